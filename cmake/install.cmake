@@ -1,0 +1,19 @@
+# SPDX-License-Identifier: Apache-2.0
+# What find_package(rung) finds: the library, its public headers (core and each operator's own), the
+# program.
+install(TARGETS rung EXPORT rung_targets)
+install(TARGETS rung_program)
+install(FILES rung/rung.hpp rung/rung.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/rung)
+install(DIRECTORY rung/core DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/rung FILES_MATCHING PATTERN "*.hpp")
+file(GLOB operator_folders CONFIGURE_DEPENDS LIST_DIRECTORIES true rung/ops/*)
+foreach(folder IN LISTS operator_folders)
+  get_filename_component(operator ${folder} NAME)
+  install(FILES ${folder}/${operator}.hpp DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/rung/ops/${operator})
+endforeach()
+install(EXPORT rung_targets FILE rungTargets.cmake NAMESPACE rung:: DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/rung)
+configure_package_config_file(cmake/rungConfig.cmake.in ${PROJECT_BINARY_DIR}/rungConfig.cmake
+  INSTALL_DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/rung)
+write_basic_package_version_file(${PROJECT_BINARY_DIR}/rungConfigVersion.cmake
+  COMPATIBILITY SameMinorVersion)
+install(FILES ${PROJECT_BINARY_DIR}/rungConfig.cmake ${PROJECT_BINARY_DIR}/rungConfigVersion.cmake
+  DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/rung)

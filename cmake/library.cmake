@@ -1,0 +1,94 @@
+# SPDX-License-Identifier: Apache-2.0
+# librung.so and the program. OBJECT libraries throughout: a static archive would silently drop the
+# files whose only content is a self-registering constant.
+
+function(rung_objects name)
+  add_library(${name} OBJECT ${ARGN})
+  target_link_libraries(${name} PRIVATE rung_options)
+  set_property(GLOBAL APPEND PROPERTY rung_object_libraries ${name})
+endfunction()
+
+file(GLOB core_sources CONFIGURE_DEPENDS rung/*.cpp rung/core/*.cpp)
+rung_objects(rung_core ${core_sources})
+target_link_libraries(rung_core PRIVATE fmt::fmt Threads::Threads)
+
+# An operator's own sources: everything in its folder that is no rung of a CPU or GPU, no peer of
+# the GPU (cu*), no test.
+file(GLOB operator_sources CONFIGURE_DEPENDS rung/ops/*/*.cpp)
+list(FILTER operator_sources EXCLUDE REGEX "/(cpu_|cuda_|peer_cu|test_)[^/]*$|_test[.]cpp$")
+rung_objects(rung_operators ${operator_sources})
+target_link_libraries(rung_operators PRIVATE fmt::fmt OpenMP::OpenMP_CXX ${CMAKE_DL_LIBS})
+
+# CPU rungs. Highway compiles a file once for each instruction set by including it again; the name
+# it includes is defined here, file by file, so that a copied rung cannot include its original.
+file(GLOB cpu_sources CONFIGURE_DEPENDS rung/cpu/*.cpp rung/ops/*/cpu_*.cpp)
+rung_objects(rung_cpu ${cpu_sources})
+target_link_libraries(rung_cpu PRIVATE PkgConfig::hwy OpenMP::OpenMP_CXX)
+foreach(source IN LISTS cpu_sources)
+  file(RELATIVE_PATH relative ${PROJECT_SOURCE_DIR} ${source})
+  set_property(SOURCE ${source} APPEND PROPERTY COMPILE_DEFINITIONS RUNG_THIS_FILE="${relative}")
+endforeach()
+
+# Parts that need a scope of their own (a peer compiled as a module, say).
+file(GLOB scopes CONFIGURE_DEPENDS rung/ops/*/*/CMakeLists.txt)
+foreach(scope IN LISTS scopes)
+  get_filename_component(folder ${scope} DIRECTORY)
+  add_subdirectory(${folder})
+endforeach()
+
+if(RUNG_SIMT)
+  add_subdirectory(rung/simt)
+endif()
+
+if(RUNG_CUDA)
+  file(GLOB cuda_sources CONFIGURE_DEPENDS rung/device/*.cu rung/ops/*/cuda_*.cu rung/ops/*/peer_cu*.cpp)
+  rung_objects(rung_cuda ${cuda_sources})
+  target_link_libraries(rung_cuda PRIVATE CUDA::cudart_static)
+  foreach(source IN LISTS cuda_sources)
+    set(targets -gencode=arch=compute_90a,code=sm_90a)
+    if(NOT source MATCHES "[.]sm90a[.]cu$")
+      list(APPEND targets -gencode=arch=compute_80,code=[sm_80,compute_80])
+    endif()
+    if(source MATCHES "[.]cu$")
+      set_property(SOURCE ${source} APPEND PROPERTY COMPILE_OPTIONS ${targets})
+    endif()
+  endforeach()
+  target_compile_options(rung_cuda PRIVATE
+    $<$<COMPILE_LANGUAGE:CUDA>:-std=c++20 --expt-relaxed-constexpr -lineinfo -Xcompiler=-Wall,-Wextra>)
+endif()
+
+get_property(object_libraries GLOBAL PROPERTY rung_object_libraries)
+add_library(rung SHARED)
+add_library(rung::rung ALIAS rung)
+foreach(objects IN LISTS object_libraries)
+  target_sources(rung PRIVATE $<TARGET_OBJECTS:${objects}>)
+endforeach()
+set_target_properties(rung PROPERTIES VERSION ${PROJECT_VERSION} SOVERSION ${PROJECT_VERSION_MAJOR})
+target_compile_features(rung PUBLIC cxx_std_20)
+target_include_directories(rung PUBLIC $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}>
+                                       $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
+target_link_libraries(rung PRIVATE fmt::fmt PkgConfig::hwy OpenMP::OpenMP_CXX Threads::Threads
+                                   ${CMAKE_DL_LIBS} $<$<BOOL:${RUNG_SIMT}>:Boost::context>
+                                   $<$<BOOL:${RUNG_CUDA}>:CUDA::cudart_static>)
+target_link_options(rung PRIVATE -Wl,--no-undefined)
+
+# The workbench, as objects too, so that tests can run its commands on operators of their own.
+file(GLOB workbench_sources CONFIGURE_DEPENDS rung/workbench/*.cpp rung/bench/*.cpp)
+list(FILTER workbench_sources EXCLUDE REGEX "/main[.]cpp$")
+add_library(rung_workbench OBJECT ${workbench_sources})
+target_link_libraries(rung_workbench
+  PRIVATE rung_options
+  PUBLIC rung fmt::fmt CLI11::CLI11 nlohmann_json::nlohmann_json PkgConfig::hwy
+         OpenMP::OpenMP_CXX)
+if(RUNG_CUDA)
+  file(GLOB bench_cuda_sources CONFIGURE_DEPENDS rung/bench/*.cu)
+  if(bench_cuda_sources)
+    target_sources(rung_workbench PRIVATE ${bench_cuda_sources})
+    set_property(SOURCE ${bench_cuda_sources} APPEND PROPERTY COMPILE_OPTIONS
+      -std=c++20 --expt-relaxed-constexpr -gencode=arch=compute_80,code=[sm_80,compute_80])
+    target_link_libraries(rung_workbench PUBLIC CUDA::cudart_static)
+  endif()
+endif()
+add_executable(rung_program rung/workbench/main.cpp)
+set_target_properties(rung_program PROPERTIES OUTPUT_NAME rung INSTALL_RPATH "$ORIGIN/../${CMAKE_INSTALL_LIBDIR}")
+target_link_libraries(rung_program PRIVATE rung_options rung_workbench)

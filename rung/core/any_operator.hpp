@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: Apache-2.0
+// Operators with their types erased: what the workbench lists, checks, times and runs without
+// knowing any of them. Operator<Op> registers one; it stands once in the operator's .cpp.
+#pragma once
+
+#include <algorithm>
+#include <map>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "rung/core/inputs.hpp"
+#include "rung/core/operator.hpp"
+
+namespace rung {
+
+/// One argument of an operator on the command line (`rung run`).
+struct ArgumentSpec {
+  enum class Kind { tensor, number, flag, text };
+  std::string_view name;  // a positional tensor "a", or an option: "alpha" becomes --alpha
+  Kind kind = Kind::tensor;
+  bool positional = false;
+  std::string_view help;
+  std::string_view choices = {};  // for text: "none|relu|gelu"
+};
+
+/// The arguments of one `rung run`, read; the operator fills result.
+struct Invocation {
+  std::map<std::string, Tensor, std::less<>> tensors;
+  std::map<std::string, double, std::less<>> numbers;
+  std::map<std::string, std::string, std::less<>> texts;  // flags are "" when given
+  Tensor result;
+
+  [[nodiscard]] bool has(std::string_view name) const {
+    return tensors.contains(name) || numbers.contains(name) || texts.contains(name);
+  }
+};
+
+/// One problem made concrete on one device.
+class RUNG_API Instance {
+ public:
+  explicit Instance(Inputs made) : inputs(std::move(made)) {}
+  virtual ~Instance() = default;
+  Instance(const Instance&) = delete;
+  Instance& operator=(const Instance&) = delete;
+
+  [[nodiscard]] virtual Support supports(const RungInfo& rung, const Context& context) const = 0;
+  /// Runs the rung, peer or teaching too; the caller has asked supports().
+  virtual void run(const RungInfo& rung, Context& context) = 0;
+  /// The public call, as a program makes it: validation and choice included.
+  virtual void call(Context& context) = 0;
+  [[nodiscard]] virtual const RungInfo& chosen(const Context& context) const = 0;
+  [[nodiscard]] virtual Cost cost() const = 0;
+  [[nodiscard]] virtual Cost traffic(const RungInfo& rung) const = 0;
+  [[nodiscard]] virtual Tolerance tolerance(const RungInfo& rung) const = 0;
+  /// Fills the rows that `oracle` asks for, from the tensors as they are now; host memory only.
+  virtual void reference(Oracle& oracle) const = 0;
+
+  Inputs inputs;
+};
+
+class RUNG_API AnyOperator {
+ public:
+  AnyOperator(const AnyOperator&) = delete;
+  AnyOperator& operator=(const AnyOperator&) = delete;
+
+  [[nodiscard]] virtual std::string_view name() const = 0;
+  /// One line: the formula.
+  [[nodiscard]] virtual std::string_view summary() const = 0;
+  /// How its problems are spelled, with an example a line.
+  [[nodiscard]] virtual std::string_view problem_help() const = 0;
+  /// Sorted by backend, step and name.
+  [[nodiscard]] virtual std::vector<const RungInfo*> rungs() const = 0;
+  [[nodiscard]] virtual std::vector<Problem> check_problems(Backend backend) const = 0;
+  [[nodiscard]] virtual std::vector<Problem> bench_problems(Backend backend) const = 0;
+  [[nodiscard]] virtual std::unique_ptr<Instance> make(const Problem& problem, Variant variant,
+                                                       std::uint64_t seed,
+                                                       Device device) const = 0;
+  [[nodiscard]] virtual std::span<const ArgumentSpec> arguments() const = 0;
+  virtual void invoke(Context& context, Invocation& invocation, Pick pick) const = 0;
+
+ protected:
+  AnyOperator();
+  virtual ~AnyOperator() = default;
+
+ private:
+  friend RUNG_API std::vector<const AnyOperator*> operators();
+  const AnyOperator* next_ = nullptr;
+};
+
+/// Every operator in this process, by name.
+RUNG_API std::vector<const AnyOperator*> operators();
+/// Throws Error(invalid_argument) that lists the names.
+RUNG_API const AnyOperator& find_operator(std::string_view name);
+
+template <class Op>
+class Operator final : public AnyOperator {
+ public:
+  std::string_view name() const override { return Op::name; }
+  std::string_view summary() const override { return Op::summary; }
+  std::string_view problem_help() const override { return Op::problem_help; }
+  std::vector<Problem> check_problems(Backend b) const override { return Op::check_problems(b); }
+  std::vector<Problem> bench_problems(Backend b) const override { return Op::bench_problems(b); }
+  std::span<const ArgumentSpec> arguments() const override { return Op::arguments(); }
+  void invoke(Context& context, Invocation& invocation, Pick pick) const override {
+    Op::invoke(context, invocation, pick);
+  }
+
+  std::vector<const RungInfo*> rungs() const override {
+    std::vector<const RungInfo*> all;
+    for (const Rung<Op>* rung = Op::rungs().first; rung != nullptr; rung = rung->next) {
+      all.push_back(&rung->info);
+    }
+    std::sort(all.begin(), all.end(), [](const RungInfo* a, const RungInfo* b) {
+      return std::tie(a->backend, a->peer, a->step, a->name) <
+             std::tie(b->backend, b->peer, b->step, b->name);
+    });
+    return all;
+  }
+
+  std::unique_ptr<Instance> make(const Problem& problem, Variant variant, std::uint64_t seed,
+                                 Device device) const override {
+    Inputs inputs(variant, seed, device);
+    typename Op::Args args = Op::make(problem, inputs);
+    return std::make_unique<Made>(problem, std::move(inputs), args);
+  }
+
+ private:
+  struct Made final : Instance {
+    Made(Problem p, Inputs i, const typename Op::Args& a)
+        : Instance(std::move(i)), problem(std::move(p)), args(a) {}
+    static const Rung<Op>& find(const RungInfo& info) {
+      for (const Rung<Op>* rung = Op::rungs().first; rung != nullptr; rung = rung->next) {
+        if (&rung->info == &info) return *rung;
+      }
+      throw Error(ErrorCode::internal, "no such rung: " + std::string(info.name));
+    }
+    Support supports(const RungInfo& rung, const Context& context) const override {
+      return find(rung).supports(args, context);
+    }
+    void run(const RungInfo& rung, Context& context) override { find(rung).run(args, context); }
+    void call(Context& context) override { dispatch<Op>(args, context); }
+    const RungInfo& chosen(const Context& context) const override {
+      return choose<Op>(args, context).info;
+    }
+    Cost cost() const override { return Op::cost(args); }
+    Cost traffic(const RungInfo& rung) const override { return find(rung).traffic(args); }
+    Tolerance tolerance(const RungInfo& rung) const override { return Op::tolerance(args, rung); }
+    void reference(Oracle& oracle) const override { Op::reference(args, oracle); }
+
+    Problem problem;
+    typename Op::Args args;
+  };
+};
+
+}  // namespace rung

@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+// Context: where a call runs - backend, device, stream, threads - and the workspace it may use.
+//
+// All work is enqueued on the context's stream (cpu and simt: done when the call returns). A
+// context serves one host thread at a time; contexts are cheap, so give each thread its own.
+// The workspace grows to the largest need seen and is then reused: after the first call of a shape
+// nothing is allocated, so that calls may be captured in a CUDA graph. Blocks that a captured
+// graph may still point to are kept until the context ends.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <string>
+
+#include "rung/core/export.hpp"
+#include "rung/core/tensor.hpp"
+
+namespace rung {
+
+/// What a device can do; sizes in bytes. Limits of the simulated GPU are those of an H200.
+struct DeviceInfo {
+  std::string name;
+  int compute_capability = 0;  // 90 for 9.0; 0 on a CPU
+  int multiprocessors = 1;     // cores on a CPU
+  std::size_t shared_per_block = 0;
+  std::size_t shared_per_multiprocessor = 0;
+  std::size_t l2_bytes = 0;
+  std::size_t memory_bytes = 0;
+};
+
+/// How core reaches a kind of memory without knowing its headers. A plain aggregate: a backend
+/// fills one with designated initialisers and registers it (device/, simt/). The CPU's is in core.
+struct DeviceApi {
+  Backend backend;
+  int (*device_count)();
+  /// Why device_count() is 0: "no NVIDIA driver"; "" otherwise.
+  const char* (*why_not)();
+  DeviceInfo (*info)(int device);
+  void* (*allocate)(int device, std::size_t bytes);  // throws Error(out_of_memory)
+  void (*release)(int device, void* memory) noexcept;
+  void (*copy)(int device, void* to, const void* from, std::size_t bytes);  // any direction; waits
+  void* (*create_stream)(int device);
+  void (*destroy_stream)(int device, void* stream) noexcept;
+  void (*synchronize)(int device, void* stream);
+};
+
+/// Registers a backend during static initialisation, without allocating; one constant a backend:
+///   const DeviceRegistration self{{.backend = Backend::cuda, .device_count = count, ...}};
+class RUNG_API DeviceRegistration {
+ public:
+  explicit DeviceRegistration(const DeviceApi& api) noexcept;
+  DeviceRegistration(const DeviceRegistration&) = delete;
+  DeviceRegistration& operator=(const DeviceRegistration&) = delete;
+
+ private:
+  friend RUNG_API const DeviceApi* device_api(Backend backend);
+  DeviceApi api_;
+  const DeviceRegistration* next_;
+};
+/// Null when librung was built without this backend.
+RUNG_API const DeviceApi* device_api(Backend backend);
+
+class RUNG_API Context {
+ public:
+  /// threads = 0: every core that this process may use (honours OMP_NUM_THREADS and affinity).
+  static Context cpu(int threads = 0);
+  /// Uses the caller's stream (a cudaStream_t), or the default stream when null.
+  /// Throws Error(not_available) without a usable GPU.
+  static Context cuda(int device = 0, void* stream = nullptr);
+  static Context simt();
+  static Context on(Backend backend, int threads = 0);
+
+  Context(Context&&) noexcept;
+  Context& operator=(Context&&) noexcept;
+  ~Context();
+
+  [[nodiscard]] Backend backend() const noexcept { return device_.backend; }
+  [[nodiscard]] Device device() const noexcept { return device_; }
+  [[nodiscard]] int threads() const noexcept { return threads_; }
+  [[nodiscard]] void* stream() const noexcept { return stream_; }
+  [[nodiscard]] const DeviceInfo& info() const noexcept { return *info_; }
+
+  /// At least `bytes` of scratch memory on the device, 4096-byte aligned, valid until the next
+  /// call on this context. The one buffer is handed out whole: ask once a call.
+  void* workspace(std::size_t bytes) {
+    return bytes <= capacity_ ? workspace_ : grow(bytes);
+  }
+  [[nodiscard]] std::size_t workspace_capacity() const noexcept { return capacity_; }
+
+  /// Waits until all enqueued work is done; throws what went wrong in it.
+  void synchronize();
+
+ private:
+  struct Pool;
+  Context(Device device, int threads, void* stream);
+  void* grow(std::size_t bytes);
+
+  Device device_;
+  int threads_ = 1;
+  void* stream_ = nullptr;
+  void* workspace_ = nullptr;
+  std::size_t capacity_ = 0;
+  const DeviceInfo* info_ = nullptr;
+  std::unique_ptr<Pool> pool_;
+};
+
+/// Whether this backend can run here; if not, `why` says what is missing.
+struct Availability {
+  bool ok = true;
+  std::string why;
+  explicit operator bool() const { return ok; }
+};
+RUNG_API Availability available(Backend backend);
+
+}  // namespace rung

@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+// Names of the element types, and scalars of any type as doubles.
+#include "rung/core/dtype.hpp"
+
+#include <cstring>
+#include <iterator>
+#include <limits>
+#include <string>
+
+namespace rung {
+namespace {
+
+constexpr std::string_view names[] = {"f32",  "f64",  "f16", "bf16", "e4m3",
+                                      "e5m2", "i8",   "u8",  "i32",  "i64"};
+
+std::string accepted() {
+  std::string list;
+  for (const std::string_view name : names) {
+    if (!list.empty()) list += ", ";
+    list += name;
+  }
+  return list;
+}
+
+/// To float, rounding to odd: the last bit is set when anything was lost. A second rounding, to a
+/// type at least two bits shorter, then gives what one rounding from double would have given.
+float round_to_odd(double value) {
+  const float nearest = static_cast<float>(value);
+  if (static_cast<double>(nearest) == value || std::isnan(value)) return nearest;
+  std::uint32_t bits = std::bit_cast<std::uint32_t>(nearest);
+  // Back to the truncated value: the bits of a float order like its magnitude. An overflow to
+  // infinity becomes the largest float, which every shorter type still sees as out of range.
+  if (std::fabs(static_cast<double>(nearest)) > std::fabs(value)) --bits;
+  return std::bit_cast<float>(bits | 1u);
+}
+
+/// To the nearest whole number that T holds; NaN gives 0.
+template <class T>
+T saturate(double value) {
+  if (std::isnan(value)) return 0;
+  const double whole = std::nearbyint(value);
+  // -2^(b-1) is exact in a double; the largest i64 is not, so the upper bound is 2^b, excluded.
+  constexpr double low = static_cast<double>(std::numeric_limits<T>::min());
+  constexpr double past_high = static_cast<double>(std::numeric_limits<T>::max() / 2 + 1) * 2.0;
+  if (whole <= low) return std::numeric_limits<T>::min();
+  if (whole >= past_high) return std::numeric_limits<T>::max();
+  return static_cast<T>(whole);
+}
+
+template <class T>
+T from_double(double value) {
+  if constexpr (std::is_class_v<T>) {
+    return T(round_to_odd(value));
+  } else if constexpr (std::is_floating_point_v<T>) {
+    return static_cast<T>(value);
+  } else {
+    return saturate<T>(value);
+  }
+}
+
+template <class T>
+double to_double(T value) {
+  if constexpr (std::is_class_v<T>) {
+    return static_cast<double>(static_cast<float>(value));
+  } else {
+    return static_cast<double>(value);
+  }
+}
+
+/// visit() over every element type.
+template <class F>
+decltype(auto) visit_any(DType dtype, F&& f) {
+  return visit<float, double, f16, bf16, e4m3, e5m2, std::int8_t, std::uint8_t, std::int32_t,
+               std::int64_t>(dtype, std::forward<F>(f));
+}
+
+}  // namespace
+
+std::string_view to_string(DType dtype) noexcept {
+  const auto index = static_cast<std::size_t>(dtype);
+  return index < std::size(names) ? names[index] : std::string_view("unknown dtype");
+}
+
+DType parse_dtype(std::string_view text) {
+  for (std::size_t index = 0; index < std::size(names); ++index) {
+    if (text == names[index]) return static_cast<DType>(index);
+  }
+  throw Error(ErrorCode::invalid_argument,
+              "unknown dtype '" + std::string(text) + "'; accepted: " + accepted());
+}
+
+void detail::throw_dtype(DType given) {
+  throw Error(ErrorCode::unsupported,
+              "dtype " + std::string(to_string(given)) + " is not supported here");
+}
+
+double load_as_double(DType dtype, const void* element) {
+  return visit_any(dtype, [&]<class T>() {
+    T value;
+    std::memcpy(&value, element, sizeof value);
+    return to_double(value);
+  });
+}
+
+void store_from_double(DType dtype, void* element, double value) {
+  visit_any(dtype, [&]<class T>() {
+    const T rounded = from_double<T>(value);
+    std::memcpy(element, &rounded, sizeof rounded);
+  });
+}
+
+}  // namespace rung

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+// DynamicLibrary: somebody else's library, loaded on first use and never linked.
+//
+// Peers are loaded this way for three reasons: librung must start where they are missing; OpenBLAS
+// and BLIS export the same cblas names, so that linking both would make one answer for the other;
+// and each is told which kernels to use by an environment variable that it reads while it is being
+// loaded. RTLD_LOCAL keeps the names of one out of sight of the next.
+#pragma once
+
+#include <dlfcn.h>
+
+#include <cstdlib>
+#include <initializer_list>
+#include <string>
+#include <vector>
+
+#include "rung/core/operator.hpp"
+
+namespace rung {
+
+/// Sets an environment variable and puts the old value back at the end of the scope, so that child
+/// processes do not inherit what was meant for one library. Not for use beside other threads that
+/// read the environment: libraries are opened once, from a function-local static.
+class ScopedEnvironment {
+ public:
+  ScopedEnvironment(const char* name, const char* value) : name_(name) {
+    if (const char* old = std::getenv(name); old != nullptr) {
+      old_ = old;
+      was_set_ = true;
+    }
+    if (value != nullptr) setenv(name, value, 1);
+  }
+  ScopedEnvironment(const ScopedEnvironment&) = delete;
+  ScopedEnvironment& operator=(const ScopedEnvironment&) = delete;
+  ~ScopedEnvironment() {
+    if (was_set_) {
+      setenv(name_, old_.c_str(), 1);
+    } else {
+      unsetenv(name_);
+    }
+  }
+
+ private:
+  const char* name_;
+  std::string old_;
+  bool was_set_ = false;
+};
+
+/// Stays loaded until the process ends: libraries with thread pools do not survive dlclose.
+class DynamicLibrary {
+ public:
+  /// The file that the environment variable `override_variable` names, else the first of `names`
+  /// that the loader finds.
+  DynamicLibrary(const char* override_variable, std::initializer_list<std::string> names) {
+    std::vector<std::string> candidates = names;
+    if (const char* path = std::getenv(override_variable); path != nullptr && *path != '\0') {
+      candidates = {path};
+    }
+    for (const std::string& candidate : candidates) {
+      handle_ = dlopen(candidate.c_str(), RTLD_NOW | RTLD_LOCAL);
+      if (handle_ != nullptr) {
+        name_ = candidate;
+        return;
+      }
+      // A file that exists but does not load (wrong architecture, say) deserves the loader's words.
+      const char* reason = dlerror();
+      const std::string said = reason != nullptr ? reason : "";
+      const bool missing = said.find("No such file") != std::string::npos;
+      why_ += (why_.empty() ? "" : "; ") + (missing || said.empty() ? candidate + " not found" : said);
+    }
+  }
+  DynamicLibrary(const DynamicLibrary&) = delete;
+  DynamicLibrary& operator=(const DynamicLibrary&) = delete;
+  ~DynamicLibrary() = default;
+
+  /// Sets `function` to the symbol of this name. A missing one makes the library unusable.
+  template <class Function>
+  void require(Function*& function, const char* symbol) {
+    optional(function, symbol);
+    if (function == nullptr && why_.empty()) why_ = name_ + " lacks " + symbol;
+  }
+  /// The same, for a symbol that only some versions have: null without it.
+  template <class Function>
+  void optional(Function*& function, const char* symbol) {
+    function = handle_ == nullptr ? nullptr
+                                  : reinterpret_cast<Function*>(dlsym(handle_, symbol));
+  }
+
+  /// Whether it was found with everything required; the reason lives as long as this object.
+  [[nodiscard]] Support present() const {
+    return handle_ != nullptr && why_.empty() ? supported : unsupported(why_.c_str());
+  }
+
+ private:
+  void* handle_ = nullptr;
+  std::string name_;
+  std::string why_;
+};
+
+}  // namespace rung

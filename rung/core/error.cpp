@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+// The names of the error codes, as the C API and the workbench print them.
+#include "rung/core/error.hpp"
+
+namespace rung {
+
+const char* to_string(ErrorCode code) noexcept {
+  switch (code) {
+    case ErrorCode::invalid_argument: return "invalid argument";
+    case ErrorCode::unsupported: return "unsupported";
+    case ErrorCode::not_available: return "not available";
+    case ErrorCode::out_of_memory: return "out of memory";
+    case ErrorCode::io: return "input/output error";
+    case ErrorCode::device: return "device failure";
+    case ErrorCode::internal: return "internal error";
+  }
+  return "unknown error";
+}
+
+}  // namespace rung

@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: Apache-2.0
+// Shapes and strides: products that must not overflow, the bytes a tensor spans, and whether it
+// overlaps itself.
+#include <algorithm>
+#include <numeric>
+
+#include "rung/core/tensor.hpp"
+
+namespace rung {
+namespace {
+
+/// One axis with more than one element, as self_overlaps sees it.
+struct Axis {
+  std::int64_t stride;  // magnitude
+  std::int64_t reach;   // largest difference of two indices: extent - 1
+};
+
+/// Whether some whole numbers |d_i| <= reach_i give sum d_i stride_i = target; with `nonzero`
+/// false, d = 0 does not count. Axes are sorted by falling stride, so that few d_i of each axis
+/// leave a rest that the later axes can still make up. `budget` bounds the search: when it runs
+/// out the answer is yes, which is the safe one.
+class OverlapSearch {
+ public:
+  OverlapSearch(const Axis* axes, int count) : axes_(axes), count_(count) {}
+
+  bool found(int axis, __int128 target, bool nonzero) {
+    if (axis == count_) return target == 0 && nonzero;
+    if (--budget_ < 0) return true;
+    __int128 rest = 0;
+    for (int later = axis + 1; later < count_; ++later) {
+      rest += static_cast<__int128>(axes_[later].stride) * axes_[later].reach;
+    }
+    // |target - d stride| <= rest bounds d.
+    const __int128 stride = axes_[axis].stride;
+    const __int128 reach = axes_[axis].reach;
+    const __int128 low = std::max<__int128>(-reach, ceiling(target - rest, stride));
+    const __int128 high = std::min<__int128>(reach, floor(target + rest, stride));
+    for (__int128 d = low; d <= high; ++d) {
+      if (found(axis + 1, target - d * stride, nonzero || d != 0)) return true;
+    }
+    return false;
+  }
+
+ private:
+  static __int128 floor(__int128 a, __int128 b) { return a / b - (a % b < 0 ? 1 : 0); }
+  static __int128 ceiling(__int128 a, __int128 b) { return a / b + (a % b > 0 ? 1 : 0); }
+
+  const Axis* axes_;
+  int count_;
+  int budget_ = 20000;  // some 0.1 ms
+};
+
+}  // namespace
+
+Extents::Extents(std::span<const std::int64_t> list) : rank(static_cast<int>(list.size())) {
+  if (list.size() > static_cast<std::size_t>(max_rank)) {
+    throw Error(ErrorCode::invalid_argument, "rank " + std::to_string(list.size()) +
+                                                 " is too high; at most " +
+                                                 std::to_string(max_rank) + " axes are accepted");
+  }
+  std::copy(list.begin(), list.end(), at);
+}
+
+std::int64_t Extents::product() const {
+  std::int64_t product = 1;
+  bool zero = false;
+  bool overflow = false;
+  for (int axis = 0; axis < rank; ++axis) {
+    if (at[axis] < 0) {
+      throw Error(ErrorCode::invalid_argument,
+                  "shape " + to_string(*this) + " has a negative extent");
+    }
+    if (at[axis] == 0) {
+      zero = true;
+    } else {
+      overflow |= __builtin_mul_overflow(product, at[axis], &product);
+    }
+  }
+  if (zero) return 0;
+  if (overflow) {
+    throw Error(ErrorCode::invalid_argument,
+                "shape " + to_string(*this) + " has more than 2^63 - 1 elements");
+  }
+  return product;
+}
+
+Extents Extents::contiguous_strides() const {
+  Extents strides;
+  strides.rank = rank;
+  std::int64_t stride = 1;
+  for (int axis = rank - 1; axis >= 0; --axis) {
+    strides[axis] = stride;
+    // An extent of zero gives the strides of an extent of one: no stride is ever needlessly zero.
+    if (__builtin_mul_overflow(stride, std::max<std::int64_t>(at[axis], 1), &stride)) {
+      static_cast<void>(product());  // says so, unless a zero extent makes every stride moot
+      stride = 1;
+    }
+  }
+  return strides;
+}
+
+std::string to_string(const Extents& extents) {
+  if (extents.rank == 0) return "scalar";
+  std::string text;
+  for (int axis = 0; axis < extents.rank; ++axis) {
+    if (axis > 0) text += 'x';
+    text += std::to_string(extents[axis]);
+  }
+  return text;
+}
+
+ByteRange byte_range(const ConstTensorRef& tensor) {
+  if (tensor.empty()) return {};
+  // In 128 bits: a hostile stride must not wrap around to an innocent range.
+  __int128 low = 0;
+  __int128 high = 0;
+  for (int axis = 0; axis < tensor.rank(); ++axis) {
+    const __int128 span = static_cast<__int128>(tensor.shape[axis] - 1) * tensor.strides[axis];
+    (span < 0 ? low : high) += span;
+  }
+  const __int128 size = static_cast<__int128>(size_of(tensor.dtype));
+  const __int128 base = reinterpret_cast<std::uintptr_t>(tensor.data);
+  const __int128 begin = base + low * size;
+  const __int128 end = base + (high + 1) * size;
+  if (begin < 0 || end > static_cast<__int128>(UINTPTR_MAX)) {
+    throw Error(ErrorCode::invalid_argument,
+                "shape " + to_string(tensor.shape) + " with strides " +
+                    to_string(tensor.strides) + " leaves the address space");
+  }
+  return {static_cast<std::uintptr_t>(begin), static_cast<std::uintptr_t>(end)};
+}
+
+bool self_overlaps(const ConstTensorRef& tensor) {
+  if (tensor.empty()) return false;
+  Axis axes[max_rank];
+  int count = 0;
+  for (int axis = 0; axis < tensor.rank(); ++axis) {
+    if (tensor.shape[axis] == 1) continue;
+    const std::int64_t stride = tensor.strides[axis];
+    if (stride == 0) return true;
+    if (stride == INT64_MIN) return true;  // has no magnitude; no tensor this long exists
+    axes[count++] = {stride < 0 ? -stride : stride, tensor.shape[axis] - 1};
+  }
+  std::sort(axes, axes + count, [](const Axis& a, const Axis& b) { return a.stride > b.stride; });
+  // Nested axes, each stepping over all that is inside it: every slice of a permuted tensor.
+  __int128 inside = 0;
+  bool nested = true;
+  for (int axis = count - 1; axis >= 0; --axis) {
+    nested = nested && axes[axis].stride > inside;
+    inside += static_cast<__int128>(axes[axis].stride) * axes[axis].reach;
+  }
+  if (nested) return false;
+  if (count == 2) {
+    // d0 s0 = d1 s1 first at d0 = s1 / g, d1 = s0 / g.
+    const std::int64_t divisor = std::gcd(axes[0].stride, axes[1].stride);
+    return axes[1].stride / divisor <= axes[0].reach && axes[0].stride / divisor <= axes[1].reach;
+  }
+  return OverlapSearch(axes, count).found(0, 0, false);
+}
+
+}  // namespace rung

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+// Problem: what to compute, as a value - element type, extents, options - with one spelling that
+// the command line, JSON, check and bench share:  f32 1024x1024x1024,ta,batch=4
+#pragma once
+
+#include <cstdint>
+#include <initializer_list>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "rung/core/dtype.hpp"
+#include "rung/core/export.hpp"
+
+namespace rung {
+
+struct RUNG_API Problem {
+  struct Option {
+    std::string name;
+    std::string value;  // empty for a flag
+    bool operator==(const Option&) const = default;
+  };
+
+  DType dtype = DType::f32;
+  std::vector<std::int64_t> extents;
+  std::vector<Option> options;
+
+  /// Reads "f32 16x4096x4096,ta,alpha=2". Throws Error(invalid_argument) that says what is wrong.
+  static Problem parse(std::string_view text);
+  [[nodiscard]] std::string to_string() const;
+
+  [[nodiscard]] bool has(std::string_view name) const;
+  [[nodiscard]] std::string_view text(std::string_view name, std::string_view otherwise) const;
+  [[nodiscard]] double number(std::string_view name, double otherwise) const;
+  [[nodiscard]] std::int64_t integer(std::string_view name, std::int64_t otherwise) const;
+
+  /// Throws unless there are `rank` extents and every option is one of `names`.
+  void expect(std::string_view op, std::size_t rank,
+              std::initializer_list<std::string_view> names) const;
+
+  bool operator==(const Problem&) const = default;
+};
+
+}  // namespace rung

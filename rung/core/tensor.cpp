@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+// Owning tensors, and the names of the backends.
+#include "rung/core/tensor.hpp"
+
+#include <cstdlib>
+#include <limits>
+#include <string>
+
+#include "rung/core/context.hpp"
+
+namespace rung {
+namespace {
+
+constexpr Backend backends[] = {Backend::cpu, Backend::cuda, Backend::simt};
+
+std::size_t bytes_of(DType dtype, const Extents& shape) {
+  const std::int64_t count = shape.product();
+  std::int64_t bytes = 0;
+  if (__builtin_mul_overflow(count, static_cast<std::int64_t>(size_of(dtype)), &bytes)) {
+    throw Error(ErrorCode::invalid_argument,
+                "shape " + to_string(shape) + " of " + std::string(to_string(dtype)) +
+                    " has more than 2^63 - 1 bytes");
+  }
+  return static_cast<std::size_t>(bytes);
+}
+
+}  // namespace
+
+const char* to_string(Backend backend) noexcept {
+  switch (backend) {
+    case Backend::cpu: return "cpu";
+    case Backend::cuda: return "cuda";
+    case Backend::simt: return "simt";
+  }
+  return "unknown backend";
+}
+
+Backend parse_backend(std::string_view text) {
+  for (const Backend backend : backends) {
+    if (text == to_string(backend)) return backend;
+  }
+  throw Error(ErrorCode::invalid_argument,
+              "unknown backend '" + std::string(text) + "'; accepted: cpu, cuda, simt");
+}
+
+Tensor::Tensor(DType dtype, const Extents& shape, Device device)
+    : ref_(nullptr, dtype, shape, device) {
+  const DeviceApi* api = device_api(device.backend);
+  if (const Availability here = available(device.backend); !here) {
+    throw Error(ErrorCode::not_available, here.why);
+  }
+  if (device.index < 0 || device.index >= api->device_count()) {
+    throw Error(ErrorCode::not_available,
+                std::string("device ") + to_string(device.backend) + ":" +
+                    std::to_string(device.index) + " does not exist; there are " +
+                    std::to_string(api->device_count()));
+  }
+  // Even an empty tensor gets an address: "no data" means "not given" to the operators.
+  const std::size_t bytes = std::max<std::size_t>(bytes_of(dtype, shape), 1);
+  owner_ = std::shared_ptr<void>(api->allocate(device.index, bytes),
+                                 [api, index = device.index](void* memory) {
+                                   api->release(index, memory);
+                                 });
+  ref_.data = owner_.get();
+}
+
+Tensor::Tensor(const TensorRef& ref, std::shared_ptr<void> owner)
+    : ref_(ref), owner_(std::move(owner)) {}
+
+}  // namespace rung

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "rung/cpu/team.hpp"
+
+#include <omp.h>
+
+#include <exception>
+#include <thread>
+
+#if defined(__x86_64__)
+#include <immintrin.h>
+#endif
+
+namespace rung::cpu {
+
+void Barrier::pause(int spin) {
+  // About 20 us of spinning before the first yield: longer than the skew of well-balanced shares.
+  constexpr int spins = 1000;
+  if (spin >= spins) {
+    std::this_thread::yield();
+    return;
+  }
+#if defined(__x86_64__)
+  _mm_pause();
+#endif
+}
+
+namespace detail {
+
+void run_parallel(int threads, void (*body)(const Team&, void*), void* data) {
+  // How many really run is known only inside the region: the first to enter sets the barrier up.
+  Barrier* barrier = nullptr;
+  alignas(Barrier) unsigned char storage[sizeof(Barrier)];
+#pragma omp parallel num_threads(threads)
+  {
+    const int size = omp_get_num_threads();
+#pragma omp single
+    barrier = new (storage) Barrier(size);
+    body(Team(omp_get_thread_num(), size, barrier), data);
+  }
+}
+
+}  // namespace detail
+}  // namespace rung::cpu

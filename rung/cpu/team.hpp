@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Team: the threads of one parallel call. run_team(n, body) runs body(team) on up to n threads and
+// returns when all are done; with n = 1 it is a plain call that never enters the OpenMP runtime.
+// The runtime may give fewer threads than asked (nested regions, limits): bodies divide their work
+// by team.size(), never by what was asked for.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <type_traits>
+
+#include "rung/core/export.hpp"
+
+namespace rung::cpu {
+
+/// Central sense-reversing barrier that spins, then yields: a spinning wait costs some 0.1 us
+/// where an operating-system wait costs 5 to 50, but when more threads than cores are running, the one
+/// awaited needs the core.
+class Barrier {
+ public:
+  explicit Barrier(int threads) : threads_(threads) {}
+
+  void wait() {
+    const std::uint32_t phase = phase_.load(std::memory_order_relaxed);
+    if (arrived_.fetch_add(1, std::memory_order_acq_rel) + 1 == threads_) {
+      arrived_.store(0, std::memory_order_relaxed);
+      phase_.store(phase + 1, std::memory_order_release);
+      return;
+    }
+    for (int spin = 0; phase_.load(std::memory_order_acquire) == phase; ++spin) pause(spin);
+  }
+
+ private:
+  RUNG_API static void pause(int spin);
+
+  int threads_;
+  alignas(64) std::atomic<int> arrived_{0};
+  alignas(64) std::atomic<std::uint32_t> phase_{0};
+};
+
+/// A half-open range of work items.
+struct Range {
+  std::int64_t begin = 0;
+  std::int64_t end = 0;
+  [[nodiscard]] std::int64_t size() const { return end - begin; }
+};
+
+/// Part `index` of `parts` nearly equal ones of [0, count).
+constexpr Range part_of(std::int64_t count, int index, int parts) {
+  return {count / parts * index + count % parts * index / parts,
+          count / parts * (index + 1) + count % parts * (index + 1) / parts};
+}
+
+class Team {
+ public:
+  Team(int rank, int size, Barrier* barrier) : rank_(rank), size_(size), barrier_(barrier) {}
+
+  [[nodiscard]] int rank() const { return rank_; }
+  [[nodiscard]] int size() const { return size_; }
+  /// Every thread arrives before any goes on.
+  void wait() const {
+    if (size_ > 1) barrier_->wait();
+  }
+  /// This thread's share of `count` items.
+  [[nodiscard]] Range share(std::int64_t count) const { return part_of(count, rank_, size_); }
+
+ private:
+  int rank_;
+  int size_;
+  Barrier* barrier_;
+};
+
+namespace detail {
+/// Plain function and pointer: the parallel region then lives in one ordinary function, whatever
+/// instruction set the caller was compiled for.
+RUNG_API void run_parallel(int threads, void (*body)(const Team&, void*), void* data);
+}  // namespace detail
+
+template <class Body>
+void run_team(int threads, Body&& body) {
+  if (threads <= 1) {
+    body(Team(0, 1, nullptr));
+    return;
+  }
+  using Plain = std::remove_reference_t<Body>;
+  detail::run_parallel(
+      threads, [](const Team& team, void* data) { (*static_cast<Plain*>(data))(team); },
+      std::addressof(body));
+}
+
+}  // namespace rung::cpu

@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What the CPU rungs of gemm share: a call in plain numbers, and the table of kernels (tiles,
+// packing, epilogue) of the instruction set in use. A rung is a loop nest over these kernels; only
+// cpu_kernels_*.cpp, and the rungs with kernels of their own, are compiled once per target.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+
+#include "rung/core/dtype.hpp"
+#include "rung/ops/gemm/gemm.hpp"
+
+namespace rung::gemm_cpu {
+
+struct Operand {
+  const void* data;
+  std::int64_t row, column, batch;  // strides in elements
+};
+struct Output {
+  void* data;
+  std::int64_t row, column, batch;
+};
+
+/// A valid call, turned so that C has contiguous rows where that is possible at all.
+struct Call {
+  DType in, out;
+  Activation activation;
+  std::int64_t batch, m, n, k;
+  Operand a, b;
+  Output c;
+  Operand bias;  // data is null without one
+  double alpha, beta;
+
+  [[nodiscard]] bool has_epilogue() const {
+    return bias.data != nullptr || activation != Activation::none;
+  }
+  /// Whether kernels may write C itself: of the type sums are kept in, with contiguous rows.
+  [[nodiscard]] bool direct() const {
+    return c.column == 1 && (out == DType::f64 || out == DType::f32);
+  }
+  /// The k that counts: with alpha = 0, A and B are not to be read.
+  [[nodiscard]] std::int64_t depth() const { return alpha == 0.0 ? 0 : k; }
+};
+
+inline Call make_call(const Gemm::Args& args) {
+  const auto matrix = [](const auto& t) {
+    // A stride that is never stepped over may be any number: 1 lets it pass for contiguous.
+    return Operand{t.data, t.shape[1] == 1 ? 1 : t.strides[1], t.shape[2] == 1 ? 1 : t.strides[2],
+                   t.shape[0] == 1 ? 0 : t.strides[0]};
+  };
+  Call call{args.a.dtype, args.c.dtype, args.activation, args.c.shape[0], args.c.shape[1],
+            args.c.shape[2], args.a.shape[2], matrix(args.a), matrix(args.b), {}, {},
+            args.alpha, args.beta};
+  const Operand c = matrix(args.c);
+  call.c = {args.c.data, c.row, c.column, c.batch};
+  if (args.bias.data != nullptr) {
+    call.bias = {args.bias.data, args.bias.strides[1], args.bias.strides[2],
+                 args.bias.strides[0]};
+  } else {
+    call.bias = {nullptr, 0, 0, 0};
+  }
+  // C' = (A B)' = B' A'. A single column becomes a single row, a column-major C a row-major one.
+  const bool turn = call.n == 1 ? call.m != 1 : call.c.column != 1 && call.c.row == 1;
+  if (turn) {
+    std::swap(call.m, call.n);
+    std::swap(call.a, call.b);
+    std::swap(call.a.row, call.a.column);
+    std::swap(call.b.row, call.b.column);
+    std::swap(call.c.row, call.c.column);
+    std::swap(call.bias.row, call.bias.column);
+  }
+  return call;
+}
+
+/// One tile of C = alpha * A * B + beta * C; strides in elements, C and B with contiguous rows.
+template <class T>
+struct TileArgs {
+  std::int64_t k;
+  const T* a;
+  std::int64_t a_row, a_column;
+  const T* b;
+  std::int64_t b_row;
+  T* c;
+  std::int64_t c_row;
+  int columns;  // valid columns: only the last vector may be partial
+  T alpha, beta;
+};
+template <class T>
+using TileFunction = void(const TileArgs<T>&);
+
+/// Where a tile finds its operands. A packed panel is contiguous: k columns of the tile's rows of
+/// A, k rows of its full vectors of B. A strided operand is read where the caller left it: A with
+/// any strides, B with contiguous rows.
+enum class Source : std::uint8_t { packed, strided };
+
+/// Copies k columns of `count` elements into a panel: to[p * width + i] = from[i * row + p * column].
+/// Elements count..width of a column are unspecified, but are initialised.
+template <class T>
+using PackFunction = void(const void* from, std::int64_t row, std::int64_t column, int count,
+                          int width, std::int64_t k, T* to);
+
+/// A block of sums on its way into C: C = act(sums + beta * C + bias), with C's type and strides.
+template <class T>
+struct FinishArgs {
+  const T* sums;
+  std::int64_t sums_row;
+  std::int64_t rows, columns;
+  void* c;
+  std::int64_t c_row, c_column;
+  T beta;
+  const void* bias;  // null without one
+  std::int64_t bias_row, bias_column;
+  Activation activation;
+};
+template <class T>
+using FinishFunction = void(const FinishArgs<T>&);
+
+/// The kernels for sums of type T (f32 or f64) on one instruction set.
+template <class T>
+struct Kernels {
+  int lanes;      // of a vector
+  int tile_rows;  // the general tile is tile_rows x 2 vectors
+  /// tiles[a_source][b_source][vectors - 1][rows - 1]
+  TileFunction<T>* const* tiles[2][2][2];
+  PackFunction<T>* pack[4];      // by DType of the matrix: f32, f64, f16, bf16
+  FinishFunction<T>* finish[4];  // by DType of C
+
+  [[nodiscard]] TileFunction<T>* tile(Source a, Source b, int vectors, std::int64_t rows) const {
+    return tiles[static_cast<int>(a)][static_cast<int>(b)][vectors - 1][rows - 1];
+  }
+  [[nodiscard]] int tile_columns() const { return 2 * lanes; }
+};
+
+/// Those of the instruction set in use (see rung/cpu/isa.hpp).
+template <class T>
+const Kernels<T>& kernels();
+template <>
+const Kernels<float>& kernels<float>();
+template <>
+const Kernels<double>& kernels<double>();
+
+inline std::size_t offset_bytes(std::int64_t elements, DType dtype) {
+  return static_cast<std::size_t>(elements) * size_of(dtype);
+}
+inline const void* at(const Operand& x, DType dtype, std::int64_t batch, std::int64_t row,
+                      std::int64_t column) {
+  return static_cast<const char*>(x.data) +
+         offset_bytes(batch * x.batch + row * x.row + column * x.column, dtype);
+}
+inline void* at(const Output& x, DType dtype, std::int64_t batch, std::int64_t row,
+                std::int64_t column) {
+  return static_cast<char*>(x.data) +
+         offset_bytes(batch * x.batch + row * x.row + column * x.column, dtype);
+}
+
+constexpr std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
+constexpr std::int64_t round_up(std::int64_t a, std::int64_t b) { return ceil_div(a, b) * b; }
+
+}  // namespace rung::gemm_cpu

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The table of kernels of one target; included by cpu_kernels_f32.cpp and cpu_kernels_f64.cpp (two
+// files, so that they compile side by side).
+#if defined(RUNG_OPS_GEMM_CPU_KERNELS_INL_HPP_) == defined(HWY_TARGET_TOGGLE)
+#ifdef RUNG_OPS_GEMM_CPU_KERNELS_INL_HPP_
+#undef RUNG_OPS_GEMM_CPU_KERNELS_INL_HPP_
+#else
+#define RUNG_OPS_GEMM_CPU_KERNELS_INL_HPP_
+#endif
+
+#include "rung/ops/gemm/cpu_finish-inl.hpp"
+#include "rung/ops/gemm/cpu_pack-inl.hpp"
+#include "rung/ops/gemm/cpu_tile-inl.hpp"
+
+HWY_BEFORE_NAMESPACE();
+namespace rung::gemm_cpu::HWY_NAMESPACE {
+
+template <class T, Source a, Source b, int vectors>
+TileFunction<T>* const* tiles_of() {
+  return tile_table<T, tile_rows, vectors, a, b>();
+}
+
+template <class T>
+void fill_tiles(Kernels<T>& k) {
+  k.lanes = lanes<T>();
+  k.tile_rows = tile_rows;
+  constexpr Source p = Source::packed;
+  constexpr Source s = Source::strided;
+  k.tiles[0][0][0] = tiles_of<T, p, p, 1>();
+  k.tiles[0][0][1] = tiles_of<T, p, p, 2>();
+  k.tiles[0][1][0] = tiles_of<T, p, s, 1>();
+  k.tiles[0][1][1] = tiles_of<T, p, s, 2>();
+  k.tiles[1][0][0] = tiles_of<T, s, p, 1>();
+  k.tiles[1][0][1] = tiles_of<T, s, p, 2>();
+  k.tiles[1][1][0] = tiles_of<T, s, s, 1>();
+  k.tiles[1][1][1] = tiles_of<T, s, s, 2>();
+}
+
+}  // namespace rung::gemm_cpu::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#endif  // the guard flips with each target

@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The micro-kernel: one tile of C, `rows` x `vectors`, stays in registers through k rank-1 updates
+//
+//   C[rows x vectors*lanes] = alpha * A[rows x k] * B[k x vectors*lanes] + beta * C
+//
+// An FMA has a latency of 4 cycles and two start in each, so at least 8 accumulators are needed;
+// more of them raise the arithmetic done per load. With 32 registers (AVX-512) 14 x 2 accumulators
+// leave two for a row of B and one for a broadcast element of A: 16 loads against 28 FMAs, 8 cycles
+// of load ports in the shadow of 14 cycles of FMA. With 16 registers (AVX2) the same reasoning gives
+// 6 x 2. Measured on a 2-core Zen 5 vCPU: 14x32, 12x32, 6x64 and 8x48 all reach 99 % of the peak;
+// AVX2 6x16 99 %, 4x24 only 70 %.
+#if defined(RUNG_OPS_GEMM_CPU_TILE_INL_HPP_) == defined(HWY_TARGET_TOGGLE)
+#ifdef RUNG_OPS_GEMM_CPU_TILE_INL_HPP_
+#undef RUNG_OPS_GEMM_CPU_TILE_INL_HPP_
+#else
+#define RUNG_OPS_GEMM_CPU_TILE_INL_HPP_
+#endif
+
+#include <hwy/highway.h>
+
+#include <array>
+#include <cstdint>
+#include <utility>
+
+#include "rung/ops/gemm/cpu_engine.hpp"
+
+HWY_BEFORE_NAMESPACE();
+namespace rung::gemm_cpu::HWY_NAMESPACE {
+namespace hn = hwy::HWY_NAMESPACE;
+
+template <class T>
+using Full = hn::ScalableTag<T>;  // the widest vector of the target
+
+template <class T>
+constexpr int lanes() {
+  return static_cast<int>(HWY_LANES(T));
+}
+
+// The tile of the target for general use; its C is tile_rows x (2 * lanes).
+#if HWY_TARGET == HWY_AVX3
+constexpr int tile_rows = 14;
+#elif HWY_TARGET == HWY_AVX2
+constexpr int tile_rows = 6;
+#else
+constexpr int tile_rows = 4;
+#endif
+
+template <int vectors, Source b_source, class D, class T = hn::TFromD<D>, class V = hn::Vec<D>>
+HWY_INLINE void load_b_row(D d, const T* b, hn::Mask<D> last, V (&row)[vectors]) {
+#pragma GCC unroll 8
+  for (int j = 0; j < vectors; ++j) {
+    if (b_source == Source::strided && j == vectors - 1) {
+      row[j] = hn::MaskedLoad(last, d, b + j * lanes<T>());
+    } else {
+      row[j] = hn::LoadU(d, b + j * lanes<T>());
+    }
+  }
+}
+
+// One rank-1 update. Strided rows of A are addressed in groups of three from one moving pointer (p,
+// p + s, p + 2s): 14 row pointers would not fit in the 16 general registers.
+template <int rows, int vectors, Source a_source, class D, class T = hn::TFromD<D>,
+          class V = hn::Vec<D>>
+HWY_INLINE void update(D d, const T* a, int64_t a_row, const V (&b)[vectors],
+                       V (&acc)[rows][vectors]) {
+#pragma GCC unroll 32
+  for (int i = 0; i < rows; ++i) {
+    V element;
+    if constexpr (a_source == Source::packed) {
+      element = hn::Set(d, a[i]);
+    } else {
+      element = hn::Set(d, a[(i % 3) * a_row]);
+      if (i % 3 == 2) {
+        a += 3 * a_row;
+        asm("" : "+r"(a));  // or the compiler keeps every row's address alive, and spills them
+      }
+    }
+#pragma GCC unroll 8
+    for (int j = 0; j < vectors; ++j) acc[i][j] = hn::MulAdd(element, b[j], acc[i][j]);
+  }
+}
+
+// beta == 0 must not read C: it may hold NaN.
+template <int rows, int vectors, class D, class T = hn::TFromD<D>, class V = hn::Vec<D>>
+HWY_INLINE void write_tile(D d, const TileArgs<T>& t, hn::Mask<D> last, V (&acc)[rows][vectors]) {
+  const V alpha = hn::Set(d, t.alpha);
+  const bool partial = t.columns != vectors * lanes<T>();
+  if (t.beta != T{0}) {
+    const V beta = hn::Set(d, t.beta);
+#pragma GCC unroll 32
+    for (int i = 0; i < rows; ++i) {
+#pragma GCC unroll 8
+      for (int j = 0; j < vectors; ++j) {
+        const T* c = t.c + i * t.c_row + j * lanes<T>();
+        const V old = j == vectors - 1 && partial ? hn::MaskedLoad(last, d, c) : hn::LoadU(d, c);
+        acc[i][j] = hn::MulAdd(old, beta, hn::Mul(acc[i][j], alpha));
+      }
+    }
+  } else {
+#pragma GCC unroll 32
+    for (int i = 0; i < rows; ++i) {
+#pragma GCC unroll 8
+      for (int j = 0; j < vectors; ++j) acc[i][j] = hn::Mul(acc[i][j], alpha);
+    }
+  }
+  // AMD's AVX2 masked stores take some 20 micro-operations: only the tiles that need them pay.
+#pragma GCC unroll 32
+  for (int i = 0; i < rows; ++i) {
+#pragma GCC unroll 8
+    for (int j = 0; j < vectors; ++j) {
+      T* c = t.c + i * t.c_row + j * lanes<T>();
+      if (j == vectors - 1 && partial) {
+        hn::BlendedStore(acc[i][j], last, d, c);
+      } else {
+        hn::StoreU(acc[i][j], d, c);
+      }
+    }
+  }
+}
+
+template <class T, int rows, int vectors, Source a_source, Source b_source>
+void tile(const TileArgs<T>& t) {
+  const Full<T> d;
+  using V = hn::Vec<Full<T>>;
+  const auto last = hn::FirstN(d, static_cast<size_t>(t.columns - (vectors - 1) * lanes<T>()));
+  V acc[rows][vectors];
+#pragma GCC unroll 32
+  for (int i = 0; i < rows; ++i) {
+#pragma GCC unroll 8
+    for (int j = 0; j < vectors; ++j) acc[i][j] = hn::Zero(d);
+    // C was last touched a k block ago and has left the near caches: fetch it meanwhile.
+    __builtin_prefetch(t.c + i * t.c_row, 1);
+    if (vectors * lanes<T>() * sizeof(T) > 64) __builtin_prefetch(t.c + i * t.c_row + 64 / sizeof(T), 1);
+  }
+  const T* a = t.a;
+  const T* b = t.b;
+  const int64_t a_row = a_source == Source::packed ? 1 : t.a_row;
+  const int64_t a_column = a_source == Source::packed ? rows : t.a_column;
+  const int64_t b_row = b_source == Source::packed ? vectors * lanes<T>() : t.b_row;
+#pragma GCC unroll 4
+  for (int64_t p = 0; p < t.k; ++p) {
+    V row[vectors];
+    load_b_row<vectors, b_source>(d, b, last, row);
+    update<rows, vectors, a_source>(d, a, a_row, row, acc);
+    a += a_column;
+    b += b_row;
+  }
+  write_tile<rows, vectors>(d, t, last, acc);
+}
+
+// The kernels for 1..max_rows rows, so that an edge costs what its rows cost: entry r - 1 does r rows.
+template <class T, int max_rows, int vectors, Source a_source, Source b_source>
+TileFunction<T>* const* tile_table() {
+  static constexpr auto table = []<int... r>(std::integer_sequence<int, r...>) {
+    return std::array<TileFunction<T>*, max_rows>{
+        &tile<T, r + 1, vectors, a_source, b_source>...};
+  }(std::make_integer_sequence<int, max_rows>());
+  return table.data();
+}
+
+}  // namespace rung::gemm_cpu::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#endif  // the guard flips with each target

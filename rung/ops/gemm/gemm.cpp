@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: Apache-2.0
+// gemm: the operator's object, its rung list, and what every call goes through.
+#include "rung/ops/gemm/gemm.hpp"
+
+#include <fmt/format.h>
+
+#include <string>
+
+namespace rung {
+namespace {
+
+// Initialised before any dynamic initialiser runs, so rungs of any file may push themselves.
+constinit RungList<Gemm> rung_list;
+const Operator<Gemm> self;
+
+[[noreturn]] void reject(const std::string& message) {
+  throw Error(ErrorCode::invalid_argument, "gemm: " + message);
+}
+
+/// A matrix, or a batch of them, as three axes; a missing batch axis has extent 1.
+template <class Void>
+BasicTensorRef<Void> with_batch(const BasicTensorRef<Void>& tensor, const char* name,
+                                bool transpose) {
+  const int rank = tensor.rank();
+  if (rank != 2 && rank != 3) {
+    reject(fmt::format("{} has {} axes ({}); accepted: 2 (a matrix) or 3 (a batch first)", name,
+                       rank, to_string(tensor.shape)));
+  }
+  BasicTensorRef<Void> result;
+  result.data = tensor.data;
+  result.dtype = tensor.dtype;
+  result.device = tensor.device;
+  result.shape.rank = result.strides.rank = 3;
+  const int first = rank - 2;
+  result.shape[0] = first == 1 ? tensor.shape[0] : 1;
+  result.strides[0] = first == 1 ? tensor.strides[0] : 0;
+  const int rows = transpose ? first + 1 : first;
+  const int columns = transpose ? first : first + 1;
+  result.shape[1] = tensor.shape[rows];
+  result.strides[1] = tensor.strides[rows];
+  result.shape[2] = tensor.shape[columns];
+  result.strides[2] = tensor.strides[columns];
+  return result;
+}
+
+/// Lets an operand of one matrix serve the whole batch.
+void share(ConstTensorRef& operand, std::int64_t batch, const char* name) {
+  if (operand.shape[0] == batch) return;
+  if (operand.shape[0] != 1) {
+    reject(fmt::format("{} holds a batch of {}, C one of {}; accepted: {} or 1", name,
+                       operand.shape[0], batch, batch));
+  }
+  operand.shape[0] = batch;
+  operand.strides[0] = 0;
+}
+
+/// Spreads bias over C as NumPy broadcasts: axes are matched from the last one backwards.
+ConstTensorRef spread(const ConstTensorRef& bias, const TensorRef& c) {
+  ConstTensorRef result = bias;
+  result.shape = c.shape;
+  result.strides = Extents{0, 0, 0};
+  const int rank = bias.rank();
+  bool fits = rank >= 1 && rank <= 3;
+  for (int axis = 0; fits && axis < rank; ++axis) {
+    const int target = axis + 3 - rank;
+    if (bias.shape[axis] == c.shape[target]) {
+      result.strides[target] = bias.strides[axis];
+    } else {
+      fits = bias.shape[axis] == 1;
+    }
+  }
+  if (!fits) {
+    reject(fmt::format("bias is {}; accepted: {} (a value a column), {}x1 (a value a row), {}x{}",
+                       to_string(bias.shape), c.shape[2], c.shape[1], c.shape[1], c.shape[2]));
+  }
+  return result;
+}
+
+bool accepted_types(DType a, DType b, DType c) {
+  if (a != b) return false;
+  switch (a) {
+    case DType::f32:
+    case DType::f64: return c == a;
+    case DType::bf16:
+    case DType::f16: return c == a || c == DType::f32;
+    default: return false;
+  }
+}
+
+void check_place(const ConstTensorRef& tensor, const char* name, const Context& context) {
+  const Device place = tensor.device;
+  const bool on_gpu = context.backend() == Backend::cuda;
+  const bool here = on_gpu ? place == context.device() : place.backend != Backend::cuda;
+  if (!here) {
+    reject(fmt::format("{} lies on {}:{}, the context runs on {}:{}; copy it there first", name,
+                       to_string(place.backend), place.index, to_string(context.backend()),
+                       context.device().index));
+  }
+  if (tensor.data == nullptr && !tensor.empty()) {
+    reject(fmt::format("{} ({}) has a null data pointer", name, to_string(tensor.shape)));
+  }
+}
+
+}  // namespace
+
+RungList<Gemm>& Gemm::rungs() { return rung_list; }
+
+Gemm::Args Gemm::bind(const ConstTensorRef& a, const ConstTensorRef& b, const TensorRef& c,
+                      const GemmOptions& options) {
+  Args args;
+  args.a = with_batch(a, "A", options.transpose_a);
+  args.b = with_batch(b, "B", options.transpose_b);
+  args.c = with_batch(c, "C", false);
+  args.alpha = options.alpha;
+  args.beta = options.beta;
+  args.activation = options.activation;
+  args.precision = options.precision;
+  if (args.a.shape[2] != args.b.shape[1] || args.a.shape[1] != args.c.shape[1] ||
+      args.b.shape[2] != args.c.shape[2]) {
+    reject(fmt::format("op(A) is {}x{}, op(B) {}x{}, C {}x{}; accepted: m x k, k x n and m x n",
+                       args.a.shape[1], args.a.shape[2], args.b.shape[1], args.b.shape[2],
+                       args.c.shape[1], args.c.shape[2]));
+  }
+  share(args.a, args.batch(), "A");
+  share(args.b, args.batch(), "B");
+  if (options.bias.data != nullptr) args.bias = spread(options.bias, args.c);
+  return args;
+}
+
+void Gemm::validate(const Args& args, const Context& context) {
+  if (!accepted_types(args.a.dtype, args.b.dtype, args.c.dtype)) {
+    reject(fmt::format(
+        "A is {}, B {}, C {}; accepted: all f32, all f64, or bf16 or f16 for A and B with the "
+        "same or f32 for C",
+        to_string(args.a.dtype), to_string(args.b.dtype), to_string(args.c.dtype)));
+  }
+  if (args.bias.data != nullptr && args.bias.dtype != args.c.dtype) {
+    reject(fmt::format("bias is {}; accepted: {}, as C", to_string(args.bias.dtype),
+                       to_string(args.c.dtype)));
+  }
+  if (args.precision == Precision::tf32 && args.a.dtype != DType::f32) {
+    reject(fmt::format("precision tf32 with {} operands; accepted: f32",
+                       to_string(args.a.dtype)));
+  }
+  // Products that do not fit 63 bits throw here, before anything computes an address.
+  for (const Extents& shape : {args.a.shape, args.b.shape, args.c.shape}) (void)shape.product();
+  check_place(args.a, "A", context);
+  check_place(args.b, "B", context);
+  check_place(args.c, "C", context);
+  if (args.bias.data != nullptr) check_place(args.bias, "bias", context);
+  if (self_overlaps(args.c)) {
+    reject(fmt::format("C ({}, strides {}) overlaps itself: two elements share memory",
+                       to_string(args.c.shape), to_string(args.c.strides)));
+  }
+}
+
+void Gemm::check_aliasing(const Args& args) {
+  const ByteRange c = byte_range(args.c);
+  if (c.overlaps(byte_range(args.a))) reject("C overlaps A; accepted: disjoint memory");
+  if (c.overlaps(byte_range(args.b))) reject("C overlaps B; accepted: disjoint memory");
+  if (args.bias.data != nullptr && c.overlaps(byte_range(args.bias))) {
+    reject("C overlaps bias; accepted: disjoint memory");
+  }
+}
+
+bool Gemm::same_call(const Args& a, const Args& b) {
+  return same_layout(a.c, b.c) && same_layout(a.a, b.a) && same_layout(a.b, b.b) &&
+         same_layout(a.bias, b.bias) && a.alpha == b.alpha && a.beta == b.beta &&
+         a.activation == b.activation && a.precision == b.precision;
+}
+
+void gemm(Context& context, const ConstTensorRef& a, const ConstTensorRef& b, const TensorRef& c,
+          const GemmOptions& options, Pick pick) {
+  dispatch<Gemm>(Gemm::bind(a, b, c, options), context, pick);
+}
+
+}  // namespace rung

@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+// gemm: general matrix multiply with a fused epilogue.
+//
+//   C = act(alpha op(A) op(B) + beta C + bias)        for each matrix of a batch
+//
+// Shapes   op(A): m x k, op(B): k x n, C: m x n, each optionally with a batch axis in front. A or B
+//          without one (or with an extent of 1) is shared by the whole batch. A vector is a matrix
+//          with one row or column. bias: n (a value a column), m x 1 (a value a row), or m x n.
+// Strides  any, zero (broadcast) in A, B and bias too; C must not overlap itself.
+// Types    A, B, C all f32 or all f64; A, B bf16 or f16 with C the same or f32. bias as C.
+//          Sums are kept in f32 (f64 for f64). alpha and beta are rounded to that type.
+// Zero     m, n or batch = 0: nothing is written. k = 0 or alpha = 0: A and B are not read.
+//          beta = 0: C is not read, so that NaN in it does not survive.
+// Aliasing C must not overlap A, B or bias.
+// Accuracy |error| <= (k + 4) u (|alpha| |op(A)| |op(B)| + |beta C| + |bias|) elementwise, u the unit
+//          roundoff of the accumulator, plus one rounding to C's type; activations add a few
+//          units in the last place [N. Higham, Accuracy and Stability of Numerical Algorithms, 2nd
+//          ed., section 3.5]. f32 never becomes tf32 unless Precision::tf32 is asked for.
+// Errors   Error(invalid_argument) for shapes, types, aliasing; Error(unsupported) where no rung of
+//          the backend takes the call, with every rung's reason.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "rung/core/any_operator.hpp"
+#include "rung/core/context.hpp"
+#include "rung/core/export.hpp"
+#include "rung/core/operator.hpp"
+#include "rung/core/tensor.hpp"
+
+namespace rung {
+
+/// gelu is the exact one, x Phi(x) with the error function.
+enum class Activation : std::uint8_t { none, relu, gelu, sigmoid, tanh };
+/// What may happen to f32 operands on tensor cores; the default keeps all 24 bits.
+enum class Precision : std::uint8_t { full, tf32 };
+
+struct GemmOptions {
+  double alpha = 1.0;
+  double beta = 0.0;
+  bool transpose_a = false;  // a is given k x m
+  bool transpose_b = false;  // b is given n x k
+  ConstTensorRef bias = {};  // no data: no bias
+  Activation activation = Activation::none;
+  Precision precision = Precision::full;
+};
+
+struct RUNG_API Gemm {
+  static constexpr std::string_view name = "gemm";
+  static constexpr std::string_view summary = "C = act(alpha op(A) op(B) + beta C + bias)";
+  static constexpr std::string_view problem_help =
+      "TYPE MxNxK[,options]: f32 1024x1024x1024   bf16 16x4096x4096   f32 512x512x512,ta,tb\n"
+      "options: ta, tb (operand stored transposed), batch=N, alpha=X, beta=X, bias, bias_rows,\n"
+      "         relu | gelu | sigmoid | tanh, out=f32 (bf16 and f16 inputs), tf32";
+
+  /// Normalised: every tensor has three axes (batch first; stride 0 where shared), transposition
+  /// is in the strides, and bias spans C by stride 0.
+  struct Args {
+    ConstTensorRef a;     // batch x m x k
+    ConstTensorRef b;     // batch x k x n
+    TensorRef c;          // batch x m x n
+    ConstTensorRef bias;  // batch x m x n, or no data
+    double alpha = 1.0;
+    double beta = 0.0;
+    Activation activation = Activation::none;
+    Precision precision = Precision::full;
+
+    [[nodiscard]] std::int64_t batch() const { return c.shape[0]; }
+    [[nodiscard]] std::int64_t m() const { return c.shape[1]; }
+    [[nodiscard]] std::int64_t n() const { return c.shape[2]; }
+    [[nodiscard]] std::int64_t k() const { return a.shape[2]; }
+    /// Whether anything follows alpha * A * B + beta * C.
+    [[nodiscard]] bool has_epilogue() const {
+      return bias.data != nullptr || activation != Activation::none;
+    }
+  };
+
+  static RungList<Gemm>& rungs();
+  /// From what a caller gives; throws Error when ranks or shapes do not fit together.
+  static Args bind(const ConstTensorRef& a, const ConstTensorRef& b, const TensorRef& c,
+                   const GemmOptions& options);
+  static void validate(const Args& args, const Context& context);
+  static void check_aliasing(const Args& args);
+  static bool same_call(const Args& a, const Args& b);
+
+  static Cost cost(const Args& args);
+  static void reference(const Args& args, Oracle& oracle);
+  static Tolerance tolerance(const Args& args, const RungInfo& rung);
+  static std::vector<Problem> check_problems(Backend backend);
+  static std::vector<Problem> bench_problems(Backend backend);
+  static Args make(const Problem& problem, Inputs& inputs);
+  static std::span<const ArgumentSpec> arguments();
+  static void invoke(Context& context, Invocation& invocation, Pick pick);
+};
+
+RUNG_API void gemm(Context& context, const ConstTensorRef& a, const ConstTensorRef& b,
+                   const TensorRef& c, const GemmOptions& options = {}, Pick pick = best);
+
+}  // namespace rung

@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0
+// gemm: what it must cost, what it must give, and how far a rung may be off.
+#include <algorithm>
+#include <cmath>
+#include <numbers>
+#include <type_traits>
+#include <vector>
+
+#include "rung/ops/gemm/gemm.hpp"
+
+namespace rung {
+namespace {
+
+template <class Real>
+Real activate(Activation activation, Real x) {
+  switch (activation) {
+    case Activation::none: return x;
+    case Activation::relu: return x > 0 ? x : (std::isnan(x) ? x : Real{0});
+    case Activation::gelu: return x * std::erfc(-x / std::numbers::sqrt2_v<Real>) / 2;
+    case Activation::sigmoid: return 1 / (1 + std::exp(-x));
+    case Activation::tanh: return std::tanh(x);
+  }
+  return x;
+}
+
+/// One row of C in Real: double, or long double where the operands are double already.
+template <class T, class C, class Real>
+void reference_row(const Gemm::Args& args, std::int64_t batch, std::int64_t row, double* value,
+                   double* magnitude) {
+  const auto a = args.a.view<const T, 3>();
+  const auto b = args.b.view<const T, 3>();
+  const auto c = args.c.view<const C, 3>();
+  const auto n = static_cast<std::size_t>(args.n());
+  std::vector<Real> sum(n, 0);
+  std::vector<Real> size(n, 0);
+  if (args.alpha != 0) {
+    for (std::int64_t k = 0; k < args.k(); ++k) {
+      const auto left = static_cast<Real>(static_cast<std::conditional_t<std::is_class_v<T>, float, T>>(
+          a(batch, row, k)));
+      const T* right = &b(batch, k, 0);
+      for (std::size_t j = 0; j < n; ++j) {
+        const auto term = left * static_cast<Real>(static_cast<Accumulator<T>>(
+                                     right[static_cast<std::int64_t>(j) * b.strides[2]]));
+        sum[j] += term;
+        size[j] += std::abs(term);
+      }
+    }
+  }
+  // alpha and beta reach the kernels in the accumulator's type.
+  const auto alpha = static_cast<Real>(static_cast<Accumulator<T>>(args.alpha));
+  const auto beta = static_cast<Real>(static_cast<Accumulator<T>>(args.beta));
+  for (std::size_t j = 0; j < n; ++j) {
+    const auto column = static_cast<std::int64_t>(j);
+    Real x = alpha * sum[j];
+    Real terms = std::abs(alpha) * size[j];
+    if (beta != 0) {
+      const Real old = beta * static_cast<Real>(static_cast<Accumulator<C>>(c(batch, row, column)));
+      x += old;
+      terms += std::abs(old);
+    }
+    if (args.bias.data != nullptr) {
+      const auto bias = args.bias.view<const C, 3>();
+      const auto term = static_cast<Real>(static_cast<Accumulator<C>>(bias(batch, row, column)));
+      x += term;
+      terms += std::abs(term);
+    }
+    value[j] = static_cast<double>(activate(args.activation, x));
+    magnitude[j] = static_cast<double>(terms);
+  }
+}
+
+}  // namespace
+
+Cost Gemm::cost(const Args& args) {
+  const auto batch = static_cast<double>(args.batch());
+  const auto m = static_cast<double>(args.m());
+  const auto n = static_cast<double>(args.n());
+  const auto k = static_cast<double>(args.k());
+  // An operand shared by the batch is read once.
+  const double a_count = args.a.strides[0] == 0 ? 1 : batch;
+  const double b_count = args.b.strides[0] == 0 ? 1 : batch;
+  const double in = static_cast<double>(size_of(args.a.dtype));
+  const double out = static_cast<double>(size_of(args.c.dtype));
+  return {.bytes = (a_count * m * k + b_count * k * n) * in +
+                   batch * m * n * out * (args.beta != 0 ? 2 : 1),
+          .operations = 2 * batch * m * n * k};
+}
+
+void Gemm::reference(const Args& args, Oracle& oracle) {
+  Oracle::Output& output = oracle.outputs.at(0);
+  if (args.m() == 0) return;
+  visit<float, double, bf16, f16>(args.a.dtype, [&]<class T>() {
+    visit<float, double, bf16, f16>(args.c.dtype, [&]<class C>() {
+      using Real = std::conditional_t<std::is_same_v<T, double>, long double, double>;
+      for (std::size_t i = 0; i < output.rows.size(); ++i) {
+        const std::size_t at = i * static_cast<std::size_t>(output.length);
+        reference_row<T, C, Real>(args, output.rows[i] / args.m(), output.rows[i] % args.m(),
+                                  output.value.data() + at, output.magnitude.data() + at);
+      }
+    });
+  });
+}
+
+Tolerance Gemm::tolerance(const Args& args, const RungInfo& rung) {
+  (void)rung;
+  const double unit = epsilon(args.a.dtype == DType::f64 ? DType::f64 : DType::f32) / 2;
+  const auto k = static_cast<double>(args.k());
+  // Worst case k u; for large k the probabilistic bound lambda sqrt(k) u with lambda = 8, which
+  // independent roundings exceed with probability below 2 exp(-32) [Higham & Mary 2019]. The few
+  // units on top are alpha, beta, bias and the rounding of each.
+  double growth = std::min(k, 8 * std::sqrt(k)) + 6;
+  Tolerance tolerance;
+  if (args.precision == Precision::tf32) {
+    // Both operands lose all but 11 significant bits, and tensor cores truncate when they add.
+    tolerance.magnitude += 2 * 0x1p-11;
+    growth = 4 * k + 6;
+  } else if (size_of(args.a.dtype) == 2) {
+    growth *= 2;  // tensor cores truncate
+  }
+  tolerance.magnitude += growth * unit;
+  tolerance.relative = epsilon(args.c.dtype) / 2 * 1.01;
+  if (args.activation != Activation::none) {
+    tolerance.magnitude *= 1.13;    // the steepest slope, gelu's
+    tolerance.magnitude += 4 * unit;  // gelu multiplies by x what erf gives to a few units
+    tolerance.relative += 8 * unit;
+    tolerance.absolute += 4 * unit;
+  }
+  // Results under the smallest normal number are rounded to a fixed step.
+  const double smallest = args.c.dtype == DType::f16   ? 0x1p-24
+                          : args.c.dtype == DType::f64 ? 0x1p-1074
+                                                       : 0x1p-149;
+  tolerance.absolute += smallest * (args.c.dtype == DType::bf16 ? 0x1p16 : 2);
+  return tolerance;
+}
+
+}  // namespace rung

@@ -1,0 +1,292 @@
+// SPDX-License-Identifier: Apache-2.0
+// Properties of gemm that `rung check` does not state: algebra, errors, memory, the largest sizes.
+#include "rung/ops/gemm/gemm.hpp"
+
+#include <gtest/gtest.h>
+#include <sys/mman.h>
+
+#include <atomic>
+#include <cmath>
+#include <cstdlib>
+#include <cstring>
+#include <limits>
+#include <new>
+#include <random>
+#include <string>
+#include <vector>
+
+namespace {
+std::atomic<long> allocations{0};
+}
+// Counts what gemm allocates through C++; malloc in the library would show in workspace_capacity.
+void* operator new(std::size_t size) {
+  ++allocations;
+  if (void* memory = std::malloc(size)) return memory;
+  throw std::bad_alloc();
+}
+void* operator new(std::size_t size, std::align_val_t alignment) {
+  ++allocations;
+  const auto align = static_cast<std::size_t>(alignment);
+  if (void* memory = std::aligned_alloc(align, (size + align - 1) / align * align)) return memory;
+  throw std::bad_alloc();
+}
+void operator delete(void* memory) noexcept { std::free(memory); }
+void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
+void operator delete(void* memory, std::align_val_t) noexcept { std::free(memory); }
+void operator delete(void* memory, std::size_t, std::align_val_t) noexcept { std::free(memory); }
+
+namespace rung {
+namespace {
+
+std::vector<float> random_values(std::size_t count, unsigned seed) {
+  std::mt19937 engine(seed);
+  std::normal_distribution<float> normal;
+  std::vector<float> values(count);
+  for (float& value : values) value = normal(engine);
+  return values;
+}
+
+TensorRef matrix(std::vector<float>& values, std::int64_t rows, std::int64_t columns) {
+  return {values.data(), DType::f32, Extents{rows, columns}};
+}
+
+/// The message of the Error that f throws; "" when it throws none.
+template <class F>
+std::string message_of(F&& f, ErrorCode expected = ErrorCode::invalid_argument) {
+  try {
+    f();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), expected) << error.what();
+    return error.what();
+  }
+  return "";
+}
+
+class GemmOn : public testing::TestWithParam<Backend> {
+ protected:
+  Context context = Context::on(GetParam());
+};
+
+TEST_P(GemmOn, IdentityGivesBackEveryBit) {
+  for (const std::int64_t n : {1, 3, 16, 33, 70}) {
+    auto a = random_values(static_cast<std::size_t>(n * n), 1);
+    std::vector<float> identity(a.size(), 0.0F);
+    for (std::int64_t i = 0; i < n; ++i) identity[static_cast<std::size_t>(i * n + i)] = 1.0F;
+    std::vector<float> c(a.size(), -1.0F);
+    gemm(context, matrix(a, n, n), matrix(identity, n, n), matrix(c, n, n));
+    EXPECT_EQ(std::memcmp(a.data(), c.data(), a.size() * sizeof(float)), 0) << n;
+    gemm(context, matrix(identity, n, n), matrix(a, n, n), matrix(c, n, n));
+    EXPECT_EQ(std::memcmp(a.data(), c.data(), a.size() * sizeof(float)), 0) << n;
+  }
+}
+
+TEST_P(GemmOn, BetaZeroDoesNotReadC) {
+  auto a = random_values(12, 1);
+  auto b = random_values(20, 2);
+  std::vector<float> c(15, std::numeric_limits<float>::quiet_NaN());
+  gemm(context, matrix(a, 3, 4), matrix(b, 4, 5), matrix(c, 3, 5));
+  for (const float value : c) EXPECT_TRUE(std::isfinite(value));
+}
+
+TEST_P(GemmOn, AlphaZeroDoesNotReadAOrB) {
+  std::vector<float> a(12, std::numeric_limits<float>::quiet_NaN());
+  std::vector<float> b(20, std::numeric_limits<float>::infinity());
+  std::vector<float> c(15, 2.0F);
+  gemm(context, matrix(a, 3, 4), matrix(b, 4, 5), matrix(c, 3, 5), {.alpha = 0, .beta = 3});
+  for (const float value : c) EXPECT_EQ(value, 6.0F);
+}
+
+TEST_P(GemmOn, NanAndInfinityReachTheirRowAndColumnOnly) {
+  const std::int64_t n = 40;
+  std::vector<float> a(static_cast<std::size_t>(n * n), 1.0F);
+  std::vector<float> b = a;
+  std::vector<float> c = a;
+  a[static_cast<std::size_t>(7 * n + 3)] = std::numeric_limits<float>::quiet_NaN();
+  b[static_cast<std::size_t>(5 * n + 20)] = std::numeric_limits<float>::infinity();
+  gemm(context, matrix(a, n, n), matrix(b, n, n), matrix(c, n, n));
+  for (std::int64_t i = 0; i < n; ++i) {
+    for (std::int64_t j = 0; j < n; ++j) {
+      const float value = c[static_cast<std::size_t>(i * n + j)];
+      if (i == 7) {
+        EXPECT_TRUE(std::isnan(value)) << i << ' ' << j;
+      } else if (j == 20) {
+        EXPECT_TRUE(std::isinf(value)) << i << ' ' << j;
+      } else {
+        EXPECT_EQ(value, static_cast<float>(n)) << i << ' ' << j;
+      }
+    }
+  }
+}
+
+TEST_P(GemmOn, SecondCallOfAShapeAllocatesNothing) {
+  if (GetParam() == Backend::simt) GTEST_SKIP() << "the simulator keeps fibers of its own";
+  for (const std::int64_t n : {8, 96, 300, 700}) {
+    auto a = random_values(static_cast<std::size_t>(n * n), 1);
+    auto b = random_values(a.size(), 2);
+    std::vector<float> c(a.size());
+    const auto call = [&] { gemm(context, matrix(a, n, n), matrix(b, n, n), matrix(c, n, n)); };
+    call();
+    const std::size_t capacity = context.workspace_capacity();
+    const long before = allocations;
+    call();
+    EXPECT_EQ(allocations - before, 0) << n;
+    EXPECT_EQ(context.workspace_capacity(), capacity) << n;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Backends, GemmOn, testing::Values(Backend::cpu, Backend::simt),
+                         [](const auto& info) { return std::string(to_string(info.param)); });
+
+TEST(GemmCpu, WorkspaceStaysUnder32MiB) {
+  for (const int threads : {1, 2, 8}) {
+    Context context = Context::cpu(threads);
+    for (const auto& [m, n, k] : {std::tuple{3000, 3000, 500}, std::tuple{16, 9000, 3000},
+                                  std::tuple{9000, 16, 3000}, std::tuple{40, 40, 200000}}) {
+      auto a = random_values(static_cast<std::size_t>(m) * static_cast<std::size_t>(k), 1);
+      auto b = random_values(static_cast<std::size_t>(k) * static_cast<std::size_t>(n), 2);
+      std::vector<float> c(static_cast<std::size_t>(m) * static_cast<std::size_t>(n));
+      gemm(context, matrix(a, m, k), matrix(b, k, n), matrix(c, m, n));
+      EXPECT_LE(context.workspace_capacity(), std::size_t{32} << 20)
+          << m << 'x' << n << 'x' << k << " with " << threads << " threads";
+    }
+  }
+}
+
+TEST(GemmCpu, SameBitsWhateverTheAddressAndTheRun) {
+  Context context = Context::cpu();
+  const std::int64_t n = 150;
+  auto a = random_values(static_cast<std::size_t>(n * n), 1);
+  auto b = random_values(a.size(), 2);
+  std::vector<float> first(a.size());
+  std::vector<float> second(a.size());
+  gemm(context, matrix(a, n, n), matrix(b, n, n), matrix(first, n, n));
+  gemm(context, matrix(a, n, n), matrix(b, n, n), matrix(second, n, n));
+  EXPECT_EQ(first, second);
+}
+
+TEST(GemmCpu, IndicesBeyond32Bits) {
+  // Rows 3 * 2^31 elements apart: pages of a reservation that are never touched cost nothing.
+  const std::int64_t stride = (std::int64_t{1} << 31) + 7;
+  const std::size_t bytes = static_cast<std::size_t>(3 * stride) * sizeof(float);
+  void* memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE,
+                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (memory == MAP_FAILED) GTEST_SKIP() << "no address space for " << bytes << " bytes";
+  auto* a = static_cast<float*>(memory);
+  for (std::int64_t row = 0; row < 3; ++row) {
+    for (std::int64_t k = 0; k < 4; ++k) {
+      a[row * stride + k] = static_cast<float>(10 * row + k);
+    }
+  }
+  auto b = random_values(20, 2);
+  std::vector<float> c(15);
+  std::vector<float> packed;
+  for (std::int64_t row = 0; row < 3; ++row) {
+    packed.insert(packed.end(), a + row * stride, a + row * stride + 4);
+  }
+  std::vector<float> expected(15);
+  Context context = Context::cpu();
+  const ConstTensorRef far(a, DType::f32, Extents{3, 4}, Extents{stride, 1});
+  gemm(context, far, matrix(b, 4, 5), matrix(c, 3, 5));
+  gemm(context, matrix(packed, 3, 4), matrix(b, 4, 5), matrix(expected, 3, 5));
+  EXPECT_EQ(c, expected);
+  munmap(memory, bytes);
+}
+
+TEST(GemmCpu, MoreThan32BitsOfK) {
+  // k = 2^31 + 3 through stride 0: every product is 1, summed exactly in f64.
+  const std::int64_t k = (std::int64_t{1} << 31) + 3;
+  const double one = 1.0;
+  double c = 0;
+  const ConstTensorRef a(&one, DType::f64, Extents{1, k}, Extents{0, 0});
+  const ConstTensorRef b(&one, DType::f64, Extents{k, 1}, Extents{0, 0});
+  Context context = Context::cpu();
+  gemm(context, a, b, TensorRef(&c, DType::f64, Extents{1, 1}));
+  EXPECT_EQ(c, static_cast<double>(k));
+}
+
+TEST(GemmErrors, NameTheArgumentAndWhatIsAccepted) {
+  Context context = Context::cpu();
+  auto a = random_values(64, 1);
+  auto b = random_values(64, 2);
+  std::vector<float> c(64);
+  std::string text = message_of(
+      [&] { gemm(context, matrix(a, 3, 4), matrix(b, 5, 6), matrix(c, 3, 6)); });
+  EXPECT_NE(text.find("op(A) is 3x4"), std::string::npos) << text;
+  EXPECT_NE(text.find("5x6"), std::string::npos) << text;
+
+  text = message_of([&] {
+    gemm(context, TensorRef(a.data(), DType::f32, Extents{4}), matrix(b, 4, 4), matrix(c, 4, 4));
+  });
+  EXPECT_NE(text.find("A has 1 axes"), std::string::npos) << text;
+
+  text = message_of([&] {
+    gemm(context, TensorRef(a.data(), DType::i32, Extents{4, 4}), matrix(b, 4, 4),
+         matrix(c, 4, 4));
+  });
+  EXPECT_NE(text.find("A is i32"), std::string::npos) << text;
+  EXPECT_NE(text.find("accepted"), std::string::npos) << text;
+
+  text = message_of([&] {
+    gemm(context, matrix(a, 4, 4), matrix(b, 4, 4), matrix(c, 4, 4),
+         {.bias = matrix(a, 4, 3)});
+  });
+  EXPECT_NE(text.find("bias is 4x3"), std::string::npos) << text;
+
+  text = message_of([&] { gemm(context, matrix(a, 4, 4), matrix(b, 4, 4), matrix(a, 4, 4)); });
+  EXPECT_NE(text.find("C overlaps A"), std::string::npos) << text;
+
+  text = message_of([&] {
+    gemm(context, matrix(a, 4, 4), matrix(b, 4, 4),
+         TensorRef(c.data(), DType::f32, Extents{4, 4}, Extents{2, 1}));
+  });
+  EXPECT_NE(text.find("overlaps itself"), std::string::npos) << text;
+
+  text = message_of([&] {
+    gemm(context, TensorRef(nullptr, DType::f32, Extents{4, 4}), matrix(b, 4, 4),
+         matrix(c, 4, 4));
+  });
+  EXPECT_NE(text.find("null"), std::string::npos) << text;
+
+  text = message_of([&] {
+    gemm(context, TensorRef(a.data(), DType::f32, Extents{2, 4, 4}),
+         TensorRef(b.data(), DType::f32, Extents{3, 4, 4}),
+         TensorRef(c.data(), DType::f32, Extents{2, 4, 4}));
+  });
+  EXPECT_NE(text.find("B holds a batch of 3"), std::string::npos) << text;
+
+  text = message_of(
+      [&] {
+        gemm(context, matrix(a, 4, 4), matrix(b, 4, 4), matrix(c, 4, 4), {}, Pick{"no_such"});
+      },
+      ErrorCode::invalid_argument);
+  EXPECT_NE(text.find("no_such"), std::string::npos) << text;
+}
+
+TEST(GemmErrors, AliasingIsSeenOnEveryCallNotOnlyTheFirst) {
+  Context context = Context::cpu();
+  auto a = random_values(32, 1);
+  auto b = random_values(16, 2);
+  std::vector<float> c(16);
+  gemm(context, matrix(a, 4, 4), matrix(b, 4, 4), matrix(c, 4, 4));
+  // The same layout, remembered from the call before, but now C lies in A.
+  const TensorRef inside(a.data() + 4, DType::f32, Extents{4, 4});
+  EXPECT_NE(message_of([&] { gemm(context, matrix(a, 4, 4), matrix(b, 4, 4), inside); }), "");
+}
+
+TEST(GemmShapes, BatchSharesOperandsAndEqualsSingles) {
+  Context context = Context::cpu();
+  auto a = random_values(5 * 12, 1);
+  auto b = random_values(20, 2);
+  std::vector<float> c(5 * 15);
+  std::vector<float> single(15);
+  gemm(context, TensorRef(a.data(), DType::f32, Extents{5, 3, 4}), matrix(b, 4, 5),
+       TensorRef(c.data(), DType::f32, Extents{5, 3, 5}));
+  for (std::size_t i = 0; i < 5; ++i) {
+    gemm(context, TensorRef(a.data() + i * 12, DType::f32, Extents{3, 4}), matrix(b, 4, 5),
+         matrix(single, 3, 5));
+    for (std::size_t j = 0; j < 15; ++j) EXPECT_FLOAT_EQ(c[i * 15 + j], single[j]) << i;
+  }
+}
+
+}  // namespace
+}  // namespace rung

@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0
+// The program around the commands: reads the command line, runs one, and turns every error into a
+// message that says what is accepted and an exit code.
+#include "rung/workbench/command.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <exception>
+#include <memory>
+#include <new>
+
+namespace rung::workbench {
+namespace {
+
+constexpr const char* introduction =
+    "rung: parallel kernels as ladders.\n"
+    "\n"
+    "Every operator (a matrix product, say) is a ladder: implementations from the textbook loop to\n"
+    "the fastest known, each one a rung in a file of its own. This program lists the rungs, checks\n"
+    "them against a double-precision oracle, and times them beside the vendors' libraries and the\n"
+    "limits of this machine.";
+
+constexpr const char* examples =
+    "Start here:\n"
+    "  rung list gemm                               the ladder of the matrix product\n"
+    "  rung check gemm                              is every rung right?\n"
+    "  rung bench gemm \"f32 1024x1024x1024\"         how fast is each, and how fast could it be?\n"
+    "  rung run gemm a.npy b.npy -o c.npy           use it on files that NumPy wrote\n"
+    "\n"
+    "Exit codes: 0 good, 1 a check failed, 2 wrong usage, 3 not available here.\n"
+    "`rung COMMAND --help` tells more about one command.";
+
+/// Head of the list of commands; constinit, so that registration order does not matter.
+constinit const Command* first_command = nullptr;
+
+const CLI::App* deepest_parsed(const CLI::App* app) {
+  for (auto below = app->get_subcommands(); !below.empty(); below = app->get_subcommands()) {
+    app = below.front();
+  }
+  return app;
+}
+
+std::string command_path(const CLI::App* app) {
+  const std::string above = app->get_parent() != nullptr ? command_path(app->get_parent()) : "";
+  return above.empty() ? app->get_name() : above + " " + app->get_name();
+}
+
+/// What could have been written instead, for a command line that was not understood.
+std::string what_exists(const CLI::App& app) {
+  std::string text;
+  for (const CLI::App* below : app.get_subcommands({})) text += " " + below->get_name();
+  if (!text.empty()) {
+    return (app.get_name() == "run" ? "operators:" : "commands:") + text;
+  }
+  for (const CLI::Option* option : app.get_options()) {
+    text += " " + (option->get_positional() ? "[" + option->get_name(true) + "]"
+                                            : option->get_name());
+  }
+  return "options:" + text;
+}
+
+int report_usage(const CLI::App& program, const CLI::ParseError& error) {
+  const CLI::App* app = deepest_parsed(&program);
+  std::string message = error.what();
+  // CLI11 words an unknown command as an unexpected argument.
+  const bool misses_command = !app->get_subcommands({}).empty();
+  if (misses_command) {
+    const std::vector<std::string> rest = app->remaining();
+    message = rest.empty() ? "no command given"
+                           : fmt::format("unknown {} '{}'",
+                                         app->get_name() == "run" ? "operator" : "command",
+                                         rest.front());
+  }
+  fmt::print(stderr, "{0}: {1}\n{2}\n`{0} --help` tells more\n", command_path(app), message,
+             what_exists(*app));
+  return exit_usage;
+}
+
+}  // namespace
+
+ExitCode exit_code(ErrorCode code) noexcept {
+  switch (code) {
+    case ErrorCode::invalid_argument:
+    case ErrorCode::io:
+      return exit_usage;
+    case ErrorCode::unsupported:
+    case ErrorCode::not_available:
+    case ErrorCode::out_of_memory:
+      return exit_not_here;
+    case ErrorCode::device:
+    case ErrorCode::internal:
+      break;
+  }
+  return exit_failed;
+}
+
+Command::Command(const char* name, int order, const char* summary, Setup setup)
+    : name(name), order(order), summary(summary), setup(setup), next_(first_command) {
+  first_command = this;
+}
+
+std::vector<const Command*> commands() {
+  std::vector<const Command*> all;
+  for (const Command* one = first_command; one != nullptr; one = one->next_) all.push_back(one);
+  std::sort(all.begin(), all.end(),
+            [](const Command* a, const Command* b) { return a->order < b->order; });
+  return all;
+}
+
+int run_program(int argc, const char* const* argv) {
+  try {
+    CLI::App program{introduction, "rung"};
+    program.footer(examples);
+    program.require_subcommand(1);
+    program.get_formatter()->column_width(34);
+    std::vector<std::pair<CLI::App*, Command::Action>> actions;
+    for (const Command* command : commands()) {
+      CLI::App* app = program.add_subcommand(command->name, command->summary);
+      actions.emplace_back(app, command->setup(*app));
+    }
+    try {
+      program.parse(argc, argv);
+    } catch (const CLI::Success& asked_for_help) {
+      return program.exit(asked_for_help);
+    } catch (const CLI::ParseError& error) {
+      return report_usage(program, error);
+    }
+    for (const auto& [app, action] : actions) {
+      if (app->parsed()) return action();
+    }
+    return exit_usage;
+  } catch (const Error& error) {
+    fmt::print(stderr, "rung: {}\n", error.what());
+    return exit_code(error.code());
+  } catch (const std::bad_alloc&) {
+    fmt::print(stderr, "rung: out of memory\n");
+    return exit_not_here;
+  } catch (const std::exception& error) {
+    fmt::print(stderr, "rung: {}\n", error.what());
+    return exit_failed;
+  }
+}
+
+}  // namespace rung::workbench

@@ -1,0 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+// Entry point of the program `rung`; everything else can be linked into tests as well.
+#include "rung/workbench/command.hpp"
+
+int main(int argc, char** argv) { return rung::workbench::run_program(argc, argv); }

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+// The progress line: a bar, a percentage, and what is being done.
+#include "rung/workbench/progress.hpp"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <string>
+
+#include "rung/bench/clock.hpp"
+#include "rung/workbench/table.hpp"
+
+namespace rung::workbench {
+namespace {
+
+constexpr int bar_width = 24;
+constexpr double redraw_seconds = 0.05;  // more often only costs time and flickers
+
+bool is_terminal() {
+  const char* terminal = std::getenv("TERM");
+  return isatty(STDERR_FILENO) != 0 && terminal != nullptr && std::string_view(terminal) != "dumb";
+}
+
+}  // namespace
+
+Progress::Progress(std::int64_t total)
+    : total_(std::max<std::int64_t>(total, 1)), on_terminal_(is_terminal()) {}
+
+Progress::~Progress() {
+  if (on_terminal_) fmt::print(stderr, "\r\033[K");
+}
+
+void Progress::step(std::string_view doing) {
+  draw(doing, false);
+  done_ = std::min(done_ + 1, total_);
+}
+
+void Progress::say(std::string_view doing) { draw(doing, true); }
+
+void Progress::draw(std::string_view doing, bool now) {
+  if (!on_terminal_) return;
+  const double time = bench::now();
+  if (!now && time - drawn_at_ < redraw_seconds) return;
+  drawn_at_ = time;
+  const int filled = static_cast<int>(done_ * bar_width / total_);
+  std::string line = fmt::format("[{:#<{}}{:.<{}}] {:3} %  ", "", filled, "", bar_width - filled,
+                                 done_ * 100 / total_);
+  line += doing;
+  // A line that wraps could not be wiped by a carriage return.
+  line.resize(std::min(line.size(), page_width - 1));
+  fmt::print(stderr, "\r{}\033[K", line);
+  std::fflush(stderr);
+}
+
+}  // namespace rung::workbench

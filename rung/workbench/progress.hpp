@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+// One line on the terminal that tells how far a long command is and what it is doing. Goes to
+// standard error, and only when that is a terminal: logs and pipes stay clean.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+namespace rung::workbench {
+
+class Progress {
+ public:
+  explicit Progress(std::int64_t total);
+  ~Progress();  // wipes the line
+  Progress(const Progress&) = delete;
+  Progress& operator=(const Progress&) = delete;
+
+  /// Begins the next of `total` steps.
+  void step(std::string_view doing);
+  /// Tells what is being done without a step forward.
+  void say(std::string_view doing);
+
+ private:
+  void draw(std::string_view doing, bool now);
+
+  std::int64_t total_;
+  std::int64_t done_ = 0;
+  bool on_terminal_;
+  double drawn_at_ = 0;
+};
+
+}  // namespace rung::workbench
