@@ -132,7 +132,7 @@ class Operator final : public AnyOperator {
  private:
   struct Made final : Instance {
     Made(Problem p, Inputs i, const typename Op::Args& a)
-        : Instance(std::move(i)), problem(std::move(p)), args(a) {}
+        : Instance(std::move(i)), problem(std::move(p)), args(a), given(Op::given(a)) {}
     static const Rung<Op>& find(const RungInfo& info) {
       for (const Rung<Op>* rung = Op::rungs().first; rung != nullptr; rung = rung->next) {
         if (&rung->info == &info) return *rung;
@@ -143,7 +143,7 @@ class Operator final : public AnyOperator {
       return find(rung).supports(args, context);
     }
     void run(const RungInfo& rung, Context& context) override { find(rung).run(args, context); }
-    void call(Context& context) override { dispatch<Op>(args, context); }
+    void call(Context& context) override { Op::call(context, given); }
     const RungInfo& chosen(const Context& context) const override {
       return choose<Op>(args, context).info;
     }
@@ -154,6 +154,7 @@ class Operator final : public AnyOperator {
 
     Problem problem;
     typename Op::Args args;
+    typename Op::Given given;  // the same call as a program would write it
   };
 };
 

@@ -11,6 +11,8 @@
 #include <cstddef>
 #include <memory>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "rung/core/export.hpp"
 #include "rung/core/tensor.hpp"
@@ -87,6 +89,18 @@ class RUNG_API Context {
   }
   [[nodiscard]] std::size_t workspace_capacity() const noexcept { return capacity_; }
 
+  /// A T that lives as long as the context, made on first use: what a caller of this context wants
+  /// to find again on its next call (dispatch keeps its last choice in one).
+  template <class T>
+  T& memo() {
+    static const char key = 0;  // its address stands for T
+    for (const auto& [owner, value] : memos_) {
+      if (owner == &key) return *static_cast<T*>(value.get());
+    }
+    memos_.emplace_back(&key, std::make_shared<T>());
+    return *static_cast<T*>(memos_.back().second.get());
+  }
+
   /// Waits until all enqueued work is done; throws what went wrong in it.
   void synchronize();
 
@@ -102,6 +116,7 @@ class RUNG_API Context {
   std::size_t capacity_ = 0;
   const DeviceInfo* info_ = nullptr;
   std::unique_ptr<Pool> pool_;
+  std::vector<std::pair<const void*, std::shared_ptr<void>>> memos_;
 };
 
 /// Whether this backend can run here; if not, `why` says what is missing.

@@ -4,7 +4,6 @@
 // after conversion to float.
 #pragma once
 
-#include <bit>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
@@ -30,7 +29,7 @@ RUNG_HD constexpr std::uint32_t round_bits(float value) {
   constexpr std::uint32_t nan = Finite ? all_ones | ((1u << Mantissa) - 1)
                                        : all_ones | (1u << (Mantissa - 1));
   constexpr std::uint32_t infinity = Finite ? nan : all_ones;
-  const std::uint32_t bits = std::bit_cast<std::uint32_t>(value);
+  const std::uint32_t bits = __builtin_bit_cast(std::uint32_t, value);
   const std::uint32_t sign = (bits >> 31) << (Exponent + Mantissa);
   const std::uint32_t magnitude = bits & 0x7fffffffu;
   if (magnitude > 0x7f800000u) return sign | nan;
@@ -61,18 +60,18 @@ RUNG_HD constexpr float widen_bits(std::uint32_t bits) {
   const std::uint32_t exponent = (bits >> Mantissa) & all_ones;
   const std::uint32_t mantissa = bits & ((1u << Mantissa) - 1);
   if (exponent == all_ones && (!Finite || mantissa == (1u << Mantissa) - 1)) {
-    return std::bit_cast<float>(sign | 0x7f800000u | (mantissa << (23 - Mantissa)));
+    return __builtin_bit_cast(float, sign | 0x7f800000u | (mantissa << (23 - Mantissa)));
   }
   if (exponent == 0) {
-    if (mantissa == 0) return std::bit_cast<float>(sign);
+    if (mantissa == 0) return __builtin_bit_cast(float, sign);
     std::uint32_t shifted = mantissa;
     int leading = 0;
     for (; (shifted & (1u << Mantissa)) == 0; ++leading) shifted <<= 1;
     const std::uint32_t place = static_cast<std::uint32_t>(127 - bias + 1 - leading);
-    return std::bit_cast<float>(sign | (place << 23) |
+    return __builtin_bit_cast(float, sign | (place << 23) |
                                 ((shifted & ((1u << Mantissa) - 1)) << (23 - Mantissa)));
   }
-  return std::bit_cast<float>(sign | ((exponent + 127 - bias) << 23) | (mantissa << (23 - Mantissa)));
+  return __builtin_bit_cast(float, sign | ((exponent + 127 - bias) << 23) | (mantissa << (23 - Mantissa)));
 }
 
 /// A float of few bits: its storage and its conversions.
@@ -105,7 +104,7 @@ struct bf16 {
 
   bf16() = default;
   RUNG_HD constexpr explicit bf16(float value) : bits(0) {
-    const std::uint32_t raw = std::bit_cast<std::uint32_t>(value);
+    const std::uint32_t raw = __builtin_bit_cast(std::uint32_t, value);
     const bool nan = (raw & 0x7fffffffu) > 0x7f800000u;
     bits = static_cast<std::uint16_t>(nan ? (raw >> 16) | 0x40u
                                           : (raw + 0x7fffu + ((raw >> 16) & 1u)) >> 16);
@@ -116,7 +115,7 @@ struct bf16 {
     return value;
   }
   RUNG_HD constexpr explicit operator float() const {
-    return std::bit_cast<float>(static_cast<std::uint32_t>(bits) << 16);
+    return __builtin_bit_cast(float, static_cast<std::uint32_t>(bits) << 16);
   }
 };
 

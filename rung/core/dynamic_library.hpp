@@ -60,6 +60,7 @@ class DynamicLibrary {
       handle_ = dlopen(candidate.c_str(), RTLD_NOW | RTLD_LOCAL);
       if (handle_ != nullptr) {
         name_ = candidate;
+        why_.clear();
         return;
       }
       // A file that exists but does not load (wrong architecture, say) deserves the loader's words.

@@ -200,30 +200,43 @@ const Rung<Op>& choose(const typename Op::Args& args, const Context& context, Pi
   return *chosen;
 }
 
-/// What an operator's public function calls: validates, picks and runs. The last choice of this
-/// thread is remembered, so that a repeated call of one layout costs a comparison.
-/// Op::same_call(a, b) says that two calls differ at most in their data pointers, not in anything
-/// that validate, supports or estimate look at; Op::check_aliasing looks at the pointers each time.
+/// Validates, picks and runs.
 template <class Op>
 void dispatch(const typename Op::Args& args, Context& context, Pick pick = best) {
-  struct Memo {
-    typename Op::Args args;
-    Device device;
-    int threads = 0;
-    const Rung<Op>* rung = nullptr;
-  };
-  thread_local Memo memo;
-  if (pick.rung.empty() && memo.rung != nullptr && memo.threads == context.threads() &&
-      memo.device == context.device() && Op::same_call(memo.args, args)) {
-    Op::check_aliasing(args);
-    memo.rung->run(args, context);
-    return;
-  }
   Op::validate(args, context);
   Op::check_aliasing(args);
-  const Rung<Op>& rung = choose<Op>(args, context, pick);
-  if (pick.rung.empty()) memo = Memo{args, context.device(), context.threads(), &rung};
-  rung.run(args, context);
+  choose<Op>(args, context, pick).run(args, context);
+}
+
+/// What an operator's public function calls, with what it was given. The context remembers the last
+/// call: one of the same layout, options and alignment skips binding, validation and choice, and
+/// costs a few comparisons. Op::bind(given...) makes Args; Op::rebase(args, given...) replaces the
+/// data pointers in them; same_layout(a, b), found by argument, says that two things given differ
+/// in nothing but data pointers. Aliasing is looked at every time.
+template <class Op, class... Given>
+void call(Context& context, Pick pick, const Given&... given) {
+  struct Last {
+    std::tuple<Given...> given;
+    typename Op::Args args;
+    const Rung<Op>* rung = nullptr;
+  };
+  if (!pick.rung.empty()) return dispatch<Op>(Op::bind(given...), context, pick);
+  Last& last = context.memo<Last>();
+  const bool same =
+      last.rung != nullptr &&
+      std::apply([&](const Given&... before) { return (same_layout(before, given) && ...); },
+                 last.given);
+  if (!same) {
+    last.rung = nullptr;  // stays so when anything below throws
+    last.given = std::tuple<Given...>(given...);
+    last.args = Op::bind(given...);
+    Op::validate(last.args, context);
+    last.rung = &choose<Op>(last.args, context);
+  } else {
+    Op::rebase(last.args, given...);
+  }
+  Op::check_aliasing(last.args);
+  last.rung->run(last.args, context);
 }
 
 }  // namespace rung

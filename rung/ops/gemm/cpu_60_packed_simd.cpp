@@ -32,8 +32,7 @@ void packed_simd(const Call& call, Context& context) {
   const std::int64_t rows_at_once = staged ? block.staged_rows : call.m;
 
   for (std::int64_t batch = 0; batch < call.batch; ++batch) {
-    Sums<T> sums = sums_in_c<T>(call, ks, batch);
-    if (staged) sums = {call, ks, batch, true, a + block.mc * block.kc, block.nc};
+    Sums<T> sums = make_sums(call, ks, batch, a + block.mc * block.kc, block.nc);
     for (std::int64_t j = 0; j < call.n; j += block.nc) {
       const std::int64_t columns = std::min(block.nc, call.n - j);
       for (std::int64_t group = 0; group < call.m; group += rows_at_once) {

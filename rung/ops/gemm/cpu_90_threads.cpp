@@ -44,7 +44,8 @@ struct Buffers {
 };
 
 Buffers buffers_of(const Call& call, const Blocking& block) {
-  return {block.kc * block.nc, block.mc * block.kc,
+  // Whole cache lines, so that no thread's vectors straddle two.
+  return {block.kc * block.nc, round_up(block.mc * block.kc, 64),
           call.direct() ? 0 : std::min(call.m, block.staged_rows) * block.nc};
 }
 
@@ -54,11 +55,8 @@ void multiply(const Call& call, const Kernels<T>& ks, const Blocking& block, std
   const Buffers buffers = buffers_of(call, block);
   const bool staged = !call.direct();
   T* a = workspace + 2 * buffers.b + team.rank() * buffers.a;
-  Sums<T> sums = sums_in_c<T>(call, ks, batch);
-  if (staged) {
-    T* staging = workspace + 2 * buffers.b + team.size() * buffers.a;
-    sums = {call, ks, batch, true, staging, block.nc};
-  }
+  T* staging = workspace + 2 * buffers.b + team.size() * buffers.a;
+  Sums<T> sums = make_sums(call, ks, batch, staging, block.nc);
   const std::int64_t rows_at_once = staged ? block.staged_rows : call.m;
   const std::int64_t width = ks.tile_columns();
   int turn = 0;
@@ -117,7 +115,7 @@ void threads(const Call& call, Context& context) {
   const Blocking block = make_blocking(call, ks, limits);
   const Buffers buffers = buffers_of(call, block);
   if (one_each) {
-    const std::size_t each = buffers.bytes(1, sizeof(T));
+    const std::size_t each = buffers.bytes(1, sizeof(T)) / 64 * 64 + 64;
     char* workspace = static_cast<char*>(context.workspace(each * team_size));
     cpu::run_team(team_size, [&](const Team& team) {
       const cpu::Range mine = team.share(call.batch);

@@ -45,10 +45,13 @@ struct Sums {
   }
 };
 
+/// In C itself if it is direct(), else in the staging buffer, whose rows are `row` elements long.
 template <class T>
-Sums<T> sums_in_c(const Call& call, const Kernels<T>& kernels, std::int64_t batch) {
-  return {call, kernels, batch, false, static_cast<T*>(at(call.c, call.out, batch, 0, 0)),
-          call.c.row};
+Sums<T> make_sums(const Call& call, const Kernels<T>& kernels, std::int64_t batch, T* staging,
+                  std::int64_t row) {
+  if (!call.direct()) return {call, kernels, batch, true, staging, row};
+  T* c = static_cast<T*>(at(call.c, call.out, batch, 0, 0));
+  return {call, kernels, batch, false, c, call.c.row};
 }
 
 /// C = act(beta * C + bias): what remains of a product over an empty k.

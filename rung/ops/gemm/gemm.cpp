@@ -163,15 +163,36 @@ void Gemm::check_aliasing(const Args& args) {
   }
 }
 
-bool Gemm::same_call(const Args& a, const Args& b) {
-  return same_layout(a.c, b.c) && same_layout(a.a, b.a) && same_layout(a.b, b.b) &&
-         same_layout(a.bias, b.bias) && a.alpha == b.alpha && a.beta == b.beta &&
-         a.activation == b.activation && a.precision == b.precision;
+void Gemm::rebase(Args& args, const ConstTensorRef& a, const ConstTensorRef& b, const TensorRef& c,
+                  const GemmOptions& options) {
+  args.a.data = a.data;
+  args.b.data = b.data;
+  args.c.data = c.data;
+  args.bias.data = options.bias.data;
+}
+
+Gemm::Given Gemm::given(const Args& args) {
+  // A batch of one is given as the matrix it is.
+  const auto squeeze = [&](auto tensor) {
+    if (args.batch() != 1) return tensor;
+    tensor.shape = Extents{tensor.shape[1], tensor.shape[2]};
+    tensor.strides = Extents{tensor.strides[1], tensor.strides[2]};
+    return tensor;
+  };
+  Given given{squeeze(args.a), squeeze(args.b), squeeze(args.c), {}};
+  given.options = {.alpha = args.alpha, .beta = args.beta, .activation = args.activation,
+                   .precision = args.precision};
+  if (args.bias.data != nullptr) given.options.bias = squeeze(args.bias);
+  return given;
+}
+
+void Gemm::call(Context& context, const Given& given) {
+  gemm(context, given.a, given.b, given.c, given.options);
 }
 
 void gemm(Context& context, const ConstTensorRef& a, const ConstTensorRef& b, const TensorRef& c,
           const GemmOptions& options, Pick pick) {
-  dispatch<Gemm>(Gemm::bind(a, b, c, options), context, pick);
+  call<Gemm>(context, pick, a, b, c, options);
 }
 
 }  // namespace rung

@@ -48,6 +48,12 @@ struct GemmOptions {
   Precision precision = Precision::full;
 };
 
+inline bool same_layout(const GemmOptions& a, const GemmOptions& b) {
+  return a.alpha == b.alpha && a.beta == b.beta && a.transpose_a == b.transpose_a &&
+         a.transpose_b == b.transpose_b && a.activation == b.activation &&
+         a.precision == b.precision && same_layout(a.bias, b.bias);
+}
+
 struct RUNG_API Gemm {
   static constexpr std::string_view name = "gemm";
   static constexpr std::string_view summary = "C = act(alpha op(A) op(B) + beta C + bias)";
@@ -78,13 +84,21 @@ struct RUNG_API Gemm {
     }
   };
 
+  /// What a program passes to gemm(): the same call before it is normalised.
+  struct Given {
+    ConstTensorRef a, b;
+    TensorRef c;
+    GemmOptions options;
+  };
+
   static RungList<Gemm>& rungs();
   /// From what a caller gives; throws Error when ranks or shapes do not fit together.
   static Args bind(const ConstTensorRef& a, const ConstTensorRef& b, const TensorRef& c,
                    const GemmOptions& options);
   static void validate(const Args& args, const Context& context);
   static void check_aliasing(const Args& args);
-  static bool same_call(const Args& a, const Args& b);
+  static void rebase(Args& args, const ConstTensorRef& a, const ConstTensorRef& b,
+                     const TensorRef& c, const GemmOptions& options);
 
   static Cost cost(const Args& args);
   static void reference(const Args& args, Oracle& oracle);
@@ -92,6 +106,8 @@ struct RUNG_API Gemm {
   static std::vector<Problem> check_problems(Backend backend);
   static std::vector<Problem> bench_problems(Backend backend);
   static Args make(const Problem& problem, Inputs& inputs);
+  static Given given(const Args& args);
+  static void call(Context& context, const Given& given);
   static std::span<const ArgumentSpec> arguments();
   static void invoke(Context& context, Invocation& invocation, Pick pick);
 };

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+// The list of operators in this process.
+#include "rung/core/any_operator.hpp"
+
+namespace rung {
+namespace {
+
+/// Operators push themselves here before main, in any order: it must be there before them.
+constinit const AnyOperator* first_operator = nullptr;
+
+}  // namespace
+
+AnyOperator::AnyOperator() : next_(first_operator) { first_operator = this; }
+
+std::vector<const AnyOperator*> operators() {
+  std::vector<const AnyOperator*> all;
+  for (const AnyOperator* op = first_operator; op != nullptr; op = op->next_) all.push_back(op);
+  std::sort(all.begin(), all.end(),
+            [](const AnyOperator* a, const AnyOperator* b) { return a->name() < b->name(); });
+  return all;
+}
+
+const AnyOperator& find_operator(std::string_view name) {
+  std::string known;
+  for (const AnyOperator* op : operators()) {
+    if (op->name() == name) return *op;
+    known += (known.empty() ? "" : ", ") + std::string(op->name());
+  }
+  throw Error(ErrorCode::invalid_argument,
+              "no operator '" + std::string(name) + "'; accepted: " + known);
+}
+
+}  // namespace rung

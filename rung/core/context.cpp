@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: Apache-2.0
+// Contexts: which backends and devices are here, and the workspace that calls reuse.
+#include "rung/core/context.hpp"
+
+#include <algorithm>
+#include <map>
+#include <mutex>
+#include <utility>
+#include <vector>
+
+#include "rung/core/cpu_device.hpp"
+#include "rung/core/operator.hpp"
+
+namespace rung {
+namespace {
+
+/// Backends push themselves here before main, in any order: it must be there before them.
+constinit const DeviceRegistration* first_registration = nullptr;
+
+constexpr std::size_t workspace_alignment = 4096;
+constexpr int most_threads = 4096;
+
+/// Devices do not change while a process runs, and asking costs milliseconds: once each.
+const DeviceInfo& info_of(const DeviceApi& api, int index) {
+  static std::mutex guard;
+  static std::map<std::pair<Backend, int>, DeviceInfo> known;
+  const std::lock_guard lock(guard);
+  const std::pair key(api.backend, index);
+  const auto found = known.find(key);
+  return found != known.end() ? found->second : known.emplace(key, api.info(index)).first->second;
+}
+
+const DeviceApi& usable_api(Device device) {
+  if (const Availability here = available(device.backend); !here) {
+    throw Error(ErrorCode::not_available, here.why);
+  }
+  const DeviceApi& api = *device_api(device.backend);
+  const int count = api.device_count();
+  if (device.index < 0 || device.index >= count) {
+    throw Error(ErrorCode::invalid_argument,
+                std::string(to_string(device.backend)) + " device " +
+                    std::to_string(device.index) + " does not exist; accepted: 0 to " +
+                    std::to_string(count - 1));
+  }
+  return api;
+}
+
+int checked_threads(int threads) {
+  if (threads < 0 || threads > most_threads) {
+    throw Error(ErrorCode::invalid_argument,
+                "threads is " + std::to_string(threads) + "; accepted: 1 to " +
+                    std::to_string(most_threads) + ", or 0 for every core this process may use");
+  }
+  return threads == 0 ? detail::default_threads() : threads;
+}
+
+}  // namespace
+
+DeviceRegistration::DeviceRegistration(const DeviceApi& api) noexcept
+    : api_(api), next_(first_registration) {
+  first_registration = this;
+}
+
+const DeviceApi* device_api(Backend backend) {
+  if (backend == Backend::cpu) return &detail::cpu_device_api();
+  for (const DeviceRegistration* self = first_registration; self != nullptr; self = self->next_) {
+    if (self->api_.backend == backend) return &self->api_;
+  }
+  return nullptr;
+}
+
+Availability available(Backend backend) {
+  const DeviceApi* api = device_api(backend);
+  if (api == nullptr) {
+    return {false, std::string("this build of rung has no ") + to_string(backend) + " backend"};
+  }
+  if (api->device_count() > 0) return {};
+  return {false, api->why_not()};
+}
+
+/// The device memory behind a context's workspace.
+struct Context::Pool {
+  explicit Pool(const DeviceApi& device_api, int device_index)
+      : api(device_api), index(device_index) {}
+  Pool(const Pool&) = delete;
+  Pool& operator=(const Pool&) = delete;
+  ~Pool() { release_all(); }
+
+  /// Work on the host is done when a call returns; a GPU's may be enqueued still, or captured.
+  [[nodiscard]] bool asynchronous() const { return api.backend == Backend::cuda; }
+
+  void release_all() noexcept {
+    for (void* block : blocks) {
+      if (api.backend == Backend::cpu) {
+        detail::release_workspace(block);
+      } else {
+        api.release(index, block);
+      }
+    }
+    blocks.clear();
+  }
+
+  /// Memory of `bytes`, aligned.
+  void* allocate(std::size_t bytes) {
+    blocks.reserve(blocks.size() + 1);  // so that nothing can throw once the memory is there
+    if (api.backend == Backend::cpu) {
+      blocks.push_back(detail::allocate_workspace(bytes));
+      return blocks.back();
+    }
+    blocks.push_back(api.allocate(index, bytes + workspace_alignment));
+    const auto address = reinterpret_cast<std::uintptr_t>(blocks.back());
+    return reinterpret_cast<void*>((address + workspace_alignment - 1) & ~(workspace_alignment - 1));
+  }
+
+  const DeviceApi& api;
+  int index;
+  std::vector<void*> blocks;
+};
+
+Context::Context(Device device, int threads, void* stream)
+    : device_(device), threads_(threads), stream_(stream) {
+  const DeviceApi& api = usable_api(device);
+  info_ = &info_of(api, device.index);
+  pool_ = std::make_unique<Pool>(api, device.index);
+}
+
+Context Context::cpu(int threads) {
+  return Context({Backend::cpu, 0}, checked_threads(threads), nullptr);
+}
+Context Context::cuda(int device, void* stream) {
+  return Context({Backend::cuda, device}, 1, stream);
+}
+Context Context::simt() { return on(Backend::simt); }
+Context Context::on(Backend backend, int threads) {
+  if (backend == Backend::cuda) return cuda();
+  return Context({backend, 0}, checked_threads(threads), nullptr);
+}
+
+Context::Context(Context&& other) noexcept { *this = std::move(other); }
+
+Context& Context::operator=(Context&& other) noexcept {
+  if (this == &other) return *this;
+  device_ = other.device_;
+  threads_ = other.threads_;
+  stream_ = other.stream_;
+  info_ = other.info_;
+  pool_ = std::move(other.pool_);
+  workspace_ = std::exchange(other.workspace_, nullptr);
+  capacity_ = std::exchange(other.capacity_, 0);
+  return *this;
+}
+
+Context::~Context() = default;
+
+void* Context::grow(std::size_t bytes) {
+  // No allocator has more, and sums with it must not wrap.
+  constexpr std::size_t most = PTRDIFF_MAX;
+  if (bytes > most - workspace_alignment) {
+    throw Error(ErrorCode::out_of_memory,
+                "a workspace of " + std::to_string(bytes) + " bytes cannot be");
+  }
+  std::size_t wanted = (bytes + workspace_alignment - 1) / workspace_alignment * workspace_alignment;
+  if (pool_->asynchronous()) {
+    // Old blocks stay, so growth is geometric: all of them together are less than the last one.
+    wanted = std::max(wanted, std::min(capacity_, most / 2) * 2);
+  } else {
+    // Nothing refers to the old block any more; releasing it first keeps the peak at the need.
+    pool_->release_all();
+    workspace_ = nullptr;
+    capacity_ = 0;
+  }
+  workspace_ = pool_->allocate(wanted);
+  capacity_ = wanted;
+  return workspace_;
+}
+
+void Context::synchronize() { pool_->api.synchronize(device_.index, stream_); }
+
+NominalRates nominal_rates(const Context& context) {
+  const DeviceInfo& info = context.info();
+  if (context.backend() == Backend::cpu) {
+    // A core of some 2.5 GHz with two 512-bit or four 256-bit multiply-adds in flight, and its
+    // share of two to three memory channels.
+    constexpr double operations_a_core = 80e9;
+    constexpr double bytes_a_core = 10e9;
+    return {bytes_a_core * context.threads(), operations_a_core * context.threads()};
+  }
+  // 128 f32 multiply-adds a multiprocessor and cycle; memory by generation: H200, A100, older.
+  const double operations = 128.0 * 2 * 1.7e9 * info.multiprocessors;
+  const double bytes = info.compute_capability >= 90   ? 4.8e12
+                       : info.compute_capability >= 80 ? 2.0e12
+                                                       : 0.6e12;
+  return {bytes, operations};
+}
+
+}  // namespace rung

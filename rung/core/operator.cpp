@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a call hears when no rung takes it.
+#include "rung/core/operator.hpp"
+
+#include <algorithm>
+#include <tuple>
+
+namespace rung::detail {
+
+void throw_no_rung(std::string_view op, Backend backend, std::string_view asked,
+                   std::vector<Refusal> refusals) {
+  std::sort(refusals.begin(), refusals.end(), [](const Refusal& a, const Refusal& b) {
+    return std::tie(a.rung->step, a.rung->name) < std::tie(b.rung->step, b.rung->name);
+  });
+  const std::string where = std::string(op) + " on " + to_string(backend);
+  if (!asked.empty()) {
+    const auto named = [&](const Refusal& refusal) { return refusal.rung->name == asked; };
+    const auto found = std::find_if(refusals.begin(), refusals.end(), named);
+    if (found != refusals.end()) {
+      throw Error(ErrorCode::unsupported,
+                  where + ": rung '" + std::string(asked) + "' does not take this call: " +
+                      found->why);
+    }
+    std::string known;
+    for (const Refusal& refusal : refusals) {
+      known += (known.empty() ? "" : ", ") + std::string(refusal.rung->name);
+    }
+    throw Error(ErrorCode::invalid_argument,
+                where + " has no rung '" + std::string(asked) +
+                    "'; accepted: " + (known.empty() ? "none, it has no rung there" : known));
+  }
+  std::string reasons;
+  for (const Refusal& refusal : refusals) {
+    const RungInfo& rung = *refusal.rung;
+    reasons += "\n  " + std::string(rung.name) + ": " +
+               (rung.peer       ? "a vendor's library is used only by name"
+                : rung.teaching ? "a teaching rung is used only by name"
+                                : refusal.why);
+  }
+  throw Error(ErrorCode::unsupported,
+              refusals.empty() ? where + " has no rung" : where + ": no rung takes this call:" + reasons);
+}
+
+}  // namespace rung::detail

@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the gemm peers share: a call of ours in the terms of BLAS.
+//
+// A BLAS matrix has contiguous rows or contiguous columns; which of the two is told by a flag for A
+// and B, and C's rows are contiguous. C with contiguous columns is handled by computing its transpose,
+// C' = B' A', which swaps the operands and flips every flag.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <mutex>
+
+#include <omp.h>
+
+#include "rung/ops/gemm/gemm.hpp"
+
+namespace rung::peer {
+
+struct Matrix {
+  std::byte* data = nullptr;      // operands are only read; one type serves all three
+  std::int64_t batch_stride = 0;  // bytes
+  std::int64_t leading = 0;       // elements from one row to the next; of the transpose if transposed
+  bool transposed = false;        // columns are contiguous, not rows
+  bool valid = false;
+};
+
+struct Call {
+  std::int64_t m, n, k;
+  Matrix a, b, c;
+};
+
+/// Reads a matrix of the last two axes. Extents of 1 have no stride that matters.
+inline Matrix matrix(const ConstTensorRef& tensor) {
+  const std::int64_t rows = tensor.shape[1];
+  const std::int64_t columns = tensor.shape[2];
+  const std::int64_t row_stride = rows > 1 ? tensor.strides[1] : std::max<std::int64_t>(columns, 1);
+  const std::int64_t column_stride = columns > 1 ? tensor.strides[2] : 1;
+  Matrix result;
+  result.data = static_cast<std::byte*>(const_cast<void*>(tensor.data));
+  result.batch_stride = tensor.strides[0] * static_cast<std::int64_t>(size_of(tensor.dtype));
+  if (column_stride == 1 && row_stride >= std::max<std::int64_t>(columns, 1)) {
+    result.leading = row_stride;
+    result.valid = true;
+    return result;
+  }
+  // A single row with a stride is a single column of the transpose with that leading dimension.
+  const std::int64_t step = rows > 1 ? row_stride : 1;
+  const std::int64_t leading = columns > 1 ? column_stride : std::max<std::int64_t>(rows, 1);
+  if (step == 1 && leading >= std::max<std::int64_t>(rows, 1)) {
+    result.leading = leading;
+    result.transposed = true;
+    result.valid = true;
+  }
+  return result;
+}
+
+inline Call call_of(const Gemm::Args& args) {
+  Call call{args.m(), args.n(), args.k(), matrix(args.a), matrix(args.b), matrix(args.c)};
+  if (call.c.transposed) {
+    std::swap(call.m, call.n);
+    std::swap(call.a, call.b);
+    call.a.transposed = !call.a.transposed;
+    call.b.transposed = !call.b.transposed;
+    call.c.transposed = false;
+  }
+  return call;
+}
+
+/// What no BLAS does, whatever the library.
+inline Support supports_call(const Gemm::Args& args, std::int64_t largest_integer) {
+  if (args.has_epilogue()) return unsupported("a BLAS call has no bias and no activation");
+  if (args.batch() == 0 || args.m() == 0 || args.n() == 0) return supported;
+  if (args.k() == 0 || args.alpha == 0) {
+    return unsupported("nothing is multiplied (k = 0 or alpha = 0)");
+  }
+  const Call call = call_of(args);
+  if (!call.a.valid || !call.b.valid || !call.c.valid) {
+    return unsupported("a BLAS matrix has contiguous rows or columns that do not overlap");
+  }
+  const std::int64_t largest = std::max(
+      {call.m, call.n, call.k, call.a.leading, call.b.leading, call.c.leading});
+  if (largest > largest_integer) return unsupported("a size or stride exceeds its 32-bit integers");
+  return supported;
+}
+
+inline constexpr std::int64_t int32_limit = std::numeric_limits<std::int32_t>::max();
+
+/// Calls one(call) for each matrix of the batch.
+template <class One>
+void for_each_matrix(const Gemm::Args& args, One&& one) {
+  if (args.m() == 0 || args.n() == 0) return;
+  Call call = call_of(args);
+  for (std::int64_t item = 0; item < args.batch(); ++item) {
+    one(call);
+    for (Matrix* matrix : {&call.a, &call.b, &call.c}) matrix->data += matrix->batch_stride;
+  }
+}
+
+/// y = op(A) x, which a call with n = 1 or m = 1 is: libraries have better code for it than gemm.
+struct VectorCall {
+  Matrix matrix;
+  std::int64_t rows, columns;  // of op(A)
+  const std::byte* x;
+  std::int64_t x_step;
+  std::byte* y;
+  std::int64_t y_step;
+};
+
+inline VectorCall vector_call(const Call& call) {
+  if (call.n == 1) {
+    return {call.a,      call.m, call.k, call.b.data, call.b.transposed ? 1 : call.b.leading,
+            call.c.data, call.c.leading};
+  }
+  Matrix flipped = call.b;
+  flipped.transposed = !flipped.transposed;
+  return {flipped,     call.n, call.k, call.a.data, call.a.transposed ? call.a.leading : 1,
+          call.c.data, 1};
+}
+
+/// Keeps a library on the context's number of threads: its own setting is told only of changes, and
+/// OpenMP's, which such libraries change behind the caller's back, is put back afterwards.
+class ThreadCount {
+ public:
+  ThreadCount(int threads, std::int64_t& last, void (*set)(int)) : before_(omp_get_max_threads()) {
+    if (before_ != threads) omp_set_num_threads(threads);
+    if (last != threads) {
+      if (set != nullptr) set(threads);
+      last = threads;
+    }
+  }
+  ThreadCount(const ThreadCount&) = delete;
+  ThreadCount& operator=(const ThreadCount&) = delete;
+  ~ThreadCount() {
+    if (omp_get_max_threads() != before_) omp_set_num_threads(before_);
+  }
+
+ private:
+  int before_;
+};
+
+}  // namespace rung::peer

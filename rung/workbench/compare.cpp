@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: Apache-2.0
+// Comparison of a rung's output with the oracle, with its poison, and with itself.
+#include "rung/workbench/compare.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <random>
+
+#include "rung/core/dtype.hpp"
+
+namespace rung::workbench {
+namespace {
+
+constexpr std::int64_t whole_elements = 64 * 1024;  // outputs up to this size are judged whole
+constexpr double whole_operations = 3e8;            // about a second of a sequential oracle
+constexpr int random_rows = 8;                      // besides the first two and the last two
+constexpr std::int64_t telling_row = 8;             // integers: a row of poison this long is no chance
+
+const unsigned char* element(const Tensor& tensor, std::int64_t index) {
+  return static_cast<const unsigned char*>(tensor.ref().data) +
+         index * static_cast<std::int64_t>(size_of(tensor.dtype()));
+}
+
+/// "c[3, 17]" for a position in C order.
+std::string position(std::string_view name, const Extents& shape, std::int64_t index) {
+  std::vector<std::int64_t> at(static_cast<std::size_t>(shape.rank));
+  for (int axis = shape.rank - 1; axis >= 0; --axis) {
+    at[static_cast<std::size_t>(axis)] = index % shape[axis];
+    index /= shape[axis];
+  }
+  return fmt::format("{}[{}]", name, fmt::join(at, ", "));
+}
+
+/// What a value becomes when it is stored: where a narrow type overflows.
+double stored(DType dtype, double value) {
+  unsigned char bits[8] = {};
+  store_from_double(dtype, bits, value);
+  return load_as_double(dtype, bits);
+}
+
+bool agrees(DType dtype, double got, double expected, double bound) {
+  if (std::isnan(expected)) return std::isnan(got);
+  if (std::isinf(expected)) return got == expected;
+  if (std::isfinite(got)) return std::abs(got - expected) <= bound;
+  // Right only if a value within the bound overflows the type to the same non-finite value.
+  const double edge = stored(dtype, expected + std::copysign(bound, expected));
+  return std::isnan(got) ? std::isnan(edge) : got == edge;
+}
+
+}  // namespace
+
+std::int64_t row_length(const Extents& shape) {
+  return shape.rank == 0 ? 1 : shape[shape.rank - 1];
+}
+
+std::vector<std::int64_t> rows_to_judge(const Extents& shape, double operations,
+                                        std::uint64_t seed) {
+  const std::int64_t length = row_length(shape);
+  const std::int64_t elements = shape.product();
+  const std::int64_t count = length == 0 ? 0 : elements / length;
+  std::vector<std::int64_t> rows;
+  if (elements <= whole_elements && operations <= whole_operations) {
+    for (std::int64_t row = 0; row < count; ++row) rows.push_back(row);
+    return rows;
+  }
+  // Ends are where tails and blocks go wrong; the rest is luck, repeatable by its seed.
+  std::mt19937_64 random(seed);
+  rows = {0, 1, count - 2, count - 1};
+  for (int i = 0; i < random_rows; ++i) {
+    rows.push_back(static_cast<std::int64_t>(random() % static_cast<std::uint64_t>(count)));
+  }
+  std::sort(rows.begin(), rows.end());
+  rows.erase(std::unique(rows.begin(), rows.end()), rows.end());
+  std::erase_if(rows, [&](std::int64_t row) { return row < 0; });
+  return rows;
+}
+
+std::string mismatch(std::string_view name, const Tensor& got, const Oracle::Output& expected,
+                     const Tolerance& tolerance) {
+  std::int64_t wrong = 0;
+  std::int64_t judged = 0;
+  std::string first;
+  for (std::size_t r = 0; r < expected.rows.size(); ++r) {
+    for (std::int64_t column = 0; column < expected.length; ++column, ++judged) {
+      const std::int64_t index = expected.rows[r] * expected.length + column;
+      const auto at = static_cast<std::size_t>(judged);
+      const double value = load_as_double(got.dtype(), element(got, index));
+      const double want = expected.value[at];
+      const double bound = tolerance.absolute + tolerance.relative * std::abs(want) +
+                           tolerance.magnitude * expected.magnitude[at];
+      if (agrees(got.dtype(), value, want, bound)) continue;
+      if (wrong++ == 0) {
+        first = fmt::format("{} is {:.9g}, expected {:.9g}, off by {:.3g}, allowed {:.3g}",
+                            position(name, got.shape(), index), value, want,
+                            std::abs(value - want), bound);
+      }
+    }
+  }
+  if (wrong == 0) return "";
+  return fmt::format("{} ({} of {} judged elements are wrong)", first, wrong, judged);
+}
+
+std::string unwritten(std::string_view name, const Tensor& before, const Tensor& after) {
+  const std::int64_t elements = after.shape().product();
+  const std::size_t bytes = size_of(after.dtype());
+  const bool floating = is_floating(after.dtype());
+  const std::int64_t step = floating ? 1 : row_length(after.shape());
+  if (elements == 0 || (!floating && step < telling_row)) return "";
+  std::int64_t count = 0;
+  std::int64_t first = 0;
+  for (std::int64_t index = 0; index < elements; index += step) {
+    if (std::memcmp(element(before, index), element(after, index),
+                    static_cast<std::size_t>(step) * bytes) != 0) {
+      continue;
+    }
+    // A type without a NaN payload to spare is poisoned with a plain value.
+    if (floating && !std::isnan(load_as_double(before.dtype(), element(before, index)))) continue;
+    if (count++ == 0) first = index;
+  }
+  if (count == 0) return "";
+  return fmt::format("{} was never written ({} of {} elements hold what they held before the run)",
+                     position(name, after.shape(), first), count * step, elements);
+}
+
+std::string difference(std::string_view name, const Tensor& first, const Tensor& second) {
+  const std::int64_t elements = first.shape().product();
+  const std::size_t bytes = size_of(first.dtype());
+  for (std::int64_t index = 0; index < elements; ++index) {
+    if (std::memcmp(element(first, index), element(second, index), bytes) == 0) continue;
+    return fmt::format("two runs differ: {} is {:.9g}, then {:.9g}",
+                       position(name, first.shape(), index),
+                       load_as_double(first.dtype(), element(first, index)),
+                       load_as_double(second.dtype(), element(second, index)));
+  }
+  return "";
+}
+
+}  // namespace rung::workbench

@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+// Making a problem, asking its oracle, running a rung on it and judging what it did.
+#include "rung/workbench/judge.hpp"
+
+#include <fmt/format.h>
+
+#include <exception>
+#include <utility>
+
+#include "rung/core/error.hpp"
+#include "rung/workbench/compare.hpp"
+
+namespace rung::workbench {
+
+Judge::Judge(const AnyOperator& op, Problem problem, Variant variant, std::uint64_t seed,
+             Device device)
+    : op_(op), problem_(std::move(problem)), variant_(variant), seed_(seed), device_(device) {}
+
+Instance& Judge::instance() {
+  if (!instance_) instance_ = op_.make(problem_, variant_, seed_, device_);
+  return *instance_;
+}
+
+Instance& Judge::host() {
+  if (device_.backend == Backend::cpu) return instance();
+  if (!host_) host_ = op_.make(problem_, variant_, seed_, Device{});
+  return *host_;
+}
+
+std::vector<Tensor> Judge::outputs(Instance& instance) const {
+  std::vector<Tensor> tensors;
+  const auto& entries = instance.inputs.entries();
+  for (std::size_t i = 0; i < entries.size(); ++i) {
+    if (entries[i].written) tensors.push_back(instance.inputs.host(i));
+  }
+  return tensors;
+}
+
+void Judge::ask_oracle() {
+  if (oracle_known_) return;
+  Instance& made = host();
+  made.inputs.reset();  // the oracle reads in-outs as they are before a run
+  const double operations = made.cost().operations;
+  for (const Inputs::Entry& entry : made.inputs.entries()) {
+    if (!entry.written) continue;
+    Oracle::Output output;
+    output.rows = rows_to_judge(entry.tensor.shape, operations, seed_);
+    output.length = row_length(entry.tensor.shape);
+    const std::size_t elements = output.rows.size() * static_cast<std::size_t>(output.length);
+    output.value.assign(elements, 0.0);
+    output.magnitude.assign(elements, 0.0);
+    oracle_.outputs.push_back(std::move(output));
+  }
+  made.reference(oracle_);
+  // Only the rows are needed from here on; a large problem should not be held twice.
+  host_.reset();
+  oracle_known_ = true;
+}
+
+std::string Judge::run_and_compare(const RungInfo* rung, Context& context, bool twice) {
+  Instance& made = instance();
+  // The public call is held to the bound of the rung that it picks.
+  const Tolerance tolerance = made.tolerance(rung != nullptr ? *rung : made.chosen(context));
+  const auto run = [&] {
+    made.inputs.reset();
+    if (rung != nullptr) {
+      made.run(*rung, context);
+    } else {
+      made.call(context);
+    }
+    context.synchronize();
+  };
+  made.inputs.reset();
+  const std::vector<Tensor> before = outputs(made);
+  run();
+  const std::vector<Tensor> after = outputs(made);
+  // What lies around the tensors first: an overrun explains wrong numbers, not the reverse.
+  if (std::string damage = made.inputs.damage(); !damage.empty()) return damage;
+
+  std::size_t output = 0;
+  for (const Inputs::Entry& entry : made.inputs.entries()) {
+    if (!entry.written) continue;
+    const Tensor& got = after[output];
+    if (!entry.read) {
+      if (std::string why = unwritten(entry.name, before[output], got); !why.empty()) return why;
+    }
+    std::string why = mismatch(entry.name, got, oracle_.outputs[output], tolerance);
+    if (!why.empty()) return why;
+    ++output;
+  }
+  if (!twice || (rung != nullptr && rung->peer)) return "";
+
+  run();
+  const std::vector<Tensor> again = outputs(made);
+  output = 0;
+  for (const Inputs::Entry& entry : made.inputs.entries()) {
+    if (!entry.written) continue;
+    std::string why = difference(entry.name, after[output], again[output]);
+    if (!why.empty()) return why;
+    ++output;
+  }
+  return "";
+}
+
+Verdict Judge::judge(const RungInfo* rung, Context& context, bool twice) {
+  std::string failure;
+  try {
+    if (rung != nullptr) {
+      if (const Support support = instance().supports(*rung, context); !support) {
+        return {Verdict::Kind::skipped, support.why};
+      }
+    }
+    ask_oracle();
+    failure = run_and_compare(rung, context, twice);
+  } catch (const Error& error) {
+    if (error.code() == ErrorCode::unsupported) {
+      return {Verdict::Kind::skipped, rung == nullptr ? "no rung of this backend supports it"
+                                                      : error.what()};
+    }
+    failure = fmt::format("threw Error({}): {}", to_string(error.code()), error.what());
+  } catch (const std::exception& error) {
+    failure = fmt::format("threw: {}", error.what());
+  }
+  if (failure.empty()) return {};
+  // A rung that failed may have spoiled inputs or padding: the next one gets fresh memory.
+  instance_.reset();
+  return {Verdict::Kind::failed, failure};
+}
+
+}  // namespace rung::workbench

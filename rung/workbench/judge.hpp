@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+// Judge: one problem in one variant, made once, its oracle computed once, on which any number of
+// rungs are judged in turn.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "rung/core/any_operator.hpp"
+
+namespace rung::workbench {
+
+struct Verdict {
+  enum class Kind { passed, failed, skipped };
+  Kind kind = Kind::passed;
+  std::string message;  // why it failed or was skipped
+};
+
+class Judge {
+ public:
+  /// `device` is where the rungs will run; the oracle always works in host memory.
+  Judge(const AnyOperator& op, Problem problem, Variant variant, std::uint64_t seed, Device device);
+
+  /// Runs a rung - or the public call when `rung` is null - on poisoned outputs and judges
+  ///   the numbers, against the oracle;
+  ///   that every element was written, and nothing else: canaries, padding, inputs;
+  ///   with `twice`, that a second run gives the same bits (not asked of peers).
+  /// Whatever a rung throws is a failure, except that it does not support the problem.
+  Verdict judge(const RungInfo* rung, Context& context, bool twice);
+
+  /// The problem on the rungs' device, for whoever wants to time it.
+  Instance& instance();
+
+ private:
+  Instance& host();
+  void ask_oracle();
+  std::string run_and_compare(const RungInfo* rung, Context& context, bool twice);
+  std::vector<Tensor> outputs(Instance& instance) const;
+
+  const AnyOperator& op_;
+  Problem problem_;
+  Variant variant_;
+  std::uint64_t seed_;
+  Device device_;
+  std::unique_ptr<Instance> host_;    // null when it is the same as instance_
+  std::unique_ptr<Instance> instance_;
+  Oracle oracle_;
+  bool oracle_known_ = false;
+};
+
+}  // namespace rung::workbench

@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+// Reading operators, rungs, backends, problems and variants from a command line.
+#include "rung/workbench/selection.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "rung/core/error.hpp"
+
+namespace rung::workbench {
+
+Target select_target(const std::string& text) {
+  Target target;
+  const std::size_t slash = text.find('/');
+  const std::string op = text.substr(0, slash);
+  if (slash != std::string::npos) target.rung = text.substr(slash + 1);
+  if (op.empty()) {
+    target.operators = operators();
+  } else {
+    target.operators.push_back(&find_operator(op));
+    if (!target.rung.empty()) expect_rung(*target.operators.front(), target.rung, {});
+  }
+  return target;
+}
+
+void expect_rung(const AnyOperator& op, std::string_view rung, std::optional<Backend> backend) {
+  if (rung == public_call) return;
+  std::string known;
+  for (const RungInfo* info : op.rungs()) {
+    if (backend && info->backend != *backend) continue;
+    if (info->name == rung) return;
+    // The same name may stand on several backends: listed once, under its backend.
+    known += fmt::format("\n  {}: {}", to_string(info->backend), info->name);
+  }
+  throw Error(ErrorCode::invalid_argument,
+              fmt::format("rung: '{}' given, but {}{} has these (and '{}', the library's choice):{}",
+                          rung, op.name(),
+                          backend ? fmt::format(" on {}", to_string(*backend)) : "", public_call,
+                          known));
+}
+
+std::vector<Backend> select_backends(const std::string& asked, std::vector<std::string>& missing) {
+  if (!asked.empty()) {
+    const Backend backend = parse_backend(asked);
+    if (const Availability here = available(backend); !here) {
+      throw Error(ErrorCode::not_available, fmt::format("backend {}: {}", asked, here.why));
+    }
+    return {backend};
+  }
+  std::vector<Backend> present;
+  for (const Backend backend : all_backends) {
+    if (const Availability here = available(backend); here) {
+      present.push_back(backend);
+    } else {
+      missing.push_back(fmt::format("{}: {}", to_string(backend), here.why));
+    }
+  }
+  return present;
+}
+
+std::vector<Problem> parse_problems(const std::vector<std::string>& words) {
+  std::vector<Problem> problems;
+  std::string type;  // a word that is only an element type waits for the extents after it
+  for (const std::string& word : words) {
+    if (type.empty() && word.find(' ') == std::string::npos && word.find('x') == std::string::npos) {
+      type = word;
+      continue;
+    }
+    problems.push_back(Problem::parse(type.empty() ? word : type + " " + word));
+    type.clear();
+  }
+  // Left alone it is no problem; the parser says why.
+  if (!type.empty()) problems.push_back(Problem::parse(type));
+  return problems;
+}
+
+Variant parse_variant(std::string_view text) {
+  std::vector<std::string> known;
+  for (const Variant& variant : all_variants()) {
+    if (to_string(variant) == text) return variant;
+    known.push_back(to_string(variant));
+  }
+  throw Error(ErrorCode::invalid_argument,
+              fmt::format("variant: '{}' given; known: {}", text, join(known)));
+}
+
+Availability rung_availability(const RungInfo& rung) {
+  if (Availability here = available(rung.backend); !here) return here;
+  if (rung.present != nullptr) {
+    if (const Support here = rung.present(); !here) return {false, here.why};
+  }
+  return {};
+}
+
+std::string join(const std::vector<std::string>& words) {
+  return fmt::format("{}", fmt::join(words, ", "));
+}
+
+std::vector<std::string> split_commas(const std::string& text) {
+  std::vector<std::string> parts;
+  for (std::size_t begin = 0; begin <= text.size();) {
+    const std::size_t end = std::min(text.find(',', begin), text.size());
+    if (end > begin) parts.push_back(text.substr(begin, end - begin));
+    begin = end + 1;
+  }
+  return parts;
+}
+
+}  // namespace rung::workbench

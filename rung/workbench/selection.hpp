@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+// From the words of a command line to operators, rungs, backends and problems; an unknown word is
+// answered with those that exist.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "rung/core/any_operator.hpp"
+
+namespace rung::workbench {
+
+inline constexpr Backend all_backends[] = {Backend::cpu, Backend::cuda, Backend::simt};
+
+/// The name under which the public call is listed beside the rungs: the library's own choice.
+inline constexpr std::string_view public_call = "best";
+
+/// "gemm/packed_simd" or "gemm" or "": which operators, and which rung of them ("" for all).
+struct Target {
+  std::vector<const AnyOperator*> operators;
+  std::string rung;
+};
+Target select_target(const std::string& text);
+
+/// Throws Error that lists the operator's rungs unless one of them, or the public call, has this
+/// name (on `backend`, if given).
+void expect_rung(const AnyOperator& op, std::string_view rung, std::optional<Backend> backend);
+
+/// The backends to use: the one asked for - Error(not_available) when it cannot be had - or all
+/// that can. `missing` receives a line for each other one.
+std::vector<Backend> select_backends(const std::string& asked, std::vector<std::string>& missing);
+
+/// Problems as given on a command line; "f32 64x64x64" may come as one word or as two.
+std::vector<Problem> parse_problems(const std::vector<std::string>& words);
+
+/// A layout and values as to_string(Variant) spells them.
+Variant parse_variant(std::string_view text);
+
+/// Whether a rung can be used at all here: its backend, then the libraries it needs.
+Availability rung_availability(const RungInfo& rung);
+
+/// "a, b, c".
+std::string join(const std::vector<std::string>& words);
+/// Splits at commas; empty parts are dropped.
+std::vector<std::string> split_commas(const std::string& text);
+
+}  // namespace rung::workbench
