@@ -11,9 +11,12 @@ if(RUNG_SIMT)
   find_package(Boost REQUIRED COMPONENTS context)
 endif()
 if(RUNG_CUDA)
-  # CMake 3.25 does not know C++20 for CUDA, so the flag is set by hand in library.cmake.
   set(CMAKE_CUDA_ARCHITECTURES OFF)
   set(CMAKE_CUDA_RUNTIME_LIBRARY Static)
   enable_language(CUDA)
+  if(NOT CMAKE_CUDA20_STANDARD_COMPILE_OPTION)
+    # CMake 3.25 does not know how nvcc 13 is told about C++20.
+    set(CMAKE_CUDA20_STANDARD_COMPILE_OPTION -std=c++20)
+  endif()
   find_package(CUDAToolkit 13 REQUIRED)
 endif()

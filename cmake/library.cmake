@@ -54,7 +54,7 @@ if(RUNG_CUDA)
     endif()
   endforeach()
   target_compile_options(rung_cuda PRIVATE
-    $<$<COMPILE_LANGUAGE:CUDA>:-std=c++20 --expt-relaxed-constexpr -lineinfo -Xcompiler=-Wall,-Wextra>)
+    $<$<COMPILE_LANGUAGE:CUDA>:--expt-relaxed-constexpr -lineinfo -Xcompiler=-Wall,-Wextra>)
 endif()
 
 get_property(object_libraries GLOBAL PROPERTY rung_object_libraries)
@@ -85,7 +85,7 @@ if(RUNG_CUDA)
   if(bench_cuda_sources)
     target_sources(rung_workbench PRIVATE ${bench_cuda_sources})
     set_property(SOURCE ${bench_cuda_sources} APPEND PROPERTY COMPILE_OPTIONS
-      -std=c++20 --expt-relaxed-constexpr -gencode=arch=compute_80,code=[sm_80,compute_80])
+      --expt-relaxed-constexpr -gencode=arch=compute_80,code=[sm_80,compute_80])
     target_link_libraries(rung_workbench PUBLIC CUDA::cudart_static)
   endif()
 endif()

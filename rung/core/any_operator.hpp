@@ -78,8 +78,7 @@ class RUNG_API AnyOperator {
   [[nodiscard]] virtual std::vector<Problem> check_problems(Backend backend) const = 0;
   [[nodiscard]] virtual std::vector<Problem> bench_problems(Backend backend) const = 0;
   [[nodiscard]] virtual std::unique_ptr<Instance> make(const Problem& problem, Variant variant,
-                                                       std::uint64_t seed,
-                                                       Device device) const = 0;
+                                                       std::uint64_t seed, Device device) const = 0;
   [[nodiscard]] virtual std::span<const ArgumentSpec> arguments() const = 0;
   virtual void invoke(Context& context, Invocation& invocation, Pick pick) const = 0;
 
@@ -133,9 +132,12 @@ class Operator final : public AnyOperator {
   struct Made final : Instance {
     Made(Problem p, Inputs i, const typename Op::Args& a)
         : Instance(std::move(i)), problem(std::move(p)), args(a), given(Op::given(a)) {}
-    static const Rung<Op>& find(const RungInfo& info) {
+    /// Remembers the last answer: while a tiny problem is timed, searching the list each time would
+    /// cost as much as the problem.
+    const Rung<Op>& find(const RungInfo& info) const {
+      if (found != nullptr && &found->info == &info) return *found;
       for (const Rung<Op>* rung = Op::rungs().first; rung != nullptr; rung = rung->next) {
-        if (&rung->info == &info) return *rung;
+        if (&rung->info == &info) return *(found = rung);
       }
       throw Error(ErrorCode::internal, "no such rung: " + std::string(info.name));
     }
@@ -149,11 +151,14 @@ class Operator final : public AnyOperator {
     }
     Cost cost() const override { return Op::cost(args); }
     Cost traffic(const RungInfo& rung) const override { return find(rung).traffic(args); }
-    Tolerance tolerance(const RungInfo& rung) const override { return Op::tolerance(args, rung); }
+    Tolerance tolerance(const RungInfo& rung) const override {
+      return Op::tolerance(args, rung, inputs.variant().values);
+    }
     void reference(Oracle& oracle) const override { Op::reference(args, oracle); }
 
     Problem problem;
     typename Op::Args args;
+    mutable const Rung<Op>* found = nullptr;
     typename Op::Given given;  // the same call as a program would write it
   };
 };

@@ -38,9 +38,8 @@ const DeviceApi& usable_api(Device device) {
   const int count = api.device_count();
   if (device.index < 0 || device.index >= count) {
     throw Error(ErrorCode::invalid_argument,
-                std::string(to_string(device.backend)) + " device " +
-                    std::to_string(device.index) + " does not exist; accepted: 0 to " +
-                    std::to_string(count - 1));
+                std::string(to_string(device.backend)) + " device " + std::to_string(device.index) +
+                    " does not exist; accepted: 0 to " + std::to_string(count - 1));
   }
   return api;
 }
@@ -109,7 +108,8 @@ struct Context::Pool {
     }
     blocks.push_back(api.allocate(index, bytes + workspace_alignment));
     const auto address = reinterpret_cast<std::uintptr_t>(blocks.back());
-    return reinterpret_cast<void*>((address + workspace_alignment - 1) & ~(workspace_alignment - 1));
+    return reinterpret_cast<void*>((address + workspace_alignment - 1) &
+                                   ~(workspace_alignment - 1));
   }
 
   const DeviceApi& api;
@@ -147,6 +147,8 @@ Context& Context::operator=(Context&& other) noexcept {
   pool_ = std::move(other.pool_);
   workspace_ = std::exchange(other.workspace_, nullptr);
   capacity_ = std::exchange(other.capacity_, 0);
+  // What was remembered of other calls belongs to the context it was remembered for.
+  memos_ = std::exchange(other.memos_, {});
   return *this;
 }
 
@@ -159,7 +161,8 @@ void* Context::grow(std::size_t bytes) {
     throw Error(ErrorCode::out_of_memory,
                 "a workspace of " + std::to_string(bytes) + " bytes cannot be");
   }
-  std::size_t wanted = (bytes + workspace_alignment - 1) / workspace_alignment * workspace_alignment;
+  std::size_t wanted =
+      (bytes + workspace_alignment - 1) / workspace_alignment * workspace_alignment;
   if (pool_->asynchronous()) {
     // Old blocks stay, so growth is geometric: all of them together are less than the last one.
     wanted = std::max(wanted, std::min(capacity_, most / 2) * 2);

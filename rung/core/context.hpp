@@ -84,9 +84,7 @@ class RUNG_API Context {
 
   /// At least `bytes` of scratch memory on the device, 4096-byte aligned, valid until the next
   /// call on this context. The one buffer is handed out whole: ask once a call.
-  void* workspace(std::size_t bytes) {
-    return bytes <= capacity_ ? workspace_ : grow(bytes);
-  }
+  void* workspace(std::size_t bytes) { return bytes <= capacity_ ? workspace_ : grow(bytes); }
   [[nodiscard]] std::size_t workspace_capacity() const noexcept { return capacity_; }
 
   /// A T that lives as long as the context, made on first use: what a caller of this context wants

@@ -26,9 +26,8 @@ std::vector<Axis> merged_axes(const ConstTensorRef& from, const TensorRef& to) {
   for (int axis = 0; axis < to.rank(); ++axis) {
     if (to.shape[axis] != 1) axes.push_back({to.shape[axis], from.strides[axis], to.strides[axis]});
   }
-  std::stable_sort(axes.begin(), axes.end(), [](const Axis& a, const Axis& b) {
-    return std::abs(a.to) > std::abs(b.to);
-  });
+  std::stable_sort(axes.begin(), axes.end(),
+                   [](const Axis& a, const Axis& b) { return std::abs(a.to) > std::abs(b.to); });
   std::vector<Axis> merged;
   for (const Axis& axis : axes) {
     if (!merged.empty() && merged.back().from == axis.from * axis.extent &&
@@ -72,10 +71,14 @@ void copy_words(const ConstTensorRef& from, const TensorRef& to) {
 
 void copy_on_host(const ConstTensorRef& from, const TensorRef& to) {
   switch (size_of(to.dtype)) {
-    case 1: return copy_words<std::uint8_t>(from, to);
-    case 2: return copy_words<std::uint16_t>(from, to);
-    case 4: return copy_words<std::uint32_t>(from, to);
-    default: return copy_words<std::uint64_t>(from, to);
+    case 1:
+      return copy_words<std::uint8_t>(from, to);
+    case 2:
+      return copy_words<std::uint16_t>(from, to);
+    case 4:
+      return copy_words<std::uint32_t>(from, to);
+    default:
+      return copy_words<std::uint64_t>(from, to);
   }
 }
 
@@ -115,14 +118,14 @@ bool contiguous(const ConstTensorRef& tensor) {
 
 void check(const ConstTensorRef& from, const TensorRef& to) {
   if (from.dtype != to.dtype) {
-    throw Error(ErrorCode::invalid_argument,
-                "copy: dtypes differ: from is " + std::string(to_string(from.dtype)) +
-                    ", to is " + std::string(to_string(to.dtype)));
+    throw Error(ErrorCode::invalid_argument, "copy: dtypes differ: from is " +
+                                                 std::string(to_string(from.dtype)) + ", to is " +
+                                                 std::string(to_string(to.dtype)));
   }
   if (!(from.shape == to.shape)) {
-    throw Error(ErrorCode::invalid_argument, "copy: shapes differ: from is " +
-                                                 to_string(from.shape) + ", to is " +
-                                                 to_string(to.shape));
+    throw Error(
+        ErrorCode::invalid_argument,
+        "copy: shapes differ: from is " + to_string(from.shape) + ", to is " + to_string(to.shape));
   }
   static_cast<void>(to.size());  // negative extents
   if (to.empty()) return;

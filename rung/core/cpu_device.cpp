@@ -24,7 +24,8 @@ constexpr std::size_t huge_page = std::size_t{2} << 20;
 
 void* allocate_aligned(std::size_t bytes, std::size_t alignment) {
   const bool countable = bytes <= PTRDIFF_MAX - alignment;
-  const std::size_t rounded = (std::max<std::size_t>(bytes, 1) + alignment - 1) / alignment * alignment;
+  const std::size_t rounded =
+      (std::max<std::size_t>(bytes, 1) + alignment - 1) / alignment * alignment;
   void* memory = countable ? std::aligned_alloc(alignment, rounded) : nullptr;
   if (memory == nullptr) {
     throw Error(ErrorCode::out_of_memory,
@@ -82,9 +83,10 @@ constexpr DeviceApi api{
     .info = describe,
     .allocate = [](int, std::size_t bytes) { return allocate_aligned(bytes, tensor_alignment); },
     .release = [](int, void* memory) noexcept { std::free(memory); },
-    .copy = [](int, void* to, const void* from, std::size_t bytes) {
-      if (bytes > 0) std::memcpy(to, from, bytes);
-    },
+    .copy =
+        [](int, void* to, const void* from, std::size_t bytes) {
+          if (bytes > 0) std::memcpy(to, from, bytes);
+        },
     .create_stream = [](int) -> void* { return nullptr; },
     .destroy_stream = [](int, void*) noexcept {},
     .synchronize = [](int, void*) {},
@@ -110,7 +112,8 @@ void* allocate_workspace(std::size_t bytes) {
   if (bytes < huge_page) return allocate_aligned(bytes, page);
   void* memory = allocate_aligned(bytes, huge_page);
   // Advice only: a kernel without transparent huge pages leaves small ones.
-  static_cast<void>(madvise(memory, (bytes + huge_page - 1) / huge_page * huge_page, MADV_HUGEPAGE));
+  static_cast<void>(
+      madvise(memory, (bytes + huge_page - 1) / huge_page * huge_page, MADV_HUGEPAGE));
   return memory;
 }
 

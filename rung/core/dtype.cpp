@@ -2,6 +2,7 @@
 // Names of the element types, and scalars of any type as doubles.
 #include "rung/core/dtype.hpp"
 
+#include <bit>
 #include <cstring>
 #include <iterator>
 #include <limits>
@@ -10,8 +11,8 @@
 namespace rung {
 namespace {
 
-constexpr std::string_view names[] = {"f32",  "f64",  "f16", "bf16", "e4m3",
-                                      "e5m2", "i8",   "u8",  "i32",  "i64"};
+constexpr std::string_view names[] = {"f32",  "f64", "f16", "bf16", "e4m3",
+                                      "e5m2", "i8",  "u8",  "i32",  "i64"};
 
 std::string accepted() {
   std::string list;

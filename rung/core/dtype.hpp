@@ -26,8 +26,8 @@ template <int Exponent, int Mantissa, bool Finite>
 RUNG_HD constexpr std::uint32_t round_bits(float value) {
   constexpr int bias = (1 << (Exponent - 1)) - 1;
   constexpr std::uint32_t all_ones = ((1u << Exponent) - 1) << Mantissa;
-  constexpr std::uint32_t nan = Finite ? all_ones | ((1u << Mantissa) - 1)
-                                       : all_ones | (1u << (Mantissa - 1));
+  constexpr std::uint32_t nan =
+      Finite ? all_ones | ((1u << Mantissa) - 1) : all_ones | (1u << (Mantissa - 1));
   constexpr std::uint32_t infinity = Finite ? nan : all_ones;
   const std::uint32_t bits = __builtin_bit_cast(std::uint32_t, value);
   const std::uint32_t sign = (bits >> 31) << (Exponent + Mantissa);
@@ -68,10 +68,11 @@ RUNG_HD constexpr float widen_bits(std::uint32_t bits) {
     int leading = 0;
     for (; (shifted & (1u << Mantissa)) == 0; ++leading) shifted <<= 1;
     const std::uint32_t place = static_cast<std::uint32_t>(127 - bias + 1 - leading);
-    return __builtin_bit_cast(float, sign | (place << 23) |
-                                ((shifted & ((1u << Mantissa) - 1)) << (23 - Mantissa)));
+    return __builtin_bit_cast(
+        float, sign | (place << 23) | ((shifted & ((1u << Mantissa) - 1)) << (23 - Mantissa)));
   }
-  return __builtin_bit_cast(float, sign | ((exponent + 127 - bias) << 23) | (mantissa << (23 - Mantissa)));
+  return __builtin_bit_cast(float,
+                            sign | ((exponent + 127 - bias) << 23) | (mantissa << (23 - Mantissa)));
 }
 
 /// A float of few bits: its storage and its conversions.
@@ -121,16 +122,46 @@ struct bf16 {
 
 template <class T>
 struct DTypeOf;
-template <> struct DTypeOf<float> { static constexpr DType value = DType::f32; };
-template <> struct DTypeOf<double> { static constexpr DType value = DType::f64; };
-template <> struct DTypeOf<f16> { static constexpr DType value = DType::f16; };
-template <> struct DTypeOf<bf16> { static constexpr DType value = DType::bf16; };
-template <> struct DTypeOf<e4m3> { static constexpr DType value = DType::e4m3; };
-template <> struct DTypeOf<e5m2> { static constexpr DType value = DType::e5m2; };
-template <> struct DTypeOf<std::int8_t> { static constexpr DType value = DType::i8; };
-template <> struct DTypeOf<std::uint8_t> { static constexpr DType value = DType::u8; };
-template <> struct DTypeOf<std::int32_t> { static constexpr DType value = DType::i32; };
-template <> struct DTypeOf<std::int64_t> { static constexpr DType value = DType::i64; };
+template <>
+struct DTypeOf<float> {
+  static constexpr DType value = DType::f32;
+};
+template <>
+struct DTypeOf<double> {
+  static constexpr DType value = DType::f64;
+};
+template <>
+struct DTypeOf<f16> {
+  static constexpr DType value = DType::f16;
+};
+template <>
+struct DTypeOf<bf16> {
+  static constexpr DType value = DType::bf16;
+};
+template <>
+struct DTypeOf<e4m3> {
+  static constexpr DType value = DType::e4m3;
+};
+template <>
+struct DTypeOf<e5m2> {
+  static constexpr DType value = DType::e5m2;
+};
+template <>
+struct DTypeOf<std::int8_t> {
+  static constexpr DType value = DType::i8;
+};
+template <>
+struct DTypeOf<std::uint8_t> {
+  static constexpr DType value = DType::u8;
+};
+template <>
+struct DTypeOf<std::int32_t> {
+  static constexpr DType value = DType::i32;
+};
+template <>
+struct DTypeOf<std::int64_t> {
+  static constexpr DType value = DType::i64;
+};
 template <class T>
 inline constexpr DType dtype_of = DTypeOf<std::remove_cv_t<T>>::value;
 

@@ -67,7 +67,8 @@ class DynamicLibrary {
       const char* reason = dlerror();
       const std::string said = reason != nullptr ? reason : "";
       const bool missing = said.find("No such file") != std::string::npos;
-      why_ += (why_.empty() ? "" : "; ") + (missing || said.empty() ? candidate + " not found" : said);
+      why_ +=
+          (why_.empty() ? "" : "; ") + (missing || said.empty() ? candidate + " not found" : said);
     }
   }
   DynamicLibrary(const DynamicLibrary&) = delete;
@@ -83,8 +84,7 @@ class DynamicLibrary {
   /// The same, for a symbol that only some versions have: null without it.
   template <class Function>
   void optional(Function*& function, const char* symbol) {
-    function = handle_ == nullptr ? nullptr
-                                  : reinterpret_cast<Function*>(dlsym(handle_, symbol));
+    function = handle_ == nullptr ? nullptr : reinterpret_cast<Function*>(dlsym(handle_, symbol));
   }
 
   /// Whether it was found with everything required; the reason lives as long as this object.

@@ -6,13 +6,20 @@ namespace rung {
 
 const char* to_string(ErrorCode code) noexcept {
   switch (code) {
-    case ErrorCode::invalid_argument: return "invalid argument";
-    case ErrorCode::unsupported: return "unsupported";
-    case ErrorCode::not_available: return "not available";
-    case ErrorCode::out_of_memory: return "out of memory";
-    case ErrorCode::io: return "input/output error";
-    case ErrorCode::device: return "device failure";
-    case ErrorCode::internal: return "internal error";
+    case ErrorCode::invalid_argument:
+      return "invalid argument";
+    case ErrorCode::unsupported:
+      return "unsupported";
+    case ErrorCode::not_available:
+      return "not available";
+    case ErrorCode::out_of_memory:
+      return "out of memory";
+    case ErrorCode::io:
+      return "input/output error";
+    case ErrorCode::device:
+      return "device failure";
+    case ErrorCode::internal:
+      return "internal error";
   }
   return "unknown error";
 }

@@ -15,9 +15,9 @@ enum class ErrorCode {
   unsupported = 2,       // a valid call that nothing here implements
   not_available = 3,     // needs a device, driver or library that this machine lacks
   out_of_memory = 4,
-  io = 5,                // a file is missing, malformed or truncated
-  device = 6,            // the GPU or the simulated GPU reported a failure
-  internal = 7,          // a bug in rung
+  io = 5,        // a file is missing, malformed or truncated
+  device = 6,    // the GPU or the simulated GPU reported a failure
+  internal = 7,  // a bug in rung
 };
 
 RUNG_API const char* to_string(ErrorCode code) noexcept;

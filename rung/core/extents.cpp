@@ -9,6 +9,9 @@
 namespace rung {
 namespace {
 
+/// Products of an extent and a stride need 127 bits.
+__extension__ typedef __int128 Wide;
+
 /// One axis with more than one element, as self_overlaps sees it.
 struct Axis {
   std::int64_t stride;  // magnitude
@@ -23,27 +26,27 @@ class OverlapSearch {
  public:
   OverlapSearch(const Axis* axes, int count) : axes_(axes), count_(count) {}
 
-  bool found(int axis, __int128 target, bool nonzero) {
+  bool found(int axis, Wide target, bool nonzero) {
     if (axis == count_) return target == 0 && nonzero;
     if (--budget_ < 0) return true;
-    __int128 rest = 0;
+    Wide rest = 0;
     for (int later = axis + 1; later < count_; ++later) {
-      rest += static_cast<__int128>(axes_[later].stride) * axes_[later].reach;
+      rest += static_cast<Wide>(axes_[later].stride) * axes_[later].reach;
     }
     // |target - d stride| <= rest bounds d.
-    const __int128 stride = axes_[axis].stride;
-    const __int128 reach = axes_[axis].reach;
-    const __int128 low = std::max<__int128>(-reach, ceiling(target - rest, stride));
-    const __int128 high = std::min<__int128>(reach, floor(target + rest, stride));
-    for (__int128 d = low; d <= high; ++d) {
+    const Wide stride = axes_[axis].stride;
+    const Wide reach = axes_[axis].reach;
+    const Wide low = std::max<Wide>(-reach, ceiling(target - rest, stride));
+    const Wide high = std::min<Wide>(reach, floor(target + rest, stride));
+    for (Wide d = low; d <= high; ++d) {
       if (found(axis + 1, target - d * stride, nonzero || d != 0)) return true;
     }
     return false;
   }
 
  private:
-  static __int128 floor(__int128 a, __int128 b) { return a / b - (a % b < 0 ? 1 : 0); }
-  static __int128 ceiling(__int128 a, __int128 b) { return a / b + (a % b > 0 ? 1 : 0); }
+  static Wide floor(Wide a, Wide b) { return a / b - (a % b < 0 ? 1 : 0); }
+  static Wide ceiling(Wide a, Wide b) { return a / b + (a % b > 0 ? 1 : 0); }
 
   const Axis* axes_;
   int count_;
@@ -112,20 +115,20 @@ std::string to_string(const Extents& extents) {
 ByteRange byte_range(const ConstTensorRef& tensor) {
   if (tensor.empty()) return {};
   // In 128 bits: a hostile stride must not wrap around to an innocent range.
-  __int128 low = 0;
-  __int128 high = 0;
+  Wide low = 0;
+  Wide high = 0;
   for (int axis = 0; axis < tensor.rank(); ++axis) {
-    const __int128 span = static_cast<__int128>(tensor.shape[axis] - 1) * tensor.strides[axis];
+    const Wide span = static_cast<Wide>(tensor.shape[axis] - 1) * tensor.strides[axis];
     (span < 0 ? low : high) += span;
   }
-  const __int128 size = static_cast<__int128>(size_of(tensor.dtype));
-  const __int128 base = reinterpret_cast<std::uintptr_t>(tensor.data);
-  const __int128 begin = base + low * size;
-  const __int128 end = base + (high + 1) * size;
-  if (begin < 0 || end > static_cast<__int128>(UINTPTR_MAX)) {
-    throw Error(ErrorCode::invalid_argument,
-                "shape " + to_string(tensor.shape) + " with strides " +
-                    to_string(tensor.strides) + " leaves the address space");
+  const Wide size = static_cast<Wide>(size_of(tensor.dtype));
+  const Wide base = reinterpret_cast<std::uintptr_t>(tensor.data);
+  const Wide begin = base + low * size;
+  const Wide end = base + (high + 1) * size;
+  if (begin < 0 || end > static_cast<Wide>(UINTPTR_MAX)) {
+    throw Error(ErrorCode::invalid_argument, "shape " + to_string(tensor.shape) + " with strides " +
+                                                 to_string(tensor.strides) +
+                                                 " leaves the address space");
   }
   return {static_cast<std::uintptr_t>(begin), static_cast<std::uintptr_t>(end)};
 }
@@ -139,15 +142,20 @@ bool self_overlaps(const ConstTensorRef& tensor) {
     const std::int64_t stride = tensor.strides[axis];
     if (stride == 0) return true;
     if (stride == INT64_MIN) return true;  // has no magnitude; no tensor this long exists
-    axes[count++] = {stride < 0 ? -stride : stride, tensor.shape[axis] - 1};
+    // Inserted by falling stride.
+    const Axis found{stride < 0 ? -stride : stride, tensor.shape[axis] - 1};
+    int place = count++;
+    for (; place > 0 && axes[place - 1].stride < found.stride; --place) {
+      axes[place] = axes[place - 1];
+    }
+    axes[place] = found;
   }
-  std::sort(axes, axes + count, [](const Axis& a, const Axis& b) { return a.stride > b.stride; });
   // Nested axes, each stepping over all that is inside it: every slice of a permuted tensor.
-  __int128 inside = 0;
+  Wide inside = 0;
   bool nested = true;
   for (int axis = count - 1; axis >= 0; --axis) {
     nested = nested && axes[axis].stride > inside;
-    inside += static_cast<__int128>(axes[axis].stride) * axes[axis].reach;
+    inside += static_cast<Wide>(axes[axis].stride) * axes[axis].reach;
   }
   if (nested) return false;
   if (count == 2) {

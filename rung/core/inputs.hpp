@@ -48,6 +48,8 @@ class RUNG_API Inputs {
   Inputs& operator=(Inputs&&) noexcept;
   ~Inputs();
 
+  [[nodiscard]] Variant variant() const;
+
   /// A tensor the operator reads. `scale` multiplies floating values.
   ConstTensorRef input(std::string_view name, DType dtype, const Extents& shape,
                        double scale = 1.0);

@@ -17,9 +17,8 @@ void throw_no_rung(std::string_view op, Backend backend, std::string_view asked,
     const auto named = [&](const Refusal& refusal) { return refusal.rung->name == asked; };
     const auto found = std::find_if(refusals.begin(), refusals.end(), named);
     if (found != refusals.end()) {
-      throw Error(ErrorCode::unsupported,
-                  where + ": rung '" + std::string(asked) + "' does not take this call: " +
-                      found->why);
+      throw Error(ErrorCode::unsupported, where + ": rung '" + std::string(asked) +
+                                              "' does not take this call: " + found->why);
     }
     std::string known;
     for (const Refusal& refusal : refusals) {
@@ -37,8 +36,9 @@ void throw_no_rung(std::string_view op, Backend backend, std::string_view asked,
                 : rung.teaching ? "a teaching rung is used only by name"
                                 : refusal.why);
   }
-  throw Error(ErrorCode::unsupported,
-              refusals.empty() ? where + " has no rung" : where + ": no rung takes this call:" + reasons);
+  throw Error(ErrorCode::unsupported, refusals.empty()
+                                          ? where + " has no rung"
+                                          : where + ": no rung takes this call:" + reasons);
 }
 
 }  // namespace rung::detail

@@ -106,9 +106,15 @@ class Rung {
 
   explicit Rung(const RungSpec<Op>& spec,
                 std::source_location where = std::source_location::current())
-      : info{spec.name,  spec.step,  spec.after,
-             spec.backend, spec.peer, spec.teaching,
-             source_path(where.file_name()), spec.about, spec.present},
+      : info{spec.name,
+             spec.step,
+             spec.after,
+             spec.backend,
+             spec.peer,
+             spec.teaching,
+             source_path(where.file_name()),
+             spec.about,
+             spec.present},
         spec_(spec) {
     RungList<Op>& list = Op::rungs();
     next = list.first;

@@ -52,8 +52,10 @@ std::int64_t parse_extent(std::string_view problem, std::string_view text) {
     fail(problem, "extent " + quoted(text) + " does not fit 63 bits");
   }
   if (text.empty() || status != std::errc() || stop != end || text.front() == '-') {
-    fail(problem, "extent " + quoted(text) + " is not a whole number >= 0; extents are joined by "
-                  "'x', " + std::string(example));
+    fail(problem, "extent " + quoted(text) +
+                      " is not a whole number >= 0; extents are joined by "
+                      "'x', " +
+                      std::string(example));
   }
   return value;
 }
@@ -117,8 +119,10 @@ Problem Problem::parse(std::string_view text) {
   try {
     problem.dtype = parse_dtype(type);
   } catch (const Error&) {
-    fail(text, "starts with " + quoted(type) + ", not with a dtype (f32, f64, f16, bf16, e4m3, "
-               "e5m2, i8, u8, i32, i64), " + std::string(example));
+    fail(text, "starts with " + quoted(type) +
+                   ", not with a dtype (f32, f64, f16, bf16, e4m3, "
+                   "e5m2, i8, u8, i32, i64), " +
+                   std::string(example));
   }
   rest = trimmed(rest);
   const bool has_options = rest.find(',') != std::string_view::npos;
@@ -181,7 +185,8 @@ void Problem::expect(std::string_view op, std::size_t rank,
   for (const Option& option : options) {
     if (std::find(names.begin(), names.end(), option.name) != names.end()) continue;
     std::string list;
-    for (const std::string_view name : names) list += (list.empty() ? "" : ", ") + std::string(name);
+    for (const std::string_view name : names)
+      list += (list.empty() ? "" : ", ") + std::string(name);
     fail(to_string(), std::string(op) + " has no option " + quoted(option.name) +
                           "; accepted: " + (list.empty() ? "none" : list));
   }

@@ -17,9 +17,9 @@ std::size_t bytes_of(DType dtype, const Extents& shape) {
   const std::int64_t count = shape.product();
   std::int64_t bytes = 0;
   if (__builtin_mul_overflow(count, static_cast<std::int64_t>(size_of(dtype)), &bytes)) {
-    throw Error(ErrorCode::invalid_argument,
-                "shape " + to_string(shape) + " of " + std::string(to_string(dtype)) +
-                    " has more than 2^63 - 1 bytes");
+    throw Error(ErrorCode::invalid_argument, "shape " + to_string(shape) + " of " +
+                                                 std::string(to_string(dtype)) +
+                                                 " has more than 2^63 - 1 bytes");
   }
   return static_cast<std::size_t>(bytes);
 }
@@ -28,9 +28,12 @@ std::size_t bytes_of(DType dtype, const Extents& shape) {
 
 const char* to_string(Backend backend) noexcept {
   switch (backend) {
-    case Backend::cpu: return "cpu";
-    case Backend::cuda: return "cuda";
-    case Backend::simt: return "simt";
+    case Backend::cpu:
+      return "cpu";
+    case Backend::cuda:
+      return "cuda";
+    case Backend::simt:
+      return "simt";
   }
   return "unknown backend";
 }
@@ -49,18 +52,16 @@ Tensor::Tensor(DType dtype, const Extents& shape, Device device)
   if (const Availability here = available(device.backend); !here) {
     throw Error(ErrorCode::not_available, here.why);
   }
-  if (device.index < 0 || device.index >= api->device_count()) {
-    throw Error(ErrorCode::not_available,
-                std::string("device ") + to_string(device.backend) + ":" +
-                    std::to_string(device.index) + " does not exist; there are " +
-                    std::to_string(api->device_count()));
+  if (const int count = api->device_count(); device.index < 0 || device.index >= count) {
+    throw Error(ErrorCode::invalid_argument,
+                std::string(to_string(device.backend)) + " device " + std::to_string(device.index) +
+                    " does not exist; accepted: 0 to " + std::to_string(count - 1));
   }
   // Even an empty tensor gets an address: "no data" means "not given" to the operators.
   const std::size_t bytes = std::max<std::size_t>(bytes_of(dtype, shape), 1);
-  owner_ = std::shared_ptr<void>(api->allocate(device.index, bytes),
-                                 [api, index = device.index](void* memory) {
-                                   api->release(index, memory);
-                                 });
+  owner_ = std::shared_ptr<void>(
+      api->allocate(device.index, bytes),
+      [api, index = device.index](void* memory) { api->release(index, memory); });
   ref_.data = owner_.get();
 }
 

@@ -77,14 +77,20 @@ struct BasicTensorRef {
   template <class T, int N>
     requires(std::is_const_v<Void> || !std::is_const_v<T>)
   BasicTensorRef(const View<T, N>& view, Device device = {})  // NOLINT(google-explicit-constructor)
-      : data(view.data), dtype(dtype_of<T>), device(device), shape(std::span(view.shape, N)),
+      : data(view.data),
+        dtype(dtype_of<T>),
+        device(device),
+        shape(std::span(view.shape, N)),
         strides(std::span(view.strides, N)) {}
 
   /// Writable to read-only.
   template <class Other>
     requires(std::is_const_v<Void> && !std::is_const_v<Other>)
   BasicTensorRef(const BasicTensorRef<Other>& other)  // NOLINT(google-explicit-constructor)
-      : data(other.data), dtype(other.dtype), device(other.device), shape(other.shape),
+      : data(other.data),
+        dtype(other.dtype),
+        device(other.device),
+        shape(other.shape),
         strides(other.strides) {}
 
   [[nodiscard]] int rank() const { return shape.rank; }
@@ -150,7 +156,9 @@ class RUNG_API Tensor {
   [[nodiscard]] const Extents& shape() const { return ref_.shape; }
   [[nodiscard]] DType dtype() const { return ref_.dtype; }
   template <class T>
-  [[nodiscard]] T* data() const { return static_cast<T*>(ref_.data); }
+  [[nodiscard]] T* data() const {
+    return static_cast<T*>(ref_.data);
+  }
 
  private:
   TensorRef ref_;

@@ -3,6 +3,7 @@
 
 #include <hwy/targets.h>
 
+#include <atomic>
 #include <cstdio>
 #include <cstdlib>
 #include <string>
@@ -16,21 +17,34 @@ const char* to_string(Isa isa) noexcept {
   return names[static_cast<int>(isa)];
 }
 
-Isa isa() noexcept {
-  const std::int64_t targets = hwy::SupportedTargets();
-  if ((targets & HWY_AVX3) != 0) return Isa::avx512;
-  if ((targets & HWY_AVX2) != 0) return Isa::avx2;
-  return Isa::scalar;
-}
+namespace {
 
-void cap_isa(Isa cap) {
+// Highway's own SupportedTargets() asks the CPU again each time (slow in a virtual machine) and, as
+// a side effect, makes dispatch forget a cap: so it is called here alone, and its answer kept.
+std::atomic<int> current{-1};
+
+Isa choose(Isa cap) {
   std::int64_t disabled = 0;
   if (cap < Isa::avx512) disabled |= HWY_AVX3 | HWY_AVX3_DL;
   if (cap < Isa::avx2) disabled |= HWY_AVX2;
   hwy::DisableTargets(disabled);
-  // Highway remembers its choice in a table index: make it choose again.
-  hwy::GetChosenTarget().Update(hwy::SupportedTargets());
+  const std::int64_t targets = hwy::SupportedTargets();
+  hwy::GetChosenTarget().Update(targets);
+  const Isa chosen = (targets & HWY_AVX3) != 0   ? Isa::avx512
+                     : (targets & HWY_AVX2) != 0 ? Isa::avx2
+                                                 : Isa::scalar;
+  current.store(static_cast<int>(chosen), std::memory_order_relaxed);
+  return chosen;
 }
+
+}  // namespace
+
+Isa isa() noexcept {
+  const int known = current.load(std::memory_order_relaxed);
+  return known >= 0 ? static_cast<Isa>(known) : choose(Isa::avx512);
+}
+
+void cap_isa(Isa cap) { choose(cap); }
 
 namespace {
 // Read when the library is loaded, so that no kernel has run yet. An unknown value is ignored here

@@ -61,6 +61,14 @@ std::string what_exists(const CLI::App& app) {
   return "options:" + text;
 }
 
+/// The words of the command line that no option took, as they were written.
+std::vector<std::string> unread(const CLI::App& app) {
+  std::vector<std::string> words = app.remaining();
+  // The parser works from the end.
+  if (words.size() > 1 && words.back().starts_with("-")) std::reverse(words.begin(), words.end());
+  return words;
+}
+
 int report_usage(const CLI::App& program, const CLI::ParseError& error) {
   const CLI::App* app = deepest_parsed(&program);
   std::string message = error.what();
@@ -72,6 +80,8 @@ int report_usage(const CLI::App& program, const CLI::ParseError& error) {
                            : fmt::format("unknown {} '{}'",
                                          app->get_name() == "run" ? "operator" : "command",
                                          rest.front());
+  } else if (dynamic_cast<const CLI::ExtrasError*>(&error) != nullptr) {
+    message = fmt::format("not understood: {}", fmt::join(unread(*app), " "));
   }
   fmt::print(stderr, "{0}: {1}\n{2}\n`{0} --help` tells more\n", command_path(app), message,
              what_exists(*app));
@@ -96,8 +106,7 @@ ExitCode exit_code(ErrorCode code) noexcept {
   return exit_failed;
 }
 
-Command::Command(const char* name, int order, const char* summary, Setup setup)
-    : name(name), order(order), summary(summary), setup(setup), next_(first_command) {
+Command::Command(const CommandSpec& described) : spec(described), next_(first_command) {
   first_command = this;
 }
 
@@ -105,7 +114,7 @@ std::vector<const Command*> commands() {
   std::vector<const Command*> all;
   for (const Command* one = first_command; one != nullptr; one = one->next_) all.push_back(one);
   std::sort(all.begin(), all.end(),
-            [](const Command* a, const Command* b) { return a->order < b->order; });
+            [](const Command* a, const Command* b) { return a->spec.order < b->spec.order; });
   return all;
 }
 
@@ -115,10 +124,10 @@ int run_program(int argc, const char* const* argv) {
     program.footer(examples);
     program.require_subcommand(1);
     program.get_formatter()->column_width(34);
-    std::vector<std::pair<CLI::App*, Command::Action>> actions;
+    std::vector<std::pair<CLI::App*, CommandSpec::Action>> actions;
     for (const Command* command : commands()) {
-      CLI::App* app = program.add_subcommand(command->name, command->summary);
-      actions.emplace_back(app, command->setup(*app));
+      CLI::App* app = program.add_subcommand(command->spec.name, command->spec.summary);
+      actions.emplace_back(app, command->spec.setup(*app));
     }
     try {
       program.parse(argc, argv);

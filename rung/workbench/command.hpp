@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Commands of the program `rung`, one file each. Like a rung, a command registers itself:
-//   const Command self{"list", 10, "the operators and their rungs", setup};
+//   const Command self{{.name = "list", .order = 10, .summary = "the ladders", .setup = setup}};
 // so that adding a command is adding a file.
 #pragma once
 
@@ -23,22 +23,25 @@ enum ExitCode : int {
 /// How an Error that reaches the top ends the program.
 ExitCode exit_code(ErrorCode code) noexcept;
 
-class Command {
- public:
+/// What a command tells about itself.
+struct CommandSpec {
   /// Runs after the command line was read; returns an exit code.
   using Action = std::function<int()>;
-  /// Adds options to the command's own parser and returns what to do with them.
-  using Setup = Action (*)(CLI::App& app);
 
-  /// `order` sorts the commands in the help text.
-  Command(const char* name, int order, const char* summary, Setup setup);
+  const char* name;
+  int order;  // sorts the commands in the help text
+  const char* summary;
+  /// Adds options to the command's own parser and returns what to do with them.
+  Action (*setup)(CLI::App& app);
+};
+
+class Command {
+ public:
+  explicit Command(const CommandSpec& spec);
   Command(const Command&) = delete;
   Command& operator=(const Command&) = delete;
 
-  const char* name;
-  int order;
-  const char* summary;
-  Setup setup;
+  const CommandSpec spec;
 
  private:
   friend std::vector<const Command*> commands();

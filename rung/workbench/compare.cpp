@@ -14,10 +14,10 @@
 namespace rung::workbench {
 namespace {
 
-constexpr std::int64_t whole_elements = 64 * 1024;  // outputs up to this size are judged whole
-constexpr double whole_operations = 3e8;            // about a second of a sequential oracle
-constexpr int random_rows = 8;                      // besides the first two and the last two
-constexpr std::int64_t telling_row = 8;             // integers: a row of poison this long is no chance
+constexpr double oracle_operations = 3e7;  // some 30 ms of a sequential oracle: as many rows as fit
+constexpr double judged_elements = 65536;  // and as many as are compared in about a millisecond
+constexpr std::int64_t least_rows = 12;    // however costly a row is
+constexpr std::int64_t telling_row = 8;    // integers: a row of poison this long is no chance
 
 const unsigned char* element(const Tensor& tensor, std::int64_t index) {
   return static_cast<const unsigned char*>(tensor.ref().data) +
@@ -62,19 +62,23 @@ std::vector<std::int64_t> rows_to_judge(const Extents& shape, double operations,
   const std::int64_t elements = shape.product();
   const std::int64_t count = length == 0 ? 0 : elements / length;
   std::vector<std::int64_t> rows;
-  if (elements <= whole_elements && operations <= whole_operations) {
+  if (count == 0) return rows;
+  const double of_all = std::min(oracle_operations / std::max(operations, 1.0),
+                                 judged_elements / static_cast<double>(elements));
+  const auto wanted = std::max(
+      least_rows, static_cast<std::int64_t>(std::min(of_all, 1.0) * static_cast<double>(count)));
+  if (wanted >= count) {
     for (std::int64_t row = 0; row < count; ++row) rows.push_back(row);
     return rows;
   }
   // Ends are where tails and blocks go wrong; the rest is luck, repeatable by its seed.
   std::mt19937_64 random(seed);
   rows = {0, 1, count - 2, count - 1};
-  for (int i = 0; i < random_rows; ++i) {
+  while (static_cast<std::int64_t>(rows.size()) < wanted) {
     rows.push_back(static_cast<std::int64_t>(random() % static_cast<std::uint64_t>(count)));
   }
   std::sort(rows.begin(), rows.end());
   rows.erase(std::unique(rows.begin(), rows.end()), rows.end());
-  std::erase_if(rows, [&](std::int64_t row) { return row < 0; });
   return rows;
 }
 
@@ -128,6 +132,10 @@ std::string unwritten(std::string_view name, const Tensor& before, const Tensor&
 std::string difference(std::string_view name, const Tensor& first, const Tensor& second) {
   const std::int64_t elements = first.shape().product();
   const std::size_t bytes = size_of(first.dtype());
+  if (elements == 0 || std::memcmp(element(first, 0), element(second, 0),
+                                   static_cast<std::size_t>(elements) * bytes) == 0) {
+    return "";
+  }
   for (std::int64_t index = 0; index < elements; ++index) {
     if (std::memcmp(element(first, index), element(second, index), bytes) == 0) continue;
     return fmt::format("two runs differ: {} is {:.9g}, then {:.9g}",

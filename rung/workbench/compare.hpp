@@ -11,8 +11,8 @@
 
 namespace rung::workbench {
 
-/// Which rows of an output to judge: every one, or the first, the last and a few at random.
-/// `operations` is the cost of the whole problem: the oracle is slow, so it may not cost too much.
+/// Which rows of an output to judge: all of them, or the first and last two and some at random, as
+/// many as a sequential oracle can afford. `operations` is the cost of the whole problem.
 std::vector<std::int64_t> rows_to_judge(const Extents& shape, double operations,
                                         std::uint64_t seed);
 

@@ -62,7 +62,6 @@ std::string Judge::run_and_compare(const RungInfo* rung, Context& context, bool 
   // The public call is held to the bound of the rung that it picks.
   const Tolerance tolerance = made.tolerance(rung != nullptr ? *rung : made.chosen(context));
   const auto run = [&] {
-    made.inputs.reset();
     if (rung != nullptr) {
       made.run(*rung, context);
     } else {
@@ -71,7 +70,8 @@ std::string Judge::run_and_compare(const RungInfo* rung, Context& context, bool 
     context.synchronize();
   };
   made.inputs.reset();
-  const std::vector<Tensor> before = outputs(made);
+  // The same poison each time: copied once.
+  if (before_.empty()) before_ = outputs(made);
   run();
   const std::vector<Tensor> after = outputs(made);
   // What lies around the tensors first: an overrun explains wrong numbers, not the reverse.
@@ -82,7 +82,7 @@ std::string Judge::run_and_compare(const RungInfo* rung, Context& context, bool 
     if (!entry.written) continue;
     const Tensor& got = after[output];
     if (!entry.read) {
-      if (std::string why = unwritten(entry.name, before[output], got); !why.empty()) return why;
+      if (std::string why = unwritten(entry.name, before_[output], got); !why.empty()) return why;
     }
     std::string why = mismatch(entry.name, got, oracle_.outputs[output], tolerance);
     if (!why.empty()) return why;
@@ -90,6 +90,7 @@ std::string Judge::run_and_compare(const RungInfo* rung, Context& context, bool 
   }
   if (!twice || (rung != nullptr && rung->peer)) return "";
 
+  made.inputs.reset();
   run();
   const std::vector<Tensor> again = outputs(made);
   output = 0;
@@ -109,14 +110,20 @@ Verdict Judge::judge(const RungInfo* rung, Context& context, bool twice) {
       if (const Support support = instance().supports(*rung, context); !support) {
         return {Verdict::Kind::skipped, support.why};
       }
+    } else {
+      static_cast<void>(instance().chosen(context));
     }
-    ask_oracle();
-    failure = run_and_compare(rung, context, twice);
   } catch (const Error& error) {
-    if (error.code() == ErrorCode::unsupported) {
-      return {Verdict::Kind::skipped, rung == nullptr ? "no rung of this backend supports it"
-                                                      : error.what()};
+    // Nothing has run yet: the operator cannot make the problem so, or no rung takes it.
+    if (error.code() == ErrorCode::unsupported) return {Verdict::Kind::skipped, error.what()};
+    failure = fmt::format("making the problem threw: {}", error.what());
+  }
+  try {
+    if (failure.empty()) {
+      ask_oracle();
+      failure = run_and_compare(rung, context, twice);
     }
+  } catch (const Error& error) {
     failure = fmt::format("threw Error({}): {}", to_string(error.code()), error.what());
   } catch (const std::exception& error) {
     failure = fmt::format("threw: {}", error.what());
@@ -124,6 +131,7 @@ Verdict Judge::judge(const RungInfo* rung, Context& context, bool twice) {
   if (failure.empty()) return {};
   // A rung that failed may have spoiled inputs or padding: the next one gets fresh memory.
   instance_.reset();
+  before_.clear();
   return {Verdict::Kind::failed, failure};
 }
 

@@ -44,8 +44,9 @@ class Judge {
   Variant variant_;
   std::uint64_t seed_;
   Device device_;
-  std::unique_ptr<Instance> host_;    // null when it is the same as instance_
+  std::unique_ptr<Instance> host_;  // null when it is the same as instance_
   std::unique_ptr<Instance> instance_;
+  std::vector<Tensor> before_;  // the outputs as reset() leaves them
   Oracle oracle_;
   bool oracle_known_ = false;
 };

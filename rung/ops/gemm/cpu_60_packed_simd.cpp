@@ -8,7 +8,8 @@
 //          edges cost what their rows and vectors cost.
 // Cost     2 m n k operations. Memory: A once for each nc columns, B once, C twice for each kc of k.
 // Limits   one thread. Packing copies what a small product reads only a few times.
-// Tried    kc 384, 512, 768 on a 2-core Zen 5 vCPU: see rung/ops/gemm/README.md.
+// Tried    block sizes: see BlockLimits. Transposing A into panels in place of copying its rows: the same at
+//          2048, -2 % at 512. Fetching all of a tile's C at its start: -10 %, see cpu_tile-inl.hpp.
 // Source   K. Goto and R. van de Geijn, Anatomy of High-Performance Matrix Multiplication, 2008;
 //          F. Van Zee and R. van de Geijn, BLIS, 2015 (the loops around the micro-kernel).
 #include "rung/ops/gemm/cpu_blocked.hpp"
@@ -24,15 +25,16 @@ void packed_simd(const Call& call, Context& context) {
   const Kernels<T>& ks = kernels<T>();
   const Blocking block = make_blocking(call, ks, {});
   const bool staged = !call.direct();
+  const std::int64_t a_size = block.mc * copied_row<T>(block.kc);
 
   T* b = static_cast<T*>(context.workspace(
-      (block.kc * block.nc + block.mc * block.kc +
+      (block.kc * block.nc + a_size +
        (staged ? std::min(call.m, block.staged_rows) * block.nc : 0)) * sizeof(T)));
   T* a = b + block.kc * block.nc;
   const std::int64_t rows_at_once = staged ? block.staged_rows : call.m;
 
   for (std::int64_t batch = 0; batch < call.batch; ++batch) {
-    Sums<T> sums = make_sums(call, ks, batch, a + block.mc * block.kc, block.nc);
+    Sums<T> sums = make_sums(call, ks, batch, a + a_size, block.nc);
     for (std::int64_t j = 0; j < call.n; j += block.nc) {
       const std::int64_t columns = std::min(block.nc, call.n - j);
       for (std::int64_t group = 0; group < call.m; group += rows_at_once) {
@@ -43,8 +45,8 @@ void packed_simd(const Call& call, Context& context) {
           pack_b(call, ks, batch, p, k, j, columns, b);
           for (std::int64_t i = group; i < end; i += block.mc) {
             const std::int64_t rows = std::min(block.mc, end - i);
-            pack_a(call, ks, batch, i, rows, p, k, a);
-            multiply_block(sums, a, b, k, i, rows, j, columns, p == 0, p + k == call.k);
+            const PackedA<T> packed = pack_a(call, ks, batch, i, rows, p, k, a);
+            multiply_block(sums, packed, b, k, i, rows, j, columns, p == 0, p + k == call.k);
           }
         }
       }

@@ -43,16 +43,17 @@ struct Buffers {
   }
 };
 
+template <class T>
 Buffers buffers_of(const Call& call, const Blocking& block) {
   // Whole cache lines, so that no thread's vectors straddle two.
-  return {block.kc * block.nc, round_up(block.mc * block.kc, 64),
+  return {block.kc * block.nc, block.mc * copied_row<T>(block.kc),
           call.direct() ? 0 : std::min(call.m, block.staged_rows) * block.nc};
 }
 
 template <class T>
 void multiply(const Call& call, const Kernels<T>& ks, const Blocking& block, std::int64_t batch,
               T* workspace, const Team& team) {
-  const Buffers buffers = buffers_of(call, block);
+  const Buffers buffers = buffers_of<T>(call, block);
   const bool staged = !call.direct();
   T* a = workspace + 2 * buffers.b + team.rank() * buffers.a;
   T* staging = workspace + 2 * buffers.b + team.size() * buffers.a;
@@ -90,8 +91,8 @@ void multiply(const Call& call, const Kernels<T>& ks, const Blocking& block, std
         team.wait();
         for (std::int64_t i = begin; i < end; i += mc) {
           const std::int64_t rows = std::min(mc, end - i);
-          pack_a(call, ks, batch, i, rows, p, k, a);
-          multiply_block(sums, a, b + left * k, k, i, rows, j + left, right - left, p == 0,
+          const PackedA<T> packed = pack_a(call, ks, batch, i, rows, p, k, a);
+          multiply_block(sums, packed, b + left * k, k, i, rows, j + left, right - left, p == 0,
                          p + k == call.k);
         }
       }
@@ -113,7 +114,7 @@ void threads(const Call& call, Context& context) {
     limits.staged_bytes = (8 << 20) / team_size;
   }
   const Blocking block = make_blocking(call, ks, limits);
-  const Buffers buffers = buffers_of(call, block);
+  const Buffers buffers = buffers_of<T>(call, block);
   if (one_each) {
     const std::size_t each = buffers.bytes(1, sizeof(T)) / 64 * 64 + 64;
     char* workspace = static_cast<char*>(context.workspace(each * team_size));

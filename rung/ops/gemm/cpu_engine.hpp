@@ -95,11 +95,18 @@ using TileFunction = void(const TileArgs<T>&);
 /// any strides, B with contiguous rows.
 enum class Source : std::uint8_t { packed, strided };
 
-/// Copies k columns of `count` elements into a panel: to[p * width + i] = from[i * row + p * column].
-/// Elements count..width of a column are unspecified, but are initialised.
+/// Copies k columns of `count` elements into panels of `width`, one behind the other:
+///   to[panel * width * k + p * width + i] = from[(panel * width + i) * row + p * column]
+/// What fills up the last panel is unspecified, but initialised. The matrix goes on for `readable` >=
+/// count rows.
 template <class T>
-using PackFunction = void(const void* from, std::int64_t row, std::int64_t column, int count,
-                          int width, std::int64_t k, T* to);
+using PackFunction = void(const void* from, std::int64_t row, std::int64_t column,
+                          std::int64_t count, std::int64_t readable, int width, std::int64_t k, T* to);
+
+/// Copies `rows` runs of k consecutive elements, `from_row` apart, to rows `to_row` apart.
+template <class T>
+using CopyFunction = void(const void* from, std::int64_t from_row, std::int64_t rows,
+                          std::int64_t k, T* to, std::int64_t to_row);
 
 /// A block of sums on its way into C: C = act(sums + beta * C + bias), with C's type and strides.
 template <class T>
@@ -122,9 +129,15 @@ template <class T>
 struct Kernels {
   int lanes;      // of a vector
   int tile_rows;  // the general tile is tile_rows x 2 vectors
+  int narrow_tile_rows;  // most rows of a tile one vector wide
   /// tiles[a_source][b_source][vectors - 1][rows - 1]
   TileFunction<T>* const* tiles[2][2][2];
+  /// Tiles of up to sliver_columns (0: none), by rows - 1, up to narrow_tile_rows. A and B are read
+  /// where they are; both must have contiguous rows.
+  int sliver_columns;
+  TileFunction<T>* const* slivers;
   PackFunction<T>* pack[4];      // by DType of the matrix: f32, f64, f16, bf16
+  CopyFunction<T>* copy[4];
   FinishFunction<T>* finish[4];  // by DType of C
 
   [[nodiscard]] TileFunction<T>* tile(Source a, Source b, int vectors, std::int64_t rows) const {

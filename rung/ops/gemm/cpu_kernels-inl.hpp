@@ -11,6 +11,7 @@
 
 #include "rung/ops/gemm/cpu_finish-inl.hpp"
 #include "rung/ops/gemm/cpu_pack-inl.hpp"
+#include "rung/ops/gemm/cpu_sliver-inl.hpp"
 #include "rung/ops/gemm/cpu_tile-inl.hpp"
 
 HWY_BEFORE_NAMESPACE();
@@ -18,13 +19,16 @@ namespace rung::gemm_cpu::HWY_NAMESPACE {
 
 template <class T, Source a, Source b, int vectors>
 TileFunction<T>* const* tiles_of() {
-  return tile_table<T, tile_rows, vectors, a, b>();
+  return tile_table<T, vectors == 2 ? tile_rows : narrow_tile_rows, vectors, a, b>();
 }
 
 template <class T>
 void fill_tiles(Kernels<T>& k) {
   k.lanes = lanes<T>();
   k.tile_rows = tile_rows;
+  k.narrow_tile_rows = narrow_tile_rows;
+  k.sliver_columns = sliver_columns<T>;
+  k.slivers = sliver_table<T>();
   constexpr Source p = Source::packed;
   constexpr Source s = Source::strided;
   k.tiles[0][0][0] = tiles_of<T, p, p, 1>();

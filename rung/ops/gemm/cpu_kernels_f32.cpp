@@ -15,6 +15,9 @@ const Kernels<float>& kernels_f32() {
     k.pack[static_cast<int>(DType::f32)] = pack<float, float>;
     k.pack[static_cast<int>(DType::f16)] = pack<float, f16>;
     k.pack[static_cast<int>(DType::bf16)] = pack<float, bf16>;
+    k.copy[static_cast<int>(DType::f32)] = copy_rows<float, float>;
+    k.copy[static_cast<int>(DType::f16)] = copy_rows<float, f16>;
+    k.copy[static_cast<int>(DType::bf16)] = copy_rows<float, bf16>;
     k.finish[static_cast<int>(DType::f32)] = finish<float, float>;
     k.finish[static_cast<int>(DType::f16)] = finish<float, f16>;
     k.finish[static_cast<int>(DType::bf16)] = finish<float, bf16>;

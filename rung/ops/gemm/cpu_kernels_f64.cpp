@@ -13,6 +13,7 @@ const Kernels<double>& kernels_f64() {
     Kernels<double> k{};
     fill_tiles(k);
     k.pack[static_cast<int>(DType::f64)] = pack<double, double>;
+    k.copy[static_cast<int>(DType::f64)] = copy_rows<double, double>;
     k.finish[static_cast<int>(DType::f64)] = finish<double, double>;
     return k;
   }();

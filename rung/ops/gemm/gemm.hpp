@@ -102,7 +102,7 @@ struct RUNG_API Gemm {
 
   static Cost cost(const Args& args);
   static void reference(const Args& args, Oracle& oracle);
-  static Tolerance tolerance(const Args& args, const RungInfo& rung);
+  static Tolerance tolerance(const Args& args, const RungInfo& rung, Values values);
   static std::vector<Problem> check_problems(Backend backend);
   static std::vector<Problem> bench_problems(Backend backend);
   static Args make(const Problem& problem, Inputs& inputs);

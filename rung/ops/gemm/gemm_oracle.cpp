@@ -101,23 +101,23 @@ void Gemm::reference(const Args& args, Oracle& oracle) {
   });
 }
 
-Tolerance Gemm::tolerance(const Args& args, const RungInfo& rung) {
+Tolerance Gemm::tolerance(const Args& args, const RungInfo& rung, Values values) {
   (void)rung;
   const double unit = epsilon(args.a.dtype == DType::f64 ? DType::f64 : DType::f32) / 2;
   const auto k = static_cast<double>(args.k());
-  // Worst case k u; for large k the probabilistic bound lambda sqrt(k) u with lambda = 8, which
-  // independent roundings exceed with probability below 2 exp(-32) [Higham & Mary 2019]. The few
-  // units on top are alpha, beta, bias and the rounding of each.
-  double growth = std::min(k, 8 * std::sqrt(k)) + 6;
-  Tolerance tolerance;
+  // The bound that gemm.hpp promises. That it grows with k would let a lost term hide in a long sum;
+  // small whole numbers, whose sums are exact in any order, must therefore agree in every bit.
+  double roundings = values == Values::integers ? 0 : k + 4;
+  double operand_error = 0;
   if (args.precision == Precision::tf32) {
-    // Both operands lose all but 11 significant bits, and tensor cores truncate when they add.
-    tolerance.magnitude += 2 * 0x1p-11;
-    growth = 4 * k + 6;
+    // Both operands keep 11 significant bits, and tensor cores truncate where others round.
+    roundings *= 4;
+    operand_error = values == Values::integers ? 0 : 2 * 0x1p-11;
   } else if (size_of(args.a.dtype) == 2) {
-    growth *= 2;  // tensor cores truncate
+    roundings *= 2;
   }
-  tolerance.magnitude += growth * unit;
+  Tolerance tolerance;
+  tolerance.magnitude = roundings * unit + operand_error;
   tolerance.relative = epsilon(args.c.dtype) / 2 * 1.01;
   if (args.activation != Activation::none) {
     tolerance.magnitude *= 1.13;    // the steepest slope, gelu's

@@ -1,0 +1,250 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# The launcher: from a bare clone to a running command. It looks for the packages that are missing
+# (and installs them where it may), configures, builds what the command needs, and runs it.
+set -euo pipefail
+
+usage() {
+  cat <<'TEXT'
+rung.sh - builds rung if need be, then runs a command
+
+  ./rung.sh bench gemm       the ladder of gemm, timed beside the vendors' libraries
+  ./rung.sh test             builds and runs all tests
+  ./rung.sh check            every rung against the double-precision reference
+  ./rung.sh COMMAND ...      any other command of the program rung: list, check, bench, run, machine ...
+  ./rung.sh --help           the program's own help, with every command
+
+  ./rung.sh build            builds the program and its library, runs nothing
+  ./rung.sh asan             the tests again, under the address and undefined-behaviour sanitizers
+  ./rung.sh lint             clang-tidy and shellcheck over the sources
+
+Needs Debian 12, Ubuntu 24.04 or newer. As root (or with sudo that asks for no password) missing
+packages are installed; otherwise they are named. The CUDA toolkit, 13 or newer, is used where there is
+a GPU, and by the tests (RUNG_CUDA=ON: always; RUNG_CUDA=OFF: never).
+TEXT
+}
+
+root="$(cd -- "$(dirname -- "$(readlink -f -- "${BASH_SOURCE[0]}")")" && pwd)"
+
+# All packages, in one place. "a|b" means whichever the distribution has, the first preferred.
+packages_build=(g++ cmake ninja-build pkg-config libhwy-dev libboost-context-dev libfmt-dev
+                libcli11-dev nlohmann-json3-dev)
+packages_peers=(libopenblas0-openmp libblis4-openmp 'libdnnl3|libdnnl2' libeigen3-dev)
+packages_test=(libgtest-dev python3 python3-numpy)
+packages_lint=('clang-tidy-19|clang-tidy-18|clang-tidy-17|clang-tidy-16' shellcheck)
+
+say() { printf 'rung.sh: %s\n' "$*" >&2; }
+fail() {
+  local code=$1
+  shift
+  say "$@"
+  exit "$code"
+}
+
+# --- packages ---------------------------------------------------------------------------------------
+
+installed() {
+  local status
+  status="$(dpkg-query -W -f='${Status}' "$1" 2>/dev/null)" && [[ $status == 'install ok installed' ]]
+}
+
+known() { apt-cache show "$1" >/dev/null 2>&1; }
+
+# Prints those of the arguments that are missing, alternatives resolved.
+missing_packages() {
+  local entry name names chosen
+  for entry in "$@"; do
+    IFS='|' read -r -a names <<<"$entry"
+    chosen=''
+    for name in "${names[@]}"; do
+      if installed "$name"; then continue 2; fi
+    done
+    for name in "${names[@]}"; do
+      if [[ -z $chosen ]] && known "$name"; then chosen=$name; fi
+    done
+    # Unknown to apt, perhaps because its lists are empty: the last is the oldest distribution's.
+    printf '%s\n' "${chosen:-${names[-1]}}"
+  done
+}
+
+as_root() {
+  if [[ $EUID -eq 0 ]]; then "$@"; else sudo -n "$@"; fi
+}
+
+install_packages() {
+  say "installing: $*"
+  as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "$@" \
+    >>"$log" 2>&1
+}
+
+# ensure_packages required|optional NAME...
+ensure_packages() {
+  local need=$1 missing
+  shift
+  mapfile -t missing < <(missing_packages "$@")
+  if [[ ${#missing[@]} -eq 0 ]]; then return 0; fi
+  # Peers that could not be installed once are not tried again at every call.
+  if [[ $need == optional && -f $gave_up && "$(<"$gave_up")" == "${missing[*]}" ]]; then return 0; fi
+  if [[ $EUID -eq 0 ]] || sudo -n true 2>/dev/null; then
+    if [[ -z ${lists_updated:-} ]]; then
+      lists_updated=yes
+      say 'updating the package lists'
+      as_root apt-get update -qq >>"$log" 2>&1 || true
+      mapfile -t missing < <(missing_packages "$@")
+    fi
+    if install_packages "${missing[@]}"; then return 0; fi
+    if [[ $need == optional ]]; then
+      say "could not install ${missing[*]}: going on without (see $log)"
+      printf '%s' "${missing[*]}" >"$gave_up"
+      return 0
+    fi
+    tail -n 20 "$log" >&2
+    fail 3 "could not install: ${missing[*]}"
+  fi
+  if [[ $need == optional ]]; then
+    say "not installed, so not compared with: ${missing[*]}"
+    return 0
+  fi
+  # Named together with what else this command would like, so that one line suffices.
+  mapfile -t missing < <(missing_packages "$@" "${packages_peers[@]}")
+  say 'packages are missing, and this user may not install them. Run:'
+  printf '  sudo apt-get install %s\n' "${missing[*]}" >&2
+  exit 3
+}
+
+require_packages() {
+  if ! command -v dpkg-query >/dev/null; then
+    say 'not a Debian or Ubuntu system: packages are not looked for'
+    return
+  fi
+  ensure_packages required "$@"
+  ensure_packages optional "${packages_peers[@]}"
+}
+
+# --- building ---------------------------------------------------------------------------------------
+
+# The CUDA compiler to use. Compiling for GPUs takes minutes, so that it is done where there is one, where
+# it was done before, and for the tests; RUNG_CUDA=ON or OFF decides otherwise.
+cuda_options() {
+  local directory=$1 tests=$2 nvcc version
+  nvcc="$(command -v nvcc || true)"
+  if [[ -z $nvcc && -x /usr/local/cuda/bin/nvcc ]]; then nvcc=/usr/local/cuda/bin/nvcc; fi
+  local wanted=${RUNG_CUDA:-}
+  if [[ -z $wanted ]]; then
+    if compgen -G '/dev/nvidia[0-9]*' >/dev/null || [[ $tests == ON ]] ||
+      grep -qs '^RUNG_CUDA:BOOL=ON' "$directory/CMakeCache.txt"; then
+      wanted=ON
+    fi
+  fi
+  if [[ -n $nvcc && ${wanted^^} == ON ]]; then
+    version="$("$nvcc" --version | sed -n 's/.*release \([0-9]*\).*/\1/p')"
+    if [[ ${version:-0} -ge 13 ]]; then
+      printf '%s\n' -DRUNG_CUDA=ON "-DCMAKE_CUDA_COMPILER=$nvcc"
+      return
+    fi
+    say "CUDA $version found, 13 or newer is needed: building without CUDA"
+  fi
+  printf '%s\n' -DRUNG_CUDA=OFF
+}
+
+report_failure() {
+  say "$1 failed; the last lines of $log:"
+  # Errors first: the tail alone often shows only other jobs that were running.
+  grep -m 10 -A 3 -E '(: (fatal )?error:|^CMake Error|undefined reference|^ninja: error)' "$log" >&2 ||
+    tail -n 40 "$log" >&2
+  exit 1
+}
+
+# configure DIRECTORY OPTION...: only if something differs from the last time.
+configure() {
+  local directory=$1 stamp
+  shift
+  stamp="$directory/rung.sh.options"
+  if [[ -f $directory/build.ninja && -f $stamp && "$(<"$stamp")" == "$*" ]]; then return; fi
+  say "configuring ${directory#"$root"/}"
+  (cd "$root" && cmake "$@") >>"$log" 2>&1 || report_failure 'cmake'
+  printf '%s' "$*" >"$stamp"
+}
+
+# build DIRECTORY TARGET...: quiet, with one line of progress on a terminal.
+build() {
+  local directory=$1 line started=$SECONDS shown=''
+  shift
+  if [[ -t 2 && -z ${CI:-} ]]; then
+    set +e
+    NINJA_STATUS='[%f/%t] ' ninja -C "$directory" -j "$jobs" "$@" 2>&1 | tee -a "$log" |
+      while IFS= read -r line; do
+        if [[ $line == \[* ]]; then printf '\rbuilding %.70s\033[K' "$line" >&2; fi
+      done
+    local status=${PIPESTATUS[0]}
+    set -e
+    printf '\r\033[K' >&2
+    [[ $status -eq 0 ]] || report_failure 'the build'
+  else
+    if ! ninja -C "$directory" -n "$@" 2>/dev/null | tail -n 1 | grep -q 'no work to do'; then
+      say "building ${directory#"$root"/} (log: ${log#"$root"/})"
+      shown=yes
+    fi
+    ninja -C "$directory" -j "$jobs" "$@" >>"$log" 2>&1 || report_failure 'the build'
+    if [[ -n $shown ]]; then say "built in $((SECONDS - started)) s"; fi
+  fi
+}
+
+# prepare PRESET TESTS TARGET...: packages, configuration and build of build/PRESET.
+prepare() {
+  local preset=$1 tests=$2 directory options
+  shift 2
+  directory="$root/build/$preset"
+  mkdir -p "$directory"
+  log="$directory/rung.sh.log"
+  : >"$log"
+  local packages=("${packages_build[@]}")
+  if [[ $tests == ON ]]; then packages+=("${packages_test[@]}"); fi
+  require_packages "${packages[@]}"
+  # What a former call switched on stays on: switching back and forth would build everything twice.
+  if [[ -f $directory/CMakeCache.txt ]]; then
+    if grep -q '^RUNG_TESTS:BOOL=ON' "$directory/CMakeCache.txt"; then tests=ON; fi
+  fi
+  options=()
+  if [[ $preset != asan ]]; then mapfile -t options < <(cuda_options "$directory" "$tests"); fi
+  configure "$directory" --preset "$preset" "-DRUNG_TESTS=$tests" "${options[@]}"
+  build "$directory" "$@"
+}
+
+# --- commands ---------------------------------------------------------------------------------------
+
+run_tests() {
+  local preset=$1
+  shift
+  prepare "$preset" ON all
+  ctest --test-dir "$root/build/$preset" --output-on-failure -j "$jobs" "$@"
+}
+
+lint() {
+  local tool='' candidate
+  prepare release ON all
+  require_packages "${packages_build[@]}" "${packages_lint[@]}"
+  for candidate in clang-tidy-19 clang-tidy-18 clang-tidy-17 clang-tidy-16; do
+    if [[ -z $tool ]] && command -v "$candidate" >/dev/null; then tool=$candidate; fi
+  done
+  if [[ -z $tool ]]; then fail 3 'clang-tidy 16 or newer is not installed'; fi
+  "$root/tests/style/lint.sh" "$tool" "$root/build/release" "$jobs" "$@"
+}
+
+jobs="${RUNG_JOBS:-$(nproc)}"
+log=/dev/null
+gave_up="$root/build/packages-not-found"
+if [[ $# -eq 0 ]]; then
+  usage
+  exit 0
+fi
+case $1 in
+  test) shift; run_tests release "$@" ;;
+  asan) shift; run_tests asan "$@" ;;
+  lint) shift; lint "$@" ;;
+  build) prepare release OFF rung_program ;;
+  *)
+    prepare release OFF rung_program
+    exec "$root/build/release/bin/rung" "$@"
+    ;;
+esac

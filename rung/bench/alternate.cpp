@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+// Rounds of samples, and ratios within rounds.
+#include "rung/bench/alternate.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <iterator>
+#include <limits>
+
+#include "rung/bench/clock.hpp"
+#include "rung/bench/statistics.hpp"
+
+namespace rung::bench {
+namespace {
+
+constexpr int rounds_when_slow = 3;
+constexpr double very_slow = 4;  // times Plan::slow_seconds
+constexpr long most_repeats = 1L << 30;
+
+double time(const Contender& contender, long repeats) {
+  const double begin = now();
+  contender.run(repeats);
+  return (now() - begin) / static_cast<double>(repeats);
+}
+
+struct Schedule {
+  long repeats = 1;
+  int rounds = 0;  // how many of all rounds this version takes part in
+};
+
+/// Warms a version up and finds out how many repeats make a sample.
+Schedule calibrate(const Contender& contender, const Plan& plan) {
+  Schedule schedule;
+  double seconds = time(contender, 1);
+  const double warm_at = now() + plan.warm_up_seconds;
+  // Repeats grow until one sample is long enough; the first call may have been far slower than the
+  // usual one, so each estimate comes from the latest sample.
+  for (;;) {
+    const double total = seconds * static_cast<double>(schedule.repeats);
+    if (total >= plan.sample_seconds && (now() >= warm_at || seconds >= plan.warm_up_seconds)) break;
+    if (total < plan.sample_seconds) {
+      const double wanted = 1.2 * plan.sample_seconds / std::max(seconds, 1e-10);
+      // At most tenfold at a time: a single measurement of a short call is mostly clock.
+      schedule.repeats = std::clamp(static_cast<long>(std::ceil(wanted)), schedule.repeats + 1,
+                                    std::min(schedule.repeats * 10, most_repeats));
+    }
+    seconds = time(contender, schedule.repeats);
+    if (schedule.repeats >= most_repeats) break;
+  }
+  schedule.rounds = plan.rounds;
+  if (seconds > plan.slow_seconds) schedule.rounds = std::min(plan.rounds, rounds_when_slow);
+  if (seconds > very_slow * plan.slow_seconds) schedule.rounds = 1;
+  return schedule;
+}
+
+/// Whether a version with `wanted` of `rounds` samples takes part in this round: evenly spaced.
+bool takes_part(int round, int wanted, int rounds) {
+  return (round + 1) * wanted / rounds > round * wanted / rounds;
+}
+
+std::vector<double> timed(const std::vector<double>& seconds) {
+  std::vector<double> present;
+  std::copy_if(seconds.begin(), seconds.end(), std::back_inserter(present),
+               [](double s) { return !std::isnan(s); });
+  return present;
+}
+
+}  // namespace
+
+double Samples::median() const { return bench::median(timed(seconds)); }
+double Samples::spread() const { return bench::spread(timed(seconds)); }
+int Samples::count() const { return static_cast<int>(timed(seconds).size()); }
+
+std::vector<Samples> alternate(const std::vector<Contender>& contenders, const Plan& plan,
+                               const std::function<void(std::size_t)>& progress) {
+  std::vector<Schedule> schedules;
+  for (std::size_t i = 0; i < contenders.size(); ++i) {
+    if (progress) progress(i);
+    schedules.push_back(calibrate(contenders[i], plan));
+  }
+  constexpr double absent = std::numeric_limits<double>::quiet_NaN();
+  std::vector<Samples> samples(
+      contenders.size(), {std::vector<double>(static_cast<std::size_t>(plan.rounds), absent)});
+  for (int round = 0; round < plan.rounds; ++round) {
+    // Odd rounds go backwards and the start moves on, so that nobody always follows the same one
+    // (whose data then fills the caches).
+    for (std::size_t turn = 0; turn < contenders.size(); ++turn) {
+      const std::size_t shifted = (turn + static_cast<std::size_t>(round)) % contenders.size();
+      const std::size_t i = round % 2 == 0 ? shifted : contenders.size() - 1 - shifted;
+      if (!takes_part(round, schedules[i].rounds, plan.rounds)) continue;
+      if (progress) progress(i);
+      samples[i].seconds[static_cast<std::size_t>(round)] =
+          time(contenders[i], schedules[i].repeats);
+    }
+  }
+  return samples;
+}
+
+double speed_ratio(const Samples& a, const Samples& b) {
+  std::vector<double> ratios;
+  for (std::size_t round = 0; round < std::min(a.seconds.size(), b.seconds.size()); ++round) {
+    const double ratio = a.seconds[round] / b.seconds[round];
+    if (!std::isnan(ratio)) ratios.push_back(ratio);
+  }
+  return median(ratios);
+}
+
+}  // namespace rung::bench

@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+// Multiply-adds a second: twelve independent chains, enough to cover a latency of 4 to 5 cycles on
+// two pipes, few enough for the 16 registers of AVX2 with both operands beside them.
+#include "rung/cpu/simd.hpp"
+#include "rung/cpu/foreach_target.hpp"
+
+HWY_BEFORE_NAMESPACE();
+namespace rung::bench {
+namespace HWY_NAMESPACE {
+namespace hn = hwy::HWY_NAMESPACE;
+
+constexpr int chains = 12;
+
+/// Operations done in `repeats` turns; the sums go to `out`, so that they must be computed.
+template <class T>
+double multiply_add(long repeats, T* HWY_RESTRICT out) {
+  const hn::ScalableTag<T> d;
+  using V = hn::Vec<decltype(d)>;
+  // x := x * 0.5 + 0.5 tends to 1: no overflow, no subnormal numbers.
+  const V half = hn::Set(d, static_cast<T>(0.5));
+  V sum[chains];
+#pragma GCC unroll 12
+  for (int i = 0; i < chains; ++i) sum[i] = hn::Set(d, static_cast<T>(i));
+  for (long turn = 0; turn < repeats; ++turn) {
+#pragma GCC unroll 12
+    for (int i = 0; i < chains; ++i) sum[i] = hn::MulAdd(sum[i], half, half);
+  }
+  V total = hn::Zero(d);
+#pragma GCC unroll 12
+  for (int i = 0; i < chains; ++i) total = hn::Add(total, sum[i]);
+  *out = hn::GetLane(hn::SumOfLanes(d, total));
+  return 2.0 * chains * static_cast<double>(hn::Lanes(d)) * static_cast<double>(repeats);
+}
+
+double multiply_add_f32(long repeats, float* out) { return multiply_add(repeats, out); }
+double multiply_add_f64(long repeats, double* out) { return multiply_add(repeats, out); }
+
+}  // namespace HWY_NAMESPACE
+}  // namespace rung::bench
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+#include <string_view>
+#include <vector>
+
+#include "rung/bench/cpu_rates.hpp"
+
+#if defined(__x86_64__)
+#include <immintrin.h>
+#endif
+
+namespace rung::bench {
+namespace {
+
+HWY_EXPORT(multiply_add_f32);
+HWY_EXPORT(multiply_add_f64);
+
+constexpr long turns = 1000;  // a repeat: long against a function call, short against the clock
+
+#if defined(__x86_64__)
+bool has_bf16_dot() { return __builtin_cpu_supports("avx512bf16") != 0; }
+
+/// Highway has no target for the bf16 dot product, hence by hand.
+__attribute__((target("avx512f,avx512bf16"))) double dot_bf16(long repeats, float* out) {
+  constexpr int chains = 12;
+  const __m512bh one = reinterpret_cast<__m512bh>(_mm512_set1_epi16(0x3f80));
+  __m512 sum[chains];
+#pragma GCC unroll 12
+  for (int i = 0; i < chains; ++i) sum[i] = _mm512_set1_ps(static_cast<float>(i));
+  for (long turn = 0; turn < repeats; ++turn) {
+#pragma GCC unroll 12
+    for (int i = 0; i < chains; ++i) sum[i] = _mm512_dpbf16_ps(sum[i], one, one);
+  }
+  __m512 total = _mm512_setzero_ps();
+#pragma GCC unroll 12
+  for (int i = 0; i < chains; ++i) total = _mm512_add_ps(total, sum[i]);
+  *out = _mm512_reduce_add_ps(total);
+  return 2.0 * chains * 32 * static_cast<double>(repeats);
+}
+#else
+bool has_bf16_dot() { return false; }
+double dot_bf16(long, float*) { return 0; }
+#endif
+
+struct Work {
+  std::string_view element;
+  std::vector<double> operations;  // a repeat, by thread
+};
+
+void work(int rank, long repeats, void* data) {
+  auto& job = *static_cast<Work*>(data);
+  double operations = 0;
+  float f32 = 0;
+  double f64 = 0;
+  for (long i = 0; i < repeats; ++i) {
+    if (job.element == "f64") {
+      operations = HWY_DYNAMIC_DISPATCH(multiply_add_f64)(turns, &f64);
+    } else if (job.element == "f32") {
+      operations = HWY_DYNAMIC_DISPATCH(multiply_add_f32)(turns, &f32);
+    } else {
+      operations = dot_bf16(turns, &f32);
+    }
+    // The result must look used, or the loop is dropped.
+    asm volatile("" : : "m"(f32), "m"(f64));
+  }
+  job.operations[static_cast<std::size_t>(rank)] = operations;
+}
+
+}  // namespace
+
+double arithmetic_rate(cpu::Isa isa, std::string_view element, int threads) {
+  if (element == "bf16" && (isa != cpu::Isa::avx512 || !has_bf16_dot())) return 0;
+  const cpu::Isa usual = cpu::isa();
+  cpu::cap_isa(isa);
+  double rate = 0;
+  if (cpu::isa() == isa) {
+    Work job{element, std::vector<double>(static_cast<std::size_t>(threads))};
+    const double seconds = least_seconds(threads, work, &job);
+    double operations = 0;
+    for (const double one : job.operations) operations += one;
+    rate = operations / seconds;
+  }
+  cpu::cap_isa(usual);
+  return rate;
+}
+
+}  // namespace rung::bench
+#endif  // HWY_ONCE

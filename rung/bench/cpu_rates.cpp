@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+// Timing work that several threads do at once.
+#include "rung/bench/cpu_rates.hpp"
+
+#include <algorithm>
+
+#include "rung/bench/clock.hpp"
+#include "rung/cpu/team.hpp"
+
+namespace rung::bench {
+
+double least_seconds(int threads, void (*work)(int, long, void*), void* data) {
+  constexpr double sample_seconds = 0.02;
+  constexpr int samples = 7;  // machines are shared: the best of several is the ceiling
+  double least = 0;
+  long repeats = 1;
+  double begin = 0;
+  bool counts = false;
+  cpu::run_team(threads, [&](const cpu::Team& team) {
+    for (int sample = 0; sample < samples;) {
+      // What the threads share is written by one of them, between two barriers.
+      team.wait();
+      if (team.rank() == 0) begin = now();
+      work(team.rank(), repeats, data);
+      team.wait();
+      if (team.rank() == 0) {
+        const double seconds = now() - begin;
+        const double each = seconds / static_cast<double>(repeats);
+        counts = seconds >= sample_seconds;
+        if (counts) {
+          least = least == 0 ? each : std::min(least, each);
+        } else {
+          repeats = std::max(repeats * 2, static_cast<long>(sample_seconds * 1.2 / each));
+        }
+      }
+      team.wait();
+      if (counts) ++sample;
+    }
+  });
+  return least;
+}
+
+}  // namespace rung::bench

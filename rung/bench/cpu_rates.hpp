@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+// Measuring the CPU's ceilings: see machine.hpp for what the numbers mean.
+#pragma once
+
+#include <cstddef>
+#include <string_view>
+
+#include "rung/cpu/isa.hpp"
+
+namespace rung::bench {
+
+/// Multiply-adds a second, times two, of `threads` threads. Element: f32, f64 or bf16. 0 when the
+/// CPU lacks the instructions.
+double arithmetic_rate(cpu::Isa isa, std::string_view element, int threads);
+
+enum class Access { read, copy };
+
+/// Bytes a second of `threads` threads, each on its own `bytes_each` bytes (for copy: half of them
+/// source, half destination). `streaming`: stores go past the caches.
+double bandwidth_rate(Access access, std::size_t bytes_each, int threads, bool streaming);
+
+/// Runs work(rank, repeats) on every thread at once, with so many repeats that it takes a few
+/// hundredths of a second, several times; returns the least seconds a repeat.
+double least_seconds(int threads, void (*work)(int rank, long repeats, void* data), void* data);
+
+}  // namespace rung::bench

@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the machine is, and the order in which its ceilings are measured.
+#include "rung/bench/machine.hpp"
+
+#include <fmt/chrono.h>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <ctime>
+#include <fstream>
+
+#include "rung/bench/cpu_rates.hpp"
+#include "rung/core/context.hpp"
+#include "rung/cpu/isa.hpp"
+
+namespace rung::bench {
+namespace {
+
+constexpr double MiB = 1024.0 * 1024.0;
+
+GpuMeter::Measure gpu_meter = nullptr;
+
+/// The first value of a key in /proc/cpuinfo and the like: "model name : AMD EPYC".
+std::string value_of(const char* path, std::string_view key) {
+  std::ifstream file(path);
+  for (std::string line; std::getline(file, line);) {
+    if (!line.starts_with(key)) continue;
+    const std::size_t colon = line.find(':');
+    const std::size_t begin = line.find_first_not_of(" \t", colon + 1);
+    if (colon != std::string::npos && begin != std::string::npos) return line.substr(begin);
+  }
+  return "";
+}
+
+/// Bytes of the data cache at `level`, as the kernel tells it; 0 when it does not.
+double cache_bytes(int level) {
+  for (int index = 0; index < 8; ++index) {
+    const std::string folder =
+        fmt::format("/sys/devices/system/cpu/cpu0/cache/index{}/", index);
+    std::string type;
+    int found = 0;
+    double size = 0;
+    std::string unit;
+    std::ifstream(folder + "level") >> found;
+    std::ifstream(folder + "type") >> type;
+    std::ifstream(folder + "size") >> size >> unit;
+    if (found == level && type != "Instruction") {
+      return size * (unit == "K" ? 1024 : unit == "M" ? MiB : 1);
+    }
+  }
+  return 0;
+}
+
+/// What the CPU has, whatever RUNG_CPU_TARGET caps it to.
+cpu::Isa best_isa() {
+  const cpu::Isa usual = cpu::isa();
+  cpu::cap_isa(cpu::Isa::avx512);
+  const cpu::Isa found = cpu::isa();
+  cpu::cap_isa(usual);
+  return found;
+}
+
+std::vector<int> thread_counts(int cores) {
+  return cores > 1 ? std::vector<int>{1, cores} : std::vector<int>{1};
+}
+
+void measure_arithmetic(Machine& machine, const std::function<void(std::string_view)>& progress) {
+  for (const cpu::Isa isa : {cpu::Isa::scalar, cpu::Isa::avx2, cpu::Isa::avx512}) {
+    if (isa > best_isa()) break;
+    for (const char* element : {"f32", "f64", "bf16"}) {
+      for (const int threads : thread_counts(machine.cores)) {
+        progress(fmt::format("multiply-adds, {} {}", cpu::to_string(isa), element));
+        const double rate = arithmetic_rate(isa, element, threads);
+        if (rate > 0) machine.arithmetic.push_back({cpu::to_string(isa), element, threads, rate});
+      }
+    }
+  }
+}
+
+void measure_bandwidth(Machine& machine, const std::function<void(std::string_view)>& progress) {
+  for (const int threads : thread_counts(machine.cores)) {
+    // Half of a cache, which the rest of the program shares; L3 is one for all. Memory: far more
+    // than the last cache holds.
+    const double last = std::max({machine.l3_bytes, machine.l2_bytes, 1 * MiB});
+    const struct {
+      const char* name;
+      double each;
+    } levels[] = {{"L1", machine.l1_bytes / 2},
+                  {"L2", machine.l2_bytes / 2},
+                  {"L3", machine.l3_bytes / 2 / threads},
+                  {"memory", std::min(std::max(8 * last, 256 * MiB),
+                                      machine.memory_bytes / 4) / threads}};
+    for (const auto& [name, each] : levels) {
+      if (each == 0) continue;
+      for (const Access access : {Access::read, Access::copy}) {
+        const char* word = access == Access::read ? "read" : "copy";
+        progress(fmt::format("{} of {}", word, name));
+        const bool streaming = std::string_view(name) == "memory";
+        const double rate =
+            bandwidth_rate(access, static_cast<std::size_t>(each), threads, streaming);
+        machine.bandwidth.push_back({name, word, threads, each * threads, rate});
+      }
+    }
+  }
+}
+
+}  // namespace
+
+GpuMeter::GpuMeter(Measure measure) { gpu_meter = measure; }
+
+Machine describe_machine() {
+  Machine machine;
+  machine.cpu = value_of("/proc/cpuinfo", "model name");
+  if (machine.cpu.empty()) machine.cpu = "unknown CPU";
+  machine.cores = Context::cpu().threads();
+  machine.isa = cpu::to_string(best_isa());
+  machine.l1_bytes = cache_bytes(1);
+  machine.l2_bytes = cache_bytes(2);
+  machine.l3_bytes = cache_bytes(3);
+  machine.memory_bytes = static_cast<double>(sysconf(_SC_PHYS_PAGES)) *
+                         static_cast<double>(sysconf(_SC_PAGESIZE));
+  if (const DeviceApi* api = device_api(Backend::cuda); api != nullptr) {
+    for (int device = 0; device < api->device_count(); ++device) {
+      const DeviceInfo info = api->info(device);
+      Gpu gpu;
+      gpu.name = info.name;
+      gpu.compute_capability = info.compute_capability;
+      gpu.multiprocessors = info.multiprocessors;
+      gpu.l2_bytes = static_cast<double>(info.l2_bytes);
+      gpu.memory_bytes = static_cast<double>(info.memory_bytes);
+      machine.gpus.push_back(gpu);
+    }
+  }
+#if defined(__clang__)
+  machine.compiler = "clang " __clang_version__;
+#else
+  machine.compiler = "g++ " __VERSION__;
+#endif
+  machine.version = RUNG_VERSION;
+  machine.date = fmt::format("{:%Y-%m-%d}", fmt::gmtime(std::time(nullptr)));
+  return machine;
+}
+
+void measure_machine(Machine& machine, const std::function<void(std::string_view)>& progress) {
+  machine.arithmetic.clear();
+  machine.bandwidth.clear();
+  measure_arithmetic(machine, progress);
+  measure_bandwidth(machine, progress);
+  for (std::size_t device = 0; device < machine.gpus.size() && gpu_meter != nullptr; ++device) {
+    progress(machine.gpus[device].name);
+    gpu_meter(static_cast<int>(device), machine.gpus[device]);
+  }
+}
+
+}  // namespace rung::bench

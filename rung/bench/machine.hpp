@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+// The machine: what it is made of, and how fast it can be at best - multiply-adds a second for each
+// instruction set, bytes a second for each level of memory. Kernels are held against these measured
+// ceilings, not against a data sheet.
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace rung::bench {
+
+/// Arithmetic at its best: independent multiply-adds on registers.
+struct ArithmeticRate {
+  std::string isa;      // scalar, avx2, avx512
+  std::string element;  // f32, f64; bf16 for dot products of pairs into f32
+  int threads = 1;
+  double operations_per_second = 0;
+};
+
+/// Memory at its best: every thread on a buffer of its own.
+struct BandwidthRate {
+  std::string level;   // L1, L2, L3, memory
+  std::string access;  // read, copy (bytes read plus bytes written)
+  int threads = 1;
+  double bytes = 0;  // of all buffers together
+  double bytes_per_second = 0;
+};
+
+struct GpuRate {
+  std::string element;  // f32: without tensor cores; tf32, f16, bf16: with them
+  double operations_per_second = 0;
+};
+
+struct Gpu {
+  std::string name;
+  int compute_capability = 0;
+  int multiprocessors = 0;
+  double l2_bytes = 0;
+  double memory_bytes = 0;
+  double read_bytes_per_second = 0;
+  double copy_bytes_per_second = 0;  // bytes read plus bytes written
+  std::vector<GpuRate> arithmetic;
+};
+
+struct Machine {
+  std::string cpu;  // "AMD EPYC 9755"
+  int cores = 1;    // that this process may use
+  std::string isa;  // the best the CPU has
+  double l1_bytes = 0;
+  double l2_bytes = 0;
+  double l3_bytes = 0;
+  double memory_bytes = 0;
+  std::vector<Gpu> gpus;
+  std::string compiler;
+  std::string version;  // of rung: ceilings measured by other code are not comparable
+  std::string date;     // of the measurement
+
+  std::vector<ArithmeticRate> arithmetic;
+  std::vector<BandwidthRate> bandwidth;
+};
+
+/// What can be told without measuring.
+Machine describe_machine();
+
+/// Measures every ceiling; a few seconds. `progress` hears what is being measured.
+void measure_machine(Machine& machine, const std::function<void(std::string_view)>& progress);
+
+/// The machine with its ceilings: from the cache file when that is of this machine and version, else
+/// measured and cached. A cache that cannot be written is no error.
+Machine known_machine(bool refresh, const std::function<void(std::string_view)>& progress);
+
+/// Where known_machine keeps what it measured.
+std::string machine_cache_path();
+
+std::string machine_to_json(const Machine& machine);
+/// Throws Error(io) when the text is not what machine_to_json writes.
+Machine machine_from_json(const std::string& text);
+
+/// How the GPU's ceilings are measured; a backend that can do it registers one object. Written in a
+/// file of its own, because it needs the GPU's compiler.
+class GpuMeter {
+ public:
+  /// Fills in the rates of GPU `device`.
+  using Measure = void (*)(int device, Gpu& gpu);
+  explicit GpuMeter(Measure measure);
+};
+
+}  // namespace rung::bench

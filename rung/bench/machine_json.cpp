@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+// A machine as JSON, and the file in which it is remembered.
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "rung/bench/machine.hpp"
+#include "rung/core/error.hpp"
+
+namespace rung::bench {
+
+// One list of members for both directions; found by the JSON library through their arguments.
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(ArithmeticRate, isa, element, threads, operations_per_second)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(BandwidthRate, level, access, threads, bytes, bytes_per_second)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(GpuRate, element, operations_per_second)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Gpu, name, compute_capability, multiprocessors, l2_bytes,
+                                   memory_bytes, read_bytes_per_second, copy_bytes_per_second,
+                                   arithmetic)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Machine, cpu, cores, isa, l1_bytes, l2_bytes, l3_bytes,
+                                   memory_bytes, gpus, compiler, version, date, arithmetic,
+                                   bandwidth)
+
+namespace {
+
+namespace fs = std::filesystem;
+
+/// Whether ceilings measured on `known` hold on `here`.
+bool same_machine(const Machine& known, const Machine& here) {
+  if (known.gpus.size() != here.gpus.size()) return false;
+  for (std::size_t i = 0; i < here.gpus.size(); ++i) {
+    if (known.gpus[i].name != here.gpus[i].name) return false;
+  }
+  return known.cpu == here.cpu && known.cores == here.cores && known.isa == here.isa &&
+         known.version == here.version && known.compiler == here.compiler;
+}
+
+void store(const Machine& machine, const fs::path& path) {
+  std::error_code failed;
+  fs::create_directories(path.parent_path(), failed);
+  // Written aside and renamed, so that a second process never reads half a file.
+  const fs::path aside = fmt::format("{}.{}", path.string(), getpid());
+  std::ofstream(aside) << machine_to_json(machine) << '\n';
+  fs::rename(aside, path, failed);
+  if (failed) fs::remove(aside, failed);
+}
+
+}  // namespace
+
+std::string machine_to_json(const Machine& machine) { return nlohmann::json(machine).dump(2); }
+
+Machine machine_from_json(const std::string& text) {
+  try {
+    return nlohmann::json::parse(text).get<Machine>();
+  } catch (const nlohmann::json::exception& error) {
+    throw Error(ErrorCode::io, fmt::format("not the JSON of a machine: {}", error.what()));
+  }
+}
+
+std::string machine_cache_path() {
+  const char* cache = std::getenv("XDG_CACHE_HOME");
+  if (cache != nullptr && *cache != '\0') return std::string(cache) + "/rung/machine.json";
+  const char* home = std::getenv("HOME");
+  const std::string base = home != nullptr && *home != '\0' ? home : "/tmp";
+  return base + "/.cache/rung/machine.json";
+}
+
+Machine known_machine(bool refresh, const std::function<void(std::string_view)>& progress) {
+  Machine machine = describe_machine();
+  const fs::path path = machine_cache_path();
+  if (std::ifstream file(path); file && !refresh) {
+    std::stringstream text;
+    text << file.rdbuf();
+    try {
+      if (Machine known = machine_from_json(text.str()); same_machine(known, machine)) return known;
+    } catch (const Error&) {
+      // A damaged cache is measured anew and written over.
+    }
+  }
+  measure_machine(machine, progress);
+  store(machine, path);
+  return machine;
+}
+
+}  // namespace rung::bench

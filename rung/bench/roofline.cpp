@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+// Choosing the ceilings that apply.
+#include "rung/bench/roofline.hpp"
+
+#include <algorithm>
+
+namespace rung::bench {
+namespace {
+
+/// Rates were measured with one thread and with all; between, they grow with the threads until the
+/// rate of all is reached.
+template <class Rate, class Matches, class Value>
+double with_threads(const std::vector<Rate>& rates, int threads, Matches matches, Value value) {
+  double one = 0;
+  double all = 0;
+  for (const Rate& rate : rates) {
+    if (!matches(rate)) continue;
+    if (rate.threads == 1) one = value(rate);
+    if (rate.threads == threads) return value(rate);
+    all = std::max(all, value(rate));
+  }
+  return std::min(one * threads, all);
+}
+
+/// From the rates of reading and of copying to that of a mix; seconds a byte are what adds up.
+double mixed(double read, double copy, double written) {
+  if (read <= 0 || copy <= 0) return std::max(read, copy);
+  const double copied = std::clamp(2 * written, 0.0, 1.0);
+  return 1 / ((1 - copied) / read + copied / copy);
+}
+
+double arithmetic(const Machine& machine, std::string_view isa, std::string_view element,
+                  int threads) {
+  return with_threads(
+      machine.arithmetic, threads,
+      [&](const ArithmeticRate& rate) { return rate.isa == isa && rate.element == element; },
+      [](const ArithmeticRate& rate) { return rate.operations_per_second; });
+}
+
+}  // namespace
+
+Ceiling cpu_ceiling(const Machine& machine, std::string_view isa, std::string_view element,
+                    int threads, double bytes, double written) {
+  Ceiling ceiling;
+  // Small floats are widened to f32, unless the CPU multiplies them itself.
+  std::string_view computed = element;
+  if (element == "bf16" || element == "f16" || element == "e4m3" || element == "e5m2") {
+    computed = arithmetic(machine, isa, element, threads) > 0 ? element : "f32";
+  }
+  ceiling.operations_per_second = arithmetic(machine, isa, computed, threads);
+  ceiling.arithmetic = std::string(isa) + " multiply-adds in " + std::string(computed);
+
+  const struct {
+    const char* name;
+    double holds;
+  } levels[] = {{"L1", machine.l1_bytes * threads},
+                {"L2", machine.l2_bytes * threads},
+                {"L3", machine.l3_bytes}};
+  ceiling.memory = "memory";
+  for (const auto& [name, holds] : levels) {
+    if (bytes > holds) continue;
+    ceiling.memory = name;
+    break;
+  }
+  const auto bandwidth = [&](std::string_view access) {
+    return with_threads(
+        machine.bandwidth, threads,
+        [&](const BandwidthRate& rate) {
+          return rate.level == ceiling.memory && rate.access == access;
+        },
+        [](const BandwidthRate& rate) { return rate.bytes_per_second; });
+  };
+  ceiling.bytes_per_second = mixed(bandwidth("read"), bandwidth("copy"), written);
+  return ceiling;
+}
+
+Ceiling gpu_ceiling(const Gpu& gpu, std::string_view element, double written) {
+  Ceiling ceiling;
+  for (const GpuRate& rate : gpu.arithmetic) {
+    if (rate.element == element) ceiling.operations_per_second = rate.operations_per_second;
+  }
+  ceiling.arithmetic = "multiply-adds in " + std::string(element);
+  ceiling.bytes_per_second = mixed(gpu.read_bytes_per_second, gpu.copy_bytes_per_second, written);
+  ceiling.memory = "memory";
+  return ceiling;
+}
+
+double seconds_at_best(const Cost& cost, const Ceiling& ceiling) {
+  double seconds = 0;
+  if (cost.operations > 0) {
+    if (ceiling.operations_per_second <= 0) return 0;
+    seconds = cost.operations / ceiling.operations_per_second;
+  }
+  if (ceiling.bytes_per_second > 0) {
+    seconds = std::max(seconds, cost.bytes / ceiling.bytes_per_second);
+  }
+  return seconds;
+}
+
+bool bound_by_memory(const Cost& cost, const Ceiling& ceiling) {
+  if (cost.operations <= 0) return true;
+  if (ceiling.operations_per_second <= 0 || ceiling.bytes_per_second <= 0) return false;
+  return cost.bytes / ceiling.bytes_per_second > cost.operations / ceiling.operations_per_second;
+}
+
+}  // namespace rung::bench

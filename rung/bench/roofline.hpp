@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+// The roofline: how fast a problem could run at best on a machine whose ceilings were measured.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "rung/bench/machine.hpp"
+#include "rung/core/operator.hpp"
+
+namespace rung::bench {
+
+struct Ceiling {
+  double operations_per_second = 0;  // 0: not known
+  double bytes_per_second = 0;       // 0: not known
+  std::string arithmetic;            // what the rates are of: "avx512 multiply-adds in f32"
+  std::string memory;                // "L2"
+};
+
+/// What bounds a problem on the CPU: multiply-adds of `isa`, and the level of memory that holds
+/// `bytes`. `written` is the share of the bytes that is written: reading alone and copying have
+/// different ceilings, and what lies between is interpolated.
+Ceiling cpu_ceiling(const Machine& machine, std::string_view isa, std::string_view element,
+                    int threads, double bytes, double written);
+
+/// The same on a GPU; buffers are assumed not to stay in its cache.
+Ceiling gpu_ceiling(const Gpu& gpu, std::string_view element, double written);
+
+/// Seconds that the costlier of the two takes at its ceiling; 0 when no ceiling is known for it.
+double seconds_at_best(const Cost& cost, const Ceiling& ceiling);
+/// Whether moving the bytes takes longer than the operations.
+bool bound_by_memory(const Cost& cost, const Ceiling& ceiling);
+
+}  // namespace rung::bench

@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+// The numbers that Inputs puts into tensors: a function of a stream and an index, so that any part
+// of any tensor can be made, or made again to compare with, without keeping a copy.
+// Internal to core.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+#include "rung/core/inputs.hpp"
+
+namespace rung::detail {
+
+/// The stream of a tensor's values: two names give unrelated ones.
+std::uint64_t value_stream(std::uint64_t seed, std::string_view name);
+
+/// Writes the `count` values of index first, first + 1, ... as elements of `dtype`.
+void generate_values(DType dtype, Values values, std::uint64_t stream, double scale,
+                     std::int64_t first, std::int64_t count, void* elements);
+
+/// Fills `count` elements with what no computation leaves behind: a signalling NaN of a payload
+/// that shows in a dump, bytes 0xa5 for integers.
+void generate_poison(DType dtype, std::int64_t count, void* elements);
+
+}  // namespace rung::detail

@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: Apache-2.0
+// Tensors for checks: elements, the padding of their layout, and a guard before and behind. All
+// that is not an element holds poison.
+#include "rung/core/inputs.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <string>
+#include <utility>
+
+#include "rung/core/context.hpp"
+#include "rung/core/input_buffer.hpp"
+#include "rung/core/input_values.hpp"
+
+namespace rung {
+
+using detail::guard_bytes;
+using detail::InputBuffer;
+
+namespace {
+
+std::string describe(const Inputs::Entry& entry) {
+  return std::string(entry.written ? entry.read ? "in-out" : "output" : "input") + " '" +
+         entry.name + "' (" + std::string(to_string(entry.tensor.dtype)) + " " +
+         to_string(entry.tensor.shape) + ")";
+}
+
+}  // namespace
+
+std::string to_string(const Variant& variant) {
+  constexpr const char* layouts[] = {"plain",   "misaligned", "padded",
+                                     "strided", "transposed", "broadcast"};
+  constexpr const char* values[] = {"", " integers", " adversarial"};
+  return std::string(layouts[static_cast<std::size_t>(variant.layout)]) +
+         values[static_cast<std::size_t>(variant.values)];
+}
+
+std::vector<Variant> all_variants() {
+  return {{Layout::plain},
+          {Layout::misaligned},
+          {Layout::padded},
+          {Layout::strided},
+          {Layout::transposed},
+          {Layout::broadcast},
+          {Layout::plain, Values::integers},
+          {Layout::plain, Values::adversarial}};
+}
+
+struct Inputs::Impl {
+  Variant variant;
+  std::uint64_t seed;
+  Device device;
+  std::vector<Entry> entries;
+  std::vector<InputBuffer> buffers;
+  bool damaged = false;  // found by damage(); the next reset() repairs inputs too
+
+  [[nodiscard]] bool on_host() const { return device.backend != Backend::cuda; }
+
+  TensorRef add(std::string_view name, DType dtype, const Extents& shape, double scale, bool read,
+                bool written) {
+    const detail::Placement placement = detail::place(variant.layout, shape, !written);
+    const auto size = static_cast<std::int64_t>(size_of(dtype));
+    std::int64_t bytes = 0;
+    if (__builtin_mul_overflow(placement.first + placement.total, size, &bytes) ||
+        __builtin_add_overflow(bytes, 2 * guard_bytes, &bytes)) {
+      throw Error(ErrorCode::invalid_argument, "tensor '" + std::string(name) + "' of shape " +
+                                                   to_string(shape) +
+                                                   " has more than 2^63 - 1 bytes");
+    }
+    InputBuffer buffer;
+    buffer.memory = Tensor(DType::u8, {bytes}, device);
+    std::byte* const data = buffer.memory.data<std::byte>() + guard_bytes + placement.first * size;
+    buffer.tensor = TensorRef(data, dtype, shape, placement.strides, device);
+    buffer.stream = detail::value_stream(seed, name);
+    buffer.scale = scale;
+    buffer.repeats =
+        variant.layout == Layout::broadcast && !written && shape.rank > 0 && placement.total > 0;
+    entries.push_back({std::string(name), buffer.tensor, written, read});
+    buffers.push_back(std::move(buffer));
+    fill(buffers.size() - 1);
+    return buffers.back().tensor;
+  }
+
+  void fill(std::size_t index) const {
+    const InputBuffer& buffer = buffers[index];
+    if (on_host()) {
+      detail::render(buffer, variant.values, !entries[index].read, buffer.memory.data<std::byte>());
+      return;
+    }
+    const Tensor image(DType::u8, buffer.memory.shape());
+    detail::render(buffer, variant.values, !entries[index].read, image.data<std::byte>());
+    copy(image, buffer.memory);
+  }
+
+  [[nodiscard]] std::string damage(std::size_t index) const {
+    const InputBuffer& buffer = buffers[index];
+    const Entry& entry = entries[index];
+    Tensor actual = buffer.memory;
+    if (!on_host()) {
+      actual = Tensor(DType::u8, buffer.memory.shape());
+      copy(buffer.memory, actual);
+    }
+    const Tensor expected(DType::u8, buffer.memory.shape());
+    detail::render(buffer, variant.values, !entry.read, expected.data<std::byte>());
+    const auto elements_of = [&](const Tensor& memory) {
+      TensorRef elements = buffer.tensor;
+      elements.device = {};
+      elements.data = memory.data<std::byte>() + buffer.offset();
+      return elements;
+    };
+    if (entry.written) copy(elements_of(actual), elements_of(expected));
+
+    const std::byte* const is = actual.data<std::byte>();
+    const std::byte* const should_be = expected.data<std::byte>();
+    if (std::memcmp(is, should_be, buffer.bytes()) == 0) return "";
+    std::size_t first = buffer.bytes();
+    std::size_t changed = 0;
+    for (std::size_t byte = 0; byte < buffer.bytes(); ++byte) {
+      if (is[byte] == should_be[byte]) continue;
+      first = std::min(first, byte);
+      ++changed;
+    }
+    const std::ptrdiff_t from_element = static_cast<std::ptrdiff_t>(first) - buffer.offset();
+    const std::string element = detail::element_at(buffer, from_element);
+    const std::string where = std::to_string(from_element < 0 ? -from_element : from_element) +
+                              (from_element < 0 ? " bytes before" : " bytes after") +
+                              " the start of its first element";
+    return describe(entry) + ": " + std::to_string(changed) + " bytes changed, the first " + where +
+           (element.empty() ? ", outside its elements" : ", in element " + element);
+  }
+};
+
+Inputs::Inputs(Variant variant, std::uint64_t seed, Device device)
+    : impl_(std::make_unique<Impl>(Impl{variant, seed, device, {}, {}})) {}
+Inputs::Inputs(Inputs&&) noexcept = default;
+Inputs& Inputs::operator=(Inputs&&) noexcept = default;
+Inputs::~Inputs() = default;
+
+Variant Inputs::variant() const { return impl_->variant; }
+
+ConstTensorRef Inputs::input(std::string_view name, DType dtype, const Extents& shape,
+                             double scale) {
+  return impl_->add(name, dtype, shape, scale, true, false);
+}
+TensorRef Inputs::output(std::string_view name, DType dtype, const Extents& shape) {
+  return impl_->add(name, dtype, shape, 1.0, false, true);
+}
+TensorRef Inputs::in_out(std::string_view name, DType dtype, const Extents& shape) {
+  return impl_->add(name, dtype, shape, 1.0, true, true);
+}
+
+const std::vector<Inputs::Entry>& Inputs::entries() const { return impl_->entries; }
+
+void Inputs::reset() {
+  for (std::size_t index = 0; index < impl_->buffers.size(); ++index) {
+    if (impl_->entries[index].written || impl_->damaged) impl_->fill(index);
+  }
+  impl_->damaged = false;
+}
+
+Tensor Inputs::host(std::size_t entry) const {
+  const TensorRef& tensor = impl_->entries.at(entry).tensor;
+  Tensor on_host(tensor.dtype, tensor.shape);
+  copy(tensor, on_host);
+  return on_host;
+}
+
+std::string Inputs::damage() const {
+  for (std::size_t index = 0; index < impl_->buffers.size(); ++index) {
+    std::string found = impl_->damage(index);
+    if (found.empty()) continue;
+    impl_->damaged = true;
+    return found;
+  }
+  return "";
+}
+
+}  // namespace rung

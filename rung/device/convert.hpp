@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+// Conversions between element types inside kernels: the chip's instructions under nvcc, core's
+// bit-exact ones in the simulator. Both round to nearest, ties to even.
+#pragma once
+
+#include <type_traits>
+
+#include "rung/core/dtype.hpp"
+#include "rung/device/target.hpp"
+
+#if defined(__CUDACC__)
+#include <cuda_bf16.h>
+#include <cuda_fp16.h>
+#endif
+
+namespace rung::inline RUNG_TARGET {
+
+/// N values that travel together, in registers when every index is known at compile time.
+template <class T, int N>
+struct Pack {
+  T at[N];
+  RUNG_HD RUNG_ALWAYS_INLINE T& operator[](int i) { return at[i]; }
+  RUNG_HD RUNG_ALWAYS_INLINE const T& operator[](int i) const { return at[i]; }
+};
+
+/// One value of any element type as another. Through float when either is a small float.
+template <class To, class From>
+RUNG_HD RUNG_ALWAYS_INLINE inline To convert(From value) {
+  if constexpr (std::is_same_v<To, From>) {
+    return value;
+#if defined(__CUDA_ARCH__)
+  } else if constexpr (std::is_same_v<From, f16>) {
+    return static_cast<To>(__half2float(__ushort_as_half(value.bits)));
+  } else if constexpr (std::is_same_v<From, bf16>) {
+    return static_cast<To>(__uint_as_float(static_cast<unsigned>(value.bits) << 16));
+  } else if constexpr (std::is_same_v<To, f16>) {
+    return f16::from_bits(__half_as_ushort(__float2half_rn(static_cast<float>(value))));
+  } else if constexpr (std::is_same_v<To, bf16>) {
+    return bf16::from_bits(__bfloat16_as_ushort(__float2bfloat16_rn(static_cast<float>(value))));
+#endif
+  } else if constexpr (std::is_class_v<From>) {
+    return static_cast<To>(static_cast<float>(value));
+  } else if constexpr (std::is_class_v<To>) {
+    return To(static_cast<float>(value));
+  } else {
+    return static_cast<To>(value);
+  }
+}
+
+template <class To, class From, int N>
+RUNG_HD RUNG_ALWAYS_INLINE inline Pack<To, N> convert(const Pack<From, N>& values) {
+  Pack<To, N> converted;
+#pragma unroll
+  for (int i = 0; i < N; ++i) converted[i] = convert<To>(values[i]);
+  return converted;
+}
+
+/// The zero of any element type.
+template <class T>
+RUNG_HD RUNG_ALWAYS_INLINE inline T zero() {
+  if constexpr (std::is_class_v<T>) {
+    return T::from_bits(0);
+  } else {
+    return T(0);
+  }
+}
+
+}  // namespace rung::inline RUNG_TARGET

@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+// How core reaches NVIDIA GPUs. Nothing here calls CUDA before somebody asks: a program that never
+// uses a GPU does not pay for a CUDA context.
+#include <algorithm>
+#include <string>
+
+#include "rung/core/context.hpp"
+#include "rung/device/cuda_check.hpp"
+
+namespace rung {
+namespace {
+
+struct Presence {
+  int count = 0;
+  std::string why_not;
+};
+
+Presence look() {
+  Presence here;
+  const cudaError_t status = cudaGetDeviceCount(&here.count);
+  if (status == cudaSuccess && here.count > 0) return here;
+  cudaGetLastError();
+  here.count = 0;
+  int driver = 0;
+  if (cudaDriverGetVersion(&driver) == cudaSuccess && driver == 0) {
+    here.why_not = "no NVIDIA driver on this machine";
+  } else if (status == cudaErrorInsufficientDriver) {
+    here.why_not = "the NVIDIA driver is for CUDA " + std::to_string(driver / 1000) + "." +
+                   std::to_string(driver % 1000 / 10) + ", CUDA " +
+                   std::to_string(CUDART_VERSION / 1000) + " or newer is needed";
+  } else if (status == cudaSuccess || status == cudaErrorNoDevice) {
+    here.why_not = "no NVIDIA GPU on this machine";
+  } else {
+    here.why_not = std::string("the CUDA runtime does not start: ") + cudaGetErrorString(status);
+  }
+  return here;
+}
+
+const Presence& presence() {
+  static const Presence here = look();
+  return here;
+}
+
+DeviceInfo info(int device) {
+  cudaDeviceProp properties{};
+  check_cuda(cudaGetDeviceProperties(&properties, device),
+             "asking for the properties of device " + std::to_string(device));
+  return {.name = properties.name,
+          .compute_capability = properties.major * 10 + properties.minor,
+          .multiprocessors = properties.multiProcessorCount,
+          .shared_per_block = properties.sharedMemPerBlockOptin,
+          .shared_per_multiprocessor = properties.sharedMemPerMultiprocessor,
+          .l2_bytes = static_cast<std::size_t>(properties.l2CacheSize),
+          .memory_bytes = properties.totalGlobalMem};
+}
+
+void* allocate(int device, std::size_t bytes) {
+  const CurrentDevice current(device);
+  void* memory = nullptr;
+  check_cuda(
+      cudaMalloc(&memory, std::max<std::size_t>(bytes, 1)),
+      "cudaMalloc of " + std::to_string(bytes) + " bytes on device " + std::to_string(device));
+  return memory;
+}
+
+/// Never throws: it serves destructors, which have nobody to tell.
+void release(int device, void* memory) noexcept {
+  int before = 0;
+  if (cudaGetDevice(&before) != cudaSuccess) return;
+  cudaSetDevice(device);
+  cudaFree(memory);
+  cudaSetDevice(before);
+}
+
+void copy(int device, void* to, const void* from, std::size_t bytes) {
+  if (bytes == 0) return;
+  const CurrentDevice current(device);
+  // Work may be under way on a stream that does not wait for the default one: it comes first.
+  check_cuda(cudaDeviceSynchronize(), "waiting for device " + std::to_string(device));
+  check_cuda(cudaMemcpy(to, from, bytes, cudaMemcpyDefault),
+             "copying " + std::to_string(bytes) + " bytes");
+  // Copies from device to device return early.
+  check_cuda(cudaStreamSynchronize(nullptr), "copying " + std::to_string(bytes) + " bytes");
+}
+
+void* create_stream(int device) {
+  const CurrentDevice current(device);
+  cudaStream_t stream = nullptr;
+  check_cuda(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), "creating a stream");
+  return stream;
+}
+
+void destroy_stream(int, void* stream) noexcept {
+  cudaStreamDestroy(static_cast<cudaStream_t>(stream));
+}
+
+void synchronize(int device, void* stream) {
+  const CurrentDevice current(device);
+  check_cuda(cudaStreamSynchronize(static_cast<cudaStream_t>(stream)),
+             "waiting for the work on a stream of device " + std::to_string(device));
+}
+
+const DeviceRegistration self{{.backend = Backend::cuda,
+                               .device_count = [] { return presence().count; },
+                               .why_not = [] { return presence().why_not.c_str(); },
+                               .info = info,
+                               .allocate = allocate,
+                               .release = release,
+                               .copy = copy,
+                               .create_stream = create_stream,
+                               .destroy_stream = destroy_stream,
+                               .synchronize = synchronize}};
+
+}  // namespace
+}  // namespace rung

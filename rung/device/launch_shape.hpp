@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+// The shape of a launch and what devices accept of it. Both backs check it here, before the driver
+// or the simulator sees it, so that an invalid launch fails in the simulator as on the chip, with
+// the same words. Extents are 64-bit: a grid that is too large is told, never wrapped.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <source_location>
+#include <string>
+
+#include "rung/core/context.hpp"
+#include "rung/core/error.hpp"
+#include "rung/device/target.hpp"
+
+namespace rung::inline RUNG_TARGET {
+
+/// Blocks of a grid or threads of a block along x, y, z.
+struct LaunchExtent {
+  std::int64_t x = 1, y = 1, z = 1;
+  // NOLINTNEXTLINE(google-explicit-constructor): .grid = blocks reads well
+  constexpr LaunchExtent(std::int64_t width = 1, std::int64_t height = 1, std::int64_t depth = 1)
+      : x(width), y(height), z(depth) {}
+};
+
+/// launch(context, {.grid = {columns, rows}, .block = 256}, kernel, arguments...).
+struct LaunchShape {
+  LaunchExtent grid;
+  LaunchExtent block;
+  std::size_t shared_bytes = 0;  // dynamic shared memory, as shared<Layout>() needs: sizeof(Layout)
+  bool cooperative = false;      // all blocks resident at once, for grid_sync()
+  std::source_location where = std::source_location::current();  // of the launch, for messages
+};
+
+inline std::string to_string(const LaunchExtent& extent) {
+  return std::to_string(extent.x) + "x" + std::to_string(extent.y) + "x" + std::to_string(extent.z);
+}
+inline std::string describe(const LaunchShape& shape) {
+  return "grid " + to_string(shape.grid) + ", block " + to_string(shape.block) + ", " +
+         std::to_string(shape.shared_bytes) + " bytes of shared memory" +
+         (shape.cooperative ? ", cooperative" : "") + ", at " + shape.where.file_name() + ":" +
+         std::to_string(shape.where.line());
+}
+
+namespace device_detail {
+
+inline void require_extent(const LaunchShape& shape, const char* what, std::int64_t given,
+                           std::int64_t least, std::int64_t most) {
+  if (given >= least && given <= most) return;
+  throw Error(ErrorCode::device, std::string("launch: ") + what + " is " + std::to_string(given) +
+                                     ", accepted are " + std::to_string(least) + " to " +
+                                     std::to_string(most) + " (" + describe(shape) + ")");
+}
+
+/// False: nothing to run, because the grid is empty. Throws Error(device) for what no device of
+/// compute capability 8 or 9 accepts, or `context`'s device does not.
+inline bool check_launch(const LaunchShape& shape, const Context& context) {
+  if (context.backend() != device_backend) {
+    throw Error(ErrorCode::internal, std::string("launch: this kernel is compiled for ") +
+                                         rung::to_string(device_backend) + ", the context is " +
+                                         rung::to_string(context.backend()) + " (" +
+                                         describe(shape) + ")");
+  }
+  constexpr std::int64_t most_blocks_x = 0x7fffffff;
+  constexpr std::int64_t most_blocks_yz = 0xffff;
+  constexpr std::int64_t most_threads = 1024;
+  constexpr std::int64_t most_threads_z = 64;
+  require_extent(shape, "block.x", shape.block.x, 1, most_threads);
+  require_extent(shape, "block.y", shape.block.y, 1, most_threads);
+  require_extent(shape, "block.z", shape.block.z, 1, most_threads_z);
+  require_extent(shape, "the number of threads in a block",
+                 shape.block.x * shape.block.y * shape.block.z, 1, most_threads);
+  require_extent(shape, "grid.x", shape.grid.x, 0, most_blocks_x);
+  require_extent(shape, "grid.y", shape.grid.y, 0, most_blocks_yz);
+  require_extent(shape, "grid.z", shape.grid.z, 0, most_blocks_yz);
+  require_extent(shape, "the dynamic shared memory in bytes",
+                 static_cast<std::int64_t>(shape.shared_bytes), 0,
+                 static_cast<std::int64_t>(context.info().shared_per_block));
+  return shape.grid.x != 0 && shape.grid.y != 0 && shape.grid.z != 0;
+}
+
+}  // namespace device_detail
+}  // namespace rung::inline RUNG_TARGET

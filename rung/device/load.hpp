@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0
+// load<N>(p, valid) and store<N>(p, pack, valid): N consecutive elements, of which the first
+// `valid` exist. What does not exist reads as zero and is neither read nor written, so that a
+// kernel's edge handling is one min().
+//
+// load_wide / store_wide are the same for a pointer that the caller guarantees to be aligned to
+// wide_alignment<T, N> bytes (16, or the whole pack when that is smaller): full packs then move in
+// as few instructions as the chip has.
+#pragma once
+
+#include <cstdint>
+#include <type_traits>
+
+#include "rung/device/convert.hpp"
+#include "rung/device/device.hpp"
+
+namespace rung::inline RUNG_TARGET {
+
+template <class T, int N>
+inline constexpr int wide_alignment = (sizeof(T) * N) % 16 == 0  ? 16
+                                      : (sizeof(T) * N) % 8 == 0 ? 8
+                                      : (sizeof(T) * N) % 4 == 0 ? 4
+                                      : (sizeof(T) * N) % 2 == 0 ? 2
+                                                                 : 1;
+
+template <class T, int N>
+RUNG_HD RUNG_ALWAYS_INLINE inline bool is_wide_aligned(const T* p) {
+  return reinterpret_cast<std::uintptr_t>(p) % wide_alignment<T, N> == 0;
+}
+
+namespace device_detail {
+
+// One chunk a register, two or four. In the simulator a vector type that may alias anything: a
+// uint4 whose parts are used would be split into four accesses and counted as such.
+template <int Bytes>
+struct Chunk;
+#if defined(__CUDACC__)
+template <>
+struct Chunk<16> {
+  using Type = uint4;
+};
+template <>
+struct Chunk<8> {
+  using Type = uint2;
+};
+template <>
+struct Chunk<4> {
+  using Type = unsigned;
+};
+template <>
+struct Chunk<2> {
+  using Type = unsigned short;
+};
+#else
+template <>
+struct Chunk<16> {
+  typedef unsigned Type __attribute__((vector_size(16), may_alias));
+};
+template <>
+struct Chunk<8> {
+  typedef unsigned Type __attribute__((vector_size(8), may_alias));
+};
+template <>
+struct Chunk<4> {
+  typedef unsigned Type __attribute__((may_alias));
+};
+template <>
+struct Chunk<2> {
+  typedef unsigned short Type __attribute__((may_alias));
+};
+#endif
+template <>
+struct Chunk<1> {
+  using Type = unsigned char;
+};
+
+template <class T, int N>
+struct alignas(wide_alignment<T, N>) AlignedPack {
+  Pack<T, N> pack;
+};
+
+}  // namespace device_detail
+
+template <int N, class T>
+__device__ __forceinline__ Pack<std::remove_const_t<T>, N> load(T* p, std::int64_t valid = N) {
+  Pack<std::remove_const_t<T>, N> values;
+#pragma unroll
+  for (int i = 0; i < N; ++i) values[i] = i < valid ? p[i] : zero<std::remove_const_t<T>>();
+  return values;
+}
+
+template <int N, class T>
+__device__ __forceinline__ void store(T* p, const Pack<T, N>& values, std::int64_t valid = N) {
+#pragma unroll
+  for (int i = 0; i < N; ++i) {
+    if (i < valid) p[i] = values[i];
+  }
+}
+
+template <int N, class T>
+__device__ __forceinline__ Pack<std::remove_const_t<T>, N> load_wide(T* p, std::int64_t valid = N) {
+  using Element = std::remove_const_t<T>;
+  constexpr int bytes = wide_alignment<Element, N>;
+  constexpr int chunks = static_cast<int>(sizeof(Element)) * N / bytes;
+  using Chunk = typename device_detail::Chunk<bytes>::Type;
+  if (valid < N) return load<N>(p, valid);
+  device_detail::AlignedPack<Element, N> aligned;
+#pragma unroll
+  for (int i = 0; i < chunks; ++i) {
+    reinterpret_cast<Chunk*>(&aligned)[i] = reinterpret_cast<const Chunk*>(p)[i];
+  }
+  return aligned.pack;
+}
+
+template <int N, class T>
+__device__ __forceinline__ void store_wide(T* p, const Pack<T, N>& values, std::int64_t valid = N) {
+  constexpr int bytes = wide_alignment<T, N>;
+  constexpr int chunks = static_cast<int>(sizeof(T)) * N / bytes;
+  using Chunk = typename device_detail::Chunk<bytes>::Type;
+  if (valid < N) {
+    store<N>(p, values, valid);
+    return;
+  }
+  const device_detail::AlignedPack<T, N> aligned{values};
+#pragma unroll
+  for (int i = 0; i < chunks; ++i) {
+    reinterpret_cast<Chunk*>(p)[i] = reinterpret_cast<const Chunk*>(&aligned)[i];
+  }
+}
+
+}  // namespace rung::inline RUNG_TARGET

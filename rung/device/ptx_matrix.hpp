@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+// Tensor cores by instruction: ldmatrix, mma.sync and the rounding to tf32.
+//
+// Registers follow the PTX manual ("Warp-level matrix fragments"). With group = lane / 4 and
+// t = lane % 4:
+//   C, D  m16n8   c[0..1]: row group, columns 2t, 2t+1;  c[2..3]: row group + 8
+//   A     m16k16  a[0]: row group, columns 2t, 2t+1; a[1]: row group + 8; a[2], a[3]: columns + 8
+//   B     k16n8   b[0]: rows 2t, 2t+1 of column group; b[1]: rows + 8
+//   A     m16k8   a[0]: (group, t); a[1]: (group + 8, t); a[2], a[3]: column t + 4     (tf32)
+//   B     k8n8    b[0]: (t, group); b[1]: (t + 4, group)                              (tf32)
+#pragma once
+
+#include <cstdint>
+
+#include "rung/device/device.hpp"
+
+#if !defined(__CUDACC__)
+#include "rung/simt/matrix.hpp"
+#endif
+
+namespace rung::inline RUNG_TARGET::ptx {
+
+#if defined(__CUDACC__)
+
+/// Loads Count (1, 2, 4) matrices of 8 rows of 16 bytes from shared memory. Lane 8 i + r gives the
+/// address of row r of matrix i.
+template <int Count, bool Transposed = false>
+__device__ __forceinline__ void load_matrix(std::uint32_t (&to)[Count], const void* row) {
+  static_assert(Count == 1 || Count == 2 || Count == 4);
+  const std::uint32_t address = shared_address(row);
+  if constexpr (Count == 1 && !Transposed) {
+    asm volatile("ldmatrix.sync.aligned.m8n8.x1.shared.b16 {%0}, [%1];"
+                 : "=r"(to[0])
+                 : "r"(address)
+                 : "memory");
+  } else if constexpr (Count == 1) {
+    asm volatile("ldmatrix.sync.aligned.m8n8.x1.trans.shared.b16 {%0}, [%1];"
+                 : "=r"(to[0])
+                 : "r"(address)
+                 : "memory");
+  } else if constexpr (Count == 2 && !Transposed) {
+    asm volatile("ldmatrix.sync.aligned.m8n8.x2.shared.b16 {%0, %1}, [%2];"
+                 : "=r"(to[0]), "=r"(to[1])
+                 : "r"(address)
+                 : "memory");
+  } else if constexpr (Count == 2) {
+    asm volatile("ldmatrix.sync.aligned.m8n8.x2.trans.shared.b16 {%0, %1}, [%2];"
+                 : "=r"(to[0]), "=r"(to[1])
+                 : "r"(address)
+                 : "memory");
+  } else if constexpr (!Transposed) {
+    asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
+                 : "=r"(to[0]), "=r"(to[1]), "=r"(to[2]), "=r"(to[3])
+                 : "r"(address)
+                 : "memory");
+  } else {
+    asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];"
+                 : "=r"(to[0]), "=r"(to[1]), "=r"(to[2]), "=r"(to[3])
+                 : "r"(address)
+                 : "memory");
+  }
+}
+
+/// d = a b + c for 16 x 8 x 16 elements of f16.
+__device__ __forceinline__ void mma_m16n8k16_f16(float (&d)[4], const std::uint32_t (&a)[4],
+                                                 const std::uint32_t (&b)[2], const float (&c)[4]) {
+  asm("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, "
+      "{%8, %9}, {%10, %11, %12, %13};"
+      : "=f"(d[0]), "=f"(d[1]), "=f"(d[2]), "=f"(d[3])
+      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]), "f"(c[0]), "f"(c[1]),
+        "f"(c[2]), "f"(c[3]));
+}
+
+__device__ __forceinline__ void mma_m16n8k16_bf16(float (&d)[4], const std::uint32_t (&a)[4],
+                                                  const std::uint32_t (&b)[2],
+                                                  const float (&c)[4]) {
+  asm("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, "
+      "{%8, %9}, {%10, %11, %12, %13};"
+      : "=f"(d[0]), "=f"(d[1]), "=f"(d[2]), "=f"(d[3])
+      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]), "f"(c[0]), "f"(c[1]),
+        "f"(c[2]), "f"(c[3]));
+}
+
+/// 16 x 8 x 8 elements of tf32, each in a register as to_tf32 makes it.
+__device__ __forceinline__ void mma_m16n8k8_tf32(float (&d)[4], const std::uint32_t (&a)[4],
+                                                 const std::uint32_t (&b)[2], const float (&c)[4]) {
+  asm("mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, "
+      "{%8, %9}, {%10, %11, %12, %13};"
+      : "=f"(d[0]), "=f"(d[1]), "=f"(d[2]), "=f"(d[3])
+      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]), "f"(c[0]), "f"(c[1]),
+        "f"(c[2]), "f"(c[3]));
+}
+
+/// Rounded to nearest, ties away from zero; without it a tensor core truncates.
+__device__ __forceinline__ std::uint32_t to_tf32(float value) {
+  std::uint32_t bits;
+  asm("cvt.rna.tf32.f32 %0, %1;" : "=r"(bits) : "f"(value));
+  return bits;
+}
+
+#else
+
+template <int Count, bool Transposed = false>
+void load_matrix(std::uint32_t (&to)[Count], const void* row,
+                 simt::Place place = simt::Place::current()) {
+  static_assert(Count == 1 || Count == 2 || Count == 4);
+  simt::load_matrix(to, Count, Transposed, row, place);
+}
+inline void mma_m16n8k16_f16(float (&d)[4], const std::uint32_t (&a)[4],
+                             const std::uint32_t (&b)[2], const float (&c)[4],
+                             simt::Place place = simt::Place::current()) {
+  simt::multiply_m16n8(d, a, b, c, simt::MatrixType::f16, place);
+}
+inline void mma_m16n8k16_bf16(float (&d)[4], const std::uint32_t (&a)[4],
+                              const std::uint32_t (&b)[2], const float (&c)[4],
+                              simt::Place place = simt::Place::current()) {
+  simt::multiply_m16n8(d, a, b, c, simt::MatrixType::bf16, place);
+}
+inline void mma_m16n8k8_tf32(float (&d)[4], const std::uint32_t (&a)[4],
+                             const std::uint32_t (&b)[2], const float (&c)[4],
+                             simt::Place place = simt::Place::current()) {
+  simt::multiply_m16n8(d, a, b, c, simt::MatrixType::tf32, place);
+}
+inline std::uint32_t to_tf32(float value) { return __float_as_uint(simt::round_to_tf32(value)); }
+
+#endif
+
+}  // namespace rung::inline RUNG_TARGET::ptx

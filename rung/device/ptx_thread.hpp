@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+// Small PTX features of one thread or block: the lane, named barriers, approximate functions.
+#pragma once
+
+#include "rung/device/device.hpp"
+
+namespace rung::inline RUNG_TARGET::ptx {
+
+#if defined(__CUDACC__)
+
+__device__ __forceinline__ int lane_index() {
+  int lane;
+  asm("mov.u32 %0, %%laneid;" : "=r"(lane));
+  return lane;
+}
+
+/// Barrier `id` (1..15; 0 is __syncthreads) completes when `threads` have arrived, a multiple of
+/// 32: for parts of a block that synchronise on their own.
+__device__ __forceinline__ void barrier_sync(int id, int threads) {
+  asm volatile("barrier.sync %0, %1;" ::"r"(id), "r"(threads) : "memory");
+}
+/// Arrives without waiting: what a producer does.
+__device__ __forceinline__ void barrier_arrive(int id, int threads) {
+  asm volatile("barrier.arrive %0, %1;" ::"r"(id), "r"(threads) : "memory");
+}
+
+/// Within 1 unit in the last place; subnormals count as zero.
+__device__ __forceinline__ float fast_reciprocal(float value) {
+  float result;
+  asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(result) : "f"(value));
+  return result;
+}
+/// 2 to the power of value, relative error 2^-22; subnormals count as zero.
+__device__ __forceinline__ float fast_exp2(float value) {
+  float result;
+  asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(result) : "f"(value));
+  return result;
+}
+/// Absolute error about 2^-11.
+__device__ __forceinline__ float fast_tanh(float value) {
+  float result;
+  asm("tanh.approx.f32 %0, %1;" : "=f"(result) : "f"(value));
+  return result;
+}
+
+#else
+
+inline int lane_index() { return simt::lane_index(); }
+inline void barrier_sync(int id, int threads, simt::Place place = simt::Place::current()) {
+  simt::named_barrier_sync(id, threads, place);
+}
+inline void barrier_arrive(int id, int threads, simt::Place place = simt::Place::current()) {
+  simt::named_barrier_arrive(id, threads, place);
+}
+inline float fast_reciprocal(float value) { return 1.0f / value; }
+inline float fast_exp2(float value) { return exp2f(value); }
+inline float fast_tanh(float value) { return tanhf(value); }
+
+#endif
+
+}  // namespace rung::inline RUNG_TARGET::ptx

@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: Apache-2.0
+// gemm / few columns
+//
+// Idea     with few columns in B, A is the whole cost. It is copied a panel at a time, 24 rows by 256 k, to
+//          where its rows do not share a set of L1, and broadcast from there; while one panel is
+//          multiplied, the next is fetched from memory, a line or two for each k.
+// Changes  against packed_simd: tiles one vector wide with 24 rows (25 loads for 24 FMAs); fetching the
+//          large operand overlaps with arithmetic instead of preceding it.
+// Cost     A once from memory and once through L1; B, packed, from L1 or L2.
+// Limits   up to two vectors of columns (32 f32 on AVX-512), rows of A contiguous.
+// Tried    A broadcast from where it is, on a 2-core Zen 5 vCPU at 4096x16x4096: -20 %, as its rows lie 16
+//          KiB apart; fetching the next panel all at once: -15 %.
+// Source   measured here.
+#include "rung/cpu/simd.hpp"
+#include "rung/cpu/foreach_target.hpp"
+#include "rung/cpu/team.hpp"
+#include "rung/ops/gemm/cpu_blocked.hpp"
+#include "rung/ops/gemm/cpu_estimate.hpp"
+#include "rung/ops/gemm/cpu_tile-inl.hpp"
+
+#ifndef RUNG_OPS_GEMM_CPU_75_PANEL
+#define RUNG_OPS_GEMM_CPU_75_PANEL
+namespace rung::gemm_cpu {
+namespace {
+/// A tile, and what is fetched meanwhile: a line of each of `next_rows` rows for every 16 k.
+template <class T>
+struct Panel {
+  TileArgs<T> tile;
+  const char* next;
+  std::int64_t next_row;  // bytes
+  int next_rows;
+};
+template <class T>
+using PanelFunction = void(const Panel<T>&);
+}  // namespace
+}  // namespace rung::gemm_cpu
+#endif
+
+HWY_BEFORE_NAMESPACE();
+namespace rung::gemm_cpu::HWY_NAMESPACE {
+namespace {
+
+template <class T, int rows, int vectors>
+void panel(const Panel<T>& s) {
+  const TileArgs<T>& t = s.tile;
+  const Full<T> d;
+  using V = hn::Vec<Full<T>>;
+  const auto last = hn::FirstN(d, static_cast<std::size_t>(t.columns - (vectors - 1) * lanes<T>()));
+  V acc[rows][vectors];
+#pragma GCC unroll 32
+  for (int i = 0; i < rows; ++i) {
+#pragma GCC unroll 8
+    for (int j = 0; j < vectors; ++j) acc[i][j] = hn::Zero(d);
+  }
+  const T* a = t.a;
+  const T* b = t.b;
+  constexpr int line = 64 / sizeof(T);
+  for (std::int64_t p = 0; p < t.k; p += line) {
+    const char* fetch = s.next + p * static_cast<std::int64_t>(sizeof(T));
+    const int steps = static_cast<int>(std::min<std::int64_t>(line, t.k - p));
+    for (int q = 0; q < steps; ++q) {
+      for (int r = q; r < s.next_rows; r += line) __builtin_prefetch(fetch + r * s.next_row, 0, 2);
+      V row[vectors];
+      load_b_row<vectors, Source::packed>(d, b, last, row);
+      update<rows, vectors, Source::strided>(d, a, t.a_row, row, acc);
+      ++a;
+      b += vectors * lanes<T>();
+    }
+  }
+  write_tile<rows, vectors>(d, t, last, acc);
+}
+
+template <class T, int vectors>
+PanelFunction<T>* pick_panel(std::int64_t rows) {
+  constexpr int most = vectors == 2 ? tile_rows : narrow_tile_rows;
+  static constexpr auto table = []<int... r>(std::integer_sequence<int, r...>) {
+    return std::array<PanelFunction<T>*, most>{&panel<T, r + 1, vectors>...};
+  }(std::make_integer_sequence<int, most>());
+  return table[static_cast<std::size_t>(rows - 1)];
+}
+
+}  // namespace
+PanelFunction<float>* panel_f32(int vectors, std::int64_t rows) {
+  return vectors == 1 ? pick_panel<float, 1>(rows) : pick_panel<float, 2>(rows);
+}
+PanelFunction<double>* panel_f64(int vectors, std::int64_t rows) {
+  return vectors == 1 ? pick_panel<double, 1>(rows) : pick_panel<double, 2>(rows);
+}
+}  // namespace rung::gemm_cpu::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace rung::gemm_cpu {
+namespace {
+HWY_EXPORT(panel_f32);
+HWY_EXPORT(panel_f64);
+
+template <class T>
+PanelFunction<T>* panel_function(int vectors, std::int64_t rows) {
+  if constexpr (std::is_same_v<T, double>) {
+    return HWY_DYNAMIC_DISPATCH(panel_f64)(vectors, rows);
+  } else {
+    return HWY_DYNAMIC_DISPATCH(panel_f32)(vectors, rows);
+  }
+}
+
+constexpr std::int64_t block_k = 256;  // a strip of B and a panel of A: 16 + 24 of 48 KiB of L1
+
+template <class T>
+void few_columns(const Call& call, Context& context) {
+  const Kernels<T>& ks = kernels<T>();
+  const int threads = threads_worth(call, context.threads());
+  const int width = strip_width(ks, call.n);
+  const int vectors = width / ks.lanes;
+  const std::int64_t most = vectors == 1 ? ks.narrow_tile_rows : ks.tile_rows;
+  const std::int64_t a_row = copied_row<T>(block_k);
+  const std::int64_t sums_size = round_up(most * width, 1024);
+  const std::int64_t own = round_up(most * a_row, 1024) + sums_size;
+  const std::int64_t b_size = round_up(call.k * width, 1024);
+  T* b = static_cast<T*>(context.workspace((b_size + threads * own) * sizeof(T)));
+  const int in = static_cast<int>(call.in);
+  const std::int64_t row_bytes = call.a.row * static_cast<std::int64_t>(size_of(call.in));
+
+  cpu::run_team(threads, [&](const cpu::Team& team) {
+    T* a = b + b_size + team.rank() * own;
+    T* staging = a + own - sums_size;
+    for (std::int64_t batch = 0; batch < call.batch; ++batch) {
+      team.wait();
+      const cpu::Range blocks = team.share(ceil_div(call.k, block_k));
+      for (std::int64_t x = blocks.begin; x < blocks.end; ++x) {
+        const std::int64_t p = x * block_k;
+        pack_b(call, ks, batch, p, std::min(block_k, call.k - p), 0, call.n, b + p * width);
+      }
+      team.wait();
+      Sums<T> sums = make_sums(call, ks, batch, staging, width);
+      const cpu::Range rows = team.share(call.m);
+      const std::int64_t panels = std::max<std::int64_t>(1, ceil_div(rows.size(), most));
+      const std::int64_t step = ceil_div(rows.size(), panels);
+      for (std::int64_t i = rows.begin; i < rows.end; i += step) {
+        const std::int64_t count = std::min(step, rows.end - i);
+        if (sums.staged) sums.i0 = i;
+        for (std::int64_t p = 0; p < call.k; p += block_k) {
+          const std::int64_t k = std::min(block_k, call.k - p);
+          ks.copy[in](at(call.a, call.in, batch, i, p), call.a.row, count, k, a, a_row);
+          Panel<T> s{};
+          s.tile = {k, a, a_row, 1, b + p * width, width, sums.at(i, 0), sums.row,
+                    static_cast<int>(call.n), static_cast<T>(call.alpha), sums.beta(p == 0)};
+          // The next block of these rows, or the first of the next ones.
+          const bool more_k = p + block_k < call.k;
+          const std::int64_t next_i = more_k ? i : i + step;
+          s.next_rows = static_cast<int>(std::clamp<std::int64_t>(rows.end - next_i, 0, count));
+          if (s.next_rows > 0) {
+            s.next = static_cast<const char*>(
+                at(call.a, call.in, batch, next_i, more_k ? p + block_k : 0));
+          }
+          s.next_row = row_bytes;
+          panel_function<T>(vectors, count)(s);
+        }
+        sums.finish(i, count, 0, call.n);
+      }
+    }
+  });
+}
+
+Support supports(const Gemm::Args& args, const Context&) {
+  if (args.c.empty()) return unsupported("C is empty");
+  const Call call = make_call(args);
+  const int width = call.in == DType::f64 ? kernels<double>().tile_columns()
+                                          : kernels<float>().tile_columns();
+  if (call.n > width) return unsupported("more columns than two vectors hold");
+  if (call.a.column != 1) return unsupported("takes contiguous rows in A");
+  if (call.depth() == 0) return unsupported("k or alpha is 0");
+  if (call.k * width > (1 << 21)) return unsupported("B is more than 8 MiB when packed");
+  return supported;
+}
+
+double estimate(const Gemm::Args& args, const Context& context) {
+  const Call call = make_call(args);
+  const int threads = threads_worth(call, context.threads());
+  const double lanes = call.in == DType::f64 ? kernels<double>().lanes : kernels<float>().lanes;
+  const double n = static_cast<double>(call.n);
+  const double used = n / (std::ceil(n / lanes) * lanes);  // of the vectors
+  const double a = static_cast<double>(call.m) * static_cast<double>(call.k);
+  return streaming_seconds(call, a, 0.75 * used, threads) + 1e-6;
+}
+
+void run(const Gemm::Args& args, Context& context) {
+  const Call call = make_call(args);
+  if (call.in == DType::f64) {
+    few_columns<double>(call, context);
+  } else {
+    few_columns<float>(call, context);
+  }
+}
+
+const Rung<Gemm> self{{.name = "few_columns", .step = 75, .after = "few_rows",
+                       .supports = supports, .estimate = estimate, .run = run}};
+}  // namespace
+}  // namespace rung::gemm_cpu
+#endif

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What the portable rungs share: the arguments with their types, and the epilogue of one element. No
+// vector code here; what these rungs gain, they gain by the order of their loops.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <numbers>
+
+#include "rung/core/dtype.hpp"
+#include "rung/core/view.hpp"
+#include "rung/ops/gemm/gemm.hpp"
+
+namespace rung::gemm_cpu {
+
+template <class T>
+T apply(Activation activation, T x) {
+  switch (activation) {
+    case Activation::none: return x;
+    case Activation::relu: return x < T{0} ? T{0} : x;  // in this order a NaN stays one
+    case Activation::gelu: return x * std::erfc(-x / std::numbers::sqrt2_v<T>) / 2;
+    case Activation::sigmoid: return 1 / (1 + std::exp(-x));
+    case Activation::tanh: return std::tanh(x);
+  }
+  return x;
+}
+
+/// A call with its types: matrices of In and Out, sums in Sum.
+template <class In, class Out>
+struct Matrices {
+  using Sum = Accumulator<In>;
+
+  View<const In, 3> a, b;
+  View<Out, 3> c;
+  View<const Out, 3> bias;
+  Sum alpha, beta;
+  Activation activation;
+  std::int64_t batch, m, n, k;
+
+  explicit Matrices(const Gemm::Args& args)
+      : a(args.a.view<const In, 3>()),
+        b(args.b.view<const In, 3>()),
+        c(args.c.view<Out, 3>()),
+        bias(args.bias.data != nullptr ? args.bias.view<const Out, 3>() : View<const Out, 3>{}),
+        alpha(static_cast<Sum>(args.alpha)),
+        beta(static_cast<Sum>(args.beta)),
+        activation(args.activation),
+        batch(args.batch()),
+        m(args.m()),
+        n(args.n()),
+        k(args.alpha == 0.0 ? 0 : args.k()) {}  // then A and B are not to be read
+
+  [[nodiscard]] Sum a_at(std::int64_t x, std::int64_t i, std::int64_t p) const {
+    return static_cast<Sum>(a(x, i, p));
+  }
+  [[nodiscard]] Sum b_at(std::int64_t x, std::int64_t p, std::int64_t j) const {
+    return static_cast<Sum>(b(x, p, j));
+  }
+  /// C = act(alpha * sum + beta * C + bias); with beta = 0, C is not read.
+  void finish(std::int64_t x, std::int64_t i, std::int64_t j, Sum sum) const {
+    Sum value = alpha * sum;
+    if (beta != Sum{0}) value += beta * static_cast<Sum>(c(x, i, j));
+    if (bias.data != nullptr) value += static_cast<Sum>(bias(x, i, j));
+    c(x, i, j) = static_cast<Out>(apply(activation, value));
+  }
+};
+
+/// Calls f(Matrices<In, Out>) for the types of a valid call.
+template <class F>
+void with_types(const Gemm::Args& args, F&& f) {
+  visit<float, double, bf16, f16>(args.a.dtype, [&]<class In>() {
+    if (args.c.dtype == args.a.dtype) {
+      f(Matrices<In, In>(args));
+    } else {
+      f(Matrices<In, float>(args));
+    }
+  });
+}
+
+}  // namespace rung::gemm_cpu

@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+// What every gemm kernel is given, and how it is launched over matrices of any size.
+//
+// A grid has limits: 65535 blocks along y and z. Products beyond them are cut into chunks, each a
+// Product of its own with shifted pointers, so that kernels know nothing of it - and since a chunk
+// has fewer than 2^31 rows and columns, they may keep block coordinates in an int. Distances in
+// memory are always 64 bits: strides may be anything.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+
+#include "rung/device/device.hpp"
+#include "rung/ops/gemm/gemm.hpp"
+
+namespace rung::gemm_cuda::inline RUNG_TARGET {
+
+/// One call, typed. Batches are the first axis of every view; kernels find theirs at blockIdx.z.
+template <class In_, class Out_>
+struct Product {
+  using In = In_;
+  using Out = Out_;
+  using Sum = Accumulator<In>;
+
+  View<const In, 3> a;
+  View<const In, 3> b;
+  View<Out, 3> c;
+  View<const Out, 3> bias;  // data is null without one
+  Sum alpha;
+  Sum beta;
+  Activation activation;
+
+  [[nodiscard]] RUNG_HD RUNG_ALWAYS_INLINE std::int64_t m() const { return c.shape[1]; }
+  [[nodiscard]] RUNG_HD RUNG_ALWAYS_INLINE std::int64_t n() const { return c.shape[2]; }
+  [[nodiscard]] RUNG_HD RUNG_ALWAYS_INLINE std::int64_t k() const { return a.shape[2]; }
+};
+
+template <class In, class Out>
+Product<In, Out> product(const Gemm::Args& args) {
+  using Sum = Accumulator<In>;
+  Product<In, Out> p{
+      args.a.view<const In, 3>(),   args.b.view<const In, 3>(),  args.c.view<Out, 3>(), {},
+      static_cast<Sum>(args.alpha), static_cast<Sum>(args.beta), args.activation};
+  if (args.bias.data != nullptr) p.bias = args.bias.view<const Out, 3>();
+  // Nothing is to be read from A and B when alpha is 0: an empty sum does that.
+  if (args.alpha == 0) p.a.shape[2] = p.b.shape[1] = 0;
+  return p;
+}
+
+/// Calls f with the Product of the call's types: all that the contract accepts.
+template <class F>
+void with_product(const Gemm::Args& args, F&& f) {
+  visit<float, double, bf16, f16>(args.a.dtype, [&]<class In>() {
+    if constexpr (sizeof(In) == 2) {
+      if (args.c.dtype == DType::f32) return f(product<In, float>(args));
+    }
+    f(product<In, In>(args));
+  });
+}
+
+/// The transposed problem, C' = B' A', has C's columns where its rows were.
+template <class P>
+P transpose(const P& p) {
+  P flipped = p;
+  flipped.a = p.b;
+  flipped.b = p.a;
+  for (auto* view : {&flipped.a, &flipped.b}) {
+    std::swap(view->shape[1], view->shape[2]);
+    std::swap(view->strides[1], view->strides[2]);
+  }
+  std::swap(flipped.c.shape[1], flipped.c.shape[2]);
+  std::swap(flipped.c.strides[1], flipped.c.strides[2]);
+  std::swap(flipped.bias.shape[1], flipped.bias.shape[2]);
+  std::swap(flipped.bias.strides[1], flipped.bias.strides[2]);
+  return flipped;
+}
+
+/// The part of a product that makes C's `count` indices of `axis` (0 batch, 1 rows, 2 columns)
+/// from `first` on.
+template <class P>
+P slice(P p, int axis, std::int64_t first, std::int64_t count) {
+  const auto cut = [&](auto& view) {
+    view.data += first * view.strides[axis];
+    view.shape[axis] = count;
+  };
+  cut(p.c);
+  if (p.bias.data != nullptr) cut(p.bias);
+  if (axis != 2) cut(p.a);
+  if (axis != 1) cut(p.b);
+  return p;
+}
+
+/// How a kernel covers C: a block makes `rows` x `columns` of it.
+struct Tiling {
+  int rows;
+  int columns;
+  LaunchExtent block;
+  std::size_t shared_bytes = 0;
+  bool x_walks_rows = false;  // blockIdx.x counts tiles down the rows instead of along the columns
+};
+
+/// What the rungs that exist only in single precision take.
+using Product32 = Product<float, float>;
+
+constexpr std::int64_t tiles_of(std::int64_t extent, std::int64_t tile) {
+  return (extent + tile - 1) / tile;
+}
+
+/// Calls f(chunk) for parts of p that have at most `most` indices of the axis.
+template <class P, class F>
+void for_each_chunk(const P& p, int axis, std::int64_t most, F&& f) {
+  const std::int64_t extent = p.c.shape[axis];
+  for (std::int64_t first = 0; first < extent; first += most) {
+    f(extent <= most ? p : slice(p, axis, first, std::min(most, extent - first)));
+  }
+}
+
+/// Runs kernel(p, extra...) over all of C, in one launch unless C exceeds the limits of a grid.
+template <class P, class Kernel, class... Extra>
+void launch_tiles(Context& context, const Tiling& tiling, Kernel kernel, const P& p,
+                  const Extra&... extra) {
+  constexpr std::int64_t most = 65535;
+  for_each_chunk(p, 0, most, [&](const P& some) {
+    for_each_chunk(some, 1, most * tiling.rows, [&](const P& rows) {
+      for_each_chunk(rows, 2, most * tiling.columns, [&](const P& chunk) {
+        const std::int64_t down = tiles_of(chunk.m(), tiling.rows);
+        const std::int64_t along = tiles_of(chunk.n(), tiling.columns);
+        const std::int64_t batch = chunk.c.shape[0];
+        launch(context,
+               {.grid = tiling.x_walks_rows ? LaunchExtent(down, along, batch)
+                                            : LaunchExtent(along, down, batch),
+                .block = tiling.block,
+                .shared_bytes = tiling.shared_bytes},
+               kernel, chunk, extra...);
+      });
+    });
+  });
+}
+
+}  // namespace rung::gemm_cuda::inline RUNG_TARGET

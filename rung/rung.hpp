@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+// Everything public of rung, for C++ programs:
+//
+//   #include <rung/rung.hpp>
+//   rung::Context context = rung::Context::cpu();
+//   rung::Tensor c(rung::DType::f32, {m, n});
+//   rung::gemm(context, a, b, c);
+//
+// C programs include <rung/rung.h>. Each operator also has a header of its own.
+#pragma once
+
+#include "rung/core/any_operator.hpp"
+#include "rung/core/context.hpp"
+#include "rung/core/dlpack.hpp"
+#include "rung/core/dtype.hpp"
+#include "rung/core/error.hpp"
+#include "rung/core/inputs.hpp"
+#include "rung/core/npy.hpp"
+#include "rung/core/operator.hpp"
+#include "rung/core/problem.hpp"
+#include "rung/core/tensor.hpp"
+#include "rung/core/view.hpp"
+#include "rung/ops/gemm/gemm.hpp"

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+// Delayed copies from global to shared memory.
+#include "rung/simt/async_copy.hpp"
+
+#include <algorithm>
+#include <cstdint>
+#include <cstring>
+
+#include "rung/simt/scheduler.hpp"
+
+namespace rung::simt {
+namespace {
+
+/// Carries out and forgets the copies of the groups before `group`.
+void complete_before(Thread& thread, std::uint32_t group) {
+  auto copy = thread.copies.begin();
+  for (; copy != thread.copies.end() && copy->group < group; ++copy) {
+    if (copy->valid != 0) {  // else the source may be any pointer
+      std::memcpy(copy->to, copy->from, static_cast<std::size_t>(copy->valid));
+    }
+    std::memset(copy->to + copy->valid, 0, static_cast<std::size_t>(copy->bytes - copy->valid));
+  }
+  thread.copies.erase(thread.copies.begin(), copy);
+}
+
+bool aligned(const void* address, int bytes) {
+  return reinterpret_cast<std::uintptr_t>(address) % static_cast<unsigned>(bytes) == 0;
+}
+
+}  // namespace
+
+void async_copy(void* to, const void* from, int bytes, int valid, Place place) {
+  Worker& here = running_worker("cp.async");
+  Thread& self = here.current();
+  if (valid < 0 || valid > bytes) {
+    here.fail("simulated GPU: cp.async: " + std::to_string(valid) + " valid bytes of " +
+                  std::to_string(bytes),
+              self, &place);
+  }
+  if (!aligned(to, bytes) || (valid != 0 && !aligned(from, bytes))) {
+    here.fail("simulated GPU: misaligned address: cp.async of " + std::to_string(bytes) +
+                  " bytes needs both addresses aligned to as many",
+              self, &place);
+  }
+  const std::byte* arena = self.block->shared;
+  auto* target = static_cast<std::byte*>(to);
+  if (target < arena || target + bytes > arena + here.launch().shared_bytes) {
+    here.fail("simulated GPU: cp.async writes outside the block's shared memory", self, &place);
+  }
+  self.copies.push_back(
+      {target, static_cast<const std::byte*>(from), bytes, valid, self.copy_group});
+}
+
+void async_commit() { ++running_worker("cp.async.commit_group").current().copy_group; }
+
+void async_wait_group(int pending) {
+  Thread& self = running_worker("cp.async.wait_group").current();
+  // copy_group groups are committed, 0 .. copy_group - 1.
+  const std::uint32_t keep = static_cast<std::uint32_t>(pending);
+  complete_before(self, self.copy_group > keep ? self.copy_group - keep : 0);
+}
+
+void async_wait_all() {
+  Thread& self = running_worker("cp.async.wait_all").current();
+  ++self.copy_group;
+  complete_before(self, self.copy_group);
+}
+
+}  // namespace rung::simt

@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: Apache-2.0
+// Barriers of a block and of a grid.
+//
+// __syncthreads() is barrier 0 with every thread that has not exited, as on compute capability 7
+// and newer. Threads that meet there from two places in the source are an error: CUDA leaves that
+// undefined, even where today's chips let it pass.
+#include <cstring>
+
+#include "rung/simt/scheduler.hpp"
+
+namespace rung::simt {
+namespace {
+
+bool same_place(const Place& a, const Place& b) {
+  return a.line() == b.line() && a.column() == b.column() &&
+         (a.file_name() == b.file_name() || std::strcmp(a.file_name(), b.file_name()) == 0);
+}
+
+/// Checks a named barrier's arguments and joins it.
+void join_named(Worker& here, int id, int threads, const Place& place) {
+  Thread& self = here.current();
+  if (id < 0 || id >= named_barriers) {
+    here.fail("simulated GPU: barrier " + std::to_string(id) +
+                  " does not exist, accepted are 0 to " + std::to_string(named_barriers - 1),
+              self, &place);
+  }
+  if (threads <= 0 || threads % warp_lanes != 0) {
+    here.fail("simulated GPU: a barrier of " + std::to_string(threads) +
+                  " threads, accepted are multiples of 32",
+              self, &place);
+  }
+  Barrier& barrier = self.block->barriers[id];
+  if (barrier.arrived != 0 && barrier.expected != threads) {
+    here.fail("simulated GPU: barrier " + std::to_string(id) + " is joined for " +
+                  std::to_string(threads) + " threads while others wait there for " +
+                  (barrier.expected == 0 ? "the whole block" : std::to_string(barrier.expected)),
+              self, &place);
+  }
+  barrier.expected = threads;
+  barrier.reduction = BlockReduction::none;
+  ++barrier.arrived;
+}
+
+}  // namespace
+
+void Worker::try_release(Block& block, int id) {
+  Barrier& barrier = block.barriers[id];
+  const int expected = barrier.expected == 0 ? block.live : barrier.expected;
+  if (barrier.arrived == 0 || barrier.arrived < expected) return;
+  std::uint32_t answer = 0;
+  switch (barrier.reduction) {
+    case BlockReduction::none:
+      break;
+    case BlockReduction::count:
+      answer = static_cast<std::uint32_t>(barrier.voted);
+      break;
+    case BlockReduction::all:
+      answer = barrier.voted == barrier.arrived ? 1 : 0;
+      break;
+    case BlockReduction::any:
+      answer = barrier.voted != 0 ? 1 : 0;
+      break;
+  }
+  barrier = Barrier{};
+  std::vector<Thread*>& released = gather();
+  for (Thread& thread : block.threads) {
+    if (thread.wait != Wait::barrier || thread.barrier != id) continue;
+    thread.answer = answer;
+    thread.wait = Wait::none;
+    released.push_back(&thread);
+  }
+  release_gathered(block, false);
+}
+
+int block_barrier(BlockReduction reduction, int predicate, Place place) {
+  constexpr const char* names[] = {"__syncthreads", "__syncthreads_count", "__syncthreads_and",
+                                   "__syncthreads_or"};
+  const char* name = names[static_cast<int>(reduction)];
+  Worker& here = running_worker(name);
+  Thread& self = here.current();
+  Barrier& barrier = self.block->barriers[0];
+  if (barrier.arrived == 0) {
+    barrier.place = place;
+    barrier.reduction = reduction;
+  } else if (barrier.expected != 0 || barrier.reduction != reduction ||
+             !same_place(barrier.place, place)) {
+    here.fail(std::string("simulated GPU: divergent barrier: this thread is at ") + name +
+                  " while other threads of its block wait at " + to_string(barrier.place),
+              self, &place);
+  }
+  ++barrier.arrived;
+  if (predicate != 0) ++barrier.voted;
+  self.wait = Wait::barrier;  // before the release, which wakes those that wait
+  self.barrier = 0;
+  here.try_release(*self.block, 0);
+  here.wait(self.wait, name, place);
+  return static_cast<int>(self.answer);
+}
+
+void named_barrier_sync(int id, int threads, Place place) {
+  Worker& here = running_worker("bar.sync");
+  Thread& self = here.current();
+  join_named(here, id, threads, place);
+  self.barrier = id;
+  self.block->barriers[id].place = place;
+  self.wait = Wait::barrier;
+  here.try_release(*self.block, id);
+  here.wait(self.wait, "bar.sync", place);
+}
+
+void named_barrier_arrive(int id, int threads, Place place) {
+  Worker& here = running_worker("bar.arrive");
+  join_named(here, id, threads, place);
+  here.current().block->barriers[id].place = place;
+  here.try_release(*here.current().block, id);
+}
+
+void Worker::arrive_at_grid(Place place) {
+  if (!launch_->cooperative) {
+    fail("simulated GPU: grid_sync() in a launch that is not cooperative", *current_, &place);
+  }
+  current_->wait = Wait::grid;
+  if (++grid_arrived_ == threads_) {
+    grid_arrived_ = 0;
+    for (std::size_t i = 0; i < resident_; ++i) {
+      std::vector<Thread*>& released = gather();
+      for (Thread& thread : blocks_[i]->threads) {
+        thread.wait = Wait::none;
+        released.push_back(&thread);
+      }
+      release_gathered(*blocks_[i], false);
+    }
+  }
+  wait(current_->wait, "grid_sync", place);
+}
+
+void grid_barrier(Place place) { running_worker("grid_sync").arrive_at_grid(place); }
+
+}  // namespace rung::simt

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the simulated device is: an H200, as far as a kernel can tell.
+#pragma once
+
+#include <cstddef>
+
+namespace rung::simt {
+
+inline constexpr int warp_lanes = 32;
+inline constexpr int compute_capability = 90;
+inline constexpr int multiprocessors = 132;
+inline constexpr int threads_per_multiprocessor = 2048;
+inline constexpr int blocks_per_multiprocessor = 32;
+inline constexpr int named_barriers = 16;
+inline constexpr std::size_t shared_bytes_per_block = 227 << 10;
+inline constexpr std::size_t shared_bytes_per_multiprocessor = 228 << 10;
+inline constexpr std::size_t shared_bytes_reserved = 1 << 10;  // of each block, for the system
+inline constexpr std::size_t shared_alignment = 1024;
+inline constexpr std::size_t l2_bytes = 50 << 20;
+
+/// What fresh memory is filled with: NaN in every floating type, -1 in the integers.
+inline constexpr int poison = 0xff;
+
+}  // namespace rung::simt

@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0
+// ldmatrix and mma.sync: the last lane to come computes for the whole warp.
+#include "rung/simt/matrix.hpp"
+
+#include <cstring>
+
+#include "rung/core/dtype.hpp"
+#include "rung/simt/scheduler.hpp"
+
+namespace rung::simt {
+namespace {
+
+constexpr std::uint32_t whole_warp = 0xffffffffu;
+
+void require_whole_warp(std::uint32_t lanes, const char* operation) {
+  if (lanes == whole_warp) return;
+  Worker& here = running_worker(operation);
+  here.fail(std::string("simulated GPU: ") + operation + " in a warp of which lanes have exited",
+            here.current(), &here.current().place);
+}
+
+struct LoadRequest {
+  std::uint32_t* registers;
+  int count;
+  bool transposed;
+  const void* row;
+};
+
+void resolve_load(void* const* requests, std::uint32_t lanes) {
+  require_whole_warp(lanes, "ldmatrix");
+  const auto& first = *static_cast<const LoadRequest*>(requests[0]);
+  for (int matrix = 0; matrix < first.count; ++matrix) {
+    std::uint16_t elements[8][8];
+    for (int row = 0; row < 8; ++row) {
+      std::memcpy(elements[row], static_cast<const LoadRequest*>(requests[8 * matrix + row])->row,
+                  16);
+    }
+    for (int lane = 0; lane < warp_lanes; ++lane) {
+      const int row = lane / 4, column = 2 * (lane % 4);
+      const std::uint16_t low = first.transposed ? elements[column][row] : elements[row][column];
+      const std::uint16_t high =
+          first.transposed ? elements[column + 1][row] : elements[row][column + 1];
+      static_cast<LoadRequest*>(requests[lane])->registers[matrix] =
+          static_cast<std::uint32_t>(high) << 16 | low;
+    }
+  }
+}
+
+struct MultiplyRequest {
+  float* d;
+  const std::uint32_t* a;
+  const std::uint32_t* b;
+  const float* c;
+};
+
+/// Element `half` (0 or 1) of a register of two small floats.
+template <class T>
+float half_of(std::uint32_t packed, int half) {
+  return static_cast<float>(T::from_bits(static_cast<std::uint16_t>(packed >> (16 * half))));
+}
+
+template <int K>
+void multiply(void* const* requests, const float (&a)[16][K], const float (&b)[K][8]) {
+  for (int lane = 0; lane < warp_lanes; ++lane) {
+    const auto& mine = *static_cast<const MultiplyRequest*>(requests[lane]);
+    for (int i = 0; i < 4; ++i) {
+      const int row = lane / 4 + 8 * (i / 2);
+      const int column = 2 * (lane % 4) + i % 2;
+      float sum = mine.c[i];
+      for (int k = 0; k < K; ++k) sum += a[row][k] * b[k][column];
+      mine.d[i] = sum;
+    }
+  }
+}
+
+/// Two elements a register: PTX manual, "Matrix fragments for mma.m16n8k16".
+template <class T>
+void resolve_k16(void* const* requests, std::uint32_t lanes) {
+  require_whole_warp(lanes, "mma.sync");
+  float a[16][16];
+  float b[16][8];
+  for (int lane = 0; lane < warp_lanes; ++lane) {
+    const auto& one = *static_cast<const MultiplyRequest*>(requests[lane]);
+    const int group = lane / 4, pair = 2 * (lane % 4);
+    for (int i = 0; i < 8; ++i) {
+      const int row = group + 8 * (i / 2 % 2);
+      const int column = pair + i % 2 + 8 * (i / 4);
+      a[row][column] = half_of<T>(one.a[i / 2], i % 2);
+    }
+    for (int i = 0; i < 4; ++i) {
+      b[pair + i % 2 + 8 * (i / 2)][group] = half_of<T>(one.b[i / 2], i % 2);
+    }
+  }
+  multiply<16>(requests, a, b);
+}
+
+/// One element a register: "Matrix fragments for mma.m16n8k8".
+void resolve_k8(void* const* requests, std::uint32_t lanes) {
+  require_whole_warp(lanes, "mma.sync");
+  float a[16][8];
+  float b[8][8];
+  for (int lane = 0; lane < warp_lanes; ++lane) {
+    const auto& one = *static_cast<const MultiplyRequest*>(requests[lane]);
+    const int group = lane / 4, within = lane % 4;
+    for (int i = 0; i < 4; ++i) {
+      a[group + 8 * (i % 2)][within + 4 * (i / 2)] =
+          truncate_to_tf32(__builtin_bit_cast(float, one.a[i]));
+    }
+    for (int i = 0; i < 2; ++i) {
+      b[within + 4 * i][group] = truncate_to_tf32(__builtin_bit_cast(float, one.b[i]));
+    }
+  }
+  multiply<8>(requests, a, b);
+}
+
+}  // namespace
+
+void load_matrix(std::uint32_t* registers, int count, bool transposed, const void* row,
+                 Place place) {
+  if (reinterpret_cast<std::uintptr_t>(row) % 16 != 0) {
+    Worker& here = running_worker("ldmatrix");
+    here.fail("simulated GPU: misaligned address: ldmatrix needs rows aligned to 16 bytes",
+              here.current(), &place);
+  }
+  LoadRequest request{registers, count, transposed, row};
+  warp_collective(whole_warp, "ldmatrix", resolve_load, &request, place);
+}
+
+void multiply_m16n8(float* d, const std::uint32_t* a, const std::uint32_t* b, const float* c,
+                    MatrixType type, Place place) {
+  MultiplyRequest request{d, a, b, c};
+  const Resolve resolve = type == MatrixType::tf32  ? resolve_k8
+                          : type == MatrixType::f16 ? resolve_k16<f16>
+                                                    : resolve_k16<bf16>;
+  warp_collective(whole_warp, "mma.sync", resolve, &request, place);
+}
+
+float round_to_tf32(float value) {
+  const std::uint32_t bits = __builtin_bit_cast(std::uint32_t, value);
+  if ((bits & 0x7f800000u) == 0x7f800000u) return truncate_to_tf32(value);  // infinity, NaN
+  return truncate_to_tf32(__builtin_bit_cast(float, bits + 0x1000u));
+}
+
+}  // namespace rung::simt

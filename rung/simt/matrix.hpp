@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+// The warp's matrix instructions on the simulated GPU: ldmatrix and mma.sync with the register
+// layouts of the PTX manual, so that kernels built on those layouts run unchanged.
+//
+// Products of the small types are exact in float; sums are rounded to float in order of k. The
+// chip sums in another order and truncates: only the error bound is common to both.
+#pragma once
+
+#include <cstdint>
+
+#include "rung/core/export.hpp"
+#include "rung/simt/sync.hpp"
+
+namespace rung::simt {
+
+/// ldmatrix.m8n8.x{1,2,4}.b16: lane 8 i + r gives the address of row r of matrix i; register i of
+/// lane l receives the elements 2 (l % 4) and the next of row l / 4, or of that column.
+RUNG_API void load_matrix(std::uint32_t* registers, int count, bool transposed, const void* row,
+                          Place place);
+
+enum class MatrixType : std::uint8_t { tf32, f16, bf16 };
+/// mma.sync.m16n8k8 (tf32) or m16n8k16 (f16, bf16) with float sums: d = a b + c.
+RUNG_API void multiply_m16n8(float* d, const std::uint32_t* a, const std::uint32_t* b,
+                             const float* c, MatrixType type, Place place);
+
+/// Sign, exponent and 10 bits of mantissa: rounded to nearest, ties away from zero (cvt.rna).
+RUNG_API float round_to_tf32(float value);
+/// What a tensor core sees of a float that nobody rounded.
+inline float truncate_to_tf32(float value) {
+  return __builtin_bit_cast(float, __builtin_bit_cast(std::uint32_t, value) & 0xffffe000u);
+}
+
+}  // namespace rung::simt

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+// The simulated GPU as host code sees it: launching a kernel, choosing the order in which its
+// threads run, and the limits of the device it stands for.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "rung/core/export.hpp"
+#include "rung/simt/types.hpp"
+
+namespace rung::simt {
+
+/// One launch with its types erased. `entry(arguments)` calls the kernel once, for one thread.
+struct Launch {
+  dialect::dim3 grid;
+  dialect::dim3 block;
+  std::size_t shared_bytes = 0;
+  bool cooperative = false;  // every block resident, so that the grid may synchronise
+  int os_threads = 1;        // at most so many; results do not depend on it
+  void (*entry)(const void* arguments) = nullptr;
+  const void* arguments = nullptr;
+  const void* kernel = nullptr;  // its code, from which its name is looked up
+};
+
+/// Runs the whole launch. Throws rung::Error(device) that names the kernel, block and thread when
+/// the kernel misuses a barrier, deadlocks or fails an assertion; an exception that escapes the
+/// kernel arrives nested in such an Error. The failing block is abandoned without unwinding its
+/// other threads, as on a chip.
+RUNG_API void run(const Launch& launch);
+
+/// The order in which runnable threads of a block, and blocks, take turns. A correct kernel gives
+/// the same result under each.
+struct RUNG_API ThreadOrder {
+  enum class Kind : std::uint8_t { forward, reverse, random };
+  Kind kind = Kind::forward;
+  std::uint64_t seed = 0;
+
+  /// Reads "forward", "reverse", "random" or "random:SEED"; throws Error(invalid_argument).
+  static ThreadOrder parse(std::string_view text);
+  [[nodiscard]] std::string to_string() const;
+  bool operator==(const ThreadOrder&) const = default;
+};
+/// For launches from now on, of every thread of the process. Before the first call it is what the
+/// environment variable RUNG_SIMT_ORDER says, or forward.
+RUNG_API void set_thread_order(ThreadOrder order);
+RUNG_API ThreadOrder thread_order();
+
+/// Name of the function at this address, demangled: "rung::(anonymous namespace)::copy_kernel";
+/// "kernel" when the binary is stripped.
+RUNG_API std::string symbol_name(const void* code);
+
+/// The block's dynamic shared memory and its size.
+RUNG_API void* shared_memory();
+RUNG_API std::size_t shared_memory_size();
+
+/// The live allocation of the simulated device that holds this address; size 0: none does.
+struct Allocation {
+  std::byte* begin = nullptr;
+  std::size_t size = 0;
+};
+RUNG_API Allocation find_allocation(const void* address);
+
+}  // namespace rung::simt

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+// The name of a kernel from its address. Kernels live in anonymous namespaces, where dladdr() sees
+// nothing: their names are in the symbol table of the file that holds them, unless stripped.
+#include <cxxabi.h>
+#include <dlfcn.h>
+#include <elf.h>
+
+#include <cstdint>
+#include <cstdlib>
+#include <cstring>
+#include <fstream>
+#include <iterator>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "rung/simt/simulator.hpp"
+
+namespace rung::simt {
+namespace {
+
+std::string demangle(const char* name) {
+  int status = 0;
+  const std::unique_ptr<char, decltype(&std::free)> text(
+      abi::__cxa_demangle(name, nullptr, nullptr, &status), &std::free);
+  return status == 0 ? text.get() : name;
+}
+
+/// An array of T at a place in the file; empty when it does not lie within.
+template <class T>
+std::vector<T> read_table(const std::vector<char>& file, std::uint64_t offset,
+                          std::uint64_t bytes) {
+  if (offset > file.size() || bytes > file.size() - offset) return {};
+  std::vector<T> table(bytes / sizeof(T));
+  if (!table.empty()) std::memcpy(table.data(), file.data() + offset, table.size() * sizeof(T));
+  return table;
+}
+
+/// The function that covers `address`, as the file's own symbol table knows it; "" if none.
+std::string find_in_file(const char* path, std::uint64_t address) {
+  std::ifstream stream(path, std::ios::binary);
+  const std::vector<char> file{std::istreambuf_iterator<char>(stream), {}};
+  const auto headers = read_table<Elf64_Ehdr>(file, 0, sizeof(Elf64_Ehdr));
+  if (headers.empty() || std::memcmp(headers[0].e_ident, ELFMAG, SELFMAG) != 0) return "";
+  const auto sections = read_table<Elf64_Shdr>(
+      file, headers[0].e_shoff, std::uint64_t{headers[0].e_shnum} * sizeof(Elf64_Shdr));
+  for (const Elf64_Shdr& section : sections) {
+    if (section.sh_type != SHT_SYMTAB || section.sh_link >= sections.size()) continue;
+    const Elf64_Shdr& strings = sections[section.sh_link];
+    std::vector<char> names = read_table<char>(file, strings.sh_offset, strings.sh_size);
+    names.push_back('\0');  // a damaged table still ends
+    for (const Elf64_Sym& symbol :
+         read_table<Elf64_Sym>(file, section.sh_offset, section.sh_size)) {
+      if (ELF64_ST_TYPE(symbol.st_info) == STT_FUNC && symbol.st_value <= address &&
+          address < symbol.st_value + symbol.st_size && symbol.st_name < names.size()) {
+        return demangle(names.data() + symbol.st_name);
+      }
+    }
+  }
+  return "";
+}
+
+}  // namespace
+
+std::string symbol_name(const void* code) {
+  Dl_info info{};
+  if (code == nullptr || dladdr(code, &info) == 0) return "kernel";
+  if (info.dli_saddr == code && info.dli_sname != nullptr) return demangle(info.dli_sname);
+  const auto base = reinterpret_cast<std::uintptr_t>(info.dli_fbase);
+  const auto address = reinterpret_cast<std::uintptr_t>(code);
+  // Symbols of a program that is not position-independent hold absolute addresses.
+  std::string name = find_in_file(info.dli_fname, address - base);
+  if (name.empty()) name = find_in_file(info.dli_fname, address);
+  return name.empty() ? "kernel" : name;
+}
+
+}  // namespace rung::simt

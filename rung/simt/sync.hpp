@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: Apache-2.0
+// Barriers, shuffles and votes of the simulated GPU.
+//
+// Every call carries its place in the source, so that a deadlock or a divergent barrier is told by
+// file and line, and so that two calls are told apart even where the compiler duplicated one.
+//
+// Warp operations follow the Volta rules: all lanes named in the mask and not yet exited must call
+// the same operation with the same mask; none of them goes on before the last has come. A lane
+// that is read but took no part yields all-one bits (NaN), so that relying on it shows.
+#pragma once
+
+#include <cstdint>
+#include <cstring>
+#include <source_location>
+#include <type_traits>
+
+#include "rung/core/export.hpp"
+
+namespace rung::simt {
+
+using Place = std::source_location;
+
+/// The lanes of `mask` meet: each gives a request (usually on its own stack); when the last has
+/// come, `resolve` sees all of them, indexed by lane, and writes the answers into them.
+using Resolve = void (*)(void* const* requests, std::uint32_t lanes);
+RUNG_API void warp_collective(std::uint32_t mask, const char* name, Resolve resolve, void* request,
+                              Place place);
+RUNG_API void warp_barrier(std::uint32_t mask, Place place);
+/// The calling thread's lane, 0..31.
+RUNG_API int lane_index();
+
+enum class BlockReduction : std::uint8_t { none, count, all, any };
+RUNG_API int block_barrier(BlockReduction reduction, int predicate, Place place);
+/// Barrier `id` (0..15) of the block completes when `threads` have arrived (a multiple of 32).
+RUNG_API void named_barrier_sync(int id, int threads, Place place);
+RUNG_API void named_barrier_arrive(int id, int threads, Place place);
+/// Every thread of a cooperative launch.
+RUNG_API void grid_barrier(Place place);
+/// Lets the other threads run: what a spinning thread owes to those it waits for.
+RUNG_API void yield();
+/// The lanes of this warp that are here when no other lane can go on.
+RUNG_API std::uint32_t active_mask(Place place);
+/// Ends the launch with an error that names the thread; does not return.
+[[noreturn]] RUNG_API void fail(const char* what, Place place = Place::current());
+
+enum class Shuffle : std::uint8_t { index, up, down, exclusive_or };
+RUNG_API std::uint64_t shuffle(std::uint32_t mask, std::uint64_t bits, Shuffle kind, int operand,
+                               int width, Place place);
+RUNG_API std::uint32_t ballot(std::uint32_t mask, bool predicate, Place place);
+RUNG_API std::uint32_t match_any(std::uint32_t mask, std::uint64_t bits, Place place);
+enum class Reduction : std::uint8_t { add, min, max, bit_and, bit_or, bit_xor };
+/// Signed minimum and maximum see the low 32 bits as int.
+RUNG_API std::uint32_t reduce(std::uint32_t mask, std::uint32_t bits, Reduction kind,
+                              bool is_signed, Place place);
+
+/// What CUDA shuffles and matches: arithmetic types of 4 or 8 bytes.
+template <class T>
+concept WarpValue = std::is_arithmetic_v<T> && (sizeof(T) == 4 || sizeof(T) == 8);
+
+template <class T>
+std::uint64_t to_bits(T value) {
+  std::uint64_t bits = 0;
+  std::memcpy(&bits, &value, sizeof(T));
+  return bits;
+}
+template <class T>
+T from_bits(std::uint64_t bits) {
+  T value;
+  std::memcpy(&value, &bits, sizeof(T));
+  return value;
+}
+
+namespace dialect {
+
+inline void __syncthreads(Place place = Place::current()) {
+  block_barrier(BlockReduction::none, 0, place);
+}
+inline int __syncthreads_count(int predicate, Place place = Place::current()) {
+  return block_barrier(BlockReduction::count, predicate, place);
+}
+inline int __syncthreads_and(int predicate, Place place = Place::current()) {
+  return block_barrier(BlockReduction::all, predicate, place);
+}
+inline int __syncthreads_or(int predicate, Place place = Place::current()) {
+  return block_barrier(BlockReduction::any, predicate, place);
+}
+
+inline void __syncwarp(unsigned mask = 0xffffffffu, Place place = Place::current()) {
+  warp_barrier(mask, place);
+}
+
+template <WarpValue T>
+T __shfl_sync(unsigned mask, T value, int lane, int width = 32, Place place = Place::current()) {
+  return from_bits<T>(shuffle(mask, to_bits(value), Shuffle::index, lane, width, place));
+}
+template <WarpValue T>
+T __shfl_up_sync(unsigned mask, T value, unsigned delta, int width = 32,
+                 Place place = Place::current()) {
+  return from_bits<T>(
+      shuffle(mask, to_bits(value), Shuffle::up, static_cast<int>(delta), width, place));
+}
+template <WarpValue T>
+T __shfl_down_sync(unsigned mask, T value, unsigned delta, int width = 32,
+                   Place place = Place::current()) {
+  return from_bits<T>(
+      shuffle(mask, to_bits(value), Shuffle::down, static_cast<int>(delta), width, place));
+}
+template <WarpValue T>
+T __shfl_xor_sync(unsigned mask, T value, int lanes, int width = 32,
+                  Place place = Place::current()) {
+  return from_bits<T>(shuffle(mask, to_bits(value), Shuffle::exclusive_or, lanes, width, place));
+}
+
+inline unsigned __ballot_sync(unsigned mask, int predicate, Place place = Place::current()) {
+  return ballot(mask, predicate != 0, place);
+}
+inline int __any_sync(unsigned mask, int predicate, Place place = Place::current()) {
+  return ballot(mask, predicate != 0, place) != 0;
+}
+inline int __all_sync(unsigned mask, int predicate, Place place = Place::current()) {
+  return ballot(mask, predicate == 0, place) == 0;
+}
+inline unsigned __activemask(Place place = Place::current()) { return active_mask(place); }
+
+template <WarpValue T>
+unsigned __match_any_sync(unsigned mask, T value, Place place = Place::current()) {
+  return match_any(mask, to_bits(value), place);
+}
+/// The lanes that took part when all hold one value, else 0.
+template <WarpValue T>
+unsigned __match_all_sync(unsigned mask, T value, int* predicate, Place place = Place::current()) {
+  const std::uint32_t here = ballot(mask, true, place);
+  const std::uint32_t same = match_any(mask, to_bits(value), place);
+  const bool all = same == here;
+  *predicate = all ? 1 : 0;
+  return all ? same : 0;
+}
+
+template <class T>
+concept ReducedInteger = std::is_same_v<T, int> || std::is_same_v<T, unsigned>;
+template <ReducedInteger T>
+T __reduce_add_sync(unsigned mask, T value, Place place = Place::current()) {
+  return static_cast<T>(
+      reduce(mask, static_cast<unsigned>(value), Reduction::add, std::is_signed_v<T>, place));
+}
+template <ReducedInteger T>
+T __reduce_min_sync(unsigned mask, T value, Place place = Place::current()) {
+  return static_cast<T>(
+      reduce(mask, static_cast<unsigned>(value), Reduction::min, std::is_signed_v<T>, place));
+}
+template <ReducedInteger T>
+T __reduce_max_sync(unsigned mask, T value, Place place = Place::current()) {
+  return static_cast<T>(
+      reduce(mask, static_cast<unsigned>(value), Reduction::max, std::is_signed_v<T>, place));
+}
+inline unsigned __reduce_and_sync(unsigned mask, unsigned value, Place place = Place::current()) {
+  return reduce(mask, value, Reduction::bit_and, false, place);
+}
+inline unsigned __reduce_or_sync(unsigned mask, unsigned value, Place place = Place::current()) {
+  return reduce(mask, value, Reduction::bit_or, false, place);
+}
+inline unsigned __reduce_xor_sync(unsigned mask, unsigned value, Place place = Place::current()) {
+  return reduce(mask, value, Reduction::bit_xor, false, place);
+}
+
+inline void __nanosleep(unsigned) { yield(); }
+[[noreturn]] inline void __trap(Place place = Place::current()) {
+  fail("__trap() was called", place);
+}
+
+}  // namespace dialect
+}  // namespace rung::simt

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+// CUDA's qualifiers and built-in variables for the simulated GPU. This is the one place of macros:
+// g++ has to be made blind to words that only nvcc knows.
+//
+// The built-in variables are const here and written by the scheduler under another name (see
+// scheduler.hpp). Const, because g++'s instrumentation then leaves their reads alone; a thread's
+// own values never change, and a block's threads never leave their OS thread, so that a compiler
+// may keep what it has read across a barrier.
+#pragma once
+
+#include "rung/core/export.hpp"
+#include "rung/simt/types.hpp"
+
+#define __global__
+#define __device__
+#define __host__
+#define __forceinline__ inline __attribute__((always_inline))
+#define __launch_bounds__(...)
+#define __align__(bytes) __attribute__((aligned(bytes)))
+
+namespace rung::simt::dialect {
+
+// Initial-exec: one add to the thread pointer instead of a call for each read of threadIdx.
+extern RUNG_API constinit thread_local const uint3 threadIdx __asm__("rung_simt_thread_index")
+    __attribute__((tls_model("initial-exec")));
+extern RUNG_API constinit thread_local const uint3 blockIdx __asm__("rung_simt_block_index")
+    __attribute__((tls_model("initial-exec")));
+extern RUNG_API constinit thread_local const dim3 blockDim __asm__("rung_simt_block_extent")
+    __attribute__((tls_model("initial-exec")));
+extern RUNG_API constinit thread_local const dim3 gridDim __asm__("rung_simt_grid_extent")
+    __attribute__((tls_model("initial-exec")));
+
+inline constexpr int warpSize = 32;
+
+}  // namespace rung::simt::dialect

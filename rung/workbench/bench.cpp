@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: Apache-2.0
+// rung bench: the whole ladder of an operator on given problems, beside the vendors' libraries and
+// the measured limits of the machine.
+#include "rung/workbench/bench.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <memory>
+
+#include "rung/workbench/command.hpp"
+#include "rung/workbench/files.hpp"
+#include "rung/workbench/selection.hpp"
+
+namespace rung::workbench {
+namespace {
+
+/// The simulated GPU runs some ten million simple steps a second: larger problems take minutes.
+constexpr double most_simulated = 1e6;  // product of the extents
+
+struct Options {
+  std::string op;
+  std::vector<std::string> problems;
+  std::string backend;
+  std::string rungs;
+  std::string threads;
+  std::string output;
+  int pairs = 15;
+  bool json = false;
+};
+
+std::vector<int> thread_counts(const std::string& text) {
+  std::vector<int> counts;
+  for (const std::string& word : split_commas(text)) {
+    std::size_t end = 0;
+    int count = 0;
+    try {
+      count = std::stoi(word, &end);
+    } catch (const std::exception&) {
+      end = 0;
+    }
+    if (end != word.size() || count < 1 || count > 4096) {
+      throw Error(ErrorCode::invalid_argument,
+                  fmt::format("threads: '{}' given; accepted: numbers from 1 to 4096, as in 1,2",
+                              word));
+    }
+    counts.push_back(count);
+  }
+  if (counts.empty()) counts.push_back(0);  // every core
+  return counts;
+}
+
+/// A GPU's rungs are timed on the GPU; only where there is none, checked on the simulated one.
+std::vector<Backend> backends_to_bench(const std::string& asked,
+                                       std::vector<std::string>& missing) {
+  std::vector<Backend> backends = select_backends(asked, missing);
+  if (std::find(backends.begin(), backends.end(), Backend::cuda) != backends.end()) {
+    std::erase(backends, Backend::simt);
+  }
+  return backends;
+}
+
+bool small_enough(const Problem& problem) {
+  double product = 1;
+  for (const std::int64_t extent : problem.extents) product *= static_cast<double>(extent);
+  return product <= most_simulated;
+}
+
+std::vector<Problem> problems_for(const AnyOperator& op, Backend backend,
+                                  const std::vector<Problem>& given) {
+  std::vector<Problem> problems = given.empty() ? op.bench_problems(backend) : given;
+  if (backend == Backend::simt) {
+    std::erase_if(problems, [](const Problem& problem) { return !small_enough(problem); });
+    if (problems.empty()) problems = op.bench_problems(backend);
+  }
+  return problems;
+}
+
+bool has_any(const AnyOperator& op, Backend backend, const std::vector<std::string>& rungs) {
+  if (rungs.empty()) return true;
+  for (const RungInfo* rung : op.rungs()) {
+    if (rung->backend == backend &&
+        std::find(rungs.begin(), rungs.end(), rung->name) != rungs.end()) {
+      return true;
+    }
+  }
+  return std::find(rungs.begin(), rungs.end(), public_call) != rungs.end();
+}
+
+struct Race {
+  Backend backend;
+  int threads;
+  Problem problem;
+};
+
+int run(const Options& options) {
+  const AnyOperator& op = find_operator(options.op);
+  const std::vector<Problem> given = parse_problems(options.problems);
+  BenchPlan plan;
+  plan.timing.rounds = options.pairs;
+  plan.rungs = split_commas(options.rungs);
+  for (const std::string& rung : plan.rungs) expect_rung(op, rung, {});
+  std::vector<std::string> missing;
+  std::vector<Race> races;
+  for (const Backend backend : backends_to_bench(options.backend, missing)) {
+    if (!has_any(op, backend, plan.rungs)) continue;
+    for (const Problem& problem : problems_for(op, backend, given)) {
+      // Only the CPU's rungs run on threads of ours.
+      const std::string& threads = backend == Backend::cpu ? options.threads : std::string();
+      for (const int count : thread_counts(threads)) races.push_back({backend, count, problem});
+    }
+  }
+
+  std::vector<BenchTable> tables;
+  bench::Machine machine;
+  {
+    Progress progress(static_cast<std::int64_t>(races.size()));
+    machine = bench::known_machine(false, [&](std::string_view doing) {
+      progress.say(fmt::format("measuring this machine once: {}", doing));
+    });
+    for (const Race& race : races) {
+      Context context = Context::on(race.backend, race.threads);
+      tables.push_back(bench_problem(op, race.problem, context, plan, machine, progress));
+      progress.step(race.problem.to_string());
+    }
+  }
+
+  const std::string json = bench_json(tables, machine);
+  if (!options.output.empty()) write_text_file(options.output, json + '\n');
+  bool failed = false;
+  bool above_ceiling = false;
+  for (const BenchTable& table : tables) {
+    for (const BenchRow& row : table.rows) {
+      failed = failed || row.failed;
+      above_ceiling = above_ceiling || row.of_ceiling > 1.03;
+    }
+  }
+  if (options.json) {
+    fmt::print("{}\n", json);
+    return failed ? exit_failed : exit_good;
+  }
+  fmt::print("{}, {} cores, {}\n", machine.cpu, machine.cores, machine.isa);
+  for (const bench::Gpu& gpu : machine.gpus) fmt::print("{}\n", gpu.name);
+  fmt::print("\n{}", bench_text(tables));
+  fmt::print(
+      "vs peer: speed as a multiple of the fastest peer's, the median of the ratios within each of\n"
+      "{} rounds. spread: (third quartile - first) / median of the times.\n",
+      options.pairs);
+  if (above_ceiling) {
+    fmt::print(
+        "Above 100 %: part of the data stays in a nearer cache, or the machine was busy when its\n"
+        "ceilings were measured (`rung machine --refresh`).\n");
+  }
+  for (const std::string& line : missing) fmt::print("not timed on {}\n", line);
+  return failed ? exit_failed : exit_good;
+}
+
+CommandSpec::Action setup(CLI::App& app) {
+  auto options = std::make_shared<Options>();
+  app.add_option("op", options->op, "the operator")->required();
+  app.add_option("problem", options->problems, "as in \"f32 1024x1024x1024\"; default: a few");
+  app.add_option("--backend", options->backend, "cpu, cuda or simt; default: all that are here");
+  app.add_option("--rungs", options->rungs, "these alone, as in packed_simd,openblas,best");
+  app.add_option("--threads", options->threads, "CPU threads, as in 1,2; default: every core");
+  app.add_option("--pairs", options->pairs, "rounds; each times every version once; default 15")
+      ->check(CLI::Range(1, 1000));
+  app.add_option("--output", options->output, "also write the JSON to this file");
+  app.add_flag("--json", options->json, "one object: the machine, and a row a version");
+  app.footer(
+      "Every version is checked before it is timed. Then they take turns: each round times each\n"
+      "version once, so that drift of the machine hits all alike. 'best' is the public call, as a\n"
+      "program makes it. The ceiling is what the machine was measured to do at best on a problem of\n"
+      "this size (`rung machine`). Versions that would take longer than 2.5 s a call are not waited\n"
+      "for. CUDA rungs are timed where there is a GPU, else checked on the simulated one.\n\n"
+      "  rung bench gemm\n"
+      "  rung bench gemm \"f32 512x512x512,ta\" \"f64 100x100x100\" --threads 1,2\n"
+      "  rung bench gemm --rungs best,openblas --json\n\n"
+      "Exit code 1 when a version failed its check: it is not timed, and its row says so.");
+  return [options] { return run(*options); };
+}
+
+const Command self{{.name = "bench",
+                    .order = 30,
+                    .summary = "how fast is every rung, and how fast could it be?",
+                    .setup = setup}};
+
+}  // namespace
+}  // namespace rung::workbench

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+// What `rung bench` measures: one row a version of one problem.
+#pragma once
+
+#include <limits>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "rung/bench/alternate.hpp"
+#include "rung/bench/machine.hpp"
+#include "rung/core/any_operator.hpp"
+#include "rung/workbench/progress.hpp"
+
+namespace rung::workbench {
+
+/// Numbers that were not measured are NaN, null in JSON.
+inline constexpr double not_measured = std::numeric_limits<double>::quiet_NaN();
+
+struct BenchRow {
+  std::string op;
+  std::string rung;
+  int step = 0;
+  Backend backend = Backend::cpu;
+  bool peer = false;
+  std::string problem;
+  int threads = 1;
+  double seconds = not_measured;     // median
+  double spread = not_measured;      // (third quartile - first) / median
+  double rate = not_measured;        // useful work a second, in `unit`
+  std::string unit;                  // GFLOP/s, or GB/s where memory is the limit
+  double of_ceiling = not_measured;  // seconds at best / seconds
+  double vs_peer = not_measured;     // seconds of the fastest peer / seconds
+  int rounds = 0;
+  std::string chosen;  // for the public call: the rung it picked
+  std::string note;
+  bool failed = false;  // the check before timing
+};
+
+/// The rows of one problem, and the limit they are held against.
+struct BenchTable {
+  std::string title;
+  std::vector<BenchRow> rows;
+};
+
+struct BenchPlan {
+  bench::Plan timing;
+  std::vector<std::string> rungs;  // empty: all of them, and the public call
+  double longest_call = 2.5;       // seconds: what would take longer is timed on a smaller problem
+};
+
+/// Checks, then times every version of `problem` that runs in this context; on the simulated GPU
+/// checks only.
+BenchTable bench_problem(const AnyOperator& op, const Problem& problem, Context& context,
+                         const BenchPlan& plan, const bench::Machine& machine, Progress& progress);
+
+std::string bench_text(const std::vector<BenchTable>& tables);
+std::string bench_json(const std::vector<BenchTable>& tables, const bench::Machine& machine);
+
+/// How long a rung may take on a problem, found out on smaller ones of the same kind, so that no
+/// call that takes minutes is ever made.
+struct Foresight {
+  double seconds = 0;      // expected for the whole problem
+  std::string smaller;     // the largest problem tried; "" when none was needed
+  double smaller_seconds = 0;
+  double smaller_operations = 0;
+};
+Foresight foresee(const AnyOperator& op, const RungInfo& rung, const Problem& problem,
+                  const Cost& cost, Context& context, double longest_call);
+
+}  // namespace rung::workbench

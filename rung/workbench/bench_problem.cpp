@@ -1,0 +1,231 @@
+// SPDX-License-Identifier: Apache-2.0
+// One problem of `rung bench`: who takes part, are they right, how fast are they.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <memory>
+
+#include "rung/bench/roofline.hpp"
+#include "rung/core/error.hpp"
+#include "rung/cpu/isa.hpp"
+#include "rung/workbench/bench.hpp"
+#include "rung/workbench/judge.hpp"
+#include "rung/workbench/selection.hpp"
+#include "rung/workbench/table.hpp"
+
+namespace rung::workbench {
+namespace {
+
+/// GPU buffers are rotated through this many times the L2 cache, so that every launch finds it cold;
+/// no more than so many sets of them.
+constexpr double cold_factor = 3;
+constexpr int most_sets = 64;
+
+bool wanted(const BenchPlan& plan, std::string_view rung) {
+  return plan.rungs.empty() ||
+         std::find(plan.rungs.begin(), plan.rungs.end(), rung) != plan.rungs.end();
+}
+
+/// The share of a problem's bytes that is written.
+double written_share(const Instance& instance) {
+  double written = 0;
+  double all = 0;
+  for (const Inputs::Entry& entry : instance.inputs.entries()) {
+    const double bytes =
+        static_cast<double>(entry.tensor.size()) * static_cast<double>(size_of(entry.tensor.dtype));
+    written += entry.written ? bytes : 0;
+    all += bytes * (entry.written && entry.read ? 2 : 1);
+  }
+  return all > 0 ? written / all : 0;
+}
+
+bench::Ceiling ceiling_of(const Problem& problem, const Instance& instance, const Context& context,
+                          const bench::Machine& machine) {
+  // Asking for tf32 is asking for other units of the GPU, with another ceiling.
+  const std::string element =
+      problem.has("tf32") ? "tf32" : std::string(to_string(problem.dtype));
+  const double written = written_share(instance);
+  if (context.backend() == Backend::cpu) {
+    return bench::cpu_ceiling(machine, cpu::to_string(cpu::isa()),
+                              element == "tf32" ? "f32" : element, context.threads(),
+                              instance.cost().bytes, written);
+  }
+  const auto device = static_cast<std::size_t>(context.device().index);
+  if (device >= machine.gpus.size()) return {};
+  return bench::gpu_ceiling(machine.gpus[device], element, written);
+}
+
+/// The problem as often as needed to keep a GPU's cache cold; once on a CPU, where warm caches are
+/// the usual case and what `of_ceiling` assumes.
+std::vector<std::unique_ptr<Instance>> more_sets(const AnyOperator& op, const Problem& problem,
+                                                 const Context& context, const Cost& cost) {
+  std::vector<std::unique_ptr<Instance>> sets;
+  if (context.backend() != Backend::cuda || cost.bytes <= 0) return sets;
+  const double l2 = static_cast<double>(context.info().l2_bytes);
+  const int count = static_cast<int>(std::min<double>(most_sets, std::ceil(cold_factor * l2 / cost.bytes)));
+  for (int i = 1; i < count; ++i) {
+    sets.push_back(op.make(problem, {}, static_cast<std::uint64_t>(i) + 1, context.device()));
+  }
+  return sets;
+}
+
+class ProblemBench {
+ public:
+  ProblemBench(const AnyOperator& op, const Problem& problem, Context& context,
+               const BenchPlan& plan, const bench::Machine& machine, Progress& progress)
+      : op_(op), problem_(problem), context_(context), plan_(plan), progress_(progress),
+        judge_(op, problem, {}, 1, context.device()), cost_(judge_.instance().cost()),
+        ceiling_(ceiling_of(problem, judge_.instance(), context, machine)) {}
+
+  BenchTable run() {
+    for (const RungInfo* rung : op_.rungs()) {
+      if (rung->backend == context_.backend() && wanted(plan_, rung->name)) enter(rung);
+    }
+    if (wanted(plan_, public_call)) enter(nullptr);
+    if (context_.backend() != Backend::simt) time();
+    return {title(), std::move(rows_)};
+  }
+
+ private:
+  BenchRow blank(const RungInfo* rung) const {
+    BenchRow row;
+    row.op = op_.name();
+    row.rung = rung != nullptr ? rung->name : public_call;
+    row.step = rung != nullptr ? rung->step : 0;
+    row.backend = context_.backend();
+    row.peer = rung != nullptr && rung->peer;
+    row.problem = problem_.to_string();
+    row.threads = context_.threads();
+    const bool memory = bench::bound_by_memory(cost_, ceiling_);
+    row.unit = memory ? "GB/s" : "GFLOP/s";
+    return row;
+  }
+
+  /// Checks a rung, or the public call, and enters it into the race when it is right and not too slow.
+  void enter(const RungInfo* rung) {
+    if (rung != nullptr && !rung_availability(*rung)) return;
+    if (rung != nullptr && !judge_.instance().supports(*rung, context_)) return;
+    BenchRow row = blank(rung);
+    progress_.say(fmt::format("checking {} {} on {}", row.op, row.rung, row.problem));
+    if (rung != nullptr && context_.backend() != Backend::simt) {
+      const Foresight foresight =
+          foresee(op_, *rung, problem_, cost_, context_, plan_.longest_call);
+      if (foresight.seconds > plan_.longest_call) {
+        row.note = fmt::format("too slow to wait for, about {} a call; {} takes {}",
+                               format_seconds(foresight.seconds), foresight.smaller,
+                               format_seconds(foresight.smaller_seconds));
+        rows_.push_back(row);
+        return;
+      }
+    }
+    const Verdict verdict = judge_.judge(rung, context_, false);
+    if (verdict.kind == Verdict::Kind::skipped) return;
+    if (verdict.kind == Verdict::Kind::failed) {
+      row.failed = true;
+      row.note = "FAILED, not timed: " + verdict.message;
+      rows_.push_back(row);
+      return;
+    }
+    if (rung == nullptr) {
+      row.chosen = judge_.instance().chosen(context_).name;
+      row.note = "picks " + row.chosen;
+    } else if (rung->peer && rung->about != nullptr) {
+      row.note = rung->about();
+    }
+    if (context_.backend() == Backend::simt) {
+      row.note = "checked on the simulated GPU" + (row.note.empty() ? "" : ", " + row.note);
+    } else {
+      timed_.push_back({rows_.size(), rung});
+    }
+    rows_.push_back(row);
+  }
+
+  void time() {
+    const auto others = more_sets(op_, problem_, context_, cost_);
+    std::vector<Instance*> sets{&judge_.instance()};
+    for (const auto& one : others) sets.push_back(one.get());
+    for (Instance* one : sets) one->inputs.reset();
+
+    std::vector<bench::Contender> contenders;
+    for (const Entry& entry : timed_) {
+      contenders.push_back({[this, &sets, rung = entry.rung](long repeats) {
+        if (rung != nullptr) {
+          for (long i = 0; i < repeats; ++i) {
+            sets[static_cast<std::size_t>(i) % sets.size()]->run(*rung, context_);
+          }
+        } else {
+          for (long i = 0; i < repeats; ++i) {
+            sets[static_cast<std::size_t>(i) % sets.size()]->call(context_);
+          }
+        }
+        context_.synchronize();
+      }});
+    }
+    const auto samples = bench::alternate(contenders, plan_.timing, [&](std::size_t i) {
+      const BenchRow& row = rows_[timed_[i].row];
+      progress_.say(fmt::format("timing {} {} on {}", row.op, row.rung, row.problem));
+    });
+    const bench::Samples* fastest_peer = nullptr;
+    for (std::size_t i = 0; i < timed_.size(); ++i) {
+      if (!rows_[timed_[i].row].peer) continue;
+      if (fastest_peer == nullptr || samples[i].median() < fastest_peer->median()) {
+        fastest_peer = &samples[i];
+      }
+    }
+    for (std::size_t i = 0; i < timed_.size(); ++i) {
+      fill_in(rows_[timed_[i].row], samples[i], fastest_peer);
+    }
+  }
+
+  void fill_in(BenchRow& row, const bench::Samples& samples, const bench::Samples* peer) const {
+    row.seconds = samples.median();
+    row.spread = samples.spread();
+    row.rounds = samples.count();
+    const double work = row.unit == "GB/s" ? cost_.bytes : cost_.operations;
+    row.rate = work / row.seconds * 1e-9;
+    const double at_best = bench::seconds_at_best(cost_, ceiling_);
+    if (at_best > 0) row.of_ceiling = at_best / row.seconds;
+    if (peer != nullptr) row.vs_peer = bench::speed_ratio(*peer, samples);
+  }
+
+  std::string title() const {
+    std::string text = fmt::format("{} {} on {}", op_.name(), problem_.to_string(),
+                                   to_string(context_.backend()));
+    if (context_.backend() == Backend::cpu) {
+      text += fmt::format(", {} thread{}", context_.threads(), context_.threads() == 1 ? "" : "s");
+    }
+    const double at_best = bench::seconds_at_best(cost_, ceiling_);
+    if (at_best <= 0 || context_.backend() == Backend::simt) return text;
+    const bool memory = bench::bound_by_memory(cost_, ceiling_);
+    const double work = memory ? cost_.bytes : cost_.operations;
+    return text + fmt::format(": at best {}, {} {} ({})", format_seconds(at_best),
+                              format_number(work / at_best * 1e-9), memory ? "GB/s" : "GFLOP/s",
+                              memory ? ceiling_.memory : ceiling_.arithmetic);
+  }
+
+  struct Entry {
+    std::size_t row;
+    const RungInfo* rung;  // null: the public call
+  };
+
+  const AnyOperator& op_;
+  const Problem& problem_;
+  Context& context_;
+  const BenchPlan& plan_;
+  Progress& progress_;
+  Judge judge_;
+  Cost cost_;
+  bench::Ceiling ceiling_;
+  std::vector<BenchRow> rows_;
+  std::vector<Entry> timed_;
+};
+
+}  // namespace
+
+BenchTable bench_problem(const AnyOperator& op, const Problem& problem, Context& context,
+                         const BenchPlan& plan, const bench::Machine& machine, Progress& progress) {
+  return ProblemBench(op, problem, context, plan, machine, progress).run();
+}
+
+}  // namespace rung::workbench

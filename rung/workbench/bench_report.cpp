@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+// The rows of `rung bench` as text and as JSON.
+#include <fmt/format.h>
+
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "rung/workbench/bench.hpp"
+#include "rung/workbench/table.hpp"
+
+namespace rung::workbench {
+namespace {
+
+using nlohmann::ordered_json;
+
+/// What was not measured is null, not NaN, which JSON does not have.
+ordered_json number(double value) { return std::isfinite(value) ? ordered_json(value) : nullptr; }
+
+std::string percent(double share) {
+  return std::isfinite(share) ? fmt::format("{:.1f} %", 100 * share) : "";
+}
+
+ordered_json to_json(const BenchRow& row) {
+  return {{"op", row.op},
+          {"rung", row.rung},
+          {"backend", to_string(row.backend)},
+          {"peer", row.peer},
+          {"problem", row.problem},
+          {"seconds", number(row.seconds)},
+          {"spread", number(row.spread)},
+          {"rate", number(row.rate)},
+          {"unit", row.unit},
+          {"of_ceiling", number(row.of_ceiling)},
+          {"vs_peer", number(row.vs_peer)},
+          {"step", row.step},
+          {"threads", row.threads},
+          {"rounds", row.rounds},
+          {"chosen", row.chosen},
+          {"note", row.note},
+          {"failed", row.failed}};
+}
+
+}  // namespace
+
+std::string bench_text(const std::vector<BenchTable>& tables) {
+  std::string text;
+  for (const BenchTable& one : tables) {
+    Table table({{"step", true}, {"rung"}, {"time", true}, {"rate", true}, {"of ceiling", true},
+                 {"vs peer", true}, {"spread", true}, {"note"}});
+    for (const BenchRow& row : one.rows) {
+      const bool timed = std::isfinite(row.seconds);
+      table.add({row.step == 0 ? "" : std::to_string(row.step), row.rung,
+                 timed ? format_seconds(row.seconds) : "",
+                 timed ? fmt::format("{} {}", format_number(row.rate), row.unit) : "",
+                 percent(row.of_ceiling),
+                 std::isfinite(row.vs_peer) ? fmt::format("{:.2f}", row.vs_peer) : "",
+                 timed ? percent(row.spread) : "", row.note});
+    }
+    for (const std::string& line : wrap(one.title, page_width)) text += line + '\n';
+    text += table.empty() ? "no version of it takes this problem here\n" : table.text();
+    text += '\n';
+  }
+  return text;
+}
+
+std::string bench_json(const std::vector<BenchTable>& tables, const bench::Machine& machine) {
+  ordered_json rows = ordered_json::array();
+  for (const BenchTable& table : tables) {
+    for (const BenchRow& row : table.rows) rows.push_back(to_json(row));
+  }
+  const ordered_json all = {{"machine", ordered_json::parse(bench::machine_to_json(machine))},
+                            {"rows", rows}};
+  return all.dump(2);
+}
+
+}  // namespace rung::workbench

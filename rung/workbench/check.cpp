@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: Apache-2.0
+// rung check: every rung on every backend present, on every problem its operator names for checking,
+// in every layout and kind of values, against the double-precision oracle.
+#include "rung/workbench/check.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <memory>
+
+#include "rung/bench/clock.hpp"
+#include "rung/workbench/command.hpp"
+#include "rung/workbench/crash.hpp"
+#include "rung/workbench/progress.hpp"
+#include "rung/workbench/selection.hpp"
+
+namespace rung::workbench {
+namespace {
+
+/// A rung that fails this often is not tried further: the cause is plain, the rest is noise.
+constexpr std::int64_t enough_failures = 50;
+constexpr const char* given_up = "not tried: this rung has failed 50 times already";
+
+struct Options {
+  std::string target;
+  std::string backend;
+  std::string problem;
+  std::string variant;
+  std::uint64_t seed = 0;  // 0: the usual ones
+  int threads = 0;         // 0: every core, and other numbers too
+  bool json = false;
+};
+
+/// A seed and how many threads work on it.
+struct Trial {
+  std::uint64_t seed;
+  int threads;
+};
+
+/// Every problem runs with all cores (two at least); the plain variant also alone and with an odd
+/// number of threads, more than there may be cores, because shares that do not come out even are
+/// where a division of work goes wrong.
+std::vector<Trial> trials(const Options& options, Backend backend, const Variant& variant) {
+  if (options.seed != 0) return {{options.seed, options.threads}};
+  if (backend != Backend::cpu || options.threads != 0) return {{1, options.threads}};
+  const int all = std::max(2, Context::cpu().threads());
+  if (variant == Variant{}) return {{1, all}, {2, 1}, {3, 3}};
+  return {{1, all}};
+}
+
+class Checker {
+ public:
+  Checker(const Options& options, Target target, std::vector<Backend> backends)
+      : options_(options), target_(std::move(target)), backends_(std::move(backends)) {
+    if (!options_.problem.empty()) problems_ = parse_problems({options_.problem});
+    variants_ = options_.variant.empty() ? all_variants()
+                                         : std::vector{parse_variant(options_.variant)};
+  }
+
+  CheckReport run() {
+    std::int64_t steps = 0;
+    for (const AnyOperator* op : target_.operators) {
+      for (const Backend backend : backends_) {
+        steps += static_cast<std::int64_t>(problems(*op, backend).size() * variants_.size());
+      }
+    }
+    Progress progress(steps);
+    for (const AnyOperator* op : target_.operators) {
+      for (const Backend backend : backends_) check(*op, backend, progress);
+    }
+    return std::move(report_);
+  }
+
+ private:
+  [[nodiscard]] std::vector<Problem> problems(const AnyOperator& op, Backend backend) const {
+    return problems_.empty() ? op.check_problems(backend) : problems_;
+  }
+
+  void check(const AnyOperator& op, Backend backend, Progress& progress) {
+    std::vector<const RungInfo*> rungs;
+    for (const RungInfo* rung : op.rungs()) {
+      if (rung->backend != backend) continue;
+      if (target_.rung.empty() || rung->name == target_.rung) rungs.push_back(rung);
+    }
+    // The public call stands last, as a rung of its own.
+    if (target_.rung.empty() || target_.rung == public_call) rungs.push_back(nullptr);
+    for (const Problem& problem : problems(op, backend)) {
+      for (const Variant& variant : variants_) {
+        progress.step(fmt::format("{} {} {} {}", op.name(), to_string(backend),
+                                  problem.to_string(), to_string(variant)));
+        for (const Trial& trial : trials(options_, backend, variant)) {
+          check(op, rungs, backend, problem, variant, trial);
+        }
+      }
+    }
+  }
+
+  void check(const AnyOperator& op, const std::vector<const RungInfo*>& rungs, Backend backend,
+             const Problem& problem, const Variant& variant, const Trial& trial) {
+    Context context = Context::on(backend, trial.threads);
+    Judge judge(op, problem, variant, trial.seed, context.device());
+    // The simulated GPU runs its threads in a fixed order: once tells almost everything.
+    const bool twice = backend != Backend::simt || variant == Variant{};
+    for (const RungInfo* rung : rungs) {
+      Case where;
+      where.op = op.name();
+      where.rung = rung != nullptr ? rung->name : public_call;
+      where.backend = backend;
+      where.problem = problem.to_string();
+      where.variant = to_string(variant);
+      where.seed = trial.seed;
+      where.threads = context.threads();
+      if (report_.tally(where).failed >= enough_failures) {
+        report_.add(where, {Verdict::Kind::skipped, given_up}, 0);
+        continue;
+      }
+      const CrashNote note(where.command());
+      const double begin = bench::now();
+      const Verdict verdict = judge.judge(rung, context, twice);
+      report_.add(where, verdict, bench::now() - begin);
+    }
+  }
+
+  Options options_;
+  Target target_;
+  std::vector<Backend> backends_;
+  std::vector<Problem> problems_;
+  std::vector<Variant> variants_;
+  CheckReport report_;
+};
+
+int run(const Options& options) {
+  std::vector<std::string> missing;
+  Target target = select_target(options.target);
+  std::vector<Backend> backends = select_backends(options.backend, missing);
+  if (!target.rung.empty() && !options.backend.empty()) {
+    expect_rung(*target.operators.front(), target.rung, backends.front());
+  }
+  const CheckReport report = Checker(options, std::move(target), std::move(backends)).run();
+  if (options.json) {
+    report.print_json(missing);
+  } else {
+    report.print_text();
+    for (const std::string& line : missing) fmt::print("not checked on {}\n", line);
+  }
+  return report.good() ? exit_good : exit_failed;
+}
+
+CommandSpec::Action setup(CLI::App& app) {
+  auto options = std::make_shared<Options>();
+  app.add_option("op", options->target, "an operator, or operator/rung; default: everything");
+  app.add_option("--backend", options->backend, "cpu, cuda or simt; default: all that are here");
+  app.add_option("--problem", options->problem, "this problem alone, as in \"f32 17x5x64,ta\"");
+  app.add_option("--variant", options->variant, "this layout and kind of values alone");
+  app.add_option("--seed", options->seed, "inputs from this seed alone")
+      ->check(CLI::PositiveNumber);
+  app.add_option("--threads", options->threads, "this number of CPU threads alone")
+      ->check(CLI::Range(1, 4096));
+  app.add_flag("--json", options->json, "counts, failures and reasons as one object");
+  app.footer(
+      "Outputs are poisoned before each run, so that an element left out is found; canaries around\n"
+      "and NaN inside the padding of every tensor find writes and reads out of place. Numbers are\n"
+      "held to a bound derived from the length of the sums, not to a guess, and a second run must\n"
+      "give the same bits. 'best' is the public call, as a program makes it.\n\n"
+      "  rung check\n"
+      "  rung check gemm --backend simt\n"
+      "  rung check gemm/best --problem \"f32 17x5x64,ta\"\n\n"
+      "Exit code 1 when anything failed; each failure comes with the command that repeats it.");
+  return [options] { return run(*options); };
+}
+
+const Command self{{.name = "check",
+                    .order = 20,
+                    .summary = "is every rung right? against a double-precision oracle",
+                    .setup = setup}};
+
+}  // namespace
+}  // namespace rung::workbench

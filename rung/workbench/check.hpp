@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+// What `rung check` counts and reports.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "rung/core/any_operator.hpp"
+#include "rung/workbench/judge.hpp"
+
+namespace rung::workbench {
+
+/// One case: a rung (or the public call) on one problem, variant and seed.
+struct Case {
+  std::string op;
+  std::string rung;
+  Backend backend = Backend::cpu;
+  std::string problem;
+  std::string variant;
+  std::uint64_t seed = 1;
+  int threads = 1;
+
+  /// The command line that repeats this case alone.
+  [[nodiscard]] std::string command() const;
+};
+
+struct Failure {
+  Case where;
+  std::string message;
+};
+
+/// Counts of one rung.
+struct RungTally {
+  std::int64_t passed = 0;
+  std::int64_t failed = 0;
+  std::int64_t skipped = 0;
+  double seconds = 0;
+  std::map<std::string, std::int64_t> reasons;  // why cases were skipped
+};
+
+class CheckReport {
+ public:
+  void add(const Case& where, const Verdict& verdict, double seconds);
+  /// What was counted for the case's rung so far.
+  [[nodiscard]] RungTally& tally(const Case& where);
+  [[nodiscard]] RungTally total() const;
+  [[nodiscard]] bool good() const { return failures_.empty(); }
+
+  void print_text() const;
+  void print_json(const std::vector<std::string>& missing) const;
+
+ private:
+  struct Key {
+    std::string op;
+    Backend backend;
+    std::string rung;
+    auto operator<=>(const Key&) const = default;
+  };
+
+  std::map<Key, RungTally> rungs_;
+  std::vector<Key> order_;  // as the cases came: the ladder's
+  std::vector<Failure> failures_;
+};
+
+}  // namespace rung::workbench

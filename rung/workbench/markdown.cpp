@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: Apache-2.0
+// From the JSON of `rung bench` to Markdown.
+#include "rung/workbench/markdown.hpp"
+
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+#include <sstream>
+#include <vector>
+
+#include "rung/core/error.hpp"
+#include "rung/workbench/table.hpp"
+
+namespace rung::workbench {
+namespace {
+
+using nlohmann::json;
+
+struct Filter {
+  std::string backend;
+  std::string problem;
+  int threads = 0;
+
+  explicit Filter(const std::string& text) {
+    std::istringstream words(text);
+    for (std::string word; words >> word;) {
+      if (word.starts_with("backend=")) {
+        backend = word.substr(8);
+      } else if (word.starts_with("threads=")) {
+        threads = std::atoi(word.c_str() + 8);
+      } else {
+        problem += (problem.empty() ? "" : " ") + word;
+      }
+    }
+  }
+  [[nodiscard]] bool takes(const json& row) const {
+    return (backend.empty() || row.at("backend") == backend) &&
+           (problem.empty() || row.at("problem") == problem) &&
+           (threads == 0 || row.at("threads") == threads);
+  }
+};
+
+/// Rows that stand in one table: the same problem, in the same place.
+std::string table_title(const json& row) {
+  const auto backend = row.at("backend").get<std::string>();
+  std::string title = fmt::format("`{}` on {}", row.at("problem").get<std::string>(), backend);
+  if (const int threads = row.at("threads"); backend == "cpu") {
+    title += fmt::format(", {} thread{}", threads, threads == 1 ? "" : "s");
+  }
+  return title;
+}
+
+std::string machine_title(const json& machine, const json& row) {
+  const auto gpus = machine.at("gpus");
+  const std::string name = row.at("backend") == "cuda" && !gpus.empty()
+                               ? gpus.at(0).at("name").get<std::string>()
+                               : fmt::format("{}, {} cores, {}",
+                                             machine.at("cpu").get<std::string>(),
+                                             machine.at("cores").get<int>(),
+                                             machine.at("isa").get<std::string>());
+  return fmt::format("{}, {}", name, machine.at("date").get<std::string>());
+}
+
+std::string line_of(const json& row) {
+  const auto text = [&](const char* key) { return row.at(key).get<std::string>(); };
+  const auto number = [&](const char* key) { return row.at(key).get<double>(); };
+  std::string name = text("rung");
+  if (row.at("peer")) name = fmt::format("*{}* (peer)", name);
+  if (!text("chosen").empty()) name = fmt::format("**{}** ({})", name, text("chosen"));
+  if (row.at("seconds").is_null()) return fmt::format("| {} | | | | | {} |\n", name, text("note"));
+  const std::string ceiling =
+      row.at("of_ceiling").is_null() ? "" : fmt::format("{:.1f} %", 100 * number("of_ceiling"));
+  const std::string peer =
+      row.at("vs_peer").is_null() ? "" : fmt::format("{:.2f}", number("vs_peer"));
+  return fmt::format("| {} | {} | {} {} | {} | {} | {} |\n", name,
+                     format_seconds(number("seconds")), format_number(number("rate")),
+                     text("unit"), ceiling, peer, row.at("peer") ? text("note") : "");
+}
+
+std::string tables_of(const json& result, const Filter& filter) {
+  std::string text;
+  std::string title;
+  for (const json& row : result.at("rows")) {
+    if (!filter.takes(row)) continue;
+    if (table_title(row) != title) {
+      title = table_title(row);
+      text += fmt::format(
+          "{}{} ({})\n\n"
+          "| rung | time | rate | of ceiling | vs best peer | note |\n"
+          "|---|--:|--:|--:|--:|---|\n",
+          text.empty() ? "" : "\n", title, machine_title(result.at("machine"), row));
+    }
+    text += line_of(row);
+  }
+  return text;
+}
+
+}  // namespace
+
+std::string results_to_markdown(const std::string& text, const std::string& filter) {
+  std::string markdown;
+  try {
+    const json parsed = json::parse(text);
+    for (const json& result : parsed.is_array() ? parsed : json::array({parsed})) {
+      const std::string tables = tables_of(result, Filter(filter));
+      if (!markdown.empty() && !tables.empty()) markdown += '\n';
+      markdown += tables;
+    }
+  } catch (const json::exception& error) {
+    throw Error(ErrorCode::io, fmt::format("not the JSON of `rung bench`: {}", error.what()));
+  }
+  if (markdown.empty()) {
+    throw Error(ErrorCode::invalid_argument,
+                fmt::format("no row of the results matches '{}'", filter));
+  }
+  return markdown;
+}
+
+std::string with_tables(const std::string& document,
+                        const std::function<std::string(const std::string&)>& results) {
+  constexpr std::string_view opening = "<!-- rung:table ";
+  constexpr std::string_view closing = "<!-- rung:end -->";
+  constexpr std::string_view closes_marker = "-->";
+  std::string text;
+  std::size_t at = 0;
+  for (;;) {
+    const std::size_t begin = document.find(opening, at);
+    if (begin == std::string::npos) break;
+    const std::size_t marker_end = document.find(closes_marker, begin);
+    const std::size_t end = document.find(closing, begin);
+    const std::size_t next = document.find(opening, begin + opening.size());
+    if (end == std::string::npos || next < end || marker_end > end) {
+      throw Error(ErrorCode::invalid_argument,
+                  fmt::format("the marker at byte {} has no {} after it", begin, closing));
+    }
+    const std::size_t name_begin = begin + opening.size();
+    std::istringstream words(document.substr(name_begin, marker_end - name_begin));
+    std::string name;
+    std::string filter;
+    words >> name;
+    std::getline(words, filter);
+    text += document.substr(at, marker_end + closes_marker.size() - at);
+    text += "\n" + results_to_markdown(results(name), filter);
+    at = end;
+  }
+  return text + document.substr(at);
+}
+
+}  // namespace rung::workbench

@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+// Measured results as Markdown tables, and their place in a README.
+#pragma once
+
+#include <functional>
+#include <string>
+
+namespace rung::workbench {
+
+/// The tables of a results file: the JSON of `rung bench`, or an array of such. `filter` chooses
+/// among them: words "backend=B" and "threads=N", the others together are a problem; "" for all.
+/// Throws Error(io) when the text is no such JSON, Error(invalid_argument) when the filter leaves
+/// nothing.
+std::string results_to_markdown(const std::string& json, const std::string& filter);
+
+/// Replaces what stands between each  <!-- rung:table NAME FILTER -->  and the next
+/// <!-- rung:end -->  by the tables of results(NAME). Throws Error(invalid_argument) for a marker
+/// without its end.
+std::string with_tables(const std::string& document,
+                        const std::function<std::string(const std::string& name)>& results);
+
+}  // namespace rung::workbench

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+// rung report: measured results as tables for people. Numbers in a README come from here, never
+// from a keyboard.
+#include <fmt/format.h>
+
+#include <memory>
+
+#include "rung/workbench/command.hpp"
+#include "rung/workbench/files.hpp"
+#include "rung/workbench/markdown.hpp"
+
+namespace rung::workbench {
+namespace {
+
+struct Options {
+  std::vector<std::string> files;
+  std::string into;
+  std::string results = "results";
+  std::string only;
+  bool markdown = false;
+  bool check = false;
+};
+
+/// An error about a file's content names the file.
+std::string tables_of_file(const std::string& path, const std::string& filter) {
+  const std::string text = read_text_file(path);
+  try {
+    return results_to_markdown(text, filter);
+  } catch (const Error& error) {
+    throw Error(error.code(), fmt::format("{}: {}", path, error.what()));
+  }
+}
+
+int update(const Options& options) {
+  const std::string before = read_text_file(options.into);
+  const std::string after = with_tables(before, [&](const std::string& name) {
+    return read_text_file(fmt::format("{}/{}.json", options.results, name));
+  });
+  if (options.check) {
+    fmt::print("{} {}\n", options.into,
+               before == after ? "is up to date" : "differs from the measured results");
+    return before == after ? exit_good : exit_failed;
+  }
+  if (before != after) write_text_file(options.into, after);
+  fmt::print("{} {}\n", options.into, before == after ? "was up to date" : "written");
+  return exit_good;
+}
+
+int run(const Options& options) {
+  if (!options.into.empty()) return update(options);
+  if (options.files.empty()) {
+    throw Error(ErrorCode::invalid_argument,
+                "report: no results given; accepted: files that `rung bench --output` wrote, or "
+                "--into README.md");
+  }
+  for (std::size_t i = 0; i < options.files.size(); ++i) {
+    fmt::print("{}{}", i == 0 ? "" : "\n", tables_of_file(options.files[i], options.only));
+  }
+  return exit_good;
+}
+
+CommandSpec::Action setup(CLI::App& app) {
+  auto options = std::make_shared<Options>();
+  app.add_option("results", options->files, "files that `rung bench --output` wrote")
+      ->type_name("FILE");
+  app.add_flag("--markdown", options->markdown, "tables in Markdown (the default)");
+  app.add_option("--only", options->only,
+                 "some tables, as in \"f32 64x64x64 backend=cpu threads=2\"");
+  CLI::Option* into = app.add_option("--into", options->into, "renew the tables of this document");
+  app.add_option("--results", options->results, "where its markers' names lie; default: results");
+  app.add_flag("--check", options->check, "with --into: only say whether it is up to date")
+      ->needs(into);
+  app.footer(
+      "A document asks for tables with two markers, each on a line of its own:\n"
+      "  <!-- rung:table h200/gemm f32 4096x4096x4096 -->\n"
+      "  <!-- rung:end -->\n"
+      "and `rung report --into README.md` puts the tables of results/h200/gemm.json between them.\n"
+      "Behind the name may stand a problem, backend=B and threads=N.\n\n"
+      "  rung bench gemm --output results/here/gemm.json\n"
+      "  rung report --markdown results/here/gemm.json\n"
+      "  rung report --into rung/ops/gemm/README.md --check");
+  return [options] { return run(*options); };
+}
+
+const Command self{{.name = "report",
+                    .order = 60,
+                    .summary = "measured results as tables for a README",
+                    .setup = setup}};
+
+}  // namespace
+}  // namespace rung::workbench

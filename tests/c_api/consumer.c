@@ -1,0 +1,233 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * A C program as a user would write one: multiplies, checks the result, and provokes every kind of
+ * error to see that it comes back as a code with a message that helps. Exits 1 at the first thing
+ * that is wrong. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "rung/rung.h"
+
+#define CHECK(condition)                                                                         \
+  do {                                                                                           \
+    if (!(condition)) {                                                                          \
+      fprintf(stderr, "line %d: %s\nlast error: %s\n", __LINE__, #condition, rung_last_error()); \
+      exit(1);                                                                                   \
+    }                                                                                            \
+  } while (0)
+
+/* A failing call: its code, and two words that its message must have. */
+static void check_failure(int line, rung_status got, rung_status wanted, const char* one,
+                          const char* other) {
+  if (got == wanted && strstr(rung_last_error(), one) != NULL &&
+      strstr(rung_last_error(), other) != NULL) {
+    return;
+  }
+  fprintf(stderr, "line %d: status %s (wanted %s), message without '%s' or '%s': %s\n", line,
+          rung_status_name(got), rung_status_name(wanted), one, other, rung_last_error());
+  exit(1);
+}
+#define FAILS(call, status, one, other) check_failure(__LINE__, call, status, one, other)
+
+enum { M = 3, N = 4, K = 5 };
+
+static const int64_t a_shape[2] = {M, K};
+static const int64_t b_shape[2] = {K, N};
+static const int64_t c_shape[2] = {M, N};
+
+static rung_tensor matrix(void* data, const int64_t* shape) {
+  rung_tensor tensor = {NULL, RUNG_F32, 2, NULL, NULL, {RUNG_CPU, 0}};
+  tensor.data = data;
+  tensor.shape = shape;
+  return tensor;
+}
+
+/* alpha a b + beta c + bias of the column, by definition. */
+static void expect_product(const float* a, const float* b, const float* before, const float* bias,
+                           double alpha, double beta, const float* c) {
+  for (int i = 0; i < M; ++i) {
+    for (int j = 0; j < N; ++j) {
+      double sum = 0;
+      for (int k = 0; k < K; ++k) sum += (double)a[i * K + k] * b[k * N + j];
+      sum = alpha * sum + beta * before[i * N + j] + (bias != NULL ? bias[j] : 0);
+      CHECK(fabs(c[i * N + j] - sum) <= 1e-5 * (1 + fabs(sum)));
+    }
+  }
+}
+
+static void multiply(rung_context* context) {
+  float a[M * K], b[K * N], c[M * N], before[M * N], bias[N], at[K * M];
+  for (int i = 0; i < M * K; ++i) a[i] = (float)(i % 7) - 2.5f;
+  for (int i = 0; i < K * N; ++i) b[i] = (float)(i % 5) * 0.5f - 1;
+  for (int i = 0; i < M * N; ++i) before[i] = (float)i;
+  for (int i = 0; i < N; ++i) bias[i] = 10.0f * (float)i;
+  for (int i = 0; i < M; ++i) {
+    for (int k = 0; k < K; ++k) at[k * M + i] = a[i * K + k];
+  }
+  const rung_tensor ta = matrix(a, a_shape), tb = matrix(b, b_shape);
+  rung_tensor tc = matrix(c, c_shape);
+
+  for (int i = 0; i < M * N; ++i) c[i] = NAN; /* beta = 0 must not read it */
+  CHECK(rung_gemm(context, &ta, &tb, &tc, NULL) == RUNG_OK);
+  CHECK(rung_context_synchronize(context) == RUNG_OK);
+  expect_product(a, b, before, NULL, 1, 0, c);
+
+  rung_gemm_options options;
+  memset(&options, 0xff, sizeof options);
+  CHECK(rung_gemm_options_init(&options, sizeof options) == RUNG_OK);
+  CHECK(options.size == sizeof options && options.alpha == 1 && options.beta == 0);
+  CHECK(options.bias == NULL && options.rung == NULL && options.transpose_a == 0);
+  const int64_t bias_shape[1] = {N};
+  rung_tensor tbias = matrix(bias, bias_shape);
+  tbias.rank = 1;
+  options.alpha = -2;
+  options.beta = 0.5;
+  options.bias = &tbias;
+  memcpy(c, before, sizeof c);
+  CHECK(rung_gemm(context, &ta, &tb, &tc, &options) == RUNG_OK);
+  expect_product(a, b, before, bias, -2, 0.5, c);
+
+  /* The same a, given transposed: once by the option, once by strides. */
+  const int64_t at_shape[2] = {K, M}, at_strides[2] = {1, M};
+  rung_tensor tat = matrix(at, at_shape);
+  CHECK(rung_gemm_options_init(&options, sizeof options) == RUNG_OK);
+  options.transpose_a = 1;
+  CHECK(rung_gemm(context, &tat, &tb, &tc, &options) == RUNG_OK);
+  expect_product(a, b, before, NULL, 1, 0, c);
+  rung_tensor strided = matrix(at, a_shape);
+  strided.strides = at_strides;
+  CHECK(rung_gemm(context, &strided, &tb, &tc, NULL) == RUNG_OK);
+  expect_product(a, b, before, NULL, 1, 0, c);
+
+  options.transpose_a = 0;
+  options.activation = RUNG_ACTIVATION_RELU;
+  CHECK(rung_gemm(context, &ta, &tb, &tc, &options) == RUNG_OK);
+  int zeros = 0;
+  for (int i = 0; i < M * N; ++i) {
+    CHECK(c[i] >= 0);
+    zeros += c[i] == 0;
+  }
+  CHECK(zeros > 0);
+
+  /* Nothing to do, and no data to do it to. */
+  const int64_t empty_shape[2] = {0, N}, empty_a_shape[2] = {0, K};
+  const rung_tensor empty_a = matrix(NULL, empty_a_shape), empty_c = matrix(NULL, empty_shape);
+  CHECK(rung_gemm(context, &empty_a, &tb, &empty_c, NULL) == RUNG_OK);
+}
+
+static void provoke_errors(rung_context* context) {
+  float data[64] = {0};
+  const rung_tensor a = matrix(data, a_shape), b = matrix(data + 16, b_shape);
+  const rung_tensor c = matrix(data + 40, c_shape);
+  rung_tensor bad = a;
+  rung_gemm_options options;
+  CHECK(rung_gemm_options_init(&options, sizeof options) == RUNG_OK);
+
+  FAILS(rung_gemm(NULL, &a, &b, &c, NULL), RUNG_INVALID_ARGUMENT, "context", "NULL");
+  FAILS(rung_gemm(context, NULL, &b, &c, NULL), RUNG_INVALID_ARGUMENT, "a is", "NULL");
+  FAILS(rung_gemm(context, &a, NULL, &c, NULL), RUNG_INVALID_ARGUMENT, "b is", "NULL");
+  FAILS(rung_gemm(context, &a, &b, NULL, NULL), RUNG_INVALID_ARGUMENT, "c is", "NULL");
+  bad.data = NULL;
+  FAILS(rung_gemm(context, &bad, &b, &c, NULL), RUNG_INVALID_ARGUMENT, "data of a", "NULL");
+  bad = a;
+  bad.shape = NULL;
+  FAILS(rung_gemm(context, &a, &bad, &c, NULL), RUNG_INVALID_ARGUMENT, "shape of b", "NULL");
+  bad = a;
+  bad.dtype = (rung_dtype)99;
+  FAILS(rung_gemm(context, &bad, &b, &c, NULL), RUNG_INVALID_ARGUMENT, "dtype of a is 99",
+        "0 to 9");
+  bad = a;
+  bad.dtype = (rung_dtype)-1;
+  FAILS(rung_gemm(context, &bad, &b, &c, NULL), RUNG_INVALID_ARGUMENT, "dtype of a is -1",
+        "0 to 9");
+  bad = a;
+  bad.rank = 9;
+  FAILS(rung_gemm(context, &bad, &b, &c, NULL), RUNG_INVALID_ARGUMENT, "rank of a is 9", "0 to 8");
+  bad.rank = -1;
+  FAILS(rung_gemm(context, &bad, &b, &c, NULL), RUNG_INVALID_ARGUMENT, "rank of a is -1", "0 to 8");
+  bad = a;
+  bad.device.backend = (rung_backend)7;
+  FAILS(rung_gemm(context, &bad, &b, &c, NULL), RUNG_INVALID_ARGUMENT, "backend of a is 7",
+        "0 to 2");
+  const int64_t negative[2] = {-3, K};
+  bad = a;
+  bad.shape = negative;
+  FAILS(rung_gemm(context, &bad, &b, &c, NULL), RUNG_INVALID_ARGUMENT, "a: ", "negative");
+  const int64_t huge[2] = {INT64_MAX, INT64_MAX};
+  bad.shape = huge;
+  FAILS(rung_gemm(context, &bad, &b, &c, NULL), RUNG_INVALID_ARGUMENT, "a: ", "2^63");
+  FAILS(rung_gemm(context, &b, &b, &c, NULL), RUNG_INVALID_ARGUMENT, "5x4", "");
+  FAILS(rung_gemm(context, &a, &b, &a, NULL), RUNG_INVALID_ARGUMENT, "c", "");
+
+  options.rung = "no_such_rung";
+  FAILS(rung_gemm(context, &a, &b, &c, &options), RUNG_INVALID_ARGUMENT, "no_such_rung",
+        "accepted: ");
+  options.rung = NULL;
+  options.activation = (rung_activation)55;
+  FAILS(rung_gemm(context, &a, &b, &c, &options), RUNG_INVALID_ARGUMENT, "activation is 55",
+        "0 to 4");
+  options.activation = RUNG_ACTIVATION_NONE;
+  options.precision = (rung_precision)2;
+  FAILS(rung_gemm(context, &a, &b, &c, &options), RUNG_INVALID_ARGUMENT, "precision is 2",
+        "0 to 1");
+  options.precision = RUNG_PRECISION_FULL;
+  options.size = 0;
+  FAILS(rung_gemm(context, &a, &b, &c, &options), RUNG_INVALID_ARGUMENT, "size of options is 0",
+        "rung_gemm_options_init");
+  FAILS(rung_gemm_options_init(NULL, sizeof options), RUNG_INVALID_ARGUMENT, "options", "NULL");
+  FAILS(rung_gemm_options_init(&options, 1), RUNG_INVALID_ARGUMENT, "size is 1", "sizeof");
+
+  /* A program compiled against a later rung: unknown fields must be off. */
+  struct {
+    rung_gemm_options known;
+    double later;
+  } newer;
+  memset(&newer, 0xff, sizeof newer);
+  CHECK(rung_gemm_options_init(&newer.known, sizeof newer) == RUNG_OK);
+  CHECK(newer.known.size == sizeof newer && newer.later == 0);
+  CHECK(rung_gemm(context, &a, &b, &c, &newer.known) == RUNG_OK);
+  newer.later = 1;
+  FAILS(rung_gemm(context, &a, &b, &c, &newer.known), RUNG_UNSUPPORTED, "field", "rung 0.");
+}
+
+static void contexts(void) {
+  rung_context* context = (rung_context*)&context;
+  FAILS(rung_context_create((rung_backend)9, 0, NULL, &context), RUNG_INVALID_ARGUMENT,
+        "backend is 9", "0 to 2");
+  CHECK(context == NULL);
+  FAILS(rung_context_create(RUNG_CPU, 0, NULL, NULL), RUNG_INVALID_ARGUMENT, "context", "NULL");
+  FAILS(rung_context_create(RUNG_CPU, -5, NULL, &context), RUNG_INVALID_ARGUMENT, "threads is -5",
+        "");
+  FAILS(rung_context_create(RUNG_CPU, 0, &context, &context), RUNG_INVALID_ARGUMENT, "stream",
+        "cpu");
+  FAILS(rung_context_synchronize(NULL), RUNG_INVALID_ARGUMENT, "context", "NULL");
+  rung_context_destroy(NULL);
+  CHECK(rung_backend_available(RUNG_CPU) == RUNG_OK);
+  if (rung_backend_available(RUNG_CUDA) != RUNG_OK) {
+    CHECK(strlen(rung_last_error()) > 5);
+    FAILS(rung_context_create(RUNG_CUDA, 0, NULL, &context), RUNG_NOT_AVAILABLE, "", "");
+  }
+}
+
+int main(void) {
+  CHECK(strcmp(rung_last_error(), "") == 0);
+  char version[32];
+  snprintf(version, sizeof version, "%d.%d.%d", RUNG_VERSION_MAJOR, RUNG_VERSION_MINOR,
+           RUNG_VERSION_PATCH);
+  CHECK(strcmp(rung_version(), version) == 0);
+  CHECK(strcmp(rung_status_name(RUNG_OK), "ok") == 0);
+  CHECK(strcmp(rung_status_name(RUNG_IO), "input/output error") == 0);
+  CHECK(strcmp(rung_status_name((rung_status)1000), "unknown status") == 0);
+  contexts();
+  for (int threads = 1; threads <= 2; ++threads) {
+    rung_context* context = NULL;
+    CHECK(rung_context_create(RUNG_CPU, threads, NULL, &context) == RUNG_OK && context != NULL);
+    multiply(context);
+    provoke_errors(context);
+    multiply(context); /* an error leaves a context as it was */
+    rung_context_destroy(context);
+  }
+  puts("the C interface works");
+  return 0;
+}

@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which of an operator's rungs a call gets, what it hears when there is none, and that the choice is
+// remembered.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "doubling.hpp"
+#include "expect_error.hpp"
+#include "fake_device.hpp"
+#include "rung/core/any_operator.hpp"
+
+namespace rung {
+namespace {
+
+using test::expect_error;
+
+class Dispatch : public testing::Test {
+ protected:
+  Dispatch() {
+    trace = {};
+    library_present = true;
+  }
+  static Double::Args args(const Tensor& x, const Tensor& y) { return {x, y}; }
+  void twice(const Tensor& x, const Tensor& y, Pick pick = best) {
+    Double::twice(context, x, y, pick);
+  }
+
+  Context context = Context::cpu(1);
+  Tensor x5{DType::f32, {5}}, y5{DType::f32, {5}};
+  Tensor x8{DType::f32, {8}}, y8{DType::f32, {8}};
+  Tensor integers{DType::i32, {5}}, integers_out{DType::i32, {5}};
+};
+
+using Names = std::vector<std::string>;
+
+TEST_F(Dispatch, TakesTheLeastEstimateAmongThoseThatSupport) {
+  // "wide" costs nothing but needs a multiple of 8; "slow" moves twice what "plain" does.
+  dispatch<Double>(args(x5, y5), context);
+  dispatch<Double>(args(x8, y8), context);
+  EXPECT_EQ(trace.ran, (Names{"plain", "wide"}));
+}
+
+TEST_F(Dispatch, NeverPicksPeersOrTeachingRungs) {
+  EXPECT_EQ(choose<Double>(args(x5, y5), context).info.name, "plain");
+  dispatch<Double>(args(x5, y5), context, {"vendor"});
+  dispatch<Double>(args(x5, y5), context, {"wrong_on_purpose"});
+  EXPECT_EQ(trace.ran, (Names{"vendor", "wrong_on_purpose"}));
+}
+
+TEST_F(Dispatch, KeepsToItsBackend) {
+  Context gpu = Context::cuda();
+  EXPECT_EQ(choose<Double>(args(x5, y5), gpu).info.name, "elsewhere");
+  expect_error(ErrorCode::invalid_argument,
+               {"double on cuda has no rung 'plain'", "accepted: elsewhere"},
+               [&] { choose<Double>(args(x5, y5), gpu, {"plain"}); });
+}
+
+TEST_F(Dispatch, RemembersTheLastChoice) {
+  const Tensor other_x(DType::f32, {5});
+  std::fill_n(other_x.data<float>(), 5, 4.0f);
+  twice(x8, y8);
+  twice(x5, y5);
+  const Trace first = trace;
+  twice(other_x, y5);
+  EXPECT_EQ(trace.validations, first.validations);
+  EXPECT_EQ(trace.support_questions, first.support_questions);
+  EXPECT_EQ(trace.alias_checks, first.alias_checks + 1) << "pointers differ from call to call";
+  EXPECT_EQ(trace.ran, (Names{"wide", "plain", "plain"}));
+  EXPECT_EQ(y5.data<float>()[4], 8.0f) << "the remembered call must use the new pointers";
+
+  twice(x8, y8);
+  EXPECT_GT(trace.validations, first.validations) << "another layout is another choice";
+  EXPECT_EQ(trace.ran.back(), "wide");
+}
+
+TEST_F(Dispatch, MemoriesBelongToTheirContext) {
+  twice(x5, y5);
+  Context other = Context::cpu(2);
+  Double::twice(other, x5, y5);
+  EXPECT_EQ(trace.validations, 2);
+  // A context that takes another's place takes its memories, not those of the one it replaces.
+  Context gpu = Context::cuda();
+  Double::twice(gpu, x5, y5);
+  gpu = std::move(other);
+  Double::twice(gpu, x5, y5);
+  EXPECT_EQ(trace.validations, 3);
+  EXPECT_EQ(trace.ran, (Names{"plain", "plain", "elsewhere", "plain"}));
+}
+
+TEST_F(Dispatch, AskingByNameDoesNotDisturbTheMemory) {
+  twice(x5, y5);
+  twice(x5, y5, {"slow"});
+  twice(x5, y5);
+  EXPECT_EQ(trace.ran, (Names{"plain", "slow", "plain"}));
+}
+
+TEST_F(Dispatch, AFailedCallIsNotRemembered) {
+  for (int attempt = 0; attempt < 2; ++attempt) {
+    expect_error(ErrorCode::unsupported, {"takes f32 only"},
+                 [&] { twice(integers, integers_out); });
+  }
+  EXPECT_EQ(trace.validations, 2);
+  EXPECT_TRUE(trace.ran.empty());
+}
+
+TEST_F(Dispatch, ChecksBeforeAnythingRuns) {
+  const Tensor matrix(DType::f32, {2, 2});
+  expect_error(ErrorCode::invalid_argument, {"single axis"}, [&] { twice(matrix, matrix); });
+  expect_error(ErrorCode::invalid_argument, {"overlaps"},
+               [&] { dispatch<Double>(args(x5, x5), context); });
+  twice(x5, y5);
+  // Remembered as a layout, but not with these pointers: alignment is the same.
+  expect_error(ErrorCode::invalid_argument, {"overlaps"}, [&] { twice(x5, x5); });
+  EXPECT_EQ(trace.ran, Names{"plain"});
+}
+
+TEST_F(Dispatch, SaysWhyNoRungTakesTheCall) {
+  expect_error(ErrorCode::unsupported,
+               {"double on cpu: no rung takes this call:\n  vendor: ", "only by name",
+                "\n  slow: takes f32 only\n  wrong_on_purpose: a teaching rung",
+                "\n  plain: takes f32 only\n  wide: the length is no multiple of 8"},
+               [&] { dispatch<Double>(args(integers, integers_out), context); });
+  EXPECT_TRUE(trace.ran.empty());
+}
+
+TEST_F(Dispatch, SaysWhyTheNamedRungDoesNot) {
+  expect_error(ErrorCode::unsupported,
+               {"rung 'wide' does not take this call: the length is no multiple of 8"},
+               [&] { dispatch<Double>(args(x5, y5), context, {"wide"}); });
+  library_present = false;
+  expect_error(ErrorCode::unsupported, {"'vendor'", "libvendor.so is missing"},
+               [&] { dispatch<Double>(args(x5, y5), context, {"vendor"}); });
+  expect_error(ErrorCode::invalid_argument,
+               {"has no rung 'wid'", "vendor, slow, wrong_on_purpose, plain, wide"},
+               [&] { dispatch<Double>(args(x5, y5), context, {"wid"}); });
+  EXPECT_TRUE(trace.ran.empty());
+}
+
+TEST_F(Dispatch, RungsAreListedByBackendPeerAndStep) {
+  Names names;
+  for (const RungInfo* rung : the_operator.rungs()) names.emplace_back(rung->name);
+  EXPECT_EQ(names, (Names{"slow", "wrong_on_purpose", "plain", "wide", "vendor", "elsewhere"}));
+  const RungInfo& info = *the_operator.rungs()[3];
+  EXPECT_EQ(info.after, "plain");
+  EXPECT_NE(std::string(info.file).find("doubling.hpp"), std::string::npos);
+}
+
+TEST_F(Dispatch, OperatorsAreFoundByName) {
+  EXPECT_EQ(&find_operator("double"), &the_operator);
+  const std::vector<const AnyOperator*> all = operators();
+  EXPECT_TRUE(std::is_sorted(
+      all.begin(), all.end(),
+      [](const AnyOperator* a, const AnyOperator* b) { return a->name() < b->name(); }));
+  EXPECT_EQ(std::count(all.begin(), all.end(), &the_operator), 1);
+  expect_error(ErrorCode::invalid_argument, {"no operator 'dobule'", "double"},
+               [] { find_operator("dobule"); });
+}
+
+TEST_F(Dispatch, AnInstanceIsAWholeProblem) {
+  const auto instance = the_operator.make(Problem::parse("f32 8"), {}, 1, {});
+  EXPECT_EQ(instance->chosen(context).name, "wide");
+  EXPECT_EQ(instance->cost().bytes, 64.0);
+  EXPECT_EQ(instance->traffic(slow.info).bytes, 128.0);
+  EXPECT_EQ(instance->traffic(plain.info).bytes, 64.0) << "what must be, where a rung says nothing";
+  EXPECT_EQ(instance->tolerance(vendor.info).relative, 1.0);
+  EXPECT_FALSE(the_operator.make(Problem::parse("f32 7"), {}, 1, {})->supports(wide.info, context));
+  instance->run(slow.info, context);
+  instance->call(context);
+  EXPECT_EQ(trace.ran, (Names{"slow", "wide"}));
+  EXPECT_EQ(instance->inputs.damage(), "");
+  Oracle oracle;
+  oracle.outputs.resize(1);
+  instance->reference(oracle);
+  const Tensor y = instance->inputs.host(1);
+  for (std::int64_t i = 0; i < 8; ++i) {
+    EXPECT_EQ(y.data<float>()[i], oracle.outputs[0].value.at(static_cast<std::size_t>(i)));
+  }
+}
+
+TEST_F(Dispatch, InvokesFromTheCommandLine) {
+  Invocation invocation;
+  invocation.tensors.emplace("x", x5);
+  std::fill_n(x5.data<float>(), 5, 1.5f);
+  EXPECT_TRUE(invocation.has("x"));
+  EXPECT_FALSE(invocation.has("y"));
+  the_operator.invoke(context, invocation, {"slow"});
+  EXPECT_EQ(trace.ran, Names{"slow"});
+  EXPECT_EQ(invocation.result.data<float>()[4], 3.0f);
+}
+
+}  // namespace
+}  // namespace rung

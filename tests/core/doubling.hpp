@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: Apache-2.0
+// An operator made for tests, y = 2 x, with rungs of every kind: general, faster but particular,
+// slower, a vendor's, a teaching one, and one on another backend. Included by one test only: its
+// rungs register themselves.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "rung/core/any_operator.hpp"
+
+namespace rung {
+namespace {
+
+/// What the test looks at afterwards.
+struct Trace {
+  std::vector<std::string> ran;
+  int validations = 0;
+  int alias_checks = 0;
+  int support_questions = 0;
+};
+Trace trace;
+bool library_present = true;
+
+struct Double {
+  static constexpr std::string_view name = "double";
+  static constexpr std::string_view summary = "y = 2 x";
+  static constexpr std::string_view problem_help = "TYPE N";
+  struct Args {
+    ConstTensorRef x;
+    TensorRef y;
+  };
+
+  static RungList<Double>& rungs() {
+    static constinit RungList<Double> list;
+    return list;
+  }
+  static void validate(const Args& args, const Context&) {
+    ++trace.validations;
+    if (args.x.rank() != 1) throw Error(ErrorCode::invalid_argument, "x has no single axis");
+  }
+  static void check_aliasing(const Args& args) {
+    ++trace.alias_checks;
+    if (byte_range(args.x).overlaps(byte_range(args.y))) {
+      throw Error(ErrorCode::invalid_argument, "y overlaps x");
+    }
+  }
+  using Given = Args;  // nothing to normalise
+  static Args bind(const ConstTensorRef& x, const TensorRef& y) { return {x, y}; }
+  static void rebase(Args& args, const ConstTensorRef& x, const TensorRef& y) {
+    args.x.data = x.data;
+    args.y.data = y.data;
+  }
+  static Given given(const Args& args) { return args; }
+  static void call(Context& context, const Given& given) { twice(context, given.x, given.y); }
+  static void twice(Context& context, const ConstTensorRef& x, const TensorRef& y,
+                    Pick pick = best) {
+    rung::call<Double>(context, pick, x, y);
+  }
+  static Cost cost(const Args& args) {
+    return {8.0 * static_cast<double>(args.x.size()), static_cast<double>(args.x.size())};
+  }
+  static void reference(const Args& args, Oracle& oracle) {
+    Oracle::Output& y = oracle.outputs.at(0);
+    y.length = args.x.size();
+    for (std::int64_t i = 0; i < y.length; ++i) {
+      y.value.push_back(2.0 * static_cast<const float*>(args.x.data)[i]);
+    }
+  }
+  static Tolerance tolerance(const Args&, const RungInfo& rung, Values) {
+    return {.relative = rung.peer ? 1.0 : 0.0};
+  }
+  static std::vector<Problem> check_problems(Backend) { return {Problem::parse("f32 5")}; }
+  static std::vector<Problem> bench_problems(Backend) { return {}; }
+  static Args make(const Problem& problem, Inputs& inputs) {
+    const Extents shape{problem.extents.at(0)};
+    return {inputs.input("x", problem.dtype, shape), inputs.output("y", problem.dtype, shape)};
+  }
+  static std::span<const ArgumentSpec> arguments() { return {}; }
+  static void invoke(Context& context, Invocation& invocation, Pick pick);
+};
+
+void run_named(const char* name, const Double::Args& args) {
+  trace.ran.emplace_back(name);
+  for (std::int64_t i = 0; i < args.x.size(); ++i) {
+    static_cast<float*>(args.y.data)[i] = 2 * static_cast<const float*>(args.x.data)[i];
+  }
+}
+template <const char* Name>
+void run(const Double::Args& args, Context&) {
+  run_named(Name, args);
+}
+
+constexpr char plain_name[] = "plain";
+constexpr char wide_name[] = "wide";
+constexpr char slow_name[] = "slow";
+constexpr char peer_name[] = "vendor";
+constexpr char teaching_name[] = "wrong_on_purpose";
+
+Support needs_eight(const Double::Args& args, const Context&) {
+  ++trace.support_questions;
+  return args.x.size() % 8 == 0 ? supported : unsupported("the length is no multiple of 8");
+}
+Support needs_floats(const Double::Args& args, const Context&) {
+  return args.x.dtype == DType::f32 ? supported : unsupported("takes f32 only");
+}
+Cost double_traffic(const Double::Args& args) {
+  return {16.0 * static_cast<double>(args.x.size()), 0};
+}
+double no_time(const Double::Args&, const Context&) { return 0; }
+Support library_here() {
+  return library_present ? supported : unsupported("libvendor.so is missing");
+}
+
+// Registered out of order on purpose.
+const Rung<Double> wide{{.name = wide_name,
+                         .step = 20,
+                         .after = plain_name,
+                         .supports = needs_eight,
+                         .estimate = no_time,
+                         .run = run<wide_name>}};
+const Rung<Double> slow{{.name = slow_name,
+                         .step = 5,
+                         .supports = needs_floats,
+                         .traffic = double_traffic,
+                         .run = run<slow_name>}};
+const Rung<Double> plain{
+    {.name = plain_name, .step = 10, .supports = needs_floats, .run = run<plain_name>}};
+const Rung<Double> vendor{{.name = peer_name,
+                           .step = 0,
+                           .peer = true,
+                           .about = [] { return std::string("vendor 1.0"); },
+                           .present = library_here,
+                           .estimate = no_time,
+                           .run = run<peer_name>}};
+const Rung<Double> teaching{{.name = teaching_name,
+                             .step = 7,
+                             .teaching = true,
+                             .estimate = no_time,
+                             .run = run<teaching_name>}};
+const Rung<Double> elsewhere{
+    {.name = "elsewhere",
+     .step = 10,
+     .backend = Backend::cuda,
+     .estimate = no_time,
+     .run = [](const Double::Args&, Context&) { trace.ran.emplace_back("elsewhere"); }}};
+
+const Operator<Double> the_operator;
+
+void Double::invoke(Context& context, Invocation& invocation, Pick pick) {
+  const Tensor& x = invocation.tensors.at("x");
+  invocation.result = Tensor(x.dtype(), x.shape());
+  twice(context, x, invocation.result, pick);
+}
+
+}  // namespace
+}  // namespace rung

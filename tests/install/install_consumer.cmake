@@ -1,0 +1,34 @@
+# SPDX-License-Identifier: Apache-2.0
+# The test install_consumer, step by step; the first step that fails fails it.
+cmake_minimum_required(VERSION 3.25)
+
+function(step)
+  execute_process(COMMAND ${ARGN} RESULT_VARIABLE result OUTPUT_VARIABLE output ERROR_VARIABLE output)
+  if(NOT result EQUAL 0)
+    message(FATAL_ERROR "${ARGN}\nfailed (${result}):\n${output}")
+  endif()
+  set(output "${output}" PARENT_SCOPE)
+endfunction()
+
+file(REMOVE_RECURSE ${SCRATCH})
+# A path with a blank in it, and one that is moved after installing: neither may matter.
+step(${CMAKE_COMMAND} --install ${BUILD_DIRECTORY} --prefix ${SCRATCH}/first)
+file(RENAME ${SCRATCH}/first "${SCRATCH}/moved prefix")
+set(prefix "${SCRATCH}/moved prefix")
+
+step(${CMAKE_COMMAND} -G ${GENERATOR} -S ${CONSUMER} -B ${SCRATCH}/build
+  "-DCMAKE_PREFIX_PATH=${prefix}" -DCMAKE_C_COMPILER=${C_COMPILER}
+  -DCMAKE_CXX_COMPILER=${CXX_COMPILER} -DCMAKE_C_FLAGS=${FLAGS} -DCMAKE_CXX_FLAGS=${FLAGS})
+step(${CMAKE_COMMAND} --build ${SCRATCH}/build)
+step(${SCRATCH}/build/cpp_app)
+step(${SCRATCH}/build/c_app)
+
+# The installed program finds its library, and with it the modules of the peers.
+step(${prefix}/bin/rung list gemm --json)
+if(NOT output MATCHES "rung/ops/gemm/cpu_")
+  message(FATAL_ERROR "the installed program lists no cpu rung of gemm:\n${output}")
+endif()
+file(GLOB_RECURSE modules ${prefix}/librung_peer_eigen_*.so)
+if(modules AND NOT output MATCHES "Eigen [0-9]" AND output MATCHES "librung_peer_eigen[^\"]*not found")
+  message(FATAL_ERROR "the installed program does not find its Eigen module:\n${output}")
+endif()

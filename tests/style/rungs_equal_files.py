@@ -1,0 +1,62 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Asserts that the rungs that `rung list --json` shows are exactly those that lie on disk.
+
+Rungs register themselves, so that a file that is not compiled, or that the linker drops, would simply
+be missing. usage: rungs_equal_files.py SOURCE RUNG cuda|no-cuda simt|no-simt
+"""
+import json
+import pathlib
+import re
+import subprocess
+import sys
+
+
+def rungs_on_disk(source, cuda, simt):
+    """The set of (backend, operator, rung or None, step or None, file) that should be listed."""
+    expected = set()
+    for path in sorted((source / "rung" / "ops").glob("*/*")):
+        operator, file = path.parent.name, str(path.relative_to(source))
+        cpu = re.fullmatch(r"cpu_(\d+)_(\w+)\.cpp", path.name)
+        gpu = re.fullmatch(r"cuda_(\d+)_(\w+)(\.sm90a)?\.cu", path.name)
+        peer = re.fullmatch(r"peer_(\w+)\.cpp", path.name)
+        if cpu:
+            expected.add(("cpu", operator, cpu[2], int(cpu[1]), file))
+        elif gpu:
+            if cuda:
+                expected.add(("cuda", operator, gpu[2], int(gpu[1]), file))
+            if simt and not gpu[3]:
+                expected.add(("simt", operator, gpu[2], int(gpu[1]), file))
+        elif peer:
+            on_gpu = peer[1].startswith("cu")
+            if cuda or not on_gpu:
+                expected.add(("cuda" if on_gpu else "cpu", operator, peer[1], None, file))
+    return expected
+
+
+def rungs_listed(program):
+    listed = set()
+    for rung in json.loads(subprocess.run([program, "list", "--json"], check=True,
+                                          capture_output=True, text=True).stdout):
+        step = None if rung["peer"] else rung["step"]
+        entry = (rung["backend"], rung["op"], rung["rung"], step, rung["file"])
+        if entry in listed:
+            sys.exit(f"listed twice: {entry}")
+        listed.add(entry)
+    return listed
+
+
+def main():
+    source, program, cuda, simt = pathlib.Path(sys.argv[1]), sys.argv[2], sys.argv[3], sys.argv[4]
+    expected = rungs_on_disk(source, cuda == "cuda", simt == "simt")
+    listed = rungs_listed(program)
+    for entry in sorted(expected - listed, key=str):
+        print("on disk, not listed:", *entry)
+    for entry in sorted(listed - expected, key=str):
+        print("listed, not on disk under this name and step:", *entry)
+    if not expected or expected != listed:
+        sys.exit(1)
+    print(f"{len(listed)} rungs, each in its file")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: Apache-2.0
+// rung bench and rung report: the rows, what the ratio means, and the way into a README.
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "fake_operator.hpp"
+
+namespace rung::test {
+namespace {
+
+using nlohmann::json;
+
+std::string content(const std::string& path) {
+  std::stringstream text;
+  text << std::ifstream(path).rdbuf();
+  return text.str();
+}
+
+const std::string timed_rungs = "right,one_unit,peer_two,peer_four,best";
+
+TEST(Bench, JsonHasTheDocumentedKeysAndRatio) {
+  const KnownMachine machine;
+  const Outcome outcome = run_rung({"bench", "fake", "f32", "4x16", "--backend", "cpu", "--rungs",
+                                    timed_rungs, "--threads", "1", "--json"});
+  ASSERT_EQ(outcome.code, 0) << outcome.err << outcome.out;
+  const json result = json::parse(outcome.out);
+  EXPECT_TRUE(result.at("machine").at("cpu").is_string());
+  std::map<std::string, json> rows;
+  for (const json& row : result.at("rows")) {
+    EXPECT_EQ(row.at("op"), "fake");
+    EXPECT_EQ(row.at("backend"), "cpu");
+    EXPECT_EQ(row.at("problem"), "f32 4x16");
+    EXPECT_GT(row.at("seconds").get<double>(), 0);
+    EXPECT_GE(row.at("spread").get<double>(), 0);
+    EXPECT_EQ(row.at("unit"), "GB/s") << "one operation for eight bytes: memory binds";
+    EXPECT_NEAR(row.at("rate").get<double>(),
+                8.0 * 64 / row.at("seconds").get<double>() * 1e-9, 1e-6);
+    // 512 bytes at 1e11 bytes a second.
+    EXPECT_NEAR(row.at("of_ceiling").get<double>(), 512 / 1e11 / row.at("seconds").get<double>(),
+                1e-6);
+    rows[row.at("rung")] = row;
+  }
+  ASSERT_EQ(rows.size(), 5u);
+  EXPECT_TRUE(rows["peer_two"].at("peer"));
+  EXPECT_FALSE(rows["one_unit"].at("peer"));
+  EXPECT_EQ(rows["best"].at("chosen"), "right");
+  // One unit of work against the two of the fastest peer; loosely, for the machine is shared.
+  EXPECT_NEAR(rows["one_unit"].at("vs_peer").get<double>(), 2.0, 0.5);
+  EXPECT_DOUBLE_EQ(rows["peer_two"].at("vs_peer").get<double>(), 1.0);
+  EXPECT_NEAR(rows["peer_four"].at("vs_peer").get<double>(), 0.5, 0.15);
+  EXPECT_GT(rows["right"].at("vs_peer").get<double>(), 20);
+}
+
+TEST(Bench, WrongRungIsNotTimedAndFailsTheRun) {
+  const KnownMachine machine;
+  const Outcome outcome = run_rung(
+      {"bench", "fake", "--backend", "cpu", "--rungs", "right,wrong", "--pairs", "2", "--json"});
+  EXPECT_EQ(outcome.code, 1);
+  const json rows = json::parse(outcome.out).at("rows");
+  ASSERT_EQ(rows.size(), 2u);
+  EXPECT_FALSE(rows.at(0).at("seconds").is_null());
+  EXPECT_TRUE(rows.at(0).at("vs_peer").is_null()) << "no peer took part";
+  EXPECT_TRUE(rows.at(1).at("seconds").is_null());
+  EXPECT_NE(rows.at(1).at("note").get<std::string>().find("FAILED"), std::string::npos);
+}
+
+TEST(Bench, ThreadsListMakesARowEach) {
+  const KnownMachine machine;
+  const Outcome outcome = run_rung({"bench", "fake", "--backend", "cpu", "--rungs", "right",
+                                    "--threads", "1,2", "--pairs", "1", "--json"});
+  ASSERT_EQ(outcome.code, 0) << outcome.err;
+  const json rows = json::parse(outcome.out).at("rows");
+  ASSERT_EQ(rows.size(), 2u);
+  EXPECT_EQ(rows.at(0).at("threads"), 1);
+  EXPECT_EQ(rows.at(1).at("threads"), 2);
+}
+
+TEST(Bench, TextFitsThePageAndNamesThePeersVersion) {
+  const KnownMachine machine;
+  const Outcome outcome = run_rung(
+      {"bench", "fake", "--backend", "cpu", "--rungs", timed_rungs, "--pairs", "1"});
+  EXPECT_EQ(outcome.code, 0);
+  EXPECT_NE(outcome.out.find("Fake 1.0"), std::string::npos);
+  EXPECT_NE(outcome.out.find("picks right"), std::string::npos);
+  std::istringstream lines(outcome.out);
+  for (std::string line; std::getline(lines, line);) EXPECT_LE(line.size(), 100u) << line;
+  EXPECT_EQ(outcome.err, "") << "the progress line is for terminals";
+}
+
+TEST(Report, FromMeasurementToReadmeAndBack) {
+  const KnownMachine machine;
+  const std::string results = machine.folder + "/results";
+  ASSERT_EQ(run_rung({"bench", "fake", "--backend", "cpu", "--rungs", timed_rungs, "--pairs", "1",
+                      "--threads", "1", "--output", results + "/here/fake.json"})
+                .code,
+            0);
+  const Outcome table = run_rung({"report", "--markdown", results + "/here/fake.json"});
+  EXPECT_EQ(table.code, 0);
+  EXPECT_NE(table.out.find("| *peer_two* (peer) |"), std::string::npos) << table.out;
+  EXPECT_NE(table.out.find("**best** (right)"), std::string::npos) << table.out;
+
+  const std::string readme = machine.folder + "/README.md";
+  const std::string before = "# Fake\n<!-- rung:table here/fake f32 4x16 threads=1 -->\nstale\n"
+                             "<!-- rung:end -->\nThe end.\n";
+  std::ofstream(readme) << before;
+  const std::vector<std::string> update{"report", "--into", readme, "--results", results};
+  std::vector<std::string> check = update;
+  check.emplace_back("--check");
+  EXPECT_EQ(run_rung(check).code, 1);
+  EXPECT_EQ(content(readme), before) << "--check writes nothing";
+  EXPECT_EQ(run_rung(update).code, 0);
+  EXPECT_EQ(run_rung(check).code, 0);
+  const std::string after = content(readme);
+  EXPECT_EQ(after.find("stale"), std::string::npos);
+  EXPECT_NE(after.find(table.out + "<!-- rung:end -->\nThe end.\n"), std::string::npos) << after;
+}
+
+TEST(Report, ErrorsNameWhatIsWrong) {
+  const KnownMachine machine;
+  const std::string path = machine.folder + "/bad.json";
+  std::ofstream(path) << "[1, 2";
+  const Outcome bad = run_rung({"report", path});
+  EXPECT_EQ(bad.code, 2);
+  EXPECT_NE(bad.err.find(path), std::string::npos) << bad.err;
+  EXPECT_EQ(run_rung({"report", machine.folder + "/none.json"}).code, 2);
+  EXPECT_EQ(run_rung({"report"}).code, 2);
+  const std::string readme = machine.folder + "/README.md";
+  std::ofstream(readme) << "<!-- rung:table here/fake -->\nno end\n";
+  EXPECT_EQ(run_rung({"report", "--into", readme}).code, 2);
+}
+
+TEST(Machine, CommandTellsWhatIsRemembered) {
+  const KnownMachine machine;
+  const Outcome outcome = run_rung({"machine", "--json"});
+  ASSERT_EQ(outcome.code, 0);
+  const json told = json::parse(outcome.out);
+  EXPECT_GE(told.at("cores"), 1);
+  // The made-up rate: it was not measured again.
+  EXPECT_EQ(told.at("arithmetic").at(0).at("operations_per_second"), 1e11);
+  EXPECT_NE(run_rung({"machine"}).out.find("100 GFLOP/s"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace rung::test

@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: Apache-2.0
+// rung list and rung check: what they say, and that every kind of mistake is noticed.
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "fake_operator.hpp"
+
+namespace rung::test {
+namespace {
+
+using nlohmann::json;
+
+json parsed(const Outcome& outcome) { return json::parse(outcome.out); }
+
+TEST(List, JsonHasTheDocumentedKeys) {
+  const Outcome outcome = run_rung({"list", "fake", "--json"});
+  ASSERT_EQ(outcome.code, 0) << outcome.err;
+  const json rungs = parsed(outcome);
+  ASSERT_EQ(rungs.size(), 12u);
+  for (const json& rung : rungs) {
+    EXPECT_EQ(rung.at("op"), "fake");
+    EXPECT_TRUE(rung.at("rung").is_string());
+    EXPECT_TRUE(rung.at("step").is_number_integer());
+    EXPECT_EQ(rung.at("backend"), "cpu");
+    EXPECT_TRUE(rung.at("peer").is_boolean());
+    EXPECT_EQ(rung.at("file"), "tests/workbench/fake_operator_test.cpp");
+    EXPECT_EQ(rung.at("available"), rung.at("rung") != "peer_absent");
+    EXPECT_EQ(rung.at("why_not"),
+              rung.at("rung") == "peer_absent" ? "libfake is not installed" : "");
+  }
+  EXPECT_EQ(rungs.front().at("rung"), "right") << "the first step comes first";
+  EXPECT_TRUE(rungs.back().at("peer")) << "peers come last";
+}
+
+TEST(List, TextNamesStepsPeersAndWhatIsMissing) {
+  const Outcome outcome = run_rung({"list", "fake"});
+  EXPECT_EQ(outcome.code, 0);
+  for (const char* word : {"y = 2 x", "leaves_one_out", "Fake 1.0", "libfake is not installed"}) {
+    EXPECT_NE(outcome.out.find(word), std::string::npos) << word;
+  }
+}
+
+TEST(Check, RightRungPasses) {
+  const Outcome outcome = run_rung({"check", "fake/right", "--json"});
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  const json result = parsed(outcome);
+  // Every variant once, the plain one with three numbers of threads, for each of three problems.
+  const auto variants = static_cast<int>(all_variants().size());
+  EXPECT_EQ(result.at("cases"), 3 * (variants + 2));
+  EXPECT_EQ(result.at("passed"), 3 * (variants + 2));
+  EXPECT_EQ(result.at("failed"), 0);
+  EXPECT_EQ(result.at("skipped"), 0);
+  EXPECT_TRUE(result.at("failures").empty());
+}
+
+struct Mistake {
+  const char* rung;
+  const char* says;
+};
+class CheckFinds : public testing::TestWithParam<Mistake> {};
+
+TEST_P(CheckFinds, TheMistake) {
+  const Mistake& mistake = GetParam();
+  const Outcome outcome = run_rung({"check", std::string("fake/") + mistake.rung, "--json"});
+  EXPECT_EQ(outcome.code, 1);
+  const json result = parsed(outcome);
+  ASSERT_FALSE(result.at("failures").empty());
+  EXPECT_EQ(result.at("failed"), result.at("failures").size());
+  for (const json& failure : result.at("failures")) {
+    EXPECT_EQ(failure.at("op"), "fake");
+    EXPECT_EQ(failure.at("rung"), mistake.rung);
+    EXPECT_EQ(failure.at("backend"), "cpu");
+    EXPECT_TRUE(failure.at("problem").is_string());
+    EXPECT_TRUE(failure.at("variant").is_string());
+    EXPECT_NE(failure.at("message").get<std::string>().find(mistake.says), std::string::npos)
+        << failure.at("message");
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Mistakes, CheckFinds,
+    testing::Values(Mistake{"wrong", "expected"}, Mistake{"leaves_one_out", "never written"},
+                    Mistake{"past_the_end", "y"}, Mistake{"changes_input", "x"},
+                    Mistake{"differs", "two runs differ"}, Mistake{"throws", "it broke"}),
+    [](const auto& info) { return std::string(info.param.rung); });
+
+TEST(Check, TheWholeLadderNamesExactlyTheRungsThatAreWrong) {
+  const Outcome outcome = run_rung({"check", "fake", "--json"});
+  EXPECT_EQ(outcome.code, 1);
+  std::set<std::string> failed;
+  const json result = parsed(outcome);
+  for (const json& failure : result.at("failures")) failed.insert(failure.at("rung"));
+  EXPECT_EQ(failed, (std::set<std::string>{"wrong", "leaves_one_out", "past_the_end",
+                                           "changes_input", "differs", "throws"}));
+}
+
+TEST(Check, FailureComesWithTheCommandThatRepeatsIt) {
+  const Outcome outcome = run_rung({"check", "fake/wrong", "--json"});
+  const json result = parsed(outcome);
+  const json& failure = result.at("failures").at(0);
+  EXPECT_NE(failure.at("command").get<std::string>().find("fake/wrong"), std::string::npos);
+  const Outcome again = run_rung(
+      {"check", "fake/wrong", "--backend", failure.at("backend"), "--problem",
+       failure.at("problem"), "--variant", failure.at("variant"), "--seed",
+       std::to_string(failure.at("seed").get<int>()), "--threads",
+       std::to_string(failure.at("threads").get<int>()), "--json"});
+  EXPECT_EQ(again.code, 1);
+  EXPECT_EQ(parsed(again).at("cases"), 1);
+  EXPECT_EQ(parsed(again).at("failures").at(0).at("message"), failure.at("message"));
+}
+
+TEST(Check, UnsupportedProblemsAreSkippedAndSaidWhy) {
+  const Outcome outcome = run_rung({"check", "fake/columns", "--json"});
+  EXPECT_EQ(outcome.code, 0);
+  const json result = parsed(outcome);
+  EXPECT_GT(result.at("skipped"), 0);
+  EXPECT_GT(result.at("passed"), 0);
+  const json reasons = result.at("rungs").at(0).at("reasons");
+  EXPECT_EQ(reasons.at("takes a single column"), result.at("skipped"));
+}
+
+TEST(Check, PublicCallIsCheckedAsBest) {
+  const Outcome outcome = run_rung({"check", "fake/best", "--json"});
+  EXPECT_EQ(outcome.code, 0);
+  EXPECT_EQ(parsed(outcome).at("rungs").at(0).at("rung"), "best");
+  EXPECT_GT(parsed(outcome).at("passed"), 0);
+}
+
+TEST(Usage, WrongWordsSayWhatExistsAndEndWithTwo) {
+  const struct {
+    std::vector<std::string> words;
+    std::string says;
+  } cases[] = {
+      {{}, "check"},
+      {{"chekc"}, "check"},
+      {{"check", "--bakend", "cpu"}, "--backend"},
+      {{"check", "nothing"}, "fake"},
+      {{"check", "fake/nothing"}, "leaves_one_out"},
+      {{"check", "fake", "--backend", "gpu"}, "cuda"},
+      {{"check", "fake", "--variant", "odd"}, to_string(Variant{})},
+      {{"check", "fake", "--problem", "f32 axb"}, "axb"},
+      {{"run", "nothing"}, "fake"},
+      {{"bench", "fake", "--rungs", "nothing"}, "one_unit"},
+      {{"bench", "fake", "--threads", "some"}, "some"},
+  };
+  for (const auto& one : cases) {
+    const Outcome outcome = run_rung(one.words);
+    EXPECT_EQ(outcome.code, 2) << outcome.err;
+    EXPECT_NE(outcome.err.find(one.says), std::string::npos) << outcome.err;
+    EXPECT_EQ(outcome.out, "");
+  }
+}
+
+TEST(Usage, HelpTeaches) {
+  const Outcome program = run_rung({"--help"});
+  EXPECT_EQ(program.code, 0);
+  EXPECT_NE(program.out.find("ladder"), std::string::npos);
+  for (const char* command : {"list", "check", "bench", "machine", "run", "report"}) {
+    EXPECT_NE(program.out.find(command), std::string::npos) << command;
+    const Outcome help = run_rung({command, "--help"});
+    EXPECT_EQ(help.code, 0);
+    EXPECT_NE(help.out.find("rung "), std::string::npos) << "no example: " << command;
+  }
+}
+
+TEST(Usage, BackendThatIsNotHereEndsWithThree) {
+  for (const Backend backend : {Backend::cuda, Backend::simt}) {
+    if (available(backend)) continue;
+    const Outcome outcome = run_rung({"check", "fake", "--backend", to_string(backend)});
+    EXPECT_EQ(outcome.code, 3);
+    EXPECT_NE(outcome.err.find(available(backend).why), std::string::npos) << outcome.err;
+  }
+}
+
+}  // namespace
+}  // namespace rung::test

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+// An operator that only exists in these tests: y = 2 x, on a ladder of rungs of which most are wrong
+// in one way each, so that the workbench can be seen to notice.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "rung/core/any_operator.hpp"
+
+namespace rung::test {
+
+struct Fake {
+  static constexpr std::string_view name = "fake";
+  static constexpr std::string_view summary = "y = 2 x";
+  static constexpr std::string_view problem_help = "TYPE N or MxN: f32 4x64";
+
+  struct Args {
+    ConstTensorRef x;
+    TensorRef y;
+  };
+  using Given = Args;
+
+  static RungList<Fake>& rungs();
+  static void validate(const Args&, const Context&) {}
+  static void check_aliasing(const Args&) {}
+  static Given given(const Args& args) { return args; }
+  static void call(Context& context, const Given& given) { dispatch<Fake>(given, context); }
+  static Cost cost(const Args& args);
+  static void reference(const Args& args, Oracle& oracle);
+  static Tolerance tolerance(const Args& args, const RungInfo& rung, Values values);
+  static std::vector<Problem> check_problems(Backend backend);
+  static std::vector<Problem> bench_problems(Backend backend);
+  static Args make(const Problem& problem, Inputs& inputs);
+  static std::span<const ArgumentSpec> arguments();
+  static void invoke(Context& context, Invocation& invocation, Pick pick);
+};
+
+/// What one run of the program said.
+struct Outcome {
+  int code = 0;
+  std::string out;
+  std::string err;
+};
+/// Runs `rung WORDS...` inside this process, where the operator above exists too.
+Outcome run_rung(const std::vector<std::string>& words);
+
+/// While it lives, the machine's ceilings are known - made up - and need not be measured.
+class KnownMachine {
+ public:
+  KnownMachine();
+  ~KnownMachine();
+  KnownMachine(const KnownMachine&) = delete;
+  KnownMachine& operator=(const KnownMachine&) = delete;
+
+  std::string folder;  // empty at first, removed at the end; tests may write there
+};
+
+}  // namespace rung::test

@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: Apache-2.0
+// The operator of these tests, its rungs, and how the program is run on it.
+#include "fake_operator.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+
+#include "rung/bench/machine.hpp"
+#include "rung/workbench/command.hpp"
+
+namespace rung::test {
+
+constinit RungList<Fake> fake_rungs;
+RungList<Fake>& Fake::rungs() { return fake_rungs; }
+
+Cost Fake::cost(const Args& args) {
+  const auto elements = static_cast<double>(args.x.size());
+  return {.bytes = 8 * elements, .operations = elements};
+}
+
+namespace {
+
+using Matrix = View<float, 2>;
+using ConstMatrix = View<const float, 2>;
+
+/// Calls f(x, y) for each element but the last `spared`.
+template <class F>
+void for_each(const Fake::Args& args, std::int64_t spared, F f) {
+  const ConstMatrix x = args.x.view<const float, 2>();
+  const Matrix y = args.y.view<float, 2>();
+  std::int64_t left = x.size() - spared;
+  for (std::int64_t i = 0; i < x.shape[0]; ++i) {
+    for (std::int64_t j = 0; j < x.shape[1] && left > 0; ++j, --left) f(x(i, j), y(i, j));
+  }
+}
+
+void twice(float from, float& to) { to = 2 * from; }
+
+void right(const Fake::Args& args, Context&) { for_each(args, 0, twice); }
+
+void wrong(const Fake::Args& args, Context&) {
+  for_each(args, 0, [](float from, float& to) { to = 2.001f * from; });
+}
+
+void leaves_one_out(const Fake::Args& args, Context&) { for_each(args, 1, twice); }
+
+void writes_past_the_end(const Fake::Args& args, Context&) {
+  for_each(args, 0, twice);
+  const Matrix y = args.y.view<float, 2>();
+  if (y.size() > 0) (&y(y.shape[0] - 1, y.shape[1] - 1))[1] = 0;
+}
+
+void changes_its_input(const Fake::Args& args, Context&) {
+  for_each(args, 0, [](const float& from, float& to) {
+    to = 2 * from;
+    const_cast<float&>(from) = 1;
+  });
+}
+
+void differs_each_time(const Fake::Args& args, Context&) {
+  static int calls = 0;
+  ++calls;
+  // One unit in the last place is within tolerance; that it comes and goes is not.
+  for_each(args, 0, [](float from, float& to) {
+    to = 2 * from;
+    if (calls % 2 == 0) to = std::nextafter(to, 10.0f);
+  });
+}
+
+void throws(const Fake::Args&, Context&) { throw Error(ErrorCode::internal, "it broke"); }
+
+/// A known amount of work, whatever the problem.
+template <int Units>
+void works(const Fake::Args& args, Context& context) {
+  volatile int sink = 0;
+  for (int i = 0; i < Units * 20000; ++i) sink = i;
+  static_cast<void>(sink);
+  right(args, context);
+}
+
+Support only_columns(const Fake::Args& args, const Context&) {
+  return args.x.shape[1] == 1 ? supported : unsupported("takes a single column");
+}
+double early(const Fake::Args&, const Context&) { return 1; }
+double late(const Fake::Args&, const Context&) { return 2; }
+Support absent() { return unsupported("libfake is not installed"); }
+std::string about() { return "Fake 1.0"; }
+
+using FakeRung = Rung<Fake>;
+const FakeRung self[] = {
+    FakeRung{{.name = "right", .step = 10, .estimate = early, .run = right}},
+    FakeRung{{.name = "wrong", .step = 20, .after = "right", .estimate = late, .run = wrong}},
+    FakeRung{{.name = "leaves_one_out", .step = 30, .estimate = late, .run = leaves_one_out}},
+    FakeRung{{.name = "past_the_end", .step = 40, .estimate = late, .run = writes_past_the_end}},
+    FakeRung{{.name = "changes_input", .step = 50, .estimate = late, .run = changes_its_input}},
+    FakeRung{{.name = "differs", .step = 60, .estimate = late, .run = differs_each_time}},
+    FakeRung{{.name = "throws", .step = 70, .estimate = late, .run = throws}},
+    FakeRung{{.name = "columns", .step = 80, .supports = only_columns, .estimate = late,
+              .run = right}},
+    FakeRung{{.name = "one_unit", .step = 90, .estimate = late, .run = works<1>}},
+    FakeRung{{.name = "peer_two", .peer = true, .about = about, .run = works<2>}},
+    FakeRung{{.name = "peer_four", .peer = true, .run = works<4>}},
+    FakeRung{{.name = "peer_absent", .peer = true, .present = absent, .run = right}},
+};
+const Operator<Fake> registration;
+
+}  // namespace
+
+void Fake::reference(const Args& args, Oracle& oracle) {
+  const ConstMatrix x = args.x.view<const float, 2>();
+  Oracle::Output& output = oracle.outputs.at(0);
+  std::size_t at = 0;
+  for (const std::int64_t row : output.rows) {
+    for (std::int64_t j = 0; j < output.length; ++j, ++at) {
+      output.value[at] = 2.0 * static_cast<double>(x(row, j));
+      output.magnitude[at] = std::abs(output.value[at]);
+    }
+  }
+}
+
+Tolerance Fake::tolerance(const Args&, const RungInfo&, Values) {
+  return {.absolute = 0x1p-148, .relative = 0x1p-22};
+}
+
+std::vector<Problem> Fake::check_problems(Backend) {
+  return {Problem::parse("f32 0x3"), Problem::parse("f32 1x1"), Problem::parse("f32 5x7")};
+}
+std::vector<Problem> Fake::bench_problems(Backend) { return {Problem::parse("f32 4x16")}; }
+
+Fake::Args Fake::make(const Problem& problem, Inputs& inputs) {
+  problem.expect(name, 2, {});
+  const Extents shape{problem.extents[0], problem.extents[1]};
+  const ConstTensorRef x = inputs.input("x", DType::f32, shape);
+  return {x, inputs.output("y", DType::f32, shape)};
+}
+
+std::span<const ArgumentSpec> Fake::arguments() {
+  static constexpr ArgumentSpec specs[] = {
+      {"x", ArgumentSpec::Kind::tensor, true, "what is doubled"}};
+  return specs;
+}
+
+void Fake::invoke(Context& context, Invocation& call, Pick pick) {
+  const ConstTensorRef x = call.tensors.at("x");
+  call.result = Tensor(DType::f32, x.shape, context.device());
+  dispatch<Fake>({x, call.result}, context, pick);
+}
+
+Outcome run_rung(const std::vector<std::string>& words) {
+  std::vector<const char*> argv{"rung"};
+  for (const std::string& word : words) argv.push_back(word.c_str());
+  testing::internal::CaptureStdout();
+  testing::internal::CaptureStderr();
+  Outcome outcome;
+  outcome.code = workbench::run_program(static_cast<int>(argv.size()), argv.data());
+  std::fflush(stdout);
+  outcome.out = testing::internal::GetCapturedStdout();
+  outcome.err = testing::internal::GetCapturedStderr();
+  return outcome;
+}
+
+KnownMachine::KnownMachine() {
+  char name[] = "/tmp/rung-test-XXXXXX";
+  folder = mkdtemp(name);
+  setenv("XDG_CACHE_HOME", folder.c_str(), 1);
+  bench::Machine machine = bench::describe_machine();
+  for (const char* isa : {"scalar", "avx2", "avx512"}) {
+    machine.arithmetic.push_back({isa, "f32", 1, 1e11});
+    machine.arithmetic.push_back({isa, "f32", machine.cores, 2e11});
+  }
+  for (const char* level : {"L1", "L2", "L3", "memory"}) {
+    machine.bandwidth.push_back({level, "read", 1, 1e6, 1e11});
+    machine.bandwidth.push_back({level, "copy", 1, 1e6, 1e11});
+  }
+  const std::string path = bench::machine_cache_path();
+  std::filesystem::create_directories(std::filesystem::path(path).parent_path());
+  std::ofstream(path) << bench::machine_to_json(machine);
+}
+
+KnownMachine::~KnownMachine() {
+  unsetenv("XDG_CACHE_HOME");
+  std::filesystem::remove_all(folder);
+}
+
+}  // namespace rung::test

@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: Apache-2.0
+// rung run, the program itself: files in, a file out, and no file when anything is wrong.
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+
+#include <array>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+
+#include "rung/core/npy.hpp"
+
+namespace rung::test {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct Ended {
+  int code = -1;
+  std::string said;  // standard output and error together
+};
+
+Ended shell(const std::string& command) {
+  Ended ended;
+  FILE* pipe = popen((command + " 2>&1").c_str(), "r");
+  if (pipe == nullptr) return ended;
+  std::array<char, 4096> part{};
+  while (const std::size_t got = fread(part.data(), 1, part.size(), pipe)) {
+    ended.said.append(part.data(), got);
+  }
+  const int status = pclose(pipe);
+  ended.code = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+  return ended;
+}
+
+class RunGemm : public testing::Test {
+ protected:
+  RunGemm() {
+    char name[] = "/tmp/rung-run-XXXXXX";
+    folder = mkdtemp(name);
+  }
+  ~RunGemm() override { fs::remove_all(folder); }
+
+  Ended run(const std::string& words) {
+    return shell("cd " + folder + " && " RUNG_BINARY " run gemm " + words);
+  }
+  [[nodiscard]] bool exists(const std::string& name) const { return fs::exists(folder + "/" + name); }
+
+  Tensor save(const std::string& name, DType dtype, const Extents& shape) {
+    Tensor tensor(dtype, shape);
+    for (std::int64_t i = 0; i < shape.product(); ++i) {
+      store_from_double(dtype, tensor.data<char>() + i * static_cast<std::int64_t>(size_of(dtype)),
+                        static_cast<double>(i % 7) - 3);
+    }
+    write_npy(folder + "/" + name, tensor);
+    return tensor;
+  }
+
+  std::string folder;
+};
+
+TEST_F(RunGemm, MultipliesFilesWithOptions) {
+  const Tensor a = save("a.npy", DType::f32, {4, 5});
+  const Tensor b = save("b.npy", DType::f32, {5, 3});
+  const Tensor c = save("c.npy", DType::f32, {4, 3});
+  const Ended ended =
+      run("a.npy b.npy -o out.npy --alpha -2 --beta 0.5 --c c.npy --activation relu --threads 1");
+  ASSERT_EQ(ended.code, 0) << ended.said;
+  const Tensor out = read_npy(folder + "/out.npy");
+  ASSERT_EQ(out.shape(), (Extents{4, 3}));
+  for (int i = 0; i < 4; ++i) {
+    for (int j = 0; j < 3; ++j) {
+      double sum = 0.5 * static_cast<double>(c.data<float>()[i * 3 + j]);
+      for (int k = 0; k < 5; ++k) {
+        sum -= 2.0 * static_cast<double>(a.data<float>()[i * 5 + k] * b.data<float>()[k * 3 + j]);
+      }
+      EXPECT_EQ(static_cast<double>(out.data<float>()[i * 3 + j]), sum > 0 ? sum : 0.0);
+    }
+  }
+}
+
+TEST_F(RunGemm, NumPyAgrees) {
+  if (shell("/usr/bin/python3 -c 'import numpy'").code != 0) {
+    GTEST_SKIP() << "NumPy is not installed for /usr/bin/python3";
+  }
+  const std::string make =
+      "cd " + folder +
+      " && /usr/bin/python3 -c \"import numpy as n; r=n.random.default_rng(1);"
+      " n.save('a.npy', n.asfortranarray(r.standard_normal((37, 65)).astype('f4')));"
+      " n.save('b.npy', r.standard_normal((65, 29)).astype('f4'))\"";
+  ASSERT_EQ(shell(make).code, 0);
+  const Ended ended = run("a.npy b.npy -o c.npy");
+  ASSERT_EQ(ended.code, 0) << ended.said;
+  const Ended compared = shell(
+      "cd " + folder +
+      " && /usr/bin/python3 -c \"import numpy as n; a, b, c = map(n.load, ('a.npy', 'b.npy',"
+      " 'c.npy')); n.testing.assert_allclose(c, a @ b, rtol=1e-5, atol=1e-5)\"");
+  EXPECT_EQ(compared.code, 0) << compared.said;
+}
+
+TEST_F(RunGemm, ErrorsSayWhatIsWrongAndLeaveNoFile) {
+  save("a.npy", DType::f32, {4, 5});
+  save("b.npy", DType::f32, {5, 3});
+  save("narrow.npy", DType::f32, {4, 3});
+  save("double.npy", DType::f64, {5, 3});
+  save("small.npy", DType::i8, {5, 3});
+  const std::string whole = [&] {
+    std::ifstream file(folder + "/b.npy", std::ios::binary);
+    return std::string(std::istreambuf_iterator<char>(file), {});
+  }();
+  std::ofstream(folder + "/cut.npy", std::ios::binary) << whole.substr(0, whole.size() - 6);
+  std::ofstream(folder + "/text.npy") << "this is no array";
+  std::string complex = whole;
+  complex.replace(complex.find("<f4"), 3, "<c8");
+  std::ofstream(folder + "/complex.npy", std::ios::binary) << complex;
+
+  const struct {
+    const char* words;
+    const char* says;
+    bool may_be_three;
+  } cases[] = {
+      {"a.npy narrow.npy -o out.npy", "4", false},
+      {"a.npy double.npy -o out.npy", "f64", true},
+      {"small.npy small.npy --transpose-a -o out.npy", "i8", true},
+      {"a.npy cut.npy -o out.npy", "cut.npy", false},
+      {"a.npy text.npy -o out.npy", "text.npy", false},
+      {"a.npy complex.npy -o out.npy", "c8", true},
+      {"a.npy none.npy -o out.npy", "none.npy", false},
+      {"a.npy b.npy -o out.npy --beta 1", "--c", false},
+      {"a.npy b.npy -o out.npy --rung nothing", "nothing", false},
+      {"a.npy b.npy -o out.npy --activation swish", "relu", false},
+      {"a.npy b.npy -o out.npy --alfa 2", "--alfa", false},
+      {"a.npy b.npy -o out.npy --backend gpu", "simt", false},
+      {"a.npy -o out.npy", "b is required", false},
+      {"a.npy b.npy", "--output", false},
+  };
+  for (const auto& one : cases) {
+    const Ended ended = run(one.words);
+    EXPECT_TRUE(ended.code == 2 || (one.may_be_three && ended.code == 3))
+        << one.words << " ended with " << ended.code << ": " << ended.said;
+    EXPECT_NE(ended.said.find(one.says), std::string::npos) << one.words << ": " << ended.said;
+    EXPECT_FALSE(exists("out.npy")) << one.words;
+  }
+  const Ended nowhere = run("a.npy b.npy -o no/such/folder/out.npy");
+  EXPECT_EQ(nowhere.code, 2) << nowhere.said;
+  // Nothing half-written lies about either.
+  for (const auto& entry : fs::directory_iterator(folder)) {
+    EXPECT_EQ(entry.path().extension(), ".npy") << entry.path();
+  }
+}
+
+}  // namespace
+}  // namespace rung::test
