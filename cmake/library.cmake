@@ -8,6 +8,16 @@ function(rung_objects name)
   set_property(GLOBAL APPEND PROPERTY rung_object_libraries ${name})
 endfunction()
 
+# rung/ops/all.hpp includes every operator's header, so that rung.hpp lists none.
+file(GLOB operator_folders CONFIGURE_DEPENDS LIST_DIRECTORIES true ${PROJECT_SOURCE_DIR}/rung/ops/*)
+set(all_headers "// SPDX-License-Identifier: Apache-2.0\n// Every operator's header; written by the build.\n#pragma once\n\n")
+foreach(folder IN LISTS operator_folders)
+  get_filename_component(operator ${folder} NAME)
+  list(APPEND rung_operators_found ${operator})
+  string(APPEND all_headers "#include \"rung/ops/${operator}/${operator}.hpp\"\n")
+endforeach()
+file(CONFIGURE OUTPUT ${PROJECT_BINARY_DIR}/generated/rung/ops/all.hpp CONTENT "${all_headers}")
+
 file(GLOB core_sources CONFIGURE_DEPENDS rung/*.cpp rung/core/*.cpp)
 rung_objects(rung_core ${core_sources})
 target_link_libraries(rung_core PRIVATE fmt::fmt Threads::Threads)
@@ -66,6 +76,7 @@ endforeach()
 set_target_properties(rung PROPERTIES VERSION ${PROJECT_VERSION} SOVERSION ${PROJECT_VERSION_MAJOR})
 target_compile_features(rung PUBLIC cxx_std_20)
 target_include_directories(rung PUBLIC $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}>
+                                       $<BUILD_INTERFACE:${PROJECT_BINARY_DIR}/generated>
                                        $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
 target_link_libraries(rung PRIVATE fmt::fmt PkgConfig::hwy OpenMP::OpenMP_CXX Threads::Threads
                                    ${CMAKE_DL_LIBS} $<$<BOOL:${RUNG_SIMT}>:Boost::context>
@@ -85,7 +96,8 @@ if(RUNG_CUDA)
   if(bench_cuda_sources)
     target_sources(rung_workbench PRIVATE ${bench_cuda_sources})
     set_property(SOURCE ${bench_cuda_sources} APPEND PROPERTY COMPILE_OPTIONS
-      --expt-relaxed-constexpr -gencode=arch=compute_80,code=[sm_80,compute_80])
+      --expt-relaxed-constexpr -gencode=arch=compute_90a,code=sm_90a
+      -gencode=arch=compute_80,code=[sm_80,compute_80])
     target_link_libraries(rung_workbench PUBLIC CUDA::cudart_static)
   endif()
 endif()

@@ -20,4 +20,4 @@
 #include "rung/core/problem.hpp"
 #include "rung/core/tensor.hpp"
 #include "rung/core/view.hpp"
-#include "rung/ops/gemm/gemm.hpp"
+#include "rung/ops/all.hpp"  // every operator's header; written by the build

@@ -37,7 +37,8 @@ Schedule calibrate(const Contender& contender, const Plan& plan) {
   // usual one, so each estimate comes from the latest sample.
   for (;;) {
     const double total = seconds * static_cast<double>(schedule.repeats);
-    if (total >= plan.sample_seconds && (now() >= warm_at || seconds >= plan.warm_up_seconds)) break;
+    if (total >= plan.sample_seconds && (now() >= warm_at || seconds >= plan.warm_up_seconds))
+      break;
     if (total < plan.sample_seconds) {
       const double wanted = 1.2 * plan.sample_seconds / std::max(seconds, 1e-10);
       // At most tenfold at a time: a single measurement of a short call is mostly clock.
@@ -82,11 +83,12 @@ std::vector<Samples> alternate(const std::vector<Contender>& contenders, const P
   std::vector<Samples> samples(
       contenders.size(), {std::vector<double>(static_cast<std::size_t>(plan.rounds), absent)});
   for (int round = 0; round < plan.rounds; ++round) {
-    // Odd rounds go backwards and the start moves on, so that nobody always follows the same one
-    // (whose data then fills the caches).
-    for (std::size_t turn = 0; turn < contenders.size(); ++turn) {
-      const std::size_t shifted = (turn + static_cast<std::size_t>(round)) % contenders.size();
-      const std::size_t i = round % 2 == 0 ? shifted : contenders.size() - 1 - shifted;
+    // Each round starts with the next version, and odd rounds go backwards, so that nobody always
+    // follows the same one (whose data then fills the caches).
+    const std::size_t count = contenders.size();
+    const std::size_t start = static_cast<std::size_t>(round) % std::max<std::size_t>(count, 1);
+    for (std::size_t turn = 0; turn < count; ++turn) {
+      const std::size_t i = (start + (round % 2 == 0 ? turn : count - turn)) % count;
       if (!takes_part(round, schedules[i].rounds, plan.rounds)) continue;
       if (progress) progress(i);
       samples[i].seconds[static_cast<std::size_t>(round)] =

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Multiply-adds a second: twelve independent chains, enough to cover a latency of 4 to 5 cycles on
 // two pipes, few enough for the 16 registers of AVX2 with both operands beside them.
-#include "rung/cpu/simd.hpp"
+#include "rung/cpu/simd.hpp"  // first: it chooses the targets
+
 #include "rung/cpu/foreach_target.hpp"
 
 HWY_BEFORE_NAMESPACE();

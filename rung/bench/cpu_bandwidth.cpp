@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Bytes a second from and to each level of memory, with the widest vectors the CPU has.
-#include "rung/cpu/simd.hpp"
+#include "rung/cpu/simd.hpp"  // first: it chooses the targets
+
 #include "rung/cpu/foreach_target.hpp"
+
 #include <hwy/cache_control.h>
 
 HWY_BEFORE_NAMESPACE();

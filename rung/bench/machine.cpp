@@ -12,6 +12,7 @@
 
 #include "rung/bench/cpu_rates.hpp"
 #include "rung/core/context.hpp"
+#include "rung/core/error.hpp"
 #include "rung/cpu/isa.hpp"
 
 namespace rung::bench {
@@ -36,8 +37,7 @@ std::string value_of(const char* path, std::string_view key) {
 /// Bytes of the data cache at `level`, as the kernel tells it; 0 when it does not.
 double cache_bytes(int level) {
   for (int index = 0; index < 8; ++index) {
-    const std::string folder =
-        fmt::format("/sys/devices/system/cpu/cpu0/cache/index{}/", index);
+    const std::string folder = fmt::format("/sys/devices/system/cpu/cpu0/cache/index{}/", index);
     std::string type;
     int found = 0;
     double size = 0;
@@ -86,11 +86,11 @@ void measure_bandwidth(Machine& machine, const std::function<void(std::string_vi
     const struct {
       const char* name;
       double each;
-    } levels[] = {{"L1", machine.l1_bytes / 2},
-                  {"L2", machine.l2_bytes / 2},
-                  {"L3", machine.l3_bytes / 2 / threads},
-                  {"memory", std::min(std::max(8 * last, 256 * MiB),
-                                      machine.memory_bytes / 4) / threads}};
+    } levels[] = {
+        {"L1", machine.l1_bytes / 2},
+        {"L2", machine.l2_bytes / 2},
+        {"L3", machine.l3_bytes / 2 / threads},
+        {"memory", std::min(std::max(8 * last, 256 * MiB), machine.memory_bytes / 4) / threads}};
     for (const auto& [name, each] : levels) {
       if (each == 0) continue;
       for (const Access access : {Access::read, Access::copy}) {
@@ -118,8 +118,8 @@ Machine describe_machine() {
   machine.l1_bytes = cache_bytes(1);
   machine.l2_bytes = cache_bytes(2);
   machine.l3_bytes = cache_bytes(3);
-  machine.memory_bytes = static_cast<double>(sysconf(_SC_PHYS_PAGES)) *
-                         static_cast<double>(sysconf(_SC_PAGESIZE));
+  machine.memory_bytes =
+      static_cast<double>(sysconf(_SC_PHYS_PAGES)) * static_cast<double>(sysconf(_SC_PAGESIZE));
   if (const DeviceApi* api = device_api(Backend::cuda); api != nullptr) {
     for (int device = 0; device < api->device_count(); ++device) {
       const DeviceInfo info = api->info(device);
@@ -149,7 +149,12 @@ void measure_machine(Machine& machine, const std::function<void(std::string_view
   measure_bandwidth(machine, progress);
   for (std::size_t device = 0; device < machine.gpus.size() && gpu_meter != nullptr; ++device) {
     progress(machine.gpus[device].name);
-    gpu_meter(static_cast<int>(device), machine.gpus[device]);
+    try {
+      gpu_meter(static_cast<int>(device), machine.gpus[device]);
+    } catch (const Error&) {
+      // A GPU too full or too odd to be measured has no ceilings; its rungs can be timed all the same.
+      machine.gpus[device].arithmetic.clear();
+    }
   }
 }
 

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// The CPU as a device: its memory, its cores, and what the operating system says of them.
 #include "rung/core/cpu_device.hpp"
 
 #include <sched.h>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// A tensor of Inputs with what surrounds it: guards, padding, and the search for damage.
 #include "rung/core/input_buffer.hpp"
 
 #include <algorithm>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// The values of Inputs: a counter-based generator, so that an index alone decides a value.
 #include "rung/core/input_values.hpp"
 
 #include <algorithm>

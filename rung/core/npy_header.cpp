@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Reads the header of a .npy file, which is a Python dictionary, without trusting it.
 #include "rung/core/npy_header.hpp"
 
 #include <charconv>

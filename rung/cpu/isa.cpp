@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Which instruction sets this CPU has, and which of them rung may use.
 #include "rung/cpu/isa.hpp"
 
 #include <hwy/targets.h>

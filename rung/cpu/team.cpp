@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// The thread team: one parallel region of OpenMP a call, barriers that spin before they yield.
 #include "rung/cpu/team.hpp"
 
 #include <omp.h>

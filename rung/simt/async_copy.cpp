@@ -33,19 +33,22 @@ void async_copy(void* to, const void* from, int bytes, int valid, Place place) {
   Worker& here = running_worker("cp.async");
   Thread& self = here.current();
   if (valid < 0 || valid > bytes) {
-    here.fail("simulated GPU: cp.async: " + std::to_string(valid) + " valid bytes of " +
-                  std::to_string(bytes),
-              self, &place);
+    here.blame("simulated GPU: cp.async: " + std::to_string(valid) + " valid bytes of " +
+                   std::to_string(bytes),
+               self, &place);
+    here.abandon();
   }
   if (!aligned(to, bytes) || (valid != 0 && !aligned(from, bytes))) {
-    here.fail("simulated GPU: misaligned address: cp.async of " + std::to_string(bytes) +
-                  " bytes needs both addresses aligned to as many",
-              self, &place);
+    here.blame("simulated GPU: misaligned address: cp.async of " + std::to_string(bytes) +
+                   " bytes needs both addresses aligned to as many",
+               self, &place);
+    here.abandon();
   }
   const std::byte* arena = self.block->shared;
   auto* target = static_cast<std::byte*>(to);
   if (target < arena || target + bytes > arena + here.launch().shared_bytes) {
-    here.fail("simulated GPU: cp.async writes outside the block's shared memory", self, &place);
+    here.blame("simulated GPU: cp.async writes outside the block's shared memory", self, &place);
+    here.abandon();
   }
   self.copies.push_back(
       {target, static_cast<const std::byte*>(from), bytes, valid, self.copy_group});

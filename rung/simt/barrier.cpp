@@ -20,21 +20,24 @@ bool same_place(const Place& a, const Place& b) {
 void join_named(Worker& here, int id, int threads, const Place& place) {
   Thread& self = here.current();
   if (id < 0 || id >= named_barriers) {
-    here.fail("simulated GPU: barrier " + std::to_string(id) +
-                  " does not exist, accepted are 0 to " + std::to_string(named_barriers - 1),
-              self, &place);
+    here.blame("simulated GPU: barrier " + std::to_string(id) +
+                   " does not exist, accepted are 0 to " + std::to_string(named_barriers - 1),
+               self, &place);
+    here.abandon();
   }
   if (threads <= 0 || threads % warp_lanes != 0) {
-    here.fail("simulated GPU: a barrier of " + std::to_string(threads) +
-                  " threads, accepted are multiples of 32",
-              self, &place);
+    here.blame("simulated GPU: a barrier of " + std::to_string(threads) +
+                   " threads, accepted are multiples of 32",
+               self, &place);
+    here.abandon();
   }
   Barrier& barrier = self.block->barriers[id];
   if (barrier.arrived != 0 && barrier.expected != threads) {
-    here.fail("simulated GPU: barrier " + std::to_string(id) + " is joined for " +
-                  std::to_string(threads) + " threads while others wait there for " +
-                  (barrier.expected == 0 ? "the whole block" : std::to_string(barrier.expected)),
-              self, &place);
+    here.blame("simulated GPU: barrier " + std::to_string(id) + " is joined for " +
+                   std::to_string(threads) + " threads while others wait there for " +
+                   (barrier.expected == 0 ? "the whole block" : std::to_string(barrier.expected)),
+               self, &place);
+    here.abandon();
   }
   barrier.expected = threads;
   barrier.reduction = BlockReduction::none;
@@ -84,9 +87,10 @@ int block_barrier(BlockReduction reduction, int predicate, Place place) {
     barrier.reduction = reduction;
   } else if (barrier.expected != 0 || barrier.reduction != reduction ||
              !same_place(barrier.place, place)) {
-    here.fail(std::string("simulated GPU: divergent barrier: this thread is at ") + name +
-                  " while other threads of its block wait at " + to_string(barrier.place),
-              self, &place);
+    here.blame(std::string("simulated GPU: divergent barrier: this thread is at ") + name +
+                   " while other threads of its block wait at " + to_string(barrier.place),
+               self, &place);
+    here.abandon();
   }
   ++barrier.arrived;
   if (predicate != 0) ++barrier.voted;
@@ -117,7 +121,8 @@ void named_barrier_arrive(int id, int threads, Place place) {
 
 void Worker::arrive_at_grid(Place place) {
   if (!launch_->cooperative) {
-    fail("simulated GPU: grid_sync() in a launch that is not cooperative", *current_, &place);
+    blame("simulated GPU: grid_sync() in a launch that is not cooperative", *current_, &place);
+    abandon();
   }
   current_->wait = Wait::grid;
   if (++grid_arrived_ == threads_) {

@@ -15,8 +15,9 @@ constexpr std::uint32_t whole_warp = 0xffffffffu;
 void require_whole_warp(std::uint32_t lanes, const char* operation) {
   if (lanes == whole_warp) return;
   Worker& here = running_worker(operation);
-  here.fail(std::string("simulated GPU: ") + operation + " in a warp of which lanes have exited",
-            here.current(), &here.current().place);
+  here.blame(std::string("simulated GPU: ") + operation + " in a warp of which lanes have exited",
+             here.current(), &here.current().place);
+  here.abandon();
 }
 
 struct LoadRequest {
@@ -119,8 +120,9 @@ void load_matrix(std::uint32_t* registers, int count, bool transposed, const voi
                  Place place) {
   if (reinterpret_cast<std::uintptr_t>(row) % 16 != 0) {
     Worker& here = running_worker("ldmatrix");
-    here.fail("simulated GPU: misaligned address: ldmatrix needs rows aligned to 16 bytes",
-              here.current(), &place);
+    here.blame("simulated GPU: misaligned address: ldmatrix needs rows aligned to 16 bytes",
+               here.current(), &place);
+    here.abandon();
   }
   LoadRequest request{registers, count, transposed, row};
   warp_collective(whole_warp, "ldmatrix", resolve_load, &request, place);

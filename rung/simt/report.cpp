@@ -50,7 +50,7 @@ std::string where(const Launch& launch, const Thread& thread, const Place* place
   return text;
 }
 
-void Worker::fail_deadlocked() {
+void Worker::blame_deadlock() {
   // One line for each thing waited for, with its first thread.
   struct Group {
     std::uint64_t threads = 0;
@@ -79,7 +79,7 @@ void Worker::fail_deadlocked() {
   }
   what +=
       "\n  " + std::to_string(exited) + " of " + std::to_string(threads_) + " threads have exited";
-  fail(what, *example, nullptr);
+  blame(what, *example, nullptr);
 }
 
 }  // namespace rung::simt

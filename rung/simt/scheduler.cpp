@@ -199,7 +199,10 @@ Thread* Worker::finish_current() {
 Thread* Worker::next_ready() {
   if (ready_begin_ == ready_end_) {
     if (live_ == 0) return nullptr;
-    if (!release_active_masks()) fail_deadlocked();
+    if (!release_active_masks()) {
+      blame_deadlock();
+      abandon();
+    }
   }
   // With a thousand stacks in turn each is cold: fetch those of the threads that come next.
   if (ready_end_ - ready_begin_ > 2) {
@@ -257,9 +260,8 @@ void Worker::abandon() {
   std::abort();  // nobody switches back to an abandoned thread
 }
 
-void Worker::fail(const std::string& what, const Thread& thread, const Place* place) {
+void Worker::blame(const std::string& what, const Thread& thread, const Place* place) {
   failure_ = what + where(*launch_, thread, place);
-  abandon();
 }
 
 void Worker::rethrow_escaped() {
@@ -286,7 +288,8 @@ void yield() { running_worker("__nanosleep").yield(); }
 
 void fail(const char* what, Place place) {
   Worker& here = running_worker("assert");
-  here.fail(std::string("simulated GPU: ") + what, here.current(), &place);
+  here.blame(std::string("simulated GPU: ") + what, here.current(), &place);
+  here.abandon();
 }
 
 }  // namespace rung::simt

@@ -130,8 +130,11 @@ class Worker {
   void arrive_at_grid(Place place);
   /// Completes the collective of these lanes if all have come. Each goes on later.
   void try_complete(Warp& warp, std::uint32_t mask);
+  /// Notes why the launch fails; abandon() comes next.
+  void blame(const std::string& what, const Thread& thread, const Place* place);
   /// Gives up the launch. Does not unwind: device code cannot catch, nor can noexcept code stop it.
-  [[noreturn]] void fail(const std::string& what, const Thread& thread, const Place* place);
+  /// Nothing that owns memory may be alive in the caller, which is why blame() comes apart.
+  [[noreturn]] void abandon();
 
  private:
   static void fiber_main(boost::context::detail::transfer_t arrival);
@@ -140,8 +143,7 @@ class Worker {
   Thread* finish_current();
   Thread* next_ready();
   bool release_active_masks();
-  [[noreturn]] void abandon();
-  [[noreturn]] void fail_deadlocked();
+  void blame_deadlock();
   void rethrow_escaped();
 
   void make_current(Thread& thread) {

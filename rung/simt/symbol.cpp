@@ -9,9 +9,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
-#include <iterator>
 #include <memory>
-#include <span>
 #include <vector>
 
 #include "rung/simt/simulator.hpp"
@@ -26,31 +24,41 @@ std::string demangle(const char* name) {
   return status == 0 ? text.get() : name;
 }
 
-/// An array of T at a place in the file; empty when it does not lie within.
-template <class T>
-std::vector<T> read_table(const std::vector<char>& file, std::uint64_t offset,
-                          std::uint64_t bytes) {
-  if (offset > file.size() || bytes > file.size() - offset) return {};
-  std::vector<T> table(bytes / sizeof(T));
-  if (!table.empty()) std::memcpy(table.data(), file.data() + offset, table.size() * sizeof(T));
-  return table;
-}
+/// A file of which parts are read: libraries are large, their tables small.
+class TableReader {
+ public:
+  explicit TableReader(const char* path) : stream_(path, std::ios::binary | std::ios::ate) {
+    if (stream_) size_ = static_cast<std::uint64_t>(stream_.tellg());
+  }
+  /// The array of T at a place in the file; empty when it does not lie within.
+  template <class T>
+  std::vector<T> read(std::uint64_t offset, std::uint64_t bytes) {
+    if (offset > size_ || bytes > size_ - offset) return {};
+    std::vector<T> table(bytes / sizeof(T));
+    stream_.seekg(static_cast<std::streamoff>(offset));
+    stream_.read(reinterpret_cast<char*>(table.data()),
+                 static_cast<std::streamsize>(table.size() * sizeof(T)));
+    return stream_ ? table : std::vector<T>{};
+  }
+
+ private:
+  std::ifstream stream_;
+  std::uint64_t size_ = 0;
+};
 
 /// The function that covers `address`, as the file's own symbol table knows it; "" if none.
 std::string find_in_file(const char* path, std::uint64_t address) {
-  std::ifstream stream(path, std::ios::binary);
-  const std::vector<char> file{std::istreambuf_iterator<char>(stream), {}};
-  const auto headers = read_table<Elf64_Ehdr>(file, 0, sizeof(Elf64_Ehdr));
+  TableReader file(path);
+  const auto headers = file.read<Elf64_Ehdr>(0, sizeof(Elf64_Ehdr));
   if (headers.empty() || std::memcmp(headers[0].e_ident, ELFMAG, SELFMAG) != 0) return "";
-  const auto sections = read_table<Elf64_Shdr>(
-      file, headers[0].e_shoff, std::uint64_t{headers[0].e_shnum} * sizeof(Elf64_Shdr));
+  const auto sections = file.read<Elf64_Shdr>(
+      headers[0].e_shoff, std::uint64_t{headers[0].e_shnum} * sizeof(Elf64_Shdr));
   for (const Elf64_Shdr& section : sections) {
     if (section.sh_type != SHT_SYMTAB || section.sh_link >= sections.size()) continue;
     const Elf64_Shdr& strings = sections[section.sh_link];
-    std::vector<char> names = read_table<char>(file, strings.sh_offset, strings.sh_size);
+    std::vector<char> names = file.read<char>(strings.sh_offset, strings.sh_size);
     names.push_back('\0');  // a damaged table still ends
-    for (const Elf64_Sym& symbol :
-         read_table<Elf64_Sym>(file, section.sh_offset, section.sh_size)) {
+    for (const Elf64_Sym& symbol : file.read<Elf64_Sym>(section.sh_offset, section.sh_size)) {
       if (ELF64_ST_TYPE(symbol.st_info) == STT_FUNC && symbol.st_value <= address &&
           address < symbol.st_value + symbol.st_size && symbol.st_name < names.size()) {
         return demangle(names.data() + symbol.st_name);

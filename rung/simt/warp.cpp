@@ -132,9 +132,10 @@ void warp_collective(std::uint32_t mask, const char* name, Resolve resolve, void
   Warp& warp = *self.warp;
   const std::uint32_t bit = 1u << self.lane;
   if ((mask & bit) == 0) {
-    here.fail(std::string("simulated GPU: ") + name + ": the mask " + hexadecimal(mask) +
-                  " does not name the calling lane " + std::to_string(self.lane),
-              self, &place);
+    here.blame(std::string("simulated GPU: ") + name + ": the mask " + hexadecimal(mask) +
+                   " does not name the calling lane " + std::to_string(self.lane),
+               self, &place);
+    here.abandon();
   }
   self.mask = mask;
   self.resolve = resolve;
@@ -160,11 +161,12 @@ void Worker::try_complete(Warp& warp, std::uint32_t mask) {
     if (other.resolve == first.resolve && std::strcmp(other.operation, first.operation) == 0) {
       continue;
     }
-    fail(std::string("simulated GPU: lanes of one mask in different operations: lane ") +
-             std::to_string(first.lane) + " is in " + first.operation + " at " +
-             to_string(first.place) + ", lane " + std::to_string(other.lane) + " in " +
-             other.operation,
-         other, &other.place);
+    blame(std::string("simulated GPU: lanes of one mask in different operations: lane ") +
+              std::to_string(first.lane) + " is in " + first.operation + " at " +
+              to_string(first.place) + ", lane " + std::to_string(other.lane) + " in " +
+              other.operation,
+          other, &other.place);
+    abandon();
   }
   first.resolve(warp.requests, lanes);
   warp.waiting &= ~lanes;
@@ -226,9 +228,10 @@ std::uint64_t shuffle(std::uint32_t mask, std::uint64_t bits, Shuffle kind, int 
   const char* name = names[static_cast<int>(kind)];
   if (width <= 0 || width > warp_lanes || (width & (width - 1)) != 0) {
     Worker& here = running_worker(name);
-    here.fail(std::string("simulated GPU: ") + name + ": the width is " + std::to_string(width) +
-                  ", accepted are powers of two up to 32",
-              here.current(), &place);
+    here.blame(std::string("simulated GPU: ") + name + ": the width is " + std::to_string(width) +
+                   ", accepted are powers of two up to 32",
+               here.current(), &place);
+    here.abandon();
   }
   ShuffleRequest request{bits, kind, operand, width, 0};
   warp_collective(mask, name, resolve_shuffle, &request, place);

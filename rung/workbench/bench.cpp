@@ -40,9 +40,9 @@ std::vector<int> thread_counts(const std::string& text) {
       end = 0;
     }
     if (end != word.size() || count < 1 || count > 4096) {
-      throw Error(ErrorCode::invalid_argument,
-                  fmt::format("threads: '{}' given; accepted: numbers from 1 to 4096, as in 1,2",
-                              word));
+      throw Error(
+          ErrorCode::invalid_argument,
+          fmt::format("threads: '{}' given; accepted: numbers from 1 to 4096, as in 1,2", word));
     }
     counts.push_back(count);
   }
@@ -143,7 +143,8 @@ int run(const Options& options) {
   for (const bench::Gpu& gpu : machine.gpus) fmt::print("{}\n", gpu.name);
   fmt::print("\n{}", bench_text(tables));
   fmt::print(
-      "vs peer: speed as a multiple of the fastest peer's, the median of the ratios within each of\n"
+      "vs peer: speed as a multiple of the fastest peer's, the median of the ratios within each "
+      "of\n"
       "{} rounds. spread: (third quartile - first) / median of the times.\n",
       options.pairs);
   if (above_ceiling) {
@@ -169,8 +170,10 @@ CommandSpec::Action setup(CLI::App& app) {
   app.footer(
       "Every version is checked before it is timed. Then they take turns: each round times each\n"
       "version once, so that drift of the machine hits all alike. 'best' is the public call, as a\n"
-      "program makes it. The ceiling is what the machine was measured to do at best on a problem of\n"
-      "this size (`rung machine`). Versions that would take longer than 2.5 s a call are not waited\n"
+      "program makes it. The ceiling is what the machine was measured to do at best on a problem "
+      "of\n"
+      "this size (`rung machine`). Versions that would take longer than 2.5 s a call are not "
+      "waited\n"
       "for. CUDA rungs are timed where there is a GPU, else checked on the simulated one.\n\n"
       "  rung bench gemm\n"
       "  rung bench gemm \"f32 512x512x512,ta\" \"f64 100x100x100\" --threads 1,2\n"

@@ -60,8 +60,8 @@ std::string bench_json(const std::vector<BenchTable>& tables, const bench::Machi
 /// How long a rung may take on a problem, found out on smaller ones of the same kind, so that no
 /// call that takes minutes is ever made.
 struct Foresight {
-  double seconds = 0;      // expected for the whole problem
-  std::string smaller;     // the largest problem tried; "" when none was needed
+  double seconds = 0;   // expected for the whole problem
+  std::string smaller;  // the largest problem tried; "" when none was needed
   double smaller_seconds = 0;
   double smaller_operations = 0;
 };

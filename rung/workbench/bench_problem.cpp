@@ -43,8 +43,7 @@ double written_share(const Instance& instance) {
 bench::Ceiling ceiling_of(const Problem& problem, const Instance& instance, const Context& context,
                           const bench::Machine& machine) {
   // Asking for tf32 is asking for other units of the GPU, with another ceiling.
-  const std::string element =
-      problem.has("tf32") ? "tf32" : std::string(to_string(problem.dtype));
+  const std::string element = problem.has("tf32") ? "tf32" : std::string(to_string(problem.dtype));
   const double written = written_share(instance);
   if (context.backend() == Backend::cpu) {
     return bench::cpu_ceiling(machine, cpu::to_string(cpu::isa()),
@@ -63,7 +62,8 @@ std::vector<std::unique_ptr<Instance>> more_sets(const AnyOperator& op, const Pr
   std::vector<std::unique_ptr<Instance>> sets;
   if (context.backend() != Backend::cuda || cost.bytes <= 0) return sets;
   const double l2 = static_cast<double>(context.info().l2_bytes);
-  const int count = static_cast<int>(std::min<double>(most_sets, std::ceil(cold_factor * l2 / cost.bytes)));
+  const int count =
+      static_cast<int>(std::min<double>(most_sets, std::ceil(cold_factor * l2 / cost.bytes)));
   for (int i = 1; i < count; ++i) {
     sets.push_back(op.make(problem, {}, static_cast<std::uint64_t>(i) + 1, context.device()));
   }
@@ -74,8 +74,13 @@ class ProblemBench {
  public:
   ProblemBench(const AnyOperator& op, const Problem& problem, Context& context,
                const BenchPlan& plan, const bench::Machine& machine, Progress& progress)
-      : op_(op), problem_(problem), context_(context), plan_(plan), progress_(progress),
-        judge_(op, problem, {}, 1, context.device()), cost_(judge_.instance().cost()),
+      : op_(op),
+        problem_(problem),
+        context_(context),
+        plan_(plan),
+        progress_(progress),
+        judge_(op, problem, {}, 1, context.device()),
+        cost_(judge_.instance().cost()),
         ceiling_(ceiling_of(problem, judge_.instance(), context, machine)) {}
 
   BenchTable run() {
@@ -190,8 +195,8 @@ class ProblemBench {
   }
 
   std::string title() const {
-    std::string text = fmt::format("{} {} on {}", op_.name(), problem_.to_string(),
-                                   to_string(context_.backend()));
+    std::string text =
+        fmt::format("{} {} on {}", op_.name(), problem_.to_string(), to_string(context_.backend()));
     if (context_.backend() == Backend::cpu) {
       text += fmt::format(", {} thread{}", context_.threads(), context_.threads() == 1 ? "" : "s");
     }

@@ -45,8 +45,14 @@ ordered_json to_json(const BenchRow& row) {
 std::string bench_text(const std::vector<BenchTable>& tables) {
   std::string text;
   for (const BenchTable& one : tables) {
-    Table table({{"step", true}, {"rung"}, {"time", true}, {"rate", true}, {"of ceiling", true},
-                 {"vs peer", true}, {"spread", true}, {"note"}});
+    Table table({{"step", true},
+                 {"rung"},
+                 {"time", true},
+                 {"rate", true},
+                 {"of ceiling", true},
+                 {"vs peer", true},
+                 {"spread", true},
+                 {"note"}});
     for (const BenchRow& row : one.rows) {
       const bool timed = std::isfinite(row.seconds);
       table.add({row.step == 0 ? "" : std::to_string(row.step), row.rung,

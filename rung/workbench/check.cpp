@@ -53,8 +53,8 @@ class Checker {
   Checker(const Options& options, Target target, std::vector<Backend> backends)
       : options_(options), target_(std::move(target)), backends_(std::move(backends)) {
     if (!options_.problem.empty()) problems_ = parse_problems({options_.problem});
-    variants_ = options_.variant.empty() ? all_variants()
-                                         : std::vector{parse_variant(options_.variant)};
+    variants_ =
+        options_.variant.empty() ? all_variants() : std::vector{parse_variant(options_.variant)};
   }
 
   CheckReport run() {
@@ -86,8 +86,8 @@ class Checker {
     if (target_.rung.empty() || target_.rung == public_call) rungs.push_back(nullptr);
     for (const Problem& problem : problems(op, backend)) {
       for (const Variant& variant : variants_) {
-        progress.step(fmt::format("{} {} {} {}", op.name(), to_string(backend),
-                                  problem.to_string(), to_string(variant)));
+        progress.step(fmt::format("{} {} {} {}", op.name(), to_string(backend), problem.to_string(),
+                                  to_string(variant)));
         for (const Trial& trial : trials(options_, backend, variant)) {
           check(op, rungs, backend, problem, variant, trial);
         }
@@ -158,7 +158,8 @@ CommandSpec::Action setup(CLI::App& app) {
       ->check(CLI::Range(1, 4096));
   app.add_flag("--json", options->json, "counts, failures and reasons as one object");
   app.footer(
-      "Outputs are poisoned before each run, so that an element left out is found; canaries around\n"
+      "Outputs are poisoned before each run, so that an element left out is found; canaries "
+      "around\n"
       "and NaN inside the padding of every tensor find writes and reads out of place. Numbers are\n"
       "held to a bound derived from the length of the sums, not to a guess, and a second run must\n"
       "give the same bits. 'best' is the public call, as a program makes it.\n\n"

@@ -28,8 +28,9 @@ std::string main_reason(const RungTally& tally) {
 }  // namespace
 
 std::string Case::command() const {
-  std::string text = fmt::format("rung check {}/{} --backend {} --problem '{}' --variant {} --seed {}",
-                                 op, rung, to_string(backend), problem, variant, seed);
+  std::string text =
+      fmt::format("rung check {}/{} --backend {} --problem '{}' --variant {} --seed {}", op, rung,
+                  to_string(backend), problem, variant, seed);
   if (backend == Backend::cpu) text += fmt::format(" --threads {}", threads);
   return text;
 }
@@ -71,8 +72,14 @@ RungTally CheckReport::total() const {
 }
 
 void CheckReport::print_text() const {
-  Table table({{"op"}, {"backend"}, {"rung"}, {"passed", true}, {"failed", true},
-               {"skipped", true}, {"seconds", true}, {"remark"}});
+  Table table({{"op"},
+               {"backend"},
+               {"rung"},
+               {"passed", true},
+               {"failed", true},
+               {"skipped", true},
+               {"seconds", true},
+               {"remark"}});
   for (const Key& key : order_) {
     const RungTally& tally = rungs_.at(key);
     table.add({key.op, to_string(key.backend), key.rung, std::to_string(tally.passed),
@@ -89,7 +96,8 @@ void CheckReport::print_text() const {
                where.command());
   }
   if (failures_.size() > shown_failures) {
-    fmt::print("\n... and {} more failures (--json lists all)\n", failures_.size() - shown_failures);
+    fmt::print("\n... and {} more failures (--json lists all)\n",
+               failures_.size() - shown_failures);
   }
   const RungTally sum = total();
   fmt::print("\n{} cases: {} passed, {} failed, {} skipped, {} s\n",

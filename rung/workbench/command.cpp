@@ -17,8 +17,10 @@ namespace {
 constexpr const char* introduction =
     "rung: parallel kernels as ladders.\n"
     "\n"
-    "Every operator (a matrix product, say) is a ladder: implementations from the textbook loop to\n"
-    "the fastest known, each one a rung in a file of its own. This program lists the rungs, checks\n"
+    "Every operator (a matrix product, say) is a ladder: implementations from the textbook loop "
+    "to\n"
+    "the fastest known, each one a rung in a file of its own. This program lists the rungs, "
+    "checks\n"
     "them against a double-precision oracle, and times them beside the vendors' libraries and the\n"
     "limits of this machine.";
 
@@ -55,8 +57,8 @@ std::string what_exists(const CLI::App& app) {
     return (app.get_name() == "run" ? "operators:" : "commands:") + text;
   }
   for (const CLI::Option* option : app.get_options()) {
-    text += " " + (option->get_positional() ? "[" + option->get_name(true) + "]"
-                                            : option->get_name());
+    text +=
+        " " + (option->get_positional() ? "[" + option->get_name(true) + "]" : option->get_name());
   }
   return "options:" + text;
 }
@@ -76,10 +78,10 @@ int report_usage(const CLI::App& program, const CLI::ParseError& error) {
   const bool misses_command = !app->get_subcommands({}).empty();
   if (misses_command) {
     const std::vector<std::string> rest = app->remaining();
-    message = rest.empty() ? "no command given"
-                           : fmt::format("unknown {} '{}'",
-                                         app->get_name() == "run" ? "operator" : "command",
-                                         rest.front());
+    message = rest.empty()
+                  ? "no command given"
+                  : fmt::format("unknown {} '{}'",
+                                app->get_name() == "run" ? "operator" : "command", rest.front());
   } else if (dynamic_cast<const CLI::ExtrasError*>(&error) != nullptr) {
     message = fmt::format("not understood: {}", fmt::join(unread(*app), " "));
   }

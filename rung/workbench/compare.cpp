@@ -98,8 +98,8 @@ std::string mismatch(std::string_view name, const Tensor& got, const Oracle::Out
       if (agrees(got.dtype(), value, want, bound)) continue;
       if (wrong++ == 0) {
         first = fmt::format("{} is {:.9g}, expected {:.9g}, off by {:.3g}, allowed {:.3g}",
-                            position(name, got.shape(), index), value, want,
-                            std::abs(value - want), bound);
+                            position(name, got.shape(), index), value, want, std::abs(value - want),
+                            bound);
       }
     }
   }

@@ -52,12 +52,11 @@ std::string table_title(const json& row) {
 
 std::string machine_title(const json& machine, const json& row) {
   const auto gpus = machine.at("gpus");
-  const std::string name = row.at("backend") == "cuda" && !gpus.empty()
-                               ? gpus.at(0).at("name").get<std::string>()
-                               : fmt::format("{}, {} cores, {}",
-                                             machine.at("cpu").get<std::string>(),
-                                             machine.at("cores").get<int>(),
-                                             machine.at("isa").get<std::string>());
+  const std::string name =
+      row.at("backend") == "cuda" && !gpus.empty()
+          ? gpus.at(0).at("name").get<std::string>()
+          : fmt::format("{}, {} cores, {}", machine.at("cpu").get<std::string>(),
+                        machine.at("cores").get<int>(), machine.at("isa").get<std::string>());
   return fmt::format("{}, {}", name, machine.at("date").get<std::string>());
 }
 
@@ -73,8 +72,8 @@ std::string line_of(const json& row) {
   const std::string peer =
       row.at("vs_peer").is_null() ? "" : fmt::format("{:.2f}", number("vs_peer"));
   return fmt::format("| {} | {} | {} {} | {} | {} | {} |\n", name,
-                     format_seconds(number("seconds")), format_number(number("rate")),
-                     text("unit"), ceiling, peer, row.at("peer") ? text("note") : "");
+                     format_seconds(number("seconds")), format_number(number("rate")), text("unit"),
+                     ceiling, peer, row.at("peer") ? text("note") : "");
 }
 
 std::string tables_of(const json& result, const Filter& filter) {

@@ -121,7 +121,8 @@ CommandSpec::Action setup(CLI::App& app) {
     one->add_option("--rung", options->rung, "this rung; default: the library's choice");
     one->footer(fmt::format(
         "Files are NumPy's: numpy.save writes them, numpy.load reads the result. The output is\n"
-        "written whole or not at all.\n\n{} -o out.npy", example));
+        "written whole or not at all.\n\n{} -o out.npy",
+        example));
     actions->emplace_back(one, [op, options] { return run(*op, *options); });
   }
   app.require_subcommand(1);
@@ -134,10 +135,8 @@ CommandSpec::Action setup(CLI::App& app) {
   };
 }
 
-const Command self{{.name = "run",
-                    .order = 50,
-                    .summary = "apply an operator to .npy files",
-                    .setup = setup}};
+const Command self{
+    {.name = "run", .order = 50, .summary = "apply an operator to .npy files", .setup = setup}};
 
 }  // namespace
 }  // namespace rung::workbench

@@ -33,11 +33,11 @@ void expect_rung(const AnyOperator& op, std::string_view rung, std::optional<Bac
     // The same name may stand on several backends: listed once, under its backend.
     known += fmt::format("\n  {}: {}", to_string(info->backend), info->name);
   }
-  throw Error(ErrorCode::invalid_argument,
-              fmt::format("rung: '{}' given, but {}{} has these (and '{}', the library's choice):{}",
-                          rung, op.name(),
-                          backend ? fmt::format(" on {}", to_string(*backend)) : "", public_call,
-                          known));
+  throw Error(
+      ErrorCode::invalid_argument,
+      fmt::format("rung: '{}' given, but {}{} has these (and '{}', the library's choice):{}", rung,
+                  op.name(), backend ? fmt::format(" on {}", to_string(*backend)) : "", public_call,
+                  known));
 }
 
 std::vector<Backend> select_backends(const std::string& asked, std::vector<std::string>& missing) {
@@ -63,7 +63,8 @@ std::vector<Problem> parse_problems(const std::vector<std::string>& words) {
   std::vector<Problem> problems;
   std::string type;  // a word that is only an element type waits for the extents after it
   for (const std::string& word : words) {
-    if (type.empty() && word.find(' ') == std::string::npos && word.find('x') == std::string::npos) {
+    if (type.empty() && word.find(' ') == std::string::npos &&
+        word.find('x') == std::string::npos) {
       type = word;
       continue;
     }

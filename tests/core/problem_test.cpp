@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// The spelling of problems: round trips, and what is said of a bad one.
 #include "rung/core/problem.hpp"
 
 #include <gtest/gtest.h>

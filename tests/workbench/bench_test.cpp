@@ -2,6 +2,7 @@
 // rung bench and rung report: the rows, what the ratio means, and the way into a README.
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <fstream>
 #include <map>
 #include <nlohmann/json.hpp>
@@ -20,7 +21,7 @@ std::string content(const std::string& path) {
   return text.str();
 }
 
-const std::string timed_rungs = "right,one_unit,peer_two,peer_four,best";
+const std::string timed_rungs = "right,one_unit,peer_two,peer_eight,best";
 
 TEST(Bench, JsonHasTheDocumentedKeysAndRatio) {
   const KnownMachine machine;
@@ -37,8 +38,8 @@ TEST(Bench, JsonHasTheDocumentedKeysAndRatio) {
     EXPECT_GT(row.at("seconds").get<double>(), 0);
     EXPECT_GE(row.at("spread").get<double>(), 0);
     EXPECT_EQ(row.at("unit"), "GB/s") << "one operation for eight bytes: memory binds";
-    EXPECT_NEAR(row.at("rate").get<double>(),
-                8.0 * 64 / row.at("seconds").get<double>() * 1e-9, 1e-6);
+    EXPECT_NEAR(row.at("rate").get<double>(), 8.0 * 64 / row.at("seconds").get<double>() * 1e-9,
+                1e-6);
     // 512 bytes at 1e11 bytes a second.
     EXPECT_NEAR(row.at("of_ceiling").get<double>(), 512 / 1e11 / row.at("seconds").get<double>(),
                 1e-6);
@@ -48,11 +49,27 @@ TEST(Bench, JsonHasTheDocumentedKeysAndRatio) {
   EXPECT_TRUE(rows["peer_two"].at("peer"));
   EXPECT_FALSE(rows["one_unit"].at("peer"));
   EXPECT_EQ(rows["best"].at("chosen"), "right");
-  // One unit of work against the two of the fastest peer; loosely, for the machine is shared.
-  EXPECT_NEAR(rows["one_unit"].at("vs_peer").get<double>(), 2.0, 0.5);
-  EXPECT_DOUBLE_EQ(rows["peer_two"].at("vs_peer").get<double>(), 1.0);
-  EXPECT_NEAR(rows["peer_four"].at("vs_peer").get<double>(), 0.5, 0.15);
-  EXPECT_GT(rows["right"].at("vs_peer").get<double>(), 20);
+}
+
+// One unit of work against two and eight. The machine is shared, so that a measurement may be far
+// off; not five in a row, unless the ratio is not what it should be.
+TEST(Bench, RatioIsToTheFastestPeer) {
+  const KnownMachine machine;
+  std::string told;
+  for (int attempt = 0; attempt < 5; ++attempt) {
+    const Outcome outcome = run_rung({"bench", "fake", "--backend", "cpu", "--rungs",
+                                      "one_unit,peer_two,peer_eight", "--threads", "1", "--json"});
+    ASSERT_EQ(outcome.code, 0) << outcome.err;
+    told = outcome.out;
+    std::map<std::string, double> ratio;
+    const json result = json::parse(told);
+    for (const json& row : result.at("rows")) ratio[row.at("rung")] = row.at("vs_peer");
+    if (ratio.at("peer_two") == 1.0 && std::abs(ratio.at("one_unit") - 2.0) < 0.5 &&
+        std::abs(ratio.at("peer_eight") - 0.25) < 0.07) {
+      return;
+    }
+  }
+  FAIL() << told;
 }
 
 TEST(Bench, WrongRungIsNotTimedAndFailsTheRun) {
@@ -81,8 +98,8 @@ TEST(Bench, ThreadsListMakesARowEach) {
 
 TEST(Bench, TextFitsThePageAndNamesThePeersVersion) {
   const KnownMachine machine;
-  const Outcome outcome = run_rung(
-      {"bench", "fake", "--backend", "cpu", "--rungs", timed_rungs, "--pairs", "1"});
+  const Outcome outcome =
+      run_rung({"bench", "fake", "--backend", "cpu", "--rungs", timed_rungs, "--pairs", "1"});
   EXPECT_EQ(outcome.code, 0);
   EXPECT_NE(outcome.out.find("Fake 1.0"), std::string::npos);
   EXPECT_NE(outcome.out.find("picks right"), std::string::npos);
@@ -104,8 +121,9 @@ TEST(Report, FromMeasurementToReadmeAndBack) {
   EXPECT_NE(table.out.find("**best** (right)"), std::string::npos) << table.out;
 
   const std::string readme = machine.folder + "/README.md";
-  const std::string before = "# Fake\n<!-- rung:table here/fake f32 4x16 threads=1 -->\nstale\n"
-                             "<!-- rung:end -->\nThe end.\n";
+  const std::string before =
+      "# Fake\n<!-- rung:table here/fake f32 4x16 threads=1 -->\nstale\n"
+      "<!-- rung:end -->\nThe end.\n";
   std::ofstream(readme) << before;
   const std::vector<std::string> update{"report", "--into", readme, "--results", results};
   std::vector<std::string> check = update;

@@ -101,11 +101,11 @@ TEST(Check, FailureComesWithTheCommandThatRepeatsIt) {
   const json result = parsed(outcome);
   const json& failure = result.at("failures").at(0);
   EXPECT_NE(failure.at("command").get<std::string>().find("fake/wrong"), std::string::npos);
-  const Outcome again = run_rung(
-      {"check", "fake/wrong", "--backend", failure.at("backend"), "--problem",
-       failure.at("problem"), "--variant", failure.at("variant"), "--seed",
-       std::to_string(failure.at("seed").get<int>()), "--threads",
-       std::to_string(failure.at("threads").get<int>()), "--json"});
+  const Outcome again =
+      run_rung({"check", "fake/wrong", "--backend", failure.at("backend"), "--problem",
+                failure.at("problem"), "--variant", failure.at("variant"), "--seed",
+                std::to_string(failure.at("seed").get<int>()), "--threads",
+                std::to_string(failure.at("threads").get<int>()), "--json"});
   EXPECT_EQ(again.code, 1);
   EXPECT_EQ(parsed(again).at("cases"), 1);
   EXPECT_EQ(parsed(again).at("failures").at(0).at("message"), failure.at("message"));

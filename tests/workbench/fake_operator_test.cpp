@@ -99,11 +99,11 @@ const FakeRung self[] = {
     FakeRung{{.name = "changes_input", .step = 50, .estimate = late, .run = changes_its_input}},
     FakeRung{{.name = "differs", .step = 60, .estimate = late, .run = differs_each_time}},
     FakeRung{{.name = "throws", .step = 70, .estimate = late, .run = throws}},
-    FakeRung{{.name = "columns", .step = 80, .supports = only_columns, .estimate = late,
-              .run = right}},
+    FakeRung{
+        {.name = "columns", .step = 80, .supports = only_columns, .estimate = late, .run = right}},
     FakeRung{{.name = "one_unit", .step = 90, .estimate = late, .run = works<1>}},
     FakeRung{{.name = "peer_two", .peer = true, .about = about, .run = works<2>}},
-    FakeRung{{.name = "peer_four", .peer = true, .run = works<4>}},
+    FakeRung{{.name = "peer_eight", .peer = true, .run = works<8>}},
     FakeRung{{.name = "peer_absent", .peer = true, .present = absent, .run = right}},
 };
 const Operator<Fake> registration;

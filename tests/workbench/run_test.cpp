@@ -45,7 +45,9 @@ class RunGemm : public testing::Test {
   Ended run(const std::string& words) {
     return shell("cd " + folder + " && " RUNG_BINARY " run gemm " + words);
   }
-  [[nodiscard]] bool exists(const std::string& name) const { return fs::exists(folder + "/" + name); }
+  [[nodiscard]] bool exists(const std::string& name) const {
+    return fs::exists(folder + "/" + name);
+  }
 
   Tensor save(const std::string& name, DType dtype, const Extents& shape) {
     Tensor tensor(dtype, shape);
@@ -92,10 +94,10 @@ TEST_F(RunGemm, NumPyAgrees) {
   ASSERT_EQ(shell(make).code, 0);
   const Ended ended = run("a.npy b.npy -o c.npy");
   ASSERT_EQ(ended.code, 0) << ended.said;
-  const Ended compared = shell(
-      "cd " + folder +
-      " && /usr/bin/python3 -c \"import numpy as n; a, b, c = map(n.load, ('a.npy', 'b.npy',"
-      " 'c.npy')); n.testing.assert_allclose(c, a @ b, rtol=1e-5, atol=1e-5)\"");
+  const Ended compared =
+      shell("cd " + folder +
+            " && /usr/bin/python3 -c \"import numpy as n; a, b, c = map(n.load, ('a.npy', 'b.npy',"
+            " 'c.npy')); n.testing.assert_allclose(c, a @ b, rtol=1e-5, atol=1e-5)\"");
   EXPECT_EQ(compared.code, 0) << compared.said;
 }
 

@@ -53,8 +53,8 @@ TEST(Alternate, EveryVersionIsTimedInEveryRoundInTurns) {
   const bench::Contender work{[&](long repeats) {
     for (long i = 0; i < repeats * 1000; ++i) sink = i;
   }};
-  const auto samples = bench::alternate({work, work, work}, plan,
-                                        [&](std::size_t i) { order.push_back(i); });
+  const auto samples =
+      bench::alternate({work, work, work}, plan, [&](std::size_t i) { order.push_back(i); });
   ASSERT_EQ(samples.size(), 3u);
   for (const bench::Samples& one : samples) EXPECT_EQ(one.count(), 4);
   // Three calibrations, then four rounds of three, no two starting alike in a row.
@@ -97,8 +97,8 @@ TEST(Roofline, LevelThreadsAndMixAreChosen) {
   machine.l1_bytes = 1000;
   machine.l2_bytes = 10000;
   machine.arithmetic = {{"avx2", "f32", 1, 100}, {"avx2", "f32", 4, 300}};
-  machine.bandwidth = {{"L1", "read", 1, 0, 80}, {"L1", "copy", 1, 0, 80},
-                       {"L2", "read", 1, 0, 40}, {"L2", "copy", 1, 0, 20},
+  machine.bandwidth = {{"L1", "read", 1, 0, 80},    {"L1", "copy", 1, 0, 80},
+                       {"L2", "read", 1, 0, 40},    {"L2", "copy", 1, 0, 20},
                        {"memory", "read", 1, 0, 8}, {"memory", "copy", 1, 0, 8}};
   EXPECT_EQ(bench::cpu_ceiling(machine, "avx2", "f32", 1, 500, 0).memory, "L1");
   EXPECT_EQ(bench::cpu_ceiling(machine, "avx2", "f32", 1, 5000, 0).memory, "L2");

@@ -60,7 +60,10 @@ void sweep(const Sweep<T>& s) {
                         hn::Mask<Full<T>> m1) HWY_ATTR {
     const hn::Mask<Full<T>> mask[vectors] = {m0, m1};
     const auto load = [&](const T* from, int v) HWY_ATTR {
-      return masked ? hn::MaskedLoad(mask[v], d, from) : hn::LoadU(d, from);
+      if (!masked) return hn::LoadU(d, from);
+      // Nothing is left of this vector. (The scalar target's MaskedLoad would read all the same.)
+      if (j + v * lanes<T>() >= s.columns) return hn::Zero(d);
+      return hn::MaskedLoad(mask[v], d, from);
     };
     V acc[rows][vectors];
 #pragma GCC unroll 32
@@ -92,7 +95,11 @@ void sweep(const Sweep<T>& s) {
 #pragma GCC unroll 2
       for (int v = 0; v < vectors; ++v) {
         T* c = s.c + i * s.c_row + j + v * lanes<T>();
-        masked ? hn::BlendedStore(acc[i][v], mask[v], d, c) : hn::StoreU(acc[i][v], d, c);
+        if (!masked) {
+          hn::StoreU(acc[i][v], d, c);
+        } else if (j + v * lanes<T>() < s.columns) {
+          hn::BlendedStore(acc[i][v], mask[v], d, c);
+        }
       }
     }
   };

@@ -76,6 +76,14 @@ TileFunction<T>* stream_tile_function(std::int64_t rows) {
   }
 }
 
+// Streaming stores fault when they are not aligned.
+bool rows_aligned(const Call& call) {
+  constexpr std::int64_t line = 64;
+  const auto size = static_cast<std::int64_t>(size_of(call.out));
+  return reinterpret_cast<std::uintptr_t>(call.c.data) % line == 0 &&
+         call.c.row * size % line == 0 && call.c.batch * size % line == 0;
+}
+
 constexpr std::int64_t b_bytes = 384 << 10;  // of packed B: what stays in L2 beside A and C's lines
 
 template <class T>
@@ -89,6 +97,8 @@ void short_k(const Call& call, Context& context) {
   const std::int64_t b_size = round_up(columns_at_once * call.k, 1024);
   T* workspace = static_cast<T*>(context.workspace(threads * b_size * size));
 
+  // A choice may be remembered for a C that is aligned otherwise.
+  const bool aligned = rows_aligned(call);
   cpu::run_team(threads, [&](const cpu::Team& team) {
     // Each thread packs its own copy of B: it has to come into its L2 anyway.
     T* b = workspace + team.rank() * b_size;
@@ -107,7 +117,7 @@ void short_k(const Call& call, Context& context) {
           for (std::int64_t x = 0; x < columns; x += width) {
             t.columns = static_cast<int>(std::min(width, columns - x));
             t.b = b + x * call.k;
-            if (t.columns == width) {
+            if (aligned && t.columns == width) {
               stream(t);
             } else {  // stores of less than a line are not for streaming
               const int vectors = strip_width(ks, t.columns) / ks.lanes;
@@ -134,10 +144,7 @@ Support supports(const Gemm::Args& args, const Context&) {
   constexpr std::int64_t cached_bytes = 16 << 20;
   const auto size = static_cast<std::int64_t>(size_of(call.out));
   if (call.m * call.n * size < cached_bytes) return unsupported("C is less than 16 MiB");
-  constexpr std::int64_t line = 64;
-  const bool aligned = reinterpret_cast<std::uintptr_t>(call.c.data) % line == 0 &&
-                       call.c.row * size % line == 0 && call.c.batch * size % line == 0;
-  if (!aligned) return unsupported("rows of C do not start on cache lines");
+  if (!rows_aligned(call)) return unsupported("rows of C do not start on cache lines");
   return supported;
 }
 

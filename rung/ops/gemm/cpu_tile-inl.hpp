@@ -101,7 +101,7 @@ HWY_INLINE void write_tile(D d, const TileArgs<T>& t, hn::Mask<D> last, V (&acc)
         acc[i][j] = hn::MulAdd(old, beta, hn::Mul(acc[i][j], alpha));
       }
     }
-  } else {
+  } else if (t.alpha != T{1}) {
 #pragma GCC unroll 32
     for (int i = 0; i < rows; ++i) {
 #pragma GCC unroll 8

@@ -45,6 +45,7 @@ __global__ void __launch_bounds__(threads, blocks) gemm_prefetch(Product32 p) {
 
   VectorTile<tile, steps, threads> next_a;
   VectorTile<steps, tile, threads> next_b;
+  // Into registers: the loads are issued here and waited for where deposit() first uses them.
   const auto fetch = [&](std::int64_t k) {
     if (inside && k + steps <= p.k()) {
       next_a.load<false>(a, first_row, k);

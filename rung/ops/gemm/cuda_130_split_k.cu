@@ -54,6 +54,7 @@ __global__ void __launch_bounds__(shapes[Shape].threads(), shapes[Shape].blocks)
   const int slice = static_cast<int>(blockIdx.z);
   const int first_row = static_cast<int>(blockIdx.y) * shape.rows;
   const int first_column = static_cast<int>(blockIdx.x) * shape.columns;
+  // Only the last slice is shorter; in a plain batch (slice_depth 0) none is.
   const std::int64_t left = depth - slice * slice_depth;
   typename Tile::Sums sums = {};
   Tile::accumulate(operand_a(p, slice), first_row, operand_b(p, slice), first_column,
@@ -138,6 +139,7 @@ Product32 slices_of(const Product32& p, float* partial, std::int64_t slice_depth
   return slices;
 }
 
+/// Without the partial sums: how many there are depends on the device.
 Cost traffic(const Gemm::Args& args) {
   return tiled_traffic(args, shapes[0].rows, shapes[0].columns);
 }
@@ -156,6 +158,7 @@ void run(const Gemm::Args& args, Context& context) {
   const std::int64_t elements = all.m() * all.n();
   auto* partial = static_cast<float*>(
       context.workspace(static_cast<std::size_t>(slices * elements) * sizeof(float)));
+  // One matrix after another through the same workspace: the stream keeps them in order.
   for_each_chunk(all, 0, 1, [&](const Product32& p) {
     multiply(context, chosen.shape, slices_of(p, partial, slice_depth), slice_depth, p.k());
     launch(context, {.grid = tiles_of(elements, sum_threads), .block = sum_threads},

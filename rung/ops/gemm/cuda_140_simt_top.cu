@@ -100,6 +100,7 @@ Choice choose_shape(const Gemm::Args& args, const Context& context) {
   return best;
 }
 
+/// Of the largest tiles, which a large C gets.
 Cost traffic(const Gemm::Args& args) {
   return tiled_traffic(args, shapes[0].rows, shapes[0].columns);
 }

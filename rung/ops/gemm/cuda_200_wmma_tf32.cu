@@ -54,12 +54,14 @@ struct Tiles {
 struct Sums {
   alignas(32) float warp[tuning.warps()][tuning.warp_rows][tuning.warp_columns + 4];
 };
+/// The sums reuse the tiles' memory: nobody reads a tile after the last barrier of the main loop.
 template <class T>
 union Layout {
   Tiles<T> tiles;
   Sums sums;
 };
 
+/// Tensor cores cut an f32 off after tf32's 10 bits; rounding first halves the error.
 template <class T>
 __device__ T rounded(float value) {
   if constexpr (std::is_same_v<T, float>) {
@@ -103,6 +105,7 @@ __global__ void __launch_bounds__(tuning.threads(), 2) gemm_wmma_tf32(P p) {
         wmma::load_matrix_sync(a_fragments[i], wmma::native(&tiles.a[warp_row + i * edge][step]),
                                sizeof(tiles.a[0]) / sizeof(T));
       }
+      // A column of B's fragments at a time: each is loaded once and needed by `down` products.
       for (int j = 0; j < along; ++j) {
         typename Fragment::B b_fragment;
         wmma::load_matrix_sync(b_fragment, wmma::native(&tiles.b[step][warp_column + j * edge]),
@@ -115,6 +118,7 @@ __global__ void __launch_bounds__(tuning.threads(), 2) gemm_wmma_tf32(P p) {
     __syncthreads();
   }
 
+  // To C by way of shared memory, so that the epilogue knows which element it holds.
   auto& mine = layout.sums.warp[warp];
   for (int i = 0; i < down; ++i) {
     for (int j = 0; j < along; ++j) {

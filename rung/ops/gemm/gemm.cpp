@@ -80,10 +80,13 @@ bool accepted_types(DType a, DType b, DType c) {
   if (a != b) return false;
   switch (a) {
     case DType::f32:
-    case DType::f64: return c == a;
+    case DType::f64:
+      return c == a;
     case DType::bf16:
-    case DType::f16: return c == a || c == DType::f32;
-    default: return false;
+    case DType::f16:
+      return c == a || c == DType::f32;
+    default:
+      return false;
   }
 }
 
@@ -139,8 +142,7 @@ void Gemm::validate(const Args& args, const Context& context) {
                        to_string(args.c.dtype)));
   }
   if (args.precision == Precision::tf32 && args.a.dtype != DType::f32) {
-    reject(fmt::format("precision tf32 with {} operands; accepted: f32",
-                       to_string(args.a.dtype)));
+    reject(fmt::format("precision tf32 with {} operands; accepted: f32", to_string(args.a.dtype)));
   }
   // Products that do not fit 63 bits throw here, before anything computes an address.
   for (const Extents& shape : {args.a.shape, args.b.shape, args.c.shape}) (void)shape.product();
@@ -180,7 +182,9 @@ Gemm::Given Gemm::given(const Args& args) {
     return tensor;
   };
   Given given{squeeze(args.a), squeeze(args.b), squeeze(args.c), {}};
-  given.options = {.alpha = args.alpha, .beta = args.beta, .activation = args.activation,
+  given.options = {.alpha = args.alpha,
+                   .beta = args.beta,
+                   .activation = args.activation,
                    .precision = args.precision};
   if (args.bias.data != nullptr) given.options.bias = squeeze(args.bias);
   return given;

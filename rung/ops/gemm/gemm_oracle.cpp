@@ -14,11 +14,16 @@ namespace {
 template <class Real>
 Real activate(Activation activation, Real x) {
   switch (activation) {
-    case Activation::none: return x;
-    case Activation::relu: return x > 0 ? x : (std::isnan(x) ? x : Real{0});
-    case Activation::gelu: return x * std::erfc(-x / std::numbers::sqrt2_v<Real>) / 2;
-    case Activation::sigmoid: return 1 / (1 + std::exp(-x));
-    case Activation::tanh: return std::tanh(x);
+    case Activation::none:
+      return x;
+    case Activation::relu:
+      return x > 0 ? x : (std::isnan(x) ? x : Real{0});
+    case Activation::gelu:
+      return x * std::erfc(-x / std::numbers::sqrt2_v<Real>) / 2;
+    case Activation::sigmoid:
+      return 1 / (1 + std::exp(-x));
+    case Activation::tanh:
+      return std::tanh(x);
   }
   return x;
 }
@@ -35,8 +40,8 @@ void reference_row(const Gemm::Args& args, std::int64_t batch, std::int64_t row,
   std::vector<Real> size(n, 0);
   if (args.alpha != 0) {
     for (std::int64_t k = 0; k < args.k(); ++k) {
-      const auto left = static_cast<Real>(static_cast<std::conditional_t<std::is_class_v<T>, float, T>>(
-          a(batch, row, k)));
+      const auto left = static_cast<Real>(
+          static_cast<std::conditional_t<std::is_class_v<T>, float, T>>(a(batch, row, k)));
       const T* right = &b(batch, k, 0);
       for (std::size_t j = 0; j < n; ++j) {
         const auto term = left * static_cast<Real>(static_cast<Accumulator<T>>(
@@ -120,7 +125,7 @@ Tolerance Gemm::tolerance(const Args& args, const RungInfo& rung, Values values)
   tolerance.magnitude = roundings * unit + operand_error;
   tolerance.relative = epsilon(args.c.dtype) / 2 * 1.01;
   if (args.activation != Activation::none) {
-    tolerance.magnitude *= 1.13;    // the steepest slope, gelu's
+    tolerance.magnitude *= 1.13;      // the steepest slope, gelu's
     tolerance.magnitude += 4 * unit;  // gelu multiplies by x what erf gives to a few units
     tolerance.relative += 8 * unit;
     tolerance.absolute += 4 * unit;

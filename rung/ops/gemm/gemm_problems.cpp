@@ -12,16 +12,19 @@
 namespace rung {
 namespace {
 
-constexpr std::pair<std::string_view, Activation> activations[] = {
-    {"none", Activation::none},       {"relu", Activation::relu}, {"gelu", Activation::gelu},
-    {"sigmoid", Activation::sigmoid}, {"tanh", Activation::tanh}};
+constexpr std::pair<std::string_view, Activation> activations[] = {{"none", Activation::none},
+                                                                   {"relu", Activation::relu},
+                                                                   {"gelu", Activation::gelu},
+                                                                   {"sigmoid", Activation::sigmoid},
+                                                                   {"tanh", Activation::tanh}};
 
 Activation parse_activation(std::string_view text) {
   for (const auto& [name, activation] : activations) {
     if (name == text) return activation;
   }
-  throw Error(ErrorCode::invalid_argument,
-              fmt::format("gemm: activation '{}'; accepted: none, relu, gelu, sigmoid, tanh", text));
+  throw Error(
+      ErrorCode::invalid_argument,
+      fmt::format("gemm: activation '{}'; accepted: none, relu, gelu, sigmoid, tanh", text));
 }
 
 Precision parse_precision(std::string_view text) {
@@ -43,28 +46,77 @@ std::vector<Problem> Gemm::check_problems(Backend backend) {
   // Degenerate and ragged shapes around every tile size in use, each option alone and together,
   // every type. Small enough for the simulated GPU.
   std::vector<Problem> problems = parse_all({
-      "f32 0x4x3", "f32 4x0x3", "f32 5x6x0,beta=2,bias", "f32 3x4x5,batch=0", "f32 1x1x1",
-      "f32 2x3x4", "f32 7x5x3,ta", "f32 8x8x8", "f32 16x16x16", "f32 17x33x9,tb", "f32 31x32x33",
-      "f32 64x64x64", "f32 65x63x40,ta,tb", "f32 100x1x50", "f32 1x100x50", "f32 1x1x300",
-      "f32 3x70x2", "f32 33x70x129", "f32 16x16x16,alpha=0,beta=1.5", "f32 20x24x28,alpha=2.5",
-      "f32 40x36x20,alpha=-1,beta=0.5", "f32 33x17x65,ta,beta=1,bias,relu",
-      "f32 18x22x30,bias,gelu", "f32 12x40x16,bias_rows,sigmoid", "f32 25x31x14,tb,tanh",
-      "f32 9x10x11,batch=5", "f32 24x20x16,batch=3,ta,tb,alpha=0.5,beta=2,bias,gelu",
-      "f32 64x64x64,tf32", "f32 37x50x41,tf32,ta,beta=1,bias",
-      "f64 1x1x1", "f64 16x16x16", "f64 33x47x29,ta", "f64 30x20x70,tb,beta=1,bias,tanh",
-      "bf16 16x16x16", "bf16 33x29x47,tb", "bf16 40x24x64,out=f32,beta=1", "bf16 20x30x17,bias,relu",
-      "f16 16x16x16", "f16 29x33x47,ta", "f16 24x40x64,out=f32,bias_rows", "f16 18x18x18,batch=2,gelu",
+      "f32 0x4x3",
+      "f32 4x0x3",
+      "f32 5x6x0,beta=2,bias",
+      "f32 3x4x5,batch=0",
+      "f32 1x1x1",
+      "f32 2x3x4",
+      "f32 7x5x3,ta",
+      "f32 8x8x8",
+      "f32 16x16x16",
+      "f32 17x33x9,tb",
+      "f32 31x32x33",
+      "f32 64x64x64",
+      "f32 65x63x40,ta,tb",
+      "f32 100x1x50",
+      "f32 1x100x50",
+      "f32 1x1x300",
+      "f32 3x70x2",
+      "f32 33x70x129",
+      "f32 16x16x16,alpha=0,beta=1.5",
+      "f32 20x24x28,alpha=2.5",
+      "f32 40x36x20,alpha=-1,beta=0.5",
+      "f32 33x17x65,ta,beta=1,bias,relu",
+      "f32 18x22x30,bias,gelu",
+      "f32 12x40x16,bias_rows,sigmoid",
+      "f32 25x31x14,tb,tanh",
+      "f32 9x10x11,batch=5",
+      "f32 24x20x16,batch=3,ta,tb,alpha=0.5,beta=2,bias,gelu",
+      "f32 64x64x64,tf32",
+      "f32 37x50x41,tf32,ta,beta=1,bias",
+      "f64 1x1x1",
+      "f64 16x16x16",
+      "f64 33x47x29,ta",
+      "f64 30x20x70,tb,beta=1,bias,tanh",
+      "bf16 16x16x16",
+      "bf16 33x29x47,tb",
+      "bf16 40x24x64,out=f32,beta=1",
+      "bf16 20x30x17,bias,relu",
+      "f16 16x16x16",
+      "f16 29x33x47,ta",
+      "f16 24x40x64,out=f32,bias_rows",
+      "f16 18x18x18,batch=2,gelu",
   });
   if (backend == Backend::simt) return problems;
   // Shapes that cross cache blocks and reach the paths for large, skinny and long problems.
   const std::vector<Problem> larger = parse_all({
-      "f32 100x100x100", "f32 128x128x128", "f32 129x257x300", "f32 300x200x500,ta,tb",
-      "f32 450x130x900,beta=1,bias,relu", "f32 16x1000x600", "f32 13x999x601,tb", "f32 1000x16x300",
-      "f32 999x11x301,ta", "f32 1x1500x700", "f32 1x1500x700,tb", "f32 700x1x1500",
-      "f32 700x1x1500,ta", "f32 1500x1000x16", "f32 1501x999x13,beta=0.5", "f32 3x5x20000",
-      "f32 48x40x6000,tb", "f32 2x2x2,batch=1000", "f32 60x70x80,batch=20,bias,gelu",
-      "f64 100x100x100", "f64 129x257x300,beta=1", "f64 1x700x900", "f64 500x600x40,ta",
-      "bf16 129x257x300", "bf16 16x700x600,tb", "f16 200x150x300,beta=1",
+      "f32 100x100x100",
+      "f32 128x128x128",
+      "f32 129x257x300",
+      "f32 300x200x500,ta,tb",
+      "f32 450x130x900,beta=1,bias,relu",
+      "f32 16x1000x600",
+      "f32 13x999x601,tb",
+      "f32 1000x16x300",
+      "f32 999x11x301,ta",
+      "f32 1x1500x700",
+      "f32 1x1500x700,tb",
+      "f32 700x1x1500",
+      "f32 700x1x1500,ta",
+      "f32 1501x999x13,beta=0.5",
+      "f32 2101x2003x13",
+      "f32 3x5x20000",
+      "f32 48x40x6000,tb",
+      "f32 2x2x2,batch=1000",
+      "f32 60x70x80,batch=20,bias,gelu",
+      "f64 100x100x100",
+      "f64 129x257x300,beta=1",
+      "f64 1x700x900",
+      "f64 500x600x40,ta",
+      "bf16 129x257x300",
+      "bf16 16x700x600,tb",
+      "f16 200x150x300,beta=1",
   });
   problems.insert(problems.end(), larger.begin(), larger.end());
   return problems;
@@ -73,26 +125,27 @@ std::vector<Problem> Gemm::check_problems(Backend backend) {
 std::vector<Problem> Gemm::bench_problems(Backend backend) {
   switch (backend) {
     case Backend::cpu:
-      return parse_all({"f32 1024x1024x1024", "f32 16x16x16", "f32 128x128x128",
-                        "f32 16x4096x4096", "f32 4096x4096x16", "f32 1x4096x4096"});
+      return parse_all({"f32 1024x1024x1024", "f32 16x16x16", "f32 128x128x128", "f32 16x4096x4096",
+                        "f32 4096x4096x16", "f32 1x4096x4096"});
     case Backend::cuda:
       return parse_all({"f32 4096x4096x4096", "f32 8192x8192x8192", "f32 1024x1024x1024",
                         "f32 4096x4096x4096,tf32"});
-    case Backend::simt: return parse_all({"f32 65x63x40", "f32 64x64x64,tf32"});
+    case Backend::simt:
+      return parse_all({"f32 65x63x40", "f32 64x64x64,tf32"});
   }
   return {};
 }
 
 Gemm::Args Gemm::make(const Problem& problem, Inputs& inputs) {
-  problem.expect(name, 3, {"ta", "tb", "batch", "alpha", "beta", "bias", "bias_rows", "relu",
-                           "gelu", "sigmoid", "tanh", "out", "tf32"});
+  problem.expect(name, 3,
+                 {"ta", "tb", "batch", "alpha", "beta", "bias", "bias_rows", "relu", "gelu",
+                  "sigmoid", "tanh", "out", "tf32"});
   const std::int64_t m = problem.extents[0];
   const std::int64_t n = problem.extents[1];
   const std::int64_t k = problem.extents[2];
   const bool batched = problem.has("batch");
   const std::int64_t batch = problem.integer("batch", 1);
-  const DType out =
-      problem.has("out") ? parse_dtype(problem.text("out", "")) : problem.dtype;
+  const DType out = problem.has("out") ? parse_dtype(problem.text("out", "")) : problem.dtype;
   const auto matrix = [&](std::int64_t rows, std::int64_t columns) {
     return batched ? Extents{batch, rows, columns} : Extents{rows, columns};
   };
@@ -129,7 +182,8 @@ std::span<const ArgumentSpec> Gemm::arguments() {
       {"transpose-b", Kind::flag, false, "b holds B transposed: n x k"},
       {"activation", Kind::text, false, "applied last", "none|relu|gelu|sigmoid|tanh"},
       {"precision", Kind::text, false, "tf32 lets f32 run on tensor cores", "full|tf32"},
-      {"out", Kind::text, false, "C's type for f16 and bf16 operands; default theirs", "f32|f16|bf16"},
+      {"out", Kind::text, false, "C's type for f16 and bf16 operands; default theirs",
+       "f32|f16|bf16"},
   }};
   return specs;
 }
@@ -160,8 +214,8 @@ void Gemm::invoke(Context& context, Invocation& call, Pick pick) {
   for (const ConstTensorRef& operand : {a, b}) {
     if (operand.rank() != 2 && operand.rank() != 3) {
       throw Error(ErrorCode::invalid_argument,
-                  fmt::format("gemm: an operand has {} axes ({}); accepted: 2 or 3",
-                              operand.rank(), to_string(operand.shape)));
+                  fmt::format("gemm: an operand has {} axes ({}); accepted: 2 or 3", operand.rank(),
+                              to_string(operand.shape)));
     }
   }
   const int rows = options.transpose_a ? 1 : 2;

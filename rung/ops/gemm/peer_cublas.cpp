@@ -126,8 +126,8 @@ cublasLtHandle_t handle_of(int device) {
 
 std::mutex plans_mutex;  // guards plans_of's list and handle_of's
 
-/// The plan of a call's layout, made on first sight. The caller holds plans_mutex, and the device is
-/// current.
+/// The plan of a call's layout, made on first sight. The caller holds plans_mutex and has made the
+/// device current.
 Plan& plan_of(const Gemm::Args& args, const Context& context) {
   // Leaked, as the handles are.
   static auto& plans = *new std::list<Plan>;

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the GPU's measuring kernels share. For files compiled by nvcc alone.
+#pragma once
+
+#include <cuda_runtime.h>
+
+#include <algorithm>
+#include <string>
+
+#include "rung/bench/machine.hpp"
+#include "rung/core/error.hpp"
+
+namespace rung::bench {
+
+inline void check_gpu(cudaError_t status) {
+  if (status != cudaSuccess) {
+    throw Error(ErrorCode::device, std::string("measuring the GPU: ") + cudaGetErrorString(status));
+  }
+}
+
+/// Memory of the current GPU.
+class DeviceBuffer {
+ public:
+  explicit DeviceBuffer(std::size_t bytes) { check_gpu(cudaMalloc(&memory_, bytes)); }
+  ~DeviceBuffer() { cudaFree(memory_); }
+  DeviceBuffer(const DeviceBuffer&) = delete;
+  DeviceBuffer& operator=(const DeviceBuffer&) = delete;
+  [[nodiscard]] void* get() const { return memory_; }
+
+ private:
+  void* memory_ = nullptr;
+};
+
+/// The least seconds of several launches, each between two events; one launch warms up.
+template <class Launch>
+double least_launch_seconds(Launch launch) {
+  constexpr int launches = 10;
+  cudaEvent_t begin = nullptr;
+  cudaEvent_t end = nullptr;
+  check_gpu(cudaEventCreate(&begin));
+  check_gpu(cudaEventCreate(&end));
+  float least = 0;
+  for (int i = 0; i <= launches; ++i) {
+    check_gpu(cudaEventRecord(begin));
+    launch();
+    check_gpu(cudaGetLastError());
+    check_gpu(cudaEventRecord(end));
+    check_gpu(cudaEventSynchronize(end));
+    float milliseconds = 0;
+    check_gpu(cudaEventElapsedTime(&milliseconds, begin, end));
+    if (i == 1) least = milliseconds;
+    if (i > 1) least = std::min(least, milliseconds);
+  }
+  check_gpu(cudaEventDestroy(begin));
+  check_gpu(cudaEventDestroy(end));
+  return least * 1e-3;
+}
+
+/// Adds the rates of the tensor cores, where it is known how to reach them.
+void measure_tensor_cores(Gpu& gpu);
+
+}  // namespace rung::bench
