@@ -10,7 +10,8 @@ endfunction()
 
 # rung/ops/all.hpp includes every operator's header, so that rung.hpp lists none.
 file(GLOB operator_folders CONFIGURE_DEPENDS LIST_DIRECTORIES true ${PROJECT_SOURCE_DIR}/rung/ops/*)
-set(all_headers "// SPDX-License-Identifier: Apache-2.0\n// Every operator's header; written by the build.\n#pragma once\n\n")
+set(all_headers "// SPDX-License-Identifier: Apache-2.0\n")
+string(APPEND all_headers "// Every operator's header; written by the build.\n#pragma once\n\n")
 foreach(folder IN LISTS operator_folders)
   get_filename_component(operator ${folder} NAME)
   list(APPEND rung_operators_found ${operator})

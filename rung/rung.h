@@ -99,7 +99,7 @@ RUNG_C_API const char* rung_last_error(void);
 /* "invalid argument" and so on; "unknown status" for other numbers. */
 RUNG_C_API const char* rung_status_name(rung_status status);
 
-/* RUNG_OK when the backend can run here; else RUNG_NOT_AVAILABLE, and rung_last_error() says why. */
+/* RUNG_OK when the backend can run here; else RUNG_NOT_AVAILABLE: rung_last_error() says why. */
 RUNG_C_API rung_status rung_backend_available(rung_backend backend);
 
 /* device_or_threads: for RUNG_CUDA the index of the GPU; otherwise the number of threads, 0 for
@@ -125,7 +125,7 @@ typedef struct rung_gemm_options {
   const char* rung; /* one rung by name; NULL: the best */
 } rung_gemm_options;
 
-/* Sets the first `size` bytes - sizeof(rung_gemm_options) - to the defaults: alpha 1, all else off. */
+/* Sets the first `size` bytes - sizeof(rung_gemm_options) - to defaults: alpha 1, all else off. */
 RUNG_C_API rung_status rung_gemm_options_init(rung_gemm_options* options, size_t size);
 
 /* c = activation(alpha op(a) op(b) + beta c + bias); with a leading axis, for each matrix of a

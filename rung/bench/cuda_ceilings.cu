@@ -9,7 +9,8 @@ namespace {
 
 constexpr std::size_t buffer_bytes = std::size_t{1} << 30;  // many times any L2 cache
 constexpr int block = 256;
-constexpr int chains = 8;     // independent multiply-adds: twice what hides their latency of 4 cycles
+// independent multiply-adds: twice what hides their latency of 4 cycles
+constexpr int chains = 8;
 constexpr int turns = 16384;  // of each chain a launch
 
 /// Every thread reads 16 bytes at a time, neighbours next to each other.
@@ -21,7 +22,8 @@ __global__ void read_rate(const uint4* from, std::size_t count, unsigned* out) {
     const uint4 four = from[i];
     sum ^= four.x ^ four.y ^ four.z ^ four.w;
   }
-  if (sum == 0x5eed5eedu) *out = sum;  // never for the buffer's content, but the compiler cannot know
+  // never for the buffer's content, but the compiler cannot know
+  if (sum == 0x5eed5eedu) *out = sum;
 }
 
 __global__ void copy_rate(const uint4* from, uint4* to, std::size_t count) {

@@ -152,7 +152,8 @@ void measure_machine(Machine& machine, const std::function<void(std::string_view
     try {
       gpu_meter(static_cast<int>(device), machine.gpus[device]);
     } catch (const Error&) {
-      // A GPU too full or too odd to be measured has no ceilings; its rungs can be timed all the same.
+      // A GPU too full or too odd to be measured has no ceilings; its rungs can be timed all the
+      // same.
       machine.gpus[device].arithmetic.clear();
     }
   }

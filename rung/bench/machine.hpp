@@ -68,8 +68,8 @@ Machine describe_machine();
 /// Measures every ceiling; a few seconds. `progress` hears what is being measured.
 void measure_machine(Machine& machine, const std::function<void(std::string_view)>& progress);
 
-/// The machine with its ceilings: from the cache file when that is of this machine and version, else
-/// measured and cached. A cache that cannot be written is no error.
+/// The machine with its ceilings: from the cache file when that is of this machine and version,
+/// else measured and cached. A cache that cannot be written is no error.
 Machine known_machine(bool refresh, const std::function<void(std::string_view)>& progress);
 
 /// Where known_machine keeps what it measured.

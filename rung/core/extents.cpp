@@ -114,23 +114,28 @@ std::string to_string(const Extents& extents) {
 
 ByteRange byte_range(const ConstTensorRef& tensor) {
   if (tensor.empty()) return {};
-  // In 128 bits: a hostile stride must not wrap around to an innocent range.
-  Wide low = 0;
-  Wide high = 0;
+  // A hostile stride must not wrap around to an innocent range.
+  std::int64_t low = 0;
+  std::int64_t high = 1;
+  bool wraps = false;
   for (int axis = 0; axis < tensor.rank(); ++axis) {
-    const Wide span = static_cast<Wide>(tensor.shape[axis] - 1) * tensor.strides[axis];
-    (span < 0 ? low : high) += span;
+    std::int64_t span = 0;
+    wraps |= __builtin_mul_overflow(tensor.shape[axis] - 1, tensor.strides[axis], &span);
+    std::int64_t& side = span < 0 ? low : high;
+    wraps |= __builtin_add_overflow(side, span, &side);
   }
-  const Wide size = static_cast<Wide>(size_of(tensor.dtype));
-  const Wide base = reinterpret_cast<std::uintptr_t>(tensor.data);
-  const Wide begin = base + low * size;
-  const Wide end = base + (high + 1) * size;
-  if (begin < 0 || end > static_cast<Wide>(UINTPTR_MAX)) {
+  const auto size = static_cast<std::int64_t>(size_of(tensor.dtype));
+  const auto base = reinterpret_cast<std::uintptr_t>(tensor.data);
+  wraps |= __builtin_mul_overflow(low, size, &low) || __builtin_mul_overflow(high, size, &high);
+  std::uintptr_t begin = 0;
+  std::uintptr_t end = 0;
+  wraps |= __builtin_add_overflow(base, low, &begin) || __builtin_add_overflow(base, high, &end);
+  if (wraps) {
     throw Error(ErrorCode::invalid_argument, "shape " + to_string(tensor.shape) + " with strides " +
                                                  to_string(tensor.strides) +
                                                  " leaves the address space");
   }
-  return {static_cast<std::uintptr_t>(begin), static_cast<std::uintptr_t>(end)};
+  return {begin, end};
 }
 
 bool self_overlaps(const ConstTensorRef& tensor) {

@@ -217,8 +217,9 @@ void dispatch(const typename Op::Args& args, Context& context, Pick pick = best)
 /// What an operator's public function calls, with what it was given. The context remembers the last
 /// call: one of the same layout, options and alignment skips binding, validation and choice, and
 /// costs a few comparisons. Op::bind(given...) makes Args; Op::rebase(args, given...) replaces the
-/// data pointers in them; same_layout(a, b), found by argument, says that two things given differ
-/// in nothing but data pointers. Aliasing is looked at every time.
+/// data pointers in them and says whether one differs; same_layout(a, b), found by argument, says
+/// that two things given differ in nothing but data pointers. Aliasing is looked at whenever a
+/// pointer has changed.
 template <class Op, class... Given>
 void call(Context& context, Pick pick, const Given&... given) {
   struct Last {
@@ -228,8 +229,9 @@ void call(Context& context, Pick pick, const Given&... given) {
   };
   if (!pick.rung.empty()) return dispatch<Op>(Op::bind(given...), context, pick);
   Last& last = context.memo<Last>();
+  const Rung<Op>* rung = last.rung;
   const bool same =
-      last.rung != nullptr &&
+      rung != nullptr &&
       std::apply([&](const Given&... before) { return (same_layout(before, given) && ...); },
                  last.given);
   if (!same) {
@@ -237,12 +239,14 @@ void call(Context& context, Pick pick, const Given&... given) {
     last.given = std::tuple<Given...>(given...);
     last.args = Op::bind(given...);
     Op::validate(last.args, context);
-    last.rung = &choose<Op>(last.args, context);
-  } else {
-    Op::rebase(last.args, given...);
+    Op::check_aliasing(last.args);
+    rung = &choose<Op>(last.args, context);
+  } else if (Op::rebase(last.args, given...)) {
+    last.rung = nullptr;
+    Op::check_aliasing(last.args);
   }
-  Op::check_aliasing(last.args);
-  last.rung->run(last.args, context);
+  last.rung = rung;
+  rung->run(last.args, context);
 }
 
 }  // namespace rung

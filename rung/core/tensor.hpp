@@ -128,7 +128,8 @@ struct ByteRange {
 RUNG_API ByteRange byte_range(const ConstTensorRef& tensor);
 
 /// Whether two elements of different index may share memory (so that writing would be ambiguous).
-/// Conservative only for exotic strides: rows, columns, slices and permutations are decided exactly.
+/// Conservative only for exotic strides: rows, columns, slices and permutations are decided
+/// exactly.
 RUNG_API bool self_overlaps(const ConstTensorRef& tensor);
 
 /// Same type, shape, strides, place and alignment: what decides which rung may serve a call.

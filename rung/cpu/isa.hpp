@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Which instruction set the CPU rungs use: the best that this machine has, unless capped - by
+// RUNG_CPU_TARGET=scalar|avx2|avx512 in the environment, read once, or by cap_isa().
 #pragma once
 
 #include <cstdint>
@@ -14,8 +15,8 @@ enum class Isa : std::uint8_t { scalar, avx2, avx512 };
 RUNG_API const char* to_string(Isa isa) noexcept;
 /// What run-time dispatch picks now.
 RUNG_API Isa isa() noexcept;
-/// Uses nothing above `cap` from here on, in the whole process; Isa::avx512 lifts the cap. Not to be
-/// called while kernels are running.
+/// Uses nothing above `cap` from here on, in the whole process; Isa::avx512 lifts the cap. Not to
+/// be called while kernels are running.
 RUNG_API void cap_isa(Isa cap);
 
 }  // namespace rung::cpu

@@ -45,9 +45,8 @@ HWY_INLINE V tanh(D d, V x) {
 template <class D, class V = hn::Vec<D>>
 HWY_INLINE V gelu(D d, V x) {
   using T = hn::TFromD<D>;
-  return each_lane(d, x, [](T v) {
-    return v * T(0.5) * std::erfc(v * T(-0.70710678118654752440));
-  });
+  return each_lane(d, x,
+                   [](T v) { return v * T(0.5) * std::erfc(v * T(-0.70710678118654752440)); });
 }
 
 }  // namespace rung::cpu::HWY_NAMESPACE

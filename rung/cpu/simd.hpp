@@ -22,10 +22,10 @@
 #endif
 #define HWY_DISABLED_TARGETS (HWY_SSSE3 | HWY_SSE4 | HWY_AVX3_DL)
 
-// Highway re-includes the file named here, once for each target. Naming it by hand in each file is a
-// trap: a copied name compiles without a word and then runs the other file's kernels. The compiler
-// knows which file it was asked for. (With -ffile-prefix-map the name becomes relative to the root
-// of the sources, which is an include directory.)
+// Highway re-includes the file named here, once for each target. Naming it by hand in each file is
+// a trap: a copied name compiles without a word and then runs the other file's kernels. The
+// compiler knows which file it was asked for. (With -ffile-prefix-map the name becomes relative to
+// the root of the sources, which is an include directory.)
 #define HWY_TARGET_INCLUDE __BASE_FILE__
 
 #include <hwy/detect_targets.h>

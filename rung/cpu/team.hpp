@@ -16,8 +16,8 @@
 namespace rung::cpu {
 
 /// Central sense-reversing barrier that spins, then yields: a spinning wait costs some 0.1 us
-/// where an operating-system wait costs 5 to 50, but when more threads than cores are running, the one
-/// awaited needs the core.
+/// where an operating-system wait costs 5 to 50, but when more threads than cores are running, the
+/// one awaited needs the core.
 class Barrier {
  public:
   explicit Barrier(int threads) : threads_(threads) {}

@@ -158,7 +158,8 @@ void Worker::try_complete(Warp& warp, std::uint32_t mask) {
   }
   for (std::uint32_t left = lanes; left != 0; left &= left - 1) {
     const Thread& other = *warp.lanes[__builtin_ctz(left)];
-    if (other.resolve == first.resolve && std::strcmp(other.operation, first.operation) == 0) {
+    if (other.resolve == first.resolve && (other.operation == first.operation ||
+                                           std::strcmp(other.operation, first.operation) == 0)) {
       continue;
     }
     blame(std::string("simulated GPU: lanes of one mask in different operations: lane ") +

@@ -17,8 +17,8 @@
 namespace rung::workbench {
 namespace {
 
-/// GPU buffers are rotated through this many times the L2 cache, so that every launch finds it cold;
-/// no more than so many sets of them.
+/// GPU buffers are rotated through this many times the L2 cache, so that every launch finds it
+/// cold; no more than so many sets of them.
 constexpr double cold_factor = 3;
 constexpr int most_sets = 64;
 
@@ -107,7 +107,8 @@ class ProblemBench {
     return row;
   }
 
-  /// Checks a rung, or the public call, and enters it into the race when it is right and not too slow.
+  /// Checks a rung, or the public call, and enters it into the race when it is right and not too
+  /// slow.
   void enter(const RungInfo* rung) {
     if (rung != nullptr && !rung_availability(*rung)) return;
     if (rung != nullptr && !judge_.instance().supports(*rung, context_)) return;

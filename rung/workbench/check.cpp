@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// rung check: every rung on every backend present, on every problem its operator names for checking,
-// in every layout and kind of values, against the double-precision oracle.
+// rung check: every rung on every backend present, on every problem its operator names for
+// checking, in every layout and kind of values, against the double-precision oracle.
 #include "rung/workbench/check.hpp"
 
 #include <fmt/format.h>

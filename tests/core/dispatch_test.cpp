@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which of an operator's rungs a call gets, what it hears when there is none, and that the choice is
-// remembered.
+// Which of an operator's rungs a call gets, what it hears when there is none, and that the choice
+// is remembered.
 #include <gtest/gtest.h>
 
 #include <algorithm>

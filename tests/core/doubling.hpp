@@ -50,9 +50,11 @@ struct Double {
   }
   using Given = Args;  // nothing to normalise
   static Args bind(const ConstTensorRef& x, const TensorRef& y) { return {x, y}; }
-  static void rebase(Args& args, const ConstTensorRef& x, const TensorRef& y) {
+  static bool rebase(Args& args, const ConstTensorRef& x, const TensorRef& y) {
+    const bool changed = args.x.data != x.data || args.y.data != y.data;
     args.x.data = x.data;
     args.y.data = y.data;
+    return changed;
   }
   static Given given(const Args& args) { return args; }
   static void call(Context& context, const Given& given) { twice(context, given.x, given.y); }

@@ -21,8 +21,8 @@ class FailureTest : public DeviceTest {
  protected:
   /// Runs the kernel, which must fail with a message that has all the parts, and then a good one.
   template <class Kernel, class... Arguments>
-  void expect_failure(const LaunchShape& shape, Kernel kernel, std::vector<std::string> parts,
-                      Arguments... arguments) {
+  void expect_failure(const LaunchShape& shape, Kernel kernel,
+                      const std::vector<std::string>& parts, Arguments... arguments) {
     Context c = context();
     try {
       launch(c, shape, kernel, arguments...);
@@ -55,7 +55,7 @@ class FailureTest : public DeviceTest {
 
 constexpr int line_of_divergence = __LINE__ + 3;
 __global__ void divergent_barrier() {
-  if (threadIdx.x < 5) {
+  if (threadIdx.x < 5) {  // NOLINT(bugprone-branch-clone): that is the mistake
     __syncthreads();
   } else {
     __syncthreads();

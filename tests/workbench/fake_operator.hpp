@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// An operator that only exists in these tests: y = 2 x, on a ladder of rungs of which most are wrong
-// in one way each, so that the workbench can be seen to notice.
+// An operator that only exists in these tests: y = 2 x, on a ladder of rungs of which most are
+// wrong in one way each, so that the workbench can be seen to notice.
 #pragma once
 
 #include <string>

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // gemm / loop order i k j
 //
-// Idea     the same multiplications in another order: row i of C is the sum of the rows of B, each times an
-//          element of A. The innermost loop runs along a row.
-// Changes  against naive_ijk: B and the sums are read in the order in which they lie in memory; the additions
-//          of one row are independent of each other, so the compiler may use vectors.
-// Cost     2 m n k operations; B is read once for each row of A, the sums once for each multiplication.
+// Idea     the same multiplications in another order: row i of C is the sum of the rows of B, each
+//          times an element of A. The innermost loop runs along a row.
+// Changes  against naive_ijk: B and the sums are read in the order in which they lie in memory; the
+//          additions of one row are independent of each other, so the compiler may use vectors.
+// Cost     2 m n k operations; B is read once for each row of A, the sums once for each
+//          multiplication.
 // Limits   every valid call. All of B passes through the caches m times.
 // Source   any textbook.
 #include "rung/ops/gemm/cpu_textbook.hpp"
@@ -54,7 +55,7 @@ double estimate(const Gemm::Args& args, const Context&) {
   return Gemm::cost(args).operations / 5e9;
 }
 
-const Rung<Gemm> self{{.name = "loop_order_ikj", .step = 20, .after = "naive_ijk",
-                       .estimate = estimate, .run = run}};
+const Rung<Gemm> self{
+    {.name = "loop_order_ikj", .step = 20, .after = "naive_ijk", .estimate = estimate, .run = run}};
 }  // namespace
 }  // namespace rung

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // gemm / register tiled
 //
-// Idea     v1 x v2 elements of C at once, their sums in registers: an element of A that was loaded is used v2
-//          times, one of B v1 times.
-// Changes  against loop_order_ikj: 12 loads for 32 multiplications instead of 64, no store at all, and sums
-//          that do not wait for each other; v3 products are unrolled.
+// Idea     v1 x v2 elements of C at once, their sums in registers: an element of A that was loaded
+//          is used v2 times, one of B v1 times.
+// Changes  against loop_order_ikj: 12 loads for 32 multiplications instead of 64, no store at all,
+//          and sums that do not wait for each other; v3 products are unrolled.
 // Cost     2 m n k operations; each element of A is loaded n / v2 times, of B m / v1 times.
 // Limits   every valid call. All of B still passes through the caches for each v1 rows.
 // Tried    v1 x v2 of 4 x 4 and 8 x 8 on a 2-core Zen 5 vCPU: less reuse; more sums than registers.
@@ -40,7 +40,10 @@ double estimate(const Gemm::Args& args, const Context&) {
   return Gemm::cost(args).operations / 7e9;
 }
 
-const Rung<Gemm> self{{.name = "register_tiled", .step = 30, .after = "loop_order_ikj",
-                       .estimate = estimate, .run = run}};
+const Rung<Gemm> self{{.name = "register_tiled",
+                       .step = 30,
+                       .after = "loop_order_ikj",
+                       .estimate = estimate,
+                       .run = run}};
 }  // namespace
 }  // namespace rung

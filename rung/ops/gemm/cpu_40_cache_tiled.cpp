@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // gemm / cache tiled
 //
-// Idea     b1 x b2 elements of C at a time: the b1 rows of A and b2 columns of B that they need are cut into
-//          pieces of b1 and b2 deep, which stay in the cache until all of them has been used.
-// Changes  against loop_order_ikj: the same innermost loop, but over a tile; B passes through the caches m / b1
-//          times rather than m times.
+// Idea     b1 x b2 elements of C at a time: the b1 rows of A and b2 columns of B that they need are
+//          cut into pieces of b1 and b2 deep, which stay in the cache until all of them has been
+//          used.
+// Changes  against loop_order_ikj: the same innermost loop, but over a tile; B passes through the
+//          caches m / b1 times rather than m times.
 // Cost     2 m n k operations; from memory, A n / b2 times and B m / b1 times.
 // Limits   every valid call. The sums travel between cache and registers at every multiplication.
-// Tried    64 x 64 tiles, which fit in L1, on a 2-core Zen 5 vCPU: -15 %, as the innermost loop is short.
+// Tried    64 x 64 tiles, which fit in L1, on a 2-core Zen 5 vCPU: -15 %, as the innermost loop is
+//          short.
 // Source   M. Lam et al., The Cache Performance and Optimizations of Blocked Algorithms, 1991.
 #include "rung/ops/gemm/cpu_textbook.hpp"
 
@@ -15,7 +17,8 @@ namespace rung {
 namespace {
 using namespace gemm_cpu;
 
-// A row of sums and one of B (f32: 1 KiB each) stay in L1, the tiles of B and of sums (64 KiB) in L2.
+// A row of sums and one of B (f32: 1 KiB each) stay in L1, the tiles of B and of sums (64 KiB) in
+// L2.
 constexpr std::int64_t b1 = 64;
 constexpr std::int64_t b2 = 256;
 
@@ -63,7 +66,10 @@ double estimate(const Gemm::Args& args, const Context&) {
   return Gemm::cost(args).operations / 8e9;
 }
 
-const Rung<Gemm> self{{.name = "cache_tiled", .step = 40, .after = "loop_order_ikj",
-                       .estimate = estimate, .run = run}};
+const Rung<Gemm> self{{.name = "cache_tiled",
+                       .step = 40,
+                       .after = "loop_order_ikj",
+                       .estimate = estimate,
+                       .run = run}};
 }  // namespace
 }  // namespace rung

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // gemm / cache and register tiled
 //
-// Idea     both at once: a b1 x b2 tile of C that stays in the cache, made of v1 x v2 tiles that stay in
-//          registers.
+// Idea     both at once: a b1 x b2 tile of C that stays in the cache, made of v1 x v2 tiles that
+//          stay in registers.
 // Changes  against cache_tiled: a sum is loaded and stored once for each piece of k, not at every
 //          multiplication. Against register_tiled: what a register tile reads is in the cache.
 // Cost     2 m n k operations; from memory, A n / b2 times and B m / b1 times.
-// Limits   every valid call. Rows of a tile of B lie where they lie in memory: a power of two apart, they compete
-//          for few sets of the cache; and the compiler's vectors are the least that any machine has.
+// Limits   every valid call. Rows of a tile of B lie where they lie in memory: a power of two
+//          apart, they compete for few sets of the cache; and the compiler's vectors are the least
+//          that any machine has.
 // Source   R. Whaley and J. Dongarra, Automatically Tuned Linear Algebra Software, 1998.
 #include "rung/ops/gemm/cpu_register_tile.hpp"
 
@@ -55,7 +56,10 @@ double estimate(const Gemm::Args& args, const Context&) {
   return Gemm::cost(args).operations / 10e9;
 }
 
-const Rung<Gemm> self{{.name = "cache_and_register_tiled", .step = 50, .after = "cache_tiled",
-                       .estimate = estimate, .run = run}};
+const Rung<Gemm> self{{.name = "cache_and_register_tiled",
+                       .step = 50,
+                       .after = "cache_tiled",
+                       .estimate = estimate,
+                       .run = run}};
 }  // namespace
 }  // namespace rung

@@ -2,14 +2,17 @@
 // gemm / packed SIMD, one thread
 //
 // Idea     the two operands are copied, block by block, into the very order in which a vector
-//          micro-kernel reads them; the micro-kernel keeps a 14 x 32 tile of C (AVX-512) in registers.
-// Changes  against cache_and_register_tiled: explicit vectors and all 32 registers (28 sums); loads are
-//          contiguous and aligned whatever the strides, so nothing aliases in the caches or the TLB;
-//          edges cost what their rows and vectors cost.
-// Cost     2 m n k operations. Memory: A once for each nc columns, B once, C twice for each kc of k.
+//          micro-kernel reads them; the micro-kernel keeps a 14 x 32 tile of C (AVX-512) in
+//          registers.
+// Changes  against cache_and_register_tiled: explicit vectors and all 32 registers (28 sums); loads
+//          are contiguous and aligned whatever the strides, so nothing aliases in the caches or the
+//          TLB; edges cost what their rows and vectors cost.
+// Cost     2 m n k operations. Memory: A once for each nc columns, B once, C twice for each kc of
+//          k.
 // Limits   one thread. Packing copies what a small product reads only a few times.
-// Tried    block sizes: see BlockLimits. Transposing A into panels in place of copying its rows: the same at
-//          2048, -2 % at 512. Fetching all of a tile's C at its start: -10 %, see cpu_tile-inl.hpp.
+// Tried    block sizes: see BlockLimits. Transposing A into panels in place of copying its rows:
+//          the same at 2048, -2 % at 512. Fetching all of a tile's C at its start: -10 %, see
+//          cpu_tile-inl.hpp.
 // Source   K. Goto and R. van de Geijn, Anatomy of High-Performance Matrix Multiplication, 2008;
 //          F. Van Zee and R. van de Geijn, BLIS, 2015 (the loops around the micro-kernel).
 #include "rung/ops/gemm/cpu_blocked.hpp"
@@ -27,9 +30,10 @@ void packed_simd(const Call& call, Context& context) {
   const bool staged = !call.direct();
   const std::int64_t a_size = block.mc * copied_row<T>(block.kc);
 
-  T* b = static_cast<T*>(context.workspace(
-      (block.kc * block.nc + a_size +
-       (staged ? std::min(call.m, block.staged_rows) * block.nc : 0)) * sizeof(T)));
+  T* b = static_cast<T*>(
+      context.workspace((block.kc * block.nc + a_size +
+                         (staged ? std::min(call.m, block.staged_rows) * block.nc : 0)) *
+                        sizeof(T)));
   T* a = b + block.kc * block.nc;
   const std::int64_t rows_at_once = staged ? block.staged_rows : call.m;
 
@@ -68,7 +72,10 @@ void run(const Gemm::Args& args, Context& context) {
   }
 }
 
-const Rung<Gemm> self{{.name = "packed_simd", .step = 60, .after = "cache_and_register_tiled",
-                       .estimate = estimate, .run = run}};
+const Rung<Gemm> self{{.name = "packed_simd",
+                       .step = 60,
+                       .after = "cache_and_register_tiled",
+                       .estimate = estimate,
+                       .run = run}};
 }  // namespace
 }  // namespace rung

@@ -1,17 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 // gemm / tiny
 //
-// Idea     a product of a few dozen rows and columns is over in 30 to 500 ns: what counts is not to do
-//          anything else. The operands are read where they are by tiles of 24 x 16 or 14 x 32; no
-//          team, no workspace, no packing, nothing looked up but the tile.
-// Changes  against packed_simd: no copies; rows are dealt out evenly, because a last tile of two rows
-//          would have too few sums in flight to hide the latency of an FMA.
-// Cost     2 m n k operations and a call: 16^3 in 40 ns on a 2-core Zen 5 vCPU, of which 34 ns are FMAs.
+// Idea     a product of a few dozen rows and columns is over in 30 to 500 ns: what counts is not to
+//          do anything else. The operands are read where they are by tiles of 24 x 16 or 14 x 32;
+//          no team, no workspace, no packing, nothing looked up but the tile.
+// Changes  against packed_simd: no copies; rows are dealt out evenly, because a last tile of two
+//          rows would have too few sums in flight to hide the latency of an FMA.
+// Cost     2 m n k operations and a call: 16^3 in 40 ns on a 2-core Zen 5 vCPU, of which 34 ns are
+//          FMAs.
 // Limits   f32 and f64, contiguous rows in B and C, no epilogue, up to 64 rows and columns.
 // Tried    two 8-row tiles in place of one of 16 rows: 8 sums just cover the latency, +15 % time.
 // Source   A. Heinecke et al., LIBXSMM, SC 2016 (which generates such kernels at run time).
-#include "rung/cpu/simd.hpp"
 #include "rung/cpu/foreach_target.hpp"
+#include "rung/cpu/simd.hpp"
 #include "rung/ops/gemm/cpu_tile-inl.hpp"
 
 HWY_BEFORE_NAMESPACE();
@@ -106,8 +107,12 @@ void run(const Gemm::Args& args, Context&) {
   }
 }
 
-const Rung<Gemm> self{{.name = "tiny", .step = 70, .after = "packed_simd",
-                       .supports = supports, .estimate = estimate, .run = run}};
+const Rung<Gemm> self{{.name = "tiny",
+                       .step = 70,
+                       .after = "packed_simd",
+                       .supports = supports,
+                       .estimate = estimate,
+                       .run = run}};
 }  // namespace
 }  // namespace gemm_cpu
 }  // namespace rung

@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // gemm / small
 //
-// Idea     when A fits in the L2 cache, tiles may as well read it where it is: packing it would only
-//          copy it from L2 to L2. B is read where it is, too, as long as a strip of it stays in L1; from
-//          then on each thread packs its strips one by one, right before using them.
-// Changes  against packed_simd: A is never copied, B at most once into 128 bytes x k that stay near;
-//          threads need no barrier. Rows are dealt out evenly among tiles.
+// Idea     when A fits in the L2 cache, tiles may as well read it where it is: packing it would
+//          only copy it from L2 to L2. B is read where it is, too, as long as a strip of it stays
+//          in L1; from then on each thread packs its strips one by one, right before using them.
+// Changes  against packed_simd: A is never copied, B at most once into 128 bytes x k that stay
+//          near; threads need no barrier. Rows are dealt out evenly among tiles.
 // Cost     A is read from L2 once for each 32 columns: 56 bytes for 448 multiply-adds.
-// Limits   A beyond L2, or rows a multiple of 4 KiB apart: 14 lines of one set do not fit in the 12 ways
-//          of L1 (0.85 of packed_simd at 1024 on a 2-core Zen 5 vCPU; 1.03 at 512, 1.1 at 256).
+// Limits   A beyond L2, or rows a multiple of 4 KiB apart: 14 lines of one set do not fit in the 12
+//          ways of L1 (0.85 of packed_simd at 1024 on a 2-core Zen 5 vCPU; 1.03 at 512, 1.1 at
+//          256).
 // Tried    packing B always: -5 % at 100 and 128; never: -5 % at 512.
 // Source   BLIS's "sup" path; OpenBLAS's small-matrix kernels.
 #include "rung/cpu/team.hpp"
@@ -48,8 +49,7 @@ void multiply(const Sums<T>& sums, Range rows, Range strips, T* strip) {
     const std::int64_t j = s * ks.tile_columns();
     t.columns = static_cast<int>(std::min<std::int64_t>(call.n - j, ks.tile_columns()));
     t.b = static_cast<const T*>(at(call.b, call.in, sums.batch, 0, j));
-    const bool sliver =
-        t.columns <= ks.sliver_columns && call.a.column == 1 && call.b.column == 1;
+    const bool sliver = t.columns <= ks.sliver_columns && call.a.column == 1 && call.b.column == 1;
     if (!sliver && strip != nullptr) {
       pack_b(call, ks, sums.batch, 0, call.k, j, t.columns, strip);
       t.b = strip;
@@ -88,8 +88,8 @@ void small(const Call& call, Context& context) {
       // By whichever is dealt out more evenly; by rows each thread would pack all of B.
       const std::int64_t row_share = ceil_div(call.m, team.size()) * call.n;
       const std::int64_t strip_share = ceil_div(strips, team.size()) * ks.tile_columns() * call.m;
-      const bool by_rows = packed ? row_share + row_share / 16 < strip_share
-                                  : row_share < strip_share;
+      const bool by_rows =
+          packed ? row_share + row_share / 16 < strip_share : row_share < strip_share;
       (by_rows ? my_rows : my_strips) = team.share(by_rows ? call.m : strips);
     }
     for (std::int64_t batch = matrices.begin; batch < matrices.end; ++batch) {
@@ -124,7 +124,11 @@ void run(const Gemm::Args& args, Context& context) {
   }
 }
 
-const Rung<Gemm> self{{.name = "small", .step = 72, .after = "packed_simd",
-                       .supports = supports, .estimate = estimate, .run = run}};
+const Rung<Gemm> self{{.name = "small",
+                       .step = 72,
+                       .after = "packed_simd",
+                       .supports = supports,
+                       .estimate = estimate,
+                       .run = run}};
 }  // namespace
 }  // namespace rung

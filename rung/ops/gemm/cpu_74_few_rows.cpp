@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // gemm / few rows
 //
-// Idea     with few rows in A, B is the whole cost: it is read once, where it is, at the speed of memory.
-//          All of C's rows are updated together, 4 or 16 k at a time, sweeping along rows of B.
+// Idea     with few rows in A, B is the whole cost: it is read once, where it is, at the speed of
+//          memory. All of C's rows are updated together, 4 or 16 k at a time, sweeping along rows
+//          of B.
 // Changes  against packed_simd: B is not packed, as the copy would be read once. C waits in a small
 //          buffer; the rows of B come as long streams, asked for 1 KiB ahead.
 // Cost     B once from memory; C from L1 for each 16 k.
@@ -11,8 +12,8 @@
 //          more; with 4 rows of C it is 4 that win, by 50 %); C in place -25 % (rows a power of two
 //          apart share a set of L1); 16 x 1 tiles -10 % (17 loads for 16 FMAs; now 10 for 16).
 // Source   OpenBLAS and oneDNN issues on skinny products; measured here.
-#include "rung/cpu/simd.hpp"
 #include "rung/cpu/foreach_target.hpp"
+#include "rung/cpu/simd.hpp"
 #include "rung/cpu/team.hpp"
 #include "rung/ops/gemm/cpu_blocked.hpp"
 #include "rung/ops/gemm/cpu_estimate.hpp"
@@ -56,53 +57,54 @@ void sweep(const Sweep<T>& s) {
   constexpr int vectors = 2;
   const V beta = hn::Set(d, s.beta);
   // A tile of columns; only the last is masked.
-  const auto tile = [&](std::int64_t j, auto masked, hn::Mask<Full<T>> m0,
-                        hn::Mask<Full<T>> m1) HWY_ATTR {
-    const hn::Mask<Full<T>> mask[vectors] = {m0, m1};
-    const auto load = [&](const T* from, int v) HWY_ATTR {
-      if (!masked) return hn::LoadU(d, from);
-      // Nothing is left of this vector. (The scalar target's MaskedLoad would read all the same.)
-      if (j + v * lanes<T>() >= s.columns) return hn::Zero(d);
-      return hn::MaskedLoad(mask[v], d, from);
-    };
-    V acc[rows][vectors];
+  const auto tile = [&](std::int64_t j, auto masked, hn::Mask<Full<T>> m0, hn::Mask<Full<T>> m1)
+                        HWY_ATTR {
+                          const hn::Mask<Full<T>> mask[vectors] = {m0, m1};
+                          const auto load = [&](const T* from, int v) HWY_ATTR {
+                            if (!masked) return hn::LoadU(d, from);
+                            // Nothing is left of this vector. (The scalar target's MaskedLoad would read all the same.)
+                            if (j + v * lanes<T>() >= s.columns) return hn::Zero(d);
+                            return hn::MaskedLoad(mask[v], d, from);
+                          };
+                          V acc[rows][vectors];
 #pragma GCC unroll 32
-    for (int i = 0; i < rows; ++i) {
+                          for (int i = 0; i < rows; ++i) {
 #pragma GCC unroll 2
-      for (int v = 0; v < vectors; ++v) {
-        const T* c = s.c + i * s.c_row + j + v * lanes<T>();
-        acc[i][v] = s.beta == T{0} ? hn::Zero(d) : hn::Mul(beta, load(c, v));
-      }
-    }
-    const T* b = s.b + j;
-    const T* a = s.a;
-    for (std::int64_t p = 0; p < s.k; ++p, a += s.a_column, b += s.b_row) {
-      V row[vectors];
+                            for (int v = 0; v < vectors; ++v) {
+                              const T* c = s.c + i * s.c_row + j + v * lanes<T>();
+                              acc[i][v] = s.beta == T{0} ? hn::Zero(d) : hn::Mul(beta, load(c, v));
+                            }
+                          }
+                          const T* b = s.b + j;
+                          const T* a = s.a;
+                          for (std::int64_t p = 0; p < s.k; ++p, a += s.a_column, b += s.b_row) {
+                            V row[vectors];
 #pragma GCC unroll 2
-      for (int v = 0; v < vectors; ++v) {
-        __builtin_prefetch(b + s.ahead + v * lanes<T>());
-        row[v] = load(b + v * lanes<T>(), v);
-      }
+                            for (int v = 0; v < vectors; ++v) {
+                              __builtin_prefetch(b + s.ahead + v * lanes<T>());
+                              row[v] = load(b + v * lanes<T>(), v);
+                            }
 #pragma GCC unroll 32
-      for (int i = 0; i < rows; ++i) {
-        const V element = hn::Set(d, a[i]);
+                            for (int i = 0; i < rows; ++i) {
+                              const V element = hn::Set(d, a[i]);
 #pragma GCC unroll 2
-        for (int v = 0; v < vectors; ++v) acc[i][v] = hn::MulAdd(element, row[v], acc[i][v]);
-      }
-    }
+                              for (int v = 0; v < vectors; ++v)
+                                acc[i][v] = hn::MulAdd(element, row[v], acc[i][v]);
+                            }
+                          }
 #pragma GCC unroll 32
-    for (int i = 0; i < rows; ++i) {
+                          for (int i = 0; i < rows; ++i) {
 #pragma GCC unroll 2
-      for (int v = 0; v < vectors; ++v) {
-        T* c = s.c + i * s.c_row + j + v * lanes<T>();
-        if (!masked) {
-          hn::StoreU(acc[i][v], d, c);
-        } else if (j + v * lanes<T>() < s.columns) {
-          hn::BlendedStore(acc[i][v], mask[v], d, c);
-        }
-      }
-    }
-  };
+                            for (int v = 0; v < vectors; ++v) {
+                              T* c = s.c + i * s.c_row + j + v * lanes<T>();
+                              if (!masked) {
+                                hn::StoreU(acc[i][v], d, c);
+                              } else if (j + v * lanes<T>() < s.columns) {
+                                hn::BlendedStore(acc[i][v], mask[v], d, c);
+                              }
+                            }
+                          }
+                        };
   constexpr std::int64_t width = vectors * lanes<T>();
   const auto none = hn::FirstN(d, 0);
   std::int64_t j = 0;
@@ -118,7 +120,8 @@ template <class T>
 SweepFunction<T>* pick_sweep(std::int64_t rows) {
   static constexpr auto table = []<int... r>(std::integer_sequence<int, r...>) {
     return std::array<SweepFunction<T>*, tile_rows>{&sweep<T, r + 1>...};
-  }(std::make_integer_sequence<int, tile_rows>());
+  }
+  (std::make_integer_sequence<int, tile_rows>());
   return table[static_cast<std::size_t>(rows - 1)];
 }
 
@@ -193,7 +196,8 @@ void few_rows(const Call& call, Context& context) {
             s.ahead = x + fetch_ahead < columns ? fetch_ahead
                                                 : fetch_ahead - columns + block_k * call.b.row;
             for (std::int64_t g = 0; g < groups; ++g) {
-              const cpu::Range rows = cpu::part_of(call.m, static_cast<int>(g), static_cast<int>(groups));
+              const cpu::Range rows =
+                  cpu::part_of(call.m, static_cast<int>(g), static_cast<int>(groups));
               s.a = a + p * call.m + rows.begin;
               s.c = sums.at(rows.begin, j + x);
               sweep_function<T>(rows.size())(s);
@@ -234,8 +238,12 @@ void run(const Gemm::Args& args, Context& context) {
   }
 }
 
-const Rung<Gemm> self{{.name = "few_rows", .step = 74, .after = "packed_simd",
-                       .supports = supports, .estimate = estimate, .run = run}};
+const Rung<Gemm> self{{.name = "few_rows",
+                       .step = 74,
+                       .after = "packed_simd",
+                       .supports = supports,
+                       .estimate = estimate,
+                       .run = run}};
 }  // namespace
 }  // namespace rung::gemm_cpu
 #endif

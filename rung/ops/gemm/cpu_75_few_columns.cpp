@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 // gemm / few columns
 //
-// Idea     with few columns in B, A is the whole cost. It is copied a panel at a time, 24 rows by 256 k, to
-//          where its rows do not share a set of L1, and broadcast from there; while one panel is
-//          multiplied, the next is fetched from memory, a line or two for each k.
-// Changes  against packed_simd: tiles one vector wide with 24 rows (25 loads for 24 FMAs); fetching the
-//          large operand overlaps with arithmetic instead of preceding it.
+// Idea     with few columns in B, A is the whole cost. It is copied a panel at a time, 24 rows by
+//          256 k, to where its rows do not share a set of L1, and broadcast from there; while one
+//          panel is multiplied, the next is fetched from memory, a line or two for each k.
+// Changes  against packed_simd: tiles one vector wide with 24 rows (25 loads for 24 FMAs); fetching
+//          the large operand overlaps with arithmetic instead of preceding it.
 // Cost     A once from memory and once through L1; B, packed, from L1 or L2.
 // Limits   up to two vectors of columns (32 f32 on AVX-512), rows of A contiguous.
-// Tried    A broadcast from where it is, on a 2-core Zen 5 vCPU at 4096x16x4096: -20 %, as its rows lie 16
-//          KiB apart; fetching the next panel all at once: -15 %.
+// Tried    A broadcast from where it is, on a 2-core Zen 5 vCPU at 4096x16x4096: -20 %, as its rows
+//          lie 16 KiB apart; fetching the next panel all at once: -15 %.
 // Source   measured here.
-#include "rung/cpu/simd.hpp"
 #include "rung/cpu/foreach_target.hpp"
+#include "rung/cpu/simd.hpp"
 #include "rung/cpu/team.hpp"
 #include "rung/ops/gemm/cpu_blocked.hpp"
 #include "rung/ops/gemm/cpu_estimate.hpp"
@@ -55,11 +55,17 @@ void panel(const Panel<T>& s) {
   const T* a = t.a;
   const T* b = t.b;
   constexpr int line = 64 / sizeof(T);
-  for (std::int64_t p = 0; p < t.k; p += line) {
-    const char* fetch = s.next + p * static_cast<std::int64_t>(sizeof(T));
-    const int steps = static_cast<int>(std::min<std::int64_t>(line, t.k - p));
-    for (int q = 0; q < steps; ++q) {
-      for (int r = q; r < s.next_rows; r += line) __builtin_prefetch(fetch + r * s.next_row, 0, 2);
+  const std::int64_t lines = (t.k + line - 1) / line;  // of each row of the next panel
+  for (std::int64_t x = 0; x < lines; ++x) {
+    // Whole rows in turn: lines side by side come from one page of memory.
+    const std::int64_t first = x * s.next_rows / lines;
+    const std::int64_t end = (x + 1) * s.next_rows / lines;
+    const char* fetch = s.next + first * s.next_row;
+    const int steps = static_cast<int>(std::min<std::int64_t>(line, t.k - x * line));
+    for (int q = 0; q < steps; ++q, fetch += 64) {
+      for (std::int64_t r = first; r < end; ++r) {
+        __builtin_prefetch(fetch + (r - first) * s.next_row, 0, 2);
+      }
       V row[vectors];
       load_b_row<vectors, Source::packed>(d, b, last, row);
       update<rows, vectors, Source::strided>(d, a, t.a_row, row, acc);
@@ -75,7 +81,8 @@ PanelFunction<T>* pick_panel(std::int64_t rows) {
   constexpr int most = vectors == 2 ? tile_rows : narrow_tile_rows;
   static constexpr auto table = []<int... r>(std::integer_sequence<int, r...>) {
     return std::array<PanelFunction<T>*, most>{&panel<T, r + 1, vectors>...};
-  }(std::make_integer_sequence<int, most>());
+  }
+  (std::make_integer_sequence<int, most>());
   return table[static_cast<std::size_t>(rows - 1)];
 }
 
@@ -143,8 +150,17 @@ void few_columns(const Call& call, Context& context) {
           const std::int64_t k = std::min(block_k, call.k - p);
           ks.copy[in](at(call.a, call.in, batch, i, p), call.a.row, count, k, a, a_row);
           Panel<T> s{};
-          s.tile = {k, a, a_row, 1, b + p * width, width, sums.at(i, 0), sums.row,
-                    static_cast<int>(call.n), static_cast<T>(call.alpha), sums.beta(p == 0)};
+          s.tile = {k,
+                    a,
+                    a_row,
+                    1,
+                    b + p * width,
+                    width,
+                    sums.at(i, 0),
+                    sums.row,
+                    static_cast<int>(call.n),
+                    static_cast<T>(call.alpha),
+                    sums.beta(p == 0)};
           // The next block of these rows, or the first of the next ones.
           const bool more_k = p + block_k < call.k;
           const std::int64_t next_i = more_k ? i : i + step;
@@ -165,8 +181,8 @@ void few_columns(const Call& call, Context& context) {
 Support supports(const Gemm::Args& args, const Context&) {
   if (args.c.empty()) return unsupported("C is empty");
   const Call call = make_call(args);
-  const int width = call.in == DType::f64 ? kernels<double>().tile_columns()
-                                          : kernels<float>().tile_columns();
+  const int width =
+      call.in == DType::f64 ? kernels<double>().tile_columns() : kernels<float>().tile_columns();
   if (call.n > width) return unsupported("more columns than two vectors hold");
   if (call.a.column != 1) return unsupported("takes contiguous rows in A");
   if (call.depth() == 0) return unsupported("k or alpha is 0");
@@ -193,8 +209,12 @@ void run(const Gemm::Args& args, Context& context) {
   }
 }
 
-const Rung<Gemm> self{{.name = "few_columns", .step = 75, .after = "few_rows",
-                       .supports = supports, .estimate = estimate, .run = run}};
+const Rung<Gemm> self{{.name = "few_columns",
+                       .step = 75,
+                       .after = "few_rows",
+                       .supports = supports,
+                       .estimate = estimate,
+                       .run = run}};
 }  // namespace
 }  // namespace rung::gemm_cpu
 #endif

@@ -1,17 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 // gemm / matrix times vector
 //
-// Idea     one row (or column) of C: two operations for each element of the matrix, which is therefore read
-//          at the speed of memory and nothing else matters. Along contiguous rows of B, four of them
-//          at a time are added to C; along contiguous columns, four dot products run side by side.
-// Changes  against few_rows: no packing, no staging of a tile; the hardware's prefetchers get few, long
-//          streams and are left to it.
+// Idea     one row (or column) of C: two operations for each element of the matrix, which is
+//          therefore read at the speed of memory and nothing else matters. Along contiguous rows of
+//          B, four of them at a time are added to C; along contiguous columns, four dot products
+//          run side by side.
+// Changes  against few_rows: no packing, no staging of a tile; the hardware's prefetchers get few,
+//          long streams and are left to it.
 // Cost     the matrix once.
 // Limits   f32 and f64; the matrix contiguous in one direction.
-// Tried    software prefetches on a 2-core Zen 5 vCPU: -25 %, as they compete for the miss buffers of L1.
+// Tried    software prefetches on a 2-core Zen 5 vCPU: -25 %, as they compete for the miss buffers
+//          of L1.
 // Source   the BLAS's gemv.
-#include "rung/cpu/simd.hpp"
 #include "rung/cpu/foreach_target.hpp"
+#include "rung/cpu/simd.hpp"
 #include "rung/cpu/team.hpp"
 #include "rung/ops/gemm/cpu_blocked.hpp"
 #include "rung/ops/gemm/cpu_estimate.hpp"
@@ -96,7 +98,8 @@ void dot_columns(std::int64_t k, std::int64_t columns, const T* x, T alpha, cons
       }
     }
     for (; p < k; p += lanes<T>()) {
-      const auto mask = hn::FirstN(d, static_cast<std::size_t>(std::min<std::int64_t>(k - p, lanes<T>())));
+      const auto mask =
+          hn::FirstN(d, static_cast<std::size_t>(std::min<std::int64_t>(k - p, lanes<T>())));
       const V element = hn::MaskedLoad(mask, d, x + p);
 #pragma GCC unroll 4
       for (int c = 0; c < side_by_side; ++c) {
@@ -218,8 +221,12 @@ void run(const Gemm::Args& args, Context& context) {
   }
 }
 
-const Rung<Gemm> self{{.name = "gemv", .step = 76, .after = "few_rows",
-                       .supports = supports, .estimate = estimate, .run = run}};
+const Rung<Gemm> self{{.name = "gemv",
+                       .step = 76,
+                       .after = "few_rows",
+                       .supports = supports,
+                       .estimate = estimate,
+                       .run = run}};
 }  // namespace
 }  // namespace rung::gemm_cpu
 #endif

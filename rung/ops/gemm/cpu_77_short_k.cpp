@@ -1,17 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 // gemm / short k
 //
-// Idea     with a short k, writing C is the whole cost. A line of C that is stored in the usual way is first read
-//          from memory; streaming stores write whole lines and leave the caches alone.
-// Changes  against packed_simd: all of k at once, B packed whole, tiles sweep along the rows of C and
-//          stream what they are done with.
+// Idea     with a short k, writing C is the whole cost. A line of C that is stored in the usual way
+//          is first read from memory; streaming stores write whole lines and leave the caches
+//          alone.
+// Changes  against packed_simd: all of k at once, B packed whole, tiles sweep along the rows of C
+//          and stream what they are done with.
 // Cost     C once (not twice) to memory; A and B are small.
 // Limits   beta = 0, k up to 128, a C that no cache would hold, 64-byte aligned rows, no epilogue.
 // Tried    ordinary stores on a 2-core Zen 5 vCPU at 4096x4096x16: -45 %.
 // Source   measured here.
-#include "rung/cpu/simd.hpp"
-#include "rung/cpu/foreach_target.hpp"
 #include <hwy/cache_control.h>
+#include "rung/cpu/foreach_target.hpp"
+#include "rung/cpu/simd.hpp"
 
 #include "rung/cpu/team.hpp"
 #include "rung/ops/gemm/cpu_blocked.hpp"
@@ -51,7 +52,8 @@ template <class T>
 TileFunction<T>* pick_stream_tile(std::int64_t rows) {
   static constexpr auto table = []<int... r>(std::integer_sequence<int, r...>) {
     return std::array<TileFunction<T>*, tile_rows>{&stream_tile<T, r + 1>...};
-  }(std::make_integer_sequence<int, tile_rows>());
+  }
+  (std::make_integer_sequence<int, tile_rows>());
   return table[static_cast<std::size_t>(rows - 1)];
 }
 
@@ -110,10 +112,17 @@ void short_k(const Call& call, Context& context) {
         for (std::int64_t i = rows.begin; i < rows.end; i += ks.tile_rows) {
           const std::int64_t count = std::min<std::int64_t>(ks.tile_rows, rows.end - i);
           TileFunction<T>* const stream = stream_tile_function<T>(count);
-          TileArgs<T> t{call.k, static_cast<const T*>(at(call.a, call.in, batch, i, 0)),
-                        call.a.row, call.a.column, b, width,
-                        static_cast<T*>(at(call.c, call.out, batch, i, j)), call.c.row, 0,
-                        static_cast<T>(call.alpha), T{0}};
+          TileArgs<T> t{call.k,
+                        static_cast<const T*>(at(call.a, call.in, batch, i, 0)),
+                        call.a.row,
+                        call.a.column,
+                        b,
+                        width,
+                        static_cast<T*>(at(call.c, call.out, batch, i, j)),
+                        call.c.row,
+                        0,
+                        static_cast<T>(call.alpha),
+                        T{0}};
           for (std::int64_t x = 0; x < columns; x += width) {
             t.columns = static_cast<int>(std::min(width, columns - x));
             t.b = b + x * call.k;
@@ -163,8 +172,12 @@ void run(const Gemm::Args& args, Context& context) {
   }
 }
 
-const Rung<Gemm> self{{.name = "short_k", .step = 77, .after = "packed_simd",
-                       .supports = supports, .estimate = estimate, .run = run}};
+const Rung<Gemm> self{{.name = "short_k",
+                       .step = 77,
+                       .after = "packed_simd",
+                       .supports = supports,
+                       .estimate = estimate,
+                       .run = run}};
 }  // namespace
 }  // namespace rung::gemm_cpu
 #endif

@@ -7,7 +7,8 @@
 //          suffices - whoever is ahead packs the next block while others still read this one.
 //          Many small matrices go one to a thread instead.
 // Cost     as packed_simd; A is packed once for each column of the grid of threads.
-// Limits   the general rung: every valid call. Shapes with one short side do better in the special rungs.
+// Limits   the general rung: every valid call. Shapes with one short side do better in the special
+//          rungs.
 // Source   T. Smith et al., Anatomy of High-Performance Many-Threaded Matrix Multiplication, 2014.
 #include "rung/cpu/team.hpp"
 #include "rung/ops/gemm/cpu_blocked.hpp"
@@ -23,8 +24,8 @@ struct Grid {
   int rows, columns;
 };
 
-// The grid whose largest share is smallest. Shares are counted in tiles, for a tile is the least that
-// a thread can do; equals prefer more rows, as then A is packed fewer times.
+// The grid whose largest share is smallest. Shares are counted in tiles, for a tile is the least
+// that a thread can do; equals prefer more rows, as then A is packed fewer times.
 Grid make_grid(std::int64_t panels, std::int64_t strips, int threads) {
   Grid best{threads, 1};
   std::int64_t least = ceil_div(panels, threads) * strips;
@@ -69,8 +70,7 @@ void multiply(const Call& call, const Kernels<T>& ks, const Blocking& block, std
       const std::int64_t panels = ceil_div(group_rows, ks.tile_rows);
       const Grid grid = make_grid(panels, strips, team.size());
       const cpu::Range my_panels = cpu::part_of(panels, team.rank() / grid.columns, grid.rows);
-      const cpu::Range my_strips =
-          cpu::part_of(strips, team.rank() % grid.columns, grid.columns);
+      const cpu::Range my_strips = cpu::part_of(strips, team.rank() % grid.columns, grid.columns);
       const std::int64_t begin = group + my_panels.begin * ks.tile_rows;
       const std::int64_t end = std::min(group + my_panels.end * ks.tile_rows, call.m);
       const std::int64_t left = my_strips.begin * width;
@@ -152,7 +152,7 @@ void run(const Gemm::Args& args, Context& context) {
   }
 }
 
-const Rung<Gemm> self{{.name = "threads", .step = 90, .after = "packed_simd",
-                       .estimate = estimate, .run = run}};
+const Rung<Gemm> self{
+    {.name = "threads", .step = 90, .after = "packed_simd", .estimate = estimate, .run = run}};
 }  // namespace
 }  // namespace rung

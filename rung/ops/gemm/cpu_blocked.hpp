@@ -10,8 +10,8 @@
 namespace rung::gemm_cpu {
 
 /// Where the sums of one matrix of the batch are kept while they grow: in C itself where kernels
-/// can write it, else (narrow types, C with spread columns) in a staging buffer that covers the part
-/// of C from (i0, j0) on.
+/// can write it, else (narrow types, C with spread columns) in a staging buffer that covers the
+/// part of C from (i0, j0) on.
 template <class T>
 struct Sums {
   const Call& call;
@@ -33,9 +33,18 @@ struct Sums {
   /// To be called once for each element, when its sum is complete.
   void finish(std::int64_t i, std::int64_t rows, std::int64_t j, std::int64_t columns) const {
     if (!staged && !call.has_epilogue()) return;
-    FinishArgs<T> f{at(i, j), row, rows, columns,
-                    gemm_cpu::at(call.c, call.out, batch, i, j), call.c.row, call.c.column,
-                    staged ? static_cast<T>(call.beta) : T{0}, nullptr, 0, 0, call.activation};
+    FinishArgs<T> f{at(i, j),
+                    row,
+                    rows,
+                    columns,
+                    gemm_cpu::at(call.c, call.out, batch, i, j),
+                    call.c.row,
+                    call.c.column,
+                    staged ? static_cast<T>(call.beta) : T{0},
+                    nullptr,
+                    0,
+                    0,
+                    call.activation};
     if (call.bias.data != nullptr) {
       f.bias = gemm_cpu::at(call.bias, call.out, batch, i, j);
       f.bias_row = call.bias.row;
@@ -61,9 +70,18 @@ void finish_without_product(const Call& call) {
   const Kernels<T>& ks = kernels<T>();
   for (std::int64_t batch = 0; batch < call.batch; ++batch) {
     for (std::int64_t j = 0; j < call.n; j += 1024) {
-      FinishArgs<T> f{zeros, 0, call.m, std::min<std::int64_t>(1024, call.n - j),
-                      at(call.c, call.out, batch, 0, j), call.c.row, call.c.column,
-                      static_cast<T>(call.beta), nullptr, 0, 0, call.activation};
+      FinishArgs<T> f{zeros,
+                      0,
+                      call.m,
+                      std::min<std::int64_t>(1024, call.n - j),
+                      at(call.c, call.out, batch, 0, j),
+                      call.c.row,
+                      call.c.column,
+                      static_cast<T>(call.beta),
+                      nullptr,
+                      0,
+                      0,
+                      call.activation};
       if (call.bias.data != nullptr) {
         f.bias = at(call.bias, call.out, batch, 0, j);
         f.bias_row = call.bias.row;
@@ -74,15 +92,16 @@ void finish_without_product(const Call& call) {
   }
 }
 
-/// Sizes of the blocks: k in steps of kc, columns of B in steps of nc, rows of A in steps of mc. When
-/// sums are staged, rows come in groups of `staged_rows` so that the staging buffer stays small.
+/// Sizes of the blocks: k in steps of kc, columns of B in steps of nc, rows of A in steps of mc.
+/// When sums are staged, rows come in groups of `staged_rows` so that the staging buffer stays
+/// small.
 struct Blocking {
   std::int64_t mc, kc, nc, staged_rows;
 };
 
-// Measured on a 2-core Zen 5 vCPU at 1000 to 4096: blocks of A of half the L2 cache lose 3 % against a
-// quarter (B and C pass through L2 as well); all of k at once, up to 1024, gains 2 %, as C is then
-// written once, and 512 at a time is best beyond.
+// Measured on a 2-core Zen 5 vCPU at 1000 to 4096: blocks of A of half the L2 cache lose 3 %
+// against a quarter (B and C pass through L2 as well); all of k at once, up to 1024, gains 2 %, as
+// C is then written once, and 512 at a time is best beyond.
 struct BlockLimits {
   std::int64_t whole_k_bytes = 4096;  // of one row of A: not cut
   std::int64_t k_bytes = 2048;        // else pieces of this
@@ -117,8 +136,8 @@ int strip_width(const Kernels<T>& ks, std::int64_t columns_left) {
   return 0 < columns_left && columns_left <= ks.lanes ? ks.lanes : ks.tile_columns();
 }
 
-/// Packs columns [j, j + columns) of rows [p, p + k) of B. j and the strip starts are aligned to strips,
-/// so several threads may pack parts of one block.
+/// Packs columns [j, j + columns) of rows [p, p + k) of B. j and the strip starts are aligned to
+/// strips, so several threads may pack parts of one block.
 template <class T>
 void pack_b(const Call& call, const Kernels<T>& ks, std::int64_t batch, std::int64_t p,
             std::int64_t k, std::int64_t j, std::int64_t columns, T* to) {
@@ -126,7 +145,8 @@ void pack_b(const Call& call, const Kernels<T>& ks, std::int64_t batch, std::int
   const int width = ks.tile_columns();
   const int last = strip_width(ks, columns % width);
   const std::int64_t whole = last == width ? columns : columns / width * width;
-  pack(at(call.b, call.in, batch, p, j), call.b.column, call.b.row, whole, call.n - j, width, k, to);
+  pack(at(call.b, call.in, batch, p, j), call.b.column, call.b.row, whole, call.n - j, width, k,
+       to);
   if (whole < columns) {
     pack(at(call.b, call.in, batch, p, j + whole), call.b.column, call.b.row, columns - whole,
          call.n - j - whole, last, k, to + whole * k);
@@ -154,9 +174,10 @@ std::int64_t copied_row(std::int64_t k) {
 }
 
 /// Packs rows [i, i + rows) of columns [p, p + k) of A into panels of tile_rows. For a moderate n,
-/// contiguous rows are merely copied to where they do not alias: a tile can broadcast from rows as well
-/// as from columns, and transposing costs more; but 14 streams are harder to follow than one, and with
-/// many columns that counts (on a 2-core Zen 5 vCPU +2 % at n = 512, none at 2048, -5 % at 4096).
+/// contiguous rows are merely copied to where they do not alias: a tile can broadcast from rows as
+/// well as from columns, and transposing costs more; but 14 streams are harder to follow than one,
+/// and with many columns that counts (on a 2-core Zen 5 vCPU +2 % at n = 512, none at 2048, -5 % at
+/// 4096).
 constexpr std::int64_t most_columns_for_copied_rows = 1536;
 template <class T>
 PackedA<T> pack_a(const Call& call, const Kernels<T>& ks, std::int64_t batch, std::int64_t i,
@@ -178,13 +199,13 @@ PackedA<T> pack_a(const Call& call, const Kernels<T>& ks, std::int64_t batch, st
   return {to, Source::packed, 0};
 }
 
-/// All tiles of a block: rows [i, i + rows) by columns [j, j + columns). One strip of B (kc x 32 floats)
-/// stays near while the panels of A, which fit in L2, go by. A strip that has seen the last of k
-/// is finished at once, while its part of C is still cached.
+/// All tiles of a block: rows [i, i + rows) by columns [j, j + columns). One strip of B (kc x 32
+/// floats) stays near while the panels of A, which fit in L2, go by. A strip that has seen the last
+/// of k is finished at once, while its part of C is still cached.
 template <class T>
-void multiply_block(const Sums<T>& sums, const PackedA<T>& a, const T* b, std::int64_t k, std::int64_t i,
-                    std::int64_t rows, std::int64_t j, std::int64_t columns, bool first,
-                    bool last) {
+void multiply_block(const Sums<T>& sums, const PackedA<T>& a, const T* b, std::int64_t k,
+                    std::int64_t i, std::int64_t rows, std::int64_t j, std::int64_t columns,
+                    bool first, bool last) {
   const Kernels<T>& ks = sums.kernels;
   TileArgs<T> t{};
   t.k = k;

@@ -50,14 +50,23 @@ inline Call make_call(const Gemm::Args& args) {
     return Operand{t.data, t.shape[1] == 1 ? 1 : t.strides[1], t.shape[2] == 1 ? 1 : t.strides[2],
                    t.shape[0] == 1 ? 0 : t.strides[0]};
   };
-  Call call{args.a.dtype, args.c.dtype, args.activation, args.c.shape[0], args.c.shape[1],
-            args.c.shape[2], args.a.shape[2], matrix(args.a), matrix(args.b), {}, {},
-            args.alpha, args.beta};
+  Call call{args.a.dtype,
+            args.c.dtype,
+            args.activation,
+            args.c.shape[0],
+            args.c.shape[1],
+            args.c.shape[2],
+            args.a.shape[2],
+            matrix(args.a),
+            matrix(args.b),
+            {},
+            {},
+            args.alpha,
+            args.beta};
   const Operand c = matrix(args.c);
   call.c = {args.c.data, c.row, c.column, c.batch};
   if (args.bias.data != nullptr) {
-    call.bias = {args.bias.data, args.bias.strides[1], args.bias.strides[2],
-                 args.bias.strides[0]};
+    call.bias = {args.bias.data, args.bias.strides[1], args.bias.strides[2], args.bias.strides[0]};
   } else {
     call.bias = {nullptr, 0, 0, 0};
   }
@@ -97,11 +106,12 @@ enum class Source : std::uint8_t { packed, strided };
 
 /// Copies k columns of `count` elements into panels of `width`, one behind the other:
 ///   to[panel * width * k + p * width + i] = from[(panel * width + i) * row + p * column]
-/// What fills up the last panel is unspecified, but initialised. The matrix goes on for `readable` >=
-/// count rows.
+/// What fills up the last panel is unspecified, but initialised. The matrix goes on for `readable`
+/// >= count rows.
 template <class T>
 using PackFunction = void(const void* from, std::int64_t row, std::int64_t column,
-                          std::int64_t count, std::int64_t readable, int width, std::int64_t k, T* to);
+                          std::int64_t count, std::int64_t readable, int width, std::int64_t k,
+                          T* to);
 
 /// Copies `rows` runs of k consecutive elements, `from_row` apart, to rows `to_row` apart.
 template <class T>
@@ -127,8 +137,8 @@ using FinishFunction = void(const FinishArgs<T>&);
 /// The kernels for sums of type T (f32 or f64) on one instruction set.
 template <class T>
 struct Kernels {
-  int lanes;      // of a vector
-  int tile_rows;  // the general tile is tile_rows x 2 vectors
+  int lanes;             // of a vector
+  int tile_rows;         // the general tile is tile_rows x 2 vectors
   int narrow_tile_rows;  // most rows of a tile one vector wide
   /// tiles[a_source][b_source][vectors - 1][rows - 1]
   TileFunction<T>* const* tiles[2][2][2];
@@ -136,7 +146,7 @@ struct Kernels {
   /// where they are; both must have contiguous rows.
   int sliver_columns;
   TileFunction<T>* const* slivers;
-  PackFunction<T>* pack[4];      // by DType of the matrix: f32, f64, f16, bf16
+  PackFunction<T>* pack[4];  // by DType of the matrix: f32, f64, f16, bf16
   CopyFunction<T>* copy[4];
   FinishFunction<T>* finish[4];  // by DType of C
 

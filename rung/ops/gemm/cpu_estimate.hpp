@@ -45,7 +45,8 @@ inline double packed_seconds(const Call& call, int threads) {
   const double packing = batch * (m * k + k * n) * pack_an_element;
   const double updating = batch * m * n * (1 + k / 512) * update_an_element;
   return start + (threads > 1 ? start_a_thread * threads : 0) +
-         (peak_seconds(call) * 1.03 + packing + updating + memory_seconds_of_c(call, 0.5)) / threads;
+         (peak_seconds(call) * 1.03 + packing + updating + memory_seconds_of_c(call, 0.5)) /
+             threads;
 }
 
 /// Of tiles that read A, and perhaps B, where they are.
@@ -63,7 +64,8 @@ double small_seconds(const Call& call, int threads) {
   if (call.a.row != 1 && call.a.column != 1) slower += 0.5;
   return start + (threads > 1 ? start_a_thread * threads : 0) +
          (peak_seconds(call) * slower + batch * k * n * pack_an_element +
-          memory_seconds_of_c(call, 1)) / threads;
+          memory_seconds_of_c(call, 1)) /
+             threads;
 }
 
 /// The most rows of a tile one vector wide.
@@ -76,8 +78,8 @@ inline std::int64_t narrow_rows(const Call& call) {
 inline double streaming_seconds(const Call& call, double large_elements, double peak_share,
                                 int threads) {
   constexpr double start = 0.2e-6, start_a_thread = 1e-6, bytes_per_second = 40e9;
-  const double bytes = static_cast<double>(call.batch) * large_elements *
-                       static_cast<double>(size_of(call.in));
+  const double bytes =
+      static_cast<double>(call.batch) * large_elements * static_cast<double>(size_of(call.in));
   return start + (threads > 1 ? start_a_thread * threads : 0) +
          std::max(peak_seconds(call) / peak_share, bytes / bytes_per_second) / threads;
 }

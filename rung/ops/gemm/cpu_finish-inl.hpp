@@ -31,9 +31,7 @@ void activate(Activation activation, T* x, int count) {
       break;
     case Activation::relu:
       // In this order a NaN passes through on every target.
-      each([&](auto v) HWY_ATTR {
-        return hn::IfThenElse(hn::Lt(v, hn::Zero(d)), hn::Zero(d), v);
-      });
+      each([&](auto v) HWY_ATTR { return hn::IfThenElse(hn::Lt(v, hn::Zero(d)), hn::Zero(d), v); });
       break;
     case Activation::gelu:
       each([&](auto v) HWY_ATTR { return cpu::HWY_NAMESPACE::gelu(d, v); });

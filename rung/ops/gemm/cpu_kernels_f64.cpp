@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The kernels whose sums are f64.
-#include "rung/cpu/simd.hpp"
 #include "rung/cpu/foreach_target.hpp"
+#include "rung/cpu/simd.hpp"
 #include "rung/ops/gemm/cpu_kernels-inl.hpp"
 
 HWY_BEFORE_NAMESPACE();

@@ -101,10 +101,11 @@ HWY_INLINE void transpose_blocks(D d, V (&v)[2]) {
   v[0] = low;
 }
 
-// Contiguous along k: transposes squares of lanes x lanes. Row 4b + j (2b + j for f64) is loaded into
-// block b of vector j, so that transposing 4x4 (2x2) inside all blocks at once leaves whole columns. All
-// of a row's square is loaded before the next row's: rows a power of two apart fall into one set of the
-// L1 cache, and a line that is left half read would be gone (0.3 ns an element instead of 0.1).
+// Contiguous along k: transposes squares of lanes x lanes. Row 4b + j (2b + j for f64) is loaded
+// into block b of vector j, so that transposing 4x4 (2x2) inside all blocks at once leaves whole
+// columns. All of a row's square is loaded before the next row's: rows a power of two apart fall
+// into one set of the L1 cache, and a line that is left half read would be gone (0.3 ns an element
+// instead of 0.1).
 template <class T, class In>
 void pack_transposed(const In* from, std::int64_t row, int count, int readable, int width,
                      std::int64_t k, T* to) {
@@ -151,15 +152,16 @@ void pack_transposed(const In* from, std::int64_t row, int count, int readable, 
 }
 #endif
 
-// The same for whole panels of whole vectors, side by side. Several at a time: one panel alone would
-// take two lines out of each page that it visits.
+// The same for whole panels of whole vectors, side by side. Several at a time: one panel alone
+// would take two lines out of each page that it visits.
 template <class T, class In>
 void copy_panels(const In* from, std::int64_t column, std::int64_t panels, int width,
                  std::int64_t k, T* to) {
   const hn::ScalableTag<T> d;
   constexpr int lanes = HWY_LANES(T);
-  constexpr std::int64_t at_once = 8;  // 1 KiB of a row; as many output streams as L1 has ways to spare
-  constexpr std::int64_t ahead = 8;    // rows; each lies in a page of its own, so hardware does not
+  constexpr std::int64_t at_once =
+      8;  // 1 KiB of a row; as many output streams as L1 has ways to spare
+  constexpr std::int64_t ahead = 8;  // rows; each lies in a page of its own, so hardware does not
   for (std::int64_t first = 0; first < panels; first += at_once) {
     const std::int64_t group = std::min(at_once, panels - first);
     for (std::int64_t p = 0; p < k; ++p) {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The register tile of the portable rungs: v1 x v2 sums that the compiler keeps in registers while v3
-// products are added to each. Without -march the compiler has 16 registers of 4 floats: 4 x 8 sums take
-// half of them, and leave room for a row of B and elements of A.
+// The register tile of the portable rungs: v1 x v2 sums that the compiler keeps in registers while
+// v3 products are added to each. Without -march the compiler has 16 registers of 4 floats: 4 x 8
+// sums take half of them, and leave room for a row of B and elements of A.
 #pragma once
 
 #include "rung/ops/gemm/cpu_textbook.hpp"
@@ -70,8 +70,8 @@ void add_edge(const Matrices<In, Out>& x, std::int64_t batch, std::int64_t i0, s
 /// Either, for the tile that starts at (i0, j0) and ends at the latest at (i1, j1).
 template <class In, class Out>
 void add(const Matrices<In, Out>& x, std::int64_t batch, std::int64_t i0, std::int64_t i1,
-         std::int64_t j0, std::int64_t j1, std::int64_t p0, std::int64_t p1,
-         Accumulator<In>* sums, std::int64_t row) {
+         std::int64_t j0, std::int64_t j1, std::int64_t p0, std::int64_t p1, Accumulator<In>* sums,
+         std::int64_t row) {
   if (p0 == p1) return;
   if (i0 + v1 <= i1 && j0 + v2 <= j1) {
     add_tile(x, batch, i0, j0, p0, p1, sums, row);

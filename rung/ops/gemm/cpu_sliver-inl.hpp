@@ -3,10 +3,11 @@
 // The tile for the last few columns of C: at most as many as a 128-bit block has lanes. f32 only: a
 // block of f64 holds fewer k of A than a 512-bit vector has blocks.
 //
-// Columns alone would leave three quarters of a vector idle, at n = 100 a tenth of all the arithmetic.
-// So each 128-bit block takes another k: block b of the vector of B holds row p + b, that of A
-// repeats element p + b of a row, and at the end the blocks are added up. A row of A costs one load
-// and one permutation for each 4 k (AVX-512), which has to be paid for by contiguous rows.
+// Columns alone would leave three quarters of a vector idle, at n = 100 a tenth of all the
+// arithmetic. So each 128-bit block takes another k: block b of the vector of B holds row p + b,
+// that of A repeats element p + b of a row, and at the end the blocks are added up. A row of A
+// costs one load and one permutation for each 4 k (AVX-512), which has to be paid for by contiguous
+// rows.
 #if defined(RUNG_OPS_GEMM_CPU_SLIVER_INL_HPP_) == defined(HWY_TARGET_TOGGLE)
 #ifdef RUNG_OPS_GEMM_CPU_SLIVER_INL_HPP_
 #undef RUNG_OPS_GEMM_CPU_SLIVER_INL_HPP_
@@ -37,9 +38,9 @@ template <class T>
 using Block = hn::CappedTag<T, 16 / sizeof(T)>;
 
 // Rows p, p + 1, ... of B, one to a block; rows from `k` on are zero.
-template <class D, class T = hn::TFromD<D>>
+template <class D, class T = hn::TFromD<D> >
 HWY_INLINE hn::Vec<D> load_rows(D d, const T* from, std::int64_t row, std::int64_t k,
-                                hn::Mask<Block<T>> columns) {
+                                hn::Mask<Block<T> > columns) {
   if constexpr (hn::MaxLanes(D()) * sizeof(T) == 16) {
     return k > 0 ? hn::MaskedLoad(columns, d, from) : hn::Zero(d);
   } else {
@@ -63,7 +64,7 @@ HWY_INLINE auto sum_of_blocks(D d, hn::Vec<D> v) {
 template <class T, int rows>
 void sliver(const TileArgs<T>& t) {
   const Full<T> d;
-  using V = hn::Vec<Full<T>>;
+  using V = hn::Vec<Full<T> >;
   constexpr int per_block = 16 / sizeof(T);
   constexpr int steps = lanes<T>() / per_block;
   // Lane i of the permuted A: element i / per_block.
@@ -112,10 +113,11 @@ TileFunction<T>* const* sliver_table() {
   if constexpr (sliver_columns<T> == 0) {
     return nullptr;
   } else {
-  static constexpr auto table = []<int... r>(std::integer_sequence<int, r...>) {
-    return std::array<TileFunction<T>*, narrow_tile_rows>{&sliver<T, r + 1>...};
-  }(std::make_integer_sequence<int, narrow_tile_rows>());
-  return table.data();
+    static constexpr auto table = []<int... r>(std::integer_sequence<int, r...>) {
+      return std::array<TileFunction<T>*, narrow_tile_rows>{&sliver<T, r + 1>...};
+    }
+    (std::make_integer_sequence<int, narrow_tile_rows>());
+    return table.data();
   }
 }
 #endif

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the portable rungs share: the arguments with their types, and the epilogue of one element. No
-// vector code here; what these rungs gain, they gain by the order of their loops.
+// What the portable rungs share: the arguments with their types, and the epilogue of one element.
+// No vector code here; what these rungs gain, they gain by the order of their loops.
 #pragma once
 
 #include <algorithm>
@@ -18,11 +18,16 @@ namespace rung::gemm_cpu {
 template <class T>
 T apply(Activation activation, T x) {
   switch (activation) {
-    case Activation::none: return x;
-    case Activation::relu: return x < T{0} ? T{0} : x;  // in this order a NaN stays one
-    case Activation::gelu: return x * std::erfc(-x / std::numbers::sqrt2_v<T>) / 2;
-    case Activation::sigmoid: return 1 / (1 + std::exp(-x));
-    case Activation::tanh: return std::tanh(x);
+    case Activation::none:
+      return x;
+    case Activation::relu:
+      return x < T{0} ? T{0} : x;  // in this order a NaN stays one
+    case Activation::gelu:
+      return x * std::erfc(-x / std::numbers::sqrt2_v<T>) / 2;
+    case Activation::sigmoid:
+      return 1 / (1 + std::exp(-x));
+    case Activation::tanh:
+      return std::tanh(x);
   }
   return x;
 }

@@ -7,9 +7,9 @@
 // An FMA has a latency of 4 cycles and two start in each, so at least 8 accumulators are needed;
 // more of them raise the arithmetic done per load. With 32 registers (AVX-512) 14 x 2 accumulators
 // leave two for a row of B and one for a broadcast element of A: 16 loads against 28 FMAs, 8 cycles
-// of load ports in the shadow of 14 cycles of FMA. With 16 registers (AVX2) the same reasoning gives
-// 6 x 2. Measured on a 2-core Zen 5 vCPU: 14x32, 12x32, 6x64 and 8x48 all reach 99 % of the peak;
-// AVX2 6x16 99 %, 4x24 only 70 %.
+// of load ports in the shadow of 14 cycles of FMA. With 16 registers (AVX2) the same reasoning
+// gives 6 x 2. Measured on a 2-core Zen 5 vCPU: 14x32, 12x32, 6x64 and 8x48 all reach 99 % of the
+// peak; AVX2 6x16 99 %, 4x24 only 70 %.
 #if defined(RUNG_OPS_GEMM_CPU_TILE_INL_HPP_) == defined(HWY_TARGET_TOGGLE)
 #ifdef RUNG_OPS_GEMM_CPU_TILE_INL_HPP_
 #undef RUNG_OPS_GEMM_CPU_TILE_INL_HPP_
@@ -37,8 +37,9 @@ constexpr int lanes() {
   return static_cast<int>(HWY_LANES(T));
 }
 
-// The most rows of a tile two vectors wide, the one for general use, and of one a vector wide. A narrow
-// tile has no second FMA for a broadcast: it reads rows + 1 operands for `rows` FMAs, and so wants rows.
+// The most rows of a tile two vectors wide, the one for general use, and of one a vector wide. A
+// narrow tile has no second FMA for a broadcast: it reads rows + 1 operands for `rows` FMAs, and so
+// wants rows.
 #if HWY_TARGET == HWY_AVX3
 constexpr int tile_rows = 14;
 constexpr int narrow_tile_rows = 24;
@@ -154,9 +155,9 @@ void tile(const TileArgs<T>& t) {
   if constexpr (distance == Distance::near) {
     advance(t.k);
   } else {
-    // C was last touched a block of k ago and has left the near caches: it is fetched meanwhile, a row
-    // at a time. Asked for at once, 28 lines from memory occupy every miss buffer of the L1 cache for
-    // some 800 cycles, and A and B, which come from L2, stand still (-10 % at n = 2048).
+    // C was last touched a block of k ago and has left the near caches: it is fetched meanwhile, a
+    // row at a time. Asked for at once, 28 lines from memory occupy every miss buffer of the L1
+    // cache for some 800 cycles, and A and B, which come from L2, stand still (-10 % at n = 2048).
     const std::int64_t step = t.k / (rows + 4);
     const T* c = t.c;
     for (int i = 0; i <= rows; ++i, c += t.c_row) {
@@ -170,14 +171,16 @@ void tile(const TileArgs<T>& t) {
   write_tile<rows, vectors>(d, t, last, acc);
 }
 
-// The kernels for 1..max_rows rows, so that an edge costs what its rows cost: entry r - 1 does r rows.
+// The kernels for 1..max_rows rows, so that an edge costs what its rows cost: entry r - 1 does r
+// rows.
 template <class T, int max_rows, int vectors, Source a_source, Source b_source,
           Distance distance = Distance::far>
 TileFunction<T>* const* tile_table() {
   static constexpr auto table = []<int... r>(std::integer_sequence<int, r...>) {
     return std::array<TileFunction<T>*, max_rows>{
         &tile<T, r + 1, vectors, a_source, b_source, distance>...};
-  }(std::make_integer_sequence<int, max_rows>());
+  }
+  (std::make_integer_sequence<int, max_rows>());
   return table.data();
 }
 

@@ -165,14 +165,6 @@ void Gemm::check_aliasing(const Args& args) {
   }
 }
 
-void Gemm::rebase(Args& args, const ConstTensorRef& a, const ConstTensorRef& b, const TensorRef& c,
-                  const GemmOptions& options) {
-  args.a.data = a.data;
-  args.b.data = b.data;
-  args.c.data = c.data;
-  args.bias.data = options.bias.data;
-}
-
 Gemm::Given Gemm::given(const Args& args) {
   // A batch of one is given as the matrix it is.
   const auto squeeze = [&](auto tensor) {

@@ -12,8 +12,8 @@
 // Zero     m, n or batch = 0: nothing is written. k = 0 or alpha = 0: A and B are not read.
 //          beta = 0: C is not read, so that NaN in it does not survive.
 // Aliasing C must not overlap A, B or bias.
-// Accuracy |error| <= (k + 4) u (|alpha| |op(A)| |op(B)| + |beta C| + |bias|) elementwise, u the unit
-//          roundoff of the accumulator, plus one rounding to C's type; activations add a few
+// Accuracy |error| <= (k + 4) u (|alpha| |op(A)| |op(B)| + |beta C| + |bias|) elementwise, u the
+//          unit roundoff of the accumulator, plus one rounding to C's type; activations add a few
 //          units in the last place [N. Higham, Accuracy and Stability of Numerical Algorithms, 2nd
 //          ed., section 3.5]. f32 never becomes tf32 unless Precision::tf32 is asked for.
 // Errors   Error(invalid_argument) for shapes, types, aliasing; Error(unsupported) where no rung of
@@ -97,8 +97,16 @@ struct RUNG_API Gemm {
                    const GemmOptions& options);
   static void validate(const Args& args, const Context& context);
   static void check_aliasing(const Args& args);
-  static void rebase(Args& args, const ConstTensorRef& a, const ConstTensorRef& b,
-                     const TensorRef& c, const GemmOptions& options);
+  static bool rebase(Args& args, const ConstTensorRef& a, const ConstTensorRef& b,
+                     const TensorRef& c, const GemmOptions& options) {
+    const bool changed = args.a.data != a.data || args.b.data != b.data ||
+                         args.c.data != c.data || args.bias.data != options.bias.data;
+    args.a.data = a.data;
+    args.b.data = b.data;
+    args.c.data = c.data;
+    args.bias.data = options.bias.data;
+    return changed;
+  }
 
   static Cost cost(const Args& args);
   static void reference(const Args& args, Oracle& oracle);

@@ -110,8 +110,8 @@ Tolerance Gemm::tolerance(const Args& args, const RungInfo& rung, Values values)
   (void)rung;
   const double unit = epsilon(args.a.dtype == DType::f64 ? DType::f64 : DType::f32) / 2;
   const auto k = static_cast<double>(args.k());
-  // The bound that gemm.hpp promises. That it grows with k would let a lost term hide in a long sum;
-  // small whole numbers, whose sums are exact in any order, must therefore agree in every bit.
+  // The bound that gemm.hpp promises. That it grows with k would let a lost term hide in a long
+  // sum; small whole numbers, whose sums are exact in any order, must therefore agree in every bit.
   double roundings = values == Values::integers ? 0 : k + 4;
   double operand_error = 0;
   if (args.precision == Precision::tf32) {
