@@ -29,8 +29,8 @@ __device__ unsigned long long descriptor(const void* operand) {
   return ((address & 0x3ffff) >> 4) | (128ull >> 4) << 16 | (256ull >> 4) << 32;
 }
 
-// One instruction an element type. A macro, because the text of an instruction must be a literal and
-// each of the 64 sums an operand of its own.
+// One instruction an element type. A macro, because the text of an instruction must be a literal
+// and each of the 64 sums an operand of its own.
 #define RUNG_WGMMA(instruction, transposes)                                                       \
   asm volatile("{.reg .pred p; setp.ne.b32 p, 1, 0;wgmma.mma_async.sync.aligned." instruction     \
                " {"                                                                               \

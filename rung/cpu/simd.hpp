@@ -2,8 +2,7 @@
 //
 // Run-time choice of the instruction set, written once. A file that holds vector code starts with
 //
-//   #include "rung/cpu/simd.hpp"            // must come before anything of Highway
-//   #include "rung/cpu/foreach_target.hpp"  // compiles this file once more for each target
+//   #include "rung/cpu/foreach_target.hpp"  // before anything of Highway; includes this file
 //   ...
 //   HWY_BEFORE_NAMESPACE();
 //   namespace rung { namespace HWY_NAMESPACE { ...vector code... } }

@@ -12,7 +12,6 @@
 // Tried    two 8-row tiles in place of one of 16 rows: 8 sums just cover the latency, +15 % time.
 // Source   A. Heinecke et al., LIBXSMM, SC 2016 (which generates such kernels at run time).
 #include "rung/cpu/foreach_target.hpp"
-#include "rung/cpu/simd.hpp"
 #include "rung/ops/gemm/cpu_tile-inl.hpp"
 
 HWY_BEFORE_NAMESPACE();

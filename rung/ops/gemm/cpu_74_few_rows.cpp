@@ -13,7 +13,6 @@
 //          apart share a set of L1); 16 x 1 tiles -10 % (17 loads for 16 FMAs; now 10 for 16).
 // Source   OpenBLAS and oneDNN issues on skinny products; measured here.
 #include "rung/cpu/foreach_target.hpp"
-#include "rung/cpu/simd.hpp"
 #include "rung/cpu/team.hpp"
 #include "rung/ops/gemm/cpu_blocked.hpp"
 #include "rung/ops/gemm/cpu_estimate.hpp"
@@ -57,54 +56,54 @@ void sweep(const Sweep<T>& s) {
   constexpr int vectors = 2;
   const V beta = hn::Set(d, s.beta);
   // A tile of columns; only the last is masked.
-  const auto tile = [&](std::int64_t j, auto masked, hn::Mask<Full<T>> m0, hn::Mask<Full<T>> m1)
-                        HWY_ATTR {
-                          const hn::Mask<Full<T>> mask[vectors] = {m0, m1};
-                          const auto load = [&](const T* from, int v) HWY_ATTR {
-                            if (!masked) return hn::LoadU(d, from);
-                            // Nothing is left of this vector. (The scalar target's MaskedLoad would read all the same.)
-                            if (j + v * lanes<T>() >= s.columns) return hn::Zero(d);
-                            return hn::MaskedLoad(mask[v], d, from);
-                          };
-                          V acc[rows][vectors];
+  using Mask = hn::Mask<Full<T>>;
+  const auto tile = [&](std::int64_t j, auto masked, Mask m0, Mask m1) HWY_ATTR {
+    const Mask mask[vectors] = {m0, m1};
+    const auto load = [&](const T* from, int v) HWY_ATTR {
+      if (!masked) return hn::LoadU(d, from);
+      // Nothing is left of this vector. (The scalar target's MaskedLoad reads all
+      // the same.)
+      if (j + v * lanes<T>() >= s.columns) return hn::Zero(d);
+      return hn::MaskedLoad(mask[v], d, from);
+    };
+    V acc[rows][vectors];
 #pragma GCC unroll 32
-                          for (int i = 0; i < rows; ++i) {
+    for (int i = 0; i < rows; ++i) {
 #pragma GCC unroll 2
-                            for (int v = 0; v < vectors; ++v) {
-                              const T* c = s.c + i * s.c_row + j + v * lanes<T>();
-                              acc[i][v] = s.beta == T{0} ? hn::Zero(d) : hn::Mul(beta, load(c, v));
-                            }
-                          }
-                          const T* b = s.b + j;
-                          const T* a = s.a;
-                          for (std::int64_t p = 0; p < s.k; ++p, a += s.a_column, b += s.b_row) {
-                            V row[vectors];
+      for (int v = 0; v < vectors; ++v) {
+        const T* c = s.c + i * s.c_row + j + v * lanes<T>();
+        acc[i][v] = s.beta == T{0} ? hn::Zero(d) : hn::Mul(beta, load(c, v));
+      }
+    }
+    const T* b = s.b + j;
+    const T* a = s.a;
+    for (std::int64_t p = 0; p < s.k; ++p, a += s.a_column, b += s.b_row) {
+      V row[vectors];
 #pragma GCC unroll 2
-                            for (int v = 0; v < vectors; ++v) {
-                              __builtin_prefetch(b + s.ahead + v * lanes<T>());
-                              row[v] = load(b + v * lanes<T>(), v);
-                            }
+      for (int v = 0; v < vectors; ++v) {
+        __builtin_prefetch(b + s.ahead + v * lanes<T>());
+        row[v] = load(b + v * lanes<T>(), v);
+      }
 #pragma GCC unroll 32
-                            for (int i = 0; i < rows; ++i) {
-                              const V element = hn::Set(d, a[i]);
+      for (int i = 0; i < rows; ++i) {
+        const V element = hn::Set(d, a[i]);
 #pragma GCC unroll 2
-                              for (int v = 0; v < vectors; ++v)
-                                acc[i][v] = hn::MulAdd(element, row[v], acc[i][v]);
-                            }
-                          }
+        for (int v = 0; v < vectors; ++v) acc[i][v] = hn::MulAdd(element, row[v], acc[i][v]);
+      }
+    }
 #pragma GCC unroll 32
-                          for (int i = 0; i < rows; ++i) {
+    for (int i = 0; i < rows; ++i) {
 #pragma GCC unroll 2
-                            for (int v = 0; v < vectors; ++v) {
-                              T* c = s.c + i * s.c_row + j + v * lanes<T>();
-                              if (!masked) {
-                                hn::StoreU(acc[i][v], d, c);
-                              } else if (j + v * lanes<T>() < s.columns) {
-                                hn::BlendedStore(acc[i][v], mask[v], d, c);
-                              }
-                            }
-                          }
-                        };
+      for (int v = 0; v < vectors; ++v) {
+        T* c = s.c + i * s.c_row + j + v * lanes<T>();
+        if (!masked) {
+          hn::StoreU(acc[i][v], d, c);
+        } else if (j + v * lanes<T>() < s.columns) {
+          hn::BlendedStore(acc[i][v], mask[v], d, c);
+        }
+      }
+    }
+  };
   constexpr std::int64_t width = vectors * lanes<T>();
   const auto none = hn::FirstN(d, 0);
   std::int64_t j = 0;

@@ -12,7 +12,6 @@
 //          lie 16 KiB apart; fetching the next panel all at once: -15 %.
 // Source   measured here.
 #include "rung/cpu/foreach_target.hpp"
-#include "rung/cpu/simd.hpp"
 #include "rung/cpu/team.hpp"
 #include "rung/ops/gemm/cpu_blocked.hpp"
 #include "rung/ops/gemm/cpu_estimate.hpp"

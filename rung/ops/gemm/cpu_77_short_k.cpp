@@ -10,9 +10,9 @@
 // Limits   beta = 0, k up to 128, a C that no cache would hold, 64-byte aligned rows, no epilogue.
 // Tried    ordinary stores on a 2-core Zen 5 vCPU at 4096x4096x16: -45 %.
 // Source   measured here.
-#include <hwy/cache_control.h>
 #include "rung/cpu/foreach_target.hpp"
-#include "rung/cpu/simd.hpp"
+
+#include <hwy/cache_control.h>
 
 #include "rung/cpu/team.hpp"
 #include "rung/ops/gemm/cpu_blocked.hpp"

@@ -2,7 +2,6 @@
 //
 // The kernels whose sums are f32: for matrices of f32, f16 and bf16.
 #include "rung/cpu/foreach_target.hpp"
-#include "rung/cpu/simd.hpp"
 #include "rung/ops/gemm/cpu_kernels-inl.hpp"
 
 HWY_BEFORE_NAMESPACE();
