@@ -72,12 +72,12 @@ void measure(int device, Gpu& gpu) {
         static_cast<double>(buffer_bytes) / least_launch_seconds([&] {
           read_rate<<<blocks, block>>>(source, count, static_cast<unsigned*>(to.get()));
         });
-    gpu.copy_bytes_per_second =
-        2.0 * static_cast<double>(buffer_bytes) / least_launch_seconds([&] {
-          // A block for every 256 x 4 pieces: more in flight than a grid that stays resident.
-          copy_rate<<<static_cast<int>(count / block / 4), block>>>(
-              source, static_cast<uint4*>(to.get()), count);
-        });
+    gpu.copy_bytes_per_second = 2.0 * static_cast<double>(buffer_bytes) / least_launch_seconds([&] {
+                                  // A block for every 256 x 4 pieces: more in flight than a grid
+                                  // that stays resident.
+                                  copy_rate<<<static_cast<int>(count / block / 4), block>>>(
+                                      source, static_cast<uint4*>(to.get()), count);
+                                });
     gpu.arithmetic.push_back({"f32", multiply_adds<float>(gpu.multiprocessors, to.get())});
     gpu.arithmetic.push_back({"f64", multiply_adds<double>(gpu.multiprocessors, to.get())});
   }

@@ -19,6 +19,7 @@ using nlohmann::json;
 struct Filter {
   std::string backend;
   std::string problem;
+  std::string rung;  // given: one table of this rung over all problems
   int threads = 0;
 
   explicit Filter(const std::string& text) {
@@ -26,6 +27,8 @@ struct Filter {
     for (std::string word; words >> word;) {
       if (word.starts_with("backend=")) {
         backend = word.substr(8);
+      } else if (word.starts_with("rung=")) {
+        rung = word.substr(5);
       } else if (word.starts_with("threads=")) {
         threads = std::atoi(word.c_str() + 8);
       } else {
@@ -94,6 +97,49 @@ std::string tables_of(const json& result, const Filter& filter) {
   return text;
 }
 
+/// The peer that was fastest on the problem of a row, with the same threads; "" without one.
+std::string fastest_peer(const json& rows, const json& row) {
+  const json* fastest = nullptr;
+  for (const json& other : rows) {
+    if (!other.at("peer") || other.at("seconds").is_null()) continue;
+    if (table_title(other) != table_title(row)) continue;
+    if (fastest == nullptr || other.at("seconds") < fastest->at("seconds")) fastest = &other;
+  }
+  return fastest == nullptr ? "" : fastest->at("rung").get<std::string>();
+}
+
+/// One rung, a line a problem: how the public call fares over all shapes, say.
+std::string table_of_rung(const json& result, const Filter& filter) {
+  std::string text;
+  const json& rows = result.at("rows");
+  for (const json& row : rows) {
+    if (!filter.takes(row) || row.at("rung") != filter.rung || row.at("seconds").is_null()) {
+      continue;
+    }
+    if (text.empty()) {
+      text = fmt::format(
+          "`{}` on {} ({})\n\n"
+          "| problem | threads | time | rate | of ceiling | vs best peer | rung | best peer |\n"
+          "|---|--:|--:|--:|--:|--:|---|---|\n",
+          filter.rung, row.at("backend").get<std::string>(),
+          machine_title(result.at("machine"), row));
+    }
+    const auto ratio = [&](const char* key, double scale, const char* unit) {
+      return row.at(key).is_null() ? std::string()
+                                   : fmt::format("{:.{}f}{}", scale * row.at(key).get<double>(),
+                                                 scale > 1 ? 1 : 2, unit);
+    };
+    const auto chosen = row.at("chosen").get<std::string>();
+    text += fmt::format(
+        "| `{}` | {} | {} | {} {} | {} | {} | {} | {} |\n", row.at("problem").get<std::string>(),
+        row.at("threads").get<int>(), format_seconds(row.at("seconds").get<double>()),
+        format_number(row.at("rate").get<double>()), row.at("unit").get<std::string>(),
+        ratio("of_ceiling", 100, " %"), ratio("vs_peer", 1, ""),
+        chosen.empty() ? filter.rung : chosen, fastest_peer(rows, row));
+  }
+  return text;
+}
+
 }  // namespace
 
 std::string results_to_markdown(const std::string& text, const std::string& filter) {
@@ -101,7 +147,9 @@ std::string results_to_markdown(const std::string& text, const std::string& filt
   try {
     const json parsed = json::parse(text);
     for (const json& result : parsed.is_array() ? parsed : json::array({parsed})) {
-      const std::string tables = tables_of(result, Filter(filter));
+      const Filter chosen(filter);
+      const std::string tables =
+          chosen.rung.empty() ? tables_of(result, chosen) : table_of_rung(result, chosen);
       if (!markdown.empty() && !tables.empty()) markdown += '\n';
       markdown += tables;
     }

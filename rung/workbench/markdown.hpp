@@ -8,7 +8,8 @@
 namespace rung::workbench {
 
 /// The tables of a results file: the JSON of `rung bench`, or an array of such. `filter` chooses
-/// among them: words "backend=B" and "threads=N", the others together are a problem; "" for all.
+/// among them: words "backend=B", "threads=N" and "rung=R" (one table of this rung over all
+/// problems), the others together are a problem; "" for all.
 /// Throws Error(io) when the text is no such JSON, Error(invalid_argument) when the filter leaves
 /// nothing.
 std::string results_to_markdown(const std::string& json, const std::string& filter);

@@ -75,7 +75,8 @@ CommandSpec::Action setup(CLI::App& app) {
       "  <!-- rung:table h200/gemm f32 4096x4096x4096 -->\n"
       "  <!-- rung:end -->\n"
       "and `rung report --into README.md` puts the tables of results/h200/gemm.json between them.\n"
-      "Behind the name may stand a problem, backend=B and threads=N.\n\n"
+      "Behind the name may stand a problem, backend=B, threads=N, and rung=R for one table of\n"
+      "that rung over all problems.\n\n"
       "  rung bench gemm --output results/here/gemm.json\n"
       "  rung report --markdown results/here/gemm.json\n"
       "  rung report --into rung/ops/gemm/README.md --check");

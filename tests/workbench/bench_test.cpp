@@ -119,6 +119,11 @@ TEST(Report, FromMeasurementToReadmeAndBack) {
   EXPECT_EQ(table.code, 0);
   EXPECT_NE(table.out.find("| *peer_two* (peer) |"), std::string::npos) << table.out;
   EXPECT_NE(table.out.find("**best** (right)"), std::string::npos) << table.out;
+  const Outcome one =
+      run_rung({"report", "--only", "rung=best", "--markdown", results + "/here/fake.json"});
+  EXPECT_EQ(one.code, 0);
+  EXPECT_NE(one.out.find("| `f32 4x16` | 1 |"), std::string::npos) << one.out;
+  EXPECT_NE(one.out.find("| right | peer_"), std::string::npos) << one.out;
 
   const std::string readme = machine.folder + "/README.md";
   const std::string before =

@@ -84,7 +84,7 @@ INSTANTIATE_TEST_SUITE_P(
     testing::Values(Mistake{"wrong", "expected"}, Mistake{"leaves_one_out", "never written"},
                     Mistake{"past_the_end", "y"}, Mistake{"changes_input", "x"},
                     Mistake{"differs", "two runs differ"}, Mistake{"throws", "it broke"}),
-    [](const auto& info) { return std::string(info.param.rung); });
+    [](const auto& test) { return std::string(test.param.rung); });
 
 TEST(Check, TheWholeLadderNamesExactlyTheRungsThatAreWrong) {
   const Outcome outcome = run_rung({"check", "fake", "--json"});

@@ -7,7 +7,6 @@
 //          and sums that do not wait for each other; v3 products are unrolled.
 // Cost     2 m n k operations; each element of A is loaded n / v2 times, of B m / v1 times.
 // Limits   every valid call. All of B still passes through the caches for each v1 rows.
-// Tried    v1 x v2 of 4 x 4 and 8 x 8 on a 2-core Zen 5 vCPU: less reuse; more sums than registers.
 // Source   any text on register blocking; K. Yotov et al., 2005.
 #include "rung/ops/gemm/cpu_register_tile.hpp"
 

@@ -8,92 +8,15 @@
 //          the large operand overlaps with arithmetic instead of preceding it.
 // Cost     A once from memory and once through L1; B, packed, from L1 or L2.
 // Limits   up to two vectors of columns (32 f32 on AVX-512), rows of A contiguous.
-// Tried    A broadcast from where it is, on a 2-core Zen 5 vCPU at 4096x16x4096: -20 %, as its rows
-//          lie 16 KiB apart; fetching the next panel all at once: -15 %.
+// Tried    on a 2-core Zen 5 vCPU at 4096x16x4096: packed_simd's way, panels fetched when they are
+//          packed, -35 %; fetching a line of each of the 24 rows in turn, instead of row after row,
+//          -13 %.
 // Source   measured here.
 #include "rung/cpu/foreach_target.hpp"
 #include "rung/cpu/team.hpp"
 #include "rung/ops/gemm/cpu_blocked.hpp"
 #include "rung/ops/gemm/cpu_estimate.hpp"
-#include "rung/ops/gemm/cpu_tile-inl.hpp"
-
-#ifndef RUNG_OPS_GEMM_CPU_75_PANEL
-#define RUNG_OPS_GEMM_CPU_75_PANEL
-namespace rung::gemm_cpu {
-namespace {
-/// A tile, and what is fetched meanwhile: a line of each of `next_rows` rows for every 16 k.
-template <class T>
-struct Panel {
-  TileArgs<T> tile;
-  const char* next;
-  std::int64_t next_row;  // bytes
-  int next_rows;
-};
-template <class T>
-using PanelFunction = void(const Panel<T>&);
-}  // namespace
-}  // namespace rung::gemm_cpu
-#endif
-
-HWY_BEFORE_NAMESPACE();
-namespace rung::gemm_cpu::HWY_NAMESPACE {
-namespace {
-
-template <class T, int rows, int vectors>
-void panel(const Panel<T>& s) {
-  const TileArgs<T>& t = s.tile;
-  const Full<T> d;
-  using V = hn::Vec<Full<T>>;
-  const auto last = hn::FirstN(d, static_cast<std::size_t>(t.columns - (vectors - 1) * lanes<T>()));
-  V acc[rows][vectors];
-#pragma GCC unroll 32
-  for (int i = 0; i < rows; ++i) {
-#pragma GCC unroll 8
-    for (int j = 0; j < vectors; ++j) acc[i][j] = hn::Zero(d);
-  }
-  const T* a = t.a;
-  const T* b = t.b;
-  constexpr int line = 64 / sizeof(T);
-  const std::int64_t lines = (t.k + line - 1) / line;  // of each row of the next panel
-  for (std::int64_t x = 0; x < lines; ++x) {
-    // Whole rows in turn: lines side by side come from one page of memory.
-    const std::int64_t first = x * s.next_rows / lines;
-    const std::int64_t end = (x + 1) * s.next_rows / lines;
-    const char* fetch = s.next + first * s.next_row;
-    const int steps = static_cast<int>(std::min<std::int64_t>(line, t.k - x * line));
-    for (int q = 0; q < steps; ++q, fetch += 64) {
-      for (std::int64_t r = first; r < end; ++r) {
-        __builtin_prefetch(fetch + (r - first) * s.next_row, 0, 2);
-      }
-      V row[vectors];
-      load_b_row<vectors, Source::packed>(d, b, last, row);
-      update<rows, vectors, Source::strided>(d, a, t.a_row, row, acc);
-      ++a;
-      b += vectors * lanes<T>();
-    }
-  }
-  write_tile<rows, vectors>(d, t, last, acc);
-}
-
-template <class T, int vectors>
-PanelFunction<T>* pick_panel(std::int64_t rows) {
-  constexpr int most = vectors == 2 ? tile_rows : narrow_tile_rows;
-  static constexpr auto table = []<int... r>(std::integer_sequence<int, r...>) {
-    return std::array<PanelFunction<T>*, most>{&panel<T, r + 1, vectors>...};
-  }
-  (std::make_integer_sequence<int, most>());
-  return table[static_cast<std::size_t>(rows - 1)];
-}
-
-}  // namespace
-PanelFunction<float>* panel_f32(int vectors, std::int64_t rows) {
-  return vectors == 1 ? pick_panel<float, 1>(rows) : pick_panel<float, 2>(rows);
-}
-PanelFunction<double>* panel_f64(int vectors, std::int64_t rows) {
-  return vectors == 1 ? pick_panel<double, 1>(rows) : pick_panel<double, 2>(rows);
-}
-}  // namespace rung::gemm_cpu::HWY_NAMESPACE
-HWY_AFTER_NAMESPACE();
+#include "rung/ops/gemm/cpu_few_columns-inl.hpp"
 
 #if HWY_ONCE
 namespace rung::gemm_cpu {

@@ -6,142 +6,17 @@
 //          B, eight of them at a time are added to C; along contiguous columns, four dot products
 //          run side by side.
 // Changes  against few_rows: no packing, no staging of a tile; the hardware's prefetchers get few,
-//          long streams and are left to it.
+//          long streams and need help only where a page begins.
 // Cost     the matrix once.
 // Limits   f32 and f64; the matrix contiguous in one direction.
-// Tried    on a 2-core Zen 5 vCPU: software prefetches -25 %, as they compete for the miss buffers
-//          of L1; 2, 4, 6 or 16 rows at a time -45, -10, -9 and -15 %; four vectors of sums: none.
+// Tried    on a 2-core Zen 5 vCPU: 2, 4, 6 or 16 rows at a time -45, -10, -9 and -15 %; four
+//          vectors of sums: none; for prefetching see cpu_gemv-inl.hpp.
 // Source   the BLAS's gemv.
 #include "rung/cpu/foreach_target.hpp"
 #include "rung/cpu/team.hpp"
 #include "rung/ops/gemm/cpu_blocked.hpp"
 #include "rung/ops/gemm/cpu_estimate.hpp"
-#include "rung/ops/gemm/cpu_tile-inl.hpp"
-
-HWY_BEFORE_NAMESPACE();
-namespace rung::gemm_cpu::HWY_NAMESPACE {
-namespace {
-
-constexpr int streams = 8;  // rows read side by side
-
-// y[j] (+)= sum over p < k of x[p * x_step] * b[p * b_row + j]
-template <class T>
-void add_rows(std::int64_t k, std::int64_t columns, const T* x, std::int64_t x_step, T alpha,
-              const T* b, std::int64_t b_row, T* y) {
-  const Full<T> d;
-  using V = hn::Vec<Full<T>>;
-  constexpr std::int64_t step = 2 * lanes<T>();
-  for (std::int64_t p = 0; p < k; p += streams) {
-    V element[streams];
-#pragma GCC unroll 8
-    for (int r = 0; r < streams; ++r) {
-      element[r] = hn::Set(d, p + r < k ? alpha * x[(p + r) * x_step] : T{0});
-    }
-    const T* row[streams];  // beyond the last row: the last one again, times zero
-#pragma GCC unroll 8
-    for (int r = 0; r < streams; ++r) row[r] = b + std::min(p + r, k - 1) * b_row;
-    std::int64_t j = 0;
-    for (; j + step <= columns; j += step) {
-      V sum[2];
-#pragma GCC unroll 2
-      for (int v = 0; v < 2; ++v) {
-        sum[v] = p == 0 ? hn::Zero(d) : hn::LoadU(d, y + j + v * lanes<T>());
-      }
-#pragma GCC unroll 8
-      for (int r = 0; r < streams; ++r) {
-#pragma GCC unroll 2
-        for (int v = 0; v < 2; ++v) {
-          sum[v] = hn::MulAdd(element[r], hn::LoadU(d, row[r] + j + v * lanes<T>()), sum[v]);
-        }
-      }
-#pragma GCC unroll 2
-      for (int v = 0; v < 2; ++v) hn::StoreU(sum[v], d, y + j + v * lanes<T>());
-    }
-    for (; j < columns; ++j) {
-      T sum = p == 0 ? T{0} : y[j];
-      for (int r = 0; r < streams && p + r < k; ++r) sum += hn::GetLane(element[r]) * row[r][j];
-      y[j] = sum;
-    }
-  }
-}
-
-// y[j] = alpha * sum over p < k of x[p] * b[j * b_column + p]
-template <class T>
-void dot_columns(std::int64_t k, std::int64_t columns, const T* x, T alpha, const T* b,
-                 std::int64_t b_column, T* y) {
-  const Full<T> d;
-  using V = hn::Vec<Full<T>>;
-  constexpr int side_by_side = 4;
-  constexpr int chains = 2;  // sums a column: 8 in all cover the latency of an FMA
-  for (std::int64_t j = 0; j < columns; j += side_by_side) {
-    const T* column[side_by_side];
-    for (int c = 0; c < side_by_side; ++c) column[c] = b + std::min(j + c, columns - 1) * b_column;
-    V sum[side_by_side][chains];
-#pragma GCC unroll 4
-    for (int c = 0; c < side_by_side; ++c) {
-#pragma GCC unroll 2
-      for (int v = 0; v < chains; ++v) sum[c][v] = hn::Zero(d);
-    }
-    std::int64_t p = 0;
-    for (; p + chains * lanes<T>() <= k; p += chains * lanes<T>()) {
-#pragma GCC unroll 2
-      for (int v = 0; v < chains; ++v) {
-        const V element = hn::LoadU(d, x + p + v * lanes<T>());
-#pragma GCC unroll 4
-        for (int c = 0; c < side_by_side; ++c) {
-          sum[c][v] = hn::MulAdd(element, hn::LoadU(d, column[c] + p + v * lanes<T>()), sum[c][v]);
-        }
-      }
-    }
-    for (; p < k; p += lanes<T>()) {
-      const auto mask =
-          hn::FirstN(d, static_cast<std::size_t>(std::min<std::int64_t>(k - p, lanes<T>())));
-      const V element = hn::MaskedLoad(mask, d, x + p);
-#pragma GCC unroll 4
-      for (int c = 0; c < side_by_side; ++c) {
-        sum[c][0] = hn::MulAdd(element, hn::MaskedLoad(mask, d, column[c] + p), sum[c][0]);
-      }
-    }
-#pragma GCC unroll 4
-    for (int c = 0; c < side_by_side; ++c) {
-      const T total = hn::GetLane(hn::SumOfLanes(d, hn::Add(sum[c][0], sum[c][1])));
-      if (j + c < columns) y[j + c] = alpha * total;
-    }
-  }
-}
-
-// Columns [begin, end) of C, a run of sums at a time.
-template <class T>
-void multiply(const Call& call, std::int64_t batch, std::int64_t begin, std::int64_t end,
-              const T* x, T* y, std::int64_t run) {
-  Sums<T> sums{call, kernels<T>(), batch, true, y, run};
-  const T alpha = static_cast<T>(call.alpha);
-  for (std::int64_t j = begin; j < end; j += run) {
-    const std::int64_t columns = std::min(run, end - j);
-    const T* b = static_cast<const T*>(at(call.b, call.in, batch, 0, j));
-    if (call.b.column == 1) {
-      const T* a = static_cast<const T*>(at(call.a, call.in, batch, 0, 0));
-      add_rows(call.k, columns, a, call.a.column, alpha, b, call.b.row, y);
-    } else {
-      dot_columns(call.k, columns, x, alpha, b, call.b.column, y);
-    }
-    sums.j0 = j;
-    sums.finish(0, 1, j, columns);
-  }
-}
-
-}  // namespace
-
-void gemv_f32(const Call& call, std::int64_t batch, std::int64_t begin, std::int64_t end,
-              const float* x, float* y, std::int64_t run) {
-  multiply(call, batch, begin, end, x, y, run);
-}
-void gemv_f64(const Call& call, std::int64_t batch, std::int64_t begin, std::int64_t end,
-              const double* x, double* y, std::int64_t run) {
-  multiply(call, batch, begin, end, x, y, run);
-}
-}  // namespace rung::gemm_cpu::HWY_NAMESPACE
-HWY_AFTER_NAMESPACE();
+#include "rung/ops/gemm/cpu_gemv-inl.hpp"
 
 #if HWY_ONCE
 namespace rung::gemm_cpu {

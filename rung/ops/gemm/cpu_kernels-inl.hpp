@@ -19,7 +19,7 @@ namespace rung::gemm_cpu::HWY_NAMESPACE {
 
 template <class T, Source a, Source b, int vectors>
 TileFunction<T>* const* tiles_of() {
-  return tile_table < T, vectors == 2 ? tile_rows : narrow_tile_rows, vectors, a, b > ();
+  return tile_table<T, vectors == 2 ? tile_rows : narrow_tile_rows, vectors, a, b>();
 }
 
 template <class T>

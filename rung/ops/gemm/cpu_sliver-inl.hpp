@@ -115,8 +115,7 @@ TileFunction<T>* const* sliver_table() {
   } else {
     static constexpr auto table = []<int... r>(std::integer_sequence<int, r...>) {
       return std::array<TileFunction<T>*, narrow_tile_rows>{&sliver<T, r + 1>...};
-    }
-    (std::make_integer_sequence<int, narrow_tile_rows>());
+    }(std::make_integer_sequence<int, narrow_tile_rows>());
     return table.data();
   }
 }

@@ -179,8 +179,7 @@ TileFunction<T>* const* tile_table() {
   static constexpr auto table = []<int... r>(std::integer_sequence<int, r...>) {
     return std::array<TileFunction<T>*, max_rows>{
         &tile<T, r + 1, vectors, a_source, b_source, distance>...};
-  }
-  (std::make_integer_sequence<int, max_rows>());
+  }(std::make_integer_sequence<int, max_rows>());
   return table.data();
 }
 

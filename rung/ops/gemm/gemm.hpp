@@ -99,8 +99,8 @@ struct RUNG_API Gemm {
   static void check_aliasing(const Args& args);
   static bool rebase(Args& args, const ConstTensorRef& a, const ConstTensorRef& b,
                      const TensorRef& c, const GemmOptions& options) {
-    const bool changed = args.a.data != a.data || args.b.data != b.data ||
-                         args.c.data != c.data || args.bias.data != options.bias.data;
+    const bool changed = args.a.data != a.data || args.b.data != b.data || args.c.data != c.data ||
+                         args.bias.data != options.bias.data;
     args.a.data = a.data;
     args.b.data = b.data;
     args.c.data = c.data;
