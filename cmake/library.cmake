@@ -30,15 +30,10 @@ list(FILTER operator_sources EXCLUDE REGEX "/(cpu_|cuda_|peer_cu|test_)[^/]*$|_t
 rung_objects(rung_operators ${operator_sources})
 target_link_libraries(rung_operators PRIVATE fmt::fmt OpenMP::OpenMP_CXX ${CMAKE_DL_LIBS})
 
-# CPU rungs. Highway compiles a file once for each instruction set by including it again; the name
-# it includes is defined here, file by file, so that a copied rung cannot include its original.
+# CPU rungs. Highway compiles a file once for each instruction set by including it again.
 file(GLOB cpu_sources CONFIGURE_DEPENDS rung/cpu/*.cpp rung/ops/*/cpu_*.cpp)
 rung_objects(rung_cpu ${cpu_sources})
 target_link_libraries(rung_cpu PRIVATE PkgConfig::hwy OpenMP::OpenMP_CXX)
-foreach(source IN LISTS cpu_sources)
-  file(RELATIVE_PATH relative ${PROJECT_SOURCE_DIR} ${source})
-  set_property(SOURCE ${source} APPEND PROPERTY COMPILE_DEFINITIONS RUNG_THIS_FILE="${relative}")
-endforeach()
 
 # Parts that need a scope of their own (a peer compiled as a module, say).
 file(GLOB scopes CONFIGURE_DEPENDS rung/ops/*/*/CMakeLists.txt)

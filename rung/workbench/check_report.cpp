@@ -29,7 +29,7 @@ std::string main_reason(const RungTally& tally) {
 
 std::string Case::command() const {
   std::string text =
-      fmt::format("rung check {}/{} --backend {} --problem '{}' --variant {} --seed {}", op, rung,
+      fmt::format("rung check {}/{} --backend {} --problem '{}' --variant '{}' --seed {}", op, rung,
                   to_string(backend), problem, variant, seed);
   if (backend == Backend::cpu) text += fmt::format(" --threads {}", threads);
   return text;

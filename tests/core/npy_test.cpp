@@ -211,7 +211,7 @@ TEST(NpyChild, DISABLED_WritesAMegabyte) {
 int python(const TemporaryDirectory& directory, const std::string& program) {
   write_file(directory.file("program.py"), program);
   const std::string enter = "cd '" + directory.file(".") + "' && ";
-  const int status = std::system((enter + "python3 program.py 2>&1").c_str());
+  const int status = std::system((enter + "/usr/bin/python3 program.py 2>&1").c_str());
   return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
 
@@ -234,7 +234,7 @@ TEST(Npy, NumPyAgrees) {
   const TemporaryDirectory directory;
   if (python(directory, "try:\n  import numpy\nexcept ImportError:\n  raise SystemExit(9)\n") !=
       0) {
-    GTEST_SKIP() << "python3 has no NumPy here (Debian: python3-numpy)";
+    GTEST_SKIP() << "/usr/bin/python3 has no NumPy (Debian: python3-numpy)";
   }
   const std::string cases = numpy_cases;
   ASSERT_EQ(python(directory, cases + R"(
