@@ -154,6 +154,32 @@ void tile(const TileArgs<T>& t) {
   };
   if constexpr (distance == Distance::near) {
     advance(t.k);
+  } else if constexpr (rows == tile_rows && a_source == Source::packed &&
+                       b_source == Source::packed) {
+    // The tile that nearly all of a large product goes through. C was last touched a block of k ago
+    // and has left the near caches: it is fetched meanwhile, a line every eight steps, which are
+    // unrolled so that no inner loop's end is to be foreseen (2-core Zen 5 vCPU, against the form
+    // below: f32 4096 +1 %, f64 2048 +4 %).
+    constexpr int steps = 8;
+    constexpr int lines = vectors * sizeof(V) > 64 ? 2 : 1;  // of a row of the tile
+    constexpr int line_elements = 64 / static_cast<int>(sizeof(T));
+    const T* c = t.c;
+    std::int64_t left = t.k;
+    for (int line = 0; left >= steps; left -= steps) {
+      if (line < rows * lines) {
+        __builtin_prefetch(c + line % lines * line_elements, 1);
+        if (++line % lines == 0) c += t.c_row;
+      }
+#pragma GCC unroll 8
+      for (int q = 0; q < steps; ++q) {
+        V row[vectors];
+        load_b_row<vectors, b_source>(d, b + q * b_row, last, row);
+        update<rows, vectors, a_source>(d, a + q * a_column, a_row, row, acc);
+      }
+      a += steps * a_column;
+      b += steps * b_row;
+    }
+    advance(left);
   } else {
     // C was last touched a block of k ago and has left the near caches: it is fetched meanwhile, a
     // row at a time. Asked for at once, 28 lines from memory occupy every miss buffer of the L1
