@@ -93,6 +93,29 @@ class Checker {
         }
       }
     }
+    if (options_.problem.empty() && options_.variant.empty()) expect_reached(op, rungs, backend);
+  }
+
+  /// A rung that supports none of the problems would pass whatever it did.
+  void expect_reached(const AnyOperator& op, const std::vector<const RungInfo*>& rungs,
+                      Backend backend) {
+    for (const RungInfo* rung : rungs) {
+      if (rung == nullptr || rung->peer) continue;
+      if (rung->present != nullptr && !rung->present()) continue;
+      Case where;
+      where.op = op.name();
+      where.rung = rung->name;
+      where.backend = backend;
+      const RungTally& tally = report_.tally(where);
+      if (tally.passed + tally.failed > 0) continue;
+      where.problem = "every problem";
+      where.variant = "every variant";
+      where.seed = 0;
+      report_.add(where,
+                  {Verdict::Kind::failed,
+                   "never ran: it supports none of the problems that check knows; add one"},
+                  0);
+    }
   }
 
   void check(const AnyOperator& op, const std::vector<const RungInfo*>& rungs, Backend backend,

@@ -19,7 +19,7 @@ struct Case {
   Backend backend = Backend::cpu;
   std::string problem;
   std::string variant;
-  std::uint64_t seed = 1;
+  std::uint64_t seed = 1;  // 0: not one case but every problem
   int threads = 1;
 
   /// The command line that repeats this case alone.

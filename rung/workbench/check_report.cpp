@@ -28,9 +28,9 @@ std::string main_reason(const RungTally& tally) {
 }  // namespace
 
 std::string Case::command() const {
-  std::string text =
-      fmt::format("rung check {}/{} --backend {} --problem '{}' --variant '{}' --seed {}", op, rung,
-                  to_string(backend), problem, variant, seed);
+  std::string text = fmt::format("rung check {}/{} --backend {}", op, rung, to_string(backend));
+  if (seed == 0) return text;  // of all problems
+  text += fmt::format(" --problem '{}' --variant '{}' --seed {}", problem, variant, seed);
   if (backend == Backend::cpu) text += fmt::format(" --threads {}", threads);
   return text;
 }

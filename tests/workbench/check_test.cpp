@@ -18,7 +18,7 @@ TEST(List, JsonHasTheDocumentedKeys) {
   const Outcome outcome = run_rung({"list", "fake", "--json"});
   ASSERT_EQ(outcome.code, 0) << outcome.err;
   const json rungs = parsed(outcome);
-  ASSERT_EQ(rungs.size(), 12u);
+  ASSERT_EQ(rungs.size(), 13u);
   for (const json& rung : rungs) {
     EXPECT_EQ(rung.at("op"), "fake");
     EXPECT_TRUE(rung.at("rung").is_string());
@@ -93,7 +93,7 @@ TEST(Check, TheWholeLadderNamesExactlyTheRungsThatAreWrong) {
   const json result = parsed(outcome);
   for (const json& failure : result.at("failures")) failed.insert(failure.at("rung"));
   EXPECT_EQ(failed, (std::set<std::string>{"wrong", "leaves_one_out", "past_the_end",
-                                           "changes_input", "differs", "throws"}));
+                                           "changes_input", "differs", "throws", "unreached"}));
 }
 
 TEST(Check, FailureComesWithTheCommandThatRepeatsIt) {
@@ -119,6 +119,15 @@ TEST(Check, UnsupportedProblemsAreSkippedAndSaidWhy) {
   EXPECT_GT(result.at("passed"), 0);
   const json reasons = result.at("rungs").at(0).at("reasons");
   EXPECT_EQ(reasons.at("takes a single column"), result.at("skipped"));
+}
+
+TEST(Check, ARungThatNoProblemReachesHasFailed) {
+  const Outcome outcome = run_rung({"check", "fake/unreached", "--json"});
+  EXPECT_EQ(outcome.code, 1);
+  const json failures = parsed(outcome).at("failures");
+  ASSERT_EQ(failures.size(), 1u);
+  EXPECT_NE(failures.at(0).at("message").get<std::string>().find("never ran"), std::string::npos);
+  EXPECT_EQ(failures.at(0).at("command"), "rung check fake/unreached --backend cpu");
 }
 
 TEST(Check, PublicCallIsCheckedAsBest) {

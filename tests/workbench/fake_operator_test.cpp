@@ -85,6 +85,7 @@ void works(const Fake::Args& args, Context& context) {
 Support only_columns(const Fake::Args& args, const Context&) {
   return args.x.shape[1] == 1 ? supported : unsupported("takes a single column");
 }
+Support nothing(const Fake::Args&, const Context&) { return unsupported("takes nothing"); }
 double early(const Fake::Args&, const Context&) { return 1; }
 double late(const Fake::Args&, const Context&) { return 2; }
 Support absent() { return unsupported("libfake is not installed"); }
@@ -101,6 +102,7 @@ const FakeRung self[] = {
     FakeRung{{.name = "throws", .step = 70, .estimate = late, .run = throws}},
     FakeRung{
         {.name = "columns", .step = 80, .supports = only_columns, .estimate = late, .run = right}},
+    FakeRung{{.name = "unreached", .step = 85, .supports = nothing, .run = right}},
     FakeRung{{.name = "one_unit", .step = 90, .estimate = late, .run = works<1>}},
     FakeRung{{.name = "peer_two", .peer = true, .about = about, .run = works<2>}},
     FakeRung{{.name = "peer_eight", .peer = true, .run = works<8>}},

@@ -23,6 +23,7 @@ T apply(Activation activation, T x) {
     case Activation::relu:
       return x < T{0} ? T{0} : x;  // in this order a NaN stays one
     case Activation::gelu:
+      if (x < -40) return 0;  // under any type's range; -infinity * 0 would be NaN
       return x * std::erfc(-x / std::numbers::sqrt2_v<T>) / 2;
     case Activation::sigmoid:
       return 1 / (1 + std::exp(-x));

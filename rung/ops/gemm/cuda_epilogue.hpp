@@ -18,6 +18,7 @@ __device__ Real activate(Activation activation, Real x) {
     case Activation::relu:
       return x < 0 ? Real(0) : x;  // NaN stays NaN
     case Activation::gelu:
+      if (x < -40) return 0;  // under any type's range; -infinity * 0 would be NaN
       return x * erfc(-x * Real(0.70710678118654752440)) * Real(0.5);
     case Activation::sigmoid:
       return Real(1) / (Real(1) + exp(-x));

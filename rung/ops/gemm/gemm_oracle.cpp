@@ -19,6 +19,7 @@ Real activate(Activation activation, Real x) {
     case Activation::relu:
       return x > 0 ? x : (std::isnan(x) ? x : Real{0});
     case Activation::gelu:
+      if (x < -40) return 0;  // as the limit; -infinity * 0 would be NaN
       return x * std::erfc(-x / std::numbers::sqrt2_v<Real>) / 2;
     case Activation::sigmoid:
       return 1 / (1 + std::exp(-x));

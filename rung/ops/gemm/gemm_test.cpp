@@ -141,6 +141,41 @@ TEST_P(GemmOn, InfinityAtTheEndOfKStaysInItsRowAndColumnInEveryRung) {
   }
 }
 
+TEST_P(GemmOn, ActivationsOfNanAndInfinityInEveryRung) {
+  const float nan = std::numeric_limits<float>::quiet_NaN();
+  const float infinity = std::numeric_limits<float>::infinity();
+  struct Expected {
+    Activation activation;
+    float at_infinity, at_minus_infinity, at_zero;
+  };
+  for (const Expected& expected : {Expected{Activation::relu, infinity, 0, 0},
+                                   {Activation::sigmoid, 1, 0, 0.5F},
+                                   {Activation::tanh, 1, -1, 0},
+                                   {Activation::gelu, infinity, 0, 0}}) {
+    constexpr std::int64_t m = 20;
+    constexpr std::int64_t n = 24;
+    std::vector<float> a(m, 1.0F);
+    std::vector<float> b(n, 0.0F);
+    b[3] = nan;
+    b[7] = infinity;
+    b[20] = -infinity;
+    std::vector<float> c(m * n);
+    const Gemm::Args args = Gemm::bind(matrix(a, m, 1), matrix(b, 1, n), matrix(c, m, n),
+                                       {.activation = expected.activation});
+    for (const Rung<Gemm>* rung = Gemm::rungs().first; rung != nullptr; rung = rung->next) {
+      if (rung->info.backend != GetParam() || rung->info.peer) continue;
+      if (!rung->supports(args, context)) continue;
+      rung->run(args, context);
+      const std::string what = std::string(rung->info.name) + ", activation " +
+                               std::to_string(static_cast<int>(expected.activation));
+      EXPECT_TRUE(std::isnan(c[3])) << what;
+      EXPECT_EQ(c[7], expected.at_infinity) << what;
+      EXPECT_EQ(c[20], expected.at_minus_infinity) << what;
+      EXPECT_EQ(c[21], expected.at_zero) << what;
+    }
+  }
+}
+
 TEST_P(GemmOn, SecondCallOfAShapeAllocatesNothing) {
   if (GetParam() == Backend::simt) GTEST_SKIP() << "the simulator keeps fibers of its own";
   for (const std::int64_t n : {8, 96, 300, 700}) {
