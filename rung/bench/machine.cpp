@@ -18,7 +18,7 @@
 namespace rung::bench {
 namespace {
 
-constexpr double MiB = 1024.0 * 1024.0;
+constexpr double mebibyte = 1024.0 * 1024.0;
 
 GpuMeter::Measure gpu_meter = nullptr;
 
@@ -46,7 +46,7 @@ double cache_bytes(int level) {
     std::ifstream(folder + "type") >> type;
     std::ifstream(folder + "size") >> size >> unit;
     if (found == level && type != "Instruction") {
-      return size * (unit == "K" ? 1024 : unit == "M" ? MiB : 1);
+      return size * (unit == "K" ? 1024 : unit == "M" ? mebibyte : 1);
     }
   }
   return 0;
@@ -82,7 +82,7 @@ void measure_bandwidth(Machine& machine, const std::function<void(std::string_vi
   for (const int threads : thread_counts(machine.cores)) {
     // Half of a cache, which the rest of the program shares; L3 is one for all. Memory: far more
     // than the last cache holds.
-    const double last = std::max({machine.l3_bytes, machine.l2_bytes, 1 * MiB});
+    const double last = std::max({machine.l3_bytes, machine.l2_bytes, 1 * mebibyte});
     const struct {
       const char* name;
       double each;
@@ -90,7 +90,8 @@ void measure_bandwidth(Machine& machine, const std::function<void(std::string_vi
         {"L1", machine.l1_bytes / 2},
         {"L2", machine.l2_bytes / 2},
         {"L3", machine.l3_bytes / 2 / threads},
-        {"memory", std::min(std::max(8 * last, 256 * MiB), machine.memory_bytes / 4) / threads}};
+        {"memory",
+         std::min(std::max(8 * last, 256 * mebibyte), machine.memory_bytes / 4) / threads}};
     for (const auto& [name, each] : levels) {
       if (each == 0) continue;
       for (const Access access : {Access::read, Access::copy}) {

@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <sstream>
 
 #include "rung/bench/machine.hpp"
@@ -49,6 +50,15 @@ void store(const Machine& machine, const fs::path& path) {
   if (failed) fs::remove(aside, failed);
 }
 
+/// Nothing when the text is damaged: then the machine is measured anew, and it is written over.
+std::optional<Machine> remembered(const std::string& text) {
+  try {
+    return machine_from_json(text);
+  } catch (const Error&) {
+    return std::nullopt;
+  }
+}
+
 }  // namespace
 
 std::string machine_to_json(const Machine& machine) { return nlohmann::json(machine).dump(2); }
@@ -75,10 +85,8 @@ Machine known_machine(bool refresh, const std::function<void(std::string_view)>&
   if (std::ifstream file(path); file && !refresh) {
     std::stringstream text;
     text << file.rdbuf();
-    try {
-      if (Machine known = machine_from_json(text.str()); same_machine(known, machine)) return known;
-    } catch (const Error&) {
-      // A damaged cache is measured anew and written over.
+    if (const auto known = remembered(text.str()); known && same_machine(*known, machine)) {
+      return *known;
     }
   }
   measure_machine(machine, progress);

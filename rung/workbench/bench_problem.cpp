@@ -154,6 +154,7 @@ class ProblemBench {
     for (Instance* one : sets) one->inputs.reset();
 
     std::vector<bench::Contender> contenders;
+    contenders.reserve(timed_.size());
     for (const Entry& entry : timed_) {
       contenders.push_back({[this, &sets, rung = entry.rung](long repeats) {
         if (rung != nullptr) {

@@ -7,7 +7,7 @@ tool=$1 build=$2 jobs=$3
 shift 3
 cd -- "$(dirname -- "${BASH_SOURCE[0]}")/../.."
 
-if command -v shellcheck >/dev/null; then shellcheck rung.sh .ci/run tests/style/lint.sh; fi
+if command -v shellcheck >/dev/null; then shellcheck rung.sh .ci/run tests/style/lint.sh tools/*.sh; fi
 
 sources=("$@")
 if [[ ${#sources[@]} -eq 0 ]]; then

@@ -78,10 +78,10 @@ PanelFunction<T>* pick_panel(std::int64_t rows) {
 }
 
 }  // namespace
-PanelFunction<float>* panel_f32(int vectors, std::int64_t rows) {
+inline PanelFunction<float>* panel_f32(int vectors, std::int64_t rows) {
   return vectors == 1 ? pick_panel<float, 1>(rows) : pick_panel<float, 2>(rows);
 }
-PanelFunction<double>* panel_f64(int vectors, std::int64_t rows) {
+inline PanelFunction<double>* panel_f64(int vectors, std::int64_t rows) {
   return vectors == 1 ? pick_panel<double, 1>(rows) : pick_panel<double, 2>(rows);
 }
 }  // namespace rung::gemm_cpu::HWY_NAMESPACE

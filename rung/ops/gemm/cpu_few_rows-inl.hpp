@@ -116,8 +116,8 @@ SweepFunction<T>* pick_sweep(std::int64_t rows) {
 }
 
 }  // namespace
-SweepFunction<float>* sweep_f32(std::int64_t rows) { return pick_sweep<float>(rows); }
-SweepFunction<double>* sweep_f64(std::int64_t rows) { return pick_sweep<double>(rows); }
+inline SweepFunction<float>* sweep_f32(std::int64_t rows) { return pick_sweep<float>(rows); }
+inline SweepFunction<double>* sweep_f64(std::int64_t rows) { return pick_sweep<double>(rows); }
 }  // namespace rung::gemm_cpu::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 

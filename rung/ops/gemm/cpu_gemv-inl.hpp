@@ -141,12 +141,12 @@ void multiply(const Call& call, std::int64_t batch, std::int64_t begin, std::int
 
 }  // namespace
 
-void gemv_f32(const Call& call, std::int64_t batch, std::int64_t begin, std::int64_t end,
-              const float* x, float* y, std::int64_t run) {
+inline void gemv_f32(const Call& call, std::int64_t batch, std::int64_t begin, std::int64_t end,
+                     const float* x, float* y, std::int64_t run) {
   multiply(call, batch, begin, end, x, y, run);
 }
-void gemv_f64(const Call& call, std::int64_t batch, std::int64_t begin, std::int64_t end,
-              const double* x, double* y, std::int64_t run) {
+inline void gemv_f64(const Call& call, std::int64_t batch, std::int64_t begin, std::int64_t end,
+                     const double* x, double* y, std::int64_t run) {
   multiply(call, batch, begin, end, x, y, run);
 }
 }  // namespace rung::gemm_cpu::HWY_NAMESPACE

@@ -94,9 +94,9 @@ std::vector<Problem> Gemm::check_problems(Backend backend) {
       "f32 100x100x100",
       "f32 128x128x128",
       "f32 129x257x300",
-      "f32 300x200x500,ta,tb",
-      "f32 450x130x900,beta=1,bias,relu",
-      "f32 16x1000x600",
+      "f32 200x150x520,ta,tb",
+      "f32 150x100x1100,beta=1,bias,relu",
+      "f32 15x1100x1030",
       "f32 13x999x601,tb",
       "f32 1000x16x300",
       "f32 999x11x301,ta",
@@ -104,8 +104,8 @@ std::vector<Problem> Gemm::check_problems(Backend backend) {
       "f32 1x1500x700,tb",
       "f32 700x1x1500",
       "f32 700x1x1500,ta",
-      "f32 1501x999x13,beta=0.5",
-      "f32 2049x2064x13",
+      "f32 1501x999x5,beta=0.5",
+      "f32 2049x2064x5",
       "f32 3x5x20000",
       "f32 48x40x6000,tb",
       "f32 2x2x2,batch=1000",
@@ -199,7 +199,7 @@ void Gemm::invoke(Context& context, Invocation& call, Pick pick) {
     const auto found = call.numbers.find(name);
     return found == call.numbers.end() ? otherwise : found->second;
   };
-  const auto text = [&](std::string_view name, std::string otherwise) {
+  const auto text = [&](std::string_view name, const std::string& otherwise) {
     const auto found = call.texts.find(name);
     return found == call.texts.end() ? otherwise : found->second;
   };
