@@ -1,57 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 // Kernels that go wrong: the simulated GPU must say so, name kernel, block, thread and place, and
 // be as good as new for the next launch.
-#include <cstring>
-#include <exception>
 #include <fstream>
-#include <stdexcept>
 
 #include "rung/device/grid.hpp"
 #include "rung/device/ptx.hpp"
 #include "rung/device/wmma.hpp"
-#include "tests/simt/device_fixture.hpp"
+#include "tests/simt/failure_fixture.hpp"
 
 #undef NDEBUG  // assertions are tested in every build
 #include "rung/device/assert.hpp"
 
 namespace rung {
 namespace {
-
-class FailureTest : public DeviceTest {
- protected:
-  /// Runs the kernel, which must fail with a message that has all the parts, and then a good one.
-  template <class Kernel, class... Arguments>
-  void expect_failure(const LaunchShape& shape, Kernel kernel,
-                      const std::vector<std::string>& parts, Arguments... arguments) {
-    Context c = context();
-    try {
-      launch(c, shape, kernel, arguments...);
-      FAIL() << "no failure was reported";
-    } catch (const Error& error) {
-      EXPECT_EQ(error.code(), ErrorCode::device);
-      for (const std::string& part : parts) {
-        EXPECT_NE(std::string(error.what()).find(part), std::string::npos)
-            << "no \"" << part << "\" in:\n"
-            << error.what();
-      }
-    }
-    expect_healthy(c);
-  }
-
-  static __global__ void healthy(int* out) {
-    __syncthreads();
-    out[blockIdx.x * blockDim.x + threadIdx.x] =
-        __shfl_xor_sync(0xffffffffu, static_cast<int>(threadIdx.x), 1);
-  }
-  static void expect_healthy(Context& c) {
-    Buffer<int> out(512);
-    launch(c, {.grid = 4, .block = 128}, healthy, out.data());
-    const std::vector<int> got = out.values();
-    for (std::size_t i = 0; i < got.size(); ++i) {
-      ASSERT_EQ(got[i], static_cast<int>(i % 128 ^ 1));
-    }
-  }
-};
 
 constexpr int line_of_divergence = __LINE__ + 3;
 __global__ void divergent_barrier() {
@@ -230,94 +191,7 @@ TEST_P(FailureTest, AlmostAllOfTheStackMayBeUsed) {
 }
 #endif
 
-// Exceptions that escape a kernel.
-
-__global__ void throws_at(int block) {
-  __syncthreads();
-  if (static_cast<int>(blockIdx.x) >= block && threadIdx.x == 40) {
-    throw std::out_of_range("index " + std::to_string(blockIdx.x));
-  }
-  __syncthreads();
-}
-
-TEST_P(FailureTest, ExceptionArrivesNestedInAnError) {
-  Context c = context();
-  try {
-    launch(c, {.grid = 64, .block = 64}, throws_at, 7);
-    FAIL();
-  } catch (const Error& error) {
-    EXPECT_NE(std::strstr(error.what(), "thread (40, 0, 0)"), nullptr) << error.what();
-    EXPECT_NE(std::strstr(error.what(), "throws_at(int)"), nullptr) << error.what();
-    try {
-      std::rethrow_if_nested(error);
-      FAIL() << "nothing nested";
-    } catch (const std::out_of_range& cause) {
-      EXPECT_EQ(std::string(cause.what()).substr(0, 6), "index ");
-    }
-    // A launch while an exception is being handled: the runtime keeps the two apart.
-    expect_healthy(c);
-    EXPECT_NE(std::strstr(error.what(), "index"), nullptr);
-  }
-  EXPECT_EQ(std::uncaught_exceptions(), 0);
-  expect_healthy(c);
-}
-
-/// Threads wait inside handlers of their own: each must find its own exception again.
-__global__ void barrier_in_handlers(int* out) {
-  try {
-    throw static_cast<int>(threadIdx.x);
-  } catch (int first) {
-    __syncthreads();
-    try {
-      throw std::to_string(threadIdx.x + 1000);
-    } catch (const std::string& second) {
-      __syncthreads();
-      out[threadIdx.x] = first + std::stoi(second);
-    }
-    __syncthreads();
-    try {
-      throw;  // what this thread is handling, not what another threw last
-    } catch (int again) {
-      out[threadIdx.x] += 10000 * again;
-    }
-  }
-}
-
-TEST_P(FailureTest, ExceptionsOfThreadsDoNotMix) {
-  constexpr int threads = 50;
-  Context c = context();
-  Buffer<int> out(threads);
-  launch(c, {.block = threads}, barrier_in_handlers, out.data());
-  for (int i = 0; i < threads; ++i) {
-    ASSERT_EQ(out.values()[static_cast<std::size_t>(i)], 10000 * i + 2 * i + 1000);
-  }
-}
-
-// Not under ASan: it reports the abandoned exceptions, which are lost, and maps memory of its own.
 #if !defined(__SANITIZE_ADDRESS__)
-/// Fails while every thread handles an exception.
-__global__ void trap_in_handler() {
-  try {
-    throw 1;
-  } catch (int) {
-    __syncthreads();
-    if (threadIdx.x == 9) __trap();
-    __syncthreads();
-  }
-}
-__global__ void count_inherited_exceptions(int* count) {
-  if (std::current_exception() != nullptr || std::uncaught_exceptions() != 0) atomicAdd(count, 1);
-  __syncthreads();
-}
-
-TEST_P(FailureTest, ExceptionsOfAbandonedThreadsAreForgotten) {
-  Context c = context();
-  EXPECT_THROW(launch(c, {.block = 64}, trap_in_handler), Error);
-  EXPECT_EQ(std::current_exception(), nullptr);
-  Buffer<int> count(std::vector<int>{0});
-  launch(c, {.block = 64}, count_inherited_exceptions, count.data());
-  EXPECT_EQ(count.values()[0], 0);
-}
 /// Pages of address space that the process has.
 long mapped_pages() {
   long pages = 0;
@@ -335,23 +209,6 @@ TEST_P(FailureTest, AbandonedStacksAreUsedAgain) {
 }
 
 #endif
-
-/// Which failure is reported does not depend on how many OS threads ran the blocks.
-TEST_P(FailureTest, TheFirstFailureInOrderIsReported) {
-  std::string first;
-  for (const int os_threads : {1, 2, 4}) {
-    for (int round = 0; round < 5; ++round) {
-      Context c = Context::on(Backend::simt, os_threads);
-      try {
-        launch(c, {.grid = 999, .block = 64}, throws_at, 100);
-        FAIL();
-      } catch (const Error& error) {
-        if (first.empty()) first = error.what();
-        EXPECT_EQ(first, error.what()) << os_threads << " OS threads";
-      }
-    }
-  }
-}
 
 __global__ void launches(Context* c) { launch(*c, {.block = 32}, divergent_barrier); }
 

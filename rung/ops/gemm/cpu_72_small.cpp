@@ -117,11 +117,7 @@ double estimate(const Gemm::Args& args, const Context& context) {
 
 void run(const Gemm::Args& args, Context& context) {
   const Call call = make_call(args);
-  if (call.in == DType::f64) {
-    small<double>(call, context);
-  } else {
-    small<float>(call, context);
-  }
+  visit<float, double>(call.in, [&]<class T>() { small<T>(call, context); });
 }
 
 const Rung<Gemm> self{{.name = "small",

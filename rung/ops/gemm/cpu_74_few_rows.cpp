@@ -118,11 +118,7 @@ double estimate(const Gemm::Args& args, const Context& context) {
 
 void run(const Gemm::Args& args, Context& context) {
   const Call call = make_call(args);
-  if (call.in == DType::f64) {
-    few_rows<double>(call, context);
-  } else {
-    few_rows<float>(call, context);
-  }
+  visit<float, double>(call.in, [&]<class T>() { few_rows<T>(call, context); });
 }
 
 const Rung<Gemm> self{{.name = "few_rows",

@@ -124,11 +124,7 @@ double estimate(const Gemm::Args& args, const Context& context) {
 
 void run(const Gemm::Args& args, Context& context) {
   const Call call = make_call(args);
-  if (call.in == DType::f64) {
-    few_columns<double>(call, context);
-  } else {
-    few_columns<float>(call, context);
-  }
+  visit<float, double>(call.in, [&]<class T>() { few_columns<T>(call, context); });
 }
 
 const Rung<Gemm> self{{.name = "few_columns",

@@ -85,11 +85,7 @@ double estimate(const Gemm::Args& args, const Context& context) {
 
 void run(const Gemm::Args& args, Context& context) {
   const Call call = make_call(args);
-  if (call.in == DType::f64) {
-    gemv<double>(call, context);
-  } else {
-    gemv<float>(call, context);
-  }
+  visit<float, double>(call.in, [&]<class T>() { gemv<T>(call, context); });
 }
 
 const Rung<Gemm> self{{.name = "gemv",

@@ -165,11 +165,7 @@ double estimate(const Gemm::Args& args, const Context& context) {
 
 void run(const Gemm::Args& args, Context& context) {
   const Call call = make_call(args);
-  if (call.in == DType::f64) {
-    short_k<double>(call, context);
-  } else {
-    short_k<float>(call, context);
-  }
+  visit<float, double>(call.in, [&]<class T>() { short_k<T>(call, context); });
 }
 
 const Rung<Gemm> self{{.name = "short_k",
