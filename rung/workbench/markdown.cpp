@@ -54,7 +54,7 @@ std::string table_title(const json& row) {
 }
 
 std::string machine_title(const json& machine, const json& row) {
-  const auto gpus = machine.at("gpus");
+  const auto& gpus = machine.at("gpus");
   const std::string name =
       row.at("backend") == "cuda" && !gpus.empty()
           ? gpus.at(0).at("name").get<std::string>()

@@ -68,7 +68,8 @@ std::vector<Problem> parse_problems(const std::vector<std::string>& words) {
       type = word;
       continue;
     }
-    problems.push_back(Problem::parse(type.empty() ? word : type + " " + word));
+    if (!type.empty()) type += ' ';
+    problems.push_back(Problem::parse(type += word));
     type.clear();
   }
   // Left alone it is no problem; the parser says why.

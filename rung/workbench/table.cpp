@@ -66,6 +66,7 @@ std::string Table::text() const {
     }
   };
   std::vector<std::string> titles;
+  titles.reserve(columns_.size());
   for (const Column& column : columns_) titles.push_back(column.title);
   add_row(titles);
   for (const auto& row : rows_) add_row(row);
