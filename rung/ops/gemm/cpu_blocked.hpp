@@ -101,12 +101,15 @@ struct Blocking {
 
 // Measured on a 2-core Zen 5 vCPU at 1000 to 4096: blocks of A of half the L2 cache lose 3 %
 // against a quarter (B and C pass through L2 as well); all of k at once, up to 1024, gains 2 %, as
-// C is then written once, and 512 at a time is best beyond.
+// C is then written once, and 512 at a time is best beyond - but for a C that comes from memory
+// each time: 768 (4096 cube, one thread: +2 %; 1024: nothing more).
 struct BlockLimits {
   std::int64_t whole_k_bytes = 4096;  // of one row of A: not cut
   std::int64_t k_bytes = 2048;        // else pieces of this
-  std::int64_t a_bytes = 288 << 10;   // of a 1 MiB L2 cache
-  std::int64_t b_bytes = 4 << 20;     // stays in the shared L3
+  std::int64_t far_k_bytes = 3072;    // or of this, when C comes from memory for each of them:
+  std::int64_t far_c_bytes = 32 << 20;
+  std::int64_t a_bytes = 288 << 10;  // of a 1 MiB L2 cache
+  std::int64_t b_bytes = 4 << 20;    // stays in the shared L3
   std::int64_t staged_bytes = 8 << 20;
 };
 
@@ -115,8 +118,10 @@ Blocking make_blocking(const Call& call, const Kernels<T>& ks, const BlockLimits
   constexpr std::int64_t size = sizeof(T);
   // Equal steps: a last step of a few k would pay for reading and writing all of C.
   const std::int64_t depth = call.depth();
+  const bool far = call.m * call.n > limits.far_c_bytes / size;
+  const std::int64_t pieces = far ? limits.far_k_bytes : limits.k_bytes;
   const std::int64_t most_k =
-      (depth * size <= limits.whole_k_bytes ? limits.whole_k_bytes : limits.k_bytes) / size;
+      (depth * size <= limits.whole_k_bytes ? limits.whole_k_bytes : pieces) / size;
   const std::int64_t kc = ceil_div(depth, ceil_div(depth, most_k));
   const std::int64_t strips = ceil_div(call.n, ks.tile_columns());
   const std::int64_t most_strips =
