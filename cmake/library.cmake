@@ -2,6 +2,18 @@
 # librung.so and the program. OBJECT libraries throughout: a static archive would silently drop the
 # files whose only content is a self-registering constant.
 
+# The sources of operators that match a pattern within their folders; of all, or of those asked for.
+function(rung_operator_sources result)
+  set(patterns ${ARGN})
+  list(TRANSFORM patterns PREPEND ${PROJECT_SOURCE_DIR}/rung/ops/*/)
+  file(GLOB sources CONFIGURE_DEPENDS ${patterns})
+  if(RUNG_OPERATORS)
+    list(JOIN RUNG_OPERATORS "|" names)
+    list(FILTER sources INCLUDE REGEX "/rung/ops/(${names})/")
+  endif()
+  set(${result} ${sources} PARENT_SCOPE)
+endfunction()
+
 function(rung_objects name)
   add_library(${name} OBJECT ${ARGN})
   target_link_libraries(${name} PRIVATE rung_options)
@@ -14,6 +26,9 @@ set(all_headers "// SPDX-License-Identifier: Apache-2.0\n")
 string(APPEND all_headers "// Every operator's header; written by the build.\n#pragma once\n\n")
 foreach(folder IN LISTS operator_folders)
   get_filename_component(operator ${folder} NAME)
+  if((RUNG_OPERATORS AND NOT operator IN_LIST RUNG_OPERATORS) OR NOT EXISTS ${folder}/${operator}.hpp)
+    continue()
+  endif()
   list(APPEND rung_operators_found ${operator})
   string(APPEND all_headers "#include \"rung/ops/${operator}/${operator}.hpp\"\n")
 endforeach()
@@ -24,19 +39,21 @@ rung_objects(rung_core ${core_sources})
 target_link_libraries(rung_core PRIVATE fmt::fmt Threads::Threads)
 
 # An operator's own sources: everything in its folder that is no rung of a CPU or GPU, no peer of
-# the GPU (cu*), no test.
-file(GLOB operator_sources CONFIGURE_DEPENDS rung/ops/*/*.cpp)
+# the GPU (cu*), no test; and what the peers of several operators share.
+rung_operator_sources(operator_sources *.cpp)
 list(FILTER operator_sources EXCLUDE REGEX "/(cpu_|cuda_|peer_cu|test_)[^/]*$|_test[.]cpp$")
-rung_objects(rung_operators ${operator_sources})
+file(GLOB peer_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/rung/peers/*.cpp)
+rung_objects(rung_operators ${operator_sources} ${peer_sources})
 target_link_libraries(rung_operators PRIVATE fmt::fmt OpenMP::OpenMP_CXX ${CMAKE_DL_LIBS})
 
 # CPU rungs. Highway compiles a file once for each instruction set by including it again.
-file(GLOB cpu_sources CONFIGURE_DEPENDS rung/cpu/*.cpp rung/ops/*/cpu_*.cpp)
-rung_objects(rung_cpu ${cpu_sources})
+file(GLOB cpu_sources CONFIGURE_DEPENDS rung/cpu/*.cpp)
+rung_operator_sources(cpu_rungs cpu_*.cpp)
+rung_objects(rung_cpu ${cpu_sources} ${cpu_rungs})
 target_link_libraries(rung_cpu PRIVATE PkgConfig::hwy OpenMP::OpenMP_CXX)
 
 # Parts that need a scope of their own (a peer compiled as a module, say).
-file(GLOB scopes CONFIGURE_DEPENDS rung/ops/*/*/CMakeLists.txt)
+rung_operator_sources(scopes */CMakeLists.txt)
 foreach(scope IN LISTS scopes)
   get_filename_component(folder ${scope} DIRECTORY)
   add_subdirectory(${folder})
@@ -47,7 +64,9 @@ if(RUNG_SIMT)
 endif()
 
 if(RUNG_CUDA)
-  file(GLOB cuda_sources CONFIGURE_DEPENDS rung/device/*.cu rung/ops/*/cuda_*.cu rung/ops/*/peer_cu*.cpp)
+  file(GLOB cuda_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/rung/device/*.cu)
+  rung_operator_sources(operator_cuda_sources cuda_*.cu peer_cu*.cu peer_cu*.cpp)
+  list(APPEND cuda_sources ${operator_cuda_sources})
   rung_objects(rung_cuda ${cuda_sources})
   target_link_libraries(rung_cuda PRIVATE CUDA::cudart_static)
   foreach(source IN LISTS cuda_sources)

@@ -25,7 +25,7 @@ using rung::ErrorCode;
 
 static_assert(RUNG_INVALID_ARGUMENT == static_cast<int>(ErrorCode::invalid_argument));
 static_assert(RUNG_INTERNAL == static_cast<int>(ErrorCode::internal));
-static_assert(RUNG_I64 == static_cast<int>(rung::DType::i64));
+static_assert(RUNG_U16 == static_cast<int>(rung::DType::u16));
 static_assert(RUNG_SIMT == static_cast<int>(rung::Backend::simt));
 static_assert(RUNG_ACTIVATION_TANH == static_cast<int>(rung::Activation::tanh));
 static_assert(RUNG_PRECISION_TF32 == static_cast<int>(rung::Precision::tf32));
@@ -102,7 +102,7 @@ To checked_enum(const From& value, To last, const std::string& name) {
 rung::TensorRef reference(const rung_tensor* tensor, const char* name) {
   require(tensor, name);
   const std::string of = std::string(" of ") + name;
-  const auto dtype = checked_enum(tensor->dtype, rung::DType::i64, "dtype" + of);
+  const auto dtype = checked_enum(tensor->dtype, rung::DType::u16, "dtype" + of);
   const auto backend = checked_enum(tensor->device.backend, rung::Backend::simt, "backend" + of);
   if (tensor->rank < 0 || tensor->rank > rung::max_rank) {
     invalid("rank" + of + " is " + std::to_string(tensor->rank) + "; accepted: 0 to " +

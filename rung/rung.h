@@ -57,7 +57,8 @@ typedef enum rung_dtype {
   RUNG_I8 = 6,
   RUNG_U8 = 7,
   RUNG_I32 = 8,
-  RUNG_I64 = 9
+  RUNG_I64 = 9,
+  RUNG_U16 = 10
 } rung_dtype;
 
 typedef enum rung_activation {

@@ -38,6 +38,14 @@ struct Invocation {
   [[nodiscard]] bool has(std::string_view name) const {
     return tensors.contains(name) || numbers.contains(name) || texts.contains(name);
   }
+  [[nodiscard]] double number(std::string_view name, double otherwise) const {
+    const auto found = numbers.find(name);
+    return found == numbers.end() ? otherwise : found->second;
+  }
+  [[nodiscard]] std::string_view text(std::string_view name, std::string_view otherwise) const {
+    const auto found = texts.find(name);
+    return found == texts.end() ? otherwise : std::string_view(found->second);
+  }
 };
 
 /// One problem made concrete on one device.

@@ -28,6 +28,7 @@ constexpr TypeCode type_codes[] = {
     {DType::u8, kDLUInt, 8},
     {DType::i32, kDLInt, 32},
     {DType::i64, kDLInt, 64},
+    {DType::u16, kDLUInt, 16},
 };
 
 DType dtype_from(const DLDataType& type) {
@@ -41,10 +42,9 @@ DType dtype_from(const DLDataType& type) {
   const std::string kind = type.code == kDLBool      ? "bool"
                            : type.code == kDLComplex ? "complex"
                                                      : "type code " + std::to_string(type.code);
-  throw Error(ErrorCode::unsupported,
-              "DLPack tensor: " + kind + " of " + std::to_string(type.bits) +
-                  " bits is not supported; accepted: f32, f64, f16, bf16, e4m3, e5m2, i8, u8, "
-                  "i32, i64");
+  throw Error(ErrorCode::unsupported, "DLPack tensor: " + kind + " of " +
+                                          std::to_string(type.bits) +
+                                          " bits is not supported; accepted: " + dtype_names());
 }
 
 Device device_from(const DLDevice& device) {

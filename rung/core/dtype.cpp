@@ -11,17 +11,8 @@
 namespace rung {
 namespace {
 
-constexpr std::string_view names[] = {"f32",  "f64", "f16", "bf16", "e4m3",
-                                      "e5m2", "i8",  "u8",  "i32",  "i64"};
-
-std::string accepted() {
-  std::string list;
-  for (const std::string_view name : names) {
-    if (!list.empty()) list += ", ";
-    list += name;
-  }
-  return list;
-}
+constexpr std::string_view names[] = {"f32", "f64", "f16", "bf16", "e4m3", "e5m2",
+                                      "i8",  "u8",  "i32", "i64",  "u16"};
 
 /// To float, rounding to odd: the last bit is set when anything was lost. A second rounding, to a
 /// type at least two bits shorter, then gives what one rounding from double would have given.
@@ -68,13 +59,6 @@ double to_double(T value) {
   }
 }
 
-/// visit() over every element type.
-template <class F>
-decltype(auto) visit_any(DType dtype, F&& f) {
-  return visit<float, double, f16, bf16, e4m3, e5m2, std::int8_t, std::uint8_t, std::int32_t,
-               std::int64_t>(dtype, std::forward<F>(f));
-}
-
 }  // namespace
 
 std::string_view to_string(DType dtype) noexcept {
@@ -82,12 +66,24 @@ std::string_view to_string(DType dtype) noexcept {
   return index < std::size(names) ? names[index] : std::string_view("unknown dtype");
 }
 
+const std::string& dtype_names() {
+  static const std::string list = [] {
+    std::string joined;
+    for (const std::string_view name : names) {
+      if (!joined.empty()) joined += ", ";
+      joined += name;
+    }
+    return joined;
+  }();
+  return list;
+}
+
 DType parse_dtype(std::string_view text) {
   for (std::size_t index = 0; index < std::size(names); ++index) {
     if (text == names[index]) return static_cast<DType>(index);
   }
   throw Error(ErrorCode::invalid_argument,
-              "unknown dtype '" + std::string(text) + "'; accepted: " + accepted());
+              "unknown dtype '" + std::string(text) + "'; accepted: " + dtype_names());
 }
 
 void detail::throw_dtype(DType given) {

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <string>
 #include <string_view>
 #include <type_traits>
 #include <utility>
@@ -16,7 +17,7 @@
 
 namespace rung {
 
-enum class DType : std::uint8_t { f32, f64, f16, bf16, e4m3, e5m2, i8, u8, i32, i64 };
+enum class DType : std::uint8_t { f32, f64, f16, bf16, e4m3, e5m2, i8, u8, i32, i64, u16 };
 
 namespace detail {
 
@@ -162,6 +163,10 @@ template <>
 struct DTypeOf<std::int64_t> {
   static constexpr DType value = DType::i64;
 };
+template <>
+struct DTypeOf<std::uint16_t> {
+  static constexpr DType value = DType::u16;
+};
 template <class T>
 inline constexpr DType dtype_of = DTypeOf<std::remove_cv_t<T>>::value;
 
@@ -170,7 +175,7 @@ template <class T>
 using Accumulator = std::conditional_t<(std::is_class_v<T>), float, T>;
 
 constexpr std::size_t size_of(DType dtype) noexcept {
-  constexpr std::uint8_t sizes[] = {4, 8, 2, 2, 1, 1, 1, 1, 4, 8};
+  constexpr std::uint8_t sizes[] = {4, 8, 2, 2, 1, 1, 1, 1, 4, 8, 2};
   return sizes[static_cast<std::size_t>(dtype)];
 }
 constexpr bool is_floating(DType dtype) noexcept { return dtype <= DType::e5m2; }
@@ -184,6 +189,8 @@ constexpr double epsilon(DType dtype) noexcept {
 RUNG_API std::string_view to_string(DType dtype) noexcept;
 /// Reads "f32", "bf16" ...; throws Error(invalid_argument) that lists what is accepted.
 RUNG_API DType parse_dtype(std::string_view text);
+/// "f32, f64, ...": every name, for messages.
+RUNG_API const std::string& dtype_names();
 
 namespace detail {
 [[noreturn]] RUNG_API void throw_dtype(DType given);
@@ -206,6 +213,13 @@ decltype(auto) visit(DType dtype, F&& f) {
     detail::throw_dtype(dtype);
     return f.template operator()<First>();
   }
+}
+
+/// visit() over every element type.
+template <class F>
+decltype(auto) visit_any(DType dtype, F&& f) {
+  return visit<float, double, f16, bf16, e4m3, e5m2, std::int8_t, std::uint8_t, std::int32_t,
+               std::int64_t, std::uint16_t>(dtype, std::forward<F>(f));
 }
 
 /// One scalar of any type as a double, and back: for oracles, files and tests, not for kernels.

@@ -96,8 +96,12 @@ void render(const InputBuffer& buffer, Values values, bool poison_only, std::byt
   std::vector<std::byte> row(stride == 1 ? 0 : static_cast<std::size_t>(length) * size);
   for_each_row(buffer, [&](std::int64_t logical, std::int64_t offset) {
     std::byte* const to = first + offset * static_cast<std::int64_t>(size);
-    generate_values(tensor.dtype, values, buffer.stream, buffer.scale, logical, length,
-                    stride == 1 ? to : row.data());
+    std::byte* const elements = stride == 1 ? to : row.data();
+    if (buffer.maker) {
+      generate_made(tensor.dtype, buffer.maker, buffer.stream, logical, length, elements);
+    } else {
+      generate_values(tensor.dtype, values, buffer.stream, buffer.scale, logical, length, elements);
+    }
     if (stride == 1) return;
     copy(ConstTensorRef(row.data(), tensor.dtype, {length}),
          TensorRef(to, tensor.dtype, {length}, {stride}));

@@ -33,6 +33,7 @@ struct InputBuffer {
   std::uint64_t stream = 0;
   double scale = 1.0;
   bool repeats = false;  // along its first axis
+  ValueMaker maker;      // empty: the variant's values
 
   [[nodiscard]] std::size_t bytes() const { return static_cast<std::size_t>(memory.shape()[0]); }
   /// From the start of the memory to element 0, 0, ...

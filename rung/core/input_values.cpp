@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <cstddef>
 #include <limits>
 #include <memory>
 
@@ -159,7 +160,7 @@ T adversarial_float(std::uint64_t bits, double scale) {
 
 template <class T>
 T adversarial_integer(std::uint64_t bits) {
-  if constexpr (sizeof(T) == 1) {
+  if constexpr (sizeof(T) <= 2) {
     // A quarter are the extremes: that is where a product of 16 bits or a negation goes wrong.
     if ((bits & 7) == 0) return std::numeric_limits<T>::max();
     if ((bits & 7) == 1) return std::numeric_limits<T>::min();
@@ -188,16 +189,10 @@ void adversarial(std::uint64_t stream, double scale, std::int64_t first, std::in
   }
 }
 
-template <class F>
-void visit_any(DType dtype, F&& f) {
-  visit<float, double, f16, bf16, e4m3, e5m2, std::int8_t, std::uint8_t, std::int32_t,
-        std::int64_t>(dtype, std::forward<F>(f));
-}
-
 /// By dtype: signalling NaNs (e4m3 has one NaN, 0x7f), 0xa5 for integers.
 constexpr std::uint64_t poison[] = {
     0x7fa5a5a5, 0x7ff5a5a5a5a5a5a5, 0x7da5, 0x7fa5, 0x7f, 0x7d, 0xa5, 0xa5,
-    0xa5a5a5a5, 0xa5a5a5a5a5a5a5a5};
+    0xa5a5a5a5, 0xa5a5a5a5a5a5a5a5, 0xa5a5};
 
 template <class Word>
 void fill_words(std::uint64_t word, std::int64_t count, void* elements) {
@@ -225,6 +220,16 @@ void generate_values(DType dtype, Values values, std::uint64_t stream, double sc
         return adversarial(stream, scale, first, count, out);
     }
   });
+}
+
+void generate_made(DType dtype, const ValueMaker& maker, std::uint64_t stream, std::int64_t first,
+                   std::int64_t count, void* elements) {
+  auto* element = static_cast<std::byte*>(elements);
+  for (std::int64_t i = 0; i < count; ++i, element += size_of(dtype)) {
+    const std::uint64_t bits = draw(stream, static_cast<std::uint64_t>(first + i));
+    const double uniform = static_cast<double>(bits >> 11) * 0x1p-53;
+    store_from_double(dtype, element, maker(first + i, uniform));
+  }
 }
 
 void generate_poison(DType dtype, std::int64_t count, void* elements) {

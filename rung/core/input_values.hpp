@@ -18,6 +18,10 @@ std::uint64_t value_stream(std::uint64_t seed, std::string_view name);
 void generate_values(DType dtype, Values values, std::uint64_t stream, double scale,
                      std::int64_t first, std::int64_t count, void* elements);
 
+/// The same, as `maker` says.
+void generate_made(DType dtype, const ValueMaker& maker, std::uint64_t stream, std::int64_t first,
+                   std::int64_t count, void* elements);
+
 /// Fills `count` elements with what no computation leaves behind: a signalling NaN of a payload
 /// that shows in a dump, bytes 0xa5 for integers.
 void generate_poison(DType dtype, std::int64_t count, void* elements);

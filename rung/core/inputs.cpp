@@ -56,8 +56,8 @@ struct Inputs::Impl {
 
   [[nodiscard]] bool on_host() const { return device.backend != Backend::cuda; }
 
-  TensorRef add(std::string_view name, DType dtype, const Extents& shape, double scale, bool read,
-                bool written) {
+  TensorRef add(std::string_view name, DType dtype, const Extents& shape, bool read, bool written,
+                double scale = 1.0, ValueMaker maker = {}) {
     const detail::Placement placement = detail::place(variant.layout, shape, !written);
     const auto size = static_cast<std::int64_t>(size_of(dtype));
     std::int64_t bytes = 0;
@@ -73,6 +73,7 @@ struct Inputs::Impl {
     buffer.tensor = TensorRef(data, dtype, shape, placement.strides, device);
     buffer.stream = detail::value_stream(seed, name);
     buffer.scale = scale;
+    buffer.maker = std::move(maker);
     buffer.repeats =
         variant.layout == Layout::broadcast && !written && shape.rank > 0 && placement.total > 0;
     entries.push_back({std::string(name), buffer.tensor, written, read});
@@ -140,13 +141,21 @@ Variant Inputs::variant() const { return impl_->variant; }
 
 ConstTensorRef Inputs::input(std::string_view name, DType dtype, const Extents& shape,
                              double scale) {
-  return impl_->add(name, dtype, shape, scale, true, false);
+  return impl_->add(name, dtype, shape, true, false, scale);
+}
+ConstTensorRef Inputs::input(std::string_view name, DType dtype, const Extents& shape,
+                             ValueMaker maker) {
+  return impl_->add(name, dtype, shape, true, false, 1.0, std::move(maker));
 }
 TensorRef Inputs::output(std::string_view name, DType dtype, const Extents& shape) {
-  return impl_->add(name, dtype, shape, 1.0, false, true);
+  return impl_->add(name, dtype, shape, false, true);
 }
 TensorRef Inputs::in_out(std::string_view name, DType dtype, const Extents& shape) {
-  return impl_->add(name, dtype, shape, 1.0, true, true);
+  return impl_->add(name, dtype, shape, true, true);
+}
+TensorRef Inputs::in_out(std::string_view name, DType dtype, const Extents& shape,
+                         ValueMaker maker) {
+  return impl_->add(name, dtype, shape, true, true, 1.0, std::move(maker));
 }
 
 const std::vector<Inputs::Entry>& Inputs::entries() const { return impl_->entries; }

@@ -7,6 +7,8 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -41,6 +43,10 @@ RUNG_API std::string to_string(const Variant& variant);
 /// Every layout with normal values, and plain with every kind of value.
 RUNG_API std::vector<Variant> all_variants();
 
+/// The value at a logical index, from that and a number uniform in [0, 1): for inputs that a
+/// problem wants skewed, sorted or peaky. Rounded to the tensor's type, integers saturating.
+using ValueMaker = std::function<double(std::int64_t index, double uniform)>;
+
 class RUNG_API Inputs {
  public:
   explicit Inputs(Variant variant = {}, std::uint64_t seed = 1, Device device = {});
@@ -53,10 +59,13 @@ class RUNG_API Inputs {
   /// A tensor the operator reads. `scale` multiplies floating values.
   ConstTensorRef input(std::string_view name, DType dtype, const Extents& shape,
                        double scale = 1.0);
+  /// The same, with values of the problem's own making, whatever the variant's are.
+  ConstTensorRef input(std::string_view name, DType dtype, const Extents& shape, ValueMaker maker);
   /// A tensor the operator writes: poisoned before each run.
   TensorRef output(std::string_view name, DType dtype, const Extents& shape);
   /// A tensor it reads and writes: filled like an input before each run.
   TensorRef in_out(std::string_view name, DType dtype, const Extents& shape);
+  TensorRef in_out(std::string_view name, DType dtype, const Extents& shape, ValueMaker maker);
 
   struct Entry {
     std::string name;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Files of NumPy's .npy format, versions 1.0 to 3.0, as tensors and back.
 //
-// Types    f32 f64 f16 i8 u8 i32 i64, of either byte order when reading; written little-endian.
+// Types    f32 f64 f16 i8 u8 i32 i64 u16, of either byte order when reading; written little-endian.
 // Order    C, or Fortran (column-major strides).
 // Errors   Error(io): the file cannot be opened, or is malformed, truncated or longer than it says.
 //          Error(unsupported): a valid file of another type. The message names the file.

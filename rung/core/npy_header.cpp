@@ -13,9 +13,9 @@ struct NumpyType {
 };
 constexpr NumpyType numpy_types[] = {
     {DType::f32, "f4"}, {DType::f64, "f8"}, {DType::f16, "f2"}, {DType::i8, "i1"},
-    {DType::u8, "u1"},  {DType::i32, "i4"}, {DType::i64, "i8"},
+    {DType::u8, "u1"},  {DType::i32, "i4"}, {DType::i64, "i8"}, {DType::u16, "u2"},
 };
-constexpr std::string_view accepted = "accepted: f4, f8, f2, i1, u1, i4, i8";
+constexpr std::string_view accepted = "accepted: f4, f8, f2, i1, u1, i4, i8, u2";
 
 /// What was read, made safe to print: short, and without control characters.
 std::string shown(std::string_view text) {

@@ -119,9 +119,7 @@ Problem Problem::parse(std::string_view text) {
   try {
     problem.dtype = parse_dtype(type);
   } catch (const Error&) {
-    fail(text, "starts with " + quoted(type) +
-                   ", not with a dtype (f32, f64, f16, bf16, e4m3, "
-                   "e5m2, i8, u8, i32, i64), " +
+    fail(text, "starts with " + quoted(type) + ", not with a dtype (" + dtype_names() + "), " +
                    std::string(example));
   }
   rest = trimmed(rest);
@@ -144,6 +142,13 @@ Problem Problem::parse(std::string_view text) {
     problem.options.push_back(std::move(option));
   }
   return problem;
+}
+
+std::vector<Problem> Problem::parse_all(std::initializer_list<std::string_view> texts) {
+  std::vector<Problem> problems;
+  problems.reserve(texts.size());
+  for (const std::string_view text : texts) problems.push_back(parse(text));
+  return problems;
 }
 
 std::string Problem::to_string() const {

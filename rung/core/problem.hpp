@@ -27,6 +27,7 @@ struct RUNG_API Problem {
 
   /// Reads "f32 16x4096x4096,ta,alpha=2". Throws Error(invalid_argument) that says what is wrong.
   static Problem parse(std::string_view text);
+  static std::vector<Problem> parse_all(std::initializer_list<std::string_view> texts);
   [[nodiscard]] std::string to_string() const;
 
   [[nodiscard]] bool has(std::string_view name) const;

@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// The one call of the CUDA runtime that starts kernels.
+// The calls of the CUDA runtime that start kernels and ask how many blocks of one fit.
+#include <algorithm>
+#include <string>
+
 #include "rung/device/cuda_check.hpp"
 #include "rung/device/launch.hpp"
+#include "rung/device/resident.hpp"
 
 namespace rung::inline RUNG_TARGET {
 namespace {
@@ -20,28 +24,72 @@ dim3 to_dim3(const LaunchExtent& extent) {
               static_cast<unsigned>(extent.z));
 }
 
+/// Lets a kernel have what it asks for; throws, with words from describe(), when it may not.
+template <class Describe>
+void allow_shared_memory(const void* kernel, std::size_t bytes, const Describe& describe_call) {
+  if (bytes <= default_shared_bytes) return;
+  const cudaError_t status = cudaFuncSetAttribute(
+      kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(bytes));
+  if (status != cudaSuccess) check_cuda(status, describe_call());
+}
+
+/// Larger clusters are a matter of the device, and asked for.
+constexpr std::int64_t portable_cluster_blocks = 8;
+
+void allow_large_clusters(const LaunchShape& shape, const void* kernel) {
+  const cudaError_t status =
+      cudaFuncSetAttribute(kernel, cudaFuncAttributeNonPortableClusterSizeAllowed, 1);
+  if (status != cudaSuccess) check_cuda(status, describe_launch(shape, kernel));
+}
+
 }  // namespace
 
 namespace device_detail {
 
+std::int64_t resident_blocks_cuda(const Context& context, const void* kernel, int threads,
+                                  std::size_t shared_bytes) {
+  const CurrentDevice current(context.device().index);
+  const auto what = [&] {
+    return "occupancy of a kernel with " + std::to_string(threads) + " threads and " +
+           std::to_string(shared_bytes) + " bytes of shared memory";
+  };
+  allow_shared_memory(kernel, shared_bytes, what);
+  int blocks = 0;
+  const cudaError_t status =
+      cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, kernel, threads, shared_bytes);
+  if (status != cudaSuccess) check_cuda(status, what());
+  return std::int64_t{std::max(blocks, 1)} * context.info().multiprocessors;
+}
+
 void launch_cuda(const Context& context, const LaunchShape& shape, const void* kernel,
                  void** arguments) {
   const CurrentDevice current(context.device().index);
-  if (shape.shared_bytes > default_shared_bytes) {
-    const cudaError_t status = cudaFuncSetAttribute(
-        kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(shape.shared_bytes));
-    if (status != cudaSuccess) check_cuda(status, describe_launch(shape, kernel));
-  }
+  allow_shared_memory(kernel, shape.shared_bytes, [&] { return describe_launch(shape, kernel); });
   cudaLaunchConfig_t config{};
   config.gridDim = to_dim3(shape.grid);
   config.blockDim = to_dim3(shape.block);
   config.dynamicSmemBytes = shape.shared_bytes;
   config.stream = static_cast<cudaStream_t>(context.stream());
-  cudaLaunchAttribute cooperative{};
-  cooperative.id = cudaLaunchAttributeCooperative;
-  cooperative.val.cooperative = 1;
-  config.attrs = &cooperative;
-  config.numAttrs = shape.cooperative ? 1 : 0;
+  cudaLaunchAttribute attributes[3]{};
+  unsigned count = 0;
+  if (shape.cooperative) {
+    attributes[count].id = cudaLaunchAttributeCooperative;
+    attributes[count++].val.cooperative = 1;
+  }
+  if (blocks_in(shape.cluster) > 1) {
+    const dim3 cluster = to_dim3(shape.cluster);
+    attributes[count].id = cudaLaunchAttributeClusterDimension;
+    attributes[count].val.clusterDim.x = cluster.x;
+    attributes[count].val.clusterDim.y = cluster.y;
+    attributes[count++].val.clusterDim.z = cluster.z;
+    if (blocks_in(shape.cluster) > portable_cluster_blocks) allow_large_clusters(shape, kernel);
+  }
+  if (shape.dependent) {
+    attributes[count].id = cudaLaunchAttributeProgrammaticStreamSerialization;
+    attributes[count++].val.programmaticStreamSerializationAllowed = 1;
+  }
+  config.attrs = attributes;
+  config.numAttrs = count;
   // The description is built only when it is needed: a launch costs two microseconds.
   const cudaError_t status = cudaLaunchKernelExC(&config, kernel, arguments);
   if (status != cudaSuccess) check_cuda(status, describe_launch(shape, kernel));

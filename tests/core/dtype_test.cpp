@@ -249,8 +249,8 @@ TEST(DType, LoadsEveryType) {
 }
 
 TEST(DType, NamesRoundTrip) {
-  const std::size_t sizes[] = {4, 8, 2, 2, 1, 1, 1, 1, 4, 8};
-  for (int index = 0; index < 10; ++index) {
+  const std::size_t sizes[] = {4, 8, 2, 2, 1, 1, 1, 1, 4, 8, 2};
+  for (int index = 0; index < 11; ++index) {
     const auto dtype = static_cast<DType>(index);
     EXPECT_EQ(parse_dtype(to_string(dtype)), dtype);
     EXPECT_EQ(size_of(dtype), sizes[index]);
@@ -258,7 +258,7 @@ TEST(DType, NamesRoundTrip) {
   }
   EXPECT_EQ(to_string(DType::bf16), "bf16");
   for (const char* bad : {"", "f33", "F32", "f32 ", "float"}) {
-    expect_error(ErrorCode::invalid_argument, {"'" + std::string(bad) + "'", "e4m3", "i64"},
+    expect_error(ErrorCode::invalid_argument, {"'" + std::string(bad) + "'", "e4m3", "i64, u16"},
                  [&] { parse_dtype(bad); });
   }
 }

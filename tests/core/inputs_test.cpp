@@ -23,8 +23,9 @@ using test::gpu;
 using test::layouts;
 using test::numbers;
 
-constexpr DType dtypes[] = {DType::f32,  DType::f64, DType::f16, DType::bf16, DType::e4m3,
-                            DType::e5m2, DType::i8,  DType::u8,  DType::i32,  DType::i64};
+constexpr DType dtypes[] = {DType::f32,  DType::f64,  DType::f16, DType::bf16,
+                            DType::e4m3, DType::e5m2, DType::i8,  DType::u8,
+                            DType::i32,  DType::i64,  DType::u16};
 
 std::vector<double> made(Variant variant, DType dtype, const Extents& shape, std::uint64_t seed = 1,
                          const char* name = "x", double scale = 1.0, Device device = {}) {
@@ -144,7 +145,7 @@ TEST(Inputs, IntegersAreSmallAndWhole) {
   for (const DType dtype : dtypes) {
     std::set<double> seen;
     for (const double x : made({Layout::plain, Values::integers}, dtype, {1000})) seen.insert(x);
-    const double low = dtype == DType::u8 ? 0 : -4;
+    const double low = dtype == DType::u8 || dtype == DType::u16 ? 0 : -4;
     EXPECT_EQ(seen.size(), 9u) << to_string(dtype);
     EXPECT_EQ(*seen.begin(), low);
     EXPECT_EQ(*seen.rbegin(), low + 8);

@@ -106,7 +106,7 @@ TEST(NpyHostile, ValidFilesOfOtherKinds) {
       {with_type("[('x', '<f4'), ('y', '<i4')]"), "structured"},
       {with_type("'<c8'"), "'<c8'"},
       {with_type("'|b1'"), "'|b1'"},
-      {with_type("'<u2'"), "'<u2'"},
+      {with_type("'<u4'"), "'<u4'"},
       {with_type("'<U7'"), "'<U7'"},
       {with_type("'<f16'"), "'<f16'"},
       {with_type("'<M8[ns]'"), "M8"},

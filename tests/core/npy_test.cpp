@@ -25,7 +25,7 @@ using test::TemporaryDirectory;
 using test::write_file;
 
 constexpr DType numpy_dtypes[] = {DType::f32, DType::f64, DType::f16, DType::i8,
-                                  DType::u8,  DType::i32, DType::i64};
+                                  DType::u8,  DType::i32, DType::i64, DType::u16};
 
 /// A tensor whose elements are the bytes 0, 1, 2 ... in C order.
 Tensor counted(DType dtype, const Extents& shape) {
@@ -218,7 +218,7 @@ int python(const TemporaryDirectory& directory, const std::string& program) {
 /// Starting NumPy takes a second on a busy machine: one start writes all files, one reads all.
 constexpr const char* numpy_cases = R"(
 import numpy
-types = ["<f4", "<f8", "<f2", "i1", "u1", "<i4", "<i8", ">f4", ">i8", ">f2"]
+types = ["<f4", "<f8", "<f2", "i1", "u1", "<i4", "<i8", ">f4", ">i8", ">f2", "<u2"]
 def arrays():
     for number, type in enumerate(types):
         counted = numpy.arange(24).reshape(2, 3, 4).astype(type)
@@ -227,7 +227,7 @@ def arrays():
     for name, shape in ("scalar", ()), ("empty", (0,)), ("rows", (3, 0)), ("vector", (5,)):
         yield name, numpy.ones(shape)
 refused = [numpy.array([None]), numpy.zeros(3, "c16"), numpy.zeros(3, "?"),
-           numpy.zeros(3, "f4,i4"), numpy.zeros(3, "S5"), numpy.zeros(3, "u2")]
+           numpy.zeros(3, "f4,i4"), numpy.zeros(3, "S5"), numpy.zeros(3, "u4")]
 )";
 
 TEST(Npy, NumPyAgrees) {
@@ -243,14 +243,14 @@ for number, array in enumerate(refused): numpy.save(f"refused{number}", array)
 )"),
             0);
   std::vector<std::string> names = {"scalar", "empty", "rows", "vector"};
-  for (int number = 0; number < 10; ++number) {
+  for (int number = 0; number < 11; ++number) {
     for (const char* order : {"C", "F"}) names.push_back(std::to_string(number) + order);
   }
   for (const std::string& name : names) {
     SCOPED_TRACE(name);
     const Tensor tensor = read_npy(directory.file(name + ".npy"));
     write_npy(directory.file("ours_" + name + ".npy"), tensor, name.back() == 'F');
-    if (name.size() > 2) continue;
+    if (name == "scalar" || name == "empty" || name == "rows" || name == "vector") continue;
     ASSERT_EQ(tensor.shape(), (Extents{2, 3, 4}));
     const Tensor plain(tensor.dtype(), tensor.shape());
     copy(tensor, plain);
@@ -275,7 +275,7 @@ for name, array in arrays():
     assert ours.shape == array.shape and (ours == array).all(), name
     assert ours.flags.f_contiguous == array.flags.f_contiguous, name
     count += 1
-assert count == 24, count
+assert count == 26, count
 )"),
             0);
 }

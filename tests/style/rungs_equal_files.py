@@ -17,14 +17,14 @@ def rungs_on_disk(source, cuda, simt):
     for path in sorted((source / "rung" / "ops").glob("*/*")):
         operator, file = path.parent.name, str(path.relative_to(source))
         cpu = re.fullmatch(r"cpu_(\d+)_(\w+)\.cpp", path.name)
-        gpu = re.fullmatch(r"cuda_(\d+)_(\w+)(\.sm90a)?\.cu", path.name)
-        peer = re.fullmatch(r"peer_(\w+)\.cpp", path.name)
+        gpu = re.fullmatch(r"cuda_(\d+)_(\w+?)(?:\.sm90a)?\.cu", path.name)
+        peer = re.fullmatch(r"peer_(\w+)\.(?:cpp|cu)", path.name)
         if cpu:
             expected.add(("cpu", operator, cpu[2], int(cpu[1]), file))
         elif gpu:
             if cuda:
                 expected.add(("cuda", operator, gpu[2], int(gpu[1]), file))
-            if simt and not gpu[3]:
+            if simt:
                 expected.add(("simt", operator, gpu[2], int(gpu[1]), file))
         elif peer:
             on_gpu = peer[1].startswith("cu")

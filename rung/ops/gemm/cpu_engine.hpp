@@ -10,6 +10,7 @@
 #include <cstdint>
 
 #include "rung/core/dtype.hpp"
+#include "rung/core/integer.hpp"
 #include "rung/ops/gemm/gemm.hpp"
 
 namespace rung::gemm_cpu {
@@ -177,8 +178,5 @@ inline void* at(const Output& x, DType dtype, std::int64_t batch, std::int64_t r
   return static_cast<char*>(x.data) +
          offset_bytes(batch * x.batch + row * x.row + column * x.column, dtype);
 }
-
-constexpr std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
-constexpr std::int64_t round_up(std::int64_t a, std::int64_t b) { return ceil_div(a, b) * b; }
 
 }  // namespace rung::gemm_cpu

@@ -11,30 +11,15 @@
 
 #include <hwy/highway.h>
 
+#include "rung/cpu/load-inl.hpp"
 #include "rung/ops/gemm/cpu_engine.hpp"
 
 HWY_BEFORE_NAMESPACE();
 namespace rung::gemm_cpu::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
-// A vector of the accumulator type from consecutive elements of the matrix's type.
-template <class D>
-HWY_INLINE hn::Vec<D> load_as(D d, const hn::TFromD<D>* from) {
-  return hn::LoadU(d, from);
-}
-template <class D>
-HWY_INLINE hn::Vec<D> load_as(D d, const bf16* from) {
-  // The upper half of a float: widen and shift, which needs no conversion instruction.
-  const hn::Rebind<std::uint16_t, D> d16;
-  const hn::RebindToUnsigned<D> d32;
-  const auto bits = hn::LoadU(d16, reinterpret_cast<const std::uint16_t*>(from));
-  return hn::BitCast(d, hn::ShiftLeft<16>(hn::PromoteTo(d32, bits)));
-}
-template <class D>
-HWY_INLINE hn::Vec<D> load_as(D d, const f16* from) {
-  const hn::Rebind<hwy::float16_t, D> d16;
-  return hn::PromoteTo(d, hn::LoadU(d16, reinterpret_cast<const hwy::float16_t*>(from)));
-}
+using cpu::HWY_NAMESPACE::load_as;
+
 template <class T, class In>
 HWY_INLINE T element_as(In x) {
   return static_cast<T>(static_cast<Accumulator<In>>(x));

@@ -6,6 +6,8 @@
 
 #include <string>
 
+#include "rung/core/require.hpp"
+
 namespace rung {
 namespace {
 
@@ -13,9 +15,7 @@ namespace {
 constinit RungList<Gemm> rung_list;
 const Operator<Gemm> self;
 
-[[noreturn]] void reject(const std::string& message) {
-  throw Error(ErrorCode::invalid_argument, "gemm: " + message);
-}
+[[noreturn]] void reject(const std::string& message) { rung::reject(Gemm::name, message); }
 
 /// A matrix, or a batch of them, as three axes; a missing batch axis has extent 1.
 template <class Void>
@@ -90,20 +90,6 @@ bool accepted_types(DType a, DType b, DType c) {
   }
 }
 
-void check_place(const ConstTensorRef& tensor, const char* name, const Context& context) {
-  const Device place = tensor.device;
-  const bool on_gpu = context.backend() == Backend::cuda;
-  const bool here = on_gpu ? place == context.device() : place.backend != Backend::cuda;
-  if (!here) {
-    reject(fmt::format("{} lies on {}:{}, the context runs on {}:{}; copy it there first", name,
-                       to_string(place.backend), place.index, to_string(context.backend()),
-                       context.device().index));
-  }
-  if (tensor.data == nullptr && !tensor.empty()) {
-    reject(fmt::format("{} ({}) has a null data pointer", name, to_string(tensor.shape)));
-  }
-}
-
 }  // namespace
 
 RungList<Gemm>& Gemm::rungs() { return rung_list; }
@@ -144,25 +130,17 @@ void Gemm::validate(const Args& args, const Context& context) {
   if (args.precision == Precision::tf32 && args.a.dtype != DType::f32) {
     reject(fmt::format("precision tf32 with {} operands; accepted: f32", to_string(args.a.dtype)));
   }
-  // Products that do not fit 63 bits throw here, before anything computes an address.
-  for (const Extents& shape : {args.a.shape, args.b.shape, args.c.shape}) (void)shape.product();
-  check_place(args.a, "A", context);
-  check_place(args.b, "B", context);
-  check_place(args.c, "C", context);
-  if (args.bias.data != nullptr) check_place(args.bias, "bias", context);
-  if (self_overlaps(args.c)) {
-    reject(fmt::format("C ({}, strides {}) overlaps itself: two elements share memory",
-                       to_string(args.c.shape), to_string(args.c.strides)));
-  }
+  require_here(name, args.a, "A", context);
+  require_here(name, args.b, "B", context);
+  require_here(name, args.c, "C", context);
+  if (args.bias.data != nullptr) require_here(name, args.bias, "bias", context);
+  require_writable(name, args.c, "C");
 }
 
 void Gemm::check_aliasing(const Args& args) {
-  const ByteRange c = byte_range(args.c);
-  if (c.overlaps(byte_range(args.a))) reject("C overlaps A; accepted: disjoint memory");
-  if (c.overlaps(byte_range(args.b))) reject("C overlaps B; accepted: disjoint memory");
-  if (args.bias.data != nullptr && c.overlaps(byte_range(args.bias))) {
-    reject("C overlaps bias; accepted: disjoint memory");
-  }
+  require_apart(name, args.c, "C", args.a, "A");
+  require_apart(name, args.c, "C", args.b, "B");
+  if (args.bias.data != nullptr) require_apart(name, args.c, "C", args.bias, "bias");
 }
 
 Gemm::Given Gemm::given(const Args& args) {

@@ -34,18 +34,12 @@ Precision parse_precision(std::string_view text) {
               fmt::format("gemm: precision '{}'; accepted: full, tf32", text));
 }
 
-std::vector<Problem> parse_all(std::initializer_list<std::string_view> texts) {
-  std::vector<Problem> problems;
-  for (const std::string_view text : texts) problems.push_back(Problem::parse(text));
-  return problems;
-}
-
 }  // namespace
 
 std::vector<Problem> Gemm::check_problems(Backend backend) {
   // Degenerate and ragged shapes around every tile size in use, each option alone and together,
   // every type. Small enough for the simulated GPU.
-  std::vector<Problem> problems = parse_all({
+  std::vector<Problem> problems = Problem::parse_all({
       "f32 0x4x3",
       "f32 4x0x3",
       "f32 5x6x0,beta=2,bias",
@@ -90,7 +84,7 @@ std::vector<Problem> Gemm::check_problems(Backend backend) {
   });
   if (backend == Backend::simt) return problems;
   // Shapes that cross cache blocks and reach the paths for large, skinny and long problems.
-  const std::vector<Problem> larger = parse_all({
+  const std::vector<Problem> larger = Problem::parse_all({
       "f32 100x100x100",
       "f32 128x128x128",
       "f32 129x257x300",
@@ -131,13 +125,13 @@ std::vector<Problem> Gemm::check_problems(Backend backend) {
 std::vector<Problem> Gemm::bench_problems(Backend backend) {
   switch (backend) {
     case Backend::cpu:
-      return parse_all({"f32 1024x1024x1024", "f32 16x16x16", "f32 128x128x128", "f32 16x4096x4096",
+      return Problem::parse_all({"f32 1024x1024x1024", "f32 16x16x16", "f32 128x128x128", "f32 16x4096x4096",
                         "f32 4096x4096x16", "f32 1x4096x4096"});
     case Backend::cuda:
-      return parse_all({"f32 4096x4096x4096", "f32 8192x8192x8192", "f32 1024x1024x1024",
+      return Problem::parse_all({"f32 4096x4096x4096", "f32 8192x8192x8192", "f32 1024x1024x1024",
                         "f32 4096x4096x4096,tf32"});
     case Backend::simt:
-      return parse_all({"f32 65x63x40", "f32 64x64x64,tf32"});
+      return Problem::parse_all({"f32 65x63x40", "f32 64x64x64,tf32"});
   }
   return {};
 }
@@ -195,24 +189,16 @@ std::span<const ArgumentSpec> Gemm::arguments() {
 }
 
 void Gemm::invoke(Context& context, Invocation& call, Pick pick) {
-  const auto number = [&](std::string_view name, double otherwise) {
-    const auto found = call.numbers.find(name);
-    return found == call.numbers.end() ? otherwise : found->second;
-  };
-  const auto text = [&](std::string_view name, const std::string& otherwise) {
-    const auto found = call.texts.find(name);
-    return found == call.texts.end() ? otherwise : found->second;
-  };
   const ConstTensorRef a = call.tensors.at("a");
   const ConstTensorRef b = call.tensors.at("b");
   const bool has_c = call.has("c");
   GemmOptions options;
-  options.alpha = number("alpha", 1.0);
-  options.beta = number("beta", has_c ? 1.0 : 0.0);
+  options.alpha = call.number("alpha", 1.0);
+  options.beta = call.number("beta", has_c ? 1.0 : 0.0);
   options.transpose_a = call.has("transpose-a");
   options.transpose_b = call.has("transpose-b");
-  options.activation = parse_activation(text("activation", "none"));
-  options.precision = parse_precision(text("precision", "full"));
+  options.activation = parse_activation(call.text("activation", "none"));
+  options.precision = parse_precision(call.text("precision", "full"));
   if (call.has("bias")) options.bias = call.tensors.at("bias");
   if (options.beta != 0 && !has_c) {
     throw Error(ErrorCode::invalid_argument, "gemm: --beta needs the C it multiplies: --c FILE");
@@ -228,7 +214,7 @@ void Gemm::invoke(Context& context, Invocation& call, Pick pick) {
   const int columns = options.transpose_b ? 2 : 1;
   const std::int64_t m = a.shape[a.rank() - rows];
   const std::int64_t n = b.shape[b.rank() - columns];
-  const DType type = call.has("out") ? parse_dtype(text("out", "")) : a.dtype;
+  const DType type = call.has("out") ? parse_dtype(call.text("out", "")) : a.dtype;
   Extents shape{m, n};
   if (a.rank() == 3 || b.rank() == 3) {
     const std::int64_t a_batch = a.rank() == 3 ? a.shape[0] : 1;

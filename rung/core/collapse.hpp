@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+// Collapsed<N>: the axes that N tensors of one shape share, as few of them as will do.
+//
+// Axes of extent 1 vanish, and neighbouring axes that every tensor could index as one are merged:
+// a contiguous tensor of any rank has one axis, a transposed matrix two. Kernels walk the result by
+// a linear index in C order. Reductions hold two of these: one of the axes kept, one of those
+// reduced; operators along an axis one, of the other axes: the rows.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <cstdlib>
+
+#include "rung/core/export.hpp"
+#include "rung/core/tensor.hpp"
+
+namespace rung {
+
+template <int N>
+struct Collapsed {
+  int rank = 0;  // 0: a single element
+  std::int64_t count = 1;
+  std::int64_t shape[max_rank] = {};
+  std::int64_t strides[N][max_rank] = {};
+
+  /// The number of elements.
+  [[nodiscard]] RUNG_HD RUNG_ALWAYS_INLINE std::int64_t size() const { return count; }
+
+  /// Where element `linear` (C order) of each tensor lies, in elements from its first.
+  RUNG_HD RUNG_ALWAYS_INLINE void offsets(std::int64_t linear, std::int64_t (&at)[N]) const {
+    for (int tensor = 0; tensor < N; ++tensor) at[tensor] = 0;
+    // Divisions of 32 bits are several times cheaper than those of 64, on GPUs above all.
+    if (count <= 0xffffffff) {
+      auto rest = static_cast<std::uint32_t>(linear);
+      for (int axis = rank - 1; axis > 0; --axis) {
+        const auto extent = static_cast<std::uint32_t>(shape[axis]);
+        const std::uint32_t quotient = rest / extent;
+        add(axis, rest - quotient * extent, at);
+        rest = quotient;
+      }
+      add(0, rest, at);
+    } else {
+      std::int64_t rest = linear;
+      for (int axis = rank - 1; axis > 0; --axis) {
+        add(axis, rest % shape[axis], at);
+        rest /= shape[axis];
+      }
+      add(0, rest, at);
+    }
+  }
+
+  /// The same for one of the tensors.
+  template <int I = 0>
+  [[nodiscard]] RUNG_HD RUNG_ALWAYS_INLINE std::int64_t offset(std::int64_t linear) const {
+    if (rank <= 1) return linear * strides[I][0];
+    std::int64_t at[N];
+    offsets(linear, at);
+    return at[I];
+  }
+
+  /// Whether element i of tensor I lies at i * stride, for every i.
+  template <int I = 0>
+  [[nodiscard]] RUNG_HD RUNG_ALWAYS_INLINE bool is_contiguous(std::int64_t stride = 1) const {
+    return rank == 0 || (rank == 1 && strides[I][0] == stride);
+  }
+
+ private:
+  RUNG_HD RUNG_ALWAYS_INLINE void add(int axis, std::int64_t index, std::int64_t (&at)[N]) const {
+    for (int tensor = 0; tensor < N; ++tensor) at[tensor] += index * strides[tensor][axis];
+  }
+};
+
+/// May the axes change places? Only where the order of elements does not matter: by_stride puts
+/// the axis along which the first tensor lies densest last, so that more of them merge.
+enum class AxisOrder : std::uint8_t { logical, by_stride };
+
+/// A set of axes: bit i stands for axis i.
+using AxisSet = std::uint32_t;
+inline constexpr AxisSet all_axes = ~AxisSet{0};
+
+/// The axes of `shape` that are in `axes`, collapsed. strides[i] are tensor i's, one an axis.
+template <int N>
+Collapsed<N> collapse(const Extents& shape, const std::array<Extents, N>& strides,
+                      AxisSet axes = all_axes, AxisOrder order = AxisOrder::logical) {
+  std::array<int, max_rank> kept{};
+  int count = 0;
+  Collapsed<N> result;
+  for (int axis = 0; axis < shape.rank; ++axis) {
+    if ((axes >> axis & 1) == 0) continue;
+    result.count *= shape[axis];
+    if (shape[axis] != 1) kept[static_cast<std::size_t>(count++)] = axis;
+  }
+  if (order == AxisOrder::by_stride) {
+    std::stable_sort(kept.begin(), kept.begin() + count, [&](int a, int b) {
+      const auto size = [&](int axis) { return std::abs(strides[0][axis]); };
+      return size(a) > size(b);
+    });
+  }
+  for (int i = 0; i < count; ++i) {
+    const int axis = kept[static_cast<std::size_t>(i)];
+    const int last = result.rank - 1;
+    bool merges = last >= 0;
+    for (int tensor = 0; merges && tensor < N; ++tensor) {
+      merges = result.strides[tensor][last] ==
+               strides[static_cast<std::size_t>(tensor)][axis] * shape[axis];
+    }
+    const int target = merges ? last : result.rank++;
+    result.shape[target] = merges ? result.shape[target] * shape[axis] : shape[axis];
+    for (int tensor = 0; tensor < N; ++tensor) {
+      result.strides[tensor][target] = strides[static_cast<std::size_t>(tensor)][axis];
+    }
+  }
+  return result;
+}
+
+}  // namespace rung

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+// The wording of what operators ask of their arguments.
+#include "rung/core/require.hpp"
+
+#include <algorithm>
+#include <string>
+
+namespace rung {
+namespace {
+
+std::string place(const Device& device) {
+  return std::string(to_string(device.backend)) + ":" + std::to_string(device.index);
+}
+
+std::string called(std::string_view name) { return std::string(name); }
+
+}  // namespace
+
+void reject(std::string_view op, const std::string& message) {
+  throw Error(ErrorCode::invalid_argument, std::string(op) + ": " + message);
+}
+
+void require_here(std::string_view op, const ConstTensorRef& tensor, std::string_view name,
+                  const Context& context) {
+  const bool on_gpu = context.backend() == Backend::cuda;
+  const bool here =
+      on_gpu ? tensor.device == context.device() : tensor.device.backend != Backend::cuda;
+  if (!here) {
+    reject(op, called(name) + " lies on " + place(tensor.device) + ", the context runs on " +
+                   place(context.device()) + "; copy it there first");
+  }
+  static_cast<void>(tensor.shape.product());  // throws when it does not fit 63 bits
+  if (tensor.data == nullptr && !tensor.empty()) {
+    reject(op, called(name) + " (" + to_string(tensor.shape) + ") has a null data pointer");
+  }
+}
+
+void require_dtype(std::string_view op, const ConstTensorRef& tensor, std::string_view name,
+                   std::initializer_list<DType> accepted) {
+  if (std::find(accepted.begin(), accepted.end(), tensor.dtype) != accepted.end()) return;
+  std::string list;
+  for (const DType dtype : accepted) {
+    if (!list.empty()) list += ", ";
+    list += to_string(dtype);
+  }
+  reject(op, called(name) + " is " + called(to_string(tensor.dtype)) + "; accepted: " + list);
+}
+
+void require_shape(std::string_view op, const ConstTensorRef& tensor, std::string_view name,
+                   const Extents& accepted) {
+  if (tensor.shape == accepted) return;
+  reject(op,
+         called(name) + " is " + to_string(tensor.shape) + "; accepted: " + to_string(accepted));
+}
+
+void require_writable(std::string_view op, const ConstTensorRef& tensor, std::string_view name) {
+  if (!self_overlaps(tensor)) return;
+  reject(op, called(name) + " (" + to_string(tensor.shape) + ", strides " +
+                 to_string(tensor.strides) + ") overlaps itself: two elements share memory");
+}
+
+void require_apart(std::string_view op, const ConstTensorRef& written,
+                   std::string_view written_name, const ConstTensorRef& read,
+                   std::string_view read_name) {
+  if (!byte_range(written).overlaps(byte_range(read))) return;
+  reject(op,
+         called(written_name) + " overlaps " + called(read_name) + "; accepted: disjoint memory");
+}
+
+int require_axis(std::string_view op, std::int64_t axis, int rank) {
+  if (axis >= -rank && axis < rank) return static_cast<int>(axis < 0 ? axis + rank : axis);
+  reject(op, "axis is " + std::to_string(axis) + "; accepted: " + std::to_string(-rank) + " to " +
+                 std::to_string(rank - 1) + " for " + std::to_string(rank) + " axes");
+}
+
+}  // namespace rung

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+// What every operator asks of its arguments, with one wording: each throws Error(invalid_argument)
+// that names the operator, the argument, what was given and what is accepted.
+//
+// They take the cheap way first and build no string unless they throw.
+#pragma once
+
+#include <initializer_list>
+#include <string_view>
+
+#include "rung/core/context.hpp"
+#include "rung/core/export.hpp"
+#include "rung/core/tensor.hpp"
+
+namespace rung {
+
+/// "softmax: x is ...".
+[[noreturn]] RUNG_API void reject(std::string_view op, const std::string& message);
+
+/// On the context's device (host memory serves cpu and simt alike), with data unless it is empty,
+/// and of a size that 63 bits hold.
+RUNG_API void require_here(std::string_view op, const ConstTensorRef& tensor, std::string_view name,
+                           const Context& context);
+
+RUNG_API void require_dtype(std::string_view op, const ConstTensorRef& tensor,
+                            std::string_view name, std::initializer_list<DType> accepted);
+
+RUNG_API void require_shape(std::string_view op, const ConstTensorRef& tensor,
+                            std::string_view name, const Extents& accepted);
+
+/// No two elements share memory, so that writing is unambiguous.
+RUNG_API void require_writable(std::string_view op, const ConstTensorRef& tensor,
+                               std::string_view name);
+
+/// The bytes that one spans are not those of the other.
+RUNG_API void require_apart(std::string_view op, const ConstTensorRef& written,
+                            std::string_view written_name, const ConstTensorRef& read,
+                            std::string_view read_name);
+
+/// The same elements in the same places: what an operator that works in place accepts instead.
+inline bool same_place(const ConstTensorRef& a, const ConstTensorRef& b) {
+  return a.data == b.data && a.dtype == b.dtype && a.shape == b.shape && a.strides == b.strides;
+}
+
+/// An axis counted from the front, or from the end when negative (-1: the last).
+RUNG_API int require_axis(std::string_view op, std::int64_t axis, int rank);
+
+}  // namespace rung

@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Vectors of the type that arithmetic is done in, from and to memory of any floating type: f16 and
+// bf16 are widened on the way in and rounded to nearest even on the way out; u8, i8 and u16 are
+// read.
+//
+//   load_as(d, p)       Lanes(d) elements      load_as_n(d, p, n)       n < Lanes(d), zeros behind
+//   store_as(v, d, p)                          store_as_n(v, d, p, n)
+//
+// The _n forms touch no byte beyond the n elements, on any target.
+#if defined(RUNG_CPU_LOAD_INL_HPP_) == defined(HWY_TARGET_TOGGLE)
+#ifdef RUNG_CPU_LOAD_INL_HPP_
+#undef RUNG_CPU_LOAD_INL_HPP_
+#else
+#define RUNG_CPU_LOAD_INL_HPP_
+#endif
+
+#include <hwy/highway.h>
+
+#include <cstring>
+
+#include "rung/core/dtype.hpp"
+
+HWY_BEFORE_NAMESPACE();
+namespace rung::cpu::HWY_NAMESPACE {
+namespace hn = hwy::HWY_NAMESPACE;
+
+// AVX-512 masks every access of every width; AVX2 those of 4 and 8 bytes; others read it all.
+#if HWY_TARGET <= HWY_AVX3
+template <class T>
+inline constexpr bool has_masked_access = true;
+#elif HWY_TARGET == HWY_AVX2
+template <class T>
+inline constexpr bool has_masked_access = sizeof(T) >= 4;
+#else
+template <class T>
+inline constexpr bool has_masked_access = false;
+#endif
+
+// --- from the bits of a small type to the arithmetic type, and back ------------------------------
+
+/// The vector type that memory of T is moved in.
+template <class T, class D>
+struct Stored {
+  using Tag = hn::Rebind<T, D>;
+};
+template <class D>
+struct Stored<bf16, D> {
+  using Tag = hn::Rebind<std::uint16_t, D>;
+};
+template <class D>
+struct Stored<f16, D> {
+  using Tag = hn::Rebind<std::uint16_t, D>;
+};
+template <class T, class D>
+using StoredTag = typename Stored<T, D>::Tag;
+
+template <class T, class D, class V>
+HWY_INLINE hn::Vec<D> widen(D d, V bits) {
+  if constexpr (std::is_same_v<T, hn::TFromD<D>>) {
+    return bits;
+  } else if constexpr (std::is_same_v<T, bf16>) {
+    // The upper half of a float: no conversion instruction needed.
+    const hn::RebindToUnsigned<D> d32;
+    return hn::BitCast(d, hn::ShiftLeft<16>(hn::PromoteTo(d32, bits)));
+  } else if constexpr (std::is_same_v<T, f16>) {
+#if HWY_TARGET <= HWY_AVX2
+    const hn::Rebind<hwy::float16_t, D> d16;
+    return hn::PromoteTo(d, hn::BitCast(d16, bits));
+#else
+    // The fallback's own conversions know neither infinities nor rounding to nearest.
+    HWY_ALIGN std::uint16_t small[hn::MaxLanes(D())];
+    HWY_ALIGN float lanes[hn::MaxLanes(D())];
+    hn::Store(bits, StoredTag<T, D>(), small);
+    for (std::size_t i = 0; i < hn::Lanes(d); ++i) {
+      lanes[i] = static_cast<float>(f16::from_bits(small[i]));
+    }
+    return hn::Load(d, lanes);
+#endif
+  } else {
+    const hn::RebindToSigned<D> integers;
+    return hn::ConvertTo(d, hn::PromoteTo(integers, bits));
+  }
+}
+
+template <class T, class D, class V>
+HWY_INLINE hn::Vec<StoredTag<T, D>> narrow(D d, V values) {
+  const StoredTag<T, D> stored;
+  if constexpr (std::is_same_v<T, hn::TFromD<D>>) {
+    return values;
+  } else if constexpr (std::is_same_v<T, bf16>) {
+    // To nearest even: half of what is cut off is added first, less one where the result is even.
+    const hn::RebindToUnsigned<D> d32;
+    const auto bits = hn::BitCast(d32, values);
+    const auto odd = hn::And(hn::ShiftRight<16>(bits), hn::Set(d32, 1));
+    const auto rounded = hn::Add(bits, hn::Add(odd, hn::Set(d32, 0x7fff)));
+    const auto quiet = hn::Or(bits, hn::Set(d32, 0x400000));  // rounding could make an infinity
+    const auto is_nan = hn::RebindMask(d32, hn::IsNaN(values));
+    const auto chosen = hn::ShiftRight<16>(hn::IfThenElse(is_nan, quiet, rounded));
+    return hn::DemoteTo(stored, hn::BitCast(hn::RebindToSigned<D>(), chosen));
+  } else {
+    static_assert(std::is_same_v<T, f16>);
+#if HWY_TARGET <= HWY_AVX2
+    const hn::Rebind<hwy::float16_t, D> d16;
+    return hn::BitCast(stored, hn::DemoteTo(d16, values));
+#else
+    HWY_ALIGN float lanes[hn::MaxLanes(D())];
+    HWY_ALIGN std::uint16_t bits[hn::MaxLanes(D())];
+    hn::Store(values, d, lanes);
+    for (std::size_t i = 0; i < hn::Lanes(d); ++i) bits[i] = f16(lanes[i]).bits;
+    return hn::Load(stored, bits);
+#endif
+  }
+}
+
+// --- memory --------------------------------------------------------------------------------------
+
+template <class D, class T>
+HWY_INLINE hn::Vec<D> load_as(D d, const T* from) {
+  const StoredTag<T, D> stored;
+  using Bits = hn::TFromD<decltype(stored)>;
+  return widen<T>(d, hn::LoadU(stored, reinterpret_cast<const Bits*>(from)));
+}
+
+template <class D, class T>
+HWY_INLINE hn::Vec<D> load_as_n(D d, const T* from, std::size_t n) {
+  const StoredTag<T, D> stored;
+  using Bits = hn::TFromD<decltype(stored)>;
+  if constexpr (has_masked_access<T>) {
+    const auto* bits = reinterpret_cast<const Bits*>(from);
+    return widen<T>(d, hn::MaskedLoad(hn::FirstN(stored, n), stored, bits));
+  } else {
+    HWY_ALIGN Bits lanes[hn::MaxLanes(D())] = {};
+    std::memcpy(lanes, from, n * sizeof(T));
+    return widen<T>(d, hn::Load(stored, lanes));
+  }
+}
+
+template <class V, class D, class T>
+HWY_INLINE void store_as(V values, D d, T* to) {
+  const StoredTag<T, D> stored;
+  using Bits = hn::TFromD<decltype(stored)>;
+  hn::StoreU(narrow<T>(d, values), stored, reinterpret_cast<Bits*>(to));
+}
+
+template <class V, class D, class T>
+HWY_INLINE void store_as_n(V values, D d, T* to, std::size_t n) {
+  const StoredTag<T, D> stored;
+  using Bits = hn::TFromD<decltype(stored)>;
+  const auto bits = narrow<T>(d, values);
+  if constexpr (has_masked_access<T>) {
+    hn::BlendedStore(bits, hn::FirstN(stored, n), stored, reinterpret_cast<Bits*>(to));
+  } else {
+    HWY_ALIGN Bits lanes[hn::MaxLanes(D())];
+    hn::Store(bits, stored, lanes);
+    std::memcpy(static_cast<void*>(to), lanes, n * sizeof(T));
+  }
+}
+
+}  // namespace rung::cpu::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#endif  // the guard flips with each target

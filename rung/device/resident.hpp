@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+// resident_blocks(): how many blocks of a kernel the device holds at once - the grid of a persistent
+// kernel, and the most that a cooperative launch accepts.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+
+#include "rung/core/context.hpp"
+#include "rung/device/target.hpp"
+
+#if !defined(__CUDACC__)
+#include "rung/simt/limits.hpp"
+#endif
+
+namespace rung::inline RUNG_TARGET {
+
+#if defined(__CUDACC__)
+
+namespace device_detail {
+/// Asks the runtime for a kernel's occupancy; in cuda_launch.cu.
+std::int64_t resident_blocks_cuda(const Context& context, const void* kernel, int threads,
+                                  std::size_t shared_bytes);
+}  // namespace device_detail
+
+/// At least 1. `kernel` is the instance that will be launched.
+template <class... Parameters>
+std::int64_t resident_blocks(const Context& context, void (*kernel)(Parameters...), int threads,
+                             std::size_t shared_bytes = 0) {
+  return device_detail::resident_blocks_cuda(context, reinterpret_cast<const void*>(kernel),
+                                             threads, shared_bytes);
+}
+
+#else
+
+/// At least 1. The simulator knows no registers: threads, blocks and shared memory limit it.
+template <class... Parameters>
+std::int64_t resident_blocks(const Context&, void (*)(Parameters...), int threads,
+                             std::size_t shared_bytes = 0) {
+  const int warps = (threads + simt::warp_lanes - 1) / simt::warp_lanes;
+  const int by_threads = simt::threads_per_multiprocessor / (warps * simt::warp_lanes);
+  const auto by_shared = static_cast<int>(simt::shared_bytes_per_multiprocessor /
+                                          (shared_bytes + simt::shared_bytes_reserved));
+  const int blocks = std::min({by_threads, by_shared, simt::blocks_per_multiprocessor});
+  return std::int64_t{std::max(blocks, 1)} * simt::multiprocessors;
+}
+
+#endif
+
+}  // namespace rung::inline RUNG_TARGET
