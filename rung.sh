@@ -29,7 +29,7 @@ root="$(cd -- "$(dirname -- "$(readlink -f -- "${BASH_SOURCE[0]}")")" && pwd)"
 # All packages, in one place. "a|b" means whichever the distribution has, the first preferred.
 packages_build=(g++ cmake ninja-build pkg-config libhwy-dev libboost-context-dev libfmt-dev
                 libcli11-dev nlohmann-json3-dev)
-packages_peers=(libopenblas0-openmp libblis4-openmp 'libdnnl3|libdnnl2' libeigen3-dev)
+packages_peers=(libopenblas0-openmp libblis4-openmp 'libdnnl3|libdnnl2' libeigen3-dev libtbb-dev)
 packages_test=(libgtest-dev python3 python3-numpy)
 packages_lint=('clang-tidy-19|clang-tidy-18|clang-tidy-17|clang-tidy-16' shellcheck)
 
@@ -190,6 +190,22 @@ build() {
   fi
 }
 
+# operators_to_build DIRECTORY NAME: a command about one operator builds that one, and what was built before;
+# without a name, all are (an empty list).
+operators_to_build() {
+  local cache="$1/CMakeCache.txt" name=$2 built=''
+  if [[ -z $name ]]; then return; fi
+  if [[ -f $cache ]]; then
+    built="$(sed -n 's/^RUNG_OPERATORS:[A-Z]*=//p' "$cache")"
+    if [[ -z $built ]]; then return; fi
+  fi
+  if [[ ";$built;" == *";$name;"* ]]; then
+    printf '%s' "$built"
+  else
+    printf '%s' "${built:+$built;}$name"
+  fi
+}
+
 # prepare PRESET TESTS TARGET...: packages, configuration and build of build/PRESET.
 prepare() {
   local preset=$1 tests=$2 directory options
@@ -205,8 +221,10 @@ prepare() {
   if [[ -f $directory/CMakeCache.txt ]]; then
     if grep -q '^RUNG_TESTS:BOOL=ON' "$directory/CMakeCache.txt"; then tests=ON; fi
   fi
-  options=()
-  if [[ $preset != asan ]]; then mapfile -t options < <(cuda_options "$directory" "$tests"); fi
+  options=("-DRUNG_OPERATORS=$(operators_to_build "$directory" "${operator:-}")")
+  local cuda=()
+  if [[ $preset != asan ]]; then mapfile -t cuda < <(cuda_options "$directory" "$tests"); fi
+  options+=("${cuda[@]}")
   configure "$directory" --preset "$preset" "-DRUNG_TESTS=$tests" "${options[@]}"
   build "$directory" "$@"
 }
@@ -244,6 +262,10 @@ case $1 in
   lint) shift; lint "$@" ;;
   build) prepare release OFF rung_program ;;
   *)
+    # "bench gemm" or "check gemm/threads": only gemm has to be built for that.
+    if [[ $1 =~ ^(list|check|bench|run)$ && -n ${2:-} && -d $root/rung/ops/${2%%/*} ]]; then
+      operator=${2%%/*}
+    fi
     prepare release OFF rung_program
     exec "$root/build/release/bin/rung" "$@"
     ;;

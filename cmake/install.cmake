@@ -4,10 +4,13 @@
 install(TARGETS rung EXPORT rung_targets)
 install(TARGETS rung_program)
 install(FILES rung/rung.hpp rung/rung.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/rung)
-install(DIRECTORY rung/core DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/rung FILES_MATCHING PATTERN "*.hpp")
-install(FILES ${PROJECT_BINARY_DIR}/generated/rung/ops/all.hpp DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/rung/ops)
+install(DIRECTORY rung/core DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/rung FILES_MATCHING PATTERN "*.hpp" PATTERN "*.h")
+install(FILES ${PROJECT_BINARY_DIR}/generated/rung/ops/all.hpp ${PROJECT_BINARY_DIR}/generated/rung/ops/all.h
+  DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/rung/ops)
 foreach(operator IN LISTS rung_operators_found)
-  install(FILES rung/ops/${operator}/${operator}.hpp DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/rung/ops/${operator})
+  # Its contract, what it offers to C, and templates for functors of the user's own.
+  install(DIRECTORY rung/ops/${operator} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/rung/ops
+    FILES_MATCHING PATTERN "${operator}.hpp" PATTERN "${operator}.h" PATTERN "*.cuh")
 endforeach()
 install(EXPORT rung_targets FILE rungTargets.cmake NAMESPACE rung:: DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/rung)
 configure_package_config_file(cmake/rungConfig.cmake.in ${PROJECT_BINARY_DIR}/rungConfig.cmake

@@ -20,10 +20,11 @@ function(rung_objects name)
   set_property(GLOBAL APPEND PROPERTY rung_object_libraries ${name})
 endfunction()
 
-# rung/ops/all.hpp includes every operator's header, so that rung.hpp lists none.
+# rung/ops/all.hpp and all.h include every operator's headers, so that rung.hpp and rung.h list none.
 file(GLOB operator_folders CONFIGURE_DEPENDS LIST_DIRECTORIES true ${PROJECT_SOURCE_DIR}/rung/ops/*)
 set(all_headers "// SPDX-License-Identifier: Apache-2.0\n")
 string(APPEND all_headers "// Every operator's header; written by the build.\n#pragma once\n\n")
+set(all_c_headers "/* SPDX-License-Identifier: Apache-2.0\n * What operators offer to C; written by the build. */\n")
 foreach(folder IN LISTS operator_folders)
   get_filename_component(operator ${folder} NAME)
   if((RUNG_OPERATORS AND NOT operator IN_LIST RUNG_OPERATORS) OR NOT EXISTS ${folder}/${operator}.hpp)
@@ -31,10 +32,14 @@ foreach(folder IN LISTS operator_folders)
   endif()
   list(APPEND rung_operators_found ${operator})
   string(APPEND all_headers "#include \"rung/ops/${operator}/${operator}.hpp\"\n")
+  if(EXISTS ${folder}/${operator}.h)
+    string(APPEND all_c_headers "#include \"rung/ops/${operator}/${operator}.h\"\n")
+  endif()
 endforeach()
 file(CONFIGURE OUTPUT ${PROJECT_BINARY_DIR}/generated/rung/ops/all.hpp CONTENT "${all_headers}")
+file(CONFIGURE OUTPUT ${PROJECT_BINARY_DIR}/generated/rung/ops/all.h CONTENT "${all_c_headers}")
 
-file(GLOB core_sources CONFIGURE_DEPENDS rung/*.cpp rung/core/*.cpp)
+file(GLOB core_sources CONFIGURE_DEPENDS rung/core/*.cpp)
 rung_objects(rung_core ${core_sources})
 target_link_libraries(rung_core PRIVATE fmt::fmt Threads::Threads)
 

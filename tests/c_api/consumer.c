@@ -136,11 +136,11 @@ static void provoke_errors(rung_context* context) {
   bad = a;
   bad.dtype = (rung_dtype)99;
   FAILS(rung_gemm(context, &bad, &b, &c, NULL), RUNG_INVALID_ARGUMENT, "dtype of a is 99",
-        "0 to 9");
+        "0 to 10");
   bad = a;
   bad.dtype = (rung_dtype)-1;
   FAILS(rung_gemm(context, &bad, &b, &c, NULL), RUNG_INVALID_ARGUMENT, "dtype of a is -1",
-        "0 to 9");
+        "0 to 10");
   bad = a;
   bad.rank = 9;
   FAILS(rung_gemm(context, &bad, &b, &c, NULL), RUNG_INVALID_ARGUMENT, "rank of a is 9", "0 to 8");

@@ -2,7 +2,7 @@
 """Asserts that the rungs that `rung list --json` shows are exactly those that lie on disk.
 
 Rungs register themselves, so that a file that is not compiled, or that the linker drops, would simply
-be missing. usage: rungs_equal_files.py SOURCE RUNG cuda|no-cuda simt|no-simt
+be missing. usage: rungs_equal_files.py SOURCE RUNG cuda|no-cuda simt|no-simt OPERATOR...
 """
 import json
 import pathlib
@@ -11,11 +11,13 @@ import subprocess
 import sys
 
 
-def rungs_on_disk(source, cuda, simt):
+def rungs_on_disk(source, operators, cuda, simt):
     """The set of (backend, operator, rung or None, step or None, file) that should be listed."""
     expected = set()
     for path in sorted((source / "rung" / "ops").glob("*/*")):
         operator, file = path.parent.name, str(path.relative_to(source))
+        if operator not in operators:
+            continue
         cpu = re.fullmatch(r"cpu_(\d+)_(\w+)\.cpp", path.name)
         gpu = re.fullmatch(r"cuda_(\d+)_(\w+?)(?:\.sm90a)?\.cu", path.name)
         peer = re.fullmatch(r"peer_(\w+)\.(?:cpp|cu)", path.name)
@@ -47,7 +49,7 @@ def rungs_listed(program):
 
 def main():
     source, program, cuda, simt = pathlib.Path(sys.argv[1]), sys.argv[2], sys.argv[3], sys.argv[4]
-    expected = rungs_on_disk(source, cuda == "cuda", simt == "simt")
+    expected = rungs_on_disk(source, sys.argv[5:], cuda == "cuda", simt == "simt")
     listed = rungs_listed(program)
     for entry in sorted(expected - listed, key=str):
         print("on disk, not listed:", *entry)

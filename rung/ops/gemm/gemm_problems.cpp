@@ -125,11 +125,11 @@ std::vector<Problem> Gemm::check_problems(Backend backend) {
 std::vector<Problem> Gemm::bench_problems(Backend backend) {
   switch (backend) {
     case Backend::cpu:
-      return Problem::parse_all({"f32 1024x1024x1024", "f32 16x16x16", "f32 128x128x128", "f32 16x4096x4096",
-                        "f32 4096x4096x16", "f32 1x4096x4096"});
+      return Problem::parse_all({"f32 1024x1024x1024", "f32 16x16x16", "f32 128x128x128",
+                                 "f32 16x4096x4096", "f32 4096x4096x16", "f32 1x4096x4096"});
     case Backend::cuda:
       return Problem::parse_all({"f32 4096x4096x4096", "f32 8192x8192x8192", "f32 1024x1024x1024",
-                        "f32 4096x4096x4096,tf32"});
+                                 "f32 4096x4096x4096,tf32"});
     case Backend::simt:
       return Problem::parse_all({"f32 65x63x40", "f32 64x64x64,tf32"});
   }

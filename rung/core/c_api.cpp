@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0
+// The C interface's contexts, tensors and errors.
+#include "rung/core/c_api.hpp"
+
+#include <span>
+#include <utility>
+
+namespace rung::c_api {
+namespace {
+
+static_assert(RUNG_INVALID_ARGUMENT == static_cast<int>(ErrorCode::invalid_argument));
+static_assert(RUNG_INTERNAL == static_cast<int>(ErrorCode::internal));
+static_assert(RUNG_U16 == static_cast<int>(DType::u16));
+static_assert(RUNG_SIMT == static_cast<int>(Backend::simt));
+
+/// The message of this thread's last failure. A string where memory allows, else a literal.
+struct LastError {
+  std::string text;
+  const char* shown = "";
+};
+thread_local LastError last_error;
+
+}  // namespace
+
+rung_status report(ErrorCode code, const char* message) noexcept {
+  try {
+    last_error.text = message;
+    last_error.shown = last_error.text.c_str();
+  } catch (...) {
+    last_error.shown = "out of memory, and none left to say where";
+  }
+  return static_cast<rung_status>(code);
+}
+
+void invalid(const std::string& message) { throw Error(ErrorCode::invalid_argument, message); }
+
+void require(const void* pointer, const char* name) {
+  if (pointer == nullptr) invalid(std::string(name) + " is NULL");
+}
+
+TensorRef reference(const rung_tensor* tensor, const char* name) {
+  require(tensor, name);
+  const std::string of = std::string(" of ") + name;
+  const auto dtype = checked_enum(tensor->dtype, DType::u16, "dtype" + of);
+  const auto backend = checked_enum(tensor->device.backend, Backend::simt, "backend" + of);
+  if (tensor->rank < 0 || tensor->rank > max_rank) {
+    invalid("rank" + of + " is " + std::to_string(tensor->rank) + "; accepted: 0 to " +
+            std::to_string(max_rank));
+  }
+  const auto rank = static_cast<std::size_t>(tensor->rank);
+  if (rank > 0) require(tensor->shape, ("shape" + of).c_str());
+  const Extents shape(std::span<const std::int64_t>(tensor->shape, rank));
+  bool empty = false;
+  try {
+    empty = shape.product() == 0;
+  } catch (const Error& error) {
+    invalid(name + std::string(": ") + error.what());
+  }
+  if (!empty) require(tensor->data, ("data" + of).c_str());
+  const Device device{backend, tensor->device.index};
+  if (tensor->strides == nullptr) return {tensor->data, dtype, shape, device};
+  const Extents strides(std::span<const std::int64_t>(tensor->strides, rank));
+  return {tensor->data, dtype, shape, strides, device};
+}
+
+void detail::throw_too_small(std::size_t given, std::size_t smallest, const char* type) {
+  invalid("size of options is " + std::to_string(given) + "; call " + type +
+          "_init first, which sets at least " + std::to_string(smallest));
+}
+
+void detail::require_unknown_off(const void* options, std::size_t known, std::size_t given) {
+  const auto* bytes = static_cast<const unsigned char*>(options);
+  if (std::all_of(bytes + known, bytes + given, [](unsigned char byte) { return byte == 0; })) {
+    return;
+  }
+  throw Error(ErrorCode::unsupported,
+              "options use a field that this library, rung " RUNG_VERSION ", does not know");
+}
+
+}  // namespace rung::c_api
+
+using namespace rung::c_api;
+using rung::Error;
+using rung::ErrorCode;
+
+extern "C" {
+
+const char* rung_version(void) { return RUNG_VERSION; }
+
+const char* rung_last_error(void) { return last_error.shown; }
+
+const char* rung_status_name(rung_status status) {
+  const int number = number_in(status);
+  if (number == RUNG_OK) return "ok";
+  if (number < RUNG_OK || number > RUNG_INTERNAL) return "unknown status";
+  return rung::to_string(static_cast<ErrorCode>(number));
+}
+
+rung_status rung_backend_available(rung_backend backend) {
+  return guarded([&] {
+    const auto checked = checked_enum(backend, rung::Backend::simt, "backend");
+    if (const rung::Availability here = rung::available(checked); !here) {
+      throw Error(ErrorCode::not_available, here.why);
+    }
+  });
+}
+
+rung_status rung_context_create(rung_backend backend, int device_or_threads, void* stream,
+                                rung_context** context) {
+  if (context != nullptr) *context = nullptr;
+  return guarded([&] {
+    require(context, "context");
+    const auto checked = checked_enum(backend, rung::Backend::simt, "backend");
+    if (checked != rung::Backend::cuda && stream != nullptr) {
+      invalid(std::string("stream is given, but backend is ") + rung::to_string(checked) +
+              "; only cuda takes one");
+    }
+    rung::Context made = checked == rung::Backend::cuda
+                             ? rung::Context::cuda(device_or_threads, stream)
+                             : rung::Context::on(checked, device_or_threads);
+    *context = new rung_context{std::move(made)};
+  });
+}
+
+void rung_context_destroy(rung_context* context) { delete context; }
+
+rung_status rung_context_synchronize(rung_context* context) {
+  return guarded([&] {
+    require(context, "context");
+    context->context.synchronize();
+  });
+}
+
+}  // extern "C"

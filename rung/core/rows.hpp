@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+// Rows<N>: N tensors of one shape as rows along one of their axes, for operators that work along an
+// axis (softmax, norm). The other axes are collapsed and number the rows; which order they are in
+// does not matter, so the densest comes last: neighbouring rows then lie next to each other in
+// memory as often as they can, and a walk across rows is a walk through memory.
+//
+//   const Rows<2> rows = rows_along<2>(x.shape, {x.strides, y.strides}, axis);
+//   for (row < rows.count())
+//     for (i < rows.length) y[rows.offset<1>(row) + i * rows.steps[1]] = ...
+//
+// By value it is a kernel's argument; device/rows.hpp has the rest of what kernels need.
+#pragma once
+
+#include <array>
+#include <cstdint>
+
+#include "rung/core/collapse.hpp"
+#include "rung/core/export.hpp"
+#include "rung/core/tensor.hpp"
+
+namespace rung {
+
+template <int N>
+struct Rows {
+  Collapsed<N> others;         // of the axes across the rows
+  std::int64_t length = 0;     // elements a row
+  std::int64_t steps[N] = {};  // from one element of a row to the next, a tensor
+
+  [[nodiscard]] RUNG_HD RUNG_ALWAYS_INLINE std::int64_t count() const { return others.size(); }
+  /// Where row `row` of tensor I begins, in elements from the tensor's first.
+  template <int I = 0>
+  [[nodiscard]] RUNG_HD RUNG_ALWAYS_INLINE std::int64_t offset(std::int64_t row) const {
+    return others.template offset<I>(row);
+  }
+  /// The same for all tensors: one walk through the axes.
+  RUNG_HD RUNG_ALWAYS_INLINE void offsets(std::int64_t row, std::int64_t (&at)[N]) const {
+    others.offsets(row, at);
+  }
+
+  /// Whether every tensor's rows are contiguous.
+  [[nodiscard]] bool are_contiguous() const {
+    for (int tensor = 0; tensor < N; ++tensor) {
+      if (steps[tensor] != 1 && length > 1) return false;
+    }
+    return true;
+  }
+  /// Whether neighbouring rows lie side by side in every tensor, so that vectors may run across
+  /// them: true for any axis but the last of a contiguous tensor.
+  [[nodiscard]] bool are_side_by_side() const {
+    for (int tensor = 0; tensor < N; ++tensor) {
+      if (others.rank == 0 || others.strides[tensor][others.rank - 1] != 1) return false;
+    }
+    return true;
+  }
+  /// How many rows in succession are side by side then.
+  [[nodiscard]] std::int64_t run() const {
+    return others.rank == 0 ? 1 : others.shape[others.rank - 1];
+  }
+};
+
+template <int N>
+Rows<N> rows_along(const Extents& shape, const std::array<Extents, N>& strides, int axis) {
+  Rows<N> rows;
+  rows.others = collapse<N>(shape, strides, all_axes & ~(AxisSet{1} << axis), AxisOrder::by_stride);
+  rows.length = shape[axis];
+  for (int tensor = 0; tensor < N; ++tensor) {
+    rows.steps[tensor] = strides[static_cast<std::size_t>(tensor)][axis];
+  }
+  return rows;
+}
+
+}  // namespace rung

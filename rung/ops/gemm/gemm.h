@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * gemm in C; rung/ops/gemm/gemm.hpp states shapes, types, accuracy and errors.
+ */
+#ifndef RUNG_OPS_GEMM_GEMM_H
+#define RUNG_OPS_GEMM_GEMM_H
+
+#include "rung/core/c_api.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef enum rung_activation {
+  RUNG_ACTIVATION_NONE = 0,
+  RUNG_ACTIVATION_RELU = 1,
+  RUNG_ACTIVATION_GELU = 2, /* the exact one, with the error function */
+  RUNG_ACTIVATION_SIGMOID = 3,
+  RUNG_ACTIVATION_TANH = 4
+} rung_activation;
+
+/* What may happen to f32 operands on tensor cores. */
+typedef enum rung_precision { RUNG_PRECISION_FULL = 0, RUNG_PRECISION_TF32 = 1 } rung_precision;
+
+/* May grow at its end; `size` tells a library how much of it the program knows. */
+typedef struct rung_gemm_options {
+  size_t size;
+  double alpha;
+  double beta;
+  int transpose_a;         /* not 0: a is given k x m */
+  int transpose_b;         /* not 0: b is given n x k */
+  const rung_tensor* bias; /* n, m x 1 or m x n; NULL: none */
+  rung_activation activation;
+  rung_precision precision;
+  const char* rung; /* one rung by name; NULL: the best */
+} rung_gemm_options;
+
+/* Sets the first `size` bytes - sizeof(rung_gemm_options) - to defaults: alpha 1, all else off. */
+RUNG_C_API rung_status rung_gemm_options_init(rung_gemm_options* options, size_t size);
+
+/* c = activation(alpha op(a) op(b) + beta c + bias); with a leading axis, for each matrix of a
+ * batch. NULL options are the defaults. c's elements are written, though c itself is const. On a
+ * GPU the work is enqueued. */
+RUNG_C_API rung_status rung_gemm(rung_context* context, const rung_tensor* a, const rung_tensor* b,
+                                 const rung_tensor* c, const rung_gemm_options* options);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

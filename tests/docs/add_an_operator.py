@@ -1,0 +1,86 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Does what docs/add-an-operator.md says, in a copy of the tree that holds no other operator.
+
+Writes the page's files, builds, and checks every rung; then breaks one, and the check must fail.
+usage: add_an_operator.py SOURCE SCRATCH
+"""
+import json
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+
+OPERATOR = "clip"
+
+
+def files_of(page):
+    """{path: content} of the blocks that stand under a path in backquotes."""
+    blocks = re.findall(r"^`(rung/ops/[\w./]+)`\n```\w*\n(.*?)^```$", page, re.M | re.S)
+    return dict(blocks)
+
+
+def run(*command):
+    """The exit status and what was printed."""
+    done = subprocess.run([str(part) for part in command], stdout=subprocess.PIPE,
+                          stderr=subprocess.STDOUT, text=True)
+    return done.returncode, done.stdout
+
+
+def must(*command):
+    status, output = run(*command)
+    if status != 0:
+        sys.exit(f"{' '.join(map(str, command))} exited with {status}:\n{output[-6000:]}")
+    return output
+
+
+def check(tree, build):
+    """What `rung check` finds, as its JSON says."""
+    must("cmake", "--build", build, "--target", "rung_program")
+    _, output = run(build / "bin" / "rung", "check", OPERATOR, "--json")
+    return json.loads(output[output.index("{"):])
+
+
+def main():
+    source, scratch = pathlib.Path(sys.argv[1]), pathlib.Path(sys.argv[2])
+    files = files_of((source / "docs" / "add-an-operator.md").read_text())
+    if len(files) < 4:
+        sys.exit(f"only {len(files)} files found on the page")
+    outside = [path for path in files if not path.startswith(f"rung/ops/{OPERATOR}/")]
+    if outside:
+        sys.exit(f"the page edits more than the operator's folder: {outside}")
+
+    tree, build = scratch / "tree", scratch / "build"
+    shutil.rmtree(tree, ignore_errors=True)
+    for name in ("CMakeLists.txt", "cmake", "rung"):
+        if (source / name).is_dir():
+            shutil.copytree(source / name, tree / name,
+                            ignore=lambda folder, names: names if folder.endswith("/rung/ops") else [])
+        else:
+            tree.mkdir(parents=True, exist_ok=True)
+            shutil.copy(source / name, tree / name)
+    for path, content in files.items():
+        (tree / path).parent.mkdir(parents=True, exist_ok=True)
+        (tree / path).write_text(content)
+
+    must("cmake", "-G", "Ninja", "-S", tree, "-B", build, "-DCMAKE_BUILD_TYPE=Debug",
+         "-DRUNG_CUDA=OFF", "-DRUNG_TESTS=OFF")
+    good = check(tree, build)
+    if good["failed"] != 0 or good["passed"] < 40:
+        sys.exit(f"the operator as the page has it: {json.dumps(good, indent=1)[:3000]}")
+    listed = {(rung["backend"], rung["rung"]) for rung in
+              json.loads(must(build / "bin" / "rung", "list", OPERATOR, "--json"))}
+    if listed != {("cpu", "naive"), ("simt", "thread_per_element")}:
+        sys.exit(f"listed: {listed}")
+
+    rung = tree / "rung/ops" / OPERATOR / "cpu_10_naive.cpp"
+    broken = rung.read_text().replace("value > high ? high : value", "value")
+    rung.write_text(broken)
+    bad = check(tree, build)
+    if bad["failed"] == 0:
+        sys.exit("a rung that ignores the upper bound passed the check")
+    print(f"{good['passed']} cases passed; {bad['failed']} failed once the rung was broken")
+
+
+if __name__ == "__main__":
+    main()
