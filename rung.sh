@@ -140,6 +140,8 @@ cuda_options() {
     version="$("$nvcc" --version | sed -n 's/.*release \([0-9]*\).*/\1/p')"
     if [[ ${version:-0} -ge 13 ]]; then
       printf '%s\n' -DRUNG_CUDA=ON "-DCMAKE_CUDA_COMPILER=$nvcc"
+      # Where nothing can run, that it compiles for one of them is all there is to learn.
+      if ! compgen -G '/dev/nvidia[0-9]*' >/dev/null; then printf '%s\n' -DRUNG_GPU_ARCHITECTURES=90a; fi
       return
     fi
     say "CUDA $version found, 13 or newer is needed: building without CUDA"

@@ -1,0 +1,21 @@
+# SPDX-License-Identifier: Apache-2.0
+# How nvcc compiles our sources: for which chips, and with what.
+set(RUNG_GPU_ARCHITECTURES 80 90a CACHE STRING
+    "Compute capabilities to compile kernels for: 80 (and, as PTX, what came after it), 90a (Hopper)")
+
+# Sources named *.sm90a.cu use what only Hopper has.
+function(rung_compile_for_gpus)
+  foreach(source IN LISTS ARGN)
+    if(NOT source MATCHES "[.]cu$")
+      continue()
+    endif()
+    set(options --expt-relaxed-constexpr -lineinfo -Xcompiler=-Wall,-Wextra)
+    if(80 IN_LIST RUNG_GPU_ARCHITECTURES AND NOT source MATCHES "[.]sm90a[.]cu$")
+      list(APPEND options -gencode=arch=compute_80,code=[sm_80,compute_80])
+    endif()
+    if(90a IN_LIST RUNG_GPU_ARCHITECTURES OR source MATCHES "[.]sm90a[.]cu$")
+      list(APPEND options -gencode=arch=compute_90a,code=sm_90a)
+    endif()
+    set_property(SOURCE ${source} APPEND PROPERTY COMPILE_OPTIONS ${options})
+  endforeach()
+endfunction()
