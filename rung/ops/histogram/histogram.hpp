@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: Apache-2.0
+// histogram: how many values fall into each bin.
+//
+//   counts[b] = number of elements of x that lie in bin b        (+ what it held: accumulate)
+//
+// Shapes   x: any shape, also none (a scalar) and empty; counts: n bins, 1 <= n <= 2^30; edges:
+//          n + 1.
+// Strides  any, zero (broadcast) and negative in x too; counts must not overlap itself.
+// Types    x: u8, u16, i32, i64, f32, f64, f16 or bf16. counts: i32 or i64.
+// Bins     n bins of equal width over a range. low = high (the default) stands for [0, n): whole
+//          numbers are then their own bins.
+//          Integers: low <= x < high, bin floor((x - low) n / (high - low)), exactly. low and high
+//          are whole numbers of at most 53 bits, n <= high - low <= 2^32.
+//          Floats: low <= x <= high - the last bin includes its upper edge -
+//            bin = min(n - 1, trunc((x - low) * scale)),  scale = n / (high - low)
+//          in f32 (f64 for f64): low and high are rounded to that type first, scale is computed in
+//          f64 and rounded once, difference and product are rounded to nearest, each. This is the
+//          definition, not an approximation of one: every backend gives the same counts. Values
+//          within 3 u (high - low) of an inner edge, u = 2^-24 (2^-53 for f64), may go to the
+//          neighbour of the bin that real arithmetic would find.
+//          edges: bin b is edges[b] <= x < edges[b + 1], the last one with its upper edge too; by
+//          comparison alone, without rounding. edges are f32 for f32, f16 and bf16, f64 for f64,
+//          i64 for integers, and ascending (equal neighbours: an empty bin). That they ascend is
+//          not checked; where they do not, counts are unspecified. low and high are then not
+//          looked at.
+// Outside  values out of the range, and NaN, are not counted. Infinities lie outside of an even
+//          range.
+// Zero     an empty x gives zeros (accumulate: changes nothing).
+// Overflow x of more than 2^31 - 1 elements needs i64 counts: Error otherwise. With accumulate, the
+//          sum with what was there must fit too; it wraps.
+// Aliasing counts must not overlap x or edges.
+// Accuracy exact: whole numbers, the same whatever the order, the rung and the number of threads.
+// Errors   Error(invalid_argument) for shapes, types, ranges, aliasing; Error(unsupported) where no
+//          rung of the backend takes the call, with every rung's reason.
+// Source   NumPy's histogram, for what is in a bin. NumPy then compares each float with edges it
+//          has computed; pass those as edges to get its counts where they differ.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "rung/core/any_operator.hpp"
+#include "rung/core/context.hpp"
+#include "rung/core/export.hpp"
+#include "rung/core/operator.hpp"
+#include "rung/core/tensor.hpp"
+
+namespace rung {
+
+struct HistogramOptions {
+  double low = 0.0;
+  double high = 0.0;          // as low: the range is [0, n)
+  ConstTensorRef edges = {};  // no data: bins of equal width
+  bool accumulate = false;    // add to what counts holds
+};
+
+inline bool same_layout(const HistogramOptions& a, const HistogramOptions& b) {
+  return a.low == b.low && a.high == b.high && a.accumulate == b.accumulate &&
+         same_layout(a.edges, b.edges);
+}
+
+struct RUNG_API Histogram {
+  static constexpr std::string_view name = "histogram";
+  static constexpr std::string_view summary = "counts[b] = number of elements of x in bin b";
+  static constexpr std::string_view problem_help =
+      "TYPE EXTENTS[,options]: u8 268435456   f32 4096x4096,bins=1024,low=-4,high=4\n"
+      "options: bins=N (default 256), low=X, high=X (default: 0 and N; for floats -4 and 4),\n"
+      "         edges (N + 1 of them, unevenly spaced), accumulate, wide (i64 counts),\n"
+      "         values: uniform, one, skew (90 % one value), sorted, outside (half of them are),\n"
+      "         nan (a third of them);\n"
+      "         normally distributed otherwise";
+
+  /// Normalised. As the order of elements does not matter, x's axes are sorted by their strides
+  /// and merged: the last one is the densest, and a transposed matrix is one row.
+  struct Args {
+    ConstTensorRef x;      // one axis at least; strides descending (0 counts as the widest)
+    TensorRef counts;      // n
+    ConstTensorRef edges;  // n + 1, or no data
+    double low = 0.0;      // low < high, rounded to what the formula computes in
+    double high = 0.0;
+    bool accumulate = false;
+    std::int64_t first = 0;  // elements from the caller's x to ours: axes may be walked backwards
+
+    [[nodiscard]] std::int64_t bins() const { return counts.shape[0]; }
+    [[nodiscard]] bool even() const { return edges.data == nullptr; }
+    /// Elements of x; validate has seen that the product fits.
+    [[nodiscard]] std::int64_t size() const {
+      std::int64_t product = 1;
+      for (int axis = 0; axis < x.rank(); ++axis) product *= x.shape[axis];
+      return product;
+    }
+    /// All of x in one piece.
+    [[nodiscard]] bool dense() const {
+      return x.rank() == 1 && (x.strides[0] == 1 || x.shape[0] <= 1);
+    }
+  };
+
+  /// What a program passes to histogram(): the same call before it is normalised.
+  struct Given {
+    ConstTensorRef x;
+    TensorRef counts;
+    HistogramOptions options;
+  };
+
+  static RungList<Histogram>& rungs();
+  /// From what a caller gives; throws Error when shapes do not fit together.
+  static Args bind(const ConstTensorRef& x, const TensorRef& counts,
+                   const HistogramOptions& options);
+  static void validate(const Args& args, const Context& context);
+  static void check_aliasing(const Args& args);
+  static bool rebase(Args& args, const ConstTensorRef& x, const TensorRef& counts,
+                     const HistogramOptions& options) {
+    const void* data = x.data == nullptr
+                           ? nullptr
+                           : static_cast<const char*>(x.data) +
+                                 args.first * static_cast<std::int64_t>(size_of(x.dtype));
+    const bool changed = args.x.data != data || args.counts.data != counts.data ||
+                         args.edges.data != options.edges.data;
+    args.x.data = data;
+    args.counts.data = counts.data;
+    args.edges.data = options.edges.data;
+    return changed;
+  }
+
+  static Cost cost(const Args& args);
+  static void reference(const Args& args, Oracle& oracle);
+  static Tolerance tolerance(const Args& args, const RungInfo& rung, Values values);
+  static std::vector<Problem> check_problems(Backend backend);
+  static std::vector<Problem> bench_problems(Backend backend);
+  static Args make(const Problem& problem, Inputs& inputs);
+  static Given given(const Args& args);
+  static void call(Context& context, const Given& given);
+  static std::span<const ArgumentSpec> arguments();
+  static void invoke(Context& context, Invocation& invocation, Pick pick);
+};
+
+RUNG_API void histogram(Context& context, const ConstTensorRef& x, const TensorRef& counts,
+                        const HistogramOptions& options = {}, Pick pick = best);
+
+}  // namespace rung
