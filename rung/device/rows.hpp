@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: Apache-2.0
+// Kernels that work along rows (softmax, norm): which thread has which row, reductions over the
+// threads of a row, and wide access to rows of any alignment.
+//
+// A block is threads x rows: threadIdx.x is the thread of a row, threadIdx.y the row of the block;
+// threads is a power of two, at least 32 of them in a block. Up to 32 threads a row, the reduction
+// is shuffles alone; beyond, warps meet in shared memory.
+//
+//   struct Shared { RowScratch<float> scratch; };
+//   __global__ void kernel(Rows<2> rows, const T* x, T* y) {
+//     for_each_row(rows.count(), [&](std::int64_t row, bool exists) {  // all threads, every time
+//       const T* from = x + (exists ? rows.offset<0>(row) : 0);
+//       float sum = 0;
+//       for (std::int64_t i = threadIdx.x; exists && i < rows.length; i += blockDim.x) ...
+//       sum = row_reduce(sum, Plus{}, shared<Shared>().scratch);        // in every thread of the
+//     row });
+//   }
+//   launch_rows(context, rows, {.threads = 64, .rows = 2, .shared_bytes = sizeof(Shared)}, kernel,
+//               x, y);
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+
+#include "rung/core/rows.hpp"
+#include "rung/device/collectives.hpp"
+#include "rung/device/load.hpp"
+
+namespace rung::inline RUNG_TARGET {
+
+// --- launching -----------------------------------------------------------------------------------
+
+struct RowBlock {
+  int threads = 32;  // a row: a power of two
+  int rows = 1;      // a block
+  std::size_t shared_bytes = 0;
+};
+
+/// Threads for rows of `packs` loads each: about `packs_a_thread` of them a thread, blocks of at
+/// least 128 threads, so that short rows share one.
+inline RowBlock row_block(std::int64_t packs, int packs_a_thread, int least_threads = 1,
+                          int most_threads = 1024) {
+  RowBlock block{.threads = least_threads};
+  while (block.threads < most_threads && std::int64_t{block.threads} * packs_a_thread < packs) {
+    block.threads *= 2;
+  }
+  block.rows = std::max(1, 128 / block.threads);
+  return block;
+}
+
+/// kernel(rows, arguments...), with as many blocks as there are rows for, or the most a grid may
+/// have: for_each_row goes round.
+template <int N, class... Parameters, class... Arguments>
+void launch_rows(Context& context, const Rows<N>& rows, const RowBlock& block,
+                 void (*kernel)(Rows<N>, Parameters...), Arguments&&... arguments) {
+  constexpr std::int64_t most_blocks = 0x7fffffff;
+  const std::int64_t blocks = std::min(most_blocks, (rows.count() + block.rows - 1) / block.rows);
+  launch(context,
+         {.grid = blocks, .block = {block.threads, block.rows}, .shared_bytes = block.shared_bytes},
+         kernel, rows, std::forward<Arguments>(arguments)...);
+}
+
+// --- in kernels ----------------------------------------------------------------------------------
+
+/// body(row, exists) for this thread's rows. Every thread of the block makes the same number of
+/// rounds, so that body may hold barriers; `exists` is false where the last block has rows to
+/// spare.
+template <class Body>
+__device__ __forceinline__ void for_each_row(std::int64_t count, Body&& body) {
+  const std::int64_t step = std::int64_t{gridDim.x} * blockDim.y;
+  for (std::int64_t first = std::int64_t{blockIdx.x} * blockDim.y; first < count; first += step) {
+    const std::int64_t row = first + threadIdx.y;
+    body(row, row < count);
+  }
+}
+
+struct Plus {
+  template <class T>
+  __device__ __forceinline__ T operator()(T a, T b) const {
+    return a + b;
+  }
+};
+/// NaN if either is: the chip's own maximum would drop it.
+struct Maximum {
+  template <class T>
+  __device__ __forceinline__ T operator()(T a, T b) const {
+    return a > b || a != a ? a : b;
+  }
+};
+
+/// What the warps of a block exchange.
+template <class T>
+struct RowScratch {
+  T partial[32];
+};
+
+/// f over the values of the row's threads, in every one of them and bit for bit the same: f must
+/// commute. To be called by all threads of the block.
+template <class T, class F>
+__device__ __forceinline__ T row_reduce(T value, F f, RowScratch<T>& scratch) {
+  const int threads = static_cast<int>(blockDim.x);
+  for (int distance = threads < 32 ? threads / 2 : 16; distance > 0; distance /= 2) {
+    value = f(value, shuffle_xor(value, distance));
+  }
+  if (threads <= 32) return value;
+  const int warps = threads / 32;
+  const int lane = static_cast<int>(threadIdx.x) % 32;
+  const int first = static_cast<int>(threadIdx.y) * warps;
+  if (lane == 0) scratch.partial[first + static_cast<int>(threadIdx.x) / 32] = value;
+  __syncthreads();
+  value = scratch.partial[first + lane % warps];
+  for (int distance = warps / 2; distance > 0; distance /= 2) {
+    value = f(value, shuffle_xor(value, distance));
+  }
+  __syncthreads();  // the scratch may be used again
+  return value;
+}
+
+/// A contiguous row in packs of W elements, cut at the addresses where packs are aligned: pack p
+/// holds elements p W - lead ... of the row, of which those before 0 and from `length` on do not
+/// exist. All tensors of a kernel are cut alike, by the lead of one of them; packs of those that
+/// lie otherwise are moved element by element. A kernel that keeps a row in registers, and has none
+/// to spare, takes int for the Index: its rows are short.
+template <class T, int W, class Index = std::int64_t>
+struct RowPacks {
+  T* first;  // where pack 0 would begin
+  Index begin;
+  Index end;
+  bool aligned;
+
+  __device__ __forceinline__ RowPacks(T* row, std::int64_t length, int lead)
+      : first(row - lead),
+        begin(lead),
+        end(lead + static_cast<Index>(length)),
+        aligned(is_wide_aligned<T, W>(row - lead)) {}
+
+  [[nodiscard]] __device__ __forceinline__ Index packs() const { return (end + W - 1) / W; }
+  /// Whether all elements of the pack exist.
+  [[nodiscard]] __device__ __forceinline__ bool whole(Index pack) const {
+    return pack * W >= begin && pack * W + W <= end;
+  }
+  [[nodiscard]] __device__ __forceinline__ bool exists(Index pack, int i) const {
+    return pack * W + i >= begin && pack * W + i < end;
+  }
+  [[nodiscard]] __device__ __forceinline__ Pack<std::remove_const_t<T>, W> load(
+      Index pack, std::remove_const_t<T> otherwise) const {
+    if (aligned && whole(pack)) return load_wide<W>(first + pack * W);
+    Pack<std::remove_const_t<T>, W> values;
+#pragma unroll
+    for (int i = 0; i < W; ++i) {
+      values[i] = exists(pack, i) ? first[pack * W + i] : otherwise;
+    }
+    return values;
+  }
+  __device__ __forceinline__ void store(Index pack, const Pack<T, W>& values) const {
+    if (aligned && whole(pack)) {
+      store_wide<W>(first + pack * W, values);
+      return;
+    }
+#pragma unroll
+    for (int i = 0; i < W; ++i) {
+      if (exists(pack, i)) first[pack * W + i] = values[i];
+    }
+  }
+};
+
+/// How many elements `row` begins behind an aligned address.
+template <int W, class T>
+__device__ __forceinline__ int lead_of(const T* row) {
+  constexpr std::uintptr_t bytes = wide_alignment<T, W>;
+  return static_cast<int>(reinterpret_cast<std::uintptr_t>(row) % bytes / sizeof(T));
+}
+
+}  // namespace rung::inline RUNG_TARGET

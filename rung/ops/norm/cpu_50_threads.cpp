@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+// norm / threads
+//
+// Idea     rows are dealt to threads in equal shares; few long rows are shared, block by block:
+//          statistics of the blocks, a barrier, then y. Blocks do not depend on the threads, so the
+//          bits do not either.
+// Changes  against simd: all cores.
+// Cost     as simd.
+// Limits   two cores of one memory: half as fast again, not twice, where x comes from there.
+// Tried    -
+// Source   -
+#include "rung/ops/norm/cpu_kernels.hpp"
+
+namespace rung {
+namespace {
+
+double estimate(const Norm::Args& args, const Context& context) {
+  // A hair less than simd, so that it is chosen where they would do the same.
+  return 0.999 * norm_cpu::seconds(args, context.threads());
+}
+
+void run(const Norm::Args& args, Context& context) {
+  norm_cpu::normalise(args, context, context.threads());
+}
+
+const Rung<Norm> self{
+    {.name = "threads", .step = 50, .after = "simd", .estimate = estimate, .run = run}};
+
+}  // namespace
+}  // namespace rung

@@ -1,0 +1,235 @@
+// SPDX-License-Identifier: Apache-2.0
+// norm: its vector kernels, compiled once for each instruction set, and the plan of a call: how its
+// memory lies, who does which rows, and whether y goes past the caches.
+#include "rung/cpu/foreach_target.hpp"
+
+#include <hwy/cache_control.h>
+
+#include "rung/ops/norm/cpu_columns-inl.hpp"
+#include "rung/ops/norm/cpu_kernels.hpp"
+#include "rung/ops/norm/cpu_row-inl.hpp"
+
+HWY_BEFORE_NAMESPACE();
+namespace rung::norm_cpu::HWY_NAMESPACE {
+namespace {
+
+/// Two rows of so many f32 are half of an L2 of 1 MiB.
+constexpr std::int64_t fits_twice_in_l2 = 1 << 16;
+
+/// Places of one row's first elements.
+template <class T>
+struct Row {
+  const T* x;
+  const T* residual;  // or null
+  T* y;
+  T* s;  // where x + residual goes: sum, or y until y itself is written
+};
+
+// Offsets one by one, not all into an array: an array is stored in one width and read in another,
+// and such a read waits until every streaming store before it has left the core, row after row.
+template <class T>
+HWY_INLINE Row<T> row_at(const Call& call, std::int64_t index) {
+  const Norm::Args& args = *call.args;
+  const auto& rows = call.lines.rows;
+  Row<T> row;
+  row.x = static_cast<const T*>(args.x.data) + rows.template offset<norm_lines::row_x>(index);
+  row.y = static_cast<T*>(args.y.data) + rows.template offset<norm_lines::row_y>(index);
+  row.residual = nullptr;
+  row.s = row.y;
+  if (args.residual.data != nullptr) {
+    row.residual = static_cast<const T*>(args.residual.data) +
+                   rows.template offset<norm_lines::row_residual>(index);
+    if (args.sum.data != nullptr) {
+      row.s = static_cast<T*>(args.sum.data) + rows.template offset<norm_lines::row_sum>(index);
+    }
+  }
+  return row;
+}
+
+template <class T>
+HWY_INLINE void note(const Call& call, std::int64_t index, const Scale<Wide<T>>& scale) {
+  const Norm::Args& args = *call.args;
+  const auto& rows = call.lines.rows;
+  if (args.mean.data != nullptr) {
+    static_cast<Wide<T>*>(args.mean.data)[rows.template offset<norm_lines::row_mean>(index)] =
+        scale.mean;
+  }
+  if (args.rstd.data != nullptr) {
+    static_cast<Wide<T>*>(args.rstd.data)[rows.template offset<norm_lines::row_rstd>(index)] =
+        scale.rstd;
+  }
+}
+
+/// The statistics of a whole contiguous row; x + residual is stored in s on the way.
+template <class T>
+HWY_INLINE Scale<Wide<T>> scale_along(const Norm::Args& args, const T* x, const T* residual, T* s,
+                                      std::int64_t n, const T* next, BlockMoments* moments) {
+  const bool layer = args.kind == NormKind::layer;
+  const T* source = residual != nullptr ? s : x;
+  if (n <= block) {
+    if (residual != nullptr) add(x, residual, s, n);
+    return scale_of(moments_of(source, n, layer, next), n, args.epsilon);
+  }
+  for (std::int64_t first = 0, b = 0; first < n; first += block, ++b) {
+    const std::int64_t count = std::min(block, n - first);
+    if (residual != nullptr) add(x + first, residual + first, s + first, count);
+    moments[b] = block_moments(moments_of(source + first, count, layer, x + first + count), count);
+  }
+  return scale_of<Wide<T>>(moments, n, args.kind, args.epsilon);
+}
+
+template <class T>
+HWY_INLINE void write_any(bool streams, const T* s, T* y, std::int64_t n,
+                          const Scale<Wide<T>>& scale, const Call& call, std::int64_t first = 0,
+                          const T* next = nullptr) {
+  const auto* gamma = static_cast<const Wide<T>*>(call.gamma);
+  const auto* beta = static_cast<const Wide<T>*>(call.beta);
+  gamma = gamma != nullptr ? gamma + first : gamma;
+  beta = beta != nullptr ? beta + first : beta;
+  if (streams) {
+    write<T, true>(s, y, n, scale, gamma, beta, next);
+  } else {
+    write<T, false>(s, y, n, scale, gamma, beta, next);
+  }
+}
+
+template <class T>
+void rows_along(const RowsJob& job) {
+  const Call& call = *job.call;
+  const Norm::Args& args = *call.args;
+  auto* moments = static_cast<BlockMoments*>(job.scratch);
+  for (std::int64_t index = job.begin; index < job.end; ++index) {
+    const Row<T> row = row_at<T>(call, index);
+    const T* next =
+        static_cast<const T*>(args.x.data) +
+        call.lines.rows.template offset<norm_lines::row_x>(std::min(index + 1, job.end - 1));
+    const auto scale = scale_along(args, row.x, row.residual, row.s, call.n, next, moments);
+    note<T>(call, index, scale);
+    const T* s = row.residual != nullptr ? row.s : row.x;
+    // A row of several blocks is written from L2, which takes long enough to fetch all of the next.
+    const T* fetch = call.n > block && call.n <= fits_twice_in_l2 ? next : nullptr;
+    write_any(call.streams, s, row.y, call.n, scale, call, 0, fetch);
+  }
+  if (call.streams) hwy::FlushStream();
+}
+
+template <class T>
+void rows_gathered(const RowsJob& job) {
+  const Call& call = *job.call;
+  const Norm::Args& args = *call.args;
+  auto* moments = static_cast<BlockMoments*>(job.scratch);
+  T* const x = reinterpret_cast<T*>(moments + blocks_of(call.n));
+  T* const residual = x + call.n;
+  const auto& columns = call.lines.columns;
+  std::int64_t at[6];
+  for (std::int64_t index = job.begin; index < job.end; ++index) {
+    const Row<T> row = row_at<T>(call, index);
+    for (std::int64_t i = 0; i < call.n; ++i) {
+      columns.offsets(i, at);
+      x[i] = row.x[at[norm_lines::column_x]];
+      if (row.residual != nullptr) residual[i] = row.residual[at[norm_lines::column_residual]];
+    }
+    const auto scale = scale_along<T>(args, x, row.residual != nullptr ? residual : nullptr, x,
+                                      call.n, x, moments);
+    note<T>(call, index, scale);
+    if (args.sum.data != nullptr) {
+      for (std::int64_t i = 0; i < call.n; ++i) {
+        row.s[columns.template offset<norm_lines::column_sum>(i)] = x[i];
+      }
+    }
+    write_any<T>(false, x, x, call.n, scale, call);
+    for (std::int64_t i = 0; i < call.n; ++i) {
+      row.y[columns.template offset<norm_lines::column_y>(i)] = x[i];
+    }
+  }
+}
+
+template <class T>
+void rows(const RowsJob& job) {
+  switch (job.call->access) {
+    case Access::along:
+      return rows_along<T>(job);
+    case Access::across:
+      return rows_across<T>(job);
+    case Access::gathered:
+      return rows_gathered<T>(job);
+  }
+}
+
+template <class T>
+void statistics(const BlocksJob& job) {
+  const Call& call = *job.call;
+  const bool layer = call.args->kind == NormKind::layer;
+  const std::int64_t blocks = blocks_of(call.n);
+  for (std::int64_t at = job.begin; at < job.end; ++at) {
+    const Row<T> row = row_at<T>(call, at / blocks);
+    const std::int64_t first = at % blocks * block;
+    const std::int64_t count = std::min(block, call.n - first);
+    const T* s = row.x + first;
+    if (row.residual != nullptr) {
+      add(row.x + first, row.residual + first, row.s + first, count);
+      s = row.s + first;
+    }
+    job.moments[at] = block_moments(moments_of(s, count, layer, row.x + first + count), count);
+  }
+}
+
+template <class T>
+void write_blocks(const BlocksJob& job) {
+  const Call& call = *job.call;
+  const Norm::Args& args = *call.args;
+  const std::int64_t blocks = blocks_of(call.n);
+  for (std::int64_t at = job.begin; at < job.end;) {
+    const std::int64_t index = at / blocks;
+    const std::int64_t end = std::min(job.end, (index + 1) * blocks);
+    const Row<T> row = row_at<T>(call, index);
+    const auto scale =
+        scale_of<Wide<T>>(job.moments + index * blocks, call.n, args.kind, args.epsilon);
+    if (at % blocks == 0) note<T>(call, index, scale);
+    const std::int64_t first = at % blocks * block;
+    const std::int64_t count = std::min(call.n - first, (end - at) * block);
+    const T* s = row.residual != nullptr ? row.s : row.x;
+    write_any(call.streams, s + first, row.y + first, count, scale, call, first);
+    at = end;
+  }
+  if (call.streams) hwy::FlushStream();
+}
+
+}  // namespace
+
+template <class T>
+Kernels kernels_of() {
+  return {rows<T>, statistics<T>, write_blocks<T>};
+}
+Kernels kernels_f32() { return kernels_of<float>(); }
+Kernels kernels_f64() { return kernels_of<double>(); }
+Kernels kernels_f16() { return kernels_of<f16>(); }
+Kernels kernels_bf16() { return kernels_of<bf16>(); }
+
+}  // namespace rung::norm_cpu::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace rung::norm_cpu {
+namespace {
+HWY_EXPORT(kernels_f32);
+HWY_EXPORT(kernels_f64);
+HWY_EXPORT(kernels_f16);
+HWY_EXPORT(kernels_bf16);
+}  // namespace
+
+Kernels kernels(DType dtype) {
+  switch (dtype) {
+    case DType::f64:
+      return HWY_DYNAMIC_DISPATCH(kernels_f64)();
+    case DType::f16:
+      return HWY_DYNAMIC_DISPATCH(kernels_f16)();
+    case DType::bf16:
+      return HWY_DYNAMIC_DISPATCH(kernels_bf16)();
+    default:
+      return HWY_DYNAMIC_DISPATCH(kernels_f32)();
+  }
+}
+
+}  // namespace rung::norm_cpu
+#endif

@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: Apache-2.0
+// norm: layer norm and RMS norm over the last axis, any other axis, or several neighbouring ones.
+//
+//   s = x + residual                             (x alone without a residual)
+//   layer:  y = (s - mean) rstd gamma + beta     mean = sum(s) / n,
+//                                                rstd = 1 / sqrt(sum((s - mean)^2) / n + epsilon)
+//   rms:    y = s rstd gamma + beta              rstd = 1 / sqrt(sum(s^2) / n + epsilon)
+//
+// for each row: the n elements along the normalised axes, every other index held fixed.
+//
+// Shapes   x, residual, y, sum: one shape, rank 1 to 8. gamma, beta: the extents of the normalised
+//          axes. mean, rstd: those of the other axes, with or without a 1 for each normalised one.
+// Options  gamma, beta, residual: no data means none. sum, mean, rstd: written when given; mean is
+//          of layer norm alone.
+// Strides  any; zero (broadcast) in what is read. What is written must not overlap itself.
+// Types    x, residual, y, sum: one of f32, f64, f16, bf16. gamma and beta: that type or, for f16
+//          and bf16, both f32. mean and rstd: f32, f64 for f64. Arithmetic is f32 (f64 for f64).
+// Sum      s is rounded to the type of x, asked for or not: the fused call gives, bit for bit, what
+//          adding first and normalising the result gives.
+// Aliasing y and sum may each be x or residual itself (the same elements in the same places);
+//          otherwise what is written overlaps nothing else.
+// Special  no rows: nothing is written. n = 0: mean and rstd are NaN. layer: a NaN or an infinity
+//          makes its row NaN, and so does a sum(|s|) that overflows the arithmetic. rms: a NaN
+//          makes its row NaN; in a row with an infinity finite elements become 0 (plus beta) and
+//          infinite ones NaN. Where sum((s - mean)^2) (rms: sum(s^2)) overflows, rstd is 0 and y is
+//          beta.
+// Accuracy with u the unit roundoff of the arithmetic, K = n / 8 + 32, z the exact result before
+//          gamma, and t = K u rstd mean(|s|):
+//            |error of y| <= K u |gamma| (|z| + rstd mean(|s|) + |z| t rstd mean(|s|)) + 2 u |y|
+//          plus one rounding to y's type. What the default choice runs does better where a mean is
+//          large against its spread: it corrects the mean by the mean of what is left over, so that
+//          rstd mean(|s - mean|) takes the place of rstd mean(|s|), which enters squared:
+//            |error of y| <= 2 K u |gamma| (|z| + 1 + t (1 + |z| t)) + 2 u |y|
+//          [T. Chan, G. Golub & R. LeVeque, Algorithms for computing the sample variance, 1983].
+//          With epsilon = 0 the bound is infinite for a row of equal elements.
+// Repeats  the same bits from run to run and for every number of threads.
+// Errors   Error(invalid_argument) for shapes, axes, types, epsilon, aliasing; Error(unsupported)
+//          where no rung of the backend takes the call, with every rung's reason.
+// Source   J. Ba, J. Kiros & G. Hinton, Layer normalization, 2016; B. Zhang & R. Sennrich, Root
+//          mean square layer normalization, NeurIPS 2019.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "rung/core/any_operator.hpp"
+#include "rung/core/collapse.hpp"
+#include "rung/core/context.hpp"
+#include "rung/core/export.hpp"
+#include "rung/core/operator.hpp"
+#include "rung/core/tensor.hpp"
+
+namespace rung {
+
+enum class NormKind : std::uint8_t { layer, rms };
+
+struct NormOptions {
+  int axis = -1;  // the first normalised axis, from the end when negative
+  int axes = 1;   // how many are normalised together, from `axis` on
+  double epsilon = 1e-5;
+  ConstTensorRef gamma = {};
+  ConstTensorRef beta = {};
+  ConstTensorRef residual = {};
+  TensorRef sum = {};   // x + residual; needs a residual
+  TensorRef mean = {};  // layer norm only
+  TensorRef rstd = {};
+};
+
+inline bool same_layout(NormKind a, NormKind b) { return a == b; }
+inline bool same_layout(const NormOptions& a, const NormOptions& b) {
+  return a.axis == b.axis && a.axes == b.axes && a.epsilon == b.epsilon &&
+         same_layout(a.gamma, b.gamma) && same_layout(a.beta, b.beta) &&
+         same_layout(a.residual, b.residual) && same_layout(a.sum, b.sum) &&
+         same_layout(a.mean, b.mean) && same_layout(a.rstd, b.rstd);
+}
+
+struct RUNG_API Norm {
+  static constexpr std::string_view name = "norm";
+  static constexpr std::string_view summary = "y = (x + residual - mean) rstd gamma + beta";
+  static constexpr std::string_view problem_help =
+      "TYPE SHAPE[,options]: f32 4096x4096,gamma,beta   bf16 8x512x1024,rms,gamma,residual,sum\n"
+      "options: rms (default: layer norm), axis=N (first normalised axis, default -1), axes=N "
+      "(how\n"
+      "         many, default 1), eps=X (default 1e-5), gamma, beta, f32_weights (f16 and bf16),\n"
+      "         residual, sum, stats (mean and rstd too), in_place (y is x), in_place_sum (sum is\n"
+      "         residual), offset=X, spread=X (values of x: around offset)";
+
+  /// Normalised: every tensor is spread over x's shape by stride 0, so that one set of axes serves
+  /// them all; `normalised` says which are normalised.
+  struct Args {
+    NormKind kind = NormKind::layer;
+    double epsilon = 1e-5;
+    AxisSet normalised = 0;
+    ConstTensorRef x;
+    ConstTensorRef residual;  // or no data, as all that follow but y
+    TensorRef y;
+    TensorRef sum;
+    ConstTensorRef gamma;
+    ConstTensorRef beta;
+    TensorRef mean;
+    TensorRef rstd;
+
+    [[nodiscard]] bool is(AxisSet axes, int axis) const { return (axes >> axis & 1) != 0; }
+    [[nodiscard]] std::int64_t extent(AxisSet axes) const {
+      std::int64_t product = 1;
+      for (int axis = 0; axis < x.rank(); ++axis) {
+        if (is(axes, axis)) product *= x.shape[axis];
+      }
+      return product;
+    }
+    [[nodiscard]] std::int64_t rows() const { return extent(~normalised); }
+    [[nodiscard]] std::int64_t columns() const { return extent(normalised); }
+  };
+
+  struct Given {
+    NormKind kind;
+    ConstTensorRef x;
+    TensorRef y;
+    NormOptions options;
+  };
+
+  static RungList<Norm>& rungs();
+  static Args bind(NormKind kind, const ConstTensorRef& x, const TensorRef& y,
+                   const NormOptions& options);
+  static void validate(const Args& args, const Context& context);
+  static void check_aliasing(const Args& args);
+  static bool rebase(Args& args, NormKind kind, const ConstTensorRef& x, const TensorRef& y,
+                     const NormOptions& options);
+
+  static Cost cost(const Args& args);
+  /// The oracle's magnitudes are the bounds promised above: tolerance() multiplies them by one.
+  static void reference(const Args& args, Oracle& oracle);
+  static Tolerance tolerance(const Args& args, const RungInfo& rung, Values values);
+  static std::vector<Problem> check_problems(Backend backend);
+  static std::vector<Problem> bench_problems(Backend backend);
+  static Args make(const Problem& problem, Inputs& inputs);
+  static Given given(const Args& args);
+  static void call(Context& context, const Given& given);
+  static std::span<const ArgumentSpec> arguments();
+  static void invoke(Context& context, Invocation& invocation, Pick pick);
+};
+
+RUNG_API void layer_norm(Context& context, const ConstTensorRef& x, const TensorRef& y,
+                         const NormOptions& options = {}, Pick pick = best);
+RUNG_API void rms_norm(Context& context, const ConstTensorRef& x, const TensorRef& y,
+                       const NormOptions& options = {}, Pick pick = best);
+
+}  // namespace rung

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+// The rows and columns of one call, as every kernel of norm walks them, on CPUs and GPUs.
+#pragma once
+
+#include <array>
+#include <cstdint>
+
+#include "rung/ops/norm/norm.hpp"
+
+namespace rung::norm_lines {
+
+/// Places of the tensors in Lines' rows and columns.
+enum RowTensor : int { row_x, row_residual, row_y, row_sum, row_mean, row_rstd };
+enum ColumnTensor : int {
+  column_x,
+  column_residual,
+  column_y,
+  column_sum,
+  column_gamma,
+  column_beta
+};
+
+/// Where element (row, column) of each tensor lies: the sum of its offset in `rows` and that in
+/// `columns`. Tensors that are absent move with x.
+struct Lines {
+  Collapsed<6> rows;     // indexed by RowTensor
+  Collapsed<6> columns;  // indexed by ColumnTensor
+
+  /// Every tensor's row is contiguous; gamma and beta too.
+  [[nodiscard]] bool contiguous_columns() const {
+    if (columns.rank == 0) return true;
+    for (const auto& strides : columns.strides) {
+      if (columns.rank != 1 || strides[0] != 1) return false;
+    }
+    return true;
+  }
+};
+
+/// Neither the order of rows nor that within a row matters: the densest axes come last and merge.
+inline Lines lines_of(const Norm::Args& args) {
+  const auto strides = [&](const auto& tensor) {
+    return tensor.data != nullptr ? tensor.strides : args.x.strides;
+  };
+  const Extents residual = strides(args.residual);
+  const Extents y = args.y.strides;
+  const Extents sum = strides(args.sum);
+  return {collapse<6>(args.x.shape,
+                      {args.x.strides, residual, y, sum, strides(args.mean), strides(args.rstd)},
+                      ~args.normalised, AxisOrder::by_stride),
+          collapse<6>(args.x.shape,
+                      {args.x.strides, residual, y, sum, strides(args.gamma), strides(args.beta)},
+                      args.normalised, AxisOrder::by_stride)};
+}
+
+}  // namespace rung::norm_lines

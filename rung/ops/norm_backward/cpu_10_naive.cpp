@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: Apache-2.0
+// norm_backward / naive
+//
+// Idea     the definition, row by row: statistics unless they are given, the two means, dx; then
+//          dgamma and dbeta column by column, down all rows.
+// Changes  -
+// Cost     a row is read five times, all of dy and x once more, column by column: a cache line an
+//          element.
+// Limits   one thread, no vectors, double throughout (long double for f64). Takes every call.
+// Tried    -
+// Source   the chain rule.
+#include <cmath>
+#include <vector>
+
+#include "rung/ops/norm_backward/norm_backward.hpp"
+
+namespace rung {
+namespace {
+
+using Args = NormBackward::Args;
+
+template <class T>
+class Naive {
+ public:
+  explicit Naive(const Args& args) : args_(args), lines_(NormBackward::lines_of(args)) {}
+
+  void run(Context& context) {
+    const std::int64_t rows = lines_.rows.size();
+    // dx may be dy or x, from which the columns are summed up: they come first, and so do the
+    // statistics that they need.
+    auto* statistics = static_cast<Statistics*>(
+        context.workspace(static_cast<std::size_t>(rows) * sizeof(Statistics)));
+    for (std::int64_t row = 0; row < rows; ++row) statistics[row] = statistics_of(row);
+    for (std::int64_t i = 0; i < lines_.columns.size(); ++i) write_column(i, statistics, rows);
+    for (std::int64_t row = 0; row < rows; ++row) write_row(row, statistics[row]);
+  }
+
+ private:
+  using Wide = Accumulator<T>;
+  using Sum = std::conditional_t<std::is_same_v<T, double>, long double, double>;
+  struct Statistics {
+    Sum mean;
+    Sum rstd;
+  };
+
+  [[nodiscard]] std::int64_t place(int row_tensor, std::int64_t row, int column_tensor,
+                                   std::int64_t i) const {
+    std::int64_t by_row[5];
+    std::int64_t by_column[6];
+    lines_.rows.offsets(row, by_row);
+    lines_.columns.offsets(i, by_column);
+    return by_row[row_tensor] + by_column[column_tensor];
+  }
+  static Sum wide(const void* data, std::int64_t at) {
+    return static_cast<Sum>(static_cast<Wide>(static_cast<const T*>(data)[at]));
+  }
+  [[nodiscard]] Sum x(std::int64_t row, std::int64_t i) const {
+    return wide(args_.x.data, place(NormBackward::row_x, row, NormBackward::column_x, i));
+  }
+  [[nodiscard]] Sum dy(std::int64_t row, std::int64_t i) const {
+    return wide(args_.dy.data, place(NormBackward::row_dy, row, NormBackward::column_dy, i));
+  }
+  [[nodiscard]] Sum gamma(std::int64_t i) const {
+    if (args_.gamma.data == nullptr) return 1;
+    const std::int64_t at = lines_.columns.template offset<NormBackward::column_gamma>(i);
+    if (args_.gamma.dtype == dtype_of<T>) return wide(args_.gamma.data, at);
+    return static_cast<Sum>(static_cast<const Wide*>(args_.gamma.data)[at]);
+  }
+
+  [[nodiscard]] Statistics statistics_of(std::int64_t row) const {
+    Statistics result{};
+    if (args_.rstd.data != nullptr) {
+      std::int64_t at[5];
+      lines_.rows.offsets(row, at);
+      result.rstd = static_cast<const Wide*>(args_.rstd.data)[at[NormBackward::row_rstd]];
+      if (args_.mean.data != nullptr) {
+        result.mean = static_cast<const Wide*>(args_.mean.data)[at[NormBackward::row_mean]];
+      }
+      return result;
+    }
+    const std::int64_t n = lines_.columns.size();
+    if (args_.kind == NormKind::layer) {
+      for (std::int64_t i = 0; i < n; ++i) result.mean += x(row, i);
+      result.mean /= static_cast<Sum>(n);
+    }
+    Sum squares = 0;
+    for (std::int64_t i = 0; i < n; ++i) {
+      const Sum distance = x(row, i) - result.mean;
+      squares += distance * distance;
+    }
+    result.rstd = 1 / std::sqrt(squares / static_cast<Sum>(n) + args_.epsilon);
+    return result;
+  }
+
+  void write_row(std::int64_t row, const Statistics& statistics) const {
+    const std::int64_t n = lines_.columns.size();
+    const auto z = [&](std::int64_t i) { return (x(row, i) - statistics.mean) * statistics.rstd; };
+    Sum mean_g = 0;
+    Sum mean_gz = 0;
+    for (std::int64_t i = 0; i < n; ++i) {
+      const Sum g = dy(row, i) * gamma(i);
+      mean_g += g / static_cast<Sum>(n);
+      mean_gz += g * z(i) / static_cast<Sum>(n);
+    }
+    if (args_.kind == NormKind::rms) mean_g = 0;
+    for (std::int64_t i = 0; i < n; ++i) {
+      const Sum dx = statistics.rstd * (dy(row, i) * gamma(i) - mean_g - z(i) * mean_gz);
+      const std::int64_t at = place(NormBackward::row_dx, row, NormBackward::column_dx, i);
+      static_cast<T*>(args_.dx.data)[at] = static_cast<T>(static_cast<Wide>(dx));
+    }
+  }
+
+  void write_column(std::int64_t i, const Statistics* statistics, std::int64_t rows) const {
+    Sum dgamma = 0;
+    Sum dbeta = 0;
+    for (std::int64_t row = 0; row < rows; ++row) {
+      dgamma += dy(row, i) * (x(row, i) - statistics[row].mean) * statistics[row].rstd;
+      dbeta += dy(row, i);
+    }
+    std::int64_t at[6];
+    lines_.columns.offsets(i, at);
+    store(args_.dgamma, at[NormBackward::column_dgamma], dgamma);
+    store(args_.dbeta, at[NormBackward::column_dbeta], dbeta);
+  }
+  static void store(const TensorRef& tensor, std::int64_t at, Sum value) {
+    if (tensor.data == nullptr) return;
+    if (tensor.dtype == dtype_of<T>) {
+      static_cast<T*>(tensor.data)[at] = static_cast<T>(static_cast<Wide>(value));
+    } else {
+      static_cast<Wide*>(tensor.data)[at] = static_cast<Wide>(value);
+    }
+  }
+
+  const Args& args_;
+  NormBackward::Lines lines_;
+};
+
+double estimate(const Args& args, const Context&) {
+  return NormBackward::cost(args).operations / 0.3e9;
+}
+
+void run(const Args& args, Context& context) {
+  visit<float, double, f16, bf16>(args.x.dtype, [&]<class T>() { Naive<T>(args).run(context); });
+}
+
+const Rung<NormBackward> self{{.name = "naive", .step = 10, .estimate = estimate, .run = run}};
+
+}  // namespace
+}  // namespace rung

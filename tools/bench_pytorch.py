@@ -1,0 +1,115 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""bench_pytorch.py [OUT.json]: times PyTorch's softmax and layer norm on a GPU.
+
+The ten shapes and both types are those that `rung bench softmax` and `rung bench norm` time on a GPU
+by default, and the rows are spelled as theirs, as a peer's: run it in the same session, on the same
+machine, and compare. Inputs rotate through buffers that together exceed the L2 cache several times, so
+that every call finds its input in memory; the time is the median over calls, each between two events
+of the stream, after a warm-up.
+"""
+
+import json
+import statistics
+import sys
+
+import torch
+
+SHAPES = [(65536, 1024), (16384, 4096), (4096, 16384), (8192, 32768), (2048, 131072)]
+TYPES = {"f32": torch.float32, "bf16": torch.bfloat16}
+CALLS = 51  # timed, an odd number: the median is one of them
+WARM_UP = 5
+L2_TIMES = 4  # the inputs together exceed L2 this many times
+
+
+def seconds_of(call, inputs):
+    """The times of CALLS calls, one input after another in turn."""
+    for i in range(WARM_UP):
+        call(inputs[i % len(inputs)])
+    events = [
+        (torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True))
+        for _ in range(CALLS)
+    ]
+    torch.cuda.synchronize()
+    for i, (begin, end) in enumerate(events):
+        begin.record()
+        call(inputs[i % len(inputs)])
+        end.record()
+    torch.cuda.synchronize()
+    return [begin.elapsed_time(end) / 1e3 for begin, end in events]
+
+
+def row(op, problem, times, moved_bytes):
+    """As a row of `rung bench --json`; what only rung can say is null."""
+    median = statistics.median(times)
+    quartiles = statistics.quantiles(times, n=4)
+    return {
+        "op": op,
+        "rung": "pytorch",
+        "backend": "cuda",
+        "peer": True,
+        "problem": problem,
+        "seconds": median,
+        "spread": (quartiles[2] - quartiles[0]) / median,
+        "rate": moved_bytes / median / 1e9,
+        "unit": "GB/s",
+        "of_ceiling": None,
+        "vs_peer": None,
+        "step": 0,
+        "threads": 0,
+        "rounds": len(times),
+        "chosen": "",
+        "note": f"PyTorch {torch.__version__}, CUDA {torch.version.cuda}",
+        "failed": False,
+    }
+
+
+def measure():
+    # Older versions do not tell; no GPU of today has more.
+    l2_bytes = getattr(torch.cuda.get_device_properties(0), "L2_cache_size", 128 << 20)
+    for type_name, dtype in TYPES.items():
+        for rows, columns in SHAPES:
+            shape = f"{type_name} {rows}x{columns}"
+            size = rows * columns * dtype.itemsize
+            count = max(2, -(-L2_TIMES * l2_bytes // size))
+            inputs = [
+                torch.randn(rows, columns, device="cuda").to(dtype) for _ in range(count)
+            ]
+            gamma = torch.randn(columns, device="cuda").to(dtype)
+            beta = torch.randn(columns, device="cuda").to(dtype)
+            with torch.no_grad():
+                softmax = seconds_of(lambda x: torch.softmax(x, -1), inputs)
+                norm = seconds_of(
+                    lambda x: torch.nn.functional.layer_norm(x, (columns,), gamma, beta, 1e-5),
+                    inputs,
+                )
+            yield row("softmax", shape, softmax, 2 * size)
+            weights = 2 * columns * dtype.itemsize
+            yield row("norm", f"{shape},gamma,beta", norm, 2 * size + weights)
+            del inputs
+            torch.cuda.empty_cache()
+
+
+def main():
+    if len(sys.argv) > 2 or sys.argv[1:] in (["-h"], ["--help"]):
+        print(__doc__)
+        return 0 if len(sys.argv) == 2 else 2
+    if not torch.cuda.is_available():
+        print("bench_pytorch.py: PyTorch finds no GPU here", file=sys.stderr)
+        return 1
+    rows = []
+    for one in measure():
+        rows.append(one)
+        print(f"{one['op']:8} {one['problem']:32} {one['seconds'] * 1e6:10.1f} us "
+              f"{one['rate']:8.0f} GB/s", file=sys.stderr)
+    text = json.dumps({"machine": {"gpu": torch.cuda.get_device_name(0)}, "rows": rows}, indent=1)
+    if len(sys.argv) == 2:
+        with open(sys.argv[1], "w", encoding="utf-8") as file:
+            file.write(text + "\n")
+    else:
+        print(text)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
