@@ -195,8 +195,9 @@ constexpr std::uint64_t poison[] = {
     0xa5a5a5a5, 0xa5a5a5a5a5a5a5a5, 0xa5a5};
 
 template <class Word>
-void fill_words(std::uint64_t word, std::int64_t count, void* elements) {
-  std::fill_n(static_cast<Word*>(elements), count, static_cast<Word>(word));
+void fill_words(std::uint64_t word, std::uint64_t step, std::int64_t count, void* elements) {
+  auto* words = static_cast<Word*>(elements);
+  for (std::int64_t i = 0; i < count; ++i, word += step) words[i] = static_cast<Word>(word);
 }
 
 }  // namespace
@@ -235,15 +236,16 @@ void generate_made(DType dtype, const ValueMaker& maker, std::uint64_t stream, s
 void generate_poison(DType dtype, std::int64_t count, void* elements) {
   // As words: a floating-point register may quieten a signalling NaN.
   const std::uint64_t word = poison[static_cast<std::size_t>(dtype)];
+  const std::uint64_t step = is_floating(dtype) ? 0 : 1;
   switch (size_of(dtype)) {
     case 1:
-      return fill_words<std::uint8_t>(word, count, elements);
+      return fill_words<std::uint8_t>(word, step, count, elements);
     case 2:
-      return fill_words<std::uint16_t>(word, count, elements);
+      return fill_words<std::uint16_t>(word, step, count, elements);
     case 4:
-      return fill_words<std::uint32_t>(word, count, elements);
+      return fill_words<std::uint32_t>(word, step, count, elements);
     default:
-      return fill_words<std::uint64_t>(word, count, elements);
+      return fill_words<std::uint64_t>(word, step, count, elements);
   }
 }
 

@@ -5,41 +5,18 @@
 //          librung (see peer_eigen/module.hpp); the one that our own rungs would use is loaded.
 // Vectors  n = 1 and m = 1 use Eigen's matrix-vector product, which runs on one thread.
 // Limits   no bf16, which Eigen multiplies element by element; no bias, no activation.
-#include <dlfcn.h>
-
 #include <string>
 
 #include "rung/core/dynamic_library.hpp"
-#include "rung/cpu/isa.hpp"
 #include "rung/ops/gemm/peer_call.hpp"
 #include "rung/ops/gemm/peer_eigen/module.hpp"
+#include "rung/peers/module.hpp"
 
 namespace rung {
 namespace {
 
-/// Full path of a module: modules lie where librung lies, wherever that was installed.
-std::string beside_librung(const std::string& file) {
-  Dl_info here;
-  static const int anchor = 0;
-  if (dladdr(&anchor, &here) == 0 || here.dli_fname == nullptr) return file;
-  const std::string self = here.dli_fname;
-  const std::size_t slash = self.rfind('/');
-  return slash == std::string::npos ? file : self.substr(0, slash + 1) + file;
-}
-
-/// The module for the instruction set that our own rungs use.
-std::string variant() {
-#if defined(__x86_64__)
-  return cpu::isa() == cpu::Isa::avx512 ? "avx512" : "avx2";
-#else
-  return "baseline";
-#endif
-}
-
 struct Eigen {
-  std::string compiled_for = variant();
-  DynamicLibrary library{"RUNG_PEER_EIGEN",
-                         {beside_librung("librung_peer_eigen_" + compiled_for + ".so")}};
+  DynamicLibrary library{"RUNG_PEER_EIGEN", {peers::isa_module_path("gemm_eigen")}};
   peer_eigen::SetThreads* set_threads;
   peer_eigen::MultiplyF32* multiply_f32;
   peer_eigen::MultiplyF64* multiply_f64;
@@ -60,16 +37,13 @@ Eigen& eigen() {
 }
 
 Support present() {
-#if defined(__x86_64__)
-  if (cpu::isa() == cpu::Isa::scalar) return unsupported("the peer is built for AVX2 and AVX-512");
-#endif
+  if (const Support here = peers::isa_modules_present(); !here) return here;
   return eigen().library.present();
 }
 
 std::string about() {
   const int version = eigen().version();
-  return "Eigen " + std::to_string(version / 10000) + "." + std::to_string(version / 100 % 100) +
-         "." + std::to_string(version % 100) + ", " + eigen().compiled_for + ", OpenMP";
+  return "Eigen " + peers::version_text(version) + ", " + peers::module_isa() + ", OpenMP";
 }
 
 Support supports(const Gemm::Args& args, const Context&) {

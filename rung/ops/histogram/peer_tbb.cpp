@@ -1,30 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 // histogram / tbb: the peer oneTBB, a parallel_for with a table a thread (combinable); in a module
 // beside librung, so that librung starts where oneTBB is missing.
-#include <dlfcn.h>
-
 #include <string>
 
 #include "rung/core/dynamic_library.hpp"
 #include "rung/ops/histogram/peer_call.hpp"
 #include "rung/ops/histogram/peer_tbb/module.hpp"
+#include "rung/peers/module.hpp"
 
 namespace rung {
 namespace {
 
-/// Modules lie where librung lies, wherever that was installed.
-std::string beside_librung(const std::string& file) {
-  Dl_info here;
-  static const int anchor = 0;
-  if (dladdr(&anchor, &here) == 0 || here.dli_fname == nullptr) return file;
-  const std::string self = here.dli_fname;
-  const std::size_t slash = self.rfind('/');
-  return slash == std::string::npos ? file : self.substr(0, slash + 1) + file;
-}
-
 struct Tbb {
-  DynamicLibrary library{"RUNG_PEER_HISTOGRAM_TBB",
-                         {beside_librung("librung_peer_histogram_tbb.so")}};
+  DynamicLibrary library{"RUNG_PEER_HISTOGRAM_TBB", {peers::module_path("histogram_tbb")}};
   peer_histogram_tbb::CountBytes* count_bytes;
   peer_histogram_tbb::CountFloats* count_floats;
   peer_histogram_tbb::Version* version;

@@ -5,42 +5,19 @@
 //          librung (see peer_eigen/module.hpp); the one that our own rungs would use is loaded.
 // Limits   f32 and f64, contiguous rows at equal distances, gamma and beta of the same type; no
 //          residual, no statistics.
-#include <dlfcn.h>
-
 #include <string>
 
 #include "rung/core/dynamic_library.hpp"
-#include "rung/cpu/isa.hpp"
 #include "rung/ops/norm/norm.hpp"
 #include "rung/ops/norm/norm_lines.hpp"
 #include "rung/ops/norm/peer_eigen/module.hpp"
+#include "rung/peers/module.hpp"
 
 namespace rung {
 namespace {
 
-/// Full path of a module: modules lie where librung lies, wherever that was installed.
-std::string beside_librung(const std::string& file) {
-  Dl_info here;
-  static const int anchor = 0;
-  if (dladdr(&anchor, &here) == 0 || here.dli_fname == nullptr) return file;
-  const std::string self = here.dli_fname;
-  const std::size_t slash = self.rfind('/');
-  return slash == std::string::npos ? file : self.substr(0, slash + 1) + file;
-}
-
-/// The module for the instruction set that our own rungs use.
-std::string variant() {
-#if defined(__x86_64__)
-  return cpu::isa() == cpu::Isa::avx512 ? "avx512" : "avx2";
-#else
-  return "baseline";
-#endif
-}
-
 struct Eigen {
-  std::string compiled_for = variant();
-  DynamicLibrary library{"RUNG_PEER_NORM_EIGEN",
-                         {beside_librung("librung_peer_norm_eigen_" + compiled_for + ".so")}};
+  DynamicLibrary library{"RUNG_PEER_NORM_EIGEN", {peers::isa_module_path("norm_eigen")}};
   norm_eigen::RunF32* run_f32;
   norm_eigen::RunF64* run_f64;
   norm_eigen::Version* version;
@@ -58,16 +35,13 @@ Eigen& eigen() {
 }
 
 Support present() {
-#if defined(__x86_64__)
-  if (cpu::isa() == cpu::Isa::scalar) return unsupported("the peer is built for AVX2 and AVX-512");
-#endif
+  if (const Support here = peers::isa_modules_present(); !here) return here;
   return eigen().library.present();
 }
 
 std::string about() {
   const int version = eigen().version();
-  return "Eigen " + std::to_string(version / 10000) + "." + std::to_string(version / 100 % 100) +
-         "." + std::to_string(version % 100) + ", " + eigen().compiled_for + ", OpenMP";
+  return "Eigen " + peers::version_text(version) + ", " + peers::module_isa() + ", OpenMP";
 }
 
 Support supports(const Norm::Args& args, const Context&) {

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+// What transpose's vector kernels do, in plain C++: they are compiled once for each instruction set
+// in cpu_kernels.cpp, and called through this interface.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace rung::transpose_cpu {
+
+/// A cache line: what memory is read and written in.
+inline constexpr std::int64_t line_bytes = 64;
+
+/// A matrix of opaque elements whose transpose is written: y(j, i) = x(i, j), rows dense in both.
+struct Block {
+  const std::byte* x;
+  std::byte* y;
+  std::int64_t x_row, y_row;   // bytes from one row to the next
+  std::int64_t rows, columns;  // of x
+  int element_bytes;           // 1, 2, 4, 8 or 16
+};
+
+/// The same for runs of `run` bytes in place of elements, with any distances in bytes.
+struct Runs {
+  const std::byte* x;
+  std::byte* y;
+  std::int64_t x_row, x_column, y_row, y_column;
+  std::int64_t rows, columns, run;
+};
+
+/// Through the caches, for what is in them and will be wanted there again.
+void transpose_block(const Block& block);
+
+/// Past the caches: whole lines of y are written without being read first, and x is fetched ahead.
+/// Any number of rows, of columns up to panel_columns(). `scratch` has panel_scratch bytes, a line
+/// for each column, and is aligned to one; it is used where y's rows do not begin with a line.
+void stream_panel(const Block& block, std::byte* scratch);
+
+/// x is taken in bands as high as so many lines of y.
+inline constexpr std::int64_t band_lines = 3;
+/// 1024 rows of y are as many pages as the second-level TLB holds with ease, and x's part of a row
+/// a page at most.
+constexpr std::int64_t panel_columns(int element_bytes) {
+  constexpr std::int64_t page = 4096;
+  constexpr std::int64_t most = 1024;
+  return page / element_bytes < most ? page / element_bytes : most;
+}
+inline constexpr std::int64_t panel_scratch = panel_columns(1) * line_bytes;
+
+/// `stream`: whole lines of y are written past the caches; worth it from some lines a run on.
+void copy_runs(const Runs& runs, bool stream);
+
+}  // namespace rung::transpose_cpu

@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: Apache-2.0
+// What transpose's CUDA rungs share: opaque elements as types, the form of a call that kernels are
+// given, how it is cut into launches, and what a launch is estimated to take.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+
+#include "rung/core/integer.hpp"
+#include "rung/device/device.hpp"
+#include "rung/ops/transpose/transpose.hpp"
+
+namespace rung::transpose_cuda::inline RUNG_TARGET {
+
+using Moves = Transpose::Moves;
+
+/// An opaque element: a part of a register, one, two or four.
+template <int bytes>
+struct WordOf;
+template <>
+struct WordOf<1> {
+  using Type = std::uint8_t;
+};
+template <>
+struct WordOf<2> {
+  using Type = std::uint16_t;
+};
+template <>
+struct WordOf<4> {
+  using Type = std::uint32_t;
+};
+template <>
+struct WordOf<8> {
+  using Type = std::uint64_t;
+};
+template <>
+struct WordOf<16> {
+#if defined(__CUDACC__)
+  using Type = uint4;
+#else
+  // Of a structure's parts each would be an access of its own, and counted as such.
+  typedef unsigned Type __attribute__((vector_size(16)));
+#endif
+};
+template <int bytes>
+using Word = typename WordOf<bytes>::Type;
+
+/// Calls f.template operator()<T>() with a T of the call's element size, of those listed; not at
+/// all when there is nothing to move.
+template <int... sizes, class F>
+void with_words(const Transpose::Args& args, F&& f) {
+  if (args.moves.empty()) return;
+  ((args.moves.element_bytes == sizes ? f.template operator()<Word<sizes>>() : void()), ...);
+}
+
+/// The matrices of a call, typed; block (x, y, z) of a kernel makes tile x across and y down of
+/// matrix z. A grid has limits: what exceeds them is cut into launches with shifted pointers, of
+/// fewer than 2^31 rows and columns each, so that kernels may count those in an int. Distances in
+/// memory are always 64 bits.
+template <class T>
+struct Matrices {
+  const T* x;
+  T* y;
+  int rows, columns;
+  std::int64_t x_row, x_column, y_row, y_column;
+  Collapsed<2> batch;
+  std::int64_t first_matrix;
+
+  /// Moves the pointers to this block's matrix.
+  RUNG_HD RUNG_ALWAYS_INLINE void enter(unsigned matrix) {
+    std::int64_t at[2];
+    batch.offsets(first_matrix + matrix, at);
+    y += at[0];
+    x += at[1];
+  }
+};
+
+/// A block's tile, its threads and its shared memory.
+struct Tiling {
+  int rows, columns;  // of x
+  LaunchExtent block;
+  std::size_t shared_bytes = 0;
+};
+
+/// Launches kernel(matrices, more...) over all tiles.
+template <class T, class Kernel, class... More>
+void launch_tiles(Context& context, const Tiling& tiling, Kernel kernel,
+                  const Transpose::Args& args, const More&... more) {
+  constexpr std::int64_t most_blocks = 0xffff;  // along y and z
+  const Moves& m = args.moves;
+  const std::int64_t most_rows = most_blocks * tiling.rows;
+  const std::int64_t most_columns = (std::int64_t{1} << 30) / tiling.columns * tiling.columns;
+  for (std::int64_t first = 0; first < m.matrices(); first += most_blocks) {
+    const std::int64_t matrices = std::min(most_blocks, m.matrices() - first);
+    for (std::int64_t i = 0; i < m.rows; i += most_rows) {
+      for (std::int64_t j = 0; j < m.columns; j += most_columns) {
+        const Matrices<T> part{static_cast<const T*>(args.x.data) + i * m.x_row + j * m.x_column,
+                               static_cast<T*>(args.y.data) + j * m.y_row + i * m.y_column,
+                               static_cast<int>(std::min(most_rows, m.rows - i)),
+                               static_cast<int>(std::min(most_columns, m.columns - j)),
+                               m.x_row,
+                               m.x_column,
+                               m.y_row,
+                               m.y_column,
+                               m.batch,
+                               first};
+        launch(context,
+               {.grid = {ceil_div<std::int64_t>(part.columns, tiling.columns),
+                         ceil_div<std::int64_t>(part.rows, tiling.rows), matrices},
+                .block = tiling.block,
+                .shared_bytes = tiling.shared_bytes},
+               kernel, part, more...);
+      }
+    }
+  }
+}
+
+/// What the teaching rungs take: one element size shows what there is to see.
+inline Support require_words(const Transpose::Args& args, const Context&) {
+  if (args.moves.empty()) return supported;
+  if (args.moves.element_bytes != 4) return unsupported("takes elements of 4 bytes");
+  return args.moves.run == 1 ? supported : unsupported("takes no runs of several elements");
+}
+
+inline Support require_dense(const Moves& m) {
+  if (m.empty() || m.dense()) return supported;
+  return unsupported("x and y must each be dense along one axis, and not along the same");
+}
+
+/// Whether all rows of all matrices of tensor 0 (y) or 1 (x) begin at multiples of 16 bytes.
+inline bool rows_aligned(const Moves& m, const void* data, std::int64_t row, std::int64_t rows,
+                         int tensor) {
+  const auto whole = [&](std::int64_t stride) { return stride * m.element_bytes % 16 == 0; };
+  bool all = reinterpret_cast<std::uintptr_t>(data) % 16 == 0 && (rows == 1 || whole(row));
+  for (int axis = 0; axis < m.batch.rank; ++axis) all &= whole(m.batch.strides[tensor][axis]);
+  return all;
+}
+
+/// Estimated seconds of a kernel that reaches `fraction` of the memory's rate on full tiles: tiles
+/// that hang over an edge cost as if they were full. Fractions are estimates, not measurements.
+inline double tiled_seconds(const Transpose::Args& args, const Context& context,
+                            const Tiling& tiling, double fraction) {
+  constexpr double launch_seconds = 4e-6;
+  const Moves& m = args.moves;
+  if (m.empty()) return launch_seconds;
+  const std::int64_t tiles = ceil_div<std::int64_t>(m.rows, tiling.rows) *
+                             ceil_div<std::int64_t>(m.columns, tiling.columns);
+  const double covered =
+      static_cast<double>(tiles) * tiling.rows * tiling.columns * static_cast<double>(m.matrices());
+  return launch_seconds +
+         2 * covered * m.element_bytes / (fraction * nominal_rates(context).bytes_per_second);
+}
+
+}  // namespace rung::transpose_cuda::inline RUNG_TARGET

@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: Apache-2.0
+// transpose: the operator's object, its rung list, and what every call goes through.
+#include "rung/ops/transpose/transpose.hpp"
+
+#include <fmt/format.h>
+
+#include <cstdint>
+#include <cstdlib>
+#include <string>
+#include <utility>
+
+#include "rung/core/require.hpp"
+
+namespace rung {
+namespace {
+
+// Initialised before any dynamic initialiser runs, so rungs of any file may push themselves.
+constinit RungList<Transpose> rung_list;
+const Operator<Transpose> self;
+
+/// The order asked for, or the default one, as a permutation of all axes.
+Extents resolve_order(const Extents& order, int rank) {
+  if (order.rank == 0) {
+    if (rank == 0) return order;
+    if (rank == 1) {
+      reject(Transpose::name,
+             "x has 1 axis and no order is given; accepted: 2 to 8 axes, or order");
+    }
+    Extents swapped;
+    swapped.rank = rank;
+    for (int axis = 0; axis < rank; ++axis) swapped[axis] = axis;
+    std::swap(swapped[rank - 2], swapped[rank - 1]);
+    return swapped;
+  }
+  bool seen[max_rank] = {};
+  bool permutes = order.rank == rank;
+  for (int axis = 0; permutes && axis < rank; ++axis) {
+    permutes = order[axis] >= 0 && order[axis] < rank && !seen[order[axis]];
+    if (permutes) seen[order[axis]] = true;
+  }
+  if (!permutes) {
+    std::string axes;
+    for (int axis = 0; axis < order.rank; ++axis) {
+      axes += (axis == 0 ? "" : ", ") + std::to_string(order[axis]);
+    }
+    reject(Transpose::name,
+           fmt::format("order is {}; accepted for an x of {} axes: each of 0 to {} once", axes,
+                       rank, rank - 1));
+  }
+  return order;
+}
+
+/// Joins neighbours along an axis that is dense in both tensors (tensor 0 is y, 1 is x) into wider
+/// elements; returns their size.
+int widen(Collapsed<2>& axes, int element_bytes, const void* x, const void* y) {
+  const int last = axes.rank - 1;
+  if (last < 0 || axes.strides[0][last] != 1 || axes.strides[1][last] != 1) return element_bytes;
+  const auto addresses = reinterpret_cast<std::uintptr_t>(x) | reinterpret_cast<std::uintptr_t>(y);
+  constexpr int widest = 16;
+  const auto can_double = [&] {
+    if (element_bytes == widest || axes.shape[last] % 2 != 0) return false;
+    if (addresses % static_cast<std::uintptr_t>(2 * element_bytes) != 0) return false;
+    for (int axis = 0; axis < last; ++axis) {
+      if (axes.strides[0][axis] % 2 != 0 || axes.strides[1][axis] % 2 != 0) return false;
+    }
+    return true;
+  };
+  while (can_double()) {
+    element_bytes *= 2;
+    axes.count /= 2;
+    axes.shape[last] /= 2;
+    for (int axis = 0; axis < last; ++axis) {
+      axes.strides[0][axis] /= 2;
+      axes.strides[1][axis] /= 2;
+    }
+  }
+  if (axes.shape[last] == 1) --axes.rank;
+  return element_bytes;
+}
+
+struct Axis {
+  std::int64_t extent = 1, y = 0, x = 0;
+};
+/// Removes an axis and says what it was; for `axis` < 0 one of a single element.
+Axis take(Collapsed<2>& axes, int axis) {
+  if (axis < 0) return {};
+  const Axis taken{axes.shape[axis], axes.strides[0][axis], axes.strides[1][axis]};
+  --axes.rank;
+  axes.count /= taken.extent;
+  for (int i = axis; i < axes.rank; ++i) {
+    axes.shape[i] = axes.shape[i + 1];
+    for (auto& strides : axes.strides) strides[i] = strides[i + 1];
+  }
+  return taken;
+}
+
+/// x's strides are given in the order of y's axes.
+Transpose::Moves moves_of(const TensorRef& y, const ConstTensorRef& x, const Extents& x_strides) {
+  Transpose::Moves moves;
+  moves.element_bytes = static_cast<int>(size_of(y.dtype));
+  Collapsed<2>& axes = moves.batch;
+  axes = collapse<2>(y.shape, {y.strides, x_strides}, all_axes, AxisOrder::by_stride);
+  if (axes.count == 0) return moves;
+  moves.element_bytes = widen(axes, moves.element_bytes, x.data, y.data);
+  const int last = axes.rank - 1;
+  if (last >= 0 && axes.strides[0][last] == 1 && axes.strides[1][last] == 1) {
+    moves.run = take(axes, last).extent;
+  }
+  const Axis rows = take(axes, axes.rank - 1);  // y's strides fall
+  // Of the rest, the axis along which x is densest; one that it repeats is read from a cache
+  // anyway.
+  int densest = -1;
+  for (int axis = 0; axis < axes.rank; ++axis) {
+    const std::int64_t stride = std::abs(axes.strides[1][axis]);
+    if (stride != 0 && (densest < 0 || stride <= std::abs(axes.strides[1][densest]))) {
+      densest = axis;
+    }
+  }
+  const Axis columns = take(axes, densest);
+  moves.rows = rows.extent;
+  moves.x_row = rows.x;
+  moves.y_column = rows.y;
+  moves.columns = columns.extent;
+  moves.x_column = columns.x;
+  moves.y_row = columns.y;
+  return moves;
+}
+
+}  // namespace
+
+RungList<Transpose>& Transpose::rungs() { return rung_list; }
+
+Transpose::Args Transpose::bind(const ConstTensorRef& x, const TensorRef& y,
+                                const TransposeOptions& options) {
+  Args args{.x = x, .y = y, .order = resolve_order(options.order, x.rank()), .moves = {}};
+  Extents shape;
+  Extents strides;
+  shape.rank = strides.rank = x.rank();
+  for (int axis = 0; axis < x.rank(); ++axis) {
+    const auto from = static_cast<int>(args.order[axis]);
+    shape[axis] = x.shape[from];
+    strides[axis] = x.strides[from];
+  }
+  require_shape(name, y, "y", shape);
+  args.moves = moves_of(y, x, strides);
+  return args;
+}
+
+void Transpose::validate(const Args& args, const Context& context) {
+  require_here(name, args.x, "x", context);
+  require_here(name, args.y, "y", context);
+  require_dtype(name, args.y, "y", {args.x.dtype});
+  require_writable(name, args.y, "y");
+}
+
+void Transpose::check_aliasing(const Args& args) { require_apart(name, args.y, "y", args.x, "x"); }
+
+Transpose::Given Transpose::given(const Args& args) {
+  return {args.x, args.y, {.order = args.order}};
+}
+
+void Transpose::call(Context& context, const Given& given) {
+  transpose(context, given.x, given.y, given.options);
+}
+
+void transpose(Context& context, const ConstTensorRef& x, const TensorRef& y,
+               const TransposeOptions& options, Pick pick) {
+  call<Transpose>(context, pick, x, y, options);
+}
+
+}  // namespace rung

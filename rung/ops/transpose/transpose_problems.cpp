@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: Apache-2.0
+// transpose: the problems it is checked and timed on, how they are made, and its command line.
+#include <fmt/format.h>
+
+#include <array>
+#include <string>
+#include <string_view>
+
+#include "rung/ops/transpose/transpose.hpp"
+
+namespace rung {
+namespace {
+
+/// "0213" as axes; the operator itself judges whether they are a permutation.
+Extents parse_order(std::string_view text) {
+  if (text.size() > max_rank || text.find_first_not_of("01234567") != std::string_view::npos) {
+    throw Error(ErrorCode::invalid_argument,
+                fmt::format("transpose: order '{}'; accepted: a digit 0 to 7 for each axis", text));
+  }
+  Extents order;
+  order.rank = static_cast<int>(text.size());
+  for (int axis = 0; axis < order.rank; ++axis) {
+    order[axis] = text[static_cast<std::size_t>(axis)] - '0';
+  }
+  return order;
+}
+
+/// y's shape; an order that does not fit is left to bind() to complain about.
+Extents shape_of_y(const Extents& shape, const Extents& order) {
+  Extents result = shape;
+  if (order.rank == 0 && shape.rank >= 2) {
+    std::swap(result[shape.rank - 2], result[shape.rank - 1]);
+  }
+  for (int axis = 0; axis < std::min(order.rank, shape.rank); ++axis) {
+    if (order[axis] < shape.rank) result[axis] = shape[static_cast<int>(order[axis])];
+  }
+  return result;
+}
+
+}  // namespace
+
+std::vector<Problem> Transpose::check_problems(Backend backend) {
+  // Ragged and even sizes around the tiles of each element size, vectors, empty ones, permutations
+  // that merge axes, keep runs together, or leave neither tensor dense along any axis.
+  std::vector<Problem> problems = Problem::parse_all({
+      "f32 0x5",
+      "f32 1x1",
+      "f32 1x37",
+      "f32 37x1",
+      "f32 3x5",
+      "f32 32x32",
+      "f32 64x128",
+      "f32 33x67",
+      "f32 129x70",
+      "f32 2x40x50",
+      "u8 64x64",
+      "u8 70x131",
+      "i8 3x130x66",
+      "u8 50x40x3,order=201",
+      "f16 64x96",
+      "bf16 67x35",
+      "u16 40x7x9,order=102",
+      "f64 32x48",
+      "i64 35x33",
+      "i32 5x6x7x8,order=3120",
+      "f64 20x18x2,order=102",
+      "f32 12x10x4,order=102",
+      "f32 6x5x24,order=102",
+      "f32 6x5x7,order=102",
+      "f16 4x3x5x2x6,order=41302",
+      "e5m2 2x3x4x2x3x2x3x2,order=75316420",
+      "f32 3x4x5,order=012",
+      "u8 300,order=0",
+  });
+  if (backend == Backend::simt) return problems;
+  // Beyond one cache block and one thread's share.
+  const std::vector<Problem> larger = Problem::parse_all({
+      "f32 1100x300",
+      "f32 257x2100",
+      "f64 130x1030",
+      "f16 300x1090",
+      "u8 2x1030x270",
+      "f32 100000x3",
+      "u8 3x70000",
+      "u16 5000x2",
+      "i32 4x777",
+      "u8 999x4",
+      "bf16 3x3x1001,order=021",
+      "f32 3000x4x4",
+      "f32 40x50x60,order=210",
+      "f32 64x12x64x8,order=0213",
+      "f32 30x40x64,order=102",
+  });
+  problems.insert(problems.end(), larger.begin(), larger.end());
+  return problems;
+}
+
+std::vector<Problem> Transpose::bench_problems(Backend backend) {
+  switch (backend) {
+    case Backend::cpu:
+      return Problem::parse_all({"f32 8192x8192", "f32 1024x1024", "f32 8191x8193", "f64 4096x4096",
+                                 "f16 8192x8192", "u8 8192x8192", "f32 2048x2048x3,order=201",
+                                 "f16 16x1024x16x64,order=0213"});
+    case Backend::cuda:
+      return Problem::parse_all({"f32 32768x32768", "f32 8192x8192", "f32 32767x32769",
+                                 "f64 16384x16384", "f16 32768x32768", "u8 32768x32768",
+                                 "f32 8192x8192x3,order=201", "f16 64x4096x16x64,order=0213"});
+    case Backend::simt:
+      return Problem::parse_all({"f32 128x128", "f16 128x128"});
+  }
+  return {};
+}
+
+Transpose::Args Transpose::make(const Problem& problem, Inputs& inputs) {
+  problem.expect(name, problem.extents.size(), {"order"});
+  const Extents shape{std::span<const std::int64_t>(problem.extents)};
+  const Extents order = parse_order(problem.text("order", ""));
+  const ConstTensorRef x = inputs.input("x", problem.dtype, shape);
+  const TensorRef y = inputs.output("y", problem.dtype, shape_of_y(shape, order));
+  return bind(x, y, {.order = order});
+}
+
+std::span<const ArgumentSpec> Transpose::arguments() {
+  using Kind = ArgumentSpec::Kind;
+  static constexpr std::array<ArgumentSpec, 2> specs{{
+      {"x", Kind::tensor, true, "the tensor, up to 8 axes"},
+      {"order", Kind::text, false,
+       "the axis of x that each axis of the result is, a digit each (0213); default: the last two "
+       "exchanged"},
+  }};
+  return specs;
+}
+
+void Transpose::invoke(Context& context, Invocation& call, Pick pick) {
+  const ConstTensorRef x = call.tensors.at("x");
+  const Extents order = parse_order(call.text("order", ""));
+  call.result = Tensor(x.dtype, shape_of_y(x.shape, order), context.device());
+  transpose(context, x, call.result, {.order = order}, pick);
+}
+
+}  // namespace rung
