@@ -74,6 +74,7 @@ void launch(Context& context, const LaunchShape& shape, void (*kernel)(Parameter
              .block = device_detail::to_dim3(shape.block),
              .shared_bytes = shape.shared_bytes,
              .cooperative = shape.cooperative,
+             .cluster = device_detail::to_dim3(shape.cluster),
              .os_threads = context.threads(),
              .entry = entry,
              .arguments = &call,

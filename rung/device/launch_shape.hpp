@@ -29,17 +29,23 @@ struct LaunchShape {
   LaunchExtent block;
   std::size_t shared_bytes = 0;  // dynamic shared memory, as shared<Layout>() needs: sizeof(Layout)
   bool cooperative = false;      // all blocks resident at once, for grid_sync()
+  LaunchExtent cluster = {};     // blocks that share (ptx_cluster.hpp); divides the grid
+  bool dependent = false;        // may start before the grid in front has ended (ptx_hopper.hpp)
   std::source_location where = std::source_location::current();  // of the launch, for messages
 };
 
 inline std::string to_string(const LaunchExtent& extent) {
   return std::to_string(extent.x) + "x" + std::to_string(extent.y) + "x" + std::to_string(extent.z);
 }
+constexpr std::int64_t blocks_in(const LaunchExtent& cluster) {
+  return cluster.x * cluster.y * cluster.z;
+}
 inline std::string describe(const LaunchShape& shape) {
   return "grid " + to_string(shape.grid) + ", block " + to_string(shape.block) + ", " +
          std::to_string(shape.shared_bytes) + " bytes of shared memory" +
-         (shape.cooperative ? ", cooperative" : "") + ", at " + shape.where.file_name() + ":" +
-         std::to_string(shape.where.line());
+         (shape.cooperative ? ", cooperative" : "") +
+         (blocks_in(shape.cluster) > 1 ? ", clusters of " + to_string(shape.cluster) : "") +
+         ", at " + shape.where.file_name() + ":" + std::to_string(shape.where.line());
 }
 
 namespace device_detail {
@@ -50,6 +56,28 @@ inline void require_extent(const LaunchShape& shape, const char* what, std::int6
   throw Error(ErrorCode::device, std::string("launch: ") + what + " is " + std::to_string(given) +
                                      ", accepted are " + std::to_string(least) + " to " +
                                      std::to_string(most) + " (" + describe(shape) + ")");
+}
+
+/// Clusters have up to 8 blocks, what every device of compute capability 9.0 accepts; up to 16 may
+/// be had of an H100 or H200, at the price of fewer blocks that fit.
+inline void check_cluster(const LaunchShape& shape, const Context& context) {
+  constexpr std::int64_t most_blocks = 16;
+  require_extent(shape, "cluster.x", shape.cluster.x, 1, most_blocks);
+  require_extent(shape, "cluster.y", shape.cluster.y, 1, most_blocks);
+  require_extent(shape, "cluster.z", shape.cluster.z, 1, most_blocks);
+  const std::int64_t blocks = blocks_in(shape.cluster);
+  if (blocks == 1) return;
+  require_extent(shape, "the number of blocks in a cluster", blocks, 1, most_blocks);
+  if (context.info().compute_capability < 90) {
+    throw Error(ErrorCode::device,
+                "launch: clusters need compute capability 9.0 (" + describe(shape) + ")");
+  }
+  const LaunchExtent& grid = shape.grid;
+  const LaunchExtent& cluster = shape.cluster;
+  if (grid.x % cluster.x != 0 || grid.y % cluster.y != 0 || grid.z % cluster.z != 0) {
+    throw Error(ErrorCode::device,
+                "launch: the cluster's extents do not divide the grid's (" + describe(shape) + ")");
+  }
 }
 
 /// False: nothing to run, because the grid is empty. Throws Error(device) for what no device of
@@ -76,6 +104,7 @@ inline bool check_launch(const LaunchShape& shape, const Context& context) {
   require_extent(shape, "the dynamic shared memory in bytes",
                  static_cast<std::int64_t>(shape.shared_bytes), 0,
                  static_cast<std::int64_t>(context.info().shared_per_block));
+  check_cluster(shape, context);
   return shape.grid.x != 0 && shape.grid.y != 0 && shape.grid.z != 0;
 }
 

@@ -16,7 +16,12 @@ namespace rung::simt {
 inline constexpr int atomics_before_yield = 256;
 extern RUNG_API constinit thread_local int atomics_left __attribute__((tls_model("initial-exec")));
 
-inline void count_atomic() {
+/// Whether something that others may wait for has changed since a thread gave way.
+extern RUNG_API constinit thread_local bool memory_changed
+    __attribute__((tls_model("initial-exec")));
+
+inline void count_atomic(bool changed) {
+  memory_changed |= changed;
   if (--atomics_left <= 0) yield();
 }
 
@@ -34,7 +39,7 @@ T atomic_update(T* address, Change change) {
   T old = cell.load(std::memory_order_relaxed);
   while (!cell.compare_exchange_weak(old, change(old), std::memory_order_relaxed)) {
   }
-  count_atomic();
+  count_atomic(change(old) != old);
   return old;
 }
 
@@ -43,13 +48,13 @@ namespace dialect {
 template <AtomicNumber T>
 T atomicAdd(T* address, std::type_identity_t<T> value) {
   const T old = std::atomic_ref<T>(*address).fetch_add(value, std::memory_order_relaxed);
-  count_atomic();
+  count_atomic(value != T{});
   return old;
 }
 template <AnyOf<int, unsigned> T>
 T atomicSub(T* address, std::type_identity_t<T> value) {
   const T old = std::atomic_ref<T>(*address).fetch_sub(value, std::memory_order_relaxed);
-  count_atomic();
+  count_atomic(value != T{});
   return old;
 }
 template <AtomicInteger T>
@@ -63,32 +68,33 @@ T atomicMax(T* address, std::type_identity_t<T> value) {
 template <AnyOf<int, unsigned, unsigned long long, float> T>
 T atomicExch(T* address, std::type_identity_t<T> value) {
   const T old = std::atomic_ref<T>(*address).exchange(value, std::memory_order_relaxed);
-  count_atomic();
+  count_atomic(value != old);
   return old;
 }
 template <AnyOf<int, unsigned, unsigned long long, unsigned short> T>
 T atomicCAS(T* address, std::type_identity_t<T> expected, std::type_identity_t<T> desired) {
-  std::atomic_ref<T>(*address).compare_exchange_strong(expected, desired,
-                                                       std::memory_order_relaxed);
-  count_atomic();
+  const T before = expected;
+  const bool swapped = std::atomic_ref<T>(*address).compare_exchange_strong(
+      expected, desired, std::memory_order_relaxed);
+  count_atomic(swapped && desired != before);
   return expected;
 }
 template <AtomicInteger T>
 T atomicAnd(T* address, std::type_identity_t<T> value) {
   const T old = std::atomic_ref<T>(*address).fetch_and(value, std::memory_order_relaxed);
-  count_atomic();
+  count_atomic((old & value) != old);
   return old;
 }
 template <AtomicInteger T>
 T atomicOr(T* address, std::type_identity_t<T> value) {
   const T old = std::atomic_ref<T>(*address).fetch_or(value, std::memory_order_relaxed);
-  count_atomic();
+  count_atomic((old | value) != old);
   return old;
 }
 template <AtomicInteger T>
 T atomicXor(T* address, std::type_identity_t<T> value) {
   const T old = std::atomic_ref<T>(*address).fetch_xor(value, std::memory_order_relaxed);
-  count_atomic();
+  count_atomic(value != T{});
   return old;
 }
 /// Counts up and wraps to 0 after `last`.

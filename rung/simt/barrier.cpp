@@ -16,6 +16,15 @@ bool same_place(const Place& a, const Place& b) {
          (a.file_name() == b.file_name() || std::strcmp(a.file_name(), b.file_name()) == 0);
 }
 
+[[gnu::noinline, gnu::cold, noreturn]] void fail_divergent(Worker& here, const char* name,
+                                                           Place place) {
+  here.blame(std::string("simulated GPU: divergent barrier: this thread is at ") + name +
+                 " while other threads of its block wait at " +
+                 to_string(here.current().block->barriers[0].place),
+             here.current(), &place);
+  here.abandon();
+}
+
 /// Checks a named barrier's arguments and joins it.
 void join_named(Worker& here, int id, int threads, const Place& place) {
   Thread& self = here.current();
@@ -76,8 +85,8 @@ void Worker::try_release(Block& block, int id) {
 }
 
 int block_barrier(BlockReduction reduction, int predicate, Place place) {
-  constexpr const char* names[] = {"__syncthreads", "__syncthreads_count", "__syncthreads_and",
-                                   "__syncthreads_or"};
+  static constexpr const char* names[] = {"__syncthreads", "__syncthreads_count",
+                                          "__syncthreads_and", "__syncthreads_or"};
   const char* name = names[static_cast<int>(reduction)];
   Worker& here = running_worker(name);
   Thread& self = here.current();
@@ -87,16 +96,13 @@ int block_barrier(BlockReduction reduction, int predicate, Place place) {
     barrier.reduction = reduction;
   } else if (barrier.expected != 0 || barrier.reduction != reduction ||
              !same_place(barrier.place, place)) {
-    here.blame(std::string("simulated GPU: divergent barrier: this thread is at ") + name +
-                   " while other threads of its block wait at " + to_string(barrier.place),
-               self, &place);
-    here.abandon();
+    fail_divergent(here, name, place);
   }
   ++barrier.arrived;
   if (predicate != 0) ++barrier.voted;
   self.wait = Wait::barrier;  // before the release, which wakes those that wait
   self.barrier = 0;
-  here.try_release(*self.block, 0);
+  if (barrier.arrived >= self.block->live) here.try_release(*self.block, 0);
   here.wait(self.wait, name, place);
   return static_cast<int>(self.answer);
 }
@@ -105,7 +111,7 @@ void named_barrier_sync(int id, int threads, Place place) {
   Worker& here = running_worker("bar.sync");
   Thread& self = here.current();
   join_named(here, id, threads, place);
-  self.barrier = id;
+  self.barrier = static_cast<std::uint8_t>(id);
   self.block->barriers[id].place = place;
   self.wait = Wait::barrier;
   here.try_release(*self.block, id);
@@ -127,14 +133,14 @@ void Worker::arrive_at_grid(Place place) {
   current_->wait = Wait::grid;
   if (++grid_arrived_ == threads_) {
     grid_arrived_ = 0;
-    for (std::size_t i = 0; i < resident_; ++i) {
+    for_each_block([&](Block& block) {
       std::vector<Thread*>& released = gather();
-      for (Thread& thread : blocks_[i]->threads) {
+      for (Thread& thread : block.threads) {
         thread.wait = Wait::none;
         released.push_back(&thread);
       }
-      release_gathered(*blocks_[i], false);
-    }
+      release_gathered(block, false);
+    });
   }
   wait(current_->wait, "grid_sync", place);
 }

@@ -18,7 +18,7 @@
 namespace rung::simt {
 
 /// A stack and the point where it was left. The OS thread's own stack is one too.
-struct Fiber {
+struct alignas(64) Fiber {
   boost::context::detail::fcontext_t context = nullptr;
   const void* bottom = nullptr;  // the lowest address; what ASan wants to know
   std::size_t size = 0;

@@ -2,6 +2,7 @@
 // What the simulated GPU says when a kernel goes wrong: which kernel, block and thread, and where.
 #include <map>
 
+#include "rung/simt/mbarrier.hpp"
 #include "rung/simt/scheduler.hpp"
 
 namespace rung::simt {
@@ -16,7 +17,8 @@ std::string extents(const dim3& v) {
 }
 
 std::string what_it_waits_for(const Thread& thread) {
-  std::string text = std::string(thread.operation) + " at " + to_string(thread.place);
+  std::string text = thread.operation;
+  if (thread.place.line() != 0) text += " at " + to_string(thread.place);
   const Warp& warp = *thread.warp;
   if (thread.wait == Wait::warp) {
     // Lanes of the mask that are not in this operation: those that are to blame.
@@ -32,6 +34,15 @@ std::string what_it_waits_for(const Thread& thread) {
     const int expected = barrier.expected == 0 ? thread.block->live : barrier.expected;
     text += ", where " + std::to_string(barrier.arrived) + " of " + std::to_string(expected) +
             " threads have arrived";
+  } else if (thread.wait == Wait::cluster) {
+    const Cluster& cluster = *thread.block->cluster;
+    text += ", where " + std::to_string(cluster.arrived) + " of " + std::to_string(cluster.live) +
+            " threads of the cluster have arrived";
+  } else if (thread.wait == Wait::mbarrier) {
+    text +=
+        " for parity " + std::to_string(thread.parity) + ", " + what_is_missing(*thread.mbarrier);
+  } else if (thread.wait == Wait::none) {
+    text += ", again and again, and sees no change";
   }
   return text;
 }
@@ -46,7 +57,7 @@ std::string where(const Launch& launch, const Thread& thread, const Place* place
   std::string text = "\n  kernel " + symbol_name(launch.kernel) + "\n  block " +
                      coordinates(thread.block->index) + " of " + extents(launch.grid) +
                      ", thread " + coordinates(thread.index) + " of " + extents(launch.block);
-  if (place != nullptr) text += "\n  at " + to_string(*place);
+  if (place != nullptr && place->line() != 0) text += "\n  at " + to_string(*place);
   return text;
 }
 
@@ -58,18 +69,14 @@ void Worker::blame_deadlock() {
   };
   std::map<std::string, Group> groups;
   const Thread* example = nullptr;
-  std::uint64_t exited = 0;
-  for (std::size_t i = 0; i < resident_; ++i) {
-    for (const Thread& thread : blocks_[i]->threads) {
-      if (thread.wait == Wait::exited) {
-        ++exited;
-        continue;
-      }
+  for_each_block([&](const Block& block) {
+    for (const Thread& thread : block.threads) {
+      if (thread.wait == Wait::exited) continue;
       Group& group = groups[what_it_waits_for(thread)];
       if (group.threads++ == 0) group.first = &thread;
       if (example == nullptr) example = &thread;
     }
-  }
+  });
   std::string what = "simulated GPU: deadlock: no thread can run";
   for (const auto& [text, group] : groups) {
     what += "\n  " + std::to_string(group.threads) +
@@ -77,8 +84,8 @@ void Worker::blame_deadlock() {
             coordinates(group.first->block->index) + ", thread " + coordinates(group.first->index) +
             ")";
   }
-  what +=
-      "\n  " + std::to_string(exited) + " of " + std::to_string(threads_) + " threads have exited";
+  what += "\n  " + std::to_string(threads_ - live_) + " of " + std::to_string(threads_) +
+          " threads have exited";
   blame(what, *example, nullptr);
 }
 

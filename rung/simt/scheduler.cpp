@@ -3,8 +3,6 @@
 #include "rung/simt/scheduler.hpp"
 
 #include <cstdlib>
-#include <cstring>
-#include <new>
 #include <utility>
 
 #include "rung/core/error.hpp"
@@ -18,10 +16,9 @@ constinit thread_local uint3 block_index{};
 constinit thread_local dim3 block_extent{};
 constinit thread_local dim3 grid_extent{};
 constinit thread_local int atomics_left = atomics_before_yield;
+constinit thread_local bool memory_changed = false;
 
 constinit thread_local Worker* this_worker = nullptr;
-
-Block::~Block() { ::operator delete(shared, std::align_val_t{shared_alignment}); }
 
 Worker::Worker() : fibers_(&Worker::fiber_main), exceptions_(current_exceptions()) {}
 
@@ -31,119 +28,12 @@ Worker& worker() {
   return mine;
 }
 
+/// So often may others meet before those that are asleep look again.
+constexpr std::uint64_t releases_before_looking = 1024;
+
 void throw_called_by_host(const char* operation) {
   throw Error(ErrorCode::internal,
               std::string(operation) + " was called by host code; only a kernel may");
-}
-
-void Worker::prepare(Block& block, std::uint64_t index) {
-  const dim3 grid = launch_->grid;
-  const dim3 extent = launch_->block;
-  block.index = {static_cast<unsigned>(index % grid.x),
-                 static_cast<unsigned>(index / grid.x % grid.y),
-                 static_cast<unsigned>(index / grid.x / grid.y)};
-  const std::size_t count = std::size_t{extent.x} * extent.y * extent.z;
-  block.threads.resize(count);
-  block.warps.assign((count + warp_lanes - 1) / warp_lanes, Warp{});
-  for (Barrier& barrier : block.barriers) barrier = Barrier{};
-  block.live = static_cast<int>(count);
-  block.random = mix(order_.seed + mix(index + 1));
-  uint3 position{};
-  for (std::size_t i = 0; i < count; ++i) {
-    Thread& thread = block.threads[i];
-    thread.fiber = nullptr;
-    thread.block = &block;
-    thread.warp = &block.warps[i / warp_lanes];
-    thread.index = position;
-    thread.lane = static_cast<int>(i % warp_lanes);
-    thread.wait = Wait::none;
-    thread.copies.clear();
-    thread.copy_group = 0;
-    thread.warp->lanes[thread.lane] = &thread;
-    if (++position.x == extent.x) {
-      position.x = 0;
-      if (++position.y == extent.y) {
-        position.y = 0;
-        ++position.z;
-      }
-    }
-  }
-  // The last warp may be short: lanes that never were count as exited.
-  if (const std::size_t rest = count % warp_lanes; rest != 0) {
-    block.warps.back().exited = ~((1u << rest) - 1);
-  }
-
-  // Grown in whole alignments; at least one, so that shared_address() has a base.
-  const std::size_t need = (launch_->shared_bytes / shared_alignment + 1) * shared_alignment;
-  if (need > block.shared_capacity) {
-    ::operator delete(block.shared, std::align_val_t{shared_alignment});
-    block.shared = nullptr;
-    block.shared_capacity = 0;
-    block.shared =
-        static_cast<std::byte*>(::operator new(need, std::align_val_t{shared_alignment}));
-    block.shared_capacity = need;
-  }
-  std::memset(block.shared, poison, launch_->shared_bytes);
-}
-
-void Worker::run(const Launch& launch, ThreadOrder order, const std::uint64_t* indices,
-                 std::size_t count) {
-  if (busy()) throw Error(ErrorCode::internal, "simulated GPU: a kernel cannot launch a kernel");
-  struct Idle {  // on every way out
-    Worker& worker;
-    ~Idle() { worker.launch_ = nullptr; }
-  } idle{*this};
-  launch_ = &launch;
-  order_ = order;
-  block_extent = launch.block;
-  grid_extent = launch.grid;
-  while (blocks_.size() < count) blocks_.push_back(std::make_unique<Block>());
-  resident_ = count;
-  live_ = 0;
-  for (std::size_t i = 0; i < count; ++i) {
-    prepare(*blocks_[i], indices[i]);
-    live_ += static_cast<std::uint64_t>(blocks_[i]->live);
-  }
-  threads_ = live_;
-  grid_arrived_ = 0;
-  current_ = nullptr;
-  failed_ = false;
-  escaped_ = nullptr;
-  atomics_left = atomics_before_yield;
-
-  std::size_t capacity = 1;
-  while (capacity < threads_) capacity *= 2;
-  if (ready_.size() < capacity) ready_.resize(capacity);
-  ready_mask_ = ready_.size() - 1;
-  ready_begin_ = ready_end_ = 0;
-  for (std::size_t i = 0; i < count; ++i) {
-    gathered_.clear();
-    for (Thread& thread : blocks_[i]->threads) gathered_.push_back(&thread);
-    release_gathered(*blocks_[i], false);
-  }
-
-  switch_to(main_, *next_ready());
-  // Back here: every thread has ended, or one has failed.
-  if (failed_) {
-    fibers_.restart_all();
-    if (escaped_ != nullptr) rethrow_escaped();
-    throw Error(ErrorCode::device, failure_);
-  }
-}
-
-void Worker::check_stacks(const Launch& launch) {
-  if (fibers_.intact()) return;
-  fibers_.restart_all();
-  throw Error(ErrorCode::device,
-              "simulated GPU: stack overflow: the kernel's local variables do not fit the stack of "
-              "a simulated thread\n  kernel " +
-                  symbol_name(launch.kernel));
-}
-
-void Worker::switch_to(Fiber& from, Thread& next) {
-  if (next.fiber == nullptr) next.fiber = fibers_.acquire();
-  make_current(next);
-  switch_fiber(from, *next.fiber, exceptions_);
 }
 
 void Worker::fiber_main(boost::context::detail::transfer_t arrival) {
@@ -174,16 +64,21 @@ void Worker::run_current() {
     return;
   } catch (...) {
     escaped_ = std::current_exception();
+    failed_position_ = current_->block->cluster->position;
   }
   abandon();  // outside the handler: its exception must be let go of first
 }
 
 Thread* Worker::finish_current() {
   Thread& thread = *current_;
+  memory_changed = true;  // the end of a thread is something that others may have waited for
+  if (thread.bulk_stores != 0) copies_.finish_stores(*this, thread);
   thread.wait = Wait::exited;
   thread.fiber = nullptr;
   Block& block = *thread.block;
+  Cluster& cluster = *block.cluster;
   --block.live;
+  --cluster.live;
   --live_;
   // Those who have exited are no longer waited for.
   try_release(block, 0);
@@ -193,47 +88,12 @@ Thread* Worker::finish_current() {
     const int lane = __builtin_ctz(left);
     if ((warp.waiting >> lane & 1) != 0) try_complete(warp, warp.lanes[lane]->mask);
   }
+  if (cluster.arrived != 0) {
+    if (thread.at_cluster && thread.cluster_phase == cluster.phase) --cluster.arrived;
+    try_release(cluster);
+  }
+  if (block.live == 0) end_block(block);
   return next_ready();
-}
-
-Thread* Worker::next_ready() {
-  if (ready_begin_ == ready_end_) {
-    if (live_ == 0) return nullptr;
-    if (!release_active_masks()) {
-      blame_deadlock();
-      abandon();
-    }
-  }
-  // With a thousand stacks in turn each is cold: fetch those of the threads that come next.
-  if (ready_end_ - ready_begin_ > 2) {
-    __builtin_prefetch(ready_[(ready_begin_ + 2) & ready_mask_]);
-    if (const Fiber* soon = ready_[(ready_begin_ + 1) & ready_mask_]->fiber) {
-      __builtin_prefetch(soon->context);
-      __builtin_prefetch(static_cast<const char*>(soon->context) + 64);
-    }
-  }
-  return ready_[ready_begin_++ & ready_mask_];
-}
-
-void Worker::wait(Wait reason, const char* operation, Place place) {
-  Thread& self = *current_;
-  self.wait = reason;
-  self.operation = operation;
-  self.place = place;
-  Thread& next = *next_ready();
-  if (&next == &self) {
-    make_current(self);
-  } else {
-    switch_to(*self.fiber, next);
-  }
-}
-
-void Worker::yield() {
-  atomics_left = atomics_before_yield;
-  if (ready_begin_ == ready_end_ && !release_active_masks()) return;
-  Thread& self = *current_;
-  push_back(self);
-  switch_to(*self.fiber, *next_ready());
 }
 
 void Worker::release_gathered(Block& block, bool first) {
@@ -252,6 +112,8 @@ void Worker::release_gathered(Block& block, bool first) {
   } else {
     for (Thread* thread : threads) push_back(*thread);
   }
+  // Others may go round in barriers until one that is asleep goes on.
+  if (!asleep_.empty() && ++releases_ % releases_before_looking == 0) wake_all();
 }
 
 void Worker::abandon() {
@@ -262,21 +124,15 @@ void Worker::abandon() {
 
 void Worker::blame(const std::string& what, const Thread& thread, const Place* place) {
   failure_ = what + where(*launch_, thread, place);
+  failed_position_ = thread.block->cluster->position;
 }
 
-void Worker::rethrow_escaped() {
-  const std::exception_ptr escaped = std::exchange(escaped_, nullptr);
-  std::string what = "an exception that is no std::exception";
-  try {
-    std::rethrow_exception(escaped);
-  } catch (const std::exception& exception) {
-    what = exception.what();
-    std::throw_with_nested(Error(ErrorCode::device, "simulated GPU: the kernel threw: " + what +
-                                                        where(*launch_, *current_, nullptr)));
-  } catch (...) {
-    std::throw_with_nested(Error(ErrorCode::device, "simulated GPU: the kernel threw " + what +
-                                                        where(*launch_, *current_, nullptr)));
+void Worker::fail(std::string&& what, Place place) {
+  {
+    const std::string mine = std::move(what);
+    blame("simulated GPU: " + mine, *current_, &place);
   }
+  abandon();
 }
 
 void* shared_memory() { return running_worker("shared<Layout>()").current().block->shared; }
@@ -284,12 +140,7 @@ std::size_t shared_memory_size() {
   return running_worker("shared<Layout>()").launch().shared_bytes;
 }
 int lane_index() { return running_worker("lane_index()").current().lane; }
-void yield() { running_worker("__nanosleep").yield(); }
-
-void fail(const char* what, Place place) {
-  Worker& here = running_worker("assert");
-  here.blame(std::string("simulated GPU: ") + what, here.current(), &place);
-  here.abandon();
-}
+void yield() { running_worker("__nanosleep").yield(Look::many_atomics); }
+void fail(const char* what, Place place) { running_worker("assert").fail(what, place); }
 
 }  // namespace rung::simt

@@ -5,6 +5,11 @@
 // A fiber that finishes a thread takes the next unstarted one without a switch, so that a kernel
 // that never waits runs all its threads on one stack. A thread that waits jumps straight to the
 // next ready one; there is no dispatcher in between.
+//
+// A worker runs one cluster after another (a cluster is one block unless the launch says more).
+// Only when all threads that could run do nothing but look whether something has changed does it
+// admit the next, up to what the device holds: so kernels whose blocks wait for each other get on
+// whatever the order, and all others keep the cache to one block.
 #pragma once
 
 #include <cstdint>
@@ -13,15 +18,15 @@
 #include <string>
 #include <vector>
 
+#include "rung/simt/atomics.hpp"
+#include "rung/simt/block.hpp"
+#include "rung/simt/copy_engine.hpp"
 #include "rung/simt/fiber.hpp"
-#include "rung/simt/limits.hpp"
+#include "rung/simt/launch_state.hpp"
 #include "rung/simt/simulator.hpp"
 #include "rung/simt/sync.hpp"
 
 namespace rung::simt {
-
-using dialect::dim3;
-using dialect::uint3;
 
 // The built-in variables of words.hpp as the scheduler writes them.
 extern RUNG_API constinit thread_local uint3 thread_index __asm__("rung_simt_thread_index")
@@ -33,70 +38,9 @@ extern RUNG_API constinit thread_local dim3 block_extent __asm__("rung_simt_bloc
 extern RUNG_API constinit thread_local dim3 grid_extent __asm__("rung_simt_grid_extent")
     __attribute__((tls_model("initial-exec")));
 
-enum class Wait : std::uint8_t { none, barrier, warp, active_mask, grid, exited };
-
-/// A cp.async that was issued and has not become visible.
-struct AsyncCopy {
-  std::byte* to;
-  const std::byte* from;
-  int bytes;
-  int valid;  // the rest is filled with zeros
-  std::uint32_t group;
-};
-
-struct Block;
-struct Warp;
-
-struct Thread {
-  Fiber* fiber = nullptr;  // null before it starts and after it ends
-  Block* block = nullptr;
-  Warp* warp = nullptr;
-  uint3 index{};
-  int lane = 0;
-
-  Wait wait = Wait::none;
-  int barrier = 0;             // which, of Wait::barrier
-  const char* operation = "";  // what it waits in
-  Place place;                 // and where
-  std::uint32_t mask = 0;      // of Wait::warp
-  Resolve resolve = nullptr;   // likewise
-  std::uint32_t answer = 0;    // of a barrier's reduction or an active mask
-
-  std::vector<AsyncCopy> copies;  // in order of issue
-  std::uint32_t copy_group = 0;   // the group being filled
-};
-
-struct Warp {
-  std::uint32_t exited = 0;   // lanes that ended or never were
-  std::uint32_t waiting = 0;  // lanes in a collective
-  Thread* lanes[warp_lanes] = {};
-  void* requests[warp_lanes] = {};
-};
-
-/// One of the sixteen barriers of a block.
-struct Barrier {
-  int expected = 0;  // threads of a bar.sync with a count; 0: every thread that has not exited
-  int arrived = 0;
-  int voted = 0;  // of those, with a true predicate
-  BlockReduction reduction = BlockReduction::none;
-  Place place;
-};
-
-struct Block {
-  uint3 index{};
-  std::vector<Thread> threads;
-  std::vector<Warp> warps;
-  Barrier barriers[named_barriers];
-  int live = 0;
-  std::uint64_t random = 0;  // state of the generator behind ThreadOrder::random
-  std::byte* shared = nullptr;
-  std::size_t shared_capacity = 0;
-
-  Block() = default;
-  Block(const Block&) = delete;
-  Block& operator=(const Block&) = delete;
-  ~Block();
-};
+/// Why a thread gives way, and how much that speaks for its waiting in vain: it has done many
+/// loads, or hundreds of atomics, or slept; or it has seen exactly what it saw before.
+enum class Look : int { many_loads = 4, many_atomics = 16, in_vain = 64 };
 
 class Worker {
  public:
@@ -104,20 +48,31 @@ class Worker {
   Worker(const Worker&) = delete;
   Worker& operator=(const Worker&) = delete;
 
-  /// Runs `count` blocks, resident together; block i has the linear index indices[i].
-  /// Throws what went wrong in them.
-  void run(const Launch& launch, ThreadOrder order, const std::uint64_t* indices,
-           std::size_t count);
-  /// After a launch's last block: throws if a kernel has overflowed its stack.
-  void check_stacks(const Launch& launch);
+  /// Runs clusters of the launch until there are none left, or one has failed; what went wrong is
+  /// recorded in the launch's state.
+  void run(LaunchState& state);
   [[nodiscard]] bool busy() const { return launch_ != nullptr; }
 
   // What follows is for the operations that kernels call.
   [[nodiscard]] Thread& current() const { return *current_; }
   [[nodiscard]] const Launch& launch() const { return *launch_; }
+  [[nodiscard]] ThreadOrder::Kind order() const { return order_.kind; }
+  [[nodiscard]] CopyEngine& copies() { return copies_; }
   /// Suspends the current thread until it is made ready again.
-  void wait(Wait reason, const char* operation, Place place);
-  void yield();
+  void wait(Wait reason, const char* operation, Place place) {
+    Thread& self = *current_;
+    self.wait = reason;
+    self.operation = operation;
+    self.place = place;
+    Thread& next = *next_ready();
+    if (&next == &self) {
+      make_current(self);
+    } else {
+      switch_to(*self.fiber, next);
+    }
+  }
+  /// Lets others run. A thread that calls this over and over is waiting for something.
+  void yield(Look look);
   void make_ready(Thread& thread) { push_back(thread); }
   /// Makes the gathered threads ready, in the launch's order: before the others or after.
   std::vector<Thread*>& gather() {
@@ -128,6 +83,9 @@ class Worker {
   /// Releases the barrier if all that it waits for have arrived.
   void try_release(Block& block, int barrier);
   void arrive_at_grid(Place place);
+  void try_release(Cluster& cluster);
+  /// Wakes those that wait for a phase of this mbarrier that has completed.
+  void release_mbarrier(Block& owner, const std::uint64_t* barrier);
   /// Completes the collective of these lanes if all have come. Each goes on later.
   void try_complete(Warp& warp, std::uint32_t mask);
   /// Notes why the launch fails; abandon() comes next.
@@ -135,25 +93,72 @@ class Worker {
   /// Gives up the launch. Does not unwind: device code cannot catch, nor can noexcept code stop it.
   /// Nothing that owns memory may be alive in the caller, which is why blame() comes apart.
   [[noreturn]] void abandon();
+  /// Both at once, of the current thread. `what` is gone before the switch; long strings that it
+  /// was put together from would not be: those callers blame() and then abandon().
+  [[noreturn]] void fail(std::string&& what, Place place);
 
  private:
   static void fiber_main(boost::context::detail::transfer_t arrival);
-  void prepare(Block& block, std::uint64_t index);
+  // Starting and ending, in residency.cpp.
+  bool admit();
+  void prepare(Cluster& cluster, std::uint64_t position);
+  void prepare(Block& block, uint3 index);
+  void end_block(Block& block);
+  void reserve_ready(std::uint64_t threads);
+  void record_failure();
+  void check_stacks();
+  // Threads that wait by looking, in waiting.cpp.
+  /// Where nothing is ready: false when no thread can ever go on.
+  bool find_work();
+  bool admit_another();
+  void wake_all();
+  void note_progress();
+  void blame_deadlock();
+
   void run_current();
   Thread* finish_current();
-  Thread* next_ready();
+  /// False: every thread has ended. Where none can go on it lands copies, or fails.
+  bool find_ready();
   bool release_active_masks();
-  void blame_deadlock();
-  void rethrow_escaped();
+  /// Takes the first of those that can go on; null when every thread has ended.
+  Thread* next_ready() {
+    if (ready_begin_ == ready_end_ && !find_ready()) return nullptr;
+    // With a thousand stacks in turn each is cold: fetch those of the threads that come next.
+    if (ready_end_ - ready_begin_ > 2) {
+      __builtin_prefetch(ready_[(ready_begin_ + 2) & ready_mask_]);
+      if (const Fiber* soon = ready_[(ready_begin_ + 1) & ready_mask_]->fiber) {
+        __builtin_prefetch(soon->context);
+        __builtin_prefetch(static_cast<const char*>(soon->context) + 64);
+      }
+    }
+    return ready_[ready_begin_++ & ready_mask_];
+  }
+  std::exception_ptr take_escaped();
+
+  /// Calls f(block) for each resident block.
+  template <class F>
+  void for_each_block(F f) {
+    for (const auto& cluster : resident_) {
+      for (const auto& block : cluster->blocks) f(*block);
+    }
+  }
 
   void make_current(Thread& thread) {
-    if (current_ == nullptr || thread.block != current_->block) block_index = thread.block->index;
+    if (thread.block != shown_block_) {
+      shown_block_ = thread.block;
+      block_index = thread.block->index;
+    }
     current_ = &thread;
     thread_index = thread.index;
     thread.wait = Wait::none;
   }
-  void switch_to(Fiber& from, Thread& next);
+  void switch_to(Fiber& from, Thread& next) {
+    if (next.fiber == nullptr) next.fiber = fibers_.acquire();
+    make_current(next);
+    switch_fiber(from, *next.fiber, exceptions_);
+  }
 
+  [[nodiscard]] std::uint64_t ready_count() const { return ready_end_ - ready_begin_; }
   void push_back(Thread& thread) { ready_[ready_end_++ & ready_mask_] = &thread; }
   void push_front(Thread& thread) { ready_[--ready_begin_ & ready_mask_] = &thread; }
 
@@ -161,20 +166,31 @@ class Worker {
   Fiber main_;
   Fiber abandoned_;  // where a failed thread was left, which nobody needs
   Fiber::Exceptions* exceptions_;
+  LaunchState* state_ = nullptr;
   const Launch* launch_ = nullptr;
   ThreadOrder order_;
-  std::vector<std::unique_ptr<Block>> blocks_;
-  std::size_t resident_ = 0;
+  LaunchState::Claim claim_;
+  LaunchState::Waiting waiting_;
+  std::vector<std::unique_ptr<Cluster>> resident_;
+  std::vector<std::unique_ptr<Cluster>> idle_;
+  CopyEngine copies_;
   Thread* current_ = nullptr;
-  std::uint64_t live_ = 0;     // threads that have not exited, of all resident blocks
-  std::uint64_t threads_ = 0;  // all of them
+  const Block* shown_block_ = nullptr;  // whose index block_index holds
+  std::uint64_t live_ = 0;              // threads that have not exited, of all resident blocks
+  std::uint64_t threads_ = 0;           // all that were admitted since none was resident
   std::uint64_t grid_arrived_ = 0;
+  std::uint64_t looks_ = 0;      // of those that are asleep, weighted
+  std::uint64_t stuck_ = 0;      // looks since nothing else was left to do
+  std::uint64_t rounds_ = 0;     // in which each of them looked
+  std::uint64_t releases_ = 0;   // of barriers and collectives
+  std::vector<Thread*> asleep_;  // gave way: they go on when all others wait
 
   std::vector<Thread*> ready_;  // a ring; its indices run freely and wrap by the mask
   std::uint64_t ready_begin_ = 0, ready_end_ = 0, ready_mask_ = 0;
   std::vector<Thread*> gathered_;
 
   std::string failure_;
+  std::uint64_t failed_position_ = 0;
   bool failed_ = false;
   std::exception_ptr escaped_;  // what a kernel threw
 };
@@ -191,8 +207,5 @@ inline Worker& running_worker(const char* operation) {
 
 std::string where(const Launch& launch, const Thread& thread, const Place* place);
 std::string to_string(const Place& place);
-
-/// Sizes a cooperative launch may have on the simulated device.
-std::uint64_t resident_blocks(const Launch& launch);
 
 }  // namespace rung::simt

@@ -19,6 +19,7 @@ struct Launch {
   dialect::dim3 block;
   std::size_t shared_bytes = 0;
   bool cooperative = false;  // every block resident, so that the grid may synchronise
+  dialect::dim3 cluster;     // blocks that are resident together; divides the grid
   int os_threads = 1;        // at most so many; results do not depend on it
   void (*entry)(const void* arguments) = nullptr;
   const void* arguments = nullptr;

@@ -123,6 +123,29 @@ void resolve_reduce(void* const* requests, std::uint32_t lanes) {
                 [&](int lane) { static_cast<ReduceRequest*>(requests[lane])->result = sum; });
 }
 
+[[gnu::noinline, gnu::cold, noreturn]] void fail_foreign_mask(Worker& here, std::uint32_t mask,
+                                                              const char* name, Place place) {
+  here.fail(std::string(name) + ": the mask " + hexadecimal(mask) +
+                " does not name the calling lane " + std::to_string(here.current().lane),
+            place);
+}
+
+[[gnu::noinline, gnu::cold, noreturn]] void fail_mixed(Worker& here, const Thread& first,
+                                                       const Thread& other) {
+  here.blame(std::string("simulated GPU: lanes of one mask in different operations: lane ") +
+                 std::to_string(first.lane) + " is in " + first.operation + " at " +
+                 to_string(first.place) + ", lane " + std::to_string(other.lane) + " in " +
+                 other.operation,
+             other, &other.place);
+  here.abandon();
+}
+
+[[gnu::noinline, gnu::cold, noreturn]] void fail_width(const char* name, int width, Place place) {
+  running_worker(name).fail(std::string(name) + ": the width is " + std::to_string(width) +
+                                ", accepted are powers of two up to 32",
+                            place);
+}
+
 }  // namespace
 
 void warp_collective(std::uint32_t mask, const char* name, Resolve resolve, void* request,
@@ -131,12 +154,7 @@ void warp_collective(std::uint32_t mask, const char* name, Resolve resolve, void
   Thread& self = here.current();
   Warp& warp = *self.warp;
   const std::uint32_t bit = 1u << self.lane;
-  if ((mask & bit) == 0) {
-    here.blame(std::string("simulated GPU: ") + name + ": the mask " + hexadecimal(mask) +
-                   " does not name the calling lane " + std::to_string(self.lane),
-               self, &place);
-    here.abandon();
-  }
+  if ((mask & bit) == 0) fail_foreign_mask(here, mask, name, place);
   self.mask = mask;
   self.resolve = resolve;
   self.operation = name;
@@ -144,7 +162,7 @@ void warp_collective(std::uint32_t mask, const char* name, Resolve resolve, void
   self.wait = Wait::warp;
   warp.requests[self.lane] = request;
   warp.waiting |= bit;
-  here.try_complete(warp, mask);
+  if ((~warp.waiting & mask & ~warp.exited) == 0) here.try_complete(warp, mask);
   here.wait(self.wait, name, place);
 }
 
@@ -153,22 +171,17 @@ void Worker::try_complete(Warp& warp, std::uint32_t mask) {
   if ((warp.waiting & lanes) != lanes) return;
   // A lane of ours may still be in an operation of other lanes; then it comes later.
   const Thread& first = *warp.lanes[__builtin_ctz(lanes)];
+  const Thread* other = nullptr;
   for (std::uint32_t left = lanes; left != 0; left &= left - 1) {
-    if ((warp.lanes[__builtin_ctz(left)]->mask & ~warp.exited) != lanes) return;
-  }
-  for (std::uint32_t left = lanes; left != 0; left &= left - 1) {
-    const Thread& other = *warp.lanes[__builtin_ctz(left)];
-    if (other.resolve == first.resolve && (other.operation == first.operation ||
-                                           std::strcmp(other.operation, first.operation) == 0)) {
-      continue;
+    const Thread& lane = *warp.lanes[__builtin_ctz(left)];
+    if ((lane.mask & ~warp.exited) != lanes) return;
+    // The compiler may hold one name in several places.
+    if (lane.resolve != first.resolve ||
+        (lane.operation != first.operation && std::strcmp(lane.operation, first.operation) != 0)) {
+      other = &lane;
     }
-    blame(std::string("simulated GPU: lanes of one mask in different operations: lane ") +
-              std::to_string(first.lane) + " is in " + first.operation + " at " +
-              to_string(first.place) + ", lane " + std::to_string(other.lane) + " in " +
-              other.operation,
-          other, &other.place);
-    abandon();
   }
+  if (other != nullptr) fail_mixed(*this, first, *other);
   first.resolve(warp.requests, lanes);
   warp.waiting &= ~lanes;
   std::vector<Thread*>& released = gather();
@@ -183,31 +196,32 @@ void Worker::try_complete(Warp& warp, std::uint32_t mask) {
 
 bool Worker::release_active_masks() {
   bool any = false;
-  for (std::size_t i = 0; i < resident_; ++i) {
-    for (Warp& warp : blocks_[i]->warps) {
-      const auto waits = [&](int lane, const Place* at) {
-        const Thread* thread = warp.lanes[lane];
-        return thread != nullptr && thread->wait == Wait::active_mask &&
-               (at == nullptr || thread->place.line() == at->line());
-      };
-      for (int lane = 0; lane < warp_lanes; ++lane) {
-        if (!waits(lane, nullptr)) continue;
-        const Place at = warp.lanes[lane]->place;
-        std::uint32_t together = 0;
-        for (int other = lane; other < warp_lanes; ++other) {
-          if (waits(other, &at)) together |= 1u << other;
-        }
-        std::vector<Thread*>& released = gather();
-        for_each_lane(together, [&](int other) {
-          warp.lanes[other]->answer = together;
-          warp.lanes[other]->wait = Wait::none;
-          released.push_back(warp.lanes[other]);
-        });
-        release_gathered(*blocks_[i], false);
-        any = true;
+  const auto release = [&](Block& block, Warp& warp) {
+    const auto waits = [&](int lane, const Place* at) {
+      const Thread* thread = warp.lanes[lane];
+      return thread != nullptr && thread->wait == Wait::active_mask &&
+             (at == nullptr || thread->place.line() == at->line());
+    };
+    for (int lane = 0; lane < warp_lanes; ++lane) {
+      if (!waits(lane, nullptr)) continue;
+      const Place at = warp.lanes[lane]->place;
+      std::uint32_t together = 0;
+      for (int other = lane; other < warp_lanes; ++other) {
+        if (waits(other, &at)) together |= 1u << other;
       }
+      std::vector<Thread*>& released = gather();
+      for_each_lane(together, [&](int other) {
+        warp.lanes[other]->answer = together;
+        warp.lanes[other]->wait = Wait::none;
+        released.push_back(warp.lanes[other]);
+      });
+      release_gathered(block, false);
+      any = true;
     }
-  }
+  };
+  for_each_block([&](Block& block) {
+    for (Warp& warp : block.warps) release(block, warp);
+  });
   return any;
 }
 
@@ -224,16 +238,11 @@ void warp_barrier(std::uint32_t mask, Place place) {
 
 std::uint64_t shuffle(std::uint32_t mask, std::uint64_t bits, Shuffle kind, int operand, int width,
                       Place place) {
-  constexpr const char* names[] = {"__shfl_sync", "__shfl_up_sync", "__shfl_down_sync",
-                                   "__shfl_xor_sync"};
+  static constexpr const char* names[] = {"__shfl_sync", "__shfl_up_sync", "__shfl_down_sync",
+                                          "__shfl_xor_sync"};
   const char* name = names[static_cast<int>(kind)];
-  if (width <= 0 || width > warp_lanes || (width & (width - 1)) != 0) {
-    Worker& here = running_worker(name);
-    here.blame(std::string("simulated GPU: ") + name + ": the width is " + std::to_string(width) +
-                   ", accepted are powers of two up to 32",
-               here.current(), &place);
-    here.abandon();
-  }
+  if (width <= 0 || width > warp_lanes || (width & (width - 1)) != 0)
+    fail_width(name, width, place);
   ShuffleRequest request{bits, kind, operand, width, 0};
   warp_collective(mask, name, resolve_shuffle, &request, place);
   return request.result;
@@ -253,8 +262,9 @@ std::uint32_t match_any(std::uint32_t mask, std::uint64_t bits, Place place) {
 
 std::uint32_t reduce(std::uint32_t mask, std::uint32_t bits, Reduction kind, bool is_signed,
                      Place place) {
-  constexpr const char* names[] = {"__reduce_add_sync", "__reduce_min_sync", "__reduce_max_sync",
-                                   "__reduce_and_sync", "__reduce_or_sync",  "__reduce_xor_sync"};
+  static constexpr const char* names[] = {"__reduce_add_sync", "__reduce_min_sync",
+                                          "__reduce_max_sync", "__reduce_and_sync",
+                                          "__reduce_or_sync",  "__reduce_xor_sync"};
   ReduceRequest request{bits, kind, is_signed, 0};
   warp_collective(mask, names[static_cast<int>(kind)], resolve_reduce, &request, place);
   return request.result;

@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+// Tensor maps for the chip, encoded by the driver. Its function is found at run time, so that
+// librung does not need the driver's library to be loaded.
+#include <cuda.h>
+
+#include <cstring>
+#include <string>
+
+#include "rung/device/cuda_check.hpp"
+#include "rung/device/tensor_map.hpp"
+
+namespace rung::inline RUNG_TARGET {
+namespace {
+
+using Encode = decltype(&cuTensorMapEncodeTiled);
+
+Encode find_encode() {
+  void* function = nullptr;
+  cudaDriverEntryPointQueryResult found{};
+  // The function has kept its signature since CUDA 12.0, which brought it.
+  check_cuda(cudaGetDriverEntryPointByVersion("cuTensorMapEncodeTiled", &function, 12000,
+                                              cudaEnableDefault, &found),
+             "looking for cuTensorMapEncodeTiled in the NVIDIA driver");
+  if (found != cudaDriverEntryPointSuccess || function == nullptr) {
+    throw Error(ErrorCode::unsupported, "the NVIDIA driver has no cuTensorMapEncodeTiled");
+  }
+  return reinterpret_cast<Encode>(function);
+}
+
+CUtensorMapDataType driver_type(DType dtype) {
+  switch (dtype) {
+    case DType::f32:
+      return CU_TENSOR_MAP_DATA_TYPE_FLOAT32;
+    case DType::f64:
+      return CU_TENSOR_MAP_DATA_TYPE_FLOAT64;
+    case DType::f16:
+      return CU_TENSOR_MAP_DATA_TYPE_FLOAT16;
+    case DType::bf16:
+      return CU_TENSOR_MAP_DATA_TYPE_BFLOAT16;
+    case DType::i32:
+      return CU_TENSOR_MAP_DATA_TYPE_INT32;
+    case DType::i64:
+      return CU_TENSOR_MAP_DATA_TYPE_INT64;
+    case DType::u16:
+      return CU_TENSOR_MAP_DATA_TYPE_UINT16;
+    default:
+      return CU_TENSOR_MAP_DATA_TYPE_UINT8;
+  }
+}
+
+CUtensorMapSwizzle driver_swizzle(Swizzle swizzle) {
+  switch (swizzle) {
+    case Swizzle::none:
+      return CU_TENSOR_MAP_SWIZZLE_NONE;
+    case Swizzle::bytes_32:
+      return CU_TENSOR_MAP_SWIZZLE_32B;
+    case Swizzle::bytes_64:
+      return CU_TENSOR_MAP_SWIZZLE_64B;
+    case Swizzle::bytes_128:
+      break;
+  }
+  return CU_TENSOR_MAP_SWIZZLE_128B;
+}
+
+}  // namespace
+
+namespace device_detail {
+
+TensorMap encode_tensor_map(const TensorMapSource& source) {
+  static const Encode encode = find_encode();
+  // The driver counts axes from the innermost, and leaves out its stride.
+  cuuint64_t shape[5] = {}, strides[5] = {};
+  cuuint32_t box[5] = {}, steps[5] = {};
+  for (int axis = 0; axis < source.rank; ++axis) {
+    const int from = source.rank - 1 - axis;
+    shape[axis] = static_cast<cuuint64_t>(source.shape[from]);
+    box[axis] = static_cast<cuuint32_t>(source.box[from]);
+    steps[axis] = 1;
+    if (axis > 0) strides[axis - 1] = static_cast<cuuint64_t>(tensor_map_stride(source, from));
+  }
+  CUtensorMap encoded;
+  const CUresult status =
+      encode(&encoded, driver_type(source.dtype), static_cast<cuuint32_t>(source.rank),
+             const_cast<void*>(source.data), shape, strides, box, steps,
+             CU_TENSOR_MAP_INTERLEAVE_NONE, driver_swizzle(source.swizzle),
+             CU_TENSOR_MAP_L2_PROMOTION_L2_128B, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
+  if (status != CUDA_SUCCESS) {
+    throw Error(ErrorCode::device, "cuTensorMapEncodeTiled failed with CUresult " +
+                                       std::to_string(static_cast<int>(status)));
+  }
+  TensorMap map;
+  static_assert(sizeof(map) == sizeof(encoded) && alignof(TensorMap) >= alignof(CUtensorMap));
+  std::memcpy(map.opaque, &encoded, sizeof(map));
+  return map;
+}
+
+}  // namespace device_detail
+}  // namespace rung::inline RUNG_TARGET

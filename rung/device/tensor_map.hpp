@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: Apache-2.0
+// TensorMap: what the copy engine of compute capability 9.0 knows of a tensor in global memory -
+// address, shape, strides, and the box of elements that one copy moves. Made on the host from a
+// View, passed to the kernel by value:
+//
+//   const TensorMap map = make_tensor_map(x, {64, 32}, Swizzle::bytes_128);  // x: View<const T, 2>
+//   __global__ void kernel(const __grid_constant__ TensorMap map);
+//   ptx::tensor_load(tile, map, {row, column}, barrier);                   // ptx_tensor_copy.hpp
+//
+// Boxes and coordinates are in the View's order, rows before columns. A box may hang over any edge,
+// also to the left: what does not exist loads as zero and is not stored, so that a kernel needs no
+// edge handling. In shared memory a box is dense, its last axis fastest, except for the swizzle.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+#include "rung/core/dtype.hpp"
+#include "rung/core/operator.hpp"
+#include "rung/core/view.hpp"
+#include "rung/device/target.hpp"
+
+#if !defined(__CUDACC__)
+#include <cstring>
+
+#include "rung/simt/tensor_copy.hpp"
+#endif
+
+namespace rung::inline RUNG_TARGET {
+
+/// How a box's 16-byte chunks are permuted in shared memory, so that columns of it are read without
+/// bank conflicts. The last axis of the box then holds exactly so many bytes.
+enum class Swizzle : std::uint8_t { none, bytes_32, bytes_64, bytes_128 };
+
+/// Bytes after which a swizzle's pattern repeats; the alignment of a box in shared memory.
+RUNG_HD constexpr int swizzle_period(Swizzle swizzle) {
+  switch (swizzle) {
+    case Swizzle::none:
+      return 128;  // what every tensor copy needs
+    case Swizzle::bytes_32:
+      return 256;
+    case Swizzle::bytes_64:
+      return 512;
+    case Swizzle::bytes_128:
+      break;
+  }
+  return 1024;
+}
+
+/// Where the byte at `offset` of a dense box lies, from the start of the box: the number of the
+/// 16-byte chunk (bits 4 to 6) is changed by bits 7 to 9, the number of the 128-byte line. The base
+/// is aligned to swizzle_period().
+template <Swizzle S>
+RUNG_HD constexpr int swizzled(int offset) {
+  if constexpr (S == Swizzle::none) return offset;
+  constexpr int chunks = S == Swizzle::bytes_32 ? 0x10 : S == Swizzle::bytes_64 ? 0x30 : 0x70;
+  return offset ^ ((offset >> 3) & chunks);
+}
+
+/// Opaque, as the driver's own; differs between the chip and the simulator.
+struct alignas(128) TensorMap {
+  unsigned char opaque[128];
+};
+
+/// What a map is made of. Axes as in a View; strides in elements.
+struct TensorMapSource {
+  const void* data = nullptr;
+  DType dtype = DType::f32;
+  int rank = 0;  // 1 to 5
+  std::int64_t shape[5] = {};
+  std::int64_t strides[5] = {};
+  int box[5] = {};
+  Swizzle swizzle = Swizzle::none;
+};
+
+template <class T, int N>
+TensorMapSource tensor_map_source(const View<T, N>& view, const int (&box)[N], Swizzle swizzle) {
+  static_assert(N >= 1 && N <= 5, "the copy engine knows 1 to 5 axes");
+  TensorMapSource source;
+  source.data = view.data;
+  source.dtype = dtype_of<T>;
+  source.rank = N;
+  source.swizzle = swizzle;
+  for (int axis = 0; axis < N; ++axis) {
+    source.shape[axis] = view.shape[axis];
+    source.strides[axis] = view.strides[axis];
+    source.box[axis] = box[axis];
+  }
+  return source;
+}
+
+/// Whether the copy engine takes such a tensor and box. What a rung's `supports` asks; when it says
+/// no, another rung does the work.
+inline Support tensor_map_support(const TensorMapSource& source) {
+  const std::int64_t element = static_cast<std::int64_t>(size_of(source.dtype));
+  const int last = source.rank - 1;
+  if (source.dtype == DType::e4m3 || source.dtype == DType::e5m2) {
+    return unsupported("tensor maps are not made for 8-bit floats");
+  }
+  if (reinterpret_cast<std::uintptr_t>(source.data) % 16 != 0) {
+    return unsupported("a tensor map needs data aligned to 16 bytes");
+  }
+  if (source.shape[last] > 1 && source.strides[last] != 1) {
+    return unsupported("a tensor map needs its last axis contiguous");
+  }
+  for (int axis = 0; axis <= last; ++axis) {
+    if (source.shape[axis] < 1 || source.shape[axis] > (std::int64_t{1} << 32)) {
+      return unsupported("a tensor map needs extents from 1 to 2^32");
+    }
+    if (source.box[axis] < 1 || source.box[axis] > 256) {
+      return unsupported("a tensor map's box has extents from 1 to 256");
+    }
+    if (axis == last || source.shape[axis] == 1) continue;
+    const std::int64_t stride = source.strides[axis];
+    if (stride <= 0 || stride >= (std::int64_t{1} << 40) / element || stride * element % 16 != 0) {
+      return unsupported(
+          "a tensor map needs positive strides of a multiple of 16 bytes, below 2^40");
+    }
+  }
+  const std::int64_t row = source.box[last] * element;
+  if (row % 16 != 0) {
+    return unsupported("the last axis of a tensor map's box is a multiple of 16 bytes");
+  }
+  if (source.swizzle != Swizzle::none && row != swizzle_period(source.swizzle) / 8) {
+    return unsupported("the last axis of a swizzled box has 32, 64 or 128 bytes, as the swizzle");
+  }
+  return supported;
+}
+template <class T, int N>
+Support tensor_map_support(const View<T, N>& view, const int (&box)[N], Swizzle swizzle) {
+  return tensor_map_support(tensor_map_source(view, box, swizzle));
+}
+
+namespace device_detail {
+
+/// Bytes from one index of `axis` to the next. Axes of one index may have any stride in a View; the
+/// engine wants a valid one.
+inline std::int64_t tensor_map_stride(const TensorMapSource& source, int axis) {
+  const std::int64_t element = static_cast<std::int64_t>(size_of(source.dtype));
+  return source.shape[axis] == 1 ? 16 : source.strides[axis] * element;
+}
+
+#if defined(__CUDACC__)
+/// In cuda_tensor_map.cu.
+TensorMap encode_tensor_map(const TensorMapSource& source);
+#else
+inline TensorMap encode_tensor_map(const TensorMapSource& source) {
+  simt::TensorMapFields fields{};
+  fields.mark = simt::tensor_map_mark;
+  fields.rank = static_cast<std::uint8_t>(source.rank);
+  fields.element_bytes = static_cast<std::uint8_t>(size_of(source.dtype));
+  fields.swizzle_chunks = source.swizzle == Swizzle::none
+                              ? std::uint8_t{0}
+                              : static_cast<std::uint8_t>(swizzle_period(source.swizzle) / 8 - 16);
+  fields.data = static_cast<std::byte*>(const_cast<void*>(source.data));
+  for (int axis = 0; axis < source.rank; ++axis) {
+    fields.shape[axis] = source.shape[axis];
+    fields.stride_bytes[axis] =
+        axis == source.rank - 1 ? fields.element_bytes : tensor_map_stride(source, axis);
+    fields.box[axis] = static_cast<std::uint16_t>(source.box[axis]);
+  }
+  TensorMap map{};
+  static_assert(sizeof(fields) <= sizeof(map));
+  std::memcpy(map.opaque, &fields, sizeof(fields));
+  return map;
+}
+#endif
+
+}  // namespace device_detail
+
+/// Throws Error(invalid_argument) that says why where tensor_map_support() says no.
+template <class T, int N>
+TensorMap make_tensor_map(const View<T, N>& view, const int (&box)[N],
+                          Swizzle swizzle = Swizzle::none) {
+  const TensorMapSource source = tensor_map_source(view, box, swizzle);
+  if (const Support support = tensor_map_support(source); !support) {
+    throw Error(ErrorCode::invalid_argument, std::string("make_tensor_map: ") + support.why);
+  }
+  return device_detail::encode_tensor_map(source);
+}
+
+}  // namespace rung::inline RUNG_TARGET

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+// Tile<N>: N neighbouring threads of a block that shuffle and synchronise together, in the words of
+// cooperative groups. Under nvcc it is a thread_block_tile; in the simulator the same operations on
+// the lanes of a warp. Blocks are one-dimensional; N is a power of two up to 32.
+#pragma once
+
+#include "rung/device/device.hpp"
+
+#if defined(__CUDACC__)
+#include <cooperative_groups.h>
+#endif
+
+namespace rung::inline RUNG_TARGET {
+
+#if defined(__CUDACC__)
+
+template <int N>
+using Tile = cooperative_groups::thread_block_tile<N>;
+
+/// The tile of the calling thread: all threads of the block call it.
+template <int N>
+__device__ __forceinline__ Tile<N> tile_of_block() {
+  return cooperative_groups::tiled_partition<N>(cooperative_groups::this_thread_block());
+}
+
+#else
+
+template <int N>
+class Tile {
+ public:
+  static_assert(N > 0 && N <= 32 && (N & (N - 1)) == 0);
+
+  [[nodiscard]] int thread_rank() const { return static_cast<int>(threadIdx.x) % N; }
+  [[nodiscard]] static constexpr int size() { return N; }
+  /// Which of the block's tiles this is, and how many there are.
+  [[nodiscard]] int meta_group_rank() const { return static_cast<int>(threadIdx.x) / N; }
+  [[nodiscard]] int meta_group_size() const {
+    return (static_cast<int>(blockDim.x) + N - 1) / N;
+  }
+  void sync(simt::Place place = simt::Place::current()) const { __syncwarp(mask(), place); }
+  template <class T>
+  T shfl(T value, int rank, simt::Place place = simt::Place::current()) const {
+    return __shfl_sync(mask(), value, rank, N, place);
+  }
+  template <class T>
+  T shfl_down(T value, unsigned delta, simt::Place place = simt::Place::current()) const {
+    return __shfl_down_sync(mask(), value, delta, N, place);
+  }
+  template <class T>
+  T shfl_xor(T value, int lanes, simt::Place place = simt::Place::current()) const {
+    return __shfl_xor_sync(mask(), value, lanes, N, place);
+  }
+
+ private:
+  /// The lanes of this tile alone: others of the warp need not take part.
+  [[nodiscard]] static std::uint32_t mask() {
+    constexpr std::uint32_t lanes = N == 32 ? 0xffffffffu : (1u << (N % 32)) - 1;
+    return lanes << (static_cast<int>(threadIdx.x) % 32 / N * N);
+  }
+};
+
+template <int N>
+Tile<N> tile_of_block() {
+  return {};
+}
+
+#endif
+
+}  // namespace rung::inline RUNG_TARGET

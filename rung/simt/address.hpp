@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+// Checks of the addresses that copies are given, and the same place in another block of a cluster.
+// Internal to simt/.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+#include "rung/simt/ordered_memory.hpp"
+#include "rung/simt/scheduler.hpp"
+
+namespace rung::simt {
+
+/// Fails the launch unless the bytes lie in the calling block's shared memory.
+void require_shared(const char* operation, const void* address, std::size_t bytes, Place place);
+/// Fails the launch when the bytes begin in an allocation of the device and leave it.
+void require_global(const char* operation, const void* address, std::size_t bytes, Place place);
+/// The block of this rank in the caller's cluster; fails the launch when there is none.
+Block& block_of_rank(const char* operation, int rank, Place place);
+
+/// The place in `block`'s shared memory of an address in the caller's.
+inline void* in(const Block& block, const void* address) {
+  const Block& own = *running_worker("cluster").current().block;
+  return block.shared + (static_cast<const std::byte*>(address) - own.shared);
+}
+
+/// Calls f(block) for each block of the caller's cluster whose rank's bit is set.
+template <class F>
+void for_each_rank(const char* operation, std::uint32_t ranks, Place place, F f) {
+  for (; ranks != 0; ranks &= ranks - 1) {
+    f(block_of_rank(operation, __builtin_ctz(ranks), place));
+  }
+}
+
+}  // namespace rung::simt

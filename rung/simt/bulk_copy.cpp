@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: Apache-2.0
+// Bulk copies: checked when they are issued, done later.
+#include "rung/simt/bulk_copy.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "rung/simt/address.hpp"
+#include "rung/simt/cluster.hpp"
+#include "rung/simt/random.hpp"
+#include "rung/simt/scheduler.hpp"
+
+namespace rung::simt {
+namespace {
+
+constexpr std::size_t granule = 16;
+
+bool half_the_time(const Worker& worker, Block& block) {
+  return worker.order() == ThreadOrder::Kind::random && next_random(block.random) % 2 == 0;
+}
+
+void require_granules(const char* operation, const void* to, const void* from, std::uint32_t bytes,
+                      Place place) {
+  require_aligned(to, granule, operation, place);
+  require_aligned(from, granule, operation, place);
+  if (bytes % granule == 0) return;
+  running_worker(operation).fail(std::string(operation) + " of " + std::to_string(bytes) +
+                                     " bytes, accepted are multiples of 16",
+                                 place);
+}
+
+CopyShape bytes_of(std::uint32_t bytes) {
+  CopyShape shape;
+  shape.bytes = bytes;
+  return shape;
+}
+
+}  // namespace
+
+void CopyEngine::clear() {
+  loads_.clear();
+  stores_.clear();
+}
+
+void CopyEngine::issue(Worker& worker, const LateLoad& load) {
+  ++load.target->bulk_loads;
+  loads_.push_back(load);
+  if (half_the_time(worker, *load.target)) land(worker, loads_.size() - 1);
+}
+
+void CopyEngine::issue(Worker& worker, LateStore store) {
+  Thread& thread = *store.thread;
+  ++thread.bulk_stores;
+  const bool early = half_the_time(worker, *thread.block);
+  stores_.push_back(std::move(store));
+  if (!early) return;
+  LateStore& issued = stores_.back();
+  issued.data.assign(issued.from, issued.from + issued.shape.bytes);
+}
+
+bool CopyEngine::land_one(Worker& worker) {
+  if (loads_.empty()) return false;
+  std::size_t index = 0;
+  if (worker.order() == ThreadOrder::Kind::reverse) {
+    index = loads_.size() - 1;
+  } else if (worker.order() == ThreadOrder::Kind::random) {
+    index = next_random(loads_.front().target->random) % loads_.size();
+  }
+  land(worker, index);
+  return true;
+}
+
+void CopyEngine::land(Worker& worker, std::size_t index) {
+  const LateLoad load = loads_[index];
+  loads_.erase(loads_.begin() + static_cast<std::ptrdiff_t>(index));
+  --load.target->bulk_loads;
+  if (load.shape.is_box) {
+    load_box(load.shape, load.to, load.target->shared);
+  } else {
+    std::memcpy(load.to, load.from, load.shape.bytes);
+  }
+  complete_bytes(worker, *load.target, load.barrier, load.shape.bytes);
+}
+
+void CopyEngine::complete_stores(Thread& thread, std::uint32_t group, bool read_only) {
+  const auto complete = [&](LateStore& store) {
+    if (store.thread != &thread || store.group >= group) return false;
+    if (store.data.empty()) store.data.assign(store.from, store.from + store.shape.bytes);
+    store.waited = true;
+    if (read_only) return false;
+    if (store.shape.is_box) {
+      store_box(store.shape, store.data.data(),
+                static_cast<std::size_t>(store.from - thread.block->shared));
+    } else if (store.reduce != nullptr) {
+      store.reduce(store.to, store.data.data(), store.data.size());
+    } else {
+      std::memcpy(store.to, store.data.data(), store.data.size());
+    }
+    --thread.bulk_stores;
+    memory_changed = true;
+    return true;
+  };
+  // In order of issue; remove_if visits each element once, in order.
+  stores_.erase(std::remove_if(stores_.begin(), stores_.end(), complete), stores_.end());
+}
+
+void CopyEngine::finish_stores(Worker& worker, Thread& thread) {
+  for (const LateStore& store : stores_) {
+    if (store.thread != &thread || store.waited) continue;
+    worker.fail(
+        "a thread exits without waiting for its bulk store to read shared memory "
+        "(bulk_wait_read)",
+        Place{});
+  }
+  complete_stores(thread, ~std::uint32_t{0}, false);
+}
+
+void bulk_load(void* to, const void* from, std::uint32_t bytes, std::uint64_t* barrier,
+               Place place) {
+  Worker& here = running_worker("bulk_load");
+  require_granules("bulk_load", to, from, bytes, place);
+  require_shared("bulk_load", to, bytes, place);
+  require_shared("bulk_load", barrier, sizeof(*barrier), place);
+  require_global("bulk_load", from, bytes, place);
+  here.copies().issue(here, {bytes_of(bytes), here.current().block, static_cast<std::byte*>(to),
+                             static_cast<const std::byte*>(from), barrier});
+}
+
+void bulk_load_multicast(void* to, const void* from, std::uint32_t bytes, std::uint64_t* barrier,
+                         std::uint16_t ranks, Place place) {
+  Worker& here = running_worker("bulk_load_multicast");
+  require_granules("bulk_load_multicast", to, from, bytes, place);
+  require_shared("bulk_load_multicast", to, bytes, place);
+  require_shared("bulk_load_multicast", barrier, sizeof(*barrier), place);
+  require_global("bulk_load_multicast", from, bytes, place);
+  for_each_rank("bulk_load_multicast", ranks, place, [&](Block& block) {
+    here.copies().issue(here, {bytes_of(bytes), &block, static_cast<std::byte*>(in(block, to)),
+                               static_cast<const std::byte*>(from),
+                               static_cast<std::uint64_t*>(in(block, barrier))});
+  });
+}
+
+void bulk_send(void* to, const void* from, std::uint32_t bytes, std::uint64_t* barrier, int rank,
+               Place place) {
+  Worker& here = running_worker("bulk_send");
+  require_granules("bulk_send", to, from, bytes, place);
+  require_shared("bulk_send", to, bytes, place);
+  require_shared("bulk_send", from, bytes, place);
+  require_shared("bulk_send", barrier, sizeof(*barrier), place);
+  Block& block = block_of_rank("bulk_send", rank, place);
+  here.copies().issue(
+      here, {bytes_of(bytes), &block, static_cast<std::byte*>(in(block, to)),
+             static_cast<const std::byte*>(from), static_cast<std::uint64_t*>(in(block, barrier))});
+}
+
+void bulk_store(void* to, const void* from, std::uint32_t bytes, BulkReduce reduce, Place place) {
+  Worker& here = running_worker("bulk_store");
+  const char* name = reduce == nullptr ? "bulk_store" : "bulk_reduce_add";
+  require_granules(name, to, from, bytes, place);
+  require_shared(name, from, bytes, place);
+  require_global(name, to, bytes, place);
+  if (bytes == 0) return;
+  Thread& self = here.current();
+  here.copies().issue(here, LateStore{bytes_of(bytes),
+                                      &self,
+                                      self.bulk_group,
+                                      static_cast<std::byte*>(to),
+                                      static_cast<const std::byte*>(from),
+                                      reduce,
+                                      {},
+                                      false});
+}
+
+void bulk_commit() { ++running_worker("bulk_commit").current().bulk_group; }
+
+void bulk_wait_group(int pending, bool read) {
+  Worker& here = running_worker("bulk_wait");
+  Thread& self = here.current();
+  if (self.bulk_stores == 0) return;
+  // bulk_group groups are committed, 0 .. bulk_group - 1.
+  const std::uint32_t keep = static_cast<std::uint32_t>(pending);
+  here.copies().complete_stores(self, self.bulk_group > keep ? self.bulk_group - keep : 0, read);
+}
+
+void bulk_prefetch(const void* from, std::uint32_t bytes, Place place) {
+  require_granules("bulk_prefetch", from, from, bytes, place);
+  require_global("bulk_prefetch", from, bytes, place);
+}
+
+}  // namespace rung::simt

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+// The copies of bulk_copy.hpp and tensor_copy.hpp that one worker's blocks have issued and that
+// have not been done. Internal to simt/.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "rung/simt/block.hpp"
+#include "rung/simt/bulk_copy.hpp"
+#include "rung/simt/tensor_copy.hpp"
+
+namespace rung::simt {
+
+class Worker;
+
+/// What is copied: `bytes` in a row, or a box of a tensor.
+struct CopyShape {
+  std::uint32_t bytes = 0;
+  bool is_box = false;
+  TensorMapFields map{};
+  int at[5] = {};
+};
+
+/// Global memory, or another block's, to `target`'s shared memory.
+struct LateLoad {
+  CopyShape shape;
+  Block* target;
+  std::byte* to;
+  const std::byte* from;  // of a box: unused
+  std::uint64_t* barrier;
+};
+
+/// Shared to global memory.
+struct LateStore {
+  CopyShape shape;
+  Thread* thread;
+  std::uint32_t group;
+  std::byte* to;  // of a box: unused
+  const std::byte* from;
+  BulkReduce reduce;
+  std::vector<std::byte> data;  // of `from`, once that was read
+  bool waited = false;          // for the reading
+};
+
+class CopyEngine {
+ public:
+  void clear();
+  void issue(Worker& worker, const LateLoad& load);
+  void issue(Worker& worker, LateStore store);
+  /// Does the load whose turn comes in the launch's order; false: there is none.
+  bool land_one(Worker& worker);
+  /// Reads, and unless `read_only` writes, what the thread's groups before `group` store.
+  void complete_stores(Thread& thread, std::uint32_t group, bool read_only);
+  /// At a thread's end: what has read shared memory is written; what has not is a failure.
+  void finish_stores(Worker& worker, Thread& thread);
+
+ private:
+  void land(Worker& worker, std::size_t index);
+  std::vector<LateLoad> loads_;
+  std::vector<LateStore> stores_;
+};
+
+/// Copies a box between shared memory and the tensor, in tensor_copy.cpp. `block_memory` is where
+/// the block's shared memory begins: the swizzle goes by addresses within it.
+void load_box(const CopyShape& shape, std::byte* to, const std::byte* block_memory);
+void store_box(const CopyShape& shape, const std::byte* from, std::size_t offset_in_block);
+/// Bytes of `bytes` arrive for the barrier in `owner`'s shared memory; in mbarrier.cpp.
+void complete_bytes(Worker& worker, Block& owner, std::uint64_t* barrier, std::uint32_t bytes);
+
+}  // namespace rung::simt

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+// mbarriers of the simulated GPU. All of a barrier's state is in its 64 bits of shared memory, as
+// on the chip, with a mark by which one that was never initialised is told.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "rung/core/export.hpp"
+#include "rung/simt/sync.hpp"
+
+namespace rung::simt {
+
+RUNG_API void mbarrier_init(std::uint64_t* barrier, int arrivals, Place place);
+RUNG_API void mbarrier_invalidate(std::uint64_t* barrier, Place place);
+/// Announces bytes to come, then arrives.
+RUNG_API void mbarrier_arrive(std::uint64_t* barrier, std::uint32_t bytes, Place place);
+RUNG_API void mbarrier_expect(std::uint64_t* barrier, std::uint32_t bytes, Place place);
+/// Arrives at the barrier of the same place in block `rank` of the cluster.
+RUNG_API void mbarrier_arrive_remote(std::uint64_t* barrier, int rank, Place place);
+RUNG_API bool mbarrier_try_wait(std::uint64_t* barrier, std::uint32_t parity, Place place);
+RUNG_API void mbarrier_wait(std::uint64_t* barrier, std::uint32_t parity, Place place);
+
+/// What the phase under way still lacks: "1 of 2 arrivals and 512 bytes".
+std::string what_is_missing(std::uint64_t barrier);
+
+}  // namespace rung::simt

@@ -1,0 +1,235 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which blocks are resident: admitting clusters, ending them, and what remains of a launch.
+#include <algorithm>
+#include <cstring>
+#include <exception>
+#include <new>
+#include <utility>
+
+#include "rung/core/error.hpp"
+#include "rung/simt/random.hpp"
+#include "rung/simt/scheduler.hpp"
+
+namespace rung::simt {
+Block::~Block() { ::operator delete(shared, std::align_val_t{shared_alignment}); }
+
+void Worker::prepare(Block& block, uint3 index) {
+  const dim3 extent = launch_->block;
+  block.index = index;
+  const std::size_t count = std::size_t{extent.x} * extent.y * extent.z;
+  block.threads.resize(count);
+  block.warps.assign((count + warp_lanes - 1) / warp_lanes, Warp{});
+  for (Barrier& barrier : block.barriers) barrier = Barrier{};
+  block.live = static_cast<int>(count);
+  block.mbarrier_waiters.clear();
+  block.bulk_loads = 0;
+  uint3 position{};
+  for (std::size_t i = 0; i < count; ++i) {
+    Thread& thread = block.threads[i];
+    thread.fiber = nullptr;
+    thread.block = &block;
+    thread.warp = &block.warps[i / warp_lanes];
+    thread.index = position;
+    thread.lane = static_cast<std::uint8_t>(i % warp_lanes);
+    thread.wait = Wait::none;
+    thread.operation = "";
+    thread.at_cluster = false;
+    thread.polled[0] = thread.polled[1] = nullptr;
+    thread.copies.clear();
+    thread.copy_group = 0;
+    thread.bulk_group = 0;
+    thread.bulk_stores = 0;
+    thread.warp->lanes[thread.lane] = &thread;
+    if (++position.x == extent.x) {
+      position.x = 0;
+      if (++position.y == extent.y) {
+        position.y = 0;
+        ++position.z;
+      }
+    }
+  }
+  // The last warp may be short: lanes that never were count as exited.
+  if (const std::size_t rest = count % warp_lanes; rest != 0) {
+    block.warps.back().exited = ~((1u << rest) - 1);
+  }
+
+  // Grown in whole alignments; at least one, so that shared_address() has a base.
+  const std::size_t need = (launch_->shared_bytes / shared_alignment + 1) * shared_alignment;
+  if (need > block.shared_capacity) {
+    ::operator delete(block.shared, std::align_val_t{shared_alignment});
+    block.shared = nullptr;
+    block.shared_capacity = 0;
+    block.shared =
+        static_cast<std::byte*>(::operator new(need, std::align_val_t{shared_alignment}));
+    block.shared_capacity = need;
+  }
+  std::memset(block.shared, poison, launch_->shared_bytes);
+}
+
+void Worker::prepare(Cluster& cluster, std::uint64_t position) {
+  const dim3 grid = launch_->grid;
+  const auto size = static_cast<std::size_t>(state_->cluster_size);
+  cluster.position = position;
+  cluster.live = 0;
+  cluster.arrived = 0;
+  cluster.phase = 0;
+  while (cluster.blocks.size() < size) cluster.blocks.push_back(std::make_unique<Block>());
+  cluster.blocks.resize(size);
+  for (std::size_t rank = 0; rank < size; ++rank) {
+    Block& block = *cluster.blocks[rank];
+    const uint3 index = state_->block_index(position, static_cast<int>(rank));
+    prepare(block, index);
+    const std::uint64_t linear =
+        index.x + std::uint64_t{grid.x} * (index.y + std::uint64_t{grid.y} * index.z);
+    block.random = mix(order_.seed + mix(linear + 1));
+    block.cluster = &cluster;
+    block.rank = static_cast<int>(rank);
+    cluster.live += block.live;
+  }
+}
+
+void Worker::reserve_ready(std::uint64_t threads) {
+  if (threads <= ready_.size()) return;
+  std::uint64_t capacity = std::max<std::uint64_t>(ready_.size(), 1);
+  while (capacity < threads) capacity *= 2;
+  std::vector<Thread*> larger(capacity);
+  const std::uint64_t count = ready_count();
+  for (std::uint64_t i = 0; i < count; ++i) larger[i] = ready_[(ready_begin_ + i) & ready_mask_];
+  ready_ = std::move(larger);
+  ready_begin_ = 0;
+  ready_end_ = count;
+  ready_mask_ = capacity - 1;
+}
+
+bool Worker::admit() {
+  std::uint64_t position = 0;
+  if (!state_->claim(claim_, !resident_.empty(), position)) return false;
+  if (idle_.empty()) idle_.push_back(std::make_unique<Cluster>());
+  resident_.push_back(std::move(idle_.back()));
+  idle_.pop_back();
+  Cluster& cluster = *resident_.back();
+  prepare(cluster, position);
+  shown_block_ = nullptr;  // a block that was shown may be another now
+  live_ += static_cast<std::uint64_t>(cluster.live);
+  threads_ += static_cast<std::uint64_t>(cluster.live);
+  reserve_ready(live_);
+  gather();
+  for (const auto& block : cluster.blocks) {
+    for (Thread& thread : block->threads) gathered_.push_back(&thread);
+  }
+  release_gathered(*cluster.blocks.front(), false);
+  return true;
+}
+
+void Worker::end_block(Block& block) {
+  if (block.bulk_loads != 0) {
+    fail("the block exits while a bulk copy is on its way into its shared memory", Place{});
+  }
+  Cluster& cluster = *block.cluster;
+  if (cluster.live != 0) {
+    // Others of the cluster may still read it, and must not.
+    std::memset(block.shared, poison, launch_->shared_bytes);
+    return;
+  }
+  const auto at = std::find_if(resident_.begin(), resident_.end(),
+                               [&](const auto& one) { return one.get() == &cluster; });
+  idle_.push_back(std::move(*at));
+  *at = std::move(resident_.back());
+  resident_.pop_back();
+  state_->release_cluster();
+  note_progress();
+}
+
+void Worker::run(LaunchState& state) {
+  if (busy()) throw Error(ErrorCode::internal, "simulated GPU: a kernel cannot launch a kernel");
+  struct Running {  // until it is left on any way
+    Worker& worker;
+    explicit Running(Worker& here, LaunchState& launch_state) : worker(here) {
+      worker.state_ = &launch_state;
+      worker.launch_ = &launch_state.launch;
+      launch_state.join();
+    }
+    ~Running() {
+      for (auto& cluster : worker.resident_) worker.idle_.push_back(std::move(cluster));
+      worker.resident_.clear();
+      worker.state_->leave(worker.waiting_);
+      worker.launch_ = nullptr;
+    }
+  } running(*this, state);
+  order_ = state.order;
+  block_extent = launch_->block;
+  grid_extent = launch_->grid;
+  claim_ = {};
+  live_ = grid_arrived_ = 0;
+  ready_begin_ = ready_end_ = 0;
+  asleep_.clear();
+  current_ = nullptr;
+  failed_ = false;
+  escaped_ = nullptr;
+  failure_.clear();
+  copies_.clear();
+  atomics_left = atomics_before_yield;
+
+  for (;;) {
+    threads_ = 0;
+    if (!admit()) break;
+    // A cooperative grid is resident as a whole before its first thread runs.
+    while (launch_->cooperative && admit()) {
+    }
+    note_progress();
+    switch_to(main_, *next_ready());
+    // Back here: every thread has ended, or one has failed.
+    if (failed_) {
+      fibers_.restart_all();
+      record_failure();
+      return;
+    }
+  }
+  check_stacks();
+}
+
+void Worker::record_failure() {
+  // A worker that only gave up because another has failed has nothing to say.
+  std::exception_ptr failure = take_escaped();
+  if (failure == nullptr && !failure_.empty()) {
+    failure = std::make_exception_ptr(Error(ErrorCode::device, failure_));
+  }
+  if (failure != nullptr) state_->failure.record(failed_position_, failure);
+}
+
+std::exception_ptr Worker::take_escaped() {
+  const std::exception_ptr escaped = std::exchange(escaped_, nullptr);
+  if (escaped == nullptr) return nullptr;
+  std::string what = " an exception that is no std::exception";
+  try {
+    std::rethrow_exception(escaped);
+  } catch (const std::exception& exception) {
+    what = std::string(": ") + exception.what();
+  } catch (...) {  // NOLINT(bugprone-empty-catch): it has no text
+  }
+  try {
+    std::rethrow_exception(escaped);
+  } catch (...) {
+    try {
+      std::throw_with_nested(Error(ErrorCode::device, "simulated GPU: the kernel threw" + what +
+                                                          where(*launch_, *current_, nullptr)));
+    } catch (...) {
+      return std::current_exception();
+    }
+  }
+}
+
+void Worker::check_stacks() {
+  if (fibers_.intact()) return;
+  fibers_.restart_all();
+  // Less telling than any other failure.
+  state_->failure.record(
+      state_->clusters,
+      std::make_exception_ptr(
+          Error(ErrorCode::device,
+                "simulated GPU: stack overflow: the kernel's local variables do not fit the stack "
+                "of a simulated thread\n  kernel " +
+                    symbol_name(launch_->kernel))));
+}
+
+}  // namespace rung::simt

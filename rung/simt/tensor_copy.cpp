@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: Apache-2.0
+// Boxes of tensors, row by row: what lies outside the tensor is zero, or left alone.
+#include "rung/simt/tensor_copy.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+#include "rung/simt/address.hpp"
+#include "rung/simt/copy_engine.hpp"
+#include "rung/simt/scheduler.hpp"
+
+namespace rung::simt {
+namespace {
+
+constexpr std::size_t chunk_bytes = 16;
+
+std::uint32_t row_bytes(const TensorMapFields& map) {
+  return std::uint32_t{map.box[map.rank - 1]} * map.element_bytes;
+}
+
+/// Calls f(offset in the dense box, address in the tensor, first, last) for each row of the box
+/// along the last axis; the elements first .. last - 1 of it exist.
+template <class F>
+void for_each_row(const CopyShape& shape, F f) {
+  const TensorMapFields& map = shape.map;
+  const int inner = map.rank - 1;
+  const std::int64_t first =
+      std::clamp<std::int64_t>(-std::int64_t{shape.at[inner]}, 0, map.box[inner]);
+  const std::int64_t last =
+      std::clamp<std::int64_t>(map.shape[inner] - shape.at[inner], first, map.box[inner]);
+  int index[5] = {};
+  const std::uint32_t step = row_bytes(map);
+  for (std::size_t offset = 0; offset < shape.bytes; offset += step) {
+    bool exists = true;
+    std::int64_t byte = std::int64_t{shape.at[inner]} * map.element_bytes;
+    for (int axis = 0; axis < inner; ++axis) {
+      const std::int64_t at = std::int64_t{shape.at[axis]} + index[axis];
+      exists &= at >= 0 && at < map.shape[axis];
+      byte += at * map.stride_bytes[axis];
+    }
+    f(offset, byte, first, exists ? last : first);
+    for (int axis = inner - 1; axis >= 0; --axis) {
+      if (++index[axis] < map.box[axis]) break;
+      index[axis] = 0;
+    }
+  }
+}
+
+/// Where the chunk that lies at this offset in the block's memory goes.
+std::size_t swizzle(const TensorMapFields& map, std::size_t offset) {
+  return offset ^ ((offset >> 3) & map.swizzle_chunks);
+}
+
+CopyShape box_of(const char* operation, const void* map, const int* at, int rank,
+                 const void* shared, Place place) {
+  Worker& here = running_worker(operation);
+  CopyShape shape;
+  shape.is_box = true;
+  std::memcpy(&shape.map, map, sizeof(shape.map));
+  if (shape.map.mark != tensor_map_mark) {
+    here.fail(std::string(operation) + ": this is no tensor map of make_tensor_map()", place);
+  }
+  if (shape.map.rank != rank) {
+    here.fail(std::string(operation) + ": " + std::to_string(rank) +
+                  " coordinates for a tensor map of " + std::to_string(shape.map.rank) + " axes",
+              place);
+  }
+  shape.bytes = shape.map.element_bytes;
+  for (int axis = 0; axis < rank; ++axis) {
+    shape.at[axis] = at[axis];
+    shape.bytes *= shape.map.box[axis];
+  }
+  const std::size_t alignment = shape.map.swizzle_chunks == 0
+                                    ? 128
+                                    : 8 * (std::size_t{shape.map.swizzle_chunks} + chunk_bytes);
+  const auto offset = static_cast<std::size_t>(static_cast<const std::byte*>(shared) -
+                                               here.current().block->shared);
+  require_shared(operation, shared, shape.bytes, place);
+  if (offset % alignment != 0) {
+    here.fail("misaligned address: " + std::string(operation) + " needs its box at a multiple of " +
+                  std::to_string(alignment) + " bytes of shared memory",
+              place);
+  }
+  return shape;
+}
+
+}  // namespace
+
+void load_box(const CopyShape& shape, std::byte* to, const std::byte* block_memory) {
+  const TensorMapFields& map = shape.map;
+  const std::uint32_t bytes = row_bytes(map);
+  const auto base = static_cast<std::size_t>(to - block_memory);
+  std::byte row[256 * 8];  // the longest box of the widest element
+  for_each_row(
+      shape, [&](std::size_t offset, std::int64_t byte, std::int64_t first, std::int64_t last) {
+        std::memset(row, 0, bytes);
+        if (first < last) {
+          const std::int64_t skip = first * map.element_bytes;
+          std::memcpy(row + skip, map.data + byte + skip,
+                      static_cast<std::size_t>((last - first) * map.element_bytes));
+        }
+        for (std::size_t chunk = 0; chunk < bytes; chunk += chunk_bytes) {
+          std::memcpy(to + (swizzle(map, base + offset + chunk) - base), row + chunk, chunk_bytes);
+        }
+      });
+}
+
+void store_box(const CopyShape& shape, const std::byte* from, std::size_t offset_in_block) {
+  const TensorMapFields& map = shape.map;
+  const std::uint32_t bytes = row_bytes(map);
+  std::byte row[256 * 8];
+  for_each_row(
+      shape, [&](std::size_t offset, std::int64_t byte, std::int64_t first, std::int64_t last) {
+        if (first == last) return;
+        for (std::size_t chunk = 0; chunk < bytes; chunk += chunk_bytes) {
+          const std::size_t at = swizzle(map, offset_in_block + offset + chunk) - offset_in_block;
+          std::memcpy(row + chunk, from + at, chunk_bytes);
+        }
+        const std::int64_t skip = first * map.element_bytes;
+        std::memcpy(map.data + byte + skip, row + skip,
+                    static_cast<std::size_t>((last - first) * map.element_bytes));
+      });
+}
+
+void tensor_load(void* to, const void* map, const int* at, int rank, std::uint64_t* barrier,
+                 Place place) {
+  Worker& here = running_worker("tensor_load");
+  require_shared("tensor_load", barrier, sizeof(*barrier), place);
+  const CopyShape shape = box_of("tensor_load", map, at, rank, to, place);
+  here.copies().issue(here,
+                      {shape, here.current().block, static_cast<std::byte*>(to), nullptr, barrier});
+}
+
+void tensor_load_multicast(void* to, const void* map, const int* at, int rank,
+                           std::uint64_t* barrier, std::uint16_t ranks, Place place) {
+  Worker& here = running_worker("tensor_load_multicast");
+  require_shared("tensor_load_multicast", barrier, sizeof(*barrier), place);
+  const CopyShape shape = box_of("tensor_load_multicast", map, at, rank, to, place);
+  for_each_rank("tensor_load_multicast", ranks, place, [&](Block& block) {
+    here.copies().issue(here, {shape, &block, static_cast<std::byte*>(in(block, to)), nullptr,
+                               static_cast<std::uint64_t*>(in(block, barrier))});
+  });
+}
+
+void tensor_store(const void* map, const int* at, int rank, const void* from, Place place) {
+  Worker& here = running_worker("tensor_store");
+  const CopyShape shape = box_of("tensor_store", map, at, rank, from, place);
+  Thread& self = here.current();
+  here.copies().issue(here, LateStore{shape,
+                                      &self,
+                                      self.bulk_group,
+                                      nullptr,
+                                      static_cast<const std::byte*>(from),
+                                      nullptr,
+                                      {},
+                                      false});
+}
+
+}  // namespace rung::simt

@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+// Threads that wait by looking. One that gives way sleeps until all others wait too; when all have
+// looked and nothing has changed, copies land, then further blocks start; when there is nothing
+// left to do, it is a deadlock.
+#include <chrono>
+#include <exception>
+#include <thread>
+
+#include "rung/simt/scheduler.hpp"
+
+namespace rung::simt {
+namespace {
+
+/// So many looks in vain, and so many by each thread, before a wait is called endless.
+constexpr std::uint64_t looks_before_deadlock = static_cast<std::uint64_t>(Look::in_vain) << 14;
+constexpr std::uint64_t rounds_before_deadlock = 200;
+
+}  // namespace
+
+void Worker::note_progress() {
+  memory_changed = false;
+  looks_ = stuck_ = rounds_ = 0;
+  state_->progressed(waiting_);
+}
+
+void Worker::yield(Look look) {
+  atomics_left = atomics_before_yield;
+  Thread& self = *current_;
+  looks_ += static_cast<std::uint64_t>(look);
+  asleep_.push_back(&self);
+  Thread& next = *next_ready();
+  if (&next == &self) {
+    make_current(self);
+  } else {
+    switch_to(*self.fiber, next);
+  }
+}
+
+void Worker::wake_all() {
+  for (Thread* thread : asleep_) push_back(*thread);
+  asleep_.clear();
+}
+
+bool Worker::find_ready() {
+  while (ready_begin_ == ready_end_) {
+    if (live_ == 0) return false;
+    if (memory_changed) {
+      note_progress();
+      wake_all();
+    } else if (!find_work()) {
+      blame_deadlock();
+      abandon();
+    }
+  }
+  return true;
+}
+
+bool Worker::find_work() {
+  // All that are asleep have looked since something has changed.
+  if (copies_.land_one(*this)) return true;
+  const bool released = release_active_masks();
+  if (asleep_.empty()) return released;
+  if (state_->failure.any()) abandon();  // perhaps what is waited for has failed elsewhere
+  const bool nobody_runs = state_->all_wait(waiting_);
+  if (nobody_runs && !released && admit_another()) return true;
+  stuck_ += looks_;
+  looks_ = 0;
+  if (++rounds_ > rounds_before_deadlock && stuck_ > looks_before_deadlock) {
+    if (state_->all_stuck(waiting_)) return false;
+    // Another OS thread's blocks are at work, or have yet to look as often.
+    std::this_thread::sleep_for(std::chrono::microseconds(20));
+  }
+  wake_all();
+  return true;
+}
+
+bool Worker::admit_another() {
+  bool admitted = false;
+  try {
+    admitted = admit();
+  } catch (...) {
+    escaped_ = std::current_exception();
+    failed_position_ = current_->block->cluster->position;
+  }
+  if (escaped_ != nullptr) abandon();  // outside the handler, as in run_current()
+  if (admitted) note_progress();
+  return admitted;
+}
+
+}  // namespace rung::simt
