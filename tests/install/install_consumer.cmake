@@ -22,13 +22,14 @@ step(${CMAKE_COMMAND} -G ${GENERATOR} -S ${CONSUMER} -B ${SCRATCH}/build
 step(${CMAKE_COMMAND} --build ${SCRATCH}/build)
 step(${SCRATCH}/build/cpp_app)
 step(${SCRATCH}/build/c_app)
+step(${SCRATCH}/build/functor_app)
 
 # The installed program finds its library, and with it the modules of the peers.
 step(${prefix}/bin/rung list gemm --json)
 if(NOT output MATCHES "rung/ops/gemm/cpu_")
   message(FATAL_ERROR "the installed program lists no cpu rung of gemm:\n${output}")
 endif()
-file(GLOB_RECURSE modules ${prefix}/librung_peer_eigen_*.so)
-if(modules AND NOT output MATCHES "Eigen [0-9]" AND output MATCHES "librung_peer_eigen[^\"]*not found")
+file(GLOB_RECURSE modules ${prefix}/librung_peer_gemm_eigen_*.so)
+if(modules AND NOT output MATCHES "Eigen [0-9]" AND output MATCHES "librung_peer_gemm_eigen[^\"]*not found")
   message(FATAL_ERROR "the installed program does not find its Eigen module:\n${output}")
 endif()

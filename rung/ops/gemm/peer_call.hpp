@@ -6,8 +6,6 @@
 // transpose, C' = B' A', which swaps the operands and flips every flag.
 #pragma once
 
-#include <omp.h>
-
 #include <algorithm>
 #include <atomic>
 #include <cstddef>
@@ -16,6 +14,7 @@
 #include <utility>
 
 #include "rung/ops/gemm/gemm.hpp"
+#include "rung/peers/thread_count.hpp"
 
 namespace rung::peer {
 
@@ -128,25 +127,5 @@ inline int useful_threads(const Gemm::Args& args, const Context& context) {
       static_cast<double>(args.m()) * static_cast<double>(args.n()) * static_cast<double>(args.k());
   return operations < 128.0 * 128.0 * 128.0 ? 1 : context.threads();
 }
-
-/// Keeps a library on the context's number of threads: its own setting is told only of changes, and
-/// OpenMP's, which such libraries change behind the caller's back, is put back afterwards.
-class ThreadCount {
- public:
-  ThreadCount(int threads, std::atomic<int>& last, void (*set)(int))
-      : before_(omp_get_max_threads()) {
-    if (before_ != threads) omp_set_num_threads(threads);
-    if (last.exchange(threads, std::memory_order_relaxed) != threads && set != nullptr)
-      set(threads);
-  }
-  ThreadCount(const ThreadCount&) = delete;
-  ThreadCount& operator=(const ThreadCount&) = delete;
-  ~ThreadCount() {
-    if (omp_get_max_threads() != before_) omp_set_num_threads(before_);
-  }
-
- private:
-  int before_;
-};
 
 }  // namespace rung::peer

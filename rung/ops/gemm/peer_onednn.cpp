@@ -8,56 +8,32 @@
 //          the primitive only.
 // Limits   f32 and bf16; bf16 with alpha = 1 and beta = 0. Its primitives could fuse a bias and an
 //          activation, which is left out: as a peer it answers what the other libraries answer.
-#include "rung/ops/gemm/peer_onednn.hpp"
-
-#include <string>
+#include "rung/ops/gemm/peer_call.hpp"
+#include "rung/peers/onednn.hpp"
 
 namespace rung {
 namespace {
 
-using onednn::Matmul;
-using onednn::onednn;
-
-Support present() {
-  const Support found = onednn().library.present();
-  if (found && onednn().engine == nullptr) return unsupported("oneDNN has no CPU engine here");
-  return found;
-}
-
-std::string about() {
-  const onednn::Version& version = *onednn().version();
-  std::string text = "oneDNN " + std::to_string(version.major) + "." +
-                     std::to_string(version.minor) + "." + std::to_string(version.patch);
-  if (onednn().isa_name != nullptr) {
-    std::string isa = onednn().isa_name(onednn().effective_isa());
-    constexpr std::string_view prefix = "cpu_isa_";
-    if (isa.starts_with(prefix)) isa.erase(0, prefix.size());
-    text += ", " + isa;
-  }
-  return text + ", OpenMP";
-}
-
 /// One a thread: a repeated call finds its primitive made.
-Matmul& cached_matmul() {
-  thread_local Matmul matmul;
-  return matmul;
+onednn::Primitive& cached() {
+  thread_local onednn::Primitive primitive;
+  return primitive;
 }
 
-Matmul::Key key_of(const peer::Call& call, const Gemm::Args& args, int threads) {
-  const auto type = [](DType dtype) {
-    return dtype == DType::f32 ? onednn::data_f32 : onednn::data_bf16;
-  };
-  return {call.m,
-          call.n,
-          call.k,
-          call.a.leading,
-          call.b.leading,
-          call.c.leading,
-          call.a.transposed,
-          call.b.transposed,
-          type(args.a.dtype),
-          type(args.c.dtype),
-          threads};
+/// A matrix as oneDNN is told of it: its transposition lies in the strides.
+ConstTensorRef tensor(const peer::Matrix& matrix, DType dtype, std::int64_t rows,
+                      std::int64_t columns) {
+  const Extents strides =
+      matrix.transposed ? Extents{1, matrix.leading} : Extents{matrix.leading, 1};
+  return {matrix.data, dtype, Extents{rows, columns}, strides};
+}
+
+bool prepare(const peer::Call& call, const Gemm::Args& args, int threads) {
+  return cached().prepare({.kind = onednn::Kind::matmul},
+                          {{onednn::source, tensor(call.a, args.a.dtype, call.m, call.k)},
+                           {onednn::weights, tensor(call.b, args.a.dtype, call.k, call.n)},
+                           {onednn::destination, tensor(call.c, args.c.dtype, call.m, call.n)}},
+                          threads);
 }
 
 bool plain(const Gemm::Args& args) { return args.alpha == 1 && args.beta == 0; }
@@ -71,11 +47,10 @@ Support supports(const Gemm::Args& args, const Context& context) {
   const bool bf16 =
       args.a.dtype == DType::bf16 && (args.c.dtype == DType::bf16 || args.c.dtype == DType::f32);
   if (!f32 && !bf16) return unsupported("oneDNN multiplies f32 and bf16 on a CPU");
-  const Support call = peer::supports_call(args, std::numeric_limits<onednn::Dimension>::max());
+  const Support call = peer::supports_call(args, std::numeric_limits<std::int64_t>::max());
   if (!call || f32 || args.batch() == 0 || args.m() == 0 || args.n() == 0) return call;
   if (!plain(args)) return unsupported("with bf16: alpha = 1 and beta = 0 only");
-  if (!onednn().has_matmul() ||
-      !cached_matmul().prepare(key_of(peer::call_of(args), args, context.threads()))) {
+  if (!prepare(peer::call_of(args), args, context.threads())) {
     return unsupported("no bf16 matmul for this processor");
   }
   return supported;
@@ -86,22 +61,19 @@ void check(bool ok) {
 }
 
 void run(const Gemm::Args& args, Context& context) {
-  onednn::Library& library = onednn();
-  const peer::ThreadCount threads(context.threads(), library.threads, nullptr);
+  const peer::ThreadCount threads(context.threads());
   peer::for_each_matrix(args, [&](const peer::Call& call) {
     const bool f32 = args.a.dtype == DType::f32;
-    if (!f32 || (plain(args) && prefers_matmul(call) && library.has_matmul())) {
-      Matmul& matmul = cached_matmul();
-      if (matmul.prepare(key_of(call, args, context.threads()))) {
-        check(matmul.run(call.a.data, call.b.data, call.c.data));
+    if (!f32 || (plain(args) && prefers_matmul(call))) {
+      if (prepare(call, args, context.threads())) {
+        cached().run({call.a.data, call.b.data, call.c.data});
         return;
       }
       check(f32);
     }
-    check(library.sgemm(call.a.transposed ? 'T' : 'N', call.b.transposed ? 'T' : 'N', call.m,
-                        call.n, call.k, static_cast<float>(args.alpha),
-                        reinterpret_cast<const float*>(call.a.data), call.a.leading,
-                        reinterpret_cast<const float*>(call.b.data), call.b.leading,
+    check(onednn::sgemm(call.a.transposed, call.b.transposed, call.m, call.n, call.k,
+                        static_cast<float>(args.alpha), reinterpret_cast<const float*>(call.a.data),
+                        call.a.leading, reinterpret_cast<const float*>(call.b.data), call.b.leading,
                         static_cast<float>(args.beta), reinterpret_cast<float*>(call.c.data),
                         call.c.leading) == 0);
   });
@@ -109,8 +81,8 @@ void run(const Gemm::Args& args, Context& context) {
 
 const Rung<Gemm> self{{.name = "onednn",
                        .peer = true,
-                       .about = about,
-                       .present = present,
+                       .about = onednn::about,
+                       .present = onednn::present,
                        .supports = supports,
                        .run = run}};
 

@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: Apache-2.0
+// elementwise: a function of up to three tensors, element by element.
+//
+//   z = f(x, y, w)      add x + y       sub x - y     mul x y     div x / y     axpy alpha x + y
+//                       fma x y + w     relu max(x, 0)            exp e^x       tanh
+//                       sigmoid 1 / (1 + e^-x)        gelu x Phi(x), Phi the normal distribution
+//
+// Shapes   x, y, w broadcast to z's shape as in NumPy: axes are matched from the last one
+//          backwards; an axis of extent 1, or one that is missing, repeats. z's shape is given.
+// Strides  any; zero (broadcast) in x, y, w too. z must not overlap itself.
+// Types    one for all: f32, f64, f16, bf16; add, sub, mul, fma and relu also i32, i64, u8.
+//          f16 and bf16 are computed in f32 and rounded once at the end. alpha is rounded to the
+//          type of the computation.
+// Integers wrap: results are right modulo 2^8, 2^32, 2^64.
+// Aliasing z may be x, y or w exactly (same data, shape and strides: the call works in place);
+//          otherwise they must not overlap.
+// Accuracy add, sub, mul, div are IEEE's, rounded once; fma and axpy are fused: one rounding. f16
+//          and bf16 results are those of f32, rounded. exp, tanh, sigmoid: 4 units in the last
+//          place of f32 or f64; gelu: 8. Results below the smallest normal number: one unit of
+//          the smallest subnormal more; sigmoid's may be 0. Same bits for any number of threads, in
+//          place or not.
+// Values   NaN gives NaN in every function, relu too; relu(-0) = -0. gelu(-infinity) = 0.
+//          x / 0 is an infinity or NaN as IEEE has it.
+// Errors   Error(invalid_argument) for shapes, types, aliasing and a missing operand.
+// Source   IEEE 754-2019; gelu: D. Hendrycks and K. Gimpel, arXiv:1606.08415.
+//
+// A function of your own over views: transform.cuh, through the same kernels.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "rung/core/any_operator.hpp"
+#include "rung/core/collapse.hpp"
+#include "rung/core/context.hpp"
+#include "rung/core/export.hpp"
+#include "rung/core/operator.hpp"
+#include "rung/core/tensor.hpp"
+
+namespace rung {
+
+enum class ElementwiseFunction : std::uint8_t {
+  add,
+  sub,
+  mul,
+  div,
+  axpy,
+  fma,
+  relu,
+  sigmoid,
+  tanh,
+  gelu,
+  exp
+};
+RUNG_API std::string_view to_string(ElementwiseFunction function) noexcept;
+/// How many tensors the function reads: 1 to 3.
+constexpr int arity(ElementwiseFunction function) {
+  if (function == ElementwiseFunction::fma) return 3;
+  return function <= ElementwiseFunction::axpy ? 2 : 1;
+}
+
+/// elementwise(context, {x, y}, z, {.function = ...}); those that the function does not read stay
+/// away.
+struct ElementwiseInputs {
+  ConstTensorRef x = {};
+  ConstTensorRef y = {};
+  ConstTensorRef w = {};
+};
+
+struct ElementwiseOptions {
+  ElementwiseFunction function = ElementwiseFunction::add;
+  double alpha = 1.0;  // axpy alone
+};
+
+inline bool same_layout(const ElementwiseInputs& a, const ElementwiseInputs& b) {
+  return same_layout(a.x, b.x) && same_layout(a.y, b.y) && same_layout(a.w, b.w);
+}
+inline bool same_layout(const ElementwiseOptions& a, const ElementwiseOptions& b) {
+  return a.function == b.function && a.alpha == b.alpha;
+}
+
+struct RUNG_API Elementwise {
+  static constexpr std::string_view name = "elementwise";
+  static constexpr std::string_view summary = "z = f(x, y, w), element by element";
+  static constexpr std::string_view problem_help =
+      "TYPE SHAPE,FUNCTION[,options]: f32 4096x4096,add   bf16 1048576,gelu   f32 "
+      "64x100,add,y=row\n"
+      "functions: add, sub, mul, div, axpy, fma, relu, sigmoid, tanh, gelu, exp; default add\n"
+      "options: x=, y=, w= row | column | scalar | a shape (an operand that is broadcast),\n"
+      "         alpha=X (axpy), in_place (z is x)";
+
+  /// Normalised: the operands have z's shape, with stride 0 where they repeat.
+  struct Args {
+    std::array<ConstTensorRef, 3> in;  // x, y, w; those beyond the arity have no data
+    TensorRef z;
+    ElementwiseFunction function = ElementwiseFunction::add;
+    double alpha = 1.0;
+    /// The axes that z, x, y and w (in this order) share, as few as will do; the one along which z
+    /// lies densest stands last. Strides of operands that are not read are 0.
+    Collapsed<4> layout;
+
+    [[nodiscard]] int arity() const { return rung::arity(function); }
+    [[nodiscard]] std::int64_t size() const { return layout.size(); }
+    /// Element i of every tensor lies at its i-th place: no strides, no broadcasting.
+    [[nodiscard]] bool flat() const {
+      bool contiguous = layout.is_contiguous<0>() && layout.is_contiguous<1>();
+      if (arity() > 1) contiguous = contiguous && layout.is_contiguous<2>();
+      if (arity() > 2) contiguous = contiguous && layout.is_contiguous<3>();
+      return contiguous;
+    }
+  };
+
+  /// What a program passes to elementwise(): the same call before it is normalised.
+  struct Given {
+    ElementwiseInputs inputs;
+    TensorRef z;
+    ElementwiseOptions options;
+  };
+
+  static RungList<Elementwise>& rungs();
+  /// From what a caller gives; throws Error when an operand is missing or its shape does not fit.
+  static Args bind(const ElementwiseInputs& inputs, const TensorRef& z,
+                   const ElementwiseOptions& options);
+  static void validate(const Args& args, const Context& context);
+  static void check_aliasing(const Args& args);
+  static bool rebase(Args& args, const ElementwiseInputs& inputs, const TensorRef& z,
+                     const ElementwiseOptions&) {
+    const bool changed = args.in[0].data != inputs.x.data || args.in[1].data != inputs.y.data ||
+                         args.in[2].data != inputs.w.data || args.z.data != z.data;
+    args.in[0].data = inputs.x.data;
+    args.in[1].data = inputs.y.data;
+    args.in[2].data = inputs.w.data;
+    args.z.data = z.data;
+    return changed;
+  }
+
+  static Cost cost(const Args& args);
+  static void reference(const Args& args, Oracle& oracle);
+  static Tolerance tolerance(const Args& args, const RungInfo& rung, Values values);
+  static std::vector<Problem> check_problems(Backend backend);
+  static std::vector<Problem> bench_problems(Backend backend);
+  static Args make(const Problem& problem, Inputs& inputs);
+  static Given given(const Args& args);
+  static void call(Context& context, const Given& given);
+  static std::span<const ArgumentSpec> arguments();
+  static void invoke(Context& context, Invocation& invocation, Pick pick);
+};
+
+RUNG_API void elementwise(Context& context, const ElementwiseInputs& inputs, const TensorRef& z,
+                          const ElementwiseOptions& options = {}, Pick pick = best);
+
+}  // namespace rung

@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: Apache-2.0
+// elementwise: the problems it is checked and timed on, how they are made, and its command line.
+#include <fmt/format.h>
+
+#include <array>
+#include <string>
+#include <string_view>
+
+#include "rung/ops/elementwise/elementwise.hpp"
+
+namespace rung {
+namespace {
+
+constexpr std::string_view function_names[] = {"add",  "sub",     "mul",  "div",  "axpy", "fma",
+                                               "relu", "sigmoid", "tanh", "gelu", "exp"};
+
+ElementwiseFunction function_of(std::size_t index) {
+  return static_cast<ElementwiseFunction>(static_cast<std::uint8_t>(index));
+}
+
+/// An operand's shape: one in words, which follows the problem's when it is scaled, or "64x1".
+Extents parse_shape(std::string_view text, const Extents& whole) {
+  if (text == "scalar") return Extents{1};
+  if (text == "row") return Extents{whole.rank == 0 ? 1 : whole[whole.rank - 1]};
+  if (text == "column") {
+    Extents shape = whole;
+    if (shape.rank > 0) shape[shape.rank - 1] = 1;
+    return shape;
+  }
+  // The problem's own grammar reads it, whatever the type before it.
+  return Extents(Problem::parse("f32 " + std::string(text)).extents);
+}
+
+}  // namespace
+
+std::string_view to_string(ElementwiseFunction function) noexcept {
+  return function_names[static_cast<std::size_t>(function)];
+}
+
+std::vector<Problem> Elementwise::check_problems(Backend backend) {
+  // Every function; every type; sizes around a vector's and a block's; axes that merge and that do
+  // not; each way to broadcast. Small enough for the simulated GPU.
+  std::vector<Problem> problems = Problem::parse_all({
+      "f32 0",
+      "f32 3x0x4,add",
+      "f32 1,exp",
+      "f32 5,sub",
+      "f32 63,add",
+      "f32 1000,add",
+      "f32 1031,mul",
+      "f32 513,div",
+      "f32 777,axpy,alpha=-2.5",
+      "f32 300,fma",
+      "f32 1030,relu",
+      "f32 519,sigmoid",
+      "f32 519,tanh",
+      "f32 519,gelu",
+      "f32 519,exp",
+      "f64 331,add",
+      "f64 67,div",
+      "f64 100,axpy,alpha=0.3",
+      "f64 70,fma",
+      "f64 130,sigmoid",
+      "f64 130,tanh",
+      "f64 130,gelu",
+      "f64 130,exp",
+      "f16 1031,add",
+      "f16 300,fma",
+      "f16 300,tanh",
+      "bf16 1031,mul",
+      "bf16 130,axpy,alpha=1.7",
+      "bf16 300,gelu",
+      "i32 523,mul",
+      "i32 523,fma",
+      "i64 267,sub",
+      "i64 267,mul",
+      "u8 1031,add",
+      "u8 519,mul",
+      "u8 519,relu",
+      // Axes: rows that are whole packs of 16 bytes and rows that are not.
+      "f32 17x33,add",
+      "f32 16x64,mul",
+      "bf16 9x40,add",
+      "f32 3x5x7x2,fma",
+      "f32 2x3x2x3x2x3x2x3,add",
+      // Broadcasting.
+      "f32 20x48,add,y=48",
+      "f32 20x48,mul,y=column",
+      "f32 21x45,sub,x=45",
+      "f32 20x48,add,y=scalar",
+      "f32 6x7x8,fma,x=7x1,y=8,w=6x1x1",
+      "f64 12x20,add,x=1x20,y=12x1",
+      "f16 12x48,add,y=48",
+      "u8 12x48,add,y=12x1",
+      // Tiles of 8 KiB, whole and cut off.
+      "f32 2048,relu",
+      "f32 13001,fma",
+      "f64 5000,sub",
+      // In place.
+      "f32 1000,add,in_place",
+      "f32 20x48,mul,y=48,in_place",
+      "f16 1000,relu,in_place",
+  });
+  if (backend == Backend::simt) return problems;
+  // What a CPU takes in several shares, in pieces, and past its caches.
+  const std::vector<Problem> larger = Problem::parse_all({
+      "f32 100003,add",
+      "f32 300x401,add,y=300x1",
+      "f32 1600003,relu",
+      "bf16 3200011,add",
+      "f32 1001x1601,axpy,y=1601",
+      "f64 70000,gelu",
+      "f32 200001,add,in_place",
+  });
+  problems.insert(problems.end(), larger.begin(), larger.end());
+  return problems;
+}
+
+std::vector<Problem> Elementwise::bench_problems(Backend backend) {
+  switch (backend) {
+    case Backend::cpu:
+      return Problem::parse_all({"f32 16777216,add", "f32 16777216,axpy,alpha=2",
+                                 "f32 16777216,relu", "f32 16777216,gelu", "f32 262144,add",
+                                 "f32 8192,add", "f32 8192,exp", "f32 8192,tanh", "f32 8192,gelu",
+                                 "bf16 16777216,add", "f32 4096x4096,add,y=row"});
+    case Backend::cuda:
+      return Problem::parse_all({"f32 268435456,add", "f32 268435456,relu", "bf16 268435456,add",
+                                 "bf16 268435456,gelu", "f32 16384x16384,add,y=row",
+                                 "f32 1048576,add"});
+    case Backend::simt:
+      return Problem::parse_all({"f32 10000,add", "f32 10000,gelu", "f32 100x100,add,y=row"});
+  }
+  return {};
+}
+
+Elementwise::Args Elementwise::make(const Problem& problem, Inputs& inputs) {
+  problem.expect(name, problem.extents.size(),
+                 {"add", "sub", "mul", "div", "axpy", "fma", "relu", "sigmoid", "tanh", "gelu",
+                  "exp", "x", "y", "w", "alpha", "in_place"});
+  ElementwiseOptions options;
+  options.alpha = problem.number("alpha", 1.0);
+  for (std::size_t i = 0; i < std::size(function_names); ++i) {
+    if (problem.has(function_names[i])) options.function = function_of(i);
+  }
+  const Extents shape(problem.extents);
+  const auto operand = [&](std::string_view which) {
+    const Extents own = problem.has(which) ? parse_shape(problem.text(which, ""), shape) : shape;
+    return inputs.input(which, problem.dtype, own);
+  };
+  ElementwiseInputs given;
+  TensorRef z;
+  if (problem.has("in_place")) {
+    z = inputs.in_out("x", problem.dtype, shape);
+    given.x = z;
+  } else {
+    given.x = operand("x");
+  }
+  if (arity(options.function) > 1) given.y = operand("y");
+  if (arity(options.function) > 2) given.w = operand("w");
+  if (z.rank() == 0) z = inputs.output("z", problem.dtype, shape);
+  return bind(given, z, options);
+}
+
+std::span<const ArgumentSpec> Elementwise::arguments() {
+  using Kind = ArgumentSpec::Kind;
+  static constexpr std::array<ArgumentSpec, 5> specs{{
+      {"x", Kind::tensor, true, "the first operand"},
+      {"function", Kind::text, false, "what to compute; default add",
+       "add|sub|mul|div|axpy|fma|relu|sigmoid|tanh|gelu|exp"},
+      {"y", Kind::tensor, false, "the second operand, for add, sub, mul, div, axpy and fma"},
+      {"w", Kind::tensor, false, "the third operand, for fma"},
+      {"alpha", Kind::number, false, "axpy: the factor of x; default 1"},
+  }};
+  return specs;
+}
+
+void Elementwise::invoke(Context& context, Invocation& call, Pick pick) {
+  ElementwiseOptions options;
+  options.alpha = call.number("alpha", 1.0);
+  const std::string_view text = call.text("function", "add");
+  for (std::size_t i = 0; i < std::size(function_names); ++i) {
+    if (text == function_names[i]) options.function = function_of(i);
+  }
+  ElementwiseInputs inputs;
+  inputs.x = call.tensors.at("x");
+  if (call.has("y")) inputs.y = call.tensors.at("y");
+  if (call.has("w")) inputs.w = call.tensors.at("w");
+  // The shape that all operands broadcast to; what does not fit is told by bind().
+  Extents shape = inputs.x.shape;
+  for (const ConstTensorRef& operand : {inputs.y, inputs.w}) {
+    Extents wide = operand.rank() > shape.rank ? operand.shape : shape;
+    const Extents& other = operand.rank() > shape.rank ? shape : operand.shape;
+    for (int axis = 1; axis <= other.rank; ++axis) {
+      std::int64_t& extent = wide[wide.rank - axis];
+      if (extent == 1) extent = other[other.rank - axis];
+    }
+    shape = wide;
+  }
+  call.result = Tensor(inputs.x.dtype, shape, context.device());
+  elementwise(context, inputs, call.result, options, pick);
+}
+
+}  // namespace rung

@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
+// The row kernels of reduce's top CUDA rung.
+#include "rung/ops/reduce/cuda_fast_rows.hpp"
+
+namespace rung::reduce_cuda::inline RUNG_TARGET {
+
+bool run_fast_rows(const Reduce::Args& args, Context& context) {
+  return visit<float, double, f16, bf16, std::int32_t, std::uint8_t>(args.x.dtype, [&]<class T>() {
+    return visit_folds<T, true>(args, [&](const auto& fold) { run_rows(args, context, fold); });
+  });
+}
+
+}  // namespace rung::reduce_cuda::inline RUNG_TARGET

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+// The C interface of librung_peer_reduce_*.so: what the peers std, tbb and eigen of reduce load.
+//
+// All three are headers, whose instructions are chosen when they are compiled: each instruction set
+// is a module of its own, with all other names hidden.
+#pragma once
+
+#include <cstdint>
+
+namespace rung::peer_reduce {
+
+enum class Library : int { std, tbb, eigen };
+enum class Operation : int { sum, product, min, max, mean, norm };
+
+/// y[outer][inner] from x[outer][length][inner], both contiguous, f32 or f64.
+struct Call {
+  Library library;
+  Operation operation;
+  bool is_f64;
+  const void* x;
+  void* y;
+  std::int64_t outer, length, inner;
+  int threads;
+};
+
+/// rung_reduce_peer, extern "C": false when the library has no memory left.
+using Run = bool(const Call* call);
+/// rung_reduce_peer_version, extern "C": 30400 for 3.4.0.
+using Version = int(Library library);
+
+}  // namespace rung::peer_reduce

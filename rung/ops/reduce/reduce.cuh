@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: Apache-2.0
+// reduce_by: reductions with functors of the caller's own, for C++ and CUDA programs.
+//
+//   y[row] = combine(... combine(combine(identity, map(x[row, 0])), map(x[row, 1])) ...)
+//
+//   struct Range { float low, high; };
+//   reduce_by(context, x, y, Range{INFINITY, -INFINITY},
+//             [] RUNG_HD (Range a, Range b) { ... }, [] RUNG_HD (float v) { return Range{v, v}; });
+//
+// combine(earlier, later) is associative and need not commute: elements keep their order. identity
+// is neutral on both sides. How calls are nested follows from the shape alone, so that results
+// repeat, bit for bit, from run to run and for any number of threads. No rows: nothing is written;
+// empty rows give the identity.
+//
+// x is rows x columns with any strides, y has an element a row and does not overlap x. The state S,
+// identity's type, is trivially copyable, of 1, 2 or a multiple of 4 bytes. Runs on CPU contexts
+// from any compiler; on cuda contexts when nvcc compiles the caller (lambdas for it are __host__
+// __device__), on simt contexts where the caller is compiled for the simulated GPU.
+// Errors: Error(invalid_argument) for shapes that do not fit; Error(unsupported) for a context that
+// the including file was not compiled for.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <string>
+#include <type_traits>
+
+#include "rung/core/context.hpp"
+#include "rung/core/error.hpp"
+#include "rung/core/integer.hpp"
+#include "rung/core/view.hpp"
+#include "rung/cpu/team.hpp"
+
+#if defined(__CUDACC__) || defined(RUNG_SIMT)
+#include "rung/device/collectives.hpp"
+#endif
+
+namespace rung {
+
+/// The map of those who want none.
+struct Unchanged {
+  template <class T>
+  RUNG_HD constexpr T operator()(T value) const {
+    return value;
+  }
+};
+
+namespace reduce_by_detail {
+
+constexpr std::int64_t cpu_chunk = 4096;  // elements that one thread folds in a row
+
+template <class T, class S, class Combine, class Map>
+void on_cpu(Context& context, const View<const T, 2>& x, const View<S, 1>& y, const S& identity,
+            const Combine& combine, const Map& map) {
+  const std::int64_t rows = x.shape[0];
+  const std::int64_t columns = x.shape[1];
+  const std::int64_t chunks = std::max<std::int64_t>(ceil_div(columns, cpu_chunk), 1);
+  const auto fold = [&](std::int64_t row, std::int64_t chunk) {
+    const std::int64_t end = std::min((chunk + 1) * cpu_chunk, columns);
+    S state = identity;
+    for (std::int64_t i = chunk * cpu_chunk; i < end; ++i) state = combine(state, map(x(row, i)));
+    return state;
+  };
+  const int threads =
+      static_cast<int>(std::min<std::int64_t>(context.threads(), ceil_div(rows * chunks, 16)));
+  // Few rows: threads share them by chunks, which wait in the workspace to be put together.
+  const bool share = threads > 1 && rows < 4 * threads;
+  S* states =
+      share
+          ? static_cast<S*>(context.workspace(static_cast<std::size_t>(rows * chunks) * sizeof(S)))
+          : nullptr;
+  cpu::run_team(threads, [&](const cpu::Team& team) {
+    if (share) {
+      const cpu::Range tasks = team.share(rows * chunks);
+      for (std::int64_t task = tasks.begin; task < tasks.end; ++task) {
+        states[task] = fold(task / chunks, task % chunks);
+      }
+      team.wait();
+    }
+    const cpu::Range part = team.share(rows);
+    for (std::int64_t row = part.begin; row < part.end; ++row) {
+      S state = share ? states[row * chunks] : fold(row, 0);
+      for (std::int64_t c = 1; c < chunks; ++c) {
+        state = combine(state, share ? states[row * chunks + c] : fold(row, c));
+      }
+      y(row) = state;
+    }
+  });
+}
+
+}  // namespace reduce_by_detail
+
+#if defined(__CUDACC__) || defined(RUNG_SIMT)
+
+namespace reduce_by_detail::inline RUNG_TARGET {
+
+inline constexpr int threads = 256;
+inline constexpr int items = 8;  // neighbours that a thread folds by itself
+inline constexpr std::int64_t tile = std::int64_t{threads} * items;
+inline constexpr std::int64_t wanted_blocks = 1024;
+
+/// A block a part of a row: parts[row * gridDim.y + part].
+template <class T, class S, class Combine, class Map>
+__global__ void reduce_by_parts(View<const T, 2> x, S identity, Combine combine, Map map, S* parts,
+                                std::int64_t part_length) {
+  auto& scratch = shared<WarpValues<S, threads>>();
+  const std::int64_t columns = x.shape[1];
+  const std::int64_t begin = std::int64_t{blockIdx.y} * part_length;
+  const std::int64_t end = begin + part_length < columns ? begin + part_length : columns;
+  for (std::int64_t row = blockIdx.x; row < x.shape[0]; row += gridDim.x) {
+    S total = identity;
+    for (std::int64_t first = begin; first < end; first += tile) {
+      S state = identity;
+      for (int i = 0; i < items; ++i) {
+        const std::int64_t at = first + std::int64_t{threadIdx.x} * items + i;
+        if (at < end) state = combine(state, map(x(row, at)));
+      }
+      state = block_reduce<threads>(state, combine, identity, scratch);
+      total = combine(total, state);
+    }
+    if (threadIdx.x == 0) parts[row * gridDim.y + blockIdx.y] = total;
+  }
+}
+
+/// A thread a row.
+template <class S, class Combine>
+__global__ void reduce_by_join(View<S, 1> y, Combine combine, const S* parts, int count) {
+  const std::int64_t row = std::int64_t{blockIdx.x} * threads + threadIdx.x;
+  if (row >= y.shape[0]) return;
+  S state = parts[row * count];
+  for (int i = 1; i < count; ++i) state = combine(state, parts[row * count + i]);
+  y(row) = state;
+}
+
+template <class T, class S, class Combine, class Map>
+void on_device(Context& context, const View<const T, 2>& x, const View<S, 1>& y, const S& identity,
+               const Combine& combine, const Map& map) {
+  const std::int64_t rows = x.shape[0];
+  const std::int64_t tiles = std::max<std::int64_t>(ceil_div(x.shape[1], tile), 1);
+  if (rows == 0) return;
+  const std::int64_t wanted = std::max<std::int64_t>(wanted_blocks / rows, 1);
+  const std::int64_t part = ceil_div(tiles, std::min(wanted, tiles)) * tile;
+  const std::int64_t count = std::max<std::int64_t>(ceil_div(x.shape[1], part), 1);
+  auto* parts =
+      static_cast<S*>(context.workspace(static_cast<std::size_t>(rows * count) * sizeof(S)));
+  constexpr std::int64_t most_blocks = 0x7fffffff;
+  launch(context,
+         {.grid = {std::min(rows, most_blocks), count},
+          .block = threads,
+          .shared_bytes = sizeof(WarpValues<S, threads>)},
+         reduce_by_parts<T, S, Combine, Map>, x, identity, combine, map, parts, part);
+  launch(context, {.grid = ceil_div(rows, std::int64_t{threads}), .block = threads},
+         reduce_by_join<S, Combine>, y, combine, parts, static_cast<int>(count));
+}
+
+}  // namespace reduce_by_detail::inline RUNG_TARGET
+
+#endif
+
+template <class T, class S, class Combine, class Map = Unchanged>
+void reduce_by(Context& context, const View<const T, 2>& x, const View<S, 1>& y,
+               const std::type_identity_t<S>& identity, const Combine& combine,
+               const Map& map = {}) {
+  static_assert(std::is_trivially_copyable_v<S>);
+  if (x.shape[0] != y.shape[0]) {
+    throw Error(ErrorCode::invalid_argument,
+                "reduce_by: y has " + std::to_string(y.shape[0]) +
+                    " elements; accepted: " + std::to_string(x.shape[0]) + ", the rows of x");
+  }
+  if (context.backend() == Backend::cpu) {
+    reduce_by_detail::on_cpu(context, x, y, identity, combine, map);
+    return;
+  }
+#if defined(__CUDACC__) || defined(RUNG_SIMT)
+  if (context.backend() == device_backend) {
+    reduce_by_detail::on_device(context, x, y, identity, combine, map);
+    return;
+  }
+#endif
+  throw Error(ErrorCode::unsupported,
+              std::string("reduce_by: the context is ") + to_string(context.backend()) +
+                  ", for which this file was not compiled; accepted: cpu, or cuda from nvcc");
+}
+
+}  // namespace rung

@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: Apache-2.0
+// reduce: many numbers to one - over a whole tensor, some of its axes, or segments of the last.
+//
+//   y[kept axes] = sum | product | min | max | mean | L2 norm of x over the reduced axes,
+//                  or the index of the least (argmin) or greatest (argmax) of its elements
+//
+// Shapes   x: up to 8 axes. axes: those to reduce, in any order, negative ones from the end; empty
+//          means all. y: the kept axes in x's order, or all axes with those reduced of extent 1
+//          (keepdims); any tensor of one element when everything is reduced.
+// Segments offsets (n + 1 numbers, i32 or i64, ascending, within the last axis of x) cut the last
+//          axis: y's last axis has n elements, element s from x[..., offsets[s] .. offsets[s + 1]).
+//          The CPU throws Error for offsets that descend or leave the axis; a GPU, which could tell
+//          only by waiting, cuts them to the axis and takes a descending pair as empty.
+// Strides  any, zero (broadcast) in x too; y must not overlap itself.
+// Types    x: f32 f64 f16 bf16 i8 u8 u16 i32 i64.
+//            sum, product  y as x; f32 too for f16 and bf16; i32 (of types up to 32 bits) and i64
+//                          too for integers
+//            mean          as sum for floating x; f32 or f64 for integers
+//            norm          floating x, y as for sum
+//            min, max      y as x
+//            argmin/max    i32 or i64: the position in C order of the reduced axes, counted within
+//                          the segment for segments
+// Integers sums and products are exact modulo 2^b, b the bits of y (two's complement: they wrap).
+//          The mean is that of the sum modulo 2^64.
+// NaN      min and max of numbers with a NaN are NaN; argmin and argmax give the first NaN if there
+//          is one, as NumPy does, and the first of equal elements. -0 equals +0: min and max may
+//          give either.
+// Nothing  the sum of nothing is 0, the product 1, the norm 0. min, max, mean and arg of nothing:
+//          Error when it follows from the shape; an empty segment gives the least number's opposite
+//          (min: +infinity or the largest integer; max: -infinity or the lowest), NaN for mean
+//          (any x) and -1 for argmin and argmax.
+// Accuracy u the unit roundoff of f32 (of f64 for f64 and integer means), before rounding to y:
+//            sum, mean  |error| <= 80 u sum |x|, whatever the number of terms: never more than some
+//                       70 additions in a row, then a wider sum (f64, or two f64 for f64).
+//            norm       relative error <= 42 u; squares neither overflow nor vanish for f32 and the
+//                       small types; for f64 they must stay within 1e-292 to 1e+308.
+//            product    relative error <= n u for n terms, where no product on the way overflows or
+//                       underflows.
+//          Rungs marked as teaching and the peers are allowed n u instead of 80 u.
+//          [N. Higham, Accuracy and Stability of Numerical Algorithms, 2nd ed., sections 4.2, 4.3]
+// Repeats  the same bits run to run and for any number of threads, on one machine, for one layout
+//          (shape, strides, alignment).
+// Aliasing y must overlap neither x nor offsets.
+// Errors   Error(invalid_argument) for shapes, axes, types, aliasing, reducing nothing (see above),
+//          an i32 index of more than 2^31 - 1 elements.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "rung/core/any_operator.hpp"
+#include "rung/core/collapse.hpp"
+#include "rung/core/context.hpp"
+#include "rung/core/export.hpp"
+#include "rung/core/operator.hpp"
+#include "rung/core/tensor.hpp"
+
+namespace rung {
+
+enum class Reduction : std::uint8_t { sum, product, min, max, mean, argmin, argmax, norm };
+RUNG_API std::string_view to_string(Reduction operation) noexcept;
+/// The type of y where none is asked for: x's; i64 for sums and products of integers and for
+/// indices, f64 for means of integers.
+RUNG_API DType reduced_dtype(Reduction operation, DType x) noexcept;
+
+struct ReduceOptions {
+  Reduction operation = Reduction::sum;
+  Extents axes = {};            // empty: all of them
+  ConstTensorRef offsets = {};  // no data: no segments
+};
+
+inline bool same_layout(const ReduceOptions& a, const ReduceOptions& b) {
+  return a.operation == b.operation && a.axes == b.axes && same_layout(a.offsets, b.offsets);
+}
+
+struct RUNG_API Reduce {
+  static constexpr std::string_view name = "reduce";
+  static constexpr std::string_view summary =
+      "y = sum | product | min | max | mean | norm | argmin | argmax of x over axes or segments";
+  static constexpr std::string_view problem_help =
+      "TYPE NxM...[,options]: f32 16777216   f32 4096x4096,max,axes=1   u8 512x512x3,mean,axes=01\n"
+      "options: sum (default) | product | min | max | mean | argmin | argmax | norm,\n"
+      "         axes=02 (a digit an axis; default all), keepdims, out=TYPE,\n"
+      "         segments=N (of the last axis, ragged), offsets=i32|i64, nan (some NaN in x)";
+
+  /// Normalised: y has the kept axes alone (and the segments last), axes are collapsed.
+  struct Args {
+    ConstTensorRef x;
+    TensorRef y;
+    ConstTensorRef offsets;  // n + 1 numbers, or no data
+    Reduction operation = Reduction::sum;
+    AxisSet reduced = 0;
+    Collapsed<2> kept;   // x and y over the kept axes; of segments: the axes before the last
+    Collapsed<1> terms;  // x over the reduced axes; of segments: the last axis
+
+    [[nodiscard]] bool has_segments() const { return offsets.data != nullptr; }
+    [[nodiscard]] std::int64_t segments() const { return offsets.shape[0] - 1; }
+    /// The step from one segment's result to the next.
+    [[nodiscard]] std::int64_t segment_step() const { return y.strides[y.rank() - 1]; }
+    /// Whether the result is an index.
+    [[nodiscard]] bool is_arg() const {
+      return operation == Reduction::argmin || operation == Reduction::argmax;
+    }
+    /// The number of results.
+    [[nodiscard]] std::int64_t results() const {
+      return kept.size() * (has_segments() ? segments() : 1);
+    }
+  };
+
+  /// What a program passes to reduce(): the same call before it is normalised.
+  struct Given {
+    ConstTensorRef x;
+    TensorRef y;
+    ReduceOptions options;
+  };
+
+  static RungList<Reduce>& rungs();
+  /// From what a caller gives; throws Error when axes or shapes do not fit together.
+  static Args bind(const ConstTensorRef& x, const TensorRef& y, const ReduceOptions& options);
+  static void validate(const Args& args, const Context& context);
+  static void check_aliasing(const Args& args);
+  static bool rebase(Args& args, const ConstTensorRef& x, const TensorRef& y,
+                     const ReduceOptions& options) {
+    const bool changed =
+        args.x.data != x.data || args.y.data != y.data || args.offsets.data != options.offsets.data;
+    args.x.data = x.data;
+    args.y.data = y.data;
+    args.offsets.data = options.offsets.data;
+    return changed;
+  }
+
+  static Cost cost(const Args& args);
+  static void reference(const Args& args, Oracle& oracle);
+  static Tolerance tolerance(const Args& args, const RungInfo& rung, Values values);
+  static std::vector<Problem> check_problems(Backend backend);
+  static std::vector<Problem> bench_problems(Backend backend);
+  static Args make(const Problem& problem, Inputs& inputs);
+  static Given given(const Args& args);
+  static void call(Context& context, const Given& given);
+  static std::span<const ArgumentSpec> arguments();
+  static void invoke(Context& context, Invocation& invocation, Pick pick);
+};
+
+/// Functors of the caller's own: rung/ops/reduce/reduce.cuh.
+RUNG_API void reduce(Context& context, const ConstTensorRef& x, const TensorRef& y,
+                     const ReduceOptions& options = {}, Pick pick = best);
+
+}  // namespace rung

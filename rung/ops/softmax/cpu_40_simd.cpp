@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+// softmax / simd
+//
+// Idea     vectors, and an exponential of our own for them: 2^t = 2^n p(t - n) with a polynomial of
+//          degree 5, its factor log2(e) folded into the scale. The row stays in L1: maximum, then
+//          exponentials into a scratch row with four sums side by side, then one factor for all.
+//          Along another axis a vector holds as many columns. Large results go around the caches.
+// Changes  against online: three passes again, but over a row that is in L1 by then: the second
+//          exponential costs more than reading it back. Columns and rows longer than 64 Ki
+//          elements, which would not stay, do go online: maxima and sums of pieces, brought
+//          together.
+// Cost     x read once from memory and y written once, 11 vector operations an exponential.
+//          Columns that exceed L2, and long rows: x is read twice.
+// Limits   one thread. Rows that are neither contiguous nor side by side are gathered first.
+// Tried    on a 2-core Zen 5 vCPU, none faster: vreduceps for rounding and subtracting; Estrin's
+//          scheme; integer addition for vscalefps; prefetching what is about to be written.
+// Source   F. de Dinechin and others, expf in CORE-MATH, for the argument; Remez for the
+//          polynomial.
+#include "rung/ops/softmax/cpu_estimate.hpp"
+#include "rung/ops/softmax/cpu_kernels.hpp"
+
+namespace rung {
+namespace {
+
+double estimate(const Softmax::Args& args, const Context&) { return softmax_cpu::seconds(args, 1); }
+
+void run(const Softmax::Args& args, Context& context) { softmax_cpu::run(args, context, 1); }
+
+const Rung<Softmax> self{
+    {.name = "simd", .step = 40, .after = "online", .estimate = estimate, .run = run}};
+
+}  // namespace
+}  // namespace rung

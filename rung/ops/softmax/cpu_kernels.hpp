@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+// What softmax's vector rungs ask of their kernels, apart from them: those are compiled once for
+// each instruction set.
+#pragma once
+
+#include <cstdint>
+
+#include "rung/cpu/team.hpp"
+#include "rung/ops/softmax/softmax.hpp"
+
+namespace rung::softmax_cpu {
+
+/// A call as the kernels see it.
+struct Call {
+  const Softmax::Args* args;
+  bool stream;  // y leaves the caches: write around them
+};
+
+/// Rows up to this length are worked on at once, with their exponentials kept in L2 (256 KiB of its
+/// 1 MiB); longer ones in pieces, whose maxima and sums are brought together afterwards. A piece
+/// stays in L1, between its maximum and its exponentials.
+inline constexpr std::int64_t longest_row = 65536;
+inline constexpr std::int64_t piece = 8192;
+
+/// The next row is fetched while one is worked on, but no less than this far ahead.
+inline constexpr std::int64_t least_ahead = 2048;
+
+/// How many columns are worked on side by side: 4 KiB of f32 and their maxima and sums in L1.
+inline constexpr std::int64_t most_columns = 1024;
+
+/// What several threads share for a long row: a maximum and a sum a piece.
+inline std::int64_t shared_elements(const Softmax::Args& args) {
+  return 2 * ((args.length() + piece - 1) / piece);
+}
+
+/// How the work divides: rows, or blocks of columns of an outer index each; long rows are divided
+/// among the threads one after another.
+struct Plan {
+  enum class Kind : std::uint8_t { rows, columns, gathered, long_rows } kind;
+  std::int64_t units;
+  std::int64_t columns = 0;  // a block
+};
+Plan plan_of(const Softmax::Args& args);
+
+/// Does this thread's share of the call, for x of the type.
+using Work = void(const Call& call, const Plan& plan, const cpu::Team& team, void* scratch,
+                  void* shared);
+Work work_on_f32;
+Work work_on_f64;
+Work work_on_small;  // f16, bf16
+
+/// Of the threads that there are, how many the call has work for.
+int useful_threads(const Softmax::Args& args, int threads);
+
+/// The whole call, on up to so many threads.
+void run(const Softmax::Args& args, Context& context, int threads);
+
+}  // namespace rung::softmax_cpu

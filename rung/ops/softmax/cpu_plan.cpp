@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+// How a call of softmax is divided among threads, and what they work in.
+#include <algorithm>
+#include <fstream>
+#include <string>
+
+#include "rung/ops/softmax/cpu_kernels.hpp"
+
+namespace rung::softmax_cpu {
+namespace {
+
+/// What of a block of columns should stay in L2 between its two passes.
+constexpr std::int64_t block_bytes = 512 << 10;
+constexpr std::int64_t least_columns = 64;  // four cache lines of f32: a page is opened for them
+
+std::int64_t round_up(std::int64_t value, std::int64_t step) {
+  return (value + step - 1) / step * step;
+}
+
+std::int64_t scratch_elements(const Softmax::Args& args, const Plan& plan) {
+  switch (plan.kind) {
+    case Plan::Kind::rows:
+      return args.length();
+    case Plan::Kind::columns:
+      return 2 * most_columns;
+    case Plan::Kind::gathered:
+      return 3 * args.length();
+    case Plan::Kind::long_rows:
+      return 0;
+  }
+  return 0;
+}
+
+/// The size of the last cache, from the kernel: sysconf reports 384 MiB on a virtual machine that
+/// has 32 of them.
+std::int64_t last_cache_bytes() {
+  constexpr std::int64_t usual = 32 << 20;
+  std::int64_t kibibytes = 0;
+  std::ifstream("/sys/devices/system/cpu/cpu0/cache/index3/size") >> kibibytes;
+  return kibibytes > 0 ? kibibytes << 10 : usual;
+}
+
+/// Writing around the caches saves reading what is overwritten, and helps only where the result
+/// would not stay in them; nor in place, where it has been read already.
+bool streams(const Softmax::Args& args) {
+  static const auto l3 = static_cast<double>(last_cache_bytes());
+  const double bytes = static_cast<double>(args.length()) * static_cast<double>(args.count()) *
+                       static_cast<double>(size_of(args.y.dtype));
+  return bytes > l3 && args.y.data != args.x.data && args.y.data != args.dy.data &&
+         reinterpret_cast<std::uintptr_t>(args.y.data) % size_of(args.y.dtype) == 0;
+}
+
+/// Elements that are worth a thread: some 2 us of work.
+constexpr std::int64_t elements_a_thread = 16384;
+
+}  // namespace
+
+int useful_threads(const Softmax::Args& args, int threads) {
+  const std::int64_t elements = args.length() * args.count();
+  return static_cast<int>(std::clamp<std::int64_t>(elements / elements_a_thread, 1, threads));
+}
+
+Plan plan_of(const Softmax::Args& args) {
+  if (args.rows.are_contiguous()) {
+    return {args.length() > longest_row ? Plan::Kind::long_rows : Plan::Kind::rows, args.count()};
+  }
+  if (args.rows.are_side_by_side() && args.rows.run() > 1) {
+    const std::int64_t run = args.rows.run();
+    const auto bytes = static_cast<std::int64_t>(size_of(args.x.dtype)) * (args.backward ? 2 : 1);
+    const std::int64_t fitting = block_bytes / (bytes * args.length()) / 16 * 16;
+    const std::int64_t columns =
+        fitting >= least_columns ? std::min(fitting, most_columns) : most_columns;
+    return {Plan::Kind::columns, args.count() / run * ((run + columns - 1) / columns), columns};
+  }
+  return {Plan::Kind::gathered, args.count()};
+}
+
+void run(const Softmax::Args& args, Context& context, int threads) {
+  if (args.empty()) return;
+  const Plan plan = plan_of(args);
+  const Call call{&args, streams(args)};
+  const auto size = static_cast<std::int64_t>(args.x.dtype == DType::f64 ? 8 : 4);
+  const std::int64_t scratch = round_up(scratch_elements(args, plan) * size, 4096);
+  const std::int64_t shared = plan.kind == Plan::Kind::long_rows ? shared_elements(args) * size : 0;
+  auto* memory = static_cast<std::byte*>(
+      context.workspace(static_cast<std::size_t>(threads * scratch + shared)));
+  Work* const work = args.x.dtype == DType::f32   ? work_on_f32
+                     : args.x.dtype == DType::f64 ? work_on_f64
+                                                  : work_on_small;
+  cpu::run_team(threads, [&](const cpu::Team& team) {
+    work(call, plan, team, memory + team.rank() * scratch, memory + threads * scratch);
+  });
+}
+
+}  // namespace rung::softmax_cpu

@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: Apache-2.0
+// What softmax's CUDA rungs share: their arguments with types, exponentials, and estimates.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <limits>
+#include <type_traits>
+
+#include "rung/device/ptx_thread.hpp"
+#include "rung/device/rows.hpp"
+#include "rung/ops/softmax/softmax.hpp"
+
+namespace rung::softmax_cuda::inline RUNG_TARGET {
+
+// --- in kernels ----------------------------------------------------------------------------------
+
+/// Forward: rows of x and y.
+template <class T, class Y>
+struct Forward {
+  using In = T;
+  using Out = Y;
+  using Sum = Accumulator<T>;
+  const T* x;
+  Y* y;
+  Sum scale;
+  bool log;
+};
+/// Backward: rows of y, dy and dx.
+template <class T, class Y>
+struct Backward {
+  using In = T;
+  using Out = Y;
+  using Sum = Accumulator<T>;
+  const T* y;
+  const T* dy;
+  Y* dx;
+  Sum scale;
+  bool log;
+};
+
+/// exp(z). ex2.approx is off by 2^-22 of its result, and its argument by half an ulp: within the
+/// contract's (40 + 8 |z|) u.
+__device__ __forceinline__ float power(float z) {
+  return ptx::fast_exp2(z * 1.44269504088896340736F);
+}
+__device__ __forceinline__ double power(double z) { return exp(z); }
+__device__ __forceinline__ float logarithm_of(float value) { return logf(value); }
+__device__ __forceinline__ double logarithm_of(double value) { return log(value); }
+
+/// Where maxima start: finite, so that -infinity less it is -infinity, not NaN. A row of nothing
+/// but -infinity ends with a sum of 0, by which it is known.
+template <class Sum>
+inline constexpr Sum no_maximum = std::numeric_limits<Sum>::lowest();
+
+/// The larger; a NaN is passed over, because it will make the sum NaN.
+struct Larger {
+  template <class Sum>
+  __device__ __forceinline__ Sum operator()(Sum a, Sum b) const {
+    if constexpr (std::is_same_v<Sum, float>) {
+      return fmaxf(a, b);
+    } else {
+      return fmax(a, b);
+    }
+  }
+};
+
+template <class Sum>
+__device__ __forceinline__ Sum reciprocal(Sum sum) {
+  return sum == 0 ? Sum(0) : 1 / sum;
+}
+template <class Sum>
+__device__ __forceinline__ Sum logarithm(Sum sum) {
+  return sum == 0 ? Sum(0) : logarithm_of(sum);
+}
+
+/// What a row has in common, online: its maximum so far and the sum below it.
+template <class Sum>
+struct Running {
+  Sum maximum = no_maximum<Sum>;
+  Sum sum = 0;
+  __device__ __forceinline__ void add(Sum value, Sum scale) {
+    if (value > maximum) {
+      sum *= power((maximum - value) * scale);
+      maximum = value;
+    }
+    sum += power((value - maximum) * scale);
+  }
+  /// Of all threads of the row: the maximum first, then each sum is scaled to it once.
+  __device__ __forceinline__ void reduce(Sum scale, RowScratch<Sum>& scratch) {
+    const Sum all = row_reduce(maximum, Larger{}, scratch);
+    sum = row_reduce(sum * power((maximum - all) * scale), Plus{}, scratch);
+    maximum = all;
+  }
+};
+
+/// The result from x, the maximum, and what the sum became: its reciprocal, or its logarithm.
+template <class Sum>
+__device__ __forceinline__ Sum result_of(Sum x, Sum maximum, Sum scale, Sum last, bool log) {
+  const Sum z = (x - maximum) * scale;
+  return log ? z - last : power(z) * last;
+}
+template <class Sum>
+__device__ __forceinline__ Sum gradient_of(Sum y, Sum dy, Sum sum, Sum scale, bool log) {
+  return scale * (log ? dy - power(y) * sum : (dy - sum) * y);
+}
+
+template <class Sum>
+struct Shared {
+  RowScratch<Sum> scratch;
+};
+
+// --- on the host ---------------------------------------------------------------------------------
+
+inline Rows<2> forward_rows(const Softmax::Args& args) {
+  Rows<2> rows;
+  const Collapsed<3>& others = args.rows.others;
+  rows.others.rank = others.rank;
+  rows.others.count = others.count;
+  for (int axis = 0; axis < others.rank; ++axis) {
+    rows.others.shape[axis] = others.shape[axis];
+    rows.others.strides[0][axis] = others.strides[0][axis];
+    rows.others.strides[1][axis] = others.strides[2][axis];
+  }
+  rows.length = args.rows.length;
+  rows.steps[0] = args.rows.steps[0];
+  rows.steps[1] = args.rows.steps[2];
+  return rows;
+}
+
+template <class T, class Y>
+Forward<T, Y> forward_of(const Softmax::Args& args) {
+  return {static_cast<const T*>(args.x.data), static_cast<Y*>(args.y.data),
+          static_cast<Accumulator<T>>(args.scale), args.log};
+}
+template <class T, class Y>
+Backward<T, Y> backward_of(const Softmax::Args& args) {
+  return {static_cast<const T*>(args.x.data), static_cast<const T*>(args.dy.data),
+          static_cast<Y*>(args.y.data), static_cast<Accumulator<T>>(args.scale), args.log};
+}
+
+/// f<T, Y>() for the types of a forward call; of a backward one.
+template <class F>
+void with_forward_types(const Softmax::Args& args, F&& f) {
+  visit<float, double, f16, bf16>(args.x.dtype, [&]<class T>() {
+    if constexpr (std::is_class_v<T>) {
+      if (args.y.dtype == DType::f32) return f.template operator()<T, float>();
+    }
+    f.template operator()<T, T>();
+  });
+}
+template <class F>
+void with_backward_types(const Softmax::Args& args, F&& f) {
+  visit<float, double, f16, bf16>(args.x.dtype, [&]<class T>() {
+    if constexpr (std::is_same_v<T, float>) {
+      if (args.y.dtype == DType::f16) return f.template operator()<T, f16>();
+      if (args.y.dtype == DType::bf16) return f.template operator()<T, bf16>();
+    }
+    f.template operator()<T, T>();
+  });
+}
+
+inline Support require_contiguous_rows(const Softmax::Args& args) {
+  return args.rows.are_contiguous() ? supported : unsupported("the rows must be contiguous");
+}
+
+/// A launch, and what must move anyway, `factor` times.
+inline double seconds(const Softmax::Args& args, const Context& context, double factor) {
+  constexpr double launch_seconds = 4e-6;
+  return launch_seconds +
+         factor * Softmax::cost(args).bytes / nominal_rates(context).bytes_per_second;
+}
+
+/// The share of a device that so many rows fill, with a block of at least so many threads each.
+inline double filling(const Softmax::Args& args, const Context& context, double threads_a_row) {
+  constexpr double threads_to_fill = 1024;  // a multiprocessor
+  const double threads = static_cast<double>(args.count()) * threads_a_row;
+  return std::min(1.0, threads / (threads_to_fill * context.info().multiprocessors));
+}
+
+inline Cost traffic(const Softmax::Args& args, double reads) {
+  Cost cost = Softmax::cost(args);
+  const double elements = static_cast<double>(args.length()) * static_cast<double>(args.count());
+  const double in = static_cast<double>(size_of(args.x.dtype)) * (args.backward ? 2 : 1);
+  cost.bytes = elements * (reads * in + static_cast<double>(size_of(args.y.dtype)));
+  return cost;
+}
+
+}  // namespace rung::softmax_cuda::inline RUNG_TARGET

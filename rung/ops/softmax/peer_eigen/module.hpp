@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+// The C interface of librung_peer_softmax_eigen_*.so: what the softmax peer Eigen loads. A module
+// for each instruction set, because Eigen chooses its instructions when it is compiled.
+#pragma once
+
+#include <cstdint>
+
+namespace rung::softmax_eigen {
+
+/// Contiguous rows, `*_step` elements apart. Backward: x is y, y is dx.
+template <class T>
+struct Call {
+  std::int64_t rows, length;
+  const T* x;
+  std::int64_t x_step;
+  const T* dy;
+  std::int64_t dy_step;
+  T* y;
+  std::int64_t y_step;
+  T scale;
+  bool log, backward;
+};
+
+/// The module's symbols, all extern "C".
+using RunF32 = void(const Call<float>* call);   // rung_softmax_eigen_f32
+using RunF64 = void(const Call<double>* call);  // rung_softmax_eigen_f64
+using Version = int();                          // rung_softmax_eigen_version: 30400 for 3.4.0
+
+}  // namespace rung::softmax_eigen

@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0
+// softmax and log-softmax along an axis, forward and backward.
+//
+//   softmax:      y_i = exp(s (x_i - m)) / sum_j exp(s (x_j - m)),     m = max_j x_j
+//   log:          y_i = s (x_i - m) - log sum_j exp(s (x_j - m))
+//   backward:     dx_i = s (dy_i - sum_j dy_j y_j) y_i
+//   backward log: dx_i = s (dy_i - exp(y_i) sum_j dy_j)                from y, not x
+//
+// Shapes   x and y: any of 1 to 8 axes; a row is all elements that differ in the given axis only.
+//          Backward: y, dy and dx of one shape. Empty tensors: nothing is written.
+// Strides  any, zero (broadcast) in what is read too; what is written must not overlap itself.
+// Types    x f32, f64, f16 or bf16; y the same, or f32 for f16 and bf16. Backward: y and dy of one
+//          of these types; dx the same, or f16 or bf16 for f32. Arithmetic is f32, f64 for f64.
+// Scale    s, finite and above 0; 1 by default. As large as it is, s x never overflows, because the
+//          maximum is subtracted first.
+// Special  -infinity counts as "masked": y is 0 (log: -infinity). A row of nothing else, fully
+//          masked, is all 0 (log: all -infinity), where others divide 0 by 0. +infinity or NaN in a
+//          row makes all of it NaN. Backward needs no exception for masked elements: y = 0 gives
+//          dx = 0; with log, exp(-infinity) = 0 gives dx = s dy.
+// Aliasing y may lie exactly on x (in place), dx on y or on dy; else they must be disjoint.
+// Accuracy with u the unit roundoff of the arithmetic, n the length of a row, z = s (x - m):
+//          |error| <= (n / 8 + 40 + 8 |z_i|) u y_i, plus one rounding to y's type; log: the same
+//          without the factor y_i. Backward: (n / 8 + 40) u (|s y_i| (|dy_i| + sum |dy_j y_j|));
+//          log: the same of its terms, exp(y_i) times another 8 (1 + |y_i|) u. Results below the
+//          smallest normal number of the arithmetic may come out as 0. Rungs that keep one sum, the
+//          first three of a CPU and the first of a GPU, have n in place of n / 8.
+// Repeats  the same bits from run to run, and for any number of threads.
+// Errors   Error(invalid_argument) for shapes, types, axis, scale, aliasing.
+// Source   M. Milakov and N. Gimelshein, Online normalizer calculation for softmax, 2018.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "rung/core/any_operator.hpp"
+#include "rung/core/context.hpp"
+#include "rung/core/export.hpp"
+#include "rung/core/operator.hpp"
+#include "rung/core/rows.hpp"
+#include "rung/core/tensor.hpp"
+
+namespace rung {
+
+struct SoftmaxOptions {
+  int axis = -1;       // from the front, or from the end when negative
+  double scale = 1.0;  // s
+  bool log = false;    // log-softmax
+};
+
+inline bool same_layout(const SoftmaxOptions& a, const SoftmaxOptions& b) {
+  return a.axis == b.axis && a.scale == b.scale && a.log == b.log;
+}
+
+struct RUNG_API Softmax {
+  static constexpr std::string_view name = "softmax";
+  static constexpr std::string_view summary =
+      "y = exp(s x) / sum exp(s x), its logarithm, and back";
+  static constexpr std::string_view problem_help =
+      "TYPE SHAPE[,options]: f32 4096x4096   bf16 65536x1024,log   f32 8x64x32,axis=1,backward\n"
+      "options: axis=N (default -1, the last), log, backward, scale=X, in_place,\n"
+      "         out=f32 (forward from f16 and bf16) or out=f16|bf16 (backward from f32),\n"
+      "         masked | special (values: elements and rows of -inf; rows with NaN and +inf)";
+
+  /// Normalised: the axes of all tensors are collapsed to rows along the one asked for.
+  struct Args {
+    ConstTensorRef x;   // forward: x; backward: y
+    ConstTensorRef dy;  // backward alone
+    TensorRef y;        // forward: y; backward: dx
+    Rows<3> rows;       // of x, dy and y; forward: dy's are x's
+    int axis = 0;       // from the front
+    double scale = 1.0;
+    bool log = false;
+    bool backward = false;
+
+    [[nodiscard]] std::int64_t length() const { return rows.length; }
+    [[nodiscard]] std::int64_t count() const { return rows.count(); }
+    [[nodiscard]] bool empty() const { return rows.length == 0 || rows.count() == 0; }
+  };
+
+  /// What a program passes to softmax() or softmax_backward(), before it is normalised.
+  struct Given {
+    ConstTensorRef x, dy;
+    TensorRef y;
+    SoftmaxOptions options;
+    bool backward = false;
+  };
+
+  static RungList<Softmax>& rungs();
+  static Args bind(const ConstTensorRef& x, const TensorRef& y, const SoftmaxOptions& options);
+  static Args bind(const ConstTensorRef& y, const ConstTensorRef& dy, const TensorRef& dx,
+                   const SoftmaxOptions& options);
+  static void validate(const Args& args, const Context& context);
+  static void check_aliasing(const Args& args);
+  static bool rebase(Args& args, const ConstTensorRef& x, const TensorRef& y,
+                     const SoftmaxOptions&) {
+    const bool changed = args.x.data != x.data || args.y.data != y.data;
+    args.x.data = x.data;
+    args.y.data = y.data;
+    return changed;
+  }
+  static bool rebase(Args& args, const ConstTensorRef& y, const ConstTensorRef& dy,
+                     const TensorRef& dx, const SoftmaxOptions&) {
+    const bool changed = args.x.data != y.data || args.dy.data != dy.data || args.y.data != dx.data;
+    args.x.data = y.data;
+    args.dy.data = dy.data;
+    args.y.data = dx.data;
+    return changed;
+  }
+
+  static Cost cost(const Args& args);
+  static void reference(const Args& args, Oracle& oracle);
+  static Tolerance tolerance(const Args& args, const RungInfo& rung, Values values);
+  static std::vector<Problem> check_problems(Backend backend);
+  static std::vector<Problem> bench_problems(Backend backend);
+  static Args make(const Problem& problem, Inputs& inputs);
+  static Given given(const Args& args);
+  static void call(Context& context, const Given& given);
+  static std::span<const ArgumentSpec> arguments();
+  static void invoke(Context& context, Invocation& invocation, Pick pick);
+};
+
+RUNG_API void softmax(Context& context, const ConstTensorRef& x, const TensorRef& y,
+                      const SoftmaxOptions& options = {}, Pick pick = best);
+
+/// From the result of softmax(), called with the same options, and the gradient of what was made
+/// from it.
+RUNG_API void softmax_backward(Context& context, const ConstTensorRef& y, const ConstTensorRef& dy,
+                               const TensorRef& dx, const SoftmaxOptions& options = {},
+                               Pick pick = best);
+
+}  // namespace rung

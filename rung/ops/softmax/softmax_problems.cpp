@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: Apache-2.0
+// softmax: the problems it is checked and timed on, how they are made, and its command line.
+#include <fmt/format.h>
+
+#include <array>
+#include <limits>
+#include <span>
+#include <string>
+
+#include "rung/ops/softmax/softmax.hpp"
+
+namespace rung {
+namespace {
+
+constexpr double infinity = std::numeric_limits<double>::infinity();
+
+/// A third of the elements masked, and every fifth row (of the last axis) throughout.
+ValueMaker masked_values(std::int64_t last_extent) {
+  return [last_extent](std::int64_t index, double uniform) {
+    if (uniform < 1.0 / 3 || index / last_extent % 5 == 2) return -infinity;
+    return 12 * uniform - 8;
+  };
+}
+
+/// In every fourth row a NaN, in every fourth a +infinity, in every fourth a -infinity.
+ValueMaker special_values(std::int64_t last_extent) {
+  return [last_extent](std::int64_t index, double uniform) {
+    const std::int64_t row = index / last_extent;
+    if (index % last_extent == row % last_extent) {
+      if (row % 4 == 1) return std::numeric_limits<double>::quiet_NaN();
+      if (row % 4 == 2) return infinity;
+      if (row % 4 == 3) return -infinity;
+    }
+    return 4 * uniform - 2;
+  };
+}
+
+/// What log-softmax makes: at most 0.
+double log_value(std::int64_t, double uniform) { return -10 * uniform; }
+
+}  // namespace
+
+std::vector<Problem> Softmax::check_problems(Backend backend) {
+  std::vector<Problem> problems = Problem::parse_all({
+      "f32 0x4",                        // nothing to write
+      "f32 4x0",                        // rows without elements
+      "f32 1",                          // a single element: 1
+      "f32 5x1,log",                    // rows of one: 0
+      "f32 7x33",                       // one lane more than a warp
+      "f32 3x5x67,scale=0.125",         // ragged against every vector width
+      "f32 4x257,log,scale=3",          //
+      "f32 130x9",                      // more rows than a block holds
+      "f32 2x1500",                     // a row for many threads
+      "f32 1x20001",                    // ... for several blocks
+      "f32 1x9000,backward",            //
+      "f32 12x40x5,axis=1",             // columns, narrow
+      "f32 37x70,axis=0,log",           // columns, wide
+      "f32 3x6x5x4,axis=-3",            // rows that are neither
+      "f32 23x64,masked",               // -inf, and rows of nothing else
+      "f32 13x70,masked,log",           //
+      "f32 8x130,special",              // NaN and +inf
+      "f32 16x37,special,log",          //
+      "f32 37x16,axis=0,masked",        // the same across columns
+      "f32 9x65,in_place",              //
+      "f32 17x40,axis=0,in_place",      //
+      "f32 7x33,backward",              //
+      "f32 5x300,backward,scale=0.5",   //
+      "f32 6x45,backward,log",          //
+      "f32 9x40x5,axis=1,backward",     //
+      "f32 37x70,axis=0,backward,log",  //
+      "f32 9x65,backward,in_place",     //
+      "f64 5x77",                       //
+      "f64 5x40,log,masked",            //
+      "f64 21x12,axis=0",               //
+      "f64 5x70,backward",              //
+      "f64 7x31,backward,log",          //
+      "f16 6x131",                      //
+      "f16 21x40,axis=0,log",           //
+      "f16 5x70,out=f32",               //
+      "f16 6x75,backward",              //
+      "bf16 9x200,log",                 //
+      "bf16 6x90,masked,out=f32",       //
+      "bf16 21x40,axis=0,backward",     //
+      "f32 5x75,backward,out=bf16",     //
+      "f32 5x75,backward,log,out=f16",  //
+  });
+  if (backend == Backend::simt) return problems;
+  // Longer rows than fit on chip or in a cache, and enough of them for every thread.
+  const std::vector<Problem> larger = Problem::parse_all({
+      "f32 3x70001",
+      "f32 2x150000,log",
+      "f32 2x150000,backward",
+      "f32 500x1023",
+      "f32 3000x70,axis=0",
+      "bf16 3x40000",
+      "bf16 300x1024",
+      "f64 2x70000,backward,log",
+  });
+  problems.insert(problems.end(), larger.begin(), larger.end());
+  return problems;
+}
+
+std::vector<Problem> Softmax::bench_problems(Backend backend) {
+  switch (backend) {
+    case Backend::cpu:
+      return Problem::parse_all({"f32 4096x4096", "f32 1024x256", "f32 65536x256", "f32 8x1000000",
+                                 "f32 4096x4096,axis=0", "f32 1024x256,log", "bf16 4096x4096",
+                                 "f32 4096x4096,backward", "f32 1024x256,backward"});
+    case Backend::cuda:
+      return Problem::parse_all({"f32 65536x1024", "f32 16384x4096", "f32 4096x16384",
+                                 "f32 8192x32768", "f32 2048x131072", "bf16 65536x1024",
+                                 "bf16 16384x4096", "bf16 4096x16384", "bf16 8192x32768",
+                                 "bf16 2048x131072", "f32 65536x1024,backward",
+                                 "f32 16384x4096,axis=0"});
+    case Backend::simt:
+      return Problem::parse_all({"f32 64x1024", "f32 64x1024,backward"});
+  }
+  return {};
+}
+
+Softmax::Args Softmax::make(const Problem& problem, Inputs& inputs) {
+  problem.expect(name, problem.extents.size(),
+                 {"axis", "log", "backward", "scale", "out", "in_place", "masked", "special"});
+  const Extents shape{std::span<const std::int64_t>(problem.extents)};
+  SoftmaxOptions options;
+  options.axis = static_cast<int>(problem.integer("axis", -1));
+  options.log = problem.has("log");
+  options.scale = problem.number("scale", 1.0);
+  const bool backward = problem.has("backward");
+  const bool in_place = problem.has("in_place");
+  const DType out = problem.has("out") ? parse_dtype(problem.text("out", "")) : problem.dtype;
+  ValueMaker maker;
+  const std::int64_t last = shape.rank == 0 ? 1 : shape[shape.rank - 1];
+  if (problem.has("masked")) maker = masked_values(last);
+  if (problem.has("special")) maker = special_values(last);
+  if (backward && options.log) maker = log_value;
+  const auto input = [&](std::string_view tensor) {
+    return maker ? inputs.input(tensor, problem.dtype, shape, maker)
+                 : inputs.input(tensor, problem.dtype, shape);
+  };
+  if (!backward) {
+    if (!in_place) {
+      const ConstTensorRef x = input("x");
+      return bind(x, inputs.output("y", out, shape), options);
+    }
+    const TensorRef y = maker ? inputs.in_out("y", problem.dtype, shape, maker)
+                              : inputs.in_out("y", problem.dtype, shape);
+    return bind(y, y, options);
+  }
+  const ConstTensorRef y = input("y");
+  if (in_place) {
+    const TensorRef dx = inputs.in_out("dx", problem.dtype, shape);
+    return bind(y, dx, dx, options);
+  }
+  const ConstTensorRef dy = inputs.input("dy", problem.dtype, shape);
+  return bind(y, dy, inputs.output("dx", out, shape), options);
+}
+
+std::span<const ArgumentSpec> Softmax::arguments() {
+  using Kind = ArgumentSpec::Kind;
+  static constexpr std::array<ArgumentSpec, 6> specs{{
+      {"x", Kind::tensor, true, "x; with --dy: y, the result of softmax"},
+      {"dy", Kind::tensor, false, "makes it backward: the gradient of y; the result is dx"},
+      {"axis", Kind::number, false, "from the front, or the end when negative; default -1"},
+      {"scale", Kind::number, false, "factor of x; default 1"},
+      {"log", Kind::flag, false, "log-softmax"},
+      {"out", Kind::text, false, "the result's type; default that of x", "f32|f64|f16|bf16"},
+  }};
+  return specs;
+}
+
+void Softmax::invoke(Context& context, Invocation& call, Pick pick) {
+  const ConstTensorRef x = call.tensors.at("x");
+  SoftmaxOptions options;
+  options.axis = static_cast<int>(call.number("axis", -1));
+  options.scale = call.number("scale", 1.0);
+  options.log = call.has("log");
+  const DType type = call.has("out") ? parse_dtype(call.text("out", "")) : x.dtype;
+  call.result = Tensor(type, x.shape, context.device());
+  if (call.has("dy")) {
+    softmax_backward(context, x, call.tensors.at("dy"), call.result, options, pick);
+  } else {
+    softmax(context, x, call.result, options, pick);
+  }
+}
+
+}  // namespace rung

@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the values of a call are like, for those who cannot take all of them: the naive rungs, whose
+// exponentials overflow, and peers, which give NaN for rows of nothing but -infinity. They look
+// through x when asked whether they support a call; no rung that is ever picked may do that.
+#pragma once
+
+#include "rung/ops/softmax/softmax.hpp"
+
+namespace rung::softmax_values {
+
+/// Whether |scale x| is below `limit` throughout: false with a NaN.
+bool are_below(double limit, const Softmax::Args& args, const Context& context);
+
+/// What the naive rungs take.
+Support supports_naive(const Softmax::Args& args, const Context& context);
+
+}  // namespace rung::softmax_values

@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: Apache-2.0
+// transfer: the operator's object, its rung list, and what every call goes through.
+#include "rung/ops/transfer/transfer.hpp"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <string>
+
+#include "rung/core/require.hpp"
+
+namespace rung {
+namespace {
+
+// Initialised before any dynamic initialiser runs, so rungs of any file may push themselves.
+constinit RungList<Transfer> rung_list;
+const Operator<Transfer> self;
+
+constexpr std::array functions = {ElementwiseFunction::relu, ElementwiseFunction::sigmoid,
+                                  ElementwiseFunction::tanh, ElementwiseFunction::gelu,
+                                  ElementwiseFunction::exp};
+
+void require_host(const ConstTensorRef& tensor, const char* which) {
+  if (tensor.device.backend == Backend::cuda) {
+    reject(Transfer::name,
+           fmt::format("{} lies on cuda:{}; accepted: host memory (elementwise takes tensors that "
+                       "are on the device already)",
+                       which, tensor.device.index));
+  }
+  if (tensor.data == nullptr && !tensor.empty()) {
+    reject(Transfer::name,
+           fmt::format("{} ({}) has a null data pointer", which, to_string(tensor.shape)));
+  }
+  const Extents dense = tensor.shape.contiguous_strides();
+  for (int axis = 0; axis < tensor.rank(); ++axis) {
+    if (tensor.shape[axis] > 1 && tensor.strides[axis] != dense[axis] && !tensor.empty()) {
+      reject(Transfer::name, fmt::format("{} has strides {}; accepted: {}, as copies are of "
+                                         "contiguous memory",
+                                         which, to_string(tensor.strides), to_string(dense)));
+    }
+  }
+}
+
+Elementwise::Args as_elementwise(const Transfer::Args& args) {
+  return Elementwise::bind({.x = args.x}, args.y, {.function = args.function});
+}
+
+}  // namespace
+
+RungList<Transfer>& Transfer::rungs() { return rung_list; }
+
+Transfer::Args Transfer::bind(const ConstTensorRef& x, const TensorRef& y,
+                              const TransferOptions& options) {
+  return {x, y, options.function};
+}
+
+void Transfer::validate(const Args& args, const Context&) {
+  if (arity(args.function) != 1) {
+    reject(name, fmt::format("function {}; accepted: relu, sigmoid, tanh, gelu, exp",
+                             to_string(args.function)));
+  }
+  require_shape(name, args.x, "x", args.y.shape);
+  require_dtype(name, args.x, "x", {args.y.dtype});
+  require_host(args.x, "x");
+  require_host(args.y, "y");
+  // Types and sizes, in elementwise's words.
+  Elementwise::validate(as_elementwise(args), Context::cpu(1));
+}
+
+void Transfer::check_aliasing(const Args& args) {
+  if (!same_place(args.x, args.y)) require_apart(name, args.y, "y", args.x, "x");
+}
+
+Cost Transfer::cost(const Args& args) { return Elementwise::cost(as_elementwise(args)); }
+
+void Transfer::reference(const Args& args, Oracle& oracle) {
+  Elementwise::reference(as_elementwise(args), oracle);
+}
+
+Tolerance Transfer::tolerance(const Args& args, const RungInfo& rung, Values values) {
+  return Elementwise::tolerance(as_elementwise(args), rung, values);
+}
+
+std::vector<Problem> Transfer::check_problems(Backend backend) {
+  if (backend == Backend::cpu) return {};
+  // Nothing; one element; less than a chunk; several chunks, the last one short.
+  return Problem::parse_all({"f32 0", "f32 1,relu", "f32 1000,gelu", "f64 30x7,exp",
+                             "bf16 999,tanh", "u8 70001,relu", "f32 2500003,relu"});
+}
+
+std::vector<Problem> Transfer::bench_problems(Backend backend) {
+  if (backend == Backend::cuda) {
+    return Problem::parse_all({"f32 67108864,relu", "f32 67108864,gelu", "f32 1048576,relu"});
+  }
+  if (backend == Backend::simt) return Problem::parse_all({"f32 10000,relu"});
+  return {};
+}
+
+Transfer::Args Transfer::make(const Problem& problem, Inputs& inputs) {
+  problem.expect(name, problem.extents.size(), {"relu", "sigmoid", "tanh", "gelu", "exp"});
+  // In host memory, whatever the backend, and contiguous, whatever the variant's layout but its
+  // alignment: that is all this operator takes.
+  Variant variant = inputs.variant();
+  if (variant.layout != Layout::misaligned) variant.layout = Layout::plain;
+  inputs = Inputs(variant, 1, Device{});
+  TransferOptions options;
+  for (const ElementwiseFunction function : functions) {
+    if (problem.has(to_string(function))) options.function = function;
+  }
+  const Extents shape(problem.extents);
+  const ConstTensorRef x = inputs.input("x", problem.dtype, shape);
+  return bind(x, inputs.output("y", problem.dtype, shape), options);
+}
+
+Transfer::Given Transfer::given(const Args& args) {
+  return {args.x, args.y, {.function = args.function}};
+}
+
+void Transfer::call(Context& context, const Given& given) {
+  transfer(context, given.x, given.y, given.options);
+}
+
+std::span<const ArgumentSpec> Transfer::arguments() {
+  using Kind = ArgumentSpec::Kind;
+  static constexpr std::array<ArgumentSpec, 2> specs{{
+      {"x", Kind::tensor, true, "the operand"},
+      {"function", Kind::text, false, "what to compute; default relu",
+       "relu|sigmoid|tanh|gelu|exp"},
+  }};
+  return specs;
+}
+
+void Transfer::invoke(Context& context, Invocation& call, Pick pick) {
+  TransferOptions options;
+  for (const ElementwiseFunction function : functions) {
+    if (call.text("function", "relu") == to_string(function)) options.function = function;
+  }
+  const Tensor given = call.tensors.at("x");
+  Tensor x(given.dtype(), given.shape());
+  copy(given, x);  // the workbench has put it on the device
+  call.result = Tensor(given.dtype(), given.shape());
+  transfer(context, x, call.result, options, pick);
+}
+
+void transfer(Context& context, const ConstTensorRef& x, const TensorRef& y,
+              const TransferOptions& options, Pick pick) {
+  call<Transfer>(context, pick, x, y, options);
+}
+
+}  // namespace rung

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+// transfer: a function of data in host memory, computed on a GPU: copy in, compute, copy out.
+//
+//   y = f(x)        f a function of one operand of elementwise: relu, sigmoid, tanh, gelu, exp
+//
+// Shapes   equal, contiguous (C order).
+// Layout   x and y in host memory, pageable or page-locked; the device's memory is in between.
+// Types    f32, f64, f16, bf16; relu also i32, i64, u8. Accuracy is that of elementwise.
+// Aliasing y may be x exactly; otherwise they must not overlap.
+// Waits    y is complete when the call returns. Not for capture in a CUDA graph.
+// Memory   device and page-locked buffers belong to the context, grow to the largest need seen and
+//          are kept; chunked_streams needs no more than some tens of MiB whatever the size.
+// Errors   Error(invalid_argument) for shapes, types, places, aliasing; Error(unsupported) on cpu.
+// Source   CUDA C++ Best Practices Guide, "Asynchronous and overlapping transfers".
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "rung/core/any_operator.hpp"
+#include "rung/core/context.hpp"
+#include "rung/core/export.hpp"
+#include "rung/core/operator.hpp"
+#include "rung/core/tensor.hpp"
+#include "rung/ops/elementwise/elementwise.hpp"
+
+namespace rung {
+
+struct TransferOptions {
+  ElementwiseFunction function = ElementwiseFunction::relu;
+};
+inline bool same_layout(const TransferOptions& a, const TransferOptions& b) {
+  return a.function == b.function;
+}
+
+struct RUNG_API Transfer {
+  static constexpr std::string_view name = "transfer";
+  static constexpr std::string_view summary = "y = f(x), x and y in host memory, f on the GPU";
+  static constexpr std::string_view problem_help =
+      "TYPE SIZE,FUNCTION: f32 16777216,relu   bf16 4096x4096,gelu\n"
+      "functions: relu, sigmoid, tanh, gelu, exp; default relu";
+
+  struct Args {
+    ConstTensorRef x;
+    TensorRef y;
+    ElementwiseFunction function = ElementwiseFunction::relu;
+  };
+  struct Given {
+    ConstTensorRef x;
+    TensorRef y;
+    TransferOptions options;
+  };
+
+  static RungList<Transfer>& rungs();
+  static Args bind(const ConstTensorRef& x, const TensorRef& y, const TransferOptions& options);
+  static void validate(const Args& args, const Context& context);
+  static void check_aliasing(const Args& args);
+  static bool rebase(Args& args, const ConstTensorRef& x, const TensorRef& y,
+                     const TransferOptions&) {
+    const bool changed = args.x.data != x.data || args.y.data != y.data;
+    args.x.data = x.data;
+    args.y.data = y.data;
+    return changed;
+  }
+
+  static Cost cost(const Args& args);
+  static void reference(const Args& args, Oracle& oracle);
+  static Tolerance tolerance(const Args& args, const RungInfo& rung, Values values);
+  static std::vector<Problem> check_problems(Backend backend);
+  static std::vector<Problem> bench_problems(Backend backend);
+  static Args make(const Problem& problem, Inputs& inputs);
+  static Given given(const Args& args);
+  static void call(Context& context, const Given& given);
+  static std::span<const ArgumentSpec> arguments();
+  static void invoke(Context& context, Invocation& invocation, Pick pick);
+};
+
+RUNG_API void transfer(Context& context, const ConstTensorRef& x, const TensorRef& y,
+                       const TransferOptions& options = {}, Pick pick = best);
+
+}  // namespace rung

@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: Apache-2.0
+// onednn.hpp's functions.
+#include "rung/peers/onednn.hpp"
+
+#include <algorithm>
+#include <string_view>
+
+#include "rung/peers/onednn_describe.hpp"
+#include "rung/peers/thread_count.hpp"
+
+namespace rung::onednn {
+namespace {
+
+bool lie_alike(const ConstTensorRef& a, const ConstTensorRef& b) {
+  return a.dtype == b.dtype && a.shape == b.shape && a.strides == b.strides;
+}
+
+/// Version 2 describes these with one layout for what goes in and out.
+bool needs_one_layout(const Operation& operation) {
+  return !library().version_3 &&
+         (operation.kind == Kind::eltwise || operation.kind == Kind::layer_norm);
+}
+
+}  // namespace
+
+Support present() {
+  const Support found = library().library.present();
+  if (found && library().engine == nullptr) {
+    return unsupported("oneDNN has no CPU engine here, or is older than version 2");
+  }
+  return found;
+}
+
+std::string about() {
+  const Library& lib = library();
+  const Version& version = *lib.version();
+  std::string text = "oneDNN " + std::to_string(version.major) + "." +
+                     std::to_string(version.minor) + "." + std::to_string(version.patch);
+  if (lib.isa_name != nullptr) {
+    std::string isa = lib.isa_name(lib.effective_isa());
+    constexpr std::string_view prefix = "cpu_isa_";
+    if (isa.starts_with(prefix)) isa.erase(0, prefix.size());
+    text += ", " + isa;
+  }
+  return text + ", OpenMP";
+}
+
+struct Primitive::Made {
+  Operation operation;
+  ConstTensorRef tensors[most_operands];
+  Role roles[most_operands] = {};
+  std::size_t count = 0;
+  int threads = 0;
+  Handle primitive = nullptr;
+  Handle memory[most_operands] = {};
+
+  Made() = default;
+  Made(const Made&) = delete;
+  Made& operator=(const Made&) = delete;
+  ~Made() {
+    for (Handle handle : memory) {
+      if (handle != nullptr) library().memory_destroy(handle);
+    }
+    if (primitive != nullptr) library().primitive_destroy(primitive);
+  }
+
+  [[nodiscard]] bool serves(const Operation& asked, std::initializer_list<Operand> operands,
+                            int thread_count) const {
+    if (!(operation == asked) || count != operands.size() || threads != thread_count) return false;
+    std::size_t i = 0;
+    for (const Operand& operand : operands) {
+      if (roles[i] != operand.role || !lie_alike(tensors[i], operand.tensor)) return false;
+      ++i;
+    }
+    return true;
+  }
+
+  /// Leaves `primitive` null when oneDNN does not have it: remembered as impossible.
+  void make(const Operation& asked, std::initializer_list<Operand> operands, int thread_count) {
+    const Library& lib = library();
+    operation = asked;
+    threads = thread_count;
+    Layouts layouts;
+    bool ok = operands.size() <= most_operands;
+    for (const Operand& operand : operands) {
+      if (count == most_operands) break;
+      tensors[count] = operand.tensor;
+      roles[count] = layouts.roles[count] = operand.role;
+      ok = ok && layouts.at[count].make(operand.tensor);
+      layouts.count = ++count;
+    }
+    if (needs_one_layout(operation)) {
+      for (std::size_t i = 1; i < count; ++i) {
+        const bool data = roles[i] == destination || roles[i] >= gradient_source;
+        if (data && roles[i] <= gradient_destination) ok = ok && lie_alike(tensors[0], tensors[i]);
+      }
+    }
+    if (!ok) return;
+    Handle hint = nullptr;
+    if (operation.backward) {
+      Operation forward = operation;
+      forward.backward = false;
+      forward.training = true;
+      hint = describe(forward, layouts, nullptr);
+      if (hint == nullptr) return;
+    }
+    Handle description = describe(operation, layouts, hint);
+    if (hint != nullptr) lib.description_destroy(hint);
+    if (description == nullptr) return;
+    Handle created = nullptr;
+    ok = lib.primitive_create(&created, description) == 0;
+    lib.description_destroy(description);
+    if (!ok) return;
+    for (std::size_t i = 0; ok && i < count; ++i) {
+      ok = lib.memory_create(&memory[i], layouts.at[i].get(), lib.engine, nullptr) == 0;
+    }
+    if (ok) {
+      primitive = created;
+    } else {
+      lib.primitive_destroy(created);
+    }
+  }
+};
+
+Primitive::Primitive() = default;
+Primitive::~Primitive() = default;
+
+bool Primitive::prepare(const Operation& operation, std::initializer_list<Operand> operands,
+                        int threads) {
+  if (!present()) return false;
+  if (made_ == nullptr || !made_->serves(operation, operands, threads)) {
+    // A primitive divides its work when it is made: by the threads that OpenMP then has.
+    const peer::ThreadCount count(threads);
+    made_ = std::make_unique<Made>();
+    made_->make(operation, operands, threads);
+  }
+  return made_->primitive != nullptr;
+}
+
+void Primitive::run(std::initializer_list<const void*> data) {
+  const Library& lib = library();
+  bool ok = made_ != nullptr && made_->primitive != nullptr && data.size() == made_->count;
+  Argument arguments[most_operands];
+  std::size_t i = 0;
+  for (const void* pointer : data) {
+    if (!ok) break;
+    ok = lib.memory_set(made_->memory[i], const_cast<void*>(pointer)) == 0;
+    arguments[i] = {made_->roles[i], made_->memory[i]};
+    ++i;
+  }
+  ok = ok &&
+       lib.execute(made_->primitive, lib.stream, static_cast<int>(made_->count), arguments) == 0 &&
+       lib.stream_wait(lib.stream) == 0;
+  if (!ok) throw Error(ErrorCode::internal, "oneDNN reported a failure");
+}
+
+int sgemm(bool transpose_a, bool transpose_b, std::int64_t m, std::int64_t n, std::int64_t k,
+          float alpha, const float* a, std::int64_t lda, const float* b, std::int64_t ldb,
+          float beta, float* c, std::int64_t ldc) {
+  return library().sgemm(transpose_a ? 'T' : 'N', transpose_b ? 'T' : 'N', m, n, k, alpha, a, lda,
+                         b, ldb, beta, c, ldc);
+}
+
+}  // namespace rung::onednn

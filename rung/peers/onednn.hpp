@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: Apache-2.0
+// oneDNN, for the peers of all operators: loaded, not linked; versions 2 and 3 of its C interface
+// behind one of ours. A peer is then, in full:
+//
+//   onednn::Primitive& cached() {                    // one a thread: a repeated call finds it made
+//     thread_local onednn::Primitive primitive;
+//     return primitive;
+//   }
+//   bool prepare(const Args& a, int threads) {
+//     return cached().prepare({.kind = onednn::Kind::eltwise,
+//                              .algorithm = onednn::Algorithm::relu},
+//                             {{onednn::source, a.x}, {onednn::destination, a.y}}, threads);
+//   }
+//   Support supports(const Args& a, const Context& c) {      // ask for no empty tensors
+//     return prepare(a, c.threads()) ? supported : unsupported("oneDNN has no such primitive");
+//   }
+//   void run(const Args& a, Context& c) {
+//     const peer::ThreadCount threads(c.threads());          // rung/peers/thread_count.hpp
+//     prepare(a, c.threads());                               // a few comparisons when unchanged
+//     cached().run({a.x.data, a.y.data});                    // in the order prepare() was given
+//   }
+//   const Rung<Op> self{{.name = "onednn", .peer = true, .about = onednn::about,
+//                        .present = onednn::present, .supports = supports, .run = run}};
+//
+// The operands each kind takes, in any order; strides are those of the tensors, all non-zero:
+//
+//   matmul       source (m x k), weights (k x n), destination (m x n)
+//   eltwise      source, destination; alpha and beta as oneDNN documents them an algorithm
+//   binary       source, source_1 (extents of 1 are broadcast), destination
+//   softmax      source, destination; axis. Backward: destination (y), gradient_destination (dy),
+//                gradient_source (dx)
+//   layer_norm   source, destination, mean and variance (f32, shape without the last axis; only
+//                with training or backward), scale and shift (f32, the last axis) with the flags;
+//                beta is epsilon. Backward: source, gradient_destination, gradient_source, mean,
+//                variance, and with flags scale, gradient_scale, gradient_shift
+//   reduction    source, destination (same rank, 1 in the reduced axes); alpha is p, beta epsilon
+//   reorder      source, destination
+#pragma once
+
+#include <cstdint>
+#include <initializer_list>
+#include <memory>
+#include <string>
+
+#include "rung/core/operator.hpp"
+#include "rung/core/tensor.hpp"
+
+namespace rung::onednn {
+
+/// Whether the library is there with a CPU engine, and how it calls itself: "oneDNN 2.6.3,
+/// avx512_core_vnni, OpenMP". Any DNNL_MAX_CPU_ISA is lifted: a peer held back would flatter us.
+/// With our own rungs capped at AVX2 (RUNG_CPU_TARGET) it is capped too, to compare like with like.
+Support present();
+std::string about();
+
+enum class Kind : std::uint8_t { matmul, eltwise, binary, softmax, layer_norm, reduction, reorder };
+
+enum class Algorithm : std::uint8_t {
+  none,
+  // eltwise
+  relu,
+  tanh,
+  elu,
+  square,
+  abs,
+  sqrt,
+  linear,
+  soft_relu,
+  logistic,
+  exp,
+  gelu_tanh,
+  swish,
+  log,
+  clip,
+  pow,
+  gelu_erf,
+  round,
+  // binary
+  add,
+  multiply,
+  maximum,
+  minimum,
+  divide,
+  subtract,
+  // reduction
+  reduce_max,
+  reduce_min,
+  reduce_sum,
+  reduce_multiply,
+  reduce_mean,
+  reduce_norm,          // (sum |x|^p)^(1/p), p in alpha
+  reduce_norm_power_p,  // sum |x|^p
+  // softmax
+  softmax,
+  log_softmax
+};
+
+/// What a primitive computes.
+struct Operation {
+  Kind kind = Kind::matmul;
+  Algorithm algorithm = Algorithm::none;
+  bool backward = false;
+  bool training = false;  // a forward layer norm that keeps mean and variance
+  bool scale = false;     // of a layer norm
+  bool shift = false;
+  int axis = 0;
+  float alpha = 0;
+  float beta = 0;
+  bool operator==(const Operation&) const = default;
+};
+
+/// oneDNN's numbers for the roles of operands.
+enum Role : int {
+  source = 1,
+  source_1 = 2,
+  destination = 17,
+  weights = 33,
+  mean = 49,
+  variance = 50,
+  scale = 51,
+  shift = 52,
+  gradient_source = 129,
+  gradient_destination = 145,
+  gradient_scale = 255,
+  gradient_shift = 256
+};
+struct Operand {
+  Role role;
+  ConstTensorRef tensor;  // type, shape and strides; outputs too
+};
+
+/// One primitive, made for an operation, its operands' layouts and a number of threads.
+class Primitive {
+ public:
+  Primitive();
+  Primitive(const Primitive&) = delete;
+  Primitive& operator=(const Primitive&) = delete;
+  ~Primitive();
+
+  /// False when oneDNN has no such primitive here (bf16 on an old processor, say).
+  bool prepare(const Operation& operation, std::initializer_list<Operand> operands, int threads);
+  /// After a prepare() that said true: the operands' data, in the same order. Throws
+  /// Error(internal) when oneDNN reports a failure.
+  void run(std::initializer_list<const void*> data);
+
+ private:
+  struct Made;
+  std::unique_ptr<Made> made_;
+};
+
+/// C = alpha op(A) op(B) + beta C of f32 matrices with contiguous rows; 0 on success.
+int sgemm(bool transpose_a, bool transpose_b, std::int64_t m, std::int64_t n, std::int64_t k,
+          float alpha, const float* a, std::int64_t lda, const float* b, std::int64_t ldb,
+          float beta, float* c, std::int64_t ldc);
+
+}  // namespace rung::onednn

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+// An operation of onednn.hpp in the terms of oneDNN 2 or 3: memory and primitive descriptors.
+#pragma once
+
+#include "rung/peers/onednn.hpp"
+#include "rung/peers/onednn_library.hpp"
+
+namespace rung::onednn {
+
+/// A memory descriptor of either version.
+class Layout {
+ public:
+  Layout() = default;
+  Layout(const Layout&) = delete;
+  Layout& operator=(const Layout&) = delete;
+  ~Layout() {
+    if (made_ != nullptr) library().v3.layout_destroy(made_);
+  }
+  /// False for a type that oneDNN does not have.
+  bool make(const ConstTensorRef& tensor);
+  /// Null for an operand that the call does not have.
+  [[nodiscard]] Description get() const {
+    if (!known_) return nullptr;
+    return made_ != nullptr ? made_ : static_cast<Description>(buffer_);
+  }
+
+ private:
+  bool known_ = false;
+  void* made_ = nullptr;
+  alignas(16) std::byte buffer_[2048] = {};  // 696 bytes in 2.6
+};
+
+constexpr std::size_t most_operands = 8;
+
+/// The operands of a call, found by their role.
+struct Layouts {
+  Layout at[most_operands];
+  Role roles[most_operands] = {};
+  std::size_t count = 0;
+
+  [[nodiscard]] Description operator[](Role role) const {
+    for (std::size_t i = 0; i < count; ++i) {
+      if (roles[i] == role) return at[i].get();
+    }
+    // A backward operation is described together with its forward one, whose tensors lie as their
+    // gradients do.
+    if (role == source) return (*this)[gradient_source];
+    if (role == destination) return (*this)[gradient_destination];
+    return nullptr;
+  }
+};
+
+/// A primitive descriptor, for the caller to destroy; null on failure. A backward operation is
+/// described with the descriptor of the forward one it belongs to.
+Handle describe(const Operation& operation, const Layouts& layouts, Handle hint);
+
+}  // namespace rung::onednn
