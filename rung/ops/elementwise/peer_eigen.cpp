@@ -15,7 +15,7 @@ const peer_elementwise::Module& loaded() {
 
 Support present() { return loaded().present(); }
 
-std::string about() { return std::string("Eigen 3, ") + loaded().compiled_for; }
+std::string about() { return std::string("Eigen 3, ") + peers::module_isa(); }
 
 Support supports(const Elementwise::Args& args, const Context&) {
   if (args.function == ElementwiseFunction::gelu) {

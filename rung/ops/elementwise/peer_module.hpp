@@ -2,39 +2,16 @@
 // elementwise: how the peers of peer_modules/ are loaded and called.
 #pragma once
 
-#include <dlfcn.h>
-
 #include <string>
 
 #include "rung/core/dynamic_library.hpp"
-#include "rung/cpu/isa.hpp"
 #include "rung/ops/elementwise/peer_modules/module.hpp"
+#include "rung/peers/module.hpp"
 
 namespace rung::peer_elementwise {
 
-/// The instruction set that our own rungs use: like is compared with like.
-inline const char* variant() {
-#if defined(__x86_64__)
-  return cpu::isa() == cpu::Isa::avx512 ? "avx512" : "avx2";
-#else
-  return "baseline";
-#endif
-}
-
-/// Full path of a module: modules lie where librung lies, wherever that was installed.
-inline std::string beside_librung(const std::string& file) {
-  Dl_info here;
-  static const int anchor = 0;
-  if (dladdr(&anchor, &here) == 0 || here.dli_fname == nullptr) return file;
-  const std::string self = here.dli_fname;
-  const std::size_t slash = self.rfind('/');
-  return slash == std::string::npos ? file : self.substr(0, slash + 1) + file;
-}
-
 struct Module {
-  std::string compiled_for = variant();
-  DynamicLibrary library{"RUNG_PEER_ELEMENTWISE",
-                         {beside_librung("librung_peer_elementwise_" + compiled_for + ".so")}};
+  DynamicLibrary library{"RUNG_PEER_ELEMENTWISE", {peers::isa_module_path("elementwise")}};
   Run<float>* f32;
   Run<double>* f64;
 
@@ -45,9 +22,7 @@ struct Module {
   }
 
   [[nodiscard]] Support present() const {
-#if defined(__x86_64__)
-    if (cpu::isa() == cpu::Isa::scalar) return unsupported("built for AVX2 and AVX-512");
-#endif
+    if (const Support here = peers::isa_modules_present(); !here) return here;
     return library.present();
   }
 

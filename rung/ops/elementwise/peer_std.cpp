@@ -16,7 +16,7 @@ const peer_elementwise::Module& loaded() {
 
 Support present() { return loaded().present(); }
 
-std::string about() { return std::string("libstdc++, ") + loaded().compiled_for; }
+std::string about() { return std::string("libstdc++, ") + peers::module_isa(); }
 
 Support supports(const Elementwise::Args& args, const Context&) {
   if (args.function == ElementwiseFunction::fma) {

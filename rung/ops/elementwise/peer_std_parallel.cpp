@@ -15,7 +15,7 @@ const peer_elementwise::Module& loaded() {
 
 Support present() { return loaded().present(); }
 
-std::string about() { return std::string("libstdc++ on oneTBB, ") + loaded().compiled_for; }
+std::string about() { return std::string("libstdc++ on oneTBB, ") + peers::module_isa(); }
 
 Support supports(const Elementwise::Args& args, const Context& context) {
   if (args.function == ElementwiseFunction::fma) {

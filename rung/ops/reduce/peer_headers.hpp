@@ -2,35 +2,24 @@
 // The module that holds the peers std, tbb and eigen of reduce.
 #pragma once
 
-#include <dlfcn.h>
-
 #include <string>
 
 #include "rung/core/dynamic_library.hpp"
-#include "rung/cpu/isa.hpp"
 #include "rung/ops/reduce/peer_call.hpp"
 #include "rung/ops/reduce/peer_headers/module.hpp"
+#include "rung/peers/module.hpp"
 
 namespace rung::reduce_peer {
 
 /// The module for the instruction set that our own rungs use, beside librung wherever that lies.
 struct Module {
-  std::string compiled_for = cpu::isa() == cpu::Isa::avx512 ? "avx512" : "avx2";
-  DynamicLibrary library{"RUNG_PEER_REDUCE", {path("librung_peer_reduce_" + compiled_for + ".so")}};
+  DynamicLibrary library{"RUNG_PEER_REDUCE", {peers::isa_module_path("reduce")}};
   peer_reduce::Run* run;
   peer_reduce::Version* version;
 
   Module() {
     library.require(run, "rung_reduce_peer");
     library.require(version, "rung_reduce_peer_version");
-  }
-  static std::string path(const std::string& file) {
-    Dl_info here;
-    static const int anchor = 0;
-    if (dladdr(&anchor, &here) == 0 || here.dli_fname == nullptr) return file;
-    const std::string self = here.dli_fname;
-    const std::size_t slash = self.rfind('/');
-    return slash == std::string::npos ? file : self.substr(0, slash + 1) + file;
   }
 };
 
@@ -40,14 +29,13 @@ inline Module& module() {
 }
 
 inline Support module_present() {
-  if (cpu::isa() == cpu::Isa::scalar) return unsupported("the peer is built for AVX2 and AVX-512");
+  if (const Support here = peers::isa_modules_present(); !here) return here;
   return module().library.present();
 }
 
 inline std::string module_about(const char* name, peer_reduce::Library library) {
   const int version = module().version(library);
-  return std::string(name) + " " + std::to_string(version / 10000) + "." +
-         std::to_string(version / 100 % 100) + ", " + module().compiled_for;
+  return std::string(name) + " " + peers::version_text(version) + ", " + peers::module_isa();
 }
 
 inline void run_module(const Reduce::Args& args, int threads, peer_reduce::Library library) {

@@ -3,46 +3,22 @@
 //
 // Kernels  chosen when Eigen is compiled, so there is a module for each instruction set beside
 //          librung (see peer_eigen/module.hpp); the one that our own rungs would use is loaded.
-// Threads  one: Eigen divides element-wise work only for who does it by hand. Divided so, rows of
-//          4096x4096 took 3.2 ms on two threads of a Zen 5 vCPU, where ours take 2.8.
+// Threads  the rows divided by OpenMP, as its users do; Eigen itself would use one.
 // Limits   f32 and f64, contiguous rows at equal distances; finite values, as its answers to
 //          infinities and NaN are not ours.
-#include <dlfcn.h>
-
 #include <limits>
 #include <string>
 
 #include "rung/core/dynamic_library.hpp"
-#include "rung/cpu/isa.hpp"
 #include "rung/ops/softmax/peer_eigen/module.hpp"
 #include "rung/ops/softmax/value_range.hpp"
+#include "rung/peers/module.hpp"
 
 namespace rung {
 namespace {
 
-/// Full path of a module: modules lie where librung lies, wherever that was installed.
-std::string beside_librung(const std::string& file) {
-  Dl_info here;
-  static const int anchor = 0;
-  if (dladdr(&anchor, &here) == 0 || here.dli_fname == nullptr) return file;
-  const std::string self = here.dli_fname;
-  const std::size_t slash = self.rfind('/');
-  return slash == std::string::npos ? file : self.substr(0, slash + 1) + file;
-}
-
-/// The module for the instruction set that our own rungs use.
-std::string variant() {
-#if defined(__x86_64__)
-  return cpu::isa() == cpu::Isa::avx512 ? "avx512" : "avx2";
-#else
-  return "baseline";
-#endif
-}
-
 struct Eigen {
-  std::string compiled_for = variant();
-  DynamicLibrary library{"RUNG_PEER_SOFTMAX_EIGEN",
-                         {beside_librung("librung_peer_softmax_eigen_" + compiled_for + ".so")}};
+  DynamicLibrary library{"RUNG_PEER_SOFTMAX_EIGEN", {peers::isa_module_path("softmax_eigen")}};
   softmax_eigen::RunF32* run_f32;
   softmax_eigen::RunF64* run_f64;
   softmax_eigen::Version* version;
@@ -60,16 +36,13 @@ Eigen& eigen() {
 }
 
 Support present() {
-#if defined(__x86_64__)
-  if (cpu::isa() == cpu::Isa::scalar) return unsupported("the peer is built for AVX2 and AVX-512");
-#endif
+  if (const Support here = peers::isa_modules_present(); !here) return here;
   return eigen().library.present();
 }
 
 std::string about() {
   const int version = eigen().version();
-  return "Eigen " + std::to_string(version / 10000) + "." + std::to_string(version / 100 % 100) +
-         "." + std::to_string(version % 100) + ", " + eigen().compiled_for + ", one thread";
+  return "Eigen " + peers::version_text(version) + ", " + peers::module_isa() + ", OpenMP";
 }
 
 Support supports(const Softmax::Args& args, const Context& context) {
@@ -87,7 +60,8 @@ Support supports(const Softmax::Args& args, const Context& context) {
 }
 
 template <class T>
-void run_as(const Softmax::Args& args, void (*function)(const softmax_eigen::Call<T>*)) {
+void run_as(const Softmax::Args& args, int threads,
+            void (*function)(const softmax_eigen::Call<T>*)) {
   const auto& strides = args.rows.others.strides;
   const bool several = args.rows.others.rank == 1;
   const softmax_eigen::Call<T> call{args.count(),
@@ -100,15 +74,16 @@ void run_as(const Softmax::Args& args, void (*function)(const softmax_eigen::Cal
                                     several ? strides[2][0] : 0,
                                     static_cast<T>(args.scale),
                                     args.log,
-                                    args.backward};
+                                    args.backward,
+                                    threads};
   function(&call);
 }
 
-void run(const Softmax::Args& args, Context&) {
+void run(const Softmax::Args& args, Context& context) {
   if (args.x.dtype == DType::f32) {
-    run_as(args, eigen().run_f32);
+    run_as(args, context.threads(), eigen().run_f32);
   } else {
-    run_as(args, eigen().run_f64);
+    run_as(args, context.threads(), eigen().run_f64);
   }
 }
 

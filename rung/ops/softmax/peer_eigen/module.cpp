@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // softmax in Eigen's expressions, as its users write it, behind the C interface of module.hpp;
-// compiled once an instruction set. One thread: Eigen divides products among threads, but not
-// element-wise work.
+// compiled once an instruction set. Rows are divided among OpenMP's threads, which Eigen does not
+// do for element-wise work: whoever calls it for speed would.
 #include "rung/ops/softmax/peer_eigen/module.hpp"
 
 #include <Eigen/Core>
@@ -41,6 +41,11 @@ void row(const Call<T>& call, std::int64_t r) {
 
 template <class T>
 void run(const Call<T>& call) {
+  if (call.threads == 1) {
+    for (std::int64_t r = 0; r < call.rows; ++r) row(call, r);
+    return;
+  }
+#pragma omp parallel for num_threads(call.threads) schedule(static)
   for (std::int64_t r = 0; r < call.rows; ++r) row(call, r);
 }
 

@@ -19,6 +19,7 @@ struct Call {
   std::int64_t y_step;
   T scale;
   bool log, backward;
+  int threads;
 };
 
 /// The module's symbols, all extern "C".

@@ -1,0 +1,218 @@
+// SPDX-License-Identifier: Apache-2.0
+// scan: the problems it is checked and timed on, how they are made, and its command line.
+#include <fmt/format.h>
+
+#include <array>
+#include <cmath>
+#include <limits>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "rung/core/require.hpp"
+#include "rung/ops/scan/scan.hpp"
+
+namespace rung {
+namespace {
+
+constexpr std::pair<std::string_view, ScanOperation> operations[] = {
+    {"sum", ScanOperation::sum},
+    {"product", ScanOperation::product},
+    {"min", ScanOperation::min},
+    {"max", ScanOperation::max}};
+
+/// Near 1 and of either sign, so that products of thousands neither overflow nor vanish.
+double factor(std::int64_t index, double uniform) {
+  const double size = std::exp2((uniform - 0.5) / 8);
+  return index % 3 == 0 ? -size : size;
+}
+
+}  // namespace
+
+std::vector<Problem> Scan::check_problems(Backend backend) {
+  // Lengths around vectors, warps and blocks; every type; every operation, both directions, with
+  // and without identity in front; axes that are not the last; segments of every size.
+  std::vector<Problem> problems = Problem::parse_all({
+      "f32 0",                                 // nothing
+      "f32 3x0x2,axis=0",                      // nothing, with lines
+      "f32 1",                                 //
+      "f32 31,exclusive",                      // under a warp and two vectors
+      "f32 33",                                // just over
+      "f32 1000",                              // a block
+      "f32 1023,reverse",                      //
+      "f32 4097,exclusive",                    // a tile and an element
+      "f32 40000",                             // many tiles
+      "f32 40001,exclusive,reverse,in_place",  //
+      "f32 7x300",                             // lines
+      "f32 5x2049,in_place",                   //
+      "f32 130x37,axis=0",                     // across lines
+      "f32 3x50x4,axis=1,reverse,exclusive",   //
+      "f32 2x3x4x5x6,axis=-3",                 //
+      "f32 900,product",                       //
+      "f32 2x1500,min,nan",                    //
+      "f32 5000,max,nan,exclusive",            //
+      "f32 300,segments=90",                   // shorter than a vector
+      "f32 20000,segments=13",                 // longer than a chunk's share
+      "f32 9000,exclusive,reverse,segments=400,offsets=i32,max",
+      "f32 60x33,axis=0,segments=45",  //
+      "f64 1",                         //
+      "f64 5003",                      //
+      "f64 3x700,min,exclusive",       //
+      "f64 700,product,segments=9",    //
+      "f16 1030",                      //
+      "f16 9001,reverse",              //
+      "f16 2x1025,max,nan",            //
+      "f16 40x10,axis=0,exclusive",    //
+      "bf16 1027,exclusive",           //
+      "bf16 20011",                    //
+      "bf16 600,product",              //
+      "bf16 3000,segments=50",         //
+      "i32 1021",                      //
+      "i32 10007,exclusive",           //
+      "i32 4x999,max",                 //
+      "i32 500,product,segments=3",    //
+      "i64 1025",                      //
+      "i64 6001,min,reverse",          //
+      "i64 900,product,exclusive",     //
+      "u8 1000",                       //
+      "u8 50021",                      //
+      "u8 3x4099,exclusive",           //
+      "u8 2500,max,segments=30",       //
+      "u8 700,product",                //
+      "u8 90x70,axis=0,min",           //
+      "i8 3001,min",                   //
+      "i8 2000,exclusive,in_place",    //
+      "u16 5001",                      //
+      "u16 2001,max,exclusive",        //
+  });
+  if (backend == Backend::simt) return problems;
+  // Several chunks for each thread, and many lines.
+  const std::vector<Problem> larger = Problem::parse_all({
+      "f32 300000",
+      "f32 300001,exclusive,in_place",
+      "f32 200000,reverse",
+      "f32 250000,segments=100",
+      "f32 3000x40",
+      "f32 600x130,axis=0",
+      "f32 70x9x300,axis=1,max",
+      "f64 150001,exclusive",
+      "bf16 300007",
+      "u8 1000003",
+      "i32 400001,min",
+      "u16 500000,segments=20000",
+      "i64 100003",
+  });
+  problems.insert(problems.end(), larger.begin(), larger.end());
+  return problems;
+}
+
+std::vector<Problem> Scan::bench_problems(Backend backend) {
+  switch (backend) {
+    case Backend::cpu:
+      return Problem::parse_all({"f32 134217728", "f32 4194304", "f32 131072", "f32 4096",
+                                 "u8 134217728", "bf16 134217728", "f32 4096x4096",
+                                 "f32 4096x4096,axis=0"});
+    case Backend::cuda:
+      return Problem::parse_all({"f32 268435456", "f32 1073741824", "f32 65536", "f32 1048576",
+                                 "f32 4194304", "f32 16777216", "f64 268435456", "i32 1073741824",
+                                 "f16 1073741824", "bf16 536870912", "u8 1073741824",
+                                 "f32 65536x4096", "f32 16384x16384,axis=0",
+                                 "f32 268435456,segments=1000000"});
+    case Backend::simt:
+      return Problem::parse_all({"f32 20000", "u8 20000"});
+  }
+  return {};
+}
+
+Scan::Args Scan::make(const Problem& problem, Inputs& inputs) {
+  problem.expect(name, problem.extents.size(),
+                 {"sum", "product", "min", "max", "axis", "exclusive", "reverse", "segments",
+                  "offsets", "in_place", "nan"});
+  const Extents shape{std::span<const std::int64_t>(problem.extents)};
+  ScanOptions options;
+  for (const auto& [text, operation] : operations) {
+    if (problem.has(text)) options.operation = operation;
+  }
+  options.axis = require_axis(name, problem.integer("axis", -1), shape.rank);
+  options.exclusive = problem.has("exclusive");
+  options.reverse = problem.has("reverse");
+
+  const bool factors = options.operation == ScanOperation::product && is_floating(problem.dtype);
+  ValueMaker maker;
+  if (factors) maker = factor;
+  if (problem.has("nan")) {
+    // Late and rare, so that both sides of it are seen.
+    const std::int64_t period = shape.product() / 2 + 1;
+    maker = [period](std::int64_t index, double uniform) {
+      return index % period == period - 1 ? std::numeric_limits<double>::quiet_NaN()
+                                          : uniform * 200 - 100;
+    };
+  }
+  const auto read = [&] {
+    return maker ? inputs.input("x", problem.dtype, shape, maker)
+                 : inputs.input("x", problem.dtype, shape);
+  };
+  ConstTensorRef x;
+  TensorRef y;
+  if (problem.has("in_place")) {
+    y = maker ? inputs.in_out("y", problem.dtype, shape, maker)
+              : inputs.in_out("y", problem.dtype, shape);
+    x = y;
+  } else {
+    x = read();
+    y = inputs.output("y", problem.dtype, shape);
+  }
+  if (problem.has("segments")) {
+    // One start in each of equal parts of the axis, so ascending; the list ends as CSR lists do.
+    const std::int64_t count = problem.integer("segments", 1);
+    const auto length = static_cast<double>(shape[options.axis]);
+    const DType type = parse_dtype(problem.text("offsets", "i64"));
+    options.offsets = inputs.input("offsets", type, Extents{count + 1},
+                                   [count, length](std::int64_t index, double uniform) {
+                                     if (index == 0) return 0.0;
+                                     if (index == count) return length;
+                                     return std::floor((static_cast<double>(index) + uniform) *
+                                                       length / static_cast<double>(count));
+                                   });
+  }
+  return bind(x, y, options);
+}
+
+std::span<const ArgumentSpec> Scan::arguments() {
+  using Kind = ArgumentSpec::Kind;
+  static constexpr std::array<ArgumentSpec, 6> specs{{
+      {"x", Kind::tensor, true, "what is combined"},
+      {"offsets", Kind::tensor, false, "positions along the axis at which a segment begins"},
+      {"operation", Kind::text, false, "default sum", "sum|product|min|max"},
+      {"axis", Kind::number, false, "along which; default the last"},
+      {"exclusive", Kind::flag, false, "leave out the element itself"},
+      {"reverse", Kind::flag, false, "from the end"},
+  }};
+  return specs;
+}
+
+void Scan::invoke(Context& context, Invocation& call, Pick pick) {
+  ScanOptions options;
+  const std::string_view asked = call.text("operation", "sum");
+  bool found = false;
+  for (const auto& [text, operation] : operations) {
+    if (text != asked) continue;
+    options.operation = operation;
+    found = true;
+  }
+  if (!found) reject(name, fmt::format("operation '{}'; accepted: sum, product, min, max", asked));
+  const double axis = call.number("axis", -1);
+  if (axis != std::floor(axis) || std::abs(axis) > max_rank) {
+    reject(name, fmt::format("--axis {}; accepted: a whole number, -{} to {}", axis, max_rank,
+                             max_rank - 1));
+  }
+  options.axis = static_cast<int>(axis);
+  options.exclusive = call.has("exclusive");
+  options.reverse = call.has("reverse");
+  if (call.has("offsets")) options.offsets = call.tensors.at("offsets");
+  const ConstTensorRef x = call.tensors.at("x");
+  call.result = Tensor(x.dtype, x.shape, context.device());
+  scan(context, x, call.result, options, pick);
+}
+
+}  // namespace rung
