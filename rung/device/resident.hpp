@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// resident_blocks(): how many blocks of a kernel the device holds at once - the grid of a persistent
-// kernel, and the most that a cooperative launch accepts.
+// resident_blocks(): how many blocks of a kernel the device holds at once - the grid of a
+// persistent kernel, and the most that a cooperative launch accepts.
 #pragma once
 
 #include <algorithm>
