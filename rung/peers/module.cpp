@@ -17,7 +17,7 @@ const char* module_isa() {
 }
 
 std::string module_path(const std::string& name) {
-  const std::string file = "librung_peer_" + name + ".so";
+  std::string file = "librung_peer_" + name + ".so";
   Dl_info here;
   static const int anchor = 0;
   if (dladdr(&anchor, &here) == 0 || here.dli_fname == nullptr) return file;

@@ -23,7 +23,8 @@ void online(X x, Y y, Sum scale, std::int64_t length, bool log) {
   for (std::int64_t i = 0; i < length; ++i) {
     const Sum value = x[i];
     if (value > maximum) {
-      sum = sum * std::exp((maximum - value) * scale) + (1 + (value - value));  // NaN of infinity
+      const Sum first = value == infinity ? std::numeric_limits<Sum>::quiet_NaN() : Sum{1};
+      sum = sum * std::exp((maximum - value) * scale) + first;
       maximum = value;
     } else if (value != -infinity) {
       sum += std::exp((value - maximum) * scale);

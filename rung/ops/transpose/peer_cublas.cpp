@@ -134,7 +134,7 @@ void run(const Transpose::Args& args, Context& context) {
   if (args.moves.empty()) return;
   const ScopedDevice current(context.device().index);
   const std::scoped_lock lock(handles_mutex);
-  const cublasHandle_t handle = handle_of(context.device().index);
+  cublasHandle_t handle = handle_of(context.device().index);
   check(cublas().set_stream(handle, static_cast<cudaStream_t>(context.stream())),
         "setting the stream");
   if (args.x.dtype == DType::f32) {
