@@ -16,7 +16,7 @@ namespace rung {
 namespace {
 
 struct Eigen {
-  DynamicLibrary library{"RUNG_PEER_EIGEN", {peers::isa_module_path("gemm_eigen")}};
+  DynamicLibrary library{"RUNG_PEER_GEMM_EIGEN", {peers::isa_module_path("gemm_eigen")}};
   peer_eigen::SetThreads* set_threads;
   peer_eigen::MultiplyF32* multiply_f32;
   peer_eigen::MultiplyF64* multiply_f64;

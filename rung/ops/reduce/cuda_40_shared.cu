@@ -39,12 +39,7 @@ double estimate(const Reduce::Args& args, const Context& context) {
 }
 
 void run(const Reduce::Args& args, Context& context) {
-  in_passes(args, context, pass_threads,
-            [&](const float* in, std::int64_t n, float* out, std::int64_t blocks) {
-              launch(context,
-                     {.grid = blocks, .block = pass_threads, .shared_bytes = sizeof(Elements)},
-                     reduce_shared, in, n, out);
-            });
+  run_passes<Elements>(args, context, pass_threads, reduce_shared);
 }
 
 const Rung<Reduce> self{{.name = "shared",

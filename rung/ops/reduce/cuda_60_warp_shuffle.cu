@@ -49,12 +49,7 @@ double estimate(const Reduce::Args& args, const Context& context) {
 }
 
 void run(const Reduce::Args& args, Context& context) {
-  in_passes(args, context, a_block,
-            [&](const float* in, std::int64_t n, float* out, std::int64_t blocks) {
-              launch(context,
-                     {.grid = blocks, .block = pass_threads, .shared_bytes = sizeof(Elements)},
-                     reduce_warp_shuffle, in, n, out);
-            });
+  run_passes<Elements>(args, context, a_block, reduce_warp_shuffle);
 }
 
 const Rung<Reduce> self{{.name = "warp_shuffle",

@@ -43,12 +43,7 @@ double estimate(const Reduce::Args& args, const Context& context) {
 }
 
 void run(const Reduce::Args& args, Context& context) {
-  in_passes(args, context, a_block,
-            [&](const float* in, std::int64_t n, float* out, std::int64_t blocks) {
-              launch(context,
-                     {.grid = blocks, .block = pass_threads, .shared_bytes = sizeof(Elements)},
-                     reduce_two_stage_warp, in, n, out);
-            });
+  run_passes<Elements>(args, context, a_block, reduce_two_stage_warp);
 }
 
 const Rung<Reduce> self{{.name = "two_stage_warp",

@@ -50,12 +50,7 @@ void run(const Reduce::Args& args, Context& context) {
       resident_blocks(context, reduce_coarsened, pass_threads, sizeof(Elements));
   const std::int64_t a_block =
       std::max(ceil_div(args.terms.size(), most), std::int64_t{pass_threads} * unrolled);
-  in_passes(args, context, a_block,
-            [&](const float* in, std::int64_t n, float* out, std::int64_t blocks) {
-              launch(context,
-                     {.grid = blocks, .block = pass_threads, .shared_bytes = sizeof(Elements)},
-                     reduce_coarsened, in, n, out);
-            });
+  run_passes<Elements>(args, context, a_block, reduce_coarsened);
 }
 
 const Rung<Reduce> self{{.name = "coarsened",

@@ -48,6 +48,18 @@ void in_passes(const Reduce::Args& args, Context& context, std::int64_t a_block,
   }
 }
 
+/// in_passes() of blocks of pass_threads that share a Layout.
+template <class Layout>
+void run_passes(const Reduce::Args& args, Context& context, std::int64_t a_block,
+                void (*kernel)(const float*, std::int64_t, float*)) {
+  in_passes(args, context, a_block,
+            [&](const float* in, std::int64_t n, float* out, std::int64_t blocks) {
+              launch(context,
+                     {.grid = blocks, .block = pass_threads, .shared_bytes = sizeof(Layout)},
+                     kernel, in, n, out);
+            });
+}
+
 /// Bytes of a sum whose passes write `written` bytes and read them again for each element of x.
 inline Cost passes_traffic(const Reduce::Args& args, double written) {
   Cost cost = Reduce::cost(args);

@@ -12,7 +12,7 @@
 namespace rung::scan_peer {
 
 struct Tbb {
-  DynamicLibrary library{"RUNG_PEER_TBB_SCAN", {peers::module_path("scan_tbb")}};
+  DynamicLibrary library{"RUNG_PEER_SCAN_TBB", {peers::module_path("scan_tbb")}};
   peer_tbb::ScanFunction* tbb_scan;
   peer_tbb::ScanFunction* std_scan;
   peer_tbb::Version* version;

@@ -16,7 +16,7 @@ namespace rung {
 namespace {
 
 struct Eigen {
-  DynamicLibrary library{"RUNG_PEER_EIGEN_TRANSPOSE", {peers::isa_module_path("transpose_eigen")}};
+  DynamicLibrary library{"RUNG_PEER_TRANSPOSE_EIGEN", {peers::isa_module_path("transpose_eigen")}};
   peer_eigen_transpose::Run* run;
   peer_eigen_transpose::Version* version;
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The C interface of librung_peer_eigen_*.so: what the gemm peer Eigen loads.
+// The C interface of librung_peer_gemm_eigen_*.so: what the gemm peer Eigen loads.
 //
 // Eigen chooses its instructions when it is compiled, and its functions are inline: two copies with
 // different flags in one library would be merged by the linker, and a machine without AVX-512 would
