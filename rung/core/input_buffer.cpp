@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "rung/core/input_values.hpp"
+#include "rung/core/parallel.hpp"
 
 namespace rung::detail {
 namespace {
@@ -37,6 +38,17 @@ void for_each_row(const InputBuffer& buffer,
       index[axis] = 0;
     }
     if (axis < 0) return;
+  }
+}
+
+/// The values of `count` elements from a logical index on.
+void generate(const InputBuffer& buffer, Values values, std::int64_t first, std::int64_t count,
+              std::byte* elements) {
+  const DType dtype = buffer.tensor.dtype;
+  if (buffer.maker) {
+    generate_made(dtype, buffer.maker, buffer.stream, first, count, elements);
+  } else {
+    generate_values(dtype, values, buffer.stream, buffer.scale, first, count, elements);
   }
 }
 
@@ -81,11 +93,29 @@ Placement place(Layout layout, const Extents& shape, bool may_repeat) {
   return placement;
 }
 
+void render(const InputBuffer& buffer, Values values, bool poison_only, Span span,
+            std::byte* image) {
+  const TensorRef& tensor = buffer.tensor;
+  const auto size = static_cast<std::int64_t>(size_of(tensor.dtype));
+  generate_poison(tensor.dtype, span.begin / size, (span.end - span.begin) / size, image);
+  const std::int64_t start = buffer.offset();
+  const std::int64_t from = std::max(span.begin, start);
+  const std::int64_t to = std::min(span.end, start + tensor.size() * size);
+  if (poison_only || from >= to) return;
+  generate(buffer, values, (from - start) / size, (to - from) / size, image + (from - span.begin));
+}
+
 void render(const InputBuffer& buffer, Values values, bool poison_only, std::byte* image) {
   const TensorRef& tensor = buffer.tensor;
   const std::size_t size = size_of(tensor.dtype);
-  const auto stored = static_cast<std::int64_t>(buffer.bytes() / size);
-  generate_poison(tensor.dtype, stored, image);
+  const auto bytes = static_cast<std::int64_t>(buffer.bytes());
+  if (buffer.in_order()) {
+    for_each_part(bytes, std::int64_t{1} << 20, [&](std::int64_t begin, std::int64_t end) {
+      render(buffer, values, poison_only, {begin, end}, image + begin);
+    });
+    return;
+  }
+  generate_poison(tensor.dtype, 0, bytes / static_cast<std::int64_t>(size), image);
   if (poison_only || tensor.empty()) return;
   const int last = tensor.rank() - 1;
   // A repeated vector is a single element.
@@ -97,15 +127,27 @@ void render(const InputBuffer& buffer, Values values, bool poison_only, std::byt
   for_each_row(buffer, [&](std::int64_t logical, std::int64_t offset) {
     std::byte* const to = first + offset * static_cast<std::int64_t>(size);
     std::byte* const elements = stride == 1 ? to : row.data();
-    if (buffer.maker) {
-      generate_made(tensor.dtype, buffer.maker, buffer.stream, logical, length, elements);
-    } else {
-      generate_values(tensor.dtype, values, buffer.stream, buffer.scale, logical, length, elements);
-    }
+    generate(buffer, values, logical, length, elements);
     if (stride == 1) return;
     copy(ConstTensorRef(row.data(), tensor.dtype, {length}),
          TensorRef(to, tensor.dtype, {length}, {stride}));
   });
+}
+
+std::vector<Span> telling_spans(const InputBuffer& buffer, bool elements_too) {
+  const auto size = static_cast<std::int64_t>(size_of(buffer.tensor.dtype));
+  const std::int64_t first = buffer.offset();
+  const std::int64_t last = first + buffer.tensor.size() * size;
+  std::vector<Span> spans{{0, first}, {last, static_cast<std::int64_t>(buffer.bytes())}};
+  if (!elements_too) return spans;
+  constexpr std::int64_t samples = 64;
+  constexpr std::int64_t sample_elements = 4096;
+  const std::int64_t most = std::max<std::int64_t>(buffer.tensor.size() - sample_elements, 0);
+  for (std::int64_t i = 0; i < samples; ++i) {
+    const std::int64_t begin = first + most * i / (samples - 1) * size;
+    spans.push_back({begin, std::min(begin + sample_elements * size, last)});
+  }
+  return spans;
 }
 
 std::string element_at(const InputBuffer& buffer, std::ptrdiff_t byte) {

@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "rung/core/inputs.hpp"
 
@@ -40,10 +41,28 @@ struct InputBuffer {
   [[nodiscard]] std::ptrdiff_t offset() const {
     return static_cast<std::byte*>(tensor.data) - memory.data<std::byte>();
   }
+  /// Whether the elements lie one after another, in order.
+  [[nodiscard]] bool in_order() const {
+    return !repeats && tensor.strides == tensor.shape.contiguous_strides();
+  }
+};
+
+/// Bytes of a buffer's memory, whole elements.
+struct Span {
+  std::int64_t begin = 0;
+  std::int64_t end = 0;
 };
 
 /// Writes what the whole memory should hold into `image`; elements too, unless they are poison.
 void render(const InputBuffer& buffer, Values values, bool poison_only, std::byte* image);
+
+/// The same for part of a memory whose elements are in order: `image` receives the span.
+void render(const InputBuffer& buffer, Values values, bool poison_only, Span span,
+            std::byte* image);
+
+/// What to compare of a memory too large to be compared whole after every run: what surrounds the
+/// elements, and samples of the elements themselves unless a run may write them. Needs in_order().
+std::vector<Span> telling_spans(const InputBuffer& buffer, bool elements_too);
 
 /// The index of the element that holds the byte this far from the first one; "" when none does.
 std::string element_at(const InputBuffer& buffer, std::ptrdiff_t byte);

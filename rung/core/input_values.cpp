@@ -233,10 +233,11 @@ void generate_made(DType dtype, const ValueMaker& maker, std::uint64_t stream, s
   }
 }
 
-void generate_poison(DType dtype, std::int64_t count, void* elements) {
+void generate_poison(DType dtype, std::int64_t first, std::int64_t count, void* elements) {
   // As words: a floating-point register may quieten a signalling NaN.
-  const std::uint64_t word = poison[static_cast<std::size_t>(dtype)];
   const std::uint64_t step = is_floating(dtype) ? 0 : 1;
+  const std::uint64_t word =
+      poison[static_cast<std::size_t>(dtype)] + step * static_cast<std::uint64_t>(first);
   switch (size_of(dtype)) {
     case 1:
       return fill_words<std::uint8_t>(word, step, count, elements);

@@ -16,8 +16,13 @@ namespace rung {
 
 using detail::guard_bytes;
 using detail::InputBuffer;
+using detail::Span;
 
 namespace {
+
+/// Up to this many bytes every one is compared after every run. It holds for everything that
+/// `check` makes; a bench's gigabytes would take longer to compare than to time.
+constexpr std::int64_t compared_whole = std::int64_t{64} << 20;
 
 std::string describe(const Inputs::Entry& entry) {
   return std::string(entry.written ? entry.read ? "in-out" : "output" : "input") + " '" +
@@ -95,33 +100,56 @@ struct Inputs::Impl {
 
   [[nodiscard]] std::string damage(std::size_t index) const {
     const InputBuffer& buffer = buffers[index];
-    const Entry& entry = entries[index];
-    Tensor actual = buffer.memory;
-    if (!on_host()) {
-      actual = Tensor(DType::u8, buffer.memory.shape());
-      copy(buffer.memory, actual);
+    const auto all = static_cast<std::int64_t>(buffer.bytes());
+    const bool written = entries[index].written;
+    if (all <= compared_whole || !buffer.in_order()) return damage_within(index, {0, all}, written);
+    for (const Span& span : detail::telling_spans(buffer, !written)) {
+      std::string found = damage_within(index, span, false);
+      if (!found.empty()) return found;
     }
-    const Tensor expected(DType::u8, buffer.memory.shape());
-    detail::render(buffer, variant.values, !entry.read, expected.data<std::byte>());
-    const auto elements_of = [&](const Tensor& memory) {
-      TensorRef elements = buffer.tensor;
-      elements.device = {};
-      elements.data = memory.data<std::byte>() + buffer.offset();
-      return elements;
-    };
-    if (entry.written) copy(elements_of(actual), elements_of(expected));
+    return "";
+  }
 
-    const std::byte* const is = actual.data<std::byte>();
+  /// What has changed within a span; of the whole memory, elements may be exempt.
+  [[nodiscard]] std::string damage_within(std::size_t index, Span span, bool but_elements) const {
+    const InputBuffer& buffer = buffers[index];
+    const Entry& entry = entries[index];
+    const std::int64_t bytes = span.end - span.begin;
+    const Tensor expected(DType::u8, {bytes});
+    const bool whole = bytes == static_cast<std::int64_t>(buffer.bytes());
+    if (whole) {
+      detail::render(buffer, variant.values, !entry.read, expected.data<std::byte>());
+    } else {
+      detail::render(buffer, variant.values, !entry.read, span, expected.data<std::byte>());
+    }
+    TensorRef part = buffer.memory.ref();
+    part.data = buffer.memory.data<std::byte>() + span.begin;
+    part.shape = {bytes};
+    Tensor fetched;
+    if (!on_host()) {
+      fetched = Tensor(DType::u8, {bytes});
+      copy(part, fetched);
+      part = fetched.ref();
+    }
+    const auto* const is = static_cast<const std::byte*>(part.data);
+    if (but_elements) {
+      TensorRef from = buffer.tensor;
+      TensorRef to = buffer.tensor;
+      from.device = to.device = {};
+      from.data = static_cast<std::byte*>(part.data) + buffer.offset();
+      to.data = expected.data<std::byte>() + buffer.offset();
+      copy(from, to);
+    }
     const std::byte* const should_be = expected.data<std::byte>();
-    if (std::memcmp(is, should_be, buffer.bytes()) == 0) return "";
-    std::size_t first = buffer.bytes();
-    std::size_t changed = 0;
-    for (std::size_t byte = 0; byte < buffer.bytes(); ++byte) {
+    if (std::memcmp(is, should_be, static_cast<std::size_t>(bytes)) == 0) return "";
+    std::int64_t first = bytes;
+    std::int64_t changed = 0;
+    for (std::int64_t byte = 0; byte < bytes; ++byte) {
       if (is[byte] == should_be[byte]) continue;
       first = std::min(first, byte);
       ++changed;
     }
-    const std::ptrdiff_t from_element = static_cast<std::ptrdiff_t>(first) - buffer.offset();
+    const std::ptrdiff_t from_element = span.begin + first - buffer.offset();
     const std::string element = detail::element_at(buffer, from_element);
     const std::string where = std::to_string(from_element < 0 ? -from_element : from_element) +
                               (from_element < 0 ? " bytes before" : " bytes after") +

@@ -7,9 +7,11 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <mutex>
 #include <random>
 
 #include "rung/core/dtype.hpp"
+#include "rung/core/parallel.hpp"
 
 namespace rung::workbench {
 namespace {
@@ -50,6 +52,29 @@ bool agrees(DType dtype, double got, double expected, double bound) {
   return std::isnan(got) ? std::isnan(edge) : got == edge;
 }
 
+struct Hits {
+  std::int64_t count = 0;
+  std::int64_t first = 0;  // the least position, when there are any
+};
+
+/// How many of the positions [0, count) are hits, and the first of them; on all cores.
+template <class IsHit>
+Hits find_all(std::int64_t count, const IsHit& is_hit) {
+  constexpr std::int64_t grain = 65536;
+  Hits all;
+  std::mutex mutex;
+  for_each_part(count, grain, [&](std::int64_t begin, std::int64_t end) {
+    Hits mine;
+    for (std::int64_t at = begin; at < end; ++at) {
+      if (is_hit(at) && mine.count++ == 0) mine.first = at;
+    }
+    const std::lock_guard lock(mutex);
+    if (mine.count > 0 && (all.count == 0 || mine.first < all.first)) all.first = mine.first;
+    all.count += mine.count;
+  });
+  return all;
+}
+
 }  // namespace
 
 std::int64_t row_length(const Extents& shape) {
@@ -84,27 +109,31 @@ std::vector<std::int64_t> rows_to_judge(const Extents& shape, double operations,
 
 std::string mismatch(std::string_view name, const Tensor& got, const Oracle::Output& expected,
                      const Tolerance& tolerance) {
-  std::int64_t wrong = 0;
-  std::int64_t judged = 0;
-  std::string first;
-  for (std::size_t r = 0; r < expected.rows.size(); ++r) {
-    for (std::int64_t column = 0; column < expected.length; ++column, ++judged) {
-      const std::int64_t index = expected.rows[r] * expected.length + column;
-      const auto at = static_cast<std::size_t>(judged);
-      const double value = load_as_double(got.dtype(), element(got, index));
-      const double want = expected.value[at];
-      const double bound = tolerance.absolute + tolerance.relative * std::abs(want) +
-                           tolerance.magnitude * expected.magnitude[at];
-      if (agrees(got.dtype(), value, want, bound)) continue;
-      if (wrong++ == 0) {
-        first = fmt::format("{} is {:.9g}, expected {:.9g}, off by {:.3g}, allowed {:.3g}",
-                            position(name, got.shape(), index), value, want, std::abs(value - want),
-                            bound);
-      }
-    }
-  }
-  if (wrong == 0) return "";
-  return fmt::format("{} ({} of {} judged elements are wrong)", first, wrong, judged);
+  struct Judged {
+    std::int64_t index;
+    double value, want, bound;
+  };
+  const auto look = [&](std::int64_t at) {
+    const auto position = static_cast<std::size_t>(at);
+    const std::int64_t row = expected.rows[static_cast<std::size_t>(at / expected.length)];
+    const std::int64_t index = row * expected.length + at % expected.length;
+    const double want = expected.value[position];
+    return Judged{index, load_as_double(got.dtype(), element(got, index)), want,
+                  tolerance.absolute + tolerance.relative * std::abs(want) +
+                      tolerance.magnitude * expected.magnitude[position]};
+  };
+  const auto judged = static_cast<std::int64_t>(expected.rows.size()) * expected.length;
+  const Hits wrong = find_all(judged, [&](std::int64_t at) {
+    const Judged one = look(at);
+    return !agrees(got.dtype(), one.value, one.want, one.bound);
+  });
+  if (wrong.count == 0) return "";
+  const Judged first = look(wrong.first);
+  return fmt::format(
+      "{} is {:.9g}, expected {:.9g}, off by {:.3g}, allowed {:.3g} ({} of {} judged elements are "
+      "wrong)",
+      position(name, got.shape(), first.index), first.value, first.want,
+      std::abs(first.value - first.want), first.bound, wrong.count, judged);
 }
 
 std::string unwritten(std::string_view name, const Tensor& before, const Tensor& after) {
@@ -113,20 +142,18 @@ std::string unwritten(std::string_view name, const Tensor& before, const Tensor&
   const bool floating = is_floating(after.dtype());
   const std::int64_t step = floating ? 1 : row_length(after.shape());
   if (elements == 0 || (!floating && step < telling_row)) return "";
-  std::int64_t count = 0;
-  std::int64_t first = 0;
-  for (std::int64_t index = 0; index < elements; index += step) {
+  const Hits same = find_all(elements / step, [&](std::int64_t at) {
+    const std::int64_t index = at * step;
     if (std::memcmp(element(before, index), element(after, index),
                     static_cast<std::size_t>(step) * bytes) != 0) {
-      continue;
+      return false;
     }
     // A type without a NaN payload to spare is poisoned with a plain value.
-    if (floating && !std::isnan(load_as_double(before.dtype(), element(before, index)))) continue;
-    if (count++ == 0) first = index;
-  }
-  if (count == 0) return "";
+    return !floating || std::isnan(load_as_double(before.dtype(), element(before, index)));
+  });
+  if (same.count == 0) return "";
   return fmt::format("{} was never written ({} of {} elements hold what they held before the run)",
-                     position(name, after.shape(), first), count * step, elements);
+                     position(name, after.shape(), same.first * step), same.count * step, elements);
 }
 
 std::string difference(std::string_view name, const Tensor& first, const Tensor& second) {

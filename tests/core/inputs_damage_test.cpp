@@ -132,5 +132,40 @@ TEST(Inputs, DamageOnADeviceIsFound) {
   EXPECT_NE(inputs.damage().find("outside"), std::string::npos);
 }
 
+TEST(Inputs, OfALargeTensorItsSurroundingsAndSamplesAreWatched) {
+  constexpr std::int64_t size = std::int64_t{65} << 20;
+  Inputs inputs;
+  const ConstTensorRef x = inputs.input("x", DType::u8, {size});
+  const TensorRef y = inputs.output("y", DType::u8, {size});
+  auto* const in = const_cast<unsigned char*>(static_cast<const unsigned char*>(x.data));
+  auto* const out = static_cast<unsigned char*>(y.data);
+  EXPECT_EQ(inputs.damage(), "");
+  for (const std::int64_t at : {std::int64_t{-512}, std::int64_t{-1}, size, size + 511}) {
+    for (unsigned char* const data : {in, out}) {
+      data[at] ^= 1;
+      EXPECT_NE(inputs.damage().find("outside its elements"), std::string::npos) << at;
+      data[at] ^= 1;
+    }
+  }
+  for (const std::int64_t at : {std::int64_t{0}, std::int64_t{4095}, size - 1}) {
+    in[at] ^= 1;
+    EXPECT_NE(inputs.damage().find("[" + std::to_string(at) + "]"), std::string::npos) << at;
+    in[at] ^= 1;
+    out[at] ^= 1;  // a run may write what it likes there
+    EXPECT_EQ(inputs.damage(), "");
+  }
+}
+
+TEST(Inputs, ALargeTensorOnADeviceIsWatchedToo) {
+  constexpr std::int64_t size = std::int64_t{65} << 20;
+  Inputs inputs({}, 1, gpu);
+  const ConstTensorRef x = inputs.input("x", DType::u8, {size});
+  EXPECT_EQ(inputs.damage(), "");
+  const unsigned char value = 0xff;
+  auto* behind = const_cast<unsigned char*>(static_cast<const unsigned char*>(x.data)) + size;
+  copy(ConstTensorRef(&value, DType::u8, {1}), TensorRef(behind, DType::u8, {1}, gpu));
+  EXPECT_NE(inputs.damage().find("outside its elements"), std::string::npos);
+}
+
 }  // namespace
 }  // namespace rung

@@ -124,9 +124,9 @@ std::vector<Problem> Elementwise::bench_problems(Backend backend) {
                                  "f32 8192,add", "f32 8192,exp", "f32 8192,tanh", "f32 8192,gelu",
                                  "bf16 16777216,add", "f32 4096x4096,add,y=row"});
     case Backend::cuda:
-      return Problem::parse_all({"f32 268435456,add", "f32 268435456,relu", "bf16 268435456,add",
-                                 "bf16 268435456,gelu", "f32 16384x16384,add,y=row",
-                                 "f32 1048576,add"});
+      return Problem::parse_all({"f32 16384x16384,add", "f32 16384x16384,relu",
+                                 "bf16 16384x16384,add", "bf16 16384x16384,gelu",
+                                 "f32 16384x16384,add,y=row", "f32 1048576,add"});
     case Backend::simt:
       return Problem::parse_all({"f32 10000,add", "f32 10000,gelu", "f32 100x100,add,y=row"});
   }

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+// Loops over the host's memory that are worth all cores: making gigabytes of input, comparing them.
+// Internal to the library and its workbench; kernels divide their work themselves (cpu/).
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <thread>
+#include <vector>
+
+namespace rung {
+
+/// Calls part(begin, end) for pieces that make up [0, count), each a multiple of `grain` but the
+/// last, from several threads at once when there are more than a few; `part` must not throw.
+template <class Part>
+void for_each_part(std::int64_t count, std::int64_t grain, const Part& part) {
+  constexpr std::int64_t grains_a_thread = 4;  // starting one for less would not pay
+  const std::int64_t grains = (count + grain - 1) / grain;
+  const std::int64_t cores = std::max(1u, std::thread::hardware_concurrency());
+  const std::int64_t threads = std::clamp<std::int64_t>(grains / grains_a_thread, 1, cores);
+  const std::int64_t share = (grains + threads - 1) / threads * grain;
+  std::vector<std::jthread> team;
+  for (std::int64_t begin = share; begin < count; begin += share) {
+    team.emplace_back([&part, begin, end = std::min(begin + share, count)] { part(begin, end); });
+  }
+  if (count > 0) part(0, std::min(share, count));
+}
+
+}  // namespace rung
