@@ -44,7 +44,7 @@ Cost traffic(const Gemm::Args& args) { return tiled_traffic(args, shape.rows, sh
 
 double estimate(const Gemm::Args& args, const Context& context) {
   return tiled_seconds(args, context, shape.rows, shape.columns,
-                       {.fraction_of_peak = 0.65, .blocks_per_multiprocessor = shape.blocks});
+                       {.fraction_of_peak = 0.72, .blocks_per_multiprocessor = shape.blocks});
 }
 
 void run(const Gemm::Args& args, Context& context) {

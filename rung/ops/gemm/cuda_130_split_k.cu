@@ -31,14 +31,14 @@ constexpr std::array<TileShape, 2> shapes{{{.rows = 128,
                                             .blocks = 2},
                                            {.rows = 64,
                                             .columns = 64,
-                                            .steps = 8,
+                                            .steps = 16,
                                             .warp_rows = 32,
-                                            .warp_columns = 32,
+                                            .warp_columns = 64,
                                             .thread_rows = 8,
-                                            .thread_columns = 4,
+                                            .thread_columns = 8,
                                             .stages = 4,
-                                            .blocks = 4}}};
-constexpr std::array<double, 2> fractions{0.64, 0.55};  // of the peak, where C is large
+                                            .blocks = 6}}};
+constexpr std::array<double, 2> fractions{0.72, 0.72};  // of the peak, where C is large
 constexpr std::int64_t workspace_limit = std::int64_t{32} << 20;
 constexpr int most_slices = 128;
 constexpr int shortest_slice = 64;  // steps; below, filling the pipeline outweighs the work

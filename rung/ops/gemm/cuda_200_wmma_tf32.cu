@@ -149,7 +149,7 @@ Cost traffic(const Gemm::Args& args) { return tiled_traffic(args, tuning.rows, t
 
 double estimate(const Gemm::Args& args, const Context& context) {
   return tiled_seconds(args, context, tuning.rows, tuning.columns,
-                       {.fraction_of_peak = 1.5, .blocks_per_multiprocessor = 2});
+                       {.fraction_of_peak = 0.44, .blocks_per_multiprocessor = 2});
 }
 
 template <class T, class Out>

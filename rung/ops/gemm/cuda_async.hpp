@@ -16,18 +16,27 @@ inline Access access_of(const View<const float, 3>& operand, int outer, int dept
   const bool wide = operand.strides[outer] == 1 && operand.shape[outer] % width == 0 &&
                     operand.strides[depth] % width == 0 && operand.strides[0] % width == 0 &&
                     reinterpret_cast<std::uintptr_t>(operand.data) % 16 == 0;
-  return wide ? Access::wide : Access::single;
+  if (wide) return Access::wide;
+  return operand.strides[depth] == 1 ? Access::along_depth : Access::any;
 }
 
-/// Calls f.template operator()<access of A, access of B>().
+/// Calls f.template operator()<access of A, access of B>(). If one is any, both are: five kernels
+/// instead of nine.
 template <class F>
 void with_access(const Product32& p, F&& f) {
-  const bool wide_a = access_of(p.a, 1, 2) == Access::wide;
-  const bool wide_b = access_of(p.b, 2, 1) == Access::wide;
-  if (wide_a && wide_b) return f.template operator()<Access::wide, Access::wide>();
-  if (wide_a) return f.template operator()<Access::wide, Access::single>();
-  if (wide_b) return f.template operator()<Access::single, Access::wide>();
-  f.template operator()<Access::single, Access::single>();
+  constexpr Access along_depth = Access::along_depth;
+  constexpr Access wide = Access::wide;
+  const Access a = access_of(p.a, 1, 2);
+  const Access b = access_of(p.b, 2, 1);
+  if (a == Access::any || b == Access::any) {
+    return f.template operator()<Access::any, Access::any>();
+  }
+  if (a == wide) {
+    return b == wide ? f.template operator()<wide, wide>()
+                     : f.template operator()<wide, along_depth>();
+  }
+  b == wide ? f.template operator()<along_depth, wide>()
+            : f.template operator()<along_depth, along_depth>();
 }
 
 /// How a kernel of one pipeline a block is launched.

@@ -111,14 +111,18 @@ __device__ void load_fragment(float (&fragment)[Count], const float* from) {
 }
 
 /// sums += a b', a column of A's tile times a row of B's: Rows x Columns multiply-adds from
-/// Rows + Columns values, all in registers.
-template <int Rows, int Columns, class Sum>
+/// Rows + Columns values, all in registers. There and back: odd rows are done from the last column
+/// to the first, so that two neighbouring multiply-adds always share an operand.
+template <bool ThereAndBack = false, int Rows, int Columns, class Sum>
 __device__ void multiply_add(Sum (&sums)[Rows][Columns], const Sum (&a)[Rows],
                              const Sum (&b)[Columns]) {
 #pragma unroll
   for (int i = 0; i < Rows; ++i) {
 #pragma unroll
-    for (int j = 0; j < Columns; ++j) sums[i][j] += a[i] * b[j];
+    for (int step = 0; step < Columns; ++step) {
+      const int j = ThereAndBack && i % 2 != 0 ? Columns - 1 - step : step;
+      sums[i][j] += a[i] * b[j];
+    }
   }
 }
 
