@@ -3,6 +3,8 @@
 set(RUNG_GPU_ARCHITECTURES 80 90a CACHE STRING
     "Compute capabilities to compile kernels for: 80 (and, as PTX, what came after it), 90a (Hopper)")
 
+option(RUNG_CUDA_UNOPTIMISED "Compile kernels fast, to be slow: to learn whether they compile" OFF)
+
 # Sources named *.sm90a.cu use what only Hopper has.
 function(rung_compile_for_gpus)
   foreach(source IN LISTS ARGN)
@@ -15,6 +17,9 @@ function(rung_compile_for_gpus)
     endif()
     if(90a IN_LIST RUNG_GPU_ARCHITECTURES OR source MATCHES "[.]sm90a[.]cu$")
       list(APPEND options -gencode=arch=compute_90a,code=sm_90a)
+    endif()
+    if(RUNG_CUDA_UNOPTIMISED)
+      list(APPEND options -Xcicc=-O1 -Xptxas=-O0)
     endif()
     set_property(SOURCE ${source} APPEND PROPERTY COMPILE_OPTIONS ${options})
   endforeach()
