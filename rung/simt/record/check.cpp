@@ -91,6 +91,7 @@ void Recorder::check(BlockRecord& block, WarpRecord& warp, const Request& reques
   const auto window = static_cast<std::size_t>(begin - first);
   const auto warp_index = static_cast<std::uint32_t>(&warp - block.warps.data());
   const int log_size = request.step.log_size;
+  if (reach.is_read && only_reads(reach, window)) return;
   std::uint32_t lanes = request.lanes;
   std::uint32_t unit_before = ~std::uint32_t{0};
   for (; lanes != 0; lanes &= lanes - 1) {
@@ -118,6 +119,24 @@ void Recorder::check(BlockRecord& block, WarpRecord& warp, const Request& reques
       check_word(reach, offset / word_bytes + i, 0xf, thread);
     }
   }
+}
+
+/// Most requests by far: neighbouring words, or one, that all blocks read and nobody writes.
+bool Recorder::only_reads(const Reach& reach, std::size_t window) {
+  const Request& request = reach.request;
+  if (!request.progression || request.stride < 0 || request.stride > 1) return false;
+  const int log_size = request.step.log_size;
+  const std::size_t first = window + (std::size_t{request.units[0]} << log_size);
+  const std::size_t bytes = (std::size_t{request.units[31] - request.units[0]} + 1) << log_size;
+  const std::size_t end = first + bytes;
+  for (std::size_t chunk = first / chunk_bytes; chunk * chunk_bytes < end; ++chunk) {
+    if (reach.eras[chunk] != reach.era) return false;
+  }
+  const std::uint64_t* const reads = reach.reads;
+  std::uint64_t all = only_read;
+  for (std::size_t word = first / word_bytes; word * word_bytes < end; ++word) all &= reads[word];
+  if (all != only_read) return false;
+  return reach.initialised == nullptr || reach.initialised->all(first, bytes);
 }
 
 void Recorder::check_word(const Reach& reach, std::size_t word, std::uint32_t bytes,

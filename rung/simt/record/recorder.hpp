@@ -123,6 +123,7 @@ class Recorder {
   void join_all(BlockRecord& block);
   // Races and uninitialised reads; in check.cpp.
   struct Reach;
+  static bool only_reads(const Reach& reach, std::size_t window);
   void check_word(const Reach& reach, std::size_t word, std::uint32_t bytes, std::uint32_t thread);
   void check_read(const Reach& reach, std::size_t word, const Cell& me);
   void check_write(const Reach& reach, std::size_t word, const Cell& me);
