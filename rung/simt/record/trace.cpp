@@ -251,12 +251,13 @@ void trace_slowly(std::uintptr_t address, std::uintptr_t site, int log_size,
 void note_access(const void* address, std::size_t bytes, Access access,
                  std::uintptr_t site) noexcept {
   const auto number = reinterpret_cast<std::uintptr_t>(address);
-  const int log_size = std::countr_zero(bytes);
-  if (std::has_single_bit(bytes) && bytes <= 16 && number % bytes == 0) {
-    trace(number, site, log_size, access);
-    return;
+  // In pieces that are aligned to their size.
+  for (std::size_t at = 0; at < bytes;) {
+    int log_size = 4;
+    while ((number + at) % (1u << log_size) != 0 || at + (1u << log_size) > bytes) --log_size;
+    trace(number + at, site, log_size, access);
+    at += 1u << log_size;
   }
-  for (std::size_t i = 0; i < bytes; ++i) trace(number + i, site, 0, access);
 }
 
 }  // namespace rung::simt::record
