@@ -192,6 +192,11 @@ void Recorder::place(Step& step, Target& target, std::uintptr_t address, std::ui
     const bool block = within(&block_extent, sizeof(block_extent));
     if (set(Where::local, block ? &block_extent : &grid_extent, sizeof(dim3))) return;
   }
+  const Launch& launch = launch_->launch;
+  if (within(launch.arguments, launch.argument_bytes) &&
+      set(Where::nowhere, launch.arguments, launch.argument_bytes)) {
+    return;
+  }
   const std::size_t arena = launch_->launch.shared_bytes;
   for (const auto& block : thread_->block->cluster->blocks) {
     if (!within(block->shared, arena)) continue;
