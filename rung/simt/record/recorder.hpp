@@ -120,10 +120,16 @@ class Recorder {
   void leave();
   /// Of the running thread's warp, where that thread stands.
   [[nodiscard]] std::uint32_t clock_now() const;
-  [[nodiscard]] std::uint32_t find(const RequestList& list, std::uintptr_t address,
-                                   std::uintptr_t site, int log_size) const;
-  std::uint32_t insert(RequestList& list, std::uintptr_t address, std::uintptr_t site, int log_size,
-                       Access access);
+  struct Spot {
+    std::uint32_t match = 0;   // a step; 0: none fits
+    std::uint32_t before = 0;  // then: the step behind which a new one belongs
+  };
+  [[nodiscard]] Spot find(const RequestList& list, std::uintptr_t address, std::uintptr_t site,
+                          int log_size) const;
+  static std::uint32_t behind_lower(const RequestList& list, std::uint32_t here,
+                                    std::uintptr_t site);
+  std::uint32_t insert(RequestList& list, std::uint32_t before, std::uintptr_t address,
+                       std::uintptr_t site, int log_size, Access access);
   void place(Step& step, Target& target, std::uintptr_t address, std::uint32_t bytes);
   std::uint16_t site_index(std::uintptr_t site);
   void count(WarpRecord& warp, const Request& request, bool aligned);
