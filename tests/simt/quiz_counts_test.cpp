@@ -61,24 +61,23 @@ TEST(Quiz, TiledProductReads122180Bytes) {
 
 // --- divergence: rows 5, 6 and 7 -----------------------------------------------------------------
 
-__global__ void below_diagonal(int* image, int rows, int columns) {
+/// Something is accessed on each side of each branch: that is where divergence is seen.
+__global__ void below_diagonal(const int* image, int* copy, int* below, int rows, int columns) {
   const int row = static_cast<int>(blockIdx.y * blockDim.y + threadIdx.y);
   const int column = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x);
-  if (row < rows && column < columns && row > column) image[row * columns + column] = 1;
-}
-__global__ void guarded(int* image, int rows, int columns) {
-  const int row = static_cast<int>(blockIdx.y * blockDim.y + threadIdx.y);
-  const int column = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x);
-  if (row < rows && column < columns) image[row * columns + column] = 1;
+  if (row >= rows || column >= columns) return;
+  const int at = row * columns + column;
+  copy[at] = image[at];
+  if (row > column) below[at] = 1;
 }
 
-TEST(Quiz, AnImageHas968Warps) {
-  Buffer<int> image(176 * 174);
-  const Report report =
-      recorded_launch({.grid = {11, 11}, .block = {16, 16}}, guarded, image.data(), 176, 174);
+TEST(Quiz, AnImageHas968WarpsOfWhich168Diverge) {
+  Buffer<int> image(std::vector<int>(176 * 174, 0)), copy(176 * 174), below(176 * 174);
+  const Report report = recorded_launch({.grid = {11, 11}, .block = {16, 16}}, below_diagonal,
+                                        image.data(), copy.data(), below.data(), 176, 174);
   EXPECT_EQ(report.kernels.at(0).warps, 968u);
-  // The last column of blocks lacks two columns: each of its 88 warps, and no other.
-  EXPECT_EQ(report.kernels.at(0).divergent_warps, 88u);
+  EXPECT_EQ(report.kernels.at(0).divergent_warps, 168u);
+  expect_clean(report);
 }
 
 TEST(Quiz, StencilGuardDivergesInWarps1To30) {
@@ -134,6 +133,87 @@ TEST(Quiz, OneDimensionalTileLoads12InsteadOf40) {
   EXPECT_EQ(totals(report).global_load_bytes, 12u * 4);
   EXPECT_EQ(totals(report).shared_load_bytes, 40u * 4);
   expect_clean(report);
+}
+
+// --- convolution tiles: rows 10, 11 and 12 ------------------------------------------------------
+
+constexpr int mask_radius = 4;  // 9x9
+
+/// A block loads its input tile, `Loads` x `Loads` elements a thread, and computes the inner part.
+template <int Threads, int Loads>
+__global__ void convolution_2d(const float* in, float* out) {
+  constexpr int width = Threads * Loads;
+  constexpr int inner = width - 2 * mask_radius;
+  float* tile = static_cast<float*>(simt::shared_memory());
+  const int x = static_cast<int>(threadIdx.x), y = static_cast<int>(threadIdx.y);
+  for (int j = 0; j < Loads; ++j) {
+    for (int i = 0; i < Loads; ++i) {
+      const int at = (y + j * Threads) * width + x + i * Threads;
+      tile[at] = in[at];
+    }
+  }
+  __syncthreads();
+  for (int row = y; row < inner; row += Threads) {
+    for (int column = x; column < inner; column += Threads) {
+      float sum = 0;
+      for (int j = 0; j <= 2 * mask_radius; ++j) {
+        for (int i = 0; i <= 2 * mask_radius; ++i) sum += tile[(row + j) * width + column + i];
+      }
+      out[row * inner + column] = sum;
+    }
+  }
+}
+
+TEST(Quiz, TilesOfA9x9MaskAreReused36And56Times) {
+  Buffer<float> in(std::vector<float>(48 * 48, 1)), out(40 * 40);
+  const auto reuse = [](const Report& report) {
+    expect_clean(report);
+    return static_cast<double>(totals(report).shared_load_bytes) /
+           static_cast<double>(totals(report).global_load_bytes);
+  };
+  EXPECT_EQ(reuse(recorded_launch({.grid = 1, .block = {24, 24}, .shared_bytes = 24 * 24 * 4},
+                                  convolution_2d<24, 1>, in.data(), out.data())),
+            36.0);
+  EXPECT_EQ(reuse(recorded_launch({.grid = 1, .block = {24, 24}, .shared_bytes = 48 * 48 * 4},
+                                  convolution_2d<24, 2>, in.data(), out.data())),
+            56.25);
+}
+
+/// A 9x5 mask over a 16x16 tile without halo: what lies outside is read from global memory.
+__global__ void convolution_without_halo(const float* in, float* out) {
+  constexpr int pitch = 16 + 8;  // of the input, which has a margin of 4 columns and 2 rows
+  float* tile = static_cast<float*>(simt::shared_memory());
+  const int x = static_cast<int>(threadIdx.x), y = static_cast<int>(threadIdx.y);
+  tile[y * 16 + x] = in[(y + 2) * pitch + x + 4];
+  __syncthreads();
+  float sum = 0;
+  for (int j = -2; j <= 2; ++j) {
+    for (int i = -4; i <= 4; ++i) {
+      const int row = y + j, column = x + i;
+      const bool inside = row >= 0 && row < 16 && column >= 0 && column < 16;
+      sum += inside ? tile[row * 16 + column] : in[(row + 2) * pitch + column + 4];
+    }
+  }
+  out[y * 16 + x] = sum;
+}
+
+TEST(Quiz, HaloReadsGoToGlobalMemory) {
+  Buffer<float> in(std::vector<float>(24 * 20, 1)), out(256);
+  const Report report = recorded_launch({.grid = 1, .block = {16, 16}, .shared_bytes = 1024},
+                                        convolution_without_halo, in.data(), out.data());
+  EXPECT_EQ(totals(report).shared_load_bytes, 9176u * 4);
+  EXPECT_EQ(totals(report).global_load_bytes, (2344u + 256) * 4);  // and the tile itself
+  expect_clean(report);
+}
+
+TEST(Quiz, EveryOtherDoubleIsHalfOfABurst) {  // row 14
+  Buffer<double> in(std::vector<double>(64, 1)), out(32);
+  const Report report = recorded_launch(
+      {.grid = 1, .block = 32},
+      +[](const double* from, double* to) { to[threadIdx.x] = from[2 * threadIdx.x]; }, in.data(),
+      out.data());
+  EXPECT_EQ(totals(report).global_load_sectors * 32, 512u);
+  EXPECT_EQ(totals(report).global_load_bytes, 256u);
 }
 
 // --- privatised histogram: row 18 ----------------------------------------------------------------

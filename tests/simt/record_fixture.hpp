@@ -31,7 +31,7 @@ Report recorded(F run, simt::record::Options options = {}) {
     failure = error.what();
   }
   Report report = simt::record::end();
-  if (report.findings.empty()) EXPECT_EQ(failure, "");
+  EXPECT_EQ(report.findings.empty() ? failure : "", "");
   return report;
 }
 

@@ -5,6 +5,7 @@
 namespace rung {
 namespace {
 
+constexpr int line_of_fill = __LINE__ + 3;
 __global__ void fill(int* out, int count, int value) {
   const int i = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x);
   if (i < count) out[i] = value;
@@ -14,7 +15,7 @@ TEST(Memory, OneTooManyIsOutOfBounds) {
   Buffer<int> out(100);
   expect_clean(recorded_launch({.grid = 4, .block = 32}, fill, out.data(), 100, 1));
   const Report report = recorded_launch({.grid = 4, .block = 32}, fill, out.data(), 101, 1);
-  expect_finding(report, Kind::out_of_bounds, Space::global, 12);
+  expect_finding(report, Kind::out_of_bounds, Space::global, line_of_fill);
   EXPECT_EQ(report.findings.at(0).thread.x, 4u);
   EXPECT_EQ(report.findings.at(0).block.x, 3u);
 }
@@ -49,7 +50,7 @@ TEST(Memory, FreedMemoryIsNotForUse) {
     Context context = Context::on(Backend::simt, 1);
     launch(context, {.grid = 1, .block = 32}, fill, data, 64, 1);
   });
-  expect_finding(report, Kind::use_after_free, Space::global, 12);
+  expect_finding(report, Kind::use_after_free, Space::global, line_of_fill);
 }
 
 TEST(Memory, AlignmentIsChecked) {
