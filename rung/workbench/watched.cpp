@@ -2,6 +2,8 @@
 // Judging under the simulated GPU's checks.
 #include "rung/workbench/watched.hpp"
 
+#include <algorithm>
+
 #if defined(RUNG_WITH_SIMULATOR)
 #include "rung/simt/record.hpp"
 #endif
@@ -39,7 +41,10 @@ Verdict watched(const std::function<Verdict()>& judge) {
   if (report.findings.empty()) return verdict;
   if (verdict.kind == Verdict::Kind::failed) verdict.message += "; ";
   verdict.kind = Verdict::Kind::failed;
-  verdict.message += to_text(report.findings.front());
+  // A race explains the others.
+  const auto race = std::find_if(report.findings.begin(), report.findings.end(),
+                                 [](const auto& f) { return f.kind == simt::record::Kind::race; });
+  verdict.message += to_text(race != report.findings.end() ? *race : report.findings.front());
   if (const std::size_t more = report.findings.size() - 1; more != 0) {
     verdict.message += "\n  and " + std::to_string(more) + " more";
   }

@@ -56,6 +56,11 @@ def run(command, **options):
     return subprocess.run(command, capture_output=True, text=True, check=False, **options)
 
 
+def code(path):
+    """What an object does, without its name and debug information."""
+    return run(["objdump", "-d", "--no-show-raw-insn", path]).stdout.splitlines()[3:]
+
+
 class Builder:
     def __init__(self, build):
         self.build = build
@@ -66,7 +71,7 @@ class Builder:
         self.link = next(line for line in reversed(commands) if f"-o lib/{self.library.name}" in line)
 
     def make(self, folder, path, changed, text):
-        """librung with the mutant in it; what the compiler said when there is none."""
+        """librung with the mutant in it, or None and why: "" when the rung does not use what was changed."""
         copy = folder / changed.relative_to(SOURCE)
         copy.parent.mkdir(parents=True, exist_ok=True)
         copy.write_text(text, encoding="utf-8")
@@ -82,6 +87,8 @@ class Builder:
         compiled = run(words, cwd=entry["directory"])
         if compiled.returncode != 0:
             return None, compiled.stderr
+        if code(mutant) == code(pathlib.Path(entry["directory"], original)):
+            return None, ""
         objects = os.path.relpath(pathlib.Path(entry["directory"], original), self.build)
         link = self.link.replace(objects, str(mutant)).replace(f"-o lib/{self.library.name}",
                                                                f"-o {folder}/librung.so.0")
@@ -109,6 +116,9 @@ def main():
                 continue
             with tempfile.TemporaryDirectory() as folder:
                 made, why = builder.make(pathlib.Path(folder), path, changed, text)
+                if made is None and not why:
+                    total -= 1
+                    continue
                 if made is None:
                     sys.exit(f"{what} does not build\n{why}")
                 checked = run([builder.build / "bin/rung", "check", f"{options.operator}/{name}", "--backend", "simt",
