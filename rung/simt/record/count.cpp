@@ -61,8 +61,8 @@ std::uint32_t sectors(const Request& request) {
   return distinct(numbers, count);
 }
 
-/// Rounds that the banks of shared memory need for these lanes: as many as there are different words
-/// in the bank that has most. Atomics on one word take turns.
+/// Rounds that the banks of shared memory need for these lanes: as many as there are different
+/// words in the bank that has most. Atomics on one word take turns.
 std::uint32_t rounds(const Request& request, std::uint32_t lanes, bool each_alone) {
   const std::uint32_t words_each =
       request.step.log_size > 2 ? 1u << (request.step.log_size - 2) : 1;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which accesses happened before what comes now: logical clocks, one a warp. Internal to simt/.
 //
-// A warp's clock advances whenever it lets others know what it has done: at a barrier, a __syncwarp,
-// a flag written behind a fence. A warp knows, for each warp of its block, up to which clock it has
-// been told; of other blocks it knows what came with flags and barriers of clusters.
+// A warp's clock advances whenever it lets others know what it has done: at a barrier, a
+// __syncwarp, a flag written behind a fence. A warp knows, for each warp of its block, up to which
+// clock it has been told; of other blocks it knows what came with flags and barriers of clusters.
 #pragma once
 
 #include <array>

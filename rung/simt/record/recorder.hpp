@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The recorder of one OS thread's worker: it follows the lanes of each warp, makes requests of their
-// accesses at each point where the warp synchronises, counts them and checks them. Internal to
-// simt/.
+// The recorder of one OS thread's worker: it follows the lanes of each warp, makes requests of
+// their accesses at each point where the warp synchronises, counts them and checks them. Internal
+// to simt/.
 #pragma once
 
 #include <cstdint>

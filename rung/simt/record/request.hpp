@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// A warp's accesses on their way to becoming requests. The first lane to come leaves a list of steps:
-// which code accessed which memory. The other lanes, which usually do the same, walk along it and
-// note where each step took them. That walk is all that an instrumented access costs: a compare of
-// its place in the code, a bounds check, a store.
+// A warp's accesses on their way to becoming requests. The first lane to come leaves a list of
+// steps: which code accessed which memory. The other lanes, which usually do the same, walk along
+// it and note where each step took them. That walk is all that an instrumented access costs: a
+// compare of its place in the code, a bounds check, a store.
 #pragma once
 
 #include <bit>
@@ -40,6 +40,12 @@ struct alignas(32) Step {
   Access access = Access::read;
 };
 
+/// Whether the step is of this access: the same code, memory that it may go to, aligned.
+inline bool fits(const Step& step, std::uintptr_t address, std::uintptr_t site, int log_size) {
+  return step.site == site &&
+         std::rotr(std::uint64_t{address - step.base}, log_size) <= step.last_unit;
+}
+
 /// What is found out once a step.
 struct Target {
   Where where = Where::nowhere;
@@ -56,8 +62,8 @@ struct Request {
   const Step& step;
   const Target& target;
   std::uint32_t lanes = 0;  // that took part
-  // By lane: its address, as (address - base) / size. A progression: unit[0] + lane * stride, of all
-  // 32 lanes.
+  // By lane: its address, as (address - base) / size. A progression: unit[0] + lane * stride, of
+  // all 32 lanes.
   bool progression = false;
   std::int32_t stride = 0;
   alignas(64) std::uint32_t units[32];

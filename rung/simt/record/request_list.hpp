@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // The list that a warp's lanes walk along. Internal to simt/.
 //
-// While every lane does the same, steps lie in memory in the order in which they are walked (the list
-// is linear), and what a list before left there is tried first. When a lane does something between
-// two steps, its steps go behind the last one, and links tell the order.
+// While every lane does the same, steps lie in memory in the order in which they are walked (the
+// list is linear), and what a list before left there is tried first. When a lane does something
+// between two steps, its steps go behind the last one, and links tell the order.
 #pragma once
 
 #include <cstdint>
