@@ -55,11 +55,8 @@ void* allocate(int, std::size_t bytes) {
   }
   std::memset(whole, poison, bytes + 2 * margin);
   std::byte* memory = static_cast<std::byte*>(whole) + margin;
-  record::register_memory({.begin = memory,
-                           .bytes = bytes,
-                           .initialised = false,
-                           .host_writes = true,
-                           .name = "device memory"});
+  // Host code writes tensors through pointers: that nobody has written them cannot be told.
+  record::register_memory({.begin = memory, .bytes = bytes, .name = "device memory"});
   return memory;
 }
 

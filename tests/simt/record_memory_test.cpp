@@ -83,6 +83,8 @@ TEST(Memory, GlobalMemoryStartsUninitialised) {
   const auto run = [](bool written) {
     return recorded([=] {
       Buffer<int> in(64), out(64);
+      // As cudaMalloc would: no host code may write it.
+      simt::record::register_memory({.begin = in.data(), .bytes = 256, .initialised = false});
       Context context = Context::on(Backend::simt, 1);
       if (written) launch(context, {.grid = 2, .block = 32}, fill, in.data(), 64, 1);
       launch(
