@@ -94,6 +94,7 @@ target_include_directories(rung PUBLIC $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}>
                                        $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
 target_link_libraries(rung PRIVATE fmt::fmt PkgConfig::hwy OpenMP::OpenMP_CXX Threads::Threads
                                    ${CMAKE_DL_LIBS} $<$<BOOL:${RUNG_SIMT}>:Boost::context>
+                                   $<$<BOOL:${RUNG_SIMT}>:PkgConfig::dw>
                                    $<$<BOOL:${RUNG_CUDA}>:CUDA::cudart_static>)
 target_link_options(rung PRIVATE -Wl,--no-undefined)
 
@@ -105,6 +106,7 @@ target_link_libraries(rung_workbench
   PRIVATE rung_options
   PUBLIC rung fmt::fmt CLI11::CLI11 nlohmann_json::nlohmann_json PkgConfig::hwy
          OpenMP::OpenMP_CXX)
+target_compile_definitions(rung_workbench PRIVATE $<$<BOOL:${RUNG_SIMT}>:RUNG_WITH_SIMULATOR=1>)
 if(RUNG_CUDA)
   file(GLOB bench_cuda_sources CONFIGURE_DEPENDS rung/bench/*.cu)
   if(bench_cuda_sources)

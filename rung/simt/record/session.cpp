@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: Apache-2.0
+// Beginning and ending a session, and what it has found.
+#include "rung/simt/record/session.hpp"
+
+#include <map>
+#include <mutex>
+#include <tuple>
+#include <utility>
+
+#include "rung/core/error.hpp"
+#include "rung/simt/record/registry.hpp"
+#include "rung/simt/record/source.hpp"
+
+namespace rung::simt::record {
+
+constinit std::atomic<unsigned> mode{0};
+
+namespace {
+
+/// Enough for any reader.
+constexpr std::size_t most_findings = 1000;
+
+/// A kernel's counts, by site until the session ends: finding lines takes a while.
+struct Counted {
+  Kernel kernel;
+  std::unordered_map<std::uintptr_t, SiteCount> sites;
+};
+
+struct Session {
+  std::mutex mutex;
+  Options options;
+  ThreadOrder order_before;
+  Report report;
+  std::vector<Counted> counted;
+  std::unordered_map<const void*, std::size_t> kernels;  // by their code
+};
+Session& session() {
+  static Session& one = *new Session;
+  return one;
+}
+
+bool same(const Finding& a, const Finding& b) {
+  const auto key = [](const Finding& f) {
+    return std::tie(f.kind, f.space, f.file, f.line, f.other_file, f.other_line);
+  };
+  return key(a) == key(b) && (a.line != 0 || a.message == b.message);
+}
+
+std::uint64_t volume(const dialect::dim3& extent) {
+  return std::uint64_t{extent.x} * extent.y * extent.z;
+}
+
+void add_lines(Counted& counted) {
+  std::map<std::pair<std::string, int>, Line> lines;
+  for (const auto& [site, count] : counted.sites) {
+    const Source& source = source_of(site);
+    if (!source.of_a_kernel) continue;
+    Line& line = lines[{source.file, source.line}];
+    line.file = source.file;
+    line.line = source.line;
+    line.counters += count.counters;
+    line.exact &= count.exact;
+    counted.kernel.totals += count.counters;
+  }
+  for (auto& [key, line] : lines) counted.kernel.lines.push_back(std::move(line));
+}
+
+}  // namespace
+
+void add_launch(const Launch& launch, std::uint64_t warps, std::uint64_t divergent_warps,
+                const std::unordered_map<std::uintptr_t, SiteCount>& counts) {
+  Session& one = session();
+  const std::lock_guard lock(one.mutex);
+  if (!active()) return;
+  const auto [at, fresh] = one.kernels.try_emplace(launch.kernel, one.counted.size());
+  if (fresh) {
+    one.counted.emplace_back();
+    one.counted.back().kernel.name = symbol_name(launch.kernel);
+  }
+  Counted& counted = one.counted[at->second];
+  ++counted.kernel.launches;
+  counted.kernel.blocks += volume(launch.grid);
+  counted.kernel.threads += volume(launch.grid) * volume(launch.block);
+  counted.kernel.warps += warps;
+  counted.kernel.divergent_warps += divergent_warps;
+  for (const auto& [site, count] : counts) {
+    SiteCount& sum = counted.sites[site];
+    sum.counters += count.counters;
+    sum.exact &= count.exact;
+  }
+}
+
+void begin(const Options& options) {
+  Session& one = session();
+  const std::lock_guard lock(one.mutex);
+  if (active()) throw Error(ErrorCode::internal, "record::begin(): a session runs already");
+  one.options = options;
+  one.report = {};
+  one.counted.clear();
+  one.kernels.clear();
+  one.order_before = thread_order();
+  if (options.order) set_thread_order(*options.order);
+  forget_history();
+  mode = recording | (options.counters ? counting : 0u) | (options.checks ? checks : 0u);
+}
+
+Report end() {
+  Session& one = session();
+  if (!active()) throw Error(ErrorCode::internal, "record::end(): no session runs");
+  if (one.options.leaks) {
+    for (const Memory& memory : still_allocated()) {
+      add({.kind = Kind::leak,
+           .space = memory.space,
+           .file = memory.file,
+           .line = memory.line,
+           .message =
+               std::to_string(memory.bytes) + " bytes of " + memory.name + " were never freed",
+           .advice = "free what was allocated, on every way out"});
+    }
+  }
+  const std::lock_guard lock(one.mutex);
+  mode = 0;
+  if (one.options.order) set_thread_order(one.order_before);
+  forget_history();
+  for (Counted& counted : one.counted) {
+    add_lines(counted);
+    one.report.kernels.push_back(std::move(counted.kernel));
+  }
+  return std::exchange(one.report, {});
+}
+
+bool active() { return (mode.load(std::memory_order_relaxed) & recording) != 0; }
+bool checking() { return (mode.load(std::memory_order_relaxed) & checks) != 0; }
+
+void add(Finding finding) {
+  if (!active()) return;
+  Session& one = session();
+  const std::lock_guard lock(one.mutex);
+  for (Finding& known : one.report.findings) {
+    if (!same(known, finding)) continue;
+    known.times += finding.times;
+    return;
+  }
+  if (one.report.findings.size() < most_findings) {
+    one.report.findings.push_back(std::move(finding));
+  }
+}
+
+std::vector<Finding> findings_so_far() {
+  Session& one = session();
+  const std::lock_guard lock(one.mutex);
+  return one.report.findings;
+}
+
+}  // namespace rung::simt::record
