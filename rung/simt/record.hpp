@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: Apache-2.0
+// Recording what kernels do on the simulated GPU: counters per source line as Nsight Compute would
+// give them, and checks - data races, accesses out of place, reads of what nobody wrote.
+//
+//   record::begin({.counters = true, .checks = true});
+//   ... launches ...
+//   const record::Report report = record::end();
+//   for (const record::Finding& f : report.findings) ...
+//   std::puts(record::to_json(report).c_str());
+//
+// One session at a time, for the whole process. Only code that was compiled for it is seen
+// (docs/simulated-gpu.md says with which options); the operations of the simulator always are.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "rung/core/export.hpp"
+#include "rung/simt/simulator.hpp"
+#include "rung/simt/types.hpp"
+
+namespace rung::simt::record {
+
+struct Options {
+  bool counters = true;
+  bool checks = true;                     // races, bounds, alignment, uninitialised reads, leaks
+  bool leaks = false;                     // memory that is still allocated at end() is a finding
+  std::optional<ThreadOrder> order = {};  // of the session's launches; by default as it was
+};
+
+/// Named as in the JSON: to_string(Kind::use_after_free) is "use_after_free".
+enum class Kind : std::uint8_t {
+  race,
+  out_of_bounds,
+  misaligned,
+  use_after_free,
+  leak,
+  uninitialised,
+  barrier,
+  warp_sync,
+  deadlock,
+  launch
+};
+enum class Space : std::uint8_t { shared, global, local, constant };
+RUNG_API const char* to_string(Kind kind);
+RUNG_API const char* to_string(Space space);
+
+/// One thing that is wrong; told once for each (kind, line, other line).
+struct Finding {
+  Kind kind = Kind::race;
+  Space space = Space::global;
+  std::string kernel;      // demangled; "" for what host code did
+  std::string file;        // of the access; "" where nobody knows
+  int line = 0;            // 0: unknown
+  std::string other_file;  // of the other side: the access raced with, the allocation ...
+  int other_line = 0;      // 0: there is none
+  dialect::uint3 block{};
+  dialect::uint3 thread{};
+  dialect::uint3 other_block{};  // of the other side of a race
+  dialect::uint3 other_thread{};
+  std::string message;      // what happened, to whom: one sentence
+  std::string advice;       // what to do about it: one line
+  std::uint64_t times = 1;  // how often it was seen
+};
+
+/// Counted events, named after Nsight Compute's. A request is one instruction of one warp.
+struct Counters {
+  std::uint64_t global_load_requests = 0;   // l1tex__t_requests_pipe_lsu_mem_global_op_ld
+  std::uint64_t global_load_sectors = 0;    // l1tex__t_sectors_pipe_lsu_mem_global_op_ld, of 32 B
+  std::uint64_t global_store_requests = 0;  // ..._op_st
+  std::uint64_t global_store_sectors = 0;
+  std::uint64_t global_load_bytes = 0;  // that the threads asked for
+  std::uint64_t global_store_bytes = 0;
+  std::uint64_t shared_load_requests = 0;
+  std::uint64_t shared_load_wavefronts = 0;  // l1tex__data_pipe_lsu_wavefronts_mem_shared_op_ld
+  std::uint64_t shared_store_requests = 0;
+  std::uint64_t shared_store_wavefronts = 0;
+  std::uint64_t shared_load_bytes = 0;
+  std::uint64_t shared_store_bytes = 0;
+  std::uint64_t atomic_requests = 0;  // on global memory
+  std::uint64_t atomic_sectors = 0;
+  std::uint64_t shared_atomic_requests = 0;
+  std::uint64_t shared_atomic_wavefronts = 0;
+  std::uint64_t constant_requests = 0;
+  std::uint64_t local_requests = 0;  // arrays of a thread that do not fit its registers
+  std::uint64_t active_lanes = 0;    // lanes that took part in all these requests
+  std::uint64_t barriers = 0;        // warps that came to a barrier of their block
+
+  [[nodiscard]] std::uint64_t requests() const {
+    return global_load_requests + global_store_requests + shared_load_requests +
+           shared_store_requests + atomic_requests + shared_atomic_requests + constant_requests;
+  }
+  Counters& operator+=(const Counters& other);
+};
+
+struct Line {
+  std::string file;
+  int line = 0;
+  Counters counters;
+  // False: lanes went different ways round a loop, so that which of their accesses made one request
+  // is a guess (docs/simulated-gpu.md).
+  bool exact = true;
+};
+
+/// All launches of one kernel.
+struct Kernel {
+  std::string name;
+  std::uint64_t launches = 0;
+  std::uint64_t blocks = 0;
+  std::uint64_t threads = 0;
+  std::uint64_t warps = 0;
+  std::uint64_t divergent_warps = 0;  // some request of theirs lacked lanes that others had
+  Counters totals;
+  std::vector<Line> lines;  // by file and line
+
+  /// smsp__thread_inst_executed_per_inst_executed, of the instructions that access memory.
+  [[nodiscard]] double active_lanes() const {
+    const auto requests = static_cast<double>(totals.requests());
+    return requests == 0 ? 0 : static_cast<double>(totals.active_lanes) / requests;
+  }
+};
+
+struct Report {
+  std::vector<Finding> findings;  // in the order in which they were seen first
+  std::vector<Kernel> kernels;    // in the order of their first launches
+};
+
+/// Throws Error(internal) when a session runs already.
+RUNG_API void begin(const Options& options = {});
+/// Ends the session. Throws Error(internal) when none runs.
+RUNG_API Report end();
+[[nodiscard]] RUNG_API bool active();
+[[nodiscard]] RUNG_API bool checking();
+/// Adds what others have found (a failed launch, a double free) to the session, if one runs.
+RUNG_API void add(Finding finding);
+/// The findings so far, without ending the session.
+[[nodiscard]] RUNG_API std::vector<Finding> findings_so_far();
+
+/// "findings" and "kernels" as fields of one object, without its braces when `fields_only`.
+RUNG_API std::string to_json(const Report& report, bool fields_only = false);
+/// For people: one paragraph a finding.
+RUNG_API std::string to_text(const Finding& finding);
+
+// --- memory that kernels may access --------------------------------------------------------------
+// Whoever hands memory to kernels registers it, whether a session runs or not. Memory outside of
+// all of it is out of bounds. The device's own allocations (Context, Tensor) register themselves.
+
+struct Memory {
+  const void* begin = nullptr;
+  std::size_t bytes = 0;
+  Space space = Space::global;  // global or constant
+  bool initialised = true;      // false: freshly allocated, filled with simt::poison
+  bool freed_by_hand = false;   // it is a leak when it is never unregistered
+  std::string name;             // "cudaMalloc", a symbol's name; told in findings
+  std::string file;             // where it was allocated, if known
+  int line = 0;
+};
+RUNG_API void register_memory(Memory memory);
+/// From now on an access is a use after free, until something else is registered there. Whether
+/// memory began there: else it is a double free, or no allocation.
+RUNG_API bool unregister_memory(const void* begin);
+/// The registered memory that holds this address; bytes 0: none.
+[[nodiscard]] RUNG_API Memory find_memory(const void* address);
+/// What copies and memset do to memory of which kernels may read what was written.
+RUNG_API void mark_initialised(const void* begin, std::size_t bytes);
+RUNG_API void mark_uninitialised(const void* begin, std::size_t bytes);
+/// A copy between device memories: the copy is as initialised as its source.
+RUNG_API void copy_initialised(const void* to, const void* from, std::size_t bytes);
+
+}  // namespace rung::simt::record

@@ -1,0 +1,212 @@
+// SPDX-License-Identifier: Apache-2.0
+// The memory that kernels may access.
+#include "rung/simt/record/registry.hpp"
+
+#include <link.h>
+
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+
+#include "rung/simt/limits.hpp"
+
+namespace rung::simt::record {
+namespace {
+
+/// Regions by their first byte. Behind a lock: kernels' accesses come here once a request at most,
+/// and then only for memory that the one before did not touch.
+struct Registry {
+  using Regions = std::map<const std::byte*, std::unique_ptr<Region>, std::less<>>;
+  std::mutex mutex;
+  Regions live;
+  Regions freed;
+  Regions program;
+  std::deque<std::unique_ptr<Region>> replaced;  // that someone may still hold
+  std::uint64_t registered = 0;
+};
+Registry& registry() {
+  static Registry& table = *new Registry;  // never destroyed: tensors may be static
+  return table;
+}
+
+Region* find_in(const Registry::Regions& regions, const std::byte* address) {
+  auto after = regions.upper_bound(address);
+  if (after == regions.begin()) return nullptr;
+  Region* region = std::prev(after)->second.get();
+  return address < region->end() || address == region->begin() ? region : nullptr;
+}
+
+/// The part of a loaded object that holds the address.
+struct Segment {
+  const std::byte* address;
+  const std::byte* begin = nullptr;
+  std::size_t bytes = 0;
+  bool writable = false;
+};
+
+int find_segment(dl_phdr_info* object, std::size_t, void* erased) {
+  Segment& wanted = *static_cast<Segment*>(erased);
+  for (int i = 0; i < object->dlpi_phnum; ++i) {
+    const auto& header = object->dlpi_phdr[i];
+    if (header.p_type != PT_LOAD) continue;
+    const auto* begin = reinterpret_cast<const std::byte*>(object->dlpi_addr + header.p_vaddr);
+    if (wanted.address < begin || wanted.address >= begin + header.p_memsz) continue;
+    wanted.begin = begin;
+    wanted.bytes = header.p_memsz;
+    wanted.writable = (header.p_flags & PF_W) != 0;
+    return 1;
+  }
+  return 0;
+}
+
+Region* find_program_data(Registry& all, const std::byte* address) {
+  if (Region* known = find_in(all.program, address)) return known;
+  Segment segment{address};
+  if (dl_iterate_phdr(find_segment, &segment) == 0) return nullptr;
+  auto region = std::make_unique<Region>();
+  region->memory.begin = segment.begin;
+  region->memory.bytes = segment.bytes;
+  region->memory.space = segment.writable ? Space::global : Space::constant;
+  region->memory.name = "the program's data";
+  region->state = Region::State::program;
+  return (all.program[segment.begin] = std::move(region)).get();
+}
+
+}  // namespace
+
+void register_memory(Memory memory) {
+  Registry& all = registry();
+  auto region = std::make_unique<Region>();
+  if (!memory.initialised && checking()) region->initialised = Initialised(memory.bytes);
+  const auto* begin = static_cast<const std::byte*>(memory.begin);
+  region->memory = std::move(memory);
+  const std::lock_guard lock(all.mutex);
+  region->serial = ++all.registered;
+  // Nothing that was freed where this lies is known any more.
+  for (auto old = all.freed.begin(); old != all.freed.end();) {
+    const bool apart = old->second->end() <= begin || region->end() <= old->second->begin();
+    if (!apart) all.replaced.push_back(std::move(old->second));
+    old = apart ? std::next(old) : all.freed.erase(old);
+  }
+  auto& place = all.live[begin];
+  if (place != nullptr) all.replaced.push_back(std::move(place));
+  place = std::move(region);
+}
+
+bool unregister_memory(const void* begin) {
+  Registry& all = registry();
+  const std::lock_guard lock(all.mutex);
+  const auto found = all.live.find(static_cast<const std::byte*>(begin));
+  if (found == all.live.end()) return false;
+  std::unique_ptr<Region> region = std::move(found->second);
+  all.live.erase(found);
+  if (checking()) {
+    region->state = Region::State::freed;
+    all.freed[region->begin()] = std::move(region);
+  }
+  return true;
+}
+
+Memory find_memory(const void* address) {
+  Registry& all = registry();
+  const std::lock_guard lock(all.mutex);
+  const Region* region = find_in(all.live, static_cast<const std::byte*>(address));
+  return region == nullptr ? Memory{} : region->memory;
+}
+
+Region* find_region(const void* address) {
+  Registry& all = registry();
+  const auto* byte = static_cast<const std::byte*>(address);
+  const std::lock_guard lock(all.mutex);
+  if (Region* live = find_in(all.live, byte)) return live;
+  if (Region* freed = find_in(all.freed, byte)) return freed;
+  return find_program_data(all, byte);
+}
+
+const Region* nearest_region(const void* address) {
+  Registry& all = registry();
+  const auto* byte = static_cast<const std::byte*>(address);
+  const std::lock_guard lock(all.mutex);
+  const auto after = all.live.upper_bound(byte);
+  const Region* above = after == all.live.end() ? nullptr : after->second.get();
+  const Region* below = after == all.live.begin() ? nullptr : std::prev(after)->second.get();
+  if (above == nullptr || below == nullptr) return above == nullptr ? below : above;
+  return byte - below->end() <= above->begin() - byte ? below : above;
+}
+
+Shadow& shadow_of(Region& region) {
+  Registry& all = registry();
+  const std::lock_guard lock(all.mutex);
+  if (!region.shadow) region.shadow = Shadow(region.memory.bytes);
+  return region.shadow;
+}
+
+void forget_history() {
+  Registry& all = registry();
+  const std::lock_guard lock(all.mutex);
+  all.freed.clear();
+  all.replaced.clear();
+  all.program.clear();  // objects may have been unloaded
+  for (auto& [begin, region] : all.live) {
+    region->shadow = Shadow();
+    region->initialised = Initialised();
+  }
+}
+
+std::vector<Memory> still_allocated() {
+  Registry& all = registry();
+  const std::lock_guard lock(all.mutex);
+  std::vector<Memory> left;
+  for (const auto& [begin, region] : all.live) {
+    if (region->memory.freed_by_hand) left.push_back(region->memory);
+  }
+  return left;
+}
+
+namespace {
+
+/// Calls f(initialised, offset, bytes) for the part of live memory that the range lies in.
+template <class F>
+void with_initialised(const void* begin, std::size_t bytes, F f) {
+  if (!checking() || bytes == 0) return;
+  Registry& all = registry();
+  const auto* first = static_cast<const std::byte*>(begin);
+  const std::lock_guard lock(all.mutex);
+  Region* region = find_in(all.live, first);
+  if (region == nullptr || !region->initialised) return;
+  const auto offset = static_cast<std::size_t>(first - region->begin());
+  f(region->initialised, offset, std::min(bytes, region->memory.bytes - offset));
+}
+
+}  // namespace
+
+void mark_initialised(const void* begin, std::size_t bytes) {
+  with_initialised(begin, bytes, [](Initialised& map, std::size_t offset, std::size_t count) {
+    map.set(offset, count, true);
+  });
+}
+
+void mark_uninitialised(const void* begin, std::size_t bytes) {
+  with_initialised(begin, bytes, [](Initialised& map, std::size_t offset, std::size_t count) {
+    map.set(offset, count, false);
+  });
+}
+
+void copy_initialised(const void* to, const void* from, std::size_t bytes) {
+  Region* source = checking() ? find_region(from) : nullptr;
+  with_initialised(to, bytes, [&](Initialised& map, std::size_t offset, std::size_t count) {
+    if (source == nullptr || !source->initialised) {
+      map.set(offset, count, true);
+      return;
+    }
+    const auto* first = static_cast<const std::byte*>(from);
+    for (std::size_t i = 0; i < count && first + i < source->end(); ++i) {
+      const auto at = static_cast<std::size_t>(first + i - source->begin());
+      map.set(offset + i, 1, source->initialised.all(at, 1));
+    }
+  });
+}
+
+}  // namespace rung::simt::record

@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: Apache-2.0
+// A report as JSON and as text.
+#include <string>
+
+#include "rung/simt/record.hpp"
+
+namespace rung::simt::record {
+namespace {
+
+using dialect::uint3;
+
+std::string quoted(const std::string& text) {
+  constexpr const char* digits = "0123456789abcdef";
+  std::string out = "\"";
+  for (const char c : text) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (c == '"' || c == '\\') {
+      out += '\\';
+      out += c;
+    } else if (byte < 0x20) {
+      out += "\\u00";
+      out += digits[byte >> 4];
+      out += digits[byte & 15];
+    } else {
+      out += c;
+    }
+  }
+  return out + '"';
+}
+
+std::string triple(const uint3& v) {
+  return "[" + std::to_string(v.x) + "," + std::to_string(v.y) + "," + std::to_string(v.z) + "]";
+}
+
+/// An object that grows by a field at a time.
+class Object {
+ public:
+  Object& raw(const char* name, const std::string& value) {
+    text_ += (text_.empty() ? "\"" : ",\"") + std::string(name) + "\":" + value;
+    return *this;
+  }
+  Object& text(const char* name, const std::string& value) { return raw(name, quoted(value)); }
+  Object& number(const char* name, std::uint64_t value) { return raw(name, std::to_string(value)); }
+  [[nodiscard]] std::string fields() const { return text_; }
+  [[nodiscard]] std::string whole() const { return "{" + text_ + "}"; }
+
+ private:
+  std::string text_;
+};
+
+template <class T, class F>
+std::string list(const std::vector<T>& items, F to_text) {
+  std::string out = "[";
+  for (const T& item : items) out += (out.size() == 1 ? "" : ",") + to_text(item);
+  return out + "]";
+}
+
+std::string one_finding(const Finding& f) {
+  Object out;
+  out.text("kind", to_string(f.kind)).text("space", to_string(f.space)).text("kernel", f.kernel);
+  out.text("file", f.file).number("line", static_cast<std::uint64_t>(f.line));
+  out.text("other_file", f.other_file)
+      .number("other_line", static_cast<std::uint64_t>(f.other_line));
+  out.raw("block", triple(f.block)).raw("thread", triple(f.thread));
+  if (f.kind == Kind::race) {
+    out.raw("other_block", triple(f.other_block)).raw("other_thread", triple(f.other_thread));
+  }
+  out.text("message", f.message).text("advice", f.advice).number("times", f.times);
+  return out.whole();
+}
+
+void add_counters(Object& out, const Counters& c) {
+  out.number("global_load_requests", c.global_load_requests)
+      .number("global_load_sectors", c.global_load_sectors)
+      .number("global_load_bytes", c.global_load_bytes)
+      .number("global_store_requests", c.global_store_requests)
+      .number("global_store_sectors", c.global_store_sectors)
+      .number("global_store_bytes", c.global_store_bytes)
+      .number("shared_requests", c.shared_load_requests + c.shared_store_requests)
+      .number("shared_wavefronts", c.shared_load_wavefronts + c.shared_store_wavefronts)
+      .number("shared_load_requests", c.shared_load_requests)
+      .number("shared_load_wavefronts", c.shared_load_wavefronts)
+      .number("shared_load_bytes", c.shared_load_bytes)
+      .number("shared_store_requests", c.shared_store_requests)
+      .number("shared_store_wavefronts", c.shared_store_wavefronts)
+      .number("shared_store_bytes", c.shared_store_bytes)
+      .number("atomic_requests", c.atomic_requests)
+      .number("atomic_sectors", c.atomic_sectors)
+      .number("shared_atomic_requests", c.shared_atomic_requests)
+      .number("shared_atomic_wavefronts", c.shared_atomic_wavefronts)
+      .number("constant_requests", c.constant_requests)
+      .number("local_requests", c.local_requests)
+      .number("barriers", c.barriers);
+}
+
+std::string mean_lanes(const Counters& c) {
+  const std::uint64_t requests = c.requests();
+  return requests == 0
+             ? "0"
+             : std::to_string(static_cast<double>(c.active_lanes) / static_cast<double>(requests));
+}
+
+std::string one_line(const Line& line) {
+  Object out;
+  out.text("file", line.file).number("line", static_cast<std::uint64_t>(line.line));
+  add_counters(out, line.counters);
+  out.raw("active_lanes", mean_lanes(line.counters));
+  out.raw("exact", line.exact ? "true" : "false");
+  return out.whole();
+}
+
+std::string one_kernel(const Kernel& kernel) {
+  Object totals;
+  add_counters(totals, kernel.totals);
+  Object out;
+  out.text("name", kernel.name).number("launches", kernel.launches);
+  out.number("blocks", kernel.blocks).number("threads", kernel.threads);
+  out.number("warps", kernel.warps).number("divergent_warps", kernel.divergent_warps);
+  out.raw("active_lanes", mean_lanes(kernel.totals)).raw("totals", totals.whole());
+  out.raw("lines", list(kernel.lines, one_line));
+  return out.whole();
+}
+
+std::string coordinates(const uint3& v) {
+  return "(" + std::to_string(v.x) + ", " + std::to_string(v.y) + ", " + std::to_string(v.z) + ")";
+}
+
+}  // namespace
+
+const char* to_string(Kind kind) {
+  constexpr const char* names[] = {"race",     "out_of_bounds", "misaligned", "use_after_free",
+                                   "leak",     "uninitialised", "barrier",    "warp_sync",
+                                   "deadlock", "launch"};
+  return names[static_cast<int>(kind)];
+}
+
+const char* to_string(Space space) {
+  constexpr const char* names[] = {"shared", "global", "local", "constant"};
+  return names[static_cast<int>(space)];
+}
+
+std::string to_json(const Report& report, bool fields_only) {
+  Object out;
+  out.raw("findings", list(report.findings, one_finding));
+  out.raw("kernels", list(report.kernels, one_kernel));
+  return fields_only ? out.fields() : out.whole();
+}
+
+std::string to_text(const Finding& f) {
+  std::string text = std::string(to_string(f.kind)) + " (" + to_string(f.space) + "): " + f.message;
+  if (f.line != 0) text += "\n  at " + f.file + ":" + std::to_string(f.line);
+  if (!f.kernel.empty()) {
+    text += "\n  kernel " + f.kernel + ", block " + coordinates(f.block) + ", thread " +
+            coordinates(f.thread);
+  }
+  if (f.other_line != 0) {
+    text += "\n  and " + f.other_file + ":" + std::to_string(f.other_line);
+    if (f.kind == Kind::race) {
+      text += ", block " + coordinates(f.other_block) + ", thread " + coordinates(f.other_thread);
+    }
+  }
+  if (f.times > 1) text += "\n  seen " + std::to_string(f.times) + " times";
+  if (!f.advice.empty()) text += "\n  " + f.advice;
+  return text;
+}
+
+Counters& Counters::operator+=(const Counters& other) {
+  global_load_requests += other.global_load_requests;
+  global_load_sectors += other.global_load_sectors;
+  global_store_requests += other.global_store_requests;
+  global_store_sectors += other.global_store_sectors;
+  global_load_bytes += other.global_load_bytes;
+  global_store_bytes += other.global_store_bytes;
+  shared_load_requests += other.shared_load_requests;
+  shared_load_wavefronts += other.shared_load_wavefronts;
+  shared_store_requests += other.shared_store_requests;
+  shared_store_wavefronts += other.shared_store_wavefronts;
+  shared_load_bytes += other.shared_load_bytes;
+  shared_store_bytes += other.shared_store_bytes;
+  atomic_requests += other.atomic_requests;
+  atomic_sectors += other.atomic_sectors;
+  shared_atomic_requests += other.shared_atomic_requests;
+  shared_atomic_wavefronts += other.shared_atomic_wavefronts;
+  constant_requests += other.constant_requests;
+  local_requests += other.local_requests;
+  active_lanes += other.active_lanes;
+  barriers += other.barriers;
+  return *this;
+}
+
+}  // namespace rung::simt::record

@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+// Beginning and ending a session, and what it has found.
+#include "rung/simt/record/session.hpp"
+
+#include <mutex>
+#include <tuple>
+#include <utility>
+
+#include "rung/core/error.hpp"
+#include "rung/simt/record/registry.hpp"
+
+namespace rung::simt::record {
+
+constinit std::atomic<unsigned> mode{0};
+
+namespace {
+
+/// Enough for any reader.
+constexpr std::size_t most_findings = 1000;
+
+struct Session {
+  std::mutex mutex;
+  Options options;
+  ThreadOrder order_before;
+  Report report;
+};
+Session& session() {
+  static Session& one = *new Session;
+  return one;
+}
+
+bool same(const Finding& a, const Finding& b) {
+  const auto key = [](const Finding& f) {
+    return std::tie(f.kind, f.space, f.file, f.line, f.other_file, f.other_line);
+  };
+  return key(a) == key(b) && (a.line != 0 || a.message == b.message);
+}
+
+}  // namespace
+
+void begin(const Options& options) {
+  Session& one = session();
+  const std::lock_guard lock(one.mutex);
+  if (active()) throw Error(ErrorCode::internal, "record::begin(): a session runs already");
+  one.options = options;
+  one.report = {};
+  one.order_before = thread_order();
+  if (options.order) set_thread_order(*options.order);
+  forget_history();
+  mode = recording | (options.counters ? counting : 0u) | (options.checks ? checks : 0u);
+}
+
+Report end() {
+  Session& one = session();
+  if (!active()) throw Error(ErrorCode::internal, "record::end(): no session runs");
+  if (one.options.leaks) {
+    for (const Memory& memory : still_allocated()) {
+      add({.kind = Kind::leak,
+           .space = memory.space,
+           .file = memory.file,
+           .line = memory.line,
+           .message =
+               std::to_string(memory.bytes) + " bytes of " + memory.name + " were never freed",
+           .advice = "free what was allocated, on every way out"});
+    }
+  }
+  const std::lock_guard lock(one.mutex);
+  mode = 0;
+  if (one.options.order) set_thread_order(one.order_before);
+  forget_history();
+  return std::exchange(one.report, {});
+}
+
+bool active() { return (mode.load(std::memory_order_relaxed) & recording) != 0; }
+bool checking() { return (mode.load(std::memory_order_relaxed) & checks) != 0; }
+
+void add(Finding finding) {
+  if (!active()) return;
+  Session& one = session();
+  const std::lock_guard lock(one.mutex);
+  for (Finding& known : one.report.findings) {
+    if (!same(known, finding)) continue;
+    known.times += finding.times;
+    return;
+  }
+  if (one.report.findings.size() < most_findings) {
+    one.report.findings.push_back(std::move(finding));
+  }
+}
+
+std::vector<Finding> findings_so_far() {
+  Session& one = session();
+  const std::lock_guard lock(one.mutex);
+  return one.report.findings;
+}
+
+}  // namespace rung::simt::record

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the recorder remembers of memory: who wrote and who read each word last, and which bytes
+// anybody has written. Internal to simt/.
+//
+// Cells are reset lazily: a chunk whose era is not the current one is as new. Workers on several OS
+// threads share the cells of global memory without locks: what is lost then is a record, which may
+// hide a race but cannot make one up.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+
+namespace rung::simt::record {
+
+/// Zeroed memory of which only the touched pages cost anything.
+class LazyMemory {
+ public:
+  LazyMemory() = default;
+  explicit LazyMemory(std::size_t bytes);
+  LazyMemory(const LazyMemory&) = delete;
+  LazyMemory& operator=(const LazyMemory&) = delete;
+  LazyMemory(LazyMemory&& other) noexcept;
+  LazyMemory& operator=(LazyMemory&& other) noexcept;
+  ~LazyMemory();
+  template <class T>
+  [[nodiscard]] T* as() const {
+    return static_cast<T*>(memory_);
+  }
+  explicit operator bool() const { return memory_ != nullptr; }
+
+ private:
+  void* memory_ = nullptr;
+  std::size_t bytes_ = 0;
+};
+
+inline constexpr std::size_t word_bytes = 4;
+inline constexpr std::size_t chunk_bytes = 1024;
+inline constexpr std::size_t chunk_words = chunk_bytes / word_bytes;
+
+/// One bit a byte: whether anybody has written it.
+class Initialised {
+ public:
+  Initialised() = default;
+  explicit Initialised(std::size_t bytes) : bits_((bytes + 63) / 64 * 8) {}
+  explicit operator bool() const { return static_cast<bool>(bits_); }
+  /// The bytes of `count` (1 to 16, or more when marking) from `offset` on.
+  [[nodiscard]] bool all(std::size_t offset, std::size_t count) const {
+    for (std::size_t i = offset; i < offset + count; ++i) {
+      if ((words()[i / 64] >> (i % 64) & 1) == 0) return false;
+    }
+    return true;
+  }
+  void set(std::size_t offset, std::size_t count, bool value);
+
+ private:
+  [[nodiscard]] std::uint64_t* words() const { return bits_.as<std::uint64_t>(); }
+  LazyMemory bits_;
+};
+
+struct Shadow {
+  Shadow() = default;
+  explicit Shadow(std::size_t size);
+  explicit operator bool() const { return bytes != 0; }
+
+  std::size_t bytes = 0;
+  LazyMemory writes;  // std::uint64_t a word; what the bits mean: access.hpp
+  LazyMemory reads;
+  LazyMemory values;  // std::uint32_t a word: what the last plain write left there
+  LazyMemory eras;    // std::uint32_t a chunk
+};
+
+}  // namespace rung::simt::record
