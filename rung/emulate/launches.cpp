@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Kernel launches and the kernels themselves.
 #include <algorithm>
+#include <map>
 #include <vector>
 
 #include "rung/emulate/rewrite.hpp"
@@ -182,22 +183,87 @@ void rewrite_launches(TokenStream& tokens) {
   }
 }
 
+namespace {
+
+struct KernelDefinition {
+  std::size_t word;  // __global__
+  std::size_t name;
+  std::size_t body;  // its {; size() for a declaration
+};
+
+KernelDefinition read_kernel(const TokenStream& tokens, std::size_t word) {
+  // The parameter list is the first bracket that follows the function's name.
+  std::size_t at = word + 1;
+  while (at < tokens.size() && !tokens[at].is("(")) {
+    if (tokens[at].is("__attribute__") && tokens[at + 1].is("(")) at = tokens.closing(at + 1);
+    ++at;
+  }
+  const std::size_t name = at - 1;
+  at = at < tokens.size() ? tokens.closing(at) : at;
+  while (at < tokens.size() && !tokens[at].is("{") && !tokens[at].is(";")) ++at;
+  return {word, name, tokens[at].is("{") ? at : tokens.size()};
+}
+
+/// "<T, N, Rest...>" for a kernel template, "" for a function. False: an explicit specialisation,
+/// or a template that is too odd to read.
+bool template_arguments(const TokenStream& tokens, std::size_t word, std::string& arguments) {
+  std::size_t i = word;
+  while (i > 0 && tokens[i - 1].kind == TokenKind::identifier) --i;  // static, inline ...
+  if (i == 0 || !tokens[i - 1].is(">")) return true;
+  const std::size_t last = i - 1;
+  const std::size_t open = opening_angle(tokens, last);
+  if (open >= tokens.size() || open == 0 || !tokens[open - 1].is("template")) return false;
+  std::string name;
+  bool pack = false, found = false;
+  int depth = 0;
+  for (std::size_t at = open + 1; at <= last; ++at) {
+    const Token& token = tokens[at];
+    if (depth == 0 && (token.is(",") || token.is("=") || at == last)) {
+      if (!found && name.empty()) return false;
+      if (!found) arguments += (arguments.empty() ? "<" : ", ") + name + (pack ? "..." : "");
+      found = token.is("=");
+      if (!found) {
+        name.clear();
+        pack = false;
+      }
+    } else if (token.is("<") || opens(token)) {
+      ++depth;
+    } else if (token.is(">") || closes(token)) {
+      --depth;
+    } else if (token.is(">>")) {
+      depth -= 2;
+    } else if (token.kind == TokenKind::identifier) {
+      name = token.text;
+    } else if (token.is(".")) {
+      pack = true;
+    }
+  }
+  if (arguments.empty()) return false;
+  arguments += ">";
+  return true;
+}
+
+}  // namespace
+
 void rewrite_kernels(TokenStream& tokens) {
+  std::vector<KernelDefinition> kernels;
+  std::map<std::string_view, int> definitions;
   for (std::size_t i = 0; i < tokens.size(); ++i) {
     if (!tokens[i].is("__rung_global__")) continue;
     tokens.erase(i);
-    // The parameter list is the first bracket that follows the function's name.
-    std::size_t at = i + 1;
-    while (at < tokens.size() && !tokens[at].is("(")) {
-      if (tokens[at].is("__attribute__") && tokens[at + 1].is("(")) at = tokens.closing(at + 1);
-      ++at;
-    }
-    if (at >= tokens.size()) continue;
-    at = tokens.closing(at);
-    while (at < tokens.size() && !tokens[at].is("{") && !tokens[at].is(";")) ++at;
-    if (tokens[at].is("{")) {
-      tokens.insert_after(at, " struct rung_kernel {}; ::rung::cuda::enter<rung_kernel>();");
-    }
+    kernels.push_back(read_kernel(tokens, i));
+    if (kernels.back().body < tokens.size()) ++definitions[tokens[kernels.back().name].text];
+  }
+  for (const KernelDefinition& one : kernels) {
+    if (one.body >= tokens.size()) continue;
+    const std::string_view name = tokens[one.name].text;
+    std::string values;
+    // Where its name means one function, it can be launched by its address too.
+    const bool unique = definitions[name] == 1 && tokens[one.name].kind == TokenKind::identifier &&
+                        template_arguments(tokens, one.word, values);
+    const std::string self = unique ? ", &" + std::string(name) + values : "";
+    tokens.insert_after(one.body,
+                        " struct rung_kernel {}; ::rung::cuda::enter<rung_kernel" + self + ">();");
   }
 }
 

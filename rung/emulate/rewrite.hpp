@@ -12,7 +12,7 @@ namespace rung::emulate {
 
 /// A preprocessed CUDA source as C++. Throws Error(unsupported) that names file, line and what is
 /// not supported, Error(invalid_argument) for what is no CUDA.
-std::string rewrite(std::string preprocessed);
+std::string rewrite(const std::string& preprocessed);
 
 /// kernel<<<grid, block>>>(x) as launcher("kernel", [=](auto& a) { kernel(a); }).with(grid,
 /// block)(x). The arguments are evaluated once; the lambda calls the kernel as the program would,

@@ -164,8 +164,8 @@ void rewrite_shared(TokenStream& tokens) {
   }
 }
 
-std::string rewrite(std::string preprocessed) {
-  TokenStream tokens(std::move(preprocessed));
+std::string rewrite(const std::string& preprocessed) {
+  TokenStream tokens(preprocessed);
   rewrite_assembly(tokens);
   rewrite_kernels(tokens);
   rewrite_shared(tokens);

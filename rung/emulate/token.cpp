@@ -13,10 +13,12 @@ bool starts_word(char c) { return std::isalpha(static_cast<unsigned char>(c)) ||
 bool in_word(char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_'; }
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
-/// A line "# 12 "file" 3": where the following line comes from.
+/// A line "# 12 "file" 1 3": where the following line comes from.
 struct LineMarker {
   int line = 0;
   std::string_view file;
+  bool enters = false;   // a header begins
+  bool returns = false;  // the file that includes it goes on
   bool system = false;
 };
 
@@ -28,8 +30,66 @@ bool parse_marker(std::string_view text, LineMarker& marker) {
   const std::size_t close = text.rfind('"');
   if (failed != std::errc{} || open == close) return false;
   marker.file = text.substr(open + 1, close - open - 1);
-  marker.system = text.find(" 3", close) != std::string_view::npos;
+  const auto flag = [&](const char* number) {
+    return text.find(number, close) != std::string_view::npos;
+  };
+  marker.enters = flag(" 1");
+  marker.returns = flag(" 2");
+  marker.system = flag(" 3");
   return true;
+}
+
+std::string_view line_at(std::string_view text, std::size_t begin) {
+  return text.substr(begin, std::min(text.find('\n', begin), text.size()) - begin);
+}
+
+/// The end of the system header whose marker ends at `end`: where its includer goes on.
+std::size_t end_of_header(std::string_view text, std::size_t end) {
+  while (end < text.size()) {
+    const std::string_view line = line_at(text, end + 1);
+    LineMarker marker;
+    if (parse_marker(line, marker) && marker.returns && !marker.system) break;
+    end += 1 + line.size();
+  }
+  return std::min(end, text.size());
+}
+
+/// Where a macro of a system header is used, the preprocessor says so by markers in the middle of
+/// the line. This puts such lines together again, so that only headers are marked as the system's.
+std::string join_lines(std::string_view text) {
+  std::string joined;
+  joined.reserve(text.size());
+  std::string_view file;
+  int line = 0;  // of the next line to be written
+  for (std::size_t at = 0; at < text.size();) {
+    const std::string_view one = line_at(text, at);
+    LineMarker marker;
+    if (!parse_marker(one, marker)) {
+      joined.append(one).append("\n");
+      at += one.size() + 1;
+      ++line;
+    } else if (marker.enters && marker.system) {
+      const std::size_t end = end_of_header(text, at + one.size());
+      joined.append(text.substr(at, end - at)).append("\n");
+      at = end + 1;
+    } else {
+      const bool within = !marker.enters && !marker.returns && marker.file == file;
+      if (within && marker.line == line - 1 && joined.ends_with('\n')) {
+        joined.back() = ' ';
+      } else if (within && marker.line >= line && marker.line - line < 100) {
+        joined.append(static_cast<std::size_t>(marker.line - line), '\n');
+      } else {
+        joined.append("# " + std::to_string(marker.line) + " \"").append(marker.file).append("\"");
+        if (marker.enters) joined += " 1";
+        if (marker.returns) joined += " 2";
+        joined += '\n';
+        file = marker.file;
+      }
+      line = marker.line;
+      at += one.size() + 1;
+    }
+  }
+  return joined;
 }
 
 class Scanner {
@@ -75,16 +135,10 @@ class Scanner {
 
   TokenKind scan_directive() {
     LineMarker marker;
-    std::size_t end = std::min(text_.find('\n', at_), text_.size());
-    if (parse_marker(text_.substr(at_, end - at_), marker) && marker.system) {
-      // To the marker that leaves the system's headers.
-      while (end < text_.size()) {
-        const std::size_t line = end + 1;
-        const std::size_t stop = std::min(text_.find('\n', line), text_.size());
-        LineMarker other;
-        if (parse_marker(text_.substr(line, stop - line), other) && !other.system) break;
-        end = stop;
-      }
+    const std::string_view line = line_at(text_, at_);
+    std::size_t end = at_ + line.size();
+    if (parse_marker(line, marker) && marker.enters && marker.system) {
+      end = end_of_header(text_, end);
     }
     at_ = end;
     return TokenKind::verbatim;
@@ -139,7 +193,7 @@ std::string to_string(const SourceLine& place) {
   return place.file + ":" + std::to_string(place.line);
 }
 
-TokenStream::TokenStream(std::string text) : source_(std::move(text)) {
+TokenStream::TokenStream(const std::string& text) : source_(join_lines(text)) {
   Scanner scanner(source_);
   do {
     tokens_.push_back(scanner.next());

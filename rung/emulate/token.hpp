@@ -40,7 +40,7 @@ std::string to_string(const SourceLine& place);
 class TokenStream {
  public:
   /// Text that came out of `g++ -E`. System headers become one token each.
-  explicit TokenStream(std::string text);
+  explicit TokenStream(const std::string& text);
 
   [[nodiscard]] std::size_t size() const { return tokens_.size(); }
   /// Past the end there are only end tokens.

@@ -141,6 +141,7 @@ void* shared_memory() { return running_worker("shared<Layout>()").current().bloc
 std::size_t shared_memory_size() {
   return running_worker("shared<Layout>()").launch().shared_bytes;
 }
+std::size_t shared_memory_room() { return shared_room(running_worker("shared memory").launch()); }
 bool in_kernel() { return this_worker != nullptr && this_worker->busy(); }
 int lane_index() { return running_worker("lane_index()").current().lane; }
 void yield() { running_worker("__nanosleep").yield(Look::many_atomics); }

@@ -69,6 +69,8 @@ RUNG_API void set_stack_bytes(std::size_t bytes);
 /// The block's dynamic shared memory and its size.
 RUNG_API void* shared_memory();
 RUNG_API std::size_t shared_memory_size();
+/// All of it that may be addressed, static variables included.
+RUNG_API std::size_t shared_memory_room();
 
 /// The live allocation of the simulated device that holds this address; size 0: none does.
 struct Allocation {

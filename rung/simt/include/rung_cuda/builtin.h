@@ -97,12 +97,13 @@ struct Kernel {
   static inline const int number = register_kernel(describe(kernel, typeid(Tag).name()));
 };
 
+/// Notes which kernel runs, and ends a launch that it does not allow.
+void begin_kernel(const char* name);
+
 /// The first thing a kernel does.
 template <class Tag>
 inline void enter() {
-  if (__builtin_expect(launch_data->kernel == nullptr, 0)) {
-    launch_data->kernel = typeid(Tag).name();
-  }
+  if (__builtin_expect(launch_data->kernel == nullptr, 0)) begin_kernel(typeid(Tag).name());
 }
 /// Likewise, of a kernel that can be found by its address.
 template <class Tag, auto kernel>
