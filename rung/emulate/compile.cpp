@@ -143,6 +143,10 @@ std::string compile_one(const Sources& sources, const Home& home, const std::str
   add({"-E", file, "-o", preprocessed});
   run_compiler(command, file, "cannot be preprocessed");
 
+  if (holds_assembly(read_file(preprocessed))) {
+    add({"-include", "rung_cuda/ptx.h"});
+    run_compiler(command, file, "cannot be preprocessed");
+  }
   const std::string rewritten = stem + ".rung.ii";
   std::ofstream(rewritten, std::ios::binary) << rewrite(read_file(preprocessed));
   command = {compiler()};

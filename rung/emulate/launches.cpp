@@ -19,8 +19,7 @@ std::size_t opening_angle(const TokenStream& tokens, std::size_t last) {
     const Token& token = tokens[i - 1];
     if (token.is(">")) depth += 1;
     if (token.is(">>")) depth += 2;
-    if (token.is("<")) depth -= 1;
-    if (token.is("<<")) depth -= 2;
+    if (token.is("<")) depth -= 1;  // << is a shift: two lists never open at once
     if (depth <= 0) return i - 1;
     if (token.is(";")) break;
     if (closes(token)) {

@@ -147,7 +147,8 @@ void rewrite_declaration(TokenStream& tokens, std::size_t word, bool in_function
     } else {
       const std::string tag = "rung_shared_" + name;
       references += " struct " + tag + " {}; " + type + "& " + name +
-                    " = ::rung::cuda::shared_variable<" + type + ", " + tag + ">();";
+                    " = ::rung::cuda::shared_variable<" + type + ", " + tag + ", alignof(" + type +
+                    ")>();";
     }
   }
   tokens.insert_before(begin, "typedef ");

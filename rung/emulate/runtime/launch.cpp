@@ -15,6 +15,10 @@
 #include "rung/emulate/runtime/stream.hpp"
 #include "rung/simt/simulator.hpp"
 
+#pragma GCC visibility push(default)
+#include "rung_cuda/groups.h"
+#pragma GCC visibility pop
+
 namespace rung::cuda {
 namespace {
 
@@ -183,6 +187,8 @@ void begin_kernel(const char* name) {
   }
   if (running.kernel == nullptr) simt::fail("the launch is refused");
 }
+
+dim3 cluster_extent() { return running_launch().config->cluster; }
 
 void run_children() {
   if (!simt::in_kernel()) return;

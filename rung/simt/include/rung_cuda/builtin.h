@@ -37,14 +37,15 @@ extern __thread LaunchData* const launch_data __asm__("rung_simt_launch_data")
 
 unsigned place_shared(int variable);
 
-template <class T, class Tag>
+// The alignment comes apart: a template does not see what an attribute adds to a type.
+template <class T, class Tag, size_t alignment>
 struct SharedVariable {
-  static inline const int number = register_shared(sizeof(T), alignof(T), typeid(Tag).name());
+  static inline const int number = register_shared(sizeof(T), alignment, typeid(Tag).name());
 };
 
-template <class T, class Tag>
+template <class T, class Tag, size_t alignment>
 inline __attribute__((always_inline)) T& shared_variable() {
-  const int number = SharedVariable<T, Tag>::number;
+  const int number = SharedVariable<T, Tag, alignment>::number;
   unsigned offset = launch_data->layout->offsets[number];
   if (__builtin_expect(offset == SharedLayout::unknown, 0)) offset = place_shared(number);
   return *reinterpret_cast<T*>(shared_base + launch_data->static_begin + offset);
