@@ -11,6 +11,9 @@
 namespace rung::emulate {
 namespace {
 
+/// The user's line, evaluated where the asm statement stood.
+constexpr const char* here = "::RungPlace::current()";
+
 std::string get(std::string_view type, const std::string& value) {
   return fmt::format("::rung::ptx::get<{}>({})", type, value);
 }
@@ -71,8 +74,9 @@ struct Translator {
     const std::string& type = types.back();
     const std::vector<std::string> to = parts(one.operands.at(0));
     const bool ordered = has("volatile") || has("acquire") || has("relaxed") || has("mmio");
-    std::string code = fmt::format("const auto rung_v = ::rung::ptx::{}<{}, {}>({}); ",
-                                   ordered ? "load_ordered" : "load", type, to.size(), address(1));
+    std::string code = fmt::format("const auto rung_v = ::rung::ptx::{}<{}, {}>({}{}); ",
+                                   ordered ? "load_ordered" : "load", type, to.size(), address(1),
+                                   ordered ? std::string(", ") + here : "");
     for (std::size_t i = 0; i < to.size(); ++i) {
       code += put(operand(to[i]), fmt::format("rung_v.at[{}]", i));
     }
@@ -85,8 +89,8 @@ struct Translator {
       values += ", " + get(type, operand(part));
     }
     const bool ordered = has("volatile") || has("release") || has("relaxed") || has("mmio");
-    return fmt::format("::rung::ptx::{}<{}>({}{});", ordered ? "store_ordered" : "store", type,
-                       address(0), values);
+    return fmt::format("::rung::ptx::{}<{}>({}{}{});", ordered ? "store_ordered" : "store", type,
+                       ordered ? std::string(here) + ", " : "", address(0), values);
   }
   [[nodiscard]] std::string atomic(bool result) const {
     static const std::map<std::string, std::string> names = {
@@ -165,8 +169,8 @@ struct Translator {
     if (has("bfly")) mode = "exclusive_or";
     std::string code = fmt::format(
         "bool rung_q; const unsigned rung_v = ::rung::ptx::shuffle({}, {}, {}, {}, "
-        "::rung::simt::Shuffle::{}, rung_q); ",
-        unsigned_at(4), unsigned_at(1), unsigned_at(2), unsigned_at(3), mode);
+        "::rung::simt::Shuffle::{}, rung_q, {}); ",
+        unsigned_at(4), unsigned_at(1), unsigned_at(2), unsigned_at(3), mode, here);
     code += put(operand(pair.substr(0, bar)), "rung_v");
     if (bar != std::string::npos) code += put(operand(pair.substr(bar + 1)), "rung_q");
     return code;
@@ -183,8 +187,8 @@ struct Translator {
     for (const std::string& part : parts(one.operands.at(load ? 0 : 1))) {
       registers += ", " + operand(part);
     }
-    return fmt::format("::rung::ptx::{}<{}>({}{});", load ? "load_matrix" : "store_matrix",
-                       has("trans"), address(load ? 1 : 0), registers);
+    return fmt::format("::rung::ptx::{}<{}>({}, {}{});", load ? "load_matrix" : "store_matrix",
+                       has("trans"), here, address(load ? 1 : 0), registers);
   }
   [[nodiscard]] std::string multiply() const {
     std::string shape, call;
@@ -202,8 +206,8 @@ struct Translator {
       }
       call += (i == 0 ? "" : ", ") + fmt::format("::rung::ptx::list({})", list);
     }
-    return fmt::format("::rung::ptx::multiply_{}<{}, {}, {}>({});", shape, types[0], types[1],
-                       types[2], call);
+    return fmt::format("::rung::ptx::multiply_{}<{}, {}, {}>({}, {});", shape, types[0], types[1],
+                       types[2], call, here);
   }
   [[nodiscard]] std::string async_copy() const {
     if (has("commit_group")) return "::rung::ptx::async_commit();";
@@ -212,7 +216,7 @@ struct Translator {
     if (has("bulk") || has("mbarrier")) return "";
     const std::string bytes = at(2);
     const std::string valid = one.operands.size() > 3 ? at(3) : bytes;
-    Translator from = *this;  // the second address is global
+    // The second address is global.
     std::string source = one.operands.at(1);
     source = source.substr(1, source.size() - 2);
     std::string offset;
@@ -220,8 +224,8 @@ struct Translator {
       offset = source.substr(plus);
       source.erase(plus);
     }
-    return fmt::format("::rung::ptx::async_copy({}, ::rung::ptx::pointer({}{}), {}, {});",
-                       address(0), operand(source), offset, bytes, valid);
+    return fmt::format("::rung::ptx::async_copy({}, ::rung::ptx::pointer({}{}), {}, {}, {});",
+                       address(0), operand(source), offset, bytes, valid, here);
   }
 
   [[nodiscard]] std::string barrier() const {
@@ -229,7 +233,7 @@ struct Translator {
     const std::string number = unsigned_at(0);
     if (has("red")) return "";
     if (one.operands.size() == 1) {
-      return fmt::format("::rung::ptx::barrier_sync({});", number);
+      return fmt::format("::rung::ptx::barrier_sync({}, {});", number, here);
     }
     return fmt::format("::rung::simt::named_barrier_{}({}, {}, ::RungPlace::current());",
                        has("arrive") ? "arrive" : "sync", number, unsigned_at(1));

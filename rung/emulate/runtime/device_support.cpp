@@ -31,6 +31,7 @@ unsigned long long cycles() {
   return last;
 }
 
+bool in_kernel() { return simt::in_kernel(); }
 bool in_shared(const void* address) {
   const char* byte = static_cast<const char*>(address);
   return simt::in_kernel() && byte >= shared_base &&

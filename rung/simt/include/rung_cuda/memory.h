@@ -31,6 +31,7 @@ RUNG_STORE(__stwt)
 namespace rung::cuda {
 /// Of the calling thread's block, dynamic and static.
 bool in_shared(const void* address);
+bool in_kernel();
 unsigned dynamic_shared_bytes();
 }  // namespace rung::cuda
 

@@ -34,7 +34,7 @@ inline Vector<T, N> load(const char* from) {
   return *reinterpret_cast<const Vector<T, N>*>(from);
 }
 template <class T, int N>
-inline Vector<T, N> load_ordered(const char* from, Place place = Place::current()) {
+inline Vector<T, N> load_ordered(const char* from, Place place) {
   Vector<T, N> v;
   if constexpr (sizeof(T) >= 4 || N == 1) {
     for (int i = 0; i < N; ++i) {
@@ -50,9 +50,9 @@ inline void store(char* to, const V&... values) {
   *reinterpret_cast<Vector<T, sizeof...(V)>*>(to) = {values...};
 }
 template <class T, class... V>
-inline void store_ordered(char* to, const V&... values) {
+inline void store_ordered(Place place, char* to, const V&... values) {
   T* next = reinterpret_cast<T*>(to);
-  (simt::ordered_store(next++, T(values), "st", Place::current()), ...);
+  (simt::ordered_store(next++, T(values), "st", place), ...);
 }
 
 #define RUNG_ATOM(name, expression)                                                               \
@@ -80,7 +80,7 @@ inline T atom_cas(char* address, T expected, T desired) {
 
 /// `limit` holds the last lane (bits 0-4) and the mask of the segment (bits 8-12).
 inline unsigned shuffle(unsigned mask, unsigned value, unsigned operand, unsigned limit,
-                        simt::Shuffle kind, bool& in_range, Place place = Place::current()) {
+                        simt::Shuffle kind, bool& in_range, Place place) {
   const int width = 32 - static_cast<int>(limit >> 8 & 31);
   const int lane = simt::lane_index(), first = lane & ~(width - 1), last = first + width - 1;
   const int by = static_cast<int>(operand & 31);
@@ -93,7 +93,7 @@ inline unsigned shuffle(unsigned mask, unsigned value, unsigned operand, unsigne
       simt::shuffle(mask, value, kind, static_cast<int>(operand), width, place));
 }
 
-inline void barrier_sync(unsigned id, Place place = Place::current()) {
+inline void barrier_sync(unsigned id, Place place) {
   if (id == 0) {
     __syncthreads(place);
   } else {
@@ -105,8 +105,7 @@ inline void barrier_sync(unsigned id, Place place = Place::current()) {
 
 // cp.async
 template <class A, class B>
-inline void async_copy(char* to, const char* from, A bytes, B valid,
-                       Place place = Place::current()) {
+inline void async_copy(char* to, const char* from, A bytes, B valid, Place place) {
   simt::async_copy(to, from, static_cast<int>(bytes), static_cast<int>(valid), place);
 }
 inline void async_commit() { simt::async_commit(); }
@@ -118,9 +117,9 @@ inline void async_wait_all() { simt::async_wait_all(); }
 
 // ldmatrix and mma
 template <bool transposed, class... R>
-inline void load_matrix(const char* row, R&... registers) {
+inline void load_matrix(Place place, const char* row, R&... registers) {
   unsigned to[sizeof...(R)];
-  simt::load_matrix(to, sizeof...(R), transposed, row, Place::current());
+  simt::load_matrix(to, sizeof...(R), transposed, row, place);
   int i = 0;
   (put(registers, to[i++]), ...);
 }
@@ -137,7 +136,7 @@ constexpr simt::MatrixType matrix_type() {
 /// Half the depth is the whole depth with zeros.
 template <class Sum, class A, class D, int NA, class TA, int NB, class TB, class C, int NC>
 inline void multiply(const Vector<D, NC>& d, const Vector<TA, NA>& a, const Vector<TB, NB>& b,
-                     const Vector<C, NC>& c, Place place = Place::current()) {
+                     const Vector<C, NC>& c, Place place) {
   unsigned left[4] = {}, right[2] = {};
   for (int i = 0; i < NA; ++i) left[i] = get<unsigned>(a.at[i]);
   for (int i = 0; i < NB; ++i) right[i] = get<unsigned>(b.at[i]);
@@ -160,16 +159,16 @@ inline void multiply(const Vector<D, NC>& d, const Vector<TA, NA>& a, const Vect
   }
 }
 template <class Sum, class A, class B, class D, class VA, class VB, class C>
-inline void multiply_m16n8k16(const D& d, const VA& a, const VB& b, const C& c) {
-  multiply<Sum, A>(d, a, b, c);
+inline void multiply_m16n8k16(const D& d, const VA& a, const VB& b, const C& c, Place place) {
+  multiply<Sum, A>(d, a, b, c, place);
 }
 template <class Sum, class A, class B, class D, class VA, class VB, class C>
-inline void multiply_m16n8k8(const D& d, const VA& a, const VB& b, const C& c) {
-  multiply<Sum, A>(d, a, b, c);
+inline void multiply_m16n8k8(const D& d, const VA& a, const VB& b, const C& c, Place place) {
+  multiply<Sum, A>(d, a, b, c, place);
 }
 template <class Sum, class A, class B, class D, class VA, class VB, class C>
-inline void multiply_m16n8k4(const D& d, const VA& a, const VB& b, const C& c) {
-  multiply<Sum, A>(d, a, b, c);
+inline void multiply_m16n8k4(const D& d, const VA& a, const VB& b, const C& c, Place place) {
+  multiply<Sum, A>(d, a, b, c, place);
 }
 
 }  // namespace rung::ptx
