@@ -6,6 +6,7 @@
 // undefined, even where today's chips let it pass.
 #include <cstring>
 
+#include "rung/simt/record/recorder.hpp"
 #include "rung/simt/scheduler.hpp"
 
 namespace rung::simt {
@@ -73,6 +74,13 @@ void Worker::try_release(Block& block, int id) {
       answer = barrier.voted != 0 ? 1 : 0;
       break;
   }
+  if (recorder_ != nullptr) {
+    if (barrier.expected == 0) {
+      recorder_->block_met(block, barrier.place);
+    } else {
+      recorder_->named_barrier_met(block, id);
+    }
+  }
   barrier = Barrier{};
   std::vector<Thread*>& released = gather();
   for (Thread& thread : block.threads) {
@@ -121,8 +129,10 @@ void named_barrier_sync(int id, int threads, Place place) {
 void named_barrier_arrive(int id, int threads, Place place) {
   Worker& here = running_worker("bar.arrive");
   join_named(here, id, threads, place);
-  here.current().block->barriers[id].place = place;
-  here.try_release(*here.current().block, id);
+  Block& block = *here.current().block;
+  block.barriers[id].place = place;
+  if (here.recorder() != nullptr) here.recorder()->named_barrier_arrived(block, id, place);
+  here.try_release(block, id);
 }
 
 void Worker::arrive_at_grid(Place place) {
@@ -133,6 +143,7 @@ void Worker::arrive_at_grid(Place place) {
   current_->wait = Wait::grid;
   if (++grid_arrived_ == threads_) {
     grid_arrived_ = 0;
+    if (recorder_ != nullptr) recorder_->grid_met(resident_);
     for_each_block([&](Block& block) {
       std::vector<Thread*>& released = gather();
       for (Thread& thread : block.threads) {

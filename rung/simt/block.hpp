@@ -12,6 +12,10 @@
 #include "rung/simt/sync.hpp"
 #include "rung/simt/types.hpp"
 
+namespace rung::simt::record {
+struct BlockRecord;
+}
+
 namespace rung::simt {
 
 using dialect::dim3;
@@ -25,6 +29,7 @@ enum class Wait : std::uint8_t {
   grid,
   cluster,
   mbarrier,
+  lanes,  // the recorder's list is full: until the warp's other lanes have come as far
   exited
 };
 
@@ -97,10 +102,11 @@ struct Block {
   std::uint64_t random = 0;  // state of the generator behind ThreadOrder::random
   std::byte* shared = nullptr;
   std::size_t shared_capacity = 0;
-  std::vector<Thread*> mbarrier_waiters;  // of mbarriers in its shared memory
-  int bulk_loads = 0;                     // that have not landed in it
+  std::vector<Thread*> mbarrier_waiters;        // of mbarriers in its shared memory
+  int bulk_loads = 0;                           // that have not landed in it
+  std::unique_ptr<record::BlockRecord> record;  // while a session records
 
-  Block() = default;
+  Block();
   Block(const Block&) = delete;
   Block& operator=(const Block&) = delete;
   ~Block();

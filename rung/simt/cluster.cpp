@@ -3,6 +3,7 @@
 #include "rung/simt/cluster.hpp"
 
 #include "rung/simt/address.hpp"
+#include "rung/simt/record/recorder.hpp"
 #include "rung/simt/scheduler.hpp"
 
 namespace rung::simt {
@@ -75,6 +76,7 @@ void Worker::try_release(Cluster& cluster) {
   if (cluster.arrived == 0 || cluster.arrived < cluster.live) return;
   cluster.arrived = 0;
   ++cluster.phase;
+  if (recorder_ != nullptr) recorder_->cluster_met(cluster);
   gather();
   for (const auto& block : cluster.blocks) {
     for (Thread& thread : block->threads) {

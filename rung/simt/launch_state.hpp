@@ -16,6 +16,10 @@
 #include "rung/simt/block.hpp"
 #include "rung/simt/simulator.hpp"
 
+namespace rung::simt::record {
+class LaunchRecord;
+}
+
 namespace rung::simt {
 
 /// The linear index of the cluster whose turn comes at `position`.
@@ -59,6 +63,7 @@ class LaunchState {
   const std::uint64_t clusters;
   const ClusterSequence sequence;
   FirstFailure failure;
+  record::LaunchRecord* record = nullptr;  // while a session records
 
   /// How many OS threads are worth having.
   [[nodiscard]] std::uint64_t useful_workers() const;

@@ -7,12 +7,13 @@
 
 #include <cstdint>
 #include <cstring>
-#include <functional>
-#include <map>
+#include <deque>
 #include <mutex>
 #include <new>
+#include <utility>
 
 #include "rung/simt/limits.hpp"
+#include "rung/simt/record.hpp"
 #include "rung/simt/simulator.hpp"
 
 namespace rung::simt {
@@ -20,14 +21,21 @@ namespace {
 
 constexpr std::align_val_t allocation_alignment{256};  // as cudaMalloc's
 
-/// Live allocations by their first byte.
-struct Allocations {
+/// Memory before and behind an allocation that belongs to nobody: what goes astray by a little
+/// damages nothing, and is found while somebody records.
+constexpr std::size_t margin = 256;
+
+/// What was freed while somebody records, kept so that nothing else comes to lie there: up to so
+/// many bytes.
+constexpr std::size_t most_kept = std::size_t{256} << 20;
+struct Kept {
   std::mutex mutex;
-  std::map<const std::byte*, std::size_t, std::less<>> sizes;
+  std::deque<std::pair<std::byte*, std::size_t>> memory;
+  std::size_t bytes = 0;
 };
-Allocations& allocations() {
-  static Allocations& table = *new Allocations;  // never destroyed: tensors may be static
-  return table;
+Kept& kept() {
+  static Kept& one = *new Kept;  // never destroyed: tensors may be static
+  return one;
 }
 
 std::size_t host_memory() {
@@ -37,29 +45,38 @@ std::size_t host_memory() {
 
 void* allocate(int, std::size_t bytes) {
   // Filling it with poison touches every page, so more than there is must be refused first.
-  void* memory = bytes < host_memory()
-                     ? ::operator new(bytes == 0 ? 1 : bytes, allocation_alignment, std::nothrow)
-                     : nullptr;
-  if (memory == nullptr) {
+  void* whole = bytes < host_memory()
+                    ? ::operator new(bytes + 2 * margin, allocation_alignment, std::nothrow)
+                    : nullptr;
+  if (whole == nullptr) {
     throw Error(ErrorCode::out_of_memory, "simulated GPU: no memory for " + std::to_string(bytes) +
                                               " bytes, the machine has " +
                                               std::to_string(host_memory()));
   }
-  std::memset(memory, poison, bytes);
-  Allocations& live = allocations();
-  const std::lock_guard lock(live.mutex);
-  live.sizes[static_cast<const std::byte*>(memory)] = bytes;
+  std::memset(whole, poison, bytes + 2 * margin);
+  std::byte* memory = static_cast<std::byte*>(whole) + margin;
+  record::register_memory({.begin = memory,
+                           .bytes = bytes,
+                           .initialised = false,
+                           .host_writes = true,
+                           .name = "device memory"});
   return memory;
 }
 
 void release(int, void* memory) noexcept {
   if (memory == nullptr) return;
-  Allocations& live = allocations();
-  {
-    const std::lock_guard lock(live.mutex);
-    live.sizes.erase(static_cast<const std::byte*>(memory));
+  const std::size_t bytes = record::find_memory(memory).bytes;
+  record::unregister_memory(memory);
+  Kept& old = kept();
+  const std::lock_guard lock(old.mutex);
+  const std::size_t most = record::checking() ? most_kept : 0;
+  old.memory.emplace_back(static_cast<std::byte*>(memory) - margin, bytes);
+  old.bytes += bytes;
+  while (old.bytes > most || (most == 0 && !old.memory.empty())) {
+    old.bytes -= old.memory.front().second;
+    ::operator delete(old.memory.front().first, allocation_alignment);
+    old.memory.pop_front();
   }
-  ::operator delete(memory, allocation_alignment);
 }
 
 /// Asked for when a context is made, which is where a RUNG_SIMT_ORDER that nobody understands is to
@@ -85,7 +102,9 @@ const DeviceRegistration self{{
     // Kernels are done when their launch returns: copies need not wait, streams are nothing.
     .copy =
         [](int, void* to, const void* from, std::size_t bytes) {
-          if (bytes != 0) std::memmove(to, from, bytes);
+          if (bytes == 0) return;
+          std::memmove(to, from, bytes);
+          record::copy_initialised(to, from, bytes);
         },
     .create_stream = [](int) -> void* { return nullptr; },
     .destroy_stream = [](int, void*) noexcept {},
@@ -95,14 +114,8 @@ const DeviceRegistration self{{
 }  // namespace
 
 Allocation find_allocation(const void* address) {
-  Allocations& live = allocations();
-  const std::lock_guard lock(live.mutex);
-  const auto* byte = static_cast<const std::byte*>(address);
-  auto after = live.sizes.upper_bound(byte);
-  if (after == live.sizes.begin()) return {};
-  const auto& [begin, size] = *--after;
-  if (byte >= begin + size) return {};
-  return {const_cast<std::byte*>(begin), size};
+  const record::Memory memory = record::find_memory(address);
+  return {static_cast<std::byte*>(const_cast<void*>(memory.begin)), memory.bytes};
 }
 
 }  // namespace rung::simt

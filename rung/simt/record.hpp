@@ -63,7 +63,7 @@ struct Finding {
   dialect::uint3 other_thread{};
   std::string message;      // what happened, to whom: one sentence
   std::string advice;       // what to do about it: one line
-  std::uint64_t times = 1;  // how often it was seen
+  std::uint64_t times = 1;  // launches that it was seen in
 };
 
 /// Counted events, named after Nsight Compute's. A request is one instruction of one warp.
@@ -153,6 +153,7 @@ struct Memory {
   std::size_t bytes = 0;
   Space space = Space::global;  // global or constant
   bool initialised = true;      // false: freshly allocated, filled with simt::poison
+  bool host_writes = false;     // through pointers too: what is not poison counts as written
   bool freed_by_hand = false;   // it is a leak when it is never unregistered
   std::string name;             // "cudaMalloc", a symbol's name; told in findings
   std::string file;             // where it was allocated, if known

@@ -8,9 +8,11 @@
 
 #include "rung/core/error.hpp"
 #include "rung/simt/random.hpp"
+#include "rung/simt/record/recorder.hpp"
 #include "rung/simt/scheduler.hpp"
 
 namespace rung::simt {
+Block::Block() = default;
 Block::~Block() { ::operator delete(shared, std::align_val_t{shared_alignment}); }
 
 void Worker::prepare(Block& block, uint3 index) {
@@ -64,6 +66,7 @@ void Worker::prepare(Block& block, uint3 index) {
     block.shared_capacity = need;
   }
   std::memset(block.shared, poison, launch_->shared_bytes);
+  if (recorder_ != nullptr) recorder_->prepare(block);
 }
 
 void Worker::prepare(Cluster& cluster, std::uint64_t position) {
@@ -148,8 +151,11 @@ void Worker::run(LaunchState& state) {
       worker.state_ = &launch_state;
       worker.launch_ = &launch_state.launch;
       launch_state.join();
+      if (launch_state.record != nullptr) worker.begin_recording(*launch_state.record);
     }
     ~Running() {
+      if (worker.recorder_ != nullptr) worker.recorder_->end();
+      worker.recorder_ = nullptr;
       for (auto& cluster : worker.resident_) worker.idle_.push_back(std::move(cluster));
       worker.resident_.clear();
       worker.state_->leave(worker.waiting_);
@@ -187,6 +193,12 @@ void Worker::run(LaunchState& state) {
     }
   }
   check_stacks();
+}
+
+void Worker::begin_recording(record::LaunchRecord& record) {
+  if (own_recorder_ == nullptr) own_recorder_ = std::make_unique<record::Recorder>(*this);
+  own_recorder_->begin(record);
+  recorder_ = own_recorder_.get();
 }
 
 void Worker::record_failure() {

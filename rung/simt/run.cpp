@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Running a launch: on how many OS threads.
+#include <optional>
 #include <string>
 
 #include "rung/core/error.hpp"
 #include "rung/simt/launch_state.hpp"
+#include "rung/simt/record/session.hpp"
 #include "rung/simt/scheduler.hpp"
 
 namespace rung::simt {
@@ -27,6 +29,8 @@ void require_resident(const Launch& launch, const LaunchState& state) {
 void run(const Launch& launch) {
   if (launch.grid.x == 0 || launch.grid.y == 0 || launch.grid.z == 0) return;  // nothing to run
   LaunchState state(launch, thread_order());
+  std::optional<record::LaunchRecord> record;
+  if (record::active()) state.record = &record.emplace(launch);
   if (launch.cooperative) require_resident(launch, state);
   const int workers = static_cast<int>(state.useful_workers());
   // OpenMP's pool keeps its threads, and with them their workers and stacks, between launches.
@@ -38,6 +42,7 @@ void run(const Launch& launch) {
       state.failure.record(state.clusters, std::current_exception());
     }
   }
+  if (record) record->finish();
   state.failure.rethrow();
 }
 

@@ -8,6 +8,7 @@
 #include "rung/core/error.hpp"
 #include "rung/simt/atomics.hpp"
 #include "rung/simt/random.hpp"
+#include "rung/simt/record/recorder.hpp"
 
 namespace rung::simt {
 
@@ -23,6 +24,8 @@ constinit thread_local bool memory_changed = false;
 constinit thread_local Worker* this_worker = nullptr;
 
 Worker::Worker() : fibers_(&Worker::fiber_main), exceptions_(current_exceptions()) {}
+
+Worker::~Worker() = default;
 
 Worker& worker() {
   thread_local Worker mine;
@@ -86,6 +89,7 @@ Thread* Worker::finish_current() {
   try_release(block, 0);
   Warp& warp = *thread.warp;
   warp.exited |= 1u << thread.lane;
+  if (recorder_ != nullptr) recorder_->exited(thread);
   for (std::uint32_t left = warp.waiting; left != 0; left &= left - 1) {
     const int lane = __builtin_ctz(left);
     if ((warp.waiting >> lane & 1) != 0) try_complete(warp, warp.lanes[lane]->mask);
@@ -97,6 +101,8 @@ Thread* Worker::finish_current() {
   if (block.live == 0) end_block(block);
   return next_ready();
 }
+
+void Worker::show_to_recorder() { recorder_->show(*current_); }
 
 void Worker::release_gathered(Block& block, bool first) {
   std::vector<Thread*>& threads = gathered_;

@@ -27,6 +27,11 @@
 #include "rung/simt/simulator.hpp"
 #include "rung/simt/sync.hpp"
 
+namespace rung::simt::record {
+class LaunchRecord;
+class Recorder;
+}  // namespace rung::simt::record
+
 namespace rung::simt {
 
 // The built-in variables of words.hpp as the scheduler writes them.
@@ -55,6 +60,7 @@ class Worker {
   Worker();
   Worker(const Worker&) = delete;
   Worker& operator=(const Worker&) = delete;
+  ~Worker();
 
   /// Runs clusters of the launch until there are none left, or one has failed; what went wrong is
   /// recorded in the launch's state.
@@ -81,6 +87,10 @@ class Worker {
   }
   /// Lets others run. A thread that calls this over and over is waiting for something.
   void yield(Look look);
+  /// Suspends the current thread until the recorder has seen the rest of its warp.
+  void wait_for_lanes();
+  /// Null while nobody records.
+  [[nodiscard]] record::Recorder* recorder() const { return recorder_; }
   void make_ready(Thread& thread) { push_back(thread); }
   /// Makes the gathered threads ready, in the launch's order: before the others or after.
   std::vector<Thread*>& gather() {
@@ -113,6 +123,7 @@ class Worker {
   void prepare(Block& block, uint3 index);
   void end_block(Block& block);
   void reserve_ready(std::uint64_t threads);
+  void begin_recording(record::LaunchRecord& record);
   void record_failure();
   void check_stacks();
   // Threads that wait by looking, in waiting.cpp.
@@ -160,7 +171,10 @@ class Worker {
     current_ = &thread;
     thread_index = thread.index;
     thread.wait = Wait::none;
+    if (recorder_ != nullptr) [[unlikely]]
+      show_to_recorder();
   }
+  void show_to_recorder();
   void switch_to(Fiber& from, Thread& next) {
     if (next.fiber == nullptr) next.fiber = fibers_.acquire();
     make_current(next);
@@ -184,6 +198,8 @@ class Worker {
   std::vector<std::unique_ptr<Cluster>> idle_;
   CopyEngine copies_;
   Thread* current_ = nullptr;
+  record::Recorder* recorder_ = nullptr;
+  std::unique_ptr<record::Recorder> own_recorder_;
   const Block* shown_block_ = nullptr;  // whose index block_index holds
   std::uint64_t live_ = 0;              // threads that have not exited, of all resident blocks
   std::uint64_t threads_ = 0;           // all that were admitted since none was resident

@@ -6,6 +6,7 @@
 #include <exception>
 #include <thread>
 
+#include "rung/simt/record/recorder.hpp"
 #include "rung/simt/scheduler.hpp"
 
 namespace rung::simt {
@@ -36,6 +37,17 @@ void Worker::yield(Look look) {
   }
 }
 
+void Worker::wait_for_lanes() {
+  Thread& self = *current_;
+  self.wait = Wait::lanes;
+  Thread& next = *next_ready();
+  if (&next == &self) {
+    make_current(self);
+  } else {
+    switch_to(*self.fiber, next);
+  }
+}
+
 void Worker::wake_all() {
   for (Thread* thread : asleep_) push_back(*thread);
   asleep_.clear();
@@ -44,6 +56,7 @@ void Worker::wake_all() {
 bool Worker::find_ready() {
   while (ready_begin_ == ready_end_) {
     if (live_ == 0) return false;
+    if (recorder_ != nullptr && recorder_->release_ahead()) continue;
     if (memory_changed) {
       note_progress();
       wake_all();

@@ -2,6 +2,7 @@
 // Warp operations: lanes meet, the last one computes the answers of all.
 #include <cstring>
 
+#include "rung/simt/record/recorder.hpp"
 #include "rung/simt/scheduler.hpp"
 
 namespace rung::simt {
@@ -183,6 +184,7 @@ void Worker::try_complete(Warp& warp, std::uint32_t mask) {
   }
   if (other != nullptr) fail_mixed(*this, first, *other);
   first.resolve(warp.requests, lanes);
+  if (recorder_ != nullptr) recorder_->lanes_met(warp, lanes);
   warp.waiting &= ~lanes;
   std::vector<Thread*>& released = gather();
   for (std::uint32_t left = lanes; left != 0; left &= left - 1) {

@@ -2,12 +2,14 @@
 // Beginning and ending a session, and what it has found.
 #include "rung/simt/record/session.hpp"
 
+#include <map>
 #include <mutex>
 #include <tuple>
 #include <utility>
 
 #include "rung/core/error.hpp"
 #include "rung/simt/record/registry.hpp"
+#include "rung/simt/record/source.hpp"
 
 namespace rung::simt::record {
 
@@ -18,11 +20,19 @@ namespace {
 /// Enough for any reader.
 constexpr std::size_t most_findings = 1000;
 
+/// A kernel's counts, by site until the session ends: finding lines takes a while.
+struct Counted {
+  Kernel kernel;
+  std::unordered_map<std::uintptr_t, SiteCount> sites;
+};
+
 struct Session {
   std::mutex mutex;
   Options options;
   ThreadOrder order_before;
   Report report;
+  std::vector<Counted> counted;
+  std::unordered_map<const void*, std::size_t> kernels;  // by their code
 };
 Session& session() {
   static Session& one = *new Session;
@@ -36,7 +46,49 @@ bool same(const Finding& a, const Finding& b) {
   return key(a) == key(b) && (a.line != 0 || a.message == b.message);
 }
 
+std::uint64_t volume(const dialect::dim3& extent) {
+  return std::uint64_t{extent.x} * extent.y * extent.z;
+}
+
+void add_lines(Counted& counted) {
+  std::map<std::pair<std::string, int>, Line> lines;
+  for (const auto& [site, count] : counted.sites) {
+    const Source& source = source_of(site);
+    if (!source.of_a_kernel) continue;
+    Line& line = lines[{source.file, source.line}];
+    line.file = source.file;
+    line.line = source.line;
+    line.counters += count.counters;
+    line.exact &= count.exact;
+    counted.kernel.totals += count.counters;
+  }
+  for (auto& [key, line] : lines) counted.kernel.lines.push_back(std::move(line));
+}
+
 }  // namespace
+
+void add_launch(const Launch& launch, std::uint64_t warps, std::uint64_t divergent_warps,
+                const std::unordered_map<std::uintptr_t, SiteCount>& counts) {
+  Session& one = session();
+  const std::lock_guard lock(one.mutex);
+  if (!active()) return;
+  const auto [at, fresh] = one.kernels.try_emplace(launch.kernel, one.counted.size());
+  if (fresh) {
+    one.counted.emplace_back();
+    one.counted.back().kernel.name = symbol_name(launch.kernel);
+  }
+  Counted& counted = one.counted[at->second];
+  ++counted.kernel.launches;
+  counted.kernel.blocks += volume(launch.grid);
+  counted.kernel.threads += volume(launch.grid) * volume(launch.block);
+  counted.kernel.warps += warps;
+  counted.kernel.divergent_warps += divergent_warps;
+  for (const auto& [site, count] : counts) {
+    SiteCount& sum = counted.sites[site];
+    sum.counters += count.counters;
+    sum.exact &= count.exact;
+  }
+}
 
 void begin(const Options& options) {
   Session& one = session();
@@ -44,6 +96,8 @@ void begin(const Options& options) {
   if (active()) throw Error(ErrorCode::internal, "record::begin(): a session runs already");
   one.options = options;
   one.report = {};
+  one.counted.clear();
+  one.kernels.clear();
   one.order_before = thread_order();
   if (options.order) set_thread_order(*options.order);
   forget_history();
@@ -68,6 +122,10 @@ Report end() {
   mode = 0;
   if (one.options.order) set_thread_order(one.order_before);
   forget_history();
+  for (Counted& counted : one.counted) {
+    add_lines(counted);
+    one.report.kernels.push_back(std::move(counted.kernel));
+  }
   return std::exchange(one.report, {});
 }
 

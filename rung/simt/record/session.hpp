@@ -4,13 +4,19 @@
 
 #include <atomic>
 #include <cstdint>
+#include <unordered_map>
 
 #include "rung/simt/record.hpp"
+#include "rung/simt/record/launch_record.hpp"
 
 namespace rung::simt::record {
 
 /// What launches want to know at once.
 enum Mode : unsigned { recording = 1, counting = 2, checks = 4 };
 extern std::atomic<unsigned> mode;
+
+/// A launch is done, and this is what was counted, by site.
+void add_launch(const Launch& launch, std::uint64_t warps, std::uint64_t divergent_warps,
+                const std::unordered_map<std::uintptr_t, SiteCount>& counts);
 
 }  // namespace rung::simt::record

@@ -44,10 +44,15 @@ class Initialised {
   Initialised() = default;
   explicit Initialised(std::size_t bytes) : bits_((bytes + 63) / 64 * 8) {}
   explicit operator bool() const { return static_cast<bool>(bits_); }
-  /// The bytes of `count` (1 to 16, or more when marking) from `offset` on.
+  /// Whether all of `count` bytes from `offset` on have been.
   [[nodiscard]] bool all(std::size_t offset, std::size_t count) const {
-    for (std::size_t i = offset; i < offset + count; ++i) {
-      if ((words()[i / 64] >> (i % 64) & 1) == 0) return false;
+    while (count != 0) {
+      const std::size_t bit = offset % 64;
+      const std::size_t here = count < 64 - bit ? count : 64 - bit;
+      const std::uint64_t missing = ~words()[offset / 64] >> bit;
+      if ((missing & (~std::uint64_t{0} >> (64 - here))) != 0) return false;
+      offset += here;
+      count -= here;
     }
     return true;
   }

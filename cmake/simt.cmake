@@ -1,0 +1,16 @@
+# SPDX-License-Identifier: Apache-2.0
+# How g++ compiles kernels for the simulated GPU.
+#
+# Always optimised, and with hooks at every access (rung/simt/record/hooks.cpp, not libtsan, answers
+# them), so that one source access is one recorded access: no vectoriser may merge several. g++ 12's SLP
+# vectoriser would moreover take "aligned: one wide load, else single ones" for always aligned. Debug
+# information is for the lines of what is found. Under the sanitizers kernels stay without hooks.
+function(rung_compile_for_simulator target)
+  target_compile_definitions(${target} PRIVATE RUNG_SIMT=1)
+  target_compile_options(${target} PRIVATE -O2 -fno-strict-aliasing -fno-tree-vectorize
+    -fno-tree-slp-vectorize -Wno-unknown-pragmas -Wno-psabi)
+  if(NOT RUNG_SANITIZE)
+    target_compile_options(${target} PRIVATE -g -fsanitize=thread --param=tsan-distinguish-volatile=1
+      --param=tsan-instrument-func-entry-exit=0)
+  endif()
+endfunction()

@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: Apache-2.0
+// From requests to counted events.
+#include <algorithm>
+#include <bit>
+
+#include "rung/simt/record/recorder.hpp"
+
+namespace rung::simt::record {
+namespace {
+
+constexpr int sector_shift = 5;  // 32 bytes
+constexpr std::uint32_t banks = 32;
+
+template <class F>
+void for_each_lane(std::uint32_t lanes, F f) {
+  for (; lanes != 0; lanes &= lanes - 1) f(__builtin_ctz(lanes));
+}
+
+/// How many different numbers there are. Lanes in a row mostly climb: then changes are counted.
+std::uint32_t distinct(const std::uint32_t* numbers, int count) {
+  std::uint32_t changes = 1;
+  std::uint32_t falls = 0;
+  for (int i = 1; i < count; ++i) {
+    changes += numbers[i] != numbers[i - 1] ? 1 : 0;
+    falls |= numbers[i] < numbers[i - 1] ? 1u : 0u;
+  }
+  if (falls == 0) return changes;
+  std::uint32_t sorted[32];
+  std::copy(numbers, numbers + count, sorted);
+  std::sort(sorted, sorted + count);
+  return static_cast<std::uint32_t>(std::unique(sorted, sorted + count) - sorted);
+}
+
+/// Sectors that the request touches. An access lies within one: it is aligned, and no larger.
+std::uint32_t sectors(const Request& request) {
+  if (request.progression) {
+    // Steps of a sector at most leave none out between the first and the last.
+    const std::int64_t step = std::int64_t{request.stride} * (1 << request.step.log_size);
+    const std::int64_t far = step < 0 ? -step : step;
+    if (far > 32) return 32;
+    const std::uint64_t first =
+        request.step.base + (std::uint64_t{request.units[0]} << request.step.log_size);
+    const std::uint64_t last =
+        request.step.base + (std::uint64_t{request.units[31]} << request.step.log_size);
+    const std::uint64_t span = (last >> sector_shift) - (first >> sector_shift);
+    return 1 + static_cast<std::uint32_t>(step < 0 ? -span : span);
+  }
+  std::uint32_t numbers[32];
+  int count = 0;
+  const auto skew = static_cast<std::uint32_t>(request.step.base) & 31u;
+  const auto sector = [&](int lane) {
+    return static_cast<std::uint32_t>(
+        ((std::uint64_t{request.units[lane]} << request.step.log_size) + skew) >> sector_shift);
+  };
+  if (request.lanes == ~std::uint32_t{0}) {
+    for (int lane = 0; lane < 32; ++lane) numbers[lane] = sector(lane);
+    count = 32;
+  } else {
+    for_each_lane(request.lanes, [&](int lane) { numbers[count++] = sector(lane); });
+  }
+  return distinct(numbers, count);
+}
+
+/// Rounds that the banks of shared memory need for these lanes: as many as there are different words
+/// in the bank that has most. Atomics on one word take turns.
+std::uint32_t rounds(const Request& request, std::uint32_t lanes, bool each_alone) {
+  const std::uint32_t words_each =
+      request.step.log_size > 2 ? 1u << (request.step.log_size - 2) : 1;
+  std::uint32_t words[64];
+  int count = 0;
+  std::uint32_t used = 0;
+  bool conflict = false;
+  for_each_lane(lanes, [&](int lane) {
+    const std::uint32_t first = request.step.log_size >= 2
+                                    ? request.units[lane] * words_each
+                                    : request.units[lane] >> (2 - request.step.log_size);
+    for (std::uint32_t i = 0; i < words_each; ++i) {
+      const std::uint32_t word = first + i;
+      const std::uint32_t bank = 1u << (word % banks);
+      // The word that the lane before read costs nothing.
+      if (!each_alone && count > 0 && words_each == 1 && words[count - 1] == word) continue;
+      conflict |= (used & bank) != 0;
+      used |= bank;
+      words[count++] = word;
+    }
+  });
+  if (!conflict) return 1;
+  if (!each_alone) {
+    std::sort(words, words + count);
+    count = static_cast<int>(std::unique(words, words + count) - words);
+  }
+  std::uint32_t in_bank[banks] = {};
+  std::uint32_t most = 1;
+  for (int i = 0; i < count; ++i) most = std::max(most, ++in_bank[words[i] % banks]);
+  return most;
+}
+
+/// Wide accesses go through the banks in parts: halves of the warp for 8 bytes, quarters for 16.
+std::uint32_t wavefronts(const Request& request) {
+  const bool alike = request.progression && request.step.access != Access::atomic;
+  if (alike && request.stride == 0 && request.step.log_size <= 2) return 1;
+  if (alike && request.stride == 1)
+    return request.step.log_size <= 2 ? 1 : request.step.log_size == 3 ? 2 : 4;
+  const bool atomic = request.step.access == Access::atomic;
+  const int parts = request.step.log_size == 4 ? 4 : request.step.log_size == 3 ? 2 : 1;
+  const int lanes_each = 32 / parts;
+  const std::uint32_t part = parts == 1 ? ~0u : (1u << lanes_each) - 1;
+  std::uint32_t sum = 0;
+  for (int i = 0; i < parts; ++i) {
+    const std::uint32_t lanes = request.lanes & part << (i * lanes_each);
+    if (lanes != 0) sum += rounds(request, lanes, atomic);
+  }
+  return sum;
+}
+
+bool is_write(Access access) { return access == Access::write || access == Access::volatile_write; }
+
+}  // namespace
+
+void Recorder::count(WarpRecord& warp, const Request& request, bool aligned) {
+  if (request.target.where == Where::nowhere || request.step.access == Access::marker) return;
+  SiteCount& site = counts_[request.step.site_index];
+  Counters& c = site.counters;
+  const auto lanes = static_cast<std::uint64_t>(std::popcount(request.lanes));
+  const std::uint64_t one = request.target.continues ? 0 : 1;
+  if (request.target.where == Where::local) {
+    c.local_requests += one;
+    return;
+  }
+  const std::uint64_t bytes = lanes << request.step.log_size;
+  c.active_lanes += lanes;
+  // A loop round which lanes went differently often: another set of lanes at the same site.
+  if (site.stretch != stretch_) {
+    site.stretch = stretch_;
+    site.lanes = request.lanes;
+  } else if (request.target.continues) {
+    site.lanes |= request.lanes;
+  } else if (site.lanes != request.lanes) {
+    site.exact = false;
+  }
+  if (request.lanes != warp.launched) {
+    warp.diverged |= !request.target.continues;
+    site.exact &= aligned;
+  }
+  switch (request.target.where) {
+    case Where::global:
+      if (request.step.access == Access::atomic) {
+        c.atomic_requests += one;
+        c.atomic_sectors += sectors(request);
+      } else if (is_write(request.step.access)) {
+        c.global_store_requests += one;
+        c.global_store_sectors += sectors(request);
+        c.global_store_bytes += bytes;
+      } else {
+        c.global_load_requests += one;
+        c.global_load_sectors += sectors(request);
+        c.global_load_bytes += bytes;
+      }
+      break;
+    case Where::shared:
+      if (request.step.access == Access::atomic) {
+        c.shared_atomic_requests += one;
+        c.shared_atomic_wavefronts += wavefronts(request);
+      } else if (is_write(request.step.access)) {
+        c.shared_store_requests += one;
+        c.shared_store_wavefronts += wavefronts(request);
+        c.shared_store_bytes += bytes;
+      } else {
+        c.shared_load_requests += one;
+        c.shared_load_wavefronts += wavefronts(request);
+        c.shared_load_bytes += bytes;
+      }
+      break;
+    case Where::constant:
+      c.constant_requests += one;
+      break;
+    case Where::local:
+    case Where::nowhere:
+      break;
+  }
+}
+
+}  // namespace rung::simt::record

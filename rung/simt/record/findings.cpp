@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: Apache-2.0
+// Wording what is wrong.
+#include "rung/simt/record/findings.hpp"
+
+#include <string>
+
+#include "rung/simt/record/operations.hpp"
+#include "rung/simt/record/session.hpp"
+#include "rung/simt/record/source.hpp"
+#include "rung/simt/scheduler.hpp"
+
+namespace rung::simt::record {
+namespace {
+
+/// Beyond an allocation by no more than this lies memory that holds nothing: the kernel may go on.
+constexpr std::size_t harmless = 256;
+
+bool writes(Access access) {
+  return access == Access::write || access == Access::volatile_write || access == Access::atomic;
+}
+
+uint3 at(const dim3& extent, std::uint32_t linear) {
+  return {linear % extent.x, linear / extent.x % extent.y, linear / extent.x / extent.y};
+}
+
+Finding describe(Kind kind, Recorder& recorder, const Step& step, Where where, std::uint32_t block,
+                 std::uint32_t thread) {
+  const Launch& launch = recorder.launch().launch;
+  const Source& source = source_of(step.site);
+  Finding finding;
+  finding.kind = kind;
+  finding.space = where == Where::shared     ? Space::shared
+                  : where == Where::local    ? Space::local
+                  : where == Where::constant ? Space::constant
+                                             : Space::global;
+  finding.kernel = symbol_name(launch.kernel);
+  finding.file = source.file;
+  finding.line = source.line;
+  finding.block = at(launch.grid, block);
+  finding.thread = at(launch.block, thread);
+  return finding;
+}
+
+std::string access_of(const Step& step) {
+  const std::string what = step.access == Access::atomic ? "an atomic operation"
+                           : writes(step.access)         ? "a write"
+                                                         : "a read";
+  const int bytes = 1 << step.log_size;
+  return what + " of " + std::to_string(bytes) + (bytes == 1 ? " byte" : " bytes");
+}
+
+std::string name_of(const Memory& memory) {
+  return std::to_string(memory.bytes) + " bytes of " +
+         (memory.name.empty() ? "global memory" : memory.name);
+}
+
+std::uint32_t linear_thread(const Thread& thread) {
+  return static_cast<std::uint32_t>(&thread - thread.block->threads.data());
+}
+
+/// Where an address lies that is out of bounds of the block's shared memory; "": far from it.
+std::string beside_shared(const Thread& thread, std::uintptr_t address, std::size_t size) {
+  constexpr std::uintptr_t near = 64 << 10;
+  const auto begin = reinterpret_cast<std::uintptr_t>(thread.block->shared);
+  if (address - begin < size + near) {
+    return std::to_string(address - begin) + " bytes into the " + std::to_string(size) +
+           " bytes of shared memory";
+  }
+  if (begin - address < near) {
+    return std::to_string(begin - address) + " bytes before the block's shared memory";
+  }
+  return "";
+}
+
+}  // namespace
+
+void report_bad_address(Recorder& recorder, const Step& step, std::uintptr_t address,
+                        const Region* region) {
+  // The simulator's own functions may be there instrumented too: a linker keeps one copy of each.
+  const Source& source = source_of(step.site);
+  if (!source.of_a_kernel) return;
+  const std::uint32_t bytes = 1u << step.log_size;
+  const Thread& thread = recorder.thread();
+  const std::size_t shared_bytes = recorder.launch().launch.shared_bytes;
+  const void* pointer = reinterpret_cast<const void*>(address);
+  const std::string shared = region == nullptr ? beside_shared(thread, address, shared_bytes) : "";
+  const auto shared_begin = reinterpret_cast<std::uintptr_t>(thread.block->shared);
+  const bool in_shared = address - shared_begin <= shared_bytes - bytes && bytes <= shared_bytes;
+  const Region* nearest = region == nullptr ? nearest_region(pointer) : region;
+  bool harms = false;
+  Kind kind = Kind::out_of_bounds;
+  std::string message = access_of(step);
+  std::string advice = "compare the index with the size before the access";
+  if (region != nullptr && region->state == Region::State::freed) {
+    kind = Kind::use_after_free;
+    message += " in " + name_of(region->memory) + " that have been freed";
+    advice = "free memory after the last kernel that uses it";
+  } else if (address % bytes != 0 && (region != nullptr || in_shared)) {
+    kind = Kind::misaligned;
+    message += " at an address that is no multiple of " + std::to_string(bytes);
+    advice = "align the pointer to the size of what is accessed through it, or access less";
+  } else if (!shared.empty()) {
+    message += " " + shared;
+    harms = address - shared_begin > shared_bytes + harmless;
+  } else if (nearest != nullptr && pointer >= nearest->begin()) {
+    const auto behind =
+        static_cast<std::uint64_t>(static_cast<const std::byte*>(pointer) - nearest->begin());
+    const bool within = behind < nearest->memory.bytes;
+    message += within ? " that leaves " : " behind ";
+    message += name_of(nearest->memory) + ", at byte " + std::to_string(behind);
+    harms = !within && behind - nearest->memory.bytes > harmless;
+  } else {
+    message += " of what is no memory of the device";
+    if (address == 0) message += ": a null pointer";
+    advice = "pass kernels pointers to device memory";
+    harms = true;
+  }
+  Finding finding = describe(kind, recorder, step, Where::global, thread.block->record->number,
+                             linear_thread(thread));
+  if (!shared.empty() || in_shared) finding.space = Space::shared;
+  if (region != nullptr) {
+    finding.other_file = region->memory.file;
+    finding.other_line = region->memory.line;
+  }
+  finding.message = message;
+  finding.advice = advice;
+  if (recorder.is_news(kind, step.site_index, 0)) add(std::move(finding));
+  if (!harms) return;
+  std::string why = "illegal address: " + message;
+  if (source.line != 0) why += "\n  at " + source.file + ":" + std::to_string(source.line);
+  {
+    const std::string gone = std::move(message) + std::move(advice);
+  }
+  recorder.worker().fail(std::move(why), Place{});
+}
+
+void report_race(Recorder& recorder, const Request& request, std::uintptr_t address, Side here,
+                 Side there) {
+  if (!recorder.is_news(Kind::race, here.site, there.site)) return;
+  const LaunchRecord& record = recorder.launch();
+  Finding finding =
+      describe(Kind::race, recorder, request.step, request.target.where, here.block, here.thread);
+  const Source& other = source_of(recorder.launch().site_of(there.site));
+  finding.other_file = other.file;
+  finding.other_line = other.line;
+  finding.other_block = at(record.launch.grid, there.block);
+  finding.other_thread = at(record.launch.block, there.thread);
+  const auto verb = [](const Side& side) {
+    return side.atomic ? "updates atomically" : side.writes ? "writes" : "reads";
+  };
+  const bool shared = finding.space == Space::shared;
+  std::string where = "a word of " + std::string(shared ? "shared" : "global") + " memory";
+  if (request.target.region != nullptr) {
+    where =
+        "byte " +
+        std::to_string(address - reinterpret_cast<std::uintptr_t>(request.target.region->begin())) +
+        " of " + name_of(request.target.region->memory);
+  }
+  finding.message = std::string("one thread ") + verb(here) + " and another " + verb(there) + " " +
+                    where + ", in no order";
+  if (here.block != there.block) {
+    finding.advice =
+        "blocks run in any order: use atomics, a flag behind __threadfence(), or two kernels";
+  } else if (here.thread / 32 == there.thread / 32) {
+    finding.advice = "__syncwarp() between the two: lanes of a warp need not run in step";
+  } else {
+    finding.advice = "__syncthreads() between the two";
+  }
+  add(std::move(finding));
+}
+
+void report_uninitialised(Recorder& recorder, const Request& request, std::uintptr_t address,
+                          const BlockRecord& block, std::uint32_t thread) {
+  if (!recorder.is_news(Kind::uninitialised, request.step.site_index, 0)) return;
+  Finding finding = describe(Kind::uninitialised, recorder, request.step, request.target.where,
+                             block.number, thread);
+  finding.message = access_of(request.step) + " that nobody has written";
+  if (request.target.region != nullptr) {
+    finding.message +=
+        ": byte " +
+        std::to_string(address - reinterpret_cast<std::uintptr_t>(request.target.region->begin())) +
+        " of " + name_of(request.target.region->memory);
+    finding.other_file = request.target.region->memory.file;
+    finding.other_line = request.target.region->memory.line;
+  }
+  finding.advice = "write it, or copy or set it from the host, before it is read";
+  add(std::move(finding));
+}
+
+}  // namespace rung::simt::record

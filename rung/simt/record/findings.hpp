@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+// Wording what is wrong. Internal to simt/.
+#pragma once
+
+#include <cstdint>
+
+#include "rung/simt/block.hpp"
+#include "rung/simt/record/recorder.hpp"
+
+namespace rung::simt::record {
+
+/// The running thread accesses memory that it may not.
+void report_bad_address(Recorder& recorder, const Step& step, std::uintptr_t address,
+                        const Region* region);
+
+/// One side of a race.
+struct Side {
+  std::uint16_t site = 0;
+  std::uint32_t block = 0;   // its number
+  std::uint32_t thread = 0;  // within the block
+  bool writes = false;
+  bool atomic = false;
+};
+void report_race(Recorder& recorder, const Request& request, std::uintptr_t address, Side here,
+                 Side there);
+void report_uninitialised(Recorder& recorder, const Request& request, std::uintptr_t address,
+                          const BlockRecord& block, std::uint32_t thread);
+
+}  // namespace rung::simt::record

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+// What g++ -fsanitize=thread calls at each access of an instrumented file, instead of libtsan. A
+// part of every binary that has kernels, and hidden in it, so that a program under the real
+// sanitizer never meets them. They may not throw.
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+#include "rung/simt/record/hooked_atomics.hpp"
+#include "rung/simt/record/request.hpp"
+
+using rung::simt::record::Access;
+using rung::simt::record::before_atomic;
+using rung::simt::record::trace;
+
+#define RUNG_HOOK extern "C" __attribute__((visibility("hidden"), used))
+
+namespace {
+
+std::uintptr_t number(const volatile void* address) {
+  return reinterpret_cast<std::uintptr_t>(address);
+}
+
+/// An access of any size and alignment, as the chip's compiler would split it.
+__attribute__((noinline)) void trace_range(std::uintptr_t address, std::size_t bytes,
+                                           std::uintptr_t site, Access access) {
+  while (bytes != 0) {
+    int log_size = 2;
+    while (log_size > 0 && (address % (1u << log_size) != 0 || bytes < (1u << log_size))) {
+      --log_size;
+    }
+    trace(address, site, log_size, access);
+    address += 1u << log_size;
+    bytes -= 1u << log_size;
+  }
+}
+
+}  // namespace
+
+// One line a size; the place in the code is where the hook returns to.
+#define RUNG_HOOKS_OF_SIZE(bytes, log_size)                                                  \
+  RUNG_HOOK void __tsan_read##bytes(void* p) {                                               \
+    trace(number(p), number(__builtin_return_address(0)), log_size, Access::read);           \
+  }                                                                                          \
+  RUNG_HOOK void __tsan_write##bytes(void* p) {                                              \
+    trace(number(p), number(__builtin_return_address(0)), log_size, Access::write);          \
+  }                                                                                          \
+  RUNG_HOOK void __tsan_volatile_read##bytes(void* p) {                                      \
+    if (rung::simt::record::tracer.last == nullptr) return;                                  \
+    before_atomic(p, bytes, Access::volatile_read, 0, number(__builtin_return_address(0)));  \
+  }                                                                                          \
+  RUNG_HOOK void __tsan_volatile_write##bytes(void* p) {                                     \
+    if (rung::simt::record::tracer.last == nullptr) return;                                  \
+    before_atomic(p, bytes, Access::volatile_write, 0, number(__builtin_return_address(0))); \
+  }                                                                                          \
+  RUNG_HOOK void __tsan_unaligned_read##bytes(void* p) {                                     \
+    if (rung::simt::record::tracer.last != nullptr) {                                        \
+      trace_range(number(p), bytes, number(__builtin_return_address(0)), Access::read);      \
+    }                                                                                        \
+  }                                                                                          \
+  RUNG_HOOK void __tsan_unaligned_write##bytes(void* p) {                                    \
+    if (rung::simt::record::tracer.last != nullptr) {                                        \
+      trace_range(number(p), bytes, number(__builtin_return_address(0)), Access::write);     \
+    }                                                                                        \
+  }                                                                                          \
+  RUNG_HOOK void __tsan_unaligned_volatile_read##bytes(void* p) {                            \
+    __tsan_unaligned_read##bytes(p);                                                         \
+  }                                                                                          \
+  RUNG_HOOK void __tsan_unaligned_volatile_write##bytes(void* p) {                           \
+    __tsan_unaligned_write##bytes(p);                                                        \
+  }
+
+RUNG_HOOKS_OF_SIZE(1, 0)
+RUNG_HOOKS_OF_SIZE(2, 1)
+RUNG_HOOKS_OF_SIZE(4, 2)
+RUNG_HOOKS_OF_SIZE(8, 3)
+RUNG_HOOKS_OF_SIZE(16, 4)
+
+RUNG_HOOK void __tsan_read_range(void* p, std::size_t bytes) {
+  if (rung::simt::record::tracer.last == nullptr) return;
+  trace_range(number(p), bytes, number(__builtin_return_address(0)), Access::read);
+}
+RUNG_HOOK void __tsan_write_range(void* p, std::size_t bytes) {
+  if (rung::simt::record::tracer.last == nullptr) return;
+  trace_range(number(p), bytes, number(__builtin_return_address(0)), Access::write);
+}
+
+// Of no interest here, but called.
+RUNG_HOOK void __tsan_init() {}
+RUNG_HOOK void __tsan_func_entry(void*) {}
+RUNG_HOOK void __tsan_func_exit() {}
+RUNG_HOOK void __tsan_vptr_update(void*, void*) {}
+RUNG_HOOK void __tsan_vptr_read(void*) {}

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which accesses happened before what comes now: logical clocks, one a warp. Internal to simt/.
+//
+// A warp's clock advances whenever it lets others know what it has done: at a barrier, a __syncwarp,
+// a flag written behind a fence. A warp knows, for each warp of its block, up to which clock it has
+// been told; of other blocks it knows what came with flags and barriers of clusters.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "rung/simt/limits.hpp"
+
+namespace rung::simt::record {
+
+/// By warp of a block: everything up to this clock is known. 0: nothing.
+using Clocks = std::array<std::uint32_t, 32>;
+
+inline void join(Clocks& to, const Clocks& from) {
+  for (std::size_t i = 0; i < to.size(); ++i) to[i] = to[i] < from[i] ? from[i] : to[i];
+}
+
+/// What somebody knows of several blocks. Never changed once it is shared.
+class Knowledge {
+ public:
+  using Entry =
+      std::pair<std::uint32_t, std::shared_ptr<const Clocks>>;  // a block's number, clocks
+
+  Knowledge() = default;
+  explicit Knowledge(std::vector<Entry> entries) : entries_(std::move(entries)) {}
+  /// Null if nothing is known of the block.
+  [[nodiscard]] const Clocks* of(std::uint32_t block) const;
+  [[nodiscard]] const std::vector<Entry>& entries() const { return entries_; }
+
+ private:
+  std::vector<Entry> entries_;  // by block
+};
+using KnowledgeRef = std::shared_ptr<const Knowledge>;  // null: nothing
+
+/// Both together.
+KnowledgeRef join(const KnowledgeRef& a, const KnowledgeRef& b);
+
+struct BlockRecord;
+struct WarpRecord;
+
+/// What is released to and acquired from in phases: an mbarrier, a named barrier.
+struct Synchroniser {
+  KnowledgeRef released;   // by those that have arrived at the phase under way
+  KnowledgeRef completed;  // at those that are over
+  std::vector<std::pair<BlockRecord*, WarpRecord*>> arrivals;
+};
+
+}  // namespace rung::simt::record

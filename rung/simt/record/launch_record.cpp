@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+// What one launch's workers record together.
+#include "rung/simt/record/launch_record.hpp"
+
+#include "rung/simt/record/registry.hpp"
+#include "rung/simt/record/session.hpp"
+
+namespace rung::simt::record {
+namespace {
+
+std::atomic<std::uint32_t> last_era{0};
+
+}  // namespace
+
+LaunchRecord::LaunchRecord(const Launch& given)
+    : launch(given),
+      counting((mode.load() & Mode::counting) != 0),
+      checking((mode.load() & Mode::checks) != 0),
+      era_(++last_era),
+      sites_(1, 0) {}
+
+void LaunchRecord::new_era() { era_ = ++last_era; }
+
+std::uint16_t LaunchRecord::number_of(std::uintptr_t site) {
+  const std::lock_guard lock(mutex_);
+  const auto [at, fresh] = numbers_.try_emplace(site, 0);
+  if (fresh && sites_.size() < most_sites) {
+    at->second = static_cast<std::uint16_t>(sites_.size());
+    sites_.push_back(site);
+  }
+  return at->second;
+}
+
+std::uintptr_t LaunchRecord::site_of(std::uint16_t number) {
+  const std::lock_guard lock(mutex_);
+  return number < sites_.size() ? sites_[number] : 0;
+}
+
+void LaunchRecord::add(const std::vector<SiteCount>& counts, std::uint64_t warps,
+                       std::uint64_t divergent_warps) {
+  const std::lock_guard lock(mutex_);
+  warps_ += warps;
+  divergent_warps_ += divergent_warps;
+  for (const SiteCount& one : counts) {
+    if (one.counters.active_lanes + one.counters.barriers + one.counters.local_requests == 0) {
+      continue;
+    }
+    SiteCount& sum = counts_[one.site];
+    sum.counters += one.counters;
+    sum.exact &= one.exact;
+  }
+}
+
+void LaunchRecord::finish() {
+  if (!counting) return;
+  add_launch(launch, warps_, divergent_warps_, counts_);
+}
+
+}  // namespace rung::simt::record

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+// What one launch's workers record together. Internal to simt/.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <mutex>
+#include <unordered_map>
+#include <vector>
+
+#include "rung/simt/record.hpp"
+#include "rung/simt/record/knowledge.hpp"
+
+namespace rung::simt::record {
+
+/// What was counted at one place in the code.
+struct SiteCount {
+  std::uintptr_t site = 0;
+  Counters counters;
+  bool exact = true;
+  std::uint32_t stretch = 0;  // the list in which it was seen last ...
+  std::uint32_t lanes = 0;    // ... and the lanes that took part there
+};
+
+class LaunchRecord {
+ public:
+  static constexpr std::size_t most_sites = 4096;  // what a shadow cell can name
+
+  explicit LaunchRecord(const Launch& launch);
+  /// Adds what was counted to the session.
+  void finish();
+
+  const Launch& launch;
+  const bool counting;
+  const bool checking;
+
+  /// One number for all workers, from 1; 0 stands for all that are too many.
+  std::uint16_t number_of(std::uintptr_t site);
+  [[nodiscard]] std::uintptr_t site_of(std::uint16_t number);
+  void add(const std::vector<SiteCount>& counts, std::uint64_t warps,
+           std::uint64_t divergent_warps);
+
+  /// Shadow cells of another era are as new.
+  [[nodiscard]] std::uint32_t era() const { return era_.load(std::memory_order_relaxed); }
+  void new_era();
+
+  /// Flags in global memory, by address; behind the lock.
+  struct Flags {
+    std::mutex mutex;
+    std::unordered_map<std::uintptr_t, KnowledgeRef> released;
+  };
+  Flags flags;
+
+ private:
+  std::mutex mutex_;
+  std::atomic<std::uint32_t> era_;
+  std::vector<std::uintptr_t> sites_;
+  std::unordered_map<std::uintptr_t, std::uint16_t> numbers_;
+  std::unordered_map<std::uintptr_t, SiteCount> counts_;
+  std::uint64_t warps_ = 0;
+  std::uint64_t divergent_warps_ = 0;
+};
+
+}  // namespace rung::simt::record

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+// What operations of the simulator tell the recorder, from inside a kernel. Each costs a test while
+// nobody records.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+
+#include "rung/simt/record/request.hpp"
+#include "rung/simt/sync.hpp"
+
+namespace rung::simt::record {
+
+/// Sites of operations are places in the source, told from code by their top bit.
+inline constexpr std::uintptr_t place_bit = std::uintptr_t{1} << 63;
+inline std::uintptr_t site_of(const Place& place) {
+  // A Place is a pointer to constant data, one for each call in the source.
+  static_assert(sizeof(Place) == sizeof(std::uintptr_t));
+  std::uintptr_t data = 0;
+  std::memcpy(&data, &place, sizeof(data));
+  return data | place_bit;
+}
+
+/// An access of any size and alignment by the calling thread.
+RUNG_API void note_access(const void* address, std::size_t bytes, Access access,
+                          std::uintptr_t site) noexcept;
+inline void note(const void* address, std::size_t bytes, Access access, const Place& place) {
+  if (tracer.last != nullptr) note_access(address, bytes, access, site_of(place));
+}
+
+/// An atomic access of std::memory_order `order` (0 relaxed ... 5), with what it synchronises.
+RUNG_API void before_atomic(const void* address, std::size_t bytes, Access access, int order,
+                            std::uintptr_t site) noexcept;
+inline void note_atomic(const void* address, std::size_t bytes, Access access, int order,
+                        const Place& place) {
+  if (tracer.last != nullptr) before_atomic(address, bytes, access, order, site_of(place));
+}
+/// __threadfence() and its kin.
+RUNG_API void fence() noexcept;
+
+}  // namespace rung::simt::record

@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+// The recorder's view of launches and blocks.
+#include "rung/simt/record/recorder.hpp"
+
+#include <algorithm>
+
+#include "rung/simt/launch_state.hpp"
+#include "rung/simt/limits.hpp"
+#include "rung/simt/scheduler.hpp"
+
+namespace rung::simt::record {
+
+Recorder::Recorder(Worker& worker) : worker_(worker) {}
+Recorder::~Recorder() = default;
+
+void Recorder::begin(LaunchRecord& launch) {
+  launch_ = &launch;
+  counting_ = launch.counting;
+  checking_ = launch.checking;
+  // What lists hold of launches before points into memory that may be gone.
+  idle_.clear();
+  for (const auto& list : lists_) {
+    list->reset(true);
+    idle_.push_back(list.get());
+  }
+  ahead_.clear();
+  numbers_.clear();
+  told_.clear();
+  counts_.clear();
+  thread_ = nullptr;
+  block_ = nullptr;
+  warp_ = nullptr;
+  last_region_ = nullptr;
+  warps_ = divergent_warps_ = 0;
+}
+
+void Recorder::end() {
+  tracer.last = nullptr;
+  warp_ = nullptr;
+  launch_->add(counts_, warps_, divergent_warps_);
+}
+
+void Recorder::prepare(Block& block) {
+  if (block.record == nullptr) block.record = std::make_unique<BlockRecord>();
+  BlockRecord& record = *block.record;
+  const dim3& grid = launch_->launch.grid;
+  const std::uint64_t linear =
+      block.index.x +
+      std::uint64_t{grid.x} * (block.index.y + std::uint64_t{grid.y} * block.index.z);
+  record.block = &block;
+  record.number = static_cast<std::uint32_t>(linear) & block_number_mask;
+  record.interval = 0;
+  record.partial = record.fenced = false;
+  record.objects.clear();
+  for (Synchroniser& barrier : record.barriers) barrier = {};
+  record.warps.resize(block.warps.size());
+  for (std::size_t i = 0; i < record.warps.size(); ++i) {
+    WarpRecord& warp = record.warps[i];
+    warp.list = nullptr;
+    warp.clock = 1;
+    warp.launched = ~block.warps[i].exited;
+    warp.fenced = warp.ahead = 0;
+    warp.diverged = false;
+    warp.remote = warp.released = nullptr;
+    warp.known.fill(0);
+    std::fill(std::begin(warp.synced), std::end(warp.synced), 0);
+    std::fill(std::begin(warp.cursors), std::end(warp.cursors), nullptr);
+  }
+  ++record.era;
+  if (checking_ && launch_->launch.shared_bytes != 0) {
+    if (record.shadow.bytes < launch_->launch.shared_bytes) {
+      record.shadow = Shadow(block.shared_capacity);
+      record.initialised = Initialised(block.shared_capacity);
+      record.era = 1;
+    }
+    record.initialised.set(0, launch_->launch.shared_bytes, false);
+  }
+  warp_ = nullptr;  // it may have been of this block's last use
+}
+
+bool Recorder::is_news(Kind kind, std::uint16_t site, std::uint16_t other) {
+  return told_.insert(static_cast<std::uint64_t>(kind) << 32 | std::uint64_t{site} << 16 | other)
+      .second;
+}
+
+void Recorder::end_block(BlockRecord& block) {
+  for (WarpRecord& warp : block.warps) {
+    flush(block, warp);
+    ++warps_;
+    divergent_warps_ += warp.diverged ? 1 : 0;
+  }
+}
+
+}  // namespace rung::simt::record

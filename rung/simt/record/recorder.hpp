@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: Apache-2.0
+// The recorder of one OS thread's worker: it follows the lanes of each warp, makes requests of their
+// accesses at each point where the warp synchronises, counts them and checks them. Internal to
+// simt/.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <unordered_map>
+#include <unordered_set>
+#include <vector>
+
+#include "rung/simt/block.hpp"
+#include "rung/simt/record/cell.hpp"
+#include "rung/simt/record/knowledge.hpp"
+#include "rung/simt/record/launch_record.hpp"
+#include "rung/simt/record/registry.hpp"
+#include "rung/simt/record/request_list.hpp"
+
+namespace rung::simt {
+class Worker;
+}
+
+namespace rung::simt::record {
+
+struct WarpRecord {
+  RequestList* list = nullptr;  // null: no accesses since it last synchronised
+  std::uint32_t clock = 1;
+  std::uint32_t launched = 0;  // lanes that exist
+  std::uint32_t fenced = 0;    // lanes behind a fence: their next flag publishes
+  std::uint32_t ahead = 0;     // lanes that wait for the others because the list is full
+  bool diverged = false;
+  KnowledgeRef remote;            // of other blocks
+  KnowledgeRef released;          // what a lane published last
+  Clocks known{};                 // of this block
+  std::uint32_t synced[32] = {};  // by lane: the clock at which it last met others of the warp
+  Step* cursors[32] = {};
+};
+
+/// Blocks by number, as far as a shadow cell can tell them apart.
+inline constexpr std::uint32_t block_number_mask = (1u << 20) - 1;
+
+struct BlockRecord {
+  std::vector<WarpRecord> warps;
+  Block* block = nullptr;
+  std::uint32_t number = 0;    // cut to what a cell holds
+  std::uint32_t interval = 0;  // barriers of all threads so far
+  bool partial = false;        // some warps have met others since
+  bool fenced = false;         // some lanes have fenced since
+  Shadow shadow;               // of its shared memory
+  Initialised initialised;
+  std::uint32_t era = 0;
+  Synchroniser barriers[named_barriers];
+  std::unordered_map<const void*, Synchroniser> objects;  // in its shared memory
+};
+
+class Recorder {
+ public:
+  explicit Recorder(Worker& worker);
+  ~Recorder();
+
+  void begin(LaunchRecord& launch);
+  void end();
+  void prepare(Block& block);
+  /// The thread runs now, the one before does not.
+  void show(const Thread& thread);
+  void exited(const Thread& thread);
+
+  // Who synchronises; in synchronise.cpp.
+  /// All threads of the block that have not exited have come to a barrier.
+  void block_met(Block& block, const Place& place);
+  /// A named barrier completes for those that wait there.
+  void named_barrier_met(Block& block, int barrier);
+  /// The running thread arrives at a named barrier without waiting.
+  void named_barrier_arrived(Block& block, int barrier, const Place& place);
+  void lanes_met(const Warp& warp, std::uint32_t lanes);
+  void cluster_met(const Cluster& cluster);
+  void grid_met(const std::vector<std::unique_ptr<Cluster>>& clusters);
+  /// An object in the shared memory of a block, an mbarrier: the running thread arrives there ...
+  void arrived(Block& owner, const void* object, const Place& place);
+  /// ... its phase is over ...
+  void completed(Block& owner, const void* object);
+  /// ... and the running thread has waited for that.
+  void waited(Block& owner, const void* object);
+
+  void trace_slowly(std::uintptr_t address, std::uintptr_t site, int log_size, Access access);
+  void before_atomic(std::uintptr_t address, int log_size, Access access, int order,
+                     std::uintptr_t site);
+  void fence();
+  /// Copies that are done for a thread, when they are issued and when they land.
+  void copied(const Thread& thread, const void* address, std::size_t bytes, Access access,
+              const Place& place);
+  /// Makes requests of what the warp has accessed. `aligned`: its lanes have all come as far as
+  /// they will.
+  void flush(BlockRecord& block, WarpRecord& warp, bool aligned = true);
+  /// Flushes the warps whose lanes wait for the others because a list is full; whether any did.
+  bool release_ahead();
+  [[nodiscard]] LaunchRecord& launch() const { return *launch_; }
+  [[nodiscard]] Worker& worker() const { return worker_; }
+  [[nodiscard]] const Thread& thread() const { return *thread_; }
+  /// Whether this is the first time in this launch that these two sites are to blame for that.
+  bool is_news(Kind kind, std::uint16_t site, std::uint16_t other);
+
+ private:
+  void attach(WarpRecord& warp);
+  void wait_for_lanes();
+  [[nodiscard]] bool nobody_follows(const Warp& warp) const;
+  void release_ahead(BlockRecord& block, WarpRecord& warp);
+  void leave();
+  [[nodiscard]] std::uint32_t find(const RequestList& list, std::uintptr_t address,
+                                   std::uintptr_t site, int log_size) const;
+  std::uint32_t insert(RequestList& list, std::uintptr_t address, std::uintptr_t site, int log_size,
+                       Access access);
+  void place(Step& step, Target& target, std::uintptr_t address, std::uint32_t bytes);
+  std::uint16_t site_index(std::uintptr_t site);
+  void count(WarpRecord& warp, const Request& request, bool aligned);
+  void check(BlockRecord& block, WarpRecord& warp, const Request& request);
+  void end_block(BlockRecord& block);
+  void arrived_at(Synchroniser& object, const Place& place);
+  void acquire(BlockRecord& block, WarpRecord& warp, const KnowledgeRef& from);
+  /// What the running thread's warp knows, its own accesses so far included.
+  KnowledgeRef knowledge() const;
+  void join_all(BlockRecord& block);
+  // Races and uninitialised reads; in check.cpp.
+  struct Reach;
+  static bool only_reads(const Reach& reach, std::size_t window);
+  void check_word(const Reach& reach, std::size_t word, std::uint32_t bytes, std::uint32_t thread);
+  void check_read(const Reach& reach, std::size_t word, const Cell& me);
+  void check_write(const Reach& reach, std::size_t word, const Cell& me);
+  void check_initialised(const Reach& reach, std::uint32_t thread, std::size_t offset);
+
+  Worker& worker_;
+  LaunchRecord* launch_ = nullptr;
+  bool counting_ = false;
+  bool checking_ = false;
+  // The thread that runs.
+  const Thread* thread_ = nullptr;
+  BlockRecord* block_ = nullptr;
+  WarpRecord* warp_ = nullptr;
+  std::vector<std::unique_ptr<RequestList>> lists_;
+  std::vector<RequestList*> idle_;  // the last released on top: it fits best
+  std::vector<std::pair<BlockRecord*, WarpRecord*>> ahead_;
+  Region* last_region_ = nullptr;
+  std::uint32_t stretch_ = 0;
+  std::unordered_set<std::uint64_t> told_;
+  std::unordered_map<std::uintptr_t, std::uint16_t> numbers_;  // of sites
+  std::vector<SiteCount> counts_;                              // by that number
+  std::uint64_t warps_ = 0;
+  std::uint64_t divergent_warps_ = 0;
+};
+
+}  // namespace rung::simt::record

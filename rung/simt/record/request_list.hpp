@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+// The list that a warp's lanes walk along. Internal to simt/.
+//
+// While every lane does the same, steps lie in memory in the order in which they are walked (the list
+// is linear), and what a list before left there is tried first. When a lane does something between
+// two steps, its steps go behind the last one, and links tell the order.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+
+#include "rung/simt/limits.hpp"
+#include "rung/simt/record/request.hpp"
+
+namespace rung::simt::record {
+
+class RequestList {
+ public:
+  static constexpr std::uint32_t capacity = 1024;
+  RequestList();
+
+  /// Where lanes start: before the first step.
+  [[nodiscard]] Step* start() const { return steps_.get(); }
+  [[nodiscard]] std::uint32_t* units_of(int lane) const {
+    return units_.get() + static_cast<std::size_t>(lane) * row;
+  }
+  [[nodiscard]] std::uint32_t index_of(const Step* step) const {
+    return static_cast<std::uint32_t>(step - steps_.get());
+  }
+  [[nodiscard]] Step& step(std::uint32_t index) const { return steps_[index]; }
+  [[nodiscard]] Target& target(std::uint32_t index) const { return targets_[index]; }
+  [[nodiscard]] bool full() const { return used_ + 3 >= capacity; }
+  [[nodiscard]] bool linear() const { return linear_; }
+  /// The next step; 0: there is none.
+  [[nodiscard]] std::uint32_t after(std::uint32_t index) const {
+    if (!linear_) return steps_[index].next;
+    return index < used_ ? index + 1 : 0;
+  }
+
+  /// A lane has come as far as this by itself.
+  void reach(const Step* step) {
+    if (linear_ && index_of(step) > used_) used_ = index_of(step);
+  }
+  /// A step behind `index`, to be filled in.
+  std::uint32_t insert(std::uint32_t index, std::uintptr_t site);
+  /// Whether a step of this site may be in the list.
+  [[nodiscard]] bool may_hold(std::uintptr_t site) const {
+    const std::size_t hash = hash_of(site);
+    return (present_[hash / 64] >> (hash % 64) & 1) != 0;
+  }
+  /// Takes the units of a step out, and says which lanes were there.
+  void gather(std::uint32_t index, Request& request);
+  /// No lane has walked it. A linear list's steps are kept, to be tried.
+  void reset(bool forget);
+
+ private:
+  // Rows of units lie apart by an odd number of cache lines, so that a step's 32 fall into
+  // different sets of the cache.
+  static constexpr std::size_t row = capacity + 16;
+  static std::size_t hash_of(std::uintptr_t site) { return site * 0x9e3779b97f4a7c15u >> 54; }
+
+  std::unique_ptr<Step[]> steps_;
+  std::unique_ptr<Target[]> targets_;
+  std::unique_ptr<std::uint32_t[]> units_;
+  std::uint32_t used_ = 0;  // the last step in memory
+  bool linear_ = true;
+  std::uint64_t present_[16] = {};  // by a hash of their sites: steps that may be there
+};
+
+}  // namespace rung::simt::record

@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+// From a site to its line in the source, by the debug information of the object that holds it.
+#include "rung/simt/record/source.hpp"
+
+#include <dwarf.h>
+#include <elfutils/libdw.h>
+#include <elfutils/libdwfl.h>
+#include <unistd.h>
+
+#include <array>
+#include <cstdlib>
+#include <cstring>
+#include <memory>
+#include <mutex>
+#include <string_view>
+#include <thread>
+#include <unordered_map>
+#include <utility>
+
+#include "rung/simt/record/operations.hpp"
+
+namespace rung::simt::record {
+namespace {
+
+/// Accessors in these are looked through: what matters is who called them.
+bool is_library(std::string_view file) {
+  constexpr std::array<std::string_view, 6> folders = {
+      "rung/core/", "rung/device/", "rung/simt/", "/usr/include/", "/usr/lib/", "<"};
+  for (const std::string_view folder : folders) {
+    const std::size_t at = file.find(folder);
+    if (at == 0 || (at != std::string_view::npos && file[at - 1] == '/')) return true;
+  }
+  return false;
+}
+
+/// The objects of this process with their debug information.
+class Objects {
+ public:
+  Source find(std::uintptr_t code) {
+    Dwfl_Module* object = object_of(code);
+    if (object == nullptr) return {};
+    Source best;
+    const auto consider = [&](const char* file, int line) {
+      if (file == nullptr || line == 0) return false;
+      if (best.line == 0) best = {shorter(file), line, false};  // the innermost, if all are alike
+      if (is_library(file)) return false;
+      best = {shorter(file), line, true};
+      return true;
+    };
+    int line = 0;
+    const char* file = nullptr;
+    if (Dwfl_Line* found = dwfl_module_getsrc(object, code)) {
+      file = dwfl_lineinfo(found, nullptr, &line, nullptr, nullptr, nullptr);
+    }
+    if (consider(file, line)) return best;
+    // Outwards through the functions that were inlined here.
+    Dwarf_Addr bias = 0;
+    Dwarf_Die* unit = dwfl_module_addrdie(object, code, &bias);
+    if (unit == nullptr) return best;
+    Dwarf_Die* scopes = nullptr;
+    const int count = dwarf_getscopes(unit, code - bias, &scopes);
+    const std::unique_ptr<Dwarf_Die, decltype(&std::free)> owner(scopes, &std::free);
+    for (int i = 0; i < count; ++i) {
+      if (dwarf_tag(&scopes[i]) != DW_TAG_inlined_subroutine) continue;
+      if (consider(call_file(*unit, scopes[i]), number(scopes[i], DW_AT_call_line))) return best;
+    }
+    if (best.line == 0) best.of_a_kernel = true;  // without debug information nobody can tell
+    return best;
+  }
+
+ private:
+  Dwfl_Module* object_of(std::uintptr_t code) {
+    if (session_ != nullptr) {
+      if (Dwfl_Module* known = dwfl_addrmodule(session_.get(), code)) return known;
+    }
+    static const Dwfl_Callbacks callbacks = {.find_elf = dwfl_linux_proc_find_elf,
+                                             .find_debuginfo = dwfl_standard_find_debuginfo,
+                                             .section_address = nullptr,
+                                             .debuginfo_path = nullptr};
+    session_.reset(dwfl_begin(&callbacks));
+    if (session_ == nullptr) return nullptr;
+    dwfl_linux_proc_report(session_.get(), getpid());
+    dwfl_report_end(session_.get(), nullptr, nullptr);
+    return dwfl_addrmodule(session_.get(), code);
+  }
+
+  static int number(Dwarf_Die& die, unsigned name) {
+    Dwarf_Attribute attribute;
+    Dwarf_Word value = 0;
+    const bool there =
+        dwarf_attr(&die, name, &attribute) != nullptr && dwarf_formudata(&attribute, &value) == 0;
+    return there ? static_cast<int>(value) : 0;
+  }
+
+  static const char* call_file(Dwarf_Die& unit, Dwarf_Die& die) {
+    Dwarf_Files* files = nullptr;
+    std::size_t count = 0;
+    const int index = number(die, DW_AT_call_file);
+    if (dwarf_getsrcfiles(&unit, &files, &count) != 0) return nullptr;
+    if (index <= 0 || static_cast<std::size_t>(index) >= count) return nullptr;
+    return dwarf_filesrc(files, static_cast<std::size_t>(index), nullptr, nullptr);
+  }
+
+  static std::string shorter(std::string_view file) {
+    while (file.starts_with("./")) file.remove_prefix(2);
+    return std::string(file);
+  }
+
+  struct End {
+    void operator()(Dwfl* session) const { dwfl_end(session); }
+  };
+  std::unique_ptr<Dwfl, End> session_;
+};
+
+Source find(Objects& objects, std::uintptr_t site) {
+  if (site == 0) return {};
+  // A hook returns to behind the call that stands for the access.
+  if ((site & place_bit) == 0) return objects.find(site - 1);
+  const std::uintptr_t data = site & ~place_bit;
+  Place place;
+  std::memcpy(static_cast<void*>(&place), &data, sizeof(place));
+  return {place.file_name(), static_cast<int>(place.line()), true};
+}
+
+}  // namespace
+
+const Source& source_of(std::uintptr_t site) {
+  static std::mutex mutex;
+  static auto& objects = *new Objects;
+  static auto& known = *new std::unordered_map<std::uintptr_t, Source>;
+  const std::lock_guard lock(mutex);
+  const auto at = known.find(site);
+  if (at != known.end()) return at->second;
+  Source source;
+  // libdw wants more stack than a simulated thread has.
+  std::thread([&] { source = find(objects, site); }).join();
+  return known.emplace(site, std::move(source)).first->second;
+}
+
+}  // namespace rung::simt::record

@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+// From a site to its line in the source. Internal to simt/.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+namespace rung::simt::record {
+
+struct Source {
+  std::string file;
+  int line = 0;             // 0: unknown
+  bool of_a_kernel = true;  // false: only our own or the system's headers are to be seen there
+};
+
+/// The line of a kernel that accesses there, through whatever inlined accessors. Remembered.
+const Source& source_of(std::uintptr_t site);
+
+}  // namespace rung::simt::record

@@ -1,0 +1,221 @@
+// SPDX-License-Identifier: Apache-2.0
+// What threads learn of each other when they synchronise.
+//
+// Before anybody is told anything, the warps that tell are flushed: what they have accessed is in
+// the shadow cells under the clock that the others hear of.
+#include <algorithm>
+
+#include "rung/simt/record/operations.hpp"
+#include "rung/simt/record/recorder.hpp"
+#include "rung/simt/scheduler.hpp"
+
+namespace rung::simt::record {
+namespace {
+
+std::size_t index_of(const BlockRecord& block, const WarpRecord& warp) {
+  return static_cast<std::size_t>(&warp - block.warps.data());
+}
+
+/// The warp's next accesses are news to all that have been told so far.
+void tick(LaunchRecord& launch, BlockRecord& block, WarpRecord& warp) {
+  if (++warp.clock <= Cell::most_clock) return;
+  // Cells cannot hold it: everything before is forgotten, which may hide a race but tells no lie.
+  launch.new_era();
+  ++block.era;
+  for (WarpRecord& other : block.warps) other.known[index_of(block, warp)] = 0;
+  warp.clock = 1;
+}
+
+}  // namespace
+
+KnowledgeRef Recorder::knowledge() const {
+  auto own = std::make_shared<Clocks>(warp_->known);
+  (*own)[index_of(*block_, *warp_)] =
+      warp_->clock + tracer.last->clock + (tracer.last->access == Access::marker ? 1 : 0);
+  std::vector<Knowledge::Entry> entry;
+  entry.emplace_back(block_->number, std::move(own));
+  return join(warp_->remote, std::make_shared<const Knowledge>(std::move(entry)));
+}
+
+void Recorder::acquire(BlockRecord& block, WarpRecord& warp, const KnowledgeRef& from) {
+  if (from == nullptr) return;
+  if (const Clocks* own = from->of(block.number)) join(warp.known, *own);
+  const bool others = from->entries().size() > 1 || from->of(block.number) == nullptr;
+  if (others) warp.remote = join(warp.remote, from);
+}
+
+void Recorder::join_all(BlockRecord& block) {
+  Clocks all{};
+  KnowledgeRef remote;
+  for (WarpRecord& warp : block.warps) {
+    flush(block, warp);
+    join(all, warp.known);
+    remote = join(remote, warp.remote);
+  }
+  for (std::size_t i = 0; i < block.warps.size(); ++i) {
+    all[i] = std::max(all[i], block.warps[i].clock);
+  }
+  for (WarpRecord& warp : block.warps) {
+    warp.known = all;
+    warp.remote = remote;
+    tick(*launch_, block, warp);
+    std::fill(std::begin(warp.synced), std::end(warp.synced), warp.clock);
+    if (block.fenced) warp.fenced = ~std::uint32_t{0};
+  }
+  block.fenced = false;
+  ++block.interval;
+  block.partial = false;
+}
+
+void Recorder::block_met(Block& block, const Place& place) {
+  join_all(*block.record);
+  if (!counting_) return;
+  counts_[site_index(site_of(place))].counters.barriers += block.warps.size();
+}
+
+void Recorder::named_barrier_met(Block& block, int barrier) {
+  BlockRecord& record = *block.record;
+  record.partial = true;
+  std::uint32_t waiting = 0;  // warps
+  for (const Thread& thread : block.threads) {
+    if (thread.wait != Wait::barrier || thread.barrier != barrier) continue;
+    waiting |= 1u << (thread.warp - block.warps.data());
+  }
+  Synchroniser& meeting = record.barriers[barrier];
+  Clocks all{};
+  KnowledgeRef remote = std::exchange(meeting.released, nullptr);
+  if (remote != nullptr) {
+    if (const Clocks* own = remote->of(record.number)) join(all, *own);
+  }
+  for (std::uint32_t left = waiting; left != 0; left &= left - 1) {
+    const auto i = static_cast<std::size_t>(__builtin_ctz(left));
+    WarpRecord& warp = record.warps[i];
+    flush(record, warp);
+    join(all, warp.known);
+    all[i] = std::max(all[i], warp.clock);
+    remote = join(remote, warp.remote);
+  }
+  for (std::uint32_t left = waiting; left != 0; left &= left - 1) {
+    WarpRecord& warp = record.warps[static_cast<std::size_t>(__builtin_ctz(left))];
+    join(warp.known, all);
+    warp.remote = remote;
+    tick(*launch_, record, warp);
+    std::fill(std::begin(warp.synced), std::end(warp.synced), warp.clock);
+  }
+}
+
+void Recorder::named_barrier_arrived(Block& block, int barrier, const Place& place) {
+  arrived_at(block.record->barriers[barrier], place);
+}
+
+void Recorder::lanes_met(const Warp& lanes, std::uint32_t mask) {
+  const Thread& first = *lanes.lanes[__builtin_ctz(mask)];
+  BlockRecord& block = *first.block->record;
+  WarpRecord& warp = block.warps[static_cast<std::size_t>(&lanes - first.block->warps.data())];
+  flush(block, warp, (mask | lanes.exited) == ~std::uint32_t{0});
+  tick(*launch_, block, warp);
+  for (; mask != 0; mask &= mask - 1) warp.synced[__builtin_ctz(mask)] = warp.clock;
+}
+
+void Recorder::cluster_met(const Cluster& cluster) {
+  std::vector<Knowledge::Entry> entries;
+  KnowledgeRef remote;
+  for (const auto& block : cluster.blocks) {
+    BlockRecord& record = *block->record;
+    join_all(record);
+    entries.emplace_back(record.number, std::make_shared<const Clocks>(record.warps[0].known));
+    remote = join(remote, record.warps[0].remote);
+  }
+  std::sort(entries.begin(), entries.end(),
+            [](const auto& a, const auto& b) { return a.first < b.first; });
+  remote = join(remote, std::make_shared<const Knowledge>(std::move(entries)));
+  for (const auto& block : cluster.blocks) {
+    for (WarpRecord& warp : block->record->warps) warp.remote = remote;
+  }
+}
+
+void Recorder::grid_met(const std::vector<std::unique_ptr<Cluster>>& clusters) {
+  for (const auto& cluster : clusters) {
+    for (const auto& block : cluster->blocks) join_all(*block->record);
+  }
+  launch_->new_era();  // all that has been is over for all
+}
+
+/// The list goes on behind a mark, under a later clock: lanes come here one after another.
+void Recorder::arrived_at(Synchroniser& object, const Place& place) {
+  object.released = join(object.released, knowledge());
+  trace_slowly(0, site_of(place), 0, Access::marker);
+}
+
+void Recorder::arrived(Block& owner, const void* object, const Place& place) {
+  Synchroniser& meeting = owner.record->objects[object];
+  arrived_at(meeting, place);
+  const std::pair<BlockRecord*, WarpRecord*> who{block_, warp_};
+  auto& arrivals = meeting.arrivals;
+  if (std::find(arrivals.begin(), arrivals.end(), who) == arrivals.end()) arrivals.push_back(who);
+}
+
+void Recorder::completed(Block& owner, const void* object) {
+  Synchroniser& meeting = owner.record->objects[object];
+  for (const auto& [block, warp] : std::exchange(meeting.arrivals, {})) flush(*block, *warp);
+  meeting.completed = join(meeting.completed, std::exchange(meeting.released, nullptr));
+}
+
+void Recorder::waited(Block& owner, const void* object) {
+  block_->partial = true;
+  acquire(*block_, *warp_, owner.record->objects[object].completed);
+}
+
+// --- flags ---------------------------------------------------------------------------------------
+
+void Recorder::fence() {
+  warp_->fenced |= 1u << thread_->lane;
+  block_->fenced = true;
+}
+
+void Recorder::before_atomic(std::uintptr_t address, int log_size, Access access, int order,
+                             std::uintptr_t site) {
+  trace(address, site, log_size, access);
+  if (!checking_) return;
+  const bool writes = access != Access::volatile_read;
+  const bool reads = access != Access::volatile_write;
+  const bool releases =
+      order >= 3 || (warp_->fenced >> thread_->lane & 1) != 0;  // release and beyond
+  const Where where = warp_->list->target(warp_->list->index_of(tracer.last)).where;
+  if (where != Where::global && where != Where::shared) return;
+  // Whoever reads it may go by it, with a fence behind or without: formally one is due, but what
+  // goes wrong without is rare, and programs that do so are many.
+  if (reads) {
+    const std::lock_guard lock(launch_->flags.mutex);
+    const auto at = launch_->flags.released.find(address);
+    if (at != launch_->flags.released.end()) {
+      acquire(*block_, *warp_, at->second);
+      if (where == Where::shared) block_->partial = true;
+    }
+  }
+  if (!writes) return;
+  if (releases) {
+    warp_->fenced &= ~(1u << thread_->lane);
+    BlockRecord& block = *block_;
+    WarpRecord& warp = *warp_;
+    flush(block, warp, false);
+    warp.released = knowledge();
+    tick(*launch_, block, warp);
+  }
+  if (warp_->released == nullptr) return;
+  const std::lock_guard lock(launch_->flags.mutex);
+  KnowledgeRef& flag = launch_->flags.released[address];
+  flag = join(flag, warp_->released);
+}
+
+void before_atomic(const void* address, std::size_t bytes, Access access, int order,
+                   std::uintptr_t site) noexcept {
+  this_worker->recorder()->before_atomic(reinterpret_cast<std::uintptr_t>(address),
+                                         std::countr_zero(bytes), access, order, site);
+}
+
+void fence() noexcept {
+  if (tracer.last != nullptr) this_worker->recorder()->fence();
+}
+
+}  // namespace rung::simt::record

@@ -1,0 +1,262 @@
+// SPDX-License-Identifier: Apache-2.0
+// Lists of accesses: following them, and growing them where a lane does what none did before.
+#include <algorithm>
+#include <bit>
+
+#include "rung/simt/record/findings.hpp"
+#include "rung/simt/record/operations.hpp"
+#include "rung/simt/record/recorder.hpp"
+#include "rung/simt/scheduler.hpp"
+
+namespace rung::simt::record {
+
+constinit thread_local Tracer tracer;
+
+namespace {
+
+/// Where a lane stands whose warp has no list: what comes next fits nothing.
+Step unattached[2];
+
+bool fits(const Step& step, std::uintptr_t address, std::uintptr_t site, int log_size) {
+  return step.site == site &&
+         std::rotr(std::uint64_t{address - step.base}, log_size) <= step.last_unit;
+}
+
+}  // namespace
+
+void Recorder::show(const Thread& thread) {
+  leave();
+  thread_ = &thread;
+  Block& block = *thread.block;
+  block_ = block.record.get();
+  warp_ = &block_->warps[static_cast<std::size_t>(thread.warp - block.warps.data())];
+  Step* const cursor = warp_->cursors[thread.lane];
+  tracer.last = cursor != nullptr ? cursor : unattached;
+  if (cursor != nullptr) {
+    tracer.unit = warp_->list->units_of(thread.lane) + warp_->list->index_of(cursor);
+  }
+}
+
+/// Remembers how far the running thread has come.
+void Recorder::leave() {
+  if (warp_ == nullptr || tracer.last == unattached) return;
+  warp_->cursors[thread_->lane] = tracer.last;
+  warp_->list->reach(tracer.last);
+}
+
+void Recorder::exited(const Thread& thread) {
+  leave();
+  const Warp& warp = *thread.warp;
+  if (warp.exited == ~std::uint32_t{0}) {
+    flush(*block_, *warp_);
+  } else if (warp_->ahead != 0 && nobody_follows(warp)) {
+    release_ahead(*block_, *warp_);
+  }
+  if (thread.block->live == 0) end_block(*block_);
+  warp_ = nullptr;
+  tracer.last = nullptr;
+}
+
+bool Recorder::nobody_follows(const Warp& warp) const {
+  for (std::uint32_t left = ~warp.exited; left != 0; left &= left - 1) {
+    const Thread& lane = *warp.lanes[__builtin_ctz(left)];
+    if (lane.wait == Wait::none && &lane != thread_) return false;
+  }
+  return true;
+}
+
+void Recorder::attach(WarpRecord& warp) {
+  if (idle_.empty()) {
+    lists_.push_back(std::make_unique<RequestList>());
+    idle_.push_back(lists_.back().get());
+  }
+  warp.list = idle_.back();
+  idle_.pop_back();
+}
+
+void Recorder::wait_for_lanes() {
+  if (nobody_follows(*thread_->warp)) {
+    release_ahead(*block_, *warp_);
+    return;
+  }
+  warp_->ahead |= 1u << thread_->lane;
+  ahead_.emplace_back(block_, warp_);
+  worker_.wait_for_lanes();
+}
+
+void Recorder::release_ahead(BlockRecord& block, WarpRecord& warp) {
+  flush(block, warp);
+  const Warp& lanes = block.block->warps[static_cast<std::size_t>(&warp - block.warps.data())];
+  for (std::uint32_t left = std::exchange(warp.ahead, 0); left != 0; left &= left - 1) {
+    Thread& thread = *lanes.lanes[__builtin_ctz(left)];
+    thread.wait = Wait::none;
+    worker_.make_ready(thread);
+  }
+}
+
+bool Recorder::release_ahead() {
+  if (ahead_.empty()) return false;
+  const auto waiting = std::exchange(ahead_, {});
+  bool any = false;
+  for (const auto& [block, warp] : waiting) {
+    any |= warp->ahead != 0;
+    if (warp->ahead != 0) release_ahead(*block, *warp);
+  }
+  return any;
+}
+
+void Recorder::trace_slowly(std::uintptr_t address, std::uintptr_t site, int log_size,
+                            Access access) {
+  for (;;) {
+    if (warp_->list == nullptr) attach(*warp_);
+    RequestList& list = *warp_->list;
+    if (tracer.last == unattached) tracer.last = list.start();
+    list.reach(tracer.last);
+    std::uint32_t index = find(list, address, site, log_size);
+    if (index == 0 && list.full()) {
+      wait_for_lanes();
+      continue;
+    }
+    if (index == 0) index = insert(list, address, site, log_size, access);
+    tracer.last = &list.step(index);
+    tracer.unit = list.units_of(thread_->lane) + index;
+    *tracer.unit = static_cast<std::uint32_t>((address - tracer.last->base) >> log_size);
+    list.reach(tracer.last);
+    return;
+  }
+}
+
+/// The step that the access fits, of those that follow; 0: none does.
+std::uint32_t Recorder::find(const RequestList& list, std::uintptr_t address, std::uintptr_t site,
+                             int log_size) const {
+  const std::uint32_t here = list.index_of(tracer.last);
+  // What a list before has left comes next, perhaps: a lane that starts has not looked there.
+  if (list.linear() && fits(list.step(here + 1), address, site, log_size)) return here + 1;
+  if (!list.may_hold(site)) return 0;
+  for (std::uint32_t i = list.after(here); i != 0; i = list.after(i)) {
+    if (fits(list.step(i), address, site, log_size)) return i;
+  }
+  return 0;
+}
+
+std::uint32_t Recorder::insert(RequestList& list, std::uintptr_t address, std::uintptr_t site,
+                               int log_size, Access access) {
+  // The same code in other memory is the same request: it goes behind its first part.
+  std::uint32_t before = list.index_of(tracer.last);
+  const std::uint32_t follower = list.after(before);
+  const bool continues = follower != 0 && list.step(follower).site == site;
+  if (continues) before = follower;
+  const Step& last = list.step(before);
+  const std::uint32_t clock = last.clock + (last.access == Access::marker ? 1 : 0);
+  const std::uint32_t at = list.insert(before, site);
+  Step& step = list.step(at);
+  step.clock = before == 0 ? 0 : clock;
+  step.log_size = static_cast<std::uint8_t>(log_size);
+  step.access = access;
+  step.site_index = site_index(site);
+  Target& target = list.target(at);
+  target = {.continues = continues};
+  place(step, target, address, 1u << log_size);
+  return at;
+}
+
+std::uint16_t Recorder::site_index(std::uintptr_t site) {
+  const auto [at, fresh] = numbers_.try_emplace(site, 0);
+  if (fresh) {
+    at->second = launch_->number_of(site);
+    if (counts_.size() <= at->second) counts_.resize(at->second + std::size_t{1});
+    counts_[at->second].site = site;
+  }
+  return at->second;
+}
+
+void Recorder::place(Step& step, Target& target, std::uintptr_t address, std::uint32_t bytes) {
+  const auto set = [&](Where where, const void* begin, std::size_t size) {
+    target.where = where;
+    step.base = reinterpret_cast<std::uintptr_t>(begin);
+    // Units are 32 bits wide: of larger memory a window.
+    constexpr int window = 31;
+    const std::uint64_t skipped = (address - step.base) >> window << window;
+    step.base += skipped;
+    const std::uint64_t room = std::min<std::uint64_t>(size - skipped, std::uint64_t{1} << window);
+    step.last_unit = static_cast<std::uint32_t>((room - bytes) >> step.log_size);
+    return room >= bytes && fits(step, address, step.site, step.log_size);
+  };
+  const auto within = [&](const void* begin, std::size_t size) {
+    return address - reinterpret_cast<std::uintptr_t>(begin) < size;
+  };
+  const Fiber& stack = *thread_->fiber;
+  if (within(stack.bottom, stack.size) && set(Where::local, stack.bottom, stack.size)) return;
+  // blockDim and gridDim, whose type g++ does not take for constant.
+  if (within(&block_extent, sizeof(block_extent)) || within(&grid_extent, sizeof(grid_extent))) {
+    const bool block = within(&block_extent, sizeof(block_extent));
+    if (set(Where::local, block ? &block_extent : &grid_extent, sizeof(dim3))) return;
+  }
+  const std::size_t arena = launch_->launch.shared_bytes;
+  for (const auto& block : thread_->block->cluster->blocks) {
+    if (!within(block->shared, arena)) continue;
+    target.block = block->record.get();
+    if (set(Where::shared, block->shared, arena)) return;
+  }
+  const void* const pointer = reinterpret_cast<const void*>(address);
+  Region* region = last_region_;
+  if (region == nullptr || !within(region->begin(), region->memory.bytes)) {
+    region = find_region(pointer);
+  }
+  if (region != nullptr && region->state != Region::State::freed) {
+    last_region_ = region;
+    target.region = region;
+    const bool constant = region->memory.space == Space::constant;
+    if (set(constant ? Where::constant : Where::global, region->begin(), region->memory.bytes)) {
+      if (checking_ && !region->shadow && !constant) shadow_of(*region);
+      return;
+    }
+  }
+  // Wrong, or nothing that is known. One more access like it comes here again.
+  target.where = Where::nowhere;
+  step.base = address;
+  step.last_unit = 0;
+  if (checking_ && step.access != Access::marker) {
+    report_bad_address(*this, step, address, region);
+  }
+}
+
+void Recorder::flush(BlockRecord& block, WarpRecord& warp, bool aligned) {
+  if (warp.list == nullptr) return;
+  RequestList& list = *warp.list;
+  if (&warp == warp_) leave();
+  ++stretch_;
+  std::uint32_t clock = 0;
+  for (std::uint32_t i = list.after(0); i != 0; i = list.after(i)) {
+    Request request{list.step(i), list.target(i)};
+    list.gather(i, request);
+    if (request.lanes == 0) continue;
+    if (counting_) count(warp, request, aligned);
+    if (checking_) check(block, warp, request);
+    if (request.step.access == Access::marker) clock = std::max(clock, request.step.clock + 1);
+  }
+  warp.clock += clock;
+  list.reset(clock != 0);
+  idle_.push_back(&list);
+  warp.list = nullptr;
+  std::fill(std::begin(warp.cursors), std::end(warp.cursors), nullptr);
+  if (&warp == warp_) tracer.last = unattached;
+}
+
+void trace_slowly(std::uintptr_t address, std::uintptr_t site, int log_size,
+                  Access access) noexcept {
+  this_worker->recorder()->trace_slowly(address, site, log_size, access);
+}
+
+void note_access(const void* address, std::size_t bytes, Access access,
+                 std::uintptr_t site) noexcept {
+  const auto number = reinterpret_cast<std::uintptr_t>(address);
+  const int log_size = std::countr_zero(bytes);
+  if (std::has_single_bit(bytes) && bytes <= 16 && number % bytes == 0) {
+    trace(number, site, log_size, access);
+    return;
+  }
+  for (std::size_t i = 0; i < bytes; ++i) trace(number + i, site, 0, access);
+}
+
+}  // namespace rung::simt::record
