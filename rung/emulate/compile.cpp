@@ -63,7 +63,7 @@ std::vector<std::string> common_options(const Sources& sources, const Home& home
                                       "-g1",
                                       "-std=gnu++20",
                                       "-fno-strict-aliasing",
-                                      "-fno-tree-slp-vectorize",
+                                      "-fno-tree-vectorize", "-fno-tree-slp-vectorize",
                                       "-fno-math-errno",
                                       "-fpermissive",
                                       "-Wno-deprecated",
@@ -77,6 +77,10 @@ std::vector<std::string> common_options(const Sources& sources, const Home& home
     // Our headers need C++20, in which nearly every older program means the same.
     const bool older = one.starts_with("-std=") && one.find("++2") == std::string::npos;
     if (!older) options.push_back(one);
+  }
+  if (sources.checks) {
+    options.insert(options.end(), {"-fsanitize=thread", "--param=tsan-distinguish-volatile=1",
+                                   "--param=tsan-instrument-func-entry-exit=0"});
   }
   for (const std::string& one : sources.include) options.push_back("-I" + one);
   options.insert(options.end(),
@@ -199,7 +203,7 @@ std::string compile(const Sources& sources, const std::string& folder) {
   command.insert(command.end(), sources.libraries.begin(), sources.libraries.end());
   command.insert(command.end(),
                  {"-L" + home.libraries, "-Wl,-rpath," + home.libraries,
-                  "-Wl,-rpath-link," + home.libraries, "-rdynamic", "-Wl,--no-as-needed",
+                  "-Wl,-rpath-link," + home.libraries, "-rdynamic", "-lrung_hooks", "-Wl,--no-as-needed",
                   "-lrung_emulate", "-lrung", "-pthread", "-ldl", "-o", program});
   run_compiler(command, sources.files.front(), "does not link");
   return program;

@@ -166,8 +166,8 @@ void rewrite_launch(TokenStream& tokens, std::size_t chevron) {
   }
   std::string name = tokens.text(callee, chevron);
   name.erase(0, name.find_first_not_of(" \t\n"));
-  tokens.insert_before(callee,
-                       "::rung::cuda::launcher(" + quoted(name) + ", [=](" + parameters + ") { ");
+  tokens.insert_before(callee, "::rung::cuda::launcher(" + quoted(name) + ", [=](" + parameters +
+                                   ") __attribute__((no_sanitize(\"thread\"))) { ");
   tokens.replace(chevron, "(" + values + "); }).with(");
   tokens.erase(chevron + 1);
   tokens.replace(close, ")");

@@ -66,6 +66,9 @@ RUNG_API bool in_kernel();
 /// Bytes of stack that each simulated thread has, from the next new stack on. 64 KiB at first.
 RUNG_API void set_stack_bytes(std::size_t bytes);
 
+/// "file:line" of an instruction of a program with line information; "" where there is none.
+RUNG_API std::string source_line(const void* code);
+
 /// The block's dynamic shared memory and its size.
 RUNG_API void* shared_memory();
 RUNG_API std::size_t shared_memory_size();

@@ -98,6 +98,8 @@ Session session;
 
 }  // namespace
 
+void write_report() { session.finish(); }
+
 void note_refused_launch(const LaunchConfig& config, const std::string& why) {
   const std::lock_guard lock(mutex);
   Finding finding;

@@ -192,7 +192,7 @@ void Recorder::place(Step& step, Target& target, std::uintptr_t address, std::ui
     const bool block = within(&block_extent, sizeof(block_extent));
     if (set(Where::local, block ? &block_extent : &grid_extent, sizeof(dim3))) return;
   }
-  const std::size_t arena = launch_->launch.shared_bytes;
+  const std::size_t arena = shared_room(launch_->launch);
   for (const auto& block : thread_->block->cluster->blocks) {
     if (!within(block->shared, arena)) continue;
     target.block = block->record.get();

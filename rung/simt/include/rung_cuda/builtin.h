@@ -9,6 +9,9 @@
 #include "rung/simt/sync.hpp"
 #include "rung_cuda/words.h"
 
+// What belongs to the launch and not to the kernel is not to be recorded as the kernel's.
+#define RUNG_UNSEEN __attribute__((no_sanitize("thread")))
+
 namespace rung::cuda {
 
 using simt::Place;
@@ -44,7 +47,7 @@ struct SharedVariable {
 };
 
 template <class T, class Tag, size_t alignment>
-inline __attribute__((always_inline)) T& shared_variable() {
+RUNG_UNSEEN __attribute__((noinline)) T& shared_variable() {
   const int number = SharedVariable<T, Tag, alignment>::number;
   unsigned offset = launch_data->layout->offsets[number];
   if (__builtin_expect(offset == SharedLayout::unknown, 0)) offset = place_shared(number);
@@ -77,11 +80,11 @@ int register_kernel(const KernelEntry& kernel);
 template <class... P>
 struct Signature {
   static constexpr size_t sizes[] = {sizeof(P)..., 0};
-  static void invoke(const void* code, void** arguments) {
+  RUNG_UNSEEN static void invoke(const void* code, void** arguments) {
     call(code, arguments, std::index_sequence_for<P...>{});
   }
   template <size_t... I>
-  static void call(const void* code, void** arguments, std::index_sequence<I...>) {
+  RUNG_UNSEEN static void call(const void* code, void** arguments, std::index_sequence<I...>) {
     const auto kernel = reinterpret_cast<void (*)(P...)>(const_cast<void*>(code));
     (void)arguments;
     kernel(*static_cast<std::remove_cv_t<P>*>(arguments[I])...);
@@ -103,12 +106,12 @@ void begin_kernel(const char* name);
 
 /// The first thing a kernel does.
 template <class Tag>
-inline void enter() {
+RUNG_UNSEEN __attribute__((noinline)) void enter() {
   if (__builtin_expect(launch_data->kernel == nullptr, 0)) begin_kernel(typeid(Tag).name());
 }
 /// Likewise, of a kernel that can be found by its address.
 template <class Tag, auto kernel>
-inline void enter() {
+RUNG_UNSEEN __attribute__((noinline)) void enter() {
   (void)Kernel<Tag, kernel>::number;
   enter<Tag>();
 }

@@ -30,7 +30,7 @@ cudaError_t launch(const LaunchConfig& config, Closure closure);
 
 template <class Call>
 Closure make_closure(const Call& call) {
-  return {new Call(call), [](const void* one) { (*static_cast<const Call*>(one))(); },
+  return {new Call(call), [](const void* one) RUNG_UNSEEN { (*static_cast<const Call*>(one))(); },
           [](void* one) { delete static_cast<Call*>(one); }};
 }
 
@@ -51,7 +51,8 @@ struct Launcher {
   template <class... A>
   void operator()(A... arguments) {
     // Kernels may not change what they are given, but their parameters may lack const.
-    const auto call = [run = body, arguments...]() { run(const_cast<A&>(arguments)...); };
+    const auto call = [run = body, arguments...]()
+                          RUNG_UNSEEN { run(const_cast<A&>(arguments)...); };
     launch(config, make_closure(call));
   }
 };

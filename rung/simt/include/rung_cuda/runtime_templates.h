@@ -114,9 +114,8 @@ inline cudaError_t cudaLaunchCooperativeKernel(void (*kernel)(P...), dim3 grid, 
 template <class... P, class... A>
 inline cudaError_t cudaLaunchKernelEx(const cudaLaunchConfig_t* config, void (*kernel)(P...),
                                       A&&... arguments) {
-  const auto call = [kernel, ... values = P(static_cast<A&&>(arguments))]() {
-    kernel(const_cast<P&>(values)...);
-  };
+  const auto call = [kernel, ... values = P(static_cast<A&&>(arguments))]()
+                        RUNG_UNSEEN { kernel(const_cast<P&>(values)...); };
   return rung::cuda::launch_extended(*config, rung::cuda::known(kernel),
                                      rung::cuda::make_closure(call), rung::cuda::Place::current());
 }
