@@ -63,7 +63,8 @@ std::vector<std::string> common_options(const Sources& sources, const Home& home
                                       "-g1",
                                       "-std=gnu++20",
                                       "-fno-strict-aliasing",
-                                      "-fno-tree-vectorize", "-fno-tree-slp-vectorize",
+                                      "-fno-tree-vectorize",
+                                      "-fno-tree-slp-vectorize",
                                       "-fno-math-errno",
                                       "-fpermissive",
                                       "-Wno-deprecated",
@@ -201,10 +202,14 @@ std::string compile(const Sources& sources, const std::string& folder) {
     if (one == "-fopenmp" || one == "-pthread") command.push_back(one);
   }
   command.insert(command.end(), sources.libraries.begin(), sources.libraries.end());
-  command.insert(command.end(),
-                 {"-L" + home.libraries, "-Wl,-rpath," + home.libraries,
-                  "-Wl,-rpath-link," + home.libraries, "-rdynamic", "-lrung_hooks", "-Wl,--no-as-needed",
-                  "-lrung_emulate", "-lrung", "-pthread", "-ldl", "-o", program});
+  command.insert(
+      command.end(),
+      {"-L" + home.libraries, "-Wl,-rpath," + home.libraries, "-Wl,-rpath-link," + home.libraries,
+       "-rdynamic",
+       "-Wl,--wrap=malloc,--wrap=free,--wrap=_Znwm,--wrap=_Znam,--wrap=_ZdlPv,--wrap=_ZdaPv,"
+       "--wrap=_ZdlPvm,--wrap=_ZdaPvm",
+       "-lrung_hooks", "-Wl,--no-as-needed", "-lrung_emulate", "-lrung", "-pthread", "-ldl", "-o",
+       program});
   run_compiler(command, sources.files.front(), "does not link");
   return program;
 }
