@@ -117,6 +117,7 @@ target_link_libraries(rung_workbench
   PRIVATE rung_options
   PUBLIC rung fmt::fmt CLI11::CLI11 nlohmann_json::nlohmann_json PkgConfig::hwy
          OpenMP::OpenMP_CXX)
+target_compile_definitions(rung_workbench PRIVATE $<$<BOOL:${RUNG_SIMT}>:RUNG_WITH_SIMULATOR=1>)
 if(RUNG_CUDA)
   file(GLOB bench_cuda_sources CONFIGURE_DEPENDS rung/bench/*.cu)
   if(bench_cuda_sources)

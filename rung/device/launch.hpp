@@ -78,6 +78,7 @@ void launch(Context& context, const LaunchShape& shape, void (*kernel)(Parameter
              .os_threads = context.threads(),
              .entry = entry,
              .arguments = &call,
+             .argument_bytes = sizeof(call),
              .kernel = reinterpret_cast<const void*>(kernel)});
 }
 

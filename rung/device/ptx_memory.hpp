@@ -186,43 +186,47 @@ __device__ __forceinline__ void nanosleep(unsigned nanoseconds) { __nanosleep(na
 template <class T>
 T load_acquire(const T* from, simt::Place place = simt::Place::current()) {
   static_assert(is_ordered_word<T, 8>);
-  return simt::ordered_load(from, "load_acquire", place);
+  return simt::ordered_load(from, simt::MemoryOrder::ordered, "load_acquire", place);
 }
 template <class T>
 T load_relaxed(const T* from, simt::Place place = simt::Place::current()) {
   static_assert(is_ordered_word<T, 16>);
-  return simt::ordered_load(from, "load_relaxed", place);
+  return simt::ordered_load(from, simt::MemoryOrder::relaxed, "load_relaxed", place);
 }
 template <class T>
 void store_release(T* to, std::type_identity_t<T> value,
                    simt::Place place = simt::Place::current()) {
   static_assert(is_ordered_word<T, 8>);
-  simt::ordered_store(to, value, "store_release", place);
+  simt::ordered_store<T>(to, value, simt::MemoryOrder::ordered, "store_release", place);
 }
 template <class T>
 void store_relaxed(T* to, std::type_identity_t<T> value,
                    simt::Place place = simt::Place::current()) {
   static_assert(is_ordered_word<T, 16>);
-  simt::ordered_store(to, value, "store_relaxed", place);
+  simt::ordered_store<T>(to, value, simt::MemoryOrder::relaxed, "store_relaxed", place);
 }
-inline void reduce_add_release(unsigned* to, unsigned value) {
+inline void reduce_add_release(unsigned* to, unsigned value,
+                               simt::Place place = simt::Place::current()) {
   __threadfence();
-  atomicAdd(to, value);
+  atomicAdd(to, value, place);
 }
-inline void reduce_add_release(unsigned long long* to, unsigned long long value) {
+inline void reduce_add_release(unsigned long long* to, unsigned long long value,
+                               simt::Place place = simt::Place::current()) {
   __threadfence();
-  atomicAdd(to, value);
+  atomicAdd(to, value, place);
 }
-inline unsigned atomic_add_acquire_release(unsigned* to, unsigned value) {
+inline unsigned atomic_add_acquire_release(unsigned* to, unsigned value,
+                                           simt::Place place = simt::Place::current()) {
   __threadfence();
-  const unsigned old = atomicAdd(to, value);
+  const unsigned old = atomicAdd(to, value, place);
   __threadfence();
   return old;
 }
 inline unsigned long long atomic_add_acquire_release(unsigned long long* to,
-                                                     unsigned long long value) {
+                                                     unsigned long long value,
+                                                     simt::Place place = simt::Place::current()) {
   __threadfence();
-  const unsigned long long old = atomicAdd(to, value);
+  const unsigned long long old = atomicAdd(to, value, place);
   __threadfence();
   return old;
 }

@@ -247,7 +247,11 @@ bool template_arguments(const TokenStream& tokens, std::size_t word, std::string
 void rewrite_kernels(TokenStream& tokens) {
   std::vector<KernelDefinition> kernels;
   std::map<std::string_view, int> definitions;
-  for (std::size_t i = 0; i < tokens.size(); ++i) {
+  for (std::size_t i = 1; i < tokens.size(); ++i) {
+    // A word of CUDA's; as a macro it would spoil the attribute of that name.
+    if (tokens[i].is("__noinline__") && !tokens[i - 1].is("(") && !tokens[i - 1].is(",")) {
+      tokens.replace(i, "__attribute__((noinline))");
+    }
     if (!tokens[i].is("__rung_global__")) continue;
     tokens.erase(i);
     kernels.push_back(read_kernel(tokens, i));
@@ -260,7 +264,8 @@ void rewrite_kernels(TokenStream& tokens) {
     // Where its name means one function, it can be launched by its address too.
     const bool unique = definitions[name] == 1 && tokens[one.name].kind == TokenKind::identifier &&
                         template_arguments(tokens, one.word, values);
-    const std::string self = unique ? ", &" + std::string(name) + values : "";
+    const std::string self =
+        unique ? ", ::rung::cuda::only_kernel(&" + std::string(name) + values + ")" : "";
     tokens.insert_after(one.body,
                         " struct rung_kernel {}; ::rung::cuda::enter<rung_kernel" + self + ">();");
   }

@@ -6,19 +6,26 @@
 #include <cstdint>
 #include <cstring>
 
+#include "rung/simt/record/operations.hpp"
+#include "rung/simt/record/recorder.hpp"
 #include "rung/simt/scheduler.hpp"
 
 namespace rung::simt {
 namespace {
 
 /// Carries out and forgets the copies of the groups before `group`.
-void complete_before(Thread& thread, std::uint32_t group) {
+void complete_before(Worker& worker, Thread& thread, std::uint32_t group) {
+  record::Recorder* const recorder = worker.recorder();
   auto copy = thread.copies.begin();
   for (; copy != thread.copies.end() && copy->group < group; ++copy) {
     if (copy->valid != 0) {  // else the source may be any pointer
       std::memcpy(copy->to, copy->from, static_cast<std::size_t>(copy->valid));
     }
     std::memset(copy->to + copy->valid, 0, static_cast<std::size_t>(copy->bytes - copy->valid));
+    if (recorder == nullptr) continue;
+    // It may have written at any time since it was issued: who reads it must come after this, too.
+    recorder->copied(recorder->agent(copy->place), copy->to, static_cast<std::size_t>(copy->bytes),
+                     record::Access::write);
   }
   thread.copies.erase(thread.copies.begin(), copy);
 }
@@ -51,22 +58,26 @@ void async_copy(void* to, const void* from, int bytes, int valid, Place place) {
     here.abandon();
   }
   self.copies.push_back(
-      {target, static_cast<const std::byte*>(from), bytes, valid, self.copy_group});
+      {target, static_cast<const std::byte*>(from), bytes, valid, self.copy_group, place});
+  record::note(from, static_cast<std::size_t>(valid), record::Access::read, place);
+  record::note(to, static_cast<std::size_t>(bytes), record::Access::write, place);
 }
 
 void async_commit() { ++running_worker("cp.async.commit_group").current().copy_group; }
 
 void async_wait_group(int pending) {
-  Thread& self = running_worker("cp.async.wait_group").current();
+  Worker& here = running_worker("cp.async.wait_group");
+  Thread& self = here.current();
   // copy_group groups are committed, 0 .. copy_group - 1.
   const std::uint32_t keep = static_cast<std::uint32_t>(pending);
-  complete_before(self, self.copy_group > keep ? self.copy_group - keep : 0);
+  complete_before(here, self, self.copy_group > keep ? self.copy_group - keep : 0);
 }
 
 void async_wait_all() {
-  Thread& self = running_worker("cp.async.wait_all").current();
+  Worker& here = running_worker("cp.async.wait_all");
+  Thread& self = here.current();
   ++self.copy_group;
-  complete_before(self, self.copy_group);
+  complete_before(here, self, self.copy_group);
 }
 
 }  // namespace rung::simt

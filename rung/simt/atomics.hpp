@@ -4,8 +4,8 @@
 // others run, so that a thread that spins on an atomic cannot starve the one it waits for.
 #pragma once
 
-#include <atomic>
 #include <concepts>
+#include <cstdint>
 #include <type_traits>
 
 #include "rung/core/export.hpp"
@@ -20,11 +20,6 @@ extern RUNG_API constinit thread_local int atomics_left __attribute__((tls_model
 extern RUNG_API constinit thread_local bool memory_changed
     __attribute__((tls_model("initial-exec")));
 
-inline void count_atomic(bool changed) {
-  memory_changed |= changed;
-  if (--atomics_left <= 0) yield();
-}
-
 template <class T, class... Us>
 concept AnyOf = (std::same_as<T, Us> || ...);
 template <class T>
@@ -32,84 +27,79 @@ concept AtomicInteger = AnyOf<T, int, unsigned, long long, unsigned long long>;
 template <class T>
 concept AtomicNumber = AtomicInteger<T> || AnyOf<T, float, double>;
 
-/// Replaces *address by change(*address); the old value.
-template <class T, class Change>
-T atomic_update(T* address, Change change) {
-  std::atomic_ref<T> cell(*address);
-  T old = cell.load(std::memory_order_relaxed);
-  while (!cell.compare_exchange_weak(old, change(old), std::memory_order_relaxed)) {
-  }
-  count_atomic(change(old) != old);
-  return old;
-}
+enum class AtomicKind : std::uint8_t {
+  add,
+  min,
+  max,
+  exchange,
+  bit_and,
+  bit_or,
+  bit_xor,
+  increment,  // wraps to 0 after the operand
+  decrement   // wraps to the operand after 0, and from anything above it
+};
+
+/// The old value. Not inline: kernels are compiled with a hook at each access, and this is one
+/// access however it is done.
+template <class T>
+RUNG_API T atomic_update(T* address, AtomicKind kind, T operand, Place place);
+template <class T>
+RUNG_API T atomic_compare_exchange(T* address, T expected, T desired, Place place);
+enum class FenceScope : std::uint8_t { block, device };
+RUNG_API void fence(FenceScope scope);
 
 namespace dialect {
 
 template <AtomicNumber T>
-T atomicAdd(T* address, std::type_identity_t<T> value) {
-  const T old = std::atomic_ref<T>(*address).fetch_add(value, std::memory_order_relaxed);
-  count_atomic(value != T{});
-  return old;
+T atomicAdd(T* address, std::type_identity_t<T> value, Place place = Place::current()) {
+  return atomic_update(address, AtomicKind::add, value, place);
 }
 template <AnyOf<int, unsigned> T>
-T atomicSub(T* address, std::type_identity_t<T> value) {
-  const T old = std::atomic_ref<T>(*address).fetch_sub(value, std::memory_order_relaxed);
-  count_atomic(value != T{});
-  return old;
+T atomicSub(T* address, std::type_identity_t<T> value, Place place = Place::current()) {
+  return atomic_update(address, AtomicKind::add, static_cast<T>(0u - static_cast<unsigned>(value)),
+                       place);
 }
 template <AtomicInteger T>
-T atomicMin(T* address, std::type_identity_t<T> value) {
-  return atomic_update(address, [=](T old) { return value < old ? value : old; });
+T atomicMin(T* address, std::type_identity_t<T> value, Place place = Place::current()) {
+  return atomic_update(address, AtomicKind::min, value, place);
 }
 template <AtomicInteger T>
-T atomicMax(T* address, std::type_identity_t<T> value) {
-  return atomic_update(address, [=](T old) { return value > old ? value : old; });
+T atomicMax(T* address, std::type_identity_t<T> value, Place place = Place::current()) {
+  return atomic_update(address, AtomicKind::max, value, place);
 }
 template <AnyOf<int, unsigned, unsigned long long, float> T>
-T atomicExch(T* address, std::type_identity_t<T> value) {
-  const T old = std::atomic_ref<T>(*address).exchange(value, std::memory_order_relaxed);
-  count_atomic(value != old);
-  return old;
+T atomicExch(T* address, std::type_identity_t<T> value, Place place = Place::current()) {
+  return atomic_update(address, AtomicKind::exchange, value, place);
 }
 template <AnyOf<int, unsigned, unsigned long long, unsigned short> T>
-T atomicCAS(T* address, std::type_identity_t<T> expected, std::type_identity_t<T> desired) {
-  const T before = expected;
-  const bool swapped = std::atomic_ref<T>(*address).compare_exchange_strong(
-      expected, desired, std::memory_order_relaxed);
-  count_atomic(swapped && desired != before);
-  return expected;
+T atomicCAS(T* address, std::type_identity_t<T> expected, std::type_identity_t<T> desired,
+            Place place = Place::current()) {
+  return atomic_compare_exchange(address, expected, desired, place);
 }
 template <AtomicInteger T>
-T atomicAnd(T* address, std::type_identity_t<T> value) {
-  const T old = std::atomic_ref<T>(*address).fetch_and(value, std::memory_order_relaxed);
-  count_atomic((old & value) != old);
-  return old;
+T atomicAnd(T* address, std::type_identity_t<T> value, Place place = Place::current()) {
+  return atomic_update(address, AtomicKind::bit_and, value, place);
 }
 template <AtomicInteger T>
-T atomicOr(T* address, std::type_identity_t<T> value) {
-  const T old = std::atomic_ref<T>(*address).fetch_or(value, std::memory_order_relaxed);
-  count_atomic((old | value) != old);
-  return old;
+T atomicOr(T* address, std::type_identity_t<T> value, Place place = Place::current()) {
+  return atomic_update(address, AtomicKind::bit_or, value, place);
 }
 template <AtomicInteger T>
-T atomicXor(T* address, std::type_identity_t<T> value) {
-  const T old = std::atomic_ref<T>(*address).fetch_xor(value, std::memory_order_relaxed);
-  count_atomic(value != T{});
-  return old;
+T atomicXor(T* address, std::type_identity_t<T> value, Place place = Place::current()) {
+  return atomic_update(address, AtomicKind::bit_xor, value, place);
 }
 /// Counts up and wraps to 0 after `last`.
-inline unsigned atomicInc(unsigned* address, unsigned last) {
-  return atomic_update(address, [=](unsigned old) { return old >= last ? 0u : old + 1; });
+inline unsigned atomicInc(unsigned* address, unsigned last, Place place = Place::current()) {
+  return atomic_update(address, AtomicKind::increment, last, place);
 }
 /// Counts down and wraps to `last` after 0, and from anything above it.
-inline unsigned atomicDec(unsigned* address, unsigned last) {
-  return atomic_update(address,
-                       [=](unsigned old) { return old == 0 || old > last ? last : old - 1; });
+inline unsigned atomicDec(unsigned* address, unsigned last, Place place = Place::current()) {
+  return atomic_update(address, AtomicKind::decrement, last, place);
 }
 
-inline void __threadfence() { std::atomic_thread_fence(std::memory_order_seq_cst); }
-inline void __threadfence_block() { std::atomic_thread_fence(std::memory_order_seq_cst); }
-inline void __threadfence_system() { std::atomic_thread_fence(std::memory_order_seq_cst); }
+inline void __threadfence() { fence(FenceScope::device); }
+inline void __threadfence_block() { fence(FenceScope::block); }
+inline void __threadfence_system() { fence(FenceScope::device); }
 
 }  // namespace dialect
 }  // namespace rung::simt

@@ -40,6 +40,7 @@ struct AsyncCopy {
   int bytes;
   int valid;  // the rest is filled with zeros
   std::uint32_t group;
+  Place place;
 };
 
 struct Block;

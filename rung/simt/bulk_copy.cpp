@@ -43,7 +43,13 @@ void CopyEngine::clear() {
   stores_.clear();
 }
 
-void CopyEngine::issue(Worker& worker, const LateLoad& load) {
+void CopyEngine::issue(Worker& worker, LateLoad load) {
+  if (record::Recorder* const recorder = worker.recorder()) {
+    // Its bytes arrive for whom waits; nobody may use the memory from now on until then.
+    load.agent = recorder->agent(load.place);
+    recorder->copied(load.agent, load.to, load.shape.bytes, record::Access::write);
+    recorder->arrived(*load.target, load.barrier, load.place);
+  }
   ++load.target->bulk_loads;
   loads_.push_back(load);
   if (half_the_time(worker, *load.target)) land(worker, loads_.size() - 1);
@@ -80,6 +86,13 @@ void CopyEngine::land(Worker& worker, std::size_t index) {
   } else {
     std::memcpy(load.to, load.from, load.shape.bytes);
   }
+  if (load.agent.block != nullptr) {
+    record::Recorder& recorder = *worker.recorder();
+    if (!load.shape.is_box) {
+      recorder.copied(load.agent, load.from, load.shape.bytes, record::Access::read);
+    }
+    recorder.copied(load.agent, load.to, load.shape.bytes, record::Access::write);
+  }
   complete_bytes(worker, *load.target, load.barrier, load.shape.bytes);
 }
 
@@ -87,6 +100,15 @@ void CopyEngine::complete_stores(Thread& thread, std::uint32_t group, bool read_
   const auto complete = [&](LateStore& store) {
     if (store.thread != &thread || store.group >= group) return false;
     if (store.data.empty()) store.data.assign(store.from, store.from + store.shape.bytes);
+    record::Recorder* const recorder = this_worker->recorder();
+    if (recorder != nullptr && !store.waited) {
+      recorder->copied(recorder->agent(store.place), store.from, store.shape.bytes,
+                       record::Access::read);
+    }
+    if (recorder != nullptr && !read_only && !store.shape.is_box) {
+      recorder->copied(recorder->agent(store.place), store.to, store.shape.bytes,
+                       store.reduce != nullptr ? record::Access::atomic : record::Access::write);
+    }
     store.waited = true;
     if (read_only) return false;
     if (store.shape.is_box) {
@@ -124,7 +146,7 @@ void bulk_load(void* to, const void* from, std::uint32_t bytes, std::uint64_t* b
   require_shared("bulk_load", barrier, sizeof(*barrier), place);
   require_global("bulk_load", from, bytes, place);
   here.copies().issue(here, {bytes_of(bytes), here.current().block, static_cast<std::byte*>(to),
-                             static_cast<const std::byte*>(from), barrier});
+                             static_cast<const std::byte*>(from), barrier, place});
 }
 
 void bulk_load_multicast(void* to, const void* from, std::uint32_t bytes, std::uint64_t* barrier,
@@ -137,7 +159,7 @@ void bulk_load_multicast(void* to, const void* from, std::uint32_t bytes, std::u
   for_each_rank("bulk_load_multicast", ranks, place, [&](Block& block) {
     here.copies().issue(here, {bytes_of(bytes), &block, static_cast<std::byte*>(in(block, to)),
                                static_cast<const std::byte*>(from),
-                               static_cast<std::uint64_t*>(in(block, barrier))});
+                               static_cast<std::uint64_t*>(in(block, barrier)), place});
   });
 }
 
@@ -149,9 +171,9 @@ void bulk_send(void* to, const void* from, std::uint32_t bytes, std::uint64_t* b
   require_shared("bulk_send", from, bytes, place);
   require_shared("bulk_send", barrier, sizeof(*barrier), place);
   Block& block = block_of_rank("bulk_send", rank, place);
-  here.copies().issue(
-      here, {bytes_of(bytes), &block, static_cast<std::byte*>(in(block, to)),
-             static_cast<const std::byte*>(from), static_cast<std::uint64_t*>(in(block, barrier))});
+  here.copies().issue(here, {bytes_of(bytes), &block, static_cast<std::byte*>(in(block, to)),
+                             static_cast<const std::byte*>(from),
+                             static_cast<std::uint64_t*>(in(block, barrier)), place});
 }
 
 void bulk_store(void* to, const void* from, std::uint32_t bytes, BulkReduce reduce, Place place) {
@@ -169,7 +191,8 @@ void bulk_store(void* to, const void* from, std::uint32_t bytes, BulkReduce redu
                                       static_cast<const std::byte*>(from),
                                       reduce,
                                       {},
-                                      false});
+                                      false,
+                                      place});
 }
 
 void bulk_commit() { ++running_worker("bulk_commit").current().bulk_group; }

@@ -9,6 +9,7 @@
 
 #include "rung/simt/block.hpp"
 #include "rung/simt/bulk_copy.hpp"
+#include "rung/simt/record/recorder.hpp"
 #include "rung/simt/tensor_copy.hpp"
 
 namespace rung::simt {
@@ -30,6 +31,8 @@ struct LateLoad {
   std::byte* to;
   const std::byte* from;  // of a box: unused
   std::uint64_t* barrier;
+  Place place;
+  record::Agent agent = {};
 };
 
 /// Shared to global memory.
@@ -42,12 +45,13 @@ struct LateStore {
   BulkReduce reduce;
   std::vector<std::byte> data;  // of `from`, once that was read
   bool waited = false;          // for the reading
+  Place place = {};
 };
 
 class CopyEngine {
  public:
   void clear();
-  void issue(Worker& worker, const LateLoad& load);
+  void issue(Worker& worker, LateLoad load);
   void issue(Worker& worker, LateStore store);
   /// Does the load whose turn comes in the launch's order; false: there is none.
   bool land_one(Worker& worker);

@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "rung/core/dtype.hpp"
+#include "rung/simt/record/operations.hpp"
 #include "rung/simt/scheduler.hpp"
 
 namespace rung::simt {
@@ -124,6 +125,8 @@ void load_matrix(std::uint32_t* registers, int count, bool transposed, const voi
                here.current(), &place);
     here.abandon();
   }
+  // Lane 8 i + r gives row r of matrix i.
+  if (lane_index() < 8 * count) record::note(row, 16, record::Access::read, place);
   LoadRequest request{registers, count, transposed, row};
   warp_collective(whole_warp, "ldmatrix", resolve_load, &request, place);
 }

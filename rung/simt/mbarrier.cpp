@@ -6,6 +6,8 @@
 
 #include "rung/simt/address.hpp"
 #include "rung/simt/copy_engine.hpp"
+#include "rung/simt/record/operations.hpp"
+#include "rung/simt/record/recorder.hpp"
 #include "rung/simt/scheduler.hpp"
 
 namespace rung::simt {
@@ -61,12 +63,14 @@ void announce(const char* operation, State& state, std::uint32_t bytes, Place pl
 void write(Worker& here, Block& owner, std::uint64_t* barrier, State state) {
   const bool completed = state.complete();
   *barrier = state.word();
+  if (completed && here.recorder() != nullptr) here.recorder()->completed(owner, barrier);
   if (completed) here.release_mbarrier(owner, barrier);
 }
 
 void arrive(const char* operation, Block& owner, std::uint64_t* barrier, std::uint32_t bytes,
             Place place) {
   Worker& here = running_worker(operation);
+  record::note(barrier, sizeof(*barrier), record::Access::touch, place);
   State state = read(operation, barrier, place);
   if (state.pending == 0) {
     here.fail(std::string(operation) + ": more than the " + std::to_string(state.expected) +
@@ -74,8 +78,15 @@ void arrive(const char* operation, Block& owner, std::uint64_t* barrier, std::ui
               place);
   }
   announce(operation, state, bytes, place);
+  if (here.recorder() != nullptr) here.recorder()->arrived(owner, barrier, place);
   --state.pending;
   write(here, owner, barrier, state);
+}
+
+/// The running thread has waited for it.
+void learn(const std::uint64_t* barrier) {
+  Worker& here = running_worker("mbarrier");
+  if (here.recorder() != nullptr) here.recorder()->waited(*here.current().block, barrier);
 }
 
 void require_own(const char* operation, const std::uint64_t* barrier, Place place) {
@@ -96,12 +107,14 @@ void mbarrier_init(std::uint64_t* barrier, int arrivals, Place place) {
   State state(0);
   state.expected = state.pending = arrivals;
   state.bytes = 0;
+  record::note(barrier, sizeof(*barrier), record::Access::write, place);
   *barrier = state.word();
 }
 
 void mbarrier_invalidate(std::uint64_t* barrier, Place place) {
   require_own("mbarrier_invalidate", barrier, place);
   read("mbarrier_invalidate", barrier, place);
+  record::note(barrier, sizeof(*barrier), record::Access::write, place);
   *barrier = 0;
 }
 
@@ -113,6 +126,7 @@ void mbarrier_arrive(std::uint64_t* barrier, std::uint32_t bytes, Place place) {
 
 void mbarrier_expect(std::uint64_t* barrier, std::uint32_t bytes, Place place) {
   require_own("mbarrier_expect", barrier, place);
+  record::note(barrier, sizeof(*barrier), record::Access::touch, place);
   State state = read("mbarrier_expect", barrier, place);
   announce("mbarrier_expect", state, bytes, place);
   *barrier = state.word();  // a phase does not complete by an announcement
@@ -127,8 +141,12 @@ void mbarrier_arrive_remote(std::uint64_t* barrier, int rank, Place place) {
 
 bool mbarrier_try_wait(std::uint64_t* barrier, std::uint32_t parity, Place place) {
   require_own("mbarrier_try_wait", barrier, place);
+  record::note(barrier, sizeof(*barrier), record::Access::touch, place);
   for (int look = 0; look < 2; ++look) {
-    if (read("mbarrier_try_wait", barrier, place).parity != (parity & 1)) return true;
+    if (read("mbarrier_try_wait", barrier, place).parity != (parity & 1)) {
+      learn(barrier);
+      return true;
+    }
     if (look != 0) break;
     Worker& here = running_worker("mbarrier_try_wait");
     here.current().operation = "mbarrier_try_wait";
@@ -140,13 +158,18 @@ bool mbarrier_try_wait(std::uint64_t* barrier, std::uint32_t parity, Place place
 
 void mbarrier_wait(std::uint64_t* barrier, std::uint32_t parity, Place place) {
   require_own("mbarrier_wait", barrier, place);
-  if (read("mbarrier_wait", barrier, place).parity != (parity & 1)) return;
+  record::note(barrier, sizeof(*barrier), record::Access::touch, place);
+  if (read("mbarrier_wait", barrier, place).parity != (parity & 1)) {
+    learn(barrier);
+    return;
+  }
   Worker& here = running_worker("mbarrier_wait");
   Thread& self = here.current();
   self.mbarrier = barrier;
   self.parity = parity & 1;
   self.block->mbarrier_waiters.push_back(&self);
   here.wait(Wait::mbarrier, "mbarrier_wait", place);
+  learn(barrier);
 }
 
 void Worker::release_mbarrier(Block& owner, const std::uint64_t* barrier) {

@@ -2,8 +2,10 @@
 // Loads that wait, and accesses of 16 bytes.
 #include "rung/simt/ordered_memory.hpp"
 
+#include <cstring>
 #include <mutex>
 
+#include "rung/simt/record/operations.hpp"
 #include "rung/simt/scheduler.hpp"
 
 namespace rung::simt {
@@ -19,17 +21,33 @@ std::mutex& lock_of(const void* address) {
 constexpr int polls_before_yield = 32;
 constinit thread_local int polls_left = polls_before_yield;
 
+/// 16 bytes in one piece, which no standard atomic promises: under locks chosen by the address.
+void load(const void* from, void* to, std::size_t bytes) {
+  if (bytes == 16) {
+    const std::lock_guard lock(lock_of(from));
+    std::memcpy(to, from, 16);
+  } else if (bytes == 8) {
+    const std::uint64_t word =
+        __atomic_load_n(static_cast<const std::uint64_t*>(from), __ATOMIC_ACQUIRE);
+    std::memcpy(to, &word, 8);
+  } else {
+    const std::uint32_t word =
+        __atomic_load_n(static_cast<const std::uint32_t*>(from), __ATOMIC_ACQUIRE);
+    std::memcpy(to, &word, 4);
+  }
+}
+
+std::uint64_t digest(const void* value, std::size_t bytes) {
+  std::uint64_t words[2] = {};
+  std::memcpy(words, value, bytes);
+  return words[0] + 0x9e3779b97f4a7c15u * words[1];
+}
+
+/// Notes what the calling thread saw. Whether it had seen just that there before; if so, other
+/// threads have run meanwhile, and it should look again.
+bool poll(const void* address, std::uint64_t seen, const char* operation, Place place);
+
 }  // namespace
-
-void load_16_bytes(const void* from, void* to) {
-  const std::lock_guard lock(lock_of(from));
-  std::memcpy(to, from, 16);
-}
-
-void store_16_bytes(void* to, const void* from) {
-  const std::lock_guard lock(lock_of(to));
-  std::memcpy(to, from, 16);
-}
 
 void require_aligned(const void* address, std::size_t bytes, const char* operation, Place place) {
   if (reinterpret_cast<std::uintptr_t>(address) % bytes == 0) return;
@@ -37,6 +55,8 @@ void require_aligned(const void* address, std::size_t bytes, const char* operati
       std::string("misaligned address: ") + operation + " of " + std::to_string(bytes) + " bytes",
       place);
 }
+
+namespace {
 
 bool poll(const void* address, std::uint64_t seen, const char* operation, Place place) {
   Worker& here = running_worker(operation);
@@ -63,6 +83,38 @@ bool poll(const void* address, std::uint64_t seen, const char* operation, Place 
   }
   here.yield(Look::in_vain);
   return true;
+}
+
+}  // namespace
+
+void load_in_order(const void* from, void* to, std::size_t bytes, MemoryOrder order,
+                   const char* operation, Place place) {
+  require_aligned(from, bytes, operation, place);
+  const int noted = order == MemoryOrder::ordered ? __ATOMIC_ACQUIRE : __ATOMIC_RELAXED;
+  load(from, to, bytes);
+  if (poll(from, digest(to, bytes), operation, place)) load(from, to, bytes);
+  // Behind the load: what is seen has been released before.
+  record::note_atomic(from, bytes, record::Access::volatile_read, noted, place);
+}
+
+void store_in_order(void* to, const void* from, std::size_t bytes, MemoryOrder order,
+                    const char* operation, Place place) {
+  require_aligned(to, bytes, operation, place);
+  const int noted = order == MemoryOrder::ordered ? __ATOMIC_RELEASE : __ATOMIC_RELAXED;
+  record::note_atomic(to, bytes, record::Access::volatile_write, noted, place);
+  if (bytes == 16) {
+    const std::lock_guard lock(lock_of(to));
+    std::memcpy(to, from, 16);
+  } else if (bytes == 8) {
+    std::uint64_t word = 0;
+    std::memcpy(&word, from, 8);
+    __atomic_store_n(static_cast<std::uint64_t*>(to), word, __ATOMIC_RELEASE);
+  } else {
+    std::uint32_t word = 0;
+    std::memcpy(&word, from, 4);
+    __atomic_store_n(static_cast<std::uint32_t*>(to), word, __ATOMIC_RELEASE);
+  }
+  memory_changed = true;
 }
 
 }  // namespace rung::simt

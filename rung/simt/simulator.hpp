@@ -23,7 +23,8 @@ struct Launch {
   int os_threads = 1;        // at most so many; results do not depend on it
   void (*entry)(const void* arguments) = nullptr;
   const void* arguments = nullptr;
-  const void* kernel = nullptr;  // its code, from which its name is looked up
+  std::size_t argument_bytes = 0;  // which a kernel may read, of whatever memory
+  const void* kernel = nullptr;    // its code, from which its name is looked up
   /// What follows the dynamic shared memory: static variables of ordinary programs. At least
   /// shared_bytes are there; so many more may be addressed (only what is touched costs memory).
   std::size_t shared_room = 0;

@@ -127,8 +127,8 @@ void tensor_load(void* to, const void* map, const int* at, int rank, std::uint64
   Worker& here = running_worker("tensor_load");
   require_shared("tensor_load", barrier, sizeof(*barrier), place);
   const CopyShape shape = box_of("tensor_load", map, at, rank, to, place);
-  here.copies().issue(here,
-                      {shape, here.current().block, static_cast<std::byte*>(to), nullptr, barrier});
+  here.copies().issue(
+      here, {shape, here.current().block, static_cast<std::byte*>(to), nullptr, barrier, place});
 }
 
 void tensor_load_multicast(void* to, const void* map, const int* at, int rank,
@@ -138,7 +138,7 @@ void tensor_load_multicast(void* to, const void* map, const int* at, int rank,
   const CopyShape shape = box_of("tensor_load_multicast", map, at, rank, to, place);
   for_each_rank("tensor_load_multicast", ranks, place, [&](Block& block) {
     here.copies().issue(here, {shape, &block, static_cast<std::byte*>(in(block, to)), nullptr,
-                               static_cast<std::uint64_t*>(in(block, barrier))});
+                               static_cast<std::uint64_t*>(in(block, barrier)), place});
   });
 }
 
@@ -153,7 +153,8 @@ void tensor_store(const void* map, const int* at, int rank, const void* from, Pl
                                       static_cast<const std::byte*>(from),
                                       nullptr,
                                       {},
-                                      false});
+                                      false,
+                                      place});
 }
 
 }  // namespace rung::simt

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Warp operations: lanes meet, the last one computes the answers of all.
 #include <cstring>
+#include <utility>
 
 #include "rung/simt/record/recorder.hpp"
 #include "rung/simt/scheduler.hpp"
@@ -183,8 +184,15 @@ void Worker::try_complete(Warp& warp, std::uint32_t mask) {
     }
   }
   if (other != nullptr) fail_mixed(*this, first, *other);
-  first.resolve(warp.requests, lanes);
-  if (recorder_ != nullptr) recorder_->lanes_met(warp, lanes);
+  if (recorder_ != nullptr) {
+    // The exchange is the simulator's, even where it is a template that has hooks.
+    const record::Tracer running = std::exchange(record::tracer, {});
+    first.resolve(warp.requests, lanes);
+    record::tracer = running;
+    recorder_->lanes_met(warp, lanes);
+  } else {
+    first.resolve(warp.requests, lanes);
+  }
   warp.waiting &= ~lanes;
   std::vector<Thread*>& released = gather();
   for (std::uint32_t left = lanes; left != 0; left &= left - 1) {

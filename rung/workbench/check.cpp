@@ -13,6 +13,7 @@
 #include "rung/workbench/crash.hpp"
 #include "rung/workbench/progress.hpp"
 #include "rung/workbench/selection.hpp"
+#include "rung/workbench/watched.hpp"
 
 namespace rung::workbench {
 namespace {
@@ -29,6 +30,7 @@ struct Options {
   std::uint64_t seed = 0;  // 0: the usual ones
   int threads = 0;         // 0: every core, and other numbers too
   bool json = false;
+  bool no_races = false;
 };
 
 /// A seed and how many threads work on it.
@@ -139,7 +141,9 @@ class Checker {
       }
       const CrashNote note(where.command());
       const double begin = bench::now();
-      const Verdict verdict = judge.judge(rung, context, twice);
+      const auto verdict_of = [&] { return judge.judge(rung, context, twice); };
+      const bool watch = backend == Backend::simt && !options_.no_races;
+      const Verdict verdict = watch ? watched(verdict_of) : verdict_of();
       report_.add(where, verdict, bench::now() - begin);
     }
   }
@@ -179,13 +183,16 @@ CommandSpec::Action setup(CLI::App& app) {
       ->check(CLI::PositiveNumber);
   app.add_option("--threads", options->threads, "this number of CPU threads alone")
       ->check(CLI::Range(1, 4096));
+  app.add_flag("--no-races", options->no_races,
+               "do not look for data races and bad accesses on the simulated GPU");
   app.add_flag("--json", options->json, "counts, failures and reasons as one object");
   app.footer(
       "Outputs are poisoned before each run, so that an element left out is found; canaries "
       "around\n"
       "and NaN inside the padding of every tensor find writes and reads out of place. Numbers are\n"
       "held to a bound derived from the length of the sums, not to a guess, and a second run must\n"
-      "give the same bits. 'best' is the public call, as a program makes it.\n\n"
+      "give the same bits. 'best' is the public call, as a program makes it. On the simulated GPU\n"
+      "every access is checked too: data races, bounds, reads of what nobody has written.\n\n"
       "  rung check\n"
       "  rung check gemm --backend simt\n"
       "  rung check gemm/best --problem \"f32 17x5x64,ta\"\n\n"

@@ -149,6 +149,7 @@ cudaError_t run_now(const LaunchConfig& config, const SharedClosure& closure) {
   launch.os_threads = omp_get_max_threads();
   launch.entry = closure->run;
   launch.arguments = closure->call;
+  launch.argument_bytes = closure->bytes;
   launch.kernel = key;  // tells kernels apart; its name comes from `name`
   launch.data = static_cast<LaunchData*>(&running);
   launch.name = name_of;

@@ -74,20 +74,21 @@ void Recorder::check(BlockRecord& block, WarpRecord& warp, const Request& reques
   const auto* begin = reinterpret_cast<const std::byte*>(request.step.base);
   const std::byte* first =
       global ? request.target.region->begin() : request.target.block->block->shared;
-  const Reach reach{
-      request,
-      block,
-      warp,
-      shadow.writes.as<std::uint64_t>(),
-      shadow.reads.as<std::uint64_t>(),
-      shadow.values.as<std::uint32_t>(),
-      shadow.eras.as<std::uint32_t>(),
-      global ? launch_->era() : request.target.block->era,
-      first,
-      initialised ? &initialised : nullptr,
-      warp.clock + request.step.clock,
-      request.step.access == Access::read || request.step.access == Access::volatile_read,
-      request.step.access != Access::read && request.step.access != Access::write};
+  const Reach reach{request,
+                    block,
+                    warp,
+                    shadow.writes.as<std::uint64_t>(),
+                    shadow.reads.as<std::uint64_t>(),
+                    shadow.values.as<std::uint32_t>(),
+                    shadow.eras.as<std::uint32_t>(),
+                    global ? launch_->era() : request.target.block->era,
+                    first,
+                    initialised ? &initialised : nullptr,
+                    warp.clock + request.step.clock,
+                    request.step.access == Access::read ||
+                        request.step.access == Access::volatile_read ||
+                        request.step.access == Access::touch,
+                    request.step.access != Access::read && request.step.access != Access::write};
   const auto window = static_cast<std::size_t>(begin - first);
   const auto warp_index = static_cast<std::uint32_t>(&warp - block.warps.data());
   const int log_size = request.step.log_size;

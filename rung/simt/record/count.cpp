@@ -118,7 +118,7 @@ bool is_write(Access access) { return access == Access::write || access == Acces
 }  // namespace
 
 void Recorder::count(WarpRecord& warp, const Request& request, bool aligned) {
-  if (request.target.where == Where::nowhere || request.step.access == Access::marker) return;
+  if (request.target.where == Where::nowhere || request.step.access >= Access::touch) return;
   SiteCount& site = counts_[request.step.site_index];
   Counters& c = site.counters;
   const auto lanes = static_cast<std::uint64_t>(std::popcount(request.lanes));

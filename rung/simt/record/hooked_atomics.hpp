@@ -90,6 +90,6 @@ RUNG_ATOMIC_HOOKS(64, std::uint64_t)
 
 RUNG_ATOMIC_HOOK void __tsan_atomic_thread_fence(int) {
   __atomic_thread_fence(__ATOMIC_SEQ_CST);
-  if (rung::simt::record::tracer.last != nullptr) rung::simt::record::fence();
+  rung::simt::record::fence(true);
 }
 RUNG_ATOMIC_HOOK void __tsan_atomic_signal_fence(int) {}

@@ -45,9 +45,14 @@ class LaunchRecord {
   void new_era();
 
   /// Flags in global memory, by address; behind the lock.
+  struct Flag {
+    KnowledgeRef released;
+    KnowledgeRef in_block;    // behind a fence that reaches no further
+    std::uint32_t block = 0;  // the one
+  };
   struct Flags {
     std::mutex mutex;
-    std::unordered_map<std::uintptr_t, KnowledgeRef> released;
+    std::unordered_map<std::uintptr_t, Flag> at;
   };
   Flags flags;
 

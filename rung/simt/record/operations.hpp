@@ -36,7 +36,7 @@ inline void note_atomic(const void* address, std::size_t bytes, Access access, i
                         const Place& place) {
   if (tracer.last != nullptr) before_atomic(address, bytes, access, order, site_of(place));
 }
-/// __threadfence() and its kin.
-RUNG_API void fence() noexcept;
+/// __threadfence(), or __threadfence_block().
+RUNG_API void fence(bool device) noexcept;
 
 }  // namespace rung::simt::record

@@ -6,6 +6,7 @@
 
 #include "rung/simt/launch_state.hpp"
 #include "rung/simt/limits.hpp"
+#include "rung/simt/record/operations.hpp"
 #include "rung/simt/scheduler.hpp"
 
 namespace rung::simt::record {
@@ -59,7 +60,8 @@ void Recorder::prepare(Block& block) {
     warp.list = nullptr;
     warp.clock = 1;
     warp.launched = ~block.warps[i].exited;
-    warp.fenced = warp.ahead = 0;
+    warp.fenced = warp.fenced_for_all = warp.ahead = 0;
+    warp.released_to_all = false;
     warp.diverged = false;
     warp.remote = warp.released = nullptr;
     warp.known.fill(0);
@@ -76,6 +78,34 @@ void Recorder::prepare(Block& block) {
     record.initialised.set(0, shared_room(launch_->launch), false);
   }
   warp_ = nullptr;  // it may have been of this block's last use
+}
+
+Agent Recorder::agent(const Place& place) const {
+  return {block_, warp_, thread_->lane, clock_now(), site_of(place)};
+}
+
+void Recorder::copied(const Agent& agent, const void* address, std::size_t bytes, Access access) {
+  if (!checking_ || bytes == 0) return;
+  auto at = reinterpret_cast<std::uintptr_t>(address);
+  Step step;
+  Target target;
+  step.site = agent.site;
+  step.access = access;
+  step.site_index = site_index(agent.site);
+  // Its clock counts from that of the warp.
+  step.clock = agent.clock - agent.warp->clock;
+  for (const std::uintptr_t end = at + bytes; at < end;) {
+    step.log_size = 4;
+    while (at % (1u << step.log_size) != 0 || at + (1u << step.log_size) > end) --step.log_size;
+    if (target.where == Where::nowhere || step.last_unit == 0) {
+      place(step, target, at, 1u << step.log_size);
+    }
+    Request request{step, target};
+    request.lanes = 1u << agent.lane;
+    request.units[agent.lane] = static_cast<std::uint32_t>((at - step.base) >> step.log_size);
+    if (target.where != Where::nowhere) check(*agent.block, *agent.warp, request);
+    at += 1u << step.log_size;
+  }
 }
 
 bool Recorder::is_news(Kind kind, std::uint16_t site, std::uint16_t other) {

@@ -26,12 +26,14 @@ namespace rung::simt::record {
 struct WarpRecord {
   RequestList* list = nullptr;  // null: no accesses since it last synchronised
   std::uint32_t clock = 1;
-  std::uint32_t launched = 0;  // lanes that exist
-  std::uint32_t fenced = 0;    // lanes behind a fence: their next flag publishes
-  std::uint32_t ahead = 0;     // lanes that wait for the others because the list is full
+  std::uint32_t launched = 0;        // lanes that exist
+  std::uint32_t fenced = 0;          // lanes behind a fence: their next flag publishes
+  std::uint32_t fenced_for_all = 0;  // of those, behind one that reaches beyond the block
+  std::uint32_t ahead = 0;           // lanes that wait for the others because the list is full
   bool diverged = false;
-  KnowledgeRef remote;            // of other blocks
-  KnowledgeRef released;          // what a lane published last
+  KnowledgeRef remote;    // of other blocks
+  KnowledgeRef released;  // what a lane published last
+  bool released_to_all = false;
   Clocks known{};                 // of this block
   std::uint32_t synced[32] = {};  // by lane: the clock at which it last met others of the warp
   Step* cursors[32] = {};
@@ -52,6 +54,15 @@ struct BlockRecord {
   std::uint32_t era = 0;
   Synchroniser barriers[named_barriers];
   std::unordered_map<const void*, Synchroniser> objects;  // in its shared memory
+};
+
+/// A thread for which something is done later.
+struct Agent {
+  BlockRecord* block = nullptr;  // null: nobody records
+  WarpRecord* warp = nullptr;
+  std::uint8_t lane = 0;
+  std::uint32_t clock = 0;  // of its warp
+  std::uintptr_t site = 0;
 };
 
 class Recorder {
@@ -86,10 +97,10 @@ class Recorder {
   void trace_slowly(std::uintptr_t address, std::uintptr_t site, int log_size, Access access);
   void before_atomic(std::uintptr_t address, int log_size, Access access, int order,
                      std::uintptr_t site);
-  void fence();
-  /// Copies that are done for a thread, when they are issued and when they land.
-  void copied(const Thread& thread, const void* address, std::size_t bytes, Access access,
-              const Place& place);
+  void fence(bool device);
+  /// The copy engine reads or writes for this thread, under the clock at which it was told to.
+  [[nodiscard]] Agent agent(const Place& place) const;
+  void copied(const Agent& agent, const void* address, std::size_t bytes, Access access);
   /// Makes requests of what the warp has accessed. `aligned`: its lanes have all come as far as
   /// they will.
   void flush(BlockRecord& block, WarpRecord& warp, bool aligned = true);
@@ -107,10 +118,18 @@ class Recorder {
   [[nodiscard]] bool nobody_follows(const Warp& warp) const;
   void release_ahead(BlockRecord& block, WarpRecord& warp);
   void leave();
-  [[nodiscard]] std::uint32_t find(const RequestList& list, std::uintptr_t address,
-                                   std::uintptr_t site, int log_size) const;
-  std::uint32_t insert(RequestList& list, std::uintptr_t address, std::uintptr_t site, int log_size,
-                       Access access);
+  /// Of the running thread's warp, where that thread stands.
+  [[nodiscard]] std::uint32_t clock_now() const;
+  struct Spot {
+    std::uint32_t match = 0;   // a step; 0: none fits
+    std::uint32_t before = 0;  // then: the step behind which a new one belongs
+  };
+  [[nodiscard]] Spot find(const RequestList& list, std::uintptr_t address, std::uintptr_t site,
+                          int log_size) const;
+  static std::uint32_t behind_lower(const RequestList& list, std::uint32_t here,
+                                    std::uintptr_t site);
+  std::uint32_t insert(RequestList& list, std::uint32_t before, std::uintptr_t address,
+                       std::uintptr_t site, int log_size, Access access);
   void place(Step& step, Target& target, std::uintptr_t address, std::uint32_t bytes);
   std::uint16_t site_index(std::uintptr_t site);
   void count(WarpRecord& warp, const Request& request, bool aligned);

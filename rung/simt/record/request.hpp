@@ -16,7 +16,15 @@ namespace rung::simt::record {
 struct Region;
 struct BlockRecord;
 
-enum class Access : std::uint8_t { read, write, atomic, volatile_read, volatile_write, marker };
+enum class Access : std::uint8_t {
+  read,
+  write,
+  atomic,
+  volatile_read,  // and write: alike atomic, as far as races go
+  volatile_write,
+  touch,  // by an operation on an object in shared memory: checked as a volatile read, not counted
+  marker  // no access: the warp lets others know how far it has come
+};
 
 enum class Where : std::uint8_t { nowhere, shared, global, local, constant };
 

@@ -4,6 +4,8 @@
 // Before anybody is told anything, the warps that tell are flushed: what they have accessed is in
 // the shadow cells under the clock that the others hear of.
 #include <algorithm>
+#include <bit>
+#include <utility>
 
 #include "rung/simt/record/operations.hpp"
 #include "rung/simt/record/recorder.hpp"
@@ -28,10 +30,13 @@ void tick(LaunchRecord& launch, BlockRecord& block, WarpRecord& warp) {
 
 }  // namespace
 
+std::uint32_t Recorder::clock_now() const {
+  return warp_->clock + tracer.last->clock + (tracer.last->access == Access::marker ? 1 : 0);
+}
+
 KnowledgeRef Recorder::knowledge() const {
   auto own = std::make_shared<Clocks>(warp_->known);
-  (*own)[index_of(*block_, *warp_)] =
-      warp_->clock + tracer.last->clock + (tracer.last->access == Access::marker ? 1 : 0);
+  (*own)[index_of(*block_, *warp_)] = clock_now();
   std::vector<Knowledge::Entry> entry;
   entry.emplace_back(block_->number, std::move(own));
   return join(warp_->remote, std::make_shared<const Knowledge>(std::move(entry)));
@@ -60,7 +65,7 @@ void Recorder::join_all(BlockRecord& block) {
     warp.remote = remote;
     tick(*launch_, block, warp);
     std::fill(std::begin(warp.synced), std::end(warp.synced), warp.clock);
-    if (block.fenced) warp.fenced = ~std::uint32_t{0};
+    if (block.fenced) warp.fenced = warp.fenced_for_all = ~std::uint32_t{0};
   }
   block.fenced = false;
   ++block.interval;
@@ -168,44 +173,54 @@ void Recorder::waited(Block& owner, const void* object) {
 
 // --- flags ---------------------------------------------------------------------------------------
 
-void Recorder::fence() {
-  warp_->fenced |= 1u << thread_->lane;
-  block_->fenced = true;
+void Recorder::fence(bool device) {
+  const std::uint32_t lane = 1u << thread_->lane;
+  warp_->fenced |= lane;
+  if (device) {
+    warp_->fenced_for_all |= lane;
+    block_->fenced = true;
+  }
 }
 
 void Recorder::before_atomic(std::uintptr_t address, int log_size, Access access, int order,
                              std::uintptr_t site) {
   trace(address, site, log_size, access);
   if (!checking_) return;
-  const bool writes = access != Access::volatile_read;
-  const bool reads = access != Access::volatile_write;
-  const bool releases =
-      order >= 3 || (warp_->fenced >> thread_->lane & 1) != 0;  // release and beyond
   const Where where = warp_->list->target(warp_->list->index_of(tracer.last)).where;
   if (where != Where::global && where != Where::shared) return;
+  LaunchRecord::Flags& flags = launch_->flags;
   // Whoever reads it may go by it, with a fence behind or without: formally one is due, but what
   // goes wrong without is rare, and programs that do so are many.
-  if (reads) {
-    const std::lock_guard lock(launch_->flags.mutex);
-    const auto at = launch_->flags.released.find(address);
-    if (at != launch_->flags.released.end()) {
-      acquire(*block_, *warp_, at->second);
-      if (where == Where::shared) block_->partial = true;
+  if (access != Access::volatile_write) {
+    const std::lock_guard lock(flags.mutex);
+    if (const auto at = flags.at.find(address); at != flags.at.end()) {
+      const LaunchRecord::Flag& flag = at->second;
+      acquire(*block_, *warp_, flag.released);
+      if (flag.block == block_->number) acquire(*block_, *warp_, flag.in_block);
+      block_->partial = true;
     }
   }
-  if (!writes) return;
-  if (releases) {
-    warp_->fenced &= ~(1u << thread_->lane);
-    BlockRecord& block = *block_;
-    WarpRecord& warp = *warp_;
-    flush(block, warp, false);
-    warp.released = knowledge();
-    tick(*launch_, block, warp);
+  if (access == Access::volatile_read) return;
+  const std::uint32_t lane = 1u << thread_->lane;
+  const bool releases = order >= __ATOMIC_RELEASE;
+  if (releases || (warp_->fenced & lane) != 0) {
+    warp_->released_to_all = releases || (warp_->fenced_for_all & lane) != 0;
+    warp_->fenced &= ~lane;
+    warp_->fenced_for_all &= ~lane;
+    flush(*block_, *warp_, false);
+    warp_->released = knowledge();
+    tick(*launch_, *block_, *warp_);
   }
   if (warp_->released == nullptr) return;
-  const std::lock_guard lock(launch_->flags.mutex);
-  KnowledgeRef& flag = launch_->flags.released[address];
-  flag = join(flag, warp_->released);
+  const std::lock_guard lock(flags.mutex);
+  LaunchRecord::Flag& flag = flags.at[address];
+  if (warp_->released_to_all) {
+    flag.released = join(flag.released, warp_->released);
+  } else {
+    if (flag.block != block_->number) flag.in_block = nullptr;
+    flag.block = block_->number;
+    flag.in_block = join(flag.in_block, warp_->released);
+  }
 }
 
 void before_atomic(const void* address, std::size_t bytes, Access access, int order,
@@ -214,8 +229,8 @@ void before_atomic(const void* address, std::size_t bytes, Access access, int or
                                          std::countr_zero(bytes), access, order, site);
 }
 
-void fence() noexcept {
-  if (tracer.last != nullptr) this_worker->recorder()->fence();
+void fence(bool device) noexcept {
+  if (tracer.last != nullptr) this_worker->recorder()->fence(device);
 }
 
 }  // namespace rung::simt::record

@@ -112,12 +112,13 @@ void Recorder::trace_slowly(std::uintptr_t address, std::uintptr_t site, int log
     RequestList& list = *warp_->list;
     if (tracer.last == unattached) tracer.last = list.start();
     list.reach(tracer.last);
-    std::uint32_t index = find(list, address, site, log_size);
-    if (index == 0 && list.full()) {
+    const Spot spot = find(list, address, site, log_size);
+    if (spot.match == 0 && list.full()) {
       wait_for_lanes();
       continue;
     }
-    if (index == 0) index = insert(list, address, site, log_size, access);
+    const std::uint32_t index =
+        spot.match != 0 ? spot.match : insert(list, spot.before, address, site, log_size, access);
     tracer.last = &list.step(index);
     tracer.unit = list.units_of(thread_->lane) + index;
     *tracer.unit = static_cast<std::uint32_t>((address - tracer.last->base) >> log_size);
@@ -126,23 +127,58 @@ void Recorder::trace_slowly(std::uintptr_t address, std::uintptr_t site, int log
   }
 }
 
-/// The step that the access fits, of those that follow; 0: none does.
-std::uint32_t Recorder::find(const RequestList& list, std::uintptr_t address, std::uintptr_t site,
-                             int log_size) const {
+/// Which step the access fits, or behind which it is a new one.
+///
+/// Lanes that went different ways meet again as on a chip that lets those behind catch up: code at
+/// lower addresses goes first. A lane that has gone back, round a loop, goes on where the list goes
+/// back to the same place, unless that lies behind other code of an outer loop.
+Recorder::Spot Recorder::find(const RequestList& list, std::uintptr_t address, std::uintptr_t site,
+                              int log_size) const {
   const std::uint32_t here = list.index_of(tracer.last);
+  const auto match = [&](std::uint32_t i) {
+    return i != 0 && fits(list.step(i), address, site, log_size);
+  };
   // What a list before has left comes next, perhaps: a lane that starts has not looked there.
-  if (list.linear() && fits(list.step(here + 1), address, site, log_size)) return here + 1;
-  if (!list.may_hold(site)) return 0;
-  for (std::uint32_t i = list.after(here); i != 0; i = list.after(i)) {
-    if (fits(list.step(i), address, site, log_size)) return i;
+  if (list.linear() && match(here + 1)) return {.match = here + 1};
+  std::uint32_t i = list.after(here);
+  if (match(i)) return {.match = i};
+  if (i == 0 || !list.may_hold(site)) return {.before = behind_lower(list, here, site)};
+  const std::uintptr_t last = tracer.last->site;
+  if (((site | last) & place_bit) != 0) {
+    // Operations have no order: one that comes soon is the same.
+    for (int look = 0; look < 16 && i != 0; ++look, i = list.after(i)) {
+      if (match(i)) return {.match = i};
+    }
+    return {.before = here};
   }
-  return 0;
+  if (site <= last) {
+    for (std::uintptr_t way = last; i != 0 && list.step(i).site > way; i = list.after(i)) {
+      way = list.step(i).site;
+    }
+    if (match(i)) return {.match = i};
+    return {.before = here};
+  }
+  const std::uint32_t before = behind_lower(list, here, site);
+  for (i = list.after(before); i != 0 && list.step(i).site == site; i = list.after(i)) {
+    if (match(i)) return {.match = i};
+    if (!list.target(i).continues) break;
+  }
+  return {.before = before};
 }
 
-std::uint32_t Recorder::insert(RequestList& list, std::uintptr_t address, std::uintptr_t site,
-                               int log_size, Access access) {
+/// The last step before the one that must not come before this site.
+std::uint32_t Recorder::behind_lower(const RequestList& list, std::uint32_t here,
+                                     std::uintptr_t site) {
+  if (list.step(here).site >= site || (site & place_bit) != 0) return here;
+  for (std::uint32_t i = list.after(here); i != 0 && list.step(i).site < site; i = list.after(i)) {
+    here = i;
+  }
+  return here;
+}
+
+std::uint32_t Recorder::insert(RequestList& list, std::uint32_t before, std::uintptr_t address,
+                               std::uintptr_t site, int log_size, Access access) {
   // The same code in other memory is the same request: it goes behind its first part.
-  std::uint32_t before = list.index_of(tracer.last);
   const std::uint32_t follower = list.after(before);
   const bool continues = follower != 0 && list.step(follower).site == site;
   if (continues) before = follower;
@@ -192,7 +228,12 @@ void Recorder::place(Step& step, Target& target, std::uintptr_t address, std::ui
     const bool block = within(&block_extent, sizeof(block_extent));
     if (set(Where::local, block ? &block_extent : &grid_extent, sizeof(dim3))) return;
   }
-  const std::size_t arena = shared_room(launch_->launch);
+  const Launch& launch = launch_->launch;
+  if (within(launch.arguments, launch.argument_bytes) &&
+      set(Where::nowhere, launch.arguments, launch.argument_bytes)) {
+    return;
+  }
+  const std::size_t arena = shared_room(launch);
   for (const auto& block : thread_->block->cluster->blocks) {
     if (!within(block->shared, arena)) continue;
     target.block = block->record.get();
@@ -251,12 +292,13 @@ void trace_slowly(std::uintptr_t address, std::uintptr_t site, int log_size,
 void note_access(const void* address, std::size_t bytes, Access access,
                  std::uintptr_t site) noexcept {
   const auto number = reinterpret_cast<std::uintptr_t>(address);
-  const int log_size = std::countr_zero(bytes);
-  if (std::has_single_bit(bytes) && bytes <= 16 && number % bytes == 0) {
-    trace(number, site, log_size, access);
-    return;
+  // In pieces that are aligned to their size.
+  for (std::size_t at = 0; at < bytes;) {
+    int log_size = 4;
+    while ((number + at) % (1u << log_size) != 0 || at + (1u << log_size) > bytes) --log_size;
+    trace(number + at, site, log_size, access);
+    at += 1u << log_size;
   }
-  for (std::size_t i = 0; i < bytes; ++i) trace(number + i, site, 0, access);
 }
 
 }  // namespace rung::simt::record

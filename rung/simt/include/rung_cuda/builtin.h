@@ -96,6 +96,12 @@ KernelEntry describe(void (*kernel)(P...), const char* name) {
           Signature<P...>::sizes, sizeof...(P)};
 }
 
+/// Of a name that other functions have too: the one that can be a kernel.
+template <class... P>
+constexpr auto only_kernel(void (*kernel)(P...)) {
+  return kernel;
+}
+
 template <class Tag, auto kernel>
 struct Kernel {
   static inline const int number = register_kernel(describe(kernel, typeid(Tag).name()));

@@ -177,5 +177,3 @@ inline void mma_sync(fragment<accumulator, m, n, k, Sum>& d,
 inline float __float_to_tf32(float x) { return rung::simt::round_to_tf32(x); }
 
 }  // namespace nvcuda::wmma
-
-inline float __float_to_tf32(float x) { return rung::simt::round_to_tf32(x); }

@@ -24,6 +24,7 @@ struct Closure {
   void* call = nullptr;
   void (*run)(const void* call) = nullptr;
   void (*destroy)(void* call) = nullptr;
+  size_t bytes = 0;  // of the call
 };
 /// Takes the closure over. The error is also what cudaGetLastError tells.
 cudaError_t launch(const LaunchConfig& config, Closure closure);
@@ -31,7 +32,7 @@ cudaError_t launch(const LaunchConfig& config, Closure closure);
 template <class Call>
 Closure make_closure(const Call& call) {
   return {new Call(call), [](const void* one) RUNG_UNSEEN { (*static_cast<const Call*>(one))(); },
-          [](void* one) { delete static_cast<Call*>(one); }};
+          [](void* one) { delete static_cast<Call*>(one); }, sizeof(Call)};
 }
 
 template <class Body>

@@ -75,7 +75,10 @@ RUNG_ATOM(dec, x == 0 || x > value ? value : static_cast<T>(x - 1))
 #undef RUNG_ATOM
 template <class T>
 inline T atom_cas(char* address, T expected, T desired) {
-  return cuda::atomic_compare(reinterpret_cast<T*>(address), expected, desired);
+  using Raw = std::conditional_t<sizeof(T) == 8, unsigned long long,
+                                 std::conditional_t<sizeof(T) == 4, unsigned, unsigned short>>;
+  return cuda::atomic_compare<Raw>(reinterpret_cast<T*>(address), expected, desired,
+                                   Place::current());
 }
 
 /// `limit` holds the last lane (bits 0-4) and the mask of the segment (bits 8-12).

@@ -3,6 +3,7 @@
 // in the source, for messages.
 #pragma once
 
+#include "rung/simt/atomics.hpp"
 #include "rung/simt/sync.hpp"
 #include "rung_cuda/words.h"
 
@@ -124,6 +125,6 @@ inline void __nanosleep(unsigned) { rung::simt::yield(); }
 }
 inline void __brkpt() {}
 inline void __prof_trigger(int) {}
-inline void __threadfence() { __atomic_thread_fence(__ATOMIC_SEQ_CST); }
-inline void __threadfence_block() { __atomic_thread_fence(__ATOMIC_SEQ_CST); }
-inline void __threadfence_system() { __atomic_thread_fence(__ATOMIC_SEQ_CST); }
+inline void __threadfence() { rung::simt::fence(rung::simt::FenceScope::device); }
+inline void __threadfence_block() { rung::simt::fence(rung::simt::FenceScope::block); }
+inline void __threadfence_system() { rung::simt::fence(rung::simt::FenceScope::device); }

@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: Apache-2.0
+// Data races: each planted, and its corrected twin, under every thread order.
+#include "rung/device/ptx_async_copy.hpp"
+#include "rung/device/ptx_mbarrier.hpp"
+#include "rung/device/ptx_memory.hpp"
+#include "rung/device/ptx_thread.hpp"
+#include "tests/simt/record_fixture.hpp"
+
+namespace rung {
+namespace {
+
+class Race : public testing::TestWithParam<std::string> {
+ protected:
+  void SetUp() override { simt::set_thread_order(simt::ThreadOrder::parse(GetParam())); }
+  void TearDown() override { simt::set_thread_order({}); }
+};
+INSTANTIATE_TEST_SUITE_P(Orders, Race, testing::ValuesIn(thread_orders()), order_name);
+
+template <bool Correct>
+__global__ void reversed(const int* in, int* out) {
+  int* tile = static_cast<int*>(simt::shared_memory());
+  tile[threadIdx.x] = in[threadIdx.x];
+  if (Correct) __syncthreads();
+  out[threadIdx.x] = tile[blockDim.x - 1 - threadIdx.x];
+}
+
+TEST_P(Race, AMissingBarrierIsFound) {
+  Buffer<int> in(std::vector<int>(128, 1)), out(128);
+  const LaunchShape shape{.grid = 2, .block = 128, .shared_bytes = 512};
+  expect_clean(recorded_launch(shape, reversed<true>, in.data(), out.data()));
+  expect_finding(recorded_launch(shape, reversed<false>, in.data(), out.data()), Kind::race,
+                 Space::shared);
+}
+
+template <bool Correct>
+__global__ void neighbours(int* out) {
+  int* tile = static_cast<int*>(simt::shared_memory());
+  tile[threadIdx.x] = static_cast<int>(threadIdx.x);
+  if (Correct) __syncwarp();
+  out[threadIdx.x] = tile[threadIdx.x ^ 1];
+}
+
+TEST_P(Race, LanesOfAWarpRaceToo) {
+  Buffer<int> out(32);
+  const LaunchShape shape{.grid = 1, .block = 32, .shared_bytes = 128};
+  expect_clean(recorded_launch(shape, neighbours<true>, out.data()));
+  expect_finding(recorded_launch(shape, neighbours<false>, out.data()), Kind::race, Space::shared);
+}
+
+TEST_P(Race, TwoBlocksWriteOneWord) {  // row 19 of the quiz
+  Buffer<int> out(1);
+  const Report report = recorded_launch(
+      {.grid = 2, .block = 1}, +[](int* to) { to[0] = static_cast<int>(blockIdx.x); }, out.data());
+  expect_finding(report, Kind::race, Space::global);
+}
+
+template <bool Correct>
+__global__ void kogge_stone(int* values) {  // row 20
+  int* sums = static_cast<int*>(simt::shared_memory());
+  const unsigned i = threadIdx.x;
+  sums[i] = values[i];
+  for (unsigned step = 1; step < blockDim.x; step *= 2) {
+    __syncthreads();
+    int sum = sums[i];
+    if (i >= step) sum += sums[i - step];
+    if (Correct) __syncthreads();
+    sums[i] = sum;
+  }
+  values[i] = sums[i];
+}
+
+TEST_P(Race, KoggeStoneNeedsTwoBarriersAStep) {
+  Buffer<int> values(std::vector<int>(128, 1));
+  const LaunchShape shape{.grid = 1, .block = 128, .shared_bytes = 512};
+  expect_clean(recorded_launch(shape, kogge_stone<true>, values.data()));
+  expect_finding(recorded_launch(shape, kogge_stone<false>, values.data()), Kind::race,
+                 Space::shared);
+}
+
+template <bool Fence>
+__global__ void last_block_sums(const int* in, int* partial, unsigned* ticket, int* out) {
+  int* last = static_cast<int*>(simt::shared_memory());
+  if (threadIdx.x == 0) {
+    partial[blockIdx.x] = in[blockIdx.x];
+    if (Fence) __threadfence();
+    *last = atomicAdd(ticket, 1u) == gridDim.x - 1 ? 1 : 0;
+  }
+  __syncthreads();
+  if (*last == 0 || threadIdx.x != 0) return;
+  int sum = 0;
+  for (unsigned i = 0; i < gridDim.x; ++i) sum += partial[i];
+  *out = sum;
+}
+
+TEST_P(Race, TheLastBlockNeedsAFence) {
+  const LaunchShape shape{.grid = 8, .block = 64, .shared_bytes = 4};
+  Buffer<int> in(std::vector<int>(8, 1)), partial(8), out(1);
+  Buffer<unsigned> ticket(std::vector<unsigned>(1, 0)), again(std::vector<unsigned>(1, 0));
+  expect_clean(recorded_launch(shape, last_block_sums<true>, in.data(), partial.data(),
+                               ticket.data(), out.data()));
+  EXPECT_EQ(out.values()[0], 8);
+  expect_finding(recorded_launch(shape, last_block_sums<false>, in.data(), partial.data(),
+                                 again.data(), out.data()),
+                 Kind::race, Space::global);
+}
+
+template <bool Release>
+__global__ void chain(int* values, unsigned* flags) {
+  if (blockIdx.x > 0) {
+    while (ptx::load_acquire(&flags[blockIdx.x - 1]) == 0) {
+    }
+    values[blockIdx.x] = values[blockIdx.x - 1] + 1;
+  } else {
+    values[0] = 1;
+  }
+  if (Release) {
+    ptx::store_release(&flags[blockIdx.x], 1u);
+  } else {
+    ptx::store_relaxed(&flags[blockIdx.x], 1u);
+  }
+}
+
+TEST_P(Race, AChainOfBlocksNeedsReleases) {
+  Buffer<int> values(16);
+  Buffer<unsigned> flags(std::vector<unsigned>(16, 0)), again(std::vector<unsigned>(16, 0));
+  expect_clean(recorded_launch({.grid = 16, .block = 1}, chain<true>, values.data(), flags.data()));
+  EXPECT_EQ(values.values()[15], 16);
+  expect_finding(
+      recorded_launch({.grid = 16, .block = 1}, chain<false>, values.data(), again.data()),
+      Kind::race, Space::global);
+}
+
+TEST_P(Race, AtomicsDoNotRaceWithAtomics) {
+  Buffer<int> sum(std::vector<int>(1, 0));
+  expect_clean(
+      recorded_launch({.grid = 4, .block = 64}, +[](int* to) { atomicAdd(to, 1); }, sum.data()));
+  EXPECT_EQ(sum.values()[0], 256);
+  expect_finding(recorded_launch(
+                     {.grid = 4, .block = 64}, +[](int* to) { *to += 1; }, sum.data()),
+                 Kind::race, Space::global);
+}
+
+template <bool Wait>
+__global__ void pipelined(const int4* in, int* out) {
+  auto* tile = static_cast<int4*>(simt::shared_memory());
+  ptx::async_copy<16>(&tile[threadIdx.x], &in[threadIdx.x]);
+  ptx::async_commit();
+  if (Wait) ptx::async_wait<0>();
+  __syncthreads();
+  out[threadIdx.x] = reinterpret_cast<int*>(tile)[blockDim.x - 1 - threadIdx.x];
+  if (!Wait) ptx::async_wait<0>();
+}
+
+TEST_P(Race, AsyncCopiesAreToBeWaitedFor) {
+  Buffer<int4> in(std::vector<int4>(64, int4{1, 2, 3, 4}));
+  Buffer<int> out(64);
+  const LaunchShape shape{.grid = 1, .block = 64, .shared_bytes = 1024};
+  expect_clean(recorded_launch(shape, pipelined<true>, in.data(), out.data()));
+  expect_finding(recorded_launch(shape, pipelined<false>, in.data(), out.data()), Kind::race,
+                 Space::shared);
+}
+
+template <bool Correct>
+__global__ void two_groups(int* out) {
+  int* tile = static_cast<int*>(simt::shared_memory());
+  if (threadIdx.x < 64) {
+    tile[threadIdx.x] = 1;
+    if (Correct) ptx::barrier_arrive(1, 128);
+  } else {
+    if (Correct) ptx::barrier_sync(1, 128);
+    out[threadIdx.x - 64] = tile[threadIdx.x - 64];
+  }
+}
+
+TEST_P(Race, NamedBarriersOrder) {
+  Buffer<int> out(64);
+  const LaunchShape shape{.grid = 1, .block = 128, .shared_bytes = 256};
+  expect_clean(recorded_launch(shape, two_groups<true>, out.data()));
+  const Report report = recorded_launch(shape, two_groups<false>, out.data());
+  EXPECT_FALSE(report.findings.empty());
+}
+
+}  // namespace
+}  // namespace rung
