@@ -28,6 +28,8 @@ void note_refused_launch(const LaunchConfig& config, const std::string& why);
 void forget_refused_launch();
 /// A kernel that the simulator gave up. The error that the program gets of it.
 cudaError_t report_kernel_failure(const std::string& message);
+/// Frees what a kernel that has ended has freed, in heap.cpp.
+void free_kernels_heap();
 /// Ends the session and writes what it has found; the program is about to end.
 void write_report();
 /// Something that host code did.

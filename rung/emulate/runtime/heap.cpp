@@ -5,7 +5,9 @@
 
 #include <cstddef>
 #include <cstdlib>
+#include <mutex>
 #include <new>
+#include <vector>
 
 #include "rung/emulate/runtime/api.hpp"
 #include "rung/simt/limits.hpp"
@@ -29,8 +31,17 @@ void* note(void* memory, std::size_t bytes) {
   }
   return memory;
 }
-void forget(void* memory) {
-  if (memory != nullptr && simt::in_kernel()) simt::record::unregister_memory(memory);
+
+std::mutex freed_mutex;
+std::vector<void*> freed;
+
+/// What a kernel frees stays until its end: an address then means one thing all the while, and an
+/// access after the release is told.
+bool keep(void* memory) {
+  if (memory == nullptr || !simt::in_kernel()) return false;
+  const std::lock_guard lock(freed_mutex);
+  freed.push_back(memory);
+  return true;
 }
 
 /// __device__ and __constant__ variables are among the program's own; the first object is the program.
@@ -52,20 +63,30 @@ struct RegisterVariables {
 
 }  // namespace
 
+namespace rung::cuda {
+
+void free_kernels_heap() {
+  const std::lock_guard lock(freed_mutex);
+  for (void* memory : freed) {
+    simt::record::unregister_memory(memory);
+    std::free(memory);  // new and delete of the C++ library are malloc and free
+  }
+  freed.clear();
+}
+
+}  // namespace rung::cuda
+
 RUNG_WRAP void* __wrap_malloc(std::size_t bytes) { return note(std::malloc(bytes), bytes); }
 RUNG_WRAP void __wrap_free(void* memory) {
-  forget(memory);
-  std::free(memory);
+  if (!keep(memory)) std::free(memory);
 }
 RUNG_WRAP void* __wrap__Znwm(std::size_t bytes) { return note(::operator new(bytes), bytes); }
 RUNG_WRAP void* __wrap__Znam(std::size_t bytes) { return note(::operator new[](bytes), bytes); }
 RUNG_WRAP void __wrap__ZdlPv(void* memory) {
-  forget(memory);
-  ::operator delete(memory);
+  if (!keep(memory)) ::operator delete(memory);
 }
 RUNG_WRAP void __wrap__ZdaPv(void* memory) {
-  forget(memory);
-  ::operator delete[](memory);
+  if (!keep(memory)) ::operator delete[](memory);
 }
 RUNG_WRAP void __wrap__ZdlPvm(void* memory, std::size_t) { __wrap__ZdlPv(memory); }
 RUNG_WRAP void __wrap__ZdaPvm(void* memory, std::size_t) { __wrap__ZdaPv(memory); }

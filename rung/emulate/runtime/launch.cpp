@@ -162,6 +162,7 @@ cudaError_t run_now(const LaunchConfig& config, const SharedClosure& closure) {
     set_device_failure(error);
     return error;
   }
+  free_kernels_heap();
   for (; !running.children.empty(); running.children.pop_front()) {
     const Pending& child = running.children.front();
     if (const cudaError_t error = run_now(child.config, child.closure); error != cudaSuccess) {

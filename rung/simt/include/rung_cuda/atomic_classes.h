@@ -47,10 +47,12 @@ class rung_atomic_operations {
   bool is_lock_free() const { return true; }
   T load(Order = memory_order_seq_cst, RungPlace place = RungPlace::current()) const {
     if (!rung::cuda::in_kernel()) return *address();
-    return rung::simt::ordered_load(address(), "atomic load", place);
+    return rung::simt::ordered_load(address(), rung::simt::MemoryOrder::ordered, "atomic load",
+                                    place);
   }
   void store(T value, Order = memory_order_seq_cst, RungPlace place = RungPlace::current()) const {
-    rung::simt::ordered_store(address(), value, "atomic store", place);
+    rung::simt::ordered_store(address(), value, rung::simt::MemoryOrder::ordered, "atomic store",
+                              place);
   }
   operator T() const { return load(); }
   T operator=(T value) const {

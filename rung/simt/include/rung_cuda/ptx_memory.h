@@ -38,7 +38,8 @@ inline Vector<T, N> load_ordered(const char* from, Place place) {
   Vector<T, N> v;
   if constexpr (sizeof(T) >= 4 || N == 1) {
     for (int i = 0; i < N; ++i) {
-      v.at[i] = simt::ordered_load(reinterpret_cast<const T*>(from) + i, "ld", place);
+      v.at[i] = simt::ordered_load(reinterpret_cast<const T*>(from) + i, simt::MemoryOrder::ordered,
+                                   "ld", place);
     }
   } else {
     v = load<T, N>(from);
@@ -52,7 +53,7 @@ inline void store(char* to, const V&... values) {
 template <class T, class... V>
 inline void store_ordered(Place place, char* to, const V&... values) {
   T* next = reinterpret_cast<T*>(to);
-  (simt::ordered_store(next++, T(values), "st", place), ...);
+  (simt::ordered_store(next++, T(values), simt::MemoryOrder::ordered, "st", place), ...);
 }
 
 #define RUNG_ATOM(name, expression)                                                               \
