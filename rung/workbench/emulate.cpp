@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// rung emulate: an ordinary CUDA program, compiled by the system's g++ and run on the simulated GPU.
+// rung emulate: an ordinary CUDA program, compiled by the system's g++, run on the simulated GPU.
 #include "rung/workbench/command.hpp"
 
 #if defined(RUNG_EMULATE)

@@ -54,9 +54,12 @@ std::string place_of_caller() {
   const int count = backtrace(frames, 64);
   for (int i = 0; i < count; ++i) {
     const std::string line = simt::source_line(static_cast<char*>(frames[i]) - 1);
-    const bool ours = line.find("rung/emulate/runtime") != std::string::npos ||
-                      line.find("rung/simt") != std::string::npos;
-    if (!line.empty() && !ours && line[0] != '/') return "\n  at " + line;
+    // Neither ours nor the system's.
+    bool foreign = line.empty() || line.starts_with("..");
+    for (const char* folder : {"rung/emulate/runtime", "rung/simt", "/usr/", "libstdc++"}) {
+      foreign |= line.find(folder) != std::string::npos;
+    }
+    if (!foreign) return "\n  at " + line;
   }
   return "";
 }

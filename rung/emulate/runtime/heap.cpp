@@ -44,7 +44,7 @@ bool keep(void* memory) {
   return true;
 }
 
-/// __device__ and __constant__ variables are among the program's own; the first object is the program.
+/// __device__ and __constant__ variables are the program's own; the first object is the program.
 int register_variables(dl_phdr_info* object, std::size_t, void*) {
   for (int i = 0; i < object->dlpi_phnum; ++i) {
     const ElfW(Phdr)& segment = object->dlpi_phdr[i];

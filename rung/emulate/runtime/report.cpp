@@ -7,6 +7,9 @@
 #include <fstream>
 #include <mutex>
 #include <optional>
+#include <set>
+#include <string>
+#include <utility>
 
 #include "rung/emulate/runtime/api.hpp"
 #include "rung/emulate/runtime/kernels.hpp"
@@ -20,8 +23,8 @@ using record::Finding;
 using record::Kind;
 
 std::mutex mutex;
-std::optional<Finding> refused;  // a launch that nobody has asked about
-std::size_t told = 0;            // of the recorder's findings
+std::optional<Finding> refused;              // a launch that nobody has asked about
+std::set<std::pair<std::string, int>> told;  // places of failures, which were told at once
 
 /// The numbers of "block (1, 2, 3)" in a message of the simulator.
 simt::dialect::uint3 coordinates(const std::string& message, const char* word) {
@@ -44,6 +47,7 @@ constexpr Meaning meanings[] = {
     {"Assertion", Kind::launch, cudaErrorAssert},
     {"misaligned", Kind::misaligned, cudaErrorMisalignedAddress},
     {"invalid address", Kind::out_of_bounds, cudaErrorIllegalAddress},
+    {"illegal address", Kind::out_of_bounds, cudaErrorIllegalAddress},
     {"stack overflow", Kind::launch, cudaErrorIllegalAddress},
     {"outside the block's shared", Kind::out_of_bounds, cudaErrorIllegalAddress},
     {"mask", Kind::warp_sync, cudaErrorLaunchFailure},
@@ -78,12 +82,13 @@ class Session {
       if (refused.has_value()) {
         tell(record::to_text(*refused));
         record::add(*refused);
-        ++told;
+        told.emplace(refused->file, refused->line);
       }
     }
     const record::Report report = record::end();
-    for (std::size_t i = told; i < report.findings.size(); ++i) {
-      tell(record::to_text(report.findings[i]));
+    for (const Finding& one : report.findings) {
+      const bool known = one.kind != Kind::race && told.count({one.file, one.line}) != 0;
+      if (!known) tell(record::to_text(one));
     }
     if (path_.empty()) return;
     std::ofstream file(path_);
@@ -141,8 +146,9 @@ cudaError_t report_kernel_failure(const std::string& message) {
   }
   finding.message = message.substr(0, message.find('\n'));
   const std::lock_guard lock(mutex);
-  record::add(finding);
-  ++told;
+  told.emplace(finding.file, finding.line);
+  // The recorder notes by itself what it stops.
+  if (message.find("illegal address") == std::string::npos) record::add(finding);
   return meaning->error;
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Integer intrinsics: bits, high products, dot products, and the packed operations on 8 and 16 bits.
+// Integer intrinsics: bits, high products, dot products, and packed operations on 8 and 16 bits.
 #pragma once
 
 #include <stdint.h>
