@@ -98,10 +98,26 @@ target_link_libraries(rung PRIVATE fmt::fmt PkgConfig::hwy OpenMP::OpenMP_CXX Th
                                    $<$<BOOL:${RUNG_CUDA}>:CUDA::cudart_static>)
 target_link_options(rung PRIVATE -Wl,--no-undefined)
 
+# What `rung emulate` needs: the runtime of the programs it runs, and the source tree's headers where an
+# installed program would look for them, beside bin/.
+if(RUNG_SIMT)
+  add_subdirectory(rung/emulate/runtime)
+  add_library(rung_hooks STATIC rung/simt/record/hooks.cpp)
+  target_link_libraries(rung_hooks PRIVATE rung_options)
+  install(TARGETS rung_hooks ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
+  file(MAKE_DIRECTORY ${PROJECT_BINARY_DIR}/include)
+  file(CREATE_LINK ${PROJECT_SOURCE_DIR}/rung ${PROJECT_BINARY_DIR}/include/rung SYMBOLIC)
+endif()
+
 # The workbench, as objects too, so that tests can run its commands on operators of their own.
-file(GLOB workbench_sources CONFIGURE_DEPENDS rung/workbench/*.cpp rung/bench/*.cpp)
+file(GLOB workbench_sources CONFIGURE_DEPENDS rung/workbench/*.cpp rung/bench/*.cpp rung/emulate/*.cpp)
 list(FILTER workbench_sources EXCLUDE REGEX "/main[.]cpp$")
 add_library(rung_workbench OBJECT ${workbench_sources})
+if(RUNG_SIMT)
+  target_compile_definitions(rung_workbench PRIVATE RUNG_EMULATE=1)
+else()
+  list(FILTER workbench_sources EXCLUDE REGEX "/emulate")
+endif()
 target_link_libraries(rung_workbench
   PRIVATE rung_options
   PUBLIC rung fmt::fmt CLI11::CLI11 nlohmann_json::nlohmann_json PkgConfig::hwy
@@ -118,3 +134,6 @@ endif()
 add_executable(rung_program rung/workbench/main.cpp)
 set_target_properties(rung_program PROPERTIES OUTPUT_NAME rung INSTALL_RPATH "$ORIGIN/../${CMAKE_INSTALL_LIBDIR}")
 target_link_libraries(rung_program PRIVATE rung_options rung_workbench)
+if(RUNG_SIMT)
+  add_dependencies(rung_program rung_emulate rung_hooks)
+endif()

@@ -53,7 +53,7 @@ void async_copy(void* to, const void* from, int bytes, int valid, Place place) {
   }
   const std::byte* arena = self.block->shared;
   auto* target = static_cast<std::byte*>(to);
-  if (target < arena || target + bytes > arena + here.launch().shared_bytes) {
+  if (target < arena || target + bytes > arena + shared_room(here.launch())) {
     here.blame("simulated GPU: cp.async writes outside the block's shared memory", self, &place);
     here.abandon();
   }

@@ -12,7 +12,7 @@ void require_shared(const char* operation, const void* address, std::size_t byte
   Worker& here = running_worker(operation);
   const std::byte* begin = here.current().block->shared;
   const auto* first = static_cast<const std::byte*>(address);
-  if (first >= begin && first + bytes <= begin + here.launch().shared_bytes) return;
+  if (first >= begin && first + bytes <= begin + shared_room(here.launch())) return;
   here.fail(std::string(operation) + ": the address is outside the block's shared memory", place);
 }
 

@@ -6,20 +6,23 @@
 #include <unistd.h>
 
 #include <cxxabi.h>
+#include <atomic>
 #include <cstdint>
 #include <cstring>
 
 #include "rung/core/error.hpp"
+#include "rung/simt/simulator.hpp"
 
 namespace rung::simt {
 namespace {
 
 // Room for a kernel's local arrays and a printf. Only touched pages cost memory.
 #if defined(__SANITIZE_ADDRESS__)
-constexpr std::size_t stack_bytes = 256 << 10;
+constexpr std::size_t stack_bytes_at_first = 256 << 10;
 #else
-constexpr std::size_t stack_bytes = 64 << 10;
+constexpr std::size_t stack_bytes_at_first = 64 << 10;
 #endif
+std::atomic<std::size_t> stack_bytes_now{stack_bytes_at_first};
 constexpr std::size_t stacks_per_slab = 32;
 // The lowest bytes of a stack, which nothing should ever reach. Guard pages between all stacks
 // would cost a system call and a mapping each; there is one a slab, against long overruns.
@@ -31,6 +34,12 @@ constexpr unsigned char canary = 0xa5;
 Fiber::Exceptions* current_exceptions() {
   // The ABI fixes the layout of __cxa_eh_globals: a pointer and an unsigned int.
   return reinterpret_cast<Fiber::Exceptions*>(abi::__cxa_get_globals());
+}
+
+void set_stack_bytes(std::size_t bytes) {
+  const std::size_t page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+  stack_bytes_now.store((std::max(bytes, stack_bytes_at_first) + page - 1) / page * page,
+                        std::memory_order_relaxed);
 }
 
 FiberPool::~FiberPool() {
@@ -45,6 +54,7 @@ FiberPool::~FiberPool() {
 
 void FiberPool::grow() {
   const std::size_t guard = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+  const std::size_t stack_bytes = stack_bytes_now.load(std::memory_order_relaxed);
   const std::size_t size = guard + stacks_per_slab * stack_bytes;
   void* memory = mmap(nullptr, size, PROT_READ | PROT_WRITE,
                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_STACK, -1, 0);

@@ -43,11 +43,11 @@ std::uint64_t digest(const void* value, std::size_t bytes) {
   return words[0] + 0x9e3779b97f4a7c15u * words[1];
 }
 
-/// Notes what the calling thread saw. Whether it had seen just that there before; if so, other
-/// threads have run meanwhile, and it should look again.
-bool poll(const void* address, std::uint64_t seen, const char* operation, Place place);
-
 }  // namespace
+
+/// Notes what the calling thread saw. Whether it had seen just that there before; if so, other
+/// threads have run meanwhile, and it should look again. Also for volatile_memory.cpp.
+bool poll(const void* address, std::uint64_t seen, const char* operation, Place place);
 
 void require_aligned(const void* address, std::size_t bytes, const char* operation, Place place) {
   if (reinterpret_cast<std::uintptr_t>(address) % bytes == 0) return;
@@ -55,8 +55,6 @@ void require_aligned(const void* address, std::size_t bytes, const char* operati
       std::string("misaligned address: ") + operation + " of " + std::to_string(bytes) + " bytes",
       place);
 }
-
-namespace {
 
 bool poll(const void* address, std::uint64_t seen, const char* operation, Place place) {
   Worker& here = running_worker(operation);
@@ -84,8 +82,6 @@ bool poll(const void* address, std::uint64_t seen, const char* operation, Place 
   here.yield(Look::in_vain);
   return true;
 }
-
-}  // namespace
 
 void load_in_order(const void* from, void* to, std::size_t bytes, MemoryOrder order,
                    const char* operation, Place place) {

@@ -49,12 +49,16 @@ std::string what_it_waits_for(const Thread& thread) {
 
 }  // namespace
 
+std::string kernel_name(const Launch& launch) {
+  return launch.name != nullptr ? launch.name(launch.data) : symbol_name(launch.kernel);
+}
+
 std::string to_string(const Place& place) {
   return std::string(place.file_name()) + ":" + std::to_string(place.line());
 }
 
 std::string where(const Launch& launch, const Thread& thread, const Place* place) {
-  std::string text = "\n  kernel " + symbol_name(launch.kernel) + "\n  block " +
+  std::string text = "\n  kernel " + kernel_name(launch) + "\n  block " +
                      coordinates(thread.block->index) + " of " + extents(launch.grid) +
                      ", thread " + coordinates(thread.index) + " of " + extents(launch.block);
   if (place != nullptr && place->line() != 0) text += "\n  at " + to_string(*place);

@@ -56,7 +56,7 @@ void Worker::prepare(Block& block, uint3 index) {
   }
 
   // Grown in whole alignments; at least one, so that shared_address() has a base.
-  const std::size_t need = (launch_->shared_bytes / shared_alignment + 1) * shared_alignment;
+  const std::size_t need = (shared_room(*launch_) / shared_alignment + 1) * shared_alignment;
   if (need > block.shared_capacity) {
     ::operator delete(block.shared, std::align_val_t{shared_alignment});
     block.shared = nullptr;
@@ -165,6 +165,7 @@ void Worker::run(LaunchState& state) {
   order_ = state.order;
   block_extent = launch_->block;
   grid_extent = launch_->grid;
+  launch_data = launch_->data;
   claim_ = {};
   live_ = grid_arrived_ = 0;
   ready_begin_ = ready_end_ = 0;
@@ -241,7 +242,7 @@ void Worker::check_stacks() {
           Error(ErrorCode::device,
                 "simulated GPU: stack overflow: the kernel's local variables do not fit the stack "
                 "of a simulated thread\n  kernel " +
-                    symbol_name(launch_->kernel))));
+                    kernel_name(*launch_))));
 }
 
 }  // namespace rung::simt

@@ -16,6 +16,8 @@ constinit thread_local uint3 thread_index{};
 constinit thread_local uint3 block_index{};
 constinit thread_local dim3 block_extent{};
 constinit thread_local dim3 grid_extent{};
+constinit thread_local std::byte* shared_base = nullptr;
+constinit thread_local void* launch_data = nullptr;
 constinit thread_local int atomics_left = atomics_before_yield;
 constinit thread_local bool memory_changed = false;
 
@@ -145,6 +147,8 @@ void* shared_memory() { return running_worker("shared<Layout>()").current().bloc
 std::size_t shared_memory_size() {
   return running_worker("shared<Layout>()").launch().shared_bytes;
 }
+std::size_t shared_memory_room() { return shared_room(running_worker("shared memory").launch()); }
+bool in_kernel() { return this_worker != nullptr && this_worker->busy(); }
 int lane_index() { return running_worker("lane_index()").current().lane; }
 void yield() { running_worker("__nanosleep").yield(Look::many_atomics); }
 void fail(const char* what, Place place) { running_worker("assert").fail(what, place); }

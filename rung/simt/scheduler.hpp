@@ -12,6 +12,7 @@
 // whatever the order, and all others keep the cache to one block.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <exception>
 #include <memory>
@@ -41,6 +42,13 @@ extern RUNG_API constinit thread_local uint3 block_index __asm__("rung_simt_bloc
 extern RUNG_API constinit thread_local dim3 block_extent __asm__("rung_simt_block_extent")
     __attribute__((tls_model("initial-exec")));
 extern RUNG_API constinit thread_local dim3 grid_extent __asm__("rung_simt_grid_extent")
+    __attribute__((tls_model("initial-exec")));
+
+// The shared memory of the block that runs, and the launch's own data, for code that was rewritten
+// by `rung emulate`.
+extern RUNG_API constinit thread_local std::byte* shared_base __asm__("rung_simt_shared")
+    __attribute__((tls_model("initial-exec")));
+extern RUNG_API constinit thread_local void* launch_data __asm__("rung_simt_launch_data")
     __attribute__((tls_model("initial-exec")));
 
 /// Why a thread gives way, and how much that speaks for its waiting in vain: it has done many
@@ -158,6 +166,7 @@ class Worker {
     if (thread.block != shown_block_) {
       shown_block_ = thread.block;
       block_index = thread.block->index;
+      shared_base = thread.block->shared;
     }
     current_ = &thread;
     thread_index = thread.index;
@@ -219,6 +228,11 @@ extern constinit thread_local Worker* this_worker __attribute__((tls_model("init
 inline Worker& running_worker(const char* operation) {
   if (this_worker == nullptr || !this_worker->busy()) throw_called_by_host(operation);
   return *this_worker;
+}
+
+/// All of a block's shared memory that may be addressed.
+inline std::size_t shared_room(const Launch& launch) {
+  return std::max(launch.shared_bytes, launch.shared_room);
 }
 
 std::string where(const Launch& launch, const Thread& thread, const Place* place);

@@ -25,6 +25,11 @@ struct Launch {
   const void* arguments = nullptr;
   std::size_t argument_bytes = 0;  // which a kernel may read, of whatever memory
   const void* kernel = nullptr;    // its code, from which its name is looked up
+  /// What follows the dynamic shared memory: static variables of ordinary programs. At least
+  /// shared_bytes are there; so many more may be addressed (only what is touched costs memory).
+  std::size_t shared_room = 0;
+  void* data = nullptr;  // the launcher's own; kernels read it as launch_data
+  std::string (*name)(const void* data) = nullptr;  // of the kernel, where `kernel` is no function
 };
 
 /// Runs the whole launch. Throws rung::Error(device) that names the kernel, block and thread when
@@ -54,9 +59,22 @@ RUNG_API ThreadOrder thread_order();
 /// "kernel" when the binary is stripped.
 RUNG_API std::string symbol_name(const void* code);
 
+/// The kernel's name as messages tell it.
+RUNG_API std::string kernel_name(const Launch& launch);
+/// Whether the calling OS thread is running a kernel now.
+RUNG_API bool in_kernel();
+
+/// Bytes of stack that each simulated thread has, from the next new stack on. 64 KiB at first.
+RUNG_API void set_stack_bytes(std::size_t bytes);
+
+/// "file:line" of an instruction of a program with line information; "" where there is none.
+RUNG_API std::string source_line(const void* code);
+
 /// The block's dynamic shared memory and its size.
 RUNG_API void* shared_memory();
 RUNG_API std::size_t shared_memory_size();
+/// All of it that may be addressed, static variables included.
+RUNG_API std::size_t shared_memory_room();
 
 /// The live allocation of the simulated device that holds this address; size 0: none does.
 struct Allocation {

@@ -33,7 +33,7 @@ Finding describe(Kind kind, Recorder& recorder, const Step& step, Where where, s
                   : where == Where::local    ? Space::local
                   : where == Where::constant ? Space::constant
                                              : Space::global;
-  finding.kernel = symbol_name(launch.kernel);
+  finding.kernel = kernel_name(launch);
   finding.file = source.file;
   finding.line = source.line;
   finding.block = at(launch.grid, block);
@@ -81,7 +81,7 @@ void report_bad_address(Recorder& recorder, const Step& step, std::uintptr_t add
   if (!source.of_a_kernel) return;
   const std::uint32_t bytes = 1u << step.log_size;
   const Thread& thread = recorder.thread();
-  const std::size_t shared_bytes = recorder.launch().launch.shared_bytes;
+  const std::size_t shared_bytes = shared_room(recorder.launch().launch);
   const void* pointer = reinterpret_cast<const void*>(address);
   const std::string shared = region == nullptr ? beside_shared(thread, address, shared_bytes) : "";
   const auto shared_begin = reinterpret_cast<std::uintptr_t>(thread.block->shared);

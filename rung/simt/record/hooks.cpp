@@ -13,6 +13,10 @@ using rung::simt::record::Access;
 using rung::simt::record::before_atomic;
 using rung::simt::record::trace;
 
+// In rung/simt/volatile_memory.cpp.
+extern "C" void rung_simt_volatile_read(const void* address, std::size_t bytes, const void* site);
+extern "C" void rung_simt_volatile_write();
+
 #define RUNG_HOOK extern "C" __attribute__((visibility("hidden"), used))
 
 namespace {
@@ -46,10 +50,12 @@ __attribute__((noinline)) void trace_range(std::uintptr_t address, std::size_t b
     trace(number(p), number(__builtin_return_address(0)), log_size, Access::write);          \
   }                                                                                          \
   RUNG_HOOK void __tsan_volatile_read##bytes(void* p) {                                      \
+    rung_simt_volatile_read(p, bytes, __builtin_return_address(0));                          \
     if (rung::simt::record::tracer.last == nullptr) return;                                  \
     before_atomic(p, bytes, Access::volatile_read, 0, number(__builtin_return_address(0)));  \
   }                                                                                          \
   RUNG_HOOK void __tsan_volatile_write##bytes(void* p) {                                     \
+    rung_simt_volatile_write();                                                              \
     if (rung::simt::record::tracer.last == nullptr) return;                                  \
     before_atomic(p, bytes, Access::volatile_write, 0, number(__builtin_return_address(0))); \
   }                                                                                          \
@@ -89,5 +95,8 @@ RUNG_HOOK void __tsan_write_range(void* p, std::size_t bytes) {
 RUNG_HOOK void __tsan_init() {}
 RUNG_HOOK void __tsan_func_entry(void*) {}
 RUNG_HOOK void __tsan_func_exit() {}
-RUNG_HOOK void __tsan_vptr_update(void*, void*) {}
+// A constructor sets the pointer to its class's virtual functions.
+RUNG_HOOK void __tsan_vptr_update(void* p, void*) {
+  trace(number(p), number(__builtin_return_address(0)), 3, Access::write);
+}
 RUNG_HOOK void __tsan_vptr_read(void*) {}

@@ -69,13 +69,13 @@ void Recorder::prepare(Block& block) {
     std::fill(std::begin(warp.cursors), std::end(warp.cursors), nullptr);
   }
   ++record.era;
-  if (checking_ && launch_->launch.shared_bytes != 0) {
-    if (record.shadow.bytes < launch_->launch.shared_bytes) {
+  if (checking_ && shared_room(launch_->launch) != 0) {
+    if (record.shadow.bytes < shared_room(launch_->launch)) {
       record.shadow = Shadow(block.shared_capacity);
       record.initialised = Initialised(block.shared_capacity);
       record.era = 1;
     }
-    record.initialised.set(0, launch_->launch.shared_bytes, false);
+    record.initialised.set(0, shared_room(launch_->launch), false);
   }
   warp_ = nullptr;  // it may have been of this block's last use
 }

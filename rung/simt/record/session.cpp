@@ -75,7 +75,7 @@ void add_launch(const Launch& launch, std::uint64_t warps, std::uint64_t diverge
   const auto [at, fresh] = one.kernels.try_emplace(launch.kernel, one.counted.size());
   if (fresh) {
     one.counted.emplace_back();
-    one.counted.back().kernel.name = symbol_name(launch.kernel);
+    one.counted.back().kernel.name = kernel_name(launch);
   }
   Counted& counted = one.counted[at->second];
   ++counted.kernel.launches;

@@ -18,6 +18,7 @@
 #include <utility>
 
 #include "rung/simt/record/operations.hpp"
+#include "rung/simt/simulator.hpp"
 
 namespace rung::simt::record {
 namespace {
@@ -138,3 +139,13 @@ const Source& source_of(std::uintptr_t site) {
 }
 
 }  // namespace rung::simt::record
+
+namespace rung::simt {
+
+std::string source_line(const void* code) {
+  // One behind: sites are where a call returns to.
+  const record::Source& source = record::source_of(reinterpret_cast<std::uintptr_t>(code) + 1);
+  return source.line == 0 ? "" : source.file + ":" + std::to_string(source.line);
+}
+
+}  // namespace rung::simt

@@ -179,7 +179,7 @@ void Recorder::place(Step& step, Target& target, std::uintptr_t address, std::ui
       set(Where::nowhere, launch.arguments, launch.argument_bytes)) {
     return;
   }
-  const std::size_t arena = launch_->launch.shared_bytes;
+  const std::size_t arena = shared_room(launch);
   for (const auto& block : thread_->block->cluster->blocks) {
     if (!within(block->shared, arena)) continue;
     target.block = block->record.get();

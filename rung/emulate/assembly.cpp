@@ -1,0 +1,244 @@
+// SPDX-License-Identifier: Apache-2.0
+// asm statements: their operands become references, their instructions calls.
+#include <fmt/format.h>
+
+#include <cctype>
+#include <map>
+
+#include "rung/core/error.hpp"
+#include "rung/emulate/ptx.hpp"
+#include "rung/emulate/rewrite.hpp"
+
+namespace rung::emulate {
+namespace {
+
+/// What a string literal stands for, as far as PTX needs it.
+std::string literal_text(std::string_view literal) {
+  const std::size_t open = literal.find('"');
+  if (literal.substr(0, open).ends_with("R")) {
+    const std::size_t begin = literal.find('(', open) + 1;
+    return std::string(literal.substr(begin, literal.rfind(')') - begin));
+  }
+  std::string text;
+  for (std::size_t i = open + 1; i + 1 < literal.size(); ++i) {
+    if (literal[i] != '\\') {
+      text += literal[i];
+      continue;
+    }
+    const char c = literal[++i];
+    if (c == '\n') continue;
+    text += c == 'n' ? '\n' : c == 't' ? '\t' : c == 'r' ? ' ' : c;
+  }
+  return text;
+}
+
+struct Operand {
+  std::string name;        // of [name]
+  std::string constraint;  // "=r"
+  std::string expression;
+};
+
+struct Assembly {
+  std::string text;
+  std::vector<Operand> operands;
+  bool extended = false;  // with colons: percent signs are doubled
+};
+
+/// Reads what stands in the brackets open .. close. False: this is no PTX.
+bool read_assembly(const TokenStream& tokens, std::size_t open, std::size_t close, Assembly& to) {
+  std::size_t i = open + 1;
+  for (; i < close && tokens[i].kind == TokenKind::string; ++i) {
+    to.text += literal_text(tokens[i].text);
+  }
+  if (trimmed(to.text).empty()) return false;  // a barrier for the compiler: g++ knows it
+  int part = 0;                                // 1 outputs, 2 inputs, 3 clobbers
+  while (i < close) {
+    if (tokens[i].is(":") || tokens[i].is("::")) {
+      part += tokens[i].is(":") ? 1 : 2;
+      to.extended = true;
+      ++i;
+    } else if (part == 3 || tokens[i].is(",")) {
+      ++i;
+    } else {
+      Operand one;
+      if (tokens[i].is("[")) {
+        one.name = tokens[i + 1].text;
+        i += 3;
+      }
+      if (tokens[i].kind != TokenKind::string || !tokens[i + 1].is("(")) return false;
+      one.constraint = literal_text(tokens[i].text);
+      // Registers of other machines, rax and the like, are not for us.
+      if (one.constraint.find_first_not_of("=+&hrlfdnqbC") != std::string::npos) return false;
+      const std::size_t end = tokens.closing(i + 1);
+      one.expression = tokens.text(i + 2, end);
+      to.operands.push_back(one);
+      i = end + 1;
+    }
+  }
+  return true;
+}
+
+class Writer : public OperandWriter {
+ public:
+  Writer(const Assembly& assembly, const std::map<std::string, std::string>& locals)
+      : assembly_(assembly), locals_(locals) {}
+
+  std::string operator()(std::string_view operand) const override {
+    operand = trimmed(operand);
+    if (operand == "_") return "::rung::ptx::sink()";
+    if (operand.starts_with("!")) return "!" + (*this)(operand.substr(1));
+    if (operand.starts_with("%[")) {
+      const std::string_view name = operand.substr(2, operand.find(']') - 2);
+      for (std::size_t i = 0; i < assembly_.operands.size(); ++i) {
+        if (assembly_.operands[i].name == name) return "rung_p" + std::to_string(i);
+      }
+    }
+    if (assembly_.extended && operand.size() > 1 && operand[0] == '%' &&
+        std::isdigit(static_cast<unsigned char>(operand[1]))) {
+      const std::size_t index = std::stoul(std::string(operand.substr(1)));
+      if (index < assembly_.operands.size()) return "rung_p" + std::to_string(index);
+    }
+    std::string name(operand);
+    if (name.starts_with("%%")) name.erase(0, 1);
+    if (const auto local = locals_.find(name); local != locals_.end()) return local->second;
+    if (name.starts_with("%")) return special(name.substr(1));
+    return number(name);
+  }
+
+ private:
+  static std::string special(std::string name) {
+    for (char& c : name) {
+      if (c == '.') c = '_';
+    }
+    return "::rung::ptx::special_" + name + "()";
+  }
+  static std::string number(const std::string& text) {
+    if (text.starts_with("0f") || text.starts_with("0F")) {
+      return "__builtin_bit_cast(float, 0x" + text.substr(2) + "u)";
+    }
+    if (text.starts_with("0d") || text.starts_with("0D")) {
+      return "__builtin_bit_cast(double, 0x" + text.substr(2) + "ull)";
+    }
+    const char first = text[text[0] == '-' && text.size() > 1 ? 1 : 0];
+    if (std::isdigit(static_cast<unsigned char>(first))) {
+      const bool fraction = text.find('.') != std::string::npos;
+      return fraction || text.ends_with("U") ? text : text + "ll";
+    }
+    throw Error(ErrorCode::unsupported, "inline PTX: " + text + " is no register that is known");
+  }
+
+  const Assembly& assembly_;
+  const std::map<std::string, std::string>& locals_;
+};
+
+/// ".reg .b32 a, b<4>;" as C++; adds the names.
+std::string declare(const Instruction& one, std::map<std::string, std::string>& locals,
+                    const std::string& prefix) {
+  // The type stands in front of the first name: ".b32 a".
+  std::string type, declaration;
+  for (std::string text : one.operands) {
+    if (text.starts_with(".")) {
+      const std::size_t blank = text.find_first_of(" \t");
+      type = text.substr(1, blank - 1);
+      text = trimmed(std::string_view(text).substr(blank));
+    }
+    if (type.starts_with("v")) break;
+    int count = 0;
+    if (const std::size_t angle = text.find('<'); angle != std::string::npos) {
+      count = std::stoi(text.substr(angle + 1));
+      text.erase(angle);
+    }
+    const auto add = [&](const std::string& spelled) {
+      std::string plain;
+      for (const char c : spelled) plain += std::isalnum(static_cast<unsigned char>(c)) ? c : '_';
+      const std::string name = prefix + plain;
+      locals[spelled.starts_with("%%") ? spelled.substr(1) : spelled] = name;
+      declaration += fmt::format("[[maybe_unused]] {} {}; ", ptx_type(type), name);
+    };
+    if (count == 0) add(text);
+    for (int i = 0; i < count; ++i) add(text + std::to_string(i));
+  }
+  if (ptx_type(type).empty()) {
+    throw Error(ErrorCode::unsupported, "inline PTX: registers of type ." + type);
+  }
+  return declaration;
+}
+
+std::string translate_all(const Assembly& assembly, const std::string& prefix) {
+  std::string code = "do { [[maybe_unused]] unsigned rung_carry; ";
+  for (std::size_t i = 0; i < assembly.operands.size(); ++i) {
+    const Operand& one = assembly.operands[i];
+    const bool written = one.constraint.find_first_of("=+") != std::string::npos;
+    code += fmt::format("[[maybe_unused]] {} rung_p{} = ({}); ", written ? "auto&&" : "const auto",
+                        i, one.expression);
+  }
+  std::map<std::string, std::string> locals;
+  const Writer write(assembly, locals);
+  const auto label = [&](const std::string& name) {
+    std::string plain;
+    for (const char c : name) plain += std::isalnum(static_cast<unsigned char>(c)) ? c : '_';
+    return prefix + "label_" + plain;
+  };
+  for (const Instruction& one : parse_ptx(assembly.text)) {
+    if (!one.label.empty()) code += label(one.label) + ":; ";
+    if (one.opcode.empty()) continue;
+    if (one.opcode == "{" || one.opcode == "}") {
+      code += one.opcode + " ";
+      continue;
+    }
+    if (one.opcode == ".reg") {
+      code += declare(one, locals, prefix);
+      continue;
+    }
+    if (!one.guard.empty()) {
+      const bool negated = one.guard[0] == '!';
+      code += fmt::format("if ({}({})) ", negated ? "!" : "",
+                          write(std::string_view(one.guard).substr(negated ? 1 : 0)));
+    }
+    if (one.opcode == "bra") {
+      code += "goto " + label(one.operands.at(0)) + "; ";
+    } else {
+      code += "{ " + translate(one, write) + " } ";
+    }
+  }
+  return code + "} while (0)";
+}
+
+}  // namespace
+
+bool holds_assembly(const std::string& preprocessed) {
+  const TokenStream tokens(preprocessed);
+  for (std::size_t i = 0; i < tokens.size(); ++i) {
+    if (tokens[i].is("asm") || tokens[i].is("__asm__") || tokens[i].is("__asm")) return true;
+  }
+  return false;
+}
+
+void rewrite_assembly(TokenStream& tokens) {
+  int count = 0;
+  for (std::size_t i = 0; i < tokens.size(); ++i) {
+    const Token& word = tokens[i];
+    if (!word.is("asm") && !word.is("__asm__") && !word.is("__asm")) continue;
+    std::size_t open = i + 1;
+    while (tokens[open].is("volatile") || tokens[open].is("__volatile__") ||
+           tokens[open].is("__volatile") || tokens[open].is("inline")) {
+      ++open;
+    }
+    if (!tokens[open].is("(")) continue;
+    const std::size_t close = tokens.closing(open);
+    Assembly assembly;
+    if (close >= tokens.size() || !tokens[close + 1].is(";") ||
+        !read_assembly(tokens, open, close, assembly)) {
+      continue;
+    }
+    try {
+      tokens.replace(i, close + 1,
+                     translate_all(assembly, "rung_" + std::to_string(count++) + "_"));
+    } catch (const Error& error) {
+      throw Error(error.code(), to_string(tokens.line_of(i)) + ": " + error.what());
+    }
+    i = close;
+  }
+}
+
+}  // namespace rung::emulate

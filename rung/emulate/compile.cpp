@@ -1,0 +1,217 @@
+// SPDX-License-Identifier: Apache-2.0
+// Each source is preprocessed, rewritten and compiled by the system's g++, several at a time.
+#include "rung/emulate/compile.hpp"
+
+#include <dlfcn.h>
+#include <fmt/format.h>
+#include <omp.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <exception>
+#include <filesystem>
+#include <fstream>
+#include <mutex>
+#include <sstream>
+
+#include "rung/core/error.hpp"
+#include "rung/emulate/process.hpp"
+#include "rung/emulate/rewrite.hpp"
+#include "rung/simt/simulator.hpp"
+
+namespace rung::emulate {
+namespace {
+namespace fs = std::filesystem;
+
+/// Where rung is: its libraries in one folder, its headers in include/ beside bin/.
+struct Home {
+  std::string libraries, include;
+};
+Home find_home() {
+  Dl_info info{};
+  if (dladdr(reinterpret_cast<const void*>(&simt::symbol_name), &info) == 0) {
+    throw Error(ErrorCode::internal, "rung emulate: librung.so does not know where it is");
+  }
+  const fs::path library = fs::canonical(info.dli_fname).parent_path();
+  const fs::path program = fs::canonical("/proc/self/exe").parent_path();
+  for (const fs::path& root :
+       {program.parent_path(), library.parent_path(), library.parent_path().parent_path()}) {
+    const fs::path include = root / "include";
+    if (fs::exists(include / "rung/simt/include/cuda_runtime.h")) {
+      return {library.string(), include.string()};
+    }
+  }
+  throw Error(ErrorCode::not_available,
+              fmt::format("rung emulate: no CUDA headers in {}/../include/rung/simt/include: "
+                          "rung is not installed whole",
+                          program.string()));
+}
+
+std::string compiler() {
+  const char* given = std::getenv("CXX");
+  return given != nullptr && *given != '\0' ? given : "g++";
+}
+
+bool is_cuda(const std::string& file) { return file.ends_with(".cu") || file.ends_with(".cuh"); }
+bool is_object(const std::string& file) {
+  return file.ends_with(".o") || file.ends_with(".a") || file.ends_with(".so");
+}
+
+std::vector<std::string> common_options(const Sources& sources, const Home& home) {
+  // As the simulator's own kernels (rung/simt/CMakeLists.txt); -g1: lines for messages.
+  std::vector<std::string> options = {"-O2",
+                                      "-g1",
+                                      "-std=gnu++20",
+                                      "-fno-strict-aliasing",
+                                      "-fno-tree-vectorize",
+                                      "-fno-tree-slp-vectorize",
+                                      "-fno-math-errno",
+                                      "-fpermissive",
+                                      "-Wno-deprecated",
+                                      "-Wno-volatile",
+                                      "-Wno-attributes",
+                                      "-Wno-psabi",
+                                      "-Wno-literal-suffix",
+                                      "-Wno-narrowing",
+                                      "-fdiagnostics-color=auto"};
+  for (const std::string& one : sources.options) {
+    // Our headers need C++20, in which nearly every older program means the same.
+    const bool older = one.starts_with("-std=") && one.find("++2") == std::string::npos;
+    if (!older) options.push_back(one);
+  }
+  if (sources.checks) {
+    options.insert(options.end(), {"-fsanitize=thread", "--param=tsan-distinguish-volatile=1",
+                                   "--param=tsan-instrument-func-entry-exit=0"});
+  }
+  for (const std::string& one : sources.include) options.push_back("-I" + one);
+  options.insert(options.end(),
+                 {"-isystem", home.include + "/rung/simt/include", "-isystem", home.include});
+  for (const std::string& one : sources.definitions) options.push_back("-D" + one);
+  return options;
+}
+
+std::vector<std::string> cuda_options(int capability) {
+  const std::string arch = std::to_string(10 * capability);
+  return {"-x",
+          "c++",
+          "-D__CUDACC__",
+          "-D__NVCC__",
+          "-D__RUNG_EMULATE__",
+          "-D__CUDACC_VER_MAJOR__=13",
+          "-D__CUDACC_VER_MINOR__=0",
+          "-D__CUDACC_EXTENDED_LAMBDA__",
+          "-D__CUDA_ARCH__=" + arch,
+          "-D__CUDA_ARCH_LIST__=" + arch,
+          "-include",
+          "cuda_runtime.h"};
+}
+
+void run_compiler(const std::vector<std::string>& command, const std::string& file,
+                  const char* what) {
+  const Ending ending = run_program(command);
+  if (interrupted() != 0) throw Error(ErrorCode::invalid_argument, "interrupted");
+  if (ending.signal != 0) {
+    throw Error(ErrorCode::not_available,
+                fmt::format("{}: the compiler was ended by signal {}: is there enough memory?",
+                            file, ending.signal));
+  }
+  if (ending.exit_code != 0) {
+    throw Error(ErrorCode::invalid_argument, fmt::format("{}: {}", file, what));
+  }
+}
+
+std::string read_file(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  std::stringstream text;
+  text << file.rdbuf();
+  return text.str();
+}
+
+std::string compile_one(const Sources& sources, const Home& home, const std::string& file,
+                        const std::string& stem) {
+  std::vector<std::string> options = common_options(sources, home);
+  const std::string object = stem + ".o";
+  std::vector<std::string> command = {compiler()};
+  const auto add = [&](const std::vector<std::string>& more) {
+    command.insert(command.end(), more.begin(), more.end());
+  };
+  if (!is_cuda(file)) {
+    if (file.ends_with(".c")) std::erase(options, "-std=gnu++20");
+    add(options);
+    add({"-c", file, "-o", object});
+    run_compiler(command, file, "does not compile");
+    return object;
+  }
+  const std::string preprocessed = stem + ".ii";
+  add(options);
+  add(cuda_options(sources.capability));
+  add({"-E", file, "-o", preprocessed});
+  run_compiler(command, file, "cannot be preprocessed");
+
+  if (holds_assembly(read_file(preprocessed))) {
+    add({"-include", "rung_cuda/ptx.h"});
+    run_compiler(command, file, "cannot be preprocessed");
+  }
+  const std::string rewritten = stem + ".rung.ii";
+  std::ofstream(rewritten, std::ios::binary) << rewrite(read_file(preprocessed));
+  command = {compiler()};
+  for (std::size_t i = 0; i < options.size(); ++i) {
+    const bool preprocessing = options[i].starts_with("-I") || options[i].starts_with("-D");
+    if (options[i] == "-isystem") {
+      ++i;
+    } else if (!preprocessing) {
+      command.push_back(options[i]);
+    }
+  }
+  add({"-fpreprocessed", "-x", "c++-cpp-output", "-c", rewritten, "-o", object});
+  run_compiler(command, file, "does not compile");
+  return object;
+}
+
+}  // namespace
+
+std::string compile(const Sources& sources, const std::string& folder) {
+  const Home home = find_home();
+  for (const std::string& file : sources.files) {
+    if (!fs::exists(file)) {
+      throw Error(ErrorCode::invalid_argument, fmt::format("{}: there is no such file", file));
+    }
+  }
+  const int count = static_cast<int>(sources.files.size());
+  std::vector<std::string> objects(sources.files.size());
+  std::exception_ptr failure;
+  std::mutex mutex;
+#pragma omp parallel for schedule(dynamic) num_threads(std::min(count, omp_get_max_threads()))
+  for (int i = 0; i < count; ++i) {
+    const std::string& file = sources.files[static_cast<std::size_t>(i)];
+    try {
+      const std::string stem = fmt::format("{}/{}_{}", folder, i, fs::path(file).stem().string());
+      objects[static_cast<std::size_t>(i)] =
+          is_object(file) ? file : compile_one(sources, home, file, stem);
+    } catch (...) {
+      const std::lock_guard lock(mutex);
+      if (failure == nullptr) failure = std::current_exception();
+    }
+  }
+  if (failure != nullptr) std::rethrow_exception(failure);
+
+  const std::string program = folder + "/program";
+  std::vector<std::string> command = {compiler()};
+  command.insert(command.end(), objects.begin(), objects.end());
+  for (const std::string& one : sources.options) {
+    if (one == "-fopenmp" || one == "-pthread") command.push_back(one);
+  }
+  command.insert(command.end(), sources.libraries.begin(), sources.libraries.end());
+  command.insert(
+      command.end(),
+      {"-L" + home.libraries, "-Wl,-rpath," + home.libraries, "-Wl,-rpath-link," + home.libraries,
+       "-rdynamic",
+       "-Wl,--wrap=malloc,--wrap=free,--wrap=_Znwm,--wrap=_Znam,--wrap=_ZdlPv,--wrap=_ZdaPv,"
+       "--wrap=_ZdlPvm,--wrap=_ZdaPvm",
+       "-lrung_hooks", "-Wl,--no-as-needed", "-lrung_emulate", "-lrung", "-pthread", "-ldl", "-o",
+       program});
+  run_compiler(command, sources.files.front(), "does not link");
+  return program;
+}
+
+}  // namespace rung::emulate

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+// From CUDA sources to a program for this machine.
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace rung::emulate {
+
+struct Sources {
+  std::vector<std::string> files;        // .cu, and .cpp, .c, .o, .a as they are
+  std::vector<std::string> include;      // folders
+  std::vector<std::string> definitions;  // NAME or NAME=VALUE
+  std::vector<std::string> options;      // further ones for the compiler: -O3, -std=, -fopenmp
+  std::vector<std::string> libraries;    // for the linker: -lz
+  int capability = 90;                   // 90 for 9.0: __CUDA_ARCH__
+  bool checks = true;                    // instrumented for the recorder
+};
+
+/// Compiles and links into `folder`/program; its path. Throws Error(invalid_argument) when the
+/// compiler has refused a file: it has said why.
+std::string compile(const Sources& sources, const std::string& folder);
+
+}  // namespace rung::emulate

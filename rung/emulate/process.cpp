@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: Apache-2.0
+// Child processes and temporary files.
+#include "rung/emulate/process.hpp"
+
+#include <fmt/format.h>
+#include <signal.h>  // NOLINT: sigaction is POSIX
+#include <spawn.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cerrno>
+#include <chrono>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <mutex>
+#include <set>
+#include <thread>
+
+#include "rung/core/error.hpp"
+
+extern char** environ;  // NOLINT: POSIX names it so
+
+namespace rung::emulate {
+namespace {
+
+constexpr int ending_signals[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT};
+
+std::atomic<int> asked_to_end{0};
+
+void on_ending_signal(int signal) { asked_to_end = signal; }
+
+/// While it lives, signals that would end us do not: children are told, and files are removed.
+class PassSignals {
+ public:
+  PassSignals() {
+    struct sigaction action = {};
+    action.sa_handler = on_ending_signal;
+    for (std::size_t i = 0; i < std::size(ending_signals); ++i) {
+      sigaction(ending_signals[i], &action, &before_[i]);
+    }
+  }
+  ~PassSignals() {
+    for (std::size_t i = 0; i < std::size(ending_signals); ++i) {
+      sigaction(ending_signals[i], &before_[i], nullptr);
+    }
+  }
+  PassSignals(const PassSignals&) = delete;
+  PassSignals& operator=(const PassSignals&) = delete;
+
+ private:
+  struct sigaction before_[std::size(ending_signals)];
+};
+
+pid_t start(const std::vector<std::string>& command,
+            const std::vector<std::pair<std::string, std::string>>& variables) {
+  std::vector<char*> words;
+  for (const std::string& word : command) words.push_back(const_cast<char*>(word.c_str()));
+  words.push_back(nullptr);
+  std::vector<std::string> settings;
+  std::set<std::string> set_here;
+  for (const auto& [name, value] : variables) {
+    settings.push_back(name + "=" + value);
+    set_here.insert(name);
+  }
+  for (char** one = environ; *one != nullptr; ++one) {
+    const std::string_view text = *one;
+    if (set_here.count(std::string(text.substr(0, text.find('=')))) == 0) {
+      settings.emplace_back(text);
+    }
+  }
+  std::vector<char*> environment;
+  for (std::string& one : settings) environment.push_back(one.data());
+  environment.push_back(nullptr);
+  pid_t child = 0;
+  const int failed =
+      posix_spawnp(&child, words[0], nullptr, nullptr, words.data(), environment.data());
+  if (failed != 0) {
+    throw Error(ErrorCode::not_available,
+                fmt::format("{} cannot be run: {}", command[0], std::strerror(failed)));
+  }
+  return child;
+}
+
+}  // namespace
+
+int interrupted() { return asked_to_end; }
+
+Ending run_program(const std::vector<std::string>& command,
+                   const std::vector<std::pair<std::string, std::string>>& variables,
+                   double seconds) {
+  const PassSignals pass;
+  const pid_t child = start(command, variables);
+  const auto begin = std::chrono::steady_clock::now();
+  Ending ending;
+  int status = 0;
+  bool told = false;
+  // Waits by looking, at first often: a signal that comes between two looks is not lost.
+  for (auto pause = std::chrono::microseconds(200);;) {
+    const pid_t done = waitpid(child, &status, WNOHANG);
+    if (done == child) break;
+    if (done < 0 && errno != EINTR) break;
+    if (const int signal = interrupted(); signal != 0 && !told) {
+      told = true;
+      kill(child, signal);
+    }
+    const std::chrono::duration<double> passed = std::chrono::steady_clock::now() - begin;
+    if (seconds > 0 && passed.count() > seconds && !ending.timed_out) {
+      ending.timed_out = true;
+      kill(child, SIGALRM);  // tells where it is, and ends
+    }
+    if (seconds > 0 && passed.count() > seconds + 2) kill(child, SIGKILL);
+    std::this_thread::sleep_for(pause);
+    pause = std::min(pause * 5 / 4, std::chrono::microseconds(20000));
+  }
+  if (WIFSIGNALED(status)) {
+    ending.signal = WTERMSIG(status);
+    ending.exit_code = 128 + ending.signal;
+  } else {
+    ending.exit_code = WEXITSTATUS(status);
+  }
+  return ending;
+}
+
+TemporaryFolder::TemporaryFolder() {
+  std::error_code none;
+  path_ = std::filesystem::temp_directory_path(none).string();
+  if (none) path_ = "/tmp";
+  path_ += "/rung-emulate-XXXXXX";
+  if (mkdtemp(path_.data()) == nullptr) {
+    throw Error(ErrorCode::io,
+                fmt::format("{}: no temporary folder: {}", path_, std::strerror(errno)));
+  }
+}
+
+TemporaryFolder::~TemporaryFolder() {
+  std::error_code ignored;
+  std::filesystem::remove_all(path_, ignored);
+}
+
+}  // namespace rung::emulate

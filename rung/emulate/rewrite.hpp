@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+// What CUDA adds to C++ and no header can give: launches, kernels, shared variables, inline PTX.
+// Each is rewritten into plain C++ on top of rung/simt/include, after the preprocessor has run:
+// macros that hold launches are no special case, and neither are the user's own headers.
+#pragma once
+
+#include <string>
+
+#include "rung/emulate/token.hpp"
+
+namespace rung::emulate {
+
+/// A preprocessed CUDA source as C++. Throws Error(unsupported) that names file, line and what is
+/// not supported, Error(invalid_argument) for what is no CUDA.
+std::string rewrite(const std::string& preprocessed);
+
+/// Whether there are asm statements, which need rung_cuda/ptx.h.
+bool holds_assembly(const std::string& preprocessed);
+
+/// kernel<<<grid, block>>>(x) as launcher("kernel", [=](auto& a) { kernel(a); }).with(grid,
+/// block)(x). The arguments are evaluated once; the lambda calls the kernel as the program would,
+/// so that deduction, conversions and default arguments work as they do there.
+void rewrite_launches(TokenStream& tokens);
+/// Each definition of a __global__ function tells its name when it starts.
+void rewrite_kernels(TokenStream& tokens);
+/// A shared variable becomes a reference into the memory of the block that runs.
+void rewrite_shared(TokenStream& tokens);
+/// asm("...") statements of PTX become calls.
+void rewrite_assembly(TokenStream& tokens);
+
+}  // namespace rung::emulate

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+// CUDA arrays, which textures and surfaces look at.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+
+#include "rung/emulate/runtime/api.hpp"
+
+struct cudaArray {
+  cudaChannelFormatDesc format;
+  cudaExtent extent;  // in elements; 0 where there is no such axis
+  unsigned flags;
+  std::size_t element_bytes;
+  std::unique_ptr<char[]> data;
+
+  [[nodiscard]] std::size_t row_bytes() const { return extent.width * element_bytes; }
+  [[nodiscard]] std::size_t rows() const { return extent.height == 0 ? 1 : extent.height; }
+  [[nodiscard]] std::size_t slices() const { return extent.depth == 0 ? 1 : extent.depth; }
+};
+
+namespace rung::cuda {
+
+std::size_t element_bytes(const cudaChannelFormatDesc& format);
+cudaError_t copy_3d(const cudaMemcpy3DParms& given);
+
+}  // namespace rung::cuda

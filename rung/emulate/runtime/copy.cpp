@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copies and fills: done at once, in the order of the calls, unless a graph captures them.
+#include <dlfcn.h>
+
+#include <cstring>
+
+#include "rung/emulate/runtime/memory.hpp"
+#include "rung/emulate/runtime/stream.hpp"
+#include "rung/simt/record.hpp"
+
+namespace rung::cuda {
+namespace {
+
+namespace record = simt::record;
+
+/// Variables of the program and its libraries: __device__ ones are among them.
+bool in_image(const void* address) {
+  Dl_info info{};
+  return dladdr(address, &info) != 0;
+}
+
+/// Whether a copy may touch these bytes on the side that its kind calls the device's.
+bool fits(const void* address, std::size_t bytes, bool device) {
+  const Allocation found = find(address);
+  if (found.begin == nullptr) return !device || in_image(address);
+  return static_cast<const char*>(address) + bytes <= found.begin + found.bytes;
+}
+
+cudaError_t check(const void* to, const void* from, std::size_t to_bytes, std::size_t from_bytes,
+                  cudaMemcpyKind kind) {
+  if (kind < cudaMemcpyHostToHost || kind > cudaMemcpyDefault) {
+    return cudaErrorInvalidMemcpyDirection;
+  }
+  if (to == nullptr || from == nullptr) return cudaErrorInvalidValue;
+  const bool to_device = kind == cudaMemcpyHostToDevice || kind == cudaMemcpyDeviceToDevice;
+  const bool from_device = kind == cudaMemcpyDeviceToHost || kind == cudaMemcpyDeviceToDevice;
+  const bool good = fits(to, to_bytes, to_device) && fits(from, from_bytes, from_device);
+  return good ? cudaSuccess : cudaErrorInvalidValue;
+}
+
+void move(void* to, const void* from, std::size_t bytes) {
+  std::memmove(to, from, bytes);
+  record::copy_initialised(to, from, bytes);
+}
+
+}  // namespace
+
+cudaError_t copy_bytes(void* to, const void* from, std::size_t bytes, cudaMemcpyKind kind) {
+  if (bytes == 0) return cudaSuccess;
+  if (const cudaError_t error = check(to, from, bytes, bytes, kind); error != cudaSuccess) {
+    return error;
+  }
+  move(to, from, bytes);
+  advance_clock(copy_time(static_cast<double>(bytes), kind));
+  return cudaSuccess;
+}
+
+cudaError_t copy_rows(const Rows& rows, cudaMemcpyKind kind) {
+  if (rows.width == 0 || rows.height == 0 || rows.depth == 0) return cudaSuccess;
+  if (rows.width > rows.to_pitch || rows.width > rows.from_pitch) return cudaErrorInvalidPitchValue;
+  const auto extent = [&](std::size_t pitch, std::size_t slice) {
+    return (rows.depth - 1) * slice + (rows.height - 1) * pitch + rows.width;
+  };
+  const cudaError_t error = check(rows.to, rows.from, extent(rows.to_pitch, rows.to_slice),
+                                  extent(rows.from_pitch, rows.from_slice), kind);
+  if (error != cudaSuccess) return error;
+  for (std::size_t z = 0; z < rows.depth; ++z) {
+    for (std::size_t y = 0; y < rows.height; ++y) {
+      move(rows.to + z * rows.to_slice + y * rows.to_pitch,
+           rows.from + z * rows.from_slice + y * rows.from_pitch, rows.width);
+    }
+  }
+  advance_clock(copy_time(static_cast<double>(rows.width * rows.height * rows.depth), kind));
+  return cudaSuccess;
+}
+
+cudaError_t fill_bytes(void* to, int value, std::size_t bytes) {
+  if (bytes == 0) return cudaSuccess;
+  if (to == nullptr || !fits(to, bytes, true)) return cudaErrorInvalidValue;
+  std::memset(to, value, bytes);
+  record::mark_initialised(to, bytes);
+  advance_clock(2000 + static_cast<double>(bytes) / 3000);
+  return cudaSuccess;
+}
+
+cudaError_t copy_symbol(void* symbol, std::size_t size, void* memory, std::size_t bytes,
+                        std::size_t offset, bool to_symbol, cudaMemcpyKind kind,
+                        cudaStream_t stream) {
+  if (offset > size || bytes > size - offset) return remember(cudaErrorInvalidValue);
+  void* there = static_cast<char*>(symbol) + offset;
+  return submit(stream, cudaGraphNodeTypeMemcpy, [=] {
+    return to_symbol ? copy_bytes(there, memory, bytes, kind)
+                     : copy_bytes(memory, there, bytes, kind);
+  });
+}
+
+}  // namespace rung::cuda
+
+using namespace rung::cuda;  // NOLINT: its implementation
+
+cudaError_t cudaMemcpy(void* to, const void* from, std::size_t bytes, cudaMemcpyKind kind) {
+  return cudaMemcpyAsync(to, from, bytes, kind, nullptr);
+}
+cudaError_t cudaMemcpyAsync(void* to, const void* from, std::size_t bytes, cudaMemcpyKind kind,
+                            cudaStream_t stream) {
+  return submit(stream, cudaGraphNodeTypeMemcpy, [=] { return copy_bytes(to, from, bytes, kind); });
+}
+cudaError_t cudaMemcpyPeer(void* to, int, const void* from, int, std::size_t bytes) {
+  return cudaMemcpy(to, from, bytes, cudaMemcpyDefault);
+}
+cudaError_t cudaMemcpyPeerAsync(void* to, int, const void* from, int, std::size_t bytes,
+                                cudaStream_t stream) {
+  return cudaMemcpyAsync(to, from, bytes, cudaMemcpyDefault, stream);
+}
+cudaError_t cudaMemcpy2DAsync(void* to, std::size_t toPitch, const void* from,
+                              std::size_t fromPitch, std::size_t width, std::size_t height,
+                              cudaMemcpyKind kind, cudaStream_t stream) {
+  const Rows rows{static_cast<char*>(to),
+                  static_cast<const char*>(from),
+                  width,
+                  height,
+                  1,
+                  toPitch,
+                  fromPitch,
+                  0,
+                  0};
+  return submit(stream, cudaGraphNodeTypeMemcpy, [=] { return copy_rows(rows, kind); });
+}
+cudaError_t cudaMemcpy2D(void* to, std::size_t toPitch, const void* from, std::size_t fromPitch,
+                         std::size_t width, std::size_t height, cudaMemcpyKind kind) {
+  return cudaMemcpy2DAsync(to, toPitch, from, fromPitch, width, height, kind, nullptr);
+}
+cudaError_t cudaMemset(void* to, int value, std::size_t bytes) {
+  return cudaMemsetAsync(to, value, bytes, nullptr);
+}
+cudaError_t cudaMemsetAsync(void* to, int value, std::size_t bytes, cudaStream_t stream) {
+  return submit(stream, cudaGraphNodeTypeMemset, [=] { return fill_bytes(to, value, bytes); });
+}
+cudaError_t cudaMemset3D(cudaPitchedPtr to, int value, cudaExtent extent) {
+  return submit(nullptr, cudaGraphNodeTypeMemset, [=] {
+    cudaError_t error = cudaSuccess;
+    for (std::size_t row = 0; row < extent.depth * extent.height; ++row) {
+      const std::size_t line = row / extent.height * to.ysize + row % extent.height;
+      char* begin = static_cast<char*>(to.ptr) + line * to.pitch;
+      if (error == cudaSuccess) error = fill_bytes(begin, value, extent.width);
+    }
+    return error;
+  });
+}
+cudaError_t cudaMemset2DAsync(void* to, std::size_t pitch, int value, std::size_t width,
+                              std::size_t height, cudaStream_t stream) {
+  return submit(stream, cudaGraphNodeTypeMemset, [=] {
+    cudaError_t error = cudaSuccess;
+    for (std::size_t row = 0; row < height && error == cudaSuccess; ++row) {
+      error = fill_bytes(static_cast<char*>(to) + row * pitch, value, width);
+    }
+    return error;
+  });
+}
+cudaError_t cudaMemset2D(void* to, std::size_t pitch, int value, std::size_t width,
+                         std::size_t height) {
+  return cudaMemset2DAsync(to, pitch, value, width, height, nullptr);
+}

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+// The rest of the device functions: settings that change nothing here, peers, versions, the clock.
+#include <atomic>
+#include <cstdio>
+#include <cstring>
+
+#include "rung/emulate/runtime/api.hpp"
+#include "rung/emulate/runtime/memory.hpp"
+#include "rung/emulate/runtime/model.hpp"
+#include "rung/emulate/runtime/stream.hpp"
+
+namespace rung::cuda {
+namespace {
+
+std::atomic<double> now{0};
+
+}  // namespace
+
+void advance_clock(double nanoseconds) {
+  double before = now.load(std::memory_order_relaxed);
+  while (!now.compare_exchange_weak(before, before + nanoseconds, std::memory_order_relaxed)) {
+  }
+}
+double clock_now() { return now.load(std::memory_order_relaxed); }
+
+// Rough figures of an H200 with PCIe 5: enough for a program that divides by them.
+double copy_time(double bytes, cudaMemcpyKind kind) {
+  const double latency = 4000;
+  const double bytes_per_ns = kind == cudaMemcpyDeviceToDevice ? 2000 : 50;
+  return latency + bytes / bytes_per_ns;
+}
+double kernel_time(const LaunchConfig& config) {
+  const auto volume = [](const dim3& v) { return double(v.x) * v.y * v.z; };
+  const double latency = 3000;
+  const double threads = volume(config.grid) * volume(config.block);
+  const double resident = double(model().multiprocessors) * model().threads_per_multiprocessor;
+  const double a_wave = 2000;
+  return latency + a_wave * std::max(1.0, threads / resident);
+}
+
+}  // namespace rung::cuda
+
+using namespace rung::cuda;  // NOLINT: its implementation
+
+cudaError_t cudaDeviceSynchronize() {
+  if (any_capture()) return remember(cudaErrorStreamCaptureUnsupported);
+  run_children();  // called by a kernel, it waits for what that kernel has launched
+  return remember(cudaSuccess);
+}
+cudaError_t cudaThreadSynchronize() { return cudaDeviceSynchronize(); }
+cudaError_t cudaDeviceReset() {
+  set_device_failure(cudaSuccess);
+  free_everything();
+  cudaGetLastError();
+  return cudaSuccess;
+}
+cudaError_t cudaThreadExit() { return cudaDeviceReset(); }
+cudaError_t cudaDeviceGetCacheConfig(cudaFuncCache* config) {
+  *config = cudaFuncCachePreferNone;
+  return remember(cudaSuccess);
+}
+cudaError_t cudaDeviceSetCacheConfig(cudaFuncCache) { return remember(cudaSuccess); }
+cudaError_t cudaDeviceGetSharedMemConfig(cudaSharedMemConfig* config) {
+  *config = cudaSharedMemBankSizeFourByte;
+  return remember(cudaSuccess);
+}
+cudaError_t cudaDeviceSetSharedMemConfig(cudaSharedMemConfig) { return remember(cudaSuccess); }
+cudaError_t cudaDeviceGetStreamPriorityRange(int* least, int* greatest) {
+  if (least != nullptr) *least = 0;
+  if (greatest != nullptr) *greatest = -5;
+  return remember(cudaSuccess);
+}
+cudaError_t cudaDeviceGetPCIBusId(char* id, int length, int device) {
+  if (device != 0) return remember(cudaErrorInvalidDevice);
+  std::snprintf(id, static_cast<std::size_t>(length), "0000:00:00.0");
+  return remember(cudaSuccess);
+}
+cudaError_t cudaDeviceGetByPCIBusId(int* device, const char*) { return cudaGetDevice(device); }
+cudaError_t cudaDeviceCanAccessPeer(int* can, int device, int peer) {
+  *can = 0;
+  return remember(device == 0 && peer == 0 ? cudaSuccess : cudaErrorInvalidDevice);
+}
+cudaError_t cudaDeviceEnablePeerAccess(int, unsigned) { return remember(cudaErrorInvalidDevice); }
+cudaError_t cudaDeviceDisablePeerAccess(int) { return remember(cudaErrorInvalidDevice); }
+cudaError_t cudaDriverGetVersion(int* version) {
+  *version = CUDART_VERSION;
+  return remember(cudaSuccess);
+}
+cudaError_t cudaRuntimeGetVersion(int* version) { return cudaDriverGetVersion(version); }
+cudaError_t cudaProfilerStart() { return remember(cudaSuccess); }
+cudaError_t cudaProfilerStop() { return remember(cudaSuccess); }
+cudaError_t cudaCtxResetPersistingL2Cache() { return remember(cudaSuccess); }

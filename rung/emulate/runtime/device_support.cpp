@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+// What device functions of the headers call: clocks, address spaces, assertions.
+#include <dlfcn.h>
+
+#include <chrono>
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+#include <string>
+
+#include "rung/emulate/runtime/api.hpp"
+#include "rung/simt/simulator.hpp"
+#include "rung/simt/sync.hpp"
+
+#pragma GCC visibility push(default)
+#include "rung_cuda/memory.h"
+#include "rung_cuda/numbers.h"
+#pragma GCC visibility pop
+
+namespace rung::cuda {
+
+unsigned long long nanoseconds() {
+  const auto now = std::chrono::steady_clock::now().time_since_epoch();
+  return static_cast<unsigned long long>(
+      std::chrono::duration_cast<std::chrono::nanoseconds>(now).count());
+}
+unsigned long long cycles() {
+  thread_local unsigned long long last = 0;
+  const unsigned long long now = 2 * nanoseconds();
+  last = now > last ? now : last + 1;  // a later call never tells the same
+  return last;
+}
+
+bool in_kernel() { return simt::in_kernel(); }
+bool in_shared(const void* address) {
+  const char* byte = static_cast<const char*>(address);
+  return simt::in_kernel() && byte >= shared_base &&
+         byte < shared_base + simt::shared_memory_room();
+}
+unsigned dynamic_shared_bytes() { return static_cast<unsigned>(simt::shared_memory_size()); }
+
+double inverse_normal(double p) {
+  if (!(p >= 0 && p <= 1)) return NAN;
+  if (p == 0) return -INFINITY;
+  if (p == 1) return INFINITY;
+  // Newton's method on the distribution function, from a start that is right for the tails too.
+  const double tail = p < 0.5 ? p : 1 - p;
+  const double t = std::sqrt(-2 * std::log(tail));
+  double x = tail < 0.1 ? t - std::log(t * t + 1) / (t + 0.1) / 2 : (0.5 - tail) * 2.5;
+  for (int i = 0; i < 60; ++i) {
+    const double error = 0.5 * std::erfc(x / std::sqrt(2.0)) - tail;
+    const double density = std::exp(-x * x / 2) / std::sqrt(2 * M_PI);
+    const double step = error / density;
+    const double limited = step / (1 + std::abs(x * step) / 2);
+    x += limited;
+    if (std::abs(limited) < 1e-16 * std::abs(x)) break;
+  }
+  return p < 0.5 ? -x : x;
+}
+
+}  // namespace rung::cuda
+
+// assert() in a kernel ends the launch, in host code the program: this one stands before the C
+// library's, and leaves host code to it.
+extern "C" __attribute__((visibility("default"), noreturn)) void __assert_fail(  // NOLINT
+    const char* condition, const char* file, unsigned int line, const char* function) noexcept {
+  if (rung::simt::in_kernel()) {
+    const std::string text = std::string("Assertion `") + condition + "' failed\n  in " + function +
+                             "\n  at " + file + ":" + std::to_string(line);
+    static thread_local char kept[1024];
+    std::snprintf(kept, sizeof kept, "%s", text.c_str());
+    rung::simt::fail(kept, rung::simt::Place{});
+  }
+  using Fail = void (*)(const char*, const char*, unsigned int, const char*);
+  reinterpret_cast<Fail>(dlsym(RTLD_NEXT, "__assert_fail"))(condition, file, line, function);
+  std::abort();
+}

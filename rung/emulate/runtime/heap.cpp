@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+// What kernels may access beside the runtime's allocations: the program's own variables, and what
+// kernels allocate. Programs are linked so that their malloc and new come here (compile.cpp).
+#include <link.h>
+
+#include <cstddef>
+#include <cstdlib>
+#include <mutex>
+#include <new>
+#include <vector>
+
+#include "rung/emulate/runtime/api.hpp"
+#include "rung/simt/limits.hpp"
+#include "rung/simt/record.hpp"
+#include "rung/simt/simulator.hpp"
+
+#define RUNG_WRAP extern "C" __attribute__((visibility("default")))
+
+namespace {
+
+namespace simt = rung::simt;
+
+void* note(void* memory, std::size_t bytes) {
+  if (memory != nullptr && simt::in_kernel()) {
+    __builtin_memset(memory, simt::poison, bytes);
+    simt::record::register_memory({.begin = memory,
+                                   .bytes = bytes,
+                                   .initialised = false,
+                                   .freed_by_hand = true,
+                                   .name = "malloc in a kernel"});
+  }
+  return memory;
+}
+
+std::mutex freed_mutex;
+std::vector<void*> freed;
+
+/// What a kernel frees stays until its end: an address then means one thing all the while, and an
+/// access after the release is told.
+bool keep(void* memory) {
+  if (memory == nullptr || !simt::in_kernel()) return false;
+  const std::lock_guard lock(freed_mutex);
+  freed.push_back(memory);
+  return true;
+}
+
+/// __device__ and __constant__ variables are the program's own; the first object is the program.
+int register_variables(dl_phdr_info* object, std::size_t, void*) {
+  for (int i = 0; i < object->dlpi_phnum; ++i) {
+    const ElfW(Phdr)& segment = object->dlpi_phdr[i];
+    if (segment.p_type != PT_LOAD || (segment.p_flags & PF_X) != 0) continue;
+    simt::record::register_memory(
+        {.begin = reinterpret_cast<const void*>(object->dlpi_addr + segment.p_vaddr),
+         .bytes = segment.p_memsz,
+         .name = "the program's variables"});
+  }
+  return 1;
+}
+
+struct RegisterVariables {
+  RegisterVariables() { dl_iterate_phdr(register_variables, nullptr); }
+} const at_start;
+
+}  // namespace
+
+namespace rung::cuda {
+
+void free_kernels_heap() {
+  const std::lock_guard lock(freed_mutex);
+  for (void* memory : freed) {
+    simt::record::unregister_memory(memory);
+    std::free(memory);  // new and delete of the C++ library are malloc and free
+  }
+  freed.clear();
+}
+
+}  // namespace rung::cuda
+
+RUNG_WRAP void* __wrap_malloc(std::size_t bytes) { return note(std::malloc(bytes), bytes); }
+RUNG_WRAP void __wrap_free(void* memory) {
+  if (!keep(memory)) std::free(memory);
+}
+RUNG_WRAP void* __wrap__Znwm(std::size_t bytes) { return note(::operator new(bytes), bytes); }
+RUNG_WRAP void* __wrap__Znam(std::size_t bytes) { return note(::operator new[](bytes), bytes); }
+RUNG_WRAP void __wrap__ZdlPv(void* memory) {
+  if (!keep(memory)) ::operator delete(memory);
+}
+RUNG_WRAP void __wrap__ZdaPv(void* memory) {
+  if (!keep(memory)) ::operator delete[](memory);
+}
+RUNG_WRAP void __wrap__ZdlPvm(void* memory, std::size_t) { __wrap__ZdlPv(memory); }
+RUNG_WRAP void __wrap__ZdaPvm(void* memory, std::size_t) { __wrap__ZdaPv(memory); }

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+// What is known of kernels and their static shared memory.
+#pragma once
+
+#include <cstddef>
+#include <map>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "rung/emulate/runtime/api.hpp"
+
+namespace rung::cuda {
+
+/// Where the shared variables lie that a kernel has been seen to use. Variables that its functions
+/// declare directly are placed first and at once, so that its size is known from its first thread
+/// on; those of functions that it calls follow as they are met.
+class KernelLayout : public SharedLayout {
+ public:
+  KernelLayout();
+  KernelLayout(const KernelLayout&) = delete;
+  KernelLayout& operator=(const KernelLayout&) = delete;
+
+  /// The variable's offset, placed now if it was not.
+  unsigned place(int variable, const char* kernel);
+  [[nodiscard]] std::size_t used() const { return used_; }
+
+ private:
+  unsigned place_one(int variable);
+
+  std::mutex mutex_;
+  std::vector<unsigned> table_;
+  std::size_t used_ = 0;
+};
+
+/// Bytes of all shared variables of the program: no kernel can need more.
+std::size_t all_shared_bytes();
+/// Bytes of those that this kernel declares itself.
+std::size_t own_shared_bytes(const char* kernel);
+
+/// The kernel at this address; null when no such kernel has been registered.
+const KernelEntry* find_kernel(const void* code);
+/// What cudaFuncSetAttribute has set.
+std::size_t dynamic_shared_limit(const void* code, const char* kernel);
+
+/// "reduce<float>" of the mangled name of a kernel's function.
+std::string plain_name(const char* mangled);
+
+/// Blocks of this shape that one multiprocessor holds.
+int resident_blocks(std::size_t threads, std::size_t shared_bytes);
+
+}  // namespace rung::cuda

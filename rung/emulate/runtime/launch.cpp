@@ -1,0 +1,290 @@
+// SPDX-License-Identifier: Apache-2.0
+// Launching: the checks that the device would make, then the simulator. A kernel that launches
+// kernels hands them to its own launch, which runs them when it has ended: what its children may
+// rely on, and what it may not.
+#include <omp.h>
+
+#include <cstring>
+#include <deque>
+#include <thread>
+#include <unordered_map>
+
+#include "rung/core/error.hpp"
+#include "rung/emulate/runtime/kernels.hpp"
+#include "rung/emulate/runtime/model.hpp"
+#include "rung/emulate/runtime/stream.hpp"
+#include "rung/simt/simulator.hpp"
+
+#pragma GCC visibility push(default)
+#include "rung_cuda/groups.h"
+#pragma GCC visibility pop
+
+namespace rung::cuda {
+namespace {
+
+using SharedClosure = std::shared_ptr<Closure>;
+
+SharedClosure own(Closure closure) {
+  return {new Closure(closure), [](Closure* one) {
+            one->destroy(one->call);
+            delete one;
+          }};
+}
+
+struct Pending {
+  LaunchConfig config;
+  SharedClosure closure;
+};
+
+struct RunningLaunch : LaunchData {
+  const LaunchConfig* config = nullptr;
+  std::mutex mutex;  // guards what follows
+  std::string refused;
+  std::deque<Pending> children;
+};
+RunningLaunch& running_launch() { return *static_cast<RunningLaunch*>(launch_data); }
+
+std::string too_much_shared(const LaunchConfig& config, std::size_t static_bytes,
+                            std::size_t limit) {
+  return std::to_string(config.shared_bytes) + " bytes of dynamic shared memory and " +
+         std::to_string(static_bytes) + " of static, the limit is " + std::to_string(limit) +
+         "; cudaFuncSetAttribute(cudaFuncAttributeMaxDynamicSharedMemorySize) raises it to " +
+         std::to_string(model().shared_per_block);
+}
+
+/// One layout a kernel; of a launch site where the kernel is known only when it starts.
+KernelLayout& layout_of(const void* key) {
+  static std::mutex mutex;
+  static auto& layouts = *new std::unordered_map<const void*, std::unique_ptr<KernelLayout>>;
+  const std::lock_guard lock(mutex);
+  std::unique_ptr<KernelLayout>& one = layouts[key];
+  if (one == nullptr) one = std::make_unique<KernelLayout>();
+  return *one;
+}
+
+std::string name_of(const void* data) {
+  const auto& launch = *static_cast<const RunningLaunch*>(static_cast<const LaunchData*>(data));
+  if (launch.kernel != nullptr) return plain_name(launch.kernel);
+  return launch.config->name != nullptr ? launch.config->name : "kernel";
+}
+
+unsigned long long volume(const dim3& v) { return 1ull * v.x * v.y * v.z; }
+
+std::string describe(const dim3& v) {
+  return std::to_string(v.x) + "x" + std::to_string(v.y) + "x" + std::to_string(v.z);
+}
+
+cudaError_t refuse(const LaunchConfig& config, cudaError_t error, const std::string& why) {
+  note_refused_launch(config, why);
+  return error;
+}
+
+cudaError_t check(const LaunchConfig& config, std::size_t static_bytes, std::size_t limit) {
+  const dim3 &grid = config.grid, &block = config.block;
+  if (block.x == 0 || block.y == 0 || block.z == 0 || block.x > 1024 || block.y > 1024 ||
+      block.z > 64 || volume(block) > 1024) {
+    return refuse(config, cudaErrorInvalidConfiguration,
+                  "a block of " + describe(block) +
+                      " threads; accepted are 1 to 1024 of them, at most 64 along z");
+  }
+  if (grid.x == 0 || grid.y == 0 || grid.z == 0 || grid.x > 0x7fffffffu || grid.y > 65535 ||
+      grid.z > 65535) {
+    return refuse(config, cudaErrorInvalidConfiguration,
+                  "a grid of " + describe(grid) +
+                      " blocks; accepted are 1 to 2147483647 along x, to 65535 along y and z");
+  }
+  if (config.shared_bytes + static_bytes > limit) {
+    return refuse(config, cudaErrorInvalidValue, too_much_shared(config, static_bytes, limit));
+  }
+  const dim3& cluster = config.cluster;
+  if (volume(cluster) != 1) {
+    if (model().capability < 90 || volume(cluster) > 16 || grid.x % cluster.x != 0 ||
+        grid.y % cluster.y != 0 || grid.z % cluster.z != 0) {
+      return refuse(config, cudaErrorInvalidValue,
+                    "clusters of " + describe(cluster) + " blocks for a grid of " + describe(grid));
+    }
+  }
+  if (config.cooperative) {
+    const unsigned long long most =
+        1ull *
+        static_cast<unsigned>(resident_blocks(volume(block), config.shared_bytes + static_bytes)) *
+        static_cast<unsigned>(model().multiprocessors);
+    if (volume(grid) > most) {
+      return refuse(config, cudaErrorCooperativeLaunchTooLarge,
+                    "a cooperative grid of " + std::to_string(volume(grid)) + " blocks, of which " +
+                        std::to_string(most) + " can be resident at once");
+    }
+  }
+  return cudaSuccess;
+}
+
+simt::dialect::dim3 convert(const dim3& v) { return {v.x, v.y, v.z}; }
+
+cudaError_t run_now(const LaunchConfig& config, const SharedClosure& closure) {
+  const void* key =
+      config.code != nullptr ? config.code : reinterpret_cast<const void*>(closure->run);
+  KernelLayout& layout = layout_of(key);
+  const KernelEntry* known = find_kernel(config.code);
+  const char* kernel = known != nullptr ? known->name : nullptr;
+  const std::size_t static_bytes = std::max(layout.used(), own_shared_bytes(kernel));
+  const std::size_t limit = config.code != nullptr
+                                ? dynamic_shared_limit(config.code, kernel)
+                                : std::max(shared_without_asking, model().shared_per_block);
+  if (const cudaError_t error = check(config, static_bytes, limit); error != cudaSuccess) {
+    return error;
+  }
+  RunningLaunch running;
+  running.kernel = kernel;
+  running.layout = &layout;
+  running.static_begin = (config.shared_bytes + 127) / 128 * 128;
+  running.config = &config;
+  simt::Launch launch;
+  launch.grid = convert(config.grid);
+  launch.block = convert(config.block);
+  launch.cluster = convert(config.cluster);
+  launch.cooperative = config.cooperative;
+  launch.shared_bytes =
+      static_bytes != 0 ? running.static_begin + static_bytes : config.shared_bytes;
+  launch.shared_room = running.static_begin + all_shared_bytes();
+  launch.os_threads = omp_get_max_threads();
+  launch.entry = closure->run;
+  launch.arguments = closure->call;
+  launch.argument_bytes = closure->bytes;
+  launch.kernel = key;  // tells kernels apart; its name comes from `name`
+  launch.data = static_cast<LaunchData*>(&running);
+  launch.name = name_of;
+  advance_clock(kernel_time(config));
+  try {
+    simt::run(launch);
+  } catch (const Error& failure) {
+    if (!running.refused.empty()) return refuse(config, cudaErrorInvalidValue, running.refused);
+    const cudaError_t error = report_kernel_failure(failure.what());
+    set_device_failure(error);
+    return error;
+  }
+  free_kernels_heap();
+  for (; !running.children.empty(); running.children.pop_front()) {
+    const Pending& child = running.children.front();
+    if (const cudaError_t error = run_now(child.config, child.closure); error != cudaSuccess) {
+      return error;
+    }
+  }
+  return cudaSuccess;
+}
+
+}  // namespace
+
+void begin_kernel(const char* name) {
+  RunningLaunch& running = running_launch();
+  {
+    // Of a kernel launched by its name alone this is the first that is known of it.
+    const std::size_t static_bytes = own_shared_bytes(name);
+    const std::size_t limit = dynamic_shared_limit(nullptr, name);
+    const std::lock_guard lock(running.mutex);
+    if (running.config->shared_bytes + static_bytes > limit) {
+      running.refused = too_much_shared(*running.config, static_bytes, limit);
+    } else {
+      running.kernel = name;
+    }
+  }
+  if (running.kernel == nullptr) simt::fail("the launch is refused");
+}
+
+dim3 cluster_extent() { return running_launch().config->cluster; }
+
+void run_children() {
+  if (!simt::in_kernel()) return;
+  RunningLaunch& running = running_launch();
+  std::deque<Pending> mine;
+  {
+    const std::lock_guard lock(running.mutex);
+    mine.swap(running.children);
+  }
+  if (mine.empty()) return;
+  // On an OS thread of its own: this one's scheduler is in the middle of the parent.
+  std::thread([&] {
+    for (const Pending& child : mine) remember(run_now(child.config, child.closure));
+  }).join();
+}
+
+cudaError_t launch(const LaunchConfig& config, Closure given) {
+  const SharedClosure closure = own(given);
+  if (simt::in_kernel()) {
+    RunningLaunch& parent = running_launch();
+    const std::lock_guard lock(parent.mutex);
+    parent.children.push_back({config, closure});
+    return cudaSuccess;
+  }
+  if (device_failure() != cudaSuccess) return remember(cudaSuccess);
+  return submit(config.stream, cudaGraphNodeTypeKernel, [=] { return run_now(config, closure); });
+}
+
+cudaError_t launch_by_address(LaunchConfig config, void** arguments) {
+  const KernelEntry* known = find_kernel(config.code);
+  if (known == nullptr) return remember(cudaErrorInvalidDeviceFunction);
+  // The values are copied: the program may change its own before a graph runs.
+  struct Call {
+    KernelEntry kernel;
+    std::vector<std::unique_ptr<char[]>> values;
+    std::vector<void*> pointers;
+  };
+  auto* call = new Call{*known, {}, {}};
+  for (int i = 0; i < known->count; ++i) {
+    const std::size_t bytes = known->sizes[i];
+    call->values.push_back(std::make_unique<char[]>(bytes));
+    std::memcpy(call->values.back().get(), arguments[i], bytes);
+    call->pointers.push_back(call->values.back().get());
+  }
+  return launch(config, {call,
+                         [](const void* one) {
+                           const auto* mine = static_cast<const Call*>(one);
+                           mine->kernel.invoke(mine->kernel.code,
+                                               const_cast<void**>(mine->pointers.data()));
+                         },
+                         [](void* one) { delete static_cast<Call*>(one); }});
+}
+
+cudaError_t launch_extended(const cudaLaunchConfig_t& given, const void* code, Closure closure,
+                            Place place) {
+  LaunchConfig config{given.gridDim, given.blockDim, given.dynamicSmemBytes, given.stream};
+  config.code = code;
+  config.place = place;
+  for (unsigned i = 0; i < given.numAttrs; ++i) {
+    const cudaLaunchAttribute& one = given.attrs[i];
+    if (one.id == cudaLaunchAttributeCooperative) config.cooperative = one.val.cooperative != 0;
+    if (one.id == cudaLaunchAttributeClusterDimension) {
+      config.cluster = dim3(one.val.clusterDim.x, one.val.clusterDim.y, one.val.clusterDim.z);
+    }
+  }
+  return launch(config, closure);
+}
+
+}  // namespace rung::cuda
+
+using namespace rung::cuda;  // NOLINT: its implementation
+
+cudaError_t cudaLaunchKernel(const void* kernel, dim3 grid, dim3 block, void** arguments,
+                             std::size_t sharedBytes, cudaStream_t stream) {
+  LaunchConfig config{grid, block, sharedBytes, stream};
+  config.code = kernel;
+  return launch_by_address(config, arguments);
+}
+cudaError_t cudaLaunchCooperativeKernel(const void* kernel, dim3 grid, dim3 block, void** arguments,
+                                        std::size_t sharedBytes, cudaStream_t stream) {
+  LaunchConfig config{grid, block, sharedBytes, stream, true};
+  config.code = kernel;
+  return launch_by_address(config, arguments);
+}
+cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t* config, const void* kernel,
+                                void** arguments) {
+  LaunchConfig made{config->gridDim, config->blockDim, config->dynamicSmemBytes, config->stream};
+  made.code = kernel;
+  for (unsigned i = 0; i < config->numAttrs; ++i) {
+    const cudaLaunchAttribute& one = config->attrs[i];
+    if (one.id == cudaLaunchAttributeCooperative) made.cooperative = one.val.cooperative != 0;
+    if (one.id == cudaLaunchAttributeClusterDimension) {
+      made.cluster = dim3(one.val.clusterDim.x, one.val.clusterDim.y, one.val.clusterDim.z);
+    }
+  }
+  return launch_by_address(made, arguments);
+}

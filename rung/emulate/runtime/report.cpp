@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: Apache-2.0
+// Telling the user: what a kernel did wrong, at once; what the recorder has found, at the end; and
+// both to the command that runs this program, in a file that it names.
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <fstream>
+#include <mutex>
+#include <optional>
+#include <set>
+#include <string>
+#include <utility>
+
+#include "rung/emulate/runtime/api.hpp"
+#include "rung/emulate/runtime/kernels.hpp"
+#include "rung/simt/record.hpp"
+
+namespace rung::cuda {
+namespace {
+
+namespace record = simt::record;
+using record::Finding;
+using record::Kind;
+
+std::mutex mutex;
+std::optional<Finding> refused;              // a launch that nobody has asked about
+std::set<std::pair<std::string, int>> told;  // places of failures, which were told at once
+
+/// The numbers of "block (1, 2, 3)" in a message of the simulator.
+simt::dialect::uint3 coordinates(const std::string& message, const char* word) {
+  simt::dialect::uint3 v{};
+  const std::size_t at = message.find(word);
+  if (at != std::string::npos) {
+    std::sscanf(message.c_str() + at + std::strlen(word), " (%u, %u, %u)", &v.x, &v.y, &v.z);
+  }
+  return v;
+}
+
+struct Meaning {
+  const char* words;
+  Kind kind;
+  cudaError_t error;
+};
+// What the simulator's messages are about, the first that fits.
+constexpr Meaning meanings[] = {
+    {"deadlock", Kind::deadlock, cudaErrorLaunchTimeout},
+    {"Assertion", Kind::launch, cudaErrorAssert},
+    {"misaligned", Kind::misaligned, cudaErrorMisalignedAddress},
+    {"invalid address", Kind::out_of_bounds, cudaErrorIllegalAddress},
+    {"illegal address", Kind::out_of_bounds, cudaErrorIllegalAddress},
+    {"stack overflow", Kind::launch, cudaErrorIllegalAddress},
+    {"outside the block's shared", Kind::out_of_bounds, cudaErrorIllegalAddress},
+    {"mask", Kind::warp_sync, cudaErrorLaunchFailure},
+    {"lanes", Kind::warp_sync, cudaErrorLaunchFailure},
+    {"barrier", Kind::barrier, cudaErrorLaunchFailure},
+    {"", Kind::launch, cudaErrorLaunchFailure},
+};
+
+void tell(const std::string& text) { std::fprintf(stderr, "rung: %s\n", text.c_str()); }
+
+/// Begins when the program is loaded and ends when it is left, whatever way it takes.
+class Session {
+ public:
+  Session() {
+    if (const char* path = std::getenv("RUNG_EMULATE_REPORT")) path_ = path;
+    const auto wanted = [](const char* name) {
+      const char* value = std::getenv(name);
+      return value != nullptr && value[0] == '1';
+    };
+    record::begin({.counters = wanted("RUNG_EMULATE_COUNTERS"),
+                   .checks = wanted("RUNG_EMULATE_CHECKS"),
+                   .leaks = wanted("RUNG_EMULATE_LEAKS")});
+  }
+  ~Session() { finish(); }
+
+  void finish() {
+    std::fflush(stdout);
+    {
+      const std::lock_guard lock(mutex);
+      if (done_) return;
+      done_ = true;
+      if (refused.has_value()) {
+        tell(record::to_text(*refused));
+        record::add(*refused);
+        told.emplace(refused->file, refused->line);
+      }
+    }
+    const record::Report report = record::end();
+    for (const Finding& one : report.findings) {
+      const bool known = one.kind != Kind::race && told.count({one.file, one.line}) != 0;
+      if (!known) tell(record::to_text(one));
+    }
+    if (path_.empty()) return;
+    std::ofstream file(path_);
+    file << report.findings.size() << "\n" << record::to_json(report, true) << "\n";
+  }
+
+ private:
+  std::string path_;
+  bool done_ = false;
+};
+Session session;
+
+}  // namespace
+
+void write_report() { session.finish(); }
+
+void note_refused_launch(const LaunchConfig& config, const std::string& why) {
+  const std::lock_guard lock(mutex);
+  Finding finding;
+  finding.kind = Kind::launch;
+  finding.kernel = config.name != nullptr ? config.name : "";
+  finding.file = config.place.file_name();
+  finding.line = static_cast<int>(config.place.line());
+  finding.message = "the launch was refused and nobody asked for its error: " + why;
+  finding.advice = "check cudaGetLastError() after each launch";
+  refused = finding;
+}
+void forget_refused_launch() {
+  const std::lock_guard lock(mutex);
+  refused.reset();
+}
+
+cudaError_t report_kernel_failure(const std::string& message) {
+  const Meaning* meaning = meanings;
+  while (message.find(meaning->words) == std::string::npos) ++meaning;
+  tell(message);
+  Finding finding;
+  finding.kind = meaning->kind;
+  finding.block = coordinates(message, "\n  block");
+  finding.thread = coordinates(message, ", thread");
+  if (const std::size_t at = message.find("\n  kernel "); at != std::string::npos) {
+    finding.kernel = message.substr(at + 10, message.find('\n', at + 1) - at - 10);
+  }
+  std::size_t place = message.rfind("\n  at ");
+  place = place == std::string::npos ? message.find(" at ") : place + 2;
+  if (place != std::string::npos) {
+    const std::string text = message.substr(place + 4);
+    const std::size_t end = text.find_first_of(" \n,");
+    const std::string where = text.substr(0, end);
+    const std::size_t colon = where.rfind(':');
+    if (colon != std::string::npos) {
+      finding.file = where.substr(0, colon);
+      finding.line = std::atoi(where.c_str() + colon + 1);
+    }
+  }
+  finding.message = message.substr(0, message.find('\n'));
+  const std::lock_guard lock(mutex);
+  told.emplace(finding.file, finding.line);
+  // The recorder notes by itself what it stops.
+  if (message.find("illegal address") == std::string::npos) record::add(finding);
+  return meaning->error;
+}
+
+void report_misuse(const char* kind, const std::string& message) {
+  Finding finding;
+  finding.kind = std::strcmp(kind, "use_after_free") == 0 ? Kind::use_after_free : Kind::launch;
+  finding.message = message;
+  record::add(finding);
+}
+
+}  // namespace rung::cuda

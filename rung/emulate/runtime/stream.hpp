@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+// Streams, and the graphs that capture what is submitted to them. Nothing runs late: what is
+// submitted is done when submit() returns, or is a node of a graph.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "rung/emulate/runtime/api.hpp"
+
+struct CUgraphNode_st {
+  cudaGraphNodeType type;
+  std::function<cudaError_t()> run;
+};
+
+/// Nodes in the order in which they were added, which respects every dependency.
+struct CUgraph_st {
+  std::vector<std::shared_ptr<CUgraphNode_st>> nodes;
+  // Edges given by hand: a node may have been added before the one that it depends on.
+  std::vector<std::pair<cudaGraphNode_t, cudaGraphNode_t>> edges;
+};
+
+struct CUgraphExec_st {
+  std::vector<std::shared_ptr<CUgraphNode_st>> nodes;
+};
+
+struct CUstream_st {
+  unsigned flags = 0;
+  int priority = 0;
+  cudaGraph_t capture = nullptr;
+  bool origin = false;  // of the capture
+};
+
+struct CUevent_st {
+  unsigned flags = 0;
+  bool recorded = false;
+  double time = 0;
+  cudaGraph_t capture = nullptr;  // in which it was recorded
+};
+
+namespace rung::cuda {
+
+/// Null for a handle that is no stream. The default streams have one too.
+CUstream_st* stream_of(cudaStream_t stream);
+bool any_capture();
+/// Runs it, or adds it to the graph that captures the stream; remembers its error.
+cudaError_t submit(cudaStream_t stream, cudaGraphNodeType type,
+                   std::function<cudaError_t()> operation);
+/// Runs what kernels have launched and has not run, when a kernel waits for it.
+void run_children();
+
+}  // namespace rung::cuda

@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: Apache-2.0
+// Shared variables. `__shared__ float a[8], b;` in a function becomes
+//   typedef float rung_a[8], rung_b; struct ...; rung_a& a = shared_variable<rung_a, ...>(); ...
+// The typedef keeps whatever the declaration says of the type, in whatever order its words come.
+#include <algorithm>
+#include <vector>
+
+#include "rung/emulate/rewrite.hpp"
+
+namespace rung::emulate {
+namespace {
+
+/// Whether each bracket { that is open here belongs to a function's body.
+class Scopes {
+ public:
+  void see(const TokenStream& tokens, std::size_t i) {
+    if (tokens[i].is("{")) {
+      in_body_.push_back(in_function() || opens_body(tokens, i));
+    } else if (tokens[i].is("}") && !in_body_.empty()) {
+      in_body_.pop_back();
+    }
+  }
+  [[nodiscard]] bool in_function() const { return !in_body_.empty() && in_body_.back(); }
+
+ private:
+  /// The head of a namespace or class holds its word; everything else in braces is code or data.
+  static bool opens_body(const TokenStream& tokens, std::size_t brace) {
+    bool parenthesis = false;
+    for (std::size_t i = brace; i > 0; --i) {
+      const Token& token = tokens[i - 1];
+      if (token.is(";") || token.is("{") || token.is("}") || token.kind == TokenKind::verbatim) {
+        break;
+      }
+      if (token.is("namespace") || token.kind == TokenKind::string) return false;
+      if (token.is(")")) {
+        parenthesis = true;
+        i = tokens.opening(i - 1) + 1;
+      }
+      const bool type = token.is("struct") || token.is("class") || token.is("union");
+      // `template <class T> void f() {` has a parameter list, `struct S : B<T> {` has none.
+      if (type && !parenthesis) return false;
+    }
+    return true;
+  }
+
+  std::vector<bool> in_body_;
+};
+
+/// Back over the specifiers in front of `at` that belong to the same declaration.
+std::size_t first_of_declaration(const TokenStream& tokens, std::size_t at) {
+  std::size_t i = at;
+  while (i > 0) {
+    const Token& token = tokens[i - 1];
+    if (token.kind == TokenKind::identifier || token.is("::") || token.is("*")) {
+      --i;
+    } else if (token.is(")")) {
+      const std::size_t open = tokens.opening(i - 1);
+      if (open == 0 || open >= tokens.size()) break;
+      if (!tokens[open - 1].is("alignas") && !tokens[open - 1].is("__attribute__")) break;
+      i = open - 1;
+    } else {
+      break;
+    }
+  }
+  return i;
+}
+
+struct Declarator {
+  std::size_t name;
+  bool unbounded;  // name[]: dynamic shared memory
+};
+
+/// The names that the declaration begin .. semicolon-1 declares.
+std::vector<Declarator> declarators(const TokenStream& tokens, std::size_t begin,
+                                    std::size_t semicolon) {
+  std::vector<Declarator> found;
+  std::size_t candidate = tokens.size();
+  int angles = 0;
+  bool named = false;  // the current declarator's name has been found
+  for (std::size_t i = begin; i <= semicolon; ++i) {
+    const Token& token = tokens[i];
+    if (token.is("<") && i > begin && tokens[i - 1].kind == TokenKind::identifier && !named) {
+      ++angles;
+    } else if (angles > 0 && token.is(">")) {
+      --angles;
+    } else if (angles > 0 && token.is(">>")) {
+      angles -= 2;
+    } else if (angles > 0) {
+      if (token.is("(")) i = tokens.closing(i);
+    } else if (token.is("[") || token.is(",") || token.is("=") || i == semicolon) {
+      if (!named && candidate < tokens.size()) {
+        found.push_back({candidate, token.is("[") && tokens[i + 1].is("]")});
+        named = true;
+      }
+      if (token.is("[")) i = tokens.closing(i);
+      if (token.is(",")) {
+        named = false;
+        candidate = tokens.size();
+      }
+    } else if (token.is("(") || token.is("{")) {
+      i = tokens.closing(i);
+    } else if (token.kind == TokenKind::identifier) {
+      candidate = i;
+    }
+  }
+  return found;
+}
+
+void rewrite_declaration(TokenStream& tokens, std::size_t word, bool in_function) {
+  const std::size_t begin = first_of_declaration(tokens, word);
+  std::size_t semicolon = word;
+  while (semicolon < tokens.size() && !tokens[semicolon].is(";")) {
+    const Token& token = tokens[semicolon];
+    const bool open = token.is("(") || token.is("[") || token.is("{");
+    semicolon = open ? tokens.closing(semicolon) + 1 : semicolon + 1;
+  }
+  if (semicolon >= tokens.size()) return;
+  const std::vector<Declarator> names = declarators(tokens, begin, semicolon);
+  if (names.empty()) return;
+
+  const bool dynamic = names.front().unbounded;
+  if (!in_function && !dynamic) {
+    // Of a whole file, which only blocks that follow each other share correctly.
+    tokens.replace(word, tokens[word - 1].is("static") ? "thread_local" : "static thread_local");
+    return;
+  }
+  for (std::size_t i = begin; i < semicolon; ++i) {
+    const Token& token = tokens[i];
+    if (token.is("__rung_shared__") || token.is("extern") || token.is("static")) {
+      tokens.erase(i);
+    } else if (token.is("alignas") && tokens[i + 1].is("(")) {
+      // A typedef takes the attribute, not the specifier.
+      tokens.replace(i, "__attribute__((aligned");
+      tokens.insert_after(tokens.closing(i + 1), "))");
+    }
+  }
+  std::string references;
+  for (const Declarator& one : names) {
+    const std::string name(tokens[one.name].text);
+    const std::string type = "rung_type_of_" + name;
+    tokens.replace(one.name, type);
+    if (!in_function) {
+      references += " extern __thread ::rung::cuda::Decayed<" + type + "> const " + name +
+                    " __asm__(\"rung_simt_shared\") __attribute__((tls_model(\"initial-exec\")));";
+    } else if (one.unbounded) {
+      references += " " + type + "& " + name + " = ::rung::cuda::dynamic_shared<" + type + ">();";
+    } else {
+      const std::string tag = "rung_shared_" + name;
+      references += " struct " + tag + " {}; " + type + "& " + name +
+                    " = ::rung::cuda::shared_variable<" + type + ", " + tag + ", alignof(" + type +
+                    ")>();";
+    }
+  }
+  tokens.insert_before(begin, "typedef ");
+  tokens.insert_after(semicolon, references);
+}
+
+}  // namespace
+
+void rewrite_shared(TokenStream& tokens) {
+  Scopes scopes;
+  for (std::size_t i = 0; i < tokens.size(); ++i) {
+    scopes.see(tokens, i);
+    if (tokens[i].is("__rung_shared__")) rewrite_declaration(tokens, i, scopes.in_function());
+  }
+}
+
+std::string rewrite(const std::string& preprocessed) {
+  TokenStream tokens(preprocessed);
+  rewrite_assembly(tokens);
+  rewrite_kernels(tokens);
+  rewrite_shared(tokens);
+  rewrite_launches(tokens);
+  return tokens.text(0, tokens.size());
+}
+
+}  // namespace rung::emulate

@@ -1,0 +1,7 @@
+// SPDX-License-Identifier: Apache-2.0
+// Cooperative groups: blocks, tiles of warps, the lanes that are together, grids and clusters.
+#pragma once
+
+#include "cuda_runtime.h"
+#include "rung_cuda/groups.h"
+#include "rung_cuda/tiles.h"

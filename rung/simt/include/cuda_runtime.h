@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+// CUDA's main header for programs that `rung emulate` runs on the simulated GPU. Written from the
+// documented interface; what is covered stands in docs/emulate.md.
+#pragma once
+
+// What nvcc brings along by itself.
+#include <limits.h>
+#include <math.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include <new>
+#include <utility>
+
+#include "rung_cuda/atomics.h"
+#include "rung_cuda/builtin.h"
+#include "rung_cuda/convert.h"
+#include "rung_cuda/integers.h"
+#include "rung_cuda/launch.h"
+#include "rung_cuda/memory.h"
+#include "rung_cuda/numbers.h"
+#include "rung_cuda/runtime_templates.h"
+#include "rung_cuda/texture.h"
+#include "rung_cuda/vector_types.h"
+#include "rung_cuda/warp.h"
+#include "rung_cuda/words.h"

@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: Apache-2.0
+// cuda::atomic, cuda::atomic_ref, and their names in cuda::std.
+#pragma once
+
+#include <type_traits>
+
+#include "cuda_runtime.h"
+
+namespace cuda {
+
+enum thread_scope {
+  thread_scope_system,
+  thread_scope_device,
+  thread_scope_block,
+  thread_scope_thread
+};
+
+namespace std {
+using namespace ::std;
+enum memory_order {
+  memory_order_relaxed = __ATOMIC_RELAXED,
+  memory_order_consume = __ATOMIC_CONSUME,
+  memory_order_acquire = __ATOMIC_ACQUIRE,
+  memory_order_release = __ATOMIC_RELEASE,
+  memory_order_acq_rel = __ATOMIC_ACQ_REL,
+  memory_order_seq_cst = __ATOMIC_SEQ_CST
+};
+}  // namespace std
+using std::memory_order;
+using std::memory_order_acq_rel;
+using std::memory_order_acquire;
+using std::memory_order_consume;
+using std::memory_order_relaxed;
+using std::memory_order_release;
+using std::memory_order_seq_cst;
+
+/// The operations, on whatever address the class has.
+template <class T, class Self>
+class rung_atomic_operations {
+  using Order = std::memory_order;
+  using Bits = ::std::conditional_t<
+      sizeof(T) == 8, unsigned long long,
+      ::std::conditional_t<sizeof(T) == 4, unsigned,
+                           ::std::conditional_t<sizeof(T) == 2, unsigned short, unsigned char>>>;
+
+ public:
+  bool is_lock_free() const { return true; }
+  T load(Order = memory_order_seq_cst, RungPlace place = RungPlace::current()) const {
+    if (!rung::cuda::in_kernel()) return *address();
+    return rung::simt::ordered_load(address(), rung::simt::MemoryOrder::ordered, "atomic load",
+                                    place);
+  }
+  void store(T value, Order = memory_order_seq_cst, RungPlace place = RungPlace::current()) const {
+    rung::simt::ordered_store(address(), value, rung::simt::MemoryOrder::ordered, "atomic store",
+                              place);
+  }
+  operator T() const { return load(); }
+  T operator=(T value) const {
+    store(value);
+    return value;
+  }
+  T exchange(T value, Order = memory_order_seq_cst) const {
+    return change([=](T) { return value; });
+  }
+  bool compare_exchange_strong(T& expected, T desired, Order = memory_order_seq_cst,
+                               Order = memory_order_seq_cst) const {
+    const T before = expected;
+    expected = change([=](T x) { return x == before ? desired : x; });
+    return expected == before;
+  }
+  bool compare_exchange_weak(T& expected, T desired, Order = memory_order_seq_cst,
+                             Order = memory_order_seq_cst) const {
+    return compare_exchange_strong(expected, desired);
+  }
+  template <class U>
+  T fetch_add(U value, Order = memory_order_seq_cst) const {
+    return change([=](T x) { return static_cast<T>(x + value); });
+  }
+  template <class U>
+  T fetch_sub(U value, Order = memory_order_seq_cst) const {
+    return change([=](T x) { return static_cast<T>(x - value); });
+  }
+  T fetch_and(T value, Order = memory_order_seq_cst) const {
+    return change([=](T x) { return static_cast<T>(x & value); });
+  }
+  T fetch_or(T value, Order = memory_order_seq_cst) const {
+    return change([=](T x) { return static_cast<T>(x | value); });
+  }
+  T fetch_xor(T value, Order = memory_order_seq_cst) const {
+    return change([=](T x) { return static_cast<T>(x ^ value); });
+  }
+  T fetch_min(T value, Order = memory_order_seq_cst) const {
+    return change([=](T x) { return value < x ? value : x; });
+  }
+  T fetch_max(T value, Order = memory_order_seq_cst) const {
+    return change([=](T x) { return x < value ? value : x; });
+  }
+  T operator++() const { return static_cast<T>(fetch_add(1) + 1); }
+  T operator++(int) const { return fetch_add(1); }
+  T operator--() const { return static_cast<T>(fetch_sub(1) - 1); }
+  T operator--(int) const { return fetch_sub(1); }
+  template <class U>
+  T operator+=(U value) const {
+    return static_cast<T>(fetch_add(value) + value);
+  }
+  template <class U>
+  T operator-=(U value) const {
+    return static_cast<T>(fetch_sub(value) - value);
+  }
+  T operator|=(T value) const { return static_cast<T>(fetch_or(value) | value); }
+  T operator&=(T value) const { return static_cast<T>(fetch_and(value) & value); }
+  T operator^=(T value) const { return static_cast<T>(fetch_xor(value) ^ value); }
+  /// Until it is no longer `old`.
+  void wait(T old, Order order = memory_order_seq_cst,
+            RungPlace place = RungPlace::current()) const {
+    while (load(order, place) == old) {
+    }
+  }
+  void notify_one() const {}
+  void notify_all() const {}
+
+ private:
+  T* address() const { return static_cast<const Self*>(this)->rung_address(); }
+  template <class F>
+  T change(F f) const {
+    return rung::cuda::atomic_change_bits<Bits>(address(), f);
+  }
+};
+
+template <class T, thread_scope scope = thread_scope_system>
+class atomic : public rung_atomic_operations<T, atomic<T, scope>> {
+ public:
+  atomic() = default;
+  constexpr atomic(T value) : value_(value) {}
+  atomic(const atomic&) = delete;
+  using rung_atomic_operations<T, atomic<T, scope>>::operator=;
+  T* rung_address() const { return &value_; }
+
+ private:
+  alignas(sizeof(T)) mutable T value_;
+};
+template <class T, thread_scope scope = thread_scope_system>
+class atomic_ref : public rung_atomic_operations<T, atomic_ref<T, scope>> {
+ public:
+  explicit atomic_ref(T& value) : address_(&value) {}
+  using rung_atomic_operations<T, atomic_ref<T, scope>>::operator=;
+  T* rung_address() const { return address_; }
+
+ private:
+  T* address_;
+};
+
+inline void atomic_thread_fence(std::memory_order, thread_scope = thread_scope_system) {
+  __threadfence();
+}
+
+namespace std {
+template <class T>
+using atomic = cuda::atomic<T>;
+template <class T>
+using atomic_ref = cuda::atomic_ref<T>;
+using atomic_int = atomic<int>;
+using atomic_uint = atomic<unsigned>;
+}  // namespace std
+
+}  // namespace cuda

@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the rewritten source calls: where a block's shared memory lies, and which kernel runs.
+#pragma once
+
+#include <stddef.h>
+#include <typeinfo>
+#include <utility>
+
+#include "rung/simt/sync.hpp"
+#include "rung_cuda/words.h"
+
+// What belongs to the launch and not to the kernel is not to be recorded as the kernel's.
+#define RUNG_UNSEEN __attribute__((no_sanitize("thread")))
+
+namespace rung::cuda {
+
+using simt::Place;
+
+/// Every shared variable of the program has a number; where it lies depends on the kernel.
+/// `scope` is the mangled name of a type within the function that declares it.
+int register_shared(size_t bytes, size_t alignment, const char* scope);
+
+/// How the variables of one kernel share the block's memory; offsets are found as they are met.
+struct SharedLayout {
+  static constexpr unsigned unknown = ~0u;
+  unsigned* offsets;
+};
+
+/// What the threads of one launch share.
+struct LaunchData {
+  const char* kernel;  // the mangled name; null until its first thread has started
+  const SharedLayout* layout;
+  size_t static_begin;  // where static shared memory begins behind the dynamic
+};
+
+extern __thread char* const shared_base __asm__("rung_simt_shared")
+    __attribute__((tls_model("initial-exec")));
+extern __thread LaunchData* const launch_data __asm__("rung_simt_launch_data")
+    __attribute__((tls_model("initial-exec")));
+
+unsigned place_shared(int variable);
+
+// The alignment comes apart: a template does not see what an attribute adds to a type.
+template <class T, class Tag, size_t alignment>
+struct SharedVariable {
+  static inline const int number = register_shared(sizeof(T), alignment, typeid(Tag).name());
+};
+
+template <class T, class Tag, size_t alignment>
+RUNG_UNSEEN __attribute__((noinline)) T& shared_variable() {
+  const int number = SharedVariable<T, Tag, alignment>::number;
+  unsigned offset = launch_data->layout->offsets[number];
+  if (__builtin_expect(offset == SharedLayout::unknown, 0)) offset = place_shared(number);
+  return *reinterpret_cast<T*>(shared_base + launch_data->static_begin + offset);
+}
+template <class T>
+inline T& dynamic_shared() {
+  return *reinterpret_cast<T*>(shared_base);
+}
+
+template <class T>
+struct DecayedType;
+template <class T>
+struct DecayedType<T[]> {
+  using Type = T*;
+};
+template <class T>
+using Decayed = typename DecayedType<T>::Type;
+
+/// A kernel whose signature is known again: calls it with the values that pointers point to.
+struct KernelEntry {
+  const void* code;
+  const char* name;  // mangled
+  void (*invoke)(const void* code, void** arguments);
+  const size_t* sizes;  // of the parameters
+  int count;
+};
+int register_kernel(const KernelEntry& kernel);
+
+template <class... P>
+struct Signature {
+  static constexpr size_t sizes[] = {sizeof(P)..., 0};
+  RUNG_UNSEEN static void invoke(const void* code, void** arguments) {
+    call(code, arguments, std::index_sequence_for<P...>{});
+  }
+  template <size_t... I>
+  RUNG_UNSEEN static void call(const void* code, void** arguments, std::index_sequence<I...>) {
+    const auto kernel = reinterpret_cast<void (*)(P...)>(const_cast<void*>(code));
+    (void)arguments;
+    kernel(*static_cast<std::remove_cv_t<P>*>(arguments[I])...);
+  }
+};
+template <class... P>
+KernelEntry describe(void (*kernel)(P...), const char* name) {
+  return {reinterpret_cast<const void*>(kernel), name, &Signature<P...>::invoke,
+          Signature<P...>::sizes, sizeof...(P)};
+}
+
+/// Of a name that other functions have too: the one that can be a kernel.
+template <class... P>
+constexpr auto only_kernel(void (*kernel)(P...)) {
+  return kernel;
+}
+
+template <class Tag, auto kernel>
+struct Kernel {
+  static inline const int number = register_kernel(describe(kernel, typeid(Tag).name()));
+};
+
+/// Notes which kernel runs, and ends a launch that it does not allow.
+void begin_kernel(const char* name);
+
+/// The first thing a kernel does.
+template <class Tag>
+RUNG_UNSEEN __attribute__((noinline)) void enter() {
+  if (__builtin_expect(launch_data->kernel == nullptr, 0)) begin_kernel(typeid(Tag).name());
+}
+/// Likewise, of a kernel that can be found by its address.
+template <class Tag, auto kernel>
+RUNG_UNSEEN __attribute__((noinline)) void enter() {
+  (void)Kernel<Tag, kernel>::number;
+  enter<Tag>();
+}
+
+}  // namespace rung::cuda

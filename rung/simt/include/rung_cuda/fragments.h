@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: Apache-2.0
+// wmma fragments. A matrix lies spread over the warp: element 32 i + lane, row by row, is x[i] of a
+// lane. That is not the chip's layout, which programs must not know either.
+#pragma once
+
+#include "rung/simt/matrix.hpp"
+#include "rung_cuda/warp.h"
+
+namespace nvcuda::wmma {
+
+struct matrix_a;
+struct matrix_b;
+struct accumulator;
+struct row_major;
+struct col_major;
+namespace precision {
+struct tf32;
+}
+enum layout_t { mem_row_major, mem_col_major };
+
+template <class T>
+struct Stored {
+  using Type = T;
+};
+template <>
+struct Stored<precision::tf32> {
+  using Type = float;
+};
+
+template <class Use>
+constexpr int rung_rows(int m, int, int k) {
+  return __is_same(Use, matrix_b) ? k : m;
+}
+template <class Use>
+constexpr int rung_columns(int, int n, int k) {
+  return __is_same(Use, matrix_a) ? k : n;
+}
+
+template <class Use, int m, int n, int k, class T, class Layout = void>
+class fragment {
+ public:
+  using element_type = T;
+  using storage_element_type = typename Stored<T>::Type;
+  static constexpr int rung_rows = nvcuda::wmma::rung_rows<Use>(m, n, k);
+  static constexpr int rung_columns = nvcuda::wmma::rung_columns<Use>(m, n, k);
+  static constexpr int num_elements = rung_rows * rung_columns / 32;
+  static constexpr int num_storage_elements = num_elements;
+  storage_element_type x[num_elements];
+};
+
+template <class Fragment, class F>
+inline void rung_each(int lane, F f) {
+  for (int i = 0; i < Fragment::num_elements; ++i) {
+    const int element = 32 * i + lane;
+    f(i, element / Fragment::rung_columns, element % Fragment::rung_columns);
+  }
+}
+
+template <class Use, int m, int n, int k, class T, class Layout>
+inline void fill_fragment(fragment<Use, m, n, k, T, Layout>& to,
+                          const typename Stored<T>::Type& value) {
+  for (auto& x : to.x) x = value;
+}
+
+/// The rule for addresses: 32 bytes. (Fragments of sub-matrices start at multiples of 16 rows or
+/// columns, so that a valid matrix keeps it.)
+template <class T>
+inline void rung_check(const T* address, unsigned stride, const RungPlace& place) {
+  if (reinterpret_cast<size_t>(address) % 16 != 0) {
+    rung::simt::fail("misaligned address: wmma needs matrices aligned to 32 bytes", place);
+  }
+  if (stride * sizeof(T) % 16 != 0) {
+    rung::simt::fail("wmma needs a leading dimension that is a multiple of 16 bytes", place);
+  }
+}
+
+template <class Fragment, class T>
+inline void rung_load(Fragment& to, const T* from, unsigned stride, bool by_rows,
+                      const RungPlace& place) {
+  rung_check(from, stride, place);
+  __syncwarp(0xffffffffu, place);
+  rung_each<Fragment>(rung::simt::lane_index(), [&](int i, int row, int column) {
+    const size_t at = by_rows ? static_cast<size_t>(row) * stride + static_cast<size_t>(column)
+                              : static_cast<size_t>(column) * stride + static_cast<size_t>(row);
+    to.x[i] = from[at];
+  });
+}
+template <class Use, int m, int n, int k, class T, class Layout>
+inline void load_matrix_sync(fragment<Use, m, n, k, T, Layout>& to,
+                             const typename Stored<T>::Type* from, unsigned stride,
+                             RungPlace place = RungPlace::current()) {
+  rung_load(to, from, stride, __is_same(Layout, row_major), place);
+}
+template <int m, int n, int k, class T>
+inline void load_matrix_sync(fragment<accumulator, m, n, k, T>& to, const T* from, unsigned stride,
+                             layout_t layout, RungPlace place = RungPlace::current()) {
+  rung_load(to, from, stride, layout == mem_row_major, place);
+}
+template <int m, int n, int k, class T>
+inline void store_matrix_sync(T* to, const fragment<accumulator, m, n, k, T>& from, unsigned stride,
+                              layout_t layout, RungPlace place = RungPlace::current()) {
+  using Fragment = fragment<accumulator, m, n, k, T>;
+  rung_check(to, stride, place);
+  __syncwarp(0xffffffffu, place);
+  rung_each<Fragment>(rung::simt::lane_index(), [&](int i, int row, int column) {
+    const size_t at = layout == mem_row_major
+                          ? static_cast<size_t>(row) * stride + static_cast<size_t>(column)
+                          : static_cast<size_t>(column) * stride + static_cast<size_t>(row);
+    to[at] = from.x[i];
+  });
+}
+
+/// What the products are summed in.
+template <class T>
+struct SumOf {
+  using Type = float;
+};
+template <>
+struct SumOf<double> {
+  using Type = double;
+};
+template <>
+struct SumOf<int> {
+  using Type = int;
+};
+
+template <class A, class B, class C>
+struct Product {
+  C* d;
+  const A* a;
+  const B* b;
+  const C* c;
+  static void resolve(void* const* requests, unsigned lanes) {
+    if (lanes != 0xffffffffu) {
+      rung::simt::fail("wmma::mma_sync in a warp of which lanes have exited");
+    }
+    using Sum = typename SumOf<typename C::element_type>::Type;
+    Sum a[A::rung_rows][A::rung_columns], b[B::rung_rows][B::rung_columns];
+    const auto seen = [](auto x, auto fragment_type) {
+      using Element = typename decltype(fragment_type)::element_type;
+      if constexpr (__is_same(Element, precision::tf32)) {
+        return static_cast<Sum>(rung::simt::truncate_to_tf32(x));
+      } else {
+        return static_cast<Sum>(x);
+      }
+    };
+    for (int lane = 0; lane < 32; ++lane) {
+      const auto& one = *static_cast<const Product*>(requests[lane]);
+      rung_each<A>(lane,
+                   [&](int i, int row, int column) { a[row][column] = seen(one.a->x[i], A{}); });
+      rung_each<B>(lane,
+                   [&](int i, int row, int column) { b[row][column] = seen(one.b->x[i], B{}); });
+    }
+    for (int lane = 0; lane < 32; ++lane) {
+      const auto& one = *static_cast<const Product*>(requests[lane]);
+      rung_each<C>(lane, [&](int i, int row, int column) {
+        Sum sum = static_cast<Sum>(one.c->x[i]);
+        for (int p = 0; p < A::rung_columns; ++p) sum += a[row][p] * b[p][column];
+        one.d->x[i] = static_cast<typename C::element_type>(sum);
+      });
+    }
+  }
+};
+
+template <int m, int n, int k, class TA, class LA, class TB, class LB, class Sum>
+inline void mma_sync(fragment<accumulator, m, n, k, Sum>& d,
+                     const fragment<matrix_a, m, n, k, TA, LA>& a,
+                     const fragment<matrix_b, m, n, k, TB, LB>& b,
+                     const fragment<accumulator, m, n, k, Sum>& c, bool = false,
+                     RungPlace place = RungPlace::current()) {
+  using Request = Product<fragment<matrix_a, m, n, k, TA, LA>, fragment<matrix_b, m, n, k, TB, LB>,
+                          fragment<accumulator, m, n, k, Sum>>;
+  Request request{&d, &a, &b, &c};
+  rung::simt::warp_collective(0xffffffffu, "wmma::mma_sync", &Request::resolve, &request, place);
+}
+
+inline float __float_to_tf32(float x) { return rung::simt::round_to_tf32(x); }
+
+}  // namespace nvcuda::wmma

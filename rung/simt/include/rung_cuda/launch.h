@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+// What kernel<<<...>>>(...) and the launch functions of the runtime API come down to.
+#pragma once
+
+#include "rung_cuda/builtin.h"
+#include "rung_cuda/runtime_types.h"
+
+namespace rung::cuda {
+
+struct LaunchConfig {
+  dim3 grid, block;
+  size_t shared_bytes = 0;
+  cudaStream_t stream = nullptr;
+  bool cooperative = false;
+  dim3 cluster;
+  const char* name = nullptr;  // as the launch spells it
+  const void* code = nullptr;  // of a kernel known by its address
+  Place place;
+};
+
+/// A call with its arguments, ready to be made by each thread; copied for graphs and for launches
+/// from kernels, which run later.
+struct Closure {
+  void* call = nullptr;
+  void (*run)(const void* call) = nullptr;
+  void (*destroy)(void* call) = nullptr;
+  size_t bytes = 0;  // of the call
+};
+/// Takes the closure over. The error is also what cudaGetLastError tells.
+cudaError_t launch(const LaunchConfig& config, Closure closure);
+
+template <class Call>
+Closure make_closure(const Call& call) {
+  return {new Call(call), [](const void* one) RUNG_UNSEEN { (*static_cast<const Call*>(one))(); },
+          [](void* one) { delete static_cast<Call*>(one); }, sizeof(Call)};
+}
+
+template <class Body>
+struct Launcher {
+  Body body;
+  LaunchConfig config;
+
+  Launcher& with(dim3 grid, dim3 block, size_t shared_bytes = 0, cudaStream_t stream = nullptr,
+                 Place place = Place::current()) {
+    config.grid = grid;
+    config.block = block;
+    config.shared_bytes = shared_bytes;
+    config.stream = stream;
+    config.place = place;
+    return *this;
+  }
+  template <class... A>
+  void operator()(A... arguments) {
+    // Kernels may not change what they are given, but their parameters may lack const.
+    const auto call = [run = body, arguments...]()
+                          RUNG_UNSEEN { run(const_cast<A&>(arguments)...); };
+    launch(config, make_closure(call));
+  }
+};
+
+template <class Body>
+Launcher<Body> launcher(const char* name, Body body) {
+  Launcher<Body> made{body, {}};
+  made.config.name = name;
+  return made;
+}
+
+/// A launch by address with pointers to the arguments, which are copied now.
+cudaError_t launch_by_address(LaunchConfig config, void** arguments);
+
+}  // namespace rung::cuda

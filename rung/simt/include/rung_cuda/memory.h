@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+// Loads and stores with cache hints, which change nothing here; address spaces; clocks.
+#pragma once
+
+#include "rung/simt/ordered_memory.hpp"
+#include "rung_cuda/builtin.h"
+
+#define RUNG_LOAD(name)             \
+  template <class T>                \
+  inline T name(const T* address) { \
+    return *address;                \
+  }
+RUNG_LOAD(__ldg)
+RUNG_LOAD(__ldcg)
+RUNG_LOAD(__ldca)
+RUNG_LOAD(__ldcs)
+RUNG_LOAD(__ldlu)
+RUNG_LOAD(__ldcv)
+#undef RUNG_LOAD
+#define RUNG_STORE(name)                                        \
+  template <class T>                                            \
+  inline void name(T* address, std::type_identity_t<T> value) { \
+    *address = value;                                           \
+  }
+RUNG_STORE(__stwb)
+RUNG_STORE(__stcg)
+RUNG_STORE(__stcs)
+RUNG_STORE(__stwt)
+#undef RUNG_STORE
+
+namespace rung::cuda {
+/// Of the calling thread's block, dynamic and static.
+bool in_shared(const void* address);
+bool in_kernel();
+unsigned dynamic_shared_bytes();
+}  // namespace rung::cuda
+
+// Shared addresses count from the start of the block's shared memory.
+inline size_t __cvta_generic_to_shared(const void* address) {
+  return static_cast<size_t>(static_cast<const char*>(address) - rung::cuda::shared_base);
+}
+inline void* __cvta_shared_to_generic(size_t address) { return rung::cuda::shared_base + address; }
+inline size_t __cvta_generic_to_global(const void* address) {
+  return reinterpret_cast<size_t>(address);
+}
+inline void* __cvta_global_to_generic(size_t address) { return reinterpret_cast<void*>(address); }
+inline size_t __cvta_generic_to_constant(const void* address) {
+  return reinterpret_cast<size_t>(address);
+}
+inline unsigned __isShared(const void* address) { return rung::cuda::in_shared(address); }
+inline unsigned __isGlobal(const void* address) { return !rung::cuda::in_shared(address); }
+inline unsigned __isConstant(const void*) { return 0; }
+inline unsigned __isLocal(const void*) { return 0; }
+
+#define __builtin_assume(condition) ((condition) ? (void)0 : __builtin_unreachable())
+#define __builtin_assume_aligned_to(pointer, bytes) __builtin_assume_aligned(pointer, bytes)
+#define __nv_associate_access_property(pointer, property) (pointer)
+
+namespace rung::cuda {
+/// Cycles and nanoseconds of this machine's clock, which never stands still.
+unsigned long long cycles();
+unsigned long long nanoseconds();
+}  // namespace rung::cuda
+inline long long clock64() { return static_cast<long long>(rung::cuda::cycles()); }
+inline unsigned long long globaltimer() { return rung::cuda::nanoseconds(); }

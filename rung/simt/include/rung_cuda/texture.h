@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0
+// Texture and surface objects: fetches by point and by linear filtering, in the address modes and
+// with the coordinates that the programming guide's chapter on texture fetching defines.
+#pragma once
+
+#include "rung_cuda/runtime_api.h"
+#include "rung_cuda/vector_types.h"
+
+namespace rung::cuda {
+
+/// The element's channels as numbers: integers as they are, or as fractions of their type's range.
+struct Texel {
+  double channel[4];
+};
+/// `dimensions` coordinates of x, y, z; `layer` of layered textures; `gather` picks a channel.
+Texel sample(cudaTextureObject_t texture, int dimensions, float x, float y, float z, int layer,
+             bool whole_coordinates);
+/// The bytes of a surface's element; null outside, where nothing is written.
+void* surface_element(cudaSurfaceObject_t surface, int x, int y, int z, size_t bytes,
+                      cudaSurfaceBoundaryMode mode);
+
+template <class T>
+struct Channels;
+#define RUNG_CHANNELS(name, type)                                                     \
+  template <>                                                                         \
+  struct Channels<type> {                                                             \
+    static type make(const Texel& t) { return static_cast<type>(t.channel[0]); }      \
+    using Part = type;                                                                \
+    static constexpr int count = 1;                                                   \
+  };                                                                                  \
+  template <>                                                                         \
+  struct Channels<name##1> {                                                          \
+    static name##1 make(const Texel& t) { return {static_cast<type>(t.channel[0])}; } \
+    using Part = type;                                                                \
+    static constexpr int count = 1;                                                   \
+  };                                                                                  \
+  template <>                                                                         \
+  struct Channels<name##2> {                                                          \
+    static name##2 make(const Texel& t) {                                             \
+      return {static_cast<type>(t.channel[0]), static_cast<type>(t.channel[1])};      \
+    }                                                                                 \
+    using Part = type;                                                                \
+    static constexpr int count = 2;                                                   \
+  };                                                                                  \
+  template <>                                                                         \
+  struct Channels<name##4> {                                                          \
+    static name##4 make(const Texel& t) {                                             \
+      return {static_cast<type>(t.channel[0]), static_cast<type>(t.channel[1]),       \
+              static_cast<type>(t.channel[2]), static_cast<type>(t.channel[3])};      \
+    }                                                                                 \
+    using Part = type;                                                                \
+    static constexpr int count = 4;                                                   \
+  };
+RUNG_CHANNELS(char, signed char)
+RUNG_CHANNELS(uchar, unsigned char)
+RUNG_CHANNELS(short, short)
+RUNG_CHANNELS(ushort, unsigned short)
+RUNG_CHANNELS(int, int)
+RUNG_CHANNELS(uint, unsigned)
+RUNG_CHANNELS(float, float)
+#undef RUNG_CHANNELS
+template <>
+struct Channels<char> : Channels<signed char> {};
+
+}  // namespace rung::cuda
+
+template <class T>
+inline cudaChannelFormatDesc cudaCreateChannelDesc() {
+  using C = rung::cuda::Channels<T>;
+  using P = typename C::Part;
+  const int bits = 8 * sizeof(P);
+  const bool real = P(0.5) != P(0), is_signed = P(-1) < P(0);
+  return {bits, C::count > 1 ? bits : 0, C::count > 2 ? bits : 0, C::count > 2 ? bits : 0,
+          real        ? cudaChannelFormatKindFloat
+          : is_signed ? cudaChannelFormatKindSigned
+                      : cudaChannelFormatKindUnsigned};
+}
+
+// Each fetch in two forms: the value as the result, and through a pointer.
+#define RUNG_FETCH(name, parameters, call)                         \
+  template <class T>                                               \
+  inline T name parameters {                                       \
+    return rung::cuda::Channels<T>::make(rung::cuda::sample call); \
+  }
+RUNG_FETCH(tex1Dfetch, (cudaTextureObject_t t, int x), (t, 1, static_cast<float>(x), 0, 0, x, true))
+RUNG_FETCH(tex1D, (cudaTextureObject_t t, float x), (t, 1, x, 0, 0, 0, false))
+RUNG_FETCH(tex2D, (cudaTextureObject_t t, float x, float y), (t, 2, x, y, 0, 0, false))
+RUNG_FETCH(tex3D, (cudaTextureObject_t t, float x, float y, float z), (t, 3, x, y, z, 0, false))
+RUNG_FETCH(tex1DLayered, (cudaTextureObject_t t, float x, int layer), (t, 1, x, 0, 0, layer, false))
+RUNG_FETCH(tex2DLayered, (cudaTextureObject_t t, float x, float y, int layer),
+           (t, 2, x, y, 0, layer, false))
+RUNG_FETCH(tex1DLod, (cudaTextureObject_t t, float x, float), (t, 1, x, 0, 0, 0, false))
+RUNG_FETCH(tex2DLod, (cudaTextureObject_t t, float x, float y, float), (t, 2, x, y, 0, 0, false))
+RUNG_FETCH(tex3DLod, (cudaTextureObject_t t, float x, float y, float z, float),
+           (t, 3, x, y, z, 0, false))
+#undef RUNG_FETCH
+template <class T>
+inline void tex1Dfetch(T* to, cudaTextureObject_t t, int x) {
+  *to = tex1Dfetch<T>(t, x);
+}
+template <class T>
+inline void tex1D(T* to, cudaTextureObject_t t, float x) {
+  *to = tex1D<T>(t, x);
+}
+template <class T>
+inline void tex2D(T* to, cudaTextureObject_t t, float x, float y) {
+  *to = tex2D<T>(t, x, y);
+}
+template <class T>
+inline void tex3D(T* to, cudaTextureObject_t t, float x, float y, float z) {
+  *to = tex3D<T>(t, x, y, z);
+}
+
+// Surfaces: x counts bytes.
+#define RUNG_SURFACE(name, coordinates, place)                                         \
+  template <class T>                                                                   \
+  inline T surf##name##read(cudaSurfaceObject_t s, coordinates,                        \
+                            cudaSurfaceBoundaryMode mode = cudaBoundaryModeTrap) {     \
+    T value{};                                                                         \
+    if (const void* from = rung::cuda::surface_element place) {                        \
+      value = *static_cast<const T*>(from);                                            \
+    }                                                                                  \
+    return value;                                                                      \
+  }                                                                                    \
+  template <class T>                                                                   \
+  inline void surf##name##read(T* to, cudaSurfaceObject_t s, coordinates,              \
+                               cudaSurfaceBoundaryMode mode = cudaBoundaryModeTrap) {  \
+    *to = T{};                                                                         \
+    if (const void* from = rung::cuda::surface_element place) {                        \
+      *to = *static_cast<const T*>(from);                                              \
+    }                                                                                  \
+  }                                                                                    \
+  template <class T>                                                                   \
+  inline void surf##name##write(T value, cudaSurfaceObject_t s, coordinates,           \
+                                cudaSurfaceBoundaryMode mode = cudaBoundaryModeTrap) { \
+    if (void* to = rung::cuda::surface_element place) *static_cast<T*>(to) = value;    \
+  }
+#define RUNG_COMMA ,
+RUNG_SURFACE(1D, int x, (s, x, 0, 0, sizeof(T), mode))
+RUNG_SURFACE(2D, int x RUNG_COMMA int y, (s, x, y, 0, sizeof(T), mode))
+RUNG_SURFACE(3D, int x RUNG_COMMA int y RUNG_COMMA int z, (s, x, y, z, sizeof(T), mode))
+RUNG_SURFACE(2DLayered, int x RUNG_COMMA int y RUNG_COMMA int z, (s, x, y, z, sizeof(T), mode))
+#undef RUNG_COMMA
+#undef RUNG_SURFACE

@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: Apache-2.0
+// Cooperative groups within a warp: tiles of a fixed size, and the lanes that are together.
+#pragma once
+
+#include "rung_cuda/groups.h"
+
+namespace cooperative_groups {
+
+/// What groups of lanes have in common. Ranks count the lanes of the mask, lowest first.
+class rung_lane_group : public thread_group {
+ public:
+  rung_lane_group() : thread_group(0, false) {}
+  explicit rung_lane_group(unsigned lanes) : thread_group(lanes, false) {}
+  unsigned size() const { return static_cast<unsigned>(__popc(lanes_)); }
+  unsigned num_threads() const { return size(); }
+  unsigned thread_rank() const {
+    return static_cast<unsigned>(
+        __popc(lanes_ & rung::cuda::lanes_below(rung::simt::lane_index())));
+  }
+  void sync(RungPlace place = RungPlace::current()) const { __syncwarp(lanes_, place); }
+
+  template <class T>
+  T shfl(T value, int rank, RungPlace place = RungPlace::current()) const {
+    return pick(value, lane_of(wrapped(rank)), place);
+  }
+  template <class T>
+  T shfl_up(T value, unsigned delta, RungPlace place = RungPlace::current()) const {
+    const unsigned rank = thread_rank();
+    return pick(value, lane_of(delta <= rank ? rank - delta : rank), place);
+  }
+  template <class T>
+  T shfl_down(T value, unsigned delta, RungPlace place = RungPlace::current()) const {
+    const unsigned rank = thread_rank();
+    return pick(value, lane_of(rank + delta < size() ? rank + delta : rank), place);
+  }
+  template <class T>
+  T shfl_xor(T value, unsigned bits, RungPlace place = RungPlace::current()) const {
+    const unsigned rank = thread_rank();
+    return pick(value, lane_of((rank ^ bits) < size() ? rank ^ bits : rank), place);
+  }
+  int any(int predicate, RungPlace place = RungPlace::current()) const {
+    return __any_sync(lanes_, predicate, place);
+  }
+  int all(int predicate, RungPlace place = RungPlace::current()) const {
+    return __all_sync(lanes_, predicate, place);
+  }
+  unsigned ballot(int predicate, RungPlace place = RungPlace::current()) const {
+    return by_rank(__ballot_sync(lanes_, predicate, place));
+  }
+  template <class T>
+  unsigned match_any(T value, RungPlace place = RungPlace::current()) const {
+    return by_rank(__match_any_sync(lanes_, value, place));
+  }
+  template <class T>
+  unsigned match_all(T value, int& predicate, RungPlace place = RungPlace::current()) const {
+    return by_rank(__match_all_sync(lanes_, value, &predicate, place));
+  }
+
+ private:
+  unsigned wrapped(int rank) const { return static_cast<unsigned>(rank) % size(); }
+  /// The lane that has this rank.
+  int lane_of(unsigned rank) const {
+    unsigned left = lanes_;
+    for (; rank > 0; --rank) left &= left - 1;
+    return __ffs(static_cast<int>(left)) - 1;
+  }
+  /// The bits of a mask of lanes, moved to their ranks.
+  unsigned by_rank(unsigned mask) const {
+    unsigned moved = 0, rank = 0;
+    for (unsigned left = lanes_; left != 0; left &= left - 1, ++rank) {
+      if ((mask & left & -left) != 0) moved |= 1u << rank;
+    }
+    return moved;
+  }
+  /// Values of any size travel in words of eight bytes.
+  template <class T>
+  T pick(const T& value, int lane, const RungPlace& place) const {
+    constexpr size_t words = (sizeof(T) + 7) / 8;
+    unsigned long long bits[words] = {};
+    __builtin_memcpy(bits, &value, sizeof(T));
+    for (unsigned long long& word : bits) {
+      word = rung::simt::shuffle(lanes_, word, rung::simt::Shuffle::index, lane, 32, place);
+    }
+    T result;
+    __builtin_memcpy(static_cast<void*>(&result), bits, sizeof(T));
+    return result;
+  }
+};
+
+class coalesced_group : public rung_lane_group {
+ public:
+  using rung_lane_group::rung_lane_group;
+  unsigned meta_group_size() const { return meta_size_; }
+  unsigned meta_group_rank() const { return meta_rank_; }
+  coalesced_group rung_named(unsigned rank, unsigned size) const {
+    coalesced_group named = *this;
+    named.meta_rank_ = rank;
+    named.meta_size_ = size;
+    return named;
+  }
+
+ private:
+  unsigned meta_rank_ = 0, meta_size_ = 1;
+};
+inline coalesced_group coalesced_threads(RungPlace place = RungPlace::current()) {
+  return coalesced_group(__activemask(place));
+}
+
+template <unsigned Size, class Parent = void>
+class thread_block_tile : public rung_lane_group {
+  static_assert(Size >= 1 && Size <= 32 && (Size & (Size - 1)) == 0,
+                "tiles have 1, 2, 4, 8, 16 or 32 threads here");
+
+ public:
+  thread_block_tile() : rung_lane_group(lanes()) {}
+  template <class Other>
+  thread_block_tile(const thread_block_tile<Size, Other>&) : thread_block_tile() {}
+  static constexpr unsigned size() { return Size; }
+  static constexpr unsigned num_threads() { return Size; }
+  static unsigned thread_rank() { return rung::cuda::thread_rank() % Size; }
+  static unsigned meta_group_size() { return (rung::cuda::block_size() + Size - 1) / Size; }
+  static unsigned meta_group_rank() { return rung::cuda::thread_rank() / Size; }
+
+ private:
+  static unsigned lanes() {
+    const unsigned first = rung::cuda::thread_rank() % 32 / Size * Size;
+    const unsigned mask = Size == 32 ? 0xffffffffu : ((1u << (Size % 32)) - 1) << first;
+    return mask & rung::cuda::warp_lanes();
+  }
+};
+
+template <unsigned Size, class Parent>
+inline thread_block_tile<Size, Parent> tiled_partition(const Parent&) {
+  return {};
+}
+/// Groups of a size known at run time.
+inline thread_group tiled_partition(const thread_group& parent, unsigned size) {
+  if (parent.rung_block()) {
+    const unsigned first = rung::cuda::thread_rank() % 32 / size * size;
+    const unsigned mask = size >= 32 ? 0xffffffffu : ((1u << size) - 1) << first;
+    return thread_group(mask & rung::cuda::warp_lanes(), false);
+  }
+  // The lanes of the parent whose ranks share a tile with the caller's.
+  const unsigned tile = static_cast<unsigned>(parent.thread_rank()) / size;
+  unsigned mask = 0, rank = 0;
+  for (unsigned left = parent.rung_lanes(); left != 0; left &= left - 1, ++rank) {
+    if (rank / size == tile) mask |= left & -left;
+  }
+  return thread_group(mask, false);
+}
+inline coalesced_group tiled_partition(const coalesced_group& parent, unsigned size) {
+  return coalesced_group(
+      tiled_partition(static_cast<const thread_group&>(parent), size).rung_lanes());
+}
+
+template <class Group>
+inline coalesced_group labeled_partition(const Group& group, int label,
+                                         RungPlace place = RungPlace::current()) {
+  return coalesced_group(__match_any_sync(group.rung_lanes(), label, place));
+}
+template <class Group>
+inline coalesced_group binary_partition(const Group& group, bool predicate,
+                                        RungPlace place = RungPlace::current()) {
+  const unsigned yes = __ballot_sync(group.rung_lanes(), predicate, place);
+  const unsigned mine = predicate ? yes : group.rung_lanes() & ~yes;
+  return coalesced_group(mine).rung_named(predicate ? 1 : 0, 2);
+}
+
+template <class Group, class F, class... A>
+inline void invoke_one(const Group& group, F&& f, A&&... arguments) {
+  if (group.thread_rank() == 0) f(static_cast<A&&>(arguments)...);
+}
+
+}  // namespace cooperative_groups

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+// CUDA's qualifiers and built-in variables for ordinary programs. Two words keep a name of their
+// own, because `rung emulate` rewrites what follows them (rung/emulate/rewrite.hpp).
+#pragma once
+
+#include "rung_cuda/vector_types.h"
+
+#define __global__ __rung_global__
+#define __shared__ __rung_shared__
+#define __device__
+#define __host__
+#define __constant__
+#define __managed__
+#define __forceinline__ inline __attribute__((always_inline))
+#define __inline_hint__
+#define __launch_bounds__(...)
+#define __maxnreg__(...)
+#define __cluster_dims__(...)
+#define __block_size__(...)
+#define __grid_constant__
+#define __nv_pure__ __attribute__((pure))
+#define __align__(bytes) __attribute__((aligned(bytes)))
+#define __builtin_align__(bytes) __attribute__((aligned(bytes)))
+#define __device_builtin__
+#define __cudart_builtin__
+#define __cluster_dims__(...)
+#define CUDARTAPI
+#define CUDART_CB
+#define CUDA_CB
+
+#define __nv_is_extended_device_lambda_closure_type(type) false
+#define __nv_is_extended_host_device_lambda_closure_type(type) false
+
+// The scheduler writes these under the names of the assembler; const, as to a kernel they are.
+extern __thread const uint3 threadIdx __asm__("rung_simt_thread_index")
+    __attribute__((tls_model("initial-exec")));
+extern __thread const uint3 blockIdx __asm__("rung_simt_block_index")
+    __attribute__((tls_model("initial-exec")));
+extern __thread const dim3 blockDim __asm__("rung_simt_block_extent")
+    __attribute__((tls_model("initial-exec")));
+extern __thread const dim3 gridDim __asm__("rung_simt_grid_extent")
+    __attribute__((tls_model("initial-exec")));
+inline constexpr int warpSize = 32;

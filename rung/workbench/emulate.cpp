@@ -1,0 +1,214 @@
+// SPDX-License-Identifier: Apache-2.0
+// rung emulate: an ordinary CUDA program, compiled by the system's g++, run on the simulated GPU.
+#include "rung/workbench/command.hpp"
+
+#if defined(RUNG_EMULATE)
+
+#include <fmt/format.h>
+
+#include <csignal>
+#include <cstring>
+#include <filesystem>
+#include <memory>
+#include <sstream>
+
+#include "rung/emulate/compile.hpp"
+#include "rung/emulate/process.hpp"
+#include "rung/simt/simulator.hpp"
+#include "rung/workbench/files.hpp"
+
+namespace rung::workbench {
+namespace {
+
+constexpr int exit_findings = 66;
+
+struct Options {
+  emulate::Sources sources;
+  std::vector<std::string> words;  // sources, options of nvcc, and after -- the program's own
+  std::string json, order = "forward", capability = "9.0", keep;
+  bool no_checks = false, leaks = false;
+  double timeout = 0;
+  int threads = 0;
+};
+
+bool takes_value(const std::string& word) {
+  for (const char* one : {"-arch", "-gencode", "-code", "-Xcompiler", "-Xptxas", "-Xlinker",
+                          "--gpu-architecture", "--generate-code", "-ccbin", "-include",
+                          "-maxrregcount", "-lineinfo-file", "-t", "--threads"}) {
+    if (word == one) return true;
+  }
+  return false;
+}
+
+/// Sorts what CLI11 left: source files, and the options that build files of CUDA programs hold.
+std::vector<std::string> sort_words(Options& options) {
+  std::vector<std::string> arguments;
+  const std::vector<std::string>& words = options.words;
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    const std::string& word = words[i];
+    if (word == "--") {
+      arguments.assign(words.begin() + static_cast<std::ptrdiff_t>(i) + 1, words.end());
+      break;
+    }
+    const bool flag = word.size() > 1 && word[0] == '-';
+    if (!flag) {
+      options.sources.files.push_back(word);
+    } else if (word.starts_with("-l") || word.starts_with("-L")) {
+      // What the emulated runtime holds needs no library of its own.
+      const bool ours = word == "-lcudart" || word == "-lcuda" || word == "-lcudadevrt" ||
+                        word == "-lcurand" || word == "-lineinfo";
+      if (!ours) options.sources.libraries.push_back(word);
+    } else if (word.starts_with("-std=") || word.starts_with("-f") || word.starts_with("-W") ||
+               word == "-pthread" || (word.starts_with("-O") && word.size() == 3)) {
+      options.sources.options.push_back(word);
+    } else if (takes_value(word) && i + 1 < words.size()) {
+      ++i;
+      if (word == "-Xcompiler") {
+        std::stringstream list(words[i]);
+        for (std::string one; std::getline(list, one, ',');) {
+          options.sources.options.push_back(one);
+        }
+      }
+      if (word == "-include") {
+        options.sources.options.insert(options.sources.options.end(), {word, words[i]});
+      }
+    }
+    // Every other option of nvcc's concerns chips.
+  }
+  return arguments;
+}
+
+int parse_capability(const std::string& text) {
+  int major = 0, minor = 0;
+  if (std::sscanf(text.c_str(), "%d.%d", &major, &minor) < 1 || major < 6 || major > 12 ||
+      minor < 0 || minor > 9) {
+    throw Error(ErrorCode::invalid_argument,
+                fmt::format("--compute-capability: given \"{}\", accepted are 6.0 to 12.0", text));
+  }
+  return 10 * major + minor;
+}
+
+/// What the program's runtime wrote: the number of findings, then the fields of the JSON.
+struct Outcome {
+  int exit_code = 0;
+  std::size_t findings = 0;
+  std::string fields;
+};
+Outcome read_outcome(const std::string& path) {
+  Outcome outcome{.fields = "\"findings\":[],\"kernels\":[]"};
+  if (!std::filesystem::exists(path)) return outcome;
+  const std::string text = read_text_file(path);
+  const std::size_t line = text.find('\n');
+  outcome.findings = std::strtoull(text.c_str(), nullptr, 10);
+  if (line != std::string::npos) outcome.fields = text.substr(line + 1);
+  return outcome;
+}
+
+std::vector<std::string> orders(const std::string& given) {
+  if (given == "all") return {"forward", "reverse", "random:1"};
+  (void)simt::ThreadOrder::parse(given);
+  return {given};
+}
+
+Outcome run_once(const Options& options, const std::string& program,
+                 const std::vector<std::string>& arguments, const std::string& order,
+                 const std::string& folder) {
+  const std::string report = folder + "/report";
+  std::filesystem::remove(report);
+  std::vector<std::string> command = {program};
+  command.insert(command.end(), arguments.begin(), arguments.end());
+  const auto flag = [](bool on) { return std::string(on ? "1" : "0"); };
+  std::vector<std::pair<std::string, std::string>> variables = {
+      {"RUNG_SIMT_ORDER", order},
+      {"RUNG_EMULATE_REPORT", report},
+      {"RUNG_EMULATE_CAPABILITY", std::to_string(options.sources.capability)},
+      {"RUNG_EMULATE_CHECKS", flag(!options.no_checks)},
+      {"RUNG_EMULATE_COUNTERS", flag(!options.json.empty())},
+      {"RUNG_EMULATE_LEAKS", flag(options.leaks)}};
+  if (options.threads > 0) {
+    variables.emplace_back("OMP_NUM_THREADS", std::to_string(options.threads));
+  }
+  const emulate::Ending ending = emulate::run_program(command, variables, options.timeout);
+  if (ending.timed_out) {
+    fmt::print(stderr, "rung: the program did not end within {} seconds and was stopped\n",
+               options.timeout);
+  } else if (ending.signal != 0 && emulate::interrupted() == 0) {
+    fmt::print(stderr, "rung: the program was ended by signal {} ({})\n", ending.signal,
+               strsignal(ending.signal));
+    if (ending.signal == SIGKILL) fmt::print(stderr, "rung: perhaps for want of memory\n");
+  }
+  Outcome outcome = read_outcome(report);
+  outcome.exit_code = ending.exit_code;
+  return outcome;
+}
+
+int run(Options& options) {
+  const std::vector<std::string> arguments = sort_words(options);
+  if (options.sources.files.empty()) {
+    throw Error(ErrorCode::invalid_argument, "rung emulate: no source file given");
+  }
+  (void)orders(options.order);
+  options.sources.capability = parse_capability(options.capability);
+  options.sources.checks = !options.no_checks;
+
+  const emulate::TemporaryFolder folder;
+  std::string place = folder.path();
+  if (!options.keep.empty()) {
+    std::filesystem::create_directories(options.keep);
+    place = options.keep;
+  }
+  const std::string program = emulate::compile(options.sources, place);
+  Outcome worst;
+  // One order after another, for a program that shall be right under each.
+  for (const std::string& order : orders(options.order)) {
+    const Outcome outcome = run_once(options, program, arguments, order, folder.path());
+    const bool worse = (outcome.findings != 0 && worst.findings == 0) ||
+                       (outcome.exit_code != 0 && worst.exit_code == 0);
+    if (worse || worst.fields.empty()) worst = outcome;
+    if (emulate::interrupted() != 0) break;
+  }
+  if (!options.json.empty()) {
+    write_text_file(options.json,
+                    fmt::format("{{\"exit_code\":{},{}}}\n", worst.exit_code, worst.fields));
+  }
+  return worst.findings != 0 ? exit_findings : worst.exit_code;
+}
+
+CommandSpec::Action setup(CLI::App& app) {
+  auto options = std::make_shared<Options>();
+  app.add_option("-I", options->sources.include, "folder of headers")->type_name("FOLDER");
+  app.add_option("-D", options->sources.definitions, "macro")->type_name("NAME[=VALUE]");
+  app.add_option("--json", options->json, "write findings and counters here")->type_name("FILE");
+  app.add_option("--order", options->order,
+                 "of threads and blocks: forward, reverse, random:SEED, or all in turn");
+  app.add_option("--compute-capability", options->capability, "of the simulated GPU; default 9.0");
+  app.add_flag("--no-checks", options->no_checks, "look for no races and bad accesses: faster");
+  app.add_flag("--leaks", options->leaks, "memory that is never freed is a finding");
+  app.add_option("--timeout", options->timeout, "seconds before the program is stopped")
+      ->check(CLI::NonNegativeNumber);
+  app.add_option("--threads", options->threads, "CPU threads; default: every core")
+      ->check(CLI::Range(1, 4096));
+  app.add_option("--keep", options->keep, "keep the rewritten sources in this folder");
+  for (const char* each : {"-I", "-D"}) app.get_option(each)->allow_extra_args(false);
+  app.allow_extras();
+  app.positionals_at_end(false);
+  app.footer(
+      "Sources are .cu and .cpp; options of nvcc's may stand among them. What follows -- is for\n"
+      "the program. The exit code is the program's, or 66 when something was found.\n\n"
+      "  rung emulate saxpy.cu\n"
+      "  rung emulate --order random:7 main.cu kernels.cu -I include -- --size 1024");
+  return [options, &app] {
+    options->words = app.remaining();
+    return run(*options);
+  };
+}
+
+const Command self{{.name = "emulate",
+                    .order = 60,
+                    .summary = "run a CUDA program on the simulated GPU",
+                    .setup = setup}};
+
+}  // namespace
+}  // namespace rung::workbench
+
+#endif
