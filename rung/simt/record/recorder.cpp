@@ -3,6 +3,7 @@
 #include "rung/simt/record/recorder.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include "rung/simt/launch_state.hpp"
 #include "rung/simt/limits.hpp"
@@ -87,6 +88,10 @@ Agent Recorder::agent(const Place& place) const {
 void Recorder::copied(const Agent& agent, const void* address, std::size_t bytes, Access access) {
   if (!checking_ || bytes == 0) return;
   auto at = reinterpret_cast<std::uintptr_t>(address);
+  // Whatever thread happens to run, or has just ended, when a copy lands.
+  const auto warp = static_cast<std::size_t>(agent.warp - agent.block->warps.data());
+  const Thread* const running =
+      std::exchange(thread_, &agent.block->block->threads[warp * warp_lanes + agent.lane]);
   Step step;
   Target target;
   step.site = agent.site;
@@ -106,6 +111,7 @@ void Recorder::copied(const Agent& agent, const void* address, std::size_t bytes
     if (target.where != Where::nowhere) check(*agent.block, *agent.warp, request);
     at += 1u << step.log_size;
   }
+  thread_ = running;
 }
 
 bool Recorder::is_news(Kind kind, std::uint16_t site, std::uint16_t other) {

@@ -167,8 +167,11 @@ void Recorder::place(Step& step, Target& target, std::uintptr_t address, std::ui
   const auto within = [&](const void* begin, std::size_t size) {
     return address - reinterpret_cast<std::uintptr_t>(begin) < size;
   };
-  const Fiber& stack = *thread_->fiber;
-  if (within(stack.bottom, stack.size) && set(Where::local, stack.bottom, stack.size)) return;
+  const Fiber* const stack = thread_->fiber;  // null: it has ended, and a copy lands for it
+  if (stack != nullptr && within(stack->bottom, stack->size) &&
+      set(Where::local, stack->bottom, stack->size)) {
+    return;
+  }
   // blockDim and gridDim, whose type g++ does not take for constant.
   if (within(&block_extent, sizeof(block_extent)) || within(&grid_extent, sizeof(grid_extent))) {
     const bool block = within(&block_extent, sizeof(block_extent));
