@@ -23,8 +23,8 @@ void generate_made(DType dtype, const ValueMaker& maker, std::uint64_t stream, s
                    std::int64_t count, void* elements);
 
 /// Fills elements first, first + 1, ... with what no computation leaves behind: a signalling NaN of
-/// a payload that shows in a dump, for integers 0xa5a5... counted up, which no row of a result is by
-/// chance.
+/// a payload that shows in a dump, for integers 0xa5a5... counted up, which no row of a result
+/// is by chance.
 void generate_poison(DType dtype, std::int64_t first, std::int64_t count, void* elements);
 
 }  // namespace rung::detail
