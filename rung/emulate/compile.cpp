@@ -58,7 +58,7 @@ bool is_object(const std::string& file) {
 }
 
 std::vector<std::string> common_options(const Sources& sources, const Home& home) {
-  // As the simulator's own kernels (rung/simt/CMakeLists.txt); -g: lines for messages, through what was inlined.
+  // As the simulator's own kernels; -g: lines for messages, through what was inlined.
   std::vector<std::string> options = {"-O2",
                                       "-g",
                                       "-std=gnu++20",

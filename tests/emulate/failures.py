@@ -8,7 +8,8 @@ import sys
 import tempfile
 
 KERNEL = "__global__ void kernel(int* p) {\n%s\n}\nint main() {\n  int* p = nullptr;\n%s\n}\n"
-ALLOCATED = "  cudaMalloc(&p, 64); cudaMemset(p, 0, 64);\n  kernel<<<1, 32>>>(p);\n  return cudaDeviceSynchronize() == %s ? 0 : 3;"
+ALLOCATED = ("  cudaMalloc(&p, 64); cudaMemset(p, 0, 64);\n  kernel<<<1, 32>>>(p);\n"
+             "  return cudaDeviceSynchronize() == %s ? 0 : 3;")
 
 # name: (source, options, exit code, what standard error must hold)
 CASES = {
