@@ -110,13 +110,15 @@ if(RUNG_SIMT)
 endif()
 
 # The workbench, as objects too, so that tests can run its commands on operators of their own.
-file(GLOB workbench_sources CONFIGURE_DEPENDS rung/workbench/*.cpp rung/bench/*.cpp rung/emulate/*.cpp)
+file(GLOB workbench_sources CONFIGURE_DEPENDS rung/workbench/*.cpp rung/bench/*.cpp)
 list(FILTER workbench_sources EXCLUDE REGEX "/main[.]cpp$")
+if(RUNG_SIMT)
+  file(GLOB emulate_sources CONFIGURE_DEPENDS rung/emulate/*.cpp)
+  list(APPEND workbench_sources ${emulate_sources})
+endif()
 add_library(rung_workbench OBJECT ${workbench_sources})
 if(RUNG_SIMT)
   target_compile_definitions(rung_workbench PRIVATE RUNG_EMULATE=1)
-else()
-  list(FILTER workbench_sources EXCLUDE REGEX "/emulate")
 endif()
 target_link_libraries(rung_workbench
   PRIVATE rung_options

@@ -58,9 +58,9 @@ bool is_object(const std::string& file) {
 }
 
 std::vector<std::string> common_options(const Sources& sources, const Home& home) {
-  // As the simulator's own kernels (rung/simt/CMakeLists.txt); -g1: lines for messages.
+  // As the simulator's own kernels; -g: lines for messages, through what was inlined.
   std::vector<std::string> options = {"-O2",
-                                      "-g1",
+                                      "-g",
                                       "-std=gnu++20",
                                       "-fno-strict-aliasing",
                                       "-fno-tree-vectorize",
@@ -79,10 +79,9 @@ std::vector<std::string> common_options(const Sources& sources, const Home& home
     const bool older = one.starts_with("-std=") && one.find("++2") == std::string::npos;
     if (!older) options.push_back(one);
   }
-  if (sources.checks) {
-    options.insert(options.end(), {"-fsanitize=thread", "--param=tsan-distinguish-volatile=1",
-                                   "--param=tsan-instrument-func-entry-exit=0"});
-  }
+  // Whether anything is checked or not: threads that wait by volatile reads are seen by this.
+  options.insert(options.end(), {"-fsanitize=thread", "--param=tsan-distinguish-volatile=1",
+                                 "--param=tsan-instrument-func-entry-exit=0"});
   for (const std::string& one : sources.include) options.push_back("-I" + one);
   options.insert(options.end(),
                  {"-isystem", home.include + "/rung/simt/include", "-isystem", home.include});

@@ -14,7 +14,6 @@ struct Sources {
   std::vector<std::string> options;      // further ones for the compiler: -O3, -std=, -fopenmp
   std::vector<std::string> libraries;    // for the linker: -lz
   int capability = 90;                   // 90 for 9.0: __CUDA_ARCH__
-  bool checks = true;                    // instrumented for the recorder
 };
 
 /// Compiles and links into `folder`/program; its path. Throws Error(invalid_argument) when the

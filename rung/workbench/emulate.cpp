@@ -149,7 +149,6 @@ int run(Options& options) {
   }
   (void)orders(options.order);
   options.sources.capability = parse_capability(options.capability);
-  options.sources.checks = !options.no_checks;
 
   const emulate::TemporaryFolder folder;
   std::string place = folder.path();

@@ -1,0 +1,62 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How `rung emulate` ends programs that go wrong: its exit code, a message that points into the source, no
+files left behind. usage: failures.py RUNG"""
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+KERNEL = "__global__ void kernel(int* p) {\n%s\n}\nint main() {\n  int* p = nullptr;\n%s\n}\n"
+ALLOCATED = ("  cudaMalloc(&p, 64); cudaMemset(p, 0, 64);\n  kernel<<<1, 32>>>(p);\n"
+             "  return cudaDeviceSynchronize() == %s ? 0 : 3;")
+
+# name: (source, options, exit code, what standard error must hold)
+CASES = {
+    "null": (KERNEL % ("  p[threadIdx.x] = 1;", "  kernel<<<1, 1>>>(p);\n  return cudaDeviceSynchronize() == "
+                       "cudaErrorIllegalAddress ? 0 : 3;"), [], 66, ["null.cu:2", "kernel", "null pointer"]),
+    "wait": (KERNEL % ("  while (*(volatile int*)p == 0) {}", ALLOCATED % "cudaErrorLaunchTimeout"), [], 66,
+             ["wait.cu:2", "deadlock"]),
+    "loop": (KERNEL % ("  for (unsigned x = 1;; x = 3 * x + 1) p[0] = x;", ALLOCATED % "cudaSuccess"),
+             ["--timeout", "1", "--no-checks"], 142, ["loop.cu:", "the time is up"]),
+    "assertion": ("#include <cassert>\n" + KERNEL % ("  assert(threadIdx.x < 5);", ALLOCATED % "cudaErrorAssert"), [],
+                  66, ["assertion.cu:3", "thread (5, 0, 0)", "threadIdx.x < 5"]),
+    "barrier": (KERNEL % ("  if (threadIdx.x < 7) __syncthreads();\n  else { p[0] = 1; __syncthreads(); }",
+                          ALLOCATED % "cudaErrorLaunchFailure"), [], 66, ["barrier.cu:3", "barrier.cu:2"]),
+    "segfault": ("int main() {\n  volatile int* p = nullptr;\n  *p = 1;\n}\n", [], 139, ["segfault.cu:3"]),
+    "exception": ("#include <stdexcept>\nint main() {\n  throw std::runtime_error(\"boom\");\n}\n", [], 134,
+                  ["boom", "exception.cu:3"]),
+    "refused": (KERNEL % ("  p[0] = 1;", "  cudaMalloc(&p, 64);\n  kernel<<<1, 2000>>>(p);"), [], 66,
+                ["refused.cu:7", "2000x1x1"]),
+    "compile": (KERNEL % ("  p[0] = undeclared;", ""), [], 2, ["compile.cu:2", "undeclared"]),
+    "instruction": (KERNEL % ('  asm volatile("frobnicate.b32 %0, 1;" : "=r"(p[0]));', ""), [], 3,
+                    ["instruction.cu:2", "frobnicate.b32"]),
+    "memory": ("#include <vector>\nint main() {\n  std::vector<char> all(size_t(1) << 60);\n  return all[5];\n}\n", [],
+               134, ["bad_alloc"]),
+    "own": ("int main() { return 42; }\n", [], 42, []),
+}
+
+
+def main():
+    rung = os.path.abspath(sys.argv[1])
+    failed = 0
+    with tempfile.TemporaryDirectory() as folder:
+        scratch = pathlib.Path(folder, "scratch")
+        scratch.mkdir()
+        for name, (source, options, code, texts) in CASES.items():
+            path = pathlib.Path(folder, name + ".cu")
+            path.write_text(source)
+            run = subprocess.run([rung, "emulate", *options, path.name], cwd=folder, capture_output=True, text=True,
+                                 env=dict(os.environ, TMPDIR=str(scratch)), timeout=100, check=False)
+            wrong = [f"exit code {run.returncode}, not {code}"] if run.returncode != code else []
+            wrong += [f"says nothing of {text!r}" for text in texts if text not in run.stderr]
+            wrong += [f"left {left}" for left in os.listdir(scratch)]
+            if wrong:
+                failed += 1
+                print(f"{name}: " + "; ".join(wrong) + "\n" + run.stdout + run.stderr)
+    print(f"{len(CASES)} cases, {failed} wrong")
+    sys.exit(1 if failed else 0)
+
+
+if __name__ == "__main__":
+    main()
