@@ -238,6 +238,25 @@ __global__ void load_box(const TensorMap map, int shift) {
   ptx::mbarrier_wait(s.full, 0);
 }
 
+__global__ void load_at(const TensorMap map, int column) {
+  ptx::tensor_load(shared<Slots>().tile, map, {0, column}, shared<Slots>().full);
+}
+__global__ void store_at(const TensorMap map, int column) {
+  ptx::tensor_store(map, {0, column}, shared<Slots>().tile);
+}
+
+TEST_P(HopperFailureTest, TensorCopiesWithinPieces) {
+  const LaunchShape one{.block = 1, .shared_bytes = slots_bytes};
+  View<float, 2> view;
+  view.data = data.data();
+  view.shape[0] = view.shape[1] = view.strides[0] = 64;
+  view.strides[1] = 1;
+  const TensorMap map = make_tensor_map(view, {8, 32});
+  expect_failure(one, load_at, {"the last coordinate is -2", "multiples of 4;"}, map, -2);
+  expect_failure(one, load_at, {"the last coordinate is 33"}, map, 33);
+  expect_failure(one, store_at, {"the last coordinate is -4", "not negative"}, map, -4);
+}
+
 TEST_P(HopperFailureTest, TensorCopies) {
   const LaunchShape one{.block = 32, .shared_bytes = slots_bytes};
   View<float, 2> view;
