@@ -3,6 +3,7 @@
 // bit-exact ones in the simulator. Both round to nearest, ties to even.
 #pragma once
 
+#include <cstdint>
 #include <type_traits>
 
 #include "rung/core/dtype.hpp"
@@ -47,11 +48,43 @@ RUNG_HD RUNG_ALWAYS_INLINE inline To convert(From value) {
   }
 }
 
+#if defined(__CUDACC__)
+namespace device_detail {
+/// An instruction for two.
+template <class To, int N>
+__device__ __forceinline__ void convert_pairs(const Pack<float, N>& values, Pack<To, N>& to) {
+#pragma unroll
+  for (int i = 0; i < N; i += 2) {
+    unsigned both;
+    if constexpr (std::is_same_v<To, f16>) {
+      asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(both) : "f"(values[i + 1]), "f"(values[i]));
+    } else {
+      asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(both) : "f"(values[i + 1]), "f"(values[i]));
+    }
+    to[i] = To::from_bits(static_cast<std::uint16_t>(both));
+    to[i + 1] = To::from_bits(static_cast<std::uint16_t>(both >> 16));
+  }
+}
+}  // namespace device_detail
+#endif
+
 template <class To, class From, int N>
 RUNG_HD RUNG_ALWAYS_INLINE inline Pack<To, N> convert(const Pack<From, N>& values) {
   Pack<To, N> converted;
+#if defined(__CUDA_ARCH__)
+  constexpr bool in_pairs = std::is_same_v<From, float> && std::is_class_v<To> && N % 2 == 0 &&
+                            (std::is_same_v<To, f16> || std::is_same_v<To, bf16>);
+#else
+  constexpr bool in_pairs = false;
+#endif
+  if constexpr (in_pairs) {
+#if defined(__CUDA_ARCH__)
+    device_detail::convert_pairs(values, converted);
+#endif
+  } else {
 #pragma unroll
-  for (int i = 0; i < N; ++i) converted[i] = convert<To>(values[i]);
+    for (int i = 0; i < N; ++i) converted[i] = convert<To>(values[i]);
+  }
   return converted;
 }
 

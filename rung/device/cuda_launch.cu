@@ -61,6 +61,30 @@ std::int64_t resident_blocks_cuda(const Context& context, const void* kernel, in
   return std::int64_t{std::max(blocks, 1)} * context.info().multiprocessors;
 }
 
+std::int64_t resident_clusters_cuda(const Context& context, const void* kernel, int threads,
+                                    std::size_t shared_bytes, int blocks) {
+  const CurrentDevice current(context.device().index);
+  const LaunchShape shape{
+      .grid = blocks, .block = threads, .shared_bytes = shared_bytes, .cluster = blocks};
+  allow_shared_memory(kernel, shared_bytes, [&] { return describe_launch(shape, kernel); });
+  if (blocks > portable_cluster_blocks) allow_large_clusters(shape, kernel);
+  cudaLaunchAttribute attribute{};
+  attribute.id = cudaLaunchAttributeClusterDimension;
+  attribute.val.clusterDim.x = static_cast<unsigned>(blocks);
+  attribute.val.clusterDim.y = 1;
+  attribute.val.clusterDim.z = 1;
+  cudaLaunchConfig_t config{};
+  config.gridDim = to_dim3(shape.grid);
+  config.blockDim = to_dim3(shape.block);
+  config.dynamicSmemBytes = shared_bytes;
+  config.attrs = &attribute;
+  config.numAttrs = 1;
+  int clusters = 0;
+  const cudaError_t status = cudaOccupancyMaxActiveClusters(&clusters, kernel, &config);
+  if (status != cudaSuccess) check_cuda(status, describe_launch(shape, kernel));
+  return std::max(clusters, 1);
+}
+
 void launch_cuda(const Context& context, const LaunchShape& shape, const void* kernel,
                  void** arguments) {
   const CurrentDevice current(context.device().index);

@@ -5,7 +5,8 @@
 //
 // load_wide / store_wide are the same for a pointer that the caller guarantees to be aligned to
 // wide_alignment<T, N> bytes (16, or the whole pack when that is smaller): full packs then move in
-// as few instructions as the chip has.
+// as few instructions as the chip has. load_wide_streaming and store_wide_streaming are for what is
+// not touched again: the caches give it up first.
 #pragma once
 
 #include <cstdint>
@@ -126,6 +127,86 @@ __device__ __forceinline__ void store_wide(T* p, const Pack<T, N>& values, std::
   for (int i = 0; i < chunks; ++i) {
     reinterpret_cast<Chunk*>(p)[i] = reinterpret_cast<const Chunk*>(&aligned)[i];
   }
+}
+
+template <int N, class T>
+__device__ __forceinline__ Pack<std::remove_const_t<T>, N> load_wide_streaming(T* p) {
+  using Element = std::remove_const_t<T>;
+  constexpr int bytes = wide_alignment<Element, N>;
+  constexpr int chunks = static_cast<int>(sizeof(Element)) * N / bytes;
+  using Chunk = typename device_detail::Chunk<bytes>::Type;
+  device_detail::AlignedPack<Element, N> aligned;
+#pragma unroll
+  for (int i = 0; i < chunks; ++i) {
+    const Chunk* const from = reinterpret_cast<const Chunk*>(p) + i;
+#if defined(__CUDACC__)
+    reinterpret_cast<Chunk*>(&aligned)[i] = __ldcs(from);
+#else
+    reinterpret_cast<Chunk*>(&aligned)[i] = *from;
+#endif
+  }
+  return aligned.pack;
+}
+
+template <int N, class T>
+__device__ __forceinline__ void store_wide_streaming(T* p, const Pack<T, N>& values) {
+  constexpr int bytes = wide_alignment<T, N>;
+  constexpr int chunks = static_cast<int>(sizeof(T)) * N / bytes;
+  using Chunk = typename device_detail::Chunk<bytes>::Type;
+  const device_detail::AlignedPack<T, N> aligned{values};
+#pragma unroll
+  for (int i = 0; i < chunks; ++i) {
+    const Chunk chunk = reinterpret_cast<const Chunk*>(&aligned)[i];
+#if defined(__CUDACC__)
+    __stcs(reinterpret_cast<Chunk*>(p) + i, chunk);
+#else
+    reinterpret_cast<Chunk*>(p)[i] = chunk;
+#endif
+  }
+}
+
+/// Elements as they came from memory, several a register: loads that are waited for later take up
+/// less this way, where elements are small.
+template <class T, int N>
+struct RawPack {
+  static constexpr int bytes = wide_alignment<T, N>;
+  using Chunk = typename device_detail::Chunk<bytes>::Type;
+  Chunk chunk[static_cast<int>(sizeof(T)) * N / bytes];
+};
+template <int N, class T>
+__device__ __forceinline__ RawPack<std::remove_const_t<T>, N> load_raw(T* p) {
+  using Raw = RawPack<std::remove_const_t<T>, N>;
+  return *reinterpret_cast<const Raw*>(p);
+}
+/// The same, of what is not read again.
+template <int N, class T>
+__device__ __forceinline__ RawPack<std::remove_const_t<T>, N> load_raw_streaming(T* p) {
+  RawPack<std::remove_const_t<T>, N> raw;
+  using Chunk = typename RawPack<std::remove_const_t<T>, N>::Chunk;
+  int i = 0;
+#pragma unroll
+  for (Chunk& chunk : raw.chunk) {
+    const Chunk* const from = reinterpret_cast<const Chunk*>(p) + i++;
+#if defined(__CUDACC__)
+    chunk = __ldcs(from);
+#else
+    chunk = *from;
+#endif
+  }
+  return raw;
+}
+template <class T, int N>
+__device__ __forceinline__ RawPack<T, N> raw(const Pack<T, N>& pack) {
+  const device_detail::AlignedPack<T, N> aligned{pack};
+  RawPack<T, N> result;
+  __builtin_memcpy(&result, &aligned, sizeof(result));
+  return result;
+}
+template <class T, int N>
+__device__ __forceinline__ Pack<T, N> unpack(const RawPack<T, N>& raw) {
+  device_detail::AlignedPack<T, N> aligned;
+  __builtin_memcpy(&aligned, &raw, sizeof(raw));
+  return aligned.pack;
 }
 
 }  // namespace rung::inline RUNG_TARGET

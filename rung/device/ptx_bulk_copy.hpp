@@ -54,7 +54,8 @@ __device__ __forceinline__ void bulk_load_multicast(void* to, const void* from, 
       : "memory");
 }
 /// This block's shared memory to that of block `rank` of the cluster: `to` and `barrier` are
-/// places in this block's shared memory, of which the other block's are meant.
+/// places in this block's shared memory, of which the other block's are meant. In a launch without
+/// clusters it is an illegal instruction (H200), to the block itself too.
 __device__ __forceinline__ void bulk_send(void* to, const void* from, unsigned bytes,
                                           MemoryBarrier& barrier, int rank) {
   asm volatile(

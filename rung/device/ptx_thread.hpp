@@ -36,6 +36,12 @@ __device__ __forceinline__ float fast_exp2(float value) {
   asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(result) : "f"(value));
   return result;
 }
+/// The greater one; NaN when either is.
+__device__ __forceinline__ float max_or_nan(float a, float b) {
+  float result;
+  asm("max.NaN.f32 %0, %1, %2;" : "=f"(result) : "f"(a), "f"(b));
+  return result;
+}
 /// Absolute error about 2^-11.
 __device__ __forceinline__ float fast_tanh(float value) {
   float result;
@@ -54,6 +60,7 @@ inline void barrier_arrive(int id, int threads, simt::Place place = simt::Place:
 }
 inline float fast_reciprocal(float value) { return 1.0f / value; }
 inline float fast_exp2(float value) { return exp2f(value); }
+inline float max_or_nan(float a, float b) { return a != a || a > b ? a : b; }
 inline float fast_tanh(float value) { return tanhf(value); }
 
 #endif

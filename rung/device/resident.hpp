@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // resident_blocks(): how many blocks of a kernel the device holds at once - the grid of a
-// persistent kernel, and the most that a cooperative launch accepts.
+// persistent kernel, and the most that a cooperative launch accepts. resident_clusters(): the same
+// in clusters, of which fewer fit than the blocks alone would: a cluster stays within one group of
+// multiprocessors, and groups differ in size.
 #pragma once
 
 #include <algorithm>
@@ -22,6 +24,8 @@ namespace device_detail {
 /// Asks the runtime for a kernel's occupancy; in cuda_launch.cu.
 std::int64_t resident_blocks_cuda(const Context& context, const void* kernel, int threads,
                                   std::size_t shared_bytes);
+std::int64_t resident_clusters_cuda(const Context& context, const void* kernel, int threads,
+                                    std::size_t shared_bytes, int blocks);
 }  // namespace device_detail
 
 /// At least 1. `kernel` is the instance that will be launched.
@@ -30,6 +34,13 @@ std::int64_t resident_blocks(const Context& context, void (*kernel)(Parameters..
                              std::size_t shared_bytes = 0) {
   return device_detail::resident_blocks_cuda(context, reinterpret_cast<const void*>(kernel),
                                              threads, shared_bytes);
+}
+/// Clusters of `blocks` blocks each; at least 1.
+template <class... Parameters>
+std::int64_t resident_clusters(const Context& context, void (*kernel)(Parameters...), int threads,
+                               std::size_t shared_bytes, int blocks) {
+  return device_detail::resident_clusters_cuda(context, reinterpret_cast<const void*>(kernel),
+                                               threads, shared_bytes, blocks);
 }
 
 #else
@@ -44,6 +55,12 @@ std::int64_t resident_blocks(const Context&, void (*)(Parameters...), int thread
                                           (shared_bytes + simt::shared_bytes_reserved));
   const int blocks = std::min({by_threads, by_shared, simt::blocks_per_multiprocessor});
   return std::int64_t{std::max(blocks, 1)} * simt::multiprocessors;
+}
+template <class... Parameters>
+std::int64_t resident_clusters(const Context& context, void (*kernel)(Parameters...), int threads,
+                               std::size_t shared_bytes, int blocks) {
+  return std::max<std::int64_t>(resident_blocks(context, kernel, threads, shared_bytes) / blocks,
+                                1);
 }
 
 #endif

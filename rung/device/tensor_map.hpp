@@ -7,9 +7,12 @@
 //   __global__ void kernel(const __grid_constant__ TensorMap map);
 //   ptx::tensor_load(tile, map, {row, column}, barrier);                   // ptx_tensor_copy.hpp
 //
-// Boxes and coordinates are in the View's order, rows before columns. A box may hang over any edge,
-// also to the left: what does not exist loads as zero and is not stored, so that a kernel needs no
-// edge handling. In shared memory a box is dense, its last axis fastest, except for the swizzle.
+// Boxes and coordinates are in the View's order, rows before columns. A box may hang over any edge:
+// what does not exist loads as zero and is not stored, so that a kernel needs no edge handling. The
+// copy engine knows 16-byte pieces alone (measured on an H200): the last coordinate must be a
+// multiple of 16 bytes, and not negative in a store; and a store writes the piece whole in which a
+// row of the tensor ends, up to 15 bytes behind it. In shared memory a box is dense, its last axis
+// fastest, except for the swizzle.
 #pragma once
 
 #include <cstddef>

@@ -8,6 +8,7 @@
 
 #include "rung/simt/address.hpp"
 #include "rung/simt/cluster.hpp"
+#include "rung/simt/cluster_send.hpp"
 #include "rung/simt/random.hpp"
 #include "rung/simt/scheduler.hpp"
 
@@ -84,11 +85,12 @@ void CopyEngine::land(Worker& worker, std::size_t index) {
   if (load.shape.is_box) {
     load_box(load.shape, load.to, load.target->shared);
   } else {
-    std::memcpy(load.to, load.from, load.shape.bytes);
+    const std::byte* from = load.from != nullptr ? load.from : load.value.data();
+    std::memcpy(load.to, from, load.shape.bytes);
   }
   if (load.agent.block != nullptr) {
     record::Recorder& recorder = *worker.recorder();
-    if (!load.shape.is_box) {
+    if (!load.shape.is_box && load.from != nullptr) {
       recorder.copied(load.agent, load.from, load.shape.bytes, record::Access::read);
     }
     recorder.copied(load.agent, load.to, load.shape.bytes, record::Access::write);
@@ -171,9 +173,24 @@ void bulk_send(void* to, const void* from, std::uint32_t bytes, std::uint64_t* b
   require_shared("bulk_send", from, bytes, place);
   require_shared("bulk_send", barrier, sizeof(*barrier), place);
   Block& block = block_of_rank("bulk_send", rank, place);
+  if (here.current().block->cluster->blocks.size() == 1) {
+    here.fail("bulk_send: launched without clusters; an illegal instruction on a chip", place);
+  }
   here.copies().issue(here, {bytes_of(bytes), &block, static_cast<std::byte*>(in(block, to)),
                              static_cast<const std::byte*>(from),
                              static_cast<std::uint64_t*>(in(block, barrier)), place});
+}
+
+void cluster_send(void* to, const void* value, std::uint64_t* barrier, int rank, Place place) {
+  Worker& here = running_worker("cluster_send");
+  require_aligned(to, granule, "cluster_send", place);
+  require_shared("cluster_send", to, granule, place);
+  require_shared("cluster_send", barrier, sizeof(*barrier), place);
+  Block& block = block_of_rank("cluster_send", rank, place);
+  LateLoad load{bytes_of(granule), &block, static_cast<std::byte*>(in(block, to)), nullptr,
+                static_cast<std::uint64_t*>(in(block, barrier)), place};
+  std::memcpy(load.value.data(), value, granule);
+  here.copies().issue(here, load);
 }
 
 void bulk_store(void* to, const void* from, std::uint32_t bytes, BulkReduce reduce, Place place) {

@@ -3,6 +3,7 @@
 // have not been done. Internal to simt/.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
@@ -24,15 +25,16 @@ struct CopyShape {
   int at[5] = {};
 };
 
-/// Global memory, or another block's, to `target`'s shared memory.
+/// Global memory, another block's, or a value sent, to `target`'s shared memory.
 struct LateLoad {
   CopyShape shape;
   Block* target;
   std::byte* to;
-  const std::byte* from;  // of a box: unused
+  const std::byte* from;  // of a box: unused; null: `value`
   std::uint64_t* barrier;
   Place place;
   record::Agent agent = {};
+  std::array<std::byte, 16> value{};
 };
 
 /// Shared to global memory.

@@ -88,6 +88,10 @@ inline int __float2int_rn(float a) { return static_cast<int>(nearbyintf(a)); }
 inline int __float2int_rz(float a) { return static_cast<int>(a); }
 inline int __float2int_rd(float a) { return static_cast<int>(floorf(a)); }
 inline int __float2int_ru(float a) { return static_cast<int>(ceilf(a)); }
+/// Saturates, as the chip's does; NaN gives 0.
+constexpr unsigned __float2uint_rz(float a) {
+  return !(a > 0.0f) ? 0 : a >= 0x1p32f ? 0xffffffffu : static_cast<unsigned>(a);
+}
 constexpr float __int2float_rn(int a) { return static_cast<float>(a); }
 constexpr float __uint2float_rn(unsigned a) { return static_cast<float>(a); }
 

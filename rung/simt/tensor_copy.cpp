@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Boxes of tensors, row by row: what lies outside the tensor is zero, or left alone.
+// Boxes of tensors, row by row: what lies outside the tensor is zero, or left alone but for what
+// the chip's 16-byte pieces touch. Rules that no manual states were measured on an H200.
 #include "rung/simt/tensor_copy.hpp"
 
 #include <algorithm>
@@ -51,8 +52,23 @@ std::size_t swizzle(const TensorMapFields& map, std::size_t offset) {
   return offset ^ ((offset >> 3) & map.swizzle_chunks);
 }
 
+/// An illegal instruction on a chip: a box that starts within a 16-byte piece of its rows, and a
+/// store to the left of the tensor.
+void require_pieces(const char* operation, const CopyShape& shape, bool is_store, Place place) {
+  const std::int64_t at = shape.at[shape.map.rank - 1];
+  if (at * shape.map.element_bytes % static_cast<std::int64_t>(chunk_bytes) == 0 &&
+      (at >= 0 || !is_store)) {
+    return;
+  }
+  running_worker(operation).fail(
+      std::string(operation) + ": the last coordinate is " + std::to_string(at) +
+          ", accepted are multiples of " + std::to_string(chunk_bytes / shape.map.element_bytes) +
+          (is_store ? ", not negative" : "") + "; an illegal instruction on a chip",
+      place);
+}
+
 CopyShape box_of(const char* operation, const void* map, const int* at, int rank,
-                 const void* shared, Place place) {
+                 const void* shared, bool is_store, Place place) {
   Worker& here = running_worker(operation);
   CopyShape shape;
   shape.is_box = true;
@@ -70,6 +86,7 @@ CopyShape box_of(const char* operation, const void* map, const int* at, int rank
     shape.at[axis] = at[axis];
     shape.bytes *= shape.map.box[axis];
   }
+  require_pieces(operation, shape, is_store, place);
   const std::size_t alignment = shape.map.swizzle_chunks == 0
                                     ? 128
                                     : 8 * (std::size_t{shape.map.swizzle_chunks} + chunk_bytes);
@@ -116,9 +133,9 @@ void store_box(const CopyShape& shape, const std::byte* from, std::size_t offset
           const std::size_t at = swizzle(map, offset_in_block + offset + chunk) - offset_in_block;
           std::memcpy(row + chunk, from + at, chunk_bytes);
         }
-        const std::int64_t skip = first * map.element_bytes;
-        std::memcpy(map.data + byte + skip, row + skip,
-                    static_cast<std::size_t>((last - first) * map.element_bytes));
+        // Whole pieces: a row that ends within one has what lies behind it overwritten.
+        const auto end = static_cast<std::size_t>(last * map.element_bytes);
+        std::memcpy(map.data + byte, row, (end + chunk_bytes - 1) / chunk_bytes * chunk_bytes);
       });
 }
 
@@ -126,7 +143,7 @@ void tensor_load(void* to, const void* map, const int* at, int rank, std::uint64
                  Place place) {
   Worker& here = running_worker("tensor_load");
   require_shared("tensor_load", barrier, sizeof(*barrier), place);
-  const CopyShape shape = box_of("tensor_load", map, at, rank, to, place);
+  const CopyShape shape = box_of("tensor_load", map, at, rank, to, false, place);
   here.copies().issue(
       here, {shape, here.current().block, static_cast<std::byte*>(to), nullptr, barrier, place});
 }
@@ -135,7 +152,7 @@ void tensor_load_multicast(void* to, const void* map, const int* at, int rank,
                            std::uint64_t* barrier, std::uint16_t ranks, Place place) {
   Worker& here = running_worker("tensor_load_multicast");
   require_shared("tensor_load_multicast", barrier, sizeof(*barrier), place);
-  const CopyShape shape = box_of("tensor_load_multicast", map, at, rank, to, place);
+  const CopyShape shape = box_of("tensor_load_multicast", map, at, rank, to, false, place);
   for_each_rank("tensor_load_multicast", ranks, place, [&](Block& block) {
     here.copies().issue(here, {shape, &block, static_cast<std::byte*>(in(block, to)), nullptr,
                                static_cast<std::uint64_t*>(in(block, barrier)), place});
@@ -144,7 +161,7 @@ void tensor_load_multicast(void* to, const void* map, const int* at, int rank,
 
 void tensor_store(const void* map, const int* at, int rank, const void* from, Place place) {
   Worker& here = running_worker("tensor_store");
-  const CopyShape shape = box_of("tensor_store", map, at, rank, from, place);
+  const CopyShape shape = box_of("tensor_store", map, at, rank, from, true, place);
   Thread& self = here.current();
   here.copies().issue(here, LateStore{shape,
                                       &self,

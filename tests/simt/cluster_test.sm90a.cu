@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Clusters: ranks, barriers, shared memory of other blocks, and copies into it.
 #include "rung/device/ptx_cluster.hpp"
+#include "rung/device/ptx_cluster_send.hpp"
 
 #include "rung/device/ptx_bulk_copy.hpp"
 #include "tests/simt/hopper_fixture.hpp"
@@ -166,6 +167,57 @@ TEST_P(ClusterTest, CopiesIntoOtherBlocks) {
     for (int i = 0; i < 256 * blocks; ++i) {
       ASSERT_EQ(got[static_cast<std::size_t>(i)], static_cast<float>(i % 256 + i / 256 % size));
     }
+  }
+}
+
+struct alignas(16) Sent {
+  int at[8];
+};
+struct SentTo {
+  Sent from[2][8];
+  ptx::MemoryBarrier sent[2];
+};
+
+/// Every block tells every block of the cluster, again and again; two rounds may be under way.
+__global__ void tell_all(int* out, int rounds) {
+  SentTo& s = shared<SentTo>();
+  const int rank = ptx::cluster_rank(), size = ptx::cluster_size();
+  const int me = static_cast<int>(threadIdx.x);
+  if (me == 0) {
+    for (ptx::MemoryBarrier& sent : s.sent) ptx::mbarrier_init(sent, 1);
+    ptx::mbarrier_fence_init();
+  }
+  ptx::cluster_sync();
+  int sum = 0;
+  for (int round = 0; round < rounds; ++round) {
+    const int turn = round % 2;
+    Sent mine{};
+    mine.at[0] = rank;
+    mine.at[7] = round;
+    if (me < size) ptx::cluster_send(s.from[turn][rank], mine, s.sent[turn], me);
+    if (me == 0) {
+      ptx::mbarrier_arrive_expect(s.sent[turn], static_cast<unsigned>(size) * sizeof(Sent));
+    }
+    ptx::mbarrier_wait_cluster(s.sent[turn], static_cast<unsigned>(round / 2) & 1);
+    for (int other = 0; other < size; ++other) {
+      sum += s.from[turn][other].at[0] * 100 + s.from[turn][other].at[7];
+    }
+    __syncwarp();  // all have read before the next round is sent
+  }
+  out[32 * static_cast<int>(blockIdx.x) + me] = sum;
+  ptx::cluster_sync();
+}
+
+TEST_P(ClusterTest, ValuesSentToAllBlocks) {
+  constexpr int rounds = 5;
+  for (const int size : {2, 8}) {
+    const int blocks = 2 * size;
+    Context c = context();
+    Buffer<int> out(static_cast<std::size_t>(32 * blocks));
+    launch(c, {.grid = blocks, .block = 32, .shared_bytes = sizeof(SentTo), .cluster = size},
+           tell_all, out.data(), rounds);
+    const int expected = rounds * 100 * size * (size - 1) / 2 + size * rounds * (rounds - 1) / 2;
+    for (const int sum : out.values()) ASSERT_EQ(sum, expected);
   }
 }
 

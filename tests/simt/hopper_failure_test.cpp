@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Misuse of ordered memory, mbarriers, bulk copies, tensor maps and clusters: the simulated GPU
-// must say what is wrong, and where.
-#include <cmath>
-
-#include "rung/device/ptx_cluster.hpp"
+// Misuse of ordered memory, mbarriers, bulk copies and tensor maps: the simulated GPU must say what
+// is wrong, and where. Clusters: cluster_failure_test.cpp.
 #include "rung/device/ptx_memory.hpp"
 #include "rung/device/ptx_tensor_copy.hpp"
 #include "rung/device/ptx_thread.hpp"
@@ -241,6 +238,25 @@ __global__ void load_box(const TensorMap map, int shift) {
   ptx::mbarrier_wait(s.full, 0);
 }
 
+__global__ void load_at(const TensorMap map, int column) {
+  ptx::tensor_load(shared<Slots>().tile, map, {0, column}, shared<Slots>().full);
+}
+__global__ void store_at(const TensorMap map, int column) {
+  ptx::tensor_store(map, {0, column}, shared<Slots>().tile);
+}
+
+TEST_P(HopperFailureTest, TensorCopiesWithinPieces) {
+  const LaunchShape one{.block = 1, .shared_bytes = slots_bytes};
+  View<float, 2> view;
+  view.data = data.data();
+  view.shape[0] = view.shape[1] = view.strides[0] = 64;
+  view.strides[1] = 1;
+  const TensorMap map = make_tensor_map(view, {8, 32});
+  expect_failure(one, load_at, {"the last coordinate is -2", "multiples of 4;"}, map, -2);
+  expect_failure(one, load_at, {"the last coordinate is 33"}, map, 33);
+  expect_failure(one, store_at, {"the last coordinate is -4", "not negative"}, map, -4);
+}
+
 TEST_P(HopperFailureTest, TensorCopies) {
   const LaunchShape one{.block = 32, .shared_bytes = slots_bytes};
   View<float, 2> view;
@@ -268,63 +284,6 @@ TEST_P(HopperFailureTest, TensorCopies) {
                  make_tensor_map(view, {64, 32}), 0);
   expect_failure(one, load_box, {"deadlock", "3072 bytes more than announced"},
                  make_tensor_map(view, {32, 32}), 0);
-}
-
-// Clusters.
-
-__global__ void wait_without_arriving() { ptx::cluster_wait(); }
-__global__ void arrive_twice() {
-  ptx::cluster_arrive();
-  ptx::cluster_arrive();
-}
-__global__ void one_block_stays_away() {
-  if (ptx::cluster_rank() == 1) __syncthreads();
-  if (ptx::cluster_rank() == 1 && threadIdx.x == 0) ptx::barrier_sync(1, 64);
-  ptx::cluster_sync();
-}
-__global__ void map_outside(float* p, int rank) {
-  *ptx::cluster_map(p, rank) = 1;
-  ptx::cluster_sync();
-}
-__global__ void map_rank(int rank) {
-  *ptx::cluster_map(shared<Slots>().tile, rank) = 1;
-  ptx::cluster_sync();
-}
-
-TEST_P(HopperFailureTest, Clusters) {
-  const LaunchShape two{.grid = 4, .block = 32, .shared_bytes = slots_bytes, .cluster = 2};
-  expect_failure(two, wait_without_arriving, {"cluster_wait() without cluster_arrive()"});
-  expect_failure(two, arrive_twice, {"cluster_arrive() twice"});
-  expect_failure(two, one_block_stays_away,
-                 {"deadlock", "63 threads wait in cluster_wait",
-                  "63 of 64 threads of the cluster have arrived"});
-  expect_failure(two, map_outside, {"cluster_map", "outside the block's shared memory"},
-                 data.data(), 1);
-  expect_failure(two, map_rank, {"block 2 of a cluster of 2"}, 2);
-}
-
-/// Reads its neighbour's memory after that has exited.
-__global__ void read_after_exit(unsigned* flag, float* out) {
-  Slots& s = shared<Slots>();
-  s.tile[0] = 5;
-  const float* theirs = ptx::cluster_map(s.tile, 1 - ptx::cluster_rank());
-  ptx::cluster_sync();
-  if (ptx::cluster_rank() == 1) {
-    ptx::store_release(flag, 1u);
-    return;
-  }
-  while (ptx::load_acquire(flag) == 0) {
-  }
-  *out = *theirs;
-}
-
-TEST_P(HopperFailureTest, MemoryOfABlockThatExitedIsPoison) {
-  Context c = context();
-  Buffer<unsigned> flag(std::vector<unsigned>{0});
-  Buffer<float> out(1);
-  launch(c, {.grid = 2, .block = 1, .shared_bytes = slots_bytes, .cluster = 2}, read_after_exit,
-         flag.data(), out.data());
-  EXPECT_TRUE(std::isnan(out.values()[0]));
 }
 
 INSTANTIATE_TEST_SUITE_P(Orders, HopperFailureTest, testing::ValuesIn(thread_orders()), order_name);

@@ -16,27 +16,24 @@ namespace {
 
 using namespace elementwise_cuda;
 
-template <class Map, class T>
-__global__ void elementwise_coarsened_grid_stride(Map map, T tensors) {
+template <class F, class T>
+__global__ void elementwise_coarsened_grid_stride(F f, T tensors) {
   const std::int64_t stride = std::int64_t{gridDim.x} * blockDim.x;
   const std::int64_t first = std::int64_t{blockIdx.x} * blockDim.x + threadIdx.x;
-  map.with([&](const auto& f) {
 #pragma unroll 4
-    for (std::int64_t i = first; i < tensors.layout.size(); i += stride)
-      compute_flat(tensors, f, i);
-  });
+  for (std::int64_t i = first; i < tensors.layout.size(); i += stride) compute_flat(tensors, f, i);
 }
 
 double estimate(const Elementwise::Args& args, const Context& context) {
-  return seconds(args, context, 0.88);
+  return seconds(args, context, 0.7);
 }
 
 void run(const Elementwise::Args& args, Context& context) {
-  with_tensors<float>(args, [&]<class Map, class T>(const Map& map, const T& tensors) {
-    const auto kernel = elementwise_coarsened_grid_stride<Map, T>;
+  with_call<float>(args, [&]<class F, class T>(const F& f, const T& tensors) {
+    const auto kernel = elementwise_coarsened_grid_stride<F, T>;
     const std::int64_t blocks = std::min(blocks_for(tensors.size(), block_threads),
                                          resident_blocks(context, kernel, block_threads));
-    launch(context, {.grid = blocks, .block = block_threads}, kernel, map, tensors);
+    launch(context, {.grid = blocks, .block = block_threads}, kernel, f, tensors);
   });
 }
 

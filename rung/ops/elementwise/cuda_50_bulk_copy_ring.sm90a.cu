@@ -1,19 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
 // elementwise / bulk copy ring
 //
-// Idea     the copy engine fetches: one thread asks for tiles of 8 KiB an operand, four ahead, into
-//          a ring in shared memory; the block computes on the tile that has landed, writes its
-//          results straight to global memory by 16 bytes, and hands the slot back.
-// Changes  against vectorised_16b: what is under way no longer lives in registers - a block keeps
-//          32 KiB an operand on the road, whatever its function needs of them - and no thread
-//          computes addresses of loads. As many blocks as fit stay until all tiles are done.
+// Idea     the copy engine fetches: one thread asks for tiles of 2 KiB an operand, all that the
+//          block is to compute, into slots in shared memory; the block takes each tile when it has
+//          landed and writes its results straight to global memory by 16 bytes.
+// Changes  against vectorised_16b: what is under way no longer lives in registers, whatever the
+//          function needs of them, and no thread computes addresses of loads.
 // Cost     every operand once, the result once; each operand passes through shared memory.
-// Limits   f32 and f64, contiguous, 16-byte aligned with each other. Smaller types with several
-//          operands have too many elements a byte for the detour to pay, so they are left to
-//          vectorised_16b. Needs compute capability 9.0.
-// Source   CUB's transform for sm_90; PTX ISA, "cp.async.bulk". Not measured on a GPU yet.
+// Limits   f32 and f64, and f16 and bf16 with one operand; contiguous, 16-byte aligned with each
+//          other. Needs compute capability 9.0.
+// Tried    on an H200, relu of 2^28 f32, where a copy by the driver moves 4255 GB/s and
+//          vectorised_16b 4273: blocks that stay and go round a ring of four tiles of 8 KiB 3874,
+//          with results stored by the copy engine as well 3897; the same for 64, 16, 8 and 4 tiles
+//          a block 3890, 3973, 4017 and 4095; for one tile a block 4156, and for two tiles of 2 KiB
+//          and half the threads 4234. Blocks that stay drift apart, and with them the addresses
+//          that the memory sees at one time.
+// Care     a slot may be filled again only when what was read of it has been used, not just asked
+//          for: a barrier of the block does not wait for loads that are still in the queue behind
+//          stores. Here slots are used once.
+// Source   CUB's transform for sm_90; PTX ISA, "cp.async.bulk".
 #include "rung/device/ptx_bulk_copy.hpp"
-#include "rung/device/resident.hpp"
 #include "rung/ops/elementwise/cuda_vectorised.hpp"
 
 namespace rung {
@@ -22,10 +28,11 @@ namespace {
 using namespace elementwise_cuda;
 
 struct Tuning {
-  int tile_bytes;  // of an operand: enough that the cost of starting a copy vanishes
-  int stages;      // tiles of each operand under way
+  int tile_bytes;  // of an operand: a pack a thread
+  int stages;      // tiles of each operand that a block computes
 };
-constexpr Tuning tuning{.tile_bytes = 8192, .stages = 4};
+constexpr Tuning tuning{.tile_bytes = 2048, .stages = 2};
+constexpr int threads = tuning.tile_bytes / 16;  // small blocks come and go the sooner
 
 template <int Inputs>
 struct Ring {
@@ -45,97 +52,98 @@ __device__ __forceinline__ void compute_pack(const F& f,
   constexpr int wide = pack_elements<T>;
   using Element = typename T::Out;
   typename PacksOf<wide, T>::Type packs;
-  ((packs.template get<I>() = load_wide<wide>(reinterpret_cast<const Element*>(tile[I]) + first)),
+  ((packs.template get<I>() = load_raw<wide>(reinterpret_cast<const Element*>(tile[I]) + first)),
    ...);
-  Pack<Element, wide> result;
-#pragma unroll
-  for (int lane = 0; lane < wide; ++lane) result[lane] = apply_lane<T>(f, packs, lane, indices);
-  store_wide(to, result);
+  store_wide(to, apply_pack<T>(f, packs, indices));
 }
 
-template <class Map, class T>
-__global__ void __launch_bounds__(block_threads)
-    elementwise_bulk_copy_ring(Map map, T tensors, std::int64_t head, std::int64_t tiles) {
+template <class F, class T>
+__global__ void __launch_bounds__(threads)
+    elementwise_bulk_copy_ring(F f, T tensors, std::int64_t head, std::int64_t tiles) {
   using Element = typename T::Out;
   constexpr int elements = tile_elements<T>;
   constexpr int wide = pack_elements<T>;
   auto& ring = shared<Ring<T::inputs>>();
-  const std::int64_t first = blockIdx.x;
-  const std::int64_t step = gridDim.x;
-  const auto request = [&](std::int64_t tile, int stage) {
-    if (tile >= tiles) return;
-    ptx::mbarrier_arrive_expect(ring.full[stage], T::inputs * tuning.tile_bytes);
-#pragma unroll
-    for (int i = 0; i < T::inputs; ++i) {
-      ptx::bulk_load(ring.tile[stage][i],
-                     static_cast<const Element*>(tensors.in[i]) + head + tile * elements,
-                     tuning.tile_bytes, ring.full[stage]);
-    }
-  };
+  const std::int64_t first = std::int64_t{blockIdx.x} * tuning.stages;
   if (threadIdx.x == 0) {
     for (ptx::MemoryBarrier& full : ring.full) ptx::mbarrier_init(full, 1);
     ptx::mbarrier_fence_init();
-    for (int stage = 0; stage < tuning.stages; ++stage) request(first + stage * step, stage);
+  }
+  start_dependent();
+  if (threadIdx.x == 0) {
+#pragma unroll
+    for (int stage = 0; stage < tuning.stages; ++stage) {
+      if (first + stage >= tiles) break;
+      ptx::mbarrier_arrive_expect(ring.full[stage], T::inputs * tuning.tile_bytes);
+#pragma unroll
+      for (int i = 0; i < T::inputs; ++i) {
+        ptx::bulk_load(
+            ring.tile[stage][i],
+            static_cast<const Element*>(tensors.in[i]) + head + (first + stage) * elements,
+            tuning.tile_bytes, ring.full[stage]);
+      }
+    }
   }
   __syncthreads();
-  map.with([&](const auto& f) {
-    int stage = 0;
-    unsigned parity = 0;
+#pragma unroll
+  for (int stage = 0; stage < tuning.stages; ++stage) {
+    if (first + stage >= tiles) break;
+    ptx::mbarrier_wait(ring.full[stage], 0);
+    const int at = static_cast<int>(threadIdx.x) * wide;
+    compute_pack<T>(f, ring.tile[stage], at, tensors.out + head + (first + stage) * elements + at,
+                    typename T::Indices{});
+  }
+  // What lies before the first whole pack and behind the last whole tile.
+  const std::int64_t behind = head + tiles * elements;
+  const std::int64_t thread = std::int64_t{blockIdx.x} * threads + threadIdx.x;
+  if (thread < head) compute_flat(tensors, f, thread);
+  const std::int64_t all = std::int64_t{gridDim.x} * threads;
 #pragma unroll 1
-    for (std::int64_t tile = first; tile < tiles; tile += step) {
-      ptx::mbarrier_wait(ring.full[stage], parity);
-      Element* to = tensors.out + head + tile * elements;
-#pragma unroll 1
-      for (int at = static_cast<int>(threadIdx.x) * wide; at < elements;
-           at += block_threads * wide) {
-        compute_pack<T>(f, ring.tile[stage], at, to + at, typename T::Indices{});
-      }
-      __syncthreads();  // nobody reads the slot any more
-      if (threadIdx.x == 0) request(tile + tuning.stages * step, stage);
-      if (++stage == tuning.stages) stage = 0, parity ^= 1;
-    }
-    // What lies before the first whole pack and behind the last whole tile.
-    const std::int64_t behind = head + tiles * elements;
-    const std::int64_t thread = first * block_threads + threadIdx.x;
-    if (thread < head) compute_flat(tensors, f, thread);
-#pragma unroll 1
-    for (std::int64_t i = behind + thread; i < tensors.layout.size(); i += step * block_threads) {
-      compute_flat(tensors, f, i);
-    }
-  });
+  for (std::int64_t i = behind + thread; i < tensors.layout.size(); i += all) {
+    compute_flat(tensors, f, i);
+  }
 }
+
+/// Types and functions that have a kernel. Small elements of several operands are left out: with
+/// them vectorised_16b is at the memory's speed.
+template <class T>
+constexpr bool has_kernel = sizeof(typename T::Out) > 2 || T::inputs == 1;
 
 Support supports(const Elementwise::Args& args, const Context& context) {
   if (context.info().compute_capability < 90) return unsupported("needs compute capability 9.0");
-  if (args.z.dtype != DType::f32 && args.z.dtype != DType::f64) {
-    return unsupported("takes f32 and f64");
-  }
+  if (!is_floating(args.z.dtype)) return unsupported("takes floating-point types");
   if (!args.flat()) {
     return unsupported("takes contiguous tensors of one order, without broadcasting");
   }
   bool fits = false;
-  with_tensors<float, double>(args, [&]<class Map, class T>(const Map&, const T& tensors) {
+  bool there = true;
+  with_tensors<float, double, f16, bf16>(args, [&]<class T>(const T& tensors) {
     const auto packing = pack(tensors);
     fits = packing && tensors.size() - packing->head >= tile_elements<T>;
+    there = has_kernel<T>;
   });
-  return fits ? supported : unsupported("takes a tile of 8 KiB that lies aligned in every tensor");
+  if (!there) return unsupported("takes f16 and bf16 with one operand");
+  return fits ? supported : unsupported("takes a tile of 2 KiB that lies aligned in every tensor");
 }
 
 double estimate(const Elementwise::Args& args, const Context& context) {
-  // The ring costs a few microseconds to fill and drain: below some MiB vectorised_16b is ahead.
-  return 2e-6 + seconds(args, context, 0.97);
+  // Ahead of vectorised_16b where registers hold few loads: small elements, busy functions.
+  const bool busy = args.arity() == 1 && args.function != ElementwiseFunction::relu;
+  return seconds(args, context, busy && size_of(args.z.dtype) == 2 ? 0.87 : 0.85);
 }
 
 void run(const Elementwise::Args& args, Context& context) {
-  with_tensors<float, double>(args, [&]<class Map, class T>(const Map& map, const T& tensors) {
-    const auto kernel = elementwise_bulk_copy_ring<Map, T>;
-    constexpr std::size_t bytes = sizeof(Ring<T::inputs>);
-    const std::int64_t head = pack(tensors)->head;
-    const std::int64_t tiles = (tensors.size() - head) / tile_elements<T>;
-    const std::int64_t blocks =
-        std::min(tiles, resident_blocks(context, kernel, block_threads, bytes));
-    launch(context, {.grid = blocks, .block = block_threads, .shared_bytes = bytes}, kernel, map,
-           tensors, head, tiles);
+  with_call<float, double, f16, bf16>(args, [&]<class F, class T>(const F& f, const T& tensors) {
+    if constexpr (has_kernel<T>) {
+      const std::int64_t head = pack(tensors)->head;
+      const std::int64_t tiles = (tensors.size() - head) / tile_elements<T>;
+      launch(context,
+             {.grid = blocks_for(tiles, tuning.stages),
+              .block = threads,
+              .shared_bytes = sizeof(Ring<T::inputs>),
+              .dependent = can_depend(context)},
+             elementwise_bulk_copy_ring<F, T>, f, tensors, head, tiles);
+    }
   });
 }
 

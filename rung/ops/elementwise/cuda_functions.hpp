@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// elementwise: the functions on a GPU, and Builtin, which chooses one at run time. Kernels take any
-// "map": an object whose with(body) calls body(f) for the function f to apply. The choice thus
-// stands outside the loops over elements, and a user's functor (transform.cuh) needs no choice.
+// elementwise: the functions on a GPU, and the choice of one.
 #pragma once
 
 #include <cmath>
@@ -10,6 +8,7 @@
 
 #include "rung/device/convert.hpp"
 #include "rung/device/device.hpp"
+#include "rung/ops/elementwise/cuda_gelu.hpp"
 #include "rung/ops/elementwise/elementwise.hpp"
 
 namespace rung::elementwise_cuda::inline RUNG_TARGET {
@@ -75,80 +74,75 @@ struct Relu {
     }
   }
 };
+// Functions that keep the arithmetic units about as busy as the memory say so.
 struct Exp {
+  static constexpr bool busy = true;
   template <class T>
   __device__ __forceinline__ T operator()(T x) const {
     return ::exp(x);
   }
 };
+/// `brief`: for results of 16 bits, with a relative error below 2^-16 before they are rounded.
+template <bool brief>
 struct Sigmoid {
-  // e^-|x| cannot overflow, and e^x / (1 + e^x) keeps the digits of small results.
+  static constexpr bool busy = true;
   template <class T>
   __device__ __forceinline__ T operator()(T x) const {
-    const T e = ::exp(-::fabs(x));
-    return (x < T(0) ? e : T(1)) / (T(1) + e);
+    if constexpr (brief) {
+      // e^-x is infinite where the result would be below the normal numbers.
+      return ptx::fast_reciprocal(1.0F + ptx::fast_exp2(x * -1.44269504F));
+    } else {
+      // e^-|x| cannot overflow, and e^x / (1 + e^x) keeps the digits of small results.
+      const T e = ::exp(-::fabs(x));
+      return (x < T(0) ? e : T(1)) / (T(1) + e);
+    }
   }
 };
 struct Tanh {
+  static constexpr bool busy = true;
   template <class T>
   __device__ __forceinline__ T operator()(T x) const {
     return ::tanh(x);
   }
 };
+template <bool brief>
 struct Gelu {
+  static constexpr bool busy = true;
   template <class T>
   __device__ __forceinline__ T operator()(T x) const {
-    if (x < T(-40)) return T(0);  // as the limit; -infinity * 0 would be NaN
-#if defined(__CUDA_ARCH__)
-    return x * normcdf(x);
-#else
-    // CUDA's normcdf keeps its digits in the tail; so does this.
-    const long double wide = x;
-    return static_cast<T>(wide * erfcl(wide * -0.70710678118654752440L) * 0.5L);
-#endif
-  }
-};
-
-/// The operator's own functions of one arity. Real is what elements are computed in.
-template <class Real, int Arity>
-struct Builtin {
-  ElementwiseFunction function;
-  Real alpha;
-
-  template <class Body>
-  __device__ __forceinline__ void with(const Body& body) const {
-    using enum ElementwiseFunction;
-    constexpr bool floating = !std::is_integral_v<Real>;
-    if constexpr (Arity == 3) {
-      body(Fma{});
-    } else if constexpr (Arity == 2) {
-      if (function == add) return body(Add{});
-      if (function == sub) return body(Sub{});
-      if (function == mul) return body(Mul{});
-      if constexpr (floating) {
-        if (function == div) return body(Div{});
-        if (function == axpy) return body(Axpy<Real>{alpha});
-      }
+    if constexpr (sizeof(T) == 8) {
+      return gelu_f64(x);
     } else {
-      if (function == relu) return body(Relu{});
-      if constexpr (floating) {
-        if (function == exp) return body(Exp{});
-        if (function == sigmoid) return body(Sigmoid{});
-        if (function == tanh) return body(Tanh{});
-        if (function == gelu) return body(Gelu{});
-      }
+      return brief ? gelu_brief(x) : gelu_f32(x);
     }
   }
 };
 
-/// Somebody's functor of as many values as there are inputs.
-template <class F>
-struct UserMap {
-  F f;
-  template <class Body>
-  __device__ __forceinline__ void with(const Body& body) const {
-    body(f);
+/// Calls use(f) with the function of a call on elements of T: the choice is the host's, so that a
+/// kernel has the registers that its own function needs, not those of the heaviest.
+template <class T, int Arity, class Use>
+void with_function(ElementwiseFunction function, double alpha, const Use& use) {
+  using enum ElementwiseFunction;
+  constexpr bool floating = !std::is_integral_v<T>;
+  if constexpr (Arity == 3) {
+    use(Fma{});
+  } else if constexpr (Arity == 2) {
+    if (function == add) return use(Add{});
+    if (function == sub) return use(Sub{});
+    if (function == mul) return use(Mul{});
+    if constexpr (floating) {
+      if (function == div) return use(Div{});
+      if (function == axpy) return use(Axpy<Accumulator<T>>{static_cast<Accumulator<T>>(alpha)});
+    }
+  } else {
+    if (function == relu) return use(Relu{});
+    if constexpr (floating) {
+      if (function == exp) return use(Exp{});
+      if (function == sigmoid) return use(Sigmoid < sizeof(T) == 2 > {});
+      if (function == tanh) return use(Tanh{});
+      if (function == gelu) return use(Gelu < sizeof(T) == 2 > {});
+    }
   }
-};
+}
 
 }  // namespace rung::elementwise_cuda::inline RUNG_TARGET

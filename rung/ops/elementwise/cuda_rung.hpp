@@ -27,16 +27,15 @@ Collapsed<N> first_of(const Collapsed<4>& all) {
 
 template <class T, class... In, class Use>
 void with_inputs(const Elementwise::Args& args, const Use& use) {
-  using Real = Accumulator<T>;
   constexpr int inputs = sizeof...(In);
   Tensors<T, In...> tensors;
   tensors.out = static_cast<T*>(args.z.data);
   for (int i = 0; i < inputs; ++i) tensors.in[i] = args.in[static_cast<std::size_t>(i)].data;
   tensors.layout = first_of<inputs + 1>(args.layout);
-  use(Builtin<Real, inputs>{args.function, static_cast<Real>(args.alpha)}, tensors);
+  use(tensors);
 }
 
-/// Calls use(map, tensors) with the types of the call, which must be among Ts.
+/// Calls use(tensors) with the types of the call, which must be among Ts.
 template <class... Ts, class Use>
 void with_tensors(const Elementwise::Args& args, const Use& use) {
   visit<Ts...>(args.z.dtype, [&]<class T>() {
@@ -51,6 +50,15 @@ void with_tensors(const Elementwise::Args& args, const Use& use) {
   });
 }
 
+/// Calls use(f, tensors): the function of the call too.
+template <class... Ts, class Use>
+void with_call(const Elementwise::Args& args, const Use& use) {
+  with_tensors<Ts...>(args, [&]<class T>(const T& tensors) {
+    with_function<typename T::Out, T::inputs>(args.function, args.alpha,
+                                              [&](const auto& f) { use(f, tensors); });
+  });
+}
+
 /// The textbook rungs: one type keeps them short, and quick to compile.
 inline Support require_flat_f32(const Elementwise::Args& args, const Context&) {
   if (args.z.dtype != DType::f32) return unsupported("this rung takes f32");
@@ -58,7 +66,7 @@ inline Support require_flat_f32(const Elementwise::Args& args, const Context&) {
                      : unsupported("takes contiguous tensors of one order, without broadcasting");
 }
 
-/// No kernel beats its traffic or a launch.
+/// No kernel beats its traffic or a launch. Shares are those measured on an H200.
 inline double seconds(const Elementwise::Args& args, const Context& context,
                       double share_of_bandwidth) {
   constexpr double launch_seconds = 4e-6;

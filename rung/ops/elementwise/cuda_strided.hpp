@@ -7,22 +7,20 @@
 
 namespace rung::elementwise_cuda::inline RUNG_TARGET {
 
-template <class Map, class T>
-__global__ void elementwise_strided(Map map, T tensors) {
+template <class F, class T>
+__global__ void elementwise_strided(F f, T tensors) {
   const std::int64_t stride = std::int64_t{gridDim.x} * blockDim.x;
   const std::int64_t first = std::int64_t{blockIdx.x} * blockDim.x + threadIdx.x;
-  map.with([&](const auto& f) {
 #pragma unroll 1
-    for (std::int64_t i = first; i < tensors.layout.size(); i += stride) compute_at(tensors, f, i);
-  });
+  for (std::int64_t i = first; i < tensors.layout.size(); i += stride) compute_at(tensors, f, i);
 }
 
-template <class Map, class T>
-void launch_strided(Context& context, const Map& map, const T& tensors) {
-  const auto kernel = elementwise_strided<Map, T>;
+template <class F, class T>
+void launch_strided(Context& context, const F& f, const T& tensors) {
+  const auto kernel = elementwise_strided<F, T>;
   const std::int64_t blocks = std::min(blocks_for(tensors.size(), block_threads),
                                        resident_blocks(context, kernel, block_threads));
-  launch(context, {.grid = blocks, .block = block_threads}, kernel, map, tensors);
+  launch(context, {.grid = blocks, .block = block_threads}, kernel, f, tensors);
 }
 
 }  // namespace rung::elementwise_cuda::inline RUNG_TARGET

@@ -16,9 +16,10 @@
 //          otherwise they must not overlap.
 // Accuracy add, sub, mul, div are IEEE's, rounded once; fma and axpy are fused: one rounding. f16
 //          and bf16 results are those of f32, rounded. exp, tanh, sigmoid: 4 units in the last
-//          place of f32 or f64; gelu: 8. Results below the smallest normal number: one unit of
-//          the smallest subnormal more; sigmoid's may be 0. Same bits for any number of threads, in
-//          place or not.
+//          place of f32 or f64; gelu: 8. Before they are rounded to f16 or bf16, sigmoid and gelu
+//          may have a relative error of 2^-16. Results below the smallest normal number: one unit
+//          of the smallest subnormal more; sigmoid's may be 0. Same bits for any number of threads,
+//          in place or not.
 // Values   NaN gives NaN in every function, relu too; relu(-0) = -0. gelu(-infinity) = 0.
 //          x / 0 is an infinity or NaN as IEEE has it.
 // Errors   Error(invalid_argument) for shapes, types, aliasing and a missing operand.

@@ -153,6 +153,8 @@ Tolerance Elementwise::tolerance(const Args& args, const RungInfo& rung, Values)
   double units = 0;
   if (args.function == gelu) units = 8;
   if (args.function == exp || args.function == tanh || args.function == sigmoid) units = 4;
+  const bool brief = size_of(type) == 2 && (args.function == gelu || args.function == sigmoid);
+  if (brief) units = 0x1p-16 / last_place;
   Tolerance tolerance;
   tolerance.relative = units * last_place + epsilon(type) / 2 * 1.01;
   tolerance.absolute = type == DType::f16    ? 0x1p-24

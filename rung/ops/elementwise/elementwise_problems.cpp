@@ -92,7 +92,7 @@ std::vector<Problem> Elementwise::check_problems(Backend backend) {
       "f64 12x20,add,x=1x20,y=12x1",
       "f16 12x48,add,y=48",
       "u8 12x48,add,y=12x1",
-      // Tiles of 8 KiB, whole and cut off.
+      // Tiles of 2 KiB, whole and cut off.
       "f32 2048,relu",
       "f32 13001,fma",
       "f64 5000,sub",

@@ -174,11 +174,10 @@ void transform(Context& context, const F& f, const View<Out, N>& z, const View<I
   if (context.backend() == device_backend) {
     using Tensors = elementwise_cuda::Tensors<Out, std::remove_const_t<In>...>;
     const Tensors tensors{z.data, {in.data...}, layout};
-    const elementwise_cuda::UserMap<F> map{f};
     if (const auto packing = elementwise_cuda::pack(tensors)) {
-      elementwise_cuda::launch_vectorised(context, map, tensors, *packing);
+      elementwise_cuda::launch_vectorised(context, f, tensors, *packing);
     } else {
-      elementwise_cuda::launch_strided(context, map, tensors);
+      elementwise_cuda::launch_strided(context, f, tensors);
     }
     return;
   }

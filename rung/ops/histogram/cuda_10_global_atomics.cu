@@ -27,7 +27,7 @@ __global__ void __launch_bounds__(threads)
 }
 
 double estimate(const Histogram::Args& args, const Context& context) {
-  return seconds(args, context, 2e9);
+  return seconds(args, context, global_additions(args));
 }
 
 void run(const Histogram::Args& args, Context& context) {

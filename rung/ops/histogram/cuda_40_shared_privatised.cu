@@ -16,17 +16,17 @@ namespace {
 using namespace histogram_cuda;
 
 constexpr int threads = 512;
+constexpr int loads_in_flight = 4;
 constexpr int least_elements_per_thread = 8;
 
 template <class T, class Bins>
 __global__ void __launch_bounds__(threads)
     histogram_shared_privatised(Elements<T> x, Bins bins, Counts counts) {
   unsigned* const table = cleared_table(counts.bins);
-  const std::int64_t step = std::int64_t{gridDim.x} * threads;
-  for (std::int64_t i = std::int64_t{blockIdx.x} * threads + threadIdx.x; i < x.size(); i += step) {
-    const std::int32_t bin = bins(x[i]);
+  for_each_element<loads_in_flight>(x, [&](BinKey<T> value) {
+    const std::int32_t bin = bins(value);
     if (bin >= 0) atomicAdd(table + bin, 1u);
-  }
+  });
   __syncthreads();
   for (int bin = static_cast<int>(threadIdx.x); bin < counts.bins; bin += threads) {
     if (table[bin] != 0) counts.add(bin, table[bin]);
@@ -38,7 +38,8 @@ Support supports(const Histogram::Args& args, const Context& context) {
 }
 
 double estimate(const Histogram::Args& args, const Context& context) {
-  return seconds(args, context, 200e9) + merging_seconds(args, context);
+  return seconds(args, context, single_loads(context, args.bins())) +
+         merging_seconds(args, context);
 }
 
 void run(const Histogram::Args& args, Context& context) {

@@ -26,8 +26,9 @@ struct Elements {
     return {static_cast<const T*>(args.x.data), collapse<1>(args.x.shape, {args.x.strides})};
   }
   [[nodiscard]] RUNG_HD RUNG_ALWAYS_INLINE std::int64_t size() const { return axes.size(); }
+  RUNG_HD RUNG_ALWAYS_INLINE const T& at(std::int64_t i) const { return data[axes.offset(i)]; }
   RUNG_HD RUNG_ALWAYS_INLINE BinKey<T> operator[](std::int64_t i) const {
-    return convert<BinKey<T>>(data[axes.offset(i)]);
+    return convert<BinKey<T>>(at(i));
   }
 };
 
@@ -59,18 +60,21 @@ struct Counts {
 };
 
 // On compute capability 9.0 a kernel may start while counts are still being cleared, and waits for
-// that only when it has something to add. Elsewhere the stream keeps the two in order.
+// that only when it has something to add. The clearing itself is launched while what came before
+// ends, waits for all of that, and only then lets the kernel behind it start. Elsewhere the stream
+// keeps them in order.
+__device__ __forceinline__ void wait_for_earlier_work() {
+#if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900
+  ptx::wait_for_earlier_grid();
+#endif
+}
 __device__ __forceinline__ void let_counting_start() {
 #if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900
   ptx::let_next_grid_start();
 #endif
 }
 /// Before a kernel launched with .dependent = counts_cleared_ahead() touches counts.
-__device__ __forceinline__ void wait_for_cleared_counts() {
-#if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900
-  ptx::wait_for_earlier_grid();
-#endif
-}
+__device__ __forceinline__ void wait_for_cleared_counts() { wait_for_earlier_work(); }
 
 namespace {
 constexpr int clear_threads = 256;
@@ -78,6 +82,7 @@ constexpr int clears_per_thread = 16;
 
 // In each rung's file once: kernels have no external linkage in rung.
 __global__ void __launch_bounds__(clear_threads) histogram_clear(Counts counts) {
+  wait_for_earlier_work();
   let_counting_start();
   const std::int64_t begin = std::int64_t{blockIdx.x} * (clear_threads * clears_per_thread);
   for (int i = 0; i < clears_per_thread; ++i) {
@@ -91,7 +96,9 @@ __global__ void __launch_bounds__(clear_threads) histogram_clear(Counts counts) 
 inline void clear_counts(const Histogram::Args& args, Context& context) {
   if (args.accumulate) return;
   launch(context,
-         {.grid = ceil_div(args.bins(), clear_threads * clears_per_thread), .block = clear_threads},
+         {.grid = ceil_div(args.bins(), clear_threads * clears_per_thread),
+          .block = clear_threads,
+          .dependent = context.info().compute_capability == 90},
          histogram_clear, Counts::make(args));
 }
 /// Whether the launch behind clear_counts() may be a dependent one. Not where there is none, as x
@@ -158,6 +165,23 @@ std::int64_t walking_blocks(const Context& context, std::int64_t elements,
                   ceil_div(elements, most_per_block));
 }
 
+/// The grid walks over x side by side: thread t takes elements t, t + threads, t + 2 threads ...,
+/// `InFlight` of them loaded before the first is used.
+template <int InFlight, class T, class F>
+__device__ __forceinline__ void for_each_element(const Elements<T>& x, const F& f) {
+  const std::int64_t size = x.size();
+  const std::int64_t step = std::int64_t{gridDim.x} * blockDim.x;
+  std::int64_t i = std::int64_t{blockIdx.x} * blockDim.x + threadIdx.x;
+  for (; i + (InFlight - 1) * step < size; i += InFlight * step) {
+    T values[InFlight];
+#pragma unroll
+    for (int u = 0; u < InFlight; ++u) values[u] = x.at(i + u * step);
+#pragma unroll
+    for (int u = 0; u < InFlight; ++u) f(convert<BinKey<T>>(values[u]));
+  }
+  for (; i < size; i += step) f(x[i]);
+}
+
 /// A block's own counters in shared memory: `size` words, cleared and ready when this returns.
 __device__ __forceinline__ unsigned* cleared_table(std::int32_t size) {
   unsigned* const table = &shared<unsigned>();
@@ -172,6 +196,20 @@ inline Support require_table(const Histogram::Args& args, const Context& context
   return args.bins() <= room / copies / static_cast<std::int64_t>(sizeof(unsigned))
              ? supported
              : unsupported("a table of that many bins does not fit shared memory");
+}
+
+// Estimates: rates as an NVIDIA H200 had them, 2^26 to 2^29 elements.
+
+/// Additions a second to counts in L2. Few counts lie in few of its slices, which then do it all.
+inline double global_additions(const Histogram::Args& args) {
+  return std::clamp(0.7e6 * static_cast<double>(args.bins()), 5e9, 100e9);
+}
+/// Elements a second of a walk with single loads, beside tables of so many words: three blocks a
+/// multiprocessor bring it to its full rate.
+inline double single_loads(const Context& context, std::int64_t table_words) {
+  constexpr double full = 0.56e12;
+  const auto room = static_cast<std::int64_t>(context.info().shared_per_block / sizeof(unsigned));
+  return full * static_cast<double>(std::clamp<std::int64_t>(room / table_words, 1, 3)) / 3;
 }
 
 /// Estimated seconds in which each multiprocessor adds a table to counts.

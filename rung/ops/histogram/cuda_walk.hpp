@@ -4,7 +4,7 @@
 #pragma once
 
 #include "rung/device/collectives.hpp"
-#include "rung/device/load.hpp"
+#include "rung/device/ptx_shared.hpp"
 #include "rung/ops/histogram/cuda_histogram.hpp"
 
 namespace rung::histogram_cuda::inline RUNG_TARGET {
@@ -33,37 +33,92 @@ inline Support require_dense(const Histogram::Args& args) {
              : unsupported("x is not aligned to its elements");
 }
 
-/// The grid walks over x. Each thread loads `Unroll` packs, then calls whole(pack, valid) for each;
-/// all threads of a block do so together, also those whose pack does not exist (valid = false), so
-/// that `whole` may hold collectives. The few elements before the first and behind the last pack go
-/// one by one through single(element).
-template <int Unroll, class T, class Whole, class Single>
-__device__ __forceinline__ void for_each_pack(const DenseElements<T>& x, const Whole& whole,
-                                              const Single& single) {
-  constexpr int size = pack_size<T>;
-  const int thread = static_cast<int>(threadIdx.x);
-  const int threads = static_cast<int>(blockDim.x);
-  const T* const body = x.data + x.head;
-  const std::int64_t packs = (x.size - x.head) / size;
-  const std::int64_t tile = std::int64_t{threads} * Unroll;
-  const T* from = body + (blockIdx.x * tile + thread) * size;
-  // Packs from this tile's first on: the same for all threads of the block.
-  for (std::int64_t left = packs - blockIdx.x * tile; left > 0; left -= gridDim.x * tile) {
-    Pack<T, size> values[Unroll];
-    bool valid[Unroll];
+/// The grid walks over x: thread t of all takes packs t, t + threads, t + 2 threads ... It keeps
+/// `InFlight` loads on their way all the time: as soon as a pack is in use, the next is asked for
+/// in its place. The constructor asks for the first ones; what a block has to prepare comes next.
+///
+/// A pack is held as four words: as its elements, bytes would fill a register each, and go to words
+/// and back at an instruction a byte.
+template <int InFlight, class T>
+class PackWalk {
+ public:
+  using Words = Pack<unsigned, 4>;
+
+  __device__ __forceinline__ explicit PackWalk(const DenseElements<T>& x)
+      : x_(x), packs_((x.size - x.head) / pack_size<T>) {
+    const std::int64_t threads = std::int64_t{gridDim.x} * blockDim.x;
+    const std::int64_t first = std::int64_t{blockIdx.x} * blockDim.x;
+    // A block counts 2^31 elements at most, so that rounds fit 32 bits.
+    const std::int64_t rest = packs_ % threads;
+    const auto rounds = static_cast<int>(packs_ / threads);
+    mine_ = rounds + (first + threadIdx.x < rest ? 1 : 0);
+    most_ = rounds + (first < rest ? 1 : 0);
+    step_ = threads * pack_size<T>;
+    from_ = x.data + x.head + (first + threadIdx.x) * pack_size<T>;
 #pragma unroll
-    for (int u = 0; u < Unroll; ++u) {
-      valid[u] = thread + u * threads < left;
-      if (valid[u]) values[u] = load_wide<size>(from + std::int64_t{u * threads} * size);
+    for (int u = 0; u < InFlight; ++u) {
+      if (u < mine_) words_[u] = ptx::load_once(from_ + u * step_);
     }
-#pragma unroll
-    for (int u = 0; u < Unroll; ++u) whole(values[u], valid[u]);
-    from += gridDim.x * tile * size;
   }
-  if (blockIdx.x != gridDim.x - 1) return;
-  const auto tail = static_cast<int>(x.size - x.head - packs * size);
-  if (thread < x.head) single(x.data[thread]);
-  if (thread < tail) single(body[packs * size + thread]);
+
+  /// whole(words, valid) is called by all threads of a block together, also by those whose pack
+  /// does not exist (valid = false), so that it may hold collectives. The few elements before the
+  /// first and behind the last pack go one by one through single(element).
+  template <class Whole, class Single>
+  __device__ __forceinline__ void for_each(const Whole& whole, const Single& single) {
+    for (int done = 0; done < most_; done += InFlight) {
+      from_ += InFlight * step_;
+#pragma unroll
+      for (int u = 0; u < InFlight; ++u) {
+        const Words current = words_[u];
+        if (done + u + InFlight < mine_) words_[u] = ptx::load_once(from_ + u * step_);
+        whole(current, done + u < mine_);
+      }
+    }
+    if (blockIdx.x != gridDim.x - 1) return;
+    const int thread = static_cast<int>(threadIdx.x);
+    const T* const behind = x_.data + x_.head + packs_ * pack_size<T>;
+    if (thread < x_.head) single(x_.data[thread]);
+    if (thread < x_.data + x_.size - behind) single(behind[thread]);
+  }
+  /// The same with each element by itself.
+  template <class F>
+  __device__ __forceinline__ void for_each_element(const F& f) {
+    for_each(
+        [&](const Words& words, bool valid) {
+          if (!valid) return;
+          const auto values = __builtin_bit_cast(Pack<T, pack_size<T>>, words);
+#pragma unroll
+          for (int i = 0; i < pack_size<T>; ++i) f(values[i]);
+        },
+        f);
+  }
+
+ private:
+  DenseElements<T> x_;
+  std::int64_t packs_;
+  std::int64_t step_;  // elements from one of a thread's packs to the next
+  const T* from_;      // the pack of words_[0]
+  int mine_;           // packs of this thread
+  int most_;           // of the block's first thread, which has the most
+  Words words_[InFlight];
+};
+
+/// A value's bin, and whether it lies in one: for floats without a branch. The conversion
+/// saturates, and the least of it and the last bin is a bin, whatever lies outside.
+struct Place {
+  unsigned bin;
+  bool inside;
+};
+template <class Bins>
+__device__ __forceinline__ Place place_of(const Bins& bins, typename Bins::Key value) {
+  const std::int32_t bin = bins(value);
+  return {static_cast<unsigned>(bin), bin >= 0};
+}
+__device__ __forceinline__ Place place_of(const EvenBins<float>& bins, float value) {
+  const unsigned bin = __float2uint_rz((value - bins.low) * bins.scale);
+  const auto last = static_cast<unsigned>(bins.last);
+  return {bin < last ? bin : last, static_cast<bool>((value >= bins.low) & (value <= bins.high))};
 }
 
 /// table[(row << shift) + copy], added up over copies: a thread a row, so that neighbouring counts

@@ -41,7 +41,7 @@ Support supports(const Norm::Args& args, const Context&) {
 }
 
 double estimate(const Norm::Args& args, const Context& context) {
-  return seconds(args, context, 1.5, 0.4);
+  return seconds(args, context, 1, 0.2);
 }
 
 void run(const Norm::Args& args, Context& context) {

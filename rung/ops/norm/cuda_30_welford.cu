@@ -73,7 +73,7 @@ Support supports(const Norm::Args& args, const Context&) {
 }
 
 double estimate(const Norm::Args& args, const Context& context) {
-  return seconds(args, context, 1.5, 0.35);
+  return seconds(args, context, 1, 0.043 * static_cast<double>(size_of(args.x.dtype)));
 }
 
 void run(const Norm::Args& args, Context& context) {

@@ -1,79 +1,110 @@
 // SPDX-License-Identifier: Apache-2.0
 // norm / cluster rows
 //
-// Idea     a row longer than the registers of a block is spread over the 2, 4 or 8 blocks of a
-//          cluster: each holds its part, and the blocks put their sums together through each
-//          other's shared memory. The row is still read once.
-// Changes  against registers_single_read: rows of up to 32768 packs of 16 bytes - 131072 of f32,
-//          262144 of bf16 - and no block of 1024 threads with 64 registers each.
-// Cost     what must be; two barriers of the cluster a row (one for RMS norm).
-// Limits   compute capability 9; contiguous rows of whole, aligned packs.
-// Tried    nothing on a GPU yet.
+// Idea     a row too long for a multiprocessor is spread over the 2, 4 or 8 blocks of a cluster, 64
+//          KiB each. Clusters stay: gamma and beta are in registers for all rows, and rows come
+//          through a ring in shared memory by asynchronous copies. Each warp sends what it found to
+//          every block, 16 bytes that a barrier there counts; while they are on their way, the row
+//          before is finished, read from the ring once more.
+// Changes  against registers_single_read: rows of up to 512 KiB, 131072 of f32.
+// Cost     what must be; one message from every warp to every block of the cluster a row.
+// Limits   compute capability 9; contiguous rows of whole, aligned packs; weights of x's type are
+//          kept, others are read anew for each row, and so is a residual when it is due.
+// Tried    H200, f32 2048x131072, as trial kernels: this way 3904 GB/s. Two barriers of the cluster
+//          a row, the blocks' sums read from each other's shared memory, rows loaded when they are
+//          due: 1955. Each row finished before the next is begun: 3585. Rows in registers, weights
+//          from the caches: below 3600. 16 blocks a cluster: 3687. Streaming stores: 3822. Branches
+//          on the kind of weights for every pack, packs read one by one: 3073.
 // Source   W. Guo, T. Dao et al., QuACK, 2025.
 #include "rung/device/ptx_cluster.hpp"
+#include "rung/device/ptx_cluster_send.hpp"
 #include "rung/device/resident.hpp"
-#include "rung/ops/norm/cuda_registers.hpp"
+#include "rung/ops/norm/cuda_cluster.hpp"
 
 namespace rung {
 namespace {
 
 using namespace norm_cuda;
 
-constexpr int threads = 512;
-constexpr int packs = 8;
-constexpr int most_blocks = 8;
-
-template <class W>
-struct Shared {
-  RegisterShared<W> block;
-  W sum;                  // what the other blocks read
-  Moments<W> moments[2];  // of this row and the one before, which a slower block may still read
-};
-
-/// The threads of a row are those of a cluster.
-template <class W>
-struct OneCluster {
-  Shared<W>& scratch = shared<Shared<W>>();
-  int rank = ptx::cluster_rank();
-  int blocks = ptx::cluster_size();
-  int turn = 0;
-
-  __device__ __forceinline__ int thread() const {
-    return rank * static_cast<int>(blockDim.x) + static_cast<int>(threadIdx.x);
+template <class T, bool plain>
+__global__ void __launch_bounds__(cluster_threads, 1)
+    norm_cluster_rows(Call<T> call, RingShape shape) {
+  using W = Accumulator<T>;
+  auto& scratch = shared<ClusterShared<W>>();
+  const int thread = static_cast<int>(threadIdx.x);
+  const int threads = static_cast<int>(blockDim.x);
+  const int lane = lane_of_thread();
+  const int blocks = ptx::cluster_size();
+  const int rank = ptx::cluster_rank();
+  const int warps = threads / 32;
+  const int begin = rank * shape.part + thread;
+  const int row_packs = static_cast<int>(call.n / pack_width<T>);
+  auto* const ring = reinterpret_cast<Pack<T, pack_width<T>>*>(&scratch + 1);
+  ClusterRows<T, plain> mine{
+      call, shape, ring + thread, begin, std::min(shape.part - thread, row_packs - begin), threads,
+      {},   {}};
+  const int rows = static_cast<int>(call.rows);
+  const int step = static_cast<int>(gridDim.x) / blocks;
+  const int first = static_cast<int>(blockIdx.x) / blocks;
+  for (int stage = 0; stage < shape.stages; ++stage) mine.fetch(first + stage * step, stage);
+  if (thread == 0) {
+    for (ptx::MemoryBarrier& sent : scratch.sent) ptx::mbarrier_init(sent, 1);
+    ptx::mbarrier_fence_init();
   }
-  __device__ __forceinline__ int threads() const { return blocks * static_cast<int>(blockDim.x); }
-  template <class Body>
-  __device__ __forceinline__ void for_each(std::int64_t rows, Body&& body) {
-    const std::int64_t step = gridDim.x / blocks;
-    for (std::int64_t row = blockIdx.x / blocks; row < rows; row += step) body(row, true);
-    ptx::cluster_sync();  // shared memory that others may still read must not go away
-  }
+  mine.keep_weights();
+  int elements = 0;
+#pragma unroll
+  for (int p = 0; p < cluster_packs; ++p) elements += mine.has(p) ? pack_width<T> : 0;
+  const auto count = static_cast<W>(warp_reduce(elements, Plus{}));
+  ptx::cluster_sync();
 
-  /// The blocks' values, put together in the order of ranks: the same in every block.
-  template <class V, class F>
-  __device__ __forceinline__ V exchange(V& mine, V value, F combine) {
-    if (threadIdx.x == 0) mine = value;
-    ptx::cluster_sync();
-    V all = *ptx::cluster_map(&mine, 0);
-    for (int other = 1; other < blocks; ++other) {
-      all = combine(all, *ptx::cluster_map(&mine, other));
+  const auto finish = [&](int row, int k, int stage) {
+    const int turn = k % turns;
+    ptx::mbarrier_wait_cluster(scratch.sent[turn], static_cast<unsigned>(k / turns) & 1);
+    W center = 0;
+    const Moments<W> moments = join(call, scratch.parts[turn], blocks * warps, center);
+    const Scale<W> scale = scale_about(call, center, moments);
+    if (begin == 0) write_statistics(call, row, center, moments, scale.rstd);
+    mine.write(row, stage, scale);
+    mine.fetch(row + shape.stages * step, stage);
+  };
+  int stage = 0;
+  int before = 0;  // the stage of the row before
+  for (int k = 0, row = first;; ++k, row += step) {
+    if (row < rows) {
+      // The last stage but one holds the row before.
+      if (shape.stages == 2) {
+        ptx::async_wait<0>();
+      } else {
+        ptx::async_wait<1>();
+      }
+      if (!plain && call.residual != nullptr) mine.add_residual(row, stage);
+      RawPack<T, pack_width<T>> s[cluster_packs];
+      mine.read(s, stage);
+      const WarpPart<W> part = part_of_lanes<cluster_packs>(
+          call.layer, 32, count, [&](int p) { return mine.has(p); },
+          [&](int p) { return convert<W>(unpack(s[p])); },
+          [&] {
+#pragma unroll
+            for (auto& raw : s) raw = forget(raw, call.zero & static_cast<unsigned>(row));
+          });
+      const int turn = k % turns;
+      if (lane < blocks) {
+        ptx::cluster_send(scratch.parts[turn][rank * warps + thread / 32], part, scratch.sent[turn],
+                          lane);
+      }
+      if (thread == 0) {
+        ptx::mbarrier_arrive_expect(scratch.sent[turn], static_cast<unsigned>(blocks * warps) *
+                                                            static_cast<unsigned>(sizeof(part)));
+      }
     }
-    return all;
+    if (k > 0 && row - step < rows) finish(row - step, k - 1, before);
+    if (row >= rows) break;
+    before = stage;
+    stage = stage + 1 == shape.stages ? 0 : stage + 1;
   }
-  /// Written again only after the barrier of the moments, which comes after all have read it.
-  __device__ __forceinline__ W total(W sum) {
-    return exchange(scratch.sum, row_reduce(sum, Plus{}, scratch.block.sums), Plus{});
-  }
-  __device__ __forceinline__ Moments<W> total(Moments<W> moments) {
-    turn ^= 1;
-    return exchange(scratch.moments[turn], row_reduce(moments, AddMoments{}, scratch.block.moments),
-                    AddMoments{});
-  }
-};
-
-template <class T>
-__global__ void __launch_bounds__(threads) norm_cluster_rows(Call<T> call) {
-  normalise_rows<OneCluster<Accumulator<T>>, packs>(call);
+  ptx::async_wait<0>();
+  ptx::cluster_sync();  // shared memory that others still send to must not go away
 }
 
 std::int64_t packs_of(const Norm::Args& args) {
@@ -86,30 +117,40 @@ Support supports(const Norm::Args& args, const Context& context) {
   }
   if (const Support rows = require_contiguous_rows(args, context); !rows) return rows;
   if (!all_packs_whole(args)) return unsupported("rows of whole, aligned packs of 16 bytes");
-  if (packs_of(args) > std::int64_t{most_blocks} * threads * packs) {
-    return unsupported("the row is longer than the registers of a cluster hold");
+  if (args.rows() > 0x3fffffff) return unsupported("more than 2^30 rows");
+  if (packs_of(args) > std::int64_t{most_blocks} * cluster_threads * cluster_packs) {
+    return unsupported("the row is longer than a cluster holds");
   }
   return supported;
 }
 
 double estimate(const Norm::Args& args, const Context& context) {
-  // While a block of 512 can hold the row, its own barrier is the cheaper one.
-  return seconds(args, context, 1, packs_of(args) <= threads * packs ? 0.8 : 0.96);
+  return seconds(args, context, 1, args.columns() > 16384 ? 0.81 : 0.7);
 }
 
 void run(const Norm::Args& args, Context& context) {
   std::int64_t blocks = 2;
-  while (blocks * threads * packs < packs_of(args)) blocks *= 2;
+  while (blocks * cluster_threads * cluster_packs < packs_of(args)) blocks *= 2;
+  const std::int64_t part = ceil_div(packs_of(args), blocks);
+  const auto threads = static_cast<int>(round_up(
+      std::max(ceil_div(part, std::int64_t{cluster_packs}), std::int64_t{1}), std::int64_t{32}));
   with_call(args, [&]<class T>(const Call<T>& call) {
-    constexpr std::size_t shared_bytes = sizeof(Shared<Accumulator<T>>);
-    const std::int64_t resident =
-        resident_blocks(context, norm_cluster_rows<T>, threads, shared_bytes) / blocks;
+    constexpr std::size_t header = sizeof(ClusterShared<Accumulator<T>>);
+    const auto stage_bytes = static_cast<std::size_t>(std::max(part, std::int64_t{1})) * 16;
+    const bool three = header + 3 * stage_bytes <= context.info().shared_per_block;
+    const RingShape shape{three ? 3 : 2, static_cast<int>(part)};
+    const std::size_t shared_bytes = header + static_cast<std::size_t>(shape.stages) * stage_bytes;
+    void (*const kernel)(Call<T>, RingShape) = usual(call) == Usual::gamma_and_beta
+                                                   ? norm_cluster_rows<T, true>
+                                                   : norm_cluster_rows<T, false>;
+    const std::int64_t clusters =
+        resident_clusters(context, kernel, threads, shared_bytes, static_cast<int>(blocks));
     launch(context,
-           {.grid = blocks * std::min(std::max<std::int64_t>(resident, 1), call.rows),
+           {.grid = blocks * std::min(clusters, call.rows),
             .block = threads,
             .shared_bytes = shared_bytes,
             .cluster = blocks},
-           norm_cluster_rows<T>, call);
+           kernel, call, shape);
   });
 }
 

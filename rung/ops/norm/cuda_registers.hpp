@@ -3,126 +3,160 @@
 // to the store of y.
 #pragma once
 
-#include <algorithm>
-
-#include "rung/ops/norm/cuda_packs.hpp"
+#include "rung/ops/norm/cuda_parts.hpp"
 
 namespace rung::norm_cuda::inline RUNG_TARGET {
 
 template <class W>
 struct RegisterShared {
-  RowScratch<W> sums;
+  WarpPart<W> parts[32];  // of the rows of a block
+  RowScratch<W> sums;     // of rows that cut packs
   RowScratch<Moments<W>> moments;
 };
 
-/// The threads of a row are some of a block's, along x: see device/rows.hpp.
-template <class W>
-struct OneBlock {
-  RegisterShared<W>& scratch = shared<RegisterShared<W>>();
-
-  __device__ __forceinline__ int thread() const { return static_cast<int>(threadIdx.x); }
-  __device__ __forceinline__ int threads() const { return static_cast<int>(blockDim.x); }
-  template <class Body>
-  __device__ __forceinline__ void for_each(std::int64_t rows, Body&& body) {
-    for_each_row(rows, body);
+/// The same bits, which the compiler cannot know: it would keep elements of 16 bits widened from
+/// one pass over the row to the next, in twice the registers. `zero` comes with the call.
+template <class T, int N>
+__device__ __forceinline__ RawPack<T, N> forget(RawPack<T, N> raw, [[maybe_unused]] unsigned zero) {
+#if defined(__CUDACC__)
+  if constexpr (sizeof(T) == 2) {
+#pragma unroll
+    for (auto& chunk : raw.chunk) {
+      chunk.x ^= zero;
+      chunk.y ^= zero;
+      chunk.z ^= zero;
+      chunk.w ^= zero;
+    }
   }
-  __device__ __forceinline__ W total(W sum) { return row_reduce(sum, Plus{}, scratch.sums); }
-  __device__ __forceinline__ Moments<W> total(Moments<W> moments) {
-    return row_reduce(moments, AddMoments{}, scratch.moments);
+#endif
+  return raw;
+}
+
+/// What a kernel is compiled for: anything, or the usual - rows of one axis, no residual, weights
+/// of x's type: gamma alone, or gamma and beta. What it need not look at it need not branch on.
+enum class Usual { no, gamma, gamma_and_beta };
+
+template <class T>
+Usual usual(const Call<T>& call) {
+  if (call.lines.rows.rank > 1 || call.residual != nullptr) return Usual::no;
+  if (call.gamma == nullptr || call.wide_weights) return Usual::no;
+  return call.beta != nullptr ? Usual::gamma_and_beta : Usual::gamma;
+}
+
+/// A row in the registers of its threads.
+template <class T, int packs, Usual kind>
+struct KeptPacks {
+  static constexpr bool flat = kind != Usual::no;
+  using W = Accumulator<T>;
+  static constexpr int width = pack_width<T>;
+  using Raw = RawPack<T, width>;
+
+  const Call<T>& call;
+  int first;    // the thread's first pack, in the row
+  int length;   // of the block's packs, how many from there on
+  int threads;  // pack p of the thread is p * threads further on
+  Raw s[packs];
+
+  [[nodiscard]] __device__ __forceinline__ bool has(int p) const { return p * threads < length; }
+  [[nodiscard]] __device__ __forceinline__ std::int64_t element(int p) const {
+    return std::int64_t{first + p * threads} * width;
+  }
+  /// All loads are under way before the first is waited for.
+  __device__ __forceinline__ void load(int row) {
+    const T* const x = call.x + place<norm_lines::row_x, flat>(call, row);
+#pragma unroll
+    for (int p = 0; p < packs; ++p) {
+      s[p] = Raw{};
+      if (has(p)) s[p] = load_raw_streaming<width>(x + element(p));
+    }
+    if constexpr (kind == Usual::no) {
+      if (call.residual != nullptr) add_residual(row);
+    }
+  }
+  __device__ __forceinline__ void add_residual(int row) {
+    const T* const residual = call.residual + place<norm_lines::row_residual>(call, row);
+    T* const sum = call.sum != nullptr ? call.sum + place<norm_lines::row_sum>(call, row) : nullptr;
+#pragma unroll
+    for (int p = 0; p < packs; ++p) {
+      if (!has(p)) continue;
+      const Pack<T, width> r = load_wide<width>(residual + element(p));
+      Pack<T, width> added = unpack(s[p]);
+#pragma unroll
+      for (int i = 0; i < width; ++i) added[i] = add(added[i], r[i]);
+      if (sum != nullptr) store_wide(sum + element(p), added);
+      s[p] = __builtin_bit_cast(Raw, added);
+    }
+  }
+  [[nodiscard]] __device__ __forceinline__ Pack<W, width> values(int p) const {
+    return convert<W>(unpack(s[p]));
+  }
+  /// Elements of this thread's warp.
+  [[nodiscard]] __device__ __forceinline__ W count_of_warp() const {
+    int elements = 0;
+#pragma unroll
+    for (int p = 0; p < packs; ++p) elements += has(p) ? width : 0;
+    return static_cast<W>(warp_reduce(elements, Plus{}));
+  }
+  [[nodiscard]] __device__ __forceinline__ WarpPart<W> part(int lanes, W count) {
+    return part_of_lanes<packs>(
+        call.layer, lanes, count, [&](int p) { return has(p); }, [&](int p) { return values(p); },
+        [&] {
+#pragma unroll
+          for (Raw& raw : s) raw = forget(raw, call.zero);
+        });
+  }
+  template <bool given>
+  [[nodiscard]] __device__ __forceinline__ Pack<W, width> weights(const void* tensor, int p,
+                                                                  W otherwise) const {
+    if constexpr (given) {
+      return convert<W>(load_wide<width>(static_cast<const T*>(tensor) + element(p)));
+    }
+    return wide_weights(call, tensor, element(p), otherwise);
+  }
+  __device__ __forceinline__ void write(int row, const Scale<W>& scale) const {
+    T* const y = call.y + place<norm_lines::row_y, flat>(call, row);
+#pragma unroll
+    for (int p = 0; p < packs; ++p) {
+      if (!has(p)) continue;
+      const Pack<W, width> gamma = weights<flat>(call.gamma, p, W{1});
+      const Pack<W, width> beta =
+          weights < kind ==
+          Usual::gamma_and_beta > (kind == Usual::gamma ? nullptr : call.beta, p, W{0});
+      Pack<W, width> z = convert<W>(unpack(forget(s[p], call.zero)));
+#pragma unroll
+      for (int i = 0; i < width; ++i) {
+        z[i] = ((z[i] - scale.center) * scale.rstd + scale.shift) * gamma[i] + beta[i];
+      }
+      store_wide_streaming(y + element(p), convert<T>(z));
+    }
   }
 };
 
-/// Rows of whole, aligned packs: `packs` of them a thread. gamma and beta are loaded once for all
-/// rows where there is room for them.
-template <class Team, int packs, class T>
-__device__ __forceinline__ void normalise_rows(const Call<T>& call) {
+/// Rows of whole, aligned packs.
+template <class T, int kept, int most_threads, int least_blocks, Usual kind>
+__global__ void __launch_bounds__(most_threads, least_blocks) norm_registers(Call<T> call) {
   using W = Accumulator<T>;
-  constexpr int width = pack_width<T>;
-  constexpr bool keeps_weights = packs <= 4 && sizeof(T) == 4;
-  Team team;
-  const std::int64_t length = call.n / width;
-  const int thread = team.thread();
-  const int threads = team.threads();
-  Pack<W, width> gamma[keeps_weights ? packs : 1];
-  Pack<W, width> beta[keeps_weights ? packs : 1];
-  if constexpr (keeps_weights) {
-#pragma unroll
-    for (int p = 0; p < packs; ++p) {
-      const int pack = thread + p * threads;
-      const std::int64_t begin = std::int64_t{pack < length ? pack : 0} * width;
-      if (length > 0) {
-        gamma[p] = wide_weights(call, call.gamma, begin, W{1});
-        beta[p] = wide_weights(call, call.beta, begin, W{0});
-      }
-    }
+  const int thread = static_cast<int>(threadIdx.x);
+  const int threads = static_cast<int>(blockDim.x);
+  const int row = static_cast<int>(blockIdx.x * blockDim.y + threadIdx.y);
+  const bool exists = row < call.rows;
+  const int packs = exists ? static_cast<int>(call.n / pack_width<T>) : 0;
+  KeptPacks<T, kept, kind> mine{call, thread, packs - thread, threads, {}};
+  mine.load(exists ? row : 0);
+  const W count = threads < 32 ? static_cast<W>(call.n) : mine.count_of_warp();
+  const WarpPart<W> part = mine.part(kind == Usual::no ? threads : 32, count);
+  W center = part.center;
+  Moments<W> moments = part.moments;
+  if (threads > 32) {
+    WarpPart<W>* const parts =
+        shared<RegisterShared<W>>().parts + static_cast<int>(threadIdx.y) * (threads / 32);
+    if (lane_of_thread() == 0) parts[thread / 32] = part;
+    __syncthreads();
+    moments = join(call, parts, threads / 32, center);
   }
-  team.for_each(call.rows, [&](std::int64_t row, bool exists) {
-    std::int64_t at[6] = {};
-    if (exists) call.lines.rows.offsets(row, at);
-    Pack<T, width> s[packs];
-#pragma unroll
-    for (int p = 0; p < packs; ++p) {
-      const int pack = thread + p * threads;
-#pragma unroll
-      for (int i = 0; i < width; ++i) s[p][i] = zero<T>();
-      if (exists && pack < length) {
-        s[p] = load_wide<width>(call.x + at[norm_lines::row_x] + std::int64_t{pack} * width);
-      }
-    }
-    if (call.residual != nullptr) {
-#pragma unroll
-      for (int p = 0; p < packs; ++p) {
-        const int pack = thread + p * threads;
-        if (!exists || pack >= length) continue;
-        const std::int64_t begin = std::int64_t{pack} * width;
-        const auto r = load_wide<width>(call.residual + at[norm_lines::row_residual] + begin);
-#pragma unroll
-        for (int i = 0; i < width; ++i) s[p][i] = add(s[p][i], r[i]);
-        if (call.sum != nullptr) store_wide(call.sum + at[norm_lines::row_sum] + begin, s[p]);
-      }
-    }
-    W center = 0;
-    if (call.layer) {
-      W sum = 0;
-#pragma unroll
-      for (int p = 0; p < packs; ++p) {
-#pragma unroll
-        for (int i = 0; i < width; ++i) sum += convert<W>(s[p][i]);
-      }
-      center = team.total(sum) * call.part;
-    }
-    Moments<W> moments{};
-#pragma unroll
-    for (int p = 0; p < packs; ++p) {
-      if (thread + p * threads >= length) continue;
-#pragma unroll
-      for (int i = 0; i < width; ++i) moments.add(convert<W>(s[p][i]) - center);
-    }
-    moments = team.total(moments);
-    const Scale<W> scale = scale_of(call, at, center, moments, exists && thread == 0);
-#pragma unroll
-    for (int p = 0; p < packs; ++p) {
-      const int pack = thread + p * threads;
-      if (!exists || pack >= length) continue;
-      const std::int64_t begin = std::int64_t{pack} * width;
-      if constexpr (!keeps_weights) {
-        gamma[0] = wide_weights(call, call.gamma, begin, W{1});
-        beta[0] = wide_weights(call, call.beta, begin, W{0});
-      }
-      constexpr int one = keeps_weights ? 1 : 0;
-#pragma unroll
-      for (int i = 0; i < width; ++i) {
-        const W z = (convert<W>(s[p][i]) - scale.center) * scale.rstd + scale.shift;
-        s[p][i] = convert<T>(z * gamma[p * one][i] + beta[p * one][i]);
-      }
-      store_wide(call.y + at[norm_lines::row_y] + begin, s[p]);
-    }
-  });
-}
-
-template <class T, int packs, int most_threads>
-__global__ void __launch_bounds__(most_threads) norm_registers(Call<T> call) {
-  normalise_rows<OneBlock<Accumulator<T>>, packs>(call);
+  const Scale<W> scale = scale_about(call, center, moments);
+  if (exists && thread == 0) write_statistics(call, row, center, moments, scale.rstd);
+  mine.write(row, scale);
 }
 
 /// Rows of any length at any address.

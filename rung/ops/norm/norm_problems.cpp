@@ -39,10 +39,11 @@ std::vector<Problem> Norm::check_problems(Backend backend) {
       "f16 3x4x48,axis=1,gamma,residual",
   });
   if (backend == Backend::simt) {
-    // One for each width of a row that stays in registers, and one too long for that.
+    // One for each width of a row that stays in registers, and some too long for that.
     const std::vector<Problem> wider =
         Problem::parse_all({"f32 2x2304,gamma,beta,residual", "bf16 2x4104,gamma,beta,stats",
-                            "f64 1x4100,gamma,beta", "f16 1x32776,gamma", "f32 1x9001,rms,gamma"});
+                            "f64 1x4100,gamma,beta", "bf16 1x20480,gamma,beta", "f16 1x32776,gamma",
+                            "f32 1x9001,rms,gamma", "f32 1x18000,gamma,beta"});
     problems.insert(problems.end(), wider.begin(), wider.end());
     return problems;
   }
@@ -59,6 +60,13 @@ std::vector<Problem> Norm::check_problems(Backend backend) {
       "f64 70x70,axis=0,gamma,beta",
   });
   problems.insert(problems.end(), larger.begin(), larger.end());
+  if (backend == Backend::cuda) {
+    // Clusters that go round.
+    const std::vector<Problem> rounds =
+        Problem::parse_all({"f32 150x20480,gamma,beta,residual,sum", "f32 35x131072,gamma,beta",
+                            "bf16 35x131072,gamma,beta,f32_weights", "bf16 9x40000,rms,gamma"});
+    problems.insert(problems.end(), rounds.begin(), rounds.end());
+  }
   return problems;
 }
 

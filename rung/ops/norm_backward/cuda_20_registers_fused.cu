@@ -8,7 +8,8 @@
 // Cost     what must be, and the blocks' sums once: 2 n numbers for each 8 rows or more.
 // Limits   contiguous rows of whole, aligned packs of 16 bytes: up to 8192 elements of f32, f16 and
 //          bf16, 4096 of f64.
-// Tried    nothing on a GPU yet.
+// Tried    the blocks' sums added up by a thread a column, one block after the other: f32
+//          65536x1024 3075 GB/s, bf16 1640 (H200).
 // Source   the structure of Apex's and Liger's layer norm backward.
 #include "rung/device/resident.hpp"
 #include "rung/ops/norm_backward/cuda_norm_backward.hpp"
@@ -136,26 +137,17 @@ __global__ void __launch_bounds__(most_threads) norm_backward_registers(Call<T> 
 }
 
 Support supports(const NormBackward::Args& args, const Context&) {
-  const NormBackward::Lines lines = NormBackward::lines_of(args);
-  if (!lines.contiguous_columns()) return unsupported("rows and weights must be contiguous");
+  if (const Support whole = require_whole_packs(args); !whole) return whole;
   const auto w = static_cast<std::int64_t>(16 / size_of(args.x.dtype));
-  const std::int64_t n = lines.columns.size();
-  bool whole = n % w == 0;
-  for (int axis = 0; axis < lines.rows.rank; ++axis) {
-    for (const int tensor : {NormBackward::row_x, NormBackward::row_dy, NormBackward::row_dx}) {
-      whole = whole && lines.rows.strides[tensor][axis] % w == 0;
-    }
-  }
-  for (const ConstTensorRef& tensor : {args.x, args.dy, ConstTensorRef(args.dx)}) {
-    whole = whole && reinterpret_cast<std::uintptr_t>(tensor.data) % 16 == 0;
-  }
-  if (!whole) return unsupported("rows of whole, aligned packs of 16 bytes");
   const std::int64_t most = std::int64_t{most_threads} * w * (w == 8 ? packs<f16> : packs<float>);
-  return n <= most ? supported : unsupported("the row is longer than registers hold");
+  return NormBackward::lines_of(args).columns.size() <= most
+             ? supported
+             : unsupported("the row is longer than registers hold");
 }
 
 double estimate(const NormBackward::Args& args, const Context& context) {
-  return seconds(args, context, 1, 0.85);
+  return seconds(args, context, 1,
+                 args.x.dtype == DType::f32 || args.x.dtype == DType::f64 ? 0.65 : 0.35);
 }
 
 void run(const NormBackward::Args& args, Context& context) {

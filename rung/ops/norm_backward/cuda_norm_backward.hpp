@@ -106,37 +106,76 @@ struct AddMeans {
   }
 };
 
-/// dgamma and dbeta, a thread a column, from the sums of all shares in their order.
+inline constexpr int finish_columns = 32;  // a block
+inline constexpr int finish_lanes = 32;    // threads that share a column's sums
+
+template <class W>
+struct FinishShared {
+  W dgamma[finish_lanes][finish_columns];
+  W dbeta[finish_lanes][finish_columns];
+};
+
+/// dgamma and dbeta from the sums of all shares: thread y of a column adds up every 32nd of them,
+/// and then one the results of all, in their order.
 template <class T>
-__global__ void norm_backward_finish(Call<T> call) {
+__global__ void __launch_bounds__(finish_columns* finish_lanes) norm_backward_finish(Call<T> call) {
   using W = Accumulator<T>;
-  const std::int64_t i = std::int64_t{blockIdx.x} * blockDim.x + threadIdx.x;
-  if (i >= call.n) return;
+  auto& scratch = shared<FinishShared<W>>();
+  const int column = static_cast<int>(threadIdx.x);
+  const int lane = static_cast<int>(threadIdx.y);
+  const std::int64_t i = std::int64_t{blockIdx.x} * finish_columns + column;
   W dgamma = 0;
   W dbeta = 0;
-  for (std::int64_t chunk = 0; chunk < call.chunks; ++chunk) {
+#pragma unroll 4
+  for (std::int64_t chunk = lane; i < call.n && chunk < call.chunks; chunk += finish_lanes) {
     dgamma += call.sums[chunk * 2 * call.n + i];
     dbeta += call.sums[(chunk * 2 + 1) * call.n + i];
   }
+  scratch.dgamma[lane][column] = dgamma;
+  scratch.dbeta[lane][column] = dbeta;
+  __syncthreads();
+  if (lane >= 2 || i >= call.n) return;
+  void* const tensor = lane == 0 ? call.dgamma : call.dbeta;
+  if (tensor == nullptr) return;
+  const auto& of_lane = lane == 0 ? scratch.dgamma : scratch.dbeta;
+  W sum = 0;
+#pragma unroll 8
+  for (int from = 0; from < finish_lanes; ++from) sum += of_lane[from][column];
   std::int64_t at[6];
   call.lines.columns.offsets(i, at);
-  const auto store = [&](void* tensor, std::int64_t place, W value) {
-    if (tensor == nullptr) return;
-    if (call.wide_gradient) {
-      static_cast<W*>(tensor)[place] = value;
-    } else {
-      static_cast<T*>(tensor)[place] = convert<T>(value);
-    }
-  };
-  store(call.dgamma, at[NormBackward::column_dgamma], dgamma);
-  store(call.dbeta, at[NormBackward::column_dbeta], dbeta);
+  const std::int64_t place =
+      lane == 0 ? at[NormBackward::column_dgamma] : at[NormBackward::column_dbeta];
+  if (call.wide_gradient) {
+    static_cast<W*>(tensor)[place] = sum;
+  } else {
+    static_cast<T*>(tensor)[place] = convert<T>(sum);
+  }
 }
 
 template <class T>
 void launch_finish(Context& context, const Call<T>& call) {
-  constexpr int threads = 128;
-  launch(context, {.grid = ceil_div(call.n, std::int64_t{threads}), .block = threads},
+  launch(context,
+         {.grid = ceil_div(call.n, std::int64_t{finish_columns}),
+          .block = {finish_columns, finish_lanes},
+          .shared_bytes = sizeof(FinishShared<Accumulator<T>>)},
          norm_backward_finish<T>, call);
+}
+
+/// Contiguous rows of whole, aligned packs of 16 bytes, and contiguous weights.
+inline Support require_whole_packs(const NormBackward::Args& args) {
+  const NormBackward::Lines lines = NormBackward::lines_of(args);
+  if (!lines.contiguous_columns()) return unsupported("rows and weights must be contiguous");
+  const auto width = static_cast<std::int64_t>(16 / size_of(args.x.dtype));
+  bool whole = lines.columns.size() % width == 0;
+  for (int axis = 0; axis < lines.rows.rank; ++axis) {
+    for (const int tensor : {NormBackward::row_x, NormBackward::row_dy, NormBackward::row_dx}) {
+      whole = whole && lines.rows.strides[tensor][axis] % width == 0;
+    }
+  }
+  for (const ConstTensorRef& tensor : {args.x, args.dy, ConstTensorRef(args.dx)}) {
+    whole = whole && reinterpret_cast<std::uintptr_t>(tensor.data) % 16 == 0;
+  }
+  return whole ? supported : unsupported("rows of whole, aligned packs of 16 bytes");
 }
 
 inline double seconds(const NormBackward::Args& args, const Context& context, double reads,

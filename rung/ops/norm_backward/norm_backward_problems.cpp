@@ -30,7 +30,14 @@ std::vector<Problem> NormBackward::check_problems(Backend backend) {
       "bf16 4x136,gamma,weights,f32_weights,stats",
       "f16 5x72,rms,gamma,weights",
   });
-  if (backend == Backend::simt) return problems;
+  if (backend == Backend::simt) {
+    // Teams of one warp, of several, and a row that shared memory holds once; several rounds.
+    const std::vector<Problem> rounds = Problem::parse_all(
+        {"f32 80x256,gamma,weights,stats", "bf16 34x2048,gamma,weights",
+         "f32 3x12288,gamma,weights,stats", "f16 40x512,rms,gamma,weights,f32_weights"});
+    problems.insert(problems.end(), rounds.begin(), rounds.end());
+    return problems;
+  }
   const std::vector<Problem> larger = Problem::parse_all({
       "f32 3000x20,gamma,weights",
       "f32 200x300,gamma,weights,stats",
@@ -39,6 +46,12 @@ std::vector<Problem> NormBackward::check_problems(Backend backend) {
       "f64 130x70,rms,gamma,weights",
   });
   problems.insert(problems.end(), larger.begin(), larger.end());
+  if (backend == Backend::cuda) {
+    const std::vector<Problem> rounds =
+        Problem::parse_all({"f32 600x1024,gamma,weights,stats", "bf16 300x4096,gamma,weights",
+                            "f32 100x16384,gamma,weights,stats", "f16 1000x512,rms,gamma,weights"});
+    problems.insert(problems.end(), rounds.begin(), rounds.end());
+  }
   return problems;
 }
 

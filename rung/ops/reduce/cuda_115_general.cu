@@ -15,21 +15,29 @@
 
 namespace rung::reduce_cuda::inline RUNG_TARGET {
 
-__global__ void reduce_zero_tickets(unsigned* tickets) {
-  tickets[std::int64_t{blockIdx.x} * block_threads + threadIdx.x] = 0;
+namespace {
+
+constexpr std::int64_t ticket_words = most_tickets;
+constexpr std::int64_t mailbox_words = most_mailboxes * 8;
+
+__global__ void reduce_zero(unsigned* words) {
+  words[std::int64_t{blockIdx.x} * block_threads + threadIdx.x] = 0;
 }
 
-unsigned* tickets_of(Context& context) {
-  struct Tickets {
-    Tensor memory;
+}  // namespace
+
+Zeroed zeroed_of(Context& context) {
+  struct Memory {
+    Tensor words;
   };
-  Tensor& memory = context.memo<Tickets>().memory;
-  if (memory.ref().data == nullptr) {
-    memory = Tensor(DType::i32, Extents{most_tickets}, context.device());
-    launch(context, {.grid = most_tickets / block_threads, .block = block_threads},
-           reduce_zero_tickets, memory.data<unsigned>());
+  Tensor& words = context.memo<Memory>().words;
+  if (words.ref().data == nullptr) {
+    constexpr std::int64_t count = ticket_words + mailbox_words;
+    words = Tensor(DType::i32, Extents{count}, context.device());
+    launch(context, {.grid = count / block_threads, .block = block_threads}, reduce_zero,
+           words.data<unsigned>());
   }
-  return memory.data<unsigned>();
+  return {words.data<unsigned>(), words.data<unsigned>() + ticket_words};
 }
 
 namespace {

@@ -1,19 +1,32 @@
 // SPDX-License-Identifier: Apache-2.0
 // reduce / single pass, last block finishes
 //
-// Idea     one launch whose blocks fill the device once: each thread keeps four loads of 16 bytes
-//          under way, blocks leave a state each, and the last one to finish, elected by a ticket,
-//          joins them in fixed order. Rows, columns and segments each have the loop that reads
-//          memory in full lines.
+// Idea     one launch: each thread keeps four loads of 16 bytes under way, blocks leave a state
+//          each, and the last block joins them in fixed order. Rows, columns and segments each have
+//          the loop that reads memory in full lines.
 // Changes  against general: 16-byte loads whatever the alignment of rows; additions in pairs within
 //          a pack, then in f64, one for 16 bytes; columns in vectors of 16 bytes across results.
+//          Blocks of a long row hand their states over in words that carry a mark, so that there is
+//          no ticket to draw (cuda_mailbox.hpp), and the next launch is set up while this one runs
+//          (device/dependent.hpp).
 // Cost     x once; a state of 8 to 16 bytes a block. One launch: at 2^20 elements a second one
 //          would cost as much as reading them.
 // Limits   contiguous rows (in pieces, for several axes) or columns of f32, f64, f16, bf16, i32,
 //          u8; no products, no search down columns, no columns of u8: those are left to general.
 // Bits     the same from run to run: the order of joins follows from the layout and from how many
 //          blocks the device holds.
-// Source   CUB's DeviceReduce (loads, even shares); NVIDIA's threadFenceReduction sample.
+// Tried    on an H200, one sum of f32 by trial kernels that can do nothing else, launches in a row
+//          over rotated buffers (this one: 5.3 us at 2^20, 7.9 at 2^22). 2^20, 132 to 256 blocks:
+//          with a ticket 5.3 us, with marked words 4.9, and with dependent launches 3.5, of which
+//          2.8 are the host's; 2^22: 8.6, 7.8 and 6.4. 132 blocks are too few at 2^22 (6.8), 1024
+//          too many (6.9). 2^28, as a multiple of CUB's speed: 256 threads and a grid's stride
+//          1.00, 512 threads with a contiguous share each and twice as many blocks as the device
+//          holds 1.01, 256 threads and sixteen times as many 0.92; 16 loads at once a thread 0.71;
+//          with the hint to fetch 256 bytes into L2 0.95, other hints nothing. Rows of 16384: 0.90
+//          with 78 registers a thread, 0.98 with 58, and 0.81 when 40 are forced and spill; a trial
+//          kernel with 32 makes 1.00. Divisions of 64 bits before the first load cost these rows 3
+//          %.
+// Source   CUB's DeviceReduce (loads, even shares).
 #include "rung/ops/reduce/cuda_fast_columns.hpp"
 #include "rung/ops/reduce/cuda_fast_rows.hpp"
 

@@ -1,15 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the two kernels of reduce's top CUDA rung share: along contiguous rows (cuda_fast_rows.hpp)
 // and across contiguous columns (cuda_fast_columns.hpp), both with loads of 16 bytes. They are
-// compiled in cuda_fast_rows.cu and cuda_fast_columns.cu.
+// compiled in cuda_fast_rows.cu (small types: cuda_fast_rows_small.cu) and cuda_fast_columns.cu.
 #pragma once
 
+#include "rung/device/dependent.hpp"
 #include "rung/ops/reduce/cuda_single_pass.hpp"
 
 namespace rung::reduce_cuda::inline RUNG_TARGET {
 
 /// Runs a call; false: there is no such kernel for its type, operation or layout.
 bool run_fast_rows(const Reduce::Args& args, Context& context);
+bool run_fast_rows_small(const Reduce::Args& args, Context& context);
 bool run_fast_columns(const Reduce::Args& args, Context& context);
 
 /// The folds that have fast kernels, by element type: visit(fold).

@@ -61,6 +61,7 @@ __global__ void __launch_bounds__(block_threads)
   using State = typename F::State;
   constexpr int width = pack_width<T>;
   constexpr int tile_width = ColumnScratch<F>::width;
+  start_dependent();
   auto& scratch = shared<ColumnScratch<F>>();
   const int lane = static_cast<int>(threadIdx.x) % lanes_across;
   const int y = static_cast<int>(threadIdx.x) / lanes_across;
@@ -202,8 +203,11 @@ void run_columns(const Reduce::Args& args, Context& context, const F& fold) {
                                  sizeof(typename F::State));
   }
   launch(context,
-         {.grid = {blocks, m.splits}, .block = block_threads, .shared_bytes = shared_bytes}, kernel,
-         m, result_of(args), fold);
+         {.grid = {blocks, m.splits},
+          .block = block_threads,
+          .shared_bytes = shared_bytes,
+          .dependent = can_depend(context)},
+         kernel, m, result_of(args), fold);
 }
 
 }  // namespace rung::reduce_cuda::inline RUNG_TARGET

@@ -3,9 +3,10 @@
 // the last block to finish puts the others' states together - in a fixed order, so that every run
 // gives the same bits.
 //
-// Tickets are counters in memory that the context owns: zeroed by a launch when the context first
-// reduces, and put back to zero by the last block of every launch that used them. The workspace,
-// whose contents are undefined, holds states alone; calls may be repeated and captured in graphs.
+// Tickets are counters in memory that the context owns, zeroed by a launch when the context first
+// reduces, and put back to zero by the last block of every launch that used them (so are the
+// mailboxes of cuda_mailbox.hpp). The workspace, whose contents are undefined, holds states alone;
+// calls may be repeated and captured in graphs.
 #pragma once
 
 #include <algorithm>
@@ -19,17 +20,23 @@
 namespace rung::reduce_cuda::inline RUNG_TARGET {
 
 inline constexpr int block_threads = 256;
-inline constexpr std::int64_t most_tickets = 4096;  // results that several blocks share
+inline constexpr std::int64_t most_tickets = 4096;    // results that several blocks share
+inline constexpr std::int64_t most_mailboxes = 4096;  // blocks that share results
 
-__global__ void reduce_zero_tickets(unsigned* tickets);
-/// The context's tickets, all zero between calls; their kernel is in cuda_115_general.cu.
-unsigned* tickets_of(Context& context);
+/// The context's memory that is zero between calls; made by cuda_115_general.cu.
+struct Zeroed {
+  unsigned* tickets;
+  void* mailboxes;  // of 32 bytes
+};
+Zeroed zeroed_of(Context& context);
+inline unsigned* tickets_of(Context& context) { return zeroed_of(context).tickets; }
 
 /// How the results of a call are shared out.
 struct Sharing {
   Index results = 0;
   int group = block_threads;  // threads a result: a power of two up to 32, or a block
   int splits = 1;             // blocks a result, where a group is a block
+  Index share = 0;            // elements of a block that shares one, where rows are alike
   void* states = nullptr;     // of blocks that share a result
   unsigned* tickets = nullptr;
 
@@ -126,6 +133,17 @@ struct Places {
   }
 };
 
+/// The states of each `group` lanes in all of them; every lane of the warp calls.
+template <class State, class Join>
+__device__ __forceinline__ State join_lanes(State state, int group, const Join& join) {
+  for (int distance = 1; distance < group; distance *= 2) {
+    const State other = shuffle_xor(state, distance);
+    state =
+        (static_cast<int>(threadIdx.x) & distance) != 0 ? join(other, state) : join(state, other);
+  }
+  return state;
+}
+
 /// accumulate(state, place, worker) takes up a thread's part of a result. What is inlined - that,
 /// the walk to a place, the block's reduction, the end - stands in the code once.
 template <class F, class Accumulate>
@@ -152,11 +170,7 @@ __device__ __forceinline__ void fold_results(const Places& places, const Sharing
                  Worker{splits == 1 ? 0 : unit - result * splits, splits, t % group, group});
     }
     if (group < block_threads) {
-      // All lanes of the warp shuffle, those without a result too.
-      for (int distance = 1; distance < group; distance *= 2) {
-        const State other = shuffle_xor(state, distance);
-        state = (t & distance) != 0 ? join(other, state) : join(state, other);
-      }
+      state = join_lanes(state, group, join);
     } else {
       bool is_last = splits == 1;
       for (;;) {

@@ -38,9 +38,12 @@ __device__ __forceinline__ Index join_sums(Index a, Index b) {
   return static_cast<Index>(static_cast<std::uint64_t>(a) + static_cast<std::uint64_t>(b));
 }
 
-/// What elements of T are added up in within one pack (unsigned: it wraps), and between packs.
+/// What elements of T are added up in within one pack (i32 without a sign: it wraps; 32 bits hold a
+/// pack of smaller ones), and between packs.
 template <class T>
-using PackSum = std::conditional_t<std::is_integral_v<T>, std::uint64_t, Accumulator<T>>;
+using PackSum = std::conditional_t<std::is_integral_v<T>,
+                                   std::conditional_t<sizeof(T) < 4, std::int32_t, std::uint64_t>,
+                                   Accumulator<T>>;
 template <class T>
 using SumState =
     std::conditional_t<std::is_integral_v<T>, Index,

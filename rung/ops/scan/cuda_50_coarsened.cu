@@ -53,7 +53,8 @@ double estimate(const Scan::Args& args, const Context& context) {
   // Eight blocks a multiprocessor share the memory; fewer lines leave some of it unused.
   const double blocks = 8.0 * context.info().multiprocessors;
   const double idle = std::max(1.0, blocks / static_cast<double>(args.lines.size()));
-  return 4e-6 + idle * 2 * Scan::cost(args).bytes / rate;
+  const double strided = args.is_contiguous() ? 1 : 7;
+  return 4e-6 + idle * strided * 1.7 * Scan::cost(args).bytes / rate;
 }
 
 const Rung<Scan> self{{.name = "coarsened",

@@ -19,10 +19,15 @@ constexpr int rows = 4;
 
 template <class Policy>
 using LineTile = Tile<Policy, warp_size, rows>;
+/// A multiprocessor; with more, values spill.
+template <class Policy>
+constexpr int blocks = sizeof(typename Policy::Element) == 1   ? 4
+                       : sizeof(typename Policy::Element) == 2 ? 6
+                                                               : 8;
 
 /// Blocks of 32 x warps threads.
 template <class Policy>
-__global__ void __launch_bounds__(warp_size* warps)
+__global__ void __launch_bounds__(warp_size* warps, blocks<Policy>)
     scan_warp_a_line(Policy policy, Lines<typename Policy::Element> lines, bool exclusive) {
   LineTile<Policy> tile;
   const std::int64_t step = std::int64_t{gridDim.x} * warps;
@@ -30,9 +35,9 @@ __global__ void __launch_bounds__(warp_size* warps)
        line < lines.lines.size(); line += step) {
     typename Policy::State carry = policy.identity;
     for (std::int64_t first = 0; first < lines.n; first += LineTile<Policy>::elements) {
-      tile.load(lines.x_of(line), lines.x_stride, first, lines.n, lines.heads);
+      tile.load(lines, line, first);
       const auto total = tile.scan_warp(policy);
-      tile.finish(policy, carry, lines.y_of(line), lines.y_stride, first, lines.n, exclusive);
+      tile.finish(policy, carry, lines.y_stride, exclusive);
       carry = policy.combine(carry, total);
     }
   }
@@ -56,9 +61,9 @@ double estimate(const Scan::Args& args, const Context& context) {
   const auto lines = static_cast<double>(args.lines.size());
   // 32 warps a multiprocessor share the memory; a line costs 512 bytes each way at least.
   const double idle = std::max(1.0, 32.0 * context.info().multiprocessors / lines);
-  const double strided = args.is_contiguous() ? 1 : 4;
+  const double strided = args.is_contiguous() ? 1 : 9;
   const double bytes = std::max(Scan::cost(args).bytes * strided, lines * 1024);
-  return 4e-6 + idle * bytes / (0.9 * rate);
+  return 4e-6 + idle * bytes / (0.8 * rate);
 }
 
 const Rung<Scan> self{{.name = "warp_a_line",

@@ -106,7 +106,8 @@ Cost traffic(const Scan::Args& args) {
 }
 
 double estimate(const Scan::Args& args, const Context& context) {
-  return 12e-6 + 2 * traffic(args).bytes / nominal_rates(context).bytes_per_second;
+  const double strided = args.is_contiguous() ? 1 : 5;
+  return 12e-6 + strided * 2.3 * traffic(args).bytes / nominal_rates(context).bytes_per_second;
 }
 
 const Rung<Scan> self{{.name = "three_kernel",

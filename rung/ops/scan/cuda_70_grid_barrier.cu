@@ -9,8 +9,6 @@
 // Limits   one line; sums without segments. Longer ones than the device holds at once (some 16
 //          MiB) take several rounds, with a barrier each, during which the memory idles.
 // Source   S. Xiao & W. Feng, Inter-block GPU Communication via Fast Barrier Synchronization, 2010.
-#include <cmath>
-
 #include "rung/device/grid.hpp"
 #include "rung/device/resident.hpp"
 #include "rung/ops/scan/cuda_tile.hpp"
@@ -23,6 +21,10 @@ constexpr int threads = 256;
 constexpr int rows = 4;
 template <class Policy>
 using GridTile = Tile<Policy, threads, rows>;
+/// A multiprocessor; with more, values spill.
+template <class Policy>
+constexpr int blocks =
+    sizeof(typename Policy::Element) < 4 ? sizeof(typename Policy::Element) + 1 : 4;
 
 template <class Policy>
 struct Shared {
@@ -44,7 +46,7 @@ __device__ __forceinline__ State add_totals(const Policy& policy, State carry, c
 }
 
 template <class Policy>
-__global__ void __launch_bounds__(threads)
+__global__ void __launch_bounds__(threads, blocks<Policy>)
     scan_grid_barrier(Policy policy, Lines<typename Policy::Element> lines,
                       typename Policy::State* totals, bool exclusive) {
   using State = typename Policy::State;
@@ -56,7 +58,7 @@ __global__ void __launch_bounds__(threads)
     const std::int64_t at = round + blockIdx.x;
     const std::int64_t first = at * GridTile<Policy>::elements;
     // Blocks without a tile load nothing, and stay for the barrier.
-    tile.load(lines.x_of(0), lines.x_stride, first, lines.n, lines.heads);
+    tile.load(lines, 0, first);
     const auto block = tile.scan_block(policy, memory.scratch);
     if (threadIdx.x == 0 && at < tiles) totals[at] = block.total;
     grid_sync();
@@ -73,8 +75,8 @@ __global__ void __launch_bounds__(threads)
     }
     __syncthreads();
     carry = memory.round;
-    tile.finish(policy, policy.combine(memory.before, block.before_warp), lines.y_of(0),
-                lines.y_stride, first, lines.n, exclusive);
+    tile.finish(policy, policy.combine(memory.before, block.before_warp), lines.y_stride,
+                exclusive);
     __syncthreads();
   }
 }
@@ -103,11 +105,10 @@ void run(const Scan::Args& args, Context& context) {
 }
 
 double estimate(const Scan::Args& args, const Context& context) {
-  const double rate = nominal_rates(context).bytes_per_second;
-  const double bytes = Scan::cost(args).bytes * (args.is_contiguous() ? 1 : 4);
-  // Some six blocks of 16 KiB a multiprocessor at a time.
-  const double round_bytes = 2.0 * 6 * context.info().multiprocessors * (16 << 10);
-  return 5e-6 + std::floor(bytes / round_bytes) * 4e-6 + bytes / (0.9 * rate);
+  // Bytes and halves cost more instructions a byte.
+  const double share = size_of(args.x.dtype) < 4 ? 0.3 : 0.46;
+  const double bytes = Scan::cost(args).bytes * (args.is_contiguous() ? 1 : 8);
+  return 4.6e-6 + bytes / (share * nominal_rates(context).bytes_per_second);
 }
 
 const Rung<Scan> self{{.name = "grid_barrier",

@@ -7,8 +7,8 @@
 //          tiles from a counter, so that every tile before one's own has been started.
 // Changes  against grid_barrier: nobody waits for all. The order in which totals are combined is
 //          that of a tree of degree 32, whatever has been published first (cuda_look_back.hpp).
-// Cost     each element read and written once; 8 to 16 bytes of status for each 16 KiB tile, which
-//          a small launch clears first. Lines of one tile need neither.
+// Cost     each element read and written once; 8 to 16 bytes of status for each tile of 16 or 32
+//          KiB, which a small launch clears first. Lines of one tile need neither.
 // Limits   sums without segments; any strides and types. Elements that do not lie side by side are
 //          moved one by one. About one memory latency a tile is spent waiting; other blocks of the
 //          multiprocessor fill it.

@@ -24,7 +24,7 @@ void run(const Scan::Args& args, Context& context) {
 }
 
 double estimate(const Scan::Args& args, const Context& context) {
-  return 2e-6 + 1.3 * look_back_seconds(args, context);
+  return 1e-6 + 1.25 * look_back_seconds(args, context);
 }
 
 const Rung<Scan> self{{.name = "segmented_look_back",

@@ -77,7 +77,7 @@ double estimate(const Scan::Args& args, const Context& context) {
   // Narrow strips waste most of each sector.
   const double narrow = std::max(1.0, 8.0 / static_cast<double>(cut.width));
   return 4e-6 * (cut.pieces > 1 ? 3 : 1) +
-         narrow * bytes / (0.8 * busy * nominal_rates(context).bytes_per_second);
+         narrow * bytes / (0.5 * busy * nominal_rates(context).bytes_per_second);
 }
 
 const Rung<Scan> self{{.name = "columns",

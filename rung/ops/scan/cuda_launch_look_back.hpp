@@ -8,27 +8,21 @@
 
 namespace rung::inline RUNG_TARGET::scan_cuda {
 
-/// 256 threads with 64 bytes each make tiles of 16 KiB. Three blocks a multiprocessor have 48 KiB
-/// on their way, about what keeps the memory of an H200 busy.
-struct LookBackTuning {
-  int threads = 256;
-};
-inline constexpr LookBackTuning look_back_tuning{};
-/// Packs of 16 bytes a thread; half as many where states are wider than elements and fill the
-/// registers.
-template <class Policy>
-inline constexpr int look_back_rows =
-    sizeof(typename Policy::State) <= 4 ||
-            std::is_same_v<typename Policy::State, typename Policy::Element>
-        ? 4
-        : 2;
-/// As many blocks as the registers hold without spilling.
-template <class Policy>
-inline constexpr int look_back_blocks =
-    sizeof(typename Policy::Element) == 4 && sizeof(typename Policy::State) == 4 ? 3 : 2;
+inline constexpr int look_back_threads = 256;
+/// Packs of 16 bytes a thread, and blocks a multiprocessor. What is on its way must outlast the
+/// look-back, and registers hold it, beside the states.
+template <class Policy, class T = typename Policy::Element, class S = typename Policy::State>
+inline constexpr int look_back_rows = std::is_same_v<S, T> && sizeof(T) == 4   ? 8
+                                      : sizeof(S) <= 4 || std::is_same_v<S, T> ? 4
+                                      : sizeof(S) <= 8 && sizeof(T) > 1        ? 4
+                                                                               : 2;
+template <class Policy, class T = typename Policy::Element, class S = typename Policy::State>
+inline constexpr int look_back_blocks = sizeof(T) > 8 || sizeof(S) > 8                       ? 2
+                                        : sizeof(T) == 8 || sizeof(T) == 2 && sizeof(S) == 4 ? 4
+                                                                                             : 3;
 
 template <class Policy>
-using LookBackTile = Tile<Policy, look_back_tuning.threads, look_back_rows<Policy>>;
+using LookBackTile = Tile<Policy, look_back_threads, look_back_rows<Policy>>;
 
 template <class Policy>
 struct LookBackShared {
@@ -37,41 +31,44 @@ struct LookBackShared {
   unsigned ticket;
 };
 
-/// `ticket` counts the tiles taken; null where lines have one tile each, which need not wait.
-template <class Policy>
-__global__ void __launch_bounds__(look_back_tuning.threads, look_back_blocks<Policy>)
+/// `ticket` counts the tiles taken; null where lines have one tile each, which need not wait: then
+/// blocks have the lines from `first_line` on. OneLine, which always waits, does without
+/// finding a tile's line: 788 us against 1530 for 2^28 floats on an H200, more than a division
+/// explains.
+template <class Policy, bool OneLine>
+__global__ void __launch_bounds__(look_back_threads, look_back_blocks<Policy>)
     scan_decoupled_look_back(Policy policy, Lines<typename Policy::Element> lines,
-                             Tree<typename Policy::State> tree, unsigned* ticket, bool exclusive) {
+                             Tree<typename Policy::State> tree, unsigned* ticket,
+                             std::int64_t first_line, bool exclusive) {
   using State = typename Policy::State;
   auto& memory = shared<LookBackShared<Policy>>();
   LookBackTile<Policy> tile;
-  const bool waits = ticket != nullptr;
+  const bool waits = OneLine || ticket != nullptr;
   const int warp = static_cast<int>(threadIdx.x) / warp_size;
-  const std::int64_t count = tree.tiles * tree.lines;
-  for (std::int64_t id = blockIdx.x; id < count; id += gridDim.x) {
-    if (waits) {
-      if (threadIdx.x == 0) memory.ticket = atomicAdd(ticket, 1u);
-      __syncthreads();
-      id = memory.ticket;
+  std::int64_t line = OneLine ? 0 : first_line + blockIdx.x;
+  int at = 0;
+  if (waits) {
+    if (threadIdx.x == 0) memory.ticket = atomicAdd(ticket, 1u);
+    __syncthreads();
+    at = static_cast<int>(memory.ticket);
+    if constexpr (!OneLine) {
+      const auto tiles = static_cast<unsigned>(tree.tiles);
+      line = memory.ticket / tiles;
+      at = static_cast<int>(memory.ticket % tiles);
     }
-    const std::int64_t line = id / tree.tiles;
-    const std::int64_t at = id - line * tree.tiles;
-    const std::int64_t first = at * LookBackTile<Policy>::elements;
-    tile.load(lines.x_of(line), lines.x_stride, first, lines.n, lines.heads);
-    const auto block = tile.scan_block(policy, memory.scratch);
-    State before = block.before_warp;
-    if (waits) {
-      if (warp == 0) {
-        const State prefix = look_back(policy, tree, line, at, block.total);
-        if (threadIdx.x == 0) memory.before = prefix;
-      }
-      __syncthreads();
-      before = policy.combine(memory.before, before);
-    }
-    tile.finish(policy, before, lines.y_of(line), lines.y_stride, first, lines.n, exclusive);
-    if (waits) return;
-    __syncthreads();  // the scratch is used again
   }
+  tile.load(lines, line, std::int64_t{at} * LookBackTile<Policy>::elements);
+  const auto block = tile.scan_block(policy, memory.scratch);
+  State before = block.before_warp;
+  if (waits) {
+    if (warp == 0) {
+      const State prefix = look_back(policy, tree, line, at, block.total);
+      if (threadIdx.x == 0) memory.before = prefix;
+    }
+    __syncthreads();
+    before = policy.combine(memory.before, before);
+  }
+  tile.finish(policy, before, lines.y_stride, exclusive);
 }
 
 /// mark(words) fills the cleared bitmap of heads, of `head_words` words, if there are any.
@@ -93,23 +90,31 @@ void launch_look_back(Context& context, const Policy& policy, Lines<typename Pol
     lines.heads = memory + 32 + node_words;
     mark(memory + 32 + node_words);
   }
+  LaunchShape shape{.block = look_back_threads, .shared_bytes = sizeof(LookBackShared<Policy>)};
+  if (waits && tree.lines == 1) {
+    shape.grid = tiles;
+    launch(context, shape, scan_decoupled_look_back<Policy, true>, policy, lines, tree, memory, 0,
+           exclusive);
+    return;
+  }
   constexpr std::int64_t most_blocks = 0x7fffffff;
-  launch(context,
-         {.grid = std::min(tiles * tree.lines, most_blocks),
-          .block = look_back_tuning.threads,
-          .shared_bytes = sizeof(LookBackShared<Policy>)},
-         scan_decoupled_look_back<Policy>, policy, lines, tree, waits ? memory : nullptr,
-         exclusive);
+  const std::int64_t count = tiles * tree.lines;  // where tiles wait, memory holds no more
+  for (std::int64_t first_line = 0; first_line < count; first_line += most_blocks) {
+    shape.grid = std::min(count - first_line, most_blocks);
+    launch(context, shape, scan_decoupled_look_back<Policy, false>, policy, lines, tree,
+           waits ? memory : nullptr, first_line, exclusive);
+  }
 }
 
+/// Elements that do not lie side by side are moved one by one.
 inline double look_back_seconds(const Scan::Args& args, const Context& context) {
   const double rate = nominal_rates(context).bytes_per_second;
-  const double strided = args.is_contiguous() ? 1 : 4;
+  const double strided = args.is_contiguous() ? 1 : 8;
   // A line takes a tile at least.
-  const double tile_bytes = 32 << 10;
+  const double tile_bytes = 2 * (32 << 10);
   const double lines = static_cast<double>(args.lines.size());
   const double bytes = std::max(Scan::cost(args).bytes * strided, lines * tile_bytes);
-  return 6e-6 + bytes / (0.9 * rate);
+  return 8e-6 + bytes / (0.58 * rate);
 }
 
 }  // namespace rung::inline RUNG_TARGET::scan_cuda

@@ -9,7 +9,7 @@
 //
 // A tile publishes its total; the last of 32 also that of the group, the last of 1024 also the
 // carry into the next 1024. Each sum of up to 31 is one load a lane and a reduction of a warp. Only
-// the carries form a chain, one step in 1024 tiles (16 MiB of input): it runs ahead of the data.
+// the carries form a chain, one step in 1024 tiles (8 to 32 MiB): it runs ahead of the data.
 //
 // Values are published together with a tag that says so, in one piece: 8 bytes for states of up to
 // 4, else pieces of 16, each with its own tag. No fence is needed, and states may be of any size.
@@ -111,13 +111,13 @@ class Watch {
 /// Publishes the total of a tile, and gives every lane what lies before it. By one whole warp.
 template <class Policy, class S = typename Policy::State>
 __device__ __forceinline__ S look_back(const Policy& policy, const Tree<S>& tree, std::int64_t line,
-                                       std::int64_t tile, const S& total) {
+                                       int tile, const S& total) {
   const auto combine = [&](const S& a, const S& b) { return policy.combine(a, b); };
   const int lane = lane_of_thread();
-  const std::int64_t group = tile / 32;
-  const std::int64_t thousand = group / 32;
-  const int tiles_before = static_cast<int>(tile % 32);
-  const int groups_before = static_cast<int>(group % 32);
+  const int group = tile / 32;
+  const int thousand = group / 32;
+  const int tiles_before = tile % 32;
+  const int groups_before = group % 32;
   if (lane == 0) tree.tile(line, tile)->publish(total);
   if (tile == 0) return policy.identity;
   Watch<Policy> tiles(policy, tree.tile(line, tile - tiles_before), tiles_before);

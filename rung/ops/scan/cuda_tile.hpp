@@ -28,6 +28,9 @@ struct Tile {
 
   Pack<T, packs> pack[Rows];
   unsigned heads[Rows];
+  T* to;  // the tile's place in y
+  int valid;
+  bool is_wide;
   State before[Rows];  // of this thread's pack in each row, within the warp at first
 
   /// This thread's first element of a row, from the tile's first on.
@@ -36,18 +39,31 @@ struct Tile {
     return thread / warp_size * warp_elements + row * row_elements + thread % warp_size * packs;
   }
 
-  /// The tile that begins at element `first` of a line of n, at `x`.
-  __device__ __forceinline__ void load(const T* x, std::int64_t stride, std::int64_t first,
-                                       std::int64_t n, const unsigned* head_words) {
+  /// The tile that begins at element `first` of a line. Whether it moves as it is - all of it
+  /// exists, side by side and on 16 bytes, in x and y - is asked once, which keeps registers few.
+  __device__ __forceinline__ void load(const Lines<T>& lines, std::int64_t line,
+                                       std::int64_t first) {
+    const std::int64_t left = lines.n - first;
+    valid = left < 0 ? 0 : left < elements ? static_cast<int>(left) : elements;
+    to = lines.y_of(line) + first * lines.y_stride;
+    const T* x = lines.x_of(line) + first * lines.x_stride;
+    is_wide = packs * sizeof(T) == 16 && valid == elements && lines.x_stride == 1 &&
+              lines.y_stride == 1 && is_wide_aligned<T, packs>(x) && is_wide_aligned<T, packs>(to);
+    if (is_wide) {
+      if constexpr (packs * sizeof(T) == 16) {
 #pragma unroll
-    for (int row = 0; row < Rows; ++row) {
-      const std::int64_t i = first + position(row);
-      pack[row] = load_pack(x + i * stride, stride, n - i);
+        for (int row = 0; row < Rows; ++row) pack[row] = load_aligned(x + position(row));
+      }
+    } else {
+#pragma unroll
+      for (int row = 0; row < Rows; ++row) {
+        pack[row] =
+            load_pack(x + position(row) * lines.x_stride, lines.x_stride, valid - position(row));
+      }
     }
 #pragma unroll
     for (int row = 0; row < Rows; ++row) {
-      const std::int64_t i = first + position(row);
-      heads[row] = head_bits<T>(head_words, i, n - i);
+      heads[row] = head_bits<T>(lines.heads, first + position(row), valid - position(row));
     }
   }
 
@@ -90,16 +106,23 @@ struct Tile {
   }
 
   /// Scans and stores, given all that lies before this warp.
-  __device__ __forceinline__ void finish(const Policy& policy, const State& before_warp, T* y,
-                                         std::int64_t stride, std::int64_t first, std::int64_t n,
-                                         bool exclusive) {
+  __device__ __forceinline__ void finish(const Policy& policy, const State& before_warp,
+                                         std::int64_t stride, bool exclusive) {
+    const auto result = [&](int row) {
+      return policy.apply(pack[row], heads[row], policy.combine(before_warp, before[row]),
+                          exclusive);
+    };
+    if (is_wide) {
+      if constexpr (packs * sizeof(T) == 16) {
+#pragma unroll
+        for (int row = 0; row < Rows; ++row) store_aligned(to + position(row), result(row));
+      }
+      return;
+    }
 #pragma unroll
     for (int row = 0; row < Rows; ++row) {
-      const std::int64_t i = first + position(row);
-      if (i >= n) continue;
-      const auto result =
-          policy.apply(pack[row], heads[row], policy.combine(before_warp, before[row]), exclusive);
-      store_pack(y + i * stride, stride, n - i, result);
+      if (position(row) >= valid) continue;
+      store_pack(to + position(row) * stride, stride, valid - position(row), result(row));
     }
   }
 };

@@ -19,7 +19,7 @@ namespace {
 using namespace softmax_cuda;
 
 constexpr int lanes = 32;
-constexpr int warps = 8;
+constexpr unsigned warps = 8;
 
 template <class Sum>
 struct Partials {
@@ -47,9 +47,10 @@ __global__ void __launch_bounds__(lanes* warps)
     const auto* x = p.x + (exists ? rows.template offset<0>(row) : 0);
     auto* y = p.y + (exists ? rows.template offset<1>(row) : 0);
     Running<Sum> running;
-    for (std::int64_t i = threadIdx.y; exists && i < rows.length; i += warps) {
-      running.add(convert<Sum>(x[i * rows.steps[0]]), p.scale);
-    }
+    const std::int64_t length = exists ? rows.length : 0;
+    for_each_batch<Sum>(
+        x, length, rows.steps[0], threadIdx.y, warps,
+        [&](std::int64_t, const Sum(&values)[batch]) { running.add(values, p.scale); });
     partials.maximum[threadIdx.y][threadIdx.x] = running.maximum;
     partials.sum[threadIdx.y][threadIdx.x] = running.sum;
     __syncthreads();
@@ -63,12 +64,7 @@ __global__ void __launch_bounds__(lanes* warps)
       sum += partials.sum[w][threadIdx.x] * down;
     }
     __syncthreads();  // all have read: the next columns may come
-    const Sum last = p.log ? logarithm(sum) : reciprocal(sum);
-    for (std::int64_t i = threadIdx.y; exists && i < rows.length; i += warps) {
-      const Sum value = convert<Sum>(x[i * rows.steps[0]]);
-      y[i * rows.steps[1]] =
-          convert<typename P::Out>(result_of(value, maximum, p.scale, last, p.log));
-    }
+    write_results(x, y, length, rows.steps, threadIdx.y, warps, maximum, sum, p.scale, p.log);
   }
 }
 
@@ -116,7 +112,7 @@ Support supports(const Softmax::Args& args, const Context&) {
 Cost traffic(const Softmax::Args& args) { return softmax_cuda::traffic(args, 2); }
 
 double estimate(const Softmax::Args& args, const Context& context) {
-  return seconds(args, context, 1.6);
+  return seconds(args, context, 6);
 }
 
 void run(const Softmax::Args& args, Context& context) {

@@ -28,9 +28,9 @@ __global__ void __launch_bounds__(lanes* rows_a_block)
     const T* x = p.x + rows.template offset<0>(row);
     T* y = p.y + rows.template offset<1>(row);
     Running<float> running;
-    for (std::int64_t i = threadIdx.x; i < rows.length; i += lanes) {
-      running.add(convert<float>(x[i * rows.steps[0]]), p.scale);
-    }
+    for_each_batch<float>(
+        x, rows.length, rows.steps[0], threadIdx.x, lanes,
+        [&](std::int64_t, const float(&values)[batch]) { running.add(values, p.scale); });
     float maximum = running.maximum;
     for (int distance = lanes / 2; distance > 0; distance /= 2) {
       maximum = fmaxf(maximum, shuffle_xor(maximum, distance));
@@ -39,11 +39,7 @@ __global__ void __launch_bounds__(lanes* rows_a_block)
     for (int distance = lanes / 2; distance > 0; distance /= 2) {
       sum += shuffle_xor(sum, distance);
     }
-    const float last = p.log ? logarithm(sum) : reciprocal(sum);
-    for (std::int64_t i = threadIdx.x; i < rows.length; i += lanes) {
-      const float value = convert<float>(x[i * rows.steps[0]]);
-      y[i * rows.steps[1]] = convert<T>(result_of(value, maximum, p.scale, last, p.log));
-    }
+    write_results(x, y, rows.length, rows.steps, threadIdx.x, lanes, maximum, sum, p.scale, p.log);
   });
 }
 
@@ -57,7 +53,7 @@ Cost traffic(const Softmax::Args& args) { return softmax_cuda::traffic(args, 2);
 
 double estimate(const Softmax::Args& args, const Context& context) {
   constexpr std::int64_t longest = 2048;
-  const double factor = !args.rows.are_contiguous() ? 8 : args.length() <= longest ? 1.4 : 2.5;
+  const double factor = !args.rows.are_contiguous() ? 8 : args.length() <= longest ? 2.7 : 5;
   return seconds(args, context, factor);
 }
 

@@ -2,137 +2,130 @@
 // softmax / the row in registers
 //
 // Idea     each thread reads its part of the row once, in 16-byte loads that are all under way
-//          before the first is used, and keeps it: maximum, exponentials and results are made from
-//          registers. As many threads as the row is long: 8 for 64 elements, a warp up to 1024 f32
-//          (32 elements a thread), then 16 elements a thread, up to 1024 threads.
+//          before the first is used, and keeps it: 32 elements. As many threads as the row is long:
+//          8 for 64 elements, a warp up to 1024, a block of 1024 threads up to 32768.
 // Changes  against warp_per_row: compulsory traffic only, a quarter of the load instructions, and
-//          rows of every length keep as many bytes under way.
-// Cost     1 read and 1 write an element. An exponential each: exp2 of the argument times log2(e),
-//          of which a multiprocessor does 16 a cycle, where memory brings it some 3 f32.
-// Limits   contiguous rows of up to 16384 elements (backward f32: 8192; f64: half as many). Rows
-//          that do not begin at multiples of 16 bytes are cut there; where x and y are misaligned
-//          by different amounts, y is written element by element.
-// Tried    -
+//          rows of every length keep as many bytes under way. A thread takes its exponentials below
+//          its own maximum, and the row's maximum and sum are found together: one barrier a row.
+// Cost     1 read and 1 write an element. What a thread does once a row - places, shuffles, the
+//          barrier - is spread over 32 elements; memory leaves it some 30 instructions for each.
+// Limits   contiguous rows of up to 32768 elements (backward f32 8192; f64 half as many). Rows that
+//          do not begin and end at multiples of 16 bytes have a kernel of their own that cuts them
+//          there; where x and y are misaligned by different amounts, y is written by elements.
+// Tried    on an H200, of 4202 GB/s (copy): two exchanges, maximum and then sum, and ragged ends in
+//          the same kernel: bf16 16384x4096 2186 GB/s with 16 elements a thread. Persistent blocks
+//          with a ring of rows in shared memory, filled by bulk copies: 2 to 6 % behind one block a
+//          row at every shape. Ordinary stores: f32 65536x1024 3940 GB/s, streaming ones 4081.
+//          bf16 8192x32768 with its exponentials kept, one block a multiprocessor: 3850 GB/s
+//          against 4096.
 // Source   QuACK (T. Dao and others, 2025) for threads a row.
-#include "rung/ops/softmax/cuda_registers.hpp"
+#include "rung/ops/softmax/cuda_packed_row.hpp"
 
 namespace rung {
 namespace {
 
 using namespace softmax_cuda;
 
-template <class P, int packs, int threads>
-__global__ void __launch_bounds__(threads) softmax_registers_single_read(Rows<2> rows, P p) {
-  using T = typename P::In;
-  using Y = typename P::Out;
+template <class P, int packs, int threads, bool regular>
+__global__ void __launch_bounds__(threads, most_threads / threads)
+    softmax_registers_single_read(Rows<2> rows, P p) {
   using Sum = typename P::Sum;
-  constexpr int width = pack_width<T>;
-  RowScratch<Sum>& scratch = shared<Shared<Sum>>().scratch;
+  auto& scratch = shared<TotalScratch<Sum>>();
+  const MergePowers<Sum> merge{Power<Sum>(p.scale)};
+  int turn = 0;
   for_each_row(rows.count(), [&](std::int64_t row, bool exists) {
-    const T* x = p.x + (exists ? rows.template offset<0>(row) : 0);
-    const int lead = lead_of<width>(x);
-    const RowPacks<const T, width, int> in(x, exists ? rows.length : 0, lead);
-    // What does not exist reads as -infinity, whose exponential is 0.
-    const T nothing = convert<T>(-std::numeric_limits<Sum>::infinity());
-    Sum values[packs][width];
-#pragma unroll
-    for (int k = 0; k < packs; ++k) {
-      const Pack<T, width> pack = in.load(pack_index(k), nothing);
-#pragma unroll
-      for (int i = 0; i < width; ++i) values[k][i] = convert<Sum>(pack[i]);
-    }
-    Sum maximum = no_maximum<Sum>;
-    for_each_value(values, [&](Sum& value) { maximum = Larger{}(maximum, value); });
-    maximum = row_reduce(maximum, Larger{}, scratch);
-    Sum sum = 0;
-    for_each_value(values, [&](Sum& value) {
-      const Sum z = (value - maximum) * p.scale;
-      const Sum e = power(z);
-      sum += e;
-      value = p.log ? z : e;
-    });
-    sum = row_reduce(sum, Plus{}, scratch);
-    const Sum factor = p.log ? Sum(1) : reciprocal(sum);
-    const Sum shift = p.log ? logarithm(sum) : Sum(0);
-    const RowPacks<Y, width, int> out(p.y + (exists ? rows.template offset<1>(row) : 0),
-                                      exists ? rows.length : 0, lead);
-#pragma unroll
-    for (int k = 0; k < packs; ++k) {
-      if (pack_index(k) >= out.packs()) continue;
-      Pack<Y, width> pack;
-#pragma unroll
-      for (int i = 0; i < width; ++i) pack[i] = convert<Y>(values[k][i] * factor - shift);
-      out.store(pack_index(k), pack);
-    }
+    const auto* x = p.x + (exists ? rows.template offset<0>(row) : 0);
+    auto* y = p.y + (exists ? rows.template offset<1>(row) : 0);
+    const std::int64_t length = exists ? rows.length : 0;
+    forward_row<packs, regular>(
+        x, y, length, kept_lead<regular>(x), p, merge.power,
+        [&](const Total<Sum>& mine) { return row_total(mine, merge, scratch, turn); });
+    turn ^= 1;
   });
 }
 
-/// y and dy stay as they are read, packed: 16-bit types take half the registers.
-template <class P, int packs, int threads>
-__global__ void __launch_bounds__(threads) softmax_backward_registers(Rows<3> rows, P p) {
-  using T = typename P::In;
-  using Y = typename P::Out;
+/// bf16 rows of half a block's threads and more: as they were read, in 32 registers a thread, so
+/// that two blocks share a multiprocessor.
+template <class P, int packs, int threads, bool regular>
+__global__ void __launch_bounds__(threads, 2) softmax_registers_packed(Rows<2> rows, P p) {
+  constexpr Words* no_stage = nullptr;
+  auto& scratch = shared<TotalScratch<float>>();
+  const MergePowers<float> merge{Power<float>(p.scale)};
+  int turn = 0;
+  for_each_row(rows.count(), [&](std::int64_t row, bool) {
+    const auto* x = p.x + rows.template offset<0>(row);
+    forward_packed_row<packs, 0, regular>(
+        x, p.y + rows.template offset<1>(row), rows.length, kept_lead<regular>(x), p, merge.power,
+        no_stage, [&](const Total<float>& mine) { return row_total(mine, merge, scratch, turn); });
+    turn ^= 1;
+  });
+}
+
+template <class P, int packs, int threads, bool regular>
+__global__ void __launch_bounds__(threads, most_threads / threads)
+    softmax_backward_registers(Rows<3> rows, P p) {
   using Sum = typename P::Sum;
-  constexpr int width = pack_width<T>;
+  auto& scratch = shared<TotalScratch<Sum>>();
+  int turn = 0;
   for_each_row(rows.count(), [&](std::int64_t row, bool exists) {
     std::int64_t at[3] = {0, 0, 0};
     if (exists) rows.offsets(row, at);
     const std::int64_t length = exists ? rows.length : 0;
-    const int lead = lead_of<width>(p.y + at[0]);
-    const RowPacks<const T, width, int> y(p.y + at[0], length, lead);
-    const RowPacks<const T, width, int> dy(p.dy + at[1], length, lead);
-    Pack<T, width> values[packs];
-    Pack<T, width> gradients[packs];
-#pragma unroll
-    for (int k = 0; k < packs; ++k) {
-      values[k] = y.load(pack_index(k), zero<T>());
-      gradients[k] = dy.load(pack_index(k), zero<T>());
-    }
-    Sum sum = 0;
-#pragma unroll
-    for (int k = 0; k < packs; ++k) {
-#pragma unroll
-      for (int i = 0; i < width; ++i) {
-        const Sum gradient = convert<Sum>(gradients[k][i]);
-        sum += p.log ? gradient : gradient * convert<Sum>(values[k][i]);
-      }
-    }
-    sum = row_reduce(sum, Plus{}, shared<Shared<Sum>>().scratch);
-    const RowPacks<Y, width, int> dx(p.dx + at[2], length, lead);
-#pragma unroll
-    for (int k = 0; k < packs; ++k) {
-      if (pack_index(k) >= dx.packs()) continue;
-      Pack<Y, width> pack;
-#pragma unroll
-      for (int i = 0; i < width; ++i) {
-        pack[i] = convert<Y>(gradient_of(convert<Sum>(values[k][i]), convert<Sum>(gradients[k][i]),
-                                         sum, p.scale, p.log));
-      }
-      dx.store(pack_index(k), pack);
-    }
+    backward_row<packs, regular>(
+        p.y + at[0], p.dy + at[1], p.dx + at[2], length, kept_lead<regular>(p.y + at[0]), p,
+        [&](const Total<Sum>& mine) { return row_total(mine, MergeSums<Sum>{}, scratch, turn); });
+    turn ^= 1;
   });
+}
+
+/// How many packs a thread keeps where a warp holds a row, and where several do.
+struct Kept {
+  int by_warp, by_block;
+};
+template <class T>
+Kept kept_of(const Softmax::Args& args) {
+  if (args.backward) return {kept_backward_by_warp, kept_backward_by_block};
+  return {kept_forward<T>, kept_forward<T>};
 }
 
 Support supports(const Softmax::Args& args, const Context&) {
   if (const Support rows = require_contiguous_rows(args); !rows) return rows;
+  if (const Support scale = require_foldable_scale(args); !scale) return scale;
   const bool fits = visit<float, double, f16, bf16>(args.x.dtype, [&]<class T>() {
-    return fits_registers(packs_of_row<T>(args), args.backward ? kept_backward : kept_forward<T>);
+    return packs_of_row<T>(args) <= most_threads * kept_of<T>(args).by_block;
   });
   return fits ? supported : unsupported("the row exceeds a block's registers");
 }
 
 double estimate(const Softmax::Args& args, const Context& context) {
-  // Above 8192 elements a block fills a multiprocessor: nothing hides its barriers.
-  return seconds(args, context, args.length() <= 8192 ? 1.05 : 1.2);
+  return seconds(args, context, 1.15);
 }
 
-/// Launches `by_warp` where a warp holds a row, else `by_block`.
-template <int N, class P>
-void launch_kept(Context& context, const Softmax::Args& args, const Rows<N>& rows, const P& p,
-                 Kept kept, void (*by_warp)(Rows<N>, P), void (*by_block)(Rows<N>, P)) {
-  RowBlock block = register_block(packs_of_row<typename P::In>(args), kept);
-  block.shared_bytes = sizeof(Shared<typename P::Sum>);
-  launch_rows(context, rows, block, block.threads <= 32 ? by_warp : by_block, p);
+template <class T>
+RowBlock block_of(const Softmax::Args& args) {
+  const Kept kept = kept_of<T>(args);
+  const std::int64_t packs = packs_of_row<T>(args);
+  RowBlock block;
+  if (packs > warp_size * kept.by_warp) {
+    const auto warps = (packs + warp_size * kept.by_block - 1) / (warp_size * kept.by_block);
+    block = {.threads = static_cast<int>(warps) * warp_size};
+  } else {
+    // Short rows: two packs a thread, several rows a warp.
+    constexpr int least_threads = 8;
+    block = row_block(packs, 2, least_threads, warp_size);
+  }
+  block.shared_bytes = sizeof(TotalScratch<Accumulator<T>>);
+  return block;
+}
+
+/// Launches `by_warp` where a warp holds a row, `by_block` where several do. Ragged rows have one
+/// kernel for both.
+template <class T, class Y, class R, class P, class Kernel>
+void launch_kept(Context& context, const Softmax::Args& args, const R& rows, const P& p,
+                 Kernel by_warp, Kernel by_block, Kernel ragged) {
+  const RowBlock block = block_of<T>(args);
+  const Kernel regular = block.threads <= warp_size ? by_warp : by_block;
+  launch_rows(context, rows, block, rows_are_regular<T, Y>(args) ? regular : ragged, p);
 }
 
 void run(const Softmax::Args& args, Context& context) {
@@ -141,18 +134,28 @@ void run(const Softmax::Args& args, Context& context) {
   if (args.backward) {
     with_backward_types(args, [&]<class T, class Y>() {
       using P = Backward<T, Y>;
-      constexpr Kept kept = kept_backward;
-      launch_kept(context, args, args.rows, backward_of<T, Y>(args), kept,
-                  softmax_backward_registers<P, kept.by_warp, small>,
-                  softmax_backward_registers<P, kept.by_block, large>);
+      constexpr int by_warp = kept_backward_by_warp;
+      constexpr int by_block = kept_backward_by_block;
+      launch_kept<T, Y>(context, args, args.rows, backward_of<T, Y>(args),
+                        softmax_backward_registers<P, by_warp, small, true>,
+                        softmax_backward_registers<P, by_block, large, true>,
+                        softmax_backward_registers<P, by_warp, large, false>);
     });
   } else {
     with_forward_types(args, [&]<class T, class Y>() {
       using P = Forward<T, Y>;
-      constexpr Kept kept = kept_forward<T>;
-      launch_kept(context, args, forward_rows(args), forward_of<T, Y>(args), kept,
-                  softmax_registers_single_read<P, kept.by_warp, small>,
-                  softmax_registers_single_read<P, kept.by_block, large>);
+      constexpr int kept = kept_forward<T>;
+      if constexpr (std::is_same_v<T, bf16>) {
+        if (block_of<T>(args).threads >= large / 2 && rows_are_regular<T, Y>(args)) {
+          launch_rows(context, forward_rows(args), block_of<T>(args),
+                      softmax_registers_packed<P, kept, large, true>, forward_of<T, Y>(args));
+          return;
+        }
+      }
+      launch_kept<T, Y>(context, args, forward_rows(args), forward_of<T, Y>(args),
+                        softmax_registers_single_read<P, kept, small, true>,
+                        softmax_registers_single_read<P, kept, large, true>,
+                        softmax_registers_single_read<P, kept, large, false>);
     });
   }
 }

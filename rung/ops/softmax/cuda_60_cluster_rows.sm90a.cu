@@ -1,18 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
 // softmax / a cluster a row
 //
-// Idea     a row that fills a block spreads over a cluster of 2 to 16 of them, each of which keeps
-//          its part in registers; maxima and sums travel through the cluster's shared memory.
-// Changes  against registers_single_read: rows up to 262144 elements are read once, and from 8192
-//          up two smaller blocks share a multiprocessor, so that one loads while the other waits at
-//          a barrier.
-// Cost     1 read and 1 write an element; two exchanges a row, a cluster barrier each, some 1 us of
-//          latency that other clusters hide.
+// Idea     a row that exceeds a block spreads over a cluster of 2 to 16 of them, each of which
+//          keeps its part in registers. What a part comes to, a maximum and a sum, goes straight to
+//          every block of the cluster, where a barrier in shared memory counts the arrivals.
+// Changes  against shared_single_read: rows of up to 524288 f32 are read once; two blocks share a
+//          multiprocessor.
+// Cost     1 read and 1 write an element; for 16-bit types two exponentials. One exchange a row;
+//          the barrier of the cluster, which says that all its blocks have begun, passes while the
+//          loads are under way, and at the end there is none: a block that has all arrivals is not
+//          written to any more.
 // Limits   compute capability 9.0; contiguous rows; f32, f16 and bf16 with results of the same
-//          type. Beyond 8 blocks a cluster fits fewer places on the chip.
-// Tried    -
+//          type. Beyond 8 blocks a cluster fits fewer places on the chip. Backward: 131072 f32.
+// Tried    on an H200, of 4202 GB/s (copy), 2048x131072: two exchanges with a barrier of the
+//          cluster each: f32 1220 GB/s. This exchange, f32: 8 blocks of 512 threads 3884, 4 of 1024
+//          3544, 16 of 256 3802, 2 of 1024 with half of the row in shared memory 3695. Persistent
+//          clusters, the next row's part copied to shared memory meanwhile: f32 3895 in 4 blocks,
+//          3768 in 8, 2906 in 16.
 // Source   QuACK (T. Dao and others, 2025); the Hopper tuning guide on distributed shared memory.
-#include "rung/ops/softmax/cuda_cluster.hpp"
+#include "rung/device/ptx_cluster.hpp"
+#include "rung/device/ptx_mbarrier.hpp"
+#include "rung/ops/softmax/cuda_packed_row.hpp"
 
 namespace rung {
 namespace {
@@ -21,114 +29,115 @@ using namespace softmax_cuda;
 
 constexpr int usual_threads = 512;
 constexpr int most_blocks_a_cluster = 16;
+constexpr int cluster_packs =
+    8;  // a thread: 32 f32, which are kept as such, or 64 16-bit ones as read
 
-template <class T>
-__global__ void __launch_bounds__(most_threads)
-    softmax_cluster_rows(Rows<2> rows, Forward<T, T> p) {
-  constexpr int width = pack_width<T>;
-  constexpr int packs = kept_forward<T>.by_block;
-  auto& memory = shared<ClusterShared<float>>();
-  for_each_cluster_row(rows.count(), [&](std::int64_t row) {
-    const T* x = p.x + rows.template offset<0>(row);
-    const int lead = lead_of<width>(x);
-    const RowPacks<const T, width, int> in(x, rows.length, lead);
-    const T nothing = convert<T>(-std::numeric_limits<float>::infinity());
-    float values[packs][width];
-#pragma unroll
-    for (int k = 0; k < packs; ++k) {
-      const Pack<T, width> pack = in.load(cluster_pack_index<packs>(k), nothing);
-#pragma unroll
-      for (int i = 0; i < width; ++i) values[k][i] = convert<float>(pack[i]);
-    }
-    float maximum = no_maximum<float>;
-    for_each_value(values, [&](float& value) { maximum = fmaxf(maximum, value); });
-    maximum = cluster_reduce(maximum, Larger{}, memory.scratch, memory.maximum);
-    float sum = 0;
-    for_each_value(values, [&](float& value) {
-      const float z = (value - maximum) * p.scale;
-      const float e = power(z);
-      sum += e;
-      value = p.log ? z : e;
-    });
-    sum = cluster_reduce(sum, Plus{}, memory.scratch, memory.sum);
-    const float factor = p.log ? 1.0F : reciprocal(sum);
-    const float shift = p.log ? logarithm(sum) : 0.0F;
-    const RowPacks<T, width, int> out(p.y + rows.template offset<1>(row), rows.length, lead);
-#pragma unroll
-    for (int k = 0; k < packs; ++k) {
-      Pack<T, width> pack;
-#pragma unroll
-      for (int i = 0; i < width; ++i) pack[i] = convert<T>(values[k][i] * factor - shift);
-      out.store(cluster_pack_index<packs>(k), pack);
-    }
-  });
+struct ClusterShared {
+  ptx::MemoryBarrier met;
+  Total<float> blocks[most_blocks_a_cluster];
+  TotalScratch<float> scratch;
+};
+
+/// This block's part of a row, from an aligned address on.
+struct Part {
+  std::int64_t first = 0;
+  std::int64_t length = 0;
+  int lead = 0;
+  __device__ __forceinline__ Part(std::int64_t row_length, int row_lead, int packs, int width) {
+    const std::int64_t begin = std::int64_t{ptx::cluster_rank()} * packs * width - row_lead;
+    const std::int64_t end = begin + std::int64_t{packs} * width;
+    first = begin > 0 ? begin : 0;
+    lead = begin > 0 ? 0 : row_lead;
+    length = (end < row_length ? end : row_length) - first;
+    if (length < 0) length = 0;
+  }
+};
+
+/// Tells the cluster's blocks that this one has begun and may be written to.
+__device__ __forceinline__ void begin(ClusterShared& memory) {
+  if (threadIdx.x == 0) {
+    ptx::mbarrier_init(memory.met, ptx::cluster_size());
+    ptx::mbarrier_fence_init();
+  }
+  ptx::cluster_arrive();
 }
 
-template <class T>
+/// The row's total, from each thread's.
+template <class Merge>
+__device__ __forceinline__ Total<float> cluster_total(const Total<float>& mine, const Merge& merge,
+                                                      ClusterShared& memory) {
+  const Total<float> of_block = row_total(mine, merge, memory.scratch, 0);
+  const int blocks = ptx::cluster_size();
+  const int lane = lane_of_thread();
+  ptx::cluster_wait();
+  if (threadIdx.x < warp_size && lane < blocks) {
+    *ptx::cluster_map(&memory.blocks[ptx::cluster_rank()], lane) = of_block;
+    ptx::mbarrier_arrive_remote(memory.met, lane);
+  }
+  ptx::mbarrier_wait_cluster(memory.met, 0);
+  Total<float> others = {no_maximum<float>, 0};
+  if (lane < blocks) others = memory.blocks[lane];
+  return merge(others, warp_size);
+}
+
+template <class T, bool regular>
 __global__ void __launch_bounds__(most_threads)
-    softmax_backward_cluster(Rows<3> rows, Backward<T, T> p) {
-  constexpr int width = pack_width<T>;
-  constexpr int packs = kept_backward.by_block;
-  auto& memory = shared<ClusterShared<float>>();
-  int parity = 0;  // one exchange a row: two places take turns
-  for_each_cluster_row(rows.count(), [&](std::int64_t row) {
-    std::int64_t at[3];
-    rows.offsets(row, at);
-    const int lead = lead_of<width>(p.y + at[0]);
-    const RowPacks<const T, width, int> y(p.y + at[0], rows.length, lead);
-    const RowPacks<const T, width, int> dy(p.dy + at[1], rows.length, lead);
-    Pack<T, width> values[packs];
-    Pack<T, width> gradients[packs];
-#pragma unroll
-    for (int k = 0; k < packs; ++k) {
-      values[k] = y.load(cluster_pack_index<packs>(k), zero<T>());
-      gradients[k] = dy.load(cluster_pack_index<packs>(k), zero<T>());
-    }
-    float sum = 0;
-#pragma unroll
-    for (int k = 0; k < packs; ++k) {
-#pragma unroll
-      for (int i = 0; i < width; ++i) {
-        const float gradient = convert<float>(gradients[k][i]);
-        sum += p.log ? gradient : gradient * convert<float>(values[k][i]);
-      }
-    }
-    sum = cluster_reduce(sum, Plus{}, memory.scratch, parity == 0 ? memory.sum : memory.maximum);
-    parity ^= 1;
-    const RowPacks<T, width, int> dx(p.dx + at[2], rows.length, lead);
-#pragma unroll
-    for (int k = 0; k < packs; ++k) {
-      Pack<T, width> pack;
-#pragma unroll
-      for (int i = 0; i < width; ++i) {
-        pack[i] = convert<T>(gradient_of(convert<float>(values[k][i]),
-                                         convert<float>(gradients[k][i]), sum, p.scale, p.log));
-      }
-      dx.store(cluster_pack_index<packs>(k), pack);
-    }
-  });
+    softmax_cluster_rows(Rows<2> rows, Forward<T, T> p, int packs) {
+  auto& memory = shared<ClusterShared>();
+  const std::int64_t row = blockIdx.x / ptx::cluster_size();
+  const T* x = p.x + rows.template offset<0>(row);
+  T* y = p.y + rows.template offset<1>(row);
+  const Part part(rows.length, kept_lead<regular>(x), packs, pack_width<T>);
+  const MergePowers<float> merge{Power<float>(p.scale)};
+  begin(memory);
+  const auto meet = [&](const Total<float>& mine) { return cluster_total(mine, merge, memory); };
+  if constexpr (std::is_class_v<T>) {
+    constexpr Words* no_stage = nullptr;
+    forward_packed_row<cluster_packs, 0, regular>(x + part.first, y + part.first, part.length,
+                                                  part.lead, p, merge.power, no_stage, meet);
+  } else {
+    forward_row<cluster_packs, regular>(x + part.first, y + part.first, part.length, part.lead, p,
+                                        merge.power, meet);
+  }
+}
+
+template <class T, bool regular>
+__global__ void __launch_bounds__(most_threads)
+    softmax_backward_cluster(Rows<3> rows, Backward<T, T> p, int packs) {
+  auto& memory = shared<ClusterShared>();
+  std::int64_t at[3];
+  rows.offsets(blockIdx.x / ptx::cluster_size(), at);
+  const Part part(rows.length, kept_lead<regular>(p.y + at[0]), packs, pack_width<T>);
+  begin(memory);
+  backward_row<kept_backward_by_block, regular>(
+      p.y + at[0] + part.first, p.dy + at[1] + part.first, p.dx + at[2] + part.first, part.length,
+      part.lead, p,
+      [&](const Total<float>& mine) { return cluster_total(mine, MergeSums<float>{}, memory); });
 }
 
 struct Plan {
-  int threads = usual_threads;
   int blocks = 2;  // a cluster
+  int packs = 1;   // a block
+  int threads = usual_threads;
   bool fits = true;
 };
+/// Two blocks share a multiprocessor, unless a row needs more than 8 of them.
 template <class T>
 Plan plan_of(const Softmax::Args& args) {
-  const Kept kept = args.backward ? kept_backward : kept_forward<T>;
+  const int kept = args.backward ? kept_backward_by_block : cluster_packs;
   const std::int64_t packs = packs_of_row<T>(args);
   Plan plan;
-  const auto fits = [&] {
-    return packs <= std::int64_t{plan.blocks} * plan.threads * kept.by_block;
-  };
-  while (plan.threads > 32 && packs <= std::int64_t{plan.threads} * kept.by_block) {
-    plan.threads /= 2;  // a short row: two blocks have room still
-  }
+  const auto fits = [&] { return packs <= std::int64_t{plan.blocks} * plan.threads * kept; };
   while (!fits() && plan.blocks < 8) plan.blocks *= 2;
   if (!fits()) plan.threads = most_threads;
   while (!fits() && plan.blocks < most_blocks_a_cluster) plan.blocks *= 2;
   plan.fits = fits();
+  if (!plan.fits) return plan;
+  const auto up = [](std::int64_t a, std::int64_t b) { return (a + b - 1) / b; };
+  plan.packs = static_cast<int>(up(packs, plan.blocks));
+  plan.threads =
+      static_cast<int>(std::max<std::int64_t>(up(plan.packs, std::int64_t{kept} * warp_size), 1)) *
+      warp_size;
   return plan;
 }
 
@@ -137,35 +146,41 @@ Support supports(const Softmax::Args& args, const Context& context) {
   if (args.x.dtype == DType::f64) return unsupported("f32, f16 and bf16");
   if (args.x.dtype != args.y.dtype) return unsupported("the result's type must be that of x");
   if (const Support rows = require_contiguous_rows(args); !rows) return rows;
+  if (const Support scale = require_foldable_scale(args); !scale) return scale;
+  constexpr std::int64_t most_rows = 0x7fffffff / most_blocks_a_cluster;
+  if (args.count() > most_rows) return unsupported("more rows than a grid has clusters");
   const bool fits =
       visit<float, f16, bf16>(args.x.dtype, [&]<class T>() { return plan_of<T>(args).fits; });
   return fits ? supported : unsupported("the row exceeds a cluster's registers");
 }
 
 double estimate(const Softmax::Args& args, const Context& context) {
-  return seconds(args, context, args.length() > 8192 ? 1.1 : 2.0);
+  return seconds(args, context, 1.25);
 }
 
 void run(const Softmax::Args& args, Context& context) {
   visit<float, f16, bf16>(args.x.dtype, [&]<class T>() {
     const Plan plan = plan_of<T>(args);
-    const std::int64_t clusters =
-        std::min<std::int64_t>(args.count(), 0x7fffffff / most_blocks_a_cluster);
-    const LaunchShape shape{.grid = clusters * plan.blocks,
+    const LaunchShape shape{.grid = args.count() * plan.blocks,
                             .block = plan.threads,
-                            .shared_bytes = sizeof(ClusterShared<float>),
+                            .shared_bytes = sizeof(ClusterShared),
                             .cluster = plan.blocks};
+    const bool regular = rows_are_regular<T, T>(args);
     if (args.backward) {
-      launch(context, shape, softmax_backward_cluster<T>, args.rows, backward_of<T, T>(args));
+      launch(context, shape,
+             regular ? softmax_backward_cluster<T, true> : softmax_backward_cluster<T, false>,
+             args.rows, backward_of<T, T>(args), plan.packs);
     } else {
-      launch(context, shape, softmax_cluster_rows<T>, forward_rows(args), forward_of<T, T>(args));
+      launch(context, shape,
+             regular ? softmax_cluster_rows<T, true> : softmax_cluster_rows<T, false>,
+             forward_rows(args), forward_of<T, T>(args), plan.packs);
     }
   });
 }
 
 const Rung<Softmax> self{{.name = "cluster_rows",
                           .step = 60,
-                          .after = "registers_single_read",
+                          .after = "shared_single_read",
                           .backend = device_backend,
                           .supports = supports,
                           .estimate = estimate,

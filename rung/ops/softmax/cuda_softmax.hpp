@@ -74,17 +74,38 @@ __device__ __forceinline__ Sum logarithm(Sum sum) {
   return sum == 0 ? Sum(0) : logarithm_of(sum);
 }
 
+/// f(i, values) for elements first, first + stride ... of a row, four at a time from i on: all are
+/// loaded before the first is used. What does not exist is -infinity, whose exponential is 0.
+inline constexpr int batch = 4;
+template <class Sum, class T, class F>
+__device__ __forceinline__ void for_each_batch(const T* x, std::int64_t length, std::int64_t step,
+                                               unsigned first, unsigned stride, F&& f) {
+  for (std::int64_t i = first; i < length; i += batch * stride) {
+    Sum values[batch];
+#pragma unroll
+    for (int k = 0; k < batch; ++k) {
+      const std::int64_t at = i + k * stride;
+      values[k] = -std::numeric_limits<Sum>::infinity();
+      if (at < length) values[k] = convert<Sum>(x[at * step]);
+    }
+    f(i, values);
+  }
+}
+
 /// What a row has in common, online: its maximum so far and the sum below it.
 template <class Sum>
 struct Running {
   Sum maximum = no_maximum<Sum>;
   Sum sum = 0;
-  __device__ __forceinline__ void add(Sum value, Sum scale) {
-    if (value > maximum) {
-      sum *= power((maximum - value) * scale);
-      maximum = value;
-    }
-    sum += power((value - maximum) * scale);
+  /// The sum is scaled down once for all of them.
+  __device__ __forceinline__ void add(const Sum (&values)[batch], Sum scale) {
+    Sum larger = maximum;
+#pragma unroll
+    for (const Sum value : values) larger = Larger{}(larger, value);
+    sum *= power((maximum - larger) * scale);
+    maximum = larger;
+#pragma unroll
+    for (const Sum value : values) sum += power((value - maximum) * scale);
   }
   /// Of all threads of the row: the maximum first, then each sum is scaled to it once.
   __device__ __forceinline__ void reduce(Sum scale, RowScratch<Sum>& scratch) {
@@ -99,6 +120,24 @@ template <class Sum>
 __device__ __forceinline__ Sum result_of(Sum x, Sum maximum, Sum scale, Sum last, bool log) {
   const Sum z = (x - maximum) * scale;
   return log ? z - last : power(z) * last;
+}
+/// The second pass of a row: every result, from x once more.
+template <class Sum, class T, class Y>
+__device__ __forceinline__ void write_results(const T* x, Y* y, std::int64_t length,
+                                              const std::int64_t (&steps)[2], unsigned first,
+                                              unsigned stride, Sum maximum, Sum sum, Sum scale,
+                                              bool log) {
+  const Sum last = log ? logarithm(sum) : reciprocal(sum);
+  for_each_batch<Sum>(x, length, steps[0], first, stride,
+                      [&](std::int64_t i, const Sum(&values)[batch]) {
+#pragma unroll
+                        for (int k = 0; k < batch; ++k) {
+                          const std::int64_t at = i + k * stride;
+                          if (at >= length) continue;
+                          const Sum result = result_of(values[k], maximum, scale, last, log);
+                          y[at * steps[1]] = convert<Y>(result);
+                        }
+                      });
 }
 template <class Sum>
 __device__ __forceinline__ Sum gradient_of(Sum y, Sum dy, Sum sum, Sum scale, bool log) {

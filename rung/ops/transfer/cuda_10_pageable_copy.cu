@@ -17,7 +17,10 @@ namespace {
 using namespace transfer_cuda;
 
 double estimate(const Transfer::Args& args, const Context&) {
-  return 30e-6 + bytes_one_way(args) * 2 / (0.3 * link_bytes_per_second);
+  const auto rate = [](const void* memory) {
+    return is_page_locked(memory) ? link_rate : pageable_rate;
+  };
+  return 30e-6 + bytes_one_way(args) * (1 / rate(args.x.data) + 1 / rate(args.y.data));
 }
 
 void run(const Transfer::Args& args, Context& context) {

@@ -4,6 +4,7 @@
 // are plain ones, and done when they return.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -11,6 +12,7 @@
 #include <vector>
 
 #include "rung/device/device.hpp"
+#include "rung/ops/transfer/host_copy.hpp"
 #include "rung/ops/transfer/transfer.hpp"
 
 #if defined(__CUDACC__)
@@ -130,21 +132,26 @@ class Lane {
 /// The lanes of a context, which keeps them.
 struct Lanes {
   std::vector<std::unique_ptr<Lane>> all;
+  int host_threads = Context::cpu().threads();
   Lane& get(const Context& parent, std::size_t index) {
     while (all.size() <= index) all.push_back(std::make_unique<Lane>(parent));
     return *all[index];
   }
 };
 
-/// Elements [first, first + count) of a host tensor.
+/// Element `first` of a host tensor.
 template <class Void>
 Void* at(const BasicTensorRef<Void>& tensor, std::int64_t first) {
   using Byte = std::conditional_t<std::is_const_v<Void>, const std::byte, std::byte>;
   return static_cast<Byte*>(tensor.data) + first * static_cast<std::int64_t>(size_of(tensor.dtype));
 }
 
-/// The link's rate, of one direction: PCI Express 5 with 16 lanes carries some 55 GB/s.
-constexpr double link_bytes_per_second = 50e9;
+// Rates in bytes a second, measured beside an H200 (PCI Express 5, 16 lanes, a host of 16 cores).
+constexpr double link_rate = 55e9;        // one direction alone
+constexpr double link_rate_both = 44e9;   // each direction of two
+constexpr double pageable_rate = 11.6e9;  // the driver's own detour
+/// Copies within the host by so many threads.
+inline double host_rate(int threads) { return std::min(80e9, 8.8e9 + 4.7e9 * (threads - 1)); }
 inline double bytes_one_way(const Transfer::Args& args) { return Transfer::cost(args).bytes / 2; }
 
 }  // namespace rung::transfer_cuda::inline RUNG_TARGET

@@ -9,7 +9,9 @@
 // Aliasing y may be x exactly; otherwise they must not overlap.
 // Waits    y is complete when the call returns. Not for capture in a CUDA graph.
 // Memory   device and page-locked buffers belong to the context, grow to the largest need seen and
-//          are kept; chunked_streams needs no more than some tens of MiB whatever the size.
+//          are kept; chunked_streams needs 64 MiB on the device and 128 MiB of page-locked memory
+//          at most, whatever the size.
+// Threads  pageable memory is copied by every core that this process may use.
 // Errors   Error(invalid_argument) for shapes, types, places, aliasing; Error(unsupported) on cpu.
 // Source   CUDA C++ Best Practices Guide, "Asynchronous and overlapping transfers".
 #pragma once

@@ -6,157 +6,81 @@
 //          packed first, by byte permutes: 4 rows of bytes, or 2 of halves, make one row of whole
 //          registers, and only those go through shared memory, swizzled.
 // Changes  against coarsened: a fourth to a sixteenth of the instructions for the same bytes. Rows
-//          that begin anywhere are read by aligned accesses too, two for each chunk, of which the
-//          second is the neighbour's first and comes from L1; and they are shifted into place in
-//          registers. On the way out the shift happens between shared memory and the store, so that
-//          only the ends of a tile's rows are written in pieces.
+//          of x that begin anywhere are read by aligned accesses too, two for each chunk, of which
+//          the second is the neighbour's first and comes from L1; and they are shifted into place
+//          in registers. Rows of y that begin anywhere are shifted between shared memory and the
+//          store; a tile is cut where y's sectors are, and reads some rows that the tile above has
+//          read too, so that only the ends of y's rows are written in pieces.
 // Cost     4-byte elements: a load, 4 shared stores, a shared load and a store for 16 bytes.
 // Limits   elements of 1, 2, 4 and 8 bytes, dense in x along one axis and in y along another.
-// Tried    -
+//          Shifts cost bytes and halves of odd sizes a fifth to a fourth of the rate.
+// Tried    on an H200, f32, 32768 x 32768, 4072 GB/s as it is (a copy by the driver: 4290). Tiles
+//          along the rows of x instead of down its columns: 3947; in that order, tiles with rows of
+//          128 bytes 3583. Two or four columns of tiles side by side: 4054, 4038. Tiles with rows
+//          of 512 bytes 4028; loads past L1 3987; streaming loads and stores 4074, no more.
+//          Blocks that stay: 3880. Odd sizes with tiles cut anywhere: 3283, not 3576; L2 seems
+//          to take parts of sectors slowly.
 // Source   sub-word packing after NVIDIA's PTX ISA, "prmt"; the swizzle is that of CUTLASS.
-#include "rung/ops/transpose/cuda_chunk.hpp"
-#include "rung/ops/transpose/cuda_matrices.hpp"
+#include "rung/ops/transpose/cuda_vector_tile.hpp"
 
 namespace rung {
 namespace {
 
 using namespace transpose_cuda;
-
-constexpr int threads = 256;
-constexpr int line = 256;                  // bytes of y's rows in a tile
-constexpr int slots = line / chunk_bytes;  // chunks in it
-
-/// A tile in units: a register of 4 bytes, or an element of 8.
-template <class T>
-struct Shape {
-  using Unit = std::conditional_t<sizeof(T) == 8, std::uint64_t, std::uint32_t>;
-  static constexpr int packed = sizeof(Unit) / sizeof(T);  // rows to a unit
-  static constexpr int units = line / sizeof(Unit);        // rows of units
-  static constexpr int rows = units * packed;
-  static constexpr int columns = sizeof(T) <= 2 ? 128 : 64;
-  static constexpr int width = chunk_bytes / sizeof(T);          // columns to a chunk
-  static constexpr int unit_chunk = chunk_bytes / sizeof(Unit);  // units to a chunk of y
-  static constexpr int across = columns / width;                 // chunks to a row of the tile
-  // A warp reads 8 chunks of 4 rows of units: lanes that differ in the chunk write to different
-  // groups of 4 banks, those that differ in the row to different banks of the group.
-  static constexpr int rounds = across / 8 * (units / 4) / (threads / 32);
-};
-template <class T>
-struct Tile {
-  Byte at[Shape<T>::columns][line];
-};
-template <class T>
-constexpr Tiling tiling{.rows = Shape<T>::rows,
-                        .columns = Shape<T>::columns,
-                        .block = threads,
-                        .shared_bytes = sizeof(Tile<T>)};
-
-/// Where chunk `slot` of a column of the tile is kept.
-template <class T>
-__device__ __forceinline__ Byte* kept(Tile<T>& tile, int column, int slot) {
-  return &tile.at[column][(slot ^ (column / Shape<T>::width & 7)) * chunk_bytes];
-}
-
-/// Reads the tile: load(row, column) gives 16 bytes of x from there on.
-template <class T, class Load>
-__device__ __forceinline__ void read_tile(Tile<T>& tile, Load load) {
-  using S = Shape<T>;
-  const int lane = static_cast<int>(threadIdx.x) % 32;
-  const int warp = static_cast<int>(threadIdx.x) / 32;
-  Chunk chunks[S::rounds][S::packed];
-  const auto chunk_of = [&](int round) {
-    return (round * (threads / 32) + warp) % (S::across / 8) * 8 + lane % 8;
-  };
-  const auto unit_of = [&](int round) {
-    return (round * (threads / 32) + warp) / (S::across / 8) * 4 + lane / 8;
-  };
-  // All loads before the first use.
-#pragma unroll
-  for (int round = 0; round < S::rounds; ++round) {
-#pragma unroll
-    for (int i = 0; i < S::packed; ++i) {
-      chunks[round][i] = load(unit_of(round) * S::packed + i, chunk_of(round) * S::width);
-    }
-  }
-#pragma unroll
-  for (int round = 0; round < S::rounds; ++round) {
-    typename S::Unit units[S::width];
-    pack_columns<T>(chunks[round], units);
-    const int unit = unit_of(round);
-#pragma unroll
-    for (int i = 0; i < S::width; ++i) {
-      Byte* to = kept(tile, chunk_of(round) * S::width + i, unit / S::unit_chunk);
-      reinterpret_cast<typename S::Unit*>(to)[unit % S::unit_chunk] = units[i];
-    }
-  }
-}
-
-/// Writes 16 bytes at byte `begin` of a column's row of y, an aligned place; `bytes` exist.
-template <class T>
-__device__ __forceinline__ void write_chunk(Tile<T>& tile, int column, int begin, int bytes,
-                                            Byte* row) {
-  if (begin >= 0 && begin + chunk_bytes <= bytes) {
-    const int slot = begin / chunk_bytes;
-    const Chunk low = load_aligned(kept(tile, column, slot));
-    const int skew = begin % chunk_bytes;
-    store_aligned(row + begin,
-                  skew == 0 ? low : shifted(low, load_aligned(kept(tile, column, slot + 1)), skew));
-    return;
-  }
-  const int end = begin + chunk_bytes < bytes ? begin + chunk_bytes : bytes;
-  for (int at = begin > 0 ? begin : 0; at < end; at += sizeof(T)) {
-    const Byte* from = kept(tile, column, at / chunk_bytes) + at % chunk_bytes;
-    *reinterpret_cast<T*>(row + at) = *reinterpret_cast<const T*>(from);
-  }
-}
+using namespace transpose_cuda::vectorised;
 
 /// `begin` and `end` enclose the bytes of x that may be read.
-template <class T>
-__global__ void __launch_bounds__(threads)
-    transpose_vectorised(Matrices<T> m, const Byte* begin, const Byte* end, bool aligned_x,
-                         bool aligned_y) {
-  using S = Shape<T>;
+template <class T, bool lines>
+__global__ void __launch_bounds__(Shape<T, lines>::threads)
+    transpose_vectorised(const __grid_constant__ Matrices<T> m, const Byte* begin, const Byte* end,
+                         bool aligned_x) {
+  using S = Shape<T, lines>;
   constexpr int size = sizeof(T);
-  Tile<T>& tile = shared<Tile<T>>();
-  m.enter(blockIdx.z);
-  const int first_row = static_cast<int>(blockIdx.y) * S::rows;
-  const int first_column = static_cast<int>(blockIdx.x) * S::columns;
-  const int rows = m.rows - first_row < S::rows ? m.rows - first_row : S::rows;
+  constexpr int all_rows = S::line / size;
+  Tile<T, lines>& tile = shared<Tile<T, lines>>();
+  const auto matrix = m.matrix(blockIdx.z);
+  const int first_row = static_cast<int>(blockIdx.x) * S::rows - S::overlap / size;
+  const int first_column = static_cast<int>(blockIdx.y) * S::columns;
   const int columns = m.columns - first_column < S::columns ? m.columns - first_column : S::columns;
   const std::int64_t x_row = m.x_row * size;
-  const Byte* x = reinterpret_cast<const Byte*>(m.x) + first_row * x_row + first_column * size;
-  const bool whole = rows == S::rows && columns == S::columns;
+  const Byte* x = reinterpret_cast<const Byte*>(matrix.x) + first_row * x_row + first_column * size;
+  const bool whole = first_row >= 0 && first_row + all_rows <= m.rows && columns == S::columns;
   // Chunks that enclose the tile's first and last row; rows may run backwards.
-  const Byte* last = x + (S::rows - 1) * x_row;
+  const Byte* last = x + (all_rows - 1) * x_row;
   const Byte* lowest = x < last ? x : last;
   const Byte* highest = (x < last ? last : x) + S::columns * size;
   if (whole && aligned_x) {
-    read_tile<T>(
-        tile, [&](int row, int column) { return load_aligned(x + row * x_row + column * size); });
+    read_tile(tile,
+              [&](int row, int column) { return load_aligned(x + row * x_row + column * size); });
   } else if (whole && lowest - chunk_bytes >= begin && highest + chunk_bytes <= end) {
-    read_tile<T>(tile,
-                 [&](int row, int column) { return load_skewed(x + row * x_row + column * size); });
+    read_tile(tile,
+              [&](int row, int column) { return load_skewed(x + row * x_row + column * size); });
   } else {
-    read_tile<T>(tile, [&](int row, int column) {
-      const int valid = row < rows ? (columns - column) * size : 0;
+    read_tile(tile, [&](int row, int column) {
+      const int at = first_row + row;
+      const int valid = at >= 0 && at < m.rows ? (columns - column) * size : 0;
       return load_part<T>(x + row * x_row + column * size, valid);
     });
   }
   __syncthreads();
-  Byte* y = reinterpret_cast<Byte*>(m.y) + (first_column * m.y_row + first_row) * size;
+  const int low = first_row < 0 ? -first_row * size : 0;
+  const int high = m.rows - first_row < all_rows ? (m.rows - first_row) * size : S::line;
   const std::int64_t y_row = m.y_row * size;
-  const int bytes = rows * size;
-  if (aligned_y) {
-    for (int at = static_cast<int>(threadIdx.x); at < columns * slots; at += threads) {
-      write_chunk(tile, at / slots, at % slots * chunk_bytes, bytes, y + at / slots * y_row);
-    }
-  } else {  // a skewed row touches one chunk more
-    for (int at = static_cast<int>(threadIdx.x); at < columns * (slots + 1); at += threads) {
-      const int column = at / (slots + 1);
-      Byte* row = y + column * y_row;
-      write_chunk(tile, column, at % (slots + 1) * chunk_bytes - skew_of(row), bytes, row);
-    }
+  Byte* y =
+      reinterpret_cast<Byte*>(matrix.y) + first_column * y_row + std::int64_t{first_row} * size;
+  for (int at = static_cast<int>(threadIdx.x); at < columns * S::slots; at += S::threads) {
+    const int column = at / S::slots;
+    Byte* to = y + column * y_row;
+    const int skew = static_cast<int>(reinterpret_cast<std::uintptr_t>(to) % sector);
+    write_chunk(tile, column, S::overlap - (lines ? 0 : skew) + at % S::slots * chunk_bytes, low,
+                high, to);
   }
+}
+
+/// Whether rows of y begin at sectors, so that no tile writes a part of one.
+bool in_lines(const Transpose::Args& args) {
+  const Moves& m = args.moves;
+  return rows_aligned(m, args.y.data, m.y_row, m.columns, 0, sector);
 }
 
 Support supports(const Transpose::Args& args, const Context&) {
@@ -166,11 +90,14 @@ Support supports(const Transpose::Args& args, const Context&) {
 
 double estimate(const Transpose::Args& args, const Context& context) {
   const Moves& m = args.moves;
-  const bool even = rows_aligned(m, args.x.data, m.x_row, m.rows, 1) &&
-                    rows_aligned(m, args.y.data, m.y_row, m.columns, 0);
+  const bool skewed_x = !rows_aligned(m, args.x.data, m.x_row, m.rows, 1, chunk_bytes);
   double seconds = 0;
   with_words<1, 2, 4, 8>(args, [&]<class T>() {
-    seconds = tiled_seconds(args, context, tiling<T>, even ? 0.95 : 0.88);
+    constexpr double shifted[] = {0.62, 0.69, 0.74, 0.74};  // of 1, 2, 4 and 8 bytes
+    constexpr double fraction = shifted[sizeof(T) == 8 ? 3 : sizeof(T) / 2];
+    seconds = in_lines(args)
+                  ? tiled_seconds(args, context, tiling<T, true>, skewed_x ? fraction : 0.85)
+                  : tiled_seconds(args, context, tiling<T, false>, fraction);
   });
   return seconds;
 }
@@ -179,11 +106,14 @@ void run(const Transpose::Args& args, Context& context) {
   const Moves& m = args.moves;
   const ByteRange range = byte_range(args.x);
   with_words<1, 2, 4, 8>(args, [&]<class T>() {
-    launch_tiles<T>(context, tiling<T>, transpose_vectorised<T>, args,
-                    reinterpret_cast<const Byte*>(range.begin),
-                    reinterpret_cast<const Byte*>(range.end),
-                    rows_aligned(m, args.x.data, m.x_row, m.rows, 1),
-                    rows_aligned(m, args.y.data, m.y_row, m.columns, 0));
+    const auto launch_all = [&]<bool lines>() {
+      launch_tiles<T>(context, tiling<T, lines>, transpose_vectorised<T, lines>, args,
+                      reinterpret_cast<const Byte*>(range.begin),
+                      reinterpret_cast<const Byte*>(range.end),
+                      rows_aligned(m, args.x.data, m.x_row, m.rows, 1, chunk_bytes));
+    };
+    in_lines(args) ? launch_all.template operator()<true>()
+                   : launch_all.template operator()<false>();
   });
 }
 

@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: Apache-2.0
+// norm_backward's rows in a ring in shared memory: how blocks are cut into teams, and what a thread
+// of a team sees of it.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+
+#include "rung/device/ptx_bulk_copy.hpp"
+#include "rung/device/ptx_thread.hpp"
+#include "rung/ops/norm/cuda_parts.hpp"
+#include "rung/ops/norm_backward/cuda_norm_backward.hpp"
+
+namespace rung::norm_backward_cuda::inline RUNG_TARGET {
+
+using norm_cuda::join;
+using norm_cuda::kept_packs;
+using norm_cuda::pack_width;
+using norm_cuda::part_of_lanes;
+using norm_cuda::WarpPart;
+
+inline constexpr int ring_threads = 512;  // of 128 registers each
+inline constexpr int most_stages = 4;
+inline constexpr int most_warps = ring_threads / 32;
+
+template <class W>
+struct RingShared {
+  WarpPart<W> parts[most_warps];
+  Means<W> means[2][most_warps];                     // of this row and the one before
+  ptx::MemoryBarrier full[most_warps][most_stages];  // of each team
+};
+
+/// A team's rows in the ring, and gamma, as a thread sees them.
+template <class T>
+struct TeamRows {
+  using W = Accumulator<T>;
+  static constexpr int width = pack_width<T>;
+  const Call<T>& call;
+  int row_packs;
+  Pack<T, width>* rows;  // x and dy of each stage
+  ptx::MemoryBarrier* full;
+  const unsigned char* gamma;
+
+  [[nodiscard]] __device__ __forceinline__ int index(int p) const {
+    return static_cast<int>(threadIdx.x) + p * static_cast<int>(blockDim.x);
+  }
+  [[nodiscard]] __device__ __forceinline__ bool has(int p) const { return index(p) < row_packs; }
+  /// Starts copying a row: by one thread, when nobody reads the stage any more.
+  __device__ __forceinline__ void fetch(std::int64_t row, int stage) const {
+    if (row >= call.rows) return;
+    const auto bytes = static_cast<unsigned>(row_packs) * 16;
+    Pack<T, width>* const x = rows + 2 * stage * row_packs;
+    ptx::mbarrier_arrive_expect(full[stage], 2 * bytes);
+    ptx::bulk_load(x, call.x + call.lines.rows.template offset<NormBackward::row_x>(row), bytes,
+                   full[stage]);
+    ptx::bulk_load(x + row_packs,
+                   call.dy + call.lines.rows.template offset<NormBackward::row_dy>(row), bytes,
+                   full[stage]);
+  }
+  [[nodiscard]] __device__ __forceinline__ Pack<W, width> x(int stage, int p) const {
+    return convert<W>(load_wide<width>(rows[2 * stage * row_packs + index(p)].at));
+  }
+  [[nodiscard]] __device__ __forceinline__ Pack<W, width> dy(int stage, int p) const {
+    return convert<W>(load_wide<width>(rows[(2 * stage + 1) * row_packs + index(p)].at));
+  }
+  [[nodiscard]] __device__ __forceinline__ Pack<W, width> weights(int p) const {
+    if (call.wide_gamma) {
+      return load_wide<width>(reinterpret_cast<const W*>(gamma) + index(p) * width);
+    }
+    return convert<W>(load_wide<width>(reinterpret_cast<const T*>(gamma) + index(p) * width));
+  }
+};
+
+__device__ __forceinline__ int thread_of_block() {
+  return static_cast<int>(threadIdx.y * blockDim.x + threadIdx.x);
+}
+__device__ __forceinline__ int threads_of_block() {
+  return static_cast<int>(blockDim.x * blockDim.y);
+}
+
+/// gamma to shared memory, as it is; ones where there is none.
+template <class T>
+__device__ __forceinline__ void copy_gamma(const Call<T>& call, unsigned char* to) {
+  using W = Accumulator<T>;
+  const int n = static_cast<int>(call.n);
+  for (int i = thread_of_block(); i < n; i += threads_of_block()) {
+    if (call.wide_gamma) {
+      reinterpret_cast<W*>(to)[i] = gamma_at(call, i);
+    } else {
+      reinterpret_cast<T*>(to)[i] = convert<T>(gamma_at(call, i));
+    }
+  }
+}
+
+/// A barrier of the threads of a row.
+__device__ __forceinline__ void team_sync() {
+  if (blockDim.x == 32) {
+    __syncwarp();
+  } else {
+    ptx::barrier_sync(static_cast<int>(threadIdx.y) + 1, static_cast<int>(blockDim.x));
+  }
+}
+
+/// mean and rstd, computed again from the row in the ring.
+template <class T, class W = Accumulator<T>>
+__device__ __forceinline__ Scale<W> scale_again(const TeamRows<T>& mine, int stage, W count,
+                                                WarpPart<W>* parts) {
+  const WarpPart<W> part = part_of_lanes<kept_packs<T>>(
+      mine.call.layer, 32, count, [&](int p) { return mine.has(p); },
+      [&](int p) { return mine.has(p) ? mine.x(stage, p) : Pack<W, pack_width<T>>{}; }, [] {});
+  const int warps = static_cast<int>(blockDim.x) / 32;
+  if (warps == 1) return computed_scale(mine.call, part.center, part.moments);
+  if (lane_of_thread() == 0) parts[threadIdx.x / 32] = part;
+  team_sync();  // read before the barrier of the means, behind which it is written again
+  W center = 0;
+  const Moments<W> moments = join(mine.call, parts, warps, center);
+  return computed_scale(mine.call, center, moments);
+}
+
+/// The block's sums: its teams' meet where the ring was, and are added up in their order.
+template <class T, class W = Accumulator<T>>
+__device__ __forceinline__ void add_up(const TeamRows<T>& mine, void* ring,
+                                       const Pack<W, pack_width<T>> (&dgamma)[kept_packs<T>],
+                                       const Pack<W, pack_width<T>> (&dbeta)[kept_packs<T>]) {
+  const int n = static_cast<int>(mine.call.n);
+  auto* const sums = static_cast<W*>(ring);
+  __syncthreads();  // nothing is under way any more
+#pragma unroll
+  for (int p = 0; p < kept_packs<T>; ++p) {
+    if (!mine.has(p)) continue;
+    W* const to = sums + 2 * n * static_cast<int>(threadIdx.y) + mine.index(p) * pack_width<T>;
+    store_wide(to, dgamma[p]);
+    store_wide(to + n, dbeta[p]);
+  }
+  __syncthreads();
+  for (int i = thread_of_block(); i < 2 * n; i += threads_of_block()) {
+    W sum = 0;
+    for (int team = 0; team < static_cast<int>(blockDim.y); ++team) sum += sums[2 * n * team + i];
+    mine.call.sums[std::int64_t{blockIdx.x} * 2 * n + i] = sum;
+  }
+}
+
+/// Teams of a block, and rows of each under way.
+struct RingPlan {
+  int threads;  // of a team
+  int teams;
+  int stages;
+  std::size_t shared_bytes;
+};
+
+template <class T>
+inline RingPlan plan_of(const Call<T>& call, const Context& context) {
+  using W = Accumulator<T>;
+  const auto n = static_cast<std::size_t>(call.n);
+  RingPlan plan{};
+  plan.threads = static_cast<int>(round_up(
+      std::max(ceil_div(call.n, std::int64_t{kept_packs<T> * pack_width<T>}), std::int64_t{1}),
+      32));
+  const std::size_t fixed =
+      sizeof(RingShared<W>) +
+      round_up(n * (call.wide_gamma ? sizeof(W) : sizeof(T)), std::size_t{16});
+  const std::size_t stage_bytes = 2 * n * sizeof(T);
+  const std::size_t most = context.info().shared_per_block - fixed;
+  // Few warps, and no more under way than memory needs: more of either is slower. Elements of 16
+  // bits are twice the arithmetic.
+  const std::size_t under_way = sizeof(T) == 2 ? 128 * 1024 : 96 * 1024;
+  const int warps = plan.threads / 32;
+  const int enough_warps = sizeof(T) != 2 ? 4 : warps == 1 ? 8 : 16;
+  plan.teams = std::max(enough_warps / warps, 1);
+  while ((plan.teams + 1) * warps <= most_warps &&
+         plan.teams * most_stages * stage_bytes < under_way) {
+    ++plan.teams;
+  }
+  // The teams' sums take the ring's place.
+  while (plan.teams > 1 && plan.teams * std::max(stage_bytes, 2 * n * sizeof(W)) > most) {
+    --plan.teams;
+  }
+  const std::size_t team_bytes = std::max<std::size_t>(stage_bytes, 16) * plan.teams;
+  plan.stages = static_cast<int>(
+      std::clamp<std::size_t>(std::min(most, under_way) / team_bytes, 1, most_stages));
+  if (plan.stages == 1 && 2 * team_bytes <= most) plan.stages = 2;
+  plan.shared_bytes = fixed + std::max(plan.stages * team_bytes, 2 * n * sizeof(W) * plan.teams);
+  return plan;
+}
+
+}  // namespace rung::norm_backward_cuda::inline RUNG_TARGET

@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: Apache-2.0
+// One row of softmax, or a block's part of one, that stays on chip as it was read: packs in
+// registers, and further packs in shared memory, each in a place that one thread alone uses. The
+// exponentials are made twice, once for the sum and once for the results, because keeping them
+// would take twice the registers.
+#pragma once
+
+#include "rung/device/ptx_async_copy.hpp"
+#include "rung/device/ptx_halves.hpp"
+#include "rung/ops/softmax/cuda_kept_row.hpp"
+
+namespace rung::softmax_cuda::inline RUNG_TARGET {
+
+/// The maximum of packs; of small floats two at once.
+template <class T>
+class PackMaximum {
+ public:
+  __device__ __forceinline__ void add(const Words& words) {
+    if constexpr (std::is_class_v<T>) {
+#pragma unroll
+      for (int i = 0; i < 4; ++i) both_[i % 2] = ptx::max_halves<T>(both_[i % 2], words[i]);
+    } else {
+#pragma unroll
+      for (int i = 0; i < 4; ++i) {
+        value_[i % 2] = Larger{}(value_[i % 2], __builtin_bit_cast(float, words[i]));
+      }
+    }
+  }
+  [[nodiscard]] __device__ __forceinline__ float value() const {
+    if constexpr (std::is_class_v<T>) {
+      const unsigned both = ptx::max_halves<T>(both_[0], both_[1]);
+      const float low = convert<float>(T::from_bits(static_cast<std::uint16_t>(both)));
+      const float high = convert<float>(T::from_bits(static_cast<std::uint16_t>(both >> 16)));
+      return Larger{}(no_maximum<float>, Larger{}(low, high));
+    } else {
+      return Larger{}(value_[0], value_[1]);
+    }
+  }
+
+ private:
+  static constexpr unsigned infinities = std::is_same_v<T, bf16> ? 0xff80ff80U : 0xfc00fc00U;
+  unsigned both_[2] = {infinities, infinities};  // below zero
+  float value_[2] = {no_maximum<float>, no_maximum<float>};
+};
+
+/// widen(), by other instructions: the compiler would rather keep all floats from the first time
+/// than make them again, and spill.
+template <class T>
+__device__ __forceinline__ Pack<float, pack_width<T>> widen_again(const Words& words) {
+  if constexpr (std::is_same_v<T, bf16>) {
+    Pack<float, pack_width<T>> wide;
+#pragma unroll
+    for (int i = 0; i < 4; ++i) {
+      wide[2 * i] = __builtin_bit_cast(float, ptx::permute_bytes<0x1044>(words[i], 0));
+      wide[2 * i + 1] = __builtin_bit_cast(float, ptx::permute_bytes<0x3244>(words[i], 0));
+    }
+    return wide;
+  } else {
+    return widen<float, T>(words);
+  }
+}
+
+/// Forward. The packs of this thread: `packs` in registers, then up to `staged` in shared memory,
+/// where `stage` has room for one a thread and round. meet(total) is the row's.
+template <int packs, int staged, bool regular, class T, class Y, class Meet>
+__device__ __forceinline__ void forward_packed_row(const T* x, Y* y, std::int64_t length, int lead,
+                                                   const Forward<T, Y>& p,
+                                                   const Power<float>& power, Words* stage,
+                                                   Meet&& meet) {
+  constexpr int width = pack_width<T>;
+  const KeptRow<const T, regular> in(x, length, lead);
+  const T nothing = convert<T>(-std::numeric_limits<float>::infinity());
+  const auto place = [&](int k) { return stage + pack_index(k); };
+  Words read[packs];
+#pragma unroll
+  for (int k = 0; k < packs; ++k) read[k] = in.load(pack_index(k), nothing);
+#pragma unroll
+  for (int k = 0; k < staged; ++k) in.stage(pack_index(packs + k), place(k), nothing);
+  PackMaximum<T> maximum;
+#pragma unroll
+  for (int k = 0; k < packs; ++k) maximum.add(read[k]);
+  if constexpr (staged > 0) {
+    ptx::async_commit();
+    ptx::async_wait<0>();
+#pragma unroll
+    for (int k = 0; k < staged; ++k) {
+      if (in.has(pack_index(packs + k))) maximum.add(*place(k));
+    }
+  }
+  const float my_maximum = maximum.value();
+  float sums[2] = {0, 0};
+  const auto add = [&](const Words& words) {
+    const Pack<float, width> wide = widen<float, T>(words);
+#pragma unroll
+    for (int i = 0; i < width; ++i) sums[i % 2] += power(wide[i] - my_maximum);
+  };
+#pragma unroll
+  for (int k = 0; k < packs; ++k) add(read[k]);
+#pragma unroll
+  for (int k = 0; k < staged; ++k) {
+    if (in.has(pack_index(packs + k))) add(*place(k));
+  }
+  const Total<float> row = meet(Total<float>{my_maximum, sums[0] + sums[1]});
+  // Either way a product and a difference: of the logarithm to base 2, or of the result.
+  const float factor = p.log ? p.scale : power.factor;
+  const float log2_e = 1.44269504088896340736F;
+  const float shift = logarithm(row.sum) * (p.log ? 1.0F : log2_e);
+  const KeptRow<Y, regular, width> out(y, length, lead);
+  const auto finish = [&](int k, const Words& words) {
+    Pack<float, width> results = widen_again<T>(words);
+#pragma unroll
+    for (int i = 0; i < width; ++i) {
+      const float value = (results[i] - row.maximum) * factor - shift;
+      results[i] = p.log ? value : ptx::fast_exp2(value);
+    }
+    out.store(pack_index(k), results);
+  };
+#pragma unroll
+  for (int k = 0; k < packs; ++k) finish(k, read[k]);
+#pragma unroll
+  for (int k = 0; k < staged; ++k) {
+    if (in.has(pack_index(packs + k))) finish(packs + k, *place(k));
+  }
+}
+
+inline constexpr int long_packs = 8;   // a thread, in registers
+inline constexpr int long_staged = 8;  // ... and in shared memory, at most
+
+/// Threads and shared memory for so many packs a block.
+struct LongBlock {
+  int threads = 0;
+  std::size_t stage_bytes = 0;
+  bool fits = false;
+};
+inline LongBlock long_block(std::int64_t packs) {
+  LongBlock block;
+  block.fits = packs <= most_threads * (long_packs + long_staged);
+  if (!block.fits) return block;
+  constexpr std::int64_t a_warp = warp_size * long_packs;
+  block.threads = static_cast<int>(
+      std::min<std::int64_t>((packs + a_warp - 1) / a_warp * warp_size, most_threads));
+  const std::int64_t rounds = (packs + block.threads - 1) / block.threads;
+  block.stage_bytes = static_cast<std::size_t>(std::max<std::int64_t>(rounds - long_packs, 0)) *
+                      static_cast<std::size_t>(block.threads) * 16;
+  return block;
+}
+
+}  // namespace rung::softmax_cuda::inline RUNG_TARGET

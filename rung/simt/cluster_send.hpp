@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+// st.async of the simulated GPU: 16 bytes to another block of the cluster. They land when no thread
+// can go on without them, as bulk copies do, or under random orders half the time at once.
+#pragma once
+
+#include <cstdint>
+
+#include "rung/core/export.hpp"
+#include "rung/simt/sync.hpp"
+
+namespace rung::simt {
+
+RUNG_API void cluster_send(void* to, const void* value, std::uint64_t* barrier, int rank,
+                           Place place = Place::current());
+
+}  // namespace rung::simt
