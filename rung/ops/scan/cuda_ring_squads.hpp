@@ -37,12 +37,14 @@ struct Squads {
     const T* from = lines.x_of(line) + first;
     const int valid = static_cast<int>(left < tile_elements ? left : tile_elements);
     // Bulk copies move 16 bytes at a time: the line's last few elements are brought by hand, and
-    // nothing undefined is left behind them in their chunk.
+    // nothing undefined is left behind them: in their chunk, or in a fresh buffer in all of them,
+    // which are read before they are known not to count.
     constexpr int size = static_cast<int>(sizeof(T));
     const int bulk = valid * size / 16 * 16;
     T* to = reinterpret_cast<T*>(memory.data[at]);
     if (valid < tile_elements) {
-      for (int k = bulk / size + lane; k < round_up(valid, chunk_elements); k += warp_size) {
+      const int defined = i < stages ? tile_elements : round_up(valid, chunk_elements);
+      for (int k = bulk / size + lane; k < defined; k += warp_size) {
         to[k] = k < valid ? from[k] : zero<T>();
       }
       ptx::fence_async_proxy();  // copies will write there again

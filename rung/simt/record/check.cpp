@@ -37,6 +37,7 @@ struct Recorder::Reach {
     }
     if (before.warp() != thread / 32) return warp.known[before.warp()] >= before.clock;
     if (before.thread == thread && before.state != Cell::lanes) return true;
+    if (warp.told[thread % 32] >= before.clock) return true;
     if (before.clock >= clock) return before.clock > clock;
     return warp.synced[before.thread % 32] > before.clock &&
            warp.synced[thread % 32] > before.clock;

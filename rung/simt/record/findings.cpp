@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Wording what is wrong.
 #include "rung/simt/record/findings.hpp"
+#include <algorithm>
 
 #include <string>
 
@@ -58,15 +59,22 @@ std::uint32_t linear_thread(const Thread& thread) {
   return static_cast<std::uint32_t>(&thread - thread.block->threads.data());
 }
 
-/// Where an address lies that is out of bounds of the block's shared memory; "": far from it.
-std::string beside_shared(const Thread& thread, std::uintptr_t address, std::size_t size) {
-  constexpr std::uintptr_t near = 64 << 10;
+/// Where an address lies that is out of bounds of the block's shared memory; "": far from it, or
+/// farther than from this region of global memory, which may be its neighbour.
+std::string beside_shared(const Thread& thread, std::uintptr_t address, std::size_t size,
+                          const Region* region) {
+  std::uintptr_t near = size == 0 ? 0 : 64 << 10;
   const auto begin = reinterpret_cast<std::uintptr_t>(thread.block->shared);
-  if (address - begin < size + near) {
+  if (region != nullptr) {
+    const auto first = reinterpret_cast<std::uintptr_t>(region->begin());
+    const std::uintptr_t last = first + region->memory.bytes;
+    near = std::min(near, address < first ? first - address : address - std::min(last, address));
+  }
+  if (address >= begin && address - begin < size + near) {
     return std::to_string(address - begin) + " bytes into the " + std::to_string(size) +
            " bytes of shared memory";
   }
-  if (begin - address < near) {
+  if (address < begin && begin - address < near) {
     return std::to_string(begin - address) + " bytes before the block's shared memory";
   }
   return "";
@@ -83,10 +91,11 @@ void report_bad_address(Recorder& recorder, const Step& step, std::uintptr_t add
   const Thread& thread = recorder.thread();
   const std::size_t shared_bytes = shared_room(recorder.launch().launch);
   const void* pointer = reinterpret_cast<const void*>(address);
-  const std::string shared = region == nullptr ? beside_shared(thread, address, shared_bytes) : "";
+  const Region* nearest = region == nullptr ? nearest_region(pointer) : region;
+  const std::string shared =
+      region == nullptr ? beside_shared(thread, address, shared_bytes, nearest) : "";
   const auto shared_begin = reinterpret_cast<std::uintptr_t>(thread.block->shared);
   const bool in_shared = address - shared_begin <= shared_bytes - bytes && bytes <= shared_bytes;
-  const Region* nearest = region == nullptr ? nearest_region(pointer) : region;
   bool harms = false;
   Kind kind = Kind::out_of_bounds;
   std::string message = access_of(step);

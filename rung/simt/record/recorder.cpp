@@ -67,6 +67,7 @@ void Recorder::prepare(Block& block) {
     warp.remote = warp.released = nullptr;
     warp.known.fill(0);
     std::fill(std::begin(warp.synced), std::end(warp.synced), 0);
+    std::fill(std::begin(warp.told), std::end(warp.told), 0);
     std::fill(std::begin(warp.cursors), std::end(warp.cursors), nullptr);
   }
   ++record.era;

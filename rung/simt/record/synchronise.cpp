@@ -25,6 +25,7 @@ void tick(LaunchRecord& launch, BlockRecord& block, WarpRecord& warp) {
   launch.new_era();
   ++block.era;
   for (WarpRecord& other : block.warps) other.known[index_of(block, warp)] = 0;
+  std::fill(std::begin(warp.told), std::end(warp.told), 0);
   warp.clock = 1;
 }
 
@@ -168,7 +169,13 @@ void Recorder::completed(Block& owner, const void* object) {
 
 void Recorder::waited(Block& owner, const void* object) {
   block_->partial = true;
-  acquire(*block_, *warp_, owner.record->objects[object].completed);
+  const KnowledgeRef& completed = owner.record->objects[object].completed;
+  acquire(*block_, *warp_, completed);
+  // Of a lane of its own warp too, one that had something copied, say.
+  const Clocks* const own = completed != nullptr ? completed->of(block_->number) : nullptr;
+  if (own == nullptr) return;
+  std::uint32_t& told = warp_->told[thread_->lane];
+  told = std::max(told, (*own)[index_of(*block_, *warp_)]);
 }
 
 // --- flags ---------------------------------------------------------------------------------------
