@@ -56,12 +56,13 @@ class PassSignals {
 pid_t start(const std::vector<std::string>& command,
             const std::vector<std::pair<std::string, std::string>>& variables) {
   std::vector<char*> words;
+  words.reserve(command.size() + 1);
   for (const std::string& word : command) words.push_back(const_cast<char*>(word.c_str()));
   words.push_back(nullptr);
   std::vector<std::string> settings;
   std::set<std::string> set_here;
   for (const auto& [name, value] : variables) {
-    settings.push_back(name + "=" + value);
+    settings.push_back(fmt::format("{}={}", name, value));
     set_here.insert(name);
   }
   for (char** one = environ; *one != nullptr; ++one) {
@@ -71,6 +72,7 @@ pid_t start(const std::vector<std::string>& command,
     }
   }
   std::vector<char*> environment;
+  environment.reserve(settings.size() + 1);
   for (std::string& one : settings) environment.push_back(one.data());
   environment.push_back(nullptr);
   pid_t child = 0;

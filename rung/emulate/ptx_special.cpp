@@ -196,7 +196,6 @@ struct Translator {
       if (modifier.starts_with("m") && modifier.find('k') != std::string::npos) shape = modifier;
     }
     if (types.size() != 4) return "";
-    const std::string a_type = types[1];
     for (std::size_t i = 0; i < 4; ++i) {
       std::string list;
       const bool target = i == 0;

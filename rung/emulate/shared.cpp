@@ -2,6 +2,8 @@
 // Shared variables. `__shared__ float a[8], b;` in a function becomes
 //   typedef float rung_a[8], rung_b; struct ...; rung_a& a = shared_variable<rung_a, ...>(); ...
 // The typedef keeps whatever the declaration says of the type, in whatever order its words come.
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <vector>
 
@@ -140,15 +142,17 @@ void rewrite_declaration(TokenStream& tokens, std::size_t word, bool in_function
     const std::string type = "rung_type_of_" + name;
     tokens.replace(one.name, type);
     if (!in_function) {
-      references += " extern __thread ::rung::cuda::Decayed<" + type + "> const " + name +
-                    " __asm__(\"rung_simt_shared\") __attribute__((tls_model(\"initial-exec\")));";
+      references += fmt::format(
+          " extern __thread ::rung::cuda::Decayed<{}> const {} __asm__(\"rung_simt_shared\") "
+          "__attribute__((tls_model(\"initial-exec\")));",
+          type, name);
     } else if (one.unbounded) {
-      references += " " + type + "& " + name + " = ::rung::cuda::dynamic_shared<" + type + ">();";
+      references += fmt::format(" {0}& {1} = ::rung::cuda::dynamic_shared<{0}>();", type, name);
     } else {
-      const std::string tag = "rung_shared_" + name;
-      references += " struct " + tag + " {}; " + type + "& " + name +
-                    " = ::rung::cuda::shared_variable<" + type + ", " + tag + ", alignof(" + type +
-                    ")>();";
+      references += fmt::format(
+          " struct rung_shared_{1} {{}}; {0}& {1} = ::rung::cuda::shared_variable<{0}, "
+          "rung_shared_{1}, alignof({0})>();",
+          type, name);
     }
   }
   tokens.insert_before(begin, "typedef ");

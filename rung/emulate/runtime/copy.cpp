@@ -112,23 +112,23 @@ cudaError_t cudaMemcpyPeerAsync(void* to, int, const void* from, int, std::size_
                                 cudaStream_t stream) {
   return cudaMemcpyAsync(to, from, bytes, cudaMemcpyDefault, stream);
 }
-cudaError_t cudaMemcpy2DAsync(void* to, std::size_t toPitch, const void* from,
-                              std::size_t fromPitch, std::size_t width, std::size_t height,
+cudaError_t cudaMemcpy2DAsync(void* to, std::size_t to_pitch, const void* from,
+                              std::size_t from_pitch, std::size_t width, std::size_t height,
                               cudaMemcpyKind kind, cudaStream_t stream) {
   const Rows rows{static_cast<char*>(to),
                   static_cast<const char*>(from),
                   width,
                   height,
                   1,
-                  toPitch,
-                  fromPitch,
+                  to_pitch,
+                  from_pitch,
                   0,
                   0};
   return submit(stream, cudaGraphNodeTypeMemcpy, [=] { return copy_rows(rows, kind); });
 }
-cudaError_t cudaMemcpy2D(void* to, std::size_t toPitch, const void* from, std::size_t fromPitch,
+cudaError_t cudaMemcpy2D(void* to, std::size_t to_pitch, const void* from, std::size_t from_pitch,
                          std::size_t width, std::size_t height, cudaMemcpyKind kind) {
-  return cudaMemcpy2DAsync(to, toPitch, from, fromPitch, width, height, kind, nullptr);
+  return cudaMemcpy2DAsync(to, to_pitch, from, from_pitch, width, height, kind, nullptr);
 }
 cudaError_t cudaMemset(void* to, int value, std::size_t bytes) {
   return cudaMemsetAsync(to, value, bytes, nullptr);

@@ -76,6 +76,7 @@ void free_kernels_heap() {
 
 }  // namespace rung::cuda
 
+// The linker's names. NOLINTBEGIN(readability-identifier-naming)
 RUNG_WRAP void* __wrap_malloc(std::size_t bytes) { return note(std::malloc(bytes), bytes); }
 RUNG_WRAP void __wrap_free(void* memory) {
   if (!keep(memory)) std::free(memory);
@@ -90,3 +91,4 @@ RUNG_WRAP void __wrap__ZdaPv(void* memory) {
 }
 RUNG_WRAP void __wrap__ZdlPvm(void* memory, std::size_t) { __wrap__ZdlPv(memory); }
 RUNG_WRAP void __wrap__ZdaPvm(void* memory, std::size_t) { __wrap__ZdaPv(memory); }
+// NOLINTEND(readability-identifier-naming)

@@ -129,21 +129,22 @@ cudaError_t cudaFuncSetSharedMemConfig(const void*, cudaSharedMemConfig) {
 }
 
 cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(int* blocks, const void* kernel,
-                                                          int blockSize, std::size_t sharedBytes) {
+                                                          int block_size,
+                                                          std::size_t shared_bytes) {
   const KernelEntry* known = find_kernel(kernel);
   if (known == nullptr) return remember(cudaErrorInvalidDeviceFunction);
-  if (blocks == nullptr || blockSize <= 0) return remember(cudaErrorInvalidValue);
-  const std::size_t shared = sharedBytes + own_shared_bytes(known->name);
+  if (blocks == nullptr || block_size <= 0) return remember(cudaErrorInvalidValue);
+  const std::size_t shared = shared_bytes + own_shared_bytes(known->name);
   *blocks = shared > dynamic_shared_limit(kernel, nullptr)
                 ? 0
-                : resident_blocks(static_cast<std::size_t>(blockSize), shared);
+                : resident_blocks(static_cast<std::size_t>(block_size), shared);
   return remember(cudaSuccess);
 }
 cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int* blocks, const void* kernel,
-                                                                   int blockSize,
-                                                                   std::size_t sharedBytes,
+                                                                   int block_size,
+                                                                   std::size_t shared_bytes,
                                                                    unsigned int) {
-  return cudaOccupancyMaxActiveBlocksPerMultiprocessor(blocks, kernel, blockSize, sharedBytes);
+  return cudaOccupancyMaxActiveBlocksPerMultiprocessor(blocks, kernel, block_size, shared_bytes);
 }
 cudaError_t cudaOccupancyAvailableDynamicSMemPerBlock(std::size_t* bytes, const void* kernel,
                                                       int blocks, int) {

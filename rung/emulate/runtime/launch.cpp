@@ -264,14 +264,14 @@ cudaError_t launch_extended(const cudaLaunchConfig_t& given, const void* code, C
 using namespace rung::cuda;  // NOLINT: its implementation
 
 cudaError_t cudaLaunchKernel(const void* kernel, dim3 grid, dim3 block, void** arguments,
-                             std::size_t sharedBytes, cudaStream_t stream) {
-  LaunchConfig config{grid, block, sharedBytes, stream};
+                             std::size_t shared_bytes, cudaStream_t stream) {
+  LaunchConfig config{grid, block, shared_bytes, stream};
   config.code = kernel;
   return launch_by_address(config, arguments);
 }
 cudaError_t cudaLaunchCooperativeKernel(const void* kernel, dim3 grid, dim3 block, void** arguments,
-                                        std::size_t sharedBytes, cudaStream_t stream) {
-  LaunchConfig config{grid, block, sharedBytes, stream, true};
+                                        std::size_t shared_bytes, cudaStream_t stream) {
+  LaunchConfig config{grid, block, shared_bytes, stream, true};
   config.code = kernel;
   return launch_by_address(config, arguments);
 }

@@ -184,7 +184,7 @@ cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t* graph) {
   if (there == nullptr) return remember(cudaErrorInvalidResourceHandle);
   if (there->capture == nullptr) return remember(cudaErrorIllegalState);
   if (!there->origin) return remember(cudaErrorStreamCaptureUnmatched);
-  const cudaGraph_t captured = there->capture;
+  CUgraph_st* const captured = there->capture;
   const std::lock_guard lock(handles_mutex);
   for (CUstream_st* one : streams()) {
     if (one->capture == captured) one->capture = nullptr;

@@ -156,7 +156,7 @@ double estimate(const NormBackward::Args& args, const Context& context) {
                          static_cast<std::int64_t>(size_of(args.x.dtype));
   const bool small = size_of(args.x.dtype) == 2;
   if (row_bytes < 512) return seconds(args, context, 1, 0.3);
-  return seconds(args, context, 1, small ? 0.76 : 0.83);
+  return seconds(args, context, 1, small ? 0.7 : 0.6);
 }
 
 void run(const NormBackward::Args& args, Context& context) {

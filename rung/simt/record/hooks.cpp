@@ -42,6 +42,7 @@ __attribute__((noinline)) void trace_range(std::uintptr_t address, std::size_t b
 }  // namespace
 
 // One line a size; the place in the code is where the hook returns to.
+// The compiler's names. NOLINTBEGIN(readability-identifier-naming)
 #define RUNG_HOOKS_OF_SIZE(bytes, log_size)                                                  \
   RUNG_HOOK void __tsan_read##bytes(void* p) {                                               \
     trace(number(p), number(__builtin_return_address(0)), log_size, Access::read);           \
@@ -100,3 +101,4 @@ RUNG_HOOK void __tsan_vptr_update(void* p, void*) {
   trace(number(p), number(__builtin_return_address(0)), 3, Access::write);
 }
 RUNG_HOOK void __tsan_vptr_read(void*) {}
+// NOLINTEND(readability-identifier-naming)

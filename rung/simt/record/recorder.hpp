@@ -36,7 +36,7 @@ struct WarpRecord {
   bool released_to_all = false;
   Clocks known{};                 // of this block
   std::uint32_t synced[32] = {};  // by lane: the clock at which it last met others of the warp
-  std::uint32_t told[32] = {};    // by lane: up to which clock of its own warp an object has told it
+  std::uint32_t told[32] = {};    // by lane: the clock of its own warp that an object told it of
   Step* cursors[32] = {};
 };
 
