@@ -9,6 +9,7 @@
 #include "rung/core/collapse.hpp"
 #include "rung/core/integer.hpp"
 #include "rung/device/convert.hpp"
+#include "rung/device/dependent.hpp"
 #include "rung/device/device.hpp"
 #include "rung/device/ptx_hopper.hpp"
 #include "rung/device/resident.hpp"
@@ -98,13 +99,13 @@ inline void clear_counts(const Histogram::Args& args, Context& context) {
   launch(context,
          {.grid = ceil_div(args.bins(), clear_threads * clears_per_thread),
           .block = clear_threads,
-          .dependent = context.info().compute_capability == 90},
+          .dependent = can_depend(context)},
          histogram_clear, Counts::make(args));
 }
 /// Whether the launch behind clear_counts() may be a dependent one. Not where there is none, as x
 /// may then be what the grid in front is writing; nor on newer devices, which run the code for 8.0.
 inline bool counts_cleared_ahead(const Histogram::Args& args, const Context& context) {
-  return !args.accumulate && context.info().compute_capability == 90;
+  return !args.accumulate && can_depend(context);
 }
 
 /// Teaching rungs are compiled for two types and bins of equal width alone: what they show does not
