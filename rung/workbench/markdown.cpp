@@ -116,13 +116,15 @@ std::string table_of_rung(const json& result, const Filter& filter) {
     if (!filter.takes(row) || row.at("rung") != filter.rung || row.at("seconds").is_null()) {
       continue;
     }
+    const auto backend = row.at("backend").get<std::string>();
+    const bool threaded = backend == "cpu";
     if (text.empty()) {
       text = fmt::format(
           "`{}` on {} ({})\n\n"
-          "| problem | threads | time | rate | of ceiling | vs best peer | rung | best peer |\n"
-          "|---|--:|--:|--:|--:|--:|---|---|\n",
-          filter.rung, row.at("backend").get<std::string>(),
-          machine_title(result.at("machine"), row));
+          "| problem |{} time | rate | of ceiling | vs best peer | rung | best peer |\n"
+          "|---|{}--:|--:|--:|--:|---|---|\n",
+          filter.rung, backend, machine_title(result.at("machine"), row),
+          threaded ? " threads |" : "", threaded ? "--:|" : "");
     }
     const auto ratio = [&](const char* key, double scale, const char* unit) {
       return row.at(key).is_null() ? std::string()
@@ -131,8 +133,9 @@ std::string table_of_rung(const json& result, const Filter& filter) {
     };
     const auto chosen = row.at("chosen").get<std::string>();
     text += fmt::format(
-        "| `{}` | {} | {} | {} {} | {} | {} | {} | {} |\n", row.at("problem").get<std::string>(),
-        row.at("threads").get<int>(), format_seconds(row.at("seconds").get<double>()),
+        "| `{}` |{} {} | {} {} | {} | {} | {} | {} |\n", row.at("problem").get<std::string>(),
+        threaded ? fmt::format(" {} |", row.at("threads").get<int>()) : std::string(),
+        format_seconds(row.at("seconds").get<double>()),
         format_number(row.at("rate").get<double>()), row.at("unit").get<std::string>(),
         ratio("of_ceiling", 100, " %"), ratio("vs_peer", 1, ""),
         chosen.empty() ? filter.rung : chosen, fastest_peer(rows, row));

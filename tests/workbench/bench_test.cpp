@@ -124,6 +124,17 @@ TEST(Report, FromMeasurementToReadmeAndBack) {
   EXPECT_EQ(one.code, 0);
   EXPECT_NE(one.out.find("| `f32 4x16` | 1 |"), std::string::npos) << one.out;
   EXPECT_NE(one.out.find("| right | peer_"), std::string::npos) << one.out;
+  // A GPU's rows have no threads to tell.
+  std::string on_gpu = content(results + "/here/fake.json");
+  for (std::size_t at = 0; (at = on_gpu.find("\"cpu\"", at)) != std::string::npos; ++at) {
+    on_gpu.replace(at, 5, "\"simt\"");
+  }
+  std::ofstream(results + "/here/gpu.json") << on_gpu;
+  const Outcome gpu =
+      run_rung({"report", "--only", "rung=best", "--markdown", results + "/here/gpu.json"});
+  EXPECT_EQ(gpu.code, 0) << gpu.err;
+  EXPECT_EQ(gpu.out.find("threads"), std::string::npos) << gpu.out;
+  EXPECT_EQ(gpu.out.find("| `f32 4x16` | 1 |"), std::string::npos) << gpu.out;
 
   const std::string readme = machine.folder + "/README.md";
   const std::string before =

@@ -11,10 +11,11 @@
 //          store for 16 bytes.
 // Limits   elements of 4, 8 and 16 bytes, dense in x along one axis and in y along another. Rows
 //          that begin at sectors need none of it.
-// Tried    on an H200, f32, 32767 x 32765, 3773 GB/s as it is. Tiles cut anywhere: 3093; they write
-//          38 % more sectors, most of them in part. Tiles of 128 rows, 256 threads 3701, 512 3780;
-//          of 128 columns 3719; cut at lines instead of sectors 3723. Panels that a block goes down
-//          with a ring of rows in shared memory, which read nothing twice: 3361.
+// Tried    on an H200, f32, 32767 x 32765, as trial kernels: this way 3773 GB/s, of which the rung
+//          has 3157 so far (32767 x 32769). Tiles cut anywhere: 3093; they write 38 % more sectors,
+//          most of them in part. Tiles of 128 rows, 256 threads 3701, 512 3780; of 128 columns
+//          3719; cut at lines instead of sectors 3723. Panels that a block goes down with a ring of
+//          rows in shared memory, which read nothing twice: 3361.
 #include "rung/ops/transpose/cuda_chunk.hpp"
 #include "rung/ops/transpose/cuda_matrices.hpp"
 
