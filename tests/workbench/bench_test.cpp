@@ -126,8 +126,8 @@ TEST(Report, FromMeasurementToReadmeAndBack) {
   EXPECT_NE(one.out.find("| right | peer_"), std::string::npos) << one.out;
   // A GPU's rows have no threads to tell.
   std::string on_gpu = content(results + "/here/fake.json");
-  for (std::size_t at = 0; (at = on_gpu.find("\"cpu\"", at)) != std::string::npos; ++at) {
-    on_gpu.replace(at, 5, "\"simt\"");
+  for (std::size_t at = 0; (at = on_gpu.find("\"backend\"", at)) != std::string::npos; ++at) {
+    on_gpu.replace(on_gpu.find("\"cpu\"", at), 5, "\"simt\"");
   }
   std::ofstream(results + "/here/gpu.json") << on_gpu;
   const Outcome gpu =
