@@ -3,8 +3,8 @@
 //
 // Idea     packed_simd by a team: all threads pack one block of B together and share it; each then
 //          multiplies its own rows (or a rectangle of rows and columns) of A by it.
-// Changes  against packed_simd: the packed B is double-buffered, so that one barrier a block
-//          suffices - whoever is ahead packs the next block while others still read this one.
+// Changes  against packed_simd: the packed B of a team is double-buffered, so that one barrier a
+//          block suffices - whoever is ahead packs the next block while others still read this one.
 //          Many small matrices go one to a thread instead.
 // Cost     as packed_simd; A is packed once for each column of the grid of threads.
 // Limits   the general rung: every valid call. Shapes with one short side do better in the special
@@ -37,10 +37,13 @@ Grid make_grid(std::int64_t panels, std::int64_t strips, int threads) {
   return best;
 }
 
+// One thread alone has nobody to wait for, and less of the caches to fill.
+constexpr int b_buffers(int threads) { return threads > 1 ? 2 : 1; }
+
 struct Buffers {
   std::int64_t b, a, staging;  // elements: one B buffer, one thread's A, all of the staging
   [[nodiscard]] std::size_t bytes(int threads, std::size_t size) const {
-    return (2 * b + threads * a + staging) * size;
+    return (b_buffers(threads) * b + threads * a + staging) * size;
   }
 };
 
@@ -56,8 +59,9 @@ void multiply(const Call& call, const Kernels<T>& ks, const Blocking& block, std
               T* workspace, const Team& team) {
   const Buffers buffers = buffers_of<T>(call, block);
   const bool staged = !call.direct();
-  T* a = workspace + 2 * buffers.b + team.rank() * buffers.a;
-  T* staging = workspace + 2 * buffers.b + team.size() * buffers.a;
+  T* blocks_of_a = workspace + b_buffers(team.size()) * buffers.b;
+  T* a = blocks_of_a + team.rank() * buffers.a;
+  T* staging = blocks_of_a + team.size() * buffers.a;
   Sums<T> sums = make_sums(call, ks, batch, staging, block.nc);
   const std::int64_t rows_at_once = staged ? block.staged_rows : call.m;
   const std::int64_t width = ks.tile_columns();
@@ -83,7 +87,7 @@ void multiply(const Call& call, const Kernels<T>& ks, const Blocking& block, std
       for (std::int64_t p = 0; p < call.k; p += block.kc) {
         const std::int64_t k = std::min(block.kc, call.k - p);
         T* b = workspace + turn * buffers.b;
-        turn ^= 1;
+        turn = (turn + 1) % b_buffers(team.size());
         const cpu::Range packing = team.share(strips);
         pack_b(call, ks, batch, p, k, j + packing.begin * width,
                std::min(packing.end * width, columns) - packing.begin * width,

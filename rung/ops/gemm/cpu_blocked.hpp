@@ -102,14 +102,15 @@ struct Blocking {
 // Measured on a 2-core Zen 5 vCPU at 1000 to 4096: blocks of A of half the L2 cache lose 3 %
 // against a quarter (B and C pass through L2 as well); all of k at once, up to 1024, gains 2 %, as
 // C is then written once, and 512 at a time is best beyond - but for a C that comes from memory
-// each time: 768 (4096 cube, one thread: +2 %; 1024: nothing more).
+// each time: 768 (4096 cube, one thread: +2 %; 1024: nothing more). 6 MiB of B rather than 4, so
+// that A is packed fewer times: 4096 cube, two threads +1 %; 8 MiB: nothing more.
 struct BlockLimits {
   std::int64_t whole_k_bytes = 4096;  // of one row of A: not cut
   std::int64_t k_bytes = 2048;        // else pieces of this
   std::int64_t far_k_bytes = 3072;    // or of this, when C comes from memory for each of them:
   std::int64_t far_c_bytes = 32 << 20;
   std::int64_t a_bytes = 288 << 10;  // of a 1 MiB L2 cache
-  std::int64_t b_bytes = 4 << 20;    // stays in the shared L3
+  std::int64_t b_bytes = 6 << 20;    // stays in the shared L3
   std::int64_t staged_bytes = 8 << 20;
 };
 

@@ -157,10 +157,12 @@ void tile(const TileArgs<T>& t) {
   } else if constexpr (rows == tile_rows && a_source == Source::packed &&
                        b_source == Source::packed) {
     // The tile that nearly all of a large product goes through. C was last touched a block of k ago
-    // and has left the near caches: it is fetched meanwhile, a line every eight steps, which are
+    // and has left the near caches: it is fetched meanwhile, a line every few steps, which are
     // unrolled so that no inner loop's end is to be foreseen (2-core Zen 5 vCPU, against the form
-    // below: f32 4096 +1 %, f64 2048 +4 %).
-    constexpr int steps = 8;
+    // below: f32 4096 +1 %, f64 2048 +4 %). With 16 registers, of which 15 are taken, more than two
+    // steps at a time are kept apart badly by the compiler (8 instead of 2: AVX2 1024 to 4096 -2 %
+    // to -5 %); with 32, fewer cost (4 instead of 8: f64 2048 -3 %).
+    constexpr int steps = HWY_TARGET == HWY_AVX2 ? 2 : 8;
     constexpr int lines = vectors * sizeof(V) > 64 ? 2 : 1;  // of a row of the tile
     constexpr int line_elements = 64 / static_cast<int>(sizeof(T));
     const T* c = t.c;
