@@ -7,6 +7,9 @@
 # makes librung_peer_NAME.so; BY_ISA: librung_peer_NAME_avx512.so and _avx2.so, or _baseline.so where there
 # are no such instruction sets.
 function(rung_peer_module name)
+  if(NOT RUNG_PEERS)
+    return()
+  endif()
   cmake_parse_arguments(PARSE_ARGV 1 module "BY_ISA" "" "SOURCES;LIBRARIES;OPTIONS")
   if(NOT module_BY_ISA)
     rung_peer_module_variant(rung_peer_${name} "")

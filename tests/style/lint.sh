@@ -1,7 +1,11 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# lint.sh TOOL BUILD JOBS [FILE...]: clang-tidy over the library, the workbench and the program (or over
-# the files given), and shellcheck over the scripts. Silent where all is well.
+# lint.sh TOOL BUILD JOBS [--all | FILE...]: clang-tidy over the library, the workbench and the program (or
+# over the files given), and shellcheck over the scripts. Silent where all is well.
+#
+# clang-tidy takes several times what compiling takes. All sources were found clean at the commit that
+# tests/style/linted names; since then, a source need only be looked at again if it, or a header that it
+# includes, has changed. --all looks at all of them (and where it finds nothing, that file may be moved on).
 set -euo pipefail
 tool=$1 build=$2 jobs=$3
 shift 3
@@ -9,10 +13,42 @@ cd -- "$(dirname -- "${BASH_SOURCE[0]}")/../.."
 
 if command -v shellcheck >/dev/null; then shellcheck rung.sh .ci/run tests/style/lint.sh tools/*.sh; fi
 
-sources=("$@")
-if [[ ${#sources[@]} -eq 0 ]]; then
-  # Peers' modules are other people's templates; tests are held to their compiler's warnings.
-  mapfile -t sources < <(find rung -name '*.cpp' -not -path '*/peer_*/*' | sort)
+# Prints what differs from the commit $1 (nothing here: no such commit, or what is looked for has changed).
+changed_since() {
+  git cat-file -e "$1^{commit}" 2>/dev/null || return 1
+  git diff --quiet "$1" -- .clang-tidy tests/style/lint.sh || return 1
+  git diff --name-only "$1"
+  git ls-files --others --exclude-standard
+}
+
+# Of the sources on standard input, those that are among the changed files or include one of them.
+touched_by() {
+  awk -v root="$PWD/" '
+    FILENAME == "-" { wanted[$0] = 1; next }
+    pass == 1 { changed[$0] = 1; next }
+    /^[^ ]/ { source = ""; next }
+    /^ / {
+      path = $1; sub("^" root, "", path)
+      if (source == "") source = path
+      if (path in changed) touched[source] = 1
+    }
+    END { for (s in wanted) if (s in touched || s in changed) print s }
+  ' - pass=1 "$1" pass=2 <(ninja -C "$build" -t deps) | sort
+}
+
+# Peers' modules are other people's templates; tests are held to their compiler's warnings.
+all_sources() { find rung -name '*.cpp' -not -path '*/peer_*/*' | sort; }
+
+if [[ $# -gt 0 && $1 != --all ]]; then
+  sources=("$@")
+else
+  changes="$(mktemp)"
+  trap 'rm -f -- "$changes"' EXIT
+  if [[ ${1:-} != --all ]] && changed_since "$(<tests/style/linted)" >"$changes"; then
+    mapfile -t sources < <(all_sources | touched_by "$changes")
+  else
+    mapfile -t sources < <(all_sources)
+  fi
 fi
 compiled=()
 for source in "${sources[@]}"; do
@@ -20,6 +56,7 @@ for source in "${sources[@]}"; do
   if grep -q "/${source}\"" "$build/compile_commands.json"; then compiled+=("$source"); fi
 done
 printf 'clang-tidy (%s) over %d files\n' "$tool" "${#compiled[@]}" >&2
+if [[ ${#compiled[@]} -eq 0 ]]; then exit 0; fi
 # omp.h is taken from g++, which compiles rung, since clang's own is in a package apart; it uses an
 # attribute with arguments that clang does not know.
 # --quiet still counts suppressed warnings on stderr; those lines are dropped, all others kept.

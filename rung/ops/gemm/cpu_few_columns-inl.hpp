@@ -14,8 +14,8 @@
 #define RUNG_OPS_GEMM_CPU_75_PANEL
 namespace rung::gemm_cpu {
 namespace {
-/// A tile of rows that come from memory once, and what is fetched meanwhile: for every 64 bytes of T
-/// along k, `bytes` of each row, first from `fetch` on, then from `later` on.
+/// A tile of rows that come from memory once, and what is fetched meanwhile: for every 64 bytes of
+/// T along k, `bytes` of each row, first from `fetch` on, then from `later` on.
 template <class T>
 struct Panel {
   TileArgs<T> tile;
