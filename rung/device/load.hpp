@@ -195,6 +195,41 @@ __device__ __forceinline__ RawPack<std::remove_const_t<T>, N> load_raw_streaming
   }
   return raw;
 }
+/// The same, of what no kernel writes while this one runs: stores in front of it do not delay it.
+template <int N, class T>
+__device__ __forceinline__ RawPack<std::remove_const_t<T>, N> load_raw_constant(T* p) {
+  RawPack<std::remove_const_t<T>, N> raw;
+  using Chunk = typename RawPack<std::remove_const_t<T>, N>::Chunk;
+  int i = 0;
+#pragma unroll
+  for (Chunk& chunk : raw.chunk) {
+    const Chunk* const from = reinterpret_cast<const Chunk*>(p) + i++;
+#if defined(__CUDACC__)
+    chunk = __ldg(from);
+#else
+    chunk = *from;
+#endif
+  }
+  return raw;
+}
+template <class T, int N>
+__device__ __forceinline__ void store_raw_streaming(T* p, const RawPack<T, N>& raw) {
+  using Chunk = typename RawPack<T, N>::Chunk;
+  int i = 0;
+#pragma unroll
+  for (const Chunk& chunk : raw.chunk) {
+    Chunk* const to = reinterpret_cast<Chunk*>(p) + i++;
+#if defined(__CUDACC__)
+    __stcs(to, chunk);
+#else
+    *to = chunk;
+#endif
+  }
+}
+template <class T, int N>
+__device__ __forceinline__ void store_raw(T* p, const RawPack<T, N>& raw) {
+  *reinterpret_cast<RawPack<T, N>*>(p) = raw;
+}
 template <class T, int N>
 __device__ __forceinline__ RawPack<T, N> raw(const Pack<T, N>& pack) {
   const device_detail::AlignedPack<T, N> aligned{pack};

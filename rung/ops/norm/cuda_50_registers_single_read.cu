@@ -7,14 +7,19 @@
 //          multiprocessor, so that some always load while others reduce and write.
 // Changes  against warp_per_row: x is read once in all; the threads of a row grow with it; its
 //          warps meet once (cuda_parts.hpp). y is stored such that the caches give it up first.
+//          Elements of 16 bits stay in words (cuda_widen.hpp).
 // Cost     what must be: x once, y once.
 // Limits   contiguous rows of up to 32768 elements, 8192 of f64. Rows whose length or address cuts
 //          packs: f32 and f64 half that, and their weights are loaded one by one.
-// Tried    H200, copy 4200 GB/s, f32 65536x1024 and 16384x4096: this 4012 and 4007 GB/s. Blocks
-//          that stay, gamma and beta in registers, rows through a ring in shared memory by cp.async
-//          or bulk copies: 3801 and 3688; the deeper the ring, the slower. Plain stores: 3829 and
-//          3890. bf16 4096x16384: elements kept widened from pass to pass, in 56 registers, 3581;
-//          widened anew, in 40, 3845; 64 of them a thread 3765 (but 8192x32768 4027).
+// Tried    H200, copy 4240 GB/s. bf16 16384x4096, bound by its instructions: elements widened one
+//          by one, 31 instructions for each, 3394; in words, the sum over all elements not taken
+//          twice, 18 of them, 3887; rows that fill their threads, without a question for each pack,
+//          3944; begun while the grid in front ends, 3984. f32 8192x32768, one block a
+//          multiprocessor, in the same steps: 3642, 3818, 4084, 4099. bf16 16384x4096 in 40
+//          registers instead of 64: 3863; 8 packs a thread 3969, 2 of them 3631; two rows a thread,
+//          which share gamma and beta, 3898. bf16 4096x16384: 4 packs 3688, 8 of them 3917. Blocks
+//          that stay, rows through a ring in shared memory: f32 65536x1024 3801; the deeper the
+//          ring, the slower. Plain stores: 3829 for 4012.
 // Source   W. Guo, T. Dao et al., QuACK, 2025 (threads by row length).
 #include "rung/ops/norm/cuda_registers.hpp"
 
@@ -44,16 +49,20 @@ Support supports(const Norm::Args& args, const Context& context) {
 }
 
 double estimate(const Norm::Args& args, const Context& context) {
-  // A block that fills a multiprocessor alone has nobody to load while it reduces.
+  // A block that fills a multiprocessor alone has nobody to load while it reduces; the less so
+  // where rows fill all of its threads.
   const bool alone = args.x.dtype == DType::f32 && args.columns() > 16384;
-  return seconds(args, context, 1, !all_packs_whole(args) ? 0.4 : alone ? 0.78 : 0.83);
+  const double fraction = !all_packs_whole(args)                 ? 0.4
+                          : alone && args.columns() % 32768 != 0 ? 0.78
+                                                                 : 0.83;
+  return seconds(args, context, 1, fraction);
 }
 
 template <class T>
 void launch_rows_of(Context& context, const Call<T>& call, RowBlock block,
                     void (*kernel)(Call<T>)) {
   block.shared_bytes = sizeof(RegisterShared<Accumulator<T>>);
-  launch_call(context, call, block, kernel);
+  launch_call(context, call, block, kernel, can_depend(context));
 }
 
 /// Calls f<kind>() for the kind of the call; short rows, which share a warp, are of no usual kind.
@@ -65,8 +74,23 @@ void with_kind(const Call<T>& call, const RowBlock& block, F&& f) {
   f.template operator()<Usual::no>();
 }
 
-/// 32 elements a thread, f64 16; where a row takes more than 512 threads, 64 of 16 bits. At least 8
-/// threads, whose packs are a line of the cache.
+/// Rows that every thread of their blocks has all packs of have a kernel that does not ask.
+template <int kept, int most_threads, int least_blocks, class T>
+bool launch_full(Context& context, const Call<T>& call, RowBlock block) {
+  if (sizeof(T) == 2 && block.threads == 32) block.rows = 2;
+  const bool full = block.threads >= 32 && call.rows % block.rows == 0 &&
+                    call.n == std::int64_t{block.threads} * kept * pack_width<T>;
+  if (!full || usual(call) == Usual::no) return false;
+  launch_rows_of(
+      context, call, block,
+      usual(call) == Usual::gamma
+          ? norm_registers<T, kept, most_threads, least_blocks, Usual::gamma, true>
+          : norm_registers<T, kept, most_threads, least_blocks, Usual::gamma_and_beta, true>);
+  return true;
+}
+
+/// 32 elements a thread, f64 16; of 16 bits 64 where rows that fill their threads are longer than
+/// 4096, and others longer than 16384. At least 8 threads, whose packs are a line of the cache.
 template <class T>
 void launch_whole(Context& context, const Call<T>& call) {
   constexpr int kept = kept_packs<T>;
@@ -74,18 +98,31 @@ void launch_whole(Context& context, const Call<T>& call) {
   const RowBlock block = row_block(packs, kept, 8);
   if constexpr (sizeof(T) == 8) {
     launch_rows_of(context, call, block, norm_registers<T, kept, 512, 1, Usual::no>);
-  } else {
+  } else if constexpr (sizeof(T) == 4) {
+    if (block.threads <= 512) {
+      if (launch_full<kept, 512, 2>(context, call, block)) return;
+    } else if (launch_full<kept, 1024, 1>(context, call, block)) {
+      return;
+    }
     with_kind(call, block, [&]<Usual kind>() {
-      if constexpr (sizeof(T) == 4) {
-        if (block.threads <= 512 && kind != Usual::no) {
-          launch_rows_of(context, call, block, norm_registers<T, kept, 512, 2, kind>);
-        } else {
-          launch_rows_of(context, call, block, norm_registers<T, kept, 1024, 1, kind>);
-        }
-      } else if (block.threads <= 512) {
-        launch_rows_of(context, call, block, norm_registers<T, kept, 512, 3, kind>);
+      if (block.threads <= 512 && kind != Usual::no) {
+        launch_rows_of(context, call, block, norm_registers<T, kept, 512, 2, kind>);
       } else {
-        launch_rows_of(context, call, row_block(packs, 8, 512), norm_registers<T, 8, 512, 2, kind>);
+        launch_rows_of(context, call, block, norm_registers<T, kept, 1024, 1, kind>);
+      }
+    });
+  } else {
+    const RowBlock wide = row_block(packs, 8, 128);
+    if (block.threads <= 128 ? launch_full<kept, 512, 2>(context, call, block)
+                             : launch_full<8, 512, 2>(context, call, wide)) {
+      return;
+    }
+    with_kind(call, block, [&]<Usual kind>() {
+      if (block.threads <= 512) {
+        constexpr int least_blocks = kind == Usual::no ? 2 : 3;
+        launch_rows_of(context, call, block, norm_registers<T, kept, 512, least_blocks, kind>);
+      } else {
+        launch_rows_of(context, call, wide, norm_registers<T, 8, 512, 2, kind>);
       }
     });
   }

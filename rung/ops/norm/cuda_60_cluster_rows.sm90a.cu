@@ -2,19 +2,21 @@
 // norm / cluster rows
 //
 // Idea     a row too long for a multiprocessor is spread over the 2, 4 or 8 blocks of a cluster, 64
-//          KiB each. Clusters stay: gamma and beta are in registers for all rows, and rows come
-//          through a ring in shared memory by asynchronous copies. Each warp sends what it found to
-//          every block, 16 bytes that a barrier there counts; while they are on their way, the row
-//          before is finished, read from the ring once more.
+//          KiB each, or 32 KiB of 16-bit elements. Clusters stay: gamma and beta are in registers
+//          for all rows, and rows come through a ring in shared memory by asynchronous copies. Each
+//          warp sends what it found to every block, 16 bytes that a barrier there counts; while
+//          they are on their way, the row before is finished, read from the ring once more.
 // Changes  against registers_single_read: rows of up to 512 KiB, 131072 of f32.
 // Cost     what must be; one message from every warp to every block of the cluster a row.
 // Limits   compute capability 9; contiguous rows of whole, aligned packs; weights of x's type are
 //          kept, others are read anew for each row, and so is a residual when it is due.
-// Tried    H200, f32 2048x131072, as trial kernels: this way 3904 GB/s. Two barriers of the cluster
-//          a row, the blocks' sums read from each other's shared memory, rows loaded when they are
-//          due: 1955. Each row finished before the next is begun: 3585. Rows in registers, weights
-//          from the caches: below 3600. 16 blocks a cluster: 3687. Streaming stores: 3822. Branches
-//          on the kind of weights for every pack, packs read one by one: 3073.
+// Tried    H200, copy 4240 GB/s, 2048x131072. f32: this 4044; three stages 3992, streaming stores
+//          3964. bf16: this 4019; in 4 blocks of 512 threads 3750, two blocks a multiprocessor with
+//          two stages 3940; elements widened one by one 2728. Rows in registers, weights from the
+//          caches or shared memory, several blocks a multiprocessor: f32 3395, bf16 3724. As trial
+//          kernels, f32: two barriers of the cluster a row, the blocks' sums read from each other's
+//          shared memory, rows loaded when they are due: 1955; each row finished before the next is
+//          begun: 3585; branches on the kind of weights for every pack: 3073.
 // Source   W. Guo, T. Dao et al., QuACK, 2025.
 #include "rung/device/ptx_cluster.hpp"
 #include "rung/device/ptx_cluster_send.hpp"
@@ -26,9 +28,10 @@ namespace {
 
 using namespace norm_cuda;
 
-template <class T, bool plain>
+template <class T, ClusterKind kind>
 __global__ void __launch_bounds__(cluster_threads, 1)
     norm_cluster_rows(Call<T> call, RingShape shape) {
+  start_dependent();
   using W = Accumulator<T>;
   auto& scratch = shared<ClusterShared<W>>();
   const int thread = static_cast<int>(threadIdx.x);
@@ -37,12 +40,14 @@ __global__ void __launch_bounds__(cluster_threads, 1)
   const int blocks = ptx::cluster_size();
   const int rank = ptx::cluster_rank();
   const int warps = threads / 32;
-  const int begin = rank * shape.part + thread;
+  const int warp = thread / 32;
   const int row_packs = static_cast<int>(call.n / pack_width<T>);
+  // Of the block's packs each warp has neighbouring ones.
+  const int begin = warp * 32 * cluster_packs;
+  const int length = std::min(shape.part, row_packs - rank * shape.part);
   auto* const ring = reinterpret_cast<Pack<T, pack_width<T>>*>(&scratch + 1);
-  ClusterRows<T, plain> mine{
-      call, shape, ring + thread, begin, std::min(shape.part - thread, row_packs - begin), threads,
-      {},   {}};
+  ClusterRows<T, kind> mine{
+      call, shape, ring + begin + lane, rank * shape.part + begin + lane, length - begin, {}, {}};
   const int rows = static_cast<int>(call.rows);
   const int step = static_cast<int>(gridDim.x) / blocks;
   const int first = static_cast<int>(blockIdx.x) / blocks;
@@ -52,10 +57,6 @@ __global__ void __launch_bounds__(cluster_threads, 1)
     ptx::mbarrier_fence_init();
   }
   mine.keep_weights();
-  int elements = 0;
-#pragma unroll
-  for (int p = 0; p < cluster_packs; ++p) elements += mine.has(p) ? pack_width<T> : 0;
-  const auto count = static_cast<W>(warp_reduce(elements, Plus{}));
   ptx::cluster_sync();
 
   const auto finish = [&](int row, int k, int stage) {
@@ -64,7 +65,9 @@ __global__ void __launch_bounds__(cluster_threads, 1)
     W center = 0;
     const Moments<W> moments = join(call, scratch.parts[turn], blocks * warps, center);
     const Scale<W> scale = scale_about(call, center, moments);
-    if (begin == 0) write_statistics(call, row, center, moments, scale.rstd);
+    if (rank == 0 && thread == 0) {
+      write_statistics<kind != ClusterKind::any>(call, row, center, moments, scale.rstd);
+    }
     mine.write(row, stage, scale);
     mine.fetch(row + shape.stages * step, stage);
   };
@@ -72,26 +75,23 @@ __global__ void __launch_bounds__(cluster_threads, 1)
   int before = 0;  // the stage of the row before
   for (int k = 0, row = first;; ++k, row += step) {
     if (row < rows) {
-      // The last stage but one holds the row before.
+      // As many as two stages fewer than there are may still be on their way.
       if (shape.stages == 2) {
         ptx::async_wait<0>();
-      } else {
+      } else if (shape.stages == 3) {
         ptx::async_wait<1>();
+      } else {
+        ptx::async_wait<2>();
       }
-      if (!plain && call.residual != nullptr) mine.add_residual(row, stage);
+      if (kind == ClusterKind::any && call.residual != nullptr) mine.add_residual(row, stage);
       RawPack<T, pack_width<T>> s[cluster_packs];
       mine.read(s, stage);
-      const WarpPart<W> part = part_of_lanes<cluster_packs>(
-          call.layer, 32, count, [&](int p) { return mine.has(p); },
-          [&](int p) { return convert<W>(unpack(s[p])); },
-          [&] {
-#pragma unroll
-            for (auto& raw : s) raw = forget(raw, call.zero & static_cast<unsigned>(row));
-          });
+      const WarpPart<W> part = part_of_lanes<cluster_packs, pack_width<T>, W>(
+          call.layer, 32, mine.left, [&](int p) { return mine.has(p); },
+          [&](int p) { return widen(s[p]); });
       const int turn = k % turns;
       if (lane < blocks) {
-        ptx::cluster_send(scratch.parts[turn][rank * warps + thread / 32], part, scratch.sent[turn],
-                          lane);
+        ptx::cluster_send(scratch.parts[turn][rank * warps + warp], part, scratch.sent[turn], lane);
       }
       if (thread == 0) {
         ptx::mbarrier_arrive_expect(scratch.sent[turn], static_cast<unsigned>(blocks * warps) *
@@ -128,29 +128,52 @@ double estimate(const Norm::Args& args, const Context& context) {
   return seconds(args, context, 1, args.columns() > 16384 ? 0.81 : 0.7);
 }
 
-void run(const Norm::Args& args, Context& context) {
+/// How many threads of how many blocks, and how many stages. Of 16 bits half as many threads as the
+/// registers hold are enough, in more blocks; their rings are deeper.
+struct Plan {
   std::int64_t blocks = 2;
-  while (blocks * cluster_threads * cluster_packs < packs_of(args)) blocks *= 2;
-  const std::int64_t part = ceil_div(packs_of(args), blocks);
-  const auto threads = static_cast<int>(round_up(
-      std::max(ceil_div(part, std::int64_t{cluster_packs}), std::int64_t{1}), std::int64_t{32}));
+  int threads = cluster_threads;  // at most
+  RingShape shape{};
+};
+Plan plan_of(const Norm::Args& args) {
+  Plan plan;
+  const std::int64_t packs = packs_of(args);
+  const auto most = [&] { return std::int64_t{plan.threads} * cluster_packs; };
+  if (size_of(args.x.dtype) == 2 && packs <= most_blocks * most() / 2) plan.threads /= 2;
+  while (plan.blocks * most() < packs) plan.blocks *= 2;
+  plan.shape.stages = plan.threads < cluster_threads ? 4 : plan.blocks == most_blocks ? 2 : 3;
+  plan.shape.part = static_cast<int>(std::max(ceil_div(packs, plan.blocks), std::int64_t{1}));
+  plan.threads = static_cast<int>(
+      round_up(ceil_div(std::int64_t{plan.shape.part}, std::int64_t{cluster_packs}), 32));
+  return plan;
+}
+
+void run(const Norm::Args& args, Context& context) {
+  Plan plan = plan_of(args);
+  const std::int64_t whole_packs = plan.blocks * plan.threads * cluster_packs;
+  const bool whole = packs_of(args) == whole_packs;
   with_call(args, [&]<class T>(const Call<T>& call) {
-    constexpr std::size_t header = sizeof(ClusterShared<Accumulator<T>>);
-    const auto stage_bytes = static_cast<std::size_t>(std::max(part, std::int64_t{1})) * 16;
-    const bool three = header + 3 * stage_bytes <= context.info().shared_per_block;
-    const RingShape shape{three ? 3 : 2, static_cast<int>(part)};
-    const std::size_t shared_bytes = header + static_cast<std::size_t>(shape.stages) * stage_bytes;
-    void (*const kernel)(Call<T>, RingShape) = usual(call) == Usual::gamma_and_beta
-                                                   ? norm_cluster_rows<T, true>
-                                                   : norm_cluster_rows<T, false>;
-    const std::int64_t clusters =
-        resident_clusters(context, kernel, threads, shared_bytes, static_cast<int>(blocks));
+    const auto shared_bytes = [&] {
+      return sizeof(ClusterShared<Accumulator<T>>) + static_cast<std::size_t>(plan.shape.stages) *
+                                                         static_cast<std::size_t>(plan.shape.part) *
+                                                         16;
+    };
+    while (plan.shape.stages > 2 && shared_bytes() > context.info().shared_per_block) {
+      --plan.shape.stages;
+    }
+    void (*const kernel)(Call<T>, RingShape) = usual(call) != Usual::gamma_and_beta
+                                                   ? norm_cluster_rows<T, ClusterKind::any>
+                                               : whole ? norm_cluster_rows<T, ClusterKind::whole>
+                                                       : norm_cluster_rows<T, ClusterKind::usual>;
+    const std::int64_t clusters = resident_clusters(context, kernel, plan.threads, shared_bytes(),
+                                                    static_cast<int>(plan.blocks));
     launch(context,
-           {.grid = blocks * std::min(clusters, call.rows),
-            .block = threads,
-            .shared_bytes = shared_bytes,
-            .cluster = blocks},
-           kernel, call, shape);
+           {.grid = plan.blocks * std::min(clusters, call.rows),
+            .block = plan.threads,
+            .shared_bytes = shared_bytes(),
+            .cluster = plan.blocks,
+            .dependent = can_depend(context)},
+           kernel, call, plan.shape);
   });
 }
 

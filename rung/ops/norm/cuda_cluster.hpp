@@ -24,39 +24,45 @@ struct ClusterShared {
 
 /// How rows lie in the ring, and on blocks.
 struct RingShape {
-  int stages;  // 2 or 3
+  int stages;  // 2, 3 or 4
   int part;    // packs of a row that a block has
 };
 
+/// What a kernel is compiled for: anything; or rows of one axis without a residual, gamma and beta
+/// of x's type; or such rows that, moreover, fill all threads of a cluster.
+enum class ClusterKind { any, usual, whole };
+
 /// This thread's packs of rows: it copies into the ring what it will read itself, and so waits for
 /// nobody there.
-template <class T, bool plain>  // Usual::gamma_and_beta
+template <class T, ClusterKind kind>
 struct ClusterRows {
   using W = Accumulator<T>;
   static constexpr int width = pack_width<T>;
+  static constexpr bool plain = kind != ClusterKind::any;
   using Raw = RawPack<T, width>;
 
   const Call<T>& call;
   const RingShape& shape;
   Pack<T, width>* slots;  // the thread's first
   int first;              // of its packs, in a row
-  int length;             // of the block's packs, how many from there on
-  int threads;
+  int left;               // of the block's packs, how many from its warp's first on
   Raw gamma[cluster_packs];
   Raw beta[cluster_packs];
 
-  [[nodiscard]] __device__ __forceinline__ bool has(int p) const { return p * threads < length; }
+  [[nodiscard]] __device__ __forceinline__ bool has(int p) const {
+    return kind == ClusterKind::whole || p * 32 < left - lane_of_thread();
+  }
   [[nodiscard]] __device__ __forceinline__ std::int64_t element(int p) const {
-    return std::int64_t{first + p * threads} * width;
+    return std::int64_t{first} * width + p * 32 * width;
   }
   [[nodiscard]] __device__ __forceinline__ Pack<T, width>& slot(int stage, int p) const {
-    return slots[stage * shape.part + p * threads];
+    return slots[stage * shape.part + p * 32];
   }
   /// All of a row's packs, before the first is used; zeros where there are none.
   __device__ __forceinline__ void read(Raw (&s)[cluster_packs], int stage) const {
 #pragma unroll
     for (int p = 0; p < cluster_packs; ++p) {
-      s[p] = Raw{};
+      if constexpr (kind != ClusterKind::whole) s[p] = Raw{};
       if (has(p)) s[p] = load_raw<width>(slot(stage, p).at);
     }
   }
@@ -81,7 +87,7 @@ struct ClusterRows {
     if (!plain && (given == nullptr || call.wide_weights)) {
       return wide_weights(call, given, element(p), otherwise);
     }
-    return convert<W>(unpack(forget(kept, zero)));
+    return widen_again(kept, zero);
   }
   /// Starts copying a row; a group of copies in any case.
   __device__ __forceinline__ void fetch(int row, int stage) const {
@@ -119,12 +125,12 @@ struct ClusterRows {
       if (!has(p)) continue;
       const Pack<W, width> g = weights(call.gamma, gamma[p], p, zero, W{1});
       const Pack<W, width> b = weights(call.beta, beta[p], p, zero, W{0});
-      Pack<W, width> z = convert<W>(unpack(s[p]));
+      Pack<W, width> z = widen(s[p]);
 #pragma unroll
       for (int i = 0; i < width; ++i) {
         z[i] = ((z[i] - scale.center) * scale.rstd + scale.shift) * g[i] + b[i];
       }
-      store_wide(y + element(p), convert<T>(z));
+      store_raw(y + element(p), narrow<T>(z));
     }
   }
 };

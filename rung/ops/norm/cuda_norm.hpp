@@ -142,12 +142,12 @@ __device__ __forceinline__ Scale<W> scale_about(const Call<T>& call, W center, M
 }
 
 /// By one thread of the row.
-template <class T, class W = Accumulator<T>>
+template <bool flat = false, class T, class W = Accumulator<T>>
 __device__ __forceinline__ void write_statistics(const Call<T>& call, int row, W center,
                                                  Moments<W> moments, W rstd) {
   const W rest = call.layer ? moments.rest * call.part : W{0};
-  if (call.mean != nullptr) call.mean[place<norm_lines::row_mean>(call, row)] = center + rest;
-  if (call.rstd != nullptr) call.rstd[place<norm_lines::row_rstd>(call, row)] = rstd;
+  if (call.mean != nullptr) call.mean[place<norm_lines::row_mean, flat>(call, row)] = center + rest;
+  if (call.rstd != nullptr) call.rstd[place<norm_lines::row_rstd, flat>(call, row)] = rstd;
 }
 
 /// What the threads of a row found, as the scale of the row; mean and rstd are written by one.
@@ -217,15 +217,17 @@ struct Elements {
   }
 };
 
-/// kernel(call), a block of threads x rows going round the rows.
+/// kernel(call), a block of threads x rows going round the rows. `dependent`: the kernel begins
+/// with start_dependent().
 template <class T>
 void launch_call(Context& context, const Call<T>& call, const RowBlock& block,
-                 void (*kernel)(Call<T>)) {
+                 void (*kernel)(Call<T>), bool dependent = false) {
   constexpr std::int64_t most_blocks = 0x7fffffff;
   launch(context,
          {.grid = std::min(most_blocks, ceil_div(call.rows, std::int64_t{block.rows})),
           .block = {block.threads, block.rows},
-          .shared_bytes = block.shared_bytes},
+          .shared_bytes = block.shared_bytes,
+          .dependent = dependent},
          kernel, call);
 }
 

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Mean and variance by parts. Each warp of a row takes the moments of its part about its own mean;
-// they are then moved to the mean of all, without subtracting large numbers (T. Chan, G. Golub and
-// R. LeVeque, 1983). So the warps of a row meet once, not twice, and the digits are those of two
-// passes over the row.
+// Mean and variance by parts. Each warp of a row takes the moments of its part about a center of
+// its own, the mean of some of its elements; they are then moved to the first warp's center, by
+// adding small numbers alone (T. Chan, G. Golub and R. LeVeque, 1983). So the warps of a row meet
+// once, not twice, and the digits are those of two passes over the row: a center of m of its n
+// elements is off the mean by at most sqrt(n / m) standard deviations.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +17,7 @@ namespace rung::norm_cuda::inline RUNG_TARGET {
 template <class T>
 inline constexpr int kept_packs = sizeof(T) == 8 ? 8 : 32 / pack_width<T>;
 
-/// What a warp found: moments about its own mean.
+/// What a warp found: moments about a center of its own.
 template <class W>
 struct alignas(16) WarpPart {
   W center;
@@ -24,33 +25,52 @@ struct alignas(16) WarpPart {
   Moments<W> moments;
 };
 
-/// f over the lanes of a row, which are neighbours: a power of two, or all of a warp.
-template <class V, class F>
-__device__ __forceinline__ V lanes_reduce(V value, int lanes, F f) {
-  if (lanes >= 32) return warp_reduce(value, f);
+/// Sums over the lanes of a row, which are neighbours: a power of two, or all of a warp.
+template <class W>
+__device__ __forceinline__ W lanes_sum(W value, int lanes) {
+  if (lanes >= 32) return warp_reduce(value, Plus{});
   for (int distance = lanes / 2; distance > 0; distance /= 2) {
-    value = f(value, shuffle_xor(value, distance));
+    value += shuffle_xor(value, distance);
   }
   return value;
 }
+/// Of a whole warp both at once: after the first step a half of it has each.
+template <class W>
+__device__ __forceinline__ Moments<W> lanes_sum(const Moments<W>& value, int lanes) {
+  if (lanes < 32) return {lanes_sum(value.rest, lanes), lanes_sum(value.squares, lanes)};
+  const bool upper = lane_of_thread() >= 16;
+  W sum = upper ? value.squares : value.rest;
+  sum += shuffle_xor(upper ? value.rest : value.squares, 16);
+#pragma unroll
+  for (int distance = 8; distance > 0; distance /= 2) sum += shuffle_xor(sum, distance);
+  return {shuffle(sum, 0), shuffle(sum, 16)};
+}
 
-/// The part of this thread's lanes. values(p) is its pack p, zeros where has(p) is false; between()
-/// is called between the two passes.
-template <int packs, class W, class Has, class Values, class Between>
-__device__ __forceinline__ WarpPart<W> part_of_lanes(bool layer, int lanes, W count, Has&& has,
-                                                     Values&& values, Between&& between) {
-  WarpPart<W> part{0, count, {}};
+/// Elements that so many lanes of a row have, of `packs` packs each.
+template <int width>
+__device__ __forceinline__ int elements_of(int left, int lanes, int packs) {
+  const int most = lanes * packs;
+  return (left < 0 ? 0 : left < most ? left : most) * width;
+}
+
+/// The part of this thread's lanes, whose first packs begin `left` packs in front of the row's end.
+/// Moments are about the mean of the first packs: of at least an eighth of the part's elements, and
+/// so it is off the mean of all by at most 2.7 of their standard deviations, which the moments make
+/// good. values(p) is the thread's pack p, zeros where has(p) is false.
+template <int packs, int width, class W, class Has, class Values>
+__device__ __forceinline__ WarpPart<W> part_of_lanes(bool layer, int lanes, int left, Has&& has,
+                                                     Values&& values) {
+  WarpPart<W> found{0, static_cast<W>(elements_of<width>(left, lanes, packs)), {}};
   if (layer) {
     W sums[2] = {};  // two chains of additions, half as long
+    const auto s = values(0);
 #pragma unroll
-    for (int p = 0; p < packs; ++p) {
-      const auto s = values(p);
-#pragma unroll
-      for (int i = 0; i < static_cast<int>(sizeof(s) / sizeof(W)); ++i) sums[i % 2] += s[i];
-    }
-    const W sum = lanes_reduce(sums[0] + sums[1], lanes, Plus{});
-    part.center = count > 0 ? sum / count : W{0};
-    between();
+    for (int i = 0; i < width; ++i) sums[i % 2] += s[i];
+    const int elements = elements_of<width>(left, lanes, 1);
+    found.center =
+        lanes_sum(sums[0] + sums[1], lanes) * (elements == 32 * width ? W{1} / (32 * width)
+                                               : elements > 0         ? W{1} / elements
+                                                                      : W{0});
   }
   Moments<W> moments[2] = {};
 #pragma unroll
@@ -58,47 +78,32 @@ __device__ __forceinline__ WarpPart<W> part_of_lanes(bool layer, int lanes, W co
     if (!has(p)) continue;
     const auto s = values(p);
 #pragma unroll
-    for (int i = 0; i < static_cast<int>(sizeof(s) / sizeof(W)); ++i) {
-      moments[i % 2].add(s[i] - part.center);
-    }
+    for (int i = 0; i < width; ++i) moments[i % 2].add(s[i] - found.center);
   }
-  part.moments = lanes_reduce(AddMoments{}(moments[0], moments[1]), lanes, AddMoments{});
-  return part;
+  found.moments = lanes_sum(AddMoments{}(moments[0], moments[1]), lanes);
+  return found;
 }
 
-/// A sum of squares, less what it has for its center being off the mean; infinity stays.
-template <class W>
-__device__ __forceinline__ W less(W squares, W correction) {
-  return squares < std::numeric_limits<W>::infinity() ? squares - correction : squares;
-}
-
-/// The moments of all parts, and the center they are about; in every warp, bit for bit the same.
+/// The moments of all parts about the first one's center; in every warp, bit for bit the same.
 template <class Call, class W>
 __device__ __forceinline__ Moments<W> join(const Call& call, const WarpPart<W>* parts, int count,
                                            W& center) {
-  const int lane = lane_of_thread();
-  if (call.layer) {
-    W sum = 0;
-#pragma unroll 1
-    for (int i = lane; i < count; i += 32) sum += parts[i].center * parts[i].count;
-    center = warp_reduce(sum, Plus{}) * call.part;
-  }
+  center = parts[0].center;
   Moments<W> all{};
 #pragma unroll 1
-  for (int i = lane; i < count; i += 32) {
+  for (int i = lane_of_thread(); i < count; i += 32) {
     const WarpPart<W> part = parts[i];
-    if (part.count == 0) continue;
-    if (!call.layer) {
-      all.squares += part.moments.squares;
-      continue;
+    all.squares += part.moments.squares;
+    if (!call.layer) continue;
+    const W distance = part.center - center;
+    const W moved = part.count * distance;
+    all.rest += part.moments.rest + moved;
+    // Infinity stays.
+    if (all.squares < std::numeric_limits<W>::infinity()) {
+      all.squares += distance * (2 * part.moments.rest + moved);
     }
-    const W rest = part.moments.rest / part.count;
-    const W distance = part.center - center + rest;
-    all.rest += part.count * distance;
-    all.squares +=
-        less(part.moments.squares, part.moments.rest * rest) + part.count * distance * distance;
   }
-  return warp_reduce(all, AddMoments{});
+  return lanes_sum(all, 32);
 }
 
 }  // namespace rung::norm_cuda::inline RUNG_TARGET

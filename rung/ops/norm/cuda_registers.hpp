@@ -3,7 +3,9 @@
 // to the store of y.
 #pragma once
 
+#include "rung/device/dependent.hpp"
 #include "rung/ops/norm/cuda_parts.hpp"
+#include "rung/ops/norm/cuda_widen.hpp"
 
 namespace rung::norm_cuda::inline RUNG_TARGET {
 
@@ -13,24 +15,6 @@ struct RegisterShared {
   RowScratch<W> sums;     // of rows that cut packs
   RowScratch<Moments<W>> moments;
 };
-
-/// The same bits, which the compiler cannot know: it would keep elements of 16 bits widened from
-/// one pass over the row to the next, in twice the registers. `zero` comes with the call.
-template <class T, int N>
-__device__ __forceinline__ RawPack<T, N> forget(RawPack<T, N> raw, [[maybe_unused]] unsigned zero) {
-#if defined(__CUDACC__)
-  if constexpr (sizeof(T) == 2) {
-#pragma unroll
-    for (auto& chunk : raw.chunk) {
-      chunk.x ^= zero;
-      chunk.y ^= zero;
-      chunk.z ^= zero;
-      chunk.w ^= zero;
-    }
-  }
-#endif
-  return raw;
-}
 
 /// What a kernel is compiled for: anything, or the usual - rows of one axis, no residual, weights
 /// of x's type: gamma alone, or gamma and beta. What it need not look at it need not branch on.
@@ -43,8 +27,8 @@ Usual usual(const Call<T>& call) {
   return call.beta != nullptr ? Usual::gamma_and_beta : Usual::gamma;
 }
 
-/// A row in the registers of its threads.
-template <class T, int packs, Usual kind>
+/// A row in the registers of its threads. `whole`: every thread has all of its packs.
+template <class T, int packs, Usual kind, bool whole>
 struct KeptPacks {
   static constexpr bool flat = kind != Usual::no;
   using W = Accumulator<T>;
@@ -52,21 +36,26 @@ struct KeptPacks {
   using Raw = RawPack<T, width>;
 
   const Call<T>& call;
-  int first;    // the thread's first pack, in the row
-  int length;   // of the block's packs, how many from there on
-  int threads;  // pack p of the thread is p * threads further on
+  int first;  // the thread's first pack, in the row
+  int left;   // packs from its warp's first on
+  int lanes;  // of the row's threads in the warp: pack p of the thread is p * lanes further on
   Raw s[packs];
 
-  [[nodiscard]] __device__ __forceinline__ bool has(int p) const { return p * threads < length; }
+  [[nodiscard]] __device__ __forceinline__ bool has(int p) const {
+    return whole || p * lanes < left - lane();
+  }
+  [[nodiscard]] __device__ __forceinline__ int lane() const {
+    return static_cast<int>(threadIdx.x) % 32;
+  }
   [[nodiscard]] __device__ __forceinline__ std::int64_t element(int p) const {
-    return std::int64_t{first + p * threads} * width;
+    return std::int64_t{first} * width + p * lanes * width;
   }
   /// All loads are under way before the first is waited for.
   __device__ __forceinline__ void load(int row) {
     const T* const x = call.x + place<norm_lines::row_x, flat>(call, row);
 #pragma unroll
     for (int p = 0; p < packs; ++p) {
-      s[p] = Raw{};
+      if constexpr (!whole) s[p] = Raw{};
       if (has(p)) s[p] = load_raw_streaming<width>(x + element(p));
     }
     if constexpr (kind == Usual::no) {
@@ -87,64 +76,53 @@ struct KeptPacks {
       s[p] = __builtin_bit_cast(Raw, added);
     }
   }
-  [[nodiscard]] __device__ __forceinline__ Pack<W, width> values(int p) const {
-    return convert<W>(unpack(s[p]));
-  }
-  /// Elements of this thread's warp.
-  [[nodiscard]] __device__ __forceinline__ W count_of_warp() const {
-    int elements = 0;
-#pragma unroll
-    for (int p = 0; p < packs; ++p) elements += has(p) ? width : 0;
-    return static_cast<W>(warp_reduce(elements, Plus{}));
-  }
-  [[nodiscard]] __device__ __forceinline__ WarpPart<W> part(int lanes, W count) {
-    return part_of_lanes<packs>(
-        call.layer, lanes, count, [&](int p) { return has(p); }, [&](int p) { return values(p); },
-        [&] {
-#pragma unroll
-          for (Raw& raw : s) raw = forget(raw, call.zero);
-        });
+  [[nodiscard]] __device__ __forceinline__ WarpPart<W> part() const {
+    return part_of_lanes<packs, width, W>(
+        call.layer, lanes, left, [&](int p) { return has(p); }, [&](int p) { return widen(s[p]); });
   }
   template <bool given>
   [[nodiscard]] __device__ __forceinline__ Pack<W, width> weights(const void* tensor, int p,
                                                                   W otherwise) const {
     if constexpr (given) {
-      return convert<W>(load_wide<width>(static_cast<const T*>(tensor) + element(p)));
+      return widen(load_raw_constant<width>(static_cast<const T*>(tensor) + element(p)));
     }
     return wide_weights(call, tensor, element(p), otherwise);
   }
   __device__ __forceinline__ void write(int row, const Scale<W>& scale) const {
     T* const y = call.y + place<norm_lines::row_y, flat>(call, row);
+    constexpr bool has_beta = kind == Usual::gamma_and_beta;
 #pragma unroll
     for (int p = 0; p < packs; ++p) {
       if (!has(p)) continue;
       const Pack<W, width> gamma = weights<flat>(call.gamma, p, W{1});
       const Pack<W, width> beta =
-          weights < kind ==
-          Usual::gamma_and_beta > (kind == Usual::gamma ? nullptr : call.beta, p, W{0});
-      Pack<W, width> z = convert<W>(unpack(forget(s[p], call.zero)));
+          weights<has_beta>(kind == Usual::gamma ? nullptr : call.beta, p, W{0});
+      Pack<W, width> z = widen_again(s[p], call.zero);
 #pragma unroll
       for (int i = 0; i < width; ++i) {
         z[i] = ((z[i] - scale.center) * scale.rstd + scale.shift) * gamma[i] + beta[i];
       }
-      store_wide_streaming(y + element(p), convert<T>(z));
+      store_raw_streaming(y + element(p), narrow<T>(z));
     }
   }
 };
 
-/// Rows of whole, aligned packs.
-template <class T, int kept, int most_threads, int least_blocks, Usual kind>
+/// Rows of whole, aligned packs. Each warp has neighbouring packs of the row.
+template <class T, int kept, int most_threads, int least_blocks, Usual kind, bool whole = false>
 __global__ void __launch_bounds__(most_threads, least_blocks) norm_registers(Call<T> call) {
+  start_dependent();
   using W = Accumulator<T>;
   const int thread = static_cast<int>(threadIdx.x);
   const int threads = static_cast<int>(blockDim.x);
   const int row = static_cast<int>(blockIdx.x * blockDim.y + threadIdx.y);
-  const bool exists = row < call.rows;
+  const bool exists = whole || row < call.rows;
   const int packs = exists ? static_cast<int>(call.n / pack_width<T>) : 0;
-  KeptPacks<T, kept, kind> mine{call, thread, packs - thread, threads, {}};
+  const int begin = thread / 32 * (32 * kept);  // of the warp's packs
+  const int lanes = kind == Usual::no && threads < 32 ? threads : 32;
+  const int left = whole ? 32 * kept : packs - begin;
+  KeptPacks<T, kept, kind, whole> mine{call, begin + thread % 32, left, lanes, {}};
   mine.load(exists ? row : 0);
-  const W count = threads < 32 ? static_cast<W>(call.n) : mine.count_of_warp();
-  const WarpPart<W> part = mine.part(kind == Usual::no ? threads : 32, count);
+  const WarpPart<W> part = mine.part();
   W center = part.center;
   Moments<W> moments = part.moments;
   if (threads > 32) {
@@ -155,13 +133,16 @@ __global__ void __launch_bounds__(most_threads, least_blocks) norm_registers(Cal
     moments = join(call, parts, threads / 32, center);
   }
   const Scale<W> scale = scale_about(call, center, moments);
-  if (exists && thread == 0) write_statistics(call, row, center, moments, scale.rstd);
+  if (exists && thread == 0) {
+    write_statistics<kind != Usual::no>(call, row, center, moments, scale.rstd);
+  }
   mine.write(row, scale);
 }
 
 /// Rows of any length at any address.
 template <class T, int packs, int most_threads>
 __global__ void __launch_bounds__(most_threads) norm_registers_cut(Call<T> call) {
+  start_dependent();
   using W = Accumulator<T>;
   constexpr int width = pack_width<T>;
   auto& scratch = shared<RegisterShared<W>>();

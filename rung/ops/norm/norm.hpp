@@ -23,7 +23,8 @@
 //          makes its row NaN, and so does a sum(|s|) that overflows the arithmetic. rms: a NaN
 //          makes its row NaN; in a row with an infinity finite elements become 0 (plus beta) and
 //          infinite ones NaN. Where sum((s - mean)^2) (rms: sum(s^2)) overflows, rstd is 0 and y is
-//          beta.
+//          beta; on a GPU it may be so where n / 128 times that sum overflows, as it is taken about
+//          the mean of a part.
 // Accuracy with u the unit roundoff of the arithmetic, K = n / 8 + 32, z the exact result before
 //          gamma, and t = K u rstd mean(|s|):
 //            |error of y| <= K u |gamma| (|z| + rstd mean(|s|) + |z| t rstd mean(|s|)) + 2 u |y|

@@ -38,6 +38,13 @@ std::vector<Problem> Norm::check_problems(Backend backend) {
       "f16 5x136,gamma,beta,f32_weights,stats",
       "f16 3x4x48,axis=1,gamma,residual",
   });
+  if (backend != Backend::cpu) {
+    // Rows that fill the threads of their blocks.
+    const std::vector<Problem> full = Problem::parse_all(
+        {"f32 8x1024,gamma,beta,stats", "bf16 4x1024,rms,gamma", "bf16 2x8192,gamma,beta,stats",
+         "f16 2x4096,gamma,beta", "f32 2x2048,rms,gamma", "f32 1x32768,gamma,beta"});
+    problems.insert(problems.end(), full.begin(), full.end());
+  }
   if (backend == Backend::simt) {
     // One for each width of a row that stays in registers, and some too long for that.
     const std::vector<Problem> wider =

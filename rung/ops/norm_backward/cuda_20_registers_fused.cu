@@ -37,6 +37,7 @@ struct Shared {
 
 template <class T>
 __global__ void __launch_bounds__(most_threads) norm_backward_registers(Call<T> call) {
+  start_dependent();
   using W = Accumulator<T>;
   constexpr int w = width<T>;
   constexpr int p_count = packs<T>;
@@ -167,9 +168,12 @@ void run(const NormBackward::Args& args, Context& context) {
           context.workspace(static_cast<std::size_t>(2 * call.chunks * call.n) * sizeof(W)));
     }
     launch(context,
-           {.grid = blocks, .block = {block.threads, block.rows}, .shared_bytes = shared_bytes},
+           {.grid = blocks,
+            .block = {block.threads, block.rows},
+            .shared_bytes = shared_bytes,
+            .dependent = can_depend(context)},
            norm_backward_registers<T>, call);
-    if (call.sums != nullptr) launch_finish(context, call);
+    if (call.sums != nullptr) launch_finish(context, call, can_depend(context));
   });
 }
 

@@ -9,10 +9,12 @@
 //          16384 elements.
 // Cost     what must be, and the blocks' sums once.
 // Limits   contiguous rows of whole, aligned packs of 16 bytes: up to 16384 elements, 8192 of f64.
-// Tried    H200, copy 4255 GB/s, f32 65536x1024, as trial kernels: 4 warps and 96 KiB under way
-//          4031 GB/s. More of either is slower: 16 warps and 128 KiB 3792, 12 and 192 KiB 3822; 4
-//          and 160 KiB 3987. cp.async into slots of each thread's own: as fast, but bf16 3513 for
-//          3726.
+// Tried    H200, copy 4240 GB/s, f32 65536x1024: this, 4 warps and 96 KiB under way, 3954 GB/s. A
+//          branch on the kind of gamma for every pack, and one for rows that fill their threads:
+//          3057. As trial kernels 16 warps and 128 KiB 3792, 12 and 192 KiB 3822. bf16 65536x1024,
+//          8 warps and 64 KiB: 3572; elements widened one by one, 128 KiB 2556; plain stores 2525
+//          (f32: streaming ones 3426). Begun while the grid in front ends, two blocks meet on a
+//          multiprocessor and another has none: bf16 2748.
 // Source   the structure of norm's ring.
 #include "rung/ops/norm_backward/cuda_ring.hpp"
 
@@ -22,7 +24,7 @@ namespace {
 using namespace norm_backward_cuda;
 constexpr std::int64_t rows_a_chunk = 8;
 
-template <class T>
+template <class T, bool whole>
 __global__ void __launch_bounds__(ring_threads, 1) norm_backward_ring(Call<T> call, int stages) {
   using W = Accumulator<T>;
   constexpr int width = pack_width<T>;
@@ -39,8 +41,8 @@ __global__ void __launch_bounds__(ring_threads, 1) norm_backward_ring(Call<T> ca
   copy_gamma(call, gamma);
   auto* const ring =
       reinterpret_cast<Pack<T, width>*>(gamma + (call.wide_gamma ? sizeof(W) : sizeof(T)) * n);
-  const TeamRows<T> mine{call, row_packs, ring + team * stages * 2 * row_packs, scratch.full[team],
-                         gamma};
+  const TeamRows<T, whole> mine{call, row_packs, ring + team * stages * 2 * row_packs,
+                                scratch.full[team], gamma};
   const std::int64_t step = std::int64_t{gridDim.x} * teams;
   const std::int64_t first = std::int64_t{blockIdx.x} * teams + team;
   if (thread == 0) {
@@ -51,14 +53,11 @@ __global__ void __launch_bounds__(ring_threads, 1) norm_backward_ring(Call<T> ca
 
   Pack<W, width> dgamma[packs];
   Pack<W, width> dbeta[packs];
-  int elements = 0;
 #pragma unroll
   for (int p = 0; p < packs; ++p) {
-    elements += mine.has(p) ? width : 0;
 #pragma unroll
     for (int i = 0; i < width; ++i) dgamma[p][i] = dbeta[p][i] = 0;
   }
-  const auto count = static_cast<W>(warp_reduce(elements, Plus{}));
   const auto scale_at = [&](std::int64_t row) {
     std::int64_t at[5] = {};
     if (row >= call.rows || call.rstd == nullptr) return Scale<W>{};
@@ -76,7 +75,7 @@ __global__ void __launch_bounds__(ring_threads, 1) norm_backward_ring(Call<T> ca
     next = scale_at(row + step);
     ptx::mbarrier_wait(mine.full[stage], parity);
     if (call.rstd == nullptr) {
-      scale = scale_again(mine, stage, count, scratch.parts + team * warps);
+      scale = scale_again(mine, stage, scratch.parts + team * warps);
     }
     Means<W> means{};
 #pragma unroll
@@ -123,7 +122,11 @@ __global__ void __launch_bounds__(ring_threads, 1) norm_backward_ring(Call<T> ca
         const W z = (x[i] - scale.center) * scale.rstd + scale.shift;
         dx[i] = dy[i] * scale.rstd * weights[i] - all_g - z * all_gz;
       }
-      store_wide(dx_row + mine.index(p) * width, convert<T>(dx));
+      if constexpr (sizeof(T) == 2) {
+        store_raw_streaming(dx_row + mine.index(p) * width, narrow<T>(dx));
+      } else {
+        store_raw(dx_row + mine.index(p) * width, narrow<T>(dx));
+      }
     }
     if (warps == 1 || stages == 1) {
       team_sync();
@@ -154,9 +157,10 @@ double estimate(const NormBackward::Args& args, const Context& context) {
   // Rows of less than a warp's share of packs leave lanes idle.
   const auto row_bytes = NormBackward::lines_of(args).columns.size() *
                          static_cast<std::int64_t>(size_of(args.x.dtype));
-  const bool small = size_of(args.x.dtype) == 2;
+  constexpr std::int64_t warp_bytes = 4096;  // which a warp's registers hold sums for, of f32
   if (row_bytes < 512) return seconds(args, context, 1, 0.3);
-  return seconds(args, context, 1, small ? 0.7 : 0.6);
+  const bool small = size_of(args.x.dtype) == 2;
+  return seconds(args, context, 1, small ? 0.8 : row_bytes == warp_bytes ? 0.66 : 0.6);
 }
 
 void run(const NormBackward::Args& args, Context& context) {
@@ -174,7 +178,8 @@ void run(const NormBackward::Args& args, Context& context) {
            {.grid = call.chunks,
             .block = {plan.threads, plan.teams},
             .shared_bytes = plan.shared_bytes},
-           norm_backward_ring<T>, call, plan.stages);
+           plan.whole ? norm_backward_ring<T, true> : norm_backward_ring<T, false>, call,
+           plan.stages);
     if (call.sums != nullptr) launch_finish(context, call);
   });
 }

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstdint>
 
+#include "rung/device/dependent.hpp"
 #include "rung/ops/norm/cuda_norm.hpp"
 #include "rung/ops/norm_backward/norm_backward.hpp"
 
@@ -119,6 +120,7 @@ struct FinishShared {
 /// and then one the results of all, in their order.
 template <class T>
 __global__ void __launch_bounds__(finish_columns* finish_lanes) norm_backward_finish(Call<T> call) {
+  start_dependent();
   using W = Accumulator<T>;
   auto& scratch = shared<FinishShared<W>>();
   const int column = static_cast<int>(threadIdx.x);
@@ -152,12 +154,14 @@ __global__ void __launch_bounds__(finish_columns* finish_lanes) norm_backward_fi
   }
 }
 
+/// `dependent`: the kernel in front began with start_dependent().
 template <class T>
-void launch_finish(Context& context, const Call<T>& call) {
+void launch_finish(Context& context, const Call<T>& call, bool dependent = false) {
   launch(context,
          {.grid = ceil_div(call.n, std::int64_t{finish_columns}),
           .block = {finish_columns, finish_lanes},
-          .shared_bytes = sizeof(FinishShared<Accumulator<T>>)},
+          .shared_bytes = sizeof(FinishShared<Accumulator<T>>),
+          .dependent = dependent},
          norm_backward_finish<T>, call);
 }
 

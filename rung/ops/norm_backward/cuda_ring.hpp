@@ -9,15 +9,18 @@
 #include "rung/device/ptx_bulk_copy.hpp"
 #include "rung/device/ptx_thread.hpp"
 #include "rung/ops/norm/cuda_parts.hpp"
+#include "rung/ops/norm/cuda_widen.hpp"
 #include "rung/ops/norm_backward/cuda_norm_backward.hpp"
 
 namespace rung::norm_backward_cuda::inline RUNG_TARGET {
 
 using norm_cuda::join;
 using norm_cuda::kept_packs;
+using norm_cuda::narrow;
 using norm_cuda::pack_width;
 using norm_cuda::part_of_lanes;
 using norm_cuda::WarpPart;
+using norm_cuda::widen;
 
 inline constexpr int ring_threads = 512;  // of 128 registers each
 inline constexpr int most_stages = 4;
@@ -30,8 +33,9 @@ struct RingShared {
   ptx::MemoryBarrier full[most_warps][most_stages];  // of each team
 };
 
-/// A team's rows in the ring, and gamma, as a thread sees them.
-template <class T>
+/// A team's rows in the ring, and gamma, as a thread sees them. `whole`: rows fill all threads of a
+/// team, and gamma is of x's type; no pack waits for a branch then.
+template <class T, bool whole>
 struct TeamRows {
   using W = Accumulator<T>;
   static constexpr int width = pack_width<T>;
@@ -41,10 +45,18 @@ struct TeamRows {
   ptx::MemoryBarrier* full;
   const unsigned char* gamma;
 
-  [[nodiscard]] __device__ __forceinline__ int index(int p) const {
-    return static_cast<int>(threadIdx.x) + p * static_cast<int>(blockDim.x);
+  /// Each warp has neighbouring packs.
+  [[nodiscard]] static __device__ __forceinline__ int index(int p) {
+    const int thread = static_cast<int>(threadIdx.x);
+    return thread / 32 * (32 * kept_packs<T>)+thread % 32 + p * 32;
   }
-  [[nodiscard]] __device__ __forceinline__ bool has(int p) const { return index(p) < row_packs; }
+  /// Packs of a row from the warp's first on.
+  [[nodiscard]] __device__ __forceinline__ int left() const {
+    return row_packs - static_cast<int>(threadIdx.x) / 32 * (32 * kept_packs<T>);
+  }
+  [[nodiscard]] __device__ __forceinline__ bool has(int p) const {
+    return whole || index(p) < row_packs;
+  }
   /// Starts copying a row: by one thread, when nobody reads the stage any more.
   __device__ __forceinline__ void fetch(std::int64_t row, int stage) const {
     if (row >= call.rows) return;
@@ -58,16 +70,16 @@ struct TeamRows {
                    full[stage]);
   }
   [[nodiscard]] __device__ __forceinline__ Pack<W, width> x(int stage, int p) const {
-    return convert<W>(load_wide<width>(rows[2 * stage * row_packs + index(p)].at));
+    return widen(load_raw<width>(rows[2 * stage * row_packs + index(p)].at));
   }
   [[nodiscard]] __device__ __forceinline__ Pack<W, width> dy(int stage, int p) const {
-    return convert<W>(load_wide<width>(rows[(2 * stage + 1) * row_packs + index(p)].at));
+    return widen(load_raw<width>(rows[(2 * stage + 1) * row_packs + index(p)].at));
   }
   [[nodiscard]] __device__ __forceinline__ Pack<W, width> weights(int p) const {
-    if (call.wide_gamma) {
+    if (!whole && call.wide_gamma) {
       return load_wide<width>(reinterpret_cast<const W*>(gamma) + index(p) * width);
     }
-    return convert<W>(load_wide<width>(reinterpret_cast<const T*>(gamma) + index(p) * width));
+    return widen(load_raw<width>(reinterpret_cast<const T*>(gamma) + index(p) * width));
   }
 };
 
@@ -102,12 +114,12 @@ __device__ __forceinline__ void team_sync() {
 }
 
 /// mean and rstd, computed again from the row in the ring.
-template <class T, class W = Accumulator<T>>
-__device__ __forceinline__ Scale<W> scale_again(const TeamRows<T>& mine, int stage, W count,
+template <class T, bool whole, class W = Accumulator<T>>
+__device__ __forceinline__ Scale<W> scale_again(const TeamRows<T, whole>& mine, int stage,
                                                 WarpPart<W>* parts) {
-  const WarpPart<W> part = part_of_lanes<kept_packs<T>>(
-      mine.call.layer, 32, count, [&](int p) { return mine.has(p); },
-      [&](int p) { return mine.has(p) ? mine.x(stage, p) : Pack<W, pack_width<T>>{}; }, [] {});
+  const auto x = [&](int p) { return mine.has(p) ? mine.x(stage, p) : Pack<W, pack_width<T>>{}; };
+  const WarpPart<W> part = part_of_lanes<kept_packs<T>, pack_width<T>, W>(
+      mine.call.layer, 32, mine.left(), [&](int p) { return mine.has(p); }, x);
   const int warps = static_cast<int>(blockDim.x) / 32;
   if (warps == 1) return computed_scale(mine.call, part.center, part.moments);
   if (lane_of_thread() == 0) parts[threadIdx.x / 32] = part;
@@ -118,8 +130,8 @@ __device__ __forceinline__ Scale<W> scale_again(const TeamRows<T>& mine, int sta
 }
 
 /// The block's sums: its teams' meet where the ring was, and are added up in their order.
-template <class T, class W = Accumulator<T>>
-__device__ __forceinline__ void add_up(const TeamRows<T>& mine, void* ring,
+template <class T, bool whole, class W = Accumulator<T>>
+__device__ __forceinline__ void add_up(const TeamRows<T, whole>& mine, void* ring,
                                        const Pack<W, pack_width<T>> (&dgamma)[kept_packs<T>],
                                        const Pack<W, pack_width<T>> (&dbeta)[kept_packs<T>]) {
   const int n = static_cast<int>(mine.call.n);
@@ -145,6 +157,7 @@ struct RingPlan {
   int threads;  // of a team
   int teams;
   int stages;
+  bool whole;  // see TeamRows
   std::size_t shared_bytes;
 };
 
@@ -156,6 +169,8 @@ inline RingPlan plan_of(const Call<T>& call, const Context& context) {
   plan.threads = static_cast<int>(round_up(
       std::max(ceil_div(call.n, std::int64_t{kept_packs<T> * pack_width<T>}), std::int64_t{1}),
       32));
+  plan.whole =
+      !call.wide_gamma && call.n == std::int64_t{plan.threads} * kept_packs<T> * pack_width<T>;
   const std::size_t fixed =
       sizeof(RingShared<W>) +
       round_up(n * (call.wide_gamma ? sizeof(W) : sizeof(T)), std::size_t{16});
@@ -163,7 +178,7 @@ inline RingPlan plan_of(const Call<T>& call, const Context& context) {
   const std::size_t most = context.info().shared_per_block - fixed;
   // Few warps, and no more under way than memory needs: more of either is slower. Elements of 16
   // bits are twice the arithmetic.
-  const std::size_t under_way = sizeof(T) == 2 ? 128 * 1024 : 96 * 1024;
+  const std::size_t under_way = sizeof(T) == 2 ? 64 * 1024 : 96 * 1024;
   const int warps = plan.threads / 32;
   const int enough_warps = sizeof(T) != 2 ? 4 : warps == 1 ? 8 : 16;
   plan.teams = std::max(enough_warps / warps, 1);

@@ -34,7 +34,8 @@ std::vector<Problem> NormBackward::check_problems(Backend backend) {
     // Teams of one warp, of several, and a row that shared memory holds once; several rounds.
     const std::vector<Problem> rounds = Problem::parse_all(
         {"f32 80x256,gamma,weights,stats", "bf16 34x2048,gamma,weights",
-         "f32 3x12288,gamma,weights,stats", "f16 40x512,rms,gamma,weights,f32_weights"});
+         "f32 3x12288,gamma,weights,stats", "f16 40x512,rms,gamma,weights,f32_weights",
+         "f32 9x1024,gamma,weights,stats"});
     problems.insert(problems.end(), rounds.begin(), rounds.end());
     return problems;
   }

@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+// Packs as they travel, in words, to elements in the type of arithmetic and back. Elements of 16
+// bits are never taken apart one by one: left to itself the compiler takes two or three
+// instructions an element for that, and a row of them is bound by instructions.
+#pragma once
+
+#include <type_traits>
+
+#include "rung/device/convert.hpp"
+#include "rung/device/load.hpp"
+#include "rung/device/ptx_halves.hpp"
+
+namespace rung::norm_cuda::inline RUNG_TARGET {
+
+/// A pack in the type of arithmetic.
+template <class T, int N>
+__device__ __forceinline__ Pack<Accumulator<T>, N> widen(const RawPack<T, N>& raw) {
+#if defined(__CUDA_ARCH__)
+  if constexpr (sizeof(T) == 2) {
+    Pack<float, N> wide;
+    int i = 0;
+#pragma unroll
+    for (const uint4& chunk : raw.chunk) {
+      const unsigned words[4] = {chunk.x, chunk.y, chunk.z, chunk.w};
+#pragma unroll
+      for (const unsigned word : words) {
+        if constexpr (std::is_same_v<T, bf16>) {
+          wide[i++] = __uint_as_float(word << 16);
+          wide[i++] = __uint_as_float(word & 0xffff0000U);
+        } else {
+          __half2 halves;
+          __builtin_memcpy(&halves, &word, 4);
+          const float2 both = __half22float2(halves);
+          wide[i++] = both.x;
+          wide[i++] = both.y;
+        }
+      }
+    }
+    return wide;
+  }
+#endif
+  return convert<Accumulator<T>>(unpack(raw));
+}
+
+/// The same by other instructions, which the compiler cannot know: it would keep elements of 16
+/// bits widened from one use to the next, in twice the registers. `zero` is 0, and comes with the
+/// call; of a value that differs from row to row it keeps this inside a loop over rows.
+template <class T, int N>
+__device__ __forceinline__ Pack<Accumulator<T>, N> widen_again(const RawPack<T, N>& raw,
+                                                               [[maybe_unused]] unsigned zero) {
+#if defined(__CUDA_ARCH__)
+  if constexpr (std::is_same_v<T, bf16>) {
+    const unsigned low = 0x1044U | zero;
+    const unsigned high = 0x3244U | zero;
+    Pack<float, N> wide;
+    int i = 0;
+#pragma unroll
+    for (const uint4& chunk : raw.chunk) {
+      const unsigned words[4] = {chunk.x, chunk.y, chunk.z, chunk.w};
+#pragma unroll
+      for (const unsigned word : words) {
+        wide[i++] = __uint_as_float(ptx::permute_bytes(word, 0, low));
+        wide[i++] = __uint_as_float(ptx::permute_bytes(word, 0, high));
+      }
+    }
+    return wide;
+  } else if constexpr (std::is_same_v<T, f16>) {
+    RawPack<T, N> same = raw;
+#pragma unroll
+    for (uint4& chunk : same.chunk) {
+      chunk = {chunk.x ^ zero, chunk.y ^ zero, chunk.z ^ zero, chunk.w ^ zero};
+    }
+    return widen(same);
+  }
+#endif
+  return widen(raw);
+}
+
+/// Rounded to T, as it travels.
+template <class T, int N>
+__device__ __forceinline__ RawPack<T, N> narrow(const Pack<Accumulator<T>, N>& values) {
+#if defined(__CUDA_ARCH__)
+  if constexpr (sizeof(T) == 2) {
+    RawPack<T, N> raw;
+    int i = 0;
+    const auto both = [&] {
+      unsigned word;
+      if constexpr (std::is_same_v<T, bf16>) {
+        const __nv_bfloat162 halves = __floats2bfloat162_rn(values[i], values[i + 1]);
+        __builtin_memcpy(&word, &halves, 4);
+      } else {
+        const __half2 halves = __floats2half2_rn(values[i], values[i + 1]);
+        __builtin_memcpy(&word, &halves, 4);
+      }
+      i += 2;
+      return word;
+    };
+#pragma unroll
+    for (uint4& chunk : raw.chunk) {
+      chunk.x = both();
+      chunk.y = both();
+      chunk.z = both();
+      chunk.w = both();
+    }
+    return raw;
+  }
+#endif
+  return rung::raw(convert<T>(values));
+}
+
+}  // namespace rung::norm_cuda::inline RUNG_TARGET
