@@ -77,7 +77,8 @@ __device__ __forceinline__ void tensor_load_multicast(void* to, const TensorMap&
       : "memory");
 }
 
-/// A box of shared memory to global memory, as part of the thread's current group.
+/// A box of shared memory to global memory, as part of the thread's current group. It may hang over
+/// the tensor's ends, but not begin in front of it: no coordinate is negative.
 template <int N>
 __device__ __forceinline__ void tensor_store(const TensorMap& map, const int (&at)[N],
                                              const void* from) {

@@ -9,10 +9,10 @@
 //
 // Boxes and coordinates are in the View's order, rows before columns. A box may hang over any edge:
 // what does not exist loads as zero and is not stored, so that a kernel needs no edge handling. The
-// copy engine knows 16-byte pieces alone (measured on an H200): the last coordinate must be a
-// multiple of 16 bytes, and not negative in a store; and a store writes the piece whole in which a
-// row of the tensor ends, up to 15 bytes behind it. In shared memory a box is dense, its last axis
-// fastest, except for the swizzle.
+// copy engine has rules of its own (measured on an H200), and ends a kernel that breaks the first
+// two: the last coordinate is a multiple of 16 bytes; a store has no negative coordinate, on any
+// axis; and a store writes the 16-byte piece whole in which a row of the tensor ends, up to 15
+// bytes behind it. In shared memory a box is dense, its last axis fastest, except for the swizzle.
 #pragma once
 
 #include <cstddef>

@@ -53,18 +53,26 @@ std::size_t swizzle(const TensorMapFields& map, std::size_t offset) {
 }
 
 /// An illegal instruction on a chip: a box that starts within a 16-byte piece of its rows, and a
-/// store to the left of the tensor.
-void require_pieces(const char* operation, const CopyShape& shape, bool is_store, Place place) {
-  const std::int64_t at = shape.at[shape.map.rank - 1];
-  if (at * shape.map.element_bytes % static_cast<std::int64_t>(chunk_bytes) == 0 &&
-      (at >= 0 || !is_store)) {
-    return;
+/// store that starts in front of the tensor, along whichever axis.
+void require_place(const char* operation, const CopyShape& shape, bool is_store, Place place) {
+  constexpr const char* consequence = "; an illegal instruction on a chip";
+  const int last = shape.map.rank - 1;
+  if (std::int64_t{shape.at[last]} * shape.map.element_bytes %
+          static_cast<std::int64_t>(chunk_bytes) !=
+      0) {
+    running_worker(operation).fail(
+        std::string(operation) + ": the last coordinate is " + std::to_string(shape.at[last]) +
+            ", accepted are multiples of " + std::to_string(chunk_bytes / shape.map.element_bytes) +
+            consequence,
+        place);
   }
-  running_worker(operation).fail(
-      std::string(operation) + ": the last coordinate is " + std::to_string(at) +
-          ", accepted are multiples of " + std::to_string(chunk_bytes / shape.map.element_bytes) +
-          (is_store ? ", not negative" : "") + "; an illegal instruction on a chip",
-      place);
+  for (int axis = 0; is_store && axis <= last; ++axis) {
+    if (shape.at[axis] >= 0) continue;
+    running_worker(operation).fail(std::string(operation) + ": coordinate " + std::to_string(axis) +
+                                       " is " + std::to_string(shape.at[axis]) +
+                                       ", a store accepts none below 0" + consequence,
+                                   place);
+  }
 }
 
 CopyShape box_of(const char* operation, const void* map, const int* at, int rank,
@@ -86,7 +94,7 @@ CopyShape box_of(const char* operation, const void* map, const int* at, int rank
     shape.at[axis] = at[axis];
     shape.bytes *= shape.map.box[axis];
   }
-  require_pieces(operation, shape, is_store, place);
+  require_place(operation, shape, is_store, place);
   const std::size_t alignment = shape.map.swizzle_chunks == 0
                                     ? 128
                                     : 8 * (std::size_t{shape.map.swizzle_chunks} + chunk_bytes);

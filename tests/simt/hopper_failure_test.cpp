@@ -241,11 +241,11 @@ __global__ void load_box(const TensorMap map, int shift) {
 __global__ void load_at(const TensorMap map, int column) {
   ptx::tensor_load(shared<Slots>().tile, map, {0, column}, shared<Slots>().full);
 }
-__global__ void store_at(const TensorMap map, int column) {
-  ptx::tensor_store(map, {0, column}, shared<Slots>().tile);
+__global__ void store_at(const TensorMap map, int row, int column) {
+  ptx::tensor_store(map, {row, column}, shared<Slots>().tile);
 }
 
-TEST_P(HopperFailureTest, TensorCopiesWithinPieces) {
+TEST_P(HopperFailureTest, PlacesThatTensorCopiesDoNotTake) {
   const LaunchShape one{.block = 1, .shared_bytes = slots_bytes};
   View<float, 2> view;
   view.data = data.data();
@@ -254,7 +254,9 @@ TEST_P(HopperFailureTest, TensorCopiesWithinPieces) {
   const TensorMap map = make_tensor_map(view, {8, 32});
   expect_failure(one, load_at, {"the last coordinate is -2", "multiples of 4;"}, map, -2);
   expect_failure(one, load_at, {"the last coordinate is 33"}, map, 33);
-  expect_failure(one, store_at, {"the last coordinate is -4", "not negative"}, map, -4);
+  expect_failure(one, store_at, {"the last coordinate is 3"}, map, 0, 3);
+  expect_failure(one, store_at, {"coordinate 1 is -4", "a store accepts none below 0"}, map, 0, -4);
+  expect_failure(one, store_at, {"coordinate 0 is -1", "a store accepts none below 0"}, map, -1, 0);
 }
 
 TEST_P(HopperFailureTest, TensorCopies) {

@@ -8,16 +8,19 @@
 //          go again instead of staying. Against strided: rows of several axes, and operands that
 //          repeat, are walked by packs, with a multiplication in place of each division; the few
 //          elements before the first aligned address and behind the last whole pack are the first
-//          block's. The next launch is set up while this one runs.
+//          block's. Two axes with long rows are the grid's, too, which spares even the
+//          multiplication. The next launch is set up while this one runs.
 // Cost     every operand once, the result once.
 // Limits   rows that are contiguous in every operand (or repeat one element), whose packs lie
 //          aligned in all tensors at once; several axes only with rows of whole packs.
 // Tried    on an H200, relu of 2^28 f32: one pack a thread 4273 GB/s, two 4139, four 4119, eight
 //          4107; loads past L1 or stores marked for early eviction 3949 to 4135. gelu in f32: two
 //          packs 3848, four 4089; in bf16: one 4042, two 4137. One kernel for all functions needs
-//          the registers of the heaviest: add in bf16 then made 3915 GB/s, with its own 4352.
+//          the registers of the heaviest: add in bf16 then made 3915 GB/s, with its own 4352. A row
+//          added to each of 16384 (f32, copy 4207): found by divisions 3846, by the grid 4259; two
+//          and four rows a thread 4222 and 4191, loads of x past L1 4146.
 // Source   J. Luitjens, CUDA Pro Tip: Increase Performance with Vectorized Memory Access, 2013.
-#include "rung/ops/elementwise/cuda_vectorised.hpp"
+#include "rung/ops/elementwise/cuda_rows.hpp"
 
 namespace rung {
 namespace {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // elementwise / bulk copy ring
 //
-// Idea     the copy engine fetches: one thread asks for tiles of 2 KiB an operand, all that the
-//          block is to compute, into slots in shared memory; the block takes each tile when it has
-//          landed and writes its results straight to global memory by 16 bytes.
+// Idea     the copy engine fetches: one thread asks for a tile of 4 KiB an operand, all that the
+//          block is to compute, into shared memory; the block takes it when it has landed and
+//          writes its results straight to global memory by 16 bytes.
 // Changes  against vectorised_16b: what is under way no longer lives in registers, whatever the
 //          function needs of them, and no thread computes addresses of loads.
 // Cost     every operand once, the result once; each operand passes through shared memory.
@@ -12,9 +12,13 @@
 // Tried    on an H200, relu of 2^28 f32, where a copy by the driver moves 4255 GB/s and
 //          vectorised_16b 4273: blocks that stay and go round a ring of four tiles of 8 KiB 3874,
 //          with results stored by the copy engine as well 3897; the same for 64, 16, 8 and 4 tiles
-//          a block 3890, 3973, 4017 and 4095; for one tile a block 4156, and for two tiles of 2 KiB
-//          and half the threads 4234. Blocks that stay drift apart, and with them the addresses
-//          that the memory sees at one time.
+//          a block 3890, 3973, 4017 and 4095; for one tile a block of 256 threads 4156. Blocks that
+//          stay drift apart, and with them the addresses that the memory sees at one time.
+//          gelu of 2^29 bf16 (copy 4222): two tiles of 2 KiB, each block looking for elements
+//          outside of tiles, 3586; the last block alone 3704; one tile of 4 KiB 4257. With a
+//          polynomial for log2 Phi, two thirds of the instructions, no faster, and 3699 or 2687
+//          where 1 or 29 % of the inputs lie below -4.4 and take a longer way. One tile against
+//          vectorised_16b: exp, tanh, sigmoid in f32 4240 and 4130, gelu in f32 3571 and 3433.
 // Care     a slot may be filled again only when what was read of it has been used, not just asked
 //          for: a barrier of the block does not wait for loads that are still in the queue behind
 //          stores. Here slots are used once.
@@ -28,11 +32,12 @@ namespace {
 using namespace elementwise_cuda;
 
 struct Tuning {
-  int tile_bytes;  // of an operand: a pack a thread
+  int threads;     // small blocks come and go the sooner
+  int tile_bytes;  // of an operand
   int stages;      // tiles of each operand that a block computes
 };
-constexpr Tuning tuning{.tile_bytes = 2048, .stages = 2};
-constexpr int threads = tuning.tile_bytes / 16;  // small blocks come and go the sooner
+constexpr Tuning tuning{.threads = 128, .tile_bytes = 4096, .stages = 1};
+constexpr int threads = tuning.threads;
 
 template <int Inputs>
 struct Ring {
@@ -89,17 +94,20 @@ __global__ void __launch_bounds__(threads)
   for (int stage = 0; stage < tuning.stages; ++stage) {
     if (first + stage >= tiles) break;
     ptx::mbarrier_wait(ring.full[stage], 0);
-    const int at = static_cast<int>(threadIdx.x) * wide;
-    compute_pack<T>(f, ring.tile[stage], at, tensors.out + head + (first + stage) * elements + at,
-                    typename T::Indices{});
+    Element* const to = tensors.out + head + (first + stage) * elements;
+    const int mine = static_cast<int>(threadIdx.x) * wide;
+#pragma unroll
+    for (int at = 0; at < elements; at += threads * wide) {
+      compute_pack<T>(f, ring.tile[stage], at + mine, to + at + mine, typename T::Indices{});
+    }
   }
-  // What lies before the first whole pack and behind the last whole tile.
-  const std::int64_t behind = head + tiles * elements;
-  const std::int64_t thread = std::int64_t{blockIdx.x} * threads + threadIdx.x;
-  if (thread < head) compute_flat(tensors, f, thread);
-  const std::int64_t all = std::int64_t{gridDim.x} * threads;
+  // What lies before the first whole pack and behind the last whole tile: less than a tile and a
+  // pack, the last block's.
+  if (blockIdx.x + 1 < gridDim.x) return;
+  if (threadIdx.x < head) compute_flat(tensors, f, threadIdx.x);
 #pragma unroll 1
-  for (std::int64_t i = behind + thread; i < tensors.layout.size(); i += all) {
+  for (std::int64_t i = head + tiles * elements + threadIdx.x; i < tensors.layout.size();
+       i += threads) {
     compute_flat(tensors, f, i);
   }
 }
@@ -123,13 +131,13 @@ Support supports(const Elementwise::Args& args, const Context& context) {
     there = has_kernel<T>;
   });
   if (!there) return unsupported("takes f16 and bf16 with one operand");
-  return fits ? supported : unsupported("takes a tile of 2 KiB that lies aligned in every tensor");
+  return fits ? supported : unsupported("takes a tile of 4 KiB that lies aligned in every tensor");
 }
 
 double estimate(const Elementwise::Args& args, const Context& context) {
-  // Ahead of vectorised_16b where registers hold few loads: small elements, busy functions.
+  // Ahead of vectorised_16b where functions keep registers busy, which then hold few loads.
   const bool busy = args.arity() == 1 && args.function != ElementwiseFunction::relu;
-  return seconds(args, context, busy && size_of(args.z.dtype) == 2 ? 0.87 : 0.85);
+  return seconds(args, context, busy && size_of(args.z.dtype) <= 4 ? 0.87 : 0.85);
 }
 
 void run(const Elementwise::Args& args, Context& context) {

@@ -242,18 +242,4 @@ void launch_vectorised(Context& context, const F& f, const T& tensors,
          elementwise_vectorised_16b<F, T>, f, tensors, packing);
 }
 
-/// For calls whose type is among Ts, and whose packs fit.
-template <class... Ts>
-void run_vectorised(const Elementwise::Args& args, Context& context) {
-  with_call<Ts...>(args, [&](const auto& f, const auto& tensors) {
-    launch_vectorised(context, f, tensors, *pack(tensors));
-  });
-}
-
-// The rung's types are spread over several files, as compiling all takes most of a minute.
-void run_vectorised_f16(const Elementwise::Args& args, Context& context);
-void run_vectorised_bf16(const Elementwise::Args& args, Context& context);
-void run_vectorised_f64(const Elementwise::Args& args, Context& context);
-void run_vectorised_integer(const Elementwise::Args& args, Context& context);
-
 }  // namespace rung::elementwise_cuda::inline RUNG_TARGET

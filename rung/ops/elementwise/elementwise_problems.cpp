@@ -92,10 +92,16 @@ std::vector<Problem> Elementwise::check_problems(Backend backend) {
       "f64 12x20,add,x=1x20,y=12x1",
       "f16 12x48,add,y=48",
       "u8 12x48,add,y=12x1",
-      // Tiles of 2 KiB, whole and cut off.
+      // Rows of about a block's packs.
+      "f32 3x1000,add,y=row",
+      "f32 3x1000,fma,x=3x1,y=row",
+      "bf16 2x1800,mul,y=row",
+      // Tiles of 4 KiB, whole and cut off.
       "f32 2048,relu",
       "f32 13001,fma",
       "f64 5000,sub",
+      "f16 2500,tanh",
+      "bf16 4117,gelu",
       // In place.
       "f32 1000,add,in_place",
       "f32 20x48,mul,y=48,in_place",

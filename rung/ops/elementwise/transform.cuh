@@ -38,8 +38,8 @@
 #include "rung/ops/elementwise/walk.hpp"
 
 #if defined(__CUDACC__) || defined(RUNG_SIMT)
+#include "rung/ops/elementwise/cuda_rows.hpp"
 #include "rung/ops/elementwise/cuda_strided.hpp"
-#include "rung/ops/elementwise/cuda_vectorised.hpp"
 #endif
 
 namespace rung {
@@ -175,7 +175,7 @@ void transform(Context& context, const F& f, const View<Out, N>& z, const View<I
     using Tensors = elementwise_cuda::Tensors<Out, std::remove_const_t<In>...>;
     const Tensors tensors{z.data, {in.data...}, layout};
     if (const auto packing = elementwise_cuda::pack(tensors)) {
-      elementwise_cuda::launch_vectorised(context, f, tensors, *packing);
+      elementwise_cuda::launch_packs(context, f, tensors, *packing);
     } else {
       elementwise_cuda::launch_strided(context, f, tensors);
     }

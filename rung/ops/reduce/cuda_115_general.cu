@@ -19,9 +19,11 @@ namespace {
 
 constexpr std::int64_t ticket_words = most_tickets;
 constexpr std::int64_t mailbox_words = most_mailboxes * 8;
+constexpr std::int64_t launch_words = block_threads;  // two would do
 
 __global__ void reduce_zero(unsigned* words) {
-  words[std::int64_t{blockIdx.x} * block_threads + threadIdx.x] = 0;
+  const std::int64_t i = std::int64_t{blockIdx.x} * block_threads + threadIdx.x;
+  words[i] = i == ticket_words + 2 * mailbox_words ? 1 : 0;  // the number of the next launch
 }
 
 }  // namespace
@@ -32,12 +34,15 @@ Zeroed zeroed_of(Context& context) {
   };
   Tensor& words = context.memo<Memory>().words;
   if (words.ref().data == nullptr) {
-    constexpr std::int64_t count = ticket_words + mailbox_words;
+    constexpr std::int64_t count = ticket_words + 2 * mailbox_words + launch_words;
     words = Tensor(DType::i32, Extents{count}, context.device());
     launch(context, {.grid = count / block_threads, .block = block_threads}, reduce_zero,
            words.data<unsigned>());
   }
-  return {words.data<unsigned>(), words.data<unsigned>() + ticket_words};
+  unsigned* const tickets = words.data<unsigned>();
+  unsigned* const mailboxes = tickets + ticket_words;
+  unsigned* const marked = mailboxes + mailbox_words;
+  return {tickets, mailboxes, marked, reinterpret_cast<std::uint64_t*>(marked + mailbox_words)};
 }
 
 namespace {

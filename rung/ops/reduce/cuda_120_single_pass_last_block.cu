@@ -15,17 +15,22 @@
 //          u8; no products, no search down columns, no columns of u8: those are left to general.
 // Bits     the same from run to run: the order of joins follows from the layout and from how many
 //          blocks the device holds.
-// Tried    on an H200, one sum of f32 by trial kernels that can do nothing else, launches in a row
-//          over rotated buffers (this one: 5.3 us at 2^20, 7.9 at 2^22). 2^20, 132 to 256 blocks:
-//          with a ticket 5.3 us, with marked words 4.9, and with dependent launches 3.5, of which
-//          2.8 are the host's; 2^22: 8.6, 7.8 and 6.4. 132 blocks are too few at 2^22 (6.8), 1024
-//          too many (6.9). 2^28, as a multiple of CUB's speed: 256 threads and a grid's stride
+// Tried    on an H200, one sum of f32, launches in a row over rotated buffers, CUB 8.4 us at 2^20
+//          and 10.0 at 2^22. By the kernel for any long row 5.3 and 7.8 us; by one that knows of
+//          one contiguous row alone 4.0 to 4.6 and 6.9 with words of 32 bytes that the reader
+//          clears, 4.0 and 7.0 with words of 16 whose mark is one more than a number in memory
+//          (waited for before the first load of x), by a trial kernel for sums alone 3.5 and 6.3.
+//          Before that, a ticket 5.3, 8.6; no dependent launches 4.9, 7.8. At 2^22, twice 132
+//          blocks are best where four of them fit a multiprocessor, so that two launches do; where
+//          three fit 8.9: they gather. The first warp alone to the end, or one f64 addition for
+//          four packs: nothing. 2^28, as a multiple of CUB's speed: 256 threads and a grid's stride
 //          1.00, 512 threads with a contiguous share each and twice as many blocks as the device
 //          holds 1.01, 256 threads and sixteen times as many 0.92; 16 loads at once a thread 0.71;
-//          with the hint to fetch 256 bytes into L2 0.95, other hints nothing. Rows of 16384: 0.90
-//          with 78 registers a thread, 0.98 with 58, and 0.81 when 40 are forced and spill; a trial
-//          kernel with 32 makes 1.00. Divisions of 64 bits before the first load cost these rows 3
-//          %.
+//          with the hint to fetch 256 bytes into L2 0.95, other hints nothing. 16384 rows of 16384,
+//          also against CUB: the kernel for any row 0.98 (58 registers; 78: 0.90; 40, which spill:
+//          0.81), one for rows of whole packs 1.01 (25 registers), whether of 256, 512 or 1024
+//          threads; 131072 rows of 2048: a warp a row 1185 GB/s, CUB 2685, a block a row 4530. Sums
+//          of u8: 543 GB/s with 16 bytes taken apart into registers.
 // Source   CUB's DeviceReduce (loads, even shares).
 #include "rung/ops/reduce/cuda_fast_columns.hpp"
 #include "rung/ops/reduce/cuda_fast_rows.hpp"
@@ -64,7 +69,7 @@ double estimate(const Reduce::Args& args, const Context& context) {
 void run(const Reduce::Args& args, Context& context) {
   if (is_fast_columns(args)) {
     run_fast_columns(args, context);
-  } else {
+  } else if (!run_straight_rows(args, context)) {
     run_fast_rows(args, context);
   }
 }

@@ -13,6 +13,9 @@ namespace rung::reduce_cuda::inline RUNG_TARGET {
 bool run_fast_rows(const Reduce::Args& args, Context& context);
 bool run_fast_rows_small(const Reduce::Args& args, Context& context);
 bool run_fast_columns(const Reduce::Args& args, Context& context);
+/// The plainest rows (cuda_straight_rows.hpp).
+bool run_straight_rows(const Reduce::Args& args, Context& context);
+bool run_straight_rows_small(const Reduce::Args& args, Context& context);
 
 /// The folds that have fast kernels, by element type: visit(fold).
 template <class T, bool search, class Visit>

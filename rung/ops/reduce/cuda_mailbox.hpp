@@ -29,32 +29,46 @@ struct Mailbox {
 template <class State>
 inline constexpr int words_of = (static_cast<int>(sizeof(State)) + 7) / 8;
 
+/// Sends a state in words with this mark.
 template <class State>
-__device__ __forceinline__ void send(Mailbox& to, const State& state) {
-  static_assert(words_of<State> <= Mailbox::words);
+__device__ __forceinline__ void send(MarkedWord* to, const State& state, std::uint64_t mark) {
   std::uint64_t payload[words_of<State>] = {};
   memcpy(payload, &state, sizeof(State));
 #pragma unroll
   for (int i = 0; i < words_of<State>; ++i) {
-    ptx::store_relaxed(&to.word[i], MarkedWord{payload[i], 1});
+    ptx::store_relaxed(to + i, MarkedWord{payload[i], mark});
   }
 }
-
-/// Waits for a state, and empties its mailbox.
 template <class State>
-__device__ __forceinline__ State receive(Mailbox& from) {
+__device__ __forceinline__ void send(Mailbox& to, const State& state) {
+  static_assert(words_of<State> <= Mailbox::words);
+  send(to.word, state, 1);
+}
+
+/// Waits for a state in words with this mark.
+template <class State>
+__device__ __forceinline__ State receive(const MarkedWord* from, std::uint64_t mark) {
   std::uint64_t payload[words_of<State>];
 #pragma unroll
   for (int i = 0; i < words_of<State>; ++i) {
     MarkedWord word;
     do {
-      word = ptx::load_relaxed(&from.word[i]);
-    } while (word.mark == 0);
+      word = ptx::load_relaxed(from + i);
+    } while (word.mark != mark);
     payload[i] = word.payload;
-    ptx::store_relaxed(&from.word[i], MarkedWord{0, 0});
   }
   State state;
   memcpy(&state, payload, sizeof(State));
+  return state;
+}
+/// Waits for a state, and empties its mailbox.
+template <class State>
+__device__ __forceinline__ State receive(Mailbox& from) {
+  const auto state = receive<State>(from.word, 1);
+#pragma unroll
+  for (int i = 0; i < words_of<State>; ++i) {
+    ptx::store_relaxed(&from.word[i], MarkedWord{0, 0});
+  }
   return state;
 }
 

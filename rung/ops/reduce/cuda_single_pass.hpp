@@ -26,7 +26,9 @@ inline constexpr std::int64_t most_mailboxes = 4096;  // blocks that share resul
 /// The context's memory that is zero between calls; made by cuda_115_general.cu.
 struct Zeroed {
   unsigned* tickets;
-  void* mailboxes;  // of 32 bytes
+  void* mailboxes;        // of 32 bytes
+  void* words;            // as many again, for cuda_straight_rows.hpp, which leaves
+  std::uint64_t* launch;  // them as they are, and counts its launches here, from 1
 };
 Zeroed zeroed_of(Context& context);
 inline unsigned* tickets_of(Context& context) { return zeroed_of(context).tickets; }

@@ -95,6 +95,8 @@ std::vector<Problem> Reduce::check_problems(Backend backend) {
       "f32 1000",                                // ragged
       "f32 5000,max",                            // several blocks
       "f32 4099,argmin",                         //
+      "f64 9000",                                // several blocks for sure
+      "f32 9001,argmin,nan",                     //
       "f32 300,product",                         //
       "f32 2500,norm",                           //
       "f32 2049,mean",                           //
@@ -153,6 +155,8 @@ std::vector<Problem> Reduce::check_problems(Backend backend) {
       "f32 70000x3,axes=0",
       "f32 3x200x201,norm,axes=02",
       "f32 5000x9,axes=1",
+      "f32 531x2048,axes=1",
+      "bf16 530x4096,argmax,axes=1",
       "f64 140000,mean",
       "f16 90000",
       "u8 200000",
