@@ -37,6 +37,13 @@ __device__ __forceinline__ int cluster_size() {
   return size;
 }
 
+/// Which cluster of the grid this is, of clusters along x.
+__device__ __forceinline__ unsigned cluster_index() {
+  unsigned index;
+  asm volatile("mov.u32 %0, %%clusterid.x;" : "=r"(index));
+  return index;
+}
+
 /// Arrives; publishes what this thread wrote. cluster_wait() must follow before the next arrival.
 __device__ __forceinline__ void cluster_arrive() {
   asm volatile("barrier.cluster.arrive.release;" ::: "memory");
@@ -44,6 +51,14 @@ __device__ __forceinline__ void cluster_arrive() {
 /// Waits until every thread of the cluster that has not exited has arrived.
 __device__ __forceinline__ void cluster_wait() {
   asm volatile("barrier.cluster.wait.acquire;" ::: "memory");
+}
+/// The two for warps whose threads call together. This arrival publishes nothing but barriers
+/// behind mbarrier_fence_init(): it says that the block has begun, and waits for no store.
+__device__ __forceinline__ void cluster_arrive_begun() {
+  asm volatile("barrier.cluster.arrive.relaxed.aligned;" ::: "memory");
+}
+__device__ __forceinline__ void cluster_wait_begun() {
+  asm volatile("barrier.cluster.wait.acquire.aligned;" ::: "memory");
 }
 /// A barrier of all threads of the cluster.
 __device__ __forceinline__ void cluster_sync() {
@@ -63,10 +78,17 @@ __device__ __forceinline__ T* cluster_map(T* pointer, int rank) {
 
 inline int cluster_rank() { return simt::cluster_rank(); }
 inline int cluster_size() { return simt::cluster_size(); }
+inline unsigned cluster_index() { return blockIdx.x / static_cast<unsigned>(simt::cluster_size()); }
 inline void cluster_arrive(simt::Place place = simt::Place::current()) {
   simt::cluster_arrive(place);
 }
 inline void cluster_wait(simt::Place place = simt::Place::current()) { simt::cluster_wait(place); }
+inline void cluster_arrive_begun(simt::Place place = simt::Place::current()) {
+  simt::cluster_arrive(place);
+}
+inline void cluster_wait_begun(simt::Place place = simt::Place::current()) {
+  simt::cluster_wait(place);
+}
 inline void cluster_sync(simt::Place place = simt::Place::current()) {
   simt::cluster_arrive(place);
   simt::cluster_wait(place);

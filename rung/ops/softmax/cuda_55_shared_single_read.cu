@@ -34,7 +34,7 @@ __global__ void __launch_bounds__(most_threads)
   int turn = 0;
   for_each_row(rows.count(), [&](std::int64_t row, bool) {
     const T* x = p.x + rows.template offset<0>(row);
-    forward_packed_row<long_packs, long_staged, regular>(
+    forward_packed_row<long_packs, long_staged, regular, long_groups>(
         x, p.y + rows.template offset<1>(row), rows.length, kept_lead<regular>(x), p, merge.power,
         memory.stage(),
         [&](const Total<float>& mine) { return row_total(mine, merge, memory.scratch, turn); });

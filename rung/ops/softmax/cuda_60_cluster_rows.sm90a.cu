@@ -1,23 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
 // softmax / a cluster a row
 //
-// Idea     a row that exceeds a block spreads over a cluster of 2 to 16 of them, each of which
-//          keeps its part in registers. What a part comes to, a maximum and a sum, goes straight to
-//          every block of the cluster, where a barrier in shared memory counts the arrivals.
+// Idea     a row that exceeds a block spreads over a cluster of 2 to 16 of them. A thread keeps 16
+//          packs as read, a few in registers, the others in shared memory, where they arrive in two
+//          groups: what has come is summed meanwhile. What a part comes to goes straight to every
+//          block of the cluster, where a barrier in shared memory counts the arrivals.
 // Changes  against shared_single_read: rows of up to 524288 f32 are read once; two blocks share a
-//          multiprocessor.
-// Cost     1 read and 1 write an element; for 16-bit types two exponentials. One exchange a row;
-//          the barrier of the cluster, which says that all its blocks have begun, passes while the
-//          loads are under way, and at the end there is none: a block that has all arrivals is not
-//          written to any more.
+//          multiprocessor, and one loads while the other computes.
+// Cost     1 read and 1 write an element; two exponentials. One exchange a row; the barrier of the
+//          cluster, which says that all its blocks have begun, passes during the loads, and at the
+//          end there is none: a block that has all arrivals is not written to any more.
 // Limits   compute capability 9.0; contiguous rows; f32, f16 and bf16 with results of the same
 //          type. Beyond 8 blocks a cluster fits fewer places on the chip. Backward: 131072 f32.
-// Tried    on an H200, of 4202 GB/s (copy), 2048x131072: two exchanges with a barrier of the
-//          cluster each: f32 1220 GB/s. This exchange, f32: 8 blocks of 512 threads 3884, 4 of 1024
-//          3544, 16 of 256 3802, 2 of 1024 with half of the row in shared memory 3695. Persistent
-//          clusters, the next row's part copied to shared memory meanwhile: f32 3895 in 4 blocks,
-//          3768 in 8, 2906 in 16.
+// Tried    on an H200, of 4224 GB/s (copy), 2048x131072, trial kernels. f32: 4 packs in registers
+//          and 12 staged, 4 blocks, 4028; 8 and 8 3950; exponentials kept in registers, 8 blocks,
+//          3991 (3868 where the arrival at the cluster's barrier publishes writes, 3744 where the
+//          loads follow it). bf16: 2 and 14, 2 blocks, 3972; 4 and 12 3930, in four groups 3949.
+//          3, 5, 6 blocks: f32 3802, 3873, 3838. Persistent clusters with a ring: f32 3719.
 // Source   QuACK (T. Dao and others, 2025); the Hopper tuning guide on distributed shared memory.
+#include "rung/device/dependent.hpp"
 #include "rung/device/ptx_cluster.hpp"
 #include "rung/device/ptx_mbarrier.hpp"
 #include "rung/ops/softmax/cuda_packed_row.hpp"
@@ -29,37 +30,46 @@ using namespace softmax_cuda;
 
 constexpr int usual_threads = 512;
 constexpr int most_blocks_a_cluster = 16;
-constexpr int cluster_packs =
-    8;  // a thread: 32 f32, which are kept as such, or 64 16-bit ones as read
+/// Packs of a thread: in registers, and in shared memory, which is waited for in `groups`.
+template <class T>
+constexpr int registers = std::is_class_v<T> ? 2 : 4;
+constexpr int kept_packs = 16;
+template <class T>
+constexpr int staged = kept_packs - registers<T>;
+constexpr int groups = 2;
 
-struct ClusterShared {
+struct alignas(16) ClusterShared {
   ptx::MemoryBarrier met;
   Total<float> blocks[most_blocks_a_cluster];
   TotalScratch<float> scratch;
+  [[nodiscard]] __device__ __forceinline__ Words* stage() {
+    return reinterpret_cast<Words*>(this + 1);
+  }
 };
 
 /// This block's part of a row, from an aligned address on.
 struct Part {
-  std::int64_t first = 0;
-  std::int64_t length = 0;
+  int first = 0;
+  int length = 0;
   int lead = 0;
   __device__ __forceinline__ Part(std::int64_t row_length, int row_lead, int packs, int width) {
-    const std::int64_t begin = std::int64_t{ptx::cluster_rank()} * packs * width - row_lead;
-    const std::int64_t end = begin + std::int64_t{packs} * width;
+    const int begin = ptx::cluster_rank() * packs * width - row_lead;
+    const int end = begin + packs * width;
+    const int all = static_cast<int>(row_length);
     first = begin > 0 ? begin : 0;
     lead = begin > 0 ? 0 : row_lead;
-    length = (end < row_length ? end : row_length) - first;
-    if (length < 0) length = 0;
+    length = end < all ? end - first : all > first ? all - first : 0;
   }
 };
 
-/// Tells the cluster's blocks that this one has begun and may be written to.
+/// Tells the cluster's blocks that this one has begun and may be written to. After its loads.
 __device__ __forceinline__ void begin(ClusterShared& memory) {
   if (threadIdx.x == 0) {
     ptx::mbarrier_init(memory.met, ptx::cluster_size());
     ptx::mbarrier_fence_init();
   }
-  ptx::cluster_arrive();
+  __syncwarp();
+  ptx::cluster_arrive_begun();
 }
 
 /// The row's total, from each thread's.
@@ -69,75 +79,73 @@ __device__ __forceinline__ Total<float> cluster_total(const Total<float>& mine, 
   const Total<float> of_block = row_total(mine, merge, memory.scratch, 0);
   const int blocks = ptx::cluster_size();
   const int lane = lane_of_thread();
-  ptx::cluster_wait();
+  ptx::cluster_wait_begun();
   if (threadIdx.x < warp_size && lane < blocks) {
     *ptx::cluster_map(&memory.blocks[ptx::cluster_rank()], lane) = of_block;
     ptx::mbarrier_arrive_remote(memory.met, lane);
   }
   ptx::mbarrier_wait_cluster(memory.met, 0);
-  Total<float> others = {no_maximum<float>, 0};
-  if (lane < blocks) others = memory.blocks[lane];
-  return merge(others, warp_size);
+  // A power of two of them: every so many lanes have all.
+  return merge(memory.blocks[lane % blocks], blocks);
 }
 
 template <class T, bool regular>
-__global__ void __launch_bounds__(most_threads)
+__global__ void __launch_bounds__(usual_threads, 2)
     softmax_cluster_rows(Rows<2> rows, Forward<T, T> p, int packs) {
+  start_dependent();
   auto& memory = shared<ClusterShared>();
-  const std::int64_t row = blockIdx.x / ptx::cluster_size();
+  const std::int64_t row = ptx::cluster_index();
   const T* x = p.x + rows.template offset<0>(row);
   T* y = p.y + rows.template offset<1>(row);
   const Part part(rows.length, kept_lead<regular>(x), packs, pack_width<T>);
   const MergePowers<float> merge{Power<float>(p.scale)};
-  begin(memory);
   const auto meet = [&](const Total<float>& mine) { return cluster_total(mine, merge, memory); };
-  if constexpr (std::is_class_v<T>) {
-    constexpr Words* no_stage = nullptr;
-    forward_packed_row<cluster_packs, 0, regular>(x + part.first, y + part.first, part.length,
-                                                  part.lead, p, merge.power, no_stage, meet);
-  } else {
-    forward_row<cluster_packs, regular>(x + part.first, y + part.first, part.length, part.lead, p,
-                                        merge.power, meet);
-  }
+  forward_packed_row<registers<T>, staged<T>, regular, groups, regular ? usual_threads : 0>(
+      x + part.first, y + part.first, part.length, part.lead, p, merge.power, memory.stage(), meet,
+      [&] { begin(memory); });
 }
 
 template <class T, bool regular>
 __global__ void __launch_bounds__(most_threads)
     softmax_backward_cluster(Rows<3> rows, Backward<T, T> p, int packs) {
+  start_dependent();
   auto& memory = shared<ClusterShared>();
   std::int64_t at[3];
-  rows.offsets(blockIdx.x / ptx::cluster_size(), at);
+  rows.offsets(ptx::cluster_index(), at);
   const Part part(rows.length, kept_lead<regular>(p.y + at[0]), packs, pack_width<T>);
-  begin(memory);
   backward_row<kept_backward_by_block, regular>(
       p.y + at[0] + part.first, p.dy + at[1] + part.first, p.dx + at[2] + part.first, part.length,
       part.lead, p,
-      [&](const Total<float>& mine) { return cluster_total(mine, MergeSums<float>{}, memory); });
+      [&](const Total<float>& mine) { return cluster_total(mine, MergeSums<float>{}, memory); },
+      [&] { begin(memory); });
 }
 
 struct Plan {
   int blocks = 2;  // a cluster
   int packs = 1;   // a block
   int threads = usual_threads;
+  std::size_t shared_bytes = sizeof(ClusterShared);
   bool fits = true;
 };
 /// Two blocks share a multiprocessor, unless a row needs more than 8 of them.
 template <class T>
 Plan plan_of(const Softmax::Args& args) {
-  const int kept = args.backward ? kept_backward_by_block : cluster_packs;
+  const int kept = args.backward ? kept_backward_by_block : kept_packs;
   const std::int64_t packs = packs_of_row<T>(args);
   Plan plan;
   const auto fits = [&] { return packs <= std::int64_t{plan.blocks} * plan.threads * kept; };
   while (!fits() && plan.blocks < 8) plan.blocks *= 2;
-  if (!fits()) plan.threads = most_threads;
+  if (!fits() && args.backward) plan.threads = most_threads;
   while (!fits() && plan.blocks < most_blocks_a_cluster) plan.blocks *= 2;
-  plan.fits = fits();
-  if (!plan.fits) return plan;
+  if (plan.fits = fits(); !plan.fits) return plan;
   const auto up = [](std::int64_t a, std::int64_t b) { return (a + b - 1) / b; };
   plan.packs = static_cast<int>(up(packs, plan.blocks));
-  plan.threads =
-      static_cast<int>(std::max<std::int64_t>(up(plan.packs, std::int64_t{kept} * warp_size), 1)) *
-      warp_size;
+  const auto warps = static_cast<int>(up(plan.packs, std::int64_t{kept} * warp_size));
+  plan.threads = std::max(warps, 1) * warp_size;
+  const auto rounds = up(plan.packs, plan.threads) - registers<T>;  // in shared memory
+  if (!args.backward && rounds > 0) {
+    plan.shared_bytes += static_cast<std::size_t>(rounds * plan.threads) * sizeof(Words);
+  }
   return plan;
 }
 
@@ -155,7 +163,7 @@ Support supports(const Softmax::Args& args, const Context& context) {
 }
 
 double estimate(const Softmax::Args& args, const Context& context) {
-  return seconds(args, context, 1.25);
+  return seconds(args, context, 1.2);
 }
 
 void run(const Softmax::Args& args, Context& context) {
@@ -163,9 +171,11 @@ void run(const Softmax::Args& args, Context& context) {
     const Plan plan = plan_of<T>(args);
     const LaunchShape shape{.grid = args.count() * plan.blocks,
                             .block = plan.threads,
-                            .shared_bytes = sizeof(ClusterShared),
-                            .cluster = plan.blocks};
-    const bool regular = rows_are_regular<T, T>(args);
+                            .shared_bytes = plan.shared_bytes,
+                            .cluster = plan.blocks,
+                            .dependent = can_depend(context)};
+    const bool usual = args.backward || plan.threads == usual_threads;
+    const bool regular = usual && rows_are_regular<T, T>(args);
     if (args.backward) {
       launch(context, shape,
              regular ? softmax_backward_cluster<T, true> : softmax_backward_cluster<T, false>,

@@ -80,11 +80,16 @@ __device__ __forceinline__ int kept_lead(const T* row) {
   return regular ? 0 : lead_of<pack_width<T>>(row);
 }
 
-/// Forward, for one row or a block's part of one; meet(total) is the row's.
-template <int packs, bool regular, class T, class Y, class Sum, class Meet>
+struct DoNothing {
+  __device__ __forceinline__ void operator()() const {}
+};
+
+/// Forward, for one row or a block's part of one; meet(total) is the row's. meanwhile() is called
+/// when all loads are under way.
+template <int packs, bool regular, class T, class Y, class Sum, class Meet, class F = DoNothing>
 __device__ __forceinline__ void forward_row(const T* x, Y* y, std::int64_t length, int lead,
                                             const Forward<T, Y>& p, const Power<Sum>& power,
-                                            Meet&& meet) {
+                                            Meet&& meet, F&& meanwhile = {}) {
   constexpr int width = pack_width<T>;
   const KeptRow<const T, regular> in(x, length, lead);
   // What does not exist reads as -infinity, whose exponential is 0.
@@ -92,6 +97,7 @@ __device__ __forceinline__ void forward_row(const T* x, Y* y, std::int64_t lengt
   Words read[packs];
 #pragma unroll
   for (int k = 0; k < packs; ++k) read[k] = in.load(pack_index(k), nothing);
+  meanwhile();
   Pack<Sum, width> values[packs];
 #pragma unroll
   for (int k = 0; k < packs; ++k) values[k] = widen<Sum, T>(read[k]);
@@ -103,9 +109,10 @@ __device__ __forceinline__ void forward_row(const T* x, Y* y, std::int64_t lengt
 }
 
 /// Backward likewise. y and dy stay as they are read: 16-bit types take half the registers.
-template <int packs, bool regular, class T, class Y, class Meet>
+template <int packs, bool regular, class T, class Y, class Meet, class F = DoNothing>
 __device__ __forceinline__ void backward_row(const T* y, const T* dy, Y* dx, std::int64_t length,
-                                             int lead, const Backward<T, Y>& p, Meet&& meet) {
+                                             int lead, const Backward<T, Y>& p, Meet&& meet,
+                                             F&& meanwhile = {}) {
   using Sum = typename Backward<T, Y>::Sum;
   constexpr int width = pack_width<T>;
   const KeptRow<const T, regular> ys(y, length, lead);
@@ -117,6 +124,7 @@ __device__ __forceinline__ void backward_row(const T* y, const T* dy, Y* dx, std
     values[k] = ys.load(pack_index(k), zero<T>());
     gradients[k] = dys.load(pack_index(k), zero<T>());
   }
+  meanwhile();
   Sum sum = 0;
 #pragma unroll
   for (int k = 0; k < packs; ++k) {

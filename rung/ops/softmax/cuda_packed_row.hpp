@@ -5,6 +5,9 @@
 // would take twice the registers.
 #pragma once
 
+#include <type_traits>
+#include <utility>
+
 #include "rung/device/ptx_async_copy.hpp"
 #include "rung/device/ptx_halves.hpp"
 #include "rung/ops/softmax/cuda_kept_row.hpp"
@@ -55,76 +58,125 @@ __device__ __forceinline__ Pack<float, pack_width<T>> widen_again(const Words& w
       wide[2 * i + 1] = __builtin_bit_cast(float, ptx::permute_bytes<0x3244>(words[i], 0));
     }
     return wide;
+  } else if constexpr (std::is_same_v<T, f16>) {
+    Words swapped;
+#pragma unroll
+    for (int i = 0; i < 4; ++i) swapped[i] = ptx::permute_bytes<0x1032>(words[i], 0);
+    Pack<float, pack_width<T>> wide = widen<float, T>(swapped);
+#pragma unroll
+    for (int i = 0; i < 4; ++i) {
+      const float first = wide[2 * i + 1];
+      wide[2 * i + 1] = wide[2 * i];
+      wide[2 * i] = first;
+    }
+    return wide;
   } else {
     return widen<float, T>(words);
   }
 }
 
+/// What packs of a thread come to.
+template <class T, int count>
+__device__ __forceinline__ Total<float> total_of(const Words (&read)[count],
+                                                 const Power<float>& power) {
+  PackMaximum<T> maximum;
+#pragma unroll
+  for (int k = 0; k < count; ++k) maximum.add(read[k]);
+  const float my_maximum = maximum.value();
+  float sums[2] = {0, 0};
+#pragma unroll
+  for (int k = 0; k < count; ++k) {
+    const Pack<float, pack_width<T>> wide = widen<float, T>(read[k]);
+#pragma unroll
+    for (int i = 0; i < pack_width<T>; ++i) sums[i % 2] += power(wide[i] - my_maximum);
+  }
+  return {my_maximum, sums[0] + sums[1]};
+}
+__device__ __forceinline__ Total<float> sum_of(const Total<float>& a, const Total<float>& b,
+                                               const Power<float>& power) {
+  const float larger = Larger{}(a.maximum, b.maximum);
+  return {larger, a.sum * power(a.maximum - larger) + b.sum * power(b.maximum - larger)};
+}
+
 /// Forward. The packs of this thread: `packs` in registers, then up to `staged` in shared memory,
-/// where `stage` has room for one a thread and round. meet(total) is the row's.
-template <int packs, int staged, bool regular, class T, class Y, class Meet>
+/// where `stage` has room for one a thread and round; these are waited for in `groups`. meet(total)
+/// is the row's. meanwhile() is called when all loads are under way. `threads` of a block, where
+/// they are known, save every pack an address.
+template <int packs, int staged, bool regular, int groups = 1, int threads = 0, class T, class Y,
+          class Meet, class F = DoNothing>
 __device__ __forceinline__ void forward_packed_row(const T* x, Y* y, std::int64_t length, int lead,
                                                    const Forward<T, Y>& p,
                                                    const Power<float>& power, Words* stage,
-                                                   Meet&& meet) {
+                                                   Meet&& meet, F&& meanwhile = {}) {
   constexpr int width = pack_width<T>;
+  constexpr int group = staged / groups;
+  static_assert(group * groups == staged);
   const KeptRow<const T, regular> in(x, length, lead);
+  const auto index = [](int k) {
+    return threads > 0 ? static_cast<int>(threadIdx.x) + k * threads : pack_index(k);
+  };
   const T nothing = convert<T>(-std::numeric_limits<float>::infinity());
-  const auto place = [&](int k) { return stage + pack_index(k); };
+  const auto place = [&](int k) { return stage + index(k); };
+  const auto kept = [&](int k) { return load_wide<4>(place(k)->at); };
   Words read[packs];
 #pragma unroll
-  for (int k = 0; k < packs; ++k) read[k] = in.load(pack_index(k), nothing);
-#pragma unroll
-  for (int k = 0; k < staged; ++k) in.stage(pack_index(packs + k), place(k), nothing);
-  PackMaximum<T> maximum;
-#pragma unroll
-  for (int k = 0; k < packs; ++k) maximum.add(read[k]);
+  for (int k = 0; k < packs; ++k) read[k] = in.load(index(k), nothing);
   if constexpr (staged > 0) {
-    ptx::async_commit();
-    ptx::async_wait<0>();
 #pragma unroll
     for (int k = 0; k < staged; ++k) {
-      if (in.has(pack_index(packs + k))) maximum.add(*place(k));
+      in.stage(index(packs + k), place(k), nothing);
+      if ((k + 1) % group == 0) ptx::async_commit();
     }
   }
-  const float my_maximum = maximum.value();
-  float sums[2] = {0, 0};
-  const auto add = [&](const Words& words) {
-    const Pack<float, width> wide = widen<float, T>(words);
+  meanwhile();
+  Total<float> mine = total_of<T>(read, power);
+  if constexpr (staged > 0) {
+    const auto add_group = [&]<int g>(std::integral_constant<int, g>) {
+      ptx::async_wait<groups - 1 - g>();
+      Pack<T, width> none;
 #pragma unroll
-    for (int i = 0; i < width; ++i) sums[i % 2] += power(wide[i] - my_maximum);
-  };
+      for (int i = 0; i < width; ++i) none[i] = nothing;
+      Words words[group];
 #pragma unroll
-  for (int k = 0; k < packs; ++k) add(read[k]);
-#pragma unroll
-  for (int k = 0; k < staged; ++k) {
-    if (in.has(pack_index(packs + k))) add(*place(k));
+      for (int k = 0; k < group; ++k) {
+        words[k] = words_of<T>(none);
+        if (in.has(index(packs + g * group + k))) words[k] = kept(g * group + k);
+      }
+      mine = sum_of(mine, total_of<T>(words, power), power);
+    };
+    [&]<int... g>(std::integer_sequence<int, g...>) {
+      (add_group(std::integral_constant<int, g>{}), ...);
+    }(std::make_integer_sequence<int, groups>{});
   }
-  const Total<float> row = meet(Total<float>{my_maximum, sums[0] + sums[1]});
+  const Total<float> row = meet(mine);
   // Either way a product and a difference: of the logarithm to base 2, or of the result.
   const float factor = p.log ? p.scale : power.factor;
   const float log2_e = 1.44269504088896340736F;
   const float shift = logarithm(row.sum) * (p.log ? 1.0F : log2_e);
   const KeptRow<Y, regular, width> out(y, length, lead);
-  const auto finish = [&](int k, const Words& words) {
-    Pack<float, width> results = widen_again<T>(words);
+  const auto finish = [&]<bool log>(std::bool_constant<log>) {
+    const auto store = [&](int k, const Words& words) {
+      Pack<float, width> results = widen_again<T>(words);
 #pragma unroll
-    for (int i = 0; i < width; ++i) {
-      const float value = (results[i] - row.maximum) * factor - shift;
-      results[i] = p.log ? value : ptx::fast_exp2(value);
+      for (int i = 0; i < width; ++i) {
+        const float value = (results[i] - row.maximum) * factor - shift;
+        results[i] = log ? value : ptx::fast_exp2(value);
+      }
+      out.store(index(k), results);
+    };
+#pragma unroll
+    for (int k = 0; k < packs; ++k) store(k, read[k]);
+#pragma unroll
+    for (int k = 0; k < staged; ++k) {
+      if (in.has(index(packs + k))) store(packs + k, kept(k));
     }
-    out.store(pack_index(k), results);
   };
-#pragma unroll
-  for (int k = 0; k < packs; ++k) finish(k, read[k]);
-#pragma unroll
-  for (int k = 0; k < staged; ++k) {
-    if (in.has(pack_index(packs + k))) finish(packs + k, *place(k));
-  }
+  p.log ? finish(std::true_type{}) : finish(std::false_type{});
 }
 
 inline constexpr int long_packs = 8;   // a thread, in registers
 inline constexpr int long_staged = 8;  // ... and in shared memory, at most
+inline constexpr int long_groups = 4;  // of staged packs
 
 /// Threads and shared memory for so many packs a block.
 struct LongBlock {

@@ -34,6 +34,7 @@ template <class T, bool lines>
 __global__ void __launch_bounds__(Shape<T, lines>::threads)
     transpose_vectorised(const __grid_constant__ Matrices<T> m, const Byte* begin, const Byte* end,
                          bool aligned_x) {
+  wait_for_grid_in_front();
   using S = Shape<T, lines>;
   constexpr int size = sizeof(T);
   constexpr int all_rows = S::line / size;

@@ -7,6 +7,7 @@
 #include <cstdint>
 
 #include "rung/core/integer.hpp"
+#include "rung/device/dependent.hpp"
 #include "rung/device/device.hpp"
 #include "rung/ops/transpose/transpose.hpp"
 
@@ -79,12 +80,21 @@ struct Matrices {
   }
 };
 
+/// First of all in a kernel whose launch overlaps the end of the grid in front. The next grid is
+/// not let in early, as start_dependent() does: its blocks would be in the way of this one's last.
+__device__ __forceinline__ void wait_for_grid_in_front() {
+#if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900
+  ptx::wait_for_earlier_grid();
+#endif
+}
+
 /// A block's tile, its threads and its shared memory.
 struct Tiling {
   int rows, columns;  // of x
   LaunchExtent block;
   std::size_t shared_bytes = 0;
-  int shift = 0;  // by so many rows tiles may lie further up
+  int shift = 0;           // by so many rows tiles may lie further up
+  bool dependent = false;  // the kernel begins with wait_for_grid_in_front()
 };
 
 /// Launches kernel(matrices, more...) over all tiles: down the columns of x, so that what is
@@ -115,7 +125,8 @@ void launch_tiles(Context& context, const Tiling& tiling, Kernel kernel,
                {.grid = {ceil_div<std::int64_t>(part.rows + tiling.shift, tiling.rows),
                          ceil_div<std::int64_t>(part.columns, tiling.columns), matrices},
                 .block = tiling.block,
-                .shared_bytes = tiling.shared_bytes},
+                .shared_bytes = tiling.shared_bytes,
+                .dependent = tiling.dependent && can_depend(context)},
                kernel, part, more...);
       }
     }

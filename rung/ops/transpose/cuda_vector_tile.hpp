@@ -42,7 +42,8 @@ inline constexpr Tiling tiling{.rows = Shape<T, lines>::rows,
                                .columns = Shape<T, lines>::columns,
                                .block = Shape<T, lines>::threads,
                                .shared_bytes = sizeof(Tile<T, lines>),
-                               .shift = Shape<T, lines>::overlap / static_cast<int>(sizeof(T))};
+                               .shift = Shape<T, lines>::overlap / static_cast<int>(sizeof(T)),
+                               .dependent = true};
 
 /// Where chunk `slot` of a column of the tile is kept.
 template <class T, bool lines>
