@@ -16,7 +16,7 @@ rung.sh - builds rung if need be, then runs a command
 
   ./rung.sh build            builds the program and its library, runs nothing
   ./rung.sh asan             the tests again, under the address and undefined-behaviour sanitizers
-  ./rung.sh lint             clang-tidy and shellcheck over the sources
+  ./rung.sh lint             clang-tidy and shellcheck over the sources that changed (--all: over all)
 
 Needs Debian 12, Ubuntu 24.04 or newer. As root (or with sudo that asks for no password) missing
 packages are installed; otherwise they are named. The CUDA toolkit, 13 or newer, is used where there is
