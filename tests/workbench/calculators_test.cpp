@@ -93,7 +93,9 @@ INSTANTIATE_TEST_SUITE_P(
                     // 40 registers: 1280 a warp, 12 warps of 16384 registers: 48; 6 blocks of 8.
                     Known{80, {256, 40, 0}, 6},
                     // 41: 1536 a warp, 10 a partition: 40 warps; 5 blocks.
-                    Known{80, {256, 41, 0}, 5}, Known{75, {256, 32, 0}, 4},
+                    Known{80, {256, 41, 0}, 5},
+                    // Blocks of 7 warps: 42 would fit, but for the partitions.
+                    Known{80, {224, 41, 0}, 5}, Known{75, {256, 32, 0}, 4},
                     Known{86, {1024, 32, 0}, 1}, Known{89, {64, 24, 0}, 24},
                     Known{120, {512, 32, 50 << 10}, 1},
                     Known{37, {256, 63, 0}, 8},  // 128 K registers
