@@ -29,6 +29,7 @@ constexpr const char* examples =
     "  rung list gemm                               the ladder of the matrix product\n"
     "  rung check gemm                              is every rung right?\n"
     "  rung bench gemm \"f32 1024x1024x1024\"         how fast is each, and how fast could it be?\n"
+    "  rung explain gemm                            what did each step change? counted, no GPU\n"
     "  rung run gemm a.npy b.npy -o c.npy           use it on files that NumPy wrote\n"
     "\n"
     "Exit codes: 0 good, 1 a check failed, 2 wrong usage, 3 not available here.\n"

@@ -10,11 +10,13 @@
 #include <cstring>
 #include <filesystem>
 #include <memory>
+#include <nlohmann/json.hpp>
 #include <sstream>
 
 #include "rung/emulate/compile.hpp"
 #include "rung/emulate/process.hpp"
 #include "rung/simt/simulator.hpp"
+#include "rung/workbench/annotate.hpp"
 #include "rung/workbench/files.hpp"
 
 namespace rung::workbench {
@@ -26,7 +28,7 @@ struct Options {
   emulate::Sources sources;
   std::vector<std::string> words;  // sources, options of nvcc, and after -- the program's own
   std::string json, order = "forward", capability = "9.0", keep;
-  bool no_checks = false, leaks = false;
+  bool no_checks = false, leaks = false, annotate = false;
   double timeout = 0;
   int threads = 0;
 };
@@ -123,7 +125,7 @@ Outcome run_once(const Options& options, const std::string& program,
       {"RUNG_EMULATE_REPORT", report},
       {"RUNG_EMULATE_CAPABILITY", std::to_string(options.sources.capability)},
       {"RUNG_EMULATE_CHECKS", flag(!options.no_checks)},
-      {"RUNG_EMULATE_COUNTERS", flag(!options.json.empty())},
+      {"RUNG_EMULATE_COUNTERS", flag(!options.json.empty() || options.annotate)},
       {"RUNG_EMULATE_LEAKS", flag(options.leaks)}};
   if (options.threads > 0) {
     variables.emplace_back("OMP_NUM_THREADS", std::to_string(options.threads));
@@ -170,6 +172,10 @@ int run(Options& options) {
     write_text_file(options.json,
                     fmt::format("{{\"exit_code\":{},{}}}\n", worst.exit_code, worst.fields));
   }
+  if (options.annotate) {
+    const auto report = nlohmann::json::parse("{" + worst.fields + "}");
+    fmt::print("{}", annotate(report.at("kernels")));
+  }
   return worst.findings != 0 ? exit_findings : worst.exit_code;
 }
 
@@ -178,6 +184,7 @@ CommandSpec::Action setup(CLI::App& app) {
   app.add_option("-I", options->sources.include, "folder of headers")->type_name("FOLDER");
   app.add_option("-D", options->sources.definitions, "macro")->type_name("NAME[=VALUE]");
   app.add_option("--json", options->json, "write findings and counters here")->type_name("FILE");
+  app.add_flag("--annotate", options->annotate, "print the source with the counts of each line");
   app.add_option("--order", options->order,
                  "of threads and blocks: forward, reverse, random:SEED, or all in turn");
   app.add_option("--compute-capability", options->capability, "of the simulated GPU; default 9.0");

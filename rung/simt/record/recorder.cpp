@@ -39,6 +39,10 @@ void Recorder::begin(LaunchRecord& launch) {
 void Recorder::end() {
   tracer.last = nullptr;
   warp_ = nullptr;
+  // As many as whole warps would need.
+  for (SiteCount& one : counts_) {
+    one.counters.local_requests = (one.local_accesses + warp_lanes - 1) / warp_lanes;
+  }
   launch_->add(counts_, warps_, divergent_warps_);
 }
 

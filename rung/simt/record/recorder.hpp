@@ -129,6 +129,7 @@ class Recorder {
                           int log_size) const;
   static std::uint32_t behind_lower(const RequestList& list, std::uint32_t here,
                                     std::uintptr_t site);
+  bool count_local(std::uintptr_t address, std::uintptr_t site, int log_size);
   std::uint32_t insert(RequestList& list, std::uint32_t before, std::uintptr_t address,
                        std::uintptr_t site, int log_size, Access access);
   void place(Step& step, Target& target, std::uintptr_t address, std::uint32_t bytes);

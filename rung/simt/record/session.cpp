@@ -2,6 +2,7 @@
 // Beginning and ending a session, and what it has found.
 #include "rung/simt/record/session.hpp"
 
+#include <algorithm>
 #include <map>
 #include <mutex>
 #include <tuple>
@@ -81,6 +82,8 @@ void add_launch(const Launch& launch, std::uint64_t warps, std::uint64_t diverge
   ++counted.kernel.launches;
   counted.kernel.blocks += volume(launch.grid);
   counted.kernel.threads += volume(launch.grid) * volume(launch.block);
+  counted.kernel.shared_bytes =
+      std::max(counted.kernel.shared_bytes, std::uint64_t{launch.shared_bytes});
   counted.kernel.warps += warps;
   counted.kernel.divergent_warps += divergent_warps;
   for (const auto& [site, count] : counts) {

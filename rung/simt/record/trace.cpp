@@ -102,6 +102,7 @@ bool Recorder::release_ahead() {
 
 void Recorder::trace_slowly(std::uintptr_t address, std::uintptr_t site, int log_size,
                             Access access) {
+  if (count_local(address, site, log_size)) return;
   for (;;) {
     if (warp_->list == nullptr) attach(*warp_);
     RequestList& list = *warp_->list;
@@ -120,6 +121,18 @@ void Recorder::trace_slowly(std::uintptr_t address, std::uintptr_t site, int log
     list.reach(tracer.last);
     return;
   }
+}
+
+/// A thread's own memory lies elsewhere for each lane: it is in no list, which it would fill.
+bool Recorder::count_local(std::uintptr_t address, std::uintptr_t site, int log_size) {
+  const Fiber& stack = *thread_->fiber;
+  if (address - reinterpret_cast<std::uintptr_t>(stack.bottom) >= stack.size) return false;
+  if (counting_) {
+    SiteCount& count = counts_[site_index(site)];
+    ++count.local_accesses;
+    count.counters.local_bytes += std::uint64_t{1} << log_size;
+  }
+  return true;
 }
 
 std::uint32_t Recorder::insert(RequestList& list, std::uint32_t before, std::uintptr_t address,
@@ -175,7 +188,7 @@ void Recorder::place(Step& step, Target& target, std::uintptr_t address, std::ui
   // blockDim and gridDim, whose type g++ does not take for constant.
   if (within(&block_extent, sizeof(block_extent)) || within(&grid_extent, sizeof(grid_extent))) {
     const bool block = within(&block_extent, sizeof(block_extent));
-    if (set(Where::local, block ? &block_extent : &grid_extent, sizeof(dim3))) return;
+    if (set(Where::nowhere, block ? &block_extent : &grid_extent, sizeof(dim3))) return;
   }
   const Launch& launch = launch_->launch;
   if (within(launch.arguments, launch.argument_bytes) &&
