@@ -97,11 +97,11 @@ std::uint32_t rounds(const Request& request, std::uint32_t lanes, bool each_alon
 
 /// Wide accesses go through the banks in parts: halves of the warp for 8 bytes, quarters for 16.
 std::uint32_t wavefronts(const Request& request) {
-  const bool alike = request.progression && request.step.access != Access::atomic;
+  const bool alike = request.progression && !is_atomic(request.step.access);
   if (alike && request.stride == 0 && request.step.log_size <= 2) return 1;
   if (alike && request.stride == 1)
     return request.step.log_size <= 2 ? 1 : request.step.log_size == 3 ? 2 : 4;
-  const bool atomic = request.step.access == Access::atomic;
+  const bool atomic = is_atomic(request.step.access);
   const int parts = request.step.log_size == 4 ? 4 : request.step.log_size == 3 ? 2 : 1;
   const int lanes_each = 32 / parts;
   const std::uint32_t part = parts == 1 ? ~0u : (1u << lanes_each) - 1;
@@ -113,12 +113,14 @@ std::uint32_t wavefronts(const Request& request) {
   return sum;
 }
 
-bool is_write(Access access) { return access == Access::write || access == Access::volatile_write; }
+bool is_write(Access access) {
+  return access == Access::write || access == Access::copy || access == Access::volatile_write;
+}
 
 }  // namespace
 
 void Recorder::count(WarpRecord& warp, const Request& request, bool aligned) {
-  if (request.target.where == Where::nowhere || request.step.access >= Access::touch) return;
+  if (request.target.where == Where::nowhere || request.step.access >= Access::landed) return;
   SiteCount& site = counts_[request.step.site_index];
   Counters& c = site.counters;
   const auto lanes = static_cast<std::uint64_t>(std::popcount(request.lanes));
@@ -144,7 +146,7 @@ void Recorder::count(WarpRecord& warp, const Request& request, bool aligned) {
   }
   switch (request.target.where) {
     case Where::global:
-      if (request.step.access == Access::atomic) {
+      if (is_atomic(request.step.access)) {
         c.atomic_requests += one;
         c.atomic_sectors += sectors(request);
       } else if (is_write(request.step.access)) {
@@ -158,7 +160,7 @@ void Recorder::count(WarpRecord& warp, const Request& request, bool aligned) {
       }
       break;
     case Where::shared:
-      if (request.step.access == Access::atomic) {
+      if (is_atomic(request.step.access)) {
         c.shared_atomic_requests += one;
         c.shared_atomic_wavefronts += wavefronts(request);
       } else if (is_write(request.step.access)) {

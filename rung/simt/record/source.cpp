@@ -17,6 +17,7 @@
 #include <unordered_map>
 #include <utility>
 
+#include "rung/simt/record.hpp"
 #include "rung/simt/record/operations.hpp"
 #include "rung/simt/simulator.hpp"
 
@@ -117,7 +118,7 @@ Source find(Objects& objects, std::uintptr_t site) {
   if (site == 0) return {};
   // A hook returns to behind the call that stands for the access.
   if ((site & place_bit) == 0) return objects.find(site - 1);
-  const std::uintptr_t data = site & ~place_bit;
+  const std::uintptr_t data = site & ~(place_bit | landing_bit);
   Place place;
   std::memcpy(static_cast<void*>(&place), &data, sizeof(place));
   return {place.file_name(), static_cast<int>(place.line()), true};
@@ -136,6 +137,11 @@ const Source& source_of(std::uintptr_t site) {
   // libdw wants more stack than a simulated thread has.
   std::thread([&] { source = find(objects, site); }).join();
   return known.emplace(site, std::move(source)).first->second;
+}
+
+Source source_of(const Memory& memory) {
+  if (memory.line != 0 || memory.code == nullptr) return {memory.file, memory.line};
+  return source_of(reinterpret_cast<std::uintptr_t>(memory.code));
 }
 
 }  // namespace rung::simt::record

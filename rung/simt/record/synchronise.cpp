@@ -64,6 +64,7 @@ void Recorder::join_all(BlockRecord& block) {
   for (WarpRecord& warp : block.warps) {
     warp.known = all;
     warp.remote = remote;
+    warp.at_barrier = 0;
     tick(*launch_, block, warp);
     std::fill(std::begin(warp.synced), std::end(warp.synced), warp.clock);
     if (block.fenced) warp.fenced = warp.fenced_for_all = ~std::uint32_t{0};
@@ -71,6 +72,12 @@ void Recorder::join_all(BlockRecord& block) {
   block.fenced = false;
   ++block.interval;
   block.partial = false;
+}
+
+/// A warp that has come whole is looked at before others go on: what its writes left in memory is still there.
+void Recorder::block_arrived() {
+  const auto live = static_cast<std::uint32_t>(std::popcount(~thread_->warp->exited));
+  if (checking_ && ++warp_->at_barrier >= live) flush(*block_, *warp_);
 }
 
 void Recorder::block_met(Block& block, const Place& place) {
@@ -234,6 +241,16 @@ void before_atomic(const void* address, std::size_t bytes, Access access, int or
                    std::uintptr_t site) noexcept {
   this_worker->recorder()->before_atomic(reinterpret_cast<std::uintptr_t>(address),
                                          std::countr_zero(bytes), access, order, site);
+}
+
+void Recorder::compares() {
+  if (!checking_ || warp_->list == nullptr || tracer.last == no_list()) return;
+  warp_->list->target(warp_->list->index_of(tracer.last)).compares = true;
+  warp_->compared = true;
+}
+
+void compares() noexcept {
+  if (tracer.last != nullptr) this_worker->recorder()->compares();
 }
 
 void fence(bool device) noexcept {
