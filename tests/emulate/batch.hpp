@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Many programs in one: what programs.py writes around them calls this. Each runs in a process of its own, and
-// what it printed, how it ended and what was found in it is told in a form that programs.py reads.
+// Many programs in one: what programs.py writes around them calls this. Each runs in a process of
+// its own, and what it printed, how it ended and what was found in it is told to programs.py.
 #pragma once
 
 #include <sys/wait.h>

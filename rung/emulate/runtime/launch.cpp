@@ -74,8 +74,8 @@ std::string describe(const dim3& v) {
   return std::to_string(v.x) + "x" + std::to_string(v.y) + "x" + std::to_string(v.z);
 }
 
-/// Between dynamic and static shared memory, so that an overrun does not quietly hit the other. A multiple of all
-/// banks' width, which is nothing to bank conflicts.
+/// Between dynamic and static shared memory, so that an overrun does not quietly hit the other. A
+/// multiple of all banks' width, which is nothing to bank conflicts.
 constexpr std::size_t shared_gap = 1024;
 
 cudaError_t refuse(const LaunchConfig& config, cudaError_t error, const std::string& why) {
@@ -181,6 +181,7 @@ cudaError_t run_now(const LaunchConfig& config, const SharedClosure& closure) {
 }  // namespace
 
 void begin_kernel(const char* name) {
+  const Unwatched unwatched;
   RunningLaunch& running = running_launch();
   {
     // Of a kernel launched by its name alone this is the first that is known of it.

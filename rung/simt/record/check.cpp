@@ -7,7 +7,6 @@
 #include <bit>
 #include <cstring>
 
-#include "rung/simt/limits.hpp"
 #include "rung/simt/record/findings.hpp"
 #include "rung/simt/record/recorder.hpp"
 
@@ -65,7 +64,7 @@ struct Recorder::Reach {
     return warp.synced[before.thread % 32] > before.clock &&
            warp.synced[thread % 32] > before.clock;
   }
-  /// Several lanes of this warp have written bytes of the word; whose is whose, nobody knows any more.
+  /// Several lanes of this warp have written bytes of the word; whose is whose, nobody knows.
   [[nodiscard]] static bool own_bytes(const Cell& write, const Cell& me) {
     return write.state == Cell::lanes && write.owner == me.owner && write.warp() == me.warp();
   }

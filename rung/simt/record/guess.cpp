@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// A loop around compare-and-swap begins with a guess: `old = *p; do { ... } while (atomicCAS(p, old, ...) != old)`.
-// That plain read is no race, since the comparison finds out whether its value was right: it goes as a volatile one.
+// A loop around compare-and-swap begins with a guess: `old = *p;`, and then `do { ... } while
+// (atomicCAS(p, old, ...) != old)`. That plain read is no race, since the comparison finds out
+// whether its value was right: it goes as a volatile one.
+#include <algorithm>
+#include <iterator>
+
 #include "rung/simt/record/recorder.hpp"
 
 namespace rung::simt::record {

@@ -151,6 +151,8 @@ class Recorder {
   void end_block(BlockRecord& block);
   void arrived_at(Synchroniser& object, const Place& place);
   void acquire(BlockRecord& block, WarpRecord& warp, const KnowledgeRef& from);
+  /// Likewise, for the running thread, which may hear of lanes of its own warp.
+  void learn(const KnowledgeRef& from);
   /// What the running thread's warp knows, its own accesses so far included.
   KnowledgeRef knowledge() const;
   void join_all(BlockRecord& block);

@@ -74,7 +74,7 @@ void Recorder::join_all(BlockRecord& block) {
   block.partial = false;
 }
 
-/// A warp that has come whole is looked at before others go on: what its writes left in memory is still there.
+/// A warp that has come whole is looked at before others go on: what it wrote is still there.
 void Recorder::block_arrived() {
   const auto live = static_cast<std::uint32_t>(std::popcount(~thread_->warp->exited));
   if (checking_ && ++warp_->at_barrier >= live) flush(*block_, *warp_);
@@ -176,10 +176,13 @@ void Recorder::completed(Block& owner, const void* object) {
 
 void Recorder::waited(Block& owner, const void* object) {
   block_->partial = true;
-  const KnowledgeRef& completed = owner.record->objects[object].completed;
-  acquire(*block_, *warp_, completed);
-  // Of a lane of its own warp too, one that had something copied, say.
-  const Clocks* const own = completed != nullptr ? completed->of(block_->number) : nullptr;
+  learn(owner.record->objects[object].completed);
+}
+
+void Recorder::learn(const KnowledgeRef& from) {
+  acquire(*block_, *warp_, from);
+  // Of a lane of its own warp too: one that had something copied, or held a lock before.
+  const Clocks* const own = from != nullptr ? from->of(block_->number) : nullptr;
   if (own == nullptr) return;
   std::uint32_t& told = warp_->told[thread_->lane];
   told = std::max(told, (*own)[index_of(*block_, *warp_)]);
@@ -209,8 +212,8 @@ void Recorder::before_atomic(std::uintptr_t address, int log_size, Access access
     const std::lock_guard lock(flags.mutex);
     if (const auto at = flags.at.find(address); at != flags.at.end()) {
       const LaunchRecord::Flag& flag = at->second;
-      acquire(*block_, *warp_, flag.released);
-      if (flag.block == block_->number) acquire(*block_, *warp_, flag.in_block);
+      learn(flag.released);
+      if (flag.block == block_->number) learn(flag.in_block);
       block_->partial = true;
     }
   }
