@@ -30,7 +30,8 @@ class Program:
 
     def __init__(self, path, bug):
         self.path, self.bug = path, bug
-        self.text = path.read_text()
+        self.files = [path] if path.is_file() else sorted([*path.glob("*.cu"), *path.glob("*.cpp")])
+        self.text = path.read_text() if path.is_file() else ALONE
         self.name = path.stem + ("_bug" if bug else "")
 
     def expected(self):
@@ -99,7 +100,8 @@ def run_alone(rung, program, options, folder):
     report = pathlib.Path(folder, "report.json")
     define = ["-D", "BUG"] if program.bug else []
     for order in ("forward", "reverse", "random:1"):
-        command = [rung, "emulate", *options, *define, "--order", order, "--json", str(report), str(program.path)]
+        command = [rung, "emulate", *options, *define, "--order", order, "--json", str(report),
+                   *map(str, program.files)]
         run = subprocess.run(command, capture_output=True, text=True, check=False)
         # 66 stands for findings.
         yield program, 0 if run.returncode == 66 else run.returncode, 0, run.stdout + run.stderr, report.read_text()
@@ -116,7 +118,8 @@ def main():
     rung = os.path.abspath(given.rung)
     part, parts = map(int, given.part.split("/"))
     planted = given.suite == "planted"
-    paths = [path for path in sorted((HERE / given.suite).glob("*.cu"))
+    folder = HERE / given.suite
+    paths = [path for path in sorted([*folder.glob("*.cu"), *filter(pathlib.Path.is_dir, folder.iterdir())])
              if given.only is None or path.stem in given.only][part - 1::parts]
     programs = [Program(path, bug) for path in paths for bug in ([True, False] if planted else [False])]
     options = ["--leaks"] if planted else []

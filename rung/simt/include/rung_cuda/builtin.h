@@ -110,7 +110,7 @@ struct Kernel {
 /// Notes which kernel runs, and ends a launch that it does not allow.
 void begin_kernel(const char* name);
 
-/// Found while the program is loaded: a call of name() in a kernel would be recorded as the kernel's.
+/// Found while the program is loaded: in a kernel the call of name() would count as the kernel's.
 template <class Tag>
 struct NameOf {
   static inline const char* const name = typeid(Tag).name();
