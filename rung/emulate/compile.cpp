@@ -162,7 +162,8 @@ std::string compile_one(const Sources& sources, const Home& home, const std::str
       command.push_back(options[i]);
     }
   }
-  add({"-fpreprocessed", "-x", "c++-cpp-output", "-c", rewritten, "-o", object});
+  add({"-fsanitize=bounds", "-fpreprocessed", "-x", "c++-cpp-output", "-c", rewritten, "-o",
+       object});
   run_compiler(command, file, "does not compile");
   return object;
 }

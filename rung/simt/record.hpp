@@ -163,6 +163,7 @@ struct Memory {
   std::string name;             // "cudaMalloc", a symbol's name; told in findings
   std::string file;             // where it was allocated, if known
   int line = 0;
+  const void* code = nullptr;  // or the code that allocated it, behind its call
 };
 RUNG_API void register_memory(Memory memory);
 /// From now on an access is a use after free, until something else is registered there. Whether

@@ -231,6 +231,10 @@ inline Worker& running_worker(const char* operation) {
 }
 
 /// All of a block's shared memory that may be addressed.
+/// Shared memory that is known to be used, gap included.
+inline std::size_t poisoned_bytes(const Launch& launch) {
+  return launch.shared_bytes + launch.shared_gap_end - launch.shared_gap_begin;
+}
 inline std::size_t shared_room(const Launch& launch) {
   return std::max(launch.shared_bytes, launch.shared_room);
 }

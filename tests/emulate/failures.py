@@ -32,7 +32,7 @@ CASES = {
     "instruction": (KERNEL % ('  asm volatile("frobnicate.b32 %0, 1;" : "=r"(p[0]));', ""), [], 3,
                     ["instruction.cu:2", "frobnicate.b32"]),
     "memory": ("#include <vector>\nint main() {\n  std::vector<char> all(size_t(1) << 60);\n  return all[5];\n}\n", [],
-               134, ["bad_alloc"]),
+               134, ["bad_alloc", "memory.cu:3"]),
     "own": ("int main() { return 42; }\n", [], 42, []),
 }
 

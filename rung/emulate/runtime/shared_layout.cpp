@@ -92,6 +92,7 @@ unsigned KernelLayout::place(int variable, const char* kernel) {
 }
 
 unsigned place_shared(int variable) {
+  const Unwatched unwatched;
   auto& layout = *static_cast<KernelLayout*>(const_cast<SharedLayout*>(launch_data->layout));
   const std::size_t before = layout.used();
   const unsigned offset = layout.place(variable, launch_data->kernel);

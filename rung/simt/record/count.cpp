@@ -102,13 +102,13 @@ struct Wavefronts {
 
 /// Wide accesses go through the banks in parts: halves of the warp for 8 bytes, quarters for 16.
 Wavefronts wavefronts(const Request& request) {
-  const bool alike = request.progression && request.step.access != Access::atomic;
+  const bool alike = request.progression && !is_atomic(request.step.access);
   if (alike && request.stride == 0 && request.step.log_size <= 2) return {1, 1};
   if (alike && request.stride == 1) {
     const std::uint32_t parts = request.step.log_size <= 2 ? 1 : request.step.log_size == 3 ? 2 : 4;
     return {parts, parts};
   }
-  const bool atomic = request.step.access == Access::atomic;
+  const bool atomic = is_atomic(request.step.access);
   const int parts = request.step.log_size == 4 ? 4 : request.step.log_size == 3 ? 2 : 1;
   const int lanes_each = 32 / parts;
   const std::uint32_t part = parts == 1 ? ~0u : (1u << lanes_each) - 1;
@@ -122,14 +122,16 @@ Wavefronts wavefronts(const Request& request) {
   return sum;
 }
 
-bool is_write(Access access) { return access == Access::write || access == Access::volatile_write; }
+bool is_write(Access access) {
+  return access == Access::write || access == Access::copy || access == Access::volatile_write;
+}
 
 }  // namespace
 
 void Recorder::count(WarpRecord& warp, const Request& request, bool aligned) {
   const Where where = request.target.where;
   if (where == Where::nowhere || where == Where::local) return;  // local: counted by the thread
-  if (request.step.access >= Access::touch) return;
+  if (request.step.access >= Access::landed) return;
   SiteCount& site = counts_[request.step.site_index];
   Counters& c = site.counters;
   const auto lanes = static_cast<std::uint64_t>(std::popcount(request.lanes));
@@ -151,7 +153,7 @@ void Recorder::count(WarpRecord& warp, const Request& request, bool aligned) {
   }
   switch (where) {
     case Where::global:
-      if (request.step.access == Access::atomic) {
+      if (is_atomic(request.step.access)) {
         c.atomic_requests += one;
         c.atomic_sectors += sectors(request);
       } else if (is_write(request.step.access)) {
@@ -165,7 +167,7 @@ void Recorder::count(WarpRecord& warp, const Request& request, bool aligned) {
       }
       break;
     case Where::shared:
-      if (request.step.access == Access::atomic) {
+      if (is_atomic(request.step.access)) {
         c.shared_atomic_requests += one;
         c.shared_atomic_wavefronts += wavefronts(request).all;
       } else if (is_write(request.step.access)) {

@@ -17,7 +17,7 @@ namespace {
 constexpr std::size_t harmless = 256;
 
 bool writes(Access access) {
-  return access == Access::write || access == Access::volatile_write || access == Access::atomic;
+  return is_plain_write(access) || is_atomic(access) || access == Access::volatile_write;
 }
 
 uint3 at(const dim3& extent, std::uint32_t linear) {
@@ -43,9 +43,9 @@ Finding describe(Kind kind, Recorder& recorder, const Step& step, Where where, s
 }
 
 std::string access_of(const Step& step) {
-  const std::string what = step.access == Access::atomic ? "an atomic operation"
-                           : writes(step.access)         ? "a write"
-                                                         : "a read";
+  const std::string what = is_atomic(step.access) ? "an atomic operation"
+                           : writes(step.access)  ? "a write"
+                                                  : "a read";
   const int bytes = 1 << step.log_size;
   return what + " of " + std::to_string(bytes) + (bytes == 1 ? " byte" : " bytes");
 }
@@ -128,8 +128,9 @@ void report_bad_address(Recorder& recorder, const Step& step, std::uintptr_t add
                              linear_thread(thread));
   if (!shared.empty() || in_shared) finding.space = Space::shared;
   if (region != nullptr) {
-    finding.other_file = region->memory.file;
-    finding.other_line = region->memory.line;
+    const Source allocated = source_of(region->memory);
+    finding.other_file = allocated.file;
+    finding.other_line = allocated.line;
   }
   finding.message = message;
   finding.advice = advice;
@@ -190,8 +191,9 @@ void report_uninitialised(Recorder& recorder, const Request& request, std::uintp
         ": byte " +
         std::to_string(address - reinterpret_cast<std::uintptr_t>(request.target.region->begin())) +
         " of " + name_of(request.target.region->memory);
-    finding.other_file = request.target.region->memory.file;
-    finding.other_line = request.target.region->memory.line;
+    const Source allocated = source_of(request.target.region->memory);
+    finding.other_file = allocated.file;
+    finding.other_line = allocated.line;
   }
   finding.advice = "write it, or copy or set it from the host, before it is read";
   add(std::move(finding));

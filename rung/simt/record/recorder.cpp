@@ -34,6 +34,7 @@ void Recorder::begin(LaunchRecord& launch) {
   warp_ = nullptr;
   last_region_ = nullptr;
   warps_ = divergent_warps_ = 0;
+  suspicion_ = {};
 }
 
 void Recorder::end() {
@@ -66,7 +67,8 @@ void Recorder::prepare(Block& block) {
     warp.clock = 1;
     warp.launched = ~block.warps[i].exited;
     warp.fenced = warp.fenced_for_all = warp.ahead = 0;
-    warp.released_to_all = false;
+    warp.at_barrier = 0;
+    warp.released_to_all = warp.compared = false;
     warp.diverged = false;
     warp.remote = warp.released = nullptr;
     warp.known.fill(0);
@@ -113,7 +115,7 @@ void Recorder::copied(const Agent& agent, const void* address, std::size_t bytes
     Request request{step, target};
     request.lanes = 1u << agent.lane;
     request.units[agent.lane] = static_cast<std::uint32_t>((at - step.base) >> step.log_size);
-    if (target.where != Where::nowhere) check(*agent.block, *agent.warp, request);
+    if (target.where != Where::nowhere) check_lanes(*agent.block, *agent.warp, request);
     at += 1u << step.log_size;
   }
   thread_ = running;

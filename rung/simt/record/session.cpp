@@ -112,10 +112,11 @@ Report end() {
   if (!active()) throw Error(ErrorCode::internal, "record::end(): no session runs");
   if (one.options.leaks) {
     for (const Memory& memory : still_allocated()) {
+      const Source allocated = source_of(memory);
       add({.kind = Kind::leak,
            .space = memory.space,
-           .file = memory.file,
-           .line = memory.line,
+           .file = allocated.file,
+           .line = allocated.line,
            .message =
                std::to_string(memory.bytes) + " bytes of " + memory.name + " were never freed",
            .advice = "free what was allocated, on every way out"});

@@ -64,6 +64,7 @@ void Recorder::join_all(BlockRecord& block) {
   for (WarpRecord& warp : block.warps) {
     warp.known = all;
     warp.remote = remote;
+    warp.at_barrier = 0;
     tick(*launch_, block, warp);
     std::fill(std::begin(warp.synced), std::end(warp.synced), warp.clock);
     if (block.fenced) warp.fenced = warp.fenced_for_all = ~std::uint32_t{0};
@@ -71,6 +72,12 @@ void Recorder::join_all(BlockRecord& block) {
   block.fenced = false;
   ++block.interval;
   block.partial = false;
+}
+
+/// A warp that has come whole is looked at before others go on: what it wrote is still there.
+void Recorder::block_arrived() {
+  const auto live = static_cast<std::uint32_t>(std::popcount(~thread_->warp->exited));
+  if (checking_ && ++warp_->at_barrier >= live) flush(*block_, *warp_);
 }
 
 void Recorder::block_met(Block& block, const Place& place) {
@@ -169,10 +176,13 @@ void Recorder::completed(Block& owner, const void* object) {
 
 void Recorder::waited(Block& owner, const void* object) {
   block_->partial = true;
-  const KnowledgeRef& completed = owner.record->objects[object].completed;
-  acquire(*block_, *warp_, completed);
-  // Of a lane of its own warp too, one that had something copied, say.
-  const Clocks* const own = completed != nullptr ? completed->of(block_->number) : nullptr;
+  learn(owner.record->objects[object].completed);
+}
+
+void Recorder::learn(const KnowledgeRef& from) {
+  acquire(*block_, *warp_, from);
+  // Of a lane of its own warp too: one that had something copied, or held a lock before.
+  const Clocks* const own = from != nullptr ? from->of(block_->number) : nullptr;
   if (own == nullptr) return;
   std::uint32_t& told = warp_->told[thread_->lane];
   told = std::max(told, (*own)[index_of(*block_, *warp_)]);
@@ -202,8 +212,8 @@ void Recorder::before_atomic(std::uintptr_t address, int log_size, Access access
     const std::lock_guard lock(flags.mutex);
     if (const auto at = flags.at.find(address); at != flags.at.end()) {
       const LaunchRecord::Flag& flag = at->second;
-      acquire(*block_, *warp_, flag.released);
-      if (flag.block == block_->number) acquire(*block_, *warp_, flag.in_block);
+      learn(flag.released);
+      if (flag.block == block_->number) learn(flag.in_block);
       block_->partial = true;
     }
   }
@@ -234,6 +244,16 @@ void before_atomic(const void* address, std::size_t bytes, Access access, int or
                    std::uintptr_t site) noexcept {
   this_worker->recorder()->before_atomic(reinterpret_cast<std::uintptr_t>(address),
                                          std::countr_zero(bytes), access, order, site);
+}
+
+void Recorder::compares() {
+  if (!checking_ || warp_->list == nullptr || tracer.last == no_list()) return;
+  warp_->list->target(warp_->list->index_of(tracer.last)).compares = true;
+  warp_->compared = true;
+}
+
+void compares() noexcept {
+  if (tracer.last != nullptr) this_worker->recorder()->compares();
 }
 
 void fence(bool device) noexcept {

@@ -19,6 +19,8 @@ Step unattached[2];
 
 }  // namespace
 
+Step* Recorder::no_list() { return unattached; }
+
 void Recorder::show(const Thread& thread) {
   leave();
   thread_ = &thread;
@@ -103,6 +105,11 @@ bool Recorder::release_ahead() {
 void Recorder::trace_slowly(std::uintptr_t address, std::uintptr_t site, int log_size,
                             Access access) {
   if (count_local(address, site, log_size)) return;
+  if (suspicion_.thread == thread_) {
+    settle(address);
+    record::trace(address, site, log_size, access);
+    return;
+  }
   for (;;) {
     if (warp_->list == nullptr) attach(*warp_);
     RequestList& list = *warp_->list;
@@ -199,7 +206,14 @@ void Recorder::place(Step& step, Target& target, std::uintptr_t address, std::ui
   for (const auto& block : thread_->block->cluster->blocks) {
     if (!within(block->shared, arena)) continue;
     target.block = block->record.get();
-    if (set(Where::shared, block->shared, arena)) return;
+    // Dynamic and static shared memory lie apart.
+    const std::size_t first = launch.shared_gap_end;
+    const std::size_t size = first == 0 ? arena : launch.shared_gap_begin;
+    if (within(block->shared, size) && set(Where::shared, block->shared, size)) return;
+    if (first != 0 && within(block->shared + first, arena - first) &&
+        set(Where::shared, block->shared + first, arena - first)) {
+      return;
+    }
   }
   const void* const pointer = reinterpret_cast<const void*>(address);
   Region* region = last_region_;
@@ -230,14 +244,19 @@ void Recorder::flush(BlockRecord& block, WarpRecord& warp, bool aligned) {
   if (&warp == warp_) leave();
   ++stretch_;
   std::uint32_t clock = 0;
+  if (checking_ && warp.compared) find_guesses(list);
+  std::uint32_t position = 0;
   for (std::uint32_t i = list.after(0); i != 0; i = list.after(i)) {
+    ++position;
     Request request{list.step(i), list.target(i)};
     list.gather(i, request);
     if (request.lanes == 0) continue;
     if (counting_) count(warp, request, aligned);
-    if (checking_) check(block, warp, request);
+    if (checking_) check(block, warp, request, position);
     if (request.step.access == Access::marker) clock = std::max(clock, request.step.clock + 1);
   }
+  guesses_.clear();
+  warp.compared = false;
   warp.clock += clock;
   list.reset(clock != 0);
   idle_.push_back(&list);

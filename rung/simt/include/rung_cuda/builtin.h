@@ -110,10 +110,16 @@ struct Kernel {
 /// Notes which kernel runs, and ends a launch that it does not allow.
 void begin_kernel(const char* name);
 
+/// Found while the program is loaded: in a kernel the call of name() would count as the kernel's.
+template <class Tag>
+struct NameOf {
+  static inline const char* const name = typeid(Tag).name();
+};
+
 /// The first thing a kernel does.
 template <class Tag>
 RUNG_UNSEEN __attribute__((noinline)) void enter() {
-  if (__builtin_expect(launch_data->kernel == nullptr, 0)) begin_kernel(typeid(Tag).name());
+  if (__builtin_expect(launch_data->kernel == nullptr, 0)) begin_kernel(NameOf<Tag>::name);
 }
 /// Likewise, of a kernel that can be found by its address.
 template <class Tag, auto kernel>
