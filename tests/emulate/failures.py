@@ -34,6 +34,8 @@ CASES = {
     "memory": ("#include <vector>\nint main() {\n  std::vector<char> all(size_t(1) << 60);\n  return all[5];\n}\n", [],
                134, ["bad_alloc"]),
     "own": ("int main() { return 42; }\n", [], 42, []),
+    "arguments": ("int main(int n, char** word) { return n == 4 && word[1][1] == 'h' && *word[3] == '-' ? 43 : 1; }\n",
+                  ["--", "-hA=7", "-I", "--"], 43, []),
 }
 
 
@@ -46,7 +48,9 @@ def main():
         for name, (source, options, code, texts) in CASES.items():
             path = pathlib.Path(folder, name + ".cu")
             path.write_text(source)
-            run = subprocess.run([rung, "emulate", *options, path.name], cwd=folder, capture_output=True, text=True,
+            cut = options.index("--") if "--" in options else len(options)
+            run = subprocess.run([rung, "emulate", *options[:cut], path.name, *options[cut:]], cwd=folder,
+                                 capture_output=True, text=True,
                                  env=dict(os.environ, TMPDIR=str(scratch)), timeout=100, check=False)
             wrong = [f"exit code {run.returncode}, not {code}"] if run.returncode != code else []
             wrong += [f"says nothing of {text!r}" for text in texts if text not in run.stderr]

@@ -28,3 +28,11 @@
 #include "rung_cuda/vector_types.h"
 #include "rung_cuda/warp.h"
 #include "rung_cuda/words.h"
+
+// By the guards of NVIDIA's headers programs ask what has been included.
+#define __CUDA_RUNTIME_H__
+#define __CUDA_RUNTIME_API_H__
+#define __DRIVER_TYPES_H__
+#define __HOST_DEFINES_H__
+#define __VECTOR_TYPES_H__
+#define __VECTOR_FUNCTIONS_H__
