@@ -80,4 +80,8 @@ void async_wait_all() {
   complete_before(here, self, self.copy_group);
 }
 
+void finish_async_copies(Worker& worker, Thread& thread) {
+  complete_before(worker, thread, thread.copy_group + 1);
+}
+
 }  // namespace rung::simt

@@ -77,6 +77,7 @@ void Worker::run_current() {
 Thread* Worker::finish_current() {
   Thread& thread = *current_;
   memory_changed = true;  // the end of a thread is something that others may have waited for
+  if (!thread.copies.empty()) finish_async_copies(*this, thread);
   if (thread.bulk_stores != 0) copies_.finish_stores(*this, thread);
   thread.wait = Wait::exited;
   thread.fiber = nullptr;

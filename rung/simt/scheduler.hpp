@@ -235,6 +235,15 @@ inline std::size_t shared_room(const Launch& launch) {
   return std::max(launch.shared_bytes, launch.shared_room);
 }
 
+/// What of that a kernel may access by now.
+inline std::size_t shared_extent(const Launch& launch) {
+  return launch.shared_in_use == nullptr ? shared_room(launch)
+                                         : __atomic_load_n(launch.shared_in_use, __ATOMIC_RELAXED);
+}
+
+/// Copies land at their thread's end at the latest. In async_copy.cpp.
+void finish_async_copies(Worker& worker, Thread& thread);
+
 std::string where(const Launch& launch, const Thread& thread, const Place* place);
 std::string to_string(const Place& place);
 

@@ -138,6 +138,14 @@ cudaError_t cudaGraphExecUpdate(cudaGraphExec_t exec, cudaGraph_t graph,
   exec->nodes = std::move(nodes);
   return remember(cudaSuccess);
 }
+cudaError_t cudaGraphExecUpdate(cudaGraphExec_t exec, cudaGraph_t graph, cudaGraphNode_t* error,
+                                cudaGraphExecUpdateResult* result) {
+  cudaGraphExecUpdateResultInfo info{};
+  const cudaError_t answer = cudaGraphExecUpdate(exec, graph, &info);
+  if (error != nullptr) *error = info.errorNode;
+  if (result != nullptr) *result = info.result;
+  return answer;
+}
 cudaError_t cudaGraphGetNodes(cudaGraph_t graph, cudaGraphNode_t* nodes, std::size_t* count) {
   if (nodes != nullptr) {
     const std::size_t room = std::min(*count, graph->nodes.size());

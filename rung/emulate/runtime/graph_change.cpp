@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <map>
 #include <mutex>
+#include <set>
 
 #include "rung/emulate/runtime/array.hpp"
 #include "rung/emulate/runtime/memory.hpp"
@@ -42,6 +43,14 @@ class GraphMemory {
     now_ -= found->second;
     used_.erase(found);
   }
+  void own(void* memory) {
+    const std::lock_guard lock(mutex_);
+    own_.insert(memory);
+  }
+  bool owns(void* memory) {
+    const std::lock_guard lock(mutex_);
+    return own_.contains(memory);
+  }
   [[nodiscard]] std::uint64_t now() const { return now_; }
   [[nodiscard]] std::uint64_t high() const { return high_; }
   void forget_high() { high_ = now_; }
@@ -49,6 +58,7 @@ class GraphMemory {
  private:
   std::mutex mutex_;
   std::map<void*, std::size_t> used_;
+  std::set<void*> own_;
   std::uint64_t now_ = 0, high_ = 0;
 };
 GraphMemory& graph_memory() {
@@ -57,6 +67,13 @@ GraphMemory& graph_memory() {
 }
 
 }  // namespace
+
+bool give_back_to_graph(void* memory) {
+  if (!graph_memory().owns(memory)) return false;
+  graph_memory().stop_using(memory);
+  return true;
+}
+
 }  // namespace rung::cuda
 
 using namespace rung::cuda;  // NOLINT: its implementation
@@ -100,6 +117,7 @@ cudaError_t cudaGraphAddMemAllocNode(cudaGraphNode_t* node, cudaGraph_t graph,
   const cudaError_t error =
       allocate(&given->dptr, given->bytesize, cudaMemoryTypeDevice, "cudaGraphAddMemAllocNode");
   if (error != cudaSuccess) return remember(error);
+  graph_memory().own(given->dptr);
   return add_node(node, graph, after, count, cudaGraphNodeTypeMemAlloc,
                   [memory = given->dptr, bytes = given->bytesize] {
                     graph_memory().use(memory, bytes);

@@ -137,6 +137,8 @@ cudaError_t run_now(const LaunchConfig& config, const SharedClosure& closure) {
   running.kernel = kernel;
   running.layout = &layout;
   running.static_begin = (config.shared_bytes + 127) / 128 * 128;
+  running.shared_end =
+      layout.used() != 0 ? running.static_begin + layout.used() : config.shared_bytes;
   running.config = &config;
   simt::Launch launch;
   launch.grid = convert(config.grid);
@@ -146,6 +148,7 @@ cudaError_t run_now(const LaunchConfig& config, const SharedClosure& closure) {
   launch.shared_bytes =
       static_bytes != 0 ? running.static_begin + static_bytes : config.shared_bytes;
   launch.shared_room = running.static_begin + all_shared_bytes();
+  launch.shared_in_use = &running.shared_end;
   launch.os_threads = omp_get_max_threads();
   launch.entry = closure->run;
   launch.arguments = closure->call;

@@ -58,6 +58,9 @@ cudaError_t add_node(cudaGraphNode_t* node, cudaGraph_t graph, const cudaGraphNo
 cudaError_t kernel_operation(const cudaKernelNodeParams& given,
                              std::function<cudaError_t()>& operation);
 std::function<cudaError_t()> fill_operation(const cudaMemsetParams& given);
+/// Whether the memory is an alloc node's, which stays at its place while the graph may be launched
+/// again; it then counts as given back.
+bool give_back_to_graph(void* memory);
 /// Runs what kernels have launched and has not run, when a kernel waits for it.
 void run_children();
 

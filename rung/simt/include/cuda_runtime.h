@@ -24,7 +24,7 @@
 #include "rung_cuda/memory.h"
 #include "rung_cuda/numbers.h"
 #include "rung_cuda/runtime_templates.h"
-#include "rung_cuda/texture.h"
+#include "rung_cuda/texture_references.h"
 #include "rung_cuda/vector_types.h"
 #include "rung_cuda/warp.h"
 #include "rung_cuda/words.h"

@@ -166,7 +166,8 @@ Side side(const Cell& cell, bool writes) {
 void Recorder::check_read(const Reach& reach, std::size_t word, const Cell& me) {
   const Cell write(reach.writes[word]);
   if (write.state != Cell::none && (write.bytes & me.bytes) != 0 &&
-      !(write.state == Cell::atomic && reach.is_atomic) && !reach.ordered(write, me.thread)) {
+      !(write.state == Cell::atomic && (reach.is_atomic || guesses(me.site))) &&
+      !reach.ordered(write, me.thread)) {
     report_race(*this, reach.request,
                 reinterpret_cast<std::uintptr_t>(reach.memory + word * word_bytes), side(me, false),
                 side(write, true));
@@ -222,7 +223,9 @@ void Recorder::check_write(const Reach& reach, std::size_t word, const Cell& me)
       known =
           read.state == Cell::block ? reach.ordered_block(read) : reach.ordered(read, me.thread);
     }
-    if (!known) report_race(*this, reach.request, address, side(me, true), side(read, false));
+    if (!known && !(me.state == Cell::atomic && guesses(read.site))) {
+      report_race(*this, reach.request, address, side(me, true), side(read, false));
+    }
     readers = 0;
   }
   std::uint64_t& cell = reach.writes[word];

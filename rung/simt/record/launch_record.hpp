@@ -56,6 +56,9 @@ class LaunchRecord {
   };
   Flags flags;
 
+  /// One bit a site, by its number: its plain reads are guesses that atomics confirm.
+  std::atomic<std::uint64_t> guesses[most_sites / 64] = {};
+
  private:
   std::mutex mutex_;
   std::atomic<std::uint32_t> era_;

@@ -31,12 +31,14 @@ struct WarpRecord {
   std::uint32_t fenced_for_all = 0;  // of those, behind one that reaches beyond the block
   std::uint32_t ahead = 0;           // lanes that wait for the others because the list is full
   bool diverged = false;
-  KnowledgeRef remote;    // of other blocks
-  KnowledgeRef released;  // what a lane published last
+  KnowledgeRef remote;                 // of other blocks
+  KnowledgeRef released;               // what a lane published last
+  KnowledgeRef heard, heard_in_block;  // of the flag that was read last
   bool released_to_all = false;
-  Clocks known{};                 // of this block
-  std::uint32_t synced[32] = {};  // by lane: the clock at which it last met others of the warp
-  std::uint32_t told[32] = {};    // by lane: the clock of its own warp that an object told it of
+  Clocks known{};                      // of this block
+  std::uint32_t synced[32] = {};       // by lane: the clock at which it last met others of the warp
+  std::uint32_t fence_clock[32] = {};  // by lane: the warp's clock at its last fence
+  std::uint32_t told[32] = {};  // by lane: the clock of its own warp that an object told it of
   Step* cursors[32] = {};
 };
 
@@ -121,6 +123,12 @@ class Recorder {
   void leave();
   /// Of the running thread's warp, where that thread stands.
   [[nodiscard]] std::uint32_t clock_now() const;
+  void note_guess(const RequestList& list, std::uintptr_t address);
+  /// Whether what the site reads is confirmed by an atomic.
+  [[nodiscard]] bool guesses(std::uint32_t site) const {
+    const std::uint32_t bit = site % LaunchRecord::most_sites;
+    return (launch_->guesses[bit / 64].load(std::memory_order_relaxed) >> bit % 64 & 1) != 0;
+  }
   struct Spot {
     std::uint32_t match = 0;   // a step; 0: none fits
     std::uint32_t before = 0;  // then: the step behind which a new one belongs
@@ -139,7 +147,7 @@ class Recorder {
   void arrived_at(Synchroniser& object, const Place& place);
   void acquire(BlockRecord& block, WarpRecord& warp, const KnowledgeRef& from);
   /// What the running thread's warp knows, its own accesses so far included.
-  KnowledgeRef knowledge() const;
+  KnowledgeRef knowledge(std::uint32_t clock) const;
   void join_all(BlockRecord& block);
   // Races and uninitialised reads; in check.cpp.
   struct Reach;

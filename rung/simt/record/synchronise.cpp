@@ -14,6 +14,9 @@
 namespace rung::simt::record {
 namespace {
 
+/// Every fence is alike: a mark in a warp's list, which its lanes pass one after another.
+constexpr std::uintptr_t fence_site = place_bit | 1;
+
 std::size_t index_of(const BlockRecord& block, const WarpRecord& warp) {
   return static_cast<std::size_t>(&warp - block.warps.data());
 }
@@ -35,9 +38,9 @@ std::uint32_t Recorder::clock_now() const {
   return warp_->clock + tracer.last->clock + (tracer.last->access == Access::marker ? 1 : 0);
 }
 
-KnowledgeRef Recorder::knowledge() const {
+KnowledgeRef Recorder::knowledge(std::uint32_t clock) const {
   auto own = std::make_shared<Clocks>(warp_->known);
-  (*own)[index_of(*block_, *warp_)] = clock_now();
+  (*own)[index_of(*block_, *warp_)] = clock;
   std::vector<Knowledge::Entry> entry;
   entry.emplace_back(block_->number, std::move(own));
   return join(warp_->remote, std::make_shared<const Knowledge>(std::move(entry)));
@@ -66,7 +69,9 @@ void Recorder::join_all(BlockRecord& block) {
     warp.remote = remote;
     tick(*launch_, block, warp);
     std::fill(std::begin(warp.synced), std::end(warp.synced), warp.clock);
-    if (block.fenced) warp.fenced = warp.fenced_for_all = ~std::uint32_t{0};
+    if (!block.fenced) continue;
+    warp.fenced = warp.fenced_for_all = ~std::uint32_t{0};
+    std::fill(std::begin(warp.fence_clock), std::end(warp.fence_clock), warp.clock - 1);
   }
   block.fenced = false;
   ++block.interval;
@@ -149,7 +154,7 @@ void Recorder::grid_met(const std::vector<std::unique_ptr<Cluster>>& clusters) {
 
 /// The list goes on behind a mark, under a later clock: lanes come here one after another.
 void Recorder::arrived_at(Synchroniser& object, const Place& place) {
-  object.released = join(object.released, knowledge());
+  object.released = join(object.released, knowledge(clock_now()));
   trace_slowly(0, site_of(place), 0, Access::marker);
 }
 
@@ -183,6 +188,9 @@ void Recorder::waited(Block& owner, const void* object) {
 void Recorder::fence(bool device) {
   const std::uint32_t lane = 1u << thread_->lane;
   warp_->fenced |= lane;
+  // What comes behind the fence is not published by the flag, though written before it.
+  warp_->fence_clock[thread_->lane] = clock_now();
+  if (checking_) trace_slowly(0, fence_site, 0, Access::marker);
   if (device) {
     warp_->fenced_for_all |= lane;
     block_->fenced = true;
@@ -199,12 +207,22 @@ void Recorder::before_atomic(std::uintptr_t address, int log_size, Access access
   // Whoever reads it may go by it, with a fence behind or without: formally one is due, but what
   // goes wrong without is rare, and programs that do so are many.
   if (access != Access::volatile_write) {
-    const std::lock_guard lock(flags.mutex);
-    if (const auto at = flags.at.find(address); at != flags.at.end()) {
-      const LaunchRecord::Flag& flag = at->second;
-      acquire(*block_, *warp_, flag.released);
-      if (flag.block == block_->number) acquire(*block_, *warp_, flag.in_block);
-      block_->partial = true;
+    KnowledgeRef heard, heard_in_block;
+    {
+      const std::lock_guard lock(flags.mutex);
+      if (const auto at = flags.at.find(address); at != flags.at.end()) {
+        heard = at->second.released;
+        if (at->second.block == block_->number) heard_in_block = at->second.in_block;
+        block_->partial = true;
+      }
+    }
+    if (heard != warp_->heard || heard_in_block != warp_->heard_in_block) {
+      // What the warp did before is judged by what it knew then.
+      flush(*block_, *warp_, false);
+      acquire(*block_, *warp_, heard);
+      acquire(*block_, *warp_, heard_in_block);
+      warp_->heard = heard;
+      warp_->heard_in_block = heard_in_block;
     }
   }
   if (access == Access::volatile_read) return;
@@ -214,8 +232,9 @@ void Recorder::before_atomic(std::uintptr_t address, int log_size, Access access
     warp_->released_to_all = releases || (warp_->fenced_for_all & lane) != 0;
     warp_->fenced &= ~lane;
     warp_->fenced_for_all &= ~lane;
+    const std::uint32_t upto = releases ? clock_now() : warp_->fence_clock[thread_->lane];
     flush(*block_, *warp_, false);
-    warp_->released = knowledge();
+    warp_->released = knowledge(upto);
     tick(*launch_, *block_, *warp_);
   }
   if (warp_->released == nullptr) return;

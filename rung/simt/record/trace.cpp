@@ -139,7 +139,21 @@ std::uint32_t Recorder::insert(RequestList& list, std::uint32_t before, std::uin
   Target& target = list.target(at);
   target = {.continues = continues};
   place(step, target, address, 1u << log_size);
+  if (access == Access::atomic && checking_) note_guess(list, address);
   return at;
+}
+
+/// A plain read and then an atomic on the same word, as in front of a loop of compare-and-swap:
+/// what was read is a guess that the atomic confirms, so it may be of any age.
+void Recorder::note_guess(const RequestList& list, std::uintptr_t address) {
+  const std::uint32_t* const units = list.units_of(thread_->lane);
+  for (std::uint32_t i = list.after(0); i != 0; i = list.after(i)) {
+    const Step& step = list.step(i);
+    if (step.access != Access::read || units[i] == no_unit) continue;
+    if (step.base + (std::uintptr_t{units[i]} << step.log_size) != address) continue;
+    const std::uint32_t bit = step.site_index % LaunchRecord::most_sites;
+    launch_->guesses[bit / 64].fetch_or(std::uint64_t{1} << bit % 64, std::memory_order_relaxed);
+  }
 }
 
 std::uint16_t Recorder::site_index(std::uintptr_t site) {
@@ -182,7 +196,7 @@ void Recorder::place(Step& step, Target& target, std::uintptr_t address, std::ui
       set(Where::nowhere, launch.arguments, launch.argument_bytes)) {
     return;
   }
-  const std::size_t arena = shared_room(launch);
+  const std::size_t arena = shared_extent(launch);
   for (const auto& block : thread_->block->cluster->blocks) {
     if (!within(block->shared, arena)) continue;
     target.block = block->record.get();

@@ -53,6 +53,7 @@ typedef void (*cudaHostFn_t)(void* data);
 #define cudaDeviceScheduleSpin 0x01
 #define cudaDeviceScheduleYield 0x02
 #define cudaDeviceScheduleBlockingSync 0x04
+#define cudaDeviceBlockingSync 0x04
 #define cudaDeviceMapHost 0x08
 #define cudaDeviceLmemResizeToMax 0x10
 #define cudaDeviceMask 0xff
@@ -267,6 +268,13 @@ struct cudaHostNodeParams {
   cudaHostFn_t fn;
   void* userData;
 };
+typedef struct cudaIpcMemHandle_st {
+  char reserved[64];
+} cudaIpcMemHandle_t;
+typedef struct cudaIpcEventHandle_st {
+  char reserved[64];
+} cudaIpcEventHandle_t;
+#define cudaIpcMemLazyEnablePeerAccess 0x01
 struct cudaUUID_t {
   char bytes[16];
 };
