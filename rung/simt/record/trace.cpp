@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Lists of accesses: following them, and growing them where a lane does what none did before.
+#include <link.h>
+
 #include <algorithm>
 #include <bit>
 
@@ -13,6 +15,28 @@ namespace rung::simt::record {
 constinit thread_local Tracer tracer;
 
 namespace {
+
+/// The program's thread-local variables: shared variables of a whole file are among them. Nothing
+/// is known of them but that they are there.
+struct OwnVariables {
+  const void* begin = nullptr;
+  std::size_t bytes = 0;
+};
+int find_own_variables(dl_phdr_info* program, std::size_t, void* found) {
+  for (int i = 0; i < program->dlpi_phnum; ++i) {
+    if (program->dlpi_phdr[i].p_type != PT_TLS) continue;
+    *static_cast<OwnVariables*>(found) = {program->dlpi_tls_data, program->dlpi_phdr[i].p_memsz};
+  }
+  return 1;  // the first object is the program
+}
+const OwnVariables& own_variables() {
+  static thread_local const OwnVariables own = [] {
+    OwnVariables found;
+    dl_iterate_phdr(find_own_variables, &found);
+    return found;
+  }();
+  return own;
+}
 
 /// Where a lane stands whose warp has no list: what comes next fits nothing.
 Step unattached[2];
@@ -184,6 +208,11 @@ void Recorder::place(Step& step, Target& target, std::uintptr_t address, std::ui
   const Fiber* const stack = thread_->fiber;  // null: it has ended, and a copy lands for it
   if (stack != nullptr && within(stack->bottom, stack->size) &&
       set(Where::local, stack->bottom, stack->size)) {
+    return;
+  }
+  const OwnVariables& own = own_variables();
+  if (own.begin != nullptr && within(own.begin, own.bytes) &&
+      set(Where::local, own.begin, own.bytes)) {
     return;
   }
   // blockDim and gridDim, whose type g++ does not take for constant.
