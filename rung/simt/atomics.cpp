@@ -85,8 +85,7 @@ T atomic_update(T* address, AtomicKind kind, T operand, Place place, AtomicScope
 
 template <class T>
 T atomic_compare_exchange(T* address, T expected, T desired, Place place, AtomicScope scope) {
-  record::note_atomic(address, sizeof(T), access_of(scope), relaxed, place);
-  record::compares();
+  record::note_atomic(address, sizeof(T), access_of(scope), relaxed, place, true);
   const T before = expected;
   const bool swapped = std::atomic_ref<T>(*address).compare_exchange_strong(
       expected, desired, std::memory_order_relaxed);

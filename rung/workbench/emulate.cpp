@@ -26,7 +26,7 @@ constexpr int exit_findings = 66;
 
 struct Options {
   emulate::Sources sources;
-  std::vector<std::string> words;  // sources, options of nvcc, and after -- the program's own
+  std::vector<std::string> words;  // sources and options of nvcc's
   std::string json, order = "forward", capability = "9.0", keep;
   bool no_checks = false, leaks = false, annotate = false;
   double timeout = 0;
@@ -43,15 +43,10 @@ bool takes_value(const std::string& word) {
 }
 
 /// Sorts what CLI11 left: source files, and the options that build files of CUDA programs hold.
-std::vector<std::string> sort_words(Options& options) {
-  std::vector<std::string> arguments;
+void sort_words(Options& options) {
   const std::vector<std::string>& words = options.words;
   for (std::size_t i = 0; i < words.size(); ++i) {
     const std::string& word = words[i];
-    if (word == "--") {
-      arguments.assign(words.begin() + static_cast<std::ptrdiff_t>(i) + 1, words.end());
-      break;
-    }
     const bool flag = word.size() > 1 && word[0] == '-';
     if (!flag) {
       options.sources.files.push_back(word);
@@ -77,7 +72,6 @@ std::vector<std::string> sort_words(Options& options) {
     }
     // Every other option of nvcc's concerns chips.
   }
-  return arguments;
 }
 
 int parse_capability(const std::string& text) {
@@ -145,7 +139,7 @@ Outcome run_once(const Options& options, const std::string& program,
 }
 
 int run(Options& options) {
-  const std::vector<std::string> arguments = sort_words(options);
+  sort_words(options);
   if (options.sources.files.empty()) {
     throw Error(ErrorCode::invalid_argument, "rung emulate: no source file given");
   }
@@ -162,7 +156,7 @@ int run(Options& options) {
   Outcome worst;
   // One order after another, for a program that shall be right under each.
   for (const std::string& order : orders(options.order)) {
-    const Outcome outcome = run_once(options, program, arguments, order, folder.path());
+    const Outcome outcome = run_once(options, program, words_behind(), order, folder.path());
     const bool worse = (outcome.findings != 0 && worst.findings == 0) ||
                        (outcome.exit_code != 0 && worst.exit_code == 0);
     if (worse || worst.fields.empty()) worst = outcome;

@@ -142,6 +142,8 @@ cudaError_t run_now(const LaunchConfig& config, const SharedClosure& closure) {
   running.layout = &layout;
   const std::size_t dynamic_bytes = (config.shared_bytes + 127) / 128 * 128;
   running.static_begin = dynamic_bytes + shared_gap;
+  running.shared_end =
+      layout.used() != 0 ? running.static_begin + layout.used() : config.shared_bytes;
   running.config = &config;
   simt::Launch launch;
   launch.grid = convert(config.grid);
@@ -152,6 +154,7 @@ cudaError_t run_now(const LaunchConfig& config, const SharedClosure& closure) {
   launch.shared_gap_begin = config.shared_bytes;
   launch.shared_gap_end = running.static_begin;
   launch.shared_room = running.static_begin + all_shared_bytes();
+  launch.shared_in_use = &running.shared_end;
   launch.os_threads = omp_get_max_threads();
   launch.entry = closure->run;
   launch.arguments = closure->call;

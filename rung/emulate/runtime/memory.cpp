@@ -11,6 +11,7 @@
 #include <new>
 
 #include "rung/emulate/runtime/model.hpp"
+#include "rung/emulate/runtime/stream.hpp"
 #include "rung/simt/limits.hpp"
 #include "rung/simt/record.hpp"
 
@@ -152,6 +153,7 @@ cudaError_t cudaMalloc3D(cudaPitchedPtr* memory, cudaExtent extent) {
   return error;
 }
 cudaError_t cudaFree(void* memory) {
+  if (give_back_to_graph(memory)) return remember(cudaSuccess);
   const cudaError_t error = release(memory, false);
   if (error != cudaSuccess && device_failure() == cudaSuccess) {
     report_misuse("use_after_free",

@@ -89,7 +89,7 @@ void report_bad_address(Recorder& recorder, const Step& step, std::uintptr_t add
   if (!source.of_a_kernel) return;
   const std::uint32_t bytes = 1u << step.log_size;
   const Thread& thread = recorder.thread();
-  const std::size_t shared_bytes = shared_room(recorder.launch().launch);
+  const std::size_t shared_bytes = shared_extent(recorder.launch().launch);
   const void* pointer = reinterpret_cast<const void*>(address);
   const Region* nearest = region == nullptr ? nearest_region(pointer) : region;
   const std::string shared =

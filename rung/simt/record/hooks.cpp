@@ -112,6 +112,21 @@ RUNG_HOOK void __ubsan_handle_out_of_bounds(const BadIndex* at, std::uintptr_t i
   rung_simt_bad_index(at->file, static_cast<int>(at->line), at->array->name, value);
 }
 
+// -fsanitize=alignment, where it is asked for: memory looked at through a pointer that is not
+// aligned as its type wants. A float4 of which parts are used is read in parts, each aligned.
+struct MisalignedUse {
+  const char* file;
+  std::uint32_t line, column;
+  const void* type;
+  unsigned char log_alignment;
+  unsigned char kind;  // 1: a store
+};
+RUNG_HOOK void __ubsan_handle_type_mismatch_v1(const MisalignedUse* use, void* p) {
+  const int log_size = use->log_alignment < 4 ? use->log_alignment : 4;
+  trace(number(p), number(__builtin_return_address(0)), log_size,
+        use->kind == 1 ? Access::write : Access::read);
+}
+
 // Of no interest here, but called.
 RUNG_HOOK void __tsan_init() {}
 RUNG_HOOK void __tsan_func_entry(void*) {}

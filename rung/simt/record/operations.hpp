@@ -32,14 +32,15 @@ inline void note(const void* address, std::size_t bytes, Access access, const Pl
 }
 
 /// An atomic access of std::memory_order `order` (0 relaxed ... 5), with what it synchronises.
+/// `compares`: it compares and exchanges.
 RUNG_API void before_atomic(const void* address, std::size_t bytes, Access access, int order,
-                            std::uintptr_t site) noexcept;
+                            std::uintptr_t site, bool compares = false) noexcept;
 inline void note_atomic(const void* address, std::size_t bytes, Access access, int order,
-                        const Place& place) {
-  if (tracer.last != nullptr) before_atomic(address, bytes, access, order, site_of(place));
+                        const Place& place, bool compares = false) {
+  if (tracer.last != nullptr) {
+    before_atomic(address, bytes, access, order, site_of(place), compares);
+  }
 }
-/// Behind an atomic access: it compares and exchanges.
-RUNG_API void compares() noexcept;
 /// __threadfence(), or __threadfence_block().
 RUNG_API void fence(bool device) noexcept;
 

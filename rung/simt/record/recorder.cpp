@@ -70,7 +70,8 @@ void Recorder::prepare(Block& block) {
     warp.at_barrier = 0;
     warp.released_to_all = warp.compared = false;
     warp.diverged = false;
-    warp.remote = warp.released = nullptr;
+    warp.remote = warp.released = warp.heard = warp.heard_in_block = nullptr;
+    std::fill(std::begin(warp.fence_clock), std::end(warp.fence_clock), 0);
     warp.known.fill(0);
     std::fill(std::begin(warp.synced), std::end(warp.synced), 0);
     std::fill(std::begin(warp.told), std::end(warp.told), 0);

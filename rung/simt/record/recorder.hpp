@@ -34,12 +34,14 @@ struct WarpRecord {
   std::uint32_t at_barrier = 0;      // lanes that wait at the block's barrier
   bool compared = false;             // an atomic comparison is in the list
   bool diverged = false;
-  KnowledgeRef remote;    // of other blocks
-  KnowledgeRef released;  // what a lane published last
+  KnowledgeRef remote;                 // of other blocks
+  KnowledgeRef released;               // what a lane published last
+  KnowledgeRef heard, heard_in_block;  // of the flag that was read last
   bool released_to_all = false;
-  Clocks known{};                 // of this block
-  std::uint32_t synced[32] = {};  // by lane: the clock at which it last met others of the warp
-  std::uint32_t told[32] = {};    // by lane: the clock of its own warp that an object told it of
+  Clocks known{};                      // of this block
+  std::uint32_t synced[32] = {};       // by lane: the clock at which it last met others of the warp
+  std::uint32_t fence_clock[32] = {};  // by lane: the warp's clock at its last fence
+  std::uint32_t told[32] = {};  // by lane: the clock of its own warp that an object told it of
   Step* cursors[32] = {};
 };
 
@@ -84,9 +86,9 @@ class Recorder {
   // Who synchronises; in synchronise.cpp.
   /// All threads of the block that have not exited have come to a barrier.
   void block_met(Block& block, const Place& place);
-  /// A named barrier completes for those that wait there.
   /// The running thread waits at the block's barrier.
   void block_arrived();
+  /// A named barrier completes for those that wait there.
   void named_barrier_met(Block& block, int barrier);
   /// The running thread arrives at a named barrier without waiting.
   void named_barrier_arrived(Block& block, int barrier, const Place& place);
@@ -102,9 +104,7 @@ class Recorder {
 
   void trace_slowly(std::uintptr_t address, std::uintptr_t site, int log_size, Access access);
   void before_atomic(std::uintptr_t address, int log_size, Access access, int order,
-                     std::uintptr_t site);
-  /// The running thread's last access compares and exchanges.
-  void compares();
+                     std::uintptr_t site, bool compares);
   /// Its next access has an index that the array's type does not have; in bounds.cpp.
   void suspect(const char* file, int line, const char* array, long long index);
   void fence(bool device);
@@ -139,6 +139,7 @@ class Recorder {
                           int log_size) const;
   static std::uint32_t behind_lower(const RequestList& list, std::uint32_t here,
                                     std::uintptr_t site);
+  [[nodiscard]] bool is_local(std::uintptr_t address) const;
   bool count_local(std::uintptr_t address, std::uintptr_t site, int log_size);
   std::uint32_t insert(RequestList& list, std::uint32_t before, std::uintptr_t address,
                        std::uintptr_t site, int log_size, Access access);
@@ -152,10 +153,11 @@ class Recorder {
   void end_block(BlockRecord& block);
   void arrived_at(Synchroniser& object, const Place& place);
   void acquire(BlockRecord& block, WarpRecord& warp, const KnowledgeRef& from);
-  /// Likewise, for the running thread, which may hear of lanes of its own warp.
-  void learn(const KnowledgeRef& from);
+  /// The running thread may hear of lanes of its own warp too: of one that had something copied, or
+  /// held a lock before.
+  void tell_lane(const KnowledgeRef& from);
   /// What the running thread's warp knows, its own accesses so far included.
-  KnowledgeRef knowledge() const;
+  KnowledgeRef knowledge(std::uint32_t clock) const;
   void join_all(BlockRecord& block);
   // Races and uninitialised reads; in check.cpp.
   struct Reach;

@@ -31,6 +31,7 @@ struct LaunchData {
   const char* kernel;  // the mangled name; null until its first thread has started
   const SharedLayout* layout;
   size_t static_begin;  // where static shared memory begins behind the dynamic
+  size_t shared_end;    // of what is in use by now
 };
 
 extern __thread char* const shared_base __asm__("rung_simt_shared")
