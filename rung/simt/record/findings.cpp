@@ -59,10 +59,27 @@ std::uint32_t linear_thread(const Thread& thread) {
   return static_cast<std::uint32_t>(&thread - thread.block->threads.data());
 }
 
+/// An offset out of bounds of shared memory of that extent, in words. Dynamic and static memory
+/// lie apart.
+std::string place_in_shared(const Launch& launch, std::size_t at, std::size_t extent) {
+  const auto into = [](std::size_t offset, std::size_t size, const char* which) {
+    return std::to_string(offset) + " bytes into the " + std::to_string(size) + " bytes of " +
+           which + "shared memory";
+  };
+  const std::size_t dynamic_end = launch.shared_gap_begin;
+  const std::size_t static_begin = launch.shared_gap_end;
+  if (static_begin == 0 || extent <= static_begin) return into(at, extent, "");
+  if (at >= static_begin) return into(at - static_begin, extent - static_begin, "static ");
+  if (dynamic_end != 0 && 2 * at < dynamic_end + static_begin) {
+    return into(at, dynamic_end, "dynamic ");
+  }
+  return std::to_string(static_begin - at) + " bytes before the block's static shared memory";
+}
+
 /// Where an address lies that is out of bounds of the block's shared memory; "": far from it, or
 /// farther than from this region of global memory, which may be its neighbour.
-std::string beside_shared(const Thread& thread, std::uintptr_t address, std::size_t size,
-                          const Region* region) {
+std::string beside_shared(const Launch& launch, const Thread& thread, std::uintptr_t address,
+                          std::size_t size, const Region* region) {
   std::uintptr_t near = size == 0 ? 0 : 64 << 10;
   const auto begin = reinterpret_cast<std::uintptr_t>(thread.block->shared);
   if (region != nullptr) {
@@ -71,8 +88,7 @@ std::string beside_shared(const Thread& thread, std::uintptr_t address, std::siz
     near = std::min(near, address < first ? first - address : address - std::min(last, address));
   }
   if (address >= begin && address - begin < size + near) {
-    return std::to_string(address - begin) + " bytes into the " + std::to_string(size) +
-           " bytes of shared memory";
+    return place_in_shared(launch, address - begin, size);
   }
   if (address < begin && begin - address < near) {
     return std::to_string(begin - address) + " bytes before the block's shared memory";
@@ -92,8 +108,9 @@ void report_bad_address(Recorder& recorder, const Step& step, std::uintptr_t add
   const std::size_t shared_bytes = shared_extent(recorder.launch().launch);
   const void* pointer = reinterpret_cast<const void*>(address);
   const Region* nearest = region == nullptr ? nearest_region(pointer) : region;
-  const std::string shared =
-      region == nullptr ? beside_shared(thread, address, shared_bytes, nearest) : "";
+  const std::string shared = region == nullptr ? beside_shared(recorder.launch().launch, thread,
+                                                               address, shared_bytes, nearest)
+                                               : "";
   const auto shared_begin = reinterpret_cast<std::uintptr_t>(thread.block->shared);
   const bool in_shared = address - shared_begin <= shared_bytes - bytes && bytes <= shared_bytes;
   bool harms = false;
