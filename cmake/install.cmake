@@ -6,9 +6,11 @@ install(FILES rung/rung.hpp rung/rung.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/
 install(DIRECTORY rung/core DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/rung FILES_MATCHING PATTERN "*.hpp" PATTERN "*.h")
 install(FILES ${PROJECT_BINARY_DIR}/generated/rung/ops/all.hpp ${PROJECT_BINARY_DIR}/generated/rung/ops/all.h
   DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/rung/ops)
+# Rungs' sources too: `rung explain` reads what they say of themselves, and prints them.
 foreach(operator IN LISTS rung_operators_found)
   install(DIRECTORY rung/ops/${operator} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/rung/ops
-    FILES_MATCHING PATTERN "*.hpp" PATTERN "${operator}.h" PATTERN "*.cuh" PATTERN "peer_*" EXCLUDE)
+    FILES_MATCHING PATTERN "*.hpp" PATTERN "${operator}.h" PATTERN "*.cuh" PATTERN "cpu_*.cpp" PATTERN "cuda_*.cu"
+    PATTERN "peer_*" EXCLUDE)
 endforeach()
 # What the templates that take functors (*.cuh) are made of; the sources go into the program that uses them.
 foreach(part cpu device simt)

@@ -13,6 +13,7 @@
 #include <fstream>
 #include <mutex>
 #include <sstream>
+#include <utility>
 
 #include "rung/core/error.hpp"
 #include "rung/emulate/process.hpp"
@@ -80,8 +81,9 @@ std::vector<std::string> common_options(const Sources& sources, const Home& home
     if (!older) options.push_back(one);
   }
   // Whether anything is checked or not: threads that wait by volatile reads are seen by this.
-  options.insert(options.end(), {"-fsanitize=thread", "--param=tsan-distinguish-volatile=1",
-                                 "--param=tsan-instrument-func-entry-exit=0"});
+  options.insert(options.end(),
+                 {"-fsanitize=thread,alignment", "--param=tsan-distinguish-volatile=1",
+                  "--param=tsan-instrument-func-entry-exit=0"});
   for (const std::string& one : sources.include) options.push_back("-I" + one);
   options.insert(options.end(),
                  {"-isystem", home.include + "/rung/simt/include", "-isystem", home.include});
@@ -126,6 +128,37 @@ std::string read_file(const std::string& path) {
   return text.str();
 }
 
+/// The library of a header that NVIDIA's toolkit would have, or a graphics system; null: none.
+const char* library_of(const std::string& header) {
+  static constexpr std::pair<const char*, const char*> libraries[] = {
+      {"thrust/", "Thrust"},    {"cub/", "CUB"},          {"cublas", "cuBLAS"}, {"cufft", "cuFFT"},
+      {"cusparse", "cuSPARSE"}, {"cusolver", "cuSOLVER"}, {"cudnn", "cuDNN"},   {"npp", "NPP"},
+      {"nvjpeg", "nvJPEG"},     {"nvrtc", "NVRTC"},       {"nccl", "NCCL"},     {"nvtx3/", "NVTX"},
+      {"nvToolsExt", "NVTX"},   {"cutlass/", "CUTLASS"},  {"cute/", "CUTLASS"}, {"GL/", "OpenGL"},
+      {"EGL/", "EGL"}};
+  for (const auto& [prefix, name] : libraries) {
+    if (header.starts_with(prefix)) return name;
+  }
+  return nullptr;
+}
+
+/// Says so where a source cannot be preprocessed because it uses such a library. `command` is the
+/// compiler with its options.
+void explain_missing_header(std::vector<std::string> command, const std::string& file,
+                            const std::string& stem) {
+  command.insert(command.end(), {"-M", "-MG", "-w", file, "-o", stem + ".d"});
+  if (run_program(command).exit_code != 0) return;
+  std::istringstream headers(read_file(stem + ".d"));
+  for (std::string header; headers >> header;) {
+    const char* library = library_of(header);
+    if (library == nullptr) continue;
+    throw Error(ErrorCode::not_available,
+                fmt::format("{} includes {}: {} is no part of the simulated GPU, which has CUDA's "
+                            "runtime alone",
+                            file, header, library));
+  }
+}
+
 std::string compile_one(const Sources& sources, const Home& home, const std::string& file,
                         const std::string& stem) {
   std::vector<std::string> options = common_options(sources, home);
@@ -144,8 +177,14 @@ std::string compile_one(const Sources& sources, const Home& home, const std::str
   const std::string preprocessed = stem + ".ii";
   add(options);
   add(cuda_options(sources.capability));
+  const std::vector<std::string> with_options = command;
   add({"-E", file, "-o", preprocessed});
-  run_compiler(command, file, "cannot be preprocessed");
+  try {
+    run_compiler(command, file, "cannot be preprocessed");
+  } catch (const Error&) {
+    if (interrupted() == 0) explain_missing_header(with_options, file, stem);
+    throw;
+  }
 
   if (holds_assembly(read_file(preprocessed))) {
     add({"-include", "rung_cuda/ptx.h"});
@@ -162,7 +201,8 @@ std::string compile_one(const Sources& sources, const Home& home, const std::str
       command.push_back(options[i]);
     }
   }
-  add({"-fpreprocessed", "-x", "c++-cpp-output", "-c", rewritten, "-o", object});
+  add({"-fsanitize=bounds", "-fpreprocessed", "-x", "c++-cpp-output", "-c", rewritten, "-o",
+       object});
   run_compiler(command, file, "does not compile");
   return object;
 }
@@ -205,7 +245,7 @@ std::string compile(const Sources& sources, const std::string& folder) {
       command.end(),
       {"-L" + home.libraries, "-Wl,-rpath," + home.libraries, "-Wl,-rpath-link," + home.libraries,
        "-rdynamic", "-Wl,--wrap=malloc,--wrap=free,--wrap=_Znwm,--wrap=_Znam",
-       "-Wl,--wrap=_ZdlPv,--wrap=_ZdaPv,--wrap=_ZdlPvm,--wrap=_ZdaPvm", "-lrung_hooks",
+       "-Wl,--wrap=_ZdlPv,--wrap=_ZdaPv,--wrap=_ZdlPvm,--wrap=_ZdaPvm,--wrap=clock", "-lrung_hooks",
        "-Wl,--no-as-needed", "-lrung_emulate", "-lrung", "-pthread", "-ldl", "-o", program});
   run_compiler(command, sources.files.front(), "does not link");
   return program;

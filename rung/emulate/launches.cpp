@@ -188,6 +188,7 @@ struct KernelDefinition {
   std::size_t word;  // __global__
   std::size_t name;
   std::size_t body;  // its {; size() for a declaration
+  std::string path;  // its name behind those of its namespaces
 };
 
 KernelDefinition read_kernel(const TokenStream& tokens, std::size_t word) {
@@ -200,7 +201,7 @@ KernelDefinition read_kernel(const TokenStream& tokens, std::size_t word) {
   const std::size_t name = at - 1;
   at = at < tokens.size() ? tokens.closing(at) : at;
   while (at < tokens.size() && !tokens[at].is("{") && !tokens[at].is(";")) ++at;
-  return {word, name, tokens[at].is("{") ? at : tokens.size()};
+  return {word, name, tokens[at].is("{") ? at : tokens.size(), ""};
 }
 
 /// "<T, N, Rest...>" for a kernel template, "" for a function. False: an explicit specialisation,
@@ -242,12 +243,34 @@ bool template_arguments(const TokenStream& tokens, std::size_t word, std::string
   return true;
 }
 
+/// The namespaces that are open where the tokens have been seen so far.
+struct Namespaces {
+  std::string path;                  // "a::b::"
+  std::vector<std::size_t> lengths;  // of the path, where each bracket { stands that is open
+  void see(const TokenStream& tokens, std::size_t i) {
+    if (tokens[i].is("}") && !lengths.empty()) {
+      path.resize(lengths.back());
+      lengths.pop_back();
+    }
+    if (!tokens[i].is("{")) return;
+    lengths.push_back(path.size());
+    std::size_t begin = i;
+    while (!tokens[begin].is("namespace") && begin > 0 &&
+           (tokens[begin - 1].kind == TokenKind::identifier || tokens[begin - 1].is("::"))) {
+      --begin;
+    }
+    if (tokens[begin].is("namespace")) path += tokens.text(begin + 1, i) + "::";
+  }
+};
+
 }  // namespace
 
 void rewrite_kernels(TokenStream& tokens) {
   std::vector<KernelDefinition> kernels;
-  std::map<std::string_view, int> definitions;
+  std::map<std::string, int> definitions;
+  Namespaces namespaces;
   for (std::size_t i = 1; i < tokens.size(); ++i) {
+    namespaces.see(tokens, i);
     // A word of CUDA's; as a macro it would spoil the attribute of that name.
     if (tokens[i].is("__noinline__") && !tokens[i - 1].is("(") && !tokens[i - 1].is(",")) {
       tokens.replace(i, "__attribute__((noinline))");
@@ -255,14 +278,17 @@ void rewrite_kernels(TokenStream& tokens) {
     if (!tokens[i].is("__rung_global__")) continue;
     tokens.erase(i);
     kernels.push_back(read_kernel(tokens, i));
-    if (kernels.back().body < tokens.size()) ++definitions[tokens[kernels.back().name].text];
+    KernelDefinition& one = kernels.back();
+    one.path = namespaces.path + std::string(tokens[one.name].text);
+    if (one.body < tokens.size()) ++definitions[one.path];
   }
   for (const KernelDefinition& one : kernels) {
     if (one.body >= tokens.size()) continue;
     const std::string_view name = tokens[one.name].text;
     std::string values;
     // Where its name means one function, it can be launched by its address too.
-    const bool unique = definitions[name] == 1 && tokens[one.name].kind == TokenKind::identifier &&
+    const bool unique = definitions[one.path] == 1 &&
+                        tokens[one.name].kind == TokenKind::identifier &&
                         template_arguments(tokens, one.word, values);
     const std::string self =
         unique ? ", ::rung::cuda::only_kernel(&" + std::string(name) + values + ")" : "";

@@ -260,7 +260,9 @@ std::string translate_special(const Instruction& one, const OperandWriter& opera
   if (op == "mma" && size == 4) return t.multiply();
   if (op == "cp" && t.has("async")) return t.async_copy();
   if ((op == "bar" || op == "barrier") && size >= 1) return t.barrier();
-  if (op == "membar" || op == "fence") return "__threadfence();";
+  if (op == "membar" || op == "fence") {
+    return t.has("cta") ? "__threadfence_block();" : "__threadfence();";
+  }
   if (op == "prefetch" || op == "prefetchu" || op == "discard" || op == "applypriority" ||
       op == "pmevent" || op == "griddepcontrol" || op == "setmaxnreg") {
     return ";";
@@ -281,6 +283,10 @@ std::string translate_special(const Instruction& one, const OperandWriter& opera
   if (op == "dp4a" && size == 4 && types.size() == 2) {
     return put(t.at(0), fmt::format("__dp4a({0}, {1}, {2})", get(types[0], t.at(1)),
                                     get(types[0], t.at(2)), get(types[0], t.at(3))));
+  }
+  if (op == "vabsdiff4" && size == 4 && t.has("add") && types.front() == "unsigned") {
+    return put(t.at(0), fmt::format("__vsadu4({}, {}) + {}", t.unsigned_at(1), t.unsigned_at(2),
+                                    t.unsigned_at(3)));
   }
   if (op == "isspacep" && size == 2) {
     return put(t.at(0), fmt::format("bool(__is{}(::rung::ptx::pointer({})))",

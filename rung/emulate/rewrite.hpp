@@ -25,6 +25,9 @@ void rewrite_launches(TokenStream& tokens);
 void rewrite_kernels(TokenStream& tokens);
 /// A shared variable becomes a reference into the memory of the block that runs.
 void rewrite_shared(TokenStream& tokens);
+/// Constants of a file are its own, as in nvcc without separate compilation: two files may have
+/// some of one name. Not where any is declared extern.
+void rewrite_constants(TokenStream& tokens);
 /// asm("...") statements of PTX become calls.
 void rewrite_assembly(TokenStream& tokens);
 

@@ -169,11 +169,32 @@ void rewrite_shared(TokenStream& tokens) {
   }
 }
 
+void rewrite_constants(TokenStream& tokens) {
+  std::vector<std::size_t> words;
+  bool across_files = false;
+  for (std::size_t i = 0; i < tokens.size(); ++i) {
+    if (!tokens[i].is("__rung_constant__")) continue;
+    const std::size_t begin = first_of_declaration(tokens, i);
+    bool local = true;  // says nothing of its linkage itself
+    for (std::size_t at = begin; at < tokens.size(); ++at) {
+      const Token& token = tokens[at];
+      if (token.is(";") || token.is("=") || token.is("[") || token.is("{")) break;
+      if (token.is("extern")) across_files = true;
+      if (token.is("extern") || token.is("static") || token.is("inline")) local = false;
+    }
+    tokens.erase(i);
+    if (local) words.push_back(i);
+  }
+  if (across_files) return;
+  for (const std::size_t i : words) tokens.replace(i, "static");
+}
+
 std::string rewrite(const std::string& preprocessed) {
   TokenStream tokens(preprocessed);
   rewrite_assembly(tokens);
   rewrite_kernels(tokens);
   rewrite_shared(tokens);
+  rewrite_constants(tokens);
   rewrite_launches(tokens);
   return tokens.text(0, tokens.size());
 }

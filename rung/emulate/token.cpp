@@ -54,6 +54,12 @@ std::size_t end_of_header(std::string_view text, std::size_t end) {
   return std::min(end, text.size());
 }
 
+/// A #pragma, say, needs a line of its own.
+bool is_directive(std::string_view line) {
+  line.remove_prefix(std::min(line.find_first_not_of(" \t"), line.size()));
+  return line.starts_with('#');
+}
+
 /// Where a macro of a system header is used, the preprocessor says so by markers in the middle of
 /// the line. This puts such lines together again, so that only headers are marked as the system's.
 std::string join_lines(std::string_view text) {
@@ -61,6 +67,7 @@ std::string join_lines(std::string_view text) {
   joined.reserve(text.size());
   std::string_view file;
   int line = 0;  // of the next line to be written
+  bool after_directive = false;
   for (std::size_t at = 0; at < text.size();) {
     const std::string_view one = line_at(text, at);
     LineMarker marker;
@@ -68,17 +75,22 @@ std::string join_lines(std::string_view text) {
       joined.append(one).append("\n");
       at += one.size() + 1;
       ++line;
+      after_directive = is_directive(one);
     } else if (marker.enters && marker.system) {
       const std::size_t end = end_of_header(text, at + one.size());
       joined.append(text.substr(at, end - at)).append("\n");
       at = end + 1;
     } else {
       const bool within = !marker.enters && !marker.returns && marker.file == file;
-      if (within && marker.line == line - 1 && joined.ends_with('\n')) {
+      const std::size_t next = at + one.size() + 1;
+      const bool alone =
+          after_directive || (next < text.size() && is_directive(line_at(text, next)));
+      if (within && !alone && marker.line == line - 1 && joined.ends_with('\n')) {
         joined.back() = ' ';
       } else if (within && marker.line >= line && marker.line - line < 100) {
         joined.append(static_cast<std::size_t>(marker.line - line), '\n');
       } else {
+        if (joined.ends_with(' ')) joined.back() = '\n';
         joined.append("# " + std::to_string(marker.line) + " \"").append(marker.file).append("\"");
         if (marker.enters) joined += " 1";
         if (marker.returns) joined += " 2";

@@ -24,8 +24,8 @@ void complete_before(Worker& worker, Thread& thread, std::uint32_t group) {
     std::memset(copy->to + copy->valid, 0, static_cast<std::size_t>(copy->bytes - copy->valid));
     if (recorder == nullptr) continue;
     // It may have written at any time since it was issued: who reads it must come after this, too.
-    recorder->copied(recorder->agent(copy->place), copy->to, static_cast<std::size_t>(copy->bytes),
-                     record::Access::write);
+    record::note_access(copy->to, static_cast<std::size_t>(copy->bytes), record::Access::landed,
+                        record::site_of(copy->place) | record::landing_bit);
   }
   thread.copies.erase(thread.copies.begin(), copy);
 }
@@ -60,7 +60,7 @@ void async_copy(void* to, const void* from, int bytes, int valid, Place place) {
   self.copies.push_back(
       {target, static_cast<const std::byte*>(from), bytes, valid, self.copy_group, place});
   record::note(from, static_cast<std::size_t>(valid), record::Access::read, place);
-  record::note(to, static_cast<std::size_t>(bytes), record::Access::write, place);
+  record::note(to, static_cast<std::size_t>(bytes), record::Access::copy, place);
 }
 
 void async_commit() { ++running_worker("cp.async.commit_group").current().copy_group; }

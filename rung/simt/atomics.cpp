@@ -5,79 +5,91 @@
 #include <atomic>
 
 #include "rung/simt/record/operations.hpp"
+#include "rung/simt/scheduler.hpp"
 
 namespace rung::simt {
 namespace {
 
 constexpr int relaxed = 0;
 
-void count_atomic(bool changed) {
+record::Access access_of(AtomicScope scope) {
+  return scope == AtomicScope::block ? record::Access::block_atomic : record::Access::atomic;
+}
+
+void count_atomic(bool changed, Place place) {
   memory_changed |= changed;
-  if (--atomics_left <= 0) yield();
+  if (--atomics_left > 0) return;
+  Worker& here = running_worker("an atomic operation");
+  here.current().operation = "a loop of atomic operations";
+  here.current().place = place;
+  yield();
 }
 
 /// Replaces the cell by change(cell); the old value.
 template <class T, class Change>
-T replace(std::atomic_ref<T> cell, Change change) {
+T replace(std::atomic_ref<T> cell, Change change, Place place) {
   T old = cell.load(std::memory_order_relaxed);
   while (!cell.compare_exchange_weak(old, change(old), std::memory_order_relaxed)) {
   }
-  count_atomic(change(old) != old);
+  count_atomic(change(old) != old, place);
   return old;
 }
 
 template <class T>
-T update(std::atomic_ref<T> cell, AtomicKind kind, T operand) {
+T update(std::atomic_ref<T> cell, AtomicKind kind, T operand, Place place) {
   if (kind == AtomicKind::add) {
     const T old = cell.fetch_add(operand, std::memory_order_relaxed);
-    count_atomic(operand != T{});
+    count_atomic(operand != T{}, place);
     return old;
   }
   if (kind == AtomicKind::exchange) {
     const T old = cell.exchange(operand, std::memory_order_relaxed);
-    count_atomic(operand != old);
+    count_atomic(operand != old, place);
     return old;
   }
-  return replace(cell, [=](T old) -> T {
-    if constexpr (std::is_integral_v<T>) {
-      switch (kind) {
-        case AtomicKind::min:
-          return operand < old ? operand : old;
-        case AtomicKind::max:
-          return operand > old ? operand : old;
-        case AtomicKind::bit_and:
-          return old & operand;
-        case AtomicKind::bit_or:
-          return old | operand;
-        case AtomicKind::bit_xor:
-          return old ^ operand;
-        case AtomicKind::increment:
-          return old >= operand ? T{0} : static_cast<T>(old + 1);
-        case AtomicKind::decrement:
-          return old == 0 || old > operand ? operand : static_cast<T>(old - 1);
-        default:
-          break;
-      }
-    }
-    return old;
-  });
+  return replace(
+      cell,
+      [=](T old) -> T {
+        if constexpr (std::is_integral_v<T>) {
+          switch (kind) {
+            case AtomicKind::min:
+              return operand < old ? operand : old;
+            case AtomicKind::max:
+              return operand > old ? operand : old;
+            case AtomicKind::bit_and:
+              return old & operand;
+            case AtomicKind::bit_or:
+              return old | operand;
+            case AtomicKind::bit_xor:
+              return old ^ operand;
+            case AtomicKind::increment:
+              return old >= operand ? T{0} : static_cast<T>(old + 1);
+            case AtomicKind::decrement:
+              return old == 0 || old > operand ? operand : static_cast<T>(old - 1);
+            default:
+              break;
+          }
+        }
+        return old;
+      },
+      place);
 }
 
 }  // namespace
 
 template <class T>
-T atomic_update(T* address, AtomicKind kind, T operand, Place place) {
-  record::note_atomic(address, sizeof(T), record::Access::atomic, relaxed, place);
-  return update(std::atomic_ref<T>(*address), kind, operand);
+T atomic_update(T* address, AtomicKind kind, T operand, Place place, AtomicScope scope) {
+  record::note_atomic(address, sizeof(T), access_of(scope), relaxed, place);
+  return update(std::atomic_ref<T>(*address), kind, operand, place);
 }
 
 template <class T>
-T atomic_compare_exchange(T* address, T expected, T desired, Place place) {
-  record::note_atomic(address, sizeof(T), record::Access::atomic, relaxed, place);
+T atomic_compare_exchange(T* address, T expected, T desired, Place place, AtomicScope scope) {
+  record::note_atomic(address, sizeof(T), access_of(scope), relaxed, place, true);
   const T before = expected;
   const bool swapped = std::atomic_ref<T>(*address).compare_exchange_strong(
       expected, desired, std::memory_order_relaxed);
-  count_atomic(swapped && desired != before);
+  count_atomic(swapped && desired != before, place);
   return expected;
 }
 
@@ -86,18 +98,18 @@ void fence(FenceScope scope) {
   record::fence(scope == FenceScope::device);
 }
 
-template int atomic_update(int*, AtomicKind, int, Place);
-template unsigned atomic_update(unsigned*, AtomicKind, unsigned, Place);
-template long long atomic_update(long long*, AtomicKind, long long, Place);
+template int atomic_update(int*, AtomicKind, int, Place, AtomicScope);
+template unsigned atomic_update(unsigned*, AtomicKind, unsigned, Place, AtomicScope);
+template long long atomic_update(long long*, AtomicKind, long long, Place, AtomicScope);
 template unsigned long long atomic_update(unsigned long long*, AtomicKind, unsigned long long,
-                                          Place);
-template float atomic_update(float*, AtomicKind, float, Place);
-template double atomic_update(double*, AtomicKind, double, Place);
-template int atomic_compare_exchange(int*, int, int, Place);
-template unsigned atomic_compare_exchange(unsigned*, unsigned, unsigned, Place);
+                                          Place, AtomicScope);
+template float atomic_update(float*, AtomicKind, float, Place, AtomicScope);
+template double atomic_update(double*, AtomicKind, double, Place, AtomicScope);
+template int atomic_compare_exchange(int*, int, int, Place, AtomicScope);
+template unsigned atomic_compare_exchange(unsigned*, unsigned, unsigned, Place, AtomicScope);
 template unsigned long long atomic_compare_exchange(unsigned long long*, unsigned long long,
-                                                    unsigned long long, Place);
+                                                    unsigned long long, Place, AtomicScope);
 template unsigned short atomic_compare_exchange(unsigned short*, unsigned short, unsigned short,
-                                                Place);
+                                                Place, AtomicScope);
 
 }  // namespace rung::simt

@@ -39,12 +39,17 @@ enum class AtomicKind : std::uint8_t {
   decrement   // wraps to the operand after 0, and from anything above it
 };
 
+/// Whose accesses it is atomic to.
+enum class AtomicScope : std::uint8_t { block, device };
+
 /// The old value. Not inline: kernels are compiled with a hook at each access, and this is one
 /// access however it is done.
 template <class T>
-RUNG_API T atomic_update(T* address, AtomicKind kind, T operand, Place place);
+RUNG_API T atomic_update(T* address, AtomicKind kind, T operand, Place place,
+                         AtomicScope scope = AtomicScope::device);
 template <class T>
-RUNG_API T atomic_compare_exchange(T* address, T expected, T desired, Place place);
+RUNG_API T atomic_compare_exchange(T* address, T expected, T desired, Place place,
+                                   AtomicScope scope = AtomicScope::device);
 enum class FenceScope : std::uint8_t { block, device };
 RUNG_API void fence(FenceScope scope);
 

@@ -110,6 +110,7 @@ int block_barrier(BlockReduction reduction, int predicate, Place place) {
   if (predicate != 0) ++barrier.voted;
   self.wait = Wait::barrier;  // before the release, which wakes those that wait
   self.barrier = 0;
+  if (here.recorder() != nullptr) here.recorder()->block_arrived();
   if (barrier.arrived >= self.block->live) here.try_release(*self.block, 0);
   here.wait(self.wait, name, place);
   return static_cast<int>(self.answer);

@@ -78,6 +78,9 @@ struct Counters {
   std::uint64_t shared_load_wavefronts = 0;  // l1tex__data_pipe_lsu_wavefronts_mem_shared_op_ld
   std::uint64_t shared_store_requests = 0;
   std::uint64_t shared_store_wavefronts = 0;
+  // Wavefronts that another layout would not need: l1tex__data_bank_conflicts_pipe_lsu_mem_shared.
+  std::uint64_t shared_load_conflicts = 0;
+  std::uint64_t shared_store_conflicts = 0;
   std::uint64_t shared_load_bytes = 0;
   std::uint64_t shared_store_bytes = 0;
   std::uint64_t atomic_requests = 0;  // on global memory
@@ -86,6 +89,7 @@ struct Counters {
   std::uint64_t shared_atomic_wavefronts = 0;
   std::uint64_t constant_requests = 0;
   std::uint64_t local_requests = 0;  // arrays of a thread that do not fit its registers
+  std::uint64_t local_bytes = 0;     // that they were asked for, reads and writes
   std::uint64_t active_lanes = 0;    // lanes that took part in all these requests
   std::uint64_t barriers = 0;        // warps that came to a barrier of their block
 
@@ -93,7 +97,7 @@ struct Counters {
     return global_load_requests + global_store_requests + shared_load_requests +
            shared_store_requests + atomic_requests + shared_atomic_requests + constant_requests;
   }
-  Counters& operator+=(const Counters& other);
+  RUNG_API Counters& operator+=(const Counters& other);
 };
 
 struct Line {
@@ -111,6 +115,7 @@ struct Kernel {
   std::uint64_t launches = 0;
   std::uint64_t blocks = 0;
   std::uint64_t threads = 0;
+  std::uint64_t shared_bytes = 0;  // of a block, dynamic; the largest of all launches
   std::uint64_t warps = 0;
   std::uint64_t divergent_warps = 0;  // some request of theirs lacked lanes that others had
   Counters totals;
@@ -158,6 +163,7 @@ struct Memory {
   std::string name;             // "cudaMalloc", a symbol's name; told in findings
   std::string file;             // where it was allocated, if known
   int line = 0;
+  const void* code = nullptr;  // or the code that allocated it, behind its call
 };
 RUNG_API void register_memory(Memory memory);
 /// From now on an access is a use after free, until something else is registered there. Whether

@@ -71,18 +71,20 @@ void Worker::blame_deadlock() {
     std::uint64_t threads = 0;
     const Thread* first = nullptr;
   };
-  std::map<std::string, Group> groups;
+  // Those that look for a change come first: what others wait for is often them.
+  std::map<std::pair<bool, std::string>, Group> groups;
   const Thread* example = nullptr;
   for_each_block([&](const Block& block) {
     for (const Thread& thread : block.threads) {
       if (thread.wait == Wait::exited) continue;
-      Group& group = groups[what_it_waits_for(thread)];
+      Group& group = groups[{thread.wait != Wait::none, what_it_waits_for(thread)}];
       if (group.threads++ == 0) group.first = &thread;
       if (example == nullptr) example = &thread;
     }
   });
   std::string what = "simulated GPU: deadlock: no thread can run";
-  for (const auto& [text, group] : groups) {
+  for (const auto& [key, group] : groups) {
+    const std::string& text = key.second;
     what += "\n  " + std::to_string(group.threads) +
             (group.threads == 1 ? " thread waits in " : " threads wait in ") + text + " (block " +
             coordinates(group.first->block->index) + ", thread " + coordinates(group.first->index) +

@@ -65,7 +65,7 @@ void Worker::prepare(Block& block, uint3 index) {
         static_cast<std::byte*>(::operator new(need, std::align_val_t{shared_alignment}));
     block.shared_capacity = need;
   }
-  std::memset(block.shared, poison, launch_->shared_bytes);
+  std::memset(block.shared, poison, poisoned_bytes(*launch_));
   if (recorder_ != nullptr) recorder_->prepare(block);
 }
 
@@ -131,7 +131,7 @@ void Worker::end_block(Block& block) {
   Cluster& cluster = *block.cluster;
   if (cluster.live != 0) {
     // Others of the cluster may still read it, and must not.
-    std::memset(block.shared, poison, launch_->shared_bytes);
+    std::memset(block.shared, poison, poisoned_bytes(*launch_));
     return;
   }
   const auto at = std::find_if(resident_.begin(), resident_.end(),

@@ -230,9 +230,19 @@ inline Worker& running_worker(const char* operation) {
   return *this_worker;
 }
 
+/// Shared memory that is known to be used, gap included.
+inline std::size_t poisoned_bytes(const Launch& launch) {
+  return launch.shared_bytes + launch.shared_gap_end - launch.shared_gap_begin;
+}
 /// All of a block's shared memory that may be addressed.
 inline std::size_t shared_room(const Launch& launch) {
   return std::max(launch.shared_bytes, launch.shared_room);
+}
+
+/// What of that a kernel may access by now.
+inline std::size_t shared_extent(const Launch& launch) {
+  return launch.shared_in_use == nullptr ? shared_room(launch)
+                                         : __atomic_load_n(launch.shared_in_use, __ATOMIC_RELAXED);
 }
 
 std::string where(const Launch& launch, const Thread& thread, const Place* place);

@@ -54,6 +54,11 @@ struct BenchPlan {
 BenchTable bench_problem(const AnyOperator& op, const Problem& problem, Context& context,
                          const BenchPlan& plan, const bench::Machine& machine, Progress& progress);
 
+/// The share of a problem's bytes that is written: reading and writing have different ceilings.
+double written_share(const Instance& instance);
+/// Whose rate bounds the problem: its type, or tf32, for which other units of a GPU are asked.
+std::string computing_element(const Problem& problem);
+
 std::string bench_text(const std::vector<BenchTable>& tables);
 std::string bench_json(const std::vector<BenchTable>& tables, const bench::Machine& machine);
 

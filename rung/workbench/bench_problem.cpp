@@ -27,23 +27,9 @@ bool wanted(const BenchPlan& plan, std::string_view rung) {
          std::find(plan.rungs.begin(), plan.rungs.end(), rung) != plan.rungs.end();
 }
 
-/// The share of a problem's bytes that is written.
-double written_share(const Instance& instance) {
-  double written = 0;
-  double all = 0;
-  for (const Inputs::Entry& entry : instance.inputs.entries()) {
-    const double bytes =
-        static_cast<double>(entry.tensor.size()) * static_cast<double>(size_of(entry.tensor.dtype));
-    written += entry.written ? bytes : 0;
-    all += bytes * (entry.written && entry.read ? 2 : 1);
-  }
-  return all > 0 ? written / all : 0;
-}
-
 bench::Ceiling ceiling_of(const Problem& problem, const Instance& instance, const Context& context,
                           const bench::Machine& machine) {
-  // Asking for tf32 is asking for other units of the GPU, with another ceiling.
-  const std::string element = problem.has("tf32") ? "tf32" : std::string(to_string(problem.dtype));
+  const std::string element = computing_element(problem);
   const double written = written_share(instance);
   if (context.backend() == Backend::cpu) {
     return bench::cpu_ceiling(machine, cpu::to_string(cpu::isa()),
@@ -229,6 +215,22 @@ class ProblemBench {
 };
 
 }  // namespace
+
+double written_share(const Instance& instance) {
+  double written = 0;
+  double all = 0;
+  for (const Inputs::Entry& entry : instance.inputs.entries()) {
+    const double bytes =
+        static_cast<double>(entry.tensor.size()) * static_cast<double>(size_of(entry.tensor.dtype));
+    written += entry.written ? bytes : 0;
+    all += bytes * (entry.written && entry.read ? 2 : 1);
+  }
+  return all > 0 ? written / all : 0;
+}
+
+std::string computing_element(const Problem& problem) {
+  return problem.has("tf32") ? "tf32" : std::string(to_string(problem.dtype));
+}
 
 BenchTable bench_problem(const AnyOperator& op, const Problem& problem, Context& context,
                          const BenchPlan& plan, const bench::Machine& machine, Progress& progress) {

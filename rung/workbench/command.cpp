@@ -10,6 +10,7 @@
 #include <exception>
 #include <memory>
 #include <new>
+#include <string_view>
 
 namespace rung::workbench {
 namespace {
@@ -29,6 +30,7 @@ constexpr const char* examples =
     "  rung list gemm                               the ladder of the matrix product\n"
     "  rung check gemm                              is every rung right?\n"
     "  rung bench gemm \"f32 1024x1024x1024\"         how fast is each, and how fast could it be?\n"
+    "  rung explain gemm                            what did each step change? counted, no GPU\n"
     "  rung run gemm a.npy b.npy -o c.npy           use it on files that NumPy wrote\n"
     "\n"
     "Exit codes: 0 good, 1 a check failed, 2 wrong usage, 3 not available here.\n"
@@ -36,6 +38,8 @@ constexpr const char* examples =
 
 /// Head of the list of commands; constinit, so that registration order does not matter.
 constinit const Command* first_command = nullptr;
+
+std::vector<std::string> behind;
 
 const CLI::App* deepest_parsed(const CLI::App* app) {
   for (auto below = app->get_subcommands(); !below.empty(); below = app->get_subcommands()) {
@@ -120,8 +124,14 @@ std::vector<const Command*> commands() {
   return all;
 }
 
+const std::vector<std::string>& words_behind() { return behind; }
+
 int run_program(int argc, const char* const* argv) {
   try {
+    const char* const* const end = argv + argc;
+    const char* const* const dashes =
+        std::find_if(argv, end, [](const char* word) { return std::string_view(word) == "--"; });
+    behind.assign(std::min(dashes + 1, end), end);
     CLI::App program{introduction, "rung"};
     program.footer(examples);
     program.require_subcommand(1);
@@ -132,7 +142,7 @@ int run_program(int argc, const char* const* argv) {
       actions.emplace_back(app, command->spec.setup(*app));
     }
     try {
-      program.parse(argc, argv);
+      program.parse(static_cast<int>(dashes - argv), argv);
     } catch (const CLI::Success& asked_for_help) {
       return program.exit(asked_for_help);
     } catch (const CLI::ParseError& error) {

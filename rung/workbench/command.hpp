@@ -51,6 +51,9 @@ class Command {
 /// Every command of this program, in the order of the help text.
 std::vector<const Command*> commands();
 
+/// What stands behind a "--" of the command line: words for somebody else, which no option takes.
+const std::vector<std::string>& words_behind();
+
 /// The whole program: reads the command line, runs the command, prints errors. Never throws.
 int run_program(int argc, const char* const* argv);
 

@@ -10,11 +10,13 @@
 #include <cstring>
 #include <filesystem>
 #include <memory>
+#include <nlohmann/json.hpp>
 #include <sstream>
 
 #include "rung/emulate/compile.hpp"
 #include "rung/emulate/process.hpp"
 #include "rung/simt/simulator.hpp"
+#include "rung/workbench/annotate.hpp"
 #include "rung/workbench/files.hpp"
 
 namespace rung::workbench {
@@ -24,9 +26,9 @@ constexpr int exit_findings = 66;
 
 struct Options {
   emulate::Sources sources;
-  std::vector<std::string> words;  // sources, options of nvcc, and after -- the program's own
+  std::vector<std::string> words;  // sources and options of nvcc's
   std::string json, order = "forward", capability = "9.0", keep;
-  bool no_checks = false, leaks = false;
+  bool no_checks = false, leaks = false, annotate = false;
   double timeout = 0;
   int threads = 0;
 };
@@ -41,15 +43,10 @@ bool takes_value(const std::string& word) {
 }
 
 /// Sorts what CLI11 left: source files, and the options that build files of CUDA programs hold.
-std::vector<std::string> sort_words(Options& options) {
-  std::vector<std::string> arguments;
+void sort_words(Options& options) {
   const std::vector<std::string>& words = options.words;
   for (std::size_t i = 0; i < words.size(); ++i) {
     const std::string& word = words[i];
-    if (word == "--") {
-      arguments.assign(words.begin() + static_cast<std::ptrdiff_t>(i) + 1, words.end());
-      break;
-    }
     const bool flag = word.size() > 1 && word[0] == '-';
     if (!flag) {
       options.sources.files.push_back(word);
@@ -75,7 +72,6 @@ std::vector<std::string> sort_words(Options& options) {
     }
     // Every other option of nvcc's concerns chips.
   }
-  return arguments;
 }
 
 int parse_capability(const std::string& text) {
@@ -123,7 +119,7 @@ Outcome run_once(const Options& options, const std::string& program,
       {"RUNG_EMULATE_REPORT", report},
       {"RUNG_EMULATE_CAPABILITY", std::to_string(options.sources.capability)},
       {"RUNG_EMULATE_CHECKS", flag(!options.no_checks)},
-      {"RUNG_EMULATE_COUNTERS", flag(!options.json.empty())},
+      {"RUNG_EMULATE_COUNTERS", flag(!options.json.empty() || options.annotate)},
       {"RUNG_EMULATE_LEAKS", flag(options.leaks)}};
   if (options.threads > 0) {
     variables.emplace_back("OMP_NUM_THREADS", std::to_string(options.threads));
@@ -143,7 +139,7 @@ Outcome run_once(const Options& options, const std::string& program,
 }
 
 int run(Options& options) {
-  const std::vector<std::string> arguments = sort_words(options);
+  sort_words(options);
   if (options.sources.files.empty()) {
     throw Error(ErrorCode::invalid_argument, "rung emulate: no source file given");
   }
@@ -160,7 +156,7 @@ int run(Options& options) {
   Outcome worst;
   // One order after another, for a program that shall be right under each.
   for (const std::string& order : orders(options.order)) {
-    const Outcome outcome = run_once(options, program, arguments, order, folder.path());
+    const Outcome outcome = run_once(options, program, words_behind(), order, folder.path());
     const bool worse = (outcome.findings != 0 && worst.findings == 0) ||
                        (outcome.exit_code != 0 && worst.exit_code == 0);
     if (worse || worst.fields.empty()) worst = outcome;
@@ -170,6 +166,10 @@ int run(Options& options) {
     write_text_file(options.json,
                     fmt::format("{{\"exit_code\":{},{}}}\n", worst.exit_code, worst.fields));
   }
+  if (options.annotate) {
+    const auto report = nlohmann::json::parse("{" + worst.fields + "}");
+    fmt::print("{}", annotate(report.at("kernels")));
+  }
   return worst.findings != 0 ? exit_findings : worst.exit_code;
 }
 
@@ -178,6 +178,7 @@ CommandSpec::Action setup(CLI::App& app) {
   app.add_option("-I", options->sources.include, "folder of headers")->type_name("FOLDER");
   app.add_option("-D", options->sources.definitions, "macro")->type_name("NAME[=VALUE]");
   app.add_option("--json", options->json, "write findings and counters here")->type_name("FILE");
+  app.add_flag("--annotate", options->annotate, "print the source with the counts of each line");
   app.add_option("--order", options->order,
                  "of threads and blocks: forward, reverse, random:SEED, or all in turn");
   app.add_option("--compute-capability", options->capability, "of the simulated GPU; default 9.0");

@@ -4,43 +4,16 @@
 
 #include <algorithm>
 
-// Under the address sanitizer kernels have no hooks (cmake/simt.cmake): the checks would see half
-// of what they do.
-#if defined(RUNG_WITH_SIMULATOR) && !defined(__SANITIZE_ADDRESS__)
-#define RUNG_WATCHES 1
-#include "rung/simt/record.hpp"
-#endif
+#include "rung/workbench/recording.hpp"
 
 namespace rung::workbench {
 
 #if defined(RUNG_WATCHES)
 
-namespace {
-
-/// Ends the session whatever happens.
-class Session {
- public:
-  Session() { simt::record::begin({.counters = false}); }
-  Session(const Session&) = delete;
-  Session& operator=(const Session&) = delete;
-  ~Session() {
-    if (!ended_) (void)simt::record::end();
-  }
-  simt::record::Report end() {
-    ended_ = true;
-    return simt::record::end();
-  }
-
- private:
-  bool ended_ = false;
-};
-
-}  // namespace
-
 Verdict watched(const std::function<Verdict()>& judge) {
-  Session session;
+  Recording recording({.counters = false});
   Verdict verdict = judge();
-  const simt::record::Report report = session.end();
+  const simt::record::Report report = recording.end();
   if (report.findings.empty()) return verdict;
   if (verdict.kind == Verdict::Kind::failed) verdict.message += "; ";
   verdict.kind = Verdict::Kind::failed;

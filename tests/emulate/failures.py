@@ -10,6 +10,8 @@ import tempfile
 KERNEL = "__global__ void kernel(int* p) {\n%s\n}\nint main() {\n  int* p = nullptr;\n%s\n}\n"
 ALLOCATED = ("  cudaMalloc(&p, 64); cudaMemset(p, 0, 64);\n  kernel<<<1, 32>>>(p);\n"
              "  return cudaDeviceSynchronize() == %s ? 0 : 3;")
+LAUNCHED = ("  cudaMalloc(&p, %d); cudaMemset(p, 0, 64);\n  kernel<<<%d, %d>>>(p);\n"
+            "  return cudaDeviceSynchronize();")
 
 # name: (source, options, exit code, what standard error must hold)
 CASES = {
@@ -29,11 +31,31 @@ CASES = {
     "refused": (KERNEL % ("  p[0] = 1;", "  cudaMalloc(&p, 64);\n  kernel<<<1, 2000>>>(p);"), [], 66,
                 ["refused.cu:7", "2000x1x1"]),
     "compile": (KERNEL % ("  p[0] = undeclared;", ""), [], 2, ["compile.cu:2", "undeclared"]),
+    "library": ("#include <vector>\n#include <thrust/sort.h>\nint main() {}\n", [], 3,
+                ["library.cu:2", "thrust/sort.h", "Thrust is no part"]),
+    "misaligned": (KERNEL % ("  const float4 v = *(const float4*)(p + 1);\n  p[8] = (int)(v.x + v.w);",
+                             ALLOCATED % "cudaSuccess"), [], 66, ["misaligned.cu:2", "misaligned", "16 bytes"]),
     "instruction": (KERNEL % ('  asm volatile("frobnicate.b32 %0, 1;" : "=r"(p[0]));', ""), [], 3,
                     ["instruction.cu:2", "frobnicate.b32"]),
     "memory": ("#include <vector>\nint main() {\n  std::vector<char> all(size_t(1) << 60);\n  return all[5];\n}\n", [],
-               134, ["bad_alloc"]),
+               134, ["bad_alloc", "memory.cu:3"]),
+    # What a block did before it heard of another is no better for that: plain sums, then a counter.
+    "late": (KERNEL % ("  p[1] += 1;\n  __threadfence();\n  atomicAdd(p, 1);", LAUNCHED % (64, 4, 1)), [], 66,
+             ["late.cu:2", "race"]),
+    "unlock": (KERNEL % ("  while (atomicCAS(p, 0, 1) != 0) {}\n  __threadfence();\n  p[1] += 1;\n  atomicExch(p, 0);",
+                         LAUNCHED % (64, 4, 1)), [], 66, ["unlock.cu:4", "race"]),
+    "unawaited": ("#include <cuda_pipeline.h>\n" + KERNEL % (
+        "  __shared__ int s[32];\n  __pipeline_memcpy_async(s + threadIdx.x, p + threadIdx.x, 4);\n"
+        "  __pipeline_commit();\n  __syncthreads();\n  p[threadIdx.x + 32] = s[31 - threadIdx.x];",
+        LAUNCHED % (256, 1, 32)), [], 66, ["unawaited.cu:4", "race"]),
+    "behind": (KERNEL % ("  __shared__ int s[32];\n  s[threadIdx.x + 1] = 1;\n  __syncthreads();\n  p[0] = s[1];",
+                         LAUNCHED % (64, 1, 32)), [], 66, ["behind.cu:3", "out_of_bounds (shared)"]),
+    # What is read in front of a compare-and-swap is a guess: no race.
+    "guess": (KERNEL % ("  int seen = *p, old;\n  do {\n    old = seen;\n    seen = atomicCAS(p, old, old + 1);\n"
+                        "  } while (seen != old);", LAUNCHED % (64, 4, 64)), [], 0, []),
     "own": ("int main() { return 42; }\n", [], 42, []),
+    "arguments": ("int main(int n, char** a) { return n == 4 && a[1][1] == 'h' && *a[3] == '-' ? 43 : 1; }\n",
+                  ["--", "-hA=7", "-I", "--"], 43, []),
 }
 
 
@@ -46,7 +68,9 @@ def main():
         for name, (source, options, code, texts) in CASES.items():
             path = pathlib.Path(folder, name + ".cu")
             path.write_text(source)
-            run = subprocess.run([rung, "emulate", *options, path.name], cwd=folder, capture_output=True, text=True,
+            cut = options.index("--") if "--" in options else len(options)
+            run = subprocess.run([rung, "emulate", *options[:cut], path.name, *options[cut:]], cwd=folder,
+                                 capture_output=True, text=True,
                                  env=dict(os.environ, TMPDIR=str(scratch)), timeout=100, check=False)
             wrong = [f"exit code {run.returncode}, not {code}"] if run.returncode != code else []
             wrong += [f"says nothing of {text!r}" for text in texts if text not in run.stderr]

@@ -30,6 +30,12 @@ step(${CMAKE_COMMAND} -E env ASAN_OPTIONS=detect_leaks=0 ${prefix}/bin/rung list
 if(NOT output MATCHES "rung/ops/gemm/cpu_")
   message(FATAL_ERROR "the installed program lists no cpu rung of gemm:\n${output}")
 endif()
+# It reads what rungs say of themselves where their sources were installed.
+step(${CMAKE_COMMAND} -E env ASAN_OPTIONS=detect_leaks=0 ${prefix}/bin/rung explain gemm/naive_ijk --gpu a40
+  "f32 8x8x8")
+if(NOT output MATCHES "Idea ")
+  message(FATAL_ERROR "the installed program does not find the source of a rung:\n${output}")
+endif()
 file(GLOB_RECURSE modules ${prefix}/librung_peer_gemm_eigen_*.so)
 if(modules AND NOT output MATCHES "Eigen [0-9]" AND output MATCHES "librung_peer_gemm_eigen[^\"]*not found")
   message(FATAL_ERROR "the installed program does not find its Eigen module:\n${output}")

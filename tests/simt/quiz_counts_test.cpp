@@ -260,10 +260,12 @@ TEST(Quiz, TransposeConflictsWithoutPadding) {
   const Counters plain =
       totals(recorded_launch(shape, transpose<32, false>, in.data(), out.data()));
   EXPECT_EQ(plain.shared_load_wavefronts, 32 * plain.shared_load_requests);
+  EXPECT_EQ(plain.shared_load_conflicts, 31 * plain.shared_load_requests);
   EXPECT_EQ(plain.shared_store_wavefronts, plain.shared_store_requests);
   for (const auto kernel : {transpose<33, false>, transpose<32, true>}) {
     const Counters c = totals(recorded_launch(shape, kernel, in.data(), out.data()));
     EXPECT_EQ(c.shared_load_wavefronts, c.shared_load_requests);
+    EXPECT_EQ(c.shared_load_conflicts, 0u);
     EXPECT_EQ(c.shared_load_requests, 32u);
   }
 }

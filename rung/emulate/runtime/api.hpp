@@ -32,8 +32,8 @@ cudaError_t report_kernel_failure(const std::string& message);
 void free_kernels_heap();
 /// Ends the session and writes what it has found; the program is about to end.
 void write_report();
-/// Something that host code did.
-void report_misuse(const char* kind, const std::string& message);
+/// Something that host code did; `code`: behind its call.
+void report_misuse(const char* kind, const std::string& message, const void* code);
 
 // --- time, in clock.cpp ---
 

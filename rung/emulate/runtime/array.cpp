@@ -2,6 +2,7 @@
 // CUDA arrays and three-dimensional copies.
 #include "rung/emulate/runtime/array.hpp"
 
+#include <algorithm>
 #include <cstring>
 
 #include "rung/emulate/runtime/memory.hpp"
@@ -51,6 +52,21 @@ std::size_t element_bytes(const cudaChannelFormatDesc& format) {
   return static_cast<std::size_t>(format.x + format.y + format.z + format.w) / 8;
 }
 
+std::unique_ptr<cudaArray> make_array(const cudaChannelFormatDesc& format, cudaExtent extent,
+                                      unsigned flags) {
+  auto made = std::make_unique<cudaArray>();
+  made->format = format;
+  made->extent = extent;
+  made->flags = flags;
+  made->element_bytes = element_bytes(format);
+  const std::size_t bytes = made->row_bytes() * made->rows() * made->slices();
+  made->data = std::make_unique<char[]>(bytes);
+  std::memset(made->data.get(), simt::poison, bytes);
+  simt::record::register_memory(
+      {.begin = made->data.get(), .bytes = bytes, .initialised = true, .name = "cudaMallocArray"});
+  return made;
+}
+
 cudaError_t copy_3d(const cudaMemcpy3DParms& given) {
   if ((given.srcArray == nullptr && given.srcPtr.ptr == nullptr) ||
       (given.dstArray == nullptr && given.dstPtr.ptr == nullptr)) {
@@ -81,17 +97,7 @@ cudaError_t cudaMalloc3DArray(cudaArray_t* array, const cudaChannelFormatDesc* f
   if (array == nullptr || format == nullptr || extent.width == 0) {
     return remember(cudaErrorInvalidValue);
   }
-  auto made = std::make_unique<cudaArray>();
-  made->format = *format;
-  made->extent = extent;
-  made->flags = flags;
-  made->element_bytes = element_bytes(*format);
-  const std::size_t bytes = made->row_bytes() * made->rows() * made->slices();
-  made->data = std::make_unique<char[]>(bytes);
-  std::memset(made->data.get(), rung::simt::poison, bytes);
-  rung::simt::record::register_memory(
-      {.begin = made->data.get(), .bytes = bytes, .initialised = true, .name = "cudaMallocArray"});
-  *array = made.release();
+  *array = make_array(*format, extent, flags).release();
   return remember(cudaSuccess);
 }
 cudaError_t cudaMallocArray(cudaArray_t* array, const cudaChannelFormatDesc* format,
@@ -100,6 +106,41 @@ cudaError_t cudaMallocArray(cudaArray_t* array, const cudaChannelFormatDesc* for
 }
 cudaError_t cudaFreeArray(cudaArray_t array) {
   if (array != nullptr) rung::simt::record::unregister_memory(array->data.get());
+  delete array;
+  return remember(cudaSuccess);
+}
+cudaError_t cudaMallocMipmappedArray(cudaMipmappedArray_t* array,
+                                     const cudaChannelFormatDesc* format, cudaExtent extent,
+                                     unsigned int levels, unsigned int flags) {
+  if (array == nullptr || format == nullptr || extent.width == 0) {
+    return remember(cudaErrorInvalidValue);
+  }
+  auto made = std::make_unique<cudaMipmappedArray>();
+  const bool layered = (flags & (cudaArrayLayered | cudaArrayCubemap)) != 0;
+  while (made->levels.size() < std::max(levels, 1U)) {
+    made->levels.push_back(make_array(*format, extent, flags));
+    const bool smallest = extent.width <= 1 && extent.height <= 1 && (layered || extent.depth <= 1);
+    if (smallest) break;
+    for (std::size_t* side : {&extent.width, &extent.height, &extent.depth}) {
+      if (*side > 1 && !(layered && side == &extent.depth)) *side /= 2;
+    }
+  }
+  *array = made.release();
+  return remember(cudaSuccess);
+}
+cudaError_t cudaGetMipmappedArrayLevel(cudaArray_t* level, cudaMipmappedArray_const_t array,
+                                       unsigned int number) {
+  if (level == nullptr || array == nullptr || number >= array->levels.size()) {
+    return remember(cudaErrorInvalidValue);
+  }
+  *level = array->levels[number].get();
+  return remember(cudaSuccess);
+}
+cudaError_t cudaFreeMipmappedArray(cudaMipmappedArray_t array) {
+  if (array == nullptr) return remember(cudaSuccess);
+  for (const auto& one : array->levels) {
+    rung::simt::record::unregister_memory(one->data.get());
+  }
   delete array;
   return remember(cudaSuccess);
 }
@@ -131,6 +172,24 @@ cudaError_t cudaMemcpy2DFromArray(void* to, std::size_t pitch, cudaArray_const_t
                                   std::size_t height, cudaMemcpyKind kind) {
   return copy_array(const_cast<cudaArray*>(from), x, y, to, pitch, width, height, false, kind,
                     nullptr);
+}
+cudaError_t cudaMemcpy2DArrayToArray(cudaArray_t to, std::size_t toX, std::size_t toY,
+                                     cudaArray_const_t from, std::size_t x, std::size_t y,
+                                     std::size_t width, std::size_t height, cudaMemcpyKind kind) {
+  if (from == nullptr || x + width > from->row_bytes() || y + height > from->rows()) {
+    return remember(cudaErrorInvalidValue);
+  }
+  return copy_array(to, toX, toY, from->data.get() + y * from->row_bytes() + x, from->row_bytes(),
+                    width, height, true, kind, nullptr);
+}
+cudaError_t cudaMemcpyFromArray(void* to, cudaArray_const_t from, std::size_t x, std::size_t y,
+                                std::size_t bytes, cudaMemcpyKind kind) {
+  if (from == nullptr) return remember(cudaErrorInvalidValue);
+  const std::size_t row = from->row_bytes();
+  if (x == 0 && bytes % row == 0) {
+    return cudaMemcpy2DFromArray(to, row, from, 0, y, row, bytes / row, kind);
+  }
+  return cudaMemcpy2DFromArray(to, bytes, from, x, y, bytes, 1, kind);
 }
 cudaError_t cudaMemcpyToArray(cudaArray_t to, std::size_t x, std::size_t y, const void* from,
                               std::size_t bytes, cudaMemcpyKind kind) {

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <memory>
+#include <vector>
 
 #include "rung/emulate/runtime/api.hpp"
 
@@ -19,9 +20,16 @@ struct cudaArray {
   [[nodiscard]] std::size_t slices() const { return extent.depth == 0 ? 1 : extent.depth; }
 };
 
+/// Level 0 is the largest; each further one is half as wide, high and deep.
+struct cudaMipmappedArray {
+  std::vector<std::unique_ptr<cudaArray>> levels;
+};
+
 namespace rung::cuda {
 
 std::size_t element_bytes(const cudaChannelFormatDesc& format);
+std::unique_ptr<cudaArray> make_array(const cudaChannelFormatDesc& format, cudaExtent extent,
+                                      unsigned flags);
 cudaError_t copy_3d(const cudaMemcpy3DParms& given);
 
 }  // namespace rung::cuda

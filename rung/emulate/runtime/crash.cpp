@@ -23,6 +23,7 @@ struct Fault {
   int signal = 0;
   const void* address = nullptr;
   const void* code = nullptr;
+  bool general = false;  // no page is to blame
 };
 thread_local Fault fault;
 thread_local char message[1024];
@@ -68,7 +69,9 @@ std::string place_of_caller() {
 [[noreturn]] void leave_kernel() {
   char pointer[32];
   std::snprintf(pointer, sizeof pointer, "%p", fault.address);
-  std::string text = "invalid address: ";
+  // A fault without an address is one of an instruction that wants its operand aligned.
+  const bool misaligned = fault.signal == SIGSEGV && fault.address == nullptr && fault.general;
+  std::string text = misaligned ? "misaligned address: " : "invalid address: ";
   text += what(fault.signal);
   if (fault.signal == SIGSEGV || fault.signal == SIGBUS) text += std::string(": ") + pointer;
   text += place_of(fault.code);
@@ -102,7 +105,7 @@ void tell_host_fault(int signal, const void* code) {
 
 void on_fault(int signal, siginfo_t* info, void* given) {
   auto& context = *static_cast<ucontext_t*>(given);
-  fault = {signal, info->si_addr, code_of(context)};
+  fault = {signal, info->si_addr, code_of(context), info->si_code == SI_KERNEL};
 #if defined(__x86_64__)
   if (simt::in_kernel()) {
     continue_at(context, &leave_kernel);

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
+#include <ctime>
 #include <string>
 
 #include "rung/emulate/runtime/api.hpp"
@@ -59,6 +60,11 @@ double inverse_normal(double p) {
 }
 
 }  // namespace rung::cuda
+
+// In a kernel clock() counts cycles; elsewhere it is C's own. Programs are linked to this.
+extern "C" __attribute__((visibility("default"))) clock_t __wrap_clock() {
+  return rung::simt::in_kernel() ? static_cast<clock_t>(rung::cuda::cycles()) : std::clock();
+}
 
 // assert() in a kernel ends the launch, in host code the program: this one stands before the C
 // library's, and leaves host code to it.

@@ -7,18 +7,59 @@
 #include "rung/emulate/runtime/stream.hpp"
 
 namespace rung::cuda {
-namespace {
 
 cudaError_t add_node(cudaGraphNode_t* node, cudaGraph_t graph, const cudaGraphNode_t* after,
                      std::size_t count, cudaGraphNodeType type,
                      std::function<cudaError_t()> operation) {
   if (graph == nullptr || node == nullptr) return remember(cudaErrorInvalidValue);
-  auto made = std::make_shared<CUgraphNode_st>(CUgraphNode_st{type, std::move(operation)});
+  auto made = std::make_shared<CUgraphNode_st>(CUgraphNode_st{type, std::move(operation), nullptr});
   *node = made.get();
   for (std::size_t i = 0; i < count; ++i) graph->edges.emplace_back(after[i], made.get());
   graph->nodes.push_back(std::move(made));
   return remember(cudaSuccess);
 }
+
+cudaError_t kernel_operation(const cudaKernelNodeParams& given,
+                             std::function<cudaError_t()>& operation) {
+  // Captured, so that launch_by_address copies the arguments.
+  CUgraph_st one;
+  cudaStream_t stream = nullptr;
+  cudaStreamCreate(&stream);
+  stream->capture = &one;
+  LaunchConfig config;
+  config.grid = given.gridDim;
+  config.block = given.blockDim;
+  config.shared_bytes = given.sharedMemBytes;
+  config.stream = stream;
+  config.code = given.func;
+  cudaError_t error = launch_by_address(config, given.kernelParams);
+  stream->capture = nullptr;
+  cudaStreamDestroy(stream);
+  if (error == cudaSuccess && one.nodes.empty()) error = remember(cudaErrorInvalidValue);
+  if (error == cudaSuccess) operation = one.nodes.front()->run;
+  return error;
+}
+
+std::function<cudaError_t()> fill_operation(const cudaMemsetParams& given) {
+  return [fill = given] {
+    cudaError_t error = cudaSuccess;
+    for (std::size_t row = 0; row < std::max<std::size_t>(fill.height, 1); ++row) {
+      char* begin = static_cast<char*>(fill.dst) + row * fill.pitch;
+      // Elements of 2 and 4 bytes are filled byte by byte of their pattern.
+      for (std::size_t i = 0; i < fill.width && error == cudaSuccess; ++i) {
+        if (fill.elementSize == 1) {
+          error = fill_bytes(begin, static_cast<int>(fill.value), fill.width);
+          break;
+        }
+        error = copy_bytes(begin + i * fill.elementSize, &fill.value, fill.elementSize,
+                           cudaMemcpyHostToDevice);
+      }
+    }
+    return error;
+  };
+}
+
+namespace {
 
 /// The nodes so that each comes after all that it depends on; fewer than all in a cycle.
 std::vector<std::shared_ptr<CUgraphNode_st>> sorted(const CUgraph_st& graph) {
@@ -97,6 +138,14 @@ cudaError_t cudaGraphExecUpdate(cudaGraphExec_t exec, cudaGraph_t graph,
   exec->nodes = std::move(nodes);
   return remember(cudaSuccess);
 }
+cudaError_t cudaGraphExecUpdate(cudaGraphExec_t exec, cudaGraph_t graph, cudaGraphNode_t* error,
+                                cudaGraphExecUpdateResult* result) {
+  cudaGraphExecUpdateResultInfo info{};
+  const cudaError_t answer = cudaGraphExecUpdate(exec, graph, &info);
+  if (error != nullptr) *error = info.errorNode;
+  if (result != nullptr) *result = info.result;
+  return answer;
+}
 cudaError_t cudaGraphGetNodes(cudaGraph_t graph, cudaGraphNode_t* nodes, std::size_t* count) {
   if (nodes != nullptr) {
     const std::size_t room = std::min(*count, graph->nodes.size());
@@ -117,22 +166,10 @@ cudaError_t cudaGraphAddDependencies(cudaGraph_t graph, const cudaGraphNode_t* f
 cudaError_t cudaGraphAddKernelNode(cudaGraphNode_t* node, cudaGraph_t graph,
                                    const cudaGraphNode_t* after, std::size_t count,
                                    const cudaKernelNodeParams* given) {
-  // Captured, so that launch_by_address copies the arguments now.
-  CUgraph_st one;
-  cudaStream_t stream = nullptr;
-  cudaStreamCreate(&stream);
-  stream->capture = &one;
-  LaunchConfig config;
-  config.grid = given->gridDim;
-  config.block = given->blockDim;
-  config.shared_bytes = given->sharedMemBytes;
-  config.stream = stream;
-  config.code = given->func;
-  const cudaError_t error = launch_by_address(config, given->kernelParams);
-  stream->capture = nullptr;
-  cudaStreamDestroy(stream);
-  if (error != cudaSuccess || one.nodes.empty()) return error;
-  return add_node(node, graph, after, count, cudaGraphNodeTypeKernel, one.nodes.front()->run);
+  std::function<cudaError_t()> operation;
+  const cudaError_t error = kernel_operation(*given, operation);
+  if (error != cudaSuccess) return error;
+  return add_node(node, graph, after, count, cudaGraphNodeTypeKernel, std::move(operation));
 }
 cudaError_t cudaGraphAddMemcpyNode(cudaGraphNode_t* node, cudaGraph_t graph,
                                    const cudaGraphNode_t* after, std::size_t count,
@@ -149,22 +186,7 @@ cudaError_t cudaGraphAddMemcpyNode1D(cudaGraphNode_t* node, cudaGraph_t graph,
 cudaError_t cudaGraphAddMemsetNode(cudaGraphNode_t* node, cudaGraph_t graph,
                                    const cudaGraphNode_t* after, std::size_t count,
                                    const cudaMemsetParams* given) {
-  return add_node(node, graph, after, count, cudaGraphNodeTypeMemset, [fill = *given] {
-    cudaError_t error = cudaSuccess;
-    for (std::size_t row = 0; row < std::max<std::size_t>(fill.height, 1); ++row) {
-      char* begin = static_cast<char*>(fill.dst) + row * fill.pitch;
-      // Elements of 2 and 4 bytes are filled byte by byte of their pattern.
-      for (std::size_t i = 0; i < fill.width && error == cudaSuccess; ++i) {
-        if (fill.elementSize == 1) {
-          error = fill_bytes(begin, static_cast<int>(fill.value), fill.width);
-          break;
-        }
-        error = copy_bytes(begin + i * fill.elementSize, &fill.value, fill.elementSize,
-                           cudaMemcpyHostToDevice);
-      }
-    }
-    return error;
-  });
+  return add_node(node, graph, after, count, cudaGraphNodeTypeMemset, fill_operation(*given));
 }
 cudaError_t cudaGraphAddHostNode(cudaGraphNode_t* node, cudaGraph_t graph,
                                  const cudaGraphNode_t* after, std::size_t count,

@@ -6,9 +6,11 @@
 #include <map>
 #include <mutex>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "rung/emulate/runtime/api.hpp"
+#include "rung/simt/record/request.hpp"
 
 namespace rung::cuda {
 
@@ -31,6 +33,18 @@ class KernelLayout : public SharedLayout {
   std::mutex mutex_;
   std::vector<unsigned> table_;
   std::size_t used_ = 0;
+};
+
+/// What this thread does while one exists is the runtime's own: not recorded as the kernel's.
+class Unwatched {
+ public:
+  Unwatched() : last_(std::exchange(simt::record::tracer.last, nullptr)) {}
+  ~Unwatched() { simt::record::tracer.last = last_; }
+  Unwatched(const Unwatched&) = delete;
+  Unwatched& operator=(const Unwatched&) = delete;
+
+ private:
+  simt::record::Step* last_;
 };
 
 /// Bytes of all shared variables of the program: no kernel can need more.

@@ -74,6 +74,10 @@ std::string describe(const dim3& v) {
   return std::to_string(v.x) + "x" + std::to_string(v.y) + "x" + std::to_string(v.z);
 }
 
+/// Between dynamic and static shared memory, so that an overrun does not quietly hit the other. A
+/// multiple of all banks' width, which is nothing to bank conflicts.
+constexpr std::size_t shared_gap = 1024;
+
 cudaError_t refuse(const LaunchConfig& config, cudaError_t error, const std::string& why) {
   note_refused_launch(config, why);
   return error;
@@ -136,16 +140,21 @@ cudaError_t run_now(const LaunchConfig& config, const SharedClosure& closure) {
   RunningLaunch running;
   running.kernel = kernel;
   running.layout = &layout;
-  running.static_begin = (config.shared_bytes + 127) / 128 * 128;
+  const std::size_t dynamic_bytes = (config.shared_bytes + 127) / 128 * 128;
+  running.static_begin = dynamic_bytes + shared_gap;
+  running.shared_end =
+      layout.used() != 0 ? running.static_begin + layout.used() : config.shared_bytes;
   running.config = &config;
   simt::Launch launch;
   launch.grid = convert(config.grid);
   launch.block = convert(config.block);
   launch.cluster = convert(config.cluster);
   launch.cooperative = config.cooperative;
-  launch.shared_bytes =
-      static_bytes != 0 ? running.static_begin + static_bytes : config.shared_bytes;
+  launch.shared_bytes = static_bytes != 0 ? dynamic_bytes + static_bytes : config.shared_bytes;
+  launch.shared_gap_begin = config.shared_bytes;
+  launch.shared_gap_end = running.static_begin;
   launch.shared_room = running.static_begin + all_shared_bytes();
+  launch.shared_in_use = &running.shared_end;
   launch.os_threads = omp_get_max_threads();
   launch.entry = closure->run;
   launch.arguments = closure->call;
@@ -175,6 +184,7 @@ cudaError_t run_now(const LaunchConfig& config, const SharedClosure& closure) {
 }  // namespace
 
 void begin_kernel(const char* name) {
+  const Unwatched unwatched;
   RunningLaunch& running = running_launch();
   {
     // Of a kernel launched by its name alone this is the first that is known of it.

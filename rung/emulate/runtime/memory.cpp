@@ -11,6 +11,7 @@
 #include <new>
 
 #include "rung/emulate/runtime/model.hpp"
+#include "rung/emulate/runtime/stream.hpp"
 #include "rung/simt/limits.hpp"
 #include "rung/simt/record.hpp"
 
@@ -47,7 +48,7 @@ std::size_t bytes_in_use() {
 }
 
 cudaError_t allocate(void** memory, std::size_t bytes, cudaMemoryType type, const char* name,
-                     unsigned flags) {
+                     unsigned flags, const void* code) {
   if (memory == nullptr) return cudaErrorInvalidValue;
   *memory = nullptr;
   if (bytes == 0) return cudaSuccess;
@@ -71,7 +72,8 @@ cudaError_t allocate(void** memory, std::size_t bytes, cudaMemoryType type, cons
                            .bytes = bytes,
                            .initialised = type != cudaMemoryTypeDevice,
                            .freed_by_hand = true,
-                           .name = name});
+                           .name = name,
+                           .code = code});
   *memory = begin;
   return cudaSuccess;
 }
@@ -151,10 +153,12 @@ cudaError_t cudaMalloc3D(cudaPitchedPtr* memory, cudaExtent extent) {
   return error;
 }
 cudaError_t cudaFree(void* memory) {
+  if (give_back_to_graph(memory)) return remember(cudaSuccess);
   const cudaError_t error = release(memory, false);
   if (error != cudaSuccess && device_failure() == cudaSuccess) {
     report_misuse("use_after_free",
-                  "cudaFree of an address that is no allocation: freed before, or never allocated");
+                  "cudaFree of an address that is no allocation: freed before, or never allocated",
+                  __builtin_return_address(0));
   }
   return remember(error);
 }

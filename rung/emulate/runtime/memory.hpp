@@ -17,9 +17,10 @@ struct Allocation {
   unsigned flags = 0;
 };
 
+/// `code`: behind the program's call of the function that allocates, which is who calls this.
 /// cudaErrorMemoryAllocation where the simulated device, or this machine, has no room.
 cudaError_t allocate(void** memory, std::size_t bytes, cudaMemoryType type, const char* name,
-                     unsigned flags = 0);
+                     unsigned flags = 0, const void* code = __builtin_return_address(0));
 cudaError_t release(void* memory, bool host);
 /// The allocation that holds this address; `begin` is null when none does.
 Allocation find(const void* address);

@@ -72,6 +72,14 @@ cudaError_t cudaMemPoolGetAttribute(cudaMemPool_t pool, cudaMemPoolAttr attribut
   return remember(cudaSuccess);
 }
 cudaError_t cudaMemPoolTrimTo(cudaMemPool_t, std::size_t) { return remember(cudaSuccess); }
+// One device, which may always.
+cudaError_t cudaMemPoolSetAccess(cudaMemPool_t, const cudaMemAccessDesc*, std::size_t) {
+  return remember(cudaSuccess);
+}
+cudaError_t cudaMemPoolGetAccess(cudaMemAccessFlags* flags, cudaMemPool_t, cudaMemLocation*) {
+  *flags = cudaMemAccessFlagsProtReadWrite;
+  return remember(cudaSuccess);
+}
 
 cudaError_t cudaMemPrefetchAsync(const void* memory, std::size_t bytes, int, cudaStream_t) {
   const Allocation found = find(memory);

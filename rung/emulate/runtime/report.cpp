@@ -36,6 +36,14 @@ simt::dialect::uint3 coordinates(const std::string& message, const char* word) {
   return v;
 }
 
+/// "file:line"
+void set_place(Finding& finding, const std::string& where) {
+  const std::size_t colon = where.rfind(':');
+  if (colon == std::string::npos) return;
+  finding.file = where.substr(0, colon);
+  finding.line = std::atoi(where.c_str() + colon + 1);
+}
+
 struct Meaning {
   const char* words;
   Kind kind;
@@ -137,12 +145,7 @@ cudaError_t report_kernel_failure(const std::string& message) {
   if (place != std::string::npos) {
     const std::string text = message.substr(place + 4);
     const std::size_t end = text.find_first_of(" \n,");
-    const std::string where = text.substr(0, end);
-    const std::size_t colon = where.rfind(':');
-    if (colon != std::string::npos) {
-      finding.file = where.substr(0, colon);
-      finding.line = std::atoi(where.c_str() + colon + 1);
-    }
+    set_place(finding, text.substr(0, end));
   }
   finding.message = message.substr(0, message.find('\n'));
   const std::lock_guard lock(mutex);
@@ -152,10 +155,11 @@ cudaError_t report_kernel_failure(const std::string& message) {
   return meaning->error;
 }
 
-void report_misuse(const char* kind, const std::string& message) {
+void report_misuse(const char* kind, const std::string& message, const void* code) {
   Finding finding;
   finding.kind = std::strcmp(kind, "use_after_free") == 0 ? Kind::use_after_free : Kind::launch;
   finding.message = message;
+  set_place(finding, simt::source_line(static_cast<const char*>(code) - 1));
   record::add(finding);
 }
 

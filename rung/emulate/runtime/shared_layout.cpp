@@ -92,6 +92,7 @@ unsigned KernelLayout::place(int variable, const char* kernel) {
 }
 
 unsigned place_shared(int variable) {
+  const Unwatched unwatched;
   auto& layout = *static_cast<KernelLayout*>(const_cast<SharedLayout*>(launch_data->layout));
   const std::size_t before = layout.used();
   const unsigned offset = layout.place(variable, launch_data->kernel);
@@ -102,6 +103,11 @@ unsigned place_shared(int variable) {
   // Poisoned as it would have been had it been known before the launch.
   char* begin = shared_base + launch_data->static_begin;
   if (after > before) std::memset(begin + before, simt::poison, after - before);
+  size_t& end = const_cast<LaunchData*>(launch_data)->shared_end;
+  const std::size_t end_now = launch_data->static_begin + after;
+  if (end_now > __atomic_load_n(&end, __ATOMIC_RELAXED)) {
+    __atomic_store_n(&end, end_now, __ATOMIC_RELAXED);
+  }
   return offset;
 }
 

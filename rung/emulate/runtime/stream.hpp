@@ -3,6 +3,7 @@
 // submitted is done when submit() returns, or is a node of a graph.
 #pragma once
 
+#include <cstddef>
 #include <functional>
 #include <memory>
 #include <vector>
@@ -12,6 +13,8 @@
 struct CUgraphNode_st {
   cudaGraphNodeType type;
   std::function<cudaError_t()> run;
+  // In an executable graph, where it was given other parameters: the node whose place it took.
+  cudaGraphNode_t instead_of = nullptr;
 };
 
 /// Nodes in the order in which they were added, which respects every dependency.
@@ -47,6 +50,17 @@ bool any_capture();
 /// Runs it, or adds it to the graph that captures the stream; remembers its error.
 cudaError_t submit(cudaStream_t stream, cudaGraphNodeType type,
                    std::function<cudaError_t()> operation);
+/// Adds a node that depends on `after`.
+cudaError_t add_node(cudaGraphNode_t* node, cudaGraph_t graph, const cudaGraphNode_t* after,
+                     std::size_t count, cudaGraphNodeType type,
+                     std::function<cudaError_t()> operation);
+/// A launch with these parameters, the arguments copied now.
+cudaError_t kernel_operation(const cudaKernelNodeParams& given,
+                             std::function<cudaError_t()>& operation);
+std::function<cudaError_t()> fill_operation(const cudaMemsetParams& given);
+/// Whether the memory is an alloc node's, which stays at its place while the graph may be launched
+/// again; it then counts as given back.
+bool give_back_to_graph(void* memory);
 /// Runs what kernels have launched and has not run, when a kernel waits for it.
 void run_children();
 

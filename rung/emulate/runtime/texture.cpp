@@ -5,8 +5,7 @@
 #include <cstdint>
 #include <cstring>
 
-#include "rung/emulate/runtime/array.hpp"
-#include "rung/emulate/runtime/memory.hpp"
+#include "rung/emulate/runtime/texture.hpp"
 #include "rung/simt/sync.hpp"
 
 #pragma GCC visibility push(default)
@@ -15,18 +14,6 @@
 
 namespace rung::cuda {
 namespace {
-
-struct Texture {
-  cudaResourceDesc resource;
-  cudaTextureDesc description;
-  cudaChannelFormatDesc format;
-  const char* data;
-  long long width, height, depth;  // 1 along axes that it lacks
-  std::size_t row, slice;
-};
-struct Surface {
-  cudaArray* array;
-};
 
 /// One channel of `bits` bits.
 double read_channel(const char* from, int bits, cudaChannelFormatKind kind, bool normalized) {
@@ -119,17 +106,13 @@ Neighbours neighbours(double coordinate) {
   return {static_cast<long long>(low), std::round((shifted - low) * 256) / 256};
 }
 
-}  // namespace
+const Texture& texture_of(cudaTextureObject_t object) {
+  if (object == 0) simt::fail("no texture object");
+  return *reinterpret_cast<const Texture*>(object);
+}
 
-Texel sample(cudaTextureObject_t object, int dimensions, float x, float y, float z, int layer,
-             bool whole_coordinates) {
-  const auto& t = *reinterpret_cast<const Texture*>(object);
-  if (t.data == nullptr) simt::fail("a texture object without memory");
-  if (whole_coordinates) {
-    if (layer < 0 || layer >= t.width) return {};
-    return read_element(t, layer, 0, 0);
-  }
-  double at[3] = {x, y, z};
+Texel sample_one(const Texture& t, int dimensions, const float (&coordinates)[3], int layer) {
+  double at[3] = {coordinates[0], coordinates[1], coordinates[2]};
   const long long size[3] = {t.width, t.height, t.depth};
   if (t.description.normalizedCoords != 0) {
     for (int i = 0; i < dimensions; ++i) at[i] *= static_cast<double>(size[i]);
@@ -158,6 +141,79 @@ Texel sample(cudaTextureObject_t object, int dimensions, float x, float y, float
   return sum;
 }
 
+}  // namespace
+
+Texel sample(cudaTextureObject_t object, int dimensions, float x, float y, float z, int layer,
+             bool whole_coordinates) {
+  const Texture& t = texture_of(object);
+  if (!whole_coordinates) return sample_one(t, dimensions, {x, y, z}, layer);
+  if (layer < 0 || layer >= t.width) return {};
+  return read_element(t, layer, 0, 0);
+}
+
+Texel sample_level(cudaTextureObject_t object, int dimensions, float x, float y, float z,
+                   float lod) {
+  const Texture& t = texture_of(object);
+  const auto level = [&](std::size_t i) {
+    return sample_one(i == 0 ? t : t.smaller[i - 1], dimensions, {x, y, z}, 0);
+  };
+  const cudaTextureDesc& d = t.description;
+  const double given = static_cast<double>(lod) + d.mipmapLevelBias;
+  const double last = static_cast<double>(t.smaller.size());
+  const double clamped = std::clamp<double>(given, d.minMipmapLevelClamp,
+                                            std::max(d.minMipmapLevelClamp, d.maxMipmapLevelClamp));
+  const double wanted = std::clamp(t.smaller.empty() ? 0 : clamped, 0.0, last);
+  if (d.mipmapFilterMode == cudaFilterModePoint) {
+    return level(static_cast<std::size_t>(std::floor(wanted + 0.5)));
+  }
+  const double low = std::floor(wanted), weight = wanted - low;
+  Texel sum = level(static_cast<std::size_t>(low));
+  if (weight == 0) return sum;
+  const Texel next = level(static_cast<std::size_t>(low) + 1);
+  for (int i = 0; i < 4; ++i) {
+    sum.channel[i] = (1 - weight) * sum.channel[i] + weight * next.channel[i];
+  }
+  return sum;
+}
+
+Texel sample_cube(cudaTextureObject_t object, float x, float y, float z, int layer) {
+  const Texture& t = texture_of(object);
+  const float ax = std::fabs(x), ay = std::fabs(y), az = std::fabs(z);
+  int face = 0;
+  float major = ax, s = 0, u = 0;
+  if (ax >= ay && ax >= az) {
+    face = x >= 0 ? 0 : 1;
+    s = x >= 0 ? -z : z;
+    u = -y;
+  } else if (ay >= az) {
+    face = y >= 0 ? 2 : 3;
+    major = ay;
+    s = x;
+    u = y >= 0 ? z : -z;
+  } else {
+    face = z >= 0 ? 4 : 5;
+    major = az;
+    s = z >= 0 ? x : -x;
+    u = -y;
+  }
+  // A cube map's coordinates are directions, so always normalised.
+  Texture as_layers = t;
+  as_layers.description.normalizedCoords = 1;
+  const float coordinates[3] = {(s / major + 1) / 2, (u / major + 1) / 2, 0};
+  return sample_one(as_layers, 2, coordinates, 6 * layer + face);
+}
+
+Texel gather(cudaTextureObject_t object, float x, float y, int channel) {
+  const Texture& t = texture_of(object);
+  const bool normalized = t.description.normalizedCoords != 0;
+  const Neighbours i = neighbours(normalized ? x * static_cast<double>(t.width) : x);
+  const Neighbours j = neighbours(normalized ? y * static_cast<double>(t.height) : y);
+  const auto one = [&](int dx, int dy) {
+    return fetch(t, 2, i.low + dx, j.low + dy, 0).channel[channel & 3];
+  };
+  return {{one(0, 1), one(1, 1), one(1, 0), one(0, 0)}};
+}
+
 void* surface_element(cudaSurfaceObject_t object, int x, int y, int z, std::size_t bytes,
                       cudaSurfaceBoundaryMode mode) {
   cudaArray& array = *reinterpret_cast<const Surface*>(object)->array;
@@ -177,73 +233,3 @@ void* surface_element(cudaSurfaceObject_t object, int x, int y, int z, std::size
 }
 
 }  // namespace rung::cuda
-
-using namespace rung::cuda;  // NOLINT: its implementation
-
-cudaError_t cudaCreateTextureObject(cudaTextureObject_t* texture, const cudaResourceDesc* resource,
-                                    const cudaTextureDesc* description, const void*) {
-  if (texture == nullptr || resource == nullptr || description == nullptr) {
-    return remember(cudaErrorInvalidValue);
-  }
-  Texture t{*resource, *description, {}, nullptr, 1, 1, 1, 0, 0};
-  if (resource->resType == cudaResourceTypeArray && resource->res.array.array != nullptr) {
-    const cudaArray& array = *resource->res.array.array;
-    t.format = array.format;
-    t.data = array.data.get();
-    t.width = static_cast<long long>(array.extent.width);
-    t.height = static_cast<long long>(array.rows());
-    t.depth = static_cast<long long>(array.slices());
-    t.row = array.row_bytes();
-    t.slice = t.row * array.rows();
-    // Layers of a one-dimensional array follow each other as rows.
-    if (array.extent.height == 0 && array.extent.depth != 0) t.slice = t.row;
-    if (array.extent.height == 0 && array.extent.depth != 0) t.height = t.depth;
-  } else if (resource->resType == cudaResourceTypeLinear) {
-    const auto& linear = resource->res.linear;
-    t.format = linear.desc;
-    t.data = static_cast<const char*>(linear.devPtr);
-    t.width = static_cast<long long>(linear.sizeInBytes / element_bytes(linear.desc));
-  } else if (resource->resType == cudaResourceTypePitch2D) {
-    const auto& pitched = resource->res.pitch2D;
-    t.format = pitched.desc;
-    t.data = static_cast<const char*>(pitched.devPtr);
-    t.width = static_cast<long long>(pitched.width);
-    t.height = static_cast<long long>(pitched.height);
-    t.row = pitched.pitchInBytes;
-  } else {
-    return remember(cudaErrorInvalidValue);
-  }
-  if (t.data == nullptr) return remember(cudaErrorInvalidValue);
-  const bool whole =
-      t.format.f != cudaChannelFormatKindFloat && description->readMode == cudaReadModeElementType;
-  if (whole && description->filterMode == cudaFilterModeLinear) {
-    return remember(cudaErrorInvalidFilterSetting);
-  }
-  *texture = reinterpret_cast<cudaTextureObject_t>(new Texture(t));
-  return remember(cudaSuccess);
-}
-cudaError_t cudaDestroyTextureObject(cudaTextureObject_t texture) {
-  delete reinterpret_cast<Texture*>(texture);
-  return remember(cudaSuccess);
-}
-cudaError_t cudaGetTextureObjectResourceDesc(cudaResourceDesc* to, cudaTextureObject_t texture) {
-  *to = reinterpret_cast<const Texture*>(texture)->resource;
-  return remember(cudaSuccess);
-}
-cudaError_t cudaGetTextureObjectTextureDesc(cudaTextureDesc* to, cudaTextureObject_t texture) {
-  *to = reinterpret_cast<const Texture*>(texture)->description;
-  return remember(cudaSuccess);
-}
-cudaError_t cudaCreateSurfaceObject(cudaSurfaceObject_t* surface,
-                                    const cudaResourceDesc* resource) {
-  if (surface == nullptr || resource == nullptr || resource->resType != cudaResourceTypeArray ||
-      resource->res.array.array == nullptr) {
-    return remember(cudaErrorInvalidValue);
-  }
-  *surface = reinterpret_cast<cudaSurfaceObject_t>(new Surface{resource->res.array.array});
-  return remember(cudaSuccess);
-}
-cudaError_t cudaDestroySurfaceObject(cudaSurfaceObject_t surface) {
-  delete reinterpret_cast<Surface*>(surface);
-  return remember(cudaSuccess);
-}

@@ -24,7 +24,15 @@
 #include "rung_cuda/memory.h"
 #include "rung_cuda/numbers.h"
 #include "rung_cuda/runtime_templates.h"
-#include "rung_cuda/texture.h"
+#include "rung_cuda/texture_references.h"
 #include "rung_cuda/vector_types.h"
 #include "rung_cuda/warp.h"
 #include "rung_cuda/words.h"
+
+// By the guards of NVIDIA's headers programs ask what has been included.
+#define __CUDA_RUNTIME_H__
+#define __CUDA_RUNTIME_API_H__
+#define __DRIVER_TYPES_H__
+#define __HOST_DEFINES_H__
+#define __VECTOR_TYPES_H__
+#define __VECTOR_FUNCTIONS_H__

@@ -1,7 +1,131 @@
 // SPDX-License-Identifier: Apache-2.0
-// Names that programs with cuRAND's device interface also use; its host interface is not covered.
+// cuRAND's host interface: arrays of random numbers. Every pseudo-random generator is Philox here,
+// so the numbers are as good but not the library's own; quasi-random generators are refused.
 #pragma once
 
-#include "cuda_runtime.h"
+#include <vector>
 
-typedef enum curandStatus { CURAND_STATUS_SUCCESS = 0 } curandStatus_t;
+#include "curand_kernel.h"
+
+#define CURAND_H_
+
+typedef enum curandStatus {
+  CURAND_STATUS_SUCCESS = 0,
+  CURAND_STATUS_VERSION_MISMATCH = 100,
+  CURAND_STATUS_NOT_INITIALIZED = 101,
+  CURAND_STATUS_ALLOCATION_FAILED = 102,
+  CURAND_STATUS_TYPE_ERROR = 103,
+  CURAND_STATUS_OUT_OF_RANGE = 104,
+  CURAND_STATUS_LENGTH_NOT_MULTIPLE = 105,
+  CURAND_STATUS_DOUBLE_PRECISION_REQUIRED = 106,
+  CURAND_STATUS_LAUNCH_FAILURE = 201,
+  CURAND_STATUS_PREEXISTING_FAILURE = 202,
+  CURAND_STATUS_INITIALIZATION_FAILED = 203,
+  CURAND_STATUS_ARCH_MISMATCH = 204,
+  CURAND_STATUS_INTERNAL_ERROR = 999
+} curandStatus_t;
+typedef enum curandRngType {
+  CURAND_RNG_PSEUDO_DEFAULT = 100,
+  CURAND_RNG_PSEUDO_XORWOW = 101,
+  CURAND_RNG_PSEUDO_MRG32K3A = 121,
+  CURAND_RNG_PSEUDO_MTGP32 = 141,
+  CURAND_RNG_PSEUDO_MT19937 = 142,
+  CURAND_RNG_PSEUDO_PHILOX4_32_10 = 161,
+  CURAND_RNG_QUASI_DEFAULT = 200,
+  CURAND_RNG_QUASI_SOBOL32 = 201
+} curandRngType_t;
+typedef enum curandOrdering {
+  CURAND_ORDERING_PSEUDO_BEST = 100,
+  CURAND_ORDERING_PSEUDO_DEFAULT = 101,
+  CURAND_ORDERING_PSEUDO_SEEDED = 102
+} curandOrdering_t;
+
+struct curandGenerator_st {
+  unsigned long long seed = 0, next = 0;  // numbers of 32 bits given out so far
+};
+typedef curandGenerator_st* curandGenerator_t;
+
+inline curandStatus_t curandCreateGenerator(curandGenerator_t* generator, curandRngType_t type) {
+  if (type >= CURAND_RNG_QUASI_DEFAULT) return CURAND_STATUS_TYPE_ERROR;
+  *generator = new curandGenerator_st;
+  return CURAND_STATUS_SUCCESS;
+}
+inline curandStatus_t curandCreateGeneratorHost(curandGenerator_t* generator,
+                                                curandRngType_t type) {
+  return curandCreateGenerator(generator, type);
+}
+inline curandStatus_t curandDestroyGenerator(curandGenerator_t generator) {
+  delete generator;
+  return CURAND_STATUS_SUCCESS;
+}
+inline curandStatus_t curandSetPseudoRandomGeneratorSeed(curandGenerator_t generator,
+                                                         unsigned long long seed) {
+  *generator = {seed, 0};
+  return CURAND_STATUS_SUCCESS;
+}
+inline curandStatus_t curandSetGeneratorOffset(curandGenerator_t generator,
+                                               unsigned long long offset) {
+  generator->next = offset;
+  return CURAND_STATUS_SUCCESS;
+}
+inline curandStatus_t curandSetGeneratorOrdering(curandGenerator_t, curandOrdering_t) {
+  return CURAND_STATUS_SUCCESS;
+}
+inline curandStatus_t curandSetStream(curandGenerator_t, cudaStream_t) {
+  return CURAND_STATUS_SUCCESS;
+}
+inline curandStatus_t curandGenerateSeeds(curandGenerator_t) { return CURAND_STATUS_SUCCESS; }
+
+namespace rung::cuda {
+
+inline unsigned next_bits(curandGenerator_st& generator) {
+  const unsigned long long block = generator.next / 4, lane = generator.next % 4;
+  ++generator.next;
+  const uint4 four =
+      philox({static_cast<unsigned>(block), static_cast<unsigned>(block >> 32), 0, 0},
+             {static_cast<unsigned>(generator.seed), static_cast<unsigned>(generator.seed >> 32)});
+  return lane == 0 ? four.x : lane == 1 ? four.y : lane == 2 ? four.z : four.w;
+}
+/// Fills memory of the host or of the device with what `make` gives.
+template <class T, class Make>
+curandStatus_t fill_random(T* out, size_t count, Make make) {
+  std::vector<T> numbers(count);
+  for (T& one : numbers) one = make();
+  const cudaError_t error = cudaMemcpy(out, numbers.data(), count * sizeof(T), cudaMemcpyDefault);
+  return error == cudaSuccess ? CURAND_STATUS_SUCCESS : CURAND_STATUS_LAUNCH_FAILURE;
+}
+inline double next_normal(curandGenerator_st& generator) {
+  const double u = uniform_double(next_bits(generator), next_bits(generator));
+  const double v = uniform_double(next_bits(generator), next_bits(generator));
+  return sqrt(-2 * log(u)) * cos(2 * CUDART_PI * v);
+}
+
+}  // namespace rung::cuda
+
+inline curandStatus_t curandGenerate(curandGenerator_t generator, unsigned* out, size_t count) {
+  return rung::cuda::fill_random(out, count, [=] { return rung::cuda::next_bits(*generator); });
+}
+inline curandStatus_t curandGenerateUniform(curandGenerator_t generator, float* out, size_t count) {
+  return rung::cuda::fill_random(
+      out, count, [=] { return rung::cuda::uniform_float(rung::cuda::next_bits(*generator)); });
+}
+inline curandStatus_t curandGenerateUniformDouble(curandGenerator_t generator, double* out,
+                                                  size_t count) {
+  return rung::cuda::fill_random(out, count, [=] {
+    const unsigned low = rung::cuda::next_bits(*generator);
+    return rung::cuda::uniform_double(low, rung::cuda::next_bits(*generator));
+  });
+}
+#define RUNG_RANDOM(name, T, value)                                                     \
+  inline curandStatus_t name(curandGenerator_t generator, T* out, size_t count, T mean, \
+                             T deviation) {                                             \
+    return rung::cuda::fill_random(out, count, [=] {                                    \
+      const double normal = mean + deviation * rung::cuda::next_normal(*generator);     \
+      return static_cast<T>(value);                                                     \
+    });                                                                                 \
+  }
+RUNG_RANDOM(curandGenerateNormal, float, normal)
+RUNG_RANDOM(curandGenerateNormalDouble, double, normal)
+RUNG_RANDOM(curandGenerateLogNormal, float, exp(normal))
+RUNG_RANDOM(curandGenerateLogNormalDouble, double, exp(normal))
+#undef RUNG_RANDOM

@@ -13,7 +13,10 @@ struct Cell {
     lanes,       // several lanes of one warp, at one clock of it
     block,       // several warps of one block, in one of its intervals (kept in `clock`)
     everywhere,  // several blocks
-    atomic       // a thread, atomically; only of writes
+    // Only of writes:
+    atomic,        // a thread, atomically
+    block_atomic,  // a thread, atomically to its block
+    copying        // a copy that a thread has issued and that nobody knows to have landed
   };
   std::uint32_t state = none;
   std::uint32_t site = 0;    // 12 bits

@@ -7,7 +7,6 @@
 #include <bit>
 #include <cstring>
 
-#include "rung/simt/limits.hpp"
 #include "rung/simt/record/findings.hpp"
 #include "rung/simt/record/recorder.hpp"
 
@@ -29,8 +28,31 @@ struct Recorder::Reach {
   bool is_read;
   bool is_atomic;  // or volatile: never in a race with its like
 
+  /// What is remembered of a write.
+  [[nodiscard]] Cell::State state() const {
+    switch (request.step.access) {
+      case Access::block_atomic:
+        return Cell::block_atomic;
+      case Access::copy:
+        return Cell::copying;
+      default:
+        return is_atomic && !is_read ? Cell::atomic : Cell::one;
+    }
+  }
+  /// Whether the write before and this access are atomic to each other.
+  [[nodiscard]] bool both_atomic(const Cell& write) const {
+    if (!is_atomic) return false;
+    const bool scoped =
+        write.state == Cell::block_atomic || request.step.access == Access::block_atomic;
+    return (write.state == Cell::atomic || write.state == Cell::block_atomic) &&
+           (!scoped || write.owner == block.number);
+  }
+
   /// Whether what the cell tells happened before what the warp's `thread` does now.
   [[nodiscard]] bool ordered(const Cell& before, std::uint32_t thread) const {
+    if (before.state == Cell::copying) {
+      return request.step.access == Access::landed && before.thread == thread;
+    }
     if (before.owner != block.number) {
       const Clocks* clocks = warp.remote != nullptr ? warp.remote->of(before.owner) : nullptr;
       return clocks != nullptr && (*clocks)[before.warp()] >= before.clock;
@@ -41,6 +63,10 @@ struct Recorder::Reach {
     if (before.clock >= clock) return before.clock > clock;
     return warp.synced[before.thread % 32] > before.clock &&
            warp.synced[thread % 32] > before.clock;
+  }
+  /// Several lanes of this warp have written bytes of the word; whose is whose, nobody knows.
+  [[nodiscard]] static bool own_bytes(const Cell& write, const Cell& me) {
+    return write.state == Cell::lanes && write.owner == me.owner && write.warp() == me.warp();
   }
   /// The same of several warps of a block.
   [[nodiscard]] bool ordered_block(const Cell& before) const {
@@ -64,7 +90,7 @@ void touch(std::uint64_t* writes, std::uint64_t* reads, std::uint32_t& era, std:
 
 }  // namespace
 
-void Recorder::check(BlockRecord& block, WarpRecord& warp, const Request& request) {
+void Recorder::check_lanes(BlockRecord& block, WarpRecord& warp, const Request& request) {
   const bool global = request.target.where == Where::global;
   if ((!global && request.target.where != Where::shared) || request.step.access == Access::marker)
     return;
@@ -89,7 +115,7 @@ void Recorder::check(BlockRecord& block, WarpRecord& warp, const Request& reques
                     request.step.access == Access::read ||
                         request.step.access == Access::volatile_read ||
                         request.step.access == Access::touch,
-                    request.step.access != Access::read && request.step.access != Access::write};
+                    request.step.access != Access::read && !is_plain_write(request.step.access)};
   const auto window = static_cast<std::size_t>(begin - first);
   const auto warp_index = static_cast<std::uint32_t>(&warp - block.warps.data());
   const int log_size = request.step.log_size;
@@ -145,8 +171,8 @@ void Recorder::check_word(const Reach& reach, std::size_t word, std::uint32_t by
                           std::uint32_t thread) {
   touch(reach.writes, reach.reads, reach.eras[word / chunk_words], reach.era, word / chunk_words);
   if (reach.is_read && reach.reads[word] == only_read) return;
-  const Cell me(reach.is_atomic && !reach.is_read ? Cell::atomic : Cell::one,
-                reach.request.step.site_index, bytes, thread, reach.block.number, reach.clock);
+  const Cell me(reach.state(), reach.request.step.site_index, bytes, thread, reach.block.number,
+                reach.clock);
   if (reach.is_read) {
     check_read(reach, word, me);
   } else {
@@ -158,15 +184,15 @@ namespace {
 
 Side side(const Cell& cell, bool writes) {
   return {static_cast<std::uint16_t>(cell.site), cell.owner, cell.thread, writes,
-          cell.state == Cell::atomic};
+          cell.state == Cell::atomic || cell.state == Cell::block_atomic};
 }
 
 }  // namespace
 
 void Recorder::check_read(const Reach& reach, std::size_t word, const Cell& me) {
   const Cell write(reach.writes[word]);
-  if (write.state != Cell::none && (write.bytes & me.bytes) != 0 &&
-      !(write.state == Cell::atomic && reach.is_atomic) && !reach.ordered(write, me.thread)) {
+  if (write.state != Cell::none && (write.bytes & me.bytes) != 0 && !reach.own_bytes(write, me) &&
+      !reach.both_atomic(write) && !reach.ordered(write, me.thread)) {
     report_race(*this, reach.request,
                 reinterpret_cast<std::uintptr_t>(reach.memory + word * word_bytes), side(me, false),
                 side(write, true));
@@ -226,27 +252,32 @@ void Recorder::check_write(const Reach& reach, std::size_t word, const Cell& me)
     readers = 0;
   }
   std::uint64_t& cell = reach.writes[word];
+  Cell after = me;
   std::uint32_t value = 0;
   std::memcpy(&value, reach.memory + word * word_bytes, sizeof(value));
   if (cell != 0) {
     const Cell write(cell);
-    const bool both_atomic = write.state == Cell::atomic && reach.is_atomic;
     const bool same_request = write.site == me.site && write.owner == me.owner &&
                               write.warp() == me.warp() && write.clock == me.clock;
     // Two that write the same value do no harm; within one request nobody knows the values.
-    if ((write.bytes & me.bytes) != 0 && !both_atomic && !same_request &&
-        reach.values[word] != value && !reach.ordered(write, me.thread)) {
+    if ((write.bytes & me.bytes) != 0 && !reach.both_atomic(write) && !same_request &&
+        reach.values[word] != value && !reach.own_bytes(write, me) &&
+        !reach.ordered(write, me.thread)) {
       report_race(*this, reach.request, address, side(me, true), side(write, true));
     }
+    if (same_request && me.state == Cell::one && write.bytes != me.bytes) {
+      after.bytes |= write.bytes;
+      after.state = Cell::lanes;
+    }
   }
-  cell = me.word();
+  cell = after.word();
   reach.values[word] = value;
 }
 
 void Recorder::check_initialised(const Reach& reach, std::uint32_t thread, std::size_t offset) {
   if (reach.initialised == nullptr) return;
   const std::size_t bytes = std::size_t{1} << reach.request.step.log_size;
-  if (reach.request.step.access == Access::write ||
+  if (is_plain_write(reach.request.step.access) ||
       reach.request.step.access == Access::volatile_write) {
     reach.initialised->set(offset, bytes, true);
     return;
@@ -263,6 +294,7 @@ void Recorder::check_initialised(const Reach& reach, std::uint32_t thread, std::
   report_uninitialised(*this, reach.request,
                        reinterpret_cast<std::uintptr_t>(reach.memory + offset), reach.block,
                        thread);
+  if (!reach.is_read) reach.initialised->set(offset, bytes, true);  // told once
 }
 
 }  // namespace rung::simt::record

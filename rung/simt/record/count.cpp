@@ -95,38 +95,47 @@ std::uint32_t rounds(const Request& request, std::uint32_t lanes, bool each_alon
   return most;
 }
 
+struct Wavefronts {
+  std::uint32_t all = 0;
+  std::uint32_t needed = 0;  // whatever the layout
+};
+
 /// Wide accesses go through the banks in parts: halves of the warp for 8 bytes, quarters for 16.
-std::uint32_t wavefronts(const Request& request) {
-  const bool alike = request.progression && request.step.access != Access::atomic;
-  if (alike && request.stride == 0 && request.step.log_size <= 2) return 1;
-  if (alike && request.stride == 1)
-    return request.step.log_size <= 2 ? 1 : request.step.log_size == 3 ? 2 : 4;
-  const bool atomic = request.step.access == Access::atomic;
+Wavefronts wavefronts(const Request& request) {
+  const bool alike = request.progression && !is_atomic(request.step.access);
+  if (alike && request.stride == 0 && request.step.log_size <= 2) return {1, 1};
+  if (alike && request.stride == 1) {
+    const std::uint32_t parts = request.step.log_size <= 2 ? 1 : request.step.log_size == 3 ? 2 : 4;
+    return {parts, parts};
+  }
+  const bool atomic = is_atomic(request.step.access);
   const int parts = request.step.log_size == 4 ? 4 : request.step.log_size == 3 ? 2 : 1;
   const int lanes_each = 32 / parts;
   const std::uint32_t part = parts == 1 ? ~0u : (1u << lanes_each) - 1;
-  std::uint32_t sum = 0;
+  Wavefronts sum;
   for (int i = 0; i < parts; ++i) {
     const std::uint32_t lanes = request.lanes & part << (i * lanes_each);
-    if (lanes != 0) sum += rounds(request, lanes, atomic);
+    if (lanes == 0) continue;
+    sum.all += rounds(request, lanes, atomic);
+    ++sum.needed;
   }
   return sum;
 }
 
-bool is_write(Access access) { return access == Access::write || access == Access::volatile_write; }
+bool is_write(Access access) {
+  return access == Access::write || access == Access::copy || access == Access::volatile_write;
+}
 
 }  // namespace
 
 void Recorder::count(WarpRecord& warp, const Request& request, bool aligned) {
-  if (request.target.where == Where::nowhere || request.step.access >= Access::touch) return;
+  const Where where = request.target.where;
+  if (where == Where::nowhere || where == Where::local) return;  // local: counted by the thread
+  if (request.step.access >= Access::landed) return;
   SiteCount& site = counts_[request.step.site_index];
   Counters& c = site.counters;
   const auto lanes = static_cast<std::uint64_t>(std::popcount(request.lanes));
   const std::uint64_t one = request.target.continues ? 0 : 1;
-  if (request.target.where == Where::local) {
-    c.local_requests += one;
-    return;
-  }
   const std::uint64_t bytes = lanes << request.step.log_size;
   c.active_lanes += lanes;
   // A loop round which lanes went differently often: another set of lanes at the same site.
@@ -142,9 +151,9 @@ void Recorder::count(WarpRecord& warp, const Request& request, bool aligned) {
     warp.diverged |= !request.target.continues;
     site.exact &= aligned;
   }
-  switch (request.target.where) {
+  switch (where) {
     case Where::global:
-      if (request.step.access == Access::atomic) {
+      if (is_atomic(request.step.access)) {
         c.atomic_requests += one;
         c.atomic_sectors += sectors(request);
       } else if (is_write(request.step.access)) {
@@ -158,16 +167,20 @@ void Recorder::count(WarpRecord& warp, const Request& request, bool aligned) {
       }
       break;
     case Where::shared:
-      if (request.step.access == Access::atomic) {
+      if (is_atomic(request.step.access)) {
         c.shared_atomic_requests += one;
-        c.shared_atomic_wavefronts += wavefronts(request);
+        c.shared_atomic_wavefronts += wavefronts(request).all;
       } else if (is_write(request.step.access)) {
+        const Wavefronts waves = wavefronts(request);
         c.shared_store_requests += one;
-        c.shared_store_wavefronts += wavefronts(request);
+        c.shared_store_wavefronts += waves.all;
+        c.shared_store_conflicts += waves.all - waves.needed;
         c.shared_store_bytes += bytes;
       } else {
+        const Wavefronts waves = wavefronts(request);
         c.shared_load_requests += one;
-        c.shared_load_wavefronts += wavefronts(request);
+        c.shared_load_wavefronts += waves.all;
+        c.shared_load_conflicts += waves.all - waves.needed;
         c.shared_load_bytes += bytes;
       }
       break;

@@ -17,7 +17,7 @@ namespace {
 constexpr std::size_t harmless = 256;
 
 bool writes(Access access) {
-  return access == Access::write || access == Access::volatile_write || access == Access::atomic;
+  return is_plain_write(access) || is_atomic(access) || access == Access::volatile_write;
 }
 
 uint3 at(const dim3& extent, std::uint32_t linear) {
@@ -43,9 +43,9 @@ Finding describe(Kind kind, Recorder& recorder, const Step& step, Where where, s
 }
 
 std::string access_of(const Step& step) {
-  const std::string what = step.access == Access::atomic ? "an atomic operation"
-                           : writes(step.access)         ? "a write"
-                                                         : "a read";
+  const std::string what = is_atomic(step.access) ? "an atomic operation"
+                           : writes(step.access)  ? "a write"
+                                                  : "a read";
   const int bytes = 1 << step.log_size;
   return what + " of " + std::to_string(bytes) + (bytes == 1 ? " byte" : " bytes");
 }
@@ -59,10 +59,27 @@ std::uint32_t linear_thread(const Thread& thread) {
   return static_cast<std::uint32_t>(&thread - thread.block->threads.data());
 }
 
+/// An offset out of bounds of shared memory of that extent, in words. Dynamic and static memory
+/// lie apart.
+std::string place_in_shared(const Launch& launch, std::size_t at, std::size_t extent) {
+  const auto into = [](std::size_t offset, std::size_t size, const char* which) {
+    return std::to_string(offset) + " bytes into the " + std::to_string(size) + " bytes of " +
+           which + "shared memory";
+  };
+  const std::size_t dynamic_end = launch.shared_gap_begin;
+  const std::size_t static_begin = launch.shared_gap_end;
+  if (static_begin == 0 || extent <= static_begin) return into(at, extent, "");
+  if (at >= static_begin) return into(at - static_begin, extent - static_begin, "static ");
+  if (dynamic_end != 0 && 2 * at < dynamic_end + static_begin) {
+    return into(at, dynamic_end, "dynamic ");
+  }
+  return std::to_string(static_begin - at) + " bytes before the block's static shared memory";
+}
+
 /// Where an address lies that is out of bounds of the block's shared memory; "": far from it, or
 /// farther than from this region of global memory, which may be its neighbour.
-std::string beside_shared(const Thread& thread, std::uintptr_t address, std::size_t size,
-                          const Region* region) {
+std::string beside_shared(const Launch& launch, const Thread& thread, std::uintptr_t address,
+                          std::size_t size, const Region* region) {
   std::uintptr_t near = size == 0 ? 0 : 64 << 10;
   const auto begin = reinterpret_cast<std::uintptr_t>(thread.block->shared);
   if (region != nullptr) {
@@ -71,8 +88,7 @@ std::string beside_shared(const Thread& thread, std::uintptr_t address, std::siz
     near = std::min(near, address < first ? first - address : address - std::min(last, address));
   }
   if (address >= begin && address - begin < size + near) {
-    return std::to_string(address - begin) + " bytes into the " + std::to_string(size) +
-           " bytes of shared memory";
+    return place_in_shared(launch, address - begin, size);
   }
   if (address < begin && begin - address < near) {
     return std::to_string(begin - address) + " bytes before the block's shared memory";
@@ -89,11 +105,12 @@ void report_bad_address(Recorder& recorder, const Step& step, std::uintptr_t add
   if (!source.of_a_kernel) return;
   const std::uint32_t bytes = 1u << step.log_size;
   const Thread& thread = recorder.thread();
-  const std::size_t shared_bytes = shared_room(recorder.launch().launch);
+  const std::size_t shared_bytes = shared_extent(recorder.launch().launch);
   const void* pointer = reinterpret_cast<const void*>(address);
   const Region* nearest = region == nullptr ? nearest_region(pointer) : region;
-  const std::string shared =
-      region == nullptr ? beside_shared(thread, address, shared_bytes, nearest) : "";
+  const std::string shared = region == nullptr ? beside_shared(recorder.launch().launch, thread,
+                                                               address, shared_bytes, nearest)
+                                               : "";
   const auto shared_begin = reinterpret_cast<std::uintptr_t>(thread.block->shared);
   const bool in_shared = address - shared_begin <= shared_bytes - bytes && bytes <= shared_bytes;
   bool harms = false;
@@ -128,8 +145,9 @@ void report_bad_address(Recorder& recorder, const Step& step, std::uintptr_t add
                              linear_thread(thread));
   if (!shared.empty() || in_shared) finding.space = Space::shared;
   if (region != nullptr) {
-    finding.other_file = region->memory.file;
-    finding.other_line = region->memory.line;
+    const Source allocated = source_of(region->memory);
+    finding.other_file = allocated.file;
+    finding.other_line = allocated.line;
   }
   finding.message = message;
   finding.advice = advice;
@@ -190,8 +208,9 @@ void report_uninitialised(Recorder& recorder, const Request& request, std::uintp
         ": byte " +
         std::to_string(address - reinterpret_cast<std::uintptr_t>(request.target.region->begin())) +
         " of " + name_of(request.target.region->memory);
-    finding.other_file = request.target.region->memory.file;
-    finding.other_line = request.target.region->memory.line;
+    const Source allocated = source_of(request.target.region->memory);
+    finding.other_file = allocated.file;
+    finding.other_line = allocated.line;
   }
   finding.advice = "write it, or copy or set it from the host, before it is read";
   add(std::move(finding));

@@ -67,7 +67,7 @@ inline T hooked_atomic(volatile T* p, Access access, int order, const void* site
     if (rung::simt::record::tracer.last != nullptr) {                                              \
       rung::simt::record::before_atomic(                                                           \
           const_cast<T*>(p), sizeof(T), rung::simt::record::Access::atomic, order,                 \
-          reinterpret_cast<std::uintptr_t>(__builtin_return_address(0)));                          \
+          reinterpret_cast<std::uintptr_t>(__builtin_return_address(0)), true);                    \
     }                                                                                              \
     return __atomic_compare_exchange_n(p, expected, desired, false, __ATOMIC_SEQ_CST,              \
                                        __ATOMIC_SEQ_CST);                                          \

@@ -13,6 +13,8 @@ using rung::simt::record::Access;
 using rung::simt::record::before_atomic;
 using rung::simt::record::trace;
 
+// In bounds.cpp.
+extern "C" void rung_simt_bad_index(const char* file, int line, const char* array, long long index);
 // In rung/simt/volatile_memory.cpp.
 extern "C" void rung_simt_volatile_read(const void* address, std::size_t bytes, const void* site);
 extern "C" void rung_simt_volatile_write();
@@ -90,6 +92,39 @@ RUNG_HOOK void __tsan_read_range(void* p, std::size_t bytes) {
 RUNG_HOOK void __tsan_write_range(void* p, std::size_t bytes) {
   if (rung::simt::record::tracer.last == nullptr) return;
   trace_range(number(p), bytes, number(__builtin_return_address(0)), Access::write);
+}
+
+// -fsanitize=bounds: the compiler's description of the place, the array's type and the index's.
+struct IndexType {
+  std::uint16_t kind, bits;  // of integers: log2 of their width, twice, plus 1 if signed
+  char name[1];
+};
+struct BadIndex {
+  const char* file;
+  std::uint32_t line, column;
+  const IndexType* array;
+  const IndexType* index;
+};
+RUNG_HOOK void __ubsan_handle_out_of_bounds(const BadIndex* at, std::uintptr_t index) {
+  auto value = static_cast<long long>(index);
+  const int width = 1 << (at->index->bits >> 1);
+  if ((at->index->bits & 1) != 0 && width < 64) value = value << (64 - width) >> (64 - width);
+  rung_simt_bad_index(at->file, static_cast<int>(at->line), at->array->name, value);
+}
+
+// -fsanitize=alignment, where it is asked for: memory looked at through a pointer that is not
+// aligned as its type wants. A float4 of which parts are used is read in parts, each aligned.
+struct MisalignedUse {
+  const char* file;
+  std::uint32_t line, column;
+  const void* type;
+  unsigned char log_alignment;
+  unsigned char kind;  // 1: a store
+};
+RUNG_HOOK void __ubsan_handle_type_mismatch_v1(const MisalignedUse* use, void* p) {
+  const int log_size = use->log_alignment < 4 ? use->log_alignment : 4;
+  trace(number(p), number(__builtin_return_address(0)), log_size,
+        use->kind == 1 ? Access::write : Access::read);
 }
 
 // Of no interest here, but called.

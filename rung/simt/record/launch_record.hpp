@@ -18,8 +18,9 @@ struct SiteCount {
   std::uintptr_t site = 0;
   Counters counters;
   bool exact = true;
-  std::uint32_t stretch = 0;  // the list in which it was seen last ...
-  std::uint32_t lanes = 0;    // ... and the lanes that took part there
+  std::uint32_t stretch = 0;         // the list in which it was seen last ...
+  std::uint32_t lanes = 0;           // ... and the lanes that took part there
+  std::uint64_t local_accesses = 0;  // of threads to their own memory
 };
 
 class LaunchRecord {

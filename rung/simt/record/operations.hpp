@@ -25,16 +25,21 @@ inline std::uintptr_t site_of(const Place& place) {
 /// An access of any size and alignment by the calling thread.
 RUNG_API void note_access(const void* address, std::size_t bytes, Access access,
                           std::uintptr_t site) noexcept;
+/// The same place, as the site of what it started and what ends now.
+inline constexpr std::uintptr_t landing_bit = std::uintptr_t{1} << 62;
 inline void note(const void* address, std::size_t bytes, Access access, const Place& place) {
   if (tracer.last != nullptr) note_access(address, bytes, access, site_of(place));
 }
 
 /// An atomic access of std::memory_order `order` (0 relaxed ... 5), with what it synchronises.
+/// `compares`: it compares and exchanges.
 RUNG_API void before_atomic(const void* address, std::size_t bytes, Access access, int order,
-                            std::uintptr_t site) noexcept;
+                            std::uintptr_t site, bool compares = false) noexcept;
 inline void note_atomic(const void* address, std::size_t bytes, Access access, int order,
-                        const Place& place) {
-  if (tracer.last != nullptr) before_atomic(address, bytes, access, order, site_of(place));
+                        const Place& place, bool compares = false) {
+  if (tracer.last != nullptr) {
+    before_atomic(address, bytes, access, order, site_of(place), compares);
+  }
 }
 /// __threadfence(), or __threadfence_block().
 RUNG_API void fence(bool device) noexcept;

@@ -34,11 +34,16 @@ void Recorder::begin(LaunchRecord& launch) {
   warp_ = nullptr;
   last_region_ = nullptr;
   warps_ = divergent_warps_ = 0;
+  suspicion_ = {};
 }
 
 void Recorder::end() {
   tracer.last = nullptr;
   warp_ = nullptr;
+  // As many as whole warps would need.
+  for (SiteCount& one : counts_) {
+    one.counters.local_requests = (one.local_accesses + warp_lanes - 1) / warp_lanes;
+  }
   launch_->add(counts_, warps_, divergent_warps_);
 }
 
@@ -62,9 +67,11 @@ void Recorder::prepare(Block& block) {
     warp.clock = 1;
     warp.launched = ~block.warps[i].exited;
     warp.fenced = warp.fenced_for_all = warp.ahead = 0;
-    warp.released_to_all = false;
+    warp.at_barrier = 0;
+    warp.released_to_all = warp.compared = false;
     warp.diverged = false;
-    warp.remote = warp.released = nullptr;
+    warp.remote = warp.released = warp.heard = warp.heard_in_block = nullptr;
+    std::fill(std::begin(warp.fence_clock), std::end(warp.fence_clock), 0);
     warp.known.fill(0);
     std::fill(std::begin(warp.synced), std::end(warp.synced), 0);
     std::fill(std::begin(warp.told), std::end(warp.told), 0);
@@ -109,7 +116,7 @@ void Recorder::copied(const Agent& agent, const void* address, std::size_t bytes
     Request request{step, target};
     request.lanes = 1u << agent.lane;
     request.units[agent.lane] = static_cast<std::uint32_t>((at - step.base) >> step.log_size);
-    if (target.where != Where::nowhere) check(*agent.block, *agent.warp, request);
+    if (target.where != Where::nowhere) check_lanes(*agent.block, *agent.warp, request);
     at += 1u << step.log_size;
   }
   thread_ = running;

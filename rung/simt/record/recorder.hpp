@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <string>
 #include <unordered_map>
 #include <unordered_set>
 #include <vector>
@@ -30,13 +31,17 @@ struct WarpRecord {
   std::uint32_t fenced = 0;          // lanes behind a fence: their next flag publishes
   std::uint32_t fenced_for_all = 0;  // of those, behind one that reaches beyond the block
   std::uint32_t ahead = 0;           // lanes that wait for the others because the list is full
+  std::uint32_t at_barrier = 0;      // lanes that wait at the block's barrier
+  bool compared = false;             // an atomic comparison is in the list
   bool diverged = false;
-  KnowledgeRef remote;    // of other blocks
-  KnowledgeRef released;  // what a lane published last
+  KnowledgeRef remote;                 // of other blocks
+  KnowledgeRef released;               // what a lane published last
+  KnowledgeRef heard, heard_in_block;  // of the flag that was read last
   bool released_to_all = false;
-  Clocks known{};                 // of this block
-  std::uint32_t synced[32] = {};  // by lane: the clock at which it last met others of the warp
-  std::uint32_t told[32] = {};    // by lane: the clock of its own warp that an object told it of
+  Clocks known{};                      // of this block
+  std::uint32_t synced[32] = {};       // by lane: the clock at which it last met others of the warp
+  std::uint32_t fence_clock[32] = {};  // by lane: the warp's clock at its last fence
+  std::uint32_t told[32] = {};  // by lane: the clock of its own warp that an object told it of
   Step* cursors[32] = {};
 };
 
@@ -81,6 +86,8 @@ class Recorder {
   // Who synchronises; in synchronise.cpp.
   /// All threads of the block that have not exited have come to a barrier.
   void block_met(Block& block, const Place& place);
+  /// The running thread waits at the block's barrier.
+  void block_arrived();
   /// A named barrier completes for those that wait there.
   void named_barrier_met(Block& block, int barrier);
   /// The running thread arrives at a named barrier without waiting.
@@ -97,7 +104,9 @@ class Recorder {
 
   void trace_slowly(std::uintptr_t address, std::uintptr_t site, int log_size, Access access);
   void before_atomic(std::uintptr_t address, int log_size, Access access, int order,
-                     std::uintptr_t site);
+                     std::uintptr_t site, bool compares);
+  /// Its next access has an index that the array's type does not have; in bounds.cpp.
+  void suspect(const char* file, int line, const char* array, long long index);
   void fence(bool device);
   /// The copy engine reads or writes for this thread, under the clock at which it was told to.
   [[nodiscard]] Agent agent(const Place& place) const;
@@ -114,6 +123,7 @@ class Recorder {
   bool is_news(Kind kind, std::uint16_t site, std::uint16_t other);
 
  private:
+  static Step* no_list();
   void attach(WarpRecord& warp);
   void wait_for_lanes();
   [[nodiscard]] bool nobody_follows(const Warp& warp) const;
@@ -129,17 +139,25 @@ class Recorder {
                           int log_size) const;
   static std::uint32_t behind_lower(const RequestList& list, std::uint32_t here,
                                     std::uintptr_t site);
+  [[nodiscard]] bool is_local(std::uintptr_t address) const;
+  bool count_local(std::uintptr_t address, std::uintptr_t site, int log_size);
   std::uint32_t insert(RequestList& list, std::uint32_t before, std::uintptr_t address,
                        std::uintptr_t site, int log_size, Access access);
   void place(Step& step, Target& target, std::uintptr_t address, std::uint32_t bytes);
   std::uint16_t site_index(std::uintptr_t site);
   void count(WarpRecord& warp, const Request& request, bool aligned);
-  void check(BlockRecord& block, WarpRecord& warp, const Request& request);
+  /// `position`: of the request in its list.
+  void check(BlockRecord& block, WarpRecord& warp, const Request& request, std::uint32_t position);
+  void check_lanes(BlockRecord& block, WarpRecord& warp, const Request& request);
+  void find_guesses(const RequestList& list);
   void end_block(BlockRecord& block);
   void arrived_at(Synchroniser& object, const Place& place);
   void acquire(BlockRecord& block, WarpRecord& warp, const KnowledgeRef& from);
+  /// The running thread may hear of lanes of its own warp too: of one that had something copied, or
+  /// held a lock before.
+  void tell_lane(const KnowledgeRef& from);
   /// What the running thread's warp knows, its own accesses so far included.
-  KnowledgeRef knowledge() const;
+  KnowledgeRef knowledge(std::uint32_t clock) const;
   void join_all(BlockRecord& block);
   // Races and uninitialised reads; in check.cpp.
   struct Reach;
@@ -153,6 +171,12 @@ class Recorder {
   LaunchRecord* launch_ = nullptr;
   bool counting_ = false;
   bool checking_ = false;
+  void settle(std::uintptr_t address);
+  struct Suspicion {
+    const Thread* thread = nullptr;  // null: there is none
+    std::string file, message;
+    int line = 0;
+  } suspicion_;
   // The thread that runs.
   const Thread* thread_ = nullptr;
   BlockRecord* block_ = nullptr;
@@ -162,6 +186,8 @@ class Recorder {
   std::vector<std::pair<BlockRecord*, WarpRecord*>> ahead_;
   Region* last_region_ = nullptr;
   std::uint32_t stretch_ = 0;
+  /// While a list is checked: where a lane's last comparison of a word stands in it.
+  std::unordered_map<std::uint64_t, std::uint32_t> guesses_;
   std::unordered_set<std::uint64_t> told_;
   std::unordered_map<std::uintptr_t, std::uint16_t> numbers_;  // of sites
   std::vector<SiteCount> counts_;                              // by that number

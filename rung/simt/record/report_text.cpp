@@ -80,9 +80,11 @@ void add_counters(Object& out, const Counters& c) {
       .number("shared_wavefronts", c.shared_load_wavefronts + c.shared_store_wavefronts)
       .number("shared_load_requests", c.shared_load_requests)
       .number("shared_load_wavefronts", c.shared_load_wavefronts)
+      .number("shared_load_conflicts", c.shared_load_conflicts)
       .number("shared_load_bytes", c.shared_load_bytes)
       .number("shared_store_requests", c.shared_store_requests)
       .number("shared_store_wavefronts", c.shared_store_wavefronts)
+      .number("shared_store_conflicts", c.shared_store_conflicts)
       .number("shared_store_bytes", c.shared_store_bytes)
       .number("atomic_requests", c.atomic_requests)
       .number("atomic_sectors", c.atomic_sectors)
@@ -90,6 +92,7 @@ void add_counters(Object& out, const Counters& c) {
       .number("shared_atomic_wavefronts", c.shared_atomic_wavefronts)
       .number("constant_requests", c.constant_requests)
       .number("local_requests", c.local_requests)
+      .number("local_bytes", c.local_bytes)
       .number("barriers", c.barriers);
 }
 
@@ -115,6 +118,7 @@ std::string one_kernel(const Kernel& kernel) {
   Object out;
   out.text("name", kernel.name).number("launches", kernel.launches);
   out.number("blocks", kernel.blocks).number("threads", kernel.threads);
+  out.number("shared_bytes", kernel.shared_bytes);
   out.number("warps", kernel.warps).number("divergent_warps", kernel.divergent_warps);
   out.raw("active_lanes", mean_lanes(kernel.totals)).raw("totals", totals.whole());
   out.raw("lines", list(kernel.lines, one_line));
@@ -175,6 +179,8 @@ Counters& Counters::operator+=(const Counters& other) {
   shared_load_wavefronts += other.shared_load_wavefronts;
   shared_store_requests += other.shared_store_requests;
   shared_store_wavefronts += other.shared_store_wavefronts;
+  shared_load_conflicts += other.shared_load_conflicts;
+  shared_store_conflicts += other.shared_store_conflicts;
   shared_load_bytes += other.shared_load_bytes;
   shared_store_bytes += other.shared_store_bytes;
   atomic_requests += other.atomic_requests;
@@ -183,6 +189,7 @@ Counters& Counters::operator+=(const Counters& other) {
   shared_atomic_wavefronts += other.shared_atomic_wavefronts;
   constant_requests += other.constant_requests;
   local_requests += other.local_requests;
+  local_bytes += other.local_bytes;
   active_lanes += other.active_lanes;
   barriers += other.barriers;
   return *this;

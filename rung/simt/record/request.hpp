@@ -20,11 +20,21 @@ enum class Access : std::uint8_t {
   read,
   write,
   atomic,
+  block_atomic,   // atomic to the threads of its block alone
+  copy,           // the start of an asynchronous copy: a write that goes on until it has landed
   volatile_read,  // and write: alike atomic, as far as races go
   volatile_write,
-  touch,  // by an operation on an object in shared memory: checked as a volatile read, not counted
-  marker  // no access: the warp lets others know how far it has come
+  landed,  // its end; not counted again
+  touch,   // by an operation on an object in shared memory: checked as a volatile read, not counted
+  marker   // no access: the warp lets others know how far it has come
 };
+
+inline bool is_atomic(Access access) {
+  return access == Access::atomic || access == Access::block_atomic;
+}
+inline bool is_plain_write(Access access) {
+  return access == Access::write || access == Access::copy || access == Access::landed;
+}
 
 enum class Where : std::uint8_t { nowhere, shared, global, local, constant };
 
@@ -50,6 +60,7 @@ inline bool fits(const Step& step, std::uintptr_t address, std::uintptr_t site, 
 struct Target {
   Where where = Where::nowhere;
   bool continues = false;        // the step before, in other memory: one request
+  bool compares = false;         // an atomic comparison and exchange
   Region* region = nullptr;      // global memory's
   BlockRecord* block = nullptr;  // whose shared memory it is
 };

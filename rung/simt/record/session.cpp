@@ -2,6 +2,7 @@
 // Beginning and ending a session, and what it has found.
 #include "rung/simt/record/session.hpp"
 
+#include <algorithm>
 #include <map>
 #include <mutex>
 #include <tuple>
@@ -81,6 +82,8 @@ void add_launch(const Launch& launch, std::uint64_t warps, std::uint64_t diverge
   ++counted.kernel.launches;
   counted.kernel.blocks += volume(launch.grid);
   counted.kernel.threads += volume(launch.grid) * volume(launch.block);
+  counted.kernel.shared_bytes =
+      std::max(counted.kernel.shared_bytes, std::uint64_t{launch.shared_bytes});
   counted.kernel.warps += warps;
   counted.kernel.divergent_warps += divergent_warps;
   for (const auto& [site, count] : counts) {
@@ -109,10 +112,11 @@ Report end() {
   if (!active()) throw Error(ErrorCode::internal, "record::end(): no session runs");
   if (one.options.leaks) {
     for (const Memory& memory : still_allocated()) {
+      const Source allocated = source_of(memory);
       add({.kind = Kind::leak,
            .space = memory.space,
-           .file = memory.file,
-           .line = memory.line,
+           .file = allocated.file,
+           .line = allocated.line,
            .message =
                std::to_string(memory.bytes) + " bytes of " + memory.name + " were never freed",
            .advice = "free what was allocated, on every way out"});

@@ -17,6 +17,7 @@
 #include <unordered_map>
 #include <utility>
 
+#include "rung/simt/record.hpp"
 #include "rung/simt/record/operations.hpp"
 #include "rung/simt/simulator.hpp"
 
@@ -50,8 +51,8 @@ class Objects {
     };
     int line = 0;
     const char* file = nullptr;
-    if (Dwfl_Line* found = dwfl_module_getsrc(object, code)) {
-      file = dwfl_lineinfo(found, nullptr, &line, nullptr, nullptr, nullptr);
+    if (Dwfl_Line* innermost = dwfl_module_getsrc(object, code)) {
+      file = dwfl_lineinfo(innermost, nullptr, &line, nullptr, nullptr, nullptr);
     }
     if (consider(file, line)) return best;
     // Outwards through the functions that were inlined here.
@@ -59,11 +60,15 @@ class Objects {
     Dwarf_Die* unit = dwfl_module_addrdie(object, code, &bias);
     if (unit == nullptr) return best;
     Dwarf_Die* scopes = nullptr;
-    const int count = dwarf_getscopes(unit, code - bias, &scopes);
+    const bool found = dwarf_getscopes(unit, code - bias, &scopes) > 0;
     const std::unique_ptr<Dwarf_Die, decltype(&std::free)> owner(scopes, &std::free);
+    // Those are scopes of definitions; of calls are the ones around the innermost.
+    Dwarf_Die* calls = nullptr;
+    const int count = found ? dwarf_getscopes_die(&scopes[0], &calls) : 0;
+    const std::unique_ptr<Dwarf_Die, decltype(&std::free)> calls_owner(calls, &std::free);
     for (int i = 0; i < count; ++i) {
-      if (dwarf_tag(&scopes[i]) != DW_TAG_inlined_subroutine) continue;
-      if (consider(call_file(*unit, scopes[i]), number(scopes[i], DW_AT_call_line))) return best;
+      if (dwarf_tag(&calls[i]) != DW_TAG_inlined_subroutine) continue;
+      if (consider(call_file(*unit, calls[i]), number(calls[i], DW_AT_call_line))) return best;
     }
     if (best.line == 0) best.of_a_kernel = true;  // without debug information nobody can tell
     return best;
@@ -117,7 +122,7 @@ Source find(Objects& objects, std::uintptr_t site) {
   if (site == 0) return {};
   // A hook returns to behind the call that stands for the access.
   if ((site & place_bit) == 0) return objects.find(site - 1);
-  const std::uintptr_t data = site & ~place_bit;
+  const std::uintptr_t data = site & ~(place_bit | landing_bit);
   Place place;
   std::memcpy(static_cast<void*>(&place), &data, sizeof(place));
   return {place.file_name(), static_cast<int>(place.line()), true};
@@ -136,6 +141,11 @@ const Source& source_of(std::uintptr_t site) {
   // libdw wants more stack than a simulated thread has.
   std::thread([&] { source = find(objects, site); }).join();
   return known.emplace(site, std::move(source)).first->second;
+}
+
+Source source_of(const Memory& memory) {
+  if (memory.line != 0 || memory.code == nullptr) return {memory.file, memory.line};
+  return source_of(reinterpret_cast<std::uintptr_t>(memory.code));
 }
 
 }  // namespace rung::simt::record

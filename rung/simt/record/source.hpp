@@ -13,6 +13,10 @@ struct Source {
   bool of_a_kernel = true;  // false: only our own or the system's headers are to be seen there
 };
 
+struct Memory;
+/// Where memory was allocated.
+Source source_of(const Memory& memory);
+
 /// The line of a kernel that accesses there, through whatever inlined accessors. Remembered.
 const Source& source_of(std::uintptr_t site);
 

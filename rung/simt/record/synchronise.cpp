@@ -14,6 +14,9 @@
 namespace rung::simt::record {
 namespace {
 
+/// Every fence is alike: a mark in a warp's list, which its lanes pass one after another.
+constexpr std::uintptr_t fence_site = place_bit | 1;
+
 std::size_t index_of(const BlockRecord& block, const WarpRecord& warp) {
   return static_cast<std::size_t>(&warp - block.warps.data());
 }
@@ -35,9 +38,9 @@ std::uint32_t Recorder::clock_now() const {
   return warp_->clock + tracer.last->clock + (tracer.last->access == Access::marker ? 1 : 0);
 }
 
-KnowledgeRef Recorder::knowledge() const {
+KnowledgeRef Recorder::knowledge(std::uint32_t clock) const {
   auto own = std::make_shared<Clocks>(warp_->known);
-  (*own)[index_of(*block_, *warp_)] = clock_now();
+  (*own)[index_of(*block_, *warp_)] = clock;
   std::vector<Knowledge::Entry> entry;
   entry.emplace_back(block_->number, std::move(own));
   return join(warp_->remote, std::make_shared<const Knowledge>(std::move(entry)));
@@ -64,13 +67,22 @@ void Recorder::join_all(BlockRecord& block) {
   for (WarpRecord& warp : block.warps) {
     warp.known = all;
     warp.remote = remote;
+    warp.at_barrier = 0;
     tick(*launch_, block, warp);
     std::fill(std::begin(warp.synced), std::end(warp.synced), warp.clock);
-    if (block.fenced) warp.fenced = warp.fenced_for_all = ~std::uint32_t{0};
+    if (!block.fenced) continue;
+    warp.fenced = warp.fenced_for_all = ~std::uint32_t{0};
+    std::fill(std::begin(warp.fence_clock), std::end(warp.fence_clock), warp.clock - 1);
   }
   block.fenced = false;
   ++block.interval;
   block.partial = false;
+}
+
+/// A warp that has come whole is looked at before others go on: what it wrote is still there.
+void Recorder::block_arrived() {
+  const auto live = static_cast<std::uint32_t>(std::popcount(~thread_->warp->exited));
+  if (checking_ && ++warp_->at_barrier >= live) flush(*block_, *warp_);
 }
 
 void Recorder::block_met(Block& block, const Place& place) {
@@ -149,7 +161,7 @@ void Recorder::grid_met(const std::vector<std::unique_ptr<Cluster>>& clusters) {
 
 /// The list goes on behind a mark, under a later clock: lanes come here one after another.
 void Recorder::arrived_at(Synchroniser& object, const Place& place) {
-  object.released = join(object.released, knowledge());
+  object.released = join(object.released, knowledge(clock_now()));
   trace_slowly(0, site_of(place), 0, Access::marker);
 }
 
@@ -171,8 +183,11 @@ void Recorder::waited(Block& owner, const void* object) {
   block_->partial = true;
   const KnowledgeRef& completed = owner.record->objects[object].completed;
   acquire(*block_, *warp_, completed);
-  // Of a lane of its own warp too, one that had something copied, say.
-  const Clocks* const own = completed != nullptr ? completed->of(block_->number) : nullptr;
+  tell_lane(completed);
+}
+
+void Recorder::tell_lane(const KnowledgeRef& from) {
+  const Clocks* const own = from != nullptr ? from->of(block_->number) : nullptr;
   if (own == nullptr) return;
   std::uint32_t& told = warp_->told[thread_->lane];
   told = std::max(told, (*own)[index_of(*block_, *warp_)]);
@@ -183,6 +198,9 @@ void Recorder::waited(Block& owner, const void* object) {
 void Recorder::fence(bool device) {
   const std::uint32_t lane = 1u << thread_->lane;
   warp_->fenced |= lane;
+  // What comes behind the fence is not published by the flag, though written before it.
+  warp_->fence_clock[thread_->lane] = clock_now();
+  if (checking_) trace_slowly(0, fence_site, 0, Access::marker);
   if (device) {
     warp_->fenced_for_all |= lane;
     block_->fenced = true;
@@ -190,22 +208,36 @@ void Recorder::fence(bool device) {
 }
 
 void Recorder::before_atomic(std::uintptr_t address, int log_size, Access access, int order,
-                             std::uintptr_t site) {
+                             std::uintptr_t site, bool compares) {
   trace(address, site, log_size, access);
-  if (!checking_) return;
-  const Where where = warp_->list->target(warp_->list->index_of(tracer.last)).where;
-  if (where != Where::global && where != Where::shared) return;
+  if (!checking_ || is_local(address)) return;
+  Target& target = warp_->list->target(warp_->list->index_of(tracer.last));
+  if (target.where != Where::global && target.where != Where::shared) return;
+  target.compares |= compares;
+  warp_->compared |= compares;
   LaunchRecord::Flags& flags = launch_->flags;
   // Whoever reads it may go by it, with a fence behind or without: formally one is due, but what
   // goes wrong without is rare, and programs that do so are many.
   if (access != Access::volatile_write) {
-    const std::lock_guard lock(flags.mutex);
-    if (const auto at = flags.at.find(address); at != flags.at.end()) {
-      const LaunchRecord::Flag& flag = at->second;
-      acquire(*block_, *warp_, flag.released);
-      if (flag.block == block_->number) acquire(*block_, *warp_, flag.in_block);
-      block_->partial = true;
+    KnowledgeRef heard, heard_in_block;
+    {
+      const std::lock_guard lock(flags.mutex);
+      if (const auto at = flags.at.find(address); at != flags.at.end()) {
+        heard = at->second.released;
+        if (at->second.block == block_->number) heard_in_block = at->second.in_block;
+        block_->partial = true;
+      }
     }
+    if (heard != warp_->heard || heard_in_block != warp_->heard_in_block) {
+      // What the warp did before is judged by what it knew then.
+      flush(*block_, *warp_, false);
+      acquire(*block_, *warp_, heard);
+      acquire(*block_, *warp_, heard_in_block);
+      warp_->heard = heard;
+      warp_->heard_in_block = heard_in_block;
+    }
+    tell_lane(heard);
+    tell_lane(heard_in_block);
   }
   if (access == Access::volatile_read) return;
   const std::uint32_t lane = 1u << thread_->lane;
@@ -214,8 +246,9 @@ void Recorder::before_atomic(std::uintptr_t address, int log_size, Access access
     warp_->released_to_all = releases || (warp_->fenced_for_all & lane) != 0;
     warp_->fenced &= ~lane;
     warp_->fenced_for_all &= ~lane;
+    const std::uint32_t upto = releases ? clock_now() : warp_->fence_clock[thread_->lane];
     flush(*block_, *warp_, false);
-    warp_->released = knowledge();
+    warp_->released = knowledge(upto);
     tick(*launch_, *block_, *warp_);
   }
   if (warp_->released == nullptr) return;
@@ -231,9 +264,9 @@ void Recorder::before_atomic(std::uintptr_t address, int log_size, Access access
 }
 
 void before_atomic(const void* address, std::size_t bytes, Access access, int order,
-                   std::uintptr_t site) noexcept {
+                   std::uintptr_t site, bool compares) noexcept {
   this_worker->recorder()->before_atomic(reinterpret_cast<std::uintptr_t>(address),
-                                         std::countr_zero(bytes), access, order, site);
+                                         std::countr_zero(bytes), access, order, site, compares);
 }
 
 void fence(bool device) noexcept {

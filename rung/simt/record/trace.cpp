@@ -19,6 +19,8 @@ Step unattached[2];
 
 }  // namespace
 
+Step* Recorder::no_list() { return unattached; }
+
 void Recorder::show(const Thread& thread) {
   leave();
   thread_ = &thread;
@@ -102,6 +104,12 @@ bool Recorder::release_ahead() {
 
 void Recorder::trace_slowly(std::uintptr_t address, std::uintptr_t site, int log_size,
                             Access access) {
+  if (count_local(address, site, log_size)) return;
+  if (suspicion_.thread == thread_) {
+    settle(address);
+    record::trace(address, site, log_size, access);
+    return;
+  }
   for (;;) {
     if (warp_->list == nullptr) attach(*warp_);
     RequestList& list = *warp_->list;
@@ -120,6 +128,22 @@ void Recorder::trace_slowly(std::uintptr_t address, std::uintptr_t site, int log
     list.reach(tracer.last);
     return;
   }
+}
+
+/// A thread's own memory lies elsewhere for each lane: it is in no list, which it would fill.
+bool Recorder::is_local(std::uintptr_t address) const {
+  const Fiber& stack = *thread_->fiber;
+  return address - reinterpret_cast<std::uintptr_t>(stack.bottom) < stack.size;
+}
+
+bool Recorder::count_local(std::uintptr_t address, std::uintptr_t site, int log_size) {
+  if (!is_local(address)) return false;
+  if (counting_) {
+    SiteCount& count = counts_[site_index(site)];
+    ++count.local_accesses;
+    count.counters.local_bytes += std::uint64_t{1} << log_size;
+  }
+  return true;
 }
 
 std::uint32_t Recorder::insert(RequestList& list, std::uint32_t before, std::uintptr_t address,
@@ -152,79 +176,25 @@ std::uint16_t Recorder::site_index(std::uintptr_t site) {
   return at->second;
 }
 
-void Recorder::place(Step& step, Target& target, std::uintptr_t address, std::uint32_t bytes) {
-  const auto set = [&](Where where, const void* begin, std::size_t size) {
-    target.where = where;
-    step.base = reinterpret_cast<std::uintptr_t>(begin);
-    // Units are 32 bits wide: of larger memory a window.
-    constexpr int window = 31;
-    const std::uint64_t skipped = (address - step.base) >> window << window;
-    step.base += skipped;
-    const std::uint64_t room = std::min<std::uint64_t>(size - skipped, std::uint64_t{1} << window);
-    step.last_unit = static_cast<std::uint32_t>((room - bytes) >> step.log_size);
-    return room >= bytes && fits(step, address, step.site, step.log_size);
-  };
-  const auto within = [&](const void* begin, std::size_t size) {
-    return address - reinterpret_cast<std::uintptr_t>(begin) < size;
-  };
-  const Fiber* const stack = thread_->fiber;  // null: it has ended, and a copy lands for it
-  if (stack != nullptr && within(stack->bottom, stack->size) &&
-      set(Where::local, stack->bottom, stack->size)) {
-    return;
-  }
-  // blockDim and gridDim, whose type g++ does not take for constant.
-  if (within(&block_extent, sizeof(block_extent)) || within(&grid_extent, sizeof(grid_extent))) {
-    const bool block = within(&block_extent, sizeof(block_extent));
-    if (set(Where::local, block ? &block_extent : &grid_extent, sizeof(dim3))) return;
-  }
-  const Launch& launch = launch_->launch;
-  if (within(launch.arguments, launch.argument_bytes) &&
-      set(Where::nowhere, launch.arguments, launch.argument_bytes)) {
-    return;
-  }
-  const std::size_t arena = shared_room(launch);
-  for (const auto& block : thread_->block->cluster->blocks) {
-    if (!within(block->shared, arena)) continue;
-    target.block = block->record.get();
-    if (set(Where::shared, block->shared, arena)) return;
-  }
-  const void* const pointer = reinterpret_cast<const void*>(address);
-  Region* region = last_region_;
-  if (region == nullptr || !within(region->begin(), region->memory.bytes)) {
-    region = find_region(pointer);
-  }
-  if (region != nullptr && region->state != Region::State::freed) {
-    last_region_ = region;
-    target.region = region;
-    const bool constant = region->memory.space == Space::constant;
-    if (set(constant ? Where::constant : Where::global, region->begin(), region->memory.bytes)) {
-      if (checking_ && !region->shadow && !constant) shadow_of(*region);
-      return;
-    }
-  }
-  // Wrong, or nothing that is known. One more access like it comes here again.
-  target.where = Where::nowhere;
-  step.base = address;
-  step.last_unit = 0;
-  if (checking_ && step.access != Access::marker) {
-    report_bad_address(*this, step, address, region);
-  }
-}
-
 void Recorder::flush(BlockRecord& block, WarpRecord& warp, bool aligned) {
   if (warp.list == nullptr) return;
   RequestList& list = *warp.list;
   if (&warp == warp_) leave();
   ++stretch_;
   std::uint32_t clock = 0;
+  if (checking_ && warp.compared) find_guesses(list);
+  std::uint32_t position = 0;
   for (std::uint32_t i = list.after(0); i != 0; i = list.after(i)) {
+    ++position;
     Request request{list.step(i), list.target(i)};
     list.gather(i, request);
     if (request.lanes == 0) continue;
     if (counting_) count(warp, request, aligned);
-    if (checking_) check(block, warp, request);
+    if (checking_) check(block, warp, request, position);
     if (request.step.access == Access::marker) clock = std::max(clock, request.step.clock + 1);
   }
+  guesses_.clear();
+  warp.compared = false;
   warp.clock += clock;
   list.reset(clock != 0);
   idle_.push_back(&list);

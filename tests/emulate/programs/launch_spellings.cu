@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Launches in every spelling: templates with commas and shifts, macros, function pointers, several
 // lines, streams, braces, kernels in namespaces and behind references.
+// Compiled alone: it names what is of the whole file.
 #include "check.cuh"
 
 namespace outer {

@@ -53,6 +53,9 @@ __global__ void compute(unsigned* out, unsigned long long* wide, float* real) {
   out[10] = static_cast<unsigned>(s);
   asm("mad.lo.s32 %0, %1, %2, %0;" : "+r"(s) : "r"(-3), "r"(4));
   out[11] = static_cast<unsigned>(s);
+  asm("vabsdiff4.u32.u32.u32.add %0, %1, %2, %3;"
+      : "=r"(out[12])
+      : "r"(0x01ff0305u), "r"(0x02010205u), "r"(10u));
   float f;
   asm("fma.rn.f32 %0, %1, %2, %3;" : "=f"(f) : "f"(1.5f), "f"(2.0f), "f"(0.25f));
   real[0] = f;
@@ -65,7 +68,7 @@ __global__ void compute(unsigned* out, unsigned long long* wide, float* real) {
 }
 
 int main() {
-  Array<unsigned> out(12);
+  Array<unsigned> out(13);
   Array<unsigned long long> wide(3);
   Array<float> real(4);
   compute<<<1, 1>>>(out.device, wide.device, real.device);
@@ -85,6 +88,7 @@ int main() {
   CHECK(wide[1] == static_cast<unsigned long long>(a) * b + 5);
   CHECK(wide[2] == (static_cast<unsigned long long>(b) << 32 | a));
   CHECK(out[9] == 1 && out[10] == 2 && static_cast<int>(out[11]) == -10);
+  CHECK(out[12] == 1 + 254 + 1 + 0 + 10);
   CHECK(real[0] == 3.25f && real[1] == 8.0f && real[2] == 1.0f && real[3] == 3.14159274f);
   return ok();
 }

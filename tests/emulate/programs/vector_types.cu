@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Sizes, alignments and makers of the vector types; operators of the program's own.
+// Compiled alone: it declares a type of CUDA's once more.
 #include "check.cuh"
 
 __host__ __device__ inline float3 operator+(float3 a, float3 b) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Atomic functions at every width, with their _block and _system forms: one implementation, since
-// all memory here is as coherent as the widest scope asks for.
+// all memory here is as coherent as the widest scope asks for. Who uses too narrow a scope is told.
 #pragma once
 
 #include "rung/simt/atomics.hpp"
@@ -9,6 +9,7 @@
 namespace rung::cuda {
 
 using simt::AtomicKind;
+using simt::AtomicScope;
 using simt::Place;
 
 /// The type by which the simulator updates a T: long is long long here.
@@ -26,18 +27,20 @@ struct AtomicAs<unsigned long> {
 };
 
 template <class T>
-inline T atomic_do(AtomicKind kind, T* address, T value, Place place) {
+inline T atomic_do(AtomicKind kind, T* address, T value, Place place, AtomicScope scope) {
   using A = typename AtomicAs<T>::Type;
-  return static_cast<T>(
-      simt::atomic_update(reinterpret_cast<A*>(address), kind, static_cast<A>(value), place));
+  return static_cast<T>(simt::atomic_update(reinterpret_cast<A*>(address), kind,
+                                            static_cast<A>(value), place, scope));
 }
 /// Through the bits, as an unsigned type of the same size.
 template <class Bits, class T>
-inline T atomic_compare(T* address, T expected, T desired, Place place) {
+inline T atomic_compare(T* address, T expected, T desired, Place place,
+                        AtomicScope scope = AtomicScope::device) {
   Bits before, after;
   __builtin_memcpy(&before, &expected, sizeof(T));
   __builtin_memcpy(&after, &desired, sizeof(T));
-  before = simt::atomic_compare_exchange(reinterpret_cast<Bits*>(address), before, after, place);
+  before =
+      simt::atomic_compare_exchange(reinterpret_cast<Bits*>(address), before, after, place, scope);
   T old;
   __builtin_memcpy(static_cast<void*>(&old), &before, sizeof(T));
   return old;
@@ -62,15 +65,16 @@ inline T atomic_change_bits(T* address, Change change, Place place = Place::curr
 }  // namespace rung::cuda
 
 // One function of one type in its three scopes.
-#define RUNG_ATOMIC_SCOPED(name, type, kind, operand)                                    \
-  inline type name(type* address, type value,                                            \
-                   rung::cuda::Place place = rung::cuda::Place::current()) {             \
-    return rung::cuda::atomic_do(rung::cuda::AtomicKind::kind, address, operand, place); \
+#define RUNG_ATOMIC_SCOPED(name, type, kind, operand, scope)                            \
+  inline type name(type* address, type value,                                           \
+                   rung::cuda::Place place = rung::cuda::Place::current()) {            \
+    return rung::cuda::atomic_do(rung::cuda::AtomicKind::kind, address, operand, place, \
+                                 rung::cuda::AtomicScope::scope);                       \
   }
-#define RUNG_ATOMIC(name, type, kind, operand)          \
-  RUNG_ATOMIC_SCOPED(name, type, kind, operand)         \
-  RUNG_ATOMIC_SCOPED(name##_block, type, kind, operand) \
-  RUNG_ATOMIC_SCOPED(name##_system, type, kind, operand)
+#define RUNG_ATOMIC(name, type, kind, operand)                 \
+  RUNG_ATOMIC_SCOPED(name, type, kind, operand, device)        \
+  RUNG_ATOMIC_SCOPED(name##_block, type, kind, operand, block) \
+  RUNG_ATOMIC_SCOPED(name##_system, type, kind, operand, device)
 #define RUNG_ATOMIC_INTEGERS(name, kind)        \
   RUNG_ATOMIC(name, int, kind, value)           \
   RUNG_ATOMIC(name, unsigned int, kind, value)  \
@@ -98,15 +102,16 @@ RUNG_ATOMIC(atomicDec, unsigned int, decrement, value)
 #undef RUNG_ATOMIC
 #undef RUNG_ATOMIC_SCOPED
 
-#define RUNG_COMPARE_SCOPED(name, type, bits)                                   \
-  inline type name(type* address, type expected, type desired,                  \
-                   rung::cuda::Place place = rung::cuda::Place::current()) {    \
-    return rung::cuda::atomic_compare<bits>(address, expected, desired, place); \
+#define RUNG_COMPARE_SCOPED(name, type, bits, scope)                           \
+  inline type name(type* address, type expected, type desired,                 \
+                   rung::cuda::Place place = rung::cuda::Place::current()) {   \
+    return rung::cuda::atomic_compare<bits>(address, expected, desired, place, \
+                                            rung::cuda::AtomicScope::scope);   \
   }
-#define RUNG_COMPARE(type, bits)                   \
-  RUNG_COMPARE_SCOPED(atomicCAS, type, bits)       \
-  RUNG_COMPARE_SCOPED(atomicCAS_block, type, bits) \
-  RUNG_COMPARE_SCOPED(atomicCAS_system, type, bits)
+#define RUNG_COMPARE(type, bits)                          \
+  RUNG_COMPARE_SCOPED(atomicCAS, type, bits, device)      \
+  RUNG_COMPARE_SCOPED(atomicCAS_block, type, bits, block) \
+  RUNG_COMPARE_SCOPED(atomicCAS_system, type, bits, device)
 RUNG_COMPARE(int, unsigned)
 RUNG_COMPARE(unsigned int, unsigned)
 RUNG_COMPARE(long long, unsigned long long)

@@ -73,38 +73,102 @@ inline void memcpy_async(const Group& group, T* to, const U* from, size_t bytes,
                                    reinterpret_cast<const char*>(from), bytes);
 }
 
-template <thread_scope scope, unsigned char stages>
-struct pipeline_shared_state {};
 enum class pipeline_role { producer, consumer };
 
-/// One for a thread of its own, or shared by a group: then its waits are the group's.
+/// Of each stage: a barrier that its producers' commits complete, and one for the consumers.
+template <thread_scope scope, unsigned char stages>
+struct pipeline_shared_state {
+  std::uint64_t rung_full[stages], rung_empty[stages];
+};
+
+/// One for a thread of its own, or shared by a group: then stages are handed over by barriers.
 template <thread_scope scope>
 class pipeline {
  public:
-  explicit pipeline(bool of_block = false) : of_block_(of_block) {}
+  pipeline() = default;
+  pipeline(std::uint64_t* full, std::uint64_t* empty, unsigned stages)
+      : full_(full), empty_(empty), stages_(stages) {}
   void producer_acquire(RungPlace place = RungPlace::current()) {
-    if (of_block_ && ++acquired_ > 1) __syncthreads(place);
+    // A stage that nobody has used yet is empty.
+    if (full_ != nullptr) await(empty_, produced_, 1, place);
   }
-  void producer_commit() {}
+  void producer_commit(RungPlace place = RungPlace::current()) {
+    if (full_ != nullptr) rung::simt::mbarrier_arrive(full_ + produced_ % stages_, 0, place);
+    ++produced_;
+  }
   void consumer_wait(RungPlace place = RungPlace::current()) {
-    if (of_block_) __syncthreads(place);
+    if (full_ != nullptr) await(full_, consumed_, 0, place);
   }
-  void consumer_release() {}
+  void consumer_release(RungPlace place = RungPlace::current()) {
+    if (full_ != nullptr) rung::simt::mbarrier_arrive(empty_ + consumed_ % stages_, 0, place);
+    ++consumed_;
+  }
   bool quit() { return true; }
+  /// Waits for all that has been committed but the latest `prior`.
+  void rung_wait_prior(unsigned prior, RungPlace place) {
+    if (full_ != nullptr && produced_ > prior) await(full_, produced_ - prior - 1, 0, place);
+  }
 
  private:
-  bool of_block_;
-  int acquired_ = 0;
+  void await(std::uint64_t* barriers, unsigned batch, unsigned opposite, const RungPlace& place) {
+    rung::simt::mbarrier_wait(barriers + batch % stages_, (batch / stages_ & 1) ^ opposite, place);
+  }
+  std::uint64_t* full_ = nullptr;
+  std::uint64_t* empty_ = nullptr;
+  unsigned stages_ = 1, produced_ = 0, consumed_ = 0;
 };
+
 template <class Group, thread_scope scope, unsigned char stages>
-inline pipeline<scope> make_pipeline(const Group&, pipeline_shared_state<scope, stages>*) {
-  return pipeline<scope>(true);
+inline pipeline<scope> rung_make_pipeline(const Group& group,
+                                          pipeline_shared_state<scope, stages>* state,
+                                          unsigned producers, unsigned consumers,
+                                          const RungPlace& place) {
+  if (group.thread_rank() == 0) {
+    for (unsigned i = 0; i < stages; ++i) {
+      rung::simt::mbarrier_init(state->rung_full + i, static_cast<int>(producers), place);
+      rung::simt::mbarrier_init(state->rung_empty + i, static_cast<int>(consumers), place);
+    }
+  }
+  group.sync();
+  return {state->rung_full, state->rung_empty, stages};
 }
-inline pipeline<thread_scope_thread> make_pipeline() { return pipeline<thread_scope_thread>(); }
+/// Every thread produces and consumes.
+template <class Group, thread_scope scope, unsigned char stages>
+inline pipeline<scope> make_pipeline(const Group& group,
+                                     pipeline_shared_state<scope, stages>* state,
+                                     RungPlace place = RungPlace::current()) {
+  const auto size = static_cast<unsigned>(group.size());
+  return rung_make_pipeline(group, state, size, size, place);
+}
+/// The first `producers` threads produce, the others consume.
+template <class Group, thread_scope scope, unsigned char stages>
+inline pipeline<scope> make_pipeline(const Group& group,
+                                     pipeline_shared_state<scope, stages>* state, size_t producers,
+                                     RungPlace place = RungPlace::current()) {
+  const auto size = static_cast<unsigned>(group.size());
+  const auto first = static_cast<unsigned>(producers);
+  return rung_make_pipeline(group, state, first, size - first, place);
+}
+/// Each thread says which it is.
+template <class Group, thread_scope scope, unsigned char stages>
+inline pipeline<scope> make_pipeline(const Group& group,
+                                     pipeline_shared_state<scope, stages>* state,
+                                     const pipeline_role& role,
+                                     RungPlace place = RungPlace::current()) {
+  if (group.thread_rank() == 0) state->rung_full[0] = 0;
+  group.sync();
+  if (role == pipeline_role::producer) atomicAdd((unsigned long long*)state->rung_full, 1ull);
+  group.sync();
+  const auto producers = static_cast<unsigned>(state->rung_full[0]);
+  group.sync();
+  return rung_make_pipeline(group, state, producers,
+                            static_cast<unsigned>(group.size()) - producers, place);
+}
+inline pipeline<thread_scope_thread> make_pipeline() { return {}; }
 template <unsigned char prior, thread_scope scope>
 inline void pipeline_consumer_wait_prior(pipeline<scope>& one,
                                          RungPlace place = RungPlace::current()) {
-  one.consumer_wait(place);
+  one.rung_wait_prior(prior, place);
 }
 
 }  // namespace cuda

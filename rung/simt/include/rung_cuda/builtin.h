@@ -31,6 +31,7 @@ struct LaunchData {
   const char* kernel;  // the mangled name; null until its first thread has started
   const SharedLayout* layout;
   size_t static_begin;  // where static shared memory begins behind the dynamic
+  size_t shared_end;    // of what is in use by now
 };
 
 extern __thread char* const shared_base __asm__("rung_simt_shared")
@@ -110,10 +111,16 @@ struct Kernel {
 /// Notes which kernel runs, and ends a launch that it does not allow.
 void begin_kernel(const char* name);
 
+/// Found while the program is loaded: in a kernel the call of name() would count as the kernel's.
+template <class Tag>
+struct NameOf {
+  static inline const char* const name = typeid(Tag).name();
+};
+
 /// The first thing a kernel does.
 template <class Tag>
 RUNG_UNSEEN __attribute__((noinline)) void enter() {
-  if (__builtin_expect(launch_data->kernel == nullptr, 0)) begin_kernel(typeid(Tag).name());
+  if (__builtin_expect(launch_data->kernel == nullptr, 0)) begin_kernel(NameOf<Tag>::name);
 }
 /// Likewise, of a kernel that can be found by its address.
 template <class Tag, auto kernel>

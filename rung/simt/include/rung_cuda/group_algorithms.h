@@ -64,9 +64,9 @@ inline T exclusive_scan(const Group& group, T value, RungPlace place = RungPlace
 
 /// Done at once: what waits for it needs to wait all the same.
 template <class Group, class T>
-inline void memcpy_async(const Group& group, T* to, const T* from, size_t bytes) {
+__forceinline__ void memcpy_async(const Group& group, T* to, const T* from, size_t bytes) {
   // In words where both ends are aligned to them, as the chip's instructions are.
-  const auto copy = [&](auto* target, const auto* source) {
+  const auto copy = [&](auto* target, const auto* source) __attribute__((always_inline)) {
     constexpr size_t unit = sizeof(*target);
     for (size_t i = group.thread_rank(); i < bytes / unit; i += group.size()) target[i] = source[i];
   };
@@ -78,8 +78,8 @@ inline void memcpy_async(const Group& group, T* to, const T* from, size_t bytes)
   }
 }
 template <class Group, class T, class U>
-inline void memcpy_async(const Group& group, T* to, size_t to_count, const U* from,
-                         size_t from_count) {
+__forceinline__ void memcpy_async(const Group& group, T* to, size_t to_count, const U* from,
+                                  size_t from_count) {
   const size_t count = to_count < from_count ? to_count : from_count;
   for (size_t i = group.thread_rank(); i < count; i += group.size()) to[i] = from[i];
 }

@@ -6,43 +6,51 @@
 #include "rung_cuda/launch.h"
 #include "rung_cuda/runtime_api.h"
 
+namespace rung::cuda {
+/// A pointer to constants may be allocated for too.
+template <class T>
+void** untyped(T** pointer) {
+  return reinterpret_cast<void**>(const_cast<std::remove_cv_t<T>**>(pointer));
+}
+}  // namespace rung::cuda
+
 template <class T>
 inline cudaError_t cudaMalloc(T** memory, size_t bytes) {
-  return cudaMalloc(reinterpret_cast<void**>(memory), bytes);
+  return cudaMalloc(rung::cuda::untyped(memory), bytes);
 }
 template <class T>
 inline cudaError_t cudaMallocHost(T** memory, size_t bytes, unsigned int flags = 0) {
-  return cudaMallocHost(reinterpret_cast<void**>(memory), bytes, flags);
+  return cudaMallocHost(rung::cuda::untyped(memory), bytes, flags);
 }
 template <class T>
 inline cudaError_t cudaHostAlloc(T** memory, size_t bytes, unsigned int flags) {
-  return cudaHostAlloc(reinterpret_cast<void**>(memory), bytes, flags);
+  return cudaHostAlloc(rung::cuda::untyped(memory), bytes, flags);
 }
 template <class T>
 inline cudaError_t cudaHostGetDevicePointer(T** there, void* here, unsigned int flags) {
-  return cudaHostGetDevicePointer(reinterpret_cast<void**>(there), here, flags);
+  return cudaHostGetDevicePointer(rung::cuda::untyped(there), here, flags);
 }
 template <class T>
 inline cudaError_t cudaMallocManaged(T** memory, size_t bytes, unsigned int flags = 1) {
-  return cudaMallocManaged(reinterpret_cast<void**>(memory), bytes, flags);
+  return cudaMallocManaged(rung::cuda::untyped(memory), bytes, flags);
 }
 template <class T>
 inline cudaError_t cudaMallocAsync(T** memory, size_t bytes, cudaStream_t stream) {
-  return cudaMallocAsync(reinterpret_cast<void**>(memory), bytes, stream);
+  return cudaMallocAsync(rung::cuda::untyped(memory), bytes, stream);
 }
 template <class T>
 inline cudaError_t cudaMallocAsync(T** memory, size_t bytes, cudaMemPool_t pool,
                                    cudaStream_t stream) {
-  return cudaMallocFromPoolAsync(reinterpret_cast<void**>(memory), bytes, pool, stream);
+  return cudaMallocFromPoolAsync(rung::cuda::untyped(memory), bytes, pool, stream);
 }
 template <class T>
 inline cudaError_t cudaMallocFromPoolAsync(T** memory, size_t bytes, cudaMemPool_t pool,
                                            cudaStream_t stream) {
-  return cudaMallocFromPoolAsync(reinterpret_cast<void**>(memory), bytes, pool, stream);
+  return cudaMallocFromPoolAsync(rung::cuda::untyped(memory), bytes, pool, stream);
 }
 template <class T>
 inline cudaError_t cudaMallocPitch(T** memory, size_t* pitch, size_t width, size_t height) {
-  return cudaMallocPitch(reinterpret_cast<void**>(memory), pitch, width, height);
+  return cudaMallocPitch(rung::cuda::untyped(memory), pitch, width, height);
 }
 
 // Symbols: a variable of the device is a variable of the program, given by itself.

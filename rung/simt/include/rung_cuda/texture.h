@@ -15,6 +15,13 @@ struct Texel {
 /// `dimensions` coordinates of x, y, z; `layer` of layered textures; `gather` picks a channel.
 Texel sample(cudaTextureObject_t texture, int dimensions, float x, float y, float z, int layer,
              bool whole_coordinates);
+/// Of the level of detail `lod`: the nearest, or a blend of two, as the texture says.
+Texel sample_level(cudaTextureObject_t texture, int dimensions, float x, float y, float z,
+                   float lod);
+/// A cube map's face and the place on it that the direction x, y, z points to.
+Texel sample_cube(cudaTextureObject_t texture, float x, float y, float z, int layer);
+/// One channel of the four elements that linear filtering would blend.
+Texel gather(cudaTextureObject_t texture, float x, float y, int channel);
 /// The bytes of a surface's element; null outside, where nothing is written.
 void* surface_element(cudaSurfaceObject_t surface, int x, int y, int z, size_t bytes,
                       cudaSurfaceBoundaryMode mode);
@@ -77,22 +84,32 @@ inline cudaChannelFormatDesc cudaCreateChannelDesc() {
 }
 
 // Each fetch in two forms: the value as the result, and through a pointer.
-#define RUNG_FETCH(name, parameters, call)                         \
-  template <class T>                                               \
-  inline T name parameters {                                       \
-    return rung::cuda::Channels<T>::make(rung::cuda::sample call); \
+#define RUNG_FETCH(name, parameters, call)                  \
+  template <class T>                                        \
+  inline T name parameters {                                \
+    return rung::cuda::Channels<T>::make(rung::cuda::call); \
   }
-RUNG_FETCH(tex1Dfetch, (cudaTextureObject_t t, int x), (t, 1, static_cast<float>(x), 0, 0, x, true))
-RUNG_FETCH(tex1D, (cudaTextureObject_t t, float x), (t, 1, x, 0, 0, 0, false))
-RUNG_FETCH(tex2D, (cudaTextureObject_t t, float x, float y), (t, 2, x, y, 0, 0, false))
-RUNG_FETCH(tex3D, (cudaTextureObject_t t, float x, float y, float z), (t, 3, x, y, z, 0, false))
-RUNG_FETCH(tex1DLayered, (cudaTextureObject_t t, float x, int layer), (t, 1, x, 0, 0, layer, false))
+RUNG_FETCH(tex1Dfetch, (cudaTextureObject_t t, int x),
+           sample(t, 1, static_cast<float>(x), 0, 0, x, true))
+RUNG_FETCH(tex1D, (cudaTextureObject_t t, float x), sample(t, 1, x, 0, 0, 0, false))
+RUNG_FETCH(tex2D, (cudaTextureObject_t t, float x, float y), sample(t, 2, x, y, 0, 0, false))
+RUNG_FETCH(tex3D, (cudaTextureObject_t t, float x, float y, float z),
+           sample(t, 3, x, y, z, 0, false))
+RUNG_FETCH(tex1DLayered, (cudaTextureObject_t t, float x, int layer),
+           sample(t, 1, x, 0, 0, layer, false))
 RUNG_FETCH(tex2DLayered, (cudaTextureObject_t t, float x, float y, int layer),
-           (t, 2, x, y, 0, layer, false))
-RUNG_FETCH(tex1DLod, (cudaTextureObject_t t, float x, float), (t, 1, x, 0, 0, 0, false))
-RUNG_FETCH(tex2DLod, (cudaTextureObject_t t, float x, float y, float), (t, 2, x, y, 0, 0, false))
-RUNG_FETCH(tex3DLod, (cudaTextureObject_t t, float x, float y, float z, float),
-           (t, 3, x, y, z, 0, false))
+           sample(t, 2, x, y, 0, layer, false))
+RUNG_FETCH(texCubemap, (cudaTextureObject_t t, float x, float y, float z),
+           sample_cube(t, x, y, z, 0))
+RUNG_FETCH(texCubemapLayered, (cudaTextureObject_t t, float x, float y, float z, int layer),
+           sample_cube(t, x, y, z, layer))
+RUNG_FETCH(tex2Dgather, (cudaTextureObject_t t, float x, float y, int channel = 0),
+           gather(t, x, y, channel))
+RUNG_FETCH(tex1DLod, (cudaTextureObject_t t, float x, float lod), sample_level(t, 1, x, 0, 0, lod))
+RUNG_FETCH(tex2DLod, (cudaTextureObject_t t, float x, float y, float lod),
+           sample_level(t, 2, x, y, 0, lod))
+RUNG_FETCH(tex3DLod, (cudaTextureObject_t t, float x, float y, float z, float lod),
+           sample_level(t, 3, x, y, z, lod))
 #undef RUNG_FETCH
 template <class T>
 inline void tex1Dfetch(T* to, cudaTextureObject_t t, int x) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// CUDA's qualifiers and built-in variables for ordinary programs. Two words keep a name of their
+// CUDA's qualifiers and built-in variables for ordinary programs. Three words keep a name of their
 // own, because `rung emulate` rewrites what follows them (rung/emulate/rewrite.hpp).
 #pragma once
 
@@ -9,8 +9,12 @@
 #define __shared__ __rung_shared__
 #define __device__
 #define __host__
-#define __constant__
 #define __managed__
+#ifdef __CUDACC__
+#define __constant__ __rung_constant__
+#else
+#define __constant__
+#endif
 #define __forceinline__ inline __attribute__((always_inline))
 #define __inline_hint__
 #define __launch_bounds__(...)

@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+// From what a block asks for to what it is given, and how often that fits.
+#include "rung/bench/occupancy.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "rung/core/error.hpp"
+
+namespace rung::bench {
+namespace {
+
+constexpr int warp = 32;
+
+constexpr int rounded_up(int value, int portion) {
+  return (value + portion - 1) / portion * portion;
+}
+
+void refuse(const char* what, int given, int most, const Multiprocessor& chip) {
+  throw Error(ErrorCode::invalid_argument,
+              fmt::format("{}: {} given; a block of compute capability {} has at most {}", what,
+                          given, capability_name(chip.capability), most));
+}
+
+void expect_launchable(const Multiprocessor& chip, const BlockNeeds& block) {
+  if (block.threads < 1 || block.registers < 0 || block.shared_bytes < 0) {
+    throw Error(ErrorCode::invalid_argument,
+                fmt::format("a block of {} threads, {} registers a thread, {} bytes of shared "
+                            "memory: none may be negative, and there is at least one thread",
+                            block.threads, block.registers, block.shared_bytes));
+  }
+  if (block.threads > chip.threads_per_block) {
+    refuse("threads", block.threads, chip.threads_per_block, chip);
+  }
+  if (block.registers > chip.registers_per_thread) {
+    refuse("registers a thread", block.registers, chip.registers_per_thread, chip);
+  }
+  if (block.shared_bytes > chip.shared_bytes_per_block) {
+    refuse("bytes of shared memory", block.shared_bytes, chip.shared_bytes_per_block, chip);
+  }
+}
+
+}  // namespace
+
+Occupancy occupancy(const Multiprocessor& chip, const BlockNeeds& block) {
+  expect_launchable(chip, block);
+  Occupancy result;
+  result.warps_per_block = (block.threads + warp - 1) / warp;
+  result.by_warps = chip.warps / result.warps_per_block;
+  result.by_blocks = chip.blocks;
+
+  if (block.registers > 0) {
+    // A partition of the multiprocessor has its own registers: a warp gets all of its in one.
+    const int warps = rounded_up(result.warps_per_block, chip.partitions);
+    if (chip.registers_by_block()) {
+      result.registers_per_block =
+          rounded_up(warps * block.registers * warp, chip.register_portion);
+      result.by_registers = chip.registers / result.registers_per_block;
+    } else {
+      const int each = rounded_up(block.registers * warp, chip.register_portion);
+      result.registers_per_block = warps * each;
+      const int held = chip.registers / chip.partitions / each * chip.partitions;
+      result.by_registers = held / result.warps_per_block;
+    }
+    if (result.registers_per_block > chip.registers_per_block) {
+      refuse("registers", result.registers_per_block, chip.registers_per_block, chip);
+    }
+  }
+  if (block.shared_bytes + chip.shared_bytes_reserved > 0) {
+    result.shared_bytes_per_block =
+        rounded_up(block.shared_bytes + chip.shared_bytes_reserved, chip.shared_portion);
+    result.by_shared = chip.shared_bytes / result.shared_bytes_per_block;
+  }
+
+  result.blocks = std::min(result.by_warps, result.by_blocks);
+  for (const int limit : {result.by_registers, result.by_shared}) {
+    if (limit != Occupancy::no_limit) result.blocks = std::min(result.blocks, limit);
+  }
+  result.warps = result.blocks * result.warps_per_block;
+  result.occupancy = static_cast<double>(result.warps) / chip.warps;
+  return result;
+}
+
+std::vector<std::string> Occupancy::limited_by() const {
+  std::vector<std::string> names;
+  if (by_warps == blocks) names.emplace_back("warps");
+  if (by_blocks == blocks) names.emplace_back("blocks");
+  if (by_registers == blocks) names.emplace_back("registers");
+  if (by_shared == blocks) names.emplace_back("shared memory");
+  return names;
+}
+
+std::vector<BlockSize> every_block_size(const Multiprocessor& chip, BlockNeeds block) {
+  std::vector<BlockSize> sizes;
+  // What no size of block changes is refused here; the largest sizes alone may be too large.
+  block.threads = warp;
+  expect_launchable(chip, block);
+  for (; block.threads <= chip.threads_per_block; block.threads += warp) {
+    try {
+      sizes.push_back({block.threads, occupancy(chip, block)});
+    } catch (const Error&) {
+      break;  // more registers than a block may have, and more still for every larger one
+    }
+  }
+  return sizes;
+}
+
+}  // namespace rung::bench

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+// What NVIDIA's data sheets say: H200 Tensor Core GPU (SXM), A100 80GB Tensor Core GPU (SXM), A40,
+// and the Ada Lovelace architecture's white paper for the RTX 4090. f32 and f64 are the ordinary
+// units' rates; tf32, f16 and bf16 the tensor cores', with sums in f32.
+#include "rung/bench/published.hpp"
+
+#include <vector>
+
+namespace rung::bench {
+namespace {
+
+struct Sheet {
+  std::string_view key;
+  std::string_view name;
+  int capability;
+  int multiprocessors;
+  double l2_mib, memory_gb;
+  double gigabytes_per_second;
+  double f32, f64, tf32, f16;  // 10^12 operations a second
+};
+
+constexpr Sheet sheets[] = {
+    {"h200", "NVIDIA H200", 90, 132, 50, 141, 4800, 67, 34, 494.5, 989.5},
+    {"a100", "NVIDIA A100", 80, 108, 40, 80, 2039, 19.5, 9.7, 156, 312},
+    {"a40", "NVIDIA A40", 86, 84, 6, 48, 696, 37.4, 0.585, 74.8, 149.7},
+    {"rtx4090", "NVIDIA RTX 4090", 89, 128, 72, 24, 1008, 82.6, 1.29, 82.6, 165.2},
+};
+
+Gpu gpu_of(const Sheet& sheet) {
+  Gpu gpu;
+  gpu.name = sheet.name;
+  gpu.compute_capability = sheet.capability;
+  gpu.multiprocessors = sheet.multiprocessors;
+  gpu.l2_bytes = sheet.l2_mib * (1 << 20);
+  gpu.memory_bytes = sheet.memory_gb * 1e9;
+  gpu.read_bytes_per_second = gpu.copy_bytes_per_second = sheet.gigabytes_per_second * 1e9;
+  gpu.arithmetic = {{"f32", sheet.f32 * 1e12},
+                    {"f64", sheet.f64 * 1e12},
+                    {"tf32", sheet.tf32 * 1e12},
+                    {"f16", sheet.f16 * 1e12},
+                    {"bf16", sheet.f16 * 1e12}};
+  return gpu;
+}
+
+}  // namespace
+
+const Gpu* published_gpu(std::string_view name) {
+  static const std::vector<Gpu> gpus = [] {
+    std::vector<Gpu> all;
+    for (const Sheet& sheet : sheets) all.push_back(gpu_of(sheet));
+    return all;
+  }();
+  for (std::size_t i = 0; i < gpus.size(); ++i) {
+    if (sheets[i].key == name) return &gpus[i];
+  }
+  return nullptr;
+}
+
+std::string published_gpu_names() {
+  std::string names;
+  for (const Sheet& sheet : sheets) names += (names.empty() ? "" : ", ") + std::string(sheet.key);
+  return names;
+}
+
+}  // namespace rung::bench

@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+// What texture and surface objects are.
+#pragma once
+
+#include <cstddef>
+#include <vector>
+
+#include "rung/emulate/runtime/array.hpp"
+
+namespace rung::cuda {
+
+struct Texture {
+  cudaResourceDesc resource;
+  cudaTextureDesc description;
+  cudaChannelFormatDesc format;
+  const char* data;
+  long long width, height, depth;  // 1 along axes that it lacks
+  std::size_t row, slice;
+  std::vector<Texture> smaller;  // the further levels of a mipmapped array
+};
+struct Surface {
+  cudaArray* array;
+};
+
+}  // namespace rung::cuda

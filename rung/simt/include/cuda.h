@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0
+// The part of the driver API that programs of the runtime API use beside it: devices, contexts,
+// memory, errors. Modules need the code of a chip, which nobody has here.
+#pragma once
+
+#include "cuda_runtime.h"
+
+#define __cuda_cuda_h__
+#define CUDAAPI
+
+typedef int CUdevice;
+typedef unsigned long long CUdeviceptr;
+typedef struct CUctx_st* CUcontext;
+typedef cudaStream_t CUstream;
+typedef cudaEvent_t CUevent;
+
+/// Their numbers are those of the runtime's errors.
+typedef enum cudaError_enum {
+  CUDA_SUCCESS = 0,
+  CUDA_ERROR_INVALID_VALUE = 1,
+  CUDA_ERROR_OUT_OF_MEMORY = 2,
+  CUDA_ERROR_NOT_INITIALIZED = 3,
+  CUDA_ERROR_NO_DEVICE = 100,
+  CUDA_ERROR_INVALID_DEVICE = 101,
+  CUDA_ERROR_INVALID_CONTEXT = 201,
+  CUDA_ERROR_NOT_FOUND = 500,
+  CUDA_ERROR_LAUNCH_FAILED = 719,
+  CUDA_ERROR_NOT_SUPPORTED = 801,
+  CUDA_ERROR_UNKNOWN = 999
+} CUresult;
+
+/// So are those of attributes.
+typedef enum CUdevice_attribute_enum {
+  CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK = 1,
+  CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_X = 2,
+  CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_Y = 3,
+  CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_Z = 4,
+  CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_X = 5,
+  CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_Y = 6,
+  CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_Z = 7,
+  CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK = 8,
+  CU_DEVICE_ATTRIBUTE_WARP_SIZE = 10,
+  CU_DEVICE_ATTRIBUTE_CLOCK_RATE = 13,
+  CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT = 16,
+  CU_DEVICE_ATTRIBUTE_MEMORY_CLOCK_RATE = 36,
+  CU_DEVICE_ATTRIBUTE_GLOBAL_MEMORY_BUS_WIDTH = 37,
+  CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE = 38,
+  CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR = 75,
+  CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR = 76
+} CUdevice_attribute;
+
+namespace rung::cuda {
+inline CUresult result(cudaError_t error) { return static_cast<CUresult>(error); }
+inline void* pointer(CUdeviceptr address) { return reinterpret_cast<void*>(address); }
+}  // namespace rung::cuda
+
+inline CUresult cuInit(unsigned int) { return CUDA_SUCCESS; }
+inline CUresult cuDriverGetVersion(int* version) {
+  return rung::cuda::result(cudaDriverGetVersion(version));
+}
+inline CUresult cuGetErrorName(CUresult error, const char** text) {
+  *text = cudaGetErrorName(static_cast<cudaError_t>(error));
+  return CUDA_SUCCESS;
+}
+inline CUresult cuGetErrorString(CUresult error, const char** text) {
+  *text = cudaGetErrorString(static_cast<cudaError_t>(error));
+  return CUDA_SUCCESS;
+}
+inline CUresult cuDeviceGetCount(int* count) {
+  return rung::cuda::result(cudaGetDeviceCount(count));
+}
+inline CUresult cuDeviceGet(CUdevice* device, int ordinal) {
+  *device = ordinal;
+  return ordinal == 0 ? CUDA_SUCCESS : CUDA_ERROR_INVALID_DEVICE;
+}
+inline CUresult cuDeviceGetName(char* name, int length, CUdevice device) {
+  cudaDeviceProp properties;
+  const cudaError_t error = cudaGetDeviceProperties(&properties, device);
+  if (error == cudaSuccess) snprintf(name, static_cast<size_t>(length), "%s", properties.name);
+  return rung::cuda::result(error);
+}
+inline CUresult cuDeviceTotalMem(size_t* bytes, CUdevice device) {
+  cudaDeviceProp properties;
+  const cudaError_t error = cudaGetDeviceProperties(&properties, device);
+  if (error == cudaSuccess) *bytes = properties.totalGlobalMem;
+  return rung::cuda::result(error);
+}
+inline CUresult cuDeviceGetAttribute(int* value, CUdevice_attribute attribute, CUdevice device) {
+  return rung::cuda::result(
+      cudaDeviceGetAttribute(value, static_cast<cudaDeviceAttr>(attribute), device));
+}
+inline CUresult cuCtxCreate(CUcontext* context, unsigned int, CUdevice device) {
+  *context = nullptr;
+  return rung::cuda::result(cudaSetDevice(device));
+}
+inline CUresult cuCtxDestroy(CUcontext) { return CUDA_SUCCESS; }
+inline CUresult cuCtxSynchronize() { return rung::cuda::result(cudaDeviceSynchronize()); }
+inline CUresult cuMemGetInfo(size_t* free, size_t* total) {
+  return rung::cuda::result(cudaMemGetInfo(free, total));
+}
+inline CUresult cuMemAlloc(CUdeviceptr* address, size_t bytes) {
+  void* memory = nullptr;
+  const cudaError_t error = cudaMalloc(&memory, bytes);
+  *address = reinterpret_cast<CUdeviceptr>(memory);
+  return rung::cuda::result(error);
+}
+inline CUresult cuMemFree(CUdeviceptr address) {
+  return rung::cuda::result(cudaFree(rung::cuda::pointer(address)));
+}
+inline CUresult cuMemcpyHtoD(CUdeviceptr to, const void* from, size_t bytes) {
+  return rung::cuda::result(
+      cudaMemcpy(rung::cuda::pointer(to), from, bytes, cudaMemcpyHostToDevice));
+}
+inline CUresult cuMemcpyDtoH(void* to, CUdeviceptr from, size_t bytes) {
+  return rung::cuda::result(
+      cudaMemcpy(to, rung::cuda::pointer(from), bytes, cudaMemcpyDeviceToHost));
+}
+inline CUresult cuMemcpyDtoD(CUdeviceptr to, CUdeviceptr from, size_t bytes) {
+  return rung::cuda::result(cudaMemcpy(rung::cuda::pointer(to), rung::cuda::pointer(from), bytes,
+                                       cudaMemcpyDeviceToDevice));
+}
+inline CUresult cuMemsetD8(CUdeviceptr to, unsigned char value, size_t count) {
+  return rung::cuda::result(cudaMemset(rung::cuda::pointer(to), value, count));
+}

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+// A loop around compare-and-swap begins with a guess: `old = *p;`, and then `do { ... } while
+// (atomicCAS(p, old, ...) != old)`. That plain read is no race, since the comparison finds out
+// whether its value was right: it goes as a volatile one.
+#include <algorithm>
+#include <iterator>
+
+#include "rung/simt/record/recorder.hpp"
+
+namespace rung::simt::record {
+namespace {
+
+/// A word and the lane that accesses it.
+std::uint64_t key_of(const Step& step, std::uint32_t unit, std::uint32_t lane) {
+  const std::uint64_t address = step.base + (std::uint64_t{unit} << step.log_size);
+  return address / word_bytes * warp_lanes + lane;
+}
+
+}  // namespace
+
+void Recorder::find_guesses(const RequestList& list) {
+  std::uint32_t position = 0;
+  for (std::uint32_t i = list.after(0); i != 0; i = list.after(i)) {
+    ++position;
+    if (!list.target(i).compares) continue;
+    for (std::uint32_t lane = 0; lane < warp_lanes; ++lane) {
+      const std::uint32_t unit = list.units_of(static_cast<int>(lane))[i];
+      if (unit != no_unit) guesses_[key_of(list.step(i), unit, lane)] = position;
+    }
+  }
+}
+
+void Recorder::check(BlockRecord& block, WarpRecord& warp, const Request& request,
+                     std::uint32_t position) {
+  std::uint32_t guessing = 0;  // lanes
+  if (request.step.access == Access::read && !guesses_.empty()) {
+    for (std::uint32_t left = request.lanes; left != 0; left &= left - 1) {
+      const auto lane = static_cast<std::uint32_t>(__builtin_ctz(left));
+      const auto compared = guesses_.find(key_of(request.step, request.units[lane], lane));
+      if (compared != guesses_.end() && position < compared->second) guessing |= 1u << lane;
+    }
+  }
+  if (guessing == 0) {
+    check_lanes(block, warp, request);
+    return;
+  }
+  const auto check_some = [&](const Step& step, std::uint32_t lanes) {
+    Request some{step, request.target};
+    some.lanes = lanes;
+    std::copy(std::begin(request.units), std::end(request.units), some.units);
+    if (lanes != 0) check_lanes(block, warp, some);
+  };
+  Step guess = request.step;
+  guess.access = Access::volatile_read;
+  check_some(guess, guessing);
+  check_some(request.step, request.lanes & ~guessing);
+}
+
+}  // namespace rung::simt::record

@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+// In which memory an address lies that a step accesses for the first time.
+#include <link.h>
+
+#include <algorithm>
+
+#include "rung/simt/record/findings.hpp"
+#include "rung/simt/record/recorder.hpp"
+#include "rung/simt/scheduler.hpp"
+
+namespace rung::simt::record {
+namespace {
+
+/// The program's thread-local variables: shared variables of a whole file are among them. Nothing
+/// is known of them but that they are there.
+struct OwnVariables {
+  const void* begin = nullptr;
+  std::size_t bytes = 0;
+};
+int find_own_variables(dl_phdr_info* program, std::size_t, void* found) {
+  for (int i = 0; i < program->dlpi_phnum; ++i) {
+    if (program->dlpi_phdr[i].p_type != PT_TLS) continue;
+    *static_cast<OwnVariables*>(found) = {program->dlpi_tls_data, program->dlpi_phdr[i].p_memsz};
+  }
+  return 1;  // the first object is the program
+}
+const OwnVariables& own_variables() {
+  static thread_local const OwnVariables own = [] {
+    OwnVariables found;
+    dl_iterate_phdr(find_own_variables, &found);
+    return found;
+  }();
+  return own;
+}
+
+}  // namespace
+
+void Recorder::place(Step& step, Target& target, std::uintptr_t address, std::uint32_t bytes) {
+  const auto set = [&](Where where, const void* begin, std::size_t size) {
+    target.where = where;
+    step.base = reinterpret_cast<std::uintptr_t>(begin);
+    // Units are 32 bits wide: of larger memory a window.
+    constexpr int window = 31;
+    const std::uint64_t skipped = (address - step.base) >> window << window;
+    step.base += skipped;
+    const std::uint64_t room = std::min<std::uint64_t>(size - skipped, std::uint64_t{1} << window);
+    step.last_unit = static_cast<std::uint32_t>((room - bytes) >> step.log_size);
+    return room >= bytes && fits(step, address, step.site, step.log_size);
+  };
+  const auto within = [&](const void* begin, std::size_t size) {
+    return address - reinterpret_cast<std::uintptr_t>(begin) < size;
+  };
+  const Fiber* const stack = thread_->fiber;  // null: it has ended, and a copy lands for it
+  if (stack != nullptr && within(stack->bottom, stack->size) &&
+      set(Where::local, stack->bottom, stack->size)) {
+    return;
+  }
+  const OwnVariables& own = own_variables();
+  if (own.begin != nullptr && within(own.begin, own.bytes) &&
+      set(Where::nowhere, own.begin, own.bytes)) {
+    return;
+  }
+  // blockDim and gridDim, whose type g++ does not take for constant.
+  if (within(&block_extent, sizeof(block_extent)) || within(&grid_extent, sizeof(grid_extent))) {
+    const bool block = within(&block_extent, sizeof(block_extent));
+    if (set(Where::nowhere, block ? &block_extent : &grid_extent, sizeof(dim3))) return;
+  }
+  const Launch& launch = launch_->launch;
+  if (within(launch.arguments, launch.argument_bytes) &&
+      set(Where::nowhere, launch.arguments, launch.argument_bytes)) {
+    return;
+  }
+  const std::size_t arena = shared_extent(launch);
+  for (const auto& block : thread_->block->cluster->blocks) {
+    if (!within(block->shared, arena)) continue;
+    target.block = block->record.get();
+    // Dynamic and static shared memory lie apart.
+    const std::size_t first = launch.shared_gap_end;
+    const std::size_t size = first == 0 ? arena : launch.shared_gap_begin;
+    if (within(block->shared, size) && set(Where::shared, block->shared, size)) return;
+    if (first != 0 && first < arena && within(block->shared + first, arena - first) &&
+        set(Where::shared, block->shared + first, arena - first)) {
+      return;
+    }
+  }
+  const void* const pointer = reinterpret_cast<const void*>(address);
+  Region* region = last_region_;
+  if (region == nullptr || !within(region->begin(), region->memory.bytes)) {
+    region = find_region(pointer);
+  }
+  if (region != nullptr && region->state != Region::State::freed) {
+    last_region_ = region;
+    target.region = region;
+    const bool constant = region->memory.space == Space::constant;
+    if (set(constant ? Where::constant : Where::global, region->begin(), region->memory.bytes)) {
+      if (checking_ && !region->shadow && !constant) shadow_of(*region);
+      return;
+    }
+  }
+  // Wrong, or nothing that is known. One more access like it comes here again.
+  target.where = Where::nowhere;
+  step.base = address;
+  step.last_unit = 0;
+  if (checking_ && step.access != Access::marker) {
+    report_bad_address(*this, step, address, region);
+  }
+}
+
+}  // namespace rung::simt::record

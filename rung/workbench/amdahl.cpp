@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0
+// rung amdahl: what more processors can bring, by how much of the work they can share.
+#include "rung/bench/amdahl.hpp"
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "rung/workbench/command.hpp"
+#include "rung/workbench/quantity.hpp"
+#include "rung/workbench/table.hpp"
+
+namespace rung::workbench {
+namespace {
+
+using nlohmann::ordered_json;
+
+struct Options {
+  std::string parallel;
+  std::vector<double> processors;
+  double measured = 0;  // 0: not given
+  bool json = false;
+};
+
+/// JSON knows no infinity.
+ordered_json finite(double value) { return std::isfinite(value) ? ordered_json(value) : nullptr; }
+
+/// The parallel part that a measured speed-up tells of.
+int explain_measured(const Options& options) {
+  if (!options.parallel.empty() || options.processors.size() != 1 || options.processors[0] <= 1) {
+    throw Error(ErrorCode::invalid_argument,
+                "--measured: wants one number of processors, above 1, and no parallel part");
+  }
+  const double processors = options.processors.front();
+  const double serial = bench::karp_flatt_serial(options.measured, processors);
+  if (options.json) {
+    const ordered_json json = {{"processors", processors},
+                               {"speedup", options.measured},
+                               {"efficiency", options.measured / processors},
+                               {"serial", serial},
+                               {"limit", finite(serial > 0 ? 1 / serial : INFINITY)}};
+    fmt::print("{}\n", json.dump(2));
+    return exit_good;
+  }
+  fmt::print("{:.4g} times as fast on {:g}: {:.3g} % of each processor's time is well spent\n",
+             options.measured, processors, 100 * options.measured / processors);
+  if (serial < 0) {
+    fmt::print("more than {:g} times: each processor's part fits a nearer cache, perhaps\n",
+               processors);
+  } else {
+    fmt::print("as if {:.4g} % of the work were serial (Karp and Flatt)", 100 * serial);
+    if (serial > 0) fmt::print(": never more than {:.4g} times", 1 / serial);
+    fmt::print("\n");
+  }
+  return exit_good;
+}
+
+int run(const Options& options) {
+  if (options.measured != 0) return explain_measured(options);
+  if (options.parallel.empty()) {
+    throw Error(ErrorCode::invalid_argument,
+                "parallel: not given; accepted: a part from 0 to 1, as in 0.9 or 90%");
+  }
+  const double parallel = parse_fraction("parallel", options.parallel);
+  std::vector<double> processors = options.processors;
+  if (processors.empty()) processors = {2, 4, 8, 16, 32, 64, 128, 1024};
+  const double limit = bench::amdahl_limit(parallel);
+
+  ordered_json rows = ordered_json::array();
+  Table table({{"processors", true},
+               {"speed-up", true},
+               {"efficiency", true},
+               {"of the limit", true},
+               {"if the work grows", true}});
+  for (const double count : processors) {
+    const double speedup = bench::amdahl_speedup(parallel, count);
+    const double scaled = bench::gustafson_speedup(parallel, count);
+    rows.push_back({{"processors", count},
+                    {"speedup", speedup},
+                    {"efficiency", speedup / count},
+                    {"gustafson", scaled}});
+    table.add({fmt::format("{:g}", count), fmt::format("{:.4g}", speedup),
+               fmt::format("{:.3g} %", 100 * speedup / count),
+               std::isfinite(limit) ? fmt::format("{:.3g} %", 100 * speedup / limit) : "",
+               fmt::format("{:.4g}", scaled)});
+  }
+  if (options.json) {
+    const ordered_json json = {{"parallel", parallel}, {"limit", finite(limit)}, {"rows", rows}};
+    fmt::print("{}\n", json.dump(2));
+    return exit_good;
+  }
+  fmt::print("{:.4g} % of the work parallel: ", 100 * parallel);
+  if (std::isfinite(limit)) {
+    fmt::print("never more than {:.4g} times as fast\n\n", limit);
+  } else {
+    fmt::print("no limit but the processors\n\n");
+  }
+  fmt::print("{}", table.text());
+  return exit_good;
+}
+
+CommandSpec::Action setup(CLI::App& app) {
+  auto options = std::make_shared<Options>();
+  app.add_option("parallel", options->parallel,
+                 "the part of the work that is sped up, by its time on one processor: 0.9 or 90%");
+  app.add_option("processors,-n,--processors", options->processors,
+                 "how many, or how much faster that part gets; default: 2 to 1024")
+      ->check(CLI::Range(1.0, 1e15));
+  app.add_option("--measured", options->measured,
+                 "the other way round: a speed-up, and what part must have been serial")
+      ->check(CLI::PositiveNumber);
+  app.add_flag("--json", options->json, "one object");
+  app.footer(
+      "Amdahl: what stays serial takes as long as ever, so that it sets the limit. Gustafson: "
+      "with\n"
+      "more processors people solve larger problems, in which the parallel part grows with them\n"
+      "(the last column; the part is then that of the time on all of them).\n\n"
+      "  rung amdahl 90% 1000\n"
+      "  rung amdahl 0.95 2 8 64\n"
+      "  rung amdahl --measured 5.6 -n 8");
+  return [options] { return run(*options); };
+}
+
+const Command self{{.name = "amdahl",
+                    .order = 90,
+                    .summary = "what more processors can bring at most",
+                    .setup = setup}};
+
+}  // namespace
+}  // namespace rung::workbench

@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: Apache-2.0
+// Source with what was counted beside each line: requests of global and of shared memory, how many
+// sectors and wavefronts each took, and how many lanes were at work.
+#include "rung/workbench/annotate.hpp"
+
+#include <fmt/format.h>
+
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <sstream>
+#include <system_error>
+
+#include "rung/workbench/rung_source.hpp"
+#include "rung/workbench/table.hpp"
+
+namespace rung::workbench {
+namespace {
+
+/// Lines around one with counts that are printed too.
+constexpr int context = 4;
+
+struct LineCount {
+  std::uint64_t global = 0, sectors = 0;  // loads, stores and atomics together
+  std::uint64_t shared = 0, wavefronts = 0;
+  std::uint64_t constant = 0;
+  std::uint64_t barriers = 0;
+  double lanes = 0;                 // over all requests but local ones ...
+  std::uint64_t counted_lanes = 0;  // ... which are so many
+  bool exact = true;
+
+  [[nodiscard]] bool any() const { return counted_lanes + barriers != 0; }
+  void add(const nlohmann::json& line) {
+    const auto count = [&](const char* name) { return line.at(name).get<std::uint64_t>(); };
+    const std::uint64_t global_here =
+        count("global_load_requests") + count("global_store_requests") + count("atomic_requests");
+    const std::uint64_t shared_here = count("shared_requests") + count("shared_atomic_requests");
+    global += global_here;
+    sectors +=
+        count("global_load_sectors") + count("global_store_sectors") + count("atomic_sectors");
+    shared += shared_here;
+    wavefronts += count("shared_wavefronts") + count("shared_atomic_wavefronts");
+    constant += count("constant_requests");
+    barriers += count("barriers");
+    lanes += line.at("active_lanes").get<double>() *
+             static_cast<double>(global_here + shared_here + count("constant_requests"));
+    counted_lanes += global_here + shared_here + count("constant_requests");
+    exact = exact && line.at("exact").get<bool>();
+  }
+};
+using Lines = std::map<int, LineCount>;
+
+/// Four digits at most: "9999", "65.5k", "4.19M".
+std::string shortened(std::uint64_t count) {
+  const auto value = static_cast<double>(count);
+  if (count < 10000) return std::to_string(count);
+  constexpr const char* units[] = {"k", "M", "G", "T"};
+  double scaled = value / 1000;
+  int unit = 0;
+  for (; scaled >= 999.5 && unit < 3; ++unit) scaled /= 1000;
+  return fmt::format("{:.3g}{}", scaled, units[unit]);
+}
+
+std::string ratio(std::uint64_t of, std::uint64_t by) {
+  return by == 0 ? "" : fmt::format("{:.3g}", static_cast<double>(of) / static_cast<double>(by));
+}
+
+std::string gutter(const LineCount& c) {
+  std::string lanes;
+  if (c.counted_lanes != 0) {
+    lanes =
+        fmt::format("{:.3g}{}", c.lanes / static_cast<double>(c.counted_lanes), c.exact ? "" : "~");
+  }
+  const std::string note = c.barriers != 0   ? "bar " + shortened(c.barriers)
+                           : c.constant != 0 ? "con " + shortened(c.constant)
+                                             : "";
+  return fmt::format("{:>5} {:>4} {:>5} {:>4} {:>5} {:>9}",
+                     c.global != 0 ? shortened(c.global) : "", ratio(c.sectors, c.global),
+                     c.shared != 0 ? shortened(c.shared) : "", ratio(c.wavefronts, c.shared), lanes,
+                     note);
+}
+
+/// A line of source behind its gutter; what does not fit goes on below.
+std::string source_line(const std::string& left, int number, std::string code) {
+  std::string head = fmt::format("{} {:>5} ", left, number);
+  const std::size_t room = page_width - head.size();
+  std::string text;
+  const auto add = [&](const std::string& line) {
+    text += line.substr(0, line.find_last_not_of(' ') + 1) + '\n';
+  };
+  for (char& c : code) c = c == '\t' ? ' ' : c;
+  const std::size_t indent = std::min(code.find_first_not_of(' '), room / 2);
+  while (code.size() > room) {
+    const std::size_t blank = code.rfind(' ', room);
+    const std::size_t end = blank == std::string::npos || blank <= indent ? room : blank;
+    add(head + code.substr(0, end));
+    const std::size_t next = code.find_first_not_of(' ', end);
+    code = std::string(indent + 4, ' ') + code.substr(next == std::string::npos ? end : next);
+    head.assign(head.size(), ' ');
+  }
+  add(head + code);
+  return text;
+}
+
+/// A file may be known by several paths, of which the shortest is told.
+struct File {
+  std::string name;
+  Lines lines;
+};
+std::string identity(const std::string& file) {
+  std::error_code failed;
+  const std::filesystem::path path = std::filesystem::canonical(file, failed);
+  return failed ? file : path.string();
+}
+
+bool near_a_count(const Lines& lines, int number) {
+  const auto next = lines.lower_bound(number - context);
+  return next != lines.end() && next->first <= number + context;
+}
+
+std::string annotated_file(const std::string& file, const Lines& lines) {
+  std::string text = file + '\n';
+  const auto source = find_source(file);
+  if (!source) {
+    text += "  (not here; its counted lines)\n";
+    for (const auto& [number, count] : lines) text += source_line(gutter(count), number, "");
+    return text;
+  }
+  std::istringstream in(*source);
+  const std::string blank(gutter({}).size(), ' ');
+  int number = 0;
+  bool left_out = false;
+  for (std::string line; std::getline(in, line);) {
+    ++number;
+    if (!near_a_count(lines, number)) {
+      left_out = true;
+      continue;
+    }
+    if (left_out) text += blank + "   ...\n";
+    left_out = false;
+    const auto count = lines.find(number);
+    text += source_line(count != lines.end() ? gutter(count->second) : blank, number, line);
+  }
+  return text;
+}
+
+}  // namespace
+
+std::string annotate(const nlohmann::json& kernels) {
+  std::map<std::string, File> files;
+  for (const nlohmann::json& kernel : kernels) {
+    for (const nlohmann::json& line : kernel.at("lines")) {
+      const std::string file = line.at("file").get<std::string>();
+      const int number = line.at("line").get<int>();
+      LineCount count;
+      count.add(line);
+      if (number <= 0 || !count.any()) continue;
+      File& here = files[identity(file)];
+      if (here.name.empty() || file.size() < here.name.size()) here.name = file;
+      here.lines[number].add(line);
+    }
+  }
+  if (files.empty()) return "nothing was counted in any line\n";
+  std::string text =
+      "   global      shared                         requests; sectors and wavefronts of each;\n"
+      "requ. sect. requ. wave lanes                  lanes at work (~: see docs); barriers\n";
+  for (const auto& [path, file] : files) text += '\n' + annotated_file(file.name, file.lines);
+  return text;
+}
+
+}  // namespace rung::workbench

@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: Apache-2.0
+// rung explain: why a rung is as fast as it is - what it says of itself, what it declares, what the
+// simulated GPU counted, and how that differs from the rung before.
+#include "rung/workbench/explain.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "rung/core/error.hpp"
+#include "rung/workbench/annotate.hpp"
+#include "rung/workbench/command.hpp"
+#include "rung/workbench/progress.hpp"
+#include "rung/workbench/selection.hpp"
+
+namespace rung::workbench {
+namespace {
+
+/// The simulated GPU runs some ten million simple steps a second: more would take minutes.
+constexpr double most_steps = 3e7;  // product of the extents
+
+struct Options {
+  std::string target;
+  std::vector<std::string> problem;
+  std::string backend;
+  ChipChoice chip;
+  bool json = false;
+  bool annotate = false;
+};
+
+/// The ladder to explain: the one asked for; else that of the simulated GPU, if the rung is on it.
+Backend backend_of(const AnyOperator& op, const std::string& rung, const std::string& asked) {
+  if (!asked.empty()) {
+    const Backend backend = parse_backend(asked);
+    if (!rung.empty()) expect_rung(op, rung, backend);
+    return backend;
+  }
+  bool cpu = false;
+  for (const RungInfo* one : op.rungs()) {
+    if (!rung.empty() && one->name != rung) continue;
+    if (one->backend == Backend::simt) return Backend::simt;
+    cpu = cpu || one->backend == Backend::cpu;
+  }
+  return cpu ? Backend::cpu : Backend::cuda;
+}
+
+void expect_quick(const Problem& problem, Backend backend) {
+  double steps = 1;
+  for (const std::int64_t extent : problem.extents) steps *= static_cast<double>(extent);
+  if (backend != Backend::simt || steps <= most_steps) return;
+  throw Error(
+      ErrorCode::unsupported,
+      fmt::format("problem: {} would take the simulated GPU minutes; counts grow evenly, so "
+                  "that a smaller one tells as much",
+                  problem.to_string()));
+}
+
+/// A problem made on the device that its rungs run on.
+struct Made {
+  Problem problem;
+  std::unique_ptr<Instance> instance;
+};
+Made make(const AnyOperator& op, Backend backend, const Problem& problem) {
+  // Nothing runs but on the simulated GPU.
+  const Device device{backend == Backend::simt ? backend : Backend::cpu, 0};
+  return {problem, op.make(problem, {}, 1, device)};
+}
+
+/// The problem given, or the first usual one that the rung takes, if it takes any.
+Made problem_of(const AnyOperator& op, Backend backend, const RungInfo* rung,
+                const std::vector<std::string>& words) {
+  const std::vector<Problem> given = parse_problems(words);
+  if (given.size() > 1) {
+    throw Error(ErrorCode::invalid_argument, "problem: several given; accepted: one");
+  }
+  if (!given.empty()) {
+    expect_quick(given.front(), backend);
+    return make(op, backend, given.front());
+  }
+  const std::vector<Problem> usual = op.bench_problems(backend);
+  if (usual.empty()) {
+    throw Error(ErrorCode::invalid_argument,
+                fmt::format("problem: none given, and {} has no usual one on {}", op.name(),
+                            to_string(backend)));
+  }
+  if (rung != nullptr && backend == Backend::simt) {
+    const Context context = Context::on(backend);
+    for (const Problem& problem : usual) {
+      Made made = make(op, backend, problem);
+      if (made.instance->supports(*rung, context)) return made;
+    }
+  }
+  return make(op, backend, usual.front());
+}
+
+const RungInfo& find_rung(const AnyOperator& op, Backend backend, const std::string& name) {
+  for (const RungInfo* one : op.rungs()) {
+    if (one->backend == backend && one->name == name) return *one;
+  }
+  throw Error(ErrorCode::invalid_argument,
+              fmt::format("rung: '{}' is the library's choice; name a rung", name));
+}
+
+int explain_ladder(const AnyOperator& op, Backend backend, const Options& options) {
+  std::vector<const RungInfo*> ladder;
+  for (const RungInfo* one : op.rungs()) {
+    if (one->backend == backend && !one->peer) ladder.push_back(one);
+  }
+  if (ladder.empty()) {
+    throw Error(ErrorCode::invalid_argument,
+                fmt::format("backend: {} has no rungs on {}", op.name(), to_string(backend)));
+  }
+  const Made made = problem_of(op, backend, nullptr, options.problem);
+  std::vector<Explained> rungs;
+  {
+    Progress progress(static_cast<std::int64_t>(ladder.size()));
+    for (const RungInfo* one : ladder) {
+      progress.step(one->name);
+      rungs.push_back(explain_rung(*one, *made.instance));
+    }
+  }
+  const Chip chip = choose_chip(options.chip, made.problem, rungs.front());
+  fmt::print("{}\n", options.json ? explain_json(op, made.problem, rungs, chip)
+                                  : ladder_text(op, made.problem, rungs, chip));
+  return exit_good;
+}
+
+int explain_one(const AnyOperator& op, const RungInfo& rung, const Options& options) {
+  const Made made = problem_of(op, rung.backend, &rung, options.problem);
+  const Explained one = explain_rung(rung, *made.instance);
+  const Chip chip = choose_chip(options.chip, made.problem, one);
+  if (options.json) {
+    fmt::print("{}\n", explain_json(op, made.problem, {one}, chip));
+    return exit_good;
+  }
+  const RungInfo* const earlier = rung_before(op, rung);
+  Explained before;
+  if (earlier != nullptr) before = explain_rung(*earlier, *made.instance);
+  fmt::print("{}",
+             explain_text(op, made.problem, one, earlier != nullptr ? &before : nullptr, chip));
+  if (options.annotate) fmt::print("\n{}", annotate(kernels_to_json(one.kernels)));
+  return exit_good;
+}
+
+int run(Options options) {
+  const Target target = select_target(options.target);
+  const AnyOperator& op = *target.operators.front();
+  const Backend backend = backend_of(op, target.rung, options.backend);
+  if (options.annotate && (target.rung.empty() || options.json)) {
+    throw Error(
+        ErrorCode::invalid_argument,
+        "--annotate: wants one rung, as in gemm/shared_tile, and no --json, which holds the "
+        "lines anyway");
+  }
+  ChipChoice& chip = options.chip;
+  if (chip.gpu.empty() && chip.bandwidth.empty() && chip.peak.empty()) {
+    chip.gpu = backend == Backend::cpu ? "cpu" : "h200";
+  }
+  return target.rung.empty() ? explain_ladder(op, backend, options)
+                             : explain_one(op, find_rung(op, backend, target.rung), options);
+}
+
+CommandSpec::Action setup(CLI::App& app) {
+  auto options = std::make_shared<Options>();
+  app.add_option("op", options->target, "an operator, or operator/rung")->required();
+  app.add_option("problem", options->problem, "as in bench; default: a small one");
+  app.add_option("--backend", options->backend, "cpu or simt; default: simt where the rung is");
+  app.add_option("--gpu", options->chip.gpu,
+                 "whose roofline: h200 (default), a100, a40, rtx4090, or cpu: this one");
+  app.add_option("--bandwidth", options->chip.bandwidth, "of another chip, as in 4.8TB/s");
+  app.add_option("--peak", options->chip.peak, "of another chip, as in 67TFLOP/s");
+  app.add_flag("--annotate", options->annotate, "the source, with the counts beside each line");
+  app.add_flag("--json", options->json, "one object");
+  app.footer(
+      "Runs a rung on the simulated GPU, counts what it does, and says what its step up the "
+      "ladder\n"
+      "changed: sectors of memory, wavefronts and bank conflicts of shared memory, lanes at work,\n"
+      "barriers. The roofline tells what a chip could reach at best with these bytes: as many\n"
+      "operations a byte as the rung has. An operator alone gives its whole ladder, a line a "
+      "rung.\n"
+      "docs/explain.md explains each number.\n\n"
+      "  rung explain gemm\n"
+      "  rung explain gemm/shared_tile \"f32 64x64x64\" --gpu a40\n"
+      "  rung explain transpose/padded --bandwidth 2TB/s --peak 20TFLOP/s");
+  return [options] { return run(*options); };
+}
+
+const Command self{{.name = "explain",
+                    .order = 35,
+                    .summary = "why a rung is as fast as it is: counts, cost, roofline",
+                    .setup = setup}};
+
+}  // namespace
+}  // namespace rung::workbench

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+// What `rung explain` knows of a rung on one problem: what it says of itself, what it declares to
+// cost, and what the simulated GPU counted when it ran.
+#pragma once
+
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "rung/bench/occupancy.hpp"
+#include "rung/bench/roofline.hpp"
+#include "rung/core/any_operator.hpp"
+#include "rung/simt/record.hpp"
+#include "rung/workbench/rung_source.hpp"
+
+namespace rung::workbench {
+
+/// One rung on one problem.
+struct Explained {
+  const RungInfo* rung = nullptr;
+  RungHeader header;        // empty where the source is not here
+  Cost compulsory;          // what any implementation must move and compute
+  Cost declared;            // what this one says that it does
+  double written = 0;       // the share of the compulsory bytes that is written
+  std::string why_not_run;  // "" when it ran, and was counted
+  std::vector<simt::record::Kernel> kernels;
+  simt::record::Kernel total;  // of all kernels
+
+  [[nodiscard]] bool counted() const { return why_not_run.empty(); }
+};
+
+/// Runs the rung where its kernels can be counted, once. Not run: rungs of a CPU, and those that do
+/// not take the problem. `instance` is the problem on the rung's device.
+Explained explain_rung(const RungInfo& rung, Instance& instance);
+
+/// The rung that this one says it improves on; else the one before it on its ladder; null: none.
+const RungInfo* rung_before(const AnyOperator& op, const RungInfo& rung);
+
+/// Bytes that crossed between multiprocessors and L2: whole sectors.
+double counted_bytes(const simt::record::Counters& counters);
+
+/// A counted number: its name in JSON, what it is called in a table.
+struct Metric {
+  const char* key;
+  const char* label;
+  double (*of)(const simt::record::Kernel& kernel);
+  bool ratio = false;  // printed with decimals
+};
+const std::vector<Metric>& metrics();
+
+/// Where it would stand: ceilings, and how they are called.
+struct Chip {
+  std::string name;
+  bench::Ceiling ceiling;
+  const bench::Multiprocessor* multiprocessor = nullptr;  // of a GPU whose capability is known
+  std::string remark;                                     // on its ceilings
+};
+struct ChipChoice {
+  std::string gpu;              // a published one, or "cpu"
+  std::string bandwidth, peak;  // given by hand, "" if not
+};
+Chip choose_chip(const ChipChoice& choice, const Problem& problem, const Explained& one);
+
+/// One point under the roof.
+struct Position {
+  const char* key;
+  const char* label;
+  Cost cost;
+  [[nodiscard]] double intensity() const { return cost.operations / cost.bytes; }
+};
+/// By the bytes that must move, by those declared, by those counted.
+std::vector<Position> positions(const Explained& one);
+
+/// Everything about one rung, beside the one before where there is one.
+std::string explain_text(const AnyOperator& op, const Problem& problem, const Explained& one,
+                         const Explained* before, const Chip& chip);
+/// A ladder, a line a rung.
+std::string ladder_text(const AnyOperator& op, const Problem& problem,
+                        const std::vector<Explained>& rungs, const Chip& chip);
+std::string explain_json(const AnyOperator& op, const Problem& problem,
+                         const std::vector<Explained>& rungs, const Chip& chip);
+
+/// Kernels and their lines, as the recorder spells them.
+nlohmann::json kernels_to_json(const std::vector<simt::record::Kernel>& kernels);
+
+}  // namespace rung::workbench

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+// The chip that a rung is held against: a published GPU, this CPU, or numbers given by hand.
+#include <fmt/format.h>
+
+#include "rung/bench/published.hpp"
+#include "rung/core/error.hpp"
+#include "rung/cpu/isa.hpp"
+#include "rung/workbench/bench.hpp"
+#include "rung/workbench/explain.hpp"
+#include "rung/workbench/progress.hpp"
+#include "rung/workbench/quantity.hpp"
+
+namespace rung::workbench {
+namespace {
+
+Chip this_cpu(const Problem& problem, const Explained& one) {
+  bench::Machine machine;
+  {
+    Progress progress(1);
+    machine = bench::known_machine(false, [&](std::string_view doing) {
+      progress.say(fmt::format("measuring this machine once: {}", doing));
+    });
+  }
+  const std::string element = computing_element(problem);
+  return {.name = machine.cpu,
+          .ceiling = bench::cpu_ceiling(machine, cpu::to_string(cpu::isa()),
+                                        element == "tf32" ? "f32" : element, machine.cores,
+                                        one.compulsory.bytes, one.written),
+          .remark = "measured by `rung machine`"};
+}
+
+Chip published(const std::string& name, const Problem& problem, const Explained& one) {
+  const bench::Gpu* gpu = bench::published_gpu(name);
+  if (gpu == nullptr) {
+    throw Error(ErrorCode::invalid_argument,
+                fmt::format("gpu: '{}' given; accepted: {}, cpu, or --bandwidth and --peak", name,
+                            bench::published_gpu_names()));
+  }
+  Chip chip{.name = gpu->name,
+            .ceiling = bench::gpu_ceiling(*gpu, computing_element(problem), one.written),
+            .multiprocessor = &bench::find_multiprocessor(gpu->compute_capability),
+            .remark = "by its data sheet"};
+  if (chip.ceiling.operations_per_second <= 0) {
+    // Whole numbers: no sheet tells their rate, which is no higher.
+    chip.ceiling = bench::gpu_ceiling(*gpu, "f32", one.written);
+  }
+  return chip;
+}
+
+}  // namespace
+
+Chip choose_chip(const ChipChoice& choice, const Problem& problem, const Explained& one) {
+  const bool by_hand = !choice.bandwidth.empty() || !choice.peak.empty();
+  Chip chip;
+  if (choice.gpu == "cpu") {
+    chip = this_cpu(problem, one);
+  } else if (!choice.gpu.empty()) {
+    chip = published(choice.gpu, problem, one);
+  } else if (choice.bandwidth.empty() || choice.peak.empty()) {
+    throw Error(ErrorCode::invalid_argument,
+                "--bandwidth and --peak: one of them given; accepted: both, or one of them with "
+                "--gpu");
+  } else {
+    chip.name = "a chip";
+    chip.ceiling.arithmetic = "operations";
+    chip.ceiling.memory = "memory";
+  }
+  if (!choice.bandwidth.empty()) {
+    chip.ceiling.bytes_per_second = parse_rate("bandwidth", choice.bandwidth, "B/s");
+  }
+  if (!choice.peak.empty()) {
+    chip.ceiling.operations_per_second = parse_rate("peak", choice.peak, "FLOP/s");
+  }
+  if (by_hand) chip.remark = "with numbers given by hand";
+  return chip;
+}
+
+}  // namespace rung::workbench

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+// What `rung explain --json` prints.
+#include <nlohmann/json.hpp>
+
+#include "rung/workbench/explain.hpp"
+#include "rung/workbench/recording.hpp"
+
+namespace rung::workbench {
+namespace {
+
+using nlohmann::ordered_json;
+
+ordered_json known(double value) { return value > 0 ? ordered_json(value) : ordered_json(); }
+
+ordered_json roofline(const Explained& one, const Chip& chip) {
+  ordered_json points = ordered_json::array();
+  for (const Position& p : positions(one)) {
+    const double seconds = bench::seconds_at_best(p.cost, chip.ceiling);
+    points.push_back({{"bytes_are", p.key},
+                      {"bytes", p.cost.bytes},
+                      {"operations", p.cost.operations},
+                      {"operations_per_byte", p.intensity()},
+                      {"seconds_at_best", known(seconds)},
+                      {"operations_per_second_at_best",
+                       seconds > 0 ? ordered_json(p.cost.operations / seconds) : ordered_json()},
+                      {"bound_by_memory", bench::bound_by_memory(p.cost, chip.ceiling)}});
+  }
+  return points;
+}
+
+ordered_json one_to_json(const AnyOperator& op, const Explained& one, const Chip& chip) {
+  const RungInfo& rung = *one.rung;
+  ordered_json header = ordered_json::object();
+  for (const RungHeader::Field& field : one.header.fields) header[field.name] = field.text;
+  ordered_json counters = ordered_json::object();
+  if (one.counted()) {
+    for (const Metric& metric : metrics()) counters[metric.key] = metric.of(one.total);
+    counters["global_bytes"] = counted_bytes(one.total.totals);
+  }
+  const RungInfo* before = rung_before(op, rung);
+  return {
+      {"rung", rung.name},
+      {"step", rung.step},
+      {"backend", to_string(rung.backend)},
+      {"file", rung.file},
+      {"before", before != nullptr ? ordered_json(before->name) : ordered_json()},
+      {"header", header},
+      {"compulsory", {{"bytes", one.compulsory.bytes}, {"operations", one.compulsory.operations}}},
+      {"declared", {{"bytes", one.declared.bytes}, {"operations", one.declared.operations}}},
+      {"counted", one.counted()},
+      {"why_not", one.why_not_run},
+      {"counters", counters},
+      {"roofline", roofline(one, chip)},
+      {"kernels", kernels_to_json(one.kernels)}};
+}
+
+}  // namespace
+
+nlohmann::json kernels_to_json(const std::vector<simt::record::Kernel>& kernels) {
+#if defined(RUNG_WATCHES)
+  simt::record::Report report;
+  report.kernels = kernels;
+  return nlohmann::json::parse(simt::record::to_json(report)).at("kernels");
+#else
+  static_cast<void>(kernels);
+  return nlohmann::json::array();
+#endif
+}
+
+std::string explain_json(const AnyOperator& op, const Problem& problem,
+                         const std::vector<Explained>& rungs, const Chip& chip) {
+  ordered_json all = ordered_json::array();
+  for (const Explained& one : rungs) all.push_back(one_to_json(op, one, chip));
+  const ordered_json json = {{"op", op.name()},
+                             {"problem", problem.to_string()},
+                             {"chip",
+                              {{"name", chip.name},
+                               {"bytes_per_second", known(chip.ceiling.bytes_per_second)},
+                               {"operations_per_second", known(chip.ceiling.operations_per_second)},
+                               {"of", chip.ceiling.arithmetic}}},
+                             {"rungs", all}};
+  return json.dump(2);
+}
+
+}  // namespace rung::workbench

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+// The counted numbers that `rung explain` compares.
+#include "rung/workbench/explain.hpp"
+
+namespace rung::workbench {
+namespace {
+
+using simt::record::Kernel;
+
+double number(std::uint64_t count) { return static_cast<double>(count); }
+double ratio(std::uint64_t of, std::uint64_t by) { return by == 0 ? 0 : number(of) / number(by); }
+
+constexpr bool is_ratio = true;
+
+}  // namespace
+
+const std::vector<Metric>& metrics() {
+  static const std::vector<Metric> all = {
+      {"launches", "launches", [](const Kernel& k) { return number(k.launches); }},
+      {"blocks", "blocks", [](const Kernel& k) { return number(k.blocks); }},
+      {"threads_per_block", "threads a block",
+       [](const Kernel& k) { return ratio(k.threads, k.blocks); }},
+      {"shared_bytes", "bytes of shared memory a block",
+       [](const Kernel& k) { return number(k.shared_bytes); }},
+      {"warps", "warps", [](const Kernel& k) { return number(k.warps); }},
+      {"divergent_warps", "warps that diverge",
+       [](const Kernel& k) { return number(k.divergent_warps); }},
+      {"active_lanes", "active lanes a request", [](const Kernel& k) { return k.active_lanes(); },
+       is_ratio},
+      {"barriers", "barriers that warps came to",
+       [](const Kernel& k) { return number(k.totals.barriers); }},
+      {"global_load_requests", "global loads: requests",
+       [](const Kernel& k) { return number(k.totals.global_load_requests); }},
+      {"global_load_sectors", "  sectors of 32 bytes",
+       [](const Kernel& k) { return number(k.totals.global_load_sectors); }},
+      {"global_load_sectors_per_request", "  sectors a request",
+       [](const Kernel& k) {
+         return ratio(k.totals.global_load_sectors, k.totals.global_load_requests);
+       },
+       is_ratio},
+      {"global_store_requests", "global stores: requests",
+       [](const Kernel& k) { return number(k.totals.global_store_requests); }},
+      {"global_store_sectors", "  sectors of 32 bytes",
+       [](const Kernel& k) { return number(k.totals.global_store_sectors); }},
+      {"global_store_sectors_per_request", "  sectors a request",
+       [](const Kernel& k) {
+         return ratio(k.totals.global_store_sectors, k.totals.global_store_requests);
+       },
+       is_ratio},
+      {"atomic_requests", "global atomics: requests",
+       [](const Kernel& k) { return number(k.totals.atomic_requests); }},
+      {"atomic_sectors", "  sectors of 32 bytes",
+       [](const Kernel& k) { return number(k.totals.atomic_sectors); }},
+      {"shared_load_requests", "shared loads: requests",
+       [](const Kernel& k) { return number(k.totals.shared_load_requests); }},
+      {"shared_load_wavefronts", "  wavefronts",
+       [](const Kernel& k) { return number(k.totals.shared_load_wavefronts); }},
+      {"shared_load_conflicts", "  of them bank conflicts",
+       [](const Kernel& k) { return number(k.totals.shared_load_conflicts); }},
+      {"shared_store_requests", "shared stores: requests",
+       [](const Kernel& k) { return number(k.totals.shared_store_requests); }},
+      {"shared_store_wavefronts", "  wavefronts",
+       [](const Kernel& k) { return number(k.totals.shared_store_wavefronts); }},
+      {"shared_store_conflicts", "  of them bank conflicts",
+       [](const Kernel& k) { return number(k.totals.shared_store_conflicts); }},
+      {"shared_atomic_requests", "shared atomics: requests",
+       [](const Kernel& k) { return number(k.totals.shared_atomic_requests); }},
+      {"shared_atomic_wavefronts", "  wavefronts",
+       [](const Kernel& k) { return number(k.totals.shared_atomic_wavefronts); }},
+      {"shared_reuse", "shared bytes read a global byte read",
+       [](const Kernel& k) {
+         return ratio(k.totals.shared_load_bytes, k.totals.global_load_bytes);
+       },
+       is_ratio},
+      {"constant_requests", "constant memory: requests",
+       [](const Kernel& k) { return number(k.totals.constant_requests); }},
+  };
+  return all;
+}
+
+}  // namespace rung::workbench

@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+// Running a rung under the simulated GPU's counters.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "rung/workbench/bench.hpp"
+#include "rung/workbench/explain.hpp"
+#include "rung/workbench/recording.hpp"
+
+namespace rung::workbench {
+namespace {
+
+#if defined(RUNG_WATCHES)
+
+void count(Explained& one, Instance& instance) {
+  Context context = Context::on(Backend::simt);
+  if (const Support takes = instance.supports(*one.rung, context); !takes) {
+    one.why_not_run = fmt::format("does not take this problem: {}", takes.why);
+    return;
+  }
+  instance.inputs.reset();
+  Recording recording({.counters = true, .checks = false});
+  instance.run(*one.rung, context);
+  context.synchronize();
+  one.kernels = recording.end().kernels;
+  for (const simt::record::Kernel& kernel : one.kernels) {
+    one.total.launches += kernel.launches;
+    one.total.blocks += kernel.blocks;
+    one.total.threads += kernel.threads;
+    one.total.shared_bytes = std::max(one.total.shared_bytes, kernel.shared_bytes);
+    one.total.warps += kernel.warps;
+    one.total.divergent_warps += kernel.divergent_warps;
+    one.total.totals += kernel.totals;
+  }
+}
+
+#else
+
+void count(Explained& one, Instance&) {
+  one.why_not_run = "this program was built without the simulated GPU's counters";
+}
+
+#endif
+
+}  // namespace
+
+Explained explain_rung(const RungInfo& rung, Instance& instance) {
+  Explained one;
+  one.rung = &rung;
+  if (const auto source = find_source(std::string(rung.file))) {
+    one.header = parse_rung_header(*source);
+  }
+  one.compulsory = instance.cost();
+  one.declared = instance.traffic(rung);
+  one.written = written_share(instance);
+  if (rung.backend == Backend::simt) {
+    count(one, instance);
+  } else {
+    one.why_not_run =
+        rung.backend == Backend::cpu ? "a CPU has no such counters" : "counted on simt alone";
+  }
+  return one;
+}
+
+const RungInfo* rung_before(const AnyOperator& op, const RungInfo& rung) {
+  const RungInfo* before = nullptr;
+  for (const RungInfo* one : op.rungs()) {
+    if (one->backend != rung.backend || one->peer || one == &rung) continue;
+    if (one->name == rung.after) return one;
+    if (one->step < rung.step) before = one;  // they are sorted by step
+  }
+  return rung.peer ? nullptr : before;
+}
+
+double counted_bytes(const simt::record::Counters& c) {
+  constexpr double sector = 32;
+  return sector *
+         static_cast<double>(c.global_load_sectors + c.global_store_sectors + c.atomic_sectors);
+}
+
+std::vector<Position> positions(const Explained& one) {
+  std::vector<Position> all = {{"compulsory", "that must move", one.compulsory},
+                               {"declared", "declared by the rung", one.declared}};
+  if (one.counted()) {
+    all.push_back({"counted",
+                   "counted, were nothing cached",
+                   {counted_bytes(one.total.totals), one.declared.operations}});
+  }
+  std::erase_if(all, [](const Position& p) { return p.cost.bytes <= 0; });
+  return all;
+}
+
+}  // namespace rung::workbench

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+// Finding a rung's source, and reading the comment that it opens with.
+#include "rung/workbench/rung_source.hpp"
+
+#include <cctype>
+#include <filesystem>
+#include <system_error>
+
+#include "rung/workbench/files.hpp"
+
+namespace rung::workbench {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// "Idea     a block ..." opens a field; a line that goes on begins with blanks.
+bool opens_field(std::string_view line) {
+  const std::size_t end = line.find(' ');
+  return end != std::string_view::npos && end > 0 && line.substr(end).starts_with("  ") &&
+         std::isupper(static_cast<unsigned char>(line.front())) != 0;
+}
+
+std::string_view trimmed(std::string_view text) {
+  while (text.starts_with(' ')) text.remove_prefix(1);
+  while (text.ends_with(' ')) text.remove_suffix(1);
+  return text;
+}
+
+}  // namespace
+
+std::optional<std::string> find_source(const std::string& file) {
+  std::error_code failed;
+  const fs::path program = fs::read_symlink("/proc/self/exe", failed).parent_path();
+  for (const fs::path& path : {fs::path(file), program.parent_path() / "include" / file}) {
+    if (fs::is_regular_file(path, failed)) return read_text_file(path.string());
+  }
+  return std::nullopt;
+}
+
+RungHeader parse_rung_header(std::string_view source) {
+  RungHeader header;
+  while (source.starts_with("//")) {
+    std::string_view line = source.substr(0, source.find('\n'));
+    source.remove_prefix(std::min(source.size(), line.size() + 1));
+    line.remove_prefix(line.starts_with("// ") ? 3 : 2);
+    if (line.starts_with("SPDX") || trimmed(line).empty()) continue;
+    if (opens_field(line)) {
+      const std::size_t end = line.find(' ');
+      header.fields.push_back({std::string(line.substr(0, end)), ""});
+      line.remove_prefix(end);
+    } else if (header.fields.empty()) {
+      header.title += (header.title.empty() ? "" : " ") + std::string(trimmed(line));
+      continue;
+    }
+    std::string& text = header.fields.back().text;
+    text += (text.empty() ? "" : " ") + std::string(trimmed(line));
+  }
+  return header;
+}
+
+}  // namespace rung::workbench

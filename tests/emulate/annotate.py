@@ -1,0 +1,51 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`rung emulate --annotate`: each line of a program stands beside what it did. usage: annotate.py RUNG"""
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+
+SOURCE = """#include <cstdio>
+__global__ void kernel(const float* in, float* out) {
+  __shared__ float tile[32 * 32];
+  float x = in[32 * threadIdx.x];
+  tile[32 * threadIdx.x] = x;
+  __syncthreads();
+  const unsigned i = threadIdx.x;
+  if (i < 8) out[i] = tile[i * 32];
+}
+int main() {
+  float *in, *out;
+  cudaMalloc(&in, 4096);
+  cudaMalloc(&out, 4096);
+  cudaMemset(in, 0, 4096);
+  kernel<<<2, 32>>>(in, out);
+  return cudaDeviceSynchronize();
+}
+"""
+# By line: requests of global memory, sectors each, of shared memory, wavefronts each, lanes, note. Both
+# blocks write the same zeros, which is no race.
+EXPECTED = {4: "2 32 32", 5: "2 32 32", 6: "bar 2", 8: "2 1 2 8 8"}
+
+
+def main():
+    rung = os.path.abspath(sys.argv[1])
+    with tempfile.TemporaryDirectory() as folder:
+        pathlib.Path(folder, "prog.cu").write_text(SOURCE)
+        run = subprocess.run([rung, "emulate", "--annotate", "prog.cu"], cwd=folder, capture_output=True, text=True,
+                             timeout=100, check=False)
+    wrong = [] if run.returncode == 0 else [f"exit code {run.returncode}"]
+    lines = SOURCE.splitlines()
+    for number, counts in EXPECTED.items():
+        code = lines[number - 1]
+        found = re.search(rf"^(.*) {number} {re.escape(code)}$", run.stdout, re.M)
+        if found is None or found.group(1).split() != counts.split():
+            wrong.append(f"line {number}: {found.group(0) if found else 'not printed'!r}, expected {counts!r}")
+    wrong += [f"too wide: {line!r}" for line in run.stdout.splitlines() if len(line) > 100]
+    if wrong:
+        sys.exit("\n".join(wrong) + "\n" + run.stdout + run.stderr)
+
+
+main()

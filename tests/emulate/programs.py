@@ -1,0 +1,150 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Runs the programs of tests/emulate by `rung emulate`, under three orders of threads: those of programs/, which
+check themselves and print OK, and those of planted/, each of which has one bug where BUG is defined, in lines that
+say `// expect: kind`, and none where it is not.
+
+Compiling costs most by far, and the headers are most of that: many programs are compiled as one, each in a namespace
+of its own (batch.hpp runs them, each in a process of its own). --alone compiles them one by one, as a user would.
+usage: programs.py RUNG programs|planted [--part I/N] [--only NAME ...] [--alone]"""
+import argparse
+import json
+import os
+import pathlib
+import re
+import resource
+import subprocess
+import sys
+import tempfile
+
+HERE = pathlib.Path(__file__).resolve().parent
+SECONDS = 20  # that a program may run
+INCLUDE = re.compile(r'^\s*#\s*include\s+([<"].*[>"])', re.M)
+DEFINE = re.compile(r"^\s*#\s*define\s+(\w+)", re.M)
+SOMETIMES = "// Found under some orders"  # a program that says so: under one at least
+ALONE = "// Compiled alone"  # a program that says so means names of the whole file's
+EXPECT = re.compile(r"//.*expect: (\w+)")
+
+
+class Program:
+    """A source, in the variant with its bug or without."""
+
+    def __init__(self, path, bug):
+        self.path, self.bug = path, bug
+        self.files = [path] if path.is_file() else sorted([*path.glob("*.cu"), *path.glob("*.cpp")])
+        self.text = path.read_text() if path.is_file() else ALONE
+        self.name = path.stem + ("_bug" if bug else "")
+
+    def expected(self):
+        """What is to be found: the kinds, and the lines (all of which a finding must touch)."""
+        marks = [(match[1], line) for line, text in enumerate(self.text.splitlines(), 1)
+                 if (match := EXPECT.search(text))] if self.bug else []
+        return {kind for kind, _ in marks}, {line for _, line in marks}
+
+    def wrong(self, exit_code, signal, output, report):
+        """What is not as it should be, in words; None: nothing."""
+        kinds, lines = self.expected()
+        findings = json.loads(report)["findings"]
+        if not self.bug:
+            if exit_code != 0 or signal != 0 or output != "OK\n" or findings:
+                return f"exit code {exit_code}, signal {signal}\n{output}"
+            return None
+        if signal != 0:
+            return f"ended by signal {signal}\n{output}"
+        told = []
+        found = False
+        for one in findings:
+            if one["kind"] == "leak" and "leak" not in kinds and exit_code != 0:
+                continue  # who gives up early frees nothing
+            here = {one["line"], one.get("other_line", 0)} if one["kind"] == "race" else {one["line"]}
+            told.append(f"{one['kind']} in line {'and'.join(map(str, sorted(here)))}")
+            if pathlib.Path(one["file"]).name != self.path.name or not here & lines:
+                return f"found {told[-1]} of {one['file']}, expected {kinds} in lines {sorted(lines)}\n{output}"
+            # Of a race both sides are told, or the one line where all of it happens.
+            found |= one["kind"] in kinds and (one["kind"] != "race" or lines <= here or here <= lines)
+        return None if found else f"found {told}, expected {kinds} in lines {sorted(lines)}\n{output}"
+
+
+def source_of(programs):
+    """One source of all of them. What a program defines ends with it; what it includes comes first."""
+    includes = sorted({include for one in programs for include in INCLUDE.findall(one.text) if include[0] == "<"})
+    text = [f"#include {include}" for include in includes]
+    text += [f'#include "{HERE}/programs/check.cuh"', f'#include "{HERE}/batch.hpp"']
+    for one in programs:
+        text += ["#define BUG 1"] if one.bug else []
+        text += [f"namespace program_{one.name} {{", f'#include "{one.path}"', "}"]
+        text += [f"#undef {name}" for name in DEFINE.findall(one.text)] + (["#undef BUG"] if one.bug else [])
+    entries = ", ".join(f'{{"{one.name}", program_{one.name}::main}}' for one in programs)
+    return "\n".join([*text, f"int main() {{ return batch::run({{{entries}}}, {SECONDS}); }}", ""])
+
+
+def run_batch(rung, programs, options, folder):
+    """Yields (program, exit code, signal, output, report) once for each order."""
+    source = pathlib.Path(folder, "batch.cu")
+    source.write_text(source_of(programs))
+    run = subprocess.run([rung, "emulate", *options, str(source)], cwd=folder, capture_output=True, text=True,
+                         check=False)
+    by_name = {one.name: one for one in programs}
+    if run.stdout.count("@end\n") != 3:
+        print(run.stdout[-2000:] + run.stderr)
+        sys.exit(f"the batch ended with {run.returncode}")
+    for piece in run.stdout.split("@program ")[1:]:
+        head, _, rest = piece.partition("\n@report\n")
+        report, _, output = rest.partition("@output\n")
+        name, exit_code, signal = head.split()
+        fields = report.partition("\n")[2].strip() or '"findings":[]'
+        yield by_name[name], int(exit_code), int(signal), output.replace("@end\n", ""), "{" + fields + "}"
+
+
+def run_alone(rung, program, options, folder):
+    """The same of one program as it is."""
+    report = pathlib.Path(folder, "report.json")
+    define = ["-D", "BUG"] if program.bug else []
+    for order in ("forward", "reverse", "random:1"):
+        command = [rung, "emulate", *options, *define, "--order", order, "--json", str(report),
+                   *map(str, program.files)]
+        run = subprocess.run(command, capture_output=True, text=True, check=False)
+        # 66 stands for findings.
+        yield program, 0 if run.returncode == 66 else run.returncode, 0, run.stdout + run.stderr, report.read_text()
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("rung")
+    parser.add_argument("suite", choices=["programs", "planted"])
+    parser.add_argument("--part", default="1/1")
+    parser.add_argument("--only", nargs="*")
+    parser.add_argument("--alone", action="store_true")
+    given = parser.parse_args()
+    rung = os.path.abspath(given.rung)
+    part, parts = map(int, given.part.split("/"))
+    planted = given.suite == "planted"
+    folder = HERE / given.suite
+    paths = [path for path in sorted([*folder.glob("*.cu"), *filter(pathlib.Path.is_dir, folder.iterdir())])
+             if given.only is None or path.stem in given.only][part - 1::parts]
+    programs = [Program(path, bug) for path in paths for bug in ([True, False] if planted else [False])]
+    options = ["--leaks"] if planted else []
+    alone = [one for one in programs if given.alone or ALONE in one.text]
+    together = [one for one in programs if one not in alone]
+    results = []
+    with tempfile.TemporaryDirectory() as folder:
+        for one in alone:
+            results += run_alone(rung, one, options, folder)
+        if together:
+            results += run_batch(rung, together, [*options, "--order", "all"], folder)
+    failed = 0
+    missed = {one.name: 0 for one in programs if one.bug and SOMETIMES in one.text}
+    for one, *how in results:
+        if wrong := one.wrong(*how):
+            if one.name in missed and "found []" in wrong and missed[one.name] < 2:
+                missed[one.name] += 1
+                continue
+            failed += 1
+            print(f"{one.name}: {wrong}")
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    print(f"{len(programs)} programs, {len(results)} runs, {failed} wrong, "
+          f"{used.ru_utime + used.ru_stime:.1f} s of CPU time")
+    sys.exit(1 if failed or len(results) != 3 * len(programs) else 0)
+
+
+if __name__ == "__main__":
+    main()

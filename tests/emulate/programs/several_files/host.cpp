@@ -1,0 +1,3 @@
+// SPDX-License-Identifier: Apache-2.0
+// Host code alone.
+int host_factor() { return 7; }

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+// A thread's own arrays: counted, and in nobody's way. A kernel with many accesses to them between
+// two barriers once made its lanes' requests fall apart.
+#include "tests/simt/record_fixture.hpp"
+
+namespace rung {
+namespace {
+
+/// Not inlined, so that the array has an address.
+__attribute__((noinline)) void add(float* array, int at, float value) { array[at] += value; }
+
+__global__ void scatter(const float* in, float* out, int rounds) {
+  float mine[16];
+  for (int i = 0; i < 16; ++i) mine[i] = 0;
+  const int lane = static_cast<int>(threadIdx.x);
+  for (int i = 0; i < rounds; ++i) add(mine, i * 7 % 16, in[i * 64 + lane]);
+  float sum = 0;
+  for (int i = 0; i < 16; ++i) sum += mine[i];
+  out[lane] = sum;
+}
+
+TEST(RecordLocal, OwnArraysLeaveRequestsWhole) {
+  constexpr int rounds = 1000;  // 2000 accesses of its own: more than a list holds
+  Buffer<float> in(std::vector<float>(rounds * 64, 1)), out(64);
+  const Report report =
+      recorded_launch({.grid = 1, .block = 64}, scatter, in.data(), out.data(), rounds);
+  expect_clean(report);
+  EXPECT_EQ(out.values()[63], 1000.0f);
+  const Kernel& kernel = report.kernels.at(0);
+  EXPECT_EQ(kernel.totals.global_load_requests, 2u * rounds);
+  EXPECT_EQ(kernel.totals.global_load_sectors, 2u * rounds * 4);
+  EXPECT_EQ(kernel.active_lanes(), 32.0);
+  EXPECT_EQ(kernel.divergent_warps, 0u);
+  // A load and a store of 4 bytes a round and thread at least.
+  EXPECT_GE(kernel.totals.local_bytes, 2u * rounds * 64 * 4);
+  EXPECT_GE(kernel.totals.local_requests, 2u * rounds * 2);
+  for (const auto& line : kernel.lines) EXPECT_TRUE(line.exact) << line.line;
+}
+
+}  // namespace
+}  // namespace rung

@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: Apache-2.0
+// rung explain: what it reads, counts and compares, and wrong input.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "fake_operator.hpp"
+#include "rung/workbench/annotate.hpp"
+#include "rung/workbench/quantity.hpp"
+#include "rung/workbench/rung_source.hpp"
+#include "rung/workbench/table.hpp"
+
+namespace rung::test {
+namespace {
+
+using nlohmann::json;
+
+void expect_fits_the_page(const std::string& text) {
+  for (std::size_t begin = 0, end; (end = text.find('\n', begin)) != std::string::npos;
+       begin = end + 1) {
+    EXPECT_LE(end - begin, workbench::page_width) << text.substr(begin, end - begin);
+  }
+}
+
+json explained(std::vector<std::string> words) {
+  words.insert(words.begin(), "explain");
+  words.emplace_back("--json");
+  const Outcome outcome = run_rung(words);
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  return json::parse(outcome.out);
+}
+
+TEST(RungHeader, FieldsGoOnOverLines) {
+  const workbench::RungHeader header = workbench::parse_rung_header(
+      "// SPDX-License-Identifier: Apache-2.0\n// gemm / some tile\n//\n"
+      "// Idea     one thread,\n//          one element.\n// Tried    -\n#include <x>\n"
+      "// Limits   are not told here\n");
+  EXPECT_EQ(header.title, "gemm / some tile");
+  ASSERT_EQ(header.fields.size(), 2u);
+  EXPECT_EQ(header.fields[0].name, "Idea");
+  EXPECT_EQ(header.fields[0].text, "one thread, one element.");
+  EXPECT_EQ(header.fields[1].text, "-");
+}
+
+TEST(Quantity, RatesHavePrefixesAndUnits) {
+  EXPECT_DOUBLE_EQ(workbench::parse_rate("x", "4.8TB/s", "B/s"), 4.8e12);
+  EXPECT_DOUBLE_EQ(workbench::parse_rate("x", "696 GB/s", "B/s"), 696e9);
+  EXPECT_DOUBLE_EQ(workbench::parse_rate("x", "3e9", "B/s"), 3e9);
+  for (const char* wrong : {"", "B/s", "4 TFLOP/s", "-1TB/s", "0", "1TB/s!", "inf", "nan"}) {
+    EXPECT_THROW(workbench::parse_rate("x", wrong, "B/s"), Error) << wrong;
+  }
+}
+
+TEST(Explain, ACpuRungIsHeldAgainstItsDeclaredCost) {
+  const json result =
+      explained({"fake/wrong", "f32 4x16", "--bandwidth", "1GB/s", "--peak", "1TFLOP/s"});
+  const json& rung = result.at("rungs").at(0);
+  EXPECT_EQ(rung.at("before"), "right");
+  EXPECT_FALSE(rung.at("counted"));
+  EXPECT_TRUE(rung.at("counters").empty());
+  const json& point = rung.at("roofline").at(0);
+  EXPECT_EQ(point.at("bytes_are"), "compulsory");
+  EXPECT_DOUBLE_EQ(point.at("seconds_at_best").get<double>(),
+                   point.at("bytes").get<double>() / 1e9);
+}
+
+TEST(Explain, ThisCpusCeilingsAreTheMeasuredOnes) {
+  const KnownMachine machine;
+  const json result = explained({"fake/right", "f32 4x16"});
+  EXPECT_DOUBLE_EQ(result.at("chip").at("bytes_per_second").get<double>(), 1e11);
+}
+
+TEST(Explain, TextOfRungAndLadderFitsThePage) {
+  for (const std::vector<std::string>& words :
+       {std::vector<std::string>{"explain", "gemm/shared_tile", "f32 32x32x32", "--annotate"},
+        std::vector<std::string>{"explain", "gemm/naive_ijk", "f32 8x8x8", "--gpu", "a40"},
+        std::vector<std::string>{"explain", "gemm", "f32 32x32x32"}}) {
+    const Outcome outcome = run_rung(words);
+    EXPECT_EQ(outcome.code, 0) << outcome.err;
+    expect_fits_the_page(outcome.out);
+    EXPECT_NE(
+        outcome.out.find(words[1].find('/') == std::string::npos ? "naive_coalesced" : "Idea"),
+        std::string::npos)
+        << outcome.out;
+  }
+}
+
+#if !defined(__SANITIZE_ADDRESS__)  // under it kernels have no hooks
+
+double counter(const json& rung, const char* name) {
+  return rung.at("counters").at(name).get<double>();
+}
+
+TEST(Explain, CountsWhatTheFirstStepsOfGemmChange) {
+  const json result = explained({"gemm", "f32 64x64x64", "--gpu", "a40"});
+  const auto rung = [&](const char* name) {
+    const json& all = result.at("rungs");
+    return *std::find_if(all.begin(), all.end(),
+                         [&](const json& r) { return r.at("rung") == name; });
+  };
+  // A warp's lanes in 32 rows of C, then in one.
+  EXPECT_EQ(counter(rung("naive_uncoalesced"), "global_store_sectors_per_request"), 32);
+  EXPECT_EQ(counter(rung("naive_coalesced"), "global_store_sectors_per_request"), 4);
+  EXPECT_EQ(counter(rung("naive_coalesced"), "barriers"), 0);
+  // 4 blocks of 32 warps, 2 steps of k, 2 barriers a step.
+  const json tiled = rung("shared_tile");
+  EXPECT_EQ(counter(tiled, "barriers"), 4 * 32 * 2 * 2);
+  EXPECT_EQ(counter(tiled, "shared_reuse"), 32);
+  EXPECT_EQ(counter(tiled, "shared_load_conflicts"), 0);
+  EXPECT_GT(counter(rung("shared_tile_transposed"), "shared_load_conflicts"), 0);
+  EXPECT_EQ(tiled.at("before"), "naive_coalesced");
+  EXPECT_EQ(tiled.at("header").at("Idea").get<std::string>().substr(0, 7), "a block");
+  // Row 21 of the quiz, from what was counted: its loads alone on a chip of 696 GB/s.
+  const double loaded = 32 * counter(tiled, "global_load_sectors");
+  const double operations = tiled.at("declared").at("operations").get<double>();
+  EXPECT_DOUBLE_EQ(operations / loaded * 696, 5568);
+  for (const json& point : tiled.at("roofline")) EXPECT_TRUE(point.at("bound_by_memory"));
+}
+
+TEST(Explain, SaysWhyARungDoesNotTakeAProblem) {
+  const json result = explained({"gemm/vectorised", "f32 5x7x3"});
+  const json& rung = result.at("rungs").at(0);
+  EXPECT_FALSE(rung.at("counted"));
+  EXPECT_NE(rung.at("why_not").get<std::string>().find("16 bytes"), std::string::npos) << rung;
+}
+
+#endif
+
+TEST(Explain, WrongInputSaysWhatIsAccepted) {
+  const struct {
+    std::vector<std::string> words;
+    int code;
+    const char* says;
+  } cases[] = {
+      {{}, 2, "op is required"},
+      {{"nothing"}, 2, "gemm"},
+      {{"gemm/nothing"}, 2, "shared_tile"},
+      {{"gemm/best"}, 2, "name a rung"},
+      {{"gemm/naive_ijk", "--backend", "simt"}, 2, "shared_tile"},
+      {{"gemm", "--backend", "gpu"}, 2, "simt"},
+      {{"gemm/shared_tile", "f32 8x8"}, 2, "8x8"},
+      {{"gemm/shared_tile", "f32 8x8x8", "f32 9x9x9"}, 2, "one"},
+      {{"gemm/shared_tile", "f32 4096x4096x4096"}, 3, "minutes"},
+      {{"gemm/shared_tile", "f32 8x8x8", "--gpu", "voodoo"}, 2, "rtx4090"},
+      {{"gemm/shared_tile", "f32 8x8x8", "--bandwidth", "1TB/s"}, 2, "--peak"},
+      {{"gemm/shared_tile", "f32 8x8x8", "--bandwidth", "fast", "--peak", "1"}, 2, "TB/s"},
+      {{"gemm/shared_tile", "f32 8x8x8", "--gpu", "a40", "--peak", "0"}, 2, "TFLOP/s"},
+      {{"gemm", "f32 8x8x8", "--annotate"}, 2, "one rung"},
+      {{"gemm/shared_tile", "f32 8x8x8", "--annotate", "--json"}, 2, "no --json"},
+      {{"gemm/shared_tile", "--fast"}, 2, "--fast"},
+  };
+  for (const auto& one : cases) {
+    std::vector<std::string> words = {"explain"};
+    words.insert(words.end(), one.words.begin(), one.words.end());
+    const Outcome outcome = run_rung(words);
+    const std::string said = one.words.empty() ? "" : one.words.back();
+    EXPECT_EQ(outcome.code, one.code) << said << outcome.out;
+    EXPECT_NE(outcome.err.find(one.says), std::string::npos) << said << ": " << outcome.err;
+  }
+}
+
+TEST(Annotate, FilesThatAreNotHereGiveTheirLines) {
+  const json kernels = json::parse(R"([{"lines": [{"file": "no/such.cu", "line": 7,
+      "global_load_requests": 2000000, "global_load_sectors": 8000000, "global_store_requests": 0,
+      "global_store_sectors": 0, "atomic_requests": 0, "atomic_sectors": 0, "shared_requests": 0,
+      "shared_wavefronts": 0, "shared_atomic_requests": 0, "shared_atomic_wavefronts": 0,
+      "constant_requests": 0, "local_requests": 0, "barriers": 0, "active_lanes": 31.5,
+      "exact": false}]}])");
+  const std::string text = workbench::annotate(kernels);
+  EXPECT_NE(text.find("no/such.cu"), std::string::npos) << text;
+  EXPECT_NE(text.find("   2M    4            31.5~               7"), std::string::npos) << text;
+  EXPECT_EQ(workbench::annotate(json::array()), "nothing was counted in any line\n");
+}
+
+}  // namespace
+}  // namespace rung::test
