@@ -96,7 +96,7 @@ std::vector<Problem> Reduce::check_problems(Backend backend) {
       "f32 5000,max",                            // several blocks
       "f32 4099,argmin",                         //
       "f64 9000",                                // several blocks for sure
-      "f32 9001,argmin,nan",                     //
+      "f32 9001,argmin,nan,out=i32",             //
       "f32 300,product",                         //
       "f32 2500,norm",                           //
       "f32 2049,mean",                           //
