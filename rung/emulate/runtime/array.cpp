@@ -173,13 +173,13 @@ cudaError_t cudaMemcpy2DFromArray(void* to, std::size_t pitch, cudaArray_const_t
   return copy_array(const_cast<cudaArray*>(from), x, y, to, pitch, width, height, false, kind,
                     nullptr);
 }
-cudaError_t cudaMemcpy2DArrayToArray(cudaArray_t to, std::size_t toX, std::size_t toY,
+cudaError_t cudaMemcpy2DArrayToArray(cudaArray_t to, std::size_t to_x, std::size_t to_y,
                                      cudaArray_const_t from, std::size_t x, std::size_t y,
                                      std::size_t width, std::size_t height, cudaMemcpyKind kind) {
   if (from == nullptr || x + width > from->row_bytes() || y + height > from->rows()) {
     return remember(cudaErrorInvalidValue);
   }
-  return copy_array(to, toX, toY, from->data.get() + y * from->row_bytes() + x, from->row_bytes(),
+  return copy_array(to, to_x, to_y, from->data.get() + y * from->row_bytes() + x, from->row_bytes(),
                     width, height, true, kind, nullptr);
 }
 cudaError_t cudaMemcpyFromArray(void* to, cudaArray_const_t from, std::size_t x, std::size_t y,

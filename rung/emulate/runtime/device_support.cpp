@@ -61,7 +61,8 @@ double inverse_normal(double p) {
 
 }  // namespace rung::cuda
 
-// In a kernel clock() counts cycles; elsewhere it is C's own. Programs are linked to this.
+// In a kernel clock() counts cycles; elsewhere it is C's own. Programs are linked to this by ld's
+// --wrap, which wants that name: NOLINTNEXTLINE(readability-identifier-naming)
 extern "C" __attribute__((visibility("default"))) clock_t __wrap_clock() {
   return rung::simt::in_kernel() ? static_cast<clock_t>(rung::cuda::cycles()) : std::clock();
 }

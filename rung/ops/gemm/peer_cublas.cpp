@@ -94,6 +94,9 @@ void propose(Plan& plan, const Call& call) {
           "setting a preference");
   };
   set(CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, workspace_bytes);
+  // Partial sums are added in the type of the arithmetic: in 16 bits the result would not be C's.
+  set(CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK,
+      static_cast<std::uint32_t>(CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE));
   // A plan serves all calls of the same alignment up to 16 bytes, so more is not promised.
   const auto alignment = [](const std::byte* data) {
     const auto address = reinterpret_cast<std::uintptr_t>(data) | 16;
