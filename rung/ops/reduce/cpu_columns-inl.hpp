@@ -25,10 +25,6 @@ HWY_INLINE void take_rows(const typename S::Element* x, std::int64_t stride, std
                           typename S::Lane* total, bool first) {
   using V = typename S::V;
   const typename S::D d;
-  // As in gemv: the hardware's prefetchers stop at the end of a page, so that the first lines of
-  // each row's next one are asked for a page ahead.
-  constexpr std::int64_t page = 4096 / sizeof(typename S::Element);
-  constexpr std::int64_t line = 64 / sizeof(typename S::Element);
   const auto vector = [&](std::int64_t j, const auto& load) {
     V sum = first ? S::identity() : hn::Load(d, total + j);
     if constexpr (rows == streams && S::fold == Fold::sum) {
@@ -49,13 +45,6 @@ HWY_INLINE void take_rows(const typename S::Element* x, std::int64_t stride, std
   };
   std::int64_t j = 0;
   for (; j + S::lanes <= columns; j += S::lanes) {
-    if (j % page == 0 && j + page < columns) {
-#pragma GCC unroll 8
-      for (int r = 0; r < rows; ++r) {
-        __builtin_prefetch(x + r * stride + j + page);
-        __builtin_prefetch(x + r * stride + j + page + line);
-      }
-    }
     vector(j, [](const auto* p) { return S::load(p); });
   }
   if (j < columns) {

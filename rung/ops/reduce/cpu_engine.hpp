@@ -15,6 +15,9 @@ enum class Walk : std::uint8_t {
 };
 Walk walk_of(const Reduce::Args& args);
 
+/// One short contiguous row that kernels take as it is, with nothing to decide on the way, which
+/// would show. Whether the call was one.
+bool reduce_one_row(const Reduce::Args& args);
 /// Any valid call, by up to `threads` threads.
 void reduce_rows(const Reduce::Args& args, Context& context, int threads);
 /// Any call of Walk::columns.

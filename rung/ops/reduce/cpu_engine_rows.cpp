@@ -63,7 +63,42 @@ void run(const Reduce::Args& args, Context& context, int threads) {
   error.rethrow();
 }
 
+/// A row just too long for an L1 of 48 KiB, which it shares with other data, is read in eight
+/// streams, of which L1 keeps more than half from one time to the next; one stream replaces each
+/// line before its turn comes (64 KiB, 2-core Zen 5 vCPU: 360 GB/s instead of 180; 270 instead of
+/// 170 behind a loop that has just written it; 4 to 8 % slower when it comes from L2 or beyond).
+Reading reading_of_one(std::int64_t bytes) {
+  constexpr std::int64_t within_l1 = 40 << 10;
+  constexpr std::int64_t about_l1 = 64 << 10;
+  return bytes > within_l1 && bytes <= about_l1 ? Reading::streams : Reading::near;
+}
+
+template <class W>
+void one_row(const Reduce::Args& args) {
+  const std::int64_t length = args.terms.size();
+  const std::int64_t bytes = length * static_cast<std::int64_t>(size_of(args.x.dtype));
+  W value;
+  W rest;
+  fold_rows(args.x.dtype, fold_of(args.operation),
+            {.x = args.x.data,
+             .stride = 0,
+             .rows = 1,
+             .length = length,
+             .value = &value,
+             .rest = &rest,
+             .arg = args.is_arg(),
+             .reading = args.is_arg() ? Reading::near : reading_of_one(bytes)});
+  store_results(args, 0, 0, 1, &value, &rest, length);
+}
+
 }  // namespace
+
+bool reduce_one_row(const Reduce::Args& args) {
+  if (args.kept.size() != 1 || args.has_segments() || !args.terms.is_contiguous()) return false;
+  if (args.terms.size() > least_chunk || folded_as(args.x.dtype) != args.x.dtype) return false;
+  is_floating(args.x.dtype) ? one_row<double>(args) : one_row<std::int64_t>(args);
+  return true;
+}
 
 void reduce_rows(const Reduce::Args& args, Context& context, int threads) {
   if (args.results() == 0) return;

@@ -10,6 +10,14 @@
 
 namespace rung::reduce_cpu {
 
+/// How a row is read: by where it is expected to lie.
+enum class Reading : std::uint8_t {
+  near,     // L1 or L2: straight on
+  streams,  // a little more than L1: in as many streams as the kernel has chains
+  lines,    // L3: every line is asked for ahead
+  pages,    // beyond: the first lines of each page are
+};
+
 /// Rows of contiguous elements, each folded into a pair (value[r], rest[r]), in blocks that start
 /// at the row's first element, so that how many rows a call has changes no bit.
 struct Rows {
@@ -21,7 +29,7 @@ struct Rows {
   void* value;                           // of the wide type, overwritten
   void* rest;
   bool arg = false;  // rest becomes the position in the row
-  bool far = false;  // x lies beyond L2: pages are asked for ahead
+  Reading reading = Reading::near;
 };
 
 /// Contiguous columns, folded down the rows into pairs that `first` says to begin with.

@@ -14,46 +14,78 @@ HWY_BEFORE_NAMESPACE();
 namespace rung::reduce_cpu::HWY_NAMESPACE {
 namespace {
 
-template <class S>
-HWY_INLINE void fold_row(const typename S::Element* x, std::int64_t n, bool arg, bool far,
-                         Wide<typename S::Element>& value, Wide<typename S::Element>& rest) {
-  using W = Wide<typename S::Element>;
+/// Calls f(x, n, apart) for the blocks of a row.
+template <class S, Reading reading, class F>
+HWY_INLINE void each_block(const typename S::Element* x, std::int64_t n, const F& f) {
   constexpr std::int64_t block = Shape<S>::block;
-  if constexpr (S::extreme) {
-    using T = typename S::Element;
-    T best = reduce_cpu::identity<T>(S::fold);
-    std::int64_t where = 0;  // the block that holds the best
-    for (std::int64_t i = 0; i < n; i += block) {
-      const T one = fold_block<S>(x + i, std::min(block, n - i), far);
-      if (!displaces(S::fold, one, best)) continue;
-      best = one;
-      where = i;
+  std::int64_t i = 0;
+  if constexpr (reading == Reading::streams) {
+    const std::int64_t run = n / Shape<S>::step * S::lanes;  // of each chain
+    for (; i < run; i += turns * S::lanes) {
+      f(x + i, std::min(turns * S::lanes, run - i) * Shape<S>::chains, run);
     }
+    i = run * Shape<S>::chains;
+    if (i < n) f(x + i, n - i, S::lanes);  // less than a step: no chains
+  } else {
+    for (; i < n; i += block) f(x + i, std::min(block, n - i), S::lanes);
+  }
+}
+
+template <class S, Reading reading>
+HWY_INLINE void fold_row(const typename S::Element* x, std::int64_t n, bool arg,
+                         Wide<typename S::Element>& value, Wide<typename S::Element>& rest) {
+  using T = typename S::Element;
+  using W = Wide<T>;
+  if constexpr (S::extreme) {
+#if HWY_TARGET <= HWY_AVX3
+    constexpr std::int64_t long_row = 32768;
+    if constexpr (S::floating && reading == Reading::pages) {
+      if (n >= long_row && !arg) {
+        value = long_extreme<S>(x, n);
+        rest = 0;
+        return;
+      }
+    }
+#endif
+    T best = reduce_cpu::identity<T>(S::fold);
+    const T* where = x;  // the block that holds the best
+    each_block<S, reading>(x, n,
+                           [&](const T* at, std::int64_t count, std::int64_t apart)
+                               __attribute__((always_inline)) {
+                                 const T one = fold_block<S, reading>(at, count, apart);
+                                 if (!displaces(S::fold, one, best)) return;
+                                 best = one;
+                                 where = at;
+                               });
     // Of nothing, the widest type's extreme: finish() cuts it to y's.
     value = n > 0 ? static_cast<W>(best) : reduce_cpu::identity<W>(S::fold);
     rest = 0;
-    if (arg) {
-      rest = n == 0 ? W{-1} : static_cast<W>(where + find(x + where, n - where, best));
-    }
+    if (arg) rest = n == 0 ? W{-1} : static_cast<W>(where - x + find(where, x + n - where, best));
   } else {
     value = reduce_cpu::identity<W>(S::fold);
     rest = 0;
-    if (n <= block) {  // the most frequent case, with nothing in the way
-      value = n == 0 ? value
-                     : static_cast<W>(S::fold == Fold::squares ? square_sum<S>(x, n, far)
-                                                               : fold_block<S>(x, n, far));
+    const auto one = [](const T* at, std::int64_t count, std::int64_t apart)
+                         __attribute__((always_inline)) {
+                           if constexpr (S::fold == Fold::squares) {
+                             return square_sum<S, reading>(at, count, apart);
+                           } else {
+                             return static_cast<W>(fold_block<S, reading>(at, count, apart));
+                           }
+                         };
+    if (reading != Reading::streams && n <= Shape<S>::block) {
+      // The most frequent case, with nothing in the way.
+      if (n > 0) value = one(x, n, S::lanes);
       return;
     }
-    for (std::int64_t i = 0; i < n; i += block) {
-      const std::int64_t count = std::min(block, n - i);
-      if constexpr (S::fold == Fold::squares) {
-        add_exactly(value, rest, square_sum<S>(x + i, count, far));
-      } else if constexpr (S::fold == Fold::product) {
-        value = reduce_cpu::multiply(value, static_cast<W>(fold_block<S>(x + i, count, far)));
-      } else {
-        add_exactly(value, rest, static_cast<W>(fold_block<S>(x + i, count, far)));
-      }
-    }
+    each_block<S, reading>(x, n,
+                           [&](const T* at, std::int64_t count, std::int64_t apart)
+                               __attribute__((always_inline)) {
+                                 if constexpr (S::fold == Fold::product) {
+                                   value = reduce_cpu::multiply(value, one(at, count, apart));
+                                 } else {
+                                   add_exactly(value, rest, one(at, count, apart));
+                                 }
+                               });
   }
 }
 
@@ -92,9 +124,21 @@ template <class S>
 HWY_NOINLINE void rows_of(const Rows& rows) {
   using T = typename S::Element;
   using W = Wide<T>;
-  each_row<T>(rows, [&](const T* x, std::int64_t n, W& value, W& rest) {
-    fold_row<S>(x, n, rows.arg, rows.far, value, rest);
-  });
+  const auto fold = [&]<Reading reading>() {
+    each_row<T>(rows, [&](const T* x, std::int64_t n, W& value, W& rest) {
+      fold_row<S, reading>(x, n, rows.arg, value, rest);
+    });
+  };
+  switch (rows.reading) {
+    case Reading::near:
+      return fold.template operator()<Reading::near>();
+    case Reading::streams:
+      return fold.template operator()<Reading::streams>();
+    case Reading::lines:
+      return fold.template operator()<Reading::lines>();
+    case Reading::pages:
+      return fold.template operator()<Reading::pages>();
+  }
 }
 
 template <class T>

@@ -149,6 +149,8 @@ std::vector<Problem> Reduce::check_problems(Backend backend) {
   // Across blocks, chunks and the shares of threads.
   const std::vector<Problem> larger = Problem::parse_all({
       "f32 300000",
+      "f32 15555",
+      "f32 15001,norm",
       "f32 150001,argmax",
       "f32 4x70000,max,axes=1",
       "f32 1500x120,axes=0",

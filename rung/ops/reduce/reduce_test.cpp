@@ -55,7 +55,7 @@ TEST_P(ReduceOn, TransposedInputGivesTheSameExtremes) {
 }
 
 TEST_P(ReduceOn, NanWinsWhereverItStands) {
-  for (const std::int64_t n : {1, 7, 33, 200, 5000}) {
+  for (const std::int64_t n : {1, 7, 33, 200, 5000, 16001}) {
     for (const std::int64_t at : {std::int64_t{0}, n / 2, n - 1}) {
       for (const float nan : {nan_value, -nan_value}) {
         std::vector<float> x = random_values(static_cast<std::size_t>(n));
@@ -72,7 +72,7 @@ TEST_P(ReduceOn, NanWinsWhereverItStands) {
 }
 
 TEST_P(ReduceOn, InfinitiesThatCancelAreNoNanForExtremes) {
-  // The CPU's kernel looks for NaN in a sum, which these make one of.
+  // A sum, in which one might look for NaN, these make one of.
   std::vector<float> x = random_values(3000);
   x[10] = infinity;
   x[1000] = -infinity;
@@ -219,6 +219,44 @@ TEST(ReduceCpu, SameBitsForAnyNumberOfThreads) {
       }
     }
   }
+}
+
+/// A row that no cache holds is read by kernels of its own.
+template <class T>
+void expect_long_row_right() {
+  const std::int64_t n = (std::int64_t{20} << 20) / static_cast<std::int64_t>(sizeof(T)) + 4321;
+  std::vector<T> x(static_cast<std::size_t>(n));
+  double sum = 0;
+  for (std::int64_t i = 0; i < n; ++i) {
+    x[static_cast<std::size_t>(i)] = static_cast<T>(i * 7919 % 10007 - 5000);
+    sum += static_cast<double>(x[static_cast<std::size_t>(i)]);
+  }
+  Context context = Context::cpu(2);
+  EXPECT_NEAR((whole<T>(context, x, Reduction::sum)), sum, std::abs(sum) * 1e-6);
+  EXPECT_EQ((whole<T>(context, x, Reduction::min)), T{-5000});
+  EXPECT_EQ((whole<T>(context, x, Reduction::max)), T{5006});
+  if constexpr (std::is_floating_point_v<T>) {
+    for (const std::int64_t at : {std::int64_t{0}, std::int64_t{200001}, n - 2000, n - 1}) {
+      const T before = x[static_cast<std::size_t>(at)];
+      x[static_cast<std::size_t>(at)] = std::numeric_limits<T>::quiet_NaN();
+      EXPECT_TRUE(std::isnan(whole<T>(context, x, Reduction::min))) << at;
+      EXPECT_TRUE(std::isnan(whole<T>(context, x, Reduction::max))) << at;
+      EXPECT_EQ((whole<std::int64_t>(context, x, Reduction::argmax)), at);
+      x[static_cast<std::size_t>(at)] = before;
+    }
+    // What one call met says nothing of the next.
+    EXPECT_EQ((whole<T>(context, x, Reduction::max)), T{5006});
+    x[3] = -std::numeric_limits<T>::infinity();
+    x[static_cast<std::size_t>(n / 2)] = std::numeric_limits<T>::infinity();
+    EXPECT_EQ((whole<T>(context, x, Reduction::min)), x[3]);
+    EXPECT_EQ((whole<T>(context, x, Reduction::max)), -x[3]);
+  }
+}
+
+TEST(ReduceCpu, LongRowsAreRight) {
+  expect_long_row_right<float>();
+  expect_long_row_right<double>();
+  expect_long_row_right<std::int32_t>();
 }
 
 TEST(ReduceCpu, MoreThan32BitsOfElements) {
