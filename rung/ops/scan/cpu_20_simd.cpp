@@ -27,6 +27,7 @@ void run(const Scan::Args& args, Context& context) {
     if (chunks.is_first(item)) carry = chunks.identity();
     carry = chunks.scan(item, carry, !chunks.is_last(item), 0);
   }
+  chunks.finish();
 }
 
 double estimate(const Scan::Args& args, const Context&) { return chunk_seconds(args, 1, 1); }

@@ -41,6 +41,7 @@ void run(const Scan::Args& args, Context& context) {
     for (std::int64_t item = mine.begin; item < mine.end; ++item) {
       chunks.scan(item, cut ? totals[item].value : chunks.identity(), false, team.rank());
     }
+    chunks.finish();
   });
 }
 

@@ -15,6 +15,7 @@
 #include "rung/cpu/load-inl.hpp"
 #include "rung/ops/scan/cpu_kernels.hpp"
 #include "rung/ops/scan/cpu_lanes-inl.hpp"
+#include "rung/ops/scan/cpu_stream-inl.hpp"
 
 HWY_BEFORE_NAMESPACE();
 namespace rung::scan_cpu::HWY_NAMESPACE {
@@ -36,21 +37,6 @@ constexpr ScanOperation operation_of =
 
 #if HWY_MAX_BYTES > 16
 
-/// Past the caches, wherever `to` lies: all but its ragged ends in aligned vectors.
-template <class T>
-void stream_copy(const T* from, T* to, std::int64_t n) {
-  const hn::ScalableTag<std::uint8_t> d;
-  constexpr std::int64_t vector = HWY_MAX_BYTES;
-  const auto* in = reinterpret_cast<const std::uint8_t*>(from);
-  auto* out = reinterpret_cast<std::uint8_t*>(to);
-  const std::int64_t bytes = n * static_cast<std::int64_t>(sizeof(T));
-  const auto past = static_cast<std::int64_t>(reinterpret_cast<std::uintptr_t>(to) % vector);
-  std::int64_t i = std::min(bytes, (vector - past) % vector);
-  std::memcpy(out, in, static_cast<std::size_t>(i));
-  for (; i + vector <= bytes; i += vector) hn::Stream(hn::LoadU(d, in + i), d, out + i);
-  std::memcpy(out + i, in + i, static_cast<std::size_t>(bytes - i));
-}
-
 template <class T, class Operation>
 class Vectors {
  public:
@@ -59,6 +45,7 @@ class Vectors {
   using V = hn::Vec<D>;
   static constexpr std::int64_t lanes = HWY_MAX_BYTES / static_cast<std::int64_t>(sizeof(L));
   static constexpr std::int64_t group = abreast * lanes;
+  static constexpr int page = 4096;
 
   static void scan(const void* x, void* y, std::int64_t n, Carry carry, bool exclusive,
                    bool stream) {
@@ -83,19 +70,25 @@ class Vectors {
   }
 
   static void columns(const void* from, std::int64_t x_step, void* to, std::int64_t y_step,
-                      std::int64_t rows, std::int64_t width, void* running_values, bool exclusive) {
+                      std::int64_t rows, std::int64_t width, void* running_values, bool exclusive,
+                      [[maybe_unused]] bool stream) {
     const D d;
     const T* x = static_cast<const T*>(from);
     T* y = static_cast<T*>(to);
     L* running = static_cast<L*>(running_values);
     for (std::int64_t row = 0; row < rows; ++row, x += x_step, y += y_step) {
       std::int64_t j = 0;
-      for (; j + lanes <= width; j += lanes) {
-        const V before = hn::LoadU(d, running + j);
-        const V after = combine(Operation(), d, before, load_as(d, x + j));
-        store_as(exclusive ? before : after, d, y + j);
-        hn::StoreU(after, d, running + j);
-      }
+      const auto whole_vectors = [&]<bool past>() HWY_ATTR {
+        for (; j + lanes <= width; j += lanes) {
+          if (stream) __builtin_prefetch(x + x_step + j, 0, 0);
+          const V before = hn::LoadU(d, running + j);
+          const V after = combine(Operation(), d, before, load_as(d, x + j));
+          put<past>(exclusive ? before : after, d, y + j);
+          hn::StoreU(after, d, running + j);
+        }
+      };
+      const bool past = stream && reinterpret_cast<std::uintptr_t>(y) % HWY_MAX_BYTES == 0;
+      past ? whole_vectors.template operator()<true>() : whole_vectors.template operator()<false>();
       if (j == width) continue;
       // The running values are padded to whole vectors.
       const auto rest = static_cast<std::size_t>(width - j);
@@ -132,16 +125,16 @@ class Vectors {
       return Carry::of(hn::GetLane(lane_scan.last(scanned)));
     }
   };
-  // Once a page, where the hardware's prefetchers stop: the first lines of x's next page, so that
-  // its stream has started when it is needed, and one line of a page of y to come, for its address
-  // alone - streaming stores wait long for a translation (2^26 floats, pages of 4 KiB, one thread
-  // of a noisy 2-core Zen 5 vCPU: 15.5 to 18 ms without, 15.5 with x's lines alone, 13 with both).
-  static HWY_INLINE void prefetch(const T* x, const T* y) {
-    constexpr int page = 4096;
+  /// Asks for what lies a page ahead of a group of x. A scan has some 17 instructions for each line
+  /// it loads, so that few loads fit the processor's window (16 million floats in rows of 4096, one
+  /// thread of a 2-core Zen 5 vCPU: 2.8 times the speed of std with four lines at each new page,
+  /// 2.9 with all lines 2 KiB ahead, 3.0 at 4 KiB, 2.9 at 8; a copy 3.05).
+  static HWY_INLINE void prefetch_group(const T* x) {
     const auto* ahead = reinterpret_cast<const std::byte*>(x) + page;
 #pragma GCC unroll 4
-    for (int line = 0; line < 4; ++line) __builtin_prefetch(ahead + line * 64);
-    __builtin_prefetch(reinterpret_cast<const std::byte*>(y) + 2 * page, 1);
+    for (int at = 0; at < group * static_cast<int>(sizeof(T)); at += 64) {
+      __builtin_prefetch(ahead + at, 0, 0);
+    }
   }
 
   template <bool with_total>
@@ -159,17 +152,14 @@ class Vectors {
     };
     // Past the caches: through a buffer where y's vectors are not aligned. The results must not
     // depend on the address, so the vectors cannot begin where y is aligned.
-    constexpr std::int64_t piece = 4096 / static_cast<std::int64_t>(sizeof(T)) / group * group;
+    constexpr std::int64_t piece = page / static_cast<std::int64_t>(sizeof(T)) / group * group;
     const bool aligned = reinterpret_cast<std::uintptr_t>(y) % HWY_MAX_BYTES == 0;
     const bool buffered = stream && !aligned;
     alignas(64) T buffer[piece];
     std::int64_t i = 0;
-    while (i + group <= n) {
-      const std::int64_t begin = i;
-      const std::int64_t end = std::min(begin + piece, n / group * group);
-      T* const out = buffered ? buffer : y + begin;
-      if (stream) prefetch(x + begin, y + begin);
-      for (; i < end; i += group) {
+    const auto groups = [&]<bool past>(T* out, std::int64_t end) HWY_ATTR {
+      for (; i < end; i += group, out += group) {
+        if (stream) prefetch_group(x + i);
         V v[abreast];
 #pragma GCC unroll 4
         for (int k = 0; k < abreast; ++k) {
@@ -177,16 +167,19 @@ class Vectors {
           if constexpr (with_total) totals.add(k, v[k]);
         }
 #pragma GCC unroll 4
-        for (int k = 0; k < abreast; ++k) {
-          T* const at = out + (i - begin) + k * lanes;
-          if (stream && !buffered) {
-            using Stored = StoredTag<T, D>;
-            hn::Stream(narrow<T>(d, one(v[k])), Stored(),
-                       reinterpret_cast<hn::TFromD<Stored>*>(at));
-          } else {
-            store_as(one(v[k]), d, at);
-          }
-        }
+        for (int k = 0; k < abreast; ++k) put<past>(one(v[k]), d, out + k * lanes);
+      }
+    };
+    while (i + group <= n) {
+      const std::int64_t begin = i;
+      const std::int64_t end = std::min(begin + piece, n / group * group);
+      // One line of a page of y to come, for its address alone: streaming stores wait long for a
+      // translation (2^26 floats, one thread of a noisy 2-core Zen 5 vCPU: 13 ms, 15.5 without).
+      if (stream) __builtin_prefetch(reinterpret_cast<const std::byte*>(y + begin) + 2 * page, 1);
+      if (stream && aligned) {
+        groups.template operator()<true>(y + begin, end);
+      } else {
+        groups.template operator()<false>(buffered ? buffer : y + begin, end);
       }
       if (buffered) stream_copy(buffer, y + begin, end - begin);
     }
@@ -237,7 +230,8 @@ class Loop {
     return Carry::of(sum);
   }
   static void columns(const void* from, std::int64_t x_step, void* to, std::int64_t y_step,
-                      std::int64_t rows, std::int64_t width, void* running_values, bool exclusive) {
+                      std::int64_t rows, std::int64_t width, void* running_values, bool exclusive,
+                      [[maybe_unused]] bool stream) {
     L* running = static_cast<L*>(running_values);
     for (std::int64_t row = 0; row < rows; ++row) {
       const T* x = static_cast<const T*>(from) + row * x_step;

@@ -45,7 +45,8 @@ struct Kernel {
   /// Lines side by side: for each of `rows` rows, running[j] += x[j]; y[j] = running[j], for j <
   /// `width` contiguous elements. Rows lie x_step and y_step elements apart.
   void (*columns)(const void* x, std::int64_t x_step, void* y, std::int64_t y_step,
-                  std::int64_t rows, std::int64_t width, void* running, bool exclusive);
+                  std::int64_t rows, std::int64_t width, void* running, bool exclusive,
+                  bool stream);
   /// Fills `width` running values of columns() with the identity.
   void (*restart)(void* running, std::int64_t width);
   /// before + total.
