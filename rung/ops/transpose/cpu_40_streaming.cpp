@@ -2,19 +2,22 @@
 // transpose / streaming
 //
 // Idea     a line of y that is going to be overwritten whole need not be read: streaming stores
-//          write it past the caches. x is taken in bands of rows as high as three lines of y, and
-//          panels of up to 1024 columns: few enough that the pages of y's rows stay in the TLB from
-//          one band to the next. Lines of x are fetched ahead, because there are more rows in a
-//          band than the hardware's prefetchers follow.
+//          write it past the caches. x is taken in bands of rows as high as two lines of y (three
+//          where rows of y do not begin with one), and panels of up to 1024 columns: few enough
+//          that the pages of y's rows stay in the TLB from one band to the next. Lines of x are
+//          fetched ahead, because there are more rows in a band than the hardware's prefetchers
+//          follow.
 // Changes  against simd: a third less traffic. Rows of y that do not begin with a line are put
 //          together line by line in scratch memory, so that odd sizes take the same way.
 // Cost     every byte of x and y once, as a copy.
 // Limits   memory, one thread; a waste where y fits the caches and will be read there next. x and y
 //          dense along one axis each.
-// Tried    on a 2-core Zen 5 vCPU, 8192 x 8192 f32: bands of one line -40 %, of two or four 0 to
-//          -5 %; panels of 512 columns as good, of 256 -3 %, of 128 -15 %; lines fetched ahead into
-//          L1 in place of L2 -15 %, and not at all 0 to -10 %. 8191 x 8193: bands of two or four
-//          lines -10 %; rows of y put together in a buffer in place of registers -20 %.
+// Tried    on a 2-core Zen 5 vCPU, 8192 x 8192 f32: bands of one line -40 %, of three -5 to -8 %,
+//          of four -10 %; a tile put into a buffer in L1 first, so that 256 or 512 bytes of a row
+//          of y leave together -15 %; x copied to L2 row by row first 0 to -20 %; panels of 512
+//          columns as good, of 256 -3 %, of 128 -15 %; lines fetched ahead into L1 in place of L2
+//          -15 %, and not at all 0 to -10 %. 8191 x 8193: bands of two or four lines -10 %; rows of
+//          y put together in a buffer in place of registers -20 %.
 // Source   streaming stores as in STREAM (J. McCalpin, 1995).
 #include "rung/ops/transpose/cpu_blocks.hpp"
 

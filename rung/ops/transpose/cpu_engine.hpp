@@ -28,16 +28,19 @@ struct Runs {
   std::int64_t rows, columns, run;
 };
 
-/// Through the caches, for what is in them and will be wanted there again.
-void transpose_block(const Block& block);
+/// Through the caches, for what is in them and will be wanted there again. `staged`: by way of a
+/// buffer in L1, which pays where rows compete for the same sets of it.
+void transpose_block(const Block& block, bool staged = false);
 
 /// Past the caches: whole lines of y are written without being read first, and x is fetched ahead.
 /// Any number of rows, of columns up to panel_columns(). `scratch` has panel_scratch bytes, a line
 /// for each column, and is aligned to one; it is used where y's rows do not begin with a line.
 void stream_panel(const Block& block, std::byte* scratch);
 
-/// x is taken in bands as high as so many lines of y.
-inline constexpr std::int64_t band_lines = 3;
+/// x is taken in bands as high as so many lines of y; where y's rows do not begin with lines, so
+/// that each line is put together from two tiles, of more.
+inline constexpr std::int64_t band_lines = 2;
+inline constexpr std::int64_t shifted_band_lines = 3;
 /// 1024 rows of y are as many pages as the second-level TLB holds with ease, and x's part of a row
 /// a page at most.
 constexpr std::int64_t panel_columns(int element_bytes) {

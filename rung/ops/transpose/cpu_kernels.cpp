@@ -48,9 +48,33 @@ HWY_INLINE void rest_of(const Block& b, std::int64_t row) {
 }
 
 #if HWY_TARGET != HWY_SCALAR
+/// The same by way of a buffer in L1: see cpu_tile-inl.hpp.
+template <int bytes>
+HWY_NOINLINE void block_staged(const Block& b) {
+  constexpr std::int64_t side = tile_side<bytes>;
+  alignas(line_bytes) std::byte stage[staged_across * side * staged_pitch];
+  const std::int64_t whole_rows = b.rows / side * side;
+  const std::int64_t whole_columns = b.columns / side * side;
+  for (std::int64_t j = 0; j < whole_columns; j += staged_across * side) {
+    const std::int64_t columns = std::min(staged_across * side, whole_columns - j);
+    for (std::int64_t i = 0; i < whole_rows; i += staged_down * side) {
+      const std::int64_t rows = std::min(staged_down * side, whole_rows - i);
+      fill_stage<bytes>(b.x + i * b.x_row + j * bytes, b.x_row, stage, rows, columns);
+      empty_stage(stage, b.y + j * b.y_row + i * bytes, b.y_row, columns, rows / side);
+    }
+  }
+  if (whole_columns < b.columns) {
+    const std::int64_t j = b.columns - side;
+    block_of<bytes>(
+        {b.x + j * bytes, b.y + j * b.y_row, b.x_row, b.y_row, whole_rows, side, bytes});
+  }
+  rest_of<bytes>(b, whole_rows);
+}
+
 /// y's rows all begin with a line: tiles go straight to memory.
 template <int bytes>
-HWY_NOINLINE void stream_aligned(const Block& b) {
+HWY_NOINLINE void stream_aligned(const Block& of) {
+  const Block b = of;  // in registers: through a reference, strides are read again after each store
   using T = typename LaneOf<bytes>::Type;
   constexpr std::int64_t side = tile_side<bytes>;
   constexpr std::int64_t band = band_lines * side;
@@ -59,7 +83,7 @@ HWY_NOINLINE void stream_aligned(const Block& b) {
   for (std::int64_t i = 0; i < whole_rows; i += band) {
     const std::int64_t rows = std::min(band, whole_rows - i);
     for (std::int64_t j = 0; j < whole_columns; j += side) {
-      fetch_ahead<bytes>(b, i, band, j);
+      fetch_ahead<bytes>(b, i, band, j, 4);
       for (std::int64_t row = i; row < i + rows; row += side) {
         std::byte* const y = b.y + j * b.y_row + row * bytes;
         transpose_tile_to<bytes>(
@@ -85,7 +109,7 @@ HWY_NOINLINE void stream_shifted(const Block& b, std::byte* kept) {
   using T = typename LaneOf<bytes>::Type;
   const hn::ScalableTag<T> d;
   constexpr std::int64_t side = tile_side<bytes>;
-  constexpr std::int64_t band = band_lines * side;
+  constexpr std::int64_t band = shifted_band_lines * side;
   const std::int64_t whole = b.rows / side * side;
   for (std::int64_t i = 0; i < whole; i += band) {
     const std::int64_t rows = std::min(band, whole - i);
@@ -214,8 +238,17 @@ void runs_kernel(const Runs& r, bool stream) {
   if (stream) hwy::FlushStream();
 }
 
-void block_kernel(const Block& b) {
-  with_bytes(b.element_bytes, [&]<int bytes>() { block_of<bytes>(b); });
+void block_kernel(const Block& b, [[maybe_unused]] bool staged) {
+  with_bytes(b.element_bytes, [&]<int bytes>() {
+#if HWY_TARGET != HWY_SCALAR
+    if constexpr (bytes >= 4) {  // of smaller elements the buffer would exceed L1
+      if (staged && b.rows >= tile_side<bytes> && b.columns >= tile_side<bytes>) {
+        return block_staged<bytes>(b);
+      }
+    }
+#endif
+    block_of<bytes>(b);
+  });
 }
 
 void panel_kernel(const Block& b, std::byte* scratch) {
@@ -232,7 +265,9 @@ HWY_EXPORT(block_kernel);
 HWY_EXPORT(panel_kernel);
 HWY_EXPORT(runs_kernel);
 
-void transpose_block(const Block& block) { HWY_DYNAMIC_DISPATCH(block_kernel)(block); }
+void transpose_block(const Block& block, bool staged) {
+  HWY_DYNAMIC_DISPATCH(block_kernel)(block, staged);
+}
 void stream_panel(const Block& block, std::byte* scratch) {
   HWY_DYNAMIC_DISPATCH(panel_kernel)(block, scratch);
 }

@@ -28,9 +28,8 @@ HWY_INLINE std::int64_t skew_of(const std::byte* address) {
 /// many streams as there are rows. Where the band of rows ends, of the band below it.
 template <int bytes>
 HWY_INLINE void fetch_ahead(const Block& b, std::int64_t row, std::int64_t rows,
-                            std::int64_t column) {
+                            std::int64_t column, std::int64_t lines_ahead = 8) {
   constexpr std::int64_t side = tile_side<bytes>;
-  constexpr std::int64_t lines_ahead = 8;
   std::int64_t ahead = column + lines_ahead * side;
   if (ahead >= b.columns) {
     ahead -= b.columns;

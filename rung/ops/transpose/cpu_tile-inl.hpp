@@ -187,6 +187,45 @@ HWY_INLINE void transpose_part(const std::byte* x, std::int64_t x_row, std::byte
   }
 }
 
+#if HWY_TARGET != HWY_SCALAR
+/// A buffer in L1 between x and y, so many lines of x wide and of y high: lines of x that are
+/// neighbours are read together, and so are those of y written.
+inline constexpr std::int64_t staged_across = 4;
+inline constexpr std::int64_t staged_down = 8;
+/// An odd number of lines: rows of the buffer begin in different sets of the cache.
+inline constexpr std::int64_t staged_pitch = (staged_down + 1) * line_bytes;
+
+template <int bytes>
+HWY_NOINLINE void fill_stage(const std::byte* x, std::int64_t x_row, std::byte* stage,
+                             std::int64_t rows, std::int64_t columns) {
+  constexpr std::int64_t side = tile_side<bytes>;
+  for (std::int64_t row = 0; row < rows; row += side, x += side * x_row) {
+    for (std::int64_t column = 0; column < columns; column += side) {
+      transpose_tile<bytes>(x + column * bytes, x_row, stage + column * staged_pitch + row * bytes,
+                            staged_pitch);
+    }
+  }
+}
+
+HWY_INLINE void empty_stage(const std::byte* stage, std::byte* y, std::int64_t y_row,
+                            std::int64_t columns, std::int64_t lines) {
+  const hn::ScalableTag<std::uint8_t> d;
+  constexpr std::int64_t step = static_cast<std::int64_t>(hn::MaxLanes(d));
+  const auto copy = [&](std::int64_t at) HWY_ATTR {
+    hn::StoreU(hn::Load(d, reinterpret_cast<const std::uint8_t*>(stage + at)), d,
+               reinterpret_cast<std::uint8_t*>(y + at));
+  };
+  for (std::int64_t column = 0; column < columns; ++column, stage += staged_pitch, y += y_row) {
+    if (HWY_LIKELY(lines == staged_down)) {
+#pragma GCC unroll 16
+      for (std::int64_t at = 0; at < staged_down * line_bytes; at += step) copy(at);
+    } else {
+      for (std::int64_t at = 0; at < lines * line_bytes; at += step) copy(at);
+    }
+  }
+}
+#endif
+
 }  // namespace rung::transpose_cpu::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
