@@ -141,13 +141,37 @@ struct Sigmoid {
 };
 struct Tanh {
   static constexpr int arity = 1;
-  // (e^2x - 1) / (e^2x + 1): e^2x - 1 without cancellation is 2^n (e^r - 1) + (2^n - 1).
   template <class D, class V>
   HWY_INLINE V operator()(D d, const Parameters<V>&, V x, V, V) const {
-    const V inside = clamp_keeping_nan(d, x, -20, 20);  // beyond, tanh is 1
-    const ScaledExp<V> e = scaled_exp<2>(d, inside);
-    const V numerator = hn::MulAdd(e.scale, e.expm1, hn::Sub(e.scale, hn::Set(d, 1)));
-    return hn::Div(numerator, hn::Add(numerator, hn::Set(d, 2)));
+    if constexpr (sizeof(hn::TFromD<D>) == 4) {
+      return from_half(d, x);
+    } else {
+      // (e^2x - 1) / (e^2x + 1): e^2x - 1 without cancellation is 2^n (e^r - 1) + (2^n - 1).
+      const V inside = clamp_keeping_nan(d, x, -20, 20);  // beyond, tanh is 1
+      const ScaledExp<V> e = scaled_exp<2>(d, inside);
+      const V numerator = hn::MulAdd(e.scale, e.expm1, hn::Sub(e.scale, hn::Set(d, 1)));
+      return hn::Div(numerator, hn::Add(numerator, hn::Set(d, 2)));
+    }
+  }
+
+ private:
+  // tanh x = 2 t / (1 + t^2) with t = tanh(x / 2) = a / q, hence 2 a q / (q^2 + a^2). Of a relative
+  // error of t no more than 1 / cosh x is left in the result: with that weight, a minimax fit by
+  // a = x p(x^2) with p of degree 2 and q(x^2) of degree 3, its leading coefficient 1, is right to
+  // 2.2e-8. The other coefficients' size is such that roundings cost little: 3.4 units in the last
+  // place at worst (3.9 without fused operations), all floats tried.
+  template <class D, class V>
+  static HWY_INLINE V from_half(D d, V x) {
+    const auto set = [&](float value) HWY_ATTR { return hn::Set(d, value); };
+    const V inside = clamp_keeping_nan(d, x, -9.01F, 9.01F);  // beyond, tanh is 1
+    const V s = hn::Mul(inside, inside);
+    const V p = hn::MulAdd(hn::MulAdd(set(48.8008639F), s, set(13235.1512F)), s, set(448266.24F));
+    const V q = hn::MulAdd(hn::MulAdd(hn::Add(s, set(1058.35022F)), s, set(101181.259F)), s,
+                           set(896532.48F));
+    const V a = hn::Mul(inside, p);
+    const V result = hn::Div(hn::Mul(hn::Add(a, a), q), hn::MulAdd(q, q, hn::Mul(a, a)));
+    if constexpr (HWY_NATIVE_FMA) return result;
+    return clamp_keeping_nan(d, result, -1, 1);
   }
 };
 struct Gelu {
