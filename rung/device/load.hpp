@@ -129,42 +129,6 @@ __device__ __forceinline__ void store_wide(T* p, const Pack<T, N>& values, std::
   }
 }
 
-template <int N, class T>
-__device__ __forceinline__ Pack<std::remove_const_t<T>, N> load_wide_streaming(T* p) {
-  using Element = std::remove_const_t<T>;
-  constexpr int bytes = wide_alignment<Element, N>;
-  constexpr int chunks = static_cast<int>(sizeof(Element)) * N / bytes;
-  using Chunk = typename device_detail::Chunk<bytes>::Type;
-  device_detail::AlignedPack<Element, N> aligned;
-#pragma unroll
-  for (int i = 0; i < chunks; ++i) {
-    const Chunk* const from = reinterpret_cast<const Chunk*>(p) + i;
-#if defined(__CUDACC__)
-    reinterpret_cast<Chunk*>(&aligned)[i] = __ldcs(from);
-#else
-    reinterpret_cast<Chunk*>(&aligned)[i] = *from;
-#endif
-  }
-  return aligned.pack;
-}
-
-template <int N, class T>
-__device__ __forceinline__ void store_wide_streaming(T* p, const Pack<T, N>& values) {
-  constexpr int bytes = wide_alignment<T, N>;
-  constexpr int chunks = static_cast<int>(sizeof(T)) * N / bytes;
-  using Chunk = typename device_detail::Chunk<bytes>::Type;
-  const device_detail::AlignedPack<T, N> aligned{values};
-#pragma unroll
-  for (int i = 0; i < chunks; ++i) {
-    const Chunk chunk = reinterpret_cast<const Chunk*>(&aligned)[i];
-#if defined(__CUDACC__)
-    __stcs(reinterpret_cast<Chunk*>(p) + i, chunk);
-#else
-    reinterpret_cast<Chunk*>(p)[i] = chunk;
-#endif
-  }
-}
-
 /// Elements as they came from memory, several a register: loads that are waited for later take up
 /// less this way, where elements are small.
 template <class T, int N>
@@ -178,53 +142,62 @@ __device__ __forceinline__ RawPack<std::remove_const_t<T>, N> load_raw(T* p) {
   using Raw = RawPack<std::remove_const_t<T>, N>;
   return *reinterpret_cast<const Raw*>(p);
 }
-/// The same, of what is not read again.
-template <int N, class T>
-__device__ __forceinline__ RawPack<std::remove_const_t<T>, N> load_raw_streaming(T* p) {
-  RawPack<std::remove_const_t<T>, N> raw;
-  using Chunk = typename RawPack<std::remove_const_t<T>, N>::Chunk;
-  int i = 0;
-#pragma unroll
-  for (Chunk& chunk : raw.chunk) {
-    const Chunk* const from = reinterpret_cast<const Chunk*>(p) + i++;
+namespace device_detail {
+/// What is not touched again.
+struct Streaming {
+  template <class Chunk>
+  static __device__ __forceinline__ Chunk load(const Chunk* from) {
 #if defined(__CUDACC__)
-    chunk = __ldcs(from);
+    return __ldcs(from);
 #else
-    chunk = *from;
+    return *from;
 #endif
   }
-  return raw;
-}
-/// The same, of what no kernel writes while this one runs: stores in front of it do not delay it.
-template <int N, class T>
-__device__ __forceinline__ RawPack<std::remove_const_t<T>, N> load_raw_constant(T* p) {
-  RawPack<std::remove_const_t<T>, N> raw;
-  using Chunk = typename RawPack<std::remove_const_t<T>, N>::Chunk;
-  int i = 0;
-#pragma unroll
-  for (Chunk& chunk : raw.chunk) {
-    const Chunk* const from = reinterpret_cast<const Chunk*>(p) + i++;
-#if defined(__CUDACC__)
-    chunk = __ldg(from);
-#else
-    chunk = *from;
-#endif
-  }
-  return raw;
-}
-template <class T, int N>
-__device__ __forceinline__ void store_raw_streaming(T* p, const RawPack<T, N>& raw) {
-  using Chunk = typename RawPack<T, N>::Chunk;
-  int i = 0;
-#pragma unroll
-  for (const Chunk& chunk : raw.chunk) {
-    Chunk* const to = reinterpret_cast<Chunk*>(p) + i++;
+  template <class Chunk>
+  static __device__ __forceinline__ void store(Chunk* to, Chunk chunk) {
 #if defined(__CUDACC__)
     __stcs(to, chunk);
 #else
     *to = chunk;
 #endif
   }
+};
+/// What no kernel writes while this one runs.
+struct Constant {
+  template <class Chunk>
+  static __device__ __forceinline__ Chunk load(const Chunk* from) {
+#if defined(__CUDACC__)
+    return __ldg(from);
+#else
+    return *from;
+#endif
+  }
+};
+template <class Access, int N, class T>
+__device__ __forceinline__ RawPack<T, N> load_raw_by(const T* p) {
+  RawPack<T, N> raw;
+  const auto* from = reinterpret_cast<const typename RawPack<T, N>::Chunk*>(p);
+#pragma unroll
+  for (auto& chunk : raw.chunk) chunk = Access::load(from++);
+  return raw;
+}
+}  // namespace device_detail
+
+/// The same, of what is not read again.
+template <int N, class T>
+__device__ __forceinline__ RawPack<std::remove_const_t<T>, N> load_raw_streaming(T* p) {
+  return device_detail::load_raw_by<device_detail::Streaming, N, std::remove_const_t<T>>(p);
+}
+/// The same, of what no kernel writes while this one runs: stores in front of it do not delay it.
+template <int N, class T>
+__device__ __forceinline__ RawPack<std::remove_const_t<T>, N> load_raw_constant(T* p) {
+  return device_detail::load_raw_by<device_detail::Constant, N, std::remove_const_t<T>>(p);
+}
+template <class T, int N>
+__device__ __forceinline__ void store_raw_streaming(T* p, const RawPack<T, N>& raw) {
+  auto* to = reinterpret_cast<typename RawPack<T, N>::Chunk*>(p);
+#pragma unroll
+  for (const auto& chunk : raw.chunk) device_detail::Streaming::store(to++, chunk);
 }
 template <class T, int N>
 __device__ __forceinline__ void store_raw(T* p, const RawPack<T, N>& raw) {
@@ -242,6 +215,15 @@ __device__ __forceinline__ Pack<T, N> unpack(const RawPack<T, N>& raw) {
   device_detail::AlignedPack<T, N> aligned;
   __builtin_memcpy(&aligned, &raw, sizeof(raw));
   return aligned.pack;
+}
+
+template <int N, class T>
+__device__ __forceinline__ Pack<std::remove_const_t<T>, N> load_wide_streaming(T* p) {
+  return unpack(load_raw_streaming<N>(p));
+}
+template <int N, class T>
+__device__ __forceinline__ void store_wide_streaming(T* p, const Pack<T, N>& values) {
+  store_raw_streaming(p, raw(values));
 }
 
 }  // namespace rung::inline RUNG_TARGET

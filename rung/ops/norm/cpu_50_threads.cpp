@@ -7,7 +7,9 @@
 // Changes  against simd: all cores.
 // Cost     as simd.
 // Limits   two cores of one memory: half as fast again, not twice, where x comes from there.
-// Tried    -
+// Tried    on a 2-core Zen 5 vCPU: short rows in fours, f32 1024x256 31.5 us in place of 36; a
+//          function of its own for each presence of gamma and beta, called +3 to +8 %, inlined
+//          +17 %; x fetched 4 to 32 KiB ahead in 65536x256: 8 KiB as good as any.
 // Source   -
 #include "rung/ops/norm/cpu_kernels.hpp"
 

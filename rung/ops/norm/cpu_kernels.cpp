@@ -16,6 +16,9 @@ namespace {
 /// Two rows of so many f32 are half of an L2 of 1 MiB.
 constexpr std::int64_t fits_twice_in_l2 = 1 << 16;
 
+/// Bytes of x between what is worked on and what is asked for.
+constexpr std::int64_t fetched_ahead = 8 << 10;
+
 /// Places of one row's first elements.
 template <class T>
 struct Row {
@@ -93,12 +96,64 @@ HWY_INLINE void write_any(bool streams, const T* s, T* y, std::int64_t n,
   }
 }
 
+/// Rows of up to so many elements are done several at a time, which fit into L1 together.
+constexpr int together = 4;
+constexpr std::int64_t short_row = block / together;
+
+/// Short rows step by step, all of them at each: what one waits for (sums across lanes, a root, a
+/// division: some 100 cycles, as long as its loops) another one hides.
+template <class T, int count>
+HWY_INLINE void short_rows(const Call& call, std::int64_t index, std::int64_t end) {
+  const Norm::Args& args = *call.args;
+  const bool layer = args.kind == NormKind::layer;
+  const std::int64_t n = call.n;
+  // Memory answers later than after one short row.
+  const std::int64_t ahead = std::max<std::int64_t>(
+      together, fetched_ahead / std::max<std::int64_t>(n * static_cast<int>(sizeof(T)), 1));
+  Row<T> row[count];
+  Wide<T> center[count];
+  Scale<Wide<T>> scale[count];
+#pragma GCC unroll 4
+  for (int k = 0; k < count; ++k) {
+    row[k] = row_at<T>(call, index + k);
+    if (row[k].residual != nullptr) {
+      add(row[k].x, row[k].residual, row[k].s, n);
+      row[k].x = row[k].s;
+    }
+  }
+#pragma GCC unroll 4
+  for (int k = 0; k < count; ++k) {
+    center[k] = layer ? sum_of(row[k].x, n) / static_cast<Wide<T>>(n) : 0;
+  }
+#pragma GCC unroll 4
+  for (int k = 0; k < count; ++k) {
+    const std::int64_t later = std::min(index + k + ahead, end - 1);
+    const T* next = static_cast<const T*>(args.x.data) +
+                    call.lines.rows.template offset<norm_lines::row_x>(later);
+    auto moments = moments_about(center[k], row[k].x, n, next);
+    if (!layer) moments.rest = 0;
+    scale[k] = scale_of(moments, n, args.epsilon);
+  }
+#pragma GCC unroll 4
+  for (int k = 0; k < count; ++k) {
+    note<T>(call, index + k, scale[k]);
+    write_any(call.streams, row[k].x, row[k].y, n, scale[k], call);
+  }
+}
+
 template <class T>
 void rows_along(const RowsJob& job) {
   const Call& call = *job.call;
   const Norm::Args& args = *call.args;
   auto* moments = static_cast<BlockMoments*>(job.scratch);
-  for (std::int64_t index = job.begin; index < job.end; ++index) {
+  std::int64_t index = job.begin;
+  if (call.n <= short_row) {
+    for (; index + together <= job.end; index += together) {
+      short_rows<T, together>(call, index, job.end);
+    }
+    for (; index < job.end; ++index) short_rows<T, 1>(call, index, job.end);
+  }
+  for (; index < job.end; ++index) {
     const Row<T> row = row_at<T>(call, index);
     const T* next =
         static_cast<const T*>(args.x.data) +

@@ -16,8 +16,9 @@ inline constexpr int cluster_packs = 8;      // a thread: gamma and beta take ha
 /// parts may be under way.
 inline constexpr int turns = 4;
 
+/// The ring lies behind it, at a multiple of 128 bytes: lines of memory are lines there, too.
 template <class W>
-struct ClusterShared {
+struct alignas(128) ClusterShared {
   WarpPart<W> parts[turns][most_blocks * cluster_threads / 32];
   ptx::MemoryBarrier sent[turns];
 };

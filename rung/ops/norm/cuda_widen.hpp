@@ -12,6 +12,19 @@
 
 namespace rung::norm_cuda::inline RUNG_TARGET {
 
+#if defined(__CUDA_ARCH__)
+/// f(word) for the words of elements of 16 bits, which are two each.
+template <class T, int N, class F>
+__device__ __forceinline__ void for_each_word(const RawPack<T, N>& raw, F&& f) {
+#pragma unroll
+  for (const uint4& chunk : raw.chunk) {
+    const unsigned words[4] = {chunk.x, chunk.y, chunk.z, chunk.w};
+#pragma unroll
+    for (const unsigned word : words) f(word);
+  }
+}
+#endif
+
 /// A pack in the type of arithmetic.
 template <class T, int N>
 __device__ __forceinline__ Pack<Accumulator<T>, N> widen(const RawPack<T, N>& raw) {
@@ -19,23 +32,18 @@ __device__ __forceinline__ Pack<Accumulator<T>, N> widen(const RawPack<T, N>& ra
   if constexpr (sizeof(T) == 2) {
     Pack<float, N> wide;
     int i = 0;
-#pragma unroll
-    for (const uint4& chunk : raw.chunk) {
-      const unsigned words[4] = {chunk.x, chunk.y, chunk.z, chunk.w};
-#pragma unroll
-      for (const unsigned word : words) {
-        if constexpr (std::is_same_v<T, bf16>) {
-          wide[i++] = __uint_as_float(word << 16);
-          wide[i++] = __uint_as_float(word & 0xffff0000U);
-        } else {
-          __half2 halves;
-          __builtin_memcpy(&halves, &word, 4);
-          const float2 both = __half22float2(halves);
-          wide[i++] = both.x;
-          wide[i++] = both.y;
-        }
+    for_each_word(raw, [&](unsigned word) {
+      if constexpr (std::is_same_v<T, bf16>) {
+        wide[i++] = __uint_as_float(word << 16);
+        wide[i++] = __uint_as_float(word & 0xffff0000U);
+      } else {
+        __half2 halves;
+        __builtin_memcpy(&halves, &word, 4);
+        const float2 both = __half22float2(halves);
+        wide[i++] = both.x;
+        wide[i++] = both.y;
       }
-    }
+    });
     return wide;
   }
 #endif
@@ -54,15 +62,10 @@ __device__ __forceinline__ Pack<Accumulator<T>, N> widen_again(const RawPack<T, 
     const unsigned high = 0x3244U | zero;
     Pack<float, N> wide;
     int i = 0;
-#pragma unroll
-    for (const uint4& chunk : raw.chunk) {
-      const unsigned words[4] = {chunk.x, chunk.y, chunk.z, chunk.w};
-#pragma unroll
-      for (const unsigned word : words) {
-        wide[i++] = __uint_as_float(ptx::permute_bytes(word, 0, low));
-        wide[i++] = __uint_as_float(ptx::permute_bytes(word, 0, high));
-      }
-    }
+    for_each_word(raw, [&](unsigned word) {
+      wide[i++] = __uint_as_float(ptx::permute_bytes(word, 0, low));
+      wide[i++] = __uint_as_float(ptx::permute_bytes(word, 0, high));
+    });
     return wide;
   } else if constexpr (std::is_same_v<T, f16>) {
     RawPack<T, N> same = raw;

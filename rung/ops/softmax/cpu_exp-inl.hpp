@@ -72,16 +72,15 @@ template <bool any_sign, class D, class V>
 HWY_INLINE V exp2(D d, V t) {
   using T = hn::TFromD<D>;
 #if HWY_TARGET <= HWY_AVX3
-  // AVX-512 rounds to an integer and multiplies by a power of 2 in an instruction each. The bound
-  // only keeps -infinity from becoming infinity - infinity; the operands' order keeps a NaN.
-  t = hn::Max(hn::Set(d, 2 * Exp2<T>::lowest), t);
-  if constexpr (any_sign) t = hn::Min(hn::Set(d, Exp2<T>::highest), t);
-  const V n = hn::Round(t);
-  const V p = power_polynomial(d, hn::Sub(t, n));
+  // AVX-512 takes the integer off, and multiplies by a power of 2, in an instruction each, right for
+  // every t: of an infinity nothing is left, and a power out of range gives 0 or infinity.
+  constexpr int to_nearest = 8;  // and no exceptions
   if constexpr (std::is_same_v<T, float>) {
-    return V{_mm512_scalef_ps(p.raw, n.raw)};
+    const V f{_mm512_reduce_ps(t.raw, to_nearest)};
+    return V{_mm512_scalef_ps(power_polynomial(d, f).raw, hn::Sub(t, f).raw)};
   } else {
-    return V{_mm512_scalef_pd(p.raw, n.raw)};
+    const V f{_mm512_reduce_pd(t.raw, to_nearest)};
+    return V{_mm512_scalef_pd(power_polynomial(d, f).raw, hn::Sub(t, f).raw)};
   }
 #else
   const V low = hn::Set(d, Exp2<T>::lowest);

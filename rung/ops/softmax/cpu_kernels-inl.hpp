@@ -33,14 +33,8 @@ class Worker {
 
   void rows(cpu::Range share) const {
     if (share.size() <= 0) return;
+    if (args_.backward) return gradients(share);
     Place at = place(share.begin);
-    if (args_.backward) {
-      for (std::int64_t row = share.begin; row < share.end; ++row) {
-        at = place(row);
-        one_row(x_ + at.x, dy_ + at.dy, y_ + at.y, scratch_);
-      }
-      return;
-    }
     // A short row is a chain of dependent steps: maximum, exponentials, sum, division. The next
     // row's maximum is found between the sum and what waits for it (1024x256 on a 2-core Zen 5
     // vCPU: 35 us against 36.5; longer rows would crowd L1).
@@ -104,7 +98,9 @@ class Worker {
     const std::int64_t pieces = (length + piece - 1) / piece;
     Sum* sums = maxima + pieces;
     const cpu::Range share = team.share(pieces);
-    for (std::int64_t row = 0; row < args_.count(); ++row) {
+    // From the last row to the first: of an x that exceeds the caches, they hold the end if it has
+    // just been written or read (8x1000000 on a 2-core Zen 5 vCPU: 2.1 ms instead of 2.3).
+    for (std::int64_t row = args_.count() - 1; row >= 0; --row) {
       std::int64_t at[3];
       args_.rows.offsets(row, at);
       const T* x = x_ + at[0];
@@ -116,7 +112,8 @@ class Worker {
           sums[p] = row_products<Sum>(x + first, dy + first, count, args_.log);
         } else {
           maxima[p] = row_maximum<Sum>(x + first, count);
-          sums[p] = row_sum<false>(x + first, count, maxima[p], scale_, scratch_);
+          const std::int64_t ahead = p + 1 < share.end ? piece : 0;
+          sums[p] = row_sum<false>(x + first, count, maxima[p], scale_, scratch_, ahead);
         }
       }
       team.wait();
@@ -157,6 +154,27 @@ class Worker {
   Worker(const Softmax::Args& args, Sum scale, Sum* scratch)
       : args_(args), scale_(scale), scratch_(scratch) {}
 
+  void gradients(cpu::Range share) const {
+    const std::int64_t length = args_.length();
+    const auto vector_bytes = hn::Lanes(Full<Sum>()) * sizeof(Y);
+    Place at = place(share.begin);
+    Sum sum = row_products<Sum>(x_ + at.x, dy_ + at.dy, length, args_.log);
+    for (std::int64_t row = share.begin; row < share.end; ++row) {
+      const T* x = x_ + at.x;
+      const T* dy = dy_ + at.dy;
+      Y* y = y_ + at.y;
+      const bool last = row + 1 == share.end;
+      if (!last) at = place(row + 1);
+      const bool aligned = reinterpret_cast<std::uintptr_t>(y) % vector_bytes == 0;
+      if (stream_ && aligned && !args_.log && !last) {
+        sum = stream_gradient(x, dy, y, x_ + at.x, dy_ + at.dy, length, sum, scale_);
+        continue;
+      }
+      write_gradient(x, dy, y, length, sum, scale_, args_.log, stream_);
+      if (!last) sum = row_products<Sum>(x_ + at.x, dy_ + at.dy, length, args_.log);
+    }
+  }
+
   HWY_INLINE void one_row(const T* x, const T* dy, Y* y, Sum* kept) const {
     const std::int64_t length = args_.length();
     if (args_.backward) {
@@ -190,7 +208,11 @@ class Worker {
     } else if (args_.log) {
       write_log(x, y, length, maximum, sum, scale_, stream_);
     } else {
-      write_again(x, y, length, maximum, sum, scale_, stream_);
+      // The last pieces first: they are still in L2.
+      for (std::int64_t first = (length - 1) / piece * piece; first >= 0; first -= piece) {
+        write_again(x + first, y + first, std::min(piece, length - first), maximum, sum, scale_,
+                    stream_, -piece);
+      }
     }
   }
 

@@ -41,11 +41,14 @@ std::int64_t last_cache_bytes() {
 }
 
 /// Writing around the caches saves reading what is overwritten, and helps only where the result
-/// would not stay in them; nor in place, where it has been read already.
+/// would not stay in them beside what is read (f32 8x1000000 on a 2-core Zen 5 vCPU, 32 MB in and
+/// out, L3 32 MB: 2.3 ms instead of 2.5); nor in place, where it has been read already.
 bool streams(const Softmax::Args& args) {
   static const auto l3 = static_cast<double>(last_cache_bytes());
+  const std::size_t element =
+      size_of(args.y.dtype) + (args.backward ? 2 : 1) * size_of(args.x.dtype);
   const double bytes = static_cast<double>(args.length()) * static_cast<double>(args.count()) *
-                       static_cast<double>(size_of(args.y.dtype));
+                       static_cast<double>(element);
   return bytes > l3 && args.y.data != args.x.data && args.y.data != args.dy.data &&
          reinterpret_cast<std::uintptr_t>(args.y.data) % size_of(args.y.dtype) == 0;
 }

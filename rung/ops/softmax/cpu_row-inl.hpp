@@ -176,15 +176,16 @@ HWY_INLINE void write_kept(const Sum* kept, Y* y, std::int64_t length, Sum sum, 
     return hn::Mul(load_some(d, kept + i, n...), factor);
   });
 }
-/// The same, from x again.
+/// The same, from x again, what lies `ahead` fetched meanwhile.
 template <class Sum, class T, class Y>
 HWY_INLINE void write_again(const T* x, Y* y, std::int64_t length, Sum maximum, Sum sum, Sum scale,
-                            bool stream) {
+                            bool stream, std::int64_t ahead) {
   const Full<Sum> d;
   const auto high = hn::Set(d, maximum);
   const auto exponent = hn::Set(d, scale * log2_e<Sum>);
   const auto factor = hn::Set(d, reciprocal(sum));
   write_row<Sum>(y, length, stream, [&](std::int64_t i, auto... n) HWY_ATTR RUNG_ALWAYS_INLINE {
+    __builtin_prefetch(x + ahead + i);
     const auto difference = hn::Sub(load_some(d, x + i, n...), high);
     return hn::Mul(exp2<false>(d, hn::Mul(difference, exponent)), factor);
   });
@@ -246,6 +247,37 @@ HWY_INLINE void write_gradient(const T* y, const T* dy, Y* dx, std::int64_t leng
       return hn::Mul(hn::Mul(difference, load_some(d, y + i, n...)), factor);
     });
   }
+}
+
+/// write_gradient of one row, around the caches, and row_products of the next, to the same bits as
+/// apart: memory is read and written all the time instead of by turns (4096x4096 on a 2-core Zen 5
+/// vCPU: 5.4 ms apart, 4.5 together). No logarithm; dx aligned to vectors.
+template <class Sum, class T, class Y>
+HWY_INLINE Sum stream_gradient(const T* y, const T* dy, Y* dx, const T* next_y, const T* next_dy,
+                               std::int64_t length, Sum sum, Sum scale) {
+  using Stored = cpu::HWY_NAMESPACE::StoredTag<Y, Full<Sum>>;
+  using Bits = hn::TFromD<Stored>;
+  const Full<Sum> d;
+  const auto total = hn::Set(d, sum);
+  const auto factor = hn::Set(d, scale);
+  Chains<Sum> chains(0);
+  const auto gradient = [&](auto value, auto incoming) HWY_ATTR RUNG_ALWAYS_INLINE {
+    return hn::Mul(hn::Mul(hn::Sub(incoming, total), value), factor);
+  };
+  for_vectors<Sum>(
+      length,
+      [&](std::int64_t i, int c) HWY_ATTR RUNG_ALWAYS_INLINE {
+        const auto result = gradient(load_as(d, y + i), load_as(d, dy + i));
+        hn::Stream(cpu::HWY_NAMESPACE::narrow<Y>(d, result), Stored(),
+                   reinterpret_cast<Bits*>(dx + i));
+        chains.at[c] = hn::MulAdd(load_as(d, next_dy + i), load_as(d, next_y + i), chains.at[c]);
+      },
+      [&](std::int64_t i, std::size_t n) HWY_ATTR RUNG_ALWAYS_INLINE {
+        store_as_n(gradient(load_as_n(d, y + i, n), load_as_n(d, dy + i, n)), d, dx + i, n);
+        chains.at[1] =
+            hn::MulAdd(load_as_n(d, next_dy + i, n), load_as_n(d, next_y + i, n), chains.at[1]);
+      });
+  return chains.sum();
 }
 
 }  // namespace rung::softmax_cpu::HWY_NAMESPACE

@@ -11,22 +11,27 @@
 //          barrier - is spread over 32 elements; memory leaves it some 30 instructions for each.
 // Limits   contiguous rows of up to 32768 elements (backward f32 8192; f64 half as many). Rows that
 //          do not begin and end at multiples of 16 bytes have a kernel of their own that cuts them
-//          there; where x and y are misaligned by different amounts, y is written by elements.
-// Tried    on an H200, of 4202 GB/s (copy): two exchanges, maximum and then sum, and ragged ends in
-//          the same kernel: bf16 16384x4096 2186 GB/s with 16 elements a thread. Persistent blocks
-//          with a ring of rows in shared memory, filled by bulk copies: 2 to 6 % behind one block a
-//          row at every shape. Ordinary stores: f32 65536x1024 3940 GB/s, streaming ones 4081.
-//          bf16 8192x32768 with its exponentials kept, one block a multiprocessor: 3850 GB/s
-//          against 4096.
+//          there; where x and y are misaligned by different amounts, y is written by elements. Rows
+//          that fill all of their threads have one that does not ask for each pack.
+// Tried    on an H200, of 4180 GB/s (copy). One kernel for whole rows and others: f32 8192x32768,
+//          one block a multiprocessor, 581 instructions a thread and 3869 GB/s; a trial kernel for
+//          whole rows 392 and 4121. bf16 4096x16384 in 32 registers, four blocks a multiprocessor:
+//          3821; in 56, two of them, 3935. Shuffles without branches alone: no gain. Half of a row
+//          in shared memory, two blocks: f32 8192x32768 4000, by the copy engine 3956.
+//          Of 4202 GB/s, earlier: two exchanges, maximum and then sum, and ragged ends in the same
+//          kernel: bf16 16384x4096 2186 with 16 elements a thread. Persistent blocks with a ring of
+//          rows in shared memory: 2 to 6 % behind one block a row at every shape. Ordinary stores:
+//          f32 65536x1024 3940, streaming ones 4081. bf16 8192x32768 with its exponentials kept,
+//          one block a multiprocessor: 3850 against 4096.
 // Source   QuACK (T. Dao and others, 2025) for threads a row.
-#include "rung/ops/softmax/cuda_packed_row.hpp"
+#include "rung/ops/softmax/cuda_whole_row.hpp"
 
 namespace rung {
 namespace {
 
 using namespace softmax_cuda;
 
-template <class P, int packs, int threads, bool regular>
+template <class P, int packs, int threads, RowKind kind>
 __global__ void __launch_bounds__(threads, most_threads / threads)
     softmax_registers_single_read(Rows<2> rows, P p) {
   using Sum = typename P::Sum;
@@ -37,31 +42,14 @@ __global__ void __launch_bounds__(threads, most_threads / threads)
     const auto* x = p.x + (exists ? rows.template offset<0>(row) : 0);
     auto* y = p.y + (exists ? rows.template offset<1>(row) : 0);
     const std::int64_t length = exists ? rows.length : 0;
-    forward_row<packs, regular>(
-        x, y, length, kept_lead<regular>(x), p, merge.power,
+    forward_row<packs, kind>(
+        x, y, length, kept_lead<kind>(x), p, merge.power,
         [&](const Total<Sum>& mine) { return row_total(mine, merge, scratch, turn); });
     turn ^= 1;
   });
 }
 
-/// bf16 rows of half a block's threads and more: as they were read, in 32 registers a thread, so
-/// that two blocks share a multiprocessor.
-template <class P, int packs, int threads, bool regular>
-__global__ void __launch_bounds__(threads, 2) softmax_registers_packed(Rows<2> rows, P p) {
-  constexpr Words* no_stage = nullptr;
-  auto& scratch = shared<TotalScratch<float>>();
-  const MergePowers<float> merge{Power<float>(p.scale)};
-  int turn = 0;
-  for_each_row(rows.count(), [&](std::int64_t row, bool) {
-    const auto* x = p.x + rows.template offset<0>(row);
-    forward_packed_row<packs, 0, regular>(
-        x, p.y + rows.template offset<1>(row), rows.length, kept_lead<regular>(x), p, merge.power,
-        no_stage, [&](const Total<float>& mine) { return row_total(mine, merge, scratch, turn); });
-    turn ^= 1;
-  });
-}
-
-template <class P, int packs, int threads, bool regular>
+template <class P, int packs, int threads, RowKind kind>
 __global__ void __launch_bounds__(threads, most_threads / threads)
     softmax_backward_registers(Rows<3> rows, P p) {
   using Sum = typename P::Sum;
@@ -71,8 +59,8 @@ __global__ void __launch_bounds__(threads, most_threads / threads)
     std::int64_t at[3] = {0, 0, 0};
     if (exists) rows.offsets(row, at);
     const std::int64_t length = exists ? rows.length : 0;
-    backward_row<packs, regular>(
-        p.y + at[0], p.dy + at[1], p.dx + at[2], length, kept_lead<regular>(p.y + at[0]), p,
+    backward_row<packs, kind>(
+        p.y + at[0], p.dy + at[1], p.dx + at[2], length, kept_lead<kind>(p.y + at[0]), p,
         [&](const Total<Sum>& mine) { return row_total(mine, MergeSums<Sum>{}, scratch, turn); });
     turn ^= 1;
   });
@@ -128,34 +116,61 @@ void launch_kept(Context& context, const Softmax::Args& args, const R& rows, con
   launch_rows(context, rows, block, rows_are_regular<T, Y>(args) ? regular : ragged, p);
 }
 
+/// f32 rows and those of 16 bits that are whole, of two warps or more. Of 16 bits half a block's
+/// threads and more keep packs as they were read, so that two blocks share a multiprocessor.
+template <class T>
+bool launch_whole(Context& context, const Softmax::Args& args) {
+  using P = Forward<T, T>;
+  constexpr int kept = kept_forward<T>;
+  constexpr int half = most_threads / 2;
+  constexpr std::int64_t most_blocks = 0x7fffffff;
+  const RowBlock block = block_of<T>(args);
+  const bool whole = block.threads > warp_size && args.count() <= most_blocks &&
+                     args.length() == std::int64_t{block.threads} * kept * pack_width<T> &&
+                     rows_are_regular<T, T>(args);
+  if (!whole) return false;
+  void (*kernel)(Rows<2>, P) = softmax_registers_whole<P, kept, most_threads, 1, false>;
+  if constexpr (std::is_class_v<T>) {
+    if (block.threads > half) {
+      kernel = softmax_registers_whole<P, kept, most_threads, 2, true>;
+    } else if (block.threads == half) {
+      kernel = softmax_registers_whole<P, kept, half, 2, true>;
+    }
+  }
+  launch(context,
+         {.grid = args.count(),
+          .block = block.threads,
+          .shared_bytes = block.shared_bytes,
+          .dependent = can_depend(context)},
+         kernel, forward_rows(args), forward_of<T, T>(args));
+  return true;
+}
+
 void run(const Softmax::Args& args, Context& context) {
   constexpr int small = warp_block_threads;
   constexpr int large = most_threads;
+  if (args.empty()) return;
   if (args.backward) {
     with_backward_types(args, [&]<class T, class Y>() {
       using P = Backward<T, Y>;
       constexpr int by_warp = kept_backward_by_warp;
       constexpr int by_block = kept_backward_by_block;
       launch_kept<T, Y>(context, args, args.rows, backward_of<T, Y>(args),
-                        softmax_backward_registers<P, by_warp, small, true>,
-                        softmax_backward_registers<P, by_block, large, true>,
-                        softmax_backward_registers<P, by_warp, large, false>);
+                        softmax_backward_registers<P, by_warp, small, RowKind::regular>,
+                        softmax_backward_registers<P, by_block, large, RowKind::regular>,
+                        softmax_backward_registers<P, by_warp, large, RowKind::ragged>);
     });
   } else {
     with_forward_types(args, [&]<class T, class Y>() {
+      if constexpr (std::is_same_v<T, Y> && sizeof(T) <= 4) {
+        if (launch_whole<T>(context, args)) return;
+      }
       using P = Forward<T, Y>;
       constexpr int kept = kept_forward<T>;
-      if constexpr (std::is_same_v<T, bf16>) {
-        if (block_of<T>(args).threads >= large / 2 && rows_are_regular<T, Y>(args)) {
-          launch_rows(context, forward_rows(args), block_of<T>(args),
-                      softmax_registers_packed<P, kept, large, true>, forward_of<T, Y>(args));
-          return;
-        }
-      }
       launch_kept<T, Y>(context, args, forward_rows(args), forward_of<T, Y>(args),
-                        softmax_registers_single_read<P, kept, small, true>,
-                        softmax_registers_single_read<P, kept, large, true>,
-                        softmax_registers_single_read<P, kept, large, false>);
+                        softmax_registers_single_read<P, kept, small, RowKind::regular>,
+                        softmax_registers_single_read<P, kept, large, RowKind::regular>,
+                        softmax_registers_single_read<P, kept, large, RowKind::ragged>);
     });
   }
 }

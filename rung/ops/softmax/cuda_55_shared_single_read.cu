@@ -19,14 +19,14 @@ namespace {
 
 using namespace softmax_cuda;
 
-struct alignas(16) LongShared {
+struct alignas(128) LongShared {
   TotalScratch<float> scratch;
   [[nodiscard]] __device__ __forceinline__ Words* stage() {
     return reinterpret_cast<Words*>(this + 1);
   }
 };
 
-template <class T, bool regular>
+template <class T, RowKind kind>
 __global__ void __launch_bounds__(most_threads)
     softmax_shared_single_read(Rows<2> rows, Forward<T, T> p) {
   auto& memory = shared<LongShared>();
@@ -34,10 +34,11 @@ __global__ void __launch_bounds__(most_threads)
   int turn = 0;
   for_each_row(rows.count(), [&](std::int64_t row, bool) {
     const T* x = p.x + rows.template offset<0>(row);
-    forward_packed_row<long_packs, long_staged, regular, long_groups>(
-        x, p.y + rows.template offset<1>(row), rows.length, kept_lead<regular>(x), p, merge.power,
-        memory.stage(),
-        [&](const Total<float>& mine) { return row_total(mine, merge, memory.scratch, turn); });
+    forward_packed_row<long_packs, long_staged, kind, long_groups>(
+        x, p.y + rows.template offset<1>(row), rows.length, kept_lead<kind>(x), p, merge.power,
+        memory.stage(), [&](const Total<float>& mine) {
+          return row_total<true>(mine, merge, memory.scratch, turn);
+        });
     turn ^= 1;
   });
 }
@@ -66,8 +67,8 @@ void run(const Softmax::Args& args, Context& context) {
                 {.threads = block.threads,
                  .rows = 1,
                  .shared_bytes = sizeof(LongShared) + block.stage_bytes},
-                rows_are_regular<T, T>(args) ? softmax_shared_single_read<T, true>
-                                             : softmax_shared_single_read<T, false>,
+                rows_are_regular<T, T>(args) ? softmax_shared_single_read<T, RowKind::regular>
+                                             : softmax_shared_single_read<T, RowKind::ragged>,
                 forward_of<T, T>(args));
   });
 }

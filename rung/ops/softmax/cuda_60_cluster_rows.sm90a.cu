@@ -2,9 +2,9 @@
 // softmax / a cluster a row
 //
 // Idea     a row that exceeds a block spreads over a cluster of 2 to 16 of them. A thread keeps 16
-//          packs as read, a few in registers, the others in shared memory, where they arrive in two
-//          groups: what has come is summed meanwhile. What a part comes to goes straight to every
-//          block of the cluster, where a barrier in shared memory counts the arrivals.
+//          packs as read, 4 in registers, the others in shared memory, where they arrive in four
+//          groups: what has come is summed meanwhile. Every warp sends what its part comes to to
+//          all blocks of the cluster, where a barrier in shared memory counts the bytes.
 // Changes  against shared_single_read: rows of up to 524288 f32 are read once; two blocks share a
 //          multiprocessor, and one loads while the other computes.
 // Cost     1 read and 1 write an element; two exponentials. One exchange a row; the barrier of the
@@ -12,15 +12,16 @@
 //          end there is none: a block that has all arrivals is not written to any more.
 // Limits   compute capability 9.0; contiguous rows; f32, f16 and bf16 with results of the same
 //          type. Beyond 8 blocks a cluster fits fewer places on the chip. Backward: 131072 f32.
-// Tried    on an H200, of 4224 GB/s (copy), 2048x131072, trial kernels. f32: 4 packs in registers
-//          and 12 staged, 4 blocks, 4028; 8 and 8 3950; exponentials kept in registers, 8 blocks,
-//          3991 (3868 where the arrival at the cluster's barrier publishes writes, 3744 where the
-//          loads follow it). bf16: 2 and 14, 2 blocks, 3972; 4 and 12 3930, in four groups 3949.
-//          3, 5, 6 blocks: f32 3802, 3873, 3838. Persistent clusters with a ring: f32 3719.
+// Tried    on an H200, of 4180 GB/s (copy), 2048x131072. Before, with places in shared memory 16
+//          bytes past a line, which may be why L2 read half as many sectors again: f32 3800, bf16
+//          3722. Trial kernels with aligned places, f32: packs asked for one by one, blocks' totals
+//          behind a barrier 3996; whole rows 4021, warps' totals sent by st.async 4047; by the copy
+//          engine 3966 to 4022; exponentials kept in registers, 8 blocks, 3962. bf16: 4001, in two
+//          groups 3979, by the copy engine 3966. 3, 5, 6 blocks: f32 3802, 3873, 3838. Persistent
+//          clusters: 3719.
 // Source   QuACK (T. Dao and others, 2025); the Hopper tuning guide on distributed shared memory.
 #include "rung/device/dependent.hpp"
-#include "rung/device/ptx_cluster.hpp"
-#include "rung/device/ptx_mbarrier.hpp"
+#include "rung/ops/softmax/cuda_cluster.hpp"
 #include "rung/ops/softmax/cuda_packed_row.hpp"
 
 namespace rung {
@@ -29,67 +30,13 @@ namespace {
 using namespace softmax_cuda;
 
 constexpr int usual_threads = 512;
-constexpr int most_blocks_a_cluster = 16;
 /// Packs of a thread: in registers, and in shared memory, which is waited for in `groups`.
-template <class T>
-constexpr int registers = std::is_class_v<T> ? 2 : 4;
-constexpr int kept_packs = 16;
-template <class T>
-constexpr int staged = kept_packs - registers<T>;
-constexpr int groups = 2;
+constexpr int registers = 4;
+constexpr int staged = 12;
+constexpr int groups = 4;
+constexpr int kept_packs = registers + staged;
 
-struct alignas(16) ClusterShared {
-  ptx::MemoryBarrier met;
-  Total<float> blocks[most_blocks_a_cluster];
-  TotalScratch<float> scratch;
-  [[nodiscard]] __device__ __forceinline__ Words* stage() {
-    return reinterpret_cast<Words*>(this + 1);
-  }
-};
-
-/// This block's part of a row, from an aligned address on.
-struct Part {
-  int first = 0;
-  int length = 0;
-  int lead = 0;
-  __device__ __forceinline__ Part(std::int64_t row_length, int row_lead, int packs, int width) {
-    const int begin = ptx::cluster_rank() * packs * width - row_lead;
-    const int end = begin + packs * width;
-    const int all = static_cast<int>(row_length);
-    first = begin > 0 ? begin : 0;
-    lead = begin > 0 ? 0 : row_lead;
-    length = end < all ? end - first : all > first ? all - first : 0;
-  }
-};
-
-/// Tells the cluster's blocks that this one has begun and may be written to. After its loads.
-__device__ __forceinline__ void begin(ClusterShared& memory) {
-  if (threadIdx.x == 0) {
-    ptx::mbarrier_init(memory.met, ptx::cluster_size());
-    ptx::mbarrier_fence_init();
-  }
-  __syncwarp();
-  ptx::cluster_arrive_begun();
-}
-
-/// The row's total, from each thread's.
-template <class Merge>
-__device__ __forceinline__ Total<float> cluster_total(const Total<float>& mine, const Merge& merge,
-                                                      ClusterShared& memory) {
-  const Total<float> of_block = row_total(mine, merge, memory.scratch, 0);
-  const int blocks = ptx::cluster_size();
-  const int lane = lane_of_thread();
-  ptx::cluster_wait_begun();
-  if (threadIdx.x < warp_size && lane < blocks) {
-    *ptx::cluster_map(&memory.blocks[ptx::cluster_rank()], lane) = of_block;
-    ptx::mbarrier_arrive_remote(memory.met, lane);
-  }
-  ptx::mbarrier_wait_cluster(memory.met, 0);
-  // A power of two of them: every so many lanes have all.
-  return merge(memory.blocks[lane % blocks], blocks);
-}
-
-template <class T, bool regular>
+template <class T, RowKind kind>
 __global__ void __launch_bounds__(usual_threads, 2)
     softmax_cluster_rows(Rows<2> rows, Forward<T, T> p, int packs) {
   start_dependent();
@@ -97,23 +44,23 @@ __global__ void __launch_bounds__(usual_threads, 2)
   const std::int64_t row = ptx::cluster_index();
   const T* x = p.x + rows.template offset<0>(row);
   T* y = p.y + rows.template offset<1>(row);
-  const Part part(rows.length, kept_lead<regular>(x), packs, pack_width<T>);
+  const Part part(rows.length, kept_lead<kind>(x), packs, pack_width<T>);
   const MergePowers<float> merge{Power<float>(p.scale)};
-  const auto meet = [&](const Total<float>& mine) { return cluster_total(mine, merge, memory); };
-  forward_packed_row<registers<T>, staged<T>, regular, groups, regular ? usual_threads : 0>(
-      x + part.first, y + part.first, part.length, part.lead, p, merge.power, memory.stage(), meet,
+  forward_packed_row<registers, staged, kind, groups>(
+      x + part.first, y + part.first, part.length, part.lead, p, merge.power, memory.stage(),
+      [&](const Total<float>& mine) { return cluster_total(mine, merge, memory); },
       [&] { begin(memory); });
 }
 
-template <class T, bool regular>
+template <class T, RowKind kind>
 __global__ void __launch_bounds__(most_threads)
     softmax_backward_cluster(Rows<3> rows, Backward<T, T> p, int packs) {
   start_dependent();
   auto& memory = shared<ClusterShared>();
   std::int64_t at[3];
   rows.offsets(ptx::cluster_index(), at);
-  const Part part(rows.length, kept_lead<regular>(p.y + at[0]), packs, pack_width<T>);
-  backward_row<kept_backward_by_block, regular>(
+  const Part part(rows.length, kept_lead<kind>(p.y + at[0]), packs, pack_width<T>);
+  backward_row<kept_backward_by_block, kind>(
       p.y + at[0] + part.first, p.dy + at[1] + part.first, p.dx + at[2] + part.first, part.length,
       part.lead, p,
       [&](const Total<float>& mine) { return cluster_total(mine, MergeSums<float>{}, memory); },
@@ -142,7 +89,7 @@ Plan plan_of(const Softmax::Args& args) {
   plan.packs = static_cast<int>(up(packs, plan.blocks));
   const auto warps = static_cast<int>(up(plan.packs, std::int64_t{kept} * warp_size));
   plan.threads = std::max(warps, 1) * warp_size;
-  const auto rounds = up(plan.packs, plan.threads) - registers<T>;  // in shared memory
+  const auto rounds = up(plan.packs, plan.threads) - registers;  // in shared memory
   if (!args.backward && rounds > 0) {
     plan.shared_bytes += static_cast<std::size_t>(rounds * plan.threads) * sizeof(Words);
   }
@@ -174,15 +121,19 @@ void run(const Softmax::Args& args, Context& context) {
                             .shared_bytes = plan.shared_bytes,
                             .cluster = plan.blocks,
                             .dependent = can_depend(context)};
-    const bool usual = args.backward || plan.threads == usual_threads;
-    const bool regular = usual && rows_are_regular<T, T>(args);
+    const bool regular = rows_are_regular<T, T>(args);
     if (args.backward) {
       launch(context, shape,
-             regular ? softmax_backward_cluster<T, true> : softmax_backward_cluster<T, false>,
+             regular ? softmax_backward_cluster<T, RowKind::regular>
+                     : softmax_backward_cluster<T, RowKind::ragged>,
              args.rows, backward_of<T, T>(args), plan.packs);
     } else {
+      const bool whole =
+          packs_of_row<T>(args) == std::int64_t{plan.blocks} * plan.threads * kept_packs;
       launch(context, shape,
-             regular ? softmax_cluster_rows<T, true> : softmax_cluster_rows<T, false>,
+             !regular ? softmax_cluster_rows<T, RowKind::ragged>
+             : whole  ? softmax_cluster_rows<T, RowKind::whole>
+                      : softmax_cluster_rows<T, RowKind::regular>,
              forward_rows(args), forward_of<T, T>(args), plan.packs);
     }
   });

@@ -92,18 +92,39 @@ __device__ __forceinline__ Total<float> total_of(const Words (&read)[count],
   }
   return {my_maximum, sums[0] + sums[1]};
 }
-__device__ __forceinline__ Total<float> sum_of(const Total<float>& a, const Total<float>& b,
-                                               const Power<float>& power) {
-  const float larger = Larger{}(a.maximum, b.maximum);
-  return {larger, a.sum * power(a.maximum - larger) + b.sum * power(b.maximum - larger)};
-}
+
+/// Results from what was read: either way a difference, a product and a difference, of the result
+/// or of its logarithm to base 2.
+template <bool log>
+class PackedResults {
+ public:
+  __device__ __forceinline__ PackedResults(const Total<float>& row, float scale,
+                                           const Power<float>& power)
+      : maximum_(row.maximum),
+        factor_(log ? scale : power.factor),
+        shift_(logarithm(row.sum) * (log ? 1.0F : 1.44269504088896340736F)) {}
+  template <int width>
+  __device__ __forceinline__ Pack<float, width> operator()(Pack<float, width> values) const {
+#pragma unroll
+    for (int i = 0; i < width; ++i) {
+      const float value = (values[i] - maximum_) * factor_ - shift_;
+      values[i] = log ? value : ptx::fast_exp2(value);
+    }
+    return values;
+  }
+
+ private:
+  float maximum_;
+  float factor_;
+  float shift_;
+};
 
 /// Forward. The packs of this thread: `packs` in registers, then up to `staged` in shared memory,
-/// where `stage` has room for one a thread and round; these are waited for in `groups`. meet(total)
-/// is the row's. meanwhile() is called when all loads are under way. `threads` of a block, where
-/// they are known, save every pack an address.
-template <int packs, int staged, bool regular, int groups = 1, int threads = 0, class T, class Y,
-          class Meet, class F = DoNothing>
+/// where `stage` has room for one a thread and round. It begins at a multiple of 128 bytes, so
+/// that lines of memory are lines there, too. Staged packs are waited for in `groups`. meet(total)
+/// is the row's. meanwhile() is called when all loads are under way.
+template <int packs, int staged, RowKind kind, int groups = 1, class T, class Y, class Meet,
+          class F = DoNothing>
 __device__ __forceinline__ void forward_packed_row(const T* x, Y* y, std::int64_t length, int lead,
                                                    const Forward<T, Y>& p,
                                                    const Power<float>& power, Words* stage,
@@ -111,12 +132,10 @@ __device__ __forceinline__ void forward_packed_row(const T* x, Y* y, std::int64_
   constexpr int width = pack_width<T>;
   constexpr int group = staged / groups;
   static_assert(group * groups == staged);
-  const KeptRow<const T, regular> in(x, length, lead);
-  const auto index = [](int k) {
-    return threads > 0 ? static_cast<int>(threadIdx.x) + k * threads : pack_index(k);
-  };
+  const KeptRow<const T, kind> in(x, length, lead);
+  const auto index = [](int k) { return kept_index<kind, packs + staged>(k); };
   const T nothing = convert<T>(-std::numeric_limits<float>::infinity());
-  const auto place = [&](int k) { return stage + index(k); };
+  const auto place = [&](int k) { return stage + kept_index<kind, staged>(k); };
   const auto kept = [&](int k) { return load_wide<4>(place(k)->at); };
   Words read[packs];
 #pragma unroll
@@ -149,29 +168,20 @@ __device__ __forceinline__ void forward_packed_row(const T* x, Y* y, std::int64_
     }(std::make_integer_sequence<int, groups>{});
   }
   const Total<float> row = meet(mine);
-  // Either way a product and a difference: of the logarithm to base 2, or of the result.
-  const float factor = p.log ? p.scale : power.factor;
-  const float log2_e = 1.44269504088896340736F;
-  const float shift = logarithm(row.sum) * (p.log ? 1.0F : log2_e);
-  const KeptRow<Y, regular, width> out(y, length, lead);
-  const auto finish = [&]<bool log>(std::bool_constant<log>) {
+  const KeptRow<Y, kind, width> out(y, length, lead);
+  const auto write = [&](const auto& results) {
     const auto store = [&](int k, const Words& words) {
-      Pack<float, width> results = widen_again<T>(words);
-#pragma unroll
-      for (int i = 0; i < width; ++i) {
-        const float value = (results[i] - row.maximum) * factor - shift;
-        results[i] = log ? value : ptx::fast_exp2(value);
-      }
-      out.store(index(k), results);
+      out.store(index(k), results(widen_again<T>(words)));
     };
 #pragma unroll
     for (int k = 0; k < packs; ++k) store(k, read[k]);
-#pragma unroll
+#pragma unroll 2
     for (int k = 0; k < staged; ++k) {
       if (in.has(index(packs + k))) store(packs + k, kept(k));
     }
   };
-  p.log ? finish(std::true_type{}) : finish(std::false_type{});
+  p.log ? write(PackedResults<true>(row, p.scale, power))
+        : write(PackedResults<false>(row, p.scale, power));
 }
 
 inline constexpr int long_packs = 8;   // a thread, in registers

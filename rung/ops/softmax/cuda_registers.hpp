@@ -115,6 +115,11 @@ struct alignas(2 * sizeof(Sum)) Total {
   Sum maximum;
   Sum sum;
 };
+__device__ __forceinline__ Total<float> sum_of(const Total<float>& a, const Total<float>& b,
+                                               const Power<float>& power) {
+  const float larger = Larger{}(a.maximum, b.maximum);
+  return {larger, a.sum * power(a.maximum - larger) + b.sum * power(b.maximum - larger)};
+}
 /// Of each warp; rows that a block has in succession take turns, so that none writes what the one
 /// before still reads.
 template <class Sum>
@@ -122,7 +127,8 @@ struct TotalScratch {
   Total<Sum> of_warp[2][32];
 };
 
-/// merge(total, lanes): the total of so many neighbouring lanes, in each of them.
+/// merge(total, lanes): the total of so many neighbouring lanes, in each of them; merge(a, b): of
+/// the two.
 template <class Sum>
 struct MergePowers {
   Power<Sum> power;
@@ -141,9 +147,15 @@ struct MergePowers {
     }
     return all;
   }
+  __device__ __forceinline__ Total<Sum> operator()(const Total<Sum>& a, const Total<Sum>& b) const {
+    return sum_of(a, b, power);
+  }
 };
 template <class Sum>
 struct MergeSums {
+  __device__ __forceinline__ Total<Sum> operator()(const Total<Sum>& a, const Total<Sum>& b) const {
+    return {0, a.sum + b.sum};
+  }
   __device__ __forceinline__ Total<Sum> operator()(Total<Sum> all, int lanes) const {
 #pragma unroll
     for (int distance = 16; distance > 0; distance /= 2) {
@@ -153,13 +165,14 @@ struct MergeSums {
   }
 };
 
-/// The total of the row's threads, in each of them; of whole warps in the order of warps.
-template <class Sum, class Merge>
+/// The total of the row's threads, in each of them; of whole warps in the order of warps. Where a
+/// row always has those, shuffles need not ask whether they are due.
+template <bool whole_warps = false, class Sum, class Merge>
 __device__ __forceinline__ Total<Sum> row_total(Total<Sum> mine, const Merge& merge,
                                                 TotalScratch<Sum>& scratch, int turn) {
   const int threads = static_cast<int>(blockDim.x);
-  const Total<Sum> of_warp = merge(mine, threads);
-  if (threads <= warp_size) return of_warp;
+  const Total<Sum> of_warp = merge(mine, whole_warps ? warp_size : threads);
+  if (!whole_warps && threads <= warp_size) return of_warp;
   const int lane = static_cast<int>(threadIdx.x) % warp_size;
   if (lane == 0) scratch.of_warp[turn][threadIdx.x / warp_size] = of_warp;
   __syncthreads();

@@ -53,6 +53,8 @@ std::vector<Problem> Softmax::check_problems(Backend backend) {
       "f32 2x1500",                     // a row for many threads
       "f32 1x20001",                    // ... for several blocks
       "f32 1x9000,backward",            //
+      "f32 5x4096,log,masked",          // ... that all have as much as they may keep
+      "bf16 2x16384",                   //
       "f32 12x40x5,axis=1",             // columns, narrow
       "f32 37x70,axis=0,log",           // columns, wide
       "f32 3x6x5x4,axis=-3",            // rows that are neither
