@@ -30,6 +30,9 @@ RUNG_OPERATION(bit_xor, a ^ b)
 template <class Group, class T, class Operation>
 inline T reduce(const Group& group, T value, Operation operation,
                 RungPlace place = RungPlace::current()) {
+  if constexpr (requires { group.rung_reduce(value, operation, place); }) {
+    return group.rung_reduce(value, operation, place);  // a tile larger than a warp
+  }
   T sum = group.shfl(value, 0, place);
   for (unsigned rank = 1; rank < group.size(); ++rank) {
     sum = operation(sum, group.shfl(value, static_cast<int>(rank), place));
