@@ -80,8 +80,8 @@ __forceinline__ void memcpy_async(const Group& group, T* to, const T* from, size
     copy(reinterpret_cast<char*>(to), reinterpret_cast<const char*>(from));
   }
 }
-template <class Group, class T, class U>
-__forceinline__ void memcpy_async(const Group& group, T* to, size_t to_count, const U* from,
+template <class Group, class T, class From>
+__forceinline__ void memcpy_async(const Group& group, T* to, size_t to_count, const From* from,
                                   size_t from_count) {
   const size_t count = to_count < from_count ? to_count : from_count;
   for (size_t i = group.thread_rank(); i < count; i += group.size()) to[i] = from[i];

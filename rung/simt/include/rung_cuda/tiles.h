@@ -224,9 +224,9 @@ inline coalesced_group binary_partition(const Group& group, bool predicate,
   return coalesced_group(mine).rung_named(predicate ? 1 : 0, 2);
 }
 
-template <class Group, class F, class... A>
-inline void invoke_one(const Group& group, F&& f, A&&... arguments) {
-  if (group.thread_rank() == 0) f(static_cast<A&&>(arguments)...);
+template <class Group, class Call, class... Arguments>
+inline void invoke_one(const Group& group, Call&& f, Arguments&&... arguments) {
+  if (group.thread_rank() == 0) f(static_cast<Arguments&&>(arguments)...);
 }
 
 namespace experimental {  // their names until CUDA 11.8
