@@ -83,7 +83,7 @@ struct Warp {
   void* requests[warp_lanes] = {};
 };
 
-/// One of the sixteen barriers of a block.
+/// One of the sixteen barriers of a block, or of its tiles that are larger than a warp.
 struct Barrier {
   int expected = 0;  // threads of a bar.sync with a count; 0: every thread that has not exited
   int arrived = 0;
@@ -98,7 +98,8 @@ struct Block {
   int rank = 0;  // within the cluster
   std::vector<Thread> threads;
   std::vector<Warp> warps;
-  Barrier barriers[named_barriers];
+  Barrier barriers[named_barriers + tile_barriers];
+  std::vector<const void*> offered;  // by each thread to the others of its tile
   int live = 0;
   std::uint64_t random = 0;  // state of the generator behind ThreadOrder::random
   std::byte* shared = nullptr;

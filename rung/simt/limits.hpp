@@ -12,6 +12,7 @@ inline constexpr int multiprocessors = 132;
 inline constexpr int threads_per_multiprocessor = 2048;
 inline constexpr int blocks_per_multiprocessor = 32;
 inline constexpr int named_barriers = 16;
+inline constexpr int tile_barriers = 30;  // of 16 tiles of 64 threads, 8 of 128, 4 of 256, 2 of 512
 inline constexpr std::size_t shared_bytes_per_block = 227 << 10;
 inline constexpr std::size_t shared_bytes_per_multiprocessor = 228 << 10;
 inline constexpr std::size_t shared_bytes_reserved = 1 << 10;  // of each block, for the system

@@ -9,6 +9,7 @@
 // that is read but took no part yields all-one bits (NaN), so that relying on it shows.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <cstring>
 #include <source_location>
@@ -34,6 +35,15 @@ RUNG_API int block_barrier(BlockReduction reduction, int predicate, Place place)
 /// Barrier `id` (0..15) of the block completes when `threads` have arrived (a multiple of 32).
 RUNG_API void named_barrier_sync(int id, int threads, Place place);
 RUNG_API void named_barrier_arrive(int id, int threads, Place place);
+/// A block is cut into tiles of 64, 128, 256 or 512 threads in order of rank: the caller's meets.
+RUNG_API void tile_barrier(int threads, Place place);
+/// They meet, each with `bytes` bytes at `mine`, and the caller gets `count` threads' of its tile:
+/// those of the ranks first, first + stride, ... (NaN and -1 for ranks that are not there).
+struct TileRanks {
+  int first, stride, count;
+};
+RUNG_API void tile_exchange(int threads, const void* mine, std::size_t bytes, TileRanks from,
+                            void* result, Place place);
 /// Every thread of a cooperative launch.
 RUNG_API void grid_barrier(Place place);
 /// Lets the other threads run: what a spinning thread owes to those it waits for.

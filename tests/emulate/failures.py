@@ -13,6 +13,9 @@ ALLOCATED = ("  cudaMalloc(&p, 64); cudaMemset(p, 0, 64);\n  kernel<<<1, 32>>>(p
 LAUNCHED = ("  cudaMalloc(&p, %d); cudaMemset(p, 0, 64);\n  kernel<<<%d, %d>>>(p);\n"
             "  return cudaDeviceSynchronize();")
 
+HEADERS = ("cooperative_groups.h cooperative_groups/reduce.h cuda.h cuda_bf16.h cuda_fp16.h cuda_fp8.h cuda_pipeline.h "
+           "curand.h curand_kernel.h mma.h cuda/atomic cuda/barrier cuda/pipeline").split()
+
 # name: (source, options, exit code, what standard error must hold)
 CASES = {
     "null": (KERNEL % ("  p[threadIdx.x] = 1;", "  kernel<<<1, 1>>>(p);\n  return cudaDeviceSynchronize() == "
@@ -53,6 +56,9 @@ CASES = {
     # What is read in front of a compare-and-swap is a guess: no race.
     "guess": (KERNEL % ("  int seen = *p, old;\n  do {\n    old = seen;\n    seen = atomicCAS(p, old, old + 1);\n"
                         "  } while (seen != old);", LAUNCHED % (64, 4, 64)), [], 0, []),
+    # A program's own macros of one letter: none of our headers has such a name but T, as the toolkit's have.
+    "letters": ("".join(f"#include <{one}>\n" for one in HEADERS) + "int main() { return A - 'A'; }\n",
+                [f"-D{one}='{one}'" for one in "ABCDEFGHIJKLMNOPQRSUVWXYZ"], 0, []),
     "own": ("int main() { return 42; }\n", [], 42, []),
     "arguments": ("int main(int n, char** a) { return n == 4 && a[1][1] == 'h' && *a[3] == '-' ? 43 : 1; }\n",
                   ["--", "-hA=7", "-I", "--"], 43, []),

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // cuRAND's host interface: arrays of random numbers. Every pseudo-random generator is Philox here,
-// so the numbers are as good but not the library's own; quasi-random generators are refused.
+// so the numbers are as good but not the library's own; the quasi-random ones are Sobol's.
 #pragma once
 
 #include <vector>
@@ -32,22 +32,34 @@ typedef enum curandRngType {
   CURAND_RNG_PSEUDO_MT19937 = 142,
   CURAND_RNG_PSEUDO_PHILOX4_32_10 = 161,
   CURAND_RNG_QUASI_DEFAULT = 200,
-  CURAND_RNG_QUASI_SOBOL32 = 201
+  CURAND_RNG_QUASI_SOBOL32 = 201,
+  CURAND_RNG_QUASI_SCRAMBLED_SOBOL32 = 202,
+  CURAND_RNG_QUASI_SOBOL64 = 203,
+  CURAND_RNG_QUASI_SCRAMBLED_SOBOL64 = 204
 } curandRngType_t;
 typedef enum curandOrdering {
   CURAND_ORDERING_PSEUDO_BEST = 100,
   CURAND_ORDERING_PSEUDO_DEFAULT = 101,
-  CURAND_ORDERING_PSEUDO_SEEDED = 102
+  CURAND_ORDERING_PSEUDO_SEEDED = 102,
+  CURAND_ORDERING_QUASI_DEFAULT = 201
 } curandOrdering_t;
+typedef enum curandDirectionVectorSet {
+  CURAND_DIRECTION_VECTORS_32_JOEKUO6 = 101,
+  CURAND_SCRAMBLED_DIRECTION_VECTORS_32_JOEKUO6 = 102,
+  CURAND_DIRECTION_VECTORS_64_JOEKUO6 = 103,
+  CURAND_SCRAMBLED_DIRECTION_VECTORS_64_JOEKUO6 = 104
+} curandDirectionVectorSet_t;
 
 struct curandGenerator_st {
-  unsigned long long seed = 0, next = 0;  // numbers of 32 bits given out so far
+  unsigned long long seed = 0, next = 0;  // numbers of 32 bits given out so far; points of Sobol's
+  curandRngType_t type = CURAND_RNG_PSEUDO_DEFAULT;
+  int dimensions = 1;
+  bool quasi() const { return type >= CURAND_RNG_QUASI_DEFAULT; }
 };
 typedef curandGenerator_st* curandGenerator_t;
 
 inline curandStatus_t curandCreateGenerator(curandGenerator_t* generator, curandRngType_t type) {
-  if (type >= CURAND_RNG_QUASI_DEFAULT) return CURAND_STATUS_TYPE_ERROR;
-  *generator = new curandGenerator_st;
+  *generator = new curandGenerator_st{.type = type};
   return CURAND_STATUS_SUCCESS;
 }
 inline curandStatus_t curandCreateGeneratorHost(curandGenerator_t* generator,
@@ -60,7 +72,36 @@ inline curandStatus_t curandDestroyGenerator(curandGenerator_t generator) {
 }
 inline curandStatus_t curandSetPseudoRandomGeneratorSeed(curandGenerator_t generator,
                                                          unsigned long long seed) {
-  *generator = {seed, 0};
+  if (generator->quasi()) return CURAND_STATUS_TYPE_ERROR;
+  generator->seed = seed;
+  generator->next = 0;
+  return CURAND_STATUS_SUCCESS;
+}
+inline curandStatus_t curandSetQuasiRandomGeneratorDimensions(curandGenerator_t generator,
+                                                              unsigned dimensions) {
+  if (!generator->quasi()) return CURAND_STATUS_TYPE_ERROR;
+  if (dimensions < 1 || dimensions > rung::cuda::sobol_dimensions) {
+    return CURAND_STATUS_OUT_OF_RANGE;
+  }
+  generator->dimensions = static_cast<int>(dimensions);
+  return CURAND_STATUS_SUCCESS;
+}
+inline curandStatus_t curandGetDirectionVectors32(curandDirectionVectors32_t** vectors,
+                                                  curandDirectionVectorSet_t set) {
+  if (set != CURAND_DIRECTION_VECTORS_32_JOEKUO6 &&
+      set != CURAND_SCRAMBLED_DIRECTION_VECTORS_32_JOEKUO6) {
+    return CURAND_STATUS_OUT_OF_RANGE;
+  }
+  *vectors = (curandDirectionVectors32_t*)rung::cuda::sobol_vectors32();
+  return CURAND_STATUS_SUCCESS;
+}
+inline curandStatus_t curandGetDirectionVectors64(curandDirectionVectors64_t** vectors,
+                                                  curandDirectionVectorSet_t set) {
+  if (set != CURAND_DIRECTION_VECTORS_64_JOEKUO6 &&
+      set != CURAND_SCRAMBLED_DIRECTION_VECTORS_64_JOEKUO6) {
+    return CURAND_STATUS_OUT_OF_RANGE;
+  }
+  *vectors = (curandDirectionVectors64_t*)rung::cuda::sobol_vectors64();
   return CURAND_STATUS_SUCCESS;
 }
 inline curandStatus_t curandSetGeneratorOffset(curandGenerator_t generator,
@@ -86,11 +127,30 @@ inline unsigned next_bits(curandGenerator_st& generator) {
              {static_cast<unsigned>(generator.seed), static_cast<unsigned>(generator.seed >> 32)});
   return lane == 0 ? four.x : lane == 1 ? four.y : lane == 2 ? four.z : four.w;
 }
-/// Fills memory of the host or of the device with what `make` gives.
-template <class T, class Make>
-curandStatus_t fill_random(T* out, size_t count, Make make) {
+/// Fills memory of the host or of the device: with what `make` gives, or with Sobol's points, one
+/// dimension behind the other, as `invert` makes them of a uniform number.
+template <class T, class Make, class Invert>
+curandStatus_t fill_random(curandGenerator_st& generator, T* out, size_t count, Make make,
+                           Invert invert) {
   std::vector<T> numbers(count);
-  for (T& one : numbers) one = make();
+  if (generator.quasi()) {
+    const size_t points = count / static_cast<size_t>(generator.dimensions);
+    if (points * static_cast<size_t>(generator.dimensions) != count) {
+      return CURAND_STATUS_LENGTH_NOT_MULTIPLE;
+    }
+    const bool shifted = generator.type == CURAND_RNG_QUASI_SCRAMBLED_SOBOL32 ||
+                         generator.type == CURAND_RNG_QUASI_SCRAMBLED_SOBOL64;
+    auto to = numbers.begin();
+    for (int dimension = 0; dimension < generator.dimensions; ++dimension) {
+      curandStateSobol64 state;
+      begin_sobol(sobol_vectors64() + 64ull * static_cast<size_t>(dimension),
+                  shifted ? sobol_shift(dimension) : 0, generator.next, &state);
+      for (size_t i = 0; i < points; ++i) *to++ = static_cast<T>(invert(curand(&state)));
+    }
+    generator.next += points;
+  } else {
+    for (T& one : numbers) one = make();
+  }
   const cudaError_t error = cudaMemcpy(out, numbers.data(), count * sizeof(T), cudaMemcpyDefault);
   return error == cudaSuccess ? CURAND_STATUS_SUCCESS : CURAND_STATUS_LAUNCH_FAILURE;
 }
@@ -103,26 +163,44 @@ inline double next_normal(curandGenerator_st& generator) {
 }  // namespace rung::cuda
 
 inline curandStatus_t curandGenerate(curandGenerator_t generator, unsigned* out, size_t count) {
-  return rung::cuda::fill_random(out, count, [=] { return rung::cuda::next_bits(*generator); });
+  return rung::cuda::fill_random(
+      *generator, out, count, [=] { return rung::cuda::next_bits(*generator); },
+      [](unsigned long long bits) { return bits >> 32; });
+}
+inline curandStatus_t curandGenerateLongLong(curandGenerator_t generator, unsigned long long* out,
+                                             size_t count) {
+  if (!generator->quasi()) return CURAND_STATUS_TYPE_ERROR;
+  return rung::cuda::fill_random(
+      *generator, out, count, [] { return 0; }, [](unsigned long long bits) { return bits; });
 }
 inline curandStatus_t curandGenerateUniform(curandGenerator_t generator, float* out, size_t count) {
   return rung::cuda::fill_random(
-      out, count, [=] { return rung::cuda::uniform_float(rung::cuda::next_bits(*generator)); });
+      *generator, out, count,
+      [=] { return rung::cuda::uniform_float(rung::cuda::next_bits(*generator)); },
+      [](unsigned long long bits) { return rung::cuda::quasi_uniform(bits); });
 }
 inline curandStatus_t curandGenerateUniformDouble(curandGenerator_t generator, double* out,
                                                   size_t count) {
-  return rung::cuda::fill_random(out, count, [=] {
-    const unsigned low = rung::cuda::next_bits(*generator);
-    return rung::cuda::uniform_double(low, rung::cuda::next_bits(*generator));
-  });
+  return rung::cuda::fill_random(
+      *generator, out, count,
+      [=] {
+        const unsigned low = rung::cuda::next_bits(*generator);
+        return rung::cuda::uniform_double(low, rung::cuda::next_bits(*generator));
+      },
+      [](unsigned long long bits) { return rung::cuda::quasi_uniform(bits); });
 }
-#define RUNG_RANDOM(name, T, value)                                                     \
-  inline curandStatus_t name(curandGenerator_t generator, T* out, size_t count, T mean, \
-                             T deviation) {                                             \
-    return rung::cuda::fill_random(out, count, [=] {                                    \
-      const double normal = mean + deviation * rung::cuda::next_normal(*generator);     \
-      return static_cast<T>(value);                                                     \
-    });                                                                                 \
+#define RUNG_RANDOM(name, T, value)                                                          \
+  inline curandStatus_t name(curandGenerator_t generator, T* out, size_t count, T mean,      \
+                             T deviation) {                                                  \
+    const auto scaled = [=](double standard) {                                               \
+      const double normal = mean + deviation * standard;                                     \
+      return static_cast<T>(value);                                                          \
+    };                                                                                       \
+    return rung::cuda::fill_random(                                                          \
+        *generator, out, count, [=] { return scaled(rung::cuda::next_normal(*generator)); }, \
+        [=](unsigned long long bits) {                                                       \
+          return scaled(normcdfinv(rung::cuda::quasi_uniform(bits)));                        \
+        });                                                                                  \
   }
 RUNG_RANDOM(curandGenerateNormal, float, normal)
 RUNG_RANDOM(curandGenerateNormalDouble, double, normal)

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // cuRAND's device interface: Philox4x32-10 (Salmon et al. 2011) and XORWOW (Marsaglia 2003), with
-// uniform, normal, log-normal and Poisson numbers. Sequences lie 2^64 (Philox: 2^66 numbers) and
-// 2^67 (XORWOW) numbers apart.
+// uniform, normal, log-normal and Poisson numbers; Sobol's sequences. Philox's sequences lie 2^64
+// blocks of four numbers apart, XORWOW's 2^67 numbers.
 #pragma once
 
 #include "cuda_runtime.h"
 #include "rung_cuda/random_engines.h"
+#include "rung_cuda/sobol.h"
 
 template <class State>
 inline float curand_uniform(State* state) {

@@ -58,7 +58,7 @@ struct BlockRecord {
   Shadow shadow;               // of its shared memory
   Initialised initialised;
   std::uint32_t era = 0;
-  Synchroniser barriers[named_barriers];
+  Synchroniser barriers[named_barriers + tile_barriers];
   std::unordered_map<const void*, Synchroniser> objects;  // in its shared memory
 };
 

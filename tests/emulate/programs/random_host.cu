@@ -7,7 +7,9 @@
 int main() {
   constexpr int n = 20000;
   curandGenerator_t generator;
-  CHECK(curandCreateGenerator(&generator, CURAND_RNG_QUASI_SOBOL32) == CURAND_STATUS_TYPE_ERROR);
+  CHECK(curandCreateGenerator(&generator, CURAND_RNG_QUASI_SOBOL32) == CURAND_STATUS_SUCCESS);
+  CHECK(curandSetPseudoRandomGeneratorSeed(generator, 1ull) == CURAND_STATUS_TYPE_ERROR);
+  CHECK(curandDestroyGenerator(generator) == CURAND_STATUS_SUCCESS);
   CHECK(curandCreateGenerator(&generator, CURAND_RNG_PSEUDO_DEFAULT) == CURAND_STATUS_SUCCESS);
   Array<float> first(n), again(n);
   Array<double> normal(n);

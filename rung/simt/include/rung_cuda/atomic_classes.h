@@ -72,12 +72,12 @@ class rung_atomic_operations {
                              Order = memory_order_seq_cst) const {
     return compare_exchange_strong(expected, desired);
   }
-  template <class U>
-  T fetch_add(U value, Order = memory_order_seq_cst) const {
+  template <class Operand>
+  T fetch_add(Operand value, Order = memory_order_seq_cst) const {
     return change([=](T x) { return static_cast<T>(x + value); });
   }
-  template <class U>
-  T fetch_sub(U value, Order = memory_order_seq_cst) const {
+  template <class Operand>
+  T fetch_sub(Operand value, Order = memory_order_seq_cst) const {
     return change([=](T x) { return static_cast<T>(x - value); });
   }
   T fetch_and(T value, Order = memory_order_seq_cst) const {
@@ -99,12 +99,12 @@ class rung_atomic_operations {
   T operator++(int) const { return fetch_add(1); }
   T operator--() const { return static_cast<T>(fetch_sub(1) - 1); }
   T operator--(int) const { return fetch_sub(1); }
-  template <class U>
-  T operator+=(U value) const {
+  template <class Operand>
+  T operator+=(Operand value) const {
     return static_cast<T>(fetch_add(value) + value);
   }
-  template <class U>
-  T operator-=(U value) const {
+  template <class Operand>
+  T operator-=(Operand value) const {
     return static_cast<T>(fetch_sub(value) - value);
   }
   T operator|=(T value) const { return static_cast<T>(fetch_or(value) | value); }
@@ -121,8 +121,8 @@ class rung_atomic_operations {
 
  private:
   T* address() const { return static_cast<const Self*>(this)->rung_address(); }
-  template <class F>
-  T change(F f) const {
+  template <class Change>
+  T change(Change f) const {
     return rung::cuda::atomic_change_bits<Bits>(address(), f);
   }
 };

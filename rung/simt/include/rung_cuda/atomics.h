@@ -28,9 +28,9 @@ struct AtomicAs<unsigned long> {
 
 template <class T>
 inline T atomic_do(AtomicKind kind, T* address, T value, Place place, AtomicScope scope) {
-  using A = typename AtomicAs<T>::Type;
-  return static_cast<T>(simt::atomic_update(reinterpret_cast<A*>(address), kind,
-                                            static_cast<A>(value), place, scope));
+  using As = typename AtomicAs<T>::Type;
+  return static_cast<T>(simt::atomic_update(reinterpret_cast<As*>(address), kind,
+                                            static_cast<As>(value), place, scope));
 }
 /// Through the bits, as an unsigned type of the same size.
 template <class Bits, class T>

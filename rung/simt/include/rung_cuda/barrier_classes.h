@@ -49,8 +49,8 @@ class barrier {
 };
 
 namespace device {
-template <thread_scope scope, class C>
-inline std::uint64_t* barrier_native_handle(barrier<scope, C>& one) {
+template <thread_scope scope, class Completion>
+inline std::uint64_t* barrier_native_handle(barrier<scope, Completion>& one) {
   return reinterpret_cast<std::uint64_t*>(&one);
 }
 }  // namespace device
@@ -66,9 +66,9 @@ template <class Sync>
 inline void memcpy_async(void* to, const void* from, size_t bytes, Sync&&) {
   memcpy(to, from, bytes);
 }
-template <class Group, class T, class U, class Sync>
+template <class Group, class T, class From, class Sync>
   requires requires(const Group& g) { g.thread_rank(); }
-inline void memcpy_async(const Group& group, T* to, const U* from, size_t bytes, Sync&&) {
+inline void memcpy_async(const Group& group, T* to, const From* from, size_t bytes, Sync&&) {
   cooperative_groups::memcpy_async(group, reinterpret_cast<char*>(to),
                                    reinterpret_cast<const char*>(from), bytes);
 }

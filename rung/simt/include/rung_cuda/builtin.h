@@ -78,28 +78,29 @@ struct KernelEntry {
 };
 int register_kernel(const KernelEntry& kernel);
 
-template <class... P>
+template <class... Parameters>
 struct Signature {
-  static constexpr size_t sizes[] = {sizeof(P)..., 0};
+  static constexpr size_t sizes[] = {sizeof(Parameters)..., 0};
   RUNG_UNSEEN static void invoke(const void* code, void** arguments) {
-    call(code, arguments, std::index_sequence_for<P...>{});
+    call(code, arguments, std::index_sequence_for<Parameters...>{});
   }
-  template <size_t... I>
-  RUNG_UNSEEN static void call(const void* code, void** arguments, std::index_sequence<I...>) {
-    const auto kernel = reinterpret_cast<void (*)(P...)>(const_cast<void*>(code));
+  template <size_t... Indices>
+  RUNG_UNSEEN static void call(const void* code, void** arguments,
+                               std::index_sequence<Indices...>) {
+    const auto kernel = reinterpret_cast<void (*)(Parameters...)>(const_cast<void*>(code));
     (void)arguments;
-    kernel(*static_cast<std::remove_cv_t<P>*>(arguments[I])...);
+    kernel(*static_cast<std::remove_cv_t<Parameters>*>(arguments[Indices])...);
   }
 };
-template <class... P>
-KernelEntry describe(void (*kernel)(P...), const char* name) {
-  return {reinterpret_cast<const void*>(kernel), name, &Signature<P...>::invoke,
-          Signature<P...>::sizes, sizeof...(P)};
+template <class... Parameters>
+KernelEntry describe(void (*kernel)(Parameters...), const char* name) {
+  return {reinterpret_cast<const void*>(kernel), name, &Signature<Parameters...>::invoke,
+          Signature<Parameters...>::sizes, sizeof...(Parameters)};
 }
 
 /// Of a name that other functions have too: the one that can be a kernel.
-template <class... P>
-constexpr auto only_kernel(void (*kernel)(P...)) {
+template <class... Parameters>
+constexpr auto only_kernel(void (*kernel)(Parameters...)) {
   return kernel;
 }
 

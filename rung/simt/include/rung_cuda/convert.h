@@ -11,8 +11,8 @@ enum Rounding { rn = FE_TONEAREST, rz = FE_TOWARDZERO, ru = FE_UPWARD, rd = FE_D
 
 /// Calls f with the rounding in force. Volatile operands in f keep the compiler from computing
 /// before or after, and from fusing.
-template <Rounding rounding, class F>
-inline auto rounded(F f) {
+template <Rounding rounding, class Operation>
+inline auto rounded(Operation f) {
   if constexpr (rounding == rn) {
     return f();
   } else {

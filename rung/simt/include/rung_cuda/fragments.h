@@ -48,8 +48,8 @@ class fragment {
   storage_element_type x[num_elements];
 };
 
-template <class Fragment, class F>
-inline void rung_each(int lane, F f) {
+template <class Fragment, class Visit>
+inline void rung_each(int lane, Visit f) {
   for (int i = 0; i < Fragment::num_elements; ++i) {
     const int element = 32 * i + lane;
     f(i, element / Fragment::rung_columns, element % Fragment::rung_columns);
@@ -124,18 +124,18 @@ struct SumOf<int> {
   using Type = int;
 };
 
-template <class A, class B, class C>
+template <class Left, class Right, class Added>
 struct Product {
-  C* d;
-  const A* a;
-  const B* b;
-  const C* c;
+  Added* d;
+  const Left* a;
+  const Right* b;
+  const Added* c;
   static void resolve(void* const* requests, unsigned lanes) {
     if (lanes != 0xffffffffu) {
       rung::simt::fail("wmma::mma_sync in a warp of which lanes have exited");
     }
-    using Sum = typename SumOf<typename C::element_type>::Type;
-    Sum a[A::rung_rows][A::rung_columns], b[B::rung_rows][B::rung_columns];
+    using Sum = typename SumOf<typename Added::element_type>::Type;
+    Sum a[Left::rung_rows][Left::rung_columns], b[Right::rung_rows][Right::rung_columns];
     const auto seen = [](auto x, auto fragment_type) {
       using Element = typename decltype(fragment_type)::element_type;
       if constexpr (__is_same(Element, precision::tf32)) {
@@ -146,17 +146,17 @@ struct Product {
     };
     for (int lane = 0; lane < 32; ++lane) {
       const auto& one = *static_cast<const Product*>(requests[lane]);
-      rung_each<A>(lane,
-                   [&](int i, int row, int column) { a[row][column] = seen(one.a->x[i], A{}); });
-      rung_each<B>(lane,
-                   [&](int i, int row, int column) { b[row][column] = seen(one.b->x[i], B{}); });
+      rung_each<Left>(
+          lane, [&](int i, int row, int column) { a[row][column] = seen(one.a->x[i], Left{}); });
+      rung_each<Right>(
+          lane, [&](int i, int row, int column) { b[row][column] = seen(one.b->x[i], Right{}); });
     }
     for (int lane = 0; lane < 32; ++lane) {
       const auto& one = *static_cast<const Product*>(requests[lane]);
-      rung_each<C>(lane, [&](int i, int row, int column) {
+      rung_each<Added>(lane, [&](int i, int row, int column) {
         Sum sum = static_cast<Sum>(one.c->x[i]);
-        for (int p = 0; p < A::rung_columns; ++p) sum += a[row][p] * b[p][column];
-        one.d->x[i] = static_cast<typename C::element_type>(sum);
+        for (int p = 0; p < Left::rung_columns; ++p) sum += a[row][p] * b[p][column];
+        one.d->x[i] = static_cast<typename Added::element_type>(sum);
       });
     }
   }

@@ -30,6 +30,9 @@ RUNG_OPERATION(bit_xor, a ^ b)
 template <class Group, class T, class Operation>
 inline T reduce(const Group& group, T value, Operation operation,
                 RungPlace place = RungPlace::current()) {
+  if constexpr (requires { group.rung_reduce(value, operation, place); }) {
+    return group.rung_reduce(value, operation, place);  // a tile larger than a warp
+  }
   T sum = group.shfl(value, 0, place);
   for (unsigned rank = 1; rank < group.size(); ++rank) {
     sum = operation(sum, group.shfl(value, static_cast<int>(rank), place));
@@ -77,8 +80,8 @@ __forceinline__ void memcpy_async(const Group& group, T* to, const T* from, size
     copy(reinterpret_cast<char*>(to), reinterpret_cast<const char*>(from));
   }
 }
-template <class Group, class T, class U>
-__forceinline__ void memcpy_async(const Group& group, T* to, size_t to_count, const U* from,
+template <class Group, class T, class From>
+__forceinline__ void memcpy_async(const Group& group, T* to, size_t to_count, const From* from,
                                   size_t from_count) {
   const size_t count = to_count < from_count ? to_count : from_count;
   for (size_t i = group.thread_rank(); i < count; i += group.size()) to[i] = from[i];

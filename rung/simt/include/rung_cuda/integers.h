@@ -100,12 +100,12 @@ template <class T>
 constexpr T field(unsigned word, int i) {
   return static_cast<T>(word >> (8 * sizeof(T) * static_cast<unsigned>(i)));
 }
-template <class T, class F>
-constexpr unsigned by_fields(unsigned x, unsigned y, F f) {
+template <class T, class Operation>
+constexpr unsigned by_fields(unsigned x, unsigned y, Operation f) {
   unsigned result = 0;
   for (int i = 0; i < static_cast<int>(4 / sizeof(T)); ++i) {
-    using U = std::make_unsigned_t<T>;
-    const unsigned one = static_cast<U>(f(field<T>(x, i), field<T>(y, i)));
+    using Bits = std::make_unsigned_t<T>;
+    const unsigned one = static_cast<Bits>(f(field<T>(x, i), field<T>(y, i)));
     result |= one << (8 * sizeof(T) * static_cast<unsigned>(i));
   }
   return result;

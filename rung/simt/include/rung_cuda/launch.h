@@ -49,11 +49,11 @@ struct Launcher {
     config.place = place;
     return *this;
   }
-  template <class... A>
-  void operator()(A... arguments) {
+  template <class... Arguments>
+  void operator()(Arguments... arguments) {
     // Kernels may not change what they are given, but their parameters may lack const.
     const auto call = [run = body, arguments...]()
-                          RUNG_UNSEEN { run(const_cast<A&>(arguments)...); };
+                          RUNG_UNSEEN { run(const_cast<Arguments&>(arguments)...); };
     launch(config, make_closure(call));
   }
 };

@@ -98,8 +98,8 @@ inline cudaError_t cudaGetSymbolSize(size_t* bytes, const T&) {
 
 // Kernels by their function type. The signature makes them known by their address too.
 namespace rung::cuda {
-template <class... P>
-const void* known(void (*kernel)(P...)) {
+template <class... Parameters>
+const void* known(void (*kernel)(Parameters...)) {
   register_kernel(describe(kernel, nullptr));
   return reinterpret_cast<const void*>(kernel);
 }
@@ -107,53 +107,58 @@ cudaError_t launch_extended(const cudaLaunchConfig_t& given, const void* code, C
                             Place place);
 }  // namespace rung::cuda
 
-template <class... P>
-inline cudaError_t cudaLaunchKernel(void (*kernel)(P...), dim3 grid, dim3 block, void** arguments,
-                                    size_t sharedBytes = 0, cudaStream_t stream = 0) {
+template <class... Parameters>
+inline cudaError_t cudaLaunchKernel(void (*kernel)(Parameters...), dim3 grid, dim3 block,
+                                    void** arguments, size_t sharedBytes = 0,
+                                    cudaStream_t stream = 0) {
   return cudaLaunchKernel(rung::cuda::known(kernel), grid, block, arguments, sharedBytes, stream);
 }
-template <class... P>
-inline cudaError_t cudaLaunchCooperativeKernel(void (*kernel)(P...), dim3 grid, dim3 block,
+template <class... Parameters>
+inline cudaError_t cudaLaunchCooperativeKernel(void (*kernel)(Parameters...), dim3 grid, dim3 block,
                                                void** arguments, size_t sharedBytes = 0,
                                                cudaStream_t stream = 0) {
   return cudaLaunchCooperativeKernel(rung::cuda::known(kernel), grid, block, arguments, sharedBytes,
                                      stream);
 }
-template <class... P, class... A>
-inline cudaError_t cudaLaunchKernelEx(const cudaLaunchConfig_t* config, void (*kernel)(P...),
-                                      A&&... arguments) {
-  const auto call = [kernel, ... values = P(static_cast<A&&>(arguments))]()
-                        RUNG_UNSEEN { kernel(const_cast<P&>(values)...); };
+template <class... Parameters, class... Arguments>
+inline cudaError_t cudaLaunchKernelEx(const cudaLaunchConfig_t* config,
+                                      void (*kernel)(Parameters...), Arguments&&... arguments) {
+  const auto call = [kernel, ... values = Parameters(static_cast<Arguments&&>(arguments))]()
+                        RUNG_UNSEEN { kernel(const_cast<Parameters&>(values)...); };
   return rung::cuda::launch_extended(*config, rung::cuda::known(kernel),
                                      rung::cuda::make_closure(call), rung::cuda::Place::current());
 }
-template <class... P>
-inline cudaError_t cudaFuncGetAttributes(cudaFuncAttributes* attributes, void (*kernel)(P...)) {
+template <class... Parameters>
+inline cudaError_t cudaFuncGetAttributes(cudaFuncAttributes* attributes,
+                                         void (*kernel)(Parameters...)) {
   return cudaFuncGetAttributes(attributes, rung::cuda::known(kernel));
 }
-template <class... P>
-inline cudaError_t cudaFuncSetAttribute(void (*kernel)(P...), cudaFuncAttribute attribute,
+template <class... Parameters>
+inline cudaError_t cudaFuncSetAttribute(void (*kernel)(Parameters...), cudaFuncAttribute attribute,
                                         int value) {
   return cudaFuncSetAttribute(rung::cuda::known(kernel), attribute, value);
 }
-template <class... P>
-inline cudaError_t cudaFuncSetCacheConfig(void (*kernel)(P...), cudaFuncCache config) {
+template <class... Parameters>
+inline cudaError_t cudaFuncSetCacheConfig(void (*kernel)(Parameters...), cudaFuncCache config) {
   return cudaFuncSetCacheConfig(rung::cuda::known(kernel), config);
 }
-template <class... P>
-inline cudaError_t cudaFuncSetSharedMemConfig(void (*kernel)(P...), cudaSharedMemConfig config) {
+template <class... Parameters>
+inline cudaError_t cudaFuncSetSharedMemConfig(void (*kernel)(Parameters...),
+                                              cudaSharedMemConfig config) {
   return cudaFuncSetSharedMemConfig(rung::cuda::known(kernel), config);
 }
-template <class... P>
-inline cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(int* blocks, void (*kernel)(P...),
+template <class... Parameters>
+inline cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(int* blocks,
+                                                                 void (*kernel)(Parameters...),
                                                                  int blockSize,
                                                                  size_t sharedBytes) {
   return cudaOccupancyMaxActiveBlocksPerMultiprocessor(blocks, rung::cuda::known(kernel), blockSize,
                                                        sharedBytes);
 }
-template <class T, class F>
+template <class T, class SharedBytes>
 inline cudaError_t cudaOccupancyMaxPotentialBlockSizeVariableSMem(int* grid, int* block, T kernel,
-                                                                  F sharedBytes, int limit = 0) {
+                                                                  SharedBytes sharedBytes,
+                                                                  int limit = 0) {
   int device = 0, processors = 0, best = 0;
   cudaGetDevice(&device);
   cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, device);

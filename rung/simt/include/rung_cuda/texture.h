@@ -73,11 +73,12 @@ struct Channels<char> : Channels<signed char> {};
 
 template <class T>
 inline cudaChannelFormatDesc cudaCreateChannelDesc() {
-  using C = rung::cuda::Channels<T>;
-  using P = typename C::Part;
-  const int bits = 8 * sizeof(P);
-  const bool real = P(0.5) != P(0), is_signed = P(-1) < P(0);
-  return {bits, C::count > 1 ? bits : 0, C::count > 2 ? bits : 0, C::count > 2 ? bits : 0,
+  using Channel = rung::cuda::Channels<T>;
+  using Part = typename Channel::Part;
+  const int bits = 8 * sizeof(Part);
+  const bool real = Part(0.5) != Part(0), is_signed = Part(-1) < Part(0);
+  return {bits, Channel::count > 1 ? bits : 0, Channel::count > 2 ? bits : 0,
+          Channel::count > 2 ? bits : 0,
           real        ? cudaChannelFormatKindFloat
           : is_signed ? cudaChannelFormatKindSigned
                       : cudaChannelFormatKindUnsigned};

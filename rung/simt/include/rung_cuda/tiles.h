@@ -106,20 +106,29 @@ inline coalesced_group coalesced_threads(RungPlace place = RungPlace::current())
   return coalesced_group(__activemask(place));
 }
 
-template <unsigned Size, class Parent = void>
-class thread_block_tile : public rung_lane_group {
-  static_assert(Size >= 1 && Size <= 32 && (Size & (Size - 1)) == 0,
-                "tiles have 1, 2, 4, 8, 16 or 32 threads here");
+/// What tiles of any size know of themselves.
+template <unsigned Size>
+class rung_tile_ranks {
+  static_assert(Size >= 1 && Size <= 512 && (Size & (Size - 1)) == 0,
+                "tiles have 1, 2, 4, 8 ... or 512 threads");
 
  public:
-  thread_block_tile() : rung_lane_group(lanes()) {}
-  template <class Other>
-  thread_block_tile(const thread_block_tile<Size, Other>&) : thread_block_tile() {}
   static constexpr unsigned size() { return Size; }
   static constexpr unsigned num_threads() { return Size; }
   static unsigned thread_rank() { return rung::cuda::thread_rank() % Size; }
   static unsigned meta_group_size() { return (rung::cuda::block_size() + Size - 1) / Size; }
   static unsigned meta_group_rank() { return rung::cuda::thread_rank() / Size; }
+};
+
+template <unsigned Size, class Parent = void, bool InWarp = (Size <= 32)>
+class thread_block_tile : public rung_lane_group, public rung_tile_ranks<Size> {
+ public:
+  using rung_tile_ranks<Size>::size;
+  using rung_tile_ranks<Size>::num_threads;
+  using rung_tile_ranks<Size>::thread_rank;
+  thread_block_tile() : rung_lane_group(lanes()) {}
+  template <class Other>
+  thread_block_tile(const thread_block_tile<Size, Other>&) : thread_block_tile() {}
 
  private:
   static unsigned lanes() {
@@ -128,6 +137,55 @@ class thread_block_tile : public rung_lane_group {
     return mask & rung::cuda::warp_lanes();
   }
 };
+
+/// Tiles larger than a warp meet at a barrier of their own (rung/simt/tile.cpp).
+template <unsigned Size, class Parent>
+class thread_block_tile<Size, Parent, false> : public rung_tile_ranks<Size> {
+ public:
+  thread_block_tile() = default;
+  template <class Other>
+  thread_block_tile(const thread_block_tile<Size, Other>&) {}
+  void sync(RungPlace place = RungPlace::current()) const {
+    rung::simt::tile_barrier(static_cast<int>(Size), place);
+  }
+  template <class T>
+  T shfl(T value, int rank, RungPlace place = RungPlace::current()) const {
+    T result;
+    rung::simt::tile_exchange(Size, &value, sizeof(T), {rank % static_cast<int>(Size), 1, 1},
+                              &result, place);
+    return result;
+  }
+  int any(int predicate, RungPlace place = RungPlace::current()) const {
+    return rung_reduce(predicate != 0 ? 1 : 0, [](int a, int b) { return a | b; }, place);
+  }
+  int all(int predicate, RungPlace place = RungPlace::current()) const {
+    return any(predicate == 0, place) == 0;
+  }
+  /// In order of rank: within each warp, then of the warps.
+  template <class T, class Operation>
+  T rung_reduce(T value, Operation operation, const RungPlace& place) const {
+    const thread_block_tile<32> warp;
+    T sum = warp.shfl(value, 0, place);
+    const int lanes = __popc(warp.rung_lanes());
+    for (int lane = 1; lane < lanes; ++lane) sum = operation(sum, warp.shfl(value, lane, place));
+    T sums[Size / 32];
+    rung::simt::tile_exchange(Size, &sum, sizeof(T), {0, 32, Size / 32}, sums, place);
+    const unsigned threads = rung::cuda::block_size() - this->meta_group_rank() * Size;
+    for (unsigned i = 1; i < Size / 32 && 32 * i < threads; ++i)
+      sums[0] = operation(sums[0], sums[i]);
+    return sums[0];
+  }
+};
+
+/// Memory that a chip's tiles larger than a warp need: here they need none.
+template <unsigned... Sizes>
+struct block_tile_memory {
+  char rung_unused[1];
+};
+template <unsigned... Sizes>
+inline thread_block this_thread_block(block_tile_memory<Sizes...>&) {
+  return {};
+}
 
 template <unsigned Size, class Parent>
 inline thread_block_tile<Size, Parent> tiled_partition(const Parent&) {
@@ -166,9 +224,16 @@ inline coalesced_group binary_partition(const Group& group, bool predicate,
   return coalesced_group(mine).rung_named(predicate ? 1 : 0, 2);
 }
 
-template <class Group, class F, class... A>
-inline void invoke_one(const Group& group, F&& f, A&&... arguments) {
-  if (group.thread_rank() == 0) f(static_cast<A&&>(arguments)...);
+template <class Group, class Call, class... Arguments>
+inline void invoke_one(const Group& group, Call&& f, Arguments&&... arguments) {
+  if (group.thread_rank() == 0) f(static_cast<Arguments&&>(arguments)...);
 }
+
+namespace experimental {  // their names until CUDA 11.8
+using cooperative_groups::block_tile_memory;
+using cooperative_groups::this_thread_block;
+using cooperative_groups::thread_block_tile;
+using cooperative_groups::tiled_partition;
+}  // namespace experimental
 
 }  // namespace cooperative_groups
