@@ -69,7 +69,7 @@ def number(text):
     return int(value) if value == int(value) else value
 
 
-def launches(report):
+def launches(report, metrics):
     """Of what `ncu --csv --page raw` prints: (kernel, {metric: value}) of each launch."""
     rows = list(csv.reader(line for line in report.splitlines() if line.startswith('"')))
     if len(rows) < 3:
@@ -77,22 +77,22 @@ def launches(report):
     head = rows[0]
     for row in rows[2:]:  # the second holds units
         values = dict(zip(head, row))
-        yield plain_name(values["Kernel Name"]), {m: number(v) for m, v in values.items() if "__" in m}
+        yield plain_name(values["Kernel Name"]), {metric: number(values[metric]) for metric in metrics}
 
 
 def profile(command, only=None):
     """The counters of each kernel of a program: sums over its launches."""
-    metrics = ",".join(sorted({metric for metrics in METRICS.values() for metric in metrics}))
+    metrics = sorted({metric for several in METRICS.values() for metric in several})
     ncu = ["ncu", "--clock-control", "none", "--csv", "--page", "raw", "--print-units", "base",
-           "--print-kernel-base", "demangled", "--metrics", metrics]
+           "--print-kernel-base", "demangled", "--metrics", ",".join(metrics)]
     if only is not None:
         ncu += ["--kernel-name", f"regex:{only}"]
     kernels = {}
-    for name, values in launches(output_of([*ncu, *command])):
+    for name, values in launches(output_of([*ncu, *command]), metrics):
         kernel = kernels.setdefault(name, {"launches": 0, **dict.fromkeys(METRICS, 0)})
         kernel["launches"] += 1
-        for counter, metrics in METRICS.items():
-            kernel[counter] += sum(values[metric] for metric in metrics)
+        for counter, several in METRICS.items():
+            kernel[counter] += sum(values[metric] for metric in several)
     return kernels
 
 
