@@ -1,0 +1,225 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Holds the simulated GPU's counters against a chip's, kernel by kernel, and prints a table in Markdown.
+
+  compare_counters.py RUNG                       both, on a machine with a GPU, nvcc and ncu
+  compare_counters.py RUNG --record FILE.json    the chip's half alone, there: what Nsight Compute counts
+  compare_counters.py RUNG --against FILE.json   the simulator's half, anywhere, against what was recorded
+
+RUNG is the program `rung`; for the chip's half it is one built with RUNG_CUDA=ON. The kernels are those of
+tests/emulate/counters (compiled by nvcc, and by `rung emulate`) and gemm's rungs. Exit code 1 when a kernel
+disagrees: requests and sectors a request must be the same, wavefronts within 2 % and 64.
+"""
+import argparse
+import csv
+import json
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+
+SOURCE = pathlib.Path(__file__).resolve().parent.parent / "tests/emulate/counters/counters.cu"
+NVCC = ["-std=c++20", "-O3", "-lineinfo", "-cudart=static", "-arch=native"]
+GEMM = "f32 128x128x128"
+
+# Counter of the simulator: what Nsight Compute calls it; several are added up. Those of smsp__sass count what
+# instructions do. The l1tex ones count what the hardware does, which adds conflicts between warps that meet.
+EXECUTED = "smsp__sass_inst_executed_op_{}.sum"
+SECTORS = "smsp__sass_l1tex_t_sectors_pipe_lsu_mem_global_op_{}.sum"
+WAVEFRONTS = "smsp__sass_l1tex_data_pipe_lsu_wavefronts_mem_shared_op_{}.sum"
+METRICS = {
+    "global_load_requests": [EXECUTED.format("global_ld")],
+    "global_load_sectors": [SECTORS.format("ld")],
+    "global_store_requests": [EXECUTED.format("global_st")],
+    "global_store_sectors": [SECTORS.format("st")],
+    "atomic_requests": [EXECUTED.format("global_atom"), EXECUTED.format("global_red")],
+    "atomic_sectors": [SECTORS.format("atom"), SECTORS.format("red")],
+    "shared_load_requests": [EXECUTED.format("shared_ld")],
+    "shared_load_wavefronts": [WAVEFRONTS.format("ld")],
+    "shared_store_requests": [EXECUTED.format("shared_st")],
+    "shared_store_wavefronts": [WAVEFRONTS.format("st")],
+    "shared_atomic_requests": [EXECUTED.format("shared_atom")],
+    "shared_atomic_wavefronts": [WAVEFRONTS.format("atom")],
+}
+
+
+def plain_name(name):
+    """A kernel's name as both demanglers would write it, had they agreed: no types in front of constants, no
+    namespaces, no result, no parameters."""
+    name = re.sub(r"\(anonymous namespace\)::|<unnamed>::|unnamed>::", "", name)
+    name = re.sub(r"\((?:\w|::| )+\)(?=-?\w)", "", name)
+    name = re.sub(r"\w+::", "", name)
+    name = re.sub(r"\bfalse\b", "0", re.sub(r"\btrue\b", "1", name))
+    name = name.partition("(")[0].replace("> >", ">>").replace(" >", ">")
+    return re.sub(r"^(void|static) ", "", name).strip()
+
+
+def output_of(command):
+    """What a program prints; ends with its complaint when it fails."""
+    run = subprocess.run([str(word) for word in command], capture_output=True, text=True, check=False)
+    if run.returncode != 0:
+        sys.exit(f"{' '.join(map(str, command))} ended with {run.returncode}\n{run.stdout[-3000:]}{run.stderr[-3000:]}")
+    return run.stdout
+
+
+# --- the chip --------------------------------------------------------------------------------------------------------
+def number(text):
+    value = float(text.replace(",", ""))
+    return int(value) if value == int(value) else value
+
+
+def launches(report, metrics):
+    """Of what `ncu --csv --page raw` prints: (kernel, {metric: value}) of each launch."""
+    rows = list(csv.reader(line for line in report.splitlines() if line.startswith('"')))
+    if len(rows) < 3:
+        sys.exit(f"ncu counted nothing:\n{report[-3000:]}")
+    head = rows[0]
+    for row in rows[2:]:  # the second holds units
+        values = dict(zip(head, row))
+        yield plain_name(values["Kernel Name"]), {metric: number(values[metric]) for metric in metrics}
+
+
+def profile(command, only=None):
+    """The counters of each kernel of a program: sums over its launches."""
+    metrics = sorted({metric for several in METRICS.values() for metric in several})
+    ncu = ["ncu", "--clock-control", "none", "--csv", "--page", "raw", "--print-units", "base",
+           "--print-kernel-base", "demangled", "--metrics", ",".join(metrics)]
+    if only is not None:
+        ncu += ["--kernel-name", f"regex:{only}"]
+    kernels = {}
+    for name, values in launches(output_of([*ncu, *command]), metrics):
+        kernel = kernels.setdefault(name, {"launches": 0, **dict.fromkeys(METRICS, 0)})
+        kernel["launches"] += 1
+        for counter, several in METRICS.items():
+            kernel[counter] += sum(values[metric] for metric in several)
+    return kernels
+
+
+def record(rung):
+    """What a chip counts."""
+    gpu = output_of(["nvidia-smi", "--query-gpu=name", "--format=csv,noheader"]).splitlines()[0]
+    version = re.search(r"Version (\S+)", output_of(["ncu", "--version"]))[1]
+    with tempfile.TemporaryDirectory() as folder:
+        program = pathlib.Path(folder, "counters")
+        output_of(["nvcc", *NVCC, SOURCE, "-o", program])
+        counters = profile([program])
+    gemm = profile([rung, "check", "gemm", "--backend", "cuda", "--problem", GEMM, "--variant", "plain", "--seed",
+                    "1"], only="^gemm_")
+    return {"machine": {"gpu": gpu}, "ncu": version,
+            "programs": {"counters.cu": counters, f"gemm {GEMM}": gemm}}
+
+
+# --- the simulator ---------------------------------------------------------------------------------------------------
+def simulated(kernels):
+    """Of a list of kernels in JSON: their counters by name."""
+    sums = {}
+    for kernel in kernels:
+        counters = sums.setdefault(plain_name(kernel["name"]), {"launches": 0})
+        counters["launches"] += kernel["launches"]
+        for name, value in kernel["totals"].items():
+            counters[name] = counters.get(name, 0) + value
+    return sums
+
+
+def simulate(rung):
+    with tempfile.TemporaryDirectory() as folder:
+        report = pathlib.Path(folder, "report.json")
+        output_of([rung, "emulate", "--json", report, SOURCE])
+        counters = simulated(json.loads(report.read_text())["kernels"])
+    rungs = json.loads(output_of([rung, "explain", "gemm", GEMM, "--json"]))["rungs"]
+    gemm = simulated(kernel for one in rungs for kernel in one["kernels"])
+    return {"counters.cu": counters, f"gemm {GEMM}": gemm}
+
+
+# --- both ------------------------------------------------------------------------------------------------------------
+def ratio(sectors, requests):
+    return sectors / requests if requests != 0 else 0
+
+
+def near(chip, ours, share, more=0):
+    return abs(ours - chip) <= share * chip + more
+
+
+def exactly(chip, ours):
+    return near(chip, ours, 1e-9)
+
+
+def nearly(chip, ours):
+    return near(chip, ours, 0.02, 64)
+
+
+def sectors(what):
+    return lambda counters: ratio(counters[f"{what}_sectors"], counters[f"{what}_requests"])
+
+
+def wavefronts(what):
+    return lambda counters: counters[f"{what}_wavefronts"]
+
+
+def requests(counters):
+    return sum(value for counter, value in counters.items() if counter in METRICS and counter.endswith("_requests"))
+
+
+# What a row shows, of a launch, and when the simulator is right. Conflicts are what wavefronts have too many: for the
+# same requests they differ by as much.
+COLUMNS = [
+    ("memory requests", requests, exactly),
+    ("sectors a load", sectors("global_load"), exactly),
+    ("a store", sectors("global_store"), exactly),
+    ("an atomic", sectors("atomic"), exactly),
+    ("wavefronts of shared loads", wavefronts("shared_load"), nearly),
+    ("of stores", wavefronts("shared_store"), nearly),
+    ("of atomics", wavefronts("shared_atomic"), nearly),
+]
+
+
+class Row:
+    """A kernel as the chip counted it and as the simulator did."""
+
+    def __init__(self, name, chip, ours):
+        self.name = name
+        chip, ours = ({counter: value / one["launches"] for counter, value in one.items() if counter in METRICS}
+                      for one in (chip, ours))
+        self.pairs = [(value(chip), value(ours)) for _, value, _ in COLUMNS]
+        self.wrong = [column for (column, _, agree), pair in zip(COLUMNS, self.pairs) if not agree(*pair)]
+
+    def markdown(self):
+        cells = [("" if a == 0 else f"{a:.6g}") if a == b else f"{a:.6g}, simulated {b:.6g}" for a, b in self.pairs]
+        return " | ".join([f"| `{self.name}`", *cells, "no |" if self.wrong else "yes |"])
+
+
+def compare(chip, ours):
+    """Rows of the kernels that the chip has counted, and the names of those that the simulator has not."""
+    names = [(program, name) for program in chip for name in chip[program]]
+    rows = [Row(name, chip[program][name], ours[program][name]) for program, name in names if name in ours[program]]
+    return rows, [name for program, name in names if name not in ours[program]]
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("rung", help="the program")
+    parser.add_argument("--record", metavar="FILE.json", help="only count on the chip")
+    parser.add_argument("--against", metavar="FILE.json", help="only simulate, against this record")
+    given = parser.parse_args()
+    if given.against is None:
+        recorded = record(given.rung)
+        if given.record is not None:
+            pathlib.Path(given.record).write_text(json.dumps(recorded, indent=1) + "\n")
+            return
+    else:
+        recorded = json.loads(pathlib.Path(given.against).read_text())
+    rows, alone = compare(recorded["programs"], simulate(given.rung))
+    print(" | ".join(["| kernel", *(column for column, *_ in COLUMNS), "agrees |"]))
+    print("|---" * (len(COLUMNS) + 2) + "|")
+    for row in rows:
+        print(row.markdown())
+    wrong = [row.name for row in rows if row.wrong]
+    print(f"\n{len(rows) - len(wrong)} of {len(rows)} kernels agree with {recorded['machine']['gpu']}.")
+    for name in alone:
+        print(f"{name}: the simulator has no such kernel")
+    sys.exit(1 if wrong or alone else 0)
+
+
+if __name__ == "__main__":
+    main()
