@@ -76,13 +76,14 @@ void Recorder::wait_for_lanes() {
     release_ahead(*block_, *warp_);
     return;
   }
+  if (warp_->ahead == 0) ahead_.emplace_back(block_, warp_);
   warp_->ahead |= 1u << thread_->lane;
-  ahead_.emplace_back(block_, warp_);
   worker_.wait_for_lanes();
 }
 
 void Recorder::release_ahead(BlockRecord& block, WarpRecord& warp) {
   flush(block, warp);
+  std::erase_if(ahead_, [&](const auto& one) { return one.second == &warp; });
   const Warp& lanes = block.block->warps[static_cast<std::size_t>(&warp - block.warps.data())];
   for (std::uint32_t left = std::exchange(warp.ahead, 0); left != 0; left &= left - 1) {
     Thread& thread = *lanes.lanes[__builtin_ctz(left)];
