@@ -11,6 +11,7 @@
 #include <cstring>
 
 #include "rung/core/error.hpp"
+#include "rung/simt/jump.hpp"
 #include "rung/simt/simulator.hpp"
 
 namespace rung::simt {
@@ -85,7 +86,7 @@ void FiberPool::restart(Fiber& fiber) {
   __asan_unpoison_memory_region(bottom, fiber.size);  // frames left behind by abandoned threads
 #endif
   std::memset(bottom, canary, canary_bytes);
-  fiber.context = boost::context::detail::make_fcontext(bottom + fiber.size, fiber.size, function_);
+  fiber.context = new_context(bottom + fiber.size, fiber.size);
   fiber.exceptions = {};
   fiber.fake_stack = nullptr;
 }

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Fibers: one stack a simulated thread, switched in about ten nanoseconds by Boost.Context's
-// assembly. The raw layer instead of boost::context::fiber: a fiber is reused for thread after
-// thread, and an abandoned one is restarted without unwinding it.
+// Fibers: one stack a simulated thread, switched in a few nanoseconds. A fiber is reused for thread
+// after thread, and an abandoned one is restarted without unwinding it.
 #pragma once
 
 #include <algorithm>
-#include <boost/context/detail/fcontext.hpp>
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <vector>
 
@@ -19,7 +18,7 @@ namespace rung::simt {
 
 /// A stack and the point where it was left. The OS thread's own stack is one too.
 struct alignas(64) Fiber {
-  boost::context::detail::fcontext_t context = nullptr;
+  void* context = nullptr;       // comes first: jump() knows where it lies
   const void* bottom = nullptr;  // the lowest address; what ASan wants to know
   std::size_t size = 0;
   void* fake_stack = nullptr;  // ASan's
@@ -28,40 +27,49 @@ struct alignas(64) Fiber {
   struct Exceptions {
     void* caught = nullptr;
     unsigned uncaught = 0;
+    [[nodiscard]] bool any() const {
+      return (reinterpret_cast<std::uintptr_t>(caught) | uncaught) != 0;
+    }
   } exceptions;
 };
 
 /// The C++ runtime's exception state of the calling OS thread.
 Fiber::Exceptions* current_exceptions();
 
+/// What every fiber runs, in scheduler.cpp: it calls arrive(), and never returns.
+void run_fiber(Fiber& starter);
+
+/// Goes on where `to` was left, and notes where `from` is.
+extern "C" void rung_simt_jump(Fiber* from, Fiber* to);
+
 /// Leaves `from` for `to`; returns when somebody switches back. `live` is current_exceptions(),
 /// which the caller has at hand.
 inline void switch_fiber(Fiber& from, Fiber& to, Fiber::Exceptions* live) {
-  from.exceptions = *live;
-  *live = to.exceptions;
+  if (live->any() || to.exceptions.any()) [[unlikely]] {
+    from.exceptions = *live;
+    *live = to.exceptions;
+    to.exceptions = {};  // of what runs the live state alone counts
+  }
 #if defined(__SANITIZE_ADDRESS__)
   __sanitizer_start_switch_fiber(&from.fake_stack, to.bottom, to.size);
 #endif
-  const auto arrival = boost::context::detail::jump_fcontext(to.context, &from);
+  rung_simt_jump(&from, &to);
 #if defined(__SANITIZE_ADDRESS__)
   __sanitizer_finish_switch_fiber(from.fake_stack, nullptr, nullptr);
 #endif
-  static_cast<Fiber*>(arrival.data)->context = arrival.fctx;
 }
 
-/// What a fiber's first function does first: notes where the one that started it was left.
-inline void arrive(const boost::context::detail::transfer_t& arrival) {
-  Fiber& starter = *static_cast<Fiber*>(arrival.data);
-  starter.context = arrival.fctx;
+/// What a fiber's first function does first.
+inline void arrive([[maybe_unused]] Fiber& starter) {
 #if defined(__SANITIZE_ADDRESS__)
   __sanitizer_finish_switch_fiber(nullptr, &starter.bottom, &starter.size);
 #endif
 }
 
-/// Fibers of one OS thread that all run one function.
+/// Fibers of one OS thread.
 class FiberPool {
  public:
-  explicit FiberPool(void (*function)(boost::context::detail::transfer_t)) : function_(function) {}
+  FiberPool() = default;
   FiberPool(const FiberPool&) = delete;
   FiberPool& operator=(const FiberPool&) = delete;
   ~FiberPool();
@@ -88,9 +96,8 @@ class FiberPool {
     std::size_t size;
   };
   void grow();
-  void restart(Fiber& fiber);
+  static void restart(Fiber& fiber);
 
-  void (*function_)(boost::context::detail::transfer_t);
   std::vector<Slab> slabs_;
   std::vector<std::unique_ptr<Fiber>> fibers_;
   std::vector<Fiber*> idle_;  // the last released on top

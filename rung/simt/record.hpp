@@ -92,6 +92,10 @@ struct Counters {
   std::uint64_t local_bytes = 0;     // that they were asked for, reads and writes
   std::uint64_t active_lanes = 0;    // lanes that took part in all these requests
   std::uint64_t barriers = 0;        // warps that came to a barrier of their block
+  // Only of code that is compiled to tell (docs/simulated-gpu.md): branches that warps came to, of
+  // those that went both ways in this launch; and those at which a warp's lanes parted.
+  std::uint64_t branches = 0;
+  std::uint64_t divergent_branches = 0;
 
   [[nodiscard]] std::uint64_t requests() const {
     return global_load_requests + global_store_requests + shared_load_requests +
@@ -125,6 +129,12 @@ struct Kernel {
   [[nodiscard]] double active_lanes() const {
     const auto requests = static_cast<double>(totals.requests());
     return requests == 0 ? 0 : static_cast<double>(totals.active_lanes) / requests;
+  }
+  /// The share of branches that a warp's lanes went the same way; 1 when there were none.
+  [[nodiscard]] double branch_efficiency() const {
+    if (totals.branches == 0) return 1;
+    const auto parted = static_cast<double>(totals.divergent_branches);
+    return 1 - parted / static_cast<double>(totals.branches);
   }
 };
 

@@ -23,7 +23,7 @@ constinit thread_local bool memory_changed = false;
 
 constinit thread_local Worker* this_worker = nullptr;
 
-Worker::Worker() : fibers_(&Worker::fiber_main), exceptions_(current_exceptions()) {}
+Worker::Worker() : exceptions_(current_exceptions()) {}
 
 Worker::~Worker() = default;
 
@@ -41,23 +41,26 @@ void throw_called_by_host(const char* operation) {
               std::string(operation) + " was called by host code; only a kernel may");
 }
 
-void Worker::fiber_main(boost::context::detail::transfer_t arrival) {
-  arrive(arrival);
-  Worker& worker = *this_worker;
-  Fiber& self = *worker.current_->fiber;
+void run_fiber(Fiber& starter) {
+  arrive(starter);
+  this_worker->run_threads();
+}
+
+void Worker::run_threads() {
+  Fiber& self = *current_->fiber;
   for (;;) {
-    worker.run_current();
-    Thread* next = worker.finish_current();
+    run_current();
+    Thread* next = finish_current();
     if (next != nullptr && next->fiber == nullptr) {
       next->fiber = &self;  // an unstarted thread: no need to switch
-      worker.make_current(*next);
+      make_current(*next);
       continue;
     }
-    worker.fibers_.release(&self);
+    fibers_.release(&self);
     if (next != nullptr) {
-      worker.switch_to(self, *next);
+      switch_to(self, *next);
     } else {
-      switch_fiber(self, worker.main_, worker.exceptions_);
+      switch_fiber(self, main_, exceptions_);
     }
     // Here again with a thread to start, perhaps of another launch.
   }

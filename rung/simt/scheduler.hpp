@@ -67,6 +67,9 @@ class Worker {
   void run(LaunchState& state);
   [[nodiscard]] bool busy() const { return launch_ != nullptr; }
 
+  /// What a fiber does: one thread after another, for ever.
+  [[noreturn]] void run_threads();
+
   // What follows is for the operations that kernels call.
   [[nodiscard]] Thread& current() const { return *current_; }
   [[nodiscard]] const Launch& launch() const { return *launch_; }
@@ -116,7 +119,6 @@ class Worker {
   [[noreturn]] void fail(std::string&& what, Place place);
 
  private:
-  static void fiber_main(boost::context::detail::transfer_t arrival);
   // Starting and ending, in residency.cpp.
   bool admit();
   void prepare(Cluster& cluster, std::uint64_t position);

@@ -26,11 +26,12 @@ struct LineCount {
   std::uint64_t shared = 0, wavefronts = 0;
   std::uint64_t constant = 0;
   std::uint64_t barriers = 0;
+  std::uint64_t branches = 0, divergent = 0;
   double lanes = 0;                 // over all requests but local ones ...
   std::uint64_t counted_lanes = 0;  // ... which are so many
   bool exact = true;
 
-  [[nodiscard]] bool any() const { return counted_lanes + barriers != 0; }
+  [[nodiscard]] bool any() const { return counted_lanes + barriers + branches != 0; }
   void add(const nlohmann::json& line) {
     const auto count = [&](const char* name) { return line.at(name).get<std::uint64_t>(); };
     const std::uint64_t global_here =
@@ -43,6 +44,8 @@ struct LineCount {
     wavefronts += count("shared_wavefronts") + count("shared_atomic_wavefronts");
     constant += count("constant_requests");
     barriers += count("barriers");
+    branches += count("branches");
+    divergent += count("divergent_branches");
     lanes += line.at("active_lanes").get<double>() *
              static_cast<double>(global_here + shared_here + count("constant_requests"));
     counted_lanes += global_here + shared_here + count("constant_requests");
@@ -72,9 +75,15 @@ std::string gutter(const LineCount& c) {
     lanes =
         fmt::format("{:.3g}{}", c.lanes / static_cast<double>(c.counted_lanes), c.exact ? "" : "~");
   }
-  const std::string note = c.barriers != 0   ? "bar " + shortened(c.barriers)
-                           : c.constant != 0 ? "con " + shortened(c.constant)
-                                             : "";
+  std::string note;
+  if (c.barriers != 0) {
+    note = "bar " + shortened(c.barriers);
+  } else if (c.branches != 0) {
+    note = fmt::format("br {:.3g}%", 100 - 100 * static_cast<double>(c.divergent) /
+                                               static_cast<double>(c.branches));
+  } else if (c.constant != 0) {
+    note = "con " + shortened(c.constant);
+  }
   return fmt::format("{:>5} {:>4} {:>5} {:>4} {:>5} {:>9}",
                      c.global != 0 ? shortened(c.global) : "", ratio(c.sectors, c.global),
                      c.shared != 0 ? shortened(c.shared) : "", ratio(c.wavefronts, c.shared), lanes,

@@ -28,7 +28,7 @@ struct Options {
   emulate::Sources sources;
   std::vector<std::string> words;  // sources and options of nvcc's
   std::string json, order = "forward", capability = "9.0", keep;
-  bool no_checks = false, leaks = false, annotate = false;
+  bool no_checks = false, leaks = false, annotate = false, branches = false;
   double timeout = 0;
   int threads = 0;
 };
@@ -145,6 +145,15 @@ int run(Options& options) {
   }
   (void)orders(options.order);
   options.sources.capability = parse_capability(options.capability);
+  if (options.branches) {
+    if (options.json.empty() && !options.annotate) {
+      throw Error(ErrorCode::invalid_argument,
+                  "--branches: counts for --json or --annotate, neither of which is given");
+    }
+    // Of a hook that ends a function the address would else be that of the caller.
+    options.sources.options.insert(options.sources.options.end(),
+                                   {"-fsanitize-coverage=trace-pc", "-fno-optimize-sibling-calls"});
+  }
 
   const emulate::TemporaryFolder folder;
   std::string place = folder.path();
@@ -179,6 +188,7 @@ CommandSpec::Action setup(CLI::App& app) {
   app.add_option("-D", options->sources.definitions, "macro")->type_name("NAME[=VALUE]");
   app.add_option("--json", options->json, "write findings and counters here")->type_name("FILE");
   app.add_flag("--annotate", options->annotate, "print the source with the counts of each line");
+  app.add_flag("--branches", options->branches, "count branches too, at which lanes part: slower");
   app.add_option("--order", options->order,
                  "of threads and blocks: forward, reverse, random:SEED, or all in turn");
   app.add_option("--compute-capability", options->capability, "of the simulated GPU; default 9.0");

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """`rung emulate --annotate`: each line of a program stands beside what it did. usage: annotate.py RUNG"""
+import json
 import os
 import pathlib
 import re
@@ -34,8 +35,9 @@ def main():
     rung = os.path.abspath(sys.argv[1])
     with tempfile.TemporaryDirectory() as folder:
         pathlib.Path(folder, "prog.cu").write_text(SOURCE)
-        run = subprocess.run([rung, "emulate", "--annotate", "prog.cu"], cwd=folder, capture_output=True, text=True,
-                             timeout=100, check=False)
+        run = subprocess.run([rung, "emulate", "--annotate", "--branches", "--json", "counts.json", "prog.cu"],
+                             cwd=folder, capture_output=True, text=True, timeout=100, check=False)
+        kernel = json.loads(pathlib.Path(folder, "counts.json").read_text())["kernels"][0]
     wrong = [] if run.returncode == 0 else [f"exit code {run.returncode}"]
     lines = SOURCE.splitlines()
     for number, counts in EXPECTED.items():
@@ -43,6 +45,9 @@ def main():
         found = re.search(rf"^(.*) {number} {re.escape(code)}$", run.stdout, re.M)
         if found is None or found.group(1).split() != counts.split():
             wrong.append(f"line {number}: {found.group(0) if found else 'not printed'!r}, expected {counts!r}")
+    # Both warps part at the last line's guard, the only branch.
+    if (kernel["totals"]["divergent_branches"], kernel["totals"]["branches"]) != (2, 2):
+        wrong.append(f"branches: {kernel['totals']}")
     wrong += [f"too wide: {line!r}" for line in run.stdout.splitlines() if len(line) > 100]
     if wrong:
         sys.exit("\n".join(wrong) + "\n" + run.stdout + run.stderr)

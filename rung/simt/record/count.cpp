@@ -64,35 +64,35 @@ std::uint32_t sectors(const Request& request) {
 /// Rounds that the banks of shared memory need for these lanes: as many as there are different
 /// words in the bank that has most. Atomics on one word take turns.
 std::uint32_t rounds(const Request& request, std::uint32_t lanes, bool each_alone) {
-  const std::uint32_t words_each =
-      request.step.log_size > 2 ? 1u << (request.step.log_size - 2) : 1;
-  std::uint32_t words[64];
+  const int log_size = request.step.log_size;
+  const std::uint32_t words_each = log_size > 2 ? 1u << (log_size - 2) : 1;
+  // A bank's first word is all that most banks see, however many lanes ask for it.
+  std::uint32_t first_in[banks];
+  std::uint32_t others[64];
   int count = 0;
   std::uint32_t used = 0;
-  bool conflict = false;
   for_each_lane(lanes, [&](int lane) {
-    const std::uint32_t first = request.step.log_size >= 2
-                                    ? request.units[lane] * words_each
-                                    : request.units[lane] >> (2 - request.step.log_size);
-    for (std::uint32_t i = 0; i < words_each; ++i) {
-      const std::uint32_t word = first + i;
-      const std::uint32_t bank = 1u << (word % banks);
-      // The word that the lane before read costs nothing.
-      if (!each_alone && count > 0 && words_each == 1 && words[count - 1] == word) continue;
-      conflict |= (used & bank) != 0;
-      used |= bank;
-      words[count++] = word;
+    const std::uint32_t first =
+        log_size >= 2 ? request.units[lane] * words_each : request.units[lane] >> (2 - log_size);
+    for (std::uint32_t word = first; word != first + words_each; ++word) {
+      const std::uint32_t bank = word % banks;
+      if ((used >> bank & 1) == 0) {
+        used |= 1u << bank;
+        first_in[bank] = word;
+      } else if (each_alone || first_in[bank] != word) {
+        others[count++] = word;
+      }
     }
   });
-  if (!conflict) return 1;
+  if (count == 0) return 1;
   if (!each_alone) {
-    std::sort(words, words + count);
-    count = static_cast<int>(std::unique(words, words + count) - words);
+    std::sort(others, others + count);
+    count = static_cast<int>(std::unique(others, others + count) - others);
   }
-  std::uint32_t in_bank[banks] = {};
-  std::uint32_t most = 1;
-  for (int i = 0; i < count; ++i) most = std::max(most, ++in_bank[words[i] % banks]);
-  return most;
+  std::uint32_t more_in[banks] = {};
+  std::uint32_t most = 0;
+  for (int i = 0; i < count; ++i) most = std::max(most, ++more_in[others[i] % banks]);
+  return 1 + most;
 }
 
 struct Wavefronts {

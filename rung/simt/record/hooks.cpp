@@ -127,6 +127,11 @@ RUNG_HOOK void __ubsan_handle_type_mismatch_v1(const MisalignedUse* use, void* p
         use->kind == 1 ? Access::write : Access::read);
 }
 
+// At the start of each stretch of straight code, where -fsanitize-coverage=trace-pc asks for it.
+RUNG_HOOK void __sanitizer_cov_trace_pc() {
+  trace(0, number(__builtin_return_address(0)), 0, Access::basic_block);
+}
+
 // Of no interest here, but called.
 RUNG_HOOK void __tsan_init() {}
 RUNG_HOOK void __tsan_func_entry(void*) {}

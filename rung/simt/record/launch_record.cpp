@@ -42,12 +42,7 @@ void LaunchRecord::add(const std::vector<SiteCount>& counts, std::uint64_t warps
   warps_ += warps;
   divergent_warps_ += divergent_warps;
   for (const SiteCount& one : counts) {
-    if (one.counters.active_lanes + one.counters.barriers + one.counters.local_requests == 0) {
-      continue;
-    }
-    SiteCount& sum = counts_[one.site];
-    sum.counters += one.counters;
-    sum.exact &= one.exact;
+    if (one.any()) counts_[one.site] += one;
   }
 }
 

@@ -21,6 +21,29 @@ struct SiteCount {
   std::uint32_t stretch = 0;         // the list in which it was seen last ...
   std::uint32_t lanes = 0;           // ... and the lanes that took part there
   std::uint64_t local_accesses = 0;  // of threads to their own memory
+  // Of a stretch of straight code: how often a warp went on from it, how often its lanes parted,
+  // and where to. One place alone: what ends it is no branch, or never decided anything.
+  std::uint64_t ways = 0;
+  std::uint64_t partings = 0;
+  std::uintptr_t way = 0;
+  bool both_ways = false;
+
+  void went(std::uintptr_t to) {
+    if (way == 0) way = to;
+    both_ways |= way != to;
+  }
+  [[nodiscard]] bool any() const {
+    return counters.active_lanes + counters.barriers + counters.local_requests + ways != 0;
+  }
+  SiteCount& operator+=(const SiteCount& other) {
+    counters += other.counters;
+    exact &= other.exact;
+    ways += other.ways;
+    partings += other.partings;
+    if (other.way != 0) went(other.way);
+    both_ways |= other.both_ways;
+    return *this;
+  }
 };
 
 class LaunchRecord {

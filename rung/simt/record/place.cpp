@@ -101,7 +101,7 @@ void Recorder::place(Step& step, Target& target, std::uintptr_t address, std::ui
   target.where = Where::nowhere;
   step.base = address;
   step.last_unit = 0;
-  if (checking_ && step.access != Access::marker) {
+  if (checking_ && step.access < Access::marker) {
     report_bad_address(*this, step, address, region);
   }
 }

@@ -35,6 +35,8 @@ void Recorder::begin(LaunchRecord& launch) {
   last_region_ = nullptr;
   warps_ = divergent_warps_ = 0;
   suspicion_ = {};
+  branches_ = false;
+  std::fill(std::begin(stands_), std::end(stands_), 0);
 }
 
 void Recorder::end() {
@@ -76,6 +78,7 @@ void Recorder::prepare(Block& block) {
     std::fill(std::begin(warp.synced), std::end(warp.synced), 0);
     std::fill(std::begin(warp.told), std::end(warp.told), 0);
     std::fill(std::begin(warp.cursors), std::end(warp.cursors), nullptr);
+    std::fill(std::begin(warp.stands), std::end(warp.stands), WarpRecord::Stand());
   }
   ++record.era;
   if (checking_ && shared_room(launch_->launch) != 0) {

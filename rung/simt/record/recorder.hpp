@@ -43,6 +43,12 @@ struct WarpRecord {
   std::uint32_t fence_clock[32] = {};  // by lane: the warp's clock at its last fence
   std::uint32_t told[32] = {};  // by lane: the clock of its own warp that an object told it of
   Step* cursors[32] = {};
+  // By lane: the last stretch of code it came to, and the first of the lanes that came with it.
+  struct Stand {
+    std::uint16_t site = 0;
+    std::int8_t first_lane = -1;  // -1: none
+  };
+  Stand stands[32];
 };
 
 /// Blocks by number, as far as a shadow cell can tell them apart.
@@ -150,6 +156,12 @@ class Recorder {
   void check(BlockRecord& block, WarpRecord& warp, const Request& request, std::uint32_t position);
   void check_lanes(BlockRecord& block, WarpRecord& warp, const Request& request);
   void find_guesses(const RequestList& list);
+  // Branches; in branches.cpp.
+  /// These lanes have come to the stretch of code at this step of the list.
+  void follow(const RequestList& list, std::uint32_t index, std::uint32_t lanes);
+  /// Where a list begins lanes stand where the one before left them.
+  void stand_as_before(const WarpRecord& warp);
+  void remember_stands(const RequestList& list, WarpRecord& warp) const;
   void end_block(BlockRecord& block);
   void arrived_at(Synchroniser& object, const Place& place);
   void acquire(BlockRecord& block, WarpRecord& warp, const KnowledgeRef& from);
@@ -188,6 +200,17 @@ class Recorder {
   std::uint32_t stretch_ = 0;
   /// While a list is checked: where a lane's last comparison of a word stands in it.
   std::unordered_map<std::uint64_t, std::uint32_t> guesses_;
+  // Of the list being flushed: the step at which each lane stands, 0 for none, behind all steps for
+  // where the list before has left it; and where the lanes that stood together went from there.
+  struct Way {
+    std::uint32_t stretch = 0;
+    std::uintptr_t to = 0;
+    bool parted = false;
+  };
+  std::uint32_t stands_[32] = {};
+  std::vector<Way> ways_;
+  std::uint16_t left_at_[32] = {};  // sites of what the list before has left, by its first lane
+  bool branches_ = false;           // any so far
   std::unordered_set<std::uint64_t> told_;
   std::unordered_map<std::uintptr_t, std::uint16_t> numbers_;  // of sites
   std::vector<SiteCount> counts_;                              // by that number

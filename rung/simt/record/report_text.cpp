@@ -93,7 +93,9 @@ void add_counters(Object& out, const Counters& c) {
       .number("constant_requests", c.constant_requests)
       .number("local_requests", c.local_requests)
       .number("local_bytes", c.local_bytes)
-      .number("barriers", c.barriers);
+      .number("barriers", c.barriers)
+      .number("branches", c.branches)
+      .number("divergent_branches", c.divergent_branches);
 }
 
 std::string mean_lanes(const Counters& c) {
@@ -120,6 +122,9 @@ std::string one_kernel(const Kernel& kernel) {
   out.number("blocks", kernel.blocks).number("threads", kernel.threads);
   out.number("shared_bytes", kernel.shared_bytes);
   out.number("warps", kernel.warps).number("divergent_warps", kernel.divergent_warps);
+  // Null: not told, or there were none.
+  out.raw("branch_efficiency",
+          kernel.totals.branches == 0 ? "null" : std::to_string(kernel.branch_efficiency()));
   out.raw("active_lanes", mean_lanes(kernel.totals)).raw("totals", totals.whole());
   out.raw("lines", list(kernel.lines, one_line));
   return out.whole();
@@ -192,6 +197,8 @@ Counters& Counters::operator+=(const Counters& other) {
   local_bytes += other.local_bytes;
   active_lanes += other.active_lanes;
   barriers += other.barriers;
+  branches += other.branches;
+  divergent_branches += other.divergent_branches;
   return *this;
 }
 

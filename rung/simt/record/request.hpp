@@ -26,7 +26,8 @@ enum class Access : std::uint8_t {
   volatile_write,
   landed,  // its end; not counted again
   touch,   // by an operation on an object in shared memory: checked as a volatile read, not counted
-  marker   // no access: the warp lets others know how far it has come
+  marker,  // no access: the warp lets others know how far it has come
+  basic_block  // none either: the lane has come to this stretch of straight code
 };
 
 inline bool is_atomic(Access access) {

@@ -44,11 +44,40 @@ std::uint32_t RequestList::insert(std::uint32_t index, std::uintptr_t site) {
   return at;
 }
 
+void RequestList::take(std::uint32_t group) {
+  std::uint32_t* unit = units_.get() + std::size_t{group} * group_steps;
+  for (std::size_t lane = 0; lane < warp_lanes; lane += 4) {
+    Vector rows[4];  // of a lane each, by step
+    for (Vector& one : rows) {
+      std::memcpy(&one, unit, sizeof(one));
+      std::memset(unit, 0xff, sizeof(one));  // no_unit
+      unit += row;
+    }
+    const Vector low01 = __builtin_shuffle(rows[0], rows[1], Vector{0, 4, 1, 5});
+    const Vector low23 = __builtin_shuffle(rows[2], rows[3], Vector{0, 4, 1, 5});
+    const Vector high01 = __builtin_shuffle(rows[0], rows[1], Vector{2, 6, 3, 7});
+    const Vector high23 = __builtin_shuffle(rows[2], rows[3], Vector{2, 6, 3, 7});
+    const Vector steps[4] = {__builtin_shuffle(low01, low23, Vector{0, 1, 4, 5}),
+                             __builtin_shuffle(low01, low23, Vector{2, 3, 6, 7}),
+                             __builtin_shuffle(high01, high23, Vector{0, 1, 4, 5}),
+                             __builtin_shuffle(high01, high23, Vector{2, 3, 6, 7})};
+    for (std::size_t i = 0; i < 4; ++i) std::memcpy(group_[i] + lane, &steps[i], sizeof(Vector));
+  }
+  taken_ = group;
+}
+
 void RequestList::gather(std::uint32_t index, Request& request) {
-  std::uint32_t* unit = units_.get() + index;
-  for (std::size_t lane = 0; lane < warp_lanes; ++lane) {
-    request.units[lane] = unit[lane * row];
-    unit[lane * row] = no_unit;
+  const std::uint32_t group = index / group_steps;
+  if (linear_) {
+    if (group != taken_) take(group);
+    std::memcpy(request.units, group_[index % group_steps], sizeof(request.units));
+  } else {
+    // Where lists are not linear neighbours in memory do not follow each other.
+    std::uint32_t* unit = units_.get() + index;
+    for (std::size_t lane = 0; lane < warp_lanes; ++lane) {
+      request.units[lane] = unit[lane * row];
+      unit[lane * row] = no_unit;
+    }
   }
   // Mostly all lanes are there, in step.
   const std::uint32_t stride = request.units[1] - request.units[0];
@@ -85,6 +114,7 @@ void RequestList::reset(bool forget) {
     linear_ = true;
   }
   used_ = 0;
+  taken_ = ~std::uint32_t{0};
 }
 
 }  // namespace rung::simt::record

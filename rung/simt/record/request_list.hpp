@@ -48,7 +48,7 @@ class RequestList {
     const std::size_t hash = hash_of(site);
     return (present_[hash / 64] >> (hash % 64) & 1) != 0;
   }
-  /// Takes the units of a step out, and says which lanes were there.
+  /// Takes the units of a step out, and says which lanes were there. Each step once until reset().
   void gather(std::uint32_t index, Request& request);
   /// No lane has walked it. A linear list's steps are kept, to be tried.
   void reset(bool forget);
@@ -57,11 +57,17 @@ class RequestList {
   // Rows of units lie apart by an odd number of cache lines, so that a step's 32 fall into
   // different sets of the cache.
   static constexpr std::size_t row = capacity + 16;
+  /// Takes the units of four steps that lie side by side out.
+  void take(std::uint32_t group);
   static std::size_t hash_of(std::uintptr_t site) { return site * 0x9e3779b97f4a7c15u >> 54; }
 
   std::unique_ptr<Step[]> steps_;
   std::unique_ptr<Target[]> targets_;
   std::unique_ptr<std::uint32_t[]> units_;
+  // Of the steps `taken_` * 4 to `taken_` * 4 + 3: their units, by step and lane.
+  static constexpr std::uint32_t group_steps = 4;
+  alignas(64) std::uint32_t group_[group_steps][warp_lanes];
+  std::uint32_t taken_ = ~std::uint32_t{0};
   std::uint32_t used_ = 0;  // the last step in memory
   bool linear_ = true;
   std::uint64_t present_[16] = {};  // by a hash of their sites: steps that may be there

@@ -55,13 +55,16 @@ void add_lines(Counted& counted) {
   std::map<std::pair<std::string, int>, Line> lines;
   for (const auto& [site, count] : counted.sites) {
     const Source& source = source_of(site);
-    if (!source.of_a_kernel) continue;
+    if (!source.of_a_kernel || (count.ways != 0 && !count.both_ways)) continue;
     Line& line = lines[{source.file, source.line}];
     line.file = source.file;
     line.line = source.line;
-    line.counters += count.counters;
+    Counters counters = count.counters;
+    counters.branches = count.ways;
+    counters.divergent_branches = count.partings;
+    line.counters += counters;
     line.exact &= count.exact;
-    counted.kernel.totals += count.counters;
+    counted.kernel.totals += counters;
   }
   for (auto& [key, line] : lines) counted.kernel.lines.push_back(std::move(line));
 }
@@ -87,9 +90,7 @@ void add_launch(const Launch& launch, std::uint64_t warps, std::uint64_t diverge
   counted.kernel.warps += warps;
   counted.kernel.divergent_warps += divergent_warps;
   for (const auto& [site, count] : counts) {
-    SiteCount& sum = counted.sites[site];
-    sum.counters += count.counters;
-    sum.exact &= count.exact;
+    counted.sites[site] += count;
   }
 }
 

@@ -76,13 +76,14 @@ void Recorder::wait_for_lanes() {
     release_ahead(*block_, *warp_);
     return;
   }
+  if (warp_->ahead == 0) ahead_.emplace_back(block_, warp_);
   warp_->ahead |= 1u << thread_->lane;
-  ahead_.emplace_back(block_, warp_);
   worker_.wait_for_lanes();
 }
 
 void Recorder::release_ahead(BlockRecord& block, WarpRecord& warp) {
   flush(block, warp);
+  std::erase_if(ahead_, [&](const auto& one) { return one.second == &warp; });
   const Warp& lanes = block.block->warps[static_cast<std::size_t>(&warp - block.warps.data())];
   for (std::uint32_t left = std::exchange(warp.ahead, 0); left != 0; left &= left - 1) {
     Thread& thread = *lanes.lanes[__builtin_ctz(left)];
@@ -105,7 +106,7 @@ bool Recorder::release_ahead() {
 void Recorder::trace_slowly(std::uintptr_t address, std::uintptr_t site, int log_size,
                             Access access) {
   if (count_local(address, site, log_size)) return;
-  if (suspicion_.thread == thread_) {
+  if (suspicion_.thread == thread_ && access != Access::basic_block) {
     settle(address);
     record::trace(address, site, log_size, access);
     return;
@@ -181,6 +182,7 @@ void Recorder::flush(BlockRecord& block, WarpRecord& warp, bool aligned) {
   RequestList& list = *warp.list;
   if (&warp == warp_) leave();
   ++stretch_;
+  if (branches_) stand_as_before(warp);
   std::uint32_t clock = 0;
   if (checking_ && warp.compared) find_guesses(list);
   std::uint32_t position = 0;
@@ -189,6 +191,11 @@ void Recorder::flush(BlockRecord& block, WarpRecord& warp, bool aligned) {
     Request request{list.step(i), list.target(i)};
     list.gather(i, request);
     if (request.lanes == 0) continue;
+    if (request.step.access == Access::basic_block) {
+      if (counting_) follow(list, i, request.lanes);
+      branches_ = true;
+      continue;
+    }
     if (counting_) count(warp, request, aligned);
     if (checking_) check(block, warp, request, position);
     if (request.step.access == Access::marker) clock = std::max(clock, request.step.clock + 1);
@@ -196,6 +203,7 @@ void Recorder::flush(BlockRecord& block, WarpRecord& warp, bool aligned) {
   guesses_.clear();
   warp.compared = false;
   warp.clock += clock;
+  if (branches_) remember_stands(list, warp);
   list.reset(clock != 0);
   idle_.push_back(&list);
   warp.list = nullptr;

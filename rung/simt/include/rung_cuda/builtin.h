@@ -10,7 +10,7 @@
 #include "rung_cuda/words.h"
 
 // What belongs to the launch and not to the kernel is not to be recorded as the kernel's.
-#define RUNG_UNSEEN __attribute__((no_sanitize("thread")))
+#define RUNG_UNSEEN __attribute__((no_sanitize("thread"), no_sanitize_coverage))
 
 namespace rung::cuda {
 

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+// Branches of kernels: this file is compiled with a hook at each stretch of straight code.
+#include "tests/simt/record_fixture.hpp"
+
+namespace rung {
+namespace {
+
+Kernel branches_of(void (*kernel)(int*, int), int argument) {
+  Buffer<int> out(256);
+  const Report report = recorded_launch({.grid = 2, .block = 64}, kernel, out.data(), argument);
+  expect_clean(report);
+  return report.kernels.at(0);
+}
+
+/// Where a thread stores, so that blocks do not meet.
+__device__ inline int* mine(int* out) { return out + blockIdx.x * 128 + threadIdx.x; }
+
+TEST(RecordBranch, OddLanesPartOnceAWarp) {
+  const Kernel kernel = branches_of(
+      +[](int* out, int) {
+        if (threadIdx.x % 2 == 1) *mine(out) = 1;
+      },
+      0);
+  EXPECT_EQ(kernel.totals.branches, 4u);
+  EXPECT_EQ(kernel.totals.divergent_branches, 4u);
+  EXPECT_EQ(kernel.branch_efficiency(), 0.0);
+}
+
+TEST(RecordBranch, WholeWarpsPartNowhere) {
+  const Kernel kernel = branches_of(
+      +[](int* out, int) {
+        if (threadIdx.x / 32 == 1) *mine(out) = 1;
+      },
+      0);
+  EXPECT_EQ(kernel.totals.branches, 4u) << "it goes both ways, by warps";
+  EXPECT_EQ(kernel.totals.divergent_branches, 0u);
+  EXPECT_EQ(kernel.branch_efficiency(), 1.0);
+}
+
+TEST(RecordBranch, LoopsOfOneTripCountPartNowhere) {
+  const Kernel kernel = branches_of(
+      +[](int* out, int rounds) {
+        for (int i = 0; i < rounds; ++i) mine(out)[i % 2 * 64] = i;
+      },
+      10);
+  EXPECT_EQ(kernel.totals.branches, 4u * 10);
+  EXPECT_EQ(kernel.totals.divergent_branches, 0u);
+}
+
+TEST(RecordBranch, LoopsOfManyTripCountsPartUntilOneLaneIsLeft) {
+  // Lane i goes round i + 1 times: the warp 32 times, and one lane leaves each time; the last time
+  // nobody else is there.
+  const Kernel kernel = branches_of(
+      +[](int* out, int) {
+        const int rounds = static_cast<int>(threadIdx.x) % 32 + 1;
+        for (int i = 0; i < rounds; ++i) mine(out)[i % 2 * 64] = i;
+      },
+      0);
+  EXPECT_EQ(kernel.totals.branches, 4u * 32);
+  EXPECT_EQ(kernel.totals.divergent_branches, 4u * 31);
+}
+
+TEST(RecordBranch, ABarrierBeforeTheBranchHidesNothing) {
+  const Kernel kernel = branches_of(
+      +[](int* out, int) {
+        *mine(out) = 1;
+        __syncthreads();
+        if (threadIdx.x % 2 == 1) *mine(out) = 2;
+      },
+      0);
+  EXPECT_EQ(kernel.totals.branches, 4u);
+  EXPECT_EQ(kernel.totals.divergent_branches, 4u);
+}
+
+TEST(RecordBranch, ArithmeticAloneIsSeenToo) {
+  // Neither side accesses memory; a loop, so that it is no conditional move.
+  const Kernel kernel = branches_of(
+      +[](int* out, int rounds) {
+        int x = static_cast<int>(threadIdx.x);
+        if (threadIdx.x % 4 == 0) {
+          for (int i = 0; i < rounds; ++i) x = x * 3 + i;
+        }
+        *mine(out) = x;
+      },
+      5);
+  EXPECT_EQ(kernel.divergent_warps, 0u) << "memory is accessed by all";
+  EXPECT_EQ(kernel.totals.divergent_branches, 4u);
+  EXPECT_EQ(kernel.totals.branches, 4u + 4 * 5);
+}
+
+}  // namespace
+}  // namespace rung
