@@ -11,6 +11,7 @@
 #include "rung/simt/limits.hpp"
 #include "rung/simt/sync.hpp"
 #include "rung/simt/types.hpp"
+#include "rung/simt/warpgroup.hpp"
 
 namespace rung::simt::record {
 struct BlockRecord;
@@ -103,9 +104,10 @@ struct Block {
   std::uint64_t random = 0;  // state of the generator behind ThreadOrder::random
   std::byte* shared = nullptr;
   std::size_t shared_capacity = 0;
-  std::vector<Thread*> mbarrier_waiters;        // of mbarriers in its shared memory
-  int bulk_loads = 0;                           // that have not landed in it
-  std::unique_ptr<record::BlockRecord> record;  // while a session records
+  std::vector<Thread*> mbarrier_waiters;               // of mbarriers in its shared memory
+  int bulk_loads = 0;                                  // that have not landed in it
+  std::vector<std::unique_ptr<Warpgroup>> warpgroups;  // those that have used tensor cores
+  std::unique_ptr<record::BlockRecord> record;         // while a session records
 
   Block();
   Block(const Block&) = delete;
