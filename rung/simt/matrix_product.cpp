@@ -220,7 +220,7 @@ void note_operands(Worker& here, const MatrixProduct& product) {
   const record::Agent agent = recorder->agent(product.place);
   const auto note = [&](int, int, std::uint32_t address) {
     recorder->copied(agent, self.block->shared + offset_of(here, product, address), piece_bytes,
-                     record::Access::read);
+                     record::Access::engine_read);
   };
   if (!product.a_in_registers) {
     for_each_piece(product.a_matrix, shape_of_a(product), 16 * warp, 16 * warp + 16, note);

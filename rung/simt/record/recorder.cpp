@@ -58,6 +58,7 @@ void Recorder::prepare(Block& block) {
   record.number = static_cast<std::uint32_t>(linear) & block_number_mask;
   record.interval = 0;
   record.partial = record.fenced = false;
+  record.proxy_known.fill(0);
   record.objects.clear();
   for (Synchroniser& barrier : record.barriers) barrier = {};
   record.warps.resize(block.warps.size());
@@ -75,6 +76,7 @@ void Recorder::prepare(Block& block) {
     warp.known.fill(0);
     std::fill(std::begin(warp.synced), std::end(warp.synced), 0);
     std::fill(std::begin(warp.told), std::end(warp.told), 0);
+    std::fill(std::begin(warp.proxy_clock), std::end(warp.proxy_clock), 0);
     std::fill(std::begin(warp.cursors), std::end(warp.cursors), nullptr);
   }
   ++record.era;
