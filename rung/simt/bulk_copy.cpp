@@ -122,7 +122,7 @@ void CopyEngine::complete_stores(Thread& thread, std::uint32_t group, bool read_
     if (read_only) return false;
     if (store.shape.is_box) {
       store_box(store.shape, store.data.data(),
-                static_cast<std::size_t>(store.from - thread.block->shared));
+                static_cast<std::size_t>(store.from - thread.block->shared), store.reduce);
     } else if (store.reduce != nullptr) {
       store.reduce(store.to, store.data.data(), store.data.size());
     } else {
