@@ -8,7 +8,7 @@
 //   B     k16n8   b[0]: rows 2t, 2t+1 of column group; b[1]: rows + 8
 //   A     m16k8   a[0]: (group, t); a[1]: (group + 8, t); a[2], a[3]: column t + 4     (tf32)
 //   B     k8n8    b[0]: (t, group); b[1]: (t + 4, group)                              (tf32)
-//   A     m16k32  a[0]: row group, columns 4t to 4t+3; a[1]: row group + 8; a[2], a[3]: columns + 16
+//   A     m16k32  a[0]: row group, columns 4t to 4t+3; a[1]: row group + 8; a[2], a[3]: + 16
 //   B     k32n8   b[0]: rows 4t to 4t+3 of column group; b[1]: rows + 16         (8-bit integers)
 #pragma once
 

@@ -11,8 +11,8 @@ namespace rung::inline RUNG_TARGET::ptx {
 
 #if defined(__CUDACC__)
 
-/// Stores Count (1, 2, 4) matrices of 8 rows of 16 bytes. Lane 8 i + r gives the address of row r of
-/// matrix i; register i of lane l holds elements 2 (l % 4) and the next of row l / 4, or of that
+/// Stores Count (1, 2, 4) matrices of 8 rows of 16 bytes. Lane 8 i + r gives the address of row r
+/// of matrix i; register i of lane l holds elements 2 (l % 4) and the next of row l / 4, or of that
 /// column if transposed.
 template <int Count, bool Transposed = false>
 __device__ __forceinline__ void store_matrix(void* row, const std::uint32_t (&from)[Count]) {

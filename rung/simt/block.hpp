@@ -80,6 +80,7 @@ struct alignas(64) Thread {
 struct Warp {
   std::uint32_t exited = 0;   // lanes that ended or never were
   std::uint32_t waiting = 0;  // lanes in a collective
+  int registers = 0;          // of a lane, once it has changed them; 0: what it started with
   Thread* lanes[warp_lanes] = {};
   void* requests[warp_lanes] = {};
 };

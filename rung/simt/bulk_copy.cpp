@@ -55,6 +55,13 @@ void CopyEngine::issue(Worker& worker, LateLoad load) {
   if (record::Recorder* const recorder = worker.recorder()) {
     // Its bytes arrive for whom waits; nobody may use the memory from now on until then.
     load.agent = recorder->agent(load.place);
+    const Block& sender = *worker.current().block;
+    const bool from_block =
+        load.from >= sender.shared && load.from < sender.shared + sender.shared_capacity;
+    const bool global = load.shape.is_box || (load.from != nullptr && !from_block);
+    if (written_by(load) == record::Access::engine_write) {
+      recorder->count_copy(load.place, global ? load.shape.bytes : 0, 0);
+    }
     recorder->copied(load.agent, load.to, load.shape.bytes, written_by(load));
     recorder->arrived(*load.target, load.barrier, load.place);
   }
@@ -66,6 +73,9 @@ void CopyEngine::issue(Worker& worker, LateLoad load) {
 void CopyEngine::issue(Worker& worker, LateStore store) {
   Thread& thread = *store.thread;
   ++thread.bulk_stores;
+  if (record::Recorder* const recorder = worker.recorder()) {
+    recorder->count_copy(store.place, 0, store.shape.bytes);
+  }
   const bool early = half_the_time(worker, *thread.block);
   stores_.push_back(std::move(store));
   if (!early) return;

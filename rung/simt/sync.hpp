@@ -34,6 +34,9 @@ RUNG_API int block_barrier(BlockReduction reduction, int predicate, Place place)
 /// Barrier `id` (0..15) of the block completes when `threads` have arrived (a multiple of 32).
 RUNG_API void named_barrier_sync(int id, int threads, Place place);
 RUNG_API void named_barrier_arrive(int id, int threads, Place place);
+/// setmaxnreg of the calling warp: to `registers` a thread; a claim waits until others have
+/// released as many.
+RUNG_API void set_registers(int registers, bool claim, Place place);
 /// Every thread of a cooperative launch.
 RUNG_API void grid_barrier(Place place);
 /// Lets the other threads run: what a spinning thread owes to those it waits for.

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Misuse of wgmma: what forgets to wait sees old sums, what overwrites its operands too early
-// multiplies the new ones, and what cannot be right is told.
+// Misuse of wgmma and of registers: what forgets to wait sees old sums, what overwrites operands
+// too early multiplies the new ones, and what cannot be right is told.
 #include <cstdint>
 
 #include "rung/device/ptx_bulk_copy.hpp"
+#include "rung/device/ptx_hopper.hpp"
 #include "rung/device/ptx_wgmma.hpp"
 #include "tests/simt/failure_fixture.hpp"
 
@@ -97,6 +98,24 @@ TEST_P(WgmmaFailureTest, WarpgroupsAgree) {
   expect_failure(shape, disagree, {"deadlock", "wgmma_wait at "}, 0);
   expect_failure(shape, disagree, {"issue different wgmma", "wgmma_failure_test.cpp"}, 1);
   expect_failure(shape, disagree, {"outside the block's shared memory", "matrix descriptors"}, 2);
+}
+
+/// A producer and two consumers of 168 registers each at first: 24 + 2 * 240 are 504.
+template <int Kept, int Claimed>
+__global__ void __launch_bounds__(384, 1) hand_over(float* out) {
+  if (threadIdx.x < 128) {
+    ptx::release_registers<Kept>();
+  } else {
+    ptx::claim_registers<Claimed>();
+  }
+  out[threadIdx.x] = 1;
+}
+
+TEST_P(WgmmaFailureTest, RegistersMustBeThere) {
+  Context c = context();
+  Buffer<float> out(512);
+  EXPECT_NO_THROW(launch(c, {.block = 384}, hand_over<24, 240>, out.data()));
+  expect_failure({.block = 384}, hand_over<32, 240>, {"deadlock", "claim_registers"}, out.data());
 }
 
 /// Chains: groups in flight, an accumulator that two of them add to, another between.

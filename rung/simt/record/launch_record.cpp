@@ -42,7 +42,8 @@ void LaunchRecord::add(const std::vector<SiteCount>& counts, std::uint64_t warps
   warps_ += warps;
   divergent_warps_ += divergent_warps;
   for (const SiteCount& one : counts) {
-    if (one.counters.active_lanes + one.counters.barriers + one.counters.local_requests == 0) {
+    const Counters& c = one.counters;
+    if (c.active_lanes + c.barriers + c.local_requests + c.bulk_copies + c.matrix_products == 0) {
       continue;
     }
     SiteCount& sum = counts_[one.site];

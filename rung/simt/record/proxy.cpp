@@ -43,6 +43,18 @@ bool Recorder::lacks_fence(const Request& request, const BlockRecord& block, con
          block.proxy_known[write.warp()] < write.clock;
 }
 
+void Recorder::count_copy(const Place& place, std::uint64_t loaded, std::uint64_t stored) {
+  if (!counting_) return;
+  Counters& counters = counts_[site_index(site_of(place))].counters;
+  ++counters.bulk_copies;
+  counters.bulk_load_bytes += loaded;
+  counters.bulk_store_bytes += stored;
+}
+
+void Recorder::count_product(const Place& place) {
+  if (counting_) ++counts_[site_index(site_of(place))].counters.matrix_products;
+}
+
 void proxy_fence() noexcept {
   if (tracer.last != nullptr) this_worker->recorder()->proxy_fence();
 }

@@ -115,6 +115,9 @@ class Recorder {
   /// The copy engine reads or writes for this thread, under the clock at which it was told to.
   [[nodiscard]] Agent agent(const Place& place) const;
   void copied(const Agent& agent, const void* address, std::size_t bytes, Access access);
+  /// A copy that a thread starts, and the bytes that it moves from or to global memory.
+  void count_copy(const Place& place, std::uint64_t loaded, std::uint64_t stored);
+  void count_product(const Place& place);
   /// Makes requests of what the warp has accessed. `aligned`: its lanes have all come as far as
   /// they will.
   void flush(BlockRecord& block, WarpRecord& warp, bool aligned = true);
