@@ -12,19 +12,18 @@
 namespace rung::inline RUNG_TARGET {
 namespace {
 
-using Encode = decltype(&cuTensorMapEncodeTiled);
-
-Encode find_encode() {
+template <class Function>
+Function find_in_driver(const char* name) {
   void* function = nullptr;
   cudaDriverEntryPointQueryResult found{};
-  // The function has kept its signature since CUDA 12.0, which brought it.
-  check_cuda(cudaGetDriverEntryPointByVersion("cuTensorMapEncodeTiled", &function, 12000,
-                                              cudaEnableDefault, &found),
-             "looking for cuTensorMapEncodeTiled in the NVIDIA driver");
+  // These functions have kept their signatures since CUDA 12.0, which brought them.
+  const std::string what = std::string("looking for ") + name + " in the NVIDIA driver";
+  check_cuda(cudaGetDriverEntryPointByVersion(name, &function, 12000, cudaEnableDefault, &found),
+             what);
   if (found != cudaDriverEntryPointSuccess || function == nullptr) {
-    throw Error(ErrorCode::unsupported, "the NVIDIA driver has no cuTensorMapEncodeTiled");
+    throw Error(ErrorCode::unsupported, std::string("the NVIDIA driver has no ") + name);
   }
-  return reinterpret_cast<Encode>(function);
+  return reinterpret_cast<Function>(function);
 }
 
 CUtensorMapDataType driver_type(DType dtype) {
@@ -67,7 +66,6 @@ CUtensorMapSwizzle driver_swizzle(Swizzle swizzle) {
 namespace device_detail {
 
 TensorMap encode_tensor_map(const TensorMapSource& source) {
-  static const Encode encode = find_encode();
   // The driver counts axes from the innermost, and leaves out its stride.
   cuuint64_t shape[5] = {}, strides[5] = {};
   cuuint32_t box[5] = {}, steps[5] = {};
@@ -75,17 +73,36 @@ TensorMap encode_tensor_map(const TensorMapSource& source) {
     const int from = source.rank - 1 - axis;
     shape[axis] = static_cast<cuuint64_t>(source.shape[from]);
     box[axis] = static_cast<cuuint32_t>(source.box[from]);
-    steps[axis] = 1;
+    const bool spatial = source.window.pixels != 0 && axis > 0 && axis + 1 < source.rank;
+    steps[axis] = spatial ? static_cast<cuuint32_t>(source.window.steps[from - 1]) : 1;
     if (axis > 0) strides[axis - 1] = static_cast<cuuint64_t>(tensor_map_stride(source, from));
   }
   CUtensorMap encoded;
-  const CUresult status =
-      encode(&encoded, driver_type(source.dtype), static_cast<cuuint32_t>(source.rank),
-             const_cast<void*>(source.data), shape, strides, box, steps,
-             CU_TENSOR_MAP_INTERLEAVE_NONE, driver_swizzle(source.swizzle),
-             CU_TENSOR_MAP_L2_PROMOTION_L2_128B, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
+  const auto rank = static_cast<cuuint32_t>(source.rank);
+  void* const data = const_cast<void*>(source.data);
+  CUresult status = CUDA_SUCCESS;
+  if (source.window.pixels == 0) {
+    static const auto encode =
+        find_in_driver<decltype(&cuTensorMapEncodeTiled)>("cuTensorMapEncodeTiled");
+    status = encode(&encoded, driver_type(source.dtype), rank, data, shape, strides, box, steps,
+                    CU_TENSOR_MAP_INTERLEAVE_NONE, driver_swizzle(source.swizzle),
+                    CU_TENSOR_MAP_L2_PROMOTION_L2_128B, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
+  } else {
+    static const auto encode =
+        find_in_driver<decltype(&cuTensorMapEncodeIm2col)>("cuTensorMapEncodeIm2col");
+    int lower[3] = {}, upper[3] = {};
+    for (int axis = 0; axis < source.rank - 2; ++axis) {
+      lower[axis] = source.window.lower[source.rank - 3 - axis];
+      upper[axis] = source.window.upper[source.rank - 3 - axis];
+    }
+    status = encode(&encoded, driver_type(source.dtype), rank, data, shape, strides, lower, upper,
+                    static_cast<cuuint32_t>(source.window.channels),
+                    static_cast<cuuint32_t>(source.window.pixels), steps,
+                    CU_TENSOR_MAP_INTERLEAVE_NONE, driver_swizzle(source.swizzle),
+                    CU_TENSOR_MAP_L2_PROMOTION_L2_128B, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
+  }
   if (status != CUDA_SUCCESS) {
-    throw Error(ErrorCode::device, "cuTensorMapEncodeTiled failed with CUresult " +
+    throw Error(ErrorCode::device, "encoding a tensor map failed with CUresult " +
                                        std::to_string(static_cast<int>(status)));
   }
   TensorMap map;

@@ -162,7 +162,7 @@ template <int Pending>
 void bulk_wait_read() {
   simt::bulk_wait_group(Pending, true);
 }
-inline void fence_async_proxy() {}
+inline void fence_async_proxy() { simt::fence_async_proxy(); }
 inline void bulk_prefetch(const void* from, unsigned bytes,
                           simt::Place place = simt::Place::current()) {
   simt::bulk_prefetch(from, bytes, place);

@@ -46,18 +46,21 @@ __device__ __forceinline__ void let_next_grid_start() {
 
 #else
 
-// Simulated threads have all registers they want, and grids end before the next one starts.
+// Simulated threads have all registers they want, but claims that cannot be met hang here, too.
 template <int Registers>
-void release_registers() {
+void release_registers(simt::Place place = simt::Place::current()) {
   static_assert(Registers >= 24 && Registers <= 256 && Registers % 8 == 0);
+  simt::set_registers(Registers, false, place);
 }
 template <int Registers>
-void claim_registers() {
+void claim_registers(simt::Place place = simt::Place::current()) {
   static_assert(Registers >= 24 && Registers <= 256 && Registers % 8 == 0);
+  simt::set_registers(Registers, true, place);
 }
 inline bool elect_one(simt::Place place = simt::Place::current()) {
   return simt::lane_index() == __builtin_ctz(simt::ballot(0xffffffffu, true, place));
 }
+// Grids end before the next one starts.
 inline void wait_for_earlier_grid() {}
 inline void let_next_grid_start() {}
 

@@ -8,9 +8,12 @@
 //   B     k16n8   b[0]: rows 2t, 2t+1 of column group; b[1]: rows + 8
 //   A     m16k8   a[0]: (group, t); a[1]: (group + 8, t); a[2], a[3]: column t + 4     (tf32)
 //   B     k8n8    b[0]: (t, group); b[1]: (t + 4, group)                              (tf32)
+//   A     m16k32  a[0]: row group, columns 4t to 4t+3; a[1]: row group + 8; a[2], a[3]: + 16
+//   B     k32n8   b[0]: rows 4t to 4t+3 of column group; b[1]: rows + 16         (8-bit integers)
 #pragma once
 
 #include <cstdint>
+#include <type_traits>
 
 #include "rung/device/device.hpp"
 
@@ -19,6 +22,11 @@
 #endif
 
 namespace rung::inline RUNG_TARGET::ptx {
+
+/// What mma_m16n8k32 multiplies: std::int8_t and std::uint8_t.
+template <class T>
+inline constexpr bool is_byte_integer =
+    std::is_same_v<T, std::int8_t> || std::is_same_v<T, std::uint8_t>;
 
 #if defined(__CUDACC__)
 
@@ -91,6 +99,25 @@ __device__ __forceinline__ void mma_m16n8k8_tf32(float (&d)[4], const std::uint3
         "f"(c[2]), "f"(c[3]));
 }
 
+namespace device_detail {
+/// The operands' types within the instruction's name.
+template <class A, class B>
+inline constexpr char byte_integers[] = {
+    '.', std::is_signed_v<A> ? 's' : 'u', '8', '.', std::is_signed_v<B> ? 's' : 'u', '8', 0};
+}  // namespace device_detail
+
+/// 16 x 8 x 32 elements of 8-bit integers A and B, four in a register; sums wrap.
+template <class A, class B = A>
+__device__ __forceinline__ void mma_m16n8k32(int (&d)[4], const std::uint32_t (&a)[4],
+                                             const std::uint32_t (&b)[2], const int (&c)[4]) {
+  static_assert(is_byte_integer<A> && is_byte_integer<B>);
+  asm("mma.sync.aligned.m16n8k32.row.col.s32%14.s32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, "
+      "{%10, %11, %12, %13};"
+      : "=r"(d[0]), "=r"(d[1]), "=r"(d[2]), "=r"(d[3])
+      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]), "r"(c[0]), "r"(c[1]),
+        "r"(c[2]), "r"(c[3]), "C"((device_detail::byte_integers<A, B>)));
+}
+
 /// Rounded to nearest, ties away from zero; without it a tensor core truncates.
 __device__ __forceinline__ std::uint32_t to_tf32(float value) {
   std::uint32_t bits;
@@ -120,6 +147,12 @@ inline void mma_m16n8k8_tf32(float (&d)[4], const std::uint32_t (&a)[4],
                              const std::uint32_t (&b)[2], const float (&c)[4],
                              simt::Place place = simt::Place::current()) {
   simt::multiply_m16n8(d, a, b, c, simt::MatrixType::tf32, place);
+}
+template <class A, class B = A>
+void mma_m16n8k32(int (&d)[4], const std::uint32_t (&a)[4], const std::uint32_t (&b)[2],
+                  const int (&c)[4], simt::Place place = simt::Place::current()) {
+  static_assert(is_byte_integer<A> && is_byte_integer<B>);
+  simt::multiply_bytes(d, a, b, c, std::is_signed_v<A>, std::is_signed_v<B>, place);
 }
 inline std::uint32_t to_tf32(float value) { return __float_as_uint(simt::round_to_tf32(value)); }
 

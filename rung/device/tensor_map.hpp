@@ -66,6 +66,15 @@ struct alignas(128) TensorMap {
   unsigned char opaque[128];
 };
 
+/// What an im2col map visits (ptx_im2col.hpp); spatial axes as in a View, its first first.
+struct Im2colWindow {
+  int lower[3] = {};
+  int upper[3] = {};
+  int steps[3] = {1, 1, 1};
+  int channels = 0;
+  int pixels = 0;  // 0: the map is none
+};
+
 /// What a map is made of. Axes as in a View; strides in elements.
 struct TensorMapSource {
   const void* data = nullptr;
@@ -75,6 +84,7 @@ struct TensorMapSource {
   std::int64_t strides[5] = {};
   int box[5] = {};
   Swizzle swizzle = Swizzle::none;
+  Im2colWindow window;
 };
 
 template <class T, int N>
@@ -156,7 +166,14 @@ inline TensorMap encode_tensor_map(const TensorMapSource& source) {
   fields.swizzle_chunks = source.swizzle == Swizzle::none
                               ? std::uint8_t{0}
                               : static_cast<std::uint8_t>(swizzle_period(source.swizzle) / 8 - 16);
+  fields.dtype = source.dtype;
   fields.data = static_cast<std::byte*>(const_cast<void*>(source.data));
+  fields.pixels = static_cast<std::uint16_t>(source.window.pixels);
+  for (int axis = 0; axis < 3; ++axis) {
+    fields.lower[axis] = static_cast<std::int16_t>(source.window.lower[axis]);
+    fields.upper[axis] = static_cast<std::int16_t>(source.window.upper[axis]);
+    fields.steps[axis] = static_cast<std::uint8_t>(source.window.steps[axis]);
+  }
   for (int axis = 0; axis < source.rank; ++axis) {
     fields.shape[axis] = source.shape[axis];
     fields.stride_bytes[axis] =

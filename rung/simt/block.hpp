@@ -11,6 +11,7 @@
 #include "rung/simt/limits.hpp"
 #include "rung/simt/sync.hpp"
 #include "rung/simt/types.hpp"
+#include "rung/simt/warpgroup.hpp"
 
 namespace rung::simt::record {
 struct BlockRecord;
@@ -79,6 +80,7 @@ struct alignas(64) Thread {
 struct Warp {
   std::uint32_t exited = 0;   // lanes that ended or never were
   std::uint32_t waiting = 0;  // lanes in a collective
+  int registers = 0;          // of a lane, once it has changed them; 0: what it started with
   Thread* lanes[warp_lanes] = {};
   void* requests[warp_lanes] = {};
 };
@@ -104,9 +106,10 @@ struct Block {
   std::uint64_t random = 0;  // state of the generator behind ThreadOrder::random
   std::byte* shared = nullptr;
   std::size_t shared_capacity = 0;
-  std::vector<Thread*> mbarrier_waiters;        // of mbarriers in its shared memory
-  int bulk_loads = 0;                           // that have not landed in it
-  std::unique_ptr<record::BlockRecord> record;  // while a session records
+  std::vector<Thread*> mbarrier_waiters;               // of mbarriers in its shared memory
+  int bulk_loads = 0;                                  // that have not landed in it
+  std::vector<std::unique_ptr<Warpgroup>> warpgroups;  // those that have used tensor cores
+  std::unique_ptr<record::BlockRecord> record;         // while a session records
 
   Block();
   Block(const Block&) = delete;

@@ -10,6 +10,7 @@
 #include "rung/simt/cluster.hpp"
 #include "rung/simt/cluster_send.hpp"
 #include "rung/simt/random.hpp"
+#include "rung/simt/record/operations.hpp"
 #include "rung/simt/scheduler.hpp"
 
 namespace rung::simt {
@@ -31,6 +32,12 @@ void require_granules(const char* operation, const void* to, const void* from, s
                                  place);
 }
 
+/// Values that a thread sends come from its registers, as its own writes do.
+record::Access written_by(const LateLoad& load) {
+  const bool sent = !load.shape.is_box && load.from == nullptr;
+  return sent ? record::Access::write : record::Access::engine_write;
+}
+
 CopyShape bytes_of(std::uint32_t bytes) {
   CopyShape shape;
   shape.bytes = bytes;
@@ -48,7 +55,14 @@ void CopyEngine::issue(Worker& worker, LateLoad load) {
   if (record::Recorder* const recorder = worker.recorder()) {
     // Its bytes arrive for whom waits; nobody may use the memory from now on until then.
     load.agent = recorder->agent(load.place);
-    recorder->copied(load.agent, load.to, load.shape.bytes, record::Access::write);
+    const Block& sender = *worker.current().block;
+    const bool from_block =
+        load.from >= sender.shared && load.from < sender.shared + sender.shared_capacity;
+    const bool global = load.shape.is_box || (load.from != nullptr && !from_block);
+    if (written_by(load) == record::Access::engine_write) {
+      recorder->count_copy(load.place, global ? load.shape.bytes : 0, 0);
+    }
+    recorder->copied(load.agent, load.to, load.shape.bytes, written_by(load));
     recorder->arrived(*load.target, load.barrier, load.place);
   }
   ++load.target->bulk_loads;
@@ -59,6 +73,9 @@ void CopyEngine::issue(Worker& worker, LateLoad load) {
 void CopyEngine::issue(Worker& worker, LateStore store) {
   Thread& thread = *store.thread;
   ++thread.bulk_stores;
+  if (record::Recorder* const recorder = worker.recorder()) {
+    recorder->count_copy(store.place, 0, store.shape.bytes);
+  }
   const bool early = half_the_time(worker, *thread.block);
   stores_.push_back(std::move(store));
   if (!early) return;
@@ -91,9 +108,9 @@ void CopyEngine::land(Worker& worker, std::size_t index) {
   if (load.agent.block != nullptr) {
     record::Recorder& recorder = *worker.recorder();
     if (!load.shape.is_box && load.from != nullptr) {
-      recorder.copied(load.agent, load.from, load.shape.bytes, record::Access::read);
+      recorder.copied(load.agent, load.from, load.shape.bytes, record::Access::engine_read);
     }
-    recorder.copied(load.agent, load.to, load.shape.bytes, record::Access::write);
+    recorder.copied(load.agent, load.to, load.shape.bytes, written_by(load));
   }
   complete_bytes(worker, *load.target, load.barrier, load.shape.bytes);
 }
@@ -105,7 +122,7 @@ void CopyEngine::complete_stores(Thread& thread, std::uint32_t group, bool read_
     record::Recorder* const recorder = this_worker->recorder();
     if (recorder != nullptr && !store.waited) {
       recorder->copied(recorder->agent(store.place), store.from, store.shape.bytes,
-                       record::Access::read);
+                       record::Access::engine_read);
     }
     if (recorder != nullptr && !read_only && !store.shape.is_box) {
       recorder->copied(recorder->agent(store.place), store.to, store.shape.bytes,
@@ -115,7 +132,7 @@ void CopyEngine::complete_stores(Thread& thread, std::uint32_t group, bool read_
     if (read_only) return false;
     if (store.shape.is_box) {
       store_box(store.shape, store.data.data(),
-                static_cast<std::size_t>(store.from - thread.block->shared));
+                static_cast<std::size_t>(store.from - thread.block->shared), store.reduce);
     } else if (store.reduce != nullptr) {
       store.reduce(store.to, store.data.data(), store.data.size());
     } else {
@@ -187,8 +204,12 @@ void cluster_send(void* to, const void* value, std::uint64_t* barrier, int rank,
   require_shared("cluster_send", to, granule, place);
   require_shared("cluster_send", barrier, sizeof(*barrier), place);
   Block& block = block_of_rank("cluster_send", rank, place);
-  LateLoad load{bytes_of(granule), &block, static_cast<std::byte*>(in(block, to)), nullptr,
-                static_cast<std::uint64_t*>(in(block, barrier)), place};
+  LateLoad load{bytes_of(granule),
+                &block,
+                static_cast<std::byte*>(in(block, to)),
+                nullptr,
+                static_cast<std::uint64_t*>(in(block, barrier)),
+                place};
   std::memcpy(load.value.data(), value, granule);
   here.copies().issue(here, load);
 }
@@ -222,6 +243,8 @@ void bulk_wait_group(int pending, bool read) {
   const std::uint32_t keep = static_cast<std::uint32_t>(pending);
   here.copies().complete_stores(self, self.bulk_group > keep ? self.bulk_group - keep : 0, read);
 }
+
+void fence_async_proxy() { record::proxy_fence(); }
 
 void bulk_prefetch(const void* from, std::uint32_t bytes, Place place) {
   require_granules("bulk_prefetch", from, from, bytes, place);

@@ -36,6 +36,8 @@ RUNG_API void bulk_store(void* to, const void* from, std::uint32_t bytes, BulkRe
 RUNG_API void bulk_commit();
 /// Completes all groups of the calling thread but the latest `pending`; `read`: only their reads.
 RUNG_API void bulk_wait_group(int pending, bool read);
+/// The calling thread's writes so far are for copies to see.
+RUNG_API void fence_async_proxy();
 RUNG_API void bulk_prefetch(const void* from, std::uint32_t bytes, Place place);
 
 }  // namespace rung::simt

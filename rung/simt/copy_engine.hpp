@@ -23,6 +23,7 @@ struct CopyShape {
   bool is_box = false;
   TensorMapFields map{};
   int at[5] = {};
+  int offsets[3] = {};  // of an im2col box
 };
 
 /// Global memory, another block's, or a value sent, to `target`'s shared memory.
@@ -71,7 +72,18 @@ class CopyEngine {
 /// Copies a box between shared memory and the tensor, in tensor_copy.cpp. `block_memory` is where
 /// the block's shared memory begins: the swizzle goes by addresses within it.
 void load_box(const CopyShape& shape, std::byte* to, const std::byte* block_memory);
-void store_box(const CopyShape& shape, const std::byte* from, std::size_t offset_in_block);
+/// `reduce`: null for a plain store.
+void store_box(const CopyShape& shape, const std::byte* from, std::size_t offset_in_block,
+               BulkReduce reduce);
+/// The pixels of an im2col box, in im2col.cpp.
+void load_pixels(const CopyShape& shape, std::byte* to, const std::byte* block_memory);
+/// Where the chunk that lies at this offset in the block's memory goes.
+inline std::size_t swizzled_offset(const TensorMapFields& map, std::size_t offset) {
+  return offset ^ ((offset >> 3) & map.swizzle_chunks);
+}
+/// Adds, compares or combines elements, each atomically; null where the engine does not. In
+/// tensor_reduce.cpp.
+BulkReduce reduction_of(DType dtype, TensorReduction reduction);
 /// Bytes of `bytes` arrive for the barrier in `owner`'s shared memory; in mbarrier.cpp.
 void complete_bytes(Worker& worker, Block& owner, std::uint64_t* barrier, std::uint32_t bytes);
 

@@ -48,6 +48,33 @@ void resolve_load(void* const* requests, std::uint32_t lanes) {
   }
 }
 
+struct StoreRequest {
+  const std::uint32_t* registers;
+  int count;
+  bool transposed;
+  void* row;
+};
+
+void resolve_store(void* const* requests, std::uint32_t lanes) {
+  require_whole_warp(lanes, "stmatrix");
+  const auto& first = *static_cast<const StoreRequest*>(requests[0]);
+  for (int matrix = 0; matrix < first.count; ++matrix) {
+    std::uint16_t elements[8][8];
+    for (int lane = 0; lane < warp_lanes; ++lane) {
+      const int row = lane / 4, column = 2 * (lane % 4);
+      const std::uint32_t pair =
+          static_cast<const StoreRequest*>(requests[lane])->registers[matrix];
+      for (int i = 0; i < 2; ++i) {
+        const auto element = static_cast<std::uint16_t>(pair >> (16 * i));
+        (first.transposed ? elements[column + i][row] : elements[row][column + i]) = element;
+      }
+    }
+    for (int row = 0; row < 8; ++row) {
+      std::memcpy(static_cast<StoreRequest*>(requests[8 * matrix + row])->row, elements[row], 16);
+    }
+  }
+}
+
 struct MultiplyRequest {
   float* d;
   const std::uint32_t* a;
@@ -115,20 +142,80 @@ void resolve_k8(void* const* requests, std::uint32_t lanes) {
   multiply<8>(requests, a, b);
 }
 
+struct BytesRequest {
+  int* d;
+  const std::uint32_t* a;
+  const std::uint32_t* b;
+  const int* c;
+  bool a_signed, b_signed;
+};
+
+int byte_of(std::uint32_t packed, int i, bool is_signed) {
+  const auto byte = static_cast<std::uint8_t>(packed >> (8 * i));
+  return is_signed ? static_cast<std::int8_t>(byte) : byte;
+}
+
+/// Four elements a register: "Matrix fragments for mma.m16n8k32".
+void resolve_bytes(void* const* requests, std::uint32_t lanes) {
+  require_whole_warp(lanes, "mma.sync");
+  int a[16][32];
+  int b[32][8];
+  for (int lane = 0; lane < warp_lanes; ++lane) {
+    const auto& one = *static_cast<const BytesRequest*>(requests[lane]);
+    const int group = lane / 4, four = 4 * (lane % 4);
+    for (int i = 0; i < 16; ++i) {
+      a[group + 8 * (i / 4 % 2)][four + i % 4 + 16 * (i / 8)] =
+          byte_of(one.a[i / 4], i % 4, one.a_signed);
+    }
+    for (int i = 0; i < 8; ++i) {
+      b[four + i % 4 + 16 * (i / 4)][group] = byte_of(one.b[i / 4], i % 4, one.b_signed);
+    }
+  }
+  for (int lane = 0; lane < warp_lanes; ++lane) {
+    const auto& mine = *static_cast<const BytesRequest*>(requests[lane]);
+    for (int i = 0; i < 4; ++i) {
+      auto sum = static_cast<std::uint32_t>(mine.c[i]);
+      for (int k = 0; k < 32; ++k) {
+        sum +=
+            static_cast<std::uint32_t>(a[lane / 4 + 8 * (i / 2)][k] * b[k][2 * (lane % 4) + i % 2]);
+      }
+      mine.d[i] = static_cast<int>(sum);
+    }
+  }
+}
+
+void require_rows(const char* operation, const void* row, Place place) {
+  if (reinterpret_cast<std::uintptr_t>(row) % 16 == 0) return;
+  Worker& here = running_worker(operation);
+  here.blame(std::string("simulated GPU: misaligned address: ") + operation +
+                 " needs rows aligned to 16 bytes",
+             here.current(), &place);
+  here.abandon();
+}
+
 }  // namespace
 
 void load_matrix(std::uint32_t* registers, int count, bool transposed, const void* row,
                  Place place) {
-  if (reinterpret_cast<std::uintptr_t>(row) % 16 != 0) {
-    Worker& here = running_worker("ldmatrix");
-    here.blame("simulated GPU: misaligned address: ldmatrix needs rows aligned to 16 bytes",
-               here.current(), &place);
-    here.abandon();
-  }
+  require_rows("ldmatrix", row, place);
   // Lane 8 i + r gives row r of matrix i.
   if (lane_index() < 8 * count) record::note(row, 16, record::Access::read, place);
   LoadRequest request{registers, count, transposed, row};
   warp_collective(whole_warp, "ldmatrix", resolve_load, &request, place);
+}
+
+void store_matrix(void* row, const std::uint32_t* registers, int count, bool transposed,
+                  Place place) {
+  require_rows("stmatrix", row, place);
+  StoreRequest request{registers, count, transposed, row};
+  warp_collective(whole_warp, "stmatrix", resolve_store, &request, place);
+  if (lane_index() < 8 * count) record::note(row, 16, record::Access::write, place);
+}
+
+void multiply_bytes(int* d, const std::uint32_t* a, const std::uint32_t* b, const int* c,
+                    bool a_signed, bool b_signed, Place place) {
+  BytesRequest request{d, a, b, c, a_signed, b_signed};
+  warp_collective(whole_warp, "mma.sync", resolve_bytes, &request, place);
 }
 
 void multiply_m16n8(float* d, const std::uint32_t* a, const std::uint32_t* b, const float* c,

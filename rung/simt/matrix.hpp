@@ -23,6 +23,14 @@ enum class MatrixType : std::uint8_t { tf32, f16, bf16 };
 RUNG_API void multiply_m16n8(float* d, const std::uint32_t* a, const std::uint32_t* b,
                              const float* c, MatrixType type, Place place);
 
+/// mma.sync.m16n8k32 of 8-bit integers.
+RUNG_API void multiply_bytes(int* d, const std::uint32_t* a, const std::uint32_t* b, const int* c,
+                             bool a_signed, bool b_signed, Place place);
+
+/// stmatrix.m8n8.x{1,2,4}.b16: the inverse of load_matrix.
+RUNG_API void store_matrix(void* row, const std::uint32_t* registers, int count, bool transposed,
+                           Place place);
+
 /// Sign, exponent and 10 bits of mantissa: rounded to nearest, ties away from zero (cvt.rna).
 RUNG_API float round_to_tf32(float value);
 /// What a tensor core sees of a float that nobody rounded.

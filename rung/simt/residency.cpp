@@ -25,6 +25,7 @@ void Worker::prepare(Block& block, uint3 index) {
   block.live = static_cast<int>(count);
   block.mbarrier_waiters.clear();
   block.bulk_loads = 0;
+  block.warpgroups.clear();
   uint3 position{};
   for (std::size_t i = 0; i < count; ++i) {
     Thread& thread = block.threads[i];

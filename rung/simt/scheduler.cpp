@@ -81,6 +81,7 @@ Thread* Worker::finish_current() {
   Thread& thread = *current_;
   memory_changed = true;  // the end of a thread is something that others may have waited for
   if (thread.bulk_stores != 0) copies_.finish_stores(*this, thread);
+  if (!thread.block->warpgroups.empty()) finish_products(thread);
   thread.wait = Wait::exited;
   thread.fiber = nullptr;
   Block& block = *thread.block;

@@ -134,6 +134,8 @@ class Worker {
   bool admit_another();
   void wake_all();
   void note_progress();
+  /// A thread ends: it has waited for what it asked of the tensor cores, or the launch fails.
+  void finish_products(const Thread& thread);
   void blame_deadlock();
 
   void run_current();

@@ -44,6 +44,9 @@ struct TileRanks {
 };
 RUNG_API void tile_exchange(int threads, const void* mine, std::size_t bytes, TileRanks from,
                             void* result, Place place);
+/// setmaxnreg of the calling warp: to `registers` a thread; a claim waits until others have
+/// released as many.
+RUNG_API void set_registers(int registers, bool claim, Place place);
 /// Every thread of a cooperative launch.
 RUNG_API void grid_barrier(Place place);
 /// Lets the other threads run: what a spinning thread owes to those it waits for.

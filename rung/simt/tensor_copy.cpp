@@ -47,11 +47,6 @@ void for_each_row(const CopyShape& shape, F f) {
   }
 }
 
-/// Where the chunk that lies at this offset in the block's memory goes.
-std::size_t swizzle(const TensorMapFields& map, std::size_t offset) {
-  return offset ^ ((offset >> 3) & map.swizzle_chunks);
-}
-
 /// An illegal instruction on a chip: a box that starts within a 16-byte piece of its rows, and a
 /// store that starts in front of the tensor, along whichever axis.
 void require_place(const char* operation, const CopyShape& shape, bool is_store, Place place) {
@@ -76,13 +71,18 @@ void require_place(const char* operation, const CopyShape& shape, bool is_store,
 }
 
 CopyShape box_of(const char* operation, const void* map, const int* at, int rank,
-                 const void* shared, bool is_store, Place place) {
+                 const void* shared, bool is_store, Place place, bool is_im2col = false) {
   Worker& here = running_worker(operation);
   CopyShape shape;
   shape.is_box = true;
   std::memcpy(&shape.map, map, sizeof(shape.map));
   if (shape.map.mark != tensor_map_mark) {
     here.fail(std::string(operation) + ": this is no tensor map of make_tensor_map()", place);
+  }
+  if ((shape.map.pixels != 0) != is_im2col) {
+    here.fail(std::string(operation) + ": the map is " + (is_im2col ? "not " : "") +
+                  "one of make_im2col_map()",
+              place);
   }
   if (shape.map.rank != rank) {
     here.fail(std::string(operation) + ": " + std::to_string(rank) +
@@ -94,6 +94,7 @@ CopyShape box_of(const char* operation, const void* map, const int* at, int rank
     shape.at[axis] = at[axis];
     shape.bytes *= shape.map.box[axis];
   }
+  if (is_im2col) shape.bytes *= shape.map.pixels;
   require_place(operation, shape, is_store, place);
   const std::size_t alignment = shape.map.swizzle_chunks == 0
                                     ? 128
@@ -112,25 +113,31 @@ CopyShape box_of(const char* operation, const void* map, const int* at, int rank
 }  // namespace
 
 void load_box(const CopyShape& shape, std::byte* to, const std::byte* block_memory) {
+  if (shape.map.pixels != 0) {
+    load_pixels(shape, to, block_memory);
+    return;
+  }
   const TensorMapFields& map = shape.map;
   const std::uint32_t bytes = row_bytes(map);
   const auto base = static_cast<std::size_t>(to - block_memory);
   std::byte row[256 * 8];  // the longest box of the widest element
-  for_each_row(
-      shape, [&](std::size_t offset, std::int64_t byte, std::int64_t first, std::int64_t last) {
-        std::memset(row, 0, bytes);
-        if (first < last) {
-          const std::int64_t skip = first * map.element_bytes;
-          std::memcpy(row + skip, map.data + byte + skip,
-                      static_cast<std::size_t>((last - first) * map.element_bytes));
-        }
-        for (std::size_t chunk = 0; chunk < bytes; chunk += chunk_bytes) {
-          std::memcpy(to + (swizzle(map, base + offset + chunk) - base), row + chunk, chunk_bytes);
-        }
-      });
+  for_each_row(shape,
+               [&](std::size_t offset, std::int64_t byte, std::int64_t first, std::int64_t last) {
+                 std::memset(row, 0, bytes);
+                 if (first < last) {
+                   const std::int64_t skip = first * map.element_bytes;
+                   std::memcpy(row + skip, map.data + byte + skip,
+                               static_cast<std::size_t>((last - first) * map.element_bytes));
+                 }
+                 for (std::size_t chunk = 0; chunk < bytes; chunk += chunk_bytes) {
+                   std::memcpy(to + (swizzled_offset(map, base + offset + chunk) - base),
+                               row + chunk, chunk_bytes);
+                 }
+               });
 }
 
-void store_box(const CopyShape& shape, const std::byte* from, std::size_t offset_in_block) {
+void store_box(const CopyShape& shape, const std::byte* from, std::size_t offset_in_block,
+               BulkReduce reduce) {
   const TensorMapFields& map = shape.map;
   const std::uint32_t bytes = row_bytes(map);
   std::byte row[256 * 8];
@@ -138,11 +145,16 @@ void store_box(const CopyShape& shape, const std::byte* from, std::size_t offset
       shape, [&](std::size_t offset, std::int64_t byte, std::int64_t first, std::int64_t last) {
         if (first == last) return;
         for (std::size_t chunk = 0; chunk < bytes; chunk += chunk_bytes) {
-          const std::size_t at = swizzle(map, offset_in_block + offset + chunk) - offset_in_block;
+          const std::size_t at =
+              swizzled_offset(map, offset_in_block + offset + chunk) - offset_in_block;
           std::memcpy(row + chunk, from + at, chunk_bytes);
         }
         // Whole pieces: a row that ends within one has what lies behind it overwritten.
         const auto end = static_cast<std::size_t>(last * map.element_bytes);
+        if (reduce != nullptr) {
+          reduce(map.data + byte, row, end);
+          return;
+        }
         std::memcpy(map.data + byte, row, (end + chunk_bytes - 1) / chunk_bytes * chunk_bytes);
       });
 }
@@ -167,19 +179,52 @@ void tensor_load_multicast(void* to, const void* map, const int* at, int rank,
   });
 }
 
-void tensor_store(const void* map, const int* at, int rank, const void* from, Place place) {
-  Worker& here = running_worker("tensor_store");
-  const CopyShape shape = box_of("tensor_store", map, at, rank, from, true, place);
+namespace {
+
+void store(const char* operation, const void* map, const int* at, int rank, const void* from,
+           const TensorReduction* reduction, Place place) {
+  Worker& here = running_worker(operation);
+  const CopyShape shape = box_of(operation, map, at, rank, from, true, place);
+  BulkReduce reduce = nullptr;
+  if (reduction != nullptr) {
+    reduce = reduction_of(shape.map.dtype, *reduction);
+    if (reduce == nullptr) {
+      here.fail(std::string(operation) + ": the copy engine does not combine " +
+                    std::string(to_string(shape.map.dtype)) + " so",
+                place);
+    }
+  }
   Thread& self = here.current();
   here.copies().issue(here, LateStore{shape,
                                       &self,
                                       self.bulk_group,
                                       nullptr,
                                       static_cast<const std::byte*>(from),
-                                      nullptr,
+                                      reduce,
                                       {},
                                       false,
                                       place});
+}
+
+}  // namespace
+
+void tensor_store(const void* map, const int* at, int rank, const void* from, Place place) {
+  store("tensor_store", map, at, rank, from, nullptr, place);
+}
+
+void tensor_reduce(const void* map, const int* at, int rank, const void* from,
+                   TensorReduction reduction, Place place) {
+  store("tensor_reduce", map, at, rank, from, &reduction, place);
+}
+
+void im2col_load(void* to, const void* map, const int* at, const int* offsets, int rank,
+                 std::uint64_t* barrier, Place place) {
+  Worker& here = running_worker("im2col_load");
+  require_shared("im2col_load", barrier, sizeof(*barrier), place);
+  CopyShape shape = box_of("im2col_load", map, at, rank, to, false, place, true);
+  std::copy(offsets, offsets + rank - 2, shape.offsets);
+  here.copies().issue(
+      here, {shape, here.current().block, static_cast<std::byte*>(to), nullptr, barrier, place});
 }
 
 }  // namespace rung::simt

@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "rung/core/dtype.hpp"
 #include "rung/core/export.hpp"
 #include "rung/simt/sync.hpp"
 
@@ -17,10 +18,15 @@ struct TensorMapFields {
   std::uint8_t rank;
   std::uint8_t element_bytes;
   std::uint8_t swizzle_chunks;  // of a chunk's number, in place: 0, 0x10, 0x30 or 0x70
+  DType dtype;
   std::byte* data;
   std::int64_t shape[5];
   std::int64_t stride_bytes[5];
   std::uint16_t box[5];
+  // Of an im2col map: pixels of one copy (0: it is none), and the window they are taken from.
+  std::uint16_t pixels;
+  std::int16_t lower[3], upper[3];
+  std::uint8_t steps[3];
 };
 inline constexpr std::uint32_t tensor_map_mark = 0x7e45a9u;
 
@@ -29,5 +35,14 @@ RUNG_API void tensor_load(void* to, const void* map, const int* at, int rank,
 RUNG_API void tensor_load_multicast(void* to, const void* map, const int* at, int rank,
                                     std::uint64_t* barrier, std::uint16_t ranks, Place place);
 RUNG_API void tensor_store(const void* map, const int* at, int rank, const void* from, Place place);
+
+/// Of the map's type: floats are added, the small ones also compared; bits are of integers.
+enum class TensorReduction : std::uint8_t { add, min, max, bit_and, bit_or, bit_xor };
+RUNG_API void tensor_reduce(const void* map, const int* at, int rank, const void* from,
+                            TensorReduction reduction, Place place);
+
+/// `offsets`: of the pixels that are read from those that are counted, rank - 2 of them.
+RUNG_API void im2col_load(void* to, const void* map, const int* at, const int* offsets, int rank,
+                          std::uint64_t* barrier, Place place);
 
 }  // namespace rung::simt

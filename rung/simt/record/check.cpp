@@ -35,6 +35,8 @@ struct Recorder::Reach {
         return Cell::block_atomic;
       case Access::copy:
         return Cell::copying;
+      case Access::engine_write:
+        return Cell::engine;
       default:
         return is_atomic && !is_read ? Cell::atomic : Cell::one;
     }
@@ -78,18 +80,6 @@ struct Recorder::Reach {
   }
 };
 
-namespace {
-
-void touch(std::uint64_t* writes, std::uint64_t* reads, std::uint32_t& era, std::uint32_t now,
-           std::size_t chunk) {
-  if (era == now) return;
-  std::memset(writes + chunk * chunk_words, 0, chunk_words * sizeof(std::uint64_t));
-  std::memset(reads + chunk * chunk_words, 0, chunk_words * sizeof(std::uint64_t));
-  era = now;
-}
-
-}  // namespace
-
 void Recorder::check_lanes(BlockRecord& block, WarpRecord& warp, const Request& request) {
   const bool global = request.target.where == Where::global;
   if ((!global && request.target.where != Where::shared) || request.step.access == Access::marker)
@@ -112,10 +102,8 @@ void Recorder::check_lanes(BlockRecord& block, WarpRecord& warp, const Request& 
                     first,
                     initialised ? &initialised : nullptr,
                     warp.clock + request.step.clock,
-                    request.step.access == Access::read ||
-                        request.step.access == Access::volatile_read ||
-                        request.step.access == Access::touch,
-                    request.step.access != Access::read && !is_plain_write(request.step.access)};
+                    is_read(request.step.access),
+                    !is_plain_read(request.step.access) && !is_plain_write(request.step.access)};
   const auto window = static_cast<std::size_t>(begin - first);
   const auto warp_index = static_cast<std::uint32_t>(&warp - block.warps.data());
   const int log_size = request.step.log_size;
@@ -196,6 +184,8 @@ void Recorder::check_read(const Reach& reach, std::size_t word, const Cell& me) 
     report_race(*this, reach.request,
                 reinterpret_cast<std::uintptr_t>(reach.memory + word * word_bytes), side(me, false),
                 side(write, true));
+  } else if (lacks_fence(reach.request, reach.block, write)) {
+    report_proxy(*this, reach.request, side(me, false), side(write, true));
   }
   if (reach.is_atomic) return;  // no plain write after it is judged by it: flags are reset so
   std::uint64_t& cell = reach.reads[word];
@@ -264,6 +254,8 @@ void Recorder::check_write(const Reach& reach, std::size_t word, const Cell& me)
         reach.values[word] != value && !reach.own_bytes(write, me) &&
         !reach.ordered(write, me.thread)) {
       report_race(*this, reach.request, address, side(me, true), side(write, true));
+    } else if (lacks_fence(reach.request, reach.block, write)) {
+      report_proxy(*this, reach.request, side(me, true), side(write, true));
     }
     if (same_request && me.state == Cell::one && write.bytes != me.bytes) {
       after.bytes |= write.bytes;

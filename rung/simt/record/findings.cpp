@@ -197,6 +197,24 @@ void report_race(Recorder& recorder, const Request& request, std::uintptr_t addr
   add(std::move(finding));
 }
 
+void report_proxy(Recorder& recorder, const Request& request, Side here, Side there) {
+  if (!recorder.is_news(Kind::race, here.site, there.site)) return;
+  LaunchRecord& record = recorder.launch();
+  Finding finding =
+      describe(Kind::race, recorder, request.step, request.target.where, here.block, here.thread);
+  const Source& other = source_of(record.site_of(there.site));
+  finding.other_file = other.file;
+  finding.other_line = other.line;
+  finding.other_block = at(record.launch.grid, there.block);
+  finding.other_thread = at(record.launch.block, there.thread);
+  finding.message = std::string("an asynchronous operation ") + (here.writes ? "writes" : "reads") +
+                    " a word of shared memory that a thread has written, with no "
+                    "fence.proxy.async between";
+  finding.advice =
+      "fence_async_proxy() (fence.proxy.async) by each thread that writes, before the barrier";
+  add(std::move(finding));
+}
+
 void report_uninitialised(Recorder& recorder, const Request& request, std::uintptr_t address,
                           const BlockRecord& block, std::uint32_t thread) {
   if (!recorder.is_news(Kind::uninitialised, request.step.site_index, 0)) return;

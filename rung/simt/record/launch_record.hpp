@@ -33,7 +33,9 @@ struct SiteCount {
     both_ways |= way != to;
   }
   [[nodiscard]] bool any() const {
-    return counters.active_lanes + counters.barriers + counters.local_requests + ways != 0;
+    return counters.active_lanes + counters.barriers + counters.local_requests +
+               counters.bulk_copies + counters.matrix_products + ways !=
+           0;
   }
   SiteCount& operator+=(const SiteCount& other) {
     counters += other.counters;

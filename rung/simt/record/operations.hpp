@@ -41,6 +41,8 @@ inline void note_atomic(const void* address, std::size_t bytes, Access access, i
     before_atomic(address, bytes, access, order, site_of(place), compares);
   }
 }
+/// fence.proxy.async.
+RUNG_API void proxy_fence() noexcept;
 /// __threadfence(), or __threadfence_block().
 RUNG_API void fence(bool device) noexcept;
 

@@ -60,6 +60,7 @@ void Recorder::prepare(Block& block) {
   record.number = static_cast<std::uint32_t>(linear) & block_number_mask;
   record.interval = 0;
   record.partial = record.fenced = false;
+  record.proxy_known.fill(0);
   record.objects.clear();
   for (Synchroniser& barrier : record.barriers) barrier = {};
   record.warps.resize(block.warps.size());
@@ -77,6 +78,7 @@ void Recorder::prepare(Block& block) {
     warp.known.fill(0);
     std::fill(std::begin(warp.synced), std::end(warp.synced), 0);
     std::fill(std::begin(warp.told), std::end(warp.told), 0);
+    std::fill(std::begin(warp.proxy_clock), std::end(warp.proxy_clock), 0);
     std::fill(std::begin(warp.cursors), std::end(warp.cursors), nullptr);
     std::fill(std::begin(warp.stands), std::end(warp.stands), WarpRecord::Stand());
   }

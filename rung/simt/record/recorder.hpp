@@ -41,6 +41,7 @@ struct WarpRecord {
   Clocks known{};                      // of this block
   std::uint32_t synced[32] = {};       // by lane: the clock at which it last met others of the warp
   std::uint32_t fence_clock[32] = {};  // by lane: the warp's clock at its last fence
+  std::uint32_t proxy_clock[32] = {};  // by lane: the warp's clock at its last fence.proxy.async
   std::uint32_t told[32] = {};  // by lane: the clock of its own warp that an object told it of
   Step* cursors[32] = {};
   // By lane: the last stretch of code it came to, and the first of the lanes that came with it.
@@ -61,6 +62,7 @@ struct BlockRecord {
   std::uint32_t interval = 0;  // barriers of all threads so far
   bool partial = false;        // some warps have met others since
   bool fenced = false;         // some lanes have fenced since
+  Clocks proxy_known{};        // what threads knew of at a fence.proxy.async of theirs
   Shadow shadow;               // of its shared memory
   Initialised initialised;
   std::uint32_t era = 0;
@@ -114,9 +116,14 @@ class Recorder {
   /// Its next access has an index that the array's type does not have; in bounds.cpp.
   void suspect(const char* file, int line, const char* array, long long index);
   void fence(bool device);
+  /// fence.proxy.async by the running thread; in proxy.cpp.
+  void proxy_fence();
   /// The copy engine reads or writes for this thread, under the clock at which it was told to.
   [[nodiscard]] Agent agent(const Place& place) const;
   void copied(const Agent& agent, const void* address, std::size_t bytes, Access access);
+  /// A copy that a thread starts, and the bytes that it moves from or to global memory.
+  void count_copy(const Place& place, std::uint64_t loaded, std::uint64_t stored);
+  void count_product(const Place& place);
   /// Makes requests of what the warp has accessed. `aligned`: its lanes have all come as far as
   /// they will.
   void flush(BlockRecord& block, WarpRecord& warp, bool aligned = true);
@@ -177,6 +184,8 @@ class Recorder {
   void check_word(const Reach& reach, std::size_t word, std::uint32_t bytes, std::uint32_t thread);
   void check_read(const Reach& reach, std::size_t word, const Cell& me);
   void check_write(const Reach& reach, std::size_t word, const Cell& me);
+  /// A copy or a tensor core comes to what a thread has written, and no fence made that known.
+  static bool lacks_fence(const Request& request, const BlockRecord& block, const Cell& write);
   void check_initialised(const Reach& reach, std::uint32_t thread, std::size_t offset);
 
   Worker& worker_;

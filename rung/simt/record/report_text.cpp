@@ -93,6 +93,10 @@ void add_counters(Object& out, const Counters& c) {
       .number("constant_requests", c.constant_requests)
       .number("local_requests", c.local_requests)
       .number("local_bytes", c.local_bytes)
+      .number("bulk_copies", c.bulk_copies)
+      .number("bulk_load_bytes", c.bulk_load_bytes)
+      .number("bulk_store_bytes", c.bulk_store_bytes)
+      .number("matrix_products", c.matrix_products)
       .number("barriers", c.barriers)
       .number("branches", c.branches)
       .number("divergent_branches", c.divergent_branches);
@@ -195,6 +199,10 @@ Counters& Counters::operator+=(const Counters& other) {
   constant_requests += other.constant_requests;
   local_requests += other.local_requests;
   local_bytes += other.local_bytes;
+  bulk_copies += other.bulk_copies;
+  bulk_load_bytes += other.bulk_load_bytes;
+  bulk_store_bytes += other.bulk_store_bytes;
+  matrix_products += other.matrix_products;
   active_lanes += other.active_lanes;
   barriers += other.barriers;
   branches += other.branches;

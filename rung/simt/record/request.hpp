@@ -27,14 +27,24 @@ enum class Access : std::uint8_t {
   landed,  // its end; not counted again
   touch,   // by an operation on an object in shared memory: checked as a volatile read, not counted
   marker,  // no access: the warp lets others know how far it has come
-  basic_block  // none either: the lane has come to this stretch of straight code
+  basic_block,  // none either: the lane has come to this stretch of straight code
+  // By copies and tensor cores, through the asynchronous proxy; not counted as requests of a warp.
+  engine_read,
+  engine_write
 };
 
 inline bool is_atomic(Access access) {
   return access == Access::atomic || access == Access::block_atomic;
 }
 inline bool is_plain_write(Access access) {
-  return access == Access::write || access == Access::copy || access == Access::landed;
+  return access == Access::write || access == Access::copy || access == Access::landed ||
+         access == Access::engine_write;
+}
+inline bool is_plain_read(Access access) {
+  return access == Access::read || access == Access::engine_read;
+}
+inline bool is_read(Access access) {
+  return is_plain_read(access) || access == Access::volatile_read || access == Access::touch;
 }
 
 enum class Where : std::uint8_t { nowhere, shared, global, local, constant };

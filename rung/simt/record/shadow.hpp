@@ -9,6 +9,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <memory>
 
 namespace rung::simt::record {
@@ -74,5 +75,14 @@ struct Shadow {
   LazyMemory values;  // std::uint32_t a word: what the last plain write left there
   LazyMemory eras;    // std::uint32_t a chunk
 };
+
+/// Empties the cells of a chunk that were left by another era.
+inline void touch(std::uint64_t* writes, std::uint64_t* reads, std::uint32_t& era,
+                  std::uint32_t now, std::size_t chunk) {
+  if (era == now) return;
+  std::memset(writes + chunk * chunk_words, 0, chunk_words * sizeof(std::uint64_t));
+  std::memset(reads + chunk * chunk_words, 0, chunk_words * sizeof(std::uint64_t));
+  era = now;
+}
 
 }  // namespace rung::simt::record

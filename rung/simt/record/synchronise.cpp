@@ -29,6 +29,8 @@ void tick(LaunchRecord& launch, BlockRecord& block, WarpRecord& warp) {
   ++block.era;
   for (WarpRecord& other : block.warps) other.known[index_of(block, warp)] = 0;
   std::fill(std::begin(warp.told), std::end(warp.told), 0);
+  std::fill(std::begin(warp.proxy_clock), std::end(warp.proxy_clock), 0);
+  block.proxy_known[index_of(block, warp)] = 0;
   warp.clock = 1;
 }
 

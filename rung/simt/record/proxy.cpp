@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+// The asynchronous proxy: the way by which copies and tensor cores come to shared memory. What
+// threads have written they see only behind a fence.proxy.async, by the writer or by somebody who
+// knew of the write.
+#include <algorithm>
+
+#include "rung/simt/record/operations.hpp"
+#include "rung/simt/record/recorder.hpp"
+#include "rung/simt/scheduler.hpp"
+
+namespace rung::simt::record {
+namespace {
+
+/// Every such fence is alike, as those of threads are.
+constexpr std::uintptr_t proxy_fence_site = place_bit | 3;
+
+}  // namespace
+
+void Recorder::proxy_fence() {
+  if (!checking_) return;
+  const std::size_t own = static_cast<std::size_t>(warp_ - block_->warps.data());
+  const std::uint8_t lane = thread_->lane;
+  warp_->proxy_clock[lane] = clock_now();
+  join(block_->proxy_known, warp_->known);
+  // Of its own warp's lanes it knows what came before they met last.
+  if (warp_->synced[lane] != 0) {
+    std::uint32_t& known = block_->proxy_known[own];
+    known = std::max(known, warp_->synced[lane] - 1);
+  }
+  trace_slowly(0, proxy_fence_site, 0, Access::marker);
+}
+
+bool Recorder::lacks_fence(const Request& request, const BlockRecord& block, const Cell& write) {
+  const Access access = request.step.access;
+  if (access != Access::engine_read && access != Access::engine_write) return false;
+  if (request.target.where != Where::shared) return false;
+  if (write.state != Cell::one && write.state != Cell::lanes && write.state != Cell::atomic &&
+      write.state != Cell::block_atomic) {
+    return false;
+  }
+  if (write.owner != block.number) return false;  // who fenced in other blocks is not kept
+  return block.warps[write.warp()].proxy_clock[write.thread % 32] < write.clock &&
+         block.proxy_known[write.warp()] < write.clock;
+}
+
+void Recorder::count_copy(const Place& place, std::uint64_t loaded, std::uint64_t stored) {
+  if (!counting_) return;
+  Counters& counters = counts_[site_index(site_of(place))].counters;
+  ++counters.bulk_copies;
+  counters.bulk_load_bytes += loaded;
+  counters.bulk_store_bytes += stored;
+}
+
+void Recorder::count_product(const Place& place) {
+  if (counting_) ++counts_[site_index(site_of(place))].counters.matrix_products;
+}
+
+void proxy_fence() noexcept {
+  if (tracer.last != nullptr) this_worker->recorder()->proxy_fence();
+}
+
+}  // namespace rung::simt::record

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+// Registers that warps hand each other. Simulated threads have all they want: what is kept is
+// whether those that a kernel claims can ever be there.
+#include <algorithm>
+
+#include "rung/simt/scheduler.hpp"
+
+namespace rung::simt {
+namespace {
+
+constexpr int registers_of_a_block = 65536;
+constexpr int granule = 8;
+
+/// What a compiler gives each thread at most, where blocks do not share a multiprocessor.
+int most_at_start(const Block& block) {
+  const int threads = static_cast<int>(block.warps.size()) * warp_lanes;
+  return std::min(256, registers_of_a_block / threads / granule * granule);
+}
+
+}  // namespace
+
+void set_registers(int registers, bool claim, Place place) {
+  Worker& here = running_worker("setmaxnreg");
+  Thread& self = here.current();
+  if (self.lane != 0) return;  // all lanes of a warp call
+  const Block& block = *self.block;
+  const int at_start = most_at_start(block);
+  const int own = self.warp->registers == 0 ? at_start : self.warp->registers;
+  if (claim ? registers <= own : registers >= own) return;
+  const auto in_use = [&] {
+    int sum = 0;
+    for (const Warp& warp : block.warps) sum += warp.registers == 0 ? at_start : warp.registers;
+    return sum;
+  };
+  const int pool = at_start * static_cast<int>(block.warps.size());
+  while (claim && in_use() - own + registers > pool) {
+    self.operation = "claim_registers, of which too few were released,";
+    self.place = place;
+    here.yield(Look::in_vain);
+  }
+  self.warp->registers = registers;
+  memory_changed = true;  // others may wait for it
+}
+
+}  // namespace rung::simt

@@ -1,0 +1,206 @@
+// SPDX-License-Identifier: Apache-2.0
+// Who has issued which product, and who waits for it. The arithmetic is in matrix_product.cpp.
+#include "rung/simt/wgmma.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <string>
+
+#include "rung/simt/matrix_product.hpp"
+#include "rung/simt/random.hpp"
+#include "rung/simt/record/recorder.hpp"
+#include "rung/simt/scheduler.hpp"
+#include "rung/simt/warpgroup.hpp"
+
+namespace rung::simt {
+namespace {
+
+std::size_t linear_index(const Thread& thread) {
+  return static_cast<std::size_t>(&thread - thread.block->threads.data());
+}
+
+/// The calling thread's warpgroup; fails the launch where it is not whole.
+Warpgroup& warpgroup(Worker& here, const char* operation, Place place) {
+  Block& block = *here.current().block;
+  const std::size_t index = linear_index(here.current()) / warpgroup_threads;
+  if (block.threads.size() < (index + 1) * warpgroup_threads) {
+    here.fail(std::string(operation) + " in a warpgroup of fewer than 128 threads", place);
+  }
+  if (block.warpgroups.size() <= index) block.warpgroups.resize(index + 1);
+  if (block.warpgroups[index] == nullptr) block.warpgroups[index] = std::make_unique<Warpgroup>();
+  return *block.warpgroups[index];
+}
+
+std::uint64_t hash_of(const void* words, std::size_t count) {
+  std::uint64_t hash = count;
+  for (std::size_t i = 0; i < count; ++i) {
+    std::uint32_t word = 0;
+    std::memcpy(&word, static_cast<const std::uint32_t*>(words) + i, sizeof(word));
+    hash = (hash ^ word) * 0x9e3779b97f4a7c15u;
+    hash ^= hash >> 29;
+  }
+  return hash;
+}
+
+void remember(Warpgroup::Member& member, void* sums, std::size_t words) {
+  const auto known = std::find_if(member.written.begin(), member.written.end(),
+                                  [&](const auto& one) { return one.sums == sums; });
+  const Warpgroup::Registers now{sums, hash_of(sums, words)};
+  if (known != member.written.end()) {
+    *known = now;
+  } else {
+    member.written.push_back(now);
+  }
+}
+
+/// Registers that ordinary code has touched need a fence before a product does.
+void require_fence(Worker& here, Warpgroup::Member& member, const void* sums, std::size_t words,
+                   Place place) {
+  if (!member.fenced) here.fail("wgmma without a wgmma_fence() before it", place);
+  for (const Warpgroup::Registers& known : member.written) {
+    if (known.sums != sums || known.hash == hash_of(sums, words)) continue;
+    here.fail("wgmma adds to sums that were changed since the last one: wgmma_fence() between",
+              place);
+  }
+}
+
+/// The first thread to issue it says what it is; all others must say the same.
+MatrixProduct& find_product(Worker& here, Warpgroup& group, const MatrixProduct& mine,
+                            std::int64_t number) {
+  if (number == group.first + static_cast<std::int64_t>(group.products.size())) {
+    group.products.push_back(mine);
+    return group.products.back();
+  }
+  MatrixProduct& product = group.product(number);
+  if (product.shape == mine.shape && product.a_in_registers == mine.a_in_registers &&
+      product.a_matrix == mine.a_matrix && product.b_matrix == mine.b_matrix &&
+      product.accumulate == mine.accumulate && product.before == mine.before) {
+    return product;
+  }
+  here.blame(
+      "simulated GPU: threads of a warpgroup issue different wgmma: other shapes, descriptors or "
+      "sums than those at " +
+          to_string(product.place),
+      here.current(), &mine.place);
+  here.abandon();
+}
+
+void carry_out(Worker& here, Block& block, Warpgroup& group, std::int64_t number) {
+  MatrixProduct& product = group.product(number);
+  if (product.done) return;
+  if (product.before >= 0) {
+    MatrixProduct& before = group.product(product.before);
+    product.sums = std::move(before.sums);
+    before.superseded = true;
+  }
+  multiply(here, block, product);
+  product.done = true;
+}
+
+/// The products before this number, in order; waits until all threads have issued them.
+void carry_out_before(Worker& here, Warpgroup& group, std::int64_t end, Place place) {
+  Thread& self = here.current();
+  for (std::int64_t number = group.members[linear_index(self) % warpgroup_threads].collected;
+       number < end; ++number) {
+    while (group.product(number).issued != warpgroup_threads) {
+      self.operation = "wgmma_wait";
+      self.place = place;
+      here.yield(Look::in_vain);
+    }
+    carry_out(here, *self.block, group, number);
+  }
+}
+
+}  // namespace
+
+void wgmma_fence(Place place) {
+  Worker& here = running_worker("wgmma_fence");
+  Warpgroup::Member& member = warpgroup(here, "wgmma_fence", place)
+                                  .members[linear_index(here.current()) % warpgroup_threads];
+  member.fenced = true;
+  member.written.clear();
+}
+
+void wgmma(const WgmmaShape& shape, void* sums, const std::uint32_t* a, std::uint64_t a_matrix,
+           std::uint64_t b_matrix, bool accumulate, Place place) {
+  Worker& here = running_worker("wgmma");
+  Thread& self = here.current();
+  Warpgroup& group = warpgroup(here, "wgmma", place);
+  const std::size_t me = linear_index(self) % warpgroup_threads;
+  Warpgroup::Member& member = group.members[me];
+  const auto words = static_cast<std::size_t>(shape.n) / 2;
+  MatrixProduct mine{shape, a != nullptr, a_matrix, b_matrix, accumulate, place};
+  for (std::size_t i = member.sums.size(); i-- > 0 && mine.before < 0;) {
+    if (member.sums[i] == sums) mine.before = member.collected + static_cast<std::int64_t>(i);
+  }
+  require_fence(here, member, sums, words, place);
+  MatrixProduct& product = find_product(here, group, mine, member.issued);
+  ++member.issued;
+  member.sums.push_back(sums);
+  if (product.before < 0) {
+    product.sums.resize(warpgroup_threads * words);
+    std::memcpy(product.sums.data() + me * words, sums, words * sizeof(std::uint32_t));
+  }
+  if (a != nullptr) {
+    product.a.resize(warpgroup_threads * std::size_t{4});
+    std::memcpy(product.a.data() + 4 * me, a, 4 * sizeof(std::uint32_t));
+  }
+  note_operands(here, product);
+  if (me == 0 && here.recorder() != nullptr) here.recorder()->count_product(place);
+  memory_changed = true;
+  if (++product.issued != warpgroup_threads || here.order() != ThreadOrder::Kind::random ||
+      next_random(self.block->random) % 2 == 0) {
+    return;
+  }
+  for (std::int64_t number = group.first; number < member.issued; ++number) {
+    carry_out(here, *self.block, group, number);
+  }
+}
+
+void wgmma_commit(Place place) {
+  Worker& here = running_worker("wgmma_commit");
+  Warpgroup::Member& member = warpgroup(here, "wgmma_commit", place)
+                                  .members[linear_index(here.current()) % warpgroup_threads];
+  member.groups.push_back(member.issued);
+}
+
+void wgmma_wait(int pending, Place place) {
+  Worker& here = running_worker("wgmma_wait");
+  Warpgroup& group = warpgroup(here, "wgmma_wait", place);
+  const std::size_t me = linear_index(here.current()) % warpgroup_threads;
+  Warpgroup::Member& member = group.members[me];
+  const auto keep = static_cast<std::size_t>(pending);
+  if (member.groups.size() <= keep) return;
+  const std::size_t over = member.groups.size() - keep;
+  const std::int64_t end = member.groups[over - 1];
+  carry_out_before(here, group, end, place);
+  for (; member.collected < end; ++member.collected) {
+    MatrixProduct& product = group.product(member.collected);
+    void* const sums = member.sums.front();
+    member.sums.erase(member.sums.begin());
+    note_operands(here, product);
+    ++product.collected;
+    if (product.superseded) continue;
+    const auto words = static_cast<std::size_t>(product.shape.n) / 2;
+    std::memcpy(sums, product.sums.data() + me * words, words * sizeof(std::uint32_t));
+    remember(member, sums, words);
+  }
+  member.groups.erase(member.groups.begin(),
+                      member.groups.begin() + static_cast<std::ptrdiff_t>(over));
+  while (!group.products.empty() && group.products.front().collected == warpgroup_threads) {
+    group.products.pop_front();
+    ++group.first;
+  }
+}
+
+void Worker::finish_products(const Thread& thread) {
+  const std::size_t index = linear_index(thread) / warpgroup_threads;
+  if (index >= thread.block->warpgroups.size()) return;
+  const auto& group = thread.block->warpgroups[index];
+  if (group == nullptr) return;
+  const Warpgroup::Member& member = group->members[linear_index(thread) % warpgroup_threads];
+  if (member.issued == member.collected) return;
+  fail("a thread exits without waiting for its wgmma (wgmma_commit, wgmma_wait)", Place{});
+}
+
+}  // namespace rung::simt
