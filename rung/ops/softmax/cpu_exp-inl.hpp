@@ -72,8 +72,8 @@ template <bool any_sign, class D, class V>
 HWY_INLINE V exp2(D d, V t) {
   using T = hn::TFromD<D>;
 #if HWY_TARGET <= HWY_AVX3
-  // AVX-512 takes the integer off, and multiplies by a power of 2, in an instruction each, right for
-  // every t: of an infinity nothing is left, and a power out of range gives 0 or infinity.
+  // AVX-512 takes the integer off, and multiplies by a power of 2, in an instruction each, right
+  // for every t: of an infinity nothing is left, and a power out of range gives 0 or infinity.
   constexpr int to_nearest = 8;  // and no exceptions
   if constexpr (std::is_same_v<T, float>) {
     const V f{_mm512_reduce_ps(t.raw, to_nearest)};
