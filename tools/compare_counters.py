@@ -8,10 +8,10 @@
 
 RUNG is the program `rung`; for the chip's half it is one built with RUNG_CUDA=ON. The kernels are those of
 tests/emulate/counters (compiled by nvcc, and by `rung emulate`) and gemm's rungs. Exit code 1 when a kernel
-disagrees: requests and sectors a request must be the same, wavefronts within 2 % and 64.
+disagrees: requests and sectors a request must be the same, wavefronts within 2 % and 64, lanes a request within 2 %.
 """
 import argparse
-import csv
+import importlib
 import json
 import pathlib
 import re
@@ -29,19 +29,25 @@ EXECUTED = "smsp__sass_inst_executed_op_{}.sum"
 SECTORS = "smsp__sass_l1tex_t_sectors_pipe_lsu_mem_global_op_{}.sum"
 WAVEFRONTS = "smsp__sass_l1tex_data_pipe_lsu_wavefronts_mem_shared_op_{}.sum"
 METRICS = {
-    "global_load_requests": [EXECUTED.format("global_ld")],
-    "global_load_sectors": [SECTORS.format("ld")],
+    "global_load_requests": [EXECUTED.format("global_ld"), EXECUTED.format("ldgsts")],
+    "global_load_sectors": [SECTORS.format("ld"), SECTORS.format("ldgsts")],
     "global_store_requests": [EXECUTED.format("global_st")],
     "global_store_sectors": [SECTORS.format("st")],
     "atomic_requests": [EXECUTED.format("global_atom"), EXECUTED.format("global_red")],
     "atomic_sectors": [SECTORS.format("atom"), SECTORS.format("red")],
     "shared_load_requests": [EXECUTED.format("shared_ld")],
     "shared_load_wavefronts": [WAVEFRONTS.format("ld")],
-    "shared_store_requests": [EXECUTED.format("shared_st")],
-    "shared_store_wavefronts": [WAVEFRONTS.format("st")],
+    "shared_store_requests": [EXECUTED.format("shared_st"), EXECUTED.format("ldgsts")],
+    "shared_store_wavefronts": [WAVEFRONTS.format("st"), WAVEFRONTS.format("ldgsts")],
     "shared_atomic_requests": [EXECUTED.format("shared_atom")],
     "shared_atomic_wavefronts": [WAVEFRONTS.format("atom")],
 }
+# Of each instruction: lanes for which it was executed, its predicate being true. An asynchronous copy (LDGSTS) is a
+# load and a store.
+LANES = "thread_inst_executed_true"
+MEMORY_INSTRUCTIONS = {"LDG", "STG", "LDS", "STS", "ATOMG", "ATOMS", "RED", "REDG", "ATOM", "LDGSTS"}
+# nvcc makes their loops of loads from neighbouring places into loads of four: other instructions, not other counts.
+MERGED = {"gemm_shared_tile", "gemm_shared_tile_transposed"}
 
 
 def plain_name(name):
@@ -64,35 +70,46 @@ def output_of(command):
 
 
 # --- the chip --------------------------------------------------------------------------------------------------------
-def number(text):
-    value = float(text.replace(",", ""))
-    return int(value) if value == int(value) else value
+def report_reader():
+    """Nsight Compute's own Python module, which lies beside it."""
+    for root in ("/opt/nvidia/nsight-compute", "/usr/local/cuda", "/usr/local"):
+        for folder in sorted(pathlib.Path(root).glob("**/extras/python/ncu_report.py")):
+            sys.path.append(str(folder.parent))
+            return importlib.import_module("ncu_report")
+    sys.exit("Nsight Compute's extras/python/ncu_report.py: not found")
 
 
-def launches(report, metrics):
-    """Of what `ncu --csv --page raw` prints: (kernel, {metric: value}) of each launch."""
-    rows = list(csv.reader(line for line in report.splitlines() if line.startswith('"')))
-    if len(rows) < 3:
-        sys.exit(f"ncu counted nothing:\n{report[-3000:]}")
-    head = rows[0]
-    for row in rows[2:]:  # the second holds units
-        values = dict(zip(head, row))
-        yield plain_name(values["Kernel Name"]), {metric: number(values[metric]) for metric in metrics}
+def lanes(action):
+    """Lanes for which an instruction that accesses global or shared memory was executed, over all of them."""
+    metric = action.metric_by_name(LANES)
+    places = metric.correlation_ids()
+    total = 0
+    for i in range(metric.num_instances()):
+        words = [word for word in action.sass_by_pc(places.as_uint64(i)).split() if not word.startswith("@")]
+        if words[0].partition(".")[0].rstrip(";") in MEMORY_INSTRUCTIONS:
+            total += metric.as_uint64(i) * (2 if words[0].startswith("LDGSTS") else 1)
+    return total
 
 
 def profile(command, only=None):
     """The counters of each kernel of a program: sums over its launches."""
     metrics = sorted({metric for several in METRICS.values() for metric in several})
-    ncu = ["ncu", "--clock-control", "none", "--csv", "--page", "raw", "--print-units", "base",
-           "--print-kernel-base", "demangled", "--metrics", ",".join(metrics)]
-    if only is not None:
-        ncu += ["--kernel-name", f"regex:{only}"]
+    reader = report_reader()
     kernels = {}
-    for name, values in launches(output_of([*ncu, *command]), metrics):
-        kernel = kernels.setdefault(name, {"launches": 0, **dict.fromkeys(METRICS, 0)})
-        kernel["launches"] += 1
-        for counter, several in METRICS.items():
-            kernel[counter] += sum(values[metric] for metric in several)
+    with tempfile.TemporaryDirectory() as folder:
+        report = pathlib.Path(folder, "report")
+        ncu = ["ncu", "--clock-control", "none", "--export", report, "--metrics", ",".join([*metrics, LANES])]
+        if only is not None:
+            ncu += ["--kernel-name", f"regex:{only}"]
+        output_of([*ncu, *command])
+        for launches in reader.load_report(f"{report}.ncu-rep"):
+            for action in launches:
+                name = plain_name(action.name(action.NameBase_DEMANGLED))
+                kernel = kernels.setdefault(name, {"launches": 0, **dict.fromkeys(METRICS, 0), "active_lanes": 0})
+                kernel["launches"] += 1
+                kernel["active_lanes"] += lanes(action)
+                for counter, several in METRICS.items():
+                    kernel[counter] += sum(int(action.metric_by_name(metric).as_double()) for metric in several)
     return kernels
 
 
@@ -119,6 +136,8 @@ def simulated(kernels):
         counters["launches"] += kernel["launches"]
         for name, value in kernel["totals"].items():
             counters[name] = counters.get(name, 0) + value
+        lanes_a_request = kernel["active_lanes"] or 0
+        counters["active_lanes"] = counters.get("active_lanes", 0) + lanes_a_request * requests(kernel["totals"])
     return sums
 
 
@@ -149,6 +168,10 @@ def nearly(chip, ours):
     return near(chip, ours, 0.02, 64)
 
 
+def closely(chip, ours):
+    return near(chip, ours, 0.02)
+
+
 def sectors(what):
     return lambda counters: ratio(counters[f"{what}_sectors"], counters[f"{what}_requests"])
 
@@ -171,6 +194,7 @@ COLUMNS = [
     ("wavefronts of shared loads", wavefronts("shared_load"), nearly),
     ("of stores", wavefronts("shared_store"), nearly),
     ("of atomics", wavefronts("shared_atomic"), nearly),
+    ("lanes a request", lambda counters: ratio(counters.get("active_lanes", 0), requests(counters)), closely),
 ]
 
 
@@ -179,7 +203,8 @@ class Row:
 
     def __init__(self, name, chip, ours):
         self.name = name
-        chip, ours = ({counter: value / one["launches"] for counter, value in one.items() if counter in METRICS}
+        chip, ours = ({counter: value / one["launches"] for counter, value in one.items()
+                       if counter in METRICS or counter == "active_lanes"}
                       for one in (chip, ours))
         self.pairs = [(value(chip), value(ours)) for _, value, _ in COLUMNS]
         self.wrong = [column for (column, _, agree), pair in zip(COLUMNS, self.pairs) if not agree(*pair)]
@@ -191,7 +216,7 @@ class Row:
 
 def compare(chip, ours):
     """Rows of the kernels that the chip has counted, and the names of those that the simulator has not."""
-    names = [(program, name) for program in chip for name in chip[program]]
+    names = [(program, name) for program in chip for name in chip[program] if name not in MERGED]
     rows = [Row(name, chip[program][name], ours[program][name]) for program, name in names if name in ours[program]]
     return rows, [name for program, name in names if name not in ours[program]]
 

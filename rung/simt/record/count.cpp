@@ -100,8 +100,21 @@ struct Wavefronts {
   std::uint32_t needed = 0;  // whatever the layout
 };
 
+/// Whether each of these lanes reads what its neighbour, `apart` lanes away, reads, if that takes
+/// part.
+bool in_pairs(const Request& request, std::uint32_t lanes, int apart) {
+  bool same = true;
+  for_each_lane(lanes, [&](int lane) {
+    const int other = lane ^ apart;
+    same &= (lanes >> other & 1) == 0 || request.units[other] == request.units[lane];
+  });
+  return same;
+}
+
 /// Wide accesses go through the banks in parts: halves of the warp for 8 bytes, quarters for 16.
-Wavefronts wavefronts(const Request& request) {
+/// Two parts that are read in pairs go together (seen on an H200, see
+/// docs/counters-against-hardware.md).
+Wavefronts wavefronts(const Request& request, bool read) {
   const bool alike = request.progression && !is_atomic(request.step.access);
   if (alike && request.stride == 0 && request.step.log_size <= 2) return {1, 1};
   if (alike && request.stride == 1) {
@@ -109,15 +122,26 @@ Wavefronts wavefronts(const Request& request) {
     return {parts, parts};
   }
   const bool atomic = is_atomic(request.step.access);
-  const int parts = request.step.log_size == 4 ? 4 : request.step.log_size == 3 ? 2 : 1;
+  if (request.step.log_size <= 2) return {rounds(request, request.lanes, atomic), 1};
+  const int parts = request.step.log_size == 4 ? 4 : 2;
   const int lanes_each = 32 / parts;
-  const std::uint32_t part = parts == 1 ? ~0u : (1u << lanes_each) - 1;
+  const std::uint32_t part = (1u << lanes_each) - 1;
   Wavefronts sum;
-  for (int i = 0; i < parts; ++i) {
-    const std::uint32_t lanes = request.lanes & part << (i * lanes_each);
-    if (lanes == 0) continue;
+  const auto go = [&](std::uint32_t lanes) {
+    if (lanes == 0) return;
     sum.all += rounds(request, lanes, atomic);
     ++sum.needed;
+  };
+  for (int i = 0; i < parts; i += 2) {
+    const std::uint32_t first = request.lanes & part << (i * lanes_each);
+    const std::uint32_t second = request.lanes & part << ((i + 1) * lanes_each);
+    const std::uint32_t both = first | second;
+    if (read && (in_pairs(request, both, 1) || in_pairs(request, both, 2))) {
+      go(both);
+    } else {
+      go(first);
+      go(second);
+    }
   }
   return sum;
 }
@@ -169,15 +193,15 @@ void Recorder::count(WarpRecord& warp, const Request& request, bool aligned) {
     case Where::shared:
       if (is_atomic(request.step.access)) {
         c.shared_atomic_requests += one;
-        c.shared_atomic_wavefronts += wavefronts(request).all;
+        c.shared_atomic_wavefronts += wavefronts(request, false).all;
       } else if (is_write(request.step.access)) {
-        const Wavefronts waves = wavefronts(request);
+        const Wavefronts waves = wavefronts(request, false);
         c.shared_store_requests += one;
         c.shared_store_wavefronts += waves.all;
         c.shared_store_conflicts += waves.all - waves.needed;
         c.shared_store_bytes += bytes;
       } else {
-        const Wavefronts waves = wavefronts(request);
+        const Wavefronts waves = wavefronts(request, true);
         c.shared_load_requests += one;
         c.shared_load_wavefronts += waves.all;
         c.shared_load_conflicts += waves.all - waves.needed;
