@@ -8,7 +8,8 @@
 
 RUNG is the program `rung`; for the chip's half it is one built with RUNG_CUDA=ON. The kernels are those of
 tests/emulate/counters (compiled by nvcc, and by `rung emulate`) and gemm's rungs. Exit code 1 when a kernel
-disagrees: requests and sectors a request must be the same, wavefronts within 2 % and 64, lanes a request within 2 %.
+disagrees of which that is not known: requests and sectors a request must be the same, wavefronts within 2 % and 64,
+lanes a request within 2 %.
 """
 import argparse
 import importlib
@@ -46,8 +47,9 @@ METRICS = {
 # load and a store.
 LANES = "thread_inst_executed_true"
 MEMORY_INSTRUCTIONS = {"LDG", "STG", "LDS", "STS", "ATOMG", "ATOMS", "RED", "REDG", "ATOM", "LDGSTS"}
-# nvcc makes their loops of loads from neighbouring places into loads of four: other instructions, not other counts.
-MERGED = {"gemm_shared_tile", "gemm_shared_tile_transposed"}
+# Known to differ, as docs/counters-against-hardware.md tells: nvcc makes loops of loads from neighbouring places into
+# loads of four; and how the chip counts what asynchronous copies write is not known.
+KNOWN = ("gemm_shared_tile", "gemm_async_copy", "gemm_warp_tile", "gemm_split_k", "gemm_simt_top")
 
 
 def plain_name(name):
@@ -211,12 +213,15 @@ class Row:
 
     def markdown(self):
         cells = [("" if a == 0 else f"{a:.6g}") if a == b else f"{a:.6g}, simulated {b:.6g}" for a, b in self.pairs]
-        return " | ".join([f"| `{self.name}`", *cells, "no |" if self.wrong else "yes |"])
+        return " | ".join([f"| `{self.name}`", *cells, self.verdict() + " |"])
+
+    def verdict(self):
+        return "yes" if not self.wrong else "no, known" if self.name.startswith(KNOWN) else "no"
 
 
 def compare(chip, ours):
     """Rows of the kernels that the chip has counted, and the names of those that the simulator has not."""
-    names = [(program, name) for program in chip for name in chip[program] if name not in MERGED]
+    names = [(program, name) for program in chip for name in chip[program]]
     rows = [Row(name, chip[program][name], ours[program][name]) for program, name in names if name in ours[program]]
     return rows, [name for program, name in names if name not in ours[program]]
 
@@ -239,8 +244,8 @@ def main():
     print("|---" * (len(COLUMNS) + 2) + "|")
     for row in rows:
         print(row.markdown())
-    wrong = [row.name for row in rows if row.wrong]
-    print(f"\n{len(rows) - len(wrong)} of {len(rows)} kernels agree with {recorded['machine']['gpu']}.")
+    wrong = [row.name for row in rows if row.verdict() == "no"]
+    print(f"\n{sum(not row.wrong for row in rows)} of {len(rows)} kernels agree with {recorded['machine']['gpu']}.")
     for name in alone:
         print(f"{name}: the simulator has no such kernel")
     sys.exit(1 if wrong or alone else 0)
