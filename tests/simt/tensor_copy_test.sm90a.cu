@@ -76,8 +76,7 @@ View<float, N> padded_view(float* data, const std::int64_t (&shape)[N], std::int
 template <int N, class F>
 void for_each_in_box(const View<float, N>& view, std::int64_t inner, const int (&box)[N],
                      const int (&at)[N], F f) {
-  int elements = 1;
-  for (const int extent : box) elements *= extent;
+  const int elements = std::accumulate(box, box + N, 1, [](int a, int b) { return a * b; });
   for (int i = 0; i < elements; ++i) {
     int rest = i;
     bool exists = true;
@@ -98,8 +97,7 @@ void expect_boxes(Context& c, const std::int64_t (&shape)[N], const int (&box)[N
   const std::int64_t pitch = (shape[N - 1] + 3) / 4 * 4 + 4;
   std::int64_t size = pitch;
   for (int axis = 0; axis < N - 1; ++axis) size *= shape[axis];
-  int elements = 1;
-  for (const int extent : box) elements *= extent;
+  const int elements = std::accumulate(box, box + N, 1, [](int a, int b) { return a * b; });
   std::vector<float> values(static_cast<std::size_t>(size));
   std::iota(values.begin(), values.end(), 1.0f);
   for (const At<N>& place : places) {
