@@ -27,8 +27,9 @@ TEXT
 root="$(cd -- "$(dirname -- "$(readlink -f -- "${BASH_SOURCE[0]}")")" && pwd)"
 
 # All packages, in one place. "a|b" means whichever the distribution has, the first preferred.
-packages_build=(g++ cmake ninja-build pkg-config libhwy-dev libboost-context-dev libdw-dev libfmt-dev
-                libcli11-dev nlohmann-json3-dev)
+packages_build=(g++ cmake ninja-build pkg-config libhwy-dev libdw-dev libfmt-dev libcli11-dev
+                nlohmann-json3-dev)
+[[ $(uname -m) == x86_64 ]] || packages_build+=(libboost-context-dev)  # see rung/simt/jump.cpp
 packages_peers=(libopenblas0-openmp libblis4-openmp 'libdnnl3|libdnnl2' libeigen3-dev libtbb-dev)
 packages_test=(libgtest-dev python3 python3-numpy)
 packages_lint=('clang-tidy-19|clang-tidy-18|clang-tidy-17|clang-tidy-16' shellcheck)

@@ -93,7 +93,7 @@ target_include_directories(rung PUBLIC $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}>
                                        $<BUILD_INTERFACE:${PROJECT_BINARY_DIR}/generated>
                                        $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
 target_link_libraries(rung PRIVATE fmt::fmt PkgConfig::hwy OpenMP::OpenMP_CXX Threads::Threads
-                                   ${CMAKE_DL_LIBS} $<$<BOOL:${RUNG_SIMT}>:Boost::context>
+                                   ${CMAKE_DL_LIBS} $<TARGET_NAME_IF_EXISTS:Boost::context>
                                    $<$<BOOL:${RUNG_SIMT}>:PkgConfig::dw>
                                    $<$<BOOL:${RUNG_CUDA}>:CUDA::cudart_static>)
 target_link_options(rung PRIVATE -Wl,--no-undefined)
