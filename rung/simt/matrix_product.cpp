@@ -143,10 +143,11 @@ void multiply(MatrixProduct& product, const float (&a)[rows_of_a][most_k],
   const int depth = bytes_of_k / element_bytes(product.shape.a);
   static thread_local Sum sums[rows_of_a][most_columns];
   const auto for_each_sum = [&](auto f) {
+    std::size_t next = 0;
     for (int thread = 0; thread < warpgroup_threads; ++thread) {
       for (int i = 0; i < registers; ++i) {
         const Spot at = spot_of(thread, i);
-        f(product.sums[static_cast<std::size_t>(thread * registers + i)], sums[at.row][at.column]);
+        f(product.sums[next++], sums[at.row][at.column]);
       }
     }
   };

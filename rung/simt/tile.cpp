@@ -72,7 +72,9 @@ void tile_exchange(int threads, const void* mine, std::size_t bytes, TileRanks f
     auto* to = static_cast<std::byte*>(result) + static_cast<std::size_t>(i) * bytes;
     const int rank = from.first + i * from.stride;
     if (rank >= 0 && rank < tile.threads) {
-      std::memcpy(to, offered[static_cast<std::size_t>(tile.first + rank)], bytes);
+      std::memcpy(to,
+                  offered[static_cast<std::size_t>(tile.first) + static_cast<std::size_t>(rank)],
+                  bytes);
     } else {
       std::memset(to, poison, bytes);
     }

@@ -53,14 +53,14 @@ void RequestList::take(std::uint32_t group) {
       std::memset(unit, 0xff, sizeof(one));  // no_unit
       unit += row;
     }
-    const Vector low01 = __builtin_shuffle(rows[0], rows[1], Vector{0, 4, 1, 5});
-    const Vector low23 = __builtin_shuffle(rows[2], rows[3], Vector{0, 4, 1, 5});
-    const Vector high01 = __builtin_shuffle(rows[0], rows[1], Vector{2, 6, 3, 7});
-    const Vector high23 = __builtin_shuffle(rows[2], rows[3], Vector{2, 6, 3, 7});
-    const Vector steps[4] = {__builtin_shuffle(low01, low23, Vector{0, 1, 4, 5}),
-                             __builtin_shuffle(low01, low23, Vector{2, 3, 6, 7}),
-                             __builtin_shuffle(high01, high23, Vector{0, 1, 4, 5}),
-                             __builtin_shuffle(high01, high23, Vector{2, 3, 6, 7})};
+    const Vector low01 = __builtin_shufflevector(rows[0], rows[1], 0, 4, 1, 5);
+    const Vector low23 = __builtin_shufflevector(rows[2], rows[3], 0, 4, 1, 5);
+    const Vector high01 = __builtin_shufflevector(rows[0], rows[1], 2, 6, 3, 7);
+    const Vector high23 = __builtin_shufflevector(rows[2], rows[3], 2, 6, 3, 7);
+    const Vector steps[4] = {__builtin_shufflevector(low01, low23, 0, 1, 4, 5),
+                             __builtin_shufflevector(low01, low23, 2, 3, 6, 7),
+                             __builtin_shufflevector(high01, high23, 0, 1, 4, 5),
+                             __builtin_shufflevector(high01, high23, 2, 3, 6, 7)};
     for (std::size_t i = 0; i < 4; ++i) std::memcpy(group_[i] + lane, &steps[i], sizeof(Vector));
   }
   taken_ = group;
