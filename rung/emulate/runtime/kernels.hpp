@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <functional>
 #include <map>
 #include <mutex>
 #include <string>
@@ -23,13 +24,13 @@ class KernelLayout : public SharedLayout {
   KernelLayout(const KernelLayout&) = delete;
   KernelLayout& operator=(const KernelLayout&) = delete;
 
-  /// The variable's offset, placed now if it was not.
-  unsigned place(int variable, const char* kernel);
+  /// The variable's offset, placed now if it was not. If that takes room, grown(before, after) is
+  /// called before any thread can see the offset.
+  unsigned place(int variable, const char* kernel,
+                 const std::function<void(std::size_t before, std::size_t after)>& grown);
   [[nodiscard]] std::size_t used() const { return used_; }
 
  private:
-  unsigned place_one(int variable);
-
   std::mutex mutex_;
   std::vector<unsigned> table_;
   std::size_t used_ = 0;

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Static shared memory: every variable is registered while the program is loaded; where it lies is
 // found for each kernel.
+#include <algorithm>
 #include <cstring>
+#include <utility>
+#include <vector>
 
 #include "rung/emulate/runtime/kernels.hpp"
 #include "rung/emulate/runtime/model.hpp"
@@ -68,45 +71,51 @@ KernelLayout::KernelLayout() {
   offsets = table_.data();
 }
 
-unsigned KernelLayout::place_one(int variable) {
-  const Variable& one = variables()[static_cast<std::size_t>(variable)];
-  std::size_t alignment = one.alignment;
-  // As ptxas does: what is large enough for wide accesses is aligned for them.
-  if (one.bytes >= 16 && alignment < 16) alignment = 16;
-  const std::size_t offset = align_up(used_, alignment);
-  used_ = offset + one.bytes;
-  __atomic_store_n(&offsets[variable], static_cast<unsigned>(offset), __ATOMIC_RELEASE);
-  return static_cast<unsigned>(offset);
-}
-
-unsigned KernelLayout::place(int variable, const char* kernel) {
+unsigned KernelLayout::place(
+    int variable, const char* kernel,
+    const std::function<void(std::size_t before, std::size_t after)>& grown) {
   const std::lock_guard lock(mutex_);
   const std::lock_guard all_lock(variables_mutex);
+  const std::size_t before = used_;
+  std::vector<std::pair<std::size_t, unsigned>> placed;
+  const auto add = [&](std::size_t which) {
+    const Variable& one = variables()[which];
+    // As ptxas does: what is large enough for wide accesses is aligned for them.
+    const std::size_t alignment =
+        one.bytes >= 16 ? std::max<std::size_t>(one.alignment, 16) : one.alignment;
+    const std::size_t offset = align_up(used_, alignment);
+    used_ = offset + one.bytes;
+    placed.emplace_back(which, static_cast<unsigned>(offset));
+  };
+  const auto wanted = static_cast<std::size_t>(variable);
   if (used_ == 0) {
     for (std::size_t i = 0; i < table_.size(); ++i) {
-      if (declared_in(variables()[i], kernel)) place_one(static_cast<int>(i));
+      if (declared_in(variables()[i], kernel)) add(i);
     }
   }
-  const unsigned known = offsets[variable];
-  return known != unknown ? known : place_one(variable);
+  const auto is_wanted = [&](const auto& one) { return one.first == wanted; };
+  if (offsets[variable] == unknown && std::ranges::none_of(placed, is_wanted)) add(wanted);
+  if (!placed.empty()) grown(before, used_);
+  for (const auto& [which, offset] : placed) {
+    __atomic_store_n(&offsets[which], offset, __ATOMIC_RELEASE);
+  }
+  return offsets[variable];
 }
 
 unsigned place_shared(int variable) {
   const Unwatched unwatched;
   auto& layout = *static_cast<KernelLayout*>(const_cast<SharedLayout*>(launch_data->layout));
-  const std::size_t before = layout.used();
-  const unsigned offset = layout.place(variable, launch_data->kernel);
-  const std::size_t after = layout.used();
-  if (after > shared_without_asking) {
+  std::size_t all = 0;
+  const auto grown = [&](std::size_t before, std::size_t after) {
+    all = after;
+    // Poisoned as it would have been had it been known before the launch.
+    std::memset(shared_base + launch_data->static_begin + before, simt::poison, after - before);
+    size_t& end = const_cast<LaunchData*>(launch_data)->shared_end;
+    __atomic_store_n(&end, launch_data->static_begin + after, __ATOMIC_RELAXED);
+  };
+  const unsigned offset = layout.place(variable, launch_data->kernel, grown);
+  if (all > shared_without_asking) {
     simt::fail("the kernel declares more than 48 KiB of static shared memory: ptxas refuses that");
-  }
-  // Poisoned as it would have been had it been known before the launch.
-  char* begin = shared_base + launch_data->static_begin;
-  if (after > before) std::memset(begin + before, simt::poison, after - before);
-  size_t& end = const_cast<LaunchData*>(launch_data)->shared_end;
-  const std::size_t end_now = launch_data->static_begin + after;
-  if (end_now > __atomic_load_n(&end, __ATOMIC_RELAXED)) {
-    __atomic_store_n(&end, end_now, __ATOMIC_RELAXED);
   }
   return offset;
 }

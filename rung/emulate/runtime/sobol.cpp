@@ -2,8 +2,9 @@
 // Direction vectors of Sobol's sequences. Dimension 0 is van der Corput's sequence; the others each
 // have a primitive polynomial over two elements, in order of degree and value, as Joe and Kuo's
 // tables (2008), which cuRAND uses. Which odd numbers a dimension begins with is free; the tables'
-// were searched for, ours are mixed from the dimension's number. So the first two dimensions are
-// the library's, the others as evenly spread each, but in other orders.
+// were searched for, ours are mixed from the dimension's number. So the first two dimensions should
+// be the library's (by what is published of it; nobody has compared them), the others are as evenly
+// spread each, but in other orders.
 #include <array>
 #include <cstdint>
 #include <vector>
