@@ -50,7 +50,7 @@ void packed_simd(const Call& call, Context& context) {
           for (std::int64_t i = group; i < end; i += block.mc) {
             const std::int64_t rows = std::min(block.mc, end - i);
             const PackedA<T> packed = pack_a(call, ks, batch, i, rows, p, k, a);
-            multiply_block(sums, packed, b, k, i, rows, j, columns, p == 0, p + k == call.k);
+            multiply_block(sums, {i, rows, k, p == 0, p + k == call.k}, packed, b, j, columns);
           }
         }
       }

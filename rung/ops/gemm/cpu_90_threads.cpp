@@ -5,18 +5,22 @@
 //          multiplies its own rows (or a rectangle of rows and columns) of A by it.
 // Changes  against packed_simd: the packed B of a team is double-buffered, so that one barrier a
 //          block suffices - whoever is ahead packs the next block while others still read this one.
-//          Many small matrices go one to a thread instead.
+//          Strips of B are packed by the tiles before them, in the shadow of their FMAs
+//          (cpu_ahead.hpp). Many small matrices go one to a thread instead.
 // Cost     as packed_simd; A is packed once for each column of the grid of threads.
 // Limits   the general rung: every valid call. Shapes with one short side do better in the special
 //          rungs.
+// Tried    packing blocks of A that way, too, four elements every 8 steps: one thread +1 % at 2048
+//          and 4096, two threads -3 % at 1024 and 4096, AVX2 -2 %. Asking for the next block's rows
+//          instead: nothing. Asking for each next strip of packed B, which comes from L3: nothing.
 // Source   T. Smith et al., Anatomy of High-Performance Many-Threaded Matrix Multiplication, 2014.
-#include "rung/cpu/team.hpp"
-#include "rung/ops/gemm/cpu_blocked.hpp"
 #include "rung/ops/gemm/cpu_estimate.hpp"
+#include "rung/ops/gemm/cpu_share.hpp"
 
 namespace rung {
 namespace {
 using namespace gemm_cpu;
+using cpu::Range;
 using cpu::Team;
 
 // The team as a grid over C.
@@ -41,7 +45,7 @@ Grid make_grid(std::int64_t panels, std::int64_t strips, int threads) {
 constexpr int b_buffers(int threads) { return threads > 1 ? 2 : 1; }
 
 struct Buffers {
-  std::int64_t b, a, staging;  // elements: one B buffer, one thread's A, all of the staging
+  std::int64_t b, a, staging;  // elements: one B buffer, one block of A, all of the staging
   [[nodiscard]] std::size_t bytes(int threads, std::size_t size) const {
     return (b_buffers(threads) * b + threads * a + staging) * size;
   }
@@ -64,41 +68,35 @@ void multiply(const Call& call, const Kernels<T>& ks, const Blocking& block, std
   T* staging = blocks_of_a + team.size() * buffers.a;
   Sums<T> sums = make_sums(call, ks, batch, staging, block.nc);
   const std::int64_t rows_at_once = staged ? block.staged_rows : call.m;
-  const std::int64_t width = ks.tile_columns();
   int turn = 0;
   for (std::int64_t j = 0; j < call.n; j += block.nc) {
     const std::int64_t columns = std::min(block.nc, call.n - j);
-    const std::int64_t strips = ceil_div(columns, width);
+    const std::int64_t strips = ceil_div<std::int64_t>(columns, ks.tile_columns());
     for (std::int64_t group = 0; group < call.m; group += rows_at_once) {
       const std::int64_t group_rows = std::min(rows_at_once, call.m - group);
-      const std::int64_t panels = ceil_div(group_rows, ks.tile_rows);
+      const std::int64_t panels = ceil_div<std::int64_t>(group_rows, ks.tile_rows);
       const Grid grid = make_grid(panels, strips, team.size());
-      const cpu::Range my_panels = cpu::part_of(panels, team.rank() / grid.columns, grid.rows);
-      const cpu::Range my_strips = cpu::part_of(strips, team.rank() % grid.columns, grid.columns);
+      const int grid_row = team.rank() / grid.columns;
+      const Range my_panels = cpu::part_of(panels, grid_row, grid.rows);
+      const Range my_strips = cpu::part_of(strips, team.rank() % grid.columns, grid.columns);
+      // Those of a column of the grid share its strips.
+      const Range packing = cpu::part_of(my_strips.size(), grid_row, grid.rows);
       const std::int64_t begin = group + my_panels.begin * ks.tile_rows;
       const std::int64_t end = std::min(group + my_panels.end * ks.tile_rows, call.m);
-      const std::int64_t left = my_strips.begin * width;
-      const std::int64_t right = std::min(my_strips.end * width, columns);
       // Equal blocks of rows, as a short last one would use the packed strips of B badly.
       const std::int64_t steps = std::max<std::int64_t>(1, ceil_div(end - begin, block.mc));
-      const std::int64_t mc = round_up(ceil_div(end - begin, steps), ks.tile_rows);
+      const std::int64_t mc = round_up<std::int64_t>(ceil_div(end - begin, steps), ks.tile_rows);
       if (staged) sums.i0 = group, sums.j0 = j;
 
+      const Share<T> share{
+          call,    ks,        batch,
+          sums,    team,      begin,
+          end,     mc,        j,
+          columns, my_strips, {my_strips.begin + packing.begin, my_strips.begin + packing.end},
+          a};
       for (std::int64_t p = 0; p < call.k; p += block.kc) {
-        const std::int64_t k = std::min(block.kc, call.k - p);
-        T* b = workspace + turn * buffers.b;
+        share.multiply(p, std::min(block.kc, call.k - p), workspace + turn * buffers.b);
         turn = (turn + 1) % b_buffers(team.size());
-        const cpu::Range packing = team.share(strips);
-        pack_b(call, ks, batch, p, k, j + packing.begin * width,
-               std::min(packing.end * width, columns) - packing.begin * width,
-               b + packing.begin * width * k);
-        team.wait();
-        for (std::int64_t i = begin; i < end; i += mc) {
-          const std::int64_t rows = std::min(mc, end - i);
-          const PackedA<T> packed = pack_a(call, ks, batch, i, rows, p, k, a);
-          multiply_block(sums, packed, b + left * k, k, i, rows, j + left, right - left, p == 0,
-                         p + k == call.k);
-        }
       }
     }
   }
@@ -111,8 +109,10 @@ void threads(const Call& call, Context& context) {
   const int team_size = threads_worth(call, context.threads());
   const bool one_each = call.batch >= team_size;  // a matrix a thread needs no barrier at all
   BlockLimits limits;
+  // See BlockLimits.
+  if (team_size > 1) limits.k_bytes = 4096;
   // However many threads: the workspace stays under 32 MiB.
-  limits.a_bytes = std::min<std::int64_t>(limits.a_bytes, (8 << 20) / team_size);
+  limits.a_bytes = std::min<std::int64_t>(limits.a_bytes, (6 << 20) / team_size);
   if (one_each) {
     limits.b_bytes = (8 << 20) / team_size;
     limits.staged_bytes = (8 << 20) / team_size;
@@ -123,7 +123,7 @@ void threads(const Call& call, Context& context) {
     const std::size_t each = buffers.bytes(1, sizeof(T)) / 64 * 64 + 64;
     char* workspace = static_cast<char*>(context.workspace(each * team_size));
     cpu::run_team(team_size, [&](const Team& team) {
-      const cpu::Range mine = team.share(call.batch);
+      const Range mine = team.share(call.batch);
       T* own = reinterpret_cast<T*>(workspace + team.rank() * each);
       for (std::int64_t batch = mine.begin; batch < mine.end; ++batch) {
         multiply(call, ks, block, batch, own, Team(0, 1, nullptr));

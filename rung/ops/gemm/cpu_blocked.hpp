@@ -99,18 +99,16 @@ struct Blocking {
   std::int64_t mc, kc, nc, staged_rows;
 };
 
-// Measured on a 2-core Zen 5 vCPU at 1000 to 4096: blocks of A of half the L2 cache lose 3 %
-// against a quarter (B and C pass through L2 as well); all of k at once, up to 1024, gains 2 %, as
-// C is then written once, and 512 at a time is best beyond - but for a C that comes from memory
-// each time: 768 (4096 cube, one thread: +2 %; 1024: nothing more). 6 MiB of B rather than 4, so
-// that A is packed fewer times: 4096 cube, two threads +1 %; 8 MiB: nothing more.
+// Measured on a 2-core Zen 5 vCPU at 1000 to 4096. Long pieces of k pay: C is read and written once
+// for each, and a tile begins and ends some 80 cycles beside its FMAs. f32 with one thread: 512,
+// 1024, 2048, 4096 of k at a time 226, 234, 237, 224 GFLOP/s; two threads, who share L3 and memory,
+// are better off with 1024 (2048: -2 % to -4 %; 512: -5 %). Blocks of A of half the L2 cache lose
+// 3 % against a quarter (B and C pass through L2 as well). 8 MiB of B rather than 6 or 4, so that A
+// is packed fewer times: two threads +1 % and +2 %; 12 MiB: -1 % to -3 %.
 struct BlockLimits {
-  std::int64_t whole_k_bytes = 4096;  // of one row of A: not cut
-  std::int64_t k_bytes = 2048;        // else pieces of this
-  std::int64_t far_k_bytes = 3072;    // or of this, when C comes from memory for each of them:
-  std::int64_t far_c_bytes = 32 << 20;
+  std::int64_t k_bytes = 8192;       // of one row of A
   std::int64_t a_bytes = 288 << 10;  // of a 1 MiB L2 cache
-  std::int64_t b_bytes = 6 << 20;    // stays in the shared L3
+  std::int64_t b_bytes = 8 << 20;    // stays in the shared L3
   std::int64_t staged_bytes = 8 << 20;
 };
 
@@ -119,10 +117,7 @@ Blocking make_blocking(const Call& call, const Kernels<T>& ks, const BlockLimits
   constexpr std::int64_t size = sizeof(T);
   // Equal steps: a last step of a few k would pay for reading and writing all of C.
   const std::int64_t depth = call.depth();
-  const bool far = call.m * call.n > limits.far_c_bytes / size;
-  const std::int64_t pieces = far ? limits.far_k_bytes : limits.k_bytes;
-  const std::int64_t most_k =
-      (depth * size <= limits.whole_k_bytes ? limits.whole_k_bytes : pieces) / size;
+  const std::int64_t most_k = limits.k_bytes / size;
   const std::int64_t kc = ceil_div(depth, ceil_div(depth, most_k));
   const std::int64_t strips = ceil_div(call.n, ks.tile_columns());
   const std::int64_t most_strips =
@@ -179,58 +174,81 @@ std::int64_t copied_row(std::int64_t k) {
   return (ceil_div(k, line) | 1) * line;
 }
 
-/// Packs rows [i, i + rows) of columns [p, p + k) of A into panels of tile_rows. For a moderate n,
-/// contiguous rows are merely copied to where they do not alias: a tile can broadcast from rows as
-/// well as from columns, and transposing costs more; but 14 streams are harder to follow than one,
-/// and with many columns that counts (on a 2-core Zen 5 vCPU +2 % at n = 512, none at 2048, -5 % at
-/// 4096).
-constexpr std::int64_t most_columns_for_copied_rows = 1536;
+/// Packs rows [i, i + rows) of columns [p, p + k) of A into panels of tile_rows; what is left of
+/// the rows makes a panel of just those.
 template <class T>
-PackedA<T> pack_a(const Call& call, const Kernels<T>& ks, std::int64_t batch, std::int64_t i,
-                  std::int64_t rows, std::int64_t p, std::int64_t k, T* to) {
-  const int in = static_cast<int>(call.in);
-  if (call.a.column == 1 && call.n <= most_columns_for_copied_rows) {
-    const std::int64_t row = copied_row<T>(k);
-    ks.copy[in](at(call.a, call.in, batch, i, p), call.a.row, rows, k, to, row);
-    return {to, Source::strided, row};
-  }
+PackedA<T> pack_panels(const Call& call, const Kernels<T>& ks, std::int64_t batch, std::int64_t i,
+                       std::int64_t rows, std::int64_t p, std::int64_t k, T* to) {
+  const PackFunction<T>* pack = ks.pack[static_cast<int>(call.in)];
   const std::int64_t whole = rows / ks.tile_rows * ks.tile_rows;
-  ks.pack[in](at(call.a, call.in, batch, i, p), call.a.row, call.a.column, whole, call.m - i,
-              ks.tile_rows, k, to);
-  if (whole < rows) {  // a panel of just the rows that are left
+  pack(at(call.a, call.in, batch, i, p), call.a.row, call.a.column, whole, call.m - i, ks.tile_rows,
+       k, to);
+  if (whole < rows) {
     const auto left = static_cast<int>(rows - whole);
-    ks.pack[in](at(call.a, call.in, batch, i + whole, p), call.a.row, call.a.column, left,
-                call.m - i - whole, left, k, to + whole * k);
+    pack(at(call.a, call.in, batch, i + whole, p), call.a.row, call.a.column, left,
+         call.m - i - whole, left, k, to + whole * k);
   }
   return {to, Source::packed, 0};
 }
 
-/// All tiles of a block: rows [i, i + rows) by columns [j, j + columns). One strip of B (kc x 32
-/// floats) stays near while the panels of A, which fit in L2, go by. A strip that has seen the last
-/// of k is finished at once, while its part of C is still cached.
+/// The same, or for a moderate n and contiguous rows merely a copy to where they do not alias: a
+/// tile can broadcast from rows as well as from columns, and transposing costs more; but 14 streams
+/// are harder to follow than one, and with many columns that counts (on a 2-core Zen 5 vCPU +2 % at
+/// n = 512, none at 2048, -5 % at 4096).
+constexpr std::int64_t most_columns_for_copied_rows = 1536;
 template <class T>
-void multiply_block(const Sums<T>& sums, const PackedA<T>& a, const T* b, std::int64_t k,
-                    std::int64_t i, std::int64_t rows, std::int64_t j, std::int64_t columns,
-                    bool first, bool last) {
+PackedA<T> pack_a(const Call& call, const Kernels<T>& ks, std::int64_t batch, std::int64_t i,
+                  std::int64_t rows, std::int64_t p, std::int64_t k, T* to) {
+  if (call.a.column != 1 || call.n > most_columns_for_copied_rows) {
+    return pack_panels(call, ks, batch, i, rows, p, k, to);
+  }
+  const int in = static_cast<int>(call.in);
+  const std::int64_t row = copied_row<T>(k);
+  ks.copy[in](at(call.a, call.in, batch, i, p), call.a.row, rows, k, to, row);
+  return {to, Source::strided, row};
+}
+
+/// A block of C: rows [i, i + rows), and what the block of k is to the whole of it.
+struct Block {
+  std::int64_t i, rows, k;
+  bool first, last;
+};
+
+/// All tiles of a strip: columns [j, j + columns). The strip of B (kc x 32 floats) stays near while
+/// the panels of A, which fit in L2, go by. One that has seen the last of k is finished at once,
+/// while its part of C is still cached. before(t, full) is called with the arguments of each tile.
+template <class T, class Before>
+void multiply_strip(const Sums<T>& sums, const Block& block, const PackedA<T>& a, const T* b,
+                    std::int64_t j, std::int64_t columns, Before&& before) {
   const Kernels<T>& ks = sums.kernels;
   TileArgs<T> t{};
-  t.k = k;
+  t.k = block.k;
   t.a_row = a.row;
   t.a_column = 1;
+  t.b = b;
   t.c_row = sums.row;
+  t.columns = static_cast<int>(columns);
   t.alpha = static_cast<T>(sums.call.alpha);
-  t.beta = sums.beta(first);
-  for (std::int64_t y = 0; y < columns; y += ks.tile_columns()) {
-    t.columns = static_cast<int>(std::min<std::int64_t>(columns - y, ks.tile_columns()));
-    t.b = b + y * k;
-    const int vectors = strip_width(ks, columns - y) / ks.lanes;
-    for (std::int64_t x = 0; x < rows; x += ks.tile_rows) {
-      t.a = a.panel(x, k);
-      t.c = sums.at(i + x, j + y);
-      const std::int64_t count = std::min<std::int64_t>(rows - x, ks.tile_rows);
-      ks.tile(a.source, Source::packed, vectors, count)(t);
-    }
-    if (last) sums.finish(i, rows, j + y, t.columns);
+  t.beta = sums.beta(block.first);
+  const int vectors = strip_width(ks, columns) / ks.lanes;
+  for (std::int64_t x = 0; x < block.rows; x += ks.tile_rows) {
+    t.a = a.panel(x, block.k);
+    t.c = sums.at(block.i + x, j);
+    const std::int64_t count = std::min<std::int64_t>(block.rows - x, ks.tile_rows);
+    before(t, count == ks.tile_rows && vectors == 2);
+    ks.tile(a.source, Source::packed, vectors, count)(t);
+  }
+  if (block.last) sums.finish(block.i, block.rows, j, columns);
+}
+
+/// All tiles of a block: columns [j, j + columns), whose packed strips begin at b.
+template <class T>
+void multiply_block(const Sums<T>& sums, const Block& block, const PackedA<T>& a, const T* b,
+                    std::int64_t j, std::int64_t columns) {
+  const int width = sums.kernels.tile_columns();
+  for (std::int64_t y = 0; y < columns; y += width) {
+    multiply_strip(sums, block, a, b + y * block.k, j + y,
+                   std::min<std::int64_t>(columns - y, width), [](TileArgs<T>&, bool) {});
   }
 }
 

@@ -84,6 +84,17 @@ inline Call make_call(const Gemm::Args& args) {
   return call;
 }
 
+/// What a tile packs for later beside its product, in the shadow of its FMAs: `rows` rows of a
+/// strip of B, `row_step` apart, every errand_steps steps of k. Only full packed tiles do errands.
+template <class T>
+struct Errand {
+  int rows = 0;
+  const T* row_from = nullptr;
+  std::int64_t row_step = 0;
+  T* row_to = nullptr;
+};
+constexpr int errand_steps = 8;
+
 /// One tile of C = alpha * A * B + beta * C; strides in elements, C and B with contiguous rows.
 template <class T>
 struct TileArgs {
@@ -96,6 +107,7 @@ struct TileArgs {
   std::int64_t c_row;
   int columns;  // valid columns: only the last vector may be partial
   T alpha, beta;
+  const Errand<T>* errand = nullptr;
 };
 template <class T>
 using TileFunction = void(const TileArgs<T>&);
