@@ -9,7 +9,11 @@
 //          to two passes, because only the first comes from memory.
 // Cost     x read and y written once; 3 loads, 7 operations and a store for each vector.
 // Limits   one thread.
-// Tried    -
+// Tried    on a 2-core Zen 5 vCPU, RMS norm of 4096x4096, written while the next row is read: 4.3
+//          ms if nothing is prefetched, 2.9 with 4 KiB ahead, 2.7 with 8, 3.4 with 16; blocks of
+//          1024 elements of each by turns 5.0; by way of a copy in L1 2.5, where from the end of
+//          the row it takes 2.7. Layer norm so, with a pass for the moments between: 5.7 in place
+//          of 3.2.
 // Source   T. Chan, G. Golub & R. LeVeque, Algorithms for computing the sample variance, 1983.
 #include "rung/ops/norm/cpu_kernels.hpp"
 

@@ -203,6 +203,68 @@ HWY_INLINE void write(const T* s, T* y, std::int64_t n, const Scale<Wide<T>>& sc
   for (; i < n; i += step) part(i, static_cast<std::size_t>(std::min(step, n - i)));
 }
 
+/// Places of one row's first elements.
+template <class T>
+struct Row {
+  const T* x;
+  const T* residual;  // or null
+  T* y;
+  T* s;  // where x + residual goes: sum, or y until y itself is written
+};
+
+// Offsets one by one, not all into an array: an array is stored in one width and read in another,
+// and such a read waits until every streaming store before it has left the core, row after row.
+template <class T>
+HWY_INLINE Row<T> row_at(const Call& call, std::int64_t index) {
+  const Norm::Args& args = *call.args;
+  const auto& rows = call.lines.rows;
+  Row<T> row;
+  row.x = static_cast<const T*>(args.x.data) + rows.template offset<norm_lines::row_x>(index);
+  row.y = static_cast<T*>(args.y.data) + rows.template offset<norm_lines::row_y>(index);
+  row.residual = nullptr;
+  row.s = row.y;
+  if (args.residual.data != nullptr) {
+    row.residual = static_cast<const T*>(args.residual.data) +
+                   rows.template offset<norm_lines::row_residual>(index);
+    if (args.sum.data != nullptr) {
+      row.s = static_cast<T*>(args.sum.data) + rows.template offset<norm_lines::row_sum>(index);
+    }
+  }
+  return row;
+}
+
+template <class T>
+HWY_INLINE void note(const Call& call, std::int64_t index, const Scale<Wide<T>>& scale) {
+  const Norm::Args& args = *call.args;
+  const auto& rows = call.lines.rows;
+  if (args.mean.data != nullptr) {
+    static_cast<Wide<T>*>(args.mean.data)[rows.template offset<norm_lines::row_mean>(index)] =
+        scale.mean;
+  }
+  if (args.rstd.data != nullptr) {
+    static_cast<Wide<T>*>(args.rstd.data)[rows.template offset<norm_lines::row_rstd>(index)] =
+        scale.rstd;
+  }
+}
+
+/// The statistics of a whole contiguous row; x + residual is stored in s on the way.
+template <class T>
+HWY_INLINE Scale<Wide<T>> scale_along(const Norm::Args& args, const T* x, const T* residual, T* s,
+                                      std::int64_t n, const T* next, BlockMoments* moments) {
+  const bool layer = args.kind == NormKind::layer;
+  const T* source = residual != nullptr ? s : x;
+  if (n <= block) {
+    if (residual != nullptr) add(x, residual, s, n);
+    return scale_of(moments_of(source, n, layer, next), n, args.epsilon);
+  }
+  for (std::int64_t first = 0, b = 0; first < n; first += block, ++b) {
+    const std::int64_t count = std::min(block, n - first);
+    if (residual != nullptr) add(x + first, residual + first, s + first, count);
+    moments[b] = block_moments(moments_of(source + first, count, layer, x + first + count), count);
+  }
+  return scale_of<Wide<T>>(moments, n, args.kind, args.epsilon);
+}
+
 }  // namespace
 }  // namespace rung::norm_cpu::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();

@@ -6,6 +6,7 @@
 
 #include <sys/mman.h>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
@@ -205,6 +206,32 @@ TEST(NormCpu, SameBitsForAnyNumberOfThreads) {
       Context context = Context::cpu(threads);
       layer_norm(context, tensor(x, one.shape), tensor(other, one.shape), {.axis = one.axis});
       EXPECT_EQ(first, other) << to_string(one.shape) << " with " << threads << " threads";
+    }
+  }
+}
+
+/// A large y goes past the caches, one row written while the next is read; in place it does not.
+TEST(NormCpu, SameBitsPastTheCaches) {
+  for (const std::int64_t n : {1029, 2048, 4095, 9001}) {
+    const Extents shape{(5 << 20) / n, n};
+    auto x = random_values(shape.product(), 15, 3);
+    auto gamma = random_values(n, 16);
+    auto beta = random_values(n, 17);
+    std::vector<float> y(x.size() + 1);
+    const TensorRef out(y.data() + 1, DType::f32, shape);
+    for (const int threads : {1, 3}) {
+      Context context = Context::cpu(threads);
+      const auto expect_same = [&](auto norm, const NormOptions& options) {
+        auto in_place = x;
+        norm(context, tensor(in_place, shape), tensor(in_place, shape), options);
+        norm(context, tensor(x, shape), out, options);
+        EXPECT_TRUE(std::equal(in_place.begin(), in_place.end(), y.begin() + 1)) << n;
+      };
+      const auto layer = [](auto&&... given) { layer_norm(given...); };
+      const auto rms = [](auto&&... given) { rms_norm(given...); };
+      expect_same(layer, {.gamma = tensor(gamma, {n}), .beta = tensor(beta, {n})});
+      expect_same(rms, {.gamma = tensor(gamma, {n})});
+      expect_same(rms, {});
     }
   }
 }

@@ -9,17 +9,22 @@
 //          exponential costs more than reading it back. Columns and rows longer than 64 Ki
 //          elements, which would not stay, do go online: maxima and sums of pieces, brought
 //          together.
-//          Backward, the gradient of one row and the sum of the next share a loop where the result
-//          goes around the caches, so that memory is read and written all the time.
+//          Where the result goes around the caches, rows are worked on three at a time: one is
+//          written while the next has its exponentials made and the one after that is read.
+//          Backward, the gradient of one row, from its end, and the sum of the next share a loop.
 // Cost     x read once from memory and y written once, 11 vector operations an exponential.
 //          Columns that exceed L2, and long rows: x is read twice.
 // Limits   one thread. Rows that are neither contiguous nor side by side are gathered first.
 // Tried    on a 2-core Zen 5 vCPU, none faster: Estrin's scheme; integer addition for vscalefps;
 //          prefetching what is about to be written. vreduceps for rounding and subtracting is none
 //          by itself (1.39 ns a vector against 1.29) but needs no bound for -infinity: 1.19.
-//          Backward, 4096x4096: prefetching the next row while one is written, 5.6 ms either way;
-//          rows from the last to the first, 6.4. 8x1000000: the results of one row interleaved with
-//          the sums of the next, piece by piece, 1.8 ms against 1.7.
+//          Three rows in one loop, without turns: 6.4 ms for 4096x4096 if nothing is prefetched,
+//          2.6 with 8 KiB ahead, where turns of 512 elements take 2.5; the maximum in a pass of its
+//          own 3.0; asking for pages of y ahead changes nothing. Backward, 4096x4096: prefetching
+//          the next row while one is written, 5.6 ms either way; prefetching 1 to 32 KiB ahead of
+//          both operands 0 to -10 %; rows from the last to the first, 6.4; a copy of the row in L1
+//          5.8. 8x1000000: the results of one row interleaved with the sums of the next, piece by
+//          piece, 1.8 ms against 1.7.
 // Source   F. de Dinechin and others, expf in CORE-MATH, for the argument; Remez for the
 //          polynomial.
 #include "rung/ops/softmax/cpu_estimate.hpp"

@@ -12,6 +12,7 @@
 #include <hwy/cache_control.h>
 
 #include "rung/ops/softmax/cpu_columns-inl.hpp"
+#include "rung/ops/softmax/cpu_stream-inl.hpp"
 
 HWY_BEFORE_NAMESPACE();
 namespace rung::softmax_cpu::HWY_NAMESPACE {
@@ -34,12 +35,14 @@ class Worker {
   void rows(cpu::Range share) const {
     if (share.size() <= 0) return;
     if (args_.backward) return gradients(share);
+    if (stream_ && args_.length() > short_row) {
+      return args_.log ? streamed<true>(share) : streamed<false>(share);
+    }
     Place at = place(share.begin);
     // A short row is a chain of dependent steps: maximum, exponentials, sum, division. The next
     // row's maximum is found between the sum and what waits for it (1024x256 on a 2-core Zen 5
     // vCPU: 35 us against 36.5; longer rows would crowd L1).
-    constexpr std::int64_t longest = 1024;
-    const bool early = args_.length() <= longest;
+    const bool early = args_.length() <= short_row;
     Sum maximum = row_maximum<Sum>(x_ + at.x, args_.length());
     for (std::int64_t row = share.begin; row < share.end; ++row) {
       const Sum sum = exponentials(x_ + at.x, maximum, scratch_);
@@ -112,8 +115,8 @@ class Worker {
           sums[p] = row_products<Sum>(x + first, dy + first, count, args_.log);
         } else {
           maxima[p] = row_maximum<Sum>(x + first, count);
-          const std::int64_t ahead = p + 1 < share.end ? piece : 0;
-          sums[p] = row_sum<false>(x + first, count, maxima[p], scale_, scratch_, ahead);
+          const T* fetch = p + 1 < share.end ? x + first + piece : nullptr;
+          sums[p] = row_sum<false>(x + first, count, maxima[p], scale_, scratch_, fetch);
         }
       }
       team.wait();
@@ -154,9 +157,30 @@ class Worker {
   Worker(const Softmax::Args& args, Sum scale, Sum* scratch)
       : args_(args), scale_(scale), scratch_(scratch) {}
 
+  /// Three rows at a time: see stream_row.
+  template <bool log>
+  void streamed(cpu::Range share) const {
+    const std::int64_t length = args_.length();
+    const auto x_of = [&](std::int64_t row) { return x_ + place(row).x; };
+    const T* x = x_of(share.begin);
+    RowStatistics<Sum> here{row_maximum<Sum>(x, length), 0};
+    here.sum = exponentials(x, here.maximum, scratch_);
+    RowStatistics<Sum> next{0, 0};
+    if (share.size() > 1) next.maximum = row_maximum<Sum>(x_of(share.begin + 1), length);
+    for (std::int64_t row = share.begin; row < share.end; ++row) {
+      const Place at = place(row);
+      const RowsInTurn<T, Y> rows{
+          x_ + at.x, y_ + at.y, row + 1 < share.end ? x_of(row + 1) : nullptr,
+          row + 2 < share.end ? x_of(row + 2) : nullptr, x_of(std::min(row + 3, share.end - 1))};
+      Sum maximum_after;
+      stream_row<log>(rows, length, scale_, here, next, maximum_after, scratch_);
+      here = next;
+      next.maximum = maximum_after;
+    }
+  }
+
   void gradients(cpu::Range share) const {
     const std::int64_t length = args_.length();
-    const auto vector_bytes = hn::Lanes(Full<Sum>()) * sizeof(Y);
     Place at = place(share.begin);
     Sum sum = row_products<Sum>(x_ + at.x, dy_ + at.dy, length, args_.log);
     for (std::int64_t row = share.begin; row < share.end; ++row) {
@@ -165,8 +189,7 @@ class Worker {
       Y* y = y_ + at.y;
       const bool last = row + 1 == share.end;
       if (!last) at = place(row + 1);
-      const bool aligned = reinterpret_cast<std::uintptr_t>(y) % vector_bytes == 0;
-      if (stream_ && aligned && !args_.log && !last) {
+      if (stream_ && !args_.log && !last) {
         sum = stream_gradient(x, dy, y, x_ + at.x, dy_ + at.dy, length, sum, scale_);
         continue;
       }
@@ -189,9 +212,8 @@ class Worker {
   /// The row's sum; its exponentials stay in `kept`, unless only their sum is asked for.
   HWY_INLINE Sum exponentials(const T* x, Sum maximum, Sum* kept) const {
     const std::int64_t length = args_.length();
-    return args_.log
-               ? row_sum<false>(x, length, maximum, scale_, kept)
-               : row_sum<true>(x, length, maximum, scale_, kept, std::max(length, least_ahead));
+    if (args_.log) return row_sum<false, Sum, T>(x, length, maximum, scale_, kept, nullptr);
+    return row_sum<true>(x, length, maximum, scale_, kept, x + std::max(length, least_ahead));
   }
   HWY_INLINE void write_forward(const T* x, Y* y, Sum maximum, Sum sum, const Sum* kept) const {
     if (args_.log) {

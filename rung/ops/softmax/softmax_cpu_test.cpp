@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <limits>
 #include <vector>
 
 #include "rung/cpu/isa.hpp"
@@ -43,6 +44,43 @@ TEST(SoftmaxThreads, AnyNumberOfThemGivesTheSameBits) {
       EXPECT_EQ(std::memcmp(y.data(), first.data(), y.size() * sizeof(float)), 0) << threads;
       EXPECT_EQ(std::memcmp(dx.data(), first_gradient.data(), dx.size() * sizeof(float)), 0)
           << threads;
+    }
+  }
+}
+
+/// Results that exceed the caches go around them, several rows in turn; in place they do not. Both
+/// must give the same bits, wherever vectors of y begin.
+TEST(SoftmaxStreaming, GivesTheBitsOfOneRowAtATime) {
+  constexpr std::int64_t elements = 5 << 20;  // with the result, more than 32 MiB
+  constexpr float infinity = std::numeric_limits<float>::infinity();
+  for (const std::int64_t length : {1025, 1536, 2100, 4099, 20001}) {
+    const std::int64_t rows = elements / length;
+    auto x = random_values(static_cast<std::size_t>(rows * length), 12);
+    auto dy = random_values(x.size(), 13);
+    x[0] = infinity;  // rows of their own: one infinity, nothing but masks, a NaN
+    std::fill_n(x.begin() + 2 * length, length, -infinity);
+    x[static_cast<std::size_t>(5 * length - 1)] = std::numeric_limits<float>::quiet_NaN();
+    std::vector<float> y(x.size() + 1);
+    const TensorRef out{y.data() + 1, DType::f32, Extents{rows, length}};
+    for (const int threads : {1, 3}) {
+      Context context = Context::cpu(threads);
+      const auto expect_same = [&](const std::vector<float>& expected, const char* what) {
+        EXPECT_EQ(std::memcmp(out.data, expected.data(), expected.size() * sizeof(float)), 0)
+            << what << ", rows of " << length << ", " << threads << " threads";
+      };
+      for (const bool log : {false, true}) {
+        auto in_place = x;
+        softmax(context, tensor(in_place, rows, length), tensor(in_place, rows, length),
+                {.log = log}, {"threads"});
+        softmax(context, tensor(x, rows, length), out, {.log = log}, {"threads"});
+        expect_same(in_place, log ? "log" : "softmax");
+      }
+      auto in_place = dy;
+      softmax_backward(context, tensor(x, rows, length), tensor(in_place, rows, length),
+                       tensor(in_place, rows, length), {}, {"threads"});
+      softmax_backward(context, tensor(x, rows, length), tensor(dy, rows, length), out, {},
+                       {"threads"});
+      expect_same(in_place, "backward");
     }
   }
 }

@@ -31,10 +31,9 @@ bool exceeds_caches(const Moves& m) { return 2 * m.bytes() >= std::int64_t{32} <
 /// Rows of x or y so far apart that those of a tile compete for a set or two of L1, and both
 /// matrices not within an L2 of 1 MiB: lines that are neighbours must be used together.
 bool wants_stage(const Moves& m) {
-  constexpr std::int64_t page = 4096;  // a way of L1
   const auto collides = [&](std::int64_t row) {
-    const std::int64_t over = std::abs(row * m.element_bytes) % page;
-    return std::min(over, page - over) < line_bytes;
+    const std::int64_t over = std::abs(row * m.element_bytes) % way_bytes;
+    return std::min(over, way_bytes - over) < line_bytes;
   };
   return 2 * m.bytes() > std::int64_t{1} << 20 && (collides(m.x_row) || collides(m.y_row));
 }

@@ -103,9 +103,13 @@ inline Grid cached_grid(const Moves& m) {
   const std::int64_t side = line_bytes / m.element_bytes;
   return {m, 64 * side, 16 * side, side};
 }
-/// Panels as long as possible: the first band of each has nothing fetched ahead.
+/// Panels as long as possible: the first band of each has nothing fetched ahead. Those that are
+/// taken down their rows have a page of y a row.
 inline Grid streaming_grid(const Moves& m, std::int64_t rows) {
   const std::int64_t side = line_bytes / m.element_bytes;
+  if (goes_down(m.x_row * m.element_bytes, m.element_bytes)) {
+    rows = panel_columns(m.element_bytes);
+  }
   return {m, rows, panel_columns(m.element_bytes), side};
 }
 

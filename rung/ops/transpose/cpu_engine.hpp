@@ -48,6 +48,14 @@ constexpr std::int64_t panel_columns(int element_bytes) {
   constexpr std::int64_t most = 1024;
   return page / element_bytes < most ? page / element_bytes : most;
 }
+/// A way of L1. Lines so far apart compete for one set of it, and for few sets of L2.
+inline constexpr std::int64_t way_bytes = 4096;
+/// Whether a panel is taken down its rows, some lines wide, in place of along them: faster, but
+/// with so many rows under way at a time that they must not all lie in the same sets. Such a panel
+/// has as many rows as y's part of a row is a page.
+constexpr bool goes_down(std::int64_t x_row, int element_bytes) {
+  return element_bytes >= 4 && x_row % way_bytes != 0;
+}
 inline constexpr std::int64_t panel_scratch = panel_columns(1) * line_bytes;
 
 /// `stream`: whole lines of y are written past the caches; worth it from some lines a run on.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // transpose's vector kernels: whole blocks out of tiles, through the caches and past them.
 #include "rung/cpu/foreach_target.hpp"
+#include "rung/ops/transpose/cpu_down-inl.hpp"
 #include "rung/ops/transpose/cpu_interleave-inl.hpp"
 #include "rung/ops/transpose/cpu_stream-inl.hpp"
 #include "rung/ops/transpose/cpu_tile-inl.hpp"
@@ -156,6 +157,14 @@ HWY_INLINE void panel_of(const Block& b, [[maybe_unused]] std::byte* scratch) {
   const bool aligned = skew_of(b.y) == 0 && (b.y_row & (line_bytes - 1)) == 0;
   if (interleaved<bytes>(b, aligned)) return;
   if (b.rows >= side && b.columns >= side) {
+#if HWY_TARGET <= HWY_AVX3
+    if constexpr (bytes >= 4) {  // the tiles of smaller elements would exceed L1
+      if (goes_down(b.x_row, bytes)) {
+        aligned ? stream_down<bytes, false>(b) : stream_down<bytes, true>(b);
+        return rest_of<bytes>(b, b.rows / side * side);
+      }
+    }
+#endif
     if (aligned) return stream_aligned<bytes>(b);
 #if HWY_TARGET <= HWY_AVX3
     // Bytes across a whole vector are moved by instructions that only later processors have.

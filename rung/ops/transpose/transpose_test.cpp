@@ -206,19 +206,23 @@ TEST_P(TransposeOn, ErrorsNameArgumentValueAndWhatIsAccepted) {
 INSTANTIATE_TEST_SUITE_P(Backends, TransposeOn, testing::Values(Backend::cpu, Backend::simt),
                          [](const auto& test) { return std::string(to_string(test.param)); });
 
-/// A square of 17 MiB, even and odd: past the caches on a CPU, with threads whose shares are not
-/// even.
+/// 17 MiB and more, past the caches on a CPU, with threads whose shares are not even: rows of y
+/// that begin with lines and others, rows of x that compete for one set of a cache and others.
 TEST(TransposeLarge, StreamsAndSharesExactly) {
-  for (const auto& [rows, columns] : {std::pair{2112, 2112}, std::pair{2101, 2115}}) {
-    const Extents shape{rows, columns};
-    const std::int64_t bytes = 4 * shape.product();
-    const Bits x(bytes, 10);
-    for (const int threads : {1, 3}) {
-      Context context = Context::cpu(threads);
-      const Bits y(bytes, 11);
-      transpose(context, {x.data(), DType::f32, shape},
-                {y.data(), DType::f32, Extents{columns, rows}}, {}, {"threads"});
-      expect_transposed(x.data(), y.data(), shape, Extents{1, 0}, 4);
+  for (const auto& [rows, columns] : {std::pair{2112, 2112}, std::pair{2101, 2115},
+                                      std::pair{2112, 2048}, std::pair{2101, 2048}}) {
+    for (const DType type : {DType::f32, DType::f64}) {
+      const Extents shape{rows, columns};
+      const auto size = static_cast<int>(size_of(type));
+      const std::int64_t bytes = size * shape.product();
+      const Bits x(bytes, 10);
+      for (const int threads : {1, 3}) {
+        Context context = Context::cpu(threads);
+        const Bits y(bytes, 11);
+        transpose(context, {x.data(), type, shape}, {y.data(), type, Extents{columns, rows}}, {},
+                  {"threads"});
+        expect_transposed(x.data(), y.data(), shape, Extents{1, 0}, size);
+      }
     }
   }
 }
