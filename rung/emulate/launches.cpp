@@ -150,24 +150,29 @@ void rewrite_launch(TokenStream& tokens, std::size_t chevron) {
   const bool pack = std::any_of(given.begin(), given.end(), [&](const Range& one) {
     return tokens[one.end - 1].is(".") && tokens[one.end - 2].is(".");
   });
-  std::string parameters, values;
+  // The return type asks whether the kernel can be called with arguments of these kinds.
+  std::string parameters, values, kinds;
   if (pack) {
-    parameters = "auto&... rung_a";
+    parameters = "auto&&... rung_a";
     values = "rung_a...";
+    kinds = "static_cast<decltype(rung_a)>(rung_a)...";
   } else {
     for (std::size_t i = 0; i < given.size(); ++i) {
       const std::string name = "rung_a" + std::to_string(i);
       const char* comma = i == 0 ? "" : ", ";
       const bool literal = stays_literal(tokens, given[i]);
-      parameters += comma + ("[[maybe_unused]] auto& " + name);
-      values += comma + (literal ? tokens.text(given[i].begin, given[i].end) : name);
+      parameters += comma + ("[[maybe_unused]] auto&& " + name);
+      const std::string value = literal ? tokens.text(given[i].begin, given[i].end) : name;
+      values += comma + value;
+      kinds += comma + (literal ? value : "static_cast<decltype(" + name + ")>(" + name + ")");
       if (literal) tokens.replace(given[i].begin, given[i].end, "0");
     }
   }
   std::string name = tokens.text(callee, chevron);
   name.erase(0, name.find_first_not_of(" \t\n"));
   tokens.insert_before(callee, "::rung::cuda::launcher(" + quoted(name) + ", [=](" + parameters +
-                                   ") __attribute__((no_sanitize(\"thread\"))) { ");
+                                   ") __attribute__((no_sanitize(\"thread\"))) -> decltype(" +
+                                   name + "(" + kinds + ")) { ");
   tokens.replace(chevron, "(" + values + "); }).with(");
   tokens.erase(chevron + 1);
   tokens.replace(close, ")");
