@@ -1,0 +1,6 @@
+// SPDX-License-Identifier: Apache-2.0
+// A part of Thrust.
+#pragma once
+
+#include "rung_cuda/thrust_algorithms.h"
+#include "rung_cuda/thrust_sort.h"
