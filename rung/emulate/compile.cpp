@@ -153,8 +153,8 @@ void explain_missing_header(std::vector<std::string> command, const std::string&
     const char* library = library_of(header);
     if (library == nullptr) continue;
     throw Error(ErrorCode::not_available,
-                fmt::format("{} includes {}: {} is no part of the simulated GPU, which has CUDA's "
-                            "runtime alone",
+                fmt::format("{} includes {}, of {}: it is no part of the simulated GPU, which has "
+                            "CUDA's runtime, and some of CUB and Thrust",
                             file, header, library));
   }
 }

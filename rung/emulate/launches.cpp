@@ -128,12 +128,8 @@ bool stays_literal(const TokenStream& tokens, const Range& argument) {
 std::string quoted(const std::string& text) {
   std::string literal = "\"";
   for (const char c : text) {
-    if (c == '\n' || c == '\t') {
-      literal += ' ';
-    } else {
-      if (c == '"' || c == '\\') literal += '\\';
-      literal += c;
-    }
+    if (c == '"' || c == '\\') literal += '\\';
+    literal += c == '\n' || c == '\t' ? ' ' : c;
   }
   return literal + "\"";
 }
@@ -142,11 +138,10 @@ void rewrite_launch(TokenStream& tokens, std::size_t chevron) {
   const std::size_t close = closing_chevron(tokens, chevron + 2);
   if (close >= tokens.size()) return;
   const std::size_t callee = first_of_callee(tokens, chevron);
-  const std::size_t open = close + 2;
-  const std::size_t end = tokens.closing(open);
+  const std::size_t end = tokens.closing(close + 2);
   if (callee >= chevron || end >= tokens.size()) return;
 
-  const std::vector<Range> given = arguments(tokens, open, end);
+  const std::vector<Range> given = arguments(tokens, close + 2, end);
   const bool pack = std::any_of(given.begin(), given.end(), [&](const Range& one) {
     return tokens[one.end - 1].is(".") && tokens[one.end - 2].is(".");
   });

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The algorithms of CUB and Thrust that work on a whole array: one simulated thread does them, as
-// the loops that they mean. Every access is checked; what is counted of them says nothing of a chip.
+// the loops that they mean. Every access is checked; what is counted says nothing of a chip.
 #pragma once
 
 #include <iterator>

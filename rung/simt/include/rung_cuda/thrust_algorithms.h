@@ -27,7 +27,7 @@ struct rung_fill {
   template <class P, class Out, class T>
   static void run(const P& policy, Out first, Out last, const T& value) {
     const auto n = last - first;
-    rung_run<Out>(policy, [=, out = rung_of(first)] {
+    rung_run<Out>(policy, [=, out = rung_of(first)]() mutable {
       for (std::ptrdiff_t i = 0; i < n; ++i) out[i] = static_cast<rung_value<Out>>(value);
     });
   }
@@ -36,7 +36,7 @@ struct rung_sequence {
   template <class P, class Out, class T = rung_value<Out>>
   static void run(const P& policy, Out first, Out last, T from = T{}, T step = T{1}) {
     const auto n = last - first;
-    rung_run<Out>(policy, [=, out = rung_of(first)] {
+    rung_run<Out>(policy, [=, out = rung_of(first)]() mutable {
       for (std::ptrdiff_t i = 0; i < n; ++i) out[i] = static_cast<T>(from + i * step);
     });
   }
@@ -53,13 +53,14 @@ struct rung_copy {
     const auto n = last - first;
     constexpr bool from_device = rung_place<In>::on_device, to_device = rung_place<Out>::on_device;
     if constexpr (from_device != to_device && std::is_same_v<P, rung_anywhere>) {
-      for (std::ptrdiff_t i = 0; i < n; ++i) out[i] = static_cast<rung_value<In>>(first[i]);
+      for (std::ptrdiff_t i = 0; i < n; ++i, ++out) *out = static_cast<rung_value<In>>(first[i]);
+      return out;
     } else {
-      rung_run<In, Out>(policy, [=, in = rung_of(first), to = rung_of(out)] {
+      rung_run<In, Out>(policy, [=, in = rung_of(first), to = rung_of(out)]() mutable {
         for (std::ptrdiff_t i = 0; i < n; ++i) to[i] = in[i];
       });
+      return out + n;
     }
-    return out + n;
   }
 };
 struct rung_transform {
@@ -117,11 +118,13 @@ struct rung_inner_product {
                Product product = {}) {
     const auto n = last - first;
     rung_answer<T> answer(initial);
-    rung_run<In, In2>(policy, [=, a = rung_of(first), b = rung_of(second), to = answer.get()] {
-      T sum = initial;
-      for (std::ptrdiff_t i = 0; i < n; ++i) sum = operation(sum, product(a[i], b[i]));
-      *to = sum;
-    });
+    rung_run<In, In2>(policy,
+                      [=, a = rung_of(first), b = rung_of(second), to = answer.get()]() mutable {
+                        T sum = initial;
+                        for (std::ptrdiff_t i = 0; i < n; ++i)
+                          sum = operation(sum, product(a[i], b[i]));
+                        *to = sum;
+                      });
     return *answer;
   }
 };
@@ -129,7 +132,7 @@ struct rung_inclusive_scan {
   template <class P, class In, class Out, class Op = std::plus<>>
   static Out run(const P& policy, In first, In last, Out out, Op operation = {}) {
     const auto n = last - first;
-    rung_run<In, Out>(policy, [=, in = rung_of(first), to = rung_of(out)] {
+    rung_run<In, Out>(policy, [=, in = rung_of(first), to = rung_of(out)]() mutable {
       rung_value<In> sum{};
       for (std::ptrdiff_t i = 0; i < n; ++i) {
         sum = i == 0 ? rung_value<In>(in[i]) : operation(sum, in[i]);
@@ -143,7 +146,7 @@ struct rung_exclusive_scan {
   template <class P, class In, class Out, class T = rung_value<In>, class Op = std::plus<>>
   static Out run(const P& policy, In first, In last, Out out, T initial = T{}, Op operation = {}) {
     const auto n = last - first;
-    rung_run<In, Out>(policy, [=, in = rung_of(first), to = rung_of(out)] {
+    rung_run<In, Out>(policy, [=, in = rung_of(first), to = rung_of(out)]() mutable {
       T sum = initial;
       for (std::ptrdiff_t i = 0; i < n; ++i) {
         const T next = operation(sum, in[i]);  // the output may be the input
@@ -176,7 +179,7 @@ struct rung_extreme {
   static In run(const P& policy, In first, In last, Less less = {}) {
     const auto n = last - first;
     rung_answer<std::ptrdiff_t> answer(0);
-    rung_run<In>(policy, [=, in = rung_of(first), to = answer.get()] {
+    rung_run<In>(policy, [=, in = rung_of(first), to = answer.get()]() mutable {
       std::ptrdiff_t best = 0;
       for (std::ptrdiff_t i = 1; i < n; ++i) {
         if (largest ? less(in[best], in[i]) : less(in[i], in[best])) best = i;
@@ -191,13 +194,14 @@ struct rung_copy_if {
   static Out run(const P& policy, In first, In last, Out out, F predicate) {
     const auto n = last - first;
     rung_answer<std::ptrdiff_t> answer(0);
-    rung_run<In, Out>(policy, [=, in = rung_of(first), to = rung_of(out), kept = answer.get()] {
-      std::ptrdiff_t count = 0;
-      for (std::ptrdiff_t i = 0; i < n; ++i) {
-        if (predicate(in[i])) to[count++] = in[i];
-      }
-      *kept = count;
-    });
+    rung_run<In, Out>(policy,
+                      [=, in = rung_of(first), to = rung_of(out), kept = answer.get()]() mutable {
+                        std::ptrdiff_t count = 0;
+                        for (std::ptrdiff_t i = 0; i < n; ++i) {
+                          if (predicate(in[i])) to[count++] = in[i];
+                        }
+                        *kept = count;
+                      });
     return out + *answer;
   }
 };
@@ -213,7 +217,7 @@ struct rung_unique {
   static In run(const P& policy, In first, In last) {
     const auto n = last - first;
     rung_answer<std::ptrdiff_t> answer(0);
-    rung_run<In>(policy, [=, in = rung_of(first), kept = answer.get()] {
+    rung_run<In>(policy, [=, in = rung_of(first), kept = answer.get()]() mutable {
       std::ptrdiff_t count = 0;
       for (std::ptrdiff_t i = 0; i < n; ++i) {
         if (count == 0 || !(in[count - 1] == in[i])) in[count++] = in[i];
@@ -227,15 +231,31 @@ struct rung_gather {
   template <class P, class Map, class In, class Out>
   static Out run(const P& policy, Map first, Map last, In in, Out out) {
     const auto n = last - first;
-    rung_run<Map, In, Out>(policy,
-                           [=, map = rung_of(first), from = rung_of(in), to = rung_of(out)] {
-                             for (std::ptrdiff_t i = 0; i < n; ++i) to[i] = from[map[i]];
-                           });
+    rung_run<Map, In, Out>(
+        policy, [=, map = rung_of(first), from = rung_of(in), to = rung_of(out)]() mutable {
+          for (std::ptrdiff_t i = 0; i < n; ++i) to[i] = from[map[i]];
+        });
     return out + n;
   }
 };
 
+struct rung_adjacent_difference {
+  template <class P, class In, class Out, class Op = std::minus<>>
+  static Out run(const P& policy, In first, In last, Out out, Op operation = {}) {
+    const auto n = last - first;
+    rung_run<In, Out>(policy, [=, in = rung_of(first), to = rung_of(out)]() mutable {
+      rung_value<In> before{};
+      for (std::ptrdiff_t i = 0; i < n; ++i) {
+        const rung_value<In> here = in[i];  // the output may be the input
+        to[i] = i == 0 ? here : operation(here, before);
+        before = here;
+      }
+    });
+    return out + n;
+  }
+};
 inline constexpr rung_algorithm<rung_for_each> for_each;
+inline constexpr rung_algorithm<rung_adjacent_difference> adjacent_difference;
 inline constexpr rung_algorithm<rung_fill> fill;
 inline constexpr rung_algorithm<rung_sequence> sequence;
 inline constexpr rung_algorithm<rung_generate> generate;

@@ -2,15 +2,22 @@
 // Thrust's function objects, policies and iterators, and where an algorithm over these runs.
 #pragma once
 
+#include <algorithm>
 #include <functional>
 #include <limits>
+#include <random>
 #include <tuple>
 #include <utility>
 
 #include "rung_cuda/thrust_memory.h"
 
+#define THRUST_HOST_DEVICE __host__ __device__
+#define THRUST_DEVICE __device__
+#define THRUST_HOST __host__
+
 namespace thrust {
 
+using std::default_random_engine;
 using std::divides;
 using std::equal_to;
 using std::get;
@@ -23,15 +30,32 @@ using std::logical_not;
 using std::logical_or;
 using std::make_pair;
 using std::make_tuple;
+using std::max;
+using std::min;
 using std::minus;
 using std::modulus;
 using std::multiplies;
 using std::negate;
+using std::normal_distribution;
 using std::not_equal_to;
 using std::pair;
 using std::plus;
 using std::tie;
 using std::tuple;
+using std::uniform_int_distribution;
+using std::uniform_real_distribution;
+
+template <class Argument, class Result>
+struct unary_function {
+  typedef Argument argument_type;
+  typedef Result result_type;
+};
+template <class First, class Second, class Result>
+struct binary_function {
+  typedef First first_argument_type;
+  typedef Second second_argument_type;
+  typedef Result result_type;
+};
 
 template <class T = void>
 struct maximum {

@@ -165,6 +165,8 @@ class device_vector {
   T operator[](size_type i) const { return memory_[i]; }
   reference front() { return (*this)[0]; }
   reference back() { return (*this)[size_ - 1]; }
+  T front() const { return (*this)[0]; }
+  T back() const { return (*this)[size_ - 1]; }
   void clear() { size_ = 0; }
   void reserve(size_type) {}
   void shrink_to_fit() {}

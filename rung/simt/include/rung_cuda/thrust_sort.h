@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Thrust's sorts, all stable: runs of twice the length are merged until there is one.
+// Thrust's searches and sorts. These are stable: runs of twice the length are merged until there is one.
 #pragma once
 
 #include "rung_cuda/thrust_algorithms.h"
@@ -47,7 +47,7 @@ struct rung_sort {
   static void run(const P& policy, Keys first, Keys last, Less less = {}) {
     const auto n = last - first;
     const rung_scratch<rung_value<Keys>> scratch(n);
-    rung_run<Keys>(policy, [=, keys = rung_of(first), other = scratch.memory] {
+    rung_run<Keys>(policy, [=, keys = rung_of(first), other = scratch.memory]() mutable {
       rung_merge_sort(keys, other, nullptr, static_cast<char*>(nullptr), n, less);
     });
   }
@@ -58,10 +58,11 @@ struct rung_sort_by_key {
     const auto n = last - first;
     const rung_scratch<rung_value<Keys>> scratch(n);
     const rung_scratch<rung_value<Values>> scratch_values(n);
-    rung_run<Keys, Values>(policy, [=, keys = rung_of(first), of_keys = rung_of(values),
-                                    other = scratch.memory, others = scratch_values.memory] {
-      rung_merge_sort(keys, other, of_keys, others, n, less);
-    });
+    rung_run<Keys, Values>(
+        policy, [=, keys = rung_of(first), of_keys = rung_of(values), other = scratch.memory,
+                 others = scratch_values.memory]() mutable {
+          rung_merge_sort(keys, other, of_keys, others, n, less);
+        });
   }
 };
 struct rung_is_sorted {
@@ -69,7 +70,7 @@ struct rung_is_sorted {
   static bool run(const P& policy, Keys first, Keys last, Less less = {}) {
     const auto n = last - first;
     rung_answer<bool> answer(true);
-    rung_run<Keys>(policy, [=, keys = rung_of(first), to = answer.get()] {
+    rung_run<Keys>(policy, [=, keys = rung_of(first), to = answer.get()]() mutable {
       for (std::ptrdiff_t i = 1; i < n; ++i) {
         if (less(keys[i], keys[i - 1])) *to = false;
       }
@@ -88,7 +89,7 @@ struct rung_reduce_by_key {
     rung_answer<std::ptrdiff_t> answer(0);
     rung_run<Keys, Values, OutKeys, OutValues>(
         policy, [=, keys = rung_of(first), of_keys = rung_of(values), to = rung_of(out_keys),
-                 sums = rung_of(out_values), found = answer.get()] {
+                 sums = rung_of(out_values), found = answer.get()]() mutable {
           std::ptrdiff_t runs = 0;
           for (std::ptrdiff_t i = 0; i < n; ++i) {
             if (i > 0 && equal(keys[i - 1], keys[i])) {
@@ -104,11 +105,37 @@ struct rung_reduce_by_key {
   }
 };
 
+/// Of many values: how many elements of a sorted range go before each, equal ones too or not.
+template <bool with_equal>
+struct rung_bound {
+  template <class P, class In, class Values, class Out, class Less = std::less<>>
+  static Out run(const P& policy, In first, In last, Values values, Values values_last, Out out,
+                 Less less = {}) {
+    const auto n = last - first;
+    const auto count = values_last - values;
+    rung_run<In, Values, Out>(
+        policy, [=, in = rung_of(first), of = rung_of(values), to = rung_of(out)]() mutable {
+          for (std::ptrdiff_t i = 0; i < count; ++i) {
+            std::ptrdiff_t low = 0, high = n;
+            while (low < high) {
+              const std::ptrdiff_t middle = (low + high) / 2;
+              const bool before = with_equal ? !less(of[i], in[middle]) : less(in[middle], of[i]);
+              (before ? low : high) = before ? middle + 1 : middle;
+            }
+            to[i] = static_cast<rung_value<Out>>(low);
+          }
+        });
+    return out + count;
+  }
+};
+
 inline constexpr rung_algorithm<rung_sort> sort;
 inline constexpr rung_algorithm<rung_sort> stable_sort;
 inline constexpr rung_algorithm<rung_sort_by_key> sort_by_key;
 inline constexpr rung_algorithm<rung_sort_by_key> stable_sort_by_key;
 inline constexpr rung_algorithm<rung_is_sorted> is_sorted;
 inline constexpr rung_algorithm<rung_reduce_by_key> reduce_by_key;
+inline constexpr rung_algorithm<rung_bound<false>> lower_bound;
+inline constexpr rung_algorithm<rung_bound<true>> upper_bound;
 
 }  // namespace thrust

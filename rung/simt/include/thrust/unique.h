@@ -2,5 +2,4 @@
 // A part of Thrust.
 #pragma once
 
-#include "rung_cuda/thrust_algorithms.h"
 #include "rung_cuda/thrust_sort.h"
