@@ -159,7 +159,8 @@ void rewrite_launch(TokenStream& tokens, std::size_t chevron) {
       parameters += comma + ("[[maybe_unused]] auto&& " + name);
       const std::string value = literal ? tokens.text(given[i].begin, given[i].end) : name;
       values += comma + value;
-      kinds += comma + (literal ? value : "static_cast<decltype(" + name + ")>(" + name + ")");
+      kinds.append(comma).append(literal ? value : "static_cast<decltype(");
+      if (!literal) kinds.append(name).append(")>(").append(name).append(")");
       if (literal) tokens.replace(given[i].begin, given[i].end, "0");
     }
   }
@@ -183,7 +184,6 @@ void rewrite_launches(TokenStream& tokens) {
 }
 
 namespace {
-
 struct KernelDefinition {
   std::size_t word;  // __global__
   std::size_t name;

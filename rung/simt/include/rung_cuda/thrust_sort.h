@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Thrust's searches and sorts. These are stable: runs of twice the length are merged until there is one.
+// Thrust's searches and sorts, which are stable: runs of twice the length are merged until there is
+// one.
 #pragma once
 
 #include "rung_cuda/thrust_algorithms.h"
