@@ -131,11 +131,11 @@ std::string read_file(const std::string& path) {
 /// The library of a header that NVIDIA's toolkit would have, or a graphics system; null: none.
 const char* library_of(const std::string& header) {
   static constexpr std::pair<const char*, const char*> libraries[] = {
-      {"thrust/", "Thrust"},    {"cub/", "CUB"},          {"cublas", "cuBLAS"}, {"cufft", "cuFFT"},
-      {"cusparse", "cuSPARSE"}, {"cusolver", "cuSOLVER"}, {"cudnn", "cuDNN"},   {"npp", "NPP"},
-      {"nvjpeg", "nvJPEG"},     {"nvrtc", "NVRTC"},       {"nccl", "NCCL"},     {"nvtx3/", "NVTX"},
-      {"nvToolsExt", "NVTX"},   {"cutlass/", "CUTLASS"},  {"cute/", "CUTLASS"}, {"GL/", "OpenGL"},
-      {"EGL/", "EGL"}};
+      {"thrust/", "Thrust"}, {"cub/", "CUB"},          {"cublas", "cuBLAS"},
+      {"cufft", "cuFFT"},    {"cusparse", "cuSPARSE"}, {"cusolver", "cuSOLVER"},
+      {"cudnn", "cuDNN"},    {"npp", "NPP"},           {"nvjpeg", "nvJPEG"},
+      {"nvrtc", "NVRTC"},    {"nccl", "NCCL"},         {"cutlass/", "CUTLASS"},
+      {"cute/", "CUTLASS"},  {"GL/", "OpenGL"},        {"EGL/", "EGL"}};
   for (const auto& [prefix, name] : libraries) {
     if (header.starts_with(prefix)) return name;
   }
@@ -153,8 +153,8 @@ void explain_missing_header(std::vector<std::string> command, const std::string&
     const char* library = library_of(header);
     if (library == nullptr) continue;
     throw Error(ErrorCode::not_available,
-                fmt::format("{} includes {}: {} is no part of the simulated GPU, which has CUDA's "
-                            "runtime alone",
+                fmt::format("{} includes {}, of {}: it is no part of the simulated GPU, which has "
+                            "CUDA's runtime, and some of CUB and Thrust",
                             file, header, library));
   }
 }

@@ -128,12 +128,8 @@ bool stays_literal(const TokenStream& tokens, const Range& argument) {
 std::string quoted(const std::string& text) {
   std::string literal = "\"";
   for (const char c : text) {
-    if (c == '\n' || c == '\t') {
-      literal += ' ';
-    } else {
-      if (c == '"' || c == '\\') literal += '\\';
-      literal += c;
-    }
+    if (c == '"' || c == '\\') literal += '\\';
+    literal += c == '\n' || c == '\t' ? ' ' : c;
   }
   return literal + "\"";
 }
@@ -142,32 +138,37 @@ void rewrite_launch(TokenStream& tokens, std::size_t chevron) {
   const std::size_t close = closing_chevron(tokens, chevron + 2);
   if (close >= tokens.size()) return;
   const std::size_t callee = first_of_callee(tokens, chevron);
-  const std::size_t open = close + 2;
-  const std::size_t end = tokens.closing(open);
+  const std::size_t end = tokens.closing(close + 2);
   if (callee >= chevron || end >= tokens.size()) return;
 
-  const std::vector<Range> given = arguments(tokens, open, end);
+  const std::vector<Range> given = arguments(tokens, close + 2, end);
   const bool pack = std::any_of(given.begin(), given.end(), [&](const Range& one) {
     return tokens[one.end - 1].is(".") && tokens[one.end - 2].is(".");
   });
-  std::string parameters, values;
+  // The return type asks whether the kernel can be called with arguments of these kinds.
+  std::string parameters, values, kinds;
   if (pack) {
-    parameters = "auto&... rung_a";
+    parameters = "auto&&... rung_a";
     values = "rung_a...";
+    kinds = "static_cast<decltype(rung_a)>(rung_a)...";
   } else {
     for (std::size_t i = 0; i < given.size(); ++i) {
       const std::string name = "rung_a" + std::to_string(i);
       const char* comma = i == 0 ? "" : ", ";
       const bool literal = stays_literal(tokens, given[i]);
-      parameters += comma + ("[[maybe_unused]] auto& " + name);
-      values += comma + (literal ? tokens.text(given[i].begin, given[i].end) : name);
+      parameters += comma + ("[[maybe_unused]] auto&& " + name);
+      const std::string value = literal ? tokens.text(given[i].begin, given[i].end) : name;
+      values += comma + value;
+      kinds.append(comma).append(literal ? value : "static_cast<decltype(");
+      if (!literal) kinds.append(name).append(")>(").append(name).append(")");
       if (literal) tokens.replace(given[i].begin, given[i].end, "0");
     }
   }
   std::string name = tokens.text(callee, chevron);
   name.erase(0, name.find_first_not_of(" \t\n"));
   tokens.insert_before(callee, "::rung::cuda::launcher(" + quoted(name) + ", [=](" + parameters +
-                                   ") __attribute__((no_sanitize(\"thread\"))) { ");
+                                   ") __attribute__((no_sanitize(\"thread\"))) -> decltype(" +
+                                   name + "(" + kinds + ")) { ");
   tokens.replace(chevron, "(" + values + "); }).with(");
   tokens.erase(chevron + 1);
   tokens.replace(close, ")");
@@ -183,7 +184,6 @@ void rewrite_launches(TokenStream& tokens) {
 }
 
 namespace {
-
 struct KernelDefinition {
   std::size_t word;  // __global__
   std::size_t name;

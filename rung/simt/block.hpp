@@ -68,6 +68,7 @@ struct alignas(64) Thread {
   const std::uint64_t* mbarrier = nullptr;  // of Wait::mbarrier
   std::uint32_t parity = 0;                 // likewise
   std::uint64_t cluster_phase = 0;          // in which it has arrived at the cluster's barrier
+  int volatile_reads = 0;                   // of shared memory, in a row; -1: it wrote last
   const void* polled[2] = {};               // where its last ordered loads looked
   std::uint64_t polled_values[2] = {};      // and what they saw
 

@@ -38,6 +38,7 @@ void Worker::prepare(Block& block, uint3 index) {
     thread.operation = "";
     thread.at_cluster = false;
     thread.polled[0] = thread.polled[1] = nullptr;
+    thread.volatile_reads = 0;
     thread.copies.clear();
     thread.copy_group = 0;
     thread.bulk_group = 0;
@@ -171,6 +172,7 @@ void Worker::run(LaunchState& state) {
   live_ = grid_arrived_ = 0;
   ready_begin_ = ready_end_ = 0;
   asleep_.clear();
+  in_step_.clear();
   current_ = nullptr;
   failed_ = false;
   escaped_ = nullptr;

@@ -33,9 +33,6 @@ Worker& worker() {
   return mine;
 }
 
-/// So often may others meet before those that are asleep look again.
-constexpr std::uint64_t releases_before_looking = 1024;
-
 void throw_called_by_host(const char* operation) {
   throw Error(ErrorCode::internal,
               std::string(operation) + " was called by host code; only a kernel may");
@@ -124,8 +121,7 @@ void Worker::release_gathered(Block& block, bool first) {
   } else {
     for (Thread* thread : threads) push_back(*thread);
   }
-  // Others may go round in barriers until one that is asleep goes on.
-  if (!asleep_.empty() && ++releases_ % releases_before_looking == 0) wake_all();
+  look_now_and_then();
 }
 
 void Worker::abandon() {

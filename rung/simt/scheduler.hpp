@@ -90,6 +90,8 @@ class Worker {
   }
   /// Lets others run. A thread that calls this over and over is waiting for something.
   void yield(Look look);
+  /// Suspends the current thread until no other can run that is not in step with it.
+  void keep_step();
   /// Suspends the current thread until the recorder has seen the rest of its warp.
   void wait_for_lanes();
   /// Null while nobody records.
@@ -133,6 +135,8 @@ class Worker {
   bool find_work();
   bool admit_another();
   void wake_all();
+  void step();
+  void look_now_and_then();
   void note_progress();
   /// A thread ends: it has waited for what it asked of the tensor cores, or the launch fails.
   void finish_products(const Thread& thread);
@@ -208,11 +212,12 @@ class Worker {
   std::uint64_t live_ = 0;              // threads that have not exited, of all resident blocks
   std::uint64_t threads_ = 0;           // all that were admitted since none was resident
   std::uint64_t grid_arrived_ = 0;
-  std::uint64_t looks_ = 0;      // of those that are asleep, weighted
-  std::uint64_t stuck_ = 0;      // looks since nothing else was left to do
-  std::uint64_t rounds_ = 0;     // in which each of them looked
-  std::uint64_t releases_ = 0;   // of barriers and collectives
-  std::vector<Thread*> asleep_;  // gave way: they go on when all others wait
+  std::uint64_t looks_ = 0;       // of those that are asleep, weighted
+  std::uint64_t stuck_ = 0;       // looks since nothing else was left to do
+  std::uint64_t rounds_ = 0;      // in which each of them looked
+  std::uint64_t releases_ = 0;    // of barriers and collectives
+  std::vector<Thread*> asleep_;   // gave way: they go on when all others wait
+  std::vector<Thread*> in_step_;  // likewise, before those that are asleep
 
   std::vector<Thread*> ready_;  // a ring; its indices run freely and wrap by the mask
   std::uint64_t ready_begin_ = 0, ready_end_ = 0, ready_mask_ = 0;

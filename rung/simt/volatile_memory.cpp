@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Volatile accesses of instrumented code: a thread that reads a variable again and again waits for
-// another one to change it, and has to let that one run.
+// another one to change it, and has to let that one run. And programs older than Volta count on a
+// warp's going in step where its shared memory is volatile: there it does, as on every chip so far.
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
@@ -30,12 +31,35 @@ const char* name_of_wait(const void* site) {
   return name.c_str();
 }
 
+/// A thread that reads shared memory so often without writing any may be waiting.
+constexpr int reads_before_poll = 8;
+
+/// Between reads and writes all lanes that come as far wait for each other: what one statement
+/// reads in any lane is read before any lane writes. Whether the reading thread may be waiting.
+bool read_in_step(Thread& self) {
+  if (self.volatile_reads < 0) {
+    this_worker->keep_step();
+    self.volatile_reads = 0;
+  }
+  if (self.volatile_reads < reads_before_poll) ++self.volatile_reads;
+  return self.volatile_reads == reads_before_poll;
+}
+void write_in_step(Thread& self) {
+  if (self.volatile_reads > 0) this_worker->keep_step();
+  self.volatile_reads = -1;
+}
+
 }  // namespace
 
 /// Called by the hooks in front of a volatile read of up to 8 bytes.
 extern "C" RUNG_API void rung_simt_volatile_read(const void* address, std::size_t bytes,
                                                  const void* site) {
   if (!in_kernel() || bytes > sizeof(std::uint64_t)) return;
+  Thread& self = this_worker->current();
+  const auto* byte = static_cast<const std::byte*>(address);
+  const std::byte* shared = self.block->shared;
+  const bool in_shared = byte >= shared && byte < shared + self.block->shared_capacity;
+  if (in_shared && !read_in_step(self)) return;
   std::uint64_t seen = 0;
   std::memcpy(&seen, address, bytes);
   struct Last {
@@ -48,6 +72,9 @@ extern "C" RUNG_API void rung_simt_volatile_read(const void* address, std::size_
     last = {site, name_of_wait(site)};
   }
 }
-extern "C" RUNG_API void rung_simt_volatile_write() { memory_changed = true; }
+extern "C" RUNG_API void rung_simt_volatile_write() {
+  memory_changed = true;
+  if (in_kernel()) write_in_step(this_worker->current());
+}
 
 }  // namespace rung::simt

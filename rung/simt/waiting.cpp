@@ -15,6 +15,8 @@ namespace {
 /// So many looks in vain, and so many by each thread, before a wait is called endless.
 constexpr std::uint64_t looks_before_deadlock = static_cast<std::uint64_t>(Look::in_vain) << 14;
 constexpr std::uint64_t rounds_before_deadlock = 200;
+/// So often may others meet before those that are asleep look again.
+constexpr std::uint64_t releases_before_looking = 1024;
 
 }  // namespace
 
@@ -48,6 +50,28 @@ void Worker::wait_for_lanes() {
   }
 }
 
+void Worker::keep_step() {
+  Thread& self = *current_;
+  in_step_.push_back(&self);
+  Thread& next = *next_ready();
+  if (&next == &self) {
+    make_current(self);
+  } else {
+    switch_to(*self.fiber, next);
+  }
+}
+
+void Worker::step() {
+  for (Thread* thread : in_step_) push_back(*thread);
+  in_step_.clear();
+  look_now_and_then();
+}
+
+void Worker::look_now_and_then() {
+  // Others may go round in barriers until one that is asleep goes on.
+  if (!asleep_.empty() && ++releases_ % releases_before_looking == 0) wake_all();
+}
+
 void Worker::wake_all() {
   for (Thread* thread : asleep_) push_back(*thread);
   asleep_.clear();
@@ -57,6 +81,10 @@ bool Worker::find_ready() {
   while (ready_begin_ == ready_end_) {
     if (live_ == 0) return false;
     if (recorder_ != nullptr && recorder_->release_ahead()) continue;
+    if (!in_step_.empty()) {
+      step();
+      continue;
+    }
     if (memory_changed) {
       note_progress();
       wake_all();

@@ -34,8 +34,13 @@ CASES = {
     "refused": (KERNEL % ("  p[0] = 1;", "  cudaMalloc(&p, 64);\n  kernel<<<1, 2000>>>(p);"), [], 66,
                 ["refused.cu:7", "2000x1x1"]),
     "compile": (KERNEL % ("  p[0] = undeclared;", ""), [], 2, ["compile.cu:2", "undeclared"]),
-    "library": ("#include <vector>\n#include <thrust/sort.h>\nint main() {}\n", [], 3,
-                ["library.cu:2", "thrust/sort.h", "Thrust is no part"]),
+    "library": ("#include <vector>\n#include <cutlass/gemm.h>\nint main() {}\n", [], 3,
+                ["library.cu:2", "cutlass/gemm.h, of CUTLASS", "is no part"]),
+    # The host's own check fails because of what was found: that has to be told.
+    "host_assertion": ("#include <cassert>\n" + KERNEL % (
+        "  p[0] = p[1] + 1;", "  int h = 0;\n  cudaMalloc(&p, 64);\n  kernel<<<1, 1>>>(p);\n"
+        "  cudaMemcpy(&h, p, 4, cudaMemcpyDeviceToHost);\n  assert(h == 1);"), [], 66,
+        ["host_assertion.cu:3", "uninitialised", "h == 1"]),
     "misaligned": (KERNEL % ("  const float4 v = *(const float4*)(p + 1);\n  p[8] = (int)(v.x + v.w);",
                              ALLOCATED % "cudaSuccess"), [], 66, ["misaligned.cu:2", "misaligned", "16 bytes"]),
     "instruction": (KERNEL % ('  asm volatile("frobnicate.b32 %0, 1;" : "=r"(p[0]));', ""), [], 3,

@@ -131,6 +131,13 @@ void on_stop(int signal, siginfo_t*, void* given) {
   raise(signal);
 }
 
+/// An assertion of the host's code that fails, most often: what was found may be why.
+void on_abort(int signal) {
+  std::signal(signal, SIG_DFL);
+  write_report();
+  raise(signal);
+}
+
 void on_terminate() {
   std::string text = "the program's host code threw an exception that nothing catches";
   if (const std::exception_ptr thrown = std::current_exception()) {
@@ -162,6 +169,7 @@ struct Install {
     for (const int signal : {SIGSEGV, SIGBUS, SIGFPE, SIGILL}) sigaction(signal, &action, nullptr);
     action.sa_sigaction = on_stop;
     for (const int signal : {SIGALRM, SIGINT, SIGTERM}) sigaction(signal, &action, nullptr);
+    std::signal(SIGABRT, on_abort);
     std::set_terminate(on_terminate);
   }
 } const install;

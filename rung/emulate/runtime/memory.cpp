@@ -62,6 +62,8 @@ cudaError_t allocate(void** memory, std::size_t bytes, cudaMemoryType type, cons
   auto* begin = static_cast<char*>(std::aligned_alloc(alignment, whole));
   if (begin == nullptr) return cudaErrorMemoryAllocation;
   std::memset(begin, simt::poison, whole);
+  // Pages of managed memory come empty from the system, which programs count on.
+  if (type == cudaMemoryTypeManaged) std::memset(begin, 0, bytes);
   {
     const std::lock_guard lock(table().mutex);
     table().live[begin] = {begin, bytes, type, false, flags};

@@ -46,7 +46,8 @@ typedef enum CUdevice_attribute_enum {
   CU_DEVICE_ATTRIBUTE_GLOBAL_MEMORY_BUS_WIDTH = 37,
   CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE = 38,
   CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR = 75,
-  CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR = 76
+  CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR = 76,
+  CU_DEVICE_ATTRIBUTE_VIRTUAL_ADDRESS_MANAGEMENT_SUPPORTED = 102
 } CUdevice_attribute;
 
 namespace rung::cuda {
@@ -86,12 +87,19 @@ inline CUresult cuDeviceTotalMem(size_t* bytes, CUdevice device) {
   return rung::cuda::result(error);
 }
 inline CUresult cuDeviceGetAttribute(int* value, CUdevice_attribute attribute, CUdevice device) {
+  if (attribute == CU_DEVICE_ATTRIBUTE_VIRTUAL_ADDRESS_MANAGEMENT_SUPPORTED) {
+    *value = 0;
+    return CUDA_SUCCESS;
+  }
   return rung::cuda::result(
       cudaDeviceGetAttribute(value, static_cast<cudaDeviceAttr>(attribute), device));
 }
 inline CUresult cuCtxCreate(CUcontext* context, unsigned int, CUdevice device) {
   *context = nullptr;
   return rung::cuda::result(cudaSetDevice(device));
+}
+inline CUresult cuCtxGetDevice(CUdevice* device) {
+  return rung::cuda::result(cudaGetDevice(device));
 }
 inline CUresult cuCtxDestroy(CUcontext) { return CUDA_SUCCESS; }
 inline CUresult cuCtxSynchronize() { return rung::cuda::result(cudaDeviceSynchronize()); }
@@ -121,4 +129,58 @@ inline CUresult cuMemcpyDtoD(CUdeviceptr to, CUdeviceptr from, size_t bytes) {
 }
 inline CUresult cuMemsetD8(CUdeviceptr to, unsigned char value, size_t count) {
   return rung::cuda::result(cudaMemset(rung::cuda::pointer(to), value, count));
+}
+
+// Addresses and the memory behind them by hand: the attribute above says that there is none of it,
+// so that a program that asks goes without.
+typedef unsigned long long CUmemGenericAllocationHandle;
+typedef enum CUmemLocationType_enum { CU_MEM_LOCATION_TYPE_DEVICE = 1 } CUmemLocationType;
+typedef enum CUmemAllocationType_enum { CU_MEM_ALLOCATION_TYPE_PINNED = 1 } CUmemAllocationType;
+typedef enum CUmemAllocationHandleType_enum {
+  CU_MEM_HANDLE_TYPE_NONE = 0,
+  CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR = 1
+} CUmemAllocationHandleType;
+typedef enum CUmemAccess_flags_enum {
+  CU_MEM_ACCESS_FLAGS_PROT_NONE = 0,
+  CU_MEM_ACCESS_FLAGS_PROT_READ = 1,
+  CU_MEM_ACCESS_FLAGS_PROT_READWRITE = 3
+} CUmemAccess_flags;
+typedef enum CUmemAllocationGranularity_flags_enum {
+  CU_MEM_ALLOC_GRANULARITY_MINIMUM = 0,
+  CU_MEM_ALLOC_GRANULARITY_RECOMMENDED = 1
+} CUmemAllocationGranularity_flags;
+typedef struct CUmemLocation_st {
+  CUmemLocationType type;
+  int id;
+} CUmemLocation;
+typedef struct CUmemAllocationProp_st {
+  CUmemAllocationType type;
+  CUmemAllocationHandleType requestedHandleTypes;
+  CUmemLocation location;
+} CUmemAllocationProp;
+typedef struct CUmemAccessDesc_st {
+  CUmemLocation location;
+  CUmemAccess_flags flags;
+} CUmemAccessDesc;
+
+inline CUresult cuMemGetAllocationGranularity(size_t*, const CUmemAllocationProp*,
+                                              CUmemAllocationGranularity_flags) {
+  return CUDA_ERROR_NOT_SUPPORTED;
+}
+inline CUresult cuMemAddressReserve(CUdeviceptr*, size_t, size_t, CUdeviceptr, unsigned long long) {
+  return CUDA_ERROR_NOT_SUPPORTED;
+}
+inline CUresult cuMemAddressFree(CUdeviceptr, size_t) { return CUDA_ERROR_NOT_SUPPORTED; }
+inline CUresult cuMemCreate(CUmemGenericAllocationHandle*, size_t, const CUmemAllocationProp*,
+                            unsigned long long) {
+  return CUDA_ERROR_NOT_SUPPORTED;
+}
+inline CUresult cuMemRelease(CUmemGenericAllocationHandle) { return CUDA_ERROR_NOT_SUPPORTED; }
+inline CUresult cuMemMap(CUdeviceptr, size_t, size_t, CUmemGenericAllocationHandle,
+                         unsigned long long) {
+  return CUDA_ERROR_NOT_SUPPORTED;
+}
+inline CUresult cuMemUnmap(CUdeviceptr, size_t) { return CUDA_ERROR_NOT_SUPPORTED; }
+inline CUresult cuMemSetAccess(CUdeviceptr, size_t, const CUmemAccessDesc*, size_t) {
+  return CUDA_ERROR_NOT_SUPPORTED;
 }

@@ -195,15 +195,16 @@ void mark_uninitialised(const void* begin, std::size_t bytes) {
 }
 
 void copy_initialised(const void* to, const void* from, std::size_t bytes) {
-  Region* source = checking() ? find_region(from) : nullptr;
+  const auto* begin = static_cast<const std::byte*>(from);
   with_initialised(to, bytes, [&](Initialised& map, std::size_t offset, std::size_t count) {
+    // Not among what was freed: the host's own memory may lie there by now.
+    const Region* source = find_in(registry().live, begin);
     if (source == nullptr || !source->initialised) {
       map.set(offset, count, true);
       return;
     }
-    const auto* first = static_cast<const std::byte*>(from);
-    for (std::size_t i = 0; i < count && first + i < source->end(); ++i) {
-      const auto at = static_cast<std::size_t>(first + i - source->begin());
+    for (std::size_t i = 0; i < count && begin + i < source->end(); ++i) {
+      const auto at = static_cast<std::size_t>(begin + i - source->begin());
       map.set(offset + i, 1, source->initialised.all(at, 1));
     }
   });

@@ -78,9 +78,21 @@ struct KernelEntry {
 };
 int register_kernel(const KernelEntry& kernel);
 
+/// As what a kernel's parameter is passed: a reference is an address.
+template <class Parameter>
+struct Passed {
+  using Type = std::remove_cv_t<Parameter>;
+  static Type& value(void* argument) { return *static_cast<Type*>(argument); }
+};
+template <class Parameter>
+struct Passed<Parameter&> {
+  using Type = Parameter*;
+  static Parameter& value(void* argument) { return **static_cast<Type*>(argument); }
+};
+
 template <class... Parameters>
 struct Signature {
-  static constexpr size_t sizes[] = {sizeof(Parameters)..., 0};
+  static constexpr size_t sizes[] = {sizeof(typename Passed<Parameters>::Type)..., 0};
   RUNG_UNSEEN static void invoke(const void* code, void** arguments) {
     call(code, arguments, std::index_sequence_for<Parameters...>{});
   }
@@ -89,7 +101,7 @@ struct Signature {
                                std::index_sequence<Indices...>) {
     const auto kernel = reinterpret_cast<void (*)(Parameters...)>(const_cast<void*>(code));
     (void)arguments;
-    kernel(*static_cast<std::remove_cv_t<Parameters>*>(arguments[Indices])...);
+    kernel(Passed<Parameters>::value(arguments[Indices])...);
   }
 };
 template <class... Parameters>

@@ -2,6 +2,8 @@
 // What kernel<<<...>>>(...) and the launch functions of the runtime API come down to.
 #pragma once
 
+#include <type_traits>
+
 #include "rung_cuda/builtin.h"
 #include "rung_cuda/runtime_types.h"
 
@@ -50,10 +52,45 @@ struct Launcher {
     return *this;
   }
   template <class... Arguments>
-  void operator()(Arguments... arguments) {
+  void operator()(Arguments&&... arguments) {
+    if constexpr (std::is_invocable_v<const Body&, std::decay_t<Arguments>...>) {
+      by_value<std::decay_t<Arguments>...>(arguments...);
+    } else {
+      by_value<Kept<Arguments, takes<Arguments, Arguments...>>...>(arguments...);
+    }
+  }
+
+ private:
+  /// An argument of a kernel that wants a reference: the address of the original, as on the chip.
+  template <class T>
+  struct Original {
+    T* address;
+    Original(T& original) : address(&original) {}  // NOLINT(google-explicit-constructor)
+    operator T&() const { return *address; }       // NOLINT(google-explicit-constructor)
+  };
+  /// Whether the kernel takes this argument as a value where the others are what they were.
+  template <class One, class... Arguments>
+  static constexpr bool takes =
+      !std::is_lvalue_reference_v<One> ||
+      std::is_invocable_v<const Body&, std::conditional_t<std::is_same_v<One, Arguments>,
+                                                          std::decay_t<One>, Arguments>...>;
+  template <class Argument, bool by_copy>
+  using Kept = std::conditional_t<by_copy, std::decay_t<Argument>,
+                                  Original<std::remove_reference_t<Argument>>>;
+
+  template <class T>
+  static T& given(T& argument) {
+    return argument;
+  }
+  template <class T>
+  static T& given(Original<T>& argument) {
+    return *argument.address;
+  }
+  template <class... Arguments>
+  void by_value(Arguments... arguments) {
     // Kernels may not change what they are given, but their parameters may lack const.
     const auto call = [run = body, arguments...]()
-                          RUNG_UNSEEN { run(const_cast<Arguments&>(arguments)...); };
+                          RUNG_UNSEEN { run(given(const_cast<Arguments&>(arguments))...); };
     launch(config, make_closure(call));
   }
 };

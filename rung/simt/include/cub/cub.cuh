@@ -1,0 +1,9 @@
+// SPDX-License-Identifier: Apache-2.0
+// The parts of CUB that are here.
+#pragma once
+
+#include "rung_cuda/cub_block.h"
+#include "rung_cuda/cub_device.h"
+#include "rung_cuda/cub_move.h"
+#include "rung_cuda/cub_sort.h"
+#include "rung_cuda/cub_warp.h"

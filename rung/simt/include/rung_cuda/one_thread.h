@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+// The algorithms of CUB and Thrust that work on a whole array: one simulated thread does them, as
+// the loops that they mean. Every access is checked; what is counted says nothing of a chip.
+#pragma once
+
+#include <iterator>
+#include <type_traits>
+
+#include "cuda_runtime.h"
+
+namespace rung::cuda {
+
+// Spelled as `rung emulate` would rewrite them, which leaves the headers of the system alone.
+template <class Body>
+void one_thread(Body body) {
+  struct rung_kernel {};
+  enter<rung_kernel>();
+  body();
+}
+template <class Body>
+cudaError_t run_in_one_thread(cudaStream_t stream, Body body) {
+  launcher("one_thread", [=]() RUNG_UNSEEN { one_thread(body); }).with(1, 1, 0, stream)();
+  return cudaPeekAtLastError();
+}
+
+template <class Iterator>
+using ValueOf = std::remove_cvref_t<decltype(*std::declval<Iterator>())>;
+
+/// A key as bits that order as it does: negative integers before the others, numbers by magnitude.
+template <class Key>
+auto ordered_bits(const Key& key) {
+  using Bits = std::conditional_t<
+      sizeof(Key) == 1, unsigned char,
+      std::conditional_t<sizeof(Key) == 2, unsigned short,
+                         std::conditional_t<sizeof(Key) == 4, unsigned, unsigned long long>>>;
+  static_assert(sizeof(Key) == sizeof(Bits), "keys have 1, 2, 4 or 8 bytes");
+  constexpr Bits sign = static_cast<Bits>(Bits{1} << (8 * sizeof(Bits) - 1));
+  Bits bits;
+  __builtin_memcpy(&bits, &key, sizeof(bits));
+  if constexpr (std::is_integral_v<Key>) {
+    if constexpr (std::is_signed_v<Key>) bits ^= sign;
+  } else {
+    bits = static_cast<Bits>((bits & sign) != 0 ? ~bits : bits ^ sign);
+  }
+  return bits;
+}
+
+}  // namespace rung::cuda

@@ -1,0 +1,7 @@
+// SPDX-License-Identifier: Apache-2.0
+// A part of Thrust.
+#pragma once
+
+#include <iostream>
+
+#include "rung_cuda/thrust_sort.h"
