@@ -7,7 +7,12 @@
 #include <cstdlib>
 #include <mutex>
 #include <new>
+#include <string>
 #include <vector>
+
+#pragma GCC visibility push(default)
+#include "rung_cuda/memory.h"
+#pragma GCC visibility pop
 
 #include "rung/emulate/runtime/api.hpp"
 #include "rung/simt/limits.hpp"
@@ -64,6 +69,14 @@ struct RegisterVariables {
 }  // namespace
 
 namespace rung::cuda {
+
+ConstantVariable::ConstantVariable(const volatile void* begin, std::size_t bytes,
+                                   const char* name) {
+  simt::record::register_memory({.begin = const_cast<const void*>(begin),
+                                 .bytes = bytes,
+                                 .space = simt::record::Space::constant,
+                                 .name = std::string("the constant variable ") + name});
+}
 
 void free_kernels_heap() {
   const std::lock_guard lock(freed_mutex);
