@@ -104,8 +104,8 @@ struct Request {
   alignas(64) std::uint32_t units[32];
 };
 
-/// What the running thread's next access needs.
-struct Tracer {
+/// What the running thread's next access needs. One line of the cache.
+struct alignas(64) Tracer {
   Step* last = nullptr;           // where it stands in its warp's list; null: nobody records
   std::uint32_t* unit = nullptr;  // where it noted that step
   // A hook is called in front of its access. What a write leaves there is looked at when the thread
