@@ -19,6 +19,7 @@ void Recorder::tell_lane(const KnowledgeRef& from) {
   const Clocks* const own = from != nullptr ? from->of(block_->number) : nullptr;
   if (own == nullptr) return;
   std::uint32_t& told = warp_->told[thread_->lane];
+  warp_->any_told = true;
   told = std::max(told, (*own)[static_cast<std::size_t>(warp_ - block_->warps.data())]);
 }
 

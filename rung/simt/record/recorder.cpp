@@ -74,7 +74,7 @@ void Recorder::prepare(Block& block) {
     warp.fenced = warp.fenced_for_all = warp.ahead = 0;
     warp.at_barrier = 0;
     warp.released_to_all = warp.compared = false;
-    warp.diverged = false;
+    warp.diverged = warp.any_told = false;
     warp.remote = warp.released = warp.heard = warp.heard_in_block = warp.unheeded = nullptr;
     warp.unheeded_lanes = 0;
     std::fill(std::begin(warp.fence_clock), std::end(warp.fence_clock), 0);

@@ -45,6 +45,7 @@ struct WarpRecord {
   std::uint32_t fence_clock[32] = {};  // by lane: the warp's clock at its last fence
   std::uint32_t proxy_clock[32] = {};  // by lane: the warp's clock at its last fence.proxy.async
   std::uint32_t told[32] = {};  // by lane: the clock of its own warp that an object told it of
+  bool any_told = false;
   Step* cursors[32] = {};
   // By lane: the last stretch of code it came to, and the first of the lanes that came with it.
   struct Stand {

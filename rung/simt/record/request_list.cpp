@@ -20,13 +20,10 @@ RequestList::RequestList()
 }
 
 void RequestList::keep_values() {
-  if (!values_) values_ = LazyMemory(warp_lanes * value_row() * sizeof(std::uint32_t));
-}
-
-std::uintptr_t RequestList::values() const {
-  if (!values_) return 0;
-  return reinterpret_cast<std::uintptr_t>(values_.as<std::byte>()) -
-         value_words * reinterpret_cast<std::uintptr_t>(units_.get());
+  if (values_) return;
+  values_ = LazyMemory(warp_lanes * value_row() * sizeof(std::uint32_t));
+  values_from_units_ = reinterpret_cast<std::uintptr_t>(values_.as<std::byte>()) -
+                       value_words * reinterpret_cast<std::uintptr_t>(units_.get());
 }
 
 std::uint32_t RequestList::insert(std::uint32_t index, std::uintptr_t site) {

@@ -28,7 +28,7 @@ class RequestList {
   /// From now on there is room for what lanes write.
   void keep_values();
   /// What makes four times the address of a unit that of its value; 0: values are not kept.
-  [[nodiscard]] std::uintptr_t values() const;
+  [[nodiscard]] std::uintptr_t values() const { return values_from_units_; }
   /// By lane, in rows as units: what they wrote at this step.
   [[nodiscard]] const std::uint32_t* values_at(std::uint32_t index) const {
     return values_.as<std::uint32_t>() + std::size_t{index} * value_words;
@@ -75,6 +75,7 @@ class RequestList {
   std::unique_ptr<Target[]> targets_;
   std::unique_ptr<std::uint32_t[]> units_;
   LazyMemory values_;  // only of steps that write
+  std::uintptr_t values_from_units_ = 0;
   // Of the steps `taken_` * 4 to `taken_` * 4 + 3: their units, by step and lane.
   static constexpr std::uint32_t group_steps = 4;
   alignas(64) std::uint32_t group_[group_steps][warp_lanes];

@@ -130,13 +130,15 @@ void Recorder::lanes_met(const Warp& lanes, std::uint32_t mask) {
   WarpRecord& warp = block.warps[static_cast<std::size_t>(&lanes - first.block->warps.data())];
   flush(block, warp, (mask | lanes.exited) == ~std::uint32_t{0});
   tick(block, warp);
-  std::uint32_t told = 0;  // what one of them knows of the warp's others all do now
   for (std::uint32_t left = mask; left != 0; left &= left - 1) {
-    const int lane = __builtin_ctz(left);
-    warp.synced[lane] = warp.clock;
-    told = std::max(told, warp.told[lane]);
+    warp.synced[__builtin_ctz(left)] = warp.clock;
   }
-  if (told == 0) return;
+  if (!warp.any_told) return;
+  // What one of them knows of the warp's others all do now.
+  std::uint32_t told = 0;
+  for (std::uint32_t left = mask; left != 0; left &= left - 1) {
+    told = std::max(told, warp.told[__builtin_ctz(left)]);
+  }
   for (; mask != 0; mask &= mask - 1) warp.told[__builtin_ctz(mask)] = told;
 }
 

@@ -17,6 +17,9 @@ namespace {
 /// Where a lane stands whose warp has no list: what comes next fits nothing.
 Step unattached[2];
 
+/// Apart from where threads take turns, most of which have written nothing.
+[[gnu::noinline]] void keep_last_value() { keep_value(); }
+
 }  // namespace
 
 Step* Recorder::no_list() { return unattached; }
@@ -37,7 +40,8 @@ void Recorder::show(const Thread& thread) {
 
 /// Remembers how far the running thread has come.
 void Recorder::leave() {
-  keep_value();
+  if (tracer.written != nullptr) [[unlikely]]
+    keep_last_value();
   if (warp_ == nullptr || tracer.last == unattached) return;
   warp_->cursors[thread_->lane] = tracer.last;
   warp_->list->reach(tracer.last);
