@@ -7,12 +7,11 @@
 
 #include "rung/core/error.hpp"
 #include "rung/emulate/ptx.hpp"
+#include "rung/emulate/ptx_order.hpp"
 
 namespace rung::emulate {
 namespace {
 
-/// The user's line, evaluated where the asm statement stood.
-constexpr const char* here = "::RungPlace::current()";
 
 std::string get(std::string_view type, const std::string& value) {
   return fmt::format("::rung::ptx::get<{}>({})", type, value);
@@ -73,10 +72,10 @@ struct Translator {
   [[nodiscard]] std::string load() const {
     const std::string& type = types.back();
     const std::vector<std::string> to = parts(one.operands.at(0));
-    const bool ordered = has("volatile") || has("acquire") || has("relaxed") || has("mmio");
+    const std::string how = strong_access(one);
     std::string code = fmt::format("const auto rung_v = ::rung::ptx::{}<{}, {}>({}{}); ",
-                                   ordered ? "load_ordered" : "load", type, to.size(), address(1),
-                                   ordered ? std::string(", ") + here : "");
+                                   how.empty() ? "load" : "load_ordered", type, to.size(),
+                                   address(1), how.empty() ? "" : ", " + how);
     for (std::size_t i = 0; i < to.size(); ++i) {
       code += put(operand(to[i]), fmt::format("rung_v.at[{}]", i));
     }
@@ -88,9 +87,9 @@ struct Translator {
     for (const std::string& part : parts(one.operands.at(1))) {
       values += ", " + get(type, operand(part));
     }
-    const bool ordered = has("volatile") || has("release") || has("relaxed") || has("mmio");
-    return fmt::format("::rung::ptx::{}<{}>({}{}{});", ordered ? "store_ordered" : "store", type,
-                       ordered ? std::string(here) + ", " : "", address(0), values);
+    const std::string how = strong_access(one);
+    return fmt::format("::rung::ptx::{}<{}>({}{}{});", how.empty() ? "store" : "store_ordered",
+                       type, how.empty() ? "" : how + ", ", address(0), values);
   }
   [[nodiscard]] std::string atomic(bool result) const {
     static const std::map<std::string, std::string> names = {
@@ -104,8 +103,8 @@ struct Translator {
       for (std::size_t i = first + 1; i < one.operands.size(); ++i) {
         values += ", " + get(types.back(), at(i));
       }
-      const std::string call = fmt::format("::rung::ptx::atom_{}<{}>({}{})", name->second,
-                                           types.back(), address(first), values);
+      const std::string call = fmt::format("::rung::ptx::atom_{}<{}>({}{}, {})", name->second,
+                                           types.back(), address(first), values, atomic_order(one));
       return result ? put(at(0), call) : call + ";";
     }
     return "";

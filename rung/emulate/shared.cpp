@@ -108,14 +108,20 @@ std::vector<Declarator> declarators(const TokenStream& tokens, std::size_t begin
   return found;
 }
 
+/// Its semicolon; size() or behind if it has none.
+std::size_t end_of_declaration(const TokenStream& tokens, std::size_t begin) {
+  std::size_t at = begin;
+  while (at < tokens.size() && !tokens[at].is(";")) {
+    const Token& token = tokens[at];
+    const bool open = token.is("(") || token.is("[") || token.is("{");
+    at = open ? tokens.closing(at) + 1 : at + 1;
+  }
+  return at;
+}
+
 void rewrite_declaration(TokenStream& tokens, std::size_t word, bool in_function) {
   const std::size_t begin = first_of_declaration(tokens, word);
-  std::size_t semicolon = word;
-  while (semicolon < tokens.size() && !tokens[semicolon].is(";")) {
-    const Token& token = tokens[semicolon];
-    const bool open = token.is("(") || token.is("[") || token.is("{");
-    semicolon = open ? tokens.closing(semicolon) + 1 : semicolon + 1;
-  }
+  const std::size_t semicolon = end_of_declaration(tokens, word);
   if (semicolon >= tokens.size()) return;
   const std::vector<Declarator> names = declarators(tokens, begin, semicolon);
   if (names.empty()) return;
@@ -169,20 +175,60 @@ void rewrite_shared(TokenStream& tokens) {
   }
 }
 
+namespace {
+
+/// Whether the bracket { at `brace` is that of a namespace, or of extern "C".
+bool opens_namespace(const TokenStream& tokens, std::size_t brace) {
+  for (std::size_t i = brace; i > 0; --i) {
+    const Token& token = tokens[i - 1];
+    if (token.is(";") || token.is("{") || token.is("}") || token.kind == TokenKind::verbatim) {
+      return false;
+    }
+    if (token.is("namespace") || token.kind == TokenKind::string) return true;
+  }
+  return false;
+}
+
+/// Constant variables of a namespace tell where they lie: kernels may read them alone.
+void register_constants(TokenStream& tokens, std::size_t begin) {
+  if (begin > 0 && tokens[begin - 1].is(">")) return;  // templates are many variables, or none
+  const std::size_t semicolon = end_of_declaration(tokens, begin);
+  if (semicolon >= tokens.size()) return;
+  for (const Declarator& one : declarators(tokens, begin, semicolon)) {
+    if (tokens[one.name - 1].is("::")) continue;
+    tokens.insert_after(semicolon, fmt::format(" static const ::rung::cuda::ConstantVariable "
+                                               "rung_constant_{0}(&{0}, sizeof({0}), \"{0}\");",
+                                               tokens[one.name].text));
+  }
+}
+
+}  // namespace
+
 void rewrite_constants(TokenStream& tokens) {
   std::vector<std::size_t> words;
   bool across_files = false;
+  std::vector<bool> braces;  // that are open: whether all of them are namespaces'
   for (std::size_t i = 0; i < tokens.size(); ++i) {
+    if (tokens[i].is("{")) {
+      braces.push_back((braces.empty() || braces.back()) && opens_namespace(tokens, i));
+    } else if (tokens[i].is("}") && !braces.empty()) {
+      braces.pop_back();
+    }
     if (!tokens[i].is("__rung_constant__")) continue;
     const std::size_t begin = first_of_declaration(tokens, i);
     bool local = true;  // says nothing of its linkage itself
+    bool defined = braces.empty() || braces.back();
     for (std::size_t at = begin; at < tokens.size(); ++at) {
       const Token& token = tokens[at];
       if (token.is(";") || token.is("=") || token.is("[") || token.is("{")) break;
-      if (token.is("extern")) across_files = true;
+      if (token.is("extern")) {
+        across_files = true;
+        defined = false;
+      }
       if (token.is("extern") || token.is("static") || token.is("inline")) local = false;
     }
     tokens.erase(i);
+    if (defined) register_constants(tokens, begin);
     if (local) words.push_back(i);
   }
   if (across_files) return;

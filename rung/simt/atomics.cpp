@@ -10,8 +10,6 @@
 namespace rung::simt {
 namespace {
 
-constexpr int relaxed = 0;
-
 record::Access access_of(AtomicScope scope) {
   return scope == AtomicScope::block ? record::Access::block_atomic : record::Access::atomic;
 }
@@ -79,13 +77,14 @@ T update(std::atomic_ref<T> cell, AtomicKind kind, T operand, Place place) {
 
 template <class T>
 T atomic_update(T* address, AtomicKind kind, T operand, Place place, AtomicScope scope) {
-  record::note_atomic(address, sizeof(T), access_of(scope), relaxed, place);
+  record::note_atomic(address, sizeof(T), access_of(scope), unstated_order, place);
   return update(std::atomic_ref<T>(*address), kind, operand, place);
 }
 
 template <class T>
-T atomic_compare_exchange(T* address, T expected, T desired, Place place, AtomicScope scope) {
-  record::note_atomic(address, sizeof(T), access_of(scope), relaxed, place, true);
+T atomic_compare_exchange(T* address, T expected, T desired, Place place, AtomicScope scope,
+                          int order, bool guess) {
+  record::note_atomic(address, sizeof(T), access_of(scope), order, place, guess);
   const T before = expected;
   const bool swapped = std::atomic_ref<T>(*address).compare_exchange_strong(
       expected, desired, std::memory_order_relaxed);
@@ -105,11 +104,15 @@ template unsigned long long atomic_update(unsigned long long*, AtomicKind, unsig
                                           Place, AtomicScope);
 template float atomic_update(float*, AtomicKind, float, Place, AtomicScope);
 template double atomic_update(double*, AtomicKind, double, Place, AtomicScope);
-template int atomic_compare_exchange(int*, int, int, Place, AtomicScope);
-template unsigned atomic_compare_exchange(unsigned*, unsigned, unsigned, Place, AtomicScope);
+template int atomic_compare_exchange(int*, int, int, Place, AtomicScope, int, bool);
+template unsigned atomic_compare_exchange(unsigned*, unsigned, unsigned, Place, AtomicScope, int,
+                                          bool);
 template unsigned long long atomic_compare_exchange(unsigned long long*, unsigned long long,
-                                                    unsigned long long, Place, AtomicScope);
+                                                    unsigned long long, Place, AtomicScope, int,
+                                                    bool);
 template unsigned short atomic_compare_exchange(unsigned short*, unsigned short, unsigned short,
-                                                Place, AtomicScope);
+                                                Place, AtomicScope, int, bool);
+template unsigned char atomic_compare_exchange(unsigned char*, unsigned char, unsigned char, Place,
+                                               AtomicScope, int, bool);
 
 }  // namespace rung::simt

@@ -42,14 +42,21 @@ enum class AtomicKind : std::uint8_t {
 /// Whose accesses it is atomic to.
 enum class AtomicScope : std::uint8_t { block, device };
 
+/// What an atomic access orders, as std::memory_order spells it from 0 (relaxed) to 5. CUDA's own
+/// functions and volatile accesses say nothing of it: they release nothing without a fence, and
+/// whoever reads by them is taken to go by what it reads.
+inline constexpr int unstated_order = -1;
+
 /// The old value. Not inline: kernels are compiled with a hook at each access, and this is one
 /// access however it is done.
 template <class T>
 RUNG_API T atomic_update(T* address, AtomicKind kind, T operand, Place place,
                          AtomicScope scope = AtomicScope::device);
+/// `expected` is a `guess` where the program read it plainly before, to be found out here.
 template <class T>
 RUNG_API T atomic_compare_exchange(T* address, T expected, T desired, Place place,
-                                   AtomicScope scope = AtomicScope::device);
+                                   AtomicScope scope = AtomicScope::device,
+                                   int order = unstated_order, bool guess = true);
 enum class FenceScope : std::uint8_t { block, device };
 RUNG_API void fence(FenceScope scope);
 

@@ -21,20 +21,52 @@ std::mutex& lock_of(const void* address) {
 constexpr int polls_before_yield = 32;
 constinit thread_local int polls_left = polls_before_yield;
 
+template <class Word>
+void load_word(const void* from, void* to) {
+  const Word word = __atomic_load_n(static_cast<const Word*>(from), __ATOMIC_ACQUIRE);
+  std::memcpy(to, &word, sizeof(word));
+}
+template <class Word>
+void store_word(void* to, const void* from) {
+  Word word = 0;
+  std::memcpy(&word, from, sizeof(word));
+  __atomic_store_n(static_cast<Word*>(to), word, __ATOMIC_RELEASE);
+}
+
 /// 16 bytes in one piece, which no standard atomic promises: under locks chosen by the address.
 void load(const void* from, void* to, std::size_t bytes) {
   if (bytes == 16) {
     const std::lock_guard lock(lock_of(from));
     std::memcpy(to, from, 16);
   } else if (bytes == 8) {
-    const std::uint64_t word =
-        __atomic_load_n(static_cast<const std::uint64_t*>(from), __ATOMIC_ACQUIRE);
-    std::memcpy(to, &word, 8);
+    load_word<std::uint64_t>(from, to);
+  } else if (bytes == 4) {
+    load_word<std::uint32_t>(from, to);
+  } else if (bytes == 2) {
+    load_word<std::uint16_t>(from, to);
   } else {
-    const std::uint32_t word =
-        __atomic_load_n(static_cast<const std::uint32_t*>(from), __ATOMIC_ACQUIRE);
-    std::memcpy(to, &word, 4);
+    load_word<std::uint8_t>(from, to);
   }
+}
+void store(void* to, const void* from, std::size_t bytes) {
+  if (bytes == 16) {
+    const std::lock_guard lock(lock_of(to));
+    std::memcpy(to, from, 16);
+  } else if (bytes == 8) {
+    store_word<std::uint64_t>(to, from);
+  } else if (bytes == 4) {
+    store_word<std::uint32_t>(to, from);
+  } else if (bytes == 2) {
+    store_word<std::uint16_t>(to, from);
+  } else {
+    store_word<std::uint8_t>(to, from);
+  }
+}
+
+/// `ordered`: what the order that is meant by that is for this access.
+int noted(MemoryOrder order, int ordered) {
+  if (order == MemoryOrder::unstated) return unstated_order;
+  return order == MemoryOrder::ordered ? ordered : __ATOMIC_RELAXED;
 }
 
 std::uint64_t digest(const void* value, std::size_t bytes) {
@@ -84,32 +116,23 @@ bool poll(const void* address, std::uint64_t seen, const char* operation, Place 
 }
 
 void load_in_order(const void* from, void* to, std::size_t bytes, MemoryOrder order,
-                   const char* operation, Place place) {
+                   const char* operation, Place place, AtomicScope scope) {
   require_aligned(from, bytes, operation, place);
-  const int noted = order == MemoryOrder::ordered ? __ATOMIC_ACQUIRE : __ATOMIC_RELAXED;
   load(from, to, bytes);
   if (poll(from, digest(to, bytes), operation, place)) load(from, to, bytes);
   // Behind the load: what is seen has been released before.
-  record::note_atomic(from, bytes, record::Access::volatile_read, noted, place);
+  const auto access =
+      scope == AtomicScope::block ? record::Access::block_read : record::Access::volatile_read;
+  record::note_atomic(from, bytes, access, noted(order, __ATOMIC_ACQUIRE), place);
 }
 
 void store_in_order(void* to, const void* from, std::size_t bytes, MemoryOrder order,
-                    const char* operation, Place place) {
+                    const char* operation, Place place, AtomicScope scope) {
   require_aligned(to, bytes, operation, place);
-  const int noted = order == MemoryOrder::ordered ? __ATOMIC_RELEASE : __ATOMIC_RELAXED;
-  record::note_atomic(to, bytes, record::Access::volatile_write, noted, place);
-  if (bytes == 16) {
-    const std::lock_guard lock(lock_of(to));
-    std::memcpy(to, from, 16);
-  } else if (bytes == 8) {
-    std::uint64_t word = 0;
-    std::memcpy(&word, from, 8);
-    __atomic_store_n(static_cast<std::uint64_t*>(to), word, __ATOMIC_RELEASE);
-  } else {
-    std::uint32_t word = 0;
-    std::memcpy(&word, from, 4);
-    __atomic_store_n(static_cast<std::uint32_t*>(to), word, __ATOMIC_RELEASE);
-  }
+  const auto access =
+      scope == AtomicScope::block ? record::Access::block_store : record::Access::volatile_write;
+  record::note_atomic(to, bytes, access, noted(order, __ATOMIC_RELEASE), place);
+  store(to, from, bytes);
   memory_changed = true;
 }
 

@@ -8,6 +8,7 @@
 #include <cstdint>
 
 #include "rung/core/export.hpp"
+#include "rung/simt/atomics.hpp"
 #include "rung/simt/sync.hpp"
 
 namespace rung::simt {
@@ -16,24 +17,30 @@ namespace rung::simt {
 RUNG_API void require_aligned(const void* address, std::size_t bytes, const char* operation,
                               Place place);
 
-enum class MemoryOrder : std::uint8_t { relaxed, ordered };  // ordered: acquire or release
+/// Ordered: acquire or release. Unstated: as volatile accesses are (see unstated_order).
+enum class MemoryOrder : std::uint8_t { relaxed, ordered, unstated };
 
-/// 4, 8 or 16 bytes in one piece. Not inline: kernels are compiled with a hook at each access.
+/// 1 to 16 bytes, a power of two, in one piece. Not inline: kernels are compiled with a hook at
+/// each access.
 RUNG_API void load_in_order(const void* from, void* to, std::size_t bytes, MemoryOrder order,
-                            const char* operation, Place place);
+                            const char* operation, Place place,
+                            AtomicScope scope = AtomicScope::device);
 RUNG_API void store_in_order(void* to, const void* from, std::size_t bytes, MemoryOrder order,
-                             const char* operation, Place place);
+                             const char* operation, Place place,
+                             AtomicScope scope = AtomicScope::device);
 
 template <class T>
-T ordered_load(const T* from, MemoryOrder order, const char* operation, Place place) {
+T ordered_load(const T* from, MemoryOrder order, const char* operation, Place place,
+               AtomicScope scope = AtomicScope::device) {
   T value;
-  load_in_order(from, &value, sizeof(T), order, operation, place);
+  load_in_order(from, &value, sizeof(T), order, operation, place, scope);
   return value;
 }
 
 template <class T>
-void ordered_store(T* to, const T& value, MemoryOrder order, const char* operation, Place place) {
-  store_in_order(to, &value, sizeof(T), order, operation, place);
+void ordered_store(T* to, const T& value, MemoryOrder order, const char* operation, Place place,
+                   AtomicScope scope = AtomicScope::device) {
+  store_in_order(to, &value, sizeof(T), order, operation, place, scope);
 }
 
 }  // namespace rung::simt

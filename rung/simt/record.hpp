@@ -37,6 +37,7 @@ enum class Kind : std::uint8_t {
   out_of_bounds,
   misaligned,
   use_after_free,
+  read_only,
   leak,
   uninitialised,
   barrier,

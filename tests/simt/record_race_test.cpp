@@ -47,6 +47,21 @@ TEST_P(Race, LanesOfAWarpRaceToo) {
   expect_finding(recorded_launch(shape, neighbours<false>, out.data()), Kind::race, Space::shared);
 }
 
+template <bool Correct>
+__global__ void bins(int* out) {
+  out[threadIdx.x % 16] = static_cast<int>(Correct ? threadIdx.x % 16 : threadIdx.x);
+}
+
+TEST_P(Race, LanesThatWriteOneWordByOneInstruction) {
+  Buffer<int> out(16);
+  expect_clean(recorded_launch({.grid = 2, .block = 64}, bins<true>, out.data()));
+  const Report report = recorded_launch({.grid = 1, .block = 32}, bins<false>, out.data());
+  expect_finding(report, Kind::race, Space::global);
+  ASSERT_EQ(report.findings.size(), 1u);
+  EXPECT_EQ(report.findings[0].line, report.findings[0].other_line);
+  EXPECT_EQ(report.findings[0].thread.x % 16, report.findings[0].other_thread.x % 16);
+}
+
 TEST_P(Race, TwoBlocksWriteOneWord) {  // row 19 of the quiz
   Buffer<int> out(1);
   const Report report = recorded_launch(
@@ -128,6 +143,38 @@ TEST_P(Race, AChainOfBlocksNeedsReleases) {
   expect_finding(
       recorded_launch({.grid = 16, .block = 1}, chain<false>, values.data(), again.data()),
       Kind::race, Space::global);
+}
+
+enum class Reader { acquire, relaxed, relaxed_and_fence };
+
+template <Reader How>
+__global__ void handed_over(int* value, unsigned* flag, int* out) {
+  if (blockIdx.x == 0) {
+    *value = 42;
+    ptx::store_release(flag, 1u);
+    return;
+  }
+  if (How == Reader::acquire) {
+    while (ptx::load_acquire(flag) == 0) {
+    }
+  } else {
+    while (ptx::load_relaxed(flag) == 0) {
+    }
+  }
+  if (How == Reader::relaxed_and_fence) __threadfence();
+  *out = *value;
+}
+
+TEST_P(Race, WhoReadsAFlagRelaxedNeedsAFence) {
+  Buffer<int> value(1), out(1);
+  const auto run = [&](auto kernel) {
+    Buffer<unsigned> flag(std::vector<unsigned>(1, 0));
+    return recorded_launch({.grid = 2, .block = 1}, kernel, value.data(), flag.data(), out.data());
+  };
+  expect_clean(run(handed_over<Reader::acquire>));
+  expect_clean(run(handed_over<Reader::relaxed_and_fence>));
+  EXPECT_EQ(out.values()[0], 42);
+  expect_finding(run(handed_over<Reader::relaxed>), Kind::race, Space::global);
 }
 
 TEST_P(Race, AtomicsDoNotRaceWithAtomics) {

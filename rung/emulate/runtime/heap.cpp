@@ -7,7 +7,12 @@
 #include <cstdlib>
 #include <mutex>
 #include <new>
-#include <vector>
+#include <string>
+#include <unordered_set>
+
+#pragma GCC visibility push(default)
+#include "rung_cuda/memory.h"
+#pragma GCC visibility pop
 
 #include "rung/emulate/runtime/api.hpp"
 #include "rung/simt/limits.hpp"
@@ -33,14 +38,20 @@ void* note(void* memory, std::size_t bytes) {
 }
 
 std::mutex freed_mutex;
-std::vector<void*> freed;
+std::unordered_set<void*> freed;
 
 /// What a kernel frees stays until its end: an address then means one thing all the while, and an
-/// access after the release is told.
-bool keep(void* memory) {
+/// access after the release is told, as a second release is. `code`: behind the call.
+bool keep(void* memory, const void* code) {
   if (memory == nullptr || !simt::in_kernel()) return false;
-  const std::lock_guard lock(freed_mutex);
-  freed.push_back(memory);
+  bool again = false;
+  {
+    const std::lock_guard lock(freed_mutex);
+    again = !freed.insert(memory).second;
+  }
+  if (again) {
+    rung::cuda::report_misuse("use_after_free", "a kernel frees what it has freed already", code);
+  }
   return true;
 }
 
@@ -65,6 +76,14 @@ struct RegisterVariables {
 
 namespace rung::cuda {
 
+ConstantVariable::ConstantVariable(const volatile void* begin, std::size_t bytes,
+                                   const char* name) {
+  simt::record::register_memory({.begin = const_cast<const void*>(begin),
+                                 .bytes = bytes,
+                                 .space = simt::record::Space::constant,
+                                 .name = std::string("the constant variable ") + name});
+}
+
 void free_kernels_heap() {
   const std::lock_guard lock(freed_mutex);
   for (void* memory : freed) {
@@ -79,16 +98,20 @@ void free_kernels_heap() {
 // The linker's names. NOLINTBEGIN(readability-identifier-naming)
 RUNG_WRAP void* __wrap_malloc(std::size_t bytes) { return note(std::malloc(bytes), bytes); }
 RUNG_WRAP void __wrap_free(void* memory) {
-  if (!keep(memory)) std::free(memory);
+  if (!keep(memory, __builtin_return_address(0))) std::free(memory);
 }
 RUNG_WRAP void* __wrap__Znwm(std::size_t bytes) { return note(::operator new(bytes), bytes); }
 RUNG_WRAP void* __wrap__Znam(std::size_t bytes) { return note(::operator new[](bytes), bytes); }
 RUNG_WRAP void __wrap__ZdlPv(void* memory) {
-  if (!keep(memory)) ::operator delete(memory);
+  if (!keep(memory, __builtin_return_address(0))) ::operator delete(memory);
 }
 RUNG_WRAP void __wrap__ZdaPv(void* memory) {
-  if (!keep(memory)) ::operator delete[](memory);
+  if (!keep(memory, __builtin_return_address(0))) ::operator delete[](memory);
 }
-RUNG_WRAP void __wrap__ZdlPvm(void* memory, std::size_t) { __wrap__ZdlPv(memory); }
-RUNG_WRAP void __wrap__ZdaPvm(void* memory, std::size_t) { __wrap__ZdaPv(memory); }
+RUNG_WRAP void __wrap__ZdlPvm(void* memory, std::size_t) {
+  if (!keep(memory, __builtin_return_address(0))) ::operator delete(memory);
+}
+RUNG_WRAP void __wrap__ZdaPvm(void* memory, std::size_t) {
+  if (!keep(memory, __builtin_return_address(0))) ::operator delete[](memory);
+}
 // NOLINTEND(readability-identifier-naming)

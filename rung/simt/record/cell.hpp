@@ -14,10 +14,11 @@ struct Cell {
     block,       // several warps of one block, in one of its intervals (kept in `clock`)
     everywhere,  // several blocks
     // Only of writes:
-    atomic,         // a thread, atomically
-    block_atomic,   // a thread, atomically to its block
-    copying,        // a copy that a thread has issued and that nobody knows to have landed
-    engine = block  // not a thread, but a copy that it has started: through another proxy
+    stored = everywhere,  // a thread, by a volatile or an atomic store
+    atomic,               // a thread, by an atomic operation on what was there
+    block_atomic,         // a thread, by either, atomically to its block
+    copying,              // a copy that a thread has issued and that nobody knows to have landed
+    engine = block        // not a thread, but a copy that it has started: through another proxy
   };
   std::uint32_t state = none;
   std::uint32_t site = 0;    // 12 bits

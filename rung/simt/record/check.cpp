@@ -5,80 +5,10 @@
 // to have happened before the other. The cell of a word holds its last write and its readers since.
 #include <algorithm>
 #include <bit>
-#include <cstring>
 
-#include "rung/simt/record/findings.hpp"
-#include "rung/simt/record/recorder.hpp"
+#include "rung/simt/record/reach.hpp"
 
 namespace rung::simt::record {
-
-/// A request's view of the memory that it accesses.
-struct Recorder::Reach {
-  const Request& request;
-  const BlockRecord& block;  // of the warp
-  const WarpRecord& warp;
-  std::uint64_t* writes;
-  std::uint64_t* reads;
-  std::uint32_t* values;
-  std::uint32_t* eras;
-  std::uint32_t era;
-  const std::byte* memory;
-  Initialised* initialised;
-  std::uint32_t clock;
-  bool is_read;
-  bool is_atomic;  // or volatile: never in a race with its like
-
-  /// What is remembered of a write.
-  [[nodiscard]] Cell::State state() const {
-    switch (request.step.access) {
-      case Access::block_atomic:
-        return Cell::block_atomic;
-      case Access::copy:
-        return Cell::copying;
-      case Access::engine_write:
-        return Cell::engine;
-      default:
-        return is_atomic && !is_read ? Cell::atomic : Cell::one;
-    }
-  }
-  /// Whether the write before and this access are atomic to each other.
-  [[nodiscard]] bool both_atomic(const Cell& write) const {
-    if (!is_atomic) return false;
-    const bool scoped =
-        write.state == Cell::block_atomic || request.step.access == Access::block_atomic;
-    return (write.state == Cell::atomic || write.state == Cell::block_atomic) &&
-           (!scoped || write.owner == block.number);
-  }
-
-  /// Whether what the cell tells happened before what the warp's `thread` does now.
-  [[nodiscard]] bool ordered(const Cell& before, std::uint32_t thread) const {
-    if (before.state == Cell::copying) {
-      return request.step.access == Access::landed && before.thread == thread;
-    }
-    if (before.owner != block.number) {
-      const Clocks* clocks = warp.remote != nullptr ? warp.remote->of(before.owner) : nullptr;
-      return clocks != nullptr && (*clocks)[before.warp()] >= before.clock;
-    }
-    if (before.warp() != thread / 32) return warp.known[before.warp()] >= before.clock;
-    if (before.thread == thread && before.state != Cell::lanes) return true;
-    if (warp.told[thread % 32] >= before.clock) return true;
-    if (before.clock >= clock) return before.clock > clock;
-    return warp.synced[before.thread % 32] > before.clock &&
-           warp.synced[thread % 32] > before.clock;
-  }
-  /// Several lanes of this warp have written bytes of the word; whose is whose, nobody knows.
-  [[nodiscard]] static bool own_bytes(const Cell& write, const Cell& me) {
-    return write.state == Cell::lanes && write.owner == me.owner && write.warp() == me.warp();
-  }
-  /// The same of several warps of a block.
-  [[nodiscard]] bool ordered_block(const Cell& before) const {
-    if (before.owner != block.number) {
-      // Which of its warps is not kept: knowing any of the block is taken for knowing all.
-      return warp.remote != nullptr && warp.remote->of(before.owner) != nullptr;
-    }
-    return before.clock != (block.interval & Cell::most_clock) || block.partial;
-  }
-};
 
 void Recorder::check_lanes(BlockRecord& block, WarpRecord& warp, const Request& request) {
   const bool global = request.target.where == Where::global;
@@ -108,6 +38,7 @@ void Recorder::check_lanes(BlockRecord& block, WarpRecord& warp, const Request& 
   const auto warp_index = static_cast<std::uint32_t>(&warp - block.warps.data());
   const int log_size = request.step.log_size;
   if (reach.is_read && only_reads(reach, window)) return;
+  check_parts(reach, window);
   std::uint32_t lanes = request.lanes;
   std::uint32_t unit_before = ~std::uint32_t{0};
   for (; lanes != 0; lanes &= lanes - 1) {
@@ -128,11 +59,11 @@ void Recorder::check_lanes(BlockRecord& block, WarpRecord& warp, const Request& 
     check_initialised(reach, thread, offset);
     if (log_size < 2) {
       const std::uint32_t bytes = ((1u << (1 << log_size)) - 1) << (offset % word_bytes);
-      check_word(reach, offset / word_bytes, bytes, thread);
+      check_word(reach, offset / word_bytes, bytes, thread, 0);
       continue;
     }
     for (std::size_t i = 0; i < std::size_t{1} << (log_size - 2); ++i) {
-      check_word(reach, offset / word_bytes + i, 0xf, thread);
+      check_word(reach, offset / word_bytes + i, 0xf, thread, i);
     }
   }
 }
@@ -156,7 +87,7 @@ bool Recorder::only_reads(const Reach& reach, std::size_t window) {
 }
 
 void Recorder::check_word(const Reach& reach, std::size_t word, std::uint32_t bytes,
-                          std::uint32_t thread) {
+                          std::uint32_t thread, std::size_t part) {
   touch(reach.writes, reach.reads, reach.eras[word / chunk_words], reach.era, word / chunk_words);
   if (reach.is_read && reach.reads[word] == only_read) return;
   const Cell me(reach.state(), reach.request.step.site_index, bytes, thread, reach.block.number,
@@ -164,28 +95,19 @@ void Recorder::check_word(const Reach& reach, std::size_t word, std::uint32_t by
   if (reach.is_read) {
     check_read(reach, word, me);
   } else {
-    check_write(reach, word, me);
+    check_write(reach, word, me, reach.value(word, thread % warp_lanes, part));
   }
 }
-
-namespace {
-
-Side side(const Cell& cell, bool writes) {
-  return {static_cast<std::uint16_t>(cell.site), cell.owner, cell.thread, writes,
-          cell.state == Cell::atomic || cell.state == Cell::block_atomic};
-}
-
-}  // namespace
 
 void Recorder::check_read(const Reach& reach, std::size_t word, const Cell& me) {
   const Cell write(reach.writes[word]);
   if (write.state != Cell::none && (write.bytes & me.bytes) != 0 && !reach.own_bytes(write, me) &&
       !reach.both_atomic(write) && !reach.ordered(write, me.thread)) {
     report_race(*this, reach.request,
-                reinterpret_cast<std::uintptr_t>(reach.memory + word * word_bytes), side(me, false),
-                side(write, true));
+                reinterpret_cast<std::uintptr_t>(reach.memory + word * word_bytes),
+                side_of(me, false), side_of(write, true));
   } else if (lacks_fence(reach.request, reach.block, write)) {
-    report_proxy(*this, reach.request, side(me, false), side(write, true));
+    report_proxy(*this, reach.request, side_of(me, false), side_of(write, true));
   }
   if (reach.is_atomic) return;  // no plain write after it is judged by it: flags are reset so
   std::uint64_t& cell = reach.reads[word];
@@ -225,52 +147,10 @@ void Recorder::check_read(const Reach& reach, std::size_t word, const Cell& me) 
   cell = clean ? only_read : after.word();
 }
 
-void Recorder::check_write(const Reach& reach, std::size_t word, const Cell& me) {
-  const auto address = reinterpret_cast<std::uintptr_t>(reach.memory + word * word_bytes);
-  std::uint64_t& readers = reach.reads[word];
-  if (readers != 0) {
-    const bool many = readers == only_read;
-    const Cell read = many ? Cell() : Cell(readers);
-    bool known = true;
-    if (many || read.state == Cell::everywhere) {
-      known = reach.warp.remote != nullptr;
-    } else if ((read.bytes & me.bytes) != 0) {
-      known =
-          read.state == Cell::block ? reach.ordered_block(read) : reach.ordered(read, me.thread);
-    }
-    if (!known) report_race(*this, reach.request, address, side(me, true), side(read, false));
-    readers = 0;
-  }
-  std::uint64_t& cell = reach.writes[word];
-  Cell after = me;
-  std::uint32_t value = 0;
-  std::memcpy(&value, reach.memory + word * word_bytes, sizeof(value));
-  if (cell != 0) {
-    const Cell write(cell);
-    const bool same_request = write.site == me.site && write.owner == me.owner &&
-                              write.warp() == me.warp() && write.clock == me.clock;
-    // Two that write the same value do no harm; within one request nobody knows the values.
-    if ((write.bytes & me.bytes) != 0 && !reach.both_atomic(write) && !same_request &&
-        reach.values[word] != value && !reach.own_bytes(write, me) &&
-        !reach.ordered(write, me.thread)) {
-      report_race(*this, reach.request, address, side(me, true), side(write, true));
-    } else if (lacks_fence(reach.request, reach.block, write)) {
-      report_proxy(*this, reach.request, side(me, true), side(write, true));
-    }
-    if (same_request && me.state == Cell::one && write.bytes != me.bytes) {
-      after.bytes |= write.bytes;
-      after.state = Cell::lanes;
-    }
-  }
-  cell = after.word();
-  reach.values[word] = value;
-}
-
 void Recorder::check_initialised(const Reach& reach, std::uint32_t thread, std::size_t offset) {
   if (reach.initialised == nullptr) return;
   const std::size_t bytes = std::size_t{1} << reach.request.step.log_size;
-  if (is_plain_write(reach.request.step.access) ||
-      reach.request.step.access == Access::volatile_write) {
+  if (is_plain_write(reach.request.step.access) || is_store(reach.request.step.access)) {
     reach.initialised->set(offset, bytes, true);
     return;
   }

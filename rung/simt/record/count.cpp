@@ -147,7 +147,7 @@ Wavefronts wavefronts(const Request& request, bool read) {
 }
 
 bool is_write(Access access) {
-  return access == Access::write || access == Access::copy || access == Access::volatile_write;
+  return access == Access::write || access == Access::copy || is_store(access);
 }
 
 }  // namespace

@@ -17,7 +17,7 @@ namespace {
 constexpr std::size_t harmless = 256;
 
 bool writes(Access access) {
-  return is_plain_write(access) || is_atomic(access) || access == Access::volatile_write;
+  return is_plain_write(access) || is_atomic(access) || is_store(access);
 }
 
 uint3 at(const dim3& extent, std::uint32_t linear) {
@@ -162,10 +162,20 @@ void report_bad_address(Recorder& recorder, const Step& step, std::uintptr_t add
   recorder.worker().fail(std::move(why), Place{});
 }
 
+void report_constant(Recorder& recorder, const Step& step, const Region& region) {
+  if (!writes(step.access) || !recorder.is_news(Kind::read_only, step.site_index, 0)) return;
+  const Thread& thread = recorder.thread();
+  Finding finding = describe(Kind::read_only, recorder, step, Where::constant,
+                             thread.block->record->number, linear_thread(thread));
+  finding.message = access_of(step) + " to " + region.memory.name + ", which kernels may only read";
+  finding.advice = "write it from the host (cudaMemcpyToSymbol), or make it a __device__ variable";
+  add(std::move(finding));
+}
+
 void report_race(Recorder& recorder, const Request& request, std::uintptr_t address, Side here,
                  Side there) {
   if (!recorder.is_news(Kind::race, here.site, there.site)) return;
-  const LaunchRecord& record = recorder.launch();
+  LaunchRecord& record = recorder.launch();
   Finding finding =
       describe(Kind::race, recorder, request.step, request.target.where, here.block, here.thread);
   const Source& other = source_of(recorder.launch().site_of(there.site));
@@ -186,7 +196,9 @@ void report_race(Recorder& recorder, const Request& request, std::uintptr_t addr
   }
   finding.message = std::string("one thread ") + verb(here) + " and another " + verb(there) + " " +
                     where + ", in no order";
-  if (here.block != there.block) {
+  if (here.site == there.site && here.writes && there.writes && !here.atomic) {
+    finding.advice = "let one of them write, or use atomics: whose value stays is left open";
+  } else if (here.block != there.block) {
     finding.advice =
         "blocks run in any order: use atomics, a flag behind __threadfence(), or two kernels";
   } else if (here.thread / 32 == there.thread / 32) {
@@ -194,7 +206,13 @@ void report_race(Recorder& recorder, const Request& request, std::uintptr_t addr
   } else {
     finding.advice = "__syncthreads() between the two";
   }
-  add(std::move(finding));
+  const Side& read = here.writes ? there : here;
+  const Side& write = here.writes ? here : there;
+  if (!read.writes && !read.atomic && write.atomic) {
+    recorder.launch().hold(std::move(finding), read.site, write.site);
+  } else {
+    add(std::move(finding));
+  }
 }
 
 void report_proxy(Recorder& recorder, const Request& request, Side here, Side there) {

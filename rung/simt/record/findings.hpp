@@ -13,6 +13,9 @@ namespace rung::simt::record {
 void report_bad_address(Recorder& recorder, const Step& step, std::uintptr_t address,
                         const Region* region);
 
+/// The running thread writes constant memory, if that is what the step does.
+void report_constant(Recorder& recorder, const Step& step, const Region& region);
+
 /// One side of a race.
 struct Side {
   std::uint16_t site = 0;

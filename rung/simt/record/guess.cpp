@@ -2,10 +2,15 @@
 // A loop around compare-and-swap begins with a guess: `old = *p;`, and then `do { ... } while
 // (atomicCAS(p, old, ...) != old)`. That plain read is no race, since the comparison finds out
 // whether its value was right: it goes as a volatile one.
+//
+// The warp may synchronise between the two - all lanes look into a table, vote, and one of them
+// claims what it has seen empty. Then the read has been checked before the comparison is known;
+// so what is to be told of it waits until the launch ends.
 #include <algorithm>
 #include <iterator>
 
 #include "rung/simt/record/recorder.hpp"
+#include "rung/simt/scheduler.hpp"
 
 namespace rung::simt::record {
 namespace {
@@ -28,6 +33,26 @@ void Recorder::find_guesses(const RequestList& list) {
       if (unit != no_unit) guesses_[key_of(list.step(i), unit, lane)] = position;
     }
   }
+}
+
+void Recorder::note_guess(const Target& target, std::uintptr_t address) {
+  const bool global = target.where == Where::global;
+  const Shadow& shadow = global ? target.region->shadow : target.block->shadow;
+  if (!shadow) return;
+  const std::byte* first = global ? target.region->begin() : target.block->block->shared;
+  const std::size_t word = (address - reinterpret_cast<std::uintptr_t>(first)) / word_bytes;
+  const std::uint32_t era = global ? launch_->era() : target.block->era;
+  const std::uint64_t bits = shadow.reads.as<std::uint64_t>()[word];
+  if (shadow.eras.as<std::uint32_t>()[word / chunk_words] != era || bits == only_read) return;
+  const Cell read(bits);
+  const auto warp = static_cast<std::uint32_t>(warp_ - block_->warps.data());
+  if ((read.state != Cell::one && read.state != Cell::lanes) || read.owner != block_->number ||
+      read.warp() != warp || read.clock <= warp_->known[warp]) {
+    return;  // nobody's of this warp since its block met
+  }
+  if (read.state == Cell::one && read.thread % warp_lanes != thread_->lane) return;
+  const auto site = static_cast<std::uint16_t>(read.site);
+  if (guess_sites_.insert(site).second) launch_->guessed(site, tracer.last->site_index);
 }
 
 void Recorder::check(BlockRecord& block, WarpRecord& warp, const Request& request,

@@ -11,7 +11,9 @@
 
 using rung::simt::record::Access;
 using rung::simt::record::before_atomic;
+using rung::simt::record::keep_value;
 using rung::simt::record::trace;
+using rung::simt::record::trace_write;
 
 // In bounds.cpp.
 extern "C" void rung_simt_bad_index(const char* file, int line, const char* array, long long index);
@@ -30,6 +32,7 @@ std::uintptr_t number(const volatile void* address) {
 /// An access of any size and alignment, as the chip's compiler would split it.
 __attribute__((noinline)) void trace_range(std::uintptr_t address, std::size_t bytes,
                                            std::uintptr_t site, Access access) {
+  if (access == Access::write) keep_value();  // the parts are written together, after all hooks
   while (bytes != 0) {
     int log_size = 2;
     while (log_size > 0 && (address % (1u << log_size) != 0 || bytes < (1u << log_size))) {
@@ -45,38 +48,40 @@ __attribute__((noinline)) void trace_range(std::uintptr_t address, std::size_t b
 
 // One line a size; the place in the code is where the hook returns to.
 // The compiler's names. NOLINTBEGIN(readability-identifier-naming)
-#define RUNG_HOOKS_OF_SIZE(bytes, log_size)                                                  \
-  RUNG_HOOK void __tsan_read##bytes(void* p) {                                               \
-    trace(number(p), number(__builtin_return_address(0)), log_size, Access::read);           \
-  }                                                                                          \
-  RUNG_HOOK void __tsan_write##bytes(void* p) {                                              \
-    trace(number(p), number(__builtin_return_address(0)), log_size, Access::write);          \
-  }                                                                                          \
-  RUNG_HOOK void __tsan_volatile_read##bytes(void* p) {                                      \
-    rung_simt_volatile_read(p, bytes, __builtin_return_address(0));                          \
-    if (rung::simt::record::tracer.last == nullptr) return;                                  \
-    before_atomic(p, bytes, Access::volatile_read, 0, number(__builtin_return_address(0)));  \
-  }                                                                                          \
-  RUNG_HOOK void __tsan_volatile_write##bytes(void* p) {                                     \
-    rung_simt_volatile_write();                                                              \
-    if (rung::simt::record::tracer.last == nullptr) return;                                  \
-    before_atomic(p, bytes, Access::volatile_write, 0, number(__builtin_return_address(0))); \
-  }                                                                                          \
-  RUNG_HOOK void __tsan_unaligned_read##bytes(void* p) {                                     \
-    if (rung::simt::record::tracer.last != nullptr) {                                        \
-      trace_range(number(p), bytes, number(__builtin_return_address(0)), Access::read);      \
-    }                                                                                        \
-  }                                                                                          \
-  RUNG_HOOK void __tsan_unaligned_write##bytes(void* p) {                                    \
-    if (rung::simt::record::tracer.last != nullptr) {                                        \
-      trace_range(number(p), bytes, number(__builtin_return_address(0)), Access::write);     \
-    }                                                                                        \
-  }                                                                                          \
-  RUNG_HOOK void __tsan_unaligned_volatile_read##bytes(void* p) {                            \
-    __tsan_unaligned_read##bytes(p);                                                         \
-  }                                                                                          \
-  RUNG_HOOK void __tsan_unaligned_volatile_write##bytes(void* p) {                           \
-    __tsan_unaligned_write##bytes(p);                                                        \
+#define RUNG_HOOKS_OF_SIZE(bytes, log_size)                                              \
+  RUNG_HOOK void __tsan_read##bytes(void* p) {                                           \
+    trace(number(p), number(__builtin_return_address(0)), log_size, Access::read);       \
+  }                                                                                      \
+  RUNG_HOOK void __tsan_write##bytes(void* p) {                                          \
+    trace_write(number(p), number(__builtin_return_address(0)), log_size);               \
+  }                                                                                      \
+  RUNG_HOOK void __tsan_volatile_read##bytes(void* p) {                                  \
+    rung_simt_volatile_read(p, bytes, __builtin_return_address(0));                      \
+    if (rung::simt::record::tracer.last == nullptr) return;                              \
+    before_atomic(p, bytes, Access::volatile_read, rung::simt::unstated_order,           \
+                  number(__builtin_return_address(0)));                                  \
+  }                                                                                      \
+  RUNG_HOOK void __tsan_volatile_write##bytes(void* p) {                                 \
+    rung_simt_volatile_write();                                                          \
+    if (rung::simt::record::tracer.last == nullptr) return;                              \
+    before_atomic(p, bytes, Access::volatile_write, rung::simt::unstated_order,          \
+                  number(__builtin_return_address(0)));                                  \
+  }                                                                                      \
+  RUNG_HOOK void __tsan_unaligned_read##bytes(void* p) {                                 \
+    if (rung::simt::record::tracer.last != nullptr) {                                    \
+      trace_range(number(p), bytes, number(__builtin_return_address(0)), Access::read);  \
+    }                                                                                    \
+  }                                                                                      \
+  RUNG_HOOK void __tsan_unaligned_write##bytes(void* p) {                                \
+    if (rung::simt::record::tracer.last != nullptr) {                                    \
+      trace_range(number(p), bytes, number(__builtin_return_address(0)), Access::write); \
+    }                                                                                    \
+  }                                                                                      \
+  RUNG_HOOK void __tsan_unaligned_volatile_read##bytes(void* p) {                        \
+    __tsan_unaligned_read##bytes(p);                                                     \
+  }                                                                                      \
+  RUNG_HOOK void __tsan_unaligned_volatile_write##bytes(void* p) {                       \
+    __tsan_unaligned_write##bytes(p);                                                    \
   }
 
 RUNG_HOOKS_OF_SIZE(1, 0)
@@ -138,7 +143,7 @@ RUNG_HOOK void __tsan_func_entry(void*) {}
 RUNG_HOOK void __tsan_func_exit() {}
 // A constructor sets the pointer to its class's virtual functions.
 RUNG_HOOK void __tsan_vptr_update(void* p, void*) {
-  trace(number(p), number(__builtin_return_address(0)), 3, Access::write);
+  trace_write(number(p), number(__builtin_return_address(0)), 3);
 }
 RUNG_HOOK void __tsan_vptr_read(void*) {}
 // NOLINTEND(readability-identifier-naming)

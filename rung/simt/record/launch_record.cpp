@@ -36,6 +36,17 @@ std::uintptr_t LaunchRecord::site_of(std::uint16_t number) {
   return number < sites_.size() ? sites_[number] : 0;
 }
 
+void LaunchRecord::hold(Finding finding, std::uint16_t read_site, std::uint16_t atomic_site) {
+  const std::lock_guard lock(mutex_);
+  held_.push_back({std::move(finding), read_site, atomic_site});
+}
+
+void LaunchRecord::guessed(std::uint16_t read_site, std::uint16_t compare_site) {
+  const std::lock_guard lock(mutex_);
+  guesses_.insert(read_site);
+  compares_.insert(compare_site);
+}
+
 void LaunchRecord::add(const std::vector<SiteCount>& counts, std::uint64_t warps,
                        std::uint64_t divergent_warps) {
   const std::lock_guard lock(mutex_);
@@ -47,6 +58,11 @@ void LaunchRecord::add(const std::vector<SiteCount>& counts, std::uint64_t warps
 }
 
 void LaunchRecord::finish() {
+  for (Held& one : held_) {
+    const bool guess =
+        one.read_site != 0 ? guesses_.contains(one.read_site) : compares_.contains(one.atomic_site);
+    if (!guess) record::add(std::move(one.finding));
+  }
   if (!counting) return;
   add_launch(launch, warps_, divergent_warps_, counts_);
 }

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <mutex>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 #include "rung/simt/record.hpp"
@@ -63,6 +64,11 @@ class LaunchRecord {
   /// One number for all workers, from 1; 0 stands for all that are too many.
   std::uint16_t number_of(std::uintptr_t site);
   [[nodiscard]] std::uintptr_t site_of(std::uint16_t number);
+  /// A read that races with an atomic operation is told at the end, unless it was a guess.
+  /// Site 0: of some of many readers.
+  void hold(Finding finding, std::uint16_t read_site, std::uint16_t atomic_site);
+  /// What is read there is compared and exchanged later, here (guess.cpp).
+  void guessed(std::uint16_t read_site, std::uint16_t compare_site);
   void add(const std::vector<SiteCount>& counts, std::uint64_t warps,
            std::uint64_t divergent_warps);
 
@@ -86,6 +92,13 @@ class LaunchRecord {
   std::mutex mutex_;
   std::atomic<std::uint32_t> era_;
   std::vector<std::uintptr_t> sites_;
+  struct Held {
+    Finding finding;
+    std::uint16_t read_site, atomic_site;
+  };
+  std::vector<Held> held_;
+  std::unordered_set<std::uint16_t> guesses_;   // sites that read
+  std::unordered_set<std::uint16_t> compares_;  // and that compare what they have read
   std::unordered_map<std::uintptr_t, std::uint16_t> numbers_;
   std::unordered_map<std::uintptr_t, SiteCount> counts_;
   std::uint64_t warps_ = 0;

@@ -34,8 +34,7 @@ bool Recorder::lacks_fence(const Request& request, const BlockRecord& block, con
   const Access access = request.step.access;
   if (access != Access::engine_read && access != Access::engine_write) return false;
   if (request.target.where != Where::shared) return false;
-  if (write.state != Cell::one && write.state != Cell::lanes && write.state != Cell::atomic &&
-      write.state != Cell::block_atomic) {
+  if (write.state == Cell::none || write.state == Cell::engine || write.state == Cell::copying) {
     return false;
   }
   if (write.owner != block.number) return false;  // who fenced in other blocks is not kept

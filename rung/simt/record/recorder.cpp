@@ -26,8 +26,10 @@ void Recorder::begin(LaunchRecord& launch) {
     idle_.push_back(list.get());
   }
   ahead_.clear();
+  tracer.written = nullptr;
   numbers_.clear();
   told_.clear();
+  guess_sites_.clear();
   counts_.clear();
   thread_ = nullptr;
   block_ = nullptr;
@@ -72,8 +74,9 @@ void Recorder::prepare(Block& block) {
     warp.fenced = warp.fenced_for_all = warp.ahead = 0;
     warp.at_barrier = 0;
     warp.released_to_all = warp.compared = false;
-    warp.diverged = false;
-    warp.remote = warp.released = warp.heard = warp.heard_in_block = nullptr;
+    warp.diverged = warp.any_told = false;
+    warp.remote = warp.released = warp.heard = warp.heard_in_block = warp.unheeded = nullptr;
+    warp.unheeded_lanes = 0;
     std::fill(std::begin(warp.fence_clock), std::end(warp.fence_clock), 0);
     warp.known.fill(0);
     std::fill(std::begin(warp.synced), std::end(warp.synced), 0);

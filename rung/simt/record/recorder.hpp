@@ -37,12 +37,15 @@ struct WarpRecord {
   KnowledgeRef remote;                 // of other blocks
   KnowledgeRef released;               // what a lane published last
   KnowledgeRef heard, heard_in_block;  // of the flag that was read last
+  KnowledgeRef unheeded;               // of flags that were read relaxed, by the lanes ...
+  std::uint32_t unheeded_lanes = 0;    // ... that have had no fence since
   bool released_to_all = false;
   Clocks known{};                      // of this block
   std::uint32_t synced[32] = {};       // by lane: the clock at which it last met others of the warp
   std::uint32_t fence_clock[32] = {};  // by lane: the warp's clock at its last fence
   std::uint32_t proxy_clock[32] = {};  // by lane: the warp's clock at its last fence.proxy.async
   std::uint32_t told[32] = {};  // by lane: the clock of its own warp that an object told it of
+  bool any_told = false;
   Step* cursors[32] = {};
   // By lane: the last stretch of code it came to, and the first of the lanes that came with it.
   struct Stand {
@@ -91,7 +94,7 @@ class Recorder {
   void show(const Thread& thread);
   void exited(const Thread& thread);
 
-  // Who synchronises; in synchronise.cpp.
+  // Who synchronises; in synchronise.cpp and flags.cpp.
   /// All threads of the block that have not exited have come to a barrier.
   void block_met(Block& block, const Place& place);
   /// The running thread waits at the block's barrier.
@@ -110,7 +113,9 @@ class Recorder {
   /// ... and the running thread has waited for that.
   void waited(Block& owner, const void* object);
 
-  void trace_slowly(std::uintptr_t address, std::uintptr_t site, int log_size, Access access);
+  /// Whether it is in the list: a thread's own memory is not. `valued`: what is written is kept.
+  bool trace_slowly(std::uintptr_t address, std::uintptr_t site, int log_size, Access access,
+                    bool valued = false);
   void before_atomic(std::uintptr_t address, int log_size, Access access, int order,
                      std::uintptr_t site, bool compares);
   /// Its next access has an index that the array's type does not have; in bounds.cpp.
@@ -163,6 +168,8 @@ class Recorder {
   void check(BlockRecord& block, WarpRecord& warp, const Request& request, std::uint32_t position);
   void check_lanes(BlockRecord& block, WarpRecord& warp, const Request& request);
   void find_guesses(const RequestList& list);
+  /// The running thread compares this word, which it may have read plainly in a list before.
+  void note_guess(const Target& target, std::uintptr_t address);
   // Branches; in branches.cpp.
   /// These lanes have come to the stretch of code at this step of the list.
   void follow(const RequestList& list, std::uint32_t index, std::uint32_t lanes);
@@ -175,15 +182,23 @@ class Recorder {
   /// The running thread may hear of lanes of its own warp too: of one that had something copied, or
   /// held a lock before.
   void tell_lane(const KnowledgeRef& from);
+  /// The running thread has read a flag; `acquires`: and goes by it.
+  void heard_of(std::uintptr_t flag, bool acquires);
   /// What the running thread's warp knows, its own accesses so far included.
   KnowledgeRef knowledge(std::uint32_t clock) const;
   void join_all(BlockRecord& block);
-  // Races and uninitialised reads; in check.cpp.
+  /// The warp's next accesses are news to all that have been told so far.
+  void tick(BlockRecord& block, WarpRecord& warp);
+  // Races and uninitialised reads; in check.cpp and check_write.cpp.
   struct Reach;
   static bool only_reads(const Reach& reach, std::size_t window);
-  void check_word(const Reach& reach, std::size_t word, std::uint32_t bytes, std::uint32_t thread);
+  void check_word(const Reach& reach, std::size_t word, std::uint32_t bytes, std::uint32_t thread,
+                  std::size_t part);
   void check_read(const Reach& reach, std::size_t word, const Cell& me);
-  void check_write(const Reach& reach, std::size_t word, const Cell& me);
+  void check_write(const Reach& reach, std::size_t word, const Cell& me, std::uint32_t value);
+  /// Lanes of one request that write different values to one part of a word; whole words are found
+  /// by check_write.
+  void check_parts(const Reach& reach, std::size_t window);
   /// A copy or a tensor core comes to what a thread has written, and no fence made that known.
   static bool lacks_fence(const Request& request, const BlockRecord& block, const Cell& write);
   void check_initialised(const Reach& reach, std::uint32_t thread, std::size_t offset);
@@ -209,6 +224,7 @@ class Recorder {
   std::uint32_t stretch_ = 0;
   /// While a list is checked: where a lane's last comparison of a word stands in it.
   std::unordered_map<std::uint64_t, std::uint32_t> guesses_;
+  std::unordered_set<std::uint16_t> guess_sites_;  // that this launch has shown to be some
   // Of the list being flushed: the step at which each lane stands, 0 for none, behind all steps for
   // where the list before has left it; and where the lanes that stood together went from there.
   struct Way {

@@ -141,9 +141,9 @@ std::string coordinates(const uint3& v) {
 }  // namespace
 
 const char* to_string(Kind kind) {
-  constexpr const char* names[] = {"race",     "out_of_bounds", "misaligned", "use_after_free",
-                                   "leak",     "uninitialised", "barrier",    "warp_sync",
-                                   "deadlock", "launch"};
+  constexpr const char* names[] = {"race",      "out_of_bounds", "misaligned",    "use_after_free",
+                                   "read_only", "leak",          "uninitialised", "barrier",
+                                   "warp_sync", "deadlock",      "launch"};
   return names[static_cast<int>(kind)];
 }
 

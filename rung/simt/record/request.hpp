@@ -8,6 +8,7 @@
 #include <bit>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 
 #include "rung/core/export.hpp"
 
@@ -24,6 +25,8 @@ enum class Access : std::uint8_t {
   copy,           // the start of an asynchronous copy: a write that goes on until it has landed
   volatile_read,  // and write: alike atomic, as far as races go
   volatile_write,
+  block_read,  // and store: the same to the threads of its block alone
+  block_store,
   landed,  // its end; not counted again
   touch,   // by an operation on an object in shared memory: checked as a volatile read, not counted
   marker,  // no access: the warp lets others know how far it has come
@@ -36,6 +39,13 @@ enum class Access : std::uint8_t {
 inline bool is_atomic(Access access) {
   return access == Access::atomic || access == Access::block_atomic;
 }
+inline bool is_store(Access access) {
+  return access == Access::volatile_write || access == Access::block_store;
+}
+inline bool is_of_block(Access access) {
+  return access == Access::block_atomic || access == Access::block_read ||
+         access == Access::block_store;
+}
 inline bool is_plain_write(Access access) {
   return access == Access::write || access == Access::copy || access == Access::landed ||
          access == Access::engine_write;
@@ -44,7 +54,8 @@ inline bool is_plain_read(Access access) {
   return access == Access::read || access == Access::engine_read;
 }
 inline bool is_read(Access access) {
-  return is_plain_read(access) || access == Access::volatile_read || access == Access::touch;
+  return is_plain_read(access) || access == Access::volatile_read || access == Access::block_read ||
+         access == Access::touch;
 }
 
 enum class Where : std::uint8_t { nowhere, shared, global, local, constant };
@@ -72,6 +83,7 @@ struct Target {
   Where where = Where::nowhere;
   bool continues = false;        // the step before, in other memory: one request
   bool compares = false;         // an atomic comparison and exchange
+  bool valued = false;           // a write of which each lane's value is kept
   Region* region = nullptr;      // global memory's
   BlockRecord* block = nullptr;  // whose shared memory it is
 };
@@ -88,13 +100,20 @@ struct Request {
   // all 32 lanes.
   bool progression = false;
   std::int32_t stride = 0;
+  const std::uint32_t* values = nullptr;  // what the lanes wrote; null: not known
   alignas(64) std::uint32_t units[32];
 };
 
-/// What the running thread's next access needs.
-struct Tracer {
+/// What the running thread's next access needs. One line of the cache.
+struct alignas(64) Tracer {
   Step* last = nullptr;           // where it stands in its warp's list; null: nobody records
   std::uint32_t* unit = nullptr;  // where it noted that step
+  // A hook is called in front of its access. What a write leaves there is looked at when the thread
+  // does anything else that may change it: writes again, synchronises, stops running.
+  const std::byte* written = nullptr;  // where it wrote last; null: that has been looked at
+  std::byte* value = nullptr;          // where that goes
+  int written_log_size = 0;
+  std::uintptr_t values = 0;  // from four times `unit` to where a value goes; 0: none is kept
 };
 extern RUNG_API constinit thread_local Tracer tracer __asm__("rung_simt_tracer")
     __attribute__((tls_model("initial-exec")));
@@ -102,6 +121,9 @@ extern RUNG_API constinit thread_local Tracer tracer __asm__("rung_simt_tracer")
 /// For an access that the list does not foresee.
 RUNG_API void trace_slowly(std::uintptr_t address, std::uintptr_t site, int log_size,
                            Access access) noexcept;
+/// The same of a write whose value is to be kept. Whether it is in the list.
+RUNG_API bool trace_write_slowly(std::uintptr_t address, std::uintptr_t site,
+                                 int log_size) noexcept;
 
 /// Notes an access of 2^log_size bytes, aligned to as many.
 __attribute__((always_inline)) inline void trace(std::uintptr_t address, std::uintptr_t site,
@@ -116,6 +138,54 @@ __attribute__((always_inline)) inline void trace(std::uintptr_t address, std::ui
     return;
   }
   trace_slowly(address, site, log_size, access);
+}
+
+/// Values are kept as the words that hold them: 16 bytes an access, which is the most.
+inline constexpr std::size_t value_words = 4;
+
+/// Keeps what the running thread wrote last.
+__attribute__((always_inline)) inline void keep_value() noexcept {
+  const std::byte* const from = tracer.written;
+  if (from == nullptr) return;
+  tracer.written = nullptr;
+  switch (tracer.written_log_size) {
+    case 0:
+      std::memcpy(tracer.value, from, 1);
+      break;
+    case 1:
+      std::memcpy(tracer.value, from, 2);
+      break;
+    case 2:
+      std::memcpy(tracer.value, from, 4);
+      break;
+    case 3:
+      std::memcpy(tracer.value, from, 8);
+      break;
+    default:
+      std::memcpy(tracer.value, from, 16);
+      break;
+  }
+}
+
+/// Notes a plain write by instrumented code, which comes when the hook has returned.
+__attribute__((always_inline)) inline void trace_write(std::uintptr_t address, std::uintptr_t site,
+                                                       int log_size) noexcept {
+  Step* const last = tracer.last;
+  if (last == nullptr) return;
+  keep_value();
+  const std::uint64_t unit = std::rotr(std::uint64_t{address - last[1].base}, log_size);
+  if (last[1].site == site && unit <= last[1].last_unit) [[likely]] {
+    *++tracer.unit = static_cast<std::uint32_t>(unit);
+    tracer.last = last + 1;
+  } else if (!trace_write_slowly(address, site, log_size)) {
+    return;
+  }
+  if (tracer.values == 0) return;
+  static_assert(value_words == 4);
+  const std::uintptr_t slot = tracer.values + 4 * reinterpret_cast<std::uintptr_t>(tracer.unit);
+  tracer.value = reinterpret_cast<std::byte*>(slot + address % sizeof(std::uint32_t));
+  tracer.written = reinterpret_cast<const std::byte*>(address);
+  tracer.written_log_size = log_size;
 }
 
 }  // namespace rung::simt::record

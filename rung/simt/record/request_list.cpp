@@ -19,6 +19,13 @@ RequestList::RequestList()
   std::fill(units_.get(), units_.get() + warp_lanes * row, no_unit);
 }
 
+void RequestList::keep_values() {
+  if (values_) return;
+  values_ = LazyMemory(warp_lanes * value_row() * sizeof(std::uint32_t));
+  values_from_units_ = reinterpret_cast<std::uintptr_t>(values_.as<std::byte>()) -
+                       value_words * reinterpret_cast<std::uintptr_t>(units_.get());
+}
+
 std::uint32_t RequestList::insert(std::uint32_t index, std::uintptr_t site) {
   std::uint32_t at = used_ + 1;
   if (index != used_) {

@@ -11,6 +11,7 @@
 
 #include "rung/simt/limits.hpp"
 #include "rung/simt/record/request.hpp"
+#include "rung/simt/record/shadow.hpp"
 
 namespace rung::simt::record {
 
@@ -24,6 +25,15 @@ class RequestList {
   [[nodiscard]] std::uint32_t* units_of(int lane) const {
     return units_.get() + static_cast<std::size_t>(lane) * row;
   }
+  /// From now on there is room for what lanes write.
+  void keep_values();
+  /// What makes four times the address of a unit that of its value; 0: values are not kept.
+  [[nodiscard]] std::uintptr_t values() const { return values_from_units_; }
+  /// By lane, in rows as units: what they wrote at this step.
+  [[nodiscard]] const std::uint32_t* values_at(std::uint32_t index) const {
+    return values_.as<std::uint32_t>() + std::size_t{index} * value_words;
+  }
+  static constexpr std::size_t value_row() { return row * value_words; }
   [[nodiscard]] std::uint32_t index_of(const Step* step) const {
     return static_cast<std::uint32_t>(step - steps_.get());
   }
@@ -64,6 +74,8 @@ class RequestList {
   std::unique_ptr<Step[]> steps_;
   std::unique_ptr<Target[]> targets_;
   std::unique_ptr<std::uint32_t[]> units_;
+  LazyMemory values_;  // only of steps that write
+  std::uintptr_t values_from_units_ = 0;
   // Of the steps `taken_` * 4 to `taken_` * 4 + 3: their units, by step and lane.
   static constexpr std::uint32_t group_steps = 4;
   alignas(64) std::uint32_t group_[group_steps][warp_lanes];

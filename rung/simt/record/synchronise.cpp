@@ -14,18 +14,16 @@
 namespace rung::simt::record {
 namespace {
 
-/// Every fence is alike: a mark in a warp's list, which its lanes pass one after another.
-constexpr std::uintptr_t fence_site = place_bit | 1;
-
 std::size_t index_of(const BlockRecord& block, const WarpRecord& warp) {
   return static_cast<std::size_t>(&warp - block.warps.data());
 }
 
-/// The warp's next accesses are news to all that have been told so far.
-void tick(LaunchRecord& launch, BlockRecord& block, WarpRecord& warp) {
+}  // namespace
+
+void Recorder::tick(BlockRecord& block, WarpRecord& warp) {
   if (++warp.clock <= Cell::most_clock) return;
   // Cells cannot hold it: everything before is forgotten, which may hide a race but tells no lie.
-  launch.new_era();
+  launch_->new_era();
   ++block.era;
   for (WarpRecord& other : block.warps) other.known[index_of(block, warp)] = 0;
   std::fill(std::begin(warp.told), std::end(warp.told), 0);
@@ -33,8 +31,6 @@ void tick(LaunchRecord& launch, BlockRecord& block, WarpRecord& warp) {
   block.proxy_known[index_of(block, warp)] = 0;
   warp.clock = 1;
 }
-
-}  // namespace
 
 std::uint32_t Recorder::clock_now() const {
   return warp_->clock + tracer.last->clock + (tracer.last->access == Access::marker ? 1 : 0);
@@ -70,7 +66,7 @@ void Recorder::join_all(BlockRecord& block) {
     warp.known = all;
     warp.remote = remote;
     warp.at_barrier = 0;
-    tick(*launch_, block, warp);
+    tick(block, warp);
     std::fill(std::begin(warp.synced), std::end(warp.synced), warp.clock);
     if (!block.fenced) continue;
     warp.fenced = warp.fenced_for_all = ~std::uint32_t{0};
@@ -119,7 +115,7 @@ void Recorder::named_barrier_met(Block& block, int barrier) {
     WarpRecord& warp = record.warps[static_cast<std::size_t>(__builtin_ctz(left))];
     join(warp.known, all);
     warp.remote = remote;
-    tick(*launch_, record, warp);
+    tick(record, warp);
     std::fill(std::begin(warp.synced), std::end(warp.synced), warp.clock);
   }
 }
@@ -133,8 +129,17 @@ void Recorder::lanes_met(const Warp& lanes, std::uint32_t mask) {
   BlockRecord& block = *first.block->record;
   WarpRecord& warp = block.warps[static_cast<std::size_t>(&lanes - first.block->warps.data())];
   flush(block, warp, (mask | lanes.exited) == ~std::uint32_t{0});
-  tick(*launch_, block, warp);
-  for (; mask != 0; mask &= mask - 1) warp.synced[__builtin_ctz(mask)] = warp.clock;
+  tick(block, warp);
+  for (std::uint32_t left = mask; left != 0; left &= left - 1) {
+    warp.synced[__builtin_ctz(left)] = warp.clock;
+  }
+  if (!warp.any_told) return;
+  // What one of them knows of the warp's others all do now.
+  std::uint32_t told = 0;
+  for (std::uint32_t left = mask; left != 0; left &= left - 1) {
+    told = std::max(told, warp.told[__builtin_ctz(left)]);
+  }
+  for (; mask != 0; mask &= mask - 1) warp.told[__builtin_ctz(mask)] = told;
 }
 
 void Recorder::cluster_met(const Cluster& cluster) {
@@ -186,93 +191,6 @@ void Recorder::waited(Block& owner, const void* object) {
   const KnowledgeRef& completed = owner.record->objects[object].completed;
   acquire(*block_, *warp_, completed);
   tell_lane(completed);
-}
-
-void Recorder::tell_lane(const KnowledgeRef& from) {
-  const Clocks* const own = from != nullptr ? from->of(block_->number) : nullptr;
-  if (own == nullptr) return;
-  std::uint32_t& told = warp_->told[thread_->lane];
-  told = std::max(told, (*own)[index_of(*block_, *warp_)]);
-}
-
-// --- flags ---------------------------------------------------------------------------------------
-
-void Recorder::fence(bool device) {
-  const std::uint32_t lane = 1u << thread_->lane;
-  warp_->fenced |= lane;
-  // What comes behind the fence is not published by the flag, though written before it.
-  warp_->fence_clock[thread_->lane] = clock_now();
-  if (checking_) trace_slowly(0, fence_site, 0, Access::marker);
-  if (device) {
-    warp_->fenced_for_all |= lane;
-    block_->fenced = true;
-  }
-}
-
-void Recorder::before_atomic(std::uintptr_t address, int log_size, Access access, int order,
-                             std::uintptr_t site, bool compares) {
-  trace(address, site, log_size, access);
-  if (!checking_ || is_local(address)) return;
-  Target& target = warp_->list->target(warp_->list->index_of(tracer.last));
-  if (target.where != Where::global && target.where != Where::shared) return;
-  target.compares |= compares;
-  warp_->compared |= compares;
-  LaunchRecord::Flags& flags = launch_->flags;
-  // Whoever reads it may go by it, with a fence behind or without: formally one is due, but what
-  // goes wrong without is rare, and programs that do so are many.
-  if (access != Access::volatile_write) {
-    KnowledgeRef heard, heard_in_block;
-    {
-      const std::lock_guard lock(flags.mutex);
-      if (const auto at = flags.at.find(address); at != flags.at.end()) {
-        heard = at->second.released;
-        if (at->second.block == block_->number) heard_in_block = at->second.in_block;
-        block_->partial = true;
-      }
-    }
-    if (heard != warp_->heard || heard_in_block != warp_->heard_in_block) {
-      // What the warp did before is judged by what it knew then.
-      flush(*block_, *warp_, false);
-      acquire(*block_, *warp_, heard);
-      acquire(*block_, *warp_, heard_in_block);
-      warp_->heard = heard;
-      warp_->heard_in_block = heard_in_block;
-    }
-    tell_lane(heard);
-    tell_lane(heard_in_block);
-  }
-  if (access == Access::volatile_read) return;
-  const std::uint32_t lane = 1u << thread_->lane;
-  const bool releases = order >= __ATOMIC_RELEASE;
-  if (releases || (warp_->fenced & lane) != 0) {
-    warp_->released_to_all = releases || (warp_->fenced_for_all & lane) != 0;
-    warp_->fenced &= ~lane;
-    warp_->fenced_for_all &= ~lane;
-    const std::uint32_t upto = releases ? clock_now() : warp_->fence_clock[thread_->lane];
-    flush(*block_, *warp_, false);
-    warp_->released = knowledge(upto);
-    tick(*launch_, *block_, *warp_);
-  }
-  if (warp_->released == nullptr) return;
-  const std::lock_guard lock(flags.mutex);
-  LaunchRecord::Flag& flag = flags.at[address];
-  if (warp_->released_to_all) {
-    flag.released = join(flag.released, warp_->released);
-  } else {
-    if (flag.block != block_->number) flag.in_block = nullptr;
-    flag.block = block_->number;
-    flag.in_block = join(flag.in_block, warp_->released);
-  }
-}
-
-void before_atomic(const void* address, std::size_t bytes, Access access, int order,
-                   std::uintptr_t site, bool compares) noexcept {
-  this_worker->recorder()->before_atomic(reinterpret_cast<std::uintptr_t>(address),
-                                         std::countr_zero(bytes), access, order, site, compares);
-}
-
-void fence(bool device) noexcept {
-  if (tracer.last != nullptr) this_worker->recorder()->fence(device);
 }
 
 }  // namespace rung::simt::record

@@ -17,6 +17,9 @@ namespace {
 /// Where a lane stands whose warp has no list: what comes next fits nothing.
 Step unattached[2];
 
+/// Apart from where threads take turns, most of which have written nothing.
+[[gnu::noinline]] void keep_last_value() { keep_value(); }
+
 }  // namespace
 
 Step* Recorder::no_list() { return unattached; }
@@ -31,11 +34,14 @@ void Recorder::show(const Thread& thread) {
   tracer.last = cursor != nullptr ? cursor : unattached;
   if (cursor != nullptr) {
     tracer.unit = warp_->list->units_of(thread.lane) + warp_->list->index_of(cursor);
+    tracer.values = warp_->list->values();
   }
 }
 
 /// Remembers how far the running thread has come.
 void Recorder::leave() {
+  if (tracer.written != nullptr) [[unlikely]]
+    keep_last_value();
   if (warp_ == nullptr || tracer.last == unattached) return;
   warp_->cursors[thread_->lane] = tracer.last;
   warp_->list->reach(tracer.last);
@@ -69,6 +75,7 @@ void Recorder::attach(WarpRecord& warp) {
   }
   warp.list = idle_.back();
   idle_.pop_back();
+  if (checking_) warp.list->keep_values();
 }
 
 void Recorder::wait_for_lanes() {
@@ -103,18 +110,20 @@ bool Recorder::release_ahead() {
   return any;
 }
 
-void Recorder::trace_slowly(std::uintptr_t address, std::uintptr_t site, int log_size,
-                            Access access) {
-  if (count_local(address, site, log_size)) return;
+bool Recorder::trace_slowly(std::uintptr_t address, std::uintptr_t site, int log_size,
+                            Access access, bool valued) {
+  if (count_local(address, site, log_size)) return false;
   if (suspicion_.thread == thread_ && access != Access::basic_block) {
     settle(address);
-    record::trace(address, site, log_size, access);
-    return;
+    return trace_slowly(address, site, log_size, access, valued);
   }
   for (;;) {
     if (warp_->list == nullptr) attach(*warp_);
     RequestList& list = *warp_->list;
-    if (tracer.last == unattached) tracer.last = list.start();
+    if (tracer.last == unattached) {
+      tracer.last = list.start();
+      tracer.values = list.values();
+    }
     list.reach(tracer.last);
     const Spot spot = find(list, address, site, log_size);
     if (spot.match == 0 && list.full()) {
@@ -126,8 +135,9 @@ void Recorder::trace_slowly(std::uintptr_t address, std::uintptr_t site, int log
     tracer.last = &list.step(index);
     tracer.unit = list.units_of(thread_->lane) + index;
     *tracer.unit = static_cast<std::uint32_t>((address - tracer.last->base) >> log_size);
+    if (valued && spot.match == 0) list.target(index).valued = true;
     list.reach(tracer.last);
-    return;
+    return true;
   }
 }
 
@@ -191,6 +201,7 @@ void Recorder::flush(BlockRecord& block, WarpRecord& warp, bool aligned) {
     Request request{list.step(i), list.target(i)};
     list.gather(i, request);
     if (request.lanes == 0) continue;
+    if (request.target.valued && checking_) request.values = list.values_at(i);
     if (request.step.access == Access::basic_block) {
       if (counting_) follow(list, i, request.lanes);
       branches_ = true;
@@ -216,8 +227,13 @@ void trace_slowly(std::uintptr_t address, std::uintptr_t site, int log_size,
   this_worker->recorder()->trace_slowly(address, site, log_size, access);
 }
 
+bool trace_write_slowly(std::uintptr_t address, std::uintptr_t site, int log_size) noexcept {
+  return this_worker->recorder()->trace_slowly(address, site, log_size, Access::write, true);
+}
+
 void note_access(const void* address, std::size_t bytes, Access access,
                  std::uintptr_t site) noexcept {
+  keep_value();
   const auto number = reinterpret_cast<std::uintptr_t>(address);
   // In pieces that are aligned to their size.
   for (std::size_t at = 0; at < bytes;) {

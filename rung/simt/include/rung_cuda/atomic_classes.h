@@ -34,8 +34,19 @@ using std::memory_order_relaxed;
 using std::memory_order_release;
 using std::memory_order_seq_cst;
 
+/// What a load or a store of this order is to the simulator.
+constexpr rung::simt::MemoryOrder rung_order(std::memory_order order) {
+  return order == memory_order_relaxed ? rung::simt::MemoryOrder::relaxed
+                                       : rung::simt::MemoryOrder::ordered;
+}
+constexpr rung::simt::AtomicScope rung_scope(thread_scope scope) {
+  return scope == thread_scope_system || scope == thread_scope_device
+             ? rung::simt::AtomicScope::device
+             : rung::simt::AtomicScope::block;
+}
+
 /// The operations, on whatever address the class has.
-template <class T, class Self>
+template <class T, class Self, thread_scope scope>
 class rung_atomic_operations {
   using Order = std::memory_order;
   using Bits = ::std::conditional_t<
@@ -45,55 +56,66 @@ class rung_atomic_operations {
 
  public:
   bool is_lock_free() const { return true; }
-  T load(Order = memory_order_seq_cst, RungPlace place = RungPlace::current()) const {
+  T load(Order order = memory_order_seq_cst, RungPlace place = RungPlace::current()) const {
     if (!rung::cuda::in_kernel()) return *address();
-    return rung::simt::ordered_load(address(), rung::simt::MemoryOrder::ordered, "atomic load",
-                                    place);
+    return rung::simt::ordered_load(address(), rung_order(order), "atomic load", place,
+                                    rung_scope(scope));
   }
-  void store(T value, Order = memory_order_seq_cst, RungPlace place = RungPlace::current()) const {
-    rung::simt::ordered_store(address(), value, rung::simt::MemoryOrder::ordered, "atomic store",
-                              place);
+  void store(T value, Order order = memory_order_seq_cst,
+             RungPlace place = RungPlace::current()) const {
+    rung::simt::ordered_store(address(), value, rung_order(order), "atomic store", place,
+                              rung_scope(scope));
   }
   operator T() const { return load(); }
   T operator=(T value) const {
     store(value);
     return value;
   }
-  T exchange(T value, Order = memory_order_seq_cst) const {
-    return change([=](T) { return value; });
+  T exchange(T value, Order order = memory_order_seq_cst,
+             RungPlace place = RungPlace::current()) const {
+    return change([=](T) { return value; }, order, place);
   }
-  bool compare_exchange_strong(T& expected, T desired, Order = memory_order_seq_cst,
-                               Order = memory_order_seq_cst) const {
+  bool compare_exchange_strong(T& expected, T desired, Order order = memory_order_seq_cst,
+                               Order = memory_order_seq_cst,
+                               RungPlace place = RungPlace::current()) const {
     const T before = expected;
-    expected = change([=](T x) { return x == before ? desired : x; });
+    expected = change([=](T x) { return x == before ? desired : x; }, order, place);
     return expected == before;
   }
-  bool compare_exchange_weak(T& expected, T desired, Order = memory_order_seq_cst,
-                             Order = memory_order_seq_cst) const {
-    return compare_exchange_strong(expected, desired);
+  bool compare_exchange_weak(T& expected, T desired, Order order = memory_order_seq_cst,
+                             Order otherwise = memory_order_seq_cst,
+                             RungPlace place = RungPlace::current()) const {
+    return compare_exchange_strong(expected, desired, order, otherwise, place);
   }
   template <class Operand>
-  T fetch_add(Operand value, Order = memory_order_seq_cst) const {
-    return change([=](T x) { return static_cast<T>(x + value); });
+  T fetch_add(Operand value, Order order = memory_order_seq_cst,
+              RungPlace place = RungPlace::current()) const {
+    return change([=](T x) { return static_cast<T>(x + value); }, order, place);
   }
   template <class Operand>
-  T fetch_sub(Operand value, Order = memory_order_seq_cst) const {
-    return change([=](T x) { return static_cast<T>(x - value); });
+  T fetch_sub(Operand value, Order order = memory_order_seq_cst,
+              RungPlace place = RungPlace::current()) const {
+    return change([=](T x) { return static_cast<T>(x - value); }, order, place);
   }
-  T fetch_and(T value, Order = memory_order_seq_cst) const {
-    return change([=](T x) { return static_cast<T>(x & value); });
+  T fetch_and(T value, Order order = memory_order_seq_cst,
+              RungPlace place = RungPlace::current()) const {
+    return change([=](T x) { return x & value; }, order, place);
   }
-  T fetch_or(T value, Order = memory_order_seq_cst) const {
-    return change([=](T x) { return static_cast<T>(x | value); });
+  T fetch_or(T value, Order order = memory_order_seq_cst,
+             RungPlace place = RungPlace::current()) const {
+    return change([=](T x) { return x | value; }, order, place);
   }
-  T fetch_xor(T value, Order = memory_order_seq_cst) const {
-    return change([=](T x) { return static_cast<T>(x ^ value); });
+  T fetch_xor(T value, Order order = memory_order_seq_cst,
+              RungPlace place = RungPlace::current()) const {
+    return change([=](T x) { return x ^ value; }, order, place);
   }
-  T fetch_min(T value, Order = memory_order_seq_cst) const {
-    return change([=](T x) { return value < x ? value : x; });
+  T fetch_min(T value, Order order = memory_order_seq_cst,
+              RungPlace place = RungPlace::current()) const {
+    return change([=](T x) { return value < x ? value : x; }, order, place);
   }
-  T fetch_max(T value, Order = memory_order_seq_cst) const {
-    return change([=](T x) { return x < value ? value : x; });
+  T fetch_max(T value, Order order = memory_order_seq_cst,
+              RungPlace place = RungPlace::current()) const {
+    return change([=](T x) { return x < value ? value : x; }, order, place);
   }
   T operator++() const { return static_cast<T>(fetch_add(1) + 1); }
   T operator++(int) const { return fetch_add(1); }
@@ -122,36 +144,42 @@ class rung_atomic_operations {
  private:
   T* address() const { return static_cast<const Self*>(this)->rung_address(); }
   template <class Change>
-  T change(Change f) const {
-    return rung::cuda::atomic_change_bits<Bits>(address(), f);
+  T change(Change f, Order order, RungPlace place) const {
+    return rung::cuda::atomic_change_bits<Bits>(address(), f, place, rung_scope(scope), order);
   }
 };
 
 template <class T, thread_scope scope = thread_scope_system>
-class atomic : public rung_atomic_operations<T, atomic<T, scope>> {
+class atomic : public rung_atomic_operations<T, atomic<T, scope>, scope> {
  public:
   atomic() = default;
   constexpr atomic(T value) : value_(value) {}
   atomic(const atomic&) = delete;
-  using rung_atomic_operations<T, atomic<T, scope>>::operator=;
+  using rung_atomic_operations<T, atomic<T, scope>, scope>::operator=;
   T* rung_address() const { return &value_; }
 
  private:
   alignas(sizeof(T)) mutable T value_;
 };
 template <class T, thread_scope scope = thread_scope_system>
-class atomic_ref : public rung_atomic_operations<T, atomic_ref<T, scope>> {
+class atomic_ref : public rung_atomic_operations<T, atomic_ref<T, scope>, scope> {
  public:
   explicit atomic_ref(T& value) : address_(&value) {}
-  using rung_atomic_operations<T, atomic_ref<T, scope>>::operator=;
+  using rung_atomic_operations<T, atomic_ref<T, scope>, scope>::operator=;
   T* rung_address() const { return address_; }
 
  private:
   T* address_;
 };
 
-inline void atomic_thread_fence(std::memory_order, thread_scope = thread_scope_system) {
-  __threadfence();
+/// A relaxed one orders nothing.
+inline void atomic_thread_fence(std::memory_order order, thread_scope scope = thread_scope_system) {
+  if (order == memory_order_relaxed || scope == thread_scope_thread) return;
+  if (scope == thread_scope_block) {
+    __threadfence_block();
+  } else {
+    __threadfence();
+  }
 }
 
 namespace std {

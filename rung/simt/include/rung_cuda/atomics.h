@@ -35,19 +35,21 @@ inline T atomic_do(AtomicKind kind, T* address, T value, Place place, AtomicScop
 /// Through the bits, as an unsigned type of the same size.
 template <class Bits, class T>
 inline T atomic_compare(T* address, T expected, T desired, Place place,
-                        AtomicScope scope = AtomicScope::device) {
+                        AtomicScope scope = AtomicScope::device, int order = simt::unstated_order) {
   Bits before, after;
   __builtin_memcpy(&before, &expected, sizeof(T));
   __builtin_memcpy(&after, &desired, sizeof(T));
-  before =
-      simt::atomic_compare_exchange(reinterpret_cast<Bits*>(address), before, after, place, scope);
+  before = simt::atomic_compare_exchange(reinterpret_cast<Bits*>(address), before, after, place,
+                                         scope, order);
   T old;
   __builtin_memcpy(static_cast<void*>(&old), &before, sizeof(T));
   return old;
 }
 /// Any change of any type, by comparing and exchanging its bits; the old value.
 template <class Bits, class T, class Change>
-inline T atomic_change_bits(T* address, Change change, Place place = Place::current()) {
+inline T atomic_change_bits(T* address, Change change, Place place = Place::current(),
+                            AtomicScope scope = AtomicScope::device,
+                            int order = simt::unstated_order) {
   auto* bits = reinterpret_cast<Bits*>(address);
   Bits old = __atomic_load_n(bits, __ATOMIC_RELAXED);
   for (;;) {
@@ -56,7 +58,8 @@ inline T atomic_change_bits(T* address, Change change, Place place = Place::curr
     const T changed = change(value);
     Bits next;
     __builtin_memcpy(&next, &changed, sizeof(T));
-    const Bits seen = simt::atomic_compare_exchange(bits, old, next, place);
+    const Bits seen =
+        simt::atomic_compare_exchange(bits, old, next, place, scope, order, /*guess=*/false);
     if (seen == old) return value;
     old = seen;
   }

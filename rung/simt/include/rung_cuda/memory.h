@@ -33,6 +33,11 @@ namespace rung::cuda {
 bool in_shared(const void* address);
 bool in_kernel();
 unsigned dynamic_shared_bytes();
+
+/// Each __constant__ variable has one: kernels may read it, and no more.
+struct ConstantVariable {
+  ConstantVariable(const volatile void* begin, size_t bytes, const char* name);
+};
 }  // namespace rung::cuda
 
 // Shared addresses count from the start of the block's shared memory.

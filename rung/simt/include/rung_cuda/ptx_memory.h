@@ -34,12 +34,12 @@ inline Vector<T, N> load(const char* from) {
   return *reinterpret_cast<const Vector<T, N>*>(from);
 }
 template <class T, int N>
-inline Vector<T, N> load_ordered(const char* from, Place place) {
+inline Vector<T, N> load_ordered(const char* from, Place place, simt::MemoryOrder order,
+                                 simt::AtomicScope scope) {
   Vector<T, N> v;
   if constexpr (sizeof(T) >= 4 || N == 1) {
     for (int i = 0; i < N; ++i) {
-      v.at[i] = simt::ordered_load(reinterpret_cast<const T*>(from) + i, simt::MemoryOrder::ordered,
-                                   "ld", place);
+      v.at[i] = simt::ordered_load(reinterpret_cast<const T*>(from) + i, order, "ld", place, scope);
     }
   } else {
     v = load<T, N>(from);
@@ -51,18 +51,19 @@ inline void store(char* to, const V&... values) {
   *reinterpret_cast<Vector<T, sizeof...(V)>*>(to) = {values...};
 }
 template <class T, class... V>
-inline void store_ordered(Place place, char* to, const V&... values) {
+inline void store_ordered(Place place, simt::MemoryOrder order, simt::AtomicScope scope, char* to,
+                          const V&... values) {
   T* next = reinterpret_cast<T*>(to);
-  (simt::ordered_store(next++, T(values), simt::MemoryOrder::ordered, "st", place), ...);
+  (simt::ordered_store(next++, T(values), order, "st", place, scope), ...);
 }
 
-#define RUNG_ATOM(name, expression)                                                               \
-  template <class T>                                                                              \
-  inline T atom_##name(char* address, T value) {                                                  \
-    using Raw = std::conditional_t<sizeof(T) == 8, unsigned long long,                            \
-                                   std::conditional_t<sizeof(T) == 4, unsigned, unsigned short>>; \
-    return cuda::atomic_change_bits<Raw>(reinterpret_cast<T*>(address),                           \
-                                         [=](T x) -> T { return expression; });                   \
+#define RUNG_ATOM(name, expression)                                                                \
+  template <class T>                                                                               \
+  inline T atom_##name(char* address, T value, Place place, simt::AtomicScope scope, int order) {  \
+    using Raw = std::conditional_t<sizeof(T) == 8, unsigned long long,                             \
+                                   std::conditional_t<sizeof(T) == 4, unsigned, unsigned short>>;  \
+    return cuda::atomic_change_bits<Raw>(                                                          \
+        reinterpret_cast<T*>(address), [=](T x) -> T { return expression; }, place, scope, order); \
   }
 RUNG_ATOM(add, ptx::add<T>(x, value))
 RUNG_ATOM(min, ptx::min<T>(x, value))
@@ -75,11 +76,12 @@ RUNG_ATOM(inc, x >= value ? T(0) : static_cast<T>(x + 1))
 RUNG_ATOM(dec, x == 0 || x > value ? value : static_cast<T>(x - 1))
 #undef RUNG_ATOM
 template <class T>
-inline T atom_cas(char* address, T expected, T desired) {
+inline T atom_cas(char* address, T expected, T desired, Place place, simt::AtomicScope scope,
+                  int order) {
   using Raw = std::conditional_t<sizeof(T) == 8, unsigned long long,
                                  std::conditional_t<sizeof(T) == 4, unsigned, unsigned short>>;
-  return cuda::atomic_compare<Raw>(reinterpret_cast<T*>(address), expected, desired,
-                                   Place::current());
+  return cuda::atomic_compare<Raw>(reinterpret_cast<T*>(address), expected, desired, place, scope,
+                                   order);
 }
 
 /// `limit` holds the last lane (bits 0-4) and the mask of the segment (bits 8-12).

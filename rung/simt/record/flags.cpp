@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0
+// Flags: who publishes what it has done by an atomic or volatile write, and who hears of that.
+#include <algorithm>
+#include <bit>
+
+#include "rung/simt/record/operations.hpp"
+#include "rung/simt/record/recorder.hpp"
+#include "rung/simt/scheduler.hpp"
+
+namespace rung::simt::record {
+namespace {
+
+/// Every fence is alike: a mark in a warp's list, which its lanes pass one after another.
+constexpr std::uintptr_t fence_site = place_bit | 1;
+
+}  // namespace
+
+void Recorder::tell_lane(const KnowledgeRef& from) {
+  const Clocks* const own = from != nullptr ? from->of(block_->number) : nullptr;
+  if (own == nullptr) return;
+  std::uint32_t& told = warp_->told[thread_->lane];
+  warp_->any_told = true;
+  told = std::max(told, (*own)[static_cast<std::size_t>(warp_ - block_->warps.data())]);
+}
+
+void Recorder::fence(bool device) {
+  const std::uint32_t lane = 1u << thread_->lane;
+  if ((warp_->unheeded_lanes & lane) != 0) {
+    // What was read relaxed before the fence is gone by behind it.
+    flush(*block_, *warp_, false);
+    acquire(*block_, *warp_, warp_->unheeded);
+    tell_lane(warp_->unheeded);
+    warp_->unheeded_lanes &= ~lane;
+    if (warp_->unheeded_lanes == 0) warp_->unheeded = nullptr;
+  }
+  warp_->fenced |= lane;
+  // What comes behind the fence is not published by the flag, though written before it.
+  warp_->fence_clock[thread_->lane] = clock_now();
+  if (checking_) trace_slowly(0, fence_site, 0, Access::marker);
+  if (device) {
+    warp_->fenced_for_all |= lane;
+    block_->fenced = true;
+  }
+}
+
+void Recorder::heard_of(std::uintptr_t flag, bool acquires) {
+  KnowledgeRef heard, heard_in_block;
+  {
+    LaunchRecord::Flags& flags = launch_->flags;
+    const std::lock_guard lock(flags.mutex);
+    if (const auto at = flags.at.find(flag); at != flags.at.end()) {
+      heard = at->second.released;
+      if (at->second.block == block_->number) heard_in_block = at->second.in_block;
+      block_->partial = true;
+    }
+  }
+  if (!acquires) {
+    warp_->unheeded = join(warp_->unheeded, join(heard, heard_in_block));
+    if (warp_->unheeded != nullptr) warp_->unheeded_lanes |= 1u << thread_->lane;
+    return;
+  }
+  if (heard != warp_->heard || heard_in_block != warp_->heard_in_block) {
+    // What the warp did before is judged by what it knew then.
+    flush(*block_, *warp_, false);
+    acquire(*block_, *warp_, heard);
+    acquire(*block_, *warp_, heard_in_block);
+    warp_->heard = heard;
+    warp_->heard_in_block = heard_in_block;
+  }
+  tell_lane(heard);
+  tell_lane(heard_in_block);
+}
+
+void Recorder::before_atomic(std::uintptr_t address, int log_size, Access access, int order,
+                             std::uintptr_t site, bool compares) {
+  keep_value();
+  trace(address, site, log_size, access);
+  if (!checking_ || is_local(address)) return;
+  Target& target = warp_->list->target(warp_->list->index_of(tracer.last));
+  if (target.where != Where::global && target.where != Where::shared) return;
+  target.compares |= compares;
+  warp_->compared |= compares;
+  if (compares) note_guess(target, address);
+  // Whoever reads it by a function that says nothing of order may go by it, with a fence behind or
+  // without: formally one is due, but what goes wrong without is rare, and programs that do so are
+  // many.
+  if (!is_store(access)) {
+    heard_of(address, order != __ATOMIC_RELAXED && order != __ATOMIC_RELEASE);
+  }
+  if (is_read(access)) return;
+  const std::uint32_t lane = 1u << thread_->lane;
+  const bool releases = order >= __ATOMIC_RELEASE;
+  if (releases || (warp_->fenced & lane) != 0) {
+    warp_->released_to_all =
+        (releases && !is_of_block(access)) || (warp_->fenced_for_all & lane) != 0;
+    warp_->fenced &= ~lane;
+    warp_->fenced_for_all &= ~lane;
+    const std::uint32_t upto = releases ? clock_now() : warp_->fence_clock[thread_->lane];
+    flush(*block_, *warp_, false);
+    warp_->released = knowledge(upto);
+    tick(*block_, *warp_);
+  }
+  if (warp_->released == nullptr) return;
+  LaunchRecord::Flags& flags = launch_->flags;
+  const std::lock_guard lock(flags.mutex);
+  LaunchRecord::Flag& flag = flags.at[address];
+  if (warp_->released_to_all) {
+    flag.released = join(flag.released, warp_->released);
+  } else {
+    if (flag.block != block_->number) flag.in_block = nullptr;
+    flag.block = block_->number;
+    flag.in_block = join(flag.in_block, warp_->released);
+  }
+}
+
+void before_atomic(const void* address, std::size_t bytes, Access access, int order,
+                   std::uintptr_t site, bool compares) noexcept {
+  this_worker->recorder()->before_atomic(reinterpret_cast<std::uintptr_t>(address),
+                                         std::countr_zero(bytes), access, order, site, compares);
+}
+
+void fence(bool device) noexcept {
+  if (tracer.last != nullptr) this_worker->recorder()->fence(device);
+}
+
+}  // namespace rung::simt::record

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the checks of a request look at: the memory that it accesses, and what is remembered of it.
+// Internal to simt/.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+
+#include "rung/simt/record/findings.hpp"
+#include "rung/simt/record/recorder.hpp"
+
+namespace rung::simt::record {
+
+/// A request's view of the memory that it accesses.
+struct Recorder::Reach {
+  const Request& request;
+  const BlockRecord& block;  // of the warp
+  const WarpRecord& warp;
+  std::uint64_t* writes;
+  std::uint64_t* reads;
+  std::uint32_t* values;
+  std::uint32_t* eras;
+  std::uint32_t era;
+  const std::byte* memory;
+  Initialised* initialised;
+  std::uint32_t clock;
+  bool is_read;
+  bool is_atomic;  // or volatile: never in a race with its like
+
+  /// What is remembered of a write.
+  [[nodiscard]] Cell::State state() const {
+    switch (request.step.access) {
+      case Access::block_atomic:
+      case Access::block_store:
+        return Cell::block_atomic;
+      case Access::atomic:
+        return Cell::atomic;
+      case Access::volatile_write:
+        return Cell::stored;
+      case Access::copy:
+        return Cell::copying;
+      case Access::engine_write:
+        return Cell::engine;
+      default:
+        return Cell::one;
+    }
+  }
+  /// Whether the write before and this access are atomic to each other.
+  [[nodiscard]] bool both_atomic(const Cell& write) const {
+    if (!is_atomic) return false;
+    const bool scoped = write.state == Cell::block_atomic || is_of_block(request.step.access);
+    return (write.state == Cell::atomic || write.state == Cell::stored ||
+            write.state == Cell::block_atomic) &&
+           (!scoped || write.owner == block.number);
+  }
+
+  /// Whether what the cell tells happened before what the warp's `thread` does now.
+  [[nodiscard]] bool ordered(const Cell& before, std::uint32_t thread) const {
+    if (before.state == Cell::copying) {
+      return request.step.access == Access::landed && before.thread == thread;
+    }
+    if (before.owner != block.number) {
+      const Clocks* clocks = warp.remote != nullptr ? warp.remote->of(before.owner) : nullptr;
+      return clocks != nullptr && (*clocks)[before.warp()] >= before.clock;
+    }
+    if (before.warp() != thread / 32) return warp.known[before.warp()] >= before.clock;
+    if (before.thread == thread && before.state != Cell::lanes) return true;
+    if (warp.told[thread % 32] >= before.clock) return true;
+    if (before.clock >= clock) return before.clock > clock;
+    return warp.synced[before.thread % 32] > before.clock &&
+           warp.synced[thread % 32] > before.clock;
+  }
+  /// What the lane has written to part `part` of its words; else what there is now.
+  [[nodiscard]] std::uint32_t value(std::size_t word, std::uint32_t lane, std::size_t part) const {
+    if (request.values != nullptr) return request.values[lane * RequestList::value_row() + part];
+    std::uint32_t now = 0;
+    std::memcpy(&now, memory + word * word_bytes, sizeof(now));
+    return now;
+  }
+  /// Several lanes of this warp have written bytes of the word; whose is whose, nobody knows.
+  [[nodiscard]] static bool own_bytes(const Cell& write, const Cell& me) {
+    return write.state == Cell::lanes && write.owner == me.owner && write.warp() == me.warp();
+  }
+  /// The same of several warps of a block.
+  [[nodiscard]] bool ordered_block(const Cell& before) const {
+    if (before.owner != block.number) {
+      // Which of its warps is not kept: knowing any of the block is taken for knowing all.
+      return warp.remote != nullptr && warp.remote->of(before.owner) != nullptr;
+    }
+    return before.clock != (block.interval & Cell::most_clock) || block.partial;
+  }
+};
+
+inline Side side_of(const Cell& cell, bool writes) {
+  return {static_cast<std::uint16_t>(cell.site), cell.owner, cell.thread, writes,
+          cell.state == Cell::atomic || cell.state == Cell::block_atomic};
+}
+
+}  // namespace rung::simt::record
