@@ -22,8 +22,9 @@ struct Shape {
   static constexpr int line = 256;                              // bytes of y's rows kept
   static constexpr int overlap = lines ? 0 : sector;            // of them the tile above's, too
   static constexpr int slots = (line - overlap) / chunk_bytes;  // chunks written
-  static constexpr int packed = sizeof(Unit) / sizeof(T);       // rows to a unit
-  static constexpr int units = line / sizeof(Unit);             // rows of units
+  static constexpr int packed =
+      sizeof(T) < 4 ? 4 / static_cast<int>(sizeof(T)) : 1;  // rows to a unit
+  static constexpr int units = line / sizeof(Unit);         // rows of units
   static constexpr int rows = (line - overlap) / sizeof(T);
   static constexpr int columns = sizeof(T) >= 4 ? 64 : sizeof(T) == 1 && lines ? 256 : 128;
   static constexpr int width = chunk_bytes / sizeof(T);          // columns to a chunk
