@@ -19,7 +19,13 @@
 //          registers instead of 64: 3863; 8 packs a thread 3969, 2 of them 3631; two rows a thread,
 //          which share gamma and beta, 3898. bf16 4096x16384: 4 packs 3688, 8 of them 3917. Blocks
 //          that stay, rows through a ring in shared memory: f32 65536x1024 3801; the deeper the
-//          ring, the slower. Plain stores: 3829 for 4012.
+//          ring, the slower. Plain stores: 3829 for 4012. Another day, a copy of 1 GiB 4181, and by
+//          this kernel without its arithmetic 4098: bf16 16384x4096 4081, f32 4117. The first rows
+//          asked of L2 while the grid in front ends: 4018, f32 3963. Every row asked of L2 ahead of
+//          its block, by half of the resident ones: bf16 4096x16384 4011, not 3985, but 8192x32768
+//          4100, not 4143; by all of them 3886 and 4011. gamma and beta loaded before the warps
+//          meet: 4078, and with 8 packs a thread, where they spill, 1697. x past L1, gamma and beta
+//          kept there, y by one multiply-add less, no shuffles behind the barrier: 4054 to 4089.
 // Source   W. Guo, T. Dao et al., QuACK, 2025 (threads by row length).
 #include "rung/ops/norm/cuda_registers.hpp"
 

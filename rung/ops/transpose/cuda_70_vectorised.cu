@@ -14,12 +14,17 @@
 // Cost     4-byte elements: a load, 4 shared stores, a shared load and a store for 16 bytes.
 // Limits   elements of 1, 2, 4 and 8 bytes, dense in x along one axis and in y along another.
 //          Shifts cost bytes and halves of odd sizes a fifth to a fourth of the rate.
-// Tried    on an H200, f32, 32768 x 32768, 4072 GB/s as it is (a copy by the driver: 4290). Tiles
-//          along the rows of x instead of down its columns: 3947; in that order, tiles with rows of
-//          128 bytes 3583. Two or four columns of tiles side by side: 4054, 4038. Tiles with rows
-//          of 512 bytes 4028; loads past L1 3987; streaming loads and stores 4074, no more.
-//          Blocks that stay: 3880. Odd sizes with tiles cut anywhere: 3283, not 3576; L2 seems
-//          to take parts of sectors slowly.
+// Tried    on an H200, f32, 32768 x 32768, 4115 GB/s as it is (a copy: 4202). Five blocks a
+//          multiprocessor 4103, three 4096. Stores that ask for each chunk: 4100 in five blocks,
+//          3948 in four; without that question f16 makes 3585, not 4121. Trial kernels of the same
+//          form: warps that read 128 bytes of four rows 4100, in six blocks 4055; streaming loads
+//          and stores 4117; loads that make L2 fetch 256 bytes 4100; tiles of 64 x 128, read by 512
+//          bytes a row, 4083; rows of a tile that lie together in x 4136. In six blocks, to 4048:
+//          loads past L1 3956; panels of 8192 rows 3803; diagonals of tiles 3794; tiles asked of L2
+//          ahead by half of the resident blocks 3767, by four thirds 91. Earlier, to 4072: along
+//          the rows of x instead of down its columns 3947, and then tiles with rows of 128 bytes
+//          3583; two or four columns of tiles side by side 4054, 4038; blocks that stay 3880. Odd
+//          sizes with tiles cut anywhere: 3283, not 3576; L2 seems to take parts of sectors slowly.
 // Source   sub-word packing after NVIDIA's PTX ISA, "prmt"; the swizzle is that of CUTLASS.
 #include "rung/ops/transpose/cuda_vector_tile.hpp"
 
@@ -69,6 +74,18 @@ __global__ void __launch_bounds__(Shape<T, lines>::threads)
   const std::int64_t y_row = m.y_row * size;
   Byte* y =
       reinterpret_cast<Byte*>(matrix.y) + first_column * y_row + std::int64_t{first_row} * size;
+  if (lines && size == 4 && whole) {
+    // No question for each chunk: several are under way at a time.
+#pragma unroll 4
+    for (int i = 0; i < S::columns * S::slots / S::threads; ++i) {
+      const int at = static_cast<int>(threadIdx.x) + i * S::threads;
+      const int column = at / S::slots;
+      const int slot = at % S::slots;
+      store_aligned(y + column * y_row + slot * chunk_bytes,
+                    load_aligned(kept(tile, column, slot)));
+    }
+    return;
+  }
   for (int at = static_cast<int>(threadIdx.x); at < columns * S::slots; at += S::threads) {
     const int column = at / S::slots;
     Byte* to = y + column * y_row;
@@ -108,7 +125,9 @@ void run(const Transpose::Args& args, Context& context) {
   const ByteRange range = byte_range(args.x);
   with_words<1, 2, 4, 8>(args, [&]<class T>() {
     const auto launch_all = [&]<bool lines>() {
-      launch_tiles<T>(context, tiling<T, lines>, transpose_vectorised<T, lines>, args,
+      constexpr bool few = sizeof(T) == 4 && lines;
+      const Tiling tiles = few ? with_few_blocks(tiling<T, lines>, context) : tiling<T, lines>;
+      launch_tiles<T>(context, tiles, transpose_vectorised<T, lines>, args,
                       reinterpret_cast<const Byte*>(range.begin),
                       reinterpret_cast<const Byte*>(range.end),
                       rows_aligned(m, args.x.data, m.x_row, m.rows, 1, chunk_bytes));

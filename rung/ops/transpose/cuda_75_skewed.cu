@@ -10,15 +10,18 @@
 // Cost     4-byte elements: 4 loads, 4 shared stores with 4 ways of conflict, a shared load and a
 //          store for 16 bytes.
 // Limits   elements of 4, 8 and 16 bytes, dense in x along one axis and in y along another. Where
-//          rows begin at sectors it is level with vectorised, for 8 bytes 1 % ahead.
+//          rows begin at sectors it is level with vectorised, for 8 bytes 4 % ahead.
 // Tried    on an H200, f32, 32767 x 32769: this way 3808 GB/s in a trial kernel with four blocks a
 //          multiprocessor, 3744 with six (even sizes 4091, 4048). Stores that the compiler took for
 //          four of 4 bytes each: 3169, as L2 got 58 % more sectors. Streaming stores 3779, and
 //          streaming loads with them 3680. Tiles cut anywhere: 3093; of 128 rows and 512 threads
 //          3816, of 128 columns 3719; cut at lines instead of sectors 3723. Panels that a block
 //          goes down with a ring of rows in shared memory, which read nothing twice: 3361.
-#include <algorithm>
-
+//          f64, 16384 x 16384 (a copy 4200, cuBLAS 3973): this 4073, launched without overlap 4069.
+//          By 16-byte loads, 256 bytes of a row a warp 4074, 512 bytes 4068; tiles of 32 x 32 4075,
+//          of 128 x 32 4061; streaming 4074; loads past L1 3967; other orders of tiles 3889 to
+//          4075. What is left is the distance of x's rows, 128 KiB: with rows of x 256 bytes
+//          further apart the same kernel makes 4153.
 #include "rung/ops/transpose/cuda_chunk.hpp"
 #include "rung/ops/transpose/cuda_matrices.hpp"
 
@@ -50,7 +53,8 @@ constexpr Tiling tiling{.rows = Shape<T>::rows,
                         .columns = Shape<T>::columns,
                         .block = threads,
                         .shared_bytes = sizeof(Tile<T>),
-                        .shift = Shape<T>::above};
+                        .shift = Shape<T>::above,
+                        .dependent = true};
 
 /// By how many elements a place lies past a sector.
 template <class T>
@@ -61,6 +65,7 @@ __device__ __forceinline__ int past_sector(const T* place) {
 template <class T>
 __global__ void __launch_bounds__(threads, 1)
     transpose_skewed(const __grid_constant__ Matrices<T> m) {
+  wait_for_grid_in_front();
   using S = Shape<T>;
   Tile<T>& tile = shared<Tile<T>>();
   const auto [x, y] = m.matrix(blockIdx.z);
@@ -115,16 +120,12 @@ Support supports(const Transpose::Args& args, const Context&) {
   return require_dense(args.moves);
 }
 
-/// No tile needs to lie further up where rows of y begin at sectors. More than four blocks a
-/// multiprocessor are slower: they keep memory busy in too many places.
+/// No tile needs to lie further up where rows of y begin at sectors.
 template <class T>
 Tiling tiling_of(const Transpose::Args& args, const Context& context) {
-  constexpr int most_blocks = 4;
   const Moves& m = args.moves;
-  Tiling tiles = tiling<T>;
+  Tiling tiles = with_few_blocks(tiling<T>, context);
   if (rows_aligned(m, args.y.data, m.y_row, m.columns, 0, sector)) tiles.shift = 0;
-  tiles.shared_bytes =
-      std::max(tiles.shared_bytes, context.info().shared_per_multiprocessor / (most_blocks + 1));
   return tiles;
 }
 

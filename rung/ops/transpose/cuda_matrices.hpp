@@ -97,6 +97,15 @@ struct Tiling {
   bool dependent = false;  // the kernel begins with wait_for_grid_in_front()
 };
 
+/// With so much shared memory that no more than four blocks are on a multiprocessor: they are
+/// enough to keep memory busy, and more keep it busy in too many places.
+inline Tiling with_few_blocks(Tiling tiling, const Context& context) {
+  constexpr int most_blocks = 4;
+  tiling.shared_bytes =
+      std::max(tiling.shared_bytes, context.info().shared_per_multiprocessor / (most_blocks + 1));
+  return tiling;
+}
+
 /// Launches kernel(matrices, more...) over all tiles: down the columns of x, so that what is
 /// written at a time lies together in y. That matters more than what is read together: on an H200,
 /// 4070 GB/s instead of 3950 along the rows of x, and at odd sizes 3280 instead of 2260.

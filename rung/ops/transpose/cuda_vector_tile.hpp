@@ -22,16 +22,21 @@ struct Shape {
   static constexpr int line = 256;                              // bytes of y's rows kept
   static constexpr int overlap = lines ? 0 : sector;            // of them the tile above's, too
   static constexpr int slots = (line - overlap) / chunk_bytes;  // chunks written
-  static constexpr int packed = sizeof(Unit) / sizeof(T);       // rows to a unit
-  static constexpr int units = line / sizeof(Unit);             // rows of units
+  static constexpr int packed =
+      sizeof(T) < 4 ? 4 / static_cast<int>(sizeof(T)) : 1;  // rows to a unit
+  static constexpr int units = line / sizeof(Unit);         // rows of units
   static constexpr int rows = (line - overlap) / sizeof(T);
   static constexpr int columns = sizeof(T) >= 4 ? 64 : sizeof(T) == 1 && lines ? 256 : 128;
   static constexpr int width = chunk_bytes / sizeof(T);          // columns to a chunk
   static constexpr int unit_chunk = chunk_bytes / sizeof(Unit);  // units to a chunk of y
   static constexpr int across = columns / width;                 // chunks to a row of the tile
   // A warp reads 8 chunks of 4 rows of units: lanes that differ in the chunk write to different
-  // groups of 4 banks, those that differ in the row to different banks of the group.
-  static constexpr int rounds = across / 8 * (units / 4) / (threads / 32);
+  // groups of 4 banks, those that differ in the row to different banks of the group. Of elements
+  // of 4 bytes it reads 16 chunks of 2 rows, with two ways of conflict: that 256 bytes which lie
+  // together are asked for at once is worth more.
+  static constexpr int abreast = lines && sizeof(T) == 4 ? 16 : 8;
+  static constexpr int deep = 32 / abreast;
+  static constexpr int rounds = across / abreast * (units / deep) / (threads / 32);
 };
 template <class T, bool lines>
 struct Tile {
@@ -59,10 +64,12 @@ __device__ __forceinline__ void read_tile(Tile<T, lines>& tile, Load load) {
   const int warp = static_cast<int>(threadIdx.x) / 32;
   Chunk chunks[S::rounds][S::packed];
   const auto chunk_of = [&](int round) {
-    return (round * (S::threads / 32) + warp) % (S::across / 8) * 8 + lane % 8;
+    return (round * (S::threads / 32) + warp) % (S::across / S::abreast) * S::abreast +
+           lane % S::abreast;
   };
   const auto unit_of = [&](int round) {
-    return (round * (S::threads / 32) + warp) / (S::across / 8) * 4 + lane / 8;
+    return (round * (S::threads / 32) + warp) / (S::across / S::abreast) * S::deep +
+           lane / S::abreast;
   };
   // All loads before the first use.
 #pragma unroll
