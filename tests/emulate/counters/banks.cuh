@@ -75,6 +75,7 @@ __global__ void write_shared(T* out) {
 #pragma unroll 1
   for (int round = 0; round < shared_rounds; ++round) {
     assign(elements[place_in_round<T>(element, round)], round);
+    __syncwarp();  // rounds come to elements that other lanes had before
   }
   __syncthreads();
   out[global_thread()] = elements[threadIdx.x];
