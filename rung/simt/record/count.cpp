@@ -114,13 +114,14 @@ bool in_pairs(const Request& request, std::uint32_t lanes, int apart) {
 /// Wide accesses go through the banks in parts: halves of the warp for 8 bytes, quarters for 16.
 /// Two parts that are read in pairs go together (seen on an H200, see
 /// docs/counters-against-hardware.md).
-Wavefronts wavefronts(const Request& request, bool read) {
+Wavefronts wavefronts(Request& request, bool read) {
   const bool alike = request.progression && !is_atomic(request.step.access);
   if (alike && request.stride == 0 && request.step.log_size <= 2) return {1, 1};
   if (alike && request.stride == 1) {
     const std::uint32_t parts = request.step.log_size <= 2 ? 1 : request.step.log_size == 3 ? 2 : 4;
     return {parts, parts};
   }
+  request.spread();
   const bool atomic = is_atomic(request.step.access);
   if (request.step.log_size <= 2) return {rounds(request, request.lanes, atomic), 1};
   const int parts = request.step.log_size == 4 ? 4 : 2;
@@ -152,13 +153,16 @@ bool is_write(Access access) {
 
 }  // namespace
 
-void Recorder::count(WarpRecord& warp, const Request& request, bool aligned) {
+void Recorder::count(WarpRecord& warp, Request& request, bool aligned) {
   const Where where = request.target.where;
   if (where == Where::nowhere || where == Where::local) return;  // local: counted by the thread
   if (request.step.access >= Access::landed) return;
   SiteCount& site = counts_[request.step.site_index];
   Counters& c = site.counters;
-  const auto lanes = static_cast<std::uint64_t>(std::popcount(request.lanes));
+  // Without an instruction of its own counting bits is a call.
+  const bool whole = request.lanes == ~std::uint32_t{0};
+  const std::uint64_t lanes =
+      whole ? banks : static_cast<std::uint64_t>(std::popcount(request.lanes));
   const std::uint64_t one = request.target.continues ? 0 : 1;
   const std::uint64_t bytes = lanes << request.step.log_size;
   c.active_lanes += lanes;

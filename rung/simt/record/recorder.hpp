@@ -158,10 +158,10 @@ class Recorder {
                        std::uintptr_t site, int log_size, Access access);
   void place(Step& step, Target& target, std::uintptr_t address, std::uint32_t bytes);
   std::uint16_t site_index(std::uintptr_t site);
-  void count(WarpRecord& warp, const Request& request, bool aligned);
+  void count(WarpRecord& warp, Request& request, bool aligned);
   /// `position`: of the request in its list.
-  void check(BlockRecord& block, WarpRecord& warp, const Request& request, std::uint32_t position);
-  void check_lanes(BlockRecord& block, WarpRecord& warp, const Request& request);
+  void check(BlockRecord& block, WarpRecord& warp, Request& request, std::uint32_t position);
+  void check_lanes(BlockRecord& block, WarpRecord& warp, Request& request);
   void find_guesses(const RequestList& list);
   // Branches; in branches.cpp.
   /// These lanes have come to the stretch of code at this step of the list.

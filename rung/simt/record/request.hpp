@@ -81,14 +81,27 @@ inline constexpr std::uint32_t no_unit = ~std::uint32_t{0};
 
 /// One instruction of one warp, from a step and where it took the lanes.
 struct Request {
+  // No initialiser list: the units are what a request costs, and few are looked at.
+  Request(const Step& given_step, const Target& given_target)
+      : step(given_step), target(given_target) {}
+
   const Step& step;
   const Target& target;
   std::uint32_t lanes = 0;  // that took part
   // By lane: its address, as (address - base) / size. A progression: unit[0] + lane * stride, of
-  // all 32 lanes.
+  // all 32 lanes; only its first and last unit are there until spread() is called.
   bool progression = false;
   std::int32_t stride = 0;
   alignas(64) std::uint32_t units[32];
+
+  void spread() {
+    if (!progression) return;
+    std::uint32_t unit = units[0];
+    for (std::uint32_t& one : units) {
+      one = unit;
+      unit += static_cast<std::uint32_t>(stride);
+    }
+  }
 };
 
 /// What the running thread's next access needs.
