@@ -51,7 +51,11 @@ bool read_assembly(const TokenStream& tokens, std::size_t open, std::size_t clos
     to.text += literal_text(tokens[i].text);
   }
   if (trimmed(to.text).empty()) return false;  // a barrier for the compiler: g++ knows it
-  int part = 0;                                // 1 outputs, 2 inputs, 3 clobbers
+  // A number that no other statement has: so are the names that labels get here.
+  for (std::size_t at = 0; (at = to.text.find("%=", at)) != std::string::npos;) {
+    to.text.replace(at, 2, "_");
+  }
+  int part = 0;  // 1 outputs, 2 inputs, 3 clobbers
   while (i < close) {
     if (tokens[i].is(":") || tokens[i].is("::")) {
       part += tokens[i].is(":") ? 1 : 2;
