@@ -36,11 +36,17 @@ std::uintptr_t LaunchRecord::site_of(std::uint16_t number) {
   return number < sites_.size() ? sites_[number] : 0;
 }
 
-void LaunchRecord::add(const std::vector<SiteCount>& counts, std::uint64_t warps,
-                       std::uint64_t divergent_warps) {
+Coverage& LaunchRecord::coverage_of(const Region& region) {
   const std::lock_guard lock(mutex_);
-  warps_ += warps;
-  divergent_warps_ += divergent_warps;
+  return coverage_.try_emplace(&region, region.memory.begin, region.memory.bytes).first->second;
+}
+
+void LaunchRecord::add(const std::vector<SiteCount>& counts, const Work& work) {
+  const std::lock_guard lock(mutex_);
+  work_.warps += work.warps;
+  work_.divergent_warps += work.divergent_warps;
+  work_.distinct_load_bytes += work.distinct_load_bytes;
+  work_.distinct_store_bytes += work.distinct_store_bytes;
   for (const SiteCount& one : counts) {
     if (one.any()) counts_[one.site] += one;
   }
@@ -48,7 +54,7 @@ void LaunchRecord::add(const std::vector<SiteCount>& counts, std::uint64_t warps
 
 void LaunchRecord::finish() {
   if (!counting) return;
-  add_launch(launch, warps_, divergent_warps_, counts_);
+  add_launch(launch, work_, counts_);
 }
 
 }  // namespace rung::simt::record

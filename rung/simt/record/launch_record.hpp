@@ -9,9 +9,12 @@
 #include <vector>
 
 #include "rung/simt/record.hpp"
+#include "rung/simt/record/coverage.hpp"
 #include "rung/simt/record/knowledge.hpp"
 
 namespace rung::simt::record {
+
+struct Region;
 
 /// What was counted at one place in the code.
 struct SiteCount {
@@ -63,8 +66,10 @@ class LaunchRecord {
   /// One number for all workers, from 1; 0 stands for all that are too many.
   std::uint16_t number_of(std::uintptr_t site);
   [[nodiscard]] std::uintptr_t site_of(std::uint16_t number);
-  void add(const std::vector<SiteCount>& counts, std::uint64_t warps,
-           std::uint64_t divergent_warps);
+  /// What one worker has counted. Of `work` warps and bytes.
+  void add(const std::vector<SiteCount>& counts, const Work& work);
+  /// Of this launch, and this memory.
+  Coverage& coverage_of(const Region& region);
 
   /// Shadow cells of another era are as new.
   [[nodiscard]] std::uint32_t era() const { return era_.load(std::memory_order_relaxed); }
@@ -88,8 +93,8 @@ class LaunchRecord {
   std::vector<std::uintptr_t> sites_;
   std::unordered_map<std::uintptr_t, std::uint16_t> numbers_;
   std::unordered_map<std::uintptr_t, SiteCount> counts_;
-  std::uint64_t warps_ = 0;
-  std::uint64_t divergent_warps_ = 0;
+  std::unordered_map<const Region*, Coverage> coverage_;
+  Work work_;
 };
 
 }  // namespace rung::simt::record

@@ -94,6 +94,7 @@ void Recorder::place(Step& step, Target& target, std::uintptr_t address, std::ui
     const bool constant = region->memory.space == Space::constant;
     if (set(constant ? Where::constant : Where::global, region->begin(), region->memory.bytes)) {
       if (checking_ && !region->shadow && !constant) shadow_of(*region);
+      if (counting_ && !constant) target.coverage = &launch_->coverage_of(*region);
       return;
     }
   }

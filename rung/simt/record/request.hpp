@@ -15,6 +15,7 @@ namespace rung::simt::record {
 
 struct Region;
 struct BlockRecord;
+struct Coverage;
 
 enum class Access : std::uint8_t {
   read,
@@ -28,6 +29,7 @@ enum class Access : std::uint8_t {
   touch,   // by an operation on an object in shared memory: checked as a volatile read, not counted
   marker,  // no access: the warp lets others know how far it has come
   basic_block,  // none either: the lane has come to this stretch of straight code
+  texture,      // a fetch from a texture, of whatever memory
   // By copies and tensor cores, through the asynchronous proxy; not counted as requests of a warp.
   engine_read,
   engine_write
@@ -74,6 +76,7 @@ struct Target {
   bool compares = false;         // an atomic comparison and exchange
   Region* region = nullptr;      // global memory's
   BlockRecord* block = nullptr;  // whose shared memory it is
+  Coverage* coverage = nullptr;  // global memory's, while it is counted
 };
 
 /// Where no lane was.
