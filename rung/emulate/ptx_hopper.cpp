@@ -167,6 +167,53 @@ struct Hopper : PtxTranslator {
     return has("tensor") ? tensor_copy() : bulk_copy();
   }
 
+  /// Products of a warpgroup: f32 sums of the small floats, s32 sums of bytes.
+  [[nodiscard]] std::string product() const {
+    std::string shape;
+    std::vector<std::string> kinds;
+    for (const std::string& modifier : one.modifiers) {
+      if (modifier.starts_with("m64n")) {
+        shape = modifier.substr(4, modifier.find('k') - 4);
+      } else if (!shape.empty()) {
+        kinds.push_back(modifier);
+      }
+    }
+    if (kinds.size() != 3 || size() < 4) return "";
+    const bool integers = kinds[0] == "s32";
+    const bool halves = kinds[1] == "f16" || kinds[1] == "bf16";
+    const bool known =
+        halves || kinds[1] == "tf32" || kinds[1].starts_with("e") || kinds[1].ends_with("8");
+    const bool registers = one.operands[1].starts_with("{");
+    // Which scales and which turned operands there are depends on the type.
+    const std::size_t last = integers ? 4 : !halves ? 6 : registers ? 7 : 8;
+    if (!known || (!integers && kinds[0] != "f32") || size() != last) return "";
+    const auto number = [&](std::size_t i) { return get("int", at(i)); };
+    const std::string scales = integers ? "1, 1" : fmt::format("{}, {}", number(4), number(5));
+    const std::string turned = !halves     ? "0, 0"
+                               : registers ? "0, " + number(6)
+                                           : fmt::format("{}, {}", number(6), number(7));
+    std::string sums, left;
+    for (const std::string& part : parts(one.operands[0])) {
+      sums += (sums.empty() ? "" : ", ") + operand(part);
+    }
+    for (const std::string& part : parts(one.operands[1])) {
+      left += (left.empty() ? "" : ", ") + operand(part);
+    }
+    return fmt::format(
+        "::rung::ptx::product<{}>(::rung::simt::WgmmaType::{}, ::rung::simt::WgmmaType::{}, "
+        "::rung::ptx::{}({}), {}, bool({}), {}, {}, {}, {});",
+        shape, kinds[1], kinds[2], registers ? "left_registers" : "left_matrix", left,
+        get("unsigned long long", at(2)), at(3), scales, turned, here, sums);
+  }
+  [[nodiscard]] std::string warpgroup() const {
+    if (has("fence")) return fmt::format("::rung::simt::wgmma_fence({});", here);
+    if (has("commit_group")) return fmt::format("::rung::simt::wgmma_commit({});", here);
+    if (has("wait_group") && size() == 1) {
+      return fmt::format("::rung::simt::wgmma_wait({}, {});", get("int", at(0)), here);
+    }
+    return has("mma_async") && !has("sp") && !has("satfinite") ? product() : "";
+  }
+
   [[nodiscard]] std::string elect() const {
     const std::string pair = one.operands.at(0);
     const std::size_t bar = pair.find('|');
@@ -207,6 +254,7 @@ std::string translate_hopper(const Instruction& one, const OperandWriter& operan
     return fmt::format("::rung::ptx::barrier_arrive_behind_copies({}, {}, {});", t.place_at(0),
                        t.has("noinc"), here);
   }
+  if (op == "wgmma") return t.warpgroup();
   if (op == "fence") return t.fence();
   if (op == "elect" && size == 2) return t.elect();
   if (op == "st" && t.has("async") && size == 3) return t.send();

@@ -108,14 +108,18 @@ std::vector<Declarator> declarators(const TokenStream& tokens, std::size_t begin
   return found;
 }
 
+/// The semicolon that ends the declaration with the token `at`.
+std::size_t semicolon_of(const TokenStream& tokens, std::size_t at) {
+  while (at < tokens.size() && !tokens[at].is(";")) {
+    const bool open = tokens[at].is("(") || tokens[at].is("[") || tokens[at].is("{");
+    at = open ? tokens.closing(at) + 1 : at + 1;
+  }
+  return at;
+}
+
 void rewrite_declaration(TokenStream& tokens, std::size_t word, bool in_function) {
   const std::size_t begin = first_of_declaration(tokens, word);
-  std::size_t semicolon = word;
-  while (semicolon < tokens.size() && !tokens[semicolon].is(";")) {
-    const Token& token = tokens[semicolon];
-    const bool open = token.is("(") || token.is("[") || token.is("{");
-    semicolon = open ? tokens.closing(semicolon) + 1 : semicolon + 1;
-  }
+  const std::size_t semicolon = semicolon_of(tokens, word);
   if (semicolon >= tokens.size()) return;
   const std::vector<Declarator> names = declarators(tokens, begin, semicolon);
   if (names.empty()) return;
@@ -169,20 +173,44 @@ void rewrite_shared(TokenStream& tokens) {
   }
 }
 
+namespace {
+
+/// Behind the declaration that begins there, what tells that its variables are constant memory.
+void register_constants(TokenStream& tokens, std::size_t begin) {
+  if (begin > 0 && tokens[begin - 1].is(">")) return;  // a template's
+  const std::size_t semicolon = semicolon_of(tokens, begin);
+  if (semicolon >= tokens.size()) return;
+  std::string calls;
+  for (const Declarator& one : declarators(tokens, begin, semicolon)) {
+    calls += fmt::format(
+        " [[maybe_unused]] static const int rung_constant_{0} = "
+        "::rung::cuda::register_constant(&{0}, sizeof({0}));",
+        tokens[one.name].text);
+  }
+  tokens.insert_after(semicolon, calls);
+}
+
+}  // namespace
+
 void rewrite_constants(TokenStream& tokens) {
   std::vector<std::size_t> words;
   bool across_files = false;
+  Scopes scopes;
   for (std::size_t i = 0; i < tokens.size(); ++i) {
+    scopes.see(tokens, i);
     if (!tokens[i].is("__rung_constant__")) continue;
     const std::size_t begin = first_of_declaration(tokens, i);
+    bool defined = !scopes.in_function();
     bool local = true;  // says nothing of its linkage itself
     for (std::size_t at = begin; at < tokens.size(); ++at) {
       const Token& token = tokens[at];
       if (token.is(";") || token.is("=") || token.is("[") || token.is("{")) break;
       if (token.is("extern")) across_files = true;
+      if (token.is("extern")) defined = false;
       if (token.is("extern") || token.is("static") || token.is("inline")) local = false;
     }
     tokens.erase(i);
+    if (defined) register_constants(tokens, begin);
     if (local) words.push_back(i);
   }
   if (across_files) return;

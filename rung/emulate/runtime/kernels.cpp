@@ -10,6 +10,7 @@
 #include <memory>
 
 #include "rung/emulate/runtime/model.hpp"
+#include "rung/simt/record.hpp"
 #include "rung/simt/simulator.hpp"
 
 namespace rung::cuda {
@@ -42,6 +43,14 @@ const KernelEntry* find_kernel(const void* code) {
   const std::lock_guard lock(registry().mutex);
   const auto found = registry().kernels.find(code);
   return found != registry().kernels.end() ? &found->second : nullptr;
+}
+
+int register_constant(const void* variable, std::size_t bytes) {
+  simt::record::register_memory({.begin = variable,
+                                 .bytes = bytes,
+                                 .space = simt::record::Space::constant,
+                                 .name = "a __constant__ variable"});
+  return 0;
 }
 
 int register_demands(const char* kernel, const Demands& demands) {

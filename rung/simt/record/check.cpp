@@ -246,8 +246,9 @@ void Recorder::check_write(const Reach& reach, std::size_t word, const Cell& me)
   Cell after = me;
   std::uint32_t value = 0;
   std::memcpy(&value, reach.memory + word * word_bytes, sizeof(value));
-  if (cell != 0) {
-    const Cell write(cell);
+  // Another worker may be here, too: whoever sees its cell sees its value.
+  if (const std::uint64_t last = __atomic_load_n(&cell, __ATOMIC_ACQUIRE); last != 0) {
+    const Cell write(last);
     const bool same_request = write.site == me.site && write.owner == me.owner &&
                               write.warp() == me.warp() && write.clock == me.clock;
     // Two that write the same value do no harm; within one request nobody knows the values.
@@ -263,8 +264,8 @@ void Recorder::check_write(const Reach& reach, std::size_t word, const Cell& me)
       after.state = Cell::lanes;
     }
   }
-  cell = after.word();
   reach.values[word] = value;
+  __atomic_store_n(&cell, after.word(), __ATOMIC_RELEASE);
 }
 
 void Recorder::check_initialised(const Reach& reach, std::uint32_t thread, std::size_t offset) {

@@ -20,6 +20,9 @@ using simt::Place;
 /// `scope` is the mangled name of a type within the function that declares it.
 int register_shared(size_t bytes, size_t alignment, const char* scope);
 
+/// A __constant__ variable, told while the program is loaded.
+int register_constant(const void* variable, size_t bytes);
+
 /// How the variables of one kernel share the block's memory; offsets are found as they are met.
 struct SharedLayout {
   static constexpr unsigned unknown = ~0u;

@@ -12,8 +12,8 @@ namespace cuda::ptx {
 
 using rung::ptx::SharedPlace;
 
-template <int n>
-using n32_t = std::integral_constant<int, n>;
+template <int number>
+using n32_t = std::integral_constant<int, number>;
 
 // Spaces, orders and scopes are types of their own, so that overloads tell directions apart.
 struct space_global_t {};

@@ -7,8 +7,10 @@
 #include "rung/simt/bulk_copy.hpp"
 #include "rung/simt/cluster.hpp"
 #include "rung/simt/cluster_send.hpp"
+#include "rung/simt/limits.hpp"
 #include "rung/simt/mbarrier.hpp"
 #include "rung/simt/tensor_copy.hpp"
+#include "rung/simt/wgmma.hpp"
 #include "rung_cuda/ptx_memory.h"
 
 namespace rung::ptx {
@@ -91,9 +93,9 @@ inline void bulk_add(char* to, SharedPlace from, unsigned bytes, Place place) {
 }
 
 /// Coordinates: PTX has the innermost axis first, the simulator last.
-template <int N>
+template <int rank>
 struct Coordinates {
-  int at[N];
+  int at[rank];
 };
 template <class... T>
 inline auto coordinates(const T&... given) {
@@ -103,35 +105,36 @@ inline auto coordinates(const T&... given) {
   for (int i = 0; i < count; ++i) reversed.at[i] = forward[count - 1 - i];
   return reversed;
 }
-template <int N>
-inline void tensor_load(SharedPlace to, const char* map, const Coordinates<N>& at,
+template <int rank>
+inline void tensor_load(SharedPlace to, const char* map, const Coordinates<rank>& at,
                         SharedPlace barrier, Place place) {
   if (to.rank >= 0) {
-    simt::tensor_load_multicast(to.own, map, at.at, N, barrier.barrier(),
+    simt::tensor_load_multicast(to.own, map, at.at, rank, barrier.barrier(),
                                 static_cast<std::uint16_t>(1u << to.rank), place);
   } else {
-    simt::tensor_load(to.own, map, at.at, N, barrier.barrier(), place);
+    simt::tensor_load(to.own, map, at.at, rank, barrier.barrier(), place);
   }
 }
-template <int N>
-inline void tensor_multicast(SharedPlace to, const char* map, const Coordinates<N>& at,
+template <int rank>
+inline void tensor_multicast(SharedPlace to, const char* map, const Coordinates<rank>& at,
                              SharedPlace barrier, unsigned ranks, Place place) {
-  simt::tensor_load_multicast(to.own, map, at.at, N, barrier.barrier(),
+  simt::tensor_load_multicast(to.own, map, at.at, rank, barrier.barrier(),
                               static_cast<std::uint16_t>(ranks), place);
 }
-template <int N>
-inline void im2col_load(SharedPlace to, const char* map, const Coordinates<N>& at,
-                        SharedPlace barrier, const Coordinates<N - 2>& offsets, Place place) {
-  simt::im2col_load(to.own, map, at.at, offsets.at, N, barrier.barrier(), place);
+template <int rank>
+inline void im2col_load(SharedPlace to, const char* map, const Coordinates<rank>& at,
+                        SharedPlace barrier, const Coordinates<rank - 2>& offsets, Place place) {
+  simt::im2col_load(to.own, map, at.at, offsets.at, rank, barrier.barrier(), place);
 }
-template <int N>
-inline void tensor_store(const char* map, const Coordinates<N>& at, SharedPlace from, Place place) {
-  simt::tensor_store(map, at.at, N, from.own, place);
+template <int rank>
+inline void tensor_store(const char* map, const Coordinates<rank>& at, SharedPlace from,
+                         Place place) {
+  simt::tensor_store(map, at.at, rank, from.own, place);
 }
-template <int N>
-inline void tensor_reduce(const char* map, const Coordinates<N>& at, SharedPlace from,
+template <int rank>
+inline void tensor_reduce(const char* map, const Coordinates<rank>& at, SharedPlace from,
                           simt::TensorReduction reduction, Place place) {
-  simt::tensor_reduce(map, at.at, N, from.own, reduction, place);
+  simt::tensor_reduce(map, at.at, rank, from.own, reduction, place);
 }
 
 // --- clusters ---
@@ -155,11 +158,49 @@ inline unsigned rank_of(T address) {
 }
 
 /// st.async: one to four registers to another block, whose barrier counts their bytes.
-template <class T, class... V>
-inline void send(Place place, SharedPlace to, SharedPlace barrier, const V&... values) {
-  const T data[] = {T(values)...};
+template <class To, class... T>
+inline void send(Place place, SharedPlace to, SharedPlace barrier, const T&... values) {
+  const To data[] = {To(values)...};
   simt::cluster_send(to.own, data, barrier.barrier(), to.rank >= 0 ? to.rank : simt::cluster_rank(),
                      place, sizeof(data));
+}
+
+// --- products of a warpgroup ---
+
+struct LeftOperand {
+  bool in_registers;
+  std::uint32_t registers[4];
+  unsigned long long matrix;
+};
+template <class T>
+inline LeftOperand left_matrix(T descriptor) {
+  return {false, {}, get<unsigned long long>(descriptor)};
+}
+template <class... T>
+inline LeftOperand left_registers(T... four) {
+  static_assert(sizeof...(T) == 4);
+  return {true, {get<unsigned>(four)...}, 0};
+}
+/// Addresses in descriptors are of 14 bits, in pieces of 16 bytes. The simulator's count from what a
+/// chip keeps for itself, those of programs here from the block's own.
+inline unsigned long long described(unsigned long long matrix) {
+  constexpr unsigned long long field = (1u << 14) - 1;
+  const unsigned long long address = (matrix & field) + simt::shared_bytes_reserved / 16;
+  return (matrix & ~field) | (address & field);
+}
+/// The sums are written when they are waited for, so that they must lie as an array does.
+template <int n, class Sum, class... Sums>
+inline void product(simt::WgmmaType a, simt::WgmmaType b, const LeftOperand& left,
+                    unsigned long long right, bool accumulate, int scale_a, int scale_b, int turn_a,
+                    int turn_b, Place place, Sum& first, Sums&... others) {
+  static_assert(sizeof(Sum) == 4 && sizeof...(Sums) + 1 == n / 2);
+  const Sum* next = &first;
+  bool in_a_row = true;
+  ((in_a_row &= static_cast<const void*>(&others) == ++next), ...);
+  if (!in_a_row) simt::fail("wgmma: its sums do not lie in one array, in order", place);
+  const simt::WgmmaShape shape{a, b, n, turn_a != 0, turn_b != 0, scale_a < 0, scale_b < 0};
+  simt::wgmma(shape, &first, left.in_registers ? left.registers : nullptr, described(left.matrix),
+              described(right), accumulate, place);
 }
 
 // --- the warp ---
