@@ -13,15 +13,20 @@ __global__ void load(const int* in, int* out, int announced) {
     asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(barrier),
                  "r"(announced));
     const auto to = static_cast<uint32_t>(__cvta_generic_to_shared(kept));
-    asm volatile("cp.async.bulk.shared::cta.global.mbarrier::complete_tx::bytes [%0], [%1], 256, [%2];" ::
-                     "r"(to), "l"(in), "r"(barrier)
-                 : "memory");
+    asm volatile(
+        "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], 256, "
+        "[%2];" ::"r"(to),
+        "l"(in), "r"(barrier)
+        : "memory");
   }
   __syncthreads();
   uint32_t done = 0;
   while (done == 0) {
-    asm volatile("{ .reg .pred p; mbarrier.try_wait.parity.shared.b64 p, [%1], 0; selp.u32 %0, 1, 0, p; }"  // expect: deadlock
-                 : "=r"(done) : "r"(barrier) : "memory");
+    asm volatile("{ .reg .pred p;\n"  // expect: deadlock
+                 "mbarrier.try_wait.parity.shared.b64 p, [%1], 0;\n selp.u32 %0, 1, 0, p; }"
+                 : "=r"(done)
+                 : "r"(barrier)
+                 : "memory");
   }
   out[threadIdx.x] = kept[threadIdx.x];
 }

@@ -15,8 +15,10 @@ __global__ void load(const int* in, int* out) {
     asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
     asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], 256;" ::"r"(barrier));
     const auto to = static_cast<uint32_t>(__cvta_generic_to_shared(kept));
-    asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes "  // expect: race
-                 "[%0], [%1], 256, [%2];" ::"r"(to), "l"(in), "r"(barrier) : "memory");
+    asm volatile("cp.async.bulk.shared::cluster.global."  // expect: race
+                 "mbarrier::complete_tx::bytes [%0], [%1], 256, [%2];" ::"r"(to),
+                 "l"(in), "r"(barrier)
+                 : "memory");
   }
   __syncthreads();
 #ifdef BUG

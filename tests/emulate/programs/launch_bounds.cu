@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// __launch_bounds__: blocks and clusters that are larger than it says are refused. The errors are an
-// H200's.
+// __launch_bounds__: blocks and clusters that are larger than it says are refused. The errors are
+// an H200's.
 #include "check.cuh"
 
 template <int N>

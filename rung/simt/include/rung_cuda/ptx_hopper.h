@@ -181,8 +181,8 @@ inline LeftOperand left_registers(T... four) {
   static_assert(sizeof...(T) == 4);
   return {true, {get<unsigned>(four)...}, 0};
 }
-/// Addresses in descriptors are of 14 bits, in pieces of 16 bytes. The simulator's count from what a
-/// chip keeps for itself, those of programs here from the block's own.
+/// Addresses in descriptors are of 14 bits, in pieces of 16 bytes. The simulator's count from what
+/// a chip keeps for itself, those of programs here from the block's own.
 inline unsigned long long described(unsigned long long matrix) {
   constexpr unsigned long long field = (1u << 14) - 1;
   const unsigned long long address = (matrix & field) + simt::shared_bytes_reserved / 16;
