@@ -187,12 +187,16 @@ void rewrite_kernels(TokenStream& tokens) {
                         template_arguments(tokens, one.word, values);
     const std::string self =
         unique ? ", ::rung::cuda::only_kernel(&" + std::string(name) + values + ")" : "";
-    const std::string demands =
-        one.demands.empty()
-            ? ""
-            : "static void rung_demands(::rung::cuda::Demands& rung_all) { " + one.demands + "} ";
-    tokens.insert_after(one.body, " struct rung_kernel { " + demands +
-                                      "}; ::rung::cuda::enter<rung_kernel" + self + ">();");
+    std::string start = " struct rung_kernel { ";
+    if (!one.demands.empty()) {
+      start += "static void rung_demands(::rung::cuda::Demands& rung_all) { ";
+      start += one.demands;
+      start += "} ";
+    }
+    start += "}; ::rung::cuda::enter<rung_kernel";
+    start += self;
+    start += ">();";
+    tokens.insert_after(one.body, start);
   }
 }
 

@@ -18,23 +18,31 @@ class SectorSet {
   explicit SectorSet(std::size_t sectors) : bits_((sectors + 63) / 64 * 8) {}
   /// How many of the sectors first .. last were not there; they are now.
   std::uint32_t add(std::uint64_t first, std::uint64_t last) {
+    // Mostly they are few, and somebody was there before.
+    if ((first ^ last) < 64) {
+      const std::uint64_t mask = ~std::uint64_t{0} >> (63 - (last - first)) << first % 64;
+      if ((__atomic_load_n(&word_of(first), __ATOMIC_RELAXED) & mask) == mask) return 0;
+    }
+    return add_new(first, last);
+  }
+
+ private:
+  [[nodiscard]] std::uint64_t& word_of(std::uint64_t sector) const {
+    return bits_.as<std::uint64_t>()[sector / 64];
+  }
+  std::uint32_t add_new(std::uint64_t first, std::uint64_t last) {
     std::uint32_t fresh = 0;
     while (first <= last) {
       const std::uint64_t begin = first % 64;
       const std::uint64_t end = last - first < 64 - begin ? begin + (last - first) : 63;
       const std::uint64_t mask = ~std::uint64_t{0} >> (63 - end) & ~std::uint64_t{0} << begin;
-      std::uint64_t& word = bits_.as<std::uint64_t>()[first / 64];
-      // Mostly somebody was there before.
-      if ((__atomic_load_n(&word, __ATOMIC_RELAXED) & mask) != mask) {
-        const std::uint64_t before = __atomic_fetch_or(&word, mask, __ATOMIC_RELAXED);
-        fresh += static_cast<std::uint32_t>(__builtin_popcountll(mask & ~before));
-      }
+      const std::uint64_t before = __atomic_fetch_or(&word_of(first), mask, __ATOMIC_RELAXED);
+      fresh += static_cast<std::uint32_t>(__builtin_popcountll(mask & ~before));
       first += end - begin + 1;
     }
     return fresh;
   }
 
- private:
   LazyMemory bits_;
 };
 
