@@ -50,8 +50,11 @@ bool read_assembly(const TokenStream& tokens, std::size_t open, std::size_t clos
   for (; i < close && tokens[i].kind == TokenKind::string; ++i) {
     to.text += literal_text(tokens[i].text);
   }
-  if (trimmed(to.text).empty()) return false;  // a barrier for the compiler: g++ knows it
-  int part = 0;                                // 1 outputs, 2 inputs, 3 clobbers
+  // A number that no other statement has: so are the names that labels get here.
+  for (std::size_t at = 0; (at = to.text.find("%=", at)) != std::string::npos;) {
+    to.text.replace(at, 2, "_");
+  }
+  int part = 0;  // 1 outputs, 2 inputs, 3 clobbers
   while (i < close) {
     if (tokens[i].is(":") || tokens[i].is("::")) {
       part += tokens[i].is(":") ? 1 : 2;
@@ -229,6 +232,13 @@ void rewrite_assembly(TokenStream& tokens) {
     Assembly assembly;
     if (close >= tokens.size() || !tokens[close + 1].is(";") ||
         !read_assembly(tokens, open, close, assembly)) {
+      continue;
+    }
+    if (trimmed(assembly.text).empty()) {
+      // A barrier for the compiler. Registers that it holds may be of kinds that g++ does not know.
+      if (!assembly.operands.empty()) {
+        tokens.replace(i, close + 1, "__asm__ volatile(\"\" ::: \"memory\")");
+      }
       continue;
     }
     try {

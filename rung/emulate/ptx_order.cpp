@@ -4,6 +4,8 @@
 
 #include <fmt/format.h>
 
+#include "rung/emulate/ptx_translator.hpp"
+
 namespace rung::emulate {
 namespace {
 

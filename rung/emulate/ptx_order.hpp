@@ -8,9 +8,6 @@
 
 namespace rung::emulate {
 
-/// The user's line, evaluated where the asm statement stood.
-inline constexpr const char* here = "::RungPlace::current()";
-
 /// Place, order and scope of a load or store that is more than a plain one; "": it is plain.
 std::string strong_access(const Instruction& one);
 /// The same of an atomic operation.

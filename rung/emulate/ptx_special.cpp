@@ -6,51 +6,13 @@
 #include <map>
 
 #include "rung/core/error.hpp"
-#include "rung/emulate/ptx.hpp"
 #include "rung/emulate/ptx_order.hpp"
+#include "rung/emulate/ptx_translator.hpp"
 
 namespace rung::emulate {
 namespace {
 
-
-std::string get(std::string_view type, const std::string& value) {
-  return fmt::format("::rung::ptx::get<{}>({})", type, value);
-}
-std::string put(const std::string& to, const std::string& value) {
-  return fmt::format("::rung::ptx::put({}, {}); ", to, value);
-}
-
-/// The parts of "{a, b}"; the operand itself when it is no vector.
-std::vector<std::string> parts(const std::string& operand) {
-  if (!operand.starts_with("{")) return {operand};
-  return split_operands(std::string_view(operand).substr(1, operand.size() - 2));
-}
-
-struct Translator {
-  const Instruction& one;
-  const OperandWriter& operand;
-  const std::vector<std::string>& types;
-
-  [[nodiscard]] std::string at(std::size_t i) const { return operand(one.operands.at(i)); }
-  [[nodiscard]] std::string unsigned_at(std::size_t i) const { return get("unsigned", at(i)); }
-  [[nodiscard]] bool has(std::string_view modifier) const { return one.has(modifier); }
-
-  /// "[reg+8]" as a pointer; .shared addresses count from the block's shared memory.
-  [[nodiscard]] std::string address(std::size_t i) const {
-    std::string text = one.operands.at(i);
-    text = trimmed(std::string_view(text).substr(1, text.size() - 2));
-    std::string offset;
-    if (const std::size_t plus = text.find_first_of("+-", 1); plus != std::string::npos) {
-      offset = text.substr(plus);
-      text = trimmed(std::string_view(text).substr(0, plus));
-    }
-    return fmt::format("::rung::ptx::{}({}{})", shared() ? "shared_pointer" : "pointer",
-                       operand(text), offset);
-  }
-  [[nodiscard]] bool shared() const {
-    return has("shared") || has("shared::cta") || has("shared::cluster");
-  }
-
+struct Translator : PtxTranslator {
   [[nodiscard]] std::string move() const {
     const std::vector<std::string> to = parts(one.operands.at(0)), from = parts(one.operands.at(1));
     if (to.size() > 1) {
@@ -215,15 +177,10 @@ struct Translator {
     const std::string bytes = at(2);
     const std::string valid = one.operands.size() > 3 ? at(3) : bytes;
     // The second address is global.
-    std::string source = one.operands.at(1);
-    source = source.substr(1, source.size() - 2);
-    std::string offset;
-    if (const std::size_t plus = source.find('+'); plus != std::string::npos) {
-      offset = source.substr(plus);
-      source.erase(plus);
-    }
-    return fmt::format("::rung::ptx::async_copy({}, ::rung::ptx::pointer({}{}), {}, {}, {});",
-                       address(0), operand(source), offset, bytes, valid, here);
+    const std::string_view source = one.operands.at(1);
+    return fmt::format("::rung::ptx::async_copy({}, {}, {}, {}, {});", address(0),
+                       address_by("pointer", source.substr(1, source.size() - 2)), bytes, valid,
+                       here);
   }
 
   [[nodiscard]] std::string barrier() const {
@@ -242,7 +199,7 @@ struct Translator {
 
 std::string translate_special(const Instruction& one, const OperandWriter& operand,
                               const std::vector<std::string>& types) {
-  const Translator t{one, operand, types};
+  const Translator t{{one, operand, types}};
   const std::string& op = one.opcode;
   const auto size = one.operands.size();
   if (op == "mov" && size == 2) return t.move();
@@ -263,7 +220,7 @@ std::string translate_special(const Instruction& one, const OperandWriter& opera
     return t.has("cta") ? "__threadfence_block();" : "__threadfence();";
   }
   if (op == "prefetch" || op == "prefetchu" || op == "discard" || op == "applypriority" ||
-      op == "pmevent" || op == "griddepcontrol" || op == "setmaxnreg") {
+      op == "pmevent" || op == "griddepcontrol") {
     return ";";
   }
   if (op == "nanosleep" && size == 1) return "__nanosleep(" + t.unsigned_at(0) + ");";

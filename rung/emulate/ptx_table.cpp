@@ -179,9 +179,12 @@ std::string by_row(const Instruction& one, const Row& row, const OperandWriter& 
 
 }  // namespace
 
-// The instructions that are no function of registers alone; in ptx_special.cpp. "" if not there.
+// The instructions that are no function of registers alone; in ptx_special.cpp and ptx_hopper.cpp.
+// "" if not there.
 std::string translate_special(const Instruction& one, const OperandWriter& operand,
                               const std::vector<std::string>& found);
+std::string translate_hopper(const Instruction& one, const OperandWriter& operand,
+                             const std::vector<std::string>& found);
 
 std::string_view ptx_type(std::string_view name) {
   const auto* row = std::find_if(std::begin(types), std::end(types),
@@ -190,8 +193,8 @@ std::string_view ptx_type(std::string_view name) {
 }
 
 std::string translate(const Instruction& one, const OperandWriter& operand) {
-  if (std::string code = translate_special(one, operand, types_of(one)); !code.empty()) {
-    return code;
+  for (const auto form : {translate_hopper, translate_special}) {
+    if (std::string code = form(one, operand, types_of(one)); !code.empty()) return code;
   }
   for (const Row& row : rows) {
     if (!row.function.empty() && matches(one, row.name)) return by_row(one, row, operand);

@@ -108,12 +108,10 @@ std::vector<Declarator> declarators(const TokenStream& tokens, std::size_t begin
   return found;
 }
 
-/// Its semicolon; size() or behind if it has none.
-std::size_t end_of_declaration(const TokenStream& tokens, std::size_t begin) {
-  std::size_t at = begin;
+/// The semicolon that ends the declaration with the token `at`.
+std::size_t semicolon_of(const TokenStream& tokens, std::size_t at) {
   while (at < tokens.size() && !tokens[at].is(";")) {
-    const Token& token = tokens[at];
-    const bool open = token.is("(") || token.is("[") || token.is("{");
+    const bool open = tokens[at].is("(") || tokens[at].is("[") || tokens[at].is("{");
     at = open ? tokens.closing(at) + 1 : at + 1;
   }
   return at;
@@ -121,7 +119,7 @@ std::size_t end_of_declaration(const TokenStream& tokens, std::size_t begin) {
 
 void rewrite_declaration(TokenStream& tokens, std::size_t word, bool in_function) {
   const std::size_t begin = first_of_declaration(tokens, word);
-  const std::size_t semicolon = end_of_declaration(tokens, word);
+  const std::size_t semicolon = semicolon_of(tokens, word);
   if (semicolon >= tokens.size()) return;
   const std::vector<Declarator> names = declarators(tokens, begin, semicolon);
   if (names.empty()) return;
@@ -192,7 +190,7 @@ bool opens_namespace(const TokenStream& tokens, std::size_t brace) {
 /// Constant variables of a namespace tell where they lie: kernels may read them alone.
 void register_constants(TokenStream& tokens, std::size_t begin) {
   if (begin > 0 && tokens[begin - 1].is(">")) return;  // templates are many variables, or none
-  const std::size_t semicolon = end_of_declaration(tokens, begin);
+  const std::size_t semicolon = semicolon_of(tokens, begin);
   if (semicolon >= tokens.size()) return;
   for (const Declarator& one : declarators(tokens, begin, semicolon)) {
     if (tokens[one.name - 1].is("::")) continue;

@@ -198,19 +198,20 @@ void bulk_send(void* to, const void* from, std::uint32_t bytes, std::uint64_t* b
                              static_cast<std::uint64_t*>(in(block, barrier)), place});
 }
 
-void cluster_send(void* to, const void* value, std::uint64_t* barrier, int rank, Place place) {
+void cluster_send(void* to, const void* value, std::uint64_t* barrier, int rank, Place place,
+                  std::uint32_t bytes) {
   Worker& here = running_worker("cluster_send");
-  require_aligned(to, granule, "cluster_send", place);
-  require_shared("cluster_send", to, granule, place);
+  require_aligned(to, bytes, "cluster_send", place);
+  require_shared("cluster_send", to, bytes, place);
   require_shared("cluster_send", barrier, sizeof(*barrier), place);
   Block& block = block_of_rank("cluster_send", rank, place);
-  LateLoad load{bytes_of(granule),
+  LateLoad load{bytes_of(bytes),
                 &block,
                 static_cast<std::byte*>(in(block, to)),
                 nullptr,
                 static_cast<std::uint64_t*>(in(block, barrier)),
                 place};
-  std::memcpy(load.value.data(), value, granule);
+  std::memcpy(load.value.data(), value, bytes);
   here.copies().issue(here, load);
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// st.async of the simulated GPU: 16 bytes to another block of the cluster. They land when no thread
-// can go on without them, as bulk copies do, or under random orders half the time at once.
+// st.async of the simulated GPU: 4 to 16 bytes to another block of the cluster. They land when no
+// thread can go on without them, as bulk copies do, or under random orders half the time at once.
 #pragma once
 
 #include <cstdint>
@@ -11,6 +11,6 @@
 namespace rung::simt {
 
 RUNG_API void cluster_send(void* to, const void* value, std::uint64_t* barrier, int rank,
-                           Place place = Place::current());
+                           Place place = Place::current(), std::uint32_t bytes = 16);
 
 }  // namespace rung::simt

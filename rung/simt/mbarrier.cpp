@@ -67,19 +67,25 @@ void write(Worker& here, Block& owner, std::uint64_t* barrier, State state) {
   if (completed) here.release_mbarrier(owner, barrier);
 }
 
-void arrive(const char* operation, Block& owner, std::uint64_t* barrier, std::uint32_t bytes,
+struct Arrival {
+  std::uint32_t bytes = 0;  // announced
+  int count = 1;
+  bool last = false;  // later phases do without
+};
+void arrive(const char* operation, Block& owner, std::uint64_t* barrier, const Arrival& arrival,
             Place place) {
   Worker& here = running_worker(operation);
   record::note(barrier, sizeof(*barrier), record::Access::touch, place);
   State state = read(operation, barrier, place);
-  if (state.pending == 0) {
+  if (state.pending < arrival.count) {
     here.fail(std::string(operation) + ": more than the " + std::to_string(state.expected) +
                   " arrivals that this mbarrier was initialised for",
               place);
   }
-  announce(operation, state, bytes, place);
+  announce(operation, state, arrival.bytes, place);
   if (here.recorder() != nullptr) here.recorder()->arrived(owner, barrier, place);
-  --state.pending;
+  state.pending -= arrival.count;
+  if (arrival.last) state.expected -= arrival.count;
   write(here, owner, barrier, state);
 }
 
@@ -118,10 +124,16 @@ void mbarrier_invalidate(std::uint64_t* barrier, Place place) {
   *barrier = 0;
 }
 
-void mbarrier_arrive(std::uint64_t* barrier, std::uint32_t bytes, Place place) {
+void mbarrier_arrive(std::uint64_t* barrier, std::uint32_t bytes, Place place, int count) {
   require_own("mbarrier_arrive", barrier, place);
-  arrive("mbarrier_arrive", *running_worker("mbarrier_arrive").current().block, barrier, bytes,
-         place);
+  arrive("mbarrier_arrive", *running_worker("mbarrier_arrive").current().block, barrier,
+         {bytes, count}, place);
+}
+
+void mbarrier_drop(std::uint64_t* barrier, std::uint32_t bytes, Place place, int count) {
+  require_own("mbarrier_drop", barrier, place);
+  arrive("mbarrier_drop", *running_worker("mbarrier_drop").current().block, barrier,
+         {bytes, count, true}, place);
 }
 
 void mbarrier_expect(std::uint64_t* barrier, std::uint32_t bytes, Place place) {
@@ -132,11 +144,22 @@ void mbarrier_expect(std::uint64_t* barrier, std::uint32_t bytes, Place place) {
   *barrier = state.word();  // a phase does not complete by an announcement
 }
 
-void mbarrier_arrive_remote(std::uint64_t* barrier, int rank, Place place) {
+void mbarrier_arrive_remote(std::uint64_t* barrier, int rank, Place place, std::uint32_t bytes,
+                            int count) {
   require_own("mbarrier_arrive_remote", barrier, place);
   Block& owner = block_of_rank("mbarrier_arrive_remote", rank, place);
-  arrive("mbarrier_arrive_remote", owner, static_cast<std::uint64_t*>(in(owner, barrier)), 0,
-         place);
+  arrive("mbarrier_arrive_remote", owner, static_cast<std::uint64_t*>(in(owner, barrier)),
+         {bytes, count}, place);
+}
+
+std::uint64_t mbarrier_state(std::uint64_t* barrier, Place place) {
+  require_own("mbarrier_state", barrier, place);
+  return read("mbarrier_state", barrier, place).word();
+}
+
+std::uint32_t mbarrier_parity(std::uint64_t state) { return State(state).parity; }
+std::uint32_t mbarrier_pending(std::uint64_t state) {
+  return static_cast<std::uint32_t>(State(state).pending);
 }
 
 bool mbarrier_try_wait(std::uint64_t* barrier, std::uint32_t parity, Place place) {

@@ -13,11 +13,21 @@ namespace rung::simt {
 
 RUNG_API void mbarrier_init(std::uint64_t* barrier, int arrivals, Place place);
 RUNG_API void mbarrier_invalidate(std::uint64_t* barrier, Place place);
-/// Announces bytes to come, then arrives.
-RUNG_API void mbarrier_arrive(std::uint64_t* barrier, std::uint32_t bytes, Place place);
+/// Announces bytes to come, then arrives `count` times.
+RUNG_API void mbarrier_arrive(std::uint64_t* barrier, std::uint32_t bytes, Place place,
+                              int count = 1);
+/// The same, for the last time: later phases expect so many arrivals fewer.
+RUNG_API void mbarrier_drop(std::uint64_t* barrier, std::uint32_t bytes, Place place,
+                            int count = 1);
 RUNG_API void mbarrier_expect(std::uint64_t* barrier, std::uint32_t bytes, Place place);
 /// Arrives at the barrier of the same place in block `rank` of the cluster.
-RUNG_API void mbarrier_arrive_remote(std::uint64_t* barrier, int rank, Place place);
+RUNG_API void mbarrier_arrive_remote(std::uint64_t* barrier, int rank, Place place,
+                                     std::uint32_t bytes = 0, int count = 1);
+/// Its state now: what an arrival returns of the phase that it belongs to.
+RUNG_API std::uint64_t mbarrier_state(std::uint64_t* barrier, Place place);
+/// Of a state: the parity of its phase, and the arrivals that it still lacked.
+RUNG_API std::uint32_t mbarrier_parity(std::uint64_t state);
+RUNG_API std::uint32_t mbarrier_pending(std::uint64_t state);
 RUNG_API bool mbarrier_try_wait(std::uint64_t* barrier, std::uint32_t parity, Place place);
 RUNG_API void mbarrier_wait(std::uint64_t* barrier, std::uint32_t parity, Place place);
 

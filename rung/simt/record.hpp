@@ -86,13 +86,17 @@ struct Counters {
   std::uint64_t shared_store_bytes = 0;
   std::uint64_t atomic_requests = 0;  // on global memory
   std::uint64_t atomic_sectors = 0;
+  std::uint64_t atomic_bytes = 0;
   std::uint64_t shared_atomic_requests = 0;
   std::uint64_t shared_atomic_wavefronts = 0;
+  std::uint64_t shared_atomic_bytes = 0;
   std::uint64_t constant_requests = 0;
-  std::uint64_t local_requests = 0;  // arrays of a thread that do not fit its registers
-  std::uint64_t local_bytes = 0;     // that they were asked for, reads and writes
-  std::uint64_t active_lanes = 0;    // lanes that took part in all these requests
-  std::uint64_t barriers = 0;        // warps that came to a barrier of their block
+  std::uint64_t constant_bytes = 0;
+  std::uint64_t texture_requests = 0;  // fetches from textures
+  std::uint64_t local_requests = 0;    // arrays of a thread that do not fit its registers
+  std::uint64_t local_bytes = 0;       // that they were asked for, reads and writes
+  std::uint64_t active_lanes = 0;      // lanes that took part in all these requests
+  std::uint64_t barriers = 0;          // warps that came to a barrier of their block
   // Only of code that is compiled to tell (docs/simulated-gpu.md): branches that warps came to, of
   // those that went both ways in this launch; and those at which a warp's lanes parted.
   std::uint64_t branches = 0;
@@ -106,7 +110,8 @@ struct Counters {
 
   [[nodiscard]] std::uint64_t requests() const {
     return global_load_requests + global_store_requests + shared_load_requests +
-           shared_store_requests + atomic_requests + shared_atomic_requests + constant_requests;
+           shared_store_requests + atomic_requests + shared_atomic_requests + constant_requests +
+           texture_requests;
   }
   RUNG_API Counters& operator+=(const Counters& other);
 };
@@ -120,17 +125,32 @@ struct Line {
   bool exact = true;
 };
 
+/// What is counted of whole launches.
+struct Work {
+  std::uint64_t warps = 0;
+  std::uint64_t divergent_warps = 0;  // some request of theirs lacked lanes that others had
+  // Of global memory, what was read or written at all, in sectors: what memory has to move however
+  // large the caches. Of each launch by itself; bulk and tensor copies are not in it.
+  std::uint64_t distinct_load_bytes = 0;
+  std::uint64_t distinct_store_bytes = 0;
+  Counters totals;
+};
+struct LaunchWork : Work {
+  dialect::dim3 grid, block;
+  std::uint64_t shared_bytes = 0;
+};
+
 /// All launches of one kernel.
-struct Kernel {
+struct Kernel : Work {
   std::string name;
   std::uint64_t launches = 0;
   std::uint64_t blocks = 0;
   std::uint64_t threads = 0;
-  std::uint64_t shared_bytes = 0;  // of a block, dynamic; the largest of all launches
-  std::uint64_t warps = 0;
-  std::uint64_t divergent_warps = 0;  // some request of theirs lacked lanes that others had
-  Counters totals;
-  std::vector<Line> lines;  // by file and line
+  std::uint64_t block_threads = 0;  // the largest of all launches
+  std::uint64_t shared_bytes = 0;   // of a block, dynamic and static; likewise
+  std::vector<Line> lines;          // by file and line
+  static constexpr std::size_t most_listed = 64;
+  std::vector<LaunchWork> each;  // of the first launches
 
   /// smsp__thread_inst_executed_per_inst_executed, of the instructions that access memory.
   [[nodiscard]] double active_lanes() const {
@@ -142,6 +162,11 @@ struct Kernel {
     if (totals.branches == 0) return 1;
     const auto parted = static_cast<double>(totals.divergent_branches);
     return 1 - parted / static_cast<double>(totals.branches);
+  }
+  /// How often a byte that was loaded from global memory is read from shared memory; 0: none was.
+  [[nodiscard]] double reuse() const {
+    const auto loaded = static_cast<double>(totals.global_load_bytes + totals.bulk_load_bytes);
+    return loaded == 0 ? 0 : static_cast<double>(totals.shared_load_bytes) / loaded;
   }
 };
 

@@ -42,7 +42,8 @@ void run(const Launch& launch) {
       state.failure.record(state.clusters, std::current_exception());
     }
   }
-  if (record) record->finish();
+  const bool again = launch.launched_again != nullptr && *launch.launched_again;
+  if (record && !again) record->finish();
   state.failure.rethrow();
 }
 

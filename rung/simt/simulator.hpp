@@ -35,6 +35,11 @@ struct Launch {
   const std::size_t* shared_in_use = nullptr;
   void* data = nullptr;  // the launcher's own; kernels read it as launch_data
   std::string (*name)(const void* data) = nullptr;  // of the kernel, where `kernel` is no function
+  /// What tells this kernel from others once it has run, where `kernel` does not; null: it does.
+  const void* (*identity)(const void* data) = nullptr;
+  /// Set by the kernel's first threads: what was launched is not recorded, since it failed at once
+  /// and will be launched again otherwise. Null: never.
+  const bool* launched_again = nullptr;
 };
 
 /// Runs the whole launch. Throws rung::Error(device) that names the kernel, block and thread when

@@ -24,7 +24,7 @@ constexpr int context = 4;
 struct LineCount {
   std::uint64_t global = 0, sectors = 0;  // loads, stores and atomics together
   std::uint64_t shared = 0, wavefronts = 0;
-  std::uint64_t constant = 0;
+  std::uint64_t constant = 0, texture = 0;
   std::uint64_t barriers = 0;
   std::uint64_t branches = 0, divergent = 0;
   double lanes = 0;                 // over all requests but local ones ...
@@ -43,12 +43,14 @@ struct LineCount {
     shared += shared_here;
     wavefronts += count("shared_wavefronts") + count("shared_atomic_wavefronts");
     constant += count("constant_requests");
+    texture += count("texture_requests");
+    const std::uint64_t other = count("constant_requests") + count("texture_requests");
     barriers += count("barriers");
     branches += count("branches");
     divergent += count("divergent_branches");
     lanes += line.at("active_lanes").get<double>() *
-             static_cast<double>(global_here + shared_here + count("constant_requests"));
-    counted_lanes += global_here + shared_here + count("constant_requests");
+             static_cast<double>(global_here + shared_here + other);
+    counted_lanes += global_here + shared_here + other;
     exact = exact && line.at("exact").get<bool>();
   }
 };
@@ -83,6 +85,8 @@ std::string gutter(const LineCount& c) {
                                                static_cast<double>(c.branches));
   } else if (c.constant != 0) {
     note = "con " + shortened(c.constant);
+  } else if (c.texture != 0) {
+    note = "tex " + shortened(c.texture);
   }
   return fmt::format("{:>5} {:>4} {:>5} {:>4} {:>5} {:>9}",
                      c.global != 0 ? shortened(c.global) : "", ratio(c.sectors, c.global),

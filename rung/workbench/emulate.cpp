@@ -17,6 +17,7 @@
 #include "rung/emulate/process.hpp"
 #include "rung/simt/simulator.hpp"
 #include "rung/workbench/annotate.hpp"
+#include "rung/workbench/emulate_report.hpp"
 #include "rung/workbench/files.hpp"
 
 namespace rung::workbench {
@@ -28,7 +29,10 @@ struct Options {
   emulate::Sources sources;
   std::vector<std::string> words;  // sources and options of nvcc's
   std::string json, order = "forward", capability = "9.0", keep;
-  bool no_checks = false, leaks = false, annotate = false, branches = false;
+  bool no_checks = false, leaks = false, annotate = false, branches = false, counters = false;
+
+  /// Whether anybody asks for what is counted.
+  [[nodiscard]] bool counts() const { return !json.empty() || annotate || counters; }
   double timeout = 0;
   int threads = 0;
 };
@@ -119,7 +123,7 @@ Outcome run_once(const Options& options, const std::string& program,
       {"RUNG_EMULATE_REPORT", report},
       {"RUNG_EMULATE_CAPABILITY", std::to_string(options.sources.capability)},
       {"RUNG_EMULATE_CHECKS", flag(!options.no_checks)},
-      {"RUNG_EMULATE_COUNTERS", flag(!options.json.empty() || options.annotate)},
+      {"RUNG_EMULATE_COUNTERS", flag(options.counts())},
       {"RUNG_EMULATE_LEAKS", flag(options.leaks)}};
   if (options.threads > 0) {
     variables.emplace_back("OMP_NUM_THREADS", std::to_string(options.threads));
@@ -138,6 +142,18 @@ Outcome run_once(const Options& options, const std::string& program,
   return outcome;
 }
 
+void tell_counts(const Options& options, const Outcome& outcome) {
+  auto report = nlohmann::ordered_json::parse(
+      fmt::format("{{\"exit_code\":{},{}}}", outcome.exit_code, outcome.fields));
+  nlohmann::ordered_json& kernels = report.at("kernels");
+  add_occupancy(kernels, options.sources.capability);
+  constexpr auto utf8 = nlohmann::ordered_json::error_handler_t::replace;
+  if (!options.json.empty())
+    write_text_file(options.json, report.dump(-1, ' ', false, utf8) + "\n");
+  if (options.counters) fmt::print("{}", kernel_summary(kernels));
+  if (options.annotate) fmt::print("{}", annotate(kernels));
+}
+
 int run(Options& options) {
   sort_words(options);
   if (options.sources.files.empty()) {
@@ -146,9 +162,10 @@ int run(Options& options) {
   (void)orders(options.order);
   options.sources.capability = parse_capability(options.capability);
   if (options.branches) {
-    if (options.json.empty() && !options.annotate) {
-      throw Error(ErrorCode::invalid_argument,
-                  "--branches: counts for --json or --annotate, neither of which is given");
+    if (!options.counts()) {
+      throw Error(
+          ErrorCode::invalid_argument,
+          "--branches: counts for --json, --counters or --annotate, none of which is given");
     }
     // Of a hook that ends a function the address would else be that of the caller.
     options.sources.options.insert(options.sources.options.end(),
@@ -171,14 +188,7 @@ int run(Options& options) {
     if (worse || worst.fields.empty()) worst = outcome;
     if (emulate::interrupted() != 0) break;
   }
-  if (!options.json.empty()) {
-    write_text_file(options.json,
-                    fmt::format("{{\"exit_code\":{},{}}}\n", worst.exit_code, worst.fields));
-  }
-  if (options.annotate) {
-    const auto report = nlohmann::json::parse("{" + worst.fields + "}");
-    fmt::print("{}", annotate(report.at("kernels")));
-  }
+  if (options.counts()) tell_counts(options, worst);
   return worst.findings != 0 ? exit_findings : worst.exit_code;
 }
 
@@ -187,6 +197,7 @@ CommandSpec::Action setup(CLI::App& app) {
   app.add_option("-I", options->sources.include, "folder of headers")->type_name("FOLDER");
   app.add_option("-D", options->sources.definitions, "macro")->type_name("NAME[=VALUE]");
   app.add_option("--json", options->json, "write findings and counters here")->type_name("FILE");
+  app.add_flag("--counters", options->counters, "print what each kernel did");
   app.add_flag("--annotate", options->annotate, "print the source with the counts of each line");
   app.add_flag("--branches", options->branches, "count branches too, at which lanes part: slower");
   app.add_option("--order", options->order,

@@ -45,6 +45,9 @@ CASES = {
                              ALLOCATED % "cudaSuccess"), [], 66, ["misaligned.cu:2", "misaligned", "16 bytes"]),
     "instruction": (KERNEL % ('  asm volatile("frobnicate.b32 %0, 1;" : "=r"(p[0]));', ""), [], 3,
                     ["instruction.cu:2", "frobnicate.b32"]),
+    # Of a family that is there, one that is not.
+    "variant": (KERNEL % ('  asm volatile("cp.reduce.async.bulk.global.shared::cta.bulk_group.min.u32 [%0], [%1], 16;"'
+                          ' :: "l"(p), "r"(0));', ""), [], 3, ["variant.cu:2", "bulk_group.min.u32"]),
     "memory": ("#include <vector>\nint main() {\n  std::vector<char> all(size_t(1) << 60);\n  return all[5];\n}\n", [],
                134, ["bad_alloc", "memory.cu:3"]),
     # What a block did before it heard of another is no better for that: plain sums, then a counter.

@@ -19,6 +19,8 @@ struct Registry {
   std::mutex mutex;
   std::map<const void*, KernelEntry> kernels;
   std::map<const void*, std::size_t> dynamic_limits;
+  std::map<const void*, bool> wide_clusters;
+  std::map<std::string, Demands, std::less<>> demands;  // by mangled name
 };
 Registry& registry() {
   static Registry& one = *new Registry;
@@ -42,17 +44,46 @@ const KernelEntry* find_kernel(const void* code) {
   return found != registry().kernels.end() ? &found->second : nullptr;
 }
 
-std::size_t dynamic_shared_limit(const void* code, const char* kernel) {
+int register_demands(const char* kernel, const Demands& demands) {
   const std::lock_guard lock(registry().mutex);
-  std::size_t limit = shared_without_asking;
-  for (const auto& [address, bytes] : registry().dynamic_limits) {
+  registry().demands[kernel] = demands;
+  return 0;
+}
+
+const Demands* find_demands(const char* kernel) {
+  if (kernel == nullptr) return nullptr;
+  const std::lock_guard lock(registry().mutex);
+  const auto found = registry().demands.find(std::string_view(kernel));
+  return found != registry().demands.end() ? &found->second : nullptr;
+}
+
+namespace {
+
+/// The largest of what was set for this kernel, by address or name; behind the lock.
+template <class T>
+T setting(const std::map<const void*, T>& settings, const void* code, const char* kernel,
+          T at_least) {
+  T most = at_least;
+  for (const auto& [address, value] : settings) {
     const auto known = registry().kernels.find(address);
     const bool same_name = kernel != nullptr && known != registry().kernels.end() &&
                            known->second.name != nullptr &&
                            std::string_view(known->second.name) == kernel;
-    if ((code != nullptr && address == code) || same_name) limit = std::max(limit, bytes);
+    if ((code != nullptr && address == code) || same_name) most = std::max(most, value);
   }
-  return limit;
+  return most;
+}
+
+}  // namespace
+
+std::size_t dynamic_shared_limit(const void* code, const char* kernel) {
+  const std::lock_guard lock(registry().mutex);
+  return setting(registry().dynamic_limits, code, kernel, shared_without_asking);
+}
+
+bool wide_clusters(const void* code, const char* kernel) {
+  const std::lock_guard lock(registry().mutex);
+  return setting(registry().wide_clusters, code, kernel, false);
 }
 
 std::string plain_name(const char* mangled) {
@@ -96,22 +127,42 @@ int resident_blocks(std::size_t threads, std::size_t shared_bytes) {
 
 using namespace rung::cuda;  // NOLINT: its implementation
 
+namespace {
+
+int most_threads(const char* kernel) {
+  const Demands* const demands = find_demands(kernel);
+  return demands != nullptr && demands->most_threads != 0 ? static_cast<int>(demands->most_threads)
+                                                          : 1024;
+}
+
+}  // namespace
+
 cudaError_t cudaFuncGetAttributes(cudaFuncAttributes* to, const void* kernel) {
   const KernelEntry* known = find_kernel(kernel);
   if (to == nullptr || known == nullptr) return remember(cudaErrorInvalidDeviceFunction);
   *to = {};
   to->sharedSizeBytes = own_shared_bytes(known->name);
-  to->maxThreadsPerBlock = 1024;
+  to->maxThreadsPerBlock = most_threads(known->name);
   to->numRegs = registers_assumed;
   to->ptxVersion = to->binaryVersion = model().capability;
   to->maxDynamicSharedSizeBytes =
       static_cast<int>(dynamic_shared_limit(kernel, nullptr) - to->sharedSizeBytes);
   to->preferredShmemCarveout = cudaSharedmemCarveoutDefault;
+  if (const Demands* const demands = find_demands(known->name)) {
+    to->clusterDimMustBeSet = demands->cluster.x != 0 ? 1 : 0;
+    to->requiredClusterWidth = static_cast<int>(demands->cluster.x);
+    to->requiredClusterHeight = static_cast<int>(demands->cluster.y);
+    to->requiredClusterDepth = static_cast<int>(demands->cluster.z);
+  }
   return remember(cudaSuccess);
 }
 cudaError_t cudaFuncSetAttribute(const void* kernel, cudaFuncAttribute attribute, int value) {
   const KernelEntry* known = find_kernel(kernel);
   if (known == nullptr) return remember(cudaErrorInvalidDeviceFunction);
+  if (attribute == cudaFuncAttributeNonPortableClusterSizeAllowed) {
+    const std::lock_guard lock(registry().mutex);
+    registry().wide_clusters[kernel] = value != 0;
+  }
   if (attribute == cudaFuncAttributeMaxDynamicSharedMemorySize) {
     const std::size_t own = own_shared_bytes(known->name);
     if (value < 0 || static_cast<std::size_t>(value) + own > model().shared_per_block) {
@@ -135,9 +186,9 @@ cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(int* blocks, const voi
   if (known == nullptr) return remember(cudaErrorInvalidDeviceFunction);
   if (blocks == nullptr || block_size <= 0) return remember(cudaErrorInvalidValue);
   const std::size_t shared = shared_bytes + own_shared_bytes(known->name);
-  *blocks = shared > dynamic_shared_limit(kernel, nullptr)
-                ? 0
-                : resident_blocks(static_cast<std::size_t>(block_size), shared);
+  const bool refused =
+      shared > dynamic_shared_limit(kernel, nullptr) || block_size > most_threads(known->name);
+  *blocks = refused ? 0 : resident_blocks(static_cast<std::size_t>(block_size), shared);
   return remember(cudaSuccess);
 }
 cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int* blocks, const void* kernel,

@@ -2,6 +2,7 @@
 // What is known of kernels and their static shared memory.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <functional>
 #include <map>
@@ -29,6 +30,8 @@ class KernelLayout : public SharedLayout {
   unsigned place(int variable, const char* kernel,
                  const std::function<void(std::size_t before, std::size_t after)>& grown);
   [[nodiscard]] std::size_t used() const { return used_; }
+  /// The kernel of this launch site's last launch, a guess for the next; null: none yet.
+  std::atomic<const char*> last_kernel{nullptr};
 
  private:
   std::mutex mutex_;
@@ -55,8 +58,12 @@ std::size_t own_shared_bytes(const char* kernel);
 
 /// The kernel at this address; null when no such kernel has been registered.
 const KernelEntry* find_kernel(const void* code);
+/// What the kernel of this mangled name demands; null: no such kernel has told.
+const Demands* find_demands(const char* kernel);
 /// What cudaFuncSetAttribute has set.
 std::size_t dynamic_shared_limit(const void* code, const char* kernel);
+/// Whether it has allowed clusters that not every device runs, of more than 8 blocks.
+bool wide_clusters(const void* code, const char* kernel);
 
 /// "reduce<float>" of the mangled name of a kernel's function.
 std::string plain_name(const char* mangled);

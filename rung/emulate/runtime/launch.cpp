@@ -11,6 +11,7 @@
 
 #include "rung/core/error.hpp"
 #include "rung/emulate/runtime/kernels.hpp"
+#include "rung/emulate/runtime/launch_limits.hpp"
 #include "rung/emulate/runtime/model.hpp"
 #include "rung/emulate/runtime/stream.hpp"
 #include "rung/simt/simulator.hpp"
@@ -38,19 +39,13 @@ struct Pending {
 
 struct RunningLaunch : LaunchData {
   const LaunchConfig* config = nullptr;
+  dim3 cluster;
   std::mutex mutex;  // guards what follows
-  std::string refused;
+  Refusal refused;
+  bool again = false;  // the kernel turns out to run in other clusters
   std::deque<Pending> children;
 };
 RunningLaunch& running_launch() { return *static_cast<RunningLaunch*>(launch_data); }
-
-std::string too_much_shared(const LaunchConfig& config, std::size_t static_bytes,
-                            std::size_t limit) {
-  return std::to_string(config.shared_bytes) + " bytes of dynamic shared memory and " +
-         std::to_string(static_bytes) + " of static, the limit is " + std::to_string(limit) +
-         "; cudaFuncSetAttribute(cudaFuncAttributeMaxDynamicSharedMemorySize) raises it to " +
-         std::to_string(model().shared_per_block);
-}
 
 /// One layout a kernel; of a launch site where the kernel is known only when it starts.
 KernelLayout& layout_of(const void* key) {
@@ -68,76 +63,50 @@ std::string name_of(const void* data) {
   return launch.config->name != nullptr ? launch.config->name : "kernel";
 }
 
-unsigned long long volume(const dim3& v) { return 1ull * v.x * v.y * v.z; }
-
-std::string describe(const dim3& v) {
-  return std::to_string(v.x) + "x" + std::to_string(v.y) + "x" + std::to_string(v.z);
+/// A kernel may be launched from many places.
+const void* identity_of(const void* data) {
+  const auto& launch = *static_cast<const RunningLaunch*>(static_cast<const LaunchData*>(data));
+  return launch.kernel != nullptr ? launch.kernel : launch.config->code;
 }
 
 /// Between dynamic and static shared memory, so that an overrun does not quietly hit the other. A
 /// multiple of all banks' width, which is nothing to bank conflicts.
 constexpr std::size_t shared_gap = 1024;
 
-cudaError_t refuse(const LaunchConfig& config, cudaError_t error, const std::string& why) {
-  note_refused_launch(config, why);
-  return error;
-}
-
-cudaError_t check(const LaunchConfig& config, std::size_t static_bytes, std::size_t limit) {
-  const dim3 &grid = config.grid, &block = config.block;
-  if (block.x == 0 || block.y == 0 || block.z == 0 || block.x > 1024 || block.y > 1024 ||
-      block.z > 64 || volume(block) > 1024) {
-    return refuse(config, cudaErrorInvalidConfiguration,
-                  "a block of " + describe(block) +
-                      " threads; accepted are 1 to 1024 of them, at most 64 along z");
-  }
-  if (grid.x == 0 || grid.y == 0 || grid.z == 0 || grid.x > 0x7fffffffu || grid.y > 65535 ||
-      grid.z > 65535) {
-    return refuse(config, cudaErrorInvalidConfiguration,
-                  "a grid of " + describe(grid) +
-                      " blocks; accepted are 1 to 2147483647 along x, to 65535 along y and z");
-  }
-  if (config.shared_bytes + static_bytes > limit) {
-    return refuse(config, cudaErrorInvalidValue, too_much_shared(config, static_bytes, limit));
-  }
-  const dim3& cluster = config.cluster;
-  if (volume(cluster) != 1) {
-    if (model().capability < 90 || volume(cluster) > 16 || grid.x % cluster.x != 0 ||
-        grid.y % cluster.y != 0 || grid.z % cluster.z != 0) {
-      return refuse(config, cudaErrorInvalidValue,
-                    "clusters of " + describe(cluster) + " blocks for a grid of " + describe(grid));
-    }
-  }
-  if (config.cooperative) {
-    const unsigned long long most =
-        1ull *
-        static_cast<unsigned>(resident_blocks(volume(block), config.shared_bytes + static_bytes)) *
-        static_cast<unsigned>(model().multiprocessors);
-    if (volume(grid) > most) {
-      return refuse(config, cudaErrorCooperativeLaunchTooLarge,
-                    "a cooperative grid of " + std::to_string(volume(grid)) + " blocks, of which " +
-                        std::to_string(most) + " can be resident at once");
-    }
-  }
-  return cudaSuccess;
-}
-
 simt::dialect::dim3 convert(const dim3& v) { return {v.x, v.y, v.z}; }
 
-cudaError_t run_now(const LaunchConfig& config, const SharedClosure& closure) {
+cudaError_t run_now(const LaunchConfig& config, const SharedClosure& closure);  // below
+
+/// `told`: the kernel's mangled name where a launch before, of this very call, has told it. Sets it
+/// where the kernel is to be launched again in the clusters that it demands, which is known of one
+/// that is launched by its name alone only when it starts.
+cudaError_t run_once(const LaunchConfig& config, const SharedClosure& closure, const char*& told) {
   const void* key =
       config.code != nullptr ? config.code : reinterpret_cast<const void*>(closure->run);
   KernelLayout& layout = layout_of(key);
   const KernelEntry* known = find_kernel(config.code);
-  const char* kernel = known != nullptr ? known->name : nullptr;
+  const char* kernel = std::exchange(told, nullptr);
+  if (known != nullptr && known->name != nullptr) kernel = known->name;
   const std::size_t static_bytes = std::max(layout.used(), own_shared_bytes(kernel));
   const std::size_t limit = config.code != nullptr
                                 ? dynamic_shared_limit(config.code, kernel)
                                 : std::max(shared_without_asking, model().shared_per_block);
-  if (const cudaError_t error = check(config, static_bytes, limit); error != cudaSuccess) {
-    return error;
+  // Mostly it is the kernel that was launched from there before.
+  const Demands* demands = find_demands(kernel != nullptr ? kernel : layout.last_kernel.load());
+  if (kernel == nullptr && !divides(cluster_of(config, demands), config.grid)) demands = nullptr;
+  if (kernel != nullptr) {
+    const Refusal no = unmet(config, demands);
+    if (no.error != cudaSuccess) return refuse(config, no.error, no.why);
   }
   RunningLaunch running;
+  running.cluster = cluster_of(config, demands);
+  const bool unknown = config.code == nullptr && kernel == nullptr;
+  const LaunchLimits limits{static_bytes, limit,
+                            unknown || wide_clusters(config.code, kernel) ? 16u : 8u};
+  if (const cudaError_t error = check_limits(config, running.cluster, limits);
+      error != cudaSuccess) {
+    return error;
+  }
   running.kernel = kernel;
   running.layout = &layout;
   const std::size_t dynamic_bytes = (config.shared_bytes + 127) / 128 * 128;
@@ -148,7 +117,7 @@ cudaError_t run_now(const LaunchConfig& config, const SharedClosure& closure) {
   simt::Launch launch;
   launch.grid = convert(config.grid);
   launch.block = convert(config.block);
-  launch.cluster = convert(config.cluster);
+  launch.cluster = convert(running.cluster);
   launch.cooperative = config.cooperative;
   launch.shared_bytes = static_bytes != 0 ? dynamic_bytes + static_bytes : config.shared_bytes;
   launch.shared_gap_begin = config.shared_bytes;
@@ -162,15 +131,22 @@ cudaError_t run_now(const LaunchConfig& config, const SharedClosure& closure) {
   launch.kernel = key;  // tells kernels apart; its name comes from `name`
   launch.data = static_cast<LaunchData*>(&running);
   launch.name = name_of;
-  advance_clock(kernel_time(config));
+  launch.identity = identity_of;
+  launch.launched_again = &running.again;
   try {
     simt::run(launch);
   } catch (const Error& failure) {
-    if (!running.refused.empty()) return refuse(config, cudaErrorInvalidValue, running.refused);
+    if (running.again) {
+      told = layout.last_kernel;
+      return cudaSuccess;
+    }
+    const Refusal& no = running.refused;
+    if (no.error != cudaSuccess) return refuse(config, no.error, no.why);
     const cudaError_t error = report_kernel_failure(failure.what());
     set_device_failure(error);
     return error;
   }
+  advance_clock(kernel_time(config));
   free_kernels_heap();
   for (; !running.children.empty(); running.children.pop_front()) {
     const Pending& child = running.children.front();
@@ -179,6 +155,12 @@ cudaError_t run_now(const LaunchConfig& config, const SharedClosure& closure) {
     }
   }
   return cudaSuccess;
+}
+
+cudaError_t run_now(const LaunchConfig& config, const SharedClosure& closure) {
+  const char* told = nullptr;
+  const cudaError_t error = run_once(config, closure, told);
+  return told == nullptr ? error : run_once(config, closure, told);
 }
 
 }  // namespace
@@ -190,9 +172,17 @@ void begin_kernel(const char* name) {
     // Of a kernel launched by its name alone this is the first that is known of it.
     const std::size_t static_bytes = own_shared_bytes(name);
     const std::size_t limit = dynamic_shared_limit(nullptr, name);
+    const Demands* const demands = find_demands(name);
+    const dim3 cluster = cluster_of(*running.config, demands);
+    static_cast<KernelLayout*>(const_cast<SharedLayout*>(running.layout))->last_kernel = name;
     const std::lock_guard lock(running.mutex);
     if (running.config->shared_bytes + static_bytes > limit) {
-      running.refused = too_much_shared(*running.config, static_bytes, limit);
+      running.refused = {cudaErrorInvalidValue,
+                         too_much_shared(*running.config, static_bytes, limit)};
+    } else if (Refusal no = unmet(*running.config, demands); no.error != cudaSuccess) {
+      running.refused = std::move(no);
+    } else if (!same_extent(running.cluster, cluster)) {
+      running.again = true;
     } else {
       running.kernel = name;
     }
@@ -200,7 +190,7 @@ void begin_kernel(const char* name) {
   if (running.kernel == nullptr) simt::fail("the launch is refused");
 }
 
-dim3 cluster_extent() { return running_launch().config->cluster; }
+dim3 cluster_extent() { return running_launch().cluster; }
 
 void run_children() {
   if (!simt::in_kernel()) return;
@@ -264,6 +254,7 @@ cudaError_t launch_extended(const cudaLaunchConfig_t& given, const void* code, C
     if (one.id == cudaLaunchAttributeCooperative) config.cooperative = one.val.cooperative != 0;
     if (one.id == cudaLaunchAttributeClusterDimension) {
       config.cluster = dim3(one.val.clusterDim.x, one.val.clusterDim.y, one.val.clusterDim.z);
+      config.has_cluster = true;
     }
   }
   return launch(config, closure);
@@ -294,6 +285,7 @@ cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t* config, const void* ke
     if (one.id == cudaLaunchAttributeCooperative) made.cooperative = one.val.cooperative != 0;
     if (one.id == cudaLaunchAttributeClusterDimension) {
       made.cluster = dim3(one.val.clusterDim.x, one.val.clusterDim.y, one.val.clusterDim.z);
+      made.has_cluster = true;
     }
   }
   return launch_by_address(made, arguments);

@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "rung/emulate/runtime/texture.hpp"
+#include "rung/simt/record/request.hpp"
 #include "rung/simt/sync.hpp"
 
 #pragma GCC visibility push(default)
@@ -141,10 +142,16 @@ Texel sample_one(const Texture& t, int dimensions, const float (&coordinates)[3]
   return sum;
 }
 
+/// A fetch counts as one request of a warp, at the line that asks for it.
+void note_fetch(const void* code) {
+  simt::record::trace(0, reinterpret_cast<std::uintptr_t>(code), 0, simt::record::Access::texture);
+}
+
 }  // namespace
 
 Texel sample(cudaTextureObject_t object, int dimensions, float x, float y, float z, int layer,
              bool whole_coordinates) {
+  note_fetch(__builtin_return_address(0));
   const Texture& t = texture_of(object);
   if (!whole_coordinates) return sample_one(t, dimensions, {x, y, z}, layer);
   if (layer < 0 || layer >= t.width) return {};
@@ -153,6 +160,7 @@ Texel sample(cudaTextureObject_t object, int dimensions, float x, float y, float
 
 Texel sample_level(cudaTextureObject_t object, int dimensions, float x, float y, float z,
                    float lod) {
+  note_fetch(__builtin_return_address(0));
   const Texture& t = texture_of(object);
   const auto level = [&](std::size_t i) {
     return sample_one(i == 0 ? t : t.smaller[i - 1], dimensions, {x, y, z}, 0);
@@ -177,6 +185,7 @@ Texel sample_level(cudaTextureObject_t object, int dimensions, float x, float y,
 }
 
 Texel sample_cube(cudaTextureObject_t object, float x, float y, float z, int layer) {
+  note_fetch(__builtin_return_address(0));
   const Texture& t = texture_of(object);
   const float ax = std::fabs(x), ay = std::fabs(y), az = std::fabs(z);
   int face = 0;
@@ -204,6 +213,7 @@ Texel sample_cube(cudaTextureObject_t object, float x, float y, float z, int lay
 }
 
 Texel gather(cudaTextureObject_t object, float x, float y, int channel) {
+  note_fetch(__builtin_return_address(0));
   const Texture& t = texture_of(object);
   const bool normalized = t.description.normalizedCoords != 0;
   const Neighbours i = neighbours(normalized ? x * static_cast<double>(t.width) : x);

@@ -10,7 +10,7 @@
 
 namespace rung::simt::record {
 
-void Recorder::check_lanes(BlockRecord& block, WarpRecord& warp, const Request& request) {
+void Recorder::check_lanes(BlockRecord& block, WarpRecord& warp, Request& request) {
   const bool global = request.target.where == Where::global;
   if ((!global && request.target.where != Where::shared) || request.step.access == Access::marker)
     return;
@@ -38,6 +38,7 @@ void Recorder::check_lanes(BlockRecord& block, WarpRecord& warp, const Request& 
   const auto warp_index = static_cast<std::uint32_t>(&warp - block.warps.data());
   const int log_size = request.step.log_size;
   if (reach.is_read && only_reads(reach, window)) return;
+  request.spread();
   check_parts(reach, window);
   std::uint32_t lanes = request.lanes;
   std::uint32_t unit_before = ~std::uint32_t{0};

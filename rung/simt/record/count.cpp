@@ -8,7 +8,6 @@
 namespace rung::simt::record {
 namespace {
 
-constexpr int sector_shift = 5;  // 32 bytes
 constexpr std::uint32_t banks = 32;
 
 template <class F>
@@ -114,13 +113,14 @@ bool in_pairs(const Request& request, std::uint32_t lanes, int apart) {
 /// Wide accesses go through the banks in parts: halves of the warp for 8 bytes, quarters for 16.
 /// Two parts that are read in pairs go together (seen on an H200, see
 /// docs/counters-against-hardware.md).
-Wavefronts wavefronts(const Request& request, bool read) {
+Wavefronts wavefronts(Request& request, bool read) {
   const bool alike = request.progression && !is_atomic(request.step.access);
   if (alike && request.stride == 0 && request.step.log_size <= 2) return {1, 1};
   if (alike && request.stride == 1) {
     const std::uint32_t parts = request.step.log_size <= 2 ? 1 : request.step.log_size == 3 ? 2 : 4;
     return {parts, parts};
   }
+  request.spread();
   const bool atomic = is_atomic(request.step.access);
   if (request.step.log_size <= 2) return {rounds(request, request.lanes, atomic), 1};
   const int parts = request.step.log_size == 4 ? 4 : 2;
@@ -152,13 +152,40 @@ bool is_write(Access access) {
 
 }  // namespace
 
-void Recorder::count(WarpRecord& warp, const Request& request, bool aligned) {
+/// Which sectors of memory somebody needs at all.
+void Recorder::cover(Request& request, bool stores) {
+  Coverage* const coverage = request.target.coverage;
+  if (coverage == nullptr) return;
+  SectorSet& set = stores ? coverage->stored : coverage->loaded;
+  std::uint64_t& bytes = stores ? work_.distinct_store_bytes : work_.distinct_load_bytes;
+  const auto sector = [&](int lane) {
+    const std::uint64_t offset = std::uint64_t{request.units[lane]} << request.step.log_size;
+    return ((request.step.base + offset) >> sector_shift) - coverage->first_sector;
+  };
+  const std::int64_t step = std::int64_t{request.stride} * (1 << request.step.log_size);
+  if (request.progression && step >= 0 && step <= 1 << sector_shift) {
+    bytes += std::uint64_t{set.add(sector(0), sector(31))} << sector_shift;
+    return;
+  }
+  request.spread();
+  for_each_lane(request.lanes, [&](int lane) {
+    bytes += std::uint64_t{set.add(sector(lane), sector(lane))} << sector_shift;
+  });
+}
+
+void Recorder::count(WarpRecord& warp, Request& request, bool aligned) {
   const Where where = request.target.where;
-  if (where == Where::nowhere || where == Where::local) return;  // local: counted by the thread
-  if (request.step.access >= Access::landed) return;
+  const bool texture = request.step.access == Access::texture;
+  if (!texture) {
+    if (where == Where::nowhere || where == Where::local) return;  // local: counted by the thread
+    if (request.step.access >= Access::landed) return;
+  }
   SiteCount& site = counts_[request.step.site_index];
   Counters& c = site.counters;
-  const auto lanes = static_cast<std::uint64_t>(std::popcount(request.lanes));
+  // Without an instruction of its own counting bits is a call.
+  const bool whole = request.lanes == ~std::uint32_t{0};
+  const std::uint64_t lanes =
+      whole ? banks : static_cast<std::uint64_t>(std::popcount(request.lanes));
   const std::uint64_t one = request.target.continues ? 0 : 1;
   const std::uint64_t bytes = lanes << request.step.log_size;
   c.active_lanes += lanes;
@@ -175,11 +202,17 @@ void Recorder::count(WarpRecord& warp, const Request& request, bool aligned) {
     warp.diverged |= !request.target.continues;
     site.exact &= aligned;
   }
+  if (texture) {
+    c.texture_requests += one;
+    return;
+  }
   switch (where) {
     case Where::global:
+      cover(request, is_atomic(request.step.access) || is_write(request.step.access));
       if (is_atomic(request.step.access)) {
         c.atomic_requests += one;
         c.atomic_sectors += sectors(request);
+        c.atomic_bytes += bytes;
       } else if (is_write(request.step.access)) {
         c.global_store_requests += one;
         c.global_store_sectors += sectors(request);
@@ -194,6 +227,7 @@ void Recorder::count(WarpRecord& warp, const Request& request, bool aligned) {
       if (is_atomic(request.step.access)) {
         c.shared_atomic_requests += one;
         c.shared_atomic_wavefronts += wavefronts(request, false).all;
+        c.shared_atomic_bytes += bytes;
       } else if (is_write(request.step.access)) {
         const Wavefronts waves = wavefronts(request, false);
         c.shared_store_requests += one;
@@ -210,6 +244,7 @@ void Recorder::count(WarpRecord& warp, const Request& request, bool aligned) {
       break;
     case Where::constant:
       c.constant_requests += one;
+      c.constant_bytes += bytes;
       break;
     case Where::local:
     case Where::nowhere:

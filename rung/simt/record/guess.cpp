@@ -55,10 +55,11 @@ void Recorder::note_guess(const Target& target, std::uintptr_t address) {
   if (guess_sites_.insert(site).second) launch_->guessed(site, tracer.last->site_index);
 }
 
-void Recorder::check(BlockRecord& block, WarpRecord& warp, const Request& request,
+void Recorder::check(BlockRecord& block, WarpRecord& warp, Request& request,
                      std::uint32_t position) {
   std::uint32_t guessing = 0;  // lanes
   if (request.step.access == Access::read && !guesses_.empty()) {
+    request.spread();
     for (std::uint32_t left = request.lanes; left != 0; left &= left - 1) {
       const auto lane = static_cast<std::uint32_t>(__builtin_ctz(left));
       const auto compared = guesses_.find(key_of(request.step, request.units[lane], lane));

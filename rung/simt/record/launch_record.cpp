@@ -47,11 +47,17 @@ void LaunchRecord::guessed(std::uint16_t read_site, std::uint16_t compare_site) 
   compares_.insert(compare_site);
 }
 
-void LaunchRecord::add(const std::vector<SiteCount>& counts, std::uint64_t warps,
-                       std::uint64_t divergent_warps) {
+Coverage& LaunchRecord::coverage_of(const Region& region) {
   const std::lock_guard lock(mutex_);
-  warps_ += warps;
-  divergent_warps_ += divergent_warps;
+  return coverage_.try_emplace(&region, region.memory.begin, region.memory.bytes).first->second;
+}
+
+void LaunchRecord::add(const std::vector<SiteCount>& counts, const Work& work) {
+  const std::lock_guard lock(mutex_);
+  work_.warps += work.warps;
+  work_.divergent_warps += work.divergent_warps;
+  work_.distinct_load_bytes += work.distinct_load_bytes;
+  work_.distinct_store_bytes += work.distinct_store_bytes;
   for (const SiteCount& one : counts) {
     if (one.any()) counts_[one.site] += one;
   }
@@ -64,7 +70,7 @@ void LaunchRecord::finish() {
     if (!guess) record::add(std::move(one.finding));
   }
   if (!counting) return;
-  add_launch(launch, warps_, divergent_warps_, counts_);
+  add_launch(launch, work_, counts_);
 }
 
 }  // namespace rung::simt::record

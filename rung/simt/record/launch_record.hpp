@@ -10,9 +10,12 @@
 #include <vector>
 
 #include "rung/simt/record.hpp"
+#include "rung/simt/record/coverage.hpp"
 #include "rung/simt/record/knowledge.hpp"
 
 namespace rung::simt::record {
+
+struct Region;
 
 /// What was counted at one place in the code.
 struct SiteCount {
@@ -69,8 +72,10 @@ class LaunchRecord {
   void hold(Finding finding, std::uint16_t read_site, std::uint16_t atomic_site);
   /// What is read there is compared and exchanged later, here (guess.cpp).
   void guessed(std::uint16_t read_site, std::uint16_t compare_site);
-  void add(const std::vector<SiteCount>& counts, std::uint64_t warps,
-           std::uint64_t divergent_warps);
+  /// What one worker has counted. Of `work` warps and bytes.
+  void add(const std::vector<SiteCount>& counts, const Work& work);
+  /// Of this launch, and this memory.
+  Coverage& coverage_of(const Region& region);
 
   /// Shadow cells of another era are as new.
   [[nodiscard]] std::uint32_t era() const { return era_.load(std::memory_order_relaxed); }
@@ -101,8 +106,8 @@ class LaunchRecord {
   std::unordered_set<std::uint16_t> compares_;  // and that compare what they have read
   std::unordered_map<std::uintptr_t, std::uint16_t> numbers_;
   std::unordered_map<std::uintptr_t, SiteCount> counts_;
-  std::uint64_t warps_ = 0;
-  std::uint64_t divergent_warps_ = 0;
+  std::unordered_map<const Region*, Coverage> coverage_;
+  Work work_;
 };
 
 }  // namespace rung::simt::record

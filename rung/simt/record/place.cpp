@@ -95,6 +95,7 @@ void Recorder::place(Step& step, Target& target, std::uintptr_t address, std::ui
     if (set(constant ? Where::constant : Where::global, region->begin(), region->memory.bytes)) {
       if (checking_ && !region->shadow && !constant) shadow_of(*region);
       if (checking_ && constant) report_constant(*this, step, *region);
+      if (counting_ && !constant) target.coverage = &launch_->coverage_of(*region);
       return;
     }
   }

@@ -35,7 +35,7 @@ void Recorder::begin(LaunchRecord& launch) {
   block_ = nullptr;
   warp_ = nullptr;
   last_region_ = nullptr;
-  warps_ = divergent_warps_ = 0;
+  work_ = {};
   suspicion_ = {};
   branches_ = false;
   std::fill(std::begin(stands_), std::end(stands_), 0);
@@ -48,7 +48,7 @@ void Recorder::end() {
   for (SiteCount& one : counts_) {
     one.counters.local_requests = (one.local_accesses + warp_lanes - 1) / warp_lanes;
   }
-  launch_->add(counts_, warps_, divergent_warps_);
+  launch_->add(counts_, work_);
 }
 
 void Recorder::prepare(Block& block) {
@@ -138,8 +138,8 @@ bool Recorder::is_news(Kind kind, std::uint16_t site, std::uint16_t other) {
 void Recorder::end_block(BlockRecord& block) {
   for (WarpRecord& warp : block.warps) {
     flush(block, warp);
-    ++warps_;
-    divergent_warps_ += warp.diverged ? 1 : 0;
+    ++work_.warps;
+    work_.divergent_warps += warp.diverged ? 1 : 0;
   }
 }
 

@@ -163,10 +163,11 @@ class Recorder {
                        std::uintptr_t site, int log_size, Access access);
   void place(Step& step, Target& target, std::uintptr_t address, std::uint32_t bytes);
   std::uint16_t site_index(std::uintptr_t site);
-  void count(WarpRecord& warp, const Request& request, bool aligned);
+  void count(WarpRecord& warp, Request& request, bool aligned);
+  void cover(Request& request, bool stores);
   /// `position`: of the request in its list.
-  void check(BlockRecord& block, WarpRecord& warp, const Request& request, std::uint32_t position);
-  void check_lanes(BlockRecord& block, WarpRecord& warp, const Request& request);
+  void check(BlockRecord& block, WarpRecord& warp, Request& request, std::uint32_t position);
+  void check_lanes(BlockRecord& block, WarpRecord& warp, Request& request);
   void find_guesses(const RequestList& list);
   /// The running thread compares this word, which it may have read plainly in a list before.
   void note_guess(const Target& target, std::uintptr_t address);
@@ -239,8 +240,7 @@ class Recorder {
   std::unordered_set<std::uint64_t> told_;
   std::unordered_map<std::uintptr_t, std::uint16_t> numbers_;  // of sites
   std::vector<SiteCount> counts_;                              // by that number
-  std::uint64_t warps_ = 0;
-  std::uint64_t divergent_warps_ = 0;
+  Work work_;
 };
 
 }  // namespace rung::simt::record

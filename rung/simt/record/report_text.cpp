@@ -88,9 +88,13 @@ void add_counters(Object& out, const Counters& c) {
       .number("shared_store_bytes", c.shared_store_bytes)
       .number("atomic_requests", c.atomic_requests)
       .number("atomic_sectors", c.atomic_sectors)
+      .number("atomic_bytes", c.atomic_bytes)
       .number("shared_atomic_requests", c.shared_atomic_requests)
       .number("shared_atomic_wavefronts", c.shared_atomic_wavefronts)
+      .number("shared_atomic_bytes", c.shared_atomic_bytes)
       .number("constant_requests", c.constant_requests)
+      .number("constant_bytes", c.constant_bytes)
+      .number("texture_requests", c.texture_requests)
       .number("local_requests", c.local_requests)
       .number("local_bytes", c.local_bytes)
       .number("bulk_copies", c.bulk_copies)
@@ -118,19 +122,68 @@ std::string one_line(const Line& line) {
   return out.whole();
 }
 
-std::string one_kernel(const Kernel& kernel) {
+/// "null" where there was nothing to divide by.
+std::string ratio(std::uint64_t of, std::uint64_t by) {
+  if (by == 0) return "null";
+  return std::to_string(static_cast<double>(of) / static_cast<double>(by));
+}
+
+/// Bytes by where they came from: asked of global memory by threads, moved for that in whole
+/// sectors, and of those what no cache could have kept.
+std::string levels(const Work& work) {
+  constexpr std::uint64_t sector = 32;
+  const Counters& c = work.totals;
+  const std::uint64_t sectors = c.global_load_sectors + c.global_store_sectors + c.atomic_sectors;
+  Object out;
+  out.number("global_asked", c.global_load_bytes + c.global_store_bytes + c.atomic_bytes)
+      .number("global_moved", sector * sectors)
+      .number("global_distinct", work.distinct_load_bytes + work.distinct_store_bytes)
+      .number("global_distinct_loaded", work.distinct_load_bytes)
+      .number("global_distinct_stored", work.distinct_store_bytes)
+      .number("bulk", c.bulk_load_bytes + c.bulk_store_bytes)
+      .number("shared", c.shared_load_bytes + c.shared_store_bytes + c.shared_atomic_bytes)
+      .number("local", c.local_bytes)
+      .number("constant", c.constant_bytes);
+  return out.whole();
+}
+
+std::string one_launch(const LaunchWork& launch) {
   Object totals;
-  add_counters(totals, kernel.totals);
+  add_counters(totals, launch.totals);
+  const auto extent = [](const dialect::dim3& v) { return triple({v.x, v.y, v.z}); };
+  Object out;
+  out.raw("grid", extent(launch.grid)).raw("block", extent(launch.block));
+  out.number("shared_bytes", launch.shared_bytes);
+  out.number("warps", launch.warps).number("divergent_warps", launch.divergent_warps);
+  out.raw("active_lanes", mean_lanes(launch.totals)).raw("bytes", levels(launch));
+  out.raw("totals", totals.whole());
+  return out.whole();
+}
+
+std::string one_kernel(const Kernel& kernel) {
+  const Counters& c = kernel.totals;
+  Object totals;
+  add_counters(totals, c);
   Object out;
   out.text("name", kernel.name).number("launches", kernel.launches);
   out.number("blocks", kernel.blocks).number("threads", kernel.threads);
+  out.number("block_threads", kernel.block_threads);
   out.number("shared_bytes", kernel.shared_bytes);
   out.number("warps", kernel.warps).number("divergent_warps", kernel.divergent_warps);
+  out.raw("global_load_sectors_per_request", ratio(c.global_load_sectors, c.global_load_requests));
+  out.raw("global_store_sectors_per_request",
+          ratio(c.global_store_sectors, c.global_store_requests));
+  out.raw("shared_wavefronts_per_request",
+          ratio(c.shared_load_wavefronts + c.shared_store_wavefronts,
+                c.shared_load_requests + c.shared_store_requests));
+  out.raw("reuse", ratio(c.shared_load_bytes, c.global_load_bytes + c.bulk_load_bytes));
+  out.raw("bytes", levels(kernel));
   // Null: not told, or there were none.
   out.raw("branch_efficiency",
           kernel.totals.branches == 0 ? "null" : std::to_string(kernel.branch_efficiency()));
   out.raw("active_lanes", mean_lanes(kernel.totals)).raw("totals", totals.whole());
   out.raw("lines", list(kernel.lines, one_line));
+  out.raw("each_launch", list(kernel.each, one_launch));
   return out.whole();
 }
 
@@ -194,9 +247,13 @@ Counters& Counters::operator+=(const Counters& other) {
   shared_store_bytes += other.shared_store_bytes;
   atomic_requests += other.atomic_requests;
   atomic_sectors += other.atomic_sectors;
+  atomic_bytes += other.atomic_bytes;
   shared_atomic_requests += other.shared_atomic_requests;
   shared_atomic_wavefronts += other.shared_atomic_wavefronts;
+  shared_atomic_bytes += other.shared_atomic_bytes;
   constant_requests += other.constant_requests;
+  constant_bytes += other.constant_bytes;
+  texture_requests += other.texture_requests;
   local_requests += other.local_requests;
   local_bytes += other.local_bytes;
   bulk_copies += other.bulk_copies;

@@ -16,6 +16,7 @@ namespace rung::simt::record {
 
 struct Region;
 struct BlockRecord;
+struct Coverage;
 
 enum class Access : std::uint8_t {
   read,
@@ -31,6 +32,7 @@ enum class Access : std::uint8_t {
   touch,   // by an operation on an object in shared memory: checked as a volatile read, not counted
   marker,  // no access: the warp lets others know how far it has come
   basic_block,  // none either: the lane has come to this stretch of straight code
+  texture,      // a fetch from a texture, of whatever memory
   // By copies and tensor cores, through the asynchronous proxy; not counted as requests of a warp.
   engine_read,
   engine_write
@@ -86,6 +88,7 @@ struct Target {
   bool valued = false;           // a write of which each lane's value is kept
   Region* region = nullptr;      // global memory's
   BlockRecord* block = nullptr;  // whose shared memory it is
+  Coverage* coverage = nullptr;  // global memory's, while it is counted
 };
 
 /// Where no lane was.
@@ -93,15 +96,28 @@ inline constexpr std::uint32_t no_unit = ~std::uint32_t{0};
 
 /// One instruction of one warp, from a step and where it took the lanes.
 struct Request {
+  // No initialiser list: the units are what a request costs, and few are looked at.
+  Request(const Step& given_step, const Target& given_target)
+      : step(given_step), target(given_target) {}
+
   const Step& step;
   const Target& target;
   std::uint32_t lanes = 0;  // that took part
   // By lane: its address, as (address - base) / size. A progression: unit[0] + lane * stride, of
-  // all 32 lanes.
+  // all 32 lanes; only its first and last unit are there until spread() is called.
   bool progression = false;
   std::int32_t stride = 0;
   const std::uint32_t* values = nullptr;  // what the lanes wrote; null: not known
   alignas(64) std::uint32_t units[32];
+
+  void spread() {
+    if (!progression) return;
+    std::uint32_t unit = units[0];
+    for (std::uint32_t& one : units) {
+      one = unit;
+      unit += static_cast<std::uint32_t>(stride);
+    }
+  }
 };
 
 /// What the running thread's next access needs. One line of the cache.

@@ -10,6 +10,16 @@ namespace {
 
 using Vector __attribute__((vector_size(16))) = std::uint32_t;
 
+void look_for_progression(Request& request) {
+  const std::uint32_t stride = request.units[1] - request.units[0];
+  std::uint32_t odd = 0;
+  for (std::uint32_t lane = 0; lane < warp_lanes; ++lane) {
+    odd |= request.units[lane] ^ (request.units[0] + lane * stride);
+  }
+  request.stride = static_cast<std::int32_t>(stride);
+  request.progression = odd == 0;
+}
+
 }  // namespace
 
 RequestList::RequestList()
@@ -51,33 +61,75 @@ std::uint32_t RequestList::insert(std::uint32_t index, std::uintptr_t site) {
   return at;
 }
 
-void RequestList::take(std::uint32_t group) {
-  std::uint32_t* unit = units_.get() + std::size_t{group} * group_steps;
+/// Four steps' units by lane, rows apart, become units by step.
+void RequestList::turn(const std::uint32_t* units, std::uint32_t (*steps)[warp_lanes]) {
   for (std::size_t lane = 0; lane < warp_lanes; lane += 4) {
-    Vector rows[4];  // of a lane each, by step
+    Vector rows[4];
     for (Vector& one : rows) {
-      std::memcpy(&one, unit, sizeof(one));
-      std::memset(unit, 0xff, sizeof(one));  // no_unit
-      unit += row;
+      std::memcpy(&one, units, sizeof(one));
+      units += row;
     }
     const Vector low01 = __builtin_shufflevector(rows[0], rows[1], 0, 4, 1, 5);
     const Vector low23 = __builtin_shufflevector(rows[2], rows[3], 0, 4, 1, 5);
     const Vector high01 = __builtin_shufflevector(rows[0], rows[1], 2, 6, 3, 7);
     const Vector high23 = __builtin_shufflevector(rows[2], rows[3], 2, 6, 3, 7);
-    const Vector steps[4] = {__builtin_shufflevector(low01, low23, 0, 1, 4, 5),
-                             __builtin_shufflevector(low01, low23, 2, 3, 6, 7),
-                             __builtin_shufflevector(high01, high23, 0, 1, 4, 5),
-                             __builtin_shufflevector(high01, high23, 2, 3, 6, 7)};
-    for (std::size_t i = 0; i < 4; ++i) std::memcpy(group_[i] + lane, &steps[i], sizeof(Vector));
+    const Vector turned[4] = {__builtin_shufflevector(low01, low23, 0, 1, 4, 5),
+                              __builtin_shufflevector(low01, low23, 2, 3, 6, 7),
+                              __builtin_shufflevector(high01, high23, 0, 1, 4, 5),
+                              __builtin_shufflevector(high01, high23, 2, 3, 6, 7)};
+    for (std::size_t i = 0; i < 4; ++i) std::memcpy(steps[i] + lane, &turned[i], sizeof(Vector));
   }
+}
+
+void RequestList::take(std::uint32_t group) {
   taken_ = group;
+  std::uint32_t* const units = units_.get() + std::size_t{group} * group_steps;
+  // Mostly all lanes are there, in step. What is not there never is part of a progression without
+  // being its first or last: units that are lie below 2^31.
+  for (std::uint32_t half = 0; half < group_steps; half += 4) {
+    std::uint32_t* next = units + half;
+    const auto load = [&] {
+      Vector one;
+      std::memcpy(&one, next, sizeof(one));
+      next += row;
+      return one;
+    };
+    const Vector first = load();
+    Vector last = load();
+    const Vector stride = last - first;
+    Vector odd = reinterpret_cast<Vector>(first == no_unit);
+    for (int lane = 2; lane < warp_lanes; ++lane) {
+      const Vector unit = load();
+      odd |= (unit - last) ^ stride;
+      last = unit;
+    }
+    odd |= reinterpret_cast<Vector>(last == no_unit);
+    std::memcpy(group_.first + half, &first, sizeof(first));
+    std::memcpy(group_.last + half, &last, sizeof(last));
+    std::memcpy(group_.stride + half, &stride, sizeof(stride));
+    std::memcpy(group_.odd + half, &odd, sizeof(odd));
+    if ((odd[0] | odd[1] | odd[2] | odd[3]) != 0) turn(units + half, group_.units + half);
+  }
+  std::uint32_t* next = units;
+  for (int lane = 0; lane < warp_lanes; ++lane) {
+    std::memset(next, 0xff, group_steps * sizeof(*next));  // no_unit
+    next += row;
+  }
 }
 
 void RequestList::gather(std::uint32_t index, Request& request) {
-  const std::uint32_t group = index / group_steps;
   if (linear_) {
-    if (group != taken_) take(group);
-    std::memcpy(request.units, group_[index % group_steps], sizeof(request.units));
+    if (index / group_steps != taken_) take(index / group_steps);
+    const std::uint32_t i = index % group_steps;
+    if (group_.odd[i] == 0) {
+      request.progression = true;
+      request.lanes = ~std::uint32_t{0};
+      request.stride = static_cast<std::int32_t>(group_.stride[i]);
+      request.units[0] = group_.first[i];
+      request.units[warp_lanes - 1] = group_.last[i];
+      return;
+    }
+    std::memcpy(request.units, group_.units[i], sizeof(request.units));
   } else {
     // Where lists are not linear neighbours in memory do not follow each other.
     std::uint32_t* unit = units_.get() + index;
@@ -86,29 +138,17 @@ void RequestList::gather(std::uint32_t index, Request& request) {
       unit[lane * row] = no_unit;
     }
   }
-  // Mostly all lanes are there, in step.
-  const std::uint32_t stride = request.units[1] - request.units[0];
-  const std::uint32_t first = request.units[0];
-  Vector expected = {first, first + stride, first + 2 * stride, first + 3 * stride};
-  const std::uint32_t four = 4 * stride;
-  const Vector step = {four, four, four, four};
-  Vector differ = {};
   Vector missing = {};
   for (std::size_t lane = 0; lane < warp_lanes; lane += 4) {
     Vector units;
     std::memcpy(&units, request.units + lane, sizeof(units));
-    differ |= units ^ expected;
     missing |= reinterpret_cast<Vector>(units == no_unit);
-    expected += step;
   }
-  request.stride = static_cast<std::int32_t>(stride);
-  request.progression = (differ[0] | differ[1] | differ[2] | differ[3]) == 0;
   if ((missing[0] | missing[1] | missing[2] | missing[3]) == 0) {
     request.lanes = ~std::uint32_t{0};
+    if (!linear_) look_for_progression(request);
     return;
   }
-  request.progression = false;
-  request.lanes = 0;
   for (std::uint32_t lane = 0; lane < warp_lanes; ++lane) {
     request.lanes |= request.units[lane] != no_unit ? 1u << lane : 0;
   }

@@ -67,8 +67,9 @@ class RequestList {
   // Rows of units lie apart by an odd number of cache lines, so that a step's 32 fall into
   // different sets of the cache.
   static constexpr std::size_t row = capacity + 16;
-  /// Takes the units of four steps that lie side by side out.
+  /// Takes the units of some steps that lie side by side out.
   void take(std::uint32_t group);
+  static void turn(const std::uint32_t* units, std::uint32_t (*steps)[warp_lanes]);
   static std::size_t hash_of(std::uintptr_t site) { return site * 0x9e3779b97f4a7c15u >> 54; }
 
   std::unique_ptr<Step[]> steps_;
@@ -76,9 +77,14 @@ class RequestList {
   std::unique_ptr<std::uint32_t[]> units_;
   LazyMemory values_;  // only of steps that write
   std::uintptr_t values_from_units_ = 0;
-  // Of the steps `taken_` * 4 to `taken_` * 4 + 3: their units, by step and lane.
-  static constexpr std::uint32_t group_steps = 4;
-  alignas(64) std::uint32_t group_[group_steps][warp_lanes];
+  // Of the steps taken_ * 8 to taken_ * 8 + 7: the units of the first lane and the last, how far
+  // lanes are apart, and whether all are (0) so. Where some are not, the units by step and lane.
+  static constexpr std::uint32_t group_steps = 8;
+  struct Group {
+    std::uint32_t first[group_steps], last[group_steps], stride[group_steps], odd[group_steps];
+    std::uint32_t units[group_steps][warp_lanes];
+  };
+  alignas(64) Group group_;
   std::uint32_t taken_ = ~std::uint32_t{0};
   std::uint32_t used_ = 0;  // the last step in memory
   bool linear_ = true;

@@ -21,10 +21,13 @@ namespace {
 /// Enough for any reader.
 constexpr std::size_t most_findings = 1000;
 
+using Sites = std::unordered_map<std::uintptr_t, SiteCount>;
+
 /// A kernel's counts, by site until the session ends: finding lines takes a while.
 struct Counted {
   Kernel kernel;
-  std::unordered_map<std::uintptr_t, SiteCount> sites;
+  Sites sites;
+  std::vector<Sites> each;  // of the launches that are listed
 };
 
 struct Session {
@@ -51,11 +54,16 @@ std::uint64_t volume(const dialect::dim3& extent) {
   return std::uint64_t{extent.x} * extent.y * extent.z;
 }
 
+/// Whether it is for the kernel's counts: no library's, and no end of a stretch that is no branch.
+bool counts(const Source& source, const SiteCount& count) {
+  return source.of_a_kernel && (count.ways == 0 || count.both_ways);
+}
+
 void add_lines(Counted& counted) {
   std::map<std::pair<std::string, int>, Line> lines;
   for (const auto& [site, count] : counted.sites) {
     const Source& source = source_of(site);
-    if (!source.of_a_kernel || (count.ways != 0 && !count.both_ways)) continue;
+    if (!counts(source, count)) continue;
     Line& line = lines[{source.file, source.line}];
     line.file = source.file;
     line.line = source.line;
@@ -67,30 +75,58 @@ void add_lines(Counted& counted) {
     counted.kernel.totals += counters;
   }
   for (auto& [key, line] : lines) counted.kernel.lines.push_back(std::move(line));
+  for (std::size_t i = 0; i < counted.each.size(); ++i) {
+    for (const auto& [site, count] : counted.each[i]) {
+      // Whether it is a branch all launches together tell.
+      if (!counts(source_of(site), counted.sites[site])) continue;
+      Counters counters = count.counters;
+      counters.branches = count.ways;
+      counters.divergent_branches = count.partings;
+      counted.kernel.each[i].totals += counters;
+    }
+  }
+}
+
+/// Dynamic and static, as far as that is known: the gap between them is nobody's.
+std::uint64_t shared_bytes(const Launch& launch) {
+  if (launch.shared_in_use == nullptr) return launch.shared_bytes;
+  const std::size_t end = __atomic_load_n(launch.shared_in_use, __ATOMIC_RELAXED);
+  const std::size_t gap = launch.shared_gap_end - launch.shared_gap_begin;
+  return end > launch.shared_gap_end ? end - gap : end;
 }
 
 }  // namespace
 
-void add_launch(const Launch& launch, std::uint64_t warps, std::uint64_t divergent_warps,
+void add_launch(const Launch& launch, const Work& work,
                 const std::unordered_map<std::uintptr_t, SiteCount>& counts) {
   Session& one = session();
   const std::lock_guard lock(one.mutex);
   if (!active()) return;
-  const auto [at, fresh] = one.kernels.try_emplace(launch.kernel, one.counted.size());
+  const void* const identity =
+      launch.identity != nullptr ? launch.identity(launch.data) : launch.kernel;
+  const auto [at, fresh] = one.kernels.try_emplace(identity, one.counted.size());
   if (fresh) {
     one.counted.emplace_back();
     one.counted.back().kernel.name = kernel_name(launch);
   }
   Counted& counted = one.counted[at->second];
-  ++counted.kernel.launches;
-  counted.kernel.blocks += volume(launch.grid);
-  counted.kernel.threads += volume(launch.grid) * volume(launch.block);
-  counted.kernel.shared_bytes =
-      std::max(counted.kernel.shared_bytes, std::uint64_t{launch.shared_bytes});
-  counted.kernel.warps += warps;
-  counted.kernel.divergent_warps += divergent_warps;
+  Kernel& kernel = counted.kernel;
+  const std::uint64_t shared = shared_bytes(launch);
+  ++kernel.launches;
+  kernel.blocks += volume(launch.grid);
+  kernel.threads += volume(launch.grid) * volume(launch.block);
+  kernel.block_threads = std::max(kernel.block_threads, volume(launch.block));
+  kernel.shared_bytes = std::max(kernel.shared_bytes, shared);
+  kernel.warps += work.warps;
+  kernel.divergent_warps += work.divergent_warps;
+  kernel.distinct_load_bytes += work.distinct_load_bytes;
+  kernel.distinct_store_bytes += work.distinct_store_bytes;
   for (const auto& [site, count] : counts) {
     counted.sites[site] += count;
+  }
+  if (kernel.each.size() < Kernel::most_listed) {
+    kernel.each.push_back({work, launch.grid, launch.block, shared});
+    counted.each.push_back(counts);
   }
 }
 

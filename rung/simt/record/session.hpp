@@ -15,8 +15,8 @@ namespace rung::simt::record {
 enum Mode : unsigned { recording = 1, counting = 2, checks = 4 };
 extern std::atomic<unsigned> mode;
 
-/// A launch is done, and this is what was counted, by site.
-void add_launch(const Launch& launch, std::uint64_t warps, std::uint64_t divergent_warps,
+/// A launch is done, and this is what was counted, by site; `work` has no totals yet.
+void add_launch(const Launch& launch, const Work& work,
                 const std::unordered_map<std::uintptr_t, SiteCount>& counts);
 
 }  // namespace rung::simt::record

@@ -2,6 +2,7 @@
 // cuda::barrier, cuda::memcpy_async and cuda::pipeline. Copies are done when they are issued.
 #pragma once
 
+#include "rung/simt/bulk_copy.hpp"
 #include "rung/simt/mbarrier.hpp"
 #include "rung_cuda/atomic_classes.h"
 #include "rung_cuda/group_algorithms.h"
@@ -22,28 +23,26 @@ class barrier {
     rung::simt::mbarrier_init(one->word(), static_cast<int>(expected), place);
     one->phase_ = 0;
   }
-  /// The token is the phase that the arrival belongs to.
+  /// The token is the state of the phase that the arrival belongs to.
   [[nodiscard]] arrival_token arrive(long count = 1, RungPlace place = RungPlace::current()) {
-    const arrival_token token = phase();
-    for (long i = 0; i < count; ++i) rung::simt::mbarrier_arrive(word(), 0, place);
+    const arrival_token token = rung::simt::mbarrier_state(word(), place);
+    rung::simt::mbarrier_arrive(word(), 0, place, static_cast<int>(count));
     return token;
   }
   void wait(arrival_token&& token, RungPlace place = RungPlace::current()) const {
-    rung::simt::mbarrier_wait(const_cast<barrier*>(this)->word(), static_cast<unsigned>(token & 1),
-                              place);
+    rung::simt::mbarrier_wait(const_cast<barrier*>(this)->word(),
+                              rung::simt::mbarrier_parity(token), place);
   }
   void wait_parity(bool parity, RungPlace place = RungPlace::current()) const {
     rung::simt::mbarrier_wait(const_cast<barrier*>(this)->word(), parity, place);
   }
   void arrive_and_wait(RungPlace place = RungPlace::current()) { wait(arrive(1, place), place); }
-  void arrive_and_drop(RungPlace place = RungPlace::current()) { (void)arrive(1, place); }
+  void arrive_and_drop(RungPlace place = RungPlace::current()) {
+    rung::simt::mbarrier_drop(word(), 0, place);
+  }
 
  private:
   std::uint64_t* word() { return reinterpret_cast<std::uint64_t*>(&state_); }
-  /// The phase under way: its parity is the one whose completion has not been seen.
-  arrival_token phase() {
-    return rung::simt::mbarrier_try_wait(word(), 1, RungPlace::current()) ? 0 : 1;
-  }
   std::uint64_t state_;
   std::uint64_t phase_;
 };
@@ -52,6 +51,29 @@ namespace device {
 template <thread_scope scope, class Completion>
 inline std::uint64_t* barrier_native_handle(barrier<scope, Completion>& one) {
   return reinterpret_cast<std::uint64_t*>(&one);
+}
+/// Announces bytes that copies bring, and arrives.
+template <thread_scope scope, class Completion>
+inline typename barrier<scope, Completion>::arrival_token barrier_arrive_tx(
+    barrier<scope, Completion>& one, long count, long bytes,
+    RungPlace place = RungPlace::current()) {
+  std::uint64_t* const word = barrier_native_handle(one);
+  const auto token = rung::simt::mbarrier_state(word, place);
+  rung::simt::mbarrier_arrive(word, static_cast<std::uint32_t>(bytes), place,
+                              static_cast<int>(count));
+  return token;
+}
+template <thread_scope scope, class Completion>
+inline void barrier_expect_tx(barrier<scope, Completion>& one, long bytes,
+                              RungPlace place = RungPlace::current()) {
+  rung::simt::mbarrier_expect(barrier_native_handle(one), static_cast<std::uint32_t>(bytes), place);
+}
+/// By one thread; the barrier counts its bytes, which are announced apart.
+template <class T, class Size, thread_scope scope, class Completion>
+inline void memcpy_async_tx(T* to, const T* from, Size bytes, barrier<scope, Completion>& one,
+                            RungPlace place = RungPlace::current()) {
+  rung::simt::bulk_load(to, from, static_cast<std::uint32_t>(size_t(bytes)),
+                        barrier_native_handle(one), place);
 }
 }  // namespace device
 

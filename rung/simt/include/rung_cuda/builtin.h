@@ -110,6 +110,35 @@ KernelEntry describe(void (*kernel)(Parameters...), const char* name) {
           Signature<Parameters...>::sizes, sizeof...(Parameters)};
 }
 
+/// What a kernel's declaration demands of its launches; zeros: nothing.
+struct Demands {
+  unsigned most_threads = 0;     // of __launch_bounds__: a block's
+  unsigned most_cluster = 0;     // of __launch_bounds__: blocks of a cluster
+  dim3 cluster = dim3(0, 0, 0);  // of __cluster_dims__
+  /// How many blocks a multiprocessor shall hold concerns registers, which nobody allots here.
+  constexpr void launch_bounds(unsigned threads, unsigned = 0, unsigned cluster_blocks = 0) {
+    most_threads = threads;
+    most_cluster = cluster_blocks;
+  }
+  constexpr void cluster_dims(unsigned x, unsigned y = 1, unsigned z = 1) {
+    cluster.x = x;
+    cluster.y = y;
+    cluster.z = z;
+  }
+};
+int register_demands(const char* kernel, const Demands& demands);
+
+/// Of the kernel to which the tag belongs; found while the program is loaded.
+template <class Tag>
+struct DemandsOf {
+  static Demands find() {
+    Demands all;
+    Tag::rung_demands(all);
+    return all;
+  }
+  static inline const int number = register_demands(typeid(Tag).name(), find());
+};
+
 /// Of a name that other functions have too: the one that can be a kernel.
 template <class... Parameters>
 constexpr auto only_kernel(void (*kernel)(Parameters...)) {
@@ -133,6 +162,7 @@ struct NameOf {
 /// The first thing a kernel does.
 template <class Tag>
 RUNG_UNSEEN __attribute__((noinline)) void enter() {
+  if constexpr (requires(Demands all) { Tag::rung_demands(all); }) (void)DemandsOf<Tag>::number;
   if (__builtin_expect(launch_data->kernel == nullptr, 0)) begin_kernel(NameOf<Tag>::name);
 }
 /// Likewise, of a kernel that can be found by its address.

@@ -95,6 +95,7 @@
   X(cudaErrorGraphExecUpdateFailure, 910,                                                          \
     "the graph update was not performed because it included changes which violated constraints "   \
     "specific to instantiated graph update")                                                       \
+  X(cudaErrorInvalidClusterSize, 912, "invalid cluster size")                                      \
   X(cudaErrorUnknown, 999, "unknown error")
 
 enum cudaError {

@@ -15,6 +15,7 @@ struct LaunchConfig {
   cudaStream_t stream = nullptr;
   bool cooperative = false;
   dim3 cluster;
+  bool has_cluster = false;    // the launch says so itself
   const char* name = nullptr;  // as the launch spells it
   const void* code = nullptr;  // of a kernel known by its address
   Place place;

@@ -5,5 +5,6 @@
 
 #include "cuda_runtime.h"
 #include "rung_cuda/ptx_arithmetic.h"
+#include "rung_cuda/ptx_hopper.h"
 #include "rung_cuda/ptx_memory.h"
 #include "rung_cuda/ptx_types.h"

@@ -5,6 +5,7 @@
 #include "rung/simt/async_copy.hpp"
 #include "rung/simt/matrix.hpp"
 #include "rung/simt/ordered_memory.hpp"
+#include "rung_cuda/groups.h"
 #include "rung_cuda/ptx_types.h"
 
 namespace rung::ptx {
@@ -19,10 +20,18 @@ inline char* pointer(T address) {
     return reinterpret_cast<char*>(static_cast<unsigned long long>(address));
   }
 }
-/// A .shared address counts from the start of the block's shared memory.
+/// A .shared address counts from the start of the block's shared memory. In one of another block of
+/// the cluster, which mapa makes, that block's rank stands above, counted from 1.
+inline constexpr unsigned rank_shift = 24, offset_mask = (1u << rank_shift) - 1;
 template <class T>
 inline char* shared_pointer(T address) {
-  return cuda::shared_base + static_cast<unsigned>(get<unsigned long long>(address));
+  const auto number = static_cast<unsigned>(get<unsigned long long>(address));
+  char* const own = cuda::shared_base + (number & offset_mask);
+  if (__builtin_expect(number > offset_mask, 0)) {
+    const int rank = static_cast<int>(number >> rank_shift) - 1;
+    return static_cast<char*>(cuda::cluster_address(own, rank, Place::current()));
+  }
+  return own;
 }
 
 template <class T, int N>
@@ -128,6 +137,11 @@ inline void load_matrix(Place place, const char* row, R&... registers) {
   simt::load_matrix(to, sizeof...(R), transposed, row, place);
   int i = 0;
   (put(registers, to[i++]), ...);
+}
+template <bool transposed, class... R>
+inline void store_matrix(Place place, char* row, const R&... registers) {
+  const unsigned from[] = {get<unsigned>(registers)...};
+  simt::store_matrix(row, from, sizeof...(R), transposed, place);
 }
 template <class T, class... Rest>
 inline auto list(T first, Rest... rest) {

@@ -160,6 +160,11 @@ inline cudaError_t cudaOccupancyMaxPotentialBlockSizeVariableSMem(int* grid, int
                                                                   SharedBytes sharedBytes,
                                                                   int limit = 0) {
   int device = 0, processors = 0, best = 0;
+  cudaFuncAttributes attributes;
+  if (cudaFuncGetAttributes(&attributes, kernel) == cudaSuccess &&
+      (limit <= 0 || limit > attributes.maxThreadsPerBlock)) {
+    limit = attributes.maxThreadsPerBlock;  // by its launch bounds
+  }
   cudaGetDevice(&device);
   cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, device);
   *grid = *block = 0;

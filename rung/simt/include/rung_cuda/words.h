@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// CUDA's qualifiers and built-in variables for ordinary programs. Three words keep a name of their
+// CUDA's qualifiers and built-in variables for ordinary programs. Some words keep a name of their
 // own, because `rung emulate` rewrites what follows them (rung/emulate/rewrite.hpp).
 #pragma once
 
@@ -17,9 +17,14 @@
 #endif
 #define __forceinline__ inline __attribute__((always_inline))
 #define __inline_hint__
+#ifdef __CUDACC__
+#define __launch_bounds__(...) __rung_launch_bounds__(__VA_ARGS__)
+#define __cluster_dims__(...) __rung_cluster_dims__(__VA_ARGS__)
+#else
 #define __launch_bounds__(...)
-#define __maxnreg__(...)
 #define __cluster_dims__(...)
+#endif
+#define __maxnreg__(...)
 #define __block_size__(...)
 #define __grid_constant__
 #define __nv_pure__ __attribute__((pure))
@@ -27,7 +32,6 @@
 #define __builtin_align__(bytes) __attribute__((aligned(bytes)))
 #define __device_builtin__
 #define __cudart_builtin__
-#define __cluster_dims__(...)
 #define CUDARTAPI
 #define CUDART_CB
 #define CUDA_CB

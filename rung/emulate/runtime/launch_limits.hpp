@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a launch may ask for: the device's limits, and what the kernel itself demands.
+#pragma once
+
+#include <cstddef>
+#include <string>
+
+#include "rung/emulate/runtime/api.hpp"
+
+namespace rung::cuda {
+
+inline unsigned long long volume(const dim3& v) { return 1ull * v.x * v.y * v.z; }
+inline bool same_extent(const dim3& a, const dim3& b) {
+  return a.x == b.x && a.y == b.y && a.z == b.z;
+}
+inline bool divides(const dim3& part, const dim3& whole) {
+  return whole.x % part.x == 0 && whole.y % part.y == 0 && whole.z % part.z == 0;
+}
+
+/// Notes why the launch is refused; returns the error.
+cudaError_t refuse(const LaunchConfig& config, cudaError_t error, const std::string& why);
+std::string too_much_shared(const LaunchConfig& config, std::size_t static_bytes,
+                            std::size_t limit);
+/// The clusters that a launch of a kernel with these demands (null: none) is cut into.
+dim3 cluster_of(const LaunchConfig& config, const Demands* demands);
+/// Why a kernel that demands this is not launched so.
+struct Refusal {
+  cudaError_t error = cudaSuccess;
+  std::string why;
+};
+Refusal unmet(const LaunchConfig& config, const Demands* demands);
+
+/// What a kernel may have.
+struct LaunchLimits {
+  std::size_t static_bytes;  // of shared memory, that it has already
+  std::size_t shared_bytes;  // that a block may have in all
+  unsigned cluster_blocks;   // of a cluster
+};
+/// Refuses what the device cannot run.
+cudaError_t check_limits(const LaunchConfig& config, const dim3& cluster,
+                         const LaunchLimits& limits);
+
+}  // namespace rung::cuda

@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+// Occupancy and totals of the kernels of an emulated program.
+#include "rung/workbench/emulate_report.hpp"
+
+#include <fmt/format.h>
+
+#include <cstdint>
+#include <nlohmann/json.hpp>
+
+#include "rung/bench/occupancy.hpp"
+#include "rung/core/error.hpp"
+#include "rung/workbench/table.hpp"
+
+namespace rung::workbench {
+namespace {
+
+using nlohmann::ordered_json;
+
+/// The closest that is known and no newer, as the simulated device chooses its model.
+const bench::Multiprocessor& multiprocessor(int capability) {
+  const bench::Multiprocessor* best = &bench::multiprocessors().front();
+  for (const bench::Multiprocessor& one : bench::multiprocessors()) {
+    if (one.capability <= capability) best = &one;
+  }
+  return *best;
+}
+
+ordered_json occupancy_of(const ordered_json& kernel, const bench::Multiprocessor& chip) {
+  const bench::BlockNeeds block{.threads = kernel.at("block_threads").get<int>(),
+                                .shared_bytes = kernel.at("shared_bytes").get<int>()};
+  try {
+    const bench::Occupancy one = bench::occupancy(chip, block);
+    ordered_json limits = {{"warps", one.by_warps}, {"blocks", one.by_blocks}};
+    if (one.by_shared != bench::Occupancy::no_limit) limits["shared memory"] = one.by_shared;
+    return {{"compute_capability", bench::capability_name(chip.capability)},
+            {"blocks", one.blocks},
+            {"warps", one.warps},
+            {"occupancy", one.occupancy},
+            {"limited_by", one.limited_by()},
+            {"blocks_by", limits}};
+  } catch (const Error&) {
+    return {};  // no such block fits
+  }
+}
+
+std::string number(const ordered_json& value) {
+  return value.is_null() ? "-" : fmt::format("{:.3g}", value.get<double>());
+}
+
+std::string bytes(const ordered_json& level, const char* name) {
+  return format_bytes(level.at(name).get<double>());
+}
+
+std::string one_summary(const ordered_json& kernel) {
+  const auto count = [&](const char* name) { return kernel.at(name).get<std::uint64_t>(); };
+  const ordered_json& level = kernel.at("bytes");
+  std::string text = fmt::format(
+      "{}\n  {} launch{}, {} blocks of {} threads at most, {} warps, of which {} diverged\n"
+      "  active lanes {}; sectors a request {} loaded, {} stored; wavefronts a request {}\n"
+      "  bytes of global memory: {} asked, {} moved, {} distinct\n"
+      "  bytes of shared memory: {}; reuse {}\n",
+      kernel.at("name").get<std::string>(), count("launches"), count("launches") == 1 ? "" : "es",
+      count("blocks"), count("block_threads"), count("warps"), count("divergent_warps"),
+      number(kernel.at("active_lanes")), number(kernel.at("global_load_sectors_per_request")),
+      number(kernel.at("global_store_sectors_per_request")),
+      number(kernel.at("shared_wavefronts_per_request")), bytes(level, "global_asked"),
+      bytes(level, "global_moved"), bytes(level, "global_distinct"), bytes(level, "shared"),
+      number(kernel.at("reuse")));
+  const ordered_json& held = kernel.at("occupancy");
+  if (held.is_null()) return text;
+  std::string limits;
+  for (const ordered_json& limit : held.at("limited_by")) {
+    limits += (limits.empty() ? "" : ", ") + limit.get<std::string>();
+  }
+  return text + fmt::format(
+                    "  occupancy {:.3g} %: {} blocks, {} warps; limited by {} (registers "
+                    "are not known)\n",
+                    100 * held.at("occupancy").get<double>(), held.at("blocks").get<int>(),
+                    held.at("warps").get<int>(), limits);
+}
+
+}  // namespace
+
+void add_occupancy(ordered_json& kernels, int capability) {
+  for (ordered_json& kernel : kernels) {
+    kernel["occupancy"] = occupancy_of(kernel, multiprocessor(capability));
+  }
+}
+
+std::string kernel_summary(const ordered_json& kernels) {
+  if (kernels.empty()) return "no kernel ran\n";
+  std::string text;
+  for (const ordered_json& kernel : kernels) text += one_summary(kernel);
+  return text;
+}
+
+}  // namespace rung::workbench

@@ -1,0 +1,118 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What `rung emulate` tells of whole kernels: reuse, occupancy and what limits it, bytes at each level, textures,
+every launch. usage: kernel_counters.py RUNG"""
+import json
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+# The convolution is that of a 9x9 mask in tiles of 16x16: published figures are 576 threads a block, 3 blocks a
+# multiprocessor of 2048 threads, 6912 bytes of shared memory in them, each loaded word used 36 times.
+SOURCE = """
+__constant__ float mask[81];
+__global__ void convolve(const float* in, float* out) {
+  __shared__ float tile[24][24];
+  const int x = threadIdx.x, y = threadIdx.y;
+  tile[y][x] = in[24 * y + x];
+  __syncthreads();
+  if (x >= 16 || y >= 16) return;
+  float sum = 0;
+  for (int j = 0; j < 9; ++j) for (int i = 0; i < 9; ++i) sum += mask[9 * j + i] * tile[y + j][x + i];
+  out[16 * y + x] = sum;
+}
+__global__ void fetch(cudaTextureObject_t texture, float* out) {
+  const int i = blockIdx.x * blockDim.x + threadIdx.x;
+  out[i] = tex1Dfetch<float>(texture, i) + tex1Dfetch<float>(texture, i + 1);
+}
+__global__ void count(int* bins) {
+  __shared__ int own[32];
+  own[threadIdx.x] = 0;
+  __syncthreads();
+  atomicAdd(&own[threadIdx.x / 2], 1);
+  atomicAdd(&bins[8 * threadIdx.x], 1);
+}
+__global__ void twice(const float* in, float* out) {
+  extern __shared__ float room[];
+  room[threadIdx.x] = in[threadIdx.x];
+  __syncthreads();
+  out[threadIdx.x] = in[63 - threadIdx.x] + room[63 - threadIdx.x];
+}
+int main() {
+  float *in, *out;
+  cudaMalloc(&in, 16384);
+  cudaMalloc(&out, 16384);
+  cudaMemset(in, 0, 16384);
+  cudaMemset(out, 0, 16384);
+  const float ones[81] = {};
+  cudaMemcpyToSymbol(mask, ones, sizeof ones);
+  convolve<<<1, dim3(24, 24)>>>(in, out);
+  cudaResourceDesc resource = {};
+  resource.resType = cudaResourceTypeLinear;
+  resource.res.linear.devPtr = in;
+  resource.res.linear.desc = cudaCreateChannelDesc<float>();
+  resource.res.linear.sizeInBytes = 16384;
+  cudaTextureDesc description = {};
+  cudaTextureObject_t texture = 0;
+  cudaCreateTextureObject(&texture, &resource, &description, nullptr);
+  fetch<<<1, 32>>>(texture, out);
+  fetch<<<2, 64>>>(texture, out);
+  count<<<1, 32>>>((int*)out);
+  cudaFuncSetAttribute(twice, cudaFuncAttributeMaxDynamicSharedMemorySize, 100000);
+  twice<<<1, 64, 100000>>>(in, out);
+  cudaDestroyTextureObject(texture);
+  return cudaDeviceSynchronize();
+}
+"""
+# By kernel: where in the JSON, and what stands there.
+EXPECTED = {
+    "convolve": {"reuse": 36, "block_threads": 576, "shared_bytes": 2304, "occupancy.blocks": 3, "occupancy.warps": 54,
+                 "occupancy.occupancy": 54 / 64, "occupancy.limited_by": ["warps"], "occupancy.blocks_by.warps": 3,
+                 "bytes.shared": 4 * (576 + 81 * 256), "bytes.global_asked": 4 * (576 + 256),
+                 "bytes.global_distinct_loaded": 4 * 576, "bytes.global_distinct_stored": 4 * 256,
+                 "bytes.constant": 4 * 81 * 256, "totals.constant_bytes": 4 * 81 * 256},
+    "fetch": {"reuse": None, "totals.texture_requests": 2 * 5, "launches": 2, "active_lanes": 32,
+              "occupancy.limited_by": ["warps", "blocks"], "occupancy.occupancy": 1,
+              "each_launch.0.totals.texture_requests": 2, "each_launch.0.grid": [1, 1, 1],
+              "each_launch.0.warps": 1, "each_launch.0.bytes.global_asked": 128,
+              "each_launch.1.totals.texture_requests": 8, "each_launch.1.block": [64, 1, 1],
+              "each_launch.1.totals.global_store_requests": 4, "totals.global_store_requests": 5},
+    # A word of a sector of its own each: 4 bytes asked, 32 moved.
+    "count": {"totals.atomic_bytes": 128, "totals.atomic_sectors": 32, "bytes.global_moved": 1024,
+              "bytes.global_distinct": 1024, "totals.shared_atomic_bytes": 128, "shared_bytes": 128,
+              "occupancy.limited_by": ["blocks"]},
+    # Two loads of the same 256 bytes: memory moves them once.
+    "twice": {"global_load_sectors_per_request": 4, "bytes.global_asked": 3 * 256, "bytes.global_moved": 3 * 256,
+              "bytes.global_distinct_loaded": 256, "bytes.global_distinct_stored": 256, "reuse": 0.5,
+              "shared_bytes": 100000, "occupancy.blocks": 2, "occupancy.limited_by": ["shared memory"],
+              "occupancy.blocks_by.shared memory": 2},
+}
+
+
+def at(value, path):
+    for name in path.split("."):
+        value = value[int(name)] if isinstance(value, list) else value[name]
+    return value
+
+
+def main():
+    with tempfile.TemporaryDirectory() as folder:
+        source, report = pathlib.Path(folder, "kernels.cu"), pathlib.Path(folder, "report.json")
+        source.write_text(SOURCE)
+        run = subprocess.run([sys.argv[1], "emulate", "--counters", "--json", str(report), str(source)],
+                             capture_output=True, text=True, check=False)
+        if run.returncode != 0:
+            sys.exit(run.stdout + run.stderr)
+        kernels = {one["name"]: one for one in json.loads(report.read_text())["kernels"]}
+    wrong = [f"{name}: {path} is {at(kernels[name], path)}, expected {value}"
+             for name, paths in EXPECTED.items() for path, value in paths.items() if at(kernels[name], path) != value]
+    for text in ("convolve\n  1 launch, 1 blocks of 576 threads at most", "reuse 36\n",
+                 "occupancy 84.4 %: 3 blocks, 54 warps; limited by warps"):
+        wrong += [] if text in run.stdout else [f"not printed: {text}"]
+    wrong += [f"too wide: {line}" for line in run.stdout.splitlines() if len(line) > 100]
+    if wrong:
+        sys.exit("\n".join(wrong) + "\n" + run.stdout)
+
+
+if __name__ == "__main__":
+    main()
