@@ -165,7 +165,7 @@ TEST(Annotate, FilesThatAreNotHereGiveTheirLines) {
       "global_load_requests": 2000000, "global_load_sectors": 8000000, "global_store_requests": 0,
       "global_store_sectors": 0, "atomic_requests": 0, "atomic_sectors": 0, "shared_requests": 0,
       "shared_wavefronts": 0, "shared_atomic_requests": 0, "shared_atomic_wavefronts": 0,
-      "constant_requests": 0, "local_requests": 0, "barriers": 0,
+      "constant_requests": 0, "texture_requests": 0, "local_requests": 0, "barriers": 0,
       "branches": 0, "divergent_branches": 0, "active_lanes": 31.5,
       "exact": false}]}])");
   const std::string text = workbench::annotate(kernels);
