@@ -10,9 +10,10 @@
 // Cost     as packed_simd; A is packed once for each column of the grid of threads.
 // Limits   the general rung: every valid call. Shapes with one short side do better in the special
 //          rungs.
-// Tried    packing blocks of A that way, too, four elements every 8 steps: one thread +1 % at 2048
-//          and 4096, two threads -3 % at 1024 and 4096, AVX2 -2 %. Asking for the next block's rows
-//          instead: nothing. Asking for each next strip of packed B, which comes from L3: nothing.
+// Tried    packing blocks of A that way, too, four elements every 8 steps: one thread 0 to +1 % at
+//          2048 and 4096, two threads -3 % at 1024 and 4096, AVX2 -2 %. Asking for the next block's
+//          rows instead: nothing. Asking for each next strip of packed B, which comes from L3:
+//          nothing.
 // Source   T. Smith et al., Anatomy of High-Performance Many-Threaded Matrix Multiplication, 2014.
 #include "rung/ops/gemm/cpu_estimate.hpp"
 #include "rung/ops/gemm/cpu_share.hpp"
