@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Volatile accesses of instrumented code: a thread that reads a variable again and again waits for
 // another one to change it, and has to let that one run. And programs older than Volta count on a
-// warp's going in step where its shared memory is volatile: there it does, as on every chip so far.
+// warp's going in step where its shared memory is volatile: there it does.
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
