@@ -56,7 +56,9 @@ void multiply(const Sums<T>& sums, Range rows, Range strips, T* strip) {
     }
     // Even tiles: a last one of two rows would not hide the latency of its FMAs.
     const int vectors = strip_width(ks, t.columns) / ks.lanes;
-    const std::int64_t most = vectors == 2 ? ks.tile_rows : ks.narrow_tile_rows;
+    const std::int64_t most = sliver         ? ks.sliver_rows
+                              : vectors == 2 ? ks.tile_rows
+                                             : ks.narrow_tile_rows;
     const std::int64_t step = ceil_div(rows.size(), ceil_div(rows.size(), most));
     for (std::int64_t i = rows.begin; i < rows.end; i += step) {
       t.a = static_cast<const T*>(at(call.a, call.in, sums.batch, i, 0));

@@ -28,6 +28,7 @@ void fill_tiles(Kernels<T>& k) {
   k.tile_rows = tile_rows;
   k.narrow_tile_rows = narrow_tile_rows;
   k.sliver_columns = sliver_columns<T>;
+  k.sliver_rows = sliver_rows;
   k.slivers = sliver_table<T>();
   constexpr Source p = Source::packed;
   constexpr Source s = Source::strided;

@@ -183,10 +183,8 @@ void tile(const TileArgs<T>& t) {
     // The tile that nearly all of a large product goes through. C was last touched a block of k ago
     // and has left the near caches: it is fetched meanwhile, a line every few steps, which are
     // unrolled so that no inner loop's end is to be foreseen (2-core Zen 5 vCPU, against the form
-    // below: f32 4096 +1 %, f64 2048 +4 %). With 16 registers, of which 15 are taken, more than two
-    // steps at a time are kept apart badly by the compiler (8 instead of 2: AVX2 1024 to 4096 -2 %
-    // to -5 %); with 32, fewer cost (4 instead of 8: f64 2048 -3 %).
-    constexpr int steps = HWY_TARGET == HWY_AVX2 ? 2 : errand_steps;
+    // below: f32 4096 +1 %, f64 2048 +4 %). Left alone, the compiler mixes the steps and runs out of
+    // AVX2's 16 registers, of which 15 are taken.
     constexpr int lines = vectors * sizeof(V) > 64 ? 2 : 1;  // of a row of the tile
     constexpr int line_elements = 64 / static_cast<int>(sizeof(T));
     const T* c = t.c;
@@ -198,17 +196,15 @@ void tile(const TileArgs<T>& t) {
         if (++line % lines == 0) c += t.c_row;
       }
       errand.run();
-#pragma GCC unroll 1
-      for (int done = 0; done < errand_steps; done += steps) {
 #pragma GCC unroll 8
-        for (int q = 0; q < steps; ++q) {
-          V row[vectors];
-          load_b_row<vectors, b_source>(d, b + q * b_row, last, row);
-          update<rows, vectors, a_source>(d, a + q * a_column, a_row, row, acc);
-        }
-        a += steps * a_column;
-        b += steps * b_row;
+      for (int q = 0; q < errand_steps; ++q) {
+        asm volatile("" : "+r"(a), "+r"(b));  // one step after the other
+        V row[vectors];
+        load_b_row<vectors, b_source>(d, b + q * b_row, last, row);
+        update<rows, vectors, a_source>(d, a + q * a_column, a_row, row, acc);
       }
+      a += errand_steps * a_column;
+      b += errand_steps * b_row;
     }
     advance(left);
   } else {
