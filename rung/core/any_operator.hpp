@@ -15,6 +15,7 @@
 
 #include "rung/core/inputs.hpp"
 #include "rung/core/operator.hpp"
+#include "rung/core/problem.hpp"
 
 namespace rung {
 

@@ -15,16 +15,25 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <tuple>
 #include <utility>
 #include <vector>
 
 #include "rung/core/context.hpp"
 #include "rung/core/error.hpp"
 #include "rung/core/export.hpp"
-#include "rung/core/problem.hpp"
 #include "rung/core/tensor.hpp"
 
 namespace rung {
+
+// What an operator's struct names but only its .cpp needs whole (any_operator.hpp): every rung
+// includes that struct, and nvcc reads each header it brings three times.
+class Inputs;
+enum class Values : std::uint8_t;
+struct ArgumentSpec;
+struct Invocation;
+struct Oracle;
+struct Problem;
 
 /// Whether a rung takes a call; if not, a static string that says why, in words.
 struct Support {

@@ -6,6 +6,7 @@
 
 #include <string>
 
+#include "rung/core/any_operator.hpp"
 #include "rung/core/require.hpp"
 
 namespace rung {

@@ -6,6 +6,7 @@
 #include <numbers>
 #include <type_traits>
 
+#include "rung/core/inputs.hpp"
 #include "rung/ops/elementwise/elementwise.hpp"
 
 namespace rung {

@@ -155,8 +155,8 @@ struct Kernels {
   int narrow_tile_rows;  // most rows of a tile one vector wide
   /// tiles[a_source][b_source][vectors - 1][rows - 1]
   TileFunction<T>* const* tiles[2][2][2];
-  /// Tiles of up to sliver_columns (0: none), by rows - 1, up to sliver_rows. A and B are read where
-  /// they are; both must have contiguous rows.
+  /// Tiles of up to sliver_columns (0: none), by rows - 1, up to sliver_rows. A and B are read
+  /// where they are; both must have contiguous rows.
   int sliver_columns, sliver_rows;
   TileFunction<T>* const* slivers;
   PackFunction<T>* pack[4];  // by DType of the matrix: f32, f64, f16, bf16

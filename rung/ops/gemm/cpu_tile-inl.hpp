@@ -183,17 +183,20 @@ void tile(const TileArgs<T>& t) {
     // The tile that nearly all of a large product goes through. C was last touched a block of k ago
     // and has left the near caches: it is fetched meanwhile, a line every few steps, which are
     // unrolled so that no inner loop's end is to be foreseen (2-core Zen 5 vCPU, against the form
-    // below: f32 4096 +1 %, f64 2048 +4 %). Left alone, the compiler mixes the steps and runs out of
-    // AVX2's 16 registers, of which 15 are taken.
-    constexpr int lines = vectors * sizeof(V) > 64 ? 2 : 1;  // of a row of the tile
+    // below: f32 4096 +1 %, f64 2048 +4 %), and just before the end: A and B that pass through L1
+    // would drive it out again (2048 k: half a percent). Left alone, the compiler mixes the steps
+    // and runs out of AVX2's 16 registers, of which 15 are taken.
+    constexpr int row_lines = vectors * sizeof(V) > 64 ? 2 : 1;
     constexpr int line_elements = 64 / static_cast<int>(sizeof(T));
+    constexpr int in_time = 2;  // turns of the loop from the last line's fetching to its use
     const T* c = t.c;
     RunningErrand<T, rows, vectors> errand(t.errand);
     std::int64_t left = t.k;
-    for (int line = 0; left >= errand_steps; left -= errand_steps) {
-      if (line < rows * lines) {
-        __builtin_prefetch(c + line % lines * line_elements, 1);
-        if (++line % lines == 0) c += t.c_row;
+    std::int64_t line = std::min<std::int64_t>(0, rows * row_lines + in_time - left / errand_steps);
+    for (; left >= errand_steps; left -= errand_steps, ++line) {
+      if (line >= 0 && line < rows * row_lines) {
+        __builtin_prefetch(c + line % row_lines * line_elements, 1);
+        if ((line + 1) % row_lines == 0) c += t.c_row;
       }
       errand.run();
 #pragma GCC unroll 8

@@ -6,6 +6,7 @@
 #include <type_traits>
 #include <vector>
 
+#include "rung/core/inputs.hpp"
 #include "rung/ops/gemm/gemm.hpp"
 
 namespace rung {

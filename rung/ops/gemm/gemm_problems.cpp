@@ -7,6 +7,7 @@
 #include <string_view>
 #include <utility>
 
+#include "rung/core/any_operator.hpp"
 #include "rung/ops/gemm/gemm.hpp"
 
 namespace rung {

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <limits>
 
+#include "rung/core/any_operator.hpp"
 #include "rung/core/require.hpp"
 #include "rung/ops/histogram/bins.hpp"
 

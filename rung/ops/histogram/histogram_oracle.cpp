@@ -5,6 +5,7 @@
 #include <type_traits>
 #include <vector>
 
+#include "rung/core/inputs.hpp"
 #include "rung/ops/histogram/histogram.hpp"
 
 namespace rung {

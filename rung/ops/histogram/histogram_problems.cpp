@@ -9,6 +9,7 @@
 #include <string>
 #include <string_view>
 
+#include "rung/core/any_operator.hpp"
 #include "rung/ops/histogram/bins.hpp"
 
 namespace rung {

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "rung/core/dtype.hpp"
+#include "rung/core/inputs.hpp"
 #include "rung/ops/norm/norm.hpp"
 #include "rung/ops/norm/norm_axes.hpp"
 #include "rung/ops/norm/norm_oracle.hpp"

@@ -7,6 +7,7 @@
 #include <string>
 #include <string_view>
 
+#include "rung/core/any_operator.hpp"
 #include "rung/core/require.hpp"
 #include "rung/ops/norm/norm.hpp"
 #include "rung/ops/norm/norm_axes.hpp"

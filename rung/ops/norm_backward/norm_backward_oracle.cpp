@@ -4,6 +4,7 @@
 #include <optional>
 #include <vector>
 
+#include "rung/core/inputs.hpp"
 #include "rung/ops/norm/norm_axes.hpp"
 #include "rung/ops/norm/norm_oracle.hpp"
 #include "rung/ops/norm_backward/norm_backward.hpp"

@@ -5,6 +5,7 @@
 #include <array>
 #include <string_view>
 
+#include "rung/core/any_operator.hpp"
 #include "rung/core/require.hpp"
 #include "rung/ops/norm/norm_axes.hpp"
 #include "rung/ops/norm_backward/norm_backward.hpp"

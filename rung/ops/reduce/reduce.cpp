@@ -7,6 +7,7 @@
 #include <limits>
 #include <string>
 
+#include "rung/core/any_operator.hpp"
 #include "rung/core/require.hpp"
 
 namespace rung {

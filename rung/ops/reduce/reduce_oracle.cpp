@@ -5,6 +5,7 @@
 #include <limits>
 #include <type_traits>
 
+#include "rung/core/inputs.hpp"
 #include "rung/ops/reduce/reduce.hpp"
 
 namespace rung {

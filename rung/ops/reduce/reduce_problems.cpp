@@ -9,6 +9,7 @@
 #include <string>
 #include <string_view>
 
+#include "rung/core/any_operator.hpp"
 #include "rung/core/require.hpp"
 #include "rung/ops/reduce/reduce.hpp"
 

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <type_traits>
 
+#include "rung/core/any_operator.hpp"
 #include "rung/core/require.hpp"
 
 namespace rung {

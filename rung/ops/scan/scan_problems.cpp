@@ -9,6 +9,7 @@
 #include <string_view>
 #include <utility>
 
+#include "rung/core/any_operator.hpp"
 #include "rung/core/require.hpp"
 #include "rung/ops/scan/scan.hpp"
 

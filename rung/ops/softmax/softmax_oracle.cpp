@@ -6,6 +6,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "rung/core/inputs.hpp"
 #include "rung/ops/softmax/softmax.hpp"
 
 namespace rung {

@@ -7,6 +7,7 @@
 #include <span>
 #include <string>
 
+#include "rung/core/any_operator.hpp"
 #include "rung/ops/softmax/softmax.hpp"
 
 namespace rung {

@@ -9,6 +9,7 @@
 #include <string>
 #include <utility>
 
+#include "rung/core/any_operator.hpp"
 #include "rung/core/require.hpp"
 
 namespace rung {

@@ -20,7 +20,6 @@
 #include <string_view>
 #include <vector>
 
-#include "rung/core/any_operator.hpp"
 #include "rung/core/collapse.hpp"
 #include "rung/core/context.hpp"
 #include "rung/core/export.hpp"

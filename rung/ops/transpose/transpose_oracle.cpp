@@ -3,6 +3,8 @@
 // what the rungs share: axes neither merged nor sorted, elements neither widened.
 #include "rung/ops/transpose/transpose.hpp"
 
+#include "rung/core/inputs.hpp"
+
 namespace rung {
 
 Cost Transpose::cost(const Args& args) {

@@ -6,6 +6,7 @@
 #include <string>
 #include <string_view>
 
+#include "rung/core/any_operator.hpp"
 #include "rung/ops/transpose/transpose.hpp"
 
 namespace rung {
