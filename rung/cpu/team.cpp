@@ -28,16 +28,9 @@ void Barrier::pause(int spin) {
 namespace detail {
 
 void run_parallel(int threads, void (*body)(const Team&, void*), void* data) {
-  // How many really run is known only inside the region: the first to enter sets the barrier up.
-  Barrier* barrier = nullptr;
-  alignas(Barrier) unsigned char storage[sizeof(Barrier)];
+  Barrier barrier;
 #pragma omp parallel num_threads(threads)
-  {
-    const int size = omp_get_num_threads();
-#pragma omp single
-    barrier = new (storage) Barrier(size);
-    body(Team(omp_get_thread_num(), size, barrier), data);
-  }
+  body(Team(omp_get_thread_num(), omp_get_num_threads(), &barrier), data);
 }
 
 }  // namespace detail

@@ -20,11 +20,12 @@ namespace rung::cpu {
 /// one awaited needs the core.
 class Barrier {
  public:
-  explicit Barrier(int threads) : threads_(threads) {}
-
-  void wait() {
+  /// `threads`: how many meet here, the same in all calls. Not a member: what the runtime really
+  /// gives is known only inside a parallel region, and a region of its own to note it down costs
+  /// all threads a barrier of the operating system's kind.
+  void wait(int threads) {
     const std::uint32_t phase = phase_.load(std::memory_order_relaxed);
-    if (arrived_.fetch_add(1, std::memory_order_acq_rel) + 1 == threads_) {
+    if (arrived_.fetch_add(1, std::memory_order_acq_rel) + 1 == threads) {
       arrived_.store(0, std::memory_order_relaxed);
       phase_.store(phase + 1, std::memory_order_release);
       return;
@@ -35,7 +36,6 @@ class Barrier {
  private:
   RUNG_API static void pause(int spin);
 
-  int threads_;
   alignas(64) std::atomic<int> arrived_{0};
   alignas(64) std::atomic<std::uint32_t> phase_{0};
 };
@@ -61,7 +61,7 @@ class Team {
   [[nodiscard]] int size() const { return size_; }
   /// Every thread arrives before any goes on.
   void wait() const {
-    if (size_ > 1) barrier_->wait();
+    if (size_ > 1) barrier_->wait(size_);
   }
   /// This thread's share of `count` items.
   [[nodiscard]] Range share(std::int64_t count) const { return part_of(count, rank_, size_); }

@@ -52,6 +52,17 @@ HWY_INLINE V clamp_keeping_nan(D d, V x, float low_bound, float high_bound) {
 #endif
 }
 
+/// The same with a bound above alone.
+template <class D, class V>
+HWY_INLINE V at_most_keeping_nan(D d, V x, float high_bound) {
+  const V high = hn::Set(d, high_bound);
+#if HWY_TARGET <= HWY_AVX2
+  return hn::Min(high, x);
+#else
+  return hn::IfThenElse(hn::IsNaN(x), x, hn::Min(high, x));
+#endif
+}
+
 /// log 2 in two parts, the first so short that its product with a power of e^x's range is exact;
 /// and minimax fits of (e^r - 1 - r) / r^2 for |r| <= log(2) / 2, which give e^r with errors of
 /// 3.1e-9 and 3.6e-18.
@@ -90,15 +101,13 @@ struct ExpParts {
   V expm1;
 };
 
-/// Of x + rest, where rest is what rounding x lost, or nothing.
-template <class D, class V, class... Rest>
-HWY_INLINE ExpParts<V> exp_parts(D d, V x, Rest... rest) {
+template <class D, class V>
+HWY_INLINE ExpParts<V> exp_parts(D d, V x) {
   using Constants = ExpConstants<hn::TFromD<D>>;
   constexpr int terms = static_cast<int>(std::size(Constants::q));
   const V power = hn::Round(hn::Mul(x, hn::Set(d, Constants::log2_e)));
   V r = hn::NegMulAdd(power, hn::Set(d, Constants::log_2[0]), x);
   r = hn::NegMulAdd(power, hn::Set(d, Constants::log_2[1]), r);
-  ((r = hn::Add(r, rest)), ...);
   V q = hn::Set(d, Constants::q[terms - 1]);
 #pragma GCC unroll 16
   for (int i = terms - 2; i >= 0; --i) q = hn::MulAdd(q, r, hn::Set(d, Constants::q[i]));

@@ -80,13 +80,55 @@ HWY_INLINE void short_rows(const Call& call, std::int64_t index, std::int64_t en
   }
 }
 
+/// Short rows whose y goes past the caches, three at a time: one is written, the next has its
+/// squares summed up, and the one behind it, which has just come from memory, is added up. None
+/// waits for another, and memory is read and written all the time.
+template <class T>
+HWY_NOINLINE void short_rows_in_turns(const RowsJob& job) {
+  const Call& call = *job.call;
+  const Norm::Args& args = *call.args;
+  const bool layer = args.kind == NormKind::layer;
+  const std::int64_t n = call.n;
+  const std::int64_t ahead =
+      std::max<std::int64_t>(3, fetched_ahead / (n * static_cast<int>(sizeof(T))));
+  const auto x_of = [&](std::int64_t row) HWY_ATTR {
+    return static_cast<const T*>(args.x.data) +
+           call.lines.rows.template offset<norm_lines::row_x>(std::min(row, job.end - 1));
+  };
+  const auto center_of = [&](const T* x) HWY_ATTR {
+    return layer ? sum_of(x, n) / static_cast<Wide<T>>(n) : 0;
+  };
+  const auto scale_about = [&](Wide<T> center, const T* x) HWY_ATTR {
+    auto moments = moments_about<T>(center, x, n, nullptr);
+    if (!layer) moments.rest = 0;
+    return scale_of(moments, n, args.epsilon);
+  };
+  const T* x = x_of(job.begin);
+  const T* next = x_of(job.begin + 1);
+  auto scale = scale_about(center_of(x), x);
+  Wide<T> center = center_of(next);
+  for (std::int64_t index = job.begin; index < job.end; ++index) {
+    const T* behind = x_of(index + 2);
+    note<T>(call, index, scale);
+    write_any(true, x, row_at<T>(call, index).y, n, scale, call, 0, x_of(index + ahead));
+    const Wide<T> center_behind = center_of(behind);
+    scale = scale_about(center, next);
+    center = center_behind;
+    x = next;
+    next = behind;
+  }
+}
+
 template <class T>
 void rows_along(const RowsJob& job) {
   const Call& call = *job.call;
   const Norm::Args& args = *call.args;
   auto* moments = static_cast<BlockMoments*>(job.scratch);
   std::int64_t index = job.begin;
-  if (call.n <= short_row) {
+  if (call.n <= short_row && call.streams && args.residual.data == nullptr) {
+    if (index < job.end) short_rows_in_turns<T>(job);
+    index = job.end;
+  } else if (call.n <= short_row) {
     for (; index + together <= job.end; index += together) {
       short_rows<T, together>(call, index, job.end);
     }

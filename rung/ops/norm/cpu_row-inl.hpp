@@ -75,7 +75,8 @@ HWY_INLINE Wide<T> sum_of(const T* s, std::int64_t n) {
   return total(d, sums);
 }
 
-/// The moments of n elements of a row, at most `block`, about `center`.
+/// The moments of n elements of a row, at most `block`, about `center`. `next`, unless null, is
+/// asked for meanwhile.
 template <class T>
 HWY_INLINE Moments<Wide<T>> moments_about(Wide<T> center, const T* s, std::int64_t n,
                                           const T* next) {
@@ -89,7 +90,7 @@ HWY_INLINE Moments<Wide<T>> moments_about(Wide<T> center, const T* s, std::int64
   for (int k = 0; k < chains; ++k) rest[k] = squares[k] = hn::Zero(d);
   std::int64_t i = 0;
   for (; i + chains * step <= n; i += chains * step) {
-    prefetch(next + i, chains * step);
+    if (next != nullptr) prefetch(next + i, chains * step);
 #pragma GCC unroll 8
     for (int k = 0; k < chains; ++k) {
       const V distance = hn::Sub(load_as(d, s + i + k * step), middle);

@@ -212,7 +212,7 @@ TEST(NormCpu, SameBitsForAnyNumberOfThreads) {
 
 /// A large y goes past the caches, one row written while the next is read; in place it does not.
 TEST(NormCpu, SameBitsPastTheCaches) {
-  for (const std::int64_t n : {1029, 2048, 4095, 9001}) {
+  for (const std::int64_t n : {67, 256, 1001, 1029, 2048, 4095, 9001}) {
     const Extents shape{(5 << 20) / n, n};
     auto x = random_values(shape.product(), 15, 3);
     auto gamma = random_values(n, 16);

@@ -101,6 +101,22 @@ class Chunks {
     }
     return scan_pieces(at, x, y, carry, onward, stream_);
   }
+  /// Scans a chunk, and the total of another one, which comes from memory meanwhile.
+  [[nodiscard]] Total scan_and_total(std::int64_t item, Carry carry, std::int64_t other,
+                                     int rank) const {
+    const Place at = place(item);
+    const Place to_come = place(other);
+    if (staged_ || heads_.any() || to_come.end - to_come.begin != at.end - at.begin) {
+      const Total result = total(other, rank);
+      scan(item, carry, false, rank);
+      return result;
+    }
+    return {kernel_.scan_and_total(
+        element(args_.x.data, at.x + at.begin * args_.x_stride()),
+        element(args_.y.data, at.y + at.begin * args_.y_stride()), at.end - at.begin, carry,
+        args_.exclusive, stream_,
+        element(args_.x.data, to_come.x + to_come.begin * args_.x_stride()))};
+  }
   /// Every thread's last word: what it streamed can be seen by all. (After each chunk it would hold
   /// up the next: rows of 4096 floats, 16 million in all, took 5 % longer.)
   void finish() const {
@@ -132,7 +148,7 @@ class Chunks {
         if (end == at.end) return carry;
       } else {
         const Carry total =
-            kernel_.scan_and_total(from, to, end - i, carry, args_.exclusive, stream);
+            kernel_.scan_and_total(from, to, end - i, carry, args_.exclusive, stream, from);
         return kernel_.combine(carry, total);
       }
       i = end;

@@ -49,11 +49,13 @@ class Vectors {
 
   static void scan(const void* x, void* y, std::int64_t n, Carry carry, bool exclusive,
                    bool stream) {
-    run<false>(static_cast<const T*>(x), static_cast<T*>(y), n, carry, exclusive, stream);
+    const T* from = static_cast<const T*>(x);
+    run<false>(from, static_cast<T*>(y), n, carry, exclusive, stream, from);
   }
   static Carry scan_and_total(const void* x, void* y, std::int64_t n, Carry carry, bool exclusive,
-                              bool stream) {
-    return run<true>(static_cast<const T*>(x), static_cast<T*>(y), n, carry, exclusive, stream);
+                              bool stream, const void* totalled) {
+    return run<true>(static_cast<const T*>(x), static_cast<T*>(y), n, carry, exclusive, stream,
+                     static_cast<const T*>(totalled));
   }
 
   static Carry total(const void* from, std::int64_t n) {
@@ -137,8 +139,10 @@ class Vectors {
     }
   }
 
+  /// `incoming` is what comes from memory: x, or what is totalled while x is in a cache already.
   template <bool with_total>
-  static Carry run(const T* x, T* y, std::int64_t n, Carry carry, bool exclusive, bool stream) {
+  static Carry run(const T* x, T* y, std::int64_t n, Carry carry, bool exclusive, bool stream,
+                   const T* incoming) {
     const D d;
     const LaneScan<Operation, L> lane_scan;
     [[maybe_unused]] Totals totals;
@@ -159,12 +163,12 @@ class Vectors {
     std::int64_t i = 0;
     const auto groups = [&]<bool past>(T* out, std::int64_t end) HWY_ATTR {
       for (; i < end; i += group, out += group) {
-        if (stream) prefetch_group(x + i);
+        if (stream) prefetch_group(incoming + i);
         V v[abreast];
 #pragma GCC unroll 4
         for (int k = 0; k < abreast; ++k) {
           v[k] = load_as(d, x + i + k * lanes);
-          if constexpr (with_total) totals.add(k, v[k]);
+          if constexpr (with_total) totals.add(k, load_as(d, incoming + i + k * lanes));
         }
 #pragma GCC unroll 4
         for (int k = 0; k < abreast; ++k) put<past>(one(v[k]), d, out + k * lanes);
@@ -184,7 +188,7 @@ class Vectors {
       if (buffered) stream_copy(buffer, y + begin, end - begin);
     }
     for (int k = 0; i < n; i += lanes, ++k) {
-      if constexpr (with_total) totals.add_some(k, x + i, n - i);
+      if constexpr (with_total) totals.add_some(k, incoming + i, n - i);
       if (n - i >= lanes) {
         store_as(one(load_as(d, x + i)), d, y + i);
       } else {
@@ -206,7 +210,7 @@ class Loop {
   using L = Lane<T>;
   static void scan(const void* x, void* y, std::int64_t n, Carry carry, bool exclusive,
                    bool stream) {
-    scan_and_total(x, y, n, carry, exclusive, stream);
+    scan_and_total(x, y, n, carry, exclusive, stream, x);
   }
   static Carry total(const void* from, std::int64_t n) {
     const T* x = static_cast<const T*>(from);
@@ -215,17 +219,17 @@ class Loop {
     return Carry::of(sum);
   }
   static Carry scan_and_total(const void* from, void* to, std::int64_t n, Carry carry,
-                              bool exclusive, bool) {
+                              bool exclusive, bool, const void* totalled) {
     const T* x = static_cast<const T*>(from);
     T* y = static_cast<T*>(to);
+    const T* incoming = static_cast<const T*>(totalled);
     L running = carry.as<L>();
     L sum = static_cast<L>(scan_identity<T>(operation_of<Operation>));
     for (std::int64_t i = 0; i < n; ++i) {
-      const L element = static_cast<L>(x[i]);
-      const L after = Operation()(running, element);
+      sum = Operation()(sum, static_cast<L>(incoming[i]));  // first: y may replace it
+      const L after = Operation()(running, static_cast<L>(x[i]));
       y[i] = static_cast<T>(exclusive ? running : after);
       running = after;
-      sum = Operation()(sum, element);
     }
     return Carry::of(sum);
   }

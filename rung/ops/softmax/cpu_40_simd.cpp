@@ -20,11 +20,15 @@
 //          by itself (1.39 ns a vector against 1.29) but needs no bound for -infinity: 1.19.
 //          Three rows in one loop, without turns: 6.4 ms for 4096x4096 if nothing is prefetched,
 //          2.6 with 8 KiB ahead, where turns of 512 elements take 2.5; the maximum in a pass of its
-//          own 3.0; asking for pages of y ahead changes nothing. Backward, 4096x4096: prefetching
-//          the next row while one is written, 5.6 ms either way; prefetching 1 to 32 KiB ahead of
-//          both operands 0 to -10 %; rows from the last to the first, 6.4; a copy of the row in L1
-//          5.8. 8x1000000: the results of one row interleaved with the sums of the next, piece by
-//          piece, 1.8 ms against 1.7.
+//          own 3.0; asking for pages of y ahead changes nothing. Two threads, where memory gives a
+//          copy 2.16 ms: turns of 512 elements 2.15 to 2.19, of 256 2.26, of 1024 2.16 (but 2.8 in
+//          place of 2.4 with one); the maximum before what is written, 2.21; scratch memory that
+//          does not begin with a page, 2.22. Backward, 4096x4096: prefetching the next row while
+//          one is written, 5.6 ms either way; prefetching 1 to 32 KiB ahead of both operands 0 to
+//          -10 %; eight vectors of each in turn and lines asked for 4 KiB ahead, 4.8 in place of
+//          4.65, and 2.25 either way with two threads; rows from the last to the first, 6.4; a copy
+//          of the row in L1 5.8. 8x1000000: the results of one row interleaved with the sums of the
+//          next, piece by piece, 1.8 ms against 1.7.
 // Source   F. de Dinechin and others, expf in CORE-MATH, for the argument; Remez for the
 //          polynomial.
 #include "rung/ops/softmax/cpu_estimate.hpp"

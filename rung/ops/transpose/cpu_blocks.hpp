@@ -107,6 +107,13 @@ inline Grid cached_grid(const Moves& m) {
 /// taken down their rows have a page of y a row.
 inline Grid streaming_grid(const Moves& m, std::int64_t rows) {
   const std::int64_t side = line_bytes / m.element_bytes;
+  // Pixels and planes: what a block ends with, a wait until all stores are out, costs as much as
+  // some hundred pixels.
+  if (m.element_bytes <= most_interleaved_bytes) {
+    constexpr std::int64_t pixels = 64 << 10;
+    if (m.columns <= 4 && m.x_row == m.columns) return {m, pixels, 4, side};
+    if (m.rows <= 4 && m.y_row == m.rows) return {m, 4, pixels, side};
+  }
   if (goes_down(m.x_row * m.element_bytes, m.element_bytes)) {
     rows = panel_columns(m.element_bytes);
   }

@@ -33,8 +33,9 @@ struct Runs {
 void transpose_block(const Block& block, bool staged = false);
 
 /// Past the caches: whole lines of y are written without being read first, and x is fetched ahead.
-/// Any number of rows, of columns up to panel_columns(). `scratch` has panel_scratch bytes, a line
-/// for each column, and is aligned to one; it is used where y's rows do not begin with a line.
+/// Any number of rows, of columns up to panel_columns() (of pixels and planes any: see
+/// most_interleaved_bytes). `scratch` has panel_scratch bytes, a line for each column, and is
+/// aligned to one; it is used where y's rows do not begin with a line.
 void stream_panel(const Block& block, std::byte* scratch);
 
 /// x is taken in bands as high as so many lines of y; where y's rows do not begin with lines, so
@@ -56,6 +57,9 @@ inline constexpr std::int64_t way_bytes = 4096;
 constexpr bool goes_down(std::int64_t x_row, int element_bytes) {
   return element_bytes >= 4 && x_row % way_bytes != 0;
 }
+/// Matrices of 2 to 4 rows or columns, pixels and planes, of elements up to so large have kernels
+/// of their own, which take any number of columns or rows at a time.
+inline constexpr int most_interleaved_bytes = 4;
 inline constexpr std::int64_t panel_scratch = panel_columns(1) * line_bytes;
 
 /// `stream`: whole lines of y are written past the caches; worth it from some lines a run on.

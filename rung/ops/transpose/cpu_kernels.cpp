@@ -155,7 +155,7 @@ HWY_INLINE void panel_of(const Block& b, [[maybe_unused]] std::byte* scratch) {
 #if HWY_TARGET != HWY_SCALAR
   constexpr std::int64_t side = tile_side<bytes>;
   const bool aligned = skew_of(b.y) == 0 && (b.y_row & (line_bytes - 1)) == 0;
-  if (interleaved<bytes>(b, aligned)) return;
+  if (interleaved<bytes>(b, true)) return;
   if (b.rows >= side && b.columns >= side) {
 #if HWY_TARGET <= HWY_AVX3
     if constexpr (bytes >= 4) {  // the tiles of smaller elements would exceed L1

@@ -227,6 +227,28 @@ TEST(TransposeLarge, StreamsAndSharesExactly) {
   }
 }
 
+/// There and back, with planes that begin with lines and others.
+TEST(TransposeLarge, PixelsAndPlanesStreamExactly) {
+  for (const auto& [type, channels] : {std::pair{DType::f32, 2}, std::pair{DType::f32, 3},
+                                       std::pair{DType::f32, 4}, std::pair{DType::u8, 3}}) {
+    const auto size = static_cast<int>(size_of(type));
+    const std::int64_t even = (18 << 20) / (channels * size) / 64 * 64;
+    for (const std::int64_t pixels : {even, even + 7}) {
+      const Extents shape{pixels, channels};
+      const std::int64_t bytes = size * shape.product();
+      const Bits x(bytes, 14);
+      Context context = Context::cpu(pixels == even ? 1 : 3);
+      for (const bool back : {false, true}) {
+        const Extents from = back ? Extents{channels, pixels} : shape;
+        const Extents to = back ? shape : Extents{channels, pixels};
+        const Bits y(bytes, 15);
+        transpose(context, {x.data(), type, from}, {y.data(), type, to}, {}, {"threads"});
+        expect_transposed(x.data(), y.data(), from, Extents{1, 0}, size);
+      }
+    }
+  }
+}
+
 TEST(TransposeLarge, LongRunsAreCutAndStreamed) {
   const Extents shape{3, 4, 700'003};
   const Extents order{1, 0, 2};
