@@ -174,7 +174,12 @@ void report_constant(Recorder& recorder, const Step& step, const Region& region)
 
 void report_race(Recorder& recorder, const Request& request, std::uintptr_t address, Side here,
                  Side there) {
-  if (!recorder.is_news(Kind::race, here.site, there.site)) return;
+  const Side& read = here.writes ? there : here;
+  const Side& write = here.writes ? here : there;
+  // Such a read may have been a guess, in this memory.
+  const bool held = !read.writes && !read.atomic && write.atomic;
+  const GuessPlace guess = place_of_guess(request.target.region, read.site);
+  if (!recorder.is_news(Kind::race, here.site, there.site, held ? guess : 0)) return;
   LaunchRecord& record = recorder.launch();
   Finding finding =
       describe(Kind::race, recorder, request.step, request.target.where, here.block, here.thread);
@@ -198,6 +203,9 @@ void report_race(Recorder& recorder, const Request& request, std::uintptr_t addr
                     where + ", in no order";
   if (here.site == there.site && here.writes && there.writes && !here.atomic) {
     finding.advice = "let one of them write, or use atomics: whose value stays is left open";
+  } else if (there.copies) {
+    finding.advice =
+        "wait for the copy's mbarrier: a barrier behind the thread that starts it is no wait";
   } else if (here.block != there.block) {
     finding.advice =
         "blocks run in any order: use atomics, a flag behind __threadfence(), or two kernels";
@@ -206,10 +214,8 @@ void report_race(Recorder& recorder, const Request& request, std::uintptr_t addr
   } else {
     finding.advice = "__syncthreads() between the two";
   }
-  const Side& read = here.writes ? there : here;
-  const Side& write = here.writes ? here : there;
-  if (!read.writes && !read.atomic && write.atomic) {
-    recorder.launch().hold(std::move(finding), read.site, write.site);
+  if (held) {
+    recorder.launch().hold(std::move(finding), guess, write.site);
   } else {
     add(std::move(finding));
   }
