@@ -258,4 +258,27 @@ void report_uninitialised(Recorder& recorder, const Request& request, std::uintp
   add(std::move(finding));
 }
 
+void Recorder::parted(const Thread& first, std::uint32_t gone, const Place& elsewhere) {
+  Step step;
+  step.site = site_of(first.place);
+  step.site_index = site_index(step.site);
+  const std::uint16_t other = site_index(site_of(elsewhere));
+  if (!is_news(Kind::warp_sync, step.site_index, other)) return;
+  Finding finding = describe(Kind::warp_sync, *this, step, Where::shared,
+                             first.block->record->number, linear_thread(first));
+  const Source& source = source_of(site_of(elsewhere));
+  finding.other_file = source.file;
+  finding.other_line = source.line;
+  std::string lanes;
+  for (std::uint32_t left = gone; left != 0; left &= left - 1) {
+    lanes += (lanes.empty() ? "" : ", ") + std::to_string(__builtin_ctz(left));
+  }
+  finding.message = std::string(first.operation) + " without lanes " + lanes +
+                    " of its mask: they were here when this lane and others met them in " +
+                    "another call";
+  finding.advice = "name in a mask only lanes that come to this call: __ballot_sync() before the "
+                   "branch tells which do";
+  add(std::move(finding));
+}
+
 }  // namespace rung::simt::record
