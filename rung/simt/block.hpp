@@ -78,12 +78,19 @@ struct alignas(64) Thread {
   int bulk_stores = 0;            // bulk stores that have not written yet
 };
 
+/// Lanes that have met others, of their mask, in calls elsewhere in the source.
+struct Parting {
+  Place place;
+  std::uint32_t lanes = 0;
+};
+
 struct Warp {
   std::uint32_t exited = 0;   // lanes that ended or never were
   std::uint32_t waiting = 0;  // lanes in a collective
   int registers = 0;          // of a lane, once it has changed them; 0: what it started with
   Thread* lanes[warp_lanes] = {};
   void* requests[warp_lanes] = {};
+  std::vector<Parting> partings;  // while a session checks
 };
 
 /// One of the sixteen barriers of a block, or of its tiles that are larger than a warp.

@@ -54,12 +54,13 @@ void CopyEngine::clear() {
 void CopyEngine::issue(Worker& worker, LateLoad load) {
   if (record::Recorder* const recorder = worker.recorder()) {
     // Its bytes arrive for whom waits; nobody may use the memory from now on until then.
-    load.agent = recorder->agent(load.place);
+    const bool sent = written_by(load) == record::Access::write;
+    load.agent = sent ? recorder->agent(load.place) : recorder->start_copy(load.place);
     const Block& sender = *worker.current().block;
     const bool from_block =
         load.from >= sender.shared && load.from < sender.shared + sender.shared_capacity;
     const bool global = load.shape.is_box || (load.from != nullptr && !from_block);
-    if (written_by(load) == record::Access::engine_write) {
+    if (!sent) {
       recorder->count_copy(load.place, global ? load.shape.bytes : 0, 0);
     }
     recorder->copied(load.agent, load.to, load.shape.bytes, written_by(load));
@@ -111,6 +112,7 @@ void CopyEngine::land(Worker& worker, std::size_t index) {
       recorder.copied(load.agent, load.from, load.shape.bytes, record::Access::engine_read);
     }
     recorder.copied(load.agent, load.to, load.shape.bytes, written_by(load));
+    recorder.landed(load.agent, *load.target, load.barrier);
   }
   complete_bytes(worker, *load.target, load.barrier, load.shape.bytes);
 }

@@ -147,6 +147,7 @@ class Worker {
   /// False: every thread has ended. Where none can go on it lands copies, or fails.
   bool find_ready();
   bool release_active_masks();
+  void note_parting(Warp& warp, std::uint32_t mask, std::uint32_t lanes, bool apart);
   /// Takes the first of those that can go on; null when every thread has ended.
   Thread* next_ready() {
     if (ready_begin_ == ready_end_ && !find_ready()) return nullptr;

@@ -174,6 +174,7 @@ void Worker::try_complete(Warp& warp, std::uint32_t mask) {
   // A lane of ours may still be in an operation of other lanes; then it comes later.
   const Thread& first = *warp.lanes[__builtin_ctz(lanes)];
   const Thread* other = nullptr;
+  bool apart = false;
   for (std::uint32_t left = lanes; left != 0; left &= left - 1) {
     const Thread& lane = *warp.lanes[__builtin_ctz(left)];
     if ((lane.mask & ~warp.exited) != lanes) return;
@@ -182,9 +183,11 @@ void Worker::try_complete(Warp& warp, std::uint32_t mask) {
         (lane.operation != first.operation && std::strcmp(lane.operation, first.operation) != 0)) {
       other = &lane;
     }
+    apart |= lane.place.line() != first.place.line();
   }
   if (other != nullptr) fail_mixed(*this, first, *other);
   if (recorder_ != nullptr) {
+    if (apart || !warp.partings.empty()) note_parting(warp, mask, lanes, apart);
     // The exchange is the simulator's, even where it is a template that has hooks.
     const record::Tracer running = std::exchange(record::tracer, {});
     first.resolve(warp.requests, lanes);
@@ -202,6 +205,32 @@ void Worker::try_complete(Warp& warp, std::uint32_t mask) {
   }
   // First in the queue: a warp's stacks are still in the cache.
   release_gathered(*first.block, true);
+}
+
+/// Lanes may meet in calls at different places, and exchange what they have, as they do on the chip.
+/// But where some go on to the place that the others have come from, and those have ended by then,
+/// the operation there found itself in two halves: a mask names lanes that took another path.
+void Worker::note_parting(Warp& warp, std::uint32_t mask, std::uint32_t lanes, bool apart) {
+  if (!recorder_->launch().checking) return;
+  const Thread& first = *warp.lanes[__builtin_ctz(lanes)];
+  const auto at = [&](const Place& place) -> Parting& {
+    for (Parting& one : warp.partings) {
+      if (one.place.line() == place.line()) return one;
+    }
+    return warp.partings.emplace_back(place, 0);
+  };
+  if (apart) {
+    for_each_lane(lanes, [&](int lane) { at(warp.lanes[lane]->place).lanes |= 1u << lane; });
+    return;
+  }
+  const std::uint32_t before = at(first.place).lanes;
+  if (before == 0 || (before & lanes) != 0 || (before & mask) != before) return;
+  for (const Parting& one : warp.partings) {
+    if (&one == &at(first.place) || (one.lanes & lanes) != lanes) continue;
+    recorder_->parted(first, before, one.place);
+    at(first.place).lanes = 0;  // told
+    return;
+  }
 }
 
 bool Worker::release_active_masks() {

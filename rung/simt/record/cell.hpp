@@ -18,7 +18,7 @@ struct Cell {
     atomic,               // a thread, by an atomic operation on what was there
     block_atomic,         // a thread, by either, atomically to its block
     copying,              // a copy that a thread has issued and that nobody knows to have landed
-    engine = block        // not a thread, but a copy that it has started: through another proxy
+    engine = block  // not a thread, but a bulk copy that it has started, whose number is the clock
   };
   std::uint32_t state = none;
   std::uint32_t site = 0;    // 12 bits

@@ -91,8 +91,9 @@ void Recorder::check_word(const Reach& reach, std::size_t word, std::uint32_t by
                           std::uint32_t thread, std::size_t part) {
   touch(reach.writes, reach.reads, reach.eras[word / chunk_words], reach.era, word / chunk_words);
   if (reach.is_read && reach.reads[word] == only_read) return;
-  const Cell me(reach.state(), reach.request.step.site_index, bytes, thread, reach.block.number,
-                reach.clock);
+  const Cell::State state = reach.state();
+  const Cell me(state, reach.request.step.site_index, bytes, thread, reach.block.number,
+                state == Cell::engine ? reach.request.copy : reach.clock);
   if (reach.is_read) {
     check_read(reach, word, me);
   } else {

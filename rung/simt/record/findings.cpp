@@ -174,7 +174,12 @@ void report_constant(Recorder& recorder, const Step& step, const Region& region)
 
 void report_race(Recorder& recorder, const Request& request, std::uintptr_t address, Side here,
                  Side there) {
-  if (!recorder.is_news(Kind::race, here.site, there.site)) return;
+  const Side& read = here.writes ? there : here;
+  const Side& write = here.writes ? here : there;
+  // Such a read may have been a guess, in this memory.
+  const bool held = !read.writes && !read.atomic && write.atomic;
+  const GuessPlace guess = place_of_guess(request.target.region, read.site);
+  if (!recorder.is_news(Kind::race, here.site, there.site, held ? guess : 0)) return;
   LaunchRecord& record = recorder.launch();
   Finding finding =
       describe(Kind::race, recorder, request.step, request.target.where, here.block, here.thread);
@@ -198,6 +203,9 @@ void report_race(Recorder& recorder, const Request& request, std::uintptr_t addr
                     where + ", in no order";
   if (here.site == there.site && here.writes && there.writes && !here.atomic) {
     finding.advice = "let one of them write, or use atomics: whose value stays is left open";
+  } else if (there.copies) {
+    finding.advice =
+        "wait for the copy's mbarrier: a barrier behind the thread that starts it is no wait";
   } else if (here.block != there.block) {
     finding.advice =
         "blocks run in any order: use atomics, a flag behind __threadfence(), or two kernels";
@@ -206,10 +214,8 @@ void report_race(Recorder& recorder, const Request& request, std::uintptr_t addr
   } else {
     finding.advice = "__syncthreads() between the two";
   }
-  const Side& read = here.writes ? there : here;
-  const Side& write = here.writes ? here : there;
-  if (!read.writes && !read.atomic && write.atomic) {
-    recorder.launch().hold(std::move(finding), read.site, write.site);
+  if (held) {
+    recorder.launch().hold(std::move(finding), guess, write.site);
   } else {
     add(std::move(finding));
   }
@@ -249,6 +255,29 @@ void report_uninitialised(Recorder& recorder, const Request& request, std::uintp
     finding.other_line = allocated.line;
   }
   finding.advice = "write it, or copy or set it from the host, before it is read";
+  add(std::move(finding));
+}
+
+void Recorder::parted(const Thread& first, std::uint32_t gone, const Place& elsewhere) {
+  Step step;
+  step.site = site_of(first.place);
+  step.site_index = site_index(step.site);
+  const std::uint16_t other = site_index(site_of(elsewhere));
+  if (!is_news(Kind::warp_sync, step.site_index, other)) return;
+  Finding finding = describe(Kind::warp_sync, *this, step, Where::shared,
+                             first.block->record->number, linear_thread(first));
+  const Source& source = source_of(site_of(elsewhere));
+  finding.other_file = source.file;
+  finding.other_line = source.line;
+  std::string lanes;
+  for (std::uint32_t left = gone; left != 0; left &= left - 1) {
+    lanes += (lanes.empty() ? "" : ", ") + std::to_string(__builtin_ctz(left));
+  }
+  finding.message = std::string(first.operation) + " without lanes " + lanes +
+                    " of its mask: they were here when this lane and others met them in " +
+                    "another call";
+  finding.advice = "name in a mask only lanes that come to this call: __ballot_sync() before the "
+                   "branch tells which do";
   add(std::move(finding));
 }
 

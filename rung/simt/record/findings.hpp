@@ -23,6 +23,7 @@ struct Side {
   std::uint32_t thread = 0;  // within the block
   bool writes = false;
   bool atomic = false;
+  bool copies = false;  // a bulk copy, that is, that the thread has started
 };
 void report_race(Recorder& recorder, const Request& request, std::uintptr_t address, Side here,
                  Side there);

@@ -31,7 +31,7 @@ void Recorder::fence(bool device) {
     acquire(*block_, *warp_, warp_->unheeded);
     tell_lane(warp_->unheeded);
     warp_->unheeded_lanes &= ~lane;
-    if (warp_->unheeded_lanes == 0) warp_->unheeded = nullptr;
+    if (warp_->unheeded_lanes == 0) warp_->unheeded = warp_->heard_unheeded = nullptr;
   }
   warp_->fenced |= lane;
   // What comes behind the fence is not published by the flag, though written before it.
@@ -55,7 +55,10 @@ void Recorder::heard_of(std::uintptr_t flag, bool acquires) {
     }
   }
   if (!acquires) {
-    warp_->unheeded = join(warp_->unheeded, join(heard, heard_in_block));
+    if (heard != warp_->heard_unheeded || heard_in_block != nullptr) {
+      warp_->unheeded = join(warp_->unheeded, join(heard, heard_in_block));
+      warp_->heard_unheeded = heard;
+    }
     if (warp_->unheeded != nullptr) warp_->unheeded_lanes |= 1u << thread_->lane;
     return;
   }
@@ -81,11 +84,14 @@ void Recorder::before_atomic(std::uintptr_t address, int log_size, Access access
   target.compares |= compares;
   warp_->compared |= compares;
   if (compares) note_guess(target, address);
-  // Whoever reads it by a function that says nothing of order may go by it, with a fence behind or
-  // without: formally one is due, but what goes wrong without is rare, and programs that do so are
-  // many.
+  // Whoever reads it by an atomic function that says nothing of order may go by it, with a fence
+  // behind or without: formally one is due, but programs that do so are many, and locks among them
+  // go well. A volatile read of global memory says no more than that what it reads is not kept: what
+  // comes behind it may come from a cache that holds what was there before.
   if (!is_store(access)) {
-    heard_of(address, order != __ATOMIC_RELAXED && order != __ATOMIC_RELEASE);
+    const bool kept = access == Access::volatile_read && target.where == Where::global;
+    const bool stated = order != unstated_order;
+    heard_of(address, stated ? order != __ATOMIC_RELAXED && order != __ATOMIC_RELEASE : !kept);
   }
   if (is_read(access)) return;
   const std::uint32_t lane = 1u << thread_->lane;

@@ -51,8 +51,9 @@ void Recorder::note_guess(const Target& target, std::uintptr_t address) {
     return;  // nobody's of this warp since its block met
   }
   if (read.state == Cell::one && read.thread % warp_lanes != thread_->lane) return;
-  const auto site = static_cast<std::uint16_t>(read.site);
-  if (guess_sites_.insert(site).second) launch_->guessed(site, tracer.last->site_index);
+  const GuessPlace there =
+      place_of_guess(target.region, static_cast<std::uint16_t>(read.site));
+  if (guess_places_.insert(there).second) launch_->guessed(there, tracer.last->site_index);
 }
 
 void Recorder::check(BlockRecord& block, WarpRecord& warp, Request& request,

@@ -17,10 +17,15 @@
 namespace rung::simt::record {
 
 /// By warp of a block: everything up to this clock is known. 0: nothing.
-using Clocks = std::array<std::uint32_t, 32>;
+struct Clocks : std::array<std::uint32_t, 32> {
+  /// Likewise of the bulk copies that the block has started, by their numbers: a barrier of threads
+  /// tells nothing of them, only who has waited for one does.
+  std::uint32_t copies = 0;
+};
 
 inline void join(Clocks& to, const Clocks& from) {
   for (std::size_t i = 0; i < to.size(); ++i) to[i] = to[i] < from[i] ? from[i] : to[i];
+  to.copies = to.copies < from.copies ? from.copies : to.copies;
 }
 
 /// What somebody knows of several blocks. Never changed once it is shared.

@@ -36,14 +36,14 @@ std::uintptr_t LaunchRecord::site_of(std::uint16_t number) {
   return number < sites_.size() ? sites_[number] : 0;
 }
 
-void LaunchRecord::hold(Finding finding, std::uint16_t read_site, std::uint16_t atomic_site) {
+void LaunchRecord::hold(Finding finding, GuessPlace read, std::uint16_t atomic_site) {
   const std::lock_guard lock(mutex_);
-  held_.push_back({std::move(finding), read_site, atomic_site});
+  held_.push_back({std::move(finding), read, atomic_site});
 }
 
-void LaunchRecord::guessed(std::uint16_t read_site, std::uint16_t compare_site) {
+void LaunchRecord::guessed(GuessPlace read, std::uint16_t compare_site) {
   const std::lock_guard lock(mutex_);
-  guesses_.insert(read_site);
+  guesses_.insert(read);
   compares_.insert(compare_site);
 }
 
@@ -66,7 +66,7 @@ void LaunchRecord::add(const std::vector<SiteCount>& counts, const Work& work) {
 void LaunchRecord::finish() {
   for (Held& one : held_) {
     const bool guess =
-        one.read_site != 0 ? guesses_.contains(one.read_site) : compares_.contains(one.atomic_site);
+        one.read != 0 ? guesses_.contains(one.read) : compares_.contains(one.atomic_site);
     if (!guess) record::add(std::move(one.finding));
   }
   if (!counting) return;

@@ -12,10 +12,16 @@
 #include "rung/simt/record.hpp"
 #include "rung/simt/record/coverage.hpp"
 #include "rung/simt/record/knowledge.hpp"
+#include "rung/simt/record/registry.hpp"
 
 namespace rung::simt::record {
 
-struct Region;
+/// Where code reads what it later compares: a site, in one allocation (0: shared memory), since a
+/// function may look into several. 0: of some of many readers.
+using GuessPlace = std::uint64_t;
+inline GuessPlace place_of_guess(const Region* region, std::uint16_t site) {
+  return site == 0 ? 0 : (region == nullptr ? 0 : region->serial) << 16 | site;
+}
 
 /// What was counted at one place in the code.
 struct SiteCount {
@@ -68,10 +74,9 @@ class LaunchRecord {
   std::uint16_t number_of(std::uintptr_t site);
   [[nodiscard]] std::uintptr_t site_of(std::uint16_t number);
   /// A read that races with an atomic operation is told at the end, unless it was a guess.
-  /// Site 0: of some of many readers.
-  void hold(Finding finding, std::uint16_t read_site, std::uint16_t atomic_site);
+  void hold(Finding finding, GuessPlace read, std::uint16_t atomic_site);
   /// What is read there is compared and exchanged later, here (guess.cpp).
-  void guessed(std::uint16_t read_site, std::uint16_t compare_site);
+  void guessed(GuessPlace read, std::uint16_t compare_site);
   /// What one worker has counted. Of `work` warps and bytes.
   void add(const std::vector<SiteCount>& counts, const Work& work);
   /// Of this launch, and this memory.
@@ -99,10 +104,11 @@ class LaunchRecord {
   std::vector<std::uintptr_t> sites_;
   struct Held {
     Finding finding;
-    std::uint16_t read_site, atomic_site;
+    GuessPlace read;
+    std::uint16_t atomic_site;
   };
   std::vector<Held> held_;
-  std::unordered_set<std::uint16_t> guesses_;   // sites that read
+  std::unordered_set<GuessPlace> guesses_;      // where is read
   std::unordered_set<std::uint16_t> compares_;  // and that compare what they have read
   std::unordered_map<std::uintptr_t, std::uint16_t> numbers_;
   std::unordered_map<std::uintptr_t, SiteCount> counts_;

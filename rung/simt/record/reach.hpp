@@ -60,6 +60,7 @@ struct Recorder::Reach {
     if (before.state == Cell::copying) {
       return request.step.access == Access::landed && before.thread == thread;
     }
+    if (before.state == Cell::engine) return landed(before, thread);
     if (before.owner != block.number) {
       const Clocks* clocks = warp.remote != nullptr ? warp.remote->of(before.owner) : nullptr;
       return clocks != nullptr && (*clocks)[before.warp()] >= before.clock;
@@ -70,6 +71,16 @@ struct Recorder::Reach {
     if (before.clock >= clock) return before.clock > clock;
     return warp.synced[before.thread % 32] > before.clock &&
            warp.synced[thread % 32] > before.clock;
+  }
+  /// Whether the bulk copy that wrote there is known to have landed. What its own thread did before
+  /// it started the copy may be looked at later.
+  [[nodiscard]] bool landed(const Cell& copy, std::uint32_t thread) const {
+    if (copy.owner != block.number) {
+      const Clocks* clocks = warp.remote != nullptr ? warp.remote->of(copy.owner) : nullptr;
+      return clocks != nullptr && clocks->copies >= copy.clock;
+    }
+    if (warp.known.copies >= copy.clock) return true;
+    return copy.thread == thread && clock <= block.copies[copy.clock - 1];
   }
   /// What the lane has written to part `part` of its words; else what there is now.
   [[nodiscard]] std::uint32_t value(std::size_t word, std::uint32_t lane, std::size_t part) const {
@@ -94,7 +105,8 @@ struct Recorder::Reach {
 
 inline Side side_of(const Cell& cell, bool writes) {
   return {static_cast<std::uint16_t>(cell.site), cell.owner, cell.thread, writes,
-          cell.state == Cell::atomic || cell.state == Cell::block_atomic};
+          cell.state == Cell::atomic || cell.state == Cell::block_atomic,
+          writes && cell.state == Cell::engine};
 }
 
 }  // namespace rung::simt::record

@@ -29,7 +29,7 @@ void Recorder::begin(LaunchRecord& launch) {
   tracer.written = nullptr;
   numbers_.clear();
   told_.clear();
-  guess_sites_.clear();
+  guess_places_.clear();
   counts_.clear();
   thread_ = nullptr;
   block_ = nullptr;
@@ -62,7 +62,8 @@ void Recorder::prepare(Block& block) {
   record.number = static_cast<std::uint32_t>(linear) & block_number_mask;
   record.interval = 0;
   record.partial = record.fenced = false;
-  record.proxy_known.fill(0);
+  record.proxy_known = {};
+  record.copies.clear();
   record.objects.clear();
   for (Synchroniser& barrier : record.barriers) barrier = {};
   record.warps.resize(block.warps.size());
@@ -75,10 +76,11 @@ void Recorder::prepare(Block& block) {
     warp.at_barrier = 0;
     warp.released_to_all = warp.compared = false;
     warp.diverged = warp.any_told = false;
-    warp.remote = warp.released = warp.heard = warp.heard_in_block = warp.unheeded = nullptr;
+    warp.remote = warp.released = warp.heard = warp.heard_in_block = nullptr;
+    warp.unheeded = warp.heard_unheeded = nullptr;
     warp.unheeded_lanes = 0;
     std::fill(std::begin(warp.fence_clock), std::end(warp.fence_clock), 0);
-    warp.known.fill(0);
+    warp.known = {};
     std::fill(std::begin(warp.synced), std::end(warp.synced), 0);
     std::fill(std::begin(warp.told), std::end(warp.told), 0);
     std::fill(std::begin(warp.proxy_clock), std::end(warp.proxy_clock), 0);
@@ -97,42 +99,8 @@ void Recorder::prepare(Block& block) {
   warp_ = nullptr;  // it may have been of this block's last use
 }
 
-Agent Recorder::agent(const Place& place) const {
-  return {block_, warp_, thread_->lane, clock_now(), site_of(place)};
-}
-
-void Recorder::copied(const Agent& agent, const void* address, std::size_t bytes, Access access) {
-  if (!checking_ || bytes == 0) return;
-  auto at = reinterpret_cast<std::uintptr_t>(address);
-  // Whatever thread happens to run, or has just ended, when a copy lands.
-  const auto warp = static_cast<std::size_t>(agent.warp - agent.block->warps.data());
-  const Thread* const running =
-      std::exchange(thread_, &agent.block->block->threads[warp * warp_lanes + agent.lane]);
-  Step step;
-  Target target;
-  step.site = agent.site;
-  step.access = access;
-  step.site_index = site_index(agent.site);
-  // Its clock counts from that of the warp.
-  step.clock = agent.clock - agent.warp->clock;
-  for (const std::uintptr_t end = at + bytes; at < end;) {
-    step.log_size = 4;
-    while (at % (1u << step.log_size) != 0 || at + (1u << step.log_size) > end) --step.log_size;
-    if (target.where == Where::nowhere || step.last_unit == 0) {
-      place(step, target, at, 1u << step.log_size);
-    }
-    Request request{step, target};
-    request.lanes = 1u << agent.lane;
-    request.units[agent.lane] = static_cast<std::uint32_t>((at - step.base) >> step.log_size);
-    if (target.where != Where::nowhere) check_lanes(*agent.block, *agent.warp, request);
-    at += 1u << step.log_size;
-  }
-  thread_ = running;
-}
-
-bool Recorder::is_news(Kind kind, std::uint16_t site, std::uint16_t other) {
-  return told_.insert(static_cast<std::uint64_t>(kind) << 32 | std::uint64_t{site} << 16 | other)
-      .second;
+bool Recorder::is_news(Kind kind, std::uint16_t site, std::uint16_t other, GuessPlace there) {
+  return told_.emplace(kind, site, other, there).second;
 }
 
 void Recorder::end_block(BlockRecord& block) {

@@ -6,7 +6,9 @@
 
 #include <cstdint>
 #include <memory>
+#include <set>
 #include <string>
+#include <tuple>
 #include <unordered_map>
 #include <unordered_set>
 #include <vector>
@@ -37,8 +39,10 @@ struct WarpRecord {
   KnowledgeRef remote;                 // of other blocks
   KnowledgeRef released;               // what a lane published last
   KnowledgeRef heard, heard_in_block;  // of the flag that was read last
-  KnowledgeRef unheeded;               // of flags that were read relaxed, by the lanes ...
-  std::uint32_t unheeded_lanes = 0;    // ... that have had no fence since
+  // Of flags that were read relaxed or volatile, by these lanes, that have had no fence since; and
+  // of the last of those flags.
+  KnowledgeRef unheeded, heard_unheeded;
+  std::uint32_t unheeded_lanes = 0;
   bool released_to_all = false;
   Clocks known{};                      // of this block
   std::uint32_t synced[32] = {};       // by lane: the clock at which it last met others of the warp
@@ -69,6 +73,9 @@ struct BlockRecord {
   Shadow shadow;               // of its shared memory
   Initialised initialised;
   std::uint32_t era = 0;
+  /// Of each bulk copy that it has started: its thread's warp's clock then.
+  std::vector<std::uint32_t> copies;
+  std::uint32_t copy_era = 0;  // of their numbers
   Synchroniser barriers[named_barriers + tile_barriers];
   std::unordered_map<const void*, Synchroniser> objects;  // in its shared memory
 };
@@ -80,6 +87,8 @@ struct Agent {
   std::uint8_t lane = 0;
   std::uint32_t clock = 0;  // of its warp
   std::uintptr_t site = 0;
+  std::uint32_t copy = 0;      // its number among the block's bulk copies; 0: none of those
+  std::uint32_t copy_era = 0;  // by which it is counted
 };
 
 class Recorder {
@@ -104,6 +113,8 @@ class Recorder {
   /// The running thread arrives at a named barrier without waiting.
   void named_barrier_arrived(Block& block, int barrier, const Place& place);
   void lanes_met(const Warp& warp, std::uint32_t lanes);
+  /// Lanes are at a place without those of their mask that were there when these were elsewhere.
+  void parted(const Thread& first, std::uint32_t gone, const Place& elsewhere);
   void cluster_met(const Cluster& cluster);
   void grid_met(const std::vector<std::unique_ptr<Cluster>>& clusters);
   /// An object in the shared memory of a block, an mbarrier: the running thread arrives there ...
@@ -126,6 +137,10 @@ class Recorder {
   /// The copy engine reads or writes for this thread, under the clock at which it was told to.
   [[nodiscard]] Agent agent(const Place& place) const;
   void copied(const Agent& agent, const void* address, std::size_t bytes, Access access);
+  /// The running thread starts a bulk copy. Nobody may use what it writes, not even that thread,
+  /// who has not waited for the mbarrier in the shared memory of `owner` that it lands for.
+  [[nodiscard]] Agent start_copy(const Place& place);
+  void landed(const Agent& agent, Block& owner, const void* barrier);
   /// A copy that a thread starts, and the bytes that it moves from or to global memory.
   void count_copy(const Place& place, std::uint64_t loaded, std::uint64_t stored);
   void count_product(const Place& place);
@@ -137,8 +152,9 @@ class Recorder {
   [[nodiscard]] LaunchRecord& launch() const { return *launch_; }
   [[nodiscard]] Worker& worker() const { return worker_; }
   [[nodiscard]] const Thread& thread() const { return *thread_; }
-  /// Whether this is the first time in this launch that these two sites are to blame for that.
-  bool is_news(Kind kind, std::uint16_t site, std::uint16_t other);
+  /// Whether this is the first time in this launch that these two sites are to blame for that,
+  /// there.
+  bool is_news(Kind kind, std::uint16_t site, std::uint16_t other, GuessPlace there = 0);
 
  private:
   static Step* no_list();
@@ -188,6 +204,7 @@ class Recorder {
   /// What the running thread's warp knows, its own accesses so far included.
   KnowledgeRef knowledge(std::uint32_t clock) const;
   void join_all(BlockRecord& block);
+  void heed(BlockRecord& block);
   /// The warp's next accesses are news to all that have been told so far.
   void tick(BlockRecord& block, WarpRecord& warp);
   // Races and uninitialised reads; in check.cpp and check_write.cpp.
@@ -225,7 +242,7 @@ class Recorder {
   std::uint32_t stretch_ = 0;
   /// While a list is checked: where a lane's last comparison of a word stands in it.
   std::unordered_map<std::uint64_t, std::uint32_t> guesses_;
-  std::unordered_set<std::uint16_t> guess_sites_;  // that this launch has shown to be some
+  std::unordered_set<GuessPlace> guess_places_;  // that this launch has shown to be some
   // Of the list being flushed: the step at which each lane stands, 0 for none, behind all steps for
   // where the list before has left it; and where the lanes that stood together went from there.
   struct Way {
@@ -237,7 +254,7 @@ class Recorder {
   std::vector<Way> ways_;
   std::uint16_t left_at_[32] = {};  // sites of what the list before has left, by its first lane
   bool branches_ = false;           // any so far
-  std::unordered_set<std::uint64_t> told_;
+  std::set<std::tuple<Kind, std::uint16_t, std::uint16_t, GuessPlace>> told_;
   std::unordered_map<std::uintptr_t, std::uint16_t> numbers_;  // of sites
   std::vector<SiteCount> counts_;                              // by that number
   Work work_;

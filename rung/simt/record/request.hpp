@@ -108,6 +108,7 @@ struct Request {
   bool progression = false;
   std::int32_t stride = 0;
   const std::uint32_t* values = nullptr;  // what the lanes wrote; null: not known
+  std::uint32_t copy = 0;                 // the bulk copy's number, if it is of one
   alignas(64) std::uint32_t units[32];
 
   void spread() {

@@ -53,11 +53,12 @@ void Recorder::acquire(BlockRecord& block, WarpRecord& warp, const KnowledgeRef&
 
 void Recorder::join_all(BlockRecord& block) {
   Clocks all{};
-  KnowledgeRef remote;
+  KnowledgeRef remote, unheeded;
   for (WarpRecord& warp : block.warps) {
     flush(block, warp);
     join(all, warp.known);
     remote = join(remote, warp.remote);
+    unheeded = join(unheeded, warp.unheeded);
   }
   for (std::size_t i = 0; i < block.warps.size(); ++i) {
     all[i] = std::max(all[i], block.warps[i].clock);
@@ -68,6 +69,10 @@ void Recorder::join_all(BlockRecord& block) {
     warp.at_barrier = 0;
     tick(block, warp);
     std::fill(std::begin(warp.synced), std::end(warp.synced), warp.clock);
+    if (unheeded != nullptr) {  // a fence of any of them does from now on
+      warp.unheeded = unheeded;
+      warp.unheeded_lanes = ~std::uint32_t{0};
+    }
     if (!block.fenced) continue;
     warp.fenced = warp.fenced_for_all = ~std::uint32_t{0};
     std::fill(std::begin(warp.fence_clock), std::end(warp.fence_clock), warp.clock - 1);
@@ -133,6 +138,7 @@ void Recorder::lanes_met(const Warp& lanes, std::uint32_t mask) {
   for (std::uint32_t left = mask; left != 0; left &= left - 1) {
     warp.synced[__builtin_ctz(left)] = warp.clock;
   }
+  if ((warp.unheeded_lanes & mask) != 0) warp.unheeded_lanes |= mask;
   if (!warp.any_told) return;
   // What one of them knows of the warp's others all do now.
   std::uint32_t told = 0;
@@ -148,6 +154,7 @@ void Recorder::cluster_met(const Cluster& cluster) {
   for (const auto& block : cluster.blocks) {
     BlockRecord& record = *block->record;
     join_all(record);
+    heed(record);
     entries.emplace_back(record.number, std::make_shared<const Clocks>(record.warps[0].known));
     remote = join(remote, record.warps[0].remote);
   }
@@ -161,9 +168,21 @@ void Recorder::cluster_met(const Cluster& cluster) {
 
 void Recorder::grid_met(const std::vector<std::unique_ptr<Cluster>>& clusters) {
   for (const auto& cluster : clusters) {
-    for (const auto& block : cluster->blocks) join_all(*block->record);
+    for (const auto& block : cluster->blocks) {
+      join_all(*block->record);
+      heed(*block->record);
+    }
   }
   launch_->new_era();  // all that has been is over for all
+}
+
+/// Barriers of a cluster and of the grid are fences, too.
+void Recorder::heed(BlockRecord& block) {
+  for (WarpRecord& warp : block.warps) {
+    acquire(block, warp, warp.unheeded);
+    warp.unheeded = warp.heard_unheeded = nullptr;
+    warp.unheeded_lanes = 0;
+  }
 }
 
 /// The list goes on behind a mark, under a later clock: lanes come here one after another.

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-// Found under some orders: a copy that lands at once looks like one that was waited for.
 // Every thread that reads a bulk copy's tile waits for the mbarrier; a barrier of the block behind
 // one thread's wait is as good, but not in front of it.
 #include <cstdint>

@@ -14,7 +14,27 @@ __global__ void use(int* values, int n) {
   if (i < 16) table[i] += i;
 }
 
+/// Nobody has written these: pages come empty from the system, also where memory was used before.
+__global__ void add_up(const int* counts, int n, int* sum) {
+  for (int i = threadIdx.x; i < n; i += blockDim.x) atomicAdd(sum, counts[i] + 1);
+}
+void check_zeros() {
+  int *counts, *sum;
+  for (int round = 0; round < 3; ++round) {
+    CUDA(cudaMallocManaged(&counts, 1000 * sizeof(int)));
+    CUDA(cudaMallocManaged(&sum, sizeof(int)));
+    CHECK(counts[7] == 0 && *sum == 0);
+    add_up<<<1, 32>>>(counts, 1000, sum);
+    CUDA(cudaDeviceSynchronize());
+    CHECK(*sum == 1000);
+    for (int i = 0; i < 1000; ++i) counts[i] = -1;
+    CUDA(cudaFree(counts));
+    CUDA(cudaFree(sum));
+  }
+}
+
 int main() {
+  check_zeros();
   int* values;
   CUDA(cudaMallocManaged(&values, 32 * sizeof(int)));
   for (int i = 0; i < 32; ++i) values[i] = i;

@@ -14,7 +14,7 @@ __device__ void swap_pointers(T*& a, T*& b) {
 }
 
 /// Sorts `count` pairs from `keys` and `values`, with the buffers `keys_2` and `values_2`, and
-/// returns whether the sorted ones ended in these. `values` may be null.
+/// returns whether the sorted ones ended in these. Of values there may be none: two null pointers.
 template <class Key, class Value, class Count>
 __device__ bool radix_sort(Key* keys, Key* keys_2, Value* values, Value* values_2, Count count,
                            int begin, int end, bool descending) {
@@ -101,7 +101,10 @@ struct DeviceRadixSort {
     const size_t needed = for_keys + n * sizeof(Value) + 1;
     if (rung::cuda::asks_for_storage(storage, bytes, needed)) return cudaSuccess;
     Key* const other = static_cast<Key*>(storage);
-    Value* const other_values = reinterpret_cast<Value*>(static_cast<char*>(storage) + for_keys);
+    Value* other_values = nullptr;
+    if (values_in != nullptr) {
+      other_values = reinterpret_cast<Value*>(static_cast<char*>(storage) + for_keys);
+    }
     return rung::cuda::run_in_one_thread(stream, [=] {
       const bool pairs = values_in != nullptr;
       for (Count i = 0; i < count; ++i) {

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copies that go on while their thread does: who may use what they bring.
+//
+// A bulk copy's bytes are there for those who have waited for its mbarrier, and for those whom they
+// have told since: a barrier of the block behind the thread that has started it tells nothing. So
+// a block's copies have numbers, which are known or not as the clocks of its warps are, and what a
+// copy writes stands in the shadow under its number.
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "rung/simt/record/operations.hpp"
+#include "rung/simt/record/recorder.hpp"
+#include "rung/simt/scheduler.hpp"
+
+namespace rung::simt::record {
+
+Agent Recorder::agent(const Place& place) const {
+  return {block_, warp_, thread_->lane, clock_now(), site_of(place), 0, block_->copy_era};
+}
+
+void Recorder::copied(const Agent& agent, const void* address, std::size_t bytes, Access access) {
+  if (!checking_ || bytes == 0) return;
+  if (agent.copy_era != agent.block->copy_era) return;  // its number means another by now
+  auto at = reinterpret_cast<std::uintptr_t>(address);
+  // Whatever thread happens to run, or has just ended, when a copy lands.
+  const auto warp = static_cast<std::size_t>(agent.warp - agent.block->warps.data());
+  const Thread* const running =
+      std::exchange(thread_, &agent.block->block->threads[warp * warp_lanes + agent.lane]);
+  Step step;
+  Target target;
+  step.site = agent.site;
+  step.access = access;
+  step.site_index = site_index(agent.site);
+  // Its clock counts from that of the warp.
+  step.clock = agent.clock - agent.warp->clock;
+  for (const std::uintptr_t end = at + bytes; at < end;) {
+    step.log_size = 4;
+    while (at % (1u << step.log_size) != 0 || at + (1u << step.log_size) > end) --step.log_size;
+    if (target.where == Where::nowhere || step.last_unit == 0) {
+      place(step, target, at, 1u << step.log_size);
+    }
+    Request request{step, target};
+    request.lanes = 1u << agent.lane;
+    request.units[agent.lane] = static_cast<std::uint32_t>((at - step.base) >> step.log_size);
+    request.copy = agent.copy;
+    if (target.where != Where::nowhere) check_lanes(*agent.block, *agent.warp, request);
+    at += 1u << step.log_size;
+  }
+  thread_ = running;
+}
+
+Agent Recorder::start_copy(const Place& place) {
+  Agent started = agent(place);
+  if (!checking_) return started;
+  if (block_->copies.size() == Cell::most_clock) {
+    // Cells cannot hold more: everything before is forgotten, as where a clock has run full.
+    launch_->new_era();
+    ++block_->era;
+    for (WarpRecord& warp : block_->warps) warp.known.copies = 0;
+    block_->copies.clear();
+    ++block_->copy_era;
+  }
+  block_->copies.push_back(started.clock);
+  started.copy = static_cast<std::uint32_t>(block_->copies.size());
+  started.copy_era = block_->copy_era;
+  return started;
+}
+
+void Recorder::landed(const Agent& agent, Block& owner, const void* barrier) {
+  if (agent.copy == 0) return;
+  auto clocks = std::make_shared<Clocks>();
+  clocks->copies = agent.copy;
+  std::vector<Knowledge::Entry> entry;
+  entry.emplace_back(agent.block->number, std::move(clocks));
+  KnowledgeRef& released = owner.record->objects[barrier].released;
+  released = join(released, std::make_shared<const Knowledge>(std::move(entry)));
+}
+
+}  // namespace rung::simt::record
