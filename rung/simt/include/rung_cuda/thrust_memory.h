@@ -71,9 +71,11 @@ class device_ptr {
     raw_ += n;
     return *this;
   }
+  __host__ __device__ device_ptr& operator-=(difference_type n) { return *this += -n; }
   __host__ __device__ device_ptr& operator++() { return *this += 1; }
   __host__ __device__ device_ptr& operator--() { return *this += -1; }
   __host__ __device__ device_ptr operator++(int) { return device_ptr(raw_++); }
+  __host__ __device__ device_ptr operator--(int) { return device_ptr(raw_--); }
   __host__ __device__ friend bool operator==(const device_ptr& a, const device_ptr& b) = default;
   __host__ __device__ friend auto operator<=>(const device_ptr& a, const device_ptr& b) = default;
 
