@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// CUDA 12.8's atomic functions: every operation, a flag by release and acquire, types of other sizes.
+// CUDA 12.8's atomic functions: every operation, a flag by release and acquire, types of any size.
 #include "check.cuh"
 
 struct alignas(8) Pair {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Thrust's iterators over several ranges, over a range in another order, over what is not there; placeholders.
+// Thrust's iterators over several ranges, in another order, over what is not there; placeholders.
 #include <thrust/complex.h>
 #include <thrust/copy.h>
 #include <thrust/device_vector.h>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The atomic functions that CUDA 12.8 brought: of any type of 1 to 8 bytes, with an order and a scope.
+// The atomic functions that CUDA 12.8 brought: of any type of 1 to 8 bytes, with an order and a
+// scope.
 #pragma once
 
 #include <type_traits>

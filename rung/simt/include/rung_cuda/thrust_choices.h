@@ -6,8 +6,8 @@
 
 namespace thrust {
 
-/// Merges sorted ranges: an element goes out as often as it is in the first alone, in the second alone, or in both
-/// (equal elements are matched one by one).
+/// Merges sorted ranges, where equal elements are matched one by one: what is in the first alone,
+/// in the second alone, in both (once, or twice) goes out or does not.
 template <bool of_first, bool of_second, bool of_both, bool second_of_both = false>
 struct rung_merge {
   template <class P, class In, class In2, class Out, class Less = std::less<>>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Thrust's iterators over what is no memory, or not in its order. On the host they are of whatever they were made of;
-// rung_place makes of each the one that a kernel may use, with plain pointers inside.
+// Thrust's iterators over what is no memory, or not in its order. On the host they hold what they
+// were made of; rung_place makes of each the one for kernels, with plain pointers inside.
 #pragma once
 
 #include <compare>
@@ -9,7 +9,8 @@
 
 namespace thrust {
 
-/// What they have in common: an index. Self has at(i), and origin(other): how far it begins behind the other.
+/// What they have in common: an index. Self has at(i), and origin(other): how far it begins behind
+/// the other.
 template <class Self, class Reference, class Value = std::remove_cvref_t<Reference>>
 struct rung_iterator {
   typedef Value value_type;

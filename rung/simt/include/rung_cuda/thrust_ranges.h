@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// More of Thrust's algorithms: searches, comparisons, what chooses by a stencil or by keys, sets, partitions.
+// More of Thrust's algorithms: searches, comparisons, what chooses by a stencil or by keys,
+// partitions.
 #pragma once
 
 #include "rung_cuda/thrust_sort.h"
