@@ -211,6 +211,7 @@ class Worker {
   std::unique_ptr<record::Recorder> own_recorder_;
   const Block* shown_block_ = nullptr;  // whose index block_index holds
   std::uint64_t live_ = 0;              // threads that have not exited, of all resident blocks
+  std::uint64_t changes_ = 0;           // how often all gave way though memory had changed
   std::uint64_t threads_ = 0;           // all that were admitted since none was resident
   std::uint64_t grid_arrived_ = 0;
   std::uint64_t looks_ = 0;       // of those that are asleep, weighted

@@ -17,6 +17,9 @@ constexpr std::uint64_t looks_before_deadlock = static_cast<std::uint64_t>(Look:
 constexpr std::uint64_t rounds_before_deadlock = 200;
 /// So often may others meet before those that are asleep look again.
 constexpr std::uint64_t releases_before_looking = 1024;
+/// So often may all give way, while memory changes, before a further block starts: who waits may
+/// write all the while, and yet wait for a block that is not resident.
+constexpr std::uint64_t changes_before_admitting = 64;
 
 }  // namespace
 
@@ -86,6 +89,7 @@ bool Worker::find_ready() {
       continue;
     }
     if (memory_changed) {
+      if (++changes_ % changes_before_admitting == 0) admit_another();
       note_progress();
       wake_all();
     } else if (!find_work()) {

@@ -30,6 +30,9 @@ void forget_refused_launch();
 cudaError_t report_kernel_failure(const std::string& message);
 /// Frees what a kernel that has ended has freed, in heap.cpp.
 void free_kernels_heap();
+/// A thread's cudaMalloc and cudaFree, likewise. `code`: behind the call.
+void* allocate_in_kernel(std::size_t bytes);
+void free_in_kernel(void* memory, const void* code);
 /// Ends the session and writes what it has found; the program is about to end.
 void write_report();
 /// Something that host code did; `code`: behind its call.

@@ -84,6 +84,9 @@ ConstantVariable::ConstantVariable(const volatile void* begin, std::size_t bytes
                                  .name = std::string("the constant variable ") + name});
 }
 
+void* allocate_in_kernel(std::size_t bytes) { return note(std::malloc(bytes), bytes); }
+void free_in_kernel(void* memory, const void* code) { keep(memory, code); }
+
 void free_kernels_heap() {
   const std::lock_guard lock(freed_mutex);
   for (void* memory : freed) {

@@ -14,6 +14,7 @@
 #include "rung/emulate/runtime/stream.hpp"
 #include "rung/simt/limits.hpp"
 #include "rung/simt/record.hpp"
+#include "rung/simt/simulator.hpp"
 
 namespace rung::cuda {
 namespace {
@@ -126,6 +127,10 @@ void free_everything() {
 using namespace rung::cuda;  // NOLINT: its implementation
 
 cudaError_t cudaMalloc(void** memory, std::size_t bytes) {
+  if (rung::simt::in_kernel() && memory != nullptr) {  // from the same heap as malloc
+    *memory = allocate_in_kernel(bytes);
+    return *memory == nullptr ? cudaErrorMemoryAllocation : cudaSuccess;
+  }
   return remember(allocate(memory, bytes, cudaMemoryTypeDevice, "cudaMalloc"));
 }
 cudaError_t cudaMallocHost(void** memory, std::size_t bytes, unsigned int flags) {
@@ -155,6 +160,12 @@ cudaError_t cudaMalloc3D(cudaPitchedPtr* memory, cudaExtent extent) {
   return error;
 }
 cudaError_t cudaFree(void* memory) {
+  if (rung::simt::in_kernel()) {
+    // The host's memory stays: threads destroy their parameters here, which on a chip none does.
+    if (find(memory).begin != nullptr) return cudaErrorInvalidValue;
+    free_in_kernel(memory, __builtin_return_address(0));
+    return cudaSuccess;
+  }
   if (give_back_to_graph(memory)) return remember(cudaSuccess);
   const cudaError_t error = release(memory, false);
   if (error != cudaSuccess && device_failure() == cudaSuccess) {

@@ -18,6 +18,7 @@
 
 #include "rung_cuda/atomics.h"
 #include "rung_cuda/builtin.h"
+#include "rung_cuda/builtin_atomics.h"
 #include "rung_cuda/convert.h"
 #include "rung_cuda/integers.h"
 #include "rung_cuda/launch.h"

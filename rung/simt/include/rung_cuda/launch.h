@@ -79,9 +79,25 @@ struct Launcher {
   using Kept = std::conditional_t<by_copy, std::decay_t<Argument>,
                                   Original<std::remove_reference_t<Argument>>>;
 
+  /// What a kernel gets of an argument that has a destructor: its bits, as on the chip. The host's
+  /// own copy, which they were taken from, is destroyed when the launch returns; they never are.
+  template <class T>
+  struct Bits {
+    alignas(T) unsigned char bytes[sizeof(T)];
+    Bits(const T& original) {  // NOLINT(google-explicit-constructor)
+      __builtin_memcpy(bytes, static_cast<const void*>(&original), sizeof(T));
+    }
+  };
+  template <class T>
+  using Passed = std::conditional_t<std::is_trivially_destructible_v<T>, T, Bits<T>>;
+
   template <class T>
   static T& given(T& argument) {
     return argument;
+  }
+  template <class T>
+  static T& given(Bits<T>& argument) {
+    return *reinterpret_cast<T*>(argument.bytes);
   }
   template <class T>
   static T& given(Original<T>& argument) {
@@ -90,8 +106,8 @@ struct Launcher {
   template <class... Arguments>
   void by_value(Arguments... arguments) {
     // Kernels may not change what they are given, but their parameters may lack const.
-    const auto call = [run = body, arguments...]()
-                          RUNG_UNSEEN { run(given(const_cast<Arguments&>(arguments))...); };
+    const auto call = [run = body, ... passed = Passed<Arguments>(arguments)]()
+                          RUNG_UNSEEN { run(given(const_cast<Passed<Arguments>&>(passed))...); };
     launch(config, make_closure(call));
   }
 };

@@ -2,12 +2,10 @@
 // Thrust's algorithms, each as the loop that it means.
 #pragma once
 
-#include "rung_cuda/thrust_iterators.h"
+#include "rung_cuda/thrust_fancy.h"
 
 namespace thrust {
 
-template <class Iterator>
-using rung_value = std::remove_cv_t<typename std::iterator_traits<Iterator>::value_type>;
 template <class Iterator>
 auto rung_of(const Iterator& iterator) {
   return rung_place<Iterator>::of(iterator);
@@ -162,7 +160,9 @@ struct rung_count_if {
   static std::ptrdiff_t run(const P& policy, In first, In last, F predicate) {
     return rung_transform_reduce::run(
         policy, first, last,
-        [=](const rung_value<In>& value) -> std::ptrdiff_t { return predicate(value) ? 1 : 0; },
+        [=](const rung_value<In>& value) mutable -> std::ptrdiff_t {
+          return predicate(value) ? 1 : 0;
+        },
         std::ptrdiff_t{0}, std::plus<>{});
   }
 };
@@ -192,35 +192,44 @@ struct rung_extreme {
 struct rung_copy_if {
   template <class P, class In, class Out, class F>
   static Out run(const P& policy, In first, In last, Out out, F predicate) {
+    return run(policy, first, last, first, out, predicate);
+  }
+  template <class P, class In, class Stencil, class Out, class F>
+  static Out run(const P& policy, In first, In last, Stencil stencil, Out out, F predicate) {
     const auto n = last - first;
     rung_answer<std::ptrdiff_t> answer(0);
-    rung_run<In, Out>(policy,
-                      [=, in = rung_of(first), to = rung_of(out), kept = answer.get()]() mutable {
-                        std::ptrdiff_t count = 0;
-                        for (std::ptrdiff_t i = 0; i < n; ++i) {
-                          if (predicate(in[i])) to[count++] = in[i];
-                        }
-                        *kept = count;
-                      });
+    rung_run<In, Stencil, Out>(policy, [=, in = rung_of(first), by = rung_of(stencil),
+                                        to = rung_of(out), kept = answer.get()]() mutable {
+      std::ptrdiff_t count = 0;
+      for (std::ptrdiff_t i = 0; i < n; ++i) {
+        if (predicate(by[i])) to[count++] = in[i];
+      }
+      *kept = count;
+    });
     return out + *answer;
   }
 };
 struct rung_remove_if {
   template <class P, class In, class F>
   static In run(const P& policy, In first, In last, F predicate) {
-    return rung_copy_if::run(policy, first, last, first,
-                             [=](const rung_value<In>& value) { return !predicate(value); });
+    return run(policy, first, last, first, predicate);
+  }
+  template <class P, class In, class Stencil, class F>
+  static In run(const P& policy, In first, In last, Stencil stencil, F predicate) {
+    return rung_copy_if::run(
+        policy, first, last, stencil, first,
+        [=](const rung_value<Stencil>& value) mutable { return !predicate(value); });
   }
 };
 struct rung_unique {
-  template <class P, class In>
-  static In run(const P& policy, In first, In last) {
+  template <class P, class In, class Equal = std::equal_to<>>
+  static In run(const P& policy, In first, In last, Equal equal = {}) {
     const auto n = last - first;
     rung_answer<std::ptrdiff_t> answer(0);
     rung_run<In>(policy, [=, in = rung_of(first), kept = answer.get()]() mutable {
       std::ptrdiff_t count = 0;
       for (std::ptrdiff_t i = 0; i < n; ++i) {
-        if (count == 0 || !(in[count - 1] == in[i])) in[count++] = in[i];
+        if (count == 0 || !equal(in[count - 1], in[i])) in[count++] = in[i];
       }
       *kept = count;
     });

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Thrust's function objects, policies and iterators, and where an algorithm over these runs.
+// Thrust's function objects and policies, and where an algorithm over some iterators runs.
 #pragma once
 
 #include <algorithm>
 #include <functional>
+#include <iostream>
 #include <limits>
 #include <random>
 #include <tuple>
@@ -11,13 +12,17 @@
 
 #include "rung_cuda/thrust_memory.h"
 
+// What CUDA 13 comes with.
+#define THRUST_VERSION 300000
+#define THRUST_MAJOR_VERSION 3
+#define THRUST_MINOR_VERSION 0
+#define THRUST_SUBMINOR_VERSION 0
 #define THRUST_HOST_DEVICE __host__ __device__
 #define THRUST_DEVICE __device__
 #define THRUST_HOST __host__
 
 namespace thrust {
 
-using std::default_random_engine;
 using std::divides;
 using std::equal_to;
 using std::get;
@@ -32,6 +37,8 @@ using std::make_pair;
 using std::make_tuple;
 using std::max;
 using std::min;
+using std::minstd_rand;
+using std::minstd_rand0;
 using std::minus;
 using std::modulus;
 using std::multiplies;
@@ -40,10 +47,40 @@ using std::normal_distribution;
 using std::not_equal_to;
 using std::pair;
 using std::plus;
+using std::swap;
 using std::tie;
 using std::tuple;
 using std::uniform_int_distribution;
 using std::uniform_real_distribution;
+
+typedef std::minstd_rand default_random_engine;  // the same numbers as Thrust's
+namespace random {
+using std::minstd_rand;
+using std::minstd_rand0;
+using std::normal_distribution;
+using std::uniform_int_distribution;
+using std::uniform_real_distribution;
+typedef std::minstd_rand default_random_engine;
+}  // namespace random
+
+template <class Iterator>
+struct iterator_difference {
+  typedef typename std::iterator_traits<Iterator>::difference_type type;
+};
+template <class Iterator>
+struct iterator_value {
+  typedef typename std::iterator_traits<Iterator>::value_type type;
+};
+template <class Iterator>
+struct iterator_reference {
+  typedef typename std::iterator_traits<Iterator>::reference type;
+};
+template <class Iterator>
+struct iterator_pointer {
+  typedef typename std::iterator_traits<Iterator>::pointer type;
+};
+template <class Iterator>
+using iterator_traits = std::iterator_traits<Iterator>;
 
 template <class Argument, class Result>
 struct unary_function {
@@ -87,65 +124,6 @@ inline constexpr device_policy par;
 inline constexpr device_policy par_nosync;
 }  // namespace cuda
 
-/// What the iterators below are made of: an index into something that is not memory.
-template <class Self, class Value>
-struct rung_iterator {
-  typedef std::remove_cvref_t<Value> value_type;
-  typedef std::ptrdiff_t difference_type;
-  typedef Value reference;
-  typedef void pointer;
-  typedef std::random_access_iterator_tag iterator_category;
-  std::ptrdiff_t index = 0;
-  __host__ __device__ Value operator*() const { return self().at(index); }
-  __host__ __device__ Value operator[](std::ptrdiff_t i) const { return self().at(index + i); }
-  __host__ __device__ Self operator+(std::ptrdiff_t n) const {
-    Self moved = self();
-    moved.index += n;
-    return moved;
-  }
-  __host__ __device__ Self operator-(std::ptrdiff_t n) const { return *this + -n; }
-  __host__ __device__ std::ptrdiff_t operator-(const rung_iterator& other) const {
-    return index - other.index;
-  }
-  __host__ __device__ Self& operator++() {
-    ++index;
-    return static_cast<Self&>(*this);
-  }
-  __host__ __device__ bool operator==(const rung_iterator& other) const {
-    return index == other.index;
-  }
-
- private:
-  __host__ __device__ const Self& self() const { return static_cast<const Self&>(*this); }
-};
-
-template <class T>
-struct counting_iterator : rung_iterator<counting_iterator<T>, T> {
-  T first{};
-  __host__ __device__ explicit counting_iterator(T from = T{}) : first(from) {}
-  __host__ __device__ T at(std::ptrdiff_t i) const { return static_cast<T>(first + i); }
-  __host__ __device__ std::ptrdiff_t operator-(const counting_iterator& other) const {
-    return (first - other.first) + (this->index - other.index);
-  }
-  using rung_iterator<counting_iterator<T>, T>::operator-;
-};
-template <class T>
-__host__ __device__ counting_iterator<T> make_counting_iterator(T from) {
-  return counting_iterator<T>(from);
-}
-template <class T>
-struct constant_iterator : rung_iterator<constant_iterator<T>, T> {
-  T value{};
-  __host__ __device__ explicit constant_iterator(T of, std::ptrdiff_t at = 0) : value(of) {
-    this->index = at;
-  }
-  __host__ __device__ T at(std::ptrdiff_t) const { return value; }
-};
-template <class T>
-__host__ __device__ constant_iterator<T> make_constant_iterator(T value) {
-  return constant_iterator<T>(value);
-}
-
 /// Where an algorithm over such an iterator runs, and what it is there.
 template <class Iterator>
 struct rung_place {
@@ -161,31 +139,6 @@ struct rung_place<device_ptr<T>> {
 };
 template <class Iterator>
 using rung_there = typename rung_place<std::remove_cvref_t<Iterator>>::type;
-
-template <class Function, class Base>
-using rung_result = std::invoke_result_t<Function, decltype(*std::declval<rung_there<Base>>())>;
-
-template <class Function, class Base, class = void, class = void>
-struct transform_iterator
-    : rung_iterator<transform_iterator<Function, Base>, rung_result<Function, Base>> {
-  Base base;
-  Function function;
-  __host__ __device__ transform_iterator(Base of, Function by) : base(of), function(by) {}
-  __host__ __device__ decltype(auto) at(std::ptrdiff_t i) const {
-    return function(rung_place<Base>::of(base)[i]);
-  }
-};
-template <class Base, class Function>
-__host__ __device__ transform_iterator<Function, Base> make_transform_iterator(Base base,
-                                                                               Function by) {
-  return {base, by};
-}
-template <class Function, class Base>
-struct rung_place<transform_iterator<Function, Base>> {
-  static constexpr bool on_device = rung_place<Base>::on_device;
-  typedef transform_iterator<Function, Base> type;
-  static type of(const type& iterator) { return iterator; }
-};
 
 /// Runs the body where the policy or else the iterators say.
 template <class... Iterators, class Policy, class Body>
@@ -228,7 +181,7 @@ inline constexpr bool is_rung_policy = std::is_same_v<std::remove_cvref_t<T>, ho
 template <class Algorithm>
 struct rung_algorithm {
   template <class First, class... Others>
-  auto operator()(const First& first, const Others&... others) const {
+  auto operator()(First first, Others... others) const {  // as values: arrays become pointers
     if constexpr (is_rung_policy<First>) {
       return Algorithm::run(first, others...);
     } else {

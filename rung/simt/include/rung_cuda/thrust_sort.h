@@ -92,13 +92,15 @@ struct rung_reduce_by_key {
         policy, [=, keys = rung_of(first), of_keys = rung_of(values), to = rung_of(out_keys),
                  sums = rung_of(out_values), found = answer.get()]() mutable {
           std::ptrdiff_t runs = 0;
+          rung_value<Values> sum{};
           for (std::ptrdiff_t i = 0; i < n; ++i) {
-            if (i > 0 && equal(keys[i - 1], keys[i])) {
-              sums[runs - 1] = operation(sums[runs - 1], of_keys[i]);
+            if (i == 0 || !equal(keys[i - 1], keys[i])) {
+              to[runs++] = keys[i];
+              sum = of_keys[i];
             } else {
-              to[runs] = keys[i];
-              sums[runs++] = of_keys[i];
+              sum = operation(sum, of_keys[i]);
             }
+            sums[runs - 1] = sum;
           }
           *found = runs;
         });

@@ -4,4 +4,4 @@
 
 #include <iostream>
 
-#include "rung_cuda/thrust_sort.h"
+#include "rung_cuda/thrust_choices.h"

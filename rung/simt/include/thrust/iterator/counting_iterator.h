@@ -2,4 +2,4 @@
 // An iterator of Thrust.
 #pragma once
 
-#include "rung_cuda/thrust_sort.h"
+#include "rung_cuda/thrust_choices.h"
