@@ -77,7 +77,21 @@ HWY_INLINE hn::Vec<D> repeat(D d, BlockVec block) {
 template <class V, int vectors>
 HWY_INLINE void transpose(V (&m)[vectors]) {
   const Full<float> d;
-  if constexpr (vectors == 2) {
+  if constexpr (vectors == 4) {
+    const hn::Repartition<double, Full<float> > pairs;
+    const auto low = [&](V x, V y)
+                         HWY_ATTR { return hn::BitCast(pairs, hn::InterleaveLower(d, x, y)); };
+    const auto high = [&](V x, V y)
+                          HWY_ATTR { return hn::BitCast(pairs, hn::InterleaveUpper(d, x, y)); };
+    const auto columns_01 = low(m[0], m[1]);  // of rows 0 and 1: 00 10 01 11
+    const auto columns_23 = high(m[0], m[1]);
+    const auto more_01 = low(m[2], m[3]);
+    const auto more_23 = high(m[2], m[3]);
+    m[0] = hn::BitCast(d, hn::InterleaveLower(pairs, columns_01, more_01));
+    m[1] = hn::BitCast(d, hn::InterleaveUpper(pairs, columns_01, more_01));
+    m[2] = hn::BitCast(d, hn::InterleaveLower(pairs, columns_23, more_23));
+    m[3] = hn::BitCast(d, hn::InterleaveUpper(pairs, columns_23, more_23));
+  } else if constexpr (vectors == 2) {
     // Of rows 0 | 1 and 2 | 3: (00 20 01 21 | 10 30 11 31), and the same of columns 2 and 3.
     HWY_ALIGN constexpr std::uint32_t order[8] = {0, 4, 1, 5, 2, 6, 3, 7};
     const auto columns = hn::SetTableIndices(d, order);
