@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Kernels: what a __global__ function tells when it starts, and what it demands of its launches.
 #include <map>
+#include <set>
 #include <vector>
 
 #include "rung/emulate/brackets.hpp"
@@ -34,6 +35,7 @@ struct KernelDefinition {
   std::size_t body;     // its {; size() for a declaration
   std::string path;     // its name behind those of its namespaces
   std::string demands;  // calls that tell what its launches must be like
+  std::size_t commas;   // between its parameters, and within
 };
 
 /// __launch_bounds__ and __cluster_dims__: what Demands calls them, or null.
@@ -84,9 +86,11 @@ KernelDefinition read_kernel(const TokenStream& tokens, std::size_t word) {
     ++at;
   }
   const std::size_t name = at - 1;
-  at = at < tokens.size() ? tokens.closing(at) : at;
+  std::size_t commas = 0;
+  const std::size_t close = at < tokens.size() ? tokens.closing(at) : at;
+  for (; at < close; ++at) commas += tokens[at].is(",") ? 1 : 0;
   while (at < tokens.size() && !tokens[at].is("{") && !tokens[at].is(";")) ++at;
-  return {word, name, tokens[at].is("{") ? at : tokens.size(), "", demands};
+  return {word, name, tokens[at].is("{") ? at : tokens.size(), "", demands, commas};
 }
 
 /// "<T, N, Rest...>" for a kernel template, "" for a function. False: an explicit specialisation,
@@ -153,6 +157,7 @@ struct Namespaces {
 void rewrite_kernels(TokenStream& tokens) {
   std::vector<KernelDefinition> kernels;
   std::map<std::string, int> definitions;
+  std::map<std::string, std::set<std::size_t>> commas;  // of a declaration that is another function
   std::map<std::string, std::string> declared;  // demands of a declaration that stands in front
   Namespaces namespaces;
   for (std::size_t i = 1; i < tokens.size(); ++i) {
@@ -170,6 +175,7 @@ void rewrite_kernels(TokenStream& tokens) {
     kernels.push_back(read_kernel(tokens, i));
     KernelDefinition& one = kernels.back();
     one.path = namespaces.path + std::string(tokens[one.name].text);
+    commas[one.path].insert(one.commas);
     if (one.body < tokens.size()) {
       ++definitions[one.path];
       if (one.demands.empty()) one.demands = declared[one.path];
@@ -182,7 +188,7 @@ void rewrite_kernels(TokenStream& tokens) {
     const std::string_view name = tokens[one.name].text;
     std::string values;
     // Where its name means one function, it can be launched by its address too.
-    const bool unique = definitions[one.path] == 1 &&
+    const bool unique = definitions[one.path] == 1 && commas[one.path].size() == 1 &&
                         tokens[one.name].kind == TokenKind::identifier &&
                         template_arguments(tokens, one.word, values);
     const std::string self =

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Thrust's algorithms over ranges: searches, comparisons, stencils, keys, sets, partitions.
 #include <thrust/copy.h>
+#include <thrust/device_free.h>
+#include <thrust/device_malloc.h>
 #include <thrust/device_vector.h>
 #include <thrust/equal.h>
 #include <thrust/find.h>
@@ -18,6 +20,7 @@
 #include <thrust/sequence.h>
 #include <thrust/set_operations.h>
 #include <thrust/swap.h>
+#include <thrust/system_error.h>
 #include <thrust/tabulate.h>
 #include <thrust/transform.h>
 #include <thrust/transform_scan.h>
@@ -108,8 +111,25 @@ void by_key() {
   CHECK(is(out, {4, 3, 1, -2, -6, -11}));
   CHECK(thrust::unique_copy(keys.begin(), keys.end(), out.begin()) - out.begin() == 3);
   CHECK(out[0] == 1 && out[1] == 2 && out[2] == 5);
+  thrust::device_vector<int> firsts(3);
+  const auto copied = thrust::unique_by_key_copy(keys.begin(), keys.end(), values.begin(),
+                                                 out.begin(), firsts.begin());
+  CHECK(copied.first - out.begin() == 3 && is(firsts, {1, 3, 6}));
+  CHECK(thrust::raw_pointer_cast(&firsts[1]) == thrust::raw_pointer_cast(firsts.data()) + 1);
   const auto ends = thrust::unique_by_key(keys.begin(), keys.end(), values.begin());
   CHECK(ends.first - keys.begin() == 3 && values[1] == 3 && values[2] == 6);
+}
+
+void raw_memory() {
+  try {
+    const thrust::device_ptr<void> bytes = thrust::device_malloc(4 * sizeof(int));
+    const thrust::device_ptr<int> numbers(static_cast<int*>(bytes.get()));
+    thrust::tabulate(numbers, numbers + 4, thrust::negate<int>());
+    CHECK(thrust::reduce(numbers, numbers + 4) == -6);
+    thrust::device_free(bytes);
+  } catch (const thrust::system_error& error) {
+    CHECK(error.what() == nullptr);
+  }
 }
 
 void orders() {
@@ -143,6 +163,7 @@ int main() {
   searches();
   by_stencil();
   by_key();
+  raw_memory();
   orders();
   return ok();
 }

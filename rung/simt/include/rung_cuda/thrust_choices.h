@@ -65,6 +65,16 @@ struct rung_unique_by_key {
     return {first + kept, values + kept};
   }
 };
+struct rung_unique_by_key_copy {
+  template <class P, class Keys, class Values, class OutKeys, class OutValues,
+            class Equal = std::equal_to<>>
+  static pair<OutKeys, OutValues> run(const P& policy, Keys first, Keys last, Values values,
+                                      OutKeys out_keys, OutValues out_values, Equal equal = {}) {
+    const auto one_of_each = [](const auto& sum, const auto&) { return sum; };
+    return rung_reduce_by_key::run(policy, first, last, values, out_keys, out_values, equal,
+                                   one_of_each);
+  }
+};
 struct rung_remove_copy_if {
   template <class P, class In, class Out, class F>
   static Out run(const P& policy, In first, In last, Out out, F predicate) {
@@ -112,6 +122,7 @@ inline constexpr rung_algorithm<rung_merge<true, false, false>> set_difference;
 inline constexpr rung_algorithm<rung_merge<true, true, false>> set_symmetric_difference;
 inline constexpr rung_algorithm<rung_unique_copy> unique_copy;
 inline constexpr rung_algorithm<rung_unique_by_key> unique_by_key;
+inline constexpr rung_algorithm<rung_unique_by_key_copy> unique_by_key_copy;
 inline constexpr rung_algorithm<rung_remove> remove;
 inline constexpr rung_algorithm<rung_remove_copy_if> remove_copy_if;
 inline constexpr rung_algorithm<rung_partition_copy> partition_copy;

@@ -6,6 +6,7 @@
 #include <initializer_list>
 #include <iterator>
 #include <new>
+#include <system_error>
 #include <type_traits>
 #include <vector>
 
@@ -14,6 +15,12 @@
 
 namespace thrust {
 
+template <class T>
+class device_ptr;
+
+using std::error_code;
+using std::system_error;
+
 /// An element of device memory. Host code reads and writes it as a copy would.
 template <class T>
 class device_reference {
@@ -21,6 +28,8 @@ class device_reference {
   __host__ __device__ explicit device_reference(T* element) : element_(element) {}
   device_reference(const device_reference&) = default;
   __host__ __device__ operator T() const { return *element_; }  // NOLINT
+  /// Where it is, not where this object is.
+  __host__ __device__ device_ptr<T> operator&() const { return device_ptr<T>(element_); }  // NOLINT
   __host__ __device__ const device_reference& operator=(const T& value) const {
     if (rung::simt::in_kernel()) {
       *element_ = value;
@@ -218,6 +227,9 @@ device_ptr<T> device_malloc(std::size_t n) {
   T* memory = nullptr;
   if (cudaMalloc(&memory, n * sizeof(T)) != cudaSuccess) throw std::bad_alloc();
   return device_ptr<T>(memory);
+}
+inline device_ptr<void> device_malloc(std::size_t bytes) {
+  return device_ptr<void>(device_malloc<char>(bytes).get());
 }
 template <class T>
 void device_free(device_ptr<T> memory) {
