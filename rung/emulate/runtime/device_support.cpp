@@ -27,10 +27,10 @@ unsigned long long nanoseconds() {
   return static_cast<unsigned long long>(
       std::chrono::duration_cast<std::chrono::nanoseconds>(now).count());
 }
-/// How far the clock goes ahead of the time for a thread that does nothing but ask for it: on a chip
-/// all threads spend such a wait together, here each would after the other.
+/// How far the clock goes ahead of the time for threads that ask for it again and again: on a chip
+/// all spend such a wait together, here each would after the other.
 unsigned long long skipped_cycles() {
-  constexpr int calls_before = 64, calls_a_doubling = 16, longest_step = 24;
+  constexpr int calls_before = 64, calls_a_doubling = 4, longest_step = 24;
   using Index = simt::dialect::uint3;
   struct Asking {
     unsigned long long skipped = 0;
