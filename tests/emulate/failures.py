@@ -41,6 +41,9 @@ CASES = {
         "  p[0] = p[1] + 1;", "  int h = 0;\n  cudaMalloc(&p, 64);\n  kernel<<<1, 1>>>(p);\n"
         "  cudaMemcpy(&h, p, 4, cudaMemcpyDeviceToHost);\n  assert(h == 1);"), [], 66,
         ["host_assertion.cu:3", "uninitialised", "h == 1"]),
+    "host_exception": ("#include <stdexcept>\n" + KERNEL % (
+        "  p[0] = p[1] + 1;", "  cudaMalloc(&p, 64);\n  kernel<<<1, 1>>>(p);\n  cudaDeviceSynchronize();\n"
+        "  throw std::runtime_error(\"boom\");"), [], 66, ["host_exception.cu:3", "uninitialised", "boom"]),
     "misaligned": (KERNEL % ("  const float4 v = *(const float4*)(p + 1);\n  p[8] = (int)(v.x + v.w);",
                              ALLOCATED % "cudaSuccess"), [], 66, ["misaligned.cu:2", "misaligned", "16 bytes"]),
     "instruction": (KERNEL % ('  asm volatile("frobnicate.b32 %0, 1;" : "=r"(p[0]));', ""), [], 3,
