@@ -5,8 +5,8 @@
 #include <thrust/binary_search.h>
 #include <thrust/copy.h>
 #include <thrust/count.h>
-#include <thrust/device_malloc.h>
 #include <thrust/device_free.h>
+#include <thrust/device_malloc.h>
 #include <thrust/device_vector.h>
 #include <thrust/execution_policy.h>
 #include <thrust/extrema.h>
@@ -76,7 +76,8 @@ void check_all(int* sums) {
                     thrust::modulus<int>());
   thrust::exclusive_scan(small.begin(), small.end(), out.begin(), 4, Mix());
   CHECK(list(out) == expected);
-  for (int i = 0; i < n; ++i) running = expected[i] = i == 0 ? in[0] % 3 : Mix()(running, in[i] % 3);
+  for (int i = 0; i < n; ++i)
+    running = expected[i] = i == 0 ? in[0] % 3 : Mix()(running, in[i] % 3);
   thrust::inclusive_scan(small.begin(), small.end(), small.begin(), Mix());
   CHECK(list(small) == expected);
 
