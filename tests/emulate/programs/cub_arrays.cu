@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// CUB's algorithms of whole arrays that cub_device_wide.cu leaves out, each against the loop that it
-// means.
+// CUB's algorithms of whole arrays that cub_device_wide.cu leaves out, each against the loop that
+// it means.
 #include <cub/cub.cuh>
 
 #include <algorithm>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// CUB's collectives of a block of three dimensions, with values that tell each thread from the next:
-// loads and stores of parts, exchanges, sorts by some bits, scans and reductions that do not commute.
+// CUB's collectives of a block of three dimensions, with values that tell each thread from the
+// next: loads and stores of parts, exchanges, sorts by some bits, scans and reductions that do not
+// commute.
 #include <cub/cub.cuh>
 
 #include "check.cuh"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// That all lanes write one value to one byte is no race, whatever else they have accessed: reads all
-// over the place just before, and bytes at other places of their words by the write before.
+// That all lanes write one value to one byte is no race, whatever else they have accessed: reads
+// all over the place just before, and bytes at other places of their words by the write before.
 #include "check.cuh"
 
 __global__ void mark(const char* table, char* apart, char* flag, short* half, int* out) {
