@@ -207,32 +207,6 @@ void Worker::try_complete(Warp& warp, std::uint32_t mask) {
   release_gathered(*first.block, true);
 }
 
-/// Lanes may meet in calls at different places, and exchange what they have, as they do on the chip.
-/// But where some go on to the place that the others have come from, and those have ended by then,
-/// the operation there found itself in two halves: a mask names lanes that took another path.
-void Worker::note_parting(Warp& warp, std::uint32_t mask, std::uint32_t lanes, bool apart) {
-  if (!recorder_->launch().checking) return;
-  const Thread& first = *warp.lanes[__builtin_ctz(lanes)];
-  const auto at = [&](const Place& place) -> Parting& {
-    for (Parting& one : warp.partings) {
-      if (one.place.line() == place.line()) return one;
-    }
-    return warp.partings.emplace_back(place, 0);
-  };
-  if (apart) {
-    for_each_lane(lanes, [&](int lane) { at(warp.lanes[lane]->place).lanes |= 1u << lane; });
-    return;
-  }
-  const std::uint32_t before = at(first.place).lanes;
-  if (before == 0 || (before & lanes) != 0 || (before & mask) != before) return;
-  for (const Parting& one : warp.partings) {
-    if (&one == &at(first.place) || (one.lanes & lanes) != lanes) continue;
-    recorder_->parted(first, before, one.place);
-    at(first.place).lanes = 0;  // told
-    return;
-  }
-}
-
 bool Worker::release_active_masks() {
   bool any = false;
   const auto release = [&](Block& block, Warp& warp) {

@@ -3,9 +3,11 @@
 files left behind. usage: failures.py RUNG"""
 import os
 import pathlib
+import signal
 import subprocess
 import sys
 import tempfile
+import time
 
 KERNEL = "__global__ void kernel(int* p) {\n%s\n}\nint main() {\n  int* p = nullptr;\n%s\n}\n"
 ALLOCATED = ("  cudaMalloc(&p, 64); cudaMemset(p, 0, 64);\n  kernel<<<1, 32>>>(p);\n"
@@ -41,6 +43,9 @@ CASES = {
         "  p[0] = p[1] + 1;", "  int h = 0;\n  cudaMalloc(&p, 64);\n  kernel<<<1, 1>>>(p);\n"
         "  cudaMemcpy(&h, p, 4, cudaMemcpyDeviceToHost);\n  assert(h == 1);"), [], 66,
         ["host_assertion.cu:3", "uninitialised", "h == 1"]),
+    "host_exception": ("#include <stdexcept>\n" + KERNEL % (
+        "  p[0] = p[1] + 1;", "  cudaMalloc(&p, 64);\n  kernel<<<1, 1>>>(p);\n  cudaDeviceSynchronize();\n"
+        "  throw std::runtime_error(\"boom\");"), [], 66, ["host_exception.cu:3", "uninitialised", "boom"]),
     "misaligned": (KERNEL % ("  const float4 v = *(const float4*)(p + 1);\n  p[8] = (int)(v.x + v.w);",
                              ALLOCATED % "cudaSuccess"), [], 66, ["misaligned.cu:2", "misaligned", "16 bytes"]),
     "instruction": (KERNEL % ('  asm volatile("frobnicate.b32 %0, 1;" : "=r"(p[0]));', ""), [], 3,
@@ -73,26 +78,48 @@ CASES = {
 }
 
 
+def wrong_after_a_pause(rung, folder, environment):
+    """Where the machine stands still until the time limit is long past, a program still says where it was."""
+    path = pathlib.Path(folder, "pause.cu")
+    path.write_text("#include <cstdio>\n" + KERNEL % (
+        "  for (unsigned x = 1;; x = 3 * x + 1) p[0] = x;",
+        '  puts("begun"); fflush(stdout);\n' + ALLOCATED % "cudaSuccess"))
+    with subprocess.Popen([rung, "emulate", "--timeout", "1", "--no-checks", path.name], cwd=folder, env=environment,
+                          stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as run:
+        begun = run.stdout.readline()
+        run.send_signal(signal.SIGSTOP)
+        time.sleep(4)
+        run.send_signal(signal.SIGCONT)
+        _, told = run.communicate(timeout=100)
+    if begun == "begun\n" and run.returncode == 142 and "pause.cu:3" in told:
+        return []
+    return [f"pause: exit code {run.returncode}\n{begun}{told}"]
+
+
 def main():
     rung = os.path.abspath(sys.argv[1])
     failed = 0
     with tempfile.TemporaryDirectory() as folder:
         scratch = pathlib.Path(folder, "scratch")
         scratch.mkdir()
+        environment = dict(os.environ, TMPDIR=str(scratch))
+        for wrong in wrong_after_a_pause(rung, folder, environment):
+            failed += 1
+            print(wrong)
         for name, (source, options, code, texts) in CASES.items():
             path = pathlib.Path(folder, name + ".cu")
             path.write_text(source)
             cut = options.index("--") if "--" in options else len(options)
             run = subprocess.run([rung, "emulate", *options[:cut], path.name, *options[cut:]], cwd=folder,
                                  capture_output=True, text=True,
-                                 env=dict(os.environ, TMPDIR=str(scratch)), timeout=100, check=False)
+                                 env=environment, timeout=100, check=False)
             wrong = [f"exit code {run.returncode}, not {code}"] if run.returncode != code else []
             wrong += [f"says nothing of {text!r}" for text in texts if text not in run.stderr]
             wrong += [f"left {left}" for left in os.listdir(scratch)]
             if wrong:
                 failed += 1
                 print(f"{name}: " + "; ".join(wrong) + "\n" + run.stdout + run.stderr)
-    print(f"{len(CASES)} cases, {failed} wrong")
+    print(f"{len(CASES) + 1} cases, {failed} wrong")
     sys.exit(1 if failed else 0)
 
 

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What is counted of copies and tensor cores: apart from requests, on the lines that start them.
+#include <algorithm>
+
 #include "rung/device/ptx_bulk_copy.hpp"
 #include "rung/device/ptx_tensor_copy.hpp"
 #include "rung/device/ptx_wgmma.hpp"
@@ -64,6 +66,85 @@ TEST(RecordBulk, CopiesAndProductsAreCountedApart) {
   EXPECT_NE(json.find("\"bulk_load_bytes\":" + std::to_string(c.bulk_load_bytes)),
             std::string::npos)
       << json;
+}
+
+/// How the readers of a copy hear that it has landed.
+enum class Waits { each, one_then_barrier, one_behind_barrier, nobody, next_copy_does_not };
+
+/// Rounds of a copy into the same place by one thread, which has read there in the round before.
+__global__ void in_rounds(const int* in, int* out, Waits waits, int rounds) {
+  Tile& tile = shared<Tile>();
+  const bool first = threadIdx.x == 0;
+  if (first) {
+    ptx::mbarrier_init(tile.full, 1);
+    ptx::mbarrier_fence_init();
+  }
+  __syncthreads();
+  int sum = 0;
+  for (int round = 0; round < rounds; ++round) {
+    const auto parity = static_cast<unsigned>(round % 2);
+    if (first) {
+      ptx::mbarrier_arrive_expect(tile.full, 128);
+      ptx::bulk_load(tile.words, in, 64, tile.full);
+      ptx::bulk_load(waits == Waits::next_copy_does_not ? &tile.words[0][0] : &tile.words[0][16],
+                     in + 16, 64, tile.full);
+    }
+    if (waits == Waits::one_behind_barrier || waits == Waits::nobody) __syncthreads();
+    const bool all = waits == Waits::each || waits == Waits::next_copy_does_not;
+    if (waits != Waits::nobody && (first || all)) ptx::mbarrier_wait(tile.full, parity);
+    if (waits == Waits::one_then_barrier) __syncthreads();
+    sum += tile.words[0][threadIdx.x % 16];
+    __syncthreads();
+    if (waits == Waits::nobody && first) ptx::mbarrier_wait(tile.full, parity);
+    if (waits == Waits::nobody) __syncthreads();
+  }
+  out[blockIdx.x * blockDim.x + threadIdx.x] = sum;
+}
+
+TEST(RecordBulk, ACopyIsThereForWhoHasWaitedForIt) {
+  std::vector<int> values(32, 3);
+  std::fill(values.begin() + 16, values.end(), 5);
+  Buffer<int> in(values), out(128);
+  const LaunchShape shape{.grid = 2, .block = 64, .shared_bytes = sizeof(Tile)};
+  for (const std::string& order : thread_orders()) {
+    simt::set_thread_order(simt::ThreadOrder::parse(order));
+    const auto run = [&](Waits waits) {
+      return recorded_launch(shape, in_rounds, in.data(), out.data(), waits, 3);
+    };
+    expect_clean(run(Waits::each));
+    expect_clean(run(Waits::one_then_barrier));
+    EXPECT_EQ(out.values()[100], 9);
+    for (const Waits wrong :
+         {Waits::one_behind_barrier, Waits::nobody, Waits::next_copy_does_not}) {
+      expect_finding(run(wrong), Kind::race, Space::shared);
+    }
+  }
+  simt::set_thread_order({});
+}
+
+/// One thread needs no barrier between what it reads and the next copy there.
+__global__ void alone(const int* in, int* out, int rounds, bool waits_at_last) {
+  Tile& tile = shared<Tile>();
+  ptx::mbarrier_init(tile.full, 1);
+  ptx::mbarrier_fence_init();
+  int sum = 0;
+  for (int round = 0; round < rounds; ++round) {
+    ptx::mbarrier_arrive_expect(tile.full, 16);
+    ptx::bulk_load(tile.words, in, 16, tile.full);
+    if (!waits_at_last && round + 1 == rounds) sum += tile.words[0][1];
+    ptx::mbarrier_wait(tile.full, static_cast<unsigned>(round % 2));
+    sum += tile.words[0][1];
+  }
+  out[0] = sum;
+}
+
+TEST(RecordBulk, MoreCopiesThanACellCanNumber) {
+  Buffer<int> in(std::vector<int>(4, 1)), out(1);
+  const LaunchShape shape{.grid = 1, .block = 1, .shared_bytes = sizeof(Tile)};
+  expect_clean(recorded_launch(shape, alone, in.data(), out.data(), 40000, true));
+  EXPECT_EQ(out.values()[0], 40000);
+  expect_finding(recorded_launch(shape, alone, in.data(), out.data(), 40000, false), Kind::race,
+                 Space::shared);
 }
 
 }  // namespace

@@ -68,6 +68,14 @@ __global__ void accesses(float* memory, int count) {
   for (int i = 0; i < count; ++i) mine[i % 64 * stride] += 1;
 }
 
+/// Each thread writes 60 words of its own over and over, which no other reads. A line more than a
+/// power of two apart, so that they do not all fall into one set of the cache.
+__global__ void stores(float* memory, int count) {
+  float* const mine = memory + blockIdx.x * blockDim.x + threadIdx.x;
+  const unsigned stride = gridDim.x * blockDim.x + 32;
+  for (int i = 0; i < count; ++i) mine[i % 60 * stride] = static_cast<float>(i);
+}
+
 struct Scenario {
   std::string name, what;
   std::function<void(Context&)> run;
@@ -105,6 +113,10 @@ std::vector<Scenario> scenarios() {
       {"shuffles", "10^7 shuffles, a block of 256",
        [](Context& context) {
          launch(context, {.grid = 1, .block = 256}, shuffles, 10'000'000 / 256, out.data());
+       }},
+      {"stores", "33.6 M stores to global memory",
+       [](Context& context) {
+         launch(context, {.grid = 4, .block = 256}, stores, many.data(), 32768);
        }},
       {"accesses", "2 x 10^9 accesses of 256 KiB",
        [](Context& context) {

@@ -36,10 +36,11 @@ void Recorder::check_write(const Reach& reach, std::size_t word, const Cell& me,
     const Cell write(before);
     const bool same_request = write.site == me.site && write.owner == me.owner &&
                               write.warp() == me.warp() && write.clock == me.clock;
-    // Two that write the same value do no harm. What an atomic operation leaves is nobody's value.
+    // Two that write the same value do no harm. What an atomic operation leaves is nobody's value,
+    // and what a copy brings is not there yet when it starts.
     const std::uint32_t bytes = write.bytes & me.bytes;
     const bool differ = me.state == Cell::atomic || write.state == Cell::atomic ||
-                        ((kept ^ value) & bits_of(bytes)) != 0;
+                        me.state == Cell::engine || ((kept ^ value) & bits_of(bytes)) != 0;
     const bool known = !same_request || reach.request.values != nullptr;
     if (bytes != 0 && differ && known && !reach.both_atomic(write) && !reach.own_bytes(write, me) &&
         !reach.ordered(write, me.thread)) {

@@ -56,7 +56,10 @@ Agent Recorder::start_copy(const Place& place) {
   if (block_->copies.size() == Cell::most_clock) {
     // Cells cannot hold more: everything before is forgotten, as where a clock has run full.
     launch_->new_era();
-    ++block_->era;
+    for (const auto& block : block_->block->cluster->blocks) {
+      ++block->record->era;
+      block->record->objects.clear();
+    }
     for (WarpRecord& warp : block_->warps) warp.known.copies = 0;
     block_->copies.clear();
     ++block_->copy_era;

@@ -276,8 +276,9 @@ void Recorder::parted(const Thread& first, std::uint32_t gone, const Place& else
   finding.message = std::string(first.operation) + " without lanes " + lanes +
                     " of its mask: they were here when this lane and others met them in " +
                     "another call";
-  finding.advice = "name in a mask only lanes that come to this call: __ballot_sync() before the "
-                   "branch tells which do";
+  finding.advice =
+      "name in a mask only lanes that come to this call: __ballot_sync() before the "
+      "branch tells which do";
   add(std::move(finding));
 }
 

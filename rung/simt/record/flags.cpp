@@ -85,9 +85,9 @@ void Recorder::before_atomic(std::uintptr_t address, int log_size, Access access
   warp_->compared |= compares;
   if (compares) note_guess(target, address);
   // Whoever reads it by an atomic function that says nothing of order may go by it, with a fence
-  // behind or without: formally one is due, but programs that do so are many, and locks among them
-  // go well. A volatile read of global memory says no more than that what it reads is not kept: what
-  // comes behind it may come from a cache that holds what was there before.
+  // behind or without: formally one is due, but programs that do so are many. A volatile read of
+  // global memory says no more than that what it reads is not kept: what is read behind it may
+  // come from a cache that holds what was there before, as on an H200 half of it does.
   if (!is_store(access)) {
     const bool kept = access == Access::volatile_read && target.where == Where::global;
     const bool stated = order != unstated_order;

@@ -51,8 +51,7 @@ void Recorder::note_guess(const Target& target, std::uintptr_t address) {
     return;  // nobody's of this warp since its block met
   }
   if (read.state == Cell::one && read.thread % warp_lanes != thread_->lane) return;
-  const GuessPlace there =
-      place_of_guess(target.region, static_cast<std::uint16_t>(read.site));
+  const GuessPlace there = place_of_guess(target.region, static_cast<std::uint16_t>(read.site));
   if (guess_places_.insert(there).second) launch_->guessed(there, tracer.last->site_index);
 }
 

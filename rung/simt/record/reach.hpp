@@ -104,7 +104,10 @@ struct Recorder::Reach {
 };
 
 inline Side side_of(const Cell& cell, bool writes) {
-  return {static_cast<std::uint16_t>(cell.site), cell.owner, cell.thread, writes,
+  return {static_cast<std::uint16_t>(cell.site),
+          cell.owner,
+          cell.thread,
+          writes,
           cell.state == Cell::atomic || cell.state == Cell::block_atomic,
           writes && cell.state == Cell::engine};
 }

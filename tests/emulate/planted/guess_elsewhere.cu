@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A function that looks into a table, for a compare-and-swap to find out whether it was right, looks
-// plainly at a counter, too: that nothing finds out.
+// A function that looks into a table, for a compare-and-swap to find out whether it was right,
+// looks plainly at a counter, too: that nothing finds out.
 #include "../programs/check.cuh"
 
 __device__ __noinline__ int look(const int* at) { return *at; }  // expect: race

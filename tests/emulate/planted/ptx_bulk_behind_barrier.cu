@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Stages of a ring that bulk copies fill: each round waits for its own phase. A barrier of the block
-// behind the thread that has started a copy is no wait for that.
+// Stages of a ring that bulk copies fill: each round waits for its own phase. A barrier of the
+// block behind the thread that has started a copy is no wait for that.
 #include <cstdint>
 
 #include "../programs/check.cuh"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// CUB's algorithms of whole arrays that cub_device_wide.cu leaves out, each against the loop that it
-// means.
+// CUB's algorithms of whole arrays that cub_device_wide.cu leaves out, each against the loop that
+// it means.
 #include <cub/cub.cuh>
 
 #include <algorithm>
@@ -33,9 +33,8 @@ void check_reductions(Array<int>& in) {
   const int n = in.size;
   Array<int> found(1);
   Array<cub::KeyValuePair<int, int>> place(1);
-  with_storage([&](void* s, size_t& b) {
-    return cub::DeviceReduce::Max(s, b, in.device, found.device, n);
-  });
+  with_storage(
+      [&](void* s, size_t& b) { return cub::DeviceReduce::Max(s, b, in.device, found.device, n); });
   found.down();
   CHECK(found[0] == *std::max_element(in.host, in.host + n));
   with_storage([&](void* s, size_t& b) {
@@ -137,19 +136,19 @@ void check_sorts(int begin, int end) {
     };
     CUDA(cudaMemset(order.device, 0, n * sizeof(int)));
     with_storage([&](void* s, size_t& b) {
-      return descending ? cub::DeviceRadixSort::SortPairsDescending(
-                              s, b, keys.device, sorted.device, values.device, order.device, n,
-                              begin, end)
-                        : cub::DeviceRadixSort::SortPairs(s, b, keys.device, sorted.device,
-                                                          values.device, order.device, n, begin, end);
+      return descending
+                 ? cub::DeviceRadixSort::SortPairsDescending(
+                       s, b, keys.device, sorted.device, values.device, order.device, n, begin, end)
+                 : cub::DeviceRadixSort::SortPairs(s, b, keys.device, sorted.device, values.device,
+                                                   order.device, n, begin, end);
     });
     check("pairs");
     CUDA(cudaMemset(sorted.device, 0, n * sizeof(Key)));
     with_storage([&](void* s, size_t& b) {
-      return descending ? cub::DeviceRadixSort::SortKeysDescending(s, b, keys.device, sorted.device,
-                                                                   n, begin, end)
-                        : cub::DeviceRadixSort::SortKeys(s, b, keys.device, sorted.device, n, begin,
-                                                         end);
+      return descending
+                 ? cub::DeviceRadixSort::SortKeysDescending(s, b, keys.device, sorted.device, n,
+                                                            begin, end)
+                 : cub::DeviceRadixSort::SortKeys(s, b, keys.device, sorted.device, n, begin, end);
     });
     check("keys");
     if (descending) continue;
@@ -161,7 +160,8 @@ void check_sorts(int begin, int end) {
       return cub::DeviceRadixSort::SortPairs(s, b, two, two_values, n, begin, end);
     });
     CUDA(cudaMemcpy(keys.device, two.Current(), n * sizeof(Key), cudaMemcpyDeviceToDevice));
-    CUDA(cudaMemcpy(values.device, two_values.Current(), n * sizeof(int), cudaMemcpyDeviceToDevice));
+    CUDA(
+        cudaMemcpy(values.device, two_values.Current(), n * sizeof(int), cudaMemcpyDeviceToDevice));
     std::swap(keys.device, sorted.device);  // so that check() reads what came out
     std::swap(values.device, order.device);
     check("buffers");
@@ -196,7 +196,8 @@ void check_selections() {
   out.down();
   found.down();
   CHECK(found[0] == runs);
-  for (int k = 0; k < runs; ++k) CHECK(out[k] == (k == 0 ? in[0] : *std::upper_bound(in.host, in.host + n, out[k - 1])));
+  for (int k = 0; k < runs; ++k)
+    CHECK(out[k] == (k == 0 ? in[0] : *std::upper_bound(in.host, in.host + n, out[k - 1])));
 }
 
 void check_histograms() {

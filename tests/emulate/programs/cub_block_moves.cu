@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// CUB's collectives of a block of three dimensions, with values that tell each thread from the next:
-// loads and stores of parts, exchanges, sorts by some bits, scans and reductions that do not commute.
+// CUB's collectives of a block of three dimensions, with values that tell each thread from the
+// next: loads and stores of parts, exchanges, sorts by some bits, scans and reductions that do not
+// commute.
 #include <cub/cub.cuh>
 
 #include "check.cuh"
@@ -22,7 +23,8 @@ __host__ __device__ Map map_of(int i) { return {2u * i + 3, 7u * i + 1}; }
 
 __global__ void moves(const int* in, int* out) {
   using Load = cub::BlockLoad<int, size_x, items, cub::BLOCK_LOAD_STRIPED, size_y, size_z>;
-  using Store = cub::BlockStore<int, size_x, items, cub::BLOCK_STORE_WARP_TRANSPOSE, size_y, size_z>;
+  using Store =
+      cub::BlockStore<int, size_x, items, cub::BLOCK_STORE_WARP_TRANSPOSE, size_y, size_z>;
   using Exchange = cub::BlockExchange<int, size_x, items, false, size_y, size_z>;
   __shared__ Load::TempStorage load;
   __shared__ Store::TempStorage store;
@@ -110,7 +112,8 @@ void check_moves() {
   moves<<<1, dim3(size_x, size_y, size_z)>>>(in.device, out.device);
   out.down();
   for (int i = 0; i < all; ++i) {
-    const int loaded = i < all - 5 ? in[i] : -1, turned = all - 1 - i < all - 5 ? in[all - 1 - i] : -1;
+    const int loaded = i < all - 5 ? in[i] : -1,
+              turned = all - 1 - i < all - 5 ? in[all - 1 - i] : -1;
     CHECK(out[i] == loaded);
     CHECK(out[all + i] == loaded);
     CHECK(out[2 * all + i] == loaded);

@@ -5,8 +5,8 @@
 #include <thrust/binary_search.h>
 #include <thrust/copy.h>
 #include <thrust/count.h>
-#include <thrust/device_malloc.h>
 #include <thrust/device_free.h>
+#include <thrust/device_malloc.h>
 #include <thrust/device_vector.h>
 #include <thrust/execution_policy.h>
 #include <thrust/extrema.h>
@@ -43,6 +43,9 @@ struct AddTo {
   int* to;
   __host__ __device__ void operator()(int v) const { to[v % 7] += v; }
 };
+struct TimesThree {
+  __host__ __device__ int operator()(int, int i) const { return 3 * i % n; }
+};
 struct LastDigit {
   __host__ __device__ bool operator()(int a, int b) const { return a % 10 < b % 10; }
 };
@@ -73,7 +76,8 @@ void check_all(int* sums) {
                     thrust::modulus<int>());
   thrust::exclusive_scan(small.begin(), small.end(), out.begin(), 4, Mix());
   CHECK(list(out) == expected);
-  for (int i = 0; i < n; ++i) running = expected[i] = i == 0 ? in[0] % 3 : Mix()(running, in[i] % 3);
+  for (int i = 0; i < n; ++i)
+    running = expected[i] = i == 0 ? in[0] % 3 : Mix()(running, in[i] % 3);
   thrust::inclusive_scan(small.begin(), small.end(), small.begin(), Mix());
   CHECK(list(small) == expected);
 
@@ -147,13 +151,19 @@ void check_all(int* sums) {
   thrust::fill(out.begin() + 3, out.begin() + 9, -7);
   rest = list(out);
   for (int i = 0; i < n; ++i) CHECK(rest[i] == (i >= 3 && i < 9 ? -7 : digits[i]));
-  const auto first = thrust::counting_iterator<int>(0);
+  // The map above is its own inverse: this one is not.
+  thrust::transform(map.begin(), map.end(), thrust::counting_iterator<int>(7), map.begin(),
+                    TimesThree());
+  thrust::gather(map.begin(), map.end(), values.begin(), out.begin());
+  rest = list(out);
+  for (int i = 0; i < n; ++i) CHECK(rest[i] == in[3 * (7 + i) % n]);
+  const thrust::counting_iterator<int> first(0), last(50);
   if constexpr (std::is_same_v<Vector, thrust::host_vector<int>>) {
-    thrust::for_each(first, first + 50, AddTo{sums});
+    thrust::for_each(first, last, AddTo{sums});
   } else {
     cudaStream_t stream;
     CUDA(cudaStreamCreate(&stream));
-    thrust::for_each(thrust::cuda::par.on(stream), first, first + 50, AddTo{sums});
+    thrust::for_each(thrust::cuda::par.on(stream), first, last, AddTo{sums});
     CUDA(cudaStreamSynchronize(stream));
     CUDA(cudaStreamDestroy(stream));
   }

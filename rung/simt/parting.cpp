@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+// Lanes of one mask that come to different calls.
+#include "rung/simt/record/recorder.hpp"
+#include "rung/simt/scheduler.hpp"
+
+namespace rung::simt {
+
+/// Lanes may meet in calls at different places, and exchange what they have: an H200 lets them,
+/// too. But where some go on to the place where the others were then, and those have ended by now,
+/// the operation there fell in two: a mask names lanes that took another path.
+void Worker::note_parting(Warp& warp, std::uint32_t mask, std::uint32_t lanes, bool apart) {
+  if (!recorder_->launch().checking) return;
+  const Thread& first = *warp.lanes[__builtin_ctz(lanes)];
+  const auto at = [&](const Place& place) -> Parting& {
+    for (Parting& one : warp.partings) {
+      if (one.place.line() == place.line()) return one;
+    }
+    return warp.partings.emplace_back(place, 0);
+  };
+  if (apart) {
+    for (std::uint32_t left = lanes; left != 0; left &= left - 1) {
+      const int lane = __builtin_ctz(left);
+      at(warp.lanes[lane]->place).lanes |= 1u << lane;
+    }
+    return;
+  }
+  const std::uint32_t before = at(first.place).lanes;
+  if (before == 0 || (before & lanes) != 0 || (before & mask) != before) return;
+  for (const Parting& one : warp.partings) {
+    if (&one == &at(first.place) || (one.lanes & lanes) != lanes) continue;
+    recorder_->parted(first, before, one.place);
+    at(first.place).lanes = 0;  // told
+    return;
+  }
+}
+
+}  // namespace rung::simt
