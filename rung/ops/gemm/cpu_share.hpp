@@ -1,16 +1,60 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // One thread's share of a packed multiplication by a team: packing its part of B, and its rows and
-// columns of C.
+// columns of C. Rows are dealt out as threads get on with them.
 #pragma once
 
 #include <algorithm>
+#include <atomic>
 #include <optional>
 
 #include "rung/cpu/team.hpp"
 #include "rung/ops/gemm/cpu_ahead.hpp"
 
 namespace rung::gemm_cpu {
+
+/// How many rows have been taken beyond the first blocks, in pieces of k of even and of odd number
+/// (their parity). A thread that is ahead may begin with the next piece, but takes nothing of it
+/// before all have met there.
+struct Taken {
+  alignas(64) std::atomic<std::int64_t> rows[2] = {};
+};
+
+/// Rows [begin, end), which `takers` threads share: each begins with a block of its own, the same
+/// in all pieces of k, and who is done takes another. Towards the end they grow smaller, for all to
+/// end together, whoever was held up meanwhile.
+struct Rows {
+  std::int64_t begin, end;
+  std::int64_t most;  // at a time
+  std::int64_t tile;  // a multiple of so many
+  int takers, taker;
+  Taken& taken;
+
+  [[nodiscard]] cpu::Range first() const { return up_to(begin + taker * most, most); }
+  /// To be called by one, when all have met in a piece of this parity.
+  void restart(int parity) const { taken.rows[parity].store(0, std::memory_order_relaxed); }
+  [[nodiscard]] cpu::Range take(int parity) const {
+    const std::int64_t from = begin + takers * most;
+    std::atomic<std::int64_t>& rows = taken.rows[parity];
+    std::int64_t before = rows.load(std::memory_order_relaxed);
+    for (;;) {
+      const std::int64_t left = end - from - before;
+      if (left <= 0) return {end, end};
+      // A strip of B has to be worth fetching from L3 for the tiles of a block.
+      const std::int64_t least = std::min(most, 3 * tile);
+      const std::int64_t fair = round_up(ceil_div(left, std::int64_t{2} * takers), tile);
+      const std::int64_t some = takers == 1 ? most : std::clamp(fair, least, most);
+      if (rows.compare_exchange_weak(before, before + some, std::memory_order_relaxed)) {
+        return up_to(from + before, some);
+      }
+    }
+  }
+
+ private:
+  [[nodiscard]] cpu::Range up_to(std::int64_t at, std::int64_t count) const {
+    return {std::min(at, end), std::min(at + count, end)};
+  }
+};
 
 /// What one thread does of a part of C as wide as packed B: its rows and strips, over all of k.
 template <class T>
@@ -20,10 +64,10 @@ struct Share {
   std::int64_t batch;
   const Sums<T>& sums;
   const cpu::Team& team;
-  std::int64_t begin, end, mc;  // rows, and how many at a time
-  std::int64_t j, columns;      // of the part
-  cpu::Range strips, packing;   // to multiply by, to pack
-  T* a;                         // room for a block of A
+  Rows rows;
+  std::int64_t j, columns;     // of the part
+  cpu::Range strips, packing;  // to multiply by, to pack
+  T* a;                        // room for a block of A
 
   [[nodiscard]] std::int64_t width(std::int64_t strip) const {
     return std::min<std::int64_t>(ks.tile_columns(), columns - strip * ks.tile_columns());
@@ -62,23 +106,28 @@ struct Share {
     }
   }
 
-  /// One block of k: rows [p, p + k) of B, which go to b.
-  void multiply(std::int64_t p, std::int64_t k, T* b) const {
-    const bool ahead = NextStrip<T>::worth_it(call, k) && begin < end;
+  /// One piece of k: rows [p, p + k) of B, which go to b. Parities alternate.
+  void multiply(std::int64_t p, std::int64_t k, T* b, int parity) const {
+    const auto meet = [&] {
+      team.wait();
+      if (rows.taker == 0) rows.restart(1 - parity);
+    };
+    const cpu::Range own = rows.first();
+    const bool ahead = NextStrip<T>::worth_it(call, k) && own.size() > 0;
     if (!ahead) {
       pack_strips(b, packing, p, k);
-      team.wait();
+      meet();
     }
-    for (std::int64_t i = begin; i < end; i += mc) {
-      const Block block{i, std::min(mc, end - i), k, p == 0, p + k == call.k};
-      const PackedA<T> panels = ahead ? pack_panels(call, ks, batch, i, block.rows, p, k, a)
-                                      : pack_a(call, ks, batch, i, block.rows, p, k, a);
-      if (!ahead || i != begin) {
+    for (cpu::Range some = own; some.size() > 0; some = rows.take(parity)) {
+      const Block block{some.begin, some.size(), k, p == 0, p + k == call.k};
+      const PackedA<T> panels = ahead ? pack_panels(call, ks, batch, block.i, block.rows, p, k, a)
+                                      : pack_a(call, ks, batch, block.i, block.rows, p, k, a);
+      if (!ahead || some.begin != own.begin) {
         multiply(block, panels, b, strips, p, false);
         continue;
       }
       multiply(block, panels, b, packing, p, true);
-      team.wait();
+      meet();
       multiply(block, panels, b, {packing.end, strips.end}, p, false);
       multiply(block, panels, b, {strips.begin, packing.begin}, p, false);
     }
