@@ -73,10 +73,15 @@ void multiply(const Sums<T>& sums, Range rows, Range strips, T* strip) {
 template <class T>
 void small(const Call& call, Context& context) {
   const Kernels<T>& ks = kernels<T>();
-  const int threads = threads_worth(call, context.threads());
   const std::int64_t strips = ceil_div(call.n, ks.tile_columns());
   const bool packed = packs_b(call, ks);
   const std::int64_t strip_size = round_up(call.k * ks.tile_columns(), 1024);
+  int threads = threads_worth(call, context.threads());
+  if (packed) {  // the workspace stays under 32 MiB
+    constexpr std::int64_t most = 30 << 20;
+    threads = static_cast<int>(std::min<std::int64_t>(
+        threads, most / (strip_size * static_cast<std::int64_t>(sizeof(T)))));
+  }
   T* workspace = nullptr;
   if (packed) workspace = static_cast<T*>(context.workspace(threads * strip_size * sizeof(T)));
 

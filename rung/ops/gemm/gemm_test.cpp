@@ -85,10 +85,11 @@ INSTANTIATE_TEST_SUITE_P(Backends, GemmOn, testing::Values(Backend::cpu, Backend
                          name_of_backend);
 
 TEST(GemmCpu, WorkspaceStaysUnder32MiB) {
-  for (const int threads : {1, 2, 8}) {
+  for (const int threads : {1, 2, 8, 300}) {
     Context context = Context::cpu(threads);
     for (const auto& [m, n, k] : {std::tuple{3000, 2000, 300}, std::tuple{16, 9000, 1000},
-                                  std::tuple{9000, 16, 1000}, std::tuple{40, 40, 50000}}) {
+                                  std::tuple{9000, 16, 1000}, std::tuple{40, 40, 50000},
+                                  std::tuple{150, 4000, 2048}}) {
       std::vector<float> a(static_cast<std::size_t>(m) * static_cast<std::size_t>(k), 1.0F);
       std::vector<float> b(static_cast<std::size_t>(k) * static_cast<std::size_t>(n), 2.0F);
       std::vector<float> c(static_cast<std::size_t>(m) * static_cast<std::size_t>(n));
