@@ -83,7 +83,6 @@ class device_ptr {
   __host__ __device__ device_ptr& operator-=(difference_type n) { return *this += -n; }
   __host__ __device__ device_ptr& operator++() { return *this += 1; }
   __host__ __device__ device_ptr& operator--() { return *this += -1; }
-  __host__ __device__ device_ptr& operator-=(difference_type n) { return *this += -n; }
   __host__ __device__ device_ptr operator++(int) { return device_ptr(raw_++); }
   __host__ __device__ device_ptr operator--(int) { return device_ptr(raw_--); }
   __host__ __device__ friend bool operator==(const device_ptr& a, const device_ptr& b) = default;
