@@ -13,7 +13,6 @@
 #include "rung/emulate/runtime/api.hpp"
 #include "rung/simt/simulator.hpp"
 #include "rung/simt/sync.hpp"
-#include "rung/simt/words.hpp"
 
 #pragma GCC visibility push(default)
 #include "rung_cuda/memory.h"
@@ -31,14 +30,14 @@ unsigned long long nanoseconds() {
 /// all spend such a wait together, here each would after the other.
 unsigned long long skipped_cycles() {
   constexpr int calls_before = 64, calls_a_doubling = 4, longest_step = 24;
-  using Index = simt::dialect::uint3;
+  using Index = uint3;
   struct Asking {
     unsigned long long skipped = 0;
     Index thread{}, block{};
     int calls = 0;
   };
   thread_local Asking one;
-  const Index thread = simt::dialect::threadIdx, block = simt::dialect::blockIdx;
+  const Index thread = threadIdx, block = blockIdx;
   const auto same = [](const Index& a, const Index& b) {
     return a.x == b.x && a.y == b.y && a.z == b.z;
   };
