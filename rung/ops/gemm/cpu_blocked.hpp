@@ -100,12 +100,12 @@ struct Blocking {
 };
 
 // Measured on a 2-core Zen 5 vCPU at 1000 to 4096. Long pieces of k pay: C is read and written once
-// for each, and a tile begins and ends some 80 cycles beside its FMAs. f32 with one thread: 512,
-// 1024, 2048 of k at a time 226, 234, 237 GFLOP/s at 2048 cubed; 2048 and 4096 of k 236 and 224 at
-// 4096 cubed. Two threads, who share L3 and memory, are better off with 1024 (2048: -2 % to -4 %;
-// 512: -3 % to -5 %). Blocks of A of half the L2 cache lose 3 % against a quarter (B and C pass
-// through L2 as well). 8 MiB of B rather than 4, so that A is packed fewer times: 2 %; 6: 0 to 2 %;
-// 12 MiB and 16: -6 % at worst.
+// for each, and a tile takes time beside its FMAs (alone in L1, short k: 45 to 80 cycles with
+// AVX-512, 20 to 30 with AVX2). f32 with one thread: 512, 1024, 2048 of k at a time 226, 234, 237
+// GFLOP/s at 2048 cubed; 2048 and 4096 of k 236 and 224 at 4096 cubed. Two threads, who share L3
+// and memory, are better off with 1024 (2048: -2 % to -4 %; 512: -3 % to -5 %). Blocks of A of half
+// the L2 cache lose 3 % against a quarter (B and C pass through L2 as well). 8 MiB of B rather than
+// 4, so that A is packed fewer times: 2 %; 6: 0 to 2 %; 12 MiB and 16: -6 % at worst.
 struct BlockLimits {
   std::int64_t k_bytes = 8192;       // of one row of A
   std::int64_t a_bytes = 288 << 10;  // of a 1 MiB L2 cache

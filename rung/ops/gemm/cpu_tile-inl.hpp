@@ -184,8 +184,9 @@ void tile(const TileArgs<T>& t) {
     // and has left the near caches: it is fetched meanwhile, a line every few steps, which are
     // unrolled so that no inner loop's end is to be foreseen (2-core Zen 5 vCPU, against the form
     // below: f32 4096 +1 %, f64 2048 +4 %), and just before the end: A and B that pass through L1
-    // would drive it out again (2048 k: half a percent). Left alone, the compiler mixes the steps
-    // and runs out of AVX2's 16 registers, of which 15 are taken.
+    // would drive it out again (tiles alone, 1024 and 2048 k: half a percent; a whole product: lost
+    // in the noise). Left alone, the compiler mixes the steps and runs out of AVX2's 16 registers,
+    // of which 15 are taken.
     constexpr int row_lines = vectors * sizeof(V) > 64 ? 2 : 1;
     constexpr int line_elements = 64 / static_cast<int>(sizeof(T));
     constexpr int in_time = 2;  // turns of the loop from the last line's fetching to its use
