@@ -38,6 +38,7 @@ struct Call {
   bool layer;         // or RMS norm
   bool wide_weights;  // gamma and beta are of Wide, not T
   unsigned zero;      // 0, though the compiler cannot know
+  std::int64_t ahead;  // rows: so much further on is the one that L2 is asked for; 0 for none
 };
 
 template <class T>

@@ -4,6 +4,7 @@
 #pragma once
 
 #include "rung/device/dependent.hpp"
+#include "rung/device/ptx_bulk_copy.hpp"
 #include "rung/ops/norm/cuda_parts.hpp"
 #include "rung/ops/norm/cuda_widen.hpp"
 
@@ -25,6 +26,17 @@ Usual usual(const Call<T>& call) {
   if (call.lines.rows.rank > 1 || call.residual != nullptr) return Usual::no;
   if (call.gamma == nullptr || call.wide_weights) return Usual::no;
   return call.beta != nullptr ? Usual::gamma_and_beta : Usual::gamma;
+}
+
+/// By one thread of a row: asks L2 for the row that call.ahead tells.
+template <bool flat, class T>
+__device__ __forceinline__ void ask_ahead(const Call<T>& call, int row) {
+#if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900
+  if (call.ahead == 0 || row + call.ahead >= call.rows) return;
+  const auto next = static_cast<int>(row + call.ahead);
+  ptx::bulk_prefetch(call.x + place<norm_lines::row_x, flat>(call, next),
+                     static_cast<unsigned>(call.n * sizeof(T)));
+#endif
 }
 
 /// A row in the registers of its threads. `whole`: every thread has all of its packs.
@@ -122,6 +134,7 @@ __global__ void __launch_bounds__(most_threads, least_blocks) norm_registers(Cal
   const int left = whole ? 32 * kept : packs - begin;
   KeptPacks<T, kept, kind, whole> mine{call, begin + thread % 32, left, lanes, {}};
   mine.load(exists ? row : 0);
+  if (whole && thread == 0) ask_ahead<kind != Usual::no>(call, row);
   const WarpPart<W> part = mine.part();
   W center = part.center;
   Moments<W> moments = part.moments;
