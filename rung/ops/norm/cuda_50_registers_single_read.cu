@@ -21,12 +21,17 @@
 //          that stay, rows through a ring in shared memory: f32 65536x1024 3801; the deeper the
 //          ring, the slower. Plain stores: 3829 for 4012. Another day, a copy of 1 GiB 4181, and by
 //          this kernel without its arithmetic 4098: bf16 16384x4096 4081, f32 4117. The first rows
-//          asked of L2 while the grid in front ends: 4018, f32 3963. Every row asked of L2 ahead of
-//          its block, by half of the resident ones: bf16 4096x16384 4011, not 3985, but 8192x32768
-//          4100, not 4143; by all of them 3886 and 4011. gamma and beta loaded before the warps
-//          meet: 4078, and with 8 packs a thread, where they spill, 1697. x past L1, gamma and beta
-//          kept there, y by one multiply-add less, no shuffles behind the barrier: 4054 to 4089.
+//          asked of L2 while the grid in front ends: 4018, f32 3963. gamma and beta loaded before
+//          the warps meet: 4078, and with 8 packs a thread, where they spill, 1697. x past L1,
+//          gamma and beta kept there, y by one multiply-add less, no shuffles behind the barrier:
+//          4054 to 4089. A third day, 4197: rows asked of L2 by the block half of the resident ones
+//          ahead, in one instruction: bf16 4096x16384 3867 to 3982, f32 4035 to 4090; by the block
+//          a third of them ahead 3990 and 4060, all of them 3825. Rows of 4096 bf16 or less, which
+//          instructions bind, lose 0.5 to 1 %, f32 8192x32768 in its one block a multiprocessor 5
+//          %: they do not ask. In part in shared memory, five to seven blocks a multiprocessor:
+//          3570 at most.
 // Source   W. Guo, T. Dao et al., QuACK, 2025 (threads by row length).
+#include "rung/device/resident.hpp"
 #include "rung/ops/norm/cuda_registers.hpp"
 
 namespace rung {
@@ -80,18 +85,30 @@ void with_kind(const Call<T>& call, const RowBlock& block, F&& f) {
   f.template operator()<Usual::no>();
 }
 
+/// How many rows further on L2 is asked for one by each row's block: half of those that the device
+/// holds at a time. Every block is another, so that it is soon due.
+template <class T>
+std::int64_t rows_ahead(const Context& context, const Call<T>& call, const RowBlock& block,
+                        void (*kernel)(Call<T>)) {
+  if (!can_depend(context) || call.rows <= context.info().multiprocessors) return 0;
+  return resident_blocks(context, kernel, block.threads * block.rows,
+                         sizeof(RegisterShared<Accumulator<T>>)) *
+         block.rows / 2;
+}
+
 /// Rows that every thread of their blocks has all packs of have a kernel that does not ask.
-template <int kept, int most_threads, int least_blocks, class T>
-bool launch_full(Context& context, const Call<T>& call, RowBlock block) {
+template <int kept, int most_threads, int least_blocks, bool ahead, class T>
+bool launch_full(Context& context, Call<T> call, RowBlock block) {
   if (sizeof(T) == 2 && block.threads == 32) block.rows = 2;
   const bool full = block.threads >= 32 && call.rows % block.rows == 0 &&
                     call.n == std::int64_t{block.threads} * kept * pack_width<T>;
   if (!full || usual(call) == Usual::no) return false;
-  launch_rows_of(
-      context, call, block,
+  auto* const kernel =
       usual(call) == Usual::gamma
           ? norm_registers<T, kept, most_threads, least_blocks, Usual::gamma, true>
-          : norm_registers<T, kept, most_threads, least_blocks, Usual::gamma_and_beta, true>);
+          : norm_registers<T, kept, most_threads, least_blocks, Usual::gamma_and_beta, true>;
+  if (ahead) call.ahead = rows_ahead(context, call, block, kernel);
+  launch_rows_of(context, call, block, kernel);
   return true;
 }
 
@@ -106,8 +123,8 @@ void launch_whole(Context& context, const Call<T>& call) {
     launch_rows_of(context, call, block, norm_registers<T, kept, 512, 1, Usual::no>);
   } else if constexpr (sizeof(T) == 4) {
     if (block.threads <= 512) {
-      if (launch_full<kept, 512, 2>(context, call, block)) return;
-    } else if (launch_full<kept, 1024, 1>(context, call, block)) {
+      if (launch_full<kept, 512, 2, true>(context, call, block)) return;
+    } else if (launch_full<kept, 1024, 1, false>(context, call, block)) {
       return;
     }
     with_kind(call, block, [&]<Usual kind>() {
@@ -119,8 +136,8 @@ void launch_whole(Context& context, const Call<T>& call) {
     });
   } else {
     const RowBlock wide = row_block(packs, 8, 128);
-    if (block.threads <= 128 ? launch_full<kept, 512, 2>(context, call, block)
-                             : launch_full<8, 512, 2>(context, call, wide)) {
+    if (block.threads <= 128 ? launch_full<kept, 512, 2, false>(context, call, block)
+                             : launch_full<8, 512, 2, true>(context, call, wide)) {
       return;
     }
     with_kind(call, block, [&]<Usual kind>() {

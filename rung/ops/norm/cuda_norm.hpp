@@ -34,10 +34,10 @@ struct Call {
   Wide* mean;
   Wide* rstd;
   Wide epsilon;
-  Wide part;          // 1 / n: NaN comes out of 0 * infinity where n is 0
-  bool layer;         // or RMS norm
-  bool wide_weights;  // gamma and beta are of Wide, not T
-  unsigned zero;      // 0, though the compiler cannot know
+  Wide part;           // 1 / n: NaN comes out of 0 * infinity where n is 0
+  bool layer;          // or RMS norm
+  bool wide_weights;   // gamma and beta are of Wide, not T
+  unsigned zero;       // 0, though the compiler cannot know
   std::int64_t ahead;  // rows: so much further on is the one that L2 is asked for; 0 for none
 };
 
