@@ -22,6 +22,8 @@
 //          of 128 x 32 4061; streaming 4074; loads past L1 3967; other orders of tiles 3889 to
 //          4075. What is left is the distance of x's rows, 128 KiB: with rows of x 256 bytes
 //          further apart the same kernel makes 4153.
+//          Another chip, 4028: another column of tiles after every 4, 16, 64 of them 3912, 3972,
+//          4021; two to sixteen parts of a column side by side 4027 to 4030.
 #include "rung/ops/transpose/cuda_chunk.hpp"
 #include "rung/ops/transpose/cuda_matrices.hpp"
 
