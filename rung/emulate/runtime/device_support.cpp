@@ -28,8 +28,8 @@ unsigned long long nanoseconds() {
       std::chrono::duration_cast<std::chrono::nanoseconds>(now).count());
 }
 /// How far the clock goes ahead of the time for threads that ask for it again and again: on a chip
-/// all spend such a wait together, here each would after the other. Where a thread of the kernel has
-/// waited so before, the next ones' waits are known for what they are sooner.
+/// all spend such a wait together, here each would after the other. Where a thread of the kernel
+/// has waited so before, the next ones' waits are known for what they are sooner.
 class Waits {
  public:
   unsigned long long skipped() {
