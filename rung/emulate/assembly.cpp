@@ -207,12 +207,27 @@ std::string translate_all(const Assembly& assembly, const std::string& prefix) {
   return code + "} while (0)";
 }
 
+bool is_asm(const Token& token) {
+  return token.is("asm") || token.is("__asm__") || token.is("__asm");
+}
+bool is_volatile(const Token& token) {
+  return token.is("volatile") || token.is("__volatile__") || token.is("__volatile");
+}
+
 }  // namespace
 
 bool holds_assembly(const std::string& preprocessed) {
   const TokenStream tokens(preprocessed);
   for (std::size_t i = 0; i < tokens.size(); ++i) {
-    if (tokens[i].is("asm") || tokens[i].is("__asm__") || tokens[i].is("__asm")) return true;
+    if (is_asm(tokens[i])) return true;
+  }
+  return false;
+}
+
+bool holds_volatile(const std::string& preprocessed) {
+  const TokenStream tokens(preprocessed);
+  for (std::size_t i = 0; i < tokens.size(); ++i) {
+    if (is_volatile(tokens[i]) && (i == 0 || !is_asm(tokens[i - 1]))) return true;
   }
   return false;
 }
@@ -221,12 +236,9 @@ void rewrite_assembly(TokenStream& tokens) {
   int count = 0;
   for (std::size_t i = 0; i < tokens.size(); ++i) {
     const Token& word = tokens[i];
-    if (!word.is("asm") && !word.is("__asm__") && !word.is("__asm")) continue;
+    if (!is_asm(word)) continue;
     std::size_t open = i + 1;
-    while (tokens[open].is("volatile") || tokens[open].is("__volatile__") ||
-           tokens[open].is("__volatile") || tokens[open].is("inline")) {
-      ++open;
-    }
+    while (is_volatile(tokens[open]) || tokens[open].is("inline")) ++open;
     if (!tokens[open].is("(")) continue;
     const std::size_t close = tokens.closing(open);
     Assembly assembly;

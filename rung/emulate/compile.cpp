@@ -80,15 +80,18 @@ std::vector<std::string> common_options(const Sources& sources, const Home& home
     const bool older = one.starts_with("-std=") && one.find("++2") == std::string::npos;
     if (!older) options.push_back(one);
   }
-  // Whether anything is checked or not: threads that wait by volatile reads are seen by this.
-  options.insert(options.end(),
-                 {"-fsanitize=thread,alignment", "--param=tsan-distinguish-volatile=1",
-                  "--param=tsan-instrument-func-entry-exit=0"});
   for (const std::string& one : sources.include) options.push_back("-I" + one);
   options.insert(options.end(),
                  {"-isystem", home.include + "/rung/simt/include", "-isystem", home.include});
   for (const std::string& one : sources.definitions) options.push_back("-D" + one);
   return options;
+}
+
+/// So that accesses are seen, or (no hooks) that a loop without any goes on for ever, as with them.
+std::vector<std::string> access_options(bool hooks, bool cuda) {
+  if (!hooks) return {"-fno-finite-loops"};
+  return {cuda ? "-fsanitize=thread,alignment,bounds" : "-fsanitize=thread,alignment",
+          "--param=tsan-distinguish-volatile=1", "--param=tsan-instrument-func-entry-exit=0"};
 }
 
 std::vector<std::string> cuda_options(int capability) {
@@ -170,6 +173,7 @@ std::string compile_one(const Sources& sources, const Home& home, const std::str
   if (!is_cuda(file)) {
     if (file.ends_with(".c")) std::erase(options, "-std=gnu++20");
     add(options);
+    add(access_options(sources.watched, false));
     add({"-c", file, "-o", object});
     run_compiler(command, file, "does not compile");
     return object;
@@ -190,8 +194,11 @@ std::string compile_one(const Sources& sources, const Home& home, const std::str
     add({"-include", "rung_cuda/ptx.h"});
     run_compiler(command, file, "cannot be preprocessed");
   }
+  // Whether anything is recorded or not: threads that wait by volatile reads are seen by hooks.
+  const std::string source = read_file(preprocessed);
+  const bool hooks = sources.watched || holds_volatile(source);
   const std::string rewritten = stem + ".rung.ii";
-  std::ofstream(rewritten, std::ios::binary) << rewrite(read_file(preprocessed));
+  std::ofstream(rewritten, std::ios::binary) << rewrite(source);
   command = {compiler()};
   for (std::size_t i = 0; i < options.size(); ++i) {
     const bool preprocessing = options[i].starts_with("-I") || options[i].starts_with("-D");
@@ -201,8 +208,8 @@ std::string compile_one(const Sources& sources, const Home& home, const std::str
       command.push_back(options[i]);
     }
   }
-  add({"-fsanitize=bounds", "-fpreprocessed", "-x", "c++-cpp-output", "-c", rewritten, "-o",
-       object});
+  add(access_options(hooks, true));
+  add({"-fpreprocessed", "-x", "c++-cpp-output", "-c", rewritten, "-o", object});
   run_compiler(command, file, "does not compile");
   return object;
 }

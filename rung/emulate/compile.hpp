@@ -14,6 +14,7 @@ struct Sources {
   std::vector<std::string> options;      // further ones for the compiler: -O3, -std=, -fopenmp
   std::vector<std::string> libraries;    // for the linker: -lz
   int capability = 90;                   // 90 for 9.0: __CUDA_ARCH__
+  bool watched = true;                   // accesses are to be counted or checked
 };
 
 /// Compiles and links into `folder`/program; its path. Throws Error(invalid_argument) when the

@@ -17,6 +17,9 @@ std::string rewrite(const std::string& preprocessed);
 /// Whether there are asm statements, which need rung_cuda/ptx.h.
 bool holds_assembly(const std::string& preprocessed);
 
+/// Whether the user's own code has volatile variables; `asm volatile` is none.
+bool holds_volatile(const std::string& preprocessed);
+
 /// kernel<<<grid, block>>>(x) as launcher("kernel", [=](auto& a) { kernel(a); }).with(grid,
 /// block)(x). The arguments are evaluated once; the lambda calls the kernel as the program would,
 /// so that deduction, conversions and default arguments work as they do there.

@@ -87,6 +87,7 @@ void Worker::try_release(Block& block, int id) {
     if (thread.wait != Wait::barrier || thread.barrier != id) continue;
     thread.answer = answer;
     thread.wait = Wait::none;
+    thread.met_block = id == 0;
     released.push_back(&thread);
   }
   release_gathered(block, false);

@@ -58,11 +58,12 @@ struct alignas(64) Thread {
   std::uint8_t lane = 0;
   std::uint8_t barrier = 0;  // which, of Wait::barrier
   Wait wait = Wait::none;
-  bool at_cluster = false;     // has arrived at the cluster's barrier, not yet waited
-  const char* operation = "";  // what it waits in
-  Place place;                 // and where
-  std::uint32_t mask = 0;      // of Wait::warp
-  std::uint32_t answer = 0;    // of a barrier's reduction or an active mask
+  bool at_cluster : 1 = false;  // has arrived at the cluster's barrier, not yet waited
+  bool met_block : 1 = false;   // at a barrier, since it accessed volatile shared memory last
+  const char* operation = "";   // what it waits in
+  Place place;                  // and where
+  std::uint32_t mask = 0;       // of Wait::warp
+  std::uint32_t answer = 0;     // of a barrier's reduction or an active mask
 
   Resolve resolve = nullptr;                // of Wait::warp
   const std::uint64_t* mbarrier = nullptr;  // of Wait::mbarrier

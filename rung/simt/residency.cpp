@@ -36,7 +36,7 @@ void Worker::prepare(Block& block, uint3 index) {
     thread.lane = static_cast<std::uint8_t>(i % warp_lanes);
     thread.wait = Wait::none;
     thread.operation = "";
-    thread.at_cluster = false;
+    thread.at_cluster = thread.met_block = false;
     thread.polled[0] = thread.polled[1] = nullptr;
     thread.volatile_reads = 0;
     thread.copies.clear();

@@ -35,26 +35,32 @@ const char* name_of_wait(const void* site) {
 constexpr int reads_before_poll = 8;
 
 /// Between reads and writes all lanes that come as far wait for each other: what one statement
-/// reads in any lane is read before any lane writes. Whether the reading thread may be waiting.
+/// reads in any lane is read before any lane writes. A barrier between the two is such a meeting,
+/// too. Whether the reading thread may be waiting.
 bool read_in_step(Thread& self) {
   if (self.volatile_reads < 0) {
-    this_worker->keep_step();
+    if (!self.met_block) this_worker->keep_step();
     self.volatile_reads = 0;
   }
+  self.met_block = false;
   if (self.volatile_reads < reads_before_poll) ++self.volatile_reads;
   return self.volatile_reads == reads_before_poll;
 }
 void write_in_step(Thread& self) {
-  if (self.volatile_reads > 0) this_worker->keep_step();
+  if (self.volatile_reads > 0 && !self.met_block) this_worker->keep_step();
   self.volatile_reads = -1;
+  self.met_block = false;
 }
+
+/// in_kernel(), without a call.
+bool kernel_runs() { return this_worker != nullptr && this_worker->busy(); }
 
 }  // namespace
 
 /// Called by the hooks in front of a volatile read of up to 8 bytes.
 extern "C" RUNG_API void rung_simt_volatile_read(const void* address, std::size_t bytes,
                                                  const void* site) {
-  if (!in_kernel() || bytes > sizeof(std::uint64_t)) return;
+  if (!kernel_runs() || bytes > sizeof(std::uint64_t)) return;
   Thread& self = this_worker->current();
   const auto* byte = static_cast<const std::byte*>(address);
   const std::byte* shared = self.block->shared;
@@ -74,7 +80,7 @@ extern "C" RUNG_API void rung_simt_volatile_read(const void* address, std::size_
 }
 extern "C" RUNG_API void rung_simt_volatile_write() {
   memory_changed = true;
-  if (in_kernel()) write_in_step(this_worker->current());
+  if (kernel_runs()) write_in_step(this_worker->current());
 }
 
 }  // namespace rung::simt

@@ -7,6 +7,7 @@
 #include <type_traits>
 
 #include "rung/core/dtype.hpp"
+#include "rung/simt/fragment_product.hpp"
 #include "rung/simt/matrix.hpp"
 
 namespace rung::simt::wmma {
@@ -108,46 +109,20 @@ void store_matrix_sync(T* p, const fragment<accumulator, M, N, K, T>& from, unsi
   });
 }
 
-/// What a tensor core multiplies of a stored element.
 template <class T>
-float operand_value(const Stored<T>& x) {
-  if constexpr (std::is_same_v<T, precision::tf32>) {
-    return truncate_to_tf32(x);
-  } else {
-    return static_cast<float>(x);
-  }
+constexpr FragmentType type_of_operand() {
+  if constexpr (std::is_same_v<T, precision::tf32>) return FragmentType::tf32;
+  return std::is_same_v<T, f16> ? FragmentType::f16 : FragmentType::bf16;
 }
 
 template <class A, class B, class C>
-struct ProductRequest {
-  C* d;
-  const A* a;
-  const B* b;
-  const C* c;
-
+struct ProductRequest : FragmentProduct {
   /// Gathers the matrices from all lanes, multiplies, and deals the result out.
   static void resolve(void* const* requests, std::uint32_t lanes) {
     if (lanes != 0xffffffffu) fail("wmma::mma_sync in a warp of which lanes have exited");
-    constexpr int m = A::rows, n = B::columns, k = A::columns;
-    float a[m][k], b[k][n];
-    for (int lane = 0; lane < 32; ++lane) {
-      const auto& one = *static_cast<const ProductRequest*>(requests[lane]);
-      for_each_element<A>(lane, [&](int i, int row, int column) {
-        a[row][column] = operand_value<typename A::element_type>(one.a->x[i]);
-      });
-      for_each_element<B>(lane, [&](int i, int row, int column) {
-        b[row][column] = operand_value<typename B::element_type>(one.b->x[i]);
-      });
-    }
-    using Sum = typename C::storage_element_type;
-    for (int lane = 0; lane < 32; ++lane) {
-      const auto& one = *static_cast<const ProductRequest*>(requests[lane]);
-      for_each_element<C>(lane, [&](int i, int row, int column) {
-        float sum = static_cast<float>(one.c->x[i]);
-        for (int p = 0; p < k; ++p) sum += a[row][p] * b[p][column];
-        one.d->x[i] = static_cast<Sum>(sum);
-      });
-    }
+    constexpr FragmentType type = type_of_operand<typename A::element_type>();
+    multiply_fragments_into<typename C::storage_element_type, C::num_elements>(
+        requests, {A::rows, B::columns, A::columns, type, type});
   }
 };
 
@@ -160,7 +135,7 @@ void mma_sync(fragment<accumulator, M, N, K, Sum>& d,
               const fragment<accumulator, M, N, K, Sum>& c, Place place = Place::current()) {
   using Request = ProductRequest<std::remove_cvref_t<decltype(a)>, std::remove_cvref_t<decltype(b)>,
                                  fragment<accumulator, M, N, K, Sum>>;
-  Request request{&d, &a, &b, &c};
+  Request request{{d.x, a.x, b.x, c.x}};
   warp_collective(0xffffffffu, "wmma::mma_sync", &Request::resolve, &request, place);
 }
 

@@ -161,6 +161,7 @@ int run(Options& options) {
   }
   (void)orders(options.order);
   options.sources.capability = parse_capability(options.capability);
+  options.sources.watched = !options.no_checks || options.counts();
   if (options.branches) {
     if (!options.counts()) {
       throw Error(

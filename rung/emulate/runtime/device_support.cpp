@@ -15,6 +15,7 @@
 #include "rung/simt/sync.hpp"
 
 #pragma GCC visibility push(default)
+#include "rung_cuda/builtin.h"
 #include "rung_cuda/memory.h"
 #include "rung_cuda/numbers.h"
 #pragma GCC visibility pop
@@ -27,30 +28,58 @@ unsigned long long nanoseconds() {
       std::chrono::duration_cast<std::chrono::nanoseconds>(now).count());
 }
 /// How far the clock goes ahead of the time for threads that ask for it again and again: on a chip
-/// all spend such a wait together, here each would after the other.
-unsigned long long skipped_cycles() {
-  constexpr int calls_before = 64, calls_a_doubling = 4, longest_step = 24;
-  using Index = uint3;
-  struct Asking {
-    unsigned long long skipped = 0;
-    Index thread{}, block{};
-    int calls = 0;
-  };
-  thread_local Asking one;
-  const Index thread = threadIdx, block = blockIdx;
-  const auto same = [](const Index& a, const Index& b) {
-    return a.x == b.x && a.y == b.y && a.z == b.z;
-  };
-  if (!same(thread, one.thread) || !same(block, one.block)) {
-    one = {one.skipped, thread, block};
-  } else if (++one.calls > calls_before) {
-    one.skipped += 1ull << std::min((one.calls - calls_before) / calls_a_doubling, longest_step);
+/// all spend such a wait together, here each would after the other. Where a thread of the kernel
+/// has waited so before, the next ones' waits are known for what they are sooner.
+class Waits {
+ public:
+  unsigned long long skipped() {
+    const Index thread = threadIdx, block = blockIdx;
+    const char* const kernel = simt::in_kernel() ? launch_data->kernel : nullptr;
+    if (kernel == kernel_ && same(thread, thread_) && same(block, block_)) {
+      if (++calls_ > (before_ == 0 ? calls_before : calls_before_again)) skip();
+      return skipped_;
+    }
+    if (waited_ != 0) before_ = waited_;
+    if (kernel != kernel_) before_ = 0;
+    kernel_ = kernel;
+    thread_ = thread;
+    block_ = block;
+    calls_ = 0;
+    waited_ = 0;
+    return skipped_;
   }
-  return one.skipped;
-}
+
+ private:
+  using Index = uint3;
+  static bool same(const Index& a, const Index& b) {
+    return a.x == b.x && a.y == b.y && a.z == b.z;
+  }
+  /// From one cycle on, twice as many every few calls; or half of what the last one needed in all,
+  /// then in quarters of it.
+  void skip() {
+    unsigned long long step = before_ / 2;
+    const int skips = calls_ - (before_ == 0 ? calls_before : calls_before_again + 1);
+    if (skips != 0 || step == 0) {
+      step = std::max(before_ / 4, 1ull) << std::min(skips / calls_a_doubling, longest_shift);
+      step = std::min(step, 1ull << longest_shift);
+    }
+    skipped_ += step;
+    waited_ += step;
+  }
+
+  static constexpr int calls_before = 64, calls_before_again = 3, calls_a_doubling = 4;
+  static constexpr int longest_shift = 24;  // of one cycle, of what is skipped at once
+  unsigned long long skipped_ = 0;
+  unsigned long long waited_ = 0;  // by this thread
+  unsigned long long before_ = 0;  // by the last of the kernel that did; 0: none has
+  const char* kernel_ = nullptr;
+  Index thread_{}, block_{};
+  int calls_ = 0;
+};
 unsigned long long cycles() {
   thread_local unsigned long long last = 0;
-  const unsigned long long now = 2 * nanoseconds() + skipped_cycles();
+  thread_local Waits waits;
+  const unsigned long long now = 2 * nanoseconds() + waits.skipped();
   last = now > last ? now : last + 1;  // a later call never tells the same
   return last;
 }

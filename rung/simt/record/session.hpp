@@ -14,6 +14,11 @@ namespace rung::simt::record {
 /// What launches want to know at once.
 enum Mode : unsigned { recording = 1, counting = 2, checks = 4 };
 extern std::atomic<unsigned> mode;
+/// Whether a launch has to be followed: a session that neither counts nor checks only keeps what
+/// others find.
+inline bool follows_launches() {
+  return (mode.load(std::memory_order_relaxed) & (counting | checks)) != 0;
+}
 
 /// A launch is done, and this is what was counted, by site; `work` has no totals yet.
 void add_launch(const Launch& launch, const Work& work,

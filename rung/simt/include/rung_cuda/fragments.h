@@ -3,6 +3,7 @@
 // lane. That is not the chip's layout, which programs must not know either.
 #pragma once
 
+#include "rung/simt/fragment_product.hpp"
 #include "rung/simt/matrix.hpp"
 #include "rung_cuda/warp.h"
 
@@ -110,55 +111,38 @@ inline void store_matrix_sync(T* to, const fragment<accumulator, m, n, k, T>& fr
   });
 }
 
-/// What the products are summed in.
+/// An operand's type as the simulator knows it.
 template <class T>
-struct SumOf {
-  using Type = float;
-};
-template <>
-struct SumOf<double> {
-  using Type = double;
-};
-template <>
-struct SumOf<int> {
-  using Type = int;
-};
+constexpr rung::simt::FragmentType rung_type() {
+  using rung::simt::FragmentType;
+  if constexpr (__is_same(T, precision::tf32)) {
+    return FragmentType::tf32;
+  } else if constexpr (__is_same(T, __half)) {
+    return FragmentType::f16;
+  } else if constexpr (__is_same(T, __nv_bfloat16)) {
+    return FragmentType::bf16;
+  } else if constexpr (__is_same(T, double)) {
+    return FragmentType::f64;
+  } else {
+    static_assert(__is_same(T, signed char) || __is_same(T, unsigned char) || __is_same(T, char));
+    return static_cast<T>(-1) < T{} ? FragmentType::s8 : FragmentType::u8;
+  }
+}
 
 template <class Left, class Right, class Added>
-struct Product {
-  Added* d;
-  const Left* a;
-  const Right* b;
-  const Added* c;
+struct Product : rung::simt::FragmentProduct {
+  static_assert(Left::num_elements <= 16 && Right::num_elements <= 16 &&
+                    (Right::rung_columns == 8 || Right::rung_columns == 16 ||
+                     Right::rung_columns == 32),
+                "tensor cores have no such shape");
   static void resolve(void* const* requests, unsigned lanes) {
     if (lanes != 0xffffffffu) {
       rung::simt::fail("wmma::mma_sync in a warp of which lanes have exited");
     }
-    using Sum = typename SumOf<typename Added::element_type>::Type;
-    Sum a[Left::rung_rows][Left::rung_columns], b[Right::rung_rows][Right::rung_columns];
-    const auto seen = [](auto x, auto fragment_type) {
-      using Element = typename decltype(fragment_type)::element_type;
-      if constexpr (__is_same(Element, precision::tf32)) {
-        return static_cast<Sum>(rung::simt::truncate_to_tf32(x));
-      } else {
-        return static_cast<Sum>(x);
-      }
-    };
-    for (int lane = 0; lane < 32; ++lane) {
-      const auto& one = *static_cast<const Product*>(requests[lane]);
-      rung_each<Left>(
-          lane, [&](int i, int row, int column) { a[row][column] = seen(one.a->x[i], Left{}); });
-      rung_each<Right>(
-          lane, [&](int i, int row, int column) { b[row][column] = seen(one.b->x[i], Right{}); });
-    }
-    for (int lane = 0; lane < 32; ++lane) {
-      const auto& one = *static_cast<const Product*>(requests[lane]);
-      rung_each<Added>(lane, [&](int i, int row, int column) {
-        Sum sum = static_cast<Sum>(one.c->x[i]);
-        for (int p = 0; p < Left::rung_columns; ++p) sum += a[row][p] * b[p][column];
-        one.d->x[i] = static_cast<typename Added::element_type>(sum);
-      });
-    }
+    rung::simt::multiply_fragments_into<typename Added::storage_element_type, Added::num_elements>(
+        requests,
+        {Left::rung_rows, Right::rung_columns, Left::rung_columns,
+         rung_type<typename Left::element_type>(), rung_type<typename Right::element_type>()});
   }
 };
 
@@ -170,7 +154,7 @@ inline void mma_sync(fragment<accumulator, m, n, k, Sum>& d,
                      RungPlace place = RungPlace::current()) {
   using Request = Product<fragment<matrix_a, m, n, k, TA, LA>, fragment<matrix_b, m, n, k, TB, LB>,
                           fragment<accumulator, m, n, k, Sum>>;
-  Request request{&d, &a, &b, &c};
+  Request request{{d.x, a.x, b.x, c.x}};
   rung::simt::warp_collective(0xffffffffu, "wmma::mma_sync", &Request::resolve, &request, place);
 }
 

@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: Apache-2.0
+// wmma's products: the lanes' parts are put together row by row, multiplied as vectors as wide as
+// the processor has, and dealt out again. Each sum is rounded as one after another would be: this
+// file is compiled without fused multiplications and additions.
+#include "rung/simt/fragment_product.hpp"
+
+#include <cstring>
+
+#include "rung/core/dtype.hpp"
+#include "rung/simt/matrix.hpp"
+
+namespace rung::simt {
+namespace {
+
+constexpr int most_elements = 32 * 16;  // of a matrix, of all shapes
+
+/// Puts a matrix together, each element as `convert` makes it.
+template <class Stored, class Number, class Convert>
+void gather(const void* const (&parts)[warp_lanes], int elements, Number* to, Convert convert) {
+  for (int lane = 0; lane < warp_lanes; ++lane) {
+    const auto* const part = static_cast<const Stored*>(parts[lane]);
+    for (int i = 0; i < elements / warp_lanes; ++i) to[warp_lanes * i + lane] = convert(part[i]);
+  }
+}
+
+template <class Number>
+void gather_as(FragmentType type, const void* const (&parts)[warp_lanes], int elements,
+               Number* to) {
+  const auto same = [](auto x) { return static_cast<Number>(x); };
+  switch (type) {
+    case FragmentType::f16:
+      return gather<std::uint16_t>(parts, elements, to, [](std::uint16_t x) {
+        return static_cast<Number>(static_cast<float>(f16::from_bits(x)));
+      });
+    case FragmentType::bf16:
+      return gather<std::uint16_t>(parts, elements, to, [](std::uint16_t x) {
+        return static_cast<Number>(__builtin_bit_cast(float, std::uint32_t{x} << 16));
+      });
+    case FragmentType::tf32:
+      return gather<float>(parts, elements, to,
+                           [](float x) { return static_cast<Number>(truncate_to_tf32(x)); });
+    case FragmentType::f64:
+      return gather<double>(parts, elements, to, same);
+    case FragmentType::s8:
+      return gather<signed char>(parts, elements, to, same);
+    case FragmentType::u8:
+      return gather<unsigned char>(parts, elements, to, same);
+  }
+}
+
+/// A row of the product at a time, in one vector of n.
+template <int n, class Number>
+[[gnu::always_inline]] inline void multiply_rows(int m, int k, const Number* a, const Number* b,
+                                                 Number* c) {
+  using Row __attribute__((vector_size(n * sizeof(Number)))) = Number;
+  for (int row = 0; row < m; ++row, a += k, c += n) {
+    Row sum;
+    std::memcpy(&sum, c, sizeof(sum));
+    for (int p = 0; p < k; ++p) {
+      Row factor;
+      std::memcpy(&factor, b + n * p, sizeof(factor));
+      sum += a[p] * factor;
+    }
+    std::memcpy(c, &sum, sizeof(sum));
+  }
+}
+
+/// c += a b, row by row each.
+template <class Number>
+struct Matrices {
+  int m, n, k;
+  const Number* a;
+  const Number* b;
+  Number* c;
+};
+template <class Number>
+[[gnu::always_inline]] inline void multiply_any(const Matrices<Number>& x) {
+  if (x.n == 8) return multiply_rows<8>(x.m, x.k, x.a, x.b, x.c);
+  if (x.n == 16) return multiply_rows<16>(x.m, x.k, x.a, x.b, x.c);
+  multiply_rows<32>(x.m, x.k, x.a, x.b, x.c);
+}
+
+template <class Number>
+void multiply_plainly(const Matrices<Number>& x) {
+  multiply_any(x);
+}
+#if defined(__x86_64__)
+template <class Number>
+[[gnu::target("avx2")]] void multiply_by_avx2(const Matrices<Number>& x) {
+  multiply_any(x);
+}
+template <class Number>
+[[gnu::target("avx512f,avx512dq")]] void multiply_by_avx512(const Matrices<Number>& x) {
+  multiply_any(x);
+}
+#endif
+
+template <class Number>
+using Multiply = void (*)(const Matrices<Number>&);
+template <class Number>
+Multiply<Number> widest() {
+#if defined(__x86_64__)
+  if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq")) {
+    return multiply_by_avx512<Number>;
+  }
+  if (__builtin_cpu_supports("avx2")) return multiply_by_avx2<Number>;
+#endif
+  return multiply_plainly<Number>;
+}
+
+/// `Sum`: as which sums are stored; they wrap as `Number` does.
+template <class Number, class Sum = Number>
+void multiply_as(void* const* lanes, const FragmentKind& kind) {
+  static const Multiply<Number> multiply = widest<Number>();
+  alignas(64) Number a[most_elements], b[most_elements], c[most_elements];
+  const void *parts_a[warp_lanes], *parts_b[warp_lanes], *parts_c[warp_lanes];
+  for (int lane = 0; lane < warp_lanes; ++lane) {
+    const auto& one = *static_cast<const FragmentProduct*>(lanes[lane]);
+    parts_a[lane] = one.a;
+    parts_b[lane] = one.b;
+    parts_c[lane] = one.c;
+  }
+  gather_as(kind.a, parts_a, kind.m * kind.k, a);
+  gather_as(kind.b, parts_b, kind.k * kind.n, b);
+  gather<Sum>(parts_c, kind.m * kind.n, c, [](Sum x) { return static_cast<Number>(x); });
+  multiply({kind.m, kind.n, kind.k, a, b, c});
+  for (int lane = 0; lane < warp_lanes; ++lane) {
+    auto* const d = static_cast<Sum*>(static_cast<const FragmentProduct*>(lanes[lane])->d);
+    for (int i = 0; i < kind.m * kind.n / warp_lanes; ++i) {
+      d[i] = static_cast<Sum>(c[warp_lanes * i + lane]);
+    }
+  }
+}
+
+}  // namespace
+
+void multiply_fragments(void* const* lanes, const FragmentKind& kind) {
+  switch (kind.a) {
+    case FragmentType::f64:
+      return multiply_as<double>(lanes, kind);
+    case FragmentType::s8:
+    case FragmentType::u8:
+      return multiply_as<std::uint32_t, std::int32_t>(lanes, kind);
+    default:
+      return multiply_as<float>(lanes, kind);
+  }
+}
+
+}  // namespace rung::simt

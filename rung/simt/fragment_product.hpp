@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+// The arithmetic of wmma: d = a b + c of matrices that lie spread over a warp, element 32 i + lane
+// (row by row) at place i of the lane's. Sums are rounded in order of k.
+#pragma once
+
+#include <cstdint>
+#include <type_traits>
+
+#include "rung/core/export.hpp"
+#include "rung/simt/limits.hpp"
+
+namespace rung::simt {
+
+enum class FragmentType : std::uint8_t { f16, bf16, tf32, f64, s8, u8 };
+
+/// Of an m x n x k product: what operands are stored as. Sums are doubles of f64, int of bytes,
+/// else float.
+struct FragmentKind {
+  int m, n, k;
+  FragmentType a, b;
+};
+
+/// One lane's part of it. d may be c.
+struct FragmentProduct {
+  void* d;
+  const void* a;
+  const void* b;
+  const void* c;
+};
+
+/// `lanes`: of all 32 a FragmentProduct each.
+RUNG_API void multiply_fragments(void* const* lanes, const FragmentKind& kind);
+
+/// The same where each lane has `count` sums that are stored as `Sum`, perhaps a half.
+template <class Sum, int count>
+__attribute__((no_sanitize("thread"))) void multiply_fragments_into(void* const* lanes,
+                                                                    const FragmentKind& kind) {
+  if constexpr (std::is_arithmetic_v<Sum>) {
+    multiply_fragments(lanes, kind);
+  } else {
+    float sums[warp_lanes][count];
+    FragmentProduct products[warp_lanes];
+    void* wide[warp_lanes];
+    for (int lane = 0; lane < warp_lanes; ++lane) {
+      const auto& one = *static_cast<const FragmentProduct*>(lanes[lane]);
+      for (int i = 0; i < count; ++i) {
+        sums[lane][i] = static_cast<float>(static_cast<const Sum*>(one.c)[i]);
+      }
+      products[lane] = {sums[lane], one.a, one.b, sums[lane]};
+      wide[lane] = &products[lane];
+    }
+    multiply_fragments(wide, kind);
+    for (int lane = 0; lane < warp_lanes; ++lane) {
+      auto* const d = static_cast<Sum*>(static_cast<const FragmentProduct*>(lanes[lane])->d);
+      for (int i = 0; i < count; ++i) d[i] = static_cast<Sum>(sums[lane][i]);
+    }
+  }
+}
+
+}  // namespace rung::simt
