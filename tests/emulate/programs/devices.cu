@@ -90,6 +90,31 @@ void streams_and_events() {
   CUDA(cudaEventDestroy(event));
 }
 
+/// Kernels of two devices that wait for each other, in memory that both have.
+__global__ void meet(int* mine, int* other) {
+  if (threadIdx.x == 0) {
+    atomicAdd_system(mine, 1);
+    while (atomicAdd_system(other, 0) == 0) {
+    }
+  }
+  __syncthreads();
+}
+void meetings() {
+  int* flags;
+  CUDA(cudaMallocManaged(&flags, 2 * sizeof(int)));
+  for (int device = 0; device < 2; ++device) {
+    CUDA(cudaSetDevice(device));
+    meet<<<1, n>>>(flags + device, flags + 1 - device);
+    CUDA(cudaGetLastError());
+  }
+  for (int device = 0; device < 2; ++device) {
+    CUDA(cudaSetDevice(device));
+    CUDA(cudaDeviceSynchronize());
+  }
+  CHECK(flags[0] == 1 && flags[1] == 1);
+  CUDA(cudaFree(flags));
+}
+
 /// Each host thread has its own choice, and managed memory belongs to all.
 void threads() {
   int* managed;
@@ -132,6 +157,7 @@ int main() {
   }
   copies_and_peers();
   streams_and_events();
+  meetings();
   threads();
   return ok();
 }
