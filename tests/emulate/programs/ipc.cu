@@ -29,7 +29,10 @@ __global__ void await_and_add(volatile int* flag, int* to) {
 }
 
 void await(const Board* board, int step) {
-  while (board->step < step) usleep(1000);
+  for (int looks = 0; board->step < step; ++looks) {
+    CHECK(looks < 60000);  // the other has failed
+    usleep(1000);
+  }
 }
 /// A descriptor goes through a socket.
 void pass(int socket, int descriptor) {

@@ -54,7 +54,7 @@ __global__ void load(const __grid_constant__ CUtensorMap map, int4 at, int2 tap,
 }
 
 struct Window {
-  int lower, upper, step;
+  int lower[2], upper[2], step[2];  // along w, along h
 };
 CUtensorMap encode(float* data, int spatial, Window window, CUtensorMapSwizzle swizzle) {
   void* function = nullptr;
@@ -67,21 +67,20 @@ CUtensorMap encode(float* data, int spatial, Window window, CUtensorMapSwizzle s
   const cuuint64_t image[] = {channels, wide, high, images},
                    line[] = {channels, wide, images * high};
   const cuuint64_t strides[] = {channels * 4, wide * channels * 4, high * wide * channels * 4};
-  const int lower[] = {window.lower, window.lower}, upper[] = {window.upper, window.upper};
-  const auto step = static_cast<cuuint32_t>(window.step);
-  const cuuint32_t steps[] = {1, step, spatial == 2 ? step : 1, 1};
+  const cuuint32_t steps[] = {1, static_cast<cuuint32_t>(window.step[0]),
+                              spatial == 2 ? static_cast<cuuint32_t>(window.step[1]) : 1, 1};
   CUtensorMap map;
   const auto make = [&](const int* from, cuuint32_t count, cuuint32_t points) {
     return call(&map, CU_TENSOR_MAP_DATA_TYPE_FLOAT32, spatial + 2, data,
-                spatial == 2 ? image : line, strides, from, upper, count, points, steps,
+                spatial == 2 ? image : line, strides, from, window.upper, count, points, steps,
                 CU_TENSOR_MAP_INTERLEAVE_NONE, swizzle, CU_TENSOR_MAP_L2_PROMOTION_NONE,
                 CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
   };
   const int far[] = {spatial == 2 ? 128 : 32768, 0};
   CHECK(make(far, loaded, pixels) == CUDA_ERROR_INVALID_VALUE);
-  CHECK(make(lower, loaded, 1025) == CUDA_ERROR_INVALID_VALUE);
-  CHECK(make(lower, 257, pixels) == CUDA_ERROR_INVALID_VALUE);
-  CHECK(make(lower, loaded, pixels) == CUDA_SUCCESS);
+  CHECK(make(window.lower, loaded, 1025) == CUDA_ERROR_INVALID_VALUE);
+  CHECK(make(window.lower, 257, pixels) == CUDA_ERROR_INVALID_VALUE);
+  CHECK(make(window.lower, loaded, pixels) == CUDA_SUCCESS);
   return map;
 }
 
@@ -94,12 +93,13 @@ int main() {
     return exists ? x[((n * high + h) * wide + w) * channels + c] : 0.0f;
   };
   // A filter of 3 by 3 with padding; with steps; without either, from the eighth channel on.
-  const Window windows[] = {{-1, -1, 1}, {-1, -1, 2}, {0, -2, 1}};
+  const Window windows[] = {
+      {{-1, -2}, {-1, 0}, {1, 1}}, {{-1, 0}, {-1, 1}, {2, 1}}, {{0, 1}, {-2, -1}, {1, 2}}};
   for (int which = 0; which < 3; ++which) {
     const Window window = windows[which];
     const int first_channel = which == 2 ? 8 : 0;
     const CUtensorMap map = encode(x.device, 2, window, CU_TENSOR_MAP_SWIZZLE_NONE);
-    int n = which, h = window.lower + window.step, w = window.lower;
+    int n = which, h = window.lower[1] + window.step[1], w = window.lower[0];
     const int4 at = make_int4(first_channel, w, h, n);
     const int2 tap = make_int2(2, 1);
     load<2><<<1, 64>>>(map, at, tap, out.device);
@@ -109,17 +109,17 @@ int main() {
       for (int c = 0; c < loaded; ++c) {
         CHECK(out[pixel * loaded + c] == value(n, h + tap.y, w + tap.x, first_channel + c));
       }
-      w += window.step;
-      if (w < wide + window.upper) continue;
-      w = window.lower;
-      h += window.step;
-      if (h < high + window.upper) continue;
-      h = window.lower;
+      w += window.step[0];
+      if (w < wide + window.upper[0]) continue;
+      w = window.lower[0];
+      h += window.step[1];
+      if (h < high + window.upper[1]) continue;
+      h = window.lower[1];
       ++n;
     }
   }
   // Lines, their pieces of 16 bytes swapped in every second group of four rows.
-  const CUtensorMap map = encode(x.device, 1, {-1, 1, 1}, CU_TENSOR_MAP_SWIZZLE_32B);
+  const CUtensorMap map = encode(x.device, 1, {{-1, 0}, {1, 0}, {1, 1}}, CU_TENSOR_MAP_SWIZZLE_32B);
   load<1><<<1, 32>>>(map, make_int4(0, 2, 4, 0), make_int2(1, 0), out.device);
   CUDA(cudaGetLastError());
   out.down();
