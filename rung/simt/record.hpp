@@ -183,6 +183,9 @@ RUNG_API Report end();
 [[nodiscard]] RUNG_API bool checking();
 /// Adds what others have found (a failed launch, a double free) to the session, if one runs.
 RUNG_API void add(Finding finding);
+/// As if the session began now, and what is allocated had always been there: for a child process,
+/// whose parent tells of what was before.
+RUNG_API void forget();
 /// The findings so far, without ending the session.
 [[nodiscard]] RUNG_API std::vector<Finding> findings_so_far();
 
@@ -206,6 +209,8 @@ struct Memory {
   std::string file;             // where it was allocated, if known
   int line = 0;
   const void* code = nullptr;  // or the code that allocated it, behind its call
+  // The devices (Launch::device) whose kernels may access it: a bit each.
+  std::uint64_t readers = ~std::uint64_t{0}, writers = ~std::uint64_t{0};
 };
 RUNG_API void register_memory(Memory memory);
 /// From now on an access is a use after free, until something else is registered there. Whether
@@ -213,6 +218,8 @@ RUNG_API void register_memory(Memory memory);
 RUNG_API bool unregister_memory(const void* begin);
 /// The registered memory that holds this address; bytes 0: none.
 [[nodiscard]] RUNG_API Memory find_memory(const void* address);
+/// Changes who may access what is registered there.
+RUNG_API void allow_devices(const void* begin, std::uint64_t readers, std::uint64_t writers);
 /// What copies and memset do to memory of which kernels may read what was written.
 RUNG_API void mark_initialised(const void* begin, std::size_t bytes);
 RUNG_API void mark_uninitialised(const void* begin, std::size_t bytes);

@@ -20,6 +20,7 @@ struct Launch {
   std::size_t shared_bytes = 0;
   bool cooperative = false;  // every block resident, so that the grid may synchronise
   dialect::dim3 cluster;     // blocks that are resident together; divides the grid
+  int device = 0;            // its number, where there are several
   int os_threads = 1;        // at most so many; results do not depend on it
   void (*entry)(const void* arguments) = nullptr;
   const void* arguments = nullptr;
@@ -37,6 +38,9 @@ struct Launch {
   std::string (*name)(const void* data) = nullptr;  // of the kernel, where `kernel` is no function
   /// What tells this kernel from others once it has run, where `kernel` does not; null: it does.
   const void* (*identity)(const void* data) = nullptr;
+  /// Asked where every thread looks at memory in vain, again and again: whether somebody outside
+  /// may yet write there, for whom it may wait a little. Null, or no: the launch is a deadlock.
+  bool (*keep_looking)(const void* data) = nullptr;
   /// Set by the kernel's first threads: what was launched is not recorded, since it failed at once
   /// and will be launched again otherwise. Null: never.
   const bool* launched_again = nullptr;

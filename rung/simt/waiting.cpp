@@ -111,7 +111,12 @@ bool Worker::find_work() {
   stuck_ += looks_;
   looks_ = 0;
   if (++rounds_ > rounds_before_deadlock && stuck_ > looks_before_deadlock) {
-    if (state_->all_stuck(waiting_)) return false;
+    if (state_->all_stuck(waiting_)) {
+      const auto ask = launch_->keep_looking;
+      if (ask == nullptr || !ask(launch_->data)) return false;
+      wake_all();
+      return true;
+    }
     // Another OS thread's blocks are at work, or have yet to look as often.
     std::this_thread::sleep_for(std::chrono::microseconds(20));
   }

@@ -17,6 +17,21 @@ struct Block;
 
 inline constexpr int warpgroup_threads = 128;
 
+/// Where a thread's sums of a product lie.
+struct SumPlaces {
+  std::uint32_t* first = nullptr;
+  std::vector<std::uint32_t*> each;  // empty: in a row from the first
+
+  bool operator==(const SumPlaces&) const = default;
+  [[nodiscard]] std::uint32_t* at(std::size_t i) const {
+    return each.empty() ? first + i : each[i];
+  }
+  void read(std::uint32_t* to, std::size_t words) const;
+  void write(const std::uint32_t* from, std::size_t words) const;
+  /// Whether some of these words are among the other's.
+  [[nodiscard]] bool meet(std::size_t words, const SumPlaces& other, std::size_t its_words) const;
+};
+
 /// One wgmma, from the first thread that issues it to the last that has waited for it.
 struct MatrixProduct {
   WgmmaShape shape;
@@ -35,14 +50,14 @@ struct MatrixProduct {
 
 struct Warpgroup {
   struct Registers {  // that a product has written
-    void* sums;
+    SumPlaces sums;
     std::uint64_t hash;
   };
   struct Member {
     std::int64_t issued = 0;
     std::int64_t collected = 0;
     std::vector<std::int64_t> groups;  // committed: the products before this one
-    std::vector<void*> sums;           // of each product that it has not collected
+    std::vector<SumPlaces> sums;       // of each product that it has not collected
     std::vector<Registers> written;    // since its last fence
     bool fenced = false;
   };

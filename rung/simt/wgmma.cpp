@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstring>
 #include <string>
+#include <utility>
 
 #include "rung/simt/matrix_product.hpp"
 #include "rung/simt/random.hpp"
@@ -31,37 +32,53 @@ Warpgroup& warpgroup(Worker& here, const char* operation, Place place) {
   return *block.warpgroups[index];
 }
 
-std::uint64_t hash_of(const void* words, std::size_t count) {
+constexpr std::size_t most_sums = 128;
+
+std::uint64_t hash_of(const SumPlaces& sums, std::size_t count) {
+  std::uint32_t words[most_sums];
+  sums.read(words, count);
   std::uint64_t hash = count;
   for (std::size_t i = 0; i < count; ++i) {
-    std::uint32_t word = 0;
-    std::memcpy(&word, static_cast<const std::uint32_t*>(words) + i, sizeof(word));
-    hash = (hash ^ word) * 0x9e3779b97f4a7c15u;
+    hash = (hash ^ words[i]) * 0x9e3779b97f4a7c15u;
     hash ^= hash >> 29;
   }
   return hash;
 }
 
-void remember(Warpgroup::Member& member, void* sums, std::size_t words) {
+void remember(Warpgroup::Member& member, const SumPlaces& sums, std::size_t words) {
   const auto known = std::find_if(member.written.begin(), member.written.end(),
                                   [&](const auto& one) { return one.sums == sums; });
-  const Warpgroup::Registers now{sums, hash_of(sums, words)};
+  const std::uint64_t hash = hash_of(sums, words);
   if (known != member.written.end()) {
-    *known = now;
+    known->hash = hash;
   } else {
-    member.written.push_back(now);
+    member.written.push_back({sums, hash});
   }
 }
 
 /// Registers that ordinary code has touched need a fence before a product does.
-void require_fence(Worker& here, Warpgroup::Member& member, const void* sums, std::size_t words,
-                   Place place) {
-  if (!member.fenced) here.fail("wgmma without a wgmma_fence() before it", place);
+const char* missing_fence(const Warpgroup::Member& member, const SumPlaces& sums,
+                          std::size_t words) {
+  if (!member.fenced) return "wgmma without a wgmma_fence() before it";
   for (const Warpgroup::Registers& known : member.written) {
-    if (known.sums != sums || known.hash == hash_of(sums, words)) continue;
-    here.fail("wgmma adds to sums that were changed since the last one: wgmma_fence() between",
-              place);
+    if (!(known.sums == sums) || known.hash == hash_of(sums, words)) continue;
+    return "wgmma adds to sums that were changed since the last one: wgmma_fence() between";
   }
+  return nullptr;
+}
+
+/// The product under way that has the same sums; -1: none has. `mixed`: one has some of them, or
+/// has them in another order.
+std::int64_t product_before(Warpgroup& group, const Warpgroup::Member& member,
+                            const SumPlaces& sums, std::size_t words, bool& mixed) {
+  for (std::size_t i = member.sums.size(); i-- > 0;) {
+    const std::int64_t number = member.collected + static_cast<std::int64_t>(i);
+    const auto its_words = static_cast<std::size_t>(group.product(number).shape.n) / 2;
+    if (member.sums[i] == sums && its_words == words) return number;
+    mixed |= sums.meet(words, member.sums[i], its_words);
+    if (mixed) break;
+  }
+  return -1;
 }
 
 /// The first thread to issue it says what it is; all others must say the same.
@@ -111,7 +128,63 @@ void carry_out_before(Worker& here, Warpgroup& group, std::int64_t end, Place pl
   }
 }
 
+void issue(MatrixProduct mine, SumPlaces sums, const std::uint32_t* a) {
+  Worker& here = running_worker("wgmma");
+  Thread& self = here.current();
+  Warpgroup& group = warpgroup(here, "wgmma", mine.place);
+  const std::size_t me = linear_index(self) % warpgroup_threads;
+  Warpgroup::Member& member = group.members[me];
+  const auto words = static_cast<std::size_t>(mine.shape.n) / 2;
+  bool mixed = false;
+  mine.before = product_before(group, member, sums, words, mixed);
+  const char* wrong = mixed ? "wgmma has some of the sums of one that is under way: wait for that"
+                            : missing_fence(member, sums, words);
+  if (wrong != nullptr) {
+    sums = {};  // what follows does not unwind
+    here.fail(wrong, mine.place);
+  }
+  MatrixProduct& product = find_product(here, group, mine, member.issued);
+  ++member.issued;
+  if (product.before < 0) {
+    product.sums.resize(warpgroup_threads * words);
+    sums.read(product.sums.data() + me * words, words);
+  }
+  member.sums.push_back(std::move(sums));
+  if (a != nullptr) {
+    product.a.resize(warpgroup_threads * std::size_t{4});
+    std::memcpy(product.a.data() + 4 * me, a, 4 * sizeof(std::uint32_t));
+  }
+  note_operands(here, product);
+  if (me == 0 && here.recorder() != nullptr) here.recorder()->count_product(product.place);
+  memory_changed = true;
+  if (++product.issued != warpgroup_threads || here.order() != ThreadOrder::Kind::random ||
+      next_random(self.block->random) % 2 == 0) {
+    return;
+  }
+  for (std::int64_t number = group.first; number < member.issued; ++number) {
+    carry_out(here, *self.block, group, number);
+  }
+}
+
 }  // namespace
+
+void SumPlaces::read(std::uint32_t* to, std::size_t words) const {
+  for (std::size_t i = 0; i < words; ++i) std::memcpy(to + i, at(i), sizeof(*to));
+}
+void SumPlaces::write(const std::uint32_t* from, std::size_t words) const {
+  for (std::size_t i = 0; i < words; ++i) std::memcpy(at(i), from + i, sizeof(*from));
+}
+bool SumPlaces::meet(std::size_t words, const SumPlaces& other, std::size_t its_words) const {
+  if (each.empty() && other.each.empty()) {
+    return first < other.first + its_words && other.first < first + words;
+  }
+  for (std::size_t i = 0; i < words; ++i) {
+    for (std::size_t j = 0; j < its_words; ++j) {
+      if (at(i) == other.at(j)) return true;
+    }
+  }
+  return false;
+}
 
 void wgmma_fence(Place place) {
   Worker& here = running_worker("wgmma_fence");
@@ -123,38 +196,18 @@ void wgmma_fence(Place place) {
 
 void wgmma(const WgmmaShape& shape, void* sums, const std::uint32_t* a, std::uint64_t a_matrix,
            std::uint64_t b_matrix, bool accumulate, Place place) {
-  Worker& here = running_worker("wgmma");
-  Thread& self = here.current();
-  Warpgroup& group = warpgroup(here, "wgmma", place);
-  const std::size_t me = linear_index(self) % warpgroup_threads;
-  Warpgroup::Member& member = group.members[me];
-  const auto words = static_cast<std::size_t>(shape.n) / 2;
-  MatrixProduct mine{shape, a != nullptr, a_matrix, b_matrix, accumulate, place};
-  for (std::size_t i = member.sums.size(); i-- > 0 && mine.before < 0;) {
-    if (member.sums[i] == sums) mine.before = member.collected + static_cast<std::int64_t>(i);
+  issue({shape, a != nullptr, a_matrix, b_matrix, accumulate, place},
+        {static_cast<std::uint32_t*>(sums), {}}, a);
+}
+
+void wgmma_scattered(const WgmmaShape& shape, void* const* sums, const std::uint32_t* a,
+                     std::uint64_t a_matrix, std::uint64_t b_matrix, bool accumulate, Place place) {
+  SumPlaces places;
+  for (int i = 0; i < shape.n / 2; ++i) {
+    places.each.push_back(static_cast<std::uint32_t*>(sums[i]));
   }
-  require_fence(here, member, sums, words, place);
-  MatrixProduct& product = find_product(here, group, mine, member.issued);
-  ++member.issued;
-  member.sums.push_back(sums);
-  if (product.before < 0) {
-    product.sums.resize(warpgroup_threads * words);
-    std::memcpy(product.sums.data() + me * words, sums, words * sizeof(std::uint32_t));
-  }
-  if (a != nullptr) {
-    product.a.resize(warpgroup_threads * std::size_t{4});
-    std::memcpy(product.a.data() + 4 * me, a, 4 * sizeof(std::uint32_t));
-  }
-  note_operands(here, product);
-  if (me == 0 && here.recorder() != nullptr) here.recorder()->count_product(place);
-  memory_changed = true;
-  if (++product.issued != warpgroup_threads || here.order() != ThreadOrder::Kind::random ||
-      next_random(self.block->random) % 2 == 0) {
-    return;
-  }
-  for (std::int64_t number = group.first; number < member.issued; ++number) {
-    carry_out(here, *self.block, group, number);
-  }
+  places.first = places.each.front();
+  issue({shape, a != nullptr, a_matrix, b_matrix, accumulate, place}, std::move(places), a);
 }
 
 void wgmma_commit(Place place) {
@@ -176,13 +229,13 @@ void wgmma_wait(int pending, Place place) {
   carry_out_before(here, group, end, place);
   for (; member.collected < end; ++member.collected) {
     MatrixProduct& product = group.product(member.collected);
-    void* const sums = member.sums.front();
+    const SumPlaces sums = std::move(member.sums.front());
     member.sums.erase(member.sums.begin());
     note_operands(here, product);
     ++product.collected;
     if (product.superseded) continue;
     const auto words = static_cast<std::size_t>(product.shape.n) / 2;
-    std::memcpy(sums, product.sums.data() + me * words, words * sizeof(std::uint32_t));
+    sums.write(product.sums.data() + me * words, words);
     remember(member, sums, words);
   }
   member.groups.erase(member.groups.begin(),

@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <csignal>
 #include <cstring>
 #include <filesystem>
@@ -34,7 +35,7 @@ struct Options {
   /// Whether anybody asks for what is counted.
   [[nodiscard]] bool counts() const { return !json.empty() || annotate || counters; }
   double timeout = 0;
-  int threads = 0;
+  int threads = 0, devices = 1;
 };
 
 bool takes_value(const std::string& word) {
@@ -104,6 +105,44 @@ Outcome read_outcome(const std::string& path) {
   return outcome;
 }
 
+/// What each process of a program leaves: the first in a file of that name, others beside it, with
+/// their number behind a dot.
+std::vector<std::string> report_files(const std::string& path) {
+  std::vector<std::string> files = {path};
+  const std::filesystem::path first(path);
+  const std::string stem = first.filename().string() + ".";
+  for (const auto& one : std::filesystem::directory_iterator(first.parent_path())) {
+    const std::string name = one.path().filename().string();
+    const bool ours = name.starts_with(stem) && name.size() > stem.size() &&
+                      name.find_first_not_of("0123456789", stem.size()) == std::string::npos;
+    if (ours) files.push_back(one.path().string());
+  }
+  std::sort(files.begin() + 1, files.end());
+  return files;
+}
+/// All of them as one.
+Outcome read_outcomes(const std::string& path) {
+  const std::vector<std::string> files = report_files(path);
+  Outcome all = read_outcome(path);
+  if (files.size() == 1) return all;
+  const auto parsed = [](const Outcome& one) {
+    return nlohmann::ordered_json::parse("{" + one.fields + "}");
+  };
+  nlohmann::ordered_json report = parsed(all);
+  for (std::size_t i = 1; i < files.size(); ++i) {
+    const Outcome one = read_outcome(files[i]);
+    all.findings += one.findings;
+    const nlohmann::ordered_json more = parsed(one);
+    for (const char* key : {"findings", "kernels"}) {
+      for (const auto& entry : more.at(key)) report.at(key).push_back(entry);
+    }
+  }
+  constexpr auto utf8 = nlohmann::ordered_json::error_handler_t::replace;
+  const std::string text = report.dump(-1, ' ', false, utf8);
+  all.fields = text.substr(1, text.size() - 2);
+  return all;
+}
+
 std::vector<std::string> orders(const std::string& given) {
   if (given == "all") return {"forward", "reverse", "random:1"};
   (void)simt::ThreadOrder::parse(given);
@@ -114,7 +153,7 @@ Outcome run_once(const Options& options, const std::string& program,
                  const std::vector<std::string>& arguments, const std::string& order,
                  const std::string& folder) {
   const std::string report = folder + "/report";
-  std::filesystem::remove(report);
+  for (const std::string& old : report_files(report)) std::filesystem::remove(old);
   std::vector<std::string> command = {program};
   command.insert(command.end(), arguments.begin(), arguments.end());
   const auto flag = [](bool on) { return std::string(on ? "1" : "0"); };
@@ -124,7 +163,8 @@ Outcome run_once(const Options& options, const std::string& program,
       {"RUNG_EMULATE_CAPABILITY", std::to_string(options.sources.capability)},
       {"RUNG_EMULATE_CHECKS", flag(!options.no_checks)},
       {"RUNG_EMULATE_COUNTERS", flag(options.counts())},
-      {"RUNG_EMULATE_LEAKS", flag(options.leaks)}};
+      {"RUNG_EMULATE_LEAKS", flag(options.leaks)},
+      {"RUNG_EMULATE_DEVICES", std::to_string(options.devices)}};
   if (options.threads > 0) {
     variables.emplace_back("OMP_NUM_THREADS", std::to_string(options.threads));
   }
@@ -137,7 +177,7 @@ Outcome run_once(const Options& options, const std::string& program,
                strsignal(ending.signal));
     if (ending.signal == SIGKILL) fmt::print(stderr, "rung: perhaps for want of memory\n");
   }
-  Outcome outcome = read_outcome(report);
+  Outcome outcome = read_outcomes(report);
   outcome.exit_code = ending.exit_code;
   return outcome;
 }
@@ -210,6 +250,8 @@ CommandSpec::Action setup(CLI::App& app) {
       ->check(CLI::NonNegativeNumber);
   app.add_option("--threads", options->threads, "CPU threads; default: every core")
       ->check(CLI::Range(1, 4096));
+  app.add_option("--devices", options->devices, "GPUs that the program finds; default 1")
+      ->check(CLI::Range(1, 64));
   app.add_option("--keep", options->keep, "keep the rewritten sources in this folder");
   for (const char* each : {"-I", "-D"}) app.get_option(each)->allow_extra_args(false);
   app.allow_extras();

@@ -24,6 +24,19 @@ CASES = {
                        "cudaErrorIllegalAddress ? 0 : 3;"), [], 66, ["null.cu:2", "kernel", "null pointer"]),
     "wait": (KERNEL % ("  while (*(volatile int*)p == 0) {}", ALLOCATED % "cudaErrorLaunchTimeout"), [], 66,
              ["wait.cu:2", "deadlock"]),
+    # The host waits for a kernel that waits for the host; and one that does not.
+    "unanswered": (KERNEL % ("  while (*(volatile int*)p == 0) {}",
+                             "  cudaMallocHost(&p, 64); *p = 0;\n  kernel<<<2, 32>>>(p);\n"
+                             "  if (cudaGetLastError() != cudaSuccess) return 4;\n"
+                             "  return cudaDeviceSynchronize() == cudaErrorLaunchTimeout ? 0 : 3;"), [], 66,
+                   ["unanswered.cu:2", "deadlock"]),
+    "abandoned": (KERNEL % ("  while (*(volatile int*)p == 0) {}",
+                            "  cudaMallocHost(&p, 64); *p = 0;\n  kernel<<<2, 32>>>(p);\n"
+                            "  return cudaStreamQuery(0) == cudaErrorNotReady ? 44 : 3;"), [], 44, []),
+    "overtime": (KERNEL % ("  while (*(volatile int*)p == 0) {}",
+                           "  cudaMallocHost(&p, 64); *p = 0;\n  kernel<<<2, 32>>>(p);\n"
+                           "  for (volatile int i = 0;; ++i) {}"), ["--timeout", "1"], 142,
+                 ["overtime.cu:2", "the time is up while a kernel runs"]),
     "loop": (KERNEL % ("  for (unsigned x = 1;; x = 3 * x + 1) p[0] = x;", ALLOCATED % "cudaSuccess"),
              ["--timeout", "1", "--no-checks"], 142, ["loop.cu:", "the time is up"]),
     "assertion": ("#include <cassert>\n" + KERNEL % ("  assert(threadIdx.x < 5);", ALLOCATED % "cudaErrorAssert"), [],

@@ -23,6 +23,7 @@ DEFINE = re.compile(r"^\s*#\s*define\s+(\w+)", re.M)
 SOMETIMES = "// Found under some orders"  # a program that says so: under one at least
 ALONE = "// Compiled alone"  # a program that says so means names of the whole file's
 VOLATILE = re.compile(r"(?<!asm )\bvolatile\b")
+OPTIONS = re.compile(r"^// Options: (.*)$", re.M)  # of `rung emulate`, for a program that is compiled alone
 EXPECT = re.compile(r"//.*expect: (\w+)")
 
 
@@ -100,6 +101,8 @@ def run_alone(rung, program, options, folder):
     """The same of one program as it is."""
     report = pathlib.Path(folder, "report.json")
     define = ["-D", "BUG"] if program.bug else []
+    if match := OPTIONS.search(program.text):
+        define += match[1].split()
     for order in ("forward", "reverse", "random:1"):
         command = [rung, "emulate", *options, *define, "--order", order, "--json", str(report),
                    *map(str, program.files)]

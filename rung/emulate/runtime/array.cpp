@@ -165,13 +165,14 @@ cudaError_t cudaMemcpy2DToArrayAsync(cudaArray_t to, std::size_t x, std::size_t 
 cudaError_t cudaMemcpy2DToArray(cudaArray_t to, std::size_t x, std::size_t y, const void* from,
                                 std::size_t pitch, std::size_t width, std::size_t height,
                                 cudaMemcpyKind kind) {
-  return copy_array(to, x, y, const_cast<void*>(from), pitch, width, height, true, kind, nullptr);
+  return copy_array(to, x, y, const_cast<void*>(from), pitch, width, height, true, kind,
+                    synchronous());
 }
 cudaError_t cudaMemcpy2DFromArray(void* to, std::size_t pitch, cudaArray_const_t from,
                                   std::size_t x, std::size_t y, std::size_t width,
                                   std::size_t height, cudaMemcpyKind kind) {
   return copy_array(const_cast<cudaArray*>(from), x, y, to, pitch, width, height, false, kind,
-                    nullptr);
+                    synchronous());
 }
 cudaError_t cudaMemcpy2DArrayToArray(cudaArray_t to, std::size_t to_x, std::size_t to_y,
                                      cudaArray_const_t from, std::size_t x, std::size_t y,
@@ -180,7 +181,7 @@ cudaError_t cudaMemcpy2DArrayToArray(cudaArray_t to, std::size_t to_x, std::size
     return remember(cudaErrorInvalidValue);
   }
   return copy_array(to, to_x, to_y, from->data.get() + y * from->row_bytes() + x, from->row_bytes(),
-                    width, height, true, kind, nullptr);
+                    width, height, true, kind, synchronous());
 }
 cudaError_t cudaMemcpyFromArray(void* to, cudaArray_const_t from, std::size_t x, std::size_t y,
                                 std::size_t bytes, cudaMemcpyKind kind) {
@@ -205,5 +206,5 @@ cudaError_t cudaMemcpy3DAsync(const cudaMemcpy3DParms* given, cudaStream_t strea
   return submit(stream, cudaGraphNodeTypeMemcpy, [copy = *given] { return copy_3d(copy); });
 }
 cudaError_t cudaMemcpy3D(const cudaMemcpy3DParms* given) {
-  return cudaMemcpy3DAsync(given, nullptr);
+  return cudaMemcpy3DAsync(given, synchronous());
 }

@@ -3,7 +3,10 @@
 #include <dlfcn.h>
 
 #include <cstring>
+#include <memory>
+#include <vector>
 
+#include "rung/emulate/runtime/devices.hpp"
 #include "rung/emulate/runtime/memory.hpp"
 #include "rung/emulate/runtime/stream.hpp"
 #include "rung/simt/record.hpp"
@@ -20,11 +23,13 @@ bool in_image(const void* address) {
 }
 
 /// Whether a copy may touch these bytes on the side that its kind calls the device's.
-bool fits(const void* address, std::size_t bytes, bool device) {
-  const Allocation found = find(address);
-  if (found.begin == nullptr) return !device || in_image(address);
-  return static_cast<const char*>(address) + bytes <= found.begin + found.bytes;
+bool fits(const void* address, std::size_t bytes, bool device, bool writes) {
+  if (find(address).begin == nullptr) return !device || in_image(address);
+  return holds(address, bytes, writes);
 }
+
+/// The host's memory that was neither allocated by the runtime nor registered.
+bool is_pageable(const void* address) { return find(address).begin == nullptr; }
 
 cudaError_t check(const void* to, const void* from, std::size_t to_bytes, std::size_t from_bytes,
                   cudaMemcpyKind kind) {
@@ -34,7 +39,8 @@ cudaError_t check(const void* to, const void* from, std::size_t to_bytes, std::s
   if (to == nullptr || from == nullptr) return cudaErrorInvalidValue;
   const bool to_device = kind == cudaMemcpyHostToDevice || kind == cudaMemcpyDeviceToDevice;
   const bool from_device = kind == cudaMemcpyDeviceToHost || kind == cudaMemcpyDeviceToDevice;
-  const bool good = fits(to, to_bytes, to_device) && fits(from, from_bytes, from_device);
+  const bool good =
+      fits(to, to_bytes, to_device, true) && fits(from, from_bytes, from_device, false);
   return good ? cudaSuccess : cudaErrorInvalidValue;
 }
 
@@ -76,7 +82,7 @@ cudaError_t copy_rows(const Rows& rows, cudaMemcpyKind kind) {
 
 cudaError_t fill_bytes(void* to, int value, std::size_t bytes) {
   if (bytes == 0) return cudaSuccess;
-  if (to == nullptr || !fits(to, bytes, true)) return cudaErrorInvalidValue;
+  if (to == nullptr || !fits(to, bytes, true, true)) return cudaErrorInvalidValue;
   std::memset(to, value, bytes);
   record::mark_initialised(to, bytes);
   advance_clock(2000 + static_cast<double>(bytes) / 3000);
@@ -99,18 +105,40 @@ cudaError_t copy_symbol(void* symbol, std::size_t size, void* memory, std::size_
 using namespace rung::cuda;  // NOLINT: its implementation
 
 cudaError_t cudaMemcpy(void* to, const void* from, std::size_t bytes, cudaMemcpyKind kind) {
-  return cudaMemcpyAsync(to, from, bytes, kind, nullptr);
+  return submit(synchronous(), cudaGraphNodeTypeMemcpy,
+                [=] { return copy_bytes(to, from, bytes, kind); });
 }
 cudaError_t cudaMemcpyAsync(void* to, const void* from, std::size_t bytes, cudaMemcpyKind kind,
                             cudaStream_t stream) {
-  return submit(stream, cudaGraphNodeTypeMemcpy, [=] { return copy_bytes(to, from, bytes, kind); });
+  const auto copy = [=] { return copy_bytes(to, from, bytes, kind); };
+  if (!is_busy(stream)) return submit(stream, cudaGraphNodeTypeMemcpy, copy);
+  // The host's ordinary memory is read before the call returns, and written.
+  if (is_pageable(from) && kind != cudaMemcpyDeviceToHost) {
+    auto kept = std::make_shared<std::vector<char>>(static_cast<const char*>(from),
+                                                    static_cast<const char*>(from) + bytes);
+    return submit(stream, cudaGraphNodeTypeMemcpy,
+                  [=] { return copy_bytes(to, kept->data(), bytes, kind); });
+  }
+  const cudaError_t error = submit(stream, cudaGraphNodeTypeMemcpy, copy);
+  if (error != cudaSuccess || !is_pageable(to)) return error;
+  return remember(await_stream(stream));
 }
-cudaError_t cudaMemcpyPeer(void* to, int, const void* from, int, std::size_t bytes) {
-  return cudaMemcpy(to, from, bytes, cudaMemcpyDefault);
+cudaError_t cudaMemcpyPeer(void* to, int to_device, const void* from, int from_device,
+                           std::size_t bytes) {
+  return cudaMemcpyPeerAsync(to, to_device, from, from_device, bytes, synchronous());
 }
-cudaError_t cudaMemcpyPeerAsync(void* to, int, const void* from, int, std::size_t bytes,
-                                cudaStream_t stream) {
-  return cudaMemcpyAsync(to, from, bytes, cudaMemcpyDefault, stream);
+cudaError_t cudaMemcpyPeerAsync(void* to, int to_device, const void* from, int from_device,
+                                std::size_t bytes, cudaStream_t stream) {
+  if (!is_device(to_device) || !is_device(from_device)) return remember(cudaErrorInvalidDevice);
+  const auto lies_on = [](const void* memory, int device) {
+    const Allocation found = find(memory);
+    return found.type != cudaMemoryTypeDevice || found.device == device;
+  };
+  if (!lies_on(to, to_device) || !lies_on(from, from_device)) {
+    return remember(cudaErrorInvalidValue);
+  }
+  return submit(stream, cudaGraphNodeTypeMemcpy,
+                [=] { return copy_bytes(to, from, bytes, cudaMemcpyDefault); });
 }
 cudaError_t cudaMemcpy2DAsync(void* to, std::size_t to_pitch, const void* from,
                               std::size_t from_pitch, std::size_t width, std::size_t height,
@@ -128,7 +156,7 @@ cudaError_t cudaMemcpy2DAsync(void* to, std::size_t to_pitch, const void* from,
 }
 cudaError_t cudaMemcpy2D(void* to, std::size_t to_pitch, const void* from, std::size_t from_pitch,
                          std::size_t width, std::size_t height, cudaMemcpyKind kind) {
-  return cudaMemcpy2DAsync(to, to_pitch, from, from_pitch, width, height, kind, nullptr);
+  return cudaMemcpy2DAsync(to, to_pitch, from, from_pitch, width, height, kind, synchronous());
 }
 cudaError_t cudaMemset(void* to, int value, std::size_t bytes) {
   return cudaMemsetAsync(to, value, bytes, nullptr);

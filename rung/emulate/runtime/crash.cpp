@@ -2,8 +2,11 @@
 // Fatal signals. One that a kernel causes ends the kernel as it would on a GPU: the launch fails
 // with an error that the program gets, and goes on. One that host code causes ends the program,
 // after its place in the source has been told.
+#include "rung/emulate/runtime/crash.hpp"
+
 #include <csignal>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <exception>
 #include <string>
@@ -13,6 +16,7 @@
 #include <unistd.h>
 
 #include "rung/emulate/runtime/api.hpp"
+#include "rung/emulate/runtime/tasks.hpp"
 #include "rung/simt/simulator.hpp"
 #include "rung/simt/sync.hpp"
 
@@ -120,11 +124,13 @@ void on_fault(int signal, siginfo_t* info, void* given) {
 
 /// Ctrl-C and time limits: where the program is, then the end.
 void on_stop(int signal, siginfo_t*, void* given) {
+  if (!simt::in_kernel() && pass_signal(signal)) return;
   std::signal(signal, SIG_DFL);
   const void* code = code_of(*static_cast<ucontext_t*>(given));
   const bool kernel = simt::in_kernel();
   std::string place = place_of(code);
-  if (place.empty() || place.find("rung/") != std::string::npos) place = place_of_caller();
+  const auto within = [&](const char* part) { return place.find(part) != std::string::npos; };
+  if (place.empty() || within("rung/") || within(" at ..")) place = place_of_caller();
   std::fprintf(stderr, "rung: %s while %s runs%s\n", what(signal),
                kernel ? "a kernel" : "host code", place.c_str());
   write_report();
@@ -157,12 +163,8 @@ void on_terminate() {
 
 struct Install {
   Install() {
-    // A stack of its own, for when the program's is used up. In a kernel it is left at once.
-    static char stack[128 << 10];
-    stack_t alternate = {};
-    alternate.ss_sp = stack;
-    alternate.ss_size = sizeof stack;
-    sigaltstack(&alternate, nullptr);
+    static const auto& stack = *new SignalStack;  // in a kernel it is left at once
+    static_cast<void>(stack);
     struct sigaction action = {};
     action.sa_sigaction = on_fault;
     action.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_NODEFER;
@@ -175,4 +177,20 @@ struct Install {
 } const install;
 
 }  // namespace
+
+SignalStack::SignalStack() {
+  constexpr std::size_t bytes = 128 << 10;
+  memory_ = std::malloc(bytes);
+  stack_t alternate = {};
+  alternate.ss_sp = memory_;
+  alternate.ss_size = bytes;
+  sigaltstack(&alternate, nullptr);
+}
+SignalStack::~SignalStack() {
+  stack_t none = {};
+  none.ss_flags = SS_DISABLE;
+  sigaltstack(&none, nullptr);
+  std::free(memory_);
+}
+
 }  // namespace rung::cuda

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// The rest of the device functions: settings that change nothing here, peers, versions, the clock.
+// The rest of the device functions: settings that change nothing here, versions, the clock.
 #include <atomic>
-#include <cstdio>
-#include <cstring>
 
 #include "rung/emulate/runtime/api.hpp"
+#include "rung/emulate/runtime/devices.hpp"
 #include "rung/emulate/runtime/memory.hpp"
 #include "rung/emulate/runtime/model.hpp"
 #include "rung/emulate/runtime/stream.hpp"
+#include "rung/emulate/runtime/tasks.hpp"
 
 namespace rung::cuda {
 namespace {
@@ -45,12 +45,14 @@ using namespace rung::cuda;  // NOLINT: its implementation
 cudaError_t cudaDeviceSynchronize() {
   if (any_capture()) return remember(cudaErrorStreamCaptureUnsupported);
   run_children();  // called by a kernel, it waits for what that kernel has launched
-  return remember(cudaSuccess);
+  return remember(await_device(current_device()));
 }
 cudaError_t cudaThreadSynchronize() { return cudaDeviceSynchronize(); }
 cudaError_t cudaDeviceReset() {
+  await_device(current_device());
   set_device_failure(cudaSuccess);
-  free_everything();
+  forget_peers(current_device());
+  free_everything(current_device());
   cudaGetLastError();
   return cudaSuccess;
 }
@@ -69,34 +71,6 @@ cudaError_t cudaDeviceGetStreamPriorityRange(int* least, int* greatest) {
   if (least != nullptr) *least = 0;
   if (greatest != nullptr) *greatest = -5;
   return remember(cudaSuccess);
-}
-cudaError_t cudaDeviceGetPCIBusId(char* id, int length, int device) {
-  if (device != 0) return remember(cudaErrorInvalidDevice);
-  std::snprintf(id, static_cast<std::size_t>(length), "0000:00:00.0");
-  return remember(cudaSuccess);
-}
-cudaError_t cudaDeviceGetByPCIBusId(int* device, const char*) { return cudaGetDevice(device); }
-cudaError_t cudaDeviceCanAccessPeer(int* can, int device, int peer) {
-  *can = 0;
-  return remember(device == 0 && peer == 0 ? cudaSuccess : cudaErrorInvalidDevice);
-}
-cudaError_t cudaDeviceEnablePeerAccess(int, unsigned) { return remember(cudaErrorInvalidDevice); }
-cudaError_t cudaDeviceDisablePeerAccess(int) { return remember(cudaErrorInvalidDevice); }
-cudaError_t cudaDeviceGetP2PAttribute(int*, cudaDeviceP2PAttr, int, int) {
-  return remember(cudaErrorInvalidDevice);  // of a pair of devices
-}
-cudaError_t cudaIpcGetMemHandle(cudaIpcMemHandle_t*, void*) {
-  return remember(cudaErrorNotSupported);
-}
-cudaError_t cudaIpcOpenMemHandle(void**, cudaIpcMemHandle_t, unsigned int) {
-  return remember(cudaErrorNotSupported);
-}
-cudaError_t cudaIpcCloseMemHandle(void*) { return remember(cudaErrorNotSupported); }
-cudaError_t cudaIpcGetEventHandle(cudaIpcEventHandle_t*, cudaEvent_t) {
-  return remember(cudaErrorNotSupported);
-}
-cudaError_t cudaIpcOpenEventHandle(cudaEvent_t*, cudaIpcEventHandle_t) {
-  return remember(cudaErrorNotSupported);
 }
 cudaError_t cudaDriverGetVersion(int* version) {
   *version = CUDART_VERSION;

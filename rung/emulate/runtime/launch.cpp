@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Launching: the checks that the device would make, then the simulator. A kernel that launches
-// kernels hands them to its own launch, which runs them when it has ended: what its children may
-// rely on, and what it may not.
+// Launching: the checks that the device would make, then the simulator. What a kernel launches
+// runs when it has ended.
 #include <omp.h>
 
 #include <cstring>
@@ -10,10 +9,12 @@
 #include <unordered_map>
 
 #include "rung/core/error.hpp"
+#include "rung/emulate/runtime/devices.hpp"
 #include "rung/emulate/runtime/kernels.hpp"
 #include "rung/emulate/runtime/launch_limits.hpp"
 #include "rung/emulate/runtime/model.hpp"
 #include "rung/emulate/runtime/stream.hpp"
+#include "rung/emulate/runtime/tasks.hpp"
 #include "rung/simt/simulator.hpp"
 
 #pragma GCC visibility push(default)
@@ -40,6 +41,8 @@ struct Pending {
 struct RunningLaunch : LaunchData {
   const LaunchConfig* config = nullptr;
   dim3 cluster;
+  const Task* task = running_task();  // that runs it, if one does
+  const int device = current_device();
   std::mutex mutex;  // guards what follows
   Refusal refused;
   bool again = false;  // the kernel turns out to run in other clusters
@@ -57,15 +60,22 @@ KernelLayout& layout_of(const void* key) {
   return *one;
 }
 
+/// What the simulator was given as the launch's data.
+const RunningLaunch& launch_of(const void* data) {
+  return *static_cast<const RunningLaunch*>(static_cast<const LaunchData*>(data));
+}
+
 std::string name_of(const void* data) {
-  const auto& launch = *static_cast<const RunningLaunch*>(static_cast<const LaunchData*>(data));
+  const RunningLaunch& launch = launch_of(data);
   if (launch.kernel != nullptr) return plain_name(launch.kernel);
   return launch.config->name != nullptr ? launch.config->name : "kernel";
 }
 
+bool task_keeps_looking(const void* data) { return keep_looking(launch_of(data).task); }
+
 /// A kernel may be launched from many places.
 const void* identity_of(const void* data) {
-  const auto& launch = *static_cast<const RunningLaunch*>(static_cast<const LaunchData*>(data));
+  const RunningLaunch& launch = launch_of(data);
   return launch.kernel != nullptr ? launch.kernel : launch.config->code;
 }
 
@@ -75,7 +85,7 @@ constexpr std::size_t shared_gap = 1024;
 
 simt::dialect::dim3 convert(const dim3& v) { return {v.x, v.y, v.z}; }
 
-cudaError_t run_now(const LaunchConfig& config, const SharedClosure& closure);  // below
+cudaError_t run_now(const LaunchConfig& config, const SharedClosure& closure);
 
 /// `told`: the kernel's mangled name where a launch before, of this very call, has told it. Sets it
 /// where the kernel is to be launched again in the clusters that it demands, which is known of one
@@ -133,6 +143,8 @@ cudaError_t run_once(const LaunchConfig& config, const SharedClosure& closure, c
   launch.name = name_of;
   launch.identity = identity_of;
   launch.launched_again = &running.again;
+  launch.device = running.device;
+  if (running.task != nullptr) launch.keep_looking = task_keeps_looking;
   try {
     simt::run(launch);
   } catch (const Error& failure) {
@@ -203,6 +215,7 @@ void run_children() {
   if (mine.empty()) return;
   // On an OS thread of its own: this one's scheduler is in the middle of the parent.
   std::thread([&] {
+    const OnDevice there(running.device);
     for (const Pending& child : mine) remember(run_now(child.config, child.closure));
   }).join();
 }
@@ -244,11 +257,9 @@ cudaError_t launch_by_address(LaunchConfig config, void** arguments) {
                          [](void* one) { delete static_cast<Call*>(one); }});
 }
 
-cudaError_t launch_extended(const cudaLaunchConfig_t& given, const void* code, Closure closure,
-                            Place place) {
+static LaunchConfig convert(const cudaLaunchConfig_t& given, const void* code) {
   LaunchConfig config{given.gridDim, given.blockDim, given.dynamicSmemBytes, given.stream};
   config.code = code;
-  config.place = place;
   for (unsigned i = 0; i < given.numAttrs; ++i) {
     const cudaLaunchAttribute& one = given.attrs[i];
     if (one.id == cudaLaunchAttributeCooperative) config.cooperative = one.val.cooperative != 0;
@@ -257,6 +268,13 @@ cudaError_t launch_extended(const cudaLaunchConfig_t& given, const void* code, C
       config.has_cluster = true;
     }
   }
+  return config;
+}
+
+cudaError_t launch_extended(const cudaLaunchConfig_t& given, const void* code, Closure closure,
+                            Place place) {
+  LaunchConfig config = convert(given, code);
+  config.place = place;
   return launch(config, closure);
 }
 
@@ -278,15 +296,5 @@ cudaError_t cudaLaunchCooperativeKernel(const void* kernel, dim3 grid, dim3 bloc
 }
 cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t* config, const void* kernel,
                                 void** arguments) {
-  LaunchConfig made{config->gridDim, config->blockDim, config->dynamicSmemBytes, config->stream};
-  made.code = kernel;
-  for (unsigned i = 0; i < config->numAttrs; ++i) {
-    const cudaLaunchAttribute& one = config->attrs[i];
-    if (one.id == cudaLaunchAttributeCooperative) made.cooperative = one.val.cooperative != 0;
-    if (one.id == cudaLaunchAttributeClusterDimension) {
-      made.cluster = dim3(one.val.clusterDim.x, one.val.clusterDim.y, one.val.clusterDim.z);
-      made.has_cluster = true;
-    }
-  }
-  return launch_by_address(made, arguments);
+  return launch_by_address(convert(*config, kernel), arguments);
 }

@@ -1,20 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
-// Allocation and release, and asking of what kind an address is.
+// Every allocation that the program has: who holds it, who may access it, and how it ends.
 #include "rung/emulate/runtime/memory.hpp"
 
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include <cstdlib>
 #include <cstring>
 #include <map>
 #include <mutex>
-#include <new>
+#include <vector>
 
-#include "rung/emulate/runtime/model.hpp"
+#include "rung/emulate/runtime/devices.hpp"
+#include "rung/emulate/runtime/exports.hpp"
+#include "rung/emulate/runtime/pools.hpp"
+#include "rung/emulate/runtime/shared_block.hpp"
 #include "rung/emulate/runtime/stream.hpp"
 #include "rung/simt/limits.hpp"
 #include "rung/simt/record.hpp"
-#include "rung/simt/simulator.hpp"
 
 namespace rung::cuda {
 namespace {
@@ -29,7 +32,7 @@ constexpr std::size_t margin = 512;
 struct Table {
   std::mutex mutex;
   std::map<const char*, Allocation> live;
-  std::size_t bytes = 0;  // of those the runtime allocated
+  std::size_t bytes[most_devices] = {};  // of those the runtime allocated
 };
 Table& table() {
   static Table& one = *new Table;  // never destroyed: programs free in static destructors
@@ -41,44 +44,125 @@ std::size_t free_on_this_machine() {
          static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
 }
 
+bool take_room_of(int device, std::size_t bytes) {
+  cudaDeviceProp properties;
+  cudaGetDeviceProperties(&properties, device);
+  const std::lock_guard lock(table().mutex);
+  std::size_t& used = table().bytes[device];
+  if (bytes > properties.totalGlobalMem - std::min(used, properties.totalGlobalMem) ||
+      bytes > free_on_this_machine()) {
+    return false;
+  }
+  used += bytes;
+  return true;
+}
+void return_room_of(int device, std::size_t bytes) {
+  const std::lock_guard lock(table().mutex);
+  table().bytes[device] -= bytes;
+}
+
+Access access_to(const Allocation& one) {
+  if (one.type != cudaMemoryTypeDevice) return {};
+  if (one.pool != nullptr) return access_to_pool(one.pool);
+  const std::uint64_t devices = devices_with_access(one.device);
+  return {devices, devices};
+}
+
+char* new_bytes(Origin origin, std::size_t whole) {
+  if (origin == Origin::heap) return static_cast<char*>(std::aligned_alloc(alignment, whole));
+  void* pages = mmap(nullptr, whole, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  return pages == MAP_FAILED ? nullptr : static_cast<char*>(pages);
+}
+std::size_t whole_bytes(Origin origin, std::size_t bytes) {
+  if (origin == Origin::pages) return whole_pages(bytes + margin);
+  return (bytes + alignment - 1) / alignment * alignment + margin;
+}
+void delete_bytes(const Allocation& one) {
+  if (one.origin == Origin::pages) {
+    munmap(one.begin, whole_bytes(one.origin, one.bytes));
+  } else {
+    std::memset(one.begin, simt::poison, one.bytes);  // who still reads it shall see it
+    std::free(one.begin);
+  }
+  if (one.block >= 0) close(one.block);
+}
+
+cudaError_t allocate_as(void** memory, Allocation one, const char* name, const void* code) {
+  if (memory == nullptr) return cudaErrorInvalidValue;
+  *memory = nullptr;
+  if (one.bytes == 0) return cudaSuccess;
+  if (!take_room_of(one.device, one.bytes)) return cudaErrorMemoryAllocation;
+  const std::size_t whole = whole_bytes(one.origin, one.bytes);
+  one.begin = new_bytes(one.origin, whole);
+  if (one.begin == nullptr) {
+    return_room_of(one.device, one.bytes);
+    return cudaErrorMemoryAllocation;
+  }
+  std::memset(one.begin, simt::poison, whole);
+  // Pages of managed memory come empty from the system, which programs count on.
+  if (one.type == cudaMemoryTypeManaged) std::memset(one.begin, 0, one.bytes);
+  // What the host may write by itself counts as written.
+  add_region(one, name, one.type != cudaMemoryTypeDevice, access_to(one), code);
+  *memory = one.begin;
+  return cudaSuccess;
+}
+
 }  // namespace
 
 std::size_t bytes_in_use() {
   const std::lock_guard lock(table().mutex);
-  return table().bytes;
+  return table().bytes[current_device()];
+}
+bool take_room(int device, std::size_t bytes) { return take_room_of(device, bytes); }
+void return_room(int device, std::size_t bytes) { return_room_of(device, bytes); }
+
+void add_region(const Allocation& one, const char* name, bool initialised, Access access,
+                const void* code) {
+  {
+    const std::lock_guard lock(table().mutex);
+    table().live[one.begin] = one;
+  }
+  if (one.type != cudaMemoryTypeDevice) note_visible_memory(1);
+  record::register_memory({.begin = one.begin,
+                           .bytes = one.bytes,
+                           .initialised = initialised,
+                           .freed_by_hand = one.origin != Origin::registered,
+                           .name = name,
+                           .code = code,
+                           .readers = access.readers,
+                           .writers = access.writers});
+}
+void remove_region(char* begin) {
+  {
+    const std::lock_guard lock(table().mutex);
+    const auto at = table().live.find(begin);
+    if (at == table().live.end()) return;
+    if (at->second.type != cudaMemoryTypeDevice) note_visible_memory(-1);
+    table().live.erase(at);
+  }
+  record::unregister_memory(begin);
 }
 
 cudaError_t allocate(void** memory, std::size_t bytes, cudaMemoryType type, const char* name,
                      unsigned flags, const void* code) {
-  if (memory == nullptr) return cudaErrorInvalidValue;
-  *memory = nullptr;
-  if (bytes == 0) return cudaSuccess;
-  cudaDeviceProp device;
-  cudaGetDeviceProperties(&device, 0);
-  if (bytes > device.totalGlobalMem - std::min(bytes_in_use(), device.totalGlobalMem) ||
-      bytes > free_on_this_machine()) {
-    return cudaErrorMemoryAllocation;
-  }
-  const std::size_t whole = (bytes + alignment - 1) / alignment * alignment + margin;
-  auto* begin = static_cast<char*>(std::aligned_alloc(alignment, whole));
-  if (begin == nullptr) return cudaErrorMemoryAllocation;
-  std::memset(begin, simt::poison, whole);
-  // Pages of managed memory come empty from the system, which programs count on.
-  if (type == cudaMemoryTypeManaged) std::memset(begin, 0, bytes);
-  {
-    const std::lock_guard lock(table().mutex);
-    table().live[begin] = {begin, bytes, type, false, flags};
-    table().bytes += bytes;
-  }
-  // What the host may write by itself counts as written.
-  record::register_memory({.begin = begin,
-                           .bytes = bytes,
-                           .initialised = type != cudaMemoryTypeDevice,
-                           .freed_by_hand = true,
-                           .name = name,
-                           .code = code});
-  *memory = begin;
-  return cudaSuccess;
+  const bool pages = type == cudaMemoryTypeDevice && exports_memory();
+  return allocate_as(memory,
+                     {.bytes = bytes,
+                      .type = type,
+                      .origin = pages ? Origin::pages : Origin::heap,
+                      .flags = flags,
+                      .device = current_device()},
+                     name, code);
+}
+cudaError_t allocate_in_pool(void** memory, std::size_t bytes, const char* name, cudaMemPool_t pool,
+                             const void* code) {
+  return allocate_as(memory,
+                     {.bytes = bytes,
+                      .type = cudaMemoryTypeDevice,
+                      .origin = pool_may_export(pool) ? Origin::pages : Origin::heap,
+                      .device = device_of_pool(pool),
+                      .pool = pool},
+                     name, code);
 }
 
 cudaError_t release(void* memory, bool host) {
@@ -88,15 +172,16 @@ cudaError_t release(void* memory, bool host) {
     const std::lock_guard lock(table().mutex);
     const auto at = table().live.find(static_cast<char*>(memory));
     if (at != table().live.end()) found = at->second;
-    const bool right =
-        found.begin != nullptr && !found.registered && (found.type == cudaMemoryTypeHost) == host;
-    if (!right) return cudaErrorInvalidValue;
-    table().bytes -= found.bytes;
+    const bool ours = found.origin == Origin::heap || found.origin == Origin::pages;
+    if (found.begin == nullptr || !ours || (found.type == cudaMemoryTypeHost) != host) {
+      return cudaErrorInvalidValue;
+    }
+    table().bytes[found.device] -= found.bytes;
     table().live.erase(at);
   }
+  if (found.type != cudaMemoryTypeDevice) note_visible_memory(-1);
   record::unregister_memory(memory);
-  std::memset(memory, simt::poison, found.bytes);  // who still reads it shall see it
-  std::free(memory);
+  delete_bytes(found);
   return cudaSuccess;
 }
 
@@ -109,123 +194,103 @@ Allocation find(const void* address) {
   return byte < candidate.begin + candidate.bytes ? candidate : Allocation{};
 }
 
-void free_everything() {
-  std::map<const char*, Allocation> live;
-  {
-    const std::lock_guard lock(table().mutex);
-    live.swap(table().live);
-    table().bytes = 0;
-  }
-  for (const auto& [begin, one] : live) {
-    record::unregister_memory(begin);
-    if (!one.registered) std::free(one.begin);
+bool holds(const void* address, std::size_t bytes, bool writes) {
+  const char* at = static_cast<const char*>(address);
+  for (const char* const end = at + bytes;;) {
+    const Allocation one = find(at);
+    if (one.begin == nullptr) return false;
+    if (one.origin == Origin::mapped) {
+      const record::Memory region = record::find_memory(at);
+      if ((writes ? region.writers : region.readers) == 0) return false;
+    }
+    at = one.begin + one.bytes;
+    if (at >= end) return true;
+    if (one.origin != Origin::mapped) return false;  // others lie side by side by chance alone
   }
 }
 
-}  // namespace rung::cuda
-
-using namespace rung::cuda;  // NOLINT: its implementation
-
-cudaError_t cudaMalloc(void** memory, std::size_t bytes) {
-  if (rung::simt::in_kernel() && memory != nullptr) {  // from the same heap as malloc
-    *memory = allocate_in_kernel(bytes);
-    return *memory == nullptr ? cudaErrorMemoryAllocation : cudaSuccess;
+int share(const void* memory) {
+  const std::lock_guard lock(table().mutex);
+  const auto at = table().live.find(static_cast<const char*>(memory));
+  if (at == table().live.end() || at->second.origin != Origin::pages) return -1;
+  Allocation& one = at->second;
+  if (one.block >= 0) return one.block;
+  const std::size_t whole = whole_bytes(one.origin, one.bytes);
+  const int block = make_block({.bytes = whole,
+                                .asked = one.bytes,
+                                .pool = one.pool != nullptr ? number_of_pool(one.pool) : 0,
+                                .device = one.device});
+  if (block < 0) return -1;
+  // The same bytes at the same place, from now on those of the block.
+  void* copy = map_block(block, whole, PROT_READ | PROT_WRITE);
+  if (copy != nullptr) {
+    std::memcpy(copy, one.begin, whole);
+    munmap(copy, whole);
   }
-  return remember(allocate(memory, bytes, cudaMemoryTypeDevice, "cudaMalloc"));
-}
-cudaError_t cudaMallocHost(void** memory, std::size_t bytes, unsigned int flags) {
-  return remember(allocate(memory, bytes, cudaMemoryTypeHost, "cudaMallocHost", flags));
-}
-cudaError_t cudaHostAlloc(void** memory, std::size_t bytes, unsigned int flags) {
-  return remember(allocate(memory, bytes, cudaMemoryTypeHost, "cudaHostAlloc", flags));
-}
-cudaError_t cudaMallocManaged(void** memory, std::size_t bytes, unsigned int flags) {
-  if (bytes == 0 || (flags != cudaMemAttachGlobal && flags != cudaMemAttachHost)) {
-    return remember(cudaErrorInvalidValue);
+  if (copy == nullptr || map_block(block, whole, PROT_READ | PROT_WRITE, one.begin) == nullptr) {
+    close(block);
+    return -1;
   }
-  return remember(allocate(memory, bytes, cudaMemoryTypeManaged, "cudaMallocManaged", flags));
+  note_other_processes();
+  record::mark_initialised(one.begin, one.bytes);  // what others write is not seen
+  return one.block = block;
 }
-cudaError_t cudaMallocPitch(void** memory, std::size_t* pitch, std::size_t width,
-                            std::size_t height) {
-  if (pitch == nullptr) return remember(cudaErrorInvalidValue);
-  *pitch = (width + 511) / 512 * 512;
-  return remember(allocate(memory, *pitch * height, cudaMemoryTypeDevice, "cudaMallocPitch"));
+
+void close_opened(const Allocation& one) {
+  munmap(one.begin, whole_bytes(Origin::pages, one.bytes));
+  close(one.block);
 }
-cudaError_t cudaMalloc3D(cudaPitchedPtr* memory, cudaExtent extent) {
-  std::size_t pitch = 0;
-  void* there = nullptr;
-  const cudaError_t error =
-      cudaMallocPitch(&there, &pitch, extent.width, extent.height * extent.depth);
-  if (error == cudaSuccess) *memory = {there, pitch, extent.width, extent.height};
-  return error;
-}
-cudaError_t cudaFree(void* memory) {
-  if (rung::simt::in_kernel()) {
-    // The host's memory stays: threads destroy their parameters here, which on a chip none does.
-    if (find(memory).begin != nullptr) return cudaErrorInvalidValue;
-    free_in_kernel(memory, __builtin_return_address(0));
+
+cudaError_t free_on_device(void* memory, const void* code) {
+  if (give_back_to_graph(memory)) return cudaSuccess;
+  const Allocation found = find(memory);
+  if (found.begin == memory && found.origin == Origin::opened && found.pool != nullptr) {
+    remove_region(found.begin);
+    close_opened(found);
     return cudaSuccess;
   }
-  if (give_back_to_graph(memory)) return remember(cudaSuccess);
   const cudaError_t error = release(memory, false);
   if (error != cudaSuccess && device_failure() == cudaSuccess) {
     report_misuse("use_after_free",
                   "cudaFree of an address that is no allocation: freed before, or never allocated",
-                  __builtin_return_address(0));
+                  code);
   }
-  return remember(error);
+  return error;
 }
-cudaError_t cudaFreeHost(void* memory) { return remember(release(memory, true)); }
 
-cudaError_t cudaHostRegister(void* memory, std::size_t bytes, unsigned int flags) {
-  if (memory == nullptr || bytes == 0) return remember(cudaErrorInvalidValue);
-  if (find(memory).begin != nullptr) return remember(cudaErrorHostMemoryAlreadyRegistered);
-  {
-    const std::lock_guard lock(table().mutex);
-    auto* begin = static_cast<char*>(memory);
-    table().live[begin] = {begin, bytes, cudaMemoryTypeHost, true, flags};
+void renew_access(int device) {
+  const std::lock_guard lock(table().mutex);
+  for (const auto& [begin, one] : table().live) {
+    const bool own =
+        one.origin != Origin::mapped && (one.origin != Origin::opened || one.pool != nullptr);
+    if (one.device != device || one.type != cudaMemoryTypeDevice || !own) continue;
+    const Access access = access_to(one);
+    record::allow_devices(begin, access.readers, access.writers);
   }
-  record::register_memory({.begin = memory, .bytes = bytes, .name = "cudaHostRegister"});
-  return remember(cudaSuccess);
 }
-cudaError_t cudaHostUnregister(void* memory) {
+
+void free_everything(int device) {
+  std::vector<Allocation> gone;
   {
     const std::lock_guard lock(table().mutex);
-    const auto at = table().live.find(static_cast<char*>(memory));
-    if (at == table().live.end() || !at->second.registered) {
-      return remember(cudaErrorHostMemoryNotRegistered);
+    for (auto at = table().live.begin(); at != table().live.end();) {
+      const Allocation& one = at->second;
+      const bool stays = one.device != device || one.origin == Origin::mapped;
+      if (!stays) gone.push_back(one);
+      at = stays ? std::next(at) : table().live.erase(at);
     }
-    table().live.erase(at);
   }
-  record::unregister_memory(memory);
-  return remember(cudaSuccess);
-}
-cudaError_t cudaHostGetDevicePointer(void** there, void* here, unsigned int) {
-  const bool known = find(here).type == cudaMemoryTypeHost;
-  *there = known ? here : nullptr;
-  return remember(known ? cudaSuccess : cudaErrorInvalidValue);
-}
-cudaError_t cudaHostGetFlags(unsigned int* flags, void* memory) {
-  const Allocation found = find(memory);
-  if (found.type != cudaMemoryTypeHost) return remember(cudaErrorInvalidValue);
-  *flags = found.flags | cudaHostAllocMapped;
-  return remember(cudaSuccess);
-}
-cudaError_t cudaMemGetInfo(std::size_t* free, std::size_t* total) {
-  cudaDeviceProp device;
-  cudaGetDeviceProperties(&device, 0);
-  *total = device.totalGlobalMem;
-  *free = *total - std::min(*total, bytes_in_use());
-  return remember(cudaSuccess);
-}
-cudaError_t cudaPointerGetAttributes(cudaPointerAttributes* to, const void* memory) {
-  if (to == nullptr) return remember(cudaErrorInvalidValue);
-  const Allocation found = find(memory);
-  auto* address = const_cast<void*>(memory);
-  *to = {found.type, found.begin != nullptr ? 0 : cudaInvalidDeviceId, nullptr, nullptr};
-  if (found.begin != nullptr) to->devicePointer = address;
-  if (found.type == cudaMemoryTypeHost || found.type == cudaMemoryTypeManaged) {
-    to->hostPointer = address;
+  for (const Allocation& one : gone) {
+    record::unregister_memory(one.begin);
+    if (one.type != cudaMemoryTypeDevice) note_visible_memory(-1);
+    if (one.origin == Origin::registered) continue;
+    if (one.origin == Origin::opened) {
+      close_opened(one);
+    } else {
+      return_room_of(one.device, one.bytes);
+      delete_bytes(one);
+    }
   }
-  return remember(cudaSuccess);
 }
+
+}  // namespace rung::cuda

@@ -11,6 +11,7 @@
 #include <mutex>
 
 #include "rung/emulate/runtime/api.hpp"
+#include "rung/emulate/runtime/devices.hpp"
 #include "rung/simt/simulator.hpp"
 
 namespace rung::cuda {
@@ -82,28 +83,16 @@ const Model& model() {
 
 using namespace rung::cuda;  // NOLINT: its implementation
 
-cudaError_t cudaGetDeviceCount(int* count) {
-  *count = 1;
-  return remember(cudaSuccess);
-}
-cudaError_t cudaGetDevice(int* device) {
-  *device = 0;
-  return remember(cudaSuccess);
-}
-cudaError_t cudaSetDevice(int device) {
-  return remember(device == 0 ? cudaSuccess : cudaErrorInvalidDevice);
-}
-cudaError_t cudaInitDevice(int device, unsigned, unsigned) { return cudaSetDevice(device); }
-cudaError_t cudaSetValidDevices(int*, int) { return remember(cudaSuccess); }
-cudaError_t cudaChooseDevice(int* device, const cudaDeviceProp*) { return cudaGetDevice(device); }
-
 cudaError_t cudaGetDeviceProperties(cudaDeviceProp* to, int device) {
   if (to == nullptr) return remember(cudaErrorInvalidValue);
-  if (device != 0) return remember(cudaErrorInvalidDevice);
+  if (!is_device(device)) return remember(cudaErrorInvalidDevice);
   const Model& m = model();
   cudaDeviceProp p = {};
   std::snprintf(p.name, sizeof p.name, "%s (simulated by rung)", m.name);
   std::memcpy(p.uuid.bytes, "rung simulated!", 16);
+  p.uuid.bytes[15] = static_cast<char>(device);
+  p.pciBusID = device;
+  p.isMultiGpuBoard = 0;
   p.totalGlobalMem = std::min(m.memory_bytes, machine_memory());
   p.sharedMemPerBlock = shared_without_asking;
   p.sharedMemPerBlockOptin = m.shared_per_block;

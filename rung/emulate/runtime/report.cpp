@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Telling the user: what a kernel did wrong, at once; what the recorder has found, at the end; and
 // both to the command that runs this program, in a file that it names.
+#include <fcntl.h>
+#include <pthread.h>
+#include <unistd.h>
+
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -13,6 +17,7 @@
 
 #include "rung/emulate/runtime/api.hpp"
 #include "rung/emulate/runtime/kernels.hpp"
+#include "rung/emulate/runtime/tasks.hpp"
 #include "rung/simt/record.hpp"
 
 namespace rung::cuda {
@@ -78,8 +83,12 @@ class Session {
     record::begin({.counters = wanted("RUNG_EMULATE_COUNTERS"),
                    .checks = wanted("RUNG_EMULATE_CHECKS"),
                    .leaks = wanted("RUNG_EMULATE_LEAKS")});
+    pthread_atfork(nullptr, nullptr, begin_in_child);
   }
-  ~Session() { finish(); }
+  ~Session() {
+    stop_tasks();
+    finish();
+  }
 
   void finish() {
     std::fflush(stdout);
@@ -99,15 +108,27 @@ class Session {
       if (!known) tell(record::to_text(one));
     }
     if (path_.empty()) return;
-    std::ofstream file(path_);
+    // Other processes of the program leave theirs beside it.
+    const int descriptor = open(path_.c_str(), O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, 0600);
+    if (descriptor >= 0) close(descriptor);
+    std::ofstream file(descriptor >= 0 ? path_ : path_ + "." + std::to_string(getpid()));
     file << report.findings.size() << "\n" << record::to_json(report, true) << "\n";
   }
 
  private:
+  /// A child of fork() tells what it finds itself, not again what was found before.
+  static void begin_in_child();
+
   std::string path_;
   bool done_ = false;
 };
 Session session;
+
+void Session::begin_in_child() {
+  if (session.done_) return;
+  refused.reset();
+  record::forget();
+}
 
 }  // namespace
 

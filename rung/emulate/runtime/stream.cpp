@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Streams and events.
+// Streams, and what is submitted to them.
 #include "rung/emulate/runtime/stream.hpp"
 
+#include <array>
 #include <atomic>
 #include <mutex>
 #include <set>
 
+#include "rung/emulate/runtime/devices.hpp"
 #include "rung/emulate/runtime/memory.hpp"
 #include "rung/simt/simulator.hpp"
 
@@ -23,22 +25,95 @@ std::set<CUevent_st*>& events() {
   return all;
 }
 
-bool known(cudaEvent_t event) {
+CUstream_st& default_stream(int device) {
+  static auto& all = *new std::array<CUstream_st, most_devices>;
+  CUstream_st& one = all[static_cast<std::size_t>(device)];
+  one.device = device;
+  return one;
+}
+
+bool any_stream() {
   const std::lock_guard lock(handles_mutex);
-  return events().count(event) != 0;
+  return !streams().empty();
+}
+
+/// What has to be done before what is submitted to the stream now: the default stream waits for all
+/// others of its device that block, and these for it.
+std::vector<TaskRef> work_before(const CUstream_st& stream) {
+  std::vector<TaskRef> before;
+  if (!any_task()) return before;
+  const auto add = [&](const CUstream_st& one) {
+    if (one.last != nullptr && !one.last->done) before.push_back(one.last);
+  };
+  add(stream);
+  if ((stream.flags & cudaStreamNonBlocking) != 0) return before;
+  CUstream_st& common = default_stream(stream.device);
+  if (&stream != &common) {
+    add(common);
+    return before;
+  }
+  for (const CUstream_st* one : streams()) {
+    const bool blocks = (one->flags & cudaStreamNonBlocking) == 0;
+    if (blocks && one->device == stream.device) add(*one);
+  }
+  return before;
 }
 
 }  // namespace
 
+CUevent_st* event_of(cudaEvent_t event) {
+  const std::lock_guard lock(handles_mutex);
+  return events().count(event) != 0 ? event : nullptr;
+}
+void add_event(CUevent_st* event) {
+  const std::lock_guard lock(handles_mutex);
+  events().insert(event);
+}
+bool remove_event(cudaEvent_t event) {
+  const std::lock_guard lock(handles_mutex);
+  return events().erase(event) != 0;
+}
+
 bool any_capture() { return captures.load(std::memory_order_relaxed) != 0; }
 
 CUstream_st* stream_of(cudaStream_t stream) {
-  static auto& default_stream = *new CUstream_st;
-  if (stream == nullptr || stream == cudaStreamLegacy || stream == cudaStreamPerThread) {
-    return &default_stream;
+  if (stream == nullptr || stream == cudaStreamLegacy || stream == cudaStreamPerThread ||
+      stream == synchronous()) {
+    return &default_stream(current_device());
   }
   const std::lock_guard lock(handles_mutex);
   return streams().count(stream) != 0 ? stream : nullptr;
+}
+
+TaskRef submit_late(CUstream_st& stream, std::function<cudaError_t()> operation, TaskRef after) {
+  const std::lock_guard lock(handles_mutex);
+  std::vector<TaskRef> before = work_before(stream);
+  if (after != nullptr) before.push_back(std::move(after));
+  stream.last = start_task(std::move(operation), std::move(before), stream.device);
+  return stream.last;
+}
+
+bool is_busy(cudaStream_t stream) {
+  const CUstream_st* there = stream_of(stream);
+  if (!any_task() || there == nullptr) return false;
+  const std::lock_guard lock(handles_mutex);
+  return !work_before(*there).empty();
+}
+
+cudaError_t await_stream(cudaStream_t stream) {
+  const CUstream_st* there = stream_of(stream);
+  if (!any_task() || there == nullptr) return cudaSuccess;
+  std::vector<TaskRef> before;
+  {
+    const std::lock_guard lock(handles_mutex);
+    before = work_before(*there);
+  }
+  cudaError_t error = cudaSuccess;
+  for (const TaskRef& one : before) {
+    const cudaError_t its = await_task(one);
+    if (error == cudaSuccess) error = its;
+  }
+  return error;
 }
 
 cudaError_t submit(cudaStream_t stream, cudaGraphNodeType type,
@@ -51,7 +126,20 @@ cudaError_t submit(cudaStream_t stream, cudaGraphNodeType type,
         std::make_shared<CUgraphNode_st>(CUgraphNode_st{type, std::move(operation)}));
     return remember(cudaSuccess);
   }
-  return remember(operation());
+  const bool kernels = type == cudaGraphNodeTypeKernel || type == cudaGraphNodeTypeGraph;
+  if (kernels && there->device != current_device()) {
+    return remember(cudaErrorInvalidResourceHandle);
+  }
+  const bool behind = is_busy(stream);
+  const bool own = running_task() != nullptr || simt::in_kernel();
+  if (own || (!behind && !(kernels && may_wait_for_host(any_stream())))) {
+    const OnDevice here(there->device);
+    return remember(operation());
+  }
+  const TaskRef task = submit_late(*there, std::move(operation), nullptr);
+  if (!behind) await_or_leave(task);
+  if (stream == synchronous()) return remember(await_stream(stream));
+  return remember(task->done ? task->error : cudaSuccess);
 }
 
 }  // namespace rung::cuda
@@ -61,6 +149,7 @@ using namespace rung::cuda;  // NOLINT: its implementation
 cudaError_t cudaStreamCreateWithPriority(cudaStream_t* stream, unsigned int flags, int priority) {
   if (stream == nullptr || flags > cudaStreamNonBlocking) return remember(cudaErrorInvalidValue);
   auto* made = new CUstream_st{flags, priority};
+  made->device = current_device();
   const std::lock_guard lock(handles_mutex);
   streams().insert(made);
   *stream = made;
@@ -73,17 +162,29 @@ cudaError_t cudaStreamCreate(cudaStream_t* stream) {
   return cudaStreamCreateWithPriority(stream, cudaStreamDefault, 0);
 }
 cudaError_t cudaStreamDestroy(cudaStream_t stream) {
-  const std::lock_guard lock(handles_mutex);
-  if (streams().erase(stream) == 0) return remember(cudaErrorInvalidResourceHandle);
+  {
+    const std::lock_guard lock(handles_mutex);
+    if (streams().erase(stream) == 0) return remember(cudaErrorInvalidResourceHandle);
+  }
+  // What is left to do is done; the default stream goes on waiting for it.
+  if (stream->last != nullptr && (stream->flags & cudaStreamNonBlocking) == 0 && any_task()) {
+    submit_late(default_stream(stream->device), [] { return cudaSuccess; }, stream->last);
+  }
   delete stream;
   return remember(cudaSuccess);
 }
 cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
   const CUstream_st* there = stream_of(stream);
   if (there == nullptr) return remember(cudaErrorInvalidResourceHandle);
-  return remember(there->capture != nullptr ? cudaErrorStreamCaptureUnsupported : cudaSuccess);
+  if (there->capture != nullptr) return remember(cudaErrorStreamCaptureUnsupported);
+  return remember(await_stream(stream));
 }
-cudaError_t cudaStreamQuery(cudaStream_t stream) { return cudaStreamSynchronize(stream); }
+cudaError_t cudaStreamQuery(cudaStream_t stream) {
+  const CUstream_st* there = stream_of(stream);
+  if (there == nullptr) return remember(cudaErrorInvalidResourceHandle);
+  if (there->capture != nullptr) return remember(cudaErrorStreamCaptureUnsupported);
+  return remember(is_busy(stream) ? cudaErrorNotReady : cudaSuccess);
+}
 cudaError_t cudaStreamGetPriority(cudaStream_t stream, int* priority) {
   const CUstream_st* there = stream_of(stream);
   if (there == nullptr) return remember(cudaErrorInvalidResourceHandle);
@@ -115,58 +216,6 @@ cudaError_t cudaStreamAddCallback(cudaStream_t stream, cudaStreamCallback_t call
     callback(stream, cudaSuccess, data);
     return cudaSuccess;
   });
-}
-
-cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned int flags) {
-  if (event == nullptr) return remember(cudaErrorInvalidValue);
-  auto* made = new CUevent_st{flags};
-  const std::lock_guard lock(handles_mutex);
-  events().insert(made);
-  *event = made;
-  return remember(cudaSuccess);
-}
-cudaError_t cudaEventCreate(cudaEvent_t* event) {
-  return cudaEventCreateWithFlags(event, cudaEventDefault);
-}
-cudaError_t cudaEventCreate(cudaEvent_t* event, unsigned int flags) {
-  return cudaEventCreateWithFlags(event, flags);
-}
-cudaError_t cudaEventDestroy(cudaEvent_t event) {
-  const std::lock_guard lock(handles_mutex);
-  if (events().erase(event) == 0) return remember(cudaErrorInvalidResourceHandle);
-  delete event;
-  return remember(cudaSuccess);
-}
-cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
-  const CUstream_st* there = stream_of(stream);
-  if (there == nullptr || !known(event)) return remember(cudaErrorInvalidResourceHandle);
-  advance_clock(500);
-  event->capture = there->capture;
-  event->recorded = true;
-  event->time = clock_now();
-  return remember(cudaSuccess);
-}
-cudaError_t cudaEventRecordWithFlags(cudaEvent_t event, cudaStream_t stream, unsigned int) {
-  return cudaEventRecord(event, stream);
-}
-cudaError_t cudaEventQuery(cudaEvent_t event) {
-  return remember(known(event) ? cudaSuccess : cudaErrorInvalidResourceHandle);
-}
-cudaError_t cudaEventSynchronize(cudaEvent_t event) { return cudaEventQuery(event); }
-cudaError_t cudaEventElapsedTime(float* milliseconds, cudaEvent_t start, cudaEvent_t end) {
-  if (milliseconds == nullptr) return remember(cudaErrorInvalidValue);
-  const bool good = known(start) && known(end) && start->recorded && end->recorded &&
-                    ((start->flags | end->flags) & cudaEventDisableTiming) == 0;
-  if (!good) return remember(cudaErrorInvalidResourceHandle);
-  *milliseconds = static_cast<float>((end->time - start->time) * 1e-6);
-  return remember(cudaSuccess);
-}
-cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned int) {
-  CUstream_st* there = stream_of(stream);
-  if (there == nullptr || !known(event)) return remember(cudaErrorInvalidResourceHandle);
-  // A stream that waits for captured work is captured with it.
-  if (event->capture != nullptr && there->capture == nullptr) there->capture = event->capture;
-  return remember(cudaSuccess);
 }
 
 cudaError_t cudaStreamBeginCapture(cudaStream_t stream, cudaStreamCaptureMode) {

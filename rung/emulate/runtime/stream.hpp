@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Streams, and the graphs that capture what is submitted to them. Nothing runs late: what is
-// submitted is done when submit() returns, or is a node of a graph.
+// Streams, and the graphs that capture what is submitted to them. What is submitted is done when
+// submit() returns, or is a node of a graph, or comes behind a kernel that waits for the host
+// (tasks.hpp).
 #pragma once
 
 #include <cstddef>
@@ -9,6 +10,8 @@
 #include <vector>
 
 #include "rung/emulate/runtime/api.hpp"
+#include "rung/emulate/runtime/shared_block.hpp"
+#include "rung/emulate/runtime/tasks.hpp"
 
 struct CUgraphNode_st {
   cudaGraphNodeType type;
@@ -33,6 +36,8 @@ struct CUstream_st {
   int priority = 0;
   cudaGraph_t capture = nullptr;
   bool origin = false;  // of the capture
+  int device = 0;
+  rung::cuda::TaskRef last;  // that was submitted to it; null: nothing is left to do
 };
 
 struct CUevent_st {
@@ -40,13 +45,27 @@ struct CUevent_st {
   bool recorded = false;
   double time = 0;
   cudaGraph_t capture = nullptr;  // in which it was recorded
+  int device = 0;
+  rung::cuda::TaskRef reached;                // when what was submitted before is done
+  rung::cuda::BlockHeader* shared = nullptr;  // of an event that several processes have
+  int block = -1;
 };
 
 namespace rung::cuda {
 
-/// Null for a handle that is no stream. The default streams have one too.
+/// Null for a handle that is no stream. The default streams have one too, on each device its own.
 CUstream_st* stream_of(cudaStream_t stream);
 bool any_capture();
+/// Whether something is left to do before what is submitted to the stream next.
+bool is_busy(cudaStream_t stream);
+/// Until all is done that was submitted to it. What has gone wrong with that.
+cudaError_t await_stream(cudaStream_t stream);
+/// Comes behind what was submitted, and behind `after`; for what the host need not wait for.
+TaskRef submit_late(CUstream_st& stream, std::function<cudaError_t()> operation, TaskRef after);
+/// The event of this handle; null: it is none.
+CUevent_st* event_of(cudaEvent_t event);
+void add_event(CUevent_st* event);
+bool remove_event(cudaEvent_t event);  // which may be none
 /// Runs it, or adds it to the graph that captures the stream; remembers its error.
 cudaError_t submit(cudaStream_t stream, cudaGraphNodeType type,
                    std::function<cudaError_t()> operation);

@@ -39,48 +39,58 @@ constexpr Element elements[] = {{CU_TENSOR_MAP_DATA_TYPE_UINT8, DType::u8, 1},
 /// What the copy engine permutes: bits of the number of a chunk of 16 bytes, in place.
 constexpr std::uint8_t swizzle_chunks[] = {0, 0x10, 0x30, 0x70};
 
-bool valid_axis(cuuint64_t extent, cuuint32_t box) {
-  return extent >= 1 && extent <= cuuint64_t{1} << 32 && box >= 1 && box <= 256;
-}
-
-}  // namespace
-
-CUresult cuTensorMapEncodeTiled(CUtensorMap* map, CUtensorMapDataType type, cuuint32_t rank,
-                                void* address, const cuuint64_t* shape, const cuuint64_t* strides,
-                                const cuuint32_t* box, const cuuint32_t* element_strides,
-                                CUtensorMapInterleave interleave, CUtensorMapSwizzle swizzle,
-                                CUtensorMapL2promotion, CUtensorMapFloatOOBfill fill) {
+/// What both kinds of maps say of the tensor. Axes come from the innermost, the simulator has that
+/// last.
+struct Tensor {
+  CUtensorMapDataType type;
+  cuuint32_t rank;
+  void* address;
+  const cuuint64_t* shape;
+  const cuuint64_t* strides;
+  CUtensorMapInterleave interleave;
+  CUtensorMapSwizzle swizzle;
+  CUtensorMapFloatOOBfill fill;
+};
+CUresult describe(const CUtensorMap* map, const Tensor& tensor,
+                  rung::simt::TensorMapFields& fields) {
   const auto* element = std::find_if(std::begin(elements), std::end(elements),
-                                     [&](const Element& one) { return one.type == type; });
-  const auto place = reinterpret_cast<std::uintptr_t>(address);
-  if (map == nullptr || element == std::end(elements) || rank < 1 || rank > 5 ||
-      address == nullptr || place % 16 != 0 || reinterpret_cast<std::uintptr_t>(map) % 64 != 0 ||
-      static_cast<std::size_t>(swizzle) >= std::size(swizzle_chunks)) {
+                                     [&](const Element& one) { return one.type == tensor.type; });
+  const auto place = reinterpret_cast<std::uintptr_t>(tensor.address);
+  if (map == nullptr || element == std::end(elements) || tensor.rank < 1 || tensor.rank > 5 ||
+      place == 0 || place % 16 != 0 || reinterpret_cast<std::uintptr_t>(map) % 64 != 0 ||
+      static_cast<std::size_t>(tensor.swizzle) >= std::size(swizzle_chunks)) {
     return CUDA_ERROR_INVALID_VALUE;
   }
-  if (interleave != CU_TENSOR_MAP_INTERLEAVE_NONE || fill != CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE) {
+  if (tensor.interleave != CU_TENSOR_MAP_INTERLEAVE_NONE ||
+      tensor.fill != CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE) {
     return CUDA_ERROR_NOT_SUPPORTED;
   }
-  rung::simt::TensorMapFields fields{};
   fields.mark = rung::simt::tensor_map_mark;
-  fields.rank = static_cast<std::uint8_t>(rank);
+  fields.rank = static_cast<std::uint8_t>(tensor.rank);
   fields.element_bytes = element->bytes;
-  fields.swizzle_chunks = swizzle_chunks[swizzle];
+  fields.swizzle_chunks = swizzle_chunks[tensor.swizzle];
   fields.dtype = element->dtype;
-  fields.data = static_cast<std::byte*>(address);
-  for (cuuint32_t i = 0; i < rank; ++i) {
-    const cuuint64_t stride = i == 0 ? element->bytes : strides[i - 1];
-    if (!valid_axis(shape[i], box[i])) return CUDA_ERROR_INVALID_VALUE;
+  fields.data = static_cast<std::byte*>(tensor.address);
+  for (cuuint32_t i = 0; i < tensor.rank; ++i) {
+    const cuuint64_t stride = i == 0 ? element->bytes : tensor.strides[i - 1];
+    if (tensor.shape[i] < 1 || tensor.shape[i] > cuuint64_t{1} << 32) {
+      return CUDA_ERROR_INVALID_VALUE;
+    }
     if (i != 0 && (stride % 16 != 0 || stride >= cuuint64_t{1} << 40)) {
       return CUDA_ERROR_INVALID_VALUE;
     }
-    if (element_strides[i] != 1) return CUDA_ERROR_NOT_SUPPORTED;
-    const cuuint32_t axis = rank - 1 - i;  // the simulator has the innermost last
-    fields.shape[axis] = static_cast<std::int64_t>(shape[i]);
+    const cuuint32_t axis = tensor.rank - 1 - i;
+    fields.shape[axis] = static_cast<std::int64_t>(tensor.shape[i]);
     fields.stride_bytes[axis] = static_cast<std::int64_t>(stride);
-    fields.box[axis] = static_cast<std::uint16_t>(box[i]);
+    fields.box[axis] = 1;
   }
-  const std::uint32_t row = box[0] * element->bytes;
+  return CUDA_SUCCESS;
+}
+
+/// Writes the map, unless rows of so many elements do not go with the swizzle.
+CUresult encode(CUtensorMap* map, const rung::simt::TensorMapFields& fields,
+                cuuint32_t elements_a_row, CUtensorMapSwizzle swizzle) {
+  const std::uint32_t row = elements_a_row * fields.element_bytes;
   const std::uint32_t pattern = 16u << static_cast<unsigned>(swizzle);
   if (row % 16 != 0) return CUDA_ERROR_INVALID_VALUE;
   if (swizzle != CU_TENSOR_MAP_SWIZZLE_NONE && row != pattern) {
@@ -92,14 +102,69 @@ CUresult cuTensorMapEncodeTiled(CUtensorMap* map, CUtensorMapDataType type, cuui
   return CUDA_SUCCESS;
 }
 
+}  // namespace
+
+CUresult cuTensorMapEncodeTiled(CUtensorMap* map, CUtensorMapDataType type, cuuint32_t rank,
+                                void* address, const cuuint64_t* shape, const cuuint64_t* strides,
+                                const cuuint32_t* box, const cuuint32_t* element_strides,
+                                CUtensorMapInterleave interleave, CUtensorMapSwizzle swizzle,
+                                CUtensorMapL2promotion, CUtensorMapFloatOOBfill fill) {
+  rung::simt::TensorMapFields fields{};
+  const CUresult described =
+      describe(map, {type, rank, address, shape, strides, interleave, swizzle, fill}, fields);
+  if (described != CUDA_SUCCESS) return described;
+  for (cuuint32_t i = 0; i < rank; ++i) {
+    if (box[i] < 1 || box[i] > 256) return CUDA_ERROR_INVALID_VALUE;
+    if (element_strides[i] != 1) return CUDA_ERROR_NOT_SUPPORTED;
+    fields.box[rank - 1 - i] = static_cast<std::uint16_t>(box[i]);
+  }
+  return encode(map, fields, box[0], swizzle);
+}
+
+CUresult cuTensorMapEncodeIm2col(CUtensorMap* map, CUtensorMapDataType type, cuuint32_t rank,
+                                 void* address, const cuuint64_t* shape, const cuuint64_t* strides,
+                                 const int* lower, const int* upper, cuuint32_t channels,
+                                 cuuint32_t pixels, const cuuint32_t* element_strides,
+                                 CUtensorMapInterleave interleave, CUtensorMapSwizzle swizzle,
+                                 CUtensorMapL2promotion, CUtensorMapFloatOOBfill fill) {
+  rung::simt::TensorMapFields fields{};
+  const CUresult described =
+      describe(map, {type, rank, address, shape, strides, interleave, swizzle, fill}, fields);
+  if (described != CUDA_SUCCESS) return described;
+  if (rank < 3 || channels < 1 || channels > 256 || pixels < 1 || pixels > 1024) {
+    return CUDA_ERROR_INVALID_VALUE;
+  }
+  // The corners share 32 bits.
+  const int limit = rank == 3 ? 1 << 15 : rank == 4 ? 1 << 7 : 1 << 4;
+  const auto fits = [&](int corner) { return corner >= -limit && corner < limit; };
+  for (cuuint32_t i = 0; i < rank; ++i) {
+    const bool spatial = i != 0 && i != rank - 1;
+    if (element_strides[i] < 1 || element_strides[i] > 8) return CUDA_ERROR_INVALID_VALUE;
+    if (!spatial && element_strides[i] != 1) return CUDA_ERROR_NOT_SUPPORTED;
+    if (!spatial) continue;
+    const cuuint32_t axis = rank - 2 - i;  // among the spatial ones
+    if (!fits(lower[i - 1]) || !fits(upper[i - 1])) return CUDA_ERROR_INVALID_VALUE;
+    fields.lower[axis] = static_cast<std::int16_t>(lower[i - 1]);
+    fields.upper[axis] = static_cast<std::int16_t>(upper[i - 1]);
+    fields.steps[axis] = static_cast<std::uint8_t>(element_strides[i]);
+  }
+  fields.box[rank - 1] = static_cast<std::uint16_t>(channels);
+  fields.pixels = static_cast<std::uint16_t>(pixels);
+  return encode(map, fields, channels, swizzle);
+}
+
 cudaError_t cudaGetDriverEntryPointByVersion(const char* symbol, void** function, unsigned int,
                                              unsigned long long,
                                              cudaDriverEntryPointQueryResult* found) {
   if (symbol == nullptr || function == nullptr) return rung::cuda::remember(cudaErrorInvalidValue);
-  const bool known = std::string_view(symbol) == "cuTensorMapEncodeTiled";
-  *function = known ? reinterpret_cast<void*>(&cuTensorMapEncodeTiled) : nullptr;
+  const std::string_view name = symbol;
+  *function = name == "cuTensorMapEncodeTiled" ? reinterpret_cast<void*>(&cuTensorMapEncodeTiled)
+              : name == "cuTensorMapEncodeIm2col"
+                  ? reinterpret_cast<void*>(&cuTensorMapEncodeIm2col)
+                  : nullptr;
   if (found != nullptr) {
-    *found = known ? cudaDriverEntryPointSuccess : cudaDriverEntryPointSymbolNotFound;
+    *found =
+        *function != nullptr ? cudaDriverEntryPointSuccess : cudaDriverEntryPointSymbolNotFound;
   }
   return rung::cuda::remember(cudaSuccess);
 }

@@ -8,21 +8,25 @@
 #include "rung/simt/record/operations.hpp"
 #include "rung/simt/record/session.hpp"
 #include "rung/simt/record/source.hpp"
+#include "rung/simt/record/wording.hpp"
 #include "rung/simt/scheduler.hpp"
 
 namespace rung::simt::record {
-namespace {
-
-/// Beyond an allocation by no more than this lies memory that holds nothing: the kernel may go on.
-constexpr std::size_t harmless = 256;
 
 bool writes(Access access) {
   return is_plain_write(access) || is_atomic(access) || is_store(access);
 }
 
+namespace {
+
+/// Beyond an allocation by no more than this lies memory that holds nothing: the kernel may go on.
+constexpr std::size_t harmless = 256;
+
 uint3 at(const dim3& extent, std::uint32_t linear) {
   return {linear % extent.x, linear / extent.x % extent.y, linear / extent.x / extent.y};
 }
+
+}  // namespace
 
 Finding describe(Kind kind, Recorder& recorder, const Step& step, Where where, std::uint32_t block,
                  std::uint32_t thread) {
@@ -58,6 +62,8 @@ std::string name_of(const Memory& memory) {
 std::uint32_t linear_thread(const Thread& thread) {
   return static_cast<std::uint32_t>(&thread - thread.block->threads.data());
 }
+
+namespace {
 
 /// An offset out of bounds of shared memory of that extent, in words. Dynamic and static memory
 /// lie apart.
@@ -160,16 +166,6 @@ void report_bad_address(Recorder& recorder, const Step& step, std::uintptr_t add
     const std::string gone = std::move(message) + std::move(advice);
   }
   recorder.worker().fail(std::move(why), Place{});
-}
-
-void report_constant(Recorder& recorder, const Step& step, const Region& region) {
-  if (!writes(step.access) || !recorder.is_news(Kind::read_only, step.site_index, 0)) return;
-  const Thread& thread = recorder.thread();
-  Finding finding = describe(Kind::read_only, recorder, step, Where::constant,
-                             thread.block->record->number, linear_thread(thread));
-  finding.message = access_of(step) + " to " + region.memory.name + ", which kernels may only read";
-  finding.advice = "write it from the host (cudaMemcpyToSymbol), or make it a __device__ variable";
-  add(std::move(finding));
 }
 
 void report_race(Recorder& recorder, const Request& request, std::uintptr_t address, Side here,

@@ -16,6 +16,9 @@ void report_bad_address(Recorder& recorder, const Step& step, std::uintptr_t add
 /// The running thread writes constant memory, if that is what the step does.
 void report_constant(Recorder& recorder, const Step& step, const Region& region);
 
+/// Ends the launch where its device may not do that to the memory.
+void require_access(Recorder& recorder, const Step& step, const Region& region);
+
 /// One side of a race.
 struct Side {
   std::uint16_t site = 0;

@@ -109,6 +109,15 @@ bool unregister_memory(const void* begin) {
   return true;
 }
 
+void allow_devices(const void* begin, std::uint64_t readers, std::uint64_t writers) {
+  Registry& all = registry();
+  const std::lock_guard lock(all.mutex);
+  const auto found = all.live.find(static_cast<const std::byte*>(begin));
+  if (found == all.live.end()) return;
+  found->second->memory.readers = readers;
+  found->second->memory.writers = writers;
+}
+
 Memory find_memory(const void* address) {
   Registry& all = registry();
   const std::lock_guard lock(all.mutex);
@@ -163,6 +172,12 @@ std::vector<Memory> still_allocated() {
     if (region->memory.freed_by_hand) left.push_back(region->memory);
   }
   return left;
+}
+
+void expect_no_release() {
+  Registry& all = registry();
+  const std::lock_guard lock(all.mutex);
+  for (auto& [begin, region] : all.live) region->memory.freed_by_hand = false;
 }
 
 namespace {

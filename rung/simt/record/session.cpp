@@ -187,6 +187,15 @@ void add(Finding finding) {
   }
 }
 
+void forget() {
+  Session& one = session();
+  const std::lock_guard lock(one.mutex);
+  one.report = {};
+  one.counted.clear();
+  one.kernels.clear();
+  expect_no_release();
+}
+
 std::vector<Finding> findings_so_far() {
   Session& one = session();
   const std::lock_guard lock(one.mutex);

@@ -124,6 +124,7 @@ inline void tensor_multicast(SharedPlace to, const char* map, const Coordinates<
 template <int rank>
 inline void im2col_load(SharedPlace to, const char* map, const Coordinates<rank>& at,
                         SharedPlace barrier, const Coordinates<rank - 2>& offsets, Place place) {
+  if (to.rank >= 0) simt::fail("im2col copies into another block of the cluster", place);
   simt::im2col_load(to.own, map, at.at, offsets.at, rank, barrier.barrier(), place);
 }
 template <int rank>
@@ -188,19 +189,24 @@ inline unsigned long long described(unsigned long long matrix) {
   const unsigned long long address = (matrix & field) + simt::shared_bytes_reserved / 16;
   return (matrix & ~field) | (address & field);
 }
-/// The sums are written when they are waited for, so that they must lie as an array does.
+/// The sums are written when they are waited for, wherever they lie.
 template <int n, class Sum, class... Sums>
 inline void product(simt::WgmmaType a, simt::WgmmaType b, const LeftOperand& left,
                     unsigned long long right, bool accumulate, int scale_a, int scale_b, int turn_a,
                     int turn_b, Place place, Sum& first, Sums&... others) {
-  static_assert(sizeof(Sum) == 4 && sizeof...(Sums) + 1 == n / 2);
-  const Sum* next = &first;
+  static_assert(sizeof(Sum) == 4 && ((sizeof(Sums) == 4) && ...) && sizeof...(Sums) + 1 == n / 2);
+  void* const places[] = {&first, &others...};
   bool in_a_row = true;
-  ((in_a_row &= static_cast<const void*>(&others) == ++next), ...);
-  if (!in_a_row) simt::fail("wgmma: its sums do not lie in one array, in order", place);
+  for (int i = 0; i < n / 2; ++i) in_a_row &= places[i] == reinterpret_cast<char*>(&first) + 4 * i;
   const simt::WgmmaShape shape{a, b, n, turn_a != 0, turn_b != 0, scale_a < 0, scale_b < 0};
-  simt::wgmma(shape, &first, left.in_registers ? left.registers : nullptr, described(left.matrix),
-              described(right), accumulate, place);
+  const std::uint32_t* const registers = left.in_registers ? left.registers : nullptr;
+  if (in_a_row) {
+    simt::wgmma(shape, &first, registers, described(left.matrix), described(right), accumulate,
+                place);
+  } else {
+    simt::wgmma_scattered(shape, places, registers, described(left.matrix), described(right),
+                          accumulate, place);
+  }
 }
 
 // --- the warp ---

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Functions of the CUDA runtime API. All work is done when the call that enqueues it returns, in
-// the order of the calls; rung/emulate/runtime/ implements them.
+// Functions of the CUDA runtime API. Work is done when the call that enqueues it returns, in the
+// order of the calls, but for kernels that wait for the host and what comes behind them;
+// rung/emulate/runtime/ implements them.
 #pragma once
 
 #include "rung_cuda/runtime_types.h"
@@ -68,7 +69,7 @@ cudaError_t cudaMemset(void* to, int value, size_t bytes);
 cudaError_t cudaMemset2D(void* to, size_t pitch, int value, size_t width, size_t height);
 cudaError_t cudaMemset3D(cudaPitchedPtr to, int value, cudaExtent extent);
 
-// Memory of other processes: refused
+// Memory of other processes
 cudaError_t cudaIpcGetMemHandle(cudaIpcMemHandle_t* handle, void* memory);
 cudaError_t cudaIpcOpenMemHandle(void** memory, cudaIpcMemHandle_t handle, unsigned int flags);
 cudaError_t cudaIpcCloseMemHandle(void* memory);
@@ -103,6 +104,15 @@ cudaError_t cudaMemPoolSetAccess(cudaMemPool_t pool, const cudaMemAccessDesc* li
 cudaError_t cudaMemPoolGetAccess(cudaMemAccessFlags* flags, cudaMemPool_t pool,
                                  cudaMemLocation* location);
 cudaError_t cudaMemPoolTrimTo(cudaMemPool_t pool, size_t bytes);
+cudaError_t cudaMemPoolExportToShareableHandle(void* handle, cudaMemPool_t pool,
+                                               cudaMemAllocationHandleType type,
+                                               unsigned int flags);
+cudaError_t cudaMemPoolImportFromShareableHandle(cudaMemPool_t* pool, void* handle,
+                                                 cudaMemAllocationHandleType type,
+                                                 unsigned int flags);
+cudaError_t cudaMemPoolExportPointer(cudaMemPoolPtrExportData* data, void* memory);
+cudaError_t cudaMemPoolImportPointer(void** memory, cudaMemPool_t pool,
+                                     cudaMemPoolPtrExportData* data);
 
 // Arrays, textures, surfaces
 cudaError_t cudaMalloc3DArray(cudaArray_t* array, const cudaChannelFormatDesc* format,

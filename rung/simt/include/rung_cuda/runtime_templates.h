@@ -55,6 +55,8 @@ inline cudaError_t cudaMallocPitch(T** memory, size_t* pitch, size_t width, size
 
 // Symbols: a variable of the device is a variable of the program, given by itself.
 namespace rung::cuda {
+/// The default stream, in calls that return when their work is done.
+inline cudaStream_t synchronous() { return reinterpret_cast<cudaStream_t>(0x3); }
 cudaError_t copy_symbol(void* symbol, size_t size, void* memory, size_t bytes, size_t offset,
                         bool to_symbol, cudaMemcpyKind kind, cudaStream_t stream);
 }  // namespace rung::cuda
@@ -64,13 +66,13 @@ inline cudaError_t cudaMemcpyToSymbol(const T& symbol, const void* from, size_t 
                                       size_t offset = 0,
                                       cudaMemcpyKind kind = cudaMemcpyHostToDevice) {
   return rung::cuda::copy_symbol(const_cast<T*>(&symbol), sizeof(T), const_cast<void*>(from), bytes,
-                                 offset, true, kind, nullptr);
+                                 offset, true, kind, rung::cuda::synchronous());
 }
 template <class T>
 inline cudaError_t cudaMemcpyFromSymbol(void* to, const T& symbol, size_t bytes, size_t offset = 0,
                                         cudaMemcpyKind kind = cudaMemcpyDeviceToHost) {
   return rung::cuda::copy_symbol(const_cast<T*>(&symbol), sizeof(T), to, bytes, offset, false, kind,
-                                 nullptr);
+                                 rung::cuda::synchronous());
 }
 template <class T>
 inline cudaError_t cudaMemcpyToSymbolAsync(const T& symbol, const void* from, size_t bytes,

@@ -281,6 +281,9 @@ typedef struct cudaIpcEventHandle_st {
   char reserved[64];
 } cudaIpcEventHandle_t;
 #define cudaIpcMemLazyEnablePeerAccess 0x01
+struct cudaMemPoolPtrExportData {
+  unsigned char reserved[64];
+};
 struct cudaUUID_t {
   char bytes[16];
 };

@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+// What threads that run kernels need so that faults can be told.
+#pragma once
+
+namespace rung::cuda {
+
+/// A stack for this thread's signal handlers, for when its own is used up. For as long as it lives.
+class SignalStack {
+ public:
+  SignalStack();
+  ~SignalStack();
+  SignalStack(const SignalStack&) = delete;
+  SignalStack& operator=(const SignalStack&) = delete;
+
+ private:
+  void* memory_;
+};
+
+}  // namespace rung::cuda

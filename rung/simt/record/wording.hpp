@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+// What findings about accesses have in common. Internal to simt/.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "rung/simt/record/recorder.hpp"
+
+namespace rung::simt::record {
+
+bool writes(Access access);
+/// `block` is its number in the grid, `thread` within the block.
+Finding describe(Kind kind, Recorder& recorder, const Step& step, Where where, std::uint32_t block,
+                 std::uint32_t thread);
+/// "a write of 4 bytes"
+std::string access_of(const Step& step);
+/// "64 bytes of cudaMalloc"
+std::string name_of(const Memory& memory);
+std::uint32_t linear_thread(const Thread& thread);
+
+}  // namespace rung::simt::record
