@@ -28,7 +28,8 @@ enum ExitCode : int {
 /// How an Error that reaches the top ends the program.
 ExitCode exit_code(ErrorCode code) noexcept;
 
-/// An option or positional argument, and what it accepts. Its value goes where add_option() was told.
+/// An option or positional argument, and what it accepts. Its value goes where add_option() was
+/// told.
 class Option {
  public:
   explicit Option(CLI::Option* option) : option_(option) {}
@@ -49,8 +50,8 @@ class Option {
   CLI::Option* option_;
 };
 
-/// Reads a command's part of the command line. A handle: copies mean the same parser. It is CLI11 behind
-/// a curtain: its header, seconds to compile, is for command.cpp alone.
+/// Reads a command's part of the command line. A handle: copies mean the same parser. It is CLI11
+/// behind a curtain: its header, seconds to compile, is for command.cpp alone.
 class Parser {
  public:
   explicit Parser(CLI::App* app) : app_(app) {}

@@ -46,7 +46,7 @@ bool takes_value(const std::string& word) {
   return false;
 }
 
-/// Sorts what the parser left: source files, and the options that build files of CUDA programs hold.
+/// Sorts what the parser left: source files, and options that build files of CUDA programs hold.
 void sort_words(Options& options) {
   const std::vector<std::string>& words = options.words;
   for (std::size_t i = 0; i < words.size(); ++i) {
