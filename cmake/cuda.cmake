@@ -4,6 +4,10 @@ set(RUNG_GPU_ARCHITECTURES 80 90a CACHE STRING
     "Compute capabilities to compile kernels for: 80 (and, as PTX, what came after it), 90a (Hopper)")
 
 option(RUNG_CUDA_UNOPTIMISED "Compile kernels fast, to be slow: to learn whether they compile" OFF)
+if(RUNG_CUDA AND RUNG_CUDA_UNOPTIMISED)
+  # The host's part of these sources; nvcc takes -O once, and puts it behind the options for its compiler.
+  string(REPLACE "-O3" "-O0" CMAKE_CUDA_FLAGS_RELEASE "${CMAKE_CUDA_FLAGS_RELEASE}")
+endif()
 
 # Sources named *.sm90a.cu use what only Hopper has.
 function(rung_compile_for_gpus)
@@ -11,7 +15,7 @@ function(rung_compile_for_gpus)
     if(NOT source MATCHES "[.]cu$")
       continue()
     endif()
-    set(options --expt-relaxed-constexpr -lineinfo -Xcompiler=-Wall,-Wextra)
+    set(options --expt-relaxed-constexpr -Xcompiler=-Wall,-Wextra)
     if(80 IN_LIST RUNG_GPU_ARCHITECTURES AND NOT source MATCHES "[.]sm90a[.]cu$")
       list(APPEND options -gencode=arch=compute_80,code=[sm_80,compute_80])
     endif()
@@ -20,6 +24,8 @@ function(rung_compile_for_gpus)
     endif()
     if(RUNG_CUDA_UNOPTIMISED)
       list(APPEND options -Xcicc=-O1 -Xptxas=-O0)
+    else()
+      list(APPEND options -lineinfo)
     endif()
     set_property(SOURCE ${source} APPEND PROPERTY COMPILE_OPTIONS ${options})
   endforeach()

@@ -5,7 +5,7 @@
 #   rung_peer_module(NAME [BY_ISA] SOURCES file... LIBRARIES target... [OPTIONS flag...])
 #
 # makes librung_peer_NAME.so; BY_ISA: librung_peer_NAME_avx512.so and _avx2.so, or _baseline.so where there
-# are no such instruction sets.
+# are no such instruction sets. RUNG_PEERS_NATIVE: of those two, the one that this machine loads.
 function(rung_peer_module name)
   if(NOT RUNG_PEERS)
     return()
@@ -15,8 +15,12 @@ function(rung_peer_module name)
     rung_peer_module_variant(rung_peer_${name} "")
   elseif(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
     # Their widest vectors: like is compared with like.
-    rung_peer_module_variant(rung_peer_${name}_avx512 "-march=x86-64-v4;-mprefer-vector-width=512")
-    rung_peer_module_variant(rung_peer_${name}_avx2 "-march=x86-64-v3")
+    if(NOT RUNG_PEERS_NATIVE OR rung_native_target STREQUAL HWY_AVX3)
+      rung_peer_module_variant(rung_peer_${name}_avx512 "-march=x86-64-v4;-mprefer-vector-width=512")
+    endif()
+    if(NOT RUNG_PEERS_NATIVE OR NOT rung_native_target STREQUAL HWY_AVX3)
+      rung_peer_module_variant(rung_peer_${name}_avx2 "-march=x86-64-v3")
+    endif()
   else()
     rung_peer_module_variant(rung_peer_${name}_baseline "")
   endif()

@@ -55,6 +55,15 @@ struct Stored<f16, D> {
 template <class T, class D>
 using StoredTag = typename Stored<T, D>::Tag;
 
+#if HWY_TARGET > HWY_AVX2
+// The fallback's own conversions know neither infinities nor rounding to nearest. Calls: dozens of
+// these in a loop's body would take longer to compile than all of the faster targets.
+HWY_NOINLINE inline float to_float(std::uint16_t bits) {
+  return static_cast<float>(f16::from_bits(bits));
+}
+HWY_NOINLINE inline std::uint16_t to_f16_bits(float value) { return f16(value).bits; }
+#endif
+
 template <class T, class D, class V>
 HWY_INLINE hn::Vec<D> widen(D d, V bits) {
   if constexpr (std::is_same_v<T, hn::TFromD<D>>) {
@@ -68,12 +77,11 @@ HWY_INLINE hn::Vec<D> widen(D d, V bits) {
     const hn::Rebind<hwy::float16_t, D> d16;
     return hn::PromoteTo(d, hn::BitCast(d16, bits));
 #else
-    // The fallback's own conversions know neither infinities nor rounding to nearest.
     HWY_ALIGN std::uint16_t small[hn::MaxLanes(D())];
     HWY_ALIGN float lanes[hn::MaxLanes(D())];
     hn::Store(bits, StoredTag<T, D>(), small);
     for (std::size_t i = 0; i < hn::Lanes(d); ++i) {
-      lanes[i] = static_cast<float>(f16::from_bits(small[i]));
+      lanes[i] = to_float(small[i]);
     }
     return hn::Load(d, lanes);
 #endif
@@ -107,7 +115,7 @@ HWY_INLINE hn::Vec<StoredTag<T, D>> narrow(D d, V values) {
     HWY_ALIGN float lanes[hn::MaxLanes(D())];
     HWY_ALIGN std::uint16_t bits[hn::MaxLanes(D())];
     hn::Store(values, d, lanes);
-    for (std::size_t i = 0; i < hn::Lanes(d); ++i) bits[i] = f16(lanes[i]).bits;
+    for (std::size_t i = 0; i < hn::Lanes(d); ++i) bits[i] = to_f16_bits(lanes[i]);
     return hn::Load(stored, bits);
 #endif
   }

@@ -101,16 +101,16 @@ int run(const Options& options) {
   return exit_good;
 }
 
-CommandSpec::Action setup(CLI::App& app) {
+CommandSpec::Action setup(Parser app) {
   auto options = std::make_shared<Options>();
   app.add_option("parallel", options->parallel,
                  "the part of the work that is sped up, by its time on one processor: 0.9 or 90%");
   app.add_option("processors,-n,--processors", options->processors,
                  "how many, or how much faster that part gets; default: 2 to 1024")
-      ->check(CLI::Range(1.0, 1e15));
+      .between(1.0, 1e15);
   app.add_option("--measured", options->measured,
                  "the other way round: a speed-up, and what part must have been serial")
-      ->check(CLI::PositiveNumber);
+      .positive();
   app.add_flag("--json", options->json, "one object");
   app.footer(
       "Amdahl: what stays serial takes as long as ever, so that it sets the limit. Gustafson: "

@@ -156,15 +156,15 @@ int run(const Options& options) {
   return failed ? exit_failed : exit_good;
 }
 
-CommandSpec::Action setup(CLI::App& app) {
+CommandSpec::Action setup(Parser app) {
   auto options = std::make_shared<Options>();
-  app.add_option("op", options->op, "the operator")->required();
+  app.add_option("op", options->op, "the operator").required();
   app.add_option("problem", options->problems, "as in \"f32 1024x1024x1024\"; default: a few");
   app.add_option("--backend", options->backend, "cpu, cuda or simt; default: all that are here");
   app.add_option("--rungs", options->rungs, "these alone, as in packed_simd,openblas,best");
   app.add_option("--threads", options->threads, "CPU threads, as in 1,2; default: every core");
   app.add_option("--pairs", options->pairs, "rounds; each times every version once; default 15")
-      ->check(CLI::Range(1, 1000));
+      .between(1, 1000);
   app.add_option("--output", options->output, "also write the JSON to this file");
   app.add_flag("--json", options->json, "one object: the machine, and a row a version");
   app.footer(

@@ -173,16 +173,15 @@ int run(const Options& options) {
   return report.good() ? exit_good : exit_failed;
 }
 
-CommandSpec::Action setup(CLI::App& app) {
+CommandSpec::Action setup(Parser app) {
   auto options = std::make_shared<Options>();
   app.add_option("op", options->target, "an operator, or operator/rung; default: everything");
   app.add_option("--backend", options->backend, "cpu, cuda or simt; default: all that are here");
   app.add_option("--problem", options->problem, "this problem alone, as in \"f32 17x5x64,ta\"");
   app.add_option("--variant", options->variant, "this layout and kind of values alone");
-  app.add_option("--seed", options->seed, "inputs from this seed alone")
-      ->check(CLI::PositiveNumber);
+  app.add_option("--seed", options->seed, "inputs from this seed alone").positive();
   app.add_option("--threads", options->threads, "this number of CPU threads alone")
-      ->check(CLI::Range(1, 4096));
+      .between(1, 4096);
   app.add_flag("--no-races", options->no_races,
                "do not look for data races and bad accesses on the simulated GPU");
   app.add_flag("--json", options->json, "counts, failures and reasons as one object");

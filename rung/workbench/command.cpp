@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdio>
 #include <exception>
@@ -112,6 +113,50 @@ ExitCode exit_code(ErrorCode code) noexcept {
   return exit_failed;
 }
 
+Option Option::required(bool required) const { return Option(option_->required(required)); }
+Option Option::type_name(const std::string& name) const { return Option(option_->type_name(name)); }
+Option Option::between(int least, int most) const {
+  return Option(option_->check(CLI::Range(least, most)));
+}
+Option Option::between(double least, double most) const {
+  return Option(option_->check(CLI::Range(least, most)));
+}
+Option Option::positive() const { return Option(option_->check(CLI::PositiveNumber)); }
+Option Option::not_negative() const { return Option(option_->check(CLI::NonNegativeNumber)); }
+Option Option::one_of(std::vector<std::string> words) const {
+  return Option(option_->check(CLI::IsMember(std::move(words))));
+}
+Option Option::needs(Option other) const { return Option(option_->needs(other.option_)); }
+Option Option::word_by_word() const { return Option(option_->allow_extra_args(false)); }
+bool Option::given() const { return option_->count() != 0; }
+
+template <class T>
+Option Parser::add_option(const std::string& names, T& value, const std::string& help) const {
+  return Option(app_->add_option(names, value, help));
+}
+template Option Parser::add_option(const std::string&, std::string&, const std::string&) const;
+template Option Parser::add_option(const std::string&, int&, const std::string&) const;
+template Option Parser::add_option(const std::string&, double&, const std::string&) const;
+template Option Parser::add_option(const std::string&, std::uint64_t&, const std::string&) const;
+template Option Parser::add_option(const std::string&, std::vector<std::string>&,
+                                   const std::string&) const;
+template Option Parser::add_option(const std::string&, std::vector<double>&,
+                                   const std::string&) const;
+Option Parser::add_flag(const std::string& names, bool& value, const std::string& help) const {
+  return Option(app_->add_flag(names, value, help));
+}
+void Parser::footer(const std::string& text) const { app_->footer(text); }
+Parser Parser::add_command(const std::string& name, const std::string& summary) const {
+  app_->require_subcommand(1);
+  return Parser(app_->add_subcommand(name, summary));
+}
+bool Parser::parsed() const { return app_->parsed(); }
+void Parser::leave_unknown() const {
+  app_->allow_extras();
+  app_->positionals_at_end(false);
+}
+std::vector<std::string> Parser::unread() const { return app_->remaining(); }
+
 Command::Command(const CommandSpec& described) : spec(described), next_(first_command) {
   first_command = this;
 }
@@ -139,7 +184,7 @@ int run_program(int argc, const char* const* argv) {
     std::vector<std::pair<CLI::App*, CommandSpec::Action>> actions;
     for (const Command* command : commands()) {
       CLI::App* app = program.add_subcommand(command->spec.name, command->spec.summary);
-      actions.emplace_back(app, command->spec.setup(*app));
+      actions.emplace_back(app, command->spec.setup(Parser(app)));
     }
     try {
       program.parse(static_cast<int>(dashes - argv), argv);

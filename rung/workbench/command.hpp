@@ -4,12 +4,17 @@
 // so that adding a command is adding a file.
 #pragma once
 
-#include <CLI/CLI.hpp>
+#include <cstdint>
 #include <functional>
 #include <string>
 #include <vector>
 
 #include "rung/core/error.hpp"
+
+namespace CLI {
+class App;
+class Option;
+}  // namespace CLI
 
 namespace rung::workbench {
 
@@ -23,6 +28,52 @@ enum ExitCode : int {
 /// How an Error that reaches the top ends the program.
 ExitCode exit_code(ErrorCode code) noexcept;
 
+/// An option or positional argument, and what it accepts. Its value goes where add_option() was
+/// told.
+class Option {
+ public:
+  explicit Option(CLI::Option* option) : option_(option) {}
+
+  Option required(bool required = true) const;
+  Option type_name(const std::string& name) const;
+  Option between(int least, int most) const;
+  Option between(double least, double most) const;
+  Option positive() const;
+  Option not_negative() const;
+  Option one_of(std::vector<std::string> words) const;
+  Option needs(Option other) const;
+  /// Of a list: each mention takes one word, not all that follow.
+  Option word_by_word() const;
+  [[nodiscard]] bool given() const;
+
+ private:
+  CLI::Option* option_;
+};
+
+/// Reads a command's part of the command line. A handle: copies mean the same parser. It is CLI11
+/// behind a curtain: its header, seconds to compile, is for command.cpp alone.
+class Parser {
+ public:
+  explicit Parser(CLI::App* app) : app_(app) {}
+
+  /// T: std::string, int, double, std::uint64_t, or a vector of std::string or double.
+  template <class T>
+  Option add_option(const std::string& names, T& value, const std::string& help) const;
+  Option add_flag(const std::string& names, bool& value, const std::string& help) const;
+  void footer(const std::string& text) const;
+
+  /// A command below this one; one of them must then be given.
+  [[nodiscard]] Parser add_command(const std::string& name, const std::string& summary) const;
+  [[nodiscard]] bool parsed() const;
+
+  /// Options may be unknown and stand among the words: all of which unread() returns.
+  void leave_unknown() const;
+  [[nodiscard]] std::vector<std::string> unread() const;
+
+ private:
+  CLI::App* app_;
+};
+
 /// What a command tells about itself.
 struct CommandSpec {
   /// Runs after the command line was read; returns an exit code.
@@ -32,7 +83,7 @@ struct CommandSpec {
   int order;  // sorts the commands in the help text
   const char* summary;
   /// Adds options to the command's own parser and returns what to do with them.
-  Action (*setup)(CLI::App& app);
+  Action (*setup)(Parser app);
 };
 
 class Command {

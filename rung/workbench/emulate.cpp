@@ -47,7 +47,7 @@ bool takes_value(const std::string& word) {
   return false;
 }
 
-/// Sorts what CLI11 left: source files, and the options that build files of CUDA programs hold.
+/// Sorts what the parser left: source files, and options that build files of CUDA programs hold.
 void sort_words(Options& options) {
   const std::vector<std::string>& words = options.words;
   for (std::size_t i = 0; i < words.size(); ++i) {
@@ -233,11 +233,15 @@ int run(Options& options) {
   return worst.findings != 0 ? exit_findings : worst.exit_code;
 }
 
-CommandSpec::Action setup(CLI::App& app) {
+CommandSpec::Action setup(Parser app) {
   auto options = std::make_shared<Options>();
-  app.add_option("-I", options->sources.include, "folder of headers")->type_name("FOLDER");
-  app.add_option("-D", options->sources.definitions, "macro")->type_name("NAME[=VALUE]");
-  app.add_option("--json", options->json, "write findings and counters here")->type_name("FILE");
+  app.add_option("-I", options->sources.include, "folder of headers")
+      .type_name("FOLDER")
+      .word_by_word();
+  app.add_option("-D", options->sources.definitions, "macro")
+      .type_name("NAME[=VALUE]")
+      .word_by_word();
+  app.add_option("--json", options->json, "write findings and counters here").type_name("FILE");
   app.add_flag("--counters", options->counters, "print what each kernel did");
   app.add_flag("--annotate", options->annotate, "print the source with the counts of each line");
   app.add_flag("--branches", options->branches, "count branches too, at which lanes part: slower");
@@ -247,22 +251,20 @@ CommandSpec::Action setup(CLI::App& app) {
   app.add_flag("--no-checks", options->no_checks, "look for no races and bad accesses: faster");
   app.add_flag("--leaks", options->leaks, "memory that is never freed is a finding");
   app.add_option("--timeout", options->timeout, "seconds before the program is stopped")
-      ->check(CLI::NonNegativeNumber);
+      .not_negative();
   app.add_option("--threads", options->threads, "CPU threads; default: every core")
-      ->check(CLI::Range(1, 4096));
+      .between(1, 4096);
   app.add_option("--devices", options->devices, "GPUs that the program finds; default 1")
-      ->check(CLI::Range(1, 64));
+      .between(1, 64);
   app.add_option("--keep", options->keep, "keep the rewritten sources in this folder");
-  for (const char* each : {"-I", "-D"}) app.get_option(each)->allow_extra_args(false);
-  app.allow_extras();
-  app.positionals_at_end(false);
+  app.leave_unknown();
   app.footer(
       "Sources are .cu and .cpp; options of nvcc's may stand among them. What follows -- is for\n"
       "the program. The exit code is the program's, or 66 when something was found.\n\n"
       "  rung emulate saxpy.cu\n"
       "  rung emulate --order random:7 main.cu kernels.cu -I include -- --size 1024");
-  return [options, &app] {
-    options->words = app.remaining();
+  return [options, app] {
+    options->words = app.unread();
     return run(*options);
   };
 }

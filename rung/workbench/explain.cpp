@@ -162,9 +162,9 @@ int run(Options options) {
                              : explain_one(op, find_rung(op, backend, target.rung), options);
 }
 
-CommandSpec::Action setup(CLI::App& app) {
+CommandSpec::Action setup(Parser app) {
   auto options = std::make_shared<Options>();
-  app.add_option("op", options->target, "an operator, or operator/rung")->required();
+  app.add_option("op", options->target, "an operator, or operator/rung").required();
   app.add_option("problem", options->problem, "as in bench; default: a small one");
   app.add_option("--backend", options->backend, "cpu or simt; default: simt where the rung is");
   app.add_option("--gpu", options->chip.gpu,

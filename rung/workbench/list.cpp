@@ -77,7 +77,7 @@ int run(const Options& options) {
   return exit_good;
 }
 
-CommandSpec::Action setup(CLI::App& app) {
+CommandSpec::Action setup(Parser app) {
   auto options = std::make_shared<Options>();
   app.add_option("op", options->target, "an operator, or operator/rung; default: all of them");
   app.add_flag("--json", options->json, "an array of objects, one a rung");

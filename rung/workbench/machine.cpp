@@ -74,7 +74,7 @@ int run(const Options& options) {
   return exit_good;
 }
 
-CommandSpec::Action setup(CLI::App& app) {
+CommandSpec::Action setup(Parser app) {
   auto options = std::make_shared<Options>();
   app.add_flag("--refresh", options->refresh, "measure again, whatever is remembered");
   app.add_flag("--json", options->json, "one object");

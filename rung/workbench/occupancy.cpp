@@ -134,12 +134,12 @@ int run(const Options& options) {
   return exit_good;
 }
 
-CommandSpec::Action setup(CLI::App& app) {
+CommandSpec::Action setup(Parser app) {
   auto options = std::make_shared<Options>();
   app.add_option("--compute-capability", options->capability,
                  "1.3 to 12.1, as in 8.6; default: 9.0");
   app.add_option("--threads", options->threads, "of a block; default: every size in turn")
-      ->check(CLI::Range(1, 1 << 20));
+      .between(1, 1 << 20);
   app.add_option("--registers", options->registers,
                  "of a thread, as nvcc -Xptxas -v tells; 0: no matter; default: 32");
   app.add_option("--shared", options->shared, "bytes of shared memory a block, as in 48K");

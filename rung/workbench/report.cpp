@@ -59,17 +59,17 @@ int run(const Options& options) {
   return exit_good;
 }
 
-CommandSpec::Action setup(CLI::App& app) {
+CommandSpec::Action setup(Parser app) {
   auto options = std::make_shared<Options>();
   app.add_option("results", options->files, "files that `rung bench --output` wrote")
-      ->type_name("FILE");
+      .type_name("FILE");
   app.add_flag("--markdown", options->markdown, "tables in Markdown (the default)");
   app.add_option("--only", options->only,
                  "some tables, as in \"f32 64x64x64 backend=cpu threads=2\"");
-  CLI::Option* into = app.add_option("--into", options->into, "renew the tables of this document");
+  const Option into = app.add_option("--into", options->into, "renew the tables of this document");
   app.add_option("--results", options->results, "where its markers' names lie; default: results");
   app.add_flag("--check", options->check, "with --into: only say whether it is up to date")
-      ->needs(into);
+      .needs(into);
   app.footer(
       "A document asks for tables with two markers, each on a line of its own:\n"
       "  <!-- rung:table h200/gemm f32 4096x4096x4096 -->\n"

@@ -26,7 +26,7 @@ struct Options {
   std::map<std::string, double> numbers;
   std::map<std::string, std::string> texts;
   std::map<std::string, bool> flags;
-  std::map<std::string, CLI::Option*> parsed;
+  std::map<std::string, Option> parsed;
 };
 
 std::vector<std::string> choices_of(const ArgumentSpec& spec) {
@@ -36,28 +36,27 @@ std::vector<std::string> choices_of(const ArgumentSpec& spec) {
   return split_commas(text);
 }
 
-void add_argument(CLI::App& app, Options& options, const ArgumentSpec& spec) {
+void add_argument(Parser app, Options& options, const ArgumentSpec& spec) {
   const std::string name(spec.name);
   const std::string flag = spec.positional ? name : "--" + name;
   const std::string help(spec.help);
-  CLI::Option* option = nullptr;
-  switch (spec.kind) {
-    case Kind::tensor:
-      option = app.add_option(flag, options.files[name], help)->type_name("FILE");
-      option->required(spec.positional);
-      break;
-    case Kind::number:
-      option = app.add_option(flag, options.numbers[name], help)->type_name("NUMBER");
-      break;
-    case Kind::flag:
-      option = app.add_flag(flag, options.flags[name], help);
-      break;
-    case Kind::text:
-      option = app.add_option(flag, options.texts[name], help)->type_name("WORD");
-      if (!spec.choices.empty()) option->check(CLI::IsMember(choices_of(spec)));
-      break;
-  }
-  options.parsed[name] = option;
+  const auto add = [&] {
+    switch (spec.kind) {
+      case Kind::tensor:
+        return app.add_option(flag, options.files[name], help)
+            .type_name("FILE")
+            .required(spec.positional);
+      case Kind::number:
+        return app.add_option(flag, options.numbers[name], help).type_name("NUMBER");
+      case Kind::flag:
+        return app.add_flag(flag, options.flags[name], help);
+      case Kind::text:
+        break;
+    }
+    const Option word = app.add_option(flag, options.texts[name], help).type_name("WORD");
+    return spec.choices.empty() ? word : word.one_of(choices_of(spec));
+  };
+  options.parsed.emplace(name, add());
 }
 
 /// The file's elements where the context computes.
@@ -79,7 +78,7 @@ int run(const AnyOperator& op, const Options& options) {
   Invocation invocation;
   for (const ArgumentSpec& spec : op.arguments()) {
     const std::string name(spec.name);
-    if (options.parsed.at(name)->count() == 0) continue;
+    if (!options.parsed.at(name).given()) continue;
     switch (spec.kind) {
       case Kind::tensor:
         invocation.tensors[name] = load(options.files.at(name), context);
@@ -104,32 +103,31 @@ int run(const AnyOperator& op, const Options& options) {
   return exit_good;
 }
 
-CommandSpec::Action setup(CLI::App& app) {
-  auto actions = std::make_shared<std::vector<std::pair<CLI::App*, CommandSpec::Action>>>();
+CommandSpec::Action setup(Parser app) {
+  auto actions = std::make_shared<std::vector<std::pair<Parser, CommandSpec::Action>>>();
   for (const AnyOperator* op : operators()) {
-    CLI::App* one = app.add_subcommand(std::string(op->name()), std::string(op->summary()));
+    const Parser one = app.add_command(std::string(op->name()), std::string(op->summary()));
     auto options = std::make_shared<Options>();
     std::string example = fmt::format("  rung run {}", op->name());
     for (const ArgumentSpec& spec : op->arguments()) {
-      add_argument(*one, *options, spec);
+      add_argument(one, *options, spec);
       if (spec.positional) example += fmt::format(" {}.npy", spec.name);
     }
-    one->add_option("-o,--output", options->output, "the .npy file to write")->required();
-    one->add_option("--backend", options->backend, "cpu, cuda or simt; default cpu");
-    one->add_option("--threads", options->threads, "CPU threads; default: every core")
-        ->check(CLI::Range(1, 4096));
-    one->add_option("--rung", options->rung, "this rung; default: the library's choice");
-    one->footer(fmt::format(
+    one.add_option("-o,--output", options->output, "the .npy file to write").required();
+    one.add_option("--backend", options->backend, "cpu, cuda or simt; default cpu");
+    one.add_option("--threads", options->threads, "CPU threads; default: every core")
+        .between(1, 4096);
+    one.add_option("--rung", options->rung, "this rung; default: the library's choice");
+    one.footer(fmt::format(
         "Files are NumPy's: numpy.save writes them, numpy.load reads the result. The output is\n"
         "written whole or not at all.\n\n{} -o out.npy",
         example));
     actions->emplace_back(one, [op, options] { return run(*op, *options); });
   }
-  app.require_subcommand(1);
   app.footer("`rung run OPERATOR --help` tells an operator's arguments.");
   return [actions] {
     for (const auto& [one, action] : *actions) {
-      if (one->parsed()) return action();
+      if (one.parsed()) return action();
     }
     return static_cast<int>(exit_usage);
   };

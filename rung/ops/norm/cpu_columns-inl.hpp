@@ -28,6 +28,21 @@ struct Panel {
   std::int64_t at[6];  // of the first row, by RowTensor
 };
 
+/// The means and reciprocal deviations of `count` rows, from `first` of the panel on.
+template <class T>
+HWY_NOINLINE void note_lanes(const Call& call, const Panel<T>& panel, const Wide<T>* means,
+                             const Wide<T>* rstds, std::int64_t first, std::int64_t count) {
+  const auto& strides = call.lines.rows.strides;
+  const int inner = std::max(0, call.lines.rows.rank - 1);
+  const auto note = [&](const TensorRef& tensor, int which, const Wide<T>* values) {
+    if (tensor.data == nullptr) return;
+    Wide<T>* to = static_cast<Wide<T>*>(tensor.data) + panel.at[which];
+    for (std::int64_t i = 0; i < count; ++i) to[(first + i) * strides[which][inner]] = values[i];
+  };
+  note(call.args->mean, norm_lines::row_mean, means);
+  note(call.args->rstd, norm_lines::row_rstd, rstds);
+}
+
 /// `vectors` vectors of rows, or `count` rows in one vector.
 template <class T, int vectors, bool whole>
 void panel_across(const Call& call, const Panel<T>& panel, std::size_t count) {
@@ -111,32 +126,21 @@ void panel_across(const Call& call, const Panel<T>& panel, std::size_t count) {
   V shift[vectors];
 #pragma GCC unroll 4
   for (int v = 0; v < vectors; ++v) {
-    HWY_ALIGN W centers[step];
-    HWY_ALIGN W rests[step];
-    HWY_ALIGN W squares[step];
+    // As scale_of() does, a row a lane.
+    const V rest = layer ? hn::Mul(total_1[v], part_of_n) : hn::Zero(d);
+    const V variance = hn::MulSub(total_2[v], part_of_n, hn::Mul(rest, rest));
+    // Not below zero through rounding; a NaN must stay one.
+    const V positive = hn::IfThenZeroElse(hn::Lt(variance, hn::Zero(d)), variance);
+    const V epsilon = hn::Set(d, static_cast<W>(args.epsilon));
+    rstd[v] = hn::Div(hn::Set(d, 1), hn::Sqrt(hn::Add(positive, epsilon)));
+    shift[v] = hn::Neg(hn::Mul(rest, rstd[v]));
+    if (args.mean.data == nullptr && args.rstd.data == nullptr) continue;
+    HWY_ALIGN W means[step];
     HWY_ALIGN W rstds[step];
-    HWY_ALIGN W shifts[step];
-    hn::Store(center[v], d, centers);
-    hn::Store(total_1[v], d, rests);
-    hn::Store(total_2[v], d, squares);
-    for (std::int64_t lane = 0; lane < step; ++lane) {
-      const W rest = layer ? rests[lane] : 0;
-      const auto scale = scale_of<W>({centers[lane], rest, squares[lane]}, n, args.epsilon);
-      rstds[lane] = scale.rstd;
-      shifts[lane] = scale.shift;
-      if (!whole && lane >= static_cast<std::int64_t>(count)) continue;
-      const std::int64_t row = v * step + lane;
-      const auto& strides = call.lines.rows.strides;
-      const int inner = std::max(0, call.lines.rows.rank - 1);
-      const auto note = [&](const TensorRef& tensor, int which, W value) {
-        if (tensor.data == nullptr) return;
-        static_cast<W*>(tensor.data)[panel.at[which] + row * strides[which][inner]] = value;
-      };
-      note(args.mean, norm_lines::row_mean, scale.mean);
-      note(args.rstd, norm_lines::row_rstd, scale.rstd);
-    }
-    rstd[v] = hn::Load(d, rstds);
-    shift[v] = hn::Load(d, shifts);
+    hn::Store(hn::Add(center[v], rest), d, means);
+    hn::Store(rstd[v], d, rstds);
+    note_lanes(call, panel, means, rstds, v * step,
+               whole ? step : static_cast<std::int64_t>(count));
   }
   const W* gamma = static_cast<const W*>(call.gamma);
   const W* beta = static_cast<const W*>(call.beta);

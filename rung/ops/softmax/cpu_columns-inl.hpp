@@ -51,8 +51,8 @@ HWY_INLINE void store_columns(V value, D d, Y* p, std::size_t n) {
 /// Maxima and sums of the columns, online: x is read once. `scratch` has room for both, full
 /// vectors of them.
 template <class Sum, class T>
-HWY_INLINE void column_sums(Block<const T> x, std::int64_t length, std::int64_t columns, Sum scale,
-                            Sum* maxima, Sum* sums) {
+HWY_NOINLINE void column_sums(Block<const T> x, std::int64_t length, std::int64_t columns,
+                              Sum scale, Sum* maxima, Sum* sums) {
   const Full<Sum> d;
   const auto factor = hn::Set(d, scale * log2_e<Sum>);
   const auto power = [&](auto value, auto maximum) HWY_ATTR RUNG_ALWAYS_INLINE {
@@ -97,8 +97,8 @@ HWY_INLINE void column_sums(Block<const T> x, std::int64_t length, std::int64_t 
 }
 
 template <class Sum, class T, class Y>
-HWY_INLINE void forward_columns(Block<const T> x, Block<Y> y, std::int64_t length,
-                                std::int64_t columns, Sum scale, bool log, Sum* scratch) {
+HWY_NOINLINE void forward_columns(Block<const T> x, Block<Y> y, std::int64_t length,
+                                  std::int64_t columns, Sum scale, bool log, Sum* scratch) {
   const Full<Sum> d;
   Sum* maxima = scratch;
   Sum* sums = scratch + most_columns;
@@ -120,9 +120,9 @@ HWY_INLINE void forward_columns(Block<const T> x, Block<Y> y, std::int64_t lengt
 }
 
 template <class Sum, class T, class Y>
-HWY_INLINE void backward_columns(Block<const T> y, Block<const T> dy, Block<Y> dx,
-                                 std::int64_t length, std::int64_t columns, Sum scale, bool log,
-                                 Sum* sums) {
+HWY_NOINLINE void backward_columns(Block<const T> y, Block<const T> dy, Block<Y> dx,
+                                   std::int64_t length, std::int64_t columns, Sum scale, bool log,
+                                   Sum* sums) {
   const Full<Sum> d;
   for_columns<Sum>(columns, [&](std::int64_t j, std::size_t) HWY_ATTR RUNG_ALWAYS_INLINE {
     hn::StoreU(hn::Zero(d), d, sums + j);

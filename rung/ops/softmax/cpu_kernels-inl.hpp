@@ -198,7 +198,7 @@ class Worker {
     }
   }
 
-  HWY_INLINE void one_row(const T* x, const T* dy, Y* y, Sum* kept) const {
+  HWY_NOINLINE void one_row(const T* x, const T* dy, Y* y, Sum* kept) const {
     const std::int64_t length = args_.length();
     if (args_.backward) {
       const Sum sum = row_products<Sum>(x, dy, length, args_.log);

@@ -188,8 +188,8 @@ HWY_INLINE void write_kept(const Sum* kept, Y* y, std::int64_t length, Sum sum, 
 }
 /// The same, from x again, what lies `ahead` fetched meanwhile.
 template <class Sum, class T, class Y>
-HWY_INLINE void write_again(const T* x, Y* y, std::int64_t length, Sum maximum, Sum sum, Sum scale,
-                            bool stream, std::int64_t ahead) {
+HWY_NOINLINE void write_again(const T* x, Y* y, std::int64_t length, Sum maximum, Sum sum,
+                              Sum scale, bool stream, std::int64_t ahead) {
   const Full<Sum> d;
   const auto high = hn::Set(d, maximum);
   const auto exponent = hn::Set(d, scale * log2_e<Sum>);
