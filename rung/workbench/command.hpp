@@ -11,7 +11,7 @@
 
 #include "rung/core/error.hpp"
 
-namespace CLI {
+namespace CLI {  // NOLINT: the library says so
 class App;
 class Option;
 }  // namespace CLI
