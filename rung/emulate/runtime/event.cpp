@@ -4,8 +4,6 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include <cstring>
-
 #include "rung/emulate/runtime/devices.hpp"
 #include "rung/emulate/runtime/stream.hpp"
 
@@ -152,16 +150,12 @@ cudaError_t cudaIpcGetEventHandle(cudaIpcEventHandle_t* handle, cudaEvent_t even
   if (event_of(event) == nullptr || event->block < 0) {
     return remember(cudaErrorInvalidResourceHandle);
   }
-  const BlockName name = name_of_block(event->block);
-  *handle = {};
-  static_assert(sizeof name <= sizeof handle->reserved);
-  std::memcpy(handle->reserved, &name, sizeof name);
+  put_name(*handle, name_of_block(event->block));
   return remember(cudaSuccess);
 }
 cudaError_t cudaIpcOpenEventHandle(cudaEvent_t* event, cudaIpcEventHandle_t handle) {
   if (event == nullptr) return remember(cudaErrorInvalidValue);
-  BlockName name;
-  std::memcpy(&name, handle.reserved, sizeof name);
+  const BlockName name = name_in(handle);
   BlockHeader header;
   const int block = open_block(name, header);
   BlockHeader* shared = block >= 0 && header.bytes == 0 ? map_header(block, 0) : nullptr;

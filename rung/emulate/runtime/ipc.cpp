@@ -3,7 +3,6 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include <cstring>
 #include <map>
 #include <mutex>
 
@@ -68,10 +67,7 @@ cudaError_t cudaIpcGetMemHandle(cudaIpcMemHandle_t* handle, void* memory) {
   }
   const int block = share(memory);
   if (block < 0) return remember(cudaErrorInvalidValue);
-  const BlockName name = name_of_block(block);
-  *handle = {};
-  static_assert(sizeof name <= sizeof handle->reserved);
-  std::memcpy(handle->reserved, &name, sizeof name);
+  put_name(*handle, name_of_block(block));
   return remember(cudaSuccess);
 }
 
@@ -79,8 +75,7 @@ cudaError_t cudaIpcOpenMemHandle(void** memory, cudaIpcMemHandle_t handle, unsig
   if (memory == nullptr || (flags & ~cudaIpcMemLazyEnablePeerAccess) != 0) {
     return remember(cudaErrorInvalidValue);
   }
-  BlockName name;
-  std::memcpy(&name, handle.reserved, sizeof name);
+  const BlockName name = name_in(handle);
   if (name.process == getpid()) return remember(cudaErrorDeviceUninitialized);
   const std::lock_guard lock(opened().mutex);
   const auto known = opened().by_file.find(name.file);

@@ -6,7 +6,6 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include <cstring>
 #include <map>
 #include <mutex>
 #include <set>
@@ -245,9 +244,7 @@ cudaError_t cudaMemPoolExportPointer(cudaMemPoolPtrExportData* data, void* memor
   }
   const int block = share(memory);
   if (block < 0) return remember(cudaErrorInvalidValue);
-  const BlockName name = name_of_block(block);
-  *data = {};
-  std::memcpy(data->reserved, &name, sizeof name);
+  put_name(*data, name_of_block(block));
   return remember(cudaSuccess);
 }
 cudaError_t cudaMemPoolImportPointer(void** memory, cudaMemPool_t pool,
@@ -255,8 +252,7 @@ cudaError_t cudaMemPoolImportPointer(void** memory, cudaMemPool_t pool,
   if (memory == nullptr || data == nullptr || !is_pool(pool) || !pool->imported) {
     return remember(cudaErrorInvalidValue);
   }
-  BlockName name;
-  std::memcpy(&name, data->reserved, sizeof name);
+  const BlockName name = name_in(*data);
   return remember(
       open_memory(memory, name, pool, "cudaMemPoolImportPointer", __builtin_return_address(0)));
 }

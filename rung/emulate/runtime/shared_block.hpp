@@ -7,6 +7,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 
 namespace rung::cuda {
 
@@ -40,6 +41,19 @@ struct BlockName {
   std::int32_t descriptor = -1;
 };
 BlockName name_of_block(int descriptor);
+/// The name as it travels in a handle of the runtime's, whose other bytes are zeros.
+template <class Handle>
+void put_name(Handle& handle, const BlockName& name) {
+  static_assert(sizeof name <= sizeof handle.reserved);
+  handle = {};
+  std::memcpy(handle.reserved, &name, sizeof name);
+}
+template <class Handle>
+BlockName name_in(const Handle& handle) {
+  BlockName name;
+  std::memcpy(&name, handle.reserved, sizeof name);
+  return name;
+}
 /// A descriptor of this process; -1: there is no such block any more.
 int open_block(const BlockName& name, BlockHeader& header);
 

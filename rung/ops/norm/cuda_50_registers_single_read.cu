@@ -8,6 +8,7 @@
 // Changes  against warp_per_row: x is read once in all; the threads of a row grow with it; its
 //          warps meet once (cuda_parts.hpp). y is stored such that the caches give it up first.
 //          Elements of 16 bits stay in words (cuda_widen.hpp).
+//          L2 is asked for rows that are soon due.
 // Cost     what must be: x once, y once.
 // Limits   contiguous rows of up to 32768 elements, 8192 of f64. Rows whose length or address cuts
 //          packs: f32 and f64 half that, and their weights are loaded one by one.
