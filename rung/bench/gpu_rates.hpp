@@ -4,10 +4,10 @@
 
 #include <cuda_runtime.h>
 
-#include <algorithm>
 #include <string>
 
 #include "rung/bench/machine.hpp"
+#include "rung/core/bounds.hpp"
 #include "rung/core/error.hpp"
 
 namespace rung::bench {
@@ -49,7 +49,7 @@ double least_launch_seconds(Launch launch) {
     float milliseconds = 0;
     check_gpu(cudaEventElapsedTime(&milliseconds, begin, end));
     if (i == 1) least = milliseconds;
-    if (i > 1) least = std::min(least, milliseconds);
+    if (i > 1) least = smaller(least, milliseconds);
   }
   check_gpu(cudaEventDestroy(begin));
   check_gpu(cudaEventDestroy(end));

@@ -7,13 +7,13 @@
 // reduced; operators along an axis one, of the other axes: the rows.
 #pragma once
 
-#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <cstdlib>
+#include <utility>
 
 #include "rung/core/export.hpp"
-#include "rung/core/tensor.hpp"
+#include "rung/core/tensor_ref.hpp"
 
 namespace rung {
 
@@ -83,22 +83,27 @@ inline constexpr AxisSet all_axes = ~AxisSet{0};
 template <int N>
 Collapsed<N> collapse(const Extents& shape, const std::array<Extents, N>& strides,
                       AxisSet axes = all_axes, AxisOrder order = AxisOrder::logical) {
-  std::array<int, max_rank> kept{};
+  int kept[max_rank] = {};
   int count = 0;
   Collapsed<N> result;
   for (int axis = 0; axis < shape.rank; ++axis) {
     if ((axes >> axis & 1) == 0) continue;
     result.count *= shape[axis];
-    if (shape[axis] != 1) kept[static_cast<std::size_t>(count++)] = axis;
+    if (shape[axis] != 1) kept[count++] = axis;
   }
   if (order == AxisOrder::by_stride) {
-    std::stable_sort(kept.begin(), kept.begin() + count, [&](int a, int b) {
-      const auto size = [&](int axis) { return std::abs(strides[0][axis]); };
-      return size(a) > size(b);
-    });
+    // By insertion: they are few, and equal strides stay in order.
+    const auto denser = [&](int a, int b) {
+      return std::abs(strides[0][a]) < std::abs(strides[0][b]);
+    };
+    for (int sorted = 1; sorted < count; ++sorted) {
+      for (int i = sorted; i > 0 && denser(kept[i - 1], kept[i]); --i) {
+        std::swap(kept[i - 1], kept[i]);
+      }
+    }
   }
   for (int i = 0; i < count; ++i) {
-    const int axis = kept[static_cast<std::size_t>(i)];
+    const int axis = kept[i];
     const int last = result.rank - 1;
     bool merges = last >= 0;
     for (int tensor = 0; merges && tensor < N; ++tensor) {

@@ -121,7 +121,7 @@ Context::Context(Device device, int threads, void* stream)
     : device_(device), threads_(threads), stream_(stream) {
   const DeviceApi& api = usable_api(device);
   info_ = &info_of(api, device.index);
-  pool_ = std::make_unique<Pool>(api, device.index);
+  pool_ = new Pool(api, device.index);
 }
 
 Context Context::cpu(int threads) {
@@ -140,19 +140,26 @@ Context::Context(Context&& other) noexcept { *this = std::move(other); }
 
 Context& Context::operator=(Context&& other) noexcept {
   if (this == &other) return *this;
+  release();
   device_ = other.device_;
   threads_ = other.threads_;
   stream_ = other.stream_;
   info_ = other.info_;
-  pool_ = std::move(other.pool_);
+  pool_ = std::exchange(other.pool_, nullptr);
   workspace_ = std::exchange(other.workspace_, nullptr);
   capacity_ = std::exchange(other.capacity_, 0);
   // What was remembered of other calls belongs to the context it was remembered for.
-  memos_ = std::exchange(other.memos_, {});
+  memos_ = std::exchange(other.memos_, nullptr);
   return *this;
 }
 
-Context::~Context() = default;
+Context::~Context() { release(); }
+
+/// What is remembered goes first: it may own streams, and work on the workspace.
+void Context::release() noexcept {
+  while (memos_ != nullptr) delete std::exchange(memos_, memos_->next);
+  delete std::exchange(pool_, nullptr);
+}
 
 void* Context::grow(std::size_t bytes) {
   // No allocator has more, and sums with it must not wrap.

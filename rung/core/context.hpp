@@ -9,13 +9,10 @@
 #pragma once
 
 #include <cstddef>
-#include <memory>
 #include <string>
-#include <utility>
-#include <vector>
 
 #include "rung/core/export.hpp"
-#include "rung/core/tensor.hpp"
+#include "rung/core/tensor_ref.hpp"
 
 namespace rung {
 
@@ -92,11 +89,12 @@ class RUNG_API Context {
   template <class T>
   T& memo() {
     static const char key = 0;  // its address stands for T
-    for (const auto& [owner, value] : memos_) {
-      if (owner == &key) return *static_cast<T*>(value.get());
+    for (Memo* memo = memos_; memo != nullptr; memo = memo->next) {
+      if (memo->key == &key) return static_cast<MemoOf<T>*>(memo)->value;
     }
-    memos_.emplace_back(&key, std::make_shared<T>());
-    return *static_cast<T*>(memos_.back().second.get());
+    auto* made = new MemoOf<T>(&key, memos_);
+    memos_ = made;
+    return made->value;
   }
 
   /// Waits until all enqueued work is done; throws what went wrong in it.
@@ -104,8 +102,25 @@ class RUNG_API Context {
 
  private:
   struct Pool;
+  /// A list, and a pool that only context.cpp knows: every kernel's source reads this header, and
+  /// those that bring smart pointers are slow to read.
+  struct Memo {
+    const void* key;
+    Memo* next;
+    Memo(const void* key, Memo* next) : key(key), next(next) {}
+    Memo(const Memo&) = delete;
+    Memo& operator=(const Memo&) = delete;
+    virtual ~Memo() = default;
+  };
+  template <class T>
+  struct MemoOf final : Memo {
+    using Memo::Memo;
+    T value{};
+  };
+
   Context(Device device, int threads, void* stream);
   void* grow(std::size_t bytes);
+  void release() noexcept;
 
   Device device_;
   int threads_ = 1;
@@ -113,8 +128,8 @@ class RUNG_API Context {
   void* workspace_ = nullptr;
   std::size_t capacity_ = 0;
   const DeviceInfo* info_ = nullptr;
-  std::unique_ptr<Pool> pool_;
-  std::vector<std::pair<const void*, std::shared_ptr<void>>> memos_;
+  Pool* pool_ = nullptr;  // owned, as are the memos
+  Memo* memos_ = nullptr;
 };
 
 /// Whether this backend can run here; if not, `why` says what is missing.

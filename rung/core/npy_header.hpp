@@ -8,7 +8,7 @@
 #include <string>
 #include <string_view>
 
-#include "rung/core/tensor.hpp"
+#include "rung/core/tensor_ref.hpp"
 
 namespace rung::detail {
 

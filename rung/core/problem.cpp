@@ -7,7 +7,7 @@
 #include <charconv>
 #include <cmath>
 
-#include "rung/core/tensor.hpp"
+#include "rung/core/tensor_ref.hpp"
 
 namespace rung {
 namespace {

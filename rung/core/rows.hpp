@@ -16,7 +16,7 @@
 
 #include "rung/core/collapse.hpp"
 #include "rung/core/export.hpp"
-#include "rung/core/tensor.hpp"
+#include "rung/core/tensor_ref.hpp"
 
 namespace rung {
 

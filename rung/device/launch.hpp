@@ -8,7 +8,8 @@
 #include <utility>
 
 #include "rung/core/context.hpp"
-#include "rung/device/launch_shape.hpp"
+#include "rung/core/launch_shape.hpp"
+#include "rung/device/target.hpp"
 
 #if !defined(__CUDACC__)
 #include "rung/simt/simulator.hpp"
@@ -31,7 +32,7 @@ template <class... Parameters, class... Arguments>
 void launch(Context& context, const LaunchShape& shape, void (*kernel)(Parameters...),
             Arguments&&... arguments) {
   static_assert(sizeof...(Parameters) == sizeof...(Arguments), "one argument a kernel parameter");
-  if (!device_detail::check_launch(shape, context)) return;
+  if (!check_launch(shape, device_backend, context)) return;
   std::tuple<std::remove_cv_t<Parameters>...> values{std::forward<Arguments>(arguments)...};
   std::apply(
       [&](auto&... value) {
@@ -58,7 +59,7 @@ template <class... Parameters, class... Arguments>
 void launch(Context& context, const LaunchShape& shape, void (*kernel)(Parameters...),
             Arguments&&... arguments) {
   static_assert(sizeof...(Parameters) == sizeof...(Arguments), "one argument a kernel parameter");
-  if (!device_detail::check_launch(shape, context)) return;
+  if (!check_launch(shape, device_backend, context)) return;
   struct Call {
     void (*kernel)(Parameters...);
     std::tuple<std::remove_cv_t<Parameters>...> values;

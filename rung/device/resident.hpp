@@ -5,10 +5,10 @@
 // multiprocessors, and groups differ in size.
 #pragma once
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 
+#include "rung/core/bounds.hpp"
 #include "rung/core/context.hpp"
 #include "rung/device/target.hpp"
 
@@ -53,14 +53,13 @@ std::int64_t resident_blocks(const Context&, void (*)(Parameters...), int thread
   const int by_threads = simt::threads_per_multiprocessor / (warps * simt::warp_lanes);
   const auto by_shared = static_cast<int>(simt::shared_bytes_per_multiprocessor /
                                           (shared_bytes + simt::shared_bytes_reserved));
-  const int blocks = std::min({by_threads, by_shared, simt::blocks_per_multiprocessor});
-  return std::int64_t{std::max(blocks, 1)} * simt::multiprocessors;
+  const int blocks = smaller(smaller(by_threads, by_shared), simt::blocks_per_multiprocessor);
+  return std::int64_t{larger(blocks, 1)} * simt::multiprocessors;
 }
 template <class... Parameters>
 std::int64_t resident_clusters(const Context& context, void (*kernel)(Parameters...), int threads,
                                std::size_t shared_bytes, int blocks) {
-  return std::max<std::int64_t>(resident_blocks(context, kernel, threads, shared_bytes) / blocks,
-                                1);
+  return larger<std::int64_t>(resident_blocks(context, kernel, threads, shared_bytes) / blocks, 1);
 }
 
 #endif

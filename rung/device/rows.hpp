@@ -19,9 +19,9 @@
 //               x, y);
 #pragma once
 
-#include <algorithm>
 #include <cstdint>
 
+#include "rung/core/bounds.hpp"
 #include "rung/core/rows.hpp"
 #include "rung/device/collectives.hpp"
 #include "rung/device/load.hpp"
@@ -44,7 +44,7 @@ inline RowBlock row_block(std::int64_t packs, int packs_a_thread, int least_thre
   while (block.threads < most_threads && std::int64_t{block.threads} * packs_a_thread < packs) {
     block.threads *= 2;
   }
-  block.rows = std::max(1, 128 / block.threads);
+  block.rows = larger(1, 128 / block.threads);
   return block;
 }
 
@@ -54,7 +54,7 @@ template <int N, class... Parameters, class... Arguments>
 void launch_rows(Context& context, const Rows<N>& rows, const RowBlock& block,
                  void (*kernel)(Rows<N>, Parameters...), Arguments&&... arguments) {
   constexpr std::int64_t most_blocks = 0x7fffffff;
-  const std::int64_t blocks = std::min(most_blocks, (rows.count() + block.rows - 1) / block.rows);
+  const std::int64_t blocks = smaller(most_blocks, (rows.count() + block.rows - 1) / block.rows);
   launch(context,
          {.grid = blocks, .block = {block.threads, block.rows}, .shared_bytes = block.shared_bytes},
          kernel, rows, std::forward<Arguments>(arguments)...);

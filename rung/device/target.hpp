@@ -4,7 +4,7 @@
 // two symbols, and the linker cannot replace one by the other.
 #pragma once
 
-#include "rung/core/tensor.hpp"
+#include "rung/core/tensor_ref.hpp"
 
 #if defined(__CUDACC__)
 #define RUNG_TARGET nvcc_target

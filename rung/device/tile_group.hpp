@@ -34,9 +34,7 @@ class Tile {
   [[nodiscard]] static constexpr int size() { return N; }
   /// Which of the block's tiles this is, and how many there are.
   [[nodiscard]] int meta_group_rank() const { return static_cast<int>(threadIdx.x) / N; }
-  [[nodiscard]] int meta_group_size() const {
-    return (static_cast<int>(blockDim.x) + N - 1) / N;
-  }
+  [[nodiscard]] int meta_group_size() const { return (static_cast<int>(blockDim.x) + N - 1) / N; }
   void sync(simt::Place place = simt::Place::current()) const { __syncwarp(mask(), place); }
   template <class T>
   T shfl(T value, int rank, simt::Place place = simt::Place::current()) const {

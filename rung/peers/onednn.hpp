@@ -43,7 +43,7 @@
 #include <string>
 
 #include "rung/core/operator.hpp"
-#include "rung/core/tensor.hpp"
+#include "rung/core/tensor_ref.hpp"
 
 namespace rung::onednn {
 

@@ -3,8 +3,9 @@
 // layouts are those of the chip. Aliases of three templates instead of forty structs.
 #pragma once
 
-#include <algorithm>
 #include <cstddef>
+
+#include "rung/core/bounds.hpp"
 
 namespace rung::simt::dialect {
 
@@ -17,7 +18,7 @@ struct Vector3 {
   T x, y, z;
 };
 template <class T>
-struct alignas(std::min<std::size_t>(16, 4 * sizeof(T))) Vector4 {
+struct alignas(smaller<std::size_t>(16, 4 * sizeof(T))) Vector4 {
   T x, y, z, w;
 };
 

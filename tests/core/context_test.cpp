@@ -14,6 +14,7 @@
 #include "expect_error.hpp"
 #include "fake_device.hpp"
 #include "rung/core/operator.hpp"
+#include "rung/core/tensor.hpp"
 
 namespace rung {
 namespace {

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Does what docs/add-an-operator.md says, in a copy of the tree that holds no other operator.
 
-Writes the page's files, builds, and checks every rung; then breaks one, and the check must fail.
-usage: add_an_operator.py SOURCE SCRATCH
+Writes the page's files, builds, and checks every rung; then breaks one, and the check must fail. Objects of
+what the page does not touch come from SOURCE_BUILD where that compiled the same.
+usage: add_an_operator.py SOURCE SOURCE_BUILD SCRATCH
 """
 import json
 import pathlib
@@ -42,7 +43,7 @@ def check(tree, build):
 
 
 def main():
-    source, scratch = pathlib.Path(sys.argv[1]), pathlib.Path(sys.argv[2])
+    source, source_build, scratch = (pathlib.Path(path) for path in sys.argv[1:4])
     files = files_of((source / "docs" / "add-an-operator.md").read_text())
     if len(files) < 4:
         sys.exit(f"only {len(files)} files found on the page")
@@ -63,9 +64,12 @@ def main():
         (tree / path).parent.mkdir(parents=True, exist_ok=True)
         (tree / path).write_text(content)
 
-    # Neither optimised nor for a debugger: compiling is nearly all that this costs.
-    must("cmake", "-G", "Ninja", "-S", tree, "-B", build, "-DCMAKE_BUILD_TYPE=Debug",
-         "-DCMAKE_CXX_FLAGS_DEBUG=", "-DRUNG_CUDA=OFF", "-DRUNG_PEERS=OFF", "-DRUNG_TESTS=OFF")
+    reuse = [sys.executable, source / "tests/docs/reuse_objects.py", source, source_build, tree, build]
+    cache = (source_build / "CMakeCache.txt").read_text()
+    build_type = re.search(r"^CMAKE_BUILD_TYPE:\w+=(.*)$", cache, re.M).group(1)
+    must("cmake", "-G", "Ninja", "-S", tree, "-B", build, f"-DCMAKE_BUILD_TYPE={build_type}",
+         f"-DCMAKE_CXX_COMPILER_LAUNCHER={';'.join(map(str, reuse))}",
+         "-DRUNG_CUDA=OFF", "-DRUNG_PEERS=OFF", "-DRUNG_TESTS=OFF")
     good = check(tree, build)
     if good["failed"] != 0 or good["passed"] < 40:
         sys.exit(f"the operator as the page has it: {json.dumps(good, indent=1)[:3000]}")

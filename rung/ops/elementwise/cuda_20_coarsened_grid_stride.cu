@@ -8,6 +8,7 @@
 // Cost     the same bytes; a few instructions an element less.
 // Limits   f32, contiguous. 4 bytes a load: a multiprocessor can have only so many loads under way.
 // Source   M. Harris, CUDA Pro Tip: Write Flexible Kernels with Grid-Stride Loops, 2013.
+#include "rung/core/bounds.hpp"
 #include "rung/device/resident.hpp"
 #include "rung/ops/elementwise/cuda_rung.hpp"
 
@@ -31,8 +32,8 @@ double estimate(const Elementwise::Args& args, const Context& context) {
 void run(const Elementwise::Args& args, Context& context) {
   with_call<float>(args, [&]<class F, class T>(const F& f, const T& tensors) {
     const auto kernel = elementwise_coarsened_grid_stride<F, T>;
-    const std::int64_t blocks = std::min(blocks_for(tensors.size(), block_threads),
-                                         resident_blocks(context, kernel, block_threads));
+    const std::int64_t blocks = smaller(blocks_for(tensors.size(), block_threads),
+                                        resident_blocks(context, kernel, block_threads));
     launch(context, {.grid = blocks, .block = block_threads}, kernel, f, tensors);
   });
 }

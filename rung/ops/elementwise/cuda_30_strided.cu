@@ -10,6 +10,7 @@
 //          32 bytes for each element, unless the caches keep the rest until it is wanted.
 // Limits   the general rung: every valid call. One element a load.
 // Source   PyTorch's TensorIterator merges axes likewise.
+#include "rung/core/bounds.hpp"
 #include "rung/ops/elementwise/cuda_strided.hpp"
 
 namespace rung {
@@ -19,7 +20,7 @@ using namespace elementwise_cuda;
 
 double estimate(const Elementwise::Args& args, const Context& context) {
   // An element a load: small ones leave most of the memory's width unused.
-  const double narrow = std::min(1.0, static_cast<double>(size_of(args.z.dtype)) / 4);
+  const double narrow = smaller(1.0, static_cast<double>(size_of(args.z.dtype)) / 4);
   return seconds(args, context, narrow * (args.layout.rank <= 1 ? 0.55 : 0.45));
 }
 

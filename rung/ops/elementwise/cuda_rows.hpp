@@ -4,6 +4,7 @@
 // needs half the registers.
 #pragma once
 
+#include "rung/core/bounds.hpp"
 #include "rung/ops/elementwise/cuda_vectorised.hpp"
 
 namespace rung::elementwise_cuda::inline RUNG_TARGET {
@@ -42,7 +43,7 @@ void launch_packs(Context& context, const F& f, const T& tensors, const Packing<
   constexpr std::int64_t most_down = 65535;  // of a grid's second axis
   const std::int64_t rows = packing.layout.shape[0];
   launch(context,
-         {.grid = {blocks_for(packing.layout.shape[1], block_threads), std::min(rows, most_down),
+         {.grid = {blocks_for(packing.layout.shape[1], block_threads), smaller(rows, most_down),
                    blocks_for(rows, most_down)},
           .block = block_threads,
           .dependent = can_depend(context)},

@@ -3,8 +3,6 @@
 // kernel, and how long a kernel takes.
 #pragma once
 
-#include <algorithm>
-
 #include "rung/ops/elementwise/cuda_functions.hpp"
 #include "rung/ops/elementwise/cuda_tensors.hpp"
 

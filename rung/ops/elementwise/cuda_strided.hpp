@@ -2,6 +2,7 @@
 // elementwise: the kernel for any strides; the rung strided and transform.cuh launch it.
 #pragma once
 
+#include "rung/core/bounds.hpp"
 #include "rung/device/resident.hpp"
 #include "rung/ops/elementwise/cuda_rung.hpp"
 
@@ -18,8 +19,8 @@ __global__ void elementwise_strided(F f, T tensors) {
 template <class F, class T>
 void launch_strided(Context& context, const F& f, const T& tensors) {
   const auto kernel = elementwise_strided<F, T>;
-  const std::int64_t blocks = std::min(blocks_for(tensors.size(), block_threads),
-                                       resident_blocks(context, kernel, block_threads));
+  const std::int64_t blocks = smaller(blocks_for(tensors.size(), block_threads),
+                                      resident_blocks(context, kernel, block_threads));
   launch(context, {.grid = blocks, .block = block_threads}, kernel, f, tensors);
 }
 

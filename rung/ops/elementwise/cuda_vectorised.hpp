@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <optional>
 
+#include "rung/core/bounds.hpp"
 #include "rung/device/dependent.hpp"
 #include "rung/ops/elementwise/cuda_rung.hpp"
 
@@ -236,7 +237,7 @@ void launch_vectorised(Context& context, const F& f, const T& tensors,
       blocks_for(packing.layout.size(), packs_a_thread<F, T> * block_threads);
   // At least one block: the elements outside of packs are its.
   launch(context,
-         {.grid = std::max<std::int64_t>(blocks, 1),
+         {.grid = larger<std::int64_t>(blocks, 1),
           .block = block_threads,
           .dependent = can_depend(context)},
          elementwise_vectorised_16b<F, T>, f, tensors, packing);

@@ -23,13 +23,13 @@
 //          any C++20 compiler for cpu alone.
 #pragma once
 
-#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <string>
 #include <type_traits>
 #include <utility>
 
+#include "rung/core/bounds.hpp"
 #include "rung/core/context.hpp"
 #include "rung/core/error.hpp"
 #include "rung/core/require.hpp"
@@ -109,7 +109,7 @@ void compute(const F& f, const Collapsed<sizeof...(In) + 1>& layout, std::int64_
     unit = unit && step[i] == 1;
   }
   while (begin < end) {
-    const std::int64_t count = std::min(walk.left_in_row(), end - begin);
+    const std::int64_t count = smaller(walk.left_in_row(), end - begin);
     Out* to = z + walk.at[0];
     const auto run = [&](const auto*... from) {
       if (unit) {  // apart, so that the compiler may use vectors

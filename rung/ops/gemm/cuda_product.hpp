@@ -7,9 +7,9 @@
 // memory are always 64 bits: strides may be anything.
 #pragma once
 
-#include <algorithm>
 #include <cstdint>
 
+#include "rung/core/bounds.hpp"
 #include "rung/device/device.hpp"
 #include "rung/ops/gemm/gemm.hpp"
 
@@ -111,7 +111,7 @@ template <class P, class F>
 void for_each_chunk(const P& p, int axis, std::int64_t most, F&& f) {
   const std::int64_t extent = p.c.shape[axis];
   for (std::int64_t first = 0; first < extent; first += most) {
-    f(extent <= most ? p : slice(p, axis, first, std::min(most, extent - first)));
+    f(extent <= most ? p : slice(p, axis, first, smaller(most, extent - first)));
   }
 }
 

@@ -3,10 +3,10 @@
 // take.
 #pragma once
 
-#include <algorithm>
 #include <cmath>
 #include <cstdint>
 
+#include "rung/core/bounds.hpp"
 #include "rung/ops/gemm/cuda_product.hpp"
 
 namespace rung::gemm_cuda::inline RUNG_TARGET {
@@ -73,14 +73,14 @@ inline double tiled_seconds(const Gemm::Args& args, const Context& context, std:
   const double multiprocessors = context.info().multiprocessors;
   const double most = std::ceil(tiles / multiprocessors);
   const double room = speed.blocks_per_multiprocessor;
-  const double hidden = 0.5 + 0.5 * std::min(1.0, most / room);
+  const double hidden = 0.5 + 0.5 * smaller(1.0, most / room);
   const double k = args.alpha == 0 ? 0.0 : static_cast<double>(args.k() / slices);
   const NominalRates rates = nominal_rates(context);
   const double rate =
       rates.operations_per_second / multiprocessors * speed.fraction_of_peak * hidden;
   const double compute =
       most * 2.0 * static_cast<double>(rows * columns) * (k + block_start_steps) / rate;
-  return launch_seconds + std::max(compute, Gemm::cost(args).bytes / rates.bytes_per_second);
+  return launch_seconds + larger(compute, Gemm::cost(args).bytes / rates.bytes_per_second);
 }
 
 }  // namespace rung::gemm_cuda::inline RUNG_TARGET

@@ -17,6 +17,7 @@
 //          that are not. bf16, 1024 bins, 2^29: the single copy costs 327 us, the eight of
 //          multi_copy_vectorised 243.
 // Source   -
+#include "rung/core/bounds.hpp"
 #include "rung/ops/histogram/cuda_walk.hpp"
 
 namespace rung {
@@ -141,8 +142,8 @@ void run(const Histogram::Args& args, Context& context) {
                                                kernel, tuning.threads, bytes);
     // All slices resident together, as one block more would take as long as all the others; each
     // slice sees all of x, with counters of 32 bits.
-    const std::int64_t along = std::max(std::max<std::int64_t>(blocks / slices, 1),
-                                        ceil_div(args.size(), std::int64_t{1} << 31));
+    const std::int64_t along = larger(larger<std::int64_t>(blocks / slices, 1),
+                                      ceil_div(args.size(), std::int64_t{1} << 31));
     launch(context,
            {.grid = {along, slices},
             .block = tuning.threads,

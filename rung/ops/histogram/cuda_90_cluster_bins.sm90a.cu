@@ -12,6 +12,7 @@
 //          400000 1430 to 331. 50 to 140 billion additions a second travel between
 //          multiprocessors; reading x again from L2 is cheaper. Never the default choice.
 // Source   NVIDIA, CUDA C++ Programming Guide, "Distributed shared memory", whose example this is.
+#include "rung/core/bounds.hpp"
 #include "rung/device/ptx_cluster.hpp"
 #include "rung/ops/histogram/cuda_walk.hpp"
 
@@ -105,7 +106,7 @@ void run(const Histogram::Args& args, Context& context) {
     const std::int64_t blocks =
         walking_blocks(context, args.size() << bits, least_elements_per_block << bits, kernel,
                        tuning.threads, bytes);
-    const std::int64_t clusters = std::max<std::int64_t>(1, blocks >> bits);
+    const std::int64_t clusters = larger<std::int64_t>(1, blocks >> bits);
     launch(context,
            {.grid = clusters << bits,
             .block = tuning.threads,

@@ -3,9 +3,9 @@
 // launches that every one of them needs.
 #pragma once
 
-#include <algorithm>
 #include <cstdint>
 
+#include "rung/core/bounds.hpp"
 #include "rung/core/collapse.hpp"
 #include "rung/core/integer.hpp"
 #include "rung/device/convert.hpp"
@@ -162,8 +162,8 @@ std::int64_t walking_blocks(const Context& context, std::int64_t elements,
                             int threads, std::size_t shared_bytes) {
   constexpr std::int64_t most_per_block = std::int64_t{1} << 31;
   const std::int64_t useful = ceil_div(elements, elements_per_block);
-  return std::max(std::min(useful, resident_blocks(context, kernel, threads, shared_bytes)),
-                  ceil_div(elements, most_per_block));
+  return larger(smaller(useful, resident_blocks(context, kernel, threads, shared_bytes)),
+                ceil_div(elements, most_per_block));
 }
 
 /// The grid walks over x side by side: thread t takes elements t, t + threads, t + 2 threads ...,
@@ -203,14 +203,14 @@ inline Support require_table(const Histogram::Args& args, const Context& context
 
 /// Additions a second to counts in L2. Few counts lie in few of its slices, which then do it all.
 inline double global_additions(const Histogram::Args& args) {
-  return std::clamp(0.7e6 * static_cast<double>(args.bins()), 5e9, 100e9);
+  return clamped(0.7e6 * static_cast<double>(args.bins()), 5e9, 100e9);
 }
 /// Elements a second of a walk with single loads, beside tables of so many words: three blocks a
 /// multiprocessor bring it to its full rate.
 inline double single_loads(const Context& context, std::int64_t table_words) {
   constexpr double full = 0.56e12;
   const auto room = static_cast<std::int64_t>(context.info().shared_per_block / sizeof(unsigned));
-  return full * static_cast<double>(std::clamp<std::int64_t>(room / table_words, 1, 3)) / 3;
+  return full * static_cast<double>(clamped<std::int64_t>(room / table_words, 1, 3)) / 3;
 }
 
 /// Estimated seconds in which each multiprocessor adds a table to counts.
@@ -224,8 +224,8 @@ inline double seconds(const Histogram::Args& args, const Context& context,
                       double elements_per_second) {
   constexpr double launch_seconds = 4e-6;
   return 2 * launch_seconds +
-         std::max(static_cast<double>(args.size()) / elements_per_second,
-                  Histogram::cost(args).bytes / nominal_rates(context).bytes_per_second);
+         larger(static_cast<double>(args.size()) / elements_per_second,
+                Histogram::cost(args).bytes / nominal_rates(context).bytes_per_second);
 }
 
 }  // namespace rung::histogram_cuda::inline RUNG_TARGET

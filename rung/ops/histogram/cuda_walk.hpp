@@ -3,6 +3,7 @@
 // rungs share, with the way from a block's tables to counts.
 #pragma once
 
+#include "rung/core/bounds.hpp"
 #include "rung/device/collectives.hpp"
 #include "rung/device/ptx_shared.hpp"
 #include "rung/ops/histogram/cuda_histogram.hpp"
@@ -22,7 +23,7 @@ struct DenseElements {
     const auto address = reinterpret_cast<std::uintptr_t>(args.x.data);
     const auto before = static_cast<std::int64_t>((16 - address % 16) % 16 / sizeof(T));
     return {static_cast<const T*>(args.x.data), args.size(),
-            static_cast<int>(std::min(before, args.size()))};
+            static_cast<int>(smaller(before, args.size()))};
   }
 };
 

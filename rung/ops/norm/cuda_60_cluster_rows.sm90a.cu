@@ -18,6 +18,7 @@
 //          shared memory, rows loaded when they are due: 1955; each row finished before the next is
 //          begun: 3585; branches on the kind of weights for every pack: 3073.
 // Source   W. Guo, T. Dao et al., QuACK, 2025.
+#include "rung/core/bounds.hpp"
 #include "rung/device/ptx_cluster.hpp"
 #include "rung/device/ptx_cluster_send.hpp"
 #include "rung/device/resident.hpp"
@@ -44,7 +45,7 @@ __global__ void __launch_bounds__(cluster_threads, 1)
   const int row_packs = static_cast<int>(call.n / pack_width<T>);
   // Of the block's packs each warp has neighbouring ones.
   const int begin = warp * 32 * cluster_packs;
-  const int length = std::min(shape.part, row_packs - rank * shape.part);
+  const int length = smaller(shape.part, row_packs - rank * shape.part);
   auto* const ring = reinterpret_cast<Pack<T, pack_width<T>>*>(&scratch + 1);
   ClusterRows<T, kind> mine{
       call, shape, ring + begin + lane, rank * shape.part + begin + lane, length - begin, {}, {}};
@@ -142,7 +143,7 @@ Plan plan_of(const Norm::Args& args) {
   if (size_of(args.x.dtype) == 2 && packs <= most_blocks * most() / 2) plan.threads /= 2;
   while (plan.blocks * most() < packs) plan.blocks *= 2;
   plan.shape.stages = plan.threads < cluster_threads ? 4 : plan.blocks == most_blocks ? 2 : 3;
-  plan.shape.part = static_cast<int>(std::max(ceil_div(packs, plan.blocks), std::int64_t{1}));
+  plan.shape.part = static_cast<int>(larger(ceil_div(packs, plan.blocks), std::int64_t{1}));
   plan.threads = static_cast<int>(
       round_up(ceil_div(std::int64_t{plan.shape.part}, std::int64_t{cluster_packs}), 32));
   return plan;
@@ -168,7 +169,7 @@ void run(const Norm::Args& args, Context& context) {
     const std::int64_t clusters = resident_clusters(context, kernel, plan.threads, shared_bytes(),
                                                     static_cast<int>(plan.blocks));
     launch(context,
-           {.grid = plan.blocks * std::min(clusters, call.rows),
+           {.grid = plan.blocks * smaller(clusters, call.rows),
             .block = plan.threads,
             .shared_bytes = shared_bytes(),
             .cluster = plan.blocks,

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <limits>
 
+#include "rung/core/bounds.hpp"
 #include "rung/device/collectives.hpp"
 #include "rung/device/convert.hpp"
 #include "rung/device/rows.hpp"
@@ -225,7 +226,7 @@ void launch_call(Context& context, const Call<T>& call, const RowBlock& block,
                  void (*kernel)(Call<T>), bool dependent = false) {
   constexpr std::int64_t most_blocks = 0x7fffffff;
   launch(context,
-         {.grid = std::min(most_blocks, ceil_div(call.rows, std::int64_t{block.rows})),
+         {.grid = smaller(most_blocks, ceil_div(call.rows, std::int64_t{block.rows})),
           .block = {block.threads, block.rows},
           .shared_bytes = block.shared_bytes,
           .dependent = dependent},

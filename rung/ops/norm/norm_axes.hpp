@@ -7,7 +7,7 @@
 
 #include "rung/core/collapse.hpp"
 #include "rung/core/require.hpp"
-#include "rung/core/tensor.hpp"
+#include "rung/core/tensor_ref.hpp"
 
 namespace rung::norm_axes {
 

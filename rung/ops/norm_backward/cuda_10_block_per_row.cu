@@ -9,6 +9,7 @@
 // Limits   loads of one element; takes any strides, and so every call.
 // Tried    -
 // Source   the chain rule.
+#include "rung/core/bounds.hpp"
 #include "rung/ops/norm_backward/cuda_norm_backward.hpp"
 
 namespace rung {
@@ -84,7 +85,7 @@ __global__ void __launch_bounds__(threads) norm_backward_columns(Call<T> call) {
   if (i >= call.n) return;
   const std::int64_t chunk = blockIdx.y;
   const std::int64_t each = ceil_div(call.rows, call.chunks);
-  const std::int64_t end = std::min(call.rows, (chunk + 1) * each);
+  const std::int64_t end = smaller(call.rows, (chunk + 1) * each);
   W dgamma = 0;
   W dbeta = 0;
   for (std::int64_t row = chunk * each; row < end; ++row) {
@@ -131,13 +132,13 @@ void run(const NormBackward::Args& args, Context& context) {
   visit<float, double, f16, bf16>(args.x.dtype, [&]<class T>() {
     using W = Accumulator<T>;
     Call<T> call = call_of<T>(args);
-    call.chunks = std::clamp(ceil_div(call.rows, rows_a_chunk), std::int64_t{1}, most_chunks);
+    call.chunks = clamped(ceil_div(call.rows, rows_a_chunk), std::int64_t{1}, most_chunks);
     const std::int64_t sums = wants_sums(args) ? 2 * call.chunks * call.n : 0;
     const auto bytes = static_cast<std::size_t>(sums) * sizeof(W) +
                        static_cast<std::size_t>(call.rows) * sizeof(Scale<W>);
     call.sums = static_cast<W*>(context.workspace(bytes));
     call.scales = reinterpret_cast<Scale<W>*>(call.sums + sums);
-    const LaunchShape by_row{.grid = std::min(most_blocks, call.rows),
+    const LaunchShape by_row{.grid = smaller(most_blocks, call.rows),
                              .block = threads,
                              .shared_bytes = sizeof(Shared<W>)};
     launch(context, by_row, norm_backward_statistics<T>, call);

@@ -11,6 +11,7 @@
 // Tried    the blocks' sums added up by a thread a column, one block after the other: f32
 //          65536x1024 3075 GB/s, bf16 1640 (H200).
 // Source   the structure of Apex's and Liger's layer norm backward.
+#include "rung/core/bounds.hpp"
 #include "rung/device/resident.hpp"
 #include "rung/ops/norm_backward/cuda_norm_backward.hpp"
 
@@ -161,7 +162,7 @@ void run(const NormBackward::Args& args, Context& context) {
                                                   block.threads * block.rows, shared_bytes);
     // Each share of rows has at least eight of them, or adding up the shares would cost too much.
     const std::int64_t blocks =
-        std::clamp(ceil_div(call.rows, rows_a_chunk * block.rows), std::int64_t{1}, resident);
+        clamped(ceil_div(call.rows, rows_a_chunk * block.rows), std::int64_t{1}, resident);
     call.chunks = blocks * block.rows;
     if (wants_sums(args)) {
       call.sums = static_cast<W*>(

@@ -16,6 +16,7 @@
 //          (f32: streaming ones 3426). Begun while the grid in front ends, two blocks meet on a
 //          multiprocessor and another has none: bf16 2748.
 // Source   the structure of norm's ring.
+#include "rung/core/bounds.hpp"
 #include "rung/ops/norm_backward/cuda_ring.hpp"
 
 namespace rung {
@@ -168,8 +169,7 @@ void run(const NormBackward::Args& args, Context& context) {
     Call<T> call = call_of<T>(args);
     const RingPlan plan = plan_of(call, context);
     const std::int64_t blocks = context.info().multiprocessors;  // one each
-    call.chunks =
-        std::clamp(ceil_div(call.rows, rows_a_chunk * plan.teams), std::int64_t{1}, blocks);
+    call.chunks = clamped(ceil_div(call.rows, rows_a_chunk * plan.teams), std::int64_t{1}, blocks);
     if (wants_sums(args)) {
       call.sums = static_cast<Accumulator<T>*>(context.workspace(
           static_cast<std::size_t>(2 * call.chunks * call.n) * sizeof(Accumulator<T>)));

@@ -3,7 +3,6 @@
 // the sums of the shares of rows.
 #pragma once
 
-#include <algorithm>
 #include <cstdint>
 
 #include "rung/device/dependent.hpp"

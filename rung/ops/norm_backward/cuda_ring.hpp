@@ -3,9 +3,9 @@
 // of a team sees of it.
 #pragma once
 
-#include <algorithm>
 #include <cstdint>
 
+#include "rung/core/bounds.hpp"
 #include "rung/device/ptx_bulk_copy.hpp"
 #include "rung/device/ptx_thread.hpp"
 #include "rung/ops/norm/cuda_parts.hpp"
@@ -167,8 +167,7 @@ inline RingPlan plan_of(const Call<T>& call, const Context& context) {
   const auto n = static_cast<std::size_t>(call.n);
   RingPlan plan{};
   plan.threads = static_cast<int>(round_up(
-      std::max(ceil_div(call.n, std::int64_t{kept_packs<T> * pack_width<T>}), std::int64_t{1}),
-      32));
+      larger(ceil_div(call.n, std::int64_t{kept_packs<T> * pack_width<T>}), std::int64_t{1}), 32));
   plan.whole =
       !call.wide_gamma && call.n == std::int64_t{plan.threads} * kept_packs<T> * pack_width<T>;
   const std::size_t fixed =
@@ -181,20 +180,20 @@ inline RingPlan plan_of(const Call<T>& call, const Context& context) {
   const std::size_t under_way = sizeof(T) == 2 ? 64 * 1024 : 96 * 1024;
   const int warps = plan.threads / 32;
   const int enough_warps = sizeof(T) != 2 ? 4 : warps == 1 ? 8 : 16;
-  plan.teams = std::max(enough_warps / warps, 1);
+  plan.teams = larger(enough_warps / warps, 1);
   while ((plan.teams + 1) * warps <= most_warps &&
          plan.teams * most_stages * stage_bytes < under_way) {
     ++plan.teams;
   }
   // The teams' sums take the ring's place.
-  while (plan.teams > 1 && plan.teams * std::max(stage_bytes, 2 * n * sizeof(W)) > most) {
+  while (plan.teams > 1 && plan.teams * larger(stage_bytes, 2 * n * sizeof(W)) > most) {
     --plan.teams;
   }
-  const std::size_t team_bytes = std::max<std::size_t>(stage_bytes, 16) * plan.teams;
-  plan.stages = static_cast<int>(
-      std::clamp<std::size_t>(std::min(most, under_way) / team_bytes, 1, most_stages));
+  const std::size_t team_bytes = larger<std::size_t>(stage_bytes, 16) * plan.teams;
+  plan.stages =
+      static_cast<int>(clamped<std::size_t>(smaller(most, under_way) / team_bytes, 1, most_stages));
   if (plan.stages == 1 && 2 * team_bytes <= most) plan.stages = 2;
-  plan.shared_bytes = fixed + std::max(plan.stages * team_bytes, 2 * n * sizeof(W) * plan.teams);
+  plan.shared_bytes = fixed + larger(plan.stages * team_bytes, 2 * n * sizeof(W) * plan.teams);
   return plan;
 }
 

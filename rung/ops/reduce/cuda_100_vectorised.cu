@@ -9,6 +9,7 @@
 //          the last are taken one by one.
 // Limits   one sum of contiguous f32; two launches.
 // Source   J. Luitjens, "CUDA Pro Tip: Increase performance with vectorized memory access" (2013).
+#include "rung/core/bounds.hpp"
 #include "rung/device/collectives.hpp"
 #include "rung/device/load.hpp"
 #include "rung/device/resident.hpp"
@@ -63,7 +64,7 @@ void run(const Reduce::Args& args, Context& context) {
   const std::int64_t most =
       resident_blocks(context, reduce_vectorised, pass_threads, sizeof(Elements));
   const std::int64_t a_block =
-      std::max(ceil_div(args.terms.size(), most), std::int64_t{pass_threads} * (width * unrolled));
+      larger(ceil_div(args.terms.size(), most), std::int64_t{pass_threads} * (width * unrolled));
   run_passes<Elements>(args, context, a_block, reduce_vectorised);
 }
 

@@ -10,6 +10,7 @@
 // Limits   one sum of contiguous i32 or i64. Atomics come in any order: integers do not mind, but a
 //          sum of floating numbers would round differently from run to run, and rung's do not.
 // Source   J. Luitjens, "Faster parallel reductions on Kepler" (2014).
+#include "rung/core/bounds.hpp"
 #include "rung/device/collectives.hpp"
 #include "rung/device/resident.hpp"
 #include "rung/ops/reduce/cuda_passes.hpp"
@@ -52,8 +53,8 @@ void reduce_atomically(const Reduce::Args& args, Context& context) {
   const std::int64_t n = args.terms.size();
   const auto kernel = reduce_atomic_finish<T, Y>;
   const std::int64_t blocks =
-      std::min(resident_blocks(context, kernel, pass_threads, sizeof(Scratch)),
-               ceil_div(n, pass_threads * unrolled));
+      smaller(resident_blocks(context, kernel, pass_threads, sizeof(Scratch)),
+              ceil_div(n, pass_threads * unrolled));
   Y* y = static_cast<Y*>(args.y.data);
   launch(context, {.grid = 1, .block = 1}, reduce_atomic_finish_zero<Y>, y);
   launch(context, {.grid = blocks, .block = pass_threads, .shared_bytes = sizeof(Scratch)}, kernel,

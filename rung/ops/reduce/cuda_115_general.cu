@@ -11,6 +11,7 @@
 // Cost     an element a load; f64 additions (with two-sum for all floating sums, six of them).
 // Limits   every valid call. 1- and 2-byte elements use an eighth of a load's width.
 // Source   NVIDIA, threadFenceReduction sample, for the ticket.
+#include "rung/core/tensor.hpp"
 #include "rung/ops/reduce/cuda_single_pass.hpp"
 
 namespace rung::reduce_cuda::inline RUNG_TARGET {

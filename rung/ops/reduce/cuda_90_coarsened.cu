@@ -9,6 +9,7 @@
 // Limits   one sum of contiguous f32; the error grows with the elements a thread takes, so that
 //          this rung and the next are never picked.
 // Source   M. Harris, "Optimizing parallel reduction in CUDA" (2007), kernel 7 (Brent's theorem).
+#include "rung/core/bounds.hpp"
 #include "rung/device/collectives.hpp"
 #include "rung/device/resident.hpp"
 #include "rung/ops/reduce/cuda_passes.hpp"
@@ -49,7 +50,7 @@ void run(const Reduce::Args& args, Context& context) {
   const std::int64_t most =
       resident_blocks(context, reduce_coarsened, pass_threads, sizeof(Elements));
   const std::int64_t a_block =
-      std::max(ceil_div(args.terms.size(), most), std::int64_t{pass_threads} * unrolled);
+      larger(ceil_div(args.terms.size(), most), std::int64_t{pass_threads} * unrolled);
   run_passes<Elements>(args, context, a_block, reduce_coarsened);
 }
 

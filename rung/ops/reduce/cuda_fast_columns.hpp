@@ -2,6 +2,7 @@
 // The kernel of reduce's top CUDA rung across contiguous columns.
 #pragma once
 
+#include "rung/core/bounds.hpp"
 #include "rung/ops/reduce/cuda_fast.hpp"
 
 namespace rung::reduce_cuda::inline RUNG_TARGET {
@@ -167,7 +168,7 @@ void run_columns(const Reduce::Args& args, Context& context, const F& fold) {
   m.rows = m.count;
   const bool gapless = args.terms.rank == 1 && args.terms.strides[0][0] == m.columns;
   if (gapless && m.columns * 2 <= tile_width) {
-    m.groups = static_cast<int>(std::min<Index>(tile_width / m.columns, m.count));
+    m.groups = static_cast<int>(smaller<Index>(tile_width / m.columns, m.count));
     // A multiple that keeps rows aligned, where one fits.
     if (m.groups > width) m.groups = static_cast<int>(m.groups / width * width);
     m.elements = m.count * m.columns;
@@ -194,8 +195,7 @@ void run_columns(const Reduce::Args& args, Context& context, const F& fold) {
   if (blocks <= most_tickets && blocks < resident) {
     const Index useful = m.rows / (rows_down * rows_at_once);
     constexpr Index most_splits = 264;  // the last block reads a state a column from each
-    m.splits =
-        static_cast<int>(std::clamp<Index>(std::min(resident / blocks, useful), 1, most_splits));
+    m.splits = static_cast<int>(clamped<Index>(smaller(resident / blocks, useful), 1, most_splits));
   }
   if (m.splits > 1) {
     m.tickets = tickets_of(context);

@@ -2,6 +2,7 @@
 // The kernels of reduce's top CUDA rung along contiguous rows.
 #pragma once
 
+#include "rung/core/bounds.hpp"
 #include "rung/ops/reduce/cuda_fast.hpp"
 #include "rung/ops/reduce/cuda_mailbox.hpp"
 
@@ -192,8 +193,8 @@ inline int splits_of(Index results, Index packs, Index resident) {
   const bool much = results * packs >= resident * long_row_threads * many_loads;
   const Index blocks = resident * (results > 1 ? 4 : much ? 2 : 1);
   const Index useful = packs / (Index{long_row_threads} * loads_at_once);
-  const Index splits = std::min(std::min(blocks, most_mailboxes) / results, useful);
-  return static_cast<int>(std::max<Index>(splits, 1));
+  const Index splits = smaller(smaller(blocks, most_mailboxes) / results, useful);
+  return static_cast<int>(larger<Index>(splits, 1));
 }
 
 template <class F>
@@ -216,7 +217,7 @@ void run_rows(const Reduce::Args& args, Context& context, const F& fold) {
     while (sharing.group < warp_size && sharing.group * 2 < packs) sharing.group *= 2;
     const Index blocks = ceil_div(sharing.results, Index{block_threads / sharing.group});
     launch(context,
-           {.grid = std::min(blocks, most_blocks), .block = block_threads, .dependent = dependent},
+           {.grid = smaller(blocks, most_blocks), .block = block_threads, .dependent = dependent},
            reduce_short_rows<F>, rows, places_of(args), sharing, result_of(args), fold);
     return;
   }
@@ -224,7 +225,7 @@ void run_rows(const Reduce::Args& args, Context& context, const F& fold) {
   sharing.share = share_of<typename F::Element>(rows.length, sharing.splits);
   if (sharing.splits > 1) sharing.states = zeroed_of(context).mailboxes;
   launch(context,
-         {.grid = std::min(sharing.results * sharing.splits, most_blocks),
+         {.grid = smaller(sharing.results * sharing.splits, most_blocks),
           .block = long_row_threads,
           .shared_bytes = shared_bytes,
           .dependent = dependent},

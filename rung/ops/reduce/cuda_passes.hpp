@@ -4,10 +4,10 @@
 // a partial sum a block; passes follow one another until one block is enough.
 #pragma once
 
-#include <algorithm>
 #include <cstdint>
 #include <utility>
 
+#include "rung/core/bounds.hpp"
 #include "rung/core/integer.hpp"
 #include "rung/device/device.hpp"
 #include "rung/ops/reduce/reduce.hpp"
@@ -39,7 +39,7 @@ void in_passes(const Reduce::Args& args, Context& context, std::int64_t a_block,
       context.workspace(static_cast<std::size_t>(scratch + first + second) * sizeof(float)));
   float* partial[] = {memory + scratch, memory + scratch + first};
   for (int which = 0;; which = 1 - which) {
-    const std::int64_t blocks = std::max<std::int64_t>(ceil_div(n, a_block), 1);
+    const std::int64_t blocks = larger<std::int64_t>(ceil_div(n, a_block), 1);
     float* out = blocks == 1 ? static_cast<float*>(args.y.data) : partial[which];
     pass(in, n, out, blocks);
     if (blocks == 1) return;
@@ -92,7 +92,7 @@ __device__ __forceinline__ void global_tree(const float* x, std::int64_t n, floa
 
 inline void run_global_tree(const Reduce::Args& args, Context& context,
                             void (*kernel)(const float*, std::int64_t, float*, float*)) {
-  const std::int64_t scratch = round_up(std::max<std::int64_t>(args.terms.size(), 1), pass_threads);
+  const std::int64_t scratch = round_up(larger<std::int64_t>(args.terms.size(), 1), pass_threads);
   in_passes(
       args, context, pass_threads,
       [&](const float* in, std::int64_t n, float* out, std::int64_t blocks) {

@@ -9,9 +9,9 @@
 // calls may be repeated and captured in graphs.
 #pragma once
 
-#include <algorithm>
 #include <cstdint>
 
+#include "rung/core/bounds.hpp"
 #include "rung/core/integer.hpp"
 #include "rung/device/ptx_memory.hpp"
 #include "rung/device/resident.hpp"
@@ -44,8 +44,8 @@ struct Sharing {
 
   [[nodiscard]] Index blocks() const {
     constexpr Index most = 0x7fffffff;
-    if (group == block_threads) return std::min(results * splits, most / splits * splits);
-    return std::min(ceil_div(results, Index{block_threads / group}), most);
+    if (group == block_threads) return smaller(results * splits, most / splits * splits);
+    return smaller(ceil_div(results, Index{block_threads / group}), most);
   }
 };
 
@@ -62,7 +62,7 @@ inline Sharing share_out(Index results, Index packs, int unrolled, Index residen
   }
   if (results <= most_tickets && results < resident) {
     const Index useful = packs / (Index{block_threads} * unrolled);
-    sharing.splits = static_cast<int>(std::max<Index>(std::min(resident / results, useful), 1));
+    sharing.splits = static_cast<int>(larger<Index>(smaller(resident / results, useful), 1));
   }
   return sharing;
 }
@@ -209,7 +209,7 @@ inline Places places_of(const Reduce::Args& args) {
 
 /// What a result has on average: what sharing out goes by.
 inline Index average_terms(const Reduce::Args& args) {
-  const Index cuts = args.has_segments() ? std::max<Index>(args.segments(), 1) : 1;
+  const Index cuts = args.has_segments() ? larger<Index>(args.segments(), 1) : 1;
   return ceil_div(args.terms.size(), cuts);
 }
 

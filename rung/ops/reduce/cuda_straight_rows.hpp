@@ -5,6 +5,7 @@
 // third of its time and long rows 3 %.
 #pragma once
 
+#include "rung/core/bounds.hpp"
 #include "rung/ops/reduce/cuda_fast_rows.hpp"
 
 namespace rung::reduce_cuda::inline RUNG_TARGET {
@@ -80,7 +81,7 @@ inline OneRow one_row(const void* x, Index length) {
   constexpr Index width = pack_width<T>;
   const auto lead =
       static_cast<Index>(reinterpret_cast<std::uintptr_t>(x) % load_bytes / sizeof(T));
-  const Index head = std::min(lead == 0 ? 0 : width - lead, length);
+  const Index head = smaller(lead == 0 ? 0 : width - lead, length);
   const Index packs = (length - head) / width;
   return {static_cast<const T*>(x) + head, static_cast<int>(packs), static_cast<int>(head),
           static_cast<int>(length - head - packs * width)};
@@ -149,7 +150,7 @@ void run_one_row(const Reduce::Args& args, Context& context, const F& fold) {
   // each multiprocessor.
   const Index most = Index{context.info().multiprocessors} * (is_light<F> ? 2 : 1);
   const Index blocks =
-      std::clamp<Index>(row.packs / (one_row_threads * 2), 1, std::min(most, most_mailboxes));
+      clamped<Index>(row.packs / (one_row_threads * 2), 1, smaller(most, most_mailboxes));
   Post post{};
   if (blocks > 1) {
     const Zeroed zeroed = zeroed_of(context);

@@ -20,11 +20,11 @@
 // the including file was not compiled for.
 #pragma once
 
-#include <algorithm>
 #include <cstdint>
 #include <string>
 #include <type_traits>
 
+#include "rung/core/bounds.hpp"
 #include "rung/core/context.hpp"
 #include "rung/core/error.hpp"
 #include "rung/core/integer.hpp"
@@ -54,15 +54,15 @@ void on_cpu(Context& context, const View<const T, 2>& x, const View<S, 1>& y, co
             const Combine& combine, const Map& map) {
   const std::int64_t rows = x.shape[0];
   const std::int64_t columns = x.shape[1];
-  const std::int64_t chunks = std::max<std::int64_t>(ceil_div(columns, cpu_chunk), 1);
+  const std::int64_t chunks = larger<std::int64_t>(ceil_div(columns, cpu_chunk), 1);
   const auto fold = [&](std::int64_t row, std::int64_t chunk) {
-    const std::int64_t end = std::min((chunk + 1) * cpu_chunk, columns);
+    const std::int64_t end = smaller((chunk + 1) * cpu_chunk, columns);
     S state = identity;
     for (std::int64_t i = chunk * cpu_chunk; i < end; ++i) state = combine(state, map(x(row, i)));
     return state;
   };
   const int threads =
-      static_cast<int>(std::min<std::int64_t>(context.threads(), ceil_div(rows * chunks, 16)));
+      static_cast<int>(smaller<std::int64_t>(context.threads(), ceil_div(rows * chunks, 16)));
   // Few rows: threads share them by chunks, which wait in the workspace to be put together.
   const bool share = threads > 1 && rows < 4 * threads;
   S* states =
@@ -136,16 +136,16 @@ template <class T, class S, class Combine, class Map>
 void on_device(Context& context, const View<const T, 2>& x, const View<S, 1>& y, const S& identity,
                const Combine& combine, const Map& map) {
   const std::int64_t rows = x.shape[0];
-  const std::int64_t tiles = std::max<std::int64_t>(ceil_div(x.shape[1], tile), 1);
+  const std::int64_t tiles = larger<std::int64_t>(ceil_div(x.shape[1], tile), 1);
   if (rows == 0) return;
-  const std::int64_t wanted = std::max<std::int64_t>(wanted_blocks / rows, 1);
-  const std::int64_t part = ceil_div(tiles, std::min(wanted, tiles)) * tile;
-  const std::int64_t count = std::max<std::int64_t>(ceil_div(x.shape[1], part), 1);
+  const std::int64_t wanted = larger<std::int64_t>(wanted_blocks / rows, 1);
+  const std::int64_t part = ceil_div(tiles, smaller(wanted, tiles)) * tile;
+  const std::int64_t count = larger<std::int64_t>(ceil_div(x.shape[1], part), 1);
   auto* parts =
       static_cast<S*>(context.workspace(static_cast<std::size_t>(rows * count) * sizeof(S)));
   constexpr std::int64_t most_blocks = 0x7fffffff;
   launch(context,
-         {.grid = {std::min(rows, most_blocks), count},
+         {.grid = {smaller(rows, most_blocks), count},
           .block = threads,
           .shared_bytes = sizeof(WarpValues<S, threads>)},
          reduce_by_parts<T, S, Combine, Map>, x, identity, combine, map, parts, part);

@@ -54,7 +54,7 @@
 #include "rung/core/context.hpp"
 #include "rung/core/export.hpp"
 #include "rung/core/operator.hpp"
-#include "rung/core/tensor.hpp"
+#include "rung/core/tensor_ref.hpp"
 
 namespace rung {
 

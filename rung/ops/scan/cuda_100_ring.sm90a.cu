@@ -24,6 +24,7 @@
 //          evicted first: 560 and 577 even without look-back, so no gain.
 // Source   D. Merrill & M. Garland 2016 for the look-back; NVIDIA, CUDA C++ Programming Guide, for
 //          bulk copies and asynchronous barriers.
+#include "rung/core/bounds.hpp"
 #include "rung/device/resident.hpp"
 #include "rung/ops/scan/cuda_ring_squads.hpp"
 
@@ -64,7 +65,7 @@ void run(const Scan::Args& args, Context& context) {
     constexpr std::size_t shared_bytes = sizeof(ring::Shared<T, State>);
     const std::int64_t resident = resident_blocks(context, kernel, threads, shared_bytes);
     launch(context,
-           {.grid = std::min(totals.count, resident),
+           {.grid = smaller(totals.count, resident),
             .block = threads,
             .shared_bytes = shared_bytes,
             .cooperative = true},
@@ -75,7 +76,7 @@ void run(const Scan::Args& args, Context& context) {
 /// Fitted to an H200 from 2^16 to 2^30 floats, as those of the other rungs for long lines are.
 double estimate(const Scan::Args& args, const Context& context) {
   const double lines = static_cast<double>(args.lines.size());
-  const double bytes = std::max(Scan::cost(args).bytes, lines * 2 * tile_bytes);
+  const double bytes = larger(Scan::cost(args).bytes, lines * 2 * tile_bytes);
   return 9e-6 + bytes / (0.84 * nominal_rates(context).bytes_per_second);
 }
 

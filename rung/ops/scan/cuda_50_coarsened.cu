@@ -9,6 +9,7 @@
 // Limits   f32, f64 and i32. A block a line: a single long line keeps one multiprocessor busy.
 // Source   W. Hwu, D. Kirk & I. El Hajj, Programming Massively Parallel Processors, 4th ed.,
 //          section 11.5.
+#include "rung/core/bounds.hpp"
 #include "rung/ops/scan/cuda_coarse.hpp"
 
 namespace rung {
@@ -41,7 +42,7 @@ void run(const Scan::Args& args, Context& context) {
     const auto bytes = static_cast<std::size_t>(head_words(args)) * sizeof(unsigned);
     add_heads(context, args, static_cast<unsigned*>(context.workspace(bytes)), lines);
     launch(context,
-           {.grid = std::min<std::int64_t>(args.lines.size(), 0x7fffffff),
+           {.grid = smaller<std::int64_t>(args.lines.size(), 0x7fffffff),
             .block = Coarse<T>::threads,
             .shared_bytes = sizeof(typename Coarse<T>::Shared)},
            scan_coarsened<T>, lines, segmented_policy<T>(args), args.exclusive);
@@ -52,7 +53,7 @@ double estimate(const Scan::Args& args, const Context& context) {
   const double rate = nominal_rates(context).bytes_per_second;
   // Eight blocks a multiprocessor share the memory; fewer lines leave some of it unused.
   const double blocks = 8.0 * context.info().multiprocessors;
-  const double idle = std::max(1.0, blocks / static_cast<double>(args.lines.size()));
+  const double idle = larger(1.0, blocks / static_cast<double>(args.lines.size()));
   const double strided = args.is_contiguous() ? 1 : 7;
   return 4e-6 + idle * strided * 1.7 * Scan::cost(args).bytes / rate;
 }

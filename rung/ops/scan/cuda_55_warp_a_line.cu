@@ -8,6 +8,7 @@
 // Cost     each element read and written once; 20 shuffles for 2 KiB.
 // Limits   sums without segments. Parallel over lines only. Lines under 512 bytes leave lanes idle.
 // Source   as warp_shuffle.
+#include "rung/core/bounds.hpp"
 #include "rung/ops/scan/cuda_tile.hpp"
 
 namespace rung {
@@ -48,7 +49,7 @@ void run(const Scan::Args& args, Context& context) {
   visit_scanned(args.x.dtype, [&]<class T>() {
     using Policy = Sum<T>;
     launch(context,
-           {.grid = std::min<std::int64_t>(ceil_div(args.lines.size(), warps), 0x7fffffff),
+           {.grid = smaller<std::int64_t>(ceil_div(args.lines.size(), warps), 0x7fffffff),
             .block = {warp_size, warps}},
            scan_warp_a_line<Policy>, sum_policy<T>(), lines_of<T>(args), args.exclusive);
   });
@@ -60,9 +61,9 @@ double estimate(const Scan::Args& args, const Context& context) {
   const double rate = nominal_rates(context).bytes_per_second;
   const auto lines = static_cast<double>(args.lines.size());
   // 32 warps a multiprocessor share the memory; a line costs 512 bytes each way at least.
-  const double idle = std::max(1.0, 32.0 * context.info().multiprocessors / lines);
+  const double idle = larger(1.0, 32.0 * context.info().multiprocessors / lines);
   const double strided = args.is_contiguous() ? 1 : 9;
-  const double bytes = std::max(Scan::cost(args).bytes * strided, lines * 1024);
+  const double bytes = larger(Scan::cost(args).bytes * strided, lines * 1024);
   return 4e-6 + idle * bytes / (0.8 * rate);
 }
 

@@ -7,6 +7,7 @@
 // Cost     x is read twice: 12 bytes for each float instead of 8; three launches.
 // Limits   f32, f64 and i32; any strides, operations and segments.
 // Source   S. Sengupta, M. Harris, Y. Zhang & J. Owens, Scan Primitives for GPU Computing, 2007.
+#include "rung/core/bounds.hpp"
 #include "rung/ops/scan/cuda_coarse.hpp"
 
 namespace rung {
@@ -87,12 +88,12 @@ void run(const Scan::Args& args, Context& context) {
     auto* totals = reinterpret_cast<State*>(memory);
     add_heads(context, args, reinterpret_cast<unsigned*>(memory + total_bytes), lines);
     constexpr std::int64_t most_blocks = 0x7fffffff;
-    const LaunchShape shape{.grid = std::min(count, most_blocks),
+    const LaunchShape shape{.grid = smaller(count, most_blocks),
                             .block = Coarse<T>::threads,
                             .shared_bytes = sizeof(typename Coarse<T>::Shared)};
     launch(context, shape, scan_tile_totals<T>, lines, policy, tiles, totals);
     launch(context,
-           {.grid = std::min(args.lines.size(), most_blocks),
+           {.grid = smaller(args.lines.size(), most_blocks),
             .block = Coarse<T>::threads,
             .shared_bytes = sizeof(WarpValues<State, Coarse<T>::threads>)},
            scan_totals<T>, policy, tiles, args.lines.size(), totals);

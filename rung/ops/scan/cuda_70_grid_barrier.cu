@@ -9,6 +9,7 @@
 // Limits   one line; sums without segments. Longer ones than the device holds at once (some 16
 //          MiB) take several rounds, with a barrier each, during which the memory idles.
 // Source   S. Xiao & W. Feng, Inter-block GPU Communication via Fast Barrier Synchronization, 2010.
+#include "rung/core/bounds.hpp"
 #include "rung/device/grid.hpp"
 #include "rung/device/resident.hpp"
 #include "rung/ops/scan/cuda_tile.hpp"
@@ -96,7 +97,7 @@ void run(const Scan::Args& args, Context& context) {
     const auto kernel = scan_grid_barrier<Policy>;
     const std::int64_t resident = resident_blocks(context, kernel, threads, sizeof(Shared<Policy>));
     launch(context,
-           {.grid = std::min(tiles, resident),
+           {.grid = smaller(tiles, resident),
             .block = threads,
             .shared_bytes = sizeof(Shared<Policy>),
             .cooperative = true},

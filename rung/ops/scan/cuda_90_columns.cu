@@ -9,6 +9,7 @@
 // Cost     each element read and written once; x twice where lines are cut.
 // Limits   f32, f64, f16, bf16, u8 and i32; lines that lie side by side in both tensors.
 // Source   -
+#include "rung/core/bounds.hpp"
 #include "rung/ops/scan/cuda_columns.hpp"
 
 namespace rung {
@@ -29,15 +30,15 @@ Support supports(const Scan::Args& args, const Context&) {
 }
 
 Cut cut_of(const Scan::Args& args, const Context& context) {
-  const std::int64_t pack = std::max<std::int64_t>(16 / size_of(args.x.dtype), 1);
+  const std::int64_t pack = larger<std::int64_t>(16 / size_of(args.x.dtype), 1);
   Cut cut{};
   cut.width = args.lines.shape[args.lines.rank - 1];
   cut.strips = ceil_div(cut.width, pack);
   cut.outer = args.lines.size() / cut.width;
   // 512 threads a multiprocessor, each with a load under way; pieces of 64 rows at least.
   const std::int64_t wanted = std::int64_t{512} * context.info().multiprocessors;
-  const std::int64_t most = std::max<std::int64_t>(args.length() / 64, 1);
-  cut.pieces = std::clamp<std::int64_t>(wanted / (cut.outer * cut.strips), 1, most);
+  const std::int64_t most = larger<std::int64_t>(args.length() / 64, 1);
+  cut.pieces = clamped<std::int64_t>(wanted / (cut.outer * cut.strips), 1, most);
   cut.rows = ceil_div(args.length(), cut.pieces);
   cut.pieces = ceil_div(args.length(), cut.rows);
   return cut;
@@ -56,7 +57,7 @@ void run(const Scan::Args& args, Context& context) {
     auto* totals = slots > 0 ? reinterpret_cast<State*>(memory) : nullptr;
     add_heads(context, args, reinterpret_cast<unsigned*>(memory + slot_bytes), lines);
     const auto blocks = [](std::int64_t work) {
-      return std::min<std::int64_t>(ceil_div(work, threads), 0x7fffffff);
+      return smaller<std::int64_t>(ceil_div(work, threads), 0x7fffffff);
     };
     if (slots > 0) {
       launch(context, {.grid = blocks(cut.count()), .block = threads}, scan_column_totals<T>, lines,
@@ -73,9 +74,9 @@ double estimate(const Scan::Args& args, const Context& context) {
   const Cut cut = cut_of(args, context);
   const double bytes = Scan::cost(args).bytes * (cut.pieces > 1 ? 1.5 : 1.0);
   const double busy =
-      std::min(1.0, static_cast<double>(cut.count()) / (256.0 * context.info().multiprocessors));
+      smaller(1.0, static_cast<double>(cut.count()) / (256.0 * context.info().multiprocessors));
   // Narrow strips waste most of each sector.
-  const double narrow = std::max(1.0, 8.0 / static_cast<double>(cut.width));
+  const double narrow = larger(1.0, 8.0 / static_cast<double>(cut.width));
   return 4e-6 * (cut.pieces > 1 ? 3 : 1) +
          narrow * bytes / (0.5 * busy * nominal_rates(context).bytes_per_second);
 }

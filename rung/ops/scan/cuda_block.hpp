@@ -2,6 +2,7 @@
 // What the rungs share in which one block scans a line that fits it: the first four of the ladder.
 #pragma once
 
+#include "rung/core/bounds.hpp"
 #include "rung/ops/scan/cuda_scan.hpp"
 
 namespace rung::inline RUNG_TARGET::scan_cuda {
@@ -22,7 +23,7 @@ template <class F>
 void launch_blocks(const Scan::Args& args, const F& launch_kernel) {
   if (args.y.empty()) return;
   visit<float, std::int32_t>(args.x.dtype, [&]<class T>() {
-    const std::int64_t blocks = std::min<std::int64_t>(args.lines.size(), 0x7fffffff);
+    const std::int64_t blocks = smaller<std::int64_t>(args.lines.size(), 0x7fffffff);
     launch_kernel(lines_of<T>(args), ScanAny{args.operation}, scan_identity<T>(args.operation),
                   blocks);
   });

@@ -2,6 +2,7 @@
 // The beginnings of segments as a bitmap, made on the device: two small launches in front.
 #pragma once
 
+#include "rung/core/bounds.hpp"
 #include "rung/ops/scan/cuda_scan.hpp"
 
 namespace rung::inline RUNG_TARGET::scan_cuda {
@@ -30,8 +31,7 @@ __global__ void scan_mark_heads(View<const I, 1> offsets, std::int64_t n, bool r
 
 inline void clear_words(Context& context, unsigned* words, std::int64_t count) {
   constexpr int threads = 256;
-  launch(context,
-         {.grid = std::min<std::int64_t>(ceil_div(count, threads), 1024), .block = threads},
+  launch(context, {.grid = smaller<std::int64_t>(ceil_div(count, threads), 1024), .block = threads},
          scan_clear_words, words, count);
 }
 
@@ -46,7 +46,7 @@ inline void mark_heads(Context& context, const Scan::Args& args, unsigned* words
   visit<std::int32_t, std::int64_t>(args.offsets.dtype, [&]<class I>() {
     const auto offsets = args.offsets.view<const I, 1>();
     launch(context,
-           {.grid = std::min<std::int64_t>(ceil_div(offsets.shape[0], threads), 1024),
+           {.grid = smaller<std::int64_t>(ceil_div(offsets.shape[0], threads), 1024),
             .block = threads},
            scan_mark_heads<I>, offsets, args.length(), args.reverse, words);
   });

@@ -3,6 +3,7 @@
 // programs (scan.cuh).
 #pragma once
 
+#include "rung/core/bounds.hpp"
 #include "rung/ops/scan/cuda_heads.hpp"
 #include "rung/ops/scan/cuda_look_back.hpp"
 
@@ -100,7 +101,7 @@ void launch_look_back(Context& context, const Policy& policy, Lines<typename Pol
   constexpr std::int64_t most_blocks = 0x7fffffff;
   const std::int64_t count = tiles * tree.lines;  // where tiles wait, memory holds no more
   for (std::int64_t first_line = 0; first_line < count; first_line += most_blocks) {
-    shape.grid = std::min(count - first_line, most_blocks);
+    shape.grid = smaller(count - first_line, most_blocks);
     launch(context, shape, scan_decoupled_look_back<Policy, false>, policy, lines, tree,
            waits ? memory : nullptr, first_line, exclusive);
   }
@@ -113,7 +114,7 @@ inline double look_back_seconds(const Scan::Args& args, const Context& context) 
   // A line takes a tile at least.
   const double tile_bytes = 2 * (32 << 10);
   const double lines = static_cast<double>(args.lines.size());
-  const double bytes = std::max(Scan::cost(args).bytes * strided, lines * tile_bytes);
+  const double bytes = larger(Scan::cost(args).bytes * strided, lines * tile_bytes);
   return 8e-6 + bytes / (0.58 * rate);
 }
 

@@ -6,7 +6,6 @@
 // no more instructions a byte than large ones. Work within a pack is the policy's.
 #pragma once
 
-#include <algorithm>
 #include <cstdint>
 
 #include "rung/device/collectives.hpp"

@@ -20,11 +20,11 @@
 // the including file was not compiled for.
 #pragma once
 
-#include <algorithm>
 #include <cstdint>
 #include <string>
 #include <type_traits>
 
+#include "rung/core/bounds.hpp"
 #include "rung/core/context.hpp"
 #include "rung/core/error.hpp"
 #include "rung/core/integer.hpp"
@@ -51,8 +51,8 @@ class OnCpu {
   void run(Context& context) const {
     const std::int64_t items = x_.shape[0] * chunks();
     auto* totals = static_cast<T*>(context.workspace(static_cast<std::size_t>(items) * sizeof(T)));
-    const int threads = static_cast<int>(
-        std::min<std::int64_t>(context.threads(), std::max<std::int64_t>(items, 1)));
+    const int threads =
+        static_cast<int>(smaller<std::int64_t>(context.threads(), larger<std::int64_t>(items, 1)));
     cpu::run_team(threads, [&](const cpu::Team& team) {
       const cpu::Range mine = team.share(items);
       if (chunks() > 1) {
@@ -71,7 +71,7 @@ class OnCpu {
   [[nodiscard]] std::int64_t chunks() const { return ceil_div(x_.shape[1], cpu_chunk); }
   [[nodiscard]] cpu::Range columns(std::int64_t item) const {
     const std::int64_t begin = item % chunks() * cpu_chunk;
-    return {begin, std::min(begin + cpu_chunk, x_.shape[1])};
+    return {begin, smaller(begin + cpu_chunk, x_.shape[1])};
   }
   [[nodiscard]] T total(std::int64_t item) const {
     const std::int64_t row = item / chunks();

@@ -11,6 +11,7 @@
 //          warp and load.
 // Tried    -
 // Source   -
+#include "rung/core/bounds.hpp"
 #include "rung/ops/softmax/cuda_softmax.hpp"
 
 namespace rung {
@@ -121,7 +122,7 @@ void run(const Softmax::Args& args, Context& context) {
   const std::int64_t run = args.rows.run();
   const std::int64_t blocks = args.count() / run * ((run + lanes - 1) / lanes);
   visit<float, double, f16, bf16>(args.x.dtype, [&]<class T>() {
-    const LaunchShape shape{.grid = std::min(blocks, most_blocks),
+    const LaunchShape shape{.grid = smaller(blocks, most_blocks),
                             .block = {lanes, warps},
                             .shared_bytes = sizeof(Partials<Accumulator<T>>)};
     if (args.backward) {

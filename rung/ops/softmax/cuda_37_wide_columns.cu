@@ -14,6 +14,7 @@
 //          that the second read is from the L2 cache, 2598 and 2185; columns kept in the registers
 //          of 16 blocks and the next ones fetched meanwhile, one read in all, 2669.
 // Source   -
+#include "rung/core/bounds.hpp"
 #include "rung/ops/softmax/cuda_wide_columns.hpp"
 
 namespace rung {
@@ -145,7 +146,7 @@ void run(const Softmax::Args& args, Context& context) {
       side_by_side /= 2;
     }
     launch(context,
-           {.grid = std::min(blocks(), most_blocks),
+           {.grid = smaller(blocks(), most_blocks),
             .block = {side_by_side, columns_block_threads / side_by_side},
             .shared_bytes = sizeof(ColumnsShared<T>)},
            softmax_wide_columns<T>, forward_rows(args), forward_of<T, T>(args), run, blocks());

@@ -20,6 +20,7 @@
 //          groups 3979, by the copy engine 3966. 3, 5, 6 blocks: f32 3802, 3873, 3838. Persistent
 //          clusters: 3719.
 // Source   QuACK (T. Dao and others, 2025); the Hopper tuning guide on distributed shared memory.
+#include "rung/core/bounds.hpp"
 #include "rung/device/dependent.hpp"
 #include "rung/ops/softmax/cuda_cluster.hpp"
 #include "rung/ops/softmax/cuda_packed_row.hpp"
@@ -88,7 +89,7 @@ Plan plan_of(const Softmax::Args& args) {
   const auto up = [](std::int64_t a, std::int64_t b) { return (a + b - 1) / b; };
   plan.packs = static_cast<int>(up(packs, plan.blocks));
   const auto warps = static_cast<int>(up(plan.packs, std::int64_t{kept} * warp_size));
-  plan.threads = std::max(warps, 1) * warp_size;
+  plan.threads = larger(warps, 1) * warp_size;
   const auto rounds = up(plan.packs, plan.threads) - registers;  // in shared memory
   if (!args.backward && rounds > 0) {
     plan.shared_bytes += static_cast<std::size_t>(rounds * plan.threads) * sizeof(Words);

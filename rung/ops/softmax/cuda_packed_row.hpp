@@ -8,6 +8,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "rung/core/bounds.hpp"
 #include "rung/device/ptx_async_copy.hpp"
 #include "rung/device/ptx_halves.hpp"
 #include "rung/ops/softmax/cuda_kept_row.hpp"
@@ -200,9 +201,9 @@ inline LongBlock long_block(std::int64_t packs) {
   if (!block.fits) return block;
   constexpr std::int64_t a_warp = warp_size * long_packs;
   block.threads = static_cast<int>(
-      std::min<std::int64_t>((packs + a_warp - 1) / a_warp * warp_size, most_threads));
+      smaller<std::int64_t>((packs + a_warp - 1) / a_warp * warp_size, most_threads));
   const std::int64_t rounds = (packs + block.threads - 1) / block.threads;
-  block.stage_bytes = static_cast<std::size_t>(std::max<std::int64_t>(rounds - long_packs, 0)) *
+  block.stage_bytes = static_cast<std::size_t>(larger<std::int64_t>(rounds - long_packs, 0)) *
                       static_cast<std::size_t>(block.threads) * 16;
   return block;
 }

@@ -2,11 +2,11 @@
 // What softmax's CUDA rungs share: their arguments with types, exponentials, and estimates.
 #pragma once
 
-#include <algorithm>
 #include <cstdint>
 #include <limits>
 #include <type_traits>
 
+#include "rung/core/bounds.hpp"
 #include "rung/device/ptx_thread.hpp"
 #include "rung/device/rows.hpp"
 #include "rung/ops/softmax/softmax.hpp"
@@ -214,7 +214,7 @@ inline double seconds(const Softmax::Args& args, const Context& context, double 
 inline double filling(const Softmax::Args& args, const Context& context, double threads_a_row) {
   constexpr double threads_to_fill = 1024;  // a multiprocessor
   const double threads = static_cast<double>(args.count()) * threads_a_row;
-  return std::min(1.0, threads / (threads_to_fill * context.info().multiprocessors));
+  return smaller(1.0, threads / (threads_to_fill * context.info().multiprocessors));
 }
 
 inline Cost traffic(const Softmax::Args& args, double reads) {

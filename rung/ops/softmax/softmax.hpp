@@ -38,7 +38,7 @@
 #include "rung/core/export.hpp"
 #include "rung/core/operator.hpp"
 #include "rung/core/rows.hpp"
-#include "rung/core/tensor.hpp"
+#include "rung/core/tensor_ref.hpp"
 
 namespace rung {
 

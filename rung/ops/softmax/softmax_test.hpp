@@ -6,7 +6,7 @@
 #include <random>
 #include <vector>
 
-#include "rung/core/tensor.hpp"
+#include "rung/core/tensor_ref.hpp"
 
 namespace rung::softmax_test {
 

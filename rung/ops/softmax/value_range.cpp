@@ -5,6 +5,8 @@
 #include <cmath>
 #include <cstdint>
 
+#include "rung/core/tensor.hpp"
+
 namespace rung::softmax_values {
 namespace {
 

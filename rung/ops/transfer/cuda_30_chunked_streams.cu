@@ -17,8 +17,8 @@
 //          8 MiB under way 6.8 ms, of 4 MiB 7.4, of 1 MiB 13; 4 chunks of 8 MiB 7.8; results not
 //          streamed past the caches 8.8; 8 threads 8.9, 4 threads 22, one 61.
 // Source   CUDA C++ Best Practices Guide, "Concurrent copy and execute".
-#include <algorithm>
 
+#include "rung/core/bounds.hpp"
 #include "rung/core/integer.hpp"
 #include "rung/ops/transfer/cuda_link.hpp"
 
@@ -38,7 +38,7 @@ constexpr Tuning tuning{
 /// As many chunks as there are lanes, within limits.
 std::int64_t chunk_bytes(std::int64_t bytes) {
   const std::int64_t share = ceil_div(bytes, static_cast<std::int64_t>(tuning.lanes));
-  return std::clamp(round_up(share, 4096), tuning.least_bytes, tuning.most_bytes);
+  return clamped(round_up(share, 4096), tuning.least_bytes, tuning.most_bytes);
 }
 
 /// The elements a lane is at work on.
@@ -54,13 +54,13 @@ double estimate(const Transfer::Args& args, const Context&) {
   for (const void* memory : {args.x.data, static_cast<const void*>(args.y.data)}) {
     if (!is_page_locked(memory)) staged += bytes / host_rate(Context::cpu().threads());
   }
-  return 50e-6 + std::max(bytes / link_rate_both, staged) + 2 * std::min(bytes, chunk) / link_rate;
+  return 50e-6 + larger(bytes / link_rate_both, staged) + 2 * smaller(bytes, chunk) / link_rate;
 }
 
 void run(const Transfer::Args& args, Context& context) {
   const std::int64_t total = args.y.size();
   const auto size = static_cast<std::int64_t>(size_of(args.y.dtype));
-  const std::int64_t chunk = std::min(chunk_bytes(total * size) / size, total);
+  const std::int64_t chunk = smaller(chunk_bytes(total * size) / size, total);
   const bool read_direct = is_page_locked(args.x.data);
   const bool write_direct = is_page_locked(args.y.data);
   Lanes& lanes = context.memo<Lanes>();
@@ -73,7 +73,7 @@ void run(const Transfer::Args& args, Context& context) {
     const std::size_t index = static_cast<std::size_t>(turn) % tuning.lanes;
     const Chunk done = at_work[index];
     Chunk next;
-    if (turn < chunks) next = {turn * chunk, std::min(chunk, total - turn * chunk)};
+    if (turn < chunks) next = {turn * chunk, smaller(chunk, total - turn * chunk)};
     if (done.count == 0 && next.count == 0) continue;
     Lane& lane = lanes.get(context, index);
     if (done.count > 0) lane.context().synchronize();

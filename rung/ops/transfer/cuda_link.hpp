@@ -4,13 +4,14 @@
 // are plain ones, and done when they return.
 #pragma once
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
 #include <memory>
 #include <vector>
 
+#include "rung/core/bounds.hpp"
+#include "rung/core/tensor.hpp"
 #include "rung/device/device.hpp"
 #include "rung/ops/transfer/host_copy.hpp"
 #include "rung/ops/transfer/transfer.hpp"
@@ -151,7 +152,7 @@ constexpr double link_rate = 55e9;        // one direction alone
 constexpr double link_rate_both = 44e9;   // each direction of two
 constexpr double pageable_rate = 11.6e9;  // the driver's own detour
 /// Copies within the host by so many threads.
-inline double host_rate(int threads) { return std::min(80e9, 8.8e9 + 4.7e9 * (threads - 1)); }
+inline double host_rate(int threads) { return smaller(80e9, 8.8e9 + 4.7e9 * (threads - 1)); }
 inline double bytes_one_way(const Transfer::Args& args) { return Transfer::cost(args).bytes / 2; }
 
 }  // namespace rung::transfer_cuda::inline RUNG_TARGET

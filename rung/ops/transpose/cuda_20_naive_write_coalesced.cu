@@ -9,6 +9,7 @@
 // Limits   the general rung of the GPU: every permutation, stride and element size. Where runs stay
 //          together it is the right one: both sides are coalesced then.
 // Source   G. Ruetsch and P. Micikevicius, "Optimizing Matrix Transpose in CUDA", NVIDIA, 2009.
+#include "rung/core/bounds.hpp"
 #include "rung/ops/transpose/cuda_elementwise.hpp"
 
 namespace rung {
@@ -27,9 +28,9 @@ __global__ void __launch_bounds__(elementwise_threads)
 double estimate(const Transpose::Args& args, const Context& context) {
   constexpr double sector = 32;
   const double together = static_cast<double>(args.moves.run) * args.moves.element_bytes;
-  const double used = std::min(1.0, together / sector);
+  const double used = smaller(1.0, together / sector);
   // Below that, a thread's index arithmetic is what takes long.
-  const double fraction = std::min(0.15 + 0.6 * used, 0.08 * args.moves.element_bytes);
+  const double fraction = smaller(0.15 + 0.6 * used, 0.08 * args.moves.element_bytes);
   return tiled_seconds(args, context, {.rows = 1, .columns = 1, .block = 1}, fraction);
 }
 

@@ -11,6 +11,7 @@
 // Cost     two multiplications by a reciprocal an element and side.
 // Limits   runs. Bytes and halves, which stay such only where alignment forbids wider elements,
 //          waste the width of the path.
+#include "rung/core/bounds.hpp"
 #include "rung/ops/transpose/cuda_pieces.hpp"
 
 namespace rung {
@@ -86,9 +87,9 @@ double estimate(const Transpose::Args& args, const Context& context) {
   const double fraction = is_short(m) ? 0.085 * m.element_bytes : 0.8;
   // Threads of a tile that is not full idle; those of a small one wait all the same.
   const double blocks = static_cast<double>(cut.tiles()) * static_cast<double>(m.matrices());
-  const double full = static_cast<double>(std::max<std::int64_t>(cut.elements(), threads));
+  const double full = static_cast<double>(larger<std::int64_t>(cut.elements(), threads));
   return tiled_seconds(args, context, {.rows = 1, .columns = 1, .block = threads}, fraction) *
-         std::max(1.0, blocks * full / static_cast<double>(m.elements()));
+         larger(1.0, blocks * full / static_cast<double>(m.elements()));
 }
 
 void run(const Transpose::Args& args, Context& context) {
@@ -111,7 +112,7 @@ void run(const Transpose::Args& args, Context& context) {
     for (; pieces.first_matrix < m.matrices(); pieces.first_matrix += most_matrices) {
       launch(
           context,
-          {.grid = {cut.tiles(), std::min(most_matrices, m.matrices() - pieces.first_matrix), 1},
+          {.grid = {cut.tiles(), smaller(most_matrices, m.matrices() - pieces.first_matrix), 1},
            .block = threads,
            .shared_bytes =
                is_short(m) ? static_cast<std::size_t>(cut.rows.value) * cut.pitch * sizeof(T) : 0},

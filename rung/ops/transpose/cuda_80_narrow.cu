@@ -11,6 +11,7 @@
 // Limits   up to 32 planes, dense: rows of x, or of y, that touch.
 #include <numeric>
 
+#include "rung/core/bounds.hpp"
 #include "rung/ops/transpose/cuda_narrow.hpp"
 
 namespace rung {
@@ -141,7 +142,7 @@ double estimate(const Transpose::Args& args, const Context& context) {
     seconds = tiled_seconds(
         args, context,
         {.rows = split ? piece : planes, .columns = split ? planes : piece, .block = threads},
-        std::min(sizeof(T) == 1 ? 0.75 : 0.83, 10.5 / std::gcd(planes, 32)));
+        smaller(sizeof(T) == 1 ? 0.75 : 0.83, 10.5 / std::gcd(planes, 32)));
   });
   return seconds;
 }
@@ -163,7 +164,7 @@ void run(const Transpose::Args& args, Context& context) {
     for (; strip.first_matrix < m.matrices(); strip.first_matrix += most_matrices) {
       launch(context,
              {.grid = {ceil_div<std::int64_t>(strip.length, strip.piece),
-                       std::min(most_matrices, m.matrices() - strip.first_matrix), 1},
+                       smaller(most_matrices, m.matrices() - strip.first_matrix), 1},
               .block = threads,
               .shared_bytes = sizeof(Tile)},
              split ? transpose_split<T> : transpose_merge<T>, strip);

@@ -3,6 +3,7 @@
 // other.
 #pragma once
 
+#include "rung/core/bounds.hpp"
 #include "rung/ops/transpose/cuda_matrices.hpp"
 
 namespace rung::transpose_cuda::inline RUNG_TARGET {
@@ -37,7 +38,7 @@ void launch_elements(Context& context, Kernel kernel, const Transpose::Args& arg
   constexpr std::int64_t most = (std::int64_t{1} << 31) - elementwise_threads;
   for (std::int64_t first = 0; first < axes.count; first += most) {
     launch(context,
-           {.grid = ceil_div<std::int64_t>(std::min(most, axes.count - first), elementwise_threads),
+           {.grid = ceil_div<std::int64_t>(smaller(most, axes.count - first), elementwise_threads),
             .block = elementwise_threads},
            kernel, static_cast<const T*>(args.x.data), static_cast<T*>(args.y.data), axes, first);
   }

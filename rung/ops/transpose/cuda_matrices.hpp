@@ -3,9 +3,9 @@
 // given, how it is cut into launches, and what a launch is estimated to take.
 #pragma once
 
-#include <algorithm>
 #include <cstdint>
 
+#include "rung/core/bounds.hpp"
 #include "rung/core/integer.hpp"
 #include "rung/device/dependent.hpp"
 #include "rung/device/device.hpp"
@@ -102,7 +102,7 @@ struct Tiling {
 inline Tiling with_few_blocks(Tiling tiling, const Context& context) {
   constexpr int most_blocks = 4;
   tiling.shared_bytes =
-      std::max(tiling.shared_bytes, context.info().shared_per_multiprocessor / (most_blocks + 1));
+      larger(tiling.shared_bytes, context.info().shared_per_multiprocessor / (most_blocks + 1));
   return tiling;
 }
 
@@ -117,13 +117,13 @@ void launch_tiles(Context& context, const Tiling& tiling, Kernel kernel,
   const std::int64_t most_rows = (std::int64_t{1} << 30) / tiling.rows * tiling.rows;
   const std::int64_t most_columns = most_blocks * tiling.columns;
   for (std::int64_t first = 0; first < m.matrices(); first += most_blocks) {
-    const std::int64_t matrices = std::min(most_blocks, m.matrices() - first);
+    const std::int64_t matrices = smaller(most_blocks, m.matrices() - first);
     for (std::int64_t j = 0; j < m.columns; j += most_columns) {
       for (std::int64_t i = 0; i < m.rows; i += most_rows) {
         const Matrices<T> part{static_cast<const T*>(args.x.data) + i * m.x_row + j * m.x_column,
                                static_cast<T*>(args.y.data) + j * m.y_row + i * m.y_column,
-                               static_cast<int>(std::min(most_rows, m.rows - i)),
-                               static_cast<int>(std::min(most_columns, m.columns - j)),
+                               static_cast<int>(smaller(most_rows, m.rows - i)),
+                               static_cast<int>(smaller(most_columns, m.columns - j)),
                                m.x_row,
                                m.x_column,
                                m.y_row,

@@ -2,10 +2,10 @@
 // Pieces of one dense line of memory and of the planes that it is made of.
 #pragma once
 
-#include <algorithm>
 #include <cstdint>
 #include <type_traits>
 
+#include "rung/core/bounds.hpp"
 #include "rung/ops/transpose/cuda_chunk.hpp"
 #include "rung/ops/transpose/cuda_matrices.hpp"
 
@@ -46,7 +46,7 @@ template <class T>
 constexpr int piece_of(int planes) {
   const int units = tile_bytes / planes / static_cast<int>(sizeof(Unit<T>));
   const int line = (tile_bytes - chunk_bytes) / planes / static_cast<int>(sizeof(T));
-  return std::min(line, (units - 1) * together<T>) / 16 * 16;
+  return smaller(line, (units - 1) * together<T>) / 16 * 16;
 }
 
 /// This block's piece.

@@ -2,9 +2,9 @@
 // Tiles of pieces: how a matrix of runs is cut, and where the elements of a tile lie.
 #pragma once
 
-#include <algorithm>
 #include <cstdint>
 
+#include "rung/core/bounds.hpp"
 #include "rung/ops/transpose/cuda_matrices.hpp"
 
 namespace rung::transpose_cuda::inline RUNG_TARGET::pieces {
@@ -47,9 +47,9 @@ inline Cut cut_of(const Moves& m) {
   const std::int64_t pieces = capacity / run;
   std::int64_t side = 1;
   while ((side + 1) * (side + 1) <= pieces) ++side;
-  std::int64_t columns = std::min(m.columns, side);
-  const std::int64_t rows = std::min(m.rows, pieces / columns);
-  columns = std::min(m.columns, pieces / rows);
+  std::int64_t columns = smaller(m.columns, side);
+  const std::int64_t rows = smaller(m.rows, pieces / columns);
+  columns = smaller(m.columns, pieces / rows);
   // Rows in shared memory follow each other, in banks, as pieces of a row do.
   const std::int64_t line = columns * run;
   const std::int64_t banks = 128 / m.element_bytes;

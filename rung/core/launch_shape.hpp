@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+// The shape of a launch and what devices accept of it. Both backs check it here, before the driver
+// or the simulator sees it, so that an invalid launch fails in the simulator as on the chip, with
+// the same words. Extents are 64-bit: a grid that is too large is told, never wrapped.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <source_location>
+#include <string>
+
+#include "rung/core/context.hpp"
+#include "rung/core/export.hpp"
+
+namespace rung {
+
+/// Blocks of a grid or threads of a block along x, y, z.
+struct LaunchExtent {
+  std::int64_t x = 1, y = 1, z = 1;
+  // NOLINTNEXTLINE(google-explicit-constructor): .grid = blocks reads well
+  constexpr LaunchExtent(std::int64_t width = 1, std::int64_t height = 1, std::int64_t depth = 1)
+      : x(width), y(height), z(depth) {}
+};
+
+/// launch(context, {.grid = {columns, rows}, .block = 256}, kernel, arguments...).
+struct LaunchShape {
+  LaunchExtent grid;
+  LaunchExtent block;
+  std::size_t shared_bytes = 0;  // dynamic shared memory, as shared<Layout>() needs: sizeof(Layout)
+  bool cooperative = false;      // all blocks resident at once, for grid_sync()
+  LaunchExtent cluster = {};     // blocks that share (ptx_cluster.hpp); divides the grid
+  bool dependent = false;        // may start before the grid in front has ended (ptx_hopper.hpp)
+  std::source_location where = std::source_location::current();  // of the launch, for messages
+};
+
+constexpr std::int64_t blocks_in(const LaunchExtent& cluster) {
+  return cluster.x * cluster.y * cluster.z;
+}
+/// "grid 4x1x1, block 256x1x1, 0 bytes of shared memory, at FILE:LINE".
+RUNG_API std::string describe(const LaunchShape& shape);
+
+/// False: nothing to run, because the grid is empty. Throws Error(device) for what no device of
+/// compute capability 8 or 9 accepts, or `context`'s device does not; Error(internal) where that is
+/// not of the backend that the kernel is compiled for.
+RUNG_API bool check_launch(const LaunchShape& shape, Backend compiled_for, const Context& context);
+
+}  // namespace rung
