@@ -138,10 +138,9 @@ Spot spot_of(int thread, int i) {
 
 template <class Sum>
 void multiply(MatrixProduct& product, const float (&a)[rows_of_a][most_k],
-              const float (&b)[most_k][most_columns]) {
+              const float (&b)[most_k][most_columns], Sum (&sums)[rows_of_a][most_columns]) {
   const int registers = product.shape.n / 2;
   const int depth = bytes_of_k / element_bytes(product.shape.a);
-  static thread_local Sum sums[rows_of_a][most_columns];
   const auto for_each_sum = [&](auto f) {
     std::size_t next = 0;
     for (int thread = 0; thread < warpgroup_threads; ++thread) {
@@ -206,9 +205,11 @@ void multiply(Worker& here, const Block& block, MatrixProduct& product) {
   read_shared(here, block, product, product.b_matrix, shape_of_b(product), shape.b, shape.negate_b,
               &b[0][0], 1, most_columns);
   if (is_integer(shape.a)) {
-    multiply<int>(product, a, b);
+    static thread_local int sums[rows_of_a][most_columns];
+    multiply(product, a, b, sums);
   } else {
-    multiply<float>(product, a, b);
+    static thread_local float sums[rows_of_a][most_columns];
+    multiply(product, a, b, sums);
   }
 }
 
