@@ -4,6 +4,8 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdint>
+#include <cstdlib>
 #include <set>
 
 namespace rung {
@@ -73,6 +75,24 @@ TEST(Collapse, SortedAxesAddressTheSameElements) {
     other.insert(sorted.offset(i));
   }
   EXPECT_EQ(one, other);
+}
+
+TEST(Collapse, SortsAllOfTheAxesAndKeepsEqualOnesInOrder) {
+  const Extents shape{2, 3, 2, 3, 2, 3, 2, 3};
+  const Extents strides = shape.contiguous_strides();
+  Extents reversed = strides;  // the densest axis comes first, and those of odd places are negative
+  for (int axis = 0; axis < max_rank; ++axis) {
+    reversed[axis] = strides[max_rank - 1 - axis] * (axis % 2 == 0 ? 1 : -1);
+  }
+  const auto sorted = collapse<1>(shape, {reversed}, all_axes, AxisOrder::by_stride);
+  for (int axis = 1; axis < sorted.rank; ++axis) {
+    EXPECT_GE(std::abs(sorted.strides[0][axis - 1]), std::abs(sorted.strides[0][axis])) << axis;
+  }
+  EXPECT_EQ(std::abs(sorted.strides[0][sorted.rank - 1]), 1);
+  // Along no axis does the first tensor move, so that the second one's order is as good as any.
+  const auto broadcast = collapse<2>(shape, {Extents{0, 0, 0, 0, 0, 0, 0, 0}, strides}, all_axes,
+                                     AxisOrder::by_stride);
+  EXPECT_EQ(broadcast.rank, 1);
 }
 
 TEST(Collapse, CountsBeyond32Bits) {
