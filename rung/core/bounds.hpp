@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The smaller, the larger and the clamped of numbers of one type, on hosts and devices: by value,
-// else as std::min, std::max and std::clamp. Those live in <algorithm>, a quarter of all that nvcc
-// would read, in each of its three passes over a kernel's source.
+// else as std::min, std::max and std::clamp. Those live in <algorithm>, which adds 300 KB to the
+// 2 MB that nvcc reads of a kernel's source, in each of its three passes.
 #pragma once
 
 #include "rung/core/export.hpp"

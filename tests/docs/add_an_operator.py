@@ -52,7 +52,9 @@ def main():
         sys.exit(f"the page edits more than the operator's folder: {outside}")
 
     tree, build = scratch / "tree", scratch / "build"
+    # Of the build too: what was made of former sources must not be taken for that of these.
     shutil.rmtree(tree, ignore_errors=True)
+    shutil.rmtree(build, ignore_errors=True)
     for name in ("CMakeLists.txt", "cmake", "rung"):
         if (source / name).is_dir():
             shutil.copytree(source / name, tree / name,
