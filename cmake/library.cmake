@@ -42,6 +42,7 @@ file(CONFIGURE OUTPUT ${PROJECT_BINARY_DIR}/generated/rung/ops/all.h CONTENT "${
 file(GLOB core_sources CONFIGURE_DEPENDS rung/core/*.cpp)
 rung_objects(rung_core ${core_sources})
 target_link_libraries(rung_core PRIVATE fmt::fmt Threads::Threads)
+rung_compile_together(rung_core)
 
 # An operator's own sources: everything in its folder that is no rung of a CPU or GPU, no peer of
 # the GPU (cu*), no test; and what the peers of several operators share.
@@ -63,7 +64,7 @@ if(RUNG_SANITIZE)
   # Watching the scopes of thousands of vector temporaries took two thirds of these files' compile time.
   target_compile_options(rung_cpu PRIVATE -fno-sanitize-address-use-after-scope)
   # The slowest rungs take longer to run than to optimise.
-  list(FILTER cpu_rungs INCLUDE REGEX "/cpu_10_[^/]*$")
+  list(FILTER cpu_rungs INCLUDE REGEX "/cpu_[1-5]0_[^/]*$")
   set_source_files_properties(${cpu_rungs} PROPERTIES COMPILE_OPTIONS -O2)
 endif()
 
@@ -123,6 +124,7 @@ if(RUNG_SIMT)
   list(APPEND workbench_sources ${emulate_sources})
 endif()
 add_library(rung_workbench OBJECT ${workbench_sources})
+rung_compile_together(rung_workbench)
 if(RUNG_SIMT)
   target_compile_definitions(rung_workbench PRIVATE RUNG_EMULATE=1)
 endif()

@@ -13,7 +13,7 @@ function(rung_compile_for_simulator target)
   if(RUNG_SANITIZE)  # as for the rungs of a CPU: compile time
     target_compile_options(${target} PRIVATE -fno-sanitize-address-use-after-scope)
   else()
-    target_compile_options(${target} PRIVATE -O2 -g -fsanitize=thread --param=tsan-distinguish-volatile=1
+    target_compile_options(${target} PRIVATE -O2 -g1 -fsanitize=thread --param=tsan-distinguish-volatile=1
       --param=tsan-instrument-func-entry-exit=0)
   endif()
 endfunction()

@@ -103,7 +103,7 @@ bool stays_literal(const TokenStream& tokens, const Range& argument) {
          (first.is("0") || first.is("__null") || first.is("NULL") || first.is("0L"));
 }
 
-std::string quoted(const std::string& text) {
+std::string in_quotes(const std::string& text) {
   std::string literal = "\"";
   for (const char c : text) {
     if (c == '"' || c == '\\') literal += '\\';
@@ -144,7 +144,7 @@ void rewrite_launch(TokenStream& tokens, std::size_t chevron) {
   }
   std::string name = tokens.text(callee, chevron);
   name.erase(0, name.find_first_not_of(" \t\n"));
-  tokens.insert_before(callee, "::rung::cuda::launcher(" + quoted(name) + ", [=](" + parameters +
+  tokens.insert_before(callee, "::rung::cuda::launcher(" + in_quotes(name) + ", [=](" + parameters +
                                    ") __attribute__((no_sanitize(\"thread\"))) -> decltype(" +
                                    name + "(" + kinds + ")) { ");
   tokens.replace(chevron, "(" + values + "); }).with(");

@@ -14,6 +14,8 @@
 
 namespace rung::test {
 
+inline constexpr Device gpu{Backend::cuda, 0};
+
 /// Live blocks and their sizes; copies and synchronisations so far.
 struct FakeDevice {
   std::map<std::uintptr_t, std::size_t> blocks;

@@ -10,7 +10,6 @@
 
 namespace rung::test {
 
-inline constexpr Device gpu{Backend::cuda, 0};
 inline constexpr Layout layouts[] = {Layout::plain,   Layout::misaligned, Layout::padded,
                                      Layout::strided, Layout::transposed, Layout::broadcast};
 

@@ -17,6 +17,7 @@ namespace {
 
 using test::expect_error;
 using test::for_each_index;
+using test::gpu;
 using test::offset_of;
 using test::random_extents;
 
@@ -87,7 +88,6 @@ void check_copies(DType dtype, Device from_device, Device to_device, int rounds)
 }
 
 constexpr Device cpu{};
-constexpr Device gpu{Backend::cuda, 0};
 constexpr Device second_gpu{Backend::cuda, 1};
 
 TEST(Copy, AnyStridesOnTheHost) {

@@ -3,7 +3,7 @@
 #include "rung/device/ptx_async_copy.hpp"
 #include "tests/simt/device_fixture.hpp"
 
-namespace rung {
+namespace rung::async_copy_test {
 namespace {
 
 class AsyncCopyTest : public DeviceTest {};
@@ -98,4 +98,4 @@ TEST_P(AsyncCopyTest, WhatIsNotValidIsZero) {
 INSTANTIATE_TEST_SUITE_P(Orders, AsyncCopyTest, testing::ValuesIn(thread_orders()), order_name);
 
 }  // namespace
-}  // namespace rung
+}  // namespace rung::async_copy_test

@@ -2,7 +2,7 @@
 // Atomics: no update is lost, whatever the order, in global and in shared memory.
 #include "tests/simt/device_fixture.hpp"
 
-namespace rung {
+namespace rung::atomics_test {
 namespace {
 
 class AtomicsTest : public DeviceTest {};
@@ -146,4 +146,4 @@ TEST_P(AtomicsTest, WaitingForALaterThreadEnds) {
 INSTANTIATE_TEST_SUITE_P(Orders, AtomicsTest, testing::ValuesIn(thread_orders()), order_name);
 
 }  // namespace
-}  // namespace rung
+}  // namespace rung::atomics_test

@@ -3,7 +3,7 @@
 #include "rung/device/ptx.hpp"
 #include "tests/simt/device_fixture.hpp"
 
-namespace rung {
+namespace rung::barrier_test {
 namespace {
 
 class BarrierTest : public DeviceTest {};
@@ -139,4 +139,4 @@ TEST_P(BarrierTest, NamedBarriersPassTilesFromWarpToWarp) {
 INSTANTIATE_TEST_SUITE_P(Orders, BarrierTest, testing::ValuesIn(thread_orders()), order_name);
 
 }  // namespace
-}  // namespace rung
+}  // namespace rung::barrier_test

@@ -4,7 +4,7 @@
 
 #include "tests/simt/hopper_fixture.hpp"
 
-namespace rung {
+namespace rung::bulk_copy_test {
 namespace {
 
 class BulkCopyTest : public HopperTest {};
@@ -106,4 +106,4 @@ TEST_P(BulkCopyTest, ReductionsAddEveryBlocksShare) {
 INSTANTIATE_TEST_SUITE_P(Orders, BulkCopyTest, testing::ValuesIn(thread_orders()), order_name);
 
 }  // namespace
-}  // namespace rung
+}  // namespace rung::bulk_copy_test

@@ -6,7 +6,7 @@
 #include "rung/device/ptx_bulk_copy.hpp"
 #include "tests/simt/hopper_fixture.hpp"
 
-namespace rung {
+namespace rung::cluster_test {
 namespace {
 
 class ClusterTest : public HopperTest {};
@@ -254,4 +254,4 @@ TEST_P(ClusterTest, ShapesThatNoDeviceTakes) {
 INSTANTIATE_TEST_SUITE_P(Orders, ClusterTest, testing::ValuesIn(thread_orders()), order_name);
 
 }  // namespace
-}  // namespace rung
+}  // namespace rung::cluster_test

@@ -8,7 +8,7 @@
 #include "rung/device/resident.hpp"
 #include "tests/simt/device_fixture.hpp"
 
-namespace rung {
+namespace rung::collectives_test {
 namespace {
 
 class CollectivesTest : public DeviceTest {};
@@ -130,4 +130,4 @@ TEST_P(CollectivesTest, ResidentBlocksAreAtMostWhatTheDeviceHolds) {
 INSTANTIATE_TEST_SUITE_P(Orders, CollectivesTest, testing::ValuesIn(thread_orders()), order_name);
 
 }  // namespace
-}  // namespace rung
+}  // namespace rung::collectives_test

@@ -5,7 +5,7 @@
 #include "rung/device/ptx_store_matrix.hpp"
 #include "tests/simt/hopper_fixture.hpp"
 
-namespace rung {
+namespace rung::fragments_test {
 namespace {
 
 class FragmentsTest : public HopperTest {};
@@ -115,4 +115,4 @@ TEST_P(FragmentsTest, BytesMultiply) {
 INSTANTIATE_TEST_SUITE_P(Orders, FragmentsTest, testing::ValuesIn(thread_orders()), order_name);
 
 }  // namespace
-}  // namespace rung
+}  // namespace rung::fragments_test

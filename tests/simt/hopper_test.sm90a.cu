@@ -4,7 +4,7 @@
 
 #include "tests/simt/hopper_fixture.hpp"
 
-namespace rung {
+namespace rung::hopper_test {
 namespace {
 
 class SmallHopperTest : public HopperTest {};
@@ -63,4 +63,4 @@ TEST_P(SmallHopperTest, ADependentGridWaitsForTheOneBefore) {
 INSTANTIATE_TEST_SUITE_P(Orders, SmallHopperTest, testing::ValuesIn(thread_orders()), order_name);
 
 }  // namespace
-}  // namespace rung
+}  // namespace rung::hopper_test

@@ -5,7 +5,7 @@
 #include "rung/device/ptx_thread.hpp"
 #include "tests/simt/device_fixture.hpp"
 
-namespace rung {
+namespace rung::intrinsics_test {
 namespace {
 
 class IntrinsicsTest : public DeviceTest {};
@@ -112,4 +112,4 @@ TEST_P(IntrinsicsTest, Arithmetic) {
 INSTANTIATE_TEST_SUITE_P(Orders, IntrinsicsTest, testing::ValuesIn(thread_orders()), order_name);
 
 }  // namespace
-}  // namespace rung
+}  // namespace rung::intrinsics_test

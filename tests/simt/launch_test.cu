@@ -5,7 +5,7 @@
 #include "rung/device/grid.hpp"
 #include "tests/simt/device_fixture.hpp"
 
-namespace rung {
+namespace rung::launch_test {
 namespace {
 
 class LaunchTest : public DeviceTest {};
@@ -184,4 +184,4 @@ TEST_P(LaunchTest, RefusesACooperativeGridThatIsNotResident) {
 INSTANTIATE_TEST_SUITE_P(Orders, LaunchTest, testing::ValuesIn(thread_orders()), order_name);
 
 }  // namespace
-}  // namespace rung
+}  // namespace rung::launch_test

@@ -6,7 +6,7 @@
 #include "rung/device/load.hpp"
 #include "tests/simt/device_fixture.hpp"
 
-namespace rung {
+namespace rung::load_test {
 namespace {
 
 class LoadTest : public DeviceTest {};
@@ -110,4 +110,4 @@ TEST_P(LoadTest, ConversionsAgreeWithCore) {
 INSTANTIATE_TEST_SUITE_P(Orders, LoadTest, testing::ValuesIn(thread_orders()), order_name);
 
 }  // namespace
-}  // namespace rung
+}  // namespace rung::load_test

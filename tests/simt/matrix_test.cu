@@ -7,7 +7,7 @@
 #include "rung/device/wmma.hpp"
 #include "tests/simt/device_fixture.hpp"
 
-namespace rung {
+namespace rung::matrix_test {
 namespace {
 
 class MatrixTest : public DeviceTest {};
@@ -257,4 +257,4 @@ TEST_P(MatrixTest, LdmatrixDealsOutRowsAndColumns) {
 INSTANTIATE_TEST_SUITE_P(Orders, MatrixTest, testing::ValuesIn(thread_orders()), order_name);
 
 }  // namespace
-}  // namespace rung
+}  // namespace rung::matrix_test

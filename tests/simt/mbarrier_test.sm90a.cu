@@ -5,7 +5,7 @@
 #include "rung/device/ptx_bulk_copy.hpp"
 #include "tests/simt/hopper_fixture.hpp"
 
-namespace rung {
+namespace rung::mbarrier_test {
 namespace {
 
 class MemoryBarrierTest : public HopperTest {};
@@ -156,4 +156,4 @@ TEST_P(MemoryBarrierTest, EveryThreadMayAnnounceBytes) {
 INSTANTIATE_TEST_SUITE_P(Orders, MemoryBarrierTest, testing::ValuesIn(thread_orders()), order_name);
 
 }  // namespace
-}  // namespace rung
+}  // namespace rung::mbarrier_test

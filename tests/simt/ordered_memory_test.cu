@@ -7,7 +7,7 @@
 
 #include "tests/simt/device_fixture.hpp"
 
-namespace rung {
+namespace rung::ordered_memory_test {
 namespace {
 
 class OrderedMemoryTest : public DeviceTest {};
@@ -266,4 +266,4 @@ TEST_P(OrderedMemoryTest, SixteenBytesMoveInOnePiece) {
 INSTANTIATE_TEST_SUITE_P(Orders, OrderedMemoryTest, testing::ValuesIn(thread_orders()), order_name);
 
 }  // namespace
-}  // namespace rung
+}  // namespace rung::ordered_memory_test

@@ -9,7 +9,7 @@
 #include "rung/device/ptx_cluster.hpp"
 #include "tests/simt/hopper_fixture.hpp"
 
-namespace rung {
+namespace rung::tensor_copy_test {
 namespace {
 
 class TensorCopyTest : public HopperTest {};
@@ -297,4 +297,4 @@ TEST_P(TensorCopyTest, WhatTheCopyEngineDoesNotTake) {
 INSTANTIATE_TEST_SUITE_P(Orders, TensorCopyTest, testing::ValuesIn(thread_orders()), order_name);
 
 }  // namespace
-}  // namespace rung
+}  // namespace rung::tensor_copy_test

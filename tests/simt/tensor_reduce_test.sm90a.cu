@@ -7,7 +7,7 @@
 #include "rung/device/ptx_tensor_reduce.hpp"
 #include "tests/simt/hopper_fixture.hpp"
 
-namespace rung {
+namespace rung::tensor_reduce_test {
 namespace {
 
 class TensorReduceTest : public HopperTest {};
@@ -182,7 +182,7 @@ void expect_pixels(Context& c, const int (&shape)[N], const Case& one) {
   } axes[3] = {{0, 1, 1, 0}, {0, 1, 1, 0}, {0, 1, 1, 0}};
   for (int i = 0; i < N - 2; ++i) {
     axes[(5 - N) + i] = {window.lower[i], shape[i + 1] + window.upper[i], window.steps[i],
-                       one.taps[i]};
+                         one.taps[i]};
   }
   std::vector<std::vector<int>> bases;
   for (int n = 0; n < shape[0] + 2; ++n) {
@@ -246,4 +246,4 @@ TEST_P(TensorReduceTest, Im2colBringsAConvolutionsPixels) {
 INSTANTIATE_TEST_SUITE_P(Orders, TensorReduceTest, testing::ValuesIn(thread_orders()), order_name);
 
 }  // namespace
-}  // namespace rung
+}  // namespace rung::tensor_reduce_test

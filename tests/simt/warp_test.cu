@@ -5,7 +5,7 @@
 #include "rung/device/ptx.hpp"
 #include "tests/simt/device_fixture.hpp"
 
-namespace rung {
+namespace rung::warp_test {
 namespace {
 
 class WarpTest : public DeviceTest {};
@@ -273,4 +273,4 @@ TEST_P(WarpTest, ActiveMaskNamesTheLanesThatAreThere) {
 INSTANTIATE_TEST_SUITE_P(Orders, WarpTest, testing::ValuesIn(thread_orders()), order_name);
 
 }  // namespace
-}  // namespace rung
+}  // namespace rung::warp_test

@@ -7,7 +7,7 @@
 #include "rung/device/ptx_wgmma.hpp"
 #include "tests/simt/hopper_fixture.hpp"
 
-namespace rung {
+namespace rung::wgmma_descriptor_test {
 namespace {
 
 class WgmmaDescriptorTest : public HopperTest {};
@@ -120,4 +120,4 @@ INSTANTIATE_TEST_SUITE_P(Orders, WgmmaDescriptorTest, testing::ValuesIn(thread_o
                          order_name);
 
 }  // namespace
-}  // namespace rung
+}  // namespace rung::wgmma_descriptor_test

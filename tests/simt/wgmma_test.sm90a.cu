@@ -9,7 +9,7 @@
 #include "rung/device/ptx_bulk_copy.hpp"
 #include "tests/simt/hopper_fixture.hpp"
 
-namespace rung {
+namespace rung::wgmma_test {
 namespace {
 
 class WgmmaTest : public HopperTest {};
@@ -279,4 +279,4 @@ TEST_P(WgmmaTest, EveryMajorAndSwizzle) {
 INSTANTIATE_TEST_SUITE_P(Orders, WgmmaTest, testing::ValuesIn(thread_orders()), order_name);
 
 }  // namespace
-}  // namespace rung
+}  // namespace rung::wgmma_test

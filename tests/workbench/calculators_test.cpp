@@ -8,7 +8,6 @@
 #include "rung/bench/amdahl.hpp"
 #include "rung/bench/occupancy.hpp"
 #include "rung/bench/roofline.hpp"
-#include "rung/workbench/table.hpp"
 
 namespace rung::test {
 namespace {
@@ -18,13 +17,6 @@ using nlohmann::json;
 
 Occupancy occupancy(int capability, const bench::BlockNeeds& block) {
   return bench::occupancy(bench::find_multiprocessor(capability), block);
-}
-
-void expect_fits_the_page(const std::string& text) {
-  for (std::size_t begin = 0, end; (end = text.find('\n', begin)) != std::string::npos;
-       begin = end + 1) {
-    EXPECT_LE(end - begin, workbench::page_width) << text.substr(begin, end - begin);
-  }
 }
 
 // --- rows of the quiz ----------------------------------------------------------------------------

@@ -16,13 +16,6 @@ namespace {
 
 using nlohmann::json;
 
-void expect_fits_the_page(const std::string& text) {
-  for (std::size_t begin = 0, end; (end = text.find('\n', begin)) != std::string::npos;
-       begin = end + 1) {
-    EXPECT_LE(end - begin, workbench::page_width) << text.substr(begin, end - begin);
-  }
-}
-
 json explained(std::vector<std::string> words) {
   words.insert(words.begin(), "explain");
   words.emplace_back("--json");

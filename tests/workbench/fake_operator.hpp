@@ -45,6 +45,9 @@ struct Outcome {
 /// Runs `rung WORDS...` inside this process, where the operator above exists too.
 Outcome run_rung(const std::vector<std::string>& words);
 
+/// No line of it is wider than help and tables may be.
+void expect_fits_the_page(const std::string& text);
+
 /// While it lives, the machine's ceilings are known - made up - and need not be measured.
 class KnownMachine {
  public:

@@ -11,6 +11,7 @@
 
 #include "rung/bench/machine.hpp"
 #include "rung/workbench/command.hpp"
+#include "rung/workbench/table.hpp"
 
 namespace rung::test {
 
@@ -163,6 +164,13 @@ Outcome run_rung(const std::vector<std::string>& words) {
   outcome.out = testing::internal::GetCapturedStdout();
   outcome.err = testing::internal::GetCapturedStderr();
   return outcome;
+}
+
+void expect_fits_the_page(const std::string& text) {
+  std::size_t begin = 0;
+  for (std::size_t end; (end = text.find('\n', begin)) != std::string::npos; begin = end + 1) {
+    EXPECT_LE(end - begin, workbench::page_width) << text.substr(begin, end - begin);
+  }
 }
 
 KnownMachine::KnownMachine() {

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <limits>
 
+#include "fake_operator.hpp"
 #include "rung/bench/alternate.hpp"
 #include "rung/bench/machine.hpp"
 #include "rung/bench/roofline.hpp"
@@ -191,10 +192,7 @@ TEST(Table, FitsThePage) {
   table.add({"a", "1", "", std::string(90, 'x') + " " + std::string(200, 'y')});
   table.add({"longer", "12345"});
   const std::string text = table.text();
-  std::size_t begin = 0;
-  for (std::size_t end; (end = text.find('\n', begin)) != std::string::npos; begin = end + 1) {
-    EXPECT_LE(end - begin, workbench::page_width);
-  }
+  expect_fits_the_page(text);
   EXPECT_EQ(text.find("empty"), std::string::npos) << "an empty column is left out";
 }
 
