@@ -59,9 +59,10 @@ bool is_object(const std::string& file) {
 }
 
 std::vector<std::string> common_options(const Sources& sources, const Home& home) {
-  // As the simulator's own kernels; -g: lines for messages, through what was inlined.
+  // As the simulator's own kernels; for messages the lines of statements, through what was inlined.
   std::vector<std::string> options = {"-O2",
-                                      "-g",
+                                      "-g1",
+                                      "-gstatement-frontiers",
                                       "-std=gnu++20",
                                       "-fno-strict-aliasing",
                                       "-fno-tree-vectorize",
