@@ -6,14 +6,13 @@
 # vectoriser would moreover take "aligned: one wide load, else single ones" for always aligned. Debug
 # information is for the lines of what is found: of statements, not of variables. Under the sanitizers
 # kernels stay without hooks, and are optimised as the rest is: it is compiling them that takes time there,
-# not running them. Null and misaligned pointers are left to the hooks.
+# not running them.
 function(rung_compile_for_simulator target)
   target_compile_definitions(${target} PRIVATE RUNG_SIMT=1)
   target_compile_options(${target} PRIVATE -fno-strict-aliasing -fno-tree-vectorize
     -fno-tree-slp-vectorize -Wno-unknown-pragmas -Wno-psabi)
   if(RUNG_SANITIZE)  # as for the rungs of a CPU: compile time
-    target_compile_options(${target} PRIVATE -fno-sanitize-address-use-after-scope
-      -fno-sanitize=null,alignment)
+    target_compile_options(${target} PRIVATE -fno-sanitize-address-use-after-scope)
   else()
     target_compile_options(${target} PRIVATE -O2 -g1 -gstatement-frontiers -fsanitize=thread
       --param=tsan-distinguish-volatile=1 --param=tsan-instrument-func-entry-exit=0)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Sources that are compiled several at a time: what they include takes longer than they do. Where everything is
-# compiled anew that halves the time; where one file was changed it takes longer, so that it is an option.
+# compiled anew that is faster; where one file was changed it takes longer, so that it is an option.
 option(RUNG_UNITY "Compile several sources as one" OFF)
 
 # rung_compile_together(TARGET). What registers itself is written like its neighbours, with the same local names,
