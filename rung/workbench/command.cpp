@@ -11,7 +11,10 @@
 #include <exception>
 #include <memory>
 #include <new>
+#include <stdexcept>
+#include <string>
 #include <string_view>
+#include <vector>
 
 namespace rung::workbench {
 namespace {
@@ -95,6 +98,22 @@ int report_usage(const CLI::App& program, const CLI::ParseError& error) {
   return exit_usage;
 }
 
+/// A positional argument and an option of one name are refused by CLI11 from 2.2 on, and taken by
+/// those before: here, by every version.
+CLI::Option* with_own_name(const CLI::App& app, CLI::Option* added) {
+  const auto calls_itself = [](const CLI::Option* option, const std::string& name) {
+    const std::vector<std::string>& names = option->get_lnames();
+    return !name.empty() && std::find(names.begin(), names.end(), name) != names.end();
+  };
+  for (const CLI::Option* other : app.get_options()) {
+    if (other == added) continue;
+    if (calls_itself(other, added->get_name(true)) || calls_itself(added, other->get_name(true))) {
+      throw std::logic_error("two arguments of one name: " + added->get_name());
+    }
+  }
+  return added;
+}
+
 }  // namespace
 
 ExitCode exit_code(ErrorCode code) noexcept {
@@ -132,7 +151,7 @@ bool Option::given() const { return option_->count() != 0; }
 
 template <class T>
 Option Parser::add_option(const std::string& names, T& value, const std::string& help) const {
-  return Option(app_->add_option(names, value, help));
+  return Option(with_own_name(*app_, app_->add_option(names, value, help)));
 }
 template Option Parser::add_option(const std::string&, std::string&, const std::string&) const;
 template Option Parser::add_option(const std::string&, int&, const std::string&) const;
@@ -143,7 +162,7 @@ template Option Parser::add_option(const std::string&, std::vector<std::string>&
 template Option Parser::add_option(const std::string&, std::vector<double>&,
                                    const std::string&) const;
 Option Parser::add_flag(const std::string& names, bool& value, const std::string& help) const {
-  return Option(app_->add_flag(names, value, help));
+  return Option(with_own_name(*app_, app_->add_flag(names, value, help)));
 }
 void Parser::footer(const std::string& text) const { app_->footer(text); }
 Parser Parser::add_command(const std::string& name, const std::string& summary) const {

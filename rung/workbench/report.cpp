@@ -61,7 +61,7 @@ int run(const Options& options) {
 
 CommandSpec::Action setup(Parser app) {
   auto options = std::make_shared<Options>();
-  app.add_option("results", options->files, "files that `rung bench --output` wrote")
+  app.add_option("files", options->files, "files that `rung bench --output` wrote")
       .type_name("FILE");
   app.add_flag("--markdown", options->markdown, "tables in Markdown (the default)");
   app.add_option("--only", options->only,
