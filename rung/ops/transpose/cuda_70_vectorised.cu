@@ -46,7 +46,7 @@ __global__ void __launch_bounds__(Shape<T, lines>::threads)
   Tile<T, lines>& tile = shared<Tile<T, lines>>();
   const auto matrix = m.matrix(blockIdx.z);
   const int first_row = static_cast<int>(blockIdx.x) * S::rows - S::overlap / size;
-  const int first_column = static_cast<int>(blockIdx.y) * S::columns;
+  const int first_column = m.column_of_tiles(blockIdx.y, gridDim.y) * S::columns;
   const int columns = m.columns - first_column < S::columns ? m.columns - first_column : S::columns;
   const std::int64_t x_row = m.x_row * size;
   const Byte* x = reinterpret_cast<const Byte*>(matrix.x) + first_row * x_row + first_column * size;

@@ -17,13 +17,11 @@
 //          streaming loads with them 3680. Tiles cut anywhere: 3093; of 128 rows and 512 threads
 //          3816, of 128 columns 3719; cut at lines instead of sectors 3723. Panels that a block
 //          goes down with a ring of rows in shared memory, which read nothing twice: 3361.
-//          f64, 16384 x 16384 (a copy 4200, cuBLAS 3973): this 4073, launched without overlap 4069.
-//          By 16-byte loads, 256 bytes of a row a warp 4074, 512 bytes 4068; tiles of 32 x 32 4075,
-//          of 128 x 32 4061; streaming 4074; loads past L1 3967; other orders of tiles 3889 to
-//          4075. What is left is the distance of x's rows, 128 KiB: with rows of x 256 bytes
-//          further apart the same kernel makes 4153.
-//          Another chip, 4028: another column of tiles after every 4, 16, 64 of them 3912, 3972,
-//          4021; two to sixteen parts of a column side by side 4027 to 4030.
+//          f64, 16384 x 16384, with its columns of tiles in turn (a copy 4200, cuBLAS 3973): 4073,
+//          launched without overlap 4069. By 16-byte loads, 256 bytes of a row a warp 4074, 512
+//          bytes 4068; tiles of 32 x 32 4075, of 128 x 32 4061; streaming 4074; loads past L1 3967.
+//          With every other column from the far half (collide() in cuda_matrices.hpp) 4120 to 4141,
+//          cuBLAS 3885 to 3988, by where x and y lie in memory.
 #include "rung/ops/transpose/cuda_chunk.hpp"
 #include "rung/ops/transpose/cuda_matrices.hpp"
 
@@ -72,7 +70,7 @@ __global__ void __launch_bounds__(threads, 1)
   Tile<T>& tile = shared<Tile<T>>();
   const auto [x, y] = m.matrix(blockIdx.z);
   const int first_row = static_cast<int>(blockIdx.x) * S::rows;
-  const int first_column = static_cast<int>(blockIdx.y) * S::columns;
+  const int first_column = m.column_of_tiles(blockIdx.y, gridDim.y) * S::columns;
   const int columns = m.columns - first_column < S::columns ? m.columns - first_column : S::columns;
   T* to = y + first_column * m.y_row + first_row;
   {

@@ -79,6 +79,9 @@ __device__ __forceinline__ void read_tile(Tile<T, lines>& tile, Load load) {
       chunks[round][i] = load(unit_of(round) * S::packed + i, chunk_of(round) * S::width);
     }
   }
+  // The compiler moves no load behind this. Left alone, it does for 2-byte elements, by chance: on
+  // an H200 f16 32768 x 32768 then goes at 3720 GB/s instead of 4099.
+  if (lines) __syncwarp();
 #pragma unroll
   for (int round = 0; round < S::rounds; ++round) {
     typename S::Unit units[S::width];

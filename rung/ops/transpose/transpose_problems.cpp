@@ -72,6 +72,7 @@ std::vector<Problem> Transpose::check_problems(Backend backend) {
       "e5m2 2x3x4x2x3x2x3x2,order=75316420",
       "f32 3x4x5,order=012",
       "u8 300,order=0",
+      "f64 5x16384",
   });
   if (backend == Backend::simt) return problems;
   // Beyond one cache block and one thread's share.

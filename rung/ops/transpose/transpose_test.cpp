@@ -152,6 +152,32 @@ TEST_P(TransposeOn, NegativeStridesRunBackwards) {
   }
 }
 
+TEST_P(TransposeOn, RowsAtTheDistanceThatCollides) {
+  // 128 KiB apart, forwards and backwards, and both an even and an odd number of columns of tiles.
+  const Extents memory{3, 32768};
+  const Bits x(4 * memory.product(), 7);
+  for (const std::int64_t columns : {32768, 9024, 9025, 64, 65}) {
+    const Extents shape{3, columns};
+    for (const bool backwards : {false, true}) {
+      std::vector<std::byte> expected(static_cast<std::size_t>(4 * shape.product()));
+      for (std::int64_t k = 0; k < shape.product(); ++k) {
+        const std::int64_t row = backwards ? 2 - k % 3 : k % 3;
+        std::memcpy(expected.data() + 4 * k, x.data() + 4 * (row * 32768 + k / 3), 4);
+      }
+      const ConstTensorRef from{x.data() + (backwards ? 2 * 4 * 32768 : 0), DType::f32, shape,
+                                Extents{backwards ? -32768 : 32768, 1}};
+      const Bits room(4 * shape.product(), 8);
+      const TensorRef to{room.data(), DType::f32, Extents{columns, 3}};
+      for_each_rung(from, to, {}, [&](std::string_view rung) {
+        SCOPED_TRACE(std::string(rung) + " " + std::to_string(columns));
+        const Bits y(4 * shape.product(), 8);
+        transpose(context, from, {y.data(), DType::f32, Extents{columns, 3}}, {}, {rung});
+        EXPECT_EQ(std::memcmp(y.data(), expected.data(), expected.size()), 0);
+      });
+    }
+  }
+}
+
 TEST_P(TransposeOn, NothingOfAnEmptyTensorIsTouched) {
   const TensorRef y(nullptr, DType::f32, Extents{0, 7});
   EXPECT_NO_THROW(transpose(context, {nullptr, DType::f32, Extents{7, 0}}, y));
