@@ -133,7 +133,7 @@ void threads(const Call& call, Context& context) {
   const std::int64_t most_of_a = (6 << 20) / team_size;
   limits.a_bytes = std::min(limits.a_bytes, most_of_a);
   // 4096: see BlockLimits. Shorter where a single panel of that k would be too much for each.
-  if (team_size > 1) {
+  if (team_size > 1 || ks.asks_for_lines) {
     limits.k_bytes = std::clamp<std::int64_t>(most_of_a / ks.tile_rows / 512 * 512, 512, 4096);
   }
   if (one_each) {

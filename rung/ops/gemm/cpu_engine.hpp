@@ -153,6 +153,7 @@ struct Kernels {
   int lanes;             // of a vector
   int tile_rows;         // the general tile is tile_rows x 2 vectors
   int narrow_tile_rows;  // most rows of a tile one vector wide
+  bool asks_for_lines;   // the general tile, where A and B are packed
   /// tiles[a_source][b_source][vectors - 1][rows - 1]
   TileFunction<T>* const* tiles[2][2][2];
   /// Tiles of up to sliver_columns (0: none), by rows - 1, up to sliver_rows. A and B are read

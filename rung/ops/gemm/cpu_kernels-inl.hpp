@@ -9,6 +9,7 @@
 #define RUNG_OPS_GEMM_CPU_KERNELS_INL_HPP_
 #endif
 
+#include "rung/cpu/prefetch.hpp"
 #include "rung/ops/gemm/cpu_finish-inl.hpp"
 #include "rung/ops/gemm/cpu_pack-inl.hpp"
 #include "rung/ops/gemm/cpu_sliver-inl.hpp"
@@ -27,13 +28,17 @@ void fill_tiles(Kernels<T>& k) {
   k.lanes = lanes<T>();
   k.tile_rows = tile_rows;
   k.narrow_tile_rows = narrow_tile_rows;
+  // Not with AVX2: on a 2-core Emerald Rapids vCPU 2 % to 3 % less at 2048 and 4096 cubed.
+  k.asks_for_lines = HWY_TARGET == HWY_AVX3 && cpu::asks_for_lines();
   k.sliver_columns = sliver_columns<T>;
   k.sliver_rows = sliver_rows;
   k.slivers = sliver_table<T>();
   constexpr Source p = Source::packed;
   constexpr Source s = Source::strided;
   k.tiles[0][0][0] = tiles_of<T, p, p, 1>();
-  k.tiles[0][0][1] = tiles_of<T, p, p, 2>();
+  k.tiles[0][0][1] = k.asks_for_lines
+                         ? tile_table<T, tile_rows, 2, p, p, Distance::far, Fetching::asked>()
+                         : tiles_of<T, p, p, 2>();
   k.tiles[0][1][0] = tiles_of<T, p, s, 1>();
   k.tiles[0][1][1] = tiles_of<T, p, s, 2>();
   k.tiles[1][0][0] = tiles_of<T, s, p, 1>();

@@ -151,7 +151,32 @@ struct RunningErrand {
 // Where C is when a tile begins: in the L1 cache already, or to be fetched meanwhile.
 enum class Distance { near, far };
 
-template <class T, int rows, int vectors, Source a_source, Source b_source, Distance distance>
+// What brings A and B from L2 into L1: the hardware, left to itself, or asked by the tile. Asked,
+// on a 2-core Emerald Rapids vCPU: f32 2048 cubed 149 to 159 GFLOP/s (oneDNN 163), 4096 cubed from
+// .90 to .985 of oneDNN, f64 2048 cubed from .96 to 1.02 of the best peer. 8 and 32 steps ahead:
+// half a percent to two less.
+enum class Fetching { left, asked };
+constexpr int steps_ahead = 16;
+
+// In step q of a turn of errand_steps: the lines of packed A and B that are read steps_ahead steps
+// later. a is where the turn begins.
+template <int rows, int vectors, class T>
+HWY_INLINE void ask_for_step(const T* a, const T* b, int q) {
+  constexpr int line = 64 / static_cast<int>(sizeof(T));
+  constexpr int a_lines = rows * errand_steps / line;  // of a turn
+#pragma GCC unroll 4
+  for (int i = q * a_lines / errand_steps; i < (q + 1) * a_lines / errand_steps; ++i) {
+    __builtin_prefetch(a + steps_ahead * rows + i * line, 0, 3);
+  }
+  constexpr int width = vectors * lanes<T>();
+#pragma GCC unroll 4
+  for (int i = 0; i < width; i += line) {
+    __builtin_prefetch(b + (q + steps_ahead) * width + i, 0, 3);
+  }
+}
+
+template <class T, int rows, int vectors, Source a_source, Source b_source, Distance distance,
+          Fetching fetching>
 void tile(const TileArgs<T>& t) {
   const Full<T> d;
   using V = hn::Vec<Full<T>>;
@@ -203,6 +228,7 @@ void tile(const TileArgs<T>& t) {
 #pragma GCC unroll 8
       for (int q = 0; q < errand_steps; ++q) {
         asm volatile("" : "+r"(a), "+r"(b));  // one step after the other
+        if constexpr (fetching == Fetching::asked) ask_for_step<rows, vectors>(a, b, q);
         V row[vectors];
         load_b_row<vectors, b_source>(d, b + q * b_row, last, row);
         update<rows, vectors, a_source>(d, a + q * a_column, a_row, row, acc);
@@ -228,14 +254,19 @@ void tile(const TileArgs<T>& t) {
   write_tile<rows, vectors>(d, t, last, acc);
 }
 
+// Only the tile of most rows is worth two versions.
+constexpr Fetching of_rows(int rows, Fetching fetching) {
+  return rows == tile_rows ? fetching : Fetching::left;
+}
+
 // The kernels for 1..max_rows rows, so that an edge costs what its rows cost: entry r - 1 does r
 // rows.
 template <class T, int max_rows, int vectors, Source a_source, Source b_source,
-          Distance distance = Distance::far>
+          Distance distance = Distance::far, Fetching fetching = Fetching::left>
 TileFunction<T>* const* tile_table() {
   static constexpr auto table = []<int... r>(std::integer_sequence<int, r...>) {
     return std::array<TileFunction<T>*, max_rows>{
-        &tile<T, r + 1, vectors, a_source, b_source, distance>...};
+        &tile<T, r + 1, vectors, a_source, b_source, distance, of_rows(r + 1, fetching)>...};
   }(std::make_integer_sequence<int, max_rows>());
   return table.data();
 }

@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What kernels do besides reading, by the kind of CPU that they run on.
+#pragma once
+
+#include "rung/core/export.hpp"
+
+namespace rung::cpu {
+
+/// Whether kernels should ask for lines that they read in order from the L2 cache: those of Intel's
+/// cores come late by themselves, those of AMD's in time. RUNG_CPU_PREFETCH=0|1 in the environment,
+/// read once, decides otherwise.
+RUNG_API bool asks_for_lines() noexcept;
+
+}  // namespace rung::cpu
