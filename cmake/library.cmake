@@ -61,17 +61,11 @@ if(RUNG_CPU_NATIVE AND rung_native_target)
   target_compile_definitions(rung_cpu PRIVATE HWY_BASELINE_TARGETS=${rung_native_target})
 endif()
 if(RUNG_SANITIZE)
-  set(judging_sources core/copy.cpp core/input_buffer.cpp core/input_values.cpp core/inputs.cpp
-                      workbench/compare.cpp workbench/judge.cpp)
   # Watching the scopes of thousands of vector temporaries took two thirds of these files' compile time.
   target_compile_options(rung_cpu PRIVATE -fno-sanitize-address-use-after-scope)
-  # The slowest rungs, and what makes their operands and judges their results, take longer to run than to
-  # optimise.
+  # The slowest rungs take longer to run than to optimise.
   list(FILTER cpu_rungs INCLUDE REGEX "/cpu_[1-5]0_[^/]*$")
-  list(FILTER operator_sources INCLUDE REGEX "_oracle[.]cpp$")
-  list(TRANSFORM judging_sources PREPEND ${PROJECT_SOURCE_DIR}/rung/)
-  set_source_files_properties(${cpu_rungs} ${operator_sources} ${judging_sources} PROPERTIES
-    COMPILE_OPTIONS -O2)
+  set_source_files_properties(${cpu_rungs} PROPERTIES COMPILE_OPTIONS -O2)
 endif()
 
 # Parts that need a scope of their own (a peer compiled as a module, say).

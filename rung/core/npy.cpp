@@ -24,12 +24,12 @@ constexpr std::size_t header_alignment = 64;
 // A shape of eight axes takes some 250 characters; NumPy itself refuses more than 10,000.
 constexpr std::size_t longest_header = 10000;
 
-[[noreturn]] void fail(const std::string& path, const std::string& what) {
+[[noreturn]] void fail_file(const std::string& path, const std::string& what) {
   throw Error(ErrorCode::io, path + ": " + what);
 }
 [[noreturn]] void fail_system(const std::string& path, const char* action) {
   const int number = errno;
-  fail(path, std::string("cannot ") + action + ": " + std::strerror(number));
+  fail_file(path, std::string("cannot ") + action + ": " + std::strerror(number));
 }
 
 /// A file descriptor that closes itself. Errors name `path`, which the caller knows; `opened` may
@@ -49,7 +49,7 @@ class File {
   [[nodiscard]] std::size_t size() const {
     struct stat status{};
     if (fstat(descriptor_, &status) != 0) fail_system(path_, "examine");
-    if (!S_ISREG(status.st_mode)) fail(path_, "not a regular file");
+    if (!S_ISREG(status.st_mode)) fail_file(path_, "not a regular file");
     return static_cast<std::size_t>(status.st_size);
   }
 
@@ -59,7 +59,7 @@ class File {
       const ssize_t got = ::read(descriptor_, at, std::min(bytes, largest_transfer));
       if (got < 0 && errno == EINTR) continue;
       if (got < 0) fail_system(path_, "read");
-      if (got == 0) fail(path_, "truncated: " + std::to_string(bytes) + " bytes are missing");
+      if (got == 0) fail_file(path_, "truncated: " + std::to_string(bytes) + " bytes are missing");
       at += got;
       bytes -= static_cast<std::size_t>(got);
     }
@@ -124,17 +124,17 @@ Extents fortran_strides(const Extents& shape) {
 detail::NpyHeader read_header(File& file, const std::string& path, std::size_t& left) {
   constexpr std::size_t preamble = magic.size() + 2;
   const auto take = [&](void* to, std::size_t bytes, const char* what) {
-    if (left < bytes) fail(path, std::string("truncated within ") + what);
+    if (left < bytes) fail_file(path, std::string("truncated within ") + what);
     file.read(to, bytes);
     left -= bytes;
   };
-  if (left == 0) fail(path, "the file is empty");
+  if (left == 0) fail_file(path, "the file is empty");
   unsigned char start[preamble];
   if (left < preamble)
-    fail(path, "not a .npy file, or truncated: only " + std::to_string(left) + " bytes");
+    fail_file(path, "not a .npy file, or truncated: only " + std::to_string(left) + " bytes");
   take(start, preamble, "the magic string");
   if (std::memcmp(start, magic.data(), magic.size()) != 0) {
-    fail(path, "not a .npy file: it does not start with \\x93NUMPY");
+    fail_file(path, "not a .npy file: it does not start with \\x93NUMPY");
   }
   const int major = start[magic.size()];
   const int minor = start[magic.size() + 1];
@@ -147,12 +147,12 @@ detail::NpyHeader read_header(File& file, const std::string& path, std::size_t& 
   std::size_t length = 0;
   for (int byte = 3; byte >= 0; --byte) length = length << 8 | length_bytes[byte];
   if (length > left) {
-    fail(path, "truncated: a header of " + std::to_string(length) + " bytes is announced, " +
-                   std::to_string(left) + " follow");
+    fail_file(path, "truncated: a header of " + std::to_string(length) + " bytes is announced, " +
+                        std::to_string(left) + " follow");
   }
   if (length > longest_header) {
-    fail(path, "malformed .npy header: " + std::to_string(length) + " bytes; at most " +
-                   std::to_string(longest_header) + " are accepted");
+    fail_file(path, "malformed .npy header: " + std::to_string(length) + " bytes; at most " +
+                        std::to_string(longest_header) + " are accepted");
   }
   std::string text(length, '\0');
   take(text.data(), length, "the header");
@@ -170,18 +170,18 @@ Tensor read_npy(const std::string& path) {
   try {
     count = header.shape.product();
   } catch (const Error& error) {
-    fail(path, error.what());
+    fail_file(path, error.what());
   }
   const std::string announced =
       "shape " + to_string(header.shape) + " of " + std::string(to_string(header.dtype));
   if (static_cast<std::uint64_t>(count) > left / size) {
-    fail(path, "truncated: " + announced + " needs " + std::to_string(count) + " elements of " +
-                   std::to_string(size) + " bytes, but " + std::to_string(left) +
-                   " bytes follow the header");
+    fail_file(path, "truncated: " + announced + " needs " + std::to_string(count) +
+                        " elements of " + std::to_string(size) + " bytes, but " +
+                        std::to_string(left) + " bytes follow the header");
   }
   const std::size_t bytes = static_cast<std::size_t>(count) * size;
   if (left != bytes) {
-    fail(path, std::to_string(left - bytes) + " bytes too many after " + announced);
+    fail_file(path, std::to_string(left - bytes) + " bytes too many after " + announced);
   }
   Tensor memory(header.dtype, header.shape);
   file.read(memory.data<void>(), bytes);
@@ -225,7 +225,7 @@ void write_npy(const std::string& path, const ConstTensorRef& tensor, bool fortr
   // Renaming onto a device or a pipe would replace it.
   struct stat status{};
   if (stat(path.c_str(), &status) == 0 && !S_ISREG(status.st_mode)) {
-    fail(path, "not a regular file; nothing is written");
+    fail_file(path, "not a regular file; nothing is written");
   }
   const std::string temporary = path + ".partial." + std::to_string(getpid());
   File file(path, temporary, O_WRONLY | O_CREAT | O_TRUNC, 0666);

@@ -26,7 +26,7 @@ std::string quoted(std::string_view text) {
   return result + (text.size() > shown ? "...'" : "'");
 }
 
-[[noreturn]] void fail(std::string_view problem, const std::string& what) {
+[[noreturn]] void fail_problem(std::string_view problem, const std::string& what) {
   throw Error(ErrorCode::invalid_argument, "problem " + quoted(problem) + ": " + what);
 }
 
@@ -49,13 +49,13 @@ std::int64_t parse_extent(std::string_view problem, std::string_view text) {
   const char* end = text.data() + text.size();
   const auto [stop, status] = std::from_chars(text.data(), end, value);
   if (status == std::errc::result_out_of_range) {
-    fail(problem, "extent " + quoted(text) + " does not fit 63 bits");
+    fail_problem(problem, "extent " + quoted(text) + " does not fit 63 bits");
   }
   if (text.empty() || status != std::errc() || stop != end || text.front() == '-') {
-    fail(problem, "extent " + quoted(text) +
-                      " is not a whole number >= 0; extents are joined by "
-                      "'x', " +
-                      std::string(example));
+    fail_problem(problem, "extent " + quoted(text) +
+                              " is not a whole number >= 0; extents are joined by "
+                              "'x', " +
+                              std::string(example));
   }
   return value;
 }
@@ -76,12 +76,13 @@ Problem::Option parse_option(std::string_view problem, std::string_view text) {
   const std::size_t equals = text.find('=');
   const std::string_view name = text.substr(0, equals);
   if (!is_name(name)) {
-    fail(problem, "option " + quoted(text) + " has no name; options are letters and digits, " +
-                      std::string(example));
+    fail_problem(problem, "option " + quoted(text) +
+                              " has no name; options are letters and digits, " +
+                              std::string(example));
   }
   if (equals == std::string_view::npos) return {std::string(name), ""};
   const std::string_view value = text.substr(equals + 1);
-  if (!is_value(value)) fail(problem, "option " + quoted(name) + " has no value after '='");
+  if (!is_value(value)) fail_problem(problem, "option " + quoted(name) + " has no value after '='");
   return {std::string(name), std::string(value)};
 }
 
@@ -101,8 +102,8 @@ T parse_number(const Problem& problem, const Problem::Option& option, const char
   bool good = !option.value.empty() && status == std::errc() && stop == end;
   if constexpr (std::is_floating_point_v<T>) good = good && std::isfinite(value);
   if (!good) {
-    fail(problem.to_string(), "option " + quoted(option.name) + " is " + quoted(option.value) +
-                                  ", which is not " + kind);
+    fail_problem(problem.to_string(), "option " + quoted(option.name) + " is " +
+                                          quoted(option.value) + ", which is not " + kind);
   }
   return value;
 }
@@ -111,7 +112,7 @@ T parse_number(const Problem& problem, const Problem::Option& option, const char
 
 Problem Problem::parse(std::string_view text) {
   if (text.size() > longest) {
-    fail(text, "longer than " + std::to_string(longest) + " characters");
+    fail_problem(text, "longer than " + std::to_string(longest) + " characters");
   }
   std::string_view rest = trimmed(text);
   Problem problem;
@@ -119,8 +120,8 @@ Problem Problem::parse(std::string_view text) {
   try {
     problem.dtype = parse_dtype(type);
   } catch (const Error&) {
-    fail(text, "starts with " + quoted(type) + ", not with a dtype (" + dtype_names() + "), " +
-                   std::string(example));
+    fail_problem(text, "starts with " + quoted(type) + ", not with a dtype (" + dtype_names() +
+                           "), " + std::string(example));
   }
   rest = trimmed(rest);
   const bool has_options = rest.find(',') != std::string_view::npos;
@@ -130,7 +131,7 @@ Problem Problem::parse(std::string_view text) {
     more = extents.find('x') != std::string_view::npos;
     const std::int64_t extent = parse_extent(text, next_part(extents, 'x'));
     if (shape.rank == max_rank) {
-      fail(text, "more than " + std::to_string(max_rank) + " extents");
+      fail_problem(text, "more than " + std::to_string(max_rank) + " extents");
     }
     shape[shape.rank++] = extent;
     problem.extents.push_back(extent);
@@ -138,7 +139,8 @@ Problem Problem::parse(std::string_view text) {
   for (bool more = has_options; more;) {
     more = rest.find(',') != std::string_view::npos;
     Option option = parse_option(text, next_part(rest, ','));
-    if (problem.has(option.name)) fail(text, "option " + quoted(option.name) + " is given twice");
+    if (problem.has(option.name))
+      fail_problem(text, "option " + quoted(option.name) + " is given twice");
     problem.options.push_back(std::move(option));
   }
   return problem;
@@ -184,16 +186,16 @@ std::int64_t Problem::integer(std::string_view name, std::int64_t otherwise) con
 void Problem::expect(std::string_view op, std::size_t rank,
                      std::initializer_list<std::string_view> names) const {
   if (extents.size() != rank) {
-    fail(to_string(), std::string(op) + " takes " + std::to_string(rank) + " extents, not " +
-                          std::to_string(extents.size()));
+    fail_problem(to_string(), std::string(op) + " takes " + std::to_string(rank) +
+                                  " extents, not " + std::to_string(extents.size()));
   }
   for (const Option& option : options) {
     if (std::find(names.begin(), names.end(), option.name) != names.end()) continue;
     std::string list;
     for (const std::string_view name : names)
       list += (list.empty() ? "" : ", ") + std::string(name);
-    fail(to_string(), std::string(op) + " has no option " + quoted(option.name) +
-                          "; accepted: " + (list.empty() ? "none" : list));
+    fail_problem(to_string(), std::string(op) + " has no option " + quoted(option.name) +
+                                  "; accepted: " + (list.empty() ? "none" : list));
   }
 }
 
