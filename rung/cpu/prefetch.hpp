@@ -7,9 +7,9 @@
 
 namespace rung::cpu {
 
-/// Whether kernels should ask for lines that they read in order from the L2 cache: those of Intel's
-/// cores come late by themselves, those of AMD's in time. RUNG_CPU_PREFETCH=0|1 in the environment,
-/// read once, decides otherwise.
+/// Whether kernels should ask for lines that they read in order from the L2 cache: on Intel's
+/// cores, where these come late by themselves (measured on Emerald Rapids, not tried on others).
+/// RUNG_CPU_PREFETCH=0|1 in the environment, read once, decides otherwise.
 RUNG_API bool asks_for_lines() noexcept;
 
 }  // namespace rung::cpu

@@ -98,8 +98,8 @@ int report_usage(const CLI::App& program, const CLI::ParseError& error) {
   return exit_usage;
 }
 
-/// A positional argument and an option of one name are refused by CLI11 from 2.2 on, and taken by
-/// those before: here, by every version.
+/// A positional argument and an option of one name are taken by CLI11 2.1, and refused by 2.4
+/// before anything runs: here, by every version.
 CLI::Option* with_own_name(const CLI::App& app, CLI::Option* added) {
   const auto calls_itself = [](const CLI::Option* option, const std::string& name) {
     const std::vector<std::string>& names = option->get_lnames();

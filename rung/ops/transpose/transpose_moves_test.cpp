@@ -4,16 +4,10 @@
 
 #include <array>
 
-#include "rung/ops/transpose/transpose.hpp"
+#include "rung/ops/transpose/transpose_test.hpp"
 
 namespace rung {
 namespace {
-
-Extents permuted(const Extents& shape, const Extents& order) {
-  Extents result = shape;
-  for (int axis = 0; axis < shape.rank; ++axis) result[axis] = shape[static_cast<int>(order[axis])];
-  return result;
-}
 
 Transpose::Moves moves(const Extents& shape, const Extents& order, DType dtype,
                        std::ptrdiff_t offset = 0) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Properties of transpose that `rung check` does not state: every bit of every rung on random bits,
 // algebra, errors, what is normalised to what, and sizes that leave the caches.
-#include "rung/ops/transpose/transpose.hpp"
+#include "rung/ops/transpose/transpose_test.hpp"
 
 #include <gtest/gtest.h>
 
@@ -35,12 +35,6 @@ class Bits {
   std::vector<std::uint64_t> words_;
   std::byte* data_;
 };
-
-Extents permuted(const Extents& shape, const Extents& order) {
-  Extents result = shape;
-  for (int axis = 0; axis < shape.rank; ++axis) result[axis] = shape[static_cast<int>(order[axis])];
-  return result;
-}
 
 /// The definition, on contiguous tensors.
 void expect_transposed(const std::byte* x, const std::byte* y, const Extents& shape,
