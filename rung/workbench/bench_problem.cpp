@@ -17,10 +17,14 @@
 namespace rung::workbench {
 namespace {
 
-/// GPU buffers are rotated through this many times the L2 cache, so that every launch finds it
-/// cold; no more than so many sets of them.
+/// A GPU takes turns on several sets of buffers: on enough of them to exceed its L2 cache this many
+/// times, so that every launch finds it cold, and on no fewer than four, so that no figure hangs on
+/// where one set happens to lie (on an H200, 2 GiB turned by cuBLAS: 3779 to 4003 GB/s by place) -
+/// unless they would take more than their share of the GPU's memory, or of the host's.
 constexpr double cold_factor = 3;
+constexpr int least_sets = 4;
 constexpr int most_sets = 64;
+constexpr double memory_share = 0.25;
 
 bool wanted(const BenchPlan& plan, std::string_view rung) {
   return plan.rungs.empty() ||
@@ -41,15 +45,29 @@ bench::Ceiling ceiling_of(const Problem& problem, const Instance& instance, cons
   return bench::gpu_ceiling(machine.gpus[device], element, written);
 }
 
-/// The problem as often as needed to keep a GPU's cache cold; once on a CPU, where warm caches are
-/// the usual case and what `of_ceiling` assumes.
+double bytes_held(const Instance& instance) {
+  double bytes = 0;
+  for (const Inputs::Entry& entry : instance.inputs.entries()) {
+    bytes +=
+        static_cast<double>(entry.tensor.size()) * static_cast<double>(size_of(entry.tensor.dtype));
+  }
+  return bytes;
+}
+
+/// The problem's further sets for a GPU; none for a CPU, where warm caches are the usual case and
+/// what `of_ceiling` assumes.
 std::vector<std::unique_ptr<Instance>> more_sets(const AnyOperator& op, const Problem& problem,
-                                                 const Context& context, const Cost& cost) {
+                                                 const Context& context, const Instance& first,
+                                                 const bench::Machine& machine) {
   std::vector<std::unique_ptr<Instance>> sets;
-  if (context.backend() != Backend::cuda || cost.bytes <= 0) return sets;
-  const double l2 = static_cast<double>(context.info().l2_bytes);
-  const int count =
-      static_cast<int>(std::min<double>(most_sets, std::ceil(cold_factor * l2 / cost.bytes)));
+  const double held = bytes_held(first);
+  if (context.backend() != Backend::cuda || held <= 0) return sets;
+  const DeviceInfo gpu = context.info();
+  const double cold = std::ceil(cold_factor * static_cast<double>(gpu.l2_bytes) / held);
+  const double room =
+      memory_share * std::min(static_cast<double>(gpu.memory_bytes), machine.memory_bytes) / held;
+  const int count = static_cast<int>(
+      std::min({static_cast<double>(most_sets), room, std::max<double>(least_sets, cold)}));
   for (int i = 1; i < count; ++i) {
     sets.push_back(op.make(problem, {}, static_cast<std::uint64_t>(i) + 1, context.device()));
   }
@@ -64,6 +82,7 @@ class ProblemBench {
         problem_(problem),
         context_(context),
         plan_(plan),
+        machine_(machine),
         progress_(progress),
         judge_(op, problem, {}, 1, context.device()),
         cost_(judge_.instance().cost()),
@@ -134,7 +153,7 @@ class ProblemBench {
   }
 
   void time() {
-    const auto others = more_sets(op_, problem_, context_, cost_);
+    const auto others = more_sets(op_, problem_, context_, judge_.instance(), machine_);
     std::vector<Instance*> sets{&judge_.instance()};
     for (const auto& one : others) sets.push_back(one.get());
     for (Instance* one : sets) one->inputs.reset();
@@ -142,18 +161,15 @@ class ProblemBench {
     std::vector<bench::Contender> contenders;
     contenders.reserve(timed_.size());
     for (const Entry& entry : timed_) {
-      contenders.push_back({[this, &sets, rung = entry.rung](long repeats) {
-        if (rung != nullptr) {
-          for (long i = 0; i < repeats; ++i) {
-            sets[static_cast<std::size_t>(i) % sets.size()]->run(*rung, context_);
-          }
-        } else {
-          for (long i = 0; i < repeats; ++i) {
-            sets[static_cast<std::size_t>(i) % sets.size()]->call(context_);
-          }
-        }
-        context_.synchronize();
-      }});
+      // A sample goes on with the set after the one before's last: even samples of a single call
+      // come to all of them.
+      contenders.push_back(
+          {[this, &sets, rung = entry.rung, set = std::size_t{0}](long repeats) mutable {
+            for (long i = 0; i < repeats; ++i, set = (set + 1) % sets.size()) {
+              rung != nullptr ? sets[set]->run(*rung, context_) : sets[set]->call(context_);
+            }
+            context_.synchronize();
+          }});
     }
     const auto samples = bench::alternate(contenders, plan_.timing, [&](std::size_t i) {
       const BenchRow& row = rows_[timed_[i].row];
@@ -206,6 +222,7 @@ class ProblemBench {
   const Problem& problem_;
   Context& context_;
   const BenchPlan& plan_;
+  const bench::Machine& machine_;
   Progress& progress_;
   Judge judge_;
   Cost cost_;
