@@ -64,7 +64,7 @@ double estimate(const Scan::Args& args, const Context& context) {
   const double idle = larger(1.0, 32.0 * context.info().multiprocessors / lines);
   const double strided = args.is_contiguous() ? 1 : 9;
   const double bytes = larger(Scan::cost(args).bytes * strided, lines * 1024);
-  return 4e-6 + idle * bytes / (0.8 * rate);
+  return 4e-6 + idle * bytes / (0.77 * rate);
 }
 
 const Rung<Scan> self{{.name = "warp_a_line",

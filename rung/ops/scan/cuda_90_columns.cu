@@ -8,6 +8,7 @@
 // Changes  against decoupled_look_back: wide loads where that moves single elements.
 // Cost     each element read and written once; x twice where lines are cut.
 // Limits   f32, f64, f16, bf16, u8 and i32; lines that lie side by side in both tensors.
+// Tried    H200, f32, 16384 x 16384 along axis 0, one row at a time: 1697 GB/s.
 // Source   -
 #include "rung/core/bounds.hpp"
 #include "rung/ops/scan/cuda_columns.hpp"
@@ -16,18 +17,6 @@ namespace rung {
 namespace {
 using namespace scan_cuda;
 using namespace scan_cuda::columns;
-
-using Types = DTypes<float, double, f16, bf16, std::uint8_t, std::int32_t>;
-
-Support supports(const Scan::Args& args, const Context&) {
-  if (!Types::contains(args.x.dtype)) return unsupported("f32, f64, f16, bf16, u8 and i32 only");
-  const int last = args.lines.rank - 1;
-  if (args.y.empty() || args.lines.rank == 0) return unsupported("a single line, or none");
-  if (args.lines.strides[0][last] != 1 || args.lines.strides[1][last] != 1) {
-    return unsupported("lines do not lie side by side");
-  }
-  return supported;
-}
 
 Cut cut_of(const Scan::Args& args, const Context& context) {
   const std::int64_t pack = larger<std::int64_t>(16 / size_of(args.x.dtype), 1);
@@ -77,8 +66,9 @@ double estimate(const Scan::Args& args, const Context& context) {
       smaller(1.0, static_cast<double>(cut.count()) / (256.0 * context.info().multiprocessors));
   // Narrow strips waste most of each sector.
   const double narrow = larger(1.0, 8.0 / static_cast<double>(cut.width));
+  const double fraction = size_of(args.x.dtype) == 1 ? 0.35 : 0.65;
   return 4e-6 * (cut.pieces > 1 ? 3 : 1) +
-         narrow * bytes / (0.5 * busy * nominal_rates(context).bytes_per_second);
+         narrow * bytes / (fraction * busy * nominal_rates(context).bytes_per_second);
 }
 
 const Rung<Scan> self{{.name = "columns",

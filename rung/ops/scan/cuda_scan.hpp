@@ -66,6 +66,21 @@ __device__ __forceinline__ void store_aligned(T* to, const Pack<T, pack_size<T>>
   store_wide<4>(reinterpret_cast<unsigned*>(to), __builtin_bit_cast(Pack<unsigned, 4>, pack));
 }
 
+/// A pack whose small elements are together in registers: nvcc gives each byte one of its own where
+/// it has seen it come alone.
+template <class T>
+__device__ __forceinline__ Pack<T, pack_size<T>> by_words(const Pack<T, pack_size<T>>& pack) {
+#if defined(__CUDA_ARCH__)
+  if constexpr (sizeof(T) < 4 && sizeof(T) * pack_size<T> == 16) {
+    auto words = __builtin_bit_cast(uint4, pack);
+    asm("" : "+r"(words.x), "+r"(words.y), "+r"(words.z), "+r"(words.w));
+    using Elements = Pack<T, pack_size<T>>;
+    return __builtin_bit_cast(Elements, words);
+  }
+#endif
+  return pack;
+}
+
 /// Elements i to i + pack_size - 1 of a line, the first of them at `from`. Those at or past
 /// `valid` read as zero; nothing that counts comes after them.
 template <class T>
@@ -81,7 +96,7 @@ __device__ __forceinline__ Pack<T, pack_size<T>> load_pack(const T* from, std::i
   for (int k = 0; k < count; ++k) {
     if (k < valid) pack[k] = from[k * stride];
   }
-  return pack;
+  return by_words(pack);
 }
 template <class T>
 __device__ __forceinline__ void store_pack(T* to, std::int64_t stride, std::int64_t valid,

@@ -56,35 +56,39 @@ std::vector<Problem> Scan::check_problems(Backend backend) {
       "f32 20000,segments=13",                 // longer than a chunk's share
       "f32 9000,exclusive,reverse,segments=400,offsets=i32,max",
       "f32 60x33,axis=0,segments=45",  //
-      "f64 1",                         //
-      "f64 5003",                      //
-      "f64 3x700,min,exclusive",       //
-      "f64 700,product,segments=9",    //
-      "f16 1030",                      //
-      "f16 9001,reverse",              //
-      "f16 2x1025,max,nan",            //
-      "f16 40x10,axis=0,exclusive",    //
-      "bf16 1027,exclusive",           //
-      "bf16 20011",                    //
-      "bf16 600,product",              //
-      "bf16 3000,segments=50",         //
-      "i32 1021",                      //
-      "i32 10007,exclusive",           //
-      "i32 4x999,max",                 //
-      "i32 500,product,segments=3",    //
-      "i64 1025",                      //
-      "i64 6001,min,reverse",          //
-      "i64 900,product,exclusive",     //
-      "u8 1000",                       //
-      "u8 50021",                      //
-      "u8 3x4099,exclusive",           //
-      "u8 2500,max,segments=30",       //
-      "u8 700,product",                //
-      "u8 90x70,axis=0,min",           //
-      "i8 3001,min",                   //
-      "i8 2000,exclusive,in_place",    //
-      "u16 5001",                      //
-      "u16 2001,max,exclusive",        //
+      "f32 600x70,axis=0,exclusive",   // longer than a panel's step
+      "f32 3x17000",                   // than a block's
+      "bf16 300x140,axis=0",           //
+      "u8 520x20,axis=0,segments=9,max",
+      "f64 1",                       //
+      "f64 5003",                    //
+      "f64 3x700,min,exclusive",     //
+      "f64 700,product,segments=9",  //
+      "f16 1030",                    //
+      "f16 9001,reverse",            //
+      "f16 2x1025,max,nan",          //
+      "f16 40x10,axis=0,exclusive",  //
+      "bf16 1027,exclusive",         //
+      "bf16 20011",                  //
+      "bf16 600,product",            //
+      "bf16 3000,segments=50",       //
+      "i32 1021",                    //
+      "i32 10007,exclusive",         //
+      "i32 4x999,max",               //
+      "i32 500,product,segments=3",  //
+      "i64 1025",                    //
+      "i64 6001,min,reverse",        //
+      "i64 900,product,exclusive",   //
+      "u8 1000",                     //
+      "u8 50021",                    //
+      "u8 3x4099,exclusive",         //
+      "u8 2500,max,segments=30",     //
+      "u8 700,product",              //
+      "u8 90x70,axis=0,min",         //
+      "i8 3001,min",                 //
+      "i8 2000,exclusive,in_place",  //
+      "u16 5001",                    //
+      "u16 2001,max,exclusive",      //
   });
   if (backend == Backend::simt) return problems;
   // Several chunks for each thread, and many lines.
