@@ -254,7 +254,8 @@ std::string compile(const Sources& sources, const std::string& folder) {
       {"-L" + home.libraries, "-Wl,-rpath," + home.libraries, "-Wl,-rpath-link," + home.libraries,
        "-rdynamic", "-Wl,--wrap=malloc,--wrap=free,--wrap=_Znwm,--wrap=_Znam",
        "-Wl,--wrap=_ZdlPv,--wrap=_ZdaPv,--wrap=_ZdlPvm,--wrap=_ZdaPvm,--wrap=clock", "-lrung_hooks",
-       "-Wl,--no-as-needed", "-lrung_emulate", "-lrung", "-pthread", "-ldl", "-o", program});
+       "-Wl,--no-as-needed", "-lrung_emulate", "-lrung", "-lrung_thread", "-pthread", "-ldl", "-o",
+       program});
   run_compiler(command, sources.files.front(), "does not link");
   return program;
 }

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <memory>
 #include <string>
 
 #include "rung/core/dtype.hpp"
@@ -192,9 +193,19 @@ std::uint32_t operand_address(std::uint64_t matrix, const OperandShape& shape, i
   return at & 0x3ffff;
 }
 
+/// Operands and results in 4 bytes an element: 172 KiB, for those threads alone that need them.
+struct Operands {
+  float a[rows_of_a][most_k];
+  float b[most_k][most_columns];
+  union {
+    int integers[rows_of_a][most_columns];
+    float floats[rows_of_a][most_columns];
+  } sums;
+};
+
 void multiply(Worker& here, const Block& block, MatrixProduct& product) {
-  static thread_local float a[rows_of_a][most_k];
-  static thread_local float b[most_k][most_columns];
+  static thread_local const auto operands = std::make_unique<Operands>();
+  auto& [a, b, sums] = *operands;
   const WgmmaShape& shape = product.shape;
   if (product.a_in_registers) {
     read_registers(product, a);
@@ -204,13 +215,8 @@ void multiply(Worker& here, const Block& block, MatrixProduct& product) {
   }
   read_shared(here, block, product, product.b_matrix, shape_of_b(product), shape.b, shape.negate_b,
               &b[0][0], 1, most_columns);
-  if (is_integer(shape.a)) {
-    static thread_local int sums[rows_of_a][most_columns];
-    multiply(product, a, b, sums);
-  } else {
-    static thread_local float sums[rows_of_a][most_columns];
-    multiply(product, a, b, sums);
-  }
+  is_integer(shape.a) ? multiply(product, a, b, sums.integers)
+                      : multiply(product, a, b, sums.floats);
 }
 
 /// Each warp has its 16 rows of A, and is told of for a quarter of B, which all of them read.

@@ -12,17 +12,6 @@
 
 namespace rung::simt {
 
-constinit thread_local uint3 thread_index{};
-constinit thread_local uint3 block_index{};
-constinit thread_local dim3 block_extent{};
-constinit thread_local dim3 grid_extent{};
-constinit thread_local std::byte* shared_base = nullptr;
-constinit thread_local void* launch_data = nullptr;
-constinit thread_local int atomics_left = atomics_before_yield;
-constinit thread_local bool memory_changed = false;
-
-constinit thread_local Worker* this_worker = nullptr;
-
 Worker::Worker() : exceptions_(current_exceptions()) {}
 
 Worker::~Worker() = default;

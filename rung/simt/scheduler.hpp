@@ -233,7 +233,8 @@ class Worker {
 
 /// The calling OS thread's worker; made at its first launch.
 Worker& worker();
-extern constinit thread_local Worker* this_worker __attribute__((tls_model("initial-exec")));
+extern RUNG_API constinit thread_local Worker* this_worker
+    __attribute__((tls_model("initial-exec")));
 [[noreturn]] void throw_called_by_host(const char* operation);
 /// The worker if a kernel is running on it; throws Error(internal) for a call from host code.
 inline Worker& running_worker(const char* operation) {

@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a simulated thread reads of itself, in a library of its own, librung_thread.so. Initial-exec
+// variables want a place in the block that every thread has from its start, and some 1,500 bytes
+// are left there for libraries that come later, by dlopen(), as into Python: enough for these, not
+// for all that librung.so and what is linked into it keep for each thread.
+#include "rung/simt/scheduler.hpp"
+
+namespace rung::simt {
+
+constinit thread_local uint3 thread_index{};
+constinit thread_local uint3 block_index{};
+constinit thread_local dim3 block_extent{};
+constinit thread_local dim3 grid_extent{};
+constinit thread_local std::byte* shared_base = nullptr;
+constinit thread_local void* launch_data = nullptr;
+constinit thread_local int atomics_left = atomics_before_yield;
+constinit thread_local bool memory_changed = false;
+
+constinit thread_local Worker* this_worker = nullptr;
+
+}  // namespace rung::simt
