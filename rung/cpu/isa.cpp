@@ -47,6 +47,16 @@ Isa isa() noexcept {
 
 void cap_isa(Isa cap) { choose(cap); }
 
+int vector_fmas_a_cycle() noexcept {
+#if defined(__x86_64__)
+  // Of that family only Zen 4 has AVX-512.
+  static const bool halves = __builtin_cpu_is("amdfam19h") != 0;
+  return halves && isa() == Isa::avx512 ? 1 : 2;
+#else
+  return 2;
+#endif
+}
+
 namespace {
 // Read when the library is loaded, so that no kernel has run yet. An unknown value is ignored here
 // with a message: a library must not throw while it is being loaded.

@@ -19,4 +19,8 @@ RUNG_API Isa isa() noexcept;
 /// be called while kernels are running.
 RUNG_API void cap_isa(Isa cap);
 
+/// Multiply-adds of the widest vectors that a core starts in a cycle: 2, but 1 on AMD Zen 4, whose
+/// units of 256 bits take 512 in two halves.
+RUNG_API int vector_fmas_a_cycle() noexcept;
+
 }  // namespace rung::cpu

@@ -19,4 +19,13 @@ bool asks_for_lines() noexcept {
   return asks;
 }
 
+bool asks_memory_for_lines() noexcept {
+#if defined(__x86_64__)
+  static const bool asks = __builtin_cpu_is("amdfam19h") != 0;
+  return asks;
+#else
+  return false;
+#endif
+}
+
 }  // namespace rung::cpu

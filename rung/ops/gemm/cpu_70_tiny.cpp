@@ -12,6 +12,7 @@
 // Tried    the kernels and the setting up of the small rung: 70 ns in place of 45 at 16^3.
 // Source   A. Heinecke et al., LIBXSMM, SC 2016 (which generates such kernels at run time).
 #include "rung/cpu/foreach_target.hpp"
+#include "rung/ops/gemm/cpu_estimate.hpp"
 #include "rung/ops/gemm/cpu_tile-inl.hpp"
 
 HWY_BEFORE_NAMESPACE();
@@ -96,7 +97,11 @@ Support supports(const Gemm::Args& args, const Context&) {
 }
 
 // Under the estimate of every rung that has more to set up.
-double estimate(const Gemm::Args&, const Context&) { return 0; }
+/// Nothing is faster with one thread.
+double estimate(const Gemm::Args& args, const Context& context) {
+  const Call call = make_call(args);
+  return threads_worth(call, context.threads()) > 1 ? peak_seconds(call) : 0;
+}
 
 void run(const Gemm::Args& args, Context&) {
   if (args.c.dtype == DType::f64) {

@@ -4,6 +4,7 @@
 // the constants are a 2-core Zen 5 vCPU's, and ratios between them hold widely.
 #pragma once
 
+#include "rung/cpu/isa.hpp"
 #include "rung/ops/gemm/cpu_engine.hpp"
 
 namespace rung::gemm_cpu {
@@ -12,7 +13,7 @@ namespace rung::gemm_cpu {
 inline double peak_seconds(const Call& call) {
   const double width = call.in == DType::f64 ? kernels<double>().lanes : kernels<float>().lanes;
   constexpr double cycles_per_second = 4e9;
-  constexpr double per_lane_and_cycle = 4;  // two FMAs
+  const double per_lane_and_cycle = 2 * cpu::vector_fmas_a_cycle();
   return 2.0 * static_cast<double>(call.batch) * static_cast<double>(call.m) *
          static_cast<double>(call.n) * static_cast<double>(call.depth()) /
          (width * per_lane_and_cycle * cycles_per_second);
@@ -52,7 +53,7 @@ inline double packed_seconds(const Call& call, int threads) {
 /// Of tiles that read A, and perhaps B, where they are.
 template <class T>
 double small_seconds(const Call& call, int threads) {
-  constexpr double start = 0.05e-6, start_a_thread = 1e-6, pack_an_element = 0.1e-9;
+  constexpr double start = 0.05e-6, start_a_thread = 0.5e-6, pack_an_element = 0.1e-9;
   constexpr double l2_bytes = 1 << 20;
   const double m = static_cast<double>(call.m), n = static_cast<double>(call.n);
   const double k = static_cast<double>(call.k), batch = static_cast<double>(call.batch);

@@ -140,7 +140,7 @@ struct RunningErrand {
         hn::StoreU(hn::LoadU(d, left.row_from + j * lanes<T>()), d, left.row_to + j * lanes<T>());
         // The strip after it, in the same row: of each page two lines are read, and no hardware
         // foresees the next.
-        __builtin_prefetch(left.row_from + (vectors + j) * lanes<T>(), 0, 2);
+        __builtin_prefetch(left.row_from + (vectors + j + 1) * lanes<T>() - 1, 0, 2);
       }
       left.row_from += left.row_step;
       left.row_to += vectors * lanes<T>();
@@ -221,7 +221,7 @@ void tile(const TileArgs<T>& t) {
     std::int64_t line = std::min<std::int64_t>(0, rows * row_lines + in_time - left / errand_steps);
     for (; left >= errand_steps; left -= errand_steps, ++line) {
       if (line >= 0 && line < rows * row_lines) {
-        __builtin_prefetch(c + line % row_lines * line_elements, 1);
+        __builtin_prefetch(c + (line % row_lines + 1) * line_elements - 1, 1);
         if ((line + 1) % row_lines == 0) c += t.c_row;
       }
       errand.run();
@@ -241,12 +241,13 @@ void tile(const TileArgs<T>& t) {
     // C was last touched a block of k ago and has left the near caches: it is fetched meanwhile, a
     // row at a time. Asked for at once, 28 lines from memory occupy every miss buffer of the L1
     // cache for some 800 cycles, and A and B, which come from L2, stand still (-10 % at n = 2048).
+    constexpr int line_elements = 64 / static_cast<int>(sizeof(T));
     const std::int64_t step = t.k / (rows + 4);
     const T* c = t.c;
     for (int i = 0; i <= rows; ++i, c += t.c_row) {
       if (i < rows) {
-        __builtin_prefetch(c, 1);
-        if constexpr (vectors * sizeof(V) > 64) __builtin_prefetch(c + 64 / sizeof(T), 1);
+        __builtin_prefetch(c + line_elements - 1, 1);
+        if constexpr (vectors * sizeof(V) > 64) __builtin_prefetch(c + 2 * line_elements - 1, 1);
       }
       advance(i < rows ? step : t.k - rows * step);
     }
