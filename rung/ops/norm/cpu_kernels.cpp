@@ -5,6 +5,7 @@
 
 #include <hwy/cache_control.h>
 
+#include "rung/cpu/prefetch.hpp"
 #include "rung/ops/norm/cpu_columns-inl.hpp"
 #include "rung/ops/norm/cpu_kernels.hpp"
 #include "rung/ops/norm/cpu_row-inl.hpp"
@@ -20,10 +21,15 @@ constexpr std::int64_t fits_twice_in_l2 = 1 << 16;
 /// Bytes of x between what is worked on and what is asked for.
 constexpr std::int64_t fetched_ahead = 8 << 10;
 
+const bool asks_memory = cpu::asks_memory_for_lines();
+
+/// Whether the rows to come lie in memory, and should be asked for into L2.
+HWY_INLINE bool is_far(const Call& call) { return call.streams && asks_memory; }
+
 template <class T>
 HWY_INLINE void write_any(bool streams, const T* s, T* y, std::int64_t n,
                           const Scale<Wide<T>>& scale, const Call& call, std::int64_t first = 0,
-                          const T* next = nullptr) {
+                          Next<T> next = {}) {
   const auto* gamma = static_cast<const Wide<T>*>(call.gamma);
   const auto* beta = static_cast<const Wide<T>*>(call.beta);
   gamma = gamma != nullptr ? gamma + first : gamma;
@@ -69,7 +75,7 @@ HWY_INLINE void short_rows(const Call& call, std::int64_t index, std::int64_t en
     const std::int64_t later = std::min(index + k + ahead, end - 1);
     const T* next = static_cast<const T*>(args.x.data) +
                     call.lines.rows.template offset<norm_lines::row_x>(later);
-    auto moments = moments_about(center[k], row[k].x, n, next);
+    auto moments = moments_about<T>(center[k], row[k].x, n, {next, is_far(call)});
     if (!layer) moments.rest = 0;
     scale[k] = scale_of(moments, n, args.epsilon);
   }
@@ -99,7 +105,7 @@ HWY_NOINLINE void short_rows_in_turns(const RowsJob& job) {
     return layer ? sum_of(x, n) / static_cast<Wide<T>>(n) : 0;
   };
   const auto scale_about = [&](Wide<T> center, const T* x) HWY_ATTR {
-    auto moments = moments_about<T>(center, x, n, nullptr);
+    auto moments = moments_about<T>(center, x, n, {});
     if (!layer) moments.rest = 0;
     return scale_of(moments, n, args.epsilon);
   };
@@ -110,7 +116,8 @@ HWY_NOINLINE void short_rows_in_turns(const RowsJob& job) {
   for (std::int64_t index = job.begin; index < job.end; ++index) {
     const T* behind = x_of(index + 2);
     note<T>(call, index, scale);
-    write_any(true, x, row_at<T>(call, index).y, n, scale, call, 0, x_of(index + ahead));
+    write_any(true, x, row_at<T>(call, index).y, n, scale, call, 0,
+              {x_of(index + ahead), is_far(call)});
     const Wide<T> center_behind = center_of(behind);
     scale = scale_about(center, next);
     center = center_behind;
@@ -144,12 +151,13 @@ void rows_along(const RowsJob& job) {
     const T* next =
         static_cast<const T*>(args.x.data) +
         call.lines.rows.template offset<norm_lines::row_x>(std::min(index + 1, job.end - 1));
-    const auto scale = scale_along(args, row.x, row.residual, row.s, call.n, next, moments);
+    const auto scale =
+        scale_along<T>(args, row.x, row.residual, row.s, call.n, {next, is_far(call)}, moments);
     note<T>(call, index, scale);
     const T* s = row.residual != nullptr ? row.s : row.x;
     // A row of several blocks is written from L2, which takes long enough to fetch all of the next.
     const T* fetch = call.n > block && call.n <= fits_twice_in_l2 ? next : nullptr;
-    write_any(call.streams, s, row.y, call.n, scale, call, 0, fetch);
+    write_any(call.streams, s, row.y, call.n, scale, call, 0, {fetch, is_far(call)});
   }
   if (call.streams) hwy::FlushStream();
 }
@@ -171,7 +179,7 @@ void rows_gathered(const RowsJob& job) {
       if (row.residual != nullptr) residual[i] = row.residual[at[norm_lines::column_residual]];
     }
     const auto scale = scale_along<T>(args, x, row.residual != nullptr ? residual : nullptr, x,
-                                      call.n, x, moments);
+                                      call.n, {x}, moments);
     note<T>(call, index, scale);
     if (args.sum.data != nullptr) {
       for (std::int64_t i = 0; i < call.n; ++i) {
@@ -211,7 +219,8 @@ void statistics(const BlocksJob& job) {
       add(row.x + first, row.residual + first, row.s + first, count);
       s = row.s + first;
     }
-    job.moments[at] = block_moments(moments_of(s, count, layer, row.x + first + count), count);
+    job.moments[at] =
+        block_moments(moments_of<T>(s, count, layer, {row.x + first + count, is_far(call)}), count);
   }
 }
 

@@ -48,7 +48,7 @@ HWY_NOINLINE void write_alone(const T* s, T* y, std::int64_t at, std::int64_t n,
                               const Wide<T>* beta) {
   if (n == 0) return;
   write<T, true>(s + at, y + at, n, scale, gamma != nullptr ? gamma + at : nullptr,
-                 beta != nullptr ? beta + at : nullptr, nullptr);
+                 beta != nullptr ? beta + at : nullptr, {});
 }
 
 /// Adds the squares of elements [from, n) of s, in the order of moments_about; `from` is a multiple
@@ -147,7 +147,8 @@ void rows_streamed(const RowsJob& job, std::int64_t index) {
            call.lines.rows.template offset<norm_lines::row_x>(std::min(row, job.end - 1));
   };
   Row<T> row = row_at<T>(call, index);
-  auto scale = scale_of(moments_of(row.x, call.n, false, x_of(index + 1)), call.n, args.epsilon);
+  auto scale =
+      scale_of(moments_of<T>(row.x, call.n, false, {x_of(index + 1)}), call.n, args.epsilon);
   for (;; ++index) {
     note<T>(call, index, scale);
     if (index + 1 == job.end) break;

@@ -19,7 +19,11 @@ namespace {
 // together, 4 for the lanes.
 constexpr std::int64_t turns = 64;
 
-constexpr std::int64_t lines_ahead = 32;  // of x, for Reading::lines
+/// For Reading::lines and Reading::asked: how many lines ahead of x, and into which cache.
+template <Reading reading>
+inline constexpr std::int64_t lines_ahead = reading == Reading::asked ? 64 : 32;
+template <Reading reading>
+inline constexpr int into_cache = reading == Reading::asked ? 2 : 3;
 
 template <class S>
 struct Shape {
@@ -104,8 +108,8 @@ HWY_INLINE void take_step(typename S::V (&totals)[Shape<S>::chains], const typen
   constexpr auto line = static_cast<std::int64_t>(64 / sizeof(*at));
 #pragma GCC unroll 8
   for (int c = 0; c < Shape<S>::chains; ++c) {
-    if (reading == Reading::lines && c * S::lanes % line == 0) {
-      __builtin_prefetch(at + c * S::lanes + lines_ahead * line);
+    if ((reading == Reading::lines || reading == Reading::asked) && c * S::lanes % line == 0) {
+      __builtin_prefetch(at + c * S::lanes + lines_ahead<reading> * line, 0, into_cache<reading>);
     }
     const std::int64_t place = c * (reading == Reading::streams ? apart : S::lanes);
     totals[c] = take(totals[c], S::load(at + place));

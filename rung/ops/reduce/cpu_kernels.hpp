@@ -16,6 +16,7 @@ enum class Reading : std::uint8_t {
   streams,  // a little more than L1: in as many streams as the kernel has chains
   lines,    // L3: every line is asked for ahead
   pages,    // beyond: the first lines of each page are
+  asked,    // the same where cpu::asks_memory_for_lines(): every line is, into L2
 };
 
 /// Rows of contiguous elements, each folded into a pair (value[r], rest[r]), in blocks that start

@@ -138,6 +138,8 @@ HWY_NOINLINE void rows_of(const Rows& rows) {
       return fold.template operator()<Reading::lines>();
     case Reading::pages:
       return fold.template operator()<Reading::pages>();
+    case Reading::asked:
+      return fold.template operator()<Reading::asked>();
   }
 }
 

@@ -16,6 +16,7 @@
 
 #include "rung/core/export.hpp"
 #include "rung/cpu/load-inl.hpp"
+#include "rung/cpu/prefetch.hpp"
 #include "rung/ops/softmax/cpu_exp-inl.hpp"
 
 HWY_BEFORE_NAMESPACE();
@@ -92,6 +93,18 @@ HWY_INLINE Sum row_maximum(const T* x, std::int64_t length) {
   return chains.maximum();
 }
 
+const bool asks_into_l2 = cpu::asks_memory_for_lines();
+
+/// What is needed later comes into L1; into L2 where cpu::asks_memory_for_lines() (4096x4096 on a
+/// 2-core Zen 4 vCPU, one thread and two: 26.6 and 40.8 GB/s instead of 17.5 and 31.7).
+HWY_INLINE void ask_memory(const void* place) {
+  if (asks_into_l2) {
+    __builtin_prefetch(place, 0, 2);
+  } else {
+    __builtin_prefetch(place);
+  }
+}
+
 /// Adds exp(scale (x - maximum)); the exponentials are kept if there is room for them. `fetch`,
 /// unless null, is asked for meanwhile: whoever only looks for a maximum has to wait for memory,
 /// while here there is something to do (4096x4096 on a 2-core Zen 5 vCPU: 4.9 ms without, 3.5
@@ -105,7 +118,7 @@ HWY_INLINE void add_exponentials(Chains<Sum>& chains, const T* x, std::int64_t l
   for_vectors<Sum>(
       length,
       [&](std::int64_t i, int c) HWY_ATTR RUNG_ALWAYS_INLINE {
-        if (fetch != nullptr) __builtin_prefetch(fetch + i);
+        if (fetch != nullptr) ask_memory(fetch + i);
         const auto e = exp2<false>(d, hn::Mul(hn::Sub(load_as(d, x + i), high), factor));
         if constexpr (keep) hn::StoreU(e, d, kept + i);
         chains.at[c] = hn::Add(chains.at[c], e);
@@ -195,7 +208,7 @@ HWY_NOINLINE void write_again(const T* x, Y* y, std::int64_t length, Sum maximum
   const auto exponent = hn::Set(d, scale * log2_e<Sum>);
   const auto factor = hn::Set(d, reciprocal(sum));
   write_row<Sum>(y, length, stream, [&](std::int64_t i, auto... n) HWY_ATTR RUNG_ALWAYS_INLINE {
-    __builtin_prefetch(x + ahead + i);
+    ask_memory(x + ahead + i);
     const auto difference = hn::Sub(load_some(d, x + i, n...), high);
     return hn::Mul(exp2<false>(d, hn::Mul(difference, exponent)), factor);
   });
