@@ -96,8 +96,7 @@ Support supports(const Gemm::Args& args, const Context&) {
   return supported;
 }
 
-// Under the estimate of every rung that has more to set up.
-/// Nothing is faster with one thread.
+/// With one thread, under the estimate of every rung that has more to set up.
 double estimate(const Gemm::Args& args, const Context& context) {
   const Call call = make_call(args);
   return threads_worth(call, context.threads()) > 1 ? peak_seconds(call) : 0;

@@ -87,8 +87,8 @@ HWY_INLINE Wide<T> sum_of(const T* s, std::int64_t n) {
   return total(d, sums);
 }
 
-/// The moments of n elements of a row, at most `block`, about `center`. `next` is
-/// asked for meanwhile.
+/// The moments of n elements of a row, at most `block`, about `center`. `next` is asked for
+/// meanwhile.
 template <class T>
 HWY_INLINE Moments<Wide<T>> moments_about(Wide<T> center, const T* s, std::int64_t n,
                                           Next<T> next) {
@@ -150,8 +150,8 @@ HWY_INLINE void add(const T* x, const T* residual, T* s, std::int64_t n) {
   }
 }
 
-/// y from s, which it may be. `streams`: past the caches. `next` is as long as s and
-/// asked for meanwhile.
+/// y from s, which it may be. `streams`: past the caches. `next` is as long as s and asked for
+/// meanwhile.
 template <class T, bool streams>
 HWY_INLINE void write(const T* s, T* y, std::int64_t n, const Scale<Wide<T>>& scale,
                       const Wide<T>* gamma, const Wide<T>* beta, Next<T> next) {
