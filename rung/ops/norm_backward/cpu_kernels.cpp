@@ -16,7 +16,6 @@ using cpu::HWY_NAMESPACE::store_as;
 using cpu::HWY_NAMESPACE::store_as_n;
 using norm_cpu::Scale;
 using row::lanes;
-using row::prefetch;
 using row::Tag;
 using row::Wide;
 
@@ -36,7 +35,7 @@ Scale<Wide<T>> scale_of(const NormBackward::Args& args, const std::int64_t (&at)
   }
   const bool layer = args.kind == NormKind::layer;
   const auto moments_of = [&](std::int64_t first, std::int64_t count) HWY_ATTR {
-    return row::moments_of(x + first, count, layer, x + first);
+    return row::moments_of<T>(x + first, count, layer, {x + first});
   };
   if (n <= norm_cpu::block) return norm_cpu::scale_of(moments_of(0, n), n, args.epsilon);
   // Block by block, put together in double by Chan's formula.
@@ -78,7 +77,7 @@ HWY_INLINE Means<Wide<T>> means_of(const T* x, const T* dy, const Wide<T>* gamma
   for (int k = 0; k < chains; ++k) sum_g[k] = sum_gz[k] = hn::Zero(d);
   std::int64_t i = 0;
   for (; i + chains * step <= n; i += chains * step) {
-    prefetch(next + i, chains * step);
+    row::Next<T>{next}.ask(i, chains * step);
 #pragma GCC unroll 4
     for (int k = 0; k < chains; ++k) {
       const std::int64_t at = i + k * step;
@@ -118,7 +117,7 @@ HWY_INLINE void write(const T* x, const T* dy, T* dx, const Wide<T>* gamma, Wide
   const V mean_gz = hn::Set(d, means.gz);
   std::int64_t i = 0;
   for (; i + step <= n; i += step) {
-    prefetch(next + i, step);
+    row::Next<T>{next}.ask(i, step);
     const V z = hn::MulAdd(hn::Sub(load_as(d, x + i), center), rstd, shift);
     const V dy_i = load_as(d, dy + i);
     const V g = gamma != nullptr ? hn::Mul(dy_i, hn::LoadU(d, gamma + i)) : dy_i;
