@@ -100,8 +100,10 @@ target_compile_features(rung PUBLIC cxx_std_20)
 target_include_directories(rung PUBLIC $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}>
                                        $<BUILD_INTERFACE:${PROJECT_BINARY_DIR}/generated>
                                        $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
-# Kernels of programs on the simulated GPU read their thread's variables themselves.
-target_link_libraries(rung PUBLIC $<$<BOOL:${RUNG_SIMT}>:rung_thread>)
+if(RUNG_SIMT)
+  # Kernels of programs on the simulated GPU read their thread's variables themselves.
+  target_link_libraries(rung PUBLIC rung_thread)
+endif()
 target_link_libraries(rung PRIVATE fmt::fmt PkgConfig::hwy OpenMP::OpenMP_CXX Threads::Threads
                                    ${CMAKE_DL_LIBS} $<TARGET_NAME_IF_EXISTS:Boost::context>
                                    $<$<BOOL:${RUNG_SIMT}>:PkgConfig::dw>

@@ -46,6 +46,7 @@ struct Engine {
   std::atomic<bool> ending{false};
   bool processes = false;
   int rounds = 0;                // in which all running tasks looked in vain while the host waited
+  bool alone = false;            // there were no other threads that could have written
   std::set<const Task*> looked;  // in this round
   cudaError_t late = cudaSuccess;  // of a task whose call has returned
 
@@ -146,10 +147,14 @@ Others other_threads(int blocked) {
 /// All running tasks have looked in vain once more. Whether nobody will ever write.
 bool is_endless(Engine& all) {
   if (all.processes) return false;
-  if (++all.rounds % rounds_alone != 0) return false;
+  if (++all.rounds == 1) all.alone = false;
+  if (all.rounds % rounds_alone != 0) return false;
   const Others others = other_threads(all.blocked);
   if (others == Others::running) all.rounds = 0;
-  return others == Others::none || all.rounds > rounds_beside_others;
+  // The last of the others may have written and ended since the kernels looked: they look again.
+  if (others == Others::none) return std::exchange(all.alone, true);
+  all.alone = false;
+  return all.rounds > rounds_beside_others;
 }
 
 cudaError_t take_late(Engine& all) { return std::exchange(all.late, cudaSuccess); }

@@ -10,8 +10,6 @@
 
 namespace rung::simt::record {
 
-constinit thread_local Tracer tracer;
-
 namespace {
 
 /// Where a lane stands whose warp has no list: what comes next fits nothing.

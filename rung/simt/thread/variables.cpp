@@ -3,6 +3,7 @@
 // variables want a place in the block that every thread has from its start, and some 1,500 bytes
 // are left there for libraries that come later, by dlopen(), as into Python: enough for these, not
 // for all that librung.so and what is linked into it keep for each thread.
+#include "rung/simt/record/request.hpp"
 #include "rung/simt/scheduler.hpp"
 
 namespace rung::simt {
@@ -17,5 +18,7 @@ constinit thread_local int atomics_left = atomics_before_yield;
 constinit thread_local bool memory_changed = false;
 
 constinit thread_local Worker* this_worker = nullptr;
+
+constinit thread_local record::Tracer record::tracer;
 
 }  // namespace rung::simt
