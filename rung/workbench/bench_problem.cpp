@@ -62,7 +62,7 @@ std::vector<std::unique_ptr<Instance>> more_sets(const AnyOperator& op, const Pr
   std::vector<std::unique_ptr<Instance>> sets;
   const double held = bytes_held(first);
   if (context.backend() != Backend::cuda || held <= 0) return sets;
-  const DeviceInfo gpu = context.info();
+  const DeviceInfo& gpu = context.info();
   const double cold = std::ceil(cold_factor * static_cast<double>(gpu.l2_bytes) / held);
   const double room =
       memory_share * std::min(static_cast<double>(gpu.memory_bytes), machine.memory_bytes) / held;
