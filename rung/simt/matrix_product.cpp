@@ -193,7 +193,7 @@ std::uint32_t operand_address(std::uint64_t matrix, const OperandShape& shape, i
   return at & 0x3ffff;
 }
 
-/// Operands and results in 4 bytes an element: 172 KiB, for those threads alone that need them.
+/// Operands and results in 4 bytes an element: 104 KiB, for those threads alone that need them.
 struct Operands {
   float a[rows_of_a][most_k];
   float b[most_k][most_columns];

@@ -96,7 +96,7 @@ Support supports(const Gemm::Args& args, const Context&) {
   return supported;
 }
 
-/// With one thread, under the estimate of every rung that has more to set up.
+// With one thread, under the estimate of every rung that has more to set up.
 double estimate(const Gemm::Args& args, const Context& context) {
   const Call call = make_call(args);
   return threads_worth(call, context.threads()) > 1 ? peak_seconds(call) : 0;

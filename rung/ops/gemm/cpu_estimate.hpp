@@ -50,7 +50,7 @@ inline double packed_seconds(const Call& call, int threads) {
              threads;
 }
 
-/// Of tiles that read A, and perhaps B, where they are.
+/// Of tiles that read A, and perhaps B, where they are. Threads meet at the end alone.
 template <class T>
 double small_seconds(const Call& call, int threads) {
   constexpr double start = 0.05e-6, start_a_thread = 0.5e-6, pack_an_element = 0.1e-9;

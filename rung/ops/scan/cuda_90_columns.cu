@@ -34,7 +34,7 @@ Cut cut_of(const Scan::Args& args, const Context& context) {
 }
 
 void run(const Scan::Args& args, Context& context) {
-  visit<float, double, f16, bf16, std::uint8_t, std::int32_t>(args.x.dtype, [&]<class T>() {
+  visit_types(args.x.dtype, [&]<class T>() {
     using State = Flagged<ScanState<T>>;
     Lines<T> lines = lines_of<T>(args);
     const Segmented<T> policy = segmented_policy<T>(args);

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // scan / panels
 //
-// Idea     an axis that is not the last: a block walks down a panel of 256 bytes of lines, 64 KiB a
-//          step. 32 groups of 16 lanes take 8 rows each, in registers; what the groups add up to is
-//          turned in shared memory, so that a warp scans 32 groups' totals of one line.
-// Changes  against columns: long lines are not read twice where there are few of them, and a
-//          multiprocessor has 64 KiB a block on their way whatever the number of lines.
-// Cost     each element read and written once; two barriers for 64 KiB.
+// Idea     an axis that is not the last: a block walks down a panel of 256 bytes of lines.
+//          32 groups of 16 lanes take 8 rows each, 4 of small elements, in registers; what they add
+//          up to is turned in shared memory, so that a warp scans the totals of one line.
+// Changes  against columns: long lines are not read twice where there are few of them, and a block
+//          has a whole step on its way, 64 KiB or 32.
+// Cost     each element read and written once; two barriers a step.
 // Limits   f32, f64, f16, bf16, u8 and i32; lines that lie side by side in both tensors. Parallel
-//          over panels only; axes of under 256 elements leave groups idle.
+//          over panels only; axes shorter than a step, 256 rows or 128, leave groups idle.
 // Tried    H200, f32, 2048 x 16384 along axis 0: 3527 GB/s, columns 2312. 64 panels are too few for
 //          132 multiprocessors (8192 x 4096: 2229), and columns are level there.
 // Source   -
@@ -147,7 +147,7 @@ Extent extent_of(const Scan::Args& args) {
 }
 
 void run(const Scan::Args& args, Context& context) {
-  visit<float, double, f16, bf16, std::uint8_t, std::int32_t>(args.x.dtype, [&]<class T>() {
+  columns::visit_types(args.x.dtype, [&]<class T>() {
     Lines<T> lines = lines_of<T>(args);
     if (args.has_segments()) {
       add_heads(context, args,
@@ -173,13 +173,14 @@ void run(const Scan::Args& args, Context& context) {
 }
 
 double estimate(const Scan::Args& args, const Context& context) {
+  const auto size = size_of(args.x.dtype);
   const Extent extent = extent_of(args);
   const auto blocks = static_cast<double>(extent.panels * extent.outer);
-  const double covered =
-      blocks * static_cast<double>(panel_bytes) * static_cast<double>(round_up(args.length(), 256));
+  const std::int64_t step = size >= 4 ? step_rows<float> : step_rows<std::uint8_t>;
+  const double covered = blocks * static_cast<double>(panel_bytes) *
+                         static_cast<double>(round_up(args.length(), step));
   // Three blocks for four multiprocessors keep memory busy.
   const double idle = larger(1.0, 0.75 * context.info().multiprocessors / blocks);
-  const auto size = size_of(args.x.dtype);
   const double fraction = size >= 4 ? 0.74 : size == 2 ? 0.4 : 0.1;
   return 4e-6 + idle * 2 * covered / (fraction * nominal_rates(context).bytes_per_second);
 }

@@ -11,6 +11,12 @@ inline constexpr int threads = 128;
 
 using Types = DTypes<float, double, f16, bf16, std::uint8_t, std::int32_t>;
 
+/// visit() for these.
+template <class F>
+void visit_types(DType dtype, F&& f) {
+  [&]<class... Ts>(DTypes<Ts...>) { visit<Ts...>(dtype, std::forward<F>(f)); }(Types());
+}
+
 inline Support supports(const Scan::Args& args, const Context&) {
   if (!Types::contains(args.x.dtype)) return unsupported("f32, f64, f16, bf16, u8 and i32 only");
   const int last = args.lines.rank - 1;

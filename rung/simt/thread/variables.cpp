@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a simulated thread reads of itself, in a library of its own, librung_thread.so. Initial-exec
-// variables want a place in the block that every thread has from its start, and some 1,500 bytes
-// are left there for libraries that come later, by dlopen(), as into Python: enough for these, not
-// for all that librung.so and what is linked into it keep for each thread.
+// variables want a place in the block that every thread has from its start, of which little is
+// left for libraries that come later, by dlopen(), as into Python: enough for these, not for all
+// that librung.so and what is linked into it keep for each thread.
 #include "rung/simt/record/request.hpp"
 #include "rung/simt/scheduler.hpp"
 
