@@ -41,10 +41,16 @@ double multiply_add_f64(long repeats, double* out) { return multiply_add(repeats
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
+#include <algorithm>
+#include <atomic>
+#include <cmath>
+#include <numeric>
+#include <string>
 #include <string_view>
 #include <vector>
 
 #include "rung/bench/cpu_rates.hpp"
+#include "rung/cpu/team.hpp"
 
 #if defined(__x86_64__)
 #include <immintrin.h>
@@ -83,6 +89,27 @@ bool has_bf16_dot() { return false; }
 double dot_bf16(long, float*) { return 0; }
 #endif
 
+bool has(std::string_view element, cpu::Isa isa) {
+  return element != "bf16" || (isa == cpu::Isa::avx512 && has_bf16_dot());
+}
+
+/// One repeat; returns the operations done.
+double once(std::string_view element) {
+  float f32 = 0;
+  double f64 = 0;
+  double operations = 0;
+  if (element == "f64") {
+    operations = HWY_DYNAMIC_DISPATCH(multiply_add_f64)(turns, &f64);
+  } else if (element == "f32") {
+    operations = HWY_DYNAMIC_DISPATCH(multiply_add_f32)(turns, &f32);
+  } else {
+    operations = dot_bf16(turns, &f32);
+  }
+  // The result must look used, or the loop is dropped.
+  asm volatile("" : : "m"(f32), "m"(f64));
+  return operations;
+}
+
 struct Work {
   std::string_view element;
   std::vector<double> operations;  // a repeat, by thread
@@ -91,38 +118,38 @@ struct Work {
 void work(int rank, long repeats, void* data) {
   auto& job = *static_cast<Work*>(data);
   double operations = 0;
-  float f32 = 0;
-  double f64 = 0;
-  for (long i = 0; i < repeats; ++i) {
-    if (job.element == "f64") {
-      operations = HWY_DYNAMIC_DISPATCH(multiply_add_f64)(turns, &f64);
-    } else if (job.element == "f32") {
-      operations = HWY_DYNAMIC_DISPATCH(multiply_add_f32)(turns, &f32);
-    } else {
-      operations = dot_bf16(turns, &f32);
-    }
-    // The result must look used, or the loop is dropped.
-    asm volatile("" : : "m"(f32), "m"(f64));
-  }
+  for (long i = 0; i < repeats; ++i) operations = once(job.element);
   job.operations[static_cast<std::size_t>(rank)] = operations;
 }
 
 }  // namespace
 
 double arithmetic_rate(cpu::Isa isa, std::string_view element, int threads) {
-  if (element == "bf16" && (isa != cpu::Isa::avx512 || !has_bf16_dot())) return 0;
+  if (!has(element, isa)) return 0;
   const cpu::Isa usual = cpu::isa();
   cpu::cap_isa(isa);
   double rate = 0;
   if (cpu::isa() == isa) {
     Work job{element, std::vector<double>(static_cast<std::size_t>(threads))};
     const double seconds = least_seconds(threads, work, &job);
-    double operations = 0;
-    for (const double one : job.operations) operations += one;
-    rate = operations / seconds;
+    rate = std::accumulate(job.operations.begin(), job.operations.end(), 0.0) / seconds;
   }
   cpu::cap_isa(usual);
   return rate;
+}
+
+Pace arithmetic_pace(std::string_view element, int threads, double operations) {
+  if (!has(element, cpu::isa())) return {};
+  constexpr double most_each = 2e9;
+  const double each = once(element);
+  const long many = std::max(std::lround(std::min(operations, most_each * threads) / each), 1L);
+  const auto run = [element = std::string(element), threads, many](long repeats) {
+    std::atomic<long> begun{0};  // whoever is free takes the next: no thread waits for a slower one
+    cpu::run_team(threads, [&](const cpu::Team&) {
+      while (begun.fetch_add(1, std::memory_order_relaxed) < repeats * many) once(element);
+    });
+  };
+  return {{run}, each * static_cast<double>(many)};
 }
 
 }  // namespace rung::bench

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <string_view>
 
+#include "rung/bench/alternate.hpp"
 #include "rung/cpu/isa.hpp"
 
 namespace rung::bench {
@@ -12,6 +13,17 @@ namespace rung::bench {
 /// Multiply-adds a second, times two, of `threads` threads. Element: f32, f64 or bf16. 0 when the
 /// CPU lacks the instructions.
 double arithmetic_rate(cpu::Isa isa, std::string_view element, int threads);
+
+/// The arithmetic's ceiling as one more contender: a machine's rate may change between the day its
+/// ceilings were measured and the race, so what is held against the ceiling takes turns with it.
+struct Pace {
+  Contender contender;
+  double operations = 0;  // of one repeat; 0: the CPU lacks the instructions
+};
+
+/// Multiply-adds of the instruction set in use; a repeat does about as many operations as are
+/// asked for, but no more than take a few hundredths of a second.
+Pace arithmetic_pace(std::string_view element, int threads, double operations);
 
 enum class Access { read, copy };
 

@@ -48,7 +48,8 @@ Ceiling cpu_ceiling(const Machine& machine, std::string_view isa, std::string_vi
     computed = arithmetic(machine, isa, element, threads) > 0 ? element : "f32";
   }
   ceiling.operations_per_second = arithmetic(machine, isa, computed, threads);
-  ceiling.arithmetic = std::string(isa) + " multiply-adds in " + std::string(computed);
+  ceiling.element = computed;
+  ceiling.arithmetic = std::string(isa) + " multiply-adds in " + ceiling.element;
 
   const struct {
     const char* name;
@@ -79,7 +80,8 @@ Ceiling gpu_ceiling(const Gpu& gpu, std::string_view element, double written) {
   for (const GpuRate& rate : gpu.arithmetic) {
     if (rate.element == element) ceiling.operations_per_second = rate.operations_per_second;
   }
-  ceiling.arithmetic = "multiply-adds in " + std::string(element);
+  ceiling.element = element;
+  ceiling.arithmetic = "multiply-adds in " + ceiling.element;
   ceiling.bytes_per_second = mixed(gpu.read_bytes_per_second, gpu.copy_bytes_per_second, written);
   ceiling.memory = "memory";
   return ceiling;

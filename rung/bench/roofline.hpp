@@ -13,6 +13,7 @@ namespace rung::bench {
 struct Ceiling {
   double operations_per_second = 0;  // 0: not known
   double bytes_per_second = 0;       // 0: not known
+  std::string element;               // what is computed in: "f32"
   std::string arithmetic;            // what the rates are of: "avx512 multiply-adds in f32"
   std::string memory;                // "L2"
 };

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <memory>
 
+#include "rung/bench/cpu_rates.hpp"
 #include "rung/bench/roofline.hpp"
 #include "rung/core/error.hpp"
 #include "rung/cpu/isa.hpp"
@@ -171,9 +172,11 @@ class ProblemBench {
             context_.synchronize();
           }});
     }
+    const bench::Pace pace = this->pace();
+    if (pace.operations > 0) contenders.push_back(pace.contender);
     const auto samples = bench::alternate(contenders, plan_.timing, [&](std::size_t i) {
-      const BenchRow& row = rows_[timed_[i].row];
-      progress_.say(fmt::format("timing {} {} on {}", row.op, row.rung, row.problem));
+      const std::string_view name = i < timed_.size() ? rows_[timed_[i].row].rung : "the ceiling";
+      progress_.say(fmt::format("timing {} {} on {}", op_.name(), name, problem_.to_string()));
     });
     const bench::Samples* fastest_peer = nullptr;
     for (std::size_t i = 0; i < timed_.size(); ++i) {
@@ -184,6 +187,27 @@ class ProblemBench {
     }
     for (std::size_t i = 0; i < timed_.size(); ++i) {
       fill_in(rows_[timed_[i].row], samples[i], fastest_peer);
+    }
+    if (pace.operations > 0) hold_against(pace.operations, samples);
+  }
+
+  /// Where the CPU's arithmetic binds, its ceiling takes turns with the versions: machines change
+  /// their rate by more than what is asked of a kernel.
+  bench::Pace pace() const {
+    if (context_.backend() != Backend::cpu || timed_.empty() ||
+        ceiling_.operations_per_second <= 0 || bench::bound_by_memory(cost_, ceiling_)) {
+      return {};
+    }
+    return bench::arithmetic_pace(ceiling_.element, context_.threads(), cost_.operations);
+  }
+
+  /// The last of the samples are the ceiling's, of so many operations each.
+  void hold_against(double operations, const std::vector<bench::Samples>& samples) {
+    const bench::Samples& ceiling = samples.back();
+    ceiling_.operations_per_second = operations / ceiling.median();
+    for (std::size_t i = 0; i < timed_.size(); ++i) {
+      rows_[timed_[i].row].of_ceiling =
+          cost_.operations / operations * bench::speed_ratio(ceiling, samples[i]);
     }
   }
 

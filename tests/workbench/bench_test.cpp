@@ -51,6 +51,22 @@ TEST(Bench, JsonHasTheDocumentedKeysAndRatio) {
   EXPECT_EQ(rows["best"].at("chosen"), "right");
 }
 
+// Where arithmetic binds, its ceiling is measured in the race: what a file says of the machine's rate
+// (one operation a second, which anybody surpasses) only tells that it does.
+TEST(Bench, ArithmeticsCeilingTakesTurnsWithTheVersions) {
+  const KnownMachine machine(1);
+  const Outcome outcome = run_rung({"bench", "fake", "f32 4x16", "--backend", "cpu", "--rungs",
+                                    "right,best", "--threads", "1", "--pairs", "3", "--json"});
+  ASSERT_EQ(outcome.code, 0) << outcome.err << outcome.out;
+  const json rows = json::parse(outcome.out).at("rows");
+  EXPECT_EQ(rows.size(), 2u) << "the ceiling itself has no row";
+  for (const json& row : rows) {
+    EXPECT_EQ(row.at("unit"), "GFLOP/s");
+    EXPECT_GT(row.at("of_ceiling").get<double>(), 0);
+    EXPECT_LT(row.at("of_ceiling").get<double>(), 1);
+  }
+}
+
 // One unit of work against two and eight. The machine is shared, so that a measurement may be far
 // off; not five in a row, unless the ratio is not what it should be.
 TEST(Bench, RatioIsToTheFastestPeer) {

@@ -51,7 +51,7 @@ void expect_fits_the_page(const std::string& text);
 /// While it lives, the machine's ceilings are known - made up - and need not be measured.
 class KnownMachine {
  public:
-  KnownMachine();
+  explicit KnownMachine(double operations_per_second = 1e11);
   ~KnownMachine();
   KnownMachine(const KnownMachine&) = delete;
   KnownMachine& operator=(const KnownMachine&) = delete;

@@ -173,14 +173,14 @@ void expect_fits_the_page(const std::string& text) {
   }
 }
 
-KnownMachine::KnownMachine() {
+KnownMachine::KnownMachine(double operations_per_second) {
   char name[] = "/tmp/rung-test-XXXXXX";
   folder = mkdtemp(name);
   setenv("XDG_CACHE_HOME", folder.c_str(), 1);
   bench::Machine machine = bench::describe_machine();
   for (const char* isa : {"scalar", "avx2", "avx512"}) {
-    machine.arithmetic.push_back({isa, "f32", 1, 1e11});
-    machine.arithmetic.push_back({isa, "f32", machine.cores, 2e11});
+    machine.arithmetic.push_back({isa, "f32", 1, operations_per_second});
+    machine.arithmetic.push_back({isa, "f32", machine.cores, 2 * operations_per_second});
   }
   for (const char* level : {"L1", "L2", "L3", "memory"}) {
     machine.bandwidth.push_back({level, "read", 1, 1e6, 1e11});
