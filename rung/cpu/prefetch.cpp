@@ -2,30 +2,54 @@
 // Which kind of CPU this is, as far as kernels care.
 #include "rung/cpu/prefetch.hpp"
 
+#include <cstdio>
 #include <cstdlib>
+#include <optional>
+#include <string_view>
 
 namespace rung::cpu {
 
-bool asks_for_lines() noexcept {
-  static const bool asks = [] {
-    const char* asked = std::getenv("RUNG_CPU_PREFETCH");
-    if (asked != nullptr && (*asked == '0' || *asked == '1')) return *asked == '1';
-#if defined(__x86_64__)
-    return __builtin_cpu_is("intel") != 0;
-#else
-    return false;
-#endif
+namespace {
+
+/// What RUNG_CPU_PREFETCH says; an unknown value is ignored with a message, as in isa.cpp.
+std::optional<bool> asked_to() {
+  static const std::optional<bool> answer = []() -> std::optional<bool> {
+    const char* const given = std::getenv("RUNG_CPU_PREFETCH");
+    if (given == nullptr || *given == '\0') return {};
+    const std::string_view word = given;
+    if (word == "0" || word == "1") return word == "1";
+    std::fprintf(stderr, "rung: RUNG_CPU_PREFETCH=%s ignored; known: 0, 1\n", given);
+    return {};
   }();
+  return answer;
+}
+
+bool is_intel() {
+#if defined(__x86_64__)
+  return __builtin_cpu_is("intel") != 0;
+#else
+  return false;
+#endif
+}
+
+bool is_zen_3_or_4() {
+#if defined(__x86_64__)
+  return __builtin_cpu_is("amdfam19h") != 0;
+#else
+  return false;
+#endif
+}
+
+}  // namespace
+
+bool asks_for_lines() noexcept {
+  static const bool asks = asked_to().value_or(is_intel());
   return asks;
 }
 
 bool asks_memory_for_lines() noexcept {
-#if defined(__x86_64__)
-  static const bool asks = __builtin_cpu_is("amdfam19h") != 0;
+  static const bool asks = asked_to().value_or(is_zen_3_or_4());
   return asks;
-#else
-  return false;
-#endif
 }
 
 }  // namespace rung::cpu

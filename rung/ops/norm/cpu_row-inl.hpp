@@ -14,6 +14,7 @@
 #include <cmath>
 
 #include "rung/cpu/load-inl.hpp"
+#include "rung/cpu/prefetch.hpp"
 #include "rung/ops/norm/cpu_plan.hpp"
 
 HWY_BEFORE_NAMESPACE();
@@ -47,6 +48,8 @@ HWY_INLINE hn::TFromD<D> total(D d, V (&sums)[chains]) {
   return hn::GetLane(hn::SumOfLanes(d, pair));
 }
 
+const bool asks_memory = cpu::asks_memory_for_lines();
+
 /// While a row is worked on in L1, memory is idle: the next one is asked for line by line during
 /// the second pass (4096x4096 on a 2-core Zen 5 vCPU: 3.7 ms in place of 4.7; shared with the third
 /// pass or left to it 3.8 to 3.9).
@@ -60,47 +63,33 @@ struct Next {
   HWY_INLINE void ask(std::int64_t first, std::int64_t elements) const {
     constexpr std::int64_t line = 64 / sizeof(T);
     if (at == nullptr) return;
-    if (far) {
-      for (std::int64_t i = 0; i < elements; i += line) __builtin_prefetch(at + first + i, 0, 2);
-    } else {
-      for (std::int64_t i = 0; i < elements; i += line) __builtin_prefetch(at + first + i);
-    }
+    for (std::int64_t i = 0; i < elements; i += line) cpu::ask_for_line(at + first + i, far);
   }
 };
 
-/// sum(s)
-template <class T>
-HWY_INLINE Wide<T> sum_of(const T* s, std::int64_t n) {
+/// Adds elements [from, n) of s to what the chains have; `from` is a multiple of what all of them
+/// take in a turn.
+template <class T, class V>
+HWY_INLINE void add_sum(V (&sums)[chains], const T* s, std::int64_t from, std::int64_t n) {
   const Tag<T> d;
-  using V = hn::Vec<Tag<T>>;
   constexpr std::int64_t step = lanes<T>;
-  V sums[chains];
-#pragma GCC unroll 8
-  for (int k = 0; k < chains; ++k) sums[k] = hn::Zero(d);
-  std::int64_t i = 0;
+  std::int64_t i = from;
   for (; i + chains * step <= n; i += chains * step) {
 #pragma GCC unroll 8
     for (int k = 0; k < chains; ++k) sums[k] = hn::Add(sums[k], load_as(d, s + i + k * step));
   }
   for (; i + step <= n; i += step) sums[0] = hn::Add(sums[0], load_as(d, s + i));
   if (i < n) sums[1] = hn::Add(sums[1], load_as_n(d, s + i, static_cast<std::size_t>(n - i)));
-  return total(d, sums);
 }
 
-/// The moments of n elements of a row, at most `block`, about `center`. `next` is asked for
+/// The same of their distances from `middle`, and of the squares of these. `next` is asked for
 /// meanwhile.
-template <class T>
-HWY_INLINE Moments<Wide<T>> moments_about(Wide<T> center, const T* s, std::int64_t n,
-                                          Next<T> next) {
+template <class T, class V>
+HWY_INLINE void add_moments(V (&rest)[chains], V (&squares)[chains], V middle, const T* s,
+                            std::int64_t from, std::int64_t n, Next<T> next) {
   const Tag<T> d;
-  using V = hn::Vec<Tag<T>>;
   constexpr std::int64_t step = lanes<T>;
-  const V middle = hn::Set(d, center);
-  V rest[chains];
-  V squares[chains];
-#pragma GCC unroll 8
-  for (int k = 0; k < chains; ++k) rest[k] = squares[k] = hn::Zero(d);
-  std::int64_t i = 0;
+  std::int64_t i = from;
   for (; i + chains * step <= n; i += chains * step) {
     next.ask(i, chains * step);
 #pragma GCC unroll 8
@@ -122,6 +111,31 @@ HWY_INLINE Moments<Wide<T>> moments_about(Wide<T> center, const T* s, std::int64
     rest[1] = hn::Add(rest[1], distance);
     squares[1] = hn::MulAdd(distance, distance, squares[1]);
   }
+}
+
+/// sum(s)
+template <class T>
+HWY_INLINE Wide<T> sum_of(const T* s, std::int64_t n) {
+  const Tag<T> d;
+  hn::Vec<Tag<T>> sums[chains];
+#pragma GCC unroll 8
+  for (int k = 0; k < chains; ++k) sums[k] = hn::Zero(d);
+  add_sum(sums, s, 0, n);
+  return total(d, sums);
+}
+
+/// The moments of n elements of a row, at most `block`, about `center`. `next` is asked for
+/// meanwhile.
+template <class T>
+HWY_INLINE Moments<Wide<T>> moments_about(Wide<T> center, const T* s, std::int64_t n,
+                                          Next<T> next) {
+  const Tag<T> d;
+  using V = hn::Vec<Tag<T>>;
+  V rest[chains];
+  V squares[chains];
+#pragma GCC unroll 8
+  for (int k = 0; k < chains; ++k) rest[k] = squares[k] = hn::Zero(d);
+  add_moments(rest, squares, V(hn::Set(d, center)), s, 0, n, next);
   return {center, total(d, rest), total(d, squares)};
 }
 

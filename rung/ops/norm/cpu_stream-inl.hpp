@@ -21,145 +21,164 @@ class Weights {
   HWY_INLINE Weights(const Wide<T>* gamma, const Wide<T>* beta)
       : gamma_(gamma != nullptr ? gamma : one_),
         beta_(beta != nullptr ? beta : zero_),
-        gamma_step_(gamma != nullptr ? 1 : 0),
-        beta_step_(beta != nullptr ? 1 : 0) {
+        gamma_mask_(gamma != nullptr ? -1 : 0),
+        beta_mask_(beta != nullptr ? -1 : 0) {
     std::fill_n(one_, lanes<T>, Wide<T>{1});
   }
   HWY_INLINE hn::Vec<Tag<T>> gamma(std::int64_t at) const {
-    return hn::LoadU(Tag<T>(), gamma_ + at * gamma_step_);
+    return hn::LoadU(Tag<T>(), gamma_ + (at & gamma_mask_));
   }
   HWY_INLINE hn::Vec<Tag<T>> beta(std::int64_t at) const {
-    return hn::LoadU(Tag<T>(), beta_ + at * beta_step_);
+    return hn::LoadU(Tag<T>(), beta_ + (at & beta_mask_));
   }
+  /// Null where there are none.
+  const Wide<T>* gamma_from(std::int64_t at) const {
+    return gamma_mask_ != 0 ? gamma_ + at : nullptr;
+  }
+  const Wide<T>* beta_from(std::int64_t at) const { return beta_mask_ != 0 ? beta_ + at : nullptr; }
 
  private:
   alignas(64) Wide<T> one_[lanes<T>];
   alignas(64) Wide<T> zero_[lanes<T>] = {};
   const Wide<T>* gamma_;
   const Wide<T>* beta_;
-  std::int64_t gamma_step_;
-  std::int64_t beta_step_;
+  std::int64_t gamma_mask_;  // 0: the same again and again
+  std::int64_t beta_mask_;
 };
+
+/// Bytes of x between what is read and what is asked for (4096x4096, RMS, on a 2-core Zen 5 vCPU:
+/// 4.3 ms with none, 2.9 with 4 KiB, 2.7 with 8, 3.0 with 12), and where that is asked into L2.
+constexpr std::int64_t asked_ahead = 8 << 10;
+constexpr std::int64_t asked_ahead_far = 12 << 10;
 
 /// The few elements that are not written in turns.
 template <class T>
 HWY_NOINLINE void write_alone(const T* s, T* y, std::int64_t at, std::int64_t n,
-                              const Scale<Wide<T>>& scale, const Wide<T>* gamma,
-                              const Wide<T>* beta) {
-  if (n == 0) return;
-  write<T, true>(s + at, y + at, n, scale, gamma != nullptr ? gamma + at : nullptr,
-                 beta != nullptr ? beta + at : nullptr, {});
+                              const Scale<Wide<T>>& scale, const Weights<T>& weights) {
+  write<T, true>(s + at, y + at, n, scale, weights.gamma_from(at), weights.beta_from(at), {});
 }
 
-/// Adds the squares of elements [from, n) of s, in the order of moments_about; `from` is a multiple
-/// of what all chains take in a turn.
-template <class T, class V>
-HWY_INLINE void add_squares(V (&sums)[chains], const T* s, std::int64_t from, std::int64_t n) {
-  const Tag<T> d;
-  constexpr std::int64_t step = lanes<T>;
-  std::int64_t i = from;
-  for (; i + chains * step <= n; i += chains * step) {
-#pragma GCC unroll 8
-    for (int k = 0; k < chains; ++k) {
-      const V v = load_as(d, s + i + k * step);
-      sums[k] = hn::MulAdd(v, v, sums[k]);
-    }
-  }
-  for (; i + step <= n; i += step) {
-    const V v = load_as(d, s + i);
-    sums[0] = hn::MulAdd(v, v, sums[0]);
-  }
-  if (i < n) {
-    const V v = load_as_n(d, s + i, static_cast<std::size_t>(n - i));
-    sums[1] = hn::MulAdd(v, v, sums[1]);
-  }
-}
-
-/// What is read while a row is written: elements of the next row, and of the one behind it.
+/// What is read while a row is written, each n elements: the next row, whose moments are summed up
+/// about its center; the one behind it, which is added up; and rows to come, asked for from element
+/// `from` of the first on.
 template <class T>
 struct Incoming {
   const T* next;
   const T* behind;
-  std::int64_t n;  // of a row
+  const T* asked;
+  const T* asked_then;
+  std::int64_t from;
+  std::int64_t n;
+  Wide<T> center;  // of the next row
+  bool far;        // asked for into L2
+
+  [[nodiscard]] HWY_INLINE const T* ask(std::int64_t i) const {
+    return i + from < n ? asked + i + from : asked_then + (i + from - n);
+  }
 };
 
-/// Bytes of x between what is read and what is asked for (4096x4096, RMS, on a 2-core Zen 5 vCPU:
-/// 4.3 ms with none, 2.9 with 4 KiB, 2.7 with 8, 3.0 with 12).
-constexpr std::int64_t asked_ahead = 8 << 10;
+/// What a row that is written leaves behind.
+template <class V>
+struct Found {
+  Moments<V> moments;  // of the next row
+  V sum;               // of the one behind it
+};
 
-/// Writes a row of y from s, past the caches, and sums up the squares of the next. Stores and loads
-/// take turns, vector by vector: in bunches of 8 each waits for the other (3.0 ms), and row by row
-/// even more (3.6). y is written from its end, because what of s was read last is in L1 still.
-template <class T>
-HWY_NOINLINE Wide<T> write_and_add_squares(const T* s, T* y, const Scale<Wide<T>>& scale,
-                                           const Wide<T>* gamma, const Wide<T>* beta,
-                                           const Incoming<T>& in) {
+/// Writes a row of y from s, past the caches, and looks on: at the next row's moments and the sum
+/// of the one behind it, of RMS norm at the next row's squares alone. Stores and loads take turns,
+/// vector by vector, so that memory is read and written all the time, and no sum is waited for. In
+/// bunches of 8 each waits for the other (4096x4096, RMS, on a 2-core Zen 5 vCPU: 3.0 ms in place
+/// of 2.7), and row by row even more (3.6; 65536x256 on a 2-core Zen 4 vCPU, layer: 29 GB/s in
+/// place of 38). y is written from its end, because what of s was read last is in L1 still.
+template <class T, bool layer>
+HWY_INLINE Found<Wide<T>> write_and_look_on(const T* s, T* y, const Scale<Wide<T>>& scale,
+                                            const Weights<T>& weights, const Incoming<T> in) {
   const Tag<T> d;
   using V = hn::Vec<Tag<T>>;
   constexpr std::int64_t step = lanes<T>;
-  constexpr std::int64_t ahead = asked_ahead / static_cast<std::int64_t>(sizeof(T));
+  constexpr std::int64_t line = 64 / static_cast<std::int64_t>(sizeof(T));
   const StoredTag<T, Tag<T>> stored;
   using Bits = hn::TFromD<decltype(stored)>;
   const V center = hn::Set(d, scale.center);
   const V rstd = hn::Set(d, scale.rstd);
   const V shift = hn::Set(d, scale.shift);
-  const Weights<T> weights(gamma, beta);
-  V sums[chains];
-#pragma GCC unroll 8
-  for (int k = 0; k < chains; ++k) sums[k] = hn::Zero(d);
-
+  const V middle = hn::Set(d, in.center);
   constexpr auto vector = static_cast<std::uintptr_t>(step) * sizeof(T);
   const std::uintptr_t past = reinterpret_cast<std::uintptr_t>(y) % vector;
   const auto head = static_cast<std::int64_t>((vector - past) % vector / sizeof(T));
   const std::int64_t whole = (in.n - head) / (chains * step) * (chains * step);
+  // Before the first whole vector, and behind the last turn: now, when no sums are to be kept.
+  if (head != 0) write_alone(s, y, 0, head, scale, weights);
+  if (head + whole != in.n) write_alone(s, y, head + whole, in.n - head - whole, scale, weights);
+
+  V sums[chains];
+  V rest[chains];
+  V squares[chains];
+#pragma GCC unroll 8
+  for (int k = 0; k < chains; ++k) sums[k] = rest[k] = squares[k] = hn::Zero(d);
   for (std::int64_t i = 0; i < whole; i += chains * step) {
     const std::int64_t out = head + whole - chains * step - i;
-    const T* ask = i + ahead < in.n ? in.next + i + ahead : in.behind + (i + ahead - in.n);
+    const T* ask = in.ask(i);
 #pragma GCC unroll 8
     for (int k = 0; k < chains; ++k) {
-      __builtin_prefetch(ask + k * step);
+      if (k * step % line == 0) cpu::ask_for_line(ask + k * step, in.far);
       const V v = load_as(d, in.next + i + k * step);
-      sums[k] = hn::MulAdd(v, v, sums[k]);
+      const V distance = layer ? hn::Sub(v, middle) : v;
+      squares[k] = hn::MulAdd(distance, distance, squares[k]);
+      if constexpr (layer) {
+        rest[k] = hn::Add(rest[k], distance);
+        sums[k] = hn::Add(sums[k], load_as(d, in.behind + i + k * step));
+      }
       const std::int64_t at = out + k * step;
       const V z = hn::MulAdd(hn::Sub(load_as(d, s + at), center), rstd, shift);
       const V result = hn::MulAdd(z, weights.gamma(at), weights.beta(at));
       hn::Stream(narrow<T>(d, result), stored, reinterpret_cast<Bits*>(y + at));
     }
   }
-  // Before the first whole vector, and behind the last turn.
-  write_alone(s, y, 0, head, scale, gamma, beta);
-  write_alone(s, y, head + whole, in.n - head - whole, scale, gamma, beta);
-  add_squares(sums, in.next, whole, in.n);
-  return total(d, sums);
+  add_moments(rest, squares, middle, in.next, whole, in.n, {});
+  if constexpr (layer) add_sum(sums, in.behind, whole, in.n);
+  return {{in.center, layer ? total(d, rest) : 0, total(d, squares)},
+          layer ? total(d, sums) : Wide<T>{0}};
 }
 
-/// Rows of RMS norm from `index` on, each written while the squares of the next are summed up. The
-/// same for layer norm, with a pass for the moments between two rows, takes 5.7 ms in place of 3.2:
-/// that pass has no share in reading or writing, and waits for both.
-template <class T>
-void rows_streamed(const RowsJob& job, std::int64_t index) {
+/// Rows of one block, each written while the two behind it are read.
+template <class T, bool layer>
+void rows_in_turns(const RowsJob& job) {
   const Call& call = *job.call;
   const Norm::Args& args = *call.args;
-  const auto* gamma = static_cast<const Wide<T>*>(call.gamma);
-  const auto* beta = static_cast<const Wide<T>*>(call.beta);
+  const std::int64_t n = call.n;
+  const Weights<T> weights(static_cast<const Wide<T>*>(call.gamma),
+                           static_cast<const Wide<T>*>(call.beta));
   const auto x_of = [&](std::int64_t row) {
     return static_cast<const T*>(args.x.data) +
            call.lines.rows.template offset<norm_lines::row_x>(std::min(row, job.end - 1));
   };
-  Row<T> row = row_at<T>(call, index);
-  auto scale =
-      scale_of(moments_of<T>(row.x, call.n, false, {x_of(index + 1)}), call.n, args.epsilon);
-  for (;; ++index) {
+  const auto center_of = [&](Wide<T> sum) { return layer ? sum / static_cast<Wide<T>>(n) : 0; };
+  // From the last row that is read on, or whole rows where these are short.
+  constexpr std::int64_t last = layer ? 2 : 1;
+  const bool far = asks_memory;
+  const std::int64_t ahead = (far ? asked_ahead_far : asked_ahead) / sizeof(T);
+  const std::int64_t asked = n > ahead ? last : std::max(last + 1, ahead / n);
+  const std::int64_t from = n > ahead ? ahead : 0;
+
+  const T* s = x_of(job.begin);
+  auto scale = scale_of(moments_of<T>(s, n, layer, {}), n, args.epsilon);
+  Wide<T> center = layer ? center_of(sum_of(x_of(job.begin + 1), n)) : 0;
+  for (std::int64_t index = job.begin; index < job.end; ++index) {
     note<T>(call, index, scale);
-    if (index + 1 == job.end) break;
-    const Row<T> next = row_at<T>(call, index + 1);
-    Moments<Wide<T>> moments{};
-    moments.squares =
-        write_and_add_squares(row.x, row.y, scale, gamma, beta, {next.x, x_of(index + 2), call.n});
-    scale = scale_of(moments, call.n, args.epsilon);
-    row = next;
+    T* const y = row_at<T>(call, index).y;
+    if (index + 1 == job.end) {
+      write_alone(s, y, 0, n, scale, weights);
+      break;
+    }
+    const T* const next = x_of(index + 1);
+    const auto found = write_and_look_on<T, layer>(s, y, scale, weights,
+                                                   {next, x_of(index + 2), x_of(index + asked),
+                                                    x_of(index + asked + 1), from, n, center, far});
+    scale = scale_of(found.moments, n, args.epsilon);
+    center = center_of(found.sum);
+    s = next;
   }
-  write_alone(row.x, row.y, 0, call.n, scale, gamma, beta);
 }
 
 }  // namespace

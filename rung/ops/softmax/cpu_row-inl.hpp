@@ -97,13 +97,7 @@ const bool asks_into_l2 = cpu::asks_memory_for_lines();
 
 /// What is needed later comes into L1; into L2 where cpu::asks_memory_for_lines() (4096x4096 on a
 /// 2-core Zen 4 vCPU, one thread and two: 26.6 and 40.8 GB/s instead of 17.5 and 31.7).
-HWY_INLINE void ask_memory(const void* place) {
-  if (asks_into_l2) {
-    __builtin_prefetch(place, 0, 2);
-  } else {
-    __builtin_prefetch(place);
-  }
-}
+HWY_INLINE void ask_memory(const void* place) { cpu::ask_for_line(place, asks_into_l2); }
 
 /// Adds exp(scale (x - maximum)); the exponentials are kept if there is room for them. `fetch`,
 /// unless null, is asked for meanwhile: whoever only looks for a maximum has to wait for memory,
