@@ -51,7 +51,7 @@ TEST(Bench, JsonHasTheDocumentedKeysAndRatio) {
   EXPECT_EQ(rows["best"].at("chosen"), "right");
 }
 
-// Where arithmetic binds, its ceiling is measured in the race: what a file says of the machine's rate
+// Where arithmetic binds, its ceiling is measured in the race: what a file says of the rate
 // (one operation a second, which anybody surpasses) only tells that it does.
 TEST(Bench, ArithmeticsCeilingTakesTurnsWithTheVersions) {
   const KnownMachine machine(1);
