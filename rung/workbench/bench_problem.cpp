@@ -175,7 +175,7 @@ class ProblemBench {
     const bench::Pace pace = this->pace();
     if (pace.operations > 0) contenders.push_back(pace.contender);
     const auto samples = bench::alternate(contenders, plan_.timing, [&](std::size_t i) {
-      const std::string_view name = i < timed_.size() ? rows_[timed_[i].row].rung : "the ceiling";
+      const std::string name = i < timed_.size() ? rows_[timed_[i].row].rung : "the ceiling";
       progress_.say(fmt::format("timing {} {} on {}", op_.name(), name, problem_.to_string()));
     });
     const bench::Samples* fastest_peer = nullptr;
