@@ -85,11 +85,14 @@ HWY_INLINE void short_rows(const Call& call, std::int64_t index, std::int64_t en
 
 /// Where rows_in_turns() is the faster way: rows of two turns at least. Three long rows of layer
 /// norm would not stay in L1 together (4096x4096 on a 2-core Zen 4 vCPU: 20 GB/s in place of 25).
+/// Within the caches it was tried on that CPU alone, and there with layer norm: 1024x256 with one
+/// thread from .91 to .97 of Eigen's speed to 1.05 to 1.25.
 template <class T>
 bool goes_in_turns(const Call& call) {
-  const std::int64_t most = call.args->kind == NormKind::layer ? short_row : block;
-  return call.streams && call.args->residual.data == nullptr && call.n <= most &&
-         call.n >= 2 * chains * lanes<T>;
+  if (call.args->residual.data != nullptr || call.n < 2 * chains * lanes<T>) return false;
+  const bool layer = call.args->kind == NormKind::layer;
+  if (!call.streams && !(layer && asks_memory)) return false;
+  return call.n <= (layer ? short_row : block);
 }
 
 template <class T>
@@ -99,9 +102,10 @@ void rows_along(const RowsJob& job) {
   auto* moments = static_cast<BlockMoments*>(job.scratch);
   std::int64_t index = job.begin;
   if (goes_in_turns<T>(call)) {
-    if (index < job.end) {
-      args.kind == NormKind::layer ? rows_in_turns<T, true>(job) : rows_in_turns<T, false>(job);
-    }
+    if (index == job.end) return;
+    if (!call.streams) return rows_in_turns<T, true, false>(job);
+    args.kind == NormKind::layer ? rows_in_turns<T, true, true>(job)
+                                 : rows_in_turns<T, false, true>(job);
     index = job.end;
   } else if (call.n <= short_row) {
     for (; index + together <= job.end; index += together) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Contiguous rows whose y goes past the caches: one is written while the next is read.
+// Contiguous rows in turns: one is written, past the caches or into them, while the next are read.
 #if defined(RUNG_OPS_NORM_CPU_STREAM_INL_HPP_) == defined(HWY_TARGET_TOGGLE)
 #ifdef RUNG_OPS_NORM_CPU_STREAM_INL_HPP_
 #undef RUNG_OPS_NORM_CPU_STREAM_INL_HPP_
@@ -52,10 +52,10 @@ constexpr std::int64_t asked_ahead = 8 << 10;
 constexpr std::int64_t asked_ahead_far = 12 << 10;
 
 /// The few elements that are not written in turns.
-template <class T>
+template <class T, bool streams>
 HWY_NOINLINE void write_alone(const T* s, T* y, std::int64_t at, std::int64_t n,
                               const Scale<Wide<T>>& scale, const Weights<T>& weights) {
-  write<T, true>(s + at, y + at, n, scale, weights.gamma_from(at), weights.beta_from(at), {});
+  write<T, streams>(s + at, y + at, n, scale, weights.gamma_from(at), weights.beta_from(at), {});
 }
 
 /// What is read while a row is written, each n elements: the next row, whose moments are summed up
@@ -84,13 +84,14 @@ struct Found {
   V sum;               // of the one behind it
 };
 
-/// Writes a row of y from s, past the caches, and looks on: at the next row's moments and the sum
-/// of the one behind it, of RMS norm at the next row's squares alone. Stores and loads take turns,
+/// Writes a row of y from s and looks on: at the next row's moments and the sum of the one behind
+/// it, of RMS norm at the next row's squares alone. `streams`: past the caches, and rows to come
+/// are asked for. Stores and loads take turns,
 /// vector by vector, so that memory is read and written all the time, and no sum is waited for. In
 /// bunches of 8 each waits for the other (4096x4096, RMS, on a 2-core Zen 5 vCPU: 3.0 ms in place
 /// of 2.7), and row by row even more (3.6; 65536x256 on a 2-core Zen 4 vCPU, layer: 29 GB/s in
 /// place of 38). y is written from its end, because what of s was read last is in L1 still.
-template <class T, bool layer>
+template <class T, bool layer, bool streams>
 HWY_INLINE Found<Wide<T>> write_and_look_on(const T* s, T* y, const Scale<Wide<T>>& scale,
                                             const Weights<T>& weights, const Incoming<T> in) {
   const Tag<T> d;
@@ -104,12 +105,13 @@ HWY_INLINE Found<Wide<T>> write_and_look_on(const T* s, T* y, const Scale<Wide<T
   const V shift = hn::Set(d, scale.shift);
   const V middle = hn::Set(d, in.center);
   constexpr auto vector = static_cast<std::uintptr_t>(step) * sizeof(T);
-  const std::uintptr_t past = reinterpret_cast<std::uintptr_t>(y) % vector;
+  const std::uintptr_t past = streams ? reinterpret_cast<std::uintptr_t>(y) % vector : 0;
   const auto head = static_cast<std::int64_t>((vector - past) % vector / sizeof(T));
   const std::int64_t whole = (in.n - head) / (chains * step) * (chains * step);
   // Before the first whole vector, and behind the last turn: now, when no sums are to be kept.
-  if (head != 0) write_alone(s, y, 0, head, scale, weights);
-  if (head + whole != in.n) write_alone(s, y, head + whole, in.n - head - whole, scale, weights);
+  if (head != 0) write_alone<T, streams>(s, y, 0, head, scale, weights);
+  if (head + whole != in.n)
+    write_alone<T, streams>(s, y, head + whole, in.n - head - whole, scale, weights);
 
   V sums[chains];
   V rest[chains];
@@ -121,7 +123,7 @@ HWY_INLINE Found<Wide<T>> write_and_look_on(const T* s, T* y, const Scale<Wide<T
     const T* ask = in.ask(i);
 #pragma GCC unroll 8
     for (int k = 0; k < chains; ++k) {
-      if (k * step % line == 0) cpu::ask_for_line(ask + k * step, in.far);
+      if (streams && k * step % line == 0) cpu::ask_for_line(ask + k * step, in.far);
       const V v = load_as(d, in.next + i + k * step);
       const V distance = layer ? hn::Sub(v, middle) : v;
       squares[k] = hn::MulAdd(distance, distance, squares[k]);
@@ -132,7 +134,11 @@ HWY_INLINE Found<Wide<T>> write_and_look_on(const T* s, T* y, const Scale<Wide<T
       const std::int64_t at = out + k * step;
       const V z = hn::MulAdd(hn::Sub(load_as(d, s + at), center), rstd, shift);
       const V result = hn::MulAdd(z, weights.gamma(at), weights.beta(at));
-      hn::Stream(narrow<T>(d, result), stored, reinterpret_cast<Bits*>(y + at));
+      if constexpr (streams) {
+        hn::Stream(narrow<T>(d, result), stored, reinterpret_cast<Bits*>(y + at));
+      } else {
+        store_as(result, d, y + at);
+      }
     }
   }
   add_moments(rest, squares, middle, in.next, whole, in.n, {});
@@ -142,7 +148,7 @@ HWY_INLINE Found<Wide<T>> write_and_look_on(const T* s, T* y, const Scale<Wide<T
 }
 
 /// Rows of one block, each written while the two behind it are read.
-template <class T, bool layer>
+template <class T, bool layer, bool streams>
 void rows_in_turns(const RowsJob& job) {
   const Call& call = *job.call;
   const Norm::Args& args = *call.args;
@@ -168,13 +174,14 @@ void rows_in_turns(const RowsJob& job) {
     note<T>(call, index, scale);
     T* const y = row_at<T>(call, index).y;
     if (index + 1 == job.end) {
-      write_alone(s, y, 0, n, scale, weights);
+      write_alone<T, streams>(s, y, 0, n, scale, weights);
       break;
     }
     const T* const next = x_of(index + 1);
-    const auto found = write_and_look_on<T, layer>(s, y, scale, weights,
-                                                   {next, x_of(index + 2), x_of(index + asked),
-                                                    x_of(index + asked + 1), from, n, center, far});
+    const auto found =
+        write_and_look_on<T, layer, streams>(s, y, scale, weights,
+                                             {next, x_of(index + 2), x_of(index + asked),
+                                              x_of(index + asked + 1), from, n, center, far});
     scale = scale_of(found.moments, n, args.epsilon);
     center = center_of(found.sum);
     s = next;
