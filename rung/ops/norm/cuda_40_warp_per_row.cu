@@ -41,9 +41,10 @@ __global__ void __launch_bounds__(block.threads* block.rows) norm_warp_per_row(C
     Moments<W> moments{};
     for (std::int64_t pack = lane; pack < packs; pack += 32) {
       const Pack<T, width> s = packed.again(pack);
+      const bool whole = packed.whole(pack);
 #pragma unroll
       for (int i = 0; i < width; ++i) {
-        if (packed.exists(pack, i)) moments.add(convert<W>(s[i]) - center);
+        if (whole || packed.exists(pack, i)) moments.add(convert<W>(s[i]) - center);
       }
     }
     moments = warp_reduce(moments, AddMoments{});

@@ -11,7 +11,7 @@
 //          L2 is asked for rows that are soon due.
 // Cost     what must be: x once, y once.
 // Limits   contiguous rows of up to 32768 elements, 8192 of f64. Rows whose length or address cuts
-//          packs: f32 and f64 half that, and their weights are loaded one by one.
+//          packs: f32 and f64 half that, and at best half as fast.
 // Tried    H200, copy 4240 GB/s. bf16 16384x4096, bound by its instructions: elements widened one
 //          by one, 31 instructions for each, 3394; in words, the sum over all elements not taken
 //          twice, 18 of them, 3887; rows that fill their threads, without a question for each pack,
@@ -30,7 +30,8 @@
 //          a third of them ahead 3990 and 4060, all of them 3825. Rows of 4096 bf16 or less, which
 //          instructions bind, lose 0.5 to 1 %, f32 8192x32768 in its one block a multiprocessor 5
 //          %: they do not ask. In part in shared memory, five to seven blocks a multiprocessor:
-//          3570 at most.
+//          3570 at most. bf16 16384x4095, which cuts packs: weights one by one 645, in aligned
+//          chunks that are shifted 808, elements kept in words (64 registers, not 97) 1165.
 // Source   W. Guo, T. Dao et al., QuACK, 2025 (threads by row length).
 #include "rung/device/resident.hpp"
 #include "rung/ops/norm/cuda_registers.hpp"
@@ -64,7 +65,10 @@ double estimate(const Norm::Args& args, const Context& context) {
   // A block that fills a multiprocessor alone has nobody to load while it reduces; the less so
   // where rows fill all of its threads.
   const bool alone = args.x.dtype == DType::f32 && args.columns() > 16384;
-  const double fraction = !all_packs_whole(args)                 ? 0.4
+  // Rows that cut packs: of f32 faster than a warp a row from some length on, of 16 bits never
+  // (16384x4095, GB/s: f32 1680, a warp 1532; bf16 1165 and 1387; f32 65536x1023 1783 and 2146).
+  const bool long_f32 = args.x.dtype == DType::f32 && args.columns() > 2048;
+  const double fraction = !all_packs_whole(args)                 ? (long_f32 ? 0.4 : 0.28)
                           : alone && args.columns() % 32768 != 0 ? 0.78
                                                                  : 0.83;
   return seconds(args, context, 1, fraction);

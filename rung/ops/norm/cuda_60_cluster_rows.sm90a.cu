@@ -52,11 +52,12 @@ __global__ void __launch_bounds__(cluster_threads, 1)
   const int rows = static_cast<int>(call.rows);
   const int step = static_cast<int>(gridDim.x) / blocks;
   const int first = static_cast<int>(blockIdx.x) / blocks;
-  for (int stage = 0; stage < shape.stages; ++stage) mine.fetch(first + stage * step, stage);
+  // In front of the copies, or compute-sanitizer takes these for writes to the barriers.
   if (thread == 0) {
     for (ptx::MemoryBarrier& sent : scratch.sent) ptx::mbarrier_init(sent, 1);
     ptx::mbarrier_fence_init();
   }
+  for (int stage = 0; stage < shape.stages; ++stage) mine.fetch(first + stage * step, stage);
   mine.keep_weights();
   ptx::cluster_sync();
 

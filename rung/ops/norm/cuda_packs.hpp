@@ -3,13 +3,34 @@
 // that reads a pack also writes it: y and sum may then be x or residual.
 #pragma once
 
+#include "rung/device/load_anywhere.hpp"
 #include "rung/ops/norm/cuda_norm.hpp"
+#include "rung/ops/norm/cuda_widen.hpp"
 
 namespace rung::norm_cuda::inline RUNG_TARGET {
 
 /// Elements of T in a load of 16 bytes.
 template <class T>
 inline constexpr int pack_width = 16 / static_cast<int>(sizeof(T));
+
+/// gamma or beta from `begin` on, wherever they lie; where there are none, whatever they would be.
+template <class T, class W = Accumulator<T>>
+__device__ __forceinline__ Pack<W, pack_width<T>> weights_anywhere(const Call<T>& call,
+                                                                   const void* weights,
+                                                                   std::int64_t begin,
+                                                                   W otherwise) {
+  constexpr int width = pack_width<T>;
+  if (weights == nullptr) {
+    Pack<W, width> same;
+#pragma unroll
+    for (int i = 0; i < width; ++i) same[i] = otherwise;
+    return same;
+  }
+  if (call.wide_weights) {
+    return unpack(load_anywhere<width>(static_cast<const W*>(weights), begin, call.n));
+  }
+  return widen(load_anywhere<width>(static_cast<const T*>(weights), begin, call.n));
+}
 
 /// Rows at any address: the first and last pack may be cut, see RowPacks.
 template <class T>
@@ -52,25 +73,44 @@ struct PackedRow {
     }
     return s;
   }
+  /// The same in words, of a pack that is not read again.
+  __device__ __forceinline__ RawPack<T, width> first_raw(std::int64_t pack) const {
+    const auto x = of(call.x, norm_lines::row_x);
+    if (call.residual == nullptr && x.aligned && x.whole(pack)) {
+      return load_raw_streaming<width>(x.first + pack * width);
+    }
+    return raw(first(pack, false));
+  }
   /// The same again, from where it is.
   __device__ __forceinline__ Pack<T, width> again(std::int64_t pack) const {
     if (call.residual == nullptr) return of(call.x, norm_lines::row_x).load(pack, zero<T>());
     if (call.sum != nullptr) return of(call.sum, norm_lines::row_sum).load(pack, zero<T>());
     return of(call.y, norm_lines::row_y).load(pack, zero<T>());
   }
+  /// Whether all elements of the pack exist.
+  [[nodiscard]] __device__ __forceinline__ bool whole(std::int64_t pack) const {
+    return pack * width >= lead && pack * width + width <= call.n + lead;
+  }
   __device__ __forceinline__ void write(std::int64_t pack, const Pack<T, width>& s,
                                         const Scale<W>& scale) const {
+    write(pack, raw(s), scale);
+  }
+  __device__ __forceinline__ void write(std::int64_t pack, const RawPack<T, width>& s,
+                                        const Scale<W>& scale) const {
     const std::int64_t begin = pack * width - lead;
-    Pack<T, width> y;
+    const Pack<W, width> gamma = weights_anywhere(call, call.gamma, begin, W{1});
+    const Pack<W, width> beta = weights_anywhere(call, call.beta, begin, W{0});
+    Pack<W, width> z = widen(s);
 #pragma unroll
     for (int i = 0; i < width; ++i) {
-      const bool here = exists(pack, i);
-      const W z = (convert<W>(s[i]) - scale.center) * scale.rstd + scale.shift;
-      const W gamma = here ? weight(call, call.gamma, begin + i, W{1}) : W{1};
-      const W beta = here ? weight(call, call.beta, begin + i, W{0}) : W{0};
-      y[i] = convert<T>(z * gamma + beta);
+      z[i] = ((z[i] - scale.center) * scale.rstd + scale.shift) * gamma[i] + beta[i];
     }
-    of(call.y, norm_lines::row_y).store(pack, y);
+    const auto y = of(call.y, norm_lines::row_y);
+    if (y.aligned && whole(pack)) {
+      store_raw_streaming(y.first + pack * width, narrow<T>(z));
+    } else {
+      y.store(pack, unpack(narrow<T>(z)));
+    }
   }
 };
 

@@ -164,25 +164,30 @@ __global__ void __launch_bounds__(most_threads) norm_registers_cut(Call<T> call)
   for_each_row(call.rows, [&](std::int64_t row, bool exists) {
     const PackedRow<T> packed(call, exists ? row : 0);
     const std::int64_t length = exists ? packed.packs() : 0;
-    Pack<T, width> s[packs];
-    W sum = 0;
+    RawPack<T, width> s[packs] = {};
 #pragma unroll
     for (int p = 0; p < packs; ++p) {
       const int pack = thread + p * threads;
+      if (pack < length) s[p] = packed.first_raw(pack);
+    }
+    W sum = 0;
 #pragma unroll
-      for (int i = 0; i < width; ++i) s[p][i] = zero<T>();
-      if (pack < length) s[p] = packed.first(pack, false);
+    for (int p = 0; p < packs; ++p) {
+      const Pack<W, width> wide = widen(s[p]);
 #pragma unroll
-      for (int i = 0; i < width; ++i) sum += convert<W>(s[p][i]);
+      for (int i = 0; i < width; ++i) sum += wide[i];
     }
     const W center = call.layer ? row_reduce(sum, Plus{}, scratch.sums) * call.part : W{0};
     Moments<W> moments{};
 #pragma unroll
     for (int p = 0; p < packs; ++p) {
       const int pack = thread + p * threads;
+      if (pack >= length) continue;
+      const Pack<W, width> wide = widen(s[p]);
+      const bool whole = packed.whole(pack);
 #pragma unroll
       for (int i = 0; i < width; ++i) {
-        if (pack < length && packed.exists(pack, i)) moments.add(convert<W>(s[p][i]) - center);
+        if (whole || packed.exists(pack, i)) moments.add(wide[i] - center);
       }
     }
     moments = row_reduce(moments, AddMoments{}, scratch.moments);

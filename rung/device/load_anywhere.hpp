@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+// Packs from any address: the aligned chunks that hold one are loaded whole and shifted into place.
+#pragma once
+
+#include "rung/device/load.hpp"
+
+namespace rung::inline RUNG_TARGET {
+
+/// Elements [at, at + N) of an array of `length`, at any address, which no kernel writes while this
+/// one runs; those that do not exist are zero. In N / (elements of 16 bytes) + 1 loads, unless the
+/// chunks of 16 bytes that hold them reach beyond the array: then one by one. Threads whose packs
+/// lie one behind the other take the same branches.
+template <int N, class T>
+__device__ __forceinline__ RawPack<T, N> load_anywhere(const T* array, std::int64_t at,
+                                                       std::int64_t length) {
+  static_assert(sizeof(T) >= 2 && sizeof(T) * N % 16 == 0);
+  constexpr int chunk = 16 / static_cast<int>(sizeof(T));  // elements
+  const int behind = static_cast<int>(reinterpret_cast<std::uintptr_t>(array + at) % 16);  // bytes
+  const std::int64_t first = at - behind / static_cast<int>(sizeof(T));
+  const int more = behind == 0 ? 0 : chunk;
+  if (first < 0 || first + N + more > length) {
+    Pack<T, N> values;
+#pragma unroll
+    for (int i = 0; i < N; ++i) {
+      values[i] = at + i >= 0 && at + i < length ? array[at + i] : zero<T>();
+    }
+    return raw(values);
+  }
+  RawPack<T, N> found = load_raw_constant<N>(array + first);
+  if (more == 0) return found;
+  const RawPack<T, chunk> last = load_raw_constant<chunk>(array + first + N);
+  constexpr int count = static_cast<int>(sizeof(found)) / 4;
+  unsigned words[count + 4];
+  __builtin_memcpy(words, &found, sizeof(found));
+  __builtin_memcpy(words + count, &last, sizeof(last));
+  if ((behind & 8) != 0) {
+#pragma unroll
+    for (int i = 0; i < count + 2; ++i) words[i] = words[i + 2];
+  }
+  if ((behind & 4) != 0) {
+#pragma unroll
+    for (int i = 0; i < count + 1; ++i) words[i] = words[i + 1];
+  }
+  if ((behind & 2) != 0) {
+#pragma unroll
+    for (int i = 0; i < count; ++i) words[i] = words[i] >> 16 | words[i + 1] << 16;
+  }
+  __builtin_memcpy(&found, words, sizeof(found));
+  return found;
+}
+
+}  // namespace rung::inline RUNG_TARGET
