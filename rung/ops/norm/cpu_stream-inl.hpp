@@ -86,11 +86,11 @@ struct Found {
 
 /// Writes a row of y from s and looks on: at the next row's moments and the sum of the one behind
 /// it, of RMS norm at the next row's squares alone. `streams`: past the caches, and rows to come
-/// are asked for. Stores and loads take turns,
-/// vector by vector, so that memory is read and written all the time, and no sum is waited for. In
-/// bunches of 8 each waits for the other (4096x4096, RMS, on a 2-core Zen 5 vCPU: 3.0 ms in place
-/// of 2.7), and row by row even more (3.6; 65536x256 on a 2-core Zen 4 vCPU, layer: 29 GB/s in
-/// place of 38). y is written from its end, because what of s was read last is in L1 still.
+/// are asked for. Stores and loads take turns, vector by vector, so that memory is read and written
+/// all the time, and no sum is waited for. In bunches of 8 each waits for the other (4096x4096,
+/// RMS, on a 2-core Zen 5 vCPU: 3.0 ms in place of 2.7), and row by row even more (3.6; 65536x256,
+/// layer, on a 2-core Zen 4 vCPU: 29 GB/s in place of 38). y is written from its end, because what
+/// of s was read last is in L1 still.
 template <class T, bool layer, bool streams>
 HWY_INLINE Found<Wide<T>> write_and_look_on(const T* s, T* y, const Scale<Wide<T>>& scale,
                                             const Weights<T>& weights, const Incoming<T> in) {
@@ -110,8 +110,8 @@ HWY_INLINE Found<Wide<T>> write_and_look_on(const T* s, T* y, const Scale<Wide<T
   const std::int64_t whole = (in.n - head) / (chains * step) * (chains * step);
   // Before the first whole vector, and behind the last turn: now, when no sums are to be kept.
   if (head != 0) write_alone<T, streams>(s, y, 0, head, scale, weights);
-  if (head + whole != in.n)
-    write_alone<T, streams>(s, y, head + whole, in.n - head - whole, scale, weights);
+  const std::int64_t left = in.n - head - whole;
+  if (left != 0) write_alone<T, streams>(s, y, head + whole, left, scale, weights);
 
   V sums[chains];
   V rest[chains];
