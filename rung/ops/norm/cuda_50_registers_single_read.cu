@@ -67,8 +67,9 @@ double estimate(const Norm::Args& args, const Context& context) {
   const bool alone = args.x.dtype == DType::f32 && args.columns() > 16384;
   // Rows that cut packs: of f32 faster than a warp a row from some length on, of 16 bits never
   // (16384x4095, GB/s: f32 1680, a warp 1532; bf16 1165 and 1387; f32 65536x1023 1783 and 2146).
-  const bool long_f32 = args.x.dtype == DType::f32 && args.columns() > 2048;
-  const double fraction = !all_packs_whole(args)                 ? (long_f32 ? 0.4 : 0.28)
+  const auto size = size_of(args.x.dtype);
+  const bool slower = size == 2 || (size == 4 && args.columns() <= 2048);
+  const double fraction = !all_packs_whole(args)                 ? (slower ? 0.28 : 0.4)
                           : alone && args.columns() % 32768 != 0 ? 0.78
                                                                  : 0.83;
   return seconds(args, context, 1, fraction);

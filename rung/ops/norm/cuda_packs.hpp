@@ -13,6 +13,14 @@ namespace rung::norm_cuda::inline RUNG_TARGET {
 template <class T>
 inline constexpr int pack_width = 16 / static_cast<int>(sizeof(T));
 
+template <int N, class W>
+__device__ __forceinline__ Pack<W, N> all_equal(W value) {
+  Pack<W, N> same;
+#pragma unroll
+  for (int i = 0; i < N; ++i) same[i] = value;
+  return same;
+}
+
 /// gamma or beta from `begin` on, wherever they lie; where there are none, whatever they would be.
 template <class T, class W = Accumulator<T>>
 __device__ __forceinline__ Pack<W, pack_width<T>> weights_anywhere(const Call<T>& call,
@@ -20,12 +28,7 @@ __device__ __forceinline__ Pack<W, pack_width<T>> weights_anywhere(const Call<T>
                                                                    std::int64_t begin,
                                                                    W otherwise) {
   constexpr int width = pack_width<T>;
-  if (weights == nullptr) {
-    Pack<W, width> same;
-#pragma unroll
-    for (int i = 0; i < width; ++i) same[i] = otherwise;
-    return same;
-  }
+  if (weights == nullptr) return all_equal<width>(otherwise);
   if (call.wide_weights) {
     return unpack(load_anywhere<width>(static_cast<const W*>(weights), begin, call.n));
   }
@@ -54,8 +57,11 @@ struct PackedRow {
     return (call.n + lead + width - 1) / width;
   }
   [[nodiscard]] __device__ __forceinline__ bool exists(std::int64_t pack, int i) const {
-    const std::int64_t element = pack * width + i;
-    return element >= lead && element < call.n + lead;
+    return of(call.x, norm_lines::row_x).exists(pack, i);
+  }
+  /// Whether all elements of the pack exist.
+  [[nodiscard]] __device__ __forceinline__ bool whole(std::int64_t pack) const {
+    return of(call.x, norm_lines::row_x).whole(pack);
   }
 
   /// s of the pack, from x and residual; stored in sum, or in y when `keeps` asks for it to be read
@@ -87,14 +93,6 @@ struct PackedRow {
     if (call.sum != nullptr) return of(call.sum, norm_lines::row_sum).load(pack, zero<T>());
     return of(call.y, norm_lines::row_y).load(pack, zero<T>());
   }
-  /// Whether all elements of the pack exist.
-  [[nodiscard]] __device__ __forceinline__ bool whole(std::int64_t pack) const {
-    return pack * width >= lead && pack * width + width <= call.n + lead;
-  }
-  __device__ __forceinline__ void write(std::int64_t pack, const Pack<T, width>& s,
-                                        const Scale<W>& scale) const {
-    write(pack, raw(s), scale);
-  }
   __device__ __forceinline__ void write(std::int64_t pack, const RawPack<T, width>& s,
                                         const Scale<W>& scale) const {
     const std::int64_t begin = pack * width - lead;
@@ -106,7 +104,7 @@ struct PackedRow {
       z[i] = ((z[i] - scale.center) * scale.rstd + scale.shift) * gamma[i] + beta[i];
     }
     const auto y = of(call.y, norm_lines::row_y);
-    if (y.aligned && whole(pack)) {
+    if (y.aligned && y.whole(pack)) {
       store_raw_streaming(y.first + pack * width, narrow<T>(z));
     } else {
       y.store(pack, unpack(narrow<T>(z)));
@@ -120,12 +118,7 @@ __device__ __forceinline__ Pack<W, pack_width<T>> wide_weights(const Call<T>& ca
                                                                const void* weights,
                                                                std::int64_t begin, W otherwise) {
   constexpr int width = pack_width<T>;
-  if (weights == nullptr) {
-    Pack<W, width> same;
-#pragma unroll
-    for (int i = 0; i < width; ++i) same[i] = otherwise;
-    return same;
-  }
+  if (weights == nullptr) return all_equal<width>(otherwise);
   if (call.wide_weights) return load_wide<width>(static_cast<const W*>(weights) + begin);
   return convert<W>(load_wide<width>(static_cast<const T*>(weights) + begin));
 }
