@@ -8,6 +8,7 @@
 #define RUNG_OPS_NORM_CPU_STREAM_INL_HPP_
 #endif
 
+#include "rung/cpu/ahead.hpp"
 #include "rung/ops/norm/cpu_row-inl.hpp"
 
 HWY_BEFORE_NAMESPACE();
@@ -61,22 +62,15 @@ HWY_NOINLINE void write_alone(const T* s, T* y, std::int64_t at, std::int64_t n,
 }
 
 /// What is read while a row is written, each n elements: the next row, whose moments are summed up
-/// about its center; the one behind it, which is added up; and rows to come, asked for from element
-/// `from` of the first on.
+/// about its center; the one behind it, which is added up; and rows to come, which are asked for.
 template <class T>
 struct Incoming {
   const T* next;
   const T* behind;
-  const T* asked;
-  const T* asked_then;
-  std::int64_t from;
+  cpu::RowsToCome<T> coming;
   std::int64_t n;
   Wide<T> center;  // of the next row
   bool far;        // asked for into L2
-
-  [[nodiscard]] HWY_INLINE const T* ask(std::int64_t i) const {
-    return i + from < n ? asked + i + from : asked_then + (i + from - n);
-  }
 };
 
 /// What a row that is written leaves behind.
@@ -122,7 +116,7 @@ HWY_INLINE Found<Wide<T>> write_and_look_on(const T* s, T* y, const Scale<Wide<T
   for (int k = 0; k < chains; ++k) sums[k] = rest[k] = squares[k] = hn::Zero(d);
   for (std::int64_t i = 0; i < whole; i += chains * step) {
     const std::int64_t out = head + whole - chains * step - i;
-    const T* ask = in.ask(i);
+    const T* ask = in.coming.place(i);
 #pragma GCC unroll 8
     for (int k = 0; k < chains; ++k) {
       if (streams && k * step % line == 0) cpu::ask_for_line(ask + k * step, in.far);
@@ -162,12 +156,12 @@ void rows_in_turns(const RowsJob& job) {
            call.lines.rows.template offset<norm_lines::row_x>(std::min(row, job.end - 1));
   };
   const auto center_of = [&](Wide<T> sum) { return layer ? sum / static_cast<Wide<T>>(n) : 0; };
-  // From the last row that is read on, or whole rows where these are short.
-  constexpr std::int64_t last = layer ? 2 : 1;
+  constexpr std::int64_t last = layer ? 2 : 1;  // row that is read
   const bool far = asks_memory;
-  const std::int64_t ahead = (far ? asked_ahead_far : asked_ahead) / sizeof(T);
-  const std::int64_t asked = n > ahead ? last : std::max(last + 1, ahead / n);
-  const std::int64_t from = n > ahead ? ahead : 0;
+  const std::int64_t ahead =
+      cpu::elements_ahead(far ? asked_ahead_far : asked_ahead, x_of(job.begin + last),
+                          row_at<T>(call, job.begin).y, far);
+  const std::int64_t asked = last + ahead / n;
 
   const T* s = x_of(job.begin);
   auto scale = scale_of(moments_of<T>(s, n, layer, {}), n, args.epsilon);
@@ -180,10 +174,14 @@ void rows_in_turns(const RowsJob& job) {
       break;
     }
     const T* const next = x_of(index + 1);
-    const auto found =
-        write_and_look_on<T, layer, streams>(s, y, scale, weights,
-                                             {next, x_of(index + 2), x_of(index + asked),
-                                              x_of(index + asked + 1), from, n, center, far});
+    const auto found = write_and_look_on<T, layer, streams>(
+        s, y, scale, weights,
+        {next,
+         x_of(index + 2),
+         {x_of(index + asked), x_of(index + asked + 1), ahead % n, n},
+         n,
+         center,
+         far});
     scale = scale_of(found.moments, n, args.epsilon);
     center = center_of(found.sum);
     s = next;

@@ -11,6 +11,9 @@
 
 #include <hwy/cache_control.h>
 
+#include <algorithm>
+#include <utility>
+
 #include "rung/ops/softmax/cpu_columns-inl.hpp"
 #include "rung/ops/softmax/cpu_stream-inl.hpp"
 
@@ -35,25 +38,8 @@ class Worker {
   void rows(cpu::Range share) const {
     if (share.size() <= 0) return;
     if (args_.backward) return gradients(share);
-    if (stream_ && args_.length() > short_row) {
-      return args_.log ? streamed<true>(share) : streamed<false>(share);
-    }
-    Place at = place(share.begin);
-    // A short row is a chain of dependent steps: maximum, exponentials, sum, division. The next
-    // row's maximum is found between the sum and what waits for it (1024x256 on a 2-core Zen 5
-    // vCPU: 35 us against 36.5; longer rows would crowd L1).
-    const bool early = args_.length() <= short_row;
-    Sum maximum = row_maximum<Sum>(x_ + at.x, args_.length());
-    for (std::int64_t row = share.begin; row < share.end; ++row) {
-      const Sum sum = exponentials(x_ + at.x, maximum, scratch_);
-      const bool last = row + 1 == share.end;
-      const Place next = last ? at : place(row + 1);
-      const Sum before = maximum;
-      if (early && !last) maximum = row_maximum<Sum>(x_ + next.x, args_.length());
-      write_forward(x_ + at.x, y_ + at.y, before, sum, scratch_);
-      if (!early && !last) maximum = row_maximum<Sum>(x_ + next.x, args_.length());
-      at = next;
-    }
+    if (stream_) return args_.log ? in_turns<true, true>(share) : in_turns<false, true>(share);
+    return args_.log ? in_turns<true, false>(share) : in_turns<false, false>(share);
   }
 
   void gathered(cpu::Range share) const {
@@ -157,26 +143,41 @@ class Worker {
   Worker(const Softmax::Args& args, Sum scale, Sum* scratch)
       : args_(args), scale_(scale), scratch_(scratch) {}
 
-  /// Three rows at a time: see stream_row.
-  template <bool log>
-  void streamed(cpu::Range share) const {
+  /// Three rows at a time: see write_and_look_on. The one behind the last is the last again.
+  template <bool log, bool streams>
+  void in_turns(cpu::Range share) const {
     const std::int64_t length = args_.length();
-    const auto x_of = [&](std::int64_t row) { return x_ + place(row).x; };
-    const T* x = x_of(share.begin);
-    RowStatistics<Sum> here{row_maximum<Sum>(x, length), 0};
-    here.sum = exponentials(x, here.maximum, scratch_);
+    const auto place_of = [&](std::int64_t row) { return place(std::min(row, share.end - 1)); };
+    Place at = place(share.begin);
+    Place next_at = place_of(share.begin + 1);
+    const std::int64_t ahead = cpu::elements_ahead(fetched_ahead, x_ + place_of(share.begin + 2).x,
+                                                   y_ + at.y, asks_into_l2);
+    const std::int64_t asked = 2 + ahead / length;
+    std::int64_t coming = streams ? place_of(share.begin + asked).x : 0;
+    Sum* kept = scratch_;
+    Sum* made = streams ? scratch_ + exponentials_apart(length) : scratch_;
+    RowStatistics<Sum> here{row_maximum<Sum>(x_ + at.x, length), 0};
+    here.sum = exponentials(x_ + at.x, here.maximum, kept);
     RowStatistics<Sum> next{0, 0};
-    if (share.size() > 1) next.maximum = row_maximum<Sum>(x_of(share.begin + 1), length);
-    for (std::int64_t row = share.begin; row < share.end; ++row) {
-      const Place at = place(row);
-      const RowsInTurn<T, Y> rows{
-          x_ + at.x, y_ + at.y, row + 1 < share.end ? x_of(row + 1) : nullptr,
-          row + 2 < share.end ? x_of(row + 2) : nullptr, x_of(std::min(row + 3, share.end - 1))};
+    if (share.size() > 1) next.maximum = row_maximum<Sum>(x_ + next_at.x, length);
+    for (std::int64_t row = share.begin; row + 1 < share.end; ++row) {
+      const Place after = place_of(row + 2);
+      const std::int64_t then = streams ? place_of(row + asked + 1).x : 0;
+      const RowsInTurn<T, Y> rows{x_ + at.x,
+                                  y_ + at.y,
+                                  x_ + next_at.x,
+                                  x_ + after.x,
+                                  {x_ + coming, x_ + then, ahead % length, length}};
       Sum maximum_after;
-      stream_row<log>(rows, length, scale_, here, next, maximum_after, scratch_);
+      write_and_look_on<log, streams>(rows, length, scale_, here, next, maximum_after, kept, made);
       here = next;
       next.maximum = maximum_after;
+      at = next_at;
+      next_at = after;
+      coming = then;
+      std::swap(kept, made);
     }
+    write_forward(x_ + at.x, y_ + at.y, here.maximum, here.sum, kept);
   }
 
   void gradients(cpu::Range share) const {
@@ -213,7 +214,7 @@ class Worker {
   HWY_INLINE Sum exponentials(const T* x, Sum maximum, Sum* kept) const {
     const std::int64_t length = args_.length();
     if (args_.log) return row_sum<false, Sum, T>(x, length, maximum, scale_, kept, nullptr);
-    return row_sum<true>(x, length, maximum, scale_, kept, x + std::max(length, least_ahead));
+    return row_sum<true, Sum, T>(x, length, maximum, scale_, kept, nullptr);
   }
   HWY_INLINE void write_forward(const T* x, Y* y, Sum maximum, Sum sum, const Sum* kept) const {
     if (args_.log) {

@@ -22,21 +22,12 @@ struct Call {
 inline constexpr std::int64_t longest_row = 65536;
 inline constexpr std::int64_t piece = 8192;
 
-/// The next row is fetched while one is worked on, but no less than this far ahead.
-inline constexpr std::int64_t least_ahead = 2048;
-
-/// Rows up to this length leave room in L1 for the next one, whose maximum is found early.
-inline constexpr std::int64_t short_row = 1024;
-
-/// Of longer ones whose results go around the caches, so many elements of a row are worked on
-/// before it is another row's turn. A multiple of four vectors: the order of additions must not
-/// change. (4096x4096 f32 on a 2-core Zen 5 vCPU, one thread, milliseconds by elements: 2.55 by 64,
-/// 2.53 by 256, 2.41 by 512, 2.37 to 2.5 by 1024, 3.5 by 2048; a row at a time 3.3.)
-inline constexpr std::int64_t turn = 512;
-
-/// Bytes between what is looked at and what is asked for then (2.7 ms with 4 KiB, 2.5 with 8, 2.7
-/// with 16).
+/// Bytes between what is looked at and what is asked for then (4096x4096 f32 on a 2-core Zen 5
+/// vCPU, one thread: 2.7 ms with 4 KiB, 2.5 with 8, 2.7 with 16).
 inline constexpr std::int64_t fetched_ahead = 8 << 10;
+
+/// Elements from one row's exponentials to the other's where two rows have them at the same time.
+inline std::int64_t exponentials_apart(std::int64_t length) { return (length + 15) / 16 * 16; }
 
 /// How many columns are worked on side by side: 4 KiB of f32 and their maxima and sums in L1.
 inline constexpr std::int64_t most_columns = 1024;

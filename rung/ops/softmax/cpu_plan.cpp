@@ -16,10 +16,10 @@ std::int64_t round_up(std::int64_t value, std::int64_t step) {
   return (value + step - 1) / step * step;
 }
 
-std::int64_t scratch_elements(const Softmax::Args& args, const Plan& plan) {
+std::int64_t scratch_elements(const Softmax::Args& args, const Plan& plan, bool stream) {
   switch (plan.kind) {
     case Plan::Kind::rows:
-      return args.length();
+      return stream ? exponentials_apart(args.length()) + args.length() : args.length();
     case Plan::Kind::columns:
       return 2 * most_columns;
     case Plan::Kind::gathered:
@@ -75,7 +75,7 @@ void run(const Softmax::Args& args, Context& context, int threads) {
   const Plan plan = plan_of(args);
   const Call call{&args, streams(args)};
   const auto size = static_cast<std::int64_t>(args.x.dtype == DType::f64 ? 8 : 4);
-  const std::int64_t scratch = round_up(scratch_elements(args, plan) * size, 4096);
+  const std::int64_t scratch = round_up(scratch_elements(args, plan, call.stream) * size, 4096);
   const std::int64_t shared = plan.kind == Plan::Kind::long_rows ? shared_elements(args) * size : 0;
   auto* memory = static_cast<std::byte*>(
       context.workspace(static_cast<std::size_t>(threads * scratch + shared)));
