@@ -28,12 +28,12 @@ struct RowsToCome {
 /// `apart` up to a page more, so that what is asked for never has the place within its page that is
 /// written at the time. On Zen 4 it would wait for the streaming store (softmax of 65536x256 on a
 /// 2-core vCPU, one thread: 20 GB/s at the same place, 28 to 31 at three others; norm of 16384x1024
-/// 30 and 40). `read` and `written`: where reading and writing are at the same time.
+/// 30 and 38). `read` and `written`: where reading and writing are at the same time.
 template <class T>
 [[nodiscard]] std::int64_t elements_ahead(std::int64_t bytes, const T* read, const void* written,
                                           bool apart) noexcept {
   constexpr std::uintptr_t page = 4096;
-  constexpr std::uintptr_t distance = 3072;  // of 1024, 2048 and 3072 the best for norm
+  constexpr std::uintptr_t distance = page / 2;  // as far from what comes as from what was written
   if (apart) {
     const auto now = reinterpret_cast<std::uintptr_t>(read) + static_cast<std::uintptr_t>(bytes) -
                      reinterpret_cast<std::uintptr_t>(written);
