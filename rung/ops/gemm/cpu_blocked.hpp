@@ -118,15 +118,17 @@ struct BlockLimits {
 
 // Where a strip of B is one line wide (AVX2), L1 holds 512 of k of it, and tiles of few FMAs depend
 // on what L2 gives. Alone on the machine nothing is gained by that. Beside others who use the same
-// caches, f32 1024, 2048 and 4096 cubed came to .91, .89 and .83 of the ceiling with 512 of k and
-// 128 KiB of A, to .90, .83, .88 with 768 and 144, and to .82, .80, .86 with the limits above
-// (2-core Zen 4 vCPU, one thread; with AVX-512 those are as good as any there, too).
+// caches and memory, f32 1024, 2048 and 4096 cubed came to .91, .89 and .83 of the ceiling with 512
+// of k and 128 KiB of A, to .90, .83 and .88 with 768 and 144, and to .82, .80 and .86 with the
+// limits above (2-core Zen 4 vCPU, one thread; with AVX-512 those are as good as any there, too).
+// The shorter k is, the more often C is read and written: it depends on whether the caches hold C.
 template <class T>
-BlockLimits block_limits(const Kernels<T>& ks) {
+BlockLimits block_limits(const Call& call, const Kernels<T>& ks) {
+  constexpr std::int64_t size = sizeof(T), cached_bytes = 16 << 20;
   BlockLimits limits;
-  if (ks.tile_columns() * sizeof(T) <= 64) {
-    limits.k_bytes = 512 * sizeof(T);
-    limits.a_bytes = 128 << 10;
+  if (ks.tile_columns() * size <= 64) {
+    limits.k_bytes = (call.m * call.n * size <= cached_bytes ? 512 : 768) * size;
+    limits.a_bytes = 144 << 10;
   }
   return limits;
 }
