@@ -6,6 +6,7 @@
 #include <cstdint>
 
 #include "rung/core/export.hpp"
+#include "rung/cpu/prefetch.hpp"
 
 namespace rung::cpu {
 
@@ -21,6 +22,11 @@ struct RowsToCome {
   /// Always inlined: as ask_for_line.
   [[nodiscard]] RUNG_ALWAYS_INLINE const T* place(std::int64_t i) const noexcept {
     return i + from < length ? first + i + from : second + (i + from - length);
+  }
+  /// Asks for the places from that of element i on to the end: what a loop over whole turns leaves.
+  RUNG_ALWAYS_INLINE void ask_from(std::int64_t i, bool into_l2) const noexcept {
+    constexpr std::int64_t line = 64 / static_cast<std::int64_t>(sizeof(T));
+    for (; i < length; i += line) ask_for_line(place(i), into_l2);
   }
 };
 

@@ -108,6 +108,7 @@ HWY_INLINE Found<Wide<T>> write_and_look_on(const T* s, T* y, const Scale<Wide<T
   if (head != 0) write_alone<T, streams>(s, y, 0, head, scale, weights);
   const std::int64_t left = in.n - head - whole;
   if (left != 0) write_alone<T, streams>(s, y, head + whole, left, scale, weights);
+  if (streams) in.coming.ask_from(whole, in.far);
 
   V sums[chains];
   V rest[chains];

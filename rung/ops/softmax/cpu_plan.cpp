@@ -34,9 +34,13 @@ std::int64_t scratch_elements(const Softmax::Args& args, const Plan& plan, bool 
 /// would not stay in them beside what is read (f32 8x1000000 on a 2-core Zen 5 vCPU, 32 MB in and
 /// out, L3 32 MB: 2.3 ms instead of 2.5); nor in place, where it has been read already. What a core
 /// reaches of L3 is a slice of some 32 MiB on servers of today, whatever the system says of their
-/// sum.
+/// sum. Rows of a few lines are cut at their ends too often (on a 2-core Zen 4 vCPU, one thread and
+/// two, 300000x100: 6 and 5 GB/s around the caches, 14 and 15 into them; 1000000x32 11 and 7, 12
+/// and 12; 40000x500 14 and 9, 10 and 10).
 bool streams(const Softmax::Args& args) {
   constexpr double l3 = 32 << 20;
+  constexpr std::int64_t short_row = 512;  // bytes
+  if (args.length() * static_cast<std::int64_t>(size_of(args.y.dtype)) < short_row) return false;
   const std::size_t element =
       size_of(args.y.dtype) + (args.backward ? 2 : 1) * size_of(args.x.dtype);
   const double bytes = static_cast<double>(args.length()) * static_cast<double>(args.count()) *

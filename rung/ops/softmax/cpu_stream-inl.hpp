@@ -78,6 +78,7 @@ HWY_INLINE void write_and_look_on(const RowsInTurn<T, Y>& rows, std::int64_t len
   write_row<Sum>(rows.y + behind, length - behind, streams,
                  [&](std::int64_t i, auto... n)
                      HWY_ATTR RUNG_ALWAYS_INLINE { return result(behind + i, n...); });
+  if (streams) rows.coming.ask_from(whole, asks_into_l2);
   Chains<Sum> sums(0);
   Chains<Sum> maxima(no_maximum<Sum>);
   for (std::int64_t i = 0; i < whole; i += 4 * lanes) {
