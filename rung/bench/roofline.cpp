@@ -37,6 +37,12 @@ double arithmetic(const Machine& machine, std::string_view isa, std::string_view
       [](const ArithmeticRate& rate) { return rate.operations_per_second; });
 }
 
+/// Whether the bytes bind even where no rate of the arithmetic was measured, as of integers.
+bool arithmetic_is_free(const Cost& cost, const Ceiling& ceiling) {
+  return ceiling.operations_per_second <= 0 && ceiling.bytes_per_second > 0 &&
+         cost.operations <= cost.bytes;
+}
+
 }  // namespace
 
 Ceiling cpu_ceiling(const Machine& machine, std::string_view isa, std::string_view element,
@@ -89,7 +95,7 @@ Ceiling gpu_ceiling(const Gpu& gpu, std::string_view element, double written) {
 
 double seconds_at_best(const Cost& cost, const Ceiling& ceiling) {
   double seconds = 0;
-  if (cost.operations > 0) {
+  if (cost.operations > 0 && !arithmetic_is_free(cost, ceiling)) {
     if (ceiling.operations_per_second <= 0) return 0;
     seconds = cost.operations / ceiling.operations_per_second;
   }
@@ -100,7 +106,7 @@ double seconds_at_best(const Cost& cost, const Ceiling& ceiling) {
 }
 
 bool bound_by_memory(const Cost& cost, const Ceiling& ceiling) {
-  if (cost.operations <= 0) return true;
+  if (cost.operations <= 0 || arithmetic_is_free(cost, ceiling)) return true;
   if (ceiling.operations_per_second <= 0 || ceiling.bytes_per_second <= 0) return false;
   return cost.bytes / ceiling.bytes_per_second > cost.operations / ceiling.operations_per_second;
 }

@@ -90,6 +90,13 @@ TEST(Roofline, TheCostlierOfWorkAndTrafficBinds) {
   // Nothing is claimed of a ceiling that was not measured.
   ceiling.operations_per_second = 0;
   EXPECT_DOUBLE_EQ(bench::seconds_at_best({.bytes = 80, .operations = 500}, ceiling), 0);
+  EXPECT_FALSE(bench::bound_by_memory({.bytes = 80, .operations = 500}, ceiling));
+  // But an operation a byte is the memory's, whatever it costs: integers have no measured rate.
+  EXPECT_DOUBLE_EQ(bench::seconds_at_best({.bytes = 80, .operations = 80}, ceiling), 8);
+  EXPECT_TRUE(bench::bound_by_memory({.bytes = 80, .operations = 80}, ceiling));
+  ceiling.bytes_per_second = 0;
+  EXPECT_DOUBLE_EQ(bench::seconds_at_best({.bytes = 80, .operations = 80}, ceiling), 0);
+  EXPECT_FALSE(bench::bound_by_memory({.bytes = 80, .operations = 80}, ceiling));
 }
 
 TEST(Roofline, LevelThreadsAndMixAreChosen) {

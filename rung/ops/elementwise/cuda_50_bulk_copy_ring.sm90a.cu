@@ -74,6 +74,7 @@ __global__ void __launch_bounds__(threads)
     for (ptx::MemoryBarrier& full : ring.full) ptx::mbarrier_init(full, 1);
     ptx::mbarrier_fence_init();
   }
+  __syncthreads();
   start_dependent();
   if (threadIdx.x == 0) {
 #pragma unroll
@@ -89,7 +90,6 @@ __global__ void __launch_bounds__(threads)
       }
     }
   }
-  __syncthreads();
 #pragma unroll
   for (int stage = 0; stage < tuning.stages; ++stage) {
     if (first + stage >= tiles) break;

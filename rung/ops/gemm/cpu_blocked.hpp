@@ -126,7 +126,7 @@ template <class T>
 BlockLimits block_limits(const Call& call, const Kernels<T>& ks) {
   constexpr std::int64_t size = sizeof(T), cached_bytes = 16 << 20;
   BlockLimits limits;
-  if (ks.tile_columns() * size <= 64) {
+  if (ks.narrow_strips()) {
     limits.k_bytes = (call.m * call.n * size <= cached_bytes ? 512 : 768) * size;
     limits.a_bytes = 144 << 10;
   }

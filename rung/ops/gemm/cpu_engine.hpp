@@ -168,6 +168,8 @@ struct Kernels {
     return tiles[static_cast<int>(a)][static_cast<int>(b)][vectors - 1][rows - 1];
   }
   [[nodiscard]] int tile_columns() const { return 2 * lanes; }
+  /// A row of a strip of B is one cache line, not two: so with AVX2.
+  [[nodiscard]] bool narrow_strips() const { return tile_columns() * sizeof(T) <= 64; }
 };
 
 /// Those of the instruction set in use (see rung/cpu/isa.hpp).

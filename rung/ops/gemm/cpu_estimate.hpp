@@ -60,9 +60,9 @@ double small_seconds(const Call& call, int threads) {
   double slower = 1.02;
   // A is read again for each strip of columns: from L3, if it has left L2.
   if (m * k * sizeof(T) > l2_bytes && call.n > 64) slower += 0.15;
-  // For each 16 columns with AVX2, by tiles of 6 rows (f32 192 to 512 cubed on a 2-core Zen 4 vCPU:
-  // .75, .77, .76, .61 of the ceiling; packed .82, .88, .91, .75).
-  if (kernels<T>().tile_columns() * sizeof(T) <= 64 && call.n > 64) slower += 0.23;
+  // For each 16 columns with AVX2, by tiles of 6 rows (f32 192, 255, 384 and 512 cubed on a 2-core
+  // Zen 4 vCPU: .75, .77, .76, .61 of the ceiling; packed .82, .88, .91, .75).
+  if (kernels<T>().narrow_strips() && call.n > 64) slower += 0.23;
   const std::int64_t row_bytes = call.a.row * static_cast<std::int64_t>(sizeof(T));
   if (row_bytes % 4096 == 0 && call.m > 8) slower += 0.2;
   if (call.a.row != 1 && call.a.column != 1) slower += 0.5;

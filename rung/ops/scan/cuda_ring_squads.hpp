@@ -54,11 +54,10 @@ struct Squads {
       stage.line = line;
       stage.tile = tile;
       stage.valid = valid;
-    }
-    __syncwarp();
-    if (lane == 0) {
       ptx::mbarrier_arrive_expect(stage.full, static_cast<unsigned>(bulk));
       if (bulk > 0) ptx::bulk_load(to, from, static_cast<unsigned>(bulk), stage.full);
+    } else {
+      ptx::mbarrier_arrive(stage.full);
     }
   }
   /// The first tiles are on their way already.
@@ -121,8 +120,8 @@ struct Squads {
       }
       const S before = shuffle_up(scanned, 1, chunks);
       if (lane < chunks) stage.before_chunk[lane] = lane == 0 ? policy.identity : before;
-      __syncwarp();
-      if (lane == 0) ptx::mbarrier_arrive(stage.ready);
+      ptx::mbarrier_arrive(stage.ready);
+      ptx::mbarrier_arrive(stage.empty);
     }
   }
 
@@ -185,8 +184,7 @@ struct Squads {
       const S before = combine(stage.before, stage.before_chunk[warp]);
       T* y = stage.y + place;
       const int valid = stage.valid;
-      __syncwarp();
-      if (lane_of_thread() == 0) ptx::mbarrier_arrive(stage.empty);
+      ptx::mbarrier_arrive(stage.empty);
 #pragma unroll
       for (int row = 0; row < rows; ++row) {
         tile.pack[row] =
@@ -215,9 +213,9 @@ __global__ void __launch_bounds__(threads, 1)
   auto& memory = shared<Shared<T, S>>();
   if (threadIdx.x == 0) {
     for (Stage<T, S>& stage : memory.stage) {
-      ptx::mbarrier_init(stage.full, 1);
-      ptx::mbarrier_init(stage.ready, 2);
-      ptx::mbarrier_init(stage.empty, scan_warps);
+      ptx::mbarrier_init(stage.full, warp_size);
+      ptx::mbarrier_init(stage.ready, warp_size + 1);
+      ptx::mbarrier_init(stage.empty, (scan_warps + 1) * warp_size);
     }
     ptx::mbarrier_fence_init();
   }

@@ -44,10 +44,12 @@ __device__ __forceinline__ void begin(ClusterShared& memory) {
   if (threadIdx.x == 0) {
     ptx::mbarrier_init(memory.met, 1);
     ptx::mbarrier_fence_init();
+  }
+  __syncthreads();
+  if (threadIdx.x == 0) {
     const unsigned warps = static_cast<unsigned>(ptx::cluster_size()) * (blockDim.x / warp_size);
     ptx::mbarrier_arrive_expect(memory.met, warps * static_cast<unsigned>(sizeof(Sent)));
   }
-  __syncthreads();
   ptx::cluster_arrive_begun();
 }
 

@@ -60,35 +60,45 @@ TEST(SoftmaxInTurns, GivesTheBitsOfOneRowAtATime) {
     x[0] = infinity;  // rows of their own: one infinity, nothing but masks, a NaN
     std::fill_n(x.begin() + 2 * length, length, -infinity);
     x[static_cast<std::size_t>(5 * length - 1)] = std::numeric_limits<float>::quiet_NaN();
+    // Each row alone, by one thread.
+    const auto row_of = [&](std::vector<float>& values, std::int64_t row) {
+      return TensorRef{values.data() + row * length, DType::f32, Extents{1, length}};
+    };
     std::vector<float> alone(x.size());
+    std::vector<float> alone_log(x.size());
+    std::vector<float> alone_backward(x.size());
+    Context one = Context::cpu(1);
+    for (std::int64_t row = 0; row < rows; ++row) {
+      softmax(one, row_of(x, row), row_of(alone, row), {}, {"threads"});
+      softmax(one, row_of(x, row), row_of(alone_log, row), {.log = true}, {"threads"});
+      softmax_backward(one, row_of(x, row), row_of(dy, row), row_of(alone_backward, row), {},
+                       {"threads"});
+    }
     std::vector<float> y(x.size() + 1);
     const TensorRef out{y.data() + 1, DType::f32, Extents{rows, length}};
-    Context one = Context::cpu(1);
     for (const int threads : {1, 3}) {
       Context context = Context::cpu(threads);
-      const auto expect_same = [&](const void* found, const char* what) {
-        EXPECT_EQ(std::memcmp(found, alone.data(), alone.size() * sizeof(float)), 0)
+      const auto expect_same = [&](const void* found, const std::vector<float>& expected,
+                                   const char* what) {
+        EXPECT_EQ(std::memcmp(found, expected.data(), expected.size() * sizeof(float)), 0)
             << what << ", rows of " << length << ", " << threads << " threads";
       };
       for (const bool log : {false, true}) {
-        for (std::int64_t row = 0; row < rows; ++row) {
-          softmax(one, {x.data() + row * length, DType::f32, Extents{1, length}},
-                  {alone.data() + row * length, DType::f32, Extents{1, length}}, {.log = log},
-                  {"threads"});
-        }
+        const std::vector<float>& expected = log ? alone_log : alone;
         auto in_place = x;
         softmax(context, tensor(in_place, rows, length), tensor(in_place, rows, length),
                 {.log = log}, {"threads"});
-        expect_same(in_place.data(), log ? "log, in place" : "softmax, in place");
+        expect_same(in_place.data(), expected, log ? "log, in place" : "softmax, in place");
         softmax(context, tensor(x, rows, length), out, {.log = log}, {"threads"});
-        expect_same(out.data, log ? "log" : "softmax");
+        expect_same(out.data, expected, log ? "log" : "softmax");
       }
-      alone = dy;
-      softmax_backward(context, tensor(x, rows, length), tensor(alone, rows, length),
-                       tensor(alone, rows, length), {}, {"threads"});
+      auto in_place = dy;
+      softmax_backward(context, tensor(x, rows, length), tensor(in_place, rows, length),
+                       tensor(in_place, rows, length), {}, {"threads"});
+      expect_same(in_place.data(), alone_backward, "backward, in place");
       softmax_backward(context, tensor(x, rows, length), tensor(dy, rows, length), out, {},
                        {"threads"});
-      expect_same(out.data, "backward");
+      expect_same(out.data, alone_backward, "backward");
     }
   }
 }
