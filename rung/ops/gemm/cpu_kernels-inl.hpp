@@ -28,8 +28,12 @@ void fill_tiles(Kernels<T>& k) {
   k.lanes = lanes<T>();
   k.tile_rows = tile_rows;
   k.narrow_tile_rows = narrow_tile_rows;
-  // Not with AVX2: on a 2-core Emerald Rapids vCPU 2 % to 3 % less at 2048 and 4096 cubed.
-  k.asks_for_lines = HWY_TARGET == HWY_AVX3 && cpu::asks_for_lines();
+  // Not with AVX2: on a 2-core Emerald Rapids vCPU 2 % to 3 % less at 2048 and 4096 cubed. f64 on
+  // Zen 4, too: beside others who kept the caches busy, 1024 cubed came from .78 to .92 of the
+  // ceiling and 2048 from .86 to .89 (2-core vCPU, one thread; two: .89 to .90, .87 to .91), f32
+  // neither gained nor lost.
+  const bool asks = cpu::asks_for_lines() || (sizeof(T) == 8 && cpu::asks_memory_for_lines());
+  k.asks_for_lines = HWY_TARGET == HWY_AVX3 && asks;
   k.sliver_columns = sliver_columns<T>;
   k.sliver_rows = sliver_rows;
   k.slivers = sliver_table<T>();
