@@ -28,7 +28,7 @@ Ceiling cpu_ceiling(const Machine& machine, std::string_view isa, std::string_vi
 Ceiling gpu_ceiling(const Gpu& gpu, std::string_view element, double written);
 
 /// Seconds that the costlier of the two takes at its ceiling; 0 when no ceiling is known for it.
-/// No more than one operation a byte costs less than the byte, whatever its rate.
+/// Of integers no rate is measured: up to one operation a byte is taken to cost less than the byte.
 double seconds_at_best(const Cost& cost, const Ceiling& ceiling);
 /// Whether moving the bytes takes longer than the operations.
 bool bound_by_memory(const Cost& cost, const Ceiling& ceiling);
