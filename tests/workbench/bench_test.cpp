@@ -101,6 +101,18 @@ TEST(Bench, WrongRungIsNotTimedAndFailsTheRun) {
   EXPECT_NE(rows.at(1).at("note").get<std::string>().find("FAILED"), std::string::npos);
 }
 
+// By itself it would take part in three rounds.
+TEST(Bench, ASlowVersionIsTimedAsOftenAsAskedFor) {
+  const KnownMachine machine;
+  const Outcome outcome = run_rung({"bench", "fake", "f32 3x41", "--backend", "cpu", "--rungs",
+                                    "slow_at_3x41", "--threads", "1", "--pairs", "4", "--json"});
+  ASSERT_EQ(outcome.code, 0) << outcome.err << outcome.out;
+  const json rows = json::parse(outcome.out).at("rows");
+  ASSERT_EQ(rows.size(), 1u);
+  EXPECT_GT(rows.at(0).at("seconds").get<double>(), 0.4);
+  EXPECT_EQ(rows.at(0).at("rounds"), 4);
+}
+
 TEST(Bench, ThreadsListMakesARowEach) {
   const KnownMachine machine;
   const Outcome outcome = run_rung({"bench", "fake", "--backend", "cpu", "--rungs", "right",

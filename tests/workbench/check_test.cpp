@@ -18,7 +18,7 @@ TEST(List, JsonHasTheDocumentedKeys) {
   const Outcome outcome = run_rung({"list", "fake", "--json"});
   ASSERT_EQ(outcome.code, 0) << outcome.err;
   const json rungs = parsed(outcome);
-  ASSERT_EQ(rungs.size(), 13u);
+  ASSERT_EQ(rungs.size(), 14u);
   for (const json& rung : rungs) {
     EXPECT_EQ(rung.at("op"), "fake");
     EXPECT_TRUE(rung.at("rung").is_string());

@@ -4,10 +4,12 @@
 
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <cmath>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <thread>
 
 #include "rung/bench/machine.hpp"
 #include "rung/workbench/command.hpp"
@@ -83,6 +85,13 @@ void works(const Fake::Args& args, Context& context) {
   right(args, context);
 }
 
+/// Right, and of one problem, that no check has, slow.
+void slow_at_3x41(const Fake::Args& args, Context& context) {
+  using namespace std::chrono_literals;
+  if (args.x.shape[0] == 3 && args.x.shape[1] == 41) std::this_thread::sleep_for(410ms);
+  right(args, context);
+}
+
 Support only_columns(const Fake::Args& args, const Context&) {
   return args.x.shape[1] == 1 ? supported : unsupported("takes a single column");
 }
@@ -105,6 +114,7 @@ const FakeRung self[] = {
         {.name = "columns", .step = 80, .supports = only_columns, .estimate = late, .run = right}},
     FakeRung{{.name = "unreached", .step = 85, .supports = nothing, .run = right}},
     FakeRung{{.name = "one_unit", .step = 90, .estimate = late, .run = works<1>}},
+    FakeRung{{.name = "slow_at_3x41", .step = 95, .estimate = late, .run = slow_at_3x41}},
     FakeRung{{.name = "peer_two", .peer = true, .about = about, .run = works<2>}},
     FakeRung{{.name = "peer_eight", .peer = true, .run = works<8>}},
     FakeRung{{.name = "peer_absent", .peer = true, .present = absent, .run = right}},
