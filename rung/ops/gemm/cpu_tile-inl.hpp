@@ -150,8 +150,9 @@ struct RunningErrand {
       }
       // Some of that is gone from L2 again, the more the busier the neighbours are: all lines of a
       // row soon to come, those that it shares with other strips among them (same CPU, busy: 1000
-      // cubed +11 %, with any one of the three left out +3 %; 1024 cubed, whose rows begin with a
-      // line, +1 %). Two and eight rows ahead are as good, this alone is 2 % worse at 2048 cubed.
+      // cubed +11 %, without the first line, or without the others, +2 to +3 %; 1024 cubed, whose
+      // rows begin with a line, +1 %). Two and eight rows ahead are as good; 2048 cubed is 2 %
+      // slower with this alone.
       const T* soon = left.row_from + rows_ahead * left.row_step;
 #pragma GCC unroll 4
       for (int i = 0; i < width; i += line) __builtin_prefetch(soon + i, 0, 3);
