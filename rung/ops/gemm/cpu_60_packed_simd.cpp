@@ -26,7 +26,7 @@ template <class T>
 void packed_simd(const Call& call, Context& context) {
   if (call.depth() == 0) return finish_without_product<T>(call);
   const Kernels<T>& ks = kernels<T>();
-  const Blocking block = make_blocking(call, ks, block_limits(call, ks));
+  const Blocking block = make_blocking(call, ks, block_limits());
   const bool staged = !call.direct();
   const std::int64_t a_size = block.mc * copied_row<T>(block.kc);
 

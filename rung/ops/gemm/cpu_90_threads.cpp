@@ -128,7 +128,7 @@ void threads(const Call& call, Context& context) {
   const Kernels<T>& ks = kernels<T>();
   const int team_size = threads_worth(call, context.threads());
   const bool one_each = call.batch >= team_size;  // a matrix a thread needs no barrier at all
-  BlockLimits limits = block_limits(call, ks);
+  BlockLimits limits = block_limits();
   // However many threads: the workspace stays under 32 MiB.
   const std::int64_t most_of_a = (6 << 20) / team_size;
   limits.a_bytes = std::min(limits.a_bytes, most_of_a);

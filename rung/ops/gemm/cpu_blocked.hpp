@@ -5,6 +5,9 @@
 // sums go. The loops over blocks are the rungs'.
 #pragma once
 
+#include <unistd.h>
+
+#include "rung/cpu/prefetch.hpp"
 #include "rung/ops/gemm/cpu_engine.hpp"
 
 namespace rung::gemm_cpu {
@@ -116,21 +119,24 @@ struct BlockLimits {
   std::int64_t staged_bytes = 8 << 20;
 };
 
-// Where a strip of B is one line wide (AVX2), L1 holds 512 of k of it, and tiles of few FMAs depend
-// on what L2 gives. Alone on the machine nothing is gained by that. Beside others who use the same
-// caches and memory, f32 1024, 2048 and 4096 cubed came to .91, .89 and .83 of the ceiling with 512
-// of k and 128 KiB of A, to .90, .83 and .88 with 768 and 144, and to .82, .80 and .86 with the
-// limits above (2-core Zen 4 vCPU, one thread; with AVX-512 those are as good as any there, too).
-// The shorter k is, the more often C is read and written: it depends on whether the caches hold C.
-template <class T>
-BlockLimits block_limits(const Call& call, const Kernels<T>& ks) {
-  constexpr std::int64_t size = sizeof(T), cached_bytes = 16 << 20;
-  BlockLimits limits;
-  if (ks.narrow_strips()) {
-    limits.k_bytes = (call.m * call.n * size <= cached_bytes ? 512 : 768) * size;
-    limits.a_bytes = 144 << 10;
-  }
-  return limits;
+// A strip of B comes from L3 once for each block of A. Where others keep L3 busy, larger blocks of A
+// pay, and pieces of k short enough to leave L2 room for them. Measured on a 2-core Zen 4 vCPU (L2
+// of 1 MiB), in turns, 1024 of k and 576 KiB of A against the limits above: f32 1024, 2048 and 4096
+// cubed +1 %, +5 % to +8 %, +3 % with one thread, -2 % to +2 % with two; f64 2048 cubed +5 %, with
+// two threads 0; AVX2 (against 768 of k and 144 KiB of A) +4 %, +4 % to +6 %, +1 %, with two
+// threads +2 %, 0, -3 % to +7 %. 512 and 768 of k, and 400 to 700 KiB of A, are as good within 2 %,
+// each the worst somewhere. Not tried on other CPUs.
+inline BlockLimits block_limits() {
+  static const BlockLimits known = [] {
+    BlockLimits limits;
+    if (cpu::asks_memory_for_lines()) {
+      limits.k_bytes = 4096;
+      const std::int64_t l2 = sysconf(_SC_LEVEL2_CACHE_SIZE);  // 0 if it is not known
+      if (l2 > 0) limits.a_bytes = std::min<std::int64_t>(l2, 1 << 20) / 16 * 9;
+    }
+    return limits;
+  }();
+  return known;
 }
 
 template <class T>
