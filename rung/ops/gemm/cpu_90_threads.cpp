@@ -5,8 +5,8 @@
 //          multiplies its own rows (or a rectangle of rows and columns) of A by it.
 // Changes  against packed_simd: the packed B of a team is double-buffered, so that one barrier a
 //          block suffices - whoever is ahead packs the next block while others still read this one.
-//          Strips of B are packed by the tiles before them, in the shadow of their FMAs
-//          (cpu_ahead.hpp). Rows are dealt out as threads get on (cpu_share.hpp): on a 2-core Zen 5
+//          Strips of B are packed by the tiles before them, or brought from L3, in the shadow of
+//          their FMAs (cpu_ahead.hpp). Rows are dealt out as threads get on (cpu_share.hpp): on a 2-core Zen 5
 //          vCPU +0 to +1 % alone (AVX2 -1 % to +1 %), at 2048 cubed 238 to 308 GFLOP/s where
 //          another program takes half of one core. Many small matrices go one to a thread instead.
 // Cost     as packed_simd; A is packed once for each column of the grid of threads.
@@ -14,8 +14,7 @@
 //          rungs.
 // Tried    packing blocks of A that way, too, four elements every 8 steps: one thread 0 to +1 % at
 //          2048 and 4096, two threads -3 % at 1024 and 4096, AVX2 -2 %. Asking for the next block's
-//          rows instead: nothing. Asking for each next strip of packed B, which comes from L3:
-//          nothing.
+//          rows instead: nothing.
 // Source   T. Smith et al., Anatomy of High-Performance Many-Threaded Matrix Multiplication, 2014.
 #include "rung/ops/gemm/cpu_estimate.hpp"
 #include "rung/ops/gemm/cpu_share.hpp"

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Packing ahead: the strip of B that tiles will read next is packed by the tiles before it, a bit
-// every few steps (see Errand). A tile starts 28 FMAs for 16 loads and not one store: the copying
-// hides in their shadow, where packing alone waits for memory.
+// Ahead of its use: the strip of B that tiles will read next is packed by the tiles before it or,
+// packed already, brought from L3 to L2, a bit every few steps (see Errand). A tile starts 28 FMAs
+// for 16 loads and not one store: this hides in their shadow, where packing alone waits for memory.
 #pragma once
 
 #include "rung/ops/gemm/cpu_blocked.hpp"
@@ -58,6 +58,36 @@ class NextStrip {
   T* to_;
   int at_once_;            // so that `tiles` tiles pack all rows
   std::int64_t done_ = 0;  // rows
+};
+
+/// A packed strip of B, asked for while tiles read the one before it: packed long ago, it has gone
+/// to L3. Measured on a 2-core Zen 4 vCPU at 1024 and 2048 cubed, in turns: f32 +1 %, with AVX2 and
+/// its smaller tile +1 % to +4 %.
+template <class T>
+class ComingStrip {
+ public:
+  /// `size` elements, by `tiles` tiles of k steps.
+  ComingStrip(const T* strip, std::int64_t size, std::int64_t tiles, std::int64_t k)
+      : at_(strip), end_(strip + size), turns_(k / errand_steps) {
+    if (tiles > 0 && turns_ > 0) lines_ = static_cast<int>(ceil_div(size, tiles * turns_ * line));
+  }
+
+  /// What the next tile is to ask for of it.
+  Errand<T> part() {
+    if (at_ >= end_) return {};
+    Errand<T> errand;
+    errand.lines = lines_;
+    errand.soon = at_;
+    at_ += lines_ * turns_ * line;
+    return errand;
+  }
+
+ private:
+  static constexpr std::int64_t line = 64 / sizeof(T);
+  const T* at_;
+  const T* end_;
+  std::int64_t turns_;  // of a tile
+  int lines_ = 0;       // in each
 };
 
 }  // namespace rung::gemm_cpu

@@ -84,14 +84,17 @@ inline Call make_call(const Gemm::Args& args) {
   return call;
 }
 
-/// What a tile packs for later beside its product, in the shadow of its FMAs: `rows` rows of a
-/// strip of B, `row_step` apart, every errand_steps steps of k. Only full packed tiles do errands.
+/// What a tile does for later ones beside its product, in the shadow of its FMAs, every
+/// errand_steps steps of k: packs `rows` rows of a strip of B, `row_step` apart, or asks for
+/// `lines` cache lines from `soon` on, into L2. Only full packed tiles do errands.
 template <class T>
 struct Errand {
   int rows = 0;
   const T* row_from = nullptr;
   std::int64_t row_step = 0;
   T* row_to = nullptr;
+  int lines = 0;
+  const T* soon = nullptr;
 };
 constexpr int errand_steps = 8;
 

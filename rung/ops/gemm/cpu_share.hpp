@@ -86,7 +86,8 @@ struct Share {
            packed(b, range.begin, k));
   }
 
-  /// The strips of `range`, one after the other. With `pack`, each is packed by the one before it.
+  /// The strips of `range`, one after the other. With `pack`, each is packed by the one before it;
+  /// without, it has been.
   void multiply(const Block& block, const PackedA<T>& panels, T* b, cpu::Range range,
                 std::int64_t p, bool pack) const {
     if (pack) pack_strips(b, {range.begin, std::min(range.begin + 1, range.end)}, p, block.k);
@@ -96,10 +97,13 @@ struct Share {
         next.emplace(call, ks, batch, p, block.k, column(s + 1), width(s + 1),
                      block.rows / ks.tile_rows, packed(b, s + 1, block.k));
       }
+      const std::int64_t after = s + 1 < range.end ? s + 1 : strips.begin;
+      ComingStrip<T> coming(packed(b, after, block.k), pack ? 0 : width(after) * block.k,
+                            block.rows / ks.tile_rows, block.k);
       Errand<T> errand;
       multiply_strip(sums, block, panels, packed(b, s, block.k), column(s), width(s),
                      [&](TileArgs<T>& t, bool full) {
-                       errand = next && full ? next->part() : Errand<T>{};
+                       errand = !full ? Errand<T>{} : next ? next->part() : coming.part();
                        t.errand = &errand;
                      });
       if (next) next->finish();
