@@ -6,9 +6,10 @@
 // Changes  against packed_simd: the packed B of a team is double-buffered, so that one barrier a
 //          block suffices - whoever is ahead packs the next block while others still read this one.
 //          Strips of B are packed by the tiles before them, or brought from L3, in the shadow of
-//          their FMAs (cpu_ahead.hpp). Rows are dealt out as threads get on (cpu_share.hpp): on a 2-core Zen 5
-//          vCPU +0 to +1 % alone (AVX2 -1 % to +1 %), at 2048 cubed 238 to 308 GFLOP/s where
-//          another program takes half of one core. Many small matrices go one to a thread instead.
+//          their FMAs (cpu_ahead.hpp). Rows are dealt out as threads get on (cpu_share.hpp): on a
+//          2-core Zen 5 vCPU +0 to +1 % alone (AVX2 -1 % to +1 %), at 2048 cubed 238 to 308 GFLOP/s
+//          where another program takes half of one core. Many small matrices go one to a thread
+//          instead.
 // Cost     as packed_simd; A is packed once for each column of the grid of threads.
 // Limits   the general rung: every valid call. Shapes with one short side do better in the special
 //          rungs.
