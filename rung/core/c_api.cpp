@@ -34,21 +34,22 @@ rung_status report(ErrorCode code, const char* message) noexcept {
 
 void invalid(const std::string& message) { throw Error(ErrorCode::invalid_argument, message); }
 
-void require(const void* pointer, const char* name) {
-  if (pointer == nullptr) invalid(std::string(name) + " is NULL");
+std::string Checked::text() const { return of == nullptr ? what : what + std::string(" of ") + of; }
+
+void require(const void* pointer, Checked name) {
+  if (pointer == nullptr) invalid(name.text() + " is NULL");
 }
 
 TensorRef reference(const rung_tensor* tensor, const char* name) {
-  require(tensor, name);
-  const std::string of = std::string(" of ") + name;
-  const auto dtype = checked_enum(tensor->dtype, DType::u16, "dtype" + of);
-  const auto backend = checked_enum(tensor->device.backend, Backend::simt, "backend" + of);
+  require(tensor, {name});
+  const auto dtype = checked_enum(tensor->dtype, DType::u16, {"dtype", name});
+  const auto backend = checked_enum(tensor->device.backend, Backend::simt, {"backend", name});
   if (tensor->rank < 0 || tensor->rank > max_rank) {
-    invalid("rank" + of + " is " + std::to_string(tensor->rank) + "; accepted: 0 to " +
-            std::to_string(max_rank));
+    invalid(Checked{"rank", name}.text() + " is " + std::to_string(tensor->rank) +
+            "; accepted: 0 to " + std::to_string(max_rank));
   }
   const auto rank = static_cast<std::size_t>(tensor->rank);
-  if (rank > 0) require(tensor->shape, ("shape" + of).c_str());
+  if (rank > 0) require(tensor->shape, {"shape", name});
   const Extents shape(std::span<const std::int64_t>(tensor->shape, rank));
   bool empty = false;
   try {
@@ -56,7 +57,7 @@ TensorRef reference(const rung_tensor* tensor, const char* name) {
   } catch (const Error& error) {
     invalid(name + std::string(": ") + error.what());
   }
-  if (!empty) require(tensor->data, ("data" + of).c_str());
+  if (!empty) require(tensor->data, {"data", name});
   const Device device{backend, tensor->device.index};
   if (tensor->strides == nullptr) return {tensor->data, dtype, shape, device};
   const Extents strides(std::span<const std::int64_t>(tensor->strides, rank));
@@ -98,7 +99,7 @@ const char* rung_status_name(rung_status status) {
 
 rung_status rung_backend_available(rung_backend backend) {
   return guarded([&] {
-    const auto checked = checked_enum(backend, rung::Backend::simt, "backend");
+    const auto checked = checked_enum(backend, rung::Backend::simt, {"backend"});
     if (const rung::Availability here = rung::available(checked); !here) {
       throw Error(ErrorCode::not_available, here.why);
     }
@@ -109,8 +110,8 @@ rung_status rung_context_create(rung_backend backend, int device_or_threads, voi
                                 rung_context** context) {
   if (context != nullptr) *context = nullptr;
   return guarded([&] {
-    require(context, "context");
-    const auto checked = checked_enum(backend, rung::Backend::simt, "backend");
+    require(context, {"context"});
+    const auto checked = checked_enum(backend, rung::Backend::simt, {"backend"});
     if (checked != rung::Backend::cuda && stream != nullptr) {
       invalid(std::string("stream is given, but backend is ") + rung::to_string(checked) +
               "; only cuda takes one");
@@ -126,7 +127,7 @@ void rung_context_destroy(rung_context* context) { delete context; }
 
 rung_status rung_context_synchronize(rung_context* context) {
   return guarded([&] {
-    require(context, "context");
+    require(context, {"context"});
     context->context.synchronize();
   });
 }

@@ -43,8 +43,17 @@ rung_status guarded(const Body& body) noexcept {
 }
 
 [[noreturn]] void invalid(const std::string& message);
+
+/// What is checked: "context", or "dtype" of "a". Put into words only when it is wrong, for that
+/// takes as long as a small product.
+struct Checked {
+  const char* what;
+  const char* of = nullptr;
+  [[nodiscard]] std::string text() const;
+};
+
 /// Throws when `pointer` is NULL.
-void require(const void* pointer, const char* name);
+void require(const void* pointer, Checked name);
 
 /// The number in a C enumeration. C may store any, but C++ may only load those near the named ones.
 template <class Enum>
@@ -57,10 +66,10 @@ int number_in(const Enum& value) {
 
 /// One of 0 to `last`, or an Error.
 template <class To, class From>
-To checked_enum(const From& value, To last, const std::string& name) {
+To checked_enum(const From& value, To last, Checked name) {
   const int number = number_in(value);
   if (number < 0 || number > static_cast<int>(last)) {
-    invalid(name + " is " + std::to_string(number) + "; accepted: 0 to " +
+    invalid(name.text() + " is " + std::to_string(number) + "; accepted: 0 to " +
             std::to_string(static_cast<int>(last)));
   }
   return static_cast<To>(number);
@@ -99,7 +108,7 @@ Options complete(const Options* given, const Options& defaults, std::size_t smal
 /// we do not know is zero, off.
 template <class Options>
 void initialise(Options* options, std::size_t size, Options defaults, const char* type) {
-  require(options, "options");
+  require(options, {"options"});
   if (size < sizeof options->size) {
     invalid("size is " + std::to_string(size) + "; pass sizeof(" + type + ")");
   }

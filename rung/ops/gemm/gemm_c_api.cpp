@@ -35,7 +35,7 @@ rung_status rung_gemm_options_init(rung_gemm_options* options, size_t size) {
 rung_status rung_gemm(rung_context* context, const rung_tensor* a, const rung_tensor* b,
                       const rung_tensor* c, const rung_gemm_options* options) {
   return guarded([&] {
-    require(context, "context");
+    require(context, {"context"});
     const rung_gemm_options given = complete(options, default_options(), first_size, type_name);
     rung::GemmOptions checked;
     checked.alpha = given.alpha;
@@ -43,8 +43,8 @@ rung_status rung_gemm(rung_context* context, const rung_tensor* a, const rung_te
     checked.transpose_a = given.transpose_a != 0;
     checked.transpose_b = given.transpose_b != 0;
     if (given.bias != nullptr) checked.bias = reference(given.bias, "bias");
-    checked.activation = checked_enum(given.activation, rung::Activation::tanh, "activation");
-    checked.precision = checked_enum(given.precision, rung::Precision::tf32, "precision");
+    checked.activation = checked_enum(given.activation, rung::Activation::tanh, {"activation"});
+    checked.precision = checked_enum(given.precision, rung::Precision::tf32, {"precision"});
     rung::gemm(context->context, reference(a, "a"), reference(b, "b"), reference(c, "c"), checked,
                pick_of(given.rung));
   });
