@@ -51,17 +51,19 @@ TensorRef reference(const rung_tensor* tensor, const char* name) {
   const auto rank = static_cast<std::size_t>(tensor->rank);
   if (rank > 0) require(tensor->shape, {"shape", name});
   const Extents shape(std::span<const std::int64_t>(tensor->shape, rank));
-  bool empty = false;
+  const Device device{backend, tensor->device.index};
+  TensorRef made;
   try {
-    empty = shape.product() == 0;
+    made = tensor->strides == nullptr
+               ? TensorRef(tensor->data, dtype, shape, device)
+               : TensorRef(tensor->data, dtype, shape,
+                           Extents(std::span<const std::int64_t>(tensor->strides, rank)), device);
+    static_cast<void>(made.size());  // throws for negative and overflowing extents
   } catch (const Error& error) {
     invalid(name + std::string(": ") + error.what());
   }
-  if (!empty) require(tensor->data, {"data", name});
-  const Device device{backend, tensor->device.index};
-  if (tensor->strides == nullptr) return {tensor->data, dtype, shape, device};
-  const Extents strides(std::span<const std::int64_t>(tensor->strides, rank));
-  return {tensor->data, dtype, shape, strides, device};
+  if (!made.empty()) require(tensor->data, {"data", name});
+  return made;
 }
 
 void detail::throw_too_small(std::size_t given, std::size_t smallest, const char* type) {

@@ -69,6 +69,11 @@ const DeviceApi* device_api(Backend backend) {
 }
 
 Availability available(Backend backend) {
+  if (!is_backend(backend)) {
+    throw Error(
+        ErrorCode::invalid_argument,
+        "backend is " + std::to_string(static_cast<int>(backend)) + "; accepted: cpu, cuda, simt");
+  }
   const DeviceApi* api = device_api(backend);
   if (api == nullptr) {
     return {false, std::string("this build of rung has no ") + to_string(backend) + " backend"};
@@ -132,8 +137,9 @@ Context Context::cuda(int device, void* stream) {
 }
 Context Context::simt() { return on(Backend::simt); }
 Context Context::on(Backend backend, int threads) {
+  const int count = checked_threads(threads);
   if (backend == Backend::cuda) return cuda();
-  return Context({backend, 0}, checked_threads(threads), nullptr);
+  return Context({backend, 0}, count, nullptr);
 }
 
 Context::Context(Context&& other) noexcept { *this = std::move(other); }
@@ -155,6 +161,14 @@ Context& Context::operator=(Context&& other) noexcept {
 
 Context::~Context() { release(); }
 
+Context::Pool& Context::pool() const {
+  if (pool_ == nullptr) {
+    throw Error(ErrorCode::invalid_argument,
+                "the context has been moved from; use the one it was moved to");
+  }
+  return *pool_;
+}
+
 /// What is remembered goes first: it may own streams, and work on the workspace.
 void Context::release() noexcept {
   while (memos_ != nullptr) delete std::exchange(memos_, memos_->next);
@@ -170,21 +184,22 @@ void* Context::grow(std::size_t bytes) {
   }
   std::size_t wanted =
       (bytes + workspace_alignment - 1) / workspace_alignment * workspace_alignment;
-  if (pool_->asynchronous()) {
+  Pool& pool = this->pool();
+  if (pool.asynchronous()) {
     // Old blocks stay, so growth is geometric: all of them together are less than the last one.
     wanted = std::max(wanted, std::min(capacity_, most / 2) * 2);
   } else {
     // Nothing refers to the old block any more; releasing it first keeps the peak at the need.
-    pool_->release_all();
+    pool.release_all();
     workspace_ = nullptr;
     capacity_ = 0;
   }
-  workspace_ = pool_->allocate(wanted);
+  workspace_ = pool.allocate(wanted);
   capacity_ = wanted;
   return workspace_;
 }
 
-void Context::synchronize() { pool_->api.synchronize(device_.index, stream_); }
+void Context::synchronize() { pool().api.synchronize(device_.index, stream_); }
 
 NominalRates nominal_rates(const Context& context) {
   const DeviceInfo& info = context.info();

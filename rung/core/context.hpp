@@ -67,11 +67,17 @@ class RUNG_API Context {
   /// Throws Error(not_available) without a usable GPU.
   static Context cuda(int device = 0, void* stream = nullptr);
   static Context simt();
+  /// threads: of cpu and simt; a GPU has no use for them.
   static Context on(Backend backend, int threads = 0);
 
+  /// What has been moved from may be assigned to and destroyed; calls on it throw
+  /// Error(invalid_argument).
   Context(Context&&) noexcept;
   Context& operator=(Context&&) noexcept;
   ~Context();
+
+  /// False once it has been moved from.
+  [[nodiscard]] bool valid() const noexcept { return pool_ != nullptr; }
 
   [[nodiscard]] Backend backend() const noexcept { return device_.backend; }
   [[nodiscard]] Device device() const noexcept { return device_; }
@@ -119,6 +125,8 @@ class RUNG_API Context {
   };
 
   Context(Device device, int threads, void* stream);
+  /// Throws unless valid().
+  [[nodiscard]] Pool& pool() const;
   void* grow(std::size_t bytes);
   void release() noexcept;
 

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "rung/core/context.hpp"
+#include "rung/core/require.hpp"
 #include "rung/core/tensor.hpp"
 
 namespace rung {
@@ -117,6 +118,8 @@ bool contiguous(const ConstTensorRef& tensor) {
 }
 
 void check(const ConstTensorRef& from, const TensorRef& to) {
+  require_tensor("copy", from, "from");
+  require_tensor("copy", to, "to");
   if (from.dtype != to.dtype) {
     throw Error(ErrorCode::invalid_argument, "copy: dtypes differ: from is " +
                                                  std::string(to_string(from.dtype)) + ", to is " +
@@ -127,12 +130,7 @@ void check(const ConstTensorRef& from, const TensorRef& to) {
         ErrorCode::invalid_argument,
         "copy: shapes differ: from is " + to_string(from.shape) + ", to is " + to_string(to.shape));
   }
-  static_cast<void>(to.size());  // negative extents
   if (to.empty()) return;
-  if (from.data == nullptr || to.data == nullptr) {
-    throw Error(ErrorCode::invalid_argument,
-                std::string("copy: ") + (to.data == nullptr ? "to" : "from") + " has no data");
-  }
   if (self_overlaps(to)) {
     throw Error(ErrorCode::invalid_argument,
                 "copy: to has several elements in one place (strides " + to_string(to.strides) +

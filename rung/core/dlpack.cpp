@@ -78,12 +78,21 @@ TensorRef reference_from(const DLTensor& tensor) {
                               ? shape.contiguous_strides()
                               : Extents(std::span<const std::int64_t>(tensor.strides, rank));
   if (tensor.data == nullptr && !empty) malformed("data is null, shape is " + to_string(shape));
+  std::uintptr_t address = 0;
+  if (__builtin_add_overflow(reinterpret_cast<std::uintptr_t>(tensor.data), tensor.byte_offset,
+                             &address)) {
+    malformed("byte_offset " + std::to_string(tensor.byte_offset) + " leaves the address space");
+  }
   // An offset from no memory would make an address out of nothing.
   std::byte* const data =
       tensor.data == nullptr ? nullptr : static_cast<std::byte*>(tensor.data) + tensor.byte_offset;
-  const TensorRef reference(data, dtype, shape, strides, device);
-  static_cast<void>(byte_range(reference));
-  return reference;
+  try {
+    const TensorRef reference(data, dtype, shape, strides, device);
+    static_cast<void>(byte_range(reference));
+    return reference;
+  } catch (const Error& error) {
+    malformed(error.what());
+  }
 }
 
 template <class Managed>

@@ -15,9 +15,14 @@
 #include "rung/core/error.hpp"
 #include "rung/core/export.hpp"
 
+struct __half;         // NOLINT(bugprone-reserved-identifier): CUDA's
+struct __nv_bfloat16;  // NOLINT(bugprone-reserved-identifier)
+
 namespace rung {
 
 enum class DType : std::uint8_t { f32, f64, f16, bf16, e4m3, e5m2, i8, u8, i32, i64, u16 };
+/// False for a number that names no type.
+constexpr bool is_dtype(DType dtype) noexcept { return dtype <= DType::u16; }
 
 namespace detail {
 
@@ -160,12 +165,26 @@ struct DTypeOf<std::int32_t> {
   static constexpr DType value = DType::i32;
 };
 template <>
-struct DTypeOf<std::int64_t> {
+struct DTypeOf<long> {
+  static_assert(sizeof(long) == 8);
+  static constexpr DType value = DType::i64;
+};
+template <>
+struct DTypeOf<long long> {
   static constexpr DType value = DType::i64;
 };
 template <>
 struct DTypeOf<std::uint16_t> {
   static constexpr DType value = DType::u16;
+};
+/// Those of cuda_fp16.h and cuda_bf16.h, which need not be included.
+template <>
+struct DTypeOf<__half> {
+  static constexpr DType value = DType::f16;
+};
+template <>
+struct DTypeOf<__nv_bfloat16> {
+  static constexpr DType value = DType::bf16;
 };
 template <class T>
 inline constexpr DType dtype_of = DTypeOf<std::remove_cv_t<T>>::value;

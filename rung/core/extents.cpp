@@ -12,6 +12,13 @@ namespace {
 /// Products of an extent and a stride need 127 bits.
 __extension__ typedef __int128 Wide;
 
+/// A rank that was set by hand would lead beyond `at`.
+void check_rank(const Extents& extents) {
+  if (extents.has_valid_rank()) return;
+  throw Error(ErrorCode::invalid_argument, "rank is " + std::to_string(extents.rank) +
+                                               "; accepted: 0 to " + std::to_string(max_rank));
+}
+
 /// One axis with more than one element, as self_overlaps sees it.
 struct Axis {
   std::int64_t stride;  // magnitude
@@ -65,6 +72,7 @@ Extents::Extents(std::span<const std::int64_t> list) : rank(static_cast<int>(lis
 }
 
 std::int64_t Extents::product() const {
+  check_rank(*this);
   std::int64_t product = 1;
   bool zero = false;
   bool overflow = false;
@@ -88,6 +96,7 @@ std::int64_t Extents::product() const {
 }
 
 Extents Extents::contiguous_strides() const {
+  check_rank(*this);
   Extents strides;
   strides.rank = rank;
   std::int64_t stride = 1;
@@ -104,6 +113,7 @@ Extents Extents::contiguous_strides() const {
 
 std::string to_string(const Extents& extents) {
   if (extents.rank == 0) return "scalar";
+  if (!extents.has_valid_rank()) return "of rank " + std::to_string(extents.rank);
   std::string text;
   for (int axis = 0; axis < extents.rank; ++axis) {
     if (axis > 0) text += 'x';
@@ -113,6 +123,7 @@ std::string to_string(const Extents& extents) {
 }
 
 ByteRange byte_range(const ConstTensorRef& tensor) {
+  if (!tensor.consistent()) detail::check_consistent(tensor);
   if (tensor.empty()) return {};
   // A hostile stride must not wrap around to an innocent range.
   std::int64_t low = 0;
@@ -139,6 +150,7 @@ ByteRange byte_range(const ConstTensorRef& tensor) {
 }
 
 bool self_overlaps(const ConstTensorRef& tensor) {
+  if (!tensor.consistent()) detail::check_consistent(tensor);
   if (tensor.empty()) return false;
   Axis axes[max_rank];
   int count = 0;

@@ -14,6 +14,7 @@
 #include <utility>
 
 #include "rung/core/npy_header.hpp"
+#include "rung/core/require.hpp"
 
 namespace rung {
 namespace {
@@ -195,12 +196,10 @@ Tensor read_npy(const std::string& path) {
 }
 
 void write_npy(const std::string& path, const ConstTensorRef& tensor, bool fortran_order) {
+  require_tensor(path, tensor, "tensor");
   const detail::NpyHeader header{tensor.dtype, false, fortran_order, tensor.shape};
   std::string text = detail::format_npy_header(header, path);
   const std::size_t bytes = static_cast<std::size_t>(tensor.size()) * size_of(tensor.dtype);
-  if (tensor.data == nullptr && bytes > 0) {
-    throw Error(ErrorCode::invalid_argument, path + ": the tensor to write has no data");
-  }
   // Elements in the order of the file - C, or C of the reversed axes - are written as they lie.
   const Extents strides =
       fortran_order ? fortran_strides(tensor.shape) : tensor.shape.contiguous_strides();

@@ -20,18 +20,35 @@ void reject(std::string_view op, const std::string& message) {
   throw Error(ErrorCode::invalid_argument, std::string(op) + ": " + message);
 }
 
+void require_tensor(std::string_view op, const ConstTensorRef& tensor, std::string_view name) {
+  try {
+    if (!tensor.consistent()) detail::check_consistent(tensor);
+    static_cast<void>(tensor.shape.product());
+  } catch (const Error& error) {
+    reject(op, called(name) + ": " + error.what());
+  }
+  if (tensor.data == nullptr && !tensor.empty()) {
+    reject(op, called(name) + " (" + to_string(tensor.shape) + ") has a null data pointer");
+  }
+}
+
+void require_list(std::string_view op, const Extents& list, std::string_view name) {
+  if (list.has_valid_rank()) return;
+  reject(op, called(name) + " has rank " + std::to_string(list.rank) + "; accepted: 0 to " +
+                 std::to_string(max_rank));
+}
+
 void require_here(std::string_view op, const ConstTensorRef& tensor, std::string_view name,
                   const Context& context) {
+  if (!context.valid()) {
+    reject(op, "the context has been moved from; use the one it was moved to");
+  }
   const bool on_gpu = context.backend() == Backend::cuda;
   const bool here =
       on_gpu ? tensor.device == context.device() : tensor.device.backend != Backend::cuda;
   if (!here) {
     reject(op, called(name) + " lies on " + place(tensor.device) + ", the context runs on " +
                    place(context.device()) + "; copy it there first");
-  }
-  static_cast<void>(tensor.shape.product());  // throws when it does not fit 63 bits
-  if (tensor.data == nullptr && !tensor.empty()) {
-    reject(op, called(name) + " (" + to_string(tensor.shape) + ") has a null data pointer");
   }
 }
 
@@ -49,8 +66,17 @@ void require_dtype(std::string_view op, const ConstTensorRef& tensor, std::strin
 void require_shape(std::string_view op, const ConstTensorRef& tensor, std::string_view name,
                    const Extents& accepted) {
   if (tensor.shape == accepted) return;
-  reject(op,
-         called(name) + " is " + to_string(tensor.shape) + "; accepted: " + to_string(accepted));
+  std::string differs;
+  if (tensor.rank() != accepted.rank) {
+    differs = std::to_string(tensor.rank()) + " axes instead of " + std::to_string(accepted.rank);
+  } else {
+    int axis = 0;
+    while (tensor.shape[axis] == accepted[axis]) ++axis;
+    differs = "axis " + std::to_string(axis) + " has extent " + std::to_string(tensor.shape[axis]) +
+              " instead of " + std::to_string(accepted[axis]);
+  }
+  reject(op, called(name) + " is " + to_string(tensor.shape) +
+                 "; accepted: " + to_string(accepted) + " (" + differs + ")");
 }
 
 void require_writable(std::string_view op, const ConstTensorRef& tensor, std::string_view name) {

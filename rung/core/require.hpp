@@ -6,6 +6,7 @@
 #pragma once
 
 #include <initializer_list>
+#include <string>
 #include <string_view>
 
 #include "rung/core/context.hpp"
@@ -17,8 +18,30 @@ namespace rung {
 /// "softmax: x is ...".
 [[noreturn]] RUNG_API void reject(std::string_view op, const std::string& message);
 
-/// On the context's device (host memory serves cpu and simt alike), with data unless it is empty,
-/// and of a size that 63 bits hold.
+/// The first thing that an operator's bind() looks at, for each tensor it is given: fields that
+/// agree with each other (TensorRef::consistent()), a size that 63 bits hold, and data unless it is
+/// empty.
+RUNG_API void require_tensor(std::string_view op, const ConstTensorRef& tensor,
+                             std::string_view name);
+
+/// Whether a tensor that may be left out is there: one with axes but no data was meant to be.
+inline bool is_given(const ConstTensorRef& tensor) {
+  return tensor.data != nullptr || tensor.shape.rank != 0;
+}
+
+/// A rank that was set by hand, of a list of axes.
+RUNG_API void require_list(std::string_view op, const Extents& list, std::string_view name);
+
+/// An enumerator, `last` the greatest one.
+template <class Enum>
+void require_choice(std::string_view op, Enum value, Enum last, std::string_view name) {
+  if (value <= last) return;
+  reject(op, std::string(name) + " is " + std::to_string(static_cast<int>(value)) +
+                 "; accepted: 0 to " + std::to_string(static_cast<int>(last)));
+}
+
+/// On the context's device; host memory serves cpu and simt alike. The context has not been moved
+/// from.
 RUNG_API void require_here(std::string_view op, const ConstTensorRef& tensor, std::string_view name,
                            const Context& context);
 

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "rung/core/context.hpp"
+#include "rung/core/require.hpp"
 
 namespace rung {
 namespace {
@@ -66,6 +67,8 @@ Tensor::Tensor(DType dtype, const Extents& shape, Device device)
 }
 
 Tensor::Tensor(const TensorRef& ref, std::shared_ptr<void> owner)
-    : ref_(ref), owner_(std::move(owner)) {}
+    : ref_(ref), owner_(std::move(owner)) {
+  require_tensor("tensor", ref, "ref");
+}
 
 }  // namespace rung

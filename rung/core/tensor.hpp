@@ -16,7 +16,8 @@ class RUNG_API Tensor {
   Tensor() = default;
   /// Uninitialised memory on `device`. Throws Error(out_of_memory, not_available).
   Tensor(DType dtype, const Extents& shape, Device device = {});
-  /// Adopts memory that somebody else made; `owner` keeps it alive.
+  /// Adopts memory that somebody else made; `owner` keeps it alive. Throws Error(invalid_argument)
+  /// for a reference whose fields contradict each other, or one without the data its shape needs.
   Tensor(const TensorRef& ref, std::shared_ptr<void> owner);
 
   [[nodiscard]] TensorRef ref() const { return ref_; }

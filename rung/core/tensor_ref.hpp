@@ -1,22 +1,41 @@
 // SPDX-License-Identifier: Apache-2.0
 // TensorRef: pointer, type, shape, strides and place, with the element type erased; it is what
-// public functions take. It owns nothing (tensor.hpp has what does) and is quick to read.
+// public functions take. It owns nothing (tensor.hpp has what does).
 //
-// Shapes may hold zeros; strides count elements, may be zero (broadcast) and in any order.
+//   std::vector<float> v(12);
+//   TensorRef y(v, {3, 4});                  // a container: its type and size are known
+//   ConstTensorRef x(p, {m, n}, {ld, 1});    // const float* p: the type is the pointer's
+//   ConstTensorRef z(bytes, dtype, {m, n});  // const void* and a DType of run time
+//   softmax(context, mdspan, y);             // std::mdspan, Kokkos::mdspan, View
+//
+// Shape     up to max_rank extents; none: a scalar. Extents may be zero.
+// Strides   one for each extent; they count elements, may be zero (broadcast), negative and in any
+//           order. Left out: C-contiguous.
+// Alignment data is aligned to the size of an element (1, 2, 4 or 8 bytes), on a GPU too, unless
+//           the tensor is empty. Nothing more is needed; 16 bytes are faster.
+// Device    the index counts GPUs; it is 0 for cpu and simt.
+// Errors    constructors throw Error(invalid_argument) for what contradicts itself: strides of
+//           another number than extents, a shape larger than the container, a DType or Backend that
+//           does not exist, data that are not aligned. Fields set by hand are checked by operators.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
-#include <initializer_list>
 #include <span>
 #include <string>
+#include <string_view>
+#include <type_traits>
 
 #include "rung/core/dtype.hpp"
+#include "rung/core/element_sources.hpp"
 #include "rung/core/export.hpp"
+#include "rung/core/extents.hpp"
 #include "rung/core/view.hpp"
 
 namespace rung {
 
 enum class Backend : std::uint8_t { cpu, cuda, simt };
+constexpr bool is_backend(Backend backend) noexcept { return backend <= Backend::simt; }
 RUNG_API const char* to_string(Backend backend) noexcept;
 /// Reads "cpu", "cuda" or "simt"; throws Error(invalid_argument).
 RUNG_API Backend parse_backend(std::string_view text);
@@ -28,33 +47,17 @@ struct Device {
   bool operator==(const Device&) const = default;
 };
 
-inline constexpr int max_rank = 8;
+template <class Void>
+struct BasicTensorRef;
+using TensorRef = BasicTensorRef<void>;
+using ConstTensorRef = BasicTensorRef<const void>;
 
-/// A shape or a list of strides: up to max_rank numbers, by value.
-struct RUNG_API Extents {
-  int rank = 0;
-  std::int64_t at[max_rank] = {};
-
-  Extents() = default;
-  Extents(std::initializer_list<std::int64_t> list)
-      : Extents(std::span<const std::int64_t>(list.begin(), list.size())) {}
-  explicit Extents(std::span<const std::int64_t> list);
-
-  std::int64_t& operator[](int axis) { return at[axis]; }
-  std::int64_t operator[](int axis) const { return at[axis]; }
-  bool operator==(const Extents& other) const {
-    for (int axis = 0; axis < rank; ++axis) {
-      if (at[axis] != other.at[axis]) return false;
-    }
-    return rank == other.rank;
-  }
-  /// The product; throws Error when it does not fit 63 bits or an extent is negative.
-  [[nodiscard]] std::int64_t product() const;
-  /// Strides of a C-contiguous tensor of this shape.
-  [[nodiscard]] Extents contiguous_strides() const;
-};
-/// "2x3x4", as problems are spelled.
-RUNG_API std::string to_string(const Extents& extents);
+namespace detail {
+/// Throws Error that says why a tensor is not consistent().
+RUNG_API void check_consistent(const ConstTensorRef& tensor);
+/// Throws Error unless every element of the tensor is one of the `count` from its data on.
+RUNG_API void check_inside(const ConstTensorRef& tensor, std::size_t count);
+}  // namespace detail
 
 /// Void is void or const void: a reference through which the elements may be written, or not.
 template <class Void>
@@ -66,21 +69,65 @@ struct BasicTensorRef {
   Extents strides;
 
   BasicTensorRef() = default;
-  BasicTensorRef(Void* data, DType dtype, const Extents& shape, const Extents& strides,
+
+  /// Memory of which only the program knows what it holds. A pointer to elements says it itself:
+  /// cast it to void* where the DType is known at run time only.
+  template <UntypedPointer<Void> P>
+  BasicTensorRef(P data, DType dtype, const Extents& shape, const Extents& strides,
                  Device device = {})
-      : data(data), dtype(dtype), device(device), shape(shape), strides(strides) {}
-  BasicTensorRef(Void* data, DType dtype, const Extents& shape, Device device = {})
+      : data(data), dtype(dtype), device(device), shape(shape), strides(strides) {
+    if (!consistent()) detail::check_consistent(*this);  // once more, in words
+  }
+  template <UntypedPointer<Void> P>
+  BasicTensorRef(P data, DType dtype, const Extents& shape, Device device = {})
       : BasicTensorRef(data, dtype, shape, shape.contiguous_strides(), device) {}
 
-  /// A view converts by itself: gemm(ctx, a.view, ...).
-  template <class T, int N>
-    requires(std::is_const_v<Void> || !std::is_const_v<T>)
+  /// ConstTensorRef(x, {m, n}): the type is that of the pointer.
+  template <ElementFor<Void> T>
+  BasicTensorRef(T* const& data, const Extents& shape, const Extents& strides, Device device = {})
+      : BasicTensorRef(static_cast<Void*>(data), dtype_of<T>, shape, strides, device) {}
+  template <ElementFor<Void> T>
+  BasicTensorRef(T* const& data, const Extents& shape, Device device = {})
+      : BasicTensorRef(static_cast<Void*>(data), dtype_of<T>, shape, device) {}
+
+  /// The same with the type spelt out: a constant, which must be that of the pointer.
+  template <ElementFor<Void> T>
+  BasicTensorRef(T* data, std::type_identity_t<detail::SpeltDType<T>>, const Extents& shape,
+                 const Extents& strides, Device device = {})
+      : BasicTensorRef(data, shape, strides, device) {}
+  template <ElementFor<Void> T>
+  BasicTensorRef(T* data, std::type_identity_t<detail::SpeltDType<T>>, const Extents& shape,
+                 Device device = {})
+      : BasicTensorRef(data, shape, device) {}
+
+  /// The elements of a container, from its first one on; throws Error when it has too few.
+  template <ContainerFor<Void> R>
+  BasicTensorRef(R&& container, const Extents& shape, const Extents& strides, Device device = {})
+      : BasicTensorRef(std::ranges::data(container), shape, strides, device) {
+    detail::check_inside(*this, std::ranges::size(container));
+  }
+  template <ContainerFor<Void> R>
+  BasicTensorRef(R&& container, const Extents& shape, Device device = {})
+      : BasicTensorRef(container, shape, shape.contiguous_strides(), device) {}
+  /// All of them, as one axis. Containers, mdspans and views convert by themselves:
+  /// reduce(context, vector, y).
+  template <ContainerFor<Void> R>
+  BasicTensorRef(R&& container, Device device = {})  // NOLINT(google-explicit-constructor)
+      : BasicTensorRef(std::ranges::data(container),
+                       {static_cast<std::int64_t>(std::ranges::size(container))}, device) {}
+
+  template <MdspanFor<Void> M>
+  BasicTensorRef(const M& mdspan, Device device = {})  // NOLINT(google-explicit-constructor)
+      : BasicTensorRef(
+            mdspan.data_handle(),
+            detail::extents_from(mdspan.rank(), [&](auto axis) { return mdspan.extent(axis); }),
+            detail::extents_from(mdspan.rank(), [&](auto axis) { return mdspan.stride(axis); }),
+            device) {}
+
+  template <ElementFor<Void> T, int N>
   BasicTensorRef(const View<T, N>& view, Device device = {})  // NOLINT(google-explicit-constructor)
-      : data(view.data),
-        dtype(dtype_of<T>),
-        device(device),
-        shape(std::span(view.shape, N)),
-        strides(std::span(view.strides, N)) {}
+      : BasicTensorRef(view.data, Extents(std::span(view.shape, N)),
+                       Extents(std::span(view.strides, N)), device) {}
 
   /// Writable to read-only.
   template <class Other>
@@ -92,6 +139,14 @@ struct BasicTensorRef {
         shape(other.shape),
         strides(other.strides) {}
 
+  /// Whether the fields describe a tensor, as the constructors see to.
+  [[nodiscard]] bool consistent() const {
+    return is_dtype(dtype) && shape.has_valid_rank() && shape.rank == strides.rank &&
+           (device.backend == Backend::cuda ? device.index >= 0
+                                            : is_backend(device.backend) && device.index == 0) &&
+           (reinterpret_cast<std::uintptr_t>(data) & (size_of(dtype) - 1)) == 0;
+  }
+
   [[nodiscard]] int rank() const { return shape.rank; }
   [[nodiscard]] std::int64_t size() const { return shape.product(); }
   [[nodiscard]] bool empty() const {
@@ -101,7 +156,7 @@ struct BasicTensorRef {
     return false;
   }
 
-  /// The typed view; T must be the dtype and N the rank (checked by the operator's validate).
+  /// The typed view; T must be the dtype and N the rank.
   template <class T, int N>
   [[nodiscard]] View<T, N> view() const {
     View<T, N> typed;
@@ -113,8 +168,6 @@ struct BasicTensorRef {
     return typed;
   }
 };
-using TensorRef = BasicTensorRef<void>;
-using ConstTensorRef = BasicTensorRef<const void>;
 
 /// The half-open range of bytes that the elements of a tensor span; {0, 0} when it is empty.
 struct ByteRange {

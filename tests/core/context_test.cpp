@@ -14,6 +14,7 @@
 #include "expect_error.hpp"
 #include "fake_device.hpp"
 #include "rung/core/operator.hpp"
+#include "rung/core/require.hpp"
 #include "rung/core/tensor.hpp"
 
 namespace rung {
@@ -73,6 +74,30 @@ TEST(Context, HonoursOmpNumThreads) {
 TEST(Context, RefusesImpossibleThreads) {
   expect_error(ErrorCode::invalid_argument, {"threads is -1"}, [] { Context::cpu(-1); });
   expect_error(ErrorCode::invalid_argument, {"threads is 1000000"}, [] { Context::cpu(1000000); });
+}
+
+TEST(Context, ChecksThreadsOfABackendThatHasNone) {
+  expect_error(ErrorCode::invalid_argument, {"threads is -3"},
+               [] { Context::on(Backend::cuda, -3); });
+}
+
+TEST(Context, MovedFromItIsAnErrorAndMayBeAssignedTo) {
+  Context context = Context::cpu(1);
+  Context other = std::move(context);
+  EXPECT_TRUE(other.valid());
+  // NOLINTBEGIN(bugprone-use-after-move): that is the test
+  EXPECT_FALSE(context.valid());
+  const auto expect_moved = [](const auto& body) {
+    expect_error(ErrorCode::invalid_argument, {"has been moved from"}, body);
+  };
+  expect_moved([&] { context.workspace(100); });
+  expect_moved([&] { context.synchronize(); });
+  float x = 0;
+  expect_moved([&] { require_here("op", ConstTensorRef(&x, {1}), "x", context); });
+  // NOLINTEND(bugprone-use-after-move)
+  context = Context::cpu(2);
+  EXPECT_EQ(context.threads(), 2);
+  EXPECT_NE(context.workspace(100), nullptr);
 }
 
 TEST(Context, DescribesTheCpu) {
@@ -182,15 +207,16 @@ TEST(Context, RefusesDevicesThatDoNotExist) {
   expect_error(ErrorCode::invalid_argument, {"cuda device -1"}, [] { Context::cuda(-1); });
 }
 
-TEST(Availability, SaysWhatIsMissing) {
+TEST(Availability, OfABackendThatDoesNotExistIsAnError) {
   const auto unknown = static_cast<Backend>(77);
   EXPECT_EQ(device_api(unknown), nullptr);
-  const Availability here = available(unknown);
-  EXPECT_FALSE(here);
-  EXPECT_NE(here.why.find("this build of rung has no"), std::string::npos);
-  expect_error(ErrorCode::not_available, {"this build"}, [&] { Context::on(unknown); });
-  expect_error(ErrorCode::not_available, {"this build"},
-               [&] { Tensor(DType::f32, {1}, {unknown, 0}); });
+  const auto expect_unknown = [](const auto& body) {
+    expect_error(ErrorCode::invalid_argument, {"backend", "is 77; accepted: cpu, cuda, simt"},
+                 body);
+  };
+  expect_unknown([&] { available(unknown); });
+  expect_unknown([&] { Context::on(unknown); });
+  expect_unknown([&] { Tensor(DType::f32, {1}, {unknown, 0}); });
 }
 
 TEST(NominalRates, GrowWithTheMachine) {

@@ -126,6 +126,9 @@ TYPED_TEST(DLPack, RefusalsLeaveTheStructureAlone) {
   refused(bad, {"negative"}, [](T&, F& f) { f.shape[1] = -3; });
   refused(bad, {"2^63"}, [](T&, F& f) { f.shape[0] = f.shape[1] = INT64_MAX; });
   refused(bad, {"address space"}, [](T&, F& f) { f.strides[0] = INT64_MAX; });
+  refused(bad, {"byte_offset", "address space"}, [](T& t, F&) { t.byte_offset = UINT64_MAX; });
+  refused(bad, {"data is 0x", "a multiple of 4"}, [](T& t, F&) { t.byte_offset = 2; });
+  refused(bad, {"cuda device -1"}, [](T& t, F&) { t.device = {kDLCUDA, -1}; });
   std::int64_t many[9] = {1, 1, 1, 1, 1, 1, 1, 1, 1};
   refused(bad, {"rank 9"}, [&](T& t, F&) {
     t.ndim = 9;

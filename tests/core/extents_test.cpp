@@ -2,6 +2,7 @@
 // Shapes, the bytes tensors span and whether they overlap themselves, against brute force.
 #include <gtest/gtest.h>
 
+#include <cstdint>
 #include <random>
 #include <set>
 #include <vector>
@@ -94,7 +95,7 @@ TEST(ByteRange, TouchingIsNotOverlapping) {
 
 TEST(SelfOverlaps, AgreesWithBruteForce) {
   std::mt19937 random(2);
-  char memory = 0;
+  std::uint8_t memory = 0;
   int overlapping = 0;
   for (int round = 0; round < 20000; ++round) {
     const int rank = static_cast<int>(random() % 5);
@@ -114,7 +115,7 @@ TEST(SelfOverlaps, AgreesWithBruteForce) {
 }
 
 TEST(SelfOverlaps, DecidesLargeTensors) {
-  char memory = 0;
+  std::uint8_t memory = 0;
   const auto overlaps = [&](const Extents& shape, const Extents& strides) {
     return self_overlaps(ConstTensorRef(&memory, DType::u8, shape, strides));
   };

@@ -169,7 +169,7 @@ TEST(Npy, WritesWhollyOrNotAtAll) {
                [&] { write_npy(directory.file("nowhere/a.npy"), Tensor(DType::f32, {3})); });
   write_npy(path, counted(DType::i8, {3}));
   const std::string before = read_file(path);
-  expect_error(ErrorCode::invalid_argument, {"no data"},
+  expect_error(ErrorCode::invalid_argument, {"null data"},
                [&] { write_npy(path, ConstTensorRef(nullptr, DType::f32, {3})); });
   expect_error(ErrorCode::unsupported, {"bf16"},
                [&] { write_npy(path, Tensor(DType::bf16, {3})); });

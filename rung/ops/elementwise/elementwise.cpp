@@ -25,17 +25,22 @@ ConstTensorRef spread(const ConstTensorRef& operand, const TensorRef& z, const c
   result.strides = z.shape;
   const int missing = z.rank() - operand.rank();
   bool fits = missing >= 0;
+  std::string difference = "more axes than z has";
   for (int axis = 0; fits && axis < z.rank(); ++axis) {
     const bool there = axis >= missing;
     const bool equal = there && operand.shape[axis - missing] == z.shape[axis];
     fits = !there || equal || operand.shape[axis - missing] == 1;
+    if (!fits) {
+      difference = fmt::format("the extents {} (axis {}) and {} (z's axis {}) differ",
+                               operand.shape[axis - missing], axis - missing, z.shape[axis], axis);
+    }
     result.strides[axis] = equal ? operand.strides[axis - missing] : 0;
   }
   if (!fits) {
     reject(Elementwise::name,
-           fmt::format("{} is {}, z {}; accepted: axes that, matched from the last one backwards, "
-                       "equal z's or are 1",
-                       name, to_string(operand.shape), to_string(z.shape)));
+           fmt::format("{} is {}, z is {}: {}; accepted: axes that, matched from the last one "
+                       "backwards, equal z's or are 1",
+                       name, to_string(operand.shape), to_string(z.shape), difference));
   }
   return result;
 }
@@ -52,6 +57,12 @@ RungList<Elementwise>& Elementwise::rungs() { return rung_list; }
 
 Elementwise::Args Elementwise::bind(const ElementwiseInputs& inputs, const TensorRef& z,
                                     const ElementwiseOptions& options) {
+  require_tensor(name, z, "z");
+  require_choice(name, options.function, ElementwiseFunction::exp, "function");
+  if (options.alpha != 1.0 && options.function != ElementwiseFunction::axpy) {
+    reject(name, fmt::format("alpha is {}, but {} has none; accepted: 1, or the function axpy",
+                             options.alpha, to_string(options.function)));
+  }
   Args args;
   args.z = z;
   args.function = options.function;
@@ -60,7 +71,7 @@ Elementwise::Args Elementwise::bind(const ElementwiseInputs& inputs, const Tenso
   std::array<Extents, 4> strides;
   strides[0] = z.strides;
   for (std::size_t i = 0; i < 3; ++i) {
-    const bool given = operands[i]->data != nullptr || operands[i]->rank() > 0;
+    const bool given = is_given(*operands[i]);
     const bool wanted = static_cast<int>(i) < args.arity();
     if (given && !wanted) {
       reject(name,
@@ -72,6 +83,7 @@ Elementwise::Args Elementwise::bind(const ElementwiseInputs& inputs, const Tenso
       reject(name, fmt::format("{} is missing; {} reads {} tensors", operand_names[i],
                                to_string(args.function), args.arity()));
     }
+    if (given) require_tensor(name, *operands[i], operand_names[i]);
     if (wanted) {
       args.in[i] = spread(*operands[i], z, operand_names[i]);
       strides[i + 1] = args.in[i].strides;
@@ -82,7 +94,6 @@ Elementwise::Args Elementwise::bind(const ElementwiseInputs& inputs, const Tenso
       strides[i + 1] = args.in[i].strides;
     }
   }
-  (void)z.shape.product();  // throws, before anything counts elements, when 63 bits do not hold it
   args.layout = collapse<4>(z.shape, strides, all_axes, AxisOrder::by_stride);
   return args;
 }

@@ -22,7 +22,8 @@
 //          in place or not.
 // Values   NaN gives NaN in every function, relu too; relu(-0) = -0. gelu(-infinity) = 0.
 //          x / 0 is an infinity or NaN as IEEE has it.
-// Errors   Error(invalid_argument) for shapes, types, aliasing and a missing operand.
+// Errors   Error(invalid_argument) for shapes, types, aliasing, an operand that is missing or not
+//          read, an alpha that is not used.
 // Source   IEEE 754-2019; gelu: D. Hendrycks and K. Gimpel, arXiv:1606.08415.
 //
 // A function of your own over views: transform.cuh, through the same kernels.
@@ -72,7 +73,7 @@ struct ElementwiseInputs {
 
 struct ElementwiseOptions {
   ElementwiseFunction function = ElementwiseFunction::add;
-  double alpha = 1.0;  // axpy alone
+  double alpha = 1.0;  // of axpy; 1 for the other functions, which have none
 };
 
 inline bool same_layout(const ElementwiseInputs& a, const ElementwiseInputs& b) {

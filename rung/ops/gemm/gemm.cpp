@@ -44,12 +44,39 @@ BasicTensorRef<Void> with_batch(const BasicTensorRef<Void>& tensor, const char* 
   return result;
 }
 
+/// A matrix, or a batch of them, as the caller gave it.
+struct Operand {
+  const char* name;
+  const Extents& shape;
+  bool transposed = false;
+
+  /// Of op(): axis 0 are its rows, axis 1 its columns.
+  [[nodiscard]] std::int64_t extent(int axis) const {
+    return shape[shape.rank - 2 + (transposed ? 1 - axis : axis)];
+  }
+  [[nodiscard]] std::string axis_name(int axis) const {
+    return fmt::format("{}'s {}", name, (axis == 0) != transposed ? "rows" : "columns");
+  }
+};
+
+/// An extent that two operands share, m, n or k, is the same in both.
+void require_equal(const char* extent, const Operand& one, int one_axis, const Operand& other,
+                   int other_axis) {
+  const std::int64_t first = one.extent(one_axis);
+  const std::int64_t second = other.extent(other_axis);
+  if (first == second) return;
+  reject(fmt::format("{} is {}, {} is {}: the {} = {} ({}) and {} ({}) differ", one.name,
+                     to_string(one.shape), other.name, to_string(other.shape), extent, first,
+                     one.axis_name(one_axis), second, other.axis_name(other_axis)));
+}
+
 /// Lets an operand of one matrix serve the whole batch.
-void share(ConstTensorRef& operand, std::int64_t batch, const char* name) {
+void share(ConstTensorRef& operand, const Operand& given, const Operand& c, std::int64_t batch) {
   if (operand.shape[0] == batch) return;
   if (operand.shape[0] != 1) {
-    reject(fmt::format("{} holds a batch of {}, C one of {}; accepted: {} or 1", name,
-                       operand.shape[0], batch, batch));
+    reject(fmt::format("{} is {}, c is {}: the batches of {} and {} differ; accepted for {}: {}",
+                       given.name, to_string(given.shape), to_string(c.shape), operand.shape[0],
+                       batch, given.name, batch == 1 ? "1" : fmt::format("{} or 1", batch)));
   }
   operand.shape[0] = batch;
   operand.strides[0] = 0;
@@ -71,7 +98,7 @@ ConstTensorRef spread(const ConstTensorRef& bias, const TensorRef& c) {
     }
   }
   if (!fits) {
-    reject(fmt::format("bias is {}; accepted: {} (a value a column), {}x1 (a value a row), {}x{}",
+    reject(fmt::format("bias is {}; accepted: {} (per column), {}x1 (per row), {}x{}",
                        to_string(bias.shape), c.shape[2], c.shape[1], c.shape[1], c.shape[2]));
   }
   return result;
@@ -97,51 +124,59 @@ RungList<Gemm>& Gemm::rungs() { return rung_list; }
 
 Gemm::Args Gemm::bind(const ConstTensorRef& a, const ConstTensorRef& b, const TensorRef& c,
                       const GemmOptions& options) {
+  require_tensor(name, a, "a");
+  require_tensor(name, b, "b");
+  require_tensor(name, c, "c");
+  require_choice(name, options.activation, Activation::tanh, "activation");
+  require_choice(name, options.precision, Precision::tf32, "precision");
   Args args;
-  args.a = with_batch(a, "A", options.transpose_a);
-  args.b = with_batch(b, "B", options.transpose_b);
-  args.c = with_batch(c, "C", false);
+  args.a = with_batch(a, "a", options.transpose_a);
+  args.b = with_batch(b, "b", options.transpose_b);
+  args.c = with_batch(c, "c", false);
   args.alpha = options.alpha;
   args.beta = options.beta;
   args.activation = options.activation;
   args.precision = options.precision;
-  if (args.a.shape[2] != args.b.shape[1] || args.a.shape[1] != args.c.shape[1] ||
-      args.b.shape[2] != args.c.shape[2]) {
-    reject(fmt::format("op(A) is {}x{}, op(B) {}x{}, C {}x{}; accepted: m x k, k x n and m x n",
-                       args.a.shape[1], args.a.shape[2], args.b.shape[1], args.b.shape[2],
-                       args.c.shape[1], args.c.shape[2]));
+  const Operand given_a{"a", a.shape, options.transpose_a};
+  const Operand given_b{"b", b.shape, options.transpose_b};
+  const Operand given_c{"c", c.shape};
+  require_equal("inner extents k", given_a, 1, given_b, 0);
+  require_equal("extents m", given_a, 0, given_c, 0);
+  require_equal("extents n", given_b, 1, given_c, 1);
+  share(args.a, given_a, given_c, args.batch());
+  share(args.b, given_b, given_c, args.batch());
+  if (is_given(options.bias)) {
+    require_tensor(name, options.bias, "bias");
+    args.bias = spread(options.bias, args.c);
   }
-  share(args.a, args.batch(), "A");
-  share(args.b, args.batch(), "B");
-  if (options.bias.data != nullptr) args.bias = spread(options.bias, args.c);
+  require_writable(name, c, "c");
   return args;
 }
 
 void Gemm::validate(const Args& args, const Context& context) {
   if (!accepted_types(args.a.dtype, args.b.dtype, args.c.dtype)) {
     reject(fmt::format(
-        "A is {}, B {}, C {}; accepted: all f32, all f64, or bf16 or f16 for A and B with the "
-        "same or f32 for C",
+        "a is {}, b is {}, c is {}; accepted: all f32, all f64, or bf16 or f16 for a and b with "
+        "the same or f32 for c",
         to_string(args.a.dtype), to_string(args.b.dtype), to_string(args.c.dtype)));
   }
   if (args.bias.data != nullptr && args.bias.dtype != args.c.dtype) {
-    reject(fmt::format("bias is {}; accepted: {}, as C", to_string(args.bias.dtype),
+    reject(fmt::format("bias is {}; accepted: {}, as c", to_string(args.bias.dtype),
                        to_string(args.c.dtype)));
   }
   if (args.precision == Precision::tf32 && args.a.dtype != DType::f32) {
     reject(fmt::format("precision tf32 with {} operands; accepted: f32", to_string(args.a.dtype)));
   }
-  require_here(name, args.a, "A", context);
-  require_here(name, args.b, "B", context);
-  require_here(name, args.c, "C", context);
+  require_here(name, args.a, "a", context);
+  require_here(name, args.b, "b", context);
+  require_here(name, args.c, "c", context);
   if (args.bias.data != nullptr) require_here(name, args.bias, "bias", context);
-  require_writable(name, args.c, "C");
 }
 
 void Gemm::check_aliasing(const Args& args) {
-  require_apart(name, args.c, "C", args.a, "A");
-  require_apart(name, args.c, "C", args.b, "B");
-  if (args.bias.data != nullptr) require_apart(name, args.c, "C", args.bias, "bias");
+  require_apart(name, args.c, "c", args.a, "a");
+  require_apart(name, args.c, "c", args.b, "b");
+  if (args.bias.data != nullptr) require_apart(name, args.c, "c", args.bias, "bias");
 }
 
 Gemm::Given Gemm::given(const Args& args) {

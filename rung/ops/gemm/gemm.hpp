@@ -42,7 +42,7 @@ struct GemmOptions {
   double beta = 0.0;
   bool transpose_a = false;  // a is given k x m
   bool transpose_b = false;  // b is given n x k
-  ConstTensorRef bias = {};  // no data: no bias
+  ConstTensorRef bias = {};  // left out: no bias
   Activation activation = Activation::none;
   Precision precision = Precision::full;
 };

@@ -213,18 +213,37 @@ TEST(GemmErrors, NameTheArgumentAndWhatIsAccepted) {
   std::vector<float> c(64);
   std::string text =
       message_of([&] { gemm(context, matrix(a, 3, 4), matrix(b, 5, 6), matrix(c, 3, 6)); });
-  EXPECT_NE(text.find("op(A) is 3x4"), std::string::npos) << text;
-  EXPECT_NE(text.find("5x6"), std::string::npos) << text;
+  EXPECT_NE(text.find("a is 3x4, b is 5x6: the inner extents k = 4 (a's columns) and 5 (b's rows) "
+                      "differ"),
+            std::string::npos)
+      << text;
+  text = message_of([&] {
+    gemm(context, matrix(a, 3, 4), matrix(b, 6, 3), matrix(c, 5, 6),
+         {.transpose_a = true, .transpose_b = true});
+  });
+  EXPECT_NE(text.find("a is 3x4, c is 5x6: the extents m = 4 (a's columns) and 5 (c's rows) "
+                      "differ"),
+            std::string::npos)
+      << text;
+  text = message_of([&] {
+    gemm(context, TensorRef(a, {2, 3, 4}), matrix(b, 5, 4), TensorRef(c, {2, 3, 6}),
+         {.transpose_b = true});
+  });
+  EXPECT_NE(text.find("b is 5x4, c is 2x3x6: the extents n = 5 (b's rows) and 6 (c's columns) "
+                      "differ"),
+            std::string::npos)
+      << text;
 
   text = message_of([&] {
     gemm(context, TensorRef(a.data(), DType::f32, Extents{4}), matrix(b, 4, 4), matrix(c, 4, 4));
   });
-  EXPECT_NE(text.find("A has 1 axes"), std::string::npos) << text;
+  EXPECT_NE(text.find("a has 1 axes"), std::string::npos) << text;
 
   text = message_of([&] {
-    gemm(context, TensorRef(a.data(), DType::i32, Extents{4, 4}), matrix(b, 4, 4), matrix(c, 4, 4));
+    gemm(context, TensorRef(static_cast<void*>(a.data()), DType::i32, Extents{4, 4}),
+         matrix(b, 4, 4), matrix(c, 4, 4));
   });
-  EXPECT_NE(text.find("A is i32"), std::string::npos) << text;
+  EXPECT_NE(text.find("a is i32"), std::string::npos) << text;
   EXPECT_NE(text.find("accepted"), std::string::npos) << text;
 
   text = message_of([&] {
@@ -233,25 +252,26 @@ TEST(GemmErrors, NameTheArgumentAndWhatIsAccepted) {
   EXPECT_NE(text.find("bias is 4x3"), std::string::npos) << text;
 
   text = message_of([&] { gemm(context, matrix(a, 4, 4), matrix(b, 4, 4), matrix(a, 4, 4)); });
-  EXPECT_NE(text.find("C overlaps A"), std::string::npos) << text;
+  EXPECT_NE(text.find("c overlaps a"), std::string::npos) << text;
 
   text = message_of([&] {
     gemm(context, matrix(a, 4, 4), matrix(b, 4, 4),
          TensorRef(c.data(), DType::f32, Extents{4, 4}, Extents{2, 1}));
   });
-  EXPECT_NE(text.find("overlaps itself"), std::string::npos) << text;
+  EXPECT_NE(text.find("c (4x4, strides 2x1) overlaps itself"), std::string::npos) << text;
 
   text = message_of([&] {
     gemm(context, TensorRef(nullptr, DType::f32, Extents{4, 4}), matrix(b, 4, 4), matrix(c, 4, 4));
   });
-  EXPECT_NE(text.find("null"), std::string::npos) << text;
+  EXPECT_NE(text.find("a (4x4) has a null data pointer"), std::string::npos) << text;
 
   text = message_of([&] {
     gemm(context, TensorRef(a.data(), DType::f32, Extents{2, 4, 4}),
          TensorRef(b.data(), DType::f32, Extents{3, 4, 4}),
          TensorRef(c.data(), DType::f32, Extents{2, 4, 4}));
   });
-  EXPECT_NE(text.find("B holds a batch of 3"), std::string::npos) << text;
+  EXPECT_NE(text.find("b is 3x4x4, c is 2x4x4: the batches of 3 and 2 differ; accepted for "
+                      "b: 2 or 1"), std::string::npos) << text;
 
   text = message_of(
       [&] {
@@ -267,7 +287,7 @@ TEST(GemmErrors, AliasingIsSeenOnEveryCallNotOnlyTheFirst) {
   auto b = random_values(16, 2);
   std::vector<float> c(16);
   gemm(context, matrix(a, 4, 4), matrix(b, 4, 4), matrix(c, 4, 4));
-  // The same layout, remembered from the call before, but now C lies in A.
+  // The same layout, remembered from the call before, but now c lies in a.
   const TensorRef inside(a.data() + 4, DType::f32, Extents{4, 4});
   EXPECT_NE(message_of([&] { gemm(context, matrix(a, 4, 4), matrix(b, 4, 4), inside); }), "");
 }

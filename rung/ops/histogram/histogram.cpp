@@ -120,14 +120,26 @@ RungList<Histogram>& Histogram::rungs() { return rung_list; }
 
 Histogram::Args Histogram::bind(const ConstTensorRef& x, const TensorRef& counts,
                                 const HistogramOptions& options) {
+  require_tensor(name, x, "x");
+  require_tensor(name, counts, "counts");
   if (counts.rank() != 1) {
     refuse(fmt::format("counts has {} axes ({}); accepted: 1", counts.rank(),
                        to_string(counts.shape)));
   }
-  (void)x.shape.product();  // throws when it does not fit 63 bits
   Args args;
   args.counts = counts;
-  args.edges = options.edges;
+  if (is_given(options.edges)) {
+    require_tensor(name, options.edges, "edges");
+    if (options.low != 0 || options.high != 0) {
+      refuse(fmt::format("edges are given, and low = {} and high = {}; accepted: either",
+                         options.low, options.high));
+    }
+    if (options.edges.rank() != 1 || options.edges.shape[0] - 1 != args.bins()) {
+      refuse(fmt::format("edges is {} and counts {}; accepted: one edge more than counts, {}",
+                         to_string(options.edges.shape), to_string(counts.shape), args.bins() + 1));
+    }
+    args.edges = options.edges;
+  }
   args.accumulate = options.accumulate;
   args.low = options.low;
   args.high = options.high;
@@ -140,10 +152,6 @@ Histogram::Args Histogram::bind(const ConstTensorRef& x, const TensorRef& counts
     args.high = static_cast<float>(args.high);
   }
   args.x = flatten(x, args.first);
-  if (!args.even() && (args.edges.rank() != 1 || args.edges.shape[0] != args.bins() + 1)) {
-    refuse(fmt::format("edges is {} and counts {}; accepted: one edge more than counts, {}",
-                       to_string(args.edges.shape), to_string(counts.shape), args.bins() + 1));
-  }
   return args;
 }
 
@@ -178,9 +186,12 @@ void Histogram::check_aliasing(const Args& args) {
 }
 
 Histogram::Given Histogram::given(const Args& args) {
-  return {args.x,
-          args.counts,
-          {.low = args.low, .high = args.high, .edges = args.edges, .accumulate = args.accumulate}};
+  HistogramOptions options{.edges = args.edges, .accumulate = args.accumulate};
+  if (args.even()) {
+    options.low = args.low;
+    options.high = args.high;
+  }
+  return {args.x, args.counts, options};
 }
 
 void Histogram::call(Context& context, const Given& given) {

@@ -21,8 +21,8 @@
 //          edges: bin b is edges[b] <= x < edges[b + 1], the last one with its upper edge too; by
 //          comparison alone, without rounding. edges are f32 for f32, f16 and bf16, f64 for f64,
 //          i64 for integers, and ascending (equal neighbours: an empty bin). That they ascend is
-//          not checked; where they do not, counts are unspecified. low and high are then not
-//          looked at.
+//          not checked; where they do not, counts are unspecified. low and high are not given
+//          with edges.
 // Outside  values out of the range, and NaN, are not counted. Infinities lie outside of an even
 //          range.
 // Zero     an empty x gives zeros (accumulate: changes nothing).
@@ -51,7 +51,7 @@ namespace rung {
 struct HistogramOptions {
   double low = 0.0;
   double high = 0.0;          // as low: the range is [0, n)
-  ConstTensorRef edges = {};  // no data: bins of equal width
+  ConstTensorRef edges = {};  // left out: bins of equal width
   bool accumulate = false;    // add to what counts holds
 };
 

@@ -159,6 +159,7 @@ Histogram::Args Histogram::make(const Problem& problem, Inputs& inputs) {
           const double t = static_cast<double>(i - i % 5 / 4) / static_cast<double>(bins);
           return low + (whole ? std::floor(t * t * width) : t * t * width);
         });
+    options.low = options.high = 0;
   }
   const DType type = problem.has("wide") ? DType::i64 : DType::i32;
   const TensorRef counts = options.accumulate ? inputs.in_out("counts", type, Extents{bins})
@@ -193,7 +194,7 @@ void Histogram::invoke(Context& context, Invocation& call, Pick pick) {
                 fmt::format("histogram: --bins {}; accepted: a whole number from 1 to 2^30", bins));
   }
   options.low = call.number("low", 0);
-  options.high = call.number("high", options.low + bins);
+  options.high = call.number("high", has_edges ? 0 : options.low + bins);
   const DType type = parse_dtype(call.text("out", "i64"));
   call.result = Tensor(type, Extents{static_cast<std::int64_t>(bins)}, context.device());
   histogram(context, x, call.result, options, pick);

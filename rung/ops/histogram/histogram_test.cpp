@@ -262,7 +262,8 @@ TEST(HistogramErrors, NameTheArgumentAndWhatIsAccepted) {
   expect(values, TensorRef(counts.data(), DType::i32, Extents{0}), {}, "counts has 0 bins");
   expect(values, TensorRef(x.data(), DType::f32, Extents{4}), {}, "counts is f32");
   expect(values, TensorRef(counts.data(), DType::i32, {4}, {0}), {}, "counts");
-  expect(TensorRef(counts.data(), DType::e4m3, Extents{4}), four, {}, "x is e4m3");
+  expect(TensorRef(static_cast<void*>(counts.data()), DType::e4m3, Extents{4}), four, {},
+         "x is e4m3");
   expect(values, four, {.low = 2, .high = 1}, "[2, 1]");
   expect(values, four, {.low = 0, .high = INFINITY}, "[0, inf]");
   expect(values, four, {.low = NAN, .high = 1}, "nan");

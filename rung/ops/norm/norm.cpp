@@ -21,6 +21,7 @@ const Operator<Norm> self;
 constexpr std::string_view op = Norm::name;
 
 void require_like_x(const ConstTensorRef& tensor, std::string_view name, const ConstTensorRef& x) {
+  require_tensor(op, tensor, name);
   require_shape(op, tensor, name, x.shape);
 }
 
@@ -40,24 +41,26 @@ RungList<Norm>& Norm::rungs() { return rung_list; }
 
 Norm::Args Norm::bind(NormKind kind, const ConstTensorRef& x, const TensorRef& y,
                       const NormOptions& options) {
+  require_tensor(op, x, "x");
   Args args;
   args.kind = kind;
   args.epsilon = options.epsilon;
   args.normalised = norm_axes::chosen(op, options.axis, options.axes, x.rank());
   args.x = x;
   require_like_x(y, "y", x);
+  require_writable(op, y, "y");
   args.y = y;
-  if (options.residual.data != nullptr) {
+  if (is_given(options.residual)) {
     require_like_x(options.residual, "residual", x);
     args.residual = options.residual;
   }
-  if (options.sum.data != nullptr) {
+  if (is_given(options.sum)) {
     require_like_x(options.sum, "sum", x);
+    require_writable(op, options.sum, "sum");
     args.sum = options.sum;
   }
   const auto spread = [&](const auto& tensor, std::string_view tensor_name, AxisSet set,
                           bool keeps_ones) {
-    if (tensor.data == nullptr) return tensor;
     return norm_axes::spread(op, tensor, tensor_name, x.shape, set, keeps_ones);
   };
   args.gamma = spread(options.gamma, "gamma", args.normalised, false);
@@ -93,22 +96,19 @@ void Norm::validate(const Args& args, const Context& context) {
   const DType arithmetic = type == DType::f64 ? DType::f64 : DType::f32;
   require_here(op, args.x, "x", context);
   require_dtype(op, args.x, "x", {DType::f32, DType::f64, DType::f16, DType::bf16});
-  const auto check = [&](const ConstTensorRef& tensor, std::string_view tensor_name, AxisSet set,
-                         std::initializer_list<DType> types, bool written) {
-    if (tensor.data == nullptr) return;
-    const ConstTensorRef given = norm_axes::restricted(tensor, set);
-    require_here(op, given, tensor_name, context);
-    require_dtype(op, given, tensor_name, types);
-    if (written) require_writable(op, given, tensor_name);
+  const auto check = [&](const ConstTensorRef& tensor, std::string_view tensor_name,
+                         std::initializer_list<DType> types) {
+    if (!is_given(tensor)) return;
+    require_here(op, tensor, tensor_name, context);
+    require_dtype(op, tensor, tensor_name, types);
   };
-  require_here(op, args.y, "y", context);  // before check(), which takes no data for absence
-  check(args.y, "y", all_axes, {type}, true);
-  check(args.residual, "residual", all_axes, {type}, false);
-  check(args.sum, "sum", all_axes, {type}, true);
-  check(args.gamma, "gamma", args.normalised, {type, arithmetic}, false);
-  check(args.beta, "beta", args.normalised, {type, arithmetic}, false);
-  check(args.mean, "mean", ~args.normalised, {arithmetic}, true);
-  check(args.rstd, "rstd", ~args.normalised, {arithmetic}, true);
+  check(args.y, "y", {type});
+  check(args.residual, "residual", {type});
+  check(args.sum, "sum", {type});
+  check(args.gamma, "gamma", {type, arithmetic});
+  check(args.beta, "beta", {type, arithmetic});
+  check(args.mean, "mean", {arithmetic});
+  check(args.rstd, "rstd", {arithmetic});
   if (args.gamma.data != nullptr && args.beta.data != nullptr &&
       args.gamma.dtype != args.beta.dtype) {
     reject(op, fmt::format("gamma is {}, beta {}; accepted: one type for both",

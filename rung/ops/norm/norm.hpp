@@ -10,7 +10,7 @@
 //
 // Shapes   x, residual, y, sum: one shape, rank 1 to 8. gamma, beta: the extents of the normalised
 //          axes. mean, rstd: those of the other axes, with or without a 1 for each normalised one.
-// Options  gamma, beta, residual: no data means none. sum, mean, rstd: written when given; mean is
+// Options  gamma, beta, residual: none when left out. sum, mean, rstd: written when given; mean is
 //          of layer norm alone.
 // Strides  any; zero (broadcast) in what is read. What is written must not overlap itself.
 // Types    x, residual, y, sum: one of f32, f64, f16, bf16. gamma and beta: that type or, for f16

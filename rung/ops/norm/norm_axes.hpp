@@ -4,6 +4,7 @@
 
 #include <string>
 #include <string_view>
+#include <type_traits>
 
 #include "rung/core/collapse.hpp"
 #include "rung/core/require.hpp"
@@ -15,7 +16,7 @@ namespace rung::norm_axes {
 inline AxisSet chosen(std::string_view op, int axis, int axes, int rank) {
   if (rank < 1) reject(op, "x has no axes; accepted: 1 to 8");
   const int first = require_axis(op, axis, rank);
-  if (axes < 1 || first + axes > rank) {
+  if (axes < 1 || axes > rank - first) {
     reject(op, "axes is " + std::to_string(axes) + "; accepted: 1 to " +
                    std::to_string(rank - first) + " from axis " + std::to_string(first) + " of " +
                    std::to_string(rank) + " on");
@@ -42,11 +43,13 @@ BasicTensorRef<Void> restricted(const BasicTensorRef<Void>& tensor, AxisSet set)
 }
 
 /// A tensor whose axes are those of the set (`keeps_ones`: or all of them, with 1 for the others),
-/// spread over `shape` by stride 0.
+/// spread over `shape` by stride 0. One that is left out stays as it is.
 template <class Void>
 BasicTensorRef<Void> spread(std::string_view op, const BasicTensorRef<Void>& tensor,
                             std::string_view name, const Extents& shape, AxisSet set,
                             bool keeps_ones = false) {
+  if (!is_given(tensor)) return tensor;
+  require_tensor(op, tensor, name);
   BasicTensorRef<Void> result = tensor;
   result.shape = shape;
   result.strides = shape;
@@ -64,6 +67,7 @@ BasicTensorRef<Void> spread(std::string_view op, const BasicTensorRef<Void>& ten
     reject(op, std::string(name) + " is " + to_string(tensor.shape) + "; accepted: " +
                    to_string(accepted) + (keeps_ones ? " or " + to_string(ones) : ""));
   }
+  if constexpr (!std::is_const_v<Void>) require_writable(op, tensor, name);
   return result;
 }
 

@@ -49,18 +49,21 @@ NormBackward::Lines NormBackward::lines_of(const Args& args) {
 NormBackward::Args NormBackward::bind(NormKind kind, const ConstTensorRef& dy,
                                       const ConstTensorRef& x, const TensorRef& dx,
                                       const NormBackwardOptions& options) {
+  require_tensor(op, x, "x");
+  require_tensor(op, dy, "dy");
+  require_tensor(op, dx, "dx");
   Args args;
   args.kind = kind;
   args.epsilon = options.epsilon;
   args.normalised = norm_axes::chosen(op, options.axis, options.axes, x.rank());
   require_shape(op, dy, "dy", x.shape);
   require_shape(op, dx, "dx", x.shape);
+  require_writable(op, dx, "dx");
   args.x = x;
   args.dy = dy;
   args.dx = dx;
   const auto spread = [&](const auto& tensor, std::string_view tensor_name, AxisSet set,
                           bool keeps_ones) {
-    if (tensor.data == nullptr) return tensor;
     return norm_axes::spread(op, tensor, tensor_name, x.shape, set, keeps_ones);
   };
   args.gamma = spread(options.gamma, "gamma", args.normalised, false);
@@ -97,23 +100,19 @@ void NormBackward::validate(const Args& args, const Context& context) {
   const DType arithmetic = type == DType::f64 ? DType::f64 : DType::f32;
   require_here(op, args.x, "x", context);
   require_dtype(op, args.x, "x", {DType::f32, DType::f64, DType::f16, DType::bf16});
-  const auto check = [&](const ConstTensorRef& tensor, std::string_view tensor_name, AxisSet set,
-                         std::initializer_list<DType> types, bool written) {
-    if (tensor.data == nullptr) return;
-    const ConstTensorRef whole = norm_axes::restricted(tensor, set);
-    require_here(op, whole, tensor_name, context);
-    require_dtype(op, whole, tensor_name, types);
-    if (written) require_writable(op, whole, tensor_name);
+  const auto check = [&](const ConstTensorRef& tensor, std::string_view tensor_name,
+                         std::initializer_list<DType> types) {
+    if (!is_given(tensor)) return;
+    require_here(op, tensor, tensor_name, context);
+    require_dtype(op, tensor, tensor_name, types);
   };
-  require_here(op, args.dy, "dy", context);  // before check(), which takes no data for absence
-  require_here(op, args.dx, "dx", context);
-  check(args.dy, "dy", all_axes, {type}, false);
-  check(args.dx, "dx", all_axes, {type}, true);
-  check(args.gamma, "gamma", args.normalised, {type, arithmetic}, false);
-  check(args.mean, "mean", ~args.normalised, {arithmetic}, false);
-  check(args.rstd, "rstd", ~args.normalised, {arithmetic}, false);
-  check(args.dgamma, "dgamma", args.normalised, {type, arithmetic}, true);
-  check(args.dbeta, "dbeta", args.normalised, {type, arithmetic}, true);
+  check(args.dy, "dy", {type});
+  check(args.dx, "dx", {type});
+  check(args.gamma, "gamma", {type, arithmetic});
+  check(args.mean, "mean", {arithmetic});
+  check(args.rstd, "rstd", {arithmetic});
+  check(args.dgamma, "dgamma", {type, arithmetic});
+  check(args.dbeta, "dbeta", {type, arithmetic});
   if (args.dgamma.data != nullptr && args.dbeta.data != nullptr &&
       args.dgamma.dtype != args.dbeta.dtype) {
     reject(op, fmt::format("dgamma is {}, dbeta {}; accepted: one type for both",

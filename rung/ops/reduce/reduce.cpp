@@ -137,11 +137,15 @@ RungList<Reduce>& Reduce::rungs() { return rung_list; }
 
 Reduce::Args Reduce::bind(const ConstTensorRef& x, const TensorRef& y,
                           const ReduceOptions& options) {
+  require_tensor(name, x, "x");
+  require_tensor(name, y, "y");
+  require_choice(name, options.operation, Reduction::norm, "operation");
+  require_list(name, options.axes, "axes");
   Args args;
   args.x = x;
   args.operation = options.operation;
-  const bool segments = options.offsets.data != nullptr;
-  if (segments) {
+  if (is_given(options.offsets)) {
+    require_tensor(name, options.offsets, "offsets");
     if (options.offsets.rank() != 1 || options.offsets.shape[0] < 1) {
       refuse(fmt::format("offsets are {}; accepted: n + 1 numbers for n segments",
                          to_string(options.offsets.shape)));
@@ -150,6 +154,7 @@ Reduce::Args Reduce::bind(const ConstTensorRef& x, const TensorRef& y,
   }
   args.reduced = reduced_axes(x, options);
   args.y = without_reduced(x, y, args.reduced, options);
+  require_writable(name, y, "y");
   // y's strides, one an axis of x; those of reduced axes are never looked at.
   Extents y_strides = x.shape;
   for (int axis = 0, from = 0; axis < x.rank(); ++axis) {
@@ -167,7 +172,6 @@ void Reduce::validate(const Args& args, const Context& context) {
   check_types(args);
   require_here(name, args.x, "x", context);
   require_here(name, args.y, "y", context);
-  require_writable(name, args.y, "y");
   if (args.has_segments()) {
     require_dtype(name, args.offsets, "offsets", {DType::i32, DType::i64});
     require_here(name, args.offsets, "offsets", context);

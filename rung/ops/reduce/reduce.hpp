@@ -67,7 +67,7 @@ RUNG_API DType reduced_dtype(Reduction operation, DType x) noexcept;
 struct ReduceOptions {
   Reduction operation = Reduction::sum;
   Extents axes = {};            // empty: all of them
-  ConstTensorRef offsets = {};  // no data: no segments
+  ConstTensorRef offsets = {};  // left out: no segments
 };
 
 inline bool same_layout(const ReduceOptions& a, const ReduceOptions& b) {

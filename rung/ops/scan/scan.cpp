@@ -83,8 +83,12 @@ BasicTensorRef<Void> as_given(const BasicTensorRef<Void>& tensor, int axis, bool
 RungList<Scan>& Scan::rungs() { return rung_list; }
 
 Scan::Args Scan::bind(const ConstTensorRef& x, const TensorRef& y, const ScanOptions& options) {
+  require_tensor(name, x, "x");
+  require_tensor(name, y, "y");
+  require_choice(name, options.operation, ScanOperation::max, "operation");
   if (x.rank() == 0) reject(name, "x is a scalar; accepted: 1 to 8 axes");
   require_shape(name, y, "y", x.shape);
+  require_writable(name, y, "y");
   Args args;
   args.axis = require_axis(name, options.axis, x.rank());
   args.operation = options.operation;
@@ -92,10 +96,13 @@ Scan::Args Scan::bind(const ConstTensorRef& x, const TensorRef& y, const ScanOpt
   args.reverse = options.reverse;
   args.x = along(x, args.axis, args.reverse);
   args.y = along(y, args.axis, args.reverse);
-  args.offsets = options.offsets;
-  if (args.has_segments() && args.offsets.rank() != 1) {
-    reject(name, fmt::format("offsets has {} axes ({}); accepted: 1, a position an element",
-                             args.offsets.rank(), to_string(args.offsets.shape)));
+  if (is_given(options.offsets)) {
+    require_tensor(name, options.offsets, "offsets");
+    if (options.offsets.rank() != 1) {
+      reject(name, fmt::format("offsets has {} axes ({}); accepted: 1, a position an element",
+                               options.offsets.rank(), to_string(options.offsets.shape)));
+    }
+    args.offsets = options.offsets;
   }
   const AxisSet others = (AxisSet{1} << (x.rank() - 1)) - 1;
   args.lines = collapse<2>(args.y.shape, {args.x.strides, args.y.strides}, others);
@@ -109,7 +116,6 @@ void Scan::validate(const Args& args, const Context& context) {
   require_dtype(name, args.y, "y", {args.x.dtype});
   require_here(name, args.x, "x", context);
   require_here(name, args.y, "y", context);
-  require_writable(name, args.y, "y");
   if (args.has_segments()) {
     require_dtype(name, args.offsets, "offsets", {DType::i32, DType::i64});
     require_here(name, args.offsets, "offsets", context);

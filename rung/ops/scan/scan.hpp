@@ -62,7 +62,7 @@ struct ScanOptions {
   int axis = -1;
   bool exclusive = false;
   bool reverse = false;
-  ConstTensorRef offsets = {};  // no data: one segment
+  ConstTensorRef offsets = {};  // left out: one segment
 };
 
 inline bool same_layout(const ScanOptions& a, const ScanOptions& b) {

@@ -193,21 +193,23 @@ TEST(ScanErrors, NameTheArgumentAndWhatIsAccepted) {
   expect_text(message_of([&] { scan(context, x34, line(y)); }), "y is 12; accepted: 3x4");
   expect_text(message_of([&] { scan(context, x34, y34, {.axis = 2}); }), "axis is 2");
   expect_text(message_of([&] {
-                scan(context, TensorRef(x.data(), DType::e4m3, Extents{4}),
-                     TensorRef(y.data(), DType::e4m3, Extents{4}));
+                scan(context, TensorRef(static_cast<void*>(x.data()), DType::e4m3, Extents{4}),
+                     TensorRef(static_cast<void*>(y.data()), DType::e4m3, Extents{4}));
               }),
               "x is e4m3; accepted: f32");
   expect_text(
-      message_of([&] { scan(context, TensorRef(x.data(), DType::i32, Extents{3, 4}), y34); }),
+      message_of([&] {
+        scan(context, TensorRef(static_cast<void*>(x.data()), DType::i32, Extents{3, 4}), y34);
+      }),
       "y is f32; accepted: i32");
   expect_text(message_of([&] { scan(context, x34, y34, {.offsets = line(x)}); }),
               "offsets is f32; accepted: i32, i64");
   std::vector<std::int64_t> offsets(12);
-  expect_text(message_of([&] {
-                scan(context, x34, y34,
-                     {.offsets = TensorRef(offsets.data(), DType::i64, Extents{3, 4})});
-              }),
-              "offsets has 2 axes");
+  expect_text(
+      message_of([&] {
+        scan(context, x34, y34, {.offsets = TensorRef(offsets.data(), DType::i64, Extents{3, 4})});
+      }),
+      "offsets has 2 axes");
   expect_text(message_of([&] {
                 scan(context, TensorRef(x.data(), DType::f32, Extents{}),
                      TensorRef(y.data(), DType::f32, Extents{}));

@@ -35,6 +35,9 @@ Softmax::Args make_args(const ConstTensorRef& x, const ConstTensorRef& dy, const
   args.log = options.log;
   args.backward = backward;
   const Names names = names_of(args);
+  require_tensor(Softmax::name, x, names.x);
+  if (backward) require_tensor(Softmax::name, dy, names.dy);
+  require_tensor(Softmax::name, y, names.y);
   if (x.rank() == 0) {
     reject(Softmax::name, fmt::format("{} has no axis; accepted: 1 to {} axes", names.x, max_rank));
   }

@@ -28,10 +28,6 @@ void require_host(const ConstTensorRef& tensor, const char* which) {
                        "are on the device already)",
                        which, tensor.device.index));
   }
-  if (tensor.data == nullptr && !tensor.empty()) {
-    reject(Transfer::name,
-           fmt::format("{} ({}) has a null data pointer", which, to_string(tensor.shape)));
-  }
   const Extents dense = tensor.shape.contiguous_strides();
   for (int axis = 0; axis < tensor.rank(); ++axis) {
     if (tensor.shape[axis] > 1 && tensor.strides[axis] != dense[axis] && !tensor.empty()) {
@@ -52,6 +48,9 @@ RungList<Transfer>& Transfer::rungs() { return rung_list; }
 
 Transfer::Args Transfer::bind(const ConstTensorRef& x, const TensorRef& y,
                               const TransferOptions& options) {
+  require_tensor(name, x, "x");
+  require_tensor(name, y, "y");
+  require_choice(name, options.function, ElementwiseFunction::exp, "function");
   return {x, y, options.function};
 }
 

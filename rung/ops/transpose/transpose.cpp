@@ -133,6 +133,9 @@ RungList<Transpose>& Transpose::rungs() { return rung_list; }
 
 Transpose::Args Transpose::bind(const ConstTensorRef& x, const TensorRef& y,
                                 const TransposeOptions& options) {
+  require_tensor(name, x, "x");
+  require_tensor(name, y, "y");
+  require_list(name, options.order, "order");
   Args args{.x = x, .y = y, .order = resolve_order(options.order, x.rank()), .moves = {}};
   Extents shape;
   Extents strides;

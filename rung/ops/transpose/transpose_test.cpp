@@ -124,9 +124,9 @@ TEST_P(TransposeOn, TwiceIsNothing) {
 
 TEST_P(TransposeOn, NegativeStridesRunBackwards) {
   const Bits x(4 * 140 * 150, 8);
-  const auto* words = reinterpret_cast<const std::uint32_t*>(x.data());
+  const auto* words = reinterpret_cast<const std::int32_t*>(x.data());
   const Extents y_shape{150, 140};
-  std::vector<std::uint32_t> y(150 * 140);
+  std::vector<std::int32_t> y(150 * 140);
   const ConstTensorRef upside_down(words + 139 * 150, DType::i32, Extents{140, 150},
                                    Extents{-150, 1});
   // As it is, and with its own rows turned round, so that x's order comes back.
@@ -205,7 +205,7 @@ TEST_P(TransposeOn, ErrorsNameArgumentValueAndWhatIsAccepted) {
   const TensorRef y(other.data(), DType::f32, Extents{20, 10});
   std::string said = message(x, {other.data(), DType::f32, Extents{10, 20}}, {});
   EXPECT_TRUE(has(said, {"transpose", "y", "10x20", "20x10"})) << said;
-  said = message(x, {other.data(), DType::i32, Extents{20, 10}}, {});
+  said = message(x, {static_cast<void*>(other.data()), DType::i32, Extents{20, 10}}, {});
   EXPECT_TRUE(has(said, {"y", "i32", "f32"})) << said;
   for (const Extents& order :
        {Extents{0, 0}, Extents{1}, Extents{0, 1, 2}, Extents{2, 0}, Extents{-1, 0}}) {

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+// Extents: the shape of a tensor, or its strides; up to max_rank numbers, by value.
+#pragma once
+
+#include <cstdint>
+#include <initializer_list>
+#include <span>
+#include <string>
+
+#include "rung/core/export.hpp"
+
+namespace rung {
+
+inline constexpr int max_rank = 8;
+
+struct RUNG_API Extents {
+  int rank = 0;
+  std::int64_t at[max_rank] = {};
+
+  Extents() = default;
+  Extents(std::initializer_list<std::int64_t> list)
+      : Extents(std::span<const std::int64_t>(list.begin(), list.size())) {}
+  /// Throws Error(invalid_argument) for more than max_rank numbers.
+  explicit Extents(std::span<const std::int64_t> list);
+
+  std::int64_t& operator[](int axis) { return at[axis]; }
+  std::int64_t operator[](int axis) const { return at[axis]; }
+  bool operator==(const Extents& other) const {
+    for (int axis = 0; axis < rank; ++axis) {
+      if (at[axis] != other.at[axis]) return false;
+    }
+    return rank == other.rank;
+  }
+  /// False for a rank, set by hand, that is not 0 to max_rank.
+  [[nodiscard]] bool has_valid_rank() const { return rank >= 0 && rank <= max_rank; }
+  /// The product; throws Error when it does not fit 63 bits or an extent is negative.
+  [[nodiscard]] std::int64_t product() const;
+  /// Strides of a C-contiguous tensor of this shape.
+  [[nodiscard]] Extents contiguous_strides() const;
+};
+/// "2x3x4", as problems are spelled.
+RUNG_API std::string to_string(const Extents& extents);
+
+}  // namespace rung

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+// References whose fields contradict each other, and those that reach beyond their container.
+#include "rung/core/tensor_ref.hpp"
+
+#include <cstdio>
+#include <string>
+
+#include "rung/core/error.hpp"
+
+namespace rung::detail {
+namespace {
+
+std::string hexadecimal(const void* address) {
+  char text[24];
+  std::snprintf(text, sizeof text, "0x%llx",
+                static_cast<unsigned long long>(reinterpret_cast<std::uintptr_t>(address)));
+  return text;
+}
+
+/// "shape 8x4", with its strides unless they are the contiguous ones.
+std::string described(const ConstTensorRef& tensor) {
+  const std::string shape = "shape " + to_string(tensor.shape);
+  if (tensor.strides == tensor.shape.contiguous_strides()) return shape;
+  return shape + " with strides " + to_string(tensor.strides);
+}
+
+/// What is wrong with the fields of a tensor; "" when nothing is.
+std::string contradiction(const ConstTensorRef& tensor) {
+  if (!is_dtype(tensor.dtype)) {
+    return "dtype is " + std::to_string(static_cast<int>(tensor.dtype)) +
+           "; accepted: " + dtype_names();
+  }
+  const Device& device = tensor.device;
+  if (!is_backend(device.backend)) {
+    return "the backend of its device is " + std::to_string(static_cast<int>(device.backend)) +
+           "; accepted: cpu, cuda, simt";
+  }
+  if (device.index < 0 || (device.backend != Backend::cuda && device.index != 0)) {
+    return std::string(to_string(device.backend)) + " device " + std::to_string(device.index) +
+           " does not exist; accepted: 0" + (device.backend == Backend::cuda ? " or more" : "");
+  }
+  for (const Extents* extents : {&tensor.shape, &tensor.strides}) {
+    if (extents->has_valid_rank()) continue;
+    return std::string(extents == &tensor.shape ? "shape" : "strides") + " has rank " +
+           std::to_string(extents->rank) + "; accepted: 0 to " + std::to_string(max_rank);
+  }
+  if (tensor.shape.rank != tensor.strides.rank) {
+    return "shape " + to_string(tensor.shape) + " comes with " +
+           std::to_string(tensor.strides.rank) + " strides" +
+           (tensor.strides.rank > 0 ? ", " + to_string(tensor.strides) : "") +
+           "; accepted: " + std::to_string(tensor.shape.rank) + ", one for each extent";
+  }
+  if (!tensor.consistent() && !tensor.empty()) {
+    return "data is " + hexadecimal(tensor.data) + "; accepted for " +
+           std::string(to_string(tensor.dtype)) + ": a multiple of " +
+           std::to_string(size_of(tensor.dtype)) + ", the size of an element";
+  }
+  return "";
+}
+
+}  // namespace
+
+void check_consistent(const ConstTensorRef& tensor) {
+  const std::string wrong = contradiction(tensor);
+  if (!wrong.empty()) throw Error(ErrorCode::invalid_argument, wrong);
+}
+
+void check_inside(const ConstTensorRef& tensor, std::size_t count) {
+  if (tensor.shape.product() == 0) return;  // throws for negative and overflowing extents
+  std::int64_t first = 0;
+  std::int64_t last = 0;
+  bool wraps = false;
+  for (int axis = 0; axis < tensor.rank(); ++axis) {
+    std::int64_t span = 0;
+    wraps |= __builtin_mul_overflow(tensor.shape[axis] - 1, tensor.strides[axis], &span);
+    std::int64_t& end = span < 0 ? first : last;
+    wraps |= __builtin_add_overflow(end, span, &end);
+  }
+  if (!wraps && first == 0 && static_cast<std::size_t>(last) < count) return;
+  const std::string holds = "; the container holds " + std::to_string(count);
+  if (wraps) {
+    throw Error(ErrorCode::invalid_argument,
+                described(tensor) + " leaves the address space" + holds);
+  }
+  if (first < 0) {
+    throw Error(ErrorCode::invalid_argument,
+                described(tensor) + " begins " +
+                    std::to_string(0 - static_cast<std::uint64_t>(first)) +
+                    " elements before the container; pass a pointer to the first element");
+  }
+  throw Error(ErrorCode::invalid_argument,
+              described(tensor) + " needs " + std::to_string(static_cast<std::uint64_t>(last) + 1) +
+                  " elements" + holds);
+}
+
+}  // namespace rung::detail
