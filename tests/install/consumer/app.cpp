@@ -14,19 +14,19 @@ int main() {
   rung::Context context = rung::Context::cpu(1);
   rung::GemmOptions options;
   options.transpose_b = true;
-  options.bias = rung::ConstTensorRef(bias.data(), rung::DType::f32, {2});
+  options.bias = bias;
   options.activation = rung::Activation::relu;
-  const rung::TensorRef result(c.data(), rung::DType::f32, {2, 2});
-  rung::gemm(context, {a.data(), rung::DType::f32, {2, 3}}, {b.data(), rung::DType::f32, {2, 3}},
-             result, options);
+  const rung::ConstTensorRef left(a, {2, 3});
+  const rung::ConstTensorRef right(b.data(), rung::DType::f32, {2, 3});
+  const rung::TensorRef result(c, {2, 2});
+  rung::gemm(context, left, right, result, options);
   const std::vector<float> expected = {104, 0, 110, 0};
   if (c != expected) {
     std::printf("got %g %g %g %g\n", c[0], c[1], c[2], c[3]);
     return 1;
   }
   try {
-    rung::gemm(context, {a.data(), rung::DType::f32, {2, 3}}, {b.data(), rung::DType::f32, {2, 3}},
-               result);
+    rung::gemm(context, left, right, result);
   } catch (const rung::Error& error) {
     std::printf("as it should be: %s\n", error.what());
     return error.code() == rung::ErrorCode::invalid_argument ? 0 : 1;
