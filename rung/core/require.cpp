@@ -24,6 +24,7 @@ void require_tensor(std::string_view op, const ConstTensorRef& tensor, std::stri
   try {
     if (!tensor.consistent()) detail::check_consistent(tensor);
     static_cast<void>(tensor.shape.product());
+    if (tensor.data != nullptr) static_cast<void>(byte_range(tensor));
   } catch (const Error& error) {
     reject(op, called(name) + ": " + error.what());
   }

@@ -19,8 +19,8 @@ namespace rung {
 [[noreturn]] RUNG_API void reject(std::string_view op, const std::string& message);
 
 /// The first thing that an operator's bind() looks at, for each tensor it is given: fields that
-/// agree with each other (TensorRef::consistent()), a size that 63 bits hold, and data unless it is
-/// empty.
+/// agree with each other (TensorRef::consistent()), a size that 63 bits hold, elements within the
+/// address space, and data unless it is empty.
 RUNG_API void require_tensor(std::string_view op, const ConstTensorRef& tensor,
                              std::string_view name);
 

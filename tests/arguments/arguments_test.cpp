@@ -75,6 +75,7 @@ TEST_F(Arguments, Reduce) {
   rejected("operation is 99; accepted: 0 to 7", [&] {
     reduce(context, x, out, {.operation = nonsense<Reduction>(), .axes = {1}});
   });
+  EXPECT_EQ(to_string(nonsense<Reduction>()), "unknown operation");
   Extents axes{1};
   axes.rank = 99;
   rejected("axes has rank 99", [&] { reduce(context, x, out, {.axes = axes}); });
@@ -132,6 +133,7 @@ TEST_F(Arguments, Elementwise) {
   rejected("function is 99; accepted: 0 to 10", [&] {
     elementwise(context, {x, w}, y, {.function = nonsense<ElementwiseFunction>()});
   });
+  EXPECT_EQ(to_string(nonsense<ElementwiseFunction>()), "unknown function");
   rejected("alpha is 2, but add has none; accepted: 1, or the function axpy",
            [&] { elementwise(context, {x, w}, y, {.alpha = 2}); });
   rejected("y is 8, z is 8x4: the extents 8 (axis 0) and 4 (z's axis 1) differ",
@@ -162,6 +164,8 @@ TEST_F(Arguments, Norm) {
   checked("rstd", TensorRef(column_z, {8, 1}), [&](auto t) { with({.rstd = t}); });
   rejected("gamma is 0; accepted: 4", [&] { with({.gamma = forgotten}); });
   rejected("residual is 0; accepted: 8x4", [&] { with({.residual = forgotten}); });
+  rejected("epsilon is 1e+300; accepted: 0 or more, finite in f32",
+           [&] { with({.epsilon = 1e300}); });
   rejected("axes is 2147483647; accepted: 1 to 1", [&] { with({.axes = INT32_MAX}); });
   rejected("mean (8x1, strides 0x1) overlaps itself",
            [&] { with({.mean = TensorRef(column_y, {8, 1}, {0, 1})}); });
@@ -180,6 +184,7 @@ TEST_F(Arguments, NormBackward) {
   checked("rstd", column, [&](auto t) { with({.mean = column_y, .rstd = t}); });
   checked("dgamma", row_y, [&](auto t) { with({.dgamma = t}); });
   checked("dbeta", row_z, [&](auto t) { with({.dbeta = t}); });
+  rejected("epsilon is 1e+300", [&] { with({.epsilon = 1e300}); });
   rejected("dgamma is 0; accepted: 4", [&] { with({.dgamma = forgotten}); });
 }
 

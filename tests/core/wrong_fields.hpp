@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include <cstddef>
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -64,6 +65,11 @@ void expect_fields_checked(const std::string& op, const std::string& name, const
   negative.shape[0] = -1;
   expect_error(ErrorCode::invalid_argument, {op + ": " + name + ": ", "negative extent"},
                [&] { body(negative); });
+  TensorRef far = right;
+  far.strides[0] = INT64_MAX;
+  expect_error(ErrorCode::invalid_argument,
+               {op + ": " + name + ": shape " + to_string(right.shape), "leaves the address space"},
+               [&] { body(far); });
   TensorRef nowhere = right;
   nowhere.data = nullptr;
   expect_error(ErrorCode::invalid_argument,

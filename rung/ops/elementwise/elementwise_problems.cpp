@@ -35,7 +35,8 @@ Extents parse_shape(std::string_view text, const Extents& whole) {
 }  // namespace
 
 std::string_view to_string(ElementwiseFunction function) noexcept {
-  return function_names[static_cast<std::size_t>(function)];
+  const auto index = static_cast<std::size_t>(function);
+  return index < std::size(function_names) ? function_names[index] : "unknown function";
 }
 
 std::vector<Problem> Elementwise::check_problems(Backend backend) {

@@ -26,9 +26,9 @@ TEST_P(ElementwiseOn, InPlaceGivesTheSameBitsInEveryRung) {
     auto y = random_values(1003, 2);
     auto w = random_values(1003, 3);
     std::vector<float> z(1003);
-    const auto apart =
-        Elementwise::bind(operands(function, vector_of(x), vector_of(y), vector_of(w)),
-                          vector_of(z), {.function = function, .alpha = 0.7});
+    const ElementwiseOptions options{.function = function, .alpha = function == axpy ? 0.7 : 1.0};
+    const auto apart = Elementwise::bind(
+        operands(function, vector_of(x), vector_of(y), vector_of(w)), vector_of(z), options);
     // x, y and w in turn are the result.
     for (int place = 0; place < arity(function); ++place) {
       std::vector<float> own = place == 0 ? x : place == 1 ? y : w;
@@ -37,7 +37,7 @@ TEST_P(ElementwiseOn, InPlaceGivesTheSameBitsInEveryRung) {
         return vector_of(place == i ? own : other);
       };
       const auto args = Elementwise::bind(operands(function, pick(0, x), pick(1, y), pick(2, w)),
-                                          vector_of(own), {.function = function, .alpha = 0.7});
+                                          vector_of(own), options);
       for_each_rung(args, context, [&](std::string_view rung) {
         choose<Elementwise>(apart, context, Pick{rung}).run(apart, context);
         EXPECT_EQ(std::memcmp(own.data(), z.data(), z.size() * sizeof(float)), 0)

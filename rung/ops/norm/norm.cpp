@@ -89,11 +89,12 @@ bool Norm::rebase(Args& args, NormKind, const ConstTensorRef& x, const TensorRef
 }
 
 void Norm::validate(const Args& args, const Context& context) {
-  if (!(args.epsilon >= 0) || !std::isfinite(args.epsilon)) {
-    reject(op, fmt::format("epsilon is {}; accepted: 0 or more, finite", args.epsilon));
-  }
   const DType type = args.x.dtype;
   const DType arithmetic = type == DType::f64 ? DType::f64 : DType::f32;
+  if (!norm_axes::epsilon_fits(args.epsilon, arithmetic)) {
+    reject(op, fmt::format("epsilon is {}; accepted: 0 or more, finite in {}", args.epsilon,
+                           to_string(arithmetic)));
+  }
   require_here(op, args.x, "x", context);
   require_dtype(op, args.x, "x", {DType::f32, DType::f64, DType::f16, DType::bf16});
   const auto check = [&](const ConstTensorRef& tensor, std::string_view tensor_name,

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which axes are normalised, and tensors spread over them: what norm and norm_backward share.
+// Which axes are normalised, tensors spread over them, and epsilon: what norm and norm_backward
+// share.
 #pragma once
 
+#include <cmath>
 #include <string>
 #include <string_view>
 #include <type_traits>
@@ -22,6 +24,12 @@ inline AxisSet chosen(std::string_view op, int axis, int axes, int rank) {
                    std::to_string(rank) + " on");
   }
   return ((AxisSet{1} << axes) - 1) << first;
+}
+
+/// In the type it is added in, where a larger one would be an infinity and every result beta.
+inline bool epsilon_fits(double epsilon, DType arithmetic) {
+  const double used = arithmetic == DType::f64 ? epsilon : static_cast<float>(epsilon);
+  return epsilon >= 0 && std::isfinite(used);
 }
 
 inline bool holds(AxisSet set, int axis) { return (set >> axis & 1) != 0; }

@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include <iterator>
 #include <limits>
 #include <string>
 
@@ -115,7 +116,8 @@ void check_types(const Reduce::Args& args) {
 std::string_view to_string(Reduction operation) noexcept {
   constexpr std::string_view names[] = {"sum",  "product", "min",    "max",
                                         "mean", "argmin",  "argmax", "norm"};
-  return names[static_cast<std::size_t>(operation)];
+  const auto index = static_cast<std::size_t>(operation);
+  return index < std::size(names) ? names[index] : "unknown operation";
 }
 
 DType reduced_dtype(Reduction operation, DType x) noexcept {
