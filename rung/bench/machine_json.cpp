@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A machine as JSON, and the file in which it is remembered.
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <cstdlib>
 #include <filesystem>
@@ -12,6 +11,7 @@
 
 #include "rung/bench/machine.hpp"
 #include "rung/core/error.hpp"
+#include "rung/core/file_writer.hpp"
 
 namespace rung::bench {
 
@@ -40,14 +40,16 @@ bool same_machine(const Machine& known, const Machine& here) {
          known.version == here.version && known.compiler == here.compiler;
 }
 
+/// What is known of this machine outlives the process, unless it cannot be written: then it is
+/// measured again.
 void store(const Machine& machine, const fs::path& path) {
   std::error_code failed;
   fs::create_directories(path.parent_path(), failed);
-  // Written aside and renamed, so that a second process never reads half a file.
-  const fs::path aside = fmt::format("{}.{}", path.string(), getpid());
-  std::ofstream(aside) << machine_to_json(machine) << '\n';
-  fs::rename(aside, path, failed);
-  if (failed) fs::remove(aside, failed);
+  try {
+    write_file(path.string(), machine_to_json(machine) + '\n');
+  } catch (const Error& error) {
+    fmt::print(stderr, "rung: the measured rates are not remembered: {}\n", error.what());
+  }
 }
 
 /// Nothing when the text is damaged: then the machine is measured anew, and it is written over.

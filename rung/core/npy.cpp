@@ -13,6 +13,7 @@
 #include <string_view>
 #include <utility>
 
+#include "rung/core/file_writer.hpp"
 #include "rung/core/npy_header.hpp"
 #include "rung/core/require.hpp"
 
@@ -33,19 +34,16 @@ constexpr std::size_t longest_header = 10000;
   fail_file(path, std::string("cannot ") + action + ": " + std::strerror(number));
 }
 
-/// A file descriptor that closes itself. Errors name `path`, which the caller knows; `opened` may
-/// be a temporary name.
+/// A file that is open for reading, and closes itself.
 class File {
  public:
-  File(const std::string& path, const std::string& opened, int flags, mode_t mode = 0)
-      : path_(path), descriptor_(open(opened.c_str(), flags | O_CLOEXEC, mode)) {
-    if (descriptor_ < 0) fail_system(path, (flags & O_CREAT) != 0 ? "create" : "open");
+  explicit File(const std::string& path)
+      : path_(path), descriptor_(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)) {
+    if (descriptor_ < 0) fail_system(path, "open");
   }
   File(const File&) = delete;
   File& operator=(const File&) = delete;
-  ~File() {
-    if (descriptor_ >= 0) ::close(descriptor_);
-  }
+  ~File() { ::close(descriptor_); }
 
   [[nodiscard]] std::size_t size() const {
     struct stat status{};
@@ -66,45 +64,11 @@ class File {
     }
   }
 
-  void write(const void* from, std::size_t bytes) {
-    const auto* at = static_cast<const char*>(from);
-    while (bytes > 0) {
-      const ssize_t put = ::write(descriptor_, at, std::min(bytes, largest_transfer));
-      if (put < 0 && errno == EINTR) continue;
-      if (put < 0) fail_system(path_, "write");
-      at += put;
-      bytes -= static_cast<std::size_t>(put);
-    }
-  }
-
-  /// A full disk may show only now.
-  void close() {
-    if (::close(std::exchange(descriptor_, -1)) != 0) fail_system(path_, "write");
-  }
-
  private:
   static constexpr std::size_t largest_transfer = std::size_t{1} << 30;  // Linux stops at 2 GiB
 
   const std::string& path_;
   int descriptor_;
-};
-
-/// Removes a file unless told to keep it.
-class TemporaryFile {
- public:
-  explicit TemporaryFile(std::string path) : path_(std::move(path)) {}
-  TemporaryFile(const TemporaryFile&) = delete;
-  TemporaryFile& operator=(const TemporaryFile&) = delete;
-  ~TemporaryFile() {
-    if (!path_.empty()) unlink(path_.c_str());
-  }
-  void rename_to(const std::string& path) {
-    if (rename(path_.c_str(), path.c_str()) != 0) fail_system(path, "create");
-    path_.clear();
-  }
-
- private:
-  std::string path_;
 };
 
 void swap_bytes(std::byte* data, std::size_t bytes, std::size_t size) {
@@ -163,7 +127,7 @@ detail::NpyHeader read_header(File& file, const std::string& path, std::size_t& 
 }  // namespace
 
 Tensor read_npy(const std::string& path) {
-  File file(path, path, O_RDONLY);
+  File file(path);
   std::size_t left = file.size();
   const detail::NpyHeader header = read_header(file, path, left);
   const std::size_t size = size_of(header.dtype);
@@ -221,19 +185,11 @@ void write_npy(const std::string& path, const ConstTensorRef& tensor, bool fortr
   std::string start(magic);
   start += {'\x01', '\x00', static_cast<char>(length & 0xff), static_cast<char>(length >> 8)};
 
-  // Renaming onto a device or a pipe would replace it.
-  struct stat status{};
-  if (stat(path.c_str(), &status) == 0 && !S_ISREG(status.st_mode)) {
-    fail_file(path, "not a regular file; nothing is written");
-  }
-  const std::string temporary = path + ".partial." + std::to_string(getpid());
-  File file(path, temporary, O_WRONLY | O_CREAT | O_TRUNC, 0666);
-  TemporaryFile guard(temporary);
-  file.write(start.data(), start.size());
-  file.write(text.data(), text.size());
+  FileWriter file(path);
+  file.write(start);
+  file.write(text);
   file.write(elements, bytes);
-  file.close();
-  guard.rename_to(path);
+  file.commit();
 }
 
 }  // namespace rung

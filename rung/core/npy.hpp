@@ -17,8 +17,8 @@ namespace rung {
 /// Reads a file into host memory. Nothing is allocated that the file's size does not bear out.
 RUNG_API Tensor read_npy(const std::string& path);
 
-/// Writes a tensor of any strides on any device. The file appears whole or not at all: it is
-/// written under another name beside `path`, then renamed.
+/// Writes a tensor of any strides on any device, as file_writer.hpp says: the file appears whole or
+/// not at all.
 RUNG_API void write_npy(const std::string& path, const ConstTensorRef& tensor,
                         bool fortran_order = false);
 

@@ -3,7 +3,6 @@
 #include "rung/workbench/files.hpp"
 
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <cerrno>
 #include <cstring>
@@ -12,6 +11,7 @@
 #include <sstream>
 
 #include "rung/core/error.hpp"
+#include "rung/core/file_writer.hpp"
 
 namespace rung::workbench {
 namespace fs = std::filesystem;
@@ -31,16 +31,7 @@ void write_text_file(const std::string& path, const std::string& text) {
   if (const fs::path folder = fs::path(path).parent_path(); !folder.empty()) {
     fs::create_directories(folder, failed);
   }
-  const std::string aside = fmt::format("{}.{}", path, getpid());
-  std::ofstream file(aside, std::ios::binary);
-  file << text;
-  file.close();
-  if (file) fs::rename(aside, path, failed);
-  if (!file || failed) {
-    const std::string why = failed ? failed.message() : std::strerror(errno);
-    fs::remove(aside, failed);
-    throw Error(ErrorCode::io, fmt::format("{}: cannot be written: {}", path, why));
-  }
+  write_file(path, text);
 }
 
 }  // namespace rung::workbench
