@@ -9,6 +9,7 @@
 
 #include "rung/core/any_operator.hpp"
 #include "rung/core/require.hpp"
+#include "rung/core/rounding.hpp"
 #include "rung/ops/histogram/bins.hpp"
 
 namespace rung {
@@ -148,8 +149,8 @@ Histogram::Args Histogram::bind(const ConstTensorRef& x, const TensorRef& counts
     args.high = static_cast<double>(args.bins());
   }
   if (is_floating(x.dtype) && x.dtype != DType::f64) {
-    args.low = static_cast<float>(args.low);
-    args.high = static_cast<float>(args.high);
+    args.low = nearest_f32(args.low);
+    args.high = nearest_f32(args.high);
   }
   args.x = flatten(x, args.first);
   return args;

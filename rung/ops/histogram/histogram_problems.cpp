@@ -6,6 +6,7 @@
 #include <array>
 #include <cmath>
 #include <limits>
+#include <random>
 #include <string>
 #include <string_view>
 
@@ -104,6 +105,17 @@ std::vector<Problem> Histogram::check_problems(Backend backend) {
     problems.insert(problems.end(), many_bins.begin(), many_bins.end());
   }
   if (backend == Backend::simt) return problems;
+  // Random ranges, whose ends no float represents and whose scale rounds: the same ones in every
+  // run.
+  std::mt19937_64 random(31);
+  std::uniform_real_distribution<double> end(-4.0, 4.0);
+  for (int i = 0; i < 5; ++i) {
+    const double low = end(random);
+    const double high = low + 0.25 + std::abs(end(random));
+    const auto bins = 2 + random() % 5000;
+    problems.push_back(
+        Problem::parse(fmt::format("f32 200000,bins={},low={:.6f},high={:.6f}", bins, low, high)));
+  }
   // Beyond one chunk of the rungs that sample, buffer or share work among threads.
   const std::vector<Problem> larger = Problem::parse_all({
       "u8 300007,skew",

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "rung/core/inputs.hpp"
+#include "rung/core/rounding.hpp"
 #include "rung/ops/softmax/softmax.hpp"
 
 namespace rung {
@@ -34,7 +35,7 @@ class Reference {
  public:
   explicit Reference(const Softmax::Args& args) : args_(args) {
     // The scale reaches the kernels in the arithmetic type.
-    scale_ = arithmetic_of(args) == DType::f64 ? args.scale : static_cast<float>(args.scale);
+    scale_ = arithmetic_of(args) == DType::f64 ? args.scale : nearest_f32(args.scale);
   }
 
   /// The element at these coordinates; false in `judged` never happens: all are defined.
