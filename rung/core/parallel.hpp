@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <system_error>
 #include <thread>
 #include <vector>
 
@@ -21,7 +22,12 @@ void for_each_part(std::int64_t count, std::int64_t grain, const Part& part) {
   const std::int64_t share = (grains + threads - 1) / threads * grain;
   std::vector<std::jthread> team;
   for (std::int64_t begin = share; begin < count; begin += share) {
-    team.emplace_back([&part, begin, end = std::min(begin + share, count)] { part(begin, end); });
+    const std::int64_t end = std::min(begin + share, count);
+    try {
+      team.emplace_back([&part, begin, end] { part(begin, end); });
+    } catch (const std::system_error&) {
+      part(begin, end);  // no thread to be had
+    }
   }
   if (count > 0) part(0, std::min(share, count));
 }

@@ -2,8 +2,13 @@
 //
 // Team: the threads of one parallel call. run_team(n, body) runs body(team) on up to n threads and
 // returns when all are done; with n = 1 it is a plain call that never enters the OpenMP runtime.
-// The runtime may give fewer threads than asked (nested regions, limits): bodies divide their work
-// by team.size(), never by what was asked for.
+// The runtime may give fewer threads than requested (nested regions, limits): bodies divide their
+// work by team.size(), never by the number requested.
+//
+// An exception in one thread's body reaches the caller of run_team() after all threads have ended;
+// threads that wait at a barrier for the one that failed are released. Where the system cannot
+// start the threads, run_team() throws Error(out_of_memory). In the child of a fork(), where
+// OpenMP's threads no longer exist, each call starts threads of its own.
 #pragma once
 
 #include <atomic>
@@ -32,12 +37,16 @@ class Barrier {
     }
     for (int spin = 0; phase_.load(std::memory_order_acquire) == phase; ++spin) pause(spin);
   }
+  /// A thread will never arrive: all that wait, or come to wait, throw Abandoned.
+  void abandon() { abandoned_.store(true, std::memory_order_relaxed); }
+  struct Abandoned {};
 
  private:
-  RUNG_API static void pause(int spin);
+  RUNG_API void pause(int spin) const;
 
   alignas(64) std::atomic<int> arrived_{0};
   alignas(64) std::atomic<std::uint32_t> phase_{0};
+  std::atomic<bool> abandoned_{false};
 };
 
 /// A half-open range of work items.
