@@ -2,9 +2,10 @@
 // Child processes and temporary files.
 #include "rung/emulate/process.hpp"
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <signal.h>  // NOLINT: sigaction is POSIX
-#include <spawn.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -75,9 +76,28 @@ pid_t start(const std::vector<std::string>& command,
   environment.reserve(settings.size() + 1);
   for (std::string& one : settings) environment.push_back(one.data());
   environment.push_back(nullptr);
-  pid_t child = 0;
-  const int failed =
-      posix_spawnp(&child, words[0], nullptr, nullptr, words.data(), environment.data());
+  // Closed by a successful exec; otherwise it carries errno.
+  int failure_pipe[2];
+  if (pipe2(failure_pipe, O_CLOEXEC) != 0) {
+    throw Error(ErrorCode::not_available,
+                fmt::format("{} cannot be run: {}", command[0], std::strerror(errno)));
+  }
+  const pid_t parent = getpid();
+  const pid_t child = fork();
+  if (child == 0) {
+    // Should rung be killed, what it runs ends with it; a parent that died before this call does
+    // not show in a signal.
+    if (prctl(PR_SET_PDEATHSIG, SIGKILL) == 0 && getppid() == parent) {
+      execvpe(words[0], words.data(), environment.data());
+    }
+    const int failed = errno;
+    static_cast<void>(!write(failure_pipe[1], &failed, sizeof failed));
+    _exit(127);
+  }
+  int failed = child < 0 ? errno : 0;
+  close(failure_pipe[1]);
+  if (child > 0 && read(failure_pipe[0], &failed, sizeof failed) > 0) waitpid(child, nullptr, 0);
+  close(failure_pipe[0]);
   if (failed != 0) {
     throw Error(ErrorCode::not_available,
                 fmt::format("{} cannot be run: {}", command[0], std::strerror(failed)));
