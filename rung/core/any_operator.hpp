@@ -57,6 +57,8 @@ class RUNG_API Instance {
   Instance(const Instance&) = delete;
   Instance& operator=(const Instance&) = delete;
 
+  /// Throws what the public call would throw: shapes, types, devices, aliasing.
+  virtual void validate(const Context& context) const = 0;
   [[nodiscard]] virtual Support supports(const RungInfo& rung, const Context& context) const = 0;
   /// Runs the rung, peer or teaching too; the caller has asked supports().
   virtual void run(const RungInfo& rung, Context& context) = 0;
@@ -149,6 +151,10 @@ class Operator final : public AnyOperator {
         if (&rung->info == &info) return *(found = rung);
       }
       throw Error(ErrorCode::internal, "no such rung: " + std::string(info.name));
+    }
+    void validate(const Context& context) const override {
+      Op::validate(args, context);
+      Op::check_aliasing(args);
     }
     Support supports(const RungInfo& rung, const Context& context) const override {
       return find(rung).supports(args, context);

@@ -7,7 +7,9 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cinttypes>
 #include <cstdint>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
@@ -96,6 +98,17 @@ constexpr DeviceApi api{
 }  // namespace
 
 const DeviceApi& cpu_device_api() noexcept { return api; }
+
+std::int64_t available_memory() {
+  std::ifstream file("/proc/meminfo");
+  for (std::string line; std::getline(file, line);) {
+    std::int64_t kibibytes = 0;
+    if (std::sscanf(line.c_str(), "MemAvailable: %" SCNd64, &kibibytes) == 1) {
+      return kibibytes * 1024;
+    }
+  }
+  return INT64_MAX;
+}
 
 int default_threads() {
   // A list ("4,2") gives one number a nesting level; rung's regions are outermost.

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 
 #include "rung/core/context.hpp"
 
@@ -13,6 +14,10 @@ const DeviceApi& cpu_device_api() noexcept;
 
 /// OMP_NUM_THREADS where it is set to a number, else the cores this process may run on.
 int default_threads();
+
+/// Bytes that the system could hand out now without ending a process; 2^63 - 1 where it does not
+/// say.
+std::int64_t available_memory();
 
 /// Page-aligned memory that may serve as a workspace: aligned to 2 MiB and advised to huge pages
 /// when it is that large. Throws Error(out_of_memory). Freed by release_workspace().

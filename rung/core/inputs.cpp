@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "rung/core/context.hpp"
+#include "rung/core/cpu_device.hpp"
 #include "rung/core/input_buffer.hpp"
 #include "rung/core/input_values.hpp"
 
@@ -28,6 +29,22 @@ std::string describe(const Inputs::Entry& entry) {
   return std::string(entry.written ? entry.read ? "in-out" : "output" : "input") + " '" +
          entry.name + "' (" + std::string(to_string(entry.tensor.dtype)) + " " +
          to_string(entry.tensor.shape) + ")";
+}
+
+/// Linux hands out more memory than it has and ends the process when that is touched; so a tensor
+/// that cannot fit is refused before it is filled.
+void expect_memory(std::string_view name, DType dtype, const Extents& shape, std::int64_t bytes) {
+  constexpr std::int64_t always_there = std::int64_t{64} << 20;  // not worth a look
+  if (bytes <= always_there) return;
+  const std::int64_t available = detail::available_memory();
+  if (bytes <= available) return;
+  const auto gib = [](std::int64_t count) {
+    return std::to_string(count >> 30) + "." + std::to_string((count >> 20) % 1024 * 10 / 1024);
+  };
+  throw Error(ErrorCode::out_of_memory,
+              "tensor '" + std::string(name) + "' of shape " + to_string(shape) + " (" +
+                  std::string(to_string(dtype)) + ") needs " + gib(bytes) + " GiB of memory; " +
+                  gib(available) + " GiB are available");
 }
 
 }  // namespace
@@ -72,6 +89,7 @@ struct Inputs::Impl {
                                                    to_string(shape) +
                                                    " has more than 2^63 - 1 bytes");
     }
+    if (on_host()) expect_memory(name, dtype, shape, bytes);
     InputBuffer buffer;
     buffer.memory = Tensor(DType::u8, {bytes}, device);
     std::byte* const data = buffer.memory.data<std::byte>() + guard_bytes + placement.first * size;

@@ -16,12 +16,19 @@ void throw_no_rung(std::string_view op, Backend backend, std::string_view asked,
   if (!asked.empty()) {
     const auto named = [&](const Refusal& refusal) { return refusal.rung->name == asked; };
     const auto found = std::find_if(refusals.begin(), refusals.end(), named);
+    if (found != refusals.end() && found->why.empty()) {
+      throw Error(ErrorCode::unsupported,
+                  where + ": '" + std::string(asked) +
+                      "' is a vendor's library, which only `rung bench`, `check` and `run` load; "
+                      "accepted: a rung of rung's own");
+    }
     if (found != refusals.end()) {
       throw Error(ErrorCode::unsupported, where + ": rung '" + std::string(asked) +
                                               "' does not take this call: " + found->why);
     }
     std::string known;
     for (const Refusal& refusal : refusals) {
+      if (refusal.rung->peer) continue;
       known += (known.empty() ? "" : ", ") + std::string(refusal.rung->name);
     }
     throw Error(ErrorCode::invalid_argument,

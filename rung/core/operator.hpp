@@ -142,7 +142,16 @@ class Rung {
     return spec_.traffic != nullptr ? spec_.traffic(args) : Op::cost(args);
   }
   [[nodiscard]] double estimate(const Args& args, const Context& context) const;
-  void run(const Args& args, Context& context) const { spec_.run(args, context); }
+  /// Does nothing where there is nothing to write: rungs see a result of at least one element.
+  void run(const Args& args, Context& context) const {
+    if (!writes_nothing(args)) spec_.run(args, context);
+  }
+  /// Of a call that is known to write something.
+  void run_nonempty(const Args& args, Context& context) const { spec_.run(args, context); }
+  static bool writes_nothing(const Args& args) {
+    if constexpr (requires { Op::writes_nothing(args); }) return Op::writes_nothing(args);
+    return false;
+  }
 
   RungInfo info;
   const Rung* next = nullptr;
@@ -151,9 +160,11 @@ class Rung {
   RungSpec<Op> spec_;
 };
 
-/// Which rung a call should use: the best one, or one by name.
+/// Which rung a call should use: the best one, or one by name. Vendors' libraries are loaded into
+/// the process only with `peers`, which the workbench sets; a program calls them itself.
 struct Pick {
   std::string_view rung = {};
+  bool peers = false;
 };
 inline constexpr Pick best{};
 
@@ -173,7 +184,7 @@ double Rung<Op>::estimate(const Args& args, const Context& context) const {
 }
 
 namespace detail {
-/// A rung, and why it does not take the call; "" when it was not asked.
+/// A rung, and why it does not take the call; "" where that is not needed.
 struct Refusal {
   const RungInfo* rung;
   std::string why;
@@ -187,8 +198,12 @@ template <class Op>
                                   Pick pick) {
   std::vector<Refusal> refusals;
   for (const Rung<Op>* rung = Op::rungs().first; rung != nullptr; rung = rung->next) {
-    if (rung->info.backend != context.backend()) continue;
-    refusals.push_back({&rung->info, rung->supports(args, context).why});
+    const RungInfo& info = rung->info;
+    if (info.backend != context.backend()) continue;
+    // Whether a peer takes a call shows only once its library is loaded.
+    const bool answers =
+        (pick.rung.empty() || info.name == pick.rung) && (!info.peer || pick.peers);
+    refusals.push_back({&info, answers ? rung->supports(args, context).why : ""});
   }
   throw_no_rung(Op::name, context.backend(), pick.rung, std::move(refusals));
 }
@@ -204,6 +219,7 @@ const Rung<Op>& choose(const typename Op::Args& args, const Context& context, Pi
     const RungInfo& info = rung->info;
     if (info.backend != context.backend()) continue;
     if (pick.rung.empty() ? (info.peer || info.teaching) : info.name != pick.rung) continue;
+    if (info.peer && !pick.peers) continue;
     if (!rung->supports(args, context)) continue;
     const double seconds = rung->estimate(args, context);
     if (chosen == nullptr || seconds < least) {
@@ -250,12 +266,13 @@ void call(Context& context, Pick pick, const Given&... given) {
     Op::validate(last.args, context);
     Op::check_aliasing(last.args);
     rung = &choose<Op>(last.args, context);
+    if (Rung<Op>::writes_nothing(last.args)) return;
   } else if (Op::rebase(last.args, given...)) {
     last.rung = nullptr;
     Op::check_aliasing(last.args);
   }
   last.rung = rung;
-  rung->run(last.args, context);
+  rung->run_nonempty(last.args, context);
 }
 
 }  // namespace rung

@@ -66,6 +66,9 @@ class Checker {
         steps += static_cast<std::int64_t>(problems(*op, backend).size() * variants_.size());
       }
     }
+    for (const Backend backend : backends_) {
+      for (const Problem& problem : problems_) expect_valid(problem, Context::on(backend));
+    }
     Progress progress(steps);
     for (const AnyOperator* op : target_.operators) {
       for (const Backend backend : backends_) check(*op, backend, progress);
@@ -74,6 +77,13 @@ class Checker {
   }
 
  private:
+  /// Throws what the user's problem has wrong, before any rung sees it.
+  void expect_valid(const Problem& problem, const Context& context) const {
+    for (const AnyOperator* op : target_.operators) {
+      op->make(problem, Variant{}, 1, context.device())->validate(context);
+    }
+  }
+
   [[nodiscard]] std::vector<Problem> problems(const AnyOperator& op, Backend backend) const {
     return problems_.empty() ? op.check_problems(backend) : problems_;
   }

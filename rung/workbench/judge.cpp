@@ -106,6 +106,7 @@ std::string Judge::run_and_compare(const RungInfo* rung, Context& context, bool 
 Verdict Judge::judge(const RungInfo* rung, Context& context, bool twice) {
   std::string failure;
   try {
+    instance().validate(context);
     if (rung != nullptr) {
       if (const Support support = instance().supports(*rung, context); !support) {
         return {Verdict::Kind::skipped, support.why};

@@ -95,7 +95,7 @@ int run(const AnyOperator& op, const Options& options) {
     }
   }
   const bool by_choice = options.rung.empty() || options.rung == public_call;
-  op.invoke(context, invocation, by_choice ? best : Pick{options.rung});
+  op.invoke(context, invocation, by_choice ? best : Pick{options.rung, true});
   context.synchronize();
   write_npy(options.output, invocation.result);
   fmt::print("{}: {} {}\n", options.output, to_string(invocation.result.dtype()),

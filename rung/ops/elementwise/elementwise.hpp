@@ -127,6 +127,7 @@ struct RUNG_API Elementwise {
                    const ElementwiseOptions& options);
   static void validate(const Args& args, const Context& context);
   static void check_aliasing(const Args& args);
+  static bool writes_nothing(const Args& args) { return args.z.empty(); }
   static bool rebase(Args& args, const ElementwiseInputs& inputs, const TensorRef& z,
                      const ElementwiseOptions&) {
     const bool changed = args.in[0].data != inputs.x.data || args.in[1].data != inputs.y.data ||

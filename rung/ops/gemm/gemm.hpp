@@ -96,6 +96,7 @@ struct RUNG_API Gemm {
                    const GemmOptions& options);
   static void validate(const Args& args, const Context& context);
   static void check_aliasing(const Args& args);
+  static bool writes_nothing(const Args& args) { return args.c.empty(); }
   static bool rebase(Args& args, const ConstTensorRef& a, const ConstTensorRef& b,
                      const TensorRef& c, const GemmOptions& options) {
     const bool changed = args.a.data != a.data || args.b.data != b.data || args.c.data != c.data ||

@@ -157,6 +157,13 @@ void Norm::check_aliasing(const Args& args) {
   }
 }
 
+bool Norm::writes_nothing(const Args& args) {
+  const auto empty = [&](const TensorRef& per_row) {
+    return per_row.data == nullptr || norm_axes::restricted(per_row, ~args.normalised).empty();
+  };
+  return args.y.empty() && empty(args.mean) && empty(args.rstd);
+}
+
 Norm::Given Norm::given(const Args& args) {
   Given given{args.kind, args.x, args.y, {}};
   given.options.epsilon = args.epsilon;

@@ -126,6 +126,7 @@ struct RUNG_API Norm {
                    const NormOptions& options);
   static void validate(const Args& args, const Context& context);
   static void check_aliasing(const Args& args);
+  static bool writes_nothing(const Args& args);
   static bool rebase(Args& args, NormKind kind, const ConstTensorRef& x, const TensorRef& y,
                      const NormOptions& options);
 

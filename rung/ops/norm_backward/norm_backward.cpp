@@ -162,6 +162,13 @@ void NormBackward::check_aliasing(const Args& args) {
   }
 }
 
+bool NormBackward::writes_nothing(const Args& args) {
+  const auto empty = [&](const TensorRef& per_column) {
+    return per_column.data == nullptr || norm_axes::restricted(per_column, args.normalised).empty();
+  };
+  return args.dx.empty() && empty(args.dgamma) && empty(args.dbeta);
+}
+
 NormBackward::Given NormBackward::given(const Args& args) {
   Given given{args.kind, args.dy, args.x, args.dx, {}};
   given.options.epsilon = args.epsilon;

@@ -109,6 +109,7 @@ struct RUNG_API NormBackward {
                    const TensorRef& dx, const NormBackwardOptions& options);
   static void validate(const Args& args, const Context& context);
   static void check_aliasing(const Args& args);
+  static bool writes_nothing(const Args& args);
   static bool rebase(Args& args, NormKind kind, const ConstTensorRef& dy, const ConstTensorRef& x,
                      const TensorRef& dx, const NormBackwardOptions& options);
 

@@ -120,6 +120,7 @@ struct RUNG_API Reduce {
   static Args bind(const ConstTensorRef& x, const TensorRef& y, const ReduceOptions& options);
   static void validate(const Args& args, const Context& context);
   static void check_aliasing(const Args& args);
+  static bool writes_nothing(const Args& args) { return args.y.empty(); }
   static bool rebase(Args& args, const ConstTensorRef& x, const TensorRef& y,
                      const ReduceOptions& options) {
     const bool changed =

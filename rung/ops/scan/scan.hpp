@@ -113,6 +113,7 @@ struct RUNG_API Scan {
   static Args bind(const ConstTensorRef& x, const TensorRef& y, const ScanOptions& options);
   static void validate(const Args& args, const Context& context);
   static void check_aliasing(const Args& args);
+  static bool writes_nothing(const Args& args) { return args.y.empty(); }
   static bool rebase(Args& args, const ConstTensorRef& x, const TensorRef& y,
                      const ScanOptions& options);
 

@@ -92,6 +92,7 @@ struct RUNG_API Softmax {
                    const SoftmaxOptions& options);
   static void validate(const Args& args, const Context& context);
   static void check_aliasing(const Args& args);
+  static bool writes_nothing(const Args& args) { return args.y.empty(); }
   static bool rebase(Args& args, const ConstTensorRef& x, const TensorRef& y,
                      const SoftmaxOptions&) {
     const bool changed = args.x.data != x.data || args.y.data != y.data;

@@ -87,6 +87,7 @@ struct RUNG_API Transpose {
   static Args bind(const ConstTensorRef& x, const TensorRef& y, const TransposeOptions& options);
   static void validate(const Args& args, const Context& context);
   static void check_aliasing(const Args& args);
+  static bool writes_nothing(const Args& args) { return args.y.empty(); }
   static bool rebase(Args& args, const ConstTensorRef& x, const TensorRef& y,
                      const TransposeOptions&) {
     // Moves stay as they are: alignment up to 16 bytes is part of what same_layout() compares.
