@@ -16,6 +16,7 @@ rung.sh - builds rung if need be, then runs a command
 
   ./rung.sh build            builds the program and its library, runs nothing
   ./rung.sh asan             the tests again, under the address and undefined-behaviour sanitizers
+  ./rung.sh fuzz [SECONDS]   fuzzes what reads files and text (.npy, problems, CUDA sources), 60 s each
   ./rung.sh lint             clang-tidy and shellcheck over the sources that changed (--all: over all)
 
 Needs Debian 12, Ubuntu 24.04 or newer. As root (or with sudo that asks for no password) missing
@@ -32,6 +33,7 @@ packages_build=(g++ cmake ninja-build pkg-config libhwy-dev libdw-dev libfmt-dev
 [[ $(uname -m) == x86_64 ]] || packages_build+=(libboost-context-dev)  # see rung/simt/jump.cpp
 packages_peers=(libopenblas0-openmp libblis4-openmp 'libdnnl3|libdnnl2' libeigen3-dev libtbb-dev)
 packages_test=(libgtest-dev python3 python3-numpy)
+packages_fuzz=('clang-19|clang-18|clang-17|clang-16' 'libclang-rt-19-dev|libclang-rt-18-dev|libclang-rt-17-dev|libclang-rt-16-dev')
 packages_lint=('clang-tidy-19|clang-tidy-18|clang-tidy-17|clang-tidy-16' shellcheck)
 
 say() { printf 'rung.sh: %s\n' "$*" >&2; }
@@ -257,6 +259,35 @@ lint() {
   "$root/tests/style/lint.sh" "$tool" "$root/build/release" "$jobs" "$@"
 }
 
+# fuzz [SECONDS]: each fuzzer of tests/fuzz for so long, on what former runs found interesting and on the
+# seeds. An input that fails is kept and named.
+fuzz() {
+  local seconds=${1:-60} directory="$root/build/fuzz" compiler='' candidate name seeds
+  mkdir -p "$directory"
+  log="$directory/rung.sh.log"
+  : >"$log"
+  require_packages "${packages_build[@]}" "${packages_fuzz[@]}"
+  for candidate in clang++-19 clang++-18 clang++-17 clang++-16; do
+    if [[ -z $compiler ]] && command -v "$candidate" >/dev/null; then compiler=$candidate; fi
+  done
+  if [[ -z $compiler ]]; then fail 3 'clang 16 or newer is not installed'; fi
+  configure "$directory" -S tests/fuzz -B "$directory" -G Ninja "-DCMAKE_CXX_COMPILER=$compiler"
+  build "$directory" all
+  for name in npy problem rewrite; do
+    seeds=("$root/tests/fuzz/seeds/$name")
+    if [[ $name == rewrite ]]; then seeds=("$root"/tests/emulate/{programs,planted}); fi
+    mkdir -p "$directory/corpus/$name"
+    say "fuzzing $name for $seconds s"
+    if ! "$directory/fuzz_$name" "-max_total_time=$seconds" -timeout=20 -rss_limit_mb=4096 -max_len=20000 \
+      -verbosity=0 -print_final_stats=1 "-artifact_prefix=$directory/failed-$name-" \
+      "$directory/corpus/$name" "${seeds[@]}" >>"$log" 2>&1; then
+      grep -A 30 -m 1 -E '(ERROR|runtime error|terminate)' "$log" >&2 || tail -n 30 "$log" >&2
+      fail 1 "$name fails on $(find "$directory" -name "failed-$name-*" -newer "$directory/fuzz_$name" | tail -n 1)"
+    fi
+    grep 'number_of_executed_units' "$log" | tail -n 1 | sed "s/.*: */$name: inputs tried: /"
+  done
+}
+
 jobs="${RUNG_JOBS:-$(nproc)}"
 log=/dev/null
 gave_up="$root/build/packages-not-found"
@@ -267,6 +298,7 @@ fi
 case $1 in
   test) shift; run_tests release "$@" ;;
   asan) shift; run_tests asan "$@" ;;
+  fuzz) shift; fuzz "$@" ;;
   lint) shift; lint "$@" ;;
   build) prepare release OFF rung_program ;;
   *)

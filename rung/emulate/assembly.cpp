@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <cctype>
+#include <charconv>
 #include <map>
 
 #include "rung/core/error.hpp"
@@ -98,7 +99,8 @@ class Writer : public OperandWriter {
     }
     if (assembly_.extended && operand.size() > 1 && operand[0] == '%' &&
         std::isdigit(static_cast<unsigned char>(operand[1]))) {
-      const std::size_t index = std::stoul(std::string(operand.substr(1)));
+      std::size_t index = assembly_.operands.size();
+      std::from_chars(operand.data() + 1, operand.data() + operand.size(), index);
       if (index < assembly_.operands.size()) return "rung_p" + std::to_string(index);
     }
     std::string name(operand);

@@ -9,12 +9,21 @@
 
 namespace rung::emulate {
 
+/// Words whose every access is checked: an instruction that lacks an operand or a modifier throws
+/// std::out_of_range, which translate() turns into an Error.
+struct Words : std::vector<std::string> {
+  using vector::vector;
+  const std::string& operator[](std::size_t i) const { return at(i); }
+  [[nodiscard]] const std::string& front() const { return at(0); }
+  [[nodiscard]] const std::string& back() const { return at(size() - 1); }
+};
+
 struct Instruction {
-  std::string label;                   // "name:" in front of it
-  std::string guard;                   // @p or @!p, without the @
-  std::string opcode;                  // the first word: "mul"
-  std::vector<std::string> modifiers;  // what follows it, without the dots: "wide", "u32"
-  std::vector<std::string> operands;   // "%0", "[%1+16]", "{%2, %3}", "p|q", "0x80"
+  std::string label;   // "name:" in front of it
+  std::string guard;   // @p or @!p, without the @
+  std::string opcode;  // the first word: "mul"
+  Words modifiers;     // what follows it, without the dots: "wide", "u32"
+  Words operands;      // "%0", "[%1+16]", "{%2, %3}", "p|q", "0x80"
 
   [[nodiscard]] std::string name() const;  // "mul.wide.u32"
   [[nodiscard]] bool has(std::string_view modifier) const;
@@ -32,7 +41,8 @@ class OperandWriter {
   virtual std::string operator()(std::string_view operand) const = 0;
 };
 
-/// The statement for one instruction. Throws Error(unsupported) for one that is not in the table.
+/// The statement for one instruction. Throws Error(unsupported) for one that is not in the table,
+/// Error(invalid_argument) for one that lacks operands or modifiers.
 std::string translate(const Instruction& instruction, const OperandWriter& operand);
 
 /// The C++ type of a PTX type, "" if it is none: "u32" is "unsigned".
@@ -41,6 +51,6 @@ std::string_view ptx_type(std::string_view name);
 /// Removes blanks at both ends.
 std::string_view trimmed(std::string_view text);
 /// Cuts at commas outside of brackets.
-std::vector<std::string> split_operands(std::string_view text);
+Words split_operands(std::string_view text);
 
 }  // namespace rung::emulate

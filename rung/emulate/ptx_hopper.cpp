@@ -107,7 +107,7 @@ struct Hopper : PtxTranslator {
   /// "[map, {c0, c1}]"
   [[nodiscard]] Box box_at(std::size_t i) const {
     const std::string_view text = one.operands.at(i);
-    const std::vector<std::string> pair = split_operands(text.substr(1, text.size() - 2));
+    const Words pair = split_operands(text.substr(1, text.size() - 2));
     if (pair.size() != 2) return {};
     return {address_by("pointer", pair[0]), list_of(pair[1]), parts(pair[1]).size()};
   }
@@ -170,7 +170,7 @@ struct Hopper : PtxTranslator {
   /// Products of a warpgroup: f32 sums of the small floats, s32 sums of bytes.
   [[nodiscard]] std::string product() const {
     std::string shape;
-    std::vector<std::string> kinds;
+    Words kinds;
     for (const std::string& modifier : one.modifiers) {
       if (modifier.starts_with("m64n")) {
         shape = modifier.substr(4, modifier.find('k') - 4);
@@ -244,7 +244,7 @@ struct Hopper : PtxTranslator {
 }  // namespace
 
 std::string translate_hopper(const Instruction& one, const OperandWriter& operand,
-                             const std::vector<std::string>& types) {
+                             const Words& types) {
   const Hopper t{{one, operand, types}};
   const std::string& op = one.opcode;
   const std::size_t size = one.operands.size();

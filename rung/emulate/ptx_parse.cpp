@@ -93,8 +93,8 @@ std::string_view trimmed(std::string_view text) {
   return text;
 }
 
-std::vector<std::string> split_operands(std::string_view text) {
-  std::vector<std::string> parts;
+Words split_operands(std::string_view text) {
+  Words parts;
   int depth = 0;
   std::size_t begin = 0;
   for (std::size_t i = 0; i <= text.size(); ++i) {

@@ -14,7 +14,7 @@ namespace {
 
 struct Translator : PtxTranslator {
   [[nodiscard]] std::string move() const {
-    const std::vector<std::string> to = parts(one.operands.at(0)), from = parts(one.operands.at(1));
+    const Words to = parts(one.operands.at(0)), from = parts(one.operands.at(1));
     if (to.size() > 1) {
       std::string code = fmt::format("const auto rung_v = {}; ", get(types.front(), at(1)));
       for (std::size_t i = 0; i < to.size(); ++i) {
@@ -33,7 +33,7 @@ struct Translator : PtxTranslator {
 
   [[nodiscard]] std::string load() const {
     const std::string& type = types.back();
-    const std::vector<std::string> to = parts(one.operands.at(0));
+    const Words to = parts(one.operands.at(0));
     const std::string how = strong_access(one);
     std::string code = fmt::format("const auto rung_v = ::rung::ptx::{}<{}, {}>({}{}); ",
                                    how.empty() ? "load" : "load_ordered", type, to.size(),
@@ -198,7 +198,7 @@ struct Translator : PtxTranslator {
 }  // namespace
 
 std::string translate_special(const Instruction& one, const OperandWriter& operand,
-                              const std::vector<std::string>& types) {
+                              const Words& types) {
   const Translator t{{one, operand, types}};
   const std::string& op = one.opcode;
   const auto size = one.operands.size();

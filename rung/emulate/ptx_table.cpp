@@ -130,8 +130,8 @@ std::string get(std::string_view type, const std::string& value) {
 }
 
 /// The types among the modifiers, in order.
-std::vector<std::string> types_of(const Instruction& one) {
-  std::vector<std::string> found;
+Words types_of(const Instruction& one) {
+  Words found;
   for (const std::string& modifier : one.modifiers) {
     if (const std::string_view type = ptx_type(modifier); !type.empty()) found.emplace_back(type);
   }
@@ -151,7 +151,7 @@ bool matches(const Instruction& one, std::string_view name) {
 }
 
 std::string by_row(const Instruction& one, const Row& row, const OperandWriter& operand) {
-  const std::vector<std::string> found = types_of(one);
+  const Words found = types_of(one);
   if (found.empty() ||
       one.operands.size() + 2 < row.form.size() - (row.form.ends_with("+") ? 1 : 0)) {
     unknown(one);
@@ -182,9 +182,9 @@ std::string by_row(const Instruction& one, const Row& row, const OperandWriter& 
 // The instructions that are no function of registers alone; in ptx_special.cpp and ptx_hopper.cpp.
 // "" if not there.
 std::string translate_special(const Instruction& one, const OperandWriter& operand,
-                              const std::vector<std::string>& found);
+                              const Words& found);
 std::string translate_hopper(const Instruction& one, const OperandWriter& operand,
-                             const std::vector<std::string>& found);
+                             const Words& found);
 
 std::string_view ptx_type(std::string_view name) {
   const auto* row = std::find_if(std::begin(types), std::end(types),
@@ -192,7 +192,7 @@ std::string_view ptx_type(std::string_view name) {
   return row != std::end(types) ? row->cpp : std::string_view{};
 }
 
-std::string translate(const Instruction& one, const OperandWriter& operand) {
+std::string translate(const Instruction& one, const OperandWriter& operand) try {
   for (const auto form : {translate_hopper, translate_special}) {
     if (std::string code = form(one, operand, types_of(one)); !code.empty()) return code;
   }
@@ -200,6 +200,9 @@ std::string translate(const Instruction& one, const OperandWriter& operand) {
     if (!row.function.empty() && matches(one, row.name)) return by_row(one, row, operand);
   }
   unknown(one);
+} catch (const std::out_of_range&) {
+  throw Error(ErrorCode::invalid_argument,
+              fmt::format("inline PTX '{}' lacks an operand or a modifier", one.name()));
 }
 
 }  // namespace rung::emulate

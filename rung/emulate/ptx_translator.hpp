@@ -23,7 +23,7 @@ inline std::string put(const std::string& to, const std::string& value) {
 }
 
 /// The parts of "{a, b}"; the operand itself when it is no vector.
-inline std::vector<std::string> parts(const std::string& operand) {
+inline Words parts(const std::string& operand) {
   if (!operand.starts_with("{")) return {operand};
   return split_operands(std::string_view(operand).substr(1, operand.size() - 2));
 }
@@ -31,7 +31,7 @@ inline std::vector<std::string> parts(const std::string& operand) {
 struct PtxTranslator {
   const Instruction& one;
   const OperandWriter& operand;
-  const std::vector<std::string>& types;
+  const Words& types;
 
   [[nodiscard]] std::string at(std::size_t i) const { return operand(one.operands.at(i)); }
   [[nodiscard]] std::string unsigned_at(std::size_t i) const { return get("unsigned", at(i)); }
