@@ -33,7 +33,8 @@ packages_build=(g++ cmake ninja-build pkg-config libhwy-dev libdw-dev libfmt-dev
 [[ $(uname -m) == x86_64 ]] || packages_build+=(libboost-context-dev)  # see rung/simt/jump.cpp
 packages_peers=(libopenblas0-openmp libblis4-openmp 'libdnnl3|libdnnl2' libeigen3-dev libtbb-dev)
 packages_test=(libgtest-dev python3 python3-numpy)
-packages_fuzz=('clang-19|clang-18|clang-17|clang-16' 'libclang-rt-19-dev|libclang-rt-18-dev|libclang-rt-17-dev|libclang-rt-16-dev')
+packages_fuzz=('clang-19|clang-18|clang-17|clang-16'
+               'libclang-rt-19-dev|libclang-rt-18-dev|libclang-rt-17-dev|libclang-rt-16-dev')
 packages_lint=('clang-tidy-19|clang-tidy-18|clang-tidy-17|clang-tidy-16' shellcheck)
 
 say() { printf 'rung.sh: %s\n' "$*" >&2; }

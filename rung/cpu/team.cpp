@@ -8,7 +8,6 @@
 #include <atomic>
 #include <exception>
 #include <string>
-#include <system_error>
 #include <thread>
 #include <vector>
 
@@ -46,7 +45,7 @@ void with_own_threads(int threads, const Body& body) {
         if (start == go) body(rank);
       });
     }
-  } catch (const std::system_error& error) {
+  } catch (const std::exception& error) {  // std::system_error, or std::bad_alloc
     begin(cancelled);
     throw Error(ErrorCode::out_of_memory, "thread " + std::to_string(others.size() + 2) + " of " +
                                               std::to_string(threads) + " cannot be started (" +

@@ -22,6 +22,7 @@ Problem blown_up(Problem problem) {
 TEST(EveryOperator, EndsAtOnceWhereThereIsNothingToWrite) {
   Context context = Context::cpu();
   for (const AnyOperator* op : operators()) {
+    if (op->name() == "fake") continue;  // of fake_operator.hpp, whose rungs fail on purpose
     for (const Problem& problem : op->check_problems(Backend::cpu)) {
       const auto& extents = problem.extents;
       if (std::count(extents.begin(), extents.end(), 0) == 0 || !problem.options.empty()) continue;

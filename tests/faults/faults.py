@@ -1,0 +1,91 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Fails each allocation, open, write, link, rename, fsync and thread creation of `rung run` in turn.
+
+Whatever fails, the program ends by itself: with a message, an exit code of its own and the old output
+intact, or - where it can do without - with the right new output. No other file is left behind.
+
+Usage: faults.py RUNG SHIM [--only KIND]
+"""
+import argparse
+import os
+import struct
+import subprocess
+import sys
+import tempfile
+
+KINDS = ["open", "write", "fsync", "link", "rename", "thread", "allocate"]
+ROWS, COLUMNS = 300, 1000  # enough for several threads
+OLD = b"the old file"
+
+
+def npy(values, shape):
+    header = "{'descr': '<f4', 'fortran_order': False, 'shape': %s, }" % (shape,)
+    header += " " * (117 - len(header)) + "\n"
+    return b"\x93NUMPY\x01\x00" + struct.pack("<H", len(header)) + header.encode() + values
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("rung")
+    parser.add_argument("shim")
+    parser.add_argument("--only", choices=KINDS)
+    options = parser.parse_args()
+    bad = []
+    with tempfile.TemporaryDirectory() as folder:
+        source, output = os.path.join(folder, "in.npy"), os.path.join(folder, "out.npy")
+        fired = os.path.join(folder, "fired")
+        with open(source, "wb") as file:
+            file.write(npy(struct.pack("<f", 1.5) * (ROWS * COLUMNS), (ROWS, COLUMNS)))
+        command = [options.rung, "run", "softmax", source, "-o", output, "--threads", "3"]
+        subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+        with open(output, "rb") as file:
+            right = file.read()
+        for kind in [options.only] if options.only else KINDS:
+            number = by_openmp = 0
+            while True:
+                number += 1
+                with open(output, "wb") as file:
+                    file.write(OLD)
+                environment = dict(os.environ, LD_PRELOAD=options.shim, RUNG_FAULT_KIND=kind,
+                                   RUNG_FAULT_NUMBER=str(number), RUNG_FAULT_AFTER="in.npy",
+                                   RUNG_FAULT_FIRED=fired)
+                try:
+                    done = subprocess.run(command, env=environment, timeout=60, text=True,
+                                          stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+                    code, message = done.returncode, done.stderr
+                except subprocess.TimeoutExpired:
+                    code, message = None, "it hangs"
+                with open(output, "rb") as file:
+                    content = file.read()
+                if not os.path.exists(fired):
+                    break
+                os.remove(fired)
+                if "libgomp: Out of memory" in message and content == OLD:
+                    by_openmp += 1  # its runtime ends the process: docs/reliability.md
+                    continue
+                ended_well = code in (1, 2, 3) and message.startswith("rung: ") and content == OLD
+                if not ended_well and not (code == 0 and content == right):
+                    bad.append(f"{kind} {number}: exit code {code}, output "
+                               f"{'old' if content == OLD else 'right' if content == right else 'WRONG'}: "
+                               f"{message.strip()[:200]}")
+                left = sorted(set(os.listdir(folder)) - {"in.npy", "out.npy"})
+                if left:
+                    bad.append(f"{kind} {number}: left behind: {', '.join(left)}")
+                    for name in left:
+                        os.remove(os.path.join(folder, name))
+                if kind == "thread" and number == 2:
+                    break  # later ones are the OpenMP runtime's, after two trial threads have run
+            print(f"{kind}: {number - 1 if kind != 'thread' else number} calls failed in turn"
+                  + (f", {by_openmp} of them the OpenMP runtime's, which ended the process" if by_openmp else ""))
+            if by_openmp > 4:
+                bad.append(f"{kind}: {by_openmp} calls ended in the OpenMP runtime; 4 were known")
+            if number == 1:
+                bad.append(f"{kind}: no such call is made, so nothing was tested")
+    for line in bad:
+        print(line, file=sys.stderr)
+    return 1 if bad else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
