@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Preloaded into a program, makes one of its calls fail: the RUNG_FAULT_NUMBER-th of RUNG_FAULT_KIND
- * (allocate, open, write, link, rename, fsync, thread) after it has opened a file whose name ends in
- * RUNG_FAULT_AFTER; a thread's failure lasts, as a limit's does. Creates the file RUNG_FAULT_FIRED when it does so.
+ * Preloaded into a program, makes one of its calls fail: the RUNG_FAULT_NUMBER-th of
+ * RUNG_FAULT_KIND (allocate, open, write, link, rename, fsync, thread) after it has opened a file
+ * whose name ends in RUNG_FAULT_AFTER; a thread's failure lasts, as a limit's does. Creates the
+ * file RUNG_FAULT_FIRED when it does so.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>

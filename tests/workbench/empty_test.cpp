@@ -9,8 +9,10 @@
 namespace rung {
 namespace {
 
-/// The problem with every extent that is not zero as large as a product within 2^60 allows.
+/// The problem without its options, and with every extent that is not zero as large as a product
+/// within 2^60 allows.
 Problem blown_up(Problem problem) {
+  problem.options.clear();
   const auto kept = std::count_if(problem.extents.begin(), problem.extents.end(),
                                   [](std::int64_t extent) { return extent != 0; });
   for (std::int64_t& extent : problem.extents) {
@@ -25,7 +27,7 @@ TEST(EveryOperator, EndsAtOnceWhereThereIsNothingToWrite) {
     if (op->name() == "fake") continue;  // of fake_operator.hpp, whose rungs fail on purpose
     for (const Problem& problem : op->check_problems(Backend::cpu)) {
       const auto& extents = problem.extents;
-      if (std::count(extents.begin(), extents.end(), 0) == 0 || !problem.options.empty()) continue;
+      if (std::count(extents.begin(), extents.end(), 0) == 0) continue;
       const Problem large = blown_up(problem);
       std::unique_ptr<Instance> made;
       try {
