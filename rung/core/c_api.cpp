@@ -66,20 +66,6 @@ TensorRef reference(const rung_tensor* tensor, const char* name) {
   return made;
 }
 
-void detail::throw_too_small(std::size_t given, std::size_t smallest, const char* type) {
-  invalid("size of options is " + std::to_string(given) + "; call " + type +
-          "_init first, which sets at least " + std::to_string(smallest));
-}
-
-void detail::require_unknown_off(const void* options, std::size_t known, std::size_t given) {
-  const auto* bytes = static_cast<const unsigned char*>(options);
-  if (std::all_of(bytes + known, bytes + given, [](unsigned char byte) { return byte == 0; })) {
-    return;
-  }
-  throw Error(ErrorCode::unsupported,
-              "options use a field that this library, rung " RUNG_VERSION ", does not know");
-}
-
 }  // namespace rung::c_api
 
 using namespace rung::c_api;

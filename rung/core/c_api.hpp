@@ -3,13 +3,11 @@
 // into codes. Internal to the library.
 #pragma once
 
-#include <algorithm>
 #include <cstddef>
 #include <cstring>
 #include <exception>
 #include <new>
 #include <string>
-#include <string_view>
 
 #include "rung/core/c_api.h"
 #include "rung/core/context.hpp"
@@ -78,43 +76,14 @@ To checked_enum(const From& value, To last, Checked name) {
 /// A tensor as C describes it, checked.
 TensorRef reference(const rung_tensor* tensor, const char* name);
 
-/// The rung that a program names; NULL: the best.
-inline Pick pick_of(const char* rung) {
-  return {rung != nullptr ? std::string_view(rung) : std::string_view()};
-}
+/// Copies what a program knows of its options, `given_size` bytes, over the defaults in `options`.
+/// Throws where that is less than the first version had, or where a field that this library does
+/// not know is not zero. `type` is the structure's name in C.
+void complete(void* options, std::size_t size, const void* given, std::size_t given_size,
+              std::size_t first_version, const char* type);
 
-namespace detail {
-[[noreturn]] void throw_too_small(std::size_t given, std::size_t smallest, const char* type);
-/// Throws unless all bytes behind what this library knows are zero, which means off.
-void require_unknown_off(const void* options, std::size_t known, std::size_t given);
-}  // namespace detail
-
-/// What a program knows of an operator's options, over the defaults of what it does not. Options
-/// begin with their size; `smallest` is that of the first version; `type` is their name in C.
-template <class Options>
-Options complete(const Options* given, const Options& defaults, std::size_t smallest,
-                 const char* type) {
-  Options options = defaults;
-  if (given == nullptr) return options;
-  if (given->size < smallest) detail::throw_too_small(given->size, smallest, type);
-  if (given->size > sizeof options) {
-    detail::require_unknown_off(given, sizeof options, given->size);
-  }
-  std::memcpy(&options, given, std::min(given->size, sizeof options));
-  return options;
-}
-
-/// Sets the first `size` bytes of a program's options. Its structure may be longer than ours: what
-/// we do not know is zero, off.
-template <class Options>
-void initialise(Options* options, std::size_t size, Options defaults, const char* type) {
-  require(options, {"options"});
-  if (size < sizeof options->size) {
-    invalid("size is " + std::to_string(size) + "; pass sizeof(" + type + ")");
-  }
-  defaults.size = size;
-  std::memset(static_cast<void*>(options), 0, size);
-  std::memcpy(static_cast<void*>(options), &defaults, std::min(size, sizeof defaults));
-}
+/// Copies `defaults` to a program's options of `size` bytes; zero behind what they have.
+void initialise(void* options, std::size_t size, const void* defaults, std::size_t known,
+                const char* type);
 
 }  // namespace rung::c_api

@@ -1,53 +1,40 @@
 // SPDX-License-Identifier: Apache-2.0
 // gemm's C functions.
-#include <cstddef>
-
-#include "rung/core/c_api.hpp"
+#include "rung/core/c_options.hpp"
 #include "rung/ops/gemm/gemm.h"
 #include "rung/ops/gemm/gemm.hpp"
 
 namespace {
 
-static_assert(RUNG_ACTIVATION_TANH == static_cast<int>(rung::Activation::tanh));
-static_assert(RUNG_PRECISION_TF32 == static_cast<int>(rung::Precision::tf32));
+using namespace rung::c_api;
+using C = rung_gemm_options;
+using Cpp = rung::GemmOptions;
+using rung::Activation;
+using rung::Precision;
 
-rung_gemm_options default_options() {
-  rung_gemm_options options{};
-  options.size = sizeof options;
-  options.alpha = 1.0;
-  return options;
-}
+static_assert(same(RUNG_ACTIVATION_NONE, Activation::none));
+static_assert(same(RUNG_ACTIVATION_RELU, Activation::relu));
+static_assert(same(RUNG_ACTIVATION_GELU, Activation::gelu));
+static_assert(same(RUNG_ACTIVATION_SIGMOID, Activation::sigmoid));
+static_assert(same(RUNG_ACTIVATION_TANH, Activation::tanh));
+static_assert(same(RUNG_PRECISION_FULL, Precision::full));
+static_assert(same(RUNG_PRECISION_TF32, Precision::tf32));
 
-constexpr const char* type_name = "rung_gemm_options";
-/// Of version 0.1, the smallest that the structure ever was.
-constexpr std::size_t first_size = offsetof(rung_gemm_options, rung) + sizeof(const char*);
+constexpr auto table = options_table<C, Cpp>(
+    "rung_gemm_options", field("alpha", &C::alpha, &Cpp::alpha),
+    field("beta", &C::beta, &Cpp::beta), field("transpose_a", &C::transpose_a, &Cpp::transpose_a),
+    field("transpose_b", &C::transpose_b, &Cpp::transpose_b), field("bias", &C::bias, &Cpp::bias),
+    choice("activation", &C::activation, &Cpp::activation, Activation::tanh),
+    choice("precision", &C::precision, &Cpp::precision, Precision::tf32));
 
 }  // namespace
 
-using namespace rung::c_api;
-
-extern "C" {
-
 rung_status rung_gemm_options_init(rung_gemm_options* options, size_t size) {
-  return guarded([&] { initialise(options, size, default_options(), type_name); });
+  return table.init(options, size);
 }
 
 rung_status rung_gemm(rung_context* context, const rung_tensor* a, const rung_tensor* b,
                       const rung_tensor* c, const rung_gemm_options* options) {
-  return guarded([&] {
-    require(context, {"context"});
-    const rung_gemm_options given = complete(options, default_options(), first_size, type_name);
-    rung::GemmOptions checked;
-    checked.alpha = given.alpha;
-    checked.beta = given.beta;
-    checked.transpose_a = given.transpose_a != 0;
-    checked.transpose_b = given.transpose_b != 0;
-    if (given.bias != nullptr) checked.bias = reference(given.bias, "bias");
-    checked.activation = checked_enum(given.activation, rung::Activation::tanh, {"activation"});
-    checked.precision = checked_enum(given.precision, rung::Precision::tf32, {"precision"});
-    rung::gemm(context->context, reference(a, "a"), reference(b, "b"), reference(c, "c"), checked,
-               pick_of(given.rung));
-  });
+  return table.call(rung::gemm, context, options, Argument{a, "a"}, Argument{b, "b"},
+                    Argument{c, "c"});
 }
-
-}  // extern "C"
