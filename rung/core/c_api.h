@@ -64,6 +64,24 @@ typedef struct rung_tensor {
 
 typedef struct rung_context rung_context;
 
+/* "f32" and so on; "unknown dtype" for other numbers. */
+RUNG_C_API const char* rung_dtype_name(rung_dtype dtype);
+/* Bytes of one element; 0 for other numbers. */
+RUNG_C_API size_t rung_dtype_size(rung_dtype dtype);
+
+/* A tensor with memory of its own on a device, C-contiguous and uninitialised: 64-byte aligned, 256
+ * on a GPU. Its data, shape and strides stay where they are until it is destroyed. *tensor is set to
+ * NULL on failure. */
+RUNG_C_API rung_status rung_tensor_create(rung_dtype dtype, int rank, const int64_t* shape,
+                                          rung_device device, rung_tensor** tensor);
+/* Only what rung_tensor_create made; NULL is allowed. Work that uses it should be done. */
+RUNG_C_API void rung_tensor_destroy(rung_tensor* tensor);
+
+/* Copies the elements of `from` to `to`: one shape and dtype, any strides, any devices, a copy
+ * between host and GPU too. They must not overlap. Done when it returns; it does not wait for work
+ * enqueued on a context, see rung_context_synchronize. */
+RUNG_C_API rung_status rung_copy(const rung_tensor* from, const rung_tensor* to);
+
 /* "0.1.0", of the library that is loaded; the macros are those compiled against. */
 RUNG_C_API const char* rung_version(void);
 

@@ -18,9 +18,9 @@ TensorRef reference(const Argument& argument) {
   return tensor;
 }
 
-Extents extents(const std::int64_t* numbers, int count, const char* name) {
+Extents extents(const std::int64_t* numbers, const char* name, int count, const char* count_name) {
   if (count < 0 || count > max_rank) {
-    invalid(name + std::string("_count is ") + std::to_string(count) + "; accepted: 0 to " +
+    invalid(count_name + std::string(" is ") + std::to_string(count) + "; accepted: 0 to " +
             std::to_string(max_rank));
   }
   if (count > 0) require(numbers, {name});
@@ -34,8 +34,8 @@ void complete(void* options, std::size_t size, const void* given, std::size_t gi
             "_init first, which sets at least " + std::to_string(first_version));
   }
   const auto* bytes = static_cast<const unsigned char*>(given);
-  if (given_size > size && std::any_of(bytes + size, bytes + given_size,
-                                       [](unsigned char byte) { return byte != 0; })) {
+  if (given_size > size &&
+      std::any_of(bytes + size, bytes + given_size, [](unsigned char byte) { return byte != 0; })) {
     throw Error(ErrorCode::unsupported,
                 "options use a field that this library, rung " RUNG_VERSION ", does not know");
   }

@@ -38,8 +38,8 @@ struct Argument {
 /// A reference without data, which operators take as "not given", where an optional one is NULL.
 TensorRef reference(const Argument& argument);
 
-/// `count` numbers at `numbers`, checked; messages say `name` and `name`_count.
-Extents extents(const std::int64_t* numbers, int count, const char* name);
+/// `count` numbers at `numbers`, at most max_rank.
+Extents extents(const std::int64_t* numbers, const char* name, int count, const char* count_name);
 
 inline void convert(double from, double& to, const char*) { to = from; }
 inline void convert(int from, int& to, const char*) { to = from; }
@@ -74,12 +74,8 @@ struct Choice {
   CppEnum Cpp::*in_cpp;
   CppEnum last;
 
-  void read(const C& from, Cpp& to) const {
-    to.*in_cpp = checked_enum(from.*in_c, last, {name});
-  }
-  void set_default(const Cpp& from, C& to) const {
-    to.*in_c = static_cast<CEnum>(from.*in_cpp);
-  }
+  void read(const C& from, Cpp& to) const { to.*in_cpp = checked_enum(from.*in_c, last, {name}); }
+  void set_default(const Cpp& from, C& to) const { to.*in_c = static_cast<CEnum>(from.*in_cpp); }
 };
 template <class C, class CEnum, class Cpp, class CppEnum>
 constexpr auto choice(const char* name, CEnum C::*in_c, CppEnum Cpp::*in_cpp, CppEnum last) {
@@ -91,18 +87,19 @@ template <class C, class Cpp>
 struct List {
   const char* name;
   const std::int64_t* C::*numbers;
+  const char* count_name;
   int C::*count;
   Extents Cpp::*in_cpp;
 
   void read(const C& from, Cpp& to) const {
-    to.*in_cpp = extents(from.*numbers, from.*count, name);
+    to.*in_cpp = extents(from.*numbers, name, from.*count, count_name);
   }
   void set_default(const Cpp&, C&) const {}
 };
 template <class C, class Cpp>
-constexpr auto list(const char* name, const std::int64_t* C::*numbers, int C::*count,
-                    Extents Cpp::*in_cpp) {
-  return List<C, Cpp>{name, numbers, count, in_cpp};
+constexpr auto list(const char* name, const std::int64_t* C::*numbers, const char* count_name,
+                    int C::*count, Extents Cpp::*in_cpp) {
+  return List<C, Cpp>{name, numbers, count_name, count, in_cpp};
 }
 
 /// Whether an enumerator of C is that of C++: for static_assert.
@@ -137,7 +134,8 @@ class OptionsTable {
       const Cpp checked = read(options, pick);
       [&]<std::size_t... I>(std::index_sequence<I...>) {
         function(context->context, tensors[I]..., checked, pick);
-      }(std::index_sequence_for<Arguments...>());
+      }
+      (std::index_sequence_for<Arguments...>());
     });
   }
 

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Functions of up to three tensors, element by element, in C. Formulas, broadcasting, types,
+ * accuracy and errors: rung/ops/elementwise/elementwise.hpp.
+ */
+#ifndef RUNG_OPS_ELEMENTWISE_ELEMENTWISE_H
+#define RUNG_OPS_ELEMENTWISE_ELEMENTWISE_H
+
+#include "rung/core/c_api.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef enum rung_elementwise_function {
+  RUNG_ELEMENTWISE_ADD = 0,  /* x + y */
+  RUNG_ELEMENTWISE_SUB = 1,  /* x - y */
+  RUNG_ELEMENTWISE_MUL = 2,  /* x y */
+  RUNG_ELEMENTWISE_DIV = 3,  /* x / y */
+  RUNG_ELEMENTWISE_AXPY = 4, /* alpha x + y */
+  RUNG_ELEMENTWISE_FMA = 5,  /* x y + w */
+  RUNG_ELEMENTWISE_RELU = 6,
+  RUNG_ELEMENTWISE_SIGMOID = 7,
+  RUNG_ELEMENTWISE_TANH = 8,
+  RUNG_ELEMENTWISE_GELU = 9, /* the exact one, with the error function */
+  RUNG_ELEMENTWISE_EXP = 10
+} rung_elementwise_function;
+
+/* May grow at its end; `size` tells a library how much of it the program knows. */
+typedef struct rung_elementwise_options {
+  size_t size;
+  rung_elementwise_function function;
+  double alpha;     /* of axpy alone */
+  const char* rung; /* one rung by name; NULL: the best */
+} rung_elementwise_options;
+
+/* Sets the first `size` bytes - sizeof(rung_elementwise_options) - to defaults: add, alpha 1. */
+RUNG_C_API rung_status rung_elementwise_options_init(rung_elementwise_options* options,
+                                                     size_t size);
+
+/* z = f(x, y, w). Operands that f does not read are NULL; the others broadcast to z's shape as in
+ * NumPy. All have one type; z may be an operand itself. NULL options are the defaults. */
+RUNG_C_API rung_status rung_elementwise(rung_context* context, const rung_tensor* x,
+                                        const rung_tensor* y, const rung_tensor* w,
+                                        const rung_tensor* z,
+                                        const rung_elementwise_options* options);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

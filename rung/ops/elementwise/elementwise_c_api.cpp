@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+// elementwise's C functions.
+#include "rung/core/c_options.hpp"
+#include "rung/ops/elementwise/elementwise.h"
+#include "rung/ops/elementwise/elementwise.hpp"
+
+namespace {
+
+using namespace rung::c_api;
+using C = rung_elementwise_options;
+using Cpp = rung::ElementwiseOptions;
+using rung::ElementwiseFunction;
+
+static_assert(same(RUNG_ELEMENTWISE_ADD, ElementwiseFunction::add));
+static_assert(same(RUNG_ELEMENTWISE_SUB, ElementwiseFunction::sub));
+static_assert(same(RUNG_ELEMENTWISE_MUL, ElementwiseFunction::mul));
+static_assert(same(RUNG_ELEMENTWISE_DIV, ElementwiseFunction::div));
+static_assert(same(RUNG_ELEMENTWISE_AXPY, ElementwiseFunction::axpy));
+static_assert(same(RUNG_ELEMENTWISE_FMA, ElementwiseFunction::fma));
+static_assert(same(RUNG_ELEMENTWISE_RELU, ElementwiseFunction::relu));
+static_assert(same(RUNG_ELEMENTWISE_SIGMOID, ElementwiseFunction::sigmoid));
+static_assert(same(RUNG_ELEMENTWISE_TANH, ElementwiseFunction::tanh));
+static_assert(same(RUNG_ELEMENTWISE_GELU, ElementwiseFunction::gelu));
+static_assert(same(RUNG_ELEMENTWISE_EXP, ElementwiseFunction::exp));
+
+constexpr auto table = options_table<C, Cpp>(
+    "rung_elementwise_options",
+    choice("function", &C::function, &Cpp::function, ElementwiseFunction::exp),
+    field("alpha", &C::alpha, &Cpp::alpha));
+
+}  // namespace
+
+rung_status rung_elementwise_options_init(rung_elementwise_options* options, size_t size) {
+  return table.init(options, size);
+}
+
+rung_status rung_elementwise(rung_context* context, const rung_tensor* x, const rung_tensor* y,
+                             const rung_tensor* w, const rung_tensor* z,
+                             const rung_elementwise_options* options) {
+  using rung::TensorRef;
+  const auto elementwise = [](rung::Context& on, const TensorRef& x_ref, const TensorRef& y_ref,
+                              const TensorRef& w_ref, const TensorRef& z_ref, const Cpp& checked,
+                              rung::Pick pick) {
+    rung::elementwise(on, {x_ref, y_ref, w_ref}, z_ref, checked, pick);
+  };
+  constexpr bool optional = true;
+  return table.call(elementwise, context, options, Argument{x, "x"}, Argument{y, "y", optional},
+                    Argument{w, "w", optional}, Argument{z, "z"});
+}

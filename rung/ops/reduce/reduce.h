@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Sums, products, extrema, means, norms and positions of extrema, in C. Shapes, types, NaN,
+ * empty reductions, accuracy and errors: rung/ops/reduce/reduce.hpp.
+ */
+#ifndef RUNG_OPS_REDUCE_REDUCE_H
+#define RUNG_OPS_REDUCE_REDUCE_H
+
+#include "rung/core/c_api.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef enum rung_reduction {
+  RUNG_REDUCE_SUM = 0,
+  RUNG_REDUCE_PRODUCT = 1,
+  RUNG_REDUCE_MIN = 2,
+  RUNG_REDUCE_MAX = 3,
+  RUNG_REDUCE_MEAN = 4,
+  RUNG_REDUCE_ARGMIN = 5,
+  RUNG_REDUCE_ARGMAX = 6,
+  RUNG_REDUCE_NORM = 7 /* L2: the square root of the sum of squares */
+} rung_reduction;
+
+/* May grow at its end; `size` tells a library how much of it the program knows. */
+typedef struct rung_reduce_options {
+  size_t size;
+  rung_reduction operation;
+  int axes_count;             /* 0: all axes are reduced */
+  const int64_t* axes;        /* in any order, negative ones from the end */
+  const rung_tensor* offsets; /* n + 1 of i32 or i64: n segments of the last axis; NULL: none */
+  const char* rung;           /* one rung by name; NULL: the best */
+} rung_reduce_options;
+
+/* Sets the first `size` bytes - sizeof(rung_reduce_options) - to defaults: the sum over all axes. */
+RUNG_C_API rung_status rung_reduce_options_init(rung_reduce_options* options, size_t size);
+
+/* y = the reduction of x over the axes, or over each segment of the last axis. y has the kept axes,
+ * or all axes with those reduced of extent 1; it must not overlap x. NULL options are the
+ * defaults. */
+RUNG_C_API rung_status rung_reduce(rung_context* context, const rung_tensor* x,
+                                   const rung_tensor* y, const rung_reduce_options* options);
+
+/* The usual type of y: x's; i64 for sums and products of integers and for positions, f64 for means
+ * of integers. */
+RUNG_C_API rung_status rung_reduced_dtype(rung_reduction operation, rung_dtype x, rung_dtype* y);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
