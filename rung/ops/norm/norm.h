@@ -11,8 +11,8 @@
 extern "C" {
 #endif
 
-/* May grow at its end; `size` tells a library how much of it the program knows. Tensors are optional:
- * NULL means none. */
+/* May grow at its end; `size` tells a library how much of it the program knows. Tensors are
+ * optional: NULL means none. */
 typedef struct rung_norm_options {
   size_t size;
   int axis; /* the first normalised axis, from the end when negative */
@@ -31,8 +31,8 @@ typedef struct rung_norm_options {
  * epsilon 1e-5, no tensors. */
 RUNG_C_API rung_status rung_norm_options_init(rung_norm_options* options, size_t size);
 
-/* y = (s - mean) rstd gamma + beta with s = x + residual, for each row. y has x's shape and type and
- * may be x or residual itself. NULL options are the defaults. */
+/* y = (s - mean) rstd gamma + beta with s = x + residual, for each row. y has x's shape and type
+ * and may be x or residual itself. NULL options are the defaults. */
 RUNG_C_API rung_status rung_layer_norm(rung_context* context, const rung_tensor* x,
                                        const rung_tensor* y, const rung_norm_options* options);
 

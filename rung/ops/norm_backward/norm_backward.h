@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Gradients of layer norm and RMS norm, in C. Formulas, shapes, types, aliasing, accuracy and errors:
- * rung/ops/norm_backward/norm_backward.hpp.
+ * Gradients of layer norm and RMS norm, in C. Formulas, shapes, types, aliasing, accuracy and
+ * errors: rung/ops/norm_backward/norm_backward.hpp.
  */
 #ifndef RUNG_OPS_NORM_BACKWARD_NORM_BACKWARD_H
 #define RUNG_OPS_NORM_BACKWARD_NORM_BACKWARD_H
@@ -11,8 +11,8 @@
 extern "C" {
 #endif
 
-/* May grow at its end; `size` tells a library how much of it the program knows. Tensors are optional:
- * NULL means none. */
+/* May grow at its end; `size` tells a library how much of it the program knows. Tensors are
+ * optional: NULL means none. */
 typedef struct rung_norm_backward_options {
   size_t size;
   int axis; /* the first normalised axis, from the end when negative */

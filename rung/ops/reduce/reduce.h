@@ -32,7 +32,8 @@ typedef struct rung_reduce_options {
   const char* rung;           /* one rung by name; NULL: the best */
 } rung_reduce_options;
 
-/* Sets the first `size` bytes - sizeof(rung_reduce_options) - to defaults: the sum over all axes. */
+/* Sets the first `size` bytes - sizeof(rung_reduce_options) - to defaults: the sum over all
+ * axes. */
 RUNG_C_API rung_status rung_reduce_options_init(rung_reduce_options* options, size_t size);
 
 /* y = the reduction of x over the axes, or over each segment of the last axis. y has the kept axes,

@@ -33,8 +33,8 @@ typedef struct rung_scan_options {
  * axis -1. */
 RUNG_C_API rung_status rung_scan_options_init(rung_scan_options* options, size_t size);
 
-/* y[i] = x[0] + ... + x[i] along the axis, + one of the operations. y has x's shape and type and may
- * be x itself. NULL options are the defaults. */
+/* y[i] = x[0] + ... + x[i] along the axis, + one of the operations. y has x's shape and type and
+ * may be x itself. NULL options are the defaults. */
 RUNG_C_API rung_status rung_scan(rung_context* context, const rung_tensor* x, const rung_tensor* y,
                                  const rung_scan_options* options);
 

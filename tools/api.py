@@ -1,0 +1,184 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""api.py [--check]: writes docs/api.md, the list of rung's whole interface, from the headers.
+
+With --check nothing is written; the exit status is 1 where the page is not what the headers say.
+"""
+import pathlib
+import re
+import sys
+
+import headers
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+PAGE = ROOT / "docs" / "api.md"
+# Headers of core that programs use, in the order of the page; rung.hpp's others are for operators and tools.
+CORE = ["context", "tensor", "extents", "tensor_ref", "view", "dtype", "error", "npy", "dlpack"]
+
+INTRODUCTION = """\
+# The whole interface
+
+Every public function, in C++ and in C, and every option with its type and default. The contracts - formula, shapes,
+types, aliasing, accuracy, errors - are at the top of each header that is named here. `tools/api.py` writes this page
+from the headers; a test compares them.
+
+- C++: `#include <rung/rung.hpp>`, namespace `rung`. Functions throw `rung::Error`.
+- C: `#include <rung/rung.h>`. Functions return a `rung_status`; `rung_last_error()` says what was wrong. Options
+  structures begin with `size_t size` and are set by their `_init` function; NULL options are the defaults; NULL
+  tensors in options mean none.
+- An operator takes tensors, options and the rung to use: in C++ `Pick{"name"}`, in C `options.rung`. The default is
+  the best rung for the call.
+
+"""
+
+
+def summary(said):
+    """The first sentence of a comment."""
+    if said.startswith("NOLINT"):
+        return ""
+    first = re.split(r"(?<=[.;])\s+(?=[A-Z*]|$)", said, maxsplit=1)[0]
+    return first.rstrip(".;")
+
+
+def code(text):
+    return "`" + text + "`"
+
+
+def row(*cells):
+    return "| " + " | ".join(text.replace("|", "\\|") for text in cells) + " |"
+
+
+def note_of(field, structures):
+    """What the first of the texts of structures that comments on a field says."""
+    for text in structures:
+        for line, said in headers.comments(text).items():
+            if said and re.search(rf"(?<=[\s*]){field}( = .*)?;$", line):
+                return said
+    return ""
+
+
+def listed(signatures):
+    return [f"- {code(text)}" for text in signatures]
+
+
+def snake(name):
+    """SoftmaxOptions: softmax_options."""
+    return re.sub(r"(?<!^)([A-Z])", r"_\1", name).lower()
+
+
+def enumeration_lines(cpp, c):
+    """The enumerators of a header, in C++ and C."""
+    lines = []
+    c_enums = headers.c_enumerations(c)
+    for name, values in headers.enumerations(cpp).items():
+        lines.append(f"- {code('enum class ' + name)}: " + ", ".join(code(value) for value in values))
+    for name, values in c_enums.items():
+        lines.append(f"- {code('enum ' + name)}: " + ", ".join(code(f"{key} = {at}") for key, at in values.items()))
+    return lines
+
+
+def options_table(name, fields, cpp, c):
+    """Every option of a structure of C++, and what it is in C."""
+    c_name = f"rung_{snake(name)}"
+    c_fields = {field: kind for kind, field in headers.c_structures(c).get(c_name, [])}
+    structures = [found for text, known in ((cpp, name), (c, c_name))
+                  for found in re.findall(rf"^(?:typedef )?struct {known} \{{\n(.*?)^\}}", text, re.M | re.S)]
+    title = code("struct " + name) + (f" and {code('struct ' + c_name)}" if c_fields else "")
+    lines = ["", title, "", row("field", "C++", "C", "default", ""), "|---|---|---|---|---|"]
+    for kind, field, default in fields:
+        in_c = code(c_fields[field]) if field in c_fields else ""
+        if f"{field}_count" in c_fields:
+            in_c += f" and `int {field}_count`"
+        lines.append(row(code(field), code(kind), in_c, code(default), note_of(field, structures)))
+    if "rung" in c_fields:
+        lines.append(row("the rung", "`Pick pick`, the last argument", "`const char* rung`", "`best`, `NULL`",
+                         "one by name, or the best"))
+    return lines
+
+
+def operator_section(folder):
+    name = folder.name
+    cpp = (folder / f"{name}.hpp").read_text()
+    c_header = folder / f"{name}.h"
+    c = c_header.read_text() if c_header.exists() else ""
+    formula = re.search(r'string_view summary =\s*"(.*?)";', cpp, re.S)[1]
+    lines = [f"## {name}", "", f"{code(re.sub(chr(34) + '.*?' + chr(34), '', formula))} - "
+             f"[{name}.hpp](../rung/ops/{name}/{name}.hpp)"
+             + (f", [{name}.h](../rung/ops/{name}/{name}.h)" if c else ""), ""]
+    lines += listed(text for group in headers.functions(cpp).values() for text in group)
+    for templates in sorted(folder.glob("*.cuh")):
+        lines += [f"- {code(text)} - [{templates.name}](../rung/ops/{name}/{templates.name})"
+                  for text in functor_functions(templates.read_text())]
+    lines += listed(headers.c_functions(c).values())
+    lines += enumeration_lines(cpp, c)
+    for structure, fields in headers.structures(cpp).items():
+        lines += options_table(structure, fields, cpp, c)
+    return lines + [""]
+
+
+def functor_functions(text):
+    """The templates of a .cuh that take the caller's functors: those whose first argument is the context."""
+    return [headers.signature(declaration) for declaration, body in headers.namespace_rung(text)
+            if body is not None and declaration.startswith("template <") and "(Context& context" in declaration]
+
+
+def described(signature, notes):
+    """A line of a list: the signature and the first sentence of what the header says of it."""
+    name = headers.name_of(signature)
+    said = next((said for line, said in notes.items() if re.search(rf"(?<!\w){re.escape(name)}\(", line)), "")
+    return f"- {code(signature)}" + (f": {summary(said)}" if said else "")
+
+
+def core_section(name):
+    text = (ROOT / "rung" / "core" / f"{name}.hpp").read_text()
+    notes = headers.comments(text)
+    lines = [described(found, notes) for group in headers.functions(text).values() for found in group]
+    for structure, found in headers.members(text).items():
+        kept = [text for text in found if not re.search(r"\(\*|operator==|operator=\(|&&\)|~|= default", text)]
+        if kept and structure != "DeviceRegistration":
+            lines += [f"- {code(structure)}"] + ["  " + described(text, notes) for text in kept]
+    lines += enumeration_lines(text, "")
+    return [f"### [{name}.hpp](../rung/core/{name}.hpp)", ""] + lines + [""] if lines else []
+
+
+def page():
+    lines = INTRODUCTION.splitlines() + [""]
+    for folder in sorted((ROOT / "rung" / "ops").iterdir()):
+        if (folder / f"{folder.name}.hpp").exists():
+            lines += operator_section(folder)
+    lines += ["## Contexts, tensors, errors: C++", ""]
+    for name in CORE:
+        if (ROOT / "rung" / "core" / f"{name}.hpp").exists():
+            lines += core_section(name)
+    included = re.findall(r'"rung/core/(\w+)\.hpp"', (ROOT / "rung" / "rung.hpp").read_text())
+    lines += ["### For operators, rungs and tools", ""]
+    for name in included:
+        if name not in CORE:
+            text = (ROOT / "rung" / "core" / f"{name}.hpp").read_text()
+            found = [found for group in headers.functions(text).values() for found in group]
+            lines.append(f"- [{name}.hpp](../rung/core/{name}.hpp)"
+                         + "".join(f"; {code(signature)}" for signature in found))
+    lines += ["", "## Contexts, tensors, errors: C", "", "[c_api.h](../rung/core/c_api.h)", ""]
+    text = (ROOT / "rung" / "core" / "c_api.h").read_text()
+    notes = headers.comments(text)
+    lines += [described(signature, notes) for signature in headers.c_functions(text).values()]
+    lines += enumeration_lines("", text)
+    for name, fields in headers.c_structures(text).items():
+        lines.append(f"- {code('struct ' + name)}: " + ", ".join(code(" ".join(field)) for field in fields))
+    return re.sub(r"\n{3,}", "\n\n", "\n".join(lines)).rstrip() + "\n"
+
+
+def main():
+    wanted = page()
+    if sys.argv[1:] == ["--check"]:
+        if not PAGE.exists() or PAGE.read_text() != wanted:
+            sys.exit("docs/api.md is not what the headers say; run tools/api.py")
+        print(f"docs/api.md: {len(wanted.splitlines())} lines, as the headers say")
+    elif sys.argv[1:]:
+        sys.exit(__doc__)
+    else:
+        PAGE.write_text(wanted)
+
+
+if __name__ == "__main__":
+    main()
