@@ -1,0 +1,219 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Calls each operator through librung.so by ctypes, as a Python program without other packages would, with NumPy's
+arrays, strided ones too, and compares with NumPy. Structures and enumerations are read from the headers.
+
+usage: against_numpy.py SOURCE LIBRUNG OPERATOR...
+"""
+import ctypes
+import math
+import pathlib
+import sys
+
+import numpy as np
+
+SOURCE = pathlib.Path(sys.argv[1])
+sys.path.insert(0, str(SOURCE / "tools"))
+import headers  # noqa: E402
+
+PLAIN = {"double": ctypes.c_double, "int": ctypes.c_int, "size_t": ctypes.c_size_t, "void*": ctypes.c_void_p,
+         "const char*": ctypes.c_char_p, "const int64_t*": ctypes.POINTER(ctypes.c_int64)}
+DTYPES = {np.dtype(name): f"RUNG_{code}" for name, code in
+          {"f4": "F32", "f8": "F64", "f2": "F16", "i1": "I8", "u1": "U8", "i4": "I32", "i8": "I64",
+           "u2": "U16"}.items()}
+
+
+class Api:
+    """librung.so with what the headers declare."""
+
+    def __init__(self, library, operators):
+        self.library = ctypes.CDLL(library)
+        self.library.rung_last_error.restype = ctypes.c_char_p
+        self.types, self.constants = dict(PLAIN), {}
+        for path in [SOURCE / "rung/core/c_api.h"] + [SOURCE / f"rung/ops/{name}/{name}.h" for name in operators]:
+            text = path.read_text()
+            for name, values in headers.c_enumerations(text).items():
+                self.types[name] = ctypes.c_int
+                self.constants.update(values)
+            for name, fields in headers.c_structures(text).items():
+                made = type(name, (ctypes.Structure,),
+                            {"_fields_": [(field, self.types[kind]) for kind, field in fields]})
+                self.types[name] = made
+                self.types[f"const {name}*"] = ctypes.POINTER(made)
+        self.context = ctypes.c_void_p()
+        self.check(self.library.rung_context_create(0, 2, None, ctypes.byref(self.context)))
+
+    def check(self, status):
+        if status != 0:
+            raise RuntimeError(f"status {status}: {self.library.rung_last_error().decode()}")
+
+    def tensor(self, array):
+        """Describes an array's memory; the description keeps what it points to."""
+        strides = [step // array.itemsize for step in array.strides]
+        made = self.types["rung_tensor"](
+            data=array.ctypes.data, dtype=self.constants[DTYPES[array.dtype]], rank=array.ndim,
+            shape=(ctypes.c_int64 * array.ndim)(*array.shape), strides=(ctypes.c_int64 * array.ndim)(*strides))
+        made.array = array
+        return made
+
+    def options(self, operator, **given):
+        made = self.types[f"rung_{operator}_options"]()
+        self.check(getattr(self.library, f"rung_{operator}_options_init")(ctypes.byref(made),
+                                                                          ctypes.sizeof(made)))
+        made.kept = []
+        for name, value in given.items():
+            if isinstance(value, np.ndarray):
+                made.kept.append(self.tensor(value))
+                value = ctypes.pointer(made.kept[-1])
+            elif isinstance(value, (list, tuple)):
+                setattr(made, f"{name}_count", len(value))
+                value = (ctypes.c_int64 * len(value))(*value)
+            elif isinstance(value, str):
+                value = self.constants[value]
+            setattr(made, name, value)
+        return made
+
+    def call(self, function, *arrays, options=None):
+        tensors = [None if array is None else ctypes.byref(self.tensor(array)) for array in arrays]
+        self.check(getattr(self.library, f"rung_{function}")(
+            self.context, *tensors, None if options is None else ctypes.byref(options)))
+
+
+def agree(what, got, wanted, tolerance=1e-5):
+    if not np.allclose(got, wanted, rtol=tolerance, atol=tolerance):
+        sys.exit(f"{what}: differs from NumPy by up to {np.max(np.abs(got - wanted))}\n{got}\n{wanted}")
+
+
+def random(*shape):
+    return np.random.default_rng(sum(shape)).standard_normal(shape).astype(np.float32)
+
+
+def gemm(api):
+    a, b, bias = random(3, 5, 17), random(29, 17).T, random(29)
+    c = np.empty((3, 5, 29), np.float32)
+    api.call("gemm", a, b, c, options=api.options("gemm", alpha=0.5, bias=bias, activation="RUNG_ACTIVATION_RELU"))
+    agree("gemm", c, np.maximum(0.5 * (a @ b) + bias, 0))
+
+
+def elementwise(api):
+    x, y = random(7, 8, 9)[:, ::2], random(9)
+    z = np.empty(x.shape, np.float32)
+    api.call("elementwise", x, y, None, z, options=api.options("elementwise", function="RUNG_ELEMENTWISE_MUL"))
+    agree("mul", z, x * y)
+    api.call("elementwise", x, None, None, z, options=api.options("elementwise", function="RUNG_ELEMENTWISE_GELU"))
+    agree("gelu", z, np.vectorize(lambda v: 0.5 * v * math.erfc(-v / math.sqrt(2)))(x))
+
+
+def reduce(api):
+    x = random(6, 7, 8).transpose(2, 0, 1)
+    for name, wanted in {"SUM": np.sum, "MAX": np.max, "MEAN": np.mean, "PRODUCT": np.prod,
+                         "NORM": lambda v, axis: np.sqrt(np.sum(v * v, axis=axis))}.items():
+        y = np.empty(6, np.float32)
+        api.call("reduce", x, y, options=api.options("reduce", operation=f"RUNG_REDUCE_{name}", axes=(0, -1)))
+        agree(name, y, wanted(x, axis=(0, 2)))
+    index = np.empty((8, 6), np.int64)
+    api.call("reduce", x, index, options=api.options("reduce", operation="RUNG_REDUCE_ARGMIN", axes=(2,)))
+    agree("argmin", index, np.argmin(x, axis=2), 0)
+
+
+def scan(api):
+    x = random(50, 4)
+    y = np.empty_like(x)
+    api.call("scan", x, y, options=api.options("scan", axis=0))
+    agree("cumsum", y, np.cumsum(x, axis=0))
+    api.call("scan", x, y, options=api.options("scan", axis=0, operation="RUNG_SCAN_MAX", reverse=1))
+    agree("maximum", y, np.maximum.accumulate(x[::-1], axis=0)[::-1], 0)
+
+
+def histogram(api):
+    x, counts = random(1000), np.zeros(10, np.int64)
+    edges = np.array([-3, -2, -1.5, -1, -0.5, 0, 0.25, 1, 2, 2.5, 3], np.float32)
+    api.call("histogram", x, counts, options=api.options("histogram", edges=edges))
+    agree("histogram", counts, np.histogram(x, edges)[0], 0)
+    pixels, full = np.arange(5000, dtype=np.uint32).astype(np.uint8), np.zeros(256, np.int32)
+    api.call("histogram", pixels, full)
+    agree("bincount", full, np.bincount(pixels, minlength=256), 0)
+
+
+def transpose(api):
+    x = random(3, 4, 5, 6)
+    y = np.empty((6, 3, 5, 4), np.float32)
+    api.call("transpose", x, y, options=api.options("transpose", order=(3, 0, 2, 1)))
+    agree("transpose", y, x.transpose(3, 0, 2, 1), 0)
+
+
+def softmax(api):
+    x, dy = random(11, 13), random(13, 11).T
+    y, dx = np.empty_like(x), np.empty_like(x)
+    options = api.options("softmax", axis=0, scale=2.0)
+    api.call("softmax", x, y, options=options)
+    powers = np.exp(2 * (x - x.max(axis=0)))
+    agree("softmax", y, powers / powers.sum(axis=0))
+    api.call("softmax_backward", y, dy, dx, options=options)
+    agree("softmax_backward", dx, 2 * (dy - (dy * y).sum(axis=0)) * y)
+
+
+def statistics(x, rms):
+    mean = np.zeros((len(x), 1)) if rms else x.mean(axis=1, keepdims=True)
+    return mean, 1 / np.sqrt(((x - mean) ** 2).mean(axis=1, keepdims=True) + 1e-5)
+
+
+def norm(api):
+    x, residual, gamma, beta = random(9, 33), random(33, 9).T, random(33), random(33)
+    y, total = np.empty_like(x), np.empty_like(x)
+    options = api.options("norm", gamma=gamma, beta=beta, residual=residual, sum=total)
+    for function, rms in (("layer_norm", False), ("rms_norm", True)):
+        api.call(function, x, y, options=options)
+        mean, rstd = statistics(x + residual, rms)
+        agree(function, y, (x + residual - mean) * rstd * gamma + beta, 1e-4)
+        agree("sum", total, x + residual)
+
+
+def norm_backward(api):
+    x, dy, gamma = random(9, 33), random(33, 9).T, random(33)
+    dx, dgamma, dbeta = np.empty_like(x), np.empty(33, np.float32), np.empty(33, np.float32)
+    options = api.options("norm_backward", gamma=gamma, dgamma=dgamma, dbeta=dbeta)
+    for function, rms in (("layer_norm_backward", False), ("rms_norm_backward", True)):
+        api.call(function, dy, x, dx, options=options)
+        mean, rstd = statistics(x, rms)
+        z, g = (x - mean) * rstd, dy * gamma
+        shift = 0 if rms else g.mean(axis=1, keepdims=True)
+        agree(function, dx, rstd * (g - shift - z * (g * z).mean(axis=1, keepdims=True)), 1e-4)
+        agree("dgamma", dgamma, (dy * z).sum(axis=0), 1e-4)
+        agree("dbeta", dbeta, dy.sum(axis=0), 1e-4)
+
+
+def transfer(api):
+    if api.library.rung_backend_available(api.constants["RUNG_SIMT"]) != 0:
+        return
+    x = random(100, 3)
+    y = np.empty_like(x)
+    gpu, host = ctypes.c_void_p(), api.context
+    api.check(api.library.rung_context_create(api.constants["RUNG_SIMT"], 0, None, ctypes.byref(gpu)))
+    api.context = gpu
+    api.call("transfer", x, y, options=api.options("transfer", function="RUNG_ELEMENTWISE_TANH"))
+    agree("transfer", y, np.tanh(x))
+    api.context = host
+    api.library.rung_context_destroy(gpu)
+
+
+def copies(api):
+    x, y = random(4, 6), np.zeros((6, 4), np.float32)
+    api.check(api.library.rung_copy(ctypes.byref(api.tensor(x)), ctypes.byref(api.tensor(y.T))))
+    agree("copy", y, x.T, 0)
+
+
+def main():
+    operators = sys.argv[3:]
+    missing = [name for name in operators if name not in globals()]
+    if not operators or missing:
+        sys.exit(f"this test has no function for the operators {missing or 'of an empty list'}")
+    api = Api(sys.argv[2], operators)
+    copies(api)
+    for name in operators:
+        globals()[name](api)
+    api.library.rung_context_destroy(api.context)
+    print(f"{len(operators)} operators agree with NumPy")
+
+
+if __name__ == "__main__":
+    main()
