@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What the tests of the C interface share. An operator's test is <operator>.c with a function
- * check_<operator>; main.c calls it on every backend that is available. */
+ * What the tests of the C interface share. An operator's test is <operator>_test.c in its folder,
+ * with a function check_<operator>; main.c calls it on every backend that is available. */
 #ifndef RUNG_TESTS_C_API_CHECK_H
 #define RUNG_TESTS_C_API_CHECK_H
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Asserts that C has what C++ has: for each operator's header its functions, its options and its enumerations,
-under the names that follow from those of C++; and that tests/c_api calls each function of C.
+under the names that follow from those of C++; and that a test calls each function of C.
 
 usage: every_function.py SOURCE
 """
@@ -40,7 +40,7 @@ def complaints(folder):
     """What an operator's folder lacks."""
     name = folder.name
     cpp = (folder / f"{name}.hpp").read_text()
-    for path in (folder / f"{name}.h", folder / f"{name}_c_api.cpp", SOURCE / "tests/c_api" / f"{name}.c"):
+    for path in (folder / f"{name}.h", folder / f"{name}_c_api.cpp", folder / f"{name}_test.c"):
         if not path.exists():
             yield f"there is no {path.relative_to(SOURCE)}"
             return
@@ -88,7 +88,7 @@ def called(calls):
             # CHECK_OPTIONS calls those that set options.
             if not re.search(rf"\b{function}\b", calls) and \
                     not re.search(rf"CHECK_OPTIONS\({function.removesuffix('_init')},", calls):
-                yield f"{function} ({header.relative_to(SOURCE)}) is called by no test in tests/c_api"
+                yield f"{function} ({header.relative_to(SOURCE)}) is called by no test in C"
 
 
 def main():
@@ -96,7 +96,8 @@ def main():
     if not operators:
         sys.exit(f"no operators under {SOURCE}")
     found = [complaint for folder in operators for complaint in complaints(folder)]
-    found += called("\n".join(path.read_text() for path in sorted(SOURCE.glob("tests/c_api/*.c"))))
+    tests = sorted(SOURCE.glob("tests/c_api/*.c")) + sorted(SOURCE.glob("rung/ops/*/*_test.c"))
+    found += called("\n".join(path.read_text() for path in tests))
     print("\n".join(found) if found else f"{len(operators)} operators, each in C too")
     sys.exit(1 if found else 0)
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Does what docs/add-an-operator.md says, in a copy of the tree that holds no other operator.
 
-Writes the page's files, builds, and checks every rung; then breaks one, and the check must fail. Objects of
-what the page does not touch come from SOURCE_BUILD where that compiled the same.
+Writes the page's files, builds, checks every rung, and runs the operator's test in C; then breaks a rung, and both
+must fail. Objects of what the page does not touch come from SOURCE_BUILD where that compiled the same.
 usage: add_an_operator.py SOURCE SOURCE_BUILD SCRATCH
 """
 import json
@@ -42,6 +42,17 @@ def check(tree, build):
     return json.loads(output[output.index("{"):])
 
 
+def test_in_c(tree, build, scratch):
+    """The exit status and output of the C interface's test program, with this operator alone."""
+    (scratch / "operators.inc").write_text(f"OPERATOR({OPERATOR})\n")
+    libraries = build / "lib"
+    must("cc", "-std=c99", "-pedantic-errors", "-Wall", "-Wextra", "-Werror", "-o", scratch / "test_in_c",
+         tree / "tests/c_api/main.c", tree / "tests/c_api/check.c", tree / f"rung/ops/{OPERATOR}/{OPERATOR}_test.c",
+         "-I", scratch, "-I", tree, "-I", build / "generated", "-L", libraries, f"-Wl,-rpath,{libraries}",
+         "-lrung", "-lrung_thread", "-lm")
+    return run(scratch / "test_in_c")
+
+
 def main():
     source, source_build, scratch = (pathlib.Path(path) for path in sys.argv[1:4])
     files = files_of((source / "docs" / "add-an-operator.md").read_text())
@@ -55,7 +66,7 @@ def main():
     # Of the build too: what was made of former sources must not be taken for that of these.
     shutil.rmtree(tree, ignore_errors=True)
     shutil.rmtree(build, ignore_errors=True)
-    for name in ("CMakeLists.txt", "cmake", "rung"):
+    for name in ("CMakeLists.txt", "cmake", "rung", "tools", "tests/c_api"):
         if (source / name).is_dir():
             shutil.copytree(source / name, tree / name,
                             ignore=lambda folder, names: names if folder.endswith("/rung/ops") else [])
@@ -80,12 +91,19 @@ def main():
     if listed != {("cpu", "naive"), ("simt", "thread_per_element")}:
         sys.exit(f"listed: {listed}")
 
+    must(sys.executable, tree / "tests/c_api/every_function.py", tree)
+    status, output = test_in_c(tree, build, scratch)
+    if status != 0:
+        sys.exit(f"the operator's test in C: {output}")
+
     rung = tree / "rung/ops" / OPERATOR / "cpu_10_naive.cpp"
     broken = rung.read_text().replace("value > high ? high : value", "value")
     rung.write_text(broken)
     bad = check(tree, build)
     if bad["failed"] == 0:
         sys.exit("a rung that ignores the upper bound passed the check")
+    if test_in_c(tree, build, scratch)[0] == 0:
+        sys.exit("a rung that ignores the upper bound passed the test in C")
     print(f"{good['passed']} cases passed; {bad['failed']} failed once the rung was broken")
 
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * transpose in C: matrices, any order of axes. */
-#include "check.h"
+#include "tests/c_api/check.h"
 
 void check_transpose(rung_context* context);
 

@@ -2,7 +2,7 @@
  * transfer in C: on the simulated GPU or a real one; a CPU has none. */
 #include <math.h>
 
-#include "check.h"
+#include "tests/c_api/check.h"
 
 void check_transfer(rung_context* context);
 

@@ -2,7 +2,7 @@
  * softmax in C: forward, backward, logarithm, scale and axis. */
 #include <math.h>
 
-#include "check.h"
+#include "tests/c_api/check.h"
 
 void check_softmax(rung_context* context);
 

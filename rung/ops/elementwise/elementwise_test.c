@@ -2,7 +2,7 @@
  * elementwise in C: every function, operands that are broadcast. */
 #include <math.h>
 
-#include "check.h"
+#include "tests/c_api/check.h"
 
 void check_elementwise(rung_context* context);
 

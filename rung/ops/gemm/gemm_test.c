@@ -2,7 +2,7 @@
  * gemm in C: products, bias, strides, and every kind of wrong tensor. */
 #include <math.h>
 
-#include "check.h"
+#include "tests/c_api/check.h"
 
 void check_gemm(rung_context* context);
 

@@ -2,7 +2,7 @@
  * Layer norm and RMS norm in C: every optional tensor, axes, epsilon. */
 #include <math.h>
 
-#include "check.h"
+#include "tests/c_api/check.h"
 
 void check_norm(rung_context* context);
 

@@ -2,7 +2,7 @@
  * reduce in C: every operation, axes, segments, types of results. */
 #include <math.h>
 
-#include "check.h"
+#include "tests/c_api/check.h"
 
 void check_reduce(rung_context* context);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * histogram in C: whole numbers, a range, edges, counts that accumulate. */
-#include "check.h"
+#include "tests/c_api/check.h"
 
 void check_histogram(rung_context* context);
 

@@ -2,7 +2,7 @@
  * Gradients of layer norm and RMS norm in C, with every optional tensor. */
 #include <math.h>
 
-#include "check.h"
+#include "tests/c_api/check.h"
 
 void check_norm_backward(rung_context* context);
 

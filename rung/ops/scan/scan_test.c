@@ -2,7 +2,7 @@
  * scan in C: every operation, both directions, segments. */
 #include <math.h>
 
-#include "check.h"
+#include "tests/c_api/check.h"
 
 void check_scan(rung_context* context);
 
