@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# What find_package(rung) finds: the library, its headers, the program.
+# What find_package(rung) and pkg-config find: the library, its headers, the program; and its documents.
 install(TARGETS rung EXPORT rung_targets)
 install(TARGETS rung_program)
 install(FILES rung/rung.hpp rung/rung.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/rung)
@@ -10,6 +10,7 @@ install(FILES ${PROJECT_BINARY_DIR}/generated/rung/ops/all.hpp ${PROJECT_BINARY_
 foreach(operator IN LISTS rung_operators_found)
   install(DIRECTORY rung/ops/${operator} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/rung/ops
     FILES_MATCHING PATTERN "*.hpp" PATTERN "${operator}.h" PATTERN "*.cuh" PATTERN "cpu_*.cpp" PATTERN "cuda_*.cu"
+    PATTERN "README.md"
     PATTERN "peer_*" EXCLUDE)
 endforeach()
 # What the templates that take functors (*.cuh) are made of; the sources go into the program that uses them.
@@ -26,3 +27,19 @@ write_basic_package_version_file(${PROJECT_BINARY_DIR}/rungConfigVersion.cmake
   COMPATIBILITY SameMinorVersion)
 install(FILES ${PROJECT_BINARY_DIR}/rungConfig.cmake ${PROJECT_BINARY_DIR}/rungConfigVersion.cmake
   DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/rung)
+# Paths from the file itself, so that the prefix may be moved.
+file(RELATIVE_PATH pc_prefix ${CMAKE_INSTALL_FULL_LIBDIR}/pkgconfig ${CMAKE_INSTALL_PREFIX})
+configure_file(cmake/rung.pc.in ${PROJECT_BINARY_DIR}/rung.pc @ONLY)
+install(FILES ${PROJECT_BINARY_DIR}/rung.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+
+# Documents lie as in the source tree, so that their links hold: rung/ beside docs/ is the installed headers
+# and rungs, with each operator's README.
+install(FILES LICENSE README.md DESTINATION ${CMAKE_INSTALL_DOCDIR})
+install(DIRECTORY docs DESTINATION ${CMAKE_INSTALL_DOCDIR} FILES_MATCHING PATTERN "*.md")
+install(DIRECTORY examples DESTINATION ${CMAKE_INSTALL_DOCDIR})
+file(RELATIVE_PATH headers_from_documents ${CMAKE_INSTALL_FULL_DOCDIR} ${CMAKE_INSTALL_FULL_INCLUDEDIR}/rung)
+file(MAKE_DIRECTORY ${PROJECT_BINARY_DIR}/documents)
+file(CREATE_LINK ${headers_from_documents} ${PROJECT_BINARY_DIR}/documents/rung SYMBOLIC)
+install(FILES ${PROJECT_BINARY_DIR}/documents/rung DESTINATION ${CMAKE_INSTALL_DOCDIR})
+configure_file(docs/rung.1 ${PROJECT_BINARY_DIR}/rung.1 @ONLY)
+install(FILES ${PROJECT_BINARY_DIR}/rung.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)

@@ -18,11 +18,42 @@ set(prefix "${SCRATCH}/moved prefix")
 
 step(${CMAKE_COMMAND} -G ${GENERATOR} -S ${CONSUMER} -B ${SCRATCH}/build
   "-DCMAKE_PREFIX_PATH=${prefix}" -DCMAKE_C_COMPILER=${C_COMPILER}
-  -DCMAKE_CXX_COMPILER=${CXX_COMPILER} -DCMAKE_C_FLAGS=${FLAGS} -DCMAKE_CXX_FLAGS=${FLAGS})
+  -DCMAKE_CXX_COMPILER=${CXX_COMPILER} -DCMAKE_C_FLAGS=${FLAGS} -DCMAKE_CXX_FLAGS=${FLAGS}
+  "-DEXAMPLES=${prefix}/${DOCUMENTS}/examples")
 step(${CMAKE_COMMAND} --build ${SCRATCH}/build)
 step(${SCRATCH}/build/cpp_app)
 step(${SCRATCH}/build/c_app)
 step(${SCRATCH}/build/functor_app)
+
+# The examples, as they were installed, print what they are to print.
+function(example name)
+  step(${SCRATCH}/build/examples/example_${name})
+  foreach(line IN LISTS ARGN)
+    if(NOT output MATCHES "(^|\n)${line}\n")
+      message(FATAL_ERROR "example_${name} prints no line '${line}':\n${output}")
+    endif()
+  endforeach()
+endfunction()
+example(equalise "before: grey levels 100 to 149" "after: grey levels 0 to 255")
+example(layer_norm "row 0: mean 0.000, variance 1.000" "dbeta.0. = 48")
+example(attention "largest difference from the plain loop: below 1e-6")
+example(own_functor "cpu: 5 and 13")
+
+# Without CMake, by pkg-config, where that is.
+find_program(pkg_config pkg-config)
+if(pkg_config)
+  step(${CMAKE_COMMAND} -E env "PKG_CONFIG_PATH=${prefix}/${LIBRARIES}/pkgconfig" ${pkg_config} --cflags --libs rung)
+  separate_arguments(flags UNIX_COMMAND "${output} ${FLAGS}")
+  step(${C_COMPILER} -std=c99 ${CONSUMER}/app.c -o ${SCRATCH}/pkg_config_app ${flags})
+  step(${CMAKE_COMMAND} -E env "LD_LIBRARY_PATH=${prefix}/${LIBRARIES}" ${SCRATCH}/pkg_config_app)
+endif()
+
+# The documents, with everything that they link to, and the manual page.
+step(${PYTHON} ${LINKS} ${prefix}/${DOCUMENTS})
+file(STRINGS ${prefix}/${MANUALS}/man1/rung.1 manual REGEX "^[.]TH RUNG 1 .*rung [0-9]+[.][0-9]+[.][0-9]+")
+if(NOT manual OR NOT EXISTS ${prefix}/${DOCUMENTS}/LICENSE)
+  message(FATAL_ERROR "no manual page of a version, or no LICENSE, in the prefix")
+endif()
 
 # The installed program finds its library, and with it the modules of the peers, on whose threads the leak
 # detector crashes (see tests/CMakeLists.txt).

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A C program of a user of rung: one product, one bad call. Exits 0 if both went as documented. */
+ * A C program of a user of rung: a product, its largest element, a bad call. Exits 0 if all went as
+ * documented. */
 #include <rung/rung.h>
 
 #include <stdio.h>
@@ -30,6 +31,15 @@ int main(void) {
   }
   if (c_data[0] != 100 || c_data[1] != 244) {
     printf("got %g %g\n", c_data[0], c_data[1]);
+    return 1;
+  }
+  double largest_data = 0;
+  const rung_tensor largest = {&largest_data, RUNG_F64, 0, NULL, NULL, {RUNG_CPU, 0}};
+  rung_reduce_options how;
+  if (rung_reduce_options_init(&how, sizeof how) != RUNG_OK) return 1;
+  how.operation = RUNG_REDUCE_MAX;
+  if (rung_reduce(context, &c, &largest, &how) != RUNG_OK || largest_data != 244) {
+    printf("the maximum is %g: %s\n", largest_data, rung_last_error());
     return 1;
   }
   if (rung_gemm(context, &b, &a, &c, NULL) != RUNG_INVALID_ARGUMENT ||
