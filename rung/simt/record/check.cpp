@@ -9,6 +9,11 @@
 #include "rung/simt/record/reach.hpp"
 
 namespace rung::simt::record {
+namespace {
+
+constexpr std::uint32_t whole_word = 0xf;  // its bytes
+
+}  // namespace
 
 void Recorder::check_lanes(BlockRecord& block, WarpRecord& warp, Request& request) {
   const bool global = request.target.where == Where::global;
@@ -26,6 +31,8 @@ void Recorder::check_lanes(BlockRecord& block, WarpRecord& warp, Request& reques
                     warp,
                     shadow.writes.as<std::uint64_t>(),
                     shadow.reads.as<std::uint64_t>(),
+                    shadow.others.as<std::uint64_t>(),
+                    shadow.by_byte.as<ByteCells>(),
                     shadow.values.as<std::uint32_t>(),
                     shadow.eras.as<std::uint32_t>(),
                     global ? launch_->era() : request.target.block->era,
@@ -39,7 +46,6 @@ void Recorder::check_lanes(BlockRecord& block, WarpRecord& warp, Request& reques
   const int log_size = request.step.log_size;
   if (reach.is_read && only_reads(reach, window)) return;
   request.spread();
-  check_parts(reach, window);
   std::uint32_t lanes = request.lanes;
   std::uint32_t unit_before = ~std::uint32_t{0};
   for (; lanes != 0; lanes &= lanes - 1) {
@@ -50,21 +56,18 @@ void Recorder::check_lanes(BlockRecord& block, WarpRecord& warp, Request& reques
     const std::uint32_t thread = warp_index * 32 + lane;
     const std::size_t offset = window + (std::size_t{unit} << log_size);
     if (again && reach.is_read) {
-      // A broadcast: that several lanes read is all there is to remember.
-      for (std::size_t i = 0; i < std::size_t{1} << std::max(log_size - 2, 0); ++i) {
-        std::uint64_t& cell = reach.reads[offset / word_bytes + i];
-        if ((cell & 7) == Cell::one) cell = (cell & ~std::uint64_t{7}) | Cell::lanes;
-      }
+      reach.read_by_another_lane(offset, thread);
       continue;
     }
     check_initialised(reach, thread, offset);
     if (log_size < 2) {
-      const std::uint32_t bytes = ((1u << (1 << log_size)) - 1) << (offset % word_bytes);
+      const std::uint32_t bytes =
+          ((1u << (1 << log_size)) - 1) << (offset % word_bytes) & whole_word;
       check_word(reach, offset / word_bytes, bytes, thread, 0);
       continue;
     }
     for (std::size_t i = 0; i < std::size_t{1} << (log_size - 2); ++i) {
-      check_word(reach, offset / word_bytes + i, 0xf, thread, i);
+      check_word(reach, offset / word_bytes + i, whole_word, thread, i);
     }
   }
 }
@@ -81,72 +84,114 @@ bool Recorder::only_reads(const Reach& reach, std::size_t window) {
     if (reach.eras[chunk] != reach.era) return false;
   }
   const std::uint64_t* const reads = reach.reads;
-  std::uint64_t all = only_read;
+  std::uint64_t all = Cell::only_read;  // all bits of a state
   for (std::size_t word = first / word_bytes; word * word_bytes < end; ++word) all &= reads[word];
-  if (all != only_read) return false;
+  if (all != Cell::only_read) return false;
   return reach.initialised == nullptr || reach.initialised->all(first, bytes);
 }
 
 void Recorder::check_word(const Reach& reach, std::size_t word, std::uint32_t bytes,
                           std::uint32_t thread, std::size_t part) {
   touch(reach.writes, reach.reads, reach.eras[word / chunk_words], reach.era, word / chunk_words);
-  if (reach.is_read && reach.reads[word] == only_read) return;
+  std::uint64_t& reads = reach.reads[word];
+  if (reach.is_read && state_of(reads) == Cell::only_read) return;
   const Cell::State state = reach.state();
-  const Cell me(state, reach.request.step.site_index, bytes, thread, reach.block.number,
+  const Cell me(state, reach.request.step.site_index, thread, reach.block.number,
                 state == Cell::engine ? reach.request.copy : reach.clock);
+  const bool split = state_of(reads) == Cell::in_bytes || reads == bytes_only_read;
+  if (split || bytes != whole_word) {
+    check_bytes(reach, word, bytes, me, part);
+    return;
+  }
+  const Cells cells{
+      reach.writes[word], reads,
+      reach.others[word], reach.values[word],
+      ~std::uint32_t{0},  reinterpret_cast<std::uintptr_t>(reach.memory + word * word_bytes)};
+  check_cells(reach, cells, me, part);
+}
+
+void Recorder::check_bytes(const Reach& reach, std::size_t word, std::uint32_t bytes,
+                           const Cell& me, std::size_t part) {
+  std::uint64_t& reads = reach.reads[word];
+  ByteCells& by_byte = reach.by_byte[word];
+  if (state_of(reads) != Cell::in_bytes) {
+    if (reads != bytes_only_read) {
+      for (std::size_t i = 0; i < word_bytes; ++i) {
+        by_byte.writes[i] = reach.writes[word];
+        by_byte.reads[i] = reads;
+        by_byte.others[i] = reach.others[word];
+      }
+    }
+    // Workers on other threads that see this see the cells, too.
+    __atomic_store_n(&reads, Cell::in_bytes, __ATOMIC_RELEASE);
+  }
+  for (; bytes != 0; bytes &= bytes - 1) {
+    const int i = __builtin_ctz(bytes);
+    if (reach.is_read && state_of(by_byte.reads[i]) == Cell::only_read) continue;
+    const Cells cells{
+        by_byte.writes[i], by_byte.reads[i],
+        by_byte.others[i], reach.values[word],
+        0xffu << 8 * i,    reinterpret_cast<std::uintptr_t>(reach.memory + word * word_bytes + i)};
+    check_cells(reach, cells, me, part);
+  }
+  if (!reach.is_read) return;
+  std::uint64_t all = Cell::only_read;
+  for (const std::uint64_t one : by_byte.reads) all &= one;
+  if (all == Cell::only_read) reads = bytes_only_read;
+}
+
+void Recorder::check_cells(const Reach& reach, const Cells& cells, const Cell& me,
+                           std::size_t part) {
   if (reach.is_read) {
-    check_read(reach, word, me);
+    check_read(reach, cells, me);
   } else {
-    check_write(reach, word, me, reach.value(word, thread % warp_lanes, part));
+    const auto word = (cells.address - reinterpret_cast<std::uintptr_t>(reach.memory)) / word_bytes;
+    check_write(reach, cells, me, reach.value(word, me.thread % warp_lanes, part));
   }
 }
 
-void Recorder::check_read(const Reach& reach, std::size_t word, const Cell& me) {
-  const Cell write(reach.writes[word]);
-  if (write.state != Cell::none && (write.bytes & me.bytes) != 0 && !reach.own_bytes(write, me) &&
-      !reach.both_atomic(write) && !reach.ordered(write, me.thread)) {
-    report_race(*this, reach.request,
-                reinterpret_cast<std::uintptr_t>(reach.memory + word * word_bytes),
-                side_of(me, false), side_of(write, true));
+void Recorder::check_read(const Reach& reach, const Cells& cells, const Cell& me) {
+  const Cell write(cells.write);
+  if (write.state != Cell::none && !reach.both_atomic(write) && !reach.ordered(write, me.thread)) {
+    report_race(*this, reach.request, cells.address, side_of(me, false), side_of(write, true));
   } else if (lacks_fence(reach.request, reach.block, write)) {
     report_proxy(*this, reach.request, side_of(me, false), side_of(write, true));
   }
   if (reach.is_atomic) return;  // no plain write after it is judged by it: flags are reset so
-  std::uint64_t& cell = reach.reads[word];
-  const Cell before(cell);
+  const Cell before(cells.read);
   Cell after = me;
+  // That there are several readers is kept with two of them: whoever writes is not both.
+  const auto add_to = [&](Cell::State several) {
+    after.state = several;
+    cells.other = before.word();
+  };
   switch (before.state) {
     case Cell::none:
       break;
     case Cell::one:
     case Cell::lanes:
       if (before.owner == me.owner && before.warp() == me.warp()) {
-        const bool overlap = (before.bytes & me.bytes) != 0;
-        if (before.clock == me.clock && overlap &&
-            (before.thread != me.thread || before.state == Cell::lanes)) {
-          after.state = Cell::lanes;
-          after.bytes = before.bytes & me.bytes;
-        }
-      } else if ((before.bytes & me.bytes) != 0 && !reach.ordered(before, me.thread)) {
-        after.state = before.owner == me.owner ? Cell::block : Cell::everywhere;
-        after.bytes = before.bytes & me.bytes;
+        if (before.clock != me.clock) break;
+        if (before.state == Cell::lanes) after.state = Cell::lanes;
+        const bool known = before.state == Cell::lanes && Cell(cells.other).thread != me.thread;
+        if (before.thread != me.thread && !known) add_to(Cell::lanes);
+      } else if (!reach.ordered(before, me.thread)) {
+        add_to(before.owner == me.owner ? Cell::block : Cell::everywhere);
         after.clock = reach.block.interval & Cell::most_clock;
       }
       break;
     case Cell::block:
       if (before.owner != me.owner) {
-        after.state = reach.ordered_block(before) ? Cell::one : Cell::everywhere;
+        if (!reach.ordered_block(before)) add_to(Cell::everywhere);
       } else if (before.clock == (reach.block.interval & Cell::most_clock)) {
         return;
       }
       break;
     default:
-      after.state = Cell::everywhere;
-      break;
+      return;
   }
-  const bool clean =
-      after.state == Cell::everywhere && write.state == Cell::none && after.bytes == 0xf;
-  cell = clean ? only_read : after.word();
+  if (after.state == Cell::everywhere && write.state == Cell::none) after.state = Cell::only_read;
+  cells.read = after.word();
 }
 
 void Recorder::check_initialised(const Reach& reach, std::uint32_t thread, std::size_t offset) {

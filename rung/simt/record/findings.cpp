@@ -174,7 +174,7 @@ void report_race(Recorder& recorder, const Request& request, std::uintptr_t addr
   const Side& write = here.writes ? here : there;
   // Such a read may have been a guess, in this memory.
   const bool held = !read.writes && !read.atomic && write.atomic;
-  const GuessPlace guess = place_of_guess(request.target.region, read.site);
+  const GuessPlace guess = read.of_many ? 0 : place_of_guess(request.target.region, read.site);
   if (!recorder.is_news(Kind::race, here.site, there.site, held ? guess : 0)) return;
   LaunchRecord& record = recorder.launch();
   Finding finding =

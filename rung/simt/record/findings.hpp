@@ -26,7 +26,8 @@ struct Side {
   std::uint32_t thread = 0;  // within the block
   bool writes = false;
   bool atomic = false;
-  bool copies = false;  // a bulk copy, that is, that the thread has started
+  bool copies = false;   // a bulk copy, that is, that the thread has started
+  bool of_many = false;  // one of many readers, of which any may be meant
 };
 void report_race(Recorder& recorder, const Request& request, std::uintptr_t address, Side here,
                  Side there);

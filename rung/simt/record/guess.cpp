@@ -42,8 +42,11 @@ void Recorder::note_guess(const Target& target, std::uintptr_t address) {
   const std::byte* first = global ? target.region->begin() : target.block->block->shared;
   const std::size_t word = (address - reinterpret_cast<std::uintptr_t>(first)) / word_bytes;
   const std::uint32_t era = global ? launch_->era() : target.block->era;
-  const std::uint64_t bits = shadow.reads.as<std::uint64_t>()[word];
-  if (shadow.eras.as<std::uint32_t>()[word / chunk_words] != era || bits == only_read) return;
+  if (shadow.eras.as<std::uint32_t>()[word / chunk_words] != era) return;
+  std::uint64_t bits = shadow.reads.as<std::uint64_t>()[word];
+  if (state_of(bits) == Cell::in_bytes) {
+    bits = shadow.by_byte.as<ByteCells>()[word].reads[address % word_bytes];
+  }
   const Cell read(bits);
   const auto warp = static_cast<std::uint32_t>(warp_ - block_->warps.data());
   if ((read.state != Cell::one && read.state != Cell::lanes) || read.owner != block_->number ||

@@ -19,6 +19,8 @@ struct Recorder::Reach {
   const WarpRecord& warp;
   std::uint64_t* writes;
   std::uint64_t* reads;
+  std::uint64_t* others;
+  ByteCells* by_byte;
   std::uint32_t* values;
   std::uint32_t* eras;
   std::uint32_t era;
@@ -82,6 +84,28 @@ struct Recorder::Reach {
     if (warp.known.copies >= copy.clock) return true;
     return copy.thread == thread && clock <= block.copies[copy.clock - 1];
   }
+  /// Where one lane of a request has just read, another one has, too.
+  void read_by_another_lane(std::size_t offset, std::uint32_t thread) const {
+    const auto add = [&](std::uint64_t& read, std::uint64_t& other) {
+      Cell cell(read);
+      if (cell.state != Cell::one) return;
+      other = Cell(Cell::one, request.step.site_index, thread, block.number, clock).word();
+      cell.state = Cell::lanes;
+      read = cell.word();
+    };
+    for (const std::size_t end = offset + (std::size_t{1} << request.step.log_size);
+         offset < end;) {
+      const std::size_t word = offset / word_bytes;
+      if (state_of(reads[word]) == Cell::in_bytes) {
+        ByteCells& cells = by_byte[word];
+        add(cells.reads[offset % word_bytes], cells.others[offset % word_bytes]);
+        ++offset;
+      } else {
+        add(reads[word], others[word]);
+        offset += word_bytes;
+      }
+    }
+  }
   /// What the lane has written to part `part` of its words; else what there is now.
   [[nodiscard]] std::uint32_t value(std::size_t word, std::uint32_t lane, std::size_t part) const {
     if (request.values != nullptr) return request.values[lane * RequestList::value_row() + part];
@@ -89,11 +113,7 @@ struct Recorder::Reach {
     std::memcpy(&now, memory + word * word_bytes, sizeof(now));
     return now;
   }
-  /// Several lanes of this warp have written bytes of the word; whose is whose, nobody knows.
-  [[nodiscard]] static bool own_bytes(const Cell& write, const Cell& me) {
-    return write.state == Cell::lanes && write.owner == me.owner && write.warp() == me.warp();
-  }
-  /// The same of several warps of a block.
+  /// The same of several warps of a block that have read.
   [[nodiscard]] bool ordered_block(const Cell& before) const {
     if (before.owner != block.number) {
       // Which of its warps is not kept: knowing any of the block is taken for knowing all.
@@ -103,13 +123,24 @@ struct Recorder::Reach {
   }
 };
 
+/// The cells of a word or of a byte, whichever is checked.
+struct Recorder::Cells {
+  std::uint64_t& write;
+  std::uint64_t& read;
+  std::uint64_t& other;    // another reader, where `read` stands for several
+  std::uint32_t& kept;     // the word's value ...
+  std::uint32_t bits;      // ... and which of its bits these cells are of
+  std::uintptr_t address;  // of the word or the byte
+};
+
 inline Side side_of(const Cell& cell, bool writes) {
-  return {static_cast<std::uint16_t>(cell.site),
-          cell.owner,
-          cell.thread,
-          writes,
-          cell.state == Cell::atomic || cell.state == Cell::block_atomic,
-          writes && cell.state == Cell::engine};
+  return {.site = static_cast<std::uint16_t>(cell.site),
+          .block = cell.owner,
+          .thread = cell.thread,
+          .writes = writes,
+          .atomic = writes && (cell.state == Cell::atomic || cell.state == Cell::block_atomic),
+          .copies = writes && cell.state == Cell::engine,
+          .of_many = !writes && cell.state == Cell::only_read};
 }
 
 }  // namespace rung::simt::record

@@ -60,7 +60,7 @@ struct WarpRecord {
 };
 
 /// Blocks by number, as far as a shadow cell can tell them apart.
-inline constexpr std::uint32_t block_number_mask = (1u << 20) - 1;
+inline constexpr std::uint32_t block_number_mask = (1u << 24) - 1;
 
 struct BlockRecord {
   std::vector<WarpRecord> warps;
@@ -209,14 +209,17 @@ class Recorder {
   void tick(BlockRecord& block, WarpRecord& warp);
   // Races and uninitialised reads; in check.cpp and check_write.cpp.
   struct Reach;
+  struct Cells;
   static bool only_reads(const Reach& reach, std::size_t window);
+  /// `bytes`: of the word, those that are accessed.
   void check_word(const Reach& reach, std::size_t word, std::uint32_t bytes, std::uint32_t thread,
                   std::size_t part);
-  void check_read(const Reach& reach, std::size_t word, const Cell& me);
-  void check_write(const Reach& reach, std::size_t word, const Cell& me, std::uint32_t value);
-  /// Lanes of one request that write different values to one part of a word; whole words are found
-  /// by check_write.
-  void check_parts(const Reach& reach, std::size_t window);
+  /// Of a word of which some access concerns a part.
+  void check_bytes(const Reach& reach, std::size_t word, std::uint32_t bytes, const Cell& me,
+                   std::size_t part);
+  void check_cells(const Reach& reach, const Cells& cells, const Cell& me, std::size_t part);
+  void check_read(const Reach& reach, const Cells& cells, const Cell& me);
+  void check_write(const Reach& reach, const Cells& cells, const Cell& me, std::uint32_t value);
   /// A copy or a tensor core comes to what a thread has written, and no fence made that known.
   static bool lacks_fence(const Request& request, const BlockRecord& block, const Cell& write);
   void check_initialised(const Reach& reach, std::uint32_t thread, std::size_t offset);

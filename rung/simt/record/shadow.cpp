@@ -54,6 +54,8 @@ Shadow::Shadow(std::size_t size)
     : bytes(size),
       writes((size / word_bytes + 2) * 8),
       reads((size / word_bytes + 2) * 8),
+      others((size / word_bytes + 2) * 8),
+      by_byte((size / word_bytes + 2) * sizeof(ByteCells)),
       values((size / word_bytes + 2) * 4),
       eras((size / chunk_bytes + 2) * 4) {}
 

@@ -2,6 +2,10 @@
 // What the recorder remembers of memory: who wrote and who read each word last, and which bytes
 // anybody has written. Internal to simt/.
 //
+// A word has cells, and each of its bytes only once an access concerns a part of the word. So words
+// that are always accessed whole, which is usual, cost little, and bytes of one word that belong to
+// different threads are told apart.
+//
 // Cells are reset lazily: a chunk whose era is not the current one is as new. Workers on several OS
 // threads share the cells of global memory without locks: what is lost then is a record, which may
 // hide a race but cannot make one up.
@@ -64,16 +68,23 @@ class Initialised {
   LazyMemory bits_;
 };
 
+/// The cells of a word's bytes.
+struct ByteCells {
+  std::uint64_t writes[word_bytes], reads[word_bytes], others[word_bytes];
+};
+
 struct Shadow {
   Shadow() = default;
   explicit Shadow(std::size_t size);
   explicit operator bool() const { return bytes != 0; }
 
   std::size_t bytes = 0;
-  LazyMemory writes;  // std::uint64_t a word; what the bits mean: access.hpp
+  LazyMemory writes;  // std::uint64_t a word; what the bits mean: cell.hpp
   LazyMemory reads;
-  LazyMemory values;  // std::uint32_t a word: what the last plain write left there
-  LazyMemory eras;    // std::uint32_t a chunk
+  LazyMemory others;   // likewise: another reader than the one in `reads`, if that is of several
+  LazyMemory by_byte;  // ByteCells a word, while its reads say so
+  LazyMemory values;   // std::uint32_t a word: what the last plain write left there
+  LazyMemory eras;     // std::uint32_t a chunk
 };
 
 /// Empties the cells of a chunk that were left by another era.
