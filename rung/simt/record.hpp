@@ -24,11 +24,15 @@
 
 namespace rung::simt::record {
 
+struct Finding;
+
 struct Options {
   bool counters = true;
   bool checks = true;                     // races, bounds, alignment, uninitialised reads, leaks
   bool leaks = false;                     // memory that is still allocated at end() is a finding
   std::optional<ThreadOrder> order = {};  // of the session's launches; by default as it was
+  // Called with each finding that is new, by whichever thread has found it; null: nothing is.
+  void (*on_finding)(const Finding& finding) = nullptr;
 };
 
 /// Named as in the JSON: to_string(Kind::use_after_free) is "use_after_free".
@@ -43,7 +47,9 @@ enum class Kind : std::uint8_t {
   barrier,
   warp_sync,
   deadlock,
-  launch
+  launch,
+  host_access,  // host code accesses device memory
+  api_call      // a call of the runtime failed, and the program never learns of it
 };
 enum class Space : std::uint8_t { shared, global, local, constant };
 RUNG_API const char* to_string(Kind kind);
@@ -208,14 +214,16 @@ struct Memory {
   std::string name;             // "cudaMalloc", a symbol's name; told in findings
   std::string file;             // where it was allocated, if known
   int line = 0;
-  const void* code = nullptr;  // or the code that allocated it, behind its call
+  const void* code = nullptr;   // or the code that allocated it, behind its call
+  const void* freed = nullptr;  // likewise, that freed it; null: not known, or it is not freed
   // The devices (Launch::device) whose kernels may access it: a bit each.
   std::uint64_t readers = ~std::uint64_t{0}, writers = ~std::uint64_t{0};
 };
 RUNG_API void register_memory(Memory memory);
 /// From now on an access is a use after free, until something else is registered there. Whether
-/// memory began there: else it is a double free, or no allocation.
-RUNG_API bool unregister_memory(const void* begin);
+/// memory began there: else it is a double free, or no allocation. `code`: behind the call that
+/// frees it, if known.
+RUNG_API bool unregister_memory(const void* begin, const void* code = nullptr);
 /// The registered memory that holds this address; bytes 0: none.
 [[nodiscard]] RUNG_API Memory find_memory(const void* address);
 /// Changes who may access what is registered there.

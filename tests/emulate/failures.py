@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """How `rung emulate` ends programs that go wrong: its exit code, a message that points into the source, no
-files left behind. usage: failures.py RUNG"""
+files left behind. usage: failures.py RUNG [CASE ...]"""
 import os
 import pathlib
 import signal
@@ -14,6 +14,13 @@ ALLOCATED = ("  cudaMalloc(&p, 64); cudaMemset(p, 0, 64);\n  kernel<<<1, 32>>>(p
              "  return cudaDeviceSynchronize() == %s ? 0 : 3;")
 LAUNCHED = ("  cudaMalloc(&p, %d); cudaMemset(p, 0, 64);\n  kernel<<<%d, %d>>>(p);\n"
             "  return cudaDeviceSynchronize();")
+
+FREED = ("#include <cstdio>\n__global__ void fill(int* p, int n) {\n"
+         "  for (int i = threadIdx.x; i < n; i += 32) p[i] = i;\n}\n"
+         '__global__ void hello() { printf("hello\\n"); }\nint main() {\n  int *p, *q;\n  cudaMalloc(&p, 64);\n'
+         "  cudaFree(p);\n  cudaMalloc(&q, 1 << 20);\n  cudaFree(q);\n  fill<<<1, 32>>>(p, 1000);\n"
+         "  fill<<<1, 32>>>(q, 1 << 18);\n  hello<<<1, 1>>>();\n"
+         "  return cudaDeviceSynchronize() == cudaErrorIllegalAddress ? 0 : 3;\n}\n")
 
 HEADERS = ("cooperative_groups.h cooperative_groups/reduce.h cuda.h cuda_bf16.h cuda_fp16.h cuda_fp8.h cuda_pipeline.h "
            "curand.h curand_kernel.h mma.h cuda/atomic cuda/barrier cuda/pipeline").split()
@@ -85,6 +92,25 @@ CASES = {
     # A program's own macros of one letter: none of our headers has such a name but T, as the toolkit's have.
     "letters": ("".join(f"#include <{one}>\n" for one in HEADERS) + "int main() { return A - 'A'; }\n",
                 [f"-D{one}='{one}'" for one in "ABCDEFGHIJKLMNOPQRSUVWXYZ"], 0, []),
+    "before": (KERNEL % ("  p[(int)threadIdx.x - 1] = 1;", ALLOCATED % "cudaSuccess"), [], 66,
+               ["before.cu:2", "out_of_bounds", "4 bytes before 64 bytes of cudaMalloc"]),
+    # Freed device memory is not the host's: the launch ends, and what comes behind it works.
+    "freed": (FREED, [], 66, ["freed.cu:3", "that have been freed at ", "freed.cu:9"]),
+    "freed_unwatched": (FREED, ["--no-checks"], 66, ["that have been freed at ", "freed_unwatched.cu:9"]),
+    "host_read": (KERNEL % ("  p[threadIdx.x] = 1;", "  cudaMalloc(&p, 64);\n  kernel<<<1, 16>>>(p);\n"
+                            "  cudaDeviceSynchronize();\n  return p[3];"), [], 66,
+                  ["host_access", "host_read.cu:9", "host code reads byte 12 of 64 bytes of cudaMalloc"]),
+    "host_write": (KERNEL % ("  p[threadIdx.x] = 1;", "  cudaMalloc(&p, 64);\n  p[3] = 1;"), [], 66,
+                   ["host_access", "host_write.cu:7", "host code writes byte 12 of 64 bytes of cudaMalloc"]),
+    # malloc gives up with its lock held: what was found is told nevertheless.
+    "damaged": ("#include <cstdio>\n#include <cstdlib>\n#include <cstring>\n#include <thread>\n" + KERNEL % (
+        "  p[threadIdx.x + 1] = 1;",
+        "  cudaMalloc(&p, 64);\n  kernel<<<1, 16>>>(p);\n  cudaDeviceSynchronize();\n"
+        "  std::thread other([] {});\n  other.join();\n  volatile size_t size = 100000;\n"
+        "  void* volatile last;\n"
+        "  for (int i = 0; i < 4000; ++i) last = std::malloc(size);\n"
+        "  std::memset(last, 0xff, size + 64);\n  last = std::malloc(size);\n  std::printf(\"%p\", last);"), [], 134,
+                ["damaged.cu:6", "out_of_bounds", "Its heap is damaged"]),
     "own": ("int main() { return 42; }\n", [], 42, []),
     "arguments": ("int main(int n, char** a) { return n == 4 && a[1][1] == 'h' && *a[3] == '-' ? 43 : 1; }\n",
                   ["--", "-hA=7", "-I", "--"], 43, []),
@@ -119,7 +145,8 @@ def main():
         for wrong in wrong_after_a_pause(rung, folder, environment):
             failed += 1
             print(wrong)
-        for name, (source, options, code, texts) in CASES.items():
+        chosen = sys.argv[2:] or CASES
+        for name, (source, options, code, texts) in ((one, CASES[one]) for one in chosen):
             path = pathlib.Path(folder, name + ".cu")
             path.write_text(source)
             cut = options.index("--") if "--" in options else len(options)
@@ -132,7 +159,7 @@ def main():
             if wrong:
                 failed += 1
                 print(f"{name}: " + "; ".join(wrong) + "\n" + run.stdout + run.stderr)
-    print(f"{len(CASES) + 1} cases, {failed} wrong")
+    print(f"{len(chosen) + 1} cases, {failed} wrong")
     sys.exit(1 if failed else 0)
 
 

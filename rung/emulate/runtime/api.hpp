@@ -35,6 +35,9 @@ void* allocate_in_kernel(std::size_t bytes);
 void free_in_kernel(void* memory, const void* code);
 /// Ends the session and writes what it has found; the program is about to end.
 void write_report();
+/// What was found so far, for when there is no more to be had: never freed, and changed by findings
+/// alone.
+const char* findings_as_text();
 /// Something that host code did; `code`: behind its call.
 void report_misuse(const char* kind, const std::string& message, const void* code);
 

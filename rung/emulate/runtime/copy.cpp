@@ -45,6 +45,7 @@ cudaError_t check(const void* to, const void* from, std::size_t to_bytes, std::s
 }
 
 void move(void* to, const void* from, std::size_t bytes) {
+  const DeviceAccess access;
   std::memmove(to, from, bytes);
   record::copy_initialised(to, from, bytes);
 }
@@ -70,6 +71,7 @@ cudaError_t copy_rows(const Rows& rows, cudaMemcpyKind kind) {
   const cudaError_t error = check(rows.to, rows.from, extent(rows.to_pitch, rows.to_slice),
                                   extent(rows.from_pitch, rows.from_slice), kind);
   if (error != cudaSuccess) return error;
+  const DeviceAccess access;
   for (std::size_t z = 0; z < rows.depth; ++z) {
     for (std::size_t y = 0; y < rows.height; ++y) {
       move(rows.to + z * rows.to_slice + y * rows.to_pitch,
@@ -83,7 +85,10 @@ cudaError_t copy_rows(const Rows& rows, cudaMemcpyKind kind) {
 cudaError_t fill_bytes(void* to, int value, std::size_t bytes) {
   if (bytes == 0) return cudaSuccess;
   if (to == nullptr || !fits(to, bytes, true, true)) return cudaErrorInvalidValue;
-  std::memset(to, value, bytes);
+  {
+    const DeviceAccess access;
+    std::memset(to, value, bytes);
+  }
   record::mark_initialised(to, bytes);
   advance_clock(2000 + static_cast<double>(bytes) / 3000);
   return cudaSuccess;

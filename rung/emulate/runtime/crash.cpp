@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Fatal signals. One that a kernel causes ends the kernel as it would on a GPU: the launch fails
 // with an error that the program gets, and goes on. One that host code causes ends the program,
-// after its place in the source has been told.
+// after its place in the source has been told: by a copy of the process, since the heap may be
+// damaged, or its lock held.
 #include "rung/emulate/runtime/crash.hpp"
 
 #include <csignal>
@@ -15,7 +16,9 @@
 #include <ucontext.h>
 #include <unistd.h>
 
+#include "rung/emulate/runtime/apart.hpp"
 #include "rung/emulate/runtime/api.hpp"
+#include "rung/emulate/runtime/memory.hpp"
 #include "rung/emulate/runtime/tasks.hpp"
 #include "rung/simt/simulator.hpp"
 #include "rung/simt/sync.hpp"
@@ -27,7 +30,8 @@ struct Fault {
   int signal = 0;
   const void* address = nullptr;
   const void* code = nullptr;
-  bool general = false;  // no page is to blame
+  unsigned long error = 0;  // the processor's, of a page; bit 1: it was a write
+  bool general = false;     // no page is to blame
 };
 thread_local Fault fault;
 thread_local char message[1024];
@@ -43,6 +47,8 @@ const char* what(int signal) {
     case SIGINT:
     case SIGTERM:
       return "interrupted";
+    case SIGABRT:
+      return "aborted";
     default:
       return "an access to an invalid address";
   }
@@ -69,6 +75,16 @@ std::string place_of_caller() {
   return "";
 }
 
+/// Of memory that was freed: where.
+std::string what_lies_at(const void* address) {
+  const FreedMemory freed = find_freed(address);
+  if (freed.begin == nullptr) return "";
+  const std::string line =
+      freed.code == nullptr ? "" : simt::source_line(static_cast<const char*>(freed.code) - 1);
+  return " in " + std::to_string(freed.bytes) + " bytes that have been freed" +
+         (line.empty() ? "" : " at " + line);
+}
+
 /// Where a faulting thread of a kernel goes on: on its own stack, out of the handler.
 [[noreturn]] void leave_kernel() {
   char pointer[32];
@@ -77,7 +93,9 @@ std::string place_of_caller() {
   const bool misaligned = fault.signal == SIGSEGV && fault.address == nullptr && fault.general;
   std::string text = misaligned ? "misaligned address: " : "invalid address: ";
   text += what(fault.signal);
-  if (fault.signal == SIGSEGV || fault.signal == SIGBUS) text += std::string(": ") + pointer;
+  if (fault.signal == SIGSEGV || fault.signal == SIGBUS) {
+    text += std::string(": ") + pointer + what_lies_at(fault.address);
+  }
   text += place_of(fault.code);
   std::snprintf(message, sizeof message, "%s", text.c_str());
   text = std::string();  // nothing that owns memory may be alive
@@ -88,6 +106,9 @@ std::string place_of_caller() {
 const void* code_of(const ucontext_t& context) {
   return reinterpret_cast<const void*>(context.uc_mcontext.gregs[REG_RIP]);
 }
+unsigned long error_of(const ucontext_t& context) {
+  return static_cast<unsigned long>(context.uc_mcontext.gregs[REG_ERR]);
+}
 void continue_at(ucontext_t& context, void (*function)()) {
   auto& registers = context.uc_mcontext.gregs;
   // Below the red zone, aligned as after a call.
@@ -96,53 +117,71 @@ void continue_at(ucontext_t& context, void (*function)()) {
 }
 #else
 const void* code_of(const ucontext_t&) { return nullptr; }
+unsigned long error_of(const ucontext_t&) { return 0; }
 void continue_at(ucontext_t&, void (*)()) {}
 #endif
 
-void tell_host_fault(int signal, const void* code) {
+/// What is to be told of host code by the copy of the process, which has only this thread.
+void tell_host_fault() {
   std::fflush(stdout);
-  std::string text = std::string("the program's host code: ") + what(signal);
-  text += place_of(code);
-  if (text.find("\n  at ") == std::string::npos) text += place_of_caller();
-  std::fprintf(stderr, "rung: %s\n", text.c_str());
+  std::string where = place_of(fault.code);
+  if (where.empty()) where = place_of_caller();
+  const Allocation found = find(fault.address);
+  if (found.begin != nullptr && found.type == cudaMemoryTypeDevice) {
+    const bool writes = (fault.error & 2) != 0;
+    report_host_access(found, static_cast<const char*>(fault.address), writes,
+                       where.empty() ? "" : where.substr(where.find("at ") + 3));
+  } else {
+    std::string text = std::string("the program's host code: ") + what(fault.signal);
+    text += what_lies_at(fault.address) + where;
+    std::fprintf(stderr, "rung: %s\n", text.c_str());
+  }
+  write_report();
+}
+
+/// Then the signal ends the process.
+void tell_apart(int signal, void (*work)()) {
+  std::signal(signal, SIG_DFL);
+  if (!do_apart(work)) {
+    write_plainly("rung: the program's host code: ");
+    write_plainly(what(signal));
+    write_plainly(". Its heap is damaged, or locked: where it was cannot be told.\n");
+    write_plainly(findings_as_text());
+  }
+  raise(signal);
 }
 
 void on_fault(int signal, siginfo_t* info, void* given) {
   auto& context = *static_cast<ucontext_t*>(given);
-  fault = {signal, info->si_addr, code_of(context), info->si_code == SI_KERNEL};
+  fault = {signal, info->si_addr, code_of(context), error_of(context), info->si_code == SI_KERNEL};
 #if defined(__x86_64__)
   if (simt::in_kernel()) {
     continue_at(context, &leave_kernel);
     return;
   }
 #endif
-  std::signal(signal, SIG_DFL);
-  tell_host_fault(signal, fault.code);
+  tell_apart(signal, tell_host_fault);
+}
+
+void tell_stop() {
+  const bool kernel = simt::in_kernel();
+  std::string place = place_of(fault.code);
+  const auto within = [&](const char* part) { return place.find(part) != std::string::npos; };
+  if (place.empty() || within("rung/") || within(" at ..")) place = place_of_caller();
+  std::fprintf(stderr, "rung: %s while %s runs%s\n", what(fault.signal),
+               kernel ? "a kernel" : "host code", place.c_str());
   write_report();
-  raise(signal);
 }
 
 /// Ctrl-C and time limits: where the program is, then the end.
 void on_stop(int signal, siginfo_t*, void* given) {
   if (!simt::in_kernel() && pass_signal(signal)) return;
-  std::signal(signal, SIG_DFL);
-  const void* code = code_of(*static_cast<ucontext_t*>(given));
-  const bool kernel = simt::in_kernel();
-  std::string place = place_of(code);
-  const auto within = [&](const char* part) { return place.find(part) != std::string::npos; };
-  if (place.empty() || within("rung/") || within(" at ..")) place = place_of_caller();
-  std::fprintf(stderr, "rung: %s while %s runs%s\n", what(signal),
-               kernel ? "a kernel" : "host code", place.c_str());
-  write_report();
-  raise(signal);
+  fault = {.signal = signal, .code = code_of(*static_cast<ucontext_t*>(given))};
+  tell_apart(signal, tell_stop);
 }
 
 /// An assertion of the host's code that fails, most often: what was found may be why.
-void on_abort(int signal) {
-  std::signal(signal, SIG_DFL);
-  write_report();
-  raise(signal);
-}
+void on_abort(int signal) { tell_apart(signal, write_report); }
 
 void on_terminate() {
   std::string text = "the program's host code threw an exception that nothing catches";

@@ -13,6 +13,7 @@
 #include "rung/emulate/runtime/kernels.hpp"
 #include "rung/emulate/runtime/launch_limits.hpp"
 #include "rung/emulate/runtime/model.hpp"
+#include "rung/emulate/runtime/pages.hpp"
 #include "rung/emulate/runtime/stream.hpp"
 #include "rung/emulate/runtime/tasks.hpp"
 #include "rung/simt/simulator.hpp"
@@ -60,7 +61,6 @@ KernelLayout& layout_of(const void* key) {
   return *one;
 }
 
-/// What the simulator was given as the launch's data.
 const RunningLaunch& launch_of(const void* data) {
   return *static_cast<const RunningLaunch*>(static_cast<const LaunchData*>(data));
 }
@@ -73,10 +73,9 @@ std::string name_of(const void* data) {
 
 bool task_keeps_looking(const void* data) { return keep_looking(launch_of(data).task); }
 
-/// A kernel may be launched from many places.
 const void* identity_of(const void* data) {
-  const RunningLaunch& launch = launch_of(data);
-  return launch.kernel != nullptr ? launch.kernel : launch.config->code;
+  const RunningLaunch& one = launch_of(data);
+  return one.kernel != nullptr ? one.kernel : one.config->code;
 }
 
 /// Between dynamic and static shared memory, so that an overrun does not quietly hit the other. A
@@ -146,6 +145,7 @@ cudaError_t run_once(const LaunchConfig& config, const SharedClosure& closure, c
   launch.device = running.device;
   if (running.task != nullptr) launch.keep_looking = task_keeps_looking;
   try {
+    const DeviceAccess access;
     simt::run(launch);
   } catch (const Error& failure) {
     if (running.again) {

@@ -5,7 +5,6 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include <cstdlib>
 #include <cstring>
 #include <map>
 #include <mutex>
@@ -26,8 +25,9 @@ namespace record = simt::record;
 
 // Between allocations lies memory that belongs to none, so that an overrun by some elements does
 // not quietly hit the neighbour.
-constexpr std::size_t alignment = 512;
 constexpr std::size_t margin = 512;
+/// Allocations beyond so many have no guard pages: the system's mappings are limited.
+constexpr std::size_t max_guarded = 8192;
 
 struct Table {
   std::mutex mutex;
@@ -68,22 +68,29 @@ Access access_to(const Allocation& one) {
   return {devices, devices};
 }
 
-char* new_bytes(Origin origin, std::size_t whole) {
-  if (origin == Origin::heap) return static_cast<char*>(std::aligned_alloc(alignment, whole));
-  void* pages = mmap(nullptr, whole, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  return pages == MAP_FAILED ? nullptr : static_cast<char*>(pages);
-}
-std::size_t whole_bytes(Origin origin, std::size_t bytes) {
-  if (origin == Origin::pages) return whole_pages(bytes + margin);
-  return (bytes + alignment - 1) / alignment * alignment + margin;
-}
-void delete_bytes(const Allocation& one) {
-  if (one.origin == Origin::pages) {
-    munmap(one.begin, whole_bytes(one.origin, one.bytes));
-  } else {
-    std::memset(one.begin, simt::poison, one.bytes);  // who still reads it shall see it
-    std::free(one.begin);
+/// Of an allocation that other processes may open.
+std::size_t whole_bytes(std::size_t bytes) { return whole_pages(bytes + margin); }
+
+bool get_bytes(Allocation& one) {
+  std::size_t allocations = 0;
+  {
+    const std::lock_guard lock(table().mutex);
+    allocations = table().live.size();
   }
+  const std::size_t before = one.origin == Origin::guarded ? margin : 0;
+  one.pages = map_pages(before + one.bytes + margin, allocations < max_guarded);
+  if (one.pages.begin == nullptr) return false;
+  one.begin = one.pages.begin + before;
+  std::memset(one.pages.begin, simt::poison, one.pages.bytes);
+  // Pages of managed memory come empty from the system, which programs count on.
+  if (one.type == cudaMemoryTypeManaged) std::memset(one.begin, 0, one.bytes);
+  if (one.type == cudaMemoryTypeDevice) close_to_host(one.pages);
+  return true;
+}
+/// `code`: behind the call that frees it.
+void delete_bytes(const Allocation& one, const void* code) {
+  open_to_host(one.pages);
+  retire_pages(one.pages, {one.begin, one.bytes, code});
   if (one.block >= 0) close(one.block);
 }
 
@@ -92,15 +99,10 @@ cudaError_t allocate_as(void** memory, Allocation one, const char* name, const v
   *memory = nullptr;
   if (one.bytes == 0) return cudaSuccess;
   if (!take_room_of(one.device, one.bytes)) return cudaErrorMemoryAllocation;
-  const std::size_t whole = whole_bytes(one.origin, one.bytes);
-  one.begin = new_bytes(one.origin, whole);
-  if (one.begin == nullptr) {
+  if (!get_bytes(one)) {
     return_room_of(one.device, one.bytes);
     return cudaErrorMemoryAllocation;
   }
-  std::memset(one.begin, simt::poison, whole);
-  // Pages of managed memory come empty from the system, which programs count on.
-  if (one.type == cudaMemoryTypeManaged) std::memset(one.begin, 0, one.bytes);
   // What the host may write by itself counts as written.
   add_region(one, name, one.type != cudaMemoryTypeDevice, access_to(one), code);
   *memory = one.begin;
@@ -149,7 +151,7 @@ cudaError_t allocate(void** memory, std::size_t bytes, cudaMemoryType type, cons
   return allocate_as(memory,
                      {.bytes = bytes,
                       .type = type,
-                      .origin = pages ? Origin::pages : Origin::heap,
+                      .origin = pages ? Origin::pages : Origin::guarded,
                       .flags = flags,
                       .device = current_device()},
                      name, code);
@@ -159,20 +161,20 @@ cudaError_t allocate_in_pool(void** memory, std::size_t bytes, const char* name,
   return allocate_as(memory,
                      {.bytes = bytes,
                       .type = cudaMemoryTypeDevice,
-                      .origin = pool_may_export(pool) ? Origin::pages : Origin::heap,
+                      .origin = pool_may_export(pool) ? Origin::pages : Origin::guarded,
                       .device = device_of_pool(pool),
                       .pool = pool},
                      name, code);
 }
 
-cudaError_t release(void* memory, bool host) {
+cudaError_t release(void* memory, bool host, const void* code) {
   if (memory == nullptr) return cudaSuccess;
   Allocation found;
   {
     const std::lock_guard lock(table().mutex);
     const auto at = table().live.find(static_cast<char*>(memory));
     if (at != table().live.end()) found = at->second;
-    const bool ours = found.origin == Origin::heap || found.origin == Origin::pages;
+    const bool ours = found.origin == Origin::guarded || found.origin == Origin::pages;
     if (found.begin == nullptr || !ours || (found.type == cudaMemoryTypeHost) != host) {
       return cudaErrorInvalidValue;
     }
@@ -180,8 +182,8 @@ cudaError_t release(void* memory, bool host) {
     table().live.erase(at);
   }
   if (found.type != cudaMemoryTypeDevice) note_visible_memory(-1);
-  record::unregister_memory(memory);
-  delete_bytes(found);
+  record::unregister_memory(memory, code);
+  delete_bytes(found, code);
   return cudaSuccess;
 }
 
@@ -215,13 +217,14 @@ int share(const void* memory) {
   if (at == table().live.end() || at->second.origin != Origin::pages) return -1;
   Allocation& one = at->second;
   if (one.block >= 0) return one.block;
-  const std::size_t whole = whole_bytes(one.origin, one.bytes);
+  const std::size_t whole = whole_bytes(one.bytes);
   const int block = make_block({.bytes = whole,
                                 .asked = one.bytes,
                                 .pool = one.pool != nullptr ? number_of_pool(one.pool) : 0,
                                 .device = one.device});
   if (block < 0) return -1;
-  // The same bytes at the same place, from now on those of the block.
+  // The same bytes at the same place, from now on those of the block, which stay open.
+  open_to_host(one.pages);
   void* copy = map_block(block, whole, PROT_READ | PROT_WRITE);
   if (copy != nullptr) {
     std::memcpy(copy, one.begin, whole);
@@ -237,7 +240,7 @@ int share(const void* memory) {
 }
 
 void close_opened(const Allocation& one) {
-  munmap(one.begin, whole_bytes(Origin::pages, one.bytes));
+  munmap(one.begin, whole_bytes(one.bytes));
   close(one.block);
 }
 
@@ -249,7 +252,7 @@ cudaError_t free_on_device(void* memory, const void* code) {
     close_opened(found);
     return cudaSuccess;
   }
-  const cudaError_t error = release(memory, false);
+  const cudaError_t error = release(memory, false, code);
   if (error != cudaSuccess && device_failure() == cudaSuccess) {
     report_misuse("use_after_free",
                   "cudaFree of an address that is no allocation: freed before, or never allocated",
@@ -288,7 +291,7 @@ void free_everything(int device) {
       close_opened(one);
     } else {
       return_room_of(one.device, one.bytes);
-      delete_bytes(one);
+      delete_bytes(one, nullptr);
     }
   }
 }

@@ -5,16 +5,18 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <string>
 
 #include "rung/emulate/runtime/api.hpp"
+#include "rung/emulate/runtime/pages.hpp"
 #include "rung/emulate/runtime/shared_block.hpp"
 
 namespace rung::cuda {
 
 /// Where the bytes come from, and so who may give them back.
 enum class Origin : unsigned char {
-  heap,
-  pages,       // of its own, which may become a block that is shared with other processes
+  guarded,     // pages of its own, with a margin before and behind
+  pages,       // likewise from a page's begin, and may become a block that other processes share
   registered,  // the program's own, by cudaHostRegister
   mapped,      // by cuMemMap
   opened       // another process's
@@ -24,18 +26,20 @@ struct Allocation {
   char* begin = nullptr;
   std::size_t bytes = 0;
   cudaMemoryType type = cudaMemoryTypeUnregistered;
-  Origin origin = Origin::heap;
+  Origin origin = Origin::guarded;
   unsigned flags = 0;
   int device = 0;
   cudaMemPool_t pool = nullptr;
   int block = -1;  // the descriptor of the block that it has become, or is of
+  Pages pages{};   // that hold it, where they are the runtime's
 };
 
 /// `code`: behind the program's call of the function that allocates, which is who calls this.
-/// cudaErrorMemoryAllocation where the simulated device, or this machine, has no room.
+/// cudaErrorMemoryAllocation where the simulated device, or this machine, has no room. Likewise of
+/// release().
 cudaError_t allocate(void** memory, std::size_t bytes, cudaMemoryType type, const char* name,
                      unsigned flags = 0, const void* code = __builtin_return_address(0));
-cudaError_t release(void* memory, bool host);
+cudaError_t release(void* memory, bool host, const void* code);
 /// The same of a pool.
 cudaError_t allocate_in_pool(void** memory, std::size_t bytes, const char* name, cudaMemPool_t pool,
                              const void* code = __builtin_return_address(0));
@@ -71,6 +75,9 @@ void close_opened(const Allocation& one);
 /// What was allocated on a device.
 void free_everything(int device);
 std::size_t bytes_in_use();
+/// Host code has accessed device memory, in this line ("file:line"). In report.cpp.
+void report_host_access(const Allocation& memory, const char* address, bool writes,
+                        const std::string& line);
 
 /// Checks a copy's ends as far as they are known, and copies. Either may be any host memory.
 cudaError_t copy_bytes(void* to, const void* from, std::size_t bytes, cudaMemcpyKind kind);

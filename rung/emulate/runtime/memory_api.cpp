@@ -54,7 +54,7 @@ cudaError_t cudaFree(void* memory) {
 }
 cudaError_t cudaFreeHost(void* memory) {
   if (memory != nullptr) await_device(current_device());
-  return remember(release(memory, true));
+  return remember(release(memory, true, __builtin_return_address(0)));
 }
 
 cudaError_t cudaHostRegister(void* memory, std::size_t bytes, unsigned int flags) {

@@ -17,6 +17,7 @@
 
 #include "rung/emulate/runtime/api.hpp"
 #include "rung/emulate/runtime/kernels.hpp"
+#include "rung/emulate/runtime/memory.hpp"
 #include "rung/emulate/runtime/tasks.hpp"
 #include "rung/simt/record.hpp"
 
@@ -69,6 +70,16 @@ constexpr Meaning meanings[] = {
     {"", Kind::launch, cudaErrorLaunchFailure},
 };
 
+// For a program whose heap is damaged. Filled behind the session's lock.
+char text_so_far[64 << 10];
+std::size_t text_length = 0;
+void keep_text(const Finding& finding) {
+  const std::string text = "rung: " + record::to_text(finding) + "\n";
+  if (text.size() >= sizeof text_so_far - text_length) return;
+  std::memcpy(text_so_far + text_length, text.c_str(), text.size() + 1);
+  text_length += text.size();
+}
+
 void tell(const std::string& text) { std::fprintf(stderr, "rung: %s\n", text.c_str()); }
 
 /// Begins when the program is loaded and ends when it is left, whatever way it takes.
@@ -82,7 +93,8 @@ class Session {
     };
     record::begin({.counters = wanted("RUNG_EMULATE_COUNTERS"),
                    .checks = wanted("RUNG_EMULATE_CHECKS"),
-                   .leaks = wanted("RUNG_EMULATE_LEAKS")});
+                   .leaks = wanted("RUNG_EMULATE_LEAKS"),
+                   .on_finding = keep_text});
     pthread_atfork(nullptr, nullptr, begin_in_child);
   }
   ~Session() {
@@ -127,12 +139,14 @@ Session session;
 void Session::begin_in_child() {
   if (session.done_) return;
   refused.reset();
+  text_so_far[text_length = 0] = 0;
   record::forget();
 }
 
 }  // namespace
 
 void write_report() { session.finish(); }
+const char* findings_as_text() { return text_so_far; }
 
 void note_refused_launch(const LaunchConfig& config, const std::string& why) {
   const std::lock_guard lock(mutex);
@@ -174,6 +188,24 @@ cudaError_t report_kernel_failure(const std::string& message) {
   // The recorder notes by itself what it stops.
   if (message.find("illegal address") == std::string::npos) record::add(finding);
   return meaning->error;
+}
+
+void report_host_access(const Allocation& memory, const char* address, bool writes,
+                        const std::string& line) {
+  Finding finding;
+  finding.kind = Kind::host_access;
+  const record::Memory known = record::find_memory(address);
+  finding.message = std::string("host code ") + (writes ? "writes" : "reads") + " byte " +
+                    std::to_string(address - memory.begin) + " of " + std::to_string(memory.bytes) +
+                    " bytes of " + known.name + ", which is memory of the device";
+  finding.advice = writes ? "write to memory of the host, and copy that to the device by cudaMemcpy"
+                          : "copy it to memory of the host by cudaMemcpy, and read that";
+  set_place(finding, line);
+  Finding allocated;
+  set_place(allocated, simt::source_line(static_cast<const char*>(known.code) - 1));
+  finding.other_file = allocated.file;
+  finding.other_line = allocated.line;
+  record::add(finding);
 }
 
 void report_misuse(const char* kind, const std::string& message, const void* code) {

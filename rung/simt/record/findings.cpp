@@ -22,6 +22,13 @@ namespace {
 /// Beyond an allocation by no more than this lies memory that holds nothing: the kernel may go on.
 constexpr std::size_t harmless = 256;
 
+/// Whether the address lies before the region by no more than that.
+bool near_before(const void* address, const Region& region) {
+  const auto begin = reinterpret_cast<std::uintptr_t>(region.begin());
+  const auto at = reinterpret_cast<std::uintptr_t>(address);
+  return at < begin && begin - at <= harmless;
+}
+
 uint3 at(const dim3& extent, std::uint32_t linear) {
   return {linear % extent.x, linear / extent.x % extent.y, linear / extent.x / extent.y};
 }
@@ -126,7 +133,12 @@ void report_bad_address(Recorder& recorder, const Step& step, std::uintptr_t add
   if (region != nullptr && region->state == Region::State::freed) {
     kind = Kind::use_after_free;
     message += " in " + name_of(region->memory) + " that have been freed";
+    if (region->memory.freed != nullptr) {
+      const std::string where = source_line(static_cast<const char*>(region->memory.freed) - 1);
+      if (!where.empty()) message += " at " + where;
+    }
     advice = "free memory after the last kernel that uses it";
+    harms = true;
   } else if (address % bytes != 0 && (region != nullptr || in_shared)) {
     kind = Kind::misaligned;
     message += " at an address that is no multiple of " + std::to_string(bytes);
@@ -141,6 +153,9 @@ void report_bad_address(Recorder& recorder, const Step& step, std::uintptr_t add
     message += within ? " that leaves " : " behind ";
     message += name_of(nearest->memory) + ", at byte " + std::to_string(behind);
     harms = !within && behind - nearest->memory.bytes > harmless;
+  } else if (nearest != nullptr && near_before(pointer, *nearest)) {
+    message += " " + std::to_string(nearest->begin() - static_cast<const std::byte*>(pointer)) +
+               " bytes before " + name_of(nearest->memory);
   } else {
     message += " of what is no memory of the device";
     if (address == 0) message += ": a null pointer";

@@ -99,6 +99,7 @@ class LaunchRecord {
   Flags flags;
 
  private:
+  const RegionsInUse regions_;
   std::mutex mutex_;
   std::atomic<std::uint32_t> era_;
   std::vector<std::uintptr_t> sites_;

@@ -24,6 +24,7 @@ struct Registry {
   Regions freed;
   Regions program;
   std::deque<std::unique_ptr<Region>> replaced;  // that someone may still hold
+  std::size_t launches = 0;                      // that are recorded
   std::uint64_t registered = 0;
 };
 Registry& registry() {
@@ -36,6 +37,21 @@ Region* find_in(const Registry::Regions& regions, const std::byte* address) {
   if (after == regions.begin()) return nullptr;
   Region* region = std::prev(after)->second.get();
   return address < region->end() || address == region->begin() ? region : nullptr;
+}
+
+/// Of what was freed only its place is remembered, and of so many at most.
+constexpr std::size_t max_freed = 16384;
+
+void forget_contents(Region& freed) {
+  freed.shadow = Shadow();
+  freed.initialised = Initialised();
+}
+
+/// Once nobody can hold a region any more.
+void sweep(Registry& all) {
+  if (all.launches != 0) return;
+  all.replaced.clear();
+  while (all.freed.size() > max_freed) all.freed.erase(all.freed.begin());
 }
 
 /// The part of a loaded object that holds the address.
@@ -84,18 +100,20 @@ void register_memory(Memory memory) {
   region->memory = std::move(memory);
   const std::lock_guard lock(all.mutex);
   region->serial = ++all.registered;
-  // Nothing that was freed where this lies is known any more.
-  for (auto old = all.freed.begin(); old != all.freed.end();) {
-    const bool apart = old->second->end() <= begin || region->end() <= old->second->begin();
-    if (!apart) all.replaced.push_back(std::move(old->second));
-    old = apart ? std::next(old) : all.freed.erase(old);
+  // Nothing that was freed where this lies is known any more. Regions that were freed lie apart, as
+  // each was registered when those before had gone.
+  auto old = all.freed.upper_bound(begin);
+  if (old != all.freed.begin() && std::prev(old)->second->end() > begin) --old;
+  while (old != all.freed.end() && old->first < region->end()) {
+    all.replaced.push_back(std::move(old->second));
+    old = all.freed.erase(old);
   }
   auto& place = all.live[begin];
   if (place != nullptr) all.replaced.push_back(std::move(place));
   place = std::move(region);
 }
 
-bool unregister_memory(const void* begin) {
+bool unregister_memory(const void* begin, const void* code) {
   Registry& all = registry();
   const std::lock_guard lock(all.mutex);
   const auto found = all.live.find(static_cast<const std::byte*>(begin));
@@ -104,7 +122,10 @@ bool unregister_memory(const void* begin) {
   all.live.erase(found);
   if (checking()) {
     region->state = Region::State::freed;
+    region->memory.freed = code;
+    if (all.launches == 0) forget_contents(*region);
     all.freed[region->begin()] = std::move(region);
+    sweep(all);
   }
   return true;
 }
@@ -143,6 +164,17 @@ const Region* nearest_region(const void* address) {
   const Region* below = after == all.live.begin() ? nullptr : std::prev(after)->second.get();
   if (above == nullptr || below == nullptr) return above == nullptr ? below : above;
   return byte - below->end() <= above->begin() - byte ? below : above;
+}
+
+RegionsInUse::RegionsInUse() {
+  const std::lock_guard lock(registry().mutex);
+  ++registry().launches;
+}
+
+RegionsInUse::~RegionsInUse() {
+  Registry& all = registry();
+  const std::lock_guard lock(all.mutex);
+  if (--all.launches == 0) sweep(all);
 }
 
 Shadow& shadow_of(Region& region) {

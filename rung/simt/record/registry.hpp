@@ -26,10 +26,18 @@ struct Region {
 };
 
 /// The region that holds this address: live memory first, then what was freed, then data of the
-/// program; null: none does. Stays valid until the session ends.
+/// program; null: none does. Stays valid until no launch is recorded, or the session ends.
 Region* find_region(const void* address);
 /// The live region that ends nearest before the address, or begins nearest behind it.
 const Region* nearest_region(const void* address);
+/// A launch is recorded: regions and what is remembered of them stay for as long.
+class RegionsInUse {
+ public:
+  RegionsInUse();
+  ~RegionsInUse();
+  RegionsInUse(const RegionsInUse&) = delete;
+  RegionsInUse& operator=(const RegionsInUse&) = delete;
+};
 /// Makes the region's shadow, once.
 Shadow& shadow_of(Region& region);
 

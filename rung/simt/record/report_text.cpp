@@ -196,7 +196,8 @@ std::string coordinates(const uint3& v) {
 const char* to_string(Kind kind) {
   constexpr const char* names[] = {"race",      "out_of_bounds", "misaligned",    "use_after_free",
                                    "read_only", "leak",          "uninitialised", "barrier",
-                                   "warp_sync", "deadlock",      "launch"};
+                                   "warp_sync", "deadlock",      "launch",        "host_access",
+                                   "api_call"};
   return names[static_cast<int>(kind)];
 }
 

@@ -182,9 +182,9 @@ void add(Finding finding) {
     known.times += finding.times;
     return;
   }
-  if (one.report.findings.size() < most_findings) {
-    one.report.findings.push_back(std::move(finding));
-  }
+  if (one.report.findings.size() == most_findings) return;
+  if (one.options.on_finding != nullptr) one.options.on_finding(finding);
+  one.report.findings.push_back(std::move(finding));
 }
 
 void forget() {

@@ -27,7 +27,12 @@ class device_reference {
  public:
   __host__ __device__ explicit device_reference(T* element) : element_(element) {}
   device_reference(const device_reference&) = default;
-  __host__ __device__ operator T() const { return *element_; }  // NOLINT
+  __host__ __device__ operator T() const {  // NOLINT
+    if (rung::simt::in_kernel()) return *element_;
+    alignas(T) unsigned char copy[sizeof(T)];
+    cudaMemcpy(copy, element_, sizeof(T), cudaMemcpyDeviceToHost);
+    return *reinterpret_cast<T*>(copy);
+  }
   /// Where it is, not where this object is.
   __host__ __device__ device_ptr<T> operator&() const { return device_ptr<T>(element_); }  // NOLINT
   __host__ __device__ const device_reference& operator=(const T& value) const {
@@ -43,11 +48,11 @@ class device_reference {
   }
   template <class Other>
   __host__ __device__ const device_reference& operator+=(const Other& other) const {
-    return *this = static_cast<T>(*element_ + other);
+    return *this = static_cast<T>(static_cast<T>(*this) + other);
   }
   template <class Other>
   __host__ __device__ const device_reference& operator-=(const Other& other) const {
-    return *this = static_cast<T>(*element_ - other);
+    return *this = static_cast<T>(static_cast<T>(*this) - other);
   }
 
  private:
@@ -173,7 +178,7 @@ class device_vector {
   pointer data() { return pointer(memory_); }
   device_ptr<const T> data() const { return device_ptr<const T>(memory_); }
   reference operator[](size_type i) { return reference(memory_ + i); }
-  T operator[](size_type i) const { return memory_[i]; }
+  T operator[](size_type i) const { return device_reference<const T>(memory_ + i); }
   reference front() { return (*this)[0]; }
   reference back() { return (*this)[size_ - 1]; }
   T front() const { return (*this)[0]; }
@@ -203,7 +208,14 @@ class device_vector {
   }
 
  private:
-  [[nodiscard]] std::vector<T> to_host() const { return std::vector<T>(memory_, memory_ + size_); }
+  [[nodiscard]] std::vector<T> to_host() const {
+    std::vector<T> values(size_);
+    for (size_type i = 0; std::is_same_v<T, bool> && i < size_; ++i) values[i] = (*this)[i];
+    if constexpr (!std::is_same_v<T, bool>) {
+      cudaMemcpy(values.data(), memory_, size_ * sizeof(T), cudaMemcpyDeviceToHost);
+    }
+    return values;
+  }
   void reserve_anew(size_type n) {
     cudaFree(memory_);
     memory_ = nullptr;
