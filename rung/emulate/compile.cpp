@@ -135,7 +135,7 @@ std::string read_file(const std::string& path) {
 /// The library of a header that NVIDIA's toolkit would have, or a graphics system; null: none.
 const char* library_of(const std::string& header) {
   static constexpr std::pair<const char*, const char*> libraries[] = {
-      {"thrust/", "Thrust"}, {"cub/", "CUB"},          {"cublas", "cuBLAS"},
+      {"thrust/", "Thrust"}, {"cub/", "CUB"},          {"cublasXt", "cuBLAS"},
       {"cufft", "cuFFT"},    {"cusparse", "cuSPARSE"}, {"cusolver", "cuSOLVER"},
       {"cudnn", "cuDNN"},    {"npp", "NPP"},           {"nvjpeg", "nvJPEG"},
       {"nvrtc", "NVRTC"},    {"nccl", "NCCL"},         {"cutlass/", "CUTLASS"},
@@ -158,7 +158,7 @@ void explain_missing_header(std::vector<std::string> command, const std::string&
     if (library == nullptr) continue;
     throw Error(ErrorCode::not_available,
                 fmt::format("{} includes {}, of {}: it is no part of the simulated GPU, which has "
-                            "CUDA's runtime, and some of CUB and Thrust",
+                            "CUDA's runtime, cuBLAS, and some of CUB and Thrust",
                             file, header, library));
   }
 }
@@ -253,9 +253,9 @@ std::string compile(const Sources& sources, const std::string& folder) {
       command.end(),
       {"-L" + home.libraries, "-Wl,-rpath," + home.libraries, "-Wl,-rpath-link," + home.libraries,
        "-rdynamic", "-Wl,--wrap=malloc,--wrap=free,--wrap=_Znwm,--wrap=_Znam",
-       "-Wl,--wrap=_ZdlPv,--wrap=_ZdaPv,--wrap=_ZdlPvm,--wrap=_ZdaPvm,--wrap=clock", "-lrung_hooks",
-       "-Wl,--no-as-needed", "-lrung_emulate", "-lrung", "-lrung_thread", "-pthread", "-ldl", "-o",
-       program});
+       "-Wl,--wrap=_ZdlPv,--wrap=_ZdaPv,--wrap=_ZdlPvm,--wrap=_ZdaPvm,--wrap=clock",
+       "-lrung_cublas", "-lrung_hooks", "-Wl,--no-as-needed", "-lrung_emulate", "-lrung",
+       "-lrung_thread", "-pthread", "-ldl", "-o", program});
   run_compiler(command, sources.files.front(), "does not link");
   return program;
 }

@@ -20,6 +20,7 @@
 #include "rung_cuda/builtin.h"
 #include "rung_cuda/builtin_atomics.h"
 #include "rung_cuda/convert.h"
+#include "rung_cuda/data_types.h"
 #include "rung_cuda/integers.h"
 #include "rung_cuda/launch.h"
 #include "rung_cuda/memory.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Programs include this by itself; everything is in cuda_runtime.h.
+// The types of data of the libraries.
 #pragma once
 
-#include "cuda_runtime.h"
+#include "rung_cuda/data_types.h"

@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the functions of cuBLAS share: who calls, checks of what they are given, and launches. The
+// library is one of kernels on the simulated GPU, so that findings and counters see its accesses.
+#pragma once
+
+#include <initializer_list>
+
+#include "cublas_v2.h"
+
+struct cublasContext {
+  cudaStream_t stream = nullptr;
+  cublasPointerMode_t pointer_mode = CUBLAS_POINTER_MODE_HOST;
+  cublasAtomicsMode_t atomics_mode = CUBLAS_ATOMICS_NOT_ALLOWED;
+  cublasMath_t math_mode = CUBLAS_DEFAULT_MATH;
+  int sm_count_target = 0;
+};
+
+namespace rung::cublas {
+
+/// One call of a program: the function's name, the code behind the call, and how it is done.
+struct Call {
+  const char* name;
+  const void* code;
+  bool has_handle = false;
+  cudaStream_t stream = nullptr;
+  bool device_scalars = false;  // alpha, beta and results are the device's memory
+
+  Call(const char* function, const void* caller, cublasHandle_t handle)
+      : name(function), code(caller), has_handle(handle != nullptr) {
+    if (!has_handle) return;
+    stream = handle->stream;
+    device_scalars = handle->pointer_mode == CUBLAS_POINTER_MODE_DEVICE;
+  }
+};
+#define RUNG_CUBLAS_CALL(name, handle) \
+  ::rung::cublas::Call(name, __builtin_return_address(0), handle)
+
+/// What a call reads, and maybe writes, from `begin` on; nothing where `bytes` is 0.
+struct Operand {
+  const char* name;
+  const void* begin;
+  long long bytes;
+  bool writes = false;
+};
+/// Elements from the first to the last of a matrix.
+inline long long matrix_extent(long long rows, long long columns, long long ld) {
+  return rows <= 0 || columns <= 0 ? 0 : (columns - 1) * ld + rows;
+}
+template <class T>
+Operand vector_operand(const char* name, const T* data, long long n, long long step,
+                       bool writes = false) {
+  const long long extent = n <= 0 ? 0 : 1 + (n - 1) * (step < 0 ? -step : step);
+  return {name, data, extent * static_cast<long long>(sizeof(T)), writes};
+}
+template <class T>
+Operand matrix_operand(const char* name, const T* data, long long rows, long long columns,
+                       long long ld, bool writes = false) {
+  return {name, data, matrix_extent(rows, columns, ld) * static_cast<long long>(sizeof(T)), writes};
+}
+
+/// Whether kernels may access all of them. If not that is a finding at the program's call.
+bool accessible(const Call& call, std::initializer_list<Operand> operands);
+/// Whether a scalar's pointer is of the host or of the device, as the pointer mode says.
+bool fits_pointer_mode(const Call& call, const char* name, const void* scalar, long long bytes);
+
+/// alpha or beta, which the host has given, or which kernels read.
+template <class T>
+struct Scalar {
+  const T* device = nullptr;
+  T value{};
+  [[nodiscard]] T get() const { return device != nullptr ? *device : value; }
+  /// Known to be zero when the call is made: what it multiplies is not accessed.
+  [[nodiscard]] bool zero() const { return device == nullptr && is_zero(value); }
+
+  static bool is_zero(const T& value) {
+    if constexpr (requires { value.x; }) {
+      return value.x == 0 && value.y == 0;
+    } else {
+      return static_cast<float>(value) == 0;
+    }
+  }
+};
+template <class T>
+Scalar<T> scalar(const Call& call, const T* given) {
+  if (call.device_scalars) return {given, T{}};
+  return {nullptr, *given};
+}
+
+/// Notes the name of the kernel that runs.
+RUNG_UNSEEN __attribute__((noinline)) inline void enter(const char* name) {
+  if (rung::cuda::launch_data->kernel == nullptr) rung::cuda::begin_kernel(name);
+}
+template <class Body>
+__attribute__((noinline)) void one_thread(const char* name, Body body) {
+  enter(name);
+  body();
+}
+
+/// A kernel of the call's name. `body` is done by each thread.
+template <class Body>
+cublasStatus_t launch(const Call& call, dim3 grid, dim3 block, const Body& body) {
+  rung::cuda::LaunchConfig config;
+  config.grid = grid;
+  config.block = block;
+  config.stream = call.stream;
+  config.name = call.name;
+  const auto thread = [body, name = call.name]() RUNG_UNSEEN { one_thread(name, body); };
+  const cudaError_t error = rung::cuda::launch(config, rung::cuda::make_closure(thread));
+  return error == cudaSuccess ? CUBLAS_STATUS_SUCCESS : CUBLAS_STATUS_EXECUTION_FAILED;
+}
+
+/// body(i) for each i < n, by a thread each.
+template <class Body>
+cublasStatus_t for_each(const Call& call, long long n, const Body& body) {
+  constexpr unsigned threads = 256;
+  if (n <= 0) return CUBLAS_STATUS_SUCCESS;
+  const dim3 grid(static_cast<unsigned>((n + threads - 1) / threads));
+  return launch(call, grid, dim3(threads), [body, n] {
+    const long long i = static_cast<long long>(blockIdx.x) * threads + threadIdx.x;
+    if (i < n) body(i);
+  });
+}
+/// body(i, j) for each element of a matrix of m rows and n columns.
+template <class Body>
+cublasStatus_t for_each(const Call& call, int m, int n, const Body& body) {
+  return for_each(call, static_cast<long long>(m) * n,
+                  [body, m](long long element) { body(element % m, element / m); });
+}
+
+/// A vector whose elements lie `step` apart; of a negative step the first lies last.
+template <class T>
+struct Vector {
+  T* first;
+  long long step;
+  Vector(T* data, long long n, long long increment)
+      : first(increment < 0 && n > 0 ? data - (n - 1) * increment : data), step(increment) {}
+  T& operator[](long long i) const { return first[i * step]; }
+};
+
+template <class T>
+T conjugate_if(bool conjugate, T value) {
+  if constexpr (requires { value.y; }) {
+    if (conjugate) value.y = -value.y;
+  }
+  return value;
+}
+
+/// op(A): element (i, j) lies at data[i * row + j * column], and may be conjugated.
+template <class T>
+struct Matrix {
+  const T* data;
+  long long row, column;
+  bool conjugate;
+  Matrix(const T* a, long long ld, cublasOperation_t op)
+      : data(a),
+        row(op == CUBLAS_OP_N ? 1 : ld),
+        column(op == CUBLAS_OP_N ? ld : 1),
+        conjugate(op == CUBLAS_OP_C) {}
+  [[nodiscard]] T at(long long i, long long j) const {
+    return conjugate_if(conjugate, data[i * row + j * column]);
+  }
+};
+
+inline bool valid(cublasOperation_t op) {
+  return op == CUBLAS_OP_N || op == CUBLAS_OP_T || op == CUBLAS_OP_C;
+}
+
+}  // namespace rung::cublas
+
+// Arithmetic of complex numbers, for templates of any type.
+inline float2 operator+(float2 a, float2 b) { return make_float2(a.x + b.x, a.y + b.y); }
+inline float2 operator-(float2 a, float2 b) { return make_float2(a.x - b.x, a.y - b.y); }
+inline float2 operator*(float2 a, float2 b) { return cuCmulf(a, b); }
+inline float2 operator/(float2 a, float2 b) { return cuCdivf(a, b); }
+inline double2 operator+(double2 a, double2 b) { return make_double2(a.x + b.x, a.y + b.y); }
+inline double2 operator-(double2 a, double2 b) { return make_double2(a.x - b.x, a.y - b.y); }
+inline double2 operator*(double2 a, double2 b) { return cuCmul(a, b); }
+inline double2 operator/(double2 a, double2 b) { return cuCdiv(a, b); }
