@@ -58,7 +58,8 @@ void sort_words(Options& options) {
     } else if (word.starts_with("-l") || word.starts_with("-L")) {
       // What the emulated runtime holds needs no library of its own.
       const bool ours = word == "-lcudart" || word == "-lcuda" || word == "-lcudadevrt" ||
-                        word == "-lcurand" || word == "-lineinfo";
+                        word == "-lcurand" || word == "-lcublas" || word == "-lcublasLt" ||
+                        word == "-lineinfo";
       if (!ours) options.sources.libraries.push_back(word);
     } else if (word.starts_with("-std=") || word.starts_with("-f") || word.starts_with("-W") ||
                word == "-pthread" || (word.starts_with("-O") && word.size() == 3)) {

@@ -42,15 +42,6 @@ Operand operand(const char* name, const Given& given, long long rows, long long 
   return {name, given.data, elements * static_cast<long long>(size_of(given.type)), writes};
 }
 
-bool is_zero(const Call& call, const AnyScalar& scalar) {
-  if (call.device_scalars) return false;
-  const auto* const bytes = static_cast<const unsigned char*>(scalar.given);
-  for (size_t i = 0; i < size_of(scalar.type); ++i) {
-    if (bytes[i] != 0) return false;
-  }
-  return true;
-}
-
 cublasStatus_t gemm(const Call& call, const Shape& shape, const void* alpha, const Given& a,
                     const Given& b, const void* beta, const Given& c, cudaDataType sums) {
   if (!call.has_handle) return CUBLAS_STATUS_NOT_INITIALIZED;
@@ -79,7 +70,7 @@ cublasStatus_t gemm(const Call& call, const Shape& shape, const void* alpha, con
       !fits_pointer_mode(call, "beta", beta, scalar_bytes)) {
     return CUBLAS_STATUS_EXECUTION_FAILED;
   }
-  const int k = is_zero(call, product.alpha) ? 0 : shape.k;
+  const int k = !call.device_scalars && is_zero(product.alpha) ? 0 : shape.k;
   if (!accessible(call, {operand("A", a, a_plain ? shape.m : k, a_plain ? k : shape.m, shape),
                          operand("B", b, b_plain ? k : shape.n, b_plain ? shape.n : k, shape),
                          operand("C", c, shape.m, shape.n, shape, true)})) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The kernel of all products of general matrices. Its threads keep 8 x 8 sums each, since what costs
-// time on the simulated GPU are accesses: there are 16 for 64 multiplications.
+// The kernel of all products of general matrices. Its threads keep 8 x 8 sums each, since accesses
+// are what costs time on the simulated GPU: there are 16 for 64 multiplications.
 #include "rung/emulate/cublas/product.hpp"
 
 #include "rung/emulate/cublas/element.hpp"
@@ -185,6 +185,14 @@ size_t size_of(cudaDataType type) {
     default:
       return 0;
   }
+}
+
+bool is_zero(const AnyScalar& scalar) {
+  const auto* const bytes = static_cast<const unsigned char*>(scalar.given);
+  for (size_t i = 0; i < size_of(scalar.type); ++i) {
+    if (bytes[i] != 0) return false;
+  }
+  return true;
 }
 
 bool scale_type(cublasComputeType_t compute, cudaDataType type_c, cudaDataType& type) {

@@ -54,6 +54,8 @@ struct Product {
 
 /// Bytes of an element; 0: of a type that is not supported.
 size_t size_of(cudaDataType type);
+/// Of a scalar of the host.
+bool is_zero(const AnyScalar& scalar);
 /// The type of alpha and beta, and of sums where they are not narrower than float.
 bool scale_type(cublasComputeType_t compute, cudaDataType type_c, cudaDataType& type);
 
