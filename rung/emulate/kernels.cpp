@@ -36,6 +36,7 @@ struct KernelDefinition {
   std::string path;     // its name behind those of its namespaces
   std::string demands;  // calls that tell what its launches must be like
   std::size_t commas;   // between its parameters, and within
+  bool hidden;          // a parameter has its name
 };
 
 /// __launch_bounds__ and __cluster_dims__: what Demands calls them, or null.
@@ -87,10 +88,14 @@ KernelDefinition read_kernel(const TokenStream& tokens, std::size_t word) {
   }
   const std::size_t name = at - 1;
   std::size_t commas = 0;
+  bool hidden = false;
   const std::size_t close = at < tokens.size() ? tokens.closing(at) : at;
-  for (; at < close; ++at) commas += tokens[at].is(",") ? 1 : 0;
+  for (; at < close; ++at) {
+    commas += tokens[at].is(",") ? 1 : 0;
+    hidden = hidden || tokens[at].is(tokens[name].text);
+  }
   while (at < tokens.size() && !tokens[at].is("{") && !tokens[at].is(";")) ++at;
-  return {word, name, tokens[at].is("{") ? at : tokens.size(), "", demands, commas};
+  return {word, name, tokens[at].is("{") ? at : tokens.size(), "", demands, commas, hidden};
 }
 
 /// "<T, N, Rest...>" for a kernel template, "" for a function. False: an explicit specialisation,
@@ -152,6 +157,13 @@ struct Namespaces {
   }
 };
 
+/// A name for everywhere, from a path in which namespaces without a name are empty.
+std::string qualified(const std::string& path) {
+  std::string name = "::" + path;
+  for (std::size_t at = 0; (at = name.find("::::")) != std::string::npos;) name.erase(at, 2);
+  return name;
+}
+
 }  // namespace
 
 void rewrite_kernels(TokenStream& tokens) {
@@ -191,8 +203,8 @@ void rewrite_kernels(TokenStream& tokens) {
     const bool unique = definitions[one.path] == 1 && commas[one.path].size() == 1 &&
                         tokens[one.name].kind == TokenKind::identifier &&
                         template_arguments(tokens, one.word, values);
-    const std::string self =
-        unique ? ", ::rung::cuda::only_kernel(&" + std::string(name) + values + ")" : "";
+    const std::string kernel = one.hidden ? qualified(one.path) : std::string(name);
+    const std::string self = unique ? ", ::rung::cuda::only_kernel(&" + kernel + values + ")" : "";
     std::string start = " struct rung_kernel { ";
     if (!one.demands.empty()) {
       start += "static void rung_demands(::rung::cuda::Demands& rung_all) { ";
