@@ -3,6 +3,9 @@
 #pragma once
 
 #include "rung_cuda/cub_block.h"
+#include "rung_cuda/cub_block_scan.h"
+#include "rung_cuda/cub_block_sort.h"
+#include "rung_cuda/cub_block_tools.h"
 #include "rung_cuda/cub_device.h"
 #include "rung_cuda/cub_move.h"
 #include "rung_cuda/cub_sort.h"

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// CUB's loads, stores, exchanges and radix sort of a block.
+// CUB's loads, stores and exchanges of a block.
 #pragma once
 
-#include "rung_cuda/cub_block.h"
+#include "rung_cuda/cub_block_scan.h"
 
 namespace cub {
 
@@ -84,6 +84,42 @@ class BlockStore {
   }
 };
 
+// The same by functions, of the thread that is named.
+template <class T, int items, class Input>
+__device__ void LoadDirectBlocked(int thread, Input from, T (&to)[items]) {
+  for (int i = 0; i < items; ++i) to[i] = from[thread * items + i];
+}
+template <class T, int items, class Input>
+__device__ void LoadDirectBlocked(int thread, Input from, T (&to)[items], int valid) {
+  for (int i = 0; i < items && thread * items + i < valid; ++i) to[i] = from[thread * items + i];
+}
+template <int threads, class T, int items, class Input>
+__device__ void LoadDirectStriped(int thread, Input from, T (&to)[items]) {
+  for (int i = 0; i < items; ++i) to[i] = from[thread + i * threads];
+}
+template <int threads, class T, int items, class Input>
+__device__ void LoadDirectStriped(int thread, Input from, T (&to)[items], int valid) {
+  for (int i = 0; i < items && thread + i * threads < valid; ++i)
+    to[i] = from[thread + i * threads];
+}
+template <class T, int items, class Output>
+__device__ void StoreDirectBlocked(int thread, Output to, T (&from)[items]) {
+  for (int i = 0; i < items; ++i) to[thread * items + i] = from[i];
+}
+template <class T, int items, class Output>
+__device__ void StoreDirectBlocked(int thread, Output to, T (&from)[items], int valid) {
+  for (int i = 0; i < items && thread * items + i < valid; ++i) to[thread * items + i] = from[i];
+}
+template <int threads, class T, int items, class Output>
+__device__ void StoreDirectStriped(int thread, Output to, T (&from)[items]) {
+  for (int i = 0; i < items; ++i) to[thread + i * threads] = from[i];
+}
+template <int threads, class T, int items, class Output>
+__device__ void StoreDirectStriped(int thread, Output to, T (&from)[items], int valid) {
+  for (int i = 0; i < items && thread + i * threads < valid; ++i)
+    to[thread + i * threads] = from[i];
+}
+
 template <class T, int size_x, int items, bool = false, int size_y = 1, int size_z = 1, int = 0>
 class BlockExchange {
   static constexpr int threads = size_x * size_y * size_z;
@@ -93,6 +129,7 @@ class BlockExchange {
     T values[threads * items];
   };
   __device__ explicit BlockExchange(TempStorage& storage) : storage_(storage) {}
+  __device__ BlockExchange() : storage_(own_storage<TempStorage, BlockExchange>()) {}
 
   template <class Output>
   __device__ void StripedToBlocked(const T (&inputs)[items], Output (&outputs)[items]) {
@@ -101,6 +138,16 @@ class BlockExchange {
   template <class Output>
   __device__ void BlockedToStriped(const T (&inputs)[items], Output (&outputs)[items]) {
     move(inputs, outputs, false, true);
+  }
+  __device__ void StripedToBlocked(T (&both)[items]) { move(both, both, true, false); }
+  __device__ void BlockedToStriped(T (&both)[items]) { move(both, both, false, true); }
+  template <class Rank>
+  __device__ void ScatterToBlocked(T (&both)[items], Rank (&ranks)[items]) {
+    ScatterToBlocked(both, both, ranks);
+  }
+  template <class Rank>
+  __device__ void ScatterToStriped(T (&both)[items], Rank (&ranks)[items]) {
+    ScatterToStriped(both, both, ranks);
   }
   template <class Output, class Rank>
   __device__ void ScatterToBlocked(const T (&inputs)[items], Output (&outputs)[items],
@@ -129,79 +176,6 @@ class BlockExchange {
     __syncthreads();
     for (int i = 0; i < items; ++i) {
       outputs[i] = storage_.values[rung_item<threads, items>(i, striped)];
-    }
-  }
-
-  TempStorage& storage_;
-};
-
-/// One bit after another: keys with a clear bit go before those with a set one, in their order.
-template <class Key, int size_x, int items, class Value = NullType, int = 4, bool = true,
-          BlockScanAlgorithm = BLOCK_SCAN_WARP_SCANS, int = 0, int size_y = 1, int size_z = 1>
-class BlockRadixSort {
-  static constexpr int threads = size_x * size_y * size_z;
-  static constexpr bool pairs = !std::is_same_v<Value, NullType>;
-  using Scan = BlockScan<int, size_x, BLOCK_SCAN_RAKING, size_y, size_z>;
-
- public:
-  struct TempStorage {
-    typename Scan::TempStorage scan;
-    Key keys[threads * items];
-    Value values[pairs ? threads * items : 1];
-  };
-  __device__ explicit BlockRadixSort(TempStorage& storage) : storage_(storage) {}
-
-  __device__ void Sort(Key (&keys)[items], int begin = 0, int end = 8 * sizeof(Key)) {
-    Value none[items];
-    sort(keys, none, begin, end, false, false);
-  }
-  __device__ void Sort(Key (&keys)[items], Value (&values)[items], int begin = 0,
-                       int end = 8 * sizeof(Key)) {
-    sort(keys, values, begin, end, false, false);
-  }
-  __device__ void SortDescending(Key (&keys)[items], int begin = 0, int end = 8 * sizeof(Key)) {
-    Value none[items];
-    sort(keys, none, begin, end, true, false);
-  }
-  __device__ void SortDescending(Key (&keys)[items], Value (&values)[items], int begin = 0,
-                                 int end = 8 * sizeof(Key)) {
-    sort(keys, values, begin, end, true, false);
-  }
-  __device__ void SortBlockedToStriped(Key (&keys)[items], int begin = 0,
-                                       int end = 8 * sizeof(Key)) {
-    Value none[items];
-    sort(keys, none, begin, end, false, true);
-  }
-  __device__ void SortBlockedToStriped(Key (&keys)[items], Value (&values)[items], int begin = 0,
-                                       int end = 8 * sizeof(Key)) {
-    sort(keys, values, begin, end, false, true);
-  }
-
- private:
-  __device__ void sort(Key (&keys)[items], Value (&values)[items], int begin, int end,
-                       bool descending, bool to_striped) {
-    for (int bit = begin; bit < end; ++bit) {
-      int before[items];
-      for (int i = 0; i < items; ++i) {
-        const bool set = (rung::cuda::ordered_bits(keys[i]) >> bit & 1) != 0;
-        before[i] = set == descending ? 1 : 0;  // goes to the front
-      }
-      int front[items], of_block;
-      Scan(storage_.scan).ExclusiveSum(before, front, of_block);
-      for (int i = 0; i < items; ++i) {
-        const int at = rung_item<threads, items>(i, false);
-        const int rank = before[i] != 0 ? front[i] : of_block + at - front[i];
-        storage_.keys[rank] = keys[i];
-        if constexpr (pairs) storage_.values[rank] = values[i];
-      }
-      __syncthreads();
-      const bool striped = to_striped && bit + 1 == end;
-      for (int i = 0; i < items; ++i) {
-        const int at = rung_item<threads, items>(i, striped);
-        keys[i] = storage_.keys[at];
-        if constexpr (pairs) values[i] = storage_.values[at];
-      }
-      __syncthreads();
     }
   }
 

@@ -2,6 +2,9 @@
 // What the parts of CUB share: operators, pairs, iterators, and moves of any type by shuffle.
 #pragma once
 
+#include "cuda_bf16.h"
+#include "cuda_fp16.h"
+#include "rung_cuda/function_objects.h"
 #include "rung_cuda/one_thread.h"
 
 namespace cub {
@@ -117,6 +120,16 @@ struct DoubleBuffer {
 };
 
 struct NullType {};
+
+/// Whether it combines two values of type T.
+template <class Operation, class T>
+inline constexpr bool is_operation = std::is_invocable_r_v<T, Operation&, T, T>;
+
+/// Of a collective that is given no storage, in the shared memory of the block.
+template <class Storage, class Collective>
+__device__ inline Storage& own_storage() {
+  return rung::cuda::shared_variable<Storage, Collective, alignof(Storage)>();
+}
 
 }  // namespace cub
 

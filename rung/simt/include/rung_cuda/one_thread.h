@@ -3,6 +3,10 @@
 // the loops that they mean. Every access is checked; what is counted says nothing of a chip.
 #pragma once
 
+// CUB and Thrust bring along assertions and clocks; of <chrono> these, which cost a third of it.
+#include <bits/chrono.h>
+#include <cassert>
+
 #include <iterator>
 #include <type_traits>
 

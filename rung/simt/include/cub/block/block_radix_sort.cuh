@@ -2,4 +2,4 @@
 // A collective of CUB.
 #pragma once
 
-#include "rung_cuda/cub_move.h"
+#include "rung_cuda/cub_block_sort.h"

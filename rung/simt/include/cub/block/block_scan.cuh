@@ -2,4 +2,4 @@
 // A collective of CUB.
 #pragma once
 
-#include "rung_cuda/cub_block.h"
+#include "rung_cuda/cub_block_scan.h"

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+// What CUB brings along of <cuda/functional>: extrema, sums and the like as objects. Of the C++
+// library's header the rest costs more than all of CUB.
+#pragma once
+
+#include <bits/stl_function.h>
+
+#include "rung_cuda/words.h"
+
+namespace cuda::std {
+using namespace ::std;
+}
+namespace cuda {
+
+template <class T = void>
+struct maximum {
+  __host__ __device__ constexpr T operator()(const T& a, const T& b) const { return a < b ? b : a; }
+};
+template <>
+struct maximum<void> {
+  template <class T, class U>
+  __host__ __device__ constexpr auto operator()(const T& a, const U& b) const {
+    return a < b ? b : a;
+  }
+};
+template <class T = void>
+struct minimum {
+  __host__ __device__ constexpr T operator()(const T& a, const T& b) const { return b < a ? b : a; }
+};
+template <>
+struct minimum<void> {
+  template <class T, class U>
+  __host__ __device__ constexpr auto operator()(const T& a, const U& b) const {
+    return b < a ? b : a;
+  }
+};
+
+}  // namespace cuda
