@@ -154,6 +154,8 @@ void rewrite_declaration(TokenStream& tokens, std::size_t word, bool in_function
       references += fmt::format(" {0}& {1} = ::rung::cuda::dynamic_shared<{0}>();", type, name);
     } else {
       references += fmt::format(
+          " static_assert(sizeof({0}) <= 49152, \"{1} has more bytes than all static shared memory "
+          "of a kernel may have, 48 KiB: make it dynamic, extern __shared__\");"
           " struct rung_shared_{1} {{}}; {0}& {1} = ::rung::cuda::shared_variable<{0}, "
           "rung_shared_{1}, alignof({0})>();",
           type, name);

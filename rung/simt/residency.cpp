@@ -13,7 +13,10 @@
 
 namespace rung::simt {
 Block::Block() = default;
-Block::~Block() { ::operator delete(shared, std::align_val_t{shared_alignment}); }
+// A program may declare shared variables with so large an alignment, in addresses of any kind.
+constexpr std::align_val_t arena_alignment{16 * shared_alignment};
+
+Block::~Block() { ::operator delete(shared, arena_alignment); }
 
 void Worker::prepare(Block& block, uint3 index) {
   const dim3 extent = launch_->block;
@@ -60,11 +63,10 @@ void Worker::prepare(Block& block, uint3 index) {
   // Grown in whole alignments; at least one, so that shared_address() has a base.
   const std::size_t need = (shared_room(*launch_) / shared_alignment + 1) * shared_alignment;
   if (need > block.shared_capacity) {
-    ::operator delete(block.shared, std::align_val_t{shared_alignment});
+    ::operator delete(block.shared, arena_alignment);
     block.shared = nullptr;
     block.shared_capacity = 0;
-    block.shared =
-        static_cast<std::byte*>(::operator new(need, std::align_val_t{shared_alignment}));
+    block.shared = static_cast<std::byte*>(::operator new(need, arena_alignment));
     block.shared_capacity = need;
   }
   std::memset(block.shared, poison, poisoned_bytes(*launch_));

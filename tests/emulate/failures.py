@@ -22,8 +22,9 @@ FREED = ("#include <cstdio>\n__global__ void fill(int* p, int n) {\n"
          "  fill<<<1, 32>>>(q, 1 << 18);\n  hello<<<1, 1>>>();\n"
          "  return cudaDeviceSynchronize() == cudaErrorIllegalAddress ? 0 : 3;\n}\n")
 
-HEADERS = ("cooperative_groups.h cooperative_groups/reduce.h cuda.h cuda_bf16.h cuda_fp16.h cuda_fp8.h cuda_pipeline.h "
-           "curand.h curand_kernel.h mma.h cuda/atomic cuda/barrier cuda/pipeline").split()
+HEADERS = ("cooperative_groups.h cooperative_groups/reduce.h cublasLt.h cublas_v2.h cuda.h cuda_bf16.h "
+           "cuda_fp16.h cuda_fp8.h cuda_pipeline.h curand.h curand_kernel.h mma.h cuda/atomic "
+           "cuda/barrier cuda/pipeline").split()
 
 # name: (source, options, exit code, what standard error must hold)
 CASES = {
@@ -89,6 +90,17 @@ CASES = {
     # What is read in front of a compare-and-swap is a guess: no race.
     "guess": (KERNEL % ("  int seen = *p, old;\n  do {\n    old = seen;\n    seen = atomicCAS(p, old, old + 1);\n"
                         "  } while (seen != old);", LAUNCHED % (64, 4, 64)), [], 0, []),
+    # What ptxas refuses.
+    "shared_array": (KERNEL % ("  __shared__ int wide[13000];\n  wide[p[0]] = 1;", ""), [], 2,
+                     ["shared_array.cu:2", "void kernel(int*)", "wide has more bytes", "52000"]),
+    "shared_arrays": (KERNEL % ("  __shared__ int a[8000], b[8000];\n  a[p[0]] = b[p[1]] = 1;",
+                                ALLOCATED % "cudaErrorInvalidValue"), [], 66,
+                      ["shared_arrays.cu:8", "kernel", "64000 bytes of static shared memory: ptxas refuses more"]),
+    "constants": ("__constant__ int a[9000];\nnamespace inner { __constant__ int b[9000]; }\n" + KERNEL % (
+        "  p[0] = a[0] + inner::b[0];", ALLOCATED % "cudaSuccess"), [], 2,
+        ["constants.cu: its __constant__ variables have 72000 bytes"]),
+    "cublas": ("#include <cublas_v2.h>\nint main() {\n  return cublasSsymm((cublasHandle_t)0, 1, 2, 3);\n}\n", [], 2,
+               ["cublas.cu:3", "cublasSsymm is not part of rung's cuBLAS: docs/emulate.md lists what is"]),
     # A program's own macros of one letter: none of our headers has such a name but T, as the toolkit's have.
     "letters": ("".join(f"#include <{one}>\n" for one in HEADERS) + "int main() { return A - 'A'; }\n",
                 [f"-D{one}='{one}'" for one in "ABCDEFGHIJKLMNOPQRSUVWXYZ"], 0, []),

@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// What kernels may access beside the runtime's allocations: the program's own variables, and what
-// kernels allocate. Programs are linked so that their malloc and new come here (compile.cpp).
+// What kernels allocate. Programs are linked so that their malloc and new come here (compile.cpp).
 #include <link.h>
 
 #include <cstddef>
 #include <cstdlib>
 #include <mutex>
 #include <new>
-#include <string>
 #include <unordered_set>
 
 #pragma GCC visibility push(default)
@@ -75,14 +73,6 @@ struct RegisterVariables {
 }  // namespace
 
 namespace rung::cuda {
-
-ConstantVariable::ConstantVariable(const volatile void* begin, std::size_t bytes,
-                                   const char* name) {
-  simt::record::register_memory({.begin = const_cast<const void*>(begin),
-                                 .bytes = bytes,
-                                 .space = simt::record::Space::constant,
-                                 .name = std::string("the constant variable ") + name});
-}
 
 void* allocate_in_kernel(std::size_t bytes) { return note(std::malloc(bytes), bytes); }
 void free_in_kernel(void* memory, const void* code) { keep(memory, code); }

@@ -51,8 +51,13 @@ class Unwatched {
   simt::record::Step* last_;
 };
 
+inline std::size_t align_up(std::size_t value, std::size_t alignment) {
+  return (value + alignment - 1) / alignment * alignment;
+}
 /// Bytes of all shared variables of the program: no kernel can need more.
 std::size_t all_shared_bytes();
+/// The largest alignment of any shared variable of the program.
+std::size_t max_shared_alignment();
 /// Bytes of those that this kernel declares itself.
 std::size_t own_shared_bytes(const char* kernel);
 

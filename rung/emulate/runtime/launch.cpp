@@ -118,8 +118,8 @@ cudaError_t run_once(const LaunchConfig& config, const SharedClosure& closure, c
   }
   running.kernel = kernel;
   running.layout = &layout;
-  const std::size_t dynamic_bytes = (config.shared_bytes + 127) / 128 * 128;
-  running.static_begin = dynamic_bytes + shared_gap;
+  const std::size_t dynamic_bytes = align_up(config.shared_bytes, 128);
+  running.static_begin = align_up(dynamic_bytes + shared_gap, max_shared_alignment());
   running.shared_end =
       layout.used() != 0 ? running.static_begin + layout.used() : config.shared_bytes;
   running.config = &config;

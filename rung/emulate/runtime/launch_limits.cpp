@@ -16,6 +16,10 @@ std::string describe(const dim3& v) {
 
 std::string too_much_shared(const LaunchConfig& config, std::size_t static_bytes,
                             std::size_t limit) {
+  if (static_bytes > shared_without_asking) {
+    return std::to_string(static_bytes) +
+           " bytes of static shared memory: ptxas refuses more than 49152 (48 KiB)";
+  }
   return std::to_string(config.shared_bytes) + " bytes of dynamic shared memory and " +
          std::to_string(static_bytes) + " of static, the limit is " + std::to_string(limit) +
          "; cudaFuncSetAttribute(cudaFuncAttributeMaxDynamicSharedMemorySize) raises it to " +

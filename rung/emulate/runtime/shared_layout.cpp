@@ -3,6 +3,7 @@
 // found for each kernel.
 #include <algorithm>
 #include <cstring>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -23,10 +24,6 @@ std::mutex variables_mutex;
 std::vector<Variable>& variables() {
   static auto& all = *new std::vector<Variable>;
   return all;
-}
-
-std::size_t align_up(std::size_t value, std::size_t alignment) {
-  return (value + alignment - 1) / alignment * alignment;
 }
 
 /// The part of a local type's mangled name that stands for its function: Z <function> E.
@@ -52,8 +49,17 @@ int register_shared(std::size_t bytes, std::size_t alignment, const char* scope)
 std::size_t all_shared_bytes() {
   const std::lock_guard lock(variables_mutex);
   std::size_t bytes = 0;
-  for (const Variable& one : variables()) bytes = align_up(bytes, one.alignment) + one.bytes;
-  return bytes + 1024;  // placed in another order it may need more padding
+  // In whatever order they are placed.
+  for (const Variable& one : variables())
+    bytes += one.bytes + std::max<std::size_t>(one.alignment, 16);
+  return bytes;
+}
+
+std::size_t max_shared_alignment() {
+  const std::lock_guard lock(variables_mutex);
+  std::size_t alignment = 1;
+  for (const Variable& one : variables()) alignment = std::max(alignment, one.alignment);
+  return alignment;
 }
 
 std::size_t own_shared_bytes(const char* kernel) {
@@ -115,7 +121,10 @@ unsigned place_shared(int variable) {
   };
   const unsigned offset = layout.place(variable, launch_data->kernel, grown);
   if (all > shared_without_asking) {
-    simt::fail("the kernel declares more than 48 KiB of static shared memory: ptxas refuses that");
+    const std::string message =
+        "the kernel declares " + std::to_string(all) +
+        " bytes of static shared memory: ptxas refuses more than 49152 (48 KiB)";
+    simt::fail(message.c_str());
   }
   return offset;
 }

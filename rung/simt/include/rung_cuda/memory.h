@@ -36,7 +36,8 @@ unsigned dynamic_shared_bytes();
 
 /// Each __constant__ variable has one: kernels may read it, and no more.
 struct ConstantVariable {
-  ConstantVariable(const volatile void* begin, size_t bytes, const char* name);
+  ConstantVariable(const volatile void* begin, size_t bytes, const char* name,
+                   const char* file = __builtin_FILE());
 };
 }  // namespace rung::cuda
 
