@@ -190,4 +190,5 @@ inline CUresult cuMemsetD8(CUdeviceptr to, unsigned char value, size_t count) {
   return rung::cuda::result(cudaMemset(rung::cuda::pointer(to), value, count));
 }
 
+#include "rung_cuda/driver_api.h"
 #include "rung_cuda/virtual_memory.h"
