@@ -20,6 +20,10 @@ bool holds_assembly(const std::string& preprocessed);
 /// Whether the user's own code has volatile variables; `asm volatile` is none.
 bool holds_volatile(const std::string& preprocessed);
 
+/// Throws Error(invalid_argument) where a device function calls one that is the host's alone.
+void check_host_calls(const TokenStream& tokens);
+/// Takes away __device__ and __host__, which words.h has left to be seen.
+void erase_execution_spaces(TokenStream& tokens);
 /// kernel<<<grid, block>>>(x) as launcher("kernel", [=](auto& a) { kernel(a); }).with(grid,
 /// block)(x). The arguments are evaluated once; the lambda calls the kernel as the program would,
 /// so that deduction, conversions and default arguments work as they do there.

@@ -10,6 +10,37 @@
 #include "rung/emulate/rewrite.hpp"
 
 namespace rung::emulate {
+
+bool opens_body(const TokenStream& tokens, std::size_t brace) {
+  bool parenthesis = false;
+  for (std::size_t i = brace; i > 0; --i) {
+    const Token& token = tokens[i - 1];
+    if (token.is(";") || token.is("{") || token.is("}") || token.kind == TokenKind::verbatim) {
+      break;
+    }
+    if (token.is("namespace") || token.kind == TokenKind::string) return false;
+    if (token.is(")")) {
+      parenthesis = true;
+      i = tokens.opening(i - 1) + 1;
+    }
+    const bool type = token.is("struct") || token.is("class") || token.is("union");
+    // `template <class T> void f() {` has a parameter list, `struct S : B<T> {` has none.
+    if (type && !parenthesis) return false;
+  }
+  return true;
+}
+
+bool opens_namespace(const TokenStream& tokens, std::size_t brace) {
+  for (std::size_t i = brace; i > 0; --i) {
+    const Token& token = tokens[i - 1];
+    if (token.is(";") || token.is("{") || token.is("}") || token.kind == TokenKind::verbatim) {
+      return false;
+    }
+    if (token.is("namespace") || token.kind == TokenKind::string) return true;
+  }
+  return false;
+}
+
 namespace {
 
 /// Whether each bracket { that is open here belongs to a function's body.
@@ -25,26 +56,6 @@ class Scopes {
   [[nodiscard]] bool in_function() const { return !in_body_.empty() && in_body_.back(); }
 
  private:
-  /// The head of a namespace or class holds its word; everything else in braces is code or data.
-  static bool opens_body(const TokenStream& tokens, std::size_t brace) {
-    bool parenthesis = false;
-    for (std::size_t i = brace; i > 0; --i) {
-      const Token& token = tokens[i - 1];
-      if (token.is(";") || token.is("{") || token.is("}") || token.kind == TokenKind::verbatim) {
-        break;
-      }
-      if (token.is("namespace") || token.kind == TokenKind::string) return false;
-      if (token.is(")")) {
-        parenthesis = true;
-        i = tokens.opening(i - 1) + 1;
-      }
-      const bool type = token.is("struct") || token.is("class") || token.is("union");
-      // `template <class T> void f() {` has a parameter list, `struct S : B<T> {` has none.
-      if (type && !parenthesis) return false;
-    }
-    return true;
-  }
-
   std::vector<bool> in_body_;
 };
 
@@ -177,18 +188,6 @@ void rewrite_shared(TokenStream& tokens) {
 
 namespace {
 
-/// Whether the bracket { at `brace` is that of a namespace, or of extern "C".
-bool opens_namespace(const TokenStream& tokens, std::size_t brace) {
-  for (std::size_t i = brace; i > 0; --i) {
-    const Token& token = tokens[i - 1];
-    if (token.is(";") || token.is("{") || token.is("}") || token.kind == TokenKind::verbatim) {
-      return false;
-    }
-    if (token.is("namespace") || token.kind == TokenKind::string) return true;
-  }
-  return false;
-}
-
 /// Constant variables of a namespace tell where they lie: kernels may read them alone.
 void register_constants(TokenStream& tokens, std::size_t begin) {
   if (begin > 0 && tokens[begin - 1].is(">")) return;  // templates are many variables, or none
@@ -237,6 +236,8 @@ void rewrite_constants(TokenStream& tokens) {
 
 std::string rewrite(const std::string& preprocessed) {
   TokenStream tokens(preprocessed);
+  check_host_calls(tokens);
+  erase_execution_spaces(tokens);
   rewrite_assembly(tokens);
   rewrite_kernels(tokens);
   rewrite_shared(tokens);

@@ -99,6 +99,11 @@ CASES = {
     "constants": ("__constant__ int a[9000];\nnamespace inner { __constant__ int b[9000]; }\n" + KERNEL % (
         "  p[0] = a[0] + inner::b[0];", ALLOCATED % "cudaSuccess"), [], 2,
         ["constants.cu: its __constant__ variables have 72000 bytes"]),
+    "host_call": ("float half_of(float x) {\n  return x / 2;\n}\n" + KERNEL % ("  p[0] = half_of(3);", ""), [], 2,
+                  ["host_call.cu:5", 'calling a __host__ function ("half_of") from a __global__ function ("kernel")']),
+    "host_call_below": ("static int* after_it(int* p) { return p + 1; }\n__device__ int one(int* p) {\n"
+                        "  return *after_it(p);\n}\n" + KERNEL % ("  p[0] = one(p);", ""), [], 2,
+                        ["host_call_below.cu:3", '("after_it") from a __device__ function ("one")']),
     "cublas": ("#include <cublas_v2.h>\nint main() {\n  return cublasSsymm((cublasHandle_t)0, 1, 2, 3);\n}\n", [], 2,
                ["cublas.cu:3", "cublasSsymm is not part of rung's cuBLAS: docs/emulate.md lists what is"]),
     # A program's own macros of one letter: none of our headers has such a name but T, as the toolkit's have.

@@ -7,9 +7,14 @@
 
 #define __global__ __rung_global__
 #define __shared__ __rung_shared__
+#define __managed__
+#ifdef __RUNG_EMULATE__
+#define __device__ __rung_device__
+#define __host__ __rung_host__
+#else
 #define __device__
 #define __host__
-#define __managed__
+#endif
 #ifdef __CUDACC__
 #define __constant__ __rung_constant__
 #else

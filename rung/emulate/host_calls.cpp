@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: Apache-2.0
+// Calls of host functions by device functions, which nvcc refuses and the simulated GPU could do.
+// Only what is certain is refused: plain functions of the user's files, by names that mean nothing
+// else anywhere.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cctype>
+#include <map>
+#include <vector>
+
+#include "rung/core/error.hpp"
+#include "rung/emulate/brackets.hpp"
+#include "rung/emulate/rewrite.hpp"
+
+namespace rung::emulate {
+namespace {
+
+/// A function that runs on the device alone, outside of classes, and no template.
+struct DeviceFunction {
+  std::size_t name, close;  // where the name is, and the bracket that ends the body
+  bool kernel;
+};
+struct Meanings {
+  bool host_function = false;  // defined for the host alone
+  bool other = false;          // declared as anything else too
+};
+
+class Functions {
+ public:
+  explicit Functions(const TokenStream& tokens) : tokens_(tokens) {
+    std::vector<bool> classes;  // of each bracket that is open: whether it is a class's
+    std::size_t head = 0;
+    for (std::size_t i = 0; i < tokens.size(); ++i) {
+      const Token& token = tokens[i];
+      if (token.is("}")) {
+        if (!classes.empty()) classes.pop_back();
+      } else if (token.is("{")) {
+        if (opens_namespace(tokens, i) || !opens_body(tokens, i)) {
+          classes.push_back(!opens_namespace(tokens, i) || (!classes.empty() && classes.back()));
+        } else {
+          i = tokens.closing(i);
+        }
+      } else if (token.kind == TokenKind::identifier && tokens[i + 1].is("(")) {
+        const std::size_t end = end_of_head(i);
+        if (end < tokens.size()) i = note(head, i, end, !classes.empty() && classes.back());
+      }
+      const bool ends = tokens[i].is(";") || tokens[i].is("}") || tokens[i].is("{");
+      if (ends || tokens[i].kind == TokenKind::verbatim) head = i + 1;
+    }
+  }
+
+  [[nodiscard]] const std::vector<DeviceFunction>& of_device() const { return of_device_; }
+  /// Whether the name stands for a function of the host and for nothing else.
+  [[nodiscard]] bool is_host_function(std::string_view name) const {
+    const auto known = meanings_.find(name);
+    return known != meanings_.end() && known->second.host_function && !known->second.other &&
+           !in_system_headers(name);
+  }
+
+ private:
+  /// The { or ; behind the parameters of the function whose name may be at `name`; size() if it is
+  /// none.
+  [[nodiscard]] std::size_t end_of_head(std::size_t name) const {
+    std::size_t at = tokens_.closing(name + 1) + 1;
+    while (at < tokens_.size() && !tokens_[at].is("{") && !tokens_[at].is(";")) {
+      const Token& token = tokens_[at];
+      const bool type = token.is("->") || token.is("::") || token.is("<") || token.is(">") ||
+                        token.is("*") || token.is("&");
+      if (token.kind != TokenKind::identifier && !type && !token.is("(")) return tokens_.size();
+      at = token.is("(") ? tokens_.closing(at) + 1 : at + 1;
+    }
+    return at;
+  }
+
+  /// Notes the declaration, and returns where it ends.
+  std::size_t note(std::size_t head, std::size_t name, std::size_t end, bool in_class) {
+    bool device = false, host = false, kernel = false;
+    const Token& before = tokens_[name - 1];
+    bool plain = !in_class && name > head &&
+                 (before.kind == TokenKind::identifier || before.is("*") || before.is("&") ||
+                  before.is(">"));
+    for (std::size_t i = head; i < name; ++i) {
+      const Token& token = tokens_[i];
+      device = device || token.is("__rung_device__");
+      host = host || token.is("__rung_host__");
+      kernel = kernel || token.is("__rung_global__");
+      plain = plain && !token.is("template") && !token.is("constexpr") && !token.is("consteval") &&
+              !token.is("operator") && !token.is("=");
+    }
+    const bool body = tokens_[end].is("{");
+    Meanings& meanings = meanings_[tokens_[name].text];
+    if (!plain || device || kernel) meanings.other = true;
+    if (body) meanings.host_function = true;
+    const std::size_t close = body ? tokens_.closing(end) : end;
+    if (plain && body && (kernel || (device && !host))) {
+      of_device_.push_back({name, close, kernel});
+    }
+    return close;
+  }
+
+  /// Whether it stands in front of a bracket there: it may be a function's name.
+  [[nodiscard]] bool in_system_headers(std::string_view name) const {
+    const auto in_word = [](char c) {
+      return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_';
+    };
+    for (std::size_t i = 0; i < tokens_.size(); ++i) {
+      if (tokens_[i].kind != TokenKind::verbatim) continue;
+      const std::string_view text = tokens_[i].text;
+      for (std::size_t at = 0; (at = text.find(name, at)) != std::string_view::npos;) {
+        const bool begins = at == 0 || !in_word(text[at - 1]);
+        at += name.size();
+        if (begins && at < text.size() &&
+            text[std::min(text.find_first_not_of(' ', at), text.size() - 1)] == '(') {
+          return true;
+        }
+      }
+    }
+    return false;
+  }
+
+  const TokenStream& tokens_;
+  std::map<std::string_view, Meanings> meanings_;
+  std::vector<DeviceFunction> of_device_;
+};
+
+/// Whether the token at `i`, a name in front of a bracket, is called there.
+bool is_call(const TokenStream& tokens, std::size_t i) {
+  const Token& before = tokens[i - 1];
+  if (before.kind == TokenKind::identifier) return before.is("return") || before.is("else");
+  return !before.is(".") && !before.is("->") && !before.is("::") && !before.is("~");
+}
+
+/// Words after which a call may be none, or may be left out.
+bool makes_unsure(const Token& token) {
+  for (const char* word : {"sizeof", "decltype", "noexcept", "alignof", "typeid", "constexpr",
+                           "requires", "static_assert", "using"}) {
+    if (token.is(word)) return true;
+  }
+  return false;
+}
+
+void check(const TokenStream& tokens, const Functions& functions, const DeviceFunction& one) {
+  std::map<std::string_view, std::size_t> calls;  // of each name the first; 0: it means more here
+  for (std::size_t i = one.name + 1; i < one.close; ++i) {
+    if (makes_unsure(tokens[i])) return;
+    if (tokens[i].kind != TokenKind::identifier) continue;
+    const bool call = tokens[i + 1].is("(") && is_call(tokens, i);
+    const auto [known, first] = calls.try_emplace(tokens[i].text, call ? i : 0);
+    if (!first && !call) known->second = 0;
+  }
+  for (const auto& [name, at] : calls) {
+    if (at == 0 || name == tokens[one.name].text || !functions.is_host_function(name)) continue;
+    throw Error(ErrorCode::invalid_argument,
+                fmt::format("{}: calling a __host__ function (\"{}\") from a {} function (\"{}\") "
+                            "is not allowed: declare it __host__ __device__",
+                            to_string(tokens.line_of(at)), name,
+                            one.kernel ? "__global__" : "__device__", tokens[one.name].text));
+  }
+}
+
+}  // namespace
+
+void check_host_calls(const TokenStream& tokens) {
+  const Functions functions(tokens);
+  for (const DeviceFunction& one : functions.of_device()) check(tokens, functions, one);
+}
+
+void erase_execution_spaces(TokenStream& tokens) {
+  constexpr std::string_view words[] = {"__rung_device__", "__rung_host__"};
+  for (std::size_t i = 0; i < tokens.size(); ++i) {
+    const Token& token = tokens[i];
+    if (token.is(words[0]) || token.is(words[1])) tokens.erase(i);
+    if (token.kind != TokenKind::verbatim) continue;
+    std::string text;
+    std::size_t done = 0;
+    for (std::size_t at; (at = token.text.find("__rung_", done)) != std::string_view::npos;) {
+      const std::string_view rest = token.text.substr(at);
+      text += token.text.substr(done, at - done);
+      done = at;
+      for (const std::string_view word : words) {
+        if (rest.starts_with(word)) done = at + word.size();
+      }
+      if (done == at) text += token.text.substr(done++, 1);
+    }
+    if (done != 0) tokens.replace(i, text.append(token.text.substr(done)));
+  }
+}
+
+}  // namespace rung::emulate
