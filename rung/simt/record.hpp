@@ -16,6 +16,8 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "rung/core/export.hpp"
@@ -55,6 +57,39 @@ enum class Space : std::uint8_t { shared, global, local, constant };
 RUNG_API const char* to_string(Kind kind);
 RUNG_API const char* to_string(Space space);
 
+/// The array that a finding is about, as far as the program that launched the kernel can tell.
+struct Object {
+  std::string name;              // "tile"; "": unknown
+  std::string type;              // of the array, or of what a pointer points to; mangled until end()
+  std::size_t element_bytes = 0;         // 0: unknown
+  std::vector<std::size_t> extents;      // of the array, by dimension; empty: unknown
+  std::uint64_t bytes = 0;               // of all of it
+  std::int64_t offset = 0;               // of the access, in bytes
+  int parameter = -1;                    // of the kernel, that points to it
+  bool dynamic = false;                  // dynamic shared memory
+  std::string allocated;                 // "cudaMalloc'ed at file:line"; "": unknown
+};
+
+/// Which threads raced, over all launches.
+struct Racers {
+  bool within_warp = false, across_warps = false, across_blocks = false;
+  bool both_write = false;
+  bool same_thread = false;  // of another block
+  bool one_warp = true;      // blocks had no more
+
+  /// What the others add.
+  RUNG_API Racers& operator|=(const Racers& others);
+};
+
+/// A change of the source that mends a finding, for programs: docs/emulate.md says what each kind
+/// means.
+struct Fix {
+  std::string kind;
+  std::string file;
+  int line = 0;
+  std::string from, text;  // what is there, what shall be
+};
+
 /// One thing that is wrong; told once for each (kind, line, other line).
 struct Finding {
   Kind kind = Kind::race;
@@ -70,7 +105,17 @@ struct Finding {
   dialect::uint3 other_thread{};
   std::string message;      // what happened, to whom: one sentence
   std::string advice;       // what to do about it: one line
+  std::vector<Fix> fixes;   // the advice for programs; empty: only a person can follow it
   std::uint64_t times = 1;  // launches that it was seen in
+  Object object;
+  std::string object_text;  // what the message calls it
+  Racers racers;            // of a race
+  /// Of the launch: integers among the kernel's arguments, by the number of the parameter; and where
+  /// it stands.
+  std::vector<std::pair<int, std::int64_t>> integers;
+  dialect::dim3 block_extent;
+  std::string launch_file;
+  int launch_line = 0;
 };
 
 /// Counted events, named after Nsight Compute's. A request is one instruction of one warp.
@@ -199,6 +244,17 @@ RUNG_API void forget();
 RUNG_API std::string to_json(const Report& report, bool fields_only = false);
 /// For people: one paragraph a finding.
 RUNG_API std::string to_text(const Finding& finding);
+
+/// The folder in which the process began.
+RUNG_API const std::string& start_folder();
+/// How findings and counters name a file: from that folder where it lies below, else in full.
+RUNG_API std::string shown_path(std::string_view file);
+
+struct Memory;
+/// Completes what findings tell of memory (object, launch ...) where a launcher knows more than the
+/// recorder: `data` is Launch::data, `memory` null for shared memory.
+using Completer = void (*)(const void* data, const Memory* memory, Finding& finding);
+RUNG_API void complete_findings(Completer completer);
 
 // --- memory that kernels may access --------------------------------------------------------------
 // Whoever hands memory to kernels registers it, whether a session runs or not. Memory outside of

@@ -161,6 +161,7 @@ Outcome run_once(const Options& options, const std::string& program,
   std::vector<std::pair<std::string, std::string>> variables = {
       {"RUNG_SIMT_ORDER", order},
       {"RUNG_EMULATE_REPORT", report},
+      {"RUNG_EMULATE_SOURCES", std::filesystem::path(program).parent_path().string()},
       {"RUNG_EMULATE_CAPABILITY", std::to_string(options.sources.capability)},
       {"RUNG_EMULATE_CHECKS", flag(!options.no_checks)},
       {"RUNG_EMULATE_COUNTERS", flag(options.counts())},

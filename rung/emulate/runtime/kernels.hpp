@@ -8,13 +8,26 @@
 #include <map>
 #include <mutex>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
 #include "rung/emulate/runtime/api.hpp"
 #include "rung/simt/record/request.hpp"
 
+namespace rung::simt::record {
+struct Finding;
+struct Memory;
+}  // namespace rung::simt::record
+
 namespace rung::cuda {
+
+/// What a program calls a shared variable.
+struct SharedName {
+  std::string_view name;
+  const char* type = nullptr;  // mangled
+  std::size_t bytes = 0, begin = 0;
+};
 
 /// Where the shared variables lie that a kernel has been seen to use. Variables that its functions
 /// declare directly are placed first and at once, so that its size is known from its first thread
@@ -30,6 +43,8 @@ class KernelLayout : public SharedLayout {
   unsigned place(int variable, const char* kernel,
                  const std::function<void(std::size_t before, std::size_t after)>& grown);
   [[nodiscard]] std::size_t used() const { return used_; }
+  /// The variable that holds this byte; whether there is one.
+  bool variable_at(std::size_t offset, SharedName& found) const;
   /// The kernel of this launch site's last launch, a guess for the next; null: none yet.
   std::atomic<const char*> last_kernel{nullptr};
 
@@ -60,6 +75,11 @@ std::size_t all_shared_bytes();
 std::size_t max_shared_alignment();
 /// Bytes of those that this kernel declares itself.
 std::size_t own_shared_bytes(const char* kernel);
+
+/// Adds to a finding what the launch tells of the memory, null: shared memory.
+void complete_finding(const LaunchConfig& config, const KernelLayout& layout,
+                      std::size_t static_begin, const simt::record::Memory* memory,
+                      simt::record::Finding& finding);
 
 /// The kernel at this address; null when no such kernel has been registered.
 const KernelEntry* find_kernel(const void* code);

@@ -16,6 +16,7 @@
 #include "rung/emulate/runtime/pages.hpp"
 #include "rung/emulate/runtime/stream.hpp"
 #include "rung/emulate/runtime/tasks.hpp"
+#include "rung/simt/record.hpp"
 #include "rung/simt/simulator.hpp"
 
 #pragma GCC visibility push(default)
@@ -76,6 +77,13 @@ bool task_keeps_looking(const void* data) { return keep_looking(launch_of(data).
 const void* identity_of(const void* data) {
   const RunningLaunch& one = launch_of(data);
   return one.kernel != nullptr ? one.kernel : one.config->code;
+}
+
+void complete_finding(const void* data, const simt::record::Memory* memory,
+                      simt::record::Finding& finding) {
+  const RunningLaunch& launch = launch_of(data);
+  const auto& layout = *static_cast<const KernelLayout*>(launch.layout);
+  complete_finding(*launch.config, layout, launch.static_begin, memory, finding);
 }
 
 /// Between dynamic and static shared memory, so that an overrun does not quietly hit the other. A
@@ -144,6 +152,7 @@ cudaError_t run_once(const LaunchConfig& config, const SharedClosure& closure, c
   launch.launched_again = &running.again;
   launch.device = running.device;
   if (running.task != nullptr) launch.keep_looking = task_keeps_looking;
+  simt::record::complete_findings(complete_finding);
   try {
     const DeviceAccess access;
     simt::run(launch);
@@ -232,69 +241,4 @@ cudaError_t launch(const LaunchConfig& config, Closure given) {
   return submit(config.stream, cudaGraphNodeTypeKernel, [=] { return run_now(config, closure); });
 }
 
-cudaError_t launch_by_address(LaunchConfig config, void** arguments) {
-  const KernelEntry* known = find_kernel(config.code);
-  if (known == nullptr) return remember(cudaErrorInvalidDeviceFunction);
-  // The values are copied: the program may change its own before a graph runs.
-  struct Call {
-    KernelEntry kernel;
-    std::vector<std::unique_ptr<char[]>> values;
-    std::vector<void*> pointers;
-  };
-  auto* call = new Call{*known, {}, {}};
-  for (int i = 0; i < known->count; ++i) {
-    const std::size_t bytes = known->sizes[i];
-    call->values.push_back(std::make_unique<char[]>(bytes));
-    std::memcpy(call->values.back().get(), arguments[i], bytes);
-    call->pointers.push_back(call->values.back().get());
-  }
-  return launch(config, {call,
-                         [](const void* one) {
-                           const auto* mine = static_cast<const Call*>(one);
-                           mine->kernel.invoke(mine->kernel.code,
-                                               const_cast<void**>(mine->pointers.data()));
-                         },
-                         [](void* one) { delete static_cast<Call*>(one); }});
-}
-
-static LaunchConfig convert(const cudaLaunchConfig_t& given, const void* code) {
-  LaunchConfig config{given.gridDim, given.blockDim, given.dynamicSmemBytes, given.stream};
-  config.code = code;
-  for (unsigned i = 0; i < given.numAttrs; ++i) {
-    const cudaLaunchAttribute& one = given.attrs[i];
-    if (one.id == cudaLaunchAttributeCooperative) config.cooperative = one.val.cooperative != 0;
-    if (one.id == cudaLaunchAttributeClusterDimension) {
-      config.cluster = dim3(one.val.clusterDim.x, one.val.clusterDim.y, one.val.clusterDim.z);
-      config.has_cluster = true;
-    }
-  }
-  return config;
-}
-
-cudaError_t launch_extended(const cudaLaunchConfig_t& given, const void* code, Closure closure,
-                            Place place) {
-  LaunchConfig config = convert(given, code);
-  config.place = place;
-  return launch(config, closure);
-}
-
 }  // namespace rung::cuda
-
-using namespace rung::cuda;  // NOLINT: its implementation
-
-cudaError_t cudaLaunchKernel(const void* kernel, dim3 grid, dim3 block, void** arguments,
-                             std::size_t shared_bytes, cudaStream_t stream) {
-  LaunchConfig config{grid, block, shared_bytes, stream};
-  config.code = kernel;
-  return launch_by_address(config, arguments);
-}
-cudaError_t cudaLaunchCooperativeKernel(const void* kernel, dim3 grid, dim3 block, void** arguments,
-                                        std::size_t shared_bytes, cudaStream_t stream) {
-  LaunchConfig config{grid, block, shared_bytes, stream, true};
-  config.code = kernel;
-  return launch_by_address(config, arguments);
-}
-cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t* config, const void* kernel,
-                                void** arguments) {
-  return launch_by_address(convert(*config, kernel), arguments);
-}

@@ -15,6 +15,7 @@
 #include <string>
 #include <utility>
 
+#include "rung/emulate/runtime/advise.hpp"
 #include "rung/emulate/runtime/api.hpp"
 #include "rung/emulate/runtime/kernels.hpp"
 #include "rung/emulate/runtime/memory.hpp"
@@ -46,7 +47,7 @@ simt::dialect::uint3 coordinates(const std::string& message, const char* word) {
 void set_place(Finding& finding, const std::string& where) {
   const std::size_t colon = where.rfind(':');
   if (colon == std::string::npos) return;
-  finding.file = where.substr(0, colon);
+  finding.file = record::shown_path(where.substr(0, colon));
   finding.line = std::atoi(where.c_str() + colon + 1);
 }
 
@@ -114,7 +115,8 @@ class Session {
         told.emplace(refused->file, refused->line);
       }
     }
-    const record::Report report = record::end();
+    record::Report report = record::end();
+    advise(report.findings);
     for (const Finding& one : report.findings) {
       const bool known = one.kind != Kind::race && told.count({one.file, one.line}) != 0;
       if (!known) tell(record::to_text(one));
@@ -153,7 +155,7 @@ void note_refused_launch(const LaunchConfig& config, const std::string& why) {
   Finding finding;
   finding.kind = Kind::launch;
   finding.kernel = config.name != nullptr ? config.name : "";
-  finding.file = config.place.file_name();
+  finding.file = record::shown_path(config.place.file_name());
   finding.line = static_cast<int>(config.place.line());
   finding.message = "the launch was refused and nobody asked for its error: " + why;
   finding.advice = "check cudaGetLastError() after each launch";
@@ -167,7 +169,15 @@ void forget_refused_launch() {
 cudaError_t report_kernel_failure(const std::string& message) {
   const Meaning* meaning = meanings;
   while (message.find(meaning->words) == std::string::npos) ++meaning;
-  tell(message);
+  // What the recorder has stopped it has noted itself, and knows more of.
+  const bool noted = message.find("illegal address") != std::string::npos;
+  std::vector<Finding> known = record::findings_so_far();
+  if (noted && !known.empty()) {
+    advise(known.back());
+    tell(record::to_text(known.back()));
+  } else {
+    tell(message);
+  }
   Finding finding;
   finding.kind = meaning->kind;
   finding.block = coordinates(message, "\n  block");
@@ -185,8 +195,7 @@ cudaError_t report_kernel_failure(const std::string& message) {
   finding.message = message.substr(0, message.find('\n'));
   const std::lock_guard lock(mutex);
   told.emplace(finding.file, finding.line);
-  // The recorder notes by itself what it stops.
-  if (message.find("illegal address") == std::string::npos) record::add(finding);
+  if (!noted) record::add(finding);
   return meaning->error;
 }
 

@@ -2,6 +2,7 @@
 // Static shared memory: every variable is registered while the program is loaded; where it lies is
 // found for each kernel.
 #include <algorithm>
+#include <cstdlib>
 #include <cstring>
 #include <string>
 #include <utility>
@@ -18,6 +19,7 @@ namespace {
 struct Variable {
   std::size_t bytes, alignment;
   const char* scope;  // Z <function> E <type>: the mangled name of a type within the function
+  const char* type;   // mangled
 };
 
 std::mutex variables_mutex;
@@ -40,9 +42,10 @@ bool declared_in(const Variable& variable, const char* kernel) {
 
 }  // namespace
 
-int register_shared(std::size_t bytes, std::size_t alignment, const char* scope) {
+int register_shared(std::size_t bytes, std::size_t alignment, const char* scope,
+                    const char* type) {
   const std::lock_guard lock(variables_mutex);
-  variables().push_back({bytes, alignment, scope});
+  variables().push_back({bytes, alignment, scope, type});
   return static_cast<int>(variables().size()) - 1;
 }
 
@@ -106,6 +109,27 @@ unsigned KernelLayout::place(
     __atomic_store_n(&offsets[which], offset, __ATOMIC_RELEASE);
   }
   return offsets[variable];
+}
+
+bool KernelLayout::variable_at(std::size_t offset, SharedName& found) const {
+  const std::lock_guard lock(variables_mutex);
+  for (std::size_t i = 0; i < table_.size(); ++i) {
+    const unsigned begin = __atomic_load_n(&table_[i], __ATOMIC_ACQUIRE);
+    const Variable& one = variables()[i];
+    if (begin == unknown || offset < begin || offset - begin >= one.bytes) continue;
+    // ... 16rung_shared_tile, perhaps with a number behind it.
+    constexpr std::string_view mark = "rung_shared_";
+    const std::string_view scope = one.scope;
+    const std::size_t at = scope.rfind(mark);
+    if (at == std::string_view::npos) return false;
+    std::size_t digits = at;
+    while (digits > 0 && scope[digits - 1] >= '0' && scope[digits - 1] <= '9') --digits;
+    const auto length = static_cast<std::size_t>(std::atoi(scope.data() + digits));
+    if (length <= mark.size()) return false;
+    found = {scope.substr(at + mark.size(), length - mark.size()), one.type, one.bytes, begin};
+    return true;
+  }
+  return false;
 }
 
 unsigned place_shared(int variable) {

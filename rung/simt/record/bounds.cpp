@@ -4,6 +4,7 @@
 // access tells that follows.
 #include "rung/simt/record/operations.hpp"
 #include "rung/simt/record/recorder.hpp"
+#include "rung/simt/record/wording.hpp"
 #include "rung/simt/scheduler.hpp"
 #include "rung/simt/simulator.hpp"
 
@@ -35,6 +36,10 @@ void Recorder::settle(std::uintptr_t address) {
     finding.space = region->memory.space;
   }
   finding.kind = Kind::out_of_bounds;
+  if (finding.space == Space::shared) {
+    name_object(launch_->launch, finding, address, nullptr, *thread.block);
+    finding.object_text.clear();  // the message names the index
+  }
   finding.kernel = kernel_name(launch_->launch);
   finding.file = std::move(suspicion_.file);
   finding.line = suspicion_.line;

@@ -37,8 +37,12 @@ void Recorder::check_write(const Reach& reach, const Cells& cells, const Cell& m
         break;
     }
     if (!known) {
-      Side reader = side_of(other_reader(read, Cell(cells.other), me), false);
-      reader.of_many = read.state == Cell::only_read;
+      // The thread is another than the writer; who else has read is what `read` stands for.
+      const Cell other = other_reader(read, Cell(cells.other), me);
+      Side reader = side_of(read, false);
+      reader.site = static_cast<std::uint16_t>(other.site);
+      reader.block = other.owner;
+      reader.thread = other.thread;
       report_race(*this, reach.request, cells.address, side_of(me, true), reader);
     }
     cells.read = 0;

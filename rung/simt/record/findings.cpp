@@ -29,11 +29,11 @@ bool near_before(const void* address, const Region& region) {
   return at < begin && begin - at <= harmless;
 }
 
-uint3 at(const dim3& extent, std::uint32_t linear) {
+}  // namespace
+
+uint3 index_in(const dim3& extent, std::uint32_t linear) {
   return {linear % extent.x, linear / extent.x % extent.y, linear / extent.x / extent.y};
 }
-
-}  // namespace
 
 Finding describe(Kind kind, Recorder& recorder, const Step& step, Where where, std::uint32_t block,
                  std::uint32_t thread) {
@@ -48,8 +48,8 @@ Finding describe(Kind kind, Recorder& recorder, const Step& step, Where where, s
   finding.kernel = kernel_name(launch);
   finding.file = source.file;
   finding.line = source.line;
-  finding.block = at(launch.grid, block);
-  finding.thread = at(launch.block, thread);
+  finding.block = index_in(launch.grid, block);
+  finding.thread = index_in(launch.block, thread);
   return finding;
 }
 
@@ -64,6 +64,21 @@ std::string access_of(const Step& step) {
 std::string name_of(const Memory& memory) {
   return std::to_string(memory.bytes) + " bytes of " +
          (memory.name.empty() ? "global memory" : memory.name);
+}
+
+void name_object(const Launch& launch, Finding& finding, std::uintptr_t address,
+                 const Region* region, const Block& block) {
+  const void* begin = region != nullptr ? region->begin() : block.shared;
+  finding.object.offset =
+      static_cast<std::int64_t>(address - reinterpret_cast<std::uintptr_t>(begin));
+  finding.object_text = "a word of shared memory";
+  if (region != nullptr) {
+    finding.object_text =
+        "byte " + std::to_string(finding.object.offset) + " of " + name_of(region->memory);
+    finding.object.bytes = region->memory.bytes;
+  }
+  finding.block_extent = launch.block;
+  complete(launch.data, region != nullptr ? &region->memory : nullptr, finding);
 }
 
 std::uint32_t linear_thread(const Thread& thread) {
@@ -93,7 +108,8 @@ std::string place_in_shared(const Launch& launch, std::size_t at, std::size_t ex
 /// farther than from this region of global memory, which may be its neighbour.
 std::string beside_shared(const Launch& launch, const Thread& thread, std::uintptr_t address,
                           std::size_t size, const Region* region) {
-  std::uintptr_t near = size == 0 ? 0 : 64 << 10;
+  // A kernel may have dynamic shared memory of which its launch has given none.
+  std::uintptr_t near = size != 0 ? 64 << 10 : shared_room(launch) != 0 ? 4 << 10 : 0;
   const auto begin = reinterpret_cast<std::uintptr_t>(thread.block->shared);
   if (region != nullptr) {
     const auto first = reinterpret_cast<std::uintptr_t>(region->begin());
@@ -165,11 +181,16 @@ void report_bad_address(Recorder& recorder, const Step& step, std::uintptr_t add
   Finding finding = describe(kind, recorder, step, Where::global, thread.block->record->number,
                              linear_thread(thread));
   if (!shared.empty() || in_shared) finding.space = Space::shared;
-  if (region != nullptr) {
-    const Source allocated = source_of(region->memory);
+  const Region* const about = shared.empty() ? nearest : nullptr;
+  if (about != nullptr || finding.space == Space::shared) {
+    name_object(recorder.launch().launch, finding, address, about, *thread.block);
+  }
+  if (about != nullptr) {
+    const Source allocated = source_of(about->memory);
     finding.other_file = allocated.file;
     finding.other_line = allocated.line;
   }
+  finding.object_text = message.substr(access_of(step).size());
   finding.message = message;
   finding.advice = advice;
   if (recorder.is_news(kind, step.site_index, 0)) add(std::move(finding));
@@ -183,85 +204,17 @@ void report_bad_address(Recorder& recorder, const Step& step, std::uintptr_t add
   recorder.worker().fail(std::move(why), Place{});
 }
 
-void report_race(Recorder& recorder, const Request& request, std::uintptr_t address, Side here,
-                 Side there) {
-  const Side& read = here.writes ? there : here;
-  const Side& write = here.writes ? here : there;
-  // Such a read may have been a guess, in this memory.
-  const bool held = !read.writes && !read.atomic && write.atomic;
-  const GuessPlace guess = read.of_many ? 0 : place_of_guess(request.target.region, read.site);
-  if (!recorder.is_news(Kind::race, here.site, there.site, held ? guess : 0)) return;
-  LaunchRecord& record = recorder.launch();
-  Finding finding =
-      describe(Kind::race, recorder, request.step, request.target.where, here.block, here.thread);
-  const Source& other = source_of(recorder.launch().site_of(there.site));
-  finding.other_file = other.file;
-  finding.other_line = other.line;
-  finding.other_block = at(record.launch.grid, there.block);
-  finding.other_thread = at(record.launch.block, there.thread);
-  const auto verb = [](const Side& side) {
-    return side.atomic ? "updates atomically" : side.writes ? "writes" : "reads";
-  };
-  const bool shared = finding.space == Space::shared;
-  std::string where = "a word of " + std::string(shared ? "shared" : "global") + " memory";
-  if (request.target.region != nullptr) {
-    where =
-        "byte " +
-        std::to_string(address - reinterpret_cast<std::uintptr_t>(request.target.region->begin())) +
-        " of " + name_of(request.target.region->memory);
-  }
-  finding.message = std::string("one thread ") + verb(here) + " and another " + verb(there) + " " +
-                    where + ", in no order";
-  if (here.site == there.site && here.writes && there.writes && !here.atomic) {
-    finding.advice = "let one of them write, or use atomics: whose value stays is left open";
-  } else if (there.copies) {
-    finding.advice =
-        "wait for the copy's mbarrier: a barrier behind the thread that starts it is no wait";
-  } else if (here.block != there.block) {
-    finding.advice =
-        "blocks run in any order: use atomics, a flag behind __threadfence(), or two kernels";
-  } else if (here.thread / 32 == there.thread / 32) {
-    finding.advice = "__syncwarp() between the two: lanes of a warp need not run in step";
-  } else {
-    finding.advice = "__syncthreads() between the two";
-  }
-  if (held) {
-    recorder.launch().hold(std::move(finding), guess, write.site);
-  } else {
-    add(std::move(finding));
-  }
-}
-
-void report_proxy(Recorder& recorder, const Request& request, Side here, Side there) {
-  if (!recorder.is_news(Kind::race, here.site, there.site)) return;
-  LaunchRecord& record = recorder.launch();
-  Finding finding =
-      describe(Kind::race, recorder, request.step, request.target.where, here.block, here.thread);
-  const Source& other = source_of(record.site_of(there.site));
-  finding.other_file = other.file;
-  finding.other_line = other.line;
-  finding.other_block = at(record.launch.grid, there.block);
-  finding.other_thread = at(record.launch.block, there.thread);
-  finding.message = std::string("an asynchronous operation ") + (here.writes ? "writes" : "reads") +
-                    " a word of shared memory that a thread has written, with no "
-                    "fence.proxy.async between";
-  finding.advice =
-      "fence_async_proxy() (fence.proxy.async) by each thread that writes, before the barrier";
-  add(std::move(finding));
-}
-
 void report_uninitialised(Recorder& recorder, const Request& request, std::uintptr_t address,
                           const BlockRecord& block, std::uint32_t thread) {
   if (!recorder.is_news(Kind::uninitialised, request.step.site_index, 0)) return;
   Finding finding = describe(Kind::uninitialised, recorder, request.step, request.target.where,
                              block.number, thread);
-  finding.message = access_of(request.step) + " that nobody has written";
-  if (request.target.region != nullptr) {
-    finding.message +=
-        ": byte " +
-        std::to_string(address - reinterpret_cast<std::uintptr_t>(request.target.region->begin())) +
-        " of " + name_of(request.target.region->memory);
-    const Source allocated = source_of(request.target.region->memory);
+  const Region* const region = request.target.region;
+  name_object(recorder.launch().launch, finding, address, region,
+              region != nullptr ? *block.block : *request.target.block->block);
+  finding.message = access_of(request.step) + " that no thread has written: " + finding.object_text;
+  if (region != nullptr) {
+    const Source allocated = source_of(region->memory);
     finding.other_file = allocated.file;
     finding.other_line = allocated.line;
   }

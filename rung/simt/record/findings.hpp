@@ -28,6 +28,8 @@ struct Side {
   bool atomic = false;
   bool copies = false;   // a bulk copy, that is, that the thread has started
   bool of_many = false;  // one of many readers, of which any may be meant
+  bool warps = false;    // several warps of the block have read, the thread as one of them
+  bool blocks = false;   // several blocks have read
 };
 void report_race(Recorder& recorder, const Request& request, std::uintptr_t address, Side here,
                  Side there);

@@ -140,7 +140,9 @@ inline Side side_of(const Cell& cell, bool writes) {
           .writes = writes,
           .atomic = writes && (cell.state == Cell::atomic || cell.state == Cell::block_atomic),
           .copies = writes && cell.state == Cell::engine,
-          .of_many = !writes && cell.state == Cell::only_read};
+          .of_many = !writes && cell.state == Cell::only_read,
+          .warps = !writes && cell.state == Cell::block,
+          .blocks = !writes && (cell.state == Cell::everywhere || cell.state == Cell::only_read)};
 }
 
 }  // namespace rung::simt::record

@@ -99,8 +99,9 @@ void Recorder::prepare(Block& block) {
   warp_ = nullptr;  // it may have been of this block's last use
 }
 
-bool Recorder::is_news(Kind kind, std::uint16_t site, std::uint16_t other, GuessPlace there) {
-  return told_.emplace(kind, site, other, there).second;
+bool Recorder::is_news(Kind kind, std::uint16_t site, std::uint16_t other, GuessPlace there,
+                       std::uint8_t way) {
+  return told_.emplace(kind, site, other, there, way).second;
 }
 
 void Recorder::end_block(BlockRecord& block) {

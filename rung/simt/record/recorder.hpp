@@ -153,8 +153,9 @@ class Recorder {
   [[nodiscard]] Worker& worker() const { return worker_; }
   [[nodiscard]] const Thread& thread() const { return *thread_; }
   /// Whether this is the first time in this launch that these two sites are to blame for that,
-  /// there.
-  bool is_news(Kind kind, std::uint16_t site, std::uint16_t other, GuessPlace there = 0);
+  /// there, in this of several ways.
+  bool is_news(Kind kind, std::uint16_t site, std::uint16_t other, GuessPlace there = 0,
+               std::uint8_t way = 0);
 
  private:
   static Step* no_list();
@@ -257,7 +258,7 @@ class Recorder {
   std::vector<Way> ways_;
   std::uint16_t left_at_[32] = {};  // sites of what the list before has left, by its first lane
   bool branches_ = false;           // any so far
-  std::set<std::tuple<Kind, std::uint16_t, std::uint16_t, GuessPlace>> told_;
+  std::set<std::tuple<Kind, std::uint16_t, std::uint16_t, GuessPlace, std::uint8_t>> told_;
   std::unordered_map<std::uintptr_t, std::uint16_t> numbers_;  // of sites
   std::vector<SiteCount> counts_;                              // by that number
   Work work_;

@@ -33,14 +33,14 @@ std::string triple(const uint3& v) {
 }
 
 /// An object that grows by a field at a time.
-class Object {
+class Fields {
  public:
-  Object& raw(const char* name, const std::string& value) {
+  Fields& raw(const char* name, const std::string& value) {
     text_ += (text_.empty() ? "\"" : ",\"") + std::string(name) + "\":" + value;
     return *this;
   }
-  Object& text(const char* name, const std::string& value) { return raw(name, quoted(value)); }
-  Object& number(const char* name, std::uint64_t value) { return raw(name, std::to_string(value)); }
+  Fields& text(const char* name, const std::string& value) { return raw(name, quoted(value)); }
+  Fields& number(const char* name, std::uint64_t value) { return raw(name, std::to_string(value)); }
   [[nodiscard]] std::string fields() const { return text_; }
   [[nodiscard]] std::string whole() const { return "{" + text_ + "}"; }
 
@@ -55,8 +55,16 @@ std::string list(const std::vector<T>& items, F to_text) {
   return out + "]";
 }
 
+std::string one_fix(const Fix& fix) {
+  Fields out;
+  out.text("kind", fix.kind).text("file", fix.file);
+  out.number("line", static_cast<std::uint64_t>(fix.line));
+  out.text("from", fix.from).text("text", fix.text);
+  return out.whole();
+}
+
 std::string one_finding(const Finding& f) {
-  Object out;
+  Fields out;
   out.text("kind", to_string(f.kind)).text("space", to_string(f.space)).text("kernel", f.kernel);
   out.text("file", f.file).number("line", static_cast<std::uint64_t>(f.line));
   out.text("other_file", f.other_file)
@@ -65,11 +73,12 @@ std::string one_finding(const Finding& f) {
   if (f.kind == Kind::race) {
     out.raw("other_block", triple(f.other_block)).raw("other_thread", triple(f.other_thread));
   }
-  out.text("message", f.message).text("advice", f.advice).number("times", f.times);
+  out.text("message", f.message).text("advice", f.advice).raw("fixes", list(f.fixes, one_fix));
+  out.number("times", f.times);
   return out.whole();
 }
 
-void add_counters(Object& out, const Counters& c) {
+void add_counters(Fields& out, const Counters& c) {
   out.number("global_load_requests", c.global_load_requests)
       .number("global_load_sectors", c.global_load_sectors)
       .number("global_load_bytes", c.global_load_bytes)
@@ -114,7 +123,7 @@ std::string mean_lanes(const Counters& c) {
 }
 
 std::string one_line(const Line& line) {
-  Object out;
+  Fields out;
   out.text("file", line.file).number("line", static_cast<std::uint64_t>(line.line));
   add_counters(out, line.counters);
   out.raw("active_lanes", mean_lanes(line.counters));
@@ -134,7 +143,7 @@ std::string levels(const Work& work) {
   constexpr std::uint64_t sector = 32;
   const Counters& c = work.totals;
   const std::uint64_t sectors = c.global_load_sectors + c.global_store_sectors + c.atomic_sectors;
-  Object out;
+  Fields out;
   out.number("global_asked", c.global_load_bytes + c.global_store_bytes + c.atomic_bytes)
       .number("global_moved", sector * sectors)
       .number("global_distinct", work.distinct_load_bytes + work.distinct_store_bytes)
@@ -148,10 +157,10 @@ std::string levels(const Work& work) {
 }
 
 std::string one_launch(const LaunchWork& launch) {
-  Object totals;
+  Fields totals;
   add_counters(totals, launch.totals);
   const auto extent = [](const dialect::dim3& v) { return triple({v.x, v.y, v.z}); };
-  Object out;
+  Fields out;
   out.raw("grid", extent(launch.grid)).raw("block", extent(launch.block));
   out.number("shared_bytes", launch.shared_bytes);
   out.number("warps", launch.warps).number("divergent_warps", launch.divergent_warps);
@@ -162,9 +171,9 @@ std::string one_launch(const LaunchWork& launch) {
 
 std::string one_kernel(const Kernel& kernel) {
   const Counters& c = kernel.totals;
-  Object totals;
+  Fields totals;
   add_counters(totals, c);
-  Object out;
+  Fields out;
   out.text("name", kernel.name).number("launches", kernel.launches);
   out.number("blocks", kernel.blocks).number("threads", kernel.threads);
   out.number("block_threads", kernel.block_threads);
@@ -207,7 +216,7 @@ const char* to_string(Space space) {
 }
 
 std::string to_json(const Report& report, bool fields_only) {
-  Object out;
+  Fields out;
   out.raw("findings", list(report.findings, one_finding));
   out.raw("kernels", list(report.kernels, one_kernel));
   return fields_only ? out.fields() : out.whole();
@@ -221,8 +230,15 @@ std::string to_text(const Finding& f) {
             coordinates(f.thread);
   }
   if (f.other_line != 0) {
-    text += "\n  and " + f.other_file + ":" + std::to_string(f.other_line);
-    if (f.kind == Kind::race) {
+    const bool two_sided = f.kind == Kind::race || f.kind == Kind::warp_sync;
+    text += (two_sided ? "\n  and " : "\n  allocated at ") + f.other_file + ":" + std::to_string(f.other_line);
+    const auto same = [](const uint3& a, const uint3& b) {
+      return a.x == b.x && a.y == b.y && a.z == b.z;
+    };
+    // Of many who have read there it is not known who they were.
+    const bool known = !same(f.block, f.other_block) || !same(f.thread, f.other_thread);
+    if (f.kind == Kind::race && !known) text += ", other threads";
+    if (f.kind == Kind::race && known) {
       text += ", block " + coordinates(f.other_block) + ", thread " + coordinates(f.other_thread);
     }
   }

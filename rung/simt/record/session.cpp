@@ -11,6 +11,7 @@
 #include "rung/core/error.hpp"
 #include "rung/simt/record/registry.hpp"
 #include "rung/simt/record/source.hpp"
+#include "rung/simt/record/wording.hpp"
 
 namespace rung::simt::record {
 
@@ -43,11 +44,13 @@ Session& session() {
   return one;
 }
 
+/// Of a race it does not matter which side is told first.
 bool same(const Finding& a, const Finding& b) {
-  const auto key = [](const Finding& f) {
-    return std::tie(f.kind, f.space, f.file, f.line, f.other_file, f.other_line);
-  };
-  return key(a) == key(b) && (a.line != 0 || a.message == b.message);
+  if (a.kind != b.kind || a.space != b.space) return false;
+  const auto here = [](const Finding& f) { return std::tie(f.file, f.line); };
+  const auto there = [](const Finding& f) { return std::tie(f.other_file, f.other_line); };
+  if (a.kind == Kind::race && here(a) == there(b) && there(a) == here(b)) return a.line != 0;
+  return here(a) == here(b) && there(a) == there(b) && (a.line != 0 || a.message == b.message);
 }
 
 std::uint64_t volume(const dialect::dim3& extent) {
@@ -163,6 +166,9 @@ Report end() {
   mode = 0;
   if (one.options.order) set_thread_order(one.order_before);
   forget_history();
+  for (Finding& finding : one.report.findings) {
+    if (finding.kind == Kind::race && finding.advice.empty()) finding.advice = race_advice(finding);
+  }
   for (Counted& counted : one.counted) {
     add_lines(counted);
     one.report.kernels.push_back(std::move(counted.kernel));
@@ -173,13 +179,37 @@ Report end() {
 bool active() { return (mode.load(std::memory_order_relaxed) & recording) != 0; }
 bool checking() { return (mode.load(std::memory_order_relaxed) & checks) != 0; }
 
+namespace {
+
+std::atomic<Completer> completer{nullptr};
+
+/// Of what both have found the better example is kept, with the racers of both.
+void merge(Finding& known, Finding&& more) {
+  // A race may be seen from both sides in one launch.
+  const bool reversed = known.line != more.line || known.file != more.file;
+  const std::uint64_t times = known.times + (reversed ? 0 : more.times);
+  Racers racers = known.racers;
+  racers |= more.racers;
+  const auto rank = [](const Racers& r) { return r.across_blocks ? 2 : r.across_warps ? 1 : 0; };
+  if (rank(more.racers) > rank(known.racers)) known = std::move(more);
+  known.times = times;
+  known.racers = racers;
+}
+
+}  // namespace
+
+void complete_findings(Completer given) { completer = given; }
+void complete(const void* data, const Memory* memory, Finding& finding) {
+  if (const Completer one = completer) one(data, memory, finding);
+}
+
 void add(Finding finding) {
   if (!active()) return;
   Session& one = session();
   const std::lock_guard lock(one.mutex);
   for (Finding& known : one.report.findings) {
     if (!same(known, finding)) continue;
-    known.times += finding.times;
+    merge(known, std::move(finding));
     return;
   }
   if (one.report.findings.size() == most_findings) return;

@@ -20,6 +20,9 @@ inline bool follows_launches() {
   return (mode.load(std::memory_order_relaxed) & (counting | checks)) != 0;
 }
 
+/// Has the launcher complete a finding (complete_findings()).
+void complete(const void* data, const Memory* memory, Finding& finding);
+
 /// A launch is done, and this is what was counted, by site; `work` has no totals yet.
 void add_launch(const Launch& launch, const Work& work,
                 const std::unordered_map<std::uintptr_t, SiteCount>& counts);

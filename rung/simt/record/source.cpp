@@ -10,6 +10,7 @@
 #include <array>
 #include <cstdlib>
 #include <cstring>
+#include <filesystem>
 #include <memory>
 #include <mutex>
 #include <string_view>
@@ -44,9 +45,9 @@ class Objects {
     Source best;
     const auto consider = [&](const char* file, int line) {
       if (file == nullptr || line == 0) return false;
-      if (best.line == 0) best = {shorter(file), line, false};  // the innermost, if all are alike
+      if (best.line == 0) best = {shown_path(file), line, false};  // the innermost, if all are alike
       if (is_library(file)) return false;
-      best = {shorter(file), line, true};
+      best = {shown_path(file), line, true};
       return true;
     };
     int line = 0;
@@ -107,11 +108,6 @@ class Objects {
     return dwarf_filesrc(files, static_cast<std::size_t>(index), nullptr, nullptr);
   }
 
-  static std::string shorter(std::string_view file) {
-    while (file.starts_with("./")) file.remove_prefix(2);
-    return std::string(file);
-  }
-
   struct End {
     void operator()(Dwfl* session) const { dwfl_end(session); }
   };
@@ -125,7 +121,7 @@ Source find(Objects& objects, std::uintptr_t site) {
   const std::uintptr_t data = site & ~(place_bit | landing_bit);
   Place place;
   std::memcpy(static_cast<void*>(&place), &data, sizeof(place));
-  return {place.file_name(), static_cast<int>(place.line()), true};
+  return {shown_path(place.file_name()), static_cast<int>(place.line()), true};
 }
 
 }  // namespace
@@ -144,8 +140,31 @@ const Source& source_of(std::uintptr_t site) {
 }
 
 Source source_of(const Memory& memory) {
-  if (memory.line != 0 || memory.code == nullptr) return {memory.file, memory.line};
+  if (memory.line != 0 || memory.code == nullptr) return {shown_path(memory.file), memory.line};
   return source_of(reinterpret_cast<std::uintptr_t>(memory.code));
+}
+
+namespace {
+
+const std::string& folder_at_start() {
+  static const auto& folder = *new std::string([] {
+    std::error_code none;
+    return std::filesystem::current_path(none).string();
+  }());
+  return folder;
+}
+// The program may leave it.
+[[maybe_unused]] const std::string& found_when_loaded = folder_at_start();
+
+}  // namespace
+
+const std::string& start_folder() { return folder_at_start(); }
+
+std::string shown_path(std::string_view file) {
+  if (file.empty() || file.front() == '<') return std::string(file);
+  const std::string full = (std::filesystem::path(start_folder()) / file).lexically_normal().string();
+  const std::string folder = start_folder() + "/";
+  return full.starts_with(folder) ? full.substr(folder.size()) : full;
 }
 
 }  // namespace rung::simt::record

@@ -17,8 +17,9 @@ namespace rung::cuda {
 using simt::Place;
 
 /// Every shared variable of the program has a number; where it lies depends on the kernel.
-/// `scope` is the mangled name of a type within the function that declares it.
-int register_shared(size_t bytes, size_t alignment, const char* scope);
+/// `scope` is the mangled name of a type within the function that declares it, `type` that of its
+/// own.
+int register_shared(size_t bytes, size_t alignment, const char* scope, const char* type);
 
 /// How the variables of one kernel share the block's memory; offsets are found as they are met.
 struct SharedLayout {
@@ -44,7 +45,8 @@ unsigned place_shared(int variable);
 // The alignment comes apart: a template does not see what an attribute adds to a type.
 template <class T, class Tag, size_t alignment>
 struct SharedVariable {
-  static inline const int number = register_shared(sizeof(T), alignment, typeid(Tag).name());
+  static inline const int number =
+      register_shared(sizeof(T), alignment, typeid(Tag).name(), typeid(T).name());
 };
 
 template <class T, class Tag, size_t alignment>

@@ -3,13 +3,39 @@
 #pragma once
 
 #include <type_traits>
+#include <typeinfo>
 
 #include "rung_cuda/builtin.h"
 #include "rung_cuda/runtime_types.h"
 
 namespace rung::cuda {
 
+/// What findings tell of a kernel's argument.
+struct Argument {
+  const void* pointer = nullptr;  // that it is, where type is not null
+  const char* type = nullptr;     // mangled, of what it points to
+  size_t element_bytes = 0;
+  long long integer = 0;
+  bool is_integer = false;
+};
+template <class T>
+Argument describe_argument(const T& value) {
+  if constexpr (std::is_pointer_v<T>) {
+    using Pointee = std::remove_pointer_t<T>;
+    if constexpr (std::is_object_v<Pointee>) {
+      return {value, typeid(Pointee).name(), sizeof(Pointee)};
+    } else {
+      return {};
+    }
+  } else if constexpr (std::is_integral_v<T>) {
+    return {nullptr, nullptr, 0, static_cast<long long>(value), true};
+  } else {
+    return {};
+  }
+}
+
 struct LaunchConfig {
+  static constexpr int max_described = 12;
   dim3 grid, block;
   size_t shared_bytes = 0;
   cudaStream_t stream = nullptr;
@@ -19,6 +45,7 @@ struct LaunchConfig {
   const char* name = nullptr;  // as the launch spells it
   const void* code = nullptr;  // of a kernel known by its address
   Place place;
+  Argument arguments[max_described] = {};
 };
 
 /// A call with its arguments, ready to be made by each thread; copied for graphs and for launches
@@ -108,6 +135,11 @@ struct Launcher {
     // Kernels may not change what they are given, but their parameters may lack const.
     const auto call = [run = body, ... passed = Passed<Arguments>(arguments)]()
                           RUNG_UNSEEN { run(given(const_cast<Passed<Arguments>&>(passed))...); };
+    int count = 0;
+    ((count < LaunchConfig::max_described
+          ? void(config.arguments[count++] = describe_argument(arguments))
+          : void()),
+     ...);
     launch(config, make_closure(call));
   }
 };

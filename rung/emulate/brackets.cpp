@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+// What brackets open.
+#include "rung/emulate/brackets.hpp"
+
+namespace rung::emulate {
+
+bool opens_body(const TokenStream& tokens, std::size_t brace) {
+  bool parenthesis = false;
+  for (std::size_t i = brace; i > 0; --i) {
+    const Token& token = tokens[i - 1];
+    if (token.is(";") || token.is("{") || token.is("}") || token.kind == TokenKind::verbatim) {
+      break;
+    }
+    if (token.is("namespace") || token.kind == TokenKind::string) return false;
+    if (token.is(")")) {
+      parenthesis = true;
+      i = tokens.opening(i - 1) + 1;
+    }
+    const bool type = token.is("struct") || token.is("class") || token.is("union");
+    // `template <class T> void f() {` has a parameter list, `struct S : B<T> {` has none.
+    if (type && !parenthesis) return false;
+  }
+  return true;
+}
+
+bool opens_namespace(const TokenStream& tokens, std::size_t brace) {
+  for (std::size_t i = brace; i > 0; --i) {
+    const Token& token = tokens[i - 1];
+    if (token.is(";") || token.is("{") || token.is("}") || token.kind == TokenKind::verbatim) {
+      return false;
+    }
+    if (token.is("namespace") || token.kind == TokenKind::string) return true;
+  }
+  return false;
+}
+
+}  // namespace rung::emulate

@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: Apache-2.0
+// What findings say and advise: names of arrays, and consequences that need no advice of their own.
+#include "rung/emulate/runtime/advise.hpp"
+
+#include <cxxabi.h>
+
+#include <algorithm>
+#include <cstdlib>
+
+namespace rung::cuda {
+namespace {
+
+namespace record = simt::record;
+using record::Finding;
+using record::Kind;
+
+std::string demangled(const std::string& type) {
+  int status = 0;
+  const std::unique_ptr<char, decltype(&std::free)> text(
+      abi::__cxa_demangle(type.c_str(), nullptr, nullptr, &status), &std::free);
+  return status == 0 ? text.get() : "";
+}
+
+/// "float [16][17]": the extents, and the type without them.
+void read_type(record::Object& object) {
+  object.type = demangled(object.type);
+  const std::size_t bracket = object.type.find(" [");
+  if (bracket == std::string::npos) return;
+  std::size_t count = 1;
+  for (std::size_t at = bracket + 1; at < object.type.size() && object.type[at] == '[';) {
+    const std::size_t close = object.type.find(']', at);
+    object.extents.push_back(std::strtoull(object.type.c_str() + at + 1, nullptr, 10));
+    count *= std::max<std::size_t>(object.extents.back(), 1);
+    at = close + 1;
+  }
+  object.type.erase(bracket);
+  object.element_bytes = static_cast<std::size_t>(object.bytes) / count;
+}
+
+/// `extern __shared__ float s[];` where the kernel says so once.
+void find_dynamic(record::Object& object, const Finding& finding) {
+  const SourceTree* const tree = source_tree(finding.file);
+  if (tree == nullptr) return;
+  const emulate::TokenStream& tokens = tree->tokens();
+  const Function* const function = tree->find(finding.line, "").function;
+  std::size_t begin = 0, end = tokens.size();
+  if (function != nullptr &&
+      tree->mentions(function->body.begin, function->body.end, "__shared__")) {
+    begin = function->body.begin;
+    end = function->body.end;
+  }
+  static constexpr std::pair<const char*, std::size_t> types[] = {
+      {"char", 1},  {"short", 2},    {"int", 4},    {"unsigned", 4}, {"float", 4},
+      {"double", 8}, {"float2", 8},  {"float4", 16}, {"int4", 16},   {"half", 2},
+      {"__half", 2}, {"uint32_t", 4}, {"int32_t", 4}, {"uint64_t", 8}, {"size_t", 8}};
+  std::string name, type;
+  for (std::size_t i = begin; i < end; ++i) {
+    if (!tokens[i].is("[") || !tokens[i + 1].is("]") || i < 3) continue;
+    std::size_t first = i;
+    while (first > begin && !tokens[first - 1].is(";") && !tokens[first - 1].is("{")) --first;
+    if (!tree->mentions(first, i, "__shared__")) continue;
+    if (!name.empty() && name != tokens[i - 1].text) return;
+    name = tokens[i - 1].text;
+    type = tokens[i - 2].text;
+  }
+  for (const auto& [word, bytes] : types) {
+    if (type != word) continue;
+    object.name = name;
+    object.type = type;
+    object.element_bytes = bytes;
+  }
+}
+
+std::string element_of(const record::Object& object) {
+  if (object.element_bytes == 0 || object.offset < 0) return object.name;
+  auto index = static_cast<std::size_t>(object.offset) / object.element_bytes;
+  if (object.extents.empty() && !object.dynamic && object.parameter < 0) return object.name;
+  std::string text;
+  for (std::size_t i = object.extents.size(); i-- > 1;) {
+    text = "[" + std::to_string(index % object.extents[i]) + "]" + text;
+    index /= object.extents[i];
+  }
+  return object.name + "[" + std::to_string(index) + "]" + text;
+}
+
+}  // namespace
+
+const Function* kernel_of(const SourceTree& tree, const Finding& finding) {
+  std::string name = finding.kernel.substr(0, finding.kernel.find('<'));
+  if (const std::size_t at = name.rfind("::"); at != std::string::npos) name.erase(0, at + 2);
+  return tree.function(name);
+}
+
+void name_object(Finding& finding) {
+  record::Object& object = finding.object;
+  if (!object.type.empty()) read_type(object);
+  if (object.parameter >= 0) {
+    const SourceTree* tree = source_tree(finding.file);
+    if (tree == nullptr || kernel_of(*tree, finding) == nullptr) {
+      tree = source_tree(finding.launch_file);
+    }
+    const Function* const kernel = tree == nullptr ? nullptr : kernel_of(*tree, finding);
+    if (kernel == nullptr) return;
+    const std::vector<std::string> names = tree->parameters(*kernel);
+    const auto which = static_cast<std::size_t>(object.parameter);
+    if (which < names.size()) object.name = names[which];
+  } else if (object.dynamic) {
+    find_dynamic(object, finding);
+  }
+  if (object.name.empty() || finding.object_text.empty()) return;
+  const std::size_t at = finding.message.rfind(finding.object_text);
+  if (at == std::string::npos) return;
+  std::string text = element_of(object);
+  if (finding.kind == Kind::out_of_bounds) {
+    if (object.element_bytes == 0) return;
+    const std::uint64_t count = object.bytes / object.element_bytes;
+    text = " of " + text + ": " + object.name + " has " + std::to_string(count) + " element" +
+           (count == 1 ? "" : "s") + (object.dynamic ? " in the dynamic shared memory given" : "");
+  } else if (finding.kind == Kind::use_after_free || finding.kind == Kind::misaligned) {
+    return;
+  } else if (!object.allocated.empty() && object.element_bytes != 0 &&
+             finding.kind == Kind::race) {
+    text += " (of " + std::to_string(object.bytes / object.element_bytes) + " " +
+            (object.type.empty() ? "elements" : object.type) + ", " + object.allocated + ")";
+  }
+  finding.message.replace(at, finding.object_text.size(), text);
+  finding.object_text = text;
+}
+
+void advise(Finding& finding) {
+  name_object(finding);
+  if (finding.kind == Kind::race) advise_race(finding);
+  if (finding.kind == Kind::out_of_bounds) advise_bounds(finding);
+}
+
+namespace {
+
+/// Where the block has to synchronise for one array, a barrier of the warp for another is none.
+void widen_barrier(Finding& race, const std::vector<Finding>& findings) {
+  constexpr std::string_view narrow = "__syncwarp()", wide = "__syncthreads()";
+  const auto replace_in = [&](std::string& text) {
+    if (const std::size_t at = text.find(narrow); at != std::string::npos) {
+      text.replace(at, narrow.size(), wide);
+    }
+  };
+  for (record::Fix& mine : race.fixes) {
+    if (mine.text.find(narrow) == std::string::npos) continue;
+    const bool wider = std::any_of(findings.begin(), findings.end(), [&](const Finding& other) {
+      return std::any_of(other.fixes.begin(), other.fixes.end(), [&](const record::Fix& fix) {
+        return fix.kind == mine.kind && fix.file == mine.file && fix.line == mine.line &&
+               fix.text.find(wide) != std::string::npos;
+      });
+    });
+    if (!wider) continue;
+    replace_in(race.advice);
+    for (record::Fix& fix : race.fixes) replace_in(fix.text);
+  }
+}
+
+}  // namespace
+
+void advise(std::vector<Finding>& findings) {
+  for (Finding& one : findings) advise(one);
+  for (Finding& one : findings) widen_barrier(one, findings);
+  // What is read too early has not been written yet: the race says so, and what to do about it.
+  std::erase_if(findings, [&](const Finding& one) {
+    return one.kind == Kind::uninitialised &&
+           std::any_of(findings.begin(), findings.end(), [&](const Finding& race) {
+             const bool here = race.line == one.line && race.file == one.file;
+             const bool there = race.other_line == one.line && race.other_file == one.file;
+             return race.kind == Kind::race && race.space == one.space && (here || there) &&
+                    race.object.name == one.object.name && !one.object.name.empty();
+           });
+  });
+}
+
+}  // namespace rung::cuda

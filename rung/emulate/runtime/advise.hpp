@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+// Advice about findings, by the program's source: what to change, and where.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "rung/emulate/runtime/source_tree.hpp"
+#include "rung/simt/record.hpp"
+
+namespace rung::cuda {
+
+/// Completes what findings say and advise.
+void advise(std::vector<simt::record::Finding>& findings);
+void advise(simt::record::Finding& finding);
+
+// The parts of it, one file each.
+
+/// Calls the memory of a finding by its name in the program.
+void name_object(simt::record::Finding& finding);
+void advise_race(simt::record::Finding& race);
+void advise_bounds(simt::record::Finding& finding);
+
+/// The kernel of a finding in a source: by its name without namespaces and template arguments.
+const Function* kernel_of(const SourceTree& tree, const simt::record::Finding& finding);
+
+/// A statement that reads, changes and writes one element.
+struct Update {
+  const Statement* statement;  // that is to be replaced
+  std::string target;          // "bins[b]"
+  std::string operation;       // "Add", "Max" ...; "": there is no such atomic function
+  std::string operand;         // "1"
+  const Statement* load = nullptr;  // by which the element was read before; null: by the same
+};
+/// What the statement updates, if it is an update whose operand does not read the array elsewhere
+/// (`elsewhere`: or is one all the same).
+std::optional<Update> update_of(const SourceTree& tree, const Statement& one,
+                                const std::string& array, bool elsewhere);
+
+/// A fix by which text of a statement is replaced.
+simt::record::Fix replacement(const SourceTree& tree, const char* kind, const Statement& one,
+                              std::string text);
+
+}  // namespace rung::cuda

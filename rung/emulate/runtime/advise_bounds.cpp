@@ -1,0 +1,259 @@
+// SPDX-License-Identifier: Apache-2.0
+// Advice about indices that an array does not have: the comparison that lets them through, the guard
+// that is missing, or more elements.
+#include <algorithm>
+#include <cstdio>
+
+#include "rung/emulate/brackets.hpp"
+#include "rung/emulate/runtime/advise.hpp"
+
+namespace rung::cuda {
+namespace {
+
+namespace record = simt::record;
+using emulate::TokenStream;
+using record::Finding;
+
+/// array[index], or array[a][b] of which `begin` and `end` are the brackets of the wrong one.
+struct Access {
+  std::size_t name = 0, begin = 0, end = 0;
+};
+
+struct Scene {
+  const SourceTree& tree;
+  const TokenStream& tokens;
+  SourceTree::Spot spot;
+  Access access;
+  [[nodiscard]] std::string index() const { return tree.text(access.begin + 1, access.end); }
+};
+
+/// The access of an array of this name, "": of the first that is declared shared, or any.
+bool find_access(const SourceTree& tree, const SourceTree::Spot& spot, const std::string& array,
+                 Access& found) {
+  const TokenStream& tokens = tree.tokens();
+  const Statement& one = *spot.statement;
+  const bool simple = one.kind == Statement::Kind::simple;
+  const std::size_t begin = simple ? one.begin : one.header_begin;
+  const std::size_t end = simple ? one.end : one.header_end;
+  for (std::size_t i = begin + 1; i < end; ++i) {
+    if (!tokens[i].is("[") || tokens[i - 1].kind != emulate::TokenKind::identifier) continue;
+    if (!array.empty() && !tokens[i - 1].is(array)) continue;
+    found = {i - 1, i, tokens.closing(i)};
+    return true;
+  }
+  return false;
+}
+
+/// The comparison v <= bound of a loop or branch around, v being part of the index.
+bool advise_comparison(Finding& finding, const Scene& scene) {
+  const TokenStream& tokens = scene.tokens;
+  for (const Statement* one = scene.spot.statement; one != nullptr; one = one->parent) {
+    for (std::size_t i = one->header_begin; i < one->header_end; ++i) {
+      if (!tokens[i].is("<=")) continue;
+      if (!scene.tree.mentions(scene.access.begin, scene.access.end, tokens[i - 1].text)) continue;
+      std::size_t end = i + 1;
+      while (end < one->header_end && !tokens[end].is(";") && !tokens[end].is("&&") &&
+             !tokens[end].is("||")) {
+        end = emulate::opens(tokens[end]) ? tokens.closing(end) + 1 : end + 1;
+      }
+      const std::string from = scene.tree.text(i - 1, end);
+      const std::string to =
+          std::string(tokens[i - 1].text) + " < " + scene.tree.text(i + 1, end);
+      finding.advice = "use " + to + " instead of " + from + " in line " +
+                       std::to_string(scene.tree.line(i));
+      finding.fixes.push_back(
+          {"comparison", scene.tree.file(), scene.tree.line(i - 1), from, to});
+      return true;
+    }
+  }
+  return false;
+}
+
+/// The kernel's parameter of this integer value, except of that name; "": none.
+std::string parameter_of(const Finding& finding, const SourceTree& tree, std::int64_t value,
+                         const std::string& except = "") {
+  const Function* const kernel = kernel_of(tree, finding);
+  if (kernel == nullptr) return "";
+  const std::vector<std::string> names = tree.parameters(*kernel);
+  for (const auto& [number, integer] : finding.integers) {
+    const auto which = static_cast<std::size_t>(number);
+    if (integer == value && which < names.size() && names[which] != except) return names[which];
+  }
+  return "";
+}
+/// The value of the kernel's parameter of this name; 0: it is no such integer.
+std::int64_t value_of(const Finding& finding, const SourceTree& tree, const std::string& name) {
+  const Function* const kernel = kernel_of(tree, finding);
+  if (kernel == nullptr) return 0;
+  const std::vector<std::string> names = tree.parameters(*kernel);
+  for (const auto& [number, integer] : finding.integers) {
+    const auto which = static_cast<std::size_t>(number);
+    if (which < names.size() && names[which] == name) return integer;
+  }
+  return 0;
+}
+
+std::string in_parentheses(const std::string& text) {
+  const bool plain = text.find_first_of("+-*/%&|<>?") == std::string::npos;
+  return plain ? text : "(" + text + ")";
+}
+
+/// What the index must fulfil: row < rows && column < columns, index < n.
+std::string condition_of(const Finding& finding, const Scene& scene, std::int64_t count) {
+  const TokenStream& tokens = scene.tokens;
+  const SourceTree& tree = scene.tree;
+  const std::size_t begin = scene.access.begin + 1, end = scene.access.end;
+  if (finding.object.offset < 0) return scene.index() + " >= 0";
+  std::size_t plus = end;
+  for (std::size_t i = begin; i < end; ++i) {
+    if (tokens[i].is("+")) plus = i;
+    if (emulate::opens(tokens[i])) i = tokens.closing(i);
+  }
+  for (std::size_t star = begin; star < plus; ++star) {  // row * width + column
+    if (plus == end || !tokens[star].is("*")) continue;
+    for (const bool behind : {true, false}) {
+      const std::string width =
+          behind ? tree.text(star + 1, plus) : tree.text(begin, star);
+      const std::int64_t columns = value_of(finding, tree, width);
+      if (columns <= 0) continue;
+      const std::string row = behind ? tree.text(begin, star) : tree.text(star + 1, plus);
+      std::string rows = parameter_of(finding, tree, count / columns, width);
+      if (rows.empty()) rows = parameter_of(finding, tree, count / columns);
+      if (rows.empty()) rows = std::to_string(count / columns);
+      return in_parentheses(row) + " < " + rows + " && " +
+             in_parentheses(tree.text(plus + 1, end)) + " < " + width;
+    }
+  }
+  const std::string bound = parameter_of(finding, tree, count);
+  return in_parentheses(scene.index()) + " < " + (bound.empty() ? std::to_string(count) : bound);
+}
+
+/// An if around the statement, or a choice around what is read.
+void advise_guard(Finding& finding, const Scene& scene, std::int64_t count) {
+  const TokenStream& tokens = scene.tokens;
+  const std::string condition = condition_of(finding, scene, count);
+  finding.advice = "guard the access: if (" + condition + ")";
+  const Statement& one = *scene.spot.statement;
+  if (one.kind != Statement::Kind::simple) return;
+  // A statement that writes at this index, to whatever array.
+  std::size_t left = one.begin;
+  if (tokens[left].is("+") || tokens[left].is("-")) left += 2;
+  const bool writes = tokens[left + 1].is("[") || tokens[left].is("atomicAdd");
+  std::size_t open = left + 1;
+  while (open < one.end && !tokens[open].is("[")) ++open;
+  const bool same = writes && scene.tree.text(open + 1, tokens.closing(open)) == scene.index();
+  if (same) {
+    finding.fixes.push_back(replacement(scene.tree, "guard", one,
+                                        "if (" + condition + ") " + scene.tree.text(one)));
+    return;
+  }
+  const std::string access = scene.tree.text(scene.access.name, scene.access.end + 1);
+  finding.fixes.push_back({"guard", scene.tree.file(), scene.tree.line(scene.access.name), access,
+                           "(" + condition + " ? " + access + " : 0)"});
+}
+
+/// How many elements the block's last thread needs, if each needs one more than the one before.
+std::int64_t needed(const Finding& finding, std::int64_t index) {
+  const auto& block = finding.block_extent;
+  const auto& at = finding.thread;
+  const std::int64_t threads = std::int64_t{1} * block.x * block.y * block.z;
+  const std::int64_t thread = at.x + std::int64_t{block.x} * (at.y + std::int64_t{block.y} * at.z);
+  return index + threads - thread;
+}
+
+/// The third argument of the launch.
+void advise_launch(Finding& finding) {
+  const record::Object& object = finding.object;
+  const auto size = static_cast<std::int64_t>(object.element_bytes);
+  const std::string bytes = std::to_string(needed(finding, object.offset / size)) + " * sizeof(" +
+                            object.type + ")";
+  finding.advice = "launch with " + bytes + " bytes of dynamic shared memory (in line " +
+                   std::to_string(finding.launch_line) + " with " + std::to_string(object.bytes) +
+                   ")";
+  const SourceTree* const tree = source_tree(finding.launch_file);
+  if (tree == nullptr) return;
+  const TokenStream& tokens = tree->tokens();
+  for (std::size_t i = 0; i + 3 < tokens.size(); ++i) {
+    if (tree->line(i) != finding.launch_line || !tokens[i].is("<<") || !tokens[i + 1].is("<")) {
+      continue;
+    }
+    std::vector<std::size_t> commas;
+    std::size_t end = i + 2;
+    for (; end < tokens.size() && !(tokens[end].is(">>") && tokens[end + 1].is(">")); ++end) {
+      if (tokens[end].is(",")) commas.push_back(end);
+      if (emulate::opens(tokens[end])) end = tokens.closing(end);
+    }
+    if (commas.empty() || end >= tokens.size()) return;
+    const std::size_t shape_end = commas.size() > 1 ? commas[1] : end;
+    const std::string stream = commas.size() > 2 ? ", " + tree->text(commas[2] + 1, end) : "";
+    finding.fixes.push_back({"shared_bytes", tree->file(), tree->line(i), tree->text(i, end + 2),
+                             tree->text(i, shape_end) + ", " + bytes + stream + ">>>"});
+    return;
+  }
+}
+
+/// The declaration of an array that is too short for the block.
+bool advise_extent(Finding& finding, const Scene& scene, std::int64_t index) {
+  const TokenStream& tokens = scene.tokens;
+  const Statement& body = scene.spot.function->body;
+  const std::string name(tokens[scene.access.name].text);
+  const std::string elements = std::to_string(needed(finding, index));
+  for (std::size_t i = body.begin; i < scene.access.name; ++i) {
+    if (!tokens[i].is(name) || !tokens[i + 1].is("[")) continue;
+    const std::size_t close = tokens.closing(i + 1);
+    if (tokens[close + 1].is("[")) return false;
+    finding.advice = "declare " + name + " with " + elements + " elements (line " +
+                     std::to_string(scene.tree.line(i)) + "), or keep the index " +
+                     scene.index() + " below " + scene.tree.text(i + 2, close);
+    finding.fixes.push_back({"extent", scene.tree.file(), scene.tree.line(i),
+                             scene.tree.text(i, close + 1), name + "[" + elements + "]"});
+    return true;
+  }
+  return false;
+}
+
+/// "index 64 of an array of type 'float [64]'": the index and the number of elements.
+bool read_index(const std::string& message, long long& index, long long& count) {
+  const std::size_t bracket = message.find('[');
+  return std::sscanf(message.c_str(), "index %lld", &index) == 1 && bracket != std::string::npos &&
+         std::sscanf(message.c_str() + bracket, "[%lld]", &count) == 1;
+}
+
+}  // namespace
+
+void advise_bounds(Finding& finding) {
+  record::Object& object = finding.object;
+  if (object.dynamic && object.element_bytes != 0 && object.offset >= 0) {
+    advise_launch(finding);
+    return;
+  }
+  const SourceTree* const tree = source_tree(finding.file);
+  if (tree == nullptr) return;
+  long long index = 0, count = 0;
+  const bool indexed = read_index(finding.message, index, count);
+  if (indexed) object.name.clear();  // what lies there is another variable
+  if (!indexed && (object.name.empty() || object.element_bytes == 0)) return;
+  Scene scene{*tree, tree->tokens(), tree->find(finding.line, object.name), {}};
+  if (scene.spot.statement == nullptr) return;
+  if (!find_access(*tree, scene.spot, object.name, scene.access)) return;
+  if (indexed) {
+    const std::string name(scene.tokens[scene.access.name].text);
+    finding.message = "index " + std::to_string(index) + " of " + name +
+                      finding.message.substr(finding.message.find(" of type") + 8);
+    object.name = name;
+    object.offset = index < 0 ? -1 : 0;
+  } else {
+    count = static_cast<long long>(object.bytes / object.element_bytes);
+  }
+  if (advise_comparison(finding, scene)) return;
+  const bool writes = scene.access.name == scene.spot.statement->begin;
+  const std::int64_t threads =
+      std::int64_t{1} * finding.block_extent.x * finding.block_extent.y * finding.block_extent.z;
+  if (indexed && index >= count && (writes || count < threads) &&
+      advise_extent(finding, scene, index)) {
+    return;
+  }
+  advise_guard(finding, scene, count);
+}
+
+}  // namespace rung::cuda

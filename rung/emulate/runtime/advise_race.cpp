@@ -1,0 +1,301 @@
+// SPDX-License-Identifier: Apache-2.0
+// Advice about races: a barrier and where it belongs, an atomic function, another index.
+#include <utility>
+
+#include "rung/emulate/runtime/advise.hpp"
+
+namespace rung::cuda {
+namespace {
+
+namespace record = simt::record;
+using record::Finding;
+using record::Fix;
+
+/// Where both sides of a race are, in one function, in the order of the source.
+struct Pair {
+  const SourceTree* tree = nullptr;
+  const Function* function = nullptr;
+  const Statement* first = nullptr;
+  const Statement* second = nullptr;
+};
+
+/// The statement of `function` from which the spot's function is called; null: it is not.
+const Statement* call_in(const SourceTree& tree, const Function& function,
+                         const SourceTree::Spot& spot) {
+  for (std::size_t i = function.body.begin; i < function.body.end; ++i) {
+    if (tree.tokens()[i].is(spot.function->name) && tree.tokens()[i + 1].is("(")) {
+      return tree.find(tree.line(i), spot.function->name).statement;
+    }
+  }
+  return nullptr;
+}
+
+Pair find_pair(const Finding& race) {
+  const SourceTree* const tree = source_tree(race.file);
+  if (tree == nullptr || race.file != race.other_file) return {};
+  SourceTree::Spot here = tree->find(race.line, race.object.name);
+  SourceTree::Spot there = tree->find(race.other_line, race.object.name);
+  if (here.statement == nullptr || there.statement == nullptr) return {};
+  if (here.function != there.function) {
+    const Function* const kernel = kernel_of(*tree, race);
+    if (kernel == nullptr) return {};
+    for (SourceTree::Spot* one : {&here, &there}) {
+      if (one->function != kernel) *one = {kernel, call_in(*tree, *kernel, *one)};
+      if (one->statement == nullptr) return {};
+    }
+  }
+  if (there.statement->begin < here.statement->begin) std::swap(here, there);
+  return {tree, here.function, here.statement, there.statement};
+}
+
+bool holds(const Statement& outer, const Statement& inner) {
+  return outer.begin <= inner.begin && inner.end <= outer.end;
+}
+
+/// A barrier, and how to say where.
+class BarrierAdvice {
+ public:
+  BarrierAdvice(Finding& race, const Pair& pair, bool warp)
+      : race_(race), pair_(pair), tree_(*pair.tree), warp_(warp) {}
+
+  /// Whether there is a place for it that all threads come by.
+  bool find() {
+    const Statement* common = pair_.first;
+    while (common != nullptr && !holds(*common, *pair_.second)) common = common->parent;
+    const bool same = pair_.first == pair_.second || common == pair_.first;
+    while (common != nullptr && common->kind == Statement::Kind::simple) common = common->parent;
+    if (common == nullptr) return false;
+    const bool between = tree_.has_barrier(pair_.first->end, pair_.second->begin, warp_);
+    const Statement* const before = same ? nullptr : part_of(*common, *pair_.second);
+    bool placed = false;
+    if (!between && before != nullptr && common->kind == Statement::Kind::block &&
+        all_come_by(common)) {
+      insert_before(*before);
+      words_ = "between line " + std::to_string(tree_.line(pair_.first->begin)) + " and line " +
+               std::to_string(tree_.line(pair_.second->begin));
+      placed = true;
+    }
+    // From one round of a loop to the next.
+    for (const Statement* loop = common; loop != nullptr; loop = loop->parent) {
+      if (loop->kind != Statement::Kind::loop || !all_come_by(loop)) continue;
+      const bool known = tree_.has_barrier(loop->header_end + 1, pair_.first->begin, warp_) ||
+                         tree_.has_barrier(pair_.second->end, loop->end, warp_);
+      if (known) break;
+      insert_at_end(*loop);
+      words_ += (placed ? " and " : "") + std::string("at the end of the loop body, after line ") +
+                std::to_string(last_line(*loop));
+      placed = true;
+      break;
+    }
+    if (!placed) return false;
+    race_.advice = std::string("put ") + call() + " " + words_;
+    return true;
+  }
+
+  [[nodiscard]] const char* call() const { return warp_ ? "__syncwarp()" : "__syncthreads()"; }
+
+ private:
+  /// Whether all threads execute what stands in this statement.
+  [[nodiscard]] bool all_come_by(const Statement* one) const {
+    for (; one != nullptr; one = one->parent) {
+      if (!tree_.uniform(*pair_.function, *one, warp_)) return false;
+    }
+    return true;
+  }
+  static const Statement* part_of(const Statement& block, const Statement& inner) {
+    for (const auto& part : block.parts) {
+      if (holds(*part, inner)) return part.get();
+    }
+    return nullptr;
+  }
+  [[nodiscard]] int last_line(const Statement& loop) const {
+    const Statement& body = *loop.parts.front();
+    const bool block = body.kind == Statement::Kind::block && !body.parts.empty();
+    return tree_.line((block ? body.parts.back()->end : body.end) - 1);
+  }
+  [[nodiscard]] bool begins_line(std::size_t token) const {
+    return token > 0 && tree_.tokens()[token].space.find('\n') != std::string_view::npos;
+  }
+  void add(int line, std::string from, std::string text) {
+    race_.fixes.push_back({"barrier", tree_.file(), line, std::move(from), std::move(text)});
+  }
+  void insert_before(const Statement& one) {
+    const std::string barrier = std::string(call()) + ";";
+    const int line = tree_.line(one.begin);
+    if (begins_line(one.begin)) {
+      add(line, "", barrier);
+    } else {
+      add(line, tree_.text(one), barrier + " " + tree_.text(one));
+    }
+  }
+  void insert_at_end(const Statement& loop) {
+    const Statement& body = *loop.parts.front();
+    const std::string barrier = std::string(call()) + ";";
+    if (body.kind != Statement::Kind::block) {
+      add(tree_.line(body.begin), tree_.text(body), "{ " + tree_.text(body) + " " + barrier + " }");
+    } else if (begins_line(body.end - 1)) {
+      add(tree_.line(body.end - 1), "", barrier);
+    } else {
+      const std::string text = tree_.text(body);
+      add(tree_.line(body.begin), text, text.substr(0, text.size() - 1) + barrier + " }");
+    }
+  }
+
+  Finding& race_;
+  const Pair& pair_;
+  const SourceTree& tree_;
+  bool warp_;
+  std::string words_;
+};
+
+/// Whether the array's elements can be updated by the function; else why not.
+std::string unfit(const Update& update, const std::string& type) {
+  const bool floating = type == "float" || type == "double";
+  const bool extreme = update.operation == "Max" || update.operation == "Min";
+  if (update.operation.empty()) return "no atomic function does that: use a loop of atomicCAS";
+  if (floating && extreme) {
+    return "there is no atomic" + update.operation + " of " + type +
+           ": reduce within the block, or use atomicCAS";
+  }
+  for (const char* narrow : {"char", "short", "bool", "signed char", "unsigned char"}) {
+    if (type == narrow) return "atomic functions need elements of 32 or 64 bits, not " + type;
+  }
+  return "";
+}
+
+void advise_atomic(Finding& race, const SourceTree& tree, const Update& update) {
+  const std::string& type = race.object.type;
+  if (const std::string why = unfit(update, type); !why.empty()) {
+    race.advice = "several threads read, change and write " + update.target + "; " + why;
+    return;
+  }
+  const bool negative = update.operation == "Sub" && (type == "float" || type == "double");
+  const std::string call =
+      "atomic" + (negative ? std::string("Add") : update.operation) + "(&" + update.target + ", " +
+      (negative ? "-(" + update.operand + ")" : update.operand) + ")";
+  race.advice = "use " + call + ": several threads read, change and write the same element";
+  race.fixes.push_back(replacement(tree, "atomic", *update.statement, call + ";"));
+  if (update.load != nullptr) {
+    race.fixes.push_back(replacement(tree, "atomic", *update.load, ""));
+  }
+}
+
+/// Several blocks write what their thread of one number writes: the index lacks the block.
+bool advise_index(Finding& race, const Pair& pair) {
+  const record::Racers& r = race.racers;
+  if (!r.both_write || !r.across_blocks || r.across_warps || r.within_warp || !r.same_thread) {
+    return false;
+  }
+  race.advice =
+      "every block writes the same elements: let the index depend on blockIdx, as in "
+      "blockIdx.x * blockDim.x + threadIdx.x";
+  const emulate::TokenStream& tokens = pair.tree->tokens();
+  const Statement& body = pair.function->body;
+  for (std::size_t i = body.begin + 1; i + 4 < body.end; ++i) {  // i = threadIdx.x;
+    const bool whole = tokens[i].is("=") && tokens[i + 1].is("threadIdx") && tokens[i + 3].is("x") &&
+                       (tokens[i + 4].is(";") || tokens[i + 4].is(","));
+    const bool used = pair.tree->mentions(pair.first->begin, pair.first->end, tokens[i - 1].text);
+    if (!whole || !used) continue;
+    race.fixes.push_back({"index", pair.tree->file(), pair.tree->line(i + 1), "threadIdx.x",
+                          "blockIdx.x * blockDim.x + threadIdx.x"});
+    break;
+  }
+  return true;
+}
+
+/// One statement reads what another thread writes by it: reads first, a barrier, then writes.
+void advise_reading_first(Finding& race, const Pair& pair, const char* barrier) {
+  const SourceTree& tree = *pair.tree;
+  race.advice = std::string("read into a variable, then ") + barrier +
+                ", then write: within one statement threads read what others write";
+  const Statement& one = *pair.first;
+  if (one.kind != Statement::Kind::simple || race.object.type.empty()) return;
+  std::size_t equals = one.begin;
+  while (equals < one.end && !tree.tokens()[equals].is("=")) {
+    equals = tree.tokens()[equals].is("[") ? tree.tokens().closing(equals) + 1 : equals + 1;
+  }
+  if (equals >= one.end) return;
+  // Threads that do not come by the statement have to come by the barrier.
+  const Statement* whole = &one;
+  const Statement* branch = one.parent;
+  if (branch != nullptr && branch->kind == Statement::Kind::block && branch->parts.size() == 1) {
+    branch = branch->parent;
+  }
+  std::string condition;
+  if (branch != nullptr && branch->kind == Statement::Kind::branch && branch->parts.size() == 1 &&
+      !tree.uniform(*pair.function, *branch, false)) {
+    condition = "if (" + tree.text(branch->header_begin, branch->header_end) + ") ";
+    whole = branch;
+  }
+  for (const Statement* outer = whole->parent; outer != nullptr; outer = outer->parent) {
+    if (!tree.uniform(*pair.function, *outer, false)) return;
+  }
+  const std::string value = tree.text(equals + 1, one.end - 1);
+  race.fixes.push_back(replacement(
+      tree, "read_first", *whole,
+      "{ " + race.object.type + " value{}; " + condition + "value = " + value + "; " + barrier +
+          "; " + condition + tree.text(one.begin, equals) + "= value; }"));
+}
+
+void advise_across_blocks(Finding& race) {
+  const bool atomic = race.message.find("updates atomically") != std::string::npos;
+  race.advice =
+      atomic ? "blocks run in any order: set it before the launch (cudaMemset), read it after"
+      : race.racers.both_write
+          ? "blocks run in any order: give each its own element (" + race.object.name +
+                "[blockIdx.x]), or use atomics"
+          : "blocks run in any order: write to another array, or make two kernels of it";
+}
+
+}  // namespace
+
+void advise_race(Finding& race) {
+  const Pair pair = find_pair(race);
+  if (pair.tree == nullptr) return;
+  if (race.advice.find("mbarrier") != std::string::npos ||
+      race.advice.find("fence") == 0) {
+    return;  // of copies
+  }
+  const record::Racers& racers = race.racers;
+  const bool same = pair.first == pair.second;
+  const bool atomic = race.message.find("updates atomically") != std::string::npos;
+  const auto updates = [&](const Statement& one) {
+    return update_of(*pair.tree, one, race.object.name, racers.both_write);
+  };
+  const bool both = racers.both_write && updates(*pair.first) && updates(*pair.second);
+  for (const Statement* one : {pair.first, pair.second}) {
+    const auto update = updates(*one);
+    const bool loads = update.has_value() && update->load == pair.first;
+    const bool tests = update.has_value() && update->statement == pair.first;
+    if (!update.has_value() || !(same || loads || tests || both || (atomic && racers.across_blocks))) {
+      continue;
+    }
+    advise_atomic(race, *pair.tree, *update);
+    return;
+  }
+  if (advise_index(race, pair)) return;
+  if (racers.across_blocks) {
+    advise_across_blocks(race);
+    return;
+  }
+  if (same && racers.both_write) {
+    race.advice = "let one thread write it, or use an atomic function: whose value stays is open";
+    return;
+  }
+  const bool warp = !racers.across_warps && !racers.one_warp;
+  BarrierAdvice barrier(race, pair, warp);
+  if (barrier.find()) return;
+  BarrierAdvice of_warp(race, pair, true);
+  if (!warp && racers.one_warp && of_warp.find()) return;
+  if (same) {
+    advise_reading_first(race, pair, barrier.call());
+    return;
+  }
+  race.advice = std::string("put ") + barrier.call() + " between line " +
+                std::to_string(pair.tree->line(pair.first->begin)) + " and line " +
+                std::to_string(pair.tree->line(pair.second->begin)) +
+                ", where every thread of the " + (warp ? "warp" : "block") +
+                " comes by: in no branch that some do not take";
+}
+
+}  // namespace rung::cuda

@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+// Launches of kernels by their address: cudaLaunchKernel and its relatives.
+#include <cstring>
+#include <memory>
+#include <vector>
+
+#include "rung/emulate/runtime/kernels.hpp"
+#include "rung/simt/record.hpp"
+
+namespace rung::cuda {
+namespace {
+
+/// All that is known of such an argument is how long it is: what points to an allocation is a
+/// pointer, and an int may be one.
+Argument guess_argument(const void* value, std::size_t bytes) {
+  if (bytes == sizeof(void*)) {
+    const void* pointer = nullptr;
+    std::memcpy(&pointer, value, sizeof pointer);
+    if (simt::record::find_memory(pointer).bytes != 0) return {pointer, "", 0, 0, false};
+  }
+  if (bytes != sizeof(int)) return {};
+  int integer = 0;
+  std::memcpy(&integer, value, sizeof integer);
+  return {nullptr, nullptr, 0, integer, true};
+}
+
+}  // namespace
+
+cudaError_t launch_by_address(LaunchConfig config, void** arguments) {
+  const KernelEntry* known = find_kernel(config.code);
+  if (known == nullptr) return remember(cudaErrorInvalidDeviceFunction);
+  // The values are copied: the program may change its own before a graph runs.
+  struct Call {
+    KernelEntry kernel;
+    std::vector<std::unique_ptr<char[]>> values;
+    std::vector<void*> pointers;
+  };
+  auto* call = new Call{*known, {}, {}};
+  for (int i = 0; i < known->count; ++i) {
+    const std::size_t bytes = known->sizes[i];
+    call->values.push_back(std::make_unique<char[]>(bytes));
+    std::memcpy(call->values.back().get(), arguments[i], bytes);
+    call->pointers.push_back(call->values.back().get());
+    if (i < LaunchConfig::max_described) {
+      config.arguments[i] = guess_argument(arguments[i], bytes);
+    }
+  }
+  return launch(config, {call,
+                         [](const void* one) {
+                           const auto* mine = static_cast<const Call*>(one);
+                           mine->kernel.invoke(mine->kernel.code,
+                                               const_cast<void**>(mine->pointers.data()));
+                         },
+                         [](void* one) { delete static_cast<Call*>(one); }});
+}
+
+static LaunchConfig convert(const cudaLaunchConfig_t& given, const void* code) {
+  LaunchConfig config{given.gridDim, given.blockDim, given.dynamicSmemBytes, given.stream};
+  config.code = code;
+  for (unsigned i = 0; i < given.numAttrs; ++i) {
+    const cudaLaunchAttribute& one = given.attrs[i];
+    if (one.id == cudaLaunchAttributeCooperative) config.cooperative = one.val.cooperative != 0;
+    if (one.id == cudaLaunchAttributeClusterDimension) {
+      config.cluster = dim3(one.val.clusterDim.x, one.val.clusterDim.y, one.val.clusterDim.z);
+      config.has_cluster = true;
+    }
+  }
+  return config;
+}
+
+cudaError_t launch_extended(const cudaLaunchConfig_t& given, const void* code, Closure closure,
+                            Place place) {
+  LaunchConfig config = convert(given, code);
+  config.place = place;
+  return launch(config, closure);
+}
+
+}  // namespace rung::cuda
+
+using namespace rung::cuda;  // NOLINT: its implementation
+
+cudaError_t cudaLaunchKernel(const void* kernel, dim3 grid, dim3 block, void** arguments,
+                             std::size_t shared_bytes, cudaStream_t stream) {
+  LaunchConfig config{grid, block, shared_bytes, stream};
+  config.code = kernel;
+  return launch_by_address(config, arguments);
+}
+cudaError_t cudaLaunchCooperativeKernel(const void* kernel, dim3 grid, dim3 block, void** arguments,
+                                        std::size_t shared_bytes, cudaStream_t stream) {
+  LaunchConfig config{grid, block, shared_bytes, stream, true};
+  config.code = kernel;
+  return launch_by_address(config, arguments);
+}
+cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t* config, const void* kernel,
+                                void** arguments) {
+  return launch_by_address(convert(*config, kernel), arguments);
+}

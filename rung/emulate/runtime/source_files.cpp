@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+// The program's sources as the preprocessor left them: which lines of which files are compiled.
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <sstream>
+
+#include "rung/emulate/runtime/source_tree.hpp"
+#include "rung/simt/record.hpp"
+
+namespace rung::cuda {
+namespace {
+namespace fs = std::filesystem;
+
+using Lines = std::vector<bool>;
+
+std::string read_file(const fs::path& path) {
+  std::ifstream file(path, std::ios::binary);
+  std::stringstream text;
+  text << file.rdbuf();
+  return text.str();
+}
+
+/// Adds the lines of its files that a preprocessed source holds tokens of.
+void add_lines(const std::string& preprocessed, std::map<std::string, Lines>& files) {
+  const emulate::TokenStream tokens(preprocessed);
+  Lines* lines = nullptr;
+  int line = 0;
+  bool moved = true;
+  for (std::size_t i = 0; i + 1 < tokens.size(); ++i) {
+    if (tokens[i].kind == emulate::TokenKind::verbatim) {
+      moved = true;
+      continue;
+    }
+    const auto breaks = [](std::string_view part) {
+      return static_cast<int>(std::count(part.begin(), part.end(), '\n'));
+    };
+    if (moved) {
+      const emulate::SourceLine place = tokens.line_of(i);
+      lines = &files[simt::record::shown_path(place.file)];
+      line = place.line;
+      moved = false;
+    } else {
+      line += breaks(tokens[i].space);
+    }
+    const int last = line + breaks(tokens[i].text);
+    if (lines->size() <= static_cast<std::size_t>(last)) lines->resize(last + 1u);
+    for (; line < last; ++line) (*lines)[static_cast<std::size_t>(line)] = true;
+    (*lines)[static_cast<std::size_t>(line)] = true;
+  }
+}
+
+const std::map<std::string, Lines>& compiled_lines() {
+  static const auto& all = *[] {
+    auto* files = new std::map<std::string, Lines>;
+    const char* folder = std::getenv("RUNG_EMULATE_SOURCES");
+    std::error_code none;
+    if (folder == nullptr) return files;
+    for (const auto& one : fs::directory_iterator(folder, none)) {
+      const std::string name = one.path().filename().string();
+      if (name.ends_with(".ii") && !name.ends_with(".rung.ii")) {
+        add_lines(read_file(one.path()), *files);
+      }
+    }
+    return files;
+  }();
+  return all;
+}
+
+/// The text with blanks for comments, and for whole lines that are not compiled.
+std::string compiled_text(std::string text, const Lines& compiled) {
+  enum class State { code, line_comment, comment, string, character } state = State::code;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const char c = text[i];
+    const char next = i + 1 < text.size() ? text[i + 1] : '\0';
+    if (state == State::code) {
+      if (c == '/' && next == '/') state = State::line_comment;
+      if (c == '/' && next == '*') {
+        state = State::comment;
+        text[i] = text[i + 1] = ' ';
+        ++i;
+        continue;
+      }
+      if (c == '"') state = State::string;
+      const bool digits = i > 0 && std::isalnum(static_cast<unsigned char>(text[i - 1])) != 0;
+      if (c == '\'' && !digits) state = State::character;
+    } else if (state == State::string || state == State::character) {
+      if (c == '\\') ++i;
+      if (c == (state == State::string ? '"' : '\'') || c == '\n') state = State::code;
+    } else if (state == State::line_comment && c == '\n') {
+      state = State::code;
+    } else if (state == State::comment && c == '*' && next == '/') {
+      state = State::code;
+      text[i] = text[i + 1] = ' ';
+      ++i;
+      continue;
+    }
+    const bool comment = state == State::line_comment || state == State::comment;
+    if (comment && c != '\n') text[i] = ' ';
+  }
+  std::size_t line = 1;
+  for (char& c : text) {
+    if (c == '\n') {
+      ++line;
+    } else if (line >= compiled.size() || !compiled[line]) {
+      c = ' ';
+    }
+  }
+  return text;
+}
+
+}  // namespace
+
+const SourceTree* source_tree(const std::string& file) {
+  static auto& trees = *new std::map<std::string, std::unique_ptr<SourceTree>>;
+  const auto compiled = compiled_lines().find(file);
+  if (compiled == compiled_lines().end()) return nullptr;
+  std::unique_ptr<SourceTree>& tree = trees[file];
+  if (tree == nullptr) {
+    tree = std::make_unique<SourceTree>(
+        file, compiled_text(read_file(fs::path(simt::record::start_folder()) / file),
+                            compiled->second));
+  }
+  return tree.get();
+}
+
+}  // namespace rung::cuda

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+// The statements of the program's source, as far as advice needs them: which loops and branches an
+// access stands in, where barriers are, which variables differ from thread to thread.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "rung/emulate/token.hpp"
+
+namespace rung::cuda {
+
+struct Statement {
+  enum class Kind : std::uint8_t { block, branch, loop, simple };
+  Kind kind = Kind::simple;
+  std::size_t begin = 0, end = 0;               // its tokens
+  std::size_t header_begin = 0, header_end = 0; // of those, between the parentheses of its head
+  const Statement* parent = nullptr;
+  std::vector<std::unique_ptr<Statement>> parts;
+};
+
+struct Function {
+  std::string name;
+  bool kernel = false;
+  std::size_t parameters_begin = 0, parameters_end = 0;  // between the parentheses
+  Statement body;
+  std::set<std::string, std::less<>> varying;  // variables whose value depends on the thread
+};
+
+/// One file of the program.
+class SourceTree {
+ public:
+  /// `text`: of the file, with blanks for what the preprocessor left out.
+  SourceTree(std::string file, const std::string& text);
+  SourceTree(const SourceTree&) = delete;
+  SourceTree& operator=(const SourceTree&) = delete;
+
+  struct Spot {
+    const Function* function = nullptr;    // null: the line is in none
+    const Statement* statement = nullptr;  // a simple one, or one in whose head the access is
+  };
+  /// The statement of this line; of several the one that mentions the array.
+  [[nodiscard]] Spot find(int line, std::string_view array) const;
+  /// The function of this name; null: there is none, or several.
+  [[nodiscard]] const Function* function(std::string_view name) const;
+
+  [[nodiscard]] const emulate::TokenStream& tokens() const { return tokens_; }
+  [[nodiscard]] const std::string& file() const { return file_; }
+  [[nodiscard]] int line(std::size_t token) const { return lines_[token]; }
+  /// As it is in the file, without the blanks in front.
+  [[nodiscard]] std::string text(std::size_t begin, std::size_t end) const;
+  [[nodiscard]] std::string text(const Statement& one) const { return text(one.begin, one.end); }
+  /// Whether a barrier of the block stands there, or (warp) one of a warp at least.
+  [[nodiscard]] bool has_barrier(std::size_t begin, std::size_t end, bool warp) const;
+  [[nodiscard]] bool mentions(std::size_t begin, std::size_t end, std::string_view word) const;
+  /// Whether all threads of a block (or of a warp) take the same way there.
+  [[nodiscard]] bool uniform(const Function& function, const Statement& one, bool warp) const;
+  /// The names of a function's parameters, in their order.
+  [[nodiscard]] std::vector<std::string> parameters(const Function& function) const;
+
+ private:
+  void find_functions();
+  void find_varying(Function& function) const;
+  std::size_t parse(std::size_t at, Statement& parent);
+  [[nodiscard]] bool is_barrier(std::size_t token, bool warp) const;
+
+  std::string file_;
+  emulate::TokenStream tokens_;
+  std::vector<int> lines_;
+  std::vector<std::unique_ptr<Function>> functions_;
+};
+
+/// The tree of a file of the program, by the path that findings tell; null: it cannot be read.
+const SourceTree* source_tree(const std::string& file);
+
+}  // namespace rung::cuda

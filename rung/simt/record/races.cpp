@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+// Wording races: what raced, and the advice where nobody knows the source.
+#include <string>
+#include <utility>
+
+#include "rung/simt/record/findings.hpp"
+#include "rung/simt/record/source.hpp"
+#include "rung/simt/record/wording.hpp"
+#include "rung/simt/scheduler.hpp"
+
+namespace rung::simt::record {
+namespace {
+
+/// A finding of a race between these sides, with its places.
+Finding race_between(Recorder& recorder, const Request& request, const Side& here,
+                     const Side& there) {
+  LaunchRecord& record = recorder.launch();
+  Finding finding =
+      describe(Kind::race, recorder, request.step, request.target.where, here.block, here.thread);
+  const Source& other = source_of(record.site_of(there.site));
+  finding.other_file = other.file;
+  finding.other_line = other.line;
+  finding.other_block = index_in(record.launch.grid, there.block);
+  finding.other_thread = index_in(record.launch.block, there.thread);
+  return finding;
+}
+
+Racers racers_of(const Launch& launch, const Side& here, const Side& there) {
+  const bool same_block = here.block == there.block && !there.blocks;
+  const bool same_warp = same_block && here.thread / 32 == there.thread / 32 && !there.warps;
+  return {.within_warp = same_warp,
+          .across_warps = same_block && !same_warp,
+          .across_blocks = !same_block,
+          .both_write = here.writes && there.writes,
+          .same_thread = !same_block && here.thread == there.thread,
+          .one_warp = launch.block.x * launch.block.y * launch.block.z <= 32};
+}
+
+/// A number for each kind of racers, none of which is 0.
+std::uint8_t number_of(const Racers& racers) {
+  const unsigned where = racers.across_blocks ? 3 : racers.across_warps ? 2 : 1;
+  return static_cast<std::uint8_t>(where | (racers.both_write ? 4u : 0u) |
+                                   (racers.same_thread ? 8u : 0u));
+}
+
+}  // namespace
+
+void report_race(Recorder& recorder, const Request& request, std::uintptr_t address, Side here,
+                 Side there) {
+  const Side& read = here.writes ? there : here;
+  const Side& write = here.writes ? here : there;
+  // Such a read may have been a guess, in this memory.
+  const bool held = !read.writes && !read.atomic && write.atomic;
+  const GuessPlace guess = read.of_many ? 0 : place_of_guess(request.target.region, read.site);
+  const GuessPlace where_read = held ? guess : 0;
+  const Racers racers = racers_of(recorder.launch().launch, here, there);
+  // The advice depends on all who race there, not on those who are seen first.
+  if (!recorder.is_news(Kind::race, here.site, there.site, where_read, number_of(racers))) return;
+  const bool first = recorder.is_news(Kind::race, here.site, there.site, where_read);
+  Finding finding = race_between(recorder, request, here, there);
+  finding.times = first ? 1 : 0;
+  finding.racers = racers;
+  const Region* const region = request.target.region;
+  name_object(recorder.launch().launch, finding, address, region,
+              region != nullptr ? *recorder.thread().block : *request.target.block->block);
+  const auto verb = [](const Side& side) {
+    return side.atomic ? "updates atomically" : side.writes ? "writes" : "reads";
+  };
+  finding.message = std::string("one thread ") + verb(here) + " and another " + verb(there) + " " +
+                    finding.object_text + ", in no order";
+  if (there.copies) {
+    finding.advice =
+        "wait for the copy's mbarrier: a barrier behind the thread that starts it is no wait";
+  }
+  if (held) {
+    recorder.launch().hold(std::move(finding), guess, write.site);
+  } else {
+    add(std::move(finding));
+  }
+}
+
+void report_proxy(Recorder& recorder, const Request& request, Side here, Side there) {
+  if (!recorder.is_news(Kind::race, here.site, there.site)) return;
+  Finding finding = race_between(recorder, request, here, there);
+  finding.message = std::string("an asynchronous operation ") + (here.writes ? "writes" : "reads") +
+                    " a word of shared memory that a thread has written, with no "
+                    "fence.proxy.async between";
+  finding.advice =
+      "fence_async_proxy() (fence.proxy.async) by each thread that writes, before the barrier";
+  add(std::move(finding));
+}
+
+Racers& Racers::operator|=(const Racers& others) {
+  within_warp |= others.within_warp;
+  across_warps |= others.across_warps;
+  across_blocks |= others.across_blocks;
+  both_write |= others.both_write;
+  same_thread |= others.same_thread;
+  one_warp &= others.one_warp;
+  return *this;
+}
+
+std::string race_advice(const Finding& race) {
+  const bool one_line = race.line == race.other_line && race.file == race.other_file;
+  if (one_line && race.racers.both_write) {
+    return "let one of them write, or use atomics: whose value stays is left open";
+  }
+  if (race.racers.across_blocks) {
+    return "blocks run in any order: use atomics, a flag behind __threadfence(), or two kernels";
+  }
+  if (!race.racers.across_warps) {
+    return "__syncwarp() between the two: lanes of a warp need not run in step";
+  }
+  return "__syncthreads() between the two";
+}
+
+}  // namespace rung::simt::record
