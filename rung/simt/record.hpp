@@ -59,15 +59,15 @@ RUNG_API const char* to_string(Space space);
 
 /// The array that a finding is about, as far as the program that launched the kernel can tell.
 struct Object {
-  std::string name;              // "tile"; "": unknown
-  std::string type;              // of the array, or of what a pointer points to; mangled until end()
-  std::size_t element_bytes = 0;         // 0: unknown
-  std::vector<std::size_t> extents;      // of the array, by dimension; empty: unknown
-  std::uint64_t bytes = 0;               // of all of it
-  std::int64_t offset = 0;               // of the access, in bytes
-  int parameter = -1;                    // of the kernel, that points to it
-  bool dynamic = false;                  // dynamic shared memory
-  std::string allocated;                 // "cudaMalloc'ed at file:line"; "": unknown
+  std::string name;  // "tile"; "": unknown
+  std::string type;  // of the array, or of what a pointer points to; mangled until end()
+  std::size_t element_bytes = 0;     // 0: unknown
+  std::vector<std::size_t> extents;  // of the array, by dimension; empty: unknown
+  std::uint64_t bytes = 0;           // of all of it
+  std::int64_t offset = 0;           // of the access, in bytes
+  int parameter = -1;                // of the kernel, that points to it
+  bool dynamic = false;              // dynamic shared memory
+  std::string allocated;             // "cudaMalloc'ed at file:line"; "": unknown
 };
 
 /// Which threads raced, over all launches.

@@ -50,8 +50,8 @@ void find_dynamic(record::Object& object, const Finding& finding) {
     end = function->body.end;
   }
   static constexpr std::pair<const char*, std::size_t> types[] = {
-      {"char", 1},  {"short", 2},    {"int", 4},    {"unsigned", 4}, {"float", 4},
-      {"double", 8}, {"float2", 8},  {"float4", 16}, {"int4", 16},   {"half", 2},
+      {"char", 1},   {"short", 2},    {"int", 4},     {"unsigned", 4}, {"float", 4},
+      {"double", 8}, {"float2", 8},   {"float4", 16}, {"int4", 16},    {"half", 2},
       {"__half", 2}, {"uint32_t", 4}, {"int32_t", 4}, {"uint64_t", 8}, {"size_t", 8}};
   std::string name, type;
   for (std::size_t i = begin; i < end; ++i) {
@@ -84,6 +84,13 @@ std::string element_of(const record::Object& object) {
 }
 
 }  // namespace
+
+bool knows_both(const Finding& race) {
+  const auto differ = [](const auto& a, const auto& b) {
+    return a.x != b.x || a.y != b.y || a.z != b.z;
+  };
+  return differ(race.thread, race.other_thread) || differ(race.block, race.other_block);
+}
 
 const Function* kernel_of(const SourceTree& tree, const Finding& finding) {
   std::string name = finding.kernel.substr(0, finding.kernel.find('<'));
@@ -118,8 +125,7 @@ void name_object(Finding& finding) {
            (count == 1 ? "" : "s") + (object.dynamic ? " in the dynamic shared memory given" : "");
   } else if (finding.kind == Kind::use_after_free || finding.kind == Kind::misaligned) {
     return;
-  } else if (!object.allocated.empty() && object.element_bytes != 0 &&
-             finding.kind == Kind::race) {
+  } else if (!object.allocated.empty() && object.element_bytes != 0 && finding.kind == Kind::race) {
     text += " (of " + std::to_string(object.bytes / object.element_bytes) + " " +
             (object.type.empty() ? "elements" : object.type) + ", " + object.allocated + ")";
   }
@@ -134,6 +140,15 @@ void advise(Finding& finding) {
 }
 
 namespace {
+
+template <class Predicate>
+void drop(std::vector<Finding>& findings, Predicate unwanted) {
+  std::vector<Finding> kept;
+  for (const Finding& one : findings) {
+    if (!unwanted(one)) kept.push_back(one);
+  }
+  findings.swap(kept);
+}
 
 /// Where the block has to synchronise for one array, a barrier of the warp for another is none.
 void widen_barrier(Finding& race, const std::vector<Finding>& findings) {
@@ -162,8 +177,26 @@ void widen_barrier(Finding& race, const std::vector<Finding>& findings) {
 void advise(std::vector<Finding>& findings) {
   for (Finding& one : findings) advise(one);
   for (Finding& one : findings) widen_barrier(one, findings);
+  // An index that the array's type does not have is told by itself, and then its access.
+  drop(findings, [&](const Finding& one) {
+    return one.kind == Kind::out_of_bounds && !one.message.starts_with("index ") &&
+           std::any_of(findings.begin(), findings.end(), [&](const Finding& other) {
+             return other.kind == Kind::out_of_bounds && other.message.starts_with("index ") &&
+                    other.line == one.line && other.file == one.file;
+           });
+  });
+  // Of a race whose other side is not known it is enough to know another.
+  drop(findings, [&](const Finding& one) {
+    return one.kind == Kind::race && !knows_both(one) &&
+           std::any_of(findings.begin(), findings.end(), [&](const Finding& other) {
+             const bool here = other.line == one.line && other.file == one.file;
+             const bool there = other.other_line == one.line && other.other_file == one.file;
+             return other.kind == Kind::race && knows_both(other) && (here || there) &&
+                    other.object.name == one.object.name && other.space == one.space;
+           });
+  });
   // What is read too early has not been written yet: the race says so, and what to do about it.
-  std::erase_if(findings, [&](const Finding& one) {
+  drop(findings, [&](const Finding& one) {
     return one.kind == Kind::uninitialised &&
            std::any_of(findings.begin(), findings.end(), [&](const Finding& race) {
              const bool here = race.line == one.line && race.file == one.file;

@@ -22,15 +22,18 @@ void name_object(simt::record::Finding& finding);
 void advise_race(simt::record::Finding& race);
 void advise_bounds(simt::record::Finding& finding);
 
+/// Whether the other side of a race is another thread: of many who have read the last is kept, which
+/// may be the one that writes.
+bool knows_both(const simt::record::Finding& race);
 /// The kernel of a finding in a source: by its name without namespaces and template arguments.
 const Function* kernel_of(const SourceTree& tree, const simt::record::Finding& finding);
 
 /// A statement that reads, changes and writes one element.
 struct Update {
-  const Statement* statement;  // that is to be replaced
-  std::string target;          // "bins[b]"
-  std::string operation;       // "Add", "Max" ...; "": there is no such atomic function
-  std::string operand;         // "1"
+  const Statement* statement;       // that is to be replaced
+  std::string target;               // "bins[b]"
+  std::string operation;            // "Add", "Max" ...; "": there is no such atomic function
+  std::string operand;              // "1"
   const Statement* load = nullptr;  // by which the element was read before; null: by the same
 };
 /// What the statement updates, if it is an update whose operand does not read the array elsewhere

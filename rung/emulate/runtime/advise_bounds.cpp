@@ -27,9 +27,23 @@ struct Scene {
   [[nodiscard]] std::string index() const { return tree.text(access.begin + 1, access.end); }
 };
 
-/// The access of an array of this name, "": of the first that is declared shared, or any.
+/// Where the function declares an array of this name, with its bracket; the token of the name.
+std::size_t declaration_of(const SourceTree& tree, const Function& function,
+                           std::string_view name) {
+  const TokenStream& tokens = tree.tokens();
+  for (std::size_t i = function.body.begin + 1; i < function.body.end; ++i) {
+    if (!tokens[i].is(name)) continue;
+    const bool declares = tokens[i - 1].kind == emulate::TokenKind::identifier ||
+                          tokens[i - 1].is(",") || tokens[i - 1].is(">");
+    return declares && tokens[i + 1].is("[") ? i : 0;
+  }
+  return 0;
+}
+
+/// The access of the array of this name; "": of the first that the function declares, in its last
+/// but `inner` dimensions.
 bool find_access(const SourceTree& tree, const SourceTree::Spot& spot, const std::string& array,
-                 Access& found) {
+                 std::size_t inner, Access& found) {
   const TokenStream& tokens = tree.tokens();
   const Statement& one = *spot.statement;
   const bool simple = one.kind == Statement::Kind::simple;
@@ -37,8 +51,16 @@ bool find_access(const SourceTree& tree, const SourceTree::Spot& spot, const std
   const std::size_t end = simple ? one.end : one.header_end;
   for (std::size_t i = begin + 1; i < end; ++i) {
     if (!tokens[i].is("[") || tokens[i - 1].kind != emulate::TokenKind::identifier) continue;
-    if (!array.empty() && !tokens[i - 1].is(array)) continue;
-    found = {i - 1, i, tokens.closing(i)};
+    const std::string_view name = tokens[i - 1].text;
+    const bool wanted =
+        array.empty() ? declaration_of(tree, *spot.function, name) != 0 : name == array;
+    if (!wanted) continue;
+    std::vector<std::size_t> brackets = {i};
+    while (tokens[tokens.closing(brackets.back()) + 1].is("[")) {
+      brackets.push_back(tokens.closing(brackets.back()) + 1);
+    }
+    const std::size_t which = brackets[brackets.size() - std::min(inner, brackets.size())];
+    found = {i - 1, which, tokens.closing(which)};
     return true;
   }
   return false;
@@ -57,12 +79,10 @@ bool advise_comparison(Finding& finding, const Scene& scene) {
         end = emulate::opens(tokens[end]) ? tokens.closing(end) + 1 : end + 1;
       }
       const std::string from = scene.tree.text(i - 1, end);
-      const std::string to =
-          std::string(tokens[i - 1].text) + " < " + scene.tree.text(i + 1, end);
-      finding.advice = "use " + to + " instead of " + from + " in line " +
-                       std::to_string(scene.tree.line(i));
-      finding.fixes.push_back(
-          {"comparison", scene.tree.file(), scene.tree.line(i - 1), from, to});
+      const std::string to = std::string(tokens[i - 1].text) + " < " + scene.tree.text(i + 1, end);
+      finding.advice =
+          "use " + to + " instead of " + from + " in line " + std::to_string(scene.tree.line(i));
+      finding.fixes.push_back({"comparison", scene.tree.file(), scene.tree.line(i - 1), from, to});
       return true;
     }
   }
@@ -94,7 +114,7 @@ std::int64_t value_of(const Finding& finding, const SourceTree& tree, const std:
 }
 
 std::string in_parentheses(const std::string& text) {
-  const bool plain = text.find_first_of("+-*/%&|<>?") == std::string::npos;
+  const bool plain = text.find_first_of("&|^<>?=") == std::string::npos;
   return plain ? text : "(" + text + ")";
 }
 
@@ -112,8 +132,7 @@ std::string condition_of(const Finding& finding, const Scene& scene, std::int64_
   for (std::size_t star = begin; star < plus; ++star) {  // row * width + column
     if (plus == end || !tokens[star].is("*")) continue;
     for (const bool behind : {true, false}) {
-      const std::string width =
-          behind ? tree.text(star + 1, plus) : tree.text(begin, star);
+      const std::string width = behind ? tree.text(star + 1, plus) : tree.text(begin, star);
       const std::int64_t columns = value_of(finding, tree, width);
       if (columns <= 0) continue;
       const std::string row = behind ? tree.text(begin, star) : tree.text(star + 1, plus);
@@ -143,8 +162,8 @@ void advise_guard(Finding& finding, const Scene& scene, std::int64_t count) {
   while (open < one.end && !tokens[open].is("[")) ++open;
   const bool same = writes && scene.tree.text(open + 1, tokens.closing(open)) == scene.index();
   if (same) {
-    finding.fixes.push_back(replacement(scene.tree, "guard", one,
-                                        "if (" + condition + ") " + scene.tree.text(one)));
+    finding.fixes.push_back(
+        replacement(scene.tree, "guard", one, "if (" + condition + ") " + scene.tree.text(one)));
     return;
   }
   const std::string access = scene.tree.text(scene.access.name, scene.access.end + 1);
@@ -165,8 +184,8 @@ std::int64_t needed(const Finding& finding, std::int64_t index) {
 void advise_launch(Finding& finding) {
   const record::Object& object = finding.object;
   const auto size = static_cast<std::int64_t>(object.element_bytes);
-  const std::string bytes = std::to_string(needed(finding, object.offset / size)) + " * sizeof(" +
-                            object.type + ")";
+  const std::string bytes =
+      std::to_string(needed(finding, object.offset / size)) + " * sizeof(" + object.type + ")";
   finding.advice = "launch with " + bytes + " bytes of dynamic shared memory (in line " +
                    std::to_string(finding.launch_line) + " with " + std::to_string(object.bytes) +
                    ")";
@@ -195,21 +214,17 @@ void advise_launch(Finding& finding) {
 /// The declaration of an array that is too short for the block.
 bool advise_extent(Finding& finding, const Scene& scene, std::int64_t index) {
   const TokenStream& tokens = scene.tokens;
-  const Statement& body = scene.spot.function->body;
   const std::string name(tokens[scene.access.name].text);
+  const std::size_t declared = declaration_of(scene.tree, *scene.spot.function, name);
+  const std::size_t close = tokens.closing(declared + 1);
+  if (declared == 0 || tokens[close + 1].is("[")) return false;
   const std::string elements = std::to_string(needed(finding, index));
-  for (std::size_t i = body.begin; i < scene.access.name; ++i) {
-    if (!tokens[i].is(name) || !tokens[i + 1].is("[")) continue;
-    const std::size_t close = tokens.closing(i + 1);
-    if (tokens[close + 1].is("[")) return false;
-    finding.advice = "declare " + name + " with " + elements + " elements (line " +
-                     std::to_string(scene.tree.line(i)) + "), or keep the index " +
-                     scene.index() + " below " + scene.tree.text(i + 2, close);
-    finding.fixes.push_back({"extent", scene.tree.file(), scene.tree.line(i),
-                             scene.tree.text(i, close + 1), name + "[" + elements + "]"});
-    return true;
-  }
-  return false;
+  finding.advice = "declare " + name + " with " + elements + " elements (line " +
+                   std::to_string(scene.tree.line(declared)) + "), or keep the index " +
+                   scene.index() + " below " + scene.tree.text(declared + 2, close);
+  finding.fixes.push_back({"extent", scene.tree.file(), scene.tree.line(declared),
+                           scene.tree.text(declared, close + 1), name + "[" + elements + "]"});
+  return true;
 }
 
 /// "index 64 of an array of type 'float [64]'": the index and the number of elements.
@@ -235,13 +250,20 @@ void advise_bounds(Finding& finding) {
   if (!indexed && (object.name.empty() || object.element_bytes == 0)) return;
   Scene scene{*tree, tree->tokens(), tree->find(finding.line, object.name), {}};
   if (scene.spot.statement == nullptr) return;
-  if (!find_access(*tree, scene.spot, object.name, scene.access)) return;
+  const auto inner =
+      static_cast<std::size_t>(std::count(finding.message.begin(), finding.message.end(), '['));
+  if (!find_access(*tree, scene.spot, object.name, indexed ? inner : 1, scene.access)) return;
   if (indexed) {
-    const std::string name(scene.tokens[scene.access.name].text);
-    finding.message = "index " + std::to_string(index) + " of " + name +
-                      finding.message.substr(finding.message.find(" of type") + 8);
-    object.name = name;
+    object.name = scene.tokens[scene.access.name].text;
     object.offset = index < 0 ? -1 : 0;
+    finding.message = "index " + std::to_string(index) + " of " + object.name + ", which has " +
+                      std::to_string(count) + " element" + (count == 1 ? "" : "s");
+    const std::size_t declared = declaration_of(*tree, *scene.spot.function, object.name);
+    std::size_t first = declared;
+    while (first > 0 && !scene.tokens[first - 1].is(";") && !scene.tokens[first - 1].is("{")) {
+      --first;
+    }
+    if (tree->mentions(first, declared, "__shared__")) finding.space = record::Space::shared;
   } else {
     count = static_cast<long long>(object.bytes / object.element_bytes);
   }

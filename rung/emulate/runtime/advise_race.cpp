@@ -170,9 +170,11 @@ void advise_atomic(Finding& race, const SourceTree& tree, const Update& update) 
     return;
   }
   const bool negative = update.operation == "Sub" && (type == "float" || type == "double");
-  const std::string call =
-      "atomic" + (negative ? std::string("Add") : update.operation) + "(&" + update.target + ", " +
-      (negative ? "-(" + update.operand + ")" : update.operand) + ")";
+  const bool pointed = update.target.starts_with('*');
+  const std::string address = pointed ? update.target.substr(1) : "&" + update.target;
+  const std::string call = "atomic" + (negative ? std::string("Add") : update.operation) + "(" +
+                           address + ", " +
+                           (negative ? "-(" + update.operand + ")" : update.operand) + ")";
   race.advice = "use " + call + ": several threads read, change and write the same element";
   race.fixes.push_back(replacement(tree, "atomic", *update.statement, call + ";"));
   if (update.load != nullptr) {
@@ -192,8 +194,8 @@ bool advise_index(Finding& race, const Pair& pair) {
   const emulate::TokenStream& tokens = pair.tree->tokens();
   const Statement& body = pair.function->body;
   for (std::size_t i = body.begin + 1; i + 4 < body.end; ++i) {  // i = threadIdx.x;
-    const bool whole = tokens[i].is("=") && tokens[i + 1].is("threadIdx") && tokens[i + 3].is("x") &&
-                       (tokens[i + 4].is(";") || tokens[i + 4].is(","));
+    const bool whole = tokens[i].is("=") && tokens[i + 1].is("threadIdx") &&
+                       tokens[i + 3].is("x") && (tokens[i + 4].is(";") || tokens[i + 4].is(","));
     const bool used = pair.tree->mentions(pair.first->begin, pair.first->end, tokens[i - 1].text);
     if (!whole || !used) continue;
     race.fixes.push_back({"index", pair.tree->file(), pair.tree->line(i + 1), "threadIdx.x",
@@ -231,10 +233,20 @@ void advise_reading_first(Finding& race, const Pair& pair, const char* barrier) 
     if (!tree.uniform(*pair.function, *outer, false)) return;
   }
   const std::string value = tree.text(equals + 1, one.end - 1);
-  race.fixes.push_back(replacement(
-      tree, "read_first", *whole,
-      "{ " + race.object.type + " value{}; " + condition + "value = " + value + "; " + barrier +
-          "; " + condition + tree.text(one.begin, equals) + "= value; }"));
+  race.fixes.push_back(replacement(tree, "read_first", *whole,
+                                   "{ " + race.object.type + " value{}; " + condition +
+                                       "value = " + value + "; " + barrier + "; " + condition +
+                                       tree.text(one.begin, equals) + "= value; }"));
+}
+
+/// Whether the element depends on the thread: something between brackets does.
+bool varies(const Pair& pair, const std::string& array) {
+  const emulate::TokenStream& tokens = pair.tree->tokens();
+  for (std::size_t i = pair.first->begin; i + 1 < pair.first->end; ++i) {
+    if (!tokens[i].is(array) || !tokens[i + 1].is("[")) continue;
+    if (pair.tree->mentions_any(i + 2, tokens.closing(i + 1), pair.function->varying)) return true;
+  }
+  return false;
 }
 
 void advise_across_blocks(Finding& race) {
@@ -252,22 +264,24 @@ void advise_across_blocks(Finding& race) {
 void advise_race(Finding& race) {
   const Pair pair = find_pair(race);
   if (pair.tree == nullptr) return;
-  if (race.advice.find("mbarrier") != std::string::npos ||
-      race.advice.find("fence") == 0) {
+  if (race.advice.find("mbarrier") != std::string::npos || race.advice.find("fence") == 0) {
     return;  // of copies
   }
   const record::Racers& racers = race.racers;
   const bool same = pair.first == pair.second;
   const bool atomic = race.message.find("updates atomically") != std::string::npos;
+  // Who has read there is not known where many have.
+  const bool seen = racers.both_write || racers.across_blocks || knows_both(race);
   const auto updates = [&](const Statement& one) {
-    return update_of(*pair.tree, one, race.object.name, racers.both_write);
+    return update_of(*pair.tree, one, race.object.name, false);
   };
   const bool both = racers.both_write && updates(*pair.first) && updates(*pair.second);
   for (const Statement* one : {pair.first, pair.second}) {
     const auto update = updates(*one);
     const bool loads = update.has_value() && update->load == pair.first;
     const bool tests = update.has_value() && update->statement == pair.first;
-    if (!update.has_value() || !(same || loads || tests || both || (atomic && racers.across_blocks))) {
+    if (!seen || !update.has_value() ||
+        !(same || loads || tests || both || (atomic && racers.across_blocks))) {
       continue;
     }
     advise_atomic(race, *pair.tree, *update);
@@ -278,23 +292,34 @@ void advise_race(Finding& race) {
     advise_across_blocks(race);
     return;
   }
+  const bool one_warp = !racers.across_warps;
+  // The same element each time is no matter of order.
+  const bool one_element = same && racers.both_write && !varies(pair, race.object.name);
+  BarrierAdvice of_block(race, pair, false);
+  if (!one_element && of_block.find()) {
+    if (one_warp && !racers.one_warp) race.advice += " (all that race are of one warp)";
+    return;
+  }
+  BarrierAdvice of_warp(race, pair, true);
+  if (!one_element && one_warp && of_warp.find()) return;
   if (same && racers.both_write) {
+    const auto update = update_of(*pair.tree, *pair.first, race.object.name, true);
+    if (update.has_value()) {
+      advise_atomic(race, *pair.tree, *update);
+      return;
+    }
     race.advice = "let one thread write it, or use an atomic function: whose value stays is open";
     return;
   }
-  const bool warp = !racers.across_warps && !racers.one_warp;
-  BarrierAdvice barrier(race, pair, warp);
-  if (barrier.find()) return;
-  BarrierAdvice of_warp(race, pair, true);
-  if (!warp && racers.one_warp && of_warp.find()) return;
+  const char* const barrier = one_warp && !racers.one_warp ? of_warp.call() : of_block.call();
   if (same) {
-    advise_reading_first(race, pair, barrier.call());
+    advise_reading_first(race, pair, barrier);
     return;
   }
-  race.advice = std::string("put ") + barrier.call() + " between line " +
+  race.advice = std::string("put ") + barrier + " between line " +
                 std::to_string(pair.tree->line(pair.first->begin)) + " and line " +
                 std::to_string(pair.tree->line(pair.second->begin)) +
-                ", where every thread of the " + (warp ? "warp" : "block") +
+                ", where every thread of the " + (one_warp ? "warp" : "block") +
                 " comes by: in no branch that some do not take";
 }
 

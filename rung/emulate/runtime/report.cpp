@@ -117,7 +117,11 @@ class Session {
     }
     record::Report report = record::end();
     advise(report.findings);
-    for (const Finding& one : report.findings) {
+    std::set<std::string> advised;
+    for (Finding one : report.findings) {
+      if (!one.fixes.empty() && !advised.insert(one.advice).second) {
+        one.advice = "the same change mends this";
+      }
       const bool known = one.kind != Kind::race && told.count({one.file, one.line}) != 0;
       if (!known) tell(record::to_text(one));
     }

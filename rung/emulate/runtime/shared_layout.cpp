@@ -42,8 +42,7 @@ bool declared_in(const Variable& variable, const char* kernel) {
 
 }  // namespace
 
-int register_shared(std::size_t bytes, std::size_t alignment, const char* scope,
-                    const char* type) {
+int register_shared(std::size_t bytes, std::size_t alignment, const char* scope, const char* type) {
   const std::lock_guard lock(variables_mutex);
   variables().push_back({bytes, alignment, scope, type});
   return static_cast<int>(variables().size()) - 1;

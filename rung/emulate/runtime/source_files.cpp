@@ -120,8 +120,8 @@ const SourceTree* source_tree(const std::string& file) {
   std::unique_ptr<SourceTree>& tree = trees[file];
   if (tree == nullptr) {
     tree = std::make_unique<SourceTree>(
-        file, compiled_text(read_file(fs::path(simt::record::start_folder()) / file),
-                            compiled->second));
+        file,
+        compiled_text(read_file(fs::path(simt::record::start_folder()) / file), compiled->second));
   }
   return tree.get();
 }

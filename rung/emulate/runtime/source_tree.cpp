@@ -131,29 +131,37 @@ void SourceTree::find_varying(Function& function) const {
   }
   for (std::size_t before = 0; before != function.varying.size();) {
     before = function.varying.size();
+    Names varies;
     for (std::size_t i = function.body.begin; i < function.body.end; ++i) {
       if (!is_assignment(tokens_, i)) continue;
       std::size_t name = i - 1;
       if (tokens_[name].kind == TokenKind::symbol && i >= 2) --name;  // of +=
       if (tokens_[name].kind != TokenKind::identifier) continue;
       for (std::size_t at = i + 1; at < function.body.end; ++at) {
-        if (tokens_[at].is(";") || tokens_[at].is(",") || emulate::closes(tokens_[at])) break;
-        if (function.varying.contains(tokens_[at].text)) {
-          function.varying.insert(std::string(tokens_[name].text));
-        }
-        // What memory holds may be the same for all; where it is read from says nothing of that.
-        if (emulate::opens(tokens_[at])) {
+        const Token& token = tokens_[at];
+        if (token.is(";") || token.is(",") || token.is(")") || token.is("}")) break;
+        // What memory holds may be the same for all; where it is read says nothing of that.
+        if (token.is("[")) {
+          at = tokens_.closing(at);
+        } else if (token.is("(")) {
           const std::size_t close = tokens_.closing(at);
-          for (; tokens_[at].is("(") && at < close; ++at) {
-            if (function.varying.contains(tokens_[at].text)) {
-              function.varying.insert(std::string(tokens_[name].text));
-            }
-          }
+          if (mentions_any(at, close, function.varying))
+            varies.insert(std::string(tokens_[name].text));
           at = close;
+        } else if (function.varying.contains(token.text)) {
+          varies.insert(std::string(tokens_[name].text));
         }
       }
     }
+    function.varying.insert(varies.begin(), varies.end());
   }
+}
+
+bool SourceTree::mentions_any(std::size_t begin, std::size_t end, const Names& names) const {
+  for (std::size_t i = begin; i < end; ++i) {
+    if (names.contains(tokens_[i].text)) return true;
+  }
+  return false;
 }
 
 const Function* SourceTree::function(std::string_view name) const {
@@ -255,7 +263,9 @@ SourceTree::Spot SourceTree::find(int line, std::string_view array) const {
     int score = 0;
     if (mentions(begin, end, "[") || mentions(begin, end, "*")) score = 1;
     if (!array.empty() && mentions(begin, end, array)) score = 2;
-    if (score > best_score) {
+    // Of a branch and what it does on one line the latter.
+    if (score > best_score || (score == best_score && one.kind == Statement::Kind::simple &&
+                               best.statement->kind != Statement::Kind::simple)) {
       best = {&function, &one};
       best_score = score;
     }

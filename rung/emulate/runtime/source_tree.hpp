@@ -17,18 +17,20 @@ namespace rung::cuda {
 struct Statement {
   enum class Kind : std::uint8_t { block, branch, loop, simple };
   Kind kind = Kind::simple;
-  std::size_t begin = 0, end = 0;               // its tokens
-  std::size_t header_begin = 0, header_end = 0; // of those, between the parentheses of its head
+  std::size_t begin = 0, end = 0;                // its tokens
+  std::size_t header_begin = 0, header_end = 0;  // of those, between the parentheses of its head
   const Statement* parent = nullptr;
   std::vector<std::unique_ptr<Statement>> parts;
 };
+
+using Names = std::set<std::string, std::less<>>;
 
 struct Function {
   std::string name;
   bool kernel = false;
   std::size_t parameters_begin = 0, parameters_end = 0;  // between the parentheses
   Statement body;
-  std::set<std::string, std::less<>> varying;  // variables whose value depends on the thread
+  Names varying;  // variables whose value depends on the thread
 };
 
 /// One file of the program.
@@ -57,6 +59,7 @@ class SourceTree {
   /// Whether a barrier of the block stands there, or (warp) one of a warp at least.
   [[nodiscard]] bool has_barrier(std::size_t begin, std::size_t end, bool warp) const;
   [[nodiscard]] bool mentions(std::size_t begin, std::size_t end, std::string_view word) const;
+  [[nodiscard]] bool mentions_any(std::size_t begin, std::size_t end, const Names& names) const;
   /// Whether all threads of a block (or of a warp) take the same way there.
   [[nodiscard]] bool uniform(const Function& function, const Statement& one, bool warp) const;
   /// The names of a function's parameters, in their order.

@@ -168,7 +168,8 @@ cudaError_t cudaStreamDestroy(cudaStream_t stream) {
   }
   // What is left to do is done; the default stream goes on waiting for it.
   if (stream->last != nullptr && (stream->flags & cudaStreamNonBlocking) == 0 && any_task()) {
-    submit_late(default_stream(stream->device), [] { return cudaSuccess; }, stream->last);
+    submit_late(
+        default_stream(stream->device), [] { return cudaSuccess; }, stream->last);
   }
   delete stream;
   return remember(cudaSuccess);

@@ -182,6 +182,7 @@ std::optional<Update> update_of(const SourceTree& tree, const Statement& one,
   } else {
     return std::nullopt;
   }
+  if (!array.empty() && !tree.mentions(target.begin, target.end, array)) return std::nullopt;
   update.target = tree.text(target.begin, target.end);
   return update;
 }

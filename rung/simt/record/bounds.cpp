@@ -36,10 +36,9 @@ void Recorder::settle(std::uintptr_t address) {
     finding.space = region->memory.space;
   }
   finding.kind = Kind::out_of_bounds;
-  if (finding.space == Space::shared) {
-    name_object(launch_->launch, finding, address, nullptr, *thread.block);
-    finding.object_text.clear();  // the message names the index
-  }
+  name_object(launch_->launch, finding, address, nullptr, *thread.block);
+  finding.object = {};  // that of another, which the index leads to
+  finding.object_text.clear();
   finding.kernel = kernel_name(launch_->launch);
   finding.file = std::move(suspicion_.file);
   finding.line = suspicion_.line;

@@ -231,7 +231,8 @@ std::string to_text(const Finding& f) {
   }
   if (f.other_line != 0) {
     const bool two_sided = f.kind == Kind::race || f.kind == Kind::warp_sync;
-    text += (two_sided ? "\n  and " : "\n  allocated at ") + f.other_file + ":" + std::to_string(f.other_line);
+    text += (two_sided ? "\n  and " : "\n  allocated at ") + f.other_file + ":" +
+            std::to_string(f.other_line);
     const auto same = [](const uint3& a, const uint3& b) {
       return a.x == b.x && a.y == b.y && a.z == b.z;
     };

@@ -45,7 +45,8 @@ class Objects {
     Source best;
     const auto consider = [&](const char* file, int line) {
       if (file == nullptr || line == 0) return false;
-      if (best.line == 0) best = {shown_path(file), line, false};  // the innermost, if all are alike
+      if (best.line == 0)
+        best = {shown_path(file), line, false};  // the innermost, if all are alike
       if (is_library(file)) return false;
       best = {shown_path(file), line, true};
       return true;
@@ -162,7 +163,8 @@ const std::string& start_folder() { return folder_at_start(); }
 
 std::string shown_path(std::string_view file) {
   if (file.empty() || file.front() == '<') return std::string(file);
-  const std::string full = (std::filesystem::path(start_folder()) / file).lexically_normal().string();
+  const std::string full =
+      (std::filesystem::path(start_folder()) / file).lexically_normal().string();
   const std::string folder = start_folder() + "/";
   return full.starts_with(folder) ? full.substr(folder.size()) : full;
 }
