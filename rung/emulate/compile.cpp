@@ -5,8 +5,10 @@
 #include <dlfcn.h>
 #include <fmt/format.h>
 #include <omp.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <cstdio>
 #include <cstdlib>
 #include <exception>
 #include <filesystem>
@@ -16,6 +18,7 @@
 #include <utility>
 
 #include "rung/core/error.hpp"
+#include "rung/emulate/messages.hpp"
 #include "rung/emulate/process.hpp"
 #include "rung/emulate/rewrite.hpp"
 #include "rung/simt/simulator.hpp"
@@ -112,8 +115,8 @@ std::vector<std::string> cuda_options(int capability) {
 }
 
 void run_compiler(const std::vector<std::string>& command, const std::string& file,
-                  const char* what) {
-  const Ending ending = run_program(command);
+                  const char* what, const std::string& errors = "") {
+  const Ending ending = run_program(command, {}, 0, errors);
   if (interrupted() != 0) throw Error(ErrorCode::invalid_argument, "interrupted");
   if (ending.signal != 0) {
     throw Error(ErrorCode::not_available,
@@ -163,6 +166,41 @@ void explain_missing_header(std::vector<std::string> command, const std::string&
   }
 }
 
+struct Rewritten {
+  const std::string& source;  // as it was
+  const std::string& path;    // of what it has become
+  const std::string& object;
+  const std::string& stem;  // of further files
+};
+
+/// A wrong launch is many errors of our own headers: says it in the user's terms where it can.
+void compile_rewritten(std::vector<std::string> command, const std::string& file,
+                       const Rewritten& one) {
+  std::vector<std::string> whole = command;
+  whole.insert(whole.end(), {"-c", one.path, "-o", one.object});
+  if (isatty(STDERR_FILENO) != 0) whole.emplace_back("-fdiagnostics-color=always");
+  const std::string errors = one.stem + ".errors";
+  const auto print = [](const std::string& text) { std::fputs(text.c_str(), stderr); };
+  try {
+    run_compiler(whole, file, "does not compile", errors);
+    print(read_file(errors));
+  } catch (const Error&) {
+    const std::string messages = read_file(errors);
+    std::string plain;
+    if (interrupted() == 0 && speaks_of_rewriting(messages)) {
+      const std::string calls = one.stem + ".calls.ii";
+      std::ofstream(calls, std::ios::binary) << rewrite_for_messages(one.source);
+      std::erase(command, "-fpermissive");
+      command.insert(command.end(), {"-fsyntax-only", "-fno-diagnostics-show-caret",
+                                     "-fdiagnostics-color=never", calls});
+      (void)run_program(command, {}, 0, errors);
+      plain = explained(messages, read_file(errors));
+    }
+    print(plain.empty() ? messages : plain);
+    throw;
+  }
+}
+
 std::string compile_one(const Sources& sources, const Home& home, const std::string& file,
                         const std::string& stem) {
   std::vector<std::string> options = common_options(sources, home);
@@ -171,7 +209,7 @@ std::string compile_one(const Sources& sources, const Home& home, const std::str
   const auto add = [&](const std::vector<std::string>& more) {
     command.insert(command.end(), more.begin(), more.end());
   };
-  if (!is_cuda(file)) {
+  if (!is_cuda(file) && !sources.all_cuda) {
     if (file.ends_with(".c")) std::erase(options, "-std=gnu++20");
     add(options);
     add(access_options(sources.watched, false));
@@ -210,8 +248,8 @@ std::string compile_one(const Sources& sources, const Home& home, const std::str
     }
   }
   add(access_options(hooks, true));
-  add({"-fpreprocessed", "-x", "c++-cpp-output", "-c", rewritten, "-o", object});
-  run_compiler(command, file, "does not compile");
+  add({"-fpreprocessed", "-x", "c++-cpp-output"});
+  compile_rewritten(command, file, {source, rewritten, object, stem});
   return object;
 }
 

@@ -15,6 +15,7 @@ struct Sources {
   std::vector<std::string> libraries;    // for the linker: -lz
   int capability = 90;                   // 90 for 9.0: __CUDA_ARCH__
   bool watched = true;                   // accesses are to be counted or checked
+  bool all_cuda = false;                 // whatever the files' names end with
 };
 
 /// Compiles and links into `folder`/program; its path. Throws Error(invalid_argument) when the

@@ -155,6 +155,17 @@ void rewrite_launch(TokenStream& tokens, std::size_t chevron) {
 
 }  // namespace
 
+void rewrite_launches_as_calls(TokenStream& tokens) {
+  for (std::size_t i = 1; i + 1 < tokens.size(); ++i) {
+    if (!tokens[i].is("<<") || !tokens[i + 1].is("<")) continue;
+    const std::size_t close = closing_chevron(tokens, i + 2);
+    if (close >= tokens.size()) continue;
+    for (std::size_t at = i; at <= close + 1; ++at) {
+      tokens.replace(at, std::string(tokens[at].text.size(), ' '));
+    }
+  }
+}
+
 void rewrite_launches(TokenStream& tokens) {
   for (std::size_t i = 1; i + 1 < tokens.size(); ++i) {
     if (tokens[i].is("<<") && tokens[i + 1].is("<")) rewrite_launch(tokens, i);

@@ -55,7 +55,8 @@ class PassSignals {
 };
 
 pid_t start(const std::vector<std::string>& command,
-            const std::vector<std::pair<std::string, std::string>>& variables) {
+            const std::vector<std::pair<std::string, std::string>>& variables,
+            const std::string& errors) {
   std::vector<char*> words;
   words.reserve(command.size() + 1);
   for (const std::string& word : command) words.push_back(const_cast<char*>(word.c_str()));
@@ -85,6 +86,10 @@ pid_t start(const std::vector<std::string>& command,
   const pid_t parent = getpid();
   const pid_t child = fork();
   if (child == 0) {
+    if (!errors.empty()) {
+      const int file = open(errors.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+      if (file >= 0) dup2(file, STDERR_FILENO);
+    }
     // Should rung be killed, what it runs ends with it; a parent that died before this call does
     // not show in a signal.
     if (prctl(PR_SET_PDEATHSIG, SIGKILL) == 0 && getppid() == parent) {
@@ -114,9 +119,9 @@ constexpr std::chrono::seconds time_to_tell{10};
 
 Ending run_program(const std::vector<std::string>& command,
                    const std::vector<std::pair<std::string, std::string>>& variables,
-                   double seconds) {
+                   double seconds, const std::string& errors) {
   const PassSignals pass;
-  const pid_t child = start(command, variables);
+  const pid_t child = start(command, variables, errors);
   const auto begin = std::chrono::steady_clock::now();
   auto alarmed = begin;
   Ending ending;

@@ -17,10 +17,11 @@ struct Ending {
 
 /// Runs a program with this command line, its streams being ours, and waits. Signals that would end
 /// us - Ctrl-C, a closed terminal - are passed on to it and remembered (interrupted()). `variables`
-/// are added to the environment. After `seconds` it is killed; 0: never.
+/// are added to the environment. After `seconds` it is killed; 0: never. What it writes to standard
+/// error goes to the file `errors`; "": to ours.
 Ending run_program(const std::vector<std::string>& command,
                    const std::vector<std::pair<std::string, std::string>>& variables = {},
-                   double seconds = 0);
+                   double seconds = 0, const std::string& errors = "");
 /// The signal that asked us to end; 0: none has.
 int interrupted();
 

@@ -14,6 +14,10 @@ namespace rung::emulate {
 /// not supported, Error(invalid_argument) for what is no CUDA.
 std::string rewrite(const std::string& preprocessed);
 
+/// The same with launches as plain calls, kernel(x): a wrong one is an error of the user's own line.
+/// It can be compiled, but not run.
+std::string rewrite_for_messages(const std::string& preprocessed);
+
 /// Whether there are asm statements, which need rung_cuda/ptx.h.
 bool holds_assembly(const std::string& preprocessed);
 
@@ -28,6 +32,8 @@ void erase_execution_spaces(TokenStream& tokens);
 /// block)(x). The arguments are evaluated once; the lambda calls the kernel as the program would,
 /// so that deduction, conversions and default arguments work as they do there.
 void rewrite_launches(TokenStream& tokens);
+/// kernel(x), in the same columns.
+void rewrite_launches_as_calls(TokenStream& tokens);
 /// Each definition of a __global__ function tells its name when it starts.
 void rewrite_kernels(TokenStream& tokens);
 /// A shared variable becomes a reference into the memory of the block that runs.

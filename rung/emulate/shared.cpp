@@ -205,7 +205,9 @@ void rewrite_constants(TokenStream& tokens) {
   for (const std::size_t i : words) tokens.replace(i, "static");
 }
 
-std::string rewrite(const std::string& preprocessed) {
+namespace {
+
+std::string rewrite_all(const std::string& preprocessed, void (*launches)(TokenStream&)) {
   TokenStream tokens(preprocessed);
   check_host_calls(tokens);
   erase_execution_spaces(tokens);
@@ -213,8 +215,17 @@ std::string rewrite(const std::string& preprocessed) {
   rewrite_kernels(tokens);
   rewrite_shared(tokens);
   rewrite_constants(tokens);
-  rewrite_launches(tokens);
+  launches(tokens);
   return tokens.text(0, tokens.size());
+}
+
+}  // namespace
+
+std::string rewrite(const std::string& preprocessed) {
+  return rewrite_all(preprocessed, rewrite_launches);
+}
+std::string rewrite_for_messages(const std::string& preprocessed) {
+  return rewrite_all(preprocessed, rewrite_launches_as_calls);
 }
 
 }  // namespace rung::emulate

@@ -12,13 +12,13 @@
 #include <filesystem>
 #include <memory>
 #include <nlohmann/json.hpp>
-#include <sstream>
 
 #include "rung/emulate/compile.hpp"
 #include "rung/emulate/process.hpp"
 #include "rung/simt/simulator.hpp"
 #include "rung/workbench/annotate.hpp"
 #include "rung/workbench/emulate_report.hpp"
+#include "rung/workbench/emulate_words.hpp"
 #include "rung/workbench/files.hpp"
 
 namespace rung::workbench {
@@ -37,48 +37,6 @@ struct Options {
   double timeout = 0;
   int threads = 0, devices = 1;
 };
-
-bool takes_value(const std::string& word) {
-  for (const char* one : {"-arch", "-gencode", "-code", "-Xcompiler", "-Xptxas", "-Xlinker",
-                          "--gpu-architecture", "--generate-code", "-ccbin", "-include",
-                          "-maxrregcount", "-lineinfo-file", "-t", "--threads"}) {
-    if (word == one) return true;
-  }
-  return false;
-}
-
-/// Sorts what the parser left: source files, and options that build files of CUDA programs hold.
-void sort_words(Options& options) {
-  const std::vector<std::string>& words = options.words;
-  for (std::size_t i = 0; i < words.size(); ++i) {
-    const std::string& word = words[i];
-    const bool flag = word.size() > 1 && word[0] == '-';
-    if (!flag) {
-      options.sources.files.push_back(word);
-    } else if (word.starts_with("-l") || word.starts_with("-L")) {
-      // What the emulated runtime holds needs no library of its own.
-      const bool ours = word == "-lcudart" || word == "-lcuda" || word == "-lcudadevrt" ||
-                        word == "-lcurand" || word == "-lcublas" || word == "-lcublasLt" ||
-                        word == "-lineinfo";
-      if (!ours) options.sources.libraries.push_back(word);
-    } else if (word.starts_with("-std=") || word.starts_with("-f") || word.starts_with("-W") ||
-               word == "-pthread" || (word.starts_with("-O") && word.size() == 3)) {
-      options.sources.options.push_back(word);
-    } else if (takes_value(word) && i + 1 < words.size()) {
-      ++i;
-      if (word == "-Xcompiler") {
-        std::stringstream list(words[i]);
-        for (std::string one; std::getline(list, one, ',');) {
-          options.sources.options.push_back(one);
-        }
-      }
-      if (word == "-include") {
-        options.sources.options.insert(options.sources.options.end(), {word, words[i]});
-      }
-    }
-    // Every other option of nvcc's concerns chips.
-  }
-}
 
 int parse_capability(const std::string& text) {
   int major = 0, minor = 0;
@@ -196,12 +154,26 @@ void tell_counts(const Options& options, const Outcome& outcome) {
   if (options.annotate) fmt::print("{}", annotate(kernels));
 }
 
+/// So that nothing runs in vain.
+void check_report_path(const std::string& path) {
+  if (path.empty()) return;
+  const std::filesystem::path folder = std::filesystem::path(path).parent_path();
+  if (!folder.empty() && !std::filesystem::is_directory(folder)) {
+    throw Error(ErrorCode::io,
+                fmt::format("--json {}: there is no folder {}", path, folder.string()));
+  }
+  if (std::filesystem::is_directory(path)) {
+    throw Error(ErrorCode::io, fmt::format("--json {}: that is a folder", path));
+  }
+}
+
 int run(Options& options) {
-  sort_words(options);
+  read_emulate_words(options.words, options.sources);
   if (options.sources.files.empty()) {
     throw Error(ErrorCode::invalid_argument, "rung emulate: no source file given");
   }
   (void)orders(options.order);
+  check_report_path(options.json);
   options.sources.capability = parse_capability(options.capability);
   options.sources.watched = !options.no_checks || options.counts();
   if (options.branches) {
@@ -252,7 +224,8 @@ CommandSpec::Action setup(Parser app) {
   app.add_option("--compute-capability", options->capability, "of the simulated GPU; default 9.0");
   app.add_flag("--no-checks", options->no_checks, "look for no races and bad accesses: faster");
   app.add_flag("--leaks", options->leaks, "memory that is never freed is a finding");
-  app.add_option("--timeout", options->timeout, "seconds before the program is stopped")
+  app.add_option("--timeout", options->timeout,
+                 "seconds that the program may run, compiling apart, before it is stopped")
       .not_negative();
   app.add_option("--threads", options->threads, "CPU threads; default: every core")
       .between(1, 4096);

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """How `rung emulate` ends programs that go wrong: its exit code, a message that points into the source, no
 files left behind. usage: failures.py RUNG [CASE ...]"""
+import json
 import os
 import pathlib
 import signal
@@ -128,6 +129,32 @@ CASES = {
         "  for (int i = 0; i < 4000; ++i) last = std::malloc(size);\n"
         "  std::memset(last, 0xff, size + 64);\n  last = std::malloc(size);\n  std::printf(\"%p\", last);"), [], 134,
                 ["damaged.cu:6", "out_of_bounds", "Its heap is damaged"]),
+    # A launch that cannot be one: a sentence that points at it, and nothing of our headers.
+    "count": (KERNEL % ("  p[0] = 1;", "  kernel<<<1, 32>>>(p, 5);"), [], 2,
+              ["count.cu:6:20: error: too many arguments to function ‘void kernel(int*)’"]),
+    "types": ("#include <vector>\n" + KERNEL % ("  p[0] = 1;", "  std::vector<int> v(8);\n  kernel<<<1, 32>>>(v);"), [],
+              2, ["types.cu:8:", "error: cannot convert ‘std::vector<int>’ to ‘int*’"]),
+    "misspelt": (KERNEL % ("  p[0] = 1;", "  kernle<<<1, 32>>>(p);"), [], 2,
+                 ["misspelt.cu:6:3: error: ‘kernle’ was not declared in this scope; did you mean ‘kernel’?"]),
+    "called": (KERNEL % ("  p[0] = 1;", "  cudaMalloc(&p, 64);\n  kernel(p);"), [], 66,
+               ["the kernel kernel is called as a function", "called.cu:7", "kernel<<<blocks, threads>>>(...)"]),
+    "extent": ("__global__ void kernel(int n) {\n  __shared__ float s[n];\n  s[threadIdx.x] = 1;\n}\nint main() {}\n", [], 2,
+               ["extent.cu:2: error: a __shared__ array needs a constant extent, unlike float [n]", "extern __shared__"]),
+    # Each block holds one lock and wants the other's.
+    "crossed": (KERNEL % (
+        "  const int mine = blockIdx.x;\n  while (atomicCAS(p + mine, 0, 1) != 0) {}\n  atomicAdd(p + 2, 1);\n"
+        "  while (atomicAdd(p + 2, 0) < 2) {}\n  while (atomicCAS(p + 1 - mine, 0, 1) != 0) {}\n  atomicExch(p, 0);",
+        LAUNCHED % (64, 2, 1)), [], 66, ["deadlock", "crossed.cu:6"]),
+    # Options: what is unknown is refused, what nvcc has is taken.
+    "option": ("int main() {}\n", ["--counterz"], 2, ["--counterz"]),
+    "no_folder": ("int main() {}\n", ["--json", "/nonexistent/x.json"], 2, ["no folder /nonexistent"]),
+    "opencl": ("int main() {}\n", ["other.cl"], 2, ["other.cl is OpenCL C"]),
+    "metal": ("int main() {}\n", ["other.metal"], 2, ["other.metal is Metal"]),
+    "nvcc": ("#include <limits.h>\nint main() { return NUMBER + OTHER; }\n",
+             "-o nvcc --std=c++17 -x cu -isystem . -DNUMBER=40 -D OTHER=2 -arch=sm_90 -gencode arch=compute_90,code=sm_90 "
+             "-O3 -lineinfo --use_fast_math -Xcompiler -Wall,-Wextra -rdc true -lcudart".split(), 42, []),
+    # The limit is of the program alone: compiling takes longer.
+    "limit": ("#include <thrust/sort.h>\nint main() {}\n", ["--timeout", "0.2"], 0, []),
     "own": ("int main() { return 42; }\n", [], 42, []),
     "arguments": ("int main(int n, char** a) { return n == 4 && a[1][1] == 'h' && *a[3] == '-' ? 43 : 1; }\n",
                   ["--", "-hA=7", "-I", "--"], 43, []),
@@ -152,6 +179,20 @@ def wrong_after_a_pause(rung, folder, environment):
     return [f"pause: exit code {run.returncode}\n{begun}{told}"]
 
 
+def wrong_paths(rung, folder, environment):
+    """Findings and counters name files alike: from the current folder on, however they were given."""
+    path = pathlib.Path(folder, "paths.cu")
+    path.write_text(KERNEL % ("  p[0] = threadIdx.x;", LAUNCHED % (64, 1, 32)))
+    wrong = []
+    for given in (str(path), "paths.cu", "./paths.cu"):
+        subprocess.run([rung, "emulate", "--json", "paths.json", given], cwd=folder, env=environment,
+                       capture_output=True, check=False)
+        report = json.loads(pathlib.Path(folder, "paths.json").read_text())
+        files = {one["file"] for one in report["findings"] + report["kernels"][0]["lines"]}
+        wrong += [f"{given} is named {sorted(files)}"] if files != {"paths.cu"} else []
+    return wrong
+
+
 def main():
     rung = os.path.abspath(sys.argv[1])
     failed = 0
@@ -159,7 +200,7 @@ def main():
         scratch = pathlib.Path(folder, "scratch")
         scratch.mkdir()
         environment = dict(os.environ, TMPDIR=str(scratch))
-        for wrong in wrong_after_a_pause(rung, folder, environment):
+        for wrong in wrong_after_a_pause(rung, folder, environment) + wrong_paths(rung, folder, environment):
             failed += 1
             print(wrong)
         chosen = sys.argv[2:] or CASES
@@ -172,11 +213,12 @@ def main():
                                  env=environment, timeout=100, check=False)
             wrong = [f"exit code {run.returncode}, not {code}"] if run.returncode != code else []
             wrong += [f"says nothing of {text!r}" for text in texts if text not in run.stderr]
+            wrong += ["tells of our headers"] if "rung_cuda/" in run.stderr else []
             wrong += [f"left {left}" for left in os.listdir(scratch)]
             if wrong:
                 failed += 1
                 print(f"{name}: " + "; ".join(wrong) + "\n" + run.stdout + run.stderr)
-    print(f"{len(chosen) + 1} cases, {failed} wrong")
+    print(f"{len(chosen) + 2} cases, {failed} wrong")
     sys.exit(1 if failed else 0)
 
 

@@ -76,6 +76,9 @@ std::size_t max_shared_alignment();
 /// Bytes of those that this kernel declares itself.
 std::size_t own_shared_bytes(const char* kernel);
 
+/// Ends the program, which calls this kernel as a function.
+[[noreturn]] void end_direct_call(const char* kernel);
+
 /// Adds to a finding what the launch tells of the memory, null: shared memory.
 void complete_finding(const LaunchConfig& config, const KernelLayout& layout,
                       std::size_t static_begin, const simt::record::Memory* memory,

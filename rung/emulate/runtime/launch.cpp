@@ -187,6 +187,7 @@ cudaError_t run_now(const LaunchConfig& config, const SharedClosure& closure) {
 }  // namespace
 
 void begin_kernel(const char* name) {
+  if (!simt::in_kernel()) end_direct_call(name);
   const Unwatched unwatched;
   RunningLaunch& running = running_launch();
   {

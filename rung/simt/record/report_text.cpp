@@ -223,11 +223,14 @@ std::string to_json(const Report& report, bool fields_only) {
 }
 
 std::string to_text(const Finding& f) {
-  std::string text = std::string(to_string(f.kind)) + " (" + to_string(f.space) + "): " + f.message;
+  const bool of_thread = f.kind != Kind::launch;
+  std::string text = to_string(f.kind);
+  if (of_thread) text += std::string(" (") + to_string(f.space) + ")";
+  text += ": " + f.message;
   if (f.line != 0) text += "\n  at " + f.file + ":" + std::to_string(f.line);
-  if (!f.kernel.empty()) {
-    text += "\n  kernel " + f.kernel + ", block " + coordinates(f.block) + ", thread " +
-            coordinates(f.thread);
+  if (!f.kernel.empty()) text += "\n  kernel " + f.kernel;
+  if (!f.kernel.empty() && of_thread) {
+    text += ", block " + coordinates(f.block) + ", thread " + coordinates(f.thread);
   }
   if (f.other_line != 0) {
     const bool two_sided = f.kind == Kind::race || f.kind == Kind::warp_sync;

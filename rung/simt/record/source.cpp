@@ -163,10 +163,12 @@ const std::string& start_folder() { return folder_at_start(); }
 
 std::string shown_path(std::string_view file) {
   if (file.empty() || file.front() == '<') return std::string(file);
-  const std::string full =
-      (std::filesystem::path(start_folder()) / file).lexically_normal().string();
-  const std::string folder = start_folder() + "/";
-  return full.starts_with(folder) ? full.substr(folder.size()) : full;
+  const std::filesystem::path full =
+      (std::filesystem::path(start_folder()) / file).lexically_normal();
+  std::error_code none;
+  if (!std::filesystem::exists(full, none)) return std::string(file);  // as the compiler names it
+  const std::string path = full.string(), folder = start_folder() + "/";
+  return path.starts_with(folder) ? path.substr(folder.size()) : path;
 }
 
 }  // namespace rung::simt::record

@@ -152,7 +152,8 @@ struct Kernel {
   static inline const int number = register_kernel(describe(kernel, typeid(Tag).name()));
 };
 
-/// Notes which kernel runs, and ends a launch that it does not allow.
+/// Notes which kernel runs, and ends a launch that it does not allow, or a program that calls it as
+/// a function.
 void begin_kernel(const char* name);
 
 /// Found while the program is loaded: in a kernel the call of name() would count as the kernel's.
@@ -165,7 +166,9 @@ struct NameOf {
 template <class Tag>
 RUNG_UNSEEN __attribute__((noinline)) void enter() {
   if constexpr (requires(Demands all) { Tag::rung_demands(all); }) (void)DemandsOf<Tag>::number;
-  if (__builtin_expect(launch_data->kernel == nullptr, 0)) begin_kernel(NameOf<Tag>::name);
+  if (__builtin_expect(launch_data == nullptr || launch_data->kernel == nullptr, 0)) {
+    begin_kernel(NameOf<Tag>::name);
+  }
 }
 /// Likewise, of a kernel that can be found by its address.
 template <class Tag, auto kernel>

@@ -1,0 +1,228 @@
+// SPDX-License-Identifier: Apache-2.0
+// Options of nvcc and sources among the words of `rung emulate`.
+#include "rung/workbench/emulate_words.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <sstream>
+#include <string_view>
+
+#include "rung/core/error.hpp"
+
+namespace rung::workbench {
+namespace {
+
+using Words = std::vector<std::string_view>;
+
+/// Of nvcc, with a value behind a blank or =, that concern chips or nvcc's own files.
+const Words& ignored_with_value() {
+  static const Words words = {"-arch",
+                              "--gpu-architecture",
+                              "-gencode",
+                              "--generate-code",
+                              "-code",
+                              "--gpu-code",
+                              "-Xptxas",
+                              "--ptxas-options",
+                              "-Xlinker",
+                              "--linker-options",
+                              "-Xnvlink",
+                              "-ccbin",
+                              "--compiler-bindir",
+                              "-maxrregcount",
+                              "--maxrregcount",
+                              "-t",
+                              "-o",
+                              "--output-file",
+                              "-rdc",
+                              "--relocatable-device-code",
+                              "-ftz",
+                              "--ftz",
+                              "-prec-div",
+                              "--prec-div",
+                              "-prec-sqrt",
+                              "--prec-sqrt",
+                              "-fmad",
+                              "--fmad",
+                              "-default-stream",
+                              "--default-stream",
+                              "-cudart",
+                              "--cudart",
+                              "-diag-suppress",
+                              "--diag-suppress",
+                              "-m",
+                              "--machine",
+                              "-MF",
+                              "-MT",
+                              "-odir",
+                              "--output-directory",
+                              "-split-compile"};
+  return words;
+}
+/// The same without a value.
+const Words& ignored() {
+  static const Words words = {"-G",
+                              "--device-debug",
+                              "-g",
+                              "--debug",
+                              "-lineinfo",
+                              "--generate-line-info",
+                              "-w",
+                              "--disable-warnings",
+                              "-m64",
+                              "-use_fast_math",
+                              "--use_fast_math",
+                              "-extended-lambda",
+                              "--extended-lambda",
+                              "--expt-extended-lambda",
+                              "-expt-extended-lambda",
+                              "--expt-relaxed-constexpr",
+                              "-expt-relaxed-constexpr",
+                              "-dc",
+                              "-c",
+                              "--compile",
+                              "-dlto",
+                              "-v",
+                              "--verbose",
+                              "-restrict",
+                              "--restrict",
+                              "-MD",
+                              "-MMD",
+                              "-MP",
+                              "-pg",
+                              "-src-in-ptx",
+                              "--source-in-ptx",
+                              "-dopt",
+                              "-allow-unsupported-compiler",
+                              "--allow-unsupported-compiler",
+                              "-res-usage",
+                              "--resource-usage",
+                              "-shared"};
+  return words;
+}
+/// Libraries that the emulated runtime takes the place of.
+bool is_runtime(std::string_view library) {
+  constexpr std::string_view ours[] = {"-lcudart", "-lcudart_static", "-lcuda",    "-lcudadevrt",
+                                       "-lcurand", "-lcublas",        "-lcublasLt"};
+  return std::find(std::begin(ours), std::end(ours), library) != std::end(ours);
+}
+
+bool holds(const Words& words, std::string_view word) {
+  return std::find(words.begin(), words.end(), word) != words.end();
+}
+
+class Reader {
+ public:
+  Reader(const std::vector<std::string>& words, emulate::Sources& sources)
+      : words_(words), sources_(sources) {}
+
+  void read() {
+    for (; at_ < words_.size(); ++at_) {
+      const std::string& word = words_[at_];
+      if (word.size() > 1 && word[0] == '-') {
+        read_option(word);
+      } else {
+        read_file(word);
+      }
+    }
+  }
+
+ private:
+  void read_file(const std::string& file) {
+    constexpr std::string_view sources[] = {".cu", ".cuh", ".cpp", ".cc", ".cxx",
+                                            ".C",  ".c",   ".o",   ".a",  ".so"};
+    constexpr std::pair<std::string_view, std::string_view> others[] = {
+        {".cl", "OpenCL C"}, {".metal", "Metal"},   {".hip", "HIP"},
+        {".ptx", "PTX"},     {".cubin", "a cubin"}, {".comp", "a compute shader"},
+        {".hlsl", "HLSL"},   {".ispc", "ISPC"},     {".py", "Python"}};
+    const std::string ending = std::filesystem::path(file).extension().string();
+    for (const auto& [one, language] : others) {
+      if (ending != one) continue;
+      throw Error(
+          ErrorCode::invalid_argument,
+          fmt::format("{} is {}: `rung emulate` runs CUDA C++, in files .cu", file, language));
+    }
+    if (!sources_.all_cuda &&
+        std::find(std::begin(sources), std::end(sources), ending) == std::end(sources)) {
+      throw Error(ErrorCode::invalid_argument,
+                  fmt::format("{}: a source ends with .cu, .cuh, .cpp, .cc, .cxx or .c, an object "
+                              "with .o, .a or .so (-x cu takes any for CUDA)",
+                              file));
+    }
+    sources_.files.push_back(file);
+  }
+
+  /// The value of an option, behind = or in the next word.
+  std::string value_of(const std::string& word) {
+    if (const std::size_t equals = word.find('='); equals != std::string::npos) {
+      return word.substr(equals + 1);
+    }
+    if (at_ + 1 >= words_.size()) {
+      throw Error(ErrorCode::invalid_argument, fmt::format("{}: its value is missing", word));
+    }
+    return words_[++at_];
+  }
+
+  void pass(const std::string& option) { sources_.options.push_back(option); }
+
+  void read_option(const std::string& word) {
+    const std::string name = word.substr(0, word.find('='));
+    if (name == "-std" || name == "--std") {
+      pass("-std=" + value_of(word));
+    } else if (name == "-x" || name == "--x") {
+      const std::string language = value_of(word);
+      if (language != "cu") {
+        throw Error(ErrorCode::invalid_argument,
+                    fmt::format("-x: given \"{}\", accepted is cu", language));
+      }
+      sources_.all_cuda = true;
+    } else if (name == "-isystem" || name == "-iquote" || name == "-include" ||
+               name == "--pre-include") {
+      const std::string value = value_of(word);
+      pass(name == "--pre-include" ? "-include" : name);
+      pass(value);
+    } else if (word.starts_with("-isystem")) {
+      pass("-isystem");
+      pass(word.substr(8));
+    } else if (name == "-Xcompiler" || name == "--compiler-options") {
+      std::stringstream list(value_of(word));
+      for (std::string one; std::getline(list, one, ',');) pass(one);
+    } else if (holds(ignored_with_value(), name)) {
+      (void)value_of(word);
+    } else if (holds(ignored(), word)) {
+      return;
+    } else if (word == "-l" || word == "-L") {
+      const std::string value = value_of(word);
+      if (!is_runtime(word + value)) sources_.libraries.push_back(word + value);
+    } else if (word.starts_with("-l") || word.starts_with("-L")) {
+      if (!is_runtime(word)) sources_.libraries.push_back(word);
+    } else if (word == "-pthread" || word.starts_with("-f") || word.starts_with("-W") ||
+               word.starts_with("-U") || (word.starts_with("-O") && word.size() <= 3)) {
+      pass(word);
+    } else if (!word.starts_with("-arch") && !word.starts_with("-t")) {  // -arch=..., -t8
+      throw Error(
+          ErrorCode::invalid_argument,
+          fmt::format("{}: neither `rung emulate` nor nvcc has such an option (rung emulate "
+                      "--help lists them; -- goes in front of the program's own)",
+                      word));
+    }
+  }
+
+  const std::vector<std::string>& words_;
+  emulate::Sources& sources_;
+  std::size_t at_ = 0;
+};
+
+}  // namespace
+
+void read_emulate_words(const std::vector<std::string>& words, emulate::Sources& sources) {
+  // -x cu holds for all files, also those in front of it.
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    sources.all_cuda |= words[i] == "-x" && i + 1 < words.size() && words[i + 1] == "cu";
+  }
+  Reader(words, sources).read();
+}
+
+}  // namespace rung::workbench
