@@ -19,7 +19,7 @@ std::string hexadecimal(const void* address) {
 
 /// "shape 8x4", with its strides unless they are the contiguous ones.
 std::string described(const ConstTensorRef& tensor) {
-  const std::string shape = "shape " + to_string(tensor.shape);
+  std::string shape = "shape " + to_string(tensor.shape);
   if (tensor.strides == tensor.shape.contiguous_strides()) return shape;
   return shape + " with strides " + to_string(tensor.strides);
 }

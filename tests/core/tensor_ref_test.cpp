@@ -163,14 +163,15 @@ TEST(TensorRef, AContainerHoldsItsShape) {
 TEST(TensorRef, FieldsThatContradictEachOtherAreRejected) {
   alignas(8) float memory[40] = {};
   const auto invalid = ErrorCode::invalid_argument;
-  for (const auto& [tensor, words] : test::wrong_fields(TensorRef(memory, {8, 4}))) {
-    EXPECT_FALSE(tensor.consistent()) << words;
+  for (const test::WrongField& wrong : test::wrong_fields(TensorRef(memory, {8, 4}))) {
+    const TensorRef& t = wrong.tensor;
+    EXPECT_FALSE(t.consistent()) << wrong.words;
     // By the constructor, with what it is given; by all that take what was changed later.
-    const auto& [data, dtype, device, shape, strides] = tensor;
-    expect_error(invalid, {words}, [&] { TensorRef(data, dtype, shape, strides, device); });
-    expect_error(invalid, {words}, [&] { byte_range(tensor); });
-    expect_error(invalid, {words}, [&] { self_overlaps(tensor); });
-    expect_error(invalid, {"tensor: ref: " + words}, [&] { Tensor(tensor, nullptr); });
+    expect_error(invalid, {wrong.words},
+                 [&] { TensorRef(t.data, t.dtype, t.shape, t.strides, t.device); });
+    expect_error(invalid, {wrong.words}, [&] { byte_range(t); });
+    expect_error(invalid, {wrong.words}, [&] { self_overlaps(t); });
+    expect_error(invalid, {"tensor: ref: " + wrong.words}, [&] { Tensor(t, nullptr); });
   }
   const TensorRef matrix(memory, {8, 4});
   const Tensor other(DType::f32, {8, 4});

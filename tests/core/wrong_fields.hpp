@@ -56,9 +56,9 @@ template <class Body>
 void expect_fields_checked(const std::string& op, const std::string& name, const TensorRef& right,
                            const Body& body) {
   ASSERT_NO_THROW(body(right)) << name;
-  for (const auto& [tensor, words] : wrong_fields(right)) {
-    expect_error(ErrorCode::invalid_argument, {op + ": " + name + ": " + words},
-                 [&] { body(tensor); });
+  for (const WrongField& wrong : wrong_fields(right)) {
+    expect_error(ErrorCode::invalid_argument, {op + ": " + name + ": " + wrong.words},
+                 [&] { body(wrong.tensor); });
   }
   if (right.rank() == 0) return;
   TensorRef negative = right;
