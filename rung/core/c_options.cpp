@@ -10,11 +10,11 @@
 namespace rung::c_api {
 
 TensorRef reference(const Argument& argument) {
-  if (argument.tensor == nullptr && argument.optional) return {};
-  TensorRef tensor = reference(argument.tensor, argument.name);
+  const bool missing = argument.tensor == nullptr && argument.optional;
+  TensorRef tensor = missing ? TensorRef() : reference(argument.tensor, argument.name);
   // Operators take a tensor without data as "not given". An empty one is given; it may be wrong.
   alignas(64) static std::byte nowhere[1];
-  if (tensor.data == nullptr) tensor.data = nowhere;
+  if (tensor.data == nullptr && !missing) tensor.data = nowhere;
   return tensor;
 }
 

@@ -46,7 +46,7 @@ inline void convert(int from, int& to, const char*) { to = from; }
 inline void convert(int from, bool& to, const char*) { to = from != 0; }
 template <class Void>
 void convert(const rung_tensor* from, BasicTensorRef<Void>& to, const char* name) {
-  to = reference(Argument{from, name, true});
+  if (from != nullptr) to = reference(Argument{from, name});
 }
 
 /// A number, a switch (int in C, bool in C++) or an optional tensor, whose default is none.
@@ -131,7 +131,8 @@ class OptionsTable {
       require(context, {"context"});
       const TensorRef tensors[] = {reference(arguments)...};
       Pick pick = best;
-      const Cpp checked = read(options, pick);
+      Cpp checked;
+      read(options, checked, pick);
       [&]<std::size_t... I>(std::index_sequence<I...>) {
         function(context->context, tensors[I]..., checked, pick);
       }
@@ -150,16 +151,19 @@ class OptionsTable {
   }
 
   /// What the program knows of the options, over the defaults of what it does not.
-  Cpp read(const C* given, Pick& pick) const {
+  void read(const C* given, Cpp& to, Pick& pick) const {
+    if (given == nullptr) return;
+    if (given->size == sizeof(C)) return read_all(*given, to, pick);  // of this version: no copy
     static_assert(offsetof(C, size) == 0);
     constexpr std::size_t first_version = offsetof(C, rung) + sizeof(const char*);
-    Cpp checked;
-    if (given == nullptr) return checked;
     C options = make_defaults();
     complete(&options, sizeof options, given, given->size, first_version, type_);
-    std::apply([&](const Fields&... field) { (field.read(options, checked), ...); }, fields_);
+    read_all(options, to, pick);
+  }
+
+  void read_all(const C& options, Cpp& to, Pick& pick) const {
+    std::apply([&](const Fields&... field) { (field.read(options, to), ...); }, fields_);
     if (options.rung != nullptr) pick.rung = options.rung;
-    return checked;
   }
 
   const char* type_;
