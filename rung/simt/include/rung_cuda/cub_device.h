@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// CUB's algorithms of a whole array: reductions, scans, selections, histograms. The first call,
-// without storage, asks how much is needed.
+// CUB's reductions and scans of a whole array. The first call, without storage, asks how much is
+// needed.
 #pragma once
 
 #include <limits>
@@ -64,6 +64,33 @@ struct DeviceReduce {
                             cudaStream_t stream = nullptr) {
     return extreme(storage, bytes, in, out, count, cub::ArgMin{}, stream);
   }
+  template <class In, class Out, class Count, class Operation, class Change, class T>
+  static cudaError_t TransformReduce(void* storage, size_t& bytes, In in, Out out, Count count,
+                                     Operation operation, Change change, T initial,
+                                     cudaStream_t stream = nullptr) {
+    return rung::cuda::device_wide(storage, bytes, stream, [=] {
+      T sum = initial;
+      for (Count i = 0; i < count; ++i) sum = operation(sum, change(in[i]));
+      *out = sum;
+    });
+  }
+  /// Of each run of equal keys.
+  template <class Keys, class Unique, class In, class Out, class Runs, class Operation, class Count>
+  static cudaError_t ReduceByKey(void* storage, size_t& bytes, Keys keys, Unique unique, In in,
+                                 Out out, Runs runs, Operation operation, Count count,
+                                 cudaStream_t stream = nullptr) {
+    return rung::cuda::device_wide(storage, bytes, stream, [=] {
+      Count found = 0;
+      for (Count i = 0; i < count;) {
+        const auto key = keys[i];
+        rung::cuda::ValueOf<In> sum = in[i++];
+        for (; i < count && keys[i] == key; ++i) sum = operation(sum, in[i]);
+        unique[found] = key;
+        out[found++] = sum;
+      }
+      *runs = found;
+    });
+  }
 
  private:
   template <class In, class Out, class Count, class Operation>
@@ -115,104 +142,70 @@ struct DeviceScan {
                                   cudaStream_t stream = nullptr) {
     return InclusiveScan(storage, bytes, in, out, Sum{}, count, stream);
   }
-};
-
-struct DeviceSelect {
-  template <class In, class Out, class Found, class Count, class Predicate>
-  static cudaError_t If(void* storage, size_t& bytes, In in, Out out, Found found, Count count,
-                        Predicate predicate, cudaStream_t stream = nullptr) {
-    return select(storage, bytes, in, out, found, count, stream,
-                  [=](Count i) { return predicate(in[i]); });
-  }
-  template <class In, class Flags, class Out, class Found, class Count>
-  static cudaError_t Flagged(void* storage, size_t& bytes, In in, Flags flags, Out out, Found found,
-                             Count count, cudaStream_t stream = nullptr) {
-    return select(storage, bytes, in, out, found, count, stream,
-                  [=](Count i) { return static_cast<bool>(flags[i]); });
-  }
-  template <class In, class Out, class Found, class Count>
-  static cudaError_t Unique(void* storage, size_t& bytes, In in, Out out, Found found, Count count,
-                            cudaStream_t stream = nullptr) {
-    return select(storage, bytes, in, out, found, count, stream,
-                  [=](Count i) { return i == 0 || !(in[i] == in[i - 1]); });
-  }
-
- private:
-  template <class In, class Out, class Found, class Count, class Predicate>
-  static cudaError_t select(void* storage, size_t& bytes, In in, Out out, Found found, Count count,
-                            cudaStream_t stream, Predicate predicate) {
+  template <class In, class Out, class Operation, class T, class Count>
+  static cudaError_t InclusiveScanInit(void* storage, size_t& bytes, In in, Out out,
+                                       Operation operation, T initial, Count count,
+                                       cudaStream_t stream = nullptr) {
     return rung::cuda::device_wide(storage, bytes, stream, [=] {
-      Count kept = 0;
+      T sum = initial;
+      for (Count i = 0; i < count; ++i) out[i] = sum = operation(sum, in[i]);
+    });
+  }
+
+  // In place.
+  template <class Data, class Count>
+  requires(std::is_integral_v<Count>) static cudaError_t
+      ExclusiveSum(void* storage, size_t& bytes, Data data, Count count,
+                   cudaStream_t stream = nullptr) {
+    return ExclusiveSum(storage, bytes, data, data, count, stream);
+  }
+  template <class Data, class Count>
+  requires(std::is_integral_v<Count>) static cudaError_t
+      InclusiveSum(void* storage, size_t& bytes, Data data, Count count,
+                   cudaStream_t stream = nullptr) {
+    return InclusiveSum(storage, bytes, data, data, count, stream);
+  }
+
+  // Of each run of equal keys by itself.
+  template <class Keys, class In, class Out, class Operation, class T, class Count,
+            class Equal = Equality>
+  static cudaError_t ExclusiveScanByKey(void* storage, size_t& bytes, Keys keys, In in, Out out,
+                                        Operation operation, T initial, Count count,
+                                        Equal equal = {}, cudaStream_t stream = nullptr) {
+    return rung::cuda::device_wide(storage, bytes, stream, [=] {
+      T sum = initial;
       for (Count i = 0; i < count; ++i) {
-        if (predicate(i)) out[kept++] = in[i];
+        if (i > 0 && !equal(keys[i - 1], keys[i])) sum = initial;
+        const T next = operation(sum, in[i]);
+        out[i] = sum;
+        sum = next;
       }
-      *found = kept;
     });
   }
-};
-
-struct DeviceRunLengthEncode {
-  template <class In, class Out, class Lengths, class Found, class Count>
-  static cudaError_t Encode(void* storage, size_t& bytes, In in, Out out, Lengths lengths,
-                            Found found, Count count, cudaStream_t stream = nullptr) {
+  template <class Keys, class In, class Out, class Operation, class Count, class Equal = Equality>
+  static cudaError_t InclusiveScanByKey(void* storage, size_t& bytes, Keys keys, In in, Out out,
+                                        Operation operation, Count count, Equal equal = {},
+                                        cudaStream_t stream = nullptr) {
     return rung::cuda::device_wide(storage, bytes, stream, [=] {
-      Count runs = 0;
+      rung::cuda::ValueOf<In> sum{};
       for (Count i = 0; i < count; ++i) {
-        if (i == 0 || !(in[i] == in[i - 1])) {
-          out[runs] = in[i];
-          lengths[runs++] = 0;
-        }
-        lengths[runs - 1] += 1;
-      }
-      *found = runs;
-    });
-  }
-};
-
-struct DeviceSegmentedReduce {
-  template <class In, class Out, class Begin, class End>
-  static cudaError_t Sum(void* storage, size_t& bytes, In in, Out out, int segments, Begin begin,
-                         End end, cudaStream_t stream = nullptr) {
-    using T = rung::cuda::ValueOf<Out>;
-    return Reduce(storage, bytes, in, out, segments, begin, end, cub::Sum{}, T{}, stream);
-  }
-  template <class In, class Out, class Begin, class End, class Operation, class T>
-  static cudaError_t Reduce(void* storage, size_t& bytes, In in, Out out, int segments, Begin begin,
-                            End end, Operation operation, T initial,
-                            cudaStream_t stream = nullptr) {
-    return rung::cuda::device_wide(storage, bytes, stream, [=] {
-      for (int segment = 0; segment < segments; ++segment) {
-        T sum = initial;
-        for (auto i = begin[segment]; i < end[segment]; ++i) sum = operation(sum, in[i]);
-        out[segment] = sum;
+        const bool goes_on = i > 0 && equal(keys[i - 1], keys[i]);
+        out[i] = sum = goes_on ? operation(sum, in[i]) : in[i];
       }
     });
   }
-};
-
-struct DeviceHistogram {
-  /// levels - 1 bins of one width; values below the lowest and from the highest on are left out.
-  template <class In, class Bin, class Level, class Count>
-  static cudaError_t HistogramEven(void* storage, size_t& bytes, In in, Bin* histogram, int levels,
-                                   Level lowest, Level highest, Count count,
-                                   cudaStream_t stream = nullptr) {
-    return rung::cuda::device_wide(storage, bytes, stream, [=] {
-      const int bins = levels - 1;
-      for (int i = 0; i < bins; ++i) histogram[i] = 0;
-      for (Count i = 0; i < count; ++i) {
-        const Level value = static_cast<Level>(in[i]);
-        if (value < lowest || !(value < highest)) continue;
-        int bin;
-        if constexpr (std::is_integral_v<Level>) {
-          const auto distance = static_cast<unsigned long long>(value - lowest);
-          bin = static_cast<int>(distance * static_cast<unsigned long long>(bins) /
-                                 static_cast<unsigned long long>(highest - lowest));
-        } else {
-          bin = static_cast<int>((value - lowest) * (bins / (highest - lowest)));
-        }
-        histogram[bin < bins ? bin : bins - 1] += 1;
-      }
-    });
+  template <class Keys, class In, class Out, class Count, class Equal = Equality>
+  static cudaError_t ExclusiveSumByKey(void* storage, size_t& bytes, Keys keys, In in, Out out,
+                                       Count count, Equal equal = {},
+                                       cudaStream_t stream = nullptr) {
+    return ExclusiveScanByKey(storage, bytes, keys, in, out, Sum{}, rung::cuda::ValueOf<In>{},
+                              count, equal, stream);
+  }
+  template <class Keys, class In, class Out, class Count, class Equal = Equality>
+  static cudaError_t InclusiveSumByKey(void* storage, size_t& bytes, Keys keys, In in, Out out,
+                                       Count count, Equal equal = {},
+                                       cudaStream_t stream = nullptr) {
+    return InclusiveScanByKey(storage, bytes, keys, in, out, Sum{}, count, equal, stream);
   }
 };
 

@@ -81,13 +81,26 @@ struct DeviceRadixSort {
                               int begin = 0, int end = 8 * sizeof(Key),
                               cudaStream_t stream = nullptr) {
     DoubleBuffer<char> none;
-    return sort_buffers(storage, bytes, keys, none, count, begin, end, stream);
+    return sort_buffers(storage, bytes, keys, none, count, begin, end, false, stream);
+  }
+  template <class Key, class Count>
+  static cudaError_t SortKeysDescending(void* storage, size_t& bytes, DoubleBuffer<Key>& keys,
+                                        Count count, int begin = 0, int end = 8 * sizeof(Key),
+                                        cudaStream_t stream = nullptr) {
+    DoubleBuffer<char> none;
+    return sort_buffers(storage, bytes, keys, none, count, begin, end, true, stream);
+  }
+  template <class Key, class Value, class Count>
+  static cudaError_t SortPairsDescending(void* storage, size_t& bytes, DoubleBuffer<Key>& keys,
+                                         DoubleBuffer<Value>& values, Count count, int begin = 0,
+                                         int end = 8 * sizeof(Key), cudaStream_t stream = nullptr) {
+    return sort_buffers(storage, bytes, keys, values, count, begin, end, true, stream);
   }
   template <class Key, class Value, class Count>
   static cudaError_t SortPairs(void* storage, size_t& bytes, DoubleBuffer<Key>& keys,
                                DoubleBuffer<Value>& values, Count count, int begin = 0,
                                int end = 8 * sizeof(Key), cudaStream_t stream = nullptr) {
-    return sort_buffers(storage, bytes, keys, values, count, begin, end, stream);
+    return sort_buffers(storage, bytes, keys, values, count, begin, end, false, stream);
   }
 
  private:
@@ -124,7 +137,7 @@ struct DeviceRadixSort {
   template <class Key, class Value, class Count>
   static cudaError_t sort_buffers(void* storage, size_t& bytes, DoubleBuffer<Key>& keys,
                                   DoubleBuffer<Value>& values, Count count, int begin, int end,
-                                  cudaStream_t stream) {
+                                  bool descending, cudaStream_t stream) {
     if (rung::cuda::asks_for_storage(storage, bytes)) return cudaSuccess;
     Key *const from = keys.Current(), *const to = keys.Alternate();
     Value *const values_from = values.Current(), *const values_to = values.Alternate();
@@ -133,7 +146,7 @@ struct DeviceRadixSort {
       values.selector ^= 1;
     }
     return rung::cuda::run_in_one_thread(stream, [=] {
-      rung::cuda::radix_sort(from, to, values_from, values_to, count, begin, end, false);
+      rung::cuda::radix_sort(from, to, values_from, values_to, count, begin, end, descending);
     });
   }
 };

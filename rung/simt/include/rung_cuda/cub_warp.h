@@ -69,8 +69,8 @@ class WarpReduce {
   template <class Operation>
   __device__ static T segmented(const rung::cuda::LaneGroup& group, T value, Operation operation,
                                 unsigned next) {
-    const int end = next != 0 ? group.lane + __ffs(static_cast<int>(next)) - 1 - lane_of_warp()
-                              : group.lanes;
+    const int end =
+        next != 0 ? group.lane + __ffs(static_cast<int>(next)) - 1 - lane_of_warp() : group.lanes;
     for (int step = 1; step < width; step *= 2) {
       const T other = rung::cuda::shuffle_words(value, [&](unsigned word) {
         return __shfl_down_sync(group.mask, word, static_cast<unsigned>(step), width);

@@ -2,4 +2,4 @@
 // An algorithm of CUB.
 #pragma once
 
-#include "rung_cuda/cub_device.h"
+#include "rung_cuda/cub_select.h"
