@@ -72,7 +72,11 @@ void find_dynamic(record::Object& object, const Finding& finding) {
 }
 
 std::string element_of(const record::Object& object) {
-  if (object.element_bytes == 0 || object.offset < 0) return object.name;
+  if (object.element_bytes == 0) return object.name;
+  if (object.offset < 0) {
+    const auto bytes = static_cast<std::int64_t>(object.element_bytes);
+    return object.name + "[" + std::to_string(object.offset / bytes) + "]";
+  }
   auto index = static_cast<std::size_t>(object.offset) / object.element_bytes;
   if (object.extents.empty() && !object.dynamic && object.parameter < 0) return object.name;
   std::string text;
@@ -89,7 +93,8 @@ bool knows_both(const Finding& race) {
   const auto differ = [](const auto& a, const auto& b) {
     return a.x != b.x || a.y != b.y || a.z != b.z;
   };
-  return differ(race.thread, race.other_thread) || differ(race.block, race.other_block);
+  return race.other_line != 0 &&
+         (differ(race.thread, race.other_thread) || differ(race.block, race.other_block));
 }
 
 const Function* kernel_of(const SourceTree& tree, const Finding& finding) {
@@ -120,6 +125,12 @@ void name_object(Finding& finding) {
   std::string text = element_of(object);
   if (finding.kind == Kind::out_of_bounds) {
     if (object.element_bytes == 0) return;
+    // Far from the nearest memory it may have been meant for any.
+    const auto far = static_cast<std::int64_t>(2 * object.bytes + 65536);
+    if (object.offset > far || object.offset < -65536) {
+      object.name.clear();
+      return;
+    }
     const std::uint64_t count = object.bytes / object.element_bytes;
     text = " of " + text + ": " + object.name + " has " + std::to_string(count) + " element" +
            (count == 1 ? "" : "s") + (object.dynamic ? " in the dynamic shared memory given" : "");
@@ -140,6 +151,23 @@ void advise(Finding& finding) {
 }
 
 namespace {
+
+/// Of an array that gets more elements the most count, and no other access needs a guard.
+void widen_extent(Finding& finding, const std::vector<Finding>& findings) {
+  const auto elements = [](const Finding& one) {
+    if (one.fixes.empty() || one.fixes.front().kind != "extent") return 0;
+    const std::string& text = one.fixes.front().text;
+    return std::atoi(text.c_str() + text.find('[') + 1);
+  };
+  if (finding.kind != Kind::out_of_bounds) return;
+  for (const Finding& other : findings) {
+    const bool same = other.kind == finding.kind && other.object.name == finding.object.name &&
+                      other.file == finding.file && other.kernel == finding.kernel;
+    if (!same || elements(other) <= elements(finding)) continue;
+    finding.advice = other.advice;
+    finding.fixes = other.fixes;
+  }
+}
 
 template <class Predicate>
 void drop(std::vector<Finding>& findings, Predicate unwanted) {
@@ -176,7 +204,10 @@ void widen_barrier(Finding& race, const std::vector<Finding>& findings) {
 
 void advise(std::vector<Finding>& findings) {
   for (Finding& one : findings) advise(one);
-  for (Finding& one : findings) widen_barrier(one, findings);
+  for (Finding& one : findings) {
+    widen_barrier(one, findings);
+    widen_extent(one, findings);
+  }
   // An index that the array's type does not have is told by itself, and then its access.
   drop(findings, [&](const Finding& one) {
     return one.kind == Kind::out_of_bounds && !one.message.starts_with("index ") &&

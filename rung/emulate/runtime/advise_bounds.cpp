@@ -40,30 +40,39 @@ std::size_t declaration_of(const SourceTree& tree, const Function& function,
   return 0;
 }
 
-/// The access of the array of this name; "": of the first that the function declares, in its last
-/// but `inner` dimensions.
-bool find_access(const SourceTree& tree, const SourceTree::Spot& spot, const std::string& array,
-                 std::size_t inner, Access& found) {
+/// The accesses of the array of this name; "": of those that the function declares, else of all. In
+/// their last but `inner` dimensions.
+std::vector<Access> accesses(const SourceTree& tree, const SourceTree::Spot& spot,
+                             const std::string& array, std::size_t inner) {
   const TokenStream& tokens = tree.tokens();
   const Statement& one = *spot.statement;
   const bool simple = one.kind == Statement::Kind::simple;
-  const std::size_t begin = simple ? one.begin : one.header_begin;
   const std::size_t end = simple ? one.end : one.header_end;
-  for (std::size_t i = begin + 1; i < end; ++i) {
+  std::vector<Access> declared, others;
+  for (std::size_t i = (simple ? one.begin : one.header_begin) + 1; i < end; ++i) {
     if (!tokens[i].is("[") || tokens[i - 1].kind != emulate::TokenKind::identifier) continue;
     const std::string_view name = tokens[i - 1].text;
-    const bool wanted =
-        array.empty() ? declaration_of(tree, *spot.function, name) != 0 : name == array;
-    if (!wanted) continue;
+    if (!array.empty() && name != array) continue;
     std::vector<std::size_t> brackets = {i};
     while (tokens[tokens.closing(brackets.back()) + 1].is("[")) {
       brackets.push_back(tokens.closing(brackets.back()) + 1);
     }
     const std::size_t which = brackets[brackets.size() - std::min(inner, brackets.size())];
-    found = {i - 1, which, tokens.closing(which)};
-    return true;
+    auto& list = declaration_of(tree, *spot.function, name) != 0 ? declared : others;
+    list.push_back({i - 1, which, tokens.closing(which)});
   }
-  return false;
+  return declared.empty() ? others : declared;
+}
+
+/// Of several accesses the one whose index goes the way that it goes too far.
+bool find_access(const SourceTree& tree, const SourceTree::Spot& spot, const std::string& array,
+                 std::size_t inner, bool before, Access& found) {
+  const std::vector<Access> all = accesses(tree, spot, array, inner);
+  for (const Access& one : all) {
+    if (found.end == 0 || tree.mentions(one.begin, one.end, before ? "-" : "+")) found = one;
+    if (tree.mentions(one.begin, one.end, before ? "-" : "+")) break;
+  }
+  return !all.empty();
 }
 
 /// The comparison v <= bound of a loop or branch around, v being part of the index.
@@ -252,7 +261,10 @@ void advise_bounds(Finding& finding) {
   if (scene.spot.statement == nullptr) return;
   const auto inner =
       static_cast<std::size_t>(std::count(finding.message.begin(), finding.message.end(), '['));
-  if (!find_access(*tree, scene.spot, object.name, indexed ? inner : 1, scene.access)) return;
+  const bool before = indexed ? index < 0 : object.offset < 0;
+  if (!find_access(*tree, scene.spot, object.name, indexed ? inner : 1, before, scene.access)) {
+    return;
+  }
   if (indexed) {
     object.name = scene.tokens[scene.access.name].text;
     object.offset = index < 0 ? -1 : 0;

@@ -32,9 +32,10 @@ const Statement* call_in(const SourceTree& tree, const Function& function,
 
 Pair find_pair(const Finding& race) {
   const SourceTree* const tree = source_tree(race.file);
-  if (tree == nullptr || race.file != race.other_file) return {};
+  const bool one_known = race.other_line == 0;
+  if (tree == nullptr || (race.file != race.other_file && !one_known)) return {};
   SourceTree::Spot here = tree->find(race.line, race.object.name);
-  SourceTree::Spot there = tree->find(race.other_line, race.object.name);
+  SourceTree::Spot there = one_known ? here : tree->find(race.other_line, race.object.name);
   if (here.statement == nullptr || there.statement == nullptr) return {};
   if (here.function != there.function) {
     const Function* const kernel = kernel_of(*tree, race);
@@ -62,15 +63,20 @@ class BarrierAdvice {
   bool find() {
     const Statement* common = pair_.first;
     while (common != nullptr && !holds(*common, *pair_.second)) common = common->parent;
-    const bool same = pair_.first == pair_.second || common == pair_.first;
+    const Statement* from = pair_.first;
+    if (common == from && from->kind == Statement::Kind::loop) {
+      common = from->parts.front().get();  // from its head to what stands in it
+    }
+    const bool same = pair_.first == pair_.second;
     while (common != nullptr && common->kind == Statement::Kind::simple) common = common->parent;
     if (common == nullptr) return false;
-    const bool between = tree_.has_barrier(pair_.first->end, pair_.second->begin, warp_);
+    const bool in_head = !same && holds(*from, *pair_.second);
+    const bool between = has_barrier(in_head ? from->header_end : from->end, pair_.second->begin);
     const Statement* const before = same ? nullptr : part_of(*common, *pair_.second);
     bool placed = false;
     if (!between && before != nullptr && common->kind == Statement::Kind::block &&
         all_come_by(common)) {
-      insert_before(*before);
+      insert_before(in_head ? *common->parts.front() : *before);
       words_ = "between line " + std::to_string(tree_.line(pair_.first->begin)) + " and line " +
                std::to_string(tree_.line(pair_.second->begin));
       placed = true;
@@ -78,8 +84,8 @@ class BarrierAdvice {
     // From one round of a loop to the next.
     for (const Statement* loop = common; loop != nullptr; loop = loop->parent) {
       if (loop->kind != Statement::Kind::loop || !all_come_by(loop)) continue;
-      const bool known = tree_.has_barrier(loop->header_end + 1, pair_.first->begin, warp_) ||
-                         tree_.has_barrier(pair_.second->end, loop->end, warp_);
+      const bool known = has_barrier(loop->header_end + 1, pair_.first->begin) ||
+                         has_barrier(pair_.second->end, loop->end);
       if (known) break;
       insert_at_end(*loop);
       words_ += (placed ? " and " : "") + std::string("at the end of the loop body, after line ") +
@@ -101,6 +107,26 @@ class BarrierAdvice {
       if (!tree_.uniform(*pair_.function, *one, warp_)) return false;
     }
     return true;
+  }
+  /// Whether there is a barrier that no branch around it alone skips.
+  [[nodiscard]] bool has_barrier(std::size_t begin, std::size_t end) const {
+    for (std::size_t i = begin; i < end; ++i) {
+      if (tree_.is_barrier(i, warp_) && !skipped(i)) return true;
+    }
+    return false;
+  }
+  [[nodiscard]] bool skipped(std::size_t token) const {
+    const Statement* one = &pair_.function->body;
+    while (one != nullptr) {
+      const bool branch = one->kind == Statement::Kind::branch;
+      if (branch && !holds(*one, *pair_.first) && !holds(*one, *pair_.second)) return true;
+      const Statement* inner = nullptr;
+      for (const auto& part : one->parts) {
+        if (part->begin <= token && token < part->end) inner = part.get();
+      }
+      one = inner;
+    }
+    return false;
   }
   static const Statement* part_of(const Statement& block, const Statement& inner) {
     for (const auto& part : block.parts) {
@@ -249,14 +275,20 @@ bool varies(const Pair& pair, const std::string& array) {
   return false;
 }
 
-void advise_across_blocks(Finding& race) {
-  const bool atomic = race.message.find("updates atomically") != std::string::npos;
-  race.advice =
-      atomic ? "blocks run in any order: set it before the launch (cudaMemset), read it after"
-      : race.racers.both_write
-          ? "blocks run in any order: give each its own element (" + race.object.name +
-                "[blockIdx.x]), or use atomics"
-          : "blocks run in any order: write to another array, or make two kernels of it";
+void advise_across_blocks(Finding& race, bool same) {
+  const std::string& message = race.message;
+  const std::size_t atomic = message.find("updates atomically");
+  std::string what = "make two kernels of it, or set a flag behind __threadfence()";
+  if (atomic != std::string::npos) {
+    const bool both = message.find("updates atomically", atomic + 1) != std::string::npos;
+    what = both ? "use operations that are atomic for the device, not for the block alone (_block)"
+                : "set it before the launch (cudaMemset) and read it after, or use atomics alone";
+  } else if (race.racers.both_write) {
+    what = "give each its own element (" + race.object.name + "[blockIdx.x]), or use atomics";
+  } else if (same) {
+    what = "write to another array than you read";
+  }
+  race.advice = "blocks run in any order: " + what;
 }
 
 }  // namespace
@@ -289,7 +321,7 @@ void advise_race(Finding& race) {
   }
   if (advise_index(race, pair)) return;
   if (racers.across_blocks) {
-    advise_across_blocks(race);
+    advise_across_blocks(race, same);
     return;
   }
   const bool one_warp = !racers.across_warps;

@@ -202,12 +202,8 @@ bool SourceTree::is_barrier(std::size_t token, bool warp) const {
   }
   // What is defined further down is only declared here, or calls itself.
   const Function* const called = function(one.text);
-  return called != nullptr && called->body.end <= token &&
-         has_barrier(called->body.begin, called->body.end, warp);
-}
-
-bool SourceTree::has_barrier(std::size_t begin, std::size_t end, bool warp) const {
-  for (std::size_t i = begin; i < end; ++i) {
+  if (called == nullptr || called->body.end > token) return false;
+  for (std::size_t i = called->body.begin; i < called->body.end; ++i) {
     if (is_barrier(i, warp)) return true;
   }
   return false;

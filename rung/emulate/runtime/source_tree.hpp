@@ -56,8 +56,8 @@ class SourceTree {
   /// As it is in the file, without the blanks in front.
   [[nodiscard]] std::string text(std::size_t begin, std::size_t end) const;
   [[nodiscard]] std::string text(const Statement& one) const { return text(one.begin, one.end); }
-  /// Whether a barrier of the block stands there, or (warp) one of a warp at least.
-  [[nodiscard]] bool has_barrier(std::size_t begin, std::size_t end, bool warp) const;
+  /// Whether a barrier of the block is called there, or (warp) one of a warp at least.
+  [[nodiscard]] bool is_barrier(std::size_t token, bool warp) const;
   [[nodiscard]] bool mentions(std::size_t begin, std::size_t end, std::string_view word) const;
   [[nodiscard]] bool mentions_any(std::size_t begin, std::size_t end, const Names& names) const;
   /// Whether all threads of a block (or of a warp) take the same way there.
@@ -69,7 +69,6 @@ class SourceTree {
   void find_functions();
   void find_varying(Function& function) const;
   std::size_t parse(std::size_t at, Statement& parent);
-  [[nodiscard]] bool is_barrier(std::size_t token, bool warp) const;
 
   std::string file_;
   emulate::TokenStream tokens_;
