@@ -124,15 +124,15 @@ void work(int rank, long repeats, void* data) {
 
 }  // namespace
 
-double arithmetic_rate(cpu::Isa isa, std::string_view element, int threads) {
-  if (!has(element, isa)) return 0;
+Rate arithmetic_rate(cpu::Isa isa, std::string_view element, int threads) {
+  if (!has(element, isa)) return {};
   const cpu::Isa usual = cpu::isa();
   cpu::cap_isa(isa);
-  double rate = 0;
+  Rate rate;
   if (cpu::isa() == isa) {
     Work job{element, std::vector<double>(static_cast<std::size_t>(threads))};
-    const double seconds = least_seconds(threads, work, &job);
-    rate = std::accumulate(job.operations.begin(), job.operations.end(), 0.0) / seconds;
+    const std::vector<double> seconds = time_on_threads(threads, work, &job);
+    rate = best_rate(seconds, std::accumulate(job.operations.begin(), job.operations.end(), 0.0));
   }
   cpu::cap_isa(usual);
   return rate;

@@ -110,15 +110,15 @@ void work(int rank, long repeats, void* data) {
 
 }  // namespace
 
-double bandwidth_rate(Access access, std::size_t bytes_each, int threads, bool streaming) {
+Rate bandwidth_rate(Access access, std::size_t bytes_each, int threads, bool streaming) {
   Work job{access, streaming, bytes_each / (2 * block_bytes) * (2 * block_bytes), {}};
-  if (job.bytes_each == 0) return 0;
+  if (job.bytes_each == 0) return {};
   job.buffers.resize(static_cast<std::size_t>(threads));
-  const double seconds = least_seconds(threads, work, &job);
+  const std::vector<double> seconds = time_on_threads(threads, work, &job);
   // The runtime may have given fewer threads: only those that worked count.
   double bytes = 0;
   for (const auto& buffer : job.buffers) bytes += buffer ? static_cast<double>(job.bytes_each) : 0;
-  return bytes / seconds;
+  return best_rate(seconds, bytes);
 }
 
 }  // namespace rung::bench

@@ -5,14 +5,20 @@
 #include <algorithm>
 
 #include "rung/bench/clock.hpp"
+#include "rung/bench/statistics.hpp"
 #include "rung/cpu/team.hpp"
 
 namespace rung::bench {
 
-double least_seconds(int threads, void (*work)(int, long, void*), void* data) {
+Rate best_rate(const std::vector<double>& seconds, double work) {
+  const double least = *std::min_element(seconds.begin(), seconds.end());
+  return {work / least, median(seconds) / least - 1};
+}
+
+std::vector<double> time_on_threads(int threads, void (*work)(int, long, void*), void* data) {
   constexpr double sample_seconds = 0.02;
   constexpr int samples = 7;  // machines are shared: the best of several is the ceiling
-  double least = 0;
+  std::vector<double> seconds;
   long repeats = 1;
   double begin = 0;
   bool counts = false;
@@ -24,11 +30,11 @@ double least_seconds(int threads, void (*work)(int, long, void*), void* data) {
       work(team.rank(), repeats, data);
       team.wait();
       if (team.rank() == 0) {
-        const double seconds = now() - begin;
-        const double each = seconds / static_cast<double>(repeats);
-        counts = seconds >= sample_seconds;
+        const double all = now() - begin;
+        const double each = all / static_cast<double>(repeats);
+        counts = all >= sample_seconds;
         if (counts) {
-          least = least == 0 ? each : std::min(least, each);
+          seconds.push_back(each);
         } else {
           repeats = std::max(repeats * 2, static_cast<long>(sample_seconds * 1.2 / each));
         }
@@ -37,7 +43,7 @@ double least_seconds(int threads, void (*work)(int, long, void*), void* data) {
       if (counts) ++sample;
     }
   });
-  return least;
+  return seconds;
 }
 
 }  // namespace rung::bench

@@ -4,15 +4,22 @@
 
 #include <cstddef>
 #include <string_view>
+#include <vector>
 
 #include "rung/bench/alternate.hpp"
 #include "rung/cpu/isa.hpp"
 
 namespace rung::bench {
 
-/// Multiply-adds a second, times two, of `threads` threads. Element: f32, f64 or bf16. 0 when the
+/// The best of several samples, and how far they were apart: median time / least time - 1.
+struct Rate {
+  double per_second = 0;
+  double noise = 0;
+};
+
+/// Multiply-adds per second, times two, of `threads` threads. Element: f32, f64 or bf16. 0 when the
 /// CPU lacks the instructions.
-double arithmetic_rate(cpu::Isa isa, std::string_view element, int threads);
+Rate arithmetic_rate(cpu::Isa isa, std::string_view element, int threads);
 
 /// The arithmetic's ceiling as one more contender: a machine's rate may change between the day its
 /// ceilings were measured and the race, so what is held against the ceiling takes turns with it.
@@ -27,12 +34,15 @@ Pace arithmetic_pace(std::string_view element, int threads, double operations);
 
 enum class Access { read, copy };
 
-/// Bytes a second of `threads` threads, each on its own `bytes_each` bytes (for copy: half of them
+/// Bytes per second of `threads` threads, each on its own `bytes_each` bytes (for copy: half of them
 /// source, half destination). `streaming`: stores go past the caches.
-double bandwidth_rate(Access access, std::size_t bytes_each, int threads, bool streaming);
+Rate bandwidth_rate(Access access, std::size_t bytes_each, int threads, bool streaming);
+
+/// From samples of so many seconds per repeat, each of which did `work`.
+Rate best_rate(const std::vector<double>& seconds, double work);
 
 /// Runs work(rank, repeats) on every thread at once, with so many repeats that it takes a few
-/// hundredths of a second, several times; returns the least seconds a repeat.
-double least_seconds(int threads, void (*work)(int rank, long repeats, void* data), void* data);
+/// hundredths of a second, several times; returns the seconds per repeat of each.
+std::vector<double> time_on_threads(int threads, void (*work)(int rank, long repeats, void* data), void* data);
 
 }  // namespace rung::bench

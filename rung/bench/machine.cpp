@@ -11,6 +11,7 @@
 #include <fstream>
 
 #include "rung/bench/cpu_rates.hpp"
+#include "rung/bench/statistics.hpp"
 #include "rung/core/context.hpp"
 #include "rung/core/error.hpp"
 #include "rung/cpu/isa.hpp"
@@ -65,20 +66,24 @@ std::vector<int> thread_counts(int cores) {
   return cores > 1 ? std::vector<int>{1, cores} : std::vector<int>{1};
 }
 
-void measure_arithmetic(Machine& machine, const std::function<void(std::string_view)>& progress) {
+void measure_arithmetic(Machine& machine, const MachineProgress& progress,
+                        std::vector<double>& noise) {
   for (const cpu::Isa isa : {cpu::Isa::scalar, cpu::Isa::avx2, cpu::Isa::avx512}) {
     if (isa > best_isa()) break;
     for (const char* element : {"f32", "f64", "bf16"}) {
       for (const int threads : thread_counts(machine.cores)) {
         progress(fmt::format("multiply-adds, {} {}", cpu::to_string(isa), element));
-        const double rate = arithmetic_rate(isa, element, threads);
-        if (rate > 0) machine.arithmetic.push_back({cpu::to_string(isa), element, threads, rate});
+        const Rate rate = arithmetic_rate(isa, element, threads);
+        if (rate.per_second <= 0) continue;
+        machine.arithmetic.push_back({cpu::to_string(isa), element, threads, rate.per_second});
+        noise.push_back(rate.noise);
       }
     }
   }
 }
 
-void measure_bandwidth(Machine& machine, const std::function<void(std::string_view)>& progress) {
+void measure_bandwidth(Machine& machine, const MachineProgress& progress,
+                       std::vector<double>& noise) {
   for (const int threads : thread_counts(machine.cores)) {
     // Half of a cache, which the rest of the program shares; L3 is one for all. Memory: far more
     // than the last cache holds.
@@ -98,9 +103,10 @@ void measure_bandwidth(Machine& machine, const std::function<void(std::string_vi
         const char* word = access == Access::read ? "read" : "copy";
         progress(fmt::format("{} of {}", word, name));
         const bool streaming = std::string_view(name) == "memory";
-        const double rate =
+        const Rate rate =
             bandwidth_rate(access, static_cast<std::size_t>(each), threads, streaming);
-        machine.bandwidth.push_back({name, word, threads, each * threads, rate});
+        machine.bandwidth.push_back({name, word, threads, each * threads, rate.per_second});
+        noise.push_back(rate.noise);
       }
     }
   }
@@ -143,11 +149,13 @@ Machine describe_machine() {
   return machine;
 }
 
-void measure_machine(Machine& machine, const std::function<void(std::string_view)>& progress) {
+void measure_machine(Machine& machine, const MachineProgress& progress) {
   machine.arithmetic.clear();
   machine.bandwidth.clear();
-  measure_arithmetic(machine, progress);
-  measure_bandwidth(machine, progress);
+  std::vector<double> noise;
+  measure_arithmetic(machine, progress, noise);
+  measure_bandwidth(machine, progress, noise);
+  machine.noise = median(noise);
   for (std::size_t device = 0; device < machine.gpus.size() && gpu_meter != nullptr; ++device) {
     progress(machine.gpus[device].name);
     try {

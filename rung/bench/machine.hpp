@@ -58,19 +58,30 @@ struct Machine {
   std::string version;  // of rung: ceilings measured by other code are not comparable
   std::string date;     // of the measurement
 
+  /// How far apart the samples of a rate were: the median over all rates of a CPU of
+  /// (median time / least time - 1).
+  double noise = 0;
   std::vector<ArithmeticRate> arithmetic;
   std::vector<BandwidthRate> bandwidth;
+
+  /// Whether something else ran while it was measured, so that its rates may be too low.
+  [[nodiscard]] bool noisy() const { return noise > max_noise; }
+  static constexpr double max_noise = 0.1;
 };
 
 /// What can be told without measuring.
 Machine describe_machine();
 
+using MachineProgress = std::function<void(std::string_view)>;
 /// Measures every ceiling; a few seconds. `progress` hears what is being measured.
-void measure_machine(Machine& machine, const std::function<void(std::string_view)>& progress);
+void measure_machine(Machine& machine, const MachineProgress& progress);
 
 /// The machine with its ceilings: from the cache file when that is of this machine and version,
-/// else measured and cached. A cache that cannot be written is no error.
-Machine known_machine(bool refresh, const std::function<void(std::string_view)>& progress);
+/// else measured - twice when it was busy the first time - and cached. Measured on a busy machine it
+/// is cached too, as noisy() tells, but never in place of a quiet measurement of the same machine.
+/// A cache that cannot be written is no error.
+Machine known_machine(bool refresh, const MachineProgress& progress,
+                      void (*measure)(Machine&, const MachineProgress&) = measure_machine);
 
 /// Where known_machine keeps what it measured.
 std::string machine_cache_path();

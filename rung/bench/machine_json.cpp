@@ -23,7 +23,7 @@ NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Gpu, name, compute_capability, multiprocessor
                                    memory_bytes, read_bytes_per_second, copy_bytes_per_second,
                                    arithmetic)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Machine, cpu, cores, isa, l1_bytes, l2_bytes, l3_bytes,
-                                   memory_bytes, gpus, compiler, version, date, arithmetic,
+                                   memory_bytes, gpus, compiler, version, date, noise, arithmetic,
                                    bandwidth)
 
 namespace {
@@ -81,18 +81,23 @@ std::string machine_cache_path() {
   return base + "/.cache/rung/machine.json";
 }
 
-Machine known_machine(bool refresh, const std::function<void(std::string_view)>& progress) {
+Machine known_machine(bool refresh, const MachineProgress& progress,
+                      void (*measure)(Machine&, const MachineProgress&)) {
   Machine machine = describe_machine();
   const fs::path path = machine_cache_path();
-  if (std::ifstream file(path); file && !refresh) {
-    std::stringstream text;
-    text << file.rdbuf();
-    if (const auto known = remembered(text.str()); known && same_machine(*known, machine)) {
-      return *known;
-    }
+  std::stringstream text;
+  text << std::ifstream(path).rdbuf();
+  std::optional<Machine> known = remembered(text.str());
+  if (known && !same_machine(*known, machine)) known.reset();
+  if (known && !refresh) return *known;
+
+  measure(machine, progress);
+  if (machine.noisy()) {
+    Machine again = machine;
+    measure(again, progress);
+    if (again.noise < machine.noise) machine = again;
   }
-  measure_machine(machine, progress);
-  store(machine, path);
+  if (!machine.noisy() || !known || known->noisy()) store(machine, path);
   return machine;
 }
 

@@ -2,6 +2,8 @@
 // The list of operators in this process.
 #include "rung/core/any_operator.hpp"
 
+#include "rung/core/suggestion.hpp"
+
 namespace rung {
 namespace {
 
@@ -21,13 +23,15 @@ std::vector<const AnyOperator*> operators() {
 }
 
 const AnyOperator& find_operator(std::string_view name) {
-  std::string known;
+  std::string list;
+  std::vector<std::string_view> known;
   for (const AnyOperator* op : operators()) {
     if (op->name() == name) return *op;
-    known += (known.empty() ? "" : ", ") + std::string(op->name());
+    known.push_back(op->name());
+    list += (list.empty() ? "" : ", ") + std::string(op->name());
   }
-  throw Error(ErrorCode::invalid_argument,
-              "no operator '" + std::string(name) + "'; accepted: " + known);
+  throw Error(ErrorCode::invalid_argument, "no operator '" + std::string(name) + "'" +
+                                               did_you_mean(name, known) + "; accepted: " + list);
 }
 
 }  // namespace rung

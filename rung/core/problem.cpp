@@ -7,6 +7,7 @@
 #include <charconv>
 #include <cmath>
 
+#include "rung/core/suggestion.hpp"
 #include "rung/core/tensor_ref.hpp"
 
 namespace rung {
@@ -120,8 +121,13 @@ Problem Problem::parse(std::string_view text) {
   try {
     problem.dtype = parse_dtype(type);
   } catch (const Error&) {
-    fail_problem(text, "starts with " + quoted(type) + ", not with a dtype (" + dtype_names() +
-                           "), " + std::string(example));
+    std::vector<std::string_view> types;
+    for (std::string_view names = dtype_names(); !names.empty();) {
+      types.push_back(trimmed(next_part(names, ',')));
+    }
+    fail_problem(text, "starts with " + quoted(type) + ", not with a dtype" +
+                           did_you_mean(type, types) + "; accepted: " + dtype_names() +
+                           ", " + std::string(example));
   }
   rest = trimmed(rest);
   const bool has_options = rest.find(',') != std::string_view::npos;
@@ -195,6 +201,7 @@ void Problem::expect(std::string_view op, std::size_t rank,
     for (const std::string_view name : names)
       list += (list.empty() ? "" : ", ") + std::string(name);
     fail_problem(to_string(), std::string(op) + " has no option " + quoted(option.name) +
+                                  did_you_mean(option.name, names) +
                                   "; accepted: " + (list.empty() ? "none" : list));
   }
 }

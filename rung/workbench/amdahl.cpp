@@ -104,22 +104,23 @@ int run(const Options& options) {
 CommandSpec::Action setup(Parser app) {
   auto options = std::make_shared<Options>();
   app.add_option("parallel", options->parallel,
-                 "the part of the work that is sped up, by its time on one processor: 0.9 or 90%");
+                 "the part of the work that is sped up, by its time on one processor: 0.9 or 90%")
+      .type_name("PART");
   app.add_option("processors,-n,--processors", options->processors,
                  "how many, or how much faster that part gets; default: 2 to 1024")
       .between(1.0, 1e15);
   app.add_option("--measured", options->measured,
-                 "the other way round: a speed-up, and what part must have been serial")
+                 "the other way round: a speed-up, of which the serial part is computed")
       .positive();
   app.add_flag("--json", options->json, "one object");
-  app.footer(
-      "Amdahl: what stays serial takes as long as ever, so that it sets the limit. Gustafson: "
-      "with\n"
-      "more processors people solve larger problems, in which the parallel part grows with them\n"
-      "(the last column; the part is then that of the time on all of them).\n\n"
-      "  rung amdahl 90% 1000\n"
-      "  rung amdahl 0.95 2 8 64\n"
-      "  rung amdahl --measured 5.6 -n 8");
+  app.purpose(
+      "Amdahl's law: the serial part takes as long as ever, so that it sets the limit. "
+      "Gustafson's: with more processors people solve larger problems, in which the parallel part "
+      "grows with them (the last column; the part is then that of the time on all of them).");
+  app.example("rung amdahl 90% 1000", "9/10 of the work on 1000 processors");
+  app.example("rung amdahl 0.95 2 8 64", "one line each");
+  app.example("rung amdahl --measured 5.6 -n 8", "how much was serial, by Karp and Flatt");
+  app.exit_codes({{exit_good, "good"}, {exit_usage, "a number is out of its range"}});
   return [options] { return run(*options); };
 }
 

@@ -163,27 +163,41 @@ int run(const Options& options) {
 
 CommandSpec::Action setup(Parser app) {
   auto options = std::make_shared<Options>();
-  app.add_option("op", options->op, "the operator").required();
-  app.add_option("problem", options->problems, "as in \"f32 1024x1024x1024\"; default: a few");
-  app.add_option("--backend", options->backend, "cpu, cuda or simt; default: all that are here");
-  app.add_option("--rungs", options->rungs, "these alone, as in packed_simd,openblas,best");
-  app.add_option("--threads", options->threads, "CPU threads, as in 1,2; default: every core");
+  app.add_option("op", options->op, "the operator").required().completes(complete_operators);
+  app.add_option("problem", options->problems, "as in \"f32 1024x1024x1024\"; default: a few")
+      .type_name("PROBLEM");
+  app.add_option("--backend", options->backend, "cpu, cuda or simt; default: all that are here")
+      .completes(complete_backends);
+  app.add_option("--rungs", options->rungs,
+                 "only these, as in packed_simd,openblas,best; default: all, peers too")
+      .type_name("LIST")
+      .completes(complete_rungs);
+  app.add_option("--threads", options->threads,
+                 "numbers of CPU threads, as in 1,2; default: every core")
+      .type_name("LIST");
   app.add_option("--pairs", options->pairs,
-                 "rounds; each times every version once; default: 15, and 3 or 1 of slow versions")
+                 "rounds, each of which times every version once; default: 15, and 3 or 1 of slow "
+                 "versions")
       .between(1, 1000);
-  app.add_option("--output", options->output, "also write the JSON to this file");
-  app.add_flag("--json", options->json, "one object: the machine, and a row a version");
-  app.footer(
-      "Every version is checked before it is timed. Then they take turns: each round times each\n"
-      "version once, so that drift of the machine hits all alike. 'best' is the public call, as a\n"
-      "program makes it. The ceiling is what the machine was measured to do at best on a problem\n"
-      "of this size (`rung machine`); where a CPU's arithmetic binds, it is measured in the same\n"
-      "rounds. Versions that would take longer than 2.5 s a call are not waited for. Rungs of\n"
-      "CUDA are timed where there is a GPU, else checked on the simulated one.\n\n"
-      "  rung bench gemm\n"
-      "  rung bench gemm \"f32 512x512x512,ta\" \"f64 100x100x100\" --threads 1,2\n"
-      "  rung bench gemm --rungs best,openblas --json\n\n"
-      "Exit code 1 when a version failed its check: it is not timed, and its row says so.");
+  app.add_option("--output", options->output, "also write the JSON to this file, replacing it")
+      .type_name("FILE");
+  app.add_flag("--json", options->json, "one object: the machine, and one row per version");
+  app.purpose(
+      "Times the rungs of an operator, the public call ('best') and the vendors' libraries on a "
+      "few problems. Every version is checked before it is timed. Then they alternate: each round "
+      "times each version once, so that drift of the machine hits all alike. The ceiling is what "
+      "the machine was measured to do at best on a problem of this size (`rung machine`); where a "
+      "CPU's arithmetic binds, it is measured in the same rounds. Versions that would take longer "
+      "than 2.5 s per call are not timed. CUDA rungs are timed where there is a GPU, else checked "
+      "on the simulated one. How long all of it takes is said first; how far times spread, and "
+      "whether the machine was busy, last.");
+  app.example("rung bench gemm", "the whole ladder on gemm's usual problems");
+  app.example("rung bench gemm \"f32 512x512x512,ta\" --threads 1,2", "one problem, twice");
+  app.example("rung bench gemm --rungs best,openblas --json", "two versions, for scripts");
+  app.exit_codes({{exit_good, "every version was timed, or its row says why not"},
+                  {exit_failed, "a version failed its check: it is not timed, and its row says so"},
+                  {exit_usage, "the command line is wrong, or the file cannot be written"},
+                  {exit_not_here, "the backend is not available here"}});
   return [options] { return run(*options); };
 }
 

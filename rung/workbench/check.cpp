@@ -185,27 +185,38 @@ int run(const Options& options) {
 
 CommandSpec::Action setup(Parser app) {
   auto options = std::make_shared<Options>();
-  app.add_option("op", options->target, "an operator, or operator/rung; default: everything");
-  app.add_option("--backend", options->backend, "cpu, cuda or simt; default: all that are here");
-  app.add_option("--problem", options->problem, "this problem alone, as in \"f32 17x5x64,ta\"");
-  app.add_option("--variant", options->variant, "this layout and kind of values alone");
-  app.add_option("--seed", options->seed, "inputs from this seed alone").positive();
-  app.add_option("--threads", options->threads, "this number of CPU threads alone")
+  app.add_option("op", options->target, "an operator, or operator/rung; default: everything")
+      .completes(complete_targets);
+  app.add_option("--backend", options->backend, "cpu, cuda or simt; default: all that are here")
+      .completes(complete_backends);
+  app.add_option("--problem", options->problem, "only this problem, as in \"f32 17x5x64,ta\"")
+      .type_name("PROBLEM");
+  app.add_option("--variant", options->variant,
+                 "only this layout and kind of values, as in \"strided adversarial\"; default: all")
+      .type_name("VARIANT");
+  app.add_option("--seed", options->seed, "only inputs from this seed; default: 1 to 3")
+      .positive();
+  app.add_option("--threads", options->threads,
+                 "only this number of CPU threads; default: 1, 3 and every core")
       .between(1, 4096);
   app.add_flag("--no-races", options->no_races,
                "do not look for data races and bad accesses on the simulated GPU");
   app.add_flag("--json", options->json, "counts, failures and reasons as one object");
-  app.footer(
-      "Outputs are poisoned before each run, so that an element left out is found; canaries "
-      "around\n"
-      "and NaN inside the padding of every tensor find writes and reads out of place. Numbers are\n"
-      "held to a bound derived from the length of the sums, not to a guess, and a second run must\n"
-      "give the same bits. 'best' is the public call, as a program makes it. On the simulated GPU\n"
-      "every access is checked too: data races, bounds, reads of what nobody has written.\n\n"
-      "  rung check\n"
-      "  rung check gemm --backend simt\n"
-      "  rung check gemm/best --problem \"f32 17x5x64,ta\"\n\n"
-      "Exit code 1 when anything failed; each failure comes with the command that repeats it.");
+  app.purpose(
+      "Runs every rung on many problems - tiny, partial, strided, transposed, with adversarial "
+      "values - and holds the results to a double-precision oracle. Outputs are poisoned before "
+      "each run, so that an element left out is found; canaries around and NaN inside the padding "
+      "of every tensor find writes and reads out of place. Numbers are held to a bound derived "
+      "from the length of the sums, not to a guess, and a second run must give the same bits. "
+      "'best' is the public call, as a program makes it. On the simulated GPU every access is "
+      "checked too: data races, bounds, reads of uninitialised memory.");
+  app.example("rung check", "everything that can run here; takes minutes");
+  app.example("rung check gemm --backend simt", "gemm's CUDA rungs, on the simulated GPU");
+  app.example("rung check gemm/best --problem \"f32 17x5x64,ta\"", "one rung on one problem");
+  app.exit_codes({{exit_good, "every case passed, or was skipped for the reason given"},
+                  {exit_failed, "a case failed; each comes with the command that repeats it"},
+                  {exit_usage, "the command line is wrong"},
+                  {exit_not_here, "the backend is not available here"}});
   return [options] { return run(*options); };
 }
 

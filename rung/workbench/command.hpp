@@ -7,6 +7,8 @@
 #include <cstdint>
 #include <functional>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "rung/core/error.hpp"
@@ -28,6 +30,14 @@ enum ExitCode : int {
 /// How an Error that reaches the top ends the program.
 ExitCode exit_code(ErrorCode code) noexcept;
 
+/// What a shell asks for: the word to complete, and the words of the command line before it.
+struct Completing {
+  std::string_view word;
+  std::vector<std::string> before;
+};
+/// Words that could stand there; those that do not begin like the word are left out afterwards.
+using Candidates = std::function<std::vector<std::string>(const Completing&)>;
+
 /// An option or positional argument, and what it accepts. Its value goes where add_option() was
 /// told.
 class Option {
@@ -35,12 +45,15 @@ class Option {
   explicit Option(CLI::Option* option) : option_(option) {}
 
   Option required(bool required = true) const;
+  /// How help names the value: N, WORD, FILE; a FILE is completed by the shell.
   Option type_name(const std::string& name) const;
-  Option between(int least, int most) const;
-  Option between(double least, double most) const;
+  Option between(int min, int max) const;
+  Option between(double min, double max) const;
   Option positive() const;
   Option not_negative() const;
   Option one_of(std::vector<std::string> words) const;
+  /// What a shell may complete its value to.
+  Option completes(Candidates candidates) const;
   Option needs(Option other) const;
   /// Of a list: each mention takes one word, not all that follow.
   Option word_by_word() const;
@@ -60,6 +73,13 @@ class Parser {
   template <class T>
   Option add_option(const std::string& names, T& value, const std::string& help) const;
   Option add_flag(const std::string& names, bool& value, const std::string& help) const;
+
+  // Help, in its order: what the command is for, a paragraph or more; usage and options; examples;
+  // what its exit codes mean; and whatever else is to be said. Lines are wrapped to the terminal,
+  // except that those that begin with a blank stay as they are.
+  void purpose(const std::string& text) const;
+  void example(const std::string& command, const std::string& comment = "") const;
+  void exit_codes(const std::vector<std::pair<int, std::string>>& meanings) const;
   void footer(const std::string& text) const;
 
   /// A command below this one; one of them must then be given.
@@ -81,7 +101,7 @@ struct CommandSpec {
 
   const char* name;
   int order;  // sorts the commands in the help text
-  const char* summary;
+  const char* summary;  // "" hides it from the list of commands
   /// Adds options to the command's own parser and returns what to do with them.
   Action (*setup)(Parser app);
 };
@@ -104,6 +124,11 @@ std::vector<const Command*> commands();
 
 /// What stands behind a "--" of the command line: words for somebody else, which no option takes.
 const std::vector<std::string>& words_behind();
+
+/// Words that complete a command line of which `words` are all up to the cursor, "rung" left out; the
+/// last of them, which may be empty, is the one to complete. A last line ":files" asks the shell to
+/// add files.
+std::vector<std::string> complete(const std::vector<std::string>& words);
 
 /// The whole program: reads the command line, runs the command, prints errors. Never throws.
 int run_program(int argc, const char* const* argv);

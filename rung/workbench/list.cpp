@@ -2,8 +2,10 @@
 // rung list: the ladders - every rung, whether it can be used here, and if not, why.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <sstream>
 
 #include "rung/workbench/command.hpp"
 #include "rung/workbench/selection.hpp"
@@ -16,6 +18,7 @@ using nlohmann::ordered_json;
 
 struct Options {
   std::string target;
+  bool all = false;
   bool json = false;
 };
 
@@ -36,25 +39,96 @@ ordered_json to_json(const AnyOperator& op, const RungInfo& rung) {
           {"about", here ? about(rung) : ""}};
 }
 
+/// What is special about a rung. That its backend is not here is said once, below all tables.
 std::string remark(const RungInfo& rung) {
-  if (const Availability here = rung_availability(rung); !here) return "not here: " + here.why;
-  std::string text = rung.peer ? "peer: " + about(rung) : "";
-  if (rung.teaching) text = "teaching: not picked, fails or crawls on purpose";
+  if (const Availability here = rung_availability(rung); !here) {
+    return available(rung.backend) ? "not here: " + here.why : "";
+  }
+  if (rung.teaching) return "teaching: not picked, fails or crawls on purpose";
+  return rung.peer ? "peer: " + about(rung) : "";
+}
+
+/// "problems: ...", "options: ...": each wrapped behind its word. A line of the operator's that
+/// begins with blanks continues the one before.
+std::string problem_help(const AnyOperator& op) {
+  std::vector<std::string> entries;
+  std::istringstream lines("problems: " + std::string(op.problem_help()));
+  for (std::string line; std::getline(lines, line);) {
+    const std::size_t begin = std::min(line.find_first_not_of(' '), line.size());
+    if (begin == 0) {
+      entries.push_back(line);
+    } else {
+      entries.back() += ' ' + line.substr(begin);
+    }
+  }
+  std::string text;
+  for (const std::string& entry : entries) {
+    const std::size_t head = entry.find(": ") == std::string::npos ? 0 : entry.find(": ") + 2;
+    text += wrapped(entry.substr(head), text_width(), entry.substr(0, head));
+  }
   return text;
 }
 
 void print_ladder(const AnyOperator& op, const std::string& only) {
-  fmt::print("{}   {}\n", op.name(), op.summary());
-  fmt::print("problems: {}\n\n", op.problem_help());
-  Table table({{"backend"}, {"step", true}, {"rung"}, {"file"}, {"remark"}});
+  fmt::print("{}   {}\n", toned(Tone::strong, op.name()), op.summary());
+  fmt::print("{}\n", problem_help(op));
+  Table table({{"backend"}, {"step", true}, {"rung"}, {"file", false, Table::Fit::drop}, {"remark"}});
   for (const RungInfo* rung : op.rungs()) {
     if (!only.empty() && rung->name != only) continue;
     // The folder is the operator's, the same in every line.
     const std::string file(rung->file.substr(rung->file.rfind('/') + 1));
+    const bool here = static_cast<bool>(rung_availability(*rung));
     table.add({to_string(rung->backend), rung->peer ? "" : std::to_string(rung->step),
-               std::string(rung->name), file, remark(*rung)});
+               std::string(rung->name), file, remark(*rung)},
+              here ? Tone::plain : Tone::faint);
   }
   fmt::print("{}\n", table.text());
+}
+
+/// One line an operator.
+void print_overview(const std::vector<const AnyOperator*>& all) {
+  std::vector<Table::Column> columns{{"operator"}, {"what it computes", false, Table::Fit::cut}};
+  for (const Backend backend : all_backends) columns.push_back({to_string(backend), true});
+  columns.push_back({"peers here", false, Table::Fit::cut});
+  Table table(std::move(columns));
+  std::size_t rungs = 0;
+  for (const AnyOperator* op : all) {
+    std::vector<std::string> cells{std::string(op->name()), std::string(op->summary())};
+    std::vector<std::string> peers;
+    for (const Backend backend : all_backends) {
+      std::size_t count = 0;
+      for (const RungInfo* rung : op->rungs()) {
+        if (rung->backend != backend) continue;
+        if (!rung->peer) ++count;
+        if (rung->peer && rung_availability(*rung)) peers.emplace_back(rung->name);
+      }
+      rungs += count;
+      cells.push_back(count == 0 ? "" : std::to_string(count));
+    }
+    cells.push_back(join(peers));
+    table.add(std::move(cells));
+  }
+  fmt::print("{}\n", table.text());
+  fmt::print("{}", wrapped(fmt::format("{} operators, {} rungs, counted by backend. `rung list gemm` "
+                                       "shows a ladder, `rung list --all` every one.",
+                                       all.size(), rungs),
+                           text_width()));
+}
+
+/// Once, however many rungs it concerns.
+void print_backends() {
+  std::vector<std::string> here;
+  std::string missing;
+  for (const Backend backend : all_backends) {
+    const Availability one = available(backend);
+    if (one) {
+      here.emplace_back(to_string(backend));
+    } else {
+      missing += wrapped("not available: " + one.why, text_width(),
+                         fmt::format("{:<5} ", to_string(backend)));
+    }
+  }
+  fmt::print("backends here: {}\n{}", join(here), missing);
 }
 
 int run(const Options& options) {
@@ -69,24 +143,31 @@ int run(const Options& options) {
     fmt::print("{}\n", all.dump(2));
     return exit_good;
   }
-  for (const AnyOperator* op : target.operators) print_ladder(*op, target.rung);
-  for (const Backend backend : all_backends) {
-    const Availability here = available(backend);
-    fmt::print("{:<5} {}\n", to_string(backend), here ? "available" : "not available: " + here.why);
+  if (options.target.empty() && !options.all) {
+    print_overview(target.operators);
+  } else {
+    for (const AnyOperator* op : target.operators) print_ladder(*op, target.rung);
   }
+  print_backends();
   return exit_good;
 }
 
 CommandSpec::Action setup(Parser app) {
   auto options = std::make_shared<Options>();
-  app.add_option("op", options->target, "an operator, or operator/rung; default: all of them");
-  app.add_flag("--json", options->json, "an array of objects, one a rung");
-  app.footer(
-      "A rung is one implementation of an operator: one file, whose first lines say what it\n"
-      "changes against the rung before it and why that should help. Steps order the ladder.\n"
-      "A peer is a vendor's library, timed beside the rungs and never picked by a call.\n\n"
-      "  rung list\n"
-      "  rung list gemm --json");
+  app.add_option("op", options->target,
+                 "an operator, or operator/rung; default: an overview, one line per operator")
+      .completes(complete_targets);
+  app.add_flag("--all", options->all, "the ladders of all operators");
+  app.add_flag("--json", options->json, "an array with one object per rung, of all operators or one");
+  app.purpose(
+      "Lists the operators, and the rungs of one: its ladder. A rung is one implementation: one "
+      "file, whose first lines say what it changes against the rung before it and why that should "
+      "help. Steps order the ladder. A peer is a vendor's library, timed beside the rungs and never "
+      "picked by a call.");
+  app.example("rung list", "which operators there are, and how many rungs each has per backend");
+  app.example("rung list gemm", "the ladder of gemm, and how its problems are spelled");
+  app.example("rung list gemm/threads --json", "what is known of one rung, for scripts");
+  app.exit_codes({{exit_good, "good"}, {exit_usage, "there is no such operator or rung"}});
   return [options] { return run(*options); };
 }
 

@@ -38,7 +38,7 @@ void print_cpu(const bench::Machine& machine) {
 }
 
 void print_gpu(const bench::Gpu& gpu) {
-  fmt::print("\n{}: {} multiprocessors, {} L2, {} memory\n", gpu.name, gpu.multiprocessors,
+  fmt::print("\n{}: {} SMs, {} L2, {} memory\n", gpu.name, gpu.multiprocessors,
              format_bytes(gpu.l2_bytes), format_bytes(gpu.memory_bytes));
   Table rates({{"measured"}, {"rate", true}});
   if (gpu.read_bytes_per_second > 0) {
@@ -51,26 +51,47 @@ void print_gpu(const bench::Gpu& gpu) {
   fmt::print("{}", rates.text());
 }
 
+/// On a busy machine every rate comes out too low.
+std::string noise_text(const bench::Machine& machine) {
+  if (!machine.noisy()) {
+    return fmt::format("remembered in {}; --refresh measures again\n", bench::machine_cache_path());
+  }
+  return toned(Tone::bad,
+               wrapped(fmt::format("The machine was busy: samples of a rate were {:.0f} % apart, so "
+                                   "that these rates may be too low. `rung machine` measures again "
+                                   "until it finds the machine quiet; a quiet measurement that is "
+                                   "remembered stays so.",
+                                   100 * machine.noise),
+                       text_width()));
+}
+
 int run(const Options& options) {
   bench::Machine machine;
   {
     Progress progress(1);
-    machine = bench::known_machine(options.refresh, [&](std::string_view doing) {
-      progress.say(fmt::format("measuring this machine once: {}", doing));
-    });
+    bool measured = false;
+    const auto known = [&](bool refresh) {
+      return bench::known_machine(refresh, [&](std::string_view doing) {
+        measured = true;
+        progress.say(fmt::format("measuring this machine once: {}", doing));
+      });
+    };
+    machine = known(options.refresh);
+    // What a busy machine left is not taken for the truth here, where it is asked for.
+    if (machine.noisy() && !measured) machine = known(true);
   }
   if (options.json) {
     fmt::print("{}\n", bench::machine_to_json(machine));
     return exit_good;
   }
   fmt::print("{}, {} cores, {}\n", machine.cpu, machine.cores, machine.isa);
-  fmt::print("L1 {}, L2 {} a core, L3 {}, memory {}\n", format_bytes(machine.l1_bytes),
+  fmt::print("L1 {}, L2 {} per core, L3 {}, memory {}\n", format_bytes(machine.l1_bytes),
              format_bytes(machine.l2_bytes), format_bytes(machine.l3_bytes),
              format_bytes(machine.memory_bytes));
   fmt::print("rung {}, {}, measured {}\n", machine.version, machine.compiler, machine.date);
   print_cpu(machine);
   for (const bench::Gpu& gpu : machine.gpus) print_gpu(gpu);
-  fmt::print("\nremembered in {}; --refresh measures again\n", bench::machine_cache_path());
+  fmt::print("\n{}", noise_text(machine));
   return exit_good;
 }
 
@@ -78,10 +99,15 @@ CommandSpec::Action setup(Parser app) {
   auto options = std::make_shared<Options>();
   app.add_flag("--refresh", options->refresh, "measure again, whatever is remembered");
   app.add_flag("--json", options->json, "one object");
-  app.footer(
-      "Measures the ceilings that `rung bench` holds kernels against: multiply-adds a second for\n"
-      "each instruction set, bytes a second from each level of memory (copy counts what is read\n"
-      "and what is written), and the same of each GPU. Takes seconds, once a machine.");
+  app.purpose(
+      "Measures the ceilings that `rung bench` holds kernels against: multiply-adds per second for "
+      "each instruction set, bytes per second from each level of memory (copy counts what is read "
+      "and what is written), and the same of each GPU. It takes seconds, and the result is "
+      "remembered. Samples that are far apart mean that something else was running: then it says "
+      "so, and measures again at the next call.");
+  app.example("rung machine", "what is remembered, or else measured now");
+  app.example("rung machine --refresh", "after a change of the machine, or a busy time");
+  app.exit_codes({{exit_good, "good"}});
   return [options] { return run(*options); };
 }
 

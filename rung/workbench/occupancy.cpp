@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// rung occupancy: how many blocks of a kernel a multiprocessor holds at once, and what it runs out
-// of first.
+// rung occupancy: how many blocks of a kernel an SM holds at once, and which resource limits it.
 #include "rung/bench/occupancy.hpp"
 
 #include <fmt/format.h>
@@ -92,10 +91,8 @@ void print_sweep(const std::vector<bench::BlockSize>& sizes) {
     if (one.occupancy == best) most += fmt::format("{}{}", most.empty() ? "" : ", ", threads);
   }
   fmt::print("{}\n", table.text());
-  for (const std::string& line :
-       wrap(fmt::format("most, {}: {} threads", percent(best), most), page_width)) {
-    fmt::print("{}\n", line);
-  }
+  fmt::print("{}", wrapped(fmt::format("most, {}: {} threads", percent(best), most),
+                           terminal_width()));
 }
 
 int run(const Options& options) {
@@ -108,7 +105,7 @@ int run(const Options& options) {
                        {"registers", block.registers},
                        {"shared_bytes", block.shared_bytes}};
   if (!options.json) {
-    fmt::print("compute capability {}, {} registers a thread, {} of shared memory a block\n\n",
+    fmt::print("compute capability {}, {} registers per thread, {} of shared memory per block\n\n",
                bench::capability_name(chip.capability),
                block.registers == 0 ? "any" : std::to_string(block.registers),
                format_bytes(block.shared_bytes));
@@ -137,27 +134,31 @@ int run(const Options& options) {
 CommandSpec::Action setup(Parser app) {
   auto options = std::make_shared<Options>();
   app.add_option("--compute-capability", options->capability,
-                 "1.3 to 12.1, as in 8.6; default: 9.0");
-  app.add_option("--threads", options->threads, "of a block; default: every size in turn")
+                 "1.3 to 12.1, as in 8.6; default: 9.0")
+      .type_name("X.Y");
+  app.add_option("--threads", options->threads, "per block; default: every size, one line each")
       .between(1, 1 << 20);
   app.add_option("--registers", options->registers,
-                 "of a thread, as nvcc -Xptxas -v tells; 0: no matter; default: 32");
-  app.add_option("--shared", options->shared, "bytes of shared memory a block, as in 48K");
+                 "per thread, as nvcc -Xptxas -v reports; 0: no limit; default: 32");
+  app.add_option("--shared", options->shared,
+                 "bytes of shared memory per block, as in 48K; default: 0")
+      .type_name("BYTES");
   app.add_flag("--json", options->json, "one object");
-  app.footer(
-      "A multiprocessor hides the time that memory takes by switching between warps. It holds as\n"
-      "many blocks as fit whole: into its places for warps and for blocks, its registers and its\n"
-      "shared memory, each given away in portions. Occupancy is the share of its places for warps\n"
-      "that are then taken. More is not always faster: a thread with more registers reuses "
-      "more.\n\n"
-      "  rung occupancy --compute-capability 8.6 --registers 40\n"
-      "  rung occupancy --compute-capability 9.0 --threads 256 --registers 128 --shared 96K");
+  app.purpose(
+      "Computes how many blocks of a kernel a streaming multiprocessor (SM) holds at once, and "
+      "which resource limits it. An SM hides the latency of memory by switching between warps. It "
+      "holds as many full blocks as its warps, blocks, registers and shared memory suffice for, "
+      "each allocated in units. Occupancy is the share of its warps that are then in use. More is "
+      "not always faster: a thread with more registers reuses more.");
+  app.example("rung occupancy --compute-capability 8.6 --registers 40", "each block size");
+  app.example("rung occupancy --threads 256 --registers 128 --shared 96K", "one block size");
+  app.exit_codes({{exit_good, "good"}, {exit_usage, "no launch may have such blocks"}});
   return [options] { return run(*options); };
 }
 
 const Command self{{.name = "occupancy",
                     .order = 80,
-                    .summary = "how many blocks of a kernel a multiprocessor holds, and why",
+                    .summary = "how many blocks of a kernel an SM holds, and why",
                     .setup = setup}};
 
 }  // namespace

@@ -3,15 +3,13 @@
 #include "rung/workbench/progress.hpp"
 
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cstdio>
-#include <cstdlib>
 #include <string>
 
 #include "rung/bench/clock.hpp"
-#include "rung/workbench/table.hpp"
+#include "rung/workbench/terminal.hpp"
 
 namespace rung::workbench {
 namespace {
@@ -19,15 +17,10 @@ namespace {
 constexpr int bar_width = 24;
 constexpr double redraw_seconds = 0.05;  // more often only costs time and flickers
 
-bool is_terminal() {
-  const char* terminal = std::getenv("TERM");
-  return isatty(STDERR_FILENO) != 0 && terminal != nullptr && std::string_view(terminal) != "dumb";
-}
-
 }  // namespace
 
 Progress::Progress(std::int64_t total)
-    : total_(std::max<std::int64_t>(total, 1)), on_terminal_(is_terminal()) {}
+    : total_(std::max<std::int64_t>(total, 1)), on_terminal_(is_terminal(STDERR_FILENO)) {}
 
 Progress::~Progress() {
   if (on_terminal_) fmt::print(stderr, "\r\033[K");
@@ -50,7 +43,7 @@ void Progress::draw(std::string_view doing, bool now) {
                                  done_ * 100 / total_);
   line += doing;
   // A line that wraps could not be wiped by a carriage return.
-  line.resize(std::min(line.size(), page_width - 1));
+  line.resize(std::min(line.size(), terminal_width(STDERR_FILENO) - 1));
   fmt::print(stderr, "\r{}\033[K", line);
   std::fflush(stderr);
 }

@@ -65,21 +65,29 @@ CommandSpec::Action setup(Parser app) {
       .type_name("FILE");
   app.add_flag("--markdown", options->markdown, "tables in Markdown (the default)");
   app.add_option("--only", options->only,
-                 "some tables, as in \"f32 64x64x64 backend=cpu threads=2\"");
-  const Option into = app.add_option("--into", options->into, "renew the tables of this document");
-  app.add_option("--results", options->results, "where its markers' names lie; default: results");
+                 "some tables, as in \"f32 64x64x64 backend=cpu threads=2\"; default: all")
+      .type_name("TABLES");
+  const Option into = app.add_option("--into", options->into, "renew the tables of this document")
+                          .type_name("FILE");
+  app.add_option("--results", options->results,
+                 "the folder in which its markers' names lie; default: results")
+      .type_name("FOLDER");
   app.add_flag("--check", options->check, "with --into: only say whether it is up to date")
       .needs(into);
-  app.footer(
-      "A document asks for tables with two markers, each on a line of its own:\n"
+  app.purpose(
+      "Makes tables of what `rung bench` measured: of files on standard output, or inside a "
+      "document. A document says where with two markers, each on a line of its own:\n"
       "  <!-- rung:table h200/gemm f32 4096x4096x4096 -->\n"
       "  <!-- rung:end -->\n"
-      "and `rung report --into README.md` puts the tables of results/h200/gemm.json between them.\n"
-      "Behind the name may stand a problem, backend=B, threads=N, and rung=R for one table of\n"
-      "that rung over all problems.\n\n"
-      "  rung bench gemm --output results/here/gemm.json\n"
-      "  rung report --markdown results/here/gemm.json\n"
-      "  rung report --into rung/ops/gemm/README.md --check");
+      "Between them `rung report --into README.md` puts the tables of results/h200/gemm.json. "
+      "Behind the name may stand a problem, backend=B, threads=N, and rung=R for one table of that "
+      "rung over all problems.");
+  app.example("rung bench gemm --output results/here/gemm.json", "first measure");
+  app.example("rung report results/here/gemm.json", "every table of it");
+  app.example("rung report --into rung/ops/gemm/README.md", "the document's tables, renewed");
+  app.exit_codes({{exit_good, "written, or up to date"},
+                  {exit_failed, "--check: the document differs from the results"},
+                  {exit_usage, "a file cannot be read or is not what it should be"}});
   return [options] { return run(*options); };
 }
 

@@ -3,8 +3,10 @@
 // command makes options of them: it knows none by name.
 #include <fmt/format.h>
 
+#include <filesystem>
 #include <map>
 #include <memory>
+#include <system_error>
 
 #include "rung/core/npy.hpp"
 #include "rung/workbench/command.hpp"
@@ -21,6 +23,7 @@ struct Options {
   std::string backend = "cpu";
   std::string rung;
   int threads = 0;
+  bool force = false;
   // By name of the argument; addresses of map elements do not move.
   std::map<std::string, std::string> files;
   std::map<std::string, double> numbers;
@@ -68,7 +71,28 @@ Tensor load(const std::string& path, const Context& context) {
   return there;
 }
 
+/// Whether both paths lead to one file, through links or not.
+bool same_file(const std::string& a, const std::string& b) {
+  std::error_code failed;
+  return std::filesystem::equivalent(a, b, failed) && !failed;
+}
+
+/// A result that replaces what it was computed from cannot be computed again.
+void expect_inputs_are_kept(const AnyOperator& op, const Options& options) {
+  if (options.force) return;
+  for (const ArgumentSpec& spec : op.arguments()) {
+    const std::string name(spec.name);
+    if (spec.kind != Kind::tensor || !options.parsed.at(name).given()) continue;
+    if (!same_file(options.files.at(name), options.output)) continue;
+    throw Error(ErrorCode::invalid_argument,
+                fmt::format("--output: '{}' given, which is the input {}; accepted: another file, "
+                            "or --force to overwrite that one",
+                            options.output, spec.positional ? name : "--" + name));
+  }
+}
+
 int run(const AnyOperator& op, const Options& options) {
+  expect_inputs_are_kept(op, options);
   const Backend backend = parse_backend(options.backend);
   if (const Availability here = available(backend); !here) {
     throw Error(ErrorCode::not_available, fmt::format("backend {}: {}", options.backend, here.why));
@@ -108,23 +132,38 @@ CommandSpec::Action setup(Parser app) {
   for (const AnyOperator* op : operators()) {
     const Parser one = app.add_command(std::string(op->name()), std::string(op->summary()));
     auto options = std::make_shared<Options>();
-    std::string example = fmt::format("  rung run {}", op->name());
+    std::string example = fmt::format("rung run {}", op->name());
     for (const ArgumentSpec& spec : op->arguments()) {
       add_argument(one, *options, spec);
       if (spec.positional) example += fmt::format(" {}.npy", spec.name);
     }
-    one.add_option("-o,--output", options->output, "the .npy file to write").required();
-    one.add_option("--backend", options->backend, "cpu, cuda or simt; default cpu");
+    one.add_option("-o,--output", options->output,
+                   "the .npy file to write; one that exists is replaced, an input only with --force")
+        .type_name("FILE")
+        .required();
+    one.add_flag("--force", options->force, "overwrite an input when the output is the same file");
+    one.add_option("--backend", options->backend, "cpu, cuda or simt; default: cpu")
+        .completes(complete_backends);
     one.add_option("--threads", options->threads, "CPU threads; default: every core")
         .between(1, 4096);
-    one.add_option("--rung", options->rung, "this rung; default: the library's choice");
-    one.footer(fmt::format(
-        "Files are NumPy's: numpy.save writes them, numpy.load reads the result. The output is\n"
-        "written whole or not at all.\n\n{} -o out.npy",
-        example));
+    one.add_option("--rung", options->rung, "a rung by name; default: the library's choice")
+        .completes(complete_rungs);
+    one.purpose(
+        "Files are NumPy's: numpy.save writes them, numpy.load reads the result. The output is "
+        "written in full or not at all.");
+    one.example(example + " -o out.npy");
+    one.exit_codes({{exit_good, "the result is written"},
+                    {exit_usage, "the command line or a file is wrong; nothing is written"},
+                    {exit_not_here, "nothing here computes it; the message says why"}});
     actions->emplace_back(one, [op, options] { return run(*op, *options); });
   }
-  app.footer("`rung run OPERATOR --help` tells an operator's arguments.");
+  app.purpose(
+      "Applies an operator to arrays in .npy files, and writes the result to another.\n"
+      "`rung run OPERATOR --help` lists its arguments.");
+  app.example("rung run softmax x.npy -o y.npy");
+  app.exit_codes({{exit_good, "the result is written"},
+                  {exit_usage, "the command line or a file is wrong; nothing is written"},
+                  {exit_not_here, "nothing here computes it; the message says why"}});
   return [actions] {
     for (const auto& [one, action] : *actions) {
       if (one.parsed()) return action();

@@ -7,8 +7,23 @@
 #include <algorithm>
 
 #include "rung/core/error.hpp"
+#include "rung/core/suggestion.hpp"
+#include "rung/workbench/table.hpp"
 
 namespace rung::workbench {
+namespace {
+
+/// Each once, though it may stand on several backends, and the public call.
+std::vector<std::string_view> rung_names(const AnyOperator& op) {
+  std::vector<std::string_view> names;
+  for (const RungInfo* info : op.rungs()) names.push_back(info->name);
+  names.push_back(public_call);
+  std::sort(names.begin(), names.end());
+  names.erase(std::unique(names.begin(), names.end()), names.end());
+  return names;
+}
+
+}  // namespace
 
 Target select_target(const std::string& text) {
   Target target;
@@ -26,18 +41,27 @@ Target select_target(const std::string& text) {
 
 void expect_rung(const AnyOperator& op, std::string_view rung, std::optional<Backend> backend) {
   if (rung == public_call) return;
-  std::string known;
-  for (const RungInfo* info : op.rungs()) {
-    if (backend && info->backend != *backend) continue;
-    if (info->name == rung) return;
-    // The same name may stand on several backends: listed once, under its backend.
-    known += fmt::format("\n  {}: {}", to_string(info->backend), info->name);
+  std::vector<std::string_view> known{public_call};
+  std::string list;
+  for (const Backend here : all_backends) {
+    if (backend && here != *backend) continue;
+    std::vector<std::string_view> names;
+    for (const RungInfo* info : op.rungs()) {
+      if (info->backend != here) continue;
+      if (info->name == rung) return;
+      names.push_back(info->name);
+    }
+    known.insert(known.end(), names.begin(), names.end());
+    if (names.empty()) continue;
+    list += '\n' + wrapped(fmt::format("{}", fmt::join(names, ", ")), text_width(),
+                           fmt::format("  {:<5} ", to_string(here)));
+    list.pop_back();
   }
   throw Error(
       ErrorCode::invalid_argument,
-      fmt::format("rung: '{}' given, but {}{} has these (and '{}', the library's choice):{}", rung,
-                  op.name(), backend ? fmt::format(" on {}", to_string(*backend)) : "", public_call,
-                  known));
+      fmt::format("rung: '{}' given{}, but {}{} has these (and '{}', the library's choice):{}",
+                  rung, did_you_mean(rung, known), op.name(),
+                  backend ? fmt::format(" on {}", to_string(*backend)) : "", public_call, list));
 }
 
 std::vector<Backend> select_backends(const std::string& asked, std::vector<std::string>& missing) {
@@ -84,7 +108,8 @@ Variant parse_variant(std::string_view text) {
     known.push_back(to_string(variant));
   }
   throw Error(ErrorCode::invalid_argument,
-              fmt::format("variant: '{}' given; known: {}", text, join(known)));
+              fmt::format("variant: '{}' given{}; accepted: {}", text, did_you_mean(text, known),
+                          join(known)));
 }
 
 Availability rung_availability(const RungInfo& rung) {
@@ -93,6 +118,42 @@ Availability rung_availability(const RungInfo& rung) {
     if (const Support here = rung.present(); !here) return {false, here.why};
   }
   return {};
+}
+
+std::vector<std::string> complete_operators(const Completing&) {
+  std::vector<std::string> names;
+  for (const AnyOperator* op : operators()) names.emplace_back(op->name());
+  return names;
+}
+
+std::vector<std::string> complete_targets(const Completing& completing) {
+  const std::size_t slash = completing.word.find('/');
+  if (slash == std::string_view::npos) return complete_operators(completing);
+  std::vector<std::string> targets;
+  for (const AnyOperator* op : operators()) {
+    if (op->name() != completing.word.substr(0, slash)) continue;
+    for (const std::string_view rung : rung_names(*op)) {
+      targets.push_back(fmt::format("{}/{}", op->name(), rung));
+    }
+  }
+  return targets;
+}
+
+std::vector<std::string> complete_rungs(const Completing& completing) {
+  const std::string_view head = completing.word.substr(0, completing.word.rfind(',') + 1);
+  std::vector<std::string> lists;
+  for (const AnyOperator* op : operators()) {
+    const auto& before = completing.before;
+    if (std::find(before.begin(), before.end(), op->name()) == before.end()) continue;
+    for (const std::string_view rung : rung_names(*op)) lists.push_back(fmt::format("{}{}", head, rung));
+  }
+  return lists;
+}
+
+std::vector<std::string> complete_backends(const Completing&) {
+  std::vector<std::string> names;
+  for (const Backend backend : all_backends) names.emplace_back(to_string(backend));
+  return names;
 }
 
 std::string join(const std::vector<std::string>& words) {

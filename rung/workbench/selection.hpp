@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "rung/core/any_operator.hpp"
+#include "rung/workbench/command.hpp"
 
 namespace rung::workbench {
 
@@ -40,6 +41,13 @@ Variant parse_variant(std::string_view text);
 
 /// Whether a rung can be used at all here: its backend, then the libraries it needs.
 Availability rung_availability(const RungInfo& rung);
+
+// What a shell completes to: operators, operators and their rungs ("gemm/"), the rungs of the
+// operator before, separated by commas, and backends.
+std::vector<std::string> complete_operators(const Completing& completing);
+std::vector<std::string> complete_targets(const Completing& completing);
+std::vector<std::string> complete_rungs(const Completing& completing);
+std::vector<std::string> complete_backends(const Completing& completing);
 
 /// "a, b, c".
 std::string join(const std::vector<std::string>& words);

@@ -1,76 +1,163 @@
 // SPDX-License-Identifier: Apache-2.0
-// Text tables and the few number formats that all commands share.
+// The layout of text tables.
 #include "rung/workbench/table.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 
 namespace rung::workbench {
 namespace {
 
-constexpr std::size_t gap = 2;                 // spaces between columns
-constexpr std::size_t least_last_column = 16;  // narrower than this, wrapping cannot be read
+constexpr std::size_t gap = 2;        // spaces between columns
+constexpr std::size_t min_cell = 8;   // cells are not cut shorter than this
+constexpr std::size_t mark_size = 4;  // "[12]"
 
-void append_padded(std::string& line, const std::string& cell, std::size_t width, bool right) {
-  const std::string space(width - std::min(width, cell.size()), ' ');
-  line += right ? space + cell : cell + space;
-}
-
-void append_line(std::string& text, std::string line) {
-  line.erase(line.find_last_not_of(' ') + 1);
-  text += line + '\n';
+std::size_t sum(const std::vector<std::size_t>& widths, const std::vector<std::size_t>& columns) {
+  std::size_t total = columns.empty() ? 0 : gap * (columns.size() - 1);
+  for (const std::size_t c : columns) total += widths[c];
+  return total;
 }
 
 }  // namespace
 
+/// Which columns are shown, how wide each is, and what stands below the table.
+class Table::Layout {
+ public:
+  Layout(const Table& table, std::size_t width) : table_(table), width_(width) {
+    const std::size_t count = table.columns_.size();
+    for (std::size_t c = 0; c < count; ++c) {
+      natural_.push_back(longest(c, width));
+      if (natural_[c] > 0) shown_.push_back(c);
+    }
+    if (shown_.empty()) return;
+    const std::size_t last = shown_.back();
+    const Column& column = table.columns_[last];
+    has_remarks_ = shown_.size() > 1 && !column.right && column.fit == Fit::keep;
+    remarks_ = last;
+    for (const std::size_t c : shown_) {
+      natural_[c] = std::max(natural_[c], shown_width(table.columns_[c].title));
+    }
+    widths_ = natural_;
+    if (has_remarks_) widths_[last] = std::min(widths_[last], mark_size);
+    drop_columns();
+    cut_columns();
+    if (has_remarks_) {
+      const std::size_t before = sum(widths_, shown_) - widths_[last];
+      const std::size_t room = width > before ? width - before : 0;
+      widths_[last] = std::max(mark_size, std::min(natural_[last], room));
+    }
+  }
+
+  [[nodiscard]] std::string text() {
+    if (shown_.empty()) return "";
+    std::vector<std::string> titles;
+    for (const Column& column : table_.columns_) titles.push_back(column.title);
+    std::string text = line(titles, Tone::strong);
+    for (const Row& row : table_.rows_) text += line(row.cells, row.tone);
+    for (std::size_t i = 0; i < notes_.size(); ++i) {
+      text += wrapped(notes_[i], width_, fmt::format("[{}] ", i + 1));
+    }
+    if (!dropped_.empty()) {
+      text += toned(Tone::faint, wrapped("no room for: " + dropped_, width_));
+    }
+    return text;
+  }
+
+ private:
+  /// The widest cell of a column.
+  [[nodiscard]] std::size_t longest(std::size_t c, std::size_t limit) const {
+    std::size_t most = 0;
+    for (const Row& row : table_.rows_) most = std::max(most, shown_width(row.cells[c]));
+    return std::min(most, std::max(limit, min_cell));
+  }
+
+  void drop_columns() {
+    for (std::size_t i = shown_.size(); i-- > 0 && sum(widths_, shown_) > width_;) {
+      const Column& column = table_.columns_[shown_[i]];
+      if (column.fit != Fit::drop) continue;
+      dropped_ = column.title + (dropped_.empty() ? "" : ", " + dropped_);
+      shown_.erase(shown_.begin() + static_cast<std::ptrdiff_t>(i));
+    }
+  }
+
+  /// Takes from the widest of the columns that may be cut, until the line fits or nothing is left
+  /// to take.
+  void cut_columns() {
+    while (sum(widths_, shown_) > width_) {
+      std::size_t* widest = nullptr;
+      for (const std::size_t c : shown_) {
+        if (table_.columns_[c].fit != Fit::cut || widths_[c] <= min_cell) continue;
+        if (widest == nullptr || widths_[c] > *widest) widest = &widths_[c];
+      }
+      if (widest == nullptr) return;
+      --*widest;
+    }
+  }
+
+  std::string line(const std::vector<std::string>& cells, Tone tone) {
+    std::string text;
+    for (const std::size_t c : shown_) {
+      if (c != shown_.front()) text.append(gap, ' ');
+      std::string cell = cells[c];
+      if (shown_width(cell) > widths_[c]) {
+        const bool is_remark = has_remarks_ && c == remarks_;
+        cell = is_remark ? mark_of(cell) : cut(cell, widths_[c]);
+      }
+      const std::string blanks(widths_[c] - std::min(widths_[c], shown_width(cell)), ' ');
+      text += table_.columns_[c].right ? blanks + cell : cell + blanks;
+    }
+    text.erase(text.find_last_not_of(' ') + 1);
+    return toned(tone, text) + '\n';
+  }
+
+  /// "[1]": equal remarks share a number.
+  std::string mark_of(const std::string& remark) {
+    const auto [found, is_new] = marks_.try_emplace(remark, notes_.size() + 1);
+    if (is_new) notes_.push_back(remark);
+    return fmt::format("[{}]", found->second);
+  }
+
+  const Table& table_;
+  std::size_t width_;
+  std::vector<std::size_t> shown_;
+  std::vector<std::size_t> natural_;
+  std::vector<std::size_t> widths_;
+  bool has_remarks_ = false;
+  std::size_t remarks_ = 0;
+  std::vector<std::string> notes_;
+  std::map<std::string, std::size_t> marks_;
+  std::string dropped_;
+};
+
 Table::Table(std::vector<Column> columns) : columns_(std::move(columns)) {}
 
-void Table::add(std::vector<std::string> cells) {
+void Table::add(std::vector<std::string> cells, Tone tone) {
   cells.resize(columns_.size());
-  rows_.push_back(std::move(cells));
+  rows_.push_back({std::move(cells), tone});
 }
 
-std::string Table::text() const {
-  std::vector<std::size_t> shown;
-  std::vector<std::size_t> width(columns_.size(), 0);
-  for (std::size_t c = 0; c < columns_.size(); ++c) {
-    for (const auto& row : rows_) width[c] = std::max(width[c], row[c].size());
-    if (width[c] == 0) continue;
-    width[c] = std::max(width[c], columns_[c].title.size());
-    shown.push_back(c);
+std::string Table::text(std::size_t width) const { return Layout(*this, width).text(); }
+
+std::size_t shown_width(std::string_view text) {
+  // Every byte but those that continue a character.
+  return static_cast<std::size_t>(std::count_if(
+      text.begin(), text.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xc0) != 0x80; }));
+}
+
+std::string cut(std::string_view text, std::size_t width) {
+  if (shown_width(text) <= width) return std::string(text);
+  const std::string_view dots = std::string_view("...").substr(0, width);
+  std::size_t shown = 0;
+  std::size_t end = 0;
+  for (; end < text.size(); ++end) {
+    const bool begins = (static_cast<unsigned char>(text[end]) & 0xc0) != 0x80;
+    if (begins && shown++ == width - dots.size()) break;
   }
-  if (shown.empty()) return "";
-
-  const std::size_t last = shown.back();
-  std::size_t before = 0;
-  for (const std::size_t c : shown) before += c == last ? 0 : width[c] + gap;
-  const std::size_t room =
-      page_width > before + least_last_column ? page_width - before : least_last_column;
-  width[last] = std::min(width[last], room);
-
-  std::string text;
-  const auto add_row = [&](const std::vector<std::string>& cells) {
-    std::string line;
-    for (const std::size_t c : shown) {
-      if (c == last) break;
-      append_padded(line, cells[c], width[c], columns_[c].right);
-      line.append(gap, ' ');
-    }
-    const std::vector<std::string> parts = wrap(cells[last], width[last]);
-    for (std::size_t part = 0; part < parts.size(); ++part) {
-      if (part > 0) line.assign(before, ' ');
-      append_padded(line, parts[part], width[last], columns_[last].right);
-      append_line(text, line);
-    }
-  };
-  std::vector<std::string> titles;
-  titles.reserve(columns_.size());
-  for (const Column& column : columns_) titles.push_back(column.title);
-  add_row(titles);
-  for (const auto& row : rows_) add_row(row);
-  return text;
+  while (end > 0 && text[end - 1] == ' ') --end;
+  return std::string(text.substr(0, end)) + std::string(dots);
 }
 
 std::vector<std::string> wrap(const std::string& text, std::size_t width) {
@@ -85,6 +172,14 @@ std::vector<std::string> wrap(const std::string& text, std::size_t width) {
   }
   lines.push_back(text.substr(begin));
   return lines;
+}
+
+std::string wrapped(const std::string& text, std::size_t width, const std::string& head) {
+  std::string all;
+  for (const std::string& line : wrap(text, width - std::min(width - 1, head.size()))) {
+    all += (all.empty() ? head : std::string(head.size(), ' ')) + line + '\n';
+  }
+  return all;
 }
 
 std::string format_number(double value) {

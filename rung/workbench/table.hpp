@@ -1,36 +1,55 @@
 // SPDX-License-Identifier: Apache-2.0
-// A text table that fits a terminal of 100 columns: columns as wide as their content, the last one
-// wrapped under itself where it is too long.
+// A text table that fits the terminal: columns as wide as their content. Where the width does not
+// suffice, remarks go below the table as footnotes, then columns are left out, then cells are cut.
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
+
+#include "rung/workbench/terminal.hpp"
 
 namespace rung::workbench {
 
-inline constexpr std::size_t page_width = 100;
-
 class Table {
  public:
+  /// What happens to a column for which there is no room.
+  enum class Fit : unsigned char { keep, cut, drop };
   struct Column {
     std::string title;
     bool right = false;  // numbers align right
+    Fit fit = Fit::keep;
   };
 
+  /// The last column is for remarks, unless it aligns right or has another fit: a remark that does
+  /// not fit its line is a number in brackets, explained below the table. Columns to drop go from
+  /// the right to the left.
   explicit Table(std::vector<Column> columns);
-  /// One cell a column; missing cells at the end are empty.
-  void add(std::vector<std::string> cells);
+  /// One cell a column; missing cells at the end are empty. `tone` is that of the whole row.
+  void add(std::vector<std::string> cells, Tone tone = Tone::plain);
   [[nodiscard]] bool empty() const { return rows_.empty(); }
-  /// Columns that are empty in every row are left out.
-  [[nodiscard]] std::string text() const;
+  /// Columns that are empty in every row are left out; those dropped are named below.
+  [[nodiscard]] std::string text(std::size_t width = terminal_width()) const;
 
  private:
+  struct Row {
+    std::vector<std::string> cells;
+    Tone tone;
+  };
+  class Layout;
+
   std::vector<Column> columns_;
-  std::vector<std::vector<std::string>> rows_;
+  std::vector<Row> rows_;
 };
 
+/// How many characters the text shows: UTF-8, one column each.
+std::size_t shown_width(std::string_view text);
+/// The text, or its beginning and "..." where it is wider than `width`.
+std::string cut(std::string_view text, std::size_t width);
 /// Breaks at spaces so that no line is wider than `width` (a longer word is cut).
 std::vector<std::string> wrap(const std::string& text, std::size_t width);
+/// wrap() as one text: the first line begins with `head`, the others are indented as far.
+std::string wrapped(const std::string& text, std::size_t width, const std::string& head = "");
 
 /// "1.23 ms", "45.6 us", "52 ns": three digits and a unit.
 std::string format_seconds(double seconds);

@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a shell may complete a command line to: commands, options, and what each option says that it
+// accepts.
+#include <algorithm>
+#include <memory>
+#include <optional>
+
+#include "rung/workbench/cli.hpp"
+
+namespace rung::workbench {
+namespace {
+
+constexpr const char* files = ":files";
+
+bool takes_value(const CLI::Option& option) { return option.get_items_expected_max() > 0; }
+
+const CLI::Option* find_option(const CLI::App& app, const std::string& word) {
+  if (!word.starts_with("-") || word == "-") return nullptr;
+  return app.get_option_no_throw(word);
+}
+
+/// Bash cuts "--color=al" into "--color", "=" and "al", and replaces "al" alone.
+bool join_cut_words(std::vector<std::string>& words) {
+  bool last_was_cut = false;
+  for (std::size_t i = 1; i < words.size(); ++i) {
+    last_was_cut = false;
+    if (words[i] != "=" || !words[i - 1].starts_with("--")) continue;
+    words[i - 1] += "=";
+    words.erase(words.begin() + static_cast<std::ptrdiff_t>(i));
+    if (i < words.size()) {
+      words[i - 1] += words[i];
+      words.erase(words.begin() + static_cast<std::ptrdiff_t>(i));
+    }
+    last_was_cut = i == words.size();
+    --i;
+  }
+  return last_was_cut;
+}
+
+/// Where on the command line the word to complete stands.
+struct Place {
+  const CLI::App* app;
+  const CLI::Option* value_of = nullptr;  // the option before the word, when that takes a value
+  std::size_t positionals = 0;            // given before it
+};
+
+Place place_of(const CLI::App& program, const std::vector<std::string>& before) {
+  Place place{&program};
+  for (const std::string& word : before) {
+    if (place.value_of != nullptr) {
+      place.value_of = nullptr;
+      continue;
+    }
+    if (const CLI::Option* option = find_option(*place.app, word)) {
+      if (takes_value(*option)) place.value_of = option;
+    } else if (!word.starts_with("-")) {
+      const auto below = shown_commands(*place.app);
+      const auto found = std::find_if(below.begin(), below.end(), [&](const CLI::App* one) {
+        return one->get_name() == word;
+      });
+      if (found != below.end()) {
+        place = {*found};
+      } else {
+        ++place.positionals;
+      }
+    }
+  }
+  return place;
+}
+
+const CLI::Option* positional(const CLI::App& app, std::size_t index) {
+  const CLI::Option* last = nullptr;
+  for (const CLI::Option* option : app.get_options()) {
+    if (!option->get_positional()) continue;
+    last = option;
+    if (index-- == 0 || option->get_items_expected_max() > 1) return option;
+  }
+  return index == 0 ? last : nullptr;
+}
+
+std::vector<std::string> values(const CLI::Option& option, const Completing& completing) {
+  // A copy: that of `rung help` makes a program of its own, and this one's details are forgotten.
+  const Candidates candidates = details(&option).candidates;
+  if (candidates) return candidates(completing);
+  if (option.get_type_name() == "FILE" || option.get_type_name() == "FOLDER") return {files};
+  return {};
+}
+
+std::vector<std::string> option_names(const CLI::App& app) {
+  std::vector<std::string> names;
+  for (const CLI::Option* option : app.get_options()) {
+    for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
+    if (!option->get_lnames().empty()) continue;
+    for (const std::string& name : option->get_snames()) names.push_back("-" + name);
+  }
+  return names;
+}
+
+std::vector<std::string> candidates_at(const Place& place, const Completing& completing) {
+  if (place.value_of != nullptr) return values(*place.value_of, completing);
+  if (completing.word.starts_with("-")) return option_names(*place.app);
+  std::vector<std::string> names;
+  for (const CLI::App* one : shown_commands(*place.app)) names.push_back(one->get_name());
+  if (!names.empty()) return names;
+  if (const CLI::Option* option = positional(*place.app, place.positionals)) {
+    return values(*option, completing);
+  }
+  return place.app->get_allow_extras() ? std::vector<std::string>{files} : names;
+}
+
+}  // namespace
+
+std::vector<std::string> complete(const std::vector<std::string>& words) {
+  Completing completing{"", words};
+  const bool cut = join_cut_words(completing.before);
+  std::string word;
+  if (!completing.before.empty()) {
+    word = completing.before.back();
+    completing.before.pop_back();
+  }
+  const std::vector<std::string>& before = completing.before;
+  if (std::find(before.begin(), before.end(), "--") != before.end()) return {files};
+
+  const Program program;
+  Place place = place_of(program.app, before);
+  std::string head;  // "--color=", which all candidates begin with
+  if (const std::size_t equals = word.find('='); word.starts_with("--") && equals != std::string::npos) {
+    place.value_of = find_option(*place.app, word.substr(0, equals));
+    if (place.value_of == nullptr) return {};
+    if (!cut) head = word.substr(0, equals + 1);
+    word.erase(0, equals + 1);
+  }
+  completing.word = word;
+  std::vector<std::string> found;
+  bool with_files = false;
+  for (const std::string& candidate : candidates_at(place, completing)) {
+    if (candidate == files) {
+      with_files = true;
+    } else if (candidate.starts_with(word)) {
+      found.push_back(head + candidate);
+    }
+  }
+  if (with_files) found.emplace_back(files);
+  return found;
+}
+
+}  // namespace rung::workbench

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+// The terminal: how wide it is, and whether it shows colours.
+#pragma once
+
+#include <unistd.h>
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+
+namespace rung::workbench {
+
+/// The width of text that goes to a file or a pipe.
+inline constexpr std::size_t page_width = 100;
+
+/// How many characters fit a line: COLUMNS where that is set, else the width of the terminal that
+/// `descriptor` is, else page_width. At least 40: narrower, nothing could be laid out.
+std::size_t terminal_width(int descriptor = STDOUT_FILENO);
+/// The same for sentences, which nobody reads well in lines longer than page_width.
+std::size_t text_width();
+/// Whether the descriptor is a terminal that moves its cursor: not one whose TERM is dumb or unset.
+bool is_terminal(int descriptor);
+
+/// When to colour.
+enum class Color { automatic, always, never };
+/// The answer to --color; until then automatic: on a terminal, unless NO_COLOR is set and not
+/// empty; FORCE_COLOR, set to other than "" or "0", colours pipes and files too.
+void choose_color(Color when);
+bool colored(int descriptor = STDOUT_FILENO);
+
+/// What a piece of text is, for it to be set off by.
+enum class Tone : unsigned char { plain, strong, faint, good, bad };
+/// `text` between the escape sequences of its tone; as it is where there is no colour.
+std::string toned(Tone tone, std::string_view text, int descriptor = STDOUT_FILENO);
+
+}  // namespace rung::workbench

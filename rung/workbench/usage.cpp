@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+// Answers to a command line that was not understood: what is wrong, the word that was probably
+// meant, and what exists.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "rung/core/suggestion.hpp"
+#include "rung/workbench/cli.hpp"
+#include "rung/workbench/table.hpp"
+
+namespace rung::workbench {
+namespace {
+
+/// The command whose words were not understood.
+const CLI::App* command_at_fault(const CLI::App* app) {
+  for (auto below = app->get_subcommands(); !below.empty(); below = app->get_subcommands()) {
+    if (!app->remaining().empty()) break;  // "rung --bogus list": the program's own
+    app = below.front();
+  }
+  return app;
+}
+
+/// The words of the command line that no option took, as they were written.
+std::vector<std::string> unread(const CLI::App& app) {
+  std::vector<std::string> words = app.remaining();
+  // The parser works from the end.
+  if (words.size() > 1 && words.back().starts_with("-")) std::reverse(words.begin(), words.end());
+  return words;
+}
+
+std::vector<std::string> option_names(const CLI::App& app) {
+  std::vector<std::string> names;
+  for (const CLI::Option* option : app.get_options()) {
+    for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
+    for (const std::string& name : option->get_snames()) names.push_back("-" + name);
+  }
+  return names;
+}
+
+/// What could have been written instead.
+std::string what_exists(const CLI::App& app) {
+  std::string text = fmt::format("{}s:", kind_of_commands(app));
+  const std::vector<const CLI::App*> below = shown_commands(app);
+  for (const CLI::App* one : below) text += " " + one->get_name();
+  if (!below.empty()) return text;
+  text = "options:";
+  for (const CLI::Option* option : app.get_options()) {
+    const std::string name = shown_name(*option);
+    text += " " + (option->get_positional() ? "[" + name + "]" : name);
+  }
+  return text;
+}
+
+/// Words that nothing took: an unknown option first, which is often why words are left over.
+std::string unexpected(const CLI::App& app) {
+  const std::vector<std::string> words = unread(app);
+  for (const std::string& word : words) {
+    if (!word.starts_with("-") || word.size() < 2) continue;
+    const std::string name = word.substr(0, word.find('='));
+    return fmt::format("unknown option '{}'{}", word, did_you_mean(name, option_names(app)));
+  }
+  return fmt::format("one argument too many: '{}'", words.empty() ? "" : words.front());
+}
+
+std::string unknown_command(const CLI::App& app) {
+  const std::vector<std::string> words = unread(app);
+  if (words.empty()) return fmt::format("no {} given", kind_of_commands(app));
+  if (words.front().starts_with("-")) return unexpected(app);
+  std::vector<std::string> known;
+  for (const CLI::App* one : shown_commands(app)) known.push_back(one->get_name());
+  return fmt::format("unknown {} '{}'{}", kind_of_commands(app), words.front(),
+                     did_you_mean(words.front(), known));
+}
+
+std::string message_of(const CLI::App& app, const CLI::ParseError& error) {
+  // CLI11 words an unknown command as an unexpected argument.
+  if (!shown_commands(app).empty() && app.get_subcommands().empty()) {
+    if (dynamic_cast<const CLI::ValidationError*>(&error) == nullptr) return unknown_command(app);
+  }
+  if (dynamic_cast<const CLI::ExtrasError*>(&error) != nullptr) return unexpected(app);
+  std::string text = error.what();
+  if (dynamic_cast<const CLI::ArgumentMismatch*>(&error) != nullptr) {
+    const std::size_t colon = text.find(": ");
+    if (text.ends_with(" missing")) return text.substr(0, colon) + ": no value given";
+    if (colon != std::string::npos && text.find("At Most") != std::string::npos) {
+      return text.substr(0, colon) + ": given more than once";
+    }
+  }
+  return text;
+}
+
+}  // namespace
+
+void report_usage(const CLI::App& program, const CLI::ParseError& error) {
+  const CLI::App* app = command_at_fault(&program);
+  const std::string path = command_path(app);
+  // Of an option that exists, its own message says what it accepts.
+  const bool is_value = dynamic_cast<const CLI::ValidationError*>(&error) != nullptr ||
+                        dynamic_cast<const CLI::ArgumentMismatch*>(&error) != nullptr;
+  fmt::print(stderr, "{} {}\n{}see `{} --help`\n",
+             toned(Tone::bad, path + ":", STDERR_FILENO), message_of(*app, error),
+             is_value ? "" : wrapped(what_exists(*app), terminal_width(STDERR_FILENO)), path);
+}
+
+}  // namespace rung::workbench
