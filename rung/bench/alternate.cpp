@@ -48,9 +48,7 @@ Schedule calibrate(const Contender& contender, const Plan& plan) {
     seconds = time(contender, schedule.repeats);
     if (schedule.repeats >= most_repeats) break;
   }
-  schedule.rounds = plan.rounds;
-  if (seconds > plan.slow_seconds) schedule.rounds = std::min(plan.rounds, rounds_when_slow);
-  if (seconds > very_slow * plan.slow_seconds) schedule.rounds = 1;
+  schedule.rounds = rounds_of(seconds, plan);
   return schedule;
 }
 
@@ -71,6 +69,11 @@ std::vector<double> timed(const std::vector<double>& seconds) {
 double Samples::median() const { return bench::median(timed(seconds)); }
 double Samples::spread() const { return bench::spread(timed(seconds)); }
 int Samples::count() const { return static_cast<int>(timed(seconds).size()); }
+
+int rounds_of(double seconds, const Plan& plan) {
+  if (seconds > very_slow * plan.slow_seconds) return 1;
+  return seconds > plan.slow_seconds ? std::min(plan.rounds, rounds_when_slow) : plan.rounds;
+}
 
 std::vector<Samples> alternate(const std::vector<Contender>& contenders, const Plan& plan,
                                const std::function<void(std::size_t)>& progress) {

@@ -35,6 +35,9 @@ struct Samples {
   [[nodiscard]] int count() const;
 };
 
+/// How many of the plan's rounds a version takes part in whose single run takes so long.
+int rounds_of(double seconds, const Plan& plan);
+
 /// `progress` is called before each sample.
 std::vector<Samples> alternate(const std::vector<Contender>& contenders, const Plan& plan,
                                const std::function<void(std::size_t contender)>& progress = {});

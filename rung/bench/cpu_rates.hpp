@@ -43,6 +43,7 @@ Rate best_rate(const std::vector<double>& seconds, double work);
 
 /// Runs work(rank, repeats) on every thread at once, with so many repeats that it takes a few
 /// hundredths of a second, several times; returns the seconds per repeat of each.
-std::vector<double> time_on_threads(int threads, void (*work)(int rank, long repeats, void* data), void* data);
+std::vector<double> time_on_threads(int threads, void (*work)(int rank, long repeats, void* data),
+                                    void* data);
 
 }  // namespace rung::bench

@@ -126,8 +126,8 @@ Problem Problem::parse(std::string_view text) {
       types.push_back(trimmed(next_part(names, ',')));
     }
     fail_problem(text, "starts with " + quoted(type) + ", not with a dtype" +
-                           did_you_mean(type, types) + "; accepted: " + dtype_names() +
-                           ", " + std::string(example));
+                           did_you_mean(type, types) + "; accepted: " + dtype_names() + ", " +
+                           std::string(example));
   }
   rest = trimmed(rest);
   const bool has_options = rest.find(',') != std::string_view::npos;

@@ -6,12 +6,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstdio>
 #include <limits>
 #include <memory>
 
 #include "rung/workbench/command.hpp"
 #include "rung/workbench/files.hpp"
 #include "rung/workbench/selection.hpp"
+#include "rung/workbench/table.hpp"
 
 namespace rung::workbench {
 namespace {
@@ -94,6 +96,66 @@ struct Race {
   Problem problem;
 };
 
+/// The machine's ceilings, and before they are measured a word on why that takes a while.
+bench::Machine machine_for(const Options& options) {
+  Progress progress(1);
+  bool told = options.json;
+  return bench::known_machine(false, [&](std::string_view doing) {
+    if (!told) fmt::print("measuring this machine once, which takes some seconds\n");
+    std::fflush(stdout);
+    told = true;
+    progress.say(fmt::format("measuring this machine once: {}", doing));
+  });
+}
+
+/// Says about how long the races will take.
+void announce(const AnyOperator& op, const std::vector<Race>& races, const BenchPlan& plan,
+              const Options& options) {
+  FILE* const to = options.json ? stderr : stdout;
+  // Beside JSON only a person at a terminal is told.
+  if (options.json && !is_terminal(STDERR_FILENO)) return;
+  BenchEstimate all;
+  {
+    Progress progress(static_cast<std::int64_t>(races.size()));
+    for (const Race& race : races) {
+      progress.say(fmt::format("estimating {}", race.problem.to_string()));
+      Context context = Context::on(race.backend, race.threads);
+      const BenchEstimate one = estimate_bench(op, race.problem, context, plan);
+      all.versions += one.versions;
+      all.seconds += one.seconds;
+      progress.step(race.problem.to_string());
+    }
+  }
+  fmt::print(to, "{} version{} on {} problem{}: takes {}\n", all.versions,
+             all.versions == 1 ? "" : "s", races.size(), races.size() == 1 ? "" : "s",
+             format_estimate(all.seconds));
+  std::fflush(to);
+}
+
+/// What the figures mean, and what speaks against them.
+void print_remarks(const std::vector<BenchTable>& tables, const bench::Machine& machine,
+                   const BenchPlan& plan, const Options& options) {
+  bool above_ceiling = false;
+  for (const BenchTable& table : tables) {
+    for (const BenchRow& row : table.rows) above_ceiling = above_ceiling || row.of_ceiling > 1.03;
+  }
+  const auto say = [](const std::string& text) { fmt::print("{}", wrapped(text, text_width())); };
+  say(
+      fmt::format("vs peer: speed as a multiple of the fastest peer's, the median of the ratios "
+                  "within each of {} rounds{}. spread: (third quartile - first) / median of the "
+                  "times.",
+                  plan.timing.rounds, options.pairs > 0 ? "" : ", fewer of slow ones"));
+  if (above_ceiling) {
+    say("Above 100 %: part of the data stays in a nearer cache, or the machine was busy when its "
+        "ceilings were measured (`rung machine --refresh`).");
+  }
+  if (machine.noisy()) {
+    say("The ceilings were measured while the machine was busy, so that they may be too low: "
+        "`rung machine` measures again.");
+  }
+  fmt::print("{}", toned(Tone::bad, busy_text(tables)));
+}
+
 int run(const Options& options) {
   const AnyOperator& op = find_operator(options.op);
   const std::vector<Problem> given = parse_problems(options.problems);
@@ -116,13 +178,11 @@ int run(const Options& options) {
     }
   }
 
+  const bench::Machine machine = machine_for(options);
+  announce(op, races, plan, options);
   std::vector<BenchTable> tables;
-  bench::Machine machine;
   {
     Progress progress(static_cast<std::int64_t>(races.size()));
-    machine = bench::known_machine(false, [&](std::string_view doing) {
-      progress.say(fmt::format("measuring this machine once: {}", doing));
-    });
     for (const Race& race : races) {
       Context context = Context::on(race.backend, race.threads);
       tables.push_back(bench_problem(op, race.problem, context, plan, machine, progress));
@@ -133,12 +193,8 @@ int run(const Options& options) {
   const std::string json = bench_json(tables, machine);
   if (!options.output.empty()) write_text_file(options.output, json + '\n');
   bool failed = false;
-  bool above_ceiling = false;
   for (const BenchTable& table : tables) {
-    for (const BenchRow& row : table.rows) {
-      failed = failed || row.failed;
-      above_ceiling = above_ceiling || row.of_ceiling > 1.03;
-    }
+    for (const BenchRow& row : table.rows) failed = failed || row.failed;
   }
   if (options.json) {
     fmt::print("{}\n", json);
@@ -147,16 +203,7 @@ int run(const Options& options) {
   fmt::print("{}, {} cores, {}\n", machine.cpu, machine.cores, machine.isa);
   for (const bench::Gpu& gpu : machine.gpus) fmt::print("{}\n", gpu.name);
   fmt::print("\n{}", bench_text(tables));
-  fmt::print(
-      "vs peer: speed as a multiple of the fastest peer's, the median of the ratios within each "
-      "of\n"
-      "{} rounds{}. spread: (third quartile - first) / median of the times.\n",
-      plan.timing.rounds, options.pairs > 0 ? "" : ", fewer of slow ones");
-  if (above_ceiling) {
-    fmt::print(
-        "Above 100 %: part of the data stays in a nearer cache, or the machine was busy when its\n"
-        "ceilings were measured (`rung machine --refresh`).\n");
-  }
+  print_remarks(tables, machine, plan, options);
   for (const std::string& line : missing) fmt::print("not timed on {}\n", line);
   return failed ? exit_failed : exit_good;
 }

@@ -59,6 +59,9 @@ double written_share(const Instance& instance);
 /// Whose rate bounds the problem: its type, or tf32, for which other units of a GPU are asked.
 std::string computing_element(const Problem& problem);
 
+/// Whether a version is to be timed: a rung's name, or public_call.
+bool is_wanted(const BenchPlan& plan, std::string_view rung);
+
 std::string bench_text(const std::vector<BenchTable>& tables);
 std::string bench_json(const std::vector<BenchTable>& tables, const bench::Machine& machine);
 
@@ -72,5 +75,19 @@ struct Foresight {
 };
 Foresight foresee(const AnyOperator& op, const RungInfo& rung, const Problem& problem,
                   const Cost& cost, Context& context, double longest_call);
+
+/// About how long bench_problem() takes, and for how many versions: from a first timing of each on
+/// the problem, or on a smaller one of the same kind.
+struct BenchEstimate {
+  int versions = 0;
+  double seconds = 0;
+};
+BenchEstimate estimate_bench(const AnyOperator& op, const Problem& problem, Context& context,
+                             const BenchPlan& plan);
+/// "about 40 s", "about 3 min": no more exact than an estimate is.
+std::string format_estimate(double seconds);
+/// The warning that the machine was busy, when the times of a version are typically far apart; ""
+/// otherwise.
+std::string busy_text(const std::vector<BenchTable>& tables);
 
 }  // namespace rung::workbench

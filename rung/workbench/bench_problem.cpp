@@ -27,11 +27,6 @@ constexpr int least_sets = 4;
 constexpr int most_sets = 64;
 constexpr double memory_share = 0.25;
 
-bool wanted(const BenchPlan& plan, std::string_view rung) {
-  return plan.rungs.empty() ||
-         std::find(plan.rungs.begin(), plan.rungs.end(), rung) != plan.rungs.end();
-}
-
 bench::Ceiling ceiling_of(const Problem& problem, const Instance& instance, const Context& context,
                           const bench::Machine& machine) {
   const std::string element = computing_element(problem);
@@ -91,9 +86,9 @@ class ProblemBench {
 
   BenchTable run() {
     for (const RungInfo* rung : op_.rungs()) {
-      if (rung->backend == context_.backend() && wanted(plan_, rung->name)) enter(rung);
+      if (rung->backend == context_.backend() && is_wanted(plan_, rung->name)) enter(rung);
     }
-    if (wanted(plan_, public_call)) enter(nullptr);
+    if (is_wanted(plan_, public_call)) enter(nullptr);
     if (context_.backend() != Backend::simt) time();
     return {title(), std::move(rows_)};
   }
@@ -256,6 +251,11 @@ class ProblemBench {
 };
 
 }  // namespace
+
+bool is_wanted(const BenchPlan& plan, std::string_view rung) {
+  return plan.rungs.empty() ||
+         std::find(plan.rungs.begin(), plan.rungs.end(), rung) != plan.rungs.end();
+}
 
 double written_share(const Instance& instance) {
   double written = 0;

@@ -5,7 +5,9 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "rung/bench/statistics.hpp"
 #include "rung/workbench/bench.hpp"
+#include "rung/workbench/selection.hpp"
 #include "rung/workbench/table.hpp"
 
 namespace rung::workbench {
@@ -45,13 +47,13 @@ ordered_json to_json(const BenchRow& row) {
 std::string bench_text(const std::vector<BenchTable>& tables) {
   std::string text;
   for (const BenchTable& one : tables) {
-    Table table({{"step", true},
+    Table table({{"step", true, Table::Fit::drop},
                  {"rung"},
                  {"time", true},
-                 {"rate", true},
+                 {"rate", true, Table::Fit::drop},
                  {"of ceiling", true},
                  {"vs peer", true},
-                 {"spread", true},
+                 {"spread", true, Table::Fit::drop},
                  {"note"}});
     for (const BenchRow& row : one.rows) {
       const bool timed = std::isfinite(row.seconds);
@@ -60,13 +62,34 @@ std::string bench_text(const std::vector<BenchTable>& tables) {
                  timed ? fmt::format("{} {}", format_number(row.rate), row.unit) : "",
                  percent(row.of_ceiling),
                  std::isfinite(row.vs_peer) ? fmt::format("{:.2f}", row.vs_peer) : "",
-                 timed ? percent(row.spread) : "", row.note});
+                 timed ? percent(row.spread) : "", row.note},
+                row.failed                ? Tone::bad
+                : row.rung == public_call ? Tone::strong
+                                          : Tone::plain);
     }
-    for (const std::string& line : wrap(one.title, page_width)) text += line + '\n';
+    text += wrapped(one.title, text_width());
     text += table.empty() ? "no version of it takes this problem here\n" : table.text();
     text += '\n';
   }
   return text;
+}
+
+std::string busy_text(const std::vector<BenchTable>& tables) {
+  constexpr int min_rounds = 5;       // quartiles of fewer samples mean little
+  constexpr double max_spread = 0.1;  // on a quiet machine it is a few percent
+  std::vector<double> spreads;
+  for (const BenchTable& table : tables) {
+    for (const BenchRow& row : table.rows) {
+      if (row.rounds >= min_rounds && std::isfinite(row.spread)) spreads.push_back(row.spread);
+    }
+  }
+  const double typical = bench::median(spreads);
+  if (!(typical > max_spread)) return "";
+  return wrapped(fmt::format("The machine was busy: the times of a version spread by {:.0f} % "
+                             "(median over the versions), so that no figure is more exact than "
+                             "that. Ratios within rounds suffer least.",
+                             100 * typical),
+                 text_width());
 }
 
 std::string bench_json(const std::vector<BenchTable>& tables, const bench::Machine& machine) {

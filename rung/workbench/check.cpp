@@ -194,8 +194,7 @@ CommandSpec::Action setup(Parser app) {
   app.add_option("--variant", options->variant,
                  "only this layout and kind of values, as in \"strided adversarial\"; default: all")
       .type_name("VARIANT");
-  app.add_option("--seed", options->seed, "only inputs from this seed; default: 1 to 3")
-      .positive();
+  app.add_option("--seed", options->seed, "only inputs from this seed; default: 1 to 3").positive();
   app.add_option("--threads", options->threads,
                  "only this number of CPU threads; default: 1, 3 and every core")
       .between(1, 4096);

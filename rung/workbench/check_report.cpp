@@ -78,22 +78,23 @@ void CheckReport::print_text() const {
                {"passed", true},
                {"failed", true},
                {"skipped", true},
-               {"seconds", true},
+               {"seconds", true, Table::Fit::drop},
                {"remark"}});
   for (const Key& key : order_) {
     const RungTally& tally = rungs_.at(key);
     table.add({key.op, to_string(key.backend), key.rung, std::to_string(tally.passed),
                tally.failed == 0 ? "" : std::to_string(tally.failed),
                tally.skipped == 0 ? "" : std::to_string(tally.skipped),
-               format_number(tally.seconds), main_reason(tally)});
+               format_number(tally.seconds), main_reason(tally)},
+              tally.failed == 0 ? Tone::plain : Tone::bad);
   }
   fmt::print("{}", table.text());
   for (std::size_t i = 0; i < std::min(failures_.size(), shown_failures); ++i) {
     const Failure& failure = failures_[i];
     const Case& where = failure.where;
-    fmt::print("\nFAILED {}/{} on {}: {}, {}\n  {}\n  again: {}\n", where.op, where.rung,
-               to_string(where.backend), where.problem, where.variant, failure.message,
-               where.command());
+    fmt::print("\n{} {}/{} on {}: {}, {}\n  {}\n  again: {}\n", toned(Tone::bad, "FAILED"),
+               where.op, where.rung, to_string(where.backend), where.problem, where.variant,
+               failure.message, where.command());
   }
   if (failures_.size() > shown_failures) {
     fmt::print("\n... and {} more failures (--json lists all)\n",

@@ -106,8 +106,8 @@ void add_common_options(CLI::App& app) {
          [words](const std::string& when) {
            const auto found = std::find(words.begin(), words.end(), when);
            if (found == words.end()) {
-             throw CLI::ValidationError(
-                 "--color", fmt::format("'{}' given; accepted: {}", when, join(words)));
+             throw CLI::ValidationError("--color",
+                                        fmt::format("'{}' given; accepted: {}", when, join(words)));
            }
            choose_color(static_cast<Color>(found - words.begin()));
          },
@@ -130,13 +130,13 @@ Program::Program() : app(introduction, "rung") {
                      {exit_failed, "a check failed"},
                      {exit_usage, "the command line or a file is wrong"},
                      {exit_not_here, "right, but not available here; the message says why"}};
-  app.footer(environment);
   for (const Command* command : commands()) {
     CLI::App* one = app.add_subcommand(command->spec.name, command->spec.summary);
     if (*command->spec.summary == '\0') one->group("");
     add_common_options(*one);
     actions.emplace_back(one, command->spec.setup(Parser(one)));
   }
+  app.footer(environment);  // last: commands added later would inherit it
 }
 
 int run_program(int argc, const char* const* argv) {

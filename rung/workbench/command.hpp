@@ -100,7 +100,7 @@ struct CommandSpec {
   using Action = std::function<int()>;
 
   const char* name;
-  int order;  // sorts the commands in the help text
+  int order;            // sorts the commands in the help text
   const char* summary;  // "" hides it from the list of commands
   /// Adds options to the command's own parser and returns what to do with them.
   Action (*setup)(Parser app);

@@ -55,9 +55,8 @@ Place place_of(const CLI::App& program, const std::vector<std::string>& before) 
       if (takes_value(*option)) place.value_of = option;
     } else if (!word.starts_with("-")) {
       const auto below = shown_commands(*place.app);
-      const auto found = std::find_if(below.begin(), below.end(), [&](const CLI::App* one) {
-        return one->get_name() == word;
-      });
+      const auto found = std::find_if(below.begin(), below.end(),
+                                      [&](const CLI::App* one) { return one->get_name() == word; });
       if (found != below.end()) {
         place = {*found};
       } else {
@@ -124,7 +123,8 @@ std::vector<std::string> complete(const std::vector<std::string>& words) {
   const Program program;
   Place place = place_of(program.app, before);
   std::string head;  // "--color=", which all candidates begin with
-  if (const std::size_t equals = word.find('='); word.starts_with("--") && equals != std::string::npos) {
+  if (const std::size_t equals = word.find('=');
+      word.starts_with("--") && equals != std::string::npos) {
     place.value_of = find_option(*place.app, word.substr(0, equals));
     if (place.value_of == nullptr) return {};
     if (!cut) head = word.substr(0, equals + 1);

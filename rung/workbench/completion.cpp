@@ -68,7 +68,7 @@ int run(const std::string& shell) {
 
 CommandSpec::Action setup(Parser app) {
   auto shell = std::make_shared<std::string>();
-  app.add_option("shell", *shell, "bash, zsh or fish").one_of({"bash", "zsh", "fish"}).required();
+  app.add_option("shell", *shell, "the shell").one_of({"bash", "zsh", "fish"}).required();
   app.purpose(
       "Prints a script that makes the shell complete commands, options, operators, rungs and file "
       "names of rung's command lines when Tab is pressed.");
@@ -92,8 +92,7 @@ CommandSpec::Action setup_words(Parser) {
   };
 }
 
-const Command words{
-    {.name = "complete-words", .order = 220, .summary = "", .setup = setup_words}};
+const Command words{{.name = "complete-words", .order = 220, .summary = "", .setup = setup_words}};
 
 }  // namespace
 }  // namespace rung::workbench

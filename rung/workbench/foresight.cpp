@@ -1,15 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 // Expected time of a rung, from smaller problems: a textbook loop that needs a second for a 1024
 // cube needs minutes for a 4096 cube, and nobody wants to wait for them.
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <cmath>
 
 #include "rung/bench/clock.hpp"
+#include "rung/core/error.hpp"
 #include "rung/workbench/bench.hpp"
+#include "rung/workbench/selection.hpp"
 
 namespace rung::workbench {
 namespace {
 
-constexpr double first_elements = 2e6;  // product of the extents of the first, smallest problem
+constexpr double first_elements = 2e6;   // product of the extents of the first, smallest problem
+constexpr double first_simulated = 3e4;  // of that on the simulated GPU
 constexpr std::int64_t least_extent = 16;
 /// A smaller problem may fit a cache that the whole one does not.
 constexpr double caution = 4;
@@ -30,14 +36,19 @@ double product(const Problem& problem) {
 
 double work(const Cost& cost) { return std::max({cost.operations, cost.bytes, 1.0}); }
 
+/// How often the extents must be halved until the product of the extents is at most `elements`.
+int halvings(const Problem& problem, double elements) {
+  int times = 0;
+  while (product(halved(problem, times)) > elements && times < 30) ++times;
+  return times;
+}
+
 }  // namespace
 
 Foresight foresee(const AnyOperator& op, const RungInfo& rung, const Problem& problem,
                   const Cost& cost, Context& context, double longest_call) {
-  int times = 0;
-  while (product(halved(problem, times)) > first_elements && times < 30) ++times;
   Foresight foresight;
-  for (; times > 0; --times) {
+  for (int times = halvings(problem, first_elements); times > 0; --times) {
     const Problem smaller = halved(problem, times);
     const auto instance = op.make(smaller, {}, 1, context.device());
     if (!instance->supports(rung, context)) continue;
@@ -55,6 +66,93 @@ Foresight foresee(const AnyOperator& op, const RungInfo& rung, const Problem& pr
     if (next_seconds > longest_call) break;
   }
   return foresight;
+}
+
+namespace {
+
+/// Seconds of one call. The first may load a library or start threads: when it is short, the mean of
+/// a few more counts.
+double first_timing(Instance& instance, const RungInfo* rung, Context& context) {
+  constexpr double long_enough = 0.1;
+  constexpr int more_calls = 3;
+  const auto timed = [&](int calls) {
+    const double begin = bench::now();
+    for (int i = 0; i < calls; ++i) {
+      rung != nullptr ? instance.run(*rung, context) : instance.call(context);
+    }
+    context.synchronize();
+    return (bench::now() - begin) / calls;
+  };
+  const double first = timed(1);
+  const bool simulated = context.backend() == Backend::simt;  // nothing to load, and slow
+  return simulated || first >= long_enough ? first : timed(more_calls);
+}
+
+/// What bench_problem() spends on a version whose call takes so long; `foreseen`: on a problem so
+/// large that smaller ones are tried first.
+double seconds_of_version(double call, Backend backend, bool foreseen, const BenchPlan& plan) {
+  if (backend == Backend::simt) return call;
+  // The calls on smaller problems, each an eighth of the next one.
+  const double foreseeing = foreseen ? std::min(call / 7, plan.longest_call / 7) : 0;
+  if (foreseen && call > plan.longest_call) return foreseeing;
+  constexpr double calls = 3;  // two of the check, one to find the number of repeats
+  const double sample = std::max(call, 1.2 * plan.timing.sample_seconds);
+  const double warming = std::max(call, plan.timing.warm_up_seconds + 2 * sample);
+  return (call > plan.longest_call / caution ? foreseeing : 0) + (calls - 1) * call + warming +
+         bench::rounds_of(call, plan.timing) * sample;
+}
+
+}  // namespace
+
+BenchEstimate estimate_bench(const AnyOperator& op, const Problem& problem, Context& context,
+                             const BenchPlan& plan) {
+  const bool simulated = context.backend() == Backend::simt;
+  const int times = halvings(problem, simulated ? first_simulated : first_elements);
+  const double begin = bench::now();
+  const auto instance = op.make(halved(problem, times), {}, 1, context.device());
+  const double made = bench::now();
+  instance->inputs.reset();
+  const double making = made - begin;
+  const double renewing = bench::now() - made;
+  // What each halving saves, from the costs of this problem and of one that is smaller still.
+  double work_growth = 1;
+  double byte_growth = 1;
+  if (times > 0) {
+    const Cost cost = instance->cost();
+    const Cost less = op.make(halved(problem, times + 1), {}, 1, context.device())->cost();
+    work_growth = std::pow(std::max(work(cost) / work(less), 1.0), times);
+    byte_growth = std::pow(std::max(cost.bytes / std::max(less.bytes, 1.0), 1.0), times);
+  }
+
+  BenchEstimate estimate;
+  const auto add = [&](const RungInfo* rung) {
+    if (!is_wanted(plan, rung != nullptr ? rung->name : public_call)) return;
+    if (rung != nullptr && !instance->supports(*rung, context)) return;
+    try {
+      const double call = work_growth * first_timing(*instance, rung, context);
+      const bool foreseen = times > 0 && rung != nullptr;
+      // Before each of two checked calls outputs are filled; that they are compared costs as much.
+      estimate.seconds +=
+          seconds_of_version(call, context.backend(), foreseen, plan) + 4 * renewing * byte_growth;
+      ++estimate.versions;
+    } catch (const std::exception&) {
+      // It takes no time: its check will fail, or nothing takes this problem.
+    }
+  };
+  for (const RungInfo* rung : op.rungs()) {
+    if (rung->backend == context.backend() && rung_availability(*rung)) add(rung);
+  }
+  add(nullptr);
+  if (estimate.versions > 0) estimate.seconds += 2 * making * byte_growth;
+  return estimate;
+}
+
+std::string format_estimate(double seconds) {
+  if (seconds < 1.5) return "about a second";
+  if (seconds < 10) return fmt::format("about {:.0f} s", seconds);
+  if (seconds < 90) return fmt::format("about {:.0f} s", 5 * std::round(seconds / 5));
+  if (seconds < 5400) return fmt::format("about {:.0f} min", seconds / 60);
+  return fmt::format("about {:.0f} h", seconds / 3600);
 }
 
 }  // namespace rung::workbench

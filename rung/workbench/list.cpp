@@ -72,7 +72,8 @@ std::string problem_help(const AnyOperator& op) {
 void print_ladder(const AnyOperator& op, const std::string& only) {
   fmt::print("{}   {}\n", toned(Tone::strong, op.name()), op.summary());
   fmt::print("{}\n", problem_help(op));
-  Table table({{"backend"}, {"step", true}, {"rung"}, {"file", false, Table::Fit::drop}, {"remark"}});
+  Table table(
+      {{"backend"}, {"step", true}, {"rung"}, {"file", false, Table::Fit::drop}, {"remark"}});
   for (const RungInfo* rung : op.rungs()) {
     if (!only.empty() && rung->name != only) continue;
     // The folder is the operator's, the same in every line.
@@ -109,10 +110,11 @@ void print_overview(const std::vector<const AnyOperator*>& all) {
     table.add(std::move(cells));
   }
   fmt::print("{}\n", table.text());
-  fmt::print("{}", wrapped(fmt::format("{} operators, {} rungs, counted by backend. `rung list gemm` "
-                                       "shows a ladder, `rung list --all` every one.",
-                                       all.size(), rungs),
-                           text_width()));
+  fmt::print("{}",
+             wrapped(fmt::format("{} operators, {} rungs, counted by backend. `rung list gemm` "
+                                 "shows a ladder, `rung list --all` every one.",
+                                 all.size(), rungs),
+                     text_width()));
 }
 
 /// Once, however many rungs it concerns.
@@ -158,11 +160,13 @@ CommandSpec::Action setup(Parser app) {
                  "an operator, or operator/rung; default: an overview, one line per operator")
       .completes(complete_targets);
   app.add_flag("--all", options->all, "the ladders of all operators");
-  app.add_flag("--json", options->json, "an array with one object per rung, of all operators or one");
+  app.add_flag("--json", options->json,
+               "an array with one object per rung, of all operators or one");
   app.purpose(
       "Lists the operators, and the rungs of one: its ladder. A rung is one implementation: one "
       "file, whose first lines say what it changes against the rung before it and why that should "
-      "help. Steps order the ladder. A peer is a vendor's library, timed beside the rungs and never "
+      "help. Steps order the ladder. A peer is a vendor's library, timed beside the rungs and "
+      "never "
       "picked by a call.");
   app.example("rung list", "which operators there are, and how many rungs each has per backend");
   app.example("rung list gemm", "the ladder of gemm, and how its problems are spelled");

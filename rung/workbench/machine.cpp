@@ -56,13 +56,14 @@ std::string noise_text(const bench::Machine& machine) {
   if (!machine.noisy()) {
     return fmt::format("remembered in {}; --refresh measures again\n", bench::machine_cache_path());
   }
-  return toned(Tone::bad,
-               wrapped(fmt::format("The machine was busy: samples of a rate were {:.0f} % apart, so "
-                                   "that these rates may be too low. `rung machine` measures again "
-                                   "until it finds the machine quiet; a quiet measurement that is "
-                                   "remembered stays so.",
-                                   100 * machine.noise),
-                       text_width()));
+  return toned(
+      Tone::bad,
+      wrapped(fmt::format("The machine was busy: samples of a rate were {:.0f} % apart, so "
+                          "that these rates may be too low. `rung machine` measures again "
+                          "until it finds the machine quiet; a quiet measurement that is "
+                          "remembered stays so.",
+                          100 * machine.noise),
+              text_width()));
 }
 
 int run(const Options& options) {

@@ -91,8 +91,8 @@ void print_sweep(const std::vector<bench::BlockSize>& sizes) {
     if (one.occupancy == best) most += fmt::format("{}{}", most.empty() ? "" : ", ", threads);
   }
   fmt::print("{}\n", table.text());
-  fmt::print("{}", wrapped(fmt::format("most, {}: {} threads", percent(best), most),
-                           terminal_width()));
+  fmt::print("{}",
+             wrapped(fmt::format("most, {}: {} threads", percent(best), most), terminal_width()));
 }
 
 int run(const Options& options) {

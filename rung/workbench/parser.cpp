@@ -48,14 +48,13 @@ struct Range {
   [[nodiscard]] std::string to_string() const {
     std::string text = std::is_integral_v<T> ? "a whole number" : "a number";
     constexpr bool is_natural = std::is_same_v<T, std::uint64_t>;
-    const std::string most = is_natural && max == std::numeric_limits<T>::max()
-                                 ? "2^64 - 1"
-                                 : fmt::format("{}", max);
+    const std::string most =
+        is_natural && max == std::numeric_limits<T>::max() ? "2^64 - 1" : fmt::format("{}", max);
     const bool bounded = max != std::numeric_limits<T>::max() || is_natural;
     if (above) return text + fmt::format(" above {}", min);
     if (min == std::numeric_limits<T>::lowest() && !is_natural) return text;
-    return text + (bounded ? fmt::format(" from {} to {}", min, most)
-                           : fmt::format(", at least {}", min));
+    return text +
+           (bounded ? fmt::format(" from {} to {}", min, most) : fmt::format(", at least {}", min));
   }
 };
 
@@ -125,6 +124,7 @@ Option Option::not_negative() const {
 }
 Option Option::one_of(std::vector<std::string> words) const {
   completes([words](const Completing&) { return words; });
+  option_->description(fmt::format("{}: {}", option_->get_description(), fmt::join(words, ", ")));
   details(option_).check = [words](const std::string& text) -> std::string {
     if (std::find(words.begin(), words.end(), text) != words.end()) return "";
     return refusal(text, fmt::format("{}", fmt::join(words, ", ")), did_you_mean(text, words));
@@ -144,12 +144,10 @@ Option Parser::add_option(const std::string& names, T& value, const std::string&
   CLI::Option* added = nullptr;
   if constexpr (std::is_integral_v<T>) {
     // Not by CLI11, to which 010 is eight.
-    added = app_->add_option(
-        names,
-        CLI::callback_t([&value](const CLI::results_t& words) {
-          return words.size() == 1 && read_number(words.front(), value);
-        }),
-        help);
+    added = app_->add_option(names, CLI::callback_t([&value](const CLI::results_t& words) {
+                               return words.size() == 1 && read_number(words.front(), value);
+                             }),
+                             help);
     details(added).check = check_number(Range<T>{});
     added->type_name("N");
   } else {

@@ -137,8 +137,9 @@ CommandSpec::Action setup(Parser app) {
       add_argument(one, *options, spec);
       if (spec.positional) example += fmt::format(" {}.npy", spec.name);
     }
-    one.add_option("-o,--output", options->output,
-                   "the .npy file to write; one that exists is replaced, an input only with --force")
+    one.add_option(
+           "-o,--output", options->output,
+           "the .npy file to write; one that exists is replaced, an input only with --force")
         .type_name("FILE")
         .required();
     one.add_flag("--force", options->force, "overwrite an input when the output is the same file");

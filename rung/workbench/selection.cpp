@@ -107,9 +107,8 @@ Variant parse_variant(std::string_view text) {
     if (to_string(variant) == text) return variant;
     known.push_back(to_string(variant));
   }
-  throw Error(ErrorCode::invalid_argument,
-              fmt::format("variant: '{}' given{}; accepted: {}", text, did_you_mean(text, known),
-                          join(known)));
+  throw Error(ErrorCode::invalid_argument, fmt::format("variant: '{}' given{}; accepted: {}", text,
+                                                       did_you_mean(text, known), join(known)));
 }
 
 Availability rung_availability(const RungInfo& rung) {
@@ -145,7 +144,8 @@ std::vector<std::string> complete_rungs(const Completing& completing) {
   for (const AnyOperator* op : operators()) {
     const auto& before = completing.before;
     if (std::find(before.begin(), before.end(), op->name()) == before.end()) continue;
-    for (const std::string_view rung : rung_names(*op)) lists.push_back(fmt::format("{}{}", head, rung));
+    for (const std::string_view rung : rung_names(*op))
+      lists.push_back(fmt::format("{}{}", head, rung));
   }
   return lists;
 }

@@ -143,8 +143,9 @@ std::string Table::text(std::size_t width) const { return Layout(*this, width).t
 
 std::size_t shown_width(std::string_view text) {
   // Every byte but those that continue a character.
-  return static_cast<std::size_t>(std::count_if(
-      text.begin(), text.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xc0) != 0x80; }));
+  return static_cast<std::size_t>(std::count_if(text.begin(), text.end(), [](char c) {
+    return (static_cast<unsigned char>(c) & 0xc0) != 0x80;
+  }));
 }
 
 std::string cut(std::string_view text, std::size_t width) {

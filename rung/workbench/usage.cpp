@@ -100,8 +100,8 @@ void report_usage(const CLI::App& program, const CLI::ParseError& error) {
   // Of an option that exists, its own message says what it accepts.
   const bool is_value = dynamic_cast<const CLI::ValidationError*>(&error) != nullptr ||
                         dynamic_cast<const CLI::ArgumentMismatch*>(&error) != nullptr;
-  fmt::print(stderr, "{} {}\n{}see `{} --help`\n",
-             toned(Tone::bad, path + ":", STDERR_FILENO), message_of(*app, error),
+  fmt::print(stderr, "{} {}\n{}see `{} --help`\n", toned(Tone::bad, path + ":", STDERR_FILENO),
+             message_of(*app, error),
              is_value ? "" : wrapped(what_exists(*app), terminal_width(STDERR_FILENO)), path);
 }
 
