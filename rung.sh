@@ -177,13 +177,14 @@ configure() {
 
 # build DIRECTORY TARGET...: quiet, with one line of progress on a terminal.
 build() {
-  local directory=$1 line started=$SECONDS shown=''
+  local directory=$1 line started=$SECONDS shown='' width
   shift
   if [[ -t 2 && -z ${CI:-} ]]; then
+    width="$(tput cols 2>/dev/null || echo 80)"
     set +e
     NINJA_STATUS='[%f/%t] ' ninja -C "$directory" -j "$jobs" "$@" 2>&1 | tee -a "$log" |
       while IFS= read -r line; do
-        if [[ $line == \[* ]]; then printf '\rbuilding %.70s\033[K' "$line" >&2; fi
+        if [[ $line == \[* ]]; then printf '\rbuilding %.*s\033[K' "$((width - 10))" "$line" >&2; fi
       done
     local status=${PIPESTATUS[0]}
     set -e

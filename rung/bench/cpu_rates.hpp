@@ -17,8 +17,8 @@ struct Rate {
   double noise = 0;
 };
 
-/// Multiply-adds per second, times two, of `threads` threads. Element: f32, f64 or bf16. 0 when the
-/// CPU lacks the instructions.
+/// Multiply-adds per second, times two, of `threads` threads. Element: f32, f64 or bf16. 0 when
+/// the CPU lacks the instructions.
 Rate arithmetic_rate(cpu::Isa isa, std::string_view element, int threads);
 
 /// The arithmetic's ceiling as one more contender: a machine's rate may change between the day its
@@ -34,8 +34,8 @@ Pace arithmetic_pace(std::string_view element, int threads, double operations);
 
 enum class Access { read, copy };
 
-/// Bytes per second of `threads` threads, each on its own `bytes_each` bytes (for copy: half of them
-/// source, half destination). `streaming`: stores go past the caches.
+/// Bytes per second of `threads` threads, each on its own `bytes_each` bytes (for copy: half of
+/// them source, half destination). `streaming`: stores are non-temporal.
 Rate bandwidth_rate(Access access, std::size_t bytes_each, int threads, bool streaming);
 
 /// From samples of so many seconds per repeat, each of which did `work`.

@@ -44,16 +44,17 @@ int explain_measured(const Options& options) {
     fmt::print("{}\n", json.dump(2));
     return exit_good;
   }
-  fmt::print("{:.4g} times as fast on {:g}: {:.3g} % of each processor's time is well spent\n",
-             options.measured, processors, 100 * options.measured / processors);
+  std::string text =
+      fmt::format("{:.4g} times as fast on {:g}: {:.3g} % of each processor's time is well spent. ",
+                  options.measured, processors, 100 * options.measured / processors);
   if (serial < 0) {
-    fmt::print("more than {:g} times: each processor's part fits a nearer cache, perhaps\n",
-               processors);
+    text += fmt::format("More than {:g} times: each processor's part fits a nearer cache, perhaps.",
+                        processors);
   } else {
-    fmt::print("as if {:.4g} % of the work were serial (Karp and Flatt)", 100 * serial);
-    if (serial > 0) fmt::print(": never more than {:.4g} times", 1 / serial);
-    fmt::print("\n");
+    text += fmt::format("As if {:.4g} % of the work were serial (Karp and Flatt)", 100 * serial);
+    text += serial > 0 ? fmt::format(": never more than {:.4g} times.", 1 / serial) : ".";
   }
+  say(text);
   return exit_good;
 }
 
@@ -71,8 +72,8 @@ int run(const Options& options) {
   ordered_json rows = ordered_json::array();
   Table table({{"processors", true},
                {"speed-up", true},
-               {"efficiency", true},
-               {"of the limit", true},
+               {"efficiency", true, Table::Fit::drop},
+               {"of the limit", true, Table::Fit::drop},
                {"if the work grows", true}});
   for (const double count : processors) {
     const double speedup = bench::amdahl_speedup(parallel, count);

@@ -101,7 +101,7 @@ bench::Machine machine_for(const Options& options) {
   Progress progress(1);
   bool told = options.json;
   return bench::known_machine(false, [&](std::string_view doing) {
-    if (!told) fmt::print("measuring this machine once, which takes some seconds\n");
+    if (!told) say("measuring this machine once, which takes some seconds");
     std::fflush(stdout);
     told = true;
     progress.say(fmt::format("measuring this machine once: {}", doing));
@@ -139,7 +139,6 @@ void print_remarks(const std::vector<BenchTable>& tables, const bench::Machine& 
   for (const BenchTable& table : tables) {
     for (const BenchRow& row : table.rows) above_ceiling = above_ceiling || row.of_ceiling > 1.03;
   }
-  const auto say = [](const std::string& text) { fmt::print("{}", wrapped(text, text_width())); };
   say(
       fmt::format("vs peer: speed as a multiple of the fastest peer's, the median of the ratios "
                   "within each of {} rounds{}. spread: (third quartile - first) / median of the "
@@ -204,7 +203,7 @@ int run(const Options& options) {
   for (const bench::Gpu& gpu : machine.gpus) fmt::print("{}\n", gpu.name);
   fmt::print("\n{}", bench_text(tables));
   print_remarks(tables, machine, plan, options);
-  for (const std::string& line : missing) fmt::print("not timed on {}\n", line);
+  for (const std::string& line : missing) say("not timed on " + line);
   return failed ? exit_failed : exit_good;
 }
 

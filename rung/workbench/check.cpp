@@ -13,6 +13,7 @@
 #include "rung/workbench/crash.hpp"
 #include "rung/workbench/progress.hpp"
 #include "rung/workbench/selection.hpp"
+#include "rung/workbench/table.hpp"
 #include "rung/workbench/watched.hpp"
 
 namespace rung::workbench {
@@ -178,7 +179,7 @@ int run(const Options& options) {
     report.print_json(missing);
   } else {
     report.print_text();
-    for (const std::string& line : missing) fmt::print("not checked on {}\n", line);
+    for (const std::string& line : missing) say("not checked on " + line);
   }
   return report.good() ? exit_good : exit_failed;
 }
@@ -192,7 +193,7 @@ CommandSpec::Action setup(Parser app) {
   app.add_option("--problem", options->problem, "only this problem, as in \"f32 17x5x64,ta\"")
       .type_name("PROBLEM");
   app.add_option("--variant", options->variant,
-                 "only this layout and kind of values, as in \"strided adversarial\"; default: all")
+                 "only this layout and kind of values, as in \"plain adversarial\"; default: all")
       .type_name("VARIANT");
   app.add_option("--seed", options->seed, "only inputs from this seed; default: 1 to 3").positive();
   app.add_option("--threads", options->threads,

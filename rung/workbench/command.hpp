@@ -125,9 +125,9 @@ std::vector<const Command*> commands();
 /// What stands behind a "--" of the command line: words for somebody else, which no option takes.
 const std::vector<std::string>& words_behind();
 
-/// Words that complete a command line of which `words` are all up to the cursor, "rung" left out; the
-/// last of them, which may be empty, is the one to complete. A last line ":files" asks the shell to
-/// add files.
+/// What could complete a command line of which `words` are all up to the cursor, "rung" left out;
+/// the last of them, which may be empty, is the one to complete. A last entry ":files" asks the
+/// shell to add files.
 std::vector<std::string> complete(const std::vector<std::string>& words);
 
 /// The whole program: reads the command line, runs the command, prints errors. Never throws.

@@ -68,13 +68,11 @@ Place place_of(const CLI::App& program, const std::vector<std::string>& before) 
 }
 
 const CLI::Option* positional(const CLI::App& app, std::size_t index) {
-  const CLI::Option* last = nullptr;
   for (const CLI::Option* option : app.get_options()) {
     if (!option->get_positional()) continue;
-    last = option;
     if (index-- == 0 || option->get_items_expected_max() > 1) return option;
   }
-  return index == 0 ? last : nullptr;
+  return nullptr;
 }
 
 std::vector<std::string> values(const CLI::Option& option, const Completing& completing) {

@@ -164,26 +164,36 @@ int run(Options options) {
 
 CommandSpec::Action setup(Parser app) {
   auto options = std::make_shared<Options>();
-  app.add_option("op", options->target, "an operator, or operator/rung").required();
-  app.add_option("problem", options->problem, "as in bench; default: a small one");
-  app.add_option("--backend", options->backend, "cpu or simt; default: simt where the rung is");
+  app.add_option("op", options->target, "an operator, or operator/rung")
+      .required()
+      .completes(complete_targets);
+  app.add_option("problem", options->problem, "as in bench; default: a small one")
+      .type_name("PROBLEM");
+  app.add_option("--backend", options->backend, "cpu or simt; default: simt where the rung is")
+      .completes(complete_backends);
   app.add_option("--gpu", options->chip.gpu,
                  "whose roofline: h200 (default), a100, a40, rtx4090, or cpu: this one");
-  app.add_option("--bandwidth", options->chip.bandwidth, "of another chip, as in 4.8TB/s");
-  app.add_option("--peak", options->chip.peak, "of another chip, as in 67TFLOP/s");
+  app.add_option("--bandwidth", options->chip.bandwidth,
+                 "of another chip, as in 4.8TB/s; default: that of --gpu")
+      .type_name("RATE");
+  app.add_option("--peak", options->chip.peak,
+                 "of another chip, as in 67TFLOP/s; default: that of --gpu")
+      .type_name("RATE");
   app.add_flag("--annotate", options->annotate, "the source, with the counts beside each line");
   app.add_flag("--json", options->json, "one object");
-  app.footer(
-      "Runs a rung on the simulated GPU, counts what it does, and says what its step up the "
-      "ladder\n"
-      "changed: sectors of memory, wavefronts and bank conflicts of shared memory, lanes at work,\n"
-      "barriers. The roofline tells what a chip could reach at best with these bytes: as many\n"
-      "operations a byte as the rung has. An operator alone gives its whole ladder, a line a "
-      "rung.\n"
-      "docs/explain.md explains each number.\n\n"
-      "  rung explain gemm\n"
-      "  rung explain gemm/shared_tile \"f32 64x64x64\" --gpu a40\n"
-      "  rung explain transpose/padded --bandwidth 2TB/s --peak 20TFLOP/s");
+  app.purpose(
+      "Runs a rung on the simulated GPU, counts what it does, and says what its step up the ladder "
+      "changed: sectors of memory, wavefronts and bank conflicts of shared memory, active lanes, "
+      "barriers. The roofline tells what a chip could reach at best with these bytes: as many "
+      "operations per byte as the rung has. An operator alone gives its whole ladder, one line per "
+      "rung. docs/explain.md explains each number.");
+  app.example("rung explain gemm", "the whole ladder");
+  app.example("rung explain gemm/shared_tile \"f32 64x64x64\" --gpu a40", "one rung on a problem");
+  app.example("rung explain transpose/padded --bandwidth 2TB/s --peak 20TFLOP/s",
+              "below the roof of another chip");
+  app.exit_codes({{exit_good, "good"},
+                  {exit_usage, "the command line is wrong"},
+                  {exit_not_here, "the problem is too large to be simulated, or nothing runs it"}});
   return [options] { return run(*options); };
 }
 

@@ -70,8 +70,8 @@ Foresight foresee(const AnyOperator& op, const RungInfo& rung, const Problem& pr
 
 namespace {
 
-/// Seconds of one call. The first may load a library or start threads: when it is short, the mean of
-/// a few more counts.
+/// Seconds of one call. The first may load a library or start threads: when it is short, the mean
+/// of a few more counts.
 double first_timing(Instance& instance, const RungInfo* rung, Context& context) {
   constexpr double long_enough = 0.1;
   constexpr int more_calls = 3;

@@ -70,7 +70,10 @@ std::string problem_help(const AnyOperator& op) {
 }
 
 void print_ladder(const AnyOperator& op, const std::string& only) {
-  fmt::print("{}   {}\n", toned(Tone::strong, op.name()), op.summary());
+  fmt::print(
+      "{}{}", toned(Tone::strong, op.name()),
+      wrapped(std::string(op.summary()), text_width(), std::string(op.name().size() + 3, ' '))
+          .substr(op.name().size()));
   fmt::print("{}\n", problem_help(op));
   Table table(
       {{"backend"}, {"step", true}, {"rung"}, {"file", false, Table::Fit::drop}, {"remark"}});
@@ -110,11 +113,10 @@ void print_overview(const std::vector<const AnyOperator*>& all) {
     table.add(std::move(cells));
   }
   fmt::print("{}\n", table.text());
-  fmt::print("{}",
-             wrapped(fmt::format("{} operators, {} rungs, counted by backend. `rung list gemm` "
-                                 "shows a ladder, `rung list --all` every one.",
-                                 all.size(), rungs),
-                     text_width()));
+  say(
+      fmt::format("{} operators, {} rungs, counted by backend. `rung list gemm` shows a ladder, "
+                  "`rung list --all` every one.",
+                  all.size(), rungs));
 }
 
 /// Once, however many rungs it concerns.

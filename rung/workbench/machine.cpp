@@ -54,7 +54,7 @@ void print_gpu(const bench::Gpu& gpu) {
 /// On a busy machine every rate comes out too low.
 std::string noise_text(const bench::Machine& machine) {
   if (!machine.noisy()) {
-    return fmt::format("remembered in {}; --refresh measures again\n", bench::machine_cache_path());
+    return fmt::format("remembered in {}\n--refresh measures again\n", bench::machine_cache_path());
   }
   return toned(
       Tone::bad,
@@ -86,10 +86,10 @@ int run(const Options& options) {
     return exit_good;
   }
   fmt::print("{}, {} cores, {}\n", machine.cpu, machine.cores, machine.isa);
-  fmt::print("L1 {}, L2 {} per core, L3 {}, memory {}\n", format_bytes(machine.l1_bytes),
-             format_bytes(machine.l2_bytes), format_bytes(machine.l3_bytes),
-             format_bytes(machine.memory_bytes));
-  fmt::print("rung {}, {}, measured {}\n", machine.version, machine.compiler, machine.date);
+  say(fmt::format("L1 {}, L2 {} per core, L3 {}, memory {}", format_bytes(machine.l1_bytes),
+                  format_bytes(machine.l2_bytes), format_bytes(machine.l3_bytes),
+                  format_bytes(machine.memory_bytes)));
+  say(fmt::format("rung {}, {}, measured {}", machine.version, machine.compiler, machine.date));
   print_cpu(machine);
   for (const bench::Gpu& gpu : machine.gpus) print_gpu(gpu);
   fmt::print("\n{}", noise_text(machine));

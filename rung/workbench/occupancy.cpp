@@ -68,15 +68,17 @@ void print_one(const bench::Multiprocessor& chip, const bench::BlockNeeds& block
               allowed(one.by_registers)});
   limits.add({"bytes of shared memory", std::to_string(one.shared_bytes_per_block),
               std::to_string(chip.shared_bytes), allowed(one.by_shared)});
-  fmt::print("{}\n{} block{} of {} threads: {} of {} warps, occupancy {}\nlimited by {}\n",
-             limits.text(), one.blocks, one.blocks == 1 ? "" : "s", block.threads, one.warps,
-             chip.warps, percent(one.occupancy), fmt::join(one.limited_by(), " and "));
+  fmt::print("{}\n", limits.text());
+  say(fmt::format("{} block{} of {} threads: {} of {} warps, occupancy {}", one.blocks,
+                  one.blocks == 1 ? "" : "s", block.threads, one.warps, chip.warps,
+                  percent(one.occupancy)));
+  say(fmt::format("limited by {}", fmt::join(one.limited_by(), " and ")));
   const int idle = one.warps_per_block * 32 - block.threads;
   if (idle != 0) fmt::print("{} lanes of each block's last warp have no thread\n", idle);
   const double best = best_of(bench::every_block_size(chip, block));
   if (best > one.occupancy) {
-    fmt::print("another size of block reaches {}: leave --threads out to see which\n",
-               percent(best));
+    say(fmt::format("another size of block reaches {}: leave --threads out to see which",
+                    percent(best)));
   }
 }
 
@@ -105,10 +107,11 @@ int run(const Options& options) {
                        {"registers", block.registers},
                        {"shared_bytes", block.shared_bytes}};
   if (!options.json) {
-    fmt::print("compute capability {}, {} registers per thread, {} of shared memory per block\n\n",
-               bench::capability_name(chip.capability),
-               block.registers == 0 ? "any" : std::to_string(block.registers),
-               format_bytes(block.shared_bytes));
+    say(fmt::format("compute capability {}, {} registers per thread, {} of shared memory per block",
+                    bench::capability_name(chip.capability),
+                    block.registers == 0 ? "any" : std::to_string(block.registers),
+                    format_bytes(block.shared_bytes)));
+    fmt::print("\n");
   }
   if (options.threads != 0) {
     const Occupancy one = bench::occupancy(chip, block);

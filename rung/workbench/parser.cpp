@@ -35,6 +35,16 @@ bool read_number(const std::string& text, T& value) {
   return error == std::errc() && stopped == end;
 }
 
+/// In as few digits as tell it: 4096, 1e+15.
+template <class T>
+std::string readable(T value) {
+  if constexpr (std::is_integral_v<T>) {
+    return std::to_string(value);
+  } else {
+    return fmt::format("{:g}", value);
+  }
+}
+
 /// The numbers of type T from min to max, or above min.
 template <class T>
 struct Range {
@@ -49,12 +59,12 @@ struct Range {
     std::string text = std::is_integral_v<T> ? "a whole number" : "a number";
     constexpr bool is_natural = std::is_same_v<T, std::uint64_t>;
     const std::string most =
-        is_natural && max == std::numeric_limits<T>::max() ? "2^64 - 1" : fmt::format("{}", max);
+        is_natural && max == std::numeric_limits<T>::max() ? "2^64 - 1" : readable(max);
     const bool bounded = max != std::numeric_limits<T>::max() || is_natural;
-    if (above) return text + fmt::format(" above {}", min);
+    if (above) return text + " above " + readable(min);
     if (min == std::numeric_limits<T>::lowest() && !is_natural) return text;
-    return text +
-           (bounded ? fmt::format(" from {} to {}", min, most) : fmt::format(", at least {}", min));
+    return text + (bounded ? fmt::format(" from {} to {}", readable(min), most)
+                           : ", at least " + readable(min));
   }
 };
 

@@ -183,6 +183,8 @@ std::string wrapped(const std::string& text, std::size_t width, const std::strin
   return all;
 }
 
+void say(const std::string& paragraph) { fmt::print("{}", wrapped(paragraph, text_width())); }
+
 std::string format_number(double value) {
   if (!std::isfinite(value)) return fmt::format("{}", value);
   const double size = std::abs(value);

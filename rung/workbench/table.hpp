@@ -50,6 +50,8 @@ std::string cut(std::string_view text, std::size_t width);
 std::vector<std::string> wrap(const std::string& text, std::size_t width);
 /// wrap() as one text: the first line begins with `head`, the others are indented as far.
 std::string wrapped(const std::string& text, std::size_t width, const std::string& head = "");
+/// Prints a paragraph on standard output, wrapped to text_width().
+void say(const std::string& paragraph);
 
 /// "1.23 ms", "45.6 us", "52 ns": three digits and a unit.
 std::string format_seconds(double seconds);

@@ -2,6 +2,7 @@
 // Asking the system about the terminal, and the environment about its user's wishes.
 #include "rung/workbench/terminal.hpp"
 
+#include <fmt/format.h>
 #include <sys/ioctl.h>
 
 #include <algorithm>
@@ -75,7 +76,9 @@ bool colored(int descriptor) {
 
 std::string toned(Tone tone, std::string_view text, int descriptor) {
   if (tone == Tone::plain || text.empty() || !colored(descriptor)) return std::string(text);
-  return escape(tone) + std::string(text) + "\033[0m";
+  const std::string_view end = text.ends_with('\n') ? "\n" : "";
+  text.remove_suffix(end.size());
+  return fmt::format("{}{}\033[0m{}", escape(tone), text, end);
 }
 
 }  // namespace rung::workbench

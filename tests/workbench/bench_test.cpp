@@ -9,6 +9,8 @@
 #include <sstream>
 
 #include "fake_operator.hpp"
+#include "rung/bench/cpu_rates.hpp"
+#include "rung/workbench/bench.hpp"
 
 namespace rung::test {
 namespace {
@@ -131,9 +133,68 @@ TEST(Bench, TextFitsThePageAndNamesThePeersVersion) {
   EXPECT_EQ(outcome.code, 0);
   EXPECT_NE(outcome.out.find("Fake 1.0"), std::string::npos);
   EXPECT_NE(outcome.out.find("picks right"), std::string::npos);
-  std::istringstream lines(outcome.out);
-  for (std::string line; std::getline(lines, line);) EXPECT_LE(line.size(), 100u) << line;
+  expect_fits_the_page(outcome.out);
+  EXPECT_EQ(outcome.out.find("5 versions on 1 problem: takes about"), 0u) << outcome.out;
   EXPECT_EQ(outcome.err, "") << "the progress line is for terminals";
+}
+
+// 0.41 s per call: two to check it, one to find the repeats, and four rounds.
+TEST(Bench, EstimateComesFromAFirstTiming) {
+  Context context = Context::on(Backend::cpu, 1);
+  workbench::BenchPlan plan;
+  plan.timing.rounds = 4;
+  plan.timing.slow_seconds = 10;
+  plan.rungs = {"slow_at_3x41"};
+  const AnyOperator& fake = find_operator("fake");
+  const auto estimate = workbench::estimate_bench(fake, Problem::parse("f32 3x41"), context, plan);
+  EXPECT_EQ(estimate.versions, 1);
+  EXPECT_GT(estimate.seconds, 7 * 0.41 - 0.01);
+  EXPECT_LT(estimate.seconds, 7 * 0.41 + 3);
+  plan.timing = {};  // by itself it takes part in three rounds
+  EXPECT_LT(workbench::estimate_bench(fake, Problem::parse("f32 3x41"), context, plan).seconds,
+            6 * 0.41 + 3);
+}
+
+TEST(Bench, EstimateGrowsWithTheProblemThoughASmallOneIsTimed) {
+  Context context = Context::on(Backend::cpu, 1);
+  workbench::BenchPlan plan;
+  plan.rungs = {"right", "throws", "peer_absent"};
+  const AnyOperator& fake = find_operator("fake");
+  const auto small =
+      workbench::estimate_bench(fake, Problem::parse("f32 1024x2048"), context, plan);
+  const auto large =
+      workbench::estimate_bench(fake, Problem::parse("f32 65536x2048"), context, plan);
+  EXPECT_EQ(small.versions, 1) << "one throws, one is not installed";
+  // 64 times the elements; but a slow version is timed in 3 rounds instead of 15.
+  EXPECT_GT(large.seconds, 4 * small.seconds);
+  EXPECT_GT(large.seconds, 64 * 0.01 / 15);
+}
+
+TEST(Bench, EstimatesAreRounded) {
+  EXPECT_EQ(workbench::format_estimate(0.02), "about a second");
+  EXPECT_EQ(workbench::format_estimate(7.4), "about 7 s");
+  EXPECT_EQ(workbench::format_estimate(43), "about 45 s");
+  EXPECT_EQ(workbench::format_estimate(200), "about 3 min");
+  EXPECT_EQ(workbench::format_estimate(10000), "about 3 h");
+}
+
+TEST(Bench, ABusyMachineIsNoticedByTheSpread) {
+  const auto tables = [](std::vector<double> spreads, int rounds) {
+    workbench::BenchTable table;
+    for (const double spread : spreads) {
+      workbench::BenchRow row;
+      row.spread = spread;
+      row.rounds = rounds;
+      table.rows.push_back(row);
+    }
+    return std::vector<workbench::BenchTable>{table};
+  };
+  EXPECT_EQ(workbench::busy_text(tables({0.01, 0.02, 0.9}, 15)), "") << "one version alone";
+  EXPECT_EQ(workbench::busy_text(tables({}, 15)), "");
+  EXPECT_EQ(workbench::busy_text(tables({0.3, 0.4, 0.5}, 1)), "") << "too few rounds to tell";
+  const std::string busy = workbench::busy_text(tables({0.02, 0.3, 0.4}, 15));
+  EXPECT_NE(busy.find("The machine was busy"), std::string::npos) << busy;
+  EXPECT_NE(busy.find("30 %"), std::string::npos) << busy;
 }
 
 TEST(Report, FromMeasurementToReadmeAndBack) {
@@ -193,6 +254,48 @@ TEST(Report, ErrorsNameWhatIsWrong) {
   const std::string readme = machine.folder + "/README.md";
   std::ofstream(readme) << "<!-- rung:table here/fake -->\nno end\n";
   EXPECT_EQ(run_rung({"report", "--into", readme}).code, 2);
+}
+
+// What two measurements find, one after the other.
+double next_noise[2] = {};
+int measurements = 0;
+void measure_as_told(bench::Machine& machine, const bench::MachineProgress&) {
+  machine.noise = next_noise[std::min(measurements++, 1)];
+}
+
+TEST(Machine, ABusyMachineIsMeasuredAgainAndNeverReplacesAQuietOne) {
+  const KnownMachine known;  // whose file is quiet
+  const auto measure = [](bool refresh, double first, double second) {
+    next_noise[0] = first;
+    next_noise[1] = second;
+    measurements = 0;
+    return bench::known_machine(
+        refresh, [](std::string_view) {}, measure_as_told);
+  };
+  EXPECT_FALSE(measure(false, 0.5, 0.5).noisy());
+  EXPECT_EQ(measurements, 0) << "it is remembered";
+  EXPECT_DOUBLE_EQ(measure(true, 0.5, 0.4).noise, 0.4) << "the quieter of two";
+  EXPECT_EQ(measurements, 2);
+  EXPECT_FALSE(measure(false, 0.5, 0.5).noisy()) << "what was quiet is still remembered";
+  EXPECT_DOUBLE_EQ(measure(true, 0.5, 0.02).noise, 0.02);
+  EXPECT_DOUBLE_EQ(measure(true, 0.03, 0.5).noise, 0.03);
+  EXPECT_EQ(measurements, 1) << "quiet at once";
+  EXPECT_DOUBLE_EQ(measure(false, 0.5, 0.5).noise, 0.03);
+
+  std::ofstream(bench::machine_cache_path()) << "damaged";
+  EXPECT_DOUBLE_EQ(measure(false, 0.6, 0.7).noise, 0.6);
+  const bench::Machine marked = measure(false, 0, 0);
+  EXPECT_EQ(measurements, 0) << "better than nothing, but";
+  EXPECT_TRUE(marked.noisy()) << "as what it is";
+  const Outcome told =
+      run_rung({"bench", "fake", "--backend", "cpu", "--rungs", "right", "--pairs", "1"});
+  EXPECT_NE(told.out.find("while the machine was busy"), std::string::npos) << told.out;
+}
+
+TEST(Machine, NoiseIsHowFarTheMedianIsFromTheBest) {
+  const bench::Rate rate = bench::best_rate({1.0, 2.0, 1.2, 1.5, 9.0}, 30);
+  EXPECT_DOUBLE_EQ(rate.per_second, 30);
+  EXPECT_DOUBLE_EQ(rate.noise, 0.5);
 }
 
 TEST(Machine, CommandTellsWhatIsRemembered) {

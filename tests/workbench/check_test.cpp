@@ -2,6 +2,8 @@
 // rung list and rung check: what they say, and that every kind of mistake is noticed.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cstdlib>
 #include <nlohmann/json.hpp>
 #include <set>
 
@@ -40,6 +42,28 @@ TEST(List, TextNamesStepsPeersAndWhatIsMissing) {
   for (const char* word : {"y = 2 x", "leaves_one_out", "Fake 1.0", "libfake is not installed"}) {
     EXPECT_NE(outcome.out.find(word), std::string::npos) << word;
   }
+}
+
+TEST(List, OverviewFitsOneScreenWithOneLinePerOperator) {
+  setenv("COLUMNS", "80", 1);
+  const Outcome outcome = run_rung({"list"});
+  unsetenv("COLUMNS");
+  ASSERT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_LE(std::count(outcome.out.begin(), outcome.out.end(), '\n'), 24) << outcome.out;
+  const std::size_t line = outcome.out.find("\nfake ");
+  ASSERT_NE(line, std::string::npos) << outcome.out;
+  const std::string row = outcome.out.substr(line + 1, outcome.out.find('\n', line + 1) - line - 1);
+  EXPECT_NE(row.find("y = 2 x"), std::string::npos) << row;
+  EXPECT_NE(row.find(" 11 "), std::string::npos) << "rungs without peers: " << row;
+  EXPECT_NE(row.find("peer_eight, peer_two"), std::string::npos) << "not the absent one: " << row;
+  for (const Backend backend : {Backend::cuda, Backend::simt}) {
+    const std::string& why = available(backend).why;
+    if (available(backend)) continue;
+    const std::size_t first = outcome.out.find(why);
+    EXPECT_NE(first, std::string::npos) << why;
+    EXPECT_EQ(outcome.out.find(why, first + 1), std::string::npos) << "said twice: " << why;
+  }
+  EXPECT_NE(run_rung({"list", "--all"}).out.find("leaves_one_out"), std::string::npos);
 }
 
 TEST(Check, RightRungPasses) {

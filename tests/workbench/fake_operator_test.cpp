@@ -13,7 +13,7 @@
 
 #include "rung/bench/machine.hpp"
 #include "rung/workbench/command.hpp"
-#include "rung/workbench/table.hpp"
+#include "rung/workbench/terminal.hpp"
 
 namespace rung::test {
 
@@ -181,7 +181,7 @@ Outcome run_rung(const std::vector<std::string>& words) {
 void expect_fits_the_page(const std::string& text) {
   std::size_t begin = 0;
   for (std::size_t end; (end = text.find('\n', begin)) != std::string::npos; begin = end + 1) {
-    EXPECT_LE(end - begin, workbench::page_width) << text.substr(begin, end - begin);
+    EXPECT_LE(end - begin, workbench::terminal_width()) << text.substr(begin, end - begin);
   }
 }
 

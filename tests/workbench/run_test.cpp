@@ -101,6 +101,38 @@ TEST_F(RunGemm, NumPyAgrees) {
   EXPECT_EQ(compared.code, 0) << compared.said;
 }
 
+TEST_F(RunGemm, AnInputIsOverwrittenOnlyByForce) {
+  save("a.npy", DType::f32, {4, 4});
+  save("b.npy", DType::f32, {4, 4});
+  save("c.npy", DType::f32, {4, 4});
+  fs::create_symlink("a.npy", folder + "/link.npy");
+  fs::create_hard_link(folder + "/a.npy", folder + "/hard.npy");
+  const auto content = [&](const std::string& name) {
+    std::ifstream file(folder + "/" + name, std::ios::binary);
+    return std::string(std::istreambuf_iterator<char>(file), {});
+  };
+  const std::string before = content("a.npy");
+  const std::string place = fs::path(folder).filename().string();
+  for (const std::string& output :
+       {std::string("a.npy"), std::string("./a.npy"), "../" + place + "/a.npy", folder + "/a.npy",
+        std::string("link.npy"), std::string("hard.npy")}) {
+    const Ended ended = run("a.npy b.npy -o " + output);
+    EXPECT_EQ(ended.code, 2) << output << ": " << ended.said;
+    EXPECT_NE(ended.said.find("--force"), std::string::npos) << ended.said;
+    EXPECT_NE(ended.said.find("the input a;"), std::string::npos) << ended.said;
+    EXPECT_EQ(content("a.npy"), before) << output;
+  }
+  const Ended of_option = run("a.npy b.npy --c c.npy -o c.npy");
+  EXPECT_EQ(of_option.code, 2) << of_option.said;
+  EXPECT_NE(of_option.said.find("the input --c;"), std::string::npos) << of_option.said;
+  // Another file that exists is a former result.
+  save("old.npy", DType::f32, {1, 1});
+  EXPECT_EQ(run("a.npy b.npy -o old.npy").code, 0);
+  EXPECT_EQ(run("a.npy b.npy -o a.npy --force").code, 0);
+  EXPECT_NE(content("a.npy"), before);
+  EXPECT_EQ(content("a.npy"), content("old.npy"));
+}
+
 TEST_F(RunGemm, ErrorsSayWhatIsWrongAndLeaveNoFile) {
   save("a.npy", DType::f32, {4, 5});
   save("b.npy", DType::f32, {5, 3});

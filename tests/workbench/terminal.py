@@ -1,0 +1,142 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The program on a terminal, in a pipe and under a shell's completion. usage: terminal.py RUNG"""
+import fcntl
+import os
+import pty
+import re
+import shutil
+import struct
+import subprocess
+import sys
+import tempfile
+import termios
+import unittest
+
+RUNG = os.path.abspath(sys.argv.pop(1))
+ESCAPE = re.compile(r"\033\[[0-9;]*[mK]")
+
+
+def environment(**variables):
+    """This process's, without what decides about width and colour, and with `variables`."""
+    fixed = {"COLUMNS", "LINES", "NO_COLOR", "FORCE_COLOR"}
+    kept = {name: value for name, value in os.environ.items() if name not in fixed}
+    kept["TERM"] = "xterm"
+    kept.update(variables)
+    return kept
+
+
+def in_pipe(*words, **variables):
+    done = subprocess.run([RUNG, *words], env=environment(**variables), capture_output=True, text=True, timeout=100,
+                          check=False)
+    return done.stdout + done.stderr
+
+
+def on_terminal(columns, *words, **variables):
+    """What the program writes to a terminal of that width."""
+    ours, theirs = pty.openpty()
+    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
+    with subprocess.Popen([RUNG, *words], env=environment(**variables), stdin=theirs, stdout=theirs,
+                          stderr=theirs) as process:
+        os.close(theirs)
+        text = b""
+        while True:
+            try:
+                part = os.read(ours, 65536)
+            except OSError:  # the other end is closed
+                break
+            if not part:
+                break
+            text += part
+        process.wait(timeout=100)
+    os.close(ours)
+    return text.decode().replace("\r\n", "\n")
+
+
+def width(text):
+    """Of the widest line as it stands at last: the progress line rewrites itself."""
+    return max((len(line.split("\r")[-1]) for line in ESCAPE.sub("", text).split("\n")), default=0)
+
+
+class Width(unittest.TestCase):
+    COMMANDS = (["list"], ["list", "softmax"], ["check", "--help"], ["amdahl", "0.9"], ["occupancy"], ["--help"])
+
+    def test_columns_decide_in_a_pipe(self):
+        for columns in (60, 80, 200):
+            for words in self.COMMANDS:
+                text = in_pipe(*words, COLUMNS=str(columns))
+                self.assertLessEqual(width(text), columns, text)
+        self.assertGreater(width(in_pipe("list", COLUMNS="200")), width(in_pipe("list", COLUMNS="60")))
+
+    def test_a_pipe_without_columns_is_a_page(self):
+        self.assertEqual(in_pipe("list"), in_pipe("list", COLUMNS="100"))
+
+    def test_a_terminal_decides(self):
+        for columns in (60, 80, 132):
+            for words in self.COMMANDS:
+                text = on_terminal(columns, *words)
+                self.assertLessEqual(width(text), columns, text)
+                self.assertEqual(ESCAPE.sub("", text), in_pipe(*words, COLUMNS=str(columns)))
+
+    def test_the_overview_fits_one_screen(self):
+        self.assertLessEqual(on_terminal(80, "list").count("\n"), 24)
+
+    def test_wrong_words_fit_too(self):
+        self.assertLessEqual(width(on_terminal(60, "list", "--nothing")), 60)
+
+
+class Color(unittest.TestCase):
+    def test_where_the_terminal_has_it(self):
+        self.assertRegex(on_terminal(80, "list"), ESCAPE)
+        self.assertRegex(on_terminal(80, "nothing"), ESCAPE)
+        for variables in ({"NO_COLOR": "1"}, {"TERM": "dumb"}):
+            self.assertNotRegex(on_terminal(80, "list", **variables), ESCAPE, variables)
+        self.assertNotRegex(on_terminal(80, "list", "--color=never"), ESCAPE)
+
+    def test_pipes_only_when_asked(self):
+        self.assertNotRegex(in_pipe("list"), ESCAPE)
+        self.assertRegex(in_pipe("list", FORCE_COLOR="1"), ESCAPE)
+        self.assertRegex(in_pipe("list", "--color", "always", NO_COLOR="1"), ESCAPE)
+
+
+class Completion(unittest.TestCase):
+    def setUp(self):
+        self.folder = tempfile.mkdtemp()
+        os.symlink(RUNG, os.path.join(self.folder, "rung"))
+
+    def tearDown(self):
+        shutil.rmtree(self.folder)
+
+    def bash(self, *words):
+        """What bash would offer for the last of the words."""
+        with open(os.path.join(self.folder, "x.npy"), "w", encoding="ascii"):
+            pass
+        script = ("source <(rung completion bash); complete -p rung >/dev/null || exit 9; COMP_WORDS=(rung \"$@\"); "
+                  "COMP_CWORD=$#; _rung_complete 2>/dev/null; printf '%s\\n' \"${COMPREPLY[@]}\"")
+        path = self.folder + os.pathsep + os.environ["PATH"]
+        done = subprocess.run(["bash", "-c", script, "bash", *words], env=environment(PATH=path), cwd=self.folder,
+                              capture_output=True, text=True, timeout=60, check=False)
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        return done.stdout.split()
+
+    def test_bash(self):
+        self.assertEqual(self.bash("ben"), ["bench"])
+        self.assertEqual(self.bash("check", "softm"), ["softmax"])
+        self.assertEqual(self.bash("explain", "softmax/warp_p"), ["softmax/warp_per_row"])
+        self.assertEqual(self.bash("list", "--js"), ["--json"])
+        self.assertEqual(self.bash("list", "--color", "=", "ne"), ["never"])
+        self.assertEqual(self.bash("run", "softmax", "x."), ["x.npy"])
+        self.assertEqual(self.bash("emulate", "x."), ["x.npy"])
+        self.assertEqual(self.bash("nothing", "x"), [])
+
+    def test_other_shells_read_their_scripts(self):
+        for shell, check in (("zsh", ["zsh", "-n"]), ("fish", ["fish", "--no-execute"])):
+            script = os.path.join(self.folder, shell)
+            with open(script, "w", encoding="utf-8") as file:
+                file.write(in_pipe("completion", shell))
+            self.assertGreater(os.path.getsize(script), 100)
+            if shutil.which(shell):
+                subprocess.run([*check, script], check=True, timeout=60)
+
+
+if __name__ == "__main__":
+    unittest.main()

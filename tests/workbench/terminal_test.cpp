@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the terminal decides: the layout of tables at several widths, colour, and where text breaks.
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <sstream>
+
+#include "fake_operator.hpp"
+#include "rung/workbench/table.hpp"
+
+namespace rung::test {
+namespace {
+
+using workbench::Table;
+using Fit = workbench::Table::Fit;
+
+/// Sets an environment variable, or unsets it when `value` is null, and restores it at the end.
+class Variable {
+ public:
+  Variable(const char* name, const char* value) : name_(name) {
+    if (const char* before = std::getenv(name)) before_ = before;
+    value != nullptr ? setenv(name, value, 1) : unsetenv(name);
+  }
+  ~Variable() { before_.empty() ? unsetenv(name_) : setenv(name_, before_.c_str(), 1); }
+  Variable(const Variable&) = delete;
+  Variable& operator=(const Variable&) = delete;
+
+ private:
+  const char* name_;
+  std::string before_;
+};
+
+std::size_t widest_line(const std::string& text) {
+  std::size_t widest = 0;
+  std::istringstream lines(text);
+  for (std::string line; std::getline(lines, line);) {
+    widest = std::max(widest, workbench::shown_width(line));
+  }
+  return widest;
+}
+
+Table rungs() {
+  Table table({{"step", true},
+               {"rung", false, Fit::cut},
+               {"file", false, Fit::drop},
+               {"time", true},
+               {"spread", true, Fit::drop},
+               {"note"}});
+  const std::string long_note =
+      "too slow to wait for, about 12 s a call, and this goes on far beyond the end of a line";
+  table.add({"10", "naive", "cpu_10_naive.cpp", "12.3 ms", "1 %", long_note});
+  table.add(
+      {"20", "registers_single_read_and_more", "cpu_20_registers.cpp", "1.2 ms", "2 %", "ok"});
+  table.add({"30", "threads", "cpu_30_threads.cpp", "0.2 ms", "3 %", long_note});
+  return table;
+}
+
+TEST(Table, IsNoWiderThanTheTerminal) {
+  for (const std::size_t width : {40, 50, 60, 72, 80, 100, 132, 200}) {
+    EXPECT_LE(widest_line(rungs().text(width)), width) << rungs().text(width);
+  }
+}
+
+TEST(Table, RemarksThatDoNotFitAreFootnotesOnceEach) {
+  const std::string text = rungs().text(100);
+  EXPECT_NE(text.find("1 %  [1]\n"), std::string::npos) << text;
+  EXPECT_NE(text.find("3 %  [1]\n"), std::string::npos) << "the same remark, the same number";
+  EXPECT_NE(text.find("2 %  ok\n"), std::string::npos) << "a short one stays in its line";
+  EXPECT_NE(text.find("\n[1] too slow"), std::string::npos) << text;
+  EXPECT_EQ(text.find("[2]"), std::string::npos) << text;
+  EXPECT_EQ(rungs().text(200).find("[1]"), std::string::npos) << "here all of them fit";
+}
+
+TEST(Table, ColumnsAreLeftOutFromTheRightThenCellsAreCut) {
+  const std::string narrow = rungs().text(80);
+  EXPECT_EQ(narrow.find("spread "), std::string::npos) << narrow;
+  EXPECT_NE(narrow.find("file"), std::string::npos) << narrow;
+  EXPECT_NE(narrow.find("no room for: spread\n"), std::string::npos) << narrow;
+  const std::string narrower = rungs().text(40);
+  EXPECT_NE(narrower.find("no room for: file, spread"), std::string::npos) << narrower;
+  EXPECT_NE(narrower.find("registers_single..."), std::string::npos) << narrower;
+  EXPECT_NE(narrower.find("12.3 ms"), std::string::npos) << "the figures are never cut";
+}
+
+TEST(Table, CountsCharactersNotBytesAndCutsBetweenThem) {
+  EXPECT_EQ(workbench::shown_width("\xc3\xa4"
+                                   "b"),
+            2u);
+  EXPECT_EQ(workbench::cut("\xc3\xa4\xc3\xb6\xc3\xbcxyz", 5), "\xc3\xa4\xc3\xb6...");
+  EXPECT_EQ(workbench::cut("abcdef", 6), "abcdef");
+  EXPECT_EQ(workbench::cut("ab cdefgh", 6), "ab...") << "no blank before the dots";
+}
+
+TEST(Terminal, ColumnsDecideElseAPage) {
+  {
+    const Variable columns("COLUMNS", "72");
+    EXPECT_EQ(workbench::terminal_width(), 72u);
+    EXPECT_EQ(workbench::text_width(), 72u);
+  }
+  {
+    const Variable columns("COLUMNS", "200");
+    EXPECT_EQ(workbench::terminal_width(), 200u);
+    EXPECT_EQ(workbench::text_width(), 100u) << "sentences are not spread over the screen";
+  }
+  {
+    const Variable columns("COLUMNS", "3");
+    EXPECT_EQ(workbench::terminal_width(), 40u);
+  }
+  testing::internal::CaptureStdout();  // a file
+  for (const char* nonsense : {"wide", "0", "-80", "80x24"}) {
+    const Variable columns("COLUMNS", nonsense);
+    EXPECT_EQ(workbench::terminal_width(), workbench::page_width) << nonsense;
+  }
+  testing::internal::GetCapturedStdout();
+}
+
+TEST(Terminal, HelpAndTablesOfEveryCommandFit) {
+  for (const char* width : {"60", "80", "200"}) {
+    const Variable columns("COLUMNS", width);
+    for (const char* command : {"list", "check", "bench", "machine", "run", "report", "occupancy",
+                                "amdahl", "help", "completion"}) {
+      const Outcome help = run_rung({command, "--help"});
+      EXPECT_EQ(help.code, 0);
+      EXPECT_LE(widest_line(help.out), std::strtoul(width, nullptr, 10)) << help.out;
+      for (const char* part : {"Usage:", "Options:", "Examples:", "Exit codes:", "--color"}) {
+        EXPECT_NE(help.out.find(part), std::string::npos) << command << " lacks " << part;
+      }
+    }
+    for (const std::vector<std::string>& words :
+         {std::vector<std::string>{"list"}, {"list", "fake"}, {"occupancy"}, {"amdahl", "0.9"}}) {
+      const Outcome outcome = run_rung(words);
+      EXPECT_LE(widest_line(outcome.out), std::strtoul(width, nullptr, 10)) << outcome.out;
+    }
+  }
+}
+
+TEST(Color, OptionBeatsVariablesAndNoColorBeatsForceColor) {
+  const auto colored = [](const std::vector<std::string>& words) {
+    return run_rung(words).out.find("\033[") != std::string::npos;
+  };
+  const Variable none("NO_COLOR", nullptr);
+  const Variable force("FORCE_COLOR", nullptr);
+  EXPECT_FALSE(colored({"list"})) << "a pipe";
+  EXPECT_TRUE(colored({"list", "--color=always"}));
+  EXPECT_TRUE(colored({"--color", "always", "list"}));
+  {
+    const Variable forced("FORCE_COLOR", "1");
+    EXPECT_TRUE(colored({"list"}));
+    EXPECT_FALSE(colored({"list", "--color=never"}));
+    const Variable forbidden("NO_COLOR", "1");
+    EXPECT_FALSE(colored({"list"}));
+    EXPECT_TRUE(colored({"list", "--color=always"}));
+    const Variable empty("NO_COLOR", "");
+    EXPECT_TRUE(colored({"list"})) << "NO_COLOR counts when it is not empty";
+  }
+  const Variable zero("FORCE_COLOR", "0");
+  EXPECT_FALSE(colored({"list"}));
+  const Outcome wrong = run_rung({"list", "--color=sometimes"});
+  EXPECT_EQ(wrong.code, 2);
+  EXPECT_NE(wrong.err.find("auto, always, never"), std::string::npos) << wrong.err;
+}
+
+}  // namespace
+}  // namespace rung::test

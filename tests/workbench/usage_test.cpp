@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: Apache-2.0
+// Command lines that are wrong or unfinished: suggestions, numbers in messages, completion, help.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "fake_operator.hpp"
+#include "rung/core/suggestion.hpp"
+#include "rung/workbench/command.hpp"
+
+namespace rung::test {
+namespace {
+
+using Words = std::vector<std::string>;
+
+TEST(Suggestion, EditDistanceCountsWhatATypistDoes) {
+  const struct {
+    const char *a, *b;
+    std::size_t distance;
+  } cases[] = {{"", "", 0},           {"abc", "", 3},           {"", "ab", 2},
+               {"check", "chekc", 1}, {"gemm", "gem", 1},       {"softmax", "sofmxa", 2},
+               {"bench", "BENCH", 0}, {"kitten", "sitting", 3}, {"ca", "abc", 3}};
+  for (const auto& one : cases) {
+    EXPECT_EQ(edit_distance(one.a, one.b), one.distance) << one.a << " " << one.b;
+    EXPECT_EQ(edit_distance(one.b, one.a), one.distance) << one.b << " " << one.a;
+  }
+}
+
+TEST(Suggestion, OnlyWhatIsClose) {
+  const Words known{"check", "bench", "softmax", "f32", "f64"};
+  EXPECT_EQ(did_you_mean("chekc", known), " (did you mean 'check'?)");
+  EXPECT_EQ(did_you_mean("soft", known), " (did you mean 'softmax'?)") << "it goes on so";
+  EXPECT_EQ(did_you_mean("fp32", known), " (did you mean 'f32'?)");
+  for (const char* far : {"", "x", "matmul", "benchmarking-everything", "list"}) {
+    EXPECT_EQ(did_you_mean(far, known), "") << far;
+  }
+  EXPECT_EQ(did_you_mean(std::string(100000, 'c'), known), "") << "and takes no time";
+}
+
+TEST(Usage, MistypedWordsAreAnsweredWithTheOnesMeant) {
+  const struct {
+    Words words;
+    const char* says;
+  } cases[] = {
+      {{"bnch"}, "unknown command 'bnch' (did you mean 'bench'?)"},
+      {{"help", "bnch"}, "did you mean 'bench'?"},
+      {{"check", "--bakend", "cpu"}, "unknown option '--bakend' (did you mean '--backend'?)"},
+      {{"check", "--bakend=cpu"}, "did you mean '--backend'?"},
+      {{"list", "fakke"}, "did you mean 'fake'?"},
+      {{"check", "fake/rihgt"}, "did you mean 'right'?"},
+      {{"bench", "fake", "--rungs", "one_unti"}, "did you mean 'one_unit'?"},
+      {{"run", "fakee"}, "unknown operator 'fakee' (did you mean 'fake'?)"},
+      {{"bench", "fake", "fp32 4x4"}, "did you mean 'f32'?"},
+      {{"check", "fake", "--variant", "plain adversaril"}, "did you mean 'plain adversarial'?"},
+      {{"completion", "bsh"}, "did you mean 'bash'?"},
+      {{"list", "fake", "extra"}, "one argument too many: 'extra'"},
+      {{"--bogus", "list"}, "unknown option '--bogus'"},
+      {{"machine", "--unknown"}, "unknown option '--unknown'"},
+      {{"run", "fake", "x.npy", "-o", "y.npy", "--trehads", "2"}, "did you mean '--threads'?"},
+  };
+  for (const auto& one : cases) {
+    const Outcome outcome = run_rung(one.words);
+    EXPECT_EQ(outcome.code, 2) << outcome.out;
+    EXPECT_NE(outcome.err.find(one.says), std::string::npos) << outcome.err;
+  }
+}
+
+TEST(Usage, MistypedKeysOfAProblemToo) {
+  try {
+    Problem::parse("f32 4x4,axsi=0").expect("fake", 2, {"in_place", "axis"});
+    FAIL() << "nothing was thrown";
+  } catch (const Error& error) {
+    EXPECT_NE(std::string(error.what()).find("did you mean 'axis'?"), std::string::npos)
+        << error.what();
+  }
+}
+
+// CLI11 answers with a range of 309 digits, or reads 010 as eight.
+TEST(Usage, NumbersInMessagesAreReadable) {
+  const std::string huge(300, '9');
+  const struct {
+    Words words;
+    const char* says;
+  } cases[] = {
+      {{"check", "--seed", "0"}, "--seed: '0' given; accepted: a whole number from 1 to 2^64 - 1"},
+      {{"check", "--seed", "-1"}, "--seed: '-1' given"},
+      {{"check", "--seed", "1.5"}, "'1.5' given; accepted: a whole number"},
+      {{"check", "--seed", huge}, "accepted: a whole number from 1 to 2^64 - 1"},
+      {{"check", "--seed", "many"}, "'many' given"},
+      {{"check", "--seed"}, "--seed: no value given"},
+      {{"check", "--seed", "1", "--seed", "2"}, "--seed: given more than once"},
+      {{"check", "--threads", "0"}, "'0' given; accepted: a whole number from 1 to 4096"},
+      {{"check", "--threads", "0x10"}, "accepted: a whole number from 1 to 4096"},
+      {{"check", "--threads", huge}, "accepted: a whole number from 1 to 4096"},
+      {{"bench", "fake", "--pairs", "1001"}, "a whole number from 1 to 1000"},
+      {{"bench", "fake", "--threads", "0"}, "1 to 4096"},
+      {{"occupancy", "--threads", "-5"}, "a whole number from 1 to 1048576"},
+      {{"occupancy", "--registers", "many"}, "'many' given; accepted: a whole number"},
+      {{"amdahl", "--measured", "-2", "-n", "4"}, "'-2' given; accepted: a number above 0"},
+      {{"amdahl", "0.9", "0"}, "accepted: a number from 1 to 1e+15"},
+      {{"amdahl", "0.9", "nan"}, "'nan' given"},
+  };
+  for (const auto& one : cases) {
+    const Outcome outcome = run_rung(one.words);
+    EXPECT_EQ(outcome.code, 2) << outcome.out;
+    EXPECT_NE(outcome.err.find(one.says), std::string::npos) << outcome.err;
+    EXPECT_EQ(outcome.err.find("000000"), std::string::npos) << outcome.err;
+    EXPECT_LT(outcome.err.size(), 400u) << outcome.err;
+  }
+  // Decimal, whatever it begins with.
+  const Outcome decimal = run_rung({"bench", "fake", "--pairs", "0999999"});
+  EXPECT_EQ(decimal.code, 2);
+}
+
+TEST(Usage, HelpOfACommandIsItsHelpOption) {
+  EXPECT_EQ(run_rung({"help"}).out, run_rung({"--help"}).out);
+  for (const Words& words : {Words{"bench"}, {"run"}, {"run", "fake"}, {"help"}}) {
+    Words help{"help"};
+    help.insert(help.end(), words.begin(), words.end());
+    Words option = words;
+    option.emplace_back("--help");
+    const Outcome outcome = run_rung(help);
+    EXPECT_EQ(outcome.code, 0) << outcome.err;
+    EXPECT_EQ(outcome.out, run_rung(option).out);
+    EXPECT_NE(outcome.out.find("Usage: rung " + words.front()), std::string::npos) << outcome.out;
+  }
+}
+
+TEST(Usage, VersionSaysWhatIsHere) {
+  const Outcome outcome = run_rung({"--version"});
+  EXPECT_EQ(outcome.code, 0);
+  EXPECT_EQ(outcome.out.find("rung " RUNG_VERSION "\n"), 0u) << outcome.out;
+  EXPECT_NE(outcome.out.find("cpu   available\n"), std::string::npos) << outcome.out;
+}
+
+bool offers(const Words& words, const std::string& candidate) {
+  const Words found = workbench::complete(words);
+  return std::find(found.begin(), found.end(), candidate) != found.end();
+}
+
+TEST(Completion, OffersWhatCouldStandThere) {
+  EXPECT_EQ(workbench::complete({"ben"}), Words{"bench"});
+  EXPECT_TRUE(offers({""}, "list"));
+  EXPECT_FALSE(offers({""}, "complete-words")) << "it is for the scripts";
+  EXPECT_EQ(workbench::complete({"check", "fak"}), Words{"fake"});
+  EXPECT_EQ(workbench::complete({"check", "fake/one"}), Words{"fake/one_unit"});
+  EXPECT_EQ(workbench::complete({"check", "--back"}), Words{"--backend"});
+  EXPECT_EQ(workbench::complete({"check", "fake", "--backend", "c"}), (Words{"cpu", "cuda"}));
+  EXPECT_EQ(workbench::complete({"bench", "fake", "--rungs", "right,peer_e"}),
+            Words{"right,peer_eight"});
+  EXPECT_EQ(workbench::complete({"--color", "al"}), Words{"always"});
+  EXPECT_EQ(workbench::complete({"run", "fa"}), Words{"fake"});
+  EXPECT_EQ(workbench::complete({"run", "fake", "--for"}), Words{"--force"});
+  EXPECT_EQ(workbench::complete({"run", "fake", ""}), Words{":files"});
+  EXPECT_EQ(workbench::complete({"bench", "fake", "--output", "res"}), Words{":files"});
+  EXPECT_EQ(workbench::complete({"help", "run", "fa"}), Words{"fake"});
+  EXPECT_EQ(workbench::complete({"completion", "f"}), Words{"fish"});
+  EXPECT_EQ(workbench::complete({"machine", ""}), Words{});
+  EXPECT_EQ(workbench::complete({"list", "fake", "x"}), Words{}) << "it takes one operator";
+}
+
+TEST(Completion, OfAnOptionAndItsValueInOneWord) {
+  EXPECT_EQ(workbench::complete({"list", "--color=al"}), Words{"--color=always"});
+  // As bash cuts them: it replaces what stands behind the sign.
+  EXPECT_EQ(workbench::complete({"list", "--color", "=", "al"}), Words{"always"});
+  EXPECT_EQ(workbench::complete({"check", "--backend", "="}), (Words{"cpu", "cuda", "simt"}));
+  EXPECT_EQ(workbench::complete({"check", "--backend", "=", "cpu", "fak"}), Words{"fake"});
+  EXPECT_EQ(workbench::complete({"list", "--nothing=al"}), Words{});
+}
+
+}  // namespace
+}  // namespace rung::test
