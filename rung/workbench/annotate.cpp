@@ -12,14 +12,18 @@
 #include <sstream>
 #include <system_error>
 
+#include "rung/workbench/kernel_name.hpp"
 #include "rung/workbench/rung_source.hpp"
 #include "rung/workbench/table.hpp"
+#include "rung/workbench/terminal.hpp"
 
 namespace rung::workbench {
 namespace {
 
 /// Lines around one with counts that are printed too.
 constexpr int context = 4;
+/// For source, where the terminal is narrow: then its lines are too long for it.
+constexpr std::size_t least_room = 40;
 
 struct LineCount {
   std::uint64_t global = 0, sectors = 0;  // loads, stores and atomics together
@@ -94,25 +98,24 @@ std::string gutter(const LineCount& c) {
                      note);
 }
 
-/// A line of source behind its gutter; what does not fit goes on below.
+/// A line of source behind its gutter; what does not fit goes on below, further in.
 std::string source_line(const std::string& left, int number, std::string code) {
   std::string head = fmt::format("{} {:>5} ", left, number);
-  const std::size_t room = page_width - head.size();
-  std::string text;
-  const auto add = [&](const std::string& line) {
-    text += line.substr(0, line.find_last_not_of(' ') + 1) + '\n';
-  };
+  const std::size_t width = terminal_width();
+  const std::size_t room = width > head.size() + least_room ? width - head.size() : least_room;
   for (char& c : code) c = c == '\t' ? ' ' : c;
-  const std::size_t indent = std::min(code.find_first_not_of(' '), room / 2);
-  while (code.size() > room) {
-    const std::size_t blank = code.rfind(' ', room);
-    const std::size_t end = blank == std::string::npos || blank <= indent ? room : blank;
-    add(head + code.substr(0, end));
-    const std::size_t next = code.find_first_not_of(' ', end);
-    code = std::string(indent + 4, ' ') + code.substr(next == std::string::npos ? end : next);
+  code.erase(code.find_last_not_of(' ') + 1);
+  const std::size_t indent = std::min(std::min(code.find_first_not_of(' '), code.size()), room / 2);
+  code.erase(0, code.find_first_not_of(' '));
+  constexpr std::size_t further = 4;
+  const bool fits = indent + code.size() <= room;
+  std::string text, margin(indent, ' ');
+  for (const std::string& part : wrap(code, fits ? room : room - indent - further)) {
+    const std::string line = head + margin + part;
+    text += line.substr(0, line.find_last_not_of(' ') + 1) + '\n';
     head.assign(head.size(), ' ');
+    margin.assign(indent + further, ' ');
   }
-  add(head + code);
   return text;
 }
 
@@ -121,6 +124,19 @@ struct File {
   std::string name;
   Lines lines;
 };
+using Files = std::map<std::string, File>;  // by canonical path
+
+std::string name_of(const nlohmann::json& kernel) {
+  return short_name(kernel.at("name").get<std::string>());
+}
+std::string template_of(const std::string& name) { return name.substr(0, name.find('<')); }
+
+/// How many instances a template has: several have a listing each.
+std::map<std::string, int> count_instances(const nlohmann::json& kernels) {
+  std::map<std::string, int> counts;
+  for (const nlohmann::json& kernel : kernels) ++counts[template_of(name_of(kernel))];
+  return counts;
+}
 std::string identity(const std::string& file) {
   std::error_code failed;
   const std::filesystem::path path = std::filesystem::canonical(file, failed);
@@ -161,8 +177,12 @@ std::string annotated_file(const std::string& file, const Lines& lines) {
 }  // namespace
 
 std::string annotate(const nlohmann::json& kernels) {
-  std::map<std::string, File> files;
+  const std::map<std::string, int> instances = count_instances(kernels);
+  std::map<std::string, Files> listings;  // of one template's instance; "": of all other kernels
   for (const nlohmann::json& kernel : kernels) {
+    const std::string name = name_of(kernel);
+    const bool apart = instances.at(template_of(name)) > 1;
+    Files& files = listings[apart ? name : ""];
     for (const nlohmann::json& line : kernel.at("lines")) {
       const std::string file = line.at("file").get<std::string>();
       const int number = line.at("line").get<int>();
@@ -174,11 +194,15 @@ std::string annotate(const nlohmann::json& kernels) {
       here.lines[number].add(line);
     }
   }
-  if (files.empty()) return "nothing was counted in any line\n";
+  std::erase_if(listings, [](const auto& listing) { return listing.second.empty(); });
+  if (listings.empty()) return "nothing was counted in any line\n";
   std::string text =
       "   global      shared                         requests; sectors and wavefronts of each;\n"
       "requ. sect. requ. wave lanes                  lanes at work (~: see docs); barriers\n";
-  for (const auto& [path, file] : files) text += '\n' + annotated_file(file.name, file.lines);
+  for (const auto& [kernel, files] : listings) {
+    if (!kernel.empty()) text += '\n' + kernel + '\n';
+    for (const auto& [path, file] : files) text += '\n' + annotated_file(file.name, file.lines);
+  }
   return text;
 }
 

@@ -7,6 +7,7 @@
 
 #include "rung/core/error.hpp"
 #include "rung/workbench/explain.hpp"
+#include "rung/workbench/kernel_name.hpp"
 #include "rung/workbench/table.hpp"
 
 namespace rung::workbench {
@@ -105,25 +106,6 @@ std::string roofline_text(const Explained& one, const Chip& chip) {
                bench::bound_by_memory(p.cost, roof) ? roof.memory : "arithmetic"});
   }
   return text + '\n' + table.text();
-}
-
-/// A demangled kernel without namespaces, result and parameters: "gemm_shared_tile".
-std::string short_name(std::string name) {
-  constexpr std::string_view anonymous = "(anonymous namespace)::";
-  for (std::size_t at; (at = name.find(anonymous)) != std::string::npos;) {
-    name.erase(at, anonymous.size());
-  }
-  int depth = 0;  // within <>, where parentheses are casts
-  for (std::size_t i = 0; i < name.size(); ++i) {
-    depth += name[i] == '<' ? 1 : name[i] == '>' ? -1 : 0;
-    if (name[i] == '(' && depth == 0) name.erase(i);
-  }
-  const std::string_view head = std::string_view(name).substr(0, name.find('<'));
-  const std::size_t blank = head.rfind(' ');
-  const std::size_t scope = head.rfind("::");
-  std::size_t begin = blank == std::string_view::npos ? 0 : blank + 1;
-  if (scope != std::string_view::npos) begin = std::max(begin, scope + 2);
-  return name.substr(begin);
 }
 
 std::string occupancy_text(const Explained& one, const Chip& chip) {

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import tempfile
 
+LONG = "x" * 150  # a word that is longer than any line
 SOURCE = """#include <cstdio>
 __global__ void kernel(const float* in, float* out) {
   __shared__ float tile[32 * 32];
@@ -17,15 +18,22 @@ __global__ void kernel(const float* in, float* out) {
   const unsigned i = threadIdx.x;
   if (i < 8) out[i] = tile[i * 32];
 }
+template <int Step>
+__global__ void spread(const float* in, float* out) {
+  out[Step * threadIdx.x] = in[threadIdx.x]/*LONG*/;
+}
 int main() {
   float *in, *out;
   cudaMalloc(&in, 4096);
   cudaMalloc(&out, 4096);
   cudaMemset(in, 0, 4096);
   kernel<<<2, 32>>>(in, out);
+  spread<1><<<1, 32>>>(in, out);
+  spread<8><<<1, 32>>>(in, out);
   return cudaDeviceSynchronize();
 }
-"""
+""".replace("LONG", LONG)
+WIDTH = 90
 # By line: requests of global memory, sectors each, of shared memory, wavefronts each, lanes, note. Both
 # blocks write the same zeros, which is no race.
 EXPECTED = {4: "2 32 32", 5: "2 32 32", 6: "bar 2", 8: "2 1 2 8 8"}
@@ -35,8 +43,9 @@ def main():
     rung = os.path.abspath(sys.argv[1])
     with tempfile.TemporaryDirectory() as folder:
         pathlib.Path(folder, "prog.cu").write_text(SOURCE)
-        run = subprocess.run([rung, "emulate", "--annotate", "--branches", "--json", "counts.json", "prog.cu"],
-                             cwd=folder, capture_output=True, text=True, timeout=100, check=False)
+        run = subprocess.run([rung, "emulate", "--annotate", "--json", "counts.json", "prog.cu"], cwd=folder,
+                             env=dict(os.environ, COLUMNS=str(WIDTH)), capture_output=True, text=True, timeout=100,
+                             check=False)
         kernel = json.loads(pathlib.Path(folder, "counts.json").read_text())["kernels"][0]
     wrong = [] if run.returncode == 0 else [f"exit code {run.returncode}"]
     lines = SOURCE.splitlines()
@@ -48,7 +57,16 @@ def main():
     # Both warps part at the last line's guard, the only branch.
     if (kernel["totals"]["divergent_branches"], kernel["totals"]["branches"]) != (2, 2):
         wrong.append(f"branches: {kernel['totals']}")
-    wrong += [f"too wide: {line!r}" for line in run.stdout.splitlines() if len(line) > 100]
+    # Instances of a template apart: their loads are alike, their stores are not. Sectors of both lines' requests.
+    for instance, counts in {"spread<1>": "2 4 32", "spread<8>": "2 18 32"}.items():
+        listing = run.stdout.partition(f"\n{instance}\n")[2]
+        found = re.search(r"^(.*) 12 +out\[Step", listing, re.M)
+        if found is None or found.group(1).split() != counts.split():
+            wrong.append(f"{instance}: {found and found.group(0)!r}, expected {counts!r}")
+    # It stands in each listing.
+    if "".join(re.findall(r"(?<=[/* ])x+(?=$|\*)", run.stdout, re.M)) != 3 * LONG:
+        wrong.append("the long word is not whole")
+    wrong += [f"too wide: {line!r}" for line in run.stdout.splitlines() if len(line) > WIDTH]
     if wrong:
         sys.exit("\n".join(wrong) + "\n" + run.stdout + run.stderr)
 

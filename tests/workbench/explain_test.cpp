@@ -154,7 +154,8 @@ TEST(Explain, WrongInputSaysWhatIsAccepted) {
 }
 
 TEST(Annotate, FilesThatAreNotHereGiveTheirLines) {
-  const json kernels = json::parse(R"([{"lines": [{"file": "no/such.cu", "line": 7,
+  const json kernels = json::parse(R"([{"name": "kernel",
+      "lines": [{"file": "no/such.cu", "line": 7,
       "global_load_requests": 2000000, "global_load_sectors": 8000000, "global_store_requests": 0,
       "global_store_sectors": 0, "atomic_requests": 0, "atomic_sectors": 0, "shared_requests": 0,
       "shared_wavefronts": 0, "shared_atomic_requests": 0, "shared_atomic_wavefronts": 0,
