@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 # How g++ compiles kernels for the simulated GPU.
 #
-# Always optimised, and with hooks at every access (rung/simt/record/hooks.cpp, not libtsan, answers
-# them), so that one source access is one recorded access: no vectoriser may merge several. g++ 12's SLP
-# vectoriser would moreover take "aligned: one wide load, else single ones" for always aligned. Debug
-# information is for the lines of what is found: of statements, not of variables. Under the sanitizers
-# kernels stay without hooks, and are optimised as the rest is: it is compiling them that takes time there,
-# not running them.
+# Always optimised, and with hooks at every access and every basic block (rung/simt/record/hooks.cpp, not
+# libtsan, answers them; a hook that ended a function would have its caller's address), so that one source
+# access is one recorded access: no vectoriser may merge several. g++ 12's SLP vectoriser would moreover take
+# "aligned: one wide load, else single ones" for always aligned. Debug information is for the lines of what is
+# found: of statements, not of variables. Under the sanitizers kernels stay without hooks, and are optimised as
+# the rest is: it is compiling them that takes time there, not running them.
 function(rung_compile_for_simulator target)
   target_compile_definitions(${target} PRIVATE RUNG_SIMT=1)
   target_compile_options(${target} PRIVATE -fno-strict-aliasing -fno-tree-vectorize
@@ -15,6 +15,7 @@ function(rung_compile_for_simulator target)
     target_compile_options(${target} PRIVATE -fno-sanitize-address-use-after-scope)
   else()
     target_compile_options(${target} PRIVATE -O2 -g1 -gstatement-frontiers -fsanitize=thread
-      --param=tsan-distinguish-volatile=1 --param=tsan-instrument-func-entry-exit=0)
+      --param=tsan-distinguish-volatile=1 --param=tsan-instrument-func-entry-exit=0
+      -fsanitize-coverage=trace-pc -fno-optimize-sibling-calls)
   endif()
 endfunction()

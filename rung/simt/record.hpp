@@ -148,8 +148,11 @@ struct Counters {
   std::uint64_t local_bytes = 0;       // that they were asked for, reads and writes
   std::uint64_t active_lanes = 0;      // lanes that took part in all these requests
   std::uint64_t barriers = 0;          // warps that came to a barrier of their block
-  // Only of code that is compiled to tell (docs/simulated-gpu.md): branches that warps came to, of
-  // those that went both ways in this launch; and those at which a warp's lanes parted.
+  // Only of code that is compiled to tell (docs/simulated-gpu.md): basic blocks that warps entered,
+  // and lanes in them; branches that warps came to, of those that went both ways in this launch;
+  // and those at which a warp's lanes parted.
+  std::uint64_t basic_blocks = 0;
+  std::uint64_t basic_block_lanes = 0;
   std::uint64_t branches = 0;
   std::uint64_t divergent_branches = 0;
 
@@ -179,7 +182,7 @@ struct Line {
 /// What is counted of whole launches.
 struct Work {
   std::uint64_t warps = 0;
-  std::uint64_t divergent_warps = 0;  // some request of theirs lacked lanes that others had
+  std::uint64_t divergent_warps = 0;  // their lanes parted at some branch
   // Of global memory, what was read or written at all, in sectors: what memory has to move however
   // large the caches. Of each launch by itself; bulk and tensor copies are not in it.
   std::uint64_t distinct_load_bytes = 0;
@@ -203,10 +206,17 @@ struct Kernel : Work {
   static constexpr std::size_t most_listed = 64;
   std::vector<LaunchWork> each;  // of the first launches
 
-  /// smsp__thread_inst_executed_per_inst_executed, of the instructions that access memory.
+  /// Lanes that take part in a request, the mean.
   [[nodiscard]] double active_lanes() const {
     const auto requests = static_cast<double>(totals.requests());
     return requests == 0 ? 0 : static_cast<double>(totals.active_lanes) / requests;
+  }
+  /// smsp__thread_inst_executed_per_inst_executed.ratio of the instructions that are seen: the
+  /// requests, and one for each basic block that a warp enters. 0: none was seen.
+  [[nodiscard]] double lanes_per_instruction() const {
+    const auto seen = static_cast<double>(totals.requests() + totals.basic_blocks);
+    const auto lanes = static_cast<double>(totals.active_lanes + totals.basic_block_lanes);
+    return seen == 0 ? 0 : lanes / seen;
   }
   /// The share of branches that a warp's lanes went the same way; 1 when there were none.
   [[nodiscard]] double branch_efficiency() const {

@@ -176,12 +176,11 @@ int run(Options& options) {
   check_report_path(options.json);
   options.sources.capability = parse_capability(options.capability);
   options.sources.watched = !options.no_checks || options.counts();
-  if (options.branches) {
-    if (!options.counts()) {
-      throw Error(
-          ErrorCode::invalid_argument,
-          "--branches: counts for --json, --counters or --annotate, none of which is given");
-    }
+  if (options.branches && !options.counts()) {
+    throw Error(ErrorCode::invalid_argument,
+                "--branches: counts for --json, --counters or --annotate, none of which is given");
+  }
+  if (options.counts()) {
     // Of a hook that ends a function the address would else be that of the caller.
     options.sources.options.insert(options.sources.options.end(),
                                    {"-fsanitize-coverage=trace-pc", "-fno-optimize-sibling-calls"});
@@ -218,7 +217,7 @@ CommandSpec::Action setup(Parser app) {
   app.add_option("--json", options->json, "write findings and counters here").type_name("FILE");
   app.add_flag("--counters", options->counters, "print what each kernel did");
   app.add_flag("--annotate", options->annotate, "print the source with the counts of each line");
-  app.add_flag("--branches", options->branches, "count branches too, at which lanes part: slower");
+  app.add_flag("--branches", options->branches, "of no effect: branches are counted anyway");
   app.add_option("--order", options->order,
                  "of threads and blocks: forward, reverse, random:SEED, or all in turn");
   app.add_option("--compute-capability", options->capability, "of the simulated GPU; default 9.0");

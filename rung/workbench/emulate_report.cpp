@@ -56,12 +56,15 @@ std::string one_summary(const ordered_json& kernel) {
   const ordered_json& level = kernel.at("bytes");
   std::string text = fmt::format(
       "{}\n  {} launch{}, {} blocks of {} threads at most, {} warps, of which {} diverged\n"
-      "  active lanes {}; sectors a request {} loaded, {} stored; wavefronts a request {}\n"
+      "  active lanes {} per request, {} per instruction; branch efficiency {}\n"
+      "  sectors per request {} loaded, {} stored; wavefronts per request {}\n"
       "  bytes of global memory: {} asked, {} moved, {} distinct\n"
       "  bytes of shared memory: {}; reuse {}\n",
       kernel.at("name").get<std::string>(), count("launches"), count("launches") == 1 ? "" : "es",
       count("blocks"), count("block_threads"), count("warps"), count("divergent_warps"),
-      number(kernel.at("active_lanes")), number(kernel.at("global_load_sectors_per_request")),
+      number(kernel.at("active_lanes")),
+      number(kernel.at("thread_inst_executed_per_inst_executed")),
+      number(kernel.at("branch_efficiency")), number(kernel.at("global_load_sectors_per_request")),
       number(kernel.at("global_store_sectors_per_request")),
       number(kernel.at("shared_wavefronts_per_request")), bytes(level, "global_asked"),
       bytes(level, "global_moved"), bytes(level, "global_distinct"), bytes(level, "shared"),

@@ -27,6 +27,8 @@ const std::vector<Metric>& metrics() {
        [](const Kernel& k) { return number(k.divergent_warps); }},
       {"active_lanes", "active lanes a request", [](const Kernel& k) { return k.active_lanes(); },
        is_ratio},
+      {"thread_inst_executed_per_inst_executed", "lanes per instruction",
+       [](const Kernel& k) { return k.lanes_per_instruction(); }, is_ratio},
       {"barriers", "barriers that warps came to",
        [](const Kernel& k) { return number(k.totals.barriers); }},
       {"global_load_requests", "global loads: requests",

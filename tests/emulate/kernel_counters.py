@@ -32,6 +32,28 @@ __global__ void count(int* bins) {
   atomicAdd(&own[threadIdx.x / 2], 1);
   atomicAdd(&bins[8 * threadIdx.x], 1);
 }
+// Rows 5 to 7 of published exercises on divergence, with arithmetic or a nested condition alone on one side.
+__global__ void below(float* image, int rows, int columns) {
+  const int row = blockIdx.y * blockDim.y + threadIdx.y, column = blockIdx.x * blockDim.x + threadIdx.x;
+  if (row < rows && column < columns) {
+    if (row > column) image[row * columns + column] += 1;
+  }
+}
+__global__ void scale(float* image, int rows, int columns) {
+  const int row = blockIdx.y * blockDim.y + threadIdx.y, column = blockIdx.x * blockDim.x + threadIdx.x;
+  if (row >= rows || column >= columns) return;
+  float value = image[row * columns + column];
+  if (row > column) value = 2 * value + 1;
+  image[row * columns + column] = value;
+}
+__global__ void inner(const float* in, float* out) {
+  const int x = threadIdx.x, y = threadIdx.y;
+  if (x > 0 && x < 31 &&
+      y > 0 && y < 31) out[32 * y + x] = in[32 * y + x - 1] + in[32 * y + x + 1];
+}
+__global__ void nobody(float* out, int control) {
+  if (control * (int)threadIdx.x < 0) out[threadIdx.x] = 0; else out[threadIdx.x] = 1;
+}
 __global__ void twice(const float* in, float* out) {
   extern __shared__ float room[];
   room[threadIdx.x] = in[threadIdx.x];
@@ -41,9 +63,9 @@ __global__ void twice(const float* in, float* out) {
 int main() {
   float *in, *out;
   cudaMalloc(&in, 16384);
-  cudaMalloc(&out, 16384);
+  cudaMalloc(&out, 4 * 176 * 174);
   cudaMemset(in, 0, 16384);
-  cudaMemset(out, 0, 16384);
+  cudaMemset(out, 0, 4 * 176 * 174);
   const float ones[81] = {};
   cudaMemcpyToSymbol(mask, ones, sizeof ones);
   convolve<<<1, dim3(24, 24)>>>(in, out);
@@ -58,6 +80,10 @@ int main() {
   fetch<<<1, 32>>>(texture, out);
   fetch<<<2, 64>>>(texture, out);
   count<<<1, 32>>>((int*)out);
+  below<<<dim3(11, 11), dim3(16, 16)>>>(out, 176, 174);
+  scale<<<dim3(11, 11), dim3(16, 16)>>>(out, 176, 174);
+  inner<<<1, dim3(32, 32)>>>(in, out);
+  nobody<<<1, 256>>>(out, 3);
   cudaFuncSetAttribute(twice, cudaFuncAttributeMaxDynamicSharedMemorySize, 100000);
   twice<<<1, 64, 100000>>>(in, out);
   cudaDestroyTextureObject(texture);
@@ -81,6 +107,11 @@ EXPECTED = {
     "count": {"totals.atomic_bytes": 128, "totals.atomic_sectors": 32, "bytes.global_moved": 1024,
               "bytes.global_distinct": 1024, "totals.shared_atomic_bytes": 128, "shared_bytes": 128,
               "occupancy.limited_by": ["blocks"]},
+    "below": {"warps": 968, "divergent_warps": 168},
+    "scale": {"warps": 968, "divergent_warps": 168},
+    "inner": {"warps": 32, "divergent_warps": 30},
+    # Its 8 warps stay whole.
+    "nobody": {"divergent_warps": 0, "branch_efficiency": None, "thread_inst_executed_per_inst_executed": 32},
     # Two loads of the same 256 bytes: memory moves them once.
     "twice": {"global_load_sectors_per_request": 4, "bytes.global_asked": 3 * 256, "bytes.global_moved": 3 * 256,
               "bytes.global_distinct_loaded": 256, "bytes.global_distinct_stored": 256, "reuse": 0.5,

@@ -61,7 +61,6 @@ TEST(Quiz, TiledProductReads122180Bytes) {
 
 // --- divergence: rows 5, 6 and 7 -----------------------------------------------------------------
 
-/// Something is accessed on each side of each branch: that is where divergence is seen.
 __global__ void below_diagonal(const int* image, int* copy, int* below, int rows, int columns) {
   const int row = static_cast<int>(blockIdx.y * blockDim.y + threadIdx.y);
   const int column = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x);
@@ -78,6 +77,35 @@ TEST(Quiz, AnImageHas968WarpsOfWhich168Diverge) {
   EXPECT_EQ(report.kernels.at(0).warps, 968u);
   EXPECT_EQ(report.kernels.at(0).divergent_warps, 168u);
   expect_clean(report);
+}
+
+/// One condition in another is a branch of its own, though warps at the edge have no lane for it.
+__global__ void below_diagonal_inside(int* below, int rows, int columns) {
+  const int row = static_cast<int>(blockIdx.y * blockDim.y + threadIdx.y);
+  const int column = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x);
+  if (row < rows && column < columns) {
+    if (row > column) below[row * columns + column] += 1;
+  }
+}
+
+/// Memory is accessed by all lanes.
+__global__ void scale_below_diagonal(int* image, int rows, int columns) {
+  const int row = static_cast<int>(blockIdx.y * blockDim.y + threadIdx.y);
+  const int column = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x);
+  if (row >= rows || column >= columns) return;
+  int value = image[row * columns + column];
+  if (row > column) value = value * value + 7;
+  image[row * columns + column] = value;
+}
+
+TEST(Quiz, BranchesAreSeenWhateverIsAccessedBehindThem) {
+  Buffer<int> image(std::vector<int>(176 * 174, 0));
+  for (const auto kernel : {below_diagonal_inside, scale_below_diagonal}) {
+    const Report report =
+        recorded_launch({.grid = {11, 11}, .block = {16, 16}}, kernel, image.data(), 176, 174);
+    EXPECT_EQ(report.kernels.at(0).divergent_warps, 168u);
+    expect_clean(report);
+  }
 }
 
 TEST(Quiz, StencilGuardDivergesInWarps1To30) {

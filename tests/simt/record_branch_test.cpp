@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Branches of kernels: this file is compiled with a hook at each stretch of straight code.
+// Basic blocks and branches of kernels.
 #include "tests/simt/record_fixture.hpp"
 
 namespace rung {
@@ -24,6 +24,33 @@ TEST(RecordBranch, OddLanesPartOnceAWarp) {
   EXPECT_EQ(kernel.totals.branches, 4u);
   EXPECT_EQ(kernel.totals.divergent_branches, 4u);
   EXPECT_EQ(kernel.branch_efficiency(), 0.0);
+}
+
+TEST(RecordBranch, LanesPerInstructionAreThoseOfRequestsAndBlocks) {
+  // A block before the branch, one of 8 lanes with a store, one behind it.
+  const Kernel kernel = branches_of(
+      +[](int* out, int) {
+        if (threadIdx.x % 4 == 1) *mine(out) = 1;
+      },
+      0);
+  EXPECT_EQ(kernel.totals.basic_blocks, 4u * 3);
+  EXPECT_EQ(kernel.totals.basic_block_lanes, 4u * (32 + 8 + 32));
+  EXPECT_DOUBLE_EQ(kernel.lanes_per_instruction(), (32 + 8 + 32 + 8) / 4.0);
+  EXPECT_EQ(kernel.divergent_warps, 4u);
+}
+
+TEST(RecordBranch, TestsOfOneConditionAreOneBranch) {
+  // Lane 0 of each warp fails the first test, all others the second.
+  static constexpr auto kernel = [](int* out, int limit) {
+    const auto lane = static_cast<int>(threadIdx.x) % 32;
+    if (lane > 0 && lane < limit) *mine(out) = 1;
+  };
+  const Kernel nobody = branches_of(kernel, 1);
+  EXPECT_EQ(nobody.divergent_warps, 0u);
+  const Kernel half = branches_of(kernel, 16);
+  EXPECT_EQ(half.divergent_warps, 4u);
+  EXPECT_EQ(half.totals.divergent_branches, 4u);
+  EXPECT_EQ(half.totals.branches, 4u);
 }
 
 TEST(RecordBranch, WholeWarpsPartNowhere) {
@@ -83,7 +110,7 @@ TEST(RecordBranch, ArithmeticAloneIsSeenToo) {
         *mine(out) = x;
       },
       5);
-  EXPECT_EQ(kernel.divergent_warps, 0u) << "memory is accessed by all";
+  EXPECT_EQ(kernel.divergent_warps, 4u) << "though memory is accessed by all";
   EXPECT_EQ(kernel.totals.divergent_branches, 4u);
   EXPECT_EQ(kernel.totals.branches, 4u + 4 * 5);
 }

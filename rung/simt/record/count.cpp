@@ -199,7 +199,8 @@ void Recorder::count(WarpRecord& warp, Request& request, bool aligned) {
     site.exact = false;
   }
   if (request.lanes != warp.launched) {
-    warp.diverged |= !request.target.continues;
+    // Without hooks at basic blocks that is what is seen of branches.
+    warp.diverged |= !follows_ && !request.target.continues;
     site.exact &= aligned;
   }
   if (texture) {

@@ -36,6 +36,7 @@ void Recorder::fence(bool device) {
   warp_->fenced |= lane;
   // What comes behind the fence is not published by the flag, though written before it.
   warp_->fence_clock[thread_->lane] = clock_now();
+  trace_entered_block();
   if (checking_) trace_slowly(0, fence_site, 0, Access::marker);
   if (device) {
     warp_->fenced_for_all |= lane;
@@ -77,6 +78,7 @@ void Recorder::heard_of(std::uintptr_t flag, bool acquires) {
 void Recorder::before_atomic(std::uintptr_t address, int log_size, Access access, int order,
                              std::uintptr_t site, bool compares) {
   keep_value();
+  trace_entered_block();
   trace(address, site, log_size, access);
   if (!checking_ || is_local(address)) return;
   Target& target = warp_->list->target(warp_->list->index_of(tracer.last));

@@ -13,6 +13,7 @@ using rung::simt::record::Access;
 using rung::simt::record::before_atomic;
 using rung::simt::record::keep_value;
 using rung::simt::record::trace;
+using rung::simt::record::trace_block;
 using rung::simt::record::trace_write;
 
 // In bounds.cpp.
@@ -134,10 +135,8 @@ RUNG_HOOK void __ubsan_handle_type_mismatch_v1(const MisalignedUse* use, void* p
         use->kind == 1 ? Access::write : Access::read);
 }
 
-// At the start of each stretch of straight code, where -fsanitize-coverage=trace-pc asks for it.
-RUNG_HOOK void __sanitizer_cov_trace_pc() {
-  trace(0, number(__builtin_return_address(0)), 0, Access::basic_block);
-}
+// At the start of each basic block, where -fsanitize-coverage=trace-pc asks for it.
+RUNG_HOOK void __sanitizer_cov_trace_pc() { trace_block(number(__builtin_return_address(0))); }
 
 // Of no interest here, but called.
 RUNG_HOOK void __tsan_init() {}

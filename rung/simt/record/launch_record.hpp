@@ -31,12 +31,15 @@ struct SiteCount {
   std::uint32_t stretch = 0;         // the list in which it was seen last ...
   std::uint32_t lanes = 0;           // ... and the lanes that took part there
   std::uint64_t local_accesses = 0;  // of threads to their own memory
-  // Of a stretch of straight code: how often a warp went on from it, how often its lanes parted,
-  // and where to. One place alone: what ends it is no branch, or never decided anything.
+  // Of a basic block: how often a warp went on from it, how often its lanes parted, and where to.
+  // One place alone: what ends it is no branch, or never decided anything.
   std::uint64_t ways = 0;
   std::uint64_t partings = 0;
   std::uintptr_t way = 0;
   bool both_ways = false;
+  // Looked up where somebody asks.
+  enum class Answer : std::uint8_t { unknown, no, yes };
+  Answer part_of_condition = Answer::unknown;
 
   void went(std::uintptr_t to) {
     if (way == 0) way = to;
@@ -44,7 +47,8 @@ struct SiteCount {
   }
   [[nodiscard]] bool any() const {
     return counters.active_lanes + counters.barriers + counters.local_requests +
-               counters.bulk_copies + counters.matrix_products + ways !=
+               counters.bulk_copies + counters.matrix_products +
+               counters.basic_blocks !=
            0;
   }
   SiteCount& operator+=(const SiteCount& other) {

@@ -37,8 +37,10 @@ void Recorder::begin(LaunchRecord& launch) {
   last_region_ = nullptr;
   work_ = {};
   suspicion_ = {};
-  branches_ = false;
+  follows_ = false;
+  ways_.resize(std::size_t{RequestList::room} + warp_lanes);
   std::fill(std::begin(stands_), std::end(stands_), 0);
+  together_ = 0;
 }
 
 void Recorder::end() {
@@ -85,6 +87,8 @@ void Recorder::prepare(Block& block) {
     std::fill(std::begin(warp.told), std::end(warp.told), 0);
     std::fill(std::begin(warp.proxy_clock), std::end(warp.proxy_clock), 0);
     std::fill(std::begin(warp.cursors), std::end(warp.cursors), nullptr);
+    std::fill(std::begin(warp.entered), std::end(warp.entered), 0);
+    warp.together = 0;
     std::fill(std::begin(warp.stands), std::end(warp.stands), WarpRecord::Stand());
   }
   ++record.era;

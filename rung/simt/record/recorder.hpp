@@ -51,7 +51,9 @@ struct WarpRecord {
   std::uint32_t told[32] = {};  // by lane: the clock of its own warp that an object told it of
   bool any_told = false;
   Step* cursors[32] = {};
-  // By lane: the last stretch of code it came to, and the first of the lanes that came with it.
+  std::uintptr_t entered[32] = {};  // by lane: the block that it has entered and not told
+  std::uint16_t together = 0;       // the block at which all lanes stand; 0: look at each
+  // By lane: the last block it entered, and the first of the lanes that entered with it.
   struct Stand {
     std::uint16_t site = 0;
     std::int8_t first_lane = -1;  // -1: none
@@ -189,8 +191,12 @@ class Recorder {
   /// The running thread compares this word, which it may have read plainly in a list before.
   void note_guess(const Target& target, std::uintptr_t address);
   // Branches; in branches.cpp.
-  /// These lanes have come to the stretch of code at this step of the list.
-  void follow(const RequestList& list, std::uint32_t index, std::uint32_t lanes);
+  /// These lanes have entered the block at this step of the list.
+  void follow(WarpRecord& warp, const RequestList& list, std::uint32_t index, std::uint32_t lanes);
+  [[nodiscard]] bool tests_on(const RequestList& list, std::uint32_t index, std::uint32_t lanes);
+  void go_on(WarpRecord& warp, const RequestList& list, std::uint32_t stand, std::uintptr_t to);
+  /// The number of the block at which those stand.
+  [[nodiscard]] std::uint16_t stood_at(const RequestList& list, std::uint32_t stand) const;
   /// Where a list begins lanes stand where the one before left them.
   void stand_as_before(const WarpRecord& warp);
   void remember_stands(const RequestList& list, WarpRecord& warp) const;
@@ -248,16 +254,19 @@ class Recorder {
   std::unordered_map<std::uint64_t, std::uint32_t> guesses_;
   std::unordered_set<GuessPlace> guess_places_;  // that this launch has shown to be some
   // Of the list being flushed: the step at which each lane stands, 0 for none, behind all steps for
-  // where the list before has left it; and where the lanes that stood together went from there.
+  // where the list before has left it; or at which all stand (0: look at each); and where the lanes
+  // that stood together went from there.
   struct Way {
     std::uint32_t stretch = 0;
     std::uintptr_t to = 0;
     bool parted = false;
   };
   std::uint32_t stands_[32] = {};
+  std::uint32_t together_ = 0;
+  std::uintptr_t tested_[32] = {};  // by lane: the test of a condition that it has come to
   std::vector<Way> ways_;
   std::uint16_t left_at_[32] = {};  // sites of what the list before has left, by its first lane
-  bool branches_ = false;           // any so far
+  bool follows_ = false;            // any block so far
   std::set<std::tuple<Kind, std::uint16_t, std::uint16_t, GuessPlace, std::uint8_t>> told_;
   std::unordered_map<std::uintptr_t, std::uint16_t> numbers_;  // of sites
   std::vector<SiteCount> counts_;                              // by that number

@@ -111,6 +111,8 @@ void add_counters(Fields& out, const Counters& c) {
       .number("bulk_store_bytes", c.bulk_store_bytes)
       .number("matrix_products", c.matrix_products)
       .number("barriers", c.barriers)
+      .number("basic_blocks", c.basic_blocks)
+      .number("basic_block_lanes", c.basic_block_lanes)
       .number("branches", c.branches)
       .number("divergent_branches", c.divergent_branches);
 }
@@ -190,7 +192,9 @@ std::string one_kernel(const Kernel& kernel) {
   // Null: not told, or there were none.
   out.raw("branch_efficiency",
           kernel.totals.branches == 0 ? "null" : std::to_string(kernel.branch_efficiency()));
-  out.raw("active_lanes", mean_lanes(kernel.totals)).raw("totals", totals.whole());
+  out.raw("active_lanes", mean_lanes(kernel.totals));
+  out.raw("thread_inst_executed_per_inst_executed", std::to_string(kernel.lanes_per_instruction()));
+  out.raw("totals", totals.whole());
   out.raw("lines", list(kernel.lines, one_line));
   out.raw("each_launch", list(kernel.each, one_launch));
   return out.whole();
@@ -283,6 +287,8 @@ Counters& Counters::operator+=(const Counters& other) {
   matrix_products += other.matrix_products;
   active_lanes += other.active_lanes;
   barriers += other.barriers;
+  basic_blocks += other.basic_blocks;
+  basic_block_lanes += other.basic_block_lanes;
   branches += other.branches;
   divergent_branches += other.divergent_branches;
   return *this;

@@ -31,7 +31,7 @@ enum class Access : std::uint8_t {
   landed,  // its end; not counted again
   touch,   // by an operation on an object in shared memory: checked as a volatile read, not counted
   marker,  // no access: the warp lets others know how far it has come
-  basic_block,  // none either: the lane has come to this stretch of straight code
+  basic_block,  // none either: the lane has entered this basic block
   texture,      // a fetch from a texture, of whatever memory
   // By copies and tensor cores, through the asynchronous proxy; not counted as requests of a warp.
   engine_read,
@@ -83,6 +83,7 @@ inline bool fits(const Step& step, std::uintptr_t address, std::uintptr_t site, 
 /// What is found out once a step.
 struct Target {
   Where where = Where::nowhere;
+  std::uint16_t enters = 0;      // the basic block that it opens, by its site's number; 0: none
   bool continues = false;        // the step before, in other memory: one request
   bool compares = false;         // an atomic comparison and exchange
   bool valued = false;           // a write of which each lane's value is kept
@@ -131,6 +132,10 @@ struct alignas(64) Tracer {
   std::byte* value = nullptr;          // where that goes
   int written_log_size = 0;
   std::uintptr_t values = 0;  // from four times `unit` to where a value goes; 0: none is kept
+  // The basic block that was entered last, until an access in it has told that: most blocks access
+  // memory, and cost no step of their own. 0: none, or it has been told.
+  std::uintptr_t block = 0;
+  bool follows = false;  // basic blocks are counted
 };
 extern RUNG_API constinit thread_local Tracer tracer __asm__("rung_simt_tracer")
     __attribute__((tls_model("initial-exec")));
@@ -152,9 +157,22 @@ __attribute__((always_inline)) inline void trace(std::uintptr_t address, std::ui
   if (last[1].site == site && unit <= last[1].last_unit) [[likely]] {
     *++tracer.unit = static_cast<std::uint32_t>(unit);
     tracer.last = last + 1;
+    tracer.block = 0;
     return;
   }
   trace_slowly(address, site, log_size, access);
+}
+
+/// Tells the basic block that no access has told.
+__attribute__((always_inline)) inline void trace_entered_block() noexcept {
+  if (tracer.block != 0) trace(0, tracer.block, 0, Access::basic_block);
+}
+
+/// Notes that the running thread enters a basic block.
+__attribute__((always_inline)) inline void trace_block(std::uintptr_t site) noexcept {
+  if (!tracer.follows) return;
+  trace_entered_block();
+  tracer.block = site;
 }
 
 /// Values are kept as the words that hold them: 16 bytes an access, which is the most.
@@ -194,6 +212,7 @@ __attribute__((always_inline)) inline void trace_write(std::uintptr_t address, s
   if (last[1].site == site && unit <= last[1].last_unit) [[likely]] {
     *++tracer.unit = static_cast<std::uint32_t>(unit);
     tracer.last = last + 1;
+    tracer.block = 0;
   } else if (!trace_write_slowly(address, site, log_size)) {
     return;
   }

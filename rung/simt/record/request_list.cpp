@@ -23,8 +23,8 @@ void look_for_progression(Request& request) {
 }  // namespace
 
 RequestList::RequestList()
-    : steps_(std::make_unique<Step[]>(capacity + 4)),
-      targets_(std::make_unique<Target[]>(capacity + 4)),
+    : steps_(std::make_unique<Step[]>(room)),
+      targets_(std::make_unique<Target[]>(room)),
       units_(std::make_unique<std::uint32_t[]>(warp_lanes * row)) {
   std::fill(units_.get(), units_.get() + warp_lanes * row, no_unit);
 }
@@ -156,7 +156,7 @@ void RequestList::gather(std::uint32_t index, Request& request) {
 
 void RequestList::reset(bool forget) {
   if (forget || !linear_) {
-    for (std::uint32_t i = 0; i < capacity + 4; ++i) steps_[i] = Step();
+    for (std::uint32_t i = 0; i < room; ++i) steps_[i] = Step();
     std::fill(std::begin(present_), std::end(present_), 0);
     linear_ = true;
   }

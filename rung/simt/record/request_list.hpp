@@ -18,6 +18,8 @@ namespace rung::simt::record {
 class RequestList {
  public:
   static constexpr std::uint32_t capacity = 1024;
+  /// And steps with which lanes end, a gap before each: they cannot wait for others.
+  static constexpr std::uint32_t room = capacity + 4 + 2 * warp_lanes;
   RequestList();
 
   /// Where lanes start: before the first step.
@@ -66,7 +68,7 @@ class RequestList {
  private:
   // Rows of units lie apart by an odd number of cache lines, so that a step's 32 fall into
   // different sets of the cache.
-  static constexpr std::size_t row = capacity + 16;
+  static constexpr std::size_t row = capacity + 80;
   /// Takes the units of some steps that lie side by side out.
   void take(std::uint32_t group);
   static void turn(const std::uint32_t* units, std::uint32_t (*steps)[warp_lanes]);

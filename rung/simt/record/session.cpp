@@ -57,22 +57,23 @@ std::uint64_t volume(const dialect::dim3& extent) {
   return std::uint64_t{extent.x} * extent.y * extent.z;
 }
 
-/// Whether it is for the kernel's counts: no library's, and no end of a stretch that is no branch.
-bool counts(const Source& source, const SiteCount& count) {
-  return source.of_a_kernel && (count.ways == 0 || count.both_ways);
+/// With its branches: a block that always went on to the same place ended in none.
+Counters counters_of(const SiteCount& count, bool branches) {
+  Counters counters = count.counters;
+  counters.branches = branches ? count.ways : 0;
+  counters.divergent_branches = branches ? count.partings : 0;
+  return counters;
 }
 
 void add_lines(Counted& counted) {
   std::map<std::pair<std::string, int>, Line> lines;
   for (const auto& [site, count] : counted.sites) {
     const Source& source = source_of(site);
-    if (!counts(source, count)) continue;
+    if (!source.of_a_kernel) continue;
     Line& line = lines[{source.file, source.line}];
     line.file = source.file;
     line.line = source.line;
-    Counters counters = count.counters;
-    counters.branches = count.ways;
-    counters.divergent_branches = count.partings;
+    const Counters counters = counters_of(count, count.both_ways);
     line.counters += counters;
     line.exact &= count.exact;
     counted.kernel.totals += counters;
@@ -80,12 +81,9 @@ void add_lines(Counted& counted) {
   for (auto& [key, line] : lines) counted.kernel.lines.push_back(std::move(line));
   for (std::size_t i = 0; i < counted.each.size(); ++i) {
     for (const auto& [site, count] : counted.each[i]) {
+      if (!source_of(site).of_a_kernel) continue;
       // Whether it is a branch all launches together tell.
-      if (!counts(source_of(site), counted.sites[site])) continue;
-      Counters counters = count.counters;
-      counters.branches = count.ways;
-      counters.divergent_branches = count.partings;
-      counted.kernel.each[i].totals += counters;
+      counted.kernel.each[i].totals += counters_of(count, counted.sites[site].both_ways);
     }
   }
 }

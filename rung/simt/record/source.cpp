@@ -39,6 +39,34 @@ bool is_library(std::string_view file) {
 /// The objects of this process with their debug information.
 class Objects {
  public:
+  bool begins_statement(std::uintptr_t begin, std::uintptr_t end) {
+    Dwfl_Module* object = object_of(begin);
+    Dwarf_Addr bias = 0;
+    Dwarf_Die* unit = object != nullptr ? dwfl_module_addrdie(object, begin, &bias) : nullptr;
+    Dwarf_Lines* lines = nullptr;
+    std::size_t count = 0;
+    if (unit == nullptr || dwarf_getsrclines(unit, &lines, &count) != 0) return false;
+    const auto address = [&](std::size_t i) {
+      Dwarf_Addr code = 0;
+      dwarf_lineaddr(dwarf_onesrcline(lines, i), &code);
+      return code + bias;
+    };
+    // They are sorted by address.
+    std::size_t first = 0;
+    for (std::size_t left = count; left != 0;) {
+      const std::size_t half = left / 2;
+      const bool lower = address(first + half) < begin;
+      first = lower ? first + half + 1 : first;
+      left = lower ? left - half - 1 : half;
+    }
+    for (; first < count && address(first) < end; ++first) {
+      bool begins = false;
+      dwarf_linebeginstatement(dwarf_onesrcline(lines, first), &begins);
+      if (begins) return true;
+    }
+    return false;
+  }
+
   Source find(std::uintptr_t code) {
     Dwfl_Module* object = object_of(code);
     if (object == nullptr) return {};
@@ -115,6 +143,12 @@ class Objects {
   std::unique_ptr<Dwfl, End> session_;
 };
 
+constinit std::mutex mutex;  // of all that follows
+Objects& all_objects() {
+  static Objects& objects = *new Objects;
+  return objects;
+}
+
 Source find(Objects& objects, std::uintptr_t site) {
   if (site == 0) return {};
   // A hook returns to behind the call that stands for the access.
@@ -128,16 +162,21 @@ Source find(Objects& objects, std::uintptr_t site) {
 }  // namespace
 
 const Source& source_of(std::uintptr_t site) {
-  static std::mutex mutex;
-  static auto& objects = *new Objects;
   static auto& known = *new std::unordered_map<std::uintptr_t, Source>;
   const std::lock_guard lock(mutex);
   const auto at = known.find(site);
   if (at != known.end()) return at->second;
   Source source;
   // libdw wants more stack than a simulated thread has.
-  std::thread([&] { source = find(objects, site); }).join();
+  std::thread([&] { source = find(all_objects(), site); }).join();
   return known.emplace(site, std::move(source)).first->second;
+}
+
+bool begins_statement(std::uintptr_t begin, std::uintptr_t end) {
+  const std::lock_guard lock(mutex);
+  bool begins = false;
+  std::thread([&] { begins = all_objects().begins_statement(begin, end); }).join();
+  return begins;
 }
 
 Source source_of(const Memory& memory) {

@@ -28,6 +28,8 @@ void Recorder::show(const Thread& thread) {
   Block& block = *thread.block;
   block_ = block.record.get();
   warp_ = &block_->warps[static_cast<std::size_t>(thread.warp - block.warps.data())];
+  tracer.block = warp_->entered[thread.lane];
+  tracer.follows = counting_;
   Step* const cursor = warp_->cursors[thread.lane];
   tracer.last = cursor != nullptr ? cursor : unattached;
   if (cursor != nullptr) {
@@ -40,12 +42,15 @@ void Recorder::show(const Thread& thread) {
 void Recorder::leave() {
   if (tracer.written != nullptr) [[unlikely]]
     keep_last_value();
-  if (warp_ == nullptr || tracer.last == unattached) return;
+  if (warp_ == nullptr) return;
+  warp_->entered[thread_->lane] = tracer.block;
+  if (tracer.last == unattached) return;
   warp_->cursors[thread_->lane] = tracer.last;
   warp_->list->reach(tracer.last);
 }
 
 void Recorder::exited(const Thread& thread) {
+  trace_entered_block();  // there is room for it: see RequestList::capacity
   leave();
   const Warp& warp = *thread.warp;
   if (warp.exited == ~std::uint32_t{0}) {
@@ -56,6 +61,7 @@ void Recorder::exited(const Thread& thread) {
   if (thread.block->live == 0) end_block(*block_);
   warp_ = nullptr;
   tracer.last = nullptr;
+  tracer.follows = false;
 }
 
 bool Recorder::nobody_follows(const Warp& warp) const {
@@ -110,8 +116,10 @@ bool Recorder::release_ahead() {
 
 bool Recorder::trace_slowly(std::uintptr_t address, std::uintptr_t site, int log_size,
                             Access access, bool valued) {
-  if (count_local(address, site, log_size)) return false;
-  if (suspicion_.thread == thread_ && access != Access::basic_block) {
+  const bool is_block = access == Access::basic_block;
+  if (!is_block && count_local(address, site, log_size)) return false;
+  if (suspicion_.thread == thread_) {
+    if (is_block) return false;  // the access that is under suspicion comes first
     settle(address);
     return trace_slowly(address, site, log_size, access, valued);
   }
@@ -124,8 +132,15 @@ bool Recorder::trace_slowly(std::uintptr_t address, std::uintptr_t site, int log
     }
     list.reach(tracer.last);
     const Spot spot = find(list, address, site, log_size);
-    if (spot.match == 0 && list.full()) {
+    const bool ends = thread_->wait == Wait::exited;
+    if (spot.match == 0 && list.full() && !ends) {
       wait_for_lanes();
+      continue;
+    }
+    if (!is_block && tracer.block != 0 && spot.match != 0 &&
+        counts_[list.target(spot.match).enters].site != tracer.block) {
+      // Others have come here from another block.
+      trace_slowly(0, tracer.block, 0, Access::basic_block);
       continue;
     }
     const std::uint32_t index =
@@ -133,7 +148,13 @@ bool Recorder::trace_slowly(std::uintptr_t address, std::uintptr_t site, int log
     tracer.last = &list.step(index);
     tracer.unit = list.units_of(thread_->lane) + index;
     *tracer.unit = static_cast<std::uint32_t>((address - tracer.last->base) >> log_size);
-    if (valued && spot.match == 0) list.target(index).valued = true;
+    if (spot.match == 0) {
+      Target& target = list.target(index);
+      target.valued = valued;
+      if (tracer.block != 0) target.enters = site_index(tracer.block);
+      follows_ |= tracer.block != 0;
+    }
+    tracer.block = 0;
     list.reach(tracer.last);
     return true;
   }
@@ -190,7 +211,7 @@ void Recorder::flush(BlockRecord& block, WarpRecord& warp, bool aligned) {
   RequestList& list = *warp.list;
   if (&warp == warp_) leave();
   ++stretch_;
-  if (branches_) stand_as_before(warp);
+  if (follows_) stand_as_before(warp);
   std::uint32_t clock = 0;
   if (checking_ && warp.compared) find_guesses(list);
   std::uint32_t position = 0;
@@ -200,11 +221,8 @@ void Recorder::flush(BlockRecord& block, WarpRecord& warp, bool aligned) {
     list.gather(i, request);
     if (request.lanes == 0) continue;
     if (request.target.valued && checking_) request.values = list.values_at(i);
-    if (request.step.access == Access::basic_block) {
-      if (counting_) follow(list, i, request.lanes);
-      branches_ = true;
-      continue;
-    }
+    if (request.target.enters != 0) follow(warp, list, i, request.lanes);
+    if (request.step.access == Access::basic_block) continue;
     if (counting_) count(warp, request, aligned);
     if (checking_) check(block, warp, request, position);
     if (request.step.access == Access::marker) clock = std::max(clock, request.step.clock + 1);
@@ -212,7 +230,7 @@ void Recorder::flush(BlockRecord& block, WarpRecord& warp, bool aligned) {
   guesses_.clear();
   warp.compared = false;
   warp.clock += clock;
-  if (branches_) remember_stands(list, warp);
+  if (follows_) remember_stands(list, warp);
   list.reset(clock != 0);
   idle_.push_back(&list);
   warp.list = nullptr;
@@ -232,6 +250,7 @@ bool trace_write_slowly(std::uintptr_t address, std::uintptr_t site, int log_siz
 void note_access(const void* address, std::size_t bytes, Access access,
                  std::uintptr_t site) noexcept {
   keep_value();
+  trace_entered_block();  // operations have no order by which a block could be found again
   const auto number = reinterpret_cast<std::uintptr_t>(address);
   // In pieces that are aligned to their size.
   for (std::size_t at = 0; at < bytes;) {
