@@ -8,6 +8,7 @@
 
 #include "rung/core/dtype.hpp"
 #include "rung/simt/matrix.hpp"
+#include "rung/simt/record/operations.hpp"
 
 namespace rung::simt {
 namespace {
@@ -135,6 +136,7 @@ void multiply_as(void* const* lanes, const FragmentKind& kind) {
 }  // namespace
 
 void multiply_fragments(void* const* lanes, const FragmentKind& kind) {
+  record::note_product(kind.m, kind.n, kind.k);
   switch (kind.a) {
     case FragmentType::f64:
       return multiply_as<double>(lanes, kind);

@@ -106,6 +106,7 @@ void multiply(void* const* requests, const float (&a)[16][K], const float (&b)[K
 template <class T>
 void resolve_k16(void* const* requests, std::uint32_t lanes) {
   require_whole_warp(lanes, "mma.sync");
+  record::note_product(16, 8, 16);
   float a[16][16];
   float b[16][8];
   for (int lane = 0; lane < warp_lanes; ++lane) {
@@ -126,6 +127,7 @@ void resolve_k16(void* const* requests, std::uint32_t lanes) {
 /// One element a register: "Matrix fragments for mma.m16n8k8".
 void resolve_k8(void* const* requests, std::uint32_t lanes) {
   require_whole_warp(lanes, "mma.sync");
+  record::note_product(16, 8, 8);
   float a[16][8];
   float b[8][8];
   for (int lane = 0; lane < warp_lanes; ++lane) {
@@ -158,6 +160,7 @@ int byte_of(std::uint32_t packed, int i, bool is_signed) {
 /// Four elements a register: "Matrix fragments for mma.m16n8k32".
 void resolve_bytes(void* const* requests, std::uint32_t lanes) {
   require_whole_warp(lanes, "mma.sync");
+  record::note_product(16, 8, 32);
   int a[16][32];
   int b[32][8];
   for (int lane = 0; lane < warp_lanes; ++lane) {

@@ -167,6 +167,11 @@ void multiply(MatrixProduct& product, const float (&a)[rows_of_a][most_k],
 
 }  // namespace
 
+std::uint64_t operations_of(const WgmmaShape& shape) {
+  const int products = rows_of_a * shape.n * (bytes_of_k / element_bytes(shape.a));
+  return 2 * static_cast<std::uint64_t>(products);
+}
+
 std::uint32_t operand_address(std::uint64_t matrix, const OperandShape& shape, int row, int k) {
   const auto field = [&](int bit) {
     return static_cast<std::uint32_t>(matrix >> bit & 0x3fff) << 4;

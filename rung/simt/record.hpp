@@ -157,10 +157,11 @@ struct Counters {
   std::uint64_t divergent_branches = 0;
 
   // By the copy engine and the tensor cores, which are no requests of a warp.
-  std::uint64_t bulk_copies = 0;       // bulk and tensor copies, stores and reductions
-  std::uint64_t bulk_load_bytes = 0;   // from global memory, that land in shared memory
-  std::uint64_t bulk_store_bytes = 0;  // of shared memory, that go to global memory
-  std::uint64_t matrix_products = 0;   // wgmma, of a warpgroup
+  std::uint64_t bulk_copies = 0;        // bulk and tensor copies, stores and reductions
+  std::uint64_t bulk_load_bytes = 0;    // from global memory, that land in shared memory
+  std::uint64_t bulk_store_bytes = 0;   // of shared memory, that go to global memory
+  std::uint64_t matrix_products = 0;    // wmma and mma.sync of a warp, wgmma of a warpgroup
+  std::uint64_t matrix_operations = 0;  // 2 m n k of each
 
   [[nodiscard]] std::uint64_t requests() const {
     return global_load_requests + global_store_requests + shared_load_requests +

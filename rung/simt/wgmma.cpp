@@ -155,7 +155,9 @@ void issue(MatrixProduct mine, SumPlaces sums, const std::uint32_t* a) {
     std::memcpy(product.a.data() + 4 * me, a, 4 * sizeof(std::uint32_t));
   }
   note_operands(here, product);
-  if (me == 0 && here.recorder() != nullptr) here.recorder()->count_product(product.place);
+  if (me == 0 && here.recorder() != nullptr) {
+    here.recorder()->count_product(product.place, operations_of(product.shape));
+  }
   memory_changed = true;
   if (++product.issued != warpgroup_threads || here.order() != ThreadOrder::Kind::random ||
       next_random(self.block->random) % 2 == 0) {

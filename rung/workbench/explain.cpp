@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
 
 #include "rung/core/error.hpp"
 #include "rung/workbench/annotate.hpp"
@@ -62,38 +63,66 @@ struct Made {
   Problem problem;
   std::unique_ptr<Instance> instance;
 };
-Made make(const AnyOperator& op, Backend backend, const Problem& problem) {
-  // Nothing runs but on the simulated GPU.
-  const Device device{backend == Backend::simt ? backend : Backend::cpu, 0};
-  return {problem, op.make(problem, {}, 1, device)};
-}
 
-/// The problem given, or the first usual one that the rung takes, if it takes any.
-Made problem_of(const AnyOperator& op, Backend backend, const RungInfo* rung,
-                const std::vector<std::string>& words) {
-  const std::vector<Problem> given = parse_problems(words);
-  if (given.size() > 1) {
-    throw Error(ErrorCode::invalid_argument, "problem: several given; accepted: one");
-  }
-  if (!given.empty()) {
-    expect_quick(given.front(), backend);
-    return make(op, backend, given.front());
-  }
-  const std::vector<Problem> usual = op.bench_problems(backend);
-  if (usual.empty()) {
-    throw Error(ErrorCode::invalid_argument,
-                fmt::format("problem: none given, and {} has no usual one on {}", op.name(),
-                            to_string(backend)));
-  }
-  if (rung != nullptr && backend == Backend::simt) {
-    const Context context = Context::on(backend);
-    for (const Problem& problem : usual) {
-      Made made = make(op, backend, problem);
-      if (made.instance->supports(*rung, context)) return made;
+/// The problems that rungs are explained on: the one given, or the operator's usual ones, that
+/// which most rungs take first.
+class Problems {
+ public:
+  Problems(const AnyOperator& op, Backend backend, const std::vector<std::string>& words) {
+    std::vector<Problem> problems = parse_problems(words);
+    if (problems.size() > 1) {
+      throw Error(ErrorCode::invalid_argument, "problem: several given; accepted: one");
     }
+    if (problems.empty()) {
+      problems = op.bench_problems(backend);
+    } else {
+      expect_quick(problems.front(), backend);
+    }
+    if (problems.empty()) {
+      throw Error(ErrorCode::invalid_argument,
+                  fmt::format("problem: none given, and {} has no usual one on {}", op.name(),
+                              to_string(backend)));
+    }
+    if (backend == Backend::simt) {
+      context_ = Context::on(backend);
+    } else {
+      problems.resize(1);  // nothing runs
+    }
+    // Nothing runs but on the simulated GPU.
+    const Device device{backend == Backend::simt ? backend : Backend::cpu, 0};
+    for (const Problem& one : problems) made_.push_back({one, op.make(one, {}, 1, device)});
+    const auto rungs_of = [&](const Made& made) {
+      const std::vector<const RungInfo*> rungs = op.rungs();
+      return std::count_if(rungs.begin(), rungs.end(),
+                           [&](const RungInfo* one) { return takes(made, *one); });
+    };
+    const auto first =
+        std::max_element(made_.begin(), made_.end(),
+                         [&](const Made& a, const Made& b) { return rungs_of(a) < rungs_of(b); });
+    std::rotate(made_.begin(), first, first + 1);
   }
-  return make(op, backend, usual.front());
-}
+
+  [[nodiscard]] const Problem& first() const { return made_.front().problem; }
+  /// On the first of them that the rung takes, and `other`, too, if there is any such.
+  [[nodiscard]] Explained explain(const RungInfo& rung, const RungInfo* other = nullptr) const {
+    const auto taken = [&](const Made& made) { return takes(made, rung); };
+    auto at = std::find_if(made_.begin(), made_.end(), [&](const Made& made) {
+      return taken(made) && (other == nullptr || takes(made, *other));
+    });
+    if (at == made_.end()) at = std::find_if(made_.begin(), made_.end(), taken);
+    const Made& made = at != made_.end() ? *at : made_.front();
+    return explain_rung(rung, made.problem, *made.instance);
+  }
+
+ private:
+  [[nodiscard]] bool takes(const Made& made, const RungInfo& rung) const {
+    if (!context_ || rung.backend != Backend::simt || rung.peer) return false;
+    return static_cast<bool>(made.instance->supports(rung, *context_));
+  }
+
+  std::optional<Context> context_;  // of the simulated GPU, where its rungs are explained
+  std::vector<Made> made_;
+};
 
 const RungInfo& find_rung(const AnyOperator& op, Backend backend, const std::string& name) {
   for (const RungInfo* one : op.rungs()) {
@@ -112,34 +141,33 @@ int explain_ladder(const AnyOperator& op, Backend backend, const Options& option
     throw Error(ErrorCode::invalid_argument,
                 fmt::format("backend: {} has no rungs on {}", op.name(), to_string(backend)));
   }
-  const Made made = problem_of(op, backend, nullptr, options.problem);
+  const Problems problems(op, backend, options.problem);
   std::vector<Explained> rungs;
   {
     Progress progress(static_cast<std::int64_t>(ladder.size()));
     for (const RungInfo* one : ladder) {
       progress.step(one->name);
-      rungs.push_back(explain_rung(*one, *made.instance));
+      rungs.push_back(problems.explain(*one));
     }
   }
-  const Chip chip = choose_chip(options.chip, made.problem, rungs.front());
-  fmt::print("{}\n", options.json ? explain_json(op, made.problem, rungs, chip)
-                                  : ladder_text(op, made.problem, rungs, chip));
+  const Chip chip = choose_chip(options.chip, problems.first(), rungs.front());
+  fmt::print("{}\n", options.json ? explain_json(op, problems.first(), rungs, chip)
+                                  : ladder_text(op, problems.first(), rungs, chip));
   return exit_good;
 }
 
 int explain_one(const AnyOperator& op, const RungInfo& rung, const Options& options) {
-  const Made made = problem_of(op, rung.backend, &rung, options.problem);
-  const Explained one = explain_rung(rung, *made.instance);
-  const Chip chip = choose_chip(options.chip, made.problem, one);
+  const Problems problems(op, rung.backend, options.problem);
+  const RungInfo* const earlier = rung_before(op, rung);
+  const Explained one = problems.explain(rung, earlier);
+  const Chip chip = choose_chip(options.chip, one.problem, one);
   if (options.json) {
-    fmt::print("{}\n", explain_json(op, made.problem, {one}, chip));
+    fmt::print("{}\n", explain_json(op, one.problem, {one}, chip));
     return exit_good;
   }
-  const RungInfo* const earlier = rung_before(op, rung);
   Explained before;
-  if (earlier != nullptr) before = explain_rung(*earlier, *made.instance);
-  fmt::print("{}",
-             explain_text(op, made.problem, one, earlier != nullptr ? &before : nullptr, chip));
+  if (earlier != nullptr) before = problems.explain(*earlier, &rung);
+  fmt::print("{}", explain_text(op, one, earlier != nullptr ? &before : nullptr, chip));
   if (options.annotate) fmt::print("\n{}", annotate(kernels_to_json(one.kernels)));
   return exit_good;
 }

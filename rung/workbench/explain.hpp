@@ -19,6 +19,7 @@ namespace rung::workbench {
 /// One rung on one problem.
 struct Explained {
   const RungInfo* rung = nullptr;
+  Problem problem;
   RungHeader header;        // empty where the source is not here
   Cost compulsory;          // what any implementation must move and compute
   Cost declared;            // what this one says that it does
@@ -32,12 +33,13 @@ struct Explained {
 
 /// Runs the rung where its kernels can be counted, once. Not run: rungs of a CPU, and those that do
 /// not take the problem. `instance` is the problem on the rung's device.
-Explained explain_rung(const RungInfo& rung, Instance& instance);
+Explained explain_rung(const RungInfo& rung, const Problem& problem, Instance& instance);
 
 /// The rung that this one says it improves on; else the one before it on its ladder; null: none.
 const RungInfo* rung_before(const AnyOperator& op, const RungInfo& rung);
 
-/// Bytes that crossed between multiprocessors and L2: whole sectors.
+/// Bytes that crossed between SMs and L2: 32 for each sector of loads, stores and atomics, and what
+/// bulk and tensor copies moved.
 double counted_bytes(const simt::record::Counters& counters);
 
 /// A counted number: its name in JSON, what it is called in a table.
@@ -72,10 +74,13 @@ struct Position {
 /// By the bytes that must move, by those declared, by those counted.
 std::vector<Position> positions(const Explained& one);
 
+/// A whole number, exact: "327,360".
+std::string whole(double value);
+
 /// Everything about one rung, beside the one before where there is one.
-std::string explain_text(const AnyOperator& op, const Problem& problem, const Explained& one,
-                         const Explained* before, const Chip& chip);
-/// A ladder, a line a rung.
+std::string explain_text(const AnyOperator& op, const Explained& one, const Explained* before,
+                         const Chip& chip);
+/// A ladder, a line per rung. A table for each of the rungs' problems, those of `problem` first.
 std::string ladder_text(const AnyOperator& op, const Problem& problem,
                         const std::vector<Explained>& rungs, const Chip& chip);
 std::string explain_json(const AnyOperator& op, const Problem& problem,

@@ -43,6 +43,7 @@ ordered_json one_to_json(const AnyOperator& op, const Explained& one, const Chip
       {"step", rung.step},
       {"backend", to_string(rung.backend)},
       {"file", rung.file},
+      {"problem", one.problem.to_string()},
       {"before", before != nullptr ? ordered_json(before->name) : ordered_json()},
       {"header", header},
       {"compulsory", {{"bytes", one.compulsory.bytes}, {"operations", one.compulsory.operations}}},

@@ -45,9 +45,10 @@ void count(Explained& one, Instance&) {
 
 }  // namespace
 
-Explained explain_rung(const RungInfo& rung, Instance& instance) {
+Explained explain_rung(const RungInfo& rung, const Problem& problem, Instance& instance) {
   Explained one;
   one.rung = &rung;
+  one.problem = problem;
   if (const auto source = find_source(std::string(rung.file))) {
     one.header = parse_rung_header(*source);
   }
@@ -75,8 +76,9 @@ const RungInfo* rung_before(const AnyOperator& op, const RungInfo& rung) {
 
 double counted_bytes(const simt::record::Counters& c) {
   constexpr double sector = 32;
-  return sector *
-         static_cast<double>(c.global_load_sectors + c.global_store_sectors + c.atomic_sectors);
+  const std::uint64_t sectors = c.global_load_sectors + c.global_store_sectors + c.atomic_sectors;
+  return sector * static_cast<double>(sectors) +
+         static_cast<double>(c.bulk_load_bytes + c.bulk_store_bytes);
 }
 
 std::vector<Position> positions(const Explained& one) {

@@ -10,6 +10,7 @@ import tempfile
 # The convolution is that of a 9x9 mask in tiles of 16x16: published figures are 576 threads a block, 3 blocks a
 # multiprocessor of 2048 threads, 6912 bytes of shared memory in them, each loaded word used 36 times.
 SOURCE = """
+#include <mma.h>
 __constant__ float mask[81];
 __global__ void convolve(const float* in, float* out) {
   __shared__ float tile[24][24];
@@ -51,6 +52,19 @@ __global__ void inner(const float* in, float* out) {
   if (x > 0 && x < 31 &&
       y > 0 && y < 31) out[32 * y + x] = in[32 * y + x - 1] + in[32 * y + x + 1];
 }
+__global__ void product(const half* in, float* out) {
+  using namespace nvcuda::wmma;
+  fragment<matrix_a, 16, 16, 16, half, row_major> a;
+  fragment<matrix_b, 16, 16, 16, half, row_major> b;
+  fragment<accumulator, 16, 16, 16, float> sum;
+  fill_fragment(sum, 0.0f);
+  for (int i = 0; i < 3; ++i) {
+    load_matrix_sync(a, in, 16);
+    load_matrix_sync(b, in, 16);
+    mma_sync(sum, a, b, sum);
+  }
+  store_matrix_sync(out, sum, 16, mem_row_major);
+}
 __global__ void nobody(float* out, int control) {
   if (control * (int)threadIdx.x < 0) out[threadIdx.x] = 0; else out[threadIdx.x] = 1;
 }
@@ -84,6 +98,7 @@ int main() {
   scale<<<dim3(11, 11), dim3(16, 16)>>>(out, 176, 174);
   inner<<<1, dim3(32, 32)>>>(in, out);
   nobody<<<1, 256>>>(out, 3);
+  product<<<1, 64>>>((half*)in, out);
   cudaFuncSetAttribute(twice, cudaFuncAttributeMaxDynamicSharedMemorySize, 100000);
   twice<<<1, 64, 100000>>>(in, out);
   cudaDestroyTextureObject(texture);
@@ -110,6 +125,7 @@ EXPECTED = {
     "below": {"warps": 968, "divergent_warps": 168},
     "scale": {"warps": 968, "divergent_warps": 168},
     "inner": {"warps": 32, "divergent_warps": 30},
+    "product": {"totals.matrix_products": 2 * 3, "totals.matrix_operations": 2 * 3 * 2 * 16**3},
     # Its 8 warps stay whole.
     "nobody": {"divergent_warps": 0, "branch_efficiency": None, "thread_inst_executed_per_inst_executed": 32},
     # Two loads of the same 256 bytes: memory moves them once.

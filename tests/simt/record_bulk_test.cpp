@@ -53,6 +53,7 @@ TEST(RecordBulk, CopiesAndProductsAreCountedApart) {
   EXPECT_EQ(c.bulk_load_bytes, 2u * sizeof(Tile::words));
   EXPECT_EQ(c.bulk_store_bytes, 2u * 1024);
   EXPECT_EQ(c.matrix_products, 2u * 2 * 3);
+  EXPECT_EQ(c.matrix_operations, c.matrix_products * 2 * 64 * 8 * 16);
   EXPECT_EQ(c.global_load_requests, 0u);
   EXPECT_EQ(c.global_store_requests, 2u * 8);
   int lines = 0;

@@ -65,6 +65,7 @@ TEST(Explain, ThisCpusCeilingsAreTheMeasuredOnes) {
 }
 
 TEST(Explain, TextOfRungAndLadderFitsThePage) {
+  ::setenv("COLUMNS", std::to_string(workbench::page_width).c_str(), 1);
   for (const std::vector<std::string>& words :
        {std::vector<std::string>{"explain", "gemm/shared_tile", "f32 32x32x32", "--annotate"},
         std::vector<std::string>{"explain", "gemm/naive_ijk", "f32 8x8x8", "--gpu", "a40"},
@@ -109,6 +110,39 @@ TEST(Explain, CountsWhatTheFirstStepsOfGemmChange) {
   const double operations = tiled.at("declared").at("operations").get<double>();
   EXPECT_DOUBLE_EQ(operations / loaded * 696, 5568);
   for (const json& point : tiled.at("roofline")) EXPECT_TRUE(point.at("bound_by_memory"));
+}
+
+TEST(Explain, RungsOfALadderRunOnProblemsThatTheyTake) {
+  const json result = explained({"scan", "--gpu", "a40"});
+  EXPECT_EQ(result.at("problem"), "f32 20x1024");
+  std::size_t on_the_first = 0;
+  for (const json& rung : result.at("rungs")) {
+    EXPECT_TRUE(rung.at("counted")) << rung.at("rung") << ": " << rung.at("why_not");
+    on_the_first += rung.at("problem") == result.at("problem") ? 1 : 0;
+  }
+  EXPECT_EQ(on_the_first, 11u);  // from kogge_stone to ring
+  const Outcome text = run_rung({"explain", "scan"});
+  EXPECT_NE(text.out.find("scan f32 20x1024: 163,840 bytes must move\n"), std::string::npos);
+  EXPECT_NE(text.out.find("scan f32 20000: 160,000 bytes must move; of rungs that do not take"),
+            std::string::npos)
+      << text.out;
+}
+
+TEST(Explain, ColumnsOfDifferentProblemsSayWhich) {
+  const Outcome outcome = run_rung({"explain", "transpose/pieces"});
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  const std::size_t row = outcome.out.find("\nproblem ");
+  ASSERT_NE(row, std::string::npos) << outcome.out;
+  const std::string problems = outcome.out.substr(row, outcome.out.find('\n', row + 1) - row);
+  EXPECT_NE(problems.find("f32 128x128"), std::string::npos) << problems;
+  EXPECT_NE(problems.find("order=0213"), std::string::npos) << problems;
+  EXPECT_EQ(outcome.out.find("change"), std::string::npos) << outcome.out;
+}
+
+TEST(Explain, BulkAndTensorCopiesAreBytesToo) {
+  const json rung = explained({"transpose/tma", "f32 128x128"}).at("rungs").at(0);
+  EXPECT_EQ(counter(rung, "bulk_load_bytes"), 128 * 128 * 4);
+  EXPECT_EQ(counter(rung, "global_bytes"), rung.at("declared").at("bytes").get<double>());
 }
 
 TEST(Explain, SaysWhyARungDoesNotTakeAProblem) {

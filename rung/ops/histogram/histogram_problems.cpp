@@ -142,7 +142,7 @@ std::vector<Problem> Histogram::bench_problems(Backend backend) {
            "f32 268435456,bins=4096", "f32 268435456,bins=16384", "f32 268435456,bins=50000",
            "f32 268435456,bins=1000000", "bf16 536870912,bins=1024"});
     case Backend::simt:
-      return Problem::parse_all({"u8 65536,uniform", "f32 65536,bins=1024"});
+      return Problem::parse_all({"u8 65536,uniform", "f32 65536,bins=1024", "u16 65536"});
   }
   return {};
 }

@@ -179,7 +179,7 @@ std::vector<Problem> Reduce::bench_problems(Backend backend) {
       return Problem::parse_all({"f32 1048576", "f32 4194304", "f32 268435456", "f32 1073741824",
                                  "f32 16384x16384,axes=1", "f32 16384x16384,axes=0"});
     case Backend::simt:
-      return Problem::parse_all({"f32 20000", "f32 40x300,axes=1"});
+      return Problem::parse_all({"f32 20000", "f32 40x300,axes=1", "i32 20000", "f32 20000,max"});
   }
   return {};
 }

@@ -116,7 +116,7 @@ std::vector<Problem> Softmax::bench_problems(Backend backend) {
                                  "bf16 2048x131072", "f32 65536x1024,backward",
                                  "f32 16384x4096,axis=0"});
     case Backend::simt:
-      return Problem::parse_all({"f32 64x1024", "f32 64x1024,backward"});
+      return Problem::parse_all({"f32 64x1024", "f32 64x1024,backward", "f32 1024x64,axis=0"});
   }
   return {};
 }

@@ -108,7 +108,8 @@ std::vector<Problem> Transpose::bench_problems(Backend backend) {
                                  "f64 16384x16384", "f16 32768x32768", "u8 32768x32768",
                                  "f32 8192x8192x3,order=201", "f16 64x4096x16x64,order=0213"});
     case Backend::simt:
-      return Problem::parse_all({"f32 128x128", "f16 128x128"});
+      return Problem::parse_all(
+          {"f32 128x128", "f16 128x128", "f32 16x16x16x8,order=0213", "f32 1000x3"});
   }
   return {};
 }

@@ -50,8 +50,18 @@ void Recorder::count_copy(const Place& place, std::uint64_t loaded, std::uint64_
   counters.bulk_store_bytes += stored;
 }
 
-void Recorder::count_product(const Place& place) {
-  if (counting_) ++counts_[site_index(site_of(place))].counters.matrix_products;
+void Recorder::count_product(const Place& place, std::uint64_t operations) {
+  if (!counting_) return;
+  Counters& counters = counts_[site_index(site_of(place))].counters;
+  ++counters.matrix_products;
+  counters.matrix_operations += operations;
+}
+
+void note_product(int m, int n, int k) {
+  Recorder* const recorder = this_worker != nullptr ? this_worker->recorder() : nullptr;
+  if (recorder == nullptr) return;
+  recorder->count_product(recorder->thread().place,
+                          2 * std::uint64_t(m) * std::uint64_t(n) * std::uint64_t(k));
 }
 
 void proxy_fence() noexcept {

@@ -145,7 +145,8 @@ class Recorder {
   void landed(const Agent& agent, Block& owner, const void* barrier);
   /// A copy that a thread starts, and the bytes that it moves from or to global memory.
   void count_copy(const Place& place, std::uint64_t loaded, std::uint64_t stored);
-  void count_product(const Place& place);
+  /// A product by tensor cores; of 2 m n k operations.
+  void count_product(const Place& place, std::uint64_t operations);
   /// Makes requests of what the warp has accessed. `aligned`: its lanes have all come as far as
   /// they will.
   void flush(BlockRecord& block, WarpRecord& warp, bool aligned = true);

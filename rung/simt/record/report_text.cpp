@@ -110,6 +110,7 @@ void add_counters(Fields& out, const Counters& c) {
       .number("bulk_load_bytes", c.bulk_load_bytes)
       .number("bulk_store_bytes", c.bulk_store_bytes)
       .number("matrix_products", c.matrix_products)
+      .number("matrix_operations", c.matrix_operations)
       .number("barriers", c.barriers)
       .number("basic_blocks", c.basic_blocks)
       .number("basic_block_lanes", c.basic_block_lanes)
@@ -285,6 +286,7 @@ Counters& Counters::operator+=(const Counters& other) {
   bulk_load_bytes += other.bulk_load_bytes;
   bulk_store_bytes += other.bulk_store_bytes;
   matrix_products += other.matrix_products;
+  matrix_operations += other.matrix_operations;
   active_lanes += other.active_lanes;
   barriers += other.barriers;
   basic_blocks += other.basic_blocks;
