@@ -195,10 +195,11 @@ struct LaunchWork : Work {
   std::uint64_t shared_bytes = 0;
 };
 
-/// All launches of one kernel.
+/// All recorded launches of one kernel.
 struct Kernel : Work {
   std::string name;
   std::uint64_t launches = 0;
+  std::uint64_t unrecorded_launches = 0;  // which nothing else here includes
   std::uint64_t blocks = 0;
   std::uint64_t threads = 0;
   std::uint64_t block_threads = 0;  // the largest of all launches
@@ -232,9 +233,18 @@ struct Kernel : Work {
   }
 };
 
+/// A kernel of which some launches were not recorded.
+struct PartlyRecorded {
+  std::string kernel;
+  std::uint64_t launches = 0;
+  std::uint64_t recorded = 0;
+  std::uint64_t first = 0;  // so many from its first launch on were recorded without a gap
+};
+
 struct Report {
-  std::vector<Finding> findings;  // in the order in which they were seen first
-  std::vector<Kernel> kernels;    // in the order of their first launches
+  std::vector<Finding> findings;                // in the order in which they were seen first
+  std::vector<Kernel> kernels;                  // in the order of their first launches
+  std::vector<PartlyRecorded> partly_recorded;  // filled in by who decides that
 };
 
 /// Throws Error(internal) when a session runs already.
@@ -255,6 +265,7 @@ RUNG_API void forget();
 RUNG_API std::string to_json(const Report& report, bool fields_only = false);
 /// For people: one paragraph a finding.
 RUNG_API std::string to_text(const Finding& finding);
+RUNG_API std::string to_text(const PartlyRecorded& kernel);
 
 /// The folder in which the process began.
 RUNG_API const std::string& start_folder();
@@ -297,6 +308,8 @@ RUNG_API bool unregister_memory(const void* begin, const void* code = nullptr);
 RUNG_API void allow_devices(const void* begin, std::uint64_t readers, std::uint64_t writers);
 /// What copies and memset do to memory of which kernels may read what was written.
 RUNG_API void mark_initialised(const void* begin, std::size_t bytes);
+/// All of the registered memory that holds this address; null: all registered memory.
+RUNG_API void mark_whole_initialised(const void* address);
 RUNG_API void mark_uninitialised(const void* begin, std::size_t bytes);
 /// A copy between device memories: the copy is as initialised as its source.
 RUNG_API void copy_initialised(const void* to, const void* from, std::size_t bytes);

@@ -30,7 +30,7 @@ void run(const Launch& launch) {
   if (launch.grid.x == 0 || launch.grid.y == 0 || launch.grid.z == 0) return;  // nothing to run
   LaunchState state(launch, thread_order());
   std::optional<record::LaunchRecord> record;
-  if (record::follows_launches()) state.record = &record.emplace(launch);
+  if (record::follows_launches() && !launch.unrecorded) state.record = &record.emplace(launch);
   if (launch.cooperative) require_resident(launch, state);
   const int workers = static_cast<int>(state.useful_workers());
   // OpenMP's pool keeps its threads, and with them their workers and stacks, between launches.
@@ -44,6 +44,7 @@ void run(const Launch& launch) {
   }
   const bool again = launch.launched_again != nullptr && *launch.launched_again;
   if (record && !again) record->finish();
+  if (launch.unrecorded && !again) record::add_unrecorded(launch);
   state.failure.rethrow();
 }
 

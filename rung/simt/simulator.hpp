@@ -7,11 +7,19 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "rung/core/export.hpp"
 #include "rung/simt/types.hpp"
 
 namespace rung::simt {
+
+/// What a recorded launch did, for a caller that decides which launches to record.
+struct LaunchSummary {
+  std::uint64_t requests = 0;        // of all warps
+  std::uint64_t findings = 0;        // a finding counts once for each launch that repeats it
+  std::vector<const void*> written;  // where the registered memory begins that was written
+};
 
 /// One launch with its types erased. `entry(arguments)` calls the kernel once, for one thread.
 struct Launch {
@@ -44,6 +52,10 @@ struct Launch {
   /// Set by the kernel's first threads: what was launched is not recorded, since it failed at once
   /// and will be launched again otherwise. Null: never.
   const bool* launched_again = nullptr;
+  /// Not to be recorded, even while a session runs.
+  bool unrecorded = false;
+  /// Filled in when a recorded launch has ended; null: nobody asks.
+  LaunchSummary* summary = nullptr;
 };
 
 /// Runs the whole launch. Throws rung::Error(device) that names the kernel, block and thread when

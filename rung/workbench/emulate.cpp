@@ -29,7 +29,7 @@ constexpr int exit_findings = 66;
 struct Options {
   emulate::Sources sources;
   std::vector<std::string> words;  // sources and options of nvcc's
-  std::string json, order = "forward", capability = "9.0", keep;
+  std::string json, order = "forward", capability = "9.0", keep, checks = "repeated";
   bool no_checks = false, leaks = false, annotate = false, branches = false, counters = false;
 
   /// Whether anybody asks for what is counted.
@@ -46,6 +46,17 @@ int parse_capability(const std::string& text) {
                 fmt::format("--compute-capability: given \"{}\", accepted are 6.0 to 12.0", text));
   }
   return 10 * major + minor;
+}
+
+void require_checks(const std::string& given) {
+  if (given == "repeated" || given == "always") return;
+  const bool number = !given.empty() && given.size() < 10 && given[0] != '0' &&
+                      given.find_first_not_of("0123456789") == std::string::npos;
+  if (number) return;
+  throw Error(ErrorCode::invalid_argument,
+              fmt::format("--checks: given \"{}\", accepted are repeated, always and a number of "
+                          "launches from 1 on",
+                          given));
 }
 
 /// What the program's runtime wrote: the number of findings, then the fields of the JSON.
@@ -92,8 +103,9 @@ Outcome read_outcomes(const std::string& path) {
     const Outcome one = read_outcome(files[i]);
     all.findings += one.findings;
     const nlohmann::ordered_json more = parsed(one);
-    for (const char* key : {"findings", "kernels"}) {
-      for (const auto& entry : more.at(key)) report.at(key).push_back(entry);
+    for (const char* key : {"findings", "kernels", "partly_recorded"}) {
+      if (!more.contains(key)) continue;
+      for (const auto& entry : more.at(key)) report[key].push_back(entry);
     }
   }
   constexpr auto utf8 = nlohmann::ordered_json::error_handler_t::replace;
@@ -123,6 +135,7 @@ Outcome run_once(const Options& options, const std::string& program,
       {"RUNG_EMULATE_CAPABILITY", std::to_string(options.sources.capability)},
       {"RUNG_EMULATE_CHECKS", flag(!options.no_checks)},
       {"RUNG_EMULATE_COUNTERS", flag(options.counts())},
+      {"RUNG_EMULATE_RECORDED_LAUNCHES", options.checks},
       {"RUNG_EMULATE_LEAKS", flag(options.leaks)},
       {"RUNG_EMULATE_DEVICES", std::to_string(options.devices)}};
   if (options.threads > 0) {
@@ -174,6 +187,7 @@ int run(Options& options) {
   }
   (void)orders(options.order);
   check_report_path(options.json);
+  require_checks(options.checks);
   options.sources.capability = parse_capability(options.capability);
   options.sources.watched = !options.no_checks || options.counts();
   if (options.branches && !options.counts()) {
@@ -221,6 +235,10 @@ CommandSpec::Action setup(Parser app) {
   app.add_option("--order", options->order,
                  "of threads and blocks: forward, reverse, random:SEED, or all in turn");
   app.add_option("--compute-capability", options->capability, "of the simulated GPU; default 9.0");
+  app.add_option("--checks", options->checks,
+                 "which launches are checked: repeated leaves out most that repeat others, N all "
+                 "that repeat one of N others, always none")
+      .type_name("repeated|N|always");
   app.add_flag("--no-checks", options->no_checks, "look for no races and bad accesses: faster");
   app.add_flag("--leaks", options->leaks, "memory that is never freed is a finding");
   app.add_option("--timeout", options->timeout,

@@ -69,6 +69,10 @@ std::string one_summary(const ordered_json& kernel) {
       number(kernel.at("shared_wavefronts_per_request")), bytes(level, "global_asked"),
       bytes(level, "global_moved"), bytes(level, "global_distinct"), bytes(level, "shared"),
       number(kernel.at("reuse")));
+  if (const std::uint64_t recorded = count("recorded_launches"); recorded < count("launches")) {
+    text += fmt::format("  all but the first figure are of the {} launches that were recorded\n",
+                        recorded);
+  }
   const ordered_json& held = kernel.at("occupancy");
   if (held.is_null()) return text;
   std::string limits;

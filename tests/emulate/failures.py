@@ -15,6 +15,8 @@ ALLOCATED = ("  cudaMalloc(&p, 64); cudaMemset(p, 0, 64);\n  kernel<<<1, 32>>>(p
              "  return cudaDeviceSynchronize() == %s ? 0 : 3;")
 LAUNCHED = ("  cudaMalloc(&p, %d); cudaMemset(p, 0, 64);\n  kernel<<<%d, %d>>>(p);\n"
             "  return cudaDeviceSynchronize();")
+LAUNCHED_AGAIN = ("  cudaMalloc(&p, 64); cudaMemset(p, 0, 64);\n  for (int i = 0; i < 20; ++i) kernel<<<1, 8>>>(p);\n"
+                  "  return cudaDeviceSynchronize();")
 
 FREED = ("#include <cstdio>\n__global__ void fill(int* p, int n) {\n"
          "  for (int i = threadIdx.x; i < n; i += 32) p[i] = i;\n}\n"
@@ -107,6 +109,12 @@ CASES = {
                         ["host_call_below.cu:3", '("after_it") from a __device__ function ("one")']),
     "cublas": ("#include <cublas_v2.h>\nint main() {\n  return cublasSsymm((cublasHandle_t)0, 1, 2, 3);\n}\n", [], 2,
                ["cublas.cu:3", "cublasSsymm is not part of rung's cuBLAS: docs/emulate.md lists what is"]),
+    # The tenth launch does what no other does.
+    "repeated": (KERNEL % ("  if (++p[threadIdx.x] == 10) p[16] = 1;", LAUNCHED_AGAIN), ["--checks", "4"], 0,
+                 ["kernel kernel: 5 of 20 launches were checked, the first 4 and 1 later ones; 15 that repeated them ran"]),
+    "always": (KERNEL % ("  if (++p[threadIdx.x] == 10) p[16] = 1;", LAUNCHED_AGAIN), ["--checks", "always"], 66,
+               ["always.cu:2", "out_of_bounds"]),
+    "checks": (KERNEL % ("", ""), ["--checks", "0"], 2, ["--checks: given \"0\", accepted are repeated, always and"]),
     # A program's own macros of one letter: none of our headers has such a name but T, as the toolkit's have.
     "letters": ("".join(f"#include <{one}>\n" for one in HEADERS) + "int main() { return A - 'A'; }\n",
                 [f"-D{one}='{one}'" for one in "ABCDEFGHIJKLMNOPQRSUVWXYZ"], 0, []),

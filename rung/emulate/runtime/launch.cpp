@@ -14,6 +14,7 @@
 #include "rung/emulate/runtime/launch_limits.hpp"
 #include "rung/emulate/runtime/model.hpp"
 #include "rung/emulate/runtime/pages.hpp"
+#include "rung/emulate/runtime/repetition.hpp"
 #include "rung/emulate/runtime/stream.hpp"
 #include "rung/emulate/runtime/tasks.hpp"
 #include "rung/simt/record.hpp"
@@ -153,9 +154,11 @@ cudaError_t run_once(const LaunchConfig& config, const SharedClosure& closure, c
   launch.device = running.device;
   if (running.task != nullptr) launch.keep_looking = task_keeps_looking;
   simt::record::complete_findings(complete_finding);
+  Repetition repetition(launch, *closure);
   try {
     const DeviceAccess access;
     simt::run(launch);
+    if (!running.again) repetition.ended_well(name_of(launch.data));
   } catch (const Error& failure) {
     if (running.again) {
       told = layout.last_kernel;

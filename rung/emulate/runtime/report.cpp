@@ -19,6 +19,7 @@
 #include "rung/emulate/runtime/api.hpp"
 #include "rung/emulate/runtime/kernels.hpp"
 #include "rung/emulate/runtime/memory.hpp"
+#include "rung/emulate/runtime/repetition.hpp"
 #include "rung/emulate/runtime/tasks.hpp"
 #include "rung/simt/record.hpp"
 
@@ -125,6 +126,8 @@ class Session {
       const bool known = one.kind != Kind::race && told.count({one.file, one.line}) != 0;
       if (!known) tell(record::to_text(one));
     }
+    report.partly_recorded = partly_recorded();
+    for (const record::PartlyRecorded& one : report.partly_recorded) tell(record::to_text(one));
     if (path_.empty()) return;
     // Other processes of the program leave theirs beside it.
     const int descriptor = open(path_.c_str(), O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, 0600);

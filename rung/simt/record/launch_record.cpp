@@ -17,7 +17,8 @@ LaunchRecord::LaunchRecord(const Launch& given)
       counting((mode.load() & Mode::counting) != 0),
       checking((mode.load() & Mode::checks) != 0),
       era_(++last_era),
-      sites_(1, 0) {}
+      sites_(1, 0),
+      findings_before_(findings_added()) {}
 
 void LaunchRecord::new_era() { era_ = ++last_era; }
 
@@ -52,8 +53,13 @@ Coverage& LaunchRecord::coverage_of(const Region& region) {
   return coverage_.try_emplace(&region, region.memory.begin, region.memory.bytes).first->second;
 }
 
-void LaunchRecord::add(const std::vector<SiteCount>& counts, const Work& work) {
+void LaunchRecord::add(const std::vector<SiteCount>& counts, const Work& work,
+                       std::uint64_t requests, const std::set<const Region*>& written) {
   const std::lock_guard lock(mutex_);
+  if (LaunchSummary* const summary = launch.summary; summary != nullptr) {
+    summary->requests += requests;
+    for (const Region* region : written) summary->written.push_back(region->memory.begin);
+  }
   work_.warps += work.warps;
   work_.divergent_warps += work.divergent_warps;
   work_.distinct_load_bytes += work.distinct_load_bytes;
@@ -69,6 +75,7 @@ void LaunchRecord::finish() {
         one.read != 0 ? guesses_.contains(one.read) : compares_.contains(one.atomic_site);
     if (!guess) record::add(std::move(one.finding));
   }
+  if (launch.summary != nullptr) launch.summary->findings = findings_added() - findings_before_;
   if (!counting) return;
   add_launch(launch, work_, counts_);
 }

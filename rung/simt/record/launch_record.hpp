@@ -5,6 +5,7 @@
 #include <atomic>
 #include <cstdint>
 #include <mutex>
+#include <set>
 #include <unordered_map>
 #include <unordered_set>
 #include <vector>
@@ -82,7 +83,8 @@ class LaunchRecord {
   /// What is read there is compared and exchanged later, here (guess.cpp).
   void guessed(GuessPlace read, std::uint16_t compare_site);
   /// What one worker has counted. Of `work` warps and bytes.
-  void add(const std::vector<SiteCount>& counts, const Work& work);
+  void add(const std::vector<SiteCount>& counts, const Work& work, std::uint64_t requests,
+           const std::set<const Region*>& written);
   /// Of this launch, and this memory.
   Coverage& coverage_of(const Region& region);
 
@@ -119,6 +121,7 @@ class LaunchRecord {
   std::unordered_map<std::uintptr_t, SiteCount> counts_;
   std::unordered_map<const Region*, Coverage> coverage_;
   Work work_;
+  const std::uint64_t findings_before_;
 };
 
 }  // namespace rung::simt::record

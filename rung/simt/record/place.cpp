@@ -92,6 +92,7 @@ void Recorder::place(Step& step, Target& target, std::uintptr_t address, std::ui
     last_region_ = region;
     target.region = region;
     const bool constant = region->memory.space == Space::constant;
+    if (!is_read(step.access) && step.access != Access::texture) written_.insert(region);
     if (checking_ && step.access < Access::marker) require_access(*this, step, *region);
     if (set(constant ? Where::constant : Where::global, region->begin(), region->memory.bytes)) {
       if (checking_ && !region->shadow && !constant) shadow_of(*region);

@@ -36,6 +36,8 @@ void Recorder::begin(LaunchRecord& launch) {
   warp_ = nullptr;
   last_region_ = nullptr;
   work_ = {};
+  requests_ = 0;
+  written_.clear();
   suspicion_ = {};
   follows_ = false;
   ways_.resize(std::size_t{RequestList::room} + warp_lanes);
@@ -50,7 +52,7 @@ void Recorder::end() {
   for (SiteCount& one : counts_) {
     one.counters.local_requests = (one.local_accesses + warp_lanes - 1) / warp_lanes;
   }
-  launch_->add(counts_, work_);
+  launch_->add(counts_, work_, requests_, written_);
 }
 
 void Recorder::prepare(Block& block) {

@@ -272,6 +272,8 @@ class Recorder {
   std::unordered_map<std::uintptr_t, std::uint16_t> numbers_;  // of sites
   std::vector<SiteCount> counts_;                              // by that number
   Work work_;
+  std::uint64_t requests_ = 0;       // of this launch
+  std::set<const Region*> written_;  // likewise
 };
 
 }  // namespace rung::simt::record

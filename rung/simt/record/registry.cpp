@@ -235,6 +235,21 @@ void mark_initialised(const void* begin, std::size_t bytes) {
   });
 }
 
+void mark_whole_initialised(const void* address) {
+  if (!checking()) return;
+  Registry& all = registry();
+  const std::lock_guard lock(all.mutex);
+  const auto mark = [](Region& region) {
+    if (region.initialised) region.initialised.set(0, region.memory.bytes, true);
+  };
+  if (address != nullptr) {
+    Region* const region = find_in(all.live, static_cast<const std::byte*>(address));
+    if (region != nullptr) mark(*region);
+    return;
+  }
+  for (auto& [begin, region] : all.live) mark(*region);
+}
+
 void mark_uninitialised(const void* begin, std::size_t bytes) {
   with_initialised(begin, bytes, [](Initialised& map, std::size_t offset, std::size_t count) {
     map.set(offset, count, false);

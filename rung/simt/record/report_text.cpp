@@ -177,7 +177,9 @@ std::string one_kernel(const Kernel& kernel) {
   Fields totals;
   add_counters(totals, c);
   Fields out;
-  out.text("name", kernel.name).number("launches", kernel.launches);
+  out.text("name", kernel.name);
+  out.number("launches", kernel.launches + kernel.unrecorded_launches);
+  out.number("recorded_launches", kernel.launches);
   out.number("blocks", kernel.blocks).number("threads", kernel.threads);
   out.number("block_threads", kernel.block_threads);
   out.number("shared_bytes", kernel.shared_bytes);
@@ -198,6 +200,13 @@ std::string one_kernel(const Kernel& kernel) {
   out.raw("totals", totals.whole());
   out.raw("lines", list(kernel.lines, one_line));
   out.raw("each_launch", list(kernel.each, one_launch));
+  return out.whole();
+}
+
+std::string one_partly_recorded(const PartlyRecorded& kernel) {
+  Fields out;
+  out.text("kernel", kernel.kernel).number("launches", kernel.launches);
+  out.number("recorded", kernel.recorded).number("first", kernel.first);
   return out.whole();
 }
 
@@ -224,6 +233,9 @@ std::string to_json(const Report& report, bool fields_only) {
   Fields out;
   out.raw("findings", list(report.findings, one_finding));
   out.raw("kernels", list(report.kernels, one_kernel));
+  if (!report.partly_recorded.empty()) {
+    out.raw("partly_recorded", list(report.partly_recorded, one_partly_recorded));
+  }
   return fields_only ? out.fields() : out.whole();
 }
 
@@ -254,6 +266,14 @@ std::string to_text(const Finding& f) {
   if (f.times > 1) text += "\n  seen " + std::to_string(f.times) + " times";
   if (!f.advice.empty()) text += "\n  " + f.advice;
   return text;
+}
+
+std::string to_text(const PartlyRecorded& kernel) {
+  return "kernel " + kernel.kernel + ": " + std::to_string(kernel.recorded) + " of " +
+         std::to_string(kernel.launches) + " launches were checked, the first " +
+         std::to_string(kernel.first) + " and " + std::to_string(kernel.recorded - kernel.first) +
+         " later ones; " + std::to_string(kernel.launches - kernel.recorded) +
+         " that repeated them ran unchecked (--checks always checks all)";
 }
 
 Counters& Counters::operator+=(const Counters& other) {

@@ -38,6 +38,7 @@ struct Session {
   Report report;
   std::vector<Counted> counted;
   std::unordered_map<const void*, std::size_t> kernels;  // by their code
+  std::atomic<std::uint64_t> added = 0;                  // findings, repeated ones too
 };
 Session& session() {
   static Session& one = *new Session;
@@ -96,13 +97,8 @@ std::uint64_t shared_bytes(const Launch& launch) {
   return end > launch.shared_gap_end ? end - gap : end;
 }
 
-}  // namespace
-
-void add_launch(const Launch& launch, const Work& work,
-                const std::unordered_map<std::uintptr_t, SiteCount>& counts) {
-  Session& one = session();
-  const std::lock_guard lock(one.mutex);
-  if (!active()) return;
+/// The counts of the launch's kernel; behind the lock.
+Counted& counted_of(Session& one, const Launch& launch) {
   const void* const identity =
       launch.identity != nullptr ? launch.identity(launch.data) : launch.kernel;
   const auto [at, fresh] = one.kernels.try_emplace(identity, one.counted.size());
@@ -110,7 +106,26 @@ void add_launch(const Launch& launch, const Work& work,
     one.counted.emplace_back();
     one.counted.back().kernel.name = kernel_name(launch);
   }
-  Counted& counted = one.counted[at->second];
+  return one.counted[at->second];
+}
+
+}  // namespace
+
+void add_unrecorded(const Launch& launch) {
+  if ((mode.load(std::memory_order_relaxed) & counting) == 0) return;
+  Session& one = session();
+  const std::lock_guard lock(one.mutex);
+  if (active()) ++counted_of(one, launch).kernel.unrecorded_launches;
+}
+
+std::uint64_t findings_added() { return session().added.load(std::memory_order_relaxed); }
+
+void add_launch(const Launch& launch, const Work& work,
+                const std::unordered_map<std::uintptr_t, SiteCount>& counts) {
+  Session& one = session();
+  const std::lock_guard lock(one.mutex);
+  if (!active()) return;
+  Counted& counted = counted_of(one, launch);
   Kernel& kernel = counted.kernel;
   const std::uint64_t shared = shared_bytes(launch);
   ++kernel.launches;
@@ -204,6 +219,7 @@ void complete(const void* data, const Memory* memory, Finding& finding) {
 void add(Finding finding) {
   if (!active()) return;
   Session& one = session();
+  one.added.fetch_add(1, std::memory_order_relaxed);
   const std::lock_guard lock(one.mutex);
   for (Finding& known : one.report.findings) {
     if (!same(known, finding)) continue;

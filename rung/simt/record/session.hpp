@@ -27,4 +27,9 @@ void complete(const void* data, const Memory* memory, Finding& finding);
 void add_launch(const Launch& launch, const Work& work,
                 const std::unordered_map<std::uintptr_t, SiteCount>& counts);
 
+/// A launch has run that was not recorded.
+void add_unrecorded(const Launch& launch);
+/// How often add() has been called.
+std::uint64_t findings_added();
+
 }  // namespace rung::simt::record

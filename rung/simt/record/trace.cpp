@@ -227,6 +227,7 @@ void Recorder::flush(BlockRecord& block, WarpRecord& warp, bool aligned) {
     if (checking_) check(block, warp, request, position);
     if (request.step.access == Access::marker) clock = std::max(clock, request.step.clock + 1);
   }
+  requests_ += position;
   guesses_.clear();
   warp.compared = false;
   warp.clock += clock;

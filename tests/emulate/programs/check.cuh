@@ -52,3 +52,9 @@ inline int ok() {
   std::printf("OK\n");
   return 0;
 }
+/// As with `rung emulate --checks N`; before the first launch.
+inline void record_first_launches(int count) {
+  char text[16];
+  std::snprintf(text, sizeof text, "%d", count);
+  setenv("RUNG_EMULATE_RECORDED_LAUNCHES", text, 1);
+}

@@ -55,14 +55,22 @@ struct Closure {
   void (*run)(const void* call) = nullptr;
   void (*destroy)(void* call) = nullptr;
   size_t bytes = 0;  // of the call
+  // The kernel's arguments, for those who compare launches.
+  const void* arguments = nullptr;
+  size_t argument_bytes = 0;
 };
 /// Takes the closure over. The error is also what cudaGetLastError tells.
 cudaError_t launch(const LaunchConfig& config, Closure closure);
 
 template <class Call>
 Closure make_closure(const Call& call) {
-  return {new Call(call), [](const void* one) RUNG_UNSEEN { (*static_cast<const Call*>(one))(); },
-          [](void* one) { delete static_cast<Call*>(one); }, sizeof(Call)};
+  auto* const copy = new Call(call);
+  return {copy,
+          [](const void* one) RUNG_UNSEEN { (*static_cast<const Call*>(one))(); },
+          [](void* one) { delete static_cast<Call*>(one); },
+          sizeof(Call),
+          copy,
+          sizeof(Call)};
 }
 
 template <class Body>

@@ -1,0 +1,216 @@
+// SPDX-License-Identifier: Apache-2.0
+// Launches that repeat others: which of them are recorded.
+//
+// A launch is described by words: its shape and its arguments. A pointer into registered memory
+// counts as what it can reach, so that two buffers of one size are alike, and a pointer to memory
+// that has been freed is not like the one before. A word that takes many values - the number of a
+// step, a seed - stops telling launches apart. A launch is a repetition when all other words are as
+// in a launch that was recorded.
+#include "rung/emulate/runtime/repetition.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <cstdlib>
+#include <cstring>
+#include <mutex>
+#include <unordered_map>
+#include <unordered_set>
+#include <utility>
+
+#include "rung/simt/record.hpp"
+
+namespace rung::cuda {
+namespace {
+
+namespace record = simt::record;
+
+// A kernel is recorded until it has had so many launches and requests: for some tenths of a second.
+struct Enough {
+  std::uint64_t launches, requests;
+};
+constexpr Enough enough[] = {
+    {8, std::uint64_t{1} << 18}, {3, std::uint64_t{1} << 20}, {2, std::uint64_t{1} << 22}};
+constexpr std::size_t max_values = 8;  // of a word that tells launches apart
+constexpr std::size_t max_kinds = 64;  // of launches that are told apart
+
+/// What --checks says.
+struct Policy {
+  bool follows = false;     // counts or checks, and not always
+  std::uint64_t first = 0;  // so many launches are recorded; 0: until it is enough
+};
+const Policy& policy() {
+  static const Policy one = [] {
+    const auto wanted = [](const char* name) {
+      const char* value = std::getenv(name);
+      return value != nullptr && value[0] == '1';
+    };
+    const char* const given = std::getenv("RUNG_EMULATE_RECORDED_LAUNCHES");
+    const std::string launches = given != nullptr ? given : "";
+    Policy made;
+    made.follows =
+        (wanted("RUNG_EMULATE_CHECKS") || wanted("RUNG_EMULATE_COUNTERS")) && launches != "always";
+    made.first = std::strtoull(launches.c_str(), nullptr, 10);
+    return made;
+  }();
+  return one;
+}
+
+struct Word {
+  bool written = false;  // what it points into
+  std::unordered_set<std::uint64_t> values;
+  [[nodiscard]] bool tells() const { return values.size() <= max_values; }
+};
+
+}  // namespace
+
+struct LaunchHistory {
+  record::PartlyRecorded report;
+  std::uint64_t clean = 0;     // recorded launches since the last finding
+  std::uint64_t requests = 0;  // of those
+  bool elsewhere = false;      // it has written memory that no argument points into
+  bool gap = false;            // a launch was not recorded
+  std::vector<Word> words;
+  std::unordered_set<std::uint64_t> kinds;  // launches that were recorded, by their words
+
+  /// Whether such a launch has been recorded. Learns its words.
+  bool knows(const std::vector<std::uint64_t>& launch);
+  [[nodiscard]] bool is_enough() const {
+    if (policy().first != 0) return clean >= policy().first;
+    return std::any_of(std::begin(enough), std::end(enough), [&](const Enough& one) {
+      return clean >= one.launches && requests >= one.requests;
+    });
+  }
+  void forget() {
+    clean = requests = 0;
+    kinds.clear();
+  }
+};
+
+bool LaunchHistory::knows(const std::vector<std::uint64_t>& launch) {
+  if (words.size() != launch.size()) words.assign(launch.size(), Word());
+  bool new_value = false;
+  std::uint64_t kind = 0;
+  for (std::size_t i = 0; i < launch.size(); ++i) {
+    Word& word = words[i];
+    if (!word.tells()) continue;
+    new_value |= word.values.insert(launch[i]).second;
+    if (word.tells()) {
+      kind = std::rotl(kind, 23) * 0x9e3779b97f4a7c15u + launch[i] + i;
+    } else {
+      kinds.clear();  // they were told apart by it
+    }
+  }
+  const bool new_kind = kinds.size() < max_kinds && kinds.insert(kind).second;
+  return !new_value && !new_kind;
+}
+
+namespace {
+
+struct Histories {
+  std::mutex mutex;
+  std::unordered_map<const void*, LaunchHistory> of;  // by what is launched
+  std::vector<const LaunchHistory*> partly;
+};
+Histories& histories() {
+  static Histories& one = *new Histories;
+  return one;
+}
+
+/// Launches that are recorded whatever was before: by number, from 0.
+bool is_sample(std::uint64_t launch) {
+  const std::uint64_t number = launch + 1;
+  return std::has_single_bit(number) && std::countr_zero(number) % 2 == 0;  // a power of four
+}
+
+}  // namespace
+
+std::vector<std::uint64_t> Repetition::describe(const Closure& closure) {
+  std::vector<std::uint64_t> words;
+  for (const simt::dialect::dim3& extent : {launch_.grid, launch_.block, launch_.cluster}) {
+    words.insert(words.end(), {extent.x, extent.y, extent.z});
+  }
+  words.push_back(launch_.shared_bytes);
+  words.push_back(static_cast<std::uint64_t>(launch_.device));
+  const auto* bytes = static_cast<const std::byte*>(closure.arguments);
+  for (std::size_t at = 0; at < closure.argument_bytes; at += sizeof(std::uint64_t)) {
+    std::uint64_t word = 0;
+    std::memcpy(&word, bytes + at, std::min(sizeof(word), closure.argument_bytes - at));
+    const auto* const pointer = reinterpret_cast<const std::byte*>(word);
+    if (const record::Memory found = record::find_memory(pointer); found.bytes != 0) {
+      pointers_.push_back({words.size(), found.begin});
+      const auto* const end = static_cast<const std::byte*>(found.begin) + found.bytes;
+      words.push_back(static_cast<std::uint64_t>(end - pointer));
+      words.push_back(static_cast<std::uint64_t>(found.space) + (std::uint64_t{1} << 32));
+    } else {
+      words.push_back(word & 0xffffffffu);
+      words.push_back(word >> 32);
+    }
+  }
+  return words;
+}
+
+Repetition::Repetition(simt::Launch& launch, const Closure& closure)
+    : launch_(launch), follows_(policy().follows) {
+  if (!follows_) return;
+  launch.summary = &summary_;
+  const std::vector<std::uint64_t> words = describe(closure);
+  const std::lock_guard lock(histories().mutex);
+  LaunchHistory& history = histories().of[launch.kernel];
+  const bool repeats = history.knows(words);
+  launch.unrecorded = repeats && history.is_enough() && !is_sample(history.report.launches);
+}
+
+Repetition::~Repetition() {
+  if (!follows_ || ended_) return;
+  const std::lock_guard lock(histories().mutex);
+  histories().of[launch_.kernel].forget();
+}
+
+void Repetition::ended_well(const std::string& kernel) {
+  ended_ = true;
+  if (!follows_) return;
+  const std::lock_guard lock(histories().mutex);
+  LaunchHistory& history = histories().of[launch_.kernel];
+  ++history.report.launches;
+  if (launch_.unrecorded) {
+    if (!std::exchange(history.gap, true)) {
+      history.report.kernel = kernel;
+      histories().partly.push_back(&history);
+    }
+    // What it has written nobody has seen: it may be all that it can reach.
+    for (const Pointer& one : pointers_) {
+      if (history.words[one.word].written) record::mark_whole_initialised(one.memory);
+    }
+    if (history.elsewhere) record::mark_whole_initialised(nullptr);
+    return;
+  }
+  ++history.report.recorded;
+  if (!history.gap) ++history.report.first;
+  learn(history);
+  if (summary_.findings != 0) {
+    history.forget();
+  } else {
+    ++history.clean;
+    history.requests += summary_.requests;
+  }
+}
+
+void Repetition::learn(LaunchHistory& history) const {
+  for (const void* written : summary_.written) {
+    bool pointed_at = false;
+    for (const Pointer& one : pointers_) {
+      if (one.memory != written) continue;
+      history.words[one.word].written = pointed_at = true;
+    }
+    history.elsewhere |= !pointed_at && !record::find_memory(written).initialised;
+  }
+}
+
+std::vector<record::PartlyRecorded> partly_recorded() {
+  const std::lock_guard lock(histories().mutex);
+  std::vector<record::PartlyRecorded> all;
+  for (const LaunchHistory* one : histories().partly) all.push_back(one->report);
+  return all;
+}
+
+}  // namespace rung::cuda

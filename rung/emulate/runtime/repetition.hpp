@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+// Launches that repeat others. A kernel that is launched again and again and in which nothing is
+// found is recorded in its first launches, and in few of the later ones: an unrecorded launch runs
+// several times as fast (docs/simulated-gpu.md, "Repeated launches").
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "rung/emulate/runtime/api.hpp"
+#include "rung/simt/record.hpp"
+#include "rung/simt/simulator.hpp"
+
+namespace rung::cuda {
+
+/// What is known of a kernel's launches.
+struct LaunchHistory;
+
+/// One launch: decides, when it begins, whether it is recorded, and learns from it when it ends.
+class Repetition {
+ public:
+  /// Sets launch.unrecorded and launch.summary. Both arguments must outlive it.
+  Repetition(simt::Launch& launch, const Closure& closure);
+  Repetition(const Repetition&) = delete;
+  Repetition& operator=(const Repetition&) = delete;
+  /// A launch that failed changes it, so that the next launches of its kernel are recorded.
+  ~Repetition();
+  /// `kernel`: its name for the report.
+  void ended_well(const std::string& kernel);
+
+ private:
+  /// The launch in words.
+  std::vector<std::uint64_t> describe(const Closure& closure);
+  /// What its kernel writes to.
+  void learn(LaunchHistory& history) const;
+
+  simt::Launch& launch_;
+  bool follows_ = false;  // somebody counts or checks, and launches may go unrecorded
+  bool ended_ = false;
+  struct Pointer {
+    std::size_t word;    // of the launch's description
+    const void* memory;  // where what it points into begins
+  };
+  std::vector<Pointer> pointers_;  // among the arguments, into registered memory
+  simt::LaunchSummary summary_;
+};
+
+/// Kernels of which some launches were not recorded, in the order of the first of those.
+std::vector<simt::record::PartlyRecorded> partly_recorded();
+
+}  // namespace rung::cuda
