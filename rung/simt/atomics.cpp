@@ -3,6 +3,8 @@
 #include "rung/simt/atomics.hpp"
 
 #include <atomic>
+#include <cstddef>
+#include <type_traits>
 
 #include "rung/simt/record/operations.hpp"
 #include "rung/simt/scheduler.hpp"
@@ -23,30 +25,57 @@ void count_atomic(bool changed, Place place) {
   yield();
 }
 
-/// Replaces the cell by change(cell); the old value.
+/// Whether the address lies in the running block's shared memory, which no other OS thread uses:
+/// all blocks of a cluster run on one. A locked instruction takes several times as long as others.
+bool is_own_shared(const void* address) {
+  if (this_worker == nullptr || !this_worker->busy()) return false;
+  const Block& block = *this_worker->current().block;
+  return static_cast<std::size_t>(static_cast<const std::byte*>(address) - block.shared) <
+         block.shared_capacity;
+}
+
+/// Replaces the value by change(value); the old one.
 template <class T, class Change>
-T replace(std::atomic_ref<T> cell, Change change, Place place) {
-  T old = cell.load(std::memory_order_relaxed);
-  while (!cell.compare_exchange_weak(old, change(old), std::memory_order_relaxed)) {
+T replace(T* address, Change change, Place place) {
+  T old;
+  if (is_own_shared(address)) {
+    old = *address;
+    *address = change(old);
+  } else {
+    std::atomic_ref<T> cell(*address);
+    old = cell.load(std::memory_order_relaxed);
+    while (!cell.compare_exchange_weak(old, change(old), std::memory_order_relaxed)) {
+    }
   }
   count_atomic(change(old) != old, place);
   return old;
 }
 
 template <class T>
-T update(std::atomic_ref<T> cell, AtomicKind kind, T operand, Place place) {
+T update(T* address, AtomicKind kind, T operand, Place place) {
   if (kind == AtomicKind::add) {
-    const T old = cell.fetch_add(operand, std::memory_order_relaxed);
+    T old;
+    if (is_own_shared(address)) {
+      old = *address;
+      if constexpr (std::is_integral_v<T>) {  // it wraps
+        using Bits = std::make_unsigned_t<T>;
+        *address = static_cast<T>(static_cast<Bits>(old) + static_cast<Bits>(operand));
+      } else {
+        *address = old + operand;
+      }
+    } else {
+      old = std::atomic_ref<T>(*address).fetch_add(operand, std::memory_order_relaxed);
+    }
     count_atomic(operand != T{}, place);
     return old;
   }
   if (kind == AtomicKind::exchange) {
-    const T old = cell.exchange(operand, std::memory_order_relaxed);
+    const T old = std::atomic_ref<T>(*address).exchange(operand, std::memory_order_relaxed);
     count_atomic(operand != old, place);
     return old;
   }
   return replace(
-      cell,
+      address,
       [=](T old) -> T {
         if constexpr (std::is_integral_v<T>) {
           switch (kind) {
@@ -78,7 +107,7 @@ T update(std::atomic_ref<T> cell, AtomicKind kind, T operand, Place place) {
 template <class T>
 T atomic_update(T* address, AtomicKind kind, T operand, Place place, AtomicScope scope) {
   record::note_atomic(address, sizeof(T), access_of(scope), unstated_order, place);
-  return update(std::atomic_ref<T>(*address), kind, operand, place);
+  return update(address, kind, operand, place);
 }
 
 template <class T>

@@ -111,7 +111,7 @@ CASES = {
                ["cublas.cu:3", "cublasSsymm is not part of rung's cuBLAS: docs/emulate.md lists what is"]),
     # The tenth launch does what no other does.
     "repeated": (KERNEL % ("  if (++p[threadIdx.x] == 10) p[16] = 1;", LAUNCHED_AGAIN), ["--checks", "4"], 0,
-                 ["kernel kernel: 5 of 20 launches were checked, the first 4 and 1 later ones; 15 that repeated them ran"]),
+                 ["kernel: 5 of 20 launches were checked, the first 4 and 1 later ones; 15 that repeated them ran"]),
     "always": (KERNEL % ("  if (++p[threadIdx.x] == 10) p[16] = 1;", LAUNCHED_AGAIN), ["--checks", "always"], 66,
                ["always.cu:2", "out_of_bounds"]),
     "checks": (KERNEL % ("", ""), ["--checks", "0"], 2, ["--checks: given \"0\", accepted are repeated, always and"]),

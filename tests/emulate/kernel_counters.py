@@ -150,15 +150,17 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         source, report = pathlib.Path(folder, "kernels.cu"), pathlib.Path(folder, "report.json")
         source.write_text(SOURCE)
-        run = subprocess.run([sys.argv[1], "emulate", "--counters", "--checks", "4", "--json", str(report), str(source)],
-                             capture_output=True, text=True, check=False)
+        options = ["--counters", "--checks", "4", "--json", str(report)]
+        run = subprocess.run([sys.argv[1], "emulate", *options, str(source)], capture_output=True, text=True,
+                             check=False)
         if run.returncode != 0:
             sys.exit(run.stdout + run.stderr)
         kernels = {one["name"]: one for one in json.loads(report.read_text())["kernels"]}
     wrong = [f"{name}: {path} is {at(kernels[name], path)}, expected {value}"
              for name, paths in EXPECTED.items() for path, value in paths.items() if at(kernels[name], path) != value]
     for text in ("convolve\n  1 launch, 1 blocks of 576 threads at most", "reuse 36\n",
-                 "all but the first figure are of the 5 launches that were recorded", "occupancy 84.4 %: 3 blocks, 54 warps; limited by warps"):
+                 "all but the first figure are of the 5 launches that were recorded",
+                 "occupancy 84.4 %: 3 blocks, 54 warps; limited by warps"):
         wrong += [] if text in run.stdout else [f"not printed: {text}"]
     wrong += [f"too wide: {line}" for line in run.stdout.splitlines() if len(line) > 100]
     if wrong:

@@ -45,6 +45,7 @@ void Recorder::fence(bool device) {
 }
 
 void Recorder::heard_of(std::uintptr_t flag, bool acquires) {
+  if (!launch_->flags.any.load(std::memory_order_acquire)) return;
   KnowledgeRef heard, heard_in_block;
   {
     LaunchRecord::Flags& flags = launch_->flags;
@@ -111,6 +112,7 @@ void Recorder::before_atomic(std::uintptr_t address, int log_size, Access access
   if (warp_->released == nullptr) return;
   LaunchRecord::Flags& flags = launch_->flags;
   const std::lock_guard lock(flags.mutex);
+  flags.any.store(true, std::memory_order_release);
   LaunchRecord::Flag& flag = flags.at[address];
   if (warp_->released_to_all) {
     flag.released = join(flag.released, warp_->released);

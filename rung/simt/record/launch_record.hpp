@@ -99,6 +99,7 @@ class LaunchRecord {
     std::uint32_t block = 0;  // the one
   };
   struct Flags {
+    std::atomic<bool> any = false;  // whether one has ever been published
     std::mutex mutex;
     std::unordered_map<std::uintptr_t, Flag> at;
   };
