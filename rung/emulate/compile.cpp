@@ -13,6 +13,7 @@
 #include <exception>
 #include <filesystem>
 #include <fstream>
+#include <future>
 #include <mutex>
 #include <sstream>
 #include <utility>
@@ -21,6 +22,7 @@
 #include "rung/emulate/messages.hpp"
 #include "rung/emulate/process.hpp"
 #include "rung/emulate/rewrite.hpp"
+#include "rung/emulate/unhooked.hpp"
 #include "rung/simt/simulator.hpp"
 
 namespace rung::emulate {
@@ -169,15 +171,15 @@ void explain_missing_header(std::vector<std::string> command, const std::string&
 struct Rewritten {
   const std::string& source;  // as it was
   const std::string& path;    // of what it has become
-  const std::string& object;
-  const std::string& stem;  // of further files
+  const std::string& stem;    // of the files made of it
 };
 
-/// A wrong launch is many errors of our own headers: says it in the user's terms where it can.
+/// Compiles to `output`: assembly (`how` is "-S") or an object ("-c"). A wrong launch is many errors
+/// of our own headers: says it in the user's terms where it can.
 void compile_rewritten(std::vector<std::string> command, const std::string& file,
-                       const Rewritten& one) {
+                       const Rewritten& one, const std::string& how, const std::string& output) {
   std::vector<std::string> whole = command;
-  whole.insert(whole.end(), {"-c", one.path, "-o", one.object});
+  whole.insert(whole.end(), {how, one.path, "-o", output});
   if (isatty(STDERR_FILENO) != 0) whole.emplace_back("-fdiagnostics-color=always");
   const std::string errors = one.stem + ".errors";
   const auto print = [](const std::string& text) { std::fputs(text.c_str(), stderr); };
@@ -199,6 +201,27 @@ void compile_rewritten(std::vector<std::string> command, const std::string& file
     print(plain.empty() ? messages : plain);
     throw;
   }
+}
+
+/// Compiles a rewritten source with hooks and, at the same time, without, into one object.
+void compile_twice(const std::vector<std::string>& hooked, std::vector<std::string> bare,
+                   const std::string& file, const Rewritten& one, const std::string& object) {
+  const std::string with = one.stem + ".s", without = one.stem + ".unhooked.s";
+  for (const std::string& option : access_options(false, true)) bare.push_back(option);
+  // What it warns of has been said.
+  bare.insert(bare.end(),
+              {"-w", "-fpreprocessed", "-x", "c++-cpp-output", "-S", one.path, "-o", without});
+  auto second = std::async(std::launch::async, [&] { return run_program(bare).exit_code; });
+  try {
+    compile_rewritten(hooked, file, one, "-S", with);
+  } catch (...) {
+    second.wait();
+    throw;
+  }
+  std::string joined;
+  if (second.get() == 0) joined = add_unhooked(read_file(with), read_file(without));
+  if (!joined.empty()) std::ofstream(with, std::ios::binary) << joined;
+  run_compiler({compiler(), "-c", with, "-o", object}, file, "cannot be assembled");
 }
 
 std::string compile_one(const Sources& sources, const Home& home, const std::string& file,
@@ -247,9 +270,15 @@ std::string compile_one(const Sources& sources, const Home& home, const std::str
       command.push_back(options[i]);
     }
   }
+  const std::vector<std::string> bare = command;
   add(access_options(hooks, true));
   add({"-fpreprocessed", "-x", "c++-cpp-output"});
-  compile_rewritten(command, file, {source, rewritten, object, stem});
+  const Rewritten one{source, rewritten, stem};
+  if (sources.twice && !holds_volatile(source)) {
+    compile_twice(command, bare, file, one, object);
+  } else {
+    compile_rewritten(command, file, one, "-c", object);
+  }
   return object;
 }
 

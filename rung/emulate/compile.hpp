@@ -16,6 +16,7 @@ struct Sources {
   int capability = 90;                   // 90 for 9.0: __CUDA_ARCH__
   bool watched = true;                   // accesses are to be counted or checked
   bool all_cuda = false;                 // whatever the files' names end with
+  bool twice = false;                    // watched, and each function has a version without hooks
 };
 
 /// Compiles and links into `folder`/program; its path. Throws Error(invalid_argument) when the

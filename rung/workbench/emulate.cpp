@@ -12,6 +12,7 @@
 #include <filesystem>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <thread>
 
 #include "rung/emulate/compile.hpp"
 #include "rung/emulate/process.hpp"
@@ -190,6 +191,9 @@ int run(Options& options) {
   require_checks(options.checks);
   options.sources.capability = parse_capability(options.capability);
   options.sources.watched = !options.no_checks || options.counts();
+  // A second version takes a second core while it is compiled.
+  options.sources.twice = options.sources.watched && options.checks != "always" &&
+                          std::thread::hardware_concurrency() > 1;
   if (options.branches && !options.counts()) {
     throw Error(ErrorCode::invalid_argument,
                 "--branches: counts for --json, --counters or --annotate, none of which is given");

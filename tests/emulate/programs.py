@@ -5,7 +5,7 @@ say `// expect: kind`, and none where it is not.
 
 Compiling costs most by far, and the headers are most of that: many programs are compiled as one, each in a namespace
 of its own (batch.hpp runs them, each in a process of its own). --alone compiles them one by one, as a user would.
-usage: programs.py RUNG programs|planted [--part I/N] [--only NAME ...] [--alone] [--no-checks]"""
+usage: programs.py RUNG programs|planted [--part I/N] [--only NAME ...] [--alone] [--no-checks] [--checks N]"""
 import argparse
 import json
 import os
@@ -123,6 +123,7 @@ def main():
     parser.add_argument("--only", nargs="*")
     parser.add_argument("--alone", action="store_true")
     parser.add_argument("--no-checks", action="store_true")
+    parser.add_argument("--checks", default="always")  # otherwise all is compiled twice
     given = parser.parse_args()
     rung = os.path.abspath(given.rung)
     part, parts = map(int, given.part.split("/"))
@@ -131,7 +132,8 @@ def main():
     paths = [path for path in sorted([*folder.glob("*.cu"), *filter(pathlib.Path.is_dir, folder.iterdir())])
              if given.only is None or path.stem in given.only][part - 1::parts]
     programs = [Program(path, bug) for path in paths for bug in ([True, False] if planted else [False])]
-    options = ["--leaks"] if planted else ["--no-checks"] if given.no_checks else []
+    options = ["--checks", given.checks]
+    options += ["--leaks"] if planted else ["--no-checks"] if given.no_checks else []
     alone = [one for one in programs if given.alone or ALONE in one.text]
     together = [one for one in programs if one not in alone]
     results = []

@@ -17,6 +17,7 @@
 #include <unordered_set>
 #include <utility>
 
+#include "rung/emulate/runtime/unhooked.hpp"
 #include "rung/simt/record.hpp"
 
 namespace rung::cuda {
@@ -129,7 +130,7 @@ std::vector<std::uint64_t> Repetition::describe(const Closure& closure) {
   for (const simt::dialect::dim3& extent : {launch_.grid, launch_.block, launch_.cluster}) {
     words.insert(words.end(), {extent.x, extent.y, extent.z});
   }
-  words.push_back(launch_.shared_bytes);
+  words.push_back(launch_.shared_gap_begin);  // dynamic shared memory
   words.push_back(static_cast<std::uint64_t>(launch_.device));
   const auto* bytes = static_cast<const std::byte*>(closure.arguments);
   for (std::size_t at = 0; at < closure.argument_bytes; at += sizeof(std::uint64_t)) {
@@ -158,6 +159,7 @@ Repetition::Repetition(simt::Launch& launch, const Closure& closure)
   LaunchHistory& history = histories().of[launch.kernel];
   const bool repeats = history.knows(words);
   launch.unrecorded = repeats && history.is_enough() && !is_sample(history.report.launches);
+  if (launch.unrecorded) launch.entry = without_hooks(closure.run);
 }
 
 Repetition::~Repetition() {
