@@ -140,8 +140,9 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         for one in alone:
             results += run_alone(rung, one, options, folder)
-        # With --no-checks a source is compiled without hooks unless it has volatile variables.
-        spinning = [one for one in together if given.no_checks and VOLATILE.search(one.text)]
+        # Without hooks is compiled what has no volatile variables.
+        bare = given.no_checks or given.checks != "always"
+        spinning = [one for one in together if bare and VOLATILE.search(one.text)]
         for batch in (spinning, [one for one in together if one not in spinning]):
             results += run_batch(rung, batch, [*options, "--order", "all"], folder) if batch else []
     failed = 0
