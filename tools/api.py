@@ -125,7 +125,8 @@ def functor_functions(text):
 def described(signature, notes):
     """A line of a list: the signature and the first sentence of what the header says of it."""
     name = headers.name_of(signature)
-    said = next((said for line, said in notes.items() if re.search(rf"(?<!\w){re.escape(name)}\(", line)), "")
+    head = re.sub(r"^template <.*> (?=\w+\()", "", signature[:signature.index(name + "(") + len(name) + 1])
+    said = next((said for line, said in notes.items() if headers.signature(line).startswith(head)), "")
     return f"- {code(signature)}" + (f": {summary(said)}" if said else "")
 
 

@@ -48,9 +48,9 @@ void check_elementwise(rung_context* context) {
   rung_elementwise_options options;
   CHECK(rung_elementwise_options_init(&options, sizeof options) == RUNG_OK);
   CHECK(options.function == RUNG_ELEMENTWISE_ADD && options.alpha == 1);
-  options.alpha = -2.5;
   for (int function = 0; function <= (int)RUNG_ELEMENTWISE_EXP; ++function) {
     options.function = (rung_elementwise_function)function;
+    options.alpha = function == RUNG_ELEMENTWISE_AXPY ? -2.5 : 1; /* others have none */
     const rung_tensor* const second = function < RUNG_ELEMENTWISE_RELU ? &ty : NULL;
     const rung_tensor* const third = function == RUNG_ELEMENTWISE_FMA ? &tw : NULL;
     CHECK(rung_elementwise(context, &tx, second, third, &tz, &options) == RUNG_OK);

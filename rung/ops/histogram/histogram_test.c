@@ -32,6 +32,8 @@ void check_histogram(rung_context* context) {
   CHECK(rung_histogram(context, &reals, &y, &options) == RUNG_OK);
   CHECK(counts[0] == 1 && counts[1] == 1 && counts[2] == 1 && counts[3] == 2);
 
+  options.low = 0;
+  options.high = 0;
   options.edges = &edges;
   CHECK(rung_histogram(context, &reals, &y3, &options) == RUNG_OK);
   CHECK(counts[0] == 2 && counts[1] == 1 && counts[2] == 2);
