@@ -130,52 +130,14 @@ void run_compiler(const std::vector<std::string>& command, const std::string& fi
   }
 }
 
-std::string read_file(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  std::stringstream text;
-  text << file.rdbuf();
-  return text.str();
-}
-
-/// The library of a header that NVIDIA's toolkit would have, or a graphics system; null: none.
-const char* library_of(const std::string& header) {
-  static constexpr std::pair<const char*, const char*> libraries[] = {
-      {"thrust/", "Thrust"}, {"cub/", "CUB"},          {"cublasXt", "cuBLAS"},
-      {"cufft", "cuFFT"},    {"cusparse", "cuSPARSE"}, {"cusolver", "cuSOLVER"},
-      {"cudnn", "cuDNN"},    {"npp", "NPP"},           {"nvjpeg", "nvJPEG"},
-      {"nvrtc", "NVRTC"},    {"nccl", "NCCL"},         {"cutlass/", "CUTLASS"},
-      {"cute/", "CUTLASS"},  {"GL/", "OpenGL"},        {"EGL/", "EGL"}};
-  for (const auto& [prefix, name] : libraries) {
-    if (header.starts_with(prefix)) return name;
-  }
-  return nullptr;
-}
-
-/// Says so where a source cannot be preprocessed because it uses such a library. `command` is the
-/// compiler with its options.
-void explain_missing_header(std::vector<std::string> command, const std::string& file,
-                            const std::string& stem) {
-  command.insert(command.end(), {"-M", "-MG", "-w", file, "-o", stem + ".d"});
-  if (run_program(command).exit_code != 0) return;
-  std::istringstream headers(read_file(stem + ".d"));
-  for (std::string header; headers >> header;) {
-    const char* library = library_of(header);
-    if (library == nullptr) continue;
-    throw Error(ErrorCode::not_available,
-                fmt::format("{} includes {}, of {}: it is no part of the simulated GPU, which has "
-                            "CUDA's runtime, cuBLAS, and some of CUB and Thrust",
-                            file, header, library));
-  }
-}
-
 struct Rewritten {
   const std::string& source;  // as it was
   const std::string& path;    // of what it has become
   const std::string& stem;    // of the files made of it
 };
 
-/// Compiles to `output`: assembly (`how` is "-S") or an object ("-c"). A wrong launch is many errors
-/// of our own headers: says it in the user's terms where it can.
+/// Compiles to `output`: assembly (`how` is "-S") or an object ("-c"). A wrong launch is many
+/// errors of our own headers: says it in the user's terms where it can.
 void compile_rewritten(std::vector<std::string> command, const std::string& file,
                        const Rewritten& one, const std::string& how, const std::string& output) {
   std::vector<std::string> whole = command;

@@ -4,8 +4,14 @@
 
 #include <fmt/format.h>
 
+#include <fstream>
 #include <set>
 #include <sstream>
+#include <string_view>
+#include <utility>
+
+#include "rung/core/error.hpp"
+#include "rung/emulate/process.hpp"
 
 namespace rung::emulate {
 namespace {
@@ -20,7 +26,43 @@ std::string variable_extent(const std::string& message) {
   return message.substr(open + 3, close - open - 3);
 }
 
+/// The library of a header that NVIDIA's toolkit would have, or a graphics system; null: none.
+const char* library_of(const std::string& header) {
+  static constexpr std::pair<const char*, const char*> libraries[] = {
+      {"thrust/", "Thrust"}, {"cub/", "CUB"},          {"cublasXt", "cuBLAS"},
+      {"cufft", "cuFFT"},    {"cusparse", "cuSPARSE"}, {"cusolver", "cuSOLVER"},
+      {"cudnn", "cuDNN"},    {"npp", "NPP"},           {"nvjpeg", "nvJPEG"},
+      {"nvrtc", "NVRTC"},    {"nccl", "NCCL"},         {"cutlass/", "CUTLASS"},
+      {"cute/", "CUTLASS"},  {"GL/", "OpenGL"},        {"EGL/", "EGL"}};
+  for (const auto& [prefix, name] : libraries) {
+    if (header.starts_with(prefix)) return name;
+  }
+  return nullptr;
+}
+
 }  // namespace
+
+std::string read_file(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  std::stringstream text;
+  text << file.rdbuf();
+  return text.str();
+}
+
+void explain_missing_header(std::vector<std::string> command, const std::string& file,
+                            const std::string& stem) {
+  command.insert(command.end(), {"-M", "-MG", "-w", file, "-o", stem + ".d"});
+  if (run_program(command).exit_code != 0) return;
+  std::istringstream headers(read_file(stem + ".d"));
+  for (std::string header; headers >> header;) {
+    const char* library = library_of(header);
+    if (library == nullptr) continue;
+    throw Error(ErrorCode::not_available,
+                fmt::format("{} includes {}, of {}: it is no part of the simulated GPU, which has "
+                            "CUDA's runtime, cuBLAS, and some of CUB and Thrust",
+                            file, header, library));
+  }
+}
 
 bool speaks_of_rewriting(const std::string& messages) {
   for (const char* ours : {"rung_cuda/launch.h", "rung_type_of_", "rung_shared_"}) {

@@ -7,6 +7,14 @@
 
 namespace rung::emulate {
 
+/// All of a file; "": it cannot be read.
+std::string read_file(const std::string& path);
+
+/// Throws Error(not_available) where a source cannot be preprocessed because it uses a library that
+/// is not here. `command` is the compiler with its options, `stem` the beginning of file names.
+void explain_missing_header(std::vector<std::string> command, const std::string& file,
+                            const std::string& stem);
+
 /// Of what the compiler wrote about a rewritten source: whether it speaks of what only the rewriter
 /// has put there.
 bool speaks_of_rewriting(const std::string& messages);

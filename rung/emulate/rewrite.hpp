@@ -14,7 +14,7 @@ namespace rung::emulate {
 /// not supported, Error(invalid_argument) for what is no CUDA.
 std::string rewrite(const std::string& preprocessed);
 
-/// The same with launches as plain calls, kernel(x): a wrong one is an error of the user's own line.
+/// The same with launches as plain calls, kernel(x): a wrong one is an error of the user's line.
 /// It can be compiled, but not run.
 std::string rewrite_for_messages(const std::string& preprocessed);
 

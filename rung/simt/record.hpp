@@ -110,8 +110,8 @@ struct Finding {
   Object object;
   std::string object_text;  // what the message calls it
   Racers racers;            // of a race
-  /// Of the launch: integers among the kernel's arguments, by the number of the parameter; and where
-  /// it stands.
+  /// Of the launch: integers among the kernel's arguments, by the number of the parameter; the
+  /// block; and the launch's place.
   std::vector<std::pair<int, std::int64_t>> integers;
   dialect::dim3 block_extent;
   std::string launch_file;

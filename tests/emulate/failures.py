@@ -140,14 +140,17 @@ CASES = {
     # A launch that cannot be one: a sentence that points at it, and nothing of our headers.
     "count": (KERNEL % ("  p[0] = 1;", "  kernel<<<1, 32>>>(p, 5);"), [], 2,
               ["count.cu:6:20: error: too many arguments to function ‘void kernel(int*)’"]),
-    "types": ("#include <vector>\n" + KERNEL % ("  p[0] = 1;", "  std::vector<int> v(8);\n  kernel<<<1, 32>>>(v);"), [],
-              2, ["types.cu:8:", "error: cannot convert ‘std::vector<int>’ to ‘int*’"]),
+    "types": ("#include <vector>\n" + KERNEL % (
+        "  p[0] = 1;", "  std::vector<int> v(8);\n  kernel<<<1, 32>>>(v);"), [], 2, [
+            "types.cu:8:", "error: cannot convert ‘std::vector<int>’ to ‘int*’"]),
     "misspelt": (KERNEL % ("  p[0] = 1;", "  kernle<<<1, 32>>>(p);"), [], 2,
                  ["misspelt.cu:6:3: error: ‘kernle’ was not declared in this scope; did you mean ‘kernel’?"]),
     "called": (KERNEL % ("  p[0] = 1;", "  cudaMalloc(&p, 64);\n  kernel(p);"), [], 66,
                ["the kernel kernel is called as a function", "called.cu:7", "kernel<<<blocks, threads>>>(...)"]),
-    "extent": ("__global__ void kernel(int n) {\n  __shared__ float s[n];\n  s[threadIdx.x] = 1;\n}\nint main() {}\n", [], 2,
-               ["extent.cu:2: error: a __shared__ array needs a constant extent, unlike float [n]", "extern __shared__"]),
+    "extent": ("__global__ void kernel(int n) {\n  __shared__ float s[n];\n  s[threadIdx.x] = 1;\n}\nint main() {}\n",
+               [], 2,
+               ["extent.cu:2: error: a __shared__ array needs a constant extent, unlike float [n]",
+                "extern __shared__"]),
     # Each block holds one lock and wants the other's.
     "crossed": (KERNEL % (
         "  const int mine = blockIdx.x;\n  while (atomicCAS(p + mine, 0, 1) != 0) {}\n  atomicAdd(p + 2, 1);\n"
@@ -159,8 +162,9 @@ CASES = {
     "opencl": ("int main() {}\n", ["other.cl"], 2, ["other.cl is OpenCL C"]),
     "metal": ("int main() {}\n", ["other.metal"], 2, ["other.metal is Metal"]),
     "nvcc": ("#include <limits.h>\nint main() { return NUMBER + OTHER; }\n",
-             "-o nvcc --std=c++17 -x cu -isystem . -DNUMBER=40 -D OTHER=2 -arch=sm_90 -gencode arch=compute_90,code=sm_90 "
-             "-O3 -lineinfo --use_fast_math -Xcompiler -Wall,-Wextra -rdc true -lcudart".split(), 42, []),
+             "-o nvcc --std=c++17 -x cu -isystem . -DNUMBER=40 -D OTHER=2 -arch=sm_90 "
+             "-gencode arch=compute_90,code=sm_90 -O3 -lineinfo --use_fast_math -Xcompiler -Wall,-Wextra -rdc true "
+             "-lcudart".split(), 42, []),
     # The limit is of the program alone: compiling takes longer.
     "limit": ("#include <thrust/sort.h>\nint main() {}\n", ["--timeout", "0.2"], 0, []),
     "own": ("int main() { return 42; }\n", [], 42, []),

@@ -2,6 +2,7 @@
 // Advice about findings, by the program's source: what to change, and where.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
@@ -22,8 +23,14 @@ void name_object(simt::record::Finding& finding);
 void advise_race(simt::record::Finding& race);
 void advise_bounds(simt::record::Finding& finding);
 
-/// Whether the other side of a race is another thread: of many who have read the last is kept, which
-/// may be the one that writes.
+/// The third argument of a launch, of which a kernel's dynamic shared memory comes.
+void advise_launch(simt::record::Finding& finding);
+/// How many elements the block's last thread needs where this one accesses the one of this index,
+/// if each needs one more than the thread before.
+std::int64_t elements_needed(const simt::record::Finding& finding, std::int64_t index);
+
+/// Whether the other side of a race is another thread: of many who have read one is kept, which may
+/// be the one that writes.
 bool knows_both(const simt::record::Finding& race);
 /// The kernel of a finding in a source: by its name without namespaces and template arguments.
 const Function* kernel_of(const SourceTree& tree, const simt::record::Finding& finding);

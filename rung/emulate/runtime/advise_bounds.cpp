@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Advice about indices that an array does not have: the comparison that lets them through, the guard
-// that is missing, or more elements.
+// Advice about indices that an array does not have: the comparison that lets them through, the
+// guard that is missing, or more elements.
 #include <algorithm>
 #include <cstdio>
 
@@ -152,6 +152,12 @@ std::string condition_of(const Finding& finding, const Scene& scene, std::int64_
              in_parentheses(tree.text(plus + 1, end)) + " < " + width;
     }
   }
+  // Of bounds of rows, say, there is one more than of rows.
+  const std::string one_less = parameter_of(finding, tree, count - 1);
+  const std::size_t length = end - begin;
+  if (!one_less.empty() && length > 2 && tokens[end - 2].is("+") && tokens[end - 1].is("1")) {
+    return in_parentheses(tree.text(begin, end - 2)) + " < " + one_less;
+  }
   const std::string bound = parameter_of(finding, tree, count);
   return in_parentheses(scene.index()) + " < " + (bound.empty() ? std::to_string(count) : bound);
 }
@@ -162,7 +168,15 @@ void advise_guard(Finding& finding, const Scene& scene, std::int64_t count) {
   const std::string condition = condition_of(finding, scene, count);
   finding.advice = "guard the access: if (" + condition + ")";
   const Statement& one = *scene.spot.statement;
-  if (one.kind != Statement::Kind::simple) return;
+  if (one.kind != Statement::Kind::simple) {
+    // Around a loop, unless the index is its own variable.
+    std::size_t own = one.header_begin;
+    while (own < one.header_end && !tokens[own + 1].is("=")) ++own;
+    if (scene.tree.mentions(scene.access.begin, scene.access.end, tokens[own].text)) return;
+    finding.fixes.push_back(
+        replacement(scene.tree, "guard", one, "if (" + condition + ") " + scene.tree.text(one)));
+    return;
+  }
   // A statement that writes at this index, to whatever array.
   std::size_t left = one.begin;
   if (tokens[left].is("+") || tokens[left].is("-")) left += 2;
@@ -180,46 +194,6 @@ void advise_guard(Finding& finding, const Scene& scene, std::int64_t count) {
                            "(" + condition + " ? " + access + " : 0)"});
 }
 
-/// How many elements the block's last thread needs, if each needs one more than the one before.
-std::int64_t needed(const Finding& finding, std::int64_t index) {
-  const auto& block = finding.block_extent;
-  const auto& at = finding.thread;
-  const std::int64_t threads = std::int64_t{1} * block.x * block.y * block.z;
-  const std::int64_t thread = at.x + std::int64_t{block.x} * (at.y + std::int64_t{block.y} * at.z);
-  return index + threads - thread;
-}
-
-/// The third argument of the launch.
-void advise_launch(Finding& finding) {
-  const record::Object& object = finding.object;
-  const auto size = static_cast<std::int64_t>(object.element_bytes);
-  const std::string bytes =
-      std::to_string(needed(finding, object.offset / size)) + " * sizeof(" + object.type + ")";
-  finding.advice = "launch with " + bytes + " bytes of dynamic shared memory (in line " +
-                   std::to_string(finding.launch_line) + " with " + std::to_string(object.bytes) +
-                   ")";
-  const SourceTree* const tree = source_tree(finding.launch_file);
-  if (tree == nullptr) return;
-  const TokenStream& tokens = tree->tokens();
-  for (std::size_t i = 0; i + 3 < tokens.size(); ++i) {
-    if (tree->line(i) != finding.launch_line || !tokens[i].is("<<") || !tokens[i + 1].is("<")) {
-      continue;
-    }
-    std::vector<std::size_t> commas;
-    std::size_t end = i + 2;
-    for (; end < tokens.size() && !(tokens[end].is(">>") && tokens[end + 1].is(">")); ++end) {
-      if (tokens[end].is(",")) commas.push_back(end);
-      if (emulate::opens(tokens[end])) end = tokens.closing(end);
-    }
-    if (commas.empty() || end >= tokens.size()) return;
-    const std::size_t shape_end = commas.size() > 1 ? commas[1] : end;
-    const std::string stream = commas.size() > 2 ? ", " + tree->text(commas[2] + 1, end) : "";
-    finding.fixes.push_back({"shared_bytes", tree->file(), tree->line(i), tree->text(i, end + 2),
-                             tree->text(i, shape_end) + ", " + bytes + stream + ">>>"});
-    return;
-  }
-}
-
 /// The declaration of an array that is too short for the block.
 bool advise_extent(Finding& finding, const Scene& scene, std::int64_t index) {
   const TokenStream& tokens = scene.tokens;
@@ -227,7 +201,7 @@ bool advise_extent(Finding& finding, const Scene& scene, std::int64_t index) {
   const std::size_t declared = declaration_of(scene.tree, *scene.spot.function, name);
   const std::size_t close = tokens.closing(declared + 1);
   if (declared == 0 || tokens[close + 1].is("[")) return false;
-  const std::string elements = std::to_string(needed(finding, index));
+  const std::string elements = std::to_string(elements_needed(finding, index));
   finding.advice = "declare " + name + " with " + elements + " elements (line " +
                    std::to_string(scene.tree.line(declared)) + "), or keep the index " +
                    scene.index() + " below " + scene.tree.text(declared + 2, close);

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "rung/emulate/runtime/advise.hpp"
+#include "rung/emulate/runtime/barrier_advice.hpp"
 
 namespace rung::cuda {
 namespace {
@@ -10,14 +11,6 @@ namespace {
 namespace record = simt::record;
 using record::Finding;
 using record::Fix;
-
-/// Where both sides of a race are, in one function, in the order of the source.
-struct Pair {
-  const SourceTree* tree = nullptr;
-  const Function* function = nullptr;
-  const Statement* first = nullptr;
-  const Statement* second = nullptr;
-};
 
 /// The statement of `function` from which the spot's function is called; null: it is not.
 const Statement* call_in(const SourceTree& tree, const Function& function,
@@ -48,131 +41,6 @@ Pair find_pair(const Finding& race) {
   if (there.statement->begin < here.statement->begin) std::swap(here, there);
   return {tree, here.function, here.statement, there.statement};
 }
-
-bool holds(const Statement& outer, const Statement& inner) {
-  return outer.begin <= inner.begin && inner.end <= outer.end;
-}
-
-/// A barrier, and how to say where.
-class BarrierAdvice {
- public:
-  BarrierAdvice(Finding& race, const Pair& pair, bool warp)
-      : race_(race), pair_(pair), tree_(*pair.tree), warp_(warp) {}
-
-  /// Whether there is a place for it that all threads come by.
-  bool find() {
-    const Statement* common = pair_.first;
-    while (common != nullptr && !holds(*common, *pair_.second)) common = common->parent;
-    const Statement* from = pair_.first;
-    if (common == from && from->kind == Statement::Kind::loop) {
-      common = from->parts.front().get();  // from its head to what stands in it
-    }
-    const bool same = pair_.first == pair_.second;
-    while (common != nullptr && common->kind == Statement::Kind::simple) common = common->parent;
-    if (common == nullptr) return false;
-    const bool in_head = !same && holds(*from, *pair_.second);
-    const bool between = has_barrier(in_head ? from->header_end : from->end, pair_.second->begin);
-    const Statement* const before = same ? nullptr : part_of(*common, *pair_.second);
-    bool placed = false;
-    if (!between && before != nullptr && common->kind == Statement::Kind::block &&
-        all_come_by(common)) {
-      insert_before(in_head ? *common->parts.front() : *before);
-      words_ = "between line " + std::to_string(tree_.line(pair_.first->begin)) + " and line " +
-               std::to_string(tree_.line(pair_.second->begin));
-      placed = true;
-    }
-    // From one round of a loop to the next.
-    for (const Statement* loop = common; loop != nullptr; loop = loop->parent) {
-      if (loop->kind != Statement::Kind::loop || !all_come_by(loop)) continue;
-      const bool known = has_barrier(loop->header_end + 1, pair_.first->begin) ||
-                         has_barrier(pair_.second->end, loop->end);
-      if (known) break;
-      insert_at_end(*loop);
-      words_ += (placed ? " and " : "") + std::string("at the end of the loop body, after line ") +
-                std::to_string(last_line(*loop));
-      placed = true;
-      break;
-    }
-    if (!placed) return false;
-    race_.advice = std::string("put ") + call() + " " + words_;
-    return true;
-  }
-
-  [[nodiscard]] const char* call() const { return warp_ ? "__syncwarp()" : "__syncthreads()"; }
-
- private:
-  /// Whether all threads execute what stands in this statement.
-  [[nodiscard]] bool all_come_by(const Statement* one) const {
-    for (; one != nullptr; one = one->parent) {
-      if (!tree_.uniform(*pair_.function, *one, warp_)) return false;
-    }
-    return true;
-  }
-  /// Whether there is a barrier that no branch around it alone skips.
-  [[nodiscard]] bool has_barrier(std::size_t begin, std::size_t end) const {
-    for (std::size_t i = begin; i < end; ++i) {
-      if (tree_.is_barrier(i, warp_) && !skipped(i)) return true;
-    }
-    return false;
-  }
-  [[nodiscard]] bool skipped(std::size_t token) const {
-    const Statement* one = &pair_.function->body;
-    while (one != nullptr) {
-      const bool branch = one->kind == Statement::Kind::branch;
-      if (branch && !holds(*one, *pair_.first) && !holds(*one, *pair_.second)) return true;
-      const Statement* inner = nullptr;
-      for (const auto& part : one->parts) {
-        if (part->begin <= token && token < part->end) inner = part.get();
-      }
-      one = inner;
-    }
-    return false;
-  }
-  static const Statement* part_of(const Statement& block, const Statement& inner) {
-    for (const auto& part : block.parts) {
-      if (holds(*part, inner)) return part.get();
-    }
-    return nullptr;
-  }
-  [[nodiscard]] int last_line(const Statement& loop) const {
-    const Statement& body = *loop.parts.front();
-    const bool block = body.kind == Statement::Kind::block && !body.parts.empty();
-    return tree_.line((block ? body.parts.back()->end : body.end) - 1);
-  }
-  [[nodiscard]] bool begins_line(std::size_t token) const {
-    return token > 0 && tree_.tokens()[token].space.find('\n') != std::string_view::npos;
-  }
-  void add(int line, std::string from, std::string text) {
-    race_.fixes.push_back({"barrier", tree_.file(), line, std::move(from), std::move(text)});
-  }
-  void insert_before(const Statement& one) {
-    const std::string barrier = std::string(call()) + ";";
-    const int line = tree_.line(one.begin);
-    if (begins_line(one.begin)) {
-      add(line, "", barrier);
-    } else {
-      add(line, tree_.text(one), barrier + " " + tree_.text(one));
-    }
-  }
-  void insert_at_end(const Statement& loop) {
-    const Statement& body = *loop.parts.front();
-    const std::string barrier = std::string(call()) + ";";
-    if (body.kind != Statement::Kind::block) {
-      add(tree_.line(body.begin), tree_.text(body), "{ " + tree_.text(body) + " " + barrier + " }");
-    } else if (begins_line(body.end - 1)) {
-      add(tree_.line(body.end - 1), "", barrier);
-    } else {
-      const std::string text = tree_.text(body);
-      add(tree_.line(body.begin), text, text.substr(0, text.size() - 1) + barrier + " }");
-    }
-  }
-
-  Finding& race_;
-  const Pair& pair_;
-  const SourceTree& tree_;
-  bool warp_;
-  std::string words_;
-};
 
 /// Whether the array's elements can be updated by the function; else why not.
 std::string unfit(const Update& update, const std::string& type) {

@@ -4,7 +4,7 @@ defined: it is run, the fixes of its findings are made in its source, and it is 
 mended when it then prints OK, which it does only when its result is right, and nothing is found.
 
 Many programs are compiled as one (../batch.hpp runs them), each in a namespace of its own.
-usage: advice.py RUNG [--sample N] [--only NAME ...] [--show]"""
+usage: advice.py RUNG [--only NAME ...] [--show]"""
 import argparse
 import json
 import os
@@ -74,13 +74,12 @@ def apply(fixes, name):
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("rung")
-    parser.add_argument("--sample", type=int, default=1, help="every N-th program only")
     parser.add_argument("--only", nargs="*")
     parser.add_argument("--show", action="store_true", help="print each finding's advice")
     given = parser.parse_args()
     rung = os.path.abspath(given.rung)
     names = [path.stem for path in sorted((HERE / "programs").glob("*.cu"))
-             if given.only is None or path.stem in given.only][::given.sample]
+             if given.only is None or path.stem in given.only]
     failed = {}
     with tempfile.TemporaryDirectory() as folder:
         os.chdir(folder)

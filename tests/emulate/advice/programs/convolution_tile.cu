@@ -38,7 +38,8 @@ int main() {
     float sum = 0;
     for (int d = 0; d < 25; ++d) {
       const int x = i % width + d % 5 - radius, y = i / width + d / 5 - radius;
-      if (x >= 0 && y >= 0 && x < width && y < height) sum += host[d / 5] * host[d % 5] * image[y * width + x];
+      if (x < 0 || y < 0 || x >= width || y >= height) continue;
+      sum += host[d / 5] * host[d % 5] * image[y * width + x];
     }
     CHECK(result[i] == sum);
   }

@@ -10,7 +10,10 @@ __global__ void largest(const int* in, int* out) {
 #ifdef BUG
   for (int s = 64; s > 0; s /= 2) if (t < s) best[t] = max(best[t], best[t + s]);
 #else
-  for (int s = 64; s > 0; s /= 2) { if (t < s) best[t] = max(best[t], best[t + s]); __syncthreads(); }
+  for (int s = 64; s > 0; s /= 2) {
+    if (t < s) best[t] = max(best[t], best[t + s]);
+    __syncthreads();
+  }
 #endif
   if (t == 0) *out = best[0];
 }

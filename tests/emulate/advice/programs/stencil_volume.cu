@@ -32,7 +32,8 @@ int main() {
         const auto at = [&](int u, int v) {
           return u < 0 || v < 0 || u >= nx || v >= ny ? 0 : in[(z * ny + v) * nx + u];
         };
-        CHECK(out[(z * ny + y) * nx + x] == at(x - 1, y) + at(x + 1, y) + at(x, y - 1) + at(x, y + 1));
+        const float sum = at(x - 1, y) + at(x + 1, y) + at(x, y - 1) + at(x, y + 1);
+        CHECK(out[(z * ny + y) * nx + x] == sum);
       }
     }
   }

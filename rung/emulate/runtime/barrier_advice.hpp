@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+// Where in the source a barrier belongs that orders the two sides of a race.
+#pragma once
+
+#include <string>
+
+#include "rung/emulate/runtime/source_tree.hpp"
+#include "rung/simt/record.hpp"
+
+namespace rung::cuda {
+
+/// Where both sides of a race are, in one function, in the order of the source.
+struct Pair {
+  const SourceTree* tree = nullptr;
+  const Function* function = nullptr;
+  const Statement* first = nullptr;
+  const Statement* second = nullptr;
+};
+
+/// A barrier of the block, or of the warp, between the sides of a race.
+class BarrierAdvice {
+ public:
+  BarrierAdvice(simt::record::Finding& race, const Pair& pair, bool warp)
+      : race_(race), pair_(pair), tree_(*pair.tree), warp_(warp) {}
+
+  /// Sets the advice and the fixes of the race; whether there is a place that all threads come by.
+  bool find();
+  [[nodiscard]] const char* call() const { return warp_ ? "__syncwarp()" : "__syncthreads()"; }
+
+ private:
+  [[nodiscard]] bool all_come_by(const Statement* one) const;
+  [[nodiscard]] bool has_barrier(std::size_t begin, std::size_t end) const;
+  [[nodiscard]] bool skipped(std::size_t token) const;
+  [[nodiscard]] int last_line(const Statement& loop) const;
+  [[nodiscard]] bool begins_line(std::size_t token) const;
+  void add(int line, std::string from, std::string text);
+  void insert_before(const Statement& one);
+  void insert_at_end(const Statement& loop);
+
+  simt::record::Finding& race_;
+  const Pair& pair_;
+  const SourceTree& tree_;
+  bool warp_;
+  std::string words_;
+};
+
+}  // namespace rung::cuda
