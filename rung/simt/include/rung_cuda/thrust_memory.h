@@ -71,8 +71,9 @@ class device_ptr {
   __host__ __device__ device_ptr() = default;
   __host__ __device__ explicit device_ptr(T* raw) : raw_(raw) {}
   template <class Other>
-    requires std::is_convertible_v<Other*, T*>
-  __host__ __device__ device_ptr(const device_ptr<Other>& other) : raw_(other.get()) {}  // NOLINT
+  requires std::is_convertible_v<Other*, T*> __host__ __device__
+  device_ptr(const device_ptr<Other>& other)
+      : raw_(other.get()) {}  // NOLINT
   __host__ __device__ T* get() const { return raw_; }
   __host__ __device__ reference operator*() const { return reference(raw_); }
   __host__ __device__ reference operator[](difference_type i) const { return reference(raw_ + i); }
@@ -143,8 +144,7 @@ class device_vector {
   device_vector(size_type n, const T& value) { assign(std::vector<T>(n, value)); }
   device_vector(std::initializer_list<T> values) { assign(std::vector<T>(values)); }
   template <class Iterator>
-    requires(!std::is_integral_v<Iterator>)
-  device_vector(Iterator first, Iterator last) {
+  requires(!std::is_integral_v<Iterator>) device_vector(Iterator first, Iterator last) {
     assign(std::vector<T>(first, last));
   }
   device_vector(const std::vector<T>& values) { assign(values); }  // NOLINT
@@ -197,11 +197,30 @@ class device_vector {
     }
     size_ = n;
   }
-  void erase(iterator first, iterator last) {
-    std::vector<T> values = to_host();
-    values.erase(values.begin() + (first - begin()), values.begin() + (last - begin()));
-    assign(values);
+  template <class Iterator>
+  requires(!std::is_integral_v<Iterator>) void assign(Iterator first, Iterator last) {
+    assign(std::vector<T>(first, last));
   }
+  iterator erase(iterator first, iterator last) {
+    return change(first,
+                  [&](std::vector<T>& values, auto at) { values.erase(at, at + (last - first)); });
+  }
+  iterator erase(iterator at) { return erase(at, at + 1); }
+  iterator insert(iterator before, const T& value) {
+    return change(before, [&](std::vector<T>& values, auto at) { values.insert(at, value); });
+  }
+  iterator insert(iterator before, size_type n, const T& value) {
+    return change(before, [&](std::vector<T>& values, auto at) { values.insert(at, n, value); });
+  }
+  template <class Iterator>
+  requires(!std::is_integral_v<Iterator>) iterator
+      insert(iterator before, Iterator first, Iterator last) {
+    return change(before, [&](std::vector<T>& values, auto at) {
+      const std::vector<T> more(first, last);
+      values.insert(at, more.begin(), more.end());
+    });
+  }
+  [[nodiscard]] size_type capacity() const { return size_; }
   void swap(device_vector& other) noexcept {
     std::swap(memory_, other.memory_);
     std::swap(size_, other.size_);
@@ -215,6 +234,15 @@ class device_vector {
       cudaMemcpy(values.data(), memory_, size_ * sizeof(T), cudaMemcpyDeviceToHost);
     }
     return values;
+  }
+  /// Changes the elements at `where`, on the host; where that place is then.
+  template <class Change>
+  iterator change(iterator where, Change how) {
+    const auto offset = where - begin();
+    std::vector<T> values = to_host();
+    how(values, values.begin() + offset);
+    assign(values);
+    return begin() + offset;
   }
   void reserve_anew(size_type n) {
     cudaFree(memory_);
@@ -233,6 +261,27 @@ class device_vector {
   T* memory_ = nullptr;
   size_type size_ = 0;
 };
+
+/// Managed memory, which both sides use.
+template <class T>
+struct universal_allocator {
+  typedef T value_type;
+  universal_allocator() = default;
+  template <class Other>
+  universal_allocator(const universal_allocator<Other>&) {}  // NOLINT
+  T* allocate(std::size_t n) {
+    T* memory = nullptr;
+    if (cudaMallocManaged(&memory, n * sizeof(T)) != cudaSuccess) throw std::bad_alloc();
+    return memory;
+  }
+  void deallocate(T* memory, std::size_t) { cudaFree(memory); }
+  template <class Other>
+  bool operator==(const universal_allocator<Other>&) const {
+    return true;
+  }
+};
+template <class T>
+using universal_vector = std::vector<T, universal_allocator<T>>;
 
 template <class T>
 device_ptr<T> device_malloc(std::size_t n) {

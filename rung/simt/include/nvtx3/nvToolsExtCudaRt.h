@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
+// Names that a profiler would show of what the runtime API makes. There is no profiler here.
+#pragma once
+
+#include "nvToolsExt.h"
+
+inline void nvtxNameCudaDeviceA(int, const char*) {}
+inline void nvtxNameCudaDeviceW(int, const wchar_t*) {}
+inline void nvtxNameCudaStreamA(cudaStream_t, const char*) {}
+inline void nvtxNameCudaStreamW(cudaStream_t, const wchar_t*) {}
+inline void nvtxNameCudaEventA(cudaEvent_t, const char*) {}
+inline void nvtxNameCudaEventW(cudaEvent_t, const wchar_t*) {}
+#define nvtxNameCudaDevice nvtxNameCudaDeviceA
+#define nvtxNameCudaStream nvtxNameCudaStreamA
+#define nvtxNameCudaEvent nvtxNameCudaEventA
