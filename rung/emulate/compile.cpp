@@ -214,6 +214,7 @@ std::string compile_one(const Sources& sources, const Home& home, const std::str
     throw;
   }
 
+  refuse_libraries(file, read_file(preprocessed), home.include);
   if (holds_assembly(read_file(preprocessed))) {
     add({"-include", "rung_cuda/ptx.h"});
     run_compiler(command, file, "cannot be preprocessed");

@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include <filesystem>
 #include <fstream>
 #include <set>
 #include <sstream>
@@ -40,6 +41,14 @@ const char* library_of(const std::string& header) {
   return nullptr;
 }
 
+[[noreturn]] void refuse_library(const std::string& file, const std::string& header,
+                                 const char* library) {
+  throw Error(ErrorCode::not_available,
+              fmt::format("{} includes {}, of {}: it is no part of the simulated GPU, which has "
+                          "CUDA's runtime, cuBLAS, and some of CUB and Thrust",
+                          file, header, library));
+}
+
 }  // namespace
 
 std::string read_file(const std::string& path) {
@@ -56,11 +65,23 @@ void explain_missing_header(std::vector<std::string> command, const std::string&
   std::istringstream headers(read_file(stem + ".d"));
   for (std::string header; headers >> header;) {
     const char* library = library_of(header);
-    if (library == nullptr) continue;
-    throw Error(ErrorCode::not_available,
-                fmt::format("{} includes {}, of {}: it is no part of the simulated GPU, which has "
-                            "CUDA's runtime, cuBLAS, and some of CUB and Thrust",
-                            file, header, library));
+    if (library != nullptr) refuse_library(file, header, library);
+  }
+}
+
+void refuse_libraries(const std::string& file, const std::string& preprocessed,
+                      const std::string& own) {
+  constexpr std::string_view marker = "\n# 1 \"";
+  for (std::size_t at = 0; (at = preprocessed.find(marker, at)) != std::string::npos;) {
+    at += marker.size();
+    const std::string path = preprocessed.substr(at, preprocessed.find('"', at) - at);
+    const std::string header = std::filesystem::path(path).filename();
+    const char* const library = library_of(header);
+    // A program may have a header of its own with such a name; the system's bear a 3.
+    const bool system = preprocessed.compare(at + path.size(), 5, "\" 1 3") == 0;
+    if (library != nullptr && system && !path.starts_with(own)) {
+      refuse_library(file, header, library);
+    }
   }
 }
 

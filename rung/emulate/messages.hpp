@@ -15,6 +15,11 @@ std::string read_file(const std::string& path);
 void explain_missing_header(std::vector<std::string> command, const std::string& file,
                             const std::string& stem);
 
+/// Throws the same where the system has such a library's header, from a toolkit that is installed;
+/// `own` is the folder of ours.
+void refuse_libraries(const std::string& file, const std::string& preprocessed,
+                      const std::string& own);
+
 /// Of what the compiler wrote about a rewritten source: whether it speaks of what only the rewriter
 /// has put there.
 bool speaks_of_rewriting(const std::string& messages);

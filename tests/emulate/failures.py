@@ -62,6 +62,9 @@ CASES = {
     "compile": (KERNEL % ("  p[0] = undeclared;", ""), [], 2, ["compile.cu:2", "undeclared"]),
     "library": ("#include <vector>\n#include <cutlass/gemm.h>\nint main() {}\n", [], 3,
                 ["library.cu:2", "cutlass/gemm.h, of CUTLASS", "is no part"]),
+    # Whether the system has it, from a toolkit that is installed, or not.
+    "toolkit": ("#include <cuComplex.h>\n#include <cufft.h>\nint main() {}\n", [], 3,
+                ["cufft.h, of cuFFT", "is no part"]),
     # The host's own check fails because of what was found: that has to be told.
     "host_assertion": ("#include <cassert>\n" + KERNEL % (
         "  p[0] = p[1] + 1;", "  int h = 0;\n  cudaMalloc(&p, 64);\n  kernel<<<1, 1>>>(p);\n"
