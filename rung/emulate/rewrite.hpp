@@ -41,6 +41,8 @@ void rewrite_shared(TokenStream& tokens);
 /// Constants of a file are its own, as in nvcc without separate compilation: two files may have
 /// some of one name. Not where any is declared extern.
 void rewrite_constants(TokenStream& tokens);
+/// cudaMemcpy(...); by itself hands its error to ignored(), which tells of it at the program's end.
+void rewrite_ignored_errors(TokenStream& tokens);
 /// asm("...") statements of PTX become calls.
 void rewrite_assembly(TokenStream& tokens);
 

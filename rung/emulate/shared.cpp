@@ -215,6 +215,7 @@ std::string rewrite_all(const std::string& preprocessed, void (*launches)(TokenS
   rewrite_kernels(tokens);
   rewrite_shared(tokens);
   rewrite_constants(tokens);
+  rewrite_ignored_errors(tokens);
   launches(tokens);
   return tokens.text(0, tokens.size());
 }

@@ -123,6 +123,9 @@ CASES = {
                 [f"-D{one}='{one}'" for one in "ABCDEFGHIJKLMNOPQRSUVWXYZ"], 0, []),
     "before": (KERNEL % ("  p[(int)threadIdx.x - 1] = 1;", ALLOCATED % "cudaSuccess"), [], 66,
                ["before.cu:2", "out_of_bounds", "4 bytes before 64 bytes of cudaMalloc"]),
+    "host_pointer": (KERNEL % ("  p[threadIdx.x] = 1;", "  p = new int[32]();\n  kernel<<<1, 32>>>(p);\n"
+                               "  return cudaDeviceSynchronize() == cudaErrorIllegalAddress ? 0 : 3;"), [], 66,
+                     ["host_pointer.cu:2", "a write of 4 bytes of memory of the host"]),
     # Freed device memory is not the host's: the launch ends, and what comes behind it works.
     "freed": (FREED, [], 66, ["freed.cu:3", "that have been freed at ", "freed.cu:9"]),
     "freed_unwatched": (FREED, ["--no-checks"], 66, ["that have been freed at ", "freed_unwatched.cu:9"]),

@@ -25,7 +25,10 @@ void set_device_failure(cudaError_t error);
 /// A launch that the device would refuse. Told at the program's end unless the program has asked
 /// for its error by then: a program that handles it is right.
 void note_refused_launch(const LaunchConfig& config, const std::string& why);
+/// The program has asked for its last error. Forgets calls whose errors were ignored as well.
 void forget_refused_launch();
+/// Why the call fails that this thread makes, for people.
+void note_reason(std::string why);
 /// A kernel that the simulator gave up. The error that the program gets of it.
 cudaError_t report_kernel_failure(const std::string& message);
 /// Frees what a kernel that has ended has freed, in heap.cpp.

@@ -4,6 +4,7 @@
 
 #include <cstring>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "rung/emulate/runtime/devices.hpp"
@@ -24,8 +25,19 @@ bool in_image(const void* address) {
 
 /// Whether a copy may touch these bytes on the side that its kind calls the device's.
 bool fits(const void* address, std::size_t bytes, bool device, bool writes) {
-  if (find(address).begin == nullptr) return !device || in_image(address);
-  return holds(address, bytes, writes);
+  const Allocation found = find(address);
+  const std::string side = writes ? "the destination" : "the source";
+  if (found.begin == nullptr) {
+    if (!device || in_image(address)) return true;
+    const bool freed = find_freed(address).begin != nullptr;
+    note_reason(side + (freed ? " was freed" : " is no memory of the device, as the call says"));
+    return false;
+  }
+  if (holds(address, bytes, writes)) return true;
+  const auto offset = static_cast<std::size_t>(static_cast<const char*>(address) - found.begin);
+  note_reason(side + " has " + std::to_string(found.bytes - offset) + " bytes, not " +
+              std::to_string(bytes));
+  return false;
 }
 
 /// The host's memory that was neither allocated by the runtime nor registered.
@@ -36,6 +48,7 @@ cudaError_t check(const void* to, const void* from, std::size_t to_bytes, std::s
   if (kind < cudaMemcpyHostToHost || kind > cudaMemcpyDefault) {
     return cudaErrorInvalidMemcpyDirection;
   }
+  note_reason("");
   if (to == nullptr || from == nullptr) return cudaErrorInvalidValue;
   const bool to_device = kind == cudaMemcpyHostToDevice || kind == cudaMemcpyDeviceToDevice;
   const bool from_device = kind == cudaMemcpyDeviceToHost || kind == cudaMemcpyDeviceToDevice;

@@ -13,7 +13,9 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <string_view>
 #include <utility>
+#include <vector>
 
 #include "rung/emulate/runtime/advise.hpp"
 #include "rung/emulate/runtime/api.hpp"
@@ -22,6 +24,7 @@
 #include "rung/emulate/runtime/repetition.hpp"
 #include "rung/emulate/runtime/tasks.hpp"
 #include "rung/simt/record.hpp"
+#include "rung/simt/simulator.hpp"
 
 namespace rung::cuda {
 namespace {
@@ -32,6 +35,8 @@ using record::Kind;
 
 std::mutex mutex;
 std::optional<Finding> refused;              // a launch that nobody has asked about
+std::vector<Finding> ignored_calls;          // likewise
+thread_local std::string reason;             // why the last call has failed; "": not known
 std::set<std::pair<std::string, int>> told;  // places of failures, which were told at once
 
 /// The numbers of "block (1, 2, 3)" in a message of the simulator.
@@ -115,6 +120,7 @@ class Session {
         record::add(*refused);
         told.emplace(refused->file, refused->line);
       }
+      for (const Finding& one : ignored_calls) record::add(one);
     }
     record::Report report = record::end();
     advise(report.findings);
@@ -148,6 +154,7 @@ Session session;
 void Session::begin_in_child() {
   if (session.done_) return;
   refused.reset();
+  ignored_calls.clear();
   text_so_far[text_length = 0] = 0;
   record::forget();
 }
@@ -171,6 +178,25 @@ void note_refused_launch(const LaunchConfig& config, const std::string& why) {
 void forget_refused_launch() {
   const std::lock_guard lock(mutex);
   refused.reset();
+  ignored_calls.clear();
+}
+
+void note_reason(std::string why) { reason = std::move(why); }
+
+void ignored(cudaError_t error, const char* call, Place place) {
+  const bool of_copies = std::string_view(call).starts_with("cudaMem");
+  const std::string why = of_copies ? std::exchange(reason, "") : "";
+  // What a kernel has done is told anyway.
+  if (error == cudaSuccess || simt::in_kernel() || device_failure() != cudaSuccess) return;
+  Finding finding;
+  finding.kind = Kind::api_call;
+  finding.file = place.file_name();
+  finding.line = static_cast<int>(place.line());
+  finding.message = std::string(call) + " failed and the program never asked for its error: " +
+                    cudaGetErrorString(error) + (why.empty() ? "" : ": " + why);
+  finding.advice = "compare what each call of the runtime returns with cudaSuccess";
+  const std::lock_guard lock(mutex);
+  ignored_calls.push_back(std::move(finding));
 }
 
 cudaError_t report_kernel_failure(const std::string& message) {

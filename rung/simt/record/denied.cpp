@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Accesses of memory that is there, and that the kernel may not access so.
+#include <cinttypes>
+#include <cstdio>
+#include <memory>
 #include <utility>
 
 #include "rung/simt/record/findings.hpp"
@@ -17,6 +20,27 @@ void report_constant(Recorder& recorder, const Step& step, const Region& region)
   finding.message = access_of(step) + " to " + region.memory.name + ", which kernels may only read";
   finding.advice = "write it from the host (cudaMemcpyToSymbol), or make it a __device__ variable";
   add(std::move(finding));
+}
+
+bool is_host_memory(std::uintptr_t address, const Region* nearest) {
+  constexpr std::uintptr_t far = 64 << 10;
+  if (nearest != nullptr) {
+    const auto first = reinterpret_cast<std::uintptr_t>(nearest->begin());
+    const std::uintptr_t last = first + nearest->memory.bytes;
+    if (address < last ? address + far >= first : address - last < far) return false;
+  }
+  const std::unique_ptr<std::FILE, int (*)(std::FILE*)> maps(std::fopen("/proc/self/maps", "re"),
+                                                             &std::fclose);
+  if (maps == nullptr) return false;
+  // "begin-end rw-p ..."
+  char line[512];
+  while (std::fgets(line, sizeof line, maps.get()) != nullptr) {
+    std::uintptr_t begin = 0, end = 0;
+    char access[5] = {};
+    if (std::sscanf(line, "%" SCNxPTR "-%" SCNxPTR " %4s", &begin, &end, access) != 3) continue;
+    if (address >= begin && address < end) return access[1] == 'w';
+  }
+  return false;
 }
 
 namespace {

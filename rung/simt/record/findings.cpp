@@ -22,11 +22,9 @@ namespace {
 /// Beyond an allocation by no more than this lies memory that holds nothing: the kernel may go on.
 constexpr std::size_t harmless = 256;
 
-/// Whether the address lies before the region by no more than that.
 bool near_before(const void* address, const Region& region) {
-  const auto begin = reinterpret_cast<std::uintptr_t>(region.begin());
-  const auto at = reinterpret_cast<std::uintptr_t>(address);
-  return at < begin && begin - at <= harmless;
+  return address < region.begin() &&
+         static_cast<const std::byte*>(address) + harmless >= region.begin();
 }
 
 }  // namespace
@@ -162,6 +160,10 @@ void report_bad_address(Recorder& recorder, const Step& step, std::uintptr_t add
   } else if (!shared.empty()) {
     message += " " + shared;
     harms = address - shared_begin > shared_bytes + harmless;
+  } else if (is_host_memory(address, nearest)) {
+    message += " of memory of the host";
+    advice = "allocate memory of the device (cudaMalloc), copy it there (cudaMemcpy), pass that";
+    harms = true;
   } else if (nearest != nullptr && pointer >= nearest->begin()) {
     const auto behind =
         static_cast<std::uint64_t>(static_cast<const std::byte*>(pointer) - nearest->begin());

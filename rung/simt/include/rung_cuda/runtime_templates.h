@@ -7,6 +7,10 @@
 #include "rung_cuda/runtime_api.h"
 
 namespace rung::cuda {
+/// A statement drops the error of this call. Told at the program's end unless the program has asked
+/// for its last error by then.
+void ignored(cudaError_t error, const char* call, Place place = Place::current());
+
 /// A pointer to constants may be allocated for too.
 template <class T>
 void** untyped(T** pointer) {
