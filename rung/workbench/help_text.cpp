@@ -101,6 +101,7 @@ std::string usage(const CLI::App& app) {
       optional = " [options]";
     }
   }
+  if (app.get_allow_extras()) text += " FILE...";
   if (!shown_commands(app).empty()) {
     std::string kind(kind_of_commands(app));
     std::transform(kind.begin(), kind.end(), kind.begin(),

@@ -54,21 +54,19 @@ std::string what_exists(const CLI::App& app) {
   return text;
 }
 
-/// Words that nothing took: an unknown option first, which is often why words are left over.
-std::string unexpected(const CLI::App& app) {
-  const std::vector<std::string> words = unread(app);
-  for (const std::string& word : words) {
+/// "" when there is none.
+std::string unknown_option(const CLI::App& app) {
+  for (const std::string& word : unread(app)) {
     if (!word.starts_with("-") || word.size() < 2) continue;
     const std::string name = word.substr(0, word.find('='));
     return fmt::format("unknown option '{}'{}", word, did_you_mean(name, option_names(app)));
   }
-  return fmt::format("one argument too many: '{}'", words.empty() ? "" : words.front());
+  return "";
 }
 
 std::string unknown_command(const CLI::App& app) {
   const std::vector<std::string> words = unread(app);
   if (words.empty()) return fmt::format("no {} given", kind_of_commands(app));
-  if (words.front().starts_with("-")) return unexpected(app);
   std::vector<std::string> known;
   for (const CLI::App* one : shown_commands(app)) known.push_back(one->get_name());
   return fmt::format("unknown {} '{}'{}", kind_of_commands(app), words.front(),
@@ -76,11 +74,14 @@ std::string unknown_command(const CLI::App& app) {
 }
 
 std::string message_of(const CLI::App& app, const CLI::ParseError& error) {
+  if (dynamic_cast<const CLI::ValidationError*>(&error) != nullptr) return error.what();
+  // First: it is often why other words are left over, or missing.
+  if (std::string unknown = unknown_option(app); !unknown.empty()) return unknown;
   // CLI11 words an unknown command as an unexpected argument.
-  if (!shown_commands(app).empty() && app.get_subcommands().empty()) {
-    if (dynamic_cast<const CLI::ValidationError*>(&error) == nullptr) return unknown_command(app);
+  if (!shown_commands(app).empty() && app.get_subcommands().empty()) return unknown_command(app);
+  if (dynamic_cast<const CLI::ExtrasError*>(&error) != nullptr) {
+    return fmt::format("one argument too many: '{}'", unread(app).front());
   }
-  if (dynamic_cast<const CLI::ExtrasError*>(&error) != nullptr) return unexpected(app);
   std::string text = error.what();
   if (dynamic_cast<const CLI::ArgumentMismatch*>(&error) != nullptr) {
     const std::size_t colon = text.find(": ");

@@ -65,6 +65,16 @@ TEST(Usage, MistypedWordsAreAnsweredWithTheOnesMeant) {
   }
 }
 
+TEST(Usage, EveryCommandRejectsWhatItDoesNotKnow) {
+  for (const workbench::Command* command : workbench::commands()) {
+    const std::string name = command->spec.name;
+    if (name == "emulate") continue;  // options of nvcc may stand among its files
+    const Outcome outcome = run_rung({name, "--no-such-option"});
+    EXPECT_EQ(outcome.code, 2) << name << outcome.out;
+    EXPECT_NE(outcome.err.find("'--no-such-option'"), std::string::npos) << name << outcome.err;
+  }
+}
+
 TEST(Usage, MistypedKeysOfAProblemToo) {
   try {
     Problem::parse("f32 4x4,axsi=0").expect("fake", 2, {"in_place", "axis"});
