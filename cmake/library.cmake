@@ -86,10 +86,21 @@ if(RUNG_CUDA)
   rung_objects(rung_cuda ${cuda_sources})
   target_link_libraries(rung_cuda PRIVATE CUDA::cudart_static)
   rung_compile_for_gpus(${cuda_sources})
+  # What ptxas says of the kernels goes into the library, for `rung explain`.
+  target_compile_options(rung_cuda PRIVATE $<$<COMPILE_LANGUAGE:CUDA>:-Xptxas=-v>)
+  set_target_properties(rung_cuda PROPERTIES
+    CUDA_COMPILER_LAUNCHER "${PROJECT_SOURCE_DIR}/cmake/keep_usage.sh;${CMAKE_CUDA_COMPILER_LAUNCHER}")
+  set(cuda_objects $<TARGET_OBJECTS:rung_cuda>)
 endif()
+set(kernel_usage ${PROJECT_SOURCE_DIR}/cmake/kernel_usage)
+add_custom_command(OUTPUT ${PROJECT_BINARY_DIR}/generated/kernel_usage.cpp
+  COMMAND ${CMAKE_COMMAND} -D "OBJECTS=${cuda_objects}" -D TEMPLATE=${kernel_usage}.cpp.in
+          -D RESULT=${PROJECT_BINARY_DIR}/generated/kernel_usage.cpp -P ${kernel_usage}.cmake
+  DEPENDS ${kernel_usage}.cmake ${kernel_usage}.cpp.in ${cuda_objects}
+  VERBATIM)
 
 get_property(object_libraries GLOBAL PROPERTY rung_object_libraries)
-add_library(rung SHARED)
+add_library(rung SHARED ${PROJECT_BINARY_DIR}/generated/kernel_usage.cpp)
 add_library(rung::rung ALIAS rung)
 foreach(objects IN LISTS object_libraries)
   target_sources(rung PRIVATE $<TARGET_OBJECTS:${objects}>)

@@ -47,28 +47,45 @@ std::string number(const ordered_json& value) {
   return value.is_null() ? "-" : fmt::format("{:.3g}", value.get<double>());
 }
 
-std::string bytes(const ordered_json& level, const char* name) {
-  return format_bytes(level.at(name).get<double>());
-}
-
 std::string one_summary(const ordered_json& kernel) {
   const auto count = [&](const char* name) { return kernel.at(name).get<std::uint64_t>(); };
+  const auto exact = [](const ordered_json& of, const char* name) {
+    return whole(of.at(name).get<double>());
+  };
   const ordered_json& level = kernel.at("bytes");
+  const ordered_json& total = kernel.at("totals");
   std::string text = fmt::format(
       "{}\n  {} launch{}, {} blocks of {} threads at most, {} warps, of which {} diverged\n"
       "  active lanes {} per request, {} per instruction; branch efficiency {}\n"
-      "  sectors per request {} loaded, {} stored; wavefronts per request {}\n"
-      "  bytes of global memory: {} asked, {} moved, {} distinct\n"
-      "  bytes of shared memory: {}; reuse {}\n",
+      "  global memory: {} bytes loaded, {} sectors per request\n"
+      "                 {} bytes stored, {} sectors per request\n"
+      "                 {} bytes moved in sectors, {} of them distinct\n",
       kernel.at("name").get<std::string>(), count("launches"), count("launches") == 1 ? "" : "es",
       count("blocks"), count("block_threads"), count("warps"), count("divergent_warps"),
       number(kernel.at("active_lanes")),
       number(kernel.at("thread_inst_executed_per_inst_executed")),
-      number(kernel.at("branch_efficiency")), number(kernel.at("global_load_sectors_per_request")),
-      number(kernel.at("global_store_sectors_per_request")),
-      number(kernel.at("shared_wavefronts_per_request")), bytes(level, "global_asked"),
-      bytes(level, "global_moved"), bytes(level, "global_distinct"), bytes(level, "shared"),
-      number(kernel.at("reuse")));
+      number(kernel.at("branch_efficiency")), exact(total, "global_load_bytes"),
+      number(kernel.at("global_load_sectors_per_request")), exact(total, "global_store_bytes"),
+      number(kernel.at("global_store_sectors_per_request")), exact(level, "global_moved"),
+      exact(level, "global_distinct"));
+  if (level.at("shared") != 0) {
+    text += fmt::format(
+        "  shared memory: {} bytes loaded, {} bank conflicts\n"
+        "                 {} bytes stored, {} bank conflicts\n"
+        "                 {} wavefronts per request; reuse {}\n",
+        exact(total, "shared_load_bytes"), exact(total, "shared_load_conflicts"),
+        exact(total, "shared_store_bytes"), exact(total, "shared_store_conflicts"),
+        number(kernel.at("shared_wavefronts_per_request")), number(kernel.at("reuse")));
+  }
+  if (total.at("bulk_copies") != 0) {
+    text +=
+        fmt::format("  {} bulk copies: {} bytes loaded, {} stored\n", exact(total, "bulk_copies"),
+                    exact(total, "bulk_load_bytes"), exact(total, "bulk_store_bytes"));
+  }
+  if (total.at("matrix_products") != 0) {
+    text += fmt::format("  tensor cores: {} products, {} operations\n",
+                        exact(total, "matrix_products"), exact(total, "matrix_operations"));
+  }
   if (const std::uint64_t recorded = count("recorded_launches"); recorded < count("launches")) {
     text += fmt::format("  all but the first figure are of the {} launches that were recorded\n",
                         recorded);

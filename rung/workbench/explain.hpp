@@ -57,6 +57,11 @@ struct Chip {
   bench::Ceiling ceiling;
   const bench::Multiprocessor* multiprocessor = nullptr;  // of a GPU whose capability is known
   std::string remark;                                     // on its ceilings
+
+  /// 90 for 9.0; 0: not known.
+  [[nodiscard]] int capability() const {
+    return multiprocessor != nullptr ? multiprocessor->capability : 0;
+  }
 };
 struct ChipChoice {
   std::string gpu;              // a published one, or "cpu"
@@ -73,9 +78,6 @@ struct Position {
 };
 /// By the bytes that must move, by those declared, by those counted.
 std::vector<Position> positions(const Explained& one);
-
-/// A whole number, exact: "327,360".
-std::string whole(double value);
 
 /// Everything about one rung, beside the one before where there is one.
 std::string explain_text(const AnyOperator& op, const Explained& one, const Explained* before,

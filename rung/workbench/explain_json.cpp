@@ -4,6 +4,7 @@
 
 #include "rung/workbench/explain.hpp"
 #include "rung/workbench/recording.hpp"
+#include "rung/workbench/registers.hpp"
 
 namespace rung::workbench {
 namespace {
@@ -26,6 +27,22 @@ ordered_json roofline(const Explained& one, const Chip& chip) {
                       {"bound_by_memory", bench::bound_by_memory(p.cost, chip.ceiling)}});
   }
   return points;
+}
+
+/// As the recorder spells them, with what ptxas said of them, or null.
+ordered_json kernels_with_usage(const Explained& one, const Chip& chip) {
+  ordered_json kernels = kernels_to_json(one.kernels);
+  for (ordered_json& kernel : kernels) {
+    const KernelUsage* const usage = find_usage(kernel.at("name"), chip.capability());
+    kernel["registers"] = ordered_json();
+    if (usage == nullptr) continue;
+    kernel["registers"] = {{"compute_capability", bench::capability_name(usage->capability)},
+                           {"per_thread", usage->registers},
+                           {"stack_bytes", usage->stack_bytes},
+                           {"spill_store_bytes", usage->spill_store_bytes},
+                           {"spill_load_bytes", usage->spill_load_bytes}};
+  }
+  return kernels;
 }
 
 ordered_json one_to_json(const AnyOperator& op, const Explained& one, const Chip& chip) {
@@ -52,7 +69,7 @@ ordered_json one_to_json(const AnyOperator& op, const Explained& one, const Chip
       {"why_not", one.why_not_run},
       {"counters", counters},
       {"roofline", roofline(one, chip)},
-      {"kernels", kernels_to_json(one.kernels)}};
+      {"kernels", kernels_with_usage(one, chip)}};
 }
 
 }  // namespace

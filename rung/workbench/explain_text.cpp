@@ -8,6 +8,7 @@
 #include "rung/core/error.hpp"
 #include "rung/workbench/explain.hpp"
 #include "rung/workbench/kernel_name.hpp"
+#include "rung/workbench/registers.hpp"
 #include "rung/workbench/table.hpp"
 
 namespace rung::workbench {
@@ -84,7 +85,17 @@ class Comparison {
   Table table_{{}};
 };
 
-std::string numbers_text(const Explained& one, const Explained* before) {
+/// The most that ptxas gave one of its kernels; 0: not known.
+int most(const Explained& one, const Chip& chip, int (*of)(const KernelUsage& usage)) {
+  int most = 0;
+  for (const Kernel& kernel : one.kernels) {
+    const KernelUsage* const usage = find_usage(kernel.name, chip.capability());
+    if (usage != nullptr) most = std::max(most, of(*usage));
+  }
+  return most;
+}
+
+std::string numbers_text(const Explained& one, const Explained* before, const Chip& chip) {
   Comparison numbers(one, before);
   numbers.add("operations, declared", [](const Explained& e) { return e.declared.operations; });
   numbers.add("bytes that must move", [](const Explained& e) { return e.compulsory.bytes; });
@@ -95,6 +106,12 @@ std::string numbers_text(const Explained& one, const Explained* before) {
     numbers.add(
         metric.label, [&](const Explained& e) { return metric.of(e.total); }, metric.ratio);
   }
+  const auto add = [&](const char* label, int (*of)(const KernelUsage& usage)) {
+    numbers.add(label, [&](const Explained& e) { return most(e, chip, of); });
+  };
+  add("registers per thread", [](const KernelUsage& u) { return u.registers; });
+  add("  bytes spilled", [](const KernelUsage& u) { return u.spill_store_bytes; });
+  add("  bytes of stack", [](const KernelUsage& u) { return u.stack_bytes; });
   return numbers.text();
 }
 
@@ -129,11 +146,16 @@ std::string roofline_text(const Explained& one, const Chip& chip) {
 std::string occupancy_text(const Explained& one, const Chip& chip) {
   if (chip.multiprocessor == nullptr || !one.counted()) return "";
   std::string text;
+  bool all_known = true;
   for (const Kernel& kernel : one.kernels) {
+    const KernelUsage* const usage = find_usage(kernel.name, chip.capability());
+    all_known = all_known && usage != nullptr;
     const bench::BlockNeeds block{
         .threads = static_cast<int>(kernel.threads / std::max<std::uint64_t>(kernel.blocks, 1)),
+        .registers = usage != nullptr ? usage->registers : 0,
         .shared_bytes = static_cast<int>(kernel.shared_bytes)};
     std::string line = fmt::format("{}: ", short_name(kernel.name));
+    if (usage != nullptr) line += fmt::format("{} registers per thread, ", usage->registers);
     try {
       const bench::Occupancy fits = bench::occupancy(*chip.multiprocessor, block);
       line += fmt::format("{} block{} of {} threads per SM, occupancy {:.3g} % by {}", fits.blocks,
@@ -144,16 +166,14 @@ std::string occupancy_text(const Explained& one, const Chip& chip) {
     }
     for (const std::string& part : wrap(line, page_width)) text += part + "\n";
   }
-  return text.empty() ? "" : text + "(registers left aside: `rung occupancy` takes them)\n";
+  if (text.empty() || all_known) return text;
+  return text +
+         (kernel_usage().empty()
+              ? "(registers are not known without CUDA in the build, and are no limit here)\n"
+              : "(of kernels without registers none are known, and are no limit here)\n");
 }
 
 }  // namespace
-
-std::string whole(double value) {
-  std::string digits = fmt::format("{:.0f}", value);
-  for (std::size_t at = digits.size(); at > 3; at -= 3) digits.insert(at - 3, ",");
-  return digits;
-}
 
 std::string explain_text(const AnyOperator& op, const Explained& one, const Explained* before,
                          const Chip& chip) {
@@ -170,7 +190,7 @@ std::string explain_text(const AnyOperator& op, const Explained& one, const Expl
                         one.counted() ? before->why_not_run : "nothing was counted");
     before = nullptr;
   }
-  text += numbers_text(one, before);
+  text += numbers_text(one, before, chip);
   const std::string occupancy = occupancy_text(one, chip);
   text += "\n" + roofline_text(one, chip);
   if (!occupancy.empty()) text += "\n" + occupancy;

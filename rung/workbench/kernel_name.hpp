@@ -6,7 +6,7 @@
 
 namespace rung::workbench {
 
-/// A demangled kernel without namespaces, result and parameters: "gemm_shared_tile<float, 16>".
+/// A demangled kernel without namespaces, result and parameters: "tile<Forward<float>, 16>".
 std::string short_name(std::string name);
 
 }  // namespace rung::workbench

@@ -185,6 +185,12 @@ std::string wrapped(const std::string& text, std::size_t width, const std::strin
 
 void say(const std::string& paragraph) { fmt::print("{}", wrapped(paragraph, text_width())); }
 
+std::string whole(double value) {
+  std::string digits = fmt::format("{:.0f}", value);
+  for (std::size_t at = digits.size(); at > 3; at -= 3) digits.insert(at - 3, ",");
+  return digits;
+}
+
 std::string format_number(double value) {
   if (!std::isfinite(value)) return fmt::format("{}", value);
   const double size = std::abs(value);

@@ -57,6 +57,8 @@ void say(const std::string& paragraph);
 std::string format_seconds(double seconds);
 /// Three significant digits without an exponent, for rates and ratios.
 std::string format_number(double value);
+/// A whole number, exact: "327,360".
+std::string whole(double value);
 /// "48 KiB", "32 MiB".
 std::string format_bytes(double bytes);
 

@@ -6,7 +6,9 @@
 #include <nlohmann/json.hpp>
 
 #include "fake_operator.hpp"
+#include "rung/device/kernel_usage.hpp"
 #include "rung/workbench/annotate.hpp"
+#include "rung/workbench/kernel_name.hpp"
 #include "rung/workbench/quantity.hpp"
 #include "rung/workbench/rung_source.hpp"
 #include "rung/workbench/table.hpp"
@@ -137,6 +139,24 @@ TEST(Explain, ColumnsOfDifferentProblemsSayWhich) {
   EXPECT_NE(problems.find("f32 128x128"), std::string::npos) << problems;
   EXPECT_NE(problems.find("order=0213"), std::string::npos) << problems;
   EXPECT_EQ(outcome.out.find("change"), std::string::npos) << outcome.out;
+}
+
+TEST(Explain, RegistersAreThoseOfTheBuild) {
+  const Outcome outcome = run_rung({"explain", "transpose/padded"});
+  const json rung = explained({"transpose/padded"}).at("rungs").at(0);
+  const json registers = rung.at("kernels").at(0).at("registers");
+  const bool told = outcome.out.find("registers per thread, ") != std::string::npos;
+  EXPECT_EQ(told, !kernel_usage().empty()) << outcome.out;
+  EXPECT_EQ(outcome.out.find("without CUDA in the build") != std::string::npos, !told);
+  EXPECT_EQ(registers.is_null(), !told) << registers;
+  if (told) EXPECT_GT(registers.at("per_thread"), 10);
+}
+
+TEST(KernelName, IsWithoutScopesAndParameters) {
+  EXPECT_EQ(workbench::short_name("kernel"), "kernel");
+  EXPECT_EQ(workbench::short_name("void a::(anonymous namespace)::tile<a::b_2::F<float>, (a::K)1>"
+                                  "(a::Rows<2>, float*)"),
+            "tile<F<float>, (K)1>");
 }
 
 TEST(Explain, BulkAndTensorCopiesAreBytesToo) {

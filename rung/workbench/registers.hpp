@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a GPU's compiler gave a kernel that the simulated GPU ran.
+#pragma once
+
+#include <string>
+
+#include "rung/device/kernel_usage.hpp"
+
+namespace rung::workbench {
+
+/// Of the kernel of this demangled name, as compiled for the newest compute capability up to
+/// `capability` (90 for 9.0), or, where that is 0, for any. Null: it is not known.
+const KernelUsage* find_usage(const std::string& kernel, int capability);
+
+}  // namespace rung::workbench
