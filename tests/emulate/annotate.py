@@ -36,7 +36,7 @@ int main() {
 WIDTH = 90
 # By line: requests of global memory, sectors each, of shared memory, wavefronts each, lanes, note. Both
 # blocks write the same zeros, which is no race.
-EXPECTED = {4: "2 32 32", 5: "2 32 32", 6: "bar 2", 8: "2 1 2 8 8"}
+EXPECTED = {4: "2 32 32", 5: "2 32 32", 6: "bar 2", 8: "2 1 2 8 8 br 0%"}
 
 
 def main():

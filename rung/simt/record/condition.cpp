@@ -41,11 +41,11 @@ class Reader {
       case 0x80:
       case 0x83:  // add, and, sub, cmp with 8 bits
         return simple_operation() ? operands(1) : What::other;
-      case 0x81:  // and with 32
+      case 0x81:  // the same with 32
         return simple_operation() && !half ? operands(4) : What::other;
       case 0xf6:  // test with 8 bits
         return operation() == 0 ? operands(1) : What::other;
-      case 0xf7:  // and with 32
+      case 0xf7:  // the same with 32
         return operation() == 0 && !half ? operands(4) : What::other;
       case 0xc7:  // mov of 32
         return half ? What::other : operands(4);

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <map>
 #include <mutex>
+#include <set>
 #include <tuple>
 #include <utility>
 
@@ -58,33 +59,56 @@ std::uint64_t volume(const dialect::dim3& extent) {
   return std::uint64_t{extent.x} * extent.y * extent.z;
 }
 
-/// With its branches: a block that always went on to the same place ended in none.
-Counters counters_of(const SiteCount& count, bool branches) {
-  Counters counters = count.counters;
-  counters.branches = branches ? count.ways : 0;
-  counters.divergent_branches = branches ? count.partings : 0;
-  return counters;
+/// The branch that ends a block. One that always went on to the same place ended in none.
+Counters branch_of(const SiteCount& count, bool both_ways) {
+  Counters branch;
+  branch.branches = both_ways ? count.ways : 0;
+  branch.divergent_branches = both_ways ? count.partings : 0;
+  return branch;
+}
+
+/// Where the branch is: mostly in front of the next block.
+const Source& source_of_branch(std::uintptr_t block, const std::set<std::uintptr_t>& blocks) {
+  const Source& begin = source_of(block);
+  const auto next = blocks.upper_bound(block);
+  constexpr std::uintptr_t call_bytes = 5;  // of the hook, behind which a block's site is
+  constexpr std::uintptr_t far = 4096;      // another function, perhaps
+  if (next == blocks.end() || *next - block > far) return begin;
+  const Source& end = source_of(*next - call_bytes);
+  return end.of_a_kernel && end.file == begin.file ? end : begin;
 }
 
 void add_lines(Counted& counted) {
   std::map<std::pair<std::string, int>, Line> lines;
-  for (const auto& [site, count] : counted.sites) {
-    const Source& source = source_of(site);
-    if (!source.of_a_kernel) continue;
+  const auto line_of = [&](const Source& source) -> Line& {
     Line& line = lines[{source.file, source.line}];
     line.file = source.file;
     line.line = source.line;
-    const Counters counters = counters_of(count, count.both_ways);
-    line.counters += counters;
+    return line;
+  };
+  std::set<std::uintptr_t> blocks;
+  for (const auto& [site, count] : counted.sites) {
+    if (count.counters.basic_blocks != 0) blocks.insert(site);
+  }
+  for (const auto& [site, count] : counted.sites) {
+    const Source& source = source_of(site);
+    if (!source.of_a_kernel) continue;
+    Line& line = line_of(source);
+    line.counters += count.counters;
     line.exact &= count.exact;
-    counted.kernel.totals += counters;
+    counted.kernel.totals += count.counters;
+    if (!count.both_ways) continue;
+    const Counters branch = branch_of(count, true);
+    line_of(source_of_branch(site, blocks)).counters += branch;
+    counted.kernel.totals += branch;
   }
   for (auto& [key, line] : lines) counted.kernel.lines.push_back(std::move(line));
   for (std::size_t i = 0; i < counted.each.size(); ++i) {
     for (const auto& [site, count] : counted.each[i]) {
       if (!source_of(site).of_a_kernel) continue;
+      counted.kernel.each[i].totals += count.counters;
       // Whether it is a branch all launches together tell.
-      counted.kernel.each[i].totals += counters_of(count, counted.sites[site].both_ways);
+      counted.kernel.each[i].totals += branch_of(count, counted.sites[site].both_ways);
     }
   }
 }
