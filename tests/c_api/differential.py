@@ -67,8 +67,8 @@ class Case:
                 return shape
 
     def array(self, dtype, shape, broadcast=False):
-        """Uninitialised, within canaries: axes in any order in memory, backwards, with gaps, unaligned to vectors; inputs
-        may repeat along an axis."""
+        """Uninitialised, within canaries: axes in any order in memory, backwards, with gaps, unaligned to vectors;
+        inputs may repeat along an axis."""
         dtype = np.dtype(dtype)
         rank = len(shape)
         order = self.random.permutation(rank) if self.flag(0.4) else np.arange(rank)

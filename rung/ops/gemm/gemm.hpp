@@ -16,6 +16,9 @@
 //          unit roundoff of the accumulator, plus one rounding to C's type; activations add a few
 //          units in the last place [N. Higham, Accuracy and Stability of Numerical Algorithms, 2nd
 //          ed., section 3.5]. f32 never becomes tf32 unless Precision::tf32 is asked for.
+// Repeats  the same bits from run to run for one number of threads, on one machine and for one
+//          layout (shape, strides, alignment). For small products another number of threads may
+//          choose another rung, and so add in another order.
 // Errors   Error(invalid_argument) for shapes, types, aliasing; Error(unsupported) where no rung of
 //          the backend takes the call, with every rung's reason.
 #pragma once

@@ -42,8 +42,8 @@ inline void note_atomic(const void* address, std::size_t bytes, Access access, i
     before_atomic(address, bytes, access, order, site_of(place), compares);
   }
 }
-/// The running thread's warp multiplies an m x k matrix by a k x n one. Products of the host are not
-/// counted.
+/// The running thread's warp multiplies an m x k matrix by a k x n one. Products of the host are
+/// not counted.
 RUNG_API void note_product(int m, int n, int k);
 /// fence.proxy.async.
 RUNG_API void proxy_fence() noexcept;
