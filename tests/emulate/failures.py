@@ -4,6 +4,7 @@ files left behind. usage: failures.py RUNG [CASE ...]"""
 import json
 import os
 import pathlib
+import shutil
 import signal
 import subprocess
 import sys
@@ -197,6 +198,31 @@ def wrong_after_a_pause(rung, folder, environment):
     return [f"pause: exit code {run.returncode}\n{begun}{told}"]
 
 
+def wrong_after_a_kill(rung, folder, environment):
+    """A program ends with rung, even when that is killed. What is left in the temporary folder is removed here."""
+    path = pathlib.Path(folder, "killed.cu")
+    path.write_text("#include <cstdio>\n#include <unistd.h>\nint main() {\n"
+                    '  printf("%d\\n", getpid()); fflush(stdout);\n  sleep(60);\n}\n')
+    scratch = pathlib.Path(environment["TMPDIR"])
+    with subprocess.Popen([rung, "emulate", path.name], cwd=folder, env=environment, stdout=subprocess.PIPE,
+                          text=True) as run:
+        program = int(run.stdout.readline())
+        run.kill()
+        run.wait()
+    for left in scratch.iterdir():
+        shutil.rmtree(left)
+    for _ in range(100):
+        try:
+            state = pathlib.Path(f"/proc/{program}/stat").read_text().split()[2]
+        except FileNotFoundError:
+            return []
+        if state == "Z":
+            return []
+        time.sleep(0.1)
+    os.kill(program, signal.SIGKILL)
+    return ["killed: the program goes on when rung is killed"]
+
+
 def wrong_paths(rung, folder, environment):
     """Findings and counters name files alike: from the current folder on, however they were given."""
     path = pathlib.Path(folder, "paths.cu")
@@ -218,7 +244,8 @@ def main():
         scratch = pathlib.Path(folder, "scratch")
         scratch.mkdir()
         environment = dict(os.environ, TMPDIR=str(scratch))
-        for wrong in wrong_after_a_pause(rung, folder, environment) + wrong_paths(rung, folder, environment):
+        for wrong in (wrong_after_a_pause(rung, folder, environment) + wrong_paths(rung, folder, environment)
+                      + wrong_after_a_kill(rung, folder, environment)):
             failed += 1
             print(wrong)
         chosen = sys.argv[2:] or CASES
@@ -236,7 +263,7 @@ def main():
             if wrong:
                 failed += 1
                 print(f"{name}: " + "; ".join(wrong) + "\n" + run.stdout + run.stderr)
-    print(f"{len(chosen) + 2} cases, {failed} wrong")
+    print(f"{len(chosen) + 3} cases, {failed} wrong")
     sys.exit(1 if failed else 0)
 
 
