@@ -3,6 +3,7 @@
 // backward, matrices by rows, batches.
 #include <cublasLt.h>
 #include <cuda_bf16.h>
+#include <cuda_fp8.h>
 
 #include <vector>
 
@@ -195,12 +196,55 @@ void by_rows(cublasLtHandle_t handle) {
   }
 }
 
+/// Bytes with a factor for each matrix; of the result the largest magnitude is told.
+void eight_bits(cublasLtHandle_t handle) {
+  const int m = 16, n = 32, k = 48;
+  Array<__nv_fp8_e4m3> a(k * m), d(m * n);
+  Array<__nv_fp8_e5m2> b(k * n);
+  Array<__nv_bfloat16> c(m * n);
+  Array<float> factors(4);
+  for (int i = 0; i < k * m; ++i) a[i] = __nv_fp8_e4m3(static_cast<float>(i % 7 - 3));
+  for (int i = 0; i < k * n; ++i) b[i] = __nv_fp8_e5m2(static_cast<float>(i % 5 - 2));
+  a.up();
+  b.up();
+  const float given[] = {0.5f, 0.25f, 2.0f, 0.0f};
+  for (int i = 0; i < 4; ++i) factors[i] = given[i];
+  factors.up();
+  Matmul product(handle, CUDA_R_8F_E4M3, m, n, k, true, false);
+  const int type_b = CUDA_R_8F_E5M2;
+  BLAS(cublasLtMatrixLayoutSetAttribute(product.b, CUBLASLT_MATRIX_LAYOUT_TYPE, &type_b,
+                                        sizeof(type_b)));
+  cublasLtMatrixLayout_t layout_c;
+  BLAS(cublasLtMatrixLayoutCreate(&layout_c, CUDA_R_16BF, m, n, m));
+  product.set(CUBLASLT_MATMUL_DESC_A_SCALE_POINTER, factors.device);
+  product.set(CUBLASLT_MATMUL_DESC_B_SCALE_POINTER, factors.device + 1);
+  product.set(CUBLASLT_MATMUL_DESC_D_SCALE_POINTER, factors.device + 2);
+  product.set(CUBLASLT_MATMUL_DESC_AMAX_D_POINTER, factors.device + 3);
+  const float one = 1, zero = 0;
+  BLAS(cublasLtMatmul(handle, product.operation, &one, a.device, product.a, b.device, product.b,
+                      &zero, c.device, layout_c, d.device, product.d, nullptr, nullptr, 0, 0));
+  d.down();
+  factors.down();
+  float largest = 0;
+  for (int i = 0; i < m * n; ++i) {
+    float sum = 0;
+    for (int l = 0; l < k; ++l) {
+      sum += 0.125f * static_cast<float>(a[l + i % m * k]) * static_cast<float>(b[l + i / m * k]);
+    }
+    largest = std::fmax(largest, std::fabs(sum));
+    CHECK(near(static_cast<float>(d[i]), 2 * sum, 0.07));
+  }
+  CHECK(largest > 1 && near(factors[3], largest, 0.07));
+  BLAS(cublasLtMatrixLayoutDestroy(layout_c));
+}
+
 int main() {
   cublasLtHandle_t handle;
   BLAS(cublasLtCreate(&handle));
   layer(handle);
   signs(handle);
   by_rows(handle);
+  eight_bits(handle);
   BLAS(cublasLtDestroy(handle));
   return ok();
 }
