@@ -100,7 +100,7 @@ const std::vector<std::string>& words_behind() { return behind; }
 
 void add_common_options(CLI::App& app) {
   app.set_help_flag("-h,--help", "print this help");
-  const std::vector<std::string> words{"auto", "always", "never"};
+  std::vector<std::string> words{"auto", "always", "never"};
   app.add_option_function<std::string>(
          "--color",
          [words](const std::string& when) {

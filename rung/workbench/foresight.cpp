@@ -128,15 +128,15 @@ BenchEstimate estimate_bench(const AnyOperator& op, const Problem& problem, Cont
   const auto add = [&](const RungInfo* rung) {
     if (!is_wanted(plan, rung != nullptr ? rung->name : public_call)) return;
     if (rung != nullptr && !instance->supports(*rung, context)) return;
+    ++estimate.versions;
     try {
       const double call = work_growth * first_timing(*instance, rung, context);
       const bool foreseen = times > 0 && rung != nullptr;
       // Before each of two checked calls outputs are filled; that they are compared costs as much.
       estimate.seconds +=
           seconds_of_version(call, context.backend(), foreseen, plan) + 4 * renewing * byte_growth;
-      ++estimate.versions;
     } catch (const std::exception&) {
-      // It takes no time: its check will fail, or nothing takes this problem.
+      --estimate.versions;  // its check will fail, or nothing takes this problem
     }
   };
   for (const RungInfo* rung : op.rungs()) {

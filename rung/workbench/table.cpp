@@ -54,6 +54,7 @@ class Table::Layout {
   [[nodiscard]] std::string text() {
     if (shown_.empty()) return "";
     std::vector<std::string> titles;
+    titles.reserve(table_.columns_.size());
     for (const Column& column : table_.columns_) titles.push_back(column.title);
     std::string text = line(titles, Tone::strong);
     for (const Row& row : table_.rows_) text += line(row.cells, row.tone);
