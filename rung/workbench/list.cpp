@@ -89,7 +89,7 @@ void print_ladder(const AnyOperator& op, const std::string& only) {
   fmt::print("{}\n", table.text());
 }
 
-/// One line an operator.
+/// One line per operator.
 void print_overview(const std::vector<const AnyOperator*>& all) {
   std::vector<Table::Column> columns{{"operator"}, {"what it computes", false, Table::Fit::cut}};
   for (const Backend backend : all_backends) columns.push_back({to_string(backend), true});
@@ -167,9 +167,8 @@ CommandSpec::Action setup(Parser app) {
   app.purpose(
       "Lists the operators, and the rungs of one: its ladder. A rung is one implementation: one "
       "file, whose first lines say what it changes against the rung before it and why that should "
-      "help. Steps order the ladder. A peer is a vendor's library, timed beside the rungs and "
-      "never "
-      "picked by a call.");
+      "help. Steps order the ladder. A peer is a vendor's library, timed beside the rungs, and no "
+      "call picks it.");
   app.example("rung list", "which operators there are, and how many rungs each has per backend");
   app.example("rung list gemm", "the ladder of gemm, and how its problems are spelled");
   app.example("rung list gemm/threads --json", "what is known of one rung, for scripts");

@@ -41,13 +41,14 @@ class Table::Layout {
       natural_[c] = std::max(natural_[c], shown_width(table.columns_[c].title));
     }
     widths_ = natural_;
-    if (has_remarks_) widths_[last] = std::min(widths_[last], mark_size);
+    const std::size_t min_remark = std::max(mark_size, shown_width(column.title));
+    if (has_remarks_) widths_[last] = std::min(widths_[last], min_remark);
     drop_columns();
     cut_columns();
     if (has_remarks_) {
       const std::size_t before = sum(widths_, shown_) - widths_[last];
       const std::size_t room = width > before ? width - before : 0;
-      widths_[last] = std::max(mark_size, std::min(natural_[last], room));
+      widths_[last] = std::max(min_remark, std::min(natural_[last], room));
     }
   }
 

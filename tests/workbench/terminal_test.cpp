@@ -59,6 +59,11 @@ TEST(Table, IsNoWiderThanTheTerminal) {
   for (const std::size_t width : {40, 50, 60, 72, 80, 100, 132, 200}) {
     EXPECT_LE(widest_line(rungs().text(width)), width) << rungs().text(width);
   }
+  Table table({{"name"}, {"a long title"}});
+  table.add({std::string(30, 'n'), std::string(50, 'x')});
+  for (std::size_t width = 30; width < 90; ++width) {
+    EXPECT_EQ(table.text(width).find("[1] a long"), std::string::npos) << "a title is no remark";
+  }
 }
 
 TEST(Table, RemarksThatDoNotFitAreFootnotesOnceEach) {
