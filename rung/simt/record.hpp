@@ -311,6 +311,8 @@ RUNG_API void mark_initialised(const void* begin, std::size_t bytes);
 /// All of the registered memory that holds this address; null: all registered memory.
 RUNG_API void mark_whole_initialised(const void* address);
 RUNG_API void mark_uninitialised(const void* begin, std::size_t bytes);
+/// Whether nobody has written any of these bytes, which lie in memory registered so.
+[[nodiscard]] RUNG_API bool never_written(const void* begin, std::size_t bytes);
 /// A copy between device memories: the copy is as initialised as its source.
 RUNG_API void copy_initialised(const void* to, const void* from, std::size_t bytes);
 

@@ -2,6 +2,9 @@
 // Copies and fills: done at once, in the order of the calls, unless a graph captures them.
 #include <dlfcn.h>
 
+#include <algorithm>
+#include <atomic>
+#include <cstdint>
 #include <cstring>
 #include <memory>
 #include <string>
@@ -10,6 +13,7 @@
 #include "rung/emulate/runtime/devices.hpp"
 #include "rung/emulate/runtime/memory.hpp"
 #include "rung/emulate/runtime/stream.hpp"
+#include "rung/simt/limits.hpp"
 #include "rung/simt/record.hpp"
 
 namespace rung::cuda {
@@ -57,6 +61,22 @@ cudaError_t check(const void* to, const void* from, std::size_t to_bytes, std::s
   return good ? cudaSuccess : cudaErrorInvalidValue;
 }
 
+std::atomic<std::uint64_t> launches{0};
+
+/// A result that no kernel has written. Where none has run since it was allocated it is none: the
+/// copy may be there to be timed.
+void check_written(const void* to, const void* from, std::size_t bytes, const void* code) {
+  const Allocation source = find(from);
+  if (code == nullptr || source.type != cudaMemoryTypeDevice || !record::checking()) return;
+  if (find(to).type == cudaMemoryTypeDevice || source.launches_before == launches) return;
+  if (!record::never_written(from, bytes)) return;
+  // A kernel's memcpy and memset are not seen, but change what allocation has left there.
+  const DeviceAccess access;
+  const auto* first = static_cast<const unsigned char*>(from);
+  const auto is_poison = [](unsigned char one) { return one == simt::poison; };
+  if (std::all_of(first, first + bytes, is_poison)) report_unwritten_copy(source, bytes, code);
+}
+
 void move(void* to, const void* from, std::size_t bytes) {
   const DeviceAccess access;
   std::memmove(to, from, bytes);
@@ -65,11 +85,16 @@ void move(void* to, const void* from, std::size_t bytes) {
 
 }  // namespace
 
-cudaError_t copy_bytes(void* to, const void* from, std::size_t bytes, cudaMemcpyKind kind) {
+void count_launch() { ++launches; }
+std::uint64_t launches_so_far() { return launches; }
+
+cudaError_t copy_bytes(void* to, const void* from, std::size_t bytes, cudaMemcpyKind kind,
+                       const void* code) {
   if (bytes == 0) return cudaSuccess;
   if (const cudaError_t error = check(to, from, bytes, bytes, kind); error != cudaSuccess) {
     return error;
   }
+  check_written(to, from, bytes, code);
   move(to, from, bytes);
   advance_clock(copy_time(static_cast<double>(bytes), kind));
   return cudaSuccess;
@@ -123,12 +148,15 @@ cudaError_t copy_symbol(void* symbol, std::size_t size, void* memory, std::size_
 using namespace rung::cuda;  // NOLINT: its implementation
 
 cudaError_t cudaMemcpy(void* to, const void* from, std::size_t bytes, cudaMemcpyKind kind) {
-  return submit(synchronous(), cudaGraphNodeTypeMemcpy,
-                [=] { return copy_bytes(to, from, bytes, kind); });
+  return submit(synchronous(), cudaGraphNodeTypeMemcpy, [=, code = __builtin_return_address(0)] {
+    return copy_bytes(to, from, bytes, kind, code);
+  });
 }
 cudaError_t cudaMemcpyAsync(void* to, const void* from, std::size_t bytes, cudaMemcpyKind kind,
                             cudaStream_t stream) {
-  const auto copy = [=] { return copy_bytes(to, from, bytes, kind); };
+  const auto copy = [=, code = __builtin_return_address(0)] {
+    return copy_bytes(to, from, bytes, kind, code);
+  };
   if (!is_busy(stream)) return submit(stream, cudaGraphNodeTypeMemcpy, copy);
   // The host's ordinary memory is read before the call returns, and written.
   if (is_pageable(from) && kind != cudaMemcpyDeviceToHost) {

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Launching: the checks that the device would make, then the simulator. What a kernel launches
-// runs when it has ended.
+// Launching: a device's checks, then the simulator. What a kernel launches runs when it has ended.
 #include <omp.h>
 
 #include <cstring>
@@ -12,6 +11,7 @@
 #include "rung/emulate/runtime/devices.hpp"
 #include "rung/emulate/runtime/kernels.hpp"
 #include "rung/emulate/runtime/launch_limits.hpp"
+#include "rung/emulate/runtime/memory.hpp"
 #include "rung/emulate/runtime/model.hpp"
 #include "rung/emulate/runtime/pages.hpp"
 #include "rung/emulate/runtime/repetition.hpp"
@@ -53,7 +53,7 @@ struct RunningLaunch : LaunchData {
 };
 RunningLaunch& running_launch() { return *static_cast<RunningLaunch*>(launch_data); }
 
-/// One layout a kernel; of a launch site where the kernel is known only when it starts.
+/// By kernel; by launch site where the kernel is known only when it starts.
 KernelLayout& layout_of(const void* key) {
   static std::mutex mutex;
   static auto& layouts = *new std::unordered_map<const void*, std::unique_ptr<KernelLayout>>;
@@ -157,6 +157,7 @@ cudaError_t run_once(const LaunchConfig& config, const SharedClosure& closure, c
   Repetition repetition(launch, *closure);
   try {
     const DeviceAccess access;
+    count_launch();
     simt::run(launch);
     if (!running.again) repetition.ended_well(name_of(launch.data));
   } catch (const Error& failure) {
@@ -183,7 +184,7 @@ cudaError_t run_once(const LaunchConfig& config, const SharedClosure& closure, c
 
 cudaError_t run_now(const LaunchConfig& config, const SharedClosure& closure) {
   const char* told = nullptr;
-  const cudaError_t error = run_once(config, closure, told);
+  const auto error = run_once(config, closure, told);
   return told == nullptr ? error : run_once(config, closure, told);
 }
 

@@ -81,6 +81,7 @@ bool get_bytes(Allocation& one) {
   one.pages = map_pages(before + one.bytes + margin, allocations < max_guarded);
   if (one.pages.begin == nullptr) return false;
   one.begin = one.pages.begin + before;
+  one.launches_before = launches_so_far();
   std::memset(one.pages.begin, simt::poison, one.pages.bytes);
   // Pages of managed memory come empty from the system, which programs count on.
   if (one.type == cudaMemoryTypeManaged) std::memset(one.begin, 0, one.bytes);

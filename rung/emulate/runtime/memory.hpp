@@ -30,8 +30,9 @@ struct Allocation {
   unsigned flags = 0;
   int device = 0;
   cudaMemPool_t pool = nullptr;
-  int block = -1;  // the descriptor of the block that it has become, or is of
-  Pages pages{};   // that hold it, where they are the runtime's
+  int block = -1;                     // the descriptor of the block that it has become, or is of
+  Pages pages{};                      // that hold it, where they are the runtime's
+  std::uint64_t launches_before = 0;  // it was allocated
 };
 
 /// `code`: behind the program's call of the function that allocates, which is who calls this.
@@ -75,12 +76,20 @@ void close_opened(const Allocation& one);
 /// What was allocated on a device.
 void free_everything(int device);
 std::size_t bytes_in_use();
+/// What is copied to the host nobody has written. In report.cpp.
+void report_unwritten_copy(const Allocation& memory, std::size_t bytes, const void* code);
 /// Host code has accessed device memory, in this line ("file:line"). In report.cpp.
 void report_host_access(const Allocation& memory, const char* address, bool writes,
                         const std::string& line);
 
+/// A kernel runs.
+void count_launch();
+std::uint64_t launches_so_far();
+
 /// Checks a copy's ends as far as they are known, and copies. Either may be any host memory.
-cudaError_t copy_bytes(void* to, const void* from, std::size_t bytes, cudaMemcpyKind kind);
+/// `code`: behind the program's call, if known.
+cudaError_t copy_bytes(void* to, const void* from, std::size_t bytes, cudaMemcpyKind kind,
+                       const void* code = nullptr);
 /// The same of `height` rows, `depth` times.
 struct Rows {
   char* to;

@@ -57,6 +57,14 @@ void set_place(Finding& finding, const std::string& where) {
   finding.line = std::atoi(where.c_str() + colon + 1);
 }
 
+/// The other side: where the memory was allocated.
+void set_allocation(Finding& finding, const record::Memory& memory) {
+  Finding there;
+  set_place(there, simt::source_line(static_cast<const char*>(memory.code) - 1));
+  finding.other_file = there.file;
+  finding.other_line = there.line;
+}
+
 struct Meaning {
   const char* words;
   Kind kind;
@@ -232,6 +240,18 @@ cudaError_t report_kernel_failure(const std::string& message) {
   return meaning->error;
 }
 
+void report_unwritten_copy(const Allocation& memory, std::size_t bytes, const void* code) {
+  const record::Memory known = record::find_memory(memory.begin);
+  Finding finding;
+  finding.kind = Kind::uninitialised;
+  finding.message = "a copy to the host of " + std::to_string(bytes) + " bytes that nobody has " +
+                    "written, of " + std::to_string(memory.bytes) + " bytes of " + known.name;
+  finding.advice = "let the kernel write its results there, and check its launch for errors";
+  set_place(finding, simt::source_line(static_cast<const char*>(code) - 1));
+  set_allocation(finding, known);
+  record::add(finding);
+}
+
 void report_host_access(const Allocation& memory, const char* address, bool writes,
                         const std::string& line) {
   Finding finding;
@@ -243,10 +263,7 @@ void report_host_access(const Allocation& memory, const char* address, bool writ
   finding.advice = writes ? "write to memory of the host, and copy that to the device by cudaMemcpy"
                           : "copy it to memory of the host by cudaMemcpy, and read that";
   set_place(finding, line);
-  Finding allocated;
-  set_place(allocated, simt::source_line(static_cast<const char*>(known.code) - 1));
-  finding.other_file = allocated.file;
-  finding.other_line = allocated.line;
+  set_allocation(finding, known);
   record::add(finding);
 }
 

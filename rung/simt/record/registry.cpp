@@ -256,6 +256,15 @@ void mark_uninitialised(const void* begin, std::size_t bytes) {
   });
 }
 
+bool never_written(const void* begin, std::size_t bytes) {
+  bool none = false;
+  with_initialised(begin, bytes,
+                   [&](const Initialised& map, std::size_t offset, std::size_t count) {
+                     none = map.none(offset, count);
+                   });
+  return none;
+}
+
 void copy_initialised(const void* to, const void* from, std::size_t bytes) {
   const auto* begin = static_cast<const std::byte*>(from);
   with_initialised(to, bytes, [&](Initialised& map, std::size_t offset, std::size_t count) {

@@ -32,6 +32,18 @@ LazyMemory::~LazyMemory() {
   if (memory_ != nullptr) munmap(memory_, bytes_);
 }
 
+bool Initialised::none(std::size_t offset, std::size_t count) const {
+  while (count != 0) {
+    const std::size_t bit = offset % 64;
+    const std::size_t here = std::min<std::size_t>(64 - bit, count);
+    const std::uint64_t written = words()[offset / 64] >> bit;
+    if ((written & (~std::uint64_t{0} >> (64 - here))) != 0) return false;
+    offset += here;
+    count -= here;
+  }
+  return true;
+}
+
 void Initialised::set(std::size_t offset, std::size_t count, bool value) {
   const std::size_t end = offset + count;
   while (offset < end) {

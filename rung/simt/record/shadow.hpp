@@ -61,6 +61,8 @@ class Initialised {
     }
     return true;
   }
+  /// Whether none of them has been.
+  [[nodiscard]] bool none(std::size_t offset, std::size_t count) const;
   void set(std::size_t offset, std::size_t count, bool value);
 
  private:
