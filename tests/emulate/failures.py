@@ -165,7 +165,7 @@ CASES = {
         LAUNCHED % (64, 2, 1)), [], 66, ["deadlock", "crossed.cu:6"]),
     # Options: what is unknown is refused, what nvcc has is taken.
     "option": ("int main() {}\n", ["--counterz"], 2, ["--counterz"]),
-    "no_folder": ("int main() {}\n", ["--json", "/nonexistent/x.json"], 2, ["no folder /nonexistent"]),
+    "no_folder": ("int main() {}\n", ["--json", "missing/x.json"], 2, ["no folder missing"]),
     "opencl": ("int main() {}\n", ["other.cl"], 2, ["other.cl is OpenCL C"]),
     "metal": ("int main() {}\n", ["other.metal"], 2, ["other.metal is Metal"]),
     "nvcc": ("#include <limits.h>\nint main() { return NUMBER + OTHER; }\n",
