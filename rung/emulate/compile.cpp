@@ -15,7 +15,6 @@
 #include <fstream>
 #include <future>
 #include <mutex>
-#include <sstream>
 #include <utility>
 
 #include "rung/core/error.hpp"
@@ -130,6 +129,7 @@ void run_compiler(const std::vector<std::string>& command, const std::string& fi
   }
 }
 
+/// A source on its way to an object.
 struct Rewritten {
   const std::string& source;  // as it was
   const std::string& path;    // of what it has become

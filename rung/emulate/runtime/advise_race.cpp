@@ -164,9 +164,7 @@ void advise_across_blocks(Finding& race, bool same) {
 void advise_race(Finding& race) {
   const Pair pair = find_pair(race);
   if (pair.tree == nullptr) return;
-  if (race.advice.find("mbarrier") != std::string::npos || race.advice.find("fence") == 0) {
-    return;  // of copies
-  }
+  if (race.advice.starts_with("wait for the copy") || race.advice.starts_with("fence")) return;
   const record::Racers& racers = race.racers;
   const bool same = pair.first == pair.second;
   const bool atomic = race.message.find("updates atomically") != std::string::npos;

@@ -30,6 +30,7 @@ struct Side {
   bool writes = false;
   bool atomic = false;
   bool copies = false;   // a bulk copy, that is, that the thread has started
+  bool pending = false;  // a cp.async of the thread, which it has not waited for
   bool of_many = false;  // one of many readers, of which any may be meant
   bool warps = false;    // several warps of the block have read, the thread as one of them
   bool blocks = false;   // several blocks have read

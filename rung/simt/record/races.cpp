@@ -72,6 +72,11 @@ void report_race(Recorder& recorder, const Request& request, std::uintptr_t addr
     finding.advice =
         "wait for the copy's mbarrier: a barrier behind the thread that starts it is no wait";
   }
+  if (there.pending) {
+    finding.advice =
+        "wait for the copy before the barrier: __pipeline_wait_prior(), cp.async.wait_group or "
+        "the wait of a pipeline";
+  }
   if (held) {
     recorder.launch().hold(std::move(finding), guess, write.site);
   } else {

@@ -140,6 +140,7 @@ inline Side side_of(const Cell& cell, bool writes) {
           .writes = writes,
           .atomic = writes && (cell.state == Cell::atomic || cell.state == Cell::block_atomic),
           .copies = writes && cell.state == Cell::engine,
+          .pending = writes && cell.state == Cell::copying,
           .of_many = !writes && cell.state == Cell::only_read,
           .warps = !writes && cell.state == Cell::block,
           .blocks = !writes && (cell.state == Cell::everywhere || cell.state == Cell::only_read)};
