@@ -5,6 +5,7 @@
 // damaged, or its lock held.
 #include "rung/emulate/runtime/crash.hpp"
 
+#include <cerrno>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
@@ -18,7 +19,9 @@
 
 #include "rung/emulate/runtime/apart.hpp"
 #include "rung/emulate/runtime/api.hpp"
+#include "rung/emulate/runtime/kernels.hpp"
 #include "rung/emulate/runtime/memory.hpp"
+#include "rung/emulate/runtime/running_kernel.hpp"
 #include "rung/emulate/runtime/tasks.hpp"
 #include "rung/simt/simulator.hpp"
 #include "rung/simt/sync.hpp"
@@ -34,6 +37,7 @@ struct Fault {
   bool general = false;     // no page is to blame
 };
 thread_local Fault fault;
+
 thread_local char message[1024];
 
 const char* what(int signal) {
@@ -163,14 +167,33 @@ void on_fault(int signal, siginfo_t* info, void* given) {
   tell_apart(signal, tell_host_fault);
 }
 
-void tell_stop() {
-  const bool kernel = simt::in_kernel();
+/// Where the program was when the signal came.
+std::string interrupted_place() {
   std::string place = place_of(fault.code);
   const auto within = [&](const char* part) { return place.find(part) != std::string::npos; };
-  if (place.empty() || within("rung/") || within(" at ..")) place = place_of_caller();
+  const bool ours = place.empty() || within("rung/") || within(" at ..");
+  return ours ? place_of_caller() : place;
+}
+
+void tell_stop() {
+  const bool kernel = simt::in_kernel();
   std::fprintf(stderr, "rung: %s while %s runs%s\n", what(fault.signal),
-               kernel ? "a kernel" : "host code", place.c_str());
+               kernel ? "a kernel" : "host code", interrupted_place().c_str());
   write_report();
+}
+
+void tell_long_launch() {
+  const char* const known = launch_data != nullptr ? launch_data->kernel : nullptr;
+  const std::string kernel = known != nullptr ? "kernel " + plain_name(known) : "a kernel";
+  std::fprintf(stderr, "rung: %s has run for %g s, and goes on%s\n", kernel.c_str(),
+               long_launch_seconds(), interrupted_place().c_str());
+}
+
+void on_long_launch(int signal, siginfo_t*, void* given) {
+  const int error = errno;
+  fault = {.signal = signal, .code = code_of(*static_cast<ucontext_t*>(given))};
+  if (simt::in_kernel()) do_apart(tell_long_launch);
+  errno = error;
 }
 
 /// Ctrl-C and time limits: where the program is, then the end.
@@ -210,6 +233,9 @@ struct Install {
     for (const int signal : {SIGSEGV, SIGBUS, SIGFPE, SIGILL}) sigaction(signal, &action, nullptr);
     action.sa_sigaction = on_stop;
     for (const int signal : {SIGALRM, SIGINT, SIGTERM}) sigaction(signal, &action, nullptr);
+    action.sa_sigaction = on_long_launch;
+    action.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_RESTART;
+    sigaction(long_launch_signal(), &action, nullptr);
     std::signal(SIGABRT, on_abort);
     std::set_terminate(on_terminate);
   }

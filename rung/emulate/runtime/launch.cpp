@@ -11,10 +11,9 @@
 #include "rung/emulate/runtime/devices.hpp"
 #include "rung/emulate/runtime/kernels.hpp"
 #include "rung/emulate/runtime/launch_limits.hpp"
-#include "rung/emulate/runtime/memory.hpp"
 #include "rung/emulate/runtime/model.hpp"
-#include "rung/emulate/runtime/pages.hpp"
 #include "rung/emulate/runtime/repetition.hpp"
+#include "rung/emulate/runtime/running_kernel.hpp"
 #include "rung/emulate/runtime/stream.hpp"
 #include "rung/emulate/runtime/tasks.hpp"
 #include "rung/simt/record.hpp"
@@ -68,9 +67,9 @@ const RunningLaunch& launch_of(const void* data) {
 }
 
 std::string name_of(const void* data) {
-  const RunningLaunch& launch = launch_of(data);
-  if (launch.kernel != nullptr) return plain_name(launch.kernel);
-  return launch.config->name != nullptr ? launch.config->name : "kernel";
+  const RunningLaunch& one = launch_of(data);
+  if (one.kernel != nullptr) return plain_name(one.kernel);
+  return one.config->name != nullptr ? one.config->name : "kernel";
 }
 
 bool task_keeps_looking(const void* data) { return keep_looking(launch_of(data).task); }
@@ -156,8 +155,7 @@ cudaError_t run_once(const LaunchConfig& config, const SharedClosure& closure, c
   simt::record::complete_findings(complete_finding);
   Repetition repetition(launch, *closure);
   try {
-    const DeviceAccess access;
-    count_launch();
+    const RunningKernel here;
     simt::run(launch);
     if (!running.again) repetition.ended_well(name_of(launch.data));
   } catch (const Error& failure) {

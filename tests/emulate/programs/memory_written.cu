@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Results count as written however a kernel writes them: by structures, memcpy, memset, atomics. What
-// no kernel has had the chance to write is copied to be timed.
+// Results count as written however a kernel writes them: by structures, memcpy, memset. What no
+// kernel has had the chance to write is copied to be timed.
 #include <cstring>
 
 #include "check.cuh"
