@@ -19,11 +19,11 @@ namespace {
 constexpr std::size_t max_freed_bytes = std::size_t{64} << 30;
 constexpr std::size_t max_freed = 8192;
 
-// Opening and closing costs about 1.5 us per allocation and 0.16 us per page. A program that
-// launches much with much memory spends up to about 0.3 s so; from then on its device memory stays
-// open.
-constexpr std::size_t max_changes = 200'000;
-constexpr std::size_t max_changed_pages = std::size_t{2} << 20;
+// Opening and closing costs some 2 to 14 us per allocation and 0.2 to 0.4 us per page. A program
+// that launches much with much memory spends up to about 0.3 s so; from then on its device memory
+// stays open.
+constexpr std::size_t max_changes = 20'000;
+constexpr std::size_t max_changed_pages = std::size_t{1} << 19;
 
 struct Freed {
   Pages pages;
