@@ -43,3 +43,15 @@ file(CREATE_LINK ${headers_from_documents} ${PROJECT_BINARY_DIR}/documents/rung 
 install(FILES ${PROJECT_BINARY_DIR}/documents/rung DESTINATION ${CMAKE_INSTALL_DOCDIR})
 configure_file(docs/rung.1 ${PROJECT_BINARY_DIR}/rung.1 @ONLY)
 install(FILES ${PROJECT_BINARY_DIR}/rung.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
+
+# What shells read when they complete a command line; the program itself writes it.
+function(rung_install_completion shell folder file)
+  set(written ${PROJECT_BINARY_DIR}/completion/${file})
+  file(MAKE_DIRECTORY ${PROJECT_BINARY_DIR}/completion)
+  install(CODE "execute_process(COMMAND \"$<TARGET_FILE:rung_program>\" completion ${shell}
+    OUTPUT_FILE \"${written}\" COMMAND_ERROR_IS_FATAL ANY)")
+  install(FILES ${written} DESTINATION ${CMAKE_INSTALL_DATADIR}/${folder})
+endfunction()
+rung_install_completion(bash bash-completion/completions rung)
+rung_install_completion(zsh zsh/site-functions _rung)
+rung_install_completion(fish fish/vendor_completions.d rung.fish)

@@ -55,6 +55,15 @@ if(NOT manual OR NOT EXISTS ${prefix}/${DOCUMENTS}/LICENSE)
   message(FATAL_ERROR "no manual page of a version, or no LICENSE, in the prefix")
 endif()
 
+# Completion, as bash reads it, knows the program's commands.
+step(${CMAKE_COMMAND} -E env ASAN_OPTIONS=detect_leaks=0 "PATH=${prefix}/bin:$ENV{PATH}" bash -c
+  "source '${prefix}/${DATA}/bash-completion/completions/rung' && COMP_WORDS=(rung expl) && COMP_CWORD=1 &&
+   _rung_complete && echo \"\${COMPREPLY[*]}\"")
+if(NOT output MATCHES "explain" OR NOT EXISTS "${prefix}/${DATA}/zsh/site-functions/_rung"
+    OR NOT EXISTS "${prefix}/${DATA}/fish/vendor_completions.d/rung.fish")
+  message(FATAL_ERROR "the installed completion does not make 'explain' of 'expl':\n${output}")
+endif()
+
 # The installed program finds its library, and with it the modules of the peers, on whose threads the leak
 # detector crashes (see tests/CMakeLists.txt).
 step(${CMAKE_COMMAND} -E env ASAN_OPTIONS=detect_leaks=0 ${prefix}/bin/rung list gemm --json)
