@@ -120,7 +120,8 @@ Histories& histories() {
 /// Launches that are recorded whatever was before: by number, from 0.
 bool is_sample(std::uint64_t launch) {
   const std::uint64_t number = launch + 1;
-  return std::has_single_bit(number) && std::countr_zero(number) % 2 == 0;  // a power of four
+  const bool power_of_four = std::has_single_bit(number) && std::countr_zero(number) % 2 == 0;
+  return number >= 16 && power_of_four;
 }
 
 }  // namespace
