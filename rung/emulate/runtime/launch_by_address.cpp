@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Launches of kernels by their address: cudaLaunchKernel and its relatives.
+#include <cstddef>
 #include <cstring>
-#include <memory>
 #include <vector>
 
 #include "rung/emulate/runtime/kernels.hpp"
@@ -32,17 +32,23 @@ cudaError_t launch_by_address(LaunchConfig config, void** arguments) {
   // The values are copied: the program may change its own before a graph runs.
   struct Call {
     KernelEntry kernel;
-    std::vector<std::unique_ptr<char[]>> values;
+    std::vector<std::max_align_t> values;
     std::vector<void*> pointers;
   };
   auto* call = new Call{*known, {}, {}};
+  const auto units = [&](int i) {
+    return (known->sizes[i] + sizeof(std::max_align_t) - 1) / sizeof(std::max_align_t);
+  };
+  std::size_t all = 0;
+  for (int i = 0; i < known->count; ++i) all += units(i);
+  call->values.resize(all);
+  std::max_align_t* next = call->values.data();
   for (int i = 0; i < known->count; ++i) {
-    const std::size_t bytes = known->sizes[i];
-    call->values.push_back(std::make_unique<char[]>(bytes));
-    std::memcpy(call->values.back().get(), arguments[i], bytes);
-    call->pointers.push_back(call->values.back().get());
+    std::memcpy(next, arguments[i], known->sizes[i]);
+    call->pointers.push_back(next);
+    next += units(i);
     if (i < LaunchConfig::max_described) {
-      config.arguments[i] = guess_argument(arguments[i], bytes);
+      config.arguments[i] = guess_argument(arguments[i], known->sizes[i]);
     }
   }
   return launch(config, {call,
@@ -51,7 +57,8 @@ cudaError_t launch_by_address(LaunchConfig config, void** arguments) {
                            mine->kernel.invoke(mine->kernel.code,
                                                const_cast<void**>(mine->pointers.data()));
                          },
-                         [](void* one) { delete static_cast<Call*>(one); }});
+                         [](void* one) { delete static_cast<Call*>(one); }, 0, call->values.data(),
+                         all * sizeof(std::max_align_t)});
 }
 
 static LaunchConfig convert(const cudaLaunchConfig_t& given, const void* code) {
