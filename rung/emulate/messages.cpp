@@ -6,6 +6,7 @@
 
 #include <filesystem>
 #include <fstream>
+#include <map>
 #include <set>
 #include <sstream>
 #include <string_view>
@@ -93,16 +94,26 @@ bool speaks_of_rewriting(const std::string& messages) {
 }
 
 std::string explained(const std::string& messages, const std::string& plain_messages) {
-  std::string text;
-  std::set<std::string> told;  // places
+  struct Message {
+    std::string place;  // file:line
+    std::string line;
+  };
+  std::vector<Message> errors;
+  std::map<std::string, std::string> types;  // of arrays without a constant extent, by place
   std::istringstream lines(plain_messages);
   for (std::string line; std::getline(lines, line);) {
     const std::size_t mark = line.find(error_mark);
     if (mark == std::string::npos) continue;
-    // file:line:column
     const std::string place = line.substr(0, line.rfind(':', mark - 1));
     if (messages.find(place + ":") == std::string::npos) continue;
-    const std::string type = variable_extent(line);
+    if (std::string type = variable_extent(line); !type.empty()) types.emplace(place, type);
+    errors.push_back({place, line});
+  }
+  std::string text;
+  std::set<std::string> told;  // places
+  for (const auto& [place, line] : errors) {
+    const auto found = types.find(place);
+    const std::string type = found != types.end() ? found->second : "";
     if (type.empty() && speaks_of_rewriting(line)) continue;
     if (!told.insert(place).second) continue;
     text += type.empty() ? line + "\n"

@@ -45,9 +45,21 @@ TEST_F(Dispatch, TakesTheLeastEstimateAmongThoseThatSupport) {
 
 TEST_F(Dispatch, NeverPicksPeersOrTeachingRungs) {
   EXPECT_EQ(choose<Double>(args(x5, y5), context).info.name, "plain");
-  dispatch<Double>(args(x5, y5), context, {"vendor"});
+  dispatch<Double>(args(x5, y5), context, {"vendor", true});
   dispatch<Double>(args(x5, y5), context, {"wrong_on_purpose"});
   EXPECT_EQ(trace.ran, (Names{"vendor", "wrong_on_purpose"}));
+}
+
+TEST_F(Dispatch, LoadsVendorsLibrariesOnlyForTheWorkbench) {
+  library_asked = 0;
+  expect_error(ErrorCode::unsupported, {"'vendor' is a vendor's library"},
+               [&] { dispatch<Double>(args(x5, y5), context, {"vendor"}); });
+  expect_error(ErrorCode::invalid_argument, {"has no rung 'nope'"},
+               [&] { dispatch<Double>(args(x5, y5), context, {"nope"}); });
+  expect_error(ErrorCode::unsupported, {"no rung takes this call"},
+               [&] { dispatch<Double>(args(integers, integers_out), context); });
+  EXPECT_EQ(library_asked, 0) << "whether it is there shows only once it is loaded";
+  EXPECT_TRUE(trace.ran.empty());
 }
 
 TEST_F(Dispatch, KeepsToItsBackend) {
@@ -132,9 +144,9 @@ TEST_F(Dispatch, SaysWhyTheNamedRungDoesNot) {
                [&] { dispatch<Double>(args(x5, y5), context, {"wide"}); });
   library_present = false;
   expect_error(ErrorCode::unsupported, {"'vendor'", "libvendor.so is missing"},
-               [&] { dispatch<Double>(args(x5, y5), context, {"vendor"}); });
+               [&] { dispatch<Double>(args(x5, y5), context, {"vendor", true}); });
   expect_error(ErrorCode::invalid_argument,
-               {"has no rung 'wid'", "vendor, slow, wrong_on_purpose, plain, wide"},
+               {"has no rung 'wid'", "accepted: slow, wrong_on_purpose, plain, wide"},
                [&] { dispatch<Double>(args(x5, y5), context, {"wid"}); });
   EXPECT_TRUE(trace.ran.empty());
 }

@@ -24,6 +24,7 @@ struct Trace {
 };
 Trace trace;
 bool library_present = true;
+int library_asked = 0;  // how often a call looked for the vendor's library
 
 struct Double {
   static constexpr std::string_view name = "double";
@@ -114,6 +115,7 @@ Cost double_traffic(const Double::Args& args) {
 }
 double no_time(const Double::Args&, const Context&) { return 0; }
 Support library_here() {
+  ++library_asked;
   return library_present ? supported : unsupported("libvendor.so is missing");
 }
 

@@ -66,12 +66,12 @@ def main():
     # Of the build too: what was made of former sources must not be taken for that of these.
     shutil.rmtree(tree, ignore_errors=True)
     shutil.rmtree(build, ignore_errors=True)
-    for name in ("CMakeLists.txt", "cmake", "rung", "tools", "tests/c_api"):
+    for name in ("CMakeLists.txt", "cmake", "rung", "tools", "tests/c_api", "docs/rung.1", "LICENSE"):
         if (source / name).is_dir():
             shutil.copytree(source / name, tree / name,
                             ignore=lambda folder, names: names if folder.endswith("/rung/ops") else [])
         else:
-            tree.mkdir(parents=True, exist_ok=True)
+            (tree / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy(source / name, tree / name)
     for path, content in files.items():
         (tree / path).parent.mkdir(parents=True, exist_ok=True)

@@ -124,7 +124,7 @@ CASES = {
     "letters": ("".join(f"#include <{one}>\n" for one in HEADERS) + "int main() { return A - 'A'; }\n",
                 [f"-D{one}='{one}'" for one in "ABCDEFGHIJKLMNOPQRSUVWXYZ"], 0, []),
     "before": (KERNEL % ("  p[(int)threadIdx.x - 1] = 1;", ALLOCATED % "cudaSuccess"), [], 66,
-               ["before.cu:2", "out_of_bounds", "4 bytes before 64 bytes of cudaMalloc"]),
+               ["before.cu:2", "out_of_bounds", "p[-1]: p has 16 elements"]),
     "host_pointer": (KERNEL % ("  p[threadIdx.x] = 1;", "  p = new int[32]();\n  kernel<<<1, 32>>>(p);\n"
                                "  return cudaDeviceSynchronize() == cudaErrorIllegalAddress ? 0 : 3;"), [], 66,
                      ["host_pointer.cu:2", "a write of 4 bytes of memory of the host"]),

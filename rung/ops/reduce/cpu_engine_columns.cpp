@@ -98,19 +98,20 @@ class ColumnEngine {
     W* rest = value + plan_.tile;
     bool first = true;
     for (std::int64_t block = 0; block < plan_.blocks; ++block) {
-      const std::int64_t start = block * plan_.rows * plan_.groups;
-      fold(x + args_.terms.offset(start) * size_ + begin * plan_.stride * size_, plan_.stride, rows,
-           columns, value, rest, first, block * plan_.rows + begin);
+      const std::int64_t start = block * (plan_.rows * plan_.groups + plan_.odd_rows);
+      const std::byte* const base = x + args_.terms.offset(start) * size_;
+      fold(base + begin * plan_.stride * size_, plan_.stride, rows, columns, value, rest, first,
+           block * plan_.rows + begin);
       first = false;
+      // Rows that fill no group follow the last of those that do.
+      if (plan_.odd_rows > 0 && chunk == plan_.chunks - 1) {
+        fold(base + plan_.rows * plan_.stride * size_, plan_.stride, 1,
+             plan_.odd_rows * plan_.columns, value, rest, first, 0);
+      }
     }
     if (plan_.blocks == 0) {  // nothing to reduce
       std::fill_n(value, columns, identity<W>(fold_));
       std::fill_n(rest, columns, args_.is_arg() ? W{-1} : W{0});
-    }
-    // Rows that fill no group follow the last of those that do.
-    if (plan_.odd_rows > 0 && chunk == plan_.chunks - 1) {
-      fold(x + plan_.rows * plan_.stride * size_, plan_.stride, 1, plan_.odd_rows * plan_.columns,
-           value, rest, first, 0);
     }
   }
 

@@ -33,6 +33,28 @@ TEST_P(ReduceOn, AxesOneAfterAnotherAreAllAtOnce) {
   EXPECT_EQ((whole<std::int64_t>(context, x, Reduction::sum)), total);
 }
 
+TEST_P(ReduceOn, NarrowRowsOfSeveralBlocksStayWithinThem) {
+  // Rows that are laid side by side, in blocks with a gap between them and rows left over in each.
+  for (const std::int64_t rows : {5, 64, 129, 200}) {
+    for (const std::int64_t columns : {1, 2, 6, 16, 33}) {
+      constexpr std::int64_t blocks = 3;
+      const std::int64_t pitch = (rows + 1) * columns;
+      std::vector<std::int32_t> x(static_cast<std::size_t>(blocks * pitch), 1000000);
+      std::vector<std::int64_t> expected(static_cast<std::size_t>(columns));
+      std::vector<std::int64_t> sums(expected.size());
+      for (std::int64_t i = 0; i < blocks * rows * columns; ++i) {
+        const std::int64_t place = i / (rows * columns) * pitch + i % (rows * columns);
+        x[static_cast<std::size_t>(place)] = static_cast<std::int32_t>(i % 101);
+        expected[static_cast<std::size_t>(i % columns)] += i % 101;
+      }
+      const ConstTensorRef blocked(x.data(), Extents{blocks, rows, columns},
+                                   Extents{pitch, columns, 1});
+      reduce(context, blocked, tensor(sums, {columns}), {.axes = {0, 1}});
+      EXPECT_EQ(sums, expected) << rows << " rows of " << columns;
+    }
+  }
+}
+
 TEST_P(ReduceOn, KeptAxesOfExtentOneChangeNothing) {
   std::vector<float> x = random_values(6 * 70 * 3);
   std::vector<float> dropped(6 * 3);
