@@ -90,7 +90,7 @@ void run_parallel(int threads, void (*body)(const Team&, void*), void* data) {
     try {
       body(Team(rank, size, &barrier), data);
     } catch (const Barrier::Abandoned&) {
-      // Released by the thread whose exception is carried.
+      return;  // released by the thread whose exception is carried
     } catch (...) {
       if (!failed.exchange(true)) failure = std::current_exception();
       barrier.abandon();

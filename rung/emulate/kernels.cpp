@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Kernels: what a __global__ function tells when it starts, and what it demands of its launches.
+#include <fmt/format.h>
+
 #include <map>
 #include <set>
 #include <vector>
@@ -204,7 +206,8 @@ void rewrite_kernels(TokenStream& tokens) {
                         tokens[one.name].kind == TokenKind::identifier &&
                         template_arguments(tokens, one.word, values);
     const std::string kernel = one.hidden ? qualified(one.path) : std::string(name);
-    const std::string self = unique ? ", ::rung::cuda::only_kernel(&" + kernel + values + ")" : "";
+    const std::string self =
+        unique ? fmt::format(", ::rung::cuda::only_kernel(&{}{})", kernel, values) : "";
     std::string start = " struct rung_kernel { ";
     if (!one.demands.empty()) {
       start += "static void rung_demands(::rung::cuda::Demands& rung_all) { ";

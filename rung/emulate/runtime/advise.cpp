@@ -81,7 +81,7 @@ std::string element_of(const record::Object& object) {
   if (object.extents.empty() && !object.dynamic && object.parameter < 0) return object.name;
   std::string text;
   for (std::size_t i = object.extents.size(); i-- > 1;) {
-    text = "[" + std::to_string(index % object.extents[i]) + "]" + text;
+    text.insert(0, "[" + std::to_string(index % object.extents[i]) + "]");
     index /= object.extents[i];
   }
   return object.name + "[" + std::to_string(index) + "]" + text;

@@ -10,7 +10,6 @@ namespace {
 
 namespace record = simt::record;
 using record::Finding;
-using record::Fix;
 
 /// The statement of `function` from which the spot's function is called; null: it is not.
 const Statement* call_in(const SourceTree& tree, const Function& function,
