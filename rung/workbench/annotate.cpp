@@ -111,7 +111,7 @@ std::string source_line(const std::string& left, int number, std::string code) {
   const bool fits = indent + code.size() <= room;
   std::string text, margin(indent, ' ');
   for (const std::string& part : wrap(code, fits ? room : room - indent - further)) {
-    const std::string line = head + margin + part;
+    const std::string line = fmt::format("{}{}{}", head, margin, part);
     text += line.substr(0, line.find_last_not_of(' ') + 1) + '\n';
     head.assign(head.size(), ' ');
     margin.assign(indent + further, ' ');
