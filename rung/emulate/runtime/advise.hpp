@@ -3,8 +3,10 @@
 #pragma once
 
 #include <cstdint>
+#include <initializer_list>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "rung/emulate/runtime/source_tree.hpp"
@@ -22,6 +24,13 @@ void advise(simt::record::Finding& finding);
 void name_object(simt::record::Finding& finding);
 void advise_race(simt::record::Finding& race);
 void advise_bounds(simt::record::Finding& finding);
+
+/// All parts, one behind the other.
+inline std::string joined(std::initializer_list<std::string_view> parts) {
+  std::string whole;
+  for (const std::string_view part : parts) whole += part;
+  return whole;
+}
 
 /// The third argument of a launch, of which a kernel's dynamic shared memory comes.
 void advise_launch(simt::record::Finding& finding);

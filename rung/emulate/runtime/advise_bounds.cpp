@@ -88,10 +88,9 @@ bool advise_comparison(Finding& finding, const Scene& scene) {
         end = emulate::opens(tokens[end]) ? tokens.closing(end) + 1 : end + 1;
       }
       const std::string from = scene.tree.text(i - 1, end);
-      const std::string to =
-          std::string(tokens[i - 1].text).append(" < ").append(scene.tree.text(i + 1, end));
-      finding.advice =
-          "use " + to + " instead of " + from + " in line " + std::to_string(scene.tree.line(i));
+      const std::string to = joined({tokens[i - 1].text, " < ", scene.tree.text(i + 1, end)});
+      finding.advice = joined({"use ", to, " instead of ", from, " in line ",
+                               std::to_string(scene.tree.line(i))});
       finding.fixes.push_back({"comparison", scene.tree.file(), scene.tree.line(i - 1), from, to});
       return true;
     }
@@ -149,8 +148,8 @@ std::string condition_of(const Finding& finding, const Scene& scene, std::int64_
       std::string rows = parameter_of(finding, tree, count / columns, width);
       if (rows.empty()) rows = parameter_of(finding, tree, count / columns);
       if (rows.empty()) rows = std::to_string(count / columns);
-      const std::string column = in_parentheses(tree.text(plus + 1, end));
-      return in_parentheses(row).append(" < ").append(rows).append(" && " + column + " < " + width);
+      return joined({in_parentheses(row), " < ", rows, " && ",
+                     in_parentheses(tree.text(plus + 1, end)), " < ", width});
     }
   }
   // Of bounds of rows, say, there is one more than of rows.

@@ -42,7 +42,7 @@ void advise_launch(Finding& finding) {
     const std::size_t shape_end = commas.size() > 1 ? commas[1] : end;
     const std::string stream = commas.size() > 2 ? ", " + tree->text(commas[2] + 1, end) : "";
     finding.fixes.push_back({"shared_bytes", tree->file(), tree->line(i), tree->text(i, end + 2),
-                             tree->text(i, shape_end).append(", " + bytes + stream + ">>>")});
+                             joined({tree->text(i, shape_end), ", ", bytes, stream, ">>>"})});
     return;
   }
 }
