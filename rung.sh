@@ -262,9 +262,12 @@ lint() {
 }
 
 # fuzz [SECONDS]: each fuzzer of tests/fuzz for so long, on what former runs found interesting and on the
-# seeds. An input that fails is kept and named.
+# seeds. An input that fails is kept and named. Continuous integration draws the same numbers every time: what
+# it finds, the change has brought.
 fuzz() {
   local seconds=${1:-60} directory="$root/build/fuzz" compiler='' candidate name seeds
+  local -a draw=()
+  if [[ -n ${CI:-} ]]; then draw=(-seed=1); fi
   mkdir -p "$directory"
   log="$directory/rung.sh.log"
   : >"$log"
@@ -280,7 +283,7 @@ fuzz() {
     if [[ $name == rewrite ]]; then seeds=("$root"/tests/emulate/{programs,planted}); fi
     mkdir -p "$directory/corpus/$name"
     say "fuzzing $name for $seconds s"
-    if ! "$directory/fuzz_$name" "-max_total_time=$seconds" -timeout=20 -rss_limit_mb=4096 -max_len=20000 \
+    if ! "$directory/fuzz_$name" "-max_total_time=$seconds" "${draw[@]}" -timeout=20 -rss_limit_mb=4096 -max_len=20000 \
       -verbosity=0 -print_final_stats=1 "-artifact_prefix=$directory/failed-$name-" \
       "$directory/corpus/$name" "${seeds[@]}" >>"$log" 2>&1; then
       grep -A 30 -m 1 -E '(ERROR|runtime error|terminate)' "$log" >&2 || tail -n 30 "$log" >&2

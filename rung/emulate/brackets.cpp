@@ -14,7 +14,9 @@ bool opens_body(const TokenStream& tokens, std::size_t brace) {
     if (token.is("namespace") || token.kind == TokenKind::string) return false;
     if (token.is(")")) {
       parenthesis = true;
-      i = tokens.opening(i - 1) + 1;
+      const std::size_t open = tokens.opening(i - 1);
+      if (open >= i) break;  // nothing opens it: no C++
+      i = open + 1;
     }
     const bool type = token.is("struct") || token.is("class") || token.is("union");
     // `template <class T> void f() {` has a parameter list, `struct S : B<T> {` has none.
