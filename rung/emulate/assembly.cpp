@@ -136,6 +136,11 @@ class Writer : public OperandWriter {
   const std::map<std::string, std::string>& locals_;
 };
 
+[[noreturn]] void fail_declaration(const std::string& text) {
+  throw Error(ErrorCode::invalid_argument,
+              "inline PTX: '" + text + "' in .reg declares no registers; accepted: .b32 a, b<4>");
+}
+
 /// ".reg .b32 a, b<4>;" as C++; adds the names.
 std::string declare(const Instruction& one, std::map<std::string, std::string>& locals,
                     const std::string& prefix) {
@@ -144,13 +149,19 @@ std::string declare(const Instruction& one, std::map<std::string, std::string>& 
   for (std::string text : one.operands) {
     if (text.starts_with(".")) {
       const std::size_t blank = text.find_first_of(" \t");
+      if (blank == std::string::npos) fail_declaration(text);
       type = text.substr(1, blank - 1);
       text = trimmed(std::string_view(text).substr(blank));
     }
     if (type.starts_with("v")) break;
     int count = 0;
     if (const std::size_t angle = text.find('<'); angle != std::string::npos) {
-      count = std::stoi(text.substr(angle + 1));
+      const char* const end = text.data() + text.size();
+      const auto [stopped, error] = std::from_chars(text.data() + angle + 1, end, count);
+      constexpr int max_count = 100000;
+      if (error != std::errc() || stopped == end || *stopped != '>' || count > max_count) {
+        fail_declaration(text);
+      }
       text.erase(angle);
     }
     const auto add = [&](const std::string& spelled) {
