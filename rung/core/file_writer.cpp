@@ -53,7 +53,7 @@ std::string linked_from(const std::string& path, const std::string& text) {
   return (folder_of(path) + "/").append(text);
 }
 
-/// A name in `folder` that nobody can foresee, and that is short whatever the target is called.
+/// An unpredictable name in `folder`, short however long the target's is.
 std::string random_name(const std::string& folder) {
   std::uint64_t number = 0;
   if (getrandom(&number, sizeof number, 0) != sizeof number) fail(folder, "draw a temporary name");

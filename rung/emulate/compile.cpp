@@ -129,7 +129,7 @@ void run_compiler(const std::vector<std::string>& command, const std::string& fi
   }
 }
 
-/// A source on its way to an object.
+/// A preprocessed source, and the rewritten file that is compiled to an object.
 struct Rewritten {
   const std::string& source;  // as it was
   const std::string& path;    // of what it has become

@@ -34,6 +34,24 @@ Ended shell(const std::string& command) {
   return ended;
 }
 
+// The problem itself is wrong, or larger than the machine: no rung runs, and nothing counts as
+// failed.
+TEST(CheckProblem, IsRefusedBeforeAnyRungRuns) {
+  struct Case {
+    const char* words;
+    int code;
+    const char* says;
+  };
+  for (const auto& [words, code, says] :
+       {Case{"norm --problem 'u8 64x64'", 2, "x is u8; accepted: f32"},
+        Case{"histogram --problem 'i32 24,low=5,bins=1'", 2, "low < high"},
+        Case{"reduce --problem 'f32 1099511627776'", 3, "4096.0 GiB of memory"}}) {
+    const Ended ended = shell(std::string(RUNG_BINARY " check --backend cpu ") + words);
+    EXPECT_EQ(ended.code, code) << words << ended.said;
+    EXPECT_NE(ended.said.find(says), std::string::npos) << words << ended.said;
+  }
+}
+
 class RunGemm : public testing::Test {
  protected:
   RunGemm() {

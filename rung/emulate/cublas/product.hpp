@@ -33,7 +33,7 @@ enum class Activation : unsigned char { none, relu, gelu, relu_gradient, gelu_gr
 /// What cublasLt does to each element of the result.
 struct Epilogue {
   Activation activation = Activation::none;
-  const void* bias = nullptr;  // of a row each
+  const void* bias = nullptr;  // one element per row
   cudaDataType bias_type = CUDA_R_32F;
   long long bias_stride = 0;
   // GELU's argument, which is written or, for the gradient, read; the signs of ReLU's, a bit each.

@@ -126,16 +126,15 @@ struct DeviceSegmentedSort {
   static cudaError_t StableSortKeys(void* storage, size_t& bytes, const Key* in, Key* out,
                                     Count count, int segments, Begin begin, End end,
                                     cudaStream_t stream = nullptr) {
-    return sort<char>(storage, bytes, in, out, nullptr, nullptr, count, segments, begin, end,
-                      stream, less);
+    return SortKeys(storage, bytes, in, out, count, segments, begin, end, stream);
   }
   template <class Key, class Value, class Count, class Begin, class End>
   static cudaError_t StableSortPairs(void* storage, size_t& bytes, const Key* in, Key* out,
                                      const Value* values_in, Value* values_out, Count count,
                                      int segments, Begin begin, End end,
                                      cudaStream_t stream = nullptr) {
-    return sort<Value>(storage, bytes, in, out, values_in, values_out, count, segments, begin, end,
-                       stream, less);
+    return SortPairs(storage, bytes, in, out, values_in, values_out, count, segments, begin, end,
+                     stream);
   }
 
  private:
