@@ -2,8 +2,9 @@
 // Barriers of a block and of a grid.
 //
 // __syncthreads() is barrier 0 with every thread that has not exited, as on compute capability 7
-// and newer. Threads that meet there from two places in the source are an error: CUDA leaves that
-// undefined, even where today's chips let it pass.
+// and newer: arrivals are counted per thread, whichever call in the source they come from. Whole
+// warps may arrive from different calls, as PTX allows; where lanes of one warp do, CUDA leaves
+// undefined what happens, and a session that checks reports it.
 #include <cstring>
 
 #include "rung/simt/record/recorder.hpp"
@@ -12,15 +13,11 @@
 namespace rung::simt {
 namespace {
 
-bool same_place(const Place& a, const Place& b) {
-  return a.line() == b.line() && a.column() == b.column() &&
-         (a.file_name() == b.file_name() || std::strcmp(a.file_name(), b.file_name()) == 0);
-}
-
-[[gnu::noinline, gnu::cold, noreturn]] void fail_divergent(Worker& here, const char* name,
-                                                           Place place) {
-  here.blame(std::string("simulated GPU: divergent barrier: this thread is at ") + name +
-                 " while other threads of its block wait at " +
+/// Barrier 0 with a count, or with another reduction, in one phase: PTX leaves that undefined.
+[[gnu::noinline, gnu::cold, noreturn]] void fail_mixed(Worker& here, const char* name,
+                                                       Place place) {
+  here.blame(std::string("simulated GPU: mixed barrier: this thread is at ") + name +
+                 " while other threads of its block wait in another operation of barrier 0 at " +
                  to_string(here.current().block->barriers[0].place),
              here.current(), &place);
   here.abandon();
@@ -56,6 +53,11 @@ void join_named(Worker& here, int id, int threads, const Place& place) {
 
 }  // namespace
 
+bool same_place(const Place& a, const Place& b) {
+  return a.line() == b.line() && a.column() == b.column() &&
+         (a.file_name() == b.file_name() || std::strcmp(a.file_name(), b.file_name()) == 0);
+}
+
 void Worker::try_release(Block& block, int id) {
   Barrier& barrier = block.barriers[id];
   const int expected = barrier.expected == 0 ? block.live : barrier.expected;
@@ -75,6 +77,7 @@ void Worker::try_release(Block& block, int id) {
       break;
   }
   if (recorder_ != nullptr) {
+    if (barrier.places_differ) note_split_warps(block);
     if (barrier.expected == 0) {
       recorder_->block_met(block, barrier.place);
     } else {
@@ -103,14 +106,17 @@ int block_barrier(BlockReduction reduction, int predicate, Place place) {
   if (barrier.arrived == 0) {
     barrier.place = place;
     barrier.reduction = reduction;
-  } else if (barrier.expected != 0 || barrier.reduction != reduction ||
-             !same_place(barrier.place, place)) {
-    fail_divergent(here, name, place);
+  } else if (barrier.expected != 0 || barrier.reduction != reduction) {
+    fail_mixed(here, name, place);
+  } else if (!same_place(barrier.place, place)) {
+    barrier.places_differ = true;
   }
   ++barrier.arrived;
   if (predicate != 0) ++barrier.voted;
   self.wait = Wait::barrier;  // before the release, which wakes those that wait
   self.barrier = 0;
+  self.operation = name;
+  self.place = place;
   if (here.recorder() != nullptr) here.recorder()->block_arrived();
   if (barrier.arrived >= self.block->live) here.try_release(*self.block, 0);
   here.wait(self.wait, name, place);

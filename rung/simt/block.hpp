@@ -100,7 +100,8 @@ struct Barrier {
   int arrived = 0;
   int voted = 0;  // of those, with a true predicate
   BlockReduction reduction = BlockReduction::none;
-  Place place;
+  bool places_differ = false;  // some threads have come from another call than the first
+  Place place;                 // of the first
 };
 
 struct Block {

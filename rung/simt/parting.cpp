@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Lanes of one mask that come to different calls.
+// Lanes of one warp that come to different calls: of one mask, and at the block's barrier.
 #include "rung/simt/record/recorder.hpp"
 #include "rung/simt/scheduler.hpp"
 
@@ -31,6 +31,19 @@ void Worker::note_parting(Warp& warp, std::uint32_t mask, std::uint32_t lanes, b
     recorder_->parted(first, before, one.place);
     at(first.place).lanes = 0;  // told
     return;
+  }
+}
+
+/// Warps may come to the block's barrier from different calls; the lanes of one warp must not.
+void Worker::note_split_warps(const Block& block) {
+  if (!recorder_->launch().checking) return;
+  for (const Warp& warp : block.warps) {
+    const Thread* first = nullptr;
+    for (const Thread* lane : warp.lanes) {
+      if (lane == nullptr || lane->wait != Wait::barrier || lane->barrier != 0) continue;
+      if (first == nullptr) first = lane;
+      if (!same_place(first->place, lane->place)) recorder_->split(*first, *lane);
+    }
   }
 }
 

@@ -148,6 +148,7 @@ class Worker {
   bool find_ready();
   bool release_active_masks();
   void note_parting(Warp& warp, std::uint32_t mask, std::uint32_t lanes, bool apart);
+  void note_split_warps(const Block& block);
   /// Takes the first of those that can go on; null when every thread has ended.
   Thread* next_ready() {
     if (ready_begin_ == ready_end_ && !find_ready()) return nullptr;
@@ -259,5 +260,7 @@ inline std::size_t shared_extent(const Launch& launch) {
 
 std::string where(const Launch& launch, const Thread& thread, const Place* place);
 std::string to_string(const Place& place);
+/// Whether both are the same call in the source.
+bool same_place(const Place& a, const Place& b);
 
 }  // namespace rung::simt

@@ -14,21 +14,21 @@
 namespace rung {
 namespace {
 
-constexpr int line_of_divergence = __LINE__ + 3;
-__global__ void divergent_barrier() {
-  if (threadIdx.x < 5) {  // NOLINT(bugprone-branch-clone): that is the mistake
+constexpr int line_of_mixture = __LINE__ + 3;
+__global__ void mixed_barrier() {
+  if (threadIdx.x < 5) {
     __syncthreads();
   } else {
-    __syncthreads();
+    __syncthreads_or(1);
   }
 }
 
-TEST_P(FailureTest, BarrierFromTwoPlaces) {
-  expect_failure({.grid = 2, .block = 64}, divergent_barrier,
-                 {"divergent barrier", "kernel rung::(anonymous namespace)::divergent_barrier()",
-                  "block (", " of 2x1x1", "thread (", " of 64x1x1",
-                  "failure_test.cpp:" + std::to_string(line_of_divergence),
-                  "failure_test.cpp:" + std::to_string(line_of_divergence + 2)});
+TEST_P(FailureTest, OneBarrierWithTwoReductions) {
+  expect_failure(
+      {.grid = 2, .block = 64}, mixed_barrier,
+      {"mixed barrier", "kernel rung::(anonymous namespace)::mixed_barrier()", "block (",
+       " of 2x1x1", "thread (", " of 64x1x1", "failure_test.cpp:" + std::to_string(line_of_mixture),
+       "failure_test.cpp:" + std::to_string(line_of_mixture + 2)});
 }
 
 __global__ void two_kinds_of_barrier() {
@@ -210,7 +210,7 @@ TEST_P(FailureTest, AbandonedStacksAreUsedAgain) {
 
 #endif
 
-__global__ void launches(Context* c) { launch(*c, {.block = 32}, divergent_barrier); }
+__global__ void launches(Context* c) { launch(*c, {.block = 32}, mixed_barrier); }
 
 TEST_P(FailureTest, AKernelCannotLaunchAKernel) {
   Context c = context();

@@ -148,6 +148,7 @@ void advise(Finding& finding) {
   name_object(finding);
   if (finding.kind == Kind::race) advise_race(finding);
   if (finding.kind == Kind::out_of_bounds) advise_bounds(finding);
+  if (finding.kind == Kind::barrier) advise_split(finding);
 }
 
 namespace {

@@ -24,6 +24,8 @@ void advise(simt::record::Finding& finding);
 void name_object(simt::record::Finding& finding);
 void advise_race(simt::record::Finding& race);
 void advise_bounds(simt::record::Finding& finding);
+/// About a barrier to which lanes of one warp come in different calls.
+void advise_split(simt::record::Finding& finding);
 
 /// All parts, one behind the other.
 inline std::string joined(std::initializer_list<std::string_view> parts) {

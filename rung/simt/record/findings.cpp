@@ -248,4 +248,25 @@ void Recorder::parted(const Thread& first, std::uint32_t gone, const Place& else
   add(std::move(finding));
 }
 
+void Recorder::split(const Thread& first, const Thread& other) {
+  Step step;
+  step.site = site_of(first.place);
+  step.site_index = site_index(step.site);
+  const std::uintptr_t elsewhere = site_of(other.place);
+  if (!is_news(Kind::barrier, step.site_index, site_index(elsewhere))) return;
+  Finding finding = describe(Kind::barrier, *this, step, Where::shared, first.block->record->number,
+                             linear_thread(first));
+  const Source& source = source_of(elsewhere);
+  finding.other_file = source.file;
+  finding.other_line = source.line;
+  finding.other_block = finding.block;
+  finding.other_thread = other.index;
+  const auto warp = std::to_string(first.warp - first.block->warps.data());
+  finding.message = "lanes of warp " + warp + " wait at two calls of " + first.operation +
+                    "(), which CUDA leaves undefined: hardware since Volta counts arrivals per " +
+                    "thread, so that the launch usually goes on, as it does here";
+  finding.advice = "let all lanes come to one call: move the barrier behind the branches";
+  add(std::move(finding));
+}
+
 }  // namespace rung::simt::record

@@ -117,6 +117,8 @@ class Recorder {
   void lanes_met(const Warp& warp, std::uint32_t lanes);
   /// Lanes are at a place without those of their mask that were there when these were elsewhere.
   void parted(const Thread& first, std::uint32_t gone, const Place& elsewhere);
+  /// Lanes of one warp wait at the block's barrier in different calls.
+  void split(const Thread& first, const Thread& other);
   void cluster_met(const Cluster& cluster);
   void grid_met(const std::vector<std::unique_ptr<Cluster>>& clusters);
   /// An object in the shared memory of a block, an mbarrier: the running thread arrives there ...

@@ -70,7 +70,7 @@ std::string one_finding(const Finding& f) {
   out.text("other_file", f.other_file)
       .number("other_line", static_cast<std::uint64_t>(f.other_line));
   out.raw("block", triple(f.block)).raw("thread", triple(f.thread));
-  if (f.kind == Kind::race) {
+  if (f.kind == Kind::race || f.kind == Kind::barrier) {
     out.raw("other_block", triple(f.other_block)).raw("other_thread", triple(f.other_thread));
   }
   out.text("message", f.message).text("advice", f.advice).raw("fixes", list(f.fixes, one_fix));
@@ -250,7 +250,8 @@ std::string to_text(const Finding& f) {
     text += ", block " + coordinates(f.block) + ", thread " + coordinates(f.thread);
   }
   if (f.other_line != 0) {
-    const bool two_sided = f.kind == Kind::race || f.kind == Kind::warp_sync;
+    const bool two_threads = f.kind == Kind::race || f.kind == Kind::barrier;
+    const bool two_sided = two_threads || f.kind == Kind::warp_sync;
     text += (two_sided ? "\n  and " : "\n  allocated at ") + f.other_file + ":" +
             std::to_string(f.other_line);
     const auto same = [](const uint3& a, const uint3& b) {
@@ -260,7 +261,7 @@ std::string to_text(const Finding& f) {
     const bool known = !same(f.block, f.other_block) || !same(f.thread, f.other_thread);
     const bool own_copy = f.advice.starts_with("wait for the copy");
     if (f.kind == Kind::race && !known) text += own_copy ? ", its own copy" : ", other threads";
-    if (f.kind == Kind::race && known) {
+    if (two_threads && known) {
       text += ", block " + coordinates(f.other_block) + ", thread " + coordinates(f.other_thread);
     }
   }

@@ -46,12 +46,13 @@ Session& session() {
   return one;
 }
 
-/// Of a race it does not matter which side is told first.
+/// Of a race, and of a barrier in two branches, it does not matter which side is told first.
 bool same(const Finding& a, const Finding& b) {
   if (a.kind != b.kind || a.space != b.space) return false;
   const auto here = [](const Finding& f) { return std::tie(f.file, f.line); };
   const auto there = [](const Finding& f) { return std::tie(f.other_file, f.other_line); };
-  if (a.kind == Kind::race && here(a) == there(b) && there(a) == here(b)) return a.line != 0;
+  const bool two_sided = a.kind == Kind::race || a.kind == Kind::barrier;
+  if (two_sided && here(a) == there(b) && there(a) == here(b)) return a.line != 0;
   return here(a) == here(b) && there(a) == there(b) && (a.line != 0 || a.message == b.message);
 }
 
