@@ -4,6 +4,24 @@
 
 namespace rung::emulate {
 
+std::size_t opening_angle(const TokenStream& tokens, std::size_t last) {
+  int depth = 0;
+  for (std::size_t i = last + 1; i > 0; --i) {
+    const Token& token = tokens[i - 1];
+    if (token.is(">")) depth += 1;
+    if (token.is(">>")) depth += 2;
+    if (token.is("<")) depth -= 1;  // << is a shift: two lists never open at once
+    if (depth <= 0) return i - 1;
+    if (token.is(";")) break;
+    if (closes(token)) {
+      const std::size_t open = tokens.opening(i - 1);
+      if (open >= tokens.size()) break;
+      i = open + 1;
+    }
+  }
+  return tokens.size();
+}
+
 bool opens_body(const TokenStream& tokens, std::size_t brace) {
   bool parenthesis = false;
   for (std::size_t i = brace; i > 0; --i) {

@@ -11,34 +11,17 @@
 
 namespace rung::emulate {
 
-std::size_t opening_angle(const TokenStream& tokens, std::size_t last) {
-  int depth = 0;
-  for (std::size_t i = last + 1; i > 0; --i) {
-    const Token& token = tokens[i - 1];
-    if (token.is(">")) depth += 1;
-    if (token.is(">>")) depth += 2;
-    if (token.is("<")) depth -= 1;  // << is a shift: two lists never open at once
-    if (depth <= 0) return i - 1;
-    if (token.is(";")) break;
-    if (closes(token)) {
-      const std::size_t open = tokens.opening(i - 1);
-      if (open >= tokens.size()) break;
-      i = open + 1;
-    }
-  }
-  return tokens.size();
-}
-
 namespace {
 
 struct KernelDefinition {
   std::size_t word;  // __global__
   std::size_t name;
-  std::size_t body;     // its {; size() for a declaration
-  std::string path;     // its name behind those of its namespaces
-  std::string demands;  // calls that tell what its launches must be like
-  std::size_t commas;   // between its parameters, and within
-  bool hidden;          // a parameter has its name
+  std::size_t body;        // its {; size() for a declaration
+  std::string path;        // its name behind those of its namespaces
+  std::string demands;     // calls that tell what its launches must be like
+  std::size_t commas;      // between its parameters, and within
+  bool hidden;             // a parameter has its name
+  std::string restricted;  // calls that tell which parameters are __restrict__
 };
 
 /// __launch_bounds__ and __cluster_dims__: what Demands calls them, or null.
@@ -75,6 +58,50 @@ std::size_t first_word(const TokenStream& tokens, std::size_t word, std::string&
   return i;
 }
 
+/// A parameter whose tokens are begin .. end-1 as a call, where it is a __restrict__ pointer to what
+/// is no pointer; "" for others.
+std::string restricted_call(const TokenStream& tokens, std::size_t begin, std::size_t end,
+                            int number) {
+  bool restricted = false;
+  int stars = 0, depth = 0;
+  std::string_view name;
+  for (std::size_t i = begin; i < end && !tokens[i].is("="); ++i) {
+    if (tokens[i].is("<") || opens(tokens[i])) ++depth;
+    if (tokens[i].is(">") || closes(tokens[i])) --depth;
+    if (depth != 0) continue;
+    stars += tokens[i].is("*") ? 1 : 0;
+    if (tokens[i].is("__restrict__") || tokens[i].is("__restrict")) {
+      restricted = true;
+    } else if (tokens[i].kind == TokenKind::identifier) {
+      name = tokens[i].text;
+    }
+  }
+  if (!restricted || stars != 1 || name.empty()) return "";
+  return fmt::format("rung_all.restricted({}, \"{}\"); ", number, name);
+}
+
+/// The same of all parameters, between the parentheses at open and close; "" where fewer than two
+/// are restricted, or packs leave open which arguments they get.
+std::string restricted_calls(const TokenStream& tokens, std::size_t open, std::size_t close) {
+  std::string calls;
+  int depth = 0, number = 0, restricted = 0;
+  std::size_t begin = open + 1;
+  for (std::size_t i = begin; i <= close && i < tokens.size(); ++i) {
+    if (tokens[i].is(".")) return "";
+    if (i == close || (depth == 0 && tokens[i].is(","))) {
+      const std::string call = restricted_call(tokens, begin, i, number++);
+      restricted += call.empty() ? 0 : 1;
+      calls += call;
+      begin = i + 1;
+    } else if (tokens[i].is("<") || opens(tokens[i])) {
+      ++depth;
+    } else if (tokens[i].is(">") || closes(tokens[i])) {
+      --depth;
+    }
+  }
+  return restricted > 1 ? calls : "";
+}
+
 KernelDefinition read_kernel(const TokenStream& tokens, std::size_t word) {
   std::string demands;
   first_word(tokens, word, demands);
@@ -92,12 +119,14 @@ KernelDefinition read_kernel(const TokenStream& tokens, std::size_t word) {
   std::size_t commas = 0;
   bool hidden = false;
   const std::size_t close = at < tokens.size() ? tokens.closing(at) : at;
+  const std::string restricted = restricted_calls(tokens, at, close);
   for (; at < close; ++at) {
     commas += tokens[at].is(",") ? 1 : 0;
     hidden = hidden || tokens[at].is(tokens[name].text);
   }
   while (at < tokens.size() && !tokens[at].is("{") && !tokens[at].is(";")) ++at;
-  return {word, name, tokens[at].is("{") ? at : tokens.size(), "", demands, commas, hidden};
+  return {word,   name,      tokens[at].is("{") ? at : tokens.size(), "", demands, commas,
+          hidden, restricted};
 }
 
 /// "<T, N, Rest...>" for a kernel template, "" for a function. False: an explicit specialisation,
@@ -209,9 +238,10 @@ void rewrite_kernels(TokenStream& tokens) {
     const std::string self =
         unique ? fmt::format(", ::rung::cuda::only_kernel(&{}{})", kernel, values) : "";
     std::string start = " struct rung_kernel { ";
-    if (!one.demands.empty()) {
+    if (!one.demands.empty() || !one.restricted.empty()) {
       start += "static void rung_demands(::rung::cuda::Demands& rung_all) { ";
       start += one.demands;
+      start += one.restricted;
       start += "} ";
     }
     start += "}; ::rung::cuda::enter<rung_kernel";

@@ -51,7 +51,8 @@ enum class Kind : std::uint8_t {
   deadlock,
   launch,
   host_access,  // host code accesses device memory
-  api_call      // a call of the runtime failed, and the program never learns of it
+  api_call,     // a call of the runtime failed, and the program never learns of it
+  overlap       // memory that is written is accessed through two __restrict__ parameters
 };
 enum class Space : std::uint8_t { shared, global, local, constant };
 RUNG_API const char* to_string(Kind kind);
@@ -277,6 +278,31 @@ struct Memory;
 /// recorder: `data` is Launch::data, `memory` null for shared memory.
 using Completer = void (*)(const void* data, const Memory* memory, Finding& finding);
 RUNG_API void complete_findings(Completer completer);
+
+/// The place of an access in the source.
+struct Source {
+  std::string file;
+  int line = 0;             // 0: unknown
+  int column = 0;           // likewise
+  bool of_a_kernel = true;  // false: only our own or the system's headers are to be seen there
+};
+/// A kernel's parameter that is declared `__restrict__`, and what a launch passes for it.
+struct RestrictedParameter {
+  int number = -1;  // -1: not known
+  std::string name;
+  const void* pointer = nullptr;
+  std::size_t element_bytes = 0;  // 0: unknown
+};
+/// By which `__restrict__` parameters are checked, where a launcher knows the kernel's source.
+/// `data` is Launch::data.
+struct RestrictSource {
+  /// Where each registered memory begins to which several arguments of the launch point.
+  std::vector<const void*> (*shared_memory)(const void* data);
+  /// The parameter through which the code of this place reads or writes memory; called by the
+  /// kernel's threads.
+  RestrictedParameter (*parameter_of)(const void* data, const Source& place, bool writes);
+};
+RUNG_API void find_overlaps(const RestrictSource* source);
 
 // --- memory that kernels may access --------------------------------------------------------------
 // Whoever hands memory to kernels registers it, whether a session runs or not. Memory outside of

@@ -26,6 +26,7 @@ namespace rung::workbench {
 namespace {
 
 constexpr int exit_findings = 66;
+constexpr int exit_timed_out = 128 + SIGALRM;
 
 struct Options {
   emulate::Sources sources;
@@ -254,11 +255,31 @@ CommandSpec::Action setup(Parser app) {
       .between(1, 64);
   app.add_option("--keep", options->keep, "keep the rewritten sources in this folder");
   app.leave_unknown();
+  app.purpose(
+      "Compiles an ordinary CUDA C++ program with the system's g++ and runs it on the simulated "
+      "GPU; neither a GPU nor a CUDA toolkit is needed. While it runs its kernels are checked: "
+      "data "
+      "races, accesses out of bounds, reads of uninitialised memory, misused barriers and more are "
+      "findings, printed on standard error with their lines and what to change. "
+      "Sources are .cu and .cpp files. Options of nvcc may stand among them: those that concern "
+      "chips alone (-arch=sm_90) do nothing. What follows -- is for the program.");
+  app.example("rung emulate saxpy.cu", "compile, run and check");
+  app.example("rung emulate --order all saxpy.cu",
+              "under three orders of threads and blocks, each of which must be right");
+  app.example("rung emulate --order random:7 main.cu kernels.cu -I include -- --size 1024",
+              "two sources, a folder of headers; --size 1024 is the program's");
+  app.example("rung emulate --counters --annotate transpose.cu",
+              "sectors, bank conflicts and divergence of each kernel and each line");
+  app.example("rung emulate --json report.json --timeout 60 -lcublas gemm.cu",
+              "findings and counters for a script; stopped after a minute");
+  app.exit_codes({{exit_good, "the program returned 0, and nothing was found"},
+                  {exit_usage, "the command line is wrong, or a source does not compile"},
+                  {exit_not_here, "a source uses what the simulator does not support"},
+                  {exit_findings, "something was found, whatever the program returned"},
+                  {exit_timed_out, "--timeout has stopped the program"}});
   app.footer(
-      "Sources are .cu and .cpp; options of nvcc's may stand among them. What follows -- is for\n"
-      "the program. The exit code is the program's, or 66 when something was found.\n\n"
-      "  rung emulate saxpy.cu\n"
-      "  rung emulate --order random:7 main.cu kernels.cu -I include -- --size 1024");
+      "Any other exit code is the program's own, or 128 + N where signal N ended it. A program "
+      "may return one of those above, too; --json keeps both apart.");
   return [options, app] {
     options->words = app.unread();
     return run(*options);

@@ -136,6 +136,16 @@ TEST(Usage, HelpOfACommandIsItsHelpOption) {
   }
 }
 
+TEST(Usage, HelpOfEachCommandHasExamplesAndExitCodes) {
+  const std::vector<std::string> commands = workbench::complete({"help", ""});
+  EXPECT_GE(commands.size(), 8u);
+  for (const std::string& command : commands) {
+    const std::string help = run_rung({command, "--help"}).out;
+    EXPECT_NE(help.find("\nExamples:\n  "), std::string::npos) << help;
+    EXPECT_NE(help.find("\nExit codes:\n  0 "), std::string::npos) << help;
+  }
+}
+
 TEST(Usage, VersionSaysWhatIsHere) {
   const Outcome outcome = run_rung({"--version"});
   EXPECT_EQ(outcome.code, 0);

@@ -57,6 +57,16 @@ const Demands* find_demands(const char* kernel) {
   return found != registry().demands.end() ? &found->second : nullptr;
 }
 
+const Demands* find_restricted(const char* kernel) {
+  const Demands* const demands = find_demands(kernel);
+  if (demands == nullptr) return nullptr;
+  const auto& names = demands->restricted_names;
+  const auto none = static_cast<const char*>(nullptr);
+  return std::count(std::begin(names), std::end(names), none) < Demands::max_restricted - 1
+             ? demands
+             : nullptr;
+}
+
 namespace {
 
 /// The largest of what was set for this kernel, by address or name; behind the lock.

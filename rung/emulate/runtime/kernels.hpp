@@ -88,6 +88,8 @@ void complete_finding(const LaunchConfig& config, const KernelLayout& layout,
 const KernelEntry* find_kernel(const void* code);
 /// What the kernel of this mangled name demands; null: no such kernel has told.
 const Demands* find_demands(const char* kernel);
+/// The same where it has several `__restrict__` parameters, else null.
+const Demands* find_restricted(const char* kernel);
 /// What cudaFuncSetAttribute has set.
 std::size_t dynamic_shared_limit(const void* code, const char* kernel);
 /// Whether it has allowed clusters that not every device runs, of more than 8 blocks.

@@ -13,6 +13,7 @@
 #include "rung/emulate/runtime/launch_limits.hpp"
 #include "rung/emulate/runtime/model.hpp"
 #include "rung/emulate/runtime/repetition.hpp"
+#include "rung/emulate/runtime/restrict_source.hpp"
 #include "rung/emulate/runtime/running_kernel.hpp"
 #include "rung/emulate/runtime/stream.hpp"
 #include "rung/emulate/runtime/tasks.hpp"
@@ -86,6 +87,22 @@ void complete_finding(const void* data, const simt::record::Memory* memory,
   complete_finding(*launch.config, layout, launch.static_begin, memory, finding);
 }
 
+std::vector<const void*> memory_of_several(const void* data) {
+  const RunningLaunch& launch = launch_of(data);
+  const char* kernel = launch.kernel;
+  // Mostly it is the kernel that was launched from there before.
+  if (kernel == nullptr) {
+    kernel = static_cast<const KernelLayout*>(launch.layout)->last_kernel.load();
+  }
+  return memory_of_several(*launch.config, kernel);
+}
+simt::record::RestrictedParameter parameter_of(const void* data, const simt::record::Source& place,
+                                               bool writes) {
+  const RunningLaunch& launch = launch_of(data);
+  return parameter_of(*launch.config, launch.kernel, place, writes);
+}
+constexpr simt::record::RestrictSource restrict_source = {memory_of_several, parameter_of};
+
 /// Between dynamic and static shared memory, so that an overrun does not quietly hit the other. A
 /// multiple of all banks' width, which is nothing to bank conflicts.
 constexpr std::size_t shared_gap = 1024;
@@ -153,6 +170,7 @@ cudaError_t run_once(const LaunchConfig& config, const SharedClosure& closure, c
   launch.device = running.device;
   if (running.task != nullptr) launch.keep_looking = task_keeps_looking;
   simt::record::complete_findings(complete_finding);
+  simt::record::find_overlaps(&restrict_source);
   Repetition repetition(launch, *closure);
   try {
     const RunningKernel here;

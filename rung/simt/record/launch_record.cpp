@@ -54,8 +54,10 @@ Coverage& LaunchRecord::coverage_of(const Region& region) {
 }
 
 void LaunchRecord::add(const std::vector<SiteCount>& counts, const Work& work,
-                       std::uint64_t requests, const std::set<const Region*>& written) {
+                       std::uint64_t requests, const std::set<const Region*>& written,
+                       const Overlaps& overlaps) {
   const std::lock_guard lock(mutex_);
+  overlaps_.add(overlaps);
   if (LaunchSummary* const summary = launch.summary; summary != nullptr) {
     summary->requests += requests;
     for (const Region* region : written) summary->written.push_back(region->memory.begin);
@@ -75,6 +77,7 @@ void LaunchRecord::finish() {
         one.read != 0 ? guesses_.contains(one.read) : compares_.contains(one.atomic_site);
     if (!guess) record::add(std::move(one.finding));
   }
+  overlaps_.report(launch);
   if (launch.summary != nullptr) launch.summary->findings = findings_added() - findings_before_;
   if (!counting) return;
   add_launch(launch, work_, counts_);

@@ -13,6 +13,7 @@
 #include "rung/simt/record.hpp"
 #include "rung/simt/record/coverage.hpp"
 #include "rung/simt/record/knowledge.hpp"
+#include "rung/simt/record/overlap.hpp"
 #include "rung/simt/record/registry.hpp"
 
 namespace rung::simt::record {
@@ -84,7 +85,7 @@ class LaunchRecord {
   void guessed(GuessPlace read, std::uint16_t compare_site);
   /// What one worker has counted. Of `work` warps and bytes.
   void add(const std::vector<SiteCount>& counts, const Work& work, std::uint64_t requests,
-           const std::set<const Region*>& written);
+           const std::set<const Region*>& written, const Overlaps& overlaps);
   /// Of this launch, and this memory.
   Coverage& coverage_of(const Region& region);
 
@@ -121,6 +122,7 @@ class LaunchRecord {
   std::unordered_map<std::uintptr_t, std::uint16_t> numbers_;
   std::unordered_map<std::uintptr_t, SiteCount> counts_;
   std::unordered_map<const Region*, Coverage> coverage_;
+  Overlaps overlaps_;
   Work work_;
   const std::uint64_t findings_before_;
 };

@@ -39,6 +39,7 @@ void Recorder::begin(LaunchRecord& launch) {
   requests_ = 0;
   written_.clear();
   suspicion_ = {};
+  overlaps_.begin(checking_ ? launch.launch.data : nullptr);
   follows_ = false;
   ways_.resize(std::size_t{RequestList::room} + warp_lanes);
   std::fill(std::begin(stands_), std::end(stands_), 0);
@@ -52,7 +53,7 @@ void Recorder::end() {
   for (SiteCount& one : counts_) {
     one.counters.local_requests = (one.local_accesses + warp_lanes - 1) / warp_lanes;
   }
-  launch_->add(counts_, work_, requests_, written_);
+  launch_->add(counts_, work_, requests_, written_, overlaps_);
 }
 
 void Recorder::prepare(Block& block) {

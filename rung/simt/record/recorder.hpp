@@ -276,6 +276,7 @@ class Recorder {
   Work work_;
   std::uint64_t requests_ = 0;       // of this launch
   std::set<const Region*> written_;  // likewise
+  Overlaps overlaps_;                // likewise
 };
 
 }  // namespace rung::simt::record

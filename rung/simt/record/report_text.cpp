@@ -220,7 +220,7 @@ const char* to_string(Kind kind) {
   constexpr const char* names[] = {"race",      "out_of_bounds", "misaligned",    "use_after_free",
                                    "read_only", "leak",          "uninitialised", "barrier",
                                    "warp_sync", "deadlock",      "launch",        "host_access",
-                                   "api_call"};
+                                   "api_call",  "overlap"};
   return names[static_cast<int>(kind)];
 }
 
@@ -240,7 +240,7 @@ std::string to_json(const Report& report, bool fields_only) {
 }
 
 std::string to_text(const Finding& f) {
-  const bool of_thread = f.kind != Kind::launch;
+  const bool of_thread = f.kind != Kind::launch && f.kind != Kind::overlap;
   std::string text = to_string(f.kind);
   if (of_thread) text += std::string(" (") + to_string(f.space) + ")";
   text += ": " + f.message;
@@ -251,7 +251,7 @@ std::string to_text(const Finding& f) {
   }
   if (f.other_line != 0) {
     const bool two_threads = f.kind == Kind::race || f.kind == Kind::barrier;
-    const bool two_sided = two_threads || f.kind == Kind::warp_sync;
+    const bool two_sided = two_threads || f.kind == Kind::warp_sync || f.kind == Kind::overlap;
     text += (two_sided ? "\n  and " : "\n  allocated at ") + f.other_file + ":" +
             std::to_string(f.other_line);
     const auto same = [](const uint3& a, const uint3& b) {

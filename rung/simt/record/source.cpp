@@ -71,20 +71,20 @@ class Objects {
     Dwfl_Module* object = object_of(code);
     if (object == nullptr) return {};
     Source best;
-    const auto consider = [&](const char* file, int line) {
+    const auto consider = [&](const char* file, int line, int column) {
       if (file == nullptr || line == 0) return false;
       if (best.line == 0)
-        best = {shown_path(file), line, false};  // the innermost, if all are alike
+        best = {shown_path(file), line, column, false};  // the innermost, if all are alike
       if (is_library(file)) return false;
-      best = {shown_path(file), line, true};
+      best = {shown_path(file), line, column, true};
       return true;
     };
-    int line = 0;
+    int line = 0, column = 0;
     const char* file = nullptr;
     if (Dwfl_Line* innermost = dwfl_module_getsrc(object, code)) {
-      file = dwfl_lineinfo(innermost, nullptr, &line, nullptr, nullptr, nullptr);
+      file = dwfl_lineinfo(innermost, nullptr, &line, &column, nullptr, nullptr);
     }
-    if (consider(file, line)) return best;
+    if (consider(file, line, column)) return best;
     // Outwards through the functions that were inlined here.
     Dwarf_Addr bias = 0;
     Dwarf_Die* unit = dwfl_module_addrdie(object, code, &bias);
@@ -98,7 +98,10 @@ class Objects {
     const std::unique_ptr<Dwarf_Die, decltype(&std::free)> calls_owner(calls, &std::free);
     for (int i = 0; i < count; ++i) {
       if (dwarf_tag(&calls[i]) != DW_TAG_inlined_subroutine) continue;
-      if (consider(call_file(*unit, calls[i]), number(calls[i], DW_AT_call_line))) return best;
+      if (consider(call_file(*unit, calls[i]), number(calls[i], DW_AT_call_line),
+                   number(calls[i], DW_AT_call_column))) {
+        return best;
+      }
     }
     if (best.line == 0) best.of_a_kernel = true;  // without debug information nobody can tell
     return best;
@@ -156,7 +159,8 @@ Source find(Objects& objects, std::uintptr_t site) {
   const std::uintptr_t data = site & ~(place_bit | landing_bit);
   Place place;
   std::memcpy(static_cast<void*>(&place), &data, sizeof(place));
-  return {shown_path(place.file_name()), static_cast<int>(place.line()), true};
+  return {shown_path(place.file_name()), static_cast<int>(place.line()),
+          static_cast<int>(place.column()), true};
 }
 
 }  // namespace

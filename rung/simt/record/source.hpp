@@ -3,17 +3,11 @@
 #pragma once
 
 #include <cstdint>
-#include <string>
+
+#include "rung/simt/record.hpp"
 
 namespace rung::simt::record {
 
-struct Source {
-  std::string file;
-  int line = 0;             // 0: unknown
-  bool of_a_kernel = true;  // false: only our own or the system's headers are to be seen there
-};
-
-struct Memory;
 /// Where memory was allocated.
 Source source_of(const Memory& memory);
 

@@ -224,6 +224,7 @@ void Recorder::flush(BlockRecord& block, WarpRecord& warp, bool aligned) {
     if (request.target.enters != 0) follow(warp, list, i, request.lanes);
     if (request.step.access == Access::basic_block) continue;
     if (counting_) count(warp, request, aligned);
+    if (overlaps_.any()) overlaps_.note(request);
     if (checking_) check(block, warp, request, position);
     if (request.step.access == Access::marker) clock = std::max(clock, request.step.clock + 1);
   }

@@ -112,7 +112,7 @@ KernelEntry describe(void (*kernel)(Parameters...), const char* name) {
           Signature<Parameters...>::sizes, sizeof...(Parameters)};
 }
 
-/// What a kernel's declaration demands of its launches; zeros: nothing.
+/// What a kernel's declaration demands of its launches, and promises; zeros: nothing.
 struct Demands {
   unsigned most_threads = 0;     // of __launch_bounds__: a block's
   unsigned most_cluster = 0;     // of __launch_bounds__: blocks of a cluster
@@ -126,6 +126,12 @@ struct Demands {
     cluster.x = x;
     cluster.y = y;
     cluster.z = z;
+  }
+  /// Parameters that are __restrict__ pointers by their number, as far as launches describe them.
+  static constexpr int max_restricted = 12;
+  const char* restricted_names[max_restricted] = {};
+  constexpr void restricted(int parameter, const char* name) {
+    if (parameter < max_restricted) restricted_names[parameter] = name;
   }
 };
 int register_demands(const char* kernel, const Demands& demands);
