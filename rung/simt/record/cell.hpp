@@ -22,7 +22,9 @@ struct Cell {
     engine = block,  // not a thread, but a bulk copy that it has started, whose number is the clock
     // Only of reads:
     in_bytes = atomic,   // the word was accessed in part: each of its bytes has cells of its own
-    only_read = copying  // several blocks, and nobody has written: nothing can come of more reads
+    only_read = copying,  // several blocks, and nobody has written: nothing can come of more reads
+    // In place of another reader: a plain write behind which atomic operations have come.
+    overwritten = everywhere
   };
   std::uint32_t state = none;
   std::uint32_t site = 0;    // 12 bits

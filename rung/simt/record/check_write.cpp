@@ -19,6 +19,24 @@ Cell other_reader(const Cell& read, const Cell& other, const Cell& me) {
 
 }  // namespace
 
+/// Atomic operations do not end what a plain write before them may race with: it is kept beside
+/// them, until another plain write comes or the place is needed for a reader.
+void Recorder::check_overwritten(const Reach& reach, const Cells& cells, const Cell& me) {
+  const Cell write(cells.write);
+  Cell earlier = write;
+  if (write.state == Cell::one) {
+    earlier.state = Cell::overwritten;
+    cells.other = earlier.word();
+    return;
+  }
+  earlier = write.state == Cell::none ? Cell() : Cell(cells.other);
+  if (earlier.state != Cell::overwritten) {
+    cells.other = 0;
+  } else if (!reach.ordered(earlier, me.thread)) {
+    report_race(*this, reach.request, cells.address, side_of(me, true), side_of(earlier, true));
+  }
+}
+
 void Recorder::check_write(const Reach& reach, const Cells& cells, const Cell& me,
                            std::uint32_t value) {
   if (cells.read != 0) {
@@ -63,6 +81,7 @@ void Recorder::check_write(const Reach& reach, const Cells& cells, const Cell& m
       report_proxy(*this, reach.request, side_of(me, true), side_of(write, true));
     }
   }
+  if (is_atomic(reach.request.step.access)) check_overwritten(reach, cells, me);
   if (cells.bits == ~std::uint32_t{0}) {
     cells.kept = value;
   } else {  // the word's other bytes may be written by others at this moment

@@ -127,7 +127,7 @@ struct Recorder::Reach {
 struct Recorder::Cells {
   std::uint64_t& write;
   std::uint64_t& read;
-  std::uint64_t& other;    // another reader, where `read` stands for several
+  std::uint64_t& other;    // another reader, where `read` stands for several; or Cell::overwritten
   std::uint32_t& kept;     // the word's value ...
   std::uint32_t bits;      // ... and which of its bits these cells are of
   std::uintptr_t address;  // of the word or the byte

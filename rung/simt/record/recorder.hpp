@@ -230,6 +230,7 @@ class Recorder {
   void check_cells(const Reach& reach, const Cells& cells, const Cell& me, std::size_t part);
   void check_read(const Reach& reach, const Cells& cells, const Cell& me);
   void check_write(const Reach& reach, const Cells& cells, const Cell& me, std::uint32_t value);
+  void check_overwritten(const Reach& reach, const Cells& cells, const Cell& me);
   /// A copy or a tensor core comes to what a thread has written, and no fence made that known.
   static bool lacks_fence(const Request& request, const BlockRecord& block, const Cell& write);
   void check_initialised(const Reach& reach, std::uint32_t thread, std::size_t offset);
