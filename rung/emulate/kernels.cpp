@@ -58,8 +58,8 @@ std::size_t first_word(const TokenStream& tokens, std::size_t word, std::string&
   return i;
 }
 
-/// A parameter whose tokens are begin .. end-1 as a call, where it is a __restrict__ pointer to what
-/// is no pointer; "" for others.
+/// A parameter whose tokens are begin .. end-1 as a call, where it is a __restrict__ pointer to
+/// what is no pointer; "" for others.
 std::string restricted_call(const TokenStream& tokens, std::size_t begin, std::size_t end,
                             int number) {
   bool restricted = false;

@@ -43,6 +43,8 @@ void rewrite_shared(TokenStream& tokens);
 void rewrite_constants(TokenStream& tokens);
 /// cudaMemcpy(...); by itself hands its error to ignored(), which tells of it at the program's end.
 void rewrite_ignored_errors(TokenStream& tokens);
+/// memcpy, memmove and memset become functions whose accesses are seen.
+void rewrite_memory_calls(TokenStream& tokens);
 /// asm("...") statements of PTX become calls.
 void rewrite_assembly(TokenStream& tokens);
 

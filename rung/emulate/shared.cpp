@@ -216,6 +216,7 @@ std::string rewrite_all(const std::string& preprocessed, void (*launches)(TokenS
   rewrite_shared(tokens);
   rewrite_constants(tokens);
   rewrite_ignored_errors(tokens);
+  rewrite_memory_calls(tokens);
   launches(tokens);
   return tokens.text(0, tokens.size());
 }

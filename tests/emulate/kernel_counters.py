@@ -74,6 +74,10 @@ __global__ void twice(const float* in, float* out) {
   __syncthreads();
   out[threadIdx.x] = in[63 - threadIdx.x] + room[63 - threadIdx.x];
 }
+__global__ void pieces(const float* in, float* out, int bytes) {
+  memcpy(out + 4 * threadIdx.x, in + 4 * threadIdx.x, bytes);
+  memset(out + 128 + 6 * threadIdx.x, 0, 24);
+}
 __global__ void again(float* out) { out[threadIdx.x] = 1; }
 int main() {
   float *in, *out;
@@ -102,6 +106,7 @@ int main() {
   product<<<1, 64>>>((half*)in, out);
   cudaFuncSetAttribute(twice, cudaFuncAttributeMaxDynamicSharedMemorySize, 100000);
   twice<<<1, 64, 100000>>>(in, out);
+  pieces<<<1, 32>>>(in, out, 16);
   for (int i = 0; i < 20; ++i) again<<<1, 32>>>(out);
   cudaDestroyTextureObject(texture);
   return cudaDeviceSynchronize();
@@ -135,6 +140,9 @@ EXPECTED = {
               "bytes.global_distinct_loaded": 256, "bytes.global_distinct_stored": 256, "reuse": 0.5,
               "shared_bytes": 100000, "occupancy.blocks": 2, "occupancy.limited_by": ["shared memory"],
               "occupancy.blocks_by.shared memory": 2},
+    # Words of 16 bytes a lane: 512 bytes in four requests that touch all of their sectors.
+    "pieces": {"totals.global_load_bytes": 512, "totals.global_load_requests": 4, "totals.global_load_sectors": 64,
+               "totals.global_store_bytes": 512 + 768, "totals.global_store_requests": 4 + 6},
     # Of the first four and the sixteenth alone.
     "again": {"launches": 20, "recorded_launches": 5, "warps": 5, "totals.global_store_requests": 5},
 }

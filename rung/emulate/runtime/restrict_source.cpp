@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Through which parameter of a kernel an access goes: by the column of its code in the source that
 // was compiled. g++ gives a write the place of its assignment, a read that of its bracket, star or
-// member, or of the assignment, call or variable that takes what was read. Whatever is not plain - a
-// pointer with two origins, a member that points elsewhere, a function's own parameter - is unknown.
+// member, or of the assignment, call or variable that takes what was read. Whatever is not plain -
+// a pointer with two origins, a member that points elsewhere, a parameter of another function - is
+// unknown.
 #include "rung/emulate/runtime/restrict_source.hpp"
 
 #include <algorithm>

@@ -86,7 +86,7 @@ struct aligned_size_t {
 
 template <class Sync>
 inline void memcpy_async(void* to, const void* from, size_t bytes, Sync&&) {
-  memcpy(to, from, bytes);
+  rung::cuda::hooked::memcpy(to, from, bytes);
 }
 template <class Group, class T, class From, class Sync>
   requires requires(const Group& g) { g.thread_rank(); }

@@ -28,6 +28,46 @@ RUNG_STORE(__stcs)
 RUNG_STORE(__stwt)
 #undef RUNG_STORE
 
+// Of the recorder, declared as g++ knows them.
+extern "C" {
+void __tsan_read_range(void* address, long bytes);
+void __tsan_write_range(void* address, long bytes);
+}
+
+/// memcpy, memmove and memset that tell the recorder what they access: for calls of the originals
+/// the compiler calls no hooks. Copies of 1, 2, 4, 8 or 16 bytes become loads and stores, which have
+/// hooks. A variable of the thread's own is left out: it may stay in registers as long as nobody
+/// takes its address.
+namespace rung::cuda::hooked {
+#define RUNG_HOOKED inline __attribute__((always_inline))
+RUNG_HOOKED void note_read(const void* address, size_t bytes) {
+  if (__builtin_object_size(address, 0) != ~size_t{0}) return;
+  __tsan_read_range(const_cast<void*>(address), static_cast<long>(bytes));
+}
+RUNG_HOOKED void note_write(void* address, size_t bytes) {
+  if (__builtin_object_size(address, 0) != ~size_t{0}) return;
+  __tsan_write_range(address, static_cast<long>(bytes));
+}
+RUNG_HOOKED void note_copy(void* to, const void* from, size_t bytes) {
+  if (__builtin_constant_p(bytes) && bytes <= 16 && (bytes & (bytes - 1)) == 0) return;
+  note_read(from, bytes);
+  note_write(to, bytes);
+}
+RUNG_HOOKED void* memcpy(void* to, const void* from, size_t bytes) {
+  note_copy(to, from, bytes);
+  return __builtin_memcpy(to, from, bytes);
+}
+RUNG_HOOKED void* memmove(void* to, const void* from, size_t bytes) {
+  note_copy(to, from, bytes);
+  return __builtin_memmove(to, from, bytes);
+}
+RUNG_HOOKED void* memset(void* to, int value, size_t bytes) {
+  note_write(to, bytes);
+  return __builtin_memset(to, value, bytes);
+}
+#undef RUNG_HOOKED
+}  // namespace rung::cuda::hooked
+
 namespace rung::cuda {
 /// Of the calling thread's block, dynamic and static.
 bool in_shared(const void* address);
