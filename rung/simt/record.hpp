@@ -117,6 +117,7 @@ struct Finding {
   dialect::dim3 block_extent;
   std::string launch_file;
   int launch_line = 0;
+  bool in_library = false;  // the kernel is a library's, whose lines say nothing to the program
 };
 
 /// Counted events, named after Nsight Compute's. A request is one instruction of one warp.
@@ -293,16 +294,19 @@ struct RestrictedParameter {
   const void* pointer = nullptr;
   std::size_t element_bytes = 0;  // 0: unknown
 };
-/// By which `__restrict__` parameters are checked, where a launcher knows the kernel's source.
-/// `data` is Launch::data.
-struct RestrictSource {
+/// What a launcher knows of the source of kernels and of their launches. `data` is Launch::data.
+struct LaunchSource {
   /// Where each registered memory begins to which several arguments of the launch point.
   std::vector<const void*> (*shared_memory)(const void* data);
   /// The parameter through which the code of this place reads or writes memory; called by the
   /// kernel's threads.
   RestrictedParameter (*parameter_of)(const void* data, const Source& place, bool writes);
+  /// Where the program calls the library's function that launches; line 0: it launches itself.
+  Source (*library_call)(const void* data);
 };
-RUNG_API void find_overlaps(const RestrictSource* source);
+RUNG_API void complete_launches(const LaunchSource* source);
+/// Of a call, by the code behind it.
+RUNG_API Source place_of(const void* behind_call);
 
 // --- memory that kernels may access --------------------------------------------------------------
 // Whoever hands memory to kernels registers it, whether a session runs or not. Memory outside of

@@ -104,6 +104,7 @@ cublasStatus_t launch(const Call& call, dim3 grid, dim3 block, const Body& body)
   config.block = block;
   config.stream = call.stream;
   config.name = call.name;
+  config.caller = call.code;
   const auto thread = [body, name = call.name]() RUNG_UNSEEN { one_thread(name, body); };
   const cudaError_t error = rung::cuda::launch(config, rung::cuda::make_closure(thread));
   return error == cudaSuccess ? CUBLAS_STATUS_SUCCESS : CUBLAS_STATUS_EXECUTION_FAILED;

@@ -4,7 +4,6 @@
 #include <dlfcn.h>
 #include <fmt/format.h>
 
-#include <cstdlib>
 #include <string>
 
 #include "rung/emulate/cublas/call.hpp"
@@ -20,11 +19,9 @@ void report(const Call& call, record::Kind kind, std::string message, const char
   finding.kind = kind;
   finding.message = std::move(message);
   finding.advice = advice;
-  const std::string place = simt::source_line(static_cast<const char*>(call.code) - 1);
-  if (const std::size_t colon = place.rfind(':'); colon != std::string::npos) {
-    finding.file = place.substr(0, colon);
-    finding.line = std::atoi(place.c_str() + colon + 1);
-  }
+  const record::Source place = record::place_of(call.code);
+  finding.file = place.file;
+  finding.line = place.line;
   record::add(finding);
 }
 

@@ -146,6 +146,7 @@ void name_object(Finding& finding) {
 
 void advise(Finding& finding) {
   name_object(finding);
+  if (finding.in_library) return;  // its source is not the program's
   if (finding.kind == Kind::race) advise_race(finding);
   if (finding.kind == Kind::out_of_bounds) advise_bounds(finding);
   if (finding.kind == Kind::barrier) advise_split(finding);

@@ -101,7 +101,12 @@ simt::record::RestrictedParameter parameter_of(const void* data, const simt::rec
   const RunningLaunch& launch = launch_of(data);
   return parameter_of(*launch.config, launch.kernel, place, writes);
 }
-constexpr simt::record::RestrictSource restrict_source = {memory_of_several, parameter_of};
+simt::record::Source library_call(const void* data) {
+  const void* const caller = launch_of(data).config->caller;
+  return caller == nullptr ? simt::record::Source() : simt::record::place_of(caller);
+}
+constexpr simt::record::LaunchSource launch_source = {memory_of_several, parameter_of,
+                                                      library_call};
 
 /// Between dynamic and static shared memory, so that an overrun does not quietly hit the other. A
 /// multiple of all banks' width, which is nothing to bank conflicts.
@@ -170,7 +175,7 @@ cudaError_t run_once(const LaunchConfig& config, const SharedClosure& closure, c
   launch.device = running.device;
   if (running.task != nullptr) launch.keep_looking = task_keeps_looking;
   simt::record::complete_findings(complete_finding);
-  simt::record::find_overlaps(&restrict_source);
+  simt::record::complete_launches(&launch_source);
   Repetition repetition(launch, *closure);
   try {
     const RunningKernel here;

@@ -21,8 +21,10 @@ std::string allocation_of(const record::Memory& memory) {
 void complete_finding(const LaunchConfig& config, const KernelLayout& layout,
                       std::size_t static_begin, const record::Memory* memory,
                       record::Finding& finding) {
-  finding.launch_file = record::shown_path(config.place.file_name());
-  finding.launch_line = static_cast<int>(config.place.line());
+  if (!finding.in_library) {
+    finding.launch_file = record::shown_path(config.place.file_name());
+    finding.launch_line = static_cast<int>(config.place.line());
+  }
   record::Object& object = finding.object;
   for (int i = 0; i < LaunchConfig::max_described; ++i) {
     const Argument& one = config.arguments[i];

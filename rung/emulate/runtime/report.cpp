@@ -236,6 +236,7 @@ cudaError_t report_kernel_failure(const std::string& message) {
   finding.message = message.substr(0, message.find('\n'));
   const std::lock_guard lock(mutex);
   told.emplace(finding.file, finding.line);
+  if (noted && !known.empty()) told.emplace(known.back().file, known.back().line);
   if (!noted) record::add(finding);
   return meaning->error;
 }

@@ -21,7 +21,7 @@ struct Cell {
     copying,              // a copy that a thread has issued and that nobody knows to have landed
     engine = block,  // not a thread, but a bulk copy that it has started, whose number is the clock
     // Only of reads:
-    in_bytes = atomic,   // the word was accessed in part: each of its bytes has cells of its own
+    in_bytes = atomic,    // the word was accessed in part: each of its bytes has cells of its own
     only_read = copying,  // several blocks, and nobody has written: nothing can come of more reads
     // In place of another reader: a plain write behind which atomic operations have come.
     overwritten = everywhere

@@ -48,6 +48,11 @@ Finding describe(Kind kind, Recorder& recorder, const Step& step, Where where, s
   finding.line = source.line;
   finding.block = index_in(launch.grid, block);
   finding.thread = index_in(launch.block, thread);
+  if (launch_source() == nullptr || launch.data == nullptr) return finding;
+  const Source call = launch_source()->library_call(launch.data);
+  finding.in_library = call.line != 0;
+  finding.launch_file = call.file;
+  finding.launch_line = call.line;
   return finding;
 }
 

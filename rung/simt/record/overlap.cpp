@@ -3,27 +3,20 @@
 #include "rung/simt/record/overlap.hpp"
 
 #include <algorithm>
-#include <atomic>
 #include <bit>
 #include <set>
 #include <string>
 #include <utility>
 
 #include "rung/simt/record/registry.hpp"
+#include "rung/simt/record/session.hpp"
 #include "rung/simt/record/source.hpp"
 #include "rung/simt/record/wording.hpp"
 
 namespace rung::simt::record {
-namespace {
-
-std::atomic<const RestrictSource*> restrict_source{nullptr};
-
-}  // namespace
-
-void find_overlaps(const RestrictSource* source) { restrict_source = source; }
 
 void Overlaps::begin(const void* data) {
-  const RestrictSource* const source = restrict_source;
+  const LaunchSource* const source = launch_source();
   suspects_.clear();
   places_.clear();
   data_ = data;
@@ -40,8 +33,7 @@ void Overlaps::note(Request& request) {
   Place& place = at->second;
   if (fresh) {
     place.writes = !reads;
-    place.parameter =
-        restrict_source.load()->parameter_of(data_, source_of(step.site), place.writes);
+    place.parameter = launch_source()->parameter_of(data_, source_of(step.site), place.writes);
   }
   if (place.parameter.number < 0) return;
   request.spread();

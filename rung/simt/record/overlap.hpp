@@ -2,7 +2,7 @@
 // Overlap of `__restrict__` parameters: which bytes one launch accesses through which of them.
 //
 // An access does not say which pointer it went through. The launcher, which knows the source, tells
-// that of each place in the code (RestrictSource); places of which it cannot are left out. Bytes
+// that of each place in the code (LaunchSource); places of which it cannot are left out. Bytes
 // are noted only in memory to which several arguments of the launch point.
 #pragma once
 

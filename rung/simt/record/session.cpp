@@ -220,6 +220,18 @@ bool checking() { return (mode.load(std::memory_order_relaxed) & checks) != 0; }
 namespace {
 
 std::atomic<Completer> completer{nullptr};
+std::atomic<const LaunchSource*> source_of_launches{nullptr};
+
+/// Puts the program's call in place of the lines of a library's kernel.
+void show_call(Finding& finding) {
+  finding.file = finding.launch_file;
+  finding.line = finding.launch_line;
+  finding.message = "in " + finding.kernel + " " + finding.message;
+  if (finding.kind != Kind::race) return;
+  finding.other_file = finding.file;
+  finding.other_line = finding.line;
+  finding.advice = "pass " + finding.kernel + " no memory that it writes while it reads it";
+}
 
 /// Of what both have found the better example is kept, with the racers of both.
 void merge(Finding& known, Finding&& more) {
@@ -241,8 +253,12 @@ void complete(const void* data, const Memory* memory, Finding& finding) {
   if (const Completer one = completer) one(data, memory, finding);
 }
 
+void complete_launches(const LaunchSource* source) { source_of_launches = source; }
+const LaunchSource* launch_source() { return source_of_launches; }
+
 void add(Finding finding) {
   if (!active()) return;
+  if (finding.in_library) show_call(finding);
   Session& one = session();
   one.added.fetch_add(1, std::memory_order_relaxed);
   const std::lock_guard lock(one.mutex);

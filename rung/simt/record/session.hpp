@@ -22,6 +22,8 @@ inline bool follows_launches() {
 
 /// Has the launcher complete a finding (complete_findings()).
 void complete(const void* data, const Memory* memory, Finding& finding);
+/// What the launcher has given to complete_launches(); null: nothing.
+const LaunchSource* launch_source();
 
 /// A launch is done, and this is what was counted, by site; `work` has no totals yet.
 void add_launch(const Launch& launch, const Work& work,

@@ -188,6 +188,10 @@ Source source_of(const Memory& memory) {
   return source_of(reinterpret_cast<std::uintptr_t>(memory.code));
 }
 
+Source place_of(const void* behind_call) {
+  return source_of(reinterpret_cast<std::uintptr_t>(behind_call));
+}
+
 namespace {
 
 const std::string& folder_at_start() {

@@ -45,6 +45,7 @@ struct LaunchConfig {
   const char* name = nullptr;  // as the launch spells it
   const void* code = nullptr;  // of a kernel known by its address
   Place place;
+  const void* caller = nullptr;  // of a library's function that launches: behind its call
   Argument arguments[max_described] = {};
 };
 
