@@ -120,6 +120,8 @@ CASES = {
                         ["host_call_below.cu:3", '("after_it") from a __device__ function ("one")']),
     "cublas": ("#include <cublas_v2.h>\nint main() {\n  return cublasSsymm((cublasHandle_t)0, 1, 2, 3);\n}\n", [], 2,
                ["cublas.cu:3", "cublasSsymm is not part of rung's cuBLAS: docs/emulate.md lists what is"]),
+    "cublas_64": ("#include <cublas_v2.h>\nint main() {\n  return cublasSsymm_64((cublasHandle_t)0, 1, 2);\n}\n", [],
+                  2, ["cublas_64.cu:3", "cublasSsymm_64 is not part of rung's cuBLAS"]),
     # The tenth launch does what no other does.
     "repeated": (KERNEL % ("  if (++p[threadIdx.x] == 10) p[16] = 1;", LAUNCHED_AGAIN), ["--checks", "4"], 0,
                  ["5 of 20 launches were checked, the first 4 and 1 later ones; 15 that repeated them ran"]),

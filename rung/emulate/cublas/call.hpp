@@ -123,9 +123,8 @@ cublasStatus_t for_each(const Call& call, long long n, const Body& body) {
 }
 /// body(i, j) for each element of a matrix of m rows and n columns.
 template <class Body>
-cublasStatus_t for_each(const Call& call, int m, int n, const Body& body) {
-  return for_each(call, static_cast<long long>(m) * n,
-                  [body, m](long long element) { body(element % m, element / m); });
+cublasStatus_t for_each(const Call& call, long long m, long long n, const Body& body) {
+  return for_each(call, m * n, [body, m](long long element) { body(element % m, element / m); });
 }
 
 /// A vector whose elements lie `step` apart; of a negative step the first lies last.

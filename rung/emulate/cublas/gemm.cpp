@@ -9,13 +9,13 @@ namespace {
 struct Given {
   const void* data;
   cudaDataType type;
-  int ld;
+  long long ld;
   long long stride = 0;
 };
 struct Shape {
   cublasOperation_t op_a, op_b;
-  int m, n, k;
-  int batches = 1;
+  long long m, n, k;
+  long long batches = 1;
   bool by_pointers = false;
 };
 
@@ -46,7 +46,7 @@ cublasStatus_t gemm(const Call& call, const Shape& shape, const void* alpha, con
                     const Given& b, const void* beta, const Given& c, cudaDataType sums) {
   if (!call.has_handle) return CUBLAS_STATUS_NOT_INITIALIZED;
   const bool a_plain = shape.op_a == CUBLAS_OP_N, b_plain = shape.op_b == CUBLAS_OP_N;
-  const int rows_a = a_plain ? shape.m : shape.k, rows_b = b_plain ? shape.k : shape.n;
+  const long long rows_a = a_plain ? shape.m : shape.k, rows_b = b_plain ? shape.k : shape.n;
   if (!valid(shape.op_a) || !valid(shape.op_b) || shape.m < 0 || shape.n < 0 || shape.k < 0 ||
       shape.batches < 0 || a.ld < rows_a || b.ld < rows_b || c.ld < shape.m || a.ld < 1 ||
       b.ld < 1 || c.ld < 1 || alpha == nullptr || beta == nullptr) {
@@ -70,7 +70,7 @@ cublasStatus_t gemm(const Call& call, const Shape& shape, const void* alpha, con
       !fits_pointer_mode(call, "beta", beta, scalar_bytes)) {
     return CUBLAS_STATUS_EXECUTION_FAILED;
   }
-  const int k = !call.device_scalars && is_zero(product.alpha) ? 0 : shape.k;
+  const long long k = !call.device_scalars && is_zero(product.alpha) ? 0 : shape.k;
   if (!accessible(call, {operand("A", a, a_plain ? shape.m : k, a_plain ? k : shape.m, shape),
                          operand("B", b, b_plain ? k : shape.n, b_plain ? shape.n : k, shape),
                          operand("C", c, shape.m, shape.n, shape, true)})) {
@@ -92,69 +92,74 @@ cublasStatus_t gemm_ex(const Call& call, const Shape& shape, const void* alpha, 
 
 using namespace rung::cublas;  // NOLINT: its implementation
 
-#define RUNG_CUBLAS_GEMM_OF(L, T, type)                                                            \
-  cublasStatus_t cublas##L##gemm(                                                                  \
-      cublasHandle_t handle, cublasOperation_t op_a, cublasOperation_t op_b, int m, int n, int k,  \
-      const T* alpha, const T* a, int lda, const T* b, int ldb, const T* beta, T* c, int ldc) {    \
-    return gemm(RUNG_CUBLAS_CALL("cublas" #L "gemm", handle), {op_a, op_b, m, n, k}, alpha,        \
+#define RUNG_CUBLAS_GEMM_OF(L, T, type, Int, bits)                                                 \
+  cublasStatus_t cublas##L##gemm##bits(                                                            \
+      cublasHandle_t handle, cublasOperation_t op_a, cublasOperation_t op_b, Int m, Int n, Int k,  \
+      const T* alpha, const T* a, Int lda, const T* b, Int ldb, const T* beta, T* c, Int ldc) {    \
+    return gemm(RUNG_CUBLAS_CALL("cublas" #L "gemm" #bits, handle), {op_a, op_b, m, n, k}, alpha,  \
                 {a, type, lda}, {b, type, ldb}, beta, {c, type, ldc}, type);                       \
   }                                                                                                \
-  cublasStatus_t cublas##L##gemmBatched(                                                           \
-      cublasHandle_t handle, cublasOperation_t op_a, cublasOperation_t op_b, int m, int n, int k,  \
-      const T* alpha, const T* const a[], int lda, const T* const b[], int ldb, const T* beta,     \
-      T* const c[], int ldc, int batches) {                                                        \
-    return gemm(RUNG_CUBLAS_CALL("cublas" #L "gemmBatched", handle),                               \
+  cublasStatus_t cublas##L##gemmBatched##bits(                                                     \
+      cublasHandle_t handle, cublasOperation_t op_a, cublasOperation_t op_b, Int m, Int n, Int k,  \
+      const T* alpha, const T* const a[], Int lda, const T* const b[], Int ldb, const T* beta,     \
+      T* const c[], Int ldc, Int batches) {                                                        \
+    return gemm(RUNG_CUBLAS_CALL("cublas" #L "gemmBatched" #bits, handle),                         \
                 {op_a, op_b, m, n, k, batches, true}, alpha, {a, type, lda}, {b, type, ldb}, beta, \
                 {c, type, ldc}, type);                                                             \
   }                                                                                                \
-  cublasStatus_t cublas##L##gemmStridedBatched(                                                    \
-      cublasHandle_t handle, cublasOperation_t op_a, cublasOperation_t op_b, int m, int n, int k,  \
-      const T* alpha, const T* a, int lda, long long stride_a, const T* b, int ldb,                \
-      long long stride_b, const T* beta, T* c, int ldc, long long stride_c, int batches) {         \
-    return gemm(RUNG_CUBLAS_CALL("cublas" #L "gemmStridedBatched", handle),                        \
+  cublasStatus_t cublas##L##gemmStridedBatched##bits(                                              \
+      cublasHandle_t handle, cublasOperation_t op_a, cublasOperation_t op_b, Int m, Int n, Int k,  \
+      const T* alpha, const T* a, Int lda, long long stride_a, const T* b, Int ldb,                \
+      long long stride_b, const T* beta, T* c, Int ldc, long long stride_c, Int batches) {         \
+    return gemm(RUNG_CUBLAS_CALL("cublas" #L "gemmStridedBatched" #bits, handle),                  \
                 {op_a, op_b, m, n, k, batches}, alpha, {a, type, lda, stride_a},                   \
                 {b, type, ldb, stride_b}, beta, {c, type, ldc, stride_c}, type);                   \
   }
-RUNG_CUBLAS_GEMM_OF(S, float, CUDA_R_32F)
-RUNG_CUBLAS_GEMM_OF(D, double, CUDA_R_64F)
-RUNG_CUBLAS_GEMM_OF(C, cuComplex, CUDA_C_32F)
-RUNG_CUBLAS_GEMM_OF(Z, cuDoubleComplex, CUDA_C_64F)
-RUNG_CUBLAS_GEMM_OF(H, __half, CUDA_R_16F)
+RUNG_CUBLAS_GEMM_OF(S, float, CUDA_R_32F, int, )
+RUNG_CUBLAS_GEMM_OF(S, float, CUDA_R_32F, int64_t, _64)
+RUNG_CUBLAS_GEMM_OF(D, double, CUDA_R_64F, int, )
+RUNG_CUBLAS_GEMM_OF(D, double, CUDA_R_64F, int64_t, _64)
+RUNG_CUBLAS_GEMM_OF(C, cuComplex, CUDA_C_32F, int, )
+RUNG_CUBLAS_GEMM_OF(C, cuComplex, CUDA_C_32F, int64_t, _64)
+RUNG_CUBLAS_GEMM_OF(Z, cuDoubleComplex, CUDA_C_64F, int, )
+RUNG_CUBLAS_GEMM_OF(Z, cuDoubleComplex, CUDA_C_64F, int64_t, _64)
+RUNG_CUBLAS_GEMM_OF(H, __half, CUDA_R_16F, int, )
+RUNG_CUBLAS_GEMM_OF(H, __half, CUDA_R_16F, int64_t, _64)
 
-cublasStatus_t cublasGemmEx(cublasHandle_t handle, cublasOperation_t op_a, cublasOperation_t op_b,
-                            int m, int n, int k, const void* alpha, const void* a,
-                            cudaDataType type_a, int lda, const void* b, cudaDataType type_b,
-                            int ldb, const void* beta, void* c, cudaDataType type_c, int ldc,
-                            cublasComputeType_t compute, cublasGemmAlgo_t) {
-  return gemm_ex(RUNG_CUBLAS_CALL("cublasGemmEx", handle), {op_a, op_b, m, n, k}, alpha,
-                 {a, type_a, lda}, {b, type_b, ldb}, beta, {c, type_c, ldc}, compute);
-}
-cublasStatus_t cublasSgemmEx(cublasHandle_t handle, cublasOperation_t op_a, cublasOperation_t op_b,
-                             int m, int n, int k, const float* alpha, const void* a,
-                             cudaDataType type_a, int lda, const void* b, cudaDataType type_b,
-                             int ldb, const float* beta, void* c, cudaDataType type_c, int ldc) {
-  return gemm(RUNG_CUBLAS_CALL("cublasSgemmEx", handle), {op_a, op_b, m, n, k}, alpha,
-              {a, type_a, lda}, {b, type_b, ldb}, beta, {c, type_c, ldc}, CUDA_R_32F);
-}
-cublasStatus_t cublasGemmBatchedEx(cublasHandle_t handle, cublasOperation_t op_a,
-                                   cublasOperation_t op_b, int m, int n, int k, const void* alpha,
-                                   const void* const a[], cudaDataType type_a, int lda,
-                                   const void* const b[], cudaDataType type_b, int ldb,
-                                   const void* beta, void* const c[], cudaDataType type_c, int ldc,
-                                   int batches, cublasComputeType_t compute, cublasGemmAlgo_t) {
-  return gemm_ex(RUNG_CUBLAS_CALL("cublasGemmBatchedEx", handle),
-                 {op_a, op_b, m, n, k, batches, true}, alpha, {a, type_a, lda}, {b, type_b, ldb},
-                 beta, {c, type_c, ldc}, compute);
-}
-cublasStatus_t cublasGemmStridedBatchedEx(cublasHandle_t handle, cublasOperation_t op_a,
-                                          cublasOperation_t op_b, int m, int n, int k,
-                                          const void* alpha, const void* a, cudaDataType type_a,
-                                          int lda, long long stride_a, const void* b,
-                                          cudaDataType type_b, int ldb, long long stride_b,
-                                          const void* beta, void* c, cudaDataType type_c, int ldc,
-                                          long long stride_c, int batches,
-                                          cublasComputeType_t compute, cublasGemmAlgo_t) {
-  return gemm_ex(RUNG_CUBLAS_CALL("cublasGemmStridedBatchedEx", handle),
-                 {op_a, op_b, m, n, k, batches}, alpha, {a, type_a, lda, stride_a},
-                 {b, type_b, ldb, stride_b}, beta, {c, type_c, ldc, stride_c}, compute);
-}
+#define RUNG_CUBLAS_BY_NUMBER_OF(Int, bits)                                                       \
+  cublasStatus_t cublasGemmEx##bits(                                                              \
+      cublasHandle_t handle, cublasOperation_t op_a, cublasOperation_t op_b, Int m, Int n, Int k, \
+      const void* alpha, const void* a, cudaDataType type_a, Int lda, const void* b,              \
+      cudaDataType type_b, Int ldb, const void* beta, void* c, cudaDataType type_c, Int ldc,      \
+      cublasComputeType_t compute, cublasGemmAlgo_t) {                                            \
+    return gemm_ex(RUNG_CUBLAS_CALL("cublasGemmEx" #bits, handle), {op_a, op_b, m, n, k}, alpha,  \
+                   {a, type_a, lda}, {b, type_b, ldb}, beta, {c, type_c, ldc}, compute);          \
+  }                                                                                               \
+  cublasStatus_t cublasSgemmEx##bits(                                                             \
+      cublasHandle_t handle, cublasOperation_t op_a, cublasOperation_t op_b, Int m, Int n, Int k, \
+      const float* alpha, const void* a, cudaDataType type_a, Int lda, const void* b,             \
+      cudaDataType type_b, Int ldb, const float* beta, void* c, cudaDataType type_c, Int ldc) {   \
+    return gemm(RUNG_CUBLAS_CALL("cublasSgemmEx" #bits, handle), {op_a, op_b, m, n, k}, alpha,    \
+                {a, type_a, lda}, {b, type_b, ldb}, beta, {c, type_c, ldc}, CUDA_R_32F);          \
+  }                                                                                               \
+  cublasStatus_t cublasGemmBatchedEx##bits(                                                       \
+      cublasHandle_t handle, cublasOperation_t op_a, cublasOperation_t op_b, Int m, Int n, Int k, \
+      const void* alpha, const void* const a[], cudaDataType type_a, Int lda,                     \
+      const void* const b[], cudaDataType type_b, Int ldb, const void* beta, void* const c[],     \
+      cudaDataType type_c, Int ldc, Int batches, cublasComputeType_t compute, cublasGemmAlgo_t) { \
+    return gemm_ex(RUNG_CUBLAS_CALL("cublasGemmBatchedEx" #bits, handle),                         \
+                   {op_a, op_b, m, n, k, batches, true}, alpha, {a, type_a, lda},                 \
+                   {b, type_b, ldb}, beta, {c, type_c, ldc}, compute);                            \
+  }                                                                                               \
+  cublasStatus_t cublasGemmStridedBatchedEx##bits(                                                \
+      cublasHandle_t handle, cublasOperation_t op_a, cublasOperation_t op_b, Int m, Int n, Int k, \
+      const void* alpha, const void* a, cudaDataType type_a, Int lda, long long stride_a,         \
+      const void* b, cudaDataType type_b, Int ldb, long long stride_b, const void* beta, void* c, \
+      cudaDataType type_c, Int ldc, long long stride_c, Int batches, cublasComputeType_t compute, \
+      cublasGemmAlgo_t) {                                                                         \
+    return gemm_ex(RUNG_CUBLAS_CALL("cublasGemmStridedBatchedEx" #bits, handle),                  \
+                   {op_a, op_b, m, n, k, batches}, alpha, {a, type_a, lda, stride_a},             \
+                   {b, type_b, ldb, stride_b}, beta, {c, type_c, ldc, stride_c}, compute);        \
+  }
+RUNG_CUBLAS_BY_NUMBER_OF(int, )
+RUNG_CUBLAS_BY_NUMBER_OF(int64_t, _64)

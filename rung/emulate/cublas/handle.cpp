@@ -41,8 +41,8 @@ cublasStatus_t status_of(cudaError_t error) {
 }
 
 /// A copy of `n` elements from x to y that lie incx and incy elements apart.
-cublasStatus_t copy_vector(int n, int size, const void* x, int incx, void* y, int incy,
-                           cudaMemcpyKind kind, const cudaStream_t* stream) {
+cublasStatus_t copy_vector(long long n, long long size, const void* x, long long incx, void* y,
+                           long long incy, cudaMemcpyKind kind, const cudaStream_t* stream) {
   if (incx <= 0 || incy <= 0 || size <= 0) return CUBLAS_STATUS_INVALID_VALUE;
   if (n <= 0) return CUBLAS_STATUS_SUCCESS;
   const auto bytes = static_cast<size_t>(size);
@@ -52,8 +52,9 @@ cublasStatus_t copy_vector(int n, int size, const void* x, int incx, void* y, in
                        ? cudaMemcpy2D(y, to, x, from, bytes, rows, kind)
                        : cudaMemcpy2DAsync(y, to, x, from, bytes, rows, kind, *stream));
 }
-cublasStatus_t copy_matrix(int rows, int columns, int size, const void* a, int lda, void* b,
-                           int ldb, cudaMemcpyKind kind, const cudaStream_t* stream) {
+cublasStatus_t copy_matrix(long long rows, long long columns, long long size, const void* a,
+                           long long lda, void* b, long long ldb, cudaMemcpyKind kind,
+                           const cudaStream_t* stream) {
   if (rows < 0 || columns < 0 || size <= 0 || lda < rows || ldb < rows || lda <= 0 || ldb <= 0) {
     return CUBLAS_STATUS_INVALID_VALUE;
   }
@@ -130,22 +131,24 @@ cublasStatus_t cublasSetWorkspace(cublasHandle_t handle, void* workspace, size_t
   return there ? CUBLAS_STATUS_SUCCESS : CUBLAS_STATUS_INVALID_VALUE;
 }
 
-#define RUNG_CUBLAS_COPY(name, kind)                                                           \
-  cublasStatus_t cublas##name##Vector(int n, int size, const void* x, int incx, void* y,       \
-                                      int incy) {                                              \
-    return copy_vector(n, size, x, incx, y, incy, kind, nullptr);                              \
-  }                                                                                            \
-  cublasStatus_t cublas##name##VectorAsync(int n, int size, const void* x, int incx, void* y,  \
-                                           int incy, cudaStream_t stream) {                    \
-    return copy_vector(n, size, x, incx, y, incy, kind, &stream);                              \
-  }                                                                                            \
-  cublasStatus_t cublas##name##Matrix(int rows, int columns, int size, const void* a, int lda, \
-                                      void* b, int ldb) {                                      \
-    return copy_matrix(rows, columns, size, a, lda, b, ldb, kind, nullptr);                    \
-  }                                                                                            \
-  cublasStatus_t cublas##name##MatrixAsync(int rows, int columns, int size, const void* a,     \
-                                           int lda, void* b, int ldb, cudaStream_t stream) {   \
-    return copy_matrix(rows, columns, size, a, lda, b, ldb, kind, &stream);                    \
+#define RUNG_CUBLAS_COPY(name, kind, Int, bits)                                                    \
+  cublasStatus_t cublas##name##Vector##bits(Int n, Int size, const void* x, Int incx, void* y,     \
+                                            Int incy) {                                            \
+    return copy_vector(n, size, x, incx, y, incy, kind, nullptr);                                  \
+  }                                                                                                \
+  cublasStatus_t cublas##name##VectorAsync##bits(Int n, Int size, const void* x, Int incx,         \
+                                                 void* y, Int incy, cudaStream_t stream) {         \
+    return copy_vector(n, size, x, incx, y, incy, kind, &stream);                                  \
+  }                                                                                                \
+  cublasStatus_t cublas##name##Matrix##bits(Int rows, Int columns, Int size, const void* a,        \
+                                            Int lda, void* b, Int ldb) {                           \
+    return copy_matrix(rows, columns, size, a, lda, b, ldb, kind, nullptr);                        \
+  }                                                                                                \
+  cublasStatus_t cublas##name##MatrixAsync##bits(Int rows, Int columns, Int size, const void* a,   \
+                                                 Int lda, void* b, Int ldb, cudaStream_t stream) { \
+    return copy_matrix(rows, columns, size, a, lda, b, ldb, kind, &stream);                        \
   }
-RUNG_CUBLAS_COPY(Set, cudaMemcpyHostToDevice)
-RUNG_CUBLAS_COPY(Get, cudaMemcpyDeviceToHost)
+RUNG_CUBLAS_COPY(Set, cudaMemcpyHostToDevice, int, )
+RUNG_CUBLAS_COPY(Get, cudaMemcpyDeviceToHost, int, )
+RUNG_CUBLAS_COPY(Set, cudaMemcpyHostToDevice, int64_t, _64)
+RUNG_CUBLAS_COPY(Get, cudaMemcpyDeviceToHost, int64_t, _64)

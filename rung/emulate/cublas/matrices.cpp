@@ -8,14 +8,14 @@ namespace rung::cublas {
 namespace {
 
 template <class T>
-cublasStatus_t geam(const Call& call, cublasOperation_t op_a, cublasOperation_t op_b, int m, int n,
-                    const T* alpha, const T* a, int lda, const T* beta, const T* b, int ldb, T* c,
-                    int ldc) {
+cublasStatus_t geam(const Call& call, cublasOperation_t op_a, cublasOperation_t op_b, long long m,
+                    long long n, const T* alpha, const T* a, long long lda, const T* beta,
+                    const T* b, long long ldb, T* c, long long ldc) {
   if (!call.has_handle) return CUBLAS_STATUS_NOT_INITIALIZED;
   if (!valid(op_a) || !valid(op_b) || m < 0 || n < 0 || alpha == nullptr || beta == nullptr) {
     return CUBLAS_STATUS_INVALID_VALUE;
   }
-  const int rows_a = op_a == CUBLAS_OP_N ? m : n, rows_b = op_b == CUBLAS_OP_N ? m : n;
+  const long long rows_a = op_a == CUBLAS_OP_N ? m : n, rows_b = op_b == CUBLAS_OP_N ? m : n;
   if (!fits_pointer_mode(call, "alpha", alpha, sizeof(T)) ||
       !fits_pointer_mode(call, "beta", beta, sizeof(T))) {
     return CUBLAS_STATUS_EXECUTION_FAILED;
@@ -24,7 +24,8 @@ cublasStatus_t geam(const Call& call, cublasOperation_t op_a, cublasOperation_t 
   if ((!of_a.zero() && lda < rows_a) || (!of_b.zero() && ldb < rows_b) || ldc < m) {
     return CUBLAS_STATUS_INVALID_VALUE;
   }
-  const auto operand = [&](const char* name, const T* data, int rows, int ld, bool zero) {
+  const auto operand = [&](const char* name, const T* data, long long rows, long long ld,
+                           bool zero) {
     return matrix_operand(name, data, zero ? 0 : rows, m + n - rows, ld);
   };
   if (!accessible(call, {operand("A", a, rows_a, lda, of_a.zero()),
@@ -43,8 +44,8 @@ cublasStatus_t geam(const Call& call, cublasOperation_t op_a, cublasOperation_t 
 }
 
 template <class T>
-cublasStatus_t dgmm(const Call& call, cublasSideMode_t side, int m, int n, const T* a, int lda,
-                    const T* x, int incx, T* c, int ldc) {
+cublasStatus_t dgmm(const Call& call, cublasSideMode_t side, long long m, long long n, const T* a,
+                    long long lda, const T* x, long long incx, T* c, long long ldc) {
   if (!call.has_handle) return CUBLAS_STATUS_NOT_INITIALIZED;
   if (m < 0 || n < 0 || lda < m || ldc < m) return CUBLAS_STATUS_INVALID_VALUE;
   const bool left = side == CUBLAS_SIDE_LEFT;
@@ -60,10 +61,11 @@ cublasStatus_t dgmm(const Call& call, cublasSideMode_t side, int m, int n, const
 }
 
 template <class T>
-cublasStatus_t syrk(const Call& call, cublasFillMode_t fill, cublasOperation_t op, int n, int k,
-                    const T* alpha, const T* a, int lda, const T* beta, T* c, int ldc) {
+cublasStatus_t syrk(const Call& call, cublasFillMode_t fill, cublasOperation_t op, long long n,
+                    long long k, const T* alpha, const T* a, long long lda, const T* beta, T* c,
+                    long long ldc) {
   if (!call.has_handle) return CUBLAS_STATUS_NOT_INITIALIZED;
-  const int rows = op == CUBLAS_OP_N ? n : k;
+  const long long rows = op == CUBLAS_OP_N ? n : k;
   if (!valid(op) || n < 0 || k < 0 || lda < rows || ldc < n || alpha == nullptr ||
       beta == nullptr) {
     return CUBLAS_STATUS_INVALID_VALUE;
@@ -89,11 +91,11 @@ cublasStatus_t syrk(const Call& call, cublasFillMode_t fill, cublasOperation_t o
 
 /// Checks of trsm and trmm, whose op(A) stands left or right of B.
 template <class T>
-cublasStatus_t check_triangle(const Call& call, cublasSideMode_t side, cublasOperation_t op, int m,
-                              int n, const T* alpha, const T* a, int lda, const T* b, int ldb, T* c,
-                              int ldc) {
+cublasStatus_t check_triangle(const Call& call, cublasSideMode_t side, cublasOperation_t op,
+                              long long m, long long n, const T* alpha, const T* a, long long lda,
+                              const T* b, long long ldb, T* c, long long ldc) {
   if (!call.has_handle) return CUBLAS_STATUS_NOT_INITIALIZED;
-  const int order = side == CUBLAS_SIDE_LEFT ? m : n;
+  const long long order = side == CUBLAS_SIDE_LEFT ? m : n;
   if (!valid(op) || m < 0 || n < 0 || lda < order || ldb < m || ldc < m || alpha == nullptr) {
     return CUBLAS_STATUS_INVALID_VALUE;
   }
@@ -112,15 +114,15 @@ Vector<T> line(T* matrix, long long ld, bool column, long long i) {
 
 template <class T>
 cublasStatus_t trsm(const Call& call, cublasSideMode_t side, cublasFillMode_t fill,
-                    cublasOperation_t op, cublasDiagType_t diagonal, int m, int n, const T* alpha,
-                    const T* a, int lda, T* b, int ldb) {
+                    cublasOperation_t op, cublasDiagType_t diagonal, long long m, long long n,
+                    const T* alpha, const T* a, long long lda, T* b, long long ldb) {
   const cublasStatus_t status = check_triangle(call, side, op, m, n, alpha, a, lda, b, ldb, b, ldb);
   if (status != CUBLAS_STATUS_SUCCESS || m == 0 || n == 0) return status;
   // X op(A) = B as op(A)' X' = B', whose columns are B's rows.
   const bool left = side == CUBLAS_SIDE_LEFT;
   const Triangle<T> given(a, lda, op, fill, diagonal);
   const Triangle<T> triangle = left ? given : given.transposed();
-  const int order = left ? m : n;
+  const long long order = left ? m : n;
   return for_each(call, m + n - order, [=, factor = scalar(call, alpha)](long long i) {
     const Vector<T> x = line(b, ldb, left, i);
     const T scale = factor.get();
@@ -131,14 +133,15 @@ cublasStatus_t trsm(const Call& call, cublasSideMode_t side, cublasFillMode_t fi
 
 template <class T>
 cublasStatus_t trmm(const Call& call, cublasSideMode_t side, cublasFillMode_t fill,
-                    cublasOperation_t op, cublasDiagType_t diagonal, int m, int n, const T* alpha,
-                    const T* a, int lda, const T* b, int ldb, T* c, int ldc) {
+                    cublasOperation_t op, cublasDiagType_t diagonal, long long m, long long n,
+                    const T* alpha, const T* a, long long lda, const T* b, long long ldb, T* c,
+                    long long ldc) {
   const cublasStatus_t status = check_triangle(call, side, op, m, n, alpha, a, lda, b, ldb, c, ldc);
   if (status != CUBLAS_STATUS_SUCCESS || m == 0 || n == 0) return status;
   const bool left = side == CUBLAS_SIDE_LEFT;
   const Triangle<T> given(a, lda, op, fill, diagonal);
   const Triangle<T> triangle = left ? given : given.transposed();
-  const int order = left ? m : n;
+  const long long order = left ? m : n;
   return for_each(call, m + n - order, [=, factor = scalar(call, alpha)](long long i) {
     triangle.multiply(order, factor.get(), line(b, ldb, left, i), line(c, ldc, left, i));
   });
@@ -149,36 +152,36 @@ cublasStatus_t trmm(const Call& call, cublasSideMode_t side, cublasFillMode_t fi
 
 namespace blas = rung::cublas;
 
-#define RUNG_CUBLAS_MATRICES_OF(L, T)                                                              \
-  cublasStatus_t cublas##L##geam(cublasHandle_t handle, cublasOperation_t op_a,                    \
-                                 cublasOperation_t op_b, int m, int n, const T* alpha, const T* a, \
-                                 int lda, const T* beta, const T* b, int ldb, T* c, int ldc) {     \
-    return blas::geam(RUNG_CUBLAS_CALL("cublas" #L "geam", handle), op_a, op_b, m, n, alpha, a,    \
-                      lda, beta, b, ldb, c, ldc);                                                  \
+#define RUNG_CUBLAS_MATRICES_OF(L, T, Int, bits)                                                   \
+  cublasStatus_t cublas##L##geam##bits(                                                            \
+      cublasHandle_t handle, cublasOperation_t op_a, cublasOperation_t op_b, Int m, Int n,         \
+      const T* alpha, const T* a, Int lda, const T* beta, const T* b, Int ldb, T* c, Int ldc) {    \
+    return blas::geam(RUNG_CUBLAS_CALL("cublas" #L "geam" #bits, handle), op_a, op_b, m, n, alpha, \
+                      a, lda, beta, b, ldb, c, ldc);                                               \
   }                                                                                                \
-  cublasStatus_t cublas##L##dgmm(cublasHandle_t handle, cublasSideMode_t side, int m, int n,       \
-                                 const T* a, int lda, const T* x, int incx, T* c, int ldc) {       \
-    return blas::dgmm(RUNG_CUBLAS_CALL("cublas" #L "dgmm", handle), side, m, n, a, lda, x, incx,   \
-                      c, ldc);                                                                     \
+  cublasStatus_t cublas##L##dgmm##bits(cublasHandle_t handle, cublasSideMode_t side, Int m, Int n, \
+                                       const T* a, Int lda, const T* x, Int incx, T* c, Int ldc) { \
+    return blas::dgmm(RUNG_CUBLAS_CALL("cublas" #L "dgmm" #bits, handle), side, m, n, a, lda, x,   \
+                      incx, c, ldc);                                                               \
   }                                                                                                \
-  cublasStatus_t cublas##L##syrk(cublasHandle_t handle, cublasFillMode_t fill,                     \
-                                 cublasOperation_t op, int n, int k, const T* alpha, const T* a,   \
-                                 int lda, const T* beta, T* c, int ldc) {                          \
-    return blas::syrk(RUNG_CUBLAS_CALL("cublas" #L "syrk", handle), fill, op, n, k, alpha, a, lda, \
-                      beta, c, ldc);                                                               \
+  cublasStatus_t cublas##L##syrk##bits(cublasHandle_t handle, cublasFillMode_t fill,               \
+                                       cublasOperation_t op, Int n, Int k, const T* alpha,         \
+                                       const T* a, Int lda, const T* beta, T* c, Int ldc) {        \
+    return blas::syrk(RUNG_CUBLAS_CALL("cublas" #L "syrk" #bits, handle), fill, op, n, k, alpha,   \
+                      a, lda, beta, c, ldc);                                                       \
   }                                                                                                \
-  cublasStatus_t cublas##L##trsm(cublasHandle_t handle, cublasSideMode_t side,                     \
-                                 cublasFillMode_t fill, cublasOperation_t op,                      \
-                                 cublasDiagType_t diagonal, int m, int n, const T* alpha,          \
-                                 const T* a, int lda, T* b, int ldb) {                             \
-    return blas::trsm(RUNG_CUBLAS_CALL("cublas" #L "trsm", handle), side, fill, op, diagonal, m,   \
-                      n, alpha, a, lda, b, ldb);                                                   \
+  cublasStatus_t cublas##L##trsm##bits(cublasHandle_t handle, cublasSideMode_t side,               \
+                                       cublasFillMode_t fill, cublasOperation_t op,                \
+                                       cublasDiagType_t diagonal, Int m, Int n, const T* alpha,    \
+                                       const T* a, Int lda, T* b, Int ldb) {                       \
+    return blas::trsm(RUNG_CUBLAS_CALL("cublas" #L "trsm" #bits, handle), side, fill, op,          \
+                      diagonal, m, n, alpha, a, lda, b, ldb);                                      \
   }                                                                                                \
-  cublasStatus_t cublas##L##trmm(cublasHandle_t handle, cublasSideMode_t side,                     \
-                                 cublasFillMode_t fill, cublasOperation_t op,                      \
-                                 cublasDiagType_t diagonal, int m, int n, const T* alpha,          \
-                                 const T* a, int lda, const T* b, int ldb, T* c, int ldc) {        \
-    return blas::trmm(RUNG_CUBLAS_CALL("cublas" #L "trmm", handle), side, fill, op, diagonal, m,   \
-                      n, alpha, a, lda, b, ldb, c, ldc);                                           \
+  cublasStatus_t cublas##L##trmm##bits(cublasHandle_t handle, cublasSideMode_t side,               \
+                                       cublasFillMode_t fill, cublasOperation_t op,                \
+                                       cublasDiagType_t diagonal, Int m, Int n, const T* alpha,    \
+                                       const T* a, Int lda, const T* b, Int ldb, T* c, Int ldc) {  \
+    return blas::trmm(RUNG_CUBLAS_CALL("cublas" #L "trmm" #bits, handle), side, fill, op,          \
+                      diagonal, m, n, alpha, a, lda, b, ldb, c, ldc);                              \
   }
 RUNG_CUBLAS_TYPES(RUNG_CUBLAS_MATRICES_OF)

@@ -8,9 +8,9 @@ namespace {
 
 /// y = alpha A x + beta y, where at(i, j) is A's element and A has `columns`.
 template <class T, class At>
-cublasStatus_t times_vector(const Call& call, int rows, int columns, const Scalar<T>& alpha,
-                            const Vector<const T>& x, const Scalar<T>& beta, const Vector<T>& y,
-                            const At& at) {
+cublasStatus_t times_vector(const Call& call, long long rows, long long columns,
+                            const Scalar<T>& alpha, const Vector<const T>& x, const Scalar<T>& beta,
+                            const Vector<T>& y, const At& at) {
   return for_each(call, rows, [=](long long i) {
     T sum{};
     const T a = alpha.get(), b = beta.get();
@@ -22,15 +22,16 @@ cublasStatus_t times_vector(const Call& call, int rows, int columns, const Scala
 }
 
 template <class T>
-cublasStatus_t gemv(const Call& call, cublasOperation_t op, int m, int n, const T* alpha,
-                    const T* a, int lda, const T* x, int incx, const T* beta, T* y, int incy) {
+cublasStatus_t gemv(const Call& call, cublasOperation_t op, long long m, long long n,
+                    const T* alpha, const T* a, long long lda, const T* x, long long incx,
+                    const T* beta, T* y, long long incy) {
   if (!call.has_handle) return CUBLAS_STATUS_NOT_INITIALIZED;
   if (!valid(op) || m < 0 || n < 0 || lda < m || lda < 1 || incx == 0 || incy == 0 ||
       alpha == nullptr || beta == nullptr) {
     return CUBLAS_STATUS_INVALID_VALUE;
   }
   if (m == 0 || n == 0) return CUBLAS_STATUS_SUCCESS;
-  const int rows = op == CUBLAS_OP_N ? m : n, columns = op == CUBLAS_OP_N ? n : m;
+  const long long rows = op == CUBLAS_OP_N ? m : n, columns = op == CUBLAS_OP_N ? n : m;
   if (!fits_pointer_mode(call, "alpha", alpha, sizeof(T)) ||
       !fits_pointer_mode(call, "beta", beta, sizeof(T)) ||
       !accessible(call, {matrix_operand("A", a, m, n, lda), vector_operand("x", x, columns, incx),
@@ -44,8 +45,9 @@ cublasStatus_t gemv(const Call& call, cublasOperation_t op, int m, int n, const 
 }
 
 template <class T>
-cublasStatus_t symv(const Call& call, cublasFillMode_t fill, int n, const T* alpha, const T* a,
-                    int lda, const T* x, int incx, const T* beta, T* y, int incy) {
+cublasStatus_t symv(const Call& call, cublasFillMode_t fill, long long n, const T* alpha,
+                    const T* a, long long lda, const T* x, long long incx, const T* beta, T* y,
+                    long long incy) {
   if (!call.has_handle) return CUBLAS_STATUS_NOT_INITIALIZED;
   if (n < 0 || lda < n || lda < 1 || incx == 0 || incy == 0 || alpha == nullptr ||
       beta == nullptr) {
@@ -67,8 +69,9 @@ cublasStatus_t symv(const Call& call, cublasFillMode_t fill, int n, const T* alp
 }
 
 template <class T>
-cublasStatus_t ger(const Call& call, int m, int n, const T* alpha, const T* x, int incx, const T* y,
-                   int incy, T* a, int lda, bool conjugate = false) {
+cublasStatus_t ger(const Call& call, long long m, long long n, const T* alpha, const T* x,
+                   long long incx, const T* y, long long incy, T* a, long long lda,
+                   bool conjugate = false) {
   if (!call.has_handle) return CUBLAS_STATUS_NOT_INITIALIZED;
   if (m < 0 || n < 0 || lda < m || lda < 1 || incx == 0 || incy == 0 || alpha == nullptr) {
     return CUBLAS_STATUS_INVALID_VALUE;
@@ -88,7 +91,8 @@ cublasStatus_t ger(const Call& call, int m, int n, const T* alpha, const T* x, i
 
 template <class T>
 cublasStatus_t trsv(const Call& call, cublasFillMode_t fill, cublasOperation_t op,
-                    cublasDiagType_t diagonal, int n, const T* a, int lda, T* x, int incx) {
+                    cublasDiagType_t diagonal, long long n, const T* a, long long lda, T* x,
+                    long long incx) {
   if (!call.has_handle) return CUBLAS_STATUS_NOT_INITIALIZED;
   if (!valid(op) || n < 0 || lda < n || lda < 1 || incx == 0) return CUBLAS_STATUS_INVALID_VALUE;
   if (!accessible(call,
@@ -105,36 +109,36 @@ cublasStatus_t trsv(const Call& call, cublasFillMode_t fill, cublasOperation_t o
 
 namespace blas = rung::cublas;
 
-#define RUNG_CUBLAS_MATRIX_VECTOR_OF(L, T)                                                         \
-  cublasStatus_t cublas##L##gemv(cublasHandle_t handle, cublasOperation_t op, int m, int n,        \
-                                 const T* alpha, const T* a, int lda, const T* x, int incx,        \
-                                 const T* beta, T* y, int incy) {                                  \
-    return blas::gemv(RUNG_CUBLAS_CALL("cublas" #L "gemv", handle), op, m, n, alpha, a, lda, x,    \
-                      incx, beta, y, incy);                                                        \
+#define RUNG_CUBLAS_MATRIX_VECTOR_OF(L, T, Int, bits)                                              \
+  cublasStatus_t cublas##L##gemv##bits(cublasHandle_t handle, cublasOperation_t op, Int m, Int n,  \
+                                       const T* alpha, const T* a, Int lda, const T* x, Int incx,  \
+                                       const T* beta, T* y, Int incy) {                            \
+    return blas::gemv(RUNG_CUBLAS_CALL("cublas" #L "gemv" #bits, handle), op, m, n, alpha, a, lda, \
+                      x, incx, beta, y, incy);                                                     \
   }                                                                                                \
-  cublasStatus_t cublas##L##symv(cublasHandle_t handle, cublasFillMode_t fill, int n,              \
-                                 const T* alpha, const T* a, int lda, const T* x, int incx,        \
-                                 const T* beta, T* y, int incy) {                                  \
-    return blas::symv(RUNG_CUBLAS_CALL("cublas" #L "symv", handle), fill, n, alpha, a, lda, x,     \
-                      incx, beta, y, incy);                                                        \
+  cublasStatus_t cublas##L##symv##bits(cublasHandle_t handle, cublasFillMode_t fill, Int n,        \
+                                       const T* alpha, const T* a, Int lda, const T* x, Int incx,  \
+                                       const T* beta, T* y, Int incy) {                            \
+    return blas::symv(RUNG_CUBLAS_CALL("cublas" #L "symv" #bits, handle), fill, n, alpha, a, lda,  \
+                      x, incx, beta, y, incy);                                                     \
   }                                                                                                \
-  cublasStatus_t cublas##L##trsv(cublasHandle_t handle, cublasFillMode_t fill,                     \
-                                 cublasOperation_t op, cublasDiagType_t diagonal, int n,           \
-                                 const T* a, int lda, T* x, int incx) {                            \
-    return blas::trsv(RUNG_CUBLAS_CALL("cublas" #L "trsv", handle), fill, op, diagonal, n, a, lda, \
-                      x, incx);                                                                    \
+  cublasStatus_t cublas##L##trsv##bits(cublasHandle_t handle, cublasFillMode_t fill,               \
+                                       cublasOperation_t op, cublasDiagType_t diagonal, Int n,     \
+                                       const T* a, Int lda, T* x, Int incx) {                      \
+    return blas::trsv(RUNG_CUBLAS_CALL("cublas" #L "trsv" #bits, handle), fill, op, diagonal, n,   \
+                      a, lda, x, incx);                                                            \
   }
 RUNG_CUBLAS_TYPES(RUNG_CUBLAS_MATRIX_VECTOR_OF)
 
-#define RUNG_CUBLAS_GER_OF(name, T, conjugate)                                                   \
-  cublasStatus_t name(cublasHandle_t handle, int m, int n, const T* alpha, const T* x, int incx, \
-                      const T* y, int incy, T* a, int lda) {                                     \
+#define RUNG_CUBLAS_GER_OF(name, Int, T, conjugate)                                              \
+  cublasStatus_t name(cublasHandle_t handle, Int m, Int n, const T* alpha, const T* x, Int incx, \
+                      const T* y, Int incy, T* a, Int lda) {                                     \
     return blas::ger(RUNG_CUBLAS_CALL(#name, handle), m, n, alpha, x, incx, y, incy, a, lda,     \
                      conjugate);                                                                 \
   }
-RUNG_CUBLAS_GER_OF(cublasSger, float, false)
-RUNG_CUBLAS_GER_OF(cublasDger, double, false)
-RUNG_CUBLAS_GER_OF(cublasCgeru, cuComplex, false)
-RUNG_CUBLAS_GER_OF(cublasCgerc, cuComplex, true)
-RUNG_CUBLAS_GER_OF(cublasZgeru, cuDoubleComplex, false)
-RUNG_CUBLAS_GER_OF(cublasZgerc, cuDoubleComplex, true)
+RUNG_CUBLAS_BOTH(RUNG_CUBLAS_GER_OF, cublasSger, float, false)
+RUNG_CUBLAS_BOTH(RUNG_CUBLAS_GER_OF, cublasDger, double, false)
+RUNG_CUBLAS_BOTH(RUNG_CUBLAS_GER_OF, cublasCgeru, cuComplex, false)
+RUNG_CUBLAS_BOTH(RUNG_CUBLAS_GER_OF, cublasCgerc, cuComplex, true)
+RUNG_CUBLAS_BOTH(RUNG_CUBLAS_GER_OF, cublasZgeru, cuDoubleComplex, false)
+RUNG_CUBLAS_BOTH(RUNG_CUBLAS_GER_OF, cublasZgerc, cuDoubleComplex, true)

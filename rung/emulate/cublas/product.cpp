@@ -68,7 +68,7 @@ template <bool full, class Sum, class A, class B>
 void accumulate(const Product& p, const A* a, const B* b, int rows, int columns,
                 Sum (&sums)[per_thread][per_thread]) {
   const int m = full ? per_thread : rows, n = full ? per_thread : columns;
-  for (int l = 0; l < p.k; ++l, a += p.a.column, b += p.b.row) {
+  for (long long l = 0; l < p.k; ++l, a += p.a.column, b += p.b.row) {
     Sum left[per_thread];
     for (int r = 0; r < m; ++r) {
       left[r] = conjugate_if(p.conjugate_a, convert<Sum>(a[r * side * p.a.row]));
@@ -80,7 +80,7 @@ void accumulate(const Product& p, const A* a, const B* b, int rows, int columns,
   }
 }
 
-int count_of(long long first, int n) {
+int count_of(long long first, long long n) {
   const long long left = n - first;
   return left <= 0 ? 0
                    : static_cast<int>(left > tile - side ? per_thread : (left + side - 1) / side);
@@ -88,7 +88,7 @@ int count_of(long long first, int n) {
 
 template <class Sum, class A, class B>
 void multiply_tile(const Product& p, const Factor<Sum>& alpha, const Factor<Sum>& beta) {
-  const int tiles = (p.m + tile - 1) / tile;
+  const long long tiles = (p.m + tile - 1) / tile;
   const long long i = static_cast<long long>(blockIdx.x) % tiles * tile + threadIdx.x;
   const long long j = static_cast<long long>(blockIdx.x) / tiles * tile + threadIdx.y;
   const int rows = count_of(i, p.m), columns = count_of(j, p.n);

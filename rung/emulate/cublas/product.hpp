@@ -45,7 +45,7 @@ struct Epilogue {
 };
 
 struct Product {
-  int m, n, k, batches = 1;
+  long long m, n, k, batches = 1;
   Batched a, b, c, d;
   bool conjugate_a = false, conjugate_b = false;
   AnyScalar alpha, beta;

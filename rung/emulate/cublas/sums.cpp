@@ -10,6 +10,7 @@ constexpr unsigned all_lanes = 0xffffffffu;
 float from_lane(float value, int lanes) { return __shfl_xor_sync(all_lanes, value, lanes); }
 double from_lane(double value, int lanes) { return __shfl_xor_sync(all_lanes, value, lanes); }
 int from_lane(int value, int lanes) { return __shfl_xor_sync(all_lanes, value, lanes); }
+int64_t from_lane(int64_t value, int lanes) { return __shfl_xor_sync(all_lanes, value, lanes); }
 float2 from_lane(float2 v, int lanes) { return {from_lane(v.x, lanes), from_lane(v.y, lanes)}; }
 double2 from_lane(double2 v, int lanes) { return {from_lane(v.x, lanes), from_lane(v.y, lanes)}; }
 
@@ -36,7 +37,7 @@ RUNG_UNSEEN __attribute__((noinline)) void write_to_host(T* to, T value) {
 
 /// One warp does `find`, whose result is the same in all lanes.
 template <class T, class Result, class Find>
-cublasStatus_t reduce(const Call& call, int n, std::initializer_list<Operand> operands,
+cublasStatus_t reduce(const Call& call, long long n, std::initializer_list<Operand> operands,
                       Result* result, const Find& find) {
   if (!call.has_handle) return CUBLAS_STATUS_NOT_INITIALIZED;
   if (result == nullptr) return CUBLAS_STATUS_INVALID_VALUE;
@@ -64,8 +65,8 @@ cublasStatus_t reduce(const Call& call, int n, std::initializer_list<Operand> op
 }
 
 template <class T>
-cublasStatus_t dot(const Call& call, int n, const T* x, int incx, const T* y, int incy, T* result,
-                   bool conjugate = false) {
+cublasStatus_t dot(const Call& call, long long n, const T* x, long long incx, const T* y,
+                   long long incy, T* result, bool conjugate = false) {
   const Vector<const T> first(x, n, incx), second(y, n, incy);
   return reduce<T>(call, n, {vector_operand("x", x, n, incx), vector_operand("y", y, n, incy)},
                    result, [=] {
@@ -79,7 +80,7 @@ cublasStatus_t dot(const Call& call, int n, const T* x, int incx, const T* y, in
 
 /// Scaled by the largest element, so that no square overflows.
 template <class T, class Real>
-cublasStatus_t nrm2(const Call& call, int n, const T* x, int incx, Real* result) {
+cublasStatus_t nrm2(const Call& call, long long n, const T* x, long long incx, Real* result) {
   if (incx <= 0) n = 0;
   const Vector<const T> of(x, n, incx);
   return reduce<T>(call, n, {vector_operand("x", x, n, incx)}, result, [=] {
@@ -102,7 +103,7 @@ cublasStatus_t nrm2(const Call& call, int n, const T* x, int incx, Real* result)
 }
 
 template <class T, class Real>
-cublasStatus_t asum(const Call& call, int n, const T* x, int incx, Real* result) {
+cublasStatus_t asum(const Call& call, long long n, const T* x, long long incx, Real* result) {
   if (incx <= 0) n = 0;
   const Vector<const T> of(x, n, incx);
   return reduce<T>(call, n, {vector_operand("x", x, n, incx)}, result, [=] {
@@ -113,25 +114,26 @@ cublasStatus_t asum(const Call& call, int n, const T* x, int incx, Real* result)
 }
 
 /// The first index, from 1 on, of the element with the largest or smallest magnitude.
-template <class T>
-cublasStatus_t extreme(const Call& call, int n, const T* x, int incx, int* result, bool largest) {
+template <class T, class Index>
+cublasStatus_t extreme(const Call& call, long long n, const T* x, long long incx, Index* result,
+                       bool largest) {
   if (incx <= 0) n = 0;
   const Vector<const T> of(x, n, incx);
   return reduce<T>(call, n, {vector_operand("x", x, n, incx)}, result, [=] {
-    const auto better = [=](auto a, int i, auto b, int j) {
+    const auto better = [=](auto a, long long i, auto b, long long j) {
       return (largest ? a > b : a < b) || (a == b && i < j);
     };
     auto best = magnitude(of[0]);
-    int index = 0;
-    for (int i = static_cast<int>(threadIdx.x); i < n; i += 32) {
+    Index index = 0;
+    for (long long i = threadIdx.x; i < n; i += 32) {
       const auto value = magnitude(of[i]);
       if (!better(value, i, best, index)) continue;
       best = value;
-      index = i;
+      index = static_cast<Index>(i);
     }
     for (int lanes = 16; lanes > 0; lanes /= 2) {
       const auto other = from_lane(best, lanes);
-      const int other_index = from_lane(index, lanes);
+      const Index other_index = from_lane(index, lanes);
       if (!better(other, other_index, best, index)) continue;
       best = other;
       index = other_index;
@@ -145,32 +147,35 @@ cublasStatus_t extreme(const Call& call, int n, const T* x, int incx, int* resul
 
 namespace blas = rung::cublas;
 
-#define RUNG_CUBLAS_SUMS_OF(L, l, T, R)                                                            \
-  cublasStatus_t cublas##L##nrm2(cublasHandle_t handle, int n, const T* x, int incx, R* result) {  \
-    return blas::nrm2(RUNG_CUBLAS_CALL("cublas" #L "nrm2", handle), n, x, incx, result);           \
-  }                                                                                                \
-  cublasStatus_t cublas##L##asum(cublasHandle_t handle, int n, const T* x, int incx, R* result) {  \
-    return blas::asum(RUNG_CUBLAS_CALL("cublas" #L "asum", handle), n, x, incx, result);           \
-  }                                                                                                \
-  cublasStatus_t cublasI##l##amax(cublasHandle_t handle, int n, const T* x, int incx,              \
-                                  int* result) {                                                   \
-    return blas::extreme(RUNG_CUBLAS_CALL("cublasI" #l "amax", handle), n, x, incx, result, true); \
-  }                                                                                                \
-  cublasStatus_t cublasI##l##amin(cublasHandle_t handle, int n, const T* x, int incx,              \
-                                  int* result) {                                                   \
-    return blas::extreme(RUNG_CUBLAS_CALL("cublasI" #l "amin", handle), n, x, incx, result,        \
-                         false);                                                                   \
+#define RUNG_CUBLAS_SUMS_OF(L, l, T, R, Int, bits)                                                \
+  cublasStatus_t cublas##L##nrm2##bits(cublasHandle_t handle, Int n, const T* x, Int incx,        \
+                                       R* result) {                                               \
+    return blas::nrm2(RUNG_CUBLAS_CALL("cublas" #L "nrm2" #bits, handle), n, x, incx, result);    \
+  }                                                                                               \
+  cublasStatus_t cublas##L##asum##bits(cublasHandle_t handle, Int n, const T* x, Int incx,        \
+                                       R* result) {                                               \
+    return blas::asum(RUNG_CUBLAS_CALL("cublas" #L "asum" #bits, handle), n, x, incx, result);    \
+  }                                                                                               \
+  cublasStatus_t cublasI##l##amax##bits(cublasHandle_t handle, Int n, const T* x, Int incx,       \
+                                        Int* result) {                                            \
+    return blas::extreme(RUNG_CUBLAS_CALL("cublasI" #l "amax" #bits, handle), n, x, incx, result, \
+                         true);                                                                   \
+  }                                                                                               \
+  cublasStatus_t cublasI##l##amin##bits(cublasHandle_t handle, Int n, const T* x, Int incx,       \
+                                        Int* result) {                                            \
+    return blas::extreme(RUNG_CUBLAS_CALL("cublasI" #l "amin" #bits, handle), n, x, incx, result, \
+                         false);                                                                  \
   }
 RUNG_CUBLAS_NORMS(RUNG_CUBLAS_SUMS_OF)
 
-#define RUNG_CUBLAS_DOT_OF(name, T, conjugate)                                                  \
-  cublasStatus_t name(cublasHandle_t handle, int n, const T* x, int incx, const T* y, int incy, \
+#define RUNG_CUBLAS_DOT_OF(name, Int, T, conjugate)                                             \
+  cublasStatus_t name(cublasHandle_t handle, Int n, const T* x, Int incx, const T* y, Int incy, \
                       T* result) {                                                              \
     return blas::dot(RUNG_CUBLAS_CALL(#name, handle), n, x, incx, y, incy, result, conjugate);  \
   }
-RUNG_CUBLAS_DOT_OF(cublasSdot, float, false)
-RUNG_CUBLAS_DOT_OF(cublasDdot, double, false)
-RUNG_CUBLAS_DOT_OF(cublasCdotu, cuComplex, false)
-RUNG_CUBLAS_DOT_OF(cublasCdotc, cuComplex, true)
-RUNG_CUBLAS_DOT_OF(cublasZdotu, cuDoubleComplex, false)
-RUNG_CUBLAS_DOT_OF(cublasZdotc, cuDoubleComplex, true)
+RUNG_CUBLAS_BOTH(RUNG_CUBLAS_DOT_OF, cublasSdot, float, false)
+RUNG_CUBLAS_BOTH(RUNG_CUBLAS_DOT_OF, cublasDdot, double, false)
+RUNG_CUBLAS_BOTH(RUNG_CUBLAS_DOT_OF, cublasCdotu, cuComplex, false)
+RUNG_CUBLAS_BOTH(RUNG_CUBLAS_DOT_OF, cublasCdotc, cuComplex, true)
+RUNG_CUBLAS_BOTH(RUNG_CUBLAS_DOT_OF, cublasZdotu, cuDoubleComplex, false)
+RUNG_CUBLAS_BOTH(RUNG_CUBLAS_DOT_OF, cublasZdotc, cuDoubleComplex, true)

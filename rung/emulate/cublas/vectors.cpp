@@ -6,7 +6,8 @@ namespace rung::cublas {
 namespace {
 
 template <class T>
-cublasStatus_t axpy(const Call& call, int n, const T* alpha, const T* x, int incx, T* y, int incy) {
+cublasStatus_t axpy(const Call& call, long long n, const T* alpha, const T* x, long long incx, T* y,
+                    long long incy) {
   if (!call.has_handle) return CUBLAS_STATUS_NOT_INITIALIZED;
   if (alpha == nullptr) return CUBLAS_STATUS_INVALID_VALUE;
   if (n <= 0) return CUBLAS_STATUS_SUCCESS;
@@ -22,7 +23,7 @@ cublasStatus_t axpy(const Call& call, int n, const T* alpha, const T* x, int inc
 }
 
 template <class Factor, class T>
-cublasStatus_t scal(const Call& call, int n, const Factor* alpha, T* x, int incx) {
+cublasStatus_t scal(const Call& call, long long n, const Factor* alpha, T* x, long long incx) {
   if (!call.has_handle) return CUBLAS_STATUS_NOT_INITIALIZED;
   if (alpha == nullptr) return CUBLAS_STATUS_INVALID_VALUE;
   if (n <= 0 || incx <= 0) return CUBLAS_STATUS_SUCCESS;
@@ -43,7 +44,8 @@ cublasStatus_t scal(const Call& call, int n, const Factor* alpha, T* x, int incx
 }
 
 template <class T>
-cublasStatus_t copy(const Call& call, int n, const T* x, int incx, T* y, int incy) {
+cublasStatus_t copy(const Call& call, long long n, const T* x, long long incx, T* y,
+                    long long incy) {
   if (!call.has_handle) return CUBLAS_STATUS_NOT_INITIALIZED;
   if (n <= 0) return CUBLAS_STATUS_SUCCESS;
   if (!accessible(call, {vector_operand("x", x, n, incx), vector_operand("y", y, n, incy, true)})) {
@@ -55,7 +57,7 @@ cublasStatus_t copy(const Call& call, int n, const T* x, int incx, T* y, int inc
 }
 
 template <class T>
-cublasStatus_t swap(const Call& call, int n, T* x, int incx, T* y, int incy) {
+cublasStatus_t swap(const Call& call, long long n, T* x, long long incx, T* y, long long incy) {
   if (!call.has_handle) return CUBLAS_STATUS_NOT_INITIALIZED;
   if (n <= 0) return CUBLAS_STATUS_SUCCESS;
   if (!accessible(call,
@@ -71,8 +73,8 @@ cublasStatus_t swap(const Call& call, int n, T* x, int incx, T* y, int incy) {
 }
 
 template <class T>
-cublasStatus_t rot(const Call& call, int n, T* x, int incx, T* y, int incy, const T* c,
-                   const T* s) {
+cublasStatus_t rot(const Call& call, long long n, T* x, long long incx, T* y, long long incy,
+                   const T* c, const T* s) {
   if (!call.has_handle) return CUBLAS_STATUS_NOT_INITIALIZED;
   if (c == nullptr || s == nullptr) return CUBLAS_STATUS_INVALID_VALUE;
   if (n <= 0) return CUBLAS_STATUS_SUCCESS;
@@ -95,35 +97,42 @@ cublasStatus_t rot(const Call& call, int n, T* x, int incx, T* y, int incy, cons
 
 namespace blas = rung::cublas;
 
-#define RUNG_CUBLAS_VECTORS_OF(L, T)                                                             \
-  cublasStatus_t cublas##L##axpy(cublasHandle_t handle, int n, const T* alpha, const T* x,       \
-                                 int incx, T* y, int incy) {                                     \
-    return blas::axpy(RUNG_CUBLAS_CALL("cublas" #L "axpy", handle), n, alpha, x, incx, y, incy); \
+#define RUNG_CUBLAS_VECTORS_OF(L, T, Int, bits)                                                  \
+  cublasStatus_t cublas##L##axpy##bits(cublasHandle_t handle, Int n, const T* alpha, const T* x, \
+                                       Int incx, T* y, Int incy) {                               \
+    return blas::axpy(RUNG_CUBLAS_CALL("cublas" #L "axpy" #bits, handle), n, alpha, x, incx, y,  \
+                      incy);                                                                     \
   }                                                                                              \
-  cublasStatus_t cublas##L##scal(cublasHandle_t handle, int n, const T* alpha, T* x, int incx) { \
-    return blas::scal(RUNG_CUBLAS_CALL("cublas" #L "scal", handle), n, alpha, x, incx);          \
+  cublasStatus_t cublas##L##scal##bits(cublasHandle_t handle, Int n, const T* alpha, T* x,       \
+                                       Int incx) {                                               \
+    return blas::scal(RUNG_CUBLAS_CALL("cublas" #L "scal" #bits, handle), n, alpha, x, incx);    \
   }                                                                                              \
-  cublasStatus_t cublas##L##copy(cublasHandle_t handle, int n, const T* x, int incx, T* y,       \
-                                 int incy) {                                                     \
-    return blas::copy(RUNG_CUBLAS_CALL("cublas" #L "copy", handle), n, x, incx, y, incy);        \
+  cublasStatus_t cublas##L##copy##bits(cublasHandle_t handle, Int n, const T* x, Int incx, T* y, \
+                                       Int incy) {                                               \
+    return blas::copy(RUNG_CUBLAS_CALL("cublas" #L "copy" #bits, handle), n, x, incx, y, incy);  \
   }                                                                                              \
-  cublasStatus_t cublas##L##swap(cublasHandle_t handle, int n, T* x, int incx, T* y, int incy) { \
-    return blas::swap(RUNG_CUBLAS_CALL("cublas" #L "swap", handle), n, x, incx, y, incy);        \
+  cublasStatus_t cublas##L##swap##bits(cublasHandle_t handle, Int n, T* x, Int incx, T* y,       \
+                                       Int incy) {                                               \
+    return blas::swap(RUNG_CUBLAS_CALL("cublas" #L "swap" #bits, handle), n, x, incx, y, incy);  \
   }
 RUNG_CUBLAS_TYPES(RUNG_CUBLAS_VECTORS_OF)
 
-#define RUNG_CUBLAS_ROT_OF(L, T)                                                              \
-  cublasStatus_t cublas##L##rot(cublasHandle_t handle, int n, T* x, int incx, T* y, int incy, \
-                                const T* c, const T* s) {                                     \
-    return blas::rot(RUNG_CUBLAS_CALL("cublas" #L "rot", handle), n, x, incx, y, incy, c, s); \
+#define RUNG_CUBLAS_ROT_OF(L, T, Int, bits)                                                     \
+  cublasStatus_t cublas##L##rot##bits(cublasHandle_t handle, Int n, T* x, Int incx, T* y,       \
+                                      Int incy, const T* c, const T* s) {                       \
+    return blas::rot(RUNG_CUBLAS_CALL("cublas" #L "rot" #bits, handle), n, x, incx, y, incy, c, \
+                     s);                                                                        \
   }
 RUNG_CUBLAS_REAL_TYPES(RUNG_CUBLAS_ROT_OF)
 
-cublasStatus_t cublasCsscal(cublasHandle_t handle, int n, const float* alpha, cuComplex* x,
-                            int incx) {
-  return blas::scal(RUNG_CUBLAS_CALL("cublasCsscal", handle), n, alpha, x, incx);
-}
-cublasStatus_t cublasZdscal(cublasHandle_t handle, int n, const double* alpha, cuDoubleComplex* x,
-                            int incx) {
-  return blas::scal(RUNG_CUBLAS_CALL("cublasZdscal", handle), n, alpha, x, incx);
-}
+#define RUNG_CUBLAS_BY_REALS_OF(Int, bits)                                                \
+  cublasStatus_t cublasCsscal##bits(cublasHandle_t handle, Int n, const float* alpha,     \
+                                    cuComplex* x, Int incx) {                             \
+    return blas::scal(RUNG_CUBLAS_CALL("cublasCsscal" #bits, handle), n, alpha, x, incx); \
+  }                                                                                       \
+  cublasStatus_t cublasZdscal##bits(cublasHandle_t handle, Int n, const double* alpha,    \
+                                    cuDoubleComplex* x, Int incx) {                       \
+    return blas::scal(RUNG_CUBLAS_CALL("cublasZdscal" #bits, handle), n, alpha, x, incx); \
+  }
+RUNG_CUBLAS_BY_REALS_OF(int, )
+RUNG_CUBLAS_BY_REALS_OF(int64_t, _64)

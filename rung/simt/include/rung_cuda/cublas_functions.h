@@ -5,123 +5,143 @@
 
 #include "rung_cuda/cublas_types.h"
 
-#define RUNG_CUBLAS_REAL_TYPES(X) X(S, float) X(D, double)
-#define RUNG_CUBLAS_COMPLEX_TYPES(X) X(C, cuComplex) X(Z, cuDoubleComplex)
+// Each function is there with sizes of int, and as name_64 of int64_t: Int is one of these, bits the
+// end of the name.
+#define RUNG_CUBLAS_REAL_TYPES(X) \
+  X(S, float, int, )              \
+  X(D, double, int, ) X(S, float, int64_t, _64) X(D, double, int64_t, _64)
+#define RUNG_CUBLAS_COMPLEX_TYPES(X) \
+  X(C, cuComplex, int, )             \
+  X(Z, cuDoubleComplex, int, ) X(C, cuComplex, int64_t, _64) X(Z, cuDoubleComplex, int64_t, _64)
 #define RUNG_CUBLAS_TYPES(X) RUNG_CUBLAS_REAL_TYPES(X) RUNG_CUBLAS_COMPLEX_TYPES(X)
 /// Functions whose names hold the letters of the type and of its real type: Scnrm2.
-#define RUNG_CUBLAS_NORMS(X) \
-  X(S, s, float, float)      \
-  X(D, d, double, double) X(Sc, c, cuComplex, float) X(Dz, z, cuDoubleComplex, double)
+#define RUNG_CUBLAS_NORMS_OF(X, Int, bits) \
+  X(S, s, float, float, Int, bits)         \
+  X(D, d, double, double, Int, bits)       \
+  X(Sc, c, cuComplex, float, Int, bits) X(Dz, z, cuDoubleComplex, double, Int, bits)
+#define RUNG_CUBLAS_NORMS(X) RUNG_CUBLAS_NORMS_OF(X, int, ) RUNG_CUBLAS_NORMS_OF(X, int64_t, _64)
+/// X(name, type of sizes, ...) for both names of a function.
+#define RUNG_CUBLAS_BOTH(X, name, ...) X(name, int, __VA_ARGS__) X(name##_64, int64_t, __VA_ARGS__)
 
 /// y = alpha x + y, x = alpha x, copies, exchanges.
-#define RUNG_CUBLAS_VECTORS(L, T)                                                              \
-  cublasStatus_t cublas##L##axpy(cublasHandle_t, int n, const T* alpha, const T* x, int incx,  \
-                                 T* y, int incy);                                              \
-  cublasStatus_t cublas##L##scal(cublasHandle_t, int n, const T* alpha, T* x, int incx);       \
-  cublasStatus_t cublas##L##copy(cublasHandle_t, int n, const T* x, int incx, T* y, int incy); \
-  cublasStatus_t cublas##L##swap(cublasHandle_t, int n, T* x, int incx, T* y, int incy);
+#define RUNG_CUBLAS_VECTORS(L, T, Int, bits)                                                   \
+  cublasStatus_t cublas##L##axpy##bits(cublasHandle_t, Int n, const T* alpha, const T* x,      \
+                                       Int incx, T* y, Int incy);                              \
+  cublasStatus_t cublas##L##scal##bits(cublasHandle_t, Int n, const T* alpha, T* x, Int incx); \
+  cublasStatus_t cublas##L##copy##bits(cublasHandle_t, Int n, const T* x, Int incx, T* y,      \
+                                       Int incy);                                              \
+  cublasStatus_t cublas##L##swap##bits(cublasHandle_t, Int n, T* x, Int incx, T* y, Int incy);
 /// Sums over vectors. The index that Iamax and Iamin find counts from 1.
-#define RUNG_CUBLAS_SUMS(L, l, T, R)                                                         \
-  cublasStatus_t cublas##L##nrm2(cublasHandle_t, int n, const T* x, int incx, R* result);    \
-  cublasStatus_t cublas##L##asum(cublasHandle_t, int n, const T* x, int incx, R* result);    \
-  cublasStatus_t cublasI##l##amax(cublasHandle_t, int n, const T* x, int incx, int* result); \
-  cublasStatus_t cublasI##l##amin(cublasHandle_t, int n, const T* x, int incx, int* result);
-#define RUNG_CUBLAS_DOT(name, T) \
-  cublasStatus_t name(cublasHandle_t, int n, const T* x, int incx, const T* y, int incy, T* result);
-#define RUNG_CUBLAS_ROT(L, T)                                                                      \
-  cublasStatus_t cublas##L##rot(cublasHandle_t, int n, T* x, int incx, T* y, int incy, const T* c, \
-                                const T* s);
+#define RUNG_CUBLAS_SUMS(L, l, T, R, Int, bits)                                                    \
+  cublasStatus_t cublas##L##nrm2##bits(cublasHandle_t, Int n, const T* x, Int incx, R* result);    \
+  cublasStatus_t cublas##L##asum##bits(cublasHandle_t, Int n, const T* x, Int incx, R* result);    \
+  cublasStatus_t cublasI##l##amax##bits(cublasHandle_t, Int n, const T* x, Int incx, Int* result); \
+  cublasStatus_t cublasI##l##amin##bits(cublasHandle_t, Int n, const T* x, Int incx, Int* result);
+#define RUNG_CUBLAS_DOT(name, Int, T) \
+  cublasStatus_t name(cublasHandle_t, Int n, const T* x, Int incx, const T* y, Int incy, T* result);
+#define RUNG_CUBLAS_ROT(L, T, Int, bits)                                                     \
+  cublasStatus_t cublas##L##rot##bits(cublasHandle_t, Int n, T* x, Int incx, T* y, Int incy, \
+                                      const T* c, const T* s);
 /// A = alpha x y' + A.
-#define RUNG_CUBLAS_GER(name, T)                                                          \
-  cublasStatus_t name(cublasHandle_t, int m, int n, const T* alpha, const T* x, int incx, \
-                      const T* y, int incy, T* a, int lda);
+#define RUNG_CUBLAS_GER(name, Int, T)                                                     \
+  cublasStatus_t name(cublasHandle_t, Int m, Int n, const T* alpha, const T* x, Int incx, \
+                      const T* y, Int incy, T* a, Int lda);
 /// y = alpha op(A) x + beta y, of general and symmetric matrices; op(A) x = b.
-#define RUNG_CUBLAS_MATRIX_VECTOR(L, T)                                                           \
-  cublasStatus_t cublas##L##gemv(cublasHandle_t, cublasOperation_t, int m, int n, const T* alpha, \
-                                 const T* a, int lda, const T* x, int incx, const T* beta, T* y,  \
-                                 int incy);                                                       \
-  cublasStatus_t cublas##L##symv(cublasHandle_t, cublasFillMode_t, int n, const T* alpha,         \
-                                 const T* a, int lda, const T* x, int incx, const T* beta, T* y,  \
-                                 int incy);                                                       \
-  cublasStatus_t cublas##L##trsv(cublasHandle_t, cublasFillMode_t, cublasOperation_t,             \
-                                 cublasDiagType_t, int n, const T* a, int lda, T* x, int incx);
+#define RUNG_CUBLAS_MATRIX_VECTOR(L, T, Int, bits)                                                \
+  cublasStatus_t cublas##L##gemv##bits(cublasHandle_t, cublasOperation_t, Int m, Int n,           \
+                                       const T* alpha, const T* a, Int lda, const T* x, Int incx, \
+                                       const T* beta, T* y, Int incy);                            \
+  cublasStatus_t cublas##L##symv##bits(cublasHandle_t, cublasFillMode_t, Int n, const T* alpha,   \
+                                       const T* a, Int lda, const T* x, Int incx, const T* beta,  \
+                                       T* y, Int incy);                                           \
+  cublasStatus_t cublas##L##trsv##bits(cublasHandle_t, cublasFillMode_t, cublasOperation_t,       \
+                                       cublasDiagType_t, Int n, const T* a, Int lda, T* x,        \
+                                       Int incx);
 /// C = alpha op(A) op(B) + beta C, of one matrix or many.
-#define RUNG_CUBLAS_GEMM(L, T)                                                                   \
-  cublasStatus_t cublas##L##gemm(cublasHandle_t, cublasOperation_t, cublasOperation_t, int m,    \
-                                 int n, int k, const T* alpha, const T* a, int lda, const T* b,  \
-                                 int ldb, const T* beta, T* c, int ldc);                         \
-  cublasStatus_t cublas##L##gemmBatched(cublasHandle_t, cublasOperation_t, cublasOperation_t,    \
-                                        int m, int n, int k, const T* alpha, const T* const a[], \
-                                        int lda, const T* const b[], int ldb, const T* beta,     \
-                                        T* const c[], int ldc, int batches);                     \
-  cublasStatus_t cublas##L##gemmStridedBatched(                                                  \
-      cublasHandle_t, cublasOperation_t, cublasOperation_t, int m, int n, int k, const T* alpha, \
-      const T* a, int lda, long long stride_a, const T* b, int ldb, long long stride_b,          \
-      const T* beta, T* c, int ldc, long long stride_c, int batches);
+#define RUNG_CUBLAS_GEMM(L, T, Int, bits)                                                        \
+  cublasStatus_t cublas##L##gemm##bits(cublasHandle_t, cublasOperation_t, cublasOperation_t,     \
+                                       Int m, Int n, Int k, const T* alpha, const T* a, Int lda, \
+                                       const T* b, Int ldb, const T* beta, T* c, Int ldc);       \
+  cublasStatus_t cublas##L##gemmBatched##bits(                                                   \
+      cublasHandle_t, cublasOperation_t, cublasOperation_t, Int m, Int n, Int k, const T* alpha, \
+      const T* const a[], Int lda, const T* const b[], Int ldb, const T* beta, T* const c[],     \
+      Int ldc, Int batches);                                                                     \
+  cublasStatus_t cublas##L##gemmStridedBatched##bits(                                            \
+      cublasHandle_t, cublasOperation_t, cublasOperation_t, Int m, Int n, Int k, const T* alpha, \
+      const T* a, Int lda, long long stride_a, const T* b, Int ldb, long long stride_b,          \
+      const T* beta, T* c, Int ldc, long long stride_c, Int batches);
 /// C = alpha op(A) + beta op(B); C = diag(x) A or A diag(x); C = alpha op(A) op(A)' + beta C in a
 /// triangle; op(A) X = alpha B or X op(A) = alpha B, X over B; C = alpha op(A) B or alpha B op(A).
-#define RUNG_CUBLAS_MATRICES(L, T)                                                                \
-  cublasStatus_t cublas##L##geam(cublasHandle_t, cublasOperation_t, cublasOperation_t, int m,     \
-                                 int n, const T* alpha, const T* a, int lda, const T* beta,       \
-                                 const T* b, int ldb, T* c, int ldc);                             \
-  cublasStatus_t cublas##L##dgmm(cublasHandle_t, cublasSideMode_t, int m, int n, const T* a,      \
-                                 int lda, const T* x, int incx, T* c, int ldc);                   \
-  cublasStatus_t cublas##L##syrk(cublasHandle_t, cublasFillMode_t, cublasOperation_t, int n,      \
-                                 int k, const T* alpha, const T* a, int lda, const T* beta, T* c, \
-                                 int ldc);                                                        \
-  cublasStatus_t cublas##L##trsm(cublasHandle_t, cublasSideMode_t, cublasFillMode_t,              \
-                                 cublasOperation_t, cublasDiagType_t, int m, int n,               \
-                                 const T* alpha, const T* a, int lda, T* b, int ldb);             \
-  cublasStatus_t cublas##L##trmm(                                                                 \
-      cublasHandle_t, cublasSideMode_t, cublasFillMode_t, cublasOperation_t, cublasDiagType_t,    \
-      int m, int n, const T* alpha, const T* a, int lda, const T* b, int ldb, T* c, int ldc);
+#define RUNG_CUBLAS_MATRICES(L, T, Int, bits)                                                      \
+  cublasStatus_t cublas##L##geam##bits(cublasHandle_t, cublasOperation_t, cublasOperation_t,       \
+                                       Int m, Int n, const T* alpha, const T* a, Int lda,          \
+                                       const T* beta, const T* b, Int ldb, T* c, Int ldc);         \
+  cublasStatus_t cublas##L##dgmm##bits(cublasHandle_t, cublasSideMode_t, Int m, Int n, const T* a, \
+                                       Int lda, const T* x, Int incx, T* c, Int ldc);              \
+  cublasStatus_t cublas##L##syrk##bits(cublasHandle_t, cublasFillMode_t, cublasOperation_t, Int n, \
+                                       Int k, const T* alpha, const T* a, Int lda, const T* beta,  \
+                                       T* c, Int ldc);                                             \
+  cublasStatus_t cublas##L##trsm##bits(cublasHandle_t, cublasSideMode_t, cublasFillMode_t,         \
+                                       cublasOperation_t, cublasDiagType_t, Int m, Int n,          \
+                                       const T* alpha, const T* a, Int lda, T* b, Int ldb);        \
+  cublasStatus_t cublas##L##trmm##bits(                                                            \
+      cublasHandle_t, cublasSideMode_t, cublasFillMode_t, cublasOperation_t, cublasDiagType_t,     \
+      Int m, Int n, const T* alpha, const T* a, Int lda, const T* b, Int ldb, T* c, Int ldc);
+/// Complex vectors by real factors.
+#define RUNG_CUBLAS_BY_REALS(Int, bits)                                                      \
+  cublasStatus_t cublasCsscal##bits(cublasHandle_t, Int n, const float* alpha, cuComplex* x, \
+                                    Int incx);                                               \
+  cublasStatus_t cublasZdscal##bits(cublasHandle_t, Int n, const double* alpha,              \
+                                    cuDoubleComplex* x, Int incx);
+/// Products of matrices whose types are told by number; the scalars are of the type of the sums.
+#define RUNG_CUBLAS_BY_NUMBER(Int, bits)                                                          \
+  cublasStatus_t cublasGemmEx##bits(                                                              \
+      cublasHandle_t, cublasOperation_t, cublasOperation_t, Int m, Int n, Int k,                  \
+      const void* alpha, const void* a, cudaDataType type_a, Int lda, const void* b,              \
+      cudaDataType type_b, Int ldb, const void* beta, void* c, cudaDataType type_c, Int ldc,      \
+      cublasComputeType_t, cublasGemmAlgo_t);                                                     \
+  cublasStatus_t cublasSgemmEx##bits(                                                             \
+      cublasHandle_t, cublasOperation_t, cublasOperation_t, Int m, Int n, Int k,                  \
+      const float* alpha, const void* a, cudaDataType type_a, Int lda, const void* b,             \
+      cudaDataType type_b, Int ldb, const float* beta, void* c, cudaDataType type_c, Int ldc);    \
+  cublasStatus_t cublasGemmBatchedEx##bits(                                                       \
+      cublasHandle_t, cublasOperation_t, cublasOperation_t, Int m, Int n, Int k,                  \
+      const void* alpha, const void* const a[], cudaDataType type_a, Int lda,                     \
+      const void* const b[], cudaDataType type_b, Int ldb, const void* beta, void* const c[],     \
+      cudaDataType type_c, Int ldc, Int batches, cublasComputeType_t, cublasGemmAlgo_t);          \
+  cublasStatus_t cublasGemmStridedBatchedEx##bits(                                                \
+      cublasHandle_t, cublasOperation_t, cublasOperation_t, Int m, Int n, Int k,                  \
+      const void* alpha, const void* a, cudaDataType type_a, Int lda, long long stride_a,         \
+      const void* b, cudaDataType type_b, Int ldb, long long stride_b, const void* beta, void* c, \
+      cudaDataType type_c, Int ldc, long long stride_c, Int batches, cublasComputeType_t,         \
+      cublasGemmAlgo_t);
 
 extern "C" {
 RUNG_CUBLAS_TYPES(RUNG_CUBLAS_VECTORS)
 RUNG_CUBLAS_NORMS(RUNG_CUBLAS_SUMS)
-RUNG_CUBLAS_DOT(cublasSdot, float)
-RUNG_CUBLAS_DOT(cublasDdot, double)
-RUNG_CUBLAS_DOT(cublasCdotu, cuComplex)
-RUNG_CUBLAS_DOT(cublasCdotc, cuComplex)
-RUNG_CUBLAS_DOT(cublasZdotu, cuDoubleComplex)
-RUNG_CUBLAS_DOT(cublasZdotc, cuDoubleComplex)
+RUNG_CUBLAS_BOTH(RUNG_CUBLAS_DOT, cublasSdot, float)
+RUNG_CUBLAS_BOTH(RUNG_CUBLAS_DOT, cublasDdot, double)
+RUNG_CUBLAS_BOTH(RUNG_CUBLAS_DOT, cublasCdotu, cuComplex)
+RUNG_CUBLAS_BOTH(RUNG_CUBLAS_DOT, cublasCdotc, cuComplex)
+RUNG_CUBLAS_BOTH(RUNG_CUBLAS_DOT, cublasZdotu, cuDoubleComplex)
+RUNG_CUBLAS_BOTH(RUNG_CUBLAS_DOT, cublasZdotc, cuDoubleComplex)
 RUNG_CUBLAS_REAL_TYPES(RUNG_CUBLAS_ROT)
-cublasStatus_t cublasCsscal(cublasHandle_t, int n, const float* alpha, cuComplex* x, int incx);
-cublasStatus_t cublasZdscal(cublasHandle_t, int n, const double* alpha, cuDoubleComplex* x,
-                            int incx);
-RUNG_CUBLAS_GER(cublasSger, float)
-RUNG_CUBLAS_GER(cublasDger, double)
-RUNG_CUBLAS_GER(cublasCgeru, cuComplex)
-RUNG_CUBLAS_GER(cublasCgerc, cuComplex)
-RUNG_CUBLAS_GER(cublasZgeru, cuDoubleComplex)
-RUNG_CUBLAS_GER(cublasZgerc, cuDoubleComplex)
+RUNG_CUBLAS_BY_REALS(int, )
+RUNG_CUBLAS_BY_REALS(int64_t, _64)
+RUNG_CUBLAS_BOTH(RUNG_CUBLAS_GER, cublasSger, float)
+RUNG_CUBLAS_BOTH(RUNG_CUBLAS_GER, cublasDger, double)
+RUNG_CUBLAS_BOTH(RUNG_CUBLAS_GER, cublasCgeru, cuComplex)
+RUNG_CUBLAS_BOTH(RUNG_CUBLAS_GER, cublasCgerc, cuComplex)
+RUNG_CUBLAS_BOTH(RUNG_CUBLAS_GER, cublasZgeru, cuDoubleComplex)
+RUNG_CUBLAS_BOTH(RUNG_CUBLAS_GER, cublasZgerc, cuDoubleComplex)
 RUNG_CUBLAS_TYPES(RUNG_CUBLAS_MATRIX_VECTOR)
 RUNG_CUBLAS_TYPES(RUNG_CUBLAS_GEMM)
-RUNG_CUBLAS_GEMM(H, __half)
+RUNG_CUBLAS_GEMM(H, __half, int, )
+RUNG_CUBLAS_GEMM(H, __half, int64_t, _64)
 RUNG_CUBLAS_TYPES(RUNG_CUBLAS_MATRICES)
 
-// Products of matrices whose types are told by number; the scalars are of the type of the sums.
-cublasStatus_t cublasGemmEx(cublasHandle_t, cublasOperation_t, cublasOperation_t, int m, int n,
-                            int k, const void* alpha, const void* a, cudaDataType type_a, int lda,
-                            const void* b, cudaDataType type_b, int ldb, const void* beta, void* c,
-                            cudaDataType type_c, int ldc, cublasComputeType_t, cublasGemmAlgo_t);
-cublasStatus_t cublasSgemmEx(cublasHandle_t, cublasOperation_t, cublasOperation_t, int m, int n,
-                             int k, const float* alpha, const void* a, cudaDataType type_a, int lda,
-                             const void* b, cudaDataType type_b, int ldb, const float* beta,
-                             void* c, cudaDataType type_c, int ldc);
-cublasStatus_t cublasGemmBatchedEx(cublasHandle_t, cublasOperation_t, cublasOperation_t, int m,
-                                   int n, int k, const void* alpha, const void* const a[],
-                                   cudaDataType type_a, int lda, const void* const b[],
-                                   cudaDataType type_b, int ldb, const void* beta, void* const c[],
-                                   cudaDataType type_c, int ldc, int batches, cublasComputeType_t,
-                                   cublasGemmAlgo_t);
-cublasStatus_t cublasGemmStridedBatchedEx(cublasHandle_t, cublasOperation_t, cublasOperation_t,
-                                          int m, int n, int k, const void* alpha, const void* a,
-                                          cudaDataType type_a, int lda, long long stride_a,
-                                          const void* b, cudaDataType type_b, int ldb,
-                                          long long stride_b, const void* beta, void* c,
-                                          cudaDataType type_c, int ldc, long long stride_c,
-                                          int batches, cublasComputeType_t, cublasGemmAlgo_t);
+RUNG_CUBLAS_BY_NUMBER(int, )
+RUNG_CUBLAS_BY_NUMBER(int64_t, _64)
 }
 
 // The forms of before CUDA 11, in which a type of data stands for the sums'.

@@ -5,11 +5,12 @@
 
 #include "rung_cuda/cublas_types.h"
 
-#define RUNG_CUBLAS_MISSING(name)                                                              \
+#define RUNG_CUBLAS_MISSING_NAME(name)                                                         \
   template <class... Arguments>                                                                \
   __attribute__((error(#name " is not part of rung's cuBLAS: docs/emulate.md lists what is"))) \
   cublasStatus_t                                                                               \
   name(Arguments...);
+#define RUNG_CUBLAS_MISSING(name) RUNG_CUBLAS_MISSING_NAME(name) RUNG_CUBLAS_MISSING_NAME(name##_64)
 #define RUNG_CUBLAS_MISSING_OF(L)                    \
   RUNG_CUBLAS_MISSING(cublas##L##gbmv)               \
   RUNG_CUBLAS_MISSING(cublas##L##trmv)               \

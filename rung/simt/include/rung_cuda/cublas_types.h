@@ -137,19 +137,20 @@ cublasStatus_t cublasSetWorkspace(cublasHandle_t handle, void* workspace, size_t
 cublasStatus_t cublasSetSmCountTarget(cublasHandle_t handle, int count);
 cublasStatus_t cublasGetSmCountTarget(cublasHandle_t handle, int* count);
 
-// Copies between the host and the device, column-major; `size` is that of an element.
-cublasStatus_t cublasSetVector(int n, int size, const void* x, int incx, void* y, int incy);
-cublasStatus_t cublasGetVector(int n, int size, const void* x, int incx, void* y, int incy);
-cublasStatus_t cublasSetVectorAsync(int n, int size, const void* x, int incx, void* y, int incy,
-                                    cudaStream_t stream);
-cublasStatus_t cublasGetVectorAsync(int n, int size, const void* x, int incx, void* y, int incy,
-                                    cudaStream_t stream);
-cublasStatus_t cublasSetMatrix(int rows, int columns, int size, const void* a, int lda, void* b,
-                               int ldb);
-cublasStatus_t cublasGetMatrix(int rows, int columns, int size, const void* a, int lda, void* b,
-                               int ldb);
-cublasStatus_t cublasSetMatrixAsync(int rows, int columns, int size, const void* a, int lda,
-                                    void* b, int ldb, cudaStream_t stream);
-cublasStatus_t cublasGetMatrixAsync(int rows, int columns, int size, const void* a, int lda,
-                                    void* b, int ldb, cudaStream_t stream);
+// Copies between the host and the device, column-major; `size` is that of an element. The functions
+// whose names end with _64 take sizes of int64_t.
+#define RUNG_CUBLAS_COPIES(name, Int, bits)                                                      \
+  cublasStatus_t cublas##name##Vector##bits(Int n, Int size, const void* x, Int incx, void* y,   \
+                                            Int incy);                                           \
+  cublasStatus_t cublas##name##VectorAsync##bits(Int n, Int size, const void* x, Int incx,       \
+                                                 void* y, Int incy, cudaStream_t stream);        \
+  cublasStatus_t cublas##name##Matrix##bits(Int rows, Int columns, Int size, const void* a,      \
+                                            Int lda, void* b, Int ldb);                          \
+  cublasStatus_t cublas##name##MatrixAsync##bits(Int rows, Int columns, Int size, const void* a, \
+                                                 Int lda, void* b, Int ldb, cudaStream_t stream);
+RUNG_CUBLAS_COPIES(Set, int, )
+RUNG_CUBLAS_COPIES(Get, int, )
+RUNG_CUBLAS_COPIES(Set, int64_t, _64)
+RUNG_CUBLAS_COPIES(Get, int64_t, _64)
+#undef RUNG_CUBLAS_COPIES
 }
