@@ -5,8 +5,8 @@
 
 #include "rung_cuda/cublas_types.h"
 
-// Each function is there with sizes of int, and as name_64 of int64_t: Int is one of these, bits the
-// end of the name.
+// Each function is there with sizes of int, and as name_64 of int64_t: Int is one of these, bits
+// the end of the name.
 #define RUNG_CUBLAS_REAL_TYPES(X) \
   X(S, float, int, )              \
   X(D, double, int, ) X(S, float, int64_t, _64) X(D, double, int64_t, _64)
