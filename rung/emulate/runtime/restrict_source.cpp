@@ -207,6 +207,7 @@ std::size_t CompiledSource::base_before(std::size_t end, bool follows) const {
         end -= 2;
         continue;
       }
+      if (before.is("::")) return 0;
       const bool star = before.is("*") && !is_operand_end(end - 3);
       return follows || star ? end - 1 : 0;
     } else {
@@ -255,7 +256,9 @@ std::string_view CompiledSource::origin(std::size_t name, const Scope& scope, in
   for (std::size_t i = scope.begin; i + 1 < scope.end; ++i) {
     if (!tokens_[i].is(word) || tokens_[i - 1].is(".") || tokens_[i - 1].is("->")) continue;
     // What else declares it, binds it or takes its address may change it unseen.
-    const bool declares = is_word(tokens_[i - 1]) && !tokens_[i - 1].is("return");
+    const bool pointer = tokens_[i - 1].is("*") && is_operand_end(i - 2);  // or a product
+    const bool declares = (is_word(tokens_[i - 1]) && !tokens_[i - 1].is("return")) ||
+                          (pointer && !tokens_[i + 1].is("["));
     const bool bound = tokens_[i - 1].is("&") && !is_operand_end(i - 2) && !tokens_[i + 1].is("[");
     const bool reference = tokens_[i - 1].is("&") && is_operand_end(i - 2) &&
                            (tokens_[i + 1].is("=") || tokens_[i + 1].is(":"));
