@@ -15,7 +15,9 @@ bool is_call(const TokenStream& tokens, std::size_t i) {
     if (scope.kind != TokenKind::identifier || scope.is("return")) return true;
     return scope.is("std") && (i < 3 || !tokens[i - 3].is("::"));
   }
-  if (before.kind == TokenKind::identifier) return before.is("return") || before.is("else");
+  if (before.kind == TokenKind::identifier) {
+    return before.is("return") || before.is("else") || before.is("do");
+  }
   return !before.is(".") && !before.is("->") && !before.is("*") && !before.is("&");
 }
 
