@@ -23,7 +23,6 @@ namespace fs = std::filesystem;
 
 using emulate::Token;
 using emulate::TokenKind;
-using emulate::TokenStream;
 
 bool is_word(const Token& token) { return token.kind == TokenKind::identifier; }
 
