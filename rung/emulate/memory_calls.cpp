@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // memcpy, memmove and memset: the compiler calls no hook for what they access, so that they become
-// calls of functions of ours that do.
+// calls of functions of ours that do. A program's own functions of these names stay what they are.
 #include "rung/emulate/rewrite.hpp"
 
 namespace rung::emulate {
@@ -21,19 +21,37 @@ bool is_call(const TokenStream& tokens, std::size_t i) {
   return !before.is(".") && !before.is("->") && !before.is("*") && !before.is("&");
 }
 
-}  // namespace
+bool is_std(const TokenStream& tokens, std::size_t i) {
+  return i > 1 && tokens[i - 1].is("::") && tokens[i - 2].is("std");
+}
 
-void rewrite_memory_calls(TokenStream& tokens) {
+/// Whether the program declares a function of that name itself: unqualified calls may then be its.
+bool declares(const TokenStream& tokens, std::string_view name) {
+  for (std::size_t i = 1; i + 1 < tokens.size(); ++i) {
+    if (!tokens[i].is(name) || !tokens[i + 1].is("(") || is_call(tokens, i)) continue;
+    const Token& before = tokens[i - 1];
+    if (!before.is(".") && !before.is("->") && !before.is("::")) return true;
+  }
+  return false;
+}
+
+void rewrite_calls(TokenStream& tokens, std::string_view name) {
+  const bool own = declares(tokens, name);
   for (std::size_t i = 0; i < tokens.size(); ++i) {
-    const std::string_view name = tokens[i].text;
-    if (name != "memcpy" && name != "memmove" && name != "memset") continue;
-    if (!is_call(tokens, i)) continue;
+    if (!tokens[i].is(name) || !is_call(tokens, i)) continue;
+    if (own && !is_std(tokens, i)) continue;
     for (std::size_t at = i; at > 0 && (tokens[at - 1].is("::") || tokens[at - 1].is("std"));
          --at) {
       tokens.erase(at - 1);
     }
     tokens.replace(i, "::rung::cuda::hooked::" + std::string(name));
   }
+}
+
+}  // namespace
+
+void rewrite_memory_calls(TokenStream& tokens) {
+  for (const std::string_view name : {"memcpy", "memmove", "memset"}) rewrite_calls(tokens, name);
 }
 
 }  // namespace rung::emulate

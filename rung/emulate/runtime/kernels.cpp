@@ -61,10 +61,9 @@ const Demands* find_restricted(const char* kernel) {
   const Demands* const demands = find_demands(kernel);
   if (demands == nullptr) return nullptr;
   const auto& names = demands->restricted_names;
-  const auto none = static_cast<const char*>(nullptr);
-  return std::count(std::begin(names), std::end(names), none) < Demands::max_restricted - 1
-             ? demands
-             : nullptr;
+  const auto given = std::count_if(std::begin(names), std::end(names),
+                                   [](const char* name) { return name != nullptr; });
+  return given > 1 ? demands : nullptr;
 }
 
 namespace {

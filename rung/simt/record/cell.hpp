@@ -18,11 +18,11 @@ struct Cell {
     stored = everywhere,  // a thread, by a volatile or an atomic store
     atomic,               // a thread, by an atomic operation on what was there
     block_atomic,         // a thread, by either, atomically to its block
-    copying,              // a copy that a thread has issued and that nobody knows to have landed
+    copying,              // a copy that a thread has issued and that is not known to have landed
     engine = block,  // not a thread, but a bulk copy that it has started, whose number is the clock
     // Only of reads:
     in_bytes = atomic,    // the word was accessed in part: each of its bytes has cells of its own
-    only_read = copying,  // several blocks, and nobody has written: nothing can come of more reads
+    only_read = copying,  // several blocks have read, none has written: more reads cannot race
     // In place of another reader: a plain write behind which atomic operations have come.
     overwritten = everywhere
   };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A product into a matrix that nobody has written, which beta asks to be read.
+// A product into a matrix that no code has written, and that beta makes cuBLAS read.
 #include <cublas_v2.h>
 
 #include "../programs/check.cuh"

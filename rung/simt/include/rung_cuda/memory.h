@@ -36,8 +36,8 @@ void __tsan_write_range(void* address, long bytes);
 
 /// memcpy, memmove and memset that tell the recorder what they access: for calls of the originals
 /// the compiler calls no hooks. Copies of 1, 2, 4, 8 or 16 bytes become loads and stores, which
-/// have hooks. A variable of the thread's own is left out: it may stay in registers as long as
-/// nobody takes its address.
+/// have hooks. A variable of the thread's own is left out: it may stay in registers as long as its
+/// address is not taken.
 namespace rung::cuda::hooked {
 #define RUNG_HOOKED inline __attribute__((always_inline))
 RUNG_HOOKED void note_read(const void* address, size_t bytes) {
