@@ -13,9 +13,7 @@ using simt::record::Finding;
 /// The `if` of which these two stand in different branches; null: there is none.
 const Statement* parting_branch(const Statement& one, const Statement& other) {
   const Statement* common = one.parent;
-  while (common != nullptr && !(common->begin <= other.begin && other.end <= common->end)) {
-    common = common->parent;
-  }
+  while (common != nullptr && !common->contains(other)) common = common->parent;
   const bool parts =
       common != nullptr && common->kind == Statement::Kind::branch && common->parts.size() == 2;
   return parts ? common : nullptr;

@@ -7,13 +7,9 @@
 namespace rung::cuda {
 namespace {
 
-bool holds(const Statement& outer, const Statement& inner) {
-  return outer.begin <= inner.begin && inner.end <= outer.end;
-}
-
 const Statement* part_of(const Statement& block, const Statement& inner) {
   for (const auto& part : block.parts) {
-    if (holds(*part, inner)) return part.get();
+    if (part->contains(inner)) return part.get();
   }
   return nullptr;
 }
@@ -22,7 +18,7 @@ const Statement* part_of(const Statement& block, const Statement& inner) {
 
 bool BarrierAdvice::find() {
   const Statement* common = pair_.first;
-  while (common != nullptr && !holds(*common, *pair_.second)) common = common->parent;
+  while (common != nullptr && !common->contains(*pair_.second)) common = common->parent;
   const Statement* from = pair_.first;
   if (common == from && from->kind == Statement::Kind::loop) {
     common = from->parts.front().get();  // from its head to what stands in it
@@ -30,7 +26,7 @@ bool BarrierAdvice::find() {
   const bool same = pair_.first == pair_.second;
   while (common != nullptr && common->kind == Statement::Kind::simple) common = common->parent;
   if (common == nullptr) return false;
-  const bool in_head = !same && holds(*from, *pair_.second);
+  const bool in_head = !same && from->contains(*pair_.second);
   const bool between = has_barrier(in_head ? from->header_end : from->end, pair_.second->begin);
   const Statement* const before = same ? nullptr : part_of(*common, *pair_.second);
   bool placed = false;
@@ -76,7 +72,7 @@ bool BarrierAdvice::skipped(std::size_t token) const {
   const Statement* one = &pair_.function->body;
   while (one != nullptr) {
     const bool branch = one->kind == Statement::Kind::branch;
-    if (branch && !holds(*one, *pair_.first) && !holds(*one, *pair_.second)) return true;
+    if (branch && !one->contains(*pair_.first) && !one->contains(*pair_.second)) return true;
     const Statement* inner = nullptr;
     for (const auto& part : one->parts) {
       if (part->begin <= token && token < part->end) inner = part.get();

@@ -21,6 +21,10 @@ struct Statement {
   std::size_t header_begin = 0, header_end = 0;  // of those, between the parentheses of its head
   const Statement* parent = nullptr;
   std::vector<std::unique_ptr<Statement>> parts;
+
+  [[nodiscard]] bool contains(const Statement& other) const {
+    return begin <= other.begin && other.end <= end;
+  }
 };
 
 using Names = std::set<std::string, std::less<>>;
