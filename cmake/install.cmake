@@ -9,9 +9,9 @@ install(FILES ${PROJECT_BINARY_DIR}/generated/rung/ops/all.hpp ${PROJECT_BINARY_
 # Rungs' sources too: `rung explain` reads what they say of themselves, and prints them.
 foreach(operator IN LISTS rung_operators_found)
   install(DIRECTORY rung/ops/${operator} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/rung/ops
-    FILES_MATCHING PATTERN "*.hpp" PATTERN "${operator}.h" PATTERN "*.cuh" PATTERN "cpu_*.cpp" PATTERN "cuda_*.cu"
-    PATTERN "README.md"
-    PATTERN "peer_*" EXCLUDE)
+    FILES_MATCHING PATTERN "*.hpp" PATTERN "${operator}.h" PATTERN "*.cuh" PATTERN "cpu/*.cpp" PATTERN "*.cu"
+    PATTERN "*.md"
+    PATTERN "peers" EXCLUDE PATTERN "test" EXCLUDE)
 endforeach()
 # What the templates that take functors (*.cuh) are made of; the sources go into the program that uses them.
 foreach(part cpu device simt)

@@ -44,17 +44,16 @@ rung_objects(rung_core ${core_sources})
 target_link_libraries(rung_core PRIVATE fmt::fmt Threads::Threads)
 rung_compile_together(rung_core)
 
-# An operator's own sources: everything in its folder that is no rung of a CPU or GPU, no peer of
-# the GPU (cu*), no test; and what the peers of several operators share.
-rung_operator_sources(operator_sources *.cpp)
-list(FILTER operator_sources EXCLUDE REGEX "/(cpu_|cuda_|peer_cu|test_)[^/]*$|_test[.]cpp$")
+# What stands behind an operator's contract, its peers on the CPU, and what peers of several operators share.
+rung_operator_sources(operator_sources op/*.cpp peers/*.cpp)
+list(FILTER operator_sources EXCLUDE REGEX "/peers/cu[^/]*$")
 file(GLOB peer_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/rung/peers/*.cpp)
 rung_objects(rung_operators ${operator_sources} ${peer_sources})
 target_link_libraries(rung_operators PRIVATE fmt::fmt OpenMP::OpenMP_CXX ${CMAKE_DL_LIBS})
 
 # CPU rungs. Highway compiles a file once for each instruction set by including it again.
 file(GLOB cpu_sources CONFIGURE_DEPENDS rung/cpu/*.cpp)
-rung_operator_sources(cpu_rungs cpu_*.cpp)
+rung_operator_sources(cpu_rungs cpu/*.cpp cpu/detail/*.cpp)
 rung_objects(rung_cpu ${cpu_sources} ${cpu_rungs})
 target_link_libraries(rung_cpu PRIVATE PkgConfig::hwy OpenMP::OpenMP_CXX)
 if(RUNG_CPU_NATIVE AND rung_native_target)
@@ -64,12 +63,12 @@ if(RUNG_SANITIZE)
   # Watching the scopes of thousands of vector temporaries took two thirds of these files' compile time.
   target_compile_options(rung_cpu PRIVATE -fno-sanitize-address-use-after-scope)
   # The slowest rungs take longer to run than to optimise.
-  list(FILTER cpu_rungs INCLUDE REGEX "/cpu_[1-5]0_[^/]*$")
+  list(FILTER cpu_rungs INCLUDE REGEX "/cpu/0[1-5]0_[^/]*$")
   set_source_files_properties(${cpu_rungs} PROPERTIES COMPILE_OPTIONS -O2)
 endif()
 
 # Parts that need a scope of their own (a peer compiled as a module, say).
-rung_operator_sources(scopes */CMakeLists.txt)
+rung_operator_sources(scopes peers/*/CMakeLists.txt)
 foreach(scope IN LISTS scopes)
   get_filename_component(folder ${scope} DIRECTORY)
   add_subdirectory(${folder})
@@ -81,7 +80,7 @@ endif()
 
 if(RUNG_CUDA)
   file(GLOB cuda_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/rung/device/*.cu)
-  rung_operator_sources(operator_cuda_sources cuda_*.cu peer_cu*.cu peer_cu*.cpp)
+  rung_operator_sources(operator_cuda_sources cuda/*.cu cuda/detail/*.cu peers/cu*.cu peers/cu*.cpp)
   list(APPEND cuda_sources ${operator_cuda_sources})
   rung_objects(rung_cuda ${cuda_sources})
   target_link_libraries(rung_cuda PRIVATE CUDA::cudart_static)

@@ -66,7 +66,7 @@ struct RungInfo {
   Backend backend = Backend::cpu;
   bool peer = false;      // a vendor's library: timed and checked, never picked
   bool teaching = false;  // fails or crawls on purpose: never picked
-  std::string_view file;  // relative to the source tree: rung/ops/gemm/cpu_10_naive.cpp
+  std::string_view file;  // relative to the source tree: rung/ops/gemm/cpu/010_naive.cpp
   /// A peer's version and the kernels it chose ("OpenBLAS 0.3.21, SkylakeX"); may be null.
   std::string (*about)() = nullptr;
   /// A library or driver this rung needs beyond its backend; null when none.

@@ -40,7 +40,7 @@ def complaints(folder):
     """What an operator's folder lacks."""
     name = folder.name
     cpp = (folder / f"{name}.hpp").read_text()
-    for path in (folder / f"{name}.h", folder / f"{name}_c_api.cpp", folder / f"{name}_test.c"):
+    for path in (folder / f"{name}.h", folder / "op/c_api.cpp", folder / f"test/{name}_test.c"):
         if not path.exists():
             yield f"there is no {path.relative_to(SOURCE)}"
             return
@@ -96,7 +96,7 @@ def main():
     if not operators:
         sys.exit(f"no operators under {SOURCE}")
     found = [complaint for folder in operators for complaint in complaints(folder)]
-    tests = sorted(SOURCE.glob("tests/c_api/*.c")) + sorted(SOURCE.glob("rung/ops/*/*_test.c"))
+    tests = sorted(SOURCE.glob("tests/c_api/*.c")) + sorted(SOURCE.glob("rung/ops/*/test/*_test.c"))
     found += called("\n".join(path.read_text() for path in tests))
     print("\n".join(found) if found else f"{len(operators)} operators, each in C too")
     sys.exit(1 if found else 0)

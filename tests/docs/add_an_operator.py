@@ -47,7 +47,8 @@ def test_in_c(tree, build, scratch):
     (scratch / "operators.inc").write_text(f"OPERATOR({OPERATOR})\n")
     libraries = build / "lib"
     must("cc", "-std=c99", "-pedantic-errors", "-Wall", "-Wextra", "-Werror", "-o", scratch / "test_in_c",
-         tree / "tests/c_api/main.c", tree / "tests/c_api/check.c", tree / f"rung/ops/{OPERATOR}/{OPERATOR}_test.c",
+         tree / "tests/c_api/main.c", tree / "tests/c_api/check.c",
+         tree / f"rung/ops/{OPERATOR}/test/{OPERATOR}_test.c",
          "-I", scratch, "-I", tree, "-I", build / "generated", "-L", libraries, f"-Wl,-rpath,{libraries}",
          "-lrung", "-lrung_thread", "-lm")
     return run(scratch / "test_in_c")
@@ -96,7 +97,7 @@ def main():
     if status != 0:
         sys.exit(f"the operator's test in C: {output}")
 
-    rung = tree / "rung/ops" / OPERATOR / "cpu_10_naive.cpp"
+    rung = tree / "rung/ops" / OPERATOR / "cpu/010_naive.cpp"
     broken = rung.read_text().replace("value > high ? high : value", "value")
     rung.write_text(broken)
     bad = check(tree, build)

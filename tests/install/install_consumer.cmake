@@ -67,7 +67,7 @@ endif()
 # The installed program finds its library, and with it the modules of the peers, on whose threads the leak
 # detector crashes (see tests/CMakeLists.txt).
 step(${CMAKE_COMMAND} -E env ASAN_OPTIONS=detect_leaks=0 ${prefix}/bin/rung list gemm --json)
-if(NOT output MATCHES "rung/ops/gemm/cpu_")
+if(NOT output MATCHES "rung/ops/gemm/cpu/")
   message(FATAL_ERROR "the installed program lists no cpu rung of gemm:\n${output}")
 endif()
 # It reads what rungs say of themselves where their sources were installed.

@@ -22,7 +22,7 @@ SOURCE = pathlib.Path(__file__).resolve().parents[2]
 
 def rungs(operator):
     """File and name of each rung that may be mutated."""
-    for path in sorted((SOURCE / "rung/ops" / operator).glob("cuda_*.cu")):
+    for path in sorted((SOURCE / "rung/ops" / operator / "cuda").glob("*.cu")):
         name = re.search(r'\.name = "(\w+)"', path.read_text(encoding="utf-8"))
         if name:
             yield path, name.group(1)
@@ -38,7 +38,7 @@ def sources_of(path):
         found.append(one)
         for name in re.findall(r'#include "(rung/ops/[^"]+)"', one.read_text(encoding="utf-8")):
             left.append(SOURCE / name)
-    return [one for one in found if one.parent == path.parent and "cuda_" in one.name]
+    return [one for one in found if path.parent in one.parents]
 
 
 def mutants(path):

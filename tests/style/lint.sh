@@ -38,7 +38,7 @@ touched_by() {
 
 # Peers' modules are other people's templates; tests are held to their compiler's warnings. cuBLAS's
 # functions are kernels, compiled as g++ alone does.
-all_sources() { find rung -name '*.cpp' -not -path '*/peer_*/*' -not -path '*/emulate/cublas/*' | sort; }
+all_sources() { find rung -name '*.cpp' -not -path '*/peers/*/*' -not -path '*/emulate/cublas/*' | sort; }
 
 if [[ $# -gt 0 && $1 != --all ]]; then
   sources=("$@")

@@ -14,13 +14,14 @@ import sys
 def rungs_on_disk(source, operators, cuda, simt):
     """The set of (backend, operator, rung or None, step or None, file) that should be listed."""
     expected = set()
-    for path in sorted((source / "rung" / "ops").glob("*/*")):
-        operator, file = path.parent.name, str(path.relative_to(source))
+    for path in sorted((source / "rung" / "ops").glob("*/*/*")):
+        operator, file = path.parent.parent.name, str(path.relative_to(source))
         if operator not in operators:
             continue
-        cpu = re.fullmatch(r"cpu_(\d+)_(\w+)\.cpp", path.name)
-        gpu = re.fullmatch(r"cuda_(\d+)_(\w+?)(?:\.sm90a)?\.cu", path.name)
-        peer = re.fullmatch(r"peer_(\w+)\.(?:cpp|cu)", path.name)
+        name = f"{path.parent.name}/{path.name}"
+        cpu = re.fullmatch(r"cpu/(\d{3})_(\w+)\.cpp", name)
+        gpu = re.fullmatch(r"cuda/(\d{3})_(\w+?)(?:\.sm90a)?\.cu", name)
+        peer = re.fullmatch(r"peers/(\w+)\.(?:cpp|cu)", name)
         if cpu:
             expected.add(("cpu", operator, cpu[2], int(cpu[1]), file))
         elif gpu:

@@ -8,7 +8,7 @@ import sys
 CODE = {".cpp", ".hpp", ".h", ".c", ".cu", ".cuh"}
 SCRIPTS = {".py", ".sh", ".cmake", ".in"}
 SKIPPED_FOLDERS = {"__pycache__", "results"}
-RUNG = re.compile(r"(cpu|cuda)_\d+_\w+(\.sm90a)?\.(cpp|cu)")
+RUNG = re.compile(r"(cpu/\d+_\w+\.cpp|cuda/\d+_\w+(\.sm90a)?\.cu)")
 TELLS = ("Idea", "Changes", "Cost")
 
 
@@ -43,7 +43,7 @@ def complaints(path):
     if "SPDX-License-Identifier: Apache-2.0" not in "\n".join(lines[:3]):
         yield 1, "no line 'SPDX-License-Identifier: Apache-2.0' at the top"
     is_code = path.suffix in CODE
-    is_rung = RUNG.fullmatch(path.name) is not None
+    is_rung = RUNG.fullmatch(f"{path.parent.name}/{path.name}") is not None
     limit = 400  # of a rung with a long kernel; what is longer has more than one subject
     if is_code and len(lines) > limit:
         yield limit, f"{len(lines)} lines; at most {limit}"

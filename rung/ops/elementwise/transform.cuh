@@ -35,11 +35,11 @@
 #include "rung/core/require.hpp"
 #include "rung/core/view.hpp"
 #include "rung/cpu/team.hpp"
-#include "rung/ops/elementwise/walk.hpp"
+#include "rung/ops/elementwise/op/walk.hpp"
 
 #if defined(__CUDACC__) || defined(RUNG_SIMT)
-#include "rung/ops/elementwise/cuda_rows.hpp"
-#include "rung/ops/elementwise/cuda_strided.hpp"
+#include "rung/ops/elementwise/cuda/detail/rows.hpp"
+#include "rung/ops/elementwise/cuda/detail/strided.hpp"
 #endif
 
 namespace rung {

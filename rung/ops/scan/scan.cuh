@@ -32,7 +32,7 @@
 #include "rung/cpu/team.hpp"
 
 #if defined(__CUDACC__) || defined(RUNG_SIMT)
-#include "rung/ops/scan/cuda_launch_look_back.hpp"
+#include "rung/ops/scan/cuda/detail/launch_look_back.hpp"
 #endif
 
 namespace rung {

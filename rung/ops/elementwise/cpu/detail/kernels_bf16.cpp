@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+// elementwise: the vector kernels in bf16.
+#include "rung/cpu/foreach_target.hpp"
+#include "rung/ops/elementwise/cpu/detail/kernels-inl.hpp"
+
+HWY_BEFORE_NAMESPACE();
+namespace rung::elementwise_cpu::HWY_NAMESPACE {
+Kernel find_bf16(ElementwiseFunction function) { return find<bf16>(function); }
+}  // namespace rung::elementwise_cpu::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace rung::elementwise_cpu {
+HWY_EXPORT(find_bf16);
+Kernel kernel_bf16(ElementwiseFunction function) {
+  return HWY_DYNAMIC_DISPATCH(find_bf16)(function);
+}
+}  // namespace rung::elementwise_cpu
+#endif

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+// elementwise / thread per element
+//
+// Idea     one thread computes one element: its index is that of its block, times the threads of a
+//          block, plus its own; the threads of a last block that are too many do nothing.
+// Changes  nothing yet: this is where the ladder stands.
+// Cost     every operand once, the result once. A warp reads 32 neighbours: 4 sectors of 32 bytes,
+//          all of them used. Each thread issues one load of 4 bytes an operand and ends.
+// Limits   f32, contiguous. Threads so short-lived keep few bytes under way: starting blocks costs
+//          as much as their work.
+// Source   CUDA C++ Programming Guide, vector addition.
+#include "rung/ops/elementwise/cuda/detail/rung.hpp"
+
+namespace rung {
+namespace {
+
+using namespace elementwise_cuda;
+
+template <class F, class T>
+__global__ void elementwise_thread_per_element(F f, T tensors) {
+  const std::int64_t i = std::int64_t{blockIdx.x} * blockDim.x + threadIdx.x;
+  if (i >= tensors.layout.size()) return;
+  compute_flat(tensors, f, i);
+}
+
+double estimate(const Elementwise::Args& args, const Context& context) {
+  return seconds(args, context, 0.6);
+}
+
+void run(const Elementwise::Args& args, Context& context) {
+  with_call<float>(args, [&]<class F, class T>(const F& f, const T& tensors) {
+    launch(context, {.grid = blocks_for(tensors.size(), block_threads), .block = block_threads},
+           elementwise_thread_per_element<F, T>, f, tensors);
+  });
+}
+
+const Rung<Elementwise> self{{.name = "thread_per_element",
+                              .step = 10,
+                              .backend = device_backend,
+                              .supports = require_flat_f32,
+                              .estimate = estimate,
+                              .run = run}};
+
+}  // namespace
+}  // namespace rung

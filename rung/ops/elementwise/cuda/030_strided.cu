@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+// elementwise / strided
+//
+// Idea     any strides and any broadcasting: the axes that all tensors share are merged on the host
+//          to as few as will do, with the one along which z lies densest last, and a thread divides
+//          its index by their extents to find its element of each tensor.
+// Changes  against coarsened_grid_stride: takes every layout and type. A merged axis costs one
+//          division; with one axis left there is none.
+// Cost     every operand once where its rows run along z's. An operand that runs across them moves
+//          32 bytes for each element, unless the caches keep the rest until it is wanted.
+// Limits   the general rung: every valid call. One element a load.
+// Source   PyTorch's TensorIterator merges axes likewise.
+#include "rung/core/bounds.hpp"
+#include "rung/ops/elementwise/cuda/detail/strided.hpp"
+
+namespace rung {
+namespace {
+
+using namespace elementwise_cuda;
+
+double estimate(const Elementwise::Args& args, const Context& context) {
+  // An element a load: small ones leave most of the memory's width unused.
+  const double narrow = smaller(1.0, static_cast<double>(size_of(args.z.dtype)) / 4);
+  return seconds(args, context, narrow * (args.layout.rank <= 1 ? 0.55 : 0.45));
+}
+
+void run(const Elementwise::Args& args, Context& context) {
+  with_call<float, double, f16, bf16, std::int32_t, std::int64_t, std::uint8_t>(
+      args, [&](const auto& f, const auto& tensors) { launch_strided(context, f, tensors); });
+}
+
+const Rung<Elementwise> self{{.name = "strided",
+                              .step = 30,
+                              .after = "coarsened_grid_stride",
+                              .backend = device_backend,
+                              .estimate = estimate,
+                              .run = run}};
+
+}  // namespace
+}  // namespace rung

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+// elementwise: the host side that the CUDA rungs share: from a call's arguments to the types of a
+// kernel, and how long a kernel takes.
+#pragma once
+
+#include "rung/ops/elementwise/cuda/detail/functions.hpp"
+#include "rung/ops/elementwise/cuda/detail/tensors.hpp"
+
+namespace rung::elementwise_cuda::inline RUNG_TARGET {
+
+constexpr int block_threads = 256;  // eight blocks fill a multiprocessor, and few threads idle
+
+/// The axes that the first N tensors of a call share.
+template <int N>
+Collapsed<N> first_of(const Collapsed<4>& all) {
+  Collapsed<N> some;
+  some.rank = all.rank;
+  some.count = all.count;
+  for (int axis = 0; axis < all.rank; ++axis) {
+    some.shape[axis] = all.shape[axis];
+    for (int i = 0; i < N; ++i) some.strides[i][axis] = all.strides[i][axis];
+  }
+  return some;
+}
+
+template <class T, class... In, class Use>
+void with_inputs(const Elementwise::Args& args, const Use& use) {
+  constexpr int inputs = sizeof...(In);
+  Tensors<T, In...> tensors;
+  tensors.out = static_cast<T*>(args.z.data);
+  for (int i = 0; i < inputs; ++i) tensors.in[i] = args.in[static_cast<std::size_t>(i)].data;
+  tensors.layout = first_of<inputs + 1>(args.layout);
+  use(tensors);
+}
+
+/// Calls use(tensors) with the types of the call, which must be among Ts.
+template <class... Ts, class Use>
+void with_tensors(const Elementwise::Args& args, const Use& use) {
+  visit<Ts...>(args.z.dtype, [&]<class T>() {
+    switch (args.arity()) {
+      case 1:
+        return with_inputs<T, T>(args, use);
+      case 2:
+        return with_inputs<T, T, T>(args, use);
+      default:
+        return with_inputs<T, T, T, T>(args, use);
+    }
+  });
+}
+
+/// Calls use(f, tensors): the function of the call too.
+template <class... Ts, class Use>
+void with_call(const Elementwise::Args& args, const Use& use) {
+  with_tensors<Ts...>(args, [&]<class T>(const T& tensors) {
+    with_function<typename T::Out, T::inputs>(args.function, args.alpha,
+                                              [&](const auto& f) { use(f, tensors); });
+  });
+}
+
+/// The textbook rungs: one type keeps them short, and quick to compile.
+inline Support require_flat_f32(const Elementwise::Args& args, const Context&) {
+  if (args.z.dtype != DType::f32) return unsupported("this rung takes f32");
+  return args.flat() ? supported
+                     : unsupported("takes contiguous tensors of one order, without broadcasting");
+}
+
+/// No kernel beats its traffic or a launch. Shares are those measured on an H200.
+inline double seconds(const Elementwise::Args& args, const Context& context,
+                      double share_of_bandwidth) {
+  constexpr double launch_seconds = 4e-6;
+  return launch_seconds + Elementwise::cost(args).bytes /
+                              (nominal_rates(context).bytes_per_second * share_of_bandwidth);
+}
+
+inline std::int64_t blocks_for(std::int64_t items, std::int64_t items_a_block) {
+  return (items + items_a_block - 1) / items_a_block;
+}
+
+}  // namespace rung::elementwise_cuda::inline RUNG_TARGET

@@ -1,0 +1,246 @@
+// SPDX-License-Identifier: Apache-2.0
+// elementwise: the kernel that moves 16 bytes an instruction; the rung vectorised_16b and
+// transform.cuh launch it.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "rung/core/bounds.hpp"
+#include "rung/device/dependent.hpp"
+#include "rung/ops/elementwise/cuda/detail/rung.hpp"
+
+namespace rung::elementwise_cuda::inline RUNG_TARGET {
+
+/// Division by a number that is the same for all threads, as a multiplication: for dividends up to
+/// 2^31 - 1, ceil(2^p / d) / 2^p is near enough to 1 / d when 2^(p - 31) >= d
+/// [H. Warren, Hacker's Delight, 2nd ed., section 10-9].
+struct Divisor {
+  static constexpr std::int64_t most = 0x7fffffff;
+  std::uint32_t multiplier = 0;
+  std::uint32_t shift = 0;
+
+  static Divisor of(std::int64_t d) {
+    Divisor divisor;
+    divisor.shift = 31;
+    while (std::int64_t{1} << (divisor.shift - 31) < d) ++divisor.shift;
+    const std::uint64_t power = std::uint64_t{1} << divisor.shift;
+    const auto by = static_cast<std::uint64_t>(d);
+    divisor.multiplier = static_cast<std::uint32_t>((power + by - 1) / by);
+    return divisor;
+  }
+  __device__ __forceinline__ std::uint32_t quotient(std::uint32_t n) const {
+    return static_cast<std::uint32_t>((std::uint64_t{n} * multiplier) >> shift);
+  }
+};
+
+/// How a call is cut into packs of P elements: `head` elements up to the first aligned address,
+/// whole packs, and what is left. With several axes there is no head and no rest.
+template <int All>
+struct Packing {
+  Collapsed<All> layout;  // of packs; operands that repeat along a row keep offsets of elements
+  Divisor extents[max_rank];
+  std::int64_t head = 0;
+  unsigned repeats = 0;  // bit i: tensor i has one element for a whole pack
+
+  /// Where the packs with this number lie.
+  __device__ __forceinline__ void place(std::int64_t number, std::int64_t (&at)[All]) const {
+    if (layout.count > Divisor::most) return layout.offsets(number, at);
+#pragma unroll
+    for (int i = 0; i < All; ++i) at[i] = 0;
+    auto rest = static_cast<std::uint32_t>(number);
+    if (layout.rank == 2) {
+      const std::uint32_t row = extents[1].quotient(rest);
+      const std::uint32_t column = rest - row * static_cast<std::uint32_t>(layout.shape[1]);
+#pragma unroll
+      for (int i = 0; i < All; ++i) {
+        at[i] = row * layout.strides[i][0] + column * layout.strides[i][1];
+      }
+      return;
+    }
+#pragma unroll 1
+    for (int axis = layout.rank - 1; axis >= 0; --axis) {
+      const std::uint32_t quotient = axis == 0 ? 0 : extents[axis].quotient(rest);
+      const std::uint32_t index = rest - quotient * static_cast<std::uint32_t>(layout.shape[axis]);
+#pragma unroll
+      for (int i = 0; i < All; ++i) at[i] += index * layout.strides[i][axis];
+      rest = quotient;
+    }
+  }
+};
+
+/// Elements a pack: 16 bytes of the widest type.
+template <class T>
+inline constexpr int pack_elements = 16 / T::widest;
+
+/// Whether every tensor's packs are aligned, and if so how; nothing when they are not.
+template <class T>
+std::optional<Packing<T::all>> pack(const T& tensors) {
+  constexpr std::int64_t wide = pack_elements<T>;
+  const std::uintptr_t size[] = {sizeof(typename T::Out), T::template input_size<0>(),
+                                 T::template input_size<1>(), T::template input_size<2>()};
+  const Collapsed<T::all>& layout = tensors.layout;
+  if (layout.rank == 0 || layout.count < wide) return {};
+  const int last = layout.rank - 1;
+  Packing<T::all> packing;
+  packing.layout = layout;
+  const auto address = [&](int i) {
+    return reinterpret_cast<std::uintptr_t>(i == 0 ? tensors.out : tensors.in[i - 1]);
+  };
+  // The output's alignment says how many elements come first; the inputs must then fit.
+  const std::uintptr_t past = address(0) / size[0] % wide;
+  if (last == 0 && past != 0) packing.head = wide - static_cast<std::int64_t>(past);
+  for (int i = 0; i < T::all; ++i) {
+    const std::int64_t step = layout.strides[i][last];
+    if (i > 0 && step == 0) {
+      packing.repeats |= 1u << i;
+      continue;
+    }
+    const std::uintptr_t first =
+        address(i) + static_cast<std::uintptr_t>(packing.head) * size[static_cast<std::size_t>(i)];
+    if (step != 1 || first % (size[i] * wide) != 0) return {};
+    for (int axis = 0; axis < last; ++axis) {
+      if (layout.strides[i][axis] % wide != 0) return {};
+      packing.layout.strides[i][axis] /= wide;
+    }
+  }
+  if (last > 0 && layout.shape[last] % wide != 0) return {};
+  packing.layout.shape[last] = (layout.shape[last] - packing.head) / wide;
+  packing.layout.count = last > 0 ? layout.count / wide : packing.layout.shape[0];
+  if (packing.layout.count <= Divisor::most) {
+    for (int axis = 1; axis <= last; ++axis) {
+      packing.extents[axis] = Divisor::of(packing.layout.shape[axis]);
+    }
+  }
+  return packing;
+}
+
+/// A pack of each input as it came from memory: were elements taken apart where they are loaded,
+/// each load would be waited for before the next one starts.
+template <int P, class... In>
+struct Packs {};
+template <int P, class First, class... Rest>
+struct Packs<P, First, Rest...> {
+  RawPack<First, P> first;
+  Packs<P, Rest...> rest;
+  template <int I>
+  __device__ __forceinline__ auto& get() {
+    if constexpr (I == 0) {
+      return first;
+    } else {
+      return rest.template get<I - 1>();
+    }
+  }
+};
+template <int P, class T>
+struct PacksOf;
+template <int P, class Out, class... In>
+struct PacksOf<P, Tensors<Out, In...>> {
+  using Type = Packs<P, In...>;
+};
+
+template <int I, class T>
+__device__ __forceinline__ auto load_input(const T& tensors, const Packing<T::all>& packing,
+                                           std::int64_t at) {
+  constexpr int wide = pack_elements<T>;
+  const auto* from = tensors.template input<I>();
+  if ((packing.repeats >> (I + 1) & 1) != 0) {
+    Pack<typename T::template Input<I>, wide> same;
+    const auto value = from[at];
+#pragma unroll
+    for (int lane = 0; lane < wide; ++lane) same[lane] = value;
+    return raw(same);
+  }
+  return load_raw<wide>(from + packing.head + at * wide);
+}
+
+template <class T, int... I>
+__device__ __forceinline__ void load_packs(const T& tensors, const Packing<T::all>& packing,
+                                           const std::int64_t (&at)[T::all],
+                                           typename PacksOf<pack_elements<T>, T>::Type& packs,
+                                           std::integer_sequence<int, I...>) {
+  ((packs.template get<I>() = load_input<I>(tensors, packing, at[I + 1])), ...);
+}
+
+/// f of each lane. The results are converted together: two by one instruction for small floats.
+template <class T, class F, class P, int... I>
+__device__ __forceinline__ Pack<typename T::Out, pack_elements<T>> apply_pack(
+    const F& f, P& packs, std::integer_sequence<int, I...>) {
+  constexpr int wide = pack_elements<T>;
+  using Value = decltype(f(Accumulator<typename T::template Input<I>>()...));
+  Pack<Value, wide> values;
+#pragma unroll
+  for (int lane = 0; lane < wide; ++lane) {
+    values[lane] = f(convert<Accumulator<typename T::template Input<I>>>(
+        unpack(packs.template get<I>())[lane])...);
+  }
+  return convert<typename T::Out>(values);
+}
+
+/// Packs of an operand that a thread loads before it computes on any. One, as long as memory alone
+/// decides: threads that end soon keep blocks, and so the accesses of the whole device, in step.
+template <class F, class T>
+inline constexpr int packs_a_thread = 1;
+template <class F, class T>
+  requires(F::busy)
+inline constexpr int packs_a_thread<F, T> = T::widest == 4 ? 4 : 2;
+
+template <class F, class T>
+__global__ void __launch_bounds__(block_threads)
+    elementwise_vectorised_16b(F f, T tensors, Packing<T::all> packing) {
+  constexpr int wide = pack_elements<T>;
+  constexpr int deep = packs_a_thread<F, T>;
+  using Indices = typename T::Indices;
+  start_dependent();
+  const std::int64_t first = std::int64_t{blockIdx.x} * (deep * block_threads) + threadIdx.x;
+  const std::int64_t count = packing.layout.size();
+  std::int64_t at[deep][T::all];
+#pragma unroll
+  for (int k = 0; k < deep; ++k) {
+    const std::int64_t number = first + k * block_threads;
+    if (packing.layout.rank <= 1) {
+#pragma unroll
+      for (int i = 0; i < T::all; ++i) at[k][i] = number * packing.layout.strides[i][0];
+    } else {
+      packing.place(number, at[k]);
+    }
+  }
+  typename PacksOf<wide, T>::Type packs[deep];
+#pragma unroll
+  for (int k = 0; k < deep; ++k) {
+    if (first + k * block_threads < count) {
+      load_packs(tensors, packing, at[k], packs[k], Indices{});
+    }
+  }
+#pragma unroll
+  for (int k = 0; k < deep; ++k) {
+    if (first + k * block_threads < count) {
+      store_wide(tensors.out + packing.head + at[k][0] * wide,
+                 apply_pack<T>(f, packs[k], Indices{}));
+    }
+  }
+  // The elements before the first pack and behind the last: fewer than two packs in all.
+  if (blockIdx.x == 0 && packing.layout.rank <= 1) {
+    const std::int64_t behind = packing.head + count * wide;
+    const std::int64_t outside = packing.head + (tensors.layout.size() - behind);
+    if (threadIdx.x < outside) {
+      compute_at(tensors, f,
+                 threadIdx.x < packing.head ? threadIdx.x : behind + (threadIdx.x - packing.head));
+    }
+  }
+}
+
+template <class F, class T>
+void launch_vectorised(Context& context, const F& f, const T& tensors,
+                       const Packing<T::all>& packing) {
+  const std::int64_t blocks =
+      blocks_for(packing.layout.size(), packs_a_thread<F, T> * block_threads);
+  // At least one block: the elements outside of packs are its.
+  launch(context,
+         {.grid = larger<std::int64_t>(blocks, 1),
+          .block = block_threads,
+          .dependent = can_depend(context)},
+         elementwise_vectorised_16b<F, T>, f, tensors, packing);
+}
+
+}  // namespace rung::elementwise_cuda::inline RUNG_TARGET

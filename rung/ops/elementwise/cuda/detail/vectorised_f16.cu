@@ -1,0 +1,11 @@
+// SPDX-License-Identifier: Apache-2.0
+// elementwise: the kernels of vectorised_16b in f16.
+#include "rung/ops/elementwise/cuda/detail/rows.hpp"
+
+namespace rung::elementwise_cuda::inline RUNG_TARGET {
+
+void run_vectorised_f16(const Elementwise::Args& args, Context& context) {
+  run_vectorised<f16>(args, context);
+}
+
+}  // namespace rung::elementwise_cuda::inline RUNG_TARGET

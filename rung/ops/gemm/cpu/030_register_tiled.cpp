@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+// gemm / register tiled
+//
+// Idea     v1 x v2 elements of C at once, their sums in registers: an element of A that was loaded
+//          is used v2 times, one of B v1 times.
+// Changes  against loop_order_ikj: 12 loads for 32 multiplications instead of 64, no store at all,
+//          and sums that do not wait for each other; v3 products are unrolled.
+// Cost     2 m n k operations; each element of A is loaded n / v2 times, of B m / v1 times.
+// Limits   every valid call. All of B still passes through the caches for each v1 rows.
+// Source   any text on register blocking; K. Yotov et al., 2005.
+#include "rung/ops/gemm/cpu/detail/register_tile.hpp"
+
+namespace rung {
+namespace {
+using namespace gemm_cpu;
+
+template <class In, class Out>
+void multiply(const Matrices<In, Out>& x) {
+  for (std::int64_t batch = 0; batch < x.batch; ++batch) {
+    for (std::int64_t i = 0; i < x.m; i += v1) {
+      for (std::int64_t j = 0; j < x.n; j += v2) {
+        Accumulator<In> sums[v1 * v2] = {};
+        add(x, batch, i, x.m, j, x.n, 0, x.k, sums, v2);
+        for (std::int64_t r = i; r < std::min(i + v1, x.m); ++r) {
+          for (std::int64_t s = j; s < std::min(j + v2, x.n); ++s) {
+            x.finish(batch, r, s, sums[(r - i) * v2 + (s - j)]);
+          }
+        }
+      }
+    }
+  }
+}
+
+void run(const Gemm::Args& args, Context&) {
+  with_types(args, [](const auto& x) { multiply(x); });
+}
+
+double estimate(const Gemm::Args& args, const Context&) {
+  return Gemm::cost(args).operations / 7e9;
+}
+
+const Rung<Gemm> self{{.name = "register_tiled",
+                       .step = 30,
+                       .after = "loop_order_ikj",
+                       .estimate = estimate,
+                       .run = run}};
+}  // namespace
+}  // namespace rung

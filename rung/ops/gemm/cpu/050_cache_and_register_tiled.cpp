@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+// gemm / cache and register tiled
+//
+// Idea     both at once: a b1 x b2 tile of C that stays in the cache, made of v1 x v2 tiles that
+//          stay in registers.
+// Changes  against cache_tiled: a sum is loaded and stored once for each piece of k, not at every
+//          multiplication. Against register_tiled: what a register tile reads is in the cache.
+// Cost     2 m n k operations; from memory, A n / b2 times and B m / b1 times.
+// Limits   every valid call. Rows of a tile of B lie where they lie in memory: a power of two
+//          apart, they compete for few sets of the cache; and the compiler's vectors are the least
+//          that any machine has.
+// Source   R. Whaley and J. Dongarra, Automatically Tuned Linear Algebra Software, 1998.
+#include "rung/ops/gemm/cpu/detail/register_tile.hpp"
+
+namespace rung {
+namespace {
+using namespace gemm_cpu;
+
+constexpr std::int64_t b1 = 64;
+constexpr std::int64_t b2 = 64;
+constexpr std::int64_t depth = 128;  // of k: pieces of A and B take 32 KiB each (f32) of L2
+
+template <class In, class Out>
+void multiply(const Matrices<In, Out>& x) {
+  using Sum = Accumulator<In>;
+  Sum sums[b1 * b2];
+  for (std::int64_t batch = 0; batch < x.batch; ++batch) {
+    for (std::int64_t i0 = 0; i0 < x.m; i0 += b1) {
+      const std::int64_t i1 = std::min(i0 + b1, x.m);
+      for (std::int64_t j0 = 0; j0 < x.n; j0 += b2) {
+        const std::int64_t j1 = std::min(j0 + b2, x.n);
+        std::fill(sums, sums + b1 * b2, Sum{0});
+        for (std::int64_t p0 = 0; p0 < x.k; p0 += depth) {
+          const std::int64_t p1 = std::min(p0 + depth, x.k);
+          for (std::int64_t j = j0; j < j1; j += v2) {
+            for (std::int64_t i = i0; i < i1; i += v1) {
+              add(x, batch, i, i1, j, j1, p0, p1, sums + (i - i0) * b2 + (j - j0), b2);
+            }
+          }
+        }
+        for (std::int64_t i = i0; i < i1; ++i) {
+          for (std::int64_t j = j0; j < j1; ++j) {
+            x.finish(batch, i, j, sums[(i - i0) * b2 + (j - j0)]);
+          }
+        }
+      }
+    }
+  }
+}
+
+void run(const Gemm::Args& args, Context&) {
+  with_types(args, [](const auto& x) { multiply(x); });
+}
+
+double estimate(const Gemm::Args& args, const Context&) {
+  return Gemm::cost(args).operations / 10e9;
+}
+
+const Rung<Gemm> self{{.name = "cache_and_register_tiled",
+                       .step = 50,
+                       .after = "cache_tiled",
+                       .estimate = estimate,
+                       .run = run}};
+}  // namespace
+}  // namespace rung

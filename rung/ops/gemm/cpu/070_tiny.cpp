@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+// gemm / tiny
+//
+// Idea     a product of a few dozen rows and columns is over in 30 to 500 ns: what counts is not to
+//          do anything else. The operands are read where they are by tiles of 24 x 16 or 14 x 32;
+//          no team, no workspace, no packing, nothing looked up but the tile.
+// Changes  against packed_simd: no copies; rows are dealt out evenly, because a last tile of two
+//          rows would have too few sums in flight to hide the latency of an FMA.
+// Cost     2 m n k operations and a call: 16^3 in 45 ns on a 2-core Zen 5 vCPU, of which 34 ns are
+//          FMAs.
+// Limits   f32 and f64, contiguous rows in B and C, no epilogue, up to 64 rows and columns.
+// Tried    the kernels and the setting up of the small rung: 70 ns in place of 45 at 16^3.
+// Source   A. Heinecke et al., LIBXSMM, SC 2016 (which generates such kernels at run time).
+#include "rung/cpu/foreach_target.hpp"
+#include "rung/ops/gemm/cpu/detail/estimate.hpp"
+#include "rung/ops/gemm/cpu/detail/tile-inl.hpp"
+
+HWY_BEFORE_NAMESPACE();
+namespace rung::gemm_cpu::HWY_NAMESPACE {
+namespace {
+
+template <class T, int vectors>
+HWY_INLINE void strip(TileArgs<T>& t, const T* a, T* c, std::int64_t m) {
+  constexpr int most = vectors == 2 ? tile_rows : narrow_tile_rows;
+  // m is at most 64: 32-bit division is several times as fast as 64-bit.
+  const auto total = static_cast<std::uint32_t>(m);
+  const std::uint32_t tiles = (total + most - 1) / most;
+  const std::uint32_t rows = tiles == 1 ? total : (total + tiles - 1) / tiles;
+  TileFunction<T>* const* table =
+      tile_table<T, most, vectors, Source::strided, Source::strided, Distance::near>();
+  for (std::uint32_t i = 0; i < total; i += rows) {
+    t.a = a + i * t.a_row;
+    t.c = c + i * t.c_row;
+    table[std::min(rows, total - i) - 1](t);
+  }
+}
+
+template <class T>
+void tiny(const Gemm::Args& args) {
+  TileArgs<T> t{args.a.shape[2],
+                nullptr,
+                args.a.strides[1],
+                args.a.strides[2],
+                nullptr,
+                args.b.strides[1],
+                nullptr,
+                args.c.strides[1],
+                0,
+                static_cast<T>(args.alpha),
+                static_cast<T>(args.beta)};
+  const T* a = static_cast<const T*>(args.a.data);
+  const T* b = static_cast<const T*>(args.b.data);
+  T* c = static_cast<T*>(args.c.data);
+  const auto m = args.c.shape[1];
+  const auto n = static_cast<int>(args.c.shape[2]);
+  constexpr int wide = 2 * lanes<T>();
+  for (int j = 0; j < n; j += wide) {
+    t.b = b + j;
+    t.columns = std::min(wide, n - j);
+    if (t.columns <= lanes<T>()) {
+      strip<T, 1>(t, a, c + j, m);
+    } else {
+      strip<T, 2>(t, a, c + j, m);
+    }
+  }
+}
+
+}  // namespace
+
+void tiny_f32(const Gemm::Args& args) { tiny<float>(args); }
+void tiny_f64(const Gemm::Args& args) { tiny<double>(args); }
+
+}  // namespace rung::gemm_cpu::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace rung {
+namespace gemm_cpu {
+namespace {
+HWY_EXPORT(tiny_f32);
+HWY_EXPORT(tiny_f64);
+
+Support supports(const Gemm::Args& args, const Context&) {
+  const DType dtype = args.c.dtype;
+  if (args.a.dtype != dtype || (dtype != DType::f32 && dtype != DType::f64)) {
+    return unsupported("takes f32 or f64 throughout");
+  }
+  if (args.batch() != 1) return unsupported("takes one matrix");
+  if (args.m() > 64 || args.n() > 64 || args.k() > 64) return unsupported("more than 64");
+  if (args.k() == 0 || args.c.empty()) return unsupported("empty");
+  if (args.alpha == 0.0) return unsupported("alpha is 0: A and B are not to be read");
+  if (args.c.strides[2] != 1 || args.b.strides[2] != 1) {
+    return unsupported("takes contiguous rows in B and C");
+  }
+  if (args.has_epilogue()) return unsupported("has no epilogue");
+  return supported;
+}
+
+// With one thread, under the estimate of every rung that has more to set up.
+double estimate(const Gemm::Args& args, const Context& context) {
+  const Call call = make_call(args);
+  return threads_worth(call, context.threads()) > 1 ? peak_seconds(call) : 0;
+}
+
+void run(const Gemm::Args& args, Context&) {
+  if (args.c.dtype == DType::f64) {
+    HWY_DYNAMIC_DISPATCH(tiny_f64)(args);
+  } else {
+    HWY_DYNAMIC_DISPATCH(tiny_f32)(args);
+  }
+}
+
+const Rung<Gemm> self{{.name = "tiny",
+                       .step = 70,
+                       .after = "packed_simd",
+                       .supports = supports,
+                       .estimate = estimate,
+                       .run = run}};
+}  // namespace
+}  // namespace gemm_cpu
+}  // namespace rung
+#endif

@@ -1,0 +1,282 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The parts that blocked, packed multiplication is put together from [Goto & van de Geijn 2008]:
+// how large the blocks are, how they are packed, the loops over tiles inside a block, and where the
+// sums go. The loops over blocks are the rungs'.
+#pragma once
+
+#include <unistd.h>
+
+#include "rung/cpu/prefetch.hpp"
+#include "rung/ops/gemm/cpu/detail/engine.hpp"
+
+namespace rung::gemm_cpu {
+
+/// Where the sums of one matrix of the batch are kept while they grow: in C itself where kernels
+/// can write it, else (narrow types, C with spread columns) in a staging buffer that covers the
+/// part of C from (i0, j0) on.
+template <class T>
+struct Sums {
+  const Call& call;
+  const Kernels<T>& kernels;
+  std::int64_t batch;
+  bool staged;
+  T* data;
+  std::int64_t row;
+  std::int64_t i0 = 0, j0 = 0;
+
+  [[nodiscard]] T* at(std::int64_t i, std::int64_t j) const {
+    return data + (i - i0) * row + (j - j0);
+  }
+  /// What the first, or a later, block of k does with what is there.
+  [[nodiscard]] T beta(bool first) const {
+    if (!first) return T{1};
+    return staged ? T{0} : static_cast<T>(call.beta);
+  }
+  /// To be called once for each element, when its sum is complete.
+  void finish(std::int64_t i, std::int64_t rows, std::int64_t j, std::int64_t columns) const {
+    if (!staged && !call.has_epilogue()) return;
+    FinishArgs<T> f{at(i, j),
+                    row,
+                    rows,
+                    columns,
+                    gemm_cpu::at(call.c, call.out, batch, i, j),
+                    call.c.row,
+                    call.c.column,
+                    staged ? static_cast<T>(call.beta) : T{0},
+                    nullptr,
+                    0,
+                    0,
+                    call.activation};
+    if (call.bias.data != nullptr) {
+      f.bias = gemm_cpu::at(call.bias, call.out, batch, i, j);
+      f.bias_row = call.bias.row;
+      f.bias_column = call.bias.column;
+    }
+    kernels.finish[static_cast<int>(call.out)](f);
+  }
+};
+
+/// In C itself if it is direct(), else in the staging buffer, whose rows are `row` elements long.
+template <class T>
+Sums<T> make_sums(const Call& call, const Kernels<T>& kernels, std::int64_t batch, T* staging,
+                  std::int64_t row) {
+  if (!call.direct()) return {call, kernels, batch, true, staging, row};
+  T* c = static_cast<T*>(at(call.c, call.out, batch, 0, 0));
+  return {call, kernels, batch, false, c, call.c.row};
+}
+
+/// C = act(beta * C + bias): what remains of a product over an empty k.
+template <class T>
+void finish_without_product(const Call& call) {
+  static constexpr T zeros[1024] = {};
+  const Kernels<T>& ks = kernels<T>();
+  for (std::int64_t batch = 0; batch < call.batch; ++batch) {
+    for (std::int64_t j = 0; j < call.n; j += 1024) {
+      FinishArgs<T> f{zeros,
+                      0,
+                      call.m,
+                      std::min<std::int64_t>(1024, call.n - j),
+                      at(call.c, call.out, batch, 0, j),
+                      call.c.row,
+                      call.c.column,
+                      static_cast<T>(call.beta),
+                      nullptr,
+                      0,
+                      0,
+                      call.activation};
+      if (call.bias.data != nullptr) {
+        f.bias = at(call.bias, call.out, batch, 0, j);
+        f.bias_row = call.bias.row;
+        f.bias_column = call.bias.column;
+      }
+      ks.finish[static_cast<int>(call.out)](f);
+    }
+  }
+}
+
+/// Sizes of the blocks: k in steps of kc, columns of B in steps of nc, rows of A in steps of mc.
+/// When sums are staged, rows come in groups of `staged_rows` so that the staging buffer stays
+/// small.
+struct Blocking {
+  std::int64_t mc, kc, nc, staged_rows;
+};
+
+// Measured on a 2-core Zen 5 vCPU at 1000 to 4096. Long pieces of k pay: C is read and written once
+// for each, and a tile takes time beside its FMAs (alone in L1, short k: 45 to 80 cycles with
+// AVX-512, 20 to 30 with AVX2). f32 with one thread: 512, 1024, 2048 of k at a time 226, 234, 237
+// GFLOP/s at 2048 cubed; 2048 and 4096 of k 236 and 224 at 4096 cubed. Two threads, who share L3
+// and memory, are better off with 1024 (2048: -2 % to -4 %; 512: -3 % to -5 %). Blocks of A of half
+// the L2 cache lose 3 % against a quarter (B and C pass through L2 as well). 8 MiB of B rather than
+// 4, so that A is packed fewer times: 2 %; 6: 0 to 2 %; 12 MiB and 16: -6 % at worst. Where tiles
+// ask for their lines (2-core Emerald Rapids vCPU, L2 of 2 MiB) 1024 of k at a time is best with
+// one thread, too: f32 2048 cubed 160 GFLOP/s, with 2048 of k 157; f64 79 and 73. A of 560 KiB: the
+// same.
+struct BlockLimits {
+  std::int64_t k_bytes = 8192;       // of one row of A
+  std::int64_t a_bytes = 288 << 10;  // of a 1 MiB L2 cache
+  std::int64_t b_bytes = 8 << 20;    // stays in the shared L3
+  std::int64_t staged_bytes = 8 << 20;
+};
+
+// A strip of B comes from L3 once for each block of A. Where others keep L3 busy, larger blocks of
+// A pay, and pieces of k short enough to leave L2 room for them. Measured on a 2-core Zen 4 vCPU
+// (L2 of 1 MiB), in turns, 1024 of k and 576 KiB of A against the limits above: f32 1024, 2048 and
+// 4096 cubed +1 %, +5 % to +8 %, +3 % with one thread, -2 % to +2 % with two; f64 2048 cubed +5 %,
+// with two threads 0; AVX2 (against 768 of k and 144 KiB of A) +4 %, +4 % to +6 %, +1 %, with two
+// threads +2 %, 0, -3 % to +7 %. 512 and 768 of k, and 400 to 700 KiB of A, are as good within 2 %,
+// each the worst somewhere. Not tried on other CPUs.
+inline BlockLimits block_limits() {
+  static const BlockLimits known = [] {
+    BlockLimits limits;
+    if (cpu::asks_memory_for_lines()) {
+      limits.k_bytes = 4096;
+      const std::int64_t l2 = sysconf(_SC_LEVEL2_CACHE_SIZE);  // 0 if it is not known
+      if (l2 > 0) limits.a_bytes = std::min<std::int64_t>(l2, 1 << 20) / 16 * 9;
+    }
+    return limits;
+  }();
+  return known;
+}
+
+template <class T>
+Blocking make_blocking(const Call& call, const Kernels<T>& ks, const BlockLimits& limits) {
+  constexpr std::int64_t size = sizeof(T);
+  // Equal steps: a last step of a few k would pay for reading and writing all of C.
+  const std::int64_t depth = call.depth();
+  const std::int64_t most_k = limits.k_bytes / size;
+  const std::int64_t kc = ceil_div(depth, ceil_div(depth, most_k));
+  const std::int64_t strips = ceil_div(call.n, ks.tile_columns());
+  const std::int64_t most_strips =
+      std::max<std::int64_t>(1, limits.b_bytes / (size * kc * ks.tile_columns()));
+  const std::int64_t nc = ceil_div(strips, ceil_div(strips, most_strips)) * ks.tile_columns();
+  const std::int64_t most_panels =
+      std::max<std::int64_t>(1, limits.a_bytes / (size * kc * ks.tile_rows));
+  const std::int64_t panels = std::min(most_panels, ceil_div(call.m, ks.tile_rows));
+  const std::int64_t staged_rows =
+      std::max<std::int64_t>(1, limits.staged_bytes / (size * nc * ks.tile_rows)) * ks.tile_rows;
+  return {panels * ks.tile_rows, kc, nc, staged_rows};
+}
+
+/// Strips of B of tile_columns, one behind the other; the last one may be a single vector wide.
+template <class T>
+int strip_width(const Kernels<T>& ks, std::int64_t columns_left) {
+  return 0 < columns_left && columns_left <= ks.lanes ? ks.lanes : ks.tile_columns();
+}
+
+/// Packs columns [j, j + columns) of rows [p, p + k) of B. j and the strip starts are aligned to
+/// strips, so several threads may pack parts of one block.
+template <class T>
+void pack_b(const Call& call, const Kernels<T>& ks, std::int64_t batch, std::int64_t p,
+            std::int64_t k, std::int64_t j, std::int64_t columns, T* to) {
+  const PackFunction<T>* pack = ks.pack[static_cast<int>(call.in)];
+  const int width = ks.tile_columns();
+  const int last = strip_width(ks, columns % width);
+  const std::int64_t whole = last == width ? columns : columns / width * width;
+  pack(at(call.b, call.in, batch, p, j), call.b.column, call.b.row, whole, call.n - j, width, k,
+       to);
+  if (whole < columns) {
+    pack(at(call.b, call.in, batch, p, j + whole), call.b.column, call.b.row, columns - whole,
+         call.n - j - whole, last, k, to + whole * k);
+  }
+}
+
+/// A block of A as tiles read it.
+template <class T>
+struct PackedA {
+  T* data;
+  Source source;
+  std::int64_t row;  // of a strided one
+  /// The panel that starts at row x of the block.
+  [[nodiscard]] const T* panel(std::int64_t x, std::int64_t k) const {
+    return data + x * (source == Source::packed ? k : row);
+  }
+};
+
+/// Elements between the rows of a copied block: an odd number of cache lines, so that the rows of a
+/// tile fall into different sets.
+template <class T>
+std::int64_t copied_row(std::int64_t k) {
+  constexpr std::int64_t line = 64 / sizeof(T);
+  return (ceil_div(k, line) | 1) * line;
+}
+
+/// Packs rows [i, i + rows) of columns [p, p + k) of A into panels of tile_rows; what is left of
+/// the rows makes a panel of just those.
+template <class T>
+PackedA<T> pack_panels(const Call& call, const Kernels<T>& ks, std::int64_t batch, std::int64_t i,
+                       std::int64_t rows, std::int64_t p, std::int64_t k, T* to) {
+  const PackFunction<T>* pack = ks.pack[static_cast<int>(call.in)];
+  const std::int64_t whole = rows / ks.tile_rows * ks.tile_rows;
+  pack(at(call.a, call.in, batch, i, p), call.a.row, call.a.column, whole, call.m - i, ks.tile_rows,
+       k, to);
+  if (whole < rows) {
+    const auto left = static_cast<int>(rows - whole);
+    pack(at(call.a, call.in, batch, i + whole, p), call.a.row, call.a.column, left,
+         call.m - i - whole, left, k, to + whole * k);
+  }
+  return {to, Source::packed, 0};
+}
+
+/// The same, or for a moderate n and contiguous rows merely a copy to where they do not alias: a
+/// tile can broadcast from rows as well as from columns, and transposing costs more; but 14 streams
+/// are harder to follow than one, and with many columns that counts (on a 2-core Zen 5 vCPU +2 % at
+/// n = 512, none at 2048, -5 % at 4096), as it does at once where tiles ask for their lines.
+constexpr std::int64_t most_columns_for_copied_rows = 1536;
+template <class T>
+PackedA<T> pack_a(const Call& call, const Kernels<T>& ks, std::int64_t batch, std::int64_t i,
+                  std::int64_t rows, std::int64_t p, std::int64_t k, T* to) {
+  if (call.a.column != 1 || call.n > most_columns_for_copied_rows || ks.asks_for_lines) {
+    return pack_panels(call, ks, batch, i, rows, p, k, to);
+  }
+  const int in = static_cast<int>(call.in);
+  const std::int64_t row = copied_row<T>(k);
+  ks.copy[in](at(call.a, call.in, batch, i, p), call.a.row, rows, k, to, row);
+  return {to, Source::strided, row};
+}
+
+/// A block of C: rows [i, i + rows), and what the block of k is to the whole of it.
+struct Block {
+  std::int64_t i, rows, k;
+  bool first, last;
+};
+
+/// All tiles of a strip: columns [j, j + columns). The strip of B (kc x 32 floats) stays near while
+/// the panels of A, which fit in L2, go by. One that has seen the last of k is finished at once,
+/// while its part of C is still cached. before(t, full) is called with the arguments of each tile.
+template <class T, class Before>
+void multiply_strip(const Sums<T>& sums, const Block& block, const PackedA<T>& a, const T* b,
+                    std::int64_t j, std::int64_t columns, Before&& before) {
+  const Kernels<T>& ks = sums.kernels;
+  TileArgs<T> t{};
+  t.k = block.k;
+  t.a_row = a.row;
+  t.a_column = 1;
+  t.b = b;
+  t.c_row = sums.row;
+  t.columns = static_cast<int>(columns);
+  t.alpha = static_cast<T>(sums.call.alpha);
+  t.beta = sums.beta(block.first);
+  const int vectors = strip_width(ks, columns) / ks.lanes;
+  for (std::int64_t x = 0; x < block.rows; x += ks.tile_rows) {
+    t.a = a.panel(x, block.k);
+    t.c = sums.at(block.i + x, j);
+    const std::int64_t count = std::min<std::int64_t>(block.rows - x, ks.tile_rows);
+    before(t, count == ks.tile_rows && vectors == 2);
+    ks.tile(a.source, Source::packed, vectors, count)(t);
+  }
+  if (block.last) sums.finish(block.i, block.rows, j, columns);
+}
+
+/// All tiles of a block: columns [j, j + columns), whose packed strips begin at b.
+template <class T>
+void multiply_block(const Sums<T>& sums, const Block& block, const PackedA<T>& a, const T* b,
+                    std::int64_t j, std::int64_t columns) {
+  const int width = sums.kernels.tile_columns();
+  for (std::int64_t y = 0; y < columns; y += width) {
+    multiply_strip(sums, block, a, b + y * block.k, j + y,
+                   std::min<std::int64_t>(columns - y, width), [](TileArgs<T>&, bool) {});
+  }
+}
+
+}  // namespace rung::gemm_cpu

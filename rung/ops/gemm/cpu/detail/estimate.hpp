@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Rough costs of the CPU rungs, so that the default choice can rank them. Only the order matters;
+// the constants are a 2-core Zen 5 vCPU's, and ratios between them hold widely.
+#pragma once
+
+#include "rung/cpu/isa.hpp"
+#include "rung/ops/gemm/cpu/detail/engine.hpp"
+
+namespace rung::gemm_cpu {
+
+/// Seconds of one core at its arithmetic peak.
+inline double peak_seconds(const Call& call) {
+  const double width = call.in == DType::f64 ? kernels<double>().lanes : kernels<float>().lanes;
+  constexpr double cycles_per_second = 4e9;
+  const double per_lane_and_cycle = 2 * cpu::vector_fmas_a_cycle();
+  return 2.0 * static_cast<double>(call.batch) * static_cast<double>(call.m) *
+         static_cast<double>(call.n) * static_cast<double>(call.depth()) /
+         (width * per_lane_and_cycle * cycles_per_second);
+}
+
+/// Threads that a call should use: a team costs about 2 us to start and join, which pays from two
+/// 64-cubes on (4 us of one core's work).
+inline int threads_worth(const Call& call, int available) {
+  constexpr double seconds_a_thread = 2e-6;
+  const double most = peak_seconds(call) / seconds_a_thread;
+  return most >= available ? available : std::max(1, static_cast<int>(most));
+}
+
+/// Seconds of reading and writing C again and again, if no cache holds it.
+inline double memory_seconds_of_c(const Call& call, double passes) {
+  constexpr double cached_bytes = 16 << 20, bytes_per_second = 40e9;
+  const double bytes = static_cast<double>(call.m) * static_cast<double>(call.n) *
+                       static_cast<double>(size_of(call.out));
+  return bytes < cached_bytes
+             ? 0.0
+             : 2 * static_cast<double>(call.batch) * bytes * passes / bytes_per_second;
+}
+
+/// Of packed multiplication by `threads` threads.
+inline double packed_seconds(const Call& call, int threads) {
+  const double m = static_cast<double>(call.m), n = static_cast<double>(call.n);
+  const double k = static_cast<double>(call.depth()), batch = static_cast<double>(call.batch);
+  constexpr double pack_an_element = 0.3e-9, update_an_element = 0.15e-9;
+  constexpr double start = 0.3e-6, start_a_thread = 1e-6;
+  const double packing = batch * (m * k + k * n) * pack_an_element;
+  const double updating = batch * m * n * (1 + k / 512) * update_an_element;
+  return start + (threads > 1 ? start_a_thread * threads : 0) +
+         (peak_seconds(call) * 1.03 + packing + updating + memory_seconds_of_c(call, 0.5)) /
+             threads;
+}
+
+/// Of tiles that read A, and perhaps B, where they are. Threads meet at the end alone.
+template <class T>
+double small_seconds(const Call& call, int threads) {
+  constexpr double start = 0.05e-6, start_a_thread = 0.5e-6, pack_an_element = 0.1e-9;
+  constexpr double l2_bytes = 1 << 20;
+  const double m = static_cast<double>(call.m), n = static_cast<double>(call.n);
+  const double k = static_cast<double>(call.k), batch = static_cast<double>(call.batch);
+  double slower = 1.02;
+  // A is read again for each strip of columns: from L3, if it has left L2.
+  if (m * k * sizeof(T) > l2_bytes && call.n > 64) slower += 0.15;
+  // For each 16 columns with AVX2, by tiles of 6 rows (f32 192, 255, 384 and 512 cubed on a 2-core
+  // Zen 4 vCPU: .75, .77, .76, .61 of the ceiling; packed .82, .88, .91, .75).
+  if (kernels<T>().narrow_strips() && call.n > 64) slower += 0.23;
+  const std::int64_t row_bytes = call.a.row * static_cast<std::int64_t>(sizeof(T));
+  if (row_bytes % 4096 == 0 && call.m > 8) slower += 0.2;
+  if (call.a.row != 1 && call.a.column != 1) slower += 0.5;
+  return start + (threads > 1 ? start_a_thread * threads : 0) +
+         (peak_seconds(call) * slower + batch * k * n * pack_an_element +
+          memory_seconds_of_c(call, 1)) /
+             threads;
+}
+
+/// The most rows of a tile one vector wide.
+inline std::int64_t narrow_rows(const Call& call) {
+  return call.in == DType::f64 ? kernels<double>().narrow_tile_rows
+                               : kernels<float>().narrow_tile_rows;
+}
+
+/// Of kernels that read the one large operand once, and are bound by that or by load ports.
+inline double streaming_seconds(const Call& call, double large_elements, double peak_share,
+                                int threads) {
+  constexpr double start = 0.2e-6, start_a_thread = 1e-6, bytes_per_second = 40e9;
+  const double bytes =
+      static_cast<double>(call.batch) * large_elements * static_cast<double>(size_of(call.in));
+  return start + (threads > 1 ? start_a_thread * threads : 0) +
+         std::max(peak_seconds(call) / peak_share, bytes / bytes_per_second) / threads;
+}
+
+inline double few_rows_seconds(const Call& call, int threads) {
+  const double m = static_cast<double>(call.m);
+  return streaming_seconds(call, static_cast<double>(call.n) * static_cast<double>(call.k),
+                           0.8 * m / (m + 1), threads);
+}
+
+}  // namespace rung::gemm_cpu

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The epilogue: what happens to finished sums while they are still in the cache. It works on short
+// runs of a row, gathered into a buffer, so that one piece of code serves every type and stride.
+#if defined(RUNG_OPS_GEMM_CPU_FINISH_INL_HPP_) == defined(HWY_TARGET_TOGGLE)
+#ifdef RUNG_OPS_GEMM_CPU_FINISH_INL_HPP_
+#undef RUNG_OPS_GEMM_CPU_FINISH_INL_HPP_
+#else
+#define RUNG_OPS_GEMM_CPU_FINISH_INL_HPP_
+#endif
+
+#include <hwy/highway.h>
+
+#include "rung/cpu/math-inl.hpp"
+#include "rung/ops/gemm/cpu/detail/engine.hpp"
+
+HWY_BEFORE_NAMESPACE();
+namespace rung::gemm_cpu::HWY_NAMESPACE {
+namespace hn = hwy::HWY_NAMESPACE;
+
+template <class T>
+void activate(Activation activation, T* x, int count) {
+  const hn::ScalableTag<T> d;
+  const auto each = [&](auto f) HWY_ATTR {
+    for (int j = 0; j < count; j += static_cast<int>(hn::Lanes(d))) {
+      hn::Store(f(hn::Load(d, x + j)), d, x + j);
+    }
+  };
+  switch (activation) {
+    case Activation::none:
+      break;
+    case Activation::relu:
+      // In this order a NaN passes through on every target.
+      each([&](auto v) HWY_ATTR { return hn::IfThenElse(hn::Lt(v, hn::Zero(d)), hn::Zero(d), v); });
+      break;
+    case Activation::gelu:
+      each([&](auto v) HWY_ATTR { return cpu::HWY_NAMESPACE::gelu(d, v); });
+      break;
+    case Activation::sigmoid:
+      each([&](auto v) HWY_ATTR { return cpu::HWY_NAMESPACE::sigmoid(d, v); });
+      break;
+    case Activation::tanh:
+      each([&](auto v) HWY_ATTR { return cpu::HWY_NAMESPACE::tanh(d, v); });
+      break;
+  }
+}
+
+// C as the caller laid it out. Written so that the compiler vectorises the contiguous case.
+template <class T, class Out>
+HWY_INLINE void add_scaled(const Out* from, std::int64_t step, T scale, T* x, int count) {
+  if (step == 1) {
+    for (int j = 0; j < count; ++j) x[j] += scale * static_cast<T>(from[j]);
+  } else {
+    for (int j = 0; j < count; ++j) x[j] += scale * static_cast<T>(from[j * step]);
+  }
+}
+
+template <class T, class Out>
+void finish(const FinishArgs<T>& f) {
+  // A multiple of every vector; short enough to stay in registers and the L1 cache.
+  constexpr int run = 64;
+  alignas(64) T x[run] = {};
+  for (std::int64_t i = 0; i < f.rows; ++i) {
+    for (std::int64_t j0 = 0; j0 < f.columns; j0 += run) {
+      const int count = static_cast<int>(std::min<std::int64_t>(run, f.columns - j0));
+      const T* sums = f.sums + i * f.sums_row + j0;
+      for (int j = 0; j < count; ++j) x[j] = sums[j];
+      Out* c = static_cast<Out*>(f.c) + i * f.c_row + j0 * f.c_column;
+      if (f.beta != T{0}) add_scaled(c, f.c_column, f.beta, x, count);
+      if (f.bias != nullptr) {
+        const Out* bias = static_cast<const Out*>(f.bias) + i * f.bias_row + j0 * f.bias_column;
+        add_scaled(bias, f.bias_column, T{1}, x, count);
+      }
+      if (f.activation != Activation::none) activate(f.activation, x, count);
+      if (f.c_column == 1) {
+        for (int j = 0; j < count; ++j) c[j] = static_cast<Out>(x[j]);
+      } else {
+        for (int j = 0; j < count; ++j) c[j * f.c_column] = static_cast<Out>(x[j]);
+      }
+    }
+  }
+}
+
+}  // namespace rung::gemm_cpu::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#endif  // the guard flips with each target

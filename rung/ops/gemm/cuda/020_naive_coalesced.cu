@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+// gemm / naive coalesced
+//
+// Idea     one thread computes one element of C; threadIdx.x walks along a row.
+// Changes  against naive_uncoalesced: the two axes of the block are exchanged, nothing else. A warp
+//          reads one element of A (a broadcast) and 32 neighbours of B, and writes 32 neighbours of
+//          C: 4 sectors of 32 bytes a request, all of them used.
+// Cost     still 2 k loads an element of C, 2 loads a multiply-add; the caches serve most of them.
+// Limits   load instructions: one multiply-add in three instructions at best. The general rung: any
+//          types and strides, any size.
+// Source   CUDA C++ Programming Guide, "Matrix multiplication" without shared memory.
+#include "rung/ops/gemm/cuda/detail/epilogue.hpp"
+#include "rung/ops/gemm/cuda/detail/rung.hpp"
+
+namespace rung {
+namespace {
+
+using namespace gemm_cuda;
+
+constexpr Tiling tiling{.rows = 8, .columns = 32, .block = {32, 8}};
+
+template <class P>
+__global__ void gemm_naive_coalesced(P p) {
+  const std::int64_t row = std::int64_t{blockIdx.y} * blockDim.y + threadIdx.y;
+  const std::int64_t column = std::int64_t{blockIdx.x} * blockDim.x + threadIdx.x;
+  if (row >= p.m() || column >= p.n()) return;
+  using Sum = typename P::Sum;
+  const auto a = p.a.at(blockIdx.z);
+  const auto b = p.b.at(blockIdx.z);
+  Sum sum = 0;
+  for (std::int64_t k = 0; k < p.k(); ++k) {
+    sum += convert<Sum>(a(row, k)) * convert<Sum>(b(k, column));
+  }
+  finish(p, static_cast<int>(blockIdx.z), row, column, sum);
+}
+
+/// No tile is shared: every element of C reads its row of A and its column of B.
+Cost traffic(const Gemm::Args& args) { return tiled_traffic(args, 1, 1); }
+
+double estimate(const Gemm::Args& args, const Context& context) {
+  return tiled_seconds(args, context, tiling.rows, tiling.columns,
+                       {.fraction_of_peak = 0.08, .blocks_per_multiprocessor = 8});
+}
+
+void run(const Gemm::Args& args, Context& context) {
+  with_product(args, [&]<class P>(const P& p) {
+    launch_tiles(context, tiling, gemm_naive_coalesced<P>, p);
+  });
+}
+
+const Rung<Gemm> self{{.name = "naive_coalesced",
+                       .step = 20,
+                       .after = "naive_uncoalesced",
+                       .backend = device_backend,
+                       .traffic = traffic,
+                       .estimate = estimate,
+                       .run = run}};
+
+}  // namespace
+}  // namespace rung

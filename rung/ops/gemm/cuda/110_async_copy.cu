@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+// gemm / async copy
+//
+// Idea     cp.async carries the tiles from global to shared memory without passing through
+//          registers, three tiles ahead of the multiply-adds.
+// Changes  against prefetch: a ring of four buffers instead of two, so that memory has the time of
+//          three tiles to answer instead of one; no registers and no store instructions for what is
+//          under way. A arrives turned around, element by element, so that rows of A need no
+//          alignment; where B's rows are aligned it arrives 16 bytes at a time. Edges: clamped
+//          addresses instead of comparisons (see detail/pipeline.hpp).
+// Cost     the same bytes; one barrier a tile.
+// Limits   shared-memory reads: the two rows of threads that make up a warp read 8 + 128 words for
+//          what a squarer warp would get from 32 + 64.
+// Source   NVIDIA A100 white paper, "Asynchronous copy"; CUTLASS, "multistage" pipelines.
+#include "rung/ops/gemm/cuda/detail/async.hpp"
+#include "rung/ops/gemm/cuda/detail/epilogue.hpp"
+
+namespace rung {
+namespace {
+
+using namespace gemm_cuda;
+
+constexpr int steps = 8;
+constexpr int stages = 4;
+constexpr int tile = GroupedTile::extent;
+constexpr int threads = GroupedTile::threads;
+constexpr int blocks = 2;  // on a multiprocessor: at most 128 registers a thread
+
+template <Access access>
+using Copies = AsyncTile<tile, steps, threads, access>;
+
+template <Access access_a, Access access_b>
+struct Ring {
+  alignas(16) float a[stages][Copies<access_a>::elements];
+  alignas(16) float b[stages][Copies<access_b>::elements];
+};
+
+template <Access access_a, Access access_b>
+__global__ void __launch_bounds__(threads, blocks) gemm_async_copy(Product32 p) {
+  auto& ring = shared<Ring<access_a, access_b>>();
+  const int batch = static_cast<int>(blockIdx.z);
+  const int first_row = static_cast<int>(blockIdx.y) * tile;
+  const int first_column = static_cast<int>(blockIdx.x) * tile;
+  Copies<access_a> a(operand_a(p, batch), first_row);
+  Copies<access_b> b(operand_b(p, batch), first_column);
+  const auto tiles = static_cast<int>(tiles_of(p.k(), steps));
+  const auto first_steps = static_cast<int>(p.k() - (tiles - 1) * std::int64_t{steps});
+  const auto start = [&](int number, int stage) {
+    if (number == 0 && tiles > 0) {
+      a.copy_first(ring.a[stage], first_steps);
+      b.copy_first(ring.b[stage], first_steps);
+    } else if (number < tiles) {
+      a.copy(ring.a[stage]);
+      b.copy(ring.b[stage]);
+    }
+    ptx::async_commit();  // also when empty: the count of groups is the count of tiles
+  };
+
+  float sums[GroupedTile::fragment][GroupedTile::fragment] = {};
+  for (int number = 0; number < stages - 1; ++number) start(number, number);
+  for (int number = 0; number < tiles; ++number) {
+    const int stage = number % stages;
+    // Tile `number` has arrived for all; and all have read the one before, whose buffer is next to
+    // be filled.
+    ptx::async_wait<stages - 2>();
+    __syncthreads();
+    start(number + stages - 1, (stage + stages - 1) % stages);
+    const float* a_tile = ring.a[stage];
+    const float* b_tile = ring.b[stage];
+#pragma unroll
+    for (int step = 0; step < steps; ++step) {
+      float a_values[GroupedTile::fragment];
+      float b_values[GroupedTile::fragment];
+      load_fragment<GroupedTile::fragment, GroupedTile::apart>(
+          a_values, a_tile + step * Copies<access_a>::pitch + GroupedTile::row(0));
+      load_fragment<GroupedTile::fragment, GroupedTile::apart>(
+          b_values, b_tile + step * Copies<access_b>::pitch + GroupedTile::column(0));
+      multiply_add(sums, a_values, b_values);
+    }
+  }
+  finish_tile<GroupedTile::group>(
+      p, batch, sums, [&](int i) { return first_row + GroupedTile::row(i); },
+      [&](int j) { return first_column + GroupedTile::column(j); });
+}
+
+Cost traffic(const Gemm::Args& args) { return tiled_traffic(args, tile, tile); }
+
+double estimate(const Gemm::Args& args, const Context& context) {
+  return tiled_seconds(args, context, tile, tile,
+                       {.fraction_of_peak = 0.6, .blocks_per_multiprocessor = blocks});
+}
+
+void run(const Gemm::Args& args, Context& context) {
+  const Product32 p = with_contiguous_rows(product<float, float>(args));
+  with_access(p, [&]<Access access_a, Access access_b>() {
+    launch_tiles(context,
+                 {.rows = tile,
+                  .columns = tile,
+                  .block = threads,
+                  .shared_bytes = sizeof(Ring<access_a, access_b>)},
+                 gemm_async_copy<access_a, access_b>, p);
+  });
+}
+
+const Rung<Gemm> self{{.name = "async_copy",
+                       .step = 110,
+                       .after = "prefetch",
+                       .backend = device_backend,
+                       .supports = require_short_strides,
+                       .traffic = traffic,
+                       .estimate = estimate,
+                       .run = run}};
+
+}  // namespace
+}  // namespace rung

@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: Apache-2.0
+// gemm / simt top
+//
+// Idea     the best known without tensor cores: three tile sizes of which the call's shape chooses,
+//          up to 16 x 8 elements a thread, blocks in an order that keeps operands in L2.
+// Changes  against warp_tile: 128 multiply-adds for 6 shared loads instead of 64 for 4 in 128 x 256
+//          tiles for large C; 64 x 128 and 64 x 64 where C is smaller.
+// Cost     A is read once for 256 columns, B once for 128 rows; one barrier for 1024 multiply-adds
+//          a thread.
+// Limits   the issue rate: of 139 instructions 128 are multiply-adds. An operand that is contiguous
+//          along k is copied 4 bytes at a time; two such operands cost 10 %.
+// Tried    on an H200, 4096 cubed, as trial kernels that can do nothing else, against 52.7 TFLOP/s
+//          (the rung: 50.9): multiply-adds always from the first column
+//          on 51.2; 4 stages 52.4, and with all copies of a tile in one step 50.3; 16 steps a tile
+//          49.3; 128 x 128 tiles of 16 x 8 elements a thread 50.4.
+// Source   CUTLASS and cuBLAS kernel names for the tile sizes; salykova, "Fast multi-level matrix
+//          multiplication on GPU" (sgemm.cu) for 4-byte cp.async that turns A around.
+#include <array>
+
+#include "rung/ops/gemm/cuda/detail/async.hpp"
+#include "rung/ops/gemm/cuda/detail/epilogue.hpp"
+
+namespace rung {
+namespace {
+
+using namespace gemm_cuda;
+
+// Kernels are told apart by their index here: nvcc 13 cannot name a kernel by a struct.
+constexpr std::array<TileShape, 3> shapes{{{.rows = 128,
+                                            .columns = 256,
+                                            .steps = 8,
+                                            .warp_rows = 64,
+                                            .warp_columns = 64,
+                                            .thread_rows = 16,
+                                            .thread_columns = 8,
+                                            .stages = 5,
+                                            .blocks = 1},
+                                           {.rows = 64,
+                                            .columns = 128,
+                                            .steps = 16,
+                                            .warp_rows = 32,
+                                            .warp_columns = 64,
+                                            .thread_rows = 8,
+                                            .thread_columns = 8,
+                                            .stages = 4,
+                                            .blocks = 3},
+                                           {.rows = 64,
+                                            .columns = 64,
+                                            .steps = 16,
+                                            .warp_rows = 32,
+                                            .warp_columns = 64,
+                                            .thread_rows = 8,
+                                            .thread_columns = 8,
+                                            .stages = 4,
+                                            .blocks = 6}}};
+// What each reaches of the multiply-add peak where C is large (H200).
+constexpr std::array<double, 3> fractions{0.79, 0.76, 0.735};
+constexpr int raster_rows = 1024;  // of C, that are worked on together
+
+/// Where this block's tile is. Blocks start in the order of their numbers; going down a few rows of
+/// tiles before along them, those under way at one time share rows of A and columns of B in L2.
+struct Place {
+  int row, column;
+};
+template <TileShape shape>
+__device__ Place place_of_block() {
+  constexpr int band = raster_rows / shape.rows;  // tiles
+  const int down = static_cast<int>(gridDim.y);
+  const int along = static_cast<int>(gridDim.x);
+  const std::int64_t number = std::int64_t{blockIdx.y} * along + blockIdx.x;
+  const std::int64_t band_tiles = std::int64_t{band} * along;
+  const auto first = static_cast<int>(number / band_tiles) * band;
+  const int rows = min(band, down - first);
+  const auto within = static_cast<int>(number % band_tiles);
+  return {first + within % rows, within / rows};
+}
+
+template <int Shape, Access access_a, Access access_b>
+__global__ void __launch_bounds__(shapes[Shape].threads(), shapes[Shape].blocks)
+    gemm_simt_top(Product32 p) {
+  constexpr TileShape shape = shapes[Shape];
+  using Tile = Pipeline<shape, access_a, access_b>;
+  const Place place = place_of_block<shape>();
+  const int batch = static_cast<int>(blockIdx.z);
+  const int first_row = place.row * shape.rows;
+  const int first_column = place.column * shape.columns;
+  typename Tile::Sums sums = {};
+  Tile::accumulate(operand_a(p, batch), first_row, operand_b(p, batch), first_column, p.k(), sums);
+  finish_tile<Tile::group>(
+      p, batch, sums, [&](int i) { return first_row + Tile::row(i); },
+      [&](int j) { return first_column + Tile::column(j); });
+}
+
+/// The shape of least estimated time for a call, and that time.
+struct Choice {
+  int shape;
+  double seconds;
+};
+Choice choose_shape(const Gemm::Args& args, const Context& context) {
+  Choice best{0, 0};
+  for (int i = 0; i < static_cast<int>(shapes.size()); ++i) {
+    const double seconds = tiled_seconds(
+        args, context, shapes[i].rows, shapes[i].columns,
+        {.fraction_of_peak = fractions[i], .blocks_per_multiprocessor = shapes[i].blocks});
+    if (i == 0 || seconds < best.seconds) best = {i, seconds};
+  }
+  return best;
+}
+
+/// Of the largest tiles, which a large C gets.
+Cost traffic(const Gemm::Args& args) {
+  return tiled_traffic(args, shapes[0].rows, shapes[0].columns);
+}
+
+double estimate(const Gemm::Args& args, const Context& context) {
+  return choose_shape(args, context).seconds;
+}
+
+void run(const Gemm::Args& args, Context& context) {
+  const Product32 p = with_contiguous_rows(product<float, float>(args));
+  const int shape = choose_shape(args, context).shape;
+  with_access(p, [&]<Access access_a, Access access_b>() {
+    const auto launch_shape = [&]<int Shape>() {
+      launch_tiles(context, tiling_of<shapes[Shape], access_a, access_b>,
+                   gemm_simt_top<Shape, access_a, access_b>, p);
+    };
+    if (shape == 0) launch_shape.template operator()<0>();
+    if (shape == 1) launch_shape.template operator()<1>();
+    if (shape == 2) launch_shape.template operator()<2>();
+  });
+}
+
+const Rung<Gemm> self{{.name = "simt_top",
+                       .step = 140,
+                       .after = "warp_tile",
+                       .backend = device_backend,
+                       .supports = require_short_strides,
+                       .traffic = traffic,
+                       .estimate = estimate,
+                       .run = run}};
+
+}  // namespace
+}  // namespace rung

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+// The last step of every gemm kernel: from sums to act(alpha sum + beta C + bias).
+#pragma once
+
+#include <cmath>
+#include <cstdint>
+
+#include "rung/device/load.hpp"
+#include "rung/ops/gemm/cuda/detail/product.hpp"
+
+namespace rung::gemm_cuda::inline RUNG_TARGET {
+
+template <class Real>
+__device__ Real activate(Activation activation, Real x) {
+  switch (activation) {
+    case Activation::none:
+      return x;
+    case Activation::relu:
+      return x < 0 ? Real(0) : x;  // NaN stays NaN
+    case Activation::gelu:
+      if (x < -40) return 0;  // under any type's range; -infinity * 0 would be NaN
+      return x * erfc(-x * Real(0.70710678118654752440)) * Real(0.5);
+    case Activation::sigmoid:
+      return Real(1) / (Real(1) + exp(-x));
+    case Activation::tanh:
+      return tanh(x);
+  }
+  return x;
+}
+
+/// Writes one element of C.
+template <class P>
+__device__ void finish(const P& p, int batch, std::int64_t row, std::int64_t column,
+                       typename P::Sum sum) {
+  using Sum = typename P::Sum;
+  auto& c = p.c(batch, row, column);
+  Sum value = p.alpha * sum;
+  if (p.beta != 0) value += p.beta * convert<Sum>(c);  // else C is not read: it may hold NaN
+  if (p.bias.data != nullptr) value += convert<Sum>(p.bias(batch, row, column));
+  c = convert<typename P::Out>(activate(p.activation, value));
+}
+
+/// Whether Group neighbouring columns of C can be written by one wide store wherever a tile starts:
+/// the same answer for the whole grid.
+template <int Group, class P>
+__device__ bool takes_wide_stores(const P& p) {
+  return p.c.strides[2] == 1 && p.c.strides[1] % Group == 0 && p.c.strides[0] % Group == 0 &&
+         is_wide_aligned<typename P::Out, Group>(p.c.data);
+}
+
+/// Writes the Rows x Columns sums of one thread, of which groups of Group lie side by side in C.
+/// row(i) and column(j) give the place of sums[i][j]; column is asked only for multiples of Group.
+///
+/// The loop over rows is rolled on purpose. Unrolled, every element would carry its own copy of
+/// every activation, tens of thousands of instructions; rolled, choosing a row of registers costs
+/// some hundred moves a thread, which a single step along k outweighs.
+template <int Group, int Rows, int Columns, class P, class Row, class Column>
+__device__ void finish_tile(const P& p, int batch, const typename P::Sum (&sums)[Rows][Columns],
+                            Row row, Column column) {
+  using Sum = typename P::Sum;
+  static_assert(Columns % Group == 0);
+  const bool plain = p.beta == 0 && p.bias.data == nullptr && p.activation == Activation::none;
+  const bool wide = Group > 1 && plain && takes_wide_stores<Group>(p);
+#pragma unroll 1
+  for (int i = 0; i < Rows; ++i) {
+    Sum picked[Columns] = {};
+#pragma unroll
+    for (int candidate = 0; candidate < Rows; ++candidate) {
+      if (candidate == i) {
+#pragma unroll
+        for (int j = 0; j < Columns; ++j) picked[j] = sums[candidate][j];
+      }
+    }
+    const std::int64_t at_row = row(i);
+    if (at_row >= p.m()) continue;
+#pragma unroll
+    for (int j = 0; j < Columns; j += Group) {
+      const std::int64_t at_column = column(j);
+      if (wide && at_column + Group <= p.n()) {
+        Pack<typename P::Out, Group> values;
+#pragma unroll
+        for (int lane = 0; lane < Group; ++lane) {
+          values[lane] = convert<typename P::Out>(p.alpha * picked[j + lane]);
+        }
+        store_wide(&p.c(batch, at_row, at_column), values);
+        continue;
+      }
+#pragma unroll
+      for (int lane = 0; lane < Group; ++lane) {
+        if (at_column + lane < p.n()) finish(p, batch, at_row, at_column + lane, picked[j + lane]);
+      }
+    }
+  }
+}
+
+}  // namespace rung::gemm_cuda::inline RUNG_TARGET

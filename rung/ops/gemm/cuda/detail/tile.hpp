@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+// What kernels with tiles in shared memory are made of: copying a tile, multiplying fragments.
+#pragma once
+
+#include <cstdint>
+
+#include "rung/device/load.hpp"
+#include "rung/ops/gemm/cuda/detail/product.hpp"
+
+namespace rung::gemm_cuda::inline RUNG_TARGET {
+
+/// The calling thread's number in its block.
+__device__ inline int thread_index() {
+  return static_cast<int>(threadIdx.y * blockDim.x + threadIdx.x);
+}
+
+/// Copies a Rows x Columns tile from global memory, any strides, by all Threads of the block:
+/// put(row, column, value) stores it wherever the kernel wants it. Beyond the matrix the values are
+/// zero, which adds nothing to a sum, so that no multiplication needs a bound.
+/// Neighbouring threads take neighbouring addresses, whichever axis those lie along.
+template <int Rows, int Columns, int Threads, class T, class Put>
+__device__ void load_tile(const View<const T, 2>& from, std::int64_t first_row,
+                          std::int64_t first_column, Put put) {
+  static_assert(Rows * Columns % Threads == 0, "every thread copies as many elements");
+  const bool along_columns = from.strides[1] <= from.strides[0];
+  const std::int64_t rows = from.shape[0] - first_row;
+  const std::int64_t columns = from.shape[1] - first_column;
+  const T* tile = from.data + from.offset(first_row, first_column);
+#pragma unroll
+  for (int i = 0; i < Rows * Columns / Threads; ++i) {
+    const int at = thread_index() + i * Threads;
+    const int row = along_columns ? at / Columns : at % Rows;
+    const int column = along_columns ? at % Columns : at / Rows;
+    const bool inside = row < rows && column < columns;
+    put(row, column,
+        inside ? convert<Accumulator<T>>(tile[row * from.strides[0] + column * from.strides[1]])
+               : Accumulator<T>(0));
+  }
+}
+
+/// Copies a tile of a matrix with aligned rows (see require_aligned_rows), four elements an
+/// instruction, in two halves: load() leaves a thread's share in registers, put() hands it out, so
+/// that other work can stand between. Guarded: zero beyond the matrix; else all of it must exist.
+template <int Rows, int Columns, int Threads>
+class VectorTile {
+  static constexpr int width = 4;
+  static constexpr int count = Rows * Columns / width / Threads;
+  static_assert(count * width * Threads == Rows * Columns, "every thread copies as many vectors");
+  Pack<float, width> values_[count];
+
+  static __device__ int row(int i) { return (thread_index() + i * Threads) / (Columns / width); }
+  static __device__ int column(int i) {
+    return (thread_index() + i * Threads) % (Columns / width) * width;
+  }
+
+ public:
+  template <bool Guarded>
+  __device__ void load(const View<const float, 2>& from, std::int64_t first_row,
+                       std::int64_t first_column) {
+#pragma unroll
+    for (int i = 0; i < count; ++i) {
+      const std::int64_t at_row = first_row + row(i);
+      const std::int64_t at_column = first_column + column(i);
+      const float* at = from.data + at_row * from.strides[0] + at_column;
+      if constexpr (Guarded) {
+        const std::int64_t valid = at_row < from.shape[0] ? from.shape[1] - at_column : 0;
+        values_[i] = load_wide<width>(at, valid);
+      } else {
+        values_[i] = load_wide<width>(at);
+      }
+    }
+  }
+
+  /// put(row, column, four values along the row)
+  template <class Put>
+  __device__ void put(Put put) const {
+#pragma unroll
+    for (int i = 0; i < count; ++i) put(row(i), column(i), values_[i]);
+  }
+};
+
+/// How the rungs from `vectorised` on share a 128 x 128 tile among 16 x 16 threads: each makes 8 x
+/// 8 elements of C in groups of four, so that fragments are read 16 bytes at a time. The groups are
+/// 64 apart: 16 lanes side by side then read 256 contiguous bytes, without bank conflicts.
+struct GroupedTile {
+  static constexpr int extent = 128;  // rows and columns
+  static constexpr int threads_along = 16;
+  static constexpr int threads = threads_along * threads_along;
+  static constexpr int group = 4;
+  static constexpr int fragment = 8;
+  static constexpr int apart = threads_along * group;
+
+  /// Where fragment element i of the thread at `position` (0..15) of an axis lies in the tile.
+  static __device__ int at(int position, int i) {
+    return i / group * apart + position * group + i % group;
+  }
+  static __device__ int row(int i) { return at(thread_index() / threads_along, i); }
+  static __device__ int column(int i) { return at(thread_index() % threads_along, i); }
+};
+
+/// Count values as groups of four, `Apart` words between the groups' starts.
+template <int Count, int Apart>
+__device__ void load_fragment(float (&fragment)[Count], const float* from) {
+  constexpr int group = 4;
+#pragma unroll
+  for (int i = 0; i < Count; i += group) {
+    const Pack<float, group> values = load_wide<group>(from + i / group * Apart);
+#pragma unroll
+    for (int lane = 0; lane < group; ++lane) fragment[i + lane] = values[lane];
+  }
+}
+
+/// sums += a b', a column of A's tile times a row of B's: Rows x Columns multiply-adds from
+/// Rows + Columns values, all in registers. There and back: odd rows are done from the last column
+/// to the first, so that two neighbouring multiply-adds always share an operand.
+template <bool ThereAndBack = false, int Rows, int Columns, class Sum>
+__device__ void multiply_add(Sum (&sums)[Rows][Columns], const Sum (&a)[Rows],
+                             const Sum (&b)[Columns]) {
+#pragma unroll
+  for (int i = 0; i < Rows; ++i) {
+#pragma unroll
+    for (int step = 0; step < Columns; ++step) {
+      const int j = ThereAndBack && i % 2 != 0 ? Columns - 1 - step : step;
+      sums[i][j] += a[i] * b[j];
+    }
+  }
+}
+
+}  // namespace rung::gemm_cuda::inline RUNG_TARGET

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+// histogram / global atomics
+//
+// Idea     a thread an element: find its bin, add one to the count with an atomic operation, as
+//          another thread may be adding to it at the same time.
+// Changes  nothing yet: this is where the ladder stands.
+// Cost     an atomic operation on L2 an element. Those on one count wait for each other: the fewer
+//          the bins, the longer the queue, and where all values fall into one bin nothing is
+//          parallel any more.
+// Limits   every valid call.
+// Source   D. Kirk and W. Hwu, Programming Massively Parallel Processors, chapter on histograms.
+#include "rung/ops/histogram/cuda/detail/histogram.hpp"
+
+namespace rung {
+namespace {
+using namespace histogram_cuda;
+
+constexpr int threads = 256;
+
+template <class T, class Bins>
+__global__ void __launch_bounds__(threads)
+    histogram_global_atomics(Elements<T> x, Bins bins, Counts counts) {
+  const std::int64_t i = std::int64_t{blockIdx.x} * threads + threadIdx.x;
+  if (i >= x.size()) return;
+  const std::int32_t bin = bins(x[i]);
+  if (bin >= 0) counts.add(bin, 1);
+}
+
+double estimate(const Histogram::Args& args, const Context& context) {
+  return seconds(args, context, global_additions(args));
+}
+
+void run(const Histogram::Args& args, Context& context) {
+  clear_counts(args, context);
+  visit_values(args.x.dtype, [&]<class T>() {
+    with_bins<BinKey<T>>(args, [&]<class Bins>(const Bins& bins) {
+      launch(context, {.grid = ceil_div(args.size(), threads), .block = threads},
+             histogram_global_atomics<T, Bins>, Elements<T>::make(args), bins, Counts::make(args));
+    });
+  });
+}
+
+const Rung<Histogram> self{{.name = "global_atomics",
+                            .step = 10,
+                            .backend = device_backend,
+                            .estimate = estimate,
+                            .run = run}};
+}  // namespace
+}  // namespace rung

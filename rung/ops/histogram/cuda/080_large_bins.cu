@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: Apache-2.0
+// histogram / large bins
+//
+// Idea     one table a block in all the shared memory it can get: 58112 bins on an H200. More bins
+//          are cut into slices: the blocks of a slice count what falls into it, and read x for
+//          themselves, at about the same time as the others, so that the L2 cache serves most of
+//          them. Beyond eight slices the counts stay in L2, and the atomic operations on them are
+//          made few: the bin that a look at 32 elements finds most often is counted in registers,
+//          and lanes that agree with their warp's first lane let it add for them.
+// Changes  against multi_copy_vectorised: a single copy, 4.6 times as many bins.
+// Cost     x once a slice. Each block adds its table to counts: 132 blocks with 50000 bins each
+//          make 6.6 million atomic additions on L2, neighbours together.
+// Limits   contiguous x; bins of equal width; not u8, which has 256 values.
+// Tried    H200, f32. 50000 bins, 2^28: two loads in flight 309 us, four 249. 400000 bins, 2^26, in
+//          seven slices: 560 us with one block more than fits at once, 331 without. 1000000 bins,
+//          2^28: plain atomic operations 2.7 ms too where values are random; merging is for those
+//          that are not. bf16, 1024 bins, 2^29: the single copy costs 327 us, the eight of
+//          multi_copy_vectorised 243.
+// Source   -
+#include "rung/core/bounds.hpp"
+#include "rung/ops/histogram/cuda/detail/walk.hpp"
+
+namespace rung {
+namespace {
+using namespace histogram_cuda;
+
+struct Tuning {
+  int threads;
+  int in_flight;  // packs of 16 bytes a thread
+  int most_slices;
+};
+// One block has a multiprocessor to itself, so it must be a large one.
+constexpr Tuning tuning{.threads = 1024, .in_flight = 4, .most_slices = 8};
+constexpr std::int64_t least_elements_per_block = 16 << 10;
+
+/// Slice blockIdx.y: `width` bins from blockIdx.y * width on.
+template <class T, class Bins>
+__global__ void __launch_bounds__(tuning.threads, 1)
+    histogram_large_sliced(DenseElements<T> x, Bins bins, Counts counts, int width) {
+  PackWalk<tuning.in_flight, T> walk(x);
+  const int first = static_cast<int>(blockIdx.y) * width;
+  const int here = min(width, counts.bins - first);
+  const unsigned* const table = cleared_table(here);
+  const std::uint32_t base = shared_address(table);
+  walk.for_each_element([&](T value) {
+    const Place place = place_of(bins, convert<typename Bins::Key>(value));
+    const unsigned slot = place.bin - static_cast<unsigned>(first);  // lower slices': large numbers
+    ptx::shared_add_if(static_cast<bool>(place.inside & (slot < static_cast<unsigned>(here))),
+                       base + slot * sizeof(unsigned), 1);
+  });
+  __syncthreads();
+  wait_for_cleared_counts();
+  for (int slot = static_cast<int>(threadIdx.x); slot < here; slot += tuning.threads) {
+    if (table[slot] != 0) counts.add(first + slot, table[slot]);
+  }
+}
+
+/// The bin that most of 32 elements have, spread over x; all lanes of a warp call.
+template <class T, class Bins>
+__device__ __forceinline__ std::int32_t frequent_bin(const DenseElements<T>& x, const Bins& bins) {
+  const int lane = lane_of_thread();
+  const std::int32_t bin = bins(convert<typename Bins::Key>(x.data[x.size / warp_size * lane]));
+  const int times = __popc(__match_any_sync(all_lanes, bin));
+  const int most = __reduce_max_sync(all_lanes, times);
+  const unsigned holders = __ballot_sync(all_lanes, times == most);
+  return shuffle(bin, __ffs(static_cast<int>(holders)) - 1);
+}
+
+template <class T, class Bins>
+__global__ void __launch_bounds__(tuning.threads)
+    histogram_large_global(DenseElements<T> x, Bins bins, Counts counts) {
+  wait_for_cleared_counts();
+  const std::int32_t frequent = frequent_bin(x, bins);
+  const int lane = lane_of_thread();
+  unsigned long long frequent_count = 0;
+  PackWalk<1, T> walk(x);
+  walk.for_each(
+      [&](const typename PackWalk<1, T>::Words& words, bool valid) {
+        const auto values = __builtin_bit_cast(Pack<T, pack_size<T>>, words);
+#pragma unroll
+        for (int i = 0; i < pack_size<T>; ++i) {
+          std::int32_t bin = valid ? bins(convert<typename Bins::Key>(values[i])) : -1;
+          if (bin == frequent && valid) {
+            ++frequent_count;
+            bin = -1;
+          }
+          const std::int32_t leading = shuffle(bin, 0);
+          const unsigned same = __ballot_sync(all_lanes, bin == leading);
+          if (bin >= 0 && (lane == 0 || bin != leading)) {
+            counts.add(bin, lane == 0 ? __popc(same) : 1);
+          }
+        }
+      },
+      [&](T value) {
+        const std::int32_t bin = bins(convert<typename Bins::Key>(value));
+        if (bin >= 0) counts.add(bin, 1);
+      });
+  const auto add = [](unsigned long long a, unsigned long long b) { return a + b; };
+  frequent_count = warp_reduce(frequent_count, add);
+  if (lane == 0 && frequent >= 0 && frequent_count != 0) counts.add(frequent, frequent_count);
+}
+
+std::int64_t slices_of(const Histogram::Args& args, const Context& context) {
+  const auto room = static_cast<std::int64_t>(context.info().shared_per_block / sizeof(unsigned));
+  return ceil_div(args.bins(), room);
+}
+
+Support supports(const Histogram::Args& args, const Context&) {
+  if (const Support dense = require_dense(args); !dense) return dense;
+  if (args.size() == 0) return unsupported("x is empty");
+  if (args.x.dtype == DType::u8) return unsupported("u8 has no more than 256 values");
+  return require_even(args);
+}
+
+double estimate(const Histogram::Args& args, const Context& context) {
+  const std::int64_t slices = slices_of(args, context);
+  const auto sliced = static_cast<double>(slices);
+  return slices <= tuning.most_slices
+             ? seconds(args, context, 1.6e12 / sliced) + merging_seconds(args, context)
+             : seconds(args, context, global_additions(args));
+}
+
+void run(const Histogram::Args& args, Context& context) {
+  clear_counts(args, context);
+  const Counts counts = Counts::make(args);
+  const std::int64_t slices = slices_of(args, context);
+  const bool dependent = counts_cleared_ahead(args, context);
+  visit_even(args, [&]<class T, class Bins>(const Bins& bins) {
+    const auto x = DenseElements<T>::make(args);
+    if (slices > tuning.most_slices) {
+      const auto kernel = histogram_large_global<T, Bins>;
+      const std::int64_t blocks =
+          walking_blocks(context, args.size(), least_elements_per_block, kernel, tuning.threads, 0);
+      launch(context, {.grid = blocks, .block = tuning.threads, .dependent = dependent}, kernel, x,
+             bins, counts);
+      return;
+    }
+    const auto kernel = histogram_large_sliced<T, Bins>;
+    const auto width = static_cast<int>(ceil_div(args.bins(), slices));
+    const std::size_t bytes = static_cast<std::size_t>(width) * sizeof(unsigned);
+    const std::int64_t blocks = walking_blocks(context, args.size(), least_elements_per_block,
+                                               kernel, tuning.threads, bytes);
+    // All slices resident together, as one block more would take as long as all the others; each
+    // slice sees all of x, with counters of 32 bits.
+    const std::int64_t along = larger(larger<std::int64_t>(blocks / slices, 1),
+                                      ceil_div(args.size(), std::int64_t{1} << 31));
+    launch(context,
+           {.grid = {along, slices},
+            .block = tuning.threads,
+            .shared_bytes = bytes,
+            .dependent = dependent},
+           kernel, x, bins, counts, width);
+  });
+}
+
+const Rung<Histogram> self{{.name = "large_bins",
+                            .step = 80,
+                            .after = "multi_copy_vectorised",
+                            .backend = device_backend,
+                            .supports = supports,
+                            .estimate = estimate,
+                            .run = run}};
+}  // namespace
+}  // namespace rung

@@ -1,0 +1,231 @@
+// SPDX-License-Identifier: Apache-2.0
+// What histogram's CUDA rungs share: x under a linear index, counts under atomic additions, and the
+// launches that every one of them needs.
+#pragma once
+
+#include <cstdint>
+
+#include "rung/core/bounds.hpp"
+#include "rung/core/collapse.hpp"
+#include "rung/core/integer.hpp"
+#include "rung/device/convert.hpp"
+#include "rung/device/dependent.hpp"
+#include "rung/device/device.hpp"
+#include "rung/device/ptx_hopper.hpp"
+#include "rung/device/resident.hpp"
+#include "rung/ops/histogram/op/bins.hpp"
+
+namespace rung::histogram_cuda::inline RUNG_TARGET {
+
+/// x as a kernel sees it: element i in the order of the normalised axes.
+template <class T>
+struct Elements {
+  const T* data;
+  Collapsed<1> axes;
+
+  static Elements make(const Histogram::Args& args) {
+    return {static_cast<const T*>(args.x.data), collapse<1>(args.x.shape, {args.x.strides})};
+  }
+  [[nodiscard]] RUNG_HD RUNG_ALWAYS_INLINE std::int64_t size() const { return axes.size(); }
+  RUNG_HD RUNG_ALWAYS_INLINE const T& at(std::int64_t i) const { return data[axes.offset(i)]; }
+  RUNG_HD RUNG_ALWAYS_INLINE BinKey<T> operator[](std::int64_t i) const {
+    return convert<BinKey<T>>(at(i));
+  }
+};
+
+/// The caller's counts, i32 or i64 with any stride. As unsigned: sums wrap, as the contract says.
+struct Counts {
+  void* data;
+  std::int64_t stride;
+  std::int32_t bins;
+  bool wide;
+
+  static Counts make(const Histogram::Args& args) {
+    return {args.counts.data, args.counts.strides[0], static_cast<std::int32_t>(args.bins()),
+            args.counts.dtype == DType::i64};
+  }
+  __device__ __forceinline__ void add(std::int32_t bin, unsigned long long amount) const {
+    if (wide) {
+      atomicAdd(static_cast<unsigned long long*>(data) + bin * stride, amount);
+    } else {
+      atomicAdd(static_cast<unsigned*>(data) + bin * stride, static_cast<unsigned>(amount));
+    }
+  }
+  __device__ __forceinline__ void clear(std::int32_t bin) const {
+    if (wide) {
+      static_cast<unsigned long long*>(data)[bin * stride] = 0;
+    } else {
+      static_cast<unsigned*>(data)[bin * stride] = 0;
+    }
+  }
+};
+
+// On compute capability 9.0 a kernel may start while counts are still being cleared, and waits for
+// that only when it has something to add. The clearing itself is launched while what came before
+// ends, waits for all of that, and only then lets the kernel behind it start. Elsewhere the stream
+// keeps them in order.
+__device__ __forceinline__ void wait_for_earlier_work() {
+#if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900
+  ptx::wait_for_earlier_grid();
+#endif
+}
+__device__ __forceinline__ void let_counting_start() {
+#if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900
+  ptx::let_next_grid_start();
+#endif
+}
+/// Before a kernel launched with .dependent = counts_cleared_ahead() touches counts.
+__device__ __forceinline__ void wait_for_cleared_counts() { wait_for_earlier_work(); }
+
+namespace {
+constexpr int clear_threads = 256;
+constexpr int clears_per_thread = 16;
+
+// In each rung's file once: kernels have no external linkage in rung.
+__global__ void __launch_bounds__(clear_threads) histogram_clear(Counts counts) {
+  wait_for_earlier_work();
+  let_counting_start();
+  const std::int64_t begin = std::int64_t{blockIdx.x} * (clear_threads * clears_per_thread);
+  for (int i = 0; i < clears_per_thread; ++i) {
+    const std::int64_t bin = begin + i * clear_threads + threadIdx.x;
+    if (bin < counts.bins) counts.clear(static_cast<std::int32_t>(bin));
+  }
+}
+}  // namespace
+
+/// Every rung adds to counts; what was there goes first, unless it is to stay.
+inline void clear_counts(const Histogram::Args& args, Context& context) {
+  if (args.accumulate) return;
+  launch(context,
+         {.grid = ceil_div(args.bins(), clear_threads * clears_per_thread),
+          .block = clear_threads,
+          .dependent = can_depend(context)},
+         histogram_clear, Counts::make(args));
+}
+/// Whether the launch behind clear_counts() may be a dependent one. Not where there is none, as x
+/// may then be what the grid in front is writing; nor on newer devices, which run the code for 8.0.
+inline bool counts_cleared_ahead(const Histogram::Args& args, const Context& context) {
+  return !args.accumulate && can_depend(context);
+}
+
+/// Teaching rungs are compiled for two types and bins of equal width alone: what they show does not
+/// depend on the type.
+template <class F>
+void visit_taught(const Histogram::Args& args, F&& f) {
+  visit<float, std::uint8_t>(args.x.dtype, [&]<class T>() {
+    if constexpr (std::is_integral_v<T>) {
+      f(Elements<T>::make(args), WholeBins::make(args));
+    } else {
+      f(Elements<T>::make(args), EvenBins<float>::make(args));
+    }
+  });
+}
+inline Support supports_taught(const Histogram::Args& args, const Context&) {
+  if (args.x.dtype != DType::f32 && args.x.dtype != DType::u8) {
+    return unsupported("only f32 and u8 values");
+  }
+  return args.even() ? supported : unsupported("only bins of equal width");
+}
+
+/// Every type but u8, with bins of equal width: f.template operator()<T, Bins>(bins).
+template <class F>
+void visit_even(const Histogram::Args& args, F&& f) {
+  visit<float, std::uint16_t, std::int32_t, std::int64_t, double, f16, bf16>(
+      args.x.dtype, [&]<class T>() {
+        if constexpr (!std::is_integral_v<T>) {
+          f.template operator()<T>(EvenBins<BinKey<T>>::make(args));
+        } else if constexpr (sizeof(T) == 8) {
+          f.template operator()<T>(WholeBins::make(args));
+        } else if (const WholeBins whole = WholeBins::make(args); whole.factor == 0) {
+          f.template operator()<T>(ShortBins<true>::make(whole));
+        } else {
+          f.template operator()<T>(ShortBins<false>::make(whole));
+        }
+      });
+}
+/// That visit_even serves this call.
+inline Support require_even(const Histogram::Args& args) {
+  if (!args.even()) return unsupported("only bins of equal width");
+  if (is_floating(args.x.dtype) || args.x.dtype == DType::i64) return supported;
+  const WholeBins whole = WholeBins::make(args);
+  return ShortBins<true>::takes(whole) || ShortBins<false>::takes(whole)
+             ? supported
+             : unsupported("the range goes beyond 32 bits");
+}
+
+/// Blocks for a grid whose threads walk on until nothing is left: as many as the device holds,
+/// fewer where each would have less than `elements_per_block` to do, more where a block's counters
+/// of 32 bits could overflow.
+template <class... Parameters>
+std::int64_t walking_blocks(const Context& context, std::int64_t elements,
+                            std::int64_t elements_per_block, void (*kernel)(Parameters...),
+                            int threads, std::size_t shared_bytes) {
+  constexpr std::int64_t most_per_block = std::int64_t{1} << 31;
+  const std::int64_t useful = ceil_div(elements, elements_per_block);
+  return larger(smaller(useful, resident_blocks(context, kernel, threads, shared_bytes)),
+                ceil_div(elements, most_per_block));
+}
+
+/// The grid walks over x side by side: thread t takes elements t, t + threads, t + 2 threads ...,
+/// `InFlight` of them loaded before the first is used.
+template <int InFlight, class T, class F>
+__device__ __forceinline__ void for_each_element(const Elements<T>& x, const F& f) {
+  const std::int64_t size = x.size();
+  const std::int64_t step = std::int64_t{gridDim.x} * blockDim.x;
+  std::int64_t i = std::int64_t{blockIdx.x} * blockDim.x + threadIdx.x;
+  for (; i + (InFlight - 1) * step < size; i += InFlight * step) {
+    T values[InFlight];
+#pragma unroll
+    for (int u = 0; u < InFlight; ++u) values[u] = x.at(i + u * step);
+#pragma unroll
+    for (int u = 0; u < InFlight; ++u) f(convert<BinKey<T>>(values[u]));
+  }
+  for (; i < size; i += step) f(x[i]);
+}
+
+/// A block's own counters in shared memory: `size` words, cleared and ready when this returns.
+__device__ __forceinline__ unsigned* cleared_table(std::int32_t size) {
+  unsigned* const table = &shared<unsigned>();
+  for (int i = static_cast<int>(threadIdx.x); i < size; i += static_cast<int>(blockDim.x)) {
+    table[i] = 0;
+  }
+  __syncthreads();
+  return table;
+}
+inline Support require_table(const Histogram::Args& args, const Context& context, int copies) {
+  const auto room = static_cast<std::int64_t>(context.info().shared_per_block);
+  return args.bins() <= room / copies / static_cast<std::int64_t>(sizeof(unsigned))
+             ? supported
+             : unsupported("a table of that many bins does not fit shared memory");
+}
+
+// Estimates: rates as an NVIDIA H200 had them, 2^26 to 2^29 elements.
+
+/// Additions a second to counts in L2. Few counts lie in few of its slices, which then do it all.
+inline double global_additions(const Histogram::Args& args) {
+  return clamped(0.7e6 * static_cast<double>(args.bins()), 5e9, 100e9);
+}
+/// Elements a second of a walk with single loads, beside tables of so many words: three blocks a
+/// multiprocessor bring it to its full rate.
+inline double single_loads(const Context& context, std::int64_t table_words) {
+  constexpr double full = 0.56e12;
+  const auto room = static_cast<std::int64_t>(context.info().shared_per_block / sizeof(unsigned));
+  return full * static_cast<double>(clamped<std::int64_t>(room / table_words, 1, 3)) / 3;
+}
+
+/// Estimated seconds in which each multiprocessor adds a table to counts.
+inline double merging_seconds(const Histogram::Args& args, const Context& context) {
+  constexpr double additions_per_second = 1e12;
+  return static_cast<double>(args.bins()) * context.info().multiprocessors / additions_per_second;
+}
+
+/// Estimated seconds: two launches, and x at `elements_per_second` unless memory is slower.
+inline double seconds(const Histogram::Args& args, const Context& context,
+                      double elements_per_second) {
+  constexpr double launch_seconds = 4e-6;
+  return 2 * launch_seconds +
+         larger(static_cast<double>(args.size()) / elements_per_second,
+                Histogram::cost(args).bytes / nominal_rates(context).bytes_per_second);
+}
+
+}  // namespace rung::histogram_cuda::inline RUNG_TARGET

@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Rows side by side: a vector holds one element of each of several rows, so that the sums need no
+// sum across lanes, and memory is read in the direction in which it lies.
+#if defined(RUNG_OPS_NORM_CPU_COLUMNS_INL_HPP_) == defined(HWY_TARGET_TOGGLE)
+#ifdef RUNG_OPS_NORM_CPU_COLUMNS_INL_HPP_
+#undef RUNG_OPS_NORM_CPU_COLUMNS_INL_HPP_
+#else
+#define RUNG_OPS_NORM_CPU_COLUMNS_INL_HPP_
+#endif
+
+#include "rung/ops/norm/cpu/detail/row-inl.hpp"
+
+HWY_BEFORE_NAMESPACE();
+namespace rung::norm_cpu::HWY_NAMESPACE {
+namespace {
+
+/// Additions in a chain before it is added to the total: no chain is longer than n / 32 + 32.
+constexpr std::int64_t chain = 32;
+
+/// Where the rows of a panel begin; elements of a row are steps apart, given by Lines' columns.
+template <class T>
+struct Panel {
+  const T* x;
+  const T* residual;
+  T* y;
+  T* sum;
+  std::int64_t at[6];  // of the first row, by RowTensor
+};
+
+/// The means and reciprocal deviations of `count` rows, from `first` of the panel on.
+template <class T>
+HWY_NOINLINE void note_lanes(const Call& call, const Panel<T>& panel, const Wide<T>* means,
+                             const Wide<T>* rstds, std::int64_t first, std::int64_t count) {
+  const auto& strides = call.lines.rows.strides;
+  const int inner = std::max(0, call.lines.rows.rank - 1);
+  const auto note = [&](const TensorRef& tensor, int which, const Wide<T>* values) {
+    if (tensor.data == nullptr) return;
+    Wide<T>* to = static_cast<Wide<T>*>(tensor.data) + panel.at[which];
+    for (std::int64_t i = 0; i < count; ++i) to[(first + i) * strides[which][inner]] = values[i];
+  };
+  note(call.args->mean, norm_lines::row_mean, means);
+  note(call.args->rstd, norm_lines::row_rstd, rstds);
+}
+
+/// `vectors` vectors of rows, or `count` rows in one vector.
+template <class T, int vectors, bool whole>
+void panel_across(const Call& call, const Panel<T>& panel, std::size_t count) {
+  const Tag<T> d;
+  using V = hn::Vec<Tag<T>>;
+  using W = Wide<T>;
+  constexpr std::int64_t step = lanes<T>;
+  const Norm::Args& args = *call.args;
+  const bool layer = args.kind == NormKind::layer;
+  const auto load = [&](const T* from, int v) HWY_ATTR {
+    return whole ? load_as(d, from + v * step) : load_as_n(d, from, count);
+  };
+  const auto store = [&](V value, T* to, int v) HWY_ATTR {
+    whole ? store_as(value, d, to + v * step) : store_as_n(value, d, to, count);
+  };
+  const std::int64_t n = call.n;
+  const auto place = [&](int tensor, std::int64_t i) {
+    if (call.lines.columns.rank == 1) return i * call.lines.columns.strides[tensor][0];
+    std::int64_t at[6];
+    call.lines.columns.offsets(i, at);
+    return at[tensor];
+  };
+  // s, once x + residual has been stored: in sum, or in y until y itself is written.
+  const bool adds = panel.residual != nullptr;
+  T* const stored = panel.sum != nullptr ? panel.sum : panel.y;
+  const int stored_as = panel.sum != nullptr ? norm_lines::column_sum : norm_lines::column_y;
+  const T* const s = adds ? stored : panel.x;
+  const int s_as = adds ? stored_as : static_cast<int>(norm_lines::column_x);
+
+  V total_1[vectors];
+  V total_2[vectors];
+  const auto sum_up = [&](const auto& terms) HWY_ATTR {
+#pragma GCC unroll 4
+    for (int v = 0; v < vectors; ++v) total_1[v] = total_2[v] = hn::Zero(d);
+    for (std::int64_t first = 0; first < n; first += chain) {
+      V part_1[vectors];
+      V part_2[vectors];
+#pragma GCC unroll 4
+      for (int v = 0; v < vectors; ++v) part_1[v] = part_2[v] = hn::Zero(d);
+      for (std::int64_t i = first; i < std::min(n, first + chain); ++i) terms(i, part_1, part_2);
+#pragma GCC unroll 4
+      for (int v = 0; v < vectors; ++v) {
+        total_1[v] = hn::Add(total_1[v], part_1[v]);
+        total_2[v] = hn::Add(total_2[v], part_2[v]);
+      }
+    }
+  };
+  const V part_of_n = hn::Set(d, 1 / static_cast<W>(n));
+  V center[vectors];
+#pragma GCC unroll 4
+  for (int v = 0; v < vectors; ++v) center[v] = hn::Zero(d);
+  if (adds || layer) {
+    sum_up([&](std::int64_t i, V* part, V*) HWY_ATTR {
+      if (adds) {
+        const T* x = panel.x + place(norm_lines::column_x, i);
+        const T* residual = panel.residual + place(norm_lines::column_residual, i);
+#pragma GCC unroll 4
+        for (int v = 0; v < vectors; ++v) {
+          store(hn::Add(load(x, v), load(residual, v)), stored + place(stored_as, i), v);
+        }
+      }
+      const T* from = s + place(s_as, i);
+#pragma GCC unroll 4
+      for (int v = 0; v < vectors; ++v) part[v] = hn::Add(part[v], load(from, v));
+    });
+    if (layer) {
+#pragma GCC unroll 4
+      for (int v = 0; v < vectors; ++v) center[v] = hn::Mul(total_1[v], part_of_n);
+    }
+  }
+  sum_up([&](std::int64_t i, V* rest, V* squares) HWY_ATTR {
+    const T* from = s + place(s_as, i);
+#pragma GCC unroll 4
+    for (int v = 0; v < vectors; ++v) {
+      const V distance = hn::Sub(load(from, v), center[v]);
+      rest[v] = hn::Add(rest[v], distance);
+      squares[v] = hn::MulAdd(distance, distance, squares[v]);
+    }
+  });
+  V rstd[vectors];
+  V shift[vectors];
+#pragma GCC unroll 4
+  for (int v = 0; v < vectors; ++v) {
+    // As scale_of() does, a row a lane.
+    const V rest = layer ? hn::Mul(total_1[v], part_of_n) : hn::Zero(d);
+    const V variance = hn::MulSub(total_2[v], part_of_n, hn::Mul(rest, rest));
+    // Not below zero through rounding; a NaN must stay one.
+    const V positive = hn::IfThenZeroElse(hn::Lt(variance, hn::Zero(d)), variance);
+    const V epsilon = hn::Set(d, static_cast<W>(args.epsilon));
+    rstd[v] = hn::Div(hn::Set(d, 1), hn::Sqrt(hn::Add(positive, epsilon)));
+    shift[v] = hn::Neg(hn::Mul(rest, rstd[v]));
+    if (args.mean.data == nullptr && args.rstd.data == nullptr) continue;
+    HWY_ALIGN W means[step];
+    HWY_ALIGN W rstds[step];
+    hn::Store(hn::Add(center[v], rest), d, means);
+    hn::Store(rstd[v], d, rstds);
+    note_lanes(call, panel, means, rstds, v * step,
+               whole ? step : static_cast<std::int64_t>(count));
+  }
+  const W* gamma = static_cast<const W*>(call.gamma);
+  const W* beta = static_cast<const W*>(call.beta);
+  for (std::int64_t i = 0; i < n; ++i) {
+    const T* from = s + place(s_as, i);
+    const V factor = hn::Set(d, gamma != nullptr ? gamma[i] : W{1});
+    const V summand = hn::Set(d, beta != nullptr ? beta[i] : W{0});
+#pragma GCC unroll 4
+    for (int v = 0; v < vectors; ++v) {
+      const V z = hn::MulAdd(hn::Sub(load(from, v), center[v]), rstd[v], shift[v]);
+      store(hn::MulAdd(z, factor, summand), panel.y + place(norm_lines::column_y, i), v);
+    }
+  }
+}
+
+/// Rows [begin, end): panels of four vectors of rows (256 bytes of each column), then of one.
+template <class T>
+void rows_across(const RowsJob& job) {
+  const Call& call = *job.call;
+  const Norm::Args& args = *call.args;
+  constexpr int vectors = 4;
+  for (std::int64_t row = job.begin; row < job.end;) {
+    // No further than the neighbours in memory go.
+    const std::int64_t inside = row % call.side_by_side;
+    const std::int64_t left = std::min(job.end - row, call.side_by_side - inside);
+    Panel<T> panel{};
+    call.lines.rows.offsets(row, panel.at);
+    panel.x = static_cast<const T*>(args.x.data) + panel.at[norm_lines::row_x];
+    panel.y = static_cast<T*>(args.y.data) + panel.at[norm_lines::row_y];
+    if (args.residual.data != nullptr) {
+      panel.residual =
+          static_cast<const T*>(args.residual.data) + panel.at[norm_lines::row_residual];
+    }
+    if (args.sum.data != nullptr) {
+      panel.sum = static_cast<T*>(args.sum.data) + panel.at[norm_lines::row_sum];
+    }
+    if (left >= vectors * lanes<T>) {
+      panel_across<T, vectors, true>(call, panel, 0);
+      row += vectors * lanes<T>;
+    } else {
+      const std::int64_t count = std::min(left, lanes<T>);
+      panel_across<T, 1, false>(call, panel, static_cast<std::size_t>(count));
+      row += count;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace rung::norm_cpu::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#endif  // the guard flips with each target

@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+// norm's vector kernels, for whatever processor this is: kernels.cpp compiles them once for
+// each instruction set.
+#pragma once
+
+#include "rung/ops/norm/cpu/detail/plan.hpp"
+
+namespace rung::norm_cpu {
+
+struct Kernels {
+  void (*rows)(const RowsJob& job);
+  void (*statistics)(const BlocksJob& job);
+  void (*write)(const BlocksJob& job);
+};
+
+/// Of the type that x has.
+Kernels kernels(DType dtype);
+
+/// Plans the call and runs it on up to `threads` threads.
+void normalise(const Norm::Args& args, Context& context, int threads);
+
+/// Seconds that this takes, for the choice among rungs.
+double seconds(const Norm::Args& args, int threads);
+
+}  // namespace rung::norm_cpu

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+// norm / block two pass
+//
+// Idea     a block owns a row: its threads sum up every 256th element, meet, do so again with the
+//          distances from the mean, meet, and write y. The second meeting also corrects the mean by
+//          what it left over, which keeps all digits at the price of one addition (norm.hpp).
+// Changes  -
+// Cost     a row is read three times; the second and third time it comes from L2 or L1, if it fits.
+// Limits   loads of one element; takes any strides, and so every call.
+// Tried    -
+// Source   T. Chan, G. Golub & R. LeVeque, Algorithms for computing the sample variance, 1983.
+#include "rung/ops/norm/cuda/detail/norm.hpp"
+
+namespace rung {
+namespace {
+
+using namespace norm_cuda;
+
+constexpr int threads = 256;
+
+template <class W>
+struct Shared {
+  WarpValues<W, threads> sums;
+  WarpValues<Moments<W>, threads> moments;
+};
+
+template <class T>
+__global__ void __launch_bounds__(threads) norm_block_two_pass(Call<T> call) {
+  using W = Accumulator<T>;
+  auto& scratch = shared<Shared<W>>();
+  for (std::int64_t row = blockIdx.x; row < call.rows; row += gridDim.x) {
+    const Elements<T> elements(call, row);
+    W center = 0;
+    if (call.layer || call.residual != nullptr) {
+      W sum = 0;
+      for (std::int64_t i = threadIdx.x; i < call.n; i += threads) {
+        sum += elements.template s<true>(i);
+      }
+      sum = block_reduce(sum, Plus{}, W{0}, scratch.sums);
+      if (call.layer) center = sum * call.part;
+    }
+    Moments<W> moments{};
+    for (std::int64_t i = threadIdx.x; i < call.n; i += threads) {
+      moments.add(elements.s(i) - center);
+    }
+    moments = block_reduce(moments, AddMoments{}, Moments<W>{}, scratch.moments);
+    const Scale<W> scale = scale_of(call, elements.at, center, moments, threadIdx.x == 0);
+    for (std::int64_t i = threadIdx.x; i < call.n; i += threads) elements.write(i, scale);
+  }
+}
+
+Cost traffic(const Norm::Args& args) {
+  Cost cost = Norm::cost(args);
+  cost.bytes += 2 * static_cast<double>(args.rows() * args.columns()) *
+                static_cast<double>(size_of(args.x.dtype));
+  return cost;
+}
+
+double estimate(const Norm::Args& args, const Context& context) {
+  // Bound by its instructions: as long for small elements as for large ones.
+  return seconds(args, context, 1, 0.045 * static_cast<double>(size_of(args.x.dtype)));
+}
+
+void run(const Norm::Args& args, Context& context) {
+  with_call(args, [&]<class T>(const Call<T>& call) {
+    launch_call(context, call, {.threads = threads, .shared_bytes = sizeof(Shared<Accumulator<T>>)},
+                norm_block_two_pass<T>);
+  });
+}
+
+const Rung<Norm> self{{.name = "block_two_pass",
+                       .step = 10,
+                       .backend = device_backend,
+                       .traffic = traffic,
+                       .estimate = estimate,
+                       .run = run}};
+
+}  // namespace
+}  // namespace rung

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+// norm / sum of squares
+//
+// Idea     one pass: the threads of a block sum up s and s^2 together, and the variance is
+//          mean(s^2) - mean(s)^2.
+// Changes  against block_two_pass: a row is read twice, not three times, and the threads meet once.
+// Cost     2 reads of a row.
+// Limits   it fails on purpose where the mean is large against the spread: see the CPU's rung of
+//          this name. f32 only; never picked.
+// Tried    -
+// Source   T. Chan, G. Golub & R. LeVeque, Algorithms for computing the sample variance, 1983.
+#include "rung/ops/norm/cuda/detail/norm.hpp"
+
+namespace rung {
+namespace {
+
+using namespace norm_cuda;
+
+constexpr int threads = 256;
+
+struct Shared {
+  WarpValues<Moments<float>, threads> moments;
+};
+
+__global__ void __launch_bounds__(threads) norm_sum_of_squares(Call<float> call) {
+  auto& scratch = shared<Shared>();
+  for (std::int64_t row = blockIdx.x; row < call.rows; row += gridDim.x) {
+    const Elements<float> elements(call, row);
+    Moments<float> moments{};  // about 0: the sum and the sum of squares
+    for (std::int64_t i = threadIdx.x; i < call.n; i += threads) {
+      moments.add(elements.s<true>(i));
+    }
+    moments = block_reduce(moments, AddMoments{}, Moments<float>{}, scratch.moments);
+    const Scale<float> scale = scale_of(call, elements.at, 0.0f, moments, threadIdx.x == 0);
+    for (std::int64_t i = threadIdx.x; i < call.n; i += threads) elements.write(i, scale);
+  }
+}
+
+Support supports(const Norm::Args& args, const Context&) {
+  return args.x.dtype == DType::f32 ? supported : unsupported("f32 only");
+}
+
+double estimate(const Norm::Args& args, const Context& context) {
+  return seconds(args, context, 1, 0.2);
+}
+
+void run(const Norm::Args& args, Context& context) {
+  launch_call(context, call_of<float>(args), {.threads = threads, .shared_bytes = sizeof(Shared)},
+              norm_sum_of_squares);
+}
+
+const Rung<Norm> self{{.name = "sum_of_squares",
+                       .step = 20,
+                       .after = "block_two_pass",
+                       .backend = device_backend,
+                       .teaching = true,
+                       .supports = supports,
+                       .estimate = estimate,
+                       .run = run}};
+
+}  // namespace
+}  // namespace rung

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+// norm / Welford
+//
+// Idea     one pass that keeps its digits: each thread updates a running mean and a sum of squares
+//          about it; where threads meet, two such pairs are joined by Chan's formula.
+// Changes  against sum_of_squares: nothing large is subtracted from anything large. Against
+//          block_two_pass: one pass and one meeting fewer.
+// Cost     2 reads of a row; a division an element.
+// Limits   the mean carries the rounding of its updates, so that with a mean of 100 the result has
+//          errors of numbers around 100. f32 and bf16; loads of one element.
+// Tried    -
+// Source   B. Welford 1962; T. Chan, G. Golub & R. LeVeque 1979, Updating formulae and a pairwise
+//          algorithm for computing sample variances.
+#include "rung/ops/norm/cuda/detail/norm.hpp"
+
+namespace rung {
+namespace {
+
+using namespace norm_cuda;
+
+constexpr int threads = 256;
+
+struct Running {
+  float count;
+  float mean;
+  float squares;  // sum of (s - mean)^2
+
+  __device__ __forceinline__ void add(float s, bool layer) {
+    count += 1;
+    const float before = s - mean;
+    if (layer) mean += before / count;
+    squares += before * (s - mean);
+  }
+};
+
+/// Two of them joined [Chan, Golub & LeVeque]; for RMS norm both means are 0.
+struct Join {
+  __device__ __forceinline__ Running operator()(Running a, Running b) const {
+    const float count = a.count + b.count;
+    if (count == 0) return a;
+    const float distance = b.mean - a.mean;
+    const float share = b.count / count;
+    return {count, a.mean + distance * share,
+            a.squares + b.squares + distance * distance * a.count * share};
+  }
+};
+
+struct Shared {
+  WarpValues<Running, threads> running;
+};
+
+template <class T>
+__global__ void __launch_bounds__(threads) norm_welford(Call<T> call) {
+  auto& scratch = shared<Shared>();
+  for (std::int64_t row = blockIdx.x; row < call.rows; row += gridDim.x) {
+    const Elements<T> elements(call, row);
+    Running running{};
+    for (std::int64_t i = threadIdx.x; i < call.n; i += threads) {
+      running.add(elements.template s<true>(i), call.layer);
+    }
+    running = block_reduce(running, Join{}, Running{}, scratch.running);
+    // An empty row has a mean of 0 / 0.
+    const float mean = call.layer && call.n == 0 ? running.mean * call.part : running.mean;
+    const Scale<float> scale =
+        scale_of(call, elements.at, mean, {0.0f, running.squares}, threadIdx.x == 0);
+    for (std::int64_t i = threadIdx.x; i < call.n; i += threads) elements.write(i, scale);
+  }
+}
+
+Support supports(const Norm::Args& args, const Context&) {
+  const bool takes = args.x.dtype == DType::f32 || args.x.dtype == DType::bf16;
+  return takes ? supported : unsupported("f32 and bf16 only");
+}
+
+double estimate(const Norm::Args& args, const Context& context) {
+  return seconds(args, context, 1, 0.043 * static_cast<double>(size_of(args.x.dtype)));
+}
+
+void run(const Norm::Args& args, Context& context) {
+  visit<float, bf16>(args.x.dtype, [&]<class T>() {
+    launch_call(context, call_of<T>(args), {.threads = threads, .shared_bytes = sizeof(Shared)},
+                norm_welford<T>);
+  });
+}
+
+const Rung<Norm> self{{.name = "welford",
+                       .step = 30,
+                       .after = "sum_of_squares",
+                       .backend = device_backend,
+                       .supports = supports,
+                       .estimate = estimate,
+                       .run = run}};
+
+}  // namespace
+}  // namespace rung

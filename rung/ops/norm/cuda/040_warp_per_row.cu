@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+// norm / warp per row
+//
+// Idea     a warp owns a row; sums travel by shuffles alone. Loads and stores of 16 bytes, cut
+//          where memory is aligned, so that odd lengths cost a cut pack at either end and no more.
+// Changes  against block_two_pass: no barrier and no shared memory, a quarter to an eighth of the
+//          load instructions, and short rows do not leave most of a block idle.
+// Cost     a row is read three times, the second and third from L1 while it fits.
+// Limits   contiguous rows. Long rows: 32 threads ask for too little of a row at a time, and L1 no
+//          longer holds it.
+// Tried    -
+// Source   CUDA C++ Programming Guide, "Warp shuffle functions".
+#include "rung/ops/norm/cuda/detail/packs.hpp"
+
+namespace rung {
+namespace {
+
+using namespace norm_cuda;
+
+constexpr RowBlock block{.threads = 32, .rows = 4};
+
+template <class T>
+__global__ void __launch_bounds__(block.threads* block.rows) norm_warp_per_row(Call<T> call) {
+  using W = Accumulator<T>;
+  constexpr int width = pack_width<T>;
+  const int lane = static_cast<int>(threadIdx.x);
+  const std::int64_t first = std::int64_t{blockIdx.x} * block.rows + threadIdx.y;
+  for (std::int64_t row = first; row < call.rows; row += std::int64_t{gridDim.x} * block.rows) {
+    const PackedRow<T> packed(call, row);
+    const std::int64_t packs = packed.packs();
+    W center = 0;
+    if (call.layer || call.residual != nullptr) {
+      W sum = 0;
+      for (std::int64_t pack = lane; pack < packs; pack += 32) {
+        const Pack<T, width> s = packed.first(pack, true);
+#pragma unroll
+        for (int i = 0; i < width; ++i) sum += convert<W>(s[i]);  // zero where nothing exists
+      }
+      if (call.layer) center = warp_reduce(sum, Plus{}) * call.part;
+    }
+    Moments<W> moments{};
+    for (std::int64_t pack = lane; pack < packs; pack += 32) {
+      const Pack<T, width> s = packed.again(pack);
+      const bool whole = packed.whole(pack);
+#pragma unroll
+      for (int i = 0; i < width; ++i) {
+        if (whole || packed.exists(pack, i)) moments.add(convert<W>(s[i]) - center);
+      }
+    }
+    moments = warp_reduce(moments, AddMoments{});
+    const Scale<W> scale = scale_of(call, packed.at, center, moments, lane == 0);
+    for (std::int64_t pack = lane; pack < packs; pack += 32) {
+      packed.write(pack, raw(packed.again(pack)), scale);
+    }
+  }
+}
+
+double estimate(const Norm::Args& args, const Context& context) {
+  // Up to some 16 KiB a row it stays in L1.
+  const auto bytes =
+      static_cast<double>(args.columns()) * static_cast<double>(size_of(args.x.dtype));
+  return seconds(args, context, 1, bytes <= 16384 ? 0.3 : 0.22);
+}
+
+void run(const Norm::Args& args, Context& context) {
+  with_call(args, [&]<class T>(const Call<T>& call) {
+    launch_call(context, call, block, norm_warp_per_row<T>);
+  });
+}
+
+const Rung<Norm> self{{.name = "warp_per_row",
+                       .step = 40,
+                       .after = "block_two_pass",
+                       .backend = device_backend,
+                       .supports = require_contiguous_rows,
+                       .estimate = estimate,
+                       .run = run}};
+
+}  // namespace
+}  // namespace rung

@@ -1,0 +1,253 @@
+// SPDX-License-Identifier: Apache-2.0
+// What every CUDA kernel of norm is given, how it reaches the elements of a row, and the numbers
+// that its threads put together.
+#pragma once
+
+#include <cstdint>
+#include <limits>
+
+#include "rung/core/bounds.hpp"
+#include "rung/device/collectives.hpp"
+#include "rung/device/convert.hpp"
+#include "rung/device/rows.hpp"
+#include "rung/ops/norm/norm.hpp"
+#include "rung/ops/norm/op/lines.hpp"
+
+namespace rung::norm_cuda::inline RUNG_TARGET {
+
+using norm_lines::Lines;
+
+/// One call, typed. Absent tensors are null.
+template <class T_>
+struct Call {
+  using T = T_;
+  using Wide = Accumulator<T>;
+
+  Lines lines;
+  std::int64_t rows;
+  std::int64_t n;  // elements a row
+  const T* x;
+  const T* residual;
+  T* y;
+  T* sum;
+  const void* gamma;
+  const void* beta;
+  Wide* mean;
+  Wide* rstd;
+  Wide epsilon;
+  Wide part;           // 1 / n: NaN comes out of 0 * infinity where n is 0
+  bool layer;          // or RMS norm
+  bool wide_weights;   // gamma and beta are of Wide, not T
+  unsigned zero;       // 0, though the compiler cannot know
+  std::int64_t ahead;  // rows: so much further on is the one that L2 is asked for; 0 for none
+};
+
+template <class T>
+Call<T> call_of(const Norm::Args& args) {
+  using Wide = Accumulator<T>;
+  Call<T> call{};
+  call.lines = norm_lines::lines_of(args);
+  call.rows = call.lines.rows.size();
+  call.n = call.lines.columns.size();
+  call.x = static_cast<const T*>(args.x.data);
+  call.residual = static_cast<const T*>(args.residual.data);
+  call.y = static_cast<T*>(args.y.data);
+  call.sum = static_cast<T*>(args.sum.data);
+  call.gamma = args.gamma.data;
+  call.beta = args.beta.data;
+  call.mean = static_cast<Wide*>(args.mean.data);
+  call.rstd = static_cast<Wide*>(args.rstd.data);
+  call.epsilon = static_cast<Wide>(args.epsilon);
+  call.part = Wide{1} / static_cast<Wide>(call.n);
+  call.layer = args.kind == NormKind::layer;
+  const DType weights = args.gamma.data != nullptr ? args.gamma.dtype : args.beta.dtype;
+  call.wide_weights = weights != args.x.dtype;
+  return call;
+}
+
+/// f(call) for the type of x.
+template <class F>
+void with_call(const Norm::Args& args, F&& f) {
+  visit<float, double, f16, bf16>(args.x.dtype, [&]<class T>() { f(call_of<T>(args)); });
+}
+
+template <class W>
+__device__ __forceinline__ W inverse_root(W value) {
+  if constexpr (sizeof(W) == 8) {
+    return 1 / sqrt(value);
+  } else {
+#if defined(__CUDA_ARCH__)
+    return rsqrtf(value);  // within 2 units in the last place, a tenth of the instructions
+#else
+    return 1 / sqrtf(value);
+#endif
+  }
+}
+
+/// rstd from a variance, which rounding may have brought below 0; NaN stays NaN.
+template <class W>
+__device__ __forceinline__ W rstd_of(W variance, W epsilon) {
+  return inverse_root((variance < 0 ? W{0} : variance) + epsilon);
+}
+
+/// z = (s - center) rstd + shift: the mean is center + rest / n, more digits than W has, and shift
+/// carries those that center could not.
+template <class W>
+struct Scale {
+  W center;
+  W rstd;
+  W shift;
+};
+
+/// About a center: rest = sum(s - center), squares = sum((s - center)^2).
+template <class W>
+struct Moments {
+  W rest;
+  W squares;
+  __device__ __forceinline__ void add(W distance) {
+    rest += distance;
+    squares += distance * distance;
+  }
+};
+struct AddMoments {
+  template <class W>
+  __device__ __forceinline__ Moments<W> operator()(Moments<W> a, Moments<W> b) const {
+    return {a.rest + b.rest, a.squares + b.squares};
+  }
+};
+
+/// Where row `row` of one of the tensors begins: no more registers than that takes. `flat`: rows
+/// have one axis.
+template <int tensor, bool flat = false, class T>
+__device__ __forceinline__ std::int64_t place(const Call<T>& call, int row) {
+  const auto& rows = call.lines.rows;
+  const auto& strides = rows.strides[tensor];
+  if constexpr (flat) return row * strides[0];
+  std::int64_t at = 0;
+  for (int axis = rows.rank - 1; axis > 0; --axis) {
+    const int extent = static_cast<int>(rows.shape[axis]);
+    const int quotient = row / extent;
+    at += (row - quotient * extent) * strides[axis];
+    row = quotient;
+  }
+  return at + row * strides[0];
+}
+
+/// The scale of a row whose moments about `center` are known.
+template <class T, class W = Accumulator<T>>
+__device__ __forceinline__ Scale<W> scale_about(const Call<T>& call, W center, Moments<W> moments) {
+  const W rest = call.layer ? moments.rest * call.part : W{0};
+  W variance = moments.squares * call.part;
+  if (variance < std::numeric_limits<W>::infinity()) variance -= rest * rest;
+  const W rstd = rstd_of(variance, call.epsilon);
+  return {center, rstd, -rest * rstd};
+}
+
+/// By one thread of the row.
+template <bool flat = false, class T, class W = Accumulator<T>>
+__device__ __forceinline__ void write_statistics(const Call<T>& call, int row, W center,
+                                                 Moments<W> moments, W rstd) {
+  const W rest = call.layer ? moments.rest * call.part : W{0};
+  if (call.mean != nullptr) call.mean[place<norm_lines::row_mean, flat>(call, row)] = center + rest;
+  if (call.rstd != nullptr) call.rstd[place<norm_lines::row_rstd, flat>(call, row)] = rstd;
+}
+
+/// What the threads of a row found, as the scale of the row; mean and rstd are written by one.
+template <class T, class W = Accumulator<T>>
+__device__ __forceinline__ Scale<W> scale_of(const Call<T>& call, const std::int64_t (&at)[6],
+                                             W center, Moments<W> moments, bool writes) {
+  const Scale<W> scale = scale_about(call, center, moments);
+  const W rest = call.layer ? moments.rest * call.part : W{0};
+  if (writes && call.mean != nullptr) call.mean[at[norm_lines::row_mean]] = center + rest;
+  if (writes && call.rstd != nullptr) call.rstd[at[norm_lines::row_rstd]] = scale.rstd;
+  return scale;
+}
+/// gamma[at] or beta[at].
+template <class T, class W = Accumulator<T>>
+__device__ __forceinline__ W weight(const Call<T>& call, const void* weights, std::int64_t at,
+                                    W otherwise) {
+  if (weights == nullptr) return otherwise;
+  if (call.wide_weights) return static_cast<const W*>(weights)[at];
+  return convert<W>(static_cast<const T*>(weights)[at]);
+}
+
+/// s = x + residual, rounded to T.
+template <class T>
+__device__ __forceinline__ T add(T x, T residual) {
+  using W = Accumulator<T>;
+  return convert<T>(convert<W>(x) + convert<W>(residual));
+}
+
+/// A row's elements one by one, wherever they lie. After prepare(), s(i) is where it was stored by
+/// the same thread: in sum, or in y until y itself is written; so any of them may be x or residual.
+template <class T>
+struct Elements {
+  using W = Accumulator<T>;
+  const Call<T>& call;
+  std::int64_t at[6] = {};
+
+  __device__ __forceinline__ Elements(const Call<T>& call, std::int64_t row) : call(call) {
+    call.lines.rows.offsets(row, at);
+  }
+
+  __device__ __forceinline__ T* stored(const std::int64_t (&column)[6]) const {
+    return call.sum != nullptr ? call.sum + at[norm_lines::row_sum] + column[norm_lines::column_sum]
+                               : call.y + at[norm_lines::row_y] + column[norm_lines::column_y];
+  }
+  /// s[i], added and stored on the first of a kernel's passes.
+  template <bool first = false>
+  __device__ __forceinline__ W s(std::int64_t i) const {
+    std::int64_t column[6];
+    call.lines.columns.offsets(i, column);
+    const T* x = call.x + at[norm_lines::row_x] + column[norm_lines::column_x];
+    if (call.residual == nullptr) return convert<W>(*x);
+    T* place = stored(column);
+    if constexpr (first) {
+      const T* r =
+          call.residual + at[norm_lines::row_residual] + column[norm_lines::column_residual];
+      *place = add(*x, *r);
+    }
+    return convert<W>(*place);
+  }
+  __device__ __forceinline__ void write(std::int64_t i, const Scale<W>& scale) const {
+    std::int64_t column[6];
+    call.lines.columns.offsets(i, column);
+    const W z = (s(i) - scale.center) * scale.rstd + scale.shift;
+    const W gamma = weight(call, call.gamma, column[norm_lines::column_gamma], W{1});
+    const W beta = weight(call, call.beta, column[norm_lines::column_beta], W{0});
+    call.y[at[norm_lines::row_y] + column[norm_lines::column_y]] = convert<T>(z * gamma + beta);
+  }
+};
+
+/// kernel(call), a block of threads x rows going round the rows. `dependent`: the kernel begins
+/// with start_dependent().
+template <class T>
+void launch_call(Context& context, const Call<T>& call, const RowBlock& block,
+                 void (*kernel)(Call<T>), bool dependent = false) {
+  constexpr std::int64_t most_blocks = 0x7fffffff;
+  launch(context,
+         {.grid = smaller(most_blocks, ceil_div(call.rows, std::int64_t{block.rows})),
+          .block = {block.threads, block.rows},
+          .shared_bytes = block.shared_bytes,
+          .dependent = dependent},
+         kernel, call);
+}
+
+/// What a rung takes when it reads a row `reads` times from global memory, and only part of the
+/// bandwidth is reached.
+inline double seconds(const Norm::Args& args, const Context& context, double reads,
+                      double fraction) {
+  constexpr double launch_seconds = 4e-6;
+  const double once = static_cast<double>(args.rows()) * static_cast<double>(args.columns()) *
+                      static_cast<double>(size_of(args.x.dtype));
+  const double bytes = Norm::cost(args).bytes + (reads - 1) * once;
+  return launch_seconds + bytes / (fraction * nominal_rates(context).bytes_per_second);
+}
+
+inline Support require_contiguous_rows(const Norm::Args& args, const Context&) {
+  return norm_lines::lines_of(args).contiguous_columns()
+             ? supported
+             : unsupported("rows, gamma and beta must be contiguous");
+}
+
+}  // namespace rung::norm_cuda::inline RUNG_TARGET

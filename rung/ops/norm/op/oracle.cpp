@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: Apache-2.0
+// norm: what it must cost, what it must give, and how far a rung may be off.
+#include <cmath>
+#include <limits>
+#include <optional>
+#include <vector>
+
+#include "rung/core/dtype.hpp"
+#include "rung/core/inputs.hpp"
+#include "rung/ops/norm/norm.hpp"
+#include "rung/ops/norm/op/axes.hpp"
+#include "rung/ops/norm/op/oracle.hpp"
+
+namespace rung {
+namespace {
+
+using namespace norm_oracle;
+
+/// x + residual, rounded to their type.
+double sum_at(const Norm::Args& args, const Index& index) {
+  const double x = element(args.x, index);
+  if (args.residual.data == nullptr) return x;
+  unsigned char bits[8] = {};
+  store_from_double(args.x.dtype, bits, x + element(args.residual, index));
+  return load_as_double(args.x.dtype, bits);
+}
+
+struct Row {
+  Real mean = 0;
+  Real rstd = 0;
+  Real mean_size = 0;  // of |s|
+};
+
+class Rows {
+ public:
+  explicit Rows(const Norm::Args& args)
+      : args_(args), rows_(static_cast<std::size_t>(args.rows())) {}
+
+  const Row& at(std::int64_t row) {
+    auto& known = rows_[static_cast<std::size_t>(row)];
+    if (!known) known = compute(row);
+    return *known;
+  }
+
+ private:
+  [[nodiscard]] Row compute(std::int64_t row) const {
+    Index index;
+    place(index, row, args_.x.shape, ~args_.normalised);
+    const std::int64_t columns = args_.columns();
+    std::vector<double> values(static_cast<std::size_t>(columns));
+    Row result;
+    for (std::int64_t column = 0; column < columns; ++column) {
+      place(index, column, args_.x.shape, args_.normalised);
+      const double value = sum_at(args_, index);
+      values[static_cast<std::size_t>(column)] = value;
+      result.mean += value;
+      result.mean_size += std::abs(value);
+    }
+    const auto n = static_cast<Real>(columns);
+    result.mean = args_.kind == NormKind::rms ? 0 : result.mean / n;
+    result.mean_size /= n;
+    Real squares = 0;
+    for (const double value : values) {
+      const Real distance = value - result.mean;
+      squares += distance * distance;
+    }
+    result.rstd = 1 / std::sqrt(squares / n + args_.epsilon);
+    return result;
+  }
+
+  const Norm::Args& args_;
+  std::vector<std::optional<Row>> rows_;
+};
+
+DType arithmetic(const Norm::Args& args) {
+  return args.x.dtype == DType::f64 ? DType::f64 : DType::f32;
+}
+
+/// K u of the contract: the longest chain of additions is n / 8 and a few.
+double sum_error(const Norm::Args& args) {
+  return (static_cast<double>(args.columns()) / 8 + 32) * unit(arithmetic(args));
+}
+
+void expect_y(const Norm::Args& args, Rows& rows, const Index& index, double& value,
+              double& bound) {
+  const Row& row = rows.at(linear_of(index, args.x.shape, ~args.normalised));
+  const double gamma = args.gamma.data == nullptr ? 1 : element(args.gamma, index);
+  const double beta = args.beta.data == nullptr ? 0 : element(args.beta, index);
+  const Real z = (sum_at(args, index) - row.mean) * row.rstd;
+  const Real y = z * gamma + beta;
+  const Real size = row.rstd * row.mean_size;
+  const Real k = sum_error(args);
+  const Real t = k * size;
+  const Real u = unit(arithmetic(args));
+  value = static_cast<double>(y);
+  // beta is added to a product that was rounded: that rounding scales with the product.
+  bound = static_cast<double>(k * std::abs(gamma) * (std::abs(z) + size + std::abs(z) * t * size) +
+                              2 * u * std::abs(y) + unit(args.y.dtype) * 1.01L * std::abs(y));
+}
+
+void expect_statistics(const Norm::Args& args, const Row& row, bool mean, double& value,
+                       double& bound) {
+  const Real k = sum_error(args);
+  const Real size = row.rstd * row.mean_size;
+  value = static_cast<double>(mean ? row.mean : row.rstd);
+  bound = static_cast<double>(mean ? k * row.mean_size
+                                   : row.rstd * k * (1 + k * size * size) * (1 + k * size));
+}
+
+}  // namespace
+
+Cost Norm::cost(const Args& args) {
+  const auto rows = static_cast<double>(args.rows());
+  const auto columns = static_cast<double>(args.columns());
+  const auto given = [](const auto& tensor) { return tensor.data != nullptr ? 1.0 : 0.0; };
+  const auto size = static_cast<double>(size_of(args.x.dtype));
+  double bytes = rows * columns * size * (1 + given(args.residual)) +
+                 rows * columns * size * (1 + given(args.sum));
+  bytes += columns * (given(args.gamma) * static_cast<double>(size_of(args.gamma.dtype)) +
+                      given(args.beta) * static_cast<double>(size_of(args.beta.dtype)));
+  bytes +=
+      rows * (given(args.mean) + given(args.rstd)) * static_cast<double>(size_of(arithmetic(args)));
+  // layer: sum, difference, square and sum, scale, gamma and beta.
+  const double operations = args.kind == NormKind::layer ? 8 : 5;
+  return {.bytes = bytes, .operations = rows * columns * operations};
+}
+
+void Norm::reference(const Args& args, Oracle& oracle) {
+  Rows rows(args);
+  std::size_t next = 0;
+  const auto fill = [&](const Extents& shape, const auto& expect) {
+    Oracle::Output& output = oracle.outputs.at(next++);
+    std::size_t at = 0;
+    for (const std::int64_t row : output.rows) {
+      for (std::int64_t i = 0; i < output.length; ++i, ++at) {
+        Index index;
+        place(index, row * output.length + i, shape, all_axes);
+        expect(index, output.value[at], output.magnitude[at]);
+      }
+    }
+  };
+  const auto fill_y = [&] {
+    fill(args.x.shape, [&](const Index& index, double& value, double& bound) {
+      expect_y(args, rows, index, value, bound);
+    });
+  };
+  const auto fill_sum = [&] {  // exact: one rounding, which sum_at makes
+    fill(args.x.shape, [&](const Index& index, double& value, double& bound) {
+      value = sum_at(args, index);
+      bound = 0;
+    });
+  };
+  const auto fill_statistics = [&](bool mean) {
+    const Extents shape = norm_axes::part(args.x.shape, ~args.normalised);
+    fill(shape, [&](const Index& index, double& value, double& bound) {
+      expect_statistics(args, rows.at(linear_of(index, shape, all_axes)), mean, value, bound);
+    });
+  };
+  // In the order in which make() asks for what is written.
+  const bool y_in_place = args.y.data == args.x.data;
+  const bool sum_in_place = args.sum.data != nullptr && args.sum.data == args.residual.data;
+  if (y_in_place) fill_y();
+  if (sum_in_place) fill_sum();
+  if (!y_in_place) fill_y();
+  if (args.sum.data != nullptr && !sum_in_place) fill_sum();
+  if (args.mean.data != nullptr) fill_statistics(true);
+  if (args.rstd.data != nullptr) fill_statistics(false);
+}
+
+Tolerance Norm::tolerance(const Args& args, const RungInfo& rung, Values) {
+  Tolerance tolerance;
+  tolerance.magnitude = 1;
+  if (rung.name == "welford" && rung.backend == Backend::cpu) {
+    // One chain of additions through the whole row, where the others have 8 or more.
+    tolerance.magnitude =
+        (static_cast<double>(args.columns()) + 32) * unit(arithmetic(args)) / sum_error(args);
+  }
+  // One digit fewer than the spread of the checks' values costs it; see its header.
+  if (rung.teaching) tolerance.relative = 0.02, tolerance.absolute = 1e-3;
+  tolerance.absolute += 2 * smallest(args.y.dtype);
+  return tolerance;
+}
+
+}  // namespace rung

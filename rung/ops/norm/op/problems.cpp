@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: Apache-2.0
+// norm: the problems it is checked and timed on, how they are made, and its command line.
+#include <fmt/format.h>
+
+#include <array>
+#include <cmath>
+#include <string>
+#include <string_view>
+
+#include "rung/core/any_operator.hpp"
+#include "rung/core/require.hpp"
+#include "rung/ops/norm/norm.hpp"
+#include "rung/ops/norm/op/axes.hpp"
+
+namespace rung {
+
+std::vector<Problem> Norm::check_problems(Backend backend) {
+  // Rows around the widths of vectors, warps and blocks; every option alone and in company; every
+  // axis; every type; in place. Small enough for the simulated GPU.
+  std::vector<Problem> problems = Problem::parse_all({
+      "f32 0x5,gamma",                             // no rows
+      "f32 3x0,stats",                             // empty rows
+      "f32 1x1,gamma,beta",                        // one element
+      "f32 4,gamma,beta,stats",                    // one row, no other axis
+      "f32 3x7,gamma,beta",                        // shorter than any vector
+      "f32 5x33,rms,gamma,stats",                  // a lane more than a warp
+      "f32 9x256,gamma,beta,stats",                // whole vectors
+      "f32 3x1027,gamma,beta,residual,sum,stats",  // beyond a block, odd
+      "f32 6x64,rms,gamma,residual",               // residual without its sum
+      "f32 5x40,gamma,beta,in_place",              //
+      "f32 4x129,rms,gamma,residual,sum,in_place,in_place_sum",
+      "f32 20x9x3,axis=1,gamma,beta,stats",      // a middle axis
+      "f32 30x70,axis=0,rms,beta,residual,sum",  // the first axis
+      "f32 2x3x4x5,axes=2,gamma,beta,stats",     // two axes
+      "f32 4x3x5x2,axis=1,axes=2,gamma,residual,in_place",
+      "f64 3x300,gamma,beta,residual,sum,stats",
+      "bf16 4x520,gamma,beta,f32_weights,residual,sum",
+      "bf16 7x96,rms,gamma,stats",
+      "f16 5x136,gamma,beta,f32_weights,stats",
+      "f16 3x4x48,axis=1,gamma,residual",
+  });
+  if (backend != Backend::cpu) {
+    // Rows that fill the threads of their blocks.
+    const std::vector<Problem> full = Problem::parse_all(
+        {"f32 8x1024,gamma,beta,stats", "bf16 4x1024,rms,gamma", "bf16 2x8192,gamma,beta,stats",
+         "f16 2x4096,gamma,beta", "f32 2x2048,rms,gamma", "f32 1x32768,gamma,beta"});
+    problems.insert(problems.end(), full.begin(), full.end());
+  }
+  if (backend == Backend::simt) {
+    // One for each width of a row that stays in registers, and some too long for that.
+    const std::vector<Problem> wider =
+        Problem::parse_all({"f32 2x2304,gamma,beta,residual", "bf16 2x4104,gamma,beta,stats",
+                            "f64 1x4100,gamma,beta", "bf16 1x20480,gamma,beta", "f16 1x32776,gamma",
+                            "f32 1x9001,rms,gamma", "f32 1x18000,gamma,beta"});
+    problems.insert(problems.end(), wider.begin(), wider.end());
+    return problems;
+  }
+  // More than one block of columns, rows dealt to threads, and rows shared by them.
+  const std::vector<Problem> larger = Problem::parse_all({
+      "f32 300x129,gamma,beta,residual,sum,stats",
+      "f32 2x20001,gamma,beta,stats",
+      "f32 1x70000,rms,gamma,residual",
+      "f64 2x9000,gamma,beta",
+      "bf16 3x12345,gamma,beta,stats",
+      "f16 100x257,gamma,beta",
+      "f32 3x200x130,axis=1,gamma,beta,stats",
+      "bf16 2x90x66,axis=1,rms,gamma,f32_weights,residual,sum",
+      "f64 70x70,axis=0,gamma,beta",
+  });
+  problems.insert(problems.end(), larger.begin(), larger.end());
+  if (backend == Backend::cuda) {
+    // Clusters that go round.
+    const std::vector<Problem> rounds =
+        Problem::parse_all({"f32 150x20480,gamma,beta,residual,sum", "f32 35x131072,gamma,beta",
+                            "bf16 35x131072,gamma,beta,f32_weights", "bf16 9x40000,rms,gamma"});
+    problems.insert(problems.end(), rounds.begin(), rounds.end());
+  }
+  return problems;
+}
+
+std::vector<Problem> Norm::bench_problems(Backend backend) {
+  switch (backend) {
+    case Backend::cpu:
+      return Problem::parse_all({"f32 4096x4096,gamma,beta", "f32 1024x256,gamma,beta",
+                                 "f32 65536x256,gamma,beta", "f32 256x65536,gamma,beta",
+                                 "f32 4096x4096,rms,gamma", "bf16 4096x4096,gamma,beta",
+                                 "f32 4096x4096,gamma,beta,residual,sum"});
+    case Backend::cuda:
+      // The ten shapes that the peers were measured at.
+      return Problem::parse_all({"f32 65536x1024,gamma,beta", "f32 16384x4096,gamma,beta",
+                                 "f32 4096x16384,gamma,beta", "f32 8192x32768,gamma,beta",
+                                 "f32 2048x131072,gamma,beta", "bf16 65536x1024,gamma,beta",
+                                 "bf16 16384x4096,gamma,beta", "bf16 4096x16384,gamma,beta",
+                                 "bf16 8192x32768,gamma,beta", "bf16 2048x131072,gamma,beta"});
+    case Backend::simt:
+      return Problem::parse_all({"f32 8x1024,gamma,beta", "bf16 4x4096,gamma,beta"});
+  }
+  return {};
+}
+
+Norm::Args Norm::make(const Problem& problem, Inputs& inputs) {
+  problem.expect(name, problem.extents.size(),
+                 {"rms", "axis", "axes", "eps", "gamma", "beta", "f32_weights", "residual", "sum",
+                  "stats", "in_place", "in_place_sum", "offset", "spread"});
+  const Extents shape{std::span(problem.extents)};
+  const DType type = problem.dtype;
+  const DType arithmetic = type == DType::f64 ? DType::f64 : DType::f32;
+  const DType weights = problem.has("f32_weights") ? arithmetic : type;
+  NormOptions options;
+  options.axes = static_cast<int>(problem.integer("axes", 1));
+  options.axis = static_cast<int>(problem.integer("axis", -options.axes));
+  options.epsilon = problem.number("eps", 1e-5);
+  const AxisSet normalised = norm_axes::chosen(name, options.axis, options.axes, shape.rank);
+
+  const double offset = problem.number("offset", 0);
+  const double spread = problem.number("spread", 1);
+  const auto around_offset = [=](std::int64_t, double uniform) {
+    return offset + spread * std::sqrt(12.0) * (uniform - 0.5);  // `spread`: standard deviation
+  };
+  const bool made = problem.has("offset") || problem.has("spread");
+  // Order matters: reference() fills the written ones in the order they are made here.
+  ConstTensorRef x;
+  TensorRef y;
+  if (problem.has("in_place")) {
+    y = made ? inputs.in_out("x", type, shape, around_offset) : inputs.in_out("x", type, shape);
+    x = y;
+  } else {
+    x = made ? inputs.input("x", type, shape, around_offset) : inputs.input("x", type, shape);
+  }
+  if (problem.has("in_place_sum")) {
+    options.sum = inputs.in_out("residual", type, shape);
+    options.residual = options.sum;
+  } else if (problem.has("residual") || problem.has("sum")) {
+    options.residual = inputs.input("residual", type, shape);
+  }
+  const Extents columns = norm_axes::part(shape, normalised);
+  if (problem.has("gamma")) options.gamma = inputs.input("gamma", weights, columns);
+  if (problem.has("beta")) options.beta = inputs.input("beta", weights, columns);
+  if (!problem.has("in_place")) y = inputs.output("y", type, shape);
+  if (problem.has("sum") && !problem.has("in_place_sum")) {
+    options.sum = inputs.output("sum", type, shape);
+  }
+  const NormKind kind = problem.has("rms") ? NormKind::rms : NormKind::layer;
+  if (problem.has("stats")) {
+    const Extents rows = norm_axes::part(shape, ~normalised);
+    if (kind == NormKind::layer) options.mean = inputs.output("mean", arithmetic, rows);
+    options.rstd = inputs.output("rstd", arithmetic, rows);
+  }
+  return bind(kind, x, y, options);
+}
+
+std::span<const ArgumentSpec> Norm::arguments() {
+  using Kind = ArgumentSpec::Kind;
+  static constexpr std::array<ArgumentSpec, 8> specs{{
+      {"x", Kind::tensor, true, "what is normalised"},
+      {"gamma", Kind::tensor, false, "the extents of the normalised axes; default: ones"},
+      {"beta", Kind::tensor, false, "as gamma; default: zeros"},
+      {"residual", Kind::tensor, false, "added to x first"},
+      {"kind", Kind::text, false, "default layer", "layer|rms"},
+      {"axis", Kind::number, false, "the first normalised axis; default: the last ones"},
+      {"axes", Kind::number, false, "how many axes are normalised together; default 1"},
+      {"epsilon", Kind::number, false, "added to the variance; default 1e-5"},
+  }};
+  return specs;
+}
+
+void Norm::invoke(Context& context, Invocation& call, Pick pick) {
+  const ConstTensorRef x = call.tensors.at("x");
+  const std::string_view kind = call.text("kind", "layer");
+  if (kind != "layer" && kind != "rms") {
+    reject(name, fmt::format("kind '{}'; accepted: layer, rms", kind));
+  }
+  NormOptions options;
+  options.axes = static_cast<int>(call.number("axes", 1));
+  options.axis = static_cast<int>(call.number("axis", -options.axes));
+  options.epsilon = call.number("epsilon", 1e-5);
+  if (call.has("gamma")) options.gamma = call.tensors.at("gamma");
+  if (call.has("beta")) options.beta = call.tensors.at("beta");
+  if (call.has("residual")) options.residual = call.tensors.at("residual");
+  call.result = Tensor(x.dtype, x.shape, context.device());
+  if (kind == "rms") {
+    rms_norm(context, x, call.result, options, pick);
+  } else {
+    layer_norm(context, x, call.result, options, pick);
+  }
+}
+
+}  // namespace rung

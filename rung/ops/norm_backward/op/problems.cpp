@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: Apache-2.0
+// norm_backward: the problems it is checked and timed on, how they are made, and its command line.
+#include <fmt/format.h>
+
+#include <array>
+#include <string_view>
+
+#include "rung/core/any_operator.hpp"
+#include "rung/core/require.hpp"
+#include "rung/ops/norm/op/axes.hpp"
+#include "rung/ops/norm_backward/norm_backward.hpp"
+
+namespace rung {
+
+std::vector<Problem> NormBackward::check_problems(Backend backend) {
+  // Widths around vectors and warps, more rows than one share of the column sums, every option,
+  // every type, statistics given and not, other axes, in place.
+  std::vector<Problem> problems = Problem::parse_all({
+      "f32 0x5,gamma,weights",
+      "f32 1x1,gamma,weights,stats",
+      "f32 6,gamma,weights",
+      "f32 5x33,gamma,weights,stats",
+      "f32 70x64,gamma,weights",
+      "f32 9x130,rms,gamma,weights",
+      "f32 4x257,rms,gamma,weights,stats",
+      "f32 3x1027,gamma",
+      "f32 6x40,gamma,weights,in_place",
+      "f32 20x9x3,axis=1,gamma,weights",
+      "f32 2x3x4x5,axes=2,gamma,weights,stats",
+      "f64 3x100,gamma,weights",
+      "bf16 4x136,gamma,weights,f32_weights,stats",
+      "f16 5x72,rms,gamma,weights",
+  });
+  if (backend == Backend::simt) {
+    // Teams of one warp, of several, and a row that shared memory holds once; several rounds.
+    const std::vector<Problem> rounds = Problem::parse_all(
+        {"f32 80x256,gamma,weights,stats", "bf16 34x2048,gamma,weights",
+         "f32 3x12288,gamma,weights,stats", "f16 40x512,rms,gamma,weights,f32_weights",
+         "f32 9x1024,gamma,weights,stats"});
+    problems.insert(problems.end(), rounds.begin(), rounds.end());
+    return problems;
+  }
+  const std::vector<Problem> larger = Problem::parse_all({
+      "f32 3000x20,gamma,weights",
+      "f32 200x300,gamma,weights,stats",
+      "f32 2x20001,gamma,weights",
+      "bf16 100x513,gamma,weights",
+      "f64 130x70,rms,gamma,weights",
+  });
+  problems.insert(problems.end(), larger.begin(), larger.end());
+  if (backend == Backend::cuda) {
+    const std::vector<Problem> rounds =
+        Problem::parse_all({"f32 600x1024,gamma,weights,stats", "bf16 300x4096,gamma,weights",
+                            "f32 100x16384,gamma,weights,stats", "f16 1000x512,rms,gamma,weights"});
+    problems.insert(problems.end(), rounds.begin(), rounds.end());
+  }
+  return problems;
+}
+
+std::vector<Problem> NormBackward::bench_problems(Backend backend) {
+  switch (backend) {
+    case Backend::cpu:
+      return Problem::parse_all({"f32 4096x4096,gamma,weights,stats",
+                                 "f32 1024x256,gamma,weights,stats",
+                                 "f32 4096x4096,rms,gamma,weights,stats"});
+    case Backend::cuda:
+      return Problem::parse_all(
+          {"f32 65536x1024,gamma,weights,stats", "f32 16384x4096,gamma,weights,stats",
+           "bf16 65536x1024,gamma,weights,stats", "bf16 16384x4096,gamma,weights,stats"});
+    case Backend::simt:
+      return Problem::parse_all({"f32 64x512,gamma,weights,stats"});
+  }
+  return {};
+}
+
+NormBackward::Args NormBackward::make(const Problem& problem, Inputs& inputs) {
+  problem.expect(
+      name, problem.extents.size(),
+      {"rms", "axis", "axes", "eps", "gamma", "f32_weights", "weights", "stats", "in_place"});
+  const Extents shape{std::span(problem.extents)};
+  const DType type = problem.dtype;
+  const DType arithmetic = type == DType::f64 ? DType::f64 : DType::f32;
+  const DType weights = problem.has("f32_weights") ? arithmetic : type;
+  const NormKind kind = problem.has("rms") ? NormKind::rms : NormKind::layer;
+  NormBackwardOptions options;
+  options.axes = static_cast<int>(problem.integer("axes", 1));
+  options.axis = static_cast<int>(problem.integer("axis", -options.axes));
+  options.epsilon = problem.number("eps", 1e-5);
+  const AxisSet normalised = norm_axes::chosen(name, options.axis, options.axes, shape.rank);
+  const Extents columns = norm_axes::part(shape, normalised);
+  const Extents rows = norm_axes::part(shape, ~normalised);
+  // Order matters: reference() fills the written ones in the order they are made here.
+  const ConstTensorRef x = inputs.input("x", type, shape);
+  ConstTensorRef dy;
+  TensorRef dx;
+  if (problem.has("in_place")) {
+    dx = inputs.in_out("dy", type, shape);
+    dy = dx;
+  } else {
+    dy = inputs.input("dy", type, shape);
+    dx = inputs.output("dx", type, shape);
+  }
+  if (problem.has("gamma")) options.gamma = inputs.input("gamma", weights, columns);
+  if (problem.has("stats")) {
+    // Any numbers will do: the formulas hold for whatever mean and rstd are given.
+    const auto around = [](double middle) {
+      return [=](std::int64_t, double uniform) { return middle + 0.5 * (uniform - 0.5); };
+    };
+    if (kind == NormKind::layer) options.mean = inputs.input("mean", arithmetic, rows, around(0));
+    options.rstd = inputs.input("rstd", arithmetic, rows, around(1));
+  }
+  if (problem.has("weights")) {
+    options.dgamma = inputs.output("dgamma", weights, columns);
+    options.dbeta = inputs.output("dbeta", weights, columns);
+  }
+  return bind(kind, dy, x, dx, options);
+}
+
+std::span<const ArgumentSpec> NormBackward::arguments() {
+  using Kind = ArgumentSpec::Kind;
+  static constexpr std::array<ArgumentSpec, 7> specs{{
+      {"dy", Kind::tensor, true, "the gradient of the result"},
+      {"x", Kind::tensor, true, "what was normalised"},
+      {"gamma", Kind::tensor, false, "the extents of the normalised axes; default: ones"},
+      {"kind", Kind::text, false, "default layer", "layer|rms"},
+      {"axis", Kind::number, false, "the first normalised axis; default: the last ones"},
+      {"axes", Kind::number, false, "how many axes are normalised together; default 1"},
+      {"epsilon", Kind::number, false, "added to the variance; default 1e-5"},
+  }};
+  return specs;
+}
+
+void NormBackward::invoke(Context& context, Invocation& call, Pick pick) {
+  const ConstTensorRef x = call.tensors.at("x");
+  const ConstTensorRef dy = call.tensors.at("dy");
+  const std::string_view kind = call.text("kind", "layer");
+  if (kind != "layer" && kind != "rms") {
+    reject(name, fmt::format("kind '{}'; accepted: layer, rms", kind));
+  }
+  NormBackwardOptions options;
+  options.axes = static_cast<int>(call.number("axes", 1));
+  options.axis = static_cast<int>(call.number("axis", -options.axes));
+  options.epsilon = call.number("epsilon", 1e-5);
+  if (call.has("gamma")) options.gamma = call.tensors.at("gamma");
+  call.result = Tensor(x.dtype, x.shape, context.device());
+  if (kind == "rms") {
+    rms_norm_backward(context, dy, x, call.result, options, pick);
+  } else {
+    layer_norm_backward(context, dy, x, call.result, options, pick);
+  }
+}
+
+}  // namespace rung

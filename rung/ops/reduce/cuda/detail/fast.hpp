@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the two kernels of reduce's top CUDA rung share: along contiguous rows (fast_rows.hpp)
+// and across contiguous columns (fast_columns.hpp), both with loads of 16 bytes. They are
+// compiled in fast_rows.cu (small types: fast_rows_small.cu) and fast_columns.cu.
+#pragma once
+
+#include "rung/device/dependent.hpp"
+#include "rung/ops/reduce/cuda/detail/single_pass.hpp"
+
+namespace rung::reduce_cuda::inline RUNG_TARGET {
+
+/// Runs a call; false: there is no such kernel for its type, operation or layout.
+bool run_fast_rows(const Reduce::Args& args, Context& context);
+bool run_fast_rows_small(const Reduce::Args& args, Context& context);
+bool run_fast_columns(const Reduce::Args& args, Context& context);
+/// The plainest rows (straight_rows.hpp).
+bool run_straight_rows(const Reduce::Args& args, Context& context);
+bool run_straight_rows_small(const Reduce::Args& args, Context& context);
+
+/// The folds that have fast kernels, by element type: visit(fold).
+template <class T, bool search, class Visit>
+bool visit_folds(const Reduce::Args& args, const Visit& visit) {
+  using reduce_fold::Fold;
+  const Fold fold = reduce_fold::fold_of(args.operation);
+  constexpr bool floating = !std::is_integral_v<T>;
+  switch (fold) {
+    case Fold::sum:
+      visit(SumFold<T>{});
+      return true;
+    case Fold::squares:
+      if constexpr (floating) visit(SquareFold<T>{});
+      return floating;
+    case Fold::product:
+      return false;
+    default: {
+      const Flip flip{fold == Fold::greatest};
+      if (!args.is_arg()) {
+        visit(ExtremeFold<T>{flip});
+        return true;
+      }
+      if constexpr (search) visit(PositionFold<T>{flip});
+      return search;
+    }
+  }
+}
+
+inline constexpr int load_bytes = 16;
+inline constexpr int loads_at_once = 4;
+template <class T>
+inline constexpr int pack_width = load_bytes / static_cast<int>(sizeof(T));
+
+}  // namespace rung::reduce_cuda::inline RUNG_TARGET

@@ -1,0 +1,213 @@
+// SPDX-License-Identifier: Apache-2.0
+// The kernel of reduce's top CUDA rung across contiguous columns.
+#pragma once
+
+#include "rung/core/bounds.hpp"
+#include "rung/ops/reduce/cuda/detail/fast.hpp"
+
+namespace rung::reduce_cuda::inline RUNG_TARGET {
+
+inline constexpr int lanes_across = 32;  // a warp spans 512 bytes of a row
+inline constexpr int rows_down = block_threads / lanes_across;
+inline constexpr int rows_at_once = 4;
+
+/// Contiguous columns. Narrow ones without gaps are laid side by side, `groups` rows of x in one of
+/// the matrix, and joined at the end; the matrix may then end within its last row.
+struct ColumnMatrix {
+  const void* x;
+  Collapsed<2> kept;   // the innermost axis are the columns
+  Collapsed<1> terms;  // a row of the matrix each, where there are no groups
+  Index columns = 0;
+  Index width = 0;  // columns * groups
+  Index rows = 0;
+  Index elements = 0;  // of one matrix, with groups
+  Index tiles = 1;     // of the width
+  Index count = 0;     // terms a result
+  int groups = 1;
+  bool aligned = false;  // every row of every matrix begins at a multiple of 16 bytes
+  int splits = 1;        // of the rows
+  void* states = nullptr;
+  unsigned* tickets = nullptr;
+};
+
+template <class F>
+struct ColumnScratch {
+  static constexpr int width = lanes_across * pack_width<typename F::Element>;
+  typename F::State at[rows_down][width];
+  int is_last;
+};
+
+/// Joins the states of the block's rows of threads; those of the tile end up in scratch.at[0].
+template <class F>
+__device__ __forceinline__ void join_down(const F& fold, ColumnScratch<F>& scratch,
+                                          const typename F::State* states) {
+  constexpr int width = pack_width<typename F::Element>;
+  const int lane = static_cast<int>(threadIdx.x) % lanes_across;
+  const int y = static_cast<int>(threadIdx.x) / lanes_across;
+#pragma unroll
+  for (int j = 0; j < width; ++j) scratch.at[y][j * lanes_across + lane] = states[j];
+  __syncthreads();
+  for (int c = static_cast<int>(threadIdx.x); c < ColumnScratch<F>::width; c += block_threads) {
+    auto state = scratch.at[0][c];
+    for (int row = 1; row < rows_down; ++row) state = fold.join(state, scratch.at[row][c]);
+    scratch.at[0][c] = state;
+  }
+  __syncthreads();
+}
+
+template <class F>
+__global__ void __launch_bounds__(block_threads)
+    reduce_columns_kernel(ColumnMatrix m, Result result, F fold) {
+  using T = typename F::Element;
+  using State = typename F::State;
+  constexpr int width = pack_width<T>;
+  constexpr int tile_width = ColumnScratch<F>::width;
+  start_dependent();
+  auto& scratch = shared<ColumnScratch<F>>();
+  const int lane = static_cast<int>(threadIdx.x) % lanes_across;
+  const int y = static_cast<int>(threadIdx.x) / lanes_across;
+  const Index tile = blockIdx.x;
+  const Index outer = tile / m.tiles;
+  const Index tile_begin = tile % m.tiles * tile_width;
+  const Index c = tile_begin + lane * width;
+  std::int64_t at[2];
+  m.kept.offsets(outer * m.columns, at);
+  const T* x = static_cast<const T*>(m.x) + at[0] + c;
+
+  State states[width];
+#pragma unroll
+  for (int j = 0; j < width; ++j) states[j] = fold.identity();
+  const auto load_row = [&](Index r, Index valid) {
+    const T* p = x + (m.groups > 1 ? r * m.width : m.terms.offset(r));
+    return m.aligned ? load_wide<width>(p, valid) : load<width>(p, valid);
+  };
+  const Index step = Index{m.splits} * rows_down;
+  const Index valid = m.width - c;
+  // With groups, the last row may be shorter: it is taken apart from the others.
+  const Index full_rows = m.groups > 1 ? m.elements / m.width : m.rows;
+  Index r = Index{blockIdx.y} * rows_down + y;
+  for (; valid > 0 && r + (rows_at_once - 1) * step < full_rows; r += rows_at_once * step) {
+    Pack<T, width> rows[rows_at_once];
+#pragma unroll
+    for (int u = 0; u < rows_at_once; ++u) rows[u] = load_row(r + u * step, valid);
+#pragma unroll
+    for (int j = 0; j < width; ++j) {
+      Pack<T, rows_at_once> column;
+#pragma unroll
+      for (int u = 0; u < rows_at_once; ++u) column[u] = rows[u][j];
+      fold.take(states[j], column, r, step);
+    }
+  }
+  for (; valid > 0 && r < m.rows; r += step) {
+    const Index left = m.groups > 1 ? m.elements - r * m.width - c : valid;
+    const auto row = load_row(r, left < valid ? left : valid);
+#pragma unroll
+    for (int j = 0; j < width; ++j) {
+      if (j < left) fold.take(states[j], Pack<T, 1>{{row[j]}}, r);
+    }
+  }
+  join_down(fold, scratch, states);
+
+  if (m.splits > 1) {
+    // The tile's states from all splits, in order; a row of threads takes every eighth split.
+    State* all = static_cast<State*>(m.states) + tile * m.splits * tile_width;
+    for (int i = static_cast<int>(threadIdx.x); i < tile_width; i += block_threads) {
+      all[Index{blockIdx.y} * tile_width + i] = scratch.at[0][i];
+    }
+    // Every thread has written: the barrier makes it one thread's past, which the ticket publishes.
+    __syncthreads();
+    if (!is_last_block(m.tickets + tile, m.splits, scratch.is_last)) return;
+#pragma unroll
+    for (int j = 0; j < width; ++j) states[j] = fold.identity();
+    for (int s = y; s < m.splits; s += rows_down) {
+#pragma unroll
+      for (int j = 0; j < width; ++j) {
+        states[j] = fold.join(states[j], all[Index{s} * tile_width + j * lanes_across + lane]);
+      }
+    }
+    join_down(fold, scratch, states);
+  }
+
+  // Column i of the tile lies at (i % width) * 32 + i / width: neighbouring lanes, other banks.
+  const auto of_column = [&](Index i) {
+    return scratch.at[0][i % width * lanes_across + i / width];
+  };
+  const Index in_tile = m.columns - tile_begin < tile_width ? m.columns - tile_begin : tile_width;
+  for (Index i = threadIdx.x; i < in_tile; i += block_threads) {
+    State state = of_column(i);
+    for (int g = 1; g < m.groups; ++g) state = fold.join(state, of_column(g * m.columns + i));
+    m.kept.offsets(outer * m.columns + tile_begin + i, at);
+    store_state<F>(result, at[1], state, m.count);
+  }
+}
+
+inline bool is_fast_columns(const Reduce::Args& args) {
+  const int kept = args.kept.rank - 1;
+  const int last = args.terms.rank - 1;
+  if (args.has_segments() || kept < 0 || args.kept.shape[kept] < 2) return false;
+  if (args.kept.strides[0][kept] != 1 || args.terms.size() < 2) return false;
+  if (last >= 0 && args.terms.strides[0][last] == 1) return false;
+  // Few columns fill a warp's 512 bytes only where rows can be laid side by side.
+  constexpr Index narrow = 16;
+  const bool gapless = args.terms.rank == 1 && args.terms.strides[0][0] == args.kept.shape[kept];
+  return args.kept.shape[kept] >= narrow || gapless;
+}
+
+template <class F>
+void run_columns(const Reduce::Args& args, Context& context, const F& fold) {
+  using T = typename F::Element;
+  constexpr int tile_width = ColumnScratch<F>::width;
+  constexpr Index width = pack_width<T>;
+  const int last = args.kept.rank - 1;
+  ColumnMatrix m;
+  m.x = args.x.data;
+  m.kept = args.kept;
+  m.terms = args.terms;
+  m.columns = args.kept.shape[last];
+  m.count = args.terms.size();
+  m.rows = m.count;
+  const bool gapless = args.terms.rank == 1 && args.terms.strides[0][0] == m.columns;
+  if (gapless && m.columns * 2 <= tile_width) {
+    m.groups = static_cast<int>(smaller<Index>(tile_width / m.columns, m.count));
+    // A multiple that keeps rows aligned, where one fits.
+    if (m.groups > width) m.groups = static_cast<int>(m.groups / width * width);
+    m.elements = m.count * m.columns;
+    m.rows = ceil_div(m.count, Index{m.groups});
+  }
+  m.width = m.columns * m.groups;
+  m.tiles = ceil_div(m.width, Index{tile_width});
+  const Index outer = args.kept.size() / m.columns;
+  m.aligned = reinterpret_cast<std::uintptr_t>(m.x) % load_bytes == 0;
+  for (int axis = 0; axis < last; ++axis)
+    m.aligned = m.aligned && m.kept.strides[0][axis] % width == 0;
+  if (m.groups > 1) {
+    m.aligned = m.aligned && m.width % width == 0;
+  } else {
+    for (int axis = 0; axis < m.terms.rank; ++axis) {
+      m.aligned = m.aligned && m.terms.strides[0][axis] % width == 0;
+    }
+  }
+  const auto kernel = reduce_columns_kernel<F>;
+  constexpr std::size_t shared_bytes = sizeof(ColumnScratch<F>);
+  const Index blocks = outer * m.tiles;
+  if (blocks == 0) return;
+  const Index resident = resident_blocks(context, kernel, block_threads, shared_bytes);
+  if (blocks <= most_tickets && blocks < resident) {
+    const Index useful = m.rows / (rows_down * rows_at_once);
+    constexpr Index most_splits = 264;  // the last block reads a state a column from each
+    m.splits = static_cast<int>(clamped<Index>(smaller(resident / blocks, useful), 1, most_splits));
+  }
+  if (m.splits > 1) {
+    m.tickets = tickets_of(context);
+    m.states = context.workspace(static_cast<std::size_t>(blocks * m.splits * tile_width) *
+                                 sizeof(typename F::State));
+  }
+  launch(context,
+         {.grid = {blocks, m.splits},
+          .block = block_threads,
+          .shared_bytes = shared_bytes,
+          .dependent = can_depend(context)},
+         kernel, m, result_of(args), fold);
+}
+
+}  // namespace rung::reduce_cuda::inline RUNG_TARGET

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+// reduce / eigen: the peer Eigen's reductions of mapped arrays.
+//
+// Kernels  chosen when Eigen is compiled: the module for the instruction set that our own rungs
+//          use.
+// Limits   contiguous f32 and f64; one thread. Its comparisons do not keep NaN.
+#include "rung/ops/reduce/peers/headers.hpp"
+
+namespace rung {
+namespace {
+using namespace reduce_peer;
+
+std::string about() { return module_about("Eigen", peer_reduce::Library::eigen); }
+
+Support supports(const Reduce::Args& args, const Context&) { return supports_plain(args); }
+
+void run(const Reduce::Args& args, Context& context) {
+  run_module(args, context.threads(), peer_reduce::Library::eigen);
+}
+
+const Rung<Reduce> self{{.name = "eigen",
+                         .peer = true,
+                         .about = about,
+                         .present = module_present,
+                         .supports = supports,
+                         .run = run}};
+}  // namespace
+}  // namespace rung

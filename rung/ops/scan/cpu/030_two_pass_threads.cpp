@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+// scan / two-pass threads
+//
+// Idea     first every thread sums its chunks; then the sums are scanned, which tells each chunk
+//          what lies before it; then every thread scans its chunks.
+// Changes  against simd: all cores. The dependence between chunks is reduced to one number each.
+// Cost     x is read twice: 12 bytes for each float instead of 8 when it does not fit the caches.
+// Limits   memory bandwidth, of which it wastes a third.
+// Source   G. Blelloch, Prefix Sums and Their Applications, 1990.
+#include "rung/cpu/team.hpp"
+#include "rung/ops/scan/cpu/detail/chunks.hpp"
+
+namespace rung {
+namespace {
+using namespace scan_cpu;
+
+void run(const Scan::Args& args, Context& context) {
+  if (args.y.empty()) return;
+  const int threads = useful_threads(args, context);
+  const auto lines = static_cast<std::size_t>(args.lines.size());
+  const Chunks chunks(args, context, threads,
+                      lines * most_chunks(args.length()) * sizeof(Chunks::Total));
+  auto* totals = static_cast<Chunks::Total*>(chunks.more());
+  cpu::run_team(threads, [&](const cpu::Team& team) {
+    const cpu::Range mine = team.share(chunks.items());
+    const bool cut = chunks.chunks() > 1;
+    for (std::int64_t item = mine.begin; cut && item < mine.end; ++item) {
+      totals[item] = chunks.total(item, team.rank());
+    }
+    if (cut) team.wait();
+    if (cut && team.rank() == 0) {
+      Carry carry;
+      for (std::int64_t item = 0; item < chunks.items(); ++item) {
+        if (chunks.is_first(item)) carry = chunks.identity();
+        const Carry before = carry;
+        carry = chunks.after(carry, totals[item]);
+        totals[item].value = before;
+      }
+    }
+    if (cut) team.wait();
+    for (std::int64_t item = mine.begin; item < mine.end; ++item) {
+      chunks.scan(item, cut ? totals[item].value : chunks.identity(), false, team.rank());
+    }
+    chunks.finish();
+  });
+}
+
+Cost traffic(const Scan::Args& args) {
+  Cost cost = Scan::cost(args);
+  return {.bytes = cost.bytes * 1.5, .operations = cost.operations * 2};
+}
+
+double estimate(const Scan::Args& args, const Context& context) {
+  return chunk_seconds(args, useful_threads(args, context), 1.5);
+}
+
+const Rung<Scan> self{{.name = "two_pass_threads",
+                       .step = 30,
+                       .after = "simd",
+                       .traffic = traffic,
+                       .estimate = estimate,
+                       .run = run}};
+}  // namespace
+}  // namespace rung

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+// scan / a warp a line
+//
+// Idea     many lines: each warp walks along one of its own, 2 KiB at a step, four loads of 16
+//          bytes a lane. Lanes scan their packs by themselves, the warp what they add up to.
+// Changes  against coarsened: no shared memory, no barrier, 16-byte loads; lines a warp wide waste
+//          nothing.
+// Cost     each element read and written once; 20 shuffles for 2 KiB.
+// Limits   sums without segments. Parallel over lines only. Lines under 512 bytes leave lanes idle.
+// Source   as warp_shuffle.
+#include "rung/core/bounds.hpp"
+#include "rung/ops/scan/cuda/detail/tile.hpp"
+
+namespace rung {
+namespace {
+using namespace scan_cuda;
+
+constexpr int warps = 4;  // a block
+constexpr int rows = 4;
+
+template <class Policy>
+using LineTile = Tile<Policy, warp_size, rows>;
+/// A multiprocessor; with more, values spill.
+template <class Policy>
+constexpr int blocks = sizeof(typename Policy::Element) == 1   ? 4
+                       : sizeof(typename Policy::Element) == 2 ? 6
+                                                               : 8;
+
+/// Blocks of 32 x warps threads.
+template <class Policy>
+__global__ void __launch_bounds__(warp_size* warps, blocks<Policy>)
+    scan_warp_a_line(Policy policy, Lines<typename Policy::Element> lines, bool exclusive) {
+  LineTile<Policy> tile;
+  const std::int64_t step = std::int64_t{gridDim.x} * warps;
+  for (std::int64_t line = std::int64_t{blockIdx.x} * warps + threadIdx.y;
+       line < lines.lines.size(); line += step) {
+    typename Policy::State carry = policy.identity;
+    for (std::int64_t first = 0; first < lines.n; first += LineTile<Policy>::elements) {
+      tile.load(lines, line, first);
+      const auto total = tile.scan_warp(policy);
+      tile.finish(policy, carry, lines.y_stride, exclusive);
+      carry = policy.combine(carry, total);
+    }
+  }
+}
+
+void run(const Scan::Args& args, Context& context) {
+  if (args.y.empty()) return;
+  visit_scanned(args.x.dtype, [&]<class T>() {
+    using Policy = Sum<T>;
+    launch(context,
+           {.grid = smaller<std::int64_t>(ceil_div(args.lines.size(), warps), 0x7fffffff),
+            .block = {warp_size, warps}},
+           scan_warp_a_line<Policy>, sum_policy<T>(), lines_of<T>(args), args.exclusive);
+  });
+}
+
+Support supports(const Scan::Args& args, const Context&) { return supports_sum(args); }
+
+double estimate(const Scan::Args& args, const Context& context) {
+  const double rate = nominal_rates(context).bytes_per_second;
+  const auto lines = static_cast<double>(args.lines.size());
+  // 32 warps a multiprocessor share the memory; a line costs 512 bytes each way at least.
+  const double idle = larger(1.0, 32.0 * context.info().multiprocessors / lines);
+  const double strided = args.is_contiguous() ? 1 : 9;
+  const double bytes = larger(Scan::cost(args).bytes * strided, lines * 1024);
+  return 4e-6 + idle * bytes / (0.77 * rate);
+}
+
+const Rung<Scan> self{{.name = "warp_a_line",
+                       .step = 55,
+                       .after = "coarsened",
+                       .backend = device_backend,
+                       .supports = supports,
+                       .estimate = estimate,
+                       .run = run}};
+}  // namespace
+}  // namespace rung

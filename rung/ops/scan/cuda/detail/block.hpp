@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the rungs share in which one block scans a line that fits it: the first four of the ladder.
+#pragma once
+
+#include "rung/core/bounds.hpp"
+#include "rung/ops/scan/cuda/detail/scan.hpp"
+
+namespace rung::inline RUNG_TARGET::scan_cuda {
+
+/// They are there to be read: two types and all operations are enough for that.
+template <int most>
+Support supports_block(const Scan::Args& args, const Context&) {
+  if (args.has_segments()) return unsupported("no segments");
+  if (args.x.dtype != DType::f32 && args.x.dtype != DType::i32) {
+    return unsupported("f32 and i32 only");
+  }
+  if (args.length() > most) return unsupported("lines must fit one block");
+  return supported;
+}
+
+/// Lines are dealt out to blocks of `block` threads.
+template <class F>
+void launch_blocks(const Scan::Args& args, const F& launch_kernel) {
+  if (args.y.empty()) return;
+  visit<float, std::int32_t>(args.x.dtype, [&]<class T>() {
+    const std::int64_t blocks = smaller<std::int64_t>(args.lines.size(), 0x7fffffff);
+    launch_kernel(lines_of<T>(args), ScanAny{args.operation}, scan_identity<T>(args.operation),
+                  blocks);
+  });
+}
+
+/// Of a rung of one block a line: launches of the textbook are slow, and slower than all others.
+inline double block_seconds(const Scan::Args& args, const Context& context) {
+  return 5e-6 + 20 * Scan::cost(args).bytes / nominal_rates(context).bytes_per_second;
+}
+
+}  // namespace rung::inline RUNG_TARGET::scan_cuda

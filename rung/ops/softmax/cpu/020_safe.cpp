@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+// softmax / safe, three passes
+//
+// Idea     subtract the row's maximum before the exponential: the largest power is then exp(0) = 1,
+//          and nothing overflows. One pass finds the maximum, one the sum, one divides.
+// Changes  against naive: right for every input; one pass more.
+// Cost     x is read three times, y written once; two exponentials an element, each a call of the
+//          C library's function.
+// Limits   every valid call, forward and backward; one thread, one element at a time.
+// Tried    -
+// Source   J. Bridle, Training stochastic model recognition algorithms, 1990.
+#include "rung/ops/softmax/cpu/detail/scalar.hpp"
+
+namespace rung {
+namespace {
+using namespace softmax_cpu;
+
+template <class X, class Y, class Sum>
+void forward(X x, Y y, Sum scale, std::int64_t length, bool log) {
+  constexpr Sum infinity = std::numeric_limits<Sum>::infinity();
+  Sum maximum = -infinity;
+  // The comparison is written so that a NaN, once met, stays.
+  for (std::int64_t i = 0; i < length; ++i) {
+    if (x[i] > maximum || std::isnan(x[i])) maximum = x[i];
+  }
+  if (maximum == -infinity) {  // fully masked: -infinity minus itself would be NaN
+    for (std::int64_t i = 0; i < length; ++i) y.set(i, log ? -infinity : Sum{0});
+    return;
+  }
+  Sum sum = 0;
+  for (std::int64_t i = 0; i < length; ++i) sum += std::exp((x[i] - maximum) * scale);
+  const Sum logarithm = std::log(sum);
+  for (std::int64_t i = 0; i < length; ++i) {
+    const Sum z = (x[i] - maximum) * scale;
+    y.set(i, log ? z - logarithm : std::exp(z) / sum);
+  }
+}
+
+template <class X, class Y, class Sum>
+void backward(X y, X dy, Y dx, Sum scale, std::int64_t length, bool log) {
+  Sum sum = 0;
+  for (std::int64_t i = 0; i < length; ++i) sum += log ? dy[i] : dy[i] * y[i];
+  for (std::int64_t i = 0; i < length; ++i) {
+    dx.set(i, log ? scale * (dy[i] - std::exp(y[i]) * sum) : scale * ((dy[i] - sum) * y[i]));
+  }
+}
+
+void run(const Softmax::Args& args, Context&) {
+  for_each_row(args, [&](auto x, auto dy, auto y, auto scale) {
+    if (args.backward) {
+      backward(x, dy, y, scale, args.length(), args.log);
+    } else {
+      forward(x, y, scale, args.length(), args.log);
+    }
+  });
+}
+
+double estimate(const Softmax::Args& args, const Context&) {
+  return 3e-9 * Softmax::cost(args).operations;
+}
+
+const Rung<Softmax> self{
+    {.name = "safe", .step = 20, .after = "naive", .estimate = estimate, .run = run}};
+
+}  // namespace
+}  // namespace rung

@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// softmax of many rows side by side in memory (along any axis but the last): a vector holds as many
+// rows, and each walks down its own.
+#if defined(RUNG_OPS_SOFTMAX_CPU_COLUMNS_INL_HPP_) == defined(HWY_TARGET_TOGGLE)
+#ifdef RUNG_OPS_SOFTMAX_CPU_COLUMNS_INL_HPP_
+#undef RUNG_OPS_SOFTMAX_CPU_COLUMNS_INL_HPP_
+#else
+#define RUNG_OPS_SOFTMAX_CPU_COLUMNS_INL_HPP_
+#endif
+
+#include "rung/ops/softmax/cpu/detail/kernels.hpp"
+#include "rung/ops/softmax/cpu/detail/row-inl.hpp"
+
+HWY_BEFORE_NAMESPACE();
+namespace rung::softmax_cpu::HWY_NAMESPACE {
+
+/// A block of columns: element i of column j lies at i * step + j.
+template <class T>
+struct Block {
+  T* first;
+  std::int64_t step;
+};
+
+/// Elements of a column that meet in registers before they are added to its sum: the sum is scaled
+/// to a new maximum once in so many.
+constexpr int together = 8;
+
+/// body(j, n): one vector of columns after another, n of them in the last.
+template <class Sum, class Body>
+HWY_INLINE void for_columns(std::int64_t columns, Body&& body) {
+  const std::size_t lanes = hn::Lanes(Full<Sum>());
+  for (std::int64_t j = 0; j < columns; j += static_cast<std::int64_t>(lanes)) {
+    body(j, std::min(lanes, static_cast<std::size_t>(columns - j)));
+  }
+}
+
+template <class D, class T>
+HWY_INLINE hn::Vec<D> load_columns(D d, const T* p, std::size_t n) {
+  return n == hn::Lanes(d) ? load_as(d, p) : load_as_n(d, p, n);
+}
+template <class D, class V, class Y>
+HWY_INLINE void store_columns(V value, D d, Y* p, std::size_t n) {
+  if (n == hn::Lanes(d)) {
+    store_as(value, d, p);
+  } else {
+    store_as_n(value, d, p, n);
+  }
+}
+
+/// Maxima and sums of the columns, online: x is read once. `scratch` has room for both, full
+/// vectors of them.
+template <class Sum, class T>
+HWY_NOINLINE void column_sums(Block<const T> x, std::int64_t length, std::int64_t columns,
+                              Sum scale, Sum* maxima, Sum* sums) {
+  const Full<Sum> d;
+  const auto factor = hn::Set(d, scale * log2_e<Sum>);
+  const auto power = [&](auto value, auto maximum) HWY_ATTR RUNG_ALWAYS_INLINE {
+    return exp2<false>(d, hn::Mul(hn::Sub(value, maximum), factor));
+  };
+  for_columns<Sum>(columns, [&](std::int64_t j, std::size_t) HWY_ATTR RUNG_ALWAYS_INLINE {
+    hn::StoreU(hn::Set(d, no_maximum<Sum>), d, maxima + j);
+    hn::StoreU(hn::Zero(d), d, sums + j);
+  });
+  std::int64_t i = 0;
+  for (; i + together <= length; i += together) {
+    for_columns<Sum>(columns, [&](std::int64_t j, std::size_t n) HWY_ATTR RUNG_ALWAYS_INLINE {
+      Vector<Sum> value[together];
+      const auto before = hn::LoadU(d, maxima + j);
+      auto maximum = before;
+#pragma GCC unroll 8
+      for (int k = 0; k < together; ++k) {
+        value[k] = load_columns(d, x.first + (i + k) * x.step + j, n);
+        maximum = hn::Max(value[k], maximum);
+      }
+      auto sum = hn::Mul(hn::LoadU(d, sums + j), power(before, maximum));
+#pragma GCC unroll 8
+      for (int k = 0; k < together; ++k) value[k] = power(value[k], maximum);
+#pragma GCC unroll 3
+      for (int half = together / 2; half > 0; half /= 2) {
+        for (int k = 0; k < half; ++k) value[k] = hn::Add(value[k], value[k + half]);
+      }
+      hn::StoreU(hn::Add(sum, value[0]), d, sums + j);
+      hn::StoreU(maximum, d, maxima + j);
+    });
+  }
+  for (; i < length; ++i) {
+    for_columns<Sum>(columns, [&](std::int64_t j, std::size_t n) HWY_ATTR RUNG_ALWAYS_INLINE {
+      const auto value = load_columns(d, x.first + i * x.step + j, n);
+      const auto before = hn::LoadU(d, maxima + j);
+      const auto maximum = hn::Max(value, before);
+      const auto sum = hn::Mul(hn::LoadU(d, sums + j), power(before, maximum));
+      hn::StoreU(hn::Add(sum, power(value, maximum)), d, sums + j);
+      hn::StoreU(maximum, d, maxima + j);
+    });
+  }
+}
+
+template <class Sum, class T, class Y>
+HWY_NOINLINE void forward_columns(Block<const T> x, Block<Y> y, std::int64_t length,
+                                  std::int64_t columns, Sum scale, bool log, Sum* scratch) {
+  const Full<Sum> d;
+  Sum* maxima = scratch;
+  Sum* sums = scratch + most_columns;
+  column_sums(x, length, columns, scale, maxima, sums);
+  for (std::int64_t j = 0; j < columns; ++j) {
+    sums[j] = log ? logarithm(sums[j]) : reciprocal(sums[j]);
+  }
+  const auto factor = hn::Set(d, log ? scale : scale * log2_e<Sum>);
+  for (std::int64_t i = 0; i < length; ++i) {
+    for_columns<Sum>(columns, [&](std::int64_t j, std::size_t n) HWY_ATTR RUNG_ALWAYS_INLINE {
+      const auto value = load_columns(d, x.first + i * x.step + j, n);
+      const auto difference = hn::Sub(value, hn::LoadU(d, maxima + j));
+      const auto last = hn::LoadU(d, sums + j);
+      const auto result = log ? hn::MulSub(difference, factor, last)
+                              : hn::Mul(exp2<false>(d, hn::Mul(difference, factor)), last);
+      store_columns(result, d, y.first + i * y.step + j, n);
+    });
+  }
+}
+
+template <class Sum, class T, class Y>
+HWY_NOINLINE void backward_columns(Block<const T> y, Block<const T> dy, Block<Y> dx,
+                                   std::int64_t length, std::int64_t columns, Sum scale, bool log,
+                                   Sum* sums) {
+  const Full<Sum> d;
+  for_columns<Sum>(columns, [&](std::int64_t j, std::size_t) HWY_ATTR RUNG_ALWAYS_INLINE {
+    hn::StoreU(hn::Zero(d), d, sums + j);
+  });
+  // Sums of eight first, so that an error of rounding is that of a sum an eighth as long.
+  for (std::int64_t i = 0; i < length; i += together) {
+    const std::int64_t end = std::min(i + together, length);
+    for_columns<Sum>(columns, [&](std::int64_t j, std::size_t n) HWY_ATTR RUNG_ALWAYS_INLINE {
+      auto sum = hn::Zero(d);
+      for (std::int64_t k = i; k < end; ++k) {
+        const auto gradient = load_columns(d, dy.first + k * dy.step + j, n);
+        sum = log ? hn::Add(sum, gradient)
+                  : hn::MulAdd(gradient, load_columns(d, y.first + k * y.step + j, n), sum);
+      }
+      hn::StoreU(hn::Add(hn::LoadU(d, sums + j), sum), d, sums + j);
+    });
+  }
+  const auto factor = hn::Set(d, scale);
+  const auto exponent = hn::Set(d, log2_e<Sum>);
+  for (std::int64_t i = 0; i < length; ++i) {
+    for_columns<Sum>(columns, [&](std::int64_t j, std::size_t n) HWY_ATTR RUNG_ALWAYS_INLINE {
+      const auto value = load_columns(d, y.first + i * y.step + j, n);
+      const auto gradient = load_columns(d, dy.first + i * dy.step + j, n);
+      const auto sum = hn::LoadU(d, sums + j);
+      const auto result =
+          log ? hn::NegMulAdd(exp2<true>(d, hn::Mul(value, exponent)), sum, gradient)
+              : hn::Mul(hn::Sub(gradient, sum), value);
+      store_columns(hn::Mul(result, factor), d, dx.first + i * dx.step + j, n);
+    });
+  }
+}
+
+}  // namespace rung::softmax_cpu::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#endif  // the guard flips with each target

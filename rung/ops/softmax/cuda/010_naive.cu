@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+// softmax / naive
+//
+// Idea     one thread a row, and the definition: exponentials, divided by their sum.
+// Changes  nothing yet: this is where the ladder stands.
+// Cost     x is read twice, y written once - but neighbouring threads are a row apart, so that each
+//          load touches a sector of its own and moves eight times what it uses.
+// Limits   exponentials above 88.7 overflow, and infinity divided by infinity is NaN; far below 0
+//          all vanish. It looks through x first and takes only values for which the definition
+//          holds as it stands: on purpose the rung that fails. f32, forward, no logarithm; few
+//          rows leave the device empty.
+// Tried    -
+// Source   any textbook.
+#include "rung/ops/softmax/cuda/detail/softmax.hpp"
+#include "rung/ops/softmax/op/value_range.hpp"
+
+namespace rung {
+namespace {
+
+using namespace softmax_cuda;
+
+__global__ void softmax_naive(Rows<2> rows, Forward<float, float> p) {
+  for_each_row(rows.count(), [&](std::int64_t row, bool exists) {
+    if (!exists) return;
+    const float* x = p.x + rows.offset<0>(row);
+    float* y = p.y + rows.offset<1>(row);
+    float sum = 0;
+    for (std::int64_t i = 0; i < rows.length; ++i) sum += expf(p.scale * x[i * rows.steps[0]]);
+    for (std::int64_t i = 0; i < rows.length; ++i) {
+      y[i * rows.steps[1]] = expf(p.scale * x[i * rows.steps[0]]) / sum;
+    }
+  });
+}
+
+Cost traffic(const Softmax::Args& args) { return softmax_cuda::traffic(args, 2); }
+
+void run(const Softmax::Args& args, Context& context) {
+  launch_rows(context, forward_rows(args), {.threads = 1, .rows = 256}, softmax_naive,
+              forward_of<float, float>(args));
+}
+
+const Rung<Softmax> self{{.name = "naive",
+                          .step = 10,
+                          .backend = device_backend,
+                          .teaching = true,
+                          .supports = softmax_values::supports_naive,
+                          .traffic = traffic,
+                          .run = run}};
+
+}  // namespace
+}  // namespace rung

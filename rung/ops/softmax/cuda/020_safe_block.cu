@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+// softmax / safe, a block a row
+//
+// Idea     subtract the row's maximum before the exponential, so that the largest power is 1 and
+//          nothing overflows; and give a row to a block, whose threads read neighbouring elements.
+// Changes  against naive: right for every input; every sector that is moved is used.
+// Cost     x is read three times - maximum, sum, results - and y written once: 16 bytes an f32
+//          against 8 that must be. Two reductions over the block, a barrier or two each.
+// Limits   f32, forward. Rows of fewer than 256 elements leave threads idle.
+// Tried    -
+// Source   J. Bridle, Training stochastic model recognition algorithms, 1990.
+#include "rung/ops/softmax/cuda/detail/softmax.hpp"
+
+namespace rung {
+namespace {
+
+using namespace softmax_cuda;
+
+constexpr int threads = 256;
+
+__global__ void __launch_bounds__(threads)
+    softmax_safe_block(Rows<2> rows, Forward<float, float> p) {
+  RowScratch<float>& scratch = shared<Shared<float>>().scratch;
+  for_each_row(rows.count(), [&](std::int64_t row, bool) {
+    const float* x = p.x + rows.offset<0>(row);
+    float* y = p.y + rows.offset<1>(row);
+    const std::int64_t step = rows.steps[0];
+    float maximum = no_maximum<float>;
+    for (std::int64_t i = threadIdx.x; i < rows.length; i += threads) {
+      maximum = Larger{}(maximum, x[i * step]);
+    }
+    maximum = row_reduce(maximum, Larger{}, scratch);
+    float sum = 0;
+    for (std::int64_t i = threadIdx.x; i < rows.length; i += threads) {
+      sum += power((x[i * step] - maximum) * p.scale);
+    }
+    sum = row_reduce(sum, Plus{}, scratch);
+    const float last = p.log ? logarithm(sum) : reciprocal(sum);
+    for (std::int64_t i = threadIdx.x; i < rows.length; i += threads) {
+      y[i * rows.steps[1]] = result_of(x[i * step], maximum, p.scale, last, p.log);
+    }
+  });
+}
+
+Support supports(const Softmax::Args& args, const Context&) {
+  if (args.backward) return unsupported("forward only");
+  return args.x.dtype == DType::f32 ? supported : unsupported("f32 only");
+}
+
+Cost traffic(const Softmax::Args& args) { return softmax_cuda::traffic(args, 3); }
+
+double estimate(const Softmax::Args& args, const Context& context) {
+  constexpr std::int64_t cached = 16384;  // elements, of a row whose second and third reads hit
+  const double contiguous = args.length() <= cached ? 1.6 : 3.1;
+  return seconds(args, context, args.rows.are_contiguous() ? contiguous : 10);
+}
+
+void run(const Softmax::Args& args, Context& context) {
+  launch_rows(context, forward_rows(args),
+              {.threads = threads, .rows = 1, .shared_bytes = sizeof(Shared<float>)},
+              softmax_safe_block, forward_of<float, float>(args));
+}
+
+const Rung<Softmax> self{{.name = "safe_block",
+                          .step = 20,
+                          .after = "naive",
+                          .backend = device_backend,
+                          .supports = supports,
+                          .traffic = traffic,
+                          .estimate = estimate,
+                          .run = run}};
+
+}  // namespace
+}  // namespace rung

@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: Apache-2.0
+// softmax / online, across columns
+//
+// Idea     along any axis but the last, neighbouring elements belong to neighbouring rows: a warp
+//          takes 32 of them, a row a lane, and walks down; eight warps of a block share the length
+//          and bring their maxima and sums together in shared memory.
+// Changes  against online_block: for rows that lie side by side, every sector moved is used whole,
+//          where online_block moves eight times what it needs.
+// Cost     2 reads and a write an element.
+// Limits   rows side by side in all tensors, in runs of at least 8; the small types move 64 bytes a
+//          warp and load.
+// Tried    -
+// Source   -
+#include "rung/core/bounds.hpp"
+#include "rung/ops/softmax/cuda/detail/softmax.hpp"
+
+namespace rung {
+namespace {
+
+using namespace softmax_cuda;
+
+constexpr int lanes = 32;
+constexpr unsigned warps = 8;
+
+template <class Sum>
+struct Partials {
+  Sum maximum[warps][lanes];
+  Sum sum[warps][lanes];
+};
+
+/// The row of this lane: blocks of 32 columns, so that a block never spans two runs.
+template <int N>
+__device__ __forceinline__ std::int64_t row_of(const Rows<N>& rows, std::int64_t block,
+                                               std::int64_t run, std::int64_t blocks_a_run) {
+  const std::int64_t column = block % blocks_a_run * lanes + threadIdx.x;
+  return column < run ? block / blocks_a_run * run + column : rows.count();
+}
+
+template <class P>
+__global__ void __launch_bounds__(lanes* warps)
+    softmax_online_columns(Rows<2> rows, P p, std::int64_t run, std::int64_t blocks) {
+  using Sum = typename P::Sum;
+  auto& partials = shared<Partials<Sum>>();
+  const std::int64_t blocks_a_run = (run + lanes - 1) / lanes;
+  for (std::int64_t block = blockIdx.x; block < blocks; block += gridDim.x) {
+    const std::int64_t row = row_of(rows, block, run, blocks_a_run);
+    const bool exists = row < rows.count();
+    const auto* x = p.x + (exists ? rows.template offset<0>(row) : 0);
+    auto* y = p.y + (exists ? rows.template offset<1>(row) : 0);
+    Running<Sum> running;
+    const std::int64_t length = exists ? rows.length : 0;
+    for_each_batch<Sum>(
+        x, length, rows.steps[0], threadIdx.y, warps,
+        [&](std::int64_t, const Sum(&values)[batch]) { running.add(values, p.scale); });
+    partials.maximum[threadIdx.y][threadIdx.x] = running.maximum;
+    partials.sum[threadIdx.y][threadIdx.x] = running.sum;
+    __syncthreads();
+    Sum maximum = no_maximum<Sum>;
+    Sum sum = 0;
+    for (int w = 0; w < warps; ++w) {
+      maximum = Larger{}(maximum, partials.maximum[w][threadIdx.x]);
+    }
+    for (int w = 0; w < warps; ++w) {
+      const Sum down = power((partials.maximum[w][threadIdx.x] - maximum) * p.scale);
+      sum += partials.sum[w][threadIdx.x] * down;
+    }
+    __syncthreads();  // all have read: the next columns may come
+    write_results(x, y, length, rows.steps, threadIdx.y, warps, maximum, sum, p.scale, p.log);
+  }
+}
+
+template <class P>
+__global__ void __launch_bounds__(lanes* warps)
+    softmax_backward_columns(Rows<3> rows, P p, std::int64_t run, std::int64_t blocks) {
+  using Sum = typename P::Sum;
+  auto& partials = shared<Partials<Sum>>();
+  const std::int64_t blocks_a_run = (run + lanes - 1) / lanes;
+  for (std::int64_t block = blockIdx.x; block < blocks; block += gridDim.x) {
+    const std::int64_t row = row_of(rows, block, run, blocks_a_run);
+    const bool exists = row < rows.count();
+    std::int64_t at[3] = {0, 0, 0};
+    if (exists) rows.offsets(row, at);
+    const auto* y = p.y + at[0];
+    const auto* dy = p.dy + at[1];
+    auto* dx = p.dx + at[2];
+    Sum mine = 0;
+    for (std::int64_t i = threadIdx.y; exists && i < rows.length; i += warps) {
+      const Sum gradient = convert<Sum>(dy[i * rows.steps[1]]);
+      mine += p.log ? gradient : gradient * convert<Sum>(y[i * rows.steps[0]]);
+    }
+    partials.sum[threadIdx.y][threadIdx.x] = mine;
+    __syncthreads();
+    Sum sum = 0;
+    for (int w = 0; w < warps; ++w) sum += partials.sum[w][threadIdx.x];
+    __syncthreads();
+    for (std::int64_t i = threadIdx.y; exists && i < rows.length; i += warps) {
+      const Sum result = gradient_of(convert<Sum>(y[i * rows.steps[0]]),
+                                     convert<Sum>(dy[i * rows.steps[1]]), sum, p.scale, p.log);
+      dx[i * rows.steps[2]] = convert<typename P::Out>(result);
+    }
+  }
+}
+
+Support supports(const Softmax::Args& args, const Context&) {
+  constexpr std::int64_t least_run = 8;
+  if (!args.rows.are_side_by_side() || args.rows.run() < least_run) {
+    return unsupported("rows must lie side by side, in runs of at least 8");
+  }
+  if (args.x.dtype != args.y.dtype) return unsupported("the result's type must be that of x");
+  return supported;
+}
+
+Cost traffic(const Softmax::Args& args) { return softmax_cuda::traffic(args, 2); }
+
+double estimate(const Softmax::Args& args, const Context& context) {
+  return seconds(args, context, 6);
+}
+
+void run(const Softmax::Args& args, Context& context) {
+  constexpr std::int64_t most_blocks = 0x7fffffff;
+  if (args.empty()) return;
+  const std::int64_t run = args.rows.run();
+  const std::int64_t blocks = args.count() / run * ((run + lanes - 1) / lanes);
+  visit<float, double, f16, bf16>(args.x.dtype, [&]<class T>() {
+    const LaunchShape shape{.grid = smaller(blocks, most_blocks),
+                            .block = {lanes, warps},
+                            .shared_bytes = sizeof(Partials<Accumulator<T>>)};
+    if (args.backward) {
+      launch(context, shape, softmax_backward_columns<Backward<T, T>>, args.rows,
+             backward_of<T, T>(args), run, blocks);
+    } else {
+      launch(context, shape, softmax_online_columns<Forward<T, T>>, forward_rows(args),
+             forward_of<T, T>(args), run, blocks);
+    }
+  });
+}
+
+const Rung<Softmax> self{{.name = "online_columns",
+                          .step = 35,
+                          .after = "online_block",
+                          .backend = device_backend,
+                          .supports = supports,
+                          .traffic = traffic,
+                          .estimate = estimate,
+                          .run = run}};
+
+}  // namespace
+}  // namespace rung

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+// softmax / a warp a row
+//
+// Idea     one warp owns a row; maximum and sum travel between its lanes by shuffle.
+// Changes  against online_block: no shared memory and no barrier, so that warps run at their own
+//          pace and one's loads overlap another's exponentials.
+// Cost     2 reads and a write an element; the second read of a row of up to a few thousand
+//          elements is from L1. 4-byte loads still, or 2-byte ones.
+// Limits   forward, f32, f16 and bf16 with results of the same type. Rows above a few thousand
+//          elements: one warp has too few loads under way.
+// Tried    -
+// Source   Milakov and Gimelshein for the merging of maxima; the CUDA programming guide's shuffles.
+#include "rung/ops/softmax/cuda/detail/softmax.hpp"
+
+namespace rung {
+namespace {
+
+using namespace softmax_cuda;
+
+constexpr int lanes = 32;
+constexpr int rows_a_block = 4;
+
+template <class T>
+__global__ void __launch_bounds__(lanes* rows_a_block)
+    softmax_warp_per_row(Rows<2> rows, Forward<T, T> p) {
+  for_each_row(rows.count(), [&](std::int64_t row, bool exists) {
+    if (!exists) return;  // a whole warp of them: nobody waits for it
+    const T* x = p.x + rows.template offset<0>(row);
+    T* y = p.y + rows.template offset<1>(row);
+    Running<float> running;
+    for_each_batch<float>(
+        x, rows.length, rows.steps[0], threadIdx.x, lanes,
+        [&](std::int64_t, const float(&values)[batch]) { running.add(values, p.scale); });
+    float maximum = running.maximum;
+    for (int distance = lanes / 2; distance > 0; distance /= 2) {
+      maximum = fmaxf(maximum, shuffle_xor(maximum, distance));
+    }
+    float sum = running.sum * power((running.maximum - maximum) * p.scale);
+    for (int distance = lanes / 2; distance > 0; distance /= 2) {
+      sum += shuffle_xor(sum, distance);
+    }
+    write_results(x, y, rows.length, rows.steps, threadIdx.x, lanes, maximum, sum, p.scale, p.log);
+  });
+}
+
+Support supports(const Softmax::Args& args, const Context&) {
+  if (args.backward) return unsupported("forward only");
+  if (args.x.dtype != args.y.dtype) return unsupported("the result's type must be that of x");
+  return args.x.dtype == DType::f64 ? unsupported("f32, f16 and bf16") : supported;
+}
+
+Cost traffic(const Softmax::Args& args) { return softmax_cuda::traffic(args, 2); }
+
+double estimate(const Softmax::Args& args, const Context& context) {
+  constexpr std::int64_t longest = 2048;
+  const double factor = !args.rows.are_contiguous() ? 8 : args.length() <= longest ? 2.7 : 5;
+  return seconds(args, context, factor);
+}
+
+void run(const Softmax::Args& args, Context& context) {
+  visit<float, f16, bf16>(args.x.dtype, [&]<class T>() {
+    launch_rows(context, forward_rows(args), {.threads = lanes, .rows = rows_a_block},
+                softmax_warp_per_row<T>, forward_of<T, T>(args));
+  });
+}
+
+const Rung<Softmax> self{{.name = "warp_per_row",
+                          .step = 40,
+                          .after = "online_block",
+                          .backend = device_backend,
+                          .supports = supports,
+                          .traffic = traffic,
+                          .estimate = estimate,
+                          .run = run}};
+
+}  // namespace
+}  // namespace rung

@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+// softmax on a CPU: the same bits for any number of threads, the quality of the exponential.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <vector>
+
+#include "rung/cpu/isa.hpp"
+#include "rung/ops/softmax/softmax.hpp"
+#include "rung/ops/softmax/test/softmax_test.hpp"
+
+namespace rung {
+namespace {
+
+using softmax_test::random_values;
+using softmax_test::tensor;
+
+TEST(SoftmaxThreads, AnyNumberOfThemGivesTheSameBits) {
+  struct Case {
+    std::int64_t rows, length;
+    int axis;
+  };
+  // Rows, columns, and a row that all threads share.
+  for (const Case& c : {Case{300, 700, 1}, Case{700, 300, 0}, Case{2, 200001, 1}}) {
+    auto x = random_values(static_cast<std::size_t>(c.rows * c.length), 10);
+    auto dy = random_values(x.size(), 11);
+    std::vector<float> first;
+    std::vector<float> first_gradient;
+    for (const int threads : {1, 2, 3, 5}) {
+      Context context = Context::cpu(threads);
+      std::vector<float> y(x.size());
+      std::vector<float> dx(x.size());
+      softmax(context, tensor(x, c.rows, c.length), tensor(y, c.rows, c.length), {.axis = c.axis},
+              {"threads"});
+      softmax_backward(context, tensor(y, c.rows, c.length), tensor(dy, c.rows, c.length),
+                       tensor(dx, c.rows, c.length), {.axis = c.axis}, {"threads"});
+      if (threads == 1) {
+        first = y;
+        first_gradient = dx;
+      }
+      EXPECT_EQ(std::memcmp(y.data(), first.data(), y.size() * sizeof(float)), 0) << threads;
+      EXPECT_EQ(std::memcmp(dx.data(), first_gradient.data(), dx.size() * sizeof(float)), 0)
+          << threads;
+    }
+  }
+}
+
+/// Rows are worked on in turns, past the caches or into them. Both give the bits of a row alone,
+/// wherever vectors of y begin, whatever its neighbours are.
+TEST(SoftmaxInTurns, GivesTheBitsOfOneRowAtATime) {
+  constexpr std::int64_t elements = 5 << 20;  // with the result, more than 32 MiB
+  constexpr float infinity = std::numeric_limits<float>::infinity();
+  for (const std::int64_t length : {63, 131, 256, 1025, 1536, 4099, 20001}) {
+    const std::int64_t rows = elements / length;
+    auto x = random_values(static_cast<std::size_t>(rows * length), 12);
+    auto dy = random_values(x.size(), 13);
+    x[0] = infinity;  // rows of their own: one infinity, nothing but masks, a NaN
+    std::fill_n(x.begin() + 2 * length, length, -infinity);
+    x[static_cast<std::size_t>(5 * length - 1)] = std::numeric_limits<float>::quiet_NaN();
+    // Each row alone, by one thread.
+    const auto row_of = [&](std::vector<float>& values, std::int64_t row) {
+      return TensorRef{values.data() + row * length, DType::f32, Extents{1, length}};
+    };
+    std::vector<float> alone(x.size());
+    std::vector<float> alone_log(x.size());
+    std::vector<float> alone_backward(x.size());
+    Context one = Context::cpu(1);
+    for (std::int64_t row = 0; row < rows; ++row) {
+      softmax(one, row_of(x, row), row_of(alone, row), {}, {"threads"});
+      softmax(one, row_of(x, row), row_of(alone_log, row), {.log = true}, {"threads"});
+      softmax_backward(one, row_of(x, row), row_of(dy, row), row_of(alone_backward, row), {},
+                       {"threads"});
+    }
+    std::vector<float> y(x.size() + 1);
+    const TensorRef out{y.data() + 1, DType::f32, Extents{rows, length}};
+    for (const int threads : {1, 3}) {
+      Context context = Context::cpu(threads);
+      const auto expect_same = [&](const void* found, const std::vector<float>& expected,
+                                   const char* what) {
+        EXPECT_EQ(std::memcmp(found, expected.data(), expected.size() * sizeof(float)), 0)
+            << what << ", rows of " << length << ", " << threads << " threads";
+      };
+      for (const bool log : {false, true}) {
+        const std::vector<float>& expected = log ? alone_log : alone;
+        auto in_place = x;
+        softmax(context, tensor(in_place, rows, length), tensor(in_place, rows, length),
+                {.log = log}, {"threads"});
+        expect_same(in_place.data(), expected, log ? "log, in place" : "softmax, in place");
+        softmax(context, tensor(x, rows, length), out, {.log = log}, {"threads"});
+        expect_same(out.data, expected, log ? "log" : "softmax");
+      }
+      auto in_place = dy;
+      softmax_backward(context, tensor(x, rows, length), tensor(in_place, rows, length),
+                       tensor(in_place, rows, length), {}, {"threads"});
+      expect_same(in_place.data(), alone_backward, "backward, in place");
+      softmax_backward(context, tensor(x, rows, length), tensor(dy, rows, length), out, {},
+                       {"threads"});
+      expect_same(out.data, alone_backward, "backward");
+    }
+  }
+}
+
+TEST(SoftmaxExponential, IsWithinTwoUnitsInTheLastPlace) {
+  // Of pairs (0, z) with z below -17 the sum is 1 to the last bit: y is the exponential alone. Its
+  // argument, z log2(e) in f32, is taken as it is: what rounding it costs is the contract's 8 |z|
+  // u.
+  Context context = Context::cpu(1);
+  constexpr std::int64_t count = 100000;
+  std::vector<float> x(2 * count);
+  std::vector<float> y(2 * count);
+  for (std::int64_t i = 0; i < count; ++i) {
+    x[static_cast<std::size_t>(2 * i + 1)] = -17.5F - 69.0F * static_cast<float>(i) / count;
+  }
+  softmax(context, tensor(x, count, 2), tensor(y, count, 2), {}, {"simd"});
+  double worst = 0;
+  for (std::size_t i = 1; i < x.size(); i += 2) {
+    const float argument = x[i] * 1.44269504F;
+    const double exact = std::exp2(static_cast<double>(argument));
+    const double units = std::abs(y[i] - exact) / (std::exp2(std::floor(argument)) * 0x1p-23);
+    worst = std::max(worst, units);
+  }
+  // Without a fused multiply-add each step of the polynomial rounds twice.
+  EXPECT_LT(worst, cpu::isa() == cpu::Isa::scalar ? 2.2 : 2.0);
+}
+
+}  // namespace
+}  // namespace rung

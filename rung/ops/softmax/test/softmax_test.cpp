@@ -1,0 +1,269 @@
+// SPDX-License-Identifier: Apache-2.0
+// Properties of softmax that `rung check` does not state: algebra, errors, aliasing, special values
+// in every rung. What is a CPU's alone: softmax_cpu_test.cpp.
+#include "rung/ops/softmax/softmax.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "rung/ops/softmax/test/softmax_test.hpp"
+
+namespace rung {
+namespace {
+
+using softmax_test::random_values;
+using softmax_test::tensor;
+
+constexpr float infinity = std::numeric_limits<float>::infinity();
+constexpr float nan = std::numeric_limits<float>::quiet_NaN();
+
+template <class F>
+std::string message_of(F&& f) {
+  try {
+    f();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ErrorCode::invalid_argument) << error.what();
+    return error.what();
+  }
+  return "";
+}
+
+class SoftmaxOn : public testing::TestWithParam<Backend> {
+ protected:
+  Context context = Context::on(GetParam());
+
+  /// The rungs of this backend that take x -> y as they are; the public call is "".
+  std::vector<std::string> rungs_for(const ConstTensorRef& x, const TensorRef& y,
+                                     const SoftmaxOptions& options) {
+    std::vector<std::string> names{""};
+    const Softmax::Args args = Softmax::bind(x, y, options);
+    for (const Rung<Softmax>* rung = Softmax::rungs().first; rung != nullptr; rung = rung->next) {
+      const RungInfo& info = rung->info;
+      if (info.backend != GetParam() || info.peer || !rung->supports(args, context)) continue;
+      names.emplace_back(info.name);
+    }
+    return names;
+  }
+};
+
+TEST_P(SoftmaxOn, RowsSumToOne) {
+  for (const std::int64_t n : {1, 2, 31, 256, 1025}) {
+    auto x = random_values(static_cast<std::size_t>(3 * n), 1);
+    std::vector<float> y(x.size());
+    softmax(context, tensor(x, 3, n), tensor(y, 3, n));
+    for (std::int64_t row = 0; row < 3; ++row) {
+      double sum = 0;
+      for (std::int64_t i = 0; i < n; ++i) sum += y[static_cast<std::size_t>(row * n + i)];
+      EXPECT_NEAR(sum, 1.0, 1e-6) << n;
+    }
+  }
+}
+
+TEST_P(SoftmaxOn, AShiftOfTheRowChangesNothing) {
+  // A power of two that leaves the differences exact.
+  auto x = random_values(500, 2);
+  for (float& value : x) value = std::round(value * 256) / 256;
+  auto shifted = x;
+  for (float& value : shifted) value += 4096;
+  std::vector<float> y(500);
+  std::vector<float> z(500);
+  for (const bool log : {false, true}) {
+    softmax(context, tensor(x, 5, 100), tensor(y, 5, 100), {.log = log});
+    softmax(context, tensor(shifted, 5, 100), tensor(z, 5, 100), {.log = log});
+    EXPECT_EQ(y, z);
+  }
+}
+
+TEST_P(SoftmaxOn, LogIsTheLogarithm) {
+  auto x = random_values(700, 3);
+  std::vector<float> y(700);
+  std::vector<float> log(700);
+  softmax(context, tensor(x, 7, 100), tensor(y, 7, 100), {.scale = 0.5});
+  softmax(context, tensor(x, 7, 100), tensor(log, 7, 100), {.scale = 0.5, .log = true});
+  for (std::size_t i = 0; i < y.size(); ++i) {
+    EXPECT_NEAR(std::exp(log[i]), y[i], 1e-5F * y[i]);
+  }
+}
+
+TEST_P(SoftmaxOn, EveryAxisIsTheLastOneOfAPermutation) {
+  auto x = random_values(4 * 6 * 10, 4);
+  for (const int axis : {0, 1, 2, -3, -2, -1}) {
+    const int from_front = axis < 0 ? axis + 3 : axis;
+    std::vector<float> y(x.size());
+    softmax(context, tensor(x, 4, 6, 10), tensor(y, 4, 6, 10), {.axis = axis});
+    TensorRef turned_x = tensor(x, 4, 6, 10);
+    std::vector<float> z(x.size());
+    TensorRef turned_z = tensor(z, 4, 6, 10);
+    for (TensorRef* turned : {&turned_x, &turned_z}) {
+      std::swap(turned->shape[from_front], turned->shape[2]);
+      std::swap(turned->strides[from_front], turned->strides[2]);
+    }
+    softmax(context, turned_x, turned_z);
+    EXPECT_EQ(y, z) << axis;
+  }
+}
+
+TEST_P(SoftmaxOn, SpecialValuesComeOutTheSameInEveryRung) {
+  // Rows: ordinary with one masked; fully masked; NaN; +infinity; NaN among masked; huge spread.
+  constexpr std::int64_t n = 70;
+  std::vector<float> x(6 * n, 0.5F);
+  const auto row = [&](std::int64_t r) { return x.begin() + r * n; };
+  *(row(0) + 69) = -infinity;
+  std::fill(row(1), row(2), -infinity);
+  *(row(2) + 3) = nan;
+  *(row(3) + 68) = infinity;
+  std::fill(row(4), row(5), -infinity);
+  *(row(4) + 40) = nan;
+  std::fill(row(5), row(5) + n, std::numeric_limits<float>::lowest());
+  *(row(5) + 1) = std::numeric_limits<float>::max();
+  for (const bool log : {false, true}) {
+    std::vector<float> y(x.size());
+    const SoftmaxOptions options{.log = log};
+    for (const std::string& name : rungs_for(tensor(x, 6, n), tensor(y, 6, n), options)) {
+      std::fill(y.begin(), y.end(), 7.0F);
+      softmax(context, tensor(x, 6, n), tensor(y, 6, n), options, {name});
+      const float masked = log ? -infinity : 0.0F;
+      EXPECT_EQ(y[69], masked) << name;
+      EXPECT_NEAR(y[0], log ? -std::log(69.0F) : 1 / 69.0F, 1e-6) << name;
+      for (std::int64_t i = 0; i < n; ++i) {
+        const auto at = [&](std::int64_t r) { return y[static_cast<std::size_t>(r * n + i)]; };
+        EXPECT_EQ(at(1), masked) << name << i;
+        EXPECT_TRUE(std::isnan(at(2)) && std::isnan(at(3)) && std::isnan(at(4))) << name << i;
+        EXPECT_EQ(at(5), i == 1 ? (log ? 0.0F : 1.0F) : masked) << name << i;
+      }
+    }
+  }
+}
+
+TEST_P(SoftmaxOn, TheNaiveRungRefusesWhatOverflows) {
+  std::vector<float> x{1, 2, 90, 4};
+  std::vector<float> y(4);
+  const auto names = rungs_for(tensor(x, 1, 4), tensor(y, 1, 4), {});
+  EXPECT_EQ(std::count(names.begin(), names.end(), "naive"), 0);
+  x[2] = 3;
+  const auto within = rungs_for(tensor(x, 1, 4), tensor(y, 1, 4), {});
+  EXPECT_EQ(std::count(within.begin(), within.end(), "naive"), 1);
+}
+
+TEST_P(SoftmaxOn, BackwardIsTheDerivative) {
+  // Against the difference quotient of sum dy_i softmax(x)_i.
+  constexpr std::int64_t n = 12;
+  auto x = random_values(n, 5);
+  auto dy = random_values(n, 6);
+  for (const bool log : {false, true}) {
+    const SoftmaxOptions options{.scale = 0.75, .log = log};
+    std::vector<float> y(n);
+    std::vector<float> dx(n);
+    softmax(context, tensor(x, 1, n), tensor(y, 1, n), options);
+    softmax_backward(context, tensor(y, 1, n), tensor(dy, 1, n), tensor(dx, 1, n), options);
+    const auto value = [&](std::size_t changed, double by) {
+      double sum = 0;
+      double total = 0;
+      for (std::size_t i = 0; i < n; ++i) {
+        sum += std::exp(0.75 * (x[i] + (i == changed ? by : 0)));
+      }
+      for (std::size_t i = 0; i < n; ++i) {
+        const double z = 0.75 * (x[i] + (i == changed ? by : 0));
+        total += dy[i] * (log ? z - std::log(sum) : std::exp(z) / sum);
+      }
+      return total;
+    };
+    for (std::size_t i = 0; i < n; ++i) {
+      EXPECT_NEAR(dx[i], (value(i, 1e-5) - value(i, -1e-5)) / 2e-5, 1e-5) << i;
+    }
+  }
+}
+
+TEST_P(SoftmaxOn, GradientsOfMaskedElements) {
+  std::vector<float> y{0, 0.25F, 0.75F};
+  std::vector<float> log{-infinity, std::log(0.25F), std::log(0.75F)};
+  std::vector<float> dy{5, 1, 2};
+  std::vector<float> dx(3);
+  softmax_backward(context, tensor(y, 3), tensor(dy, 3), tensor(dx, 3));
+  EXPECT_EQ(dx[0], 0);
+  softmax_backward(context, tensor(log, 3), tensor(dy, 3), tensor(dx, 3), {.log = true});
+  EXPECT_EQ(dx[0], 5);
+}
+
+TEST_P(SoftmaxOn, InPlaceGivesTheSameBits) {
+  for (const std::int64_t n : {5, 300, 3000}) {
+    auto x = random_values(static_cast<std::size_t>(4 * n), 7);
+    auto dy = random_values(x.size(), 8);
+    std::vector<float> y(x.size());
+    std::vector<float> dx(x.size());
+    softmax(context, tensor(x, 4, n), tensor(y, 4, n));
+    softmax(context, tensor(x, 4, n), tensor(x, 4, n));
+    EXPECT_EQ(x, y);
+    softmax_backward(context, tensor(y, 4, n), tensor(dy, 4, n), tensor(dx, 4, n));
+    softmax_backward(context, tensor(x, 4, n), tensor(dy, 4, n), tensor(x, 4, n));
+    EXPECT_EQ(x, dx);  // over y
+    softmax_backward(context, tensor(y, 4, n), tensor(dy, 4, n), tensor(dy, 4, n));
+    EXPECT_EQ(dy, dx);  // over dy
+  }
+}
+
+TEST_P(SoftmaxOn, ErrorsNameWhatWasGiven) {
+  std::vector<float> x(24);
+  std::vector<float> y(48);
+  const auto call = [&](const ConstTensorRef& from, const TensorRef& to, SoftmaxOptions options) {
+    return message_of([&] { softmax(context, from, to, options); });
+  };
+  const TensorRef a = tensor(x, 4, 6);
+  EXPECT_NE(call(a, tensor(y, 6, 4), {}).find("6x4"), std::string::npos);
+  EXPECT_NE(call(a, tensor(y, 4, 6), {.axis = 2}).find("axis"), std::string::npos);
+  EXPECT_NE(call(a, tensor(y, 4, 6), {.axis = -3}).find("-3"), std::string::npos);
+  EXPECT_NE(call(a, tensor(y, 4, 6), {.scale = 0}).find("scale is 0"), std::string::npos);
+  EXPECT_NE(call(a, tensor(y, 4, 6), {.scale = -1}).find("scale"), std::string::npos);
+  EXPECT_NE(call(a, tensor(y, 4, 6), {.scale = 1e300}).find("scale"), std::string::npos);
+  EXPECT_NE(call({x.data(), DType::f32, Extents{}}, tensor(y, 4, 6), {}).find("no axis"),
+            std::string::npos);
+  EXPECT_NE(call({static_cast<void*>(x.data()), DType::i32, Extents{4, 6}}, tensor(y, 4, 6), {})
+                .find("i32"),
+            std::string::npos);
+  EXPECT_NE(call(a, {static_cast<void*>(y.data()), DType::f64, Extents{4, 6}}, {}).find("f64"),
+            std::string::npos);
+  EXPECT_NE(call(a, {y.data(), DType::f32, Extents{4, 6}, Extents{0, 1}}, {}).find("overlap"),
+            std::string::npos);
+  EXPECT_NE(call(a, {x.data() + 1, DType::f32, Extents{4, 5}}, {}).find("4x5"), std::string::npos);
+  EXPECT_NE(call(tensor(y, 4, 6), {y.data() + 1, DType::f32, Extents{4, 6}}, {}).find("overlap"),
+            std::string::npos);
+  EXPECT_NE(call({nullptr, DType::f32, Extents{4, 6}}, tensor(y, 4, 6), {}).find("null"),
+            std::string::npos);
+  const std::string backward = message_of([&] {
+    softmax_backward(context, a, {static_cast<void*>(y.data()), DType::f16, Extents{4, 6}},
+                     tensor(y, 4, 6));
+  });
+  EXPECT_NE(backward.find("dy"), std::string::npos) << backward;
+}
+
+TEST_P(SoftmaxOn, EmptyTensorsAreLeftAlone) {
+  std::vector<float> y(4, 3.0F);
+  softmax(context, {nullptr, DType::f32, Extents{0, 4}}, tensor(y, 0, 4));
+  softmax(context, {nullptr, DType::f32, Extents{4, 0}}, tensor(y, 4, 0));
+  softmax(context, {nullptr, DType::f32, Extents{4, 0}}, tensor(y, 4, 0), {.axis = 0});
+  EXPECT_EQ(y, std::vector<float>(4, 3.0F));
+}
+
+TEST_P(SoftmaxOn, ASecondCallWithAnotherAxisIsNotMistakenForTheFirst) {
+  auto x = random_values(36, 9);
+  std::vector<float> rows(36);
+  std::vector<float> columns(36);
+  softmax(context, tensor(x, 6, 6), tensor(rows, 6, 6), {.axis = 1});
+  softmax(context, tensor(x, 6, 6), tensor(columns, 6, 6), {.axis = 0});
+  EXPECT_NE(rows, columns);
+  double sum = 0;
+  for (std::size_t i = 0; i < 36; i += 6) sum += columns[i];
+  EXPECT_NEAR(sum, 1, 1e-6);
+}
+
+INSTANTIATE_TEST_SUITE_P(Backends, SoftmaxOn, testing::Values(Backend::cpu, Backend::simt),
+                         [](const auto& test) { return std::string(to_string(test.param)); });
+
+}  // namespace
+}  // namespace rung

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+// transfer / pageable copy
+//
+// Idea     the three steps one after another: copy x to the device, compute, copy y back, each
+//          straight from and to the caller's memory.
+// Changes  nothing yet: this is where the ladder stands.
+// Cost     each byte crosses the link once; pageable memory is first copied by the driver, through
+//          small page-locked buffers of its own, by one core of the host.
+// Limits   every valid call. Nothing overlaps: the link is idle while the device computes, and its
+//          two directions never work at the same time.
+// Source   CUDA C++ Best Practices Guide, "Data transfer between host and device".
+#include "rung/ops/transfer/cuda/detail/link.hpp"
+
+namespace rung {
+namespace {
+
+using namespace transfer_cuda;
+
+double estimate(const Transfer::Args& args, const Context&) {
+  const auto rate = [](const void* memory) {
+    return is_page_locked(memory) ? link_rate : pageable_rate;
+  };
+  return 30e-6 + bytes_one_way(args) * (1 / rate(args.x.data) + 1 / rate(args.y.data));
+}
+
+void run(const Transfer::Args& args, Context& context) {
+  const std::int64_t count = args.y.size();
+  if (count == 0) return;
+  Lane& lane = context.memo<Lanes>().get(context, 0);
+  const TensorRef there = lane.device_memory(args.y.dtype, count);
+  const std::int64_t bytes = count * static_cast<std::int64_t>(size_of(args.y.dtype));
+  copy_async(lane.context(), there.data, args.x.data, bytes);
+  elementwise(lane.context(), {.x = there}, there, {.function = args.function});
+  copy_async(lane.context(), args.y.data, there.data, bytes);
+  lane.context().synchronize();
+}
+
+const Rung<Transfer> self{{.name = "pageable_copy",
+                           .step = 10,
+                           .backend = device_backend,
+                           .estimate = estimate,
+                           .run = run}};
+
+}  // namespace
+}  // namespace rung

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+// transpose / naive, coalesced reads
+//
+// Idea     one thread an element; neighbouring threads read neighbouring elements of x.
+// Changes  nothing yet: this is where the ladder stands.
+// Cost     a warp's read of 4-byte elements is 4 sectors of 32 bytes; its write is 32 sectors, of
+//          each of which it fills 4 bytes. Unless L2 collects the other 28 in time, 8 times the
+//          traffic.
+// Limits   every layout, 4-byte elements.
+// Source   G. Ruetsch and P. Micikevicius, "Optimizing Matrix Transpose in CUDA", NVIDIA, 2009.
+#include "rung/ops/transpose/cuda/detail/elementwise.hpp"
+
+namespace rung {
+namespace {
+
+using namespace transpose_cuda;
+
+template <class T>
+__global__ void __launch_bounds__(elementwise_threads)
+    transpose_naive_read_coalesced(const T* x, T* y, Collapsed<2> axes, std::int64_t first) {
+  const std::int64_t thread = std::int64_t{blockIdx.x} * blockDim.x + threadIdx.x;
+  move_element(x, y, axes, first + thread);
+}
+
+Support supports(const Transpose::Args& args, const Context&) {
+  if (args.moves.empty() || args.moves.element_bytes == 4) return supported;
+  return unsupported("takes elements of 4 bytes");
+}
+
+double estimate(const Transpose::Args& args, const Context& context) {
+  return tiled_seconds(args, context, {.rows = 1, .columns = 1, .block = 1}, 0.1);
+}
+
+void run(const Transpose::Args& args, Context& context) {
+  with_words<4>(args, [&]<class T>() {
+    launch_elements<T>(context, transpose_naive_read_coalesced<T>, args, Along::x);
+  });
+}
+
+const Rung<Transpose> self{{.name = "naive_read_coalesced",
+                            .step = 10,
+                            .backend = device_backend,
+                            .teaching = true,
+                            .supports = supports,
+                            .estimate = estimate,
+                            .run = run}};
+
+}  // namespace
+}  // namespace rung

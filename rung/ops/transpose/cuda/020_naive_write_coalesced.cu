@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+// transpose / naive, coalesced writes
+//
+// Idea     one thread an element; neighbouring threads write neighbouring elements of y.
+// Changes  against naive_read_coalesced: the order in which threads are numbered. Reads are the
+//          better side to scatter: a sector that was fetched whole may still be in L1 or L2 when
+//          its other elements are asked for, whereas a sector partly written has to be merged.
+// Cost     a warp's read of 4-byte elements touches up to 32 sectors; its write 4.
+// Limits   the general rung of the GPU: every permutation, stride and element size. Where runs stay
+//          together it is the right one: both sides are coalesced then.
+// Source   G. Ruetsch and P. Micikevicius, "Optimizing Matrix Transpose in CUDA", NVIDIA, 2009.
+#include "rung/core/bounds.hpp"
+#include "rung/ops/transpose/cuda/detail/elementwise.hpp"
+
+namespace rung {
+namespace {
+
+using namespace transpose_cuda;
+
+template <class T>
+__global__ void __launch_bounds__(elementwise_threads)
+    transpose_naive_write_coalesced(const T* x, T* y, Collapsed<2> axes, std::int64_t first) {
+  const std::int64_t thread = std::int64_t{blockIdx.x} * blockDim.x + threadIdx.x;
+  move_element(x, y, axes, first + thread);
+}
+
+/// By how much of a sector of x a warp uses: a run is used whole.
+double estimate(const Transpose::Args& args, const Context& context) {
+  constexpr double sector = 32;
+  const double together = static_cast<double>(args.moves.run) * args.moves.element_bytes;
+  const double used = smaller(1.0, together / sector);
+  // Below that, a thread's index arithmetic is what takes long.
+  const double fraction = smaller(0.15 + 0.6 * used, 0.08 * args.moves.element_bytes);
+  return tiled_seconds(args, context, {.rows = 1, .columns = 1, .block = 1}, fraction);
+}
+
+void run(const Transpose::Args& args, Context& context) {
+  with_words<1, 2, 4, 8, 16>(args, [&]<class T>() {
+    launch_elements<T>(context, transpose_naive_write_coalesced<T>, args, Along::y);
+  });
+}
+
+const Rung<Transpose> self{{.name = "naive_write_coalesced",
+                            .step = 20,
+                            .after = "naive_read_coalesced",
+                            .backend = device_backend,
+                            .estimate = estimate,
+                            .run = run}};
+
+}  // namespace
+}  // namespace rung

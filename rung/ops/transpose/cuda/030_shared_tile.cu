@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+// transpose / shared tile
+//
+// Idea     a block fetches a tile of 32 x 32 into shared memory, row by row, and writes it to y
+//          column by column: both sides of global memory are coalesced, and the turn happens where
+//          a column costs no more sectors than a row.
+// Changes  against naive_write_coalesced: no sector of x is fetched for one element.
+// Cost     4 sectors a warp, read and write. But a column of the tile lies in a single bank of
+//          shared memory: 32 ways of conflict, and the read takes 32 times as long as it should. On
+//          purpose, to be seen in `rung explain`.
+// Limits   4-byte elements; shared memory.
+// Source   G. Ruetsch and P. Micikevicius, "Optimizing Matrix Transpose in CUDA", NVIDIA, 2009.
+#include "rung/ops/transpose/cuda/detail/matrices.hpp"
+
+namespace rung {
+namespace {
+
+using namespace transpose_cuda;
+
+constexpr int side = 32;
+
+template <class T>
+struct Tile {
+  T at[side][side];
+};
+template <class T>
+constexpr Tiling tiling{
+    .rows = side, .columns = side, .block = {side, side}, .shared_bytes = sizeof(Tile<T>)};
+
+template <class T>
+__global__ void __launch_bounds__(side* side)
+    transpose_shared_tile(const __grid_constant__ Matrices<T> m) {
+  Tile<T>& tile = shared<Tile<T>>();
+  const auto [x, y] = m.matrix(blockIdx.z);
+  const int lane = static_cast<int>(threadIdx.x);
+  const int warp = static_cast<int>(threadIdx.y);
+  const int first_row = static_cast<int>(blockIdx.x) * side;
+  const int first_column = static_cast<int>(blockIdx.y) * side;
+  if (first_row + warp < m.rows && first_column + lane < m.columns) {
+    tile.at[warp][lane] = x[(first_row + warp) * m.x_row + (first_column + lane) * m.x_column];
+  }
+  __syncthreads();
+  // Lanes walk down a column of the tile, which is a row of y.
+  if (first_row + lane < m.rows && first_column + warp < m.columns) {
+    y[(first_column + warp) * m.y_row + (first_row + lane) * m.y_column] = tile.at[lane][warp];
+  }
+}
+
+double estimate(const Transpose::Args& args, const Context& context) {
+  return tiled_seconds(args, context, tiling<Word<4>>, 0.13);
+}
+
+void run(const Transpose::Args& args, Context& context) {
+  with_words<4>(args, [&]<class T>() {
+    launch_tiles<T>(context, tiling<T>, transpose_shared_tile<T>, args);
+  });
+}
+
+const Rung<Transpose> self{{.name = "shared_tile",
+                            .step = 30,
+                            .after = "naive_write_coalesced",
+                            .backend = device_backend,
+                            .teaching = true,
+                            .supports = require_words,
+                            .estimate = estimate,
+                            .run = run}};
+
+}  // namespace
+}  // namespace rung

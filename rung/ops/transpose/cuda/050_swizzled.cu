@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+// transpose / swizzled
+//
+// Idea     element (row, column) of the tile is kept in column (column xor row): a row remains a
+//          permutation of the 32 banks, and a column becomes one.
+// Changes  against padded: no memory is lost, and rows stay aligned, which wide accesses will need.
+// Cost     an xor for the padding.
+// Limits   4-byte elements; latency, still.
+// Source   NVIDIA CUTLASS, "efficient GEMM": swizzled shared memory layouts.
+#include "rung/ops/transpose/cuda/detail/matrices.hpp"
+
+namespace rung {
+namespace {
+
+using namespace transpose_cuda;
+
+constexpr int side = 32;
+
+template <class T>
+struct Tile {
+  T at[side][side];
+};
+template <class T>
+constexpr Tiling tiling{
+    .rows = side, .columns = side, .block = {side, side}, .shared_bytes = sizeof(Tile<T>)};
+
+template <class T>
+__global__ void __launch_bounds__(side* side)
+    transpose_swizzled(const __grid_constant__ Matrices<T> m) {
+  Tile<T>& tile = shared<Tile<T>>();
+  const auto [x, y] = m.matrix(blockIdx.z);
+  const int lane = static_cast<int>(threadIdx.x);
+  const int warp = static_cast<int>(threadIdx.y);
+  const int first_row = static_cast<int>(blockIdx.x) * side;
+  const int first_column = static_cast<int>(blockIdx.y) * side;
+  if (first_row + warp < m.rows && first_column + lane < m.columns) {
+    tile.at[warp][lane ^ warp] =
+        x[(first_row + warp) * m.x_row + (first_column + lane) * m.x_column];
+  }
+  __syncthreads();
+  // Lanes walk down a column of the tile, which is a row of y.
+  if (first_row + lane < m.rows && first_column + warp < m.columns) {
+    y[(first_column + warp) * m.y_row + (first_row + lane) * m.y_column] =
+        tile.at[lane][warp ^ lane];
+  }
+}
+
+double estimate(const Transpose::Args& args, const Context& context) {
+  return tiled_seconds(args, context, tiling<Word<4>>, 0.17);
+}
+
+void run(const Transpose::Args& args, Context& context) {
+  with_words<4>(
+      args, [&]<class T>() { launch_tiles<T>(context, tiling<T>, transpose_swizzled<T>, args); });
+}
+
+const Rung<Transpose> self{{.name = "swizzled",
+                            .step = 50,
+                            .after = "padded",
+                            .backend = device_backend,
+                            .supports = require_words,
+                            .estimate = estimate,
+                            .run = run}};
+
+}  // namespace
+}  // namespace rung

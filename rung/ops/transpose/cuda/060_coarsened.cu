@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+// transpose / coarsened
+//
+// Idea     a block of 32 x 8 threads makes the same tile, four elements a thread: four loads are on
+//          their way before the first is waited for, and addresses are computed once for four.
+// Changes  against swizzled: four times the bytes in flight a thread, a quarter of the threads.
+// Cost     for an element a load, a store, and an addition a side.
+// Limits   the rung for all element sizes and all strides: 16-byte elements move in one access
+//          each, smaller ones waste the width of the path. No runs.
+// Tried    -
+// Source   M. Harris, "An Efficient Matrix Transpose in CUDA C/C++", NVIDIA, 2013.
+#include "rung/ops/transpose/cuda/detail/matrices.hpp"
+
+namespace rung {
+namespace {
+
+using namespace transpose_cuda;
+
+constexpr int side = 32;
+constexpr int warps = 8;
+
+template <class T>
+struct Tile {
+  T at[side][side];
+};
+template <class T>
+constexpr Tiling tiling{
+    .rows = side, .columns = side, .block = {side, warps}, .shared_bytes = sizeof(Tile<T>)};
+
+template <class T>
+__global__ void __launch_bounds__(side* warps)
+    transpose_coarsened(const __grid_constant__ Matrices<T> m) {
+  Tile<T>& tile = shared<Tile<T>>();
+  const auto [x, y] = m.matrix(blockIdx.z);
+  const int lane = static_cast<int>(threadIdx.x);
+  const int warp = static_cast<int>(threadIdx.y);
+  const int first_row = static_cast<int>(blockIdx.x) * side;
+  const int first_column = static_cast<int>(blockIdx.y) * side;
+  const int rows = m.rows - first_row;  // of the tile, if fewer than its side
+  const int columns = m.columns - first_column;
+  const T* from = x + (first_row + warp) * m.x_row + (first_column + lane) * m.x_column;
+  T values[side / warps];
+#pragma unroll
+  for (int i = 0; i < side / warps; ++i) {
+    if (warp + i * warps < rows && lane < columns) values[i] = from[i * warps * m.x_row];
+  }
+#pragma unroll
+  for (int i = 0; i < side / warps; ++i) {
+    const int row = warp + i * warps;
+    if (row < rows && lane < columns) tile.at[row][lane ^ row] = values[i];
+  }
+  __syncthreads();
+  T* to = y + (first_column + warp) * m.y_row + (first_row + lane) * m.y_column;
+#pragma unroll
+  for (int i = 0; i < side / warps; ++i) {
+    const int column = warp + i * warps;
+    if (column < columns && lane < rows) to[i * warps * m.y_row] = tile.at[lane][column ^ lane];
+  }
+}
+
+Support supports(const Transpose::Args& args, const Context&) {
+  return args.moves.run == 1 ? supported : unsupported("takes no runs of several elements");
+}
+
+double estimate(const Transpose::Args& args, const Context& context) {
+  constexpr double fractions[] = {0.22, 0.39, 0.64, 0.8, 0.84};  // of 1, 2, 4, 8 and 16 bytes
+  const int size = 31 - __builtin_clz(static_cast<unsigned>(args.moves.element_bytes));
+  const Moves& m = args.moves;
+  const bool in_sectors = rows_aligned(m, args.y.data, m.y_row, m.columns, 0, 32);
+  return tiled_seconds(args, context, tiling<Word<4>>, (in_sectors ? 1 : 0.9) * fractions[size]);
+}
+
+void run(const Transpose::Args& args, Context& context) {
+  with_words<1, 2, 4, 8, 16>(
+      args, [&]<class T>() { launch_tiles<T>(context, tiling<T>, transpose_coarsened<T>, args); });
+}
+
+const Rung<Transpose> self{{.name = "coarsened",
+                            .step = 60,
+                            .after = "swizzled",
+                            .backend = device_backend,
+                            .supports = supports,
+                            .estimate = estimate,
+                            .run = run}};
+
+}  // namespace
+}  // namespace rung

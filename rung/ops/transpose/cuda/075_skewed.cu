@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: Apache-2.0
+// transpose / skewed
+//
+// Idea     rows of y that begin anywhere are cut at sectors all the same: every column of a tile is
+//          shifted up by as much as its row of y lies past a sector. The tile is a sheared one, and
+//          reads the few rows of its upper edge that the tile above has read too. What is written,
+//          but for the ends of y's rows, is whole sectors in 16-byte accesses.
+// Changes  against vectorised: elements are read one by one, so that no row of x has to be shifted
+//          into place, and go to shared memory at the place where they are written from.
+// Cost     4-byte elements: 4 loads, 4 shared stores with 4 ways of conflict, a shared load and a
+//          store for 16 bytes.
+// Limits   elements of 4, 8 and 16 bytes, dense in x along one axis and in y along another. Where
+//          rows begin at sectors it is level with vectorised, for 8 bytes 4 % ahead.
+// Tried    on an H200, f32, 32767 x 32769: this way 3808 GB/s in a trial kernel with four blocks a
+//          multiprocessor, 3744 with six (even sizes 4091, 4048). Stores that the compiler took for
+//          four of 4 bytes each: 3169, as L2 got 58 % more sectors. Streaming stores 3779, and
+//          streaming loads with them 3680. Tiles cut anywhere: 3093; of 128 rows and 512 threads
+//          3816, of 128 columns 3719; cut at lines instead of sectors 3723. Panels that a block
+//          goes down with a ring of rows in shared memory, which read nothing twice: 3361.
+//          f64, 16384 x 16384, with its columns of tiles in turn (a copy 4200, cuBLAS 3973): 4073,
+//          launched without overlap 4069. By 16-byte loads, 256 bytes of a row a warp 4074, 512
+//          bytes 4068; tiles of 32 x 32 4075, of 128 x 32 4061; streaming 4074; loads past L1 3967.
+//          With every other column from the far half (collide() in detail/matrices.hpp) 4120 to
+//          4141, cuBLAS 3885 to 3988, by where x and y lie in memory.
+#include "rung/ops/transpose/cuda/detail/chunk.hpp"
+#include "rung/ops/transpose/cuda/detail/matrices.hpp"
+
+namespace rung {
+namespace {
+
+using namespace transpose_cuda;
+
+constexpr int sector = 32;
+constexpr int threads = 256;
+
+template <class T>
+struct Shape {
+  static constexpr int size = sizeof(T);
+  static constexpr int rows = size == 16 ? 32 : 64;  // written
+  static constexpr int columns = size == 4 ? 64 : 32;
+  static constexpr int above = sector / size - 1;  // rows read besides
+  static constexpr int step = threads / columns;
+  static constexpr int passes = (rows + above + step - 1) / step;
+  static constexpr int width = chunk_bytes / size;
+  static constexpr int slots = rows / width;
+};
+template <class T>
+struct Tile {
+  alignas(16) T at[Shape<T>::columns][Shape<T>::rows + Shape<T>::width];
+};
+template <class T>
+constexpr Tiling tiling{.rows = Shape<T>::rows,
+                        .columns = Shape<T>::columns,
+                        .block = threads,
+                        .shared_bytes = sizeof(Tile<T>),
+                        .shift = Shape<T>::above,
+                        .dependent = true};
+
+/// By how many elements a place lies past a sector.
+template <class T>
+__device__ __forceinline__ int past_sector(const T* place) {
+  return static_cast<int>(reinterpret_cast<std::uintptr_t>(place) % sector / sizeof(T));
+}
+
+template <class T>
+__global__ void __launch_bounds__(threads, 1)
+    transpose_skewed(const __grid_constant__ Matrices<T> m) {
+  wait_for_grid_in_front();
+  using S = Shape<T>;
+  Tile<T>& tile = shared<Tile<T>>();
+  const auto [x, y] = m.matrix(blockIdx.z);
+  const int first_row = static_cast<int>(blockIdx.x) * S::rows;
+  const int first_column = m.column_of_tiles(blockIdx.y, gridDim.y) * S::columns;
+  const int columns = m.columns - first_column < S::columns ? m.columns - first_column : S::columns;
+  T* to = y + first_column * m.y_row + first_row;
+  {
+    const int column = static_cast<int>(threadIdx.x) % S::columns;
+    const int first = static_cast<int>(threadIdx.x) / S::columns - S::above;  // of this thread
+    const T* from = x + (first_row + first) * m.x_row + first_column + column;
+    T values[S::passes];
+    if (first_row >= S::above && first_row + S::rows + S::step <= m.rows && columns == S::columns) {
+#pragma unroll
+      for (int i = 0; i < S::passes; ++i) values[i] = __ldg(from + i * S::step * m.x_row);
+    } else {
+#pragma unroll
+      for (int i = 0; i < S::passes; ++i) {
+        const int row = first_row + first + i * S::step;
+        if (row >= 0 && row < m.rows && column < columns)
+          values[i] = __ldg(from + i * S::step * m.x_row);
+      }
+    }
+    const int skew = past_sector(to + column * m.y_row);
+#pragma unroll
+    for (int i = 0; i < S::passes; ++i) {
+      const int place = first + i * S::step + skew;
+      if (place >= 0 && place < S::rows) tile.at[column][place] = values[i];
+    }
+  }
+  __syncthreads();
+#pragma unroll 4
+  for (int at = static_cast<int>(threadIdx.x); at < S::columns * S::slots; at += threads) {
+    const int column = at / S::slots;
+    if (column >= columns) break;
+    const T* from = &tile.at[column][at % S::slots * S::width];
+    T* row = to + column * m.y_row;
+    const int begin = at % S::slots * S::width - past_sector(row);  // from first_row on
+    if (first_row + begin >= 0 && first_row + begin + S::width <= m.rows) {
+      *reinterpret_cast<Word<16>*>(row + begin) = *reinterpret_cast<const Word<16>*>(from);
+      continue;
+    }
+    for (int i = 0; i < S::width; ++i) {
+      const int k = first_row + begin + i;
+      if (k >= 0 && k < m.rows) row[begin + i] = from[i];
+    }
+  }
+}
+
+Support supports(const Transpose::Args& args, const Context&) {
+  if (args.moves.element_bytes < 4) return unsupported("takes elements of 4, 8 and 16 bytes");
+  return require_dense(args.moves);
+}
+
+/// No tile needs to lie further up where rows of y begin at sectors.
+template <class T>
+Tiling tiling_of(const Transpose::Args& args, const Context& context) {
+  const Moves& m = args.moves;
+  Tiling tiles = with_few_blocks(tiling<T>, context);
+  if (rows_aligned(m, args.y.data, m.y_row, m.columns, 0, sector)) tiles.shift = 0;
+  return tiles;
+}
+
+double estimate(const Transpose::Args& args, const Context& context) {
+  double seconds = 0;
+  with_words<4, 8, 16>(args, [&]<class T>() {
+    constexpr double fraction = sizeof(T) == 4 ? 0.79 : sizeof(T) == 8 ? 0.855 : 0.825;
+    seconds = tiled_seconds(args, context, tiling_of<T>(args, context), fraction);
+  });
+  return seconds;
+}
+
+void run(const Transpose::Args& args, Context& context) {
+  with_words<4, 8, 16>(args, [&]<class T>() {
+    launch_tiles<T>(context, tiling_of<T>(args, context), transpose_skewed<T>, args);
+  });
+}
+
+const Rung<Transpose> self{{.name = "skewed",
+                            .step = 75,
+                            .after = "vectorised",
+                            .backend = device_backend,
+                            .supports = supports,
+                            .estimate = estimate,
+                            .run = run}};
+
+}  // namespace
+}  // namespace rung

@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: Apache-2.0
+// transpose / narrow
+//
+// Idea     pixels and planes: a matrix of few columns whose rows follow each other without a gap is
+//          one long line of memory. A block reads a piece of the line, 16 bytes an access, and
+//          writes as many indices of every plane; or the other way round. Which element goes where
+//          is decided in shared memory, element by element.
+// Changes  against vectorised: no tile stays empty because there are 3 columns and not 64.
+// Cost     a shared access an element on the side of the planes, free of conflicts when the number
+//          of planes is odd.
+// Limits   up to 32 planes, dense: rows of x, or of y, that touch.
+#include <numeric>
+
+#include "rung/core/bounds.hpp"
+#include "rung/ops/transpose/cuda/detail/narrow.hpp"
+
+namespace rung {
+namespace {
+
+using namespace transpose_cuda;
+using namespace transpose_cuda::narrow;
+
+constexpr std::int64_t most_planes = 32;
+
+/// The line is x: planes of y are gathered from it.
+template <class T>
+__global__ void __launch_bounds__(threads) transpose_split(Strip s) {
+  constexpr int size = sizeof(T);
+  Byte* kept = shared<Tile>().at;
+  const Piece<T> piece(s, true);
+  const int end = piece.skew + piece.bytes;
+  Chunk chunks[rounds];
+#pragma unroll
+  for (int i = 0; i < rounds; ++i) {
+    const int at = (i * threads + static_cast<int>(threadIdx.x)) * chunk_bytes;
+    if (at >= piece.skew && at + chunk_bytes <= end) {
+      chunks[i] = load_aligned(piece.x - piece.skew + at);
+    }
+  }
+#pragma unroll
+  for (int i = 0; i < rounds; ++i) {
+    const int at = (i * threads + static_cast<int>(threadIdx.x)) * chunk_bytes;
+    if (at >= piece.skew && at + chunk_bytes <= end) {
+      store_aligned(kept + at, chunks[i]);
+    } else {  // the piece's ends
+      for (int b = at > piece.skew ? at : piece.skew; b < at + chunk_bytes && b < end; b += size) {
+        *reinterpret_cast<T*>(kept + b) = *reinterpret_cast<const T*>(piece.x - piece.skew + b);
+      }
+    }
+  }
+  __syncthreads();
+  for_each_unit<T>(s, piece.y, [&](int, int plane, int index, const Byte* plane_start) {
+    const T* from = reinterpret_cast<const T*>(kept + piece.skew) + plane;
+    T* to = reinterpret_cast<T*>(const_cast<Byte*>(plane_start));
+    if (index >= 0 && index + together<T> <= piece.count) {
+      if constexpr (together<T> == 1) {
+        to[index] = from[index * s.planes];
+      } else {
+        std::uint32_t unit = 0;
+#pragma unroll
+        for (int i = 0; i < together<T>; ++i) {
+          unit |= std::uint32_t{from[(index + i) * s.planes]} << i * 8 * size;
+        }
+        *reinterpret_cast<std::uint32_t*>(to + index) = unit;
+      }
+      return;
+    }
+    for (int i = 0; i < together<T>; ++i) {
+      const int k = index + i;
+      if (k >= 0 && k < piece.count) to[k] = from[k * s.planes];
+    }
+  });
+}
+
+/// The line is y: planes of x are scattered into it.
+template <class T>
+__global__ void __launch_bounds__(threads) transpose_merge(Strip s) {
+  constexpr int size = sizeof(T);
+  Byte* kept = shared<Tile>().at;
+  const Piece<T> piece(s, false);
+  const int end = piece.skew + piece.bytes;
+  Unit<T> units[tile_bytes / sizeof(Unit<T>) / threads];
+  for_each_unit<T>(s, piece.x, [&](int round, int, int index, const Byte* from) {
+    if (index < 0 || index + together<T> > piece.count) return;
+    units[round] = *reinterpret_cast<const Unit<T>*>(from + index * size);
+  });
+  for_each_unit<T>(s, piece.x, [&](int round, int plane, int index, const Byte* from) {
+    T* to = reinterpret_cast<T*>(kept + piece.skew) + plane;
+    if (index >= 0 && index + together<T> <= piece.count) {
+      if constexpr (together<T> == 1) {
+        to[index * s.planes] = units[round];
+      } else {
+#pragma unroll
+        for (int i = 0; i < together<T>; ++i) {
+          to[(index + i) * s.planes] = static_cast<T>(units[round] >> i * 8 * size);
+        }
+      }
+      return;
+    }
+    for (int i = 0; i < together<T>; ++i) {
+      const int k = index + i;
+      if (k >= 0 && k < piece.count) to[k * s.planes] = reinterpret_cast<const T*>(from)[k];
+    }
+  });
+  __syncthreads();
+  Byte* y = const_cast<Byte*>(piece.y) - piece.skew;
+#pragma unroll
+  for (int i = 0; i < rounds; ++i) {
+    const int at = (i * threads + static_cast<int>(threadIdx.x)) * chunk_bytes;
+    if (at >= piece.skew && at + chunk_bytes <= end) {
+      store_aligned(y + at, load_aligned(kept + at));
+    } else {
+      for (int b = at > piece.skew ? at : piece.skew; b < at + chunk_bytes && b < end; b += size) {
+        *reinterpret_cast<T*>(y + b) = *reinterpret_cast<const T*>(kept + b);
+      }
+    }
+  }
+}
+
+bool splits(const Moves& m) {
+  return m.columns <= most_planes && m.columns <= m.rows && m.x_row == m.columns;
+}
+bool merges(const Moves& m) {
+  return m.rows <= most_planes && m.rows <= m.columns && m.y_row == m.rows;
+}
+
+Support supports(const Transpose::Args& args, const Context&) {
+  const Moves& m = args.moves;
+  if (const Support dense = require_dense(m); !dense) return dense;
+  if (m.empty() || splits(m) || merges(m)) return supported;
+  return unsupported("takes up to 32 columns or rows, without gaps between them");
+}
+
+/// Neighbouring lanes are as many registers apart as there are planes: so many ways of conflict.
+double estimate(const Transpose::Args& args, const Context& context) {
+  const Moves& m = args.moves;
+  double seconds = 0;
+  with_words<1, 2, 4, 8, 16>(args, [&]<class T>() {
+    const bool split = splits(m);
+    const int planes = static_cast<int>(split ? m.columns : m.rows);
+    const int piece = piece_of<T>(planes);
+    seconds = tiled_seconds(
+        args, context,
+        {.rows = split ? piece : planes, .columns = split ? planes : piece, .block = threads},
+        smaller(sizeof(T) == 1 ? 0.75 : 0.83, 10.5 / std::gcd(planes, 32)));
+  });
+  return seconds;
+}
+
+void run(const Transpose::Args& args, Context& context) {
+  constexpr std::int64_t most_matrices = 0xffff;
+  const Moves& m = args.moves;
+  with_words<1, 2, 4, 8, 16>(args, [&]<class T>() {
+    const bool split = splits(m);
+    Strip strip{.x = static_cast<const Byte*>(args.x.data),
+                .y = static_cast<Byte*>(args.y.data),
+                .length = split ? m.rows : m.columns,
+                .pitch = (split ? m.y_row : m.x_row) * static_cast<std::int64_t>(sizeof(T)),
+                .planes = static_cast<int>(split ? m.columns : m.rows),
+                .piece = 0,
+                .batch = m.batch,
+                .first_matrix = 0};
+    strip.piece = piece_of<T>(strip.planes);
+    for (; strip.first_matrix < m.matrices(); strip.first_matrix += most_matrices) {
+      launch(context,
+             {.grid = {ceil_div<std::int64_t>(strip.length, strip.piece),
+                       smaller(most_matrices, m.matrices() - strip.first_matrix), 1},
+              .block = threads,
+              .shared_bytes = sizeof(Tile)},
+             split ? transpose_split<T> : transpose_merge<T>, strip);
+    }
+  });
+}
+
+const Rung<Transpose> self{{.name = "narrow",
+                            .step = 80,
+                            .after = "vectorised",
+                            .backend = device_backend,
+                            .supports = supports,
+                            .estimate = estimate,
+                            .run = run}};
+
+}  // namespace
+}  // namespace rung

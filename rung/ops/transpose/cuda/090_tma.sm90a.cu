@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: Apache-2.0
+// transpose / tma
+//
+// Idea     the copy engine of compute capability 9.0 fetches the tile: one thread asks for its
+//          boxes, edges are filled by hardware, and chunks arrive swizzled. Threads turn 4 x 4
+//          elements in registers and write them to y, 16 bytes an access.
+// Changes  against vectorised: no addresses of x, no registers in which loads wait; eight blocks of
+//          a tile each are resident.
+// Cost     4 shared loads of 16 bytes, with 4 ways of conflict, and 4 stores for 64 bytes.
+// Limits   4-byte elements; rows that begin at multiples of 16 bytes, in x and in y; one batch
+//          axis. Not the fastest: on an H200, f32, 32768 x 32768, 3971 GB/s; vectorised 4072.
+// Tried    there: storing by the copy engine too, from blocks that stay, three tiles of 64 x 64 in
+//          and two out: 3778; two tiles of 128 rows: 3868; hints for L2: 3553 to 3719. And the
+//          engine stores 16 bytes at a time: where rows of y end within, it writes past their end.
+//          Blocks that stay, three tiles in, stores by threads: 3651.
+// Source   CUDA C++ Programming Guide, "Tensor memory access"; PTX ISA, cp.async.bulk.tensor.
+#include "rung/device/ptx_tensor_copy.hpp"
+#include "rung/ops/transpose/cuda/detail/chunk.hpp"
+#include "rung/ops/transpose/cuda/detail/matrices.hpp"
+
+namespace rung {
+namespace {
+
+using namespace transpose_cuda;
+
+constexpr int side = 64;  // of a tile: two boxes of half its width, each 128 bytes wide
+constexpr int box_columns = 32;
+constexpr int threads = 256;  // one for 4 x 4 elements
+
+struct Tile {
+  alignas(1024) Byte boxes[2][side * box_columns * 4];  // a box is the left or the right half
+  ptx::MemoryBarrier full;
+};
+
+/// Tiles of all matrices, numbered down the columns of x; and where y is.
+struct Tiles {
+  int down, across;
+  int rows, columns;
+  Word<4>* y;
+  std::int64_t y_row, y_matrix;
+};
+
+__global__ void __launch_bounds__(threads)
+    transpose_tma(const __grid_constant__ TensorMap x, const __grid_constant__ Tiles tiles) {
+  Tile& tile = shared<Tile>();
+  const int number = static_cast<int>(blockIdx.x);
+  const int matrix = number / (tiles.down * tiles.across);
+  const int first_row = number % tiles.down * side;
+  const int first_column = number / tiles.down % tiles.across * side;
+  const int thread = static_cast<int>(threadIdx.x);
+  if (thread == 0) {
+    ptx::mbarrier_init(tile.full, 1);
+    ptx::mbarrier_fence_init();
+    ptx::mbarrier_arrive_expect(tile.full, sizeof(tile.boxes));
+    for (int half = 0; half < 2; ++half) {
+      ptx::tensor_load(tile.boxes[half], x, {matrix, first_row, first_column + half * box_columns},
+                       tile.full);
+    }
+  }
+  // Eight neighbouring lanes write a line of y; a thread reads chunk `across` of four rows.
+  const int across = thread / 8 % 8;
+  const int down = 32 * (thread / 64 % 2) + 4 * (thread % 8);
+  const int right = thread / 128;
+  const int row = first_row + down;
+  const int column = first_column + 32 * right + 4 * across;
+  Word<4>* to = tiles.y + matrix * tiles.y_matrix + column * tiles.y_row + row;
+  __syncthreads();
+  ptx::mbarrier_wait(tile.full, 0);
+  Chunk rows[4];
+#pragma unroll
+  for (int i = 0; i < 4; ++i) {
+    const int place = (down + i) * 128 + across * chunk_bytes;
+    rows[i] = load_aligned(tile.boxes[right] + swizzled<Swizzle::bytes_128>(place));
+  }
+#pragma unroll
+  for (int j = 0; j < 4; ++j) {
+    if (column + j >= tiles.columns) break;
+    if (row + 4 <= tiles.rows) {
+      store_aligned(to + j * tiles.y_row, Chunk{{rows[0][j], rows[1][j], rows[2][j], rows[3][j]}});
+      continue;
+    }
+    for (int i = 0; i < 4; ++i) {
+      if (row + i < tiles.rows) to[j * tiles.y_row + i] = rows[i][j];
+    }
+  }
+}
+
+constexpr int box[] = {1, side, box_columns};
+
+/// Whole numbers, so that no NaN is touched.
+View<const std::int32_t, 3> x_of(const Transpose::Args& args) {
+  const Moves& m = args.moves;
+  View<const std::int32_t, 3> view;
+  view.data = static_cast<const std::int32_t*>(args.x.data);
+  view.shape[0] = m.matrices();
+  view.shape[1] = m.rows;
+  view.shape[2] = m.columns;
+  view.strides[0] = m.batch.rank == 1 ? m.batch.strides[1][0] : 0;
+  view.strides[1] = m.x_row;
+  view.strides[2] = 1;
+  return view;
+}
+
+std::int64_t tiles_in(const Moves& m) {
+  return ceil_div<std::int64_t>(m.rows, side) * ceil_div<std::int64_t>(m.columns, side) *
+         m.matrices();
+}
+
+Support supports(const Transpose::Args& args, const Context&) {
+  const Moves& m = args.moves;
+  if (m.empty()) return supported;
+  if (m.element_bytes != 4) return unsupported("takes elements of 4 bytes");
+  if (const Support dense = require_dense(m); !dense) return dense;
+  if (m.batch.rank > 1) return unsupported("takes one batch axis");
+  constexpr std::int64_t most = std::int64_t{1} << 30;  // a block may look so far beyond the last
+  if (m.rows > most || m.columns > most || tiles_in(m) > most) {
+    return unsupported("more than 2^30 rows, columns or tiles");
+  }
+  if (!rows_aligned(m, args.y.data, m.y_row, m.columns, 0, chunk_bytes)) {
+    return unsupported("rows of y must begin at multiples of 16 bytes");
+  }
+  return tensor_map_support(x_of(args), box, Swizzle::bytes_128);
+}
+
+double estimate(const Transpose::Args& args, const Context& context) {
+  return tiled_seconds(args, context, {.rows = side, .columns = side, .block = threads}, 0.82);
+}
+
+void run(const Transpose::Args& args, Context& context) {
+  const Moves& m = args.moves;
+  if (m.empty()) return;
+  const Tiles tiles{.down = static_cast<int>(ceil_div<std::int64_t>(m.rows, side)),
+                    .across = static_cast<int>(ceil_div<std::int64_t>(m.columns, side)),
+                    .rows = static_cast<int>(m.rows),
+                    .columns = static_cast<int>(m.columns),
+                    .y = static_cast<Word<4>*>(args.y.data),
+                    .y_row = m.y_row,
+                    .y_matrix = m.batch.rank == 1 ? m.batch.strides[0][0] : 0};
+  launch(context, {.grid = tiles_in(m), .block = threads, .shared_bytes = sizeof(Tile)},
+         transpose_tma, make_tensor_map(x_of(args), box, Swizzle::bytes_128), tiles);
+}
+
+const Rung<Transpose> self{{.name = "tma",
+                            .step = 90,
+                            .after = "vectorised",
+                            .backend = device_backend,
+                            .supports = supports,
+                            .estimate = estimate,
+                            .run = run}};
+
+}  // namespace
+}  // namespace rung

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+// One thread an element: all axes of a call as one list, in the order in which threads follow each
+// other.
+#pragma once
+
+#include "rung/core/bounds.hpp"
+#include "rung/ops/transpose/cuda/detail/matrices.hpp"
+
+namespace rung::transpose_cuda::inline RUNG_TARGET {
+
+/// Which of the two tensors neighbouring threads walk along.
+enum class Along : std::uint8_t { x, y };
+
+/// The axes of y (tensor 0) and x (tensor 1), the densest of the chosen one last.
+inline Collapsed<2> axes_along(const Moves& m, Along which) {
+  Collapsed<2> axes = m.batch;
+  const auto append = [&](std::int64_t extent, std::int64_t y, std::int64_t x) {
+    if (extent == 1) return;
+    axes.shape[axes.rank] = extent;
+    axes.strides[0][axes.rank] = y;
+    axes.strides[1][axes.rank] = x;
+    axes.count *= extent;
+    ++axes.rank;
+  };
+  if (which == Along::y) append(m.columns, m.y_row, m.x_column);
+  append(m.rows, m.y_column, m.x_row);
+  if (which == Along::x) append(m.columns, m.y_row, m.x_column);
+  append(m.run, 1, 1);
+  return axes;
+}
+
+inline constexpr int elementwise_threads = 256;
+
+/// Launches kernel(x, y, axes, first): thread k moves element first + k.
+template <class T, class Kernel>
+void launch_elements(Context& context, Kernel kernel, const Transpose::Args& args, Along which) {
+  const Collapsed<2> axes = axes_along(args.moves, which);
+  constexpr std::int64_t most = (std::int64_t{1} << 31) - elementwise_threads;
+  for (std::int64_t first = 0; first < axes.count; first += most) {
+    launch(context,
+           {.grid = ceil_div<std::int64_t>(smaller(most, axes.count - first), elementwise_threads),
+            .block = elementwise_threads},
+           kernel, static_cast<const T*>(args.x.data), static_cast<T*>(args.y.data), axes, first);
+  }
+}
+
+/// Moves element k: what both naive kernels do.
+template <class T>
+__device__ __forceinline__ void move_element(const T* x, T* y, const Collapsed<2>& axes,
+                                             std::int64_t k) {
+  if (k >= axes.count) return;
+  std::int64_t at[2];
+  axes.offsets(k, at);
+  y[at[0]] = x[at[1]];
+}
+
+}  // namespace rung::transpose_cuda::inline RUNG_TARGET
