@@ -69,6 +69,7 @@ struct BasicTensorRef {
   Extents strides;
 
   BasicTensorRef() = default;
+  bool operator==(const BasicTensorRef&) const = default;
 
   /// Memory of which only the program knows what it holds. A pointer to elements says it itself:
   /// cast it to void* where the DType is known at run time only.
