@@ -152,9 +152,7 @@ class Operator final : public AnyOperator {
       }
       throw Error(ErrorCode::internal, "no such rung: " + std::string(info.name));
     }
-    void validate(const Context& context) const override {
-      rung::validate<Op>(given, context);
-    }
+    void validate(const Context& context) const override { rung::validate<Op>(given, context); }
     Support supports(const RungInfo& rung, const Context& context) const override {
       return find(rung).supports(args, context);
     }

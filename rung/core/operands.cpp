@@ -9,9 +9,7 @@
 namespace rung::detail {
 namespace {
 
-bool is_there(const AnyOperand& operand) {
-  return !operand.optional || is_given(operand.tensor);
-}
+bool is_there(const AnyOperand& operand) { return !operand.optional || is_given(operand.tensor); }
 
 bool may_be(const AnyOperand& written, const AnyOperand& other) {
   return std::ranges::find(written.same_as, other.name) != written.same_as.end();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Operands: the tensors of a call, as an operator lists them, and what core derives from the list for
-// every operator - checks with one wording, and a comparison with the call before.
+// Operands: the tensors of a call, as an operator lists them, and what core derives from the list
+// for every operator - checks with one wording, and a comparison with the call before.
 //
 //   static constexpr auto operands(auto& call) {
 //     return std::tuple{in(call.x, "x"), optional_in(call.bias, "bias"),
@@ -167,7 +167,8 @@ bool repeats(const typename Op::Call& call, typename Op::Call& last, typename Op
     (replace(std::get<I>(now).tensor.data, std::get<I>(before).tensor.data,
              std::get<I>(bound).tensor.data),
      ...);
-  }(detail::operand_indices<Op, typename Op::Call>);
+  }
+  (detail::operand_indices<Op, typename Op::Call>);
   // The remembered call first: its ranks are known to be valid.
   return alike && last == call;
 }

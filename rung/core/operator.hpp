@@ -70,10 +70,10 @@ struct RungInfo {
   int step = 0;            // numbers in tens, so that one can be put between
   std::string_view after;  // the rung this one improves on, as told in its header
   Backend backend = Backend::cpu;
-  bool peer = false;      // a vendor's library: timed and checked, never picked
-  bool teaching = false;  // fails or crawls on purpose: never picked
+  bool peer = false;              // a vendor's library: timed and checked, never picked
+  bool teaching = false;          // fails or crawls on purpose: never picked
   bool declares_traffic = false;  // what it moves, beyond the operator's cost
-  std::string_view file;  // relative to the source tree: rung/ops/gemm/cpu/010_naive.cpp
+  std::string_view file;          // relative to the source tree: rung/ops/gemm/cpu/010_naive.cpp
   /// A peer's version and the kernels it chose ("OpenBLAS 0.3.21, SkylakeX"); may be null.
   std::string (*about)() = nullptr;
   /// A library or driver this rung needs beyond its backend; null when none.

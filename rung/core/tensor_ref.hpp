@@ -132,8 +132,8 @@ struct BasicTensorRef {
 
   /// Writable to read-only.
   template <class Other>
-    requires(std::is_const_v<Void> && !std::is_const_v<Other>)
-  BasicTensorRef(const BasicTensorRef<Other>& other)  // NOLINT(google-explicit-constructor)
+  requires(std::is_const_v<Void> && !std::is_const_v<Other>)
+      BasicTensorRef(const BasicTensorRef<Other>& other)  // NOLINT(google-explicit-constructor)
       : data(other.data),
         dtype(other.dtype),
         device(other.device),

@@ -145,7 +145,8 @@ void print_remarks(const std::vector<BenchTable>& tables, const bench::Machine& 
                   "times.",
                   plan.timing.rounds, options.pairs > 0 ? "" : ", fewer of slow ones"));
   if (above_ceiling) {
-    say("of ceiling is blank where a version was faster than it: part of the data stays in a cache, "
+    say("of ceiling is blank where a version was faster than it: part of the data stays in a "
+        "cache, "
         "or the machine was busy when its ceilings were measured (`rung machine --refresh`).");
   }
   if (machine.noisy()) {

@@ -120,8 +120,7 @@ TEST_F(Dispatch, AFailedCallIsNotRemembered) {
 TEST_F(Dispatch, ChecksBeforeAnythingRuns) {
   const Tensor matrix(DType::f32, {2, 2});
   expect_error(ErrorCode::invalid_argument, {"single axis"}, [&] { twice(matrix, matrix); });
-  expect_error(ErrorCode::invalid_argument, {"overlaps"},
-               [&] { twice(x5, x5); });
+  expect_error(ErrorCode::invalid_argument, {"overlaps"}, [&] { twice(x5, x5); });
   twice(x5, y5);
   // Remembered as a layout, but not with these pointers: alignment is the same.
   expect_error(ErrorCode::invalid_argument, {"overlaps"}, [&] { twice(x5, x5); });
@@ -142,8 +141,9 @@ TEST_F(Dispatch, SaysWhyTheNamedRungDoesNot) {
                {"rung 'wide' does not take this call: the length is no multiple of 8"},
                [&] { twice(x5, y5, {"wide"}); });
   library_present = false;
-  expect_error(ErrorCode::unsupported, {"'vendor'", "libvendor.so is missing"},
-               [&] { twice(x5, y5, {"vendor", true}); });
+  expect_error(ErrorCode::unsupported, {"'vendor'", "libvendor.so is missing"}, [&] {
+    twice(x5, y5, {"vendor", true});
+  });
   expect_error(ErrorCode::invalid_argument,
                {"has no rung 'wid'", "accepted: slow, wrong_on_purpose, plain, wide"},
                [&] { twice(x5, y5, {"wid"}); });

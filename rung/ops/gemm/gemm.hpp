@@ -73,8 +73,8 @@ struct RUNG_API Gemm {
     bool operator==(const Call&) const = default;
   };
 
-  /// Every tensor has three axes (batch first; stride 0 where shared): a is batch x m x k, b batch x
-  /// k x n, c and bias are batch x m x n. Transposition is in the strides, and bias spans C by
+  /// Every tensor has three axes (batch first; stride 0 where shared): a is batch x m x k, b is
+  /// batch x k x n, c and bias are batch x m x n. Transposition is in the strides, and bias spans C by
   /// stride 0, or has no data.
   struct Args : Call {
     [[nodiscard]] std::int64_t batch() const { return c.shape[0]; }

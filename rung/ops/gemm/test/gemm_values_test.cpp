@@ -59,7 +59,7 @@ TEST_P(GemmValuesOn, InfinityAtTheEndOfKStaysInItsRowAndColumnInEveryRung) {
     a[static_cast<std::size_t>(row * k + k - 1)] = std::numeric_limits<float>::infinity();
     b[static_cast<std::size_t>((k - 1) * n + column)] = std::numeric_limits<float>::infinity();
     std::vector<float> c(static_cast<std::size_t>(m) * static_cast<std::size_t>(n));
-    const Gemm::Args args = 
+    const Gemm::Args args =
         bind<Gemm>({.a = matrix(a, m, k), .b = matrix(b, k, n), .c = matrix(c, m, n)});
     for (const Rung<Gemm>* rung = Gemm::rungs().first; rung != nullptr; rung = rung->next) {
       if (rung->info.backend != GetParam() || rung->info.peer) continue;

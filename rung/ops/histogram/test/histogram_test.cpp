@@ -162,10 +162,8 @@ TEST(Histogram, RangesOfFloatsAreRoundedFirst) {
   for (int round = 0; round < 200; ++round) {
     const double low = end(random);
     const double high = low + 1 + end(random) / 8;
-    const Histogram::Args args = bind<Histogram>({.x = vector_of(x),
-                                                   .counts = {counts.data(), DType::i64, {7}},
-                                                   .low = low,
-                                                   .high = high});
+    const Histogram::Args args = bind<Histogram>(
+        {.x = vector_of(x), .counts = {counts.data(), DType::i64, {7}}, .low = low, .high = high});
     const volatile float low_f32 = static_cast<float>(low);
     const volatile float high_f32 = static_cast<float>(high);
     ASSERT_EQ(args.low, static_cast<double>(low_f32)) << low;

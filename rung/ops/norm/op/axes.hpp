@@ -76,8 +76,8 @@ void spread_keeping_ones(std::string_view op, BasicTensorRef<Void>& tensor, std:
   const Extents accepted = part(shape, set);
   if (is_given(tensor) && !(tensor.shape == accepted)) {
     if (!(tensor.shape == ones)) {
-      reject(op, std::string(name) + " is " + to_string(tensor.shape) + "; accepted: " +
-                     to_string(accepted) + " or " + to_string(ones));
+      reject(op, std::string(name) + " is " + to_string(tensor.shape) +
+                     "; accepted: " + to_string(accepted) + " or " + to_string(ones));
     }
     tensor = restricted(tensor, set);
   }

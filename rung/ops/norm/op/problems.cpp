@@ -120,7 +120,8 @@ Norm::Call Norm::make(const Problem& problem, Inputs& inputs) {
   const bool made = problem.has("offset") || problem.has("spread");
   // Order matters: reference() fills the written ones in the order they are made here.
   if (problem.has("in_place")) {
-    call.y = made ? inputs.in_out("x", type, shape, around_offset) : inputs.in_out("x", type, shape);
+    call.y =
+        made ? inputs.in_out("x", type, shape, around_offset) : inputs.in_out("x", type, shape);
     call.x = call.y;
   } else {
     call.x = made ? inputs.input("x", type, shape, around_offset) : inputs.input("x", type, shape);

@@ -207,11 +207,11 @@ Reduce::Call Reduce::make(const Problem& problem, Inputs& inputs) {
     const auto length = static_cast<double>(shape[shape.rank - 1]);
     const double step = length / static_cast<double>(std::max<std::int64_t>(segments, 1));
     call.offsets = inputs.input("offsets", parse_dtype(problem.text("offsets", "i64")),
-                                   Extents{segments + 1}, [=](std::int64_t index, double uniform) {
-                                     const double place =
-                                         (static_cast<double>(index) + 0.9 * uniform) * step;
-                                     return std::floor(std::min(place, length));
-                                   });
+                                Extents{segments + 1}, [=](std::int64_t index, double uniform) {
+                                  const double place =
+                                      (static_cast<double>(index) + 0.9 * uniform) * step;
+                                  return std::floor(std::min(place, length));
+                                });
   }
   const Values values = inputs.variant().values;
   if (problem.has("nan")) {

@@ -171,8 +171,8 @@ void Reduce::bind(Args& args) {
     const bool gone = (args.reduced >> axis & 1) != 0;
     y_strides[axis] = gone ? 0 : args.y.strides[from++];
   }
-  args.kept = collapse<2>(args.x.shape, {args.x.strides, y_strides}, ~args.reduced,
-                          AxisOrder::by_stride);
+  args.kept =
+      collapse<2>(args.x.shape, {args.x.strides, y_strides}, ~args.reduced, AxisOrder::by_stride);
   // An index counts in the order of the axes as they are.
   args.terms = collapse<1>(args.x.shape, {args.x.strides}, args.reduced,
                            args.is_arg() ? AxisOrder::logical : AxisOrder::by_stride);

@@ -159,7 +159,7 @@ Scan::Call Scan::make(const Problem& problem, Inputs& inputs) {
   };
   if (problem.has("in_place")) {
     call.y = maker ? inputs.in_out("y", problem.dtype, shape, maker)
-              : inputs.in_out("y", problem.dtype, shape);
+                   : inputs.in_out("y", problem.dtype, shape);
     call.x = call.y;
   } else {
     call.x = read();
@@ -171,12 +171,12 @@ Scan::Call Scan::make(const Problem& problem, Inputs& inputs) {
     const auto length = static_cast<double>(shape[call.axis]);
     const DType type = parse_dtype(problem.text("offsets", "i64"));
     call.offsets = inputs.input("offsets", type, Extents{count + 1},
-                                   [count, length](std::int64_t index, double uniform) {
-                                     if (index == 0) return 0.0;
-                                     if (index == count) return length;
-                                     return std::floor((static_cast<double>(index) + uniform) *
-                                                       length / static_cast<double>(count));
-                                   });
+                                [count, length](std::int64_t index, double uniform) {
+                                  if (index == 0) return 0.0;
+                                  if (index == count) return length;
+                                  return std::floor((static_cast<double>(index) + uniform) *
+                                                    length / static_cast<double>(count));
+                                });
   }
   return call;
 }

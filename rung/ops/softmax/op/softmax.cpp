@@ -40,8 +40,8 @@ void Softmax::bind(Args& args) {
   require_dtype(name, args.x, x, {DType::f32, DType::f64, DType::f16, DType::bf16});
   if (args.backward) require_dtype(name, args.dy, "dy", {args.x.dtype});
   if (!accepts_output(args.x.dtype, args.y.dtype, args.backward)) {
-    reject(name, fmt::format("{} is {} and {} {}; accepted: the same{}", x,
-                             to_string(args.x.dtype), y, to_string(args.y.dtype),
+    reject(name, fmt::format("{} is {} and {} {}; accepted: the same{}", x, to_string(args.x.dtype),
+                             y, to_string(args.y.dtype),
                              args.backward ? ", or f16 or bf16 for dx where y and dy are f32"
                                            : ", or f32 for y where x is f16 or bf16"));
   }
@@ -56,9 +56,9 @@ void Softmax::bind(Args& args) {
 
 void softmax(Context& context, const ConstTensorRef& x, const TensorRef& y,
              const SoftmaxOptions& options, Pick pick) {
-  call<Softmax>(
-      context,
-      {.x = x, .y = y, .axis = options.axis, .scale = options.scale, .log = options.log}, pick);
+  call<Softmax>(context,
+                {.x = x, .y = y, .axis = options.axis, .scale = options.scale, .log = options.log},
+                pick);
 }
 
 void softmax_backward(Context& context, const ConstTensorRef& y, const ConstTensorRef& dy,

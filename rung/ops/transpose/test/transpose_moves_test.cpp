@@ -60,8 +60,8 @@ TEST(TransposeChoice, TheFastestKindOfRungIsChosen) {
     strides[0] = row;
     alignas(64) static std::byte x;
     alignas(64) static std::byte y;
-    const Transpose::Args args =
-        bind<Transpose>({.x = {&x, dtype, shape, strides}, .y = {&y, dtype, permuted(shape, {1, 0})}});
+    const Transpose::Args args = bind<Transpose>(
+        {.x = {&x, dtype, shape, strides}, .y = {&y, dtype, permuted(shape, {1, 0})}});
     return choose<Transpose>(args, context).info.name;
   };
   EXPECT_EQ(chosen({4096, 4096}, DType::f32, 4096), "vectorised");
