@@ -74,8 +74,8 @@ struct RUNG_API Gemm {
   };
 
   /// Every tensor has three axes (batch first; stride 0 where shared): a is batch x m x k, b is
-  /// batch x k x n, c and bias are batch x m x n. Transposition is in the strides, and bias spans C by
-  /// stride 0, or has no data.
+  /// batch x k x n, c and bias are batch x m x n. Transposition is in the strides, and bias spans C
+  /// by stride 0, or has no data.
   struct Args : Call {
     [[nodiscard]] std::int64_t batch() const { return c.shape[0]; }
     [[nodiscard]] std::int64_t m() const { return c.shape[1]; }
