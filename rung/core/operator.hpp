@@ -54,6 +54,23 @@ constexpr Support unsupported(const char* why) { return {false, why}; }
 struct Cost {
   double bytes = 0;
   double operations = 0;
+  double written = 0;  // of the bytes
+};
+
+/// How often a rung moves each compulsory byte; zeros: it does not say.
+struct Passes {
+  double loads = 0;
+  double stores = 0;
+};
+
+/// What a rung reaches of a device's nominal rates, as measured on large problems: data from which
+/// core estimates its time. A rung that sets neither share is taken to reach both rates.
+struct Speed {
+  double bandwidth = 0;                // share of the memory's
+  double peak = 0;                     // share of the arithmetic's
+  int launches = 1;                    // kernels, one after another
+  std::int64_t rows = 0, columns = 0;  // of a block's tile, where an operator has such: gemm
+  int blocks_per_sm = 1;               // that the kernel's registers and shared memory allow
 };
 
 /// |result - reference| <= absolute + relative * |reference| + magnitude * m, where m is the sum
@@ -93,10 +110,14 @@ struct RungSpec {
   Support (*present)() = nullptr;
   /// Sees types, strides and alignment. Null: everything valid.
   Support (*supports)(const Args&, const Context&) = nullptr;
-  /// What this rung moves and computes, as opposed to Op::cost, which is what must be.
+  /// What this rung moves, as opposed to Op::cost, which is what must be.
+  Passes passes = {};
+  /// The same where it does not follow from a number of passes.
   Cost (*traffic)(const Args&) = nullptr;
-  /// Estimated seconds, for the default choice among supporting rungs; null: derived from
-  /// traffic. Lowest wins; only the order matters.
+  /// For the estimate of its time, and with that for the choice among supporting rungs.
+  Speed speed = {};
+  /// Estimated seconds, where they do not follow from traffic and speed. Lowest wins; only the
+  /// order matters.
   double (*estimate)(const Args&, const Context&) = nullptr;
   void (*run)(const Args&, Context&) = nullptr;
 };
@@ -128,7 +149,7 @@ class Rung {
              spec.backend,
              spec.peer,
              spec.teaching,
-             spec.traffic != nullptr,
+             spec.traffic != nullptr || spec.passes.loads > 0,
              source_path(where.file_name()),
              spec.about,
              spec.present},
@@ -147,7 +168,14 @@ class Rung {
     return spec_.supports != nullptr ? spec_.supports(args, context) : supported;
   }
   [[nodiscard]] Cost traffic(const Args& args) const {
-    return spec_.traffic != nullptr ? spec_.traffic(args) : Op::cost(args);
+    if (spec_.traffic != nullptr) return spec_.traffic(args);
+    Cost cost = Op::cost(args);
+    if (spec_.passes.loads > 0) {
+      const double read = spec_.passes.loads * (cost.bytes - cost.written);
+      cost.written *= spec_.passes.stores;
+      cost.bytes = read + cost.written;
+    }
+    return cost;
   }
   [[nodiscard]] double estimate(const Args& args, const Context& context) const;
   /// Of a call that writes something: rungs see a result of at least one element.
@@ -175,12 +203,18 @@ struct NominalRates {
 };
 RUNG_API NominalRates nominal_rates(const Context& context);
 
+/// Launches, and what takes longer: moving the bytes or computing, each at its share of the nominal
+/// rate.
+RUNG_API double estimate_seconds(const Cost& traffic, const Speed& speed, const Context& context);
+
 template <class Op>
 double Rung<Op>::estimate(const Args& args, const Context& context) const {
   if (spec_.estimate != nullptr) return spec_.estimate(args, context);
-  const Cost cost = traffic(args);
-  const NominalRates rates = nominal_rates(context);
-  return cost.bytes / rates.bytes_per_second + cost.operations / rates.operations_per_second;
+  if constexpr (requires { Op::estimate(args, spec_.speed, context); }) {
+    // An operator that knows how its kernels tile the work.
+    if (spec_.speed.rows > 0) return Op::estimate(args, spec_.speed, context);
+  }
+  return estimate_seconds(traffic(args), spec_.speed, context);
 }
 
 namespace detail {

@@ -88,9 +88,10 @@ Cost Gemm::cost(const Args& args) {
   const double b_count = args.b.strides[0] == 0 ? 1 : batch;
   const double in = static_cast<double>(size_of(args.a.dtype));
   const double out = static_cast<double>(size_of(args.c.dtype));
-  return {.bytes = (a_count * m * k + b_count * k * n) * in +
-                   batch * m * n * out * (args.beta != 0 ? 2 : 1),
-          .operations = 2 * batch * m * n * k};
+  const double c = batch * m * n * out;
+  return {.bytes = (a_count * m * k + b_count * k * n) * in + c * (args.beta != 0 ? 2 : 1),
+          .operations = 2 * batch * m * n * k,
+          .written = c};
 }
 
 void Gemm::reference(const Args& args, Oracle& oracle) {
