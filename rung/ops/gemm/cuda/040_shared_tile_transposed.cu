@@ -53,11 +53,6 @@ __global__ void __launch_bounds__(tile* tile) gemm_shared_tile_transposed(Produc
 
 Cost traffic(const Gemm::Args& args) { return tiled_traffic(args, tile, tile); }
 
-double estimate(const Gemm::Args& args, const Context& context) {
-  return tiled_seconds(args, context, tile, tile,
-                       {.fraction_of_peak = 0.02, .blocks_per_multiprocessor = 2});
-}
-
 void run(const Gemm::Args& args, Context& context) {
   launch_tiles(context, tiling, gemm_shared_tile_transposed, product<float, float>(args));
 }
@@ -69,7 +64,6 @@ const Rung<Gemm> self{{.name = "shared_tile_transposed",
                        .teaching = true,
                        .supports = require_f32,
                        .traffic = traffic,
-                       .estimate = estimate,
                        .run = run}};
 
 }  // namespace

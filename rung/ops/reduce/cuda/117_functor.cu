@@ -36,12 +36,6 @@ Support supports(const Reduce::Args& args, const Context&) {
   return supported;
 }
 
-double estimate(const Reduce::Args& args, const Context& context) {
-  constexpr double launch_seconds = 4e-6;
-  return 2 * launch_seconds +
-         Reduce::cost(args).bytes / nominal_rates(context).bytes_per_second / 0.3;
-}
-
 void run(const Reduce::Args& args, Context& context) {
   View<const float, 2> x;
   x.data = static_cast<const float*>(args.x.data);
@@ -63,7 +57,6 @@ const Rung<Reduce> self{{.name = "functor",
                          .backend = device_backend,
                          .teaching = true,
                          .supports = supports,
-                         .estimate = estimate,
                          .run = run}};
 
 }  // namespace
