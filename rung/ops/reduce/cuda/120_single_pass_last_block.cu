@@ -3,7 +3,8 @@
 //
 // Idea     one launch: each thread keeps four loads of 16 bytes under way, blocks leave a state
 //          each, and the last block joins them in fixed order. Rows, columns and segments each have
-//          the loop that reads memory in full lines.
+//          the loop that reads memory in full lines: 120_single_pass_rows.cuh, _columns.cuh and,
+//          for the plainest rows, _straight_rows.cuh.
 // Changes  against general: 16-byte loads whatever the alignment of rows; additions in pairs within
 //          a pack, then in f64, one for 16 bytes; columns in vectors of 16 bytes across results.
 //          Blocks of a long row hand their states over in words that carry a mark, so that there is
@@ -32,8 +33,8 @@
 //          threads; 131072 rows of 2048: a warp a row 1185 GB/s, CUB 2685, a block a row 4530. Sums
 //          of u8: 543 GB/s with 16 bytes taken apart into registers.
 // Source   CUB's DeviceReduce (loads, even shares).
-#include "rung/ops/reduce/cuda/detail/fast_columns.hpp"
-#include "rung/ops/reduce/cuda/detail/fast_rows.hpp"
+#include "rung/ops/reduce/cuda/120_single_pass_columns.cuh"
+#include "rung/ops/reduce/cuda/120_single_pass_rows.cuh"
 
 namespace rung::reduce_cuda::inline RUNG_TARGET {
 namespace {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The host side of reduce's first CUDA rungs: one sum of contiguous f32, in passes. Each pass leaves
-// one partial sum per block; passes follow one another until one block is enough.
+// The host side of reduce's first CUDA rungs: one sum of contiguous f32, in passes. Each pass
+// leaves one partial sum per block; passes follow one another until one block is enough.
 #pragma once
 
 #include <cstdint>

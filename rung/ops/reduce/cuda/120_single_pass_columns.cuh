@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The kernel of reduce's top CUDA rung across contiguous columns.
+// reduce / single pass: the kernel across contiguous columns.
 #pragma once
 
 #include "rung/core/bounds.hpp"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The kernels of reduce's top CUDA rung along contiguous rows.
+// reduce / single pass: the kernels along contiguous rows.
 #pragma once
 
 #include "rung/core/bounds.hpp"
