@@ -4,11 +4,11 @@
 // Idea     shared_tile with B's tile stored transposed, as one would lay it out for a CPU, where a
 //          dot product wants both operands contiguous along k.
 // Changes  against shared_tile: slower, on purpose. The 32 lanes of a warp now read b[lane][step],
-//          32 words apart: all in one of the 32 banks, so that a read takes 32 wavefronts instead of
-//          1, and so does the store of a row of B.
+//          32 words apart: all in one of the 32 banks, so that a read takes 32 wavefronts instead
+//          of 1, and so does the store of a row of B.
 // Cost     the same bytes; 32 times the shared-memory wavefronts for B.
-// Limits   f32; bank conflicts. One column of padding, b[tile][tile + 1], would spread the lanes over
-//          all banks again.
+// Limits   f32; bank conflicts. One column of padding, b[tile][tile + 1], would spread the lanes
+//          over all banks again.
 // Source   CUDA C++ Best Practices Guide, "Shared memory in matrix multiplication (C = A A')".
 #include "rung/ops/gemm/cuda/detail/epilogue.hpp"
 #include "rung/ops/gemm/cuda/detail/rung.hpp"

@@ -19,6 +19,7 @@
 //          begun: 3585; branches on the kind of weights for every pack: 3073.
 // Source   W. Guo, T. Dao et al., QuACK, 2025.
 #include "rung/core/bounds.hpp"
+#include "rung/device/dependent.hpp"
 #include "rung/device/ptx_cluster.hpp"
 #include "rung/device/ptx_cluster_send.hpp"
 #include "rung/device/resident.hpp"

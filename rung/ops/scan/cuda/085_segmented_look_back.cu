@@ -15,8 +15,8 @@ namespace rung {
 namespace {
 using namespace scan_cuda;
 
-/// A tile's heads are loaded with its elements: a bit of lines.heads each. From there on they travel
-/// with the values, as policy.combine says.
+/// A tile's heads are loaded with its elements: a bit of lines.heads each. From there on they
+/// travel with the values, as policy.combine says.
 template <class T, bool OneLine>
 __global__ void __launch_bounds__(look_back_threads, look_back_blocks<Segmented<T>>)
     scan_segmented_look_back(Segmented<T> policy, Lines<T> lines, Tree<Flagged<ScanState<T>>> tree,

@@ -5,7 +5,9 @@
 
 #include "rung/device/ptx_async_copy.hpp"
 #include "rung/device/ptx_mbarrier.hpp"
-#include "rung/ops/norm/cuda/detail/registers.hpp"
+#include "rung/ops/norm/cuda/detail/parts.hpp"
+#include "rung/ops/norm/cuda/detail/usual.hpp"
+#include "rung/ops/norm/cuda/detail/widen.hpp"
 
 namespace rung::norm_cuda::inline RUNG_TARGET {
 
