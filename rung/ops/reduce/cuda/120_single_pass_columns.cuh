@@ -3,7 +3,7 @@
 #pragma once
 
 #include "rung/core/bounds.hpp"
-#include "rung/ops/reduce/cuda/detail/fast.hpp"
+#include "rung/ops/reduce/cuda/120_single_pass.cuh"
 
 namespace rung::reduce_cuda::inline RUNG_TARGET {
 

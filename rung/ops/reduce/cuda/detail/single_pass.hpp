@@ -4,8 +4,8 @@
 //
 // Tickets are counters in memory that the context owns, zeroed by a launch when the context first
 // reduces, and put back to zero by the last block of every launch that used them (so are the
-// mailboxes of mailbox.hpp). The workspace, whose contents are undefined, holds states alone;
-// calls may be repeated and captured in graphs.
+// mailboxes of 120_single_pass_rows.cuh). The workspace, whose contents are undefined, holds states
+// alone; calls may be repeated and captured in graphs.
 #pragma once
 
 #include <cstdint>

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the kernels of reduce's top CUDA rung share, all with loads of 16 bytes: along contiguous
-// rows (120_single_pass_rows.cuh; 120_single_pass_straight_rows.cuh for the plainest) and across
-// contiguous columns (120_single_pass_columns.cuh). They are compiled by type in fast_rows.cu,
-// fast_rows_small.cu, straight_rows.cu, straight_rows_small.cu and fast_columns.cu.
+// reduce / single pass: what its kernels share, all with loads of 16 bytes - along contiguous rows
+// (120_single_pass_rows.cuh; 120_single_pass_straight_rows.cuh for the plainest) and across
+// contiguous columns (120_single_pass_columns.cuh). They are compiled by type in detail/*.cu.
 #pragma once
 
 #include "rung/device/dependent.hpp"
