@@ -134,15 +134,17 @@ struct TakenTile {
 template <bool OneLine>
 __device__ __forceinline__ TakenTile take_tile(unsigned* ticket, std::int64_t line_tiles,
                                                std::int64_t first_line, unsigned& taken) {
-  if (!OneLine && ticket == nullptr) return {first_line + blockIdx.x, 0};
-  if (threadIdx.x == 0) taken = atomicAdd(ticket, 1u);
-  __syncthreads();
-  if constexpr (OneLine) {
-    return {0, static_cast<int>(taken)};
-  } else {
-    const auto tiles = static_cast<unsigned>(line_tiles);
-    return {taken / tiles, static_cast<int>(taken % tiles)};
+  TakenTile mine{OneLine ? 0 : first_line + blockIdx.x, 0};
+  if (OneLine || ticket != nullptr) {
+    if (threadIdx.x == 0) taken = atomicAdd(ticket, 1u);
+    __syncthreads();
+    mine.tile = static_cast<int>(taken);
+    if constexpr (!OneLine) {
+      const auto tiles = static_cast<unsigned>(line_tiles);
+      mine = {taken / tiles, static_cast<int>(taken % tiles)};
+    }
   }
+  return mine;
 }
 
 template <class Policy, bool OneLine>
