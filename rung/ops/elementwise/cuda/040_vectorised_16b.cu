@@ -20,7 +20,7 @@
 //          added to each of 16384 (f32, copy 4207): found by divisions 3846, by the grid 4259; two
 //          and four rows a thread 4222 and 4191, loads of x past L1 4146.
 // Source   J. Luitjens, CUDA Pro Tip: Increase Performance with Vectorized Memory Access, 2013.
-#include "rung/ops/elementwise/cuda/detail/rows.hpp"
+#include "rung/ops/elementwise/cuda/040_vectorised_16b.cuh"
 
 namespace rung {
 namespace {

@@ -71,7 +71,9 @@ Support supports(const Reduce::Args& args, const Context&) {
 }
 
 double estimate(const Reduce::Args& args, const Context& context) {
-  return passes_seconds(args, context, 0.85, 2);
+  constexpr double launch_seconds = 4e-6;
+  return 2 * launch_seconds +
+         Reduce::cost(args).bytes / nominal_rates(context).bytes_per_second / 0.85;
 }
 
 void run(const Reduce::Args& args, Context& context) {

@@ -57,7 +57,6 @@ const Rung<Scan> self{{.name = "kogge_stone",
                        .backend = device_backend,
                        .teaching = true,
                        .supports = supports_block<most>,
-                       .estimate = block_seconds,
                        .run = run}};
 }  // namespace
 }  // namespace rung

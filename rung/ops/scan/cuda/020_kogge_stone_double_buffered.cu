@@ -60,7 +60,6 @@ const Rung<Scan> self{{.name = "kogge_stone_double_buffered",
                        .backend = device_backend,
                        .teaching = true,
                        .supports = supports_block<most>,
-                       .estimate = block_seconds,
                        .run = run}};
 }  // namespace
 }  // namespace rung

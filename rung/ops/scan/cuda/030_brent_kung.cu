@@ -69,7 +69,6 @@ const Rung<Scan> self{{.name = "brent_kung",
                        .backend = device_backend,
                        .teaching = true,
                        .supports = supports_block<most>,
-                       .estimate = block_seconds,
                        .run = run}};
 }  // namespace
 }  // namespace rung

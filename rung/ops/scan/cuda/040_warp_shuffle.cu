@@ -46,7 +46,6 @@ const Rung<Scan> self{{.name = "warp_shuffle",
                        .backend = device_backend,
                        .teaching = true,
                        .supports = supports_block<threads>,
-                       .estimate = block_seconds,
                        .run = run}};
 }  // namespace
 }  // namespace rung
