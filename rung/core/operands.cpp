@@ -24,10 +24,10 @@ void require_tensors(std::string_view op, std::span<const AnyOperand> operands) 
 }
 
 void require_usable(std::string_view op, std::span<const AnyOperand> operands,
-                    const Context& context, Place place) {
+                    const Context& context, bool in_host_memory) {
   for (const AnyOperand& operand : operands) {
     if (!is_there(operand)) continue;
-    if (place == Place::context) require_here(op, operand.tensor, operand.name, context);
+    if (!in_host_memory) require_here(op, operand.tensor, operand.name, context);
     if (operand.written) require_writable(op, operand.tensor, operand.name);
   }
 }

@@ -58,18 +58,16 @@ constexpr Operand<Ref> optional_out(Ref& tensor, std::string_view name) {
   return {tensor, name, true, true};
 }
 
-/// Where an operator's operands lie.
-enum class Place : std::uint8_t { context, host };
-
 namespace detail {
 
 using AnyOperand = Operand<const ConstTensorRef>;
 
 /// Each operand that is given describes a tensor (require_tensor).
 RUNG_API void require_tensors(std::string_view op, std::span<const AnyOperand> operands);
-/// They lie where the context runs, and what is written does not overlap itself.
+/// They lie where the context runs (or in host memory, whatever it runs on), and what is written
+/// does not overlap itself.
 RUNG_API void require_usable(std::string_view op, std::span<const AnyOperand> operands,
-                             const Context& context, Place place);
+                             const Context& context, bool in_host_memory);
 /// What is written overlaps no other operand, unless it may be that one and is.
 RUNG_API void require_no_overlap(std::string_view op, std::span<const AnyOperand> operands);
 
@@ -135,10 +133,9 @@ void require_no_overlap(const typename Op::Call& call) {
 /// What bind() has not looked at: devices, and memory that is shared.
 template <class Op>
 void validate(const typename Op::Call& call, const Context& context) {
-  Place place = Place::context;
-  if constexpr (requires { Op::place; }) place = Op::place;
+  constexpr bool in_host_memory = requires { Op::operands_in_host_memory; };
   detail::with_operands<Op>(
-      call, [&](auto all) { detail::require_usable(Op::name, all, context, place); });
+      call, [&](auto all) { detail::require_usable(Op::name, all, context, in_host_memory); });
   require_no_overlap<Op>(call);
 }
 

@@ -149,7 +149,7 @@ class Rung {
              spec.backend,
              spec.peer,
              spec.teaching,
-             spec.traffic != nullptr || spec.passes.loads > 0,
+             spec.traffic != nullptr || spec.passes.loads > 0 || spec.speed.rows > 0,
              source_path(where.file_name()),
              spec.about,
              spec.present},
@@ -169,6 +169,9 @@ class Rung {
   }
   [[nodiscard]] Cost traffic(const Args& args) const {
     if (spec_.traffic != nullptr) return spec_.traffic(args);
+    if constexpr (requires { Op::traffic(args, spec_.speed); }) {
+      if (spec_.speed.rows > 0) return Op::traffic(args, spec_.speed);
+    }
     Cost cost = Op::cost(args);
     if (spec_.passes.loads > 0) {
       const double read = spec_.passes.loads * (cost.bytes - cost.written);

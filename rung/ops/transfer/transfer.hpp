@@ -49,7 +49,7 @@ struct RUNG_API Transfer {
   };
   struct Args : Call {};
 
-  static constexpr Place place = Place::host;
+  static constexpr bool operands_in_host_memory = true;
   static constexpr auto operands(auto& call) {
     return std::tuple{in(call.x, "x"), out(call.y, "y").may_be("x")};
   }

@@ -33,6 +33,7 @@ const Rung<Elementwise> self{{.name = "strided",
                               .step = 30,
                               .after = "coarsened_grid_stride",
                               .backend = device_backend,
+                              .passes = {.loads = 1, .stores = 1},
                               .estimate = estimate,
                               .run = run}};
 

@@ -39,10 +39,6 @@ Support supports(const Elementwise::Args& args, const Context&) {
                      : unsupported("takes packs of 16 bytes that lie aligned in every tensor");
 }
 
-double estimate(const Elementwise::Args& args, const Context& context) {
-  return seconds(args, context, 0.86);
-}
-
 void run(const Elementwise::Args& args, Context& context) {
   switch (args.z.dtype) {
     case DType::f32:
@@ -63,7 +59,8 @@ const Rung<Elementwise> self{{.name = "vectorised_16b",
                               .after = "strided",
                               .backend = device_backend,
                               .supports = supports,
-                              .estimate = estimate,
+                              .passes = {.loads = 1, .stores = 1},
+                              .speed = {.bandwidth = 0.86},
                               .run = run}};
 
 }  // namespace

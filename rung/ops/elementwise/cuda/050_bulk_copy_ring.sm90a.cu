@@ -161,6 +161,7 @@ const Rung<Elementwise> self{{.name = "bulk_copy_ring",
                               .after = "vectorised_16b",
                               .backend = device_backend,
                               .supports = supports,
+                              .passes = {.loads = 1, .stores = 1},
                               .estimate = estimate,
                               .run = run}};
 

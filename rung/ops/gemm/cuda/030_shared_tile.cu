@@ -47,13 +47,6 @@ __global__ void __launch_bounds__(tile* tile) gemm_shared_tile(Product32 p) {
   if (row < p.m() && column < p.n()) finish(p, batch, row, column, sum);
 }
 
-Cost traffic(const Gemm::Args& args) { return tiled_traffic(args, tile, tile); }
-
-double estimate(const Gemm::Args& args, const Context& context) {
-  return tiled_seconds(args, context, tile, tile,
-                       {.fraction_of_peak = 0.12, .blocks_per_multiprocessor = 2});
-}
-
 void run(const Gemm::Args& args, Context& context) {
   launch_tiles(context, tiling, gemm_shared_tile, product<float, float>(args));
 }
@@ -63,8 +56,7 @@ const Rung<Gemm> self{{.name = "shared_tile",
                        .after = "naive_coalesced",
                        .backend = device_backend,
                        .supports = require_f32,
-                       .traffic = traffic,
-                       .estimate = estimate,
+                       .speed = {.peak = 0.12, .rows = tile, .columns = tile, .blocks_per_sm = 2},
                        .run = run}};
 
 }  // namespace

@@ -49,8 +49,6 @@ __global__ void __launch_bounds__(tile* tile) gemm_shared_tile_transposed(Produc
   if (row < p.m() && column < p.n()) finish(p, batch, row, column, sum);
 }
 
-Cost traffic(const Gemm::Args& args) { return tiled_traffic(args, tile, tile); }
-
 void run(const Gemm::Args& args, Context& context) {
   launch_tiles(context, tiling, gemm_shared_tile_transposed, product<float, float>(args));
 }
@@ -61,7 +59,7 @@ const Rung<Gemm> self{{.name = "shared_tile_transposed",
                        .backend = device_backend,
                        .teaching = true,
                        .supports = require_f32,
-                       .traffic = traffic,
+                       .speed = {.rows = tile, .columns = tile},
                        .run = run}};
 
 }  // namespace

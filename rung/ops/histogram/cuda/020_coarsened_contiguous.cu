@@ -43,6 +43,7 @@ const Rung<Histogram> self{{.name = "coarsened_contiguous",
                             .backend = device_backend,
                             .teaching = true,
                             .supports = supports_taught,
+                            .passes = {.loads = 1, .stores = 1},
                             .run = run}};
 }  // namespace
 }  // namespace rung

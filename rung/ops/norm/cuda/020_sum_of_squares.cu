@@ -51,6 +51,7 @@ const Rung<Norm> self{{.name = "sum_of_squares",
                        .backend = device_backend,
                        .teaching = true,
                        .supports = supports,
+                       .passes = {.loads = 2, .stores = 1},
                        .run = run}};
 
 }  // namespace

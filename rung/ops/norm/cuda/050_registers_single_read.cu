@@ -354,6 +354,7 @@ const Rung<Norm> self{{.name = "registers_single_read",
                        .after = "warp_per_row",
                        .backend = device_backend,
                        .supports = supports,
+                       .passes = {.loads = 1, .stores = 1},
                        .estimate = estimate,
                        .run = run}};
 

@@ -316,6 +316,7 @@ const Rung<Norm> self{{.name = "cluster_rows",
                        .after = "registers_single_read",
                        .backend = device_backend,
                        .supports = supports,
+                       .passes = {.loads = 1, .stores = 1},
                        .estimate = estimate,
                        .run = run}};
 

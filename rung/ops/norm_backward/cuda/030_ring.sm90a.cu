@@ -378,6 +378,7 @@ const Rung<NormBackward> self{{.name = "ring",
                                .after = "registers_fused",
                                .backend = device_backend,
                                .supports = supports,
+                               .passes = {.loads = 1, .stores = 1},
                                .estimate = estimate,
                                .run = run}};
 

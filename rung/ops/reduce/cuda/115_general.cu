@@ -223,6 +223,7 @@ const Rung<Reduce> self{{.name = "general",
                          .step = 115,
                          .after = "atomic_finish",
                          .backend = device_backend,
+                         .passes = {.loads = 1, .stores = 1},
                          .estimate = estimate,
                          .run = run}};
 

@@ -62,11 +62,6 @@ Support supports(const Reduce::Args& args, const Context&) {
              : unsupported("contiguous rows or columns");
 }
 
-double estimate(const Reduce::Args& args, const Context& context) {
-  constexpr double launch_seconds = 4e-6;
-  return launch_seconds + Reduce::cost(args).bytes / nominal_rates(context).bytes_per_second;
-}
-
 void run(const Reduce::Args& args, Context& context) {
   if (is_fast_columns(args)) {
     run_fast_columns(args, context);
@@ -80,7 +75,8 @@ const Rung<Reduce> self{{.name = "single_pass_last_block",
                          .after = "general",
                          .backend = device_backend,
                          .supports = supports,
-                         .estimate = estimate,
+                         .passes = {.loads = 1, .stores = 1},
+                         .speed = {.bandwidth = 1},
                          .run = run}};
 
 }  // namespace

@@ -46,6 +46,7 @@ const Rung<Scan> self{{.name = "warp_shuffle",
                        .backend = device_backend,
                        .teaching = true,
                        .supports = supports_block<threads>,
+                       .passes = {.loads = 1, .stores = 1},
                        .run = run}};
 }  // namespace
 }  // namespace rung

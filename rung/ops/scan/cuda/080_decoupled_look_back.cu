@@ -39,6 +39,7 @@ const Rung<Scan> self{{.name = "decoupled_look_back",
                        .after = "grid_barrier",
                        .backend = device_backend,
                        .supports = supports,
+                       .passes = {.loads = 1, .stores = 1},
                        .estimate = estimate,
                        .run = run}};
 }  // namespace

@@ -59,6 +59,7 @@ const Rung<Scan> self{{.name = "segmented_look_back",
                        .step = 85,
                        .after = "decoupled_look_back",
                        .backend = device_backend,
+                       .passes = {.loads = 1, .stores = 1},
                        .estimate = estimate,
                        .run = run}};
 }  // namespace

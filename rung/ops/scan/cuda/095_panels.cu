@@ -190,6 +190,7 @@ const Rung<Scan> self{{.name = "panels",
                        .after = "columns",
                        .backend = device_backend,
                        .supports = columns::supports,
+                       .passes = {.loads = 1, .stores = 1},
                        .estimate = estimate,
                        .run = run}};
 }  // namespace

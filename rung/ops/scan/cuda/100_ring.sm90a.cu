@@ -326,6 +326,7 @@ const Rung<Scan> self{{.name = "ring",
                        .after = "decoupled_look_back",
                        .backend = device_backend,
                        .supports = supports,
+                       .passes = {.loads = 1, .stores = 1},
                        .estimate = estimate,
                        .run = run}};
 }  // namespace

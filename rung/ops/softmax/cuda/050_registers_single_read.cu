@@ -109,10 +109,6 @@ Support supports(const Softmax::Args& args, const Context&) {
   return fits ? supported : unsupported("the row exceeds a block's registers");
 }
 
-double estimate(const Softmax::Args& args, const Context& context) {
-  return seconds(args, context, 1.15);
-}
-
 template <class T>
 RowBlock block_of(const Softmax::Args& args) {
   const Kept kept = kept_of<T>(args);
@@ -204,7 +200,8 @@ const Rung<Softmax> self{{.name = "registers_single_read",
                           .after = "warp_per_row",
                           .backend = device_backend,
                           .supports = supports,
-                          .estimate = estimate,
+                          .passes = {.loads = 1, .stores = 1},
+                          .speed = {.bandwidth = 0.87},
                           .run = run}};
 
 }  // namespace

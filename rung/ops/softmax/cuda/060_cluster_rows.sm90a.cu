@@ -178,10 +178,6 @@ Support supports(const Softmax::Args& args, const Context& context) {
   return fits ? supported : unsupported("the row exceeds a cluster's registers");
 }
 
-double estimate(const Softmax::Args& args, const Context& context) {
-  return seconds(args, context, 1.2);
-}
-
 void run(const Softmax::Args& args, Context& context) {
   visit<float, f16, bf16>(args.x.dtype, [&]<class T>() {
     const Plan plan = plan_of<T>(args);
@@ -213,7 +209,8 @@ const Rung<Softmax> self{{.name = "cluster_rows",
                           .after = "shared_single_read",
                           .backend = device_backend,
                           .supports = supports,
-                          .estimate = estimate,
+                          .passes = {.loads = 1, .stores = 1},
+                          .speed = {.bandwidth = 0.83},
                           .run = run}};
 
 }  // namespace

@@ -38,6 +38,7 @@ const Rung<Transpose> self{{.name = "naive_read_coalesced",
                             .backend = device_backend,
                             .teaching = true,
                             .supports = supports,
+                            .passes = {.loads = 1, .stores = 1},
                             .run = run}};
 
 }  // namespace

@@ -58,6 +58,7 @@ const Rung<Transpose> self{{.name = "shared_tile",
                             .backend = device_backend,
                             .teaching = true,
                             .supports = require_words,
+                            .passes = {.loads = 1, .stores = 1},
                             .run = run}};
 
 }  // namespace

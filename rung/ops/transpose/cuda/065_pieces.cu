@@ -238,6 +238,7 @@ const Rung<Transpose> self{{.name = "pieces",
                             .after = "coarsened",
                             .backend = device_backend,
                             .supports = supports,
+                            .passes = {.loads = 1, .stores = 1},
                             .estimate = estimate,
                             .run = run}};
 

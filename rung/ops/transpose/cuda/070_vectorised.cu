@@ -251,6 +251,7 @@ const Rung<Transpose> self{{.name = "vectorised",
                             .after = "coarsened",
                             .backend = device_backend,
                             .supports = supports,
+                            .passes = {.loads = 1, .stores = 1},
                             .estimate = estimate,
                             .run = run}};
 

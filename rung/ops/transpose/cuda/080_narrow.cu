@@ -254,6 +254,7 @@ const Rung<Transpose> self{{.name = "narrow",
                             .after = "vectorised",
                             .backend = device_backend,
                             .supports = supports,
+                            .passes = {.loads = 1, .stores = 1},
                             .estimate = estimate,
                             .run = run}};
 
