@@ -42,12 +42,12 @@ Home find_home() {
   for (const fs::path& root :
        {program.parent_path(), library.parent_path(), library.parent_path().parent_path()}) {
     const fs::path include = root / "include";
-    if (fs::exists(include / "rung/simt/include/cuda_runtime.h")) {
+    if (fs::exists(include / "rung/emulate/include/cuda_runtime.h")) {
       return {library.string(), include.string()};
     }
   }
   throw Error(ErrorCode::not_available,
-              fmt::format("rung emulate: no CUDA headers in {}/../include/rung/simt/include: "
+              fmt::format("rung emulate: no CUDA headers in {}/../include/rung/emulate/include: "
                           "rung is not installed whole",
                           program.string()));
 }
@@ -87,7 +87,7 @@ std::vector<std::string> common_options(const Sources& sources, const Home& home
   }
   for (const std::string& one : sources.include) options.push_back("-I" + one);
   options.insert(options.end(),
-                 {"-isystem", home.include + "/rung/simt/include", "-isystem", home.include});
+                 {"-isystem", home.include + "/rung/emulate/include", "-isystem", home.include});
   for (const std::string& one : sources.definitions) options.push_back("-D" + one);
   return options;
 }
