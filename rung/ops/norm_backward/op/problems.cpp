@@ -83,8 +83,8 @@ NormBackward::Args NormBackward::make(const Problem& problem, Inputs& inputs) {
   const DType weights = problem.has("f32_weights") ? arithmetic : type;
   const NormKind kind = problem.has("rms") ? NormKind::rms : NormKind::layer;
   NormBackwardOptions options;
-  options.axes = static_cast<int>(problem.integer("axes", 1));
-  options.axis = static_cast<int>(problem.integer("axis", -options.axes));
+  options.axes = static_cast<int>(problem.integer("axes", 1, Problem::axes));
+  options.axis = static_cast<int>(problem.integer("axis", -options.axes, Problem::axis));
   options.epsilon = problem.number("eps", 1e-5);
   const AxisSet normalised = norm_axes::chosen(name, options.axis, options.axes, shape.rank);
   const Extents columns = norm_axes::part(shape, normalised);
@@ -138,8 +138,8 @@ void NormBackward::invoke(Context& context, Invocation& call, Pick pick) {
     reject(name, fmt::format("kind '{}'; accepted: layer, rms", kind));
   }
   NormBackwardOptions options;
-  options.axes = static_cast<int>(call.number("axes", 1));
-  options.axis = static_cast<int>(call.number("axis", -options.axes));
+  options.axes = static_cast<int>(call.integer(name, "axes", 1, Problem::axes));
+  options.axis = static_cast<int>(call.integer(name, "axis", -options.axes, Problem::axis));
   options.epsilon = call.number("epsilon", 1e-5);
   if (call.has("gamma")) options.gamma = call.tensors.at("gamma");
   call.result = Tensor(x.dtype, x.shape, context.device());

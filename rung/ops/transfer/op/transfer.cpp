@@ -102,7 +102,7 @@ Transfer::Args Transfer::make(const Problem& problem, Inputs& inputs) {
   // alignment: that is all this operator takes.
   Variant variant = inputs.variant();
   if (variant.layout != Layout::misaligned) variant.layout = Layout::plain;
-  inputs = Inputs(variant, 1, Device{});
+  inputs = Inputs(variant, 1, Device{}, inputs.filling());
   TransferOptions options;
   for (const ElementwiseFunction function : functions) {
     if (problem.has(to_string(function))) options.function = function;
