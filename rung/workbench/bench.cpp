@@ -178,6 +178,11 @@ int run(const Options& options) {
     }
   }
 
+  if (!given.empty()) {
+    for (const Race& race : races) {
+      expect_work(op, race.problem, Context::on(race.backend, race.threads), "time");
+    }
+  }
   const bench::Machine machine = machine_for(options);
   announce(op, races, plan, options);
   std::vector<BenchTable> tables;

@@ -52,6 +52,12 @@ bool agrees(DType dtype, double got, double expected, double bound) {
   return std::isnan(got) ? std::isnan(edge) : got == edge;
 }
 
+/// What is allowed of a judged element.
+double bound_of(const Oracle::Output& expected, std::size_t position, const Tolerance& tolerance) {
+  return tolerance.absolute + tolerance.relative * std::abs(expected.value[position]) +
+         tolerance.magnitude * expected.magnitude[position];
+}
+
 struct Hits {
   std::int64_t count = 0;
   std::int64_t first = 0;  // the least position, when there are any
@@ -119,8 +125,7 @@ std::string mismatch(std::string_view name, const Tensor& got, const Oracle::Out
     const std::int64_t index = row * expected.length + at % expected.length;
     const double want = expected.value[position];
     return Judged{index, load_as_double(got.dtype(), element(got, index)), want,
-                  tolerance.absolute + tolerance.relative * std::abs(want) +
-                      tolerance.magnitude * expected.magnitude[position]};
+                  bound_of(expected, position, tolerance)};
   };
   const auto judged = static_cast<std::int64_t>(expected.rows.size()) * expected.length;
   const Hits wrong = find_all(judged, [&](std::int64_t at) {
@@ -134,6 +139,13 @@ std::string mismatch(std::string_view name, const Tensor& got, const Oracle::Out
       "wrong)",
       position(name, got.shape(), first.index), first.value, first.want,
       std::abs(first.value - first.want), first.bound, wrong.count, judged);
+}
+
+bool zeros_pass(DType dtype, const Oracle::Output& expected, const Tolerance& tolerance) {
+  for (std::size_t i = 0; i < expected.value.size(); ++i) {
+    if (!agrees(dtype, 0.0, expected.value[i], bound_of(expected, i, tolerance))) return false;
+  }
+  return !expected.value.empty();
 }
 
 std::string unwritten(std::string_view name, const Tensor& before, const Tensor& after) {

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <fstream>
 #include <set>
 #include <string>
 #include <vector>
@@ -32,6 +33,30 @@ std::vector<double> made(Variant variant, DType dtype, const Extents& shape, std
   Inputs inputs(variant, seed, device);
   inputs.input(name, dtype, shape, scale);
   return numbers(inputs, 0);
+}
+
+/// Bytes that Linux could give this process now.
+std::int64_t free_memory() {
+  std::ifstream file("/proc/meminfo");
+  for (std::string word; file >> word;) {
+    std::int64_t kibibytes = 0;
+    if (word == "MemAvailable:" && file >> kibibytes) return kibibytes * 1024;
+  }
+  return 0;
+}
+
+TEST(Inputs, ThatAreOnlyLookedAtTakeNoMemoryAndMustFitTogether) {
+#if defined(__SANITIZE_ADDRESS__)
+  GTEST_SKIP() << "the sanitizer's shadow of so much is touched";
+#endif
+  const std::int64_t available = free_memory();
+  if (available == 0) GTEST_SKIP() << "not told here";
+  Inputs inputs({}, 1, {}, Filling::none);
+  const Extents most_of_it{available / 5 * 3};
+  EXPECT_EQ(inputs.input("x", DType::u8, most_of_it).shape, most_of_it);
+  EXPECT_GT(free_memory(), available / 2);
+  expect_error(ErrorCode::out_of_memory, {"tensor 'y'", "GiB are available"},
+               [&] { inputs.output("y", DType::u8, most_of_it); });
 }
 
 TEST(Inputs, ValuesDependOnSeedNameAndIndexAlone) {
@@ -260,8 +285,9 @@ TEST(Inputs, RefusesWhatCannotBe) {
   for (const Layout layout : layouts) {
     if (layout == Layout::broadcast) continue;  // which needs only one row of it
     Inputs inputs({layout});
-    expect_error(ErrorCode::invalid_argument, {"2^63"},
-                 [&] { inputs.input("x", DType::f32, {2, huge}); });
+    expect_error(ErrorCode::invalid_argument, {"2^63"}, [&] {
+      inputs.input("x", DType::f32, {2, huge});
+    });
     expect_error(ErrorCode::invalid_argument, {"2^63"},
                  [&] { inputs.input("x", DType::f32, {huge}); });
   }

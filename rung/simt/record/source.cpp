@@ -18,6 +18,7 @@
 #include <unordered_map>
 #include <utility>
 
+#include "rung/core/text.hpp"
 #include "rung/simt/record.hpp"
 #include "rung/simt/record/operations.hpp"
 #include "rung/simt/simulator.hpp"
@@ -225,7 +226,8 @@ namespace rung::simt {
 std::string source_line(const void* code) {
   // One behind: sites are where a call returns to.
   const record::Source& source = record::source_of(reinterpret_cast<std::uintptr_t>(code) + 1);
-  return source.line == 0 ? "" : source.file + ":" + std::to_string(source.line);
+  if (source.line == 0) return "";
+  return printable(source.file) + ":" + std::to_string(source.line);
 }
 
 }  // namespace rung::simt
