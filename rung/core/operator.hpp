@@ -65,7 +65,7 @@ struct RungInfo {
   std::string_view after;  // the rung this one improves on, as told in its header
   Backend backend = Backend::cpu;
   bool peer = false;      // a vendor's library: timed and checked, never picked
-  bool teaching = false;  // fails or crawls on purpose: never picked
+  bool teaching = false;  // a step of the ladder that later ones always beat: never picked
   std::string_view file;  // relative to the source tree: rung/ops/gemm/cpu/010_naive.cpp
   /// A peer's version and the kernels it chose ("OpenBLAS 0.3.21, SkylakeX"); may be null.
   std::string (*about)() = nullptr;
@@ -89,7 +89,8 @@ struct RungSpec {
   /// What this rung moves and computes, as opposed to Op::cost, which is what must be.
   Cost (*traffic)(const Args&) = nullptr;
   /// Estimated seconds, for the default choice among supporting rungs; null: derived from
-  /// traffic. Lowest wins; only the order matters.
+  /// traffic. The lowest wins, of equal ones the highest step; only the order matters. Teaching
+  /// rungs need none.
   double (*estimate)(const Args&, const Context&) = nullptr;
   void (*run)(const Args&, Context&) = nullptr;
 };
@@ -209,8 +210,8 @@ template <class Op>
 }
 }  // namespace detail
 
-/// The rung that `pick` names, or the supporting one with the least estimate. Throws Error with
-/// every candidate's reason when there is none.
+/// The rung that `pick` names, or the supporting one with the least estimate, of equal ones the
+/// highest step. Throws Error with every candidate's reason when there is none.
 template <class Op>
 const Rung<Op>& choose(const typename Op::Args& args, const Context& context, Pick pick = best) {
   const Rung<Op>* chosen = nullptr;
@@ -222,7 +223,8 @@ const Rung<Op>& choose(const typename Op::Args& args, const Context& context, Pi
     if (info.peer && !pick.peers) continue;
     if (!rung->supports(args, context)) continue;
     const double seconds = rung->estimate(args, context);
-    if (chosen == nullptr || seconds < least) {
+    if (chosen == nullptr || seconds < least ||
+        (seconds == least && info.step > chosen->info.step)) {
       chosen = rung;
       least = seconds;
     }
