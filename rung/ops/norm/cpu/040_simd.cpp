@@ -9,7 +9,7 @@
 // Cost     x read once from memory, y written once, and read before it is written (read for
 //          ownership): 12 bytes per element move where 8 must. Per vector: 3 loads, 7 operations
 //          and a store.
-// Limits   f32, contiguous rows, no residual, y only; one thread.
+// Limits   f32, contiguous rows, no residual; one thread.
 // Source   T. Chan, G. Golub & R. LeVeque, Algorithms for computing the sample variance, 1983.
 #include <algorithm>
 #include <cstdint>
@@ -25,8 +25,9 @@ namespace hn = hwy::HWY_NAMESPACE;
 using cpu::HWY_NAMESPACE::load_as_n;
 using cpu::HWY_NAMESPACE::store_as_n;
 
-/// y = (x - mean) rstd gamma + beta for one row of n elements; y may be x.
-void simd_row(const Norm::Args& args, const float* x, float* y, std::int64_t n) {
+/// y = (x - mean) rstd gamma + beta for one row of n elements; y may be x. Returns mean and
+/// rstd.
+Scale<float> simd_row(const Norm::Args& args, const float* x, float* y, std::int64_t n) {
   constexpr int chains = 4;
   const hn::ScalableTag<float> d;
   using V = hn::Vec<decltype(d)>;
@@ -102,6 +103,7 @@ void simd_row(const Norm::Args& args, const float* x, float* y, std::int64_t n) 
       hn::StoreU(z, d, y + i);
     }
   }
+  return scale;
 }
 
 }  // namespace
@@ -122,8 +124,9 @@ void run(const Norm::Args& args, Context&) {
   for (std::int64_t row = 0; row < lines.rows.size(); ++row) {
     std::int64_t at[6];
     lines.rows.offsets(row, at);
-    HWY_DYNAMIC_DISPATCH(simd_row)
-    (args, x + at[norm_lines::row_x], y + at[norm_lines::row_y], lines.columns.size());
+    const Scale<float> scale = HWY_DYNAMIC_DISPATCH(simd_row)(
+        args, x + at[norm_lines::row_x], y + at[norm_lines::row_y], lines.columns.size());
+    store_statistics(args, at, scale);
   }
 }
 
@@ -132,6 +135,7 @@ const Rung<Norm> self{{.name = "simd",
                        .after = "welford",
                        .teaching = true,
                        .supports = supports_contiguous_f32,
+                       .traffic = traffic_with_read_for_ownership,
                        .run = run}};
 
 }  // namespace

@@ -24,10 +24,10 @@ namespace hn = hwy::HWY_NAMESPACE;
 using cpu::HWY_NAMESPACE::load_as_n;
 using cpu::HWY_NAMESPACE::store_as_n;
 
-/// y = (x - mean) rstd gamma + beta for one row of n elements; y may be x. The row at `next` comes
-/// into L1 meanwhile.
-void prefetch_row(const Norm::Args& args, const float* x, float* y, std::int64_t n,
-                  const float* next) {
+/// y = (x - mean) rstd gamma + beta for one row of n elements; y may be x. The row at `next`
+/// comes into L1 meanwhile. Returns mean and rstd.
+Scale<float> prefetch_row(const Norm::Args& args, const float* x, float* y, std::int64_t n,
+                          const float* next) {
   constexpr int chains = 4;
   const hn::ScalableTag<float> d;
   using V = hn::Vec<decltype(d)>;
@@ -104,6 +104,7 @@ void prefetch_row(const Norm::Args& args, const float* x, float* y, std::int64_t
       hn::StoreU(z, d, y + i);
     }
   }
+  return scale;
 }
 
 }  // namespace
@@ -126,9 +127,10 @@ void run(const Norm::Args& args, Context&) {
     lines.rows.offsets(row, at);
     std::int64_t next[6];
     lines.rows.offsets(std::min(row + 1, lines.rows.size() - 1), next);
-    HWY_DYNAMIC_DISPATCH(prefetch_row)
-    (args, x + at[norm_lines::row_x], y + at[norm_lines::row_y], lines.columns.size(),
-     x + next[norm_lines::row_x]);
+    const Scale<float> scale = HWY_DYNAMIC_DISPATCH(prefetch_row)(
+        args, x + at[norm_lines::row_x], y + at[norm_lines::row_y], lines.columns.size(),
+        x + next[norm_lines::row_x]);
+    store_statistics(args, at, scale);
   }
 }
 
@@ -137,6 +139,7 @@ const Rung<Norm> self{{.name = "prefetch",
                        .after = "simd",
                        .teaching = true,
                        .supports = supports_contiguous_f32,
+                       .traffic = traffic_with_read_for_ownership,
                        .run = run}};
 
 }  // namespace

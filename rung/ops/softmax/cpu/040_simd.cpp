@@ -90,6 +90,7 @@ const Rung<Softmax> self{{.name = "simd",
                           .after = "online",
                           .teaching = true,
                           .supports = supports_contiguous_f32,
+                          .traffic = traffic_with_read_for_ownership,
                           .run = run}};
 
 }  // namespace
