@@ -5,7 +5,7 @@
 //          and finds the maximum of row r + 2, vector by vector. Memory is read and written all the
 //          time, while the FMA units work, and no row waits for its sum's last exponential.
 // Changes  against non_temporal: the three passes belong to three rows and share a loop
-//          (detail/stream-inl.hpp: write_and_look_on). Non-temporal stores only where x and y
+//          (detail/pipeline-inl.hpp: pipeline_rows). Non-temporal stores only where x and y
 //          together exceed L3; a row is then written from its end, as what is read has just passed
 //          those addresses modulo 4 KiB (4K aliasing). And every call:
 //          - columns, along another axis: a vector holds as many rows, each online, as a column
