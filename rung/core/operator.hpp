@@ -88,7 +88,7 @@ struct RungInfo {
   std::string_view after;  // the rung this one improves on, as told in its header
   Backend backend = Backend::cpu;
   bool peer = false;              // a vendor's library: timed and checked, never picked
-  bool teaching = false;          // fails or crawls on purpose: never picked
+  bool teaching = false;          // a step that later ones always beat: never picked
   bool declares_traffic = false;  // what it moves, beyond the operator's cost
   std::string_view file;          // relative to the source tree: rung/ops/gemm/cpu/010_naive.cpp
   /// A peer's version and the kernels it chose ("OpenBLAS 0.3.21, SkylakeX"); may be null.
@@ -116,8 +116,8 @@ struct RungSpec {
   Cost (*traffic)(const Args&) = nullptr;
   /// For the estimate of its time, and with that for the choice among supporting rungs.
   Speed speed = {};
-  /// Estimated seconds, where they do not follow from traffic and speed. Lowest wins; only the
-  /// order matters.
+  /// Estimated seconds, where they do not follow from traffic and speed. The lowest wins, of equal
+  /// ones the highest step; only the order matters. Teaching rungs need none.
   double (*estimate)(const Args&, const Context&) = nullptr;
   void (*run)(const Args&, Context&) = nullptr;
 };
@@ -246,8 +246,8 @@ template <class Op>
 }
 }  // namespace detail
 
-/// The rung that `pick` names, or the supporting one with the least estimate. Throws Error with
-/// every candidate's reason when there is none.
+/// The rung that `pick` names, or the supporting one with the least estimate, of equal ones the
+/// highest step. Throws Error with every candidate's reason when there is none.
 template <class Op>
 const Rung<Op>& choose(const typename Op::Args& args, const Context& context, Pick pick = best) {
   const Rung<Op>* chosen = nullptr;
@@ -259,7 +259,8 @@ const Rung<Op>& choose(const typename Op::Args& args, const Context& context, Pi
     if (info.peer && !pick.peers) continue;
     if (!rung->supports(args, context)) continue;
     const double seconds = rung->estimate(args, context);
-    if (chosen == nullptr || seconds < least) {
+    if (chosen == nullptr || seconds < least ||
+        (seconds == least && info.step > chosen->info.step)) {
       chosen = rung;
       least = seconds;
     }

@@ -44,7 +44,7 @@ std::string remark(const RungInfo& rung) {
   if (const Availability here = rung_availability(rung); !here) {
     return available(rung.backend) ? "not here: " + here.why : "";
   }
-  if (rung.teaching) return "teaching: not picked, fails or crawls on purpose";
+  if (rung.teaching) return "teaching: a step of the ladder, not picked";
   return rung.peer ? "peer: " + about(rung) : "";
 }
 

@@ -43,6 +43,11 @@ TEST_F(Dispatch, TakesTheLeastEstimateAmongThoseThatSupport) {
   EXPECT_EQ(trace.ran, (Names{"plain", "wide"}));
 }
 
+TEST_F(Dispatch, OfEqualEstimatesTheHighestStepWins) {
+  // "early_tie" and "late_tie" are as quick as "wide", and come before and behind it in the list.
+  EXPECT_EQ(choose<Double>(args(x8, y8), context).info.name, "wide");
+}
+
 TEST_F(Dispatch, NeverPicksPeersOrTeachingRungs) {
   EXPECT_EQ(choose<Double>(args(x5, y5), context).info.name, "plain");
   twice(x5, y5, {"vendor", true});
@@ -131,7 +136,8 @@ TEST_F(Dispatch, SaysWhyNoRungTakesTheCall) {
   expect_error(ErrorCode::unsupported,
                {"double on cpu: no rung takes this call:\n  vendor: ", "only by name",
                 "\n  slow: takes f32 only\n  wrong_on_purpose: a teaching rung",
-                "\n  plain: takes f32 only\n  wide: the length is no multiple of 8"},
+                "\n  plain: takes f32 only\n  early_tie: the length is no multiple of 8",
+                "\n  wide: the length is no multiple of 8"},
                [&] { twice(integers, integers_out); });
   EXPECT_TRUE(trace.ran.empty());
 }
@@ -144,17 +150,19 @@ TEST_F(Dispatch, SaysWhyTheNamedRungDoesNot) {
   expect_error(ErrorCode::unsupported, {"'vendor'", "libvendor.so is missing"}, [&] {
     twice(x5, y5, {"vendor", true});
   });
-  expect_error(ErrorCode::invalid_argument,
-               {"has no rung 'wid'", "accepted: slow, wrong_on_purpose, plain, wide"},
-               [&] { twice(x5, y5, {"wid"}); });
+  expect_error(
+      ErrorCode::invalid_argument,
+      {"has no rung 'wid'", "accepted: slow, wrong_on_purpose, plain, early_tie, late_tie, wide"},
+      [&] { twice(x5, y5, {"wid"}); });
   EXPECT_TRUE(trace.ran.empty());
 }
 
 TEST_F(Dispatch, RungsAreListedByBackendPeerAndStep) {
   Names names;
   for (const RungInfo* rung : the_operator.rungs()) names.emplace_back(rung->name);
-  EXPECT_EQ(names, (Names{"slow", "wrong_on_purpose", "plain", "wide", "vendor", "elsewhere"}));
-  const RungInfo& info = *the_operator.rungs()[3];
+  EXPECT_EQ(names, (Names{"slow", "wrong_on_purpose", "plain", "early_tie", "late_tie", "wide",
+                          "vendor", "elsewhere"}));
+  const RungInfo& info = *the_operator.rungs()[5];
   EXPECT_EQ(info.after, "plain");
   EXPECT_NE(std::string(info.file).find("doubling.hpp"), std::string::npos);
 }

@@ -85,6 +85,8 @@ void run(const Double::Args& args, Context&) {
 
 constexpr char plain_name[] = "plain";
 constexpr char wide_name[] = "wide";
+constexpr char early_name[] = "early_tie";
+constexpr char late_name[] = "late_tie";
 constexpr char slow_name[] = "slow";
 constexpr char peer_name[] = "vendor";
 constexpr char teaching_name[] = "wrong_on_purpose";
@@ -105,13 +107,24 @@ Support library_here() {
   return library_present ? supported : unsupported("libvendor.so is missing");
 }
 
-// Registered out of order on purpose.
+// Registered out of order on purpose; two rungs of lower steps tie with "wide", one registered
+// before it, one behind.
+const Rung<Double> early_tie{{.name = early_name,
+                              .step = 15,
+                              .supports = needs_eight,
+                              .estimate = no_time,
+                              .run = run<early_name>}};
 const Rung<Double> wide{{.name = wide_name,
                          .step = 20,
                          .after = plain_name,
                          .supports = needs_eight,
                          .estimate = no_time,
                          .run = run<wide_name>}};
+const Rung<Double> late_tie{{.name = late_name,
+                             .step = 16,
+                             .supports = needs_eight,
+                             .estimate = no_time,
+                             .run = run<late_name>}};
 const Rung<Double> slow{{.name = slow_name,
                          .step = 5,
                          .supports = needs_floats,

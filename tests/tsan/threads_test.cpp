@@ -10,6 +10,7 @@
 #include <stdexcept>
 #include <string>
 #include <thread>
+#include <tuple>
 #include <vector>
 
 #include "rung/core/any_operator.hpp"
@@ -35,35 +36,29 @@ struct AddSum {
   static constexpr std::string_view name = "add_sum";
   static constexpr std::string_view summary = "y = x + sum(x)";
   static constexpr std::string_view problem_help = "f64 N";
-  struct Args {
-    ConstTensorRef x;
-    TensorRef y;
+  struct Call {
+    ConstTensorRef x = {};
+    TensorRef y = {};
+    bool operator==(const Call&) const = default;
   };
-  using Given = Args;
+  struct Args : Call {};
 
+  static constexpr auto operands(auto& call) {
+    return std::tuple{in(call.x, "x"), out(call.y, "y")};
+  }
   static RungList<AddSum>& rungs() {
     static constinit RungList<AddSum> list;
     return list;
   }
-  static Args bind(const ConstTensorRef& x, const TensorRef& y) { return {x, y}; }
-  static bool rebase(Args& args, const ConstTensorRef& x, const TensorRef& y) {
-    args = {x, y};
-    return true;
-  }
-  static Given given(const Args& args) { return args; }
-  static void validate(const Args&, const Context&) {}
-  static void check_aliasing(const Args&) {}
+  static void bind(Args&) {}
   static Cost cost(const Args& args) { return {16.0 * static_cast<double>(args.x.size()), 0}; }
   static void reference(const Args&, Oracle&) {}
   static Tolerance tolerance(const Args&, const RungInfo&, Values) { return {}; }
   static std::vector<Problem> check_problems(Backend) { return {}; }
   static std::vector<Problem> bench_problems(Backend) { return {}; }
-  static Args make(const Problem& problem, Inputs& inputs) {
+  static Call make(const Problem& problem, Inputs& inputs) {
     const Extents shape{problem.extents.at(0)};
     return {inputs.input("x", DType::f64, shape), inputs.output("y", DType::f64, shape)};
-  }
-  static void call(Context& context, const Given& given) {
-    rung::call<AddSum>(context, best, given.x, given.y);
   }
   static std::span<const ArgumentSpec> arguments() { return {}; }
   static void invoke(Context&, Invocation&, Pick) {}
@@ -96,7 +91,7 @@ TEST(Threads, CallOnContextsOfTheirOwn) {
       std::vector<double> x(static_cast<std::size_t>(n), 1.0), y(x.size());
       const ConstTensorRef from(x.data(), DType::f64, {n});
       const TensorRef to(y.data(), DType::f64, {n});
-      for (int again = 0; again < 2; ++again) AddSum::call(context, {from, to});
+      for (int again = 0; again < 2; ++again) call<AddSum>(context, {from, to});
       ASSERT_EQ(std::count(y.begin(), y.end(), 1.0 + n), n);
       context.workspace(std::size_t{1} << (n % 16));
     }

@@ -22,8 +22,8 @@
 //          |error| <= (n / 8 + 40 + 8 |z_i|) u y_i, plus one rounding to y's type; log: the same
 //          without the factor y_i. Backward: (n / 8 + 40) u (|s y_i| (|dy_i| + sum |dy_j y_j|));
 //          log: the same of its terms, exp(y_i) times another 8 (1 + |y_i|) u. Results below the
-//          smallest normal number of the arithmetic may come out as 0. Rungs that keep one sum, the
-//          first three of a CPU and the first of a GPU, have n in place of n / 8.
+//          smallest normal number of the arithmetic may come out as 0. Teaching
+//          rungs, and a GPU's first, keep one sum or few: n in place of n / 8.
 // Repeats  the same bits from run to run, and for any number of threads.
 // Errors   Error(invalid_argument) for shapes, types, axis, scale, aliasing.
 // Source   M. Milakov and N. Gimelshein, Online normalizer calculation for softmax, 2018.

@@ -2,8 +2,9 @@
 // elementwise / simd
 //
 // Idea     vectors of neighbouring elements: one instruction loads 16 f32, another computes on all.
-// Changes  against naive: no index arithmetic, no choice an element - a kernel for the function and
-//          type is looked up once - and exp, tanh, sigmoid and gelu in vector arithmetic.
+// Changes  against naive: the widest vectors that the machine has, every type and function - a
+//          kernel for both is looked up once - and exp, tanh, sigmoid and gelu in vector
+//          arithmetic.
 // Cost     every operand once and the result once; the cache line of the result is also read, as
 //          an ordinary store first fetches what it overwrites.
 // Limits   tensors whose elements lie side by side, in one order for all; one thread.

@@ -5,7 +5,7 @@
 //          as will do, and pieces of 4 KiB are brought into L1 in the order that the vector kernel
 //          wants. What already lies so - most operands, usually - is used where it is; an element
 //          that repeats along a row is spread out once.
-// Changes  against simd: takes every layout. Against naive: indices are counted, not divided for.
+// Changes  against simd: takes every layout. Indices are counted, not divided for.
 // Cost     as simd, and for an operand with a stride one more pass through L1.
 // Limits   one thread. An operand whose rows run across z's uses 4 bytes of each cache line it
 //          touches; the other 60 are still there when the next row wants them as long as one

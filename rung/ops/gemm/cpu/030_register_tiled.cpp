@@ -35,14 +35,10 @@ void run(const Gemm::Args& args, Context&) {
   with_types(args, [](const auto& x) { multiply(x); });
 }
 
-double estimate(const Gemm::Args& args, const Context&) {
-  return Gemm::cost(args).operations / 7e9;
-}
-
 const Rung<Gemm> self{{.name = "register_tiled",
                        .step = 30,
                        .after = "loop_order_ikj",
-                       .estimate = estimate,
+                       .teaching = true,
                        .run = run}};
 }  // namespace
 }  // namespace rung

@@ -4,9 +4,9 @@
 // Idea     the two operands are copied, block by block, into the very order in which a vector
 //          micro-kernel reads them; the micro-kernel keeps a 14 x 32 tile of C (AVX-512) in
 //          registers.
-// Changes  against cache_and_register_tiled: explicit vectors and all 32 registers (28 sums); loads
-//          are contiguous and aligned whatever the strides, so nothing aliases in the caches or the
-//          TLB; edges cost what their rows and vectors cost.
+// Changes  against packed_b: A is packed too, in blocks that stay in L2 while many strips of B, in
+//          L3, go by; every type, stride and epilogue; a kernel for each number of rows and
+//          vectors, so that edges cost what they are; C is prefetched while its tile is made.
 // Cost     2 m n k operations. Memory: A once for each nc columns, B once, C twice for each kc of
 //          k.
 // Limits   one thread. Packing copies what a small product reads only a few times.
@@ -72,10 +72,7 @@ void run(const Gemm::Args& args, Context& context) {
   }
 }
 
-const Rung<Gemm> self{{.name = "packed_simd",
-                       .step = 60,
-                       .after = "cache_and_register_tiled",
-                       .estimate = estimate,
-                       .run = run}};
+const Rung<Gemm> self{
+    {.name = "packed_simd", .step = 60, .after = "packed_b", .estimate = estimate, .run = run}};
 }  // namespace
 }  // namespace rung

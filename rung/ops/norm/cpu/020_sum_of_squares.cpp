@@ -8,7 +8,6 @@
 //          against the spread. With a mean of 100 and a spread of 1e-3 they are 10^4, their
 //          difference is 10^-6, and an f32 holds 7 digits: nothing is left (README.md shows what
 //          comes out). RMS norm subtracts nothing and is safe. f32 only; never picked.
-// Tried    -
 // Source   T. Chan, G. Golub & R. LeVeque, Algorithms for computing the sample variance, 1983.
 #include <algorithm>
 #include <cmath>
@@ -22,10 +21,6 @@ using norm_cpu::Statistics;
 
 Support supports(const Norm::Args& args, const Context&) {
   return args.x.dtype == DType::f32 ? supported : unsupported("f32 only");
-}
-
-double estimate(const Norm::Args& args, const Context&) {
-  return Norm::cost(args).operations / 1.5e9;
 }
 
 void run(const Norm::Args& args, Context&) {
@@ -52,7 +47,6 @@ const Rung<Norm> self{{.name = "sum_of_squares",
                        .after = "two_pass",
                        .teaching = true,
                        .supports = supports,
-                       .estimate = estimate,
                        .run = run}};
 
 }  // namespace

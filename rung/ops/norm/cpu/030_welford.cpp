@@ -4,10 +4,9 @@
 // Idea     one pass that keeps its digits: a running mean, and the sum of squares of the distances
 //          from it, both updated with each element. RMS norm has no mean to keep.
 // Changes  against sum_of_squares: nothing large is subtracted from anything large.
-// Cost     2 reads of a row; a division an element, and every step waits for the one before.
+// Cost     2 reads of a row; a division per element, and every step waits for the one before.
 // Limits   the mean carries the rounding of n updates: with a mean of 100, that of numbers around
 //          100, which two_pass does not have. f32 and f64; one thread.
-// Tried    -
 // Source   B. Welford, Note on a method for calculating corrected sums of squares and products,
 //          1962.
 #include <cmath>
@@ -44,10 +43,6 @@ Support supports(const Norm::Args& args, const Context&) {
   return takes ? supported : unsupported("f32 and f64 only");
 }
 
-double estimate(const Norm::Args& args, const Context&) {
-  return Norm::cost(args).operations / 0.8e9;
-}
-
 void run(const Norm::Args& args, Context&) {
   visit<float, double>(args.x.dtype, [&]<class T>() { welford<T>(args); });
 }
@@ -55,8 +50,8 @@ void run(const Norm::Args& args, Context&) {
 const Rung<Norm> self{{.name = "welford",
                        .step = 30,
                        .after = "sum_of_squares",
+                       .teaching = true,
                        .supports = supports,
-                       .estimate = estimate,
                        .run = run}};
 
 }  // namespace

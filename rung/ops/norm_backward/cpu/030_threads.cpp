@@ -18,8 +18,7 @@ Support supports(const NormBackward::Args& args, const Context&) {
 }
 
 double estimate(const NormBackward::Args& args, const Context& context) {
-  // A hair less than simd, so that it is chosen where they would do the same.
-  return 0.999 * norm_backward_cpu::seconds(args, context.threads());
+  return norm_backward_cpu::seconds(args, context.threads());
 }
 
 void run(const NormBackward::Args& args, Context& context) {

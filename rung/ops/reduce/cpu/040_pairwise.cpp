@@ -26,13 +26,6 @@ T pairwise(const T* x, std::int64_t n, const Leaf& leaf_sum) {
   return pairwise(x, half, leaf_sum) + pairwise(x + half, n - half, leaf_sum);
 }
 
-Support supports(const Reduce::Args& args, const Context& context) {
-  if (args.operation != Reduction::sum && args.operation != Reduction::mean) {
-    return unsupported("sums and means");
-  }
-  return require_contiguous_rows(args, context);
-}
-
 double estimate(const Reduce::Args& args, const Context&) {
   return 2e-7 + Reduce::cost(args).bytes / 35e9;
 }
@@ -46,8 +39,8 @@ void run(const Reduce::Args& args, Context&) {
                 {.x = x, .stride = 0, .rows = 1, .length = n, .value = &value, .rest = &rest});
       return value;
     };
-    for_each_result<T>(args, [&](const T* x, std::int64_t, std::int64_t n, double& value, double&) {
-      value = static_cast<double>(pairwise(x, n, leaf_sum));
+    for_each_result<T>(args, [&](const T* x, std::int64_t n) {
+      return static_cast<double>(pairwise(x, n, leaf_sum));
     });
   });
 }
@@ -55,7 +48,7 @@ void run(const Reduce::Args& args, Context&) {
 const Rung<Reduce> self{{.name = "pairwise",
                          .step = 40,
                          .after = "simd",
-                         .supports = supports,
+                         .supports = require_contiguous_rows,
                          .estimate = estimate,
                          .run = run}};
 }  // namespace

@@ -74,24 +74,17 @@ namespace {
 HWY_EXPORT(compensated_f32);
 HWY_EXPORT(compensated_f64);
 
-Support supports(const Reduce::Args& args, const Context& context) {
-  if (args.operation != Reduction::sum && args.operation != Reduction::mean) {
-    return unsupported("sums and means");
-  }
-  return require_contiguous_rows(args, context);
-}
-
 double estimate(const Reduce::Args& args, const Context&) {
   return 2e-7 + Reduce::cost(args).bytes / 30e9;
 }
 
 void run(const Reduce::Args& args, Context&) {
   visit<float, double>(args.x.dtype, [&]<class T>() {
-    for_each_result<T>(args, [&](const T* x, std::int64_t, std::int64_t n, double& value, double&) {
+    for_each_result<T>(args, [&](const T* x, std::int64_t n) {
       if constexpr (std::is_same_v<T, float>) {
-        value = HWY_DYNAMIC_DISPATCH(compensated_f32)(x, n);
+        return HWY_DYNAMIC_DISPATCH(compensated_f32)(x, n);
       } else {
-        value = HWY_DYNAMIC_DISPATCH(compensated_f64)(x, n);
+        return HWY_DYNAMIC_DISPATCH(compensated_f64)(x, n);
       }
     });
   });
@@ -100,7 +93,7 @@ void run(const Reduce::Args& args, Context&) {
 const Rung<Reduce> self{{.name = "compensated",
                          .step = 45,
                          .after = "pairwise",
-                         .supports = supports,
+                         .supports = require_contiguous_rows,
                          .estimate = estimate,
                          .run = run}};
 }  // namespace

@@ -1,60 +1,42 @@
 // SPDX-License-Identifier: Apache-2.0
 // scan / serial
 //
-// Idea     the definition: one running value walks along each line.
+// Idea     the definition: one running sum walks along each line.
 // Changes  nothing yet: this is where the ladder stands.
-// Cost     each element read and written once, one operation each - and each waits for the one
-//          before: a chain of additions, two to four cycles an element whatever the machine could
-//          do otherwise.
-// Limits   every valid call. f16 is widened and rounded one by one, in software.
+// Cost     each element read and written once, one addition each - and each waits for the one
+//          before: two to four cycles per element, whatever the machine could do otherwise.
+// Limits   inclusive sums of f32, without segments.
 // Source   any textbook.
-#include "rung/ops/scan/cpu/detail/heads.hpp"
-#include "rung/ops/scan/op/operations.hpp"
+#include "rung/ops/scan/scan.hpp"
 
 namespace rung {
 namespace {
 
-template <class T, class Combine>
-void scan_lines(const Scan::Args& args, const scan_cpu::Heads& heads) {
-  using State = ScanState<T>;
-  using Widened = std::conditional_t<std::is_class_v<T>, float, T>;
-  const Combine combine;
-  const State identity = scan_identity<T>(args.operation);
+void run(const Scan::Args& args, Context&) {
   const std::int64_t n = args.length();
   const std::int64_t x_stride = args.x_stride();
   const std::int64_t y_stride = args.y_stride();
-  const bool exclusive = args.exclusive;
   for (std::int64_t line = 0; line < args.lines.size(); ++line) {
-    const T* x = static_cast<const T*>(args.x.data) + args.lines.offset<0>(line);
-    T* y = static_cast<T*>(args.y.data) + args.lines.offset<1>(line);
-    for (std::int64_t begin = 0; begin < n;) {
-      const std::int64_t end = heads.next(begin + 1, n);
-      State running = identity;
-      for (std::int64_t i = begin; i < end; ++i) {
-        const State next =
-            combine(running, static_cast<State>(static_cast<Widened>(x[i * x_stride])));
-        y[i * y_stride] = static_cast<T>(exclusive ? running : next);
-        running = next;
-      }
-      begin = end;
+    const float* x = static_cast<const float*>(args.x.data) + args.lines.offset<0>(line);
+    float* y = static_cast<float*>(args.y.data) + args.lines.offset<1>(line);
+    float sum = 0;
+    for (std::int64_t i = 0; i < n; ++i) {
+      sum += x[i * x_stride];
+      y[i * y_stride] = sum;
     }
   }
 }
 
-void run(const Scan::Args& args, Context& context) {
-  if (args.y.empty()) return;
-  auto* words = static_cast<std::uint64_t*>(
-      context.workspace(scan_cpu::Heads::size(args) * sizeof(std::uint64_t)));
-  const scan_cpu::Heads heads(args, words);
-  visit_scanned(args.x.dtype, [&]<class T>() {
-    visit_scan(args.operation, [&]<class Combine>() { scan_lines<T, Combine>(args, heads); });
-  });
+Support supports(const Scan::Args& args, const Context&) {
+  if (args.operation != ScanOperation::sum || args.exclusive) {
+    return unsupported("inclusive sums only");
+  }
+  if (args.x.dtype != DType::f32) return unsupported("f32 only");
+  if (args.has_segments()) return unsupported("no segments");
+  return supported;
 }
 
-double estimate(const Scan::Args& args, const Context&) {
-  return 1e-8 + Scan::cost(args).operations / 1e9;
-}
-
-const Rung<Scan> self{{.name = "serial", .step = 10, .estimate = estimate, .run = run}};
+const Rung<Scan> self{
+    {.name = "serial", .step = 10, .teaching = true, .supports = supports, .run = run}};
 }  // namespace
 }  // namespace rung

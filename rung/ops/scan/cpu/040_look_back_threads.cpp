@@ -104,8 +104,7 @@ void run(const Scan::Args& args, Context& context) {
 }
 
 double estimate(const Scan::Args& args, const Context& context) {
-  // Ahead of simd where that would do the same: one rung answers for all numbers of threads.
-  return 0.99 * chunk_seconds(args, useful_threads(args, context), 1);
+  return chunk_seconds(args, useful_threads(args, context), 1);
 }
 
 const Rung<Scan> self{{.name = "look_back_threads",

@@ -4,10 +4,9 @@
 // Idea     maximum and sum in one pass: when a larger maximum turns up, the sum so far is scaled
 //          down to it, sum <- sum exp(old - new).
 // Changes  against safe: one pass over x less, where it comes from memory a third of the reads.
-// Cost     x is read twice, y written once; two exponentials an element, and one more whenever the
+// Cost     x is read twice, y written once; two exponentials per element, and one more whenever the
 //          maximum grows: about ln n times in a row of n random numbers.
 // Limits   forward only; the dependent scaling keeps a compiler from using vectors.
-// Tried    -
 // Source   M. Milakov and N. Gimelshein, Online normalizer calculation for softmax, 2018.
 #include "rung/ops/softmax/cpu/detail/scalar.hpp"
 
@@ -52,15 +51,11 @@ Support supports(const Softmax::Args& args, const Context&) {
   return args.backward ? unsupported("forward only") : supported;
 }
 
-double estimate(const Softmax::Args& args, const Context&) {
-  return 2.5e-9 * Softmax::cost(args).operations;
-}
-
 const Rung<Softmax> self{{.name = "online",
                           .step = 30,
                           .after = "safe",
+                          .teaching = true,
                           .supports = supports,
-                          .estimate = estimate,
                           .run = run}};
 
 }  // namespace

@@ -1,49 +1,98 @@
 // SPDX-License-Identifier: Apache-2.0
 // softmax / simd
 //
-// Idea     vectors, and an exponential of our own for them: 2^t = 2^n p(t - n) with a polynomial of
-//          degree 5, its factor log2(e) folded into the scale. The row stays in L1: maximum, then
-//          exponentials into a scratch row with four sums side by side, then one factor for all.
-//          Along another axis a vector holds as many columns. Large results go around the caches.
-// Changes  against online: three passes again, but over a row that is in L1 by then: the second
-//          exponential costs more than reading it back. Columns and rows longer than 64 Ki
-//          elements, which would not stay, do go online: maxima and sums of pieces, brought
-//          together.
-//          The three passes are of three rows and share a loop, vector by vector: one row is
-//          written while the next has its exponentials made and the one after that is read.
-//          Backward, the gradient of one row, from its end, and the sum of the next share a loop.
-// Cost     x read once from memory and y written once, 11 vector operations an exponential.
-//          Columns that exceed L2, and long rows: x is read twice.
-// Limits   one thread. Rows that are neither contiguous nor side by side are gathered first.
-// Tried    on a 2-core Zen 5 vCPU, none faster: Estrin's scheme; integer addition for vscalefps;
-//          prefetching what is about to be written. vreduceps for rounding and subtracting is none
-//          by itself (1.39 ns a vector against 1.29) but needs no bound for -infinity: 1.19.
-//          Three rows by turns of 512 elements instead of vectors, around the caches: 2.5 ms for
-//          4096x4096 where a vector at a time took 2.6 (y from its beginning then); on a 2-core Zen
-//          4 vCPU, y from its end, 27 and 30 GB/s (two threads 44 and 44), of rows of 512 and 1024
-//          29 and 34. 6.4 ms if nothing is prefetched; asking for pages of y ahead changes nothing.
-//          Backward, 4096x4096: prefetching the next row while one is written, 5.6 ms either way;
-//          prefetching 1 to 32 KiB ahead of both operands 0 to -10 %; eight vectors of each in turn
-//          and lines asked for 4 KiB ahead, 4.8 in place of 4.65, and 2.25 either way with two
-//          threads; rows from the last to the first, 6.4; a copy of the row in L1 5.8. 8x1000000:
-//          the results of one row interleaved with the sums of the next, piece by piece, 1.8 ms
-//          against 1.7; on Zen 4, in one loop, 17 GB/s against 19 (two threads 25 and 30). There,
-//          exponentials of such rows kept in L3 instead of made again: with one thread 19 against
-//          18, with two 28 against 30; of bf16 9.6 against 6.8.
-// Source   F. de Dinechin and others, expf in CORE-MATH, for the argument; Remez for the
-//          polynomial.
-#include "rung/ops/softmax/cpu/detail/estimate.hpp"
-#include "rung/ops/softmax/cpu/detail/kernels.hpp"
+// Idea     vectors of 16 floats (AVX-512; 8 with AVX2), and a vector exponential: 2^t = 2^n p(t -
+//          n) with a polynomial p of degree 5, log2(e) folded into the scale (detail/exp-inl.hpp).
+// Changes  against online: three passes again. From the second on the row is in L1, where reading
+//          an exponential back costs a load and making it anew eleven operations.
+// Cost     x read once from memory, y written once, and read before it is written (read for
+//          ownership): 12 bytes per element move where 8 must. Per vector: 3 loads, 2 stores and
+//          some 15 operations.
+// Limits   f32, contiguous rows, forward, no logarithm; one thread. Every max and every addition
+//          waits for the one before it: 2 and 4 cycles per vector.
+// Source   Polynomial by the Remez exchange; F. de Dinechin and others, expf in CORE-MATH, for the
+//          reduction of the argument.
+#include <cstdint>
+#include <limits>
 
-namespace rung {
+#include "rung/cpu/foreach_target.hpp"
+#include "rung/cpu/load-inl.hpp"
+#include "rung/ops/softmax/cpu/detail/exp-inl.hpp"
+
+HWY_BEFORE_NAMESPACE();
+namespace rung::softmax_cpu::HWY_NAMESPACE {
 namespace {
+using cpu::HWY_NAMESPACE::load_as_n;
+using cpu::HWY_NAMESPACE::store_as_n;
 
-double estimate(const Softmax::Args& args, const Context&) { return softmax_cpu::seconds(args, 1); }
+/// y = softmax(scale x) for one row of n elements; y may be x.
+void simd_row(const float* x, float* y, std::int64_t n, float scale) {
+  const hn::ScalableTag<float> d;
+  const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
+  const std::int64_t full = n / lanes * lanes;  // elements of full vectors
+  const auto rest = static_cast<std::size_t>(n - full);
+  const auto in_rest = hn::FirstN(d, rest);
 
-void run(const Softmax::Args& args, Context& context) { softmax_cpu::run(args, context, 1); }
+  // Pass 1, the maximum. It starts from the lowest finite number: a row of nothing but -infinity
+  // then has exponentials of 0 and a sum of 0. Of a NaN and a number, Max gives the second operand:
+  // a NaN is left out here and comes back in the sum.
+  auto maxima = hn::Set(d, std::numeric_limits<float>::lowest());
+  for (std::int64_t i = 0; i < full; i += lanes) {
+    maxima = hn::Max(hn::LoadU(d, x + i), maxima);
+  }
+  const auto last = hn::Max(load_as_n(d, x + full, rest), maxima);
+  const auto maximum = hn::MaxOfLanes(d, hn::IfThenElse(in_rest, last, maxima));
 
-const Rung<Softmax> self{
-    {.name = "simd", .step = 40, .after = "online", .estimate = estimate, .run = run}};
+  // Pass 2, exp(scale (x - m)) into y, and the sum.
+  const auto exponent = hn::Set(d, scale * log2_e<float>);
+  auto sums = hn::Zero(d);
+  for (std::int64_t i = 0; i < full; i += lanes) {
+    const auto e = exp2<false>(d, hn::Mul(hn::Sub(hn::LoadU(d, x + i), maximum), exponent));
+    hn::StoreU(e, d, y + i);
+    sums = hn::Add(sums, e);
+  }
+  const auto difference = hn::Sub(load_as_n(d, x + full, rest), maximum);
+  const auto e = exp2<false>(d, hn::Mul(difference, exponent));
+  store_as_n(e, d, y + full, rest);
+  const float sum = hn::GetLane(hn::SumOfLanes(d, hn::Add(sums, hn::IfThenElseZero(in_rest, e))));
+
+  // Pass 3, the results.
+  const auto factor = hn::Set(d, sum == 0 ? 0.0F : 1 / sum);
+  for (std::int64_t i = 0; i < full; i += lanes) {
+    hn::StoreU(hn::Mul(hn::LoadU(d, y + i), factor), d, y + i);
+  }
+  store_as_n(hn::Mul(load_as_n(d, y + full, rest), factor), d, y + full, rest);
+}
 
 }  // namespace
-}  // namespace rung
+}  // namespace rung::softmax_cpu::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+#include "rung/ops/softmax/cpu/detail/steps.hpp"
+
+namespace rung::softmax_cpu {
+namespace {
+HWY_EXPORT(simd_row);
+
+void run(const Softmax::Args& args, Context&) {
+  for (std::int64_t row = 0; row < args.count(); ++row) {
+    std::int64_t at[3];
+    args.rows.offsets(row, at);
+    HWY_DYNAMIC_DISPATCH(simd_row)
+    (static_cast<const float*>(args.x.data) + at[0], static_cast<float*>(args.y.data) + at[2],
+     args.length(), static_cast<float>(args.scale));
+  }
+}
+
+const Rung<Softmax> self{{.name = "simd",
+                          .step = 40,
+                          .after = "online",
+                          .teaching = true,
+                          .supports = supports_contiguous_f32,
+                          .traffic = traffic_with_read_for_ownership,
+                          .run = run}};
+
+}  // namespace
+}  // namespace rung::softmax_cpu
+#endif

@@ -151,10 +151,9 @@ void Softmax::reference(const Args& args, Oracle& oracle) {
 Tolerance Softmax::tolerance(const Args& args, const RungInfo& rung, Values values) {
   const DType arithmetic = arithmetic_of(args);
   const double unit = epsilon(arithmetic) / 2;
-  // The first rungs, and others' libraries, may keep one sum; ours from "simd" on keep eight or
-  // more side by side, those of a GPU 32.
-  const bool one_sum =
-      rung.peer || rung.teaching || (rung.backend == Backend::cpu && rung.step < 40);
+  // Teaching rungs, and others' libraries, may keep one sum; those that are picked keep eight or
+  // more, those of a GPU 32.
+  const bool one_sum = rung.peer || rung.teaching;
   const auto length = static_cast<double>(args.length());
   const double sum = (one_sum ? length : length / 8) + 40;
   Tolerance tolerance;

@@ -24,16 +24,12 @@ void blocked(const Transpose::Args& args) {
   for_each_block(grid, {0, grid.size()}, [&](const Place& place) { move_block<T>(args, place); });
 }
 
-double estimate(const Transpose::Args& args, const Context&) {
-  return static_cast<double>(args.moves.elements()) / 0.4e9;
-}
-
 void run(const Transpose::Args& args, Context&) {
   with_elements(args, [&]<class T>() { blocked<T>(args); });
 }
 
 const Rung<Transpose> self{
-    {.name = "blocked", .step = 20, .after = "naive", .estimate = estimate, .run = run}};
+    {.name = "blocked", .step = 20, .after = "naive", .teaching = true, .run = run}};
 
 }  // namespace
 }  // namespace rung

@@ -26,15 +26,11 @@ void run(const Transpose::Args& args, Context&) {
                  [&](const Place& place) { transpose_block(block_of(args, place)); });
 }
 
-double estimate(const Transpose::Args& args, const Context&) {
-  return static_cast<double>(args.moves.bytes()) / 4e9;
-}
-
 const Rung<Transpose> self{{.name = "simd",
                             .step = 30,
                             .after = "blocked",
+                            .teaching = true,
                             .supports = require_dense,
-                            .estimate = estimate,
                             .run = run}};
 
 }  // namespace

@@ -41,15 +41,11 @@ void run(const Transpose::Args& args, Context& context) {
                  [&](const Place& place) { stream_panel(block_of(args, place), scratch); });
 }
 
-double estimate(const Transpose::Args& args, const Context&) {
-  return static_cast<double>(args.moves.bytes()) / 5e9;
-}
-
 const Rung<Transpose> self{{.name = "streaming",
                             .step = 40,
                             .after = "simd",
+                            .teaching = true,
                             .supports = require_dense,
-                            .estimate = estimate,
                             .run = run}};
 
 }  // namespace

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// softmax of many rows side by side in memory (along any axis but the last): a vector holds as many
-// rows, and each walks down its own.
+// softmax of adjacent rows (along any axis but the last): each lane of a vector walks down a row of
+// its own.
 #if defined(RUNG_OPS_SOFTMAX_CPU_COLUMNS_INL_HPP_) == defined(HWY_TARGET_TOGGLE)
 #ifdef RUNG_OPS_SOFTMAX_CPU_COLUMNS_INL_HPP_
 #undef RUNG_OPS_SOFTMAX_CPU_COLUMNS_INL_HPP_
@@ -22,9 +22,9 @@ struct Block {
   std::int64_t step;
 };
 
-/// Elements of a column that meet in registers before they are added to its sum: the sum is scaled
-/// to a new maximum once in so many.
-constexpr int together = 8;
+/// Elements of a column that are combined in registers before they are added to its sum: the sum is
+/// scaled to a new maximum once in so many.
+constexpr int unroll = 8;
 
 /// body(j, n): one vector of columns after another, n of them in the last.
 template <class Sum, class Body>
@@ -63,21 +63,21 @@ HWY_NOINLINE void column_sums(Block<const T> x, std::int64_t length, std::int64_
     hn::StoreU(hn::Zero(d), d, sums + j);
   });
   std::int64_t i = 0;
-  for (; i + together <= length; i += together) {
+  for (; i + unroll <= length; i += unroll) {
     for_columns<Sum>(columns, [&](std::int64_t j, std::size_t n) HWY_ATTR RUNG_ALWAYS_INLINE {
-      Vector<Sum> value[together];
+      Vector<Sum> value[unroll];
       const auto before = hn::LoadU(d, maxima + j);
       auto maximum = before;
 #pragma GCC unroll 8
-      for (int k = 0; k < together; ++k) {
+      for (int k = 0; k < unroll; ++k) {
         value[k] = load_columns(d, x.first + (i + k) * x.step + j, n);
         maximum = hn::Max(value[k], maximum);
       }
       auto sum = hn::Mul(hn::LoadU(d, sums + j), power(before, maximum));
 #pragma GCC unroll 8
-      for (int k = 0; k < together; ++k) value[k] = power(value[k], maximum);
+      for (int k = 0; k < unroll; ++k) value[k] = power(value[k], maximum);
 #pragma GCC unroll 3
-      for (int half = together / 2; half > 0; half /= 2) {
+      for (int half = unroll / 2; half > 0; half /= 2) {
         for (int k = 0; k < half; ++k) value[k] = hn::Add(value[k], value[k + half]);
       }
       hn::StoreU(hn::Add(sum, value[0]), d, sums + j);
@@ -101,7 +101,7 @@ HWY_NOINLINE void forward_columns(Block<const T> x, Block<Y> y, std::int64_t len
                                   std::int64_t columns, Sum scale, bool log, Sum* scratch) {
   const Full<Sum> d;
   Sum* maxima = scratch;
-  Sum* sums = scratch + most_columns;
+  Sum* sums = scratch + max_columns;
   column_sums(x, length, columns, scale, maxima, sums);
   for (std::int64_t j = 0; j < columns; ++j) {
     sums[j] = log ? logarithm(sums[j]) : reciprocal(sums[j]);
@@ -128,8 +128,8 @@ HWY_NOINLINE void backward_columns(Block<const T> y, Block<const T> dy, Block<Y>
     hn::StoreU(hn::Zero(d), d, sums + j);
   });
   // Sums of eight first, so that an error of rounding is that of a sum an eighth as long.
-  for (std::int64_t i = 0; i < length; i += together) {
-    const std::int64_t end = std::min(i + together, length);
+  for (std::int64_t i = 0; i < length; i += unroll) {
+    const std::int64_t end = std::min(i + unroll, length);
     for_columns<Sum>(columns, [&](std::int64_t j, std::size_t n) HWY_ATTR RUNG_ALWAYS_INLINE {
       auto sum = hn::Zero(d);
       for (std::int64_t k = i; k < end; ++k) {

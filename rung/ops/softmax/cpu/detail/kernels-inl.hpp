@@ -15,7 +15,7 @@
 #include <utility>
 
 #include "rung/ops/softmax/cpu/detail/columns-inl.hpp"
-#include "rung/ops/softmax/cpu/detail/stream-inl.hpp"
+#include "rung/ops/softmax/cpu/detail/pipeline-inl.hpp"
 
 HWY_BEFORE_NAMESPACE();
 namespace rung::softmax_cpu::HWY_NAMESPACE {
@@ -38,8 +38,9 @@ class Worker {
   void rows(cpu::Range share) const {
     if (share.size() <= 0) return;
     if (args_.backward) return gradients(share);
-    if (stream_) return args_.log ? in_turns<true, true>(share) : in_turns<false, true>(share);
-    return args_.log ? in_turns<true, false>(share) : in_turns<false, false>(share);
+    if (stream_)
+      return args_.log ? row_pipeline<true, true>(share) : row_pipeline<false, true>(share);
+    return args_.log ? row_pipeline<true, false>(share) : row_pipeline<false, false>(share);
   }
 
   void gathered(cpu::Range share) const {
@@ -81,7 +82,7 @@ class Worker {
   }
 
   /// All threads share each row, a piece at a time. The pieces do not depend on their number, and
-  /// what they give is brought together in one order: the bits are the same for any.
+  /// their results are combined in one order: the bits are the same for any.
   void long_rows(const cpu::Team& team, Sum* maxima) const {
     const std::int64_t length = args_.length();
     const std::int64_t pieces = (length + piece - 1) / piece;
@@ -143,19 +144,20 @@ class Worker {
   Worker(const Softmax::Args& args, Sum scale, Sum* scratch)
       : args_(args), scale_(scale), scratch_(scratch) {}
 
-  /// Three rows at a time: see write_and_look_on. The one behind the last is the last again.
+  /// Software pipeline over rows (pipeline_rows): store row r, exponentiate r + 1, find the maximum
+  /// of r + 2. Past the end, the last row is repeated.
   template <bool log, bool streams>
-  void in_turns(cpu::Range share) const {
+  void row_pipeline(cpu::Range share) const {
     const std::int64_t length = args_.length();
     const auto place_of = [&](std::int64_t row) { return place(std::min(row, share.end - 1)); };
     Place at = place(share.begin);
     Place next_at = place_of(share.begin + 1);
-    const std::int64_t ahead = cpu::elements_ahead(fetched_ahead, x_ + place_of(share.begin + 2).x,
-                                                   y_ + at.y, asks_into_l2);
+    const std::int64_t ahead = cpu::elements_ahead(
+        prefetch_distance, x_ + place_of(share.begin + 2).x, y_ + at.y, prefetch_into_l2);
     const std::int64_t asked = 2 + ahead / length;
     std::int64_t coming = streams ? place_of(share.begin + asked).x : 0;
     Sum* kept = scratch_;
-    Sum* made = streams ? scratch_ + exponentials_apart(length) : scratch_;
+    Sum* made = streams ? scratch_ + padded_length(length) : scratch_;
     RowStatistics<Sum> here{row_maximum<Sum>(x_ + at.x, length), 0};
     here.sum = exponentials(x_ + at.x, here.maximum, kept);
     RowStatistics<Sum> next{0, 0};
@@ -163,13 +165,13 @@ class Worker {
     for (std::int64_t row = share.begin; row + 1 < share.end; ++row) {
       const Place after = place_of(row + 2);
       const std::int64_t then = streams ? place_of(row + asked + 1).x : 0;
-      const RowsInTurn<T, Y> rows{x_ + at.x,
-                                  y_ + at.y,
-                                  x_ + next_at.x,
-                                  x_ + after.x,
-                                  {x_ + coming, x_ + then, ahead % length, length}};
+      const PipelineStages<T, Y> rows{x_ + at.x,
+                                      y_ + at.y,
+                                      x_ + next_at.x,
+                                      x_ + after.x,
+                                      {x_ + coming, x_ + then, ahead % length, length}};
       Sum maximum_after;
-      write_and_look_on<log, streams>(rows, length, scale_, here, next, maximum_after, kept, made);
+      pipeline_rows<log, streams>(rows, length, scale_, here, next, maximum_after, kept, made);
       here = next;
       next.maximum = maximum_after;
       at = next_at;
@@ -210,7 +212,7 @@ class Worker {
     write_forward(x, y, maximum, exponentials(x, maximum, kept), kept);
   }
 
-  /// The row's sum; its exponentials stay in `kept`, unless only their sum is asked for.
+  /// The row's sum; its exponentials stay in `kept`, except for the logarithm.
   HWY_INLINE Sum exponentials(const T* x, Sum maximum, Sum* kept) const {
     const std::int64_t length = args_.length();
     if (args_.log) return row_sum<false, Sum, T>(x, length, maximum, scale_, kept, nullptr);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What softmax's vector rungs ask of their kernels, apart from them: those are compiled once for
+// The interface between softmax's engine (plan.cpp) and its kernels, which are compiled once for
 // each instruction set.
 #pragma once
 
@@ -13,26 +13,26 @@ namespace rung::softmax_cpu {
 /// A call as the kernels see it.
 struct Call {
   const Softmax::Args* args;
-  bool stream;  // y leaves the caches: write around them
+  bool stream;  // y would not stay in the caches: non-temporal stores
 };
 
-/// Rows up to this length are worked on at once, with their exponentials kept in L2 (256 KiB of its
-/// 1 MiB); longer ones in pieces, whose maxima and sums are brought together afterwards. A piece
-/// stays in L1, between its maximum and its exponentials.
+/// Rows up to this length keep their exponentials in L2 (256 KiB of its 1 MiB); longer ones are cut
+/// into pieces, whose maxima and sums are combined afterwards. A piece stays in L1 between its
+/// maximum and its exponentials.
 inline constexpr std::int64_t longest_row = 65536;
 inline constexpr std::int64_t piece = 8192;
 
-/// Bytes between what is looked at and what is asked for then (4096x4096 f32 on a 2-core Zen 5
-/// vCPU, one thread: 2.7 ms with 4 KiB, 2.5 with 8, 2.7 with 16).
-inline constexpr std::int64_t fetched_ahead = 8 << 10;
+/// Prefetch distance in bytes (4096x4096 f32 on a 2-core Zen 5 vCPU, one thread: 2.7 ms with 4 KiB,
+/// 2.5 with 8, 2.7 with 16).
+inline constexpr std::int64_t prefetch_distance = 8 << 10;
 
-/// Elements from one row's exponentials to the other's where two rows have them at the same time.
-inline std::int64_t exponentials_apart(std::int64_t length) { return (length + 15) / 16 * 16; }
+/// Elements from one row's exponentials to the next row's, where both are kept: full cache lines.
+inline std::int64_t padded_length(std::int64_t length) { return (length + 15) / 16 * 16; }
 
-/// How many columns are worked on side by side: 4 KiB of f32 and their maxima and sums in L1.
-inline constexpr std::int64_t most_columns = 1024;
+/// Columns per block: 4 KiB of f32, with their maxima and sums in L1.
+inline constexpr std::int64_t max_columns = 1024;
 
-/// What several threads share for a long row: a maximum and a sum a piece.
+/// What several threads share for a long row: a maximum and a sum per piece.
 inline std::int64_t shared_elements(const Softmax::Args& args) {
   return 2 * ((args.length() + piece - 1) / piece);
 }
@@ -53,7 +53,7 @@ Work work_on_f32;
 Work work_on_f64;
 Work work_on_small;  // f16, bf16
 
-/// Of the threads that there are, how many the call has work for.
+/// How many of `threads` the call has work for.
 int useful_threads(const Softmax::Args& args, int threads);
 
 /// The whole call, on up to so many threads.

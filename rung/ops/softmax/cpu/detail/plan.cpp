@@ -10,7 +10,7 @@ namespace {
 
 /// What of a block of columns should stay in L2 between its two passes.
 constexpr std::int64_t block_bytes = 512 << 10;
-constexpr std::int64_t least_columns = 64;  // four cache lines of f32: a page is opened for them
+constexpr std::int64_t min_columns = 64;  // four cache lines of f32: a page is opened for them
 
 std::int64_t round_up(std::int64_t value, std::int64_t step) {
   return (value + step - 1) / step * step;
@@ -19,9 +19,9 @@ std::int64_t round_up(std::int64_t value, std::int64_t step) {
 std::int64_t scratch_elements(const Softmax::Args& args, const Plan& plan, bool stream) {
   switch (plan.kind) {
     case Plan::Kind::rows:
-      return stream ? exponentials_apart(args.length()) + args.length() : args.length();
+      return stream ? padded_length(args.length()) + args.length() : args.length();
     case Plan::Kind::columns:
-      return 2 * most_columns;
+      return 2 * max_columns;
     case Plan::Kind::gathered:
       return 3 * args.length();
     case Plan::Kind::long_rows:
@@ -30,12 +30,12 @@ std::int64_t scratch_elements(const Softmax::Args& args, const Plan& plan, bool 
   return 0;
 }
 
-/// Writing around the caches saves reading what is overwritten, and helps only where the result
+/// Non-temporal stores save reading what is overwritten, and help only where the result
 /// would not stay in them beside what is read (f32 8x1000000 on a 2-core Zen 5 vCPU, 32 MB in and
 /// out, L3 32 MB: 2.3 ms instead of 2.5); nor in place, where it has been read already. What a core
 /// reaches of L3 is a slice of some 32 MiB on servers of today, whatever the system says of their
 /// sum. Rows of a few lines are cut at their ends too often (on a 2-core Zen 4 vCPU, one thread and
-/// two, 300000x100: 6 and 5 GB/s around the caches, 14 and 15 into them; 1000000x32 11 and 7, 12
+/// two, 300000x100: 6 and 5 GB/s non-temporal, 14 and 15 ordinary; 1000000x32 11 and 7, 12
 /// and 12; 40000x500 14 and 9, 10 and 10).
 bool streams(const Softmax::Args& args) {
   constexpr double l3 = 32 << 20;
@@ -50,13 +50,13 @@ bool streams(const Softmax::Args& args) {
 }
 
 /// Elements that are worth a thread: some 2 us of work.
-constexpr std::int64_t elements_a_thread = 16384;
+constexpr std::int64_t elements_per_thread = 16384;
 
 }  // namespace
 
 int useful_threads(const Softmax::Args& args, int threads) {
   const std::int64_t elements = args.length() * args.count();
-  return static_cast<int>(std::clamp<std::int64_t>(elements / elements_a_thread, 1, threads));
+  return static_cast<int>(std::clamp<std::int64_t>(elements / elements_per_thread, 1, threads));
 }
 
 Plan plan_of(const Softmax::Args& args) {
@@ -68,7 +68,7 @@ Plan plan_of(const Softmax::Args& args) {
     const auto bytes = static_cast<std::int64_t>(size_of(args.x.dtype)) * (args.backward ? 2 : 1);
     const std::int64_t fitting = block_bytes / (bytes * args.length()) / 16 * 16;
     const std::int64_t columns =
-        fitting >= least_columns ? std::min(fitting, most_columns) : most_columns;
+        fitting >= min_columns ? std::min(fitting, max_columns) : max_columns;
     return {Plan::Kind::columns, args.count() / run * ((run + columns - 1) / columns), columns};
   }
   return {Plan::Kind::gathered, args.count()};

@@ -37,7 +37,7 @@ using Vector = hn::Vec<Full<Sum>>;
 template <class Sum>
 inline constexpr Sum no_maximum = std::numeric_limits<Sum>::lowest();
 
-/// Full vectors, four side by side to hide latency, then singly, then what is left:
+/// Full vectors, four at a time to hide latency, then singly, then what is left:
 /// body(i, chain) for full ones, rest(i, count) for the last. Both are to be forced inline: one
 /// call to a lambda, for the rest even, keeps everything it captures in memory throughout the loop.
 template <class Sum, class Body, class Rest>
@@ -93,16 +93,15 @@ HWY_INLINE Sum row_maximum(const T* x, std::int64_t length) {
   return chains.maximum();
 }
 
-const bool asks_into_l2 = cpu::asks_memory_for_lines();
+const bool prefetch_into_l2 = cpu::asks_memory_for_lines();
 
-/// What is needed later comes into L1; into L2 where cpu::asks_memory_for_lines() (4096x4096 on a
-/// 2-core Zen 4 vCPU, one thread and two: 26.6 and 40.8 GB/s instead of 17.5 and 31.7).
-HWY_INLINE void ask_memory(const void* place) { cpu::ask_for_line(place, asks_into_l2); }
+/// Into L1, or into L2 where cpu::asks_memory_for_lines() (4096x4096 on a 2-core Zen 4 vCPU, one
+/// thread and two: 26.6 and 40.8 GB/s instead of 17.5 and 31.7).
+HWY_INLINE void prefetch(const void* place) { cpu::ask_for_line(place, prefetch_into_l2); }
 
-/// Adds exp(scale (x - maximum)); the exponentials are kept if there is room for them. `fetch`,
-/// unless null, is asked for meanwhile: whoever only looks for a maximum has to wait for memory,
-/// while here there is something to do (4096x4096 on a 2-core Zen 5 vCPU: 4.9 ms without, 3.5
-/// with).
+/// Adds exp(scale (x - maximum)) to the chains, and stores it in `kept` if `keep`. `fetch`, unless
+/// null, is prefetched meanwhile: the pass for the maximum only waits for memory, while here there
+/// is arithmetic to do (4096x4096 on a 2-core Zen 5 vCPU: 4.9 ms without, 3.5 with).
 template <bool keep, class Sum, class T>
 HWY_INLINE void add_exponentials(Chains<Sum>& chains, const T* x, std::int64_t length, Sum maximum,
                                  Sum scale, Sum* kept, const T* fetch) {
@@ -112,7 +111,7 @@ HWY_INLINE void add_exponentials(Chains<Sum>& chains, const T* x, std::int64_t l
   for_vectors<Sum>(
       length,
       [&](std::int64_t i, int c) HWY_ATTR RUNG_ALWAYS_INLINE {
-        if (fetch != nullptr) ask_memory(fetch + i);
+        if (fetch != nullptr) prefetch(fetch + i);
         const auto e = exp2<false>(d, hn::Mul(hn::Sub(load_as(d, x + i), high), factor));
         if constexpr (keep) hn::StoreU(e, d, kept + i);
         chains.at[c] = hn::Add(chains.at[c], e);
@@ -131,7 +130,7 @@ HWY_INLINE Sum row_sum(const T* x, std::int64_t length, Sum maximum, Sum scale, 
   return chains.sum();
 }
 
-/// y[i] = value(i, n) for all i, n elements each; around the caches if `stream`, which needs
+/// y[i] = value(i, n) for all i, n elements each; non-temporal if `stream`, which needs
 /// aligned addresses: the elements before the first such one go one by one.
 template <class Sum, class Y, class Value>
 HWY_INLINE void write_row(Y* y, std::int64_t length, bool stream, Value&& value) {
@@ -193,7 +192,7 @@ HWY_INLINE void write_kept(const Sum* kept, Y* y, std::int64_t length, Sum sum, 
     return hn::Mul(load_some(d, kept + i, n...), factor);
   });
 }
-/// The same, from x again, what lies `ahead` fetched meanwhile.
+/// The same, from x again, with prefetch distance `ahead`.
 template <class Sum, class T, class Y>
 HWY_NOINLINE void write_again(const T* x, Y* y, std::int64_t length, Sum maximum, Sum sum,
                               Sum scale, bool stream, std::int64_t ahead) {
@@ -202,7 +201,7 @@ HWY_NOINLINE void write_again(const T* x, Y* y, std::int64_t length, Sum maximum
   const auto exponent = hn::Set(d, scale * log2_e<Sum>);
   const auto factor = hn::Set(d, reciprocal(sum));
   write_row<Sum>(y, length, stream, [&](std::int64_t i, auto... n) HWY_ATTR RUNG_ALWAYS_INLINE {
-    ask_memory(x + ahead + i);
+    prefetch(x + ahead + i);
     const auto difference = hn::Sub(load_some(d, x + i, n...), high);
     return hn::Mul(exp2<false>(d, hn::Mul(difference, exponent)), factor);
   });

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Contiguous rows of softmax in turns: one is written, past the caches or into them, while those
-// behind it are worked on. Each row's bits are those that it would have alone.
-#if defined(RUNG_OPS_SOFTMAX_CPU_STREAM_INL_HPP_) == defined(HWY_TARGET_TOGGLE)
-#ifdef RUNG_OPS_SOFTMAX_CPU_STREAM_INL_HPP_
-#undef RUNG_OPS_SOFTMAX_CPU_STREAM_INL_HPP_
+// Software pipeline over contiguous rows of softmax: one is written, past the caches or into them,
+// while the exponentials of the next and the maximum of the one after that are computed. Each row's
+// bits are those that it would have alone.
+#if defined(RUNG_OPS_SOFTMAX_CPU_PIPELINE_INL_HPP_) == defined(HWY_TARGET_TOGGLE)
+#ifdef RUNG_OPS_SOFTMAX_CPU_PIPELINE_INL_HPP_
+#undef RUNG_OPS_SOFTMAX_CPU_PIPELINE_INL_HPP_
 #else
-#define RUNG_OPS_SOFTMAX_CPU_STREAM_INL_HPP_
+#define RUNG_OPS_SOFTMAX_CPU_PIPELINE_INL_HPP_
 #endif
 
 #include "rung/cpu/ahead.hpp"
@@ -30,27 +31,28 @@ struct RowStatistics {
   Sum sum;
 };
 
-/// A row on its way out, and those behind it.
+/// The rows in the three stages: written, exponentiated, maximum found.
 template <class T, class Y>
-struct RowsInTurn {
+struct PipelineStages {
   const T* x;
   Y* y;
   const T* next;
   const T* after_next;
-  cpu::RowsToCome<T> coming;  // asked for where y is streamed
+  cpu::RowsToCome<T> coming;  // prefetched where y is streamed
 };
 
-/// Writes y of one row, makes the exponentials of the next and finds the maximum of the one behind
-/// it, vector by vector in turns: neither memory nor arithmetic waits for the other, and no row's
-/// sum for its last exponential (on a 2-core Zen 4 vCPU, one thread, in place of a pass for each:
-/// 64x1024 in L2 47 GB/s instead of 36, 16384x1024 in memory 34 instead of 28). `streams`: around
-/// the caches, from the end of the row, so that y is not written at those places of a page that x
-/// is read at (16384x1024: 26 GB/s from its beginning); `made` must be apart from `kept` then. In
-/// the caches it may be the same, and half of L1 is saved.
+/// One turn of the pipeline, vector by vector: stores row r, exponentiates row r + 1, finds the
+/// maximum of row r + 2. Memory and arithmetic overlap, and no row waits for its sum's last
+/// exponential (on a 2-core Zen 4 vCPU, one thread, in place of a pass for each: 64x1024 in L2 47
+/// GB/s instead of 36, 16384x1024 in memory 34 instead of 28). `streams`: by non-temporal stores,
+/// from the end of the row. 4K aliasing: y is then not written at the addresses, modulo 4 KiB, that
+/// x is read at (16384x1024: 26 GB/s from its beginning). `made`, the exponentials of row r + 1,
+/// must be apart from `kept`, those of row r, then; in the caches they may share memory, which
+/// saves half of L1.
 template <bool log, bool streams, class Sum, class T, class Y>
-HWY_INLINE void write_and_look_on(const RowsInTurn<T, Y>& rows, std::int64_t length, Sum scale,
-                                  const RowStatistics<Sum>& here, RowStatistics<Sum>& next,
-                                  Sum& maximum_after, const Sum* kept, Sum* made) {
+HWY_INLINE void pipeline_rows(const PipelineStages<T, Y>& rows, std::int64_t length, Sum scale,
+                              const RowStatistics<Sum>& here, RowStatistics<Sum>& next,
+                              Sum& maximum_after, const Sum* kept, Sum* made) {
   using Stored = cpu::HWY_NAMESPACE::StoredTag<Y, Full<Sum>>;
   using Bits = hn::TFromD<Stored>;
   const Full<Sum> d;
@@ -78,7 +80,7 @@ HWY_INLINE void write_and_look_on(const RowsInTurn<T, Y>& rows, std::int64_t len
   write_row<Sum>(rows.y + behind, length - behind, streams,
                  [&](std::int64_t i, auto... n)
                      HWY_ATTR RUNG_ALWAYS_INLINE { return result(behind + i, n...); });
-  if (streams) rows.coming.ask_from(whole, asks_into_l2);
+  if (streams) rows.coming.ask_from(whole, prefetch_into_l2);
   Chains<Sum> sums(0);
   Chains<Sum> maxima(no_maximum<Sum>);
   for (std::int64_t i = 0; i < whole; i += 4 * lanes) {
@@ -88,7 +90,7 @@ HWY_INLINE void write_and_look_on(const RowsInTurn<T, Y>& rows, std::int64_t len
     for (int c = 0; c < 4; ++c) {
       const std::int64_t at = i + c * lanes;
       const std::int64_t to = out + c * lanes;
-      if (streams && c * lanes % line == 0) ask_memory(ask + c * lanes);
+      if (streams && c * lanes % line == 0) prefetch(ask + c * lanes);
       maxima.at[c] = hn::Max(load_as(d, rows.after_next + at), maxima.at[c]);
       if constexpr (streams) {
         hn::Stream(cpu::HWY_NAMESPACE::narrow<Y>(d, result(to)), Stored(),
@@ -109,9 +111,9 @@ HWY_INLINE void write_and_look_on(const RowsInTurn<T, Y>& rows, std::int64_t len
   maximum_after = maxima.maximum();
 }
 
-/// write_gradient of one row, around the caches, and row_products of the next. Memory is read and
-/// written all the time instead of by turns (4096x4096 on a 2-core Zen 5 vCPU: 5.4 ms apart, 4.5
-/// together). The one row is written from its end: what was read last is in L1 still, three
+/// write_gradient of one row, by non-temporal stores, and row_products of the next. Memory is read
+/// and written all the time (4096x4096 on a 2-core Zen 5 vCPU: 4.5 ms, in loops of their own 5.4).
+/// The one row is written from its end: what was read last is in L1 still, three
 /// quarters of a row of 4096 (4.3 ms from its beginning, 3.8 from its end). No logarithm.
 template <class Sum, class T, class Y>
 HWY_INLINE Sum stream_gradient(const T* y, const T* dy, Y* dx, const T* next_y, const T* next_dy,

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+// scan / serial, every call
+//
+// Idea     the same loop for every operation, type and stride: the operation is a template
+//          argument, segments end the loop and begin a new one.
+// Changes  against serial: exclusive scans, segments, min, max and product. Nothing is set up per
+//          line: for lines of a few elements it stays the fastest.
+// Cost     as serial.
+// Limits   f16 is widened and rounded one by one, in software.
+// Source   -
+#include "rung/ops/scan/cpu/detail/heads.hpp"
+#include "rung/ops/scan/op/operations.hpp"
+
+namespace rung {
+namespace {
+
+template <class T, class Combine>
+void scan_lines(const Scan::Args& args, const scan_cpu::Heads& heads) {
+  using State = ScanState<T>;
+  using Widened = std::conditional_t<std::is_class_v<T>, float, T>;
+  const Combine combine;
+  const State identity = scan_identity<T>(args.operation);
+  const std::int64_t n = args.length();
+  const std::int64_t x_stride = args.x_stride();
+  const std::int64_t y_stride = args.y_stride();
+  const bool exclusive = args.exclusive;
+  for (std::int64_t line = 0; line < args.lines.size(); ++line) {
+    const T* x = static_cast<const T*>(args.x.data) + args.lines.offset<0>(line);
+    T* y = static_cast<T*>(args.y.data) + args.lines.offset<1>(line);
+    for (std::int64_t begin = 0; begin < n;) {
+      const std::int64_t end = heads.next(begin + 1, n);
+      State running = identity;
+      for (std::int64_t i = begin; i < end; ++i) {
+        const State next =
+            combine(running, static_cast<State>(static_cast<Widened>(x[i * x_stride])));
+        y[i * y_stride] = static_cast<T>(exclusive ? running : next);
+        running = next;
+      }
+      begin = end;
+    }
+  }
+}
+
+void run(const Scan::Args& args, Context& context) {
+  if (args.y.empty()) return;
+  auto* words = static_cast<std::uint64_t*>(
+      context.workspace(scan_cpu::Heads::size(args) * sizeof(std::uint64_t)));
+  const scan_cpu::Heads heads(args, words);
+  visit_scanned(args.x.dtype, [&]<class T>() {
+    visit_scan(args.operation, [&]<class Combine>() { scan_lines<T, Combine>(args, heads); });
+  });
+}
+
+double estimate(const Scan::Args& args, const Context&) {
+  return 1e-8 + Scan::cost(args).operations / 1e9;
+}
+
+const Rung<Scan> self{
+    {.name = "serial_general", .step = 15, .after = "serial", .estimate = estimate, .run = run}};
+}  // namespace
+}  // namespace rung

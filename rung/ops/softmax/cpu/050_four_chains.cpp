@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+// softmax / four chains
+//
+// Idea     four independent accumulators, for the maximum and for the sum: while one waits out the
+//          latency of its last instruction, the other three work.
+// Changes  against simd: each loop takes four vectors per turn, each into an accumulator of its
+//          own; they are combined at the end of the row. A compiler must not do so by itself, as
+//          it changes the order of additions, and with it the rounding.
+// Cost     as simd: 12 bytes per element where 8 must move.
+// Limits   as simd. Where x comes from memory, that is what every pass for the maximum waits for.
+// Source   R. Bryant and D. O'Hallaron, Computer Systems: A Programmer's Perspective, section 5.9.
+#include <algorithm>
+#include <cstdint>
+#include <limits>
+
+#include "rung/cpu/foreach_target.hpp"
+#include "rung/cpu/load-inl.hpp"
+#include "rung/ops/softmax/cpu/detail/exp-inl.hpp"
+
+HWY_BEFORE_NAMESPACE();
+namespace rung::softmax_cpu::HWY_NAMESPACE {
+namespace {
+using cpu::HWY_NAMESPACE::load_as_n;
+using cpu::HWY_NAMESPACE::store_as_n;
+
+/// y = softmax(scale x) for one row of n elements; y may be x.
+void four_chains_row(const float* x, float* y, std::int64_t n, float scale) {
+  constexpr int chains = 4;
+  const hn::ScalableTag<float> d;
+  using V = hn::Vec<decltype(d)>;
+  const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
+  const std::int64_t turn = chains * lanes;
+  const std::int64_t full = n / turn * turn;  // elements of full turns
+
+  // Pass 1, the maximum.
+  V maxima[chains];
+#pragma GCC unroll 4
+  for (V& maximum : maxima) maximum = hn::Set(d, std::numeric_limits<float>::lowest());
+  for (std::int64_t i = 0; i < full; i += turn) {
+#pragma GCC unroll 4
+    for (int c = 0; c < chains; ++c) {
+      maxima[c] = hn::Max(hn::LoadU(d, x + i + c * lanes), maxima[c]);
+    }
+  }
+  for (std::int64_t i = full; i < n; i += lanes) {  // fewer than four vectors, the last one partial
+    const auto count = static_cast<std::size_t>(std::min(lanes, n - i));
+    const V larger = hn::Max(load_as_n(d, x + i, count), maxima[0]);
+    maxima[0] = hn::IfThenElse(hn::FirstN(d, count), larger, maxima[0]);
+  }
+  const V maximum =
+      hn::MaxOfLanes(d, hn::Max(hn::Max(maxima[0], maxima[1]), hn::Max(maxima[2], maxima[3])));
+
+  // Pass 2, exp(scale (x - m)) into y, and the sum.
+  const V exponent = hn::Set(d, scale * log2_e<float>);
+  V sums[chains];
+#pragma GCC unroll 4
+  for (V& sum : sums) sum = hn::Zero(d);
+  for (std::int64_t i = 0; i < full; i += turn) {
+#pragma GCC unroll 4
+    for (int c = 0; c < chains; ++c) {
+      const V difference = hn::Sub(hn::LoadU(d, x + i + c * lanes), maximum);
+      const V e = exp2<false>(d, hn::Mul(difference, exponent));
+      hn::StoreU(e, d, y + i + c * lanes);
+      sums[c] = hn::Add(sums[c], e);
+    }
+  }
+  for (std::int64_t i = full; i < n; i += lanes) {
+    const auto count = static_cast<std::size_t>(std::min(lanes, n - i));
+    const V difference = hn::Sub(load_as_n(d, x + i, count), maximum);
+    const V e = exp2<false>(d, hn::Mul(difference, exponent));
+    store_as_n(e, d, y + i, count);
+    sums[0] = hn::Add(sums[0], hn::IfThenElseZero(hn::FirstN(d, count), e));
+  }
+  const float sum =
+      hn::GetLane(hn::SumOfLanes(d, hn::Add(hn::Add(sums[0], sums[1]), hn::Add(sums[2], sums[3]))));
+
+  // Pass 3, the results. Nothing depends on what went before: no chains.
+  const float factor = sum == 0 ? 0.0F : 1 / sum;
+  std::int64_t i = 0;
+  for (; i + lanes <= n; i += lanes) {
+    hn::StoreU(hn::Mul(hn::LoadU(d, y + i), hn::Set(d, factor)), d, y + i);
+  }
+  for (; i < n; ++i) y[i] *= factor;
+}
+
+}  // namespace
+}  // namespace rung::softmax_cpu::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+#include "rung/ops/softmax/cpu/detail/steps.hpp"
+
+namespace rung::softmax_cpu {
+namespace {
+HWY_EXPORT(four_chains_row);
+
+void run(const Softmax::Args& args, Context&) {
+  for (std::int64_t row = 0; row < args.count(); ++row) {
+    std::int64_t at[3];
+    args.rows.offsets(row, at);
+    HWY_DYNAMIC_DISPATCH(four_chains_row)
+    (static_cast<const float*>(args.x.data) + at[0], static_cast<float*>(args.y.data) + at[2],
+     args.length(), static_cast<float>(args.scale));
+  }
+}
+
+const Rung<Softmax> self{{.name = "four_chains",
+                          .step = 50,
+                          .after = "simd",
+                          .teaching = true,
+                          .supports = supports_contiguous_f32,
+                          .traffic = traffic_with_read_for_ownership,
+                          .run = run}};
+
+}  // namespace
+}  // namespace rung::softmax_cpu
+#endif

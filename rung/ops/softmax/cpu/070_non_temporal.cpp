@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0
+// softmax / non-temporal stores
+//
+// Idea     an ordinary store fetches the line that it overwrites first (read for ownership). A
+//          non-temporal (streaming) store of a full line does not, and leaves the caches to x.
+// Changes  against prefetch: exponentials stay in a scratch row, which is in L1 for every row; y is
+//          written once, past the caches.
+// Cost     x read once, y written once: the 8 bytes per element that must move.
+// Limits   f32, contiguous rows, forward, no logarithm; one thread. A result that would stay in the
+//          caches is slower to write so, and whoever reads it next finds it in memory.
+// Source   Intel, Optimization Reference Manual, "Non-temporal stores".
+#include <hwy/cache_control.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <limits>
+
+#include "rung/cpu/foreach_target.hpp"
+#include "rung/cpu/load-inl.hpp"
+#include "rung/ops/softmax/cpu/detail/exp-inl.hpp"
+
+HWY_BEFORE_NAMESPACE();
+namespace rung::softmax_cpu::HWY_NAMESPACE {
+namespace {
+using cpu::HWY_NAMESPACE::load_as_n;
+using cpu::HWY_NAMESPACE::store_as_n;
+
+/// y = softmax(scale x) for one row of n elements; y may be x. `kept` has room for a row. The row
+/// at `next` comes into L1 meanwhile.
+void non_temporal_row(const float* x, float* y, std::int64_t n, float scale, float* kept,
+                      const float* next) {
+  constexpr int chains = 4;
+  const hn::ScalableTag<float> d;
+  using V = hn::Vec<decltype(d)>;
+  const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
+  const std::int64_t turn = chains * lanes;
+  const std::int64_t full = n / turn * turn;  // elements of full turns
+
+  // Pass 1, the maximum.
+  V maxima[chains];
+#pragma GCC unroll 4
+  for (V& maximum : maxima) maximum = hn::Set(d, std::numeric_limits<float>::lowest());
+  for (std::int64_t i = 0; i < full; i += turn) {
+#pragma GCC unroll 4
+    for (int c = 0; c < chains; ++c) {
+      maxima[c] = hn::Max(hn::LoadU(d, x + i + c * lanes), maxima[c]);
+    }
+  }
+  for (std::int64_t i = full; i < n; i += lanes) {  // fewer than four vectors, the last one partial
+    const auto count = static_cast<std::size_t>(std::min(lanes, n - i));
+    const V larger = hn::Max(load_as_n(d, x + i, count), maxima[0]);
+    maxima[0] = hn::IfThenElse(hn::FirstN(d, count), larger, maxima[0]);
+  }
+  const V maximum =
+      hn::MaxOfLanes(d, hn::Max(hn::Max(maxima[0], maxima[1]), hn::Max(maxima[2], maxima[3])));
+
+  // Pass 2, exp(scale (x - m)) into `kept`, the sum, and a prefetch of the next row.
+  const V exponent = hn::Set(d, scale * log2_e<float>);
+  V sums[chains];
+#pragma GCC unroll 4
+  for (V& sum : sums) sum = hn::Zero(d);
+  for (std::int64_t i = 0; i < full; i += turn) {
+#pragma GCC unroll 4
+    for (int c = 0; c < chains; ++c) {
+      hwy::Prefetch(next + i + c * lanes);
+      const V difference = hn::Sub(hn::LoadU(d, x + i + c * lanes), maximum);
+      const V e = exp2<false>(d, hn::Mul(difference, exponent));
+      hn::StoreU(e, d, kept + i + c * lanes);
+      sums[c] = hn::Add(sums[c], e);
+    }
+  }
+  for (std::int64_t i = full; i < n; i += lanes) {
+    const auto count = static_cast<std::size_t>(std::min(lanes, n - i));
+    const V difference = hn::Sub(load_as_n(d, x + i, count), maximum);
+    const V e = exp2<false>(d, hn::Mul(difference, exponent));
+    store_as_n(e, d, kept + i, count);
+    sums[0] = hn::Add(sums[0], hn::IfThenElseZero(hn::FirstN(d, count), e));
+  }
+  const float sum =
+      hn::GetLane(hn::SumOfLanes(d, hn::Add(hn::Add(sums[0], sums[1]), hn::Add(sums[2], sums[3]))));
+
+  // Pass 3, the results. A streaming store needs an address aligned to its vector.
+  const float factor = sum == 0 ? 0.0F : 1 / sum;
+  const auto bytes = static_cast<std::uintptr_t>(lanes) * sizeof(float);
+  std::int64_t i = 0;
+  for (; i < n && reinterpret_cast<std::uintptr_t>(y + i) % bytes != 0; ++i) {
+    y[i] = kept[i] * factor;
+  }
+  for (; i + lanes <= n; i += lanes) {
+    hn::Stream(hn::Mul(hn::LoadU(d, kept + i), hn::Set(d, factor)), d, y + i);
+  }
+  for (; i < n; ++i) y[i] = kept[i] * factor;
+}
+
+}  // namespace
+}  // namespace rung::softmax_cpu::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+#include "rung/ops/softmax/cpu/detail/steps.hpp"
+
+namespace rung::softmax_cpu {
+namespace {
+HWY_EXPORT(non_temporal_row);
+
+Support supports(const Softmax::Args& args, const Context& context) {
+  if (reinterpret_cast<std::uintptr_t>(args.y.data) % sizeof(float) != 0) {
+    return unsupported("y must be aligned to its elements");
+  }
+  return supports_contiguous_f32(args, context);
+}
+
+void run(const Softmax::Args& args, Context& context) {
+  const auto* x = static_cast<const float*>(args.x.data);
+  auto* y = static_cast<float*>(args.y.data);
+  auto* kept = static_cast<float*>(
+      context.workspace(static_cast<std::size_t>(args.length()) * sizeof(float)));
+  for (std::int64_t row = 0; row < args.count(); ++row) {
+    std::int64_t at[3];
+    std::int64_t next[3];
+    args.rows.offsets(row, at);
+    args.rows.offsets(std::min(row + 1, args.count() - 1), next);
+    HWY_DYNAMIC_DISPATCH(non_temporal_row)
+    (x + at[0], y + at[2], args.length(), static_cast<float>(args.scale), kept, x + next[0]);
+  }
+  hwy::FlushStream();  // orders the streaming stores before whatever this thread does next
+}
+
+const Rung<Softmax> self{{.name = "non_temporal",
+                          .step = 70,
+                          .after = "prefetch",
+                          .teaching = true,
+                          .supports = supports,
+                          .run = run}};
+
+}  // namespace
+}  // namespace rung::softmax_cpu
+#endif
