@@ -32,7 +32,7 @@ class Timer {
     event.sigev_notify = SIGEV_THREAD_ID;
     event.sigev_signo = long_launch_signal();
     event._sigev_un._tid = gettid();
-    // The thread's own time: beside other programs, which a kernel that waits must not be blamed for.
+    // The time of the thread: other programs beside it are no reason to blame a kernel that waits.
     there_ = timer_create(CLOCK_THREAD_CPUTIME_ID, &event, &timer_) == 0;
   }
   ~Timer() {
