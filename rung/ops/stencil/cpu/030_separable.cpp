@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+// stencil / separable
+//
+// Idea     a mask that is the product of a row and a column is applied as a row, then as a column:
+//          what lies above each other in one window lies so in the next, and is summed once.
+// Changes  against tiled: m + n multiply-adds an element instead of m n, for a second pass over an
+//          array in between.
+// Cost     2 (m + n) operations an element; x read once, y written once, the sums of rows written
+//          and read m times (from a cache, where m rows fit).
+// Limits   f32; one or two axes; vectors or a window, zero edges; one thread.
+// Source   any textbook on image processing.
+#include <algorithm>
+
+#include "rung/ops/stencil/cpu/detail/textbook.hpp"
+
+namespace rung {
+namespace {
+using namespace stencil_cpu;
+
+/// One of the two masks; without data every weight is 1.
+struct Vector {
+  const float* data;
+  std::int64_t stride;
+  int taps, origin;
+  float operator()(int tap) const { return data == nullptr ? 1.0F : data[tap * stride]; }
+};
+
+void separable(const Image& x, const Vector& across, const Vector& down, float scale, float* rows,
+               const ImageOut& y) {
+  for (std::int64_t row = 0; row < x.rows; ++row) {
+    float* sums = rows + row * x.columns;
+    std::fill(sums, sums + x.columns, 0.0F);
+    for (int j = 0; j < across.taps; ++j) {
+      const std::int64_t shift = j - across.origin;
+      const std::int64_t begin = std::max<std::int64_t>(0, -shift);
+      const std::int64_t end = std::min(x.columns, x.columns - shift);
+      for (std::int64_t c = begin; c < end; ++c) sums[c] += across(j) * x(row, c + shift);
+    }
+  }
+  for (std::int64_t row = 0; row < x.rows; ++row) {
+    for (std::int64_t c = 0; c < x.columns; ++c) y(row, c) = 0;
+    for (int i = 0; i < down.taps; ++i) {
+      const std::int64_t from_row = row + i - down.origin;
+      if (from_row < 0 || from_row >= x.rows) continue;
+      const float* sums = rows + from_row * x.columns;
+      for (std::int64_t c = 0; c < x.columns; ++c) y(row, c) += down(i) * sums[c];
+    }
+    for (std::int64_t c = 0; c < x.columns; ++c) y(row, c) *= scale;
+  }
+}
+
+Support supports(const Stencil::Args& args, const Context&) {
+  if (!args.is_separable()) return unsupported("takes vectors or a window");
+  return supports_images(args);
+}
+
+void run(const Stencil::Args& args, Context& context) {
+  const auto vector = [](const ConstTensorRef& weights, const Stencil::Axis& axis) {
+    return Vector{static_cast<const float*>(weights.data), weights.strides[0], axis.taps,
+                  axis.origin};
+  };
+  const auto bytes = static_cast<std::size_t>(args.rows().extent * args.columns().extent) * 4;
+  stencil_detail::for_each_step(args, context, bytes, [&](const Stencil::Args& step, void* rows) {
+    for (std::int64_t array = 0; array < step.arrays(); ++array) {
+      separable(image_of(step, array), vector(step.across, step.columns()),
+                vector(step.down, step.rows()), static_cast<float>(step.scale),
+                static_cast<float*>(rows), result_of(step, array));
+    }
+  });
+}
+
+const Rung<Stencil> self{{.name = "separable",
+                          .step = 30,
+                          .after = "tiled",
+                          .teaching = true,
+                          .supports = supports,
+                          .run = run}};
+
+}  // namespace
+}  // namespace rung

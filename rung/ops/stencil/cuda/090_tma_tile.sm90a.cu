@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: Apache-2.0
+// stencil / TMA tile
+//
+// Idea     the copy engine of compute capability 9.0 fetches the tile: one thread asks for a box,
+//          halo included, and hardware puts a zero wherever the box hangs over an edge.
+// Changes  against vectorised: no address and no question per element of x, no registers in which
+//          loads wait. The engine takes a box from multiples of 16 bytes on alone: up to three
+//          columns too many lie in front of the first tap.
+// Cost     a load from shared memory for up to 4 multiply-adds, and a weight for two. x from global
+//          memory (31 + m)(66 + n) / 2048 times.
+// Limits   f32; one or two axes; zero edges; rows of x from multiples of 16 bytes on.
+// Tried    -
+// Source   CUDA C++ Programming Guide, "Tensor memory access"; PTX ISA, cp.async.bulk.tensor.
+#include "rung/device/ptx_tensor_copy.hpp"
+#include "rung/ops/stencil/cuda/detail/arrays.hpp"
+
+namespace rung {
+namespace {
+
+using namespace stencil_cuda;
+using P = Arrays<float, float>;
+
+constexpr int lanes = 32, warps = 8;
+constexpr int thread_rows = 4, thread_columns = 2;  // of y: below each other, and a warp apart
+constexpr int rows = warps * thread_rows, columns = lanes * thread_columns;
+constexpr int alignment = 4;  // of a box's first column, in elements
+
+/// What lies in front of the box, which is aligned to 128 bytes.
+struct Head {
+  alignas(128) ptx::MemoryBarrier full;
+  float weights[Stencil::max_taps * Stencil::max_taps];
+};
+
+/// The elements between the box's first column and the first tap's.
+constexpr int columns_in_front(int origin) { return round_up(origin, alignment) - origin; }
+
+__global__ void __launch_bounds__(lanes* warps)
+    stencil_tma_tile(const __grid_constant__ TensorMap x, const __grid_constant__ P p, float* y,
+                     int box_rows, int box_columns) {
+  Head& head = shared<Head>();
+  float* const box = reinterpret_cast<float*>(&head + 1);
+  const Stencil::Axis& down = p.axis[1];
+  const Stencil::Axis& across = p.axis[2];
+  const int lane = static_cast<int>(threadIdx.x);
+  const int warp = static_cast<int>(threadIdx.y);
+  const int first_row = static_cast<int>(blockIdx.y) * rows;
+  const int first_column = static_cast<int>(blockIdx.x) * columns;
+  if (lane == 0 && warp == 0) {
+    ptx::mbarrier_init(head.full, 1);
+    ptx::mbarrier_fence_init();
+    ptx::mbarrier_arrive_expect(head.full, static_cast<unsigned>(box_rows * box_columns * 4));
+    ptx::tensor_load(box, x,
+                     {first_row - down.origin, first_column - round_up(across.origin, alignment)},
+                     head.full);
+  }
+  for (int i = warp * lanes + lane; i < down.taps * across.taps; i += lanes * warps) {
+    head.weights[i] = p.weights.at(0, i / across.taps, i % across.taps);
+  }
+  __syncthreads();
+  ptx::mbarrier_wait(head.full, 0);
+
+  float sums[thread_rows][thread_columns] = {};
+  const int above = warp * thread_rows;
+  const float* from = box + above * box_columns + columns_in_front(across.origin) + lane;
+  for (int r = 0; r < thread_rows + down.taps - 1; ++r, from += box_columns) {
+    for (int j = 0; j < across.taps; ++j) {
+      const float left = from[j];
+      const float right = from[j + lanes];
+#pragma unroll
+      for (int q = 0; q < thread_rows; ++q) {
+        const int i = r - q;  // the row of the mask that lies on this one for row q of y
+        if (i < 0 || i >= down.taps) continue;
+        const float weight = head.weights[i * across.taps + j];
+        sums[q][0] += weight * left;
+        sums[q][1] += weight * right;
+      }
+    }
+  }
+#pragma unroll
+  for (int q = 0; q < thread_rows; ++q) {
+    const int row = first_row + above + q;
+#pragma unroll
+    for (int h = 0; h < thread_columns; ++h) {
+      const int column = first_column + lane + h * lanes;
+      if (row < down.extent && column < across.extent) {
+        y[row * down.y + column] = p.scale * sums[q][h];
+      }
+    }
+  }
+}
+
+struct Box {
+  int extents[2];
+};
+Box box_of(const Stencil::Args& args) {
+  const int width = columns + args.columns().taps - 1 + columns_in_front(args.columns().origin);
+  return {{rows + args.rows().taps - 1, round_up(width, alignment)}};
+}
+
+View<const float, 2> array_of(const Stencil::Args& args, std::int64_t offset) {
+  View<const float, 2> view;
+  view.data = static_cast<const float*>(args.x.data) + offset;
+  view.shape[0] = args.rows().extent;
+  view.shape[1] = args.columns().extent;
+  view.strides[0] = args.rows().x;
+  view.strides[1] = 1;
+  return view;
+}
+
+Support supports(const Stencil::Args& args, const Context&) {
+  if (args.x.dtype != DType::f32) return unsupported("takes f32");
+  if (args.axes > 2) return unsupported("takes masks of one or two axes");
+  if (args.edge != StencilEdge::zero) return unsupported("takes zero edges");
+  if (args.iterations > 1) return unsupported("takes one iteration");
+  const Stencil::Axis& c = args.columns();
+  if (c.extent > 1 && (c.x != 1 || c.y != 1)) return unsupported("the rows must be contiguous");
+  if (c.extent > std::int64_t{1} << 30 || ceil_div(args.rows().extent, rows) > 65535) {
+    return unsupported("more than 2^30 columns, or rows than a grid has blocks for");
+  }
+  for (int axis = 0; axis < args.batch.rank; ++axis) {
+    if (args.batch.strides[0][axis] % alignment != 0) {
+      return unsupported("arrays must begin at multiples of 16 bytes");
+    }
+  }
+  return tensor_map_support(array_of(args, 0), box_of(args).extents, Swizzle::none);
+}
+
+Cost traffic(const Stencil::Args& args) { return traffic_of(args, 1); }
+
+double estimate(const Stencil::Args& args, const Context& context) {
+  const auto launches = static_cast<int>(smaller<std::int64_t>(args.arrays(), 1 << 20));
+  return seconds(args, context, {.bandwidth = 0.8, .peak = 0.2}, 1) + 4e-6 * (launches - 1);
+}
+
+void run(const Stencil::Args& args, Context& context) {
+  const Box box = box_of(args);
+  const P p = arrays_of<float, float>(args);
+  const std::size_t bytes =
+      sizeof(Head) + sizeof(float) * static_cast<std::size_t>(box.extents[0] * box.extents[1]);
+  for (std::int64_t array = 0; array < args.arrays(); ++array) {
+    std::int64_t at[2];
+    args.batch.offsets(array, at);
+    launch(context,
+           {.grid = {ceil_div(args.columns().extent, columns), ceil_div(args.rows().extent, rows)},
+            .block = {lanes, warps},
+            .shared_bytes = bytes},
+           stencil_tma_tile, make_tensor_map(array_of(args, at[0]), box.extents), p, p.y + at[1],
+           box.extents[0], box.extents[1]);
+  }
+}
+
+const Rung<Stencil> self{{.name = "tma_tile",
+                          .step = 90,
+                          .after = "vectorised",
+                          .backend = device_backend,
+                          .supports = supports,
+                          .traffic = traffic,
+                          .estimate = estimate,
+                          .run = run}};
+
+}  // namespace
+}  // namespace rung
