@@ -10,7 +10,7 @@
 //          process: calls on two streams at a time would mix their masks, so that this rung is
 //          never picked.
 // Source   D. Kirk, W. Hwu and I. El Hajj, Programming Massively Parallel Processors, section 7.3.
-#include "rung/ops/stencil/cuda/detail/image.hpp"
+#include "rung/ops/stencil/cuda/detail/constant_mask.hpp"
 
 namespace rung {
 namespace {

@@ -13,7 +13,7 @@
 // Limits   f32; one or two axes, a contiguous mask. A load from shared memory for each
 //          multiply-add.
 // Source   D. Kirk, W. Hwu and I. El Hajj, Programming Massively Parallel Processors, section 7.4.
-#include "rung/ops/stencil/cuda/detail/image.hpp"
+#include "rung/ops/stencil/cuda/detail/constant_mask.hpp"
 
 namespace rung {
 namespace {

@@ -10,7 +10,7 @@
 // Limits   f32; one or two axes, a contiguous mask of which (15 + m)(15 + n) threads are a block:
 //          up to 17 x 17.
 // Source   D. Kirk, W. Hwu and I. El Hajj, Programming Massively Parallel Processors, chapter 8.
-#include "rung/ops/stencil/cuda/detail/image.hpp"
+#include "rung/ops/stencil/cuda/detail/constant_mask.hpp"
 
 namespace rung {
 namespace {

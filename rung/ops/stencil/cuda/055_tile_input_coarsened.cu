@@ -9,7 +9,7 @@
 //          tile_input has 36.00.
 // Limits   f32; one or two axes, a contiguous mask.
 // Source   -
-#include "rung/ops/stencil/cuda/detail/image.hpp"
+#include "rung/ops/stencil/cuda/detail/constant_mask.hpp"
 
 namespace rung {
 namespace {

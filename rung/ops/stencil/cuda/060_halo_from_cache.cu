@@ -11,7 +11,7 @@
 // Limits   f32; one or two axes, a contiguous mask. Lanes at the border of a tile take the other
 //          branch: warps diverge. The wider the mask, the fewer taps are in the tile.
 // Source   D. Kirk, W. Hwu and I. El Hajj, Programming Massively Parallel Processors, section 7.5.
-#include "rung/ops/stencil/cuda/detail/image.hpp"
+#include "rung/ops/stencil/cuda/detail/constant_mask.hpp"
 
 namespace rung {
 namespace {

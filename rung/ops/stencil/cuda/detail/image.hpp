@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the first rungs of a GPU take: images of f32, and a mask in constant memory. What tells the
-// rungs apart - who loads what - stands in their kernels.
+// What the first rungs of a GPU take: images of f32. What tells the rungs apart - who loads what -
+// stands in their kernels.
 #pragma once
 
 #include <cstdint>
@@ -10,14 +10,6 @@
 #include "rung/device/device.hpp"
 #include "rung/ops/stencil/op/edge.hpp"
 #include "rung/ops/stencil/op/steps.hpp"
-
-#if defined(__CUDACC__)
-#include "rung/device/cuda_check.hpp"
-#else
-#include <algorithm>
-
-#include "rung/simt/record.hpp"
-#endif
 
 namespace rung::stencil_cuda::inline RUNG_TARGET {
 
@@ -44,46 +36,6 @@ struct Image {
     return x[edge_index(row, rows, edge) * x_row + edge_index(column, columns, edge)];
   }
 };
-
-// --- constant memory -----------------------------------------------------------------------------
-
-/// All lanes of a warp read one weight at a time, which constant memory delivers to all of them in
-/// one go, past the caches that the image needs. There is one such array per rung in a process:
-/// calls on two streams at a time would mix their masks. The rungs that a call picks by itself keep
-/// theirs in shared memory.
-inline constexpr int constant_taps = Stencil::max_taps * Stencil::max_taps;
-
-#if defined(__CUDACC__)
-
-static __constant__ float constant_mask[constant_taps];
-
-inline void load_constant_mask(const Stencil::Args& args, Context& context) {
-  const CurrentDevice current(context.device().index);
-  const auto bytes = static_cast<std::size_t>(args.taps()) * sizeof(float);
-  check_cuda(
-      cudaMemcpyToSymbolAsync(constant_mask, args.mask.data, bytes, 0, cudaMemcpyDeviceToDevice,
-                              static_cast<cudaStream_t>(context.stream())),
-      "copying the mask to constant memory");
-}
-
-#else
-
-static float constant_mask[constant_taps];
-
-/// Kernels may read it, and no more; what they read is counted apart.
-inline void load_constant_mask(const Stencil::Args& args, Context&) {
-  static const bool registered = [] {
-    simt::record::register_memory({.begin = constant_mask,
-                                   .bytes = sizeof(constant_mask),
-                                   .space = simt::record::Space::constant,
-                                   .name = "the constant variable constant_mask"});
-    return true;
-  }();
-  static_cast<void>(registered);
-  std::copy_n(static_cast<const float*>(args.mask.data), args.taps(), constant_mask);
-}
-
-#endif
 
 // --- on the host ---------------------------------------------------------------------------------
 

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+// A mask in constant memory. All lanes of a warp read one weight at a time, which constant memory
+// delivers to all of them in one go, past the caches that the image needs.
+//
+// Each rung that includes this has an array of its own, and there is one per process: calls on two
+// streams at a time would mix their masks. Rungs that a call picks by itself keep theirs in shared
+// memory. Everything here is static: an inline function would be one for all rungs, and fill the
+// array of one.
+#pragma once
+
+#include "rung/ops/stencil/cuda/detail/image.hpp"
+
+#if defined(__CUDACC__)
+#include "rung/device/cuda_check.hpp"
+#else
+#include <algorithm>
+
+#include "rung/simt/record.hpp"
+#endif
+
+namespace rung::stencil_cuda::inline RUNG_TARGET {
+
+inline constexpr int constant_taps = Stencil::max_taps * Stencil::max_taps;
+
+#if defined(__CUDACC__)
+
+static __constant__ float constant_mask[constant_taps];
+
+static void load_constant_mask(const Stencil::Args& args, Context& context) {
+  const CurrentDevice current(context.device().index);
+  const auto bytes = static_cast<std::size_t>(args.taps()) * sizeof(float);
+  check_cuda(
+      cudaMemcpyToSymbolAsync(constant_mask, args.mask.data, bytes, 0, cudaMemcpyDeviceToDevice,
+                              static_cast<cudaStream_t>(context.stream())),
+      "copying the mask to constant memory");
+}
+
+#else
+
+static float constant_mask[constant_taps];
+
+/// Kernels may read it, and no more; what they read is counted apart.
+static void load_constant_mask(const Stencil::Args& args, Context&) {
+  static const bool registered = [] {
+    simt::record::register_memory({.begin = constant_mask,
+                                   .bytes = sizeof(constant_mask),
+                                   .space = simt::record::Space::constant,
+                                   .name = "the constant variable constant_mask"});
+    return true;
+  }();
+  static_cast<void>(registered);
+  std::copy_n(static_cast<const float*>(args.mask.data), args.taps(), constant_mask);
+}
+
+#endif
+
+}  // namespace rung::stencil_cuda::inline RUNG_TARGET
