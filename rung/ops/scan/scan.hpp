@@ -45,7 +45,6 @@
 #include <cstdint>
 #include <span>
 #include <string_view>
-#include <tuple>
 #include <vector>
 
 #include "rung/core/collapse.hpp"
@@ -101,9 +100,8 @@ struct RUNG_API Scan {
     }
   };
 
-  static constexpr auto operands(auto& call) {
-    return std::tuple{in(call.x, "x"), optional_in(call.offsets, "offsets"),
-                      out(call.y, "y").may_be("x")};
+  static constexpr void operands(auto& call, auto&& visit) {
+    visit(in(call.x, "x"), optional_in(call.offsets, "offsets"), out(call.y, "y").may_be("x"));
   }
   static RungList<Scan>& rungs();
   static void bind(Args& args);
