@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <tuple>
@@ -220,7 +221,22 @@ class Recorder {
   // Races and uninitialised reads; in check.cpp and check_write.cpp.
   struct Reach;
   struct Cells;
+  struct Together;
+  struct Common;
   static bool only_reads(const Reach& reach, std::size_t window);
+  /// Of lanes in a row that access memory in a row.
+  void check_row(const Reach& reach, std::size_t offset, std::uint32_t lane, std::uint32_t lanes);
+  void check_lane(const Reach& reach, std::size_t offset, std::uint32_t lane);
+  // The same at once; in check_row.cpp. False: it takes a closer look.
+  static bool check_at_once(const Reach& reach, std::size_t offset, std::uint32_t lane,
+                            std::uint32_t lanes);
+  static bool initialised_at_once(const Reach& reach, std::size_t offset, std::size_t bytes);
+  static bool after_writes(const Reach& reach, const Together& some, const Common& writes);
+  static bool after_reads(const Reach& reach, const Together& some, const Common& reads);
+  static bool add_readers(const Reach& reach, const Together& some, const Common& reads,
+                          bool written);
+  static bool keep_overwritten(const Reach& reach, const Together& some, const Common& writes);
+  static std::uint32_t known_to_all(const BlockRecord& block, const WarpRecord& warp);
   /// `bytes`: of the word, those that are accessed.
   void check_word(const Reach& reach, std::size_t word, std::uint32_t bytes, std::uint32_t thread,
                   std::size_t part);
@@ -254,6 +270,8 @@ class Recorder {
   std::vector<std::pair<BlockRecord*, WarpRecord*>> ahead_;
   Region* last_region_ = nullptr;
   std::uint32_t stretch_ = 0;
+  /// known_to_all() of the warp whose list is checked, once somebody has asked.
+  std::optional<std::uint32_t> known_;
   /// While a list is checked: where a lane's last comparison of a word stands in it.
   std::unordered_map<std::uint64_t, std::uint32_t> guesses_;
   std::unordered_set<GuessPlace> guess_places_;  // that this launch has shown to be some

@@ -211,6 +211,7 @@ void Recorder::flush(BlockRecord& block, WarpRecord& warp, bool aligned) {
   RequestList& list = *warp.list;
   if (&warp == warp_) leave();
   ++stretch_;
+  known_.reset();
   if (follows_) stand_as_before(warp);
   std::uint32_t clock = 0;
   if (checking_ && warp.compared) find_guesses(list);
