@@ -153,8 +153,11 @@ class Recorder {
   /// Makes requests of what the warp has accessed. `aligned`: its lanes have all come as far as
   /// they will.
   void flush(BlockRecord& block, WarpRecord& warp, bool aligned = true);
-  /// Flushes the warps whose lanes wait for the others because a list is full; whether any did.
-  bool release_ahead();
+  /// Whether lanes wait for the others of their warps because a list is full ...
+  [[nodiscard]] bool any_ahead() const { return !ahead_.empty(); }
+  /// ... flushes those warps: all of them, or those that have been waited for long enough; whether
+  /// there was any.
+  bool release_ahead(bool all);
   [[nodiscard]] LaunchRecord& launch() const { return *launch_; }
   [[nodiscard]] Worker& worker() const { return worker_; }
   [[nodiscard]] const Thread& thread() const { return *thread_; }
@@ -267,7 +270,12 @@ class Recorder {
   WarpRecord* warp_ = nullptr;
   std::vector<std::unique_ptr<RequestList>> lists_;
   std::vector<RequestList*> idle_;  // the last released on top: it fits best
-  std::vector<std::pair<BlockRecord*, WarpRecord*>> ahead_;
+  struct Ahead {
+    BlockRecord* block = nullptr;
+    WarpRecord* warp = nullptr;
+    int turns = 0;  // of the threads that had given way, since
+  };
+  std::vector<Ahead> ahead_;
   Region* last_region_ = nullptr;
   std::uint32_t stretch_ = 0;
   /// known_to_all() of the warp whose list is checked, once somebody has asked.
