@@ -33,6 +33,13 @@ struct Cell {
   std::uint32_t clock = 0;   // the warp's: 15 bits
 
   static constexpr std::uint32_t most_clock = (1u << 15) - 1;
+  // Where they lie in word().
+  static constexpr int thread_shift = 15;
+  static constexpr std::uint64_t state_bits = 7;
+  static constexpr std::uint64_t thread_bits = std::uint64_t{0x3ff} << thread_shift;
+  static constexpr std::uint64_t warp_bits = std::uint64_t{0x3e0} << thread_shift;
+  static constexpr std::uint64_t owner_bits = std::uint64_t{0xffffff} << 25;
+  static constexpr std::uint64_t clock_bits = std::uint64_t{most_clock} << 49;
 
   Cell() = default;
   Cell(State which, std::uint32_t at, std::uint32_t who, std::uint32_t whose, std::uint32_t when)

@@ -22,6 +22,7 @@ Agent Recorder::agent(const Place& place) const {
 void Recorder::copied(const Agent& agent, const void* address, std::size_t bytes, Access access) {
   if (!checking_ || bytes == 0) return;
   if (agent.copy_era != agent.block->copy_era) return;  // its number means another by now
+  known_.reset();
   auto at = reinterpret_cast<std::uintptr_t>(address);
   // Whatever thread happens to run, or has just ended, when a copy lands.
   const auto warp = static_cast<std::size_t>(agent.warp - agent.block->warps.data());

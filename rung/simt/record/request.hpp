@@ -55,6 +55,9 @@ inline bool is_plain_write(Access access) {
 inline bool is_plain_read(Access access) {
   return access == Access::read || access == Access::engine_read;
 }
+inline bool is_by_engine(Access access) {
+  return access == Access::engine_read || access == Access::engine_write;
+}
 inline bool is_read(Access access) {
   return is_plain_read(access) || access == Access::volatile_read || access == Access::block_read ||
          access == Access::touch;
