@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Checks of adjacent words together. Lanes in a row mostly access words in a row, or one word, and
-// the cells of those words differ in nothing but the thread: then one verdict holds for all of them,
-// and their cells are read and written as vectors. Where it does not, or takes more than that,
-// nothing has been changed, and each lane is checked by itself (check.cpp).
+// the cells of those words differ in nothing but the thread: then one verdict holds for all, and
+// the cells are read and written as vectors. Where it does not, or takes more than that, nothing
+// has been changed, and each lane is checked by itself (check.cpp).
 #include <algorithm>
 #include <atomic>
 
@@ -31,8 +31,8 @@ struct Recorder::Together {
   }
 };
 
-/// What the cells of adjacent words hold: those of the first, and the bits in which any differs from
-/// the first, or from what its own lane leaves there.
+/// What the cells of adjacent words hold: that of the first, and the bits in which any differs from
+/// it, or from what its own lane leaves there.
 struct Recorder::Common {
   std::uint64_t first, differ = 0, own = 0;
   [[nodiscard]] bool empty() const { return (first | differ) == 0; }
