@@ -144,6 +144,106 @@ TEST_P(Row, BytesThatAreReadAndWordsThatAreWritten) {
   EXPECT_EQ(sides.first / 4, sides.second - 32) << all_text(report);
 }
 
+/// All blocks read a row, and one of them writes an element that its thread has read itself.
+template <class T>
+__global__ void readers_write(T* row, T* out, unsigned writer, unsigned at) {
+  const unsigned lane = threadIdx.x;
+  out[blockIdx.x * 32 + lane] = row[lane];
+  if (blockIdx.x == writer && lane == at) row[lane] = 0;
+}
+template <class T>
+void expect_another_reader() {
+  Buffer<T> row(std::vector<T>(32, 2)), out(128);
+  for (const unsigned writer : {0u, 1u, 3u}) {
+    const Report report = recorded_launch({.grid = 4, .block = 32}, readers_write<T>, row.data(),
+                                          out.data(), writer, 13u);
+    ASSERT_FALSE(report.findings.empty());
+    for (const Finding& race : report.findings) {
+      EXPECT_NE(race.block.x, race.other_block.x) << to_text(race);
+      EXPECT_EQ(race.thread.x, 13u) << to_text(race);
+      EXPECT_EQ(race.other_thread.x, 13u) << to_text(race);
+    }
+  }
+}
+TEST_P(Row, AReaderWritesAWord) { expect_another_reader<int>(); }
+TEST_P(Row, AReaderWritesAHalf) { expect_another_reader<short>(); }
+TEST_P(Row, AReaderWritesAByte) { expect_another_reader<unsigned char>(); }
+
+/// Some blocks read the first words alone, one reads all, and one writes a word of the others.
+__global__ void longer_and_shorter(int* row, int* out, unsigned writer) {
+  const unsigned lane = threadIdx.x;
+  const unsigned readers = blockIdx.x == 2 ? 32 : 16;
+  if (blockIdx.x == writer) {
+    if (lane == 20) row[lane] = 0;
+  } else if (lane < readers) {
+    out[blockIdx.x * 32 + lane] = row[lane];
+  }
+}
+TEST_P(Row, WordsOfWhichSomeHaveMoreReaders) {
+  Buffer<int> row(std::vector<int>(32, 2)), out(160);
+  for (const unsigned writer : {3u, 4u}) {
+    const Report report = recorded_launch({.grid = writer + 1, .block = 32}, longer_and_shorter,
+                                          row.data(), out.data(), writer);
+    ASSERT_EQ(report.findings.size(), 1u) << all_text(report);
+    EXPECT_EQ(report.findings[0].block.x + report.findings[0].other_block.x, 2 + writer);
+  }
+}
+
+/// One of the lanes that read the parts of a word has written it, but the others have not.
+template <class T>
+__global__ void parts_of_a_word(unsigned* words, T* out, unsigned first, bool barrier) {
+  constexpr unsigned parts = sizeof(unsigned) / sizeof(T);
+  const unsigned lane = threadIdx.x;
+  if (lane % parts == first) words[lane / parts] = lane;
+  if (barrier) __syncwarp();
+  out[lane] = reinterpret_cast<const T*>(words)[lane];
+}
+template <class T>
+void expect_parts_of_a_word() {
+  Buffer<unsigned> words(std::vector<unsigned>(16, 99));
+  Buffer<T> out(32);
+  for (unsigned first = 0; first < sizeof(unsigned) / sizeof(T); ++first) {
+    const auto run = [&](bool barrier) {
+      return recorded_launch({.grid = 1, .block = 32}, parts_of_a_word<T>, words.data(), out.data(),
+                             first, barrier);
+    };
+    expect_clean(run(true));
+    expect_finding(run(false), Kind::race, Space::global);
+  }
+}
+TEST_P(Row, HalvesOfAWordThatOneLaneHasWritten) { expect_parts_of_a_word<short>(); }
+TEST_P(Row, BytesOfAWordThatOneLaneHasWritten) { expect_parts_of_a_word<unsigned char>(); }
+
+/// A block reads words and another one their bytes, of which a third one writes one.
+__global__ void words_and_bytes(unsigned* row, unsigned* out, bool words_first, unsigned at) {
+  const auto* bytes = reinterpret_cast<const unsigned char*>(row);
+  const unsigned lane = threadIdx.x;
+  if (blockIdx.x == 2) {
+    if (lane == at) reinterpret_cast<unsigned char*>(row)[at] = 0;
+  } else if ((blockIdx.x == 0) != words_first) {
+    out[blockIdx.x * 32 + lane] = bytes[lane];
+  } else if (lane < 8) {
+    out[blockIdx.x * 32 + lane] = row[lane];
+  }
+}
+TEST_P(Row, BlocksThatReadWordsAndBytes) {
+  Buffer<unsigned> row(std::vector<unsigned>(8, 2)), out(64);
+  for (const unsigned at : {2u, 7u, 29u}) {
+    for (const bool words_first : {false, true}) {
+      const Report report = recorded_launch({.grid = 3, .block = 32}, words_and_bytes, row.data(),
+                                            out.data(), words_first, at);
+      ASSERT_FALSE(report.findings.empty());
+      for (const Finding& race : report.findings) {
+        const bool writes = race.block.x == 2;
+        EXPECT_EQ(writes ? race.thread.x : race.other_thread.x, at) << to_text(race);
+        const unsigned block = writes ? race.other_block.x : race.block.x;
+        const unsigned reader = writes ? race.other_thread.x : race.thread.x;
+        EXPECT_EQ(reader, (block == 0) == words_first ? at / 4 : at) << to_text(race);
+      }
+    }
+  }
+}
+
 /// More accesses than a list of the recorder's holds, and so many atomic operations that each
 /// thread gives way to others in between.
 __global__ void count_bytes(const unsigned char* bytes, unsigned rounds, unsigned* bins) {

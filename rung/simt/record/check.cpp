@@ -123,7 +123,8 @@ void Recorder::check_word(const Reach& reach, std::size_t word, std::uint32_t by
   const Cell::State state = reach.state();
   const Cell me(state, reach.request.step.site_index, thread, reach.block.number,
                 state == Cell::engine ? reach.request.copy : reach.clock);
-  const bool split = state_of(reads) == Cell::in_bytes || reads == bytes_only_read;
+  const bool split = state_of(reads) == Cell::in_bytes || reads == bytes_only_read ||
+                     read_in_lanes(reads, reach.others[word]);
   if (split || bytes != whole_word) {
     check_bytes(reach, word, bytes, me, part);
     return;
@@ -141,10 +142,13 @@ void Recorder::check_bytes(const Reach& reach, std::size_t word, std::uint32_t b
   ByteCells& by_byte = reach.by_byte[word];
   if (state_of(reads) != Cell::in_bytes) {
     if (reads != bytes_only_read) {
-      for (std::size_t i = 0; i < word_bytes; ++i) {
+      const std::uint64_t other = reach.others[word];
+      const bool in_lanes = read_in_lanes(reads, other);
+      for (std::uint32_t i = 0; i < word_bytes; ++i) {
         by_byte.writes[i] = reach.writes[word];
-        by_byte.reads[i] = reads;
-        by_byte.others[i] = reach.others[word];
+        by_byte.reads[i] = in_lanes ? Cell(reads).lane_of(i).word() : reads;
+        by_byte.others[i] =
+            state_of(other) == Cell::in_lanes ? Cell(other).lane_of(i).word() : other;
       }
     }
     // Workers on other threads that see this see the cells, too.

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Checks of adjacent words together. Lanes in a row mostly access words in a row, or one word, and
-// the cells of those words differ in nothing but the thread: then one verdict holds for all of them,
-// and their cells are read and written as vectors. Where it does not, or takes more than that,
-// nothing has been changed, and each lane is checked by itself (check.cpp).
+// the cells of those words differ in nothing but the thread: then one verdict holds for all, and
+// the cells are read and written as vectors. Where it does not, or takes more than that, nothing
+// has been changed, and each lane is checked by itself (check.cpp).
 #include <algorithm>
 #include <atomic>
 
@@ -12,14 +12,13 @@ namespace rung::simt::record {
 
 /// Adjacent words that lanes in a row access.
 struct Recorder::Together {
-  std::size_t word;     // the first
-  std::size_t words;    // in all
-  std::uint32_t lane;   // the first
-  int log_each;         // 2^log_each words a lane
-  std::uint64_t me;     // the cell that the first leaves
-  std::uint32_t known;  // up to which clock each lane knows all that its block has done
+  std::size_t word;   // the first
+  std::size_t words;  // in all
+  int log_words;      // 2^log_words words a lane ...
+  int log_lanes;      // ... or 2^log_lanes lanes a word, which read a part of it each
+  std::uint64_t me;   // the cell that the first leaves
 
-  /// Calls f(i, the cell that the word's lane leaves there) for each word.
+  /// Calls f(i, the cell that the word's lanes leave there) for each word.
   template <class F>
   [[gnu::always_inline]] void for_each(std::uint64_t first, F f) const {
     if (words == 1) {
@@ -27,15 +26,13 @@ struct Recorder::Together {
       return;
     }
     const std::size_t count = words;
-    const int log = log_each;
-    for (std::size_t i = 0; i < count; ++i) {
-      f(i, first + (std::uint64_t{i >> log} << Cell::thread_shift));
-    }
+    const int right = log_words, left = log_lanes + Cell::thread_shift;
+    for (std::size_t i = 0; i < count; ++i) f(i, first + (std::uint64_t{i >> right} << left));
   }
 };
 
-/// What the cells of adjacent words hold: those of the first, and the bits in which any differs from
-/// the first, or from what its own lane leaves there.
+/// What the cells of adjacent words hold: that of the first, and the bits in which any differs from
+/// it, or from what its own lane leaves there.
 struct Recorder::Common {
   std::uint64_t first, differ = 0, own = 0;
   [[nodiscard]] bool empty() const { return (first | differ) == 0; }
@@ -73,20 +70,22 @@ bool Recorder::after_writes(const Reach& reach, const Together& some, const Comm
   if (write.state == Cell::copying) {
     return reach.request.step.access == Access::landed && writes.own_threads();
   }
-  return writes.own_threads() || (write.owner == reach.block.number && write.clock <= some.known) ||
+  return (some.log_lanes == 0 && writes.own_threads()) ||
+         (write.owner == reach.block.number && write.clock <= reach.known) ||
          reach.both_atomic(write);
 }
 
 /// The same of all that have read there.
-bool Recorder::after_reads(const Reach& reach, const Together& some, const Common& reads) {
+bool Recorder::after_reads(const Reach& reach, const Common& reads) {
   if (reads.empty()) return true;
   const Cell read(reads.first);
   if (!reads.alike() || read.owner != reach.block.number) return false;
   switch (read.state) {
     case Cell::one:
-      return read.clock <= some.known || reads.own_threads();
+      return read.clock <= reach.known || reads.own_threads();
     case Cell::lanes:
-      return read.clock <= some.known;
+    case Cell::in_lanes:
+      return read.clock <= reach.known;
     case Cell::block:
       return reach.ordered_block(read);
     default:
@@ -103,12 +102,19 @@ bool Recorder::add_readers(const Reach& reach, const Together& some, const Commo
     some.for_each(first, [&](std::size_t i, std::uint64_t me) { cells[i] = me; });
     return true;
   };
+  // One by lane stands beside those by lane alone.
+  const bool in_lanes = some.log_lanes != 0;
   const auto join_others = [&](Cell::State state) {
+    const bool several = state_of(reads.first) == Cell::block;
+    for (std::size_t i = 0; i < some.words; ++i) {
+      const std::uint64_t one = several ? others[i] : cells[i];
+      if ((state_of(one) == Cell::in_lanes) != in_lanes) return false;
+    }
     Cell first(some.me);
     first.state = state == Cell::everywhere && !written ? Cell::only_read : state;
     first.clock = reach.block.interval & Cell::most_clock;
     some.for_each(first.word(), [&](std::size_t i, std::uint64_t me) {
-      others[i] = cells[i];
+      others[i] = in_lanes ? (cells[i] & ~Cell::state_bits) | Cell::in_lanes : cells[i];
       cells[i] = me;
     });
     return true;
@@ -124,7 +130,7 @@ bool Recorder::add_readers(const Reach& reach, const Together& some, const Commo
     if (before.clock == (reach.block.interval & Cell::most_clock)) return true;
     return become_the_only(some.me);
   }
-  if (before.clock <= some.known) return become_the_only(some.me);
+  if (before.clock <= reach.known) return become_the_only(some.me);
   if (reads.differ_in(Cell::warp_bits)) return false;
   const std::uint32_t warp = Cell(some.me).warp();
   if (before.warp() != warp) {
@@ -132,7 +138,8 @@ bool Recorder::add_readers(const Reach& reach, const Together& some, const Commo
     return join_others(Cell::block);
   }
   if (before.clock != reach.clock) return become_the_only(some.me);
-  if (reads.own == 0) return true;
+  if ((reads.own & ~Cell::site_bits) == 0) return become_the_only(some.me);
+  if (in_lanes || before.state == Cell::in_lanes) return false;
   const bool several = before.state == Cell::lanes;
   some.for_each(some.me, [&](std::size_t i, std::uint64_t me) {
     const auto of_another = [&](std::uint64_t cell) {
@@ -159,7 +166,7 @@ bool Recorder::keep_overwritten(const Reach& reach, const Together& some, const 
     for (std::size_t i = 0; i < some.words; ++i) {
       const Cell earlier(others[i]);
       if (earlier.state == Cell::overwritten &&
-          (earlier.owner != reach.block.number || earlier.clock > some.known)) {
+          (earlier.owner != reach.block.number || earlier.clock > reach.known)) {
         return false;
       }
     }
@@ -181,17 +188,24 @@ bool Recorder::initialised_at_once(const Reach& reach, std::size_t offset, std::
 bool Recorder::check_at_once(const Reach& reach, std::size_t offset, std::uint32_t lane,
                              std::uint32_t lanes) {
   const Step& step = reach.request.step;
-  if (step.log_size < 2 || is_by_engine(step.access)) return false;
-  if (!initialised_at_once(reach, offset, std::size_t{lanes} << step.log_size)) return false;
-  const int log_each = step.log_size - 2;
+  if (is_by_engine(step.access)) return false;
+  const int log_words = step.log_size < 2 ? 0 : step.log_size - 2;
+  const int log_lanes = step.log_size < 2 ? 2 - step.log_size : 0;
+  const std::size_t bytes = std::size_t{lanes} << step.log_size;
+  if (log_lanes != 0) {
+    const bool aligned = (offset | bytes) % word_bytes == 0 && lane % (1u << log_lanes) == 0;
+    if (step.access != Access::read || !aligned) return false;
+  }
+  if (!initialised_at_once(reach, offset, bytes)) return false;
   const std::size_t word = offset / word_bytes;
-  const std::size_t count = std::size_t{lanes} << log_each;
+  const std::size_t count = bytes / word_bytes;
   for (std::size_t chunk = word / chunk_words; chunk * chunk_words < word + count; ++chunk) {
     touch(reach.writes, reach.reads, reach.eras[chunk], reach.era, chunk);
   }
-  const Cell me(reach.state(), step.site_index, reach.first_thread() + lane, reach.block.number,
-                reach.clock);
-  const Together some{word, count, lane, log_each, me.word(), reach.known};
+  Cell me(reach.state(), step.site_index, reach.first_thread() + lane, reach.block.number,
+          reach.clock);
+  if (log_lanes != 0) me = me.with_lanes(step.log_size);
+  const Together some{word, count, log_words, log_lanes, me.word()};
   std::uint64_t* const write_cells = reach.writes + word;
   std::uint64_t* const read_cells = reach.reads + word;
   Common writes{write_cells[0]}, reads{read_cells[0]};
@@ -206,12 +220,13 @@ bool Recorder::check_at_once(const Reach& reach, std::size_t offset, std::uint32
   if (reach.is_read && read_state == Cell::only_read) return true;
   if (!after_writes(reach, some, writes)) return false;
   if (reach.is_read) return reach.is_atomic || add_readers(reach, some, reads, !writes.empty());
-  if (!after_reads(reach, some, reads)) return false;
+  if (!after_reads(reach, reads)) return false;
   if (is_atomic(step.access) && !keep_overwritten(reach, some, writes)) return false;
   if (!reads.empty()) std::fill_n(read_cells, count, 0);
   for (std::size_t i = 0; i < count; ++i) {
-    reach.values[word + i] = reach.value(word + i, lane + static_cast<std::uint32_t>(i >> log_each),
-                                         i & ((std::size_t{1} << log_each) - 1));
+    reach.values[word + i] =
+        reach.value(word + i, lane + static_cast<std::uint32_t>(i >> log_words),
+                    i & ((std::size_t{1} << log_words) - 1));
   }
   // Workers on other threads may come between: whoever finds a cell finds its value or a later one.
   std::atomic_thread_fence(std::memory_order_release);

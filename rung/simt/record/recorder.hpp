@@ -235,7 +235,7 @@ class Recorder {
                             std::uint32_t lanes);
   static bool initialised_at_once(const Reach& reach, std::size_t offset, std::size_t bytes);
   static bool after_writes(const Reach& reach, const Together& some, const Common& writes);
-  static bool after_reads(const Reach& reach, const Together& some, const Common& reads);
+  static bool after_reads(const Reach& reach, const Common& reads);
   static bool add_readers(const Reach& reach, const Together& some, const Common& reads,
                           bool written);
   static bool keep_overwritten(const Reach& reach, const Together& some, const Common& writes);

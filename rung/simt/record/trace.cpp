@@ -16,8 +16,8 @@ namespace {
 Step unattached[2];
 
 /// So often do lanes that have given way take their turns before those ahead of them go on. Who has
-/// only done many loads (32 a turn) or atomics is behind by a list at most, and catches up; who waits
-/// for a lane that is ahead does not.
+/// only done many loads (32 a turn) or atomics is behind by a list at most, and catches up; who
+/// waits for a lane that is ahead does not.
 constexpr int turns_before_release = RequestList::capacity / 32 + 8;
 
 /// Apart from where threads take turns, most of which have written nothing.
