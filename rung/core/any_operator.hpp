@@ -135,14 +135,14 @@ class Operator final : public AnyOperator {
   std::unique_ptr<Instance> make(const Problem& problem, Variant variant, std::uint64_t seed,
                                  Device device) const override {
     Inputs inputs(variant, seed, device);
-    typename Op::Args args = Op::make(problem, inputs);
-    return std::make_unique<Made>(problem, std::move(inputs), args);
+    const typename Op::Call call = Op::make(problem, inputs);
+    return std::make_unique<Made>(problem, std::move(inputs), call);
   }
 
  private:
   struct Made final : Instance {
-    Made(Problem p, Inputs i, const typename Op::Args& a)
-        : Instance(std::move(i)), problem(std::move(p)), args(a), given(Op::given(a)) {}
+    Made(Problem p, Inputs i, const typename Op::Call& c)
+        : Instance(std::move(i)), problem(std::move(p)), given(c), args(bind<Op>(c)) {}
     /// Remembers the last answer: while a tiny problem is timed, searching the list each time would
     /// cost as much as the problem.
     const Rung<Op>& find(const RungInfo& info) const {
@@ -152,15 +152,14 @@ class Operator final : public AnyOperator {
       }
       throw Error(ErrorCode::internal, "no such rung: " + std::string(info.name));
     }
-    void validate(const Context& context) const override {
-      Op::validate(args, context);
-      Op::check_aliasing(args);
-    }
+    void validate(const Context& context) const override { rung::validate<Op>(given, context); }
     Support supports(const RungInfo& rung, const Context& context) const override {
       return find(rung).supports(args, context);
     }
-    void run(const RungInfo& rung, Context& context) override { find(rung).run(args, context); }
-    void call(Context& context) override { Op::call(context, given); }
+    void run(const RungInfo& rung, Context& context) override {
+      if (!writes_nothing<Op>(given)) find(rung).run(args, context);
+    }
+    void call(Context& context) override { rung::call<Op>(context, given); }
     const RungInfo& chosen(const Context& context) const override {
       return choose<Op>(args, context).info;
     }
@@ -172,9 +171,9 @@ class Operator final : public AnyOperator {
     void reference(Oracle& oracle) const override { Op::reference(args, oracle); }
 
     Problem problem;
+    typename Op::Call given;
     typename Op::Args args;
     mutable const Rung<Op>* found = nullptr;
-    typename Op::Given given;  // the same call as a program would write it
   };
 };
 

@@ -1,11 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a call hears when no rung takes it.
+// Estimates of time, and what a call hears when no rung takes it.
 #include "rung/core/operator.hpp"
 
 #include <algorithm>
 #include <tuple>
 
-namespace rung::detail {
+namespace rung {
+
+double estimate_seconds(const Cost& traffic, const Speed& speed, const Context& context) {
+  constexpr double launch_seconds = 4e-6;  // as between kernels of one stream, with their tails
+  const NominalRates rates = nominal_rates(context);
+  const auto share = [](double declared) { return declared > 0 ? declared : 1.0; };
+  const double moving = traffic.bytes / (share(speed.bandwidth) * rates.bytes_per_second);
+  const double computing = traffic.operations / (share(speed.peak) * rates.operations_per_second);
+  const double starting = context.backend() == Backend::cpu ? 0 : speed.launches * launch_seconds;
+  return starting + std::max(moving, computing);
+}
+
+namespace detail {
 
 void throw_no_rung(std::string_view op, Backend backend, std::string_view asked,
                    std::vector<Refusal> refusals) {
@@ -48,4 +60,5 @@ void throw_no_rung(std::string_view op, Backend backend, std::string_view asked,
                                           : where + ": no rung takes this call:" + reasons);
 }
 
-}  // namespace rung::detail
+}  // namespace detail
+}  // namespace rung

@@ -3,7 +3,13 @@
 // picks one.
 //
 // An operator is a struct (see ops/gemm/gemm.hpp) with
-//   name, Args, validate, cost, reference, tolerance, problems, make, call.
+//   name      in messages
+//   Call      the call as a program makes it: tensors and options, with a defaulted operator==
+//   Args      a Call, normalised by bind(), and what bind() derives: what a rung sees
+//   operands  the tensors of either (operands.hpp), from which core derives checks, comparison with
+//             the last call, and new pointers in what it remembers
+//   bind      what is this operator's own to check and derive; an Error names what is accepted
+//   cost, reference, tolerance, check_problems, bench_problems, make, arguments, invoke
 // A rung is one file with one constant:
 //   const Rung<Gemm> self{{.name = "tiled", .step = 40, ..., .run = run}};
 // which pushes itself onto its operator's list during static initialisation: no allocation, no
@@ -15,13 +21,13 @@
 #include <span>
 #include <string>
 #include <string_view>
-#include <tuple>
 #include <utility>
 #include <vector>
 
 #include "rung/core/context.hpp"
 #include "rung/core/error.hpp"
 #include "rung/core/export.hpp"
+#include "rung/core/operands.hpp"
 #include "rung/core/tensor_ref.hpp"
 
 namespace rung {
@@ -48,6 +54,23 @@ constexpr Support unsupported(const char* why) { return {false, why}; }
 struct Cost {
   double bytes = 0;
   double operations = 0;
+  double written = 0;  // of the bytes
+};
+
+/// How often a rung moves each compulsory byte; zeros: it does not say.
+struct Passes {
+  double loads = 0;
+  double stores = 0;
+};
+
+/// What a rung reaches of a device's nominal rates, as measured on large problems: data from which
+/// core estimates its time. A rung that sets neither share is taken to reach both rates.
+struct Speed {
+  double bandwidth = 0;                // share of the memory's
+  double peak = 0;                     // share of the arithmetic's
+  int launches = 1;                    // kernels, one after another
+  std::int64_t rows = 0, columns = 0;  // of a block's tile, where an operator has such: gemm
+  int blocks_per_sm = 1;               // that the kernel's registers and shared memory allow
 };
 
 /// |result - reference| <= absolute + relative * |reference| + magnitude * m, where m is the sum
@@ -64,9 +87,10 @@ struct RungInfo {
   int step = 0;            // numbers in tens, so that one can be put between
   std::string_view after;  // the rung this one improves on, as told in its header
   Backend backend = Backend::cpu;
-  bool peer = false;      // a vendor's library: timed and checked, never picked
-  bool teaching = false;  // a step of the ladder that later ones always beat: never picked
-  std::string_view file;  // relative to the source tree: rung/ops/gemm/cpu/010_naive.cpp
+  bool peer = false;              // a vendor's library: timed and checked, never picked
+  bool teaching = false;          // a step that later ones always beat: never picked
+  bool declares_traffic = false;  // what it moves, beyond the operator's cost
+  std::string_view file;          // relative to the source tree: rung/ops/gemm/cpu/010_naive.cpp
   /// A peer's version and the kernels it chose ("OpenBLAS 0.3.21, SkylakeX"); may be null.
   std::string (*about)() = nullptr;
   /// A library or driver this rung needs beyond its backend; null when none.
@@ -86,11 +110,14 @@ struct RungSpec {
   Support (*present)() = nullptr;
   /// Sees types, strides and alignment. Null: everything valid.
   Support (*supports)(const Args&, const Context&) = nullptr;
-  /// What this rung moves and computes, as opposed to Op::cost, which is what must be.
+  /// What this rung moves, as opposed to Op::cost, which is what must be.
+  Passes passes = {};
+  /// The same where it does not follow from a number of passes.
   Cost (*traffic)(const Args&) = nullptr;
-  /// Estimated seconds, for the default choice among supporting rungs; null: derived from
-  /// traffic. The lowest wins, of equal ones the highest step; only the order matters. Teaching
-  /// rungs need none.
+  /// For the estimate of its time, and with that for the choice among supporting rungs.
+  Speed speed = {};
+  /// Estimated seconds, where they do not follow from traffic and speed. The lowest
+  /// wins, of equal ones the highest step; only the order matters. Teaching rungs need none.
   double (*estimate)(const Args&, const Context&) = nullptr;
   void (*run)(const Args&, Context&) = nullptr;
 };
@@ -122,6 +149,7 @@ class Rung {
              spec.backend,
              spec.peer,
              spec.teaching,
+             spec.traffic != nullptr || spec.passes.loads > 0 || spec.speed.rows > 0,
              source_path(where.file_name()),
              spec.about,
              spec.present},
@@ -140,19 +168,21 @@ class Rung {
     return spec_.supports != nullptr ? spec_.supports(args, context) : supported;
   }
   [[nodiscard]] Cost traffic(const Args& args) const {
-    return spec_.traffic != nullptr ? spec_.traffic(args) : Op::cost(args);
+    if (spec_.traffic != nullptr) return spec_.traffic(args);
+    if constexpr (requires { Op::traffic(args, spec_.speed); }) {
+      if (spec_.speed.rows > 0) return Op::traffic(args, spec_.speed);
+    }
+    Cost cost = Op::cost(args);
+    if (spec_.passes.loads > 0) {
+      const double read = spec_.passes.loads * (cost.bytes - cost.written);
+      cost.written *= spec_.passes.stores;
+      cost.bytes = read + cost.written;
+    }
+    return cost;
   }
   [[nodiscard]] double estimate(const Args& args, const Context& context) const;
-  /// Does nothing where there is nothing to write: rungs see a result of at least one element.
-  void run(const Args& args, Context& context) const {
-    if (!writes_nothing(args)) spec_.run(args, context);
-  }
-  /// Of a call that is known to write something.
-  void run_nonempty(const Args& args, Context& context) const { spec_.run(args, context); }
-  static bool writes_nothing(const Args& args) {
-    if constexpr (requires { Op::writes_nothing(args); }) return Op::writes_nothing(args);
-    return false;
-  }
+  /// Of a call that writes something: rungs see a result of at least one element.
+  void run(const Args& args, Context& context) const { spec_.run(args, context); }
 
   RungInfo info;
   const Rung* next = nullptr;
@@ -176,12 +206,18 @@ struct NominalRates {
 };
 RUNG_API NominalRates nominal_rates(const Context& context);
 
+/// Launches, and what takes longer: moving the bytes or computing, each at its share of the nominal
+/// rate.
+RUNG_API double estimate_seconds(const Cost& traffic, const Speed& speed, const Context& context);
+
 template <class Op>
 double Rung<Op>::estimate(const Args& args, const Context& context) const {
   if (spec_.estimate != nullptr) return spec_.estimate(args, context);
-  const Cost cost = traffic(args);
-  const NominalRates rates = nominal_rates(context);
-  return cost.bytes / rates.bytes_per_second + cost.operations / rates.operations_per_second;
+  if constexpr (requires { Op::estimate(args, spec_.speed, context); }) {
+    // An operator that knows how its kernels tile the work.
+    if (spec_.speed.rows > 0) return Op::estimate(args, spec_.speed, context);
+  }
+  return estimate_seconds(traffic(args), spec_.speed, context);
 }
 
 namespace detail {
@@ -233,48 +269,38 @@ const Rung<Op>& choose(const typename Op::Args& args, const Context& context, Pi
   return *chosen;
 }
 
-/// Validates, picks and runs.
+/// What an operator's public function makes of its arguments: checks, binds, picks and runs. Best
+/// picks are remembered by the context: a call that differs from the last one in data pointers at
+/// most (repeats()) skips binding and choice, and costs a few comparisons. Overlap is looked at
+/// whenever a pointer has moved.
 template <class Op>
-void dispatch(const typename Op::Args& args, Context& context, Pick pick = best) {
-  Op::validate(args, context);
-  Op::check_aliasing(args);
-  choose<Op>(args, context, pick).run(args, context);
-}
-
-/// What an operator's public function calls, with what it was given. The context remembers the last
-/// call: one of the same layout, options and alignment skips binding, validation and choice, and
-/// costs a few comparisons. Op::bind(given...) makes Args; Op::rebase(args, given...) replaces the
-/// data pointers in them and says whether one differs; same_layout(a, b), found by argument, says
-/// that two things given differ in nothing but data pointers. Aliasing is looked at whenever a
-/// pointer has changed.
-template <class Op, class... Given>
-void call(Context& context, Pick pick, const Given&... given) {
+void call(Context& context, const typename Op::Call& given, Pick pick = best) {
   struct Last {
-    std::tuple<Given...> given;
+    typename Op::Call given;
     typename Op::Args args;
     const Rung<Op>* rung = nullptr;
   };
-  if (!pick.rung.empty()) return dispatch<Op>(Op::bind(given...), context, pick);
+  if (!pick.rung.empty()) {
+    const typename Op::Args args = bind<Op>(given);
+    validate<Op>(given, context);
+    const Rung<Op>& rung = choose<Op>(args, context, pick);
+    if (!writes_nothing<Op>(given)) rung.run(args, context);
+    return;
+  }
   Last& last = context.memo<Last>();
-  const Rung<Op>* rung = last.rung;
-  const bool same =
-      rung != nullptr &&
-      std::apply([&](const Given&... before) { return (same_layout(before, given) && ...); },
-                 last.given);
-  if (!same) {
-    last.rung = nullptr;  // stays so when anything below throws
-    last.given = std::tuple<Given...>(given...);
-    last.args = Op::bind(given...);
-    Op::validate(last.args, context);
-    Op::check_aliasing(last.args);
+  const Rung<Op>* rung = std::exchange(last.rung, nullptr);  // forgotten when anything below throws
+  bool moved = false;
+  if (rung == nullptr || !repeats<Op>(given, last.given, last.args, moved)) {
+    last.given = given;
+    last.args = bind<Op>(given);
+    validate<Op>(given, context);
     rung = &choose<Op>(last.args, context);
-    if (Rung<Op>::writes_nothing(last.args)) return;
-  } else if (Op::rebase(last.args, given...)) {
-    last.rung = nullptr;
-    Op::check_aliasing(last.args);
+    if (writes_nothing<Op>(given)) return;
+  } else if (moved) {
+    require_no_overlap<Op>(given);
   }
   last.rung = rung;
-  rung->run_nonempty(last.args, context);
+  rung->run(last.args, context);
 }
 
 }  // namespace rung

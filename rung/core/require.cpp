@@ -94,6 +94,15 @@ void require_apart(std::string_view op, const ConstTensorRef& written,
          called(written_name) + " overlaps " + called(read_name) + "; accepted: disjoint memory");
 }
 
+void require_same_or_apart(std::string_view op, const ConstTensorRef& written,
+                           std::string_view written_name, const ConstTensorRef& read,
+                           std::string_view read_name) {
+  if (same_place(written, read)) return;
+  if (!byte_range(written).overlaps(byte_range(read))) return;
+  reject(op, called(written_name) + " overlaps " + called(read_name) +
+                 " without being the same tensor; accepted: the same, or disjoint memory");
+}
+
 int require_axis(std::string_view op, std::int64_t axis, int rank) {
   if (axis >= -rank && axis < rank) return static_cast<int>(axis < 0 ? axis + rank : axis);
   reject(op, "axis is " + std::to_string(axis) + "; accepted: " + std::to_string(-rank) + " to " +

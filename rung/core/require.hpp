@@ -18,7 +18,7 @@ namespace rung {
 /// "softmax: x is ...".
 [[noreturn]] RUNG_API void reject(std::string_view op, const std::string& message);
 
-/// The first thing that an operator's bind() looks at, for each tensor it is given: fields that
+/// What bind() looks at first, for each tensor of a call: fields that
 /// agree with each other (TensorRef::consistent()), a size that 63 bits hold, elements within the
 /// address space, and data unless it is empty.
 RUNG_API void require_tensor(std::string_view op, const ConstTensorRef& tensor,
@@ -59,6 +59,11 @@ RUNG_API void require_writable(std::string_view op, const ConstTensorRef& tensor
 RUNG_API void require_apart(std::string_view op, const ConstTensorRef& written,
                             std::string_view written_name, const ConstTensorRef& read,
                             std::string_view read_name);
+
+/// The same, unless the two are one tensor.
+RUNG_API void require_same_or_apart(std::string_view op, const ConstTensorRef& written,
+                                    std::string_view written_name, const ConstTensorRef& read,
+                                    std::string_view read_name);
 
 /// The same elements in the same places: what an operator that works in place accepts instead.
 inline bool same_place(const ConstTensorRef& a, const ConstTensorRef& b) {

@@ -69,6 +69,7 @@ struct BasicTensorRef {
   Extents strides;
 
   BasicTensorRef() = default;
+  bool operator==(const BasicTensorRef&) const = default;
 
   /// Memory of which only the program knows what it holds. A pointer to elements says it itself:
   /// cast it to void* where the DType is known at run time only.
@@ -131,8 +132,8 @@ struct BasicTensorRef {
 
   /// Writable to read-only.
   template <class Other>
-    requires(std::is_const_v<Void> && !std::is_const_v<Other>)
-  BasicTensorRef(const BasicTensorRef<Other>& other)  // NOLINT(google-explicit-constructor)
+  requires(std::is_const_v<Void> && !std::is_const_v<Other>)
+      BasicTensorRef(const BasicTensorRef<Other>& other)  // NOLINT(google-explicit-constructor)
       : data(other.data),
         dtype(other.dtype),
         device(other.device),

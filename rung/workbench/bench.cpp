@@ -137,7 +137,7 @@ void print_remarks(const std::vector<BenchTable>& tables, const bench::Machine& 
                    const BenchPlan& plan, const Options& options) {
   bool above_ceiling = false;
   for (const BenchTable& table : tables) {
-    for (const BenchRow& row : table.rows) above_ceiling = above_ceiling || row.of_ceiling > 1.03;
+    for (const BenchRow& row : table.rows) above_ceiling |= row.of_ceiling > 1 + ceiling_spread;
   }
   say(
       fmt::format("vs peer: speed as a multiple of the fastest peer's, the median of the ratios "
@@ -145,8 +145,9 @@ void print_remarks(const std::vector<BenchTable>& tables, const bench::Machine& 
                   "times.",
                   plan.timing.rounds, options.pairs > 0 ? "" : ", fewer of slow ones"));
   if (above_ceiling) {
-    say("Above 100 %: part of the data stays in a nearer cache, or the machine was busy when its "
-        "ceilings were measured (`rung machine --refresh`).");
+    say("of ceiling is blank where a version was faster than it: part of the data stays in a "
+        "cache, "
+        "or the machine was busy when its ceilings were measured (`rung machine --refresh`).");
   }
   if (machine.noisy()) {
     say("The ceilings were measured while the machine was busy, so that they may be too low: "

@@ -29,7 +29,7 @@ struct BenchRow {
   double spread = not_measured;      // (third quartile - first) / median
   double rate = not_measured;        // useful work a second, in `unit`
   std::string unit;                  // GFLOP/s, or GB/s where memory is the limit
-  double of_ceiling = not_measured;  // seconds at best / seconds
+  double of_ceiling = not_measured;  // seconds at best / seconds, above 1 too: see share_shown()
   double vs_peer = not_measured;     // seconds of the fastest peer / seconds
   int rounds = 0;
   std::string chosen;  // for the public call: the rung it picked
@@ -48,6 +48,14 @@ struct BenchPlan {
   std::vector<std::string> rungs;  // empty: all of them, and the public call
   double longest_call = 2.5;       // seconds: what would take longer is timed on a smaller problem
 };
+
+/// A share of the ceiling as people are told it: never above 1. Up to 3 % more is what ceilings
+/// themselves spread by, and counts as all of it. Anything above is not_measured: the ceiling, of
+/// memory say, does not bound data that stay in a cache.
+constexpr double ceiling_spread = 0.03;
+inline double share_shown(double of_ceiling) {
+  return of_ceiling > 1 + ceiling_spread ? not_measured : std::min(of_ceiling, 1.0);
+}
 
 /// Checks, then times every version of `problem` that runs in this context; on the simulated GPU
 /// checks only.

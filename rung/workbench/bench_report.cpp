@@ -32,7 +32,7 @@ ordered_json to_json(const BenchRow& row) {
           {"spread", number(row.spread)},
           {"rate", number(row.rate)},
           {"unit", row.unit},
-          {"of_ceiling", number(row.of_ceiling)},
+          {"of_ceiling", number(share_shown(row.of_ceiling))},
           {"vs_peer", number(row.vs_peer)},
           {"step", row.step},
           {"threads", row.threads},
@@ -60,7 +60,7 @@ std::string bench_text(const std::vector<BenchTable>& tables) {
       table.add({row.step == 0 ? "" : std::to_string(row.step), row.rung,
                  timed ? format_seconds(row.seconds) : "",
                  timed ? fmt::format("{} {}", format_number(row.rate), row.unit) : "",
-                 percent(row.of_ceiling),
+                 percent(share_shown(row.of_ceiling)),
                  std::isfinite(row.vs_peer) ? fmt::format("{:.2f}", row.vs_peer) : "",
                  timed ? percent(row.spread) : "", row.note},
                 row.failed                ? Tone::bad

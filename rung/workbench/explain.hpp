@@ -22,7 +22,7 @@ struct Explained {
   Problem problem;
   RungHeader header;        // empty where the source is not here
   Cost compulsory;          // what any implementation must move and compute
-  Cost declared;            // what this one says that it does
+  Cost declared;            // what this one says that it does; bytes 0: it says nothing
   double written = 0;       // the share of the compulsory bytes that is written
   std::string why_not_run;  // "" when it ran, and was counted
   std::vector<simt::record::Kernel> kernels;

@@ -64,7 +64,7 @@ ordered_json one_to_json(const AnyOperator& op, const Explained& one, const Chip
       {"before", before != nullptr ? ordered_json(before->name) : ordered_json()},
       {"header", header},
       {"compulsory", {{"bytes", one.compulsory.bytes}, {"operations", one.compulsory.operations}}},
-      {"declared", {{"bytes", one.declared.bytes}, {"operations", one.declared.operations}}},
+      {"declared", {{"bytes", known(one.declared.bytes)}, {"operations", one.declared.operations}}},
       {"counted", one.counted()},
       {"why_not", one.why_not_run},
       {"counters", counters},

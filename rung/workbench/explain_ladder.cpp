@@ -28,7 +28,10 @@ std::string counted(const Explained& one, const Chip&) {
   return one.counted() ? of(one.total) : "";
 }
 constexpr Column columns[] = {
-    {"declared", [](const Explained& one, const Chip&) { return whole(one.declared.bytes); }},
+    {"declared",
+     [](const Explained& one, const Chip&) {
+       return one.declared.bytes > 0 ? whole(one.declared.bytes) : "";
+     }},
     {"counted", counted<[](const Kernel& k) { return whole(counted_bytes(k.totals)); }>},
     {"loads", counted<[](const Kernel& k) {
        return quotient(k.totals.global_load_sectors, k.totals.global_load_requests);

@@ -54,6 +54,7 @@ Explained explain_rung(const RungInfo& rung, const Problem& problem, Instance& i
   }
   one.compulsory = instance.cost();
   one.declared = instance.traffic(rung);
+  if (!rung.declares_traffic) one.declared.bytes = 0;
   one.written = written_share(instance);
   if (rung.backend == Backend::simt) {
     count(one, instance);

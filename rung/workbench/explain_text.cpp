@@ -30,13 +30,18 @@ std::string header_text(const RungHeader& header) {
   return text;
 }
 
+/// What one of the rungs may not have said.
+constexpr double unknown = std::numeric_limits<double>::quiet_NaN();
+
 std::string show(double value, bool ratio = false) {
+  if (std::isnan(value)) return "";
   if (ratio) return value == 0 ? "-" : format_number(value);
   return whole(value);
 }
 
 /// What became of a number: "same", "/ 32", "x 2", "new", "gone".
 std::string change(double before, double now) {
+  if (std::isnan(before) || std::isnan(now)) return "";
   if (before == now) return "same";
   if (before == 0) return "new";
   if (now == 0) return "gone";
@@ -97,9 +102,13 @@ int most(const Explained& one, const Chip& chip, int (*of)(const KernelUsage& us
 
 std::string numbers_text(const Explained& one, const Explained* before, const Chip& chip) {
   Comparison numbers(one, before);
-  numbers.add("operations, declared", [](const Explained& e) { return e.declared.operations; });
+  numbers.add("operations", [](const Explained& e) { return e.declared.operations; });
   numbers.add("bytes that must move", [](const Explained& e) { return e.compulsory.bytes; });
-  numbers.add("bytes, declared", [](const Explained& e) { return e.declared.bytes; });
+  if (one.declared.bytes > 0 || (before != nullptr && before->declared.bytes > 0)) {
+    numbers.add("bytes, declared", [](const Explained& e) {
+      return e.declared.bytes > 0 ? e.declared.bytes : unknown;
+    });
+  }
   if (!one.counted()) return numbers.text();
   numbers.add("bytes, counted", [](const Explained& e) { return counted_bytes(e.total.totals); });
   for (const Metric& metric : metrics()) {

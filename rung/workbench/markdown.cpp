@@ -4,11 +4,13 @@
 
 #include <fmt/format.h>
 
+#include <cmath>
 #include <nlohmann/json.hpp>
 #include <sstream>
 #include <vector>
 
 #include "rung/core/error.hpp"
+#include "rung/workbench/bench.hpp"
 #include "rung/workbench/table.hpp"
 
 namespace rung::workbench {
@@ -63,6 +65,13 @@ std::string machine_title(const json& machine, const json& row) {
   return fmt::format("{}, {}", name, machine.at("date").get<std::string>());
 }
 
+/// Files of earlier versions have shares above 1.
+std::string ceiling_of(const json& row) {
+  if (row.at("of_ceiling").is_null()) return "";
+  const double share = share_shown(row.at("of_ceiling").get<double>());
+  return std::isnan(share) ? "" : fmt::format("{:.1f} %", 100 * share);
+}
+
 std::string line_of(const json& row) {
   const auto text = [&](const char* key) { return row.at(key).get<std::string>(); };
   const auto number = [&](const char* key) { return row.at(key).get<double>(); };
@@ -70,13 +79,11 @@ std::string line_of(const json& row) {
   if (row.at("peer")) name = fmt::format("*{}* (peer)", name);
   if (!text("chosen").empty()) name = fmt::format("**{}** ({})", name, text("chosen"));
   if (row.at("seconds").is_null()) return fmt::format("| {} | | | | | {} |\n", name, text("note"));
-  const std::string ceiling =
-      row.at("of_ceiling").is_null() ? "" : fmt::format("{:.1f} %", 100 * number("of_ceiling"));
   const std::string peer =
       row.at("vs_peer").is_null() ? "" : fmt::format("{:.2f}", number("vs_peer"));
   return fmt::format("| {} | {} | {} {} | {} | {} | {} |\n", name,
                      format_seconds(number("seconds")), format_number(number("rate")), text("unit"),
-                     ceiling, peer, row.at("peer") ? text("note") : "");
+                     ceiling_of(row), peer, row.at("peer") ? text("note") : "");
 }
 
 std::string tables_of(const json& result, const Filter& filter) {
@@ -126,18 +133,14 @@ std::string table_of_rung(const json& result, const Filter& filter) {
           filter.rung, backend, machine_title(result.at("machine"), row),
           threaded ? " threads |" : "", threaded ? "--:|" : "");
     }
-    const auto ratio = [&](const char* key, double scale, const char* unit) {
-      return row.at(key).is_null() ? std::string()
-                                   : fmt::format("{:.{}f}{}", scale * row.at(key).get<double>(),
-                                                 scale > 1 ? 1 : 2, unit);
-    };
+    const json& vs_peer = row.at("vs_peer");
     const auto chosen = row.at("chosen").get<std::string>();
     text += fmt::format(
         "| `{}` |{} {} | {} {} | {} | {} | {} | {} |\n", row.at("problem").get<std::string>(),
         threaded ? fmt::format(" {} |", row.at("threads").get<int>()) : std::string(),
         format_seconds(row.at("seconds").get<double>()),
         format_number(row.at("rate").get<double>()), row.at("unit").get<std::string>(),
-        ratio("of_ceiling", 100, " %"), ratio("vs_peer", 1, ""),
+        ceiling_of(row), vs_peer.is_null() ? "" : fmt::format("{:.2f}", vs_peer.get<double>()),
         chosen.empty() ? filter.rung : chosen, fastest_peer(rows, row));
   }
   return text;

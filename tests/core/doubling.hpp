@@ -8,6 +8,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <tuple>
 #include <vector>
 
 #include "rung/core/any_operator.hpp"
@@ -18,8 +19,7 @@ namespace {
 /// What the test looks at afterwards.
 struct Trace {
   std::vector<std::string> ran;
-  int validations = 0;
-  int alias_checks = 0;
+  int bindings = 0;
   int support_questions = 0;
 };
 Trace trace;
@@ -30,38 +30,24 @@ struct Double {
   static constexpr std::string_view name = "double";
   static constexpr std::string_view summary = "y = 2 x";
   static constexpr std::string_view problem_help = "TYPE N";
-  struct Args {
-    ConstTensorRef x;
-    TensorRef y;
+  struct Call {
+    ConstTensorRef x = {};
+    TensorRef y = {};
+    bool operator==(const Call&) const = default;
   };
+  struct Args : Call {};
+  static constexpr bool operands_in_host_memory = true;  // its rung for GPUs does nothing
+  static constexpr auto operands(auto& call) {
+    return std::tuple{in(call.x, "x"), out(call.y, "y")};
+  }
 
   static RungList<Double>& rungs() {
     static constinit RungList<Double> list;
     return list;
   }
-  static void validate(const Args& args, const Context&) {
-    ++trace.validations;
+  static void bind(const Args& args) {
+    ++trace.bindings;
     if (args.x.rank() != 1) throw Error(ErrorCode::invalid_argument, "x has no single axis");
-  }
-  static void check_aliasing(const Args& args) {
-    ++trace.alias_checks;
-    if (byte_range(args.x).overlaps(byte_range(args.y))) {
-      throw Error(ErrorCode::invalid_argument, "y overlaps x");
-    }
-  }
-  using Given = Args;  // nothing to normalise
-  static Args bind(const ConstTensorRef& x, const TensorRef& y) { return {x, y}; }
-  static bool rebase(Args& args, const ConstTensorRef& x, const TensorRef& y) {
-    const bool changed = args.x.data != x.data || args.y.data != y.data;
-    args.x.data = x.data;
-    args.y.data = y.data;
-    return changed;
-  }
-  static Given given(const Args& args) { return args; }
-  static void call(Context& context, const Given& given) { twice(context, given.x, given.y); }
-  static void twice(Context& context, const ConstTensorRef& x, const TensorRef& y,
-                    Pick pick = best) {
-    rung::call<Double>(context, pick, x, y);
   }
   static Cost cost(const Args& args) {
     return {8.0 * static_cast<double>(args.x.size()), static_cast<double>(args.x.size())};
@@ -78,7 +64,7 @@ struct Double {
   }
   static std::vector<Problem> check_problems(Backend) { return {Problem::parse("f32 5")}; }
   static std::vector<Problem> bench_problems(Backend) { return {}; }
-  static Args make(const Problem& problem, Inputs& inputs) {
+  static Call make(const Problem& problem, Inputs& inputs) {
     const Extents shape{problem.extents.at(0)};
     return {inputs.input("x", problem.dtype, shape), inputs.output("y", problem.dtype, shape)};
   }
@@ -170,7 +156,7 @@ const Operator<Double> the_operator;
 void Double::invoke(Context& context, Invocation& invocation, Pick pick) {
   const Tensor& x = invocation.tensors.at("x");
   invocation.result = Tensor(x.dtype(), x.shape());
-  twice(context, x, invocation.result, pick);
+  call<Double>(context, {x, invocation.result}, pick);
 }
 
 }  // namespace

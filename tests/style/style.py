@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The form of the files: licence lines, lengths, what a rung's header tells. usage: style.py SOURCE"""
+"""The form of the files: licence lines, lengths, what a rung tells and where its kernel is. usage: style.py SOURCE"""
+import collections
 import os
 import pathlib
 import re
@@ -10,6 +11,7 @@ SCRIPTS = {".py", ".sh", ".cmake", ".in"}
 SKIPPED_FOLDERS = {"__pycache__", "results"}
 RUNG = re.compile(r"(cpu/\d+_\w+\.cpp|cuda/\d+_\w+(\.sm90a)?\.cu)")
 TELLS = ("Idea", "Changes", "Cost")
+STEP = re.compile(r"(\d+)_\w+(\.sm90a)?\.cuh?")
 
 
 def files(source):
@@ -72,6 +74,25 @@ def complaints(path):
         yield len(lines), "no newline at the end"
 
 
+def steps_without_kernel(source):
+    """CUDA rungs whose reader would look for the kernel in vain, as (file, complaint).
+
+    A step is all files of one number in an operator's cuda/: the rung's .cu, and .cuh beside it where others
+    need its kernels. What the copy engine does (copy_async) takes no kernel."""
+    steps = collections.defaultdict(list)
+    for path in sorted((source / "rung" / "ops").glob("*/cuda/*")):
+        step = STEP.fullmatch(path.name)
+        if step:
+            steps[path.parent, step[1]].append(path)
+    for paths in steps.values():
+        code = re.sub(r"//[^\n]*", "", "\n".join(path.read_text(encoding="utf-8") for path in paths))
+        if all(path.suffix == ".cuh" for path in paths):
+            yield paths[0], "no rung (.cu) of this step: what several share lives in detail/"
+        elif "__global__" not in code and "copy_async(" not in code:
+            rung = next(path for path in paths if path.suffix == ".cu")
+            yield rung, "no __global__ in this step: the kernel belongs into the rung's file, or a .cuh beside it"
+
+
 def main():
     source = pathlib.Path(sys.argv[1])
     seen = bad = 0
@@ -80,6 +101,9 @@ def main():
         for number, complaint in complaints(path):
             print(f"{path.relative_to(source)}:{number}: {complaint}")
             bad += 1
+    for path, complaint in steps_without_kernel(source):
+        print(f"{path.relative_to(source)}:1: {complaint}")
+        bad += 1
     if seen == 0:
         sys.exit(f"no sources under {source}")
     print(f"{seen} files, {bad} complaints")

@@ -53,6 +53,13 @@ TEST(Bench, JsonHasTheDocumentedKeysAndRatio) {
   EXPECT_EQ(rows["best"].at("chosen"), "right");
 }
 
+TEST(Bench, AShareOfTheCeilingIsNeverAboveIt) {
+  EXPECT_EQ(workbench::share_shown(0.5), 0.5);
+  EXPECT_EQ(workbench::share_shown(1.02), 1.0) << "ceilings spread by as much";
+  EXPECT_TRUE(std::isnan(workbench::share_shown(1.2))) << "the data were in a cache";
+  EXPECT_TRUE(std::isnan(workbench::share_shown(workbench::not_measured)));
+}
+
 // Where arithmetic binds, its ceiling is measured in the race: what a file says of the rate
 // (one operation a second, which anybody surpasses) only tells that it does.
 TEST(Bench, ArithmeticsCeilingTakesTurnsWithTheVersions) {

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "rung/core/any_operator.hpp"
@@ -15,23 +16,24 @@ struct Fake {
   static constexpr std::string_view summary = "y = 2 x";
   static constexpr std::string_view problem_help = "TYPE N or MxN: f32 4x64";
 
-  struct Args {
-    ConstTensorRef x;
-    TensorRef y;
+  struct Call {
+    ConstTensorRef x = {};
+    TensorRef y = {};
+    bool operator==(const Call&) const = default;
   };
-  using Given = Args;
+  struct Args : Call {};
 
+  static constexpr auto operands(auto& call) {
+    return std::tuple{in(call.x, "x"), out(call.y, "y")};
+  }
   static RungList<Fake>& rungs();
-  static void validate(const Args&, const Context&) {}
-  static void check_aliasing(const Args&) {}
-  static Given given(const Args& args) { return args; }
-  static void call(Context& context, const Given& given) { dispatch<Fake>(given, context); }
+  static void bind(Args&) {}
   static Cost cost(const Args& args);
   static void reference(const Args& args, Oracle& oracle);
   static Tolerance tolerance(const Args& args, const RungInfo& rung, Values values);
   static std::vector<Problem> check_problems(Backend backend);
   static std::vector<Problem> bench_problems(Backend backend);
-  static Args make(const Problem& problem, Inputs& inputs);
+  static Call make(const Problem& problem, Inputs& inputs);
   static std::span<const ArgumentSpec> arguments();
   static void invoke(Context& context, Invocation& invocation, Pick pick);
 };

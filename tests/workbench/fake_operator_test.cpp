@@ -146,7 +146,7 @@ std::vector<Problem> Fake::check_problems(Backend) {
 }
 std::vector<Problem> Fake::bench_problems(Backend) { return {Problem::parse("f32 4x16")}; }
 
-Fake::Args Fake::make(const Problem& problem, Inputs& inputs) {
+Fake::Call Fake::make(const Problem& problem, Inputs& inputs) {
   problem.expect(name, 2, {});
   const Extents shape{problem.extents[0], problem.extents[1]};
   const ConstTensorRef x = inputs.input("x", DType::f32, shape);
@@ -162,7 +162,7 @@ std::span<const ArgumentSpec> Fake::arguments() {
 void Fake::invoke(Context& context, Invocation& call, Pick pick) {
   const ConstTensorRef x = call.tensors.at("x");
   call.result = Tensor(DType::f32, x.shape, context.device());
-  dispatch<Fake>({x, call.result}, context, pick);
+  rung::call<Fake>(context, {x, call.result}, pick);
 }
 
 Outcome run_rung(const std::vector<std::string>& words) {

@@ -33,6 +33,7 @@
 #include <cstdint>
 #include <span>
 #include <string_view>
+#include <tuple>
 #include <vector>
 
 #include "rung/core/collapse.hpp"
@@ -76,13 +77,6 @@ struct ElementwiseOptions {
   double alpha = 1.0;  // of axpy; 1 for the other functions, which have none
 };
 
-inline bool same_layout(const ElementwiseInputs& a, const ElementwiseInputs& b) {
-  return same_layout(a.x, b.x) && same_layout(a.y, b.y) && same_layout(a.w, b.w);
-}
-inline bool same_layout(const ElementwiseOptions& a, const ElementwiseOptions& b) {
-  return a.function == b.function && a.alpha == b.alpha;
-}
-
 struct RUNG_API Elementwise {
   static constexpr std::string_view name = "elementwise";
   static constexpr std::string_view summary = "z = f(x, y, w), element by element";
@@ -93,12 +87,16 @@ struct RUNG_API Elementwise {
       "options: x=, y=, w= row | column | scalar | a shape (an operand that is broadcast),\n"
       "         alpha=X (axpy), in_place (z is x)";
 
-  /// Normalised: the operands have z's shape, with stride 0 where they repeat.
-  struct Args {
-    std::array<ConstTensorRef, 3> in;  // x, y, w; those beyond the arity have no data
-    TensorRef z;
+  struct Call {
+    std::array<ConstTensorRef, 3> in = {};  // x, y, w; those beyond the arity are left out
+    TensorRef z = {};
     ElementwiseFunction function = ElementwiseFunction::add;
     double alpha = 1.0;
+    bool operator==(const Call&) const = default;
+  };
+
+  /// The operands have z's shape, with stride 0 where they repeat.
+  struct Args : Call {
     /// The axes that z, x, y and w (in this order) share, as few as will do; the one along which z
     /// lies densest stands last. Strides of operands that are not read are 0.
     Collapsed<4> layout;
@@ -114,39 +112,19 @@ struct RUNG_API Elementwise {
     }
   };
 
-  /// What a program passes to elementwise(): the same call before it is normalised.
-  struct Given {
-    ElementwiseInputs inputs;
-    TensorRef z;
-    ElementwiseOptions options;
-  };
-
-  static RungList<Elementwise>& rungs();
-  /// From what a caller gives; throws Error when an operand is missing or its shape does not fit.
-  static Args bind(const ElementwiseInputs& inputs, const TensorRef& z,
-                   const ElementwiseOptions& options);
-  static void validate(const Args& args, const Context& context);
-  static void check_aliasing(const Args& args);
-  static bool writes_nothing(const Args& args) { return args.z.empty(); }
-  static bool rebase(Args& args, const ElementwiseInputs& inputs, const TensorRef& z,
-                     const ElementwiseOptions&) {
-    const bool changed = args.in[0].data != inputs.x.data || args.in[1].data != inputs.y.data ||
-                         args.in[2].data != inputs.w.data || args.z.data != z.data;
-    args.in[0].data = inputs.x.data;
-    args.in[1].data = inputs.y.data;
-    args.in[2].data = inputs.w.data;
-    args.z.data = z.data;
-    return changed;
+  static constexpr auto operands(auto& call) {
+    return std::tuple{optional_in(call.in[0], "x"), optional_in(call.in[1], "y"),
+                      optional_in(call.in[2], "w"), out(call.z, "z").may_be("x", "y", "w")};
   }
+  static RungList<Elementwise>& rungs();
+  static void bind(Args& args);
 
   static Cost cost(const Args& args);
   static void reference(const Args& args, Oracle& oracle);
   static Tolerance tolerance(const Args& args, const RungInfo& rung, Values values);
   static std::vector<Problem> check_problems(Backend backend);
   static std::vector<Problem> bench_problems(Backend backend);
-  static Args make(const Problem& problem, Inputs& inputs);
-  static Given given(const Args& args);
-  static void call(Context& context, const Given& given);
+  static Call make(const Problem& problem, Inputs& inputs);
   static std::span<const ArgumentSpec> arguments();
   static void invoke(Context& context, Invocation& invocation, Pick pick);
 };

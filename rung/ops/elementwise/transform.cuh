@@ -38,8 +38,8 @@
 #include "rung/ops/elementwise/op/walk.hpp"
 
 #if defined(__CUDACC__) || defined(RUNG_SIMT)
-#include "rung/ops/elementwise/cuda/detail/rows.hpp"
-#include "rung/ops/elementwise/cuda/detail/strided.hpp"
+#include "rung/ops/elementwise/cuda/030_strided.cuh"
+#include "rung/ops/elementwise/cuda/040_vectorised_16b.cuh"
 #endif
 
 namespace rung {

@@ -26,6 +26,7 @@
 #include <cstdint>
 #include <span>
 #include <string_view>
+#include <tuple>
 #include <vector>
 
 #include "rung/core/context.hpp"
@@ -50,12 +51,6 @@ struct GemmOptions {
   Precision precision = Precision::full;
 };
 
-inline bool same_layout(const GemmOptions& a, const GemmOptions& b) {
-  return a.alpha == b.alpha && a.beta == b.beta && a.transpose_a == b.transpose_a &&
-         a.transpose_b == b.transpose_b && a.activation == b.activation &&
-         a.precision == b.precision && same_layout(a.bias, b.bias);
-}
-
 struct RUNG_API Gemm {
   static constexpr std::string_view name = "gemm";
   static constexpr std::string_view summary = "C = act(alpha op(A) op(B) + beta C + bias)";
@@ -64,18 +59,24 @@ struct RUNG_API Gemm {
       "options: ta, tb (operand stored transposed), batch=N, alpha=X, beta=X, bias, bias_rows,\n"
       "         relu | gelu | sigmoid | tanh, out=f32 (bf16 and f16 inputs), tf32";
 
-  /// Normalised: every tensor has three axes (batch first; stride 0 where shared), transposition
-  /// is in the strides, and bias spans C by stride 0.
-  struct Args {
-    ConstTensorRef a;     // batch x m x k
-    ConstTensorRef b;     // batch x k x n
-    TensorRef c;          // batch x m x n
-    ConstTensorRef bias;  // batch x m x n, or no data
+  struct Call {
+    ConstTensorRef a = {};
+    ConstTensorRef b = {};
+    TensorRef c = {};
+    ConstTensorRef bias = {};
     double alpha = 1.0;
     double beta = 0.0;
+    bool transpose_a = false;
+    bool transpose_b = false;
     Activation activation = Activation::none;
     Precision precision = Precision::full;
+    bool operator==(const Call&) const = default;
+  };
 
+  /// Every tensor has three axes (batch first; stride 0 where shared): a is batch x m x k, b is
+  /// batch x k x n, c and bias are batch x m x n. Transposition is in the strides, and bias spans C
+  /// by stride 0, or has no data.
+  struct Args : Call {
     [[nodiscard]] std::int64_t batch() const { return c.shape[0]; }
     [[nodiscard]] std::int64_t m() const { return c.shape[1]; }
     [[nodiscard]] std::int64_t n() const { return c.shape[2]; }
@@ -86,39 +87,26 @@ struct RUNG_API Gemm {
     }
   };
 
-  /// What a program passes to gemm(): the same call before it is normalised.
-  struct Given {
-    ConstTensorRef a, b;
-    TensorRef c;
-    GemmOptions options;
-  };
-
-  static RungList<Gemm>& rungs();
-  /// From what a caller gives; throws Error when ranks or shapes do not fit together.
-  static Args bind(const ConstTensorRef& a, const ConstTensorRef& b, const TensorRef& c,
-                   const GemmOptions& options);
-  static void validate(const Args& args, const Context& context);
-  static void check_aliasing(const Args& args);
-  static bool writes_nothing(const Args& args) { return args.c.empty(); }
-  static bool rebase(Args& args, const ConstTensorRef& a, const ConstTensorRef& b,
-                     const TensorRef& c, const GemmOptions& options) {
-    const bool changed = args.a.data != a.data || args.b.data != b.data || args.c.data != c.data ||
-                         args.bias.data != options.bias.data;
-    args.a.data = a.data;
-    args.b.data = b.data;
-    args.c.data = c.data;
-    args.bias.data = options.bias.data;
-    return changed;
+  static constexpr auto operands(auto& call) {
+    return std::tuple{in(call.a, "a"), in(call.b, "b"), out(call.c, "c"),
+                      optional_in(call.bias, "bias")};
   }
+  static RungList<Gemm>& rungs();
+  static void bind(Args& args);
 
   static Cost cost(const Args& args);
+  /// Of a kernel that makes C in tiles of speed.rows x speed.columns and reads a strip of A and one
+  /// of B for each.
+  static Cost traffic(const Args& args, const Speed& speed);
+  /// Its time with k cut into so many slices. The SM with the most blocks decides (wave
+  /// quantization): with 133 tiles on 132 SMs, one works twice as long as it would with 132.
+  static double estimate(const Args& args, const Speed& speed, const Context& context,
+                         std::int64_t slices = 1);
   static void reference(const Args& args, Oracle& oracle);
   static Tolerance tolerance(const Args& args, const RungInfo& rung, Values values);
   static std::vector<Problem> check_problems(Backend backend);
   static std::vector<Problem> bench_problems(Backend backend);
-  static Args make(const Problem& problem, Inputs& inputs);
-  static Given given(const Args& args);
-  static void call(Context& context, const Given& given);
+  static Call make(const Problem& problem, Inputs& inputs);
   static std::span<const ArgumentSpec> arguments();
   static void invoke(Context& context, Invocation& invocation, Pick pick);
 };

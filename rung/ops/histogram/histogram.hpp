@@ -39,6 +39,7 @@
 #include <cstdint>
 #include <span>
 #include <string_view>
+#include <tuple>
 #include <vector>
 
 #include "rung/core/context.hpp"
@@ -55,11 +56,6 @@ struct HistogramOptions {
   bool accumulate = false;    // add to what counts holds
 };
 
-inline bool same_layout(const HistogramOptions& a, const HistogramOptions& b) {
-  return a.low == b.low && a.high == b.high && a.accumulate == b.accumulate &&
-         same_layout(a.edges, b.edges);
-}
-
 struct RUNG_API Histogram {
   static constexpr std::string_view name = "histogram";
   static constexpr std::string_view summary = "counts[b] = number of elements of x in bin b";
@@ -71,20 +67,23 @@ struct RUNG_API Histogram {
       "         nan (a third of them);\n"
       "         normally distributed otherwise";
 
-  /// Normalised. As the order of elements does not matter, x's axes are sorted by their strides
-  /// and merged: the last one is the densest, and a transposed matrix is one row.
-  struct Args {
-    ConstTensorRef x;      // one axis at least; strides descending (0 counts as the widest)
-    TensorRef counts;      // n
-    ConstTensorRef edges;  // n + 1, or no data
-    double low = 0.0;      // low < high, rounded to what the formula computes in
+  struct Call {
+    ConstTensorRef x = {};
+    TensorRef counts = {};      // n
+    ConstTensorRef edges = {};  // n + 1, or left out
+    double low = 0.0;           // in Args low < high, rounded to what the formula computes in
     double high = 0.0;
     bool accumulate = false;
-    std::int64_t first = 0;  // elements from the caller's x to ours: axes may be walked backwards
+    bool operator==(const Call&) const = default;
+  };
 
+  /// As the order of elements does not matter, x's axes are sorted by their strides and merged: the
+  /// last one is the densest, and a transposed matrix is one row. x has one axis at least; its
+  /// strides descend (0 counts as the widest), and its data are those of the lowest address.
+  struct Args : Call {
     [[nodiscard]] std::int64_t bins() const { return counts.shape[0]; }
     [[nodiscard]] bool even() const { return edges.data == nullptr; }
-    /// Elements of x; validate has seen that the product fits.
+    /// Elements of x; binding has seen that the product fits.
     [[nodiscard]] std::int64_t size() const {
       std::int64_t product = 1;
       for (int axis = 0; axis < x.rank(); ++axis) product *= x.shape[axis];
@@ -96,41 +95,19 @@ struct RUNG_API Histogram {
     }
   };
 
-  /// What a program passes to histogram(): the same call before it is normalised.
-  struct Given {
-    ConstTensorRef x;
-    TensorRef counts;
-    HistogramOptions options;
-  };
-
-  static RungList<Histogram>& rungs();
-  /// From what a caller gives; throws Error when shapes do not fit together.
-  static Args bind(const ConstTensorRef& x, const TensorRef& counts,
-                   const HistogramOptions& options);
-  static void validate(const Args& args, const Context& context);
-  static void check_aliasing(const Args& args);
-  static bool rebase(Args& args, const ConstTensorRef& x, const TensorRef& counts,
-                     const HistogramOptions& options) {
-    const void* data = x.data == nullptr
-                           ? nullptr
-                           : static_cast<const char*>(x.data) +
-                                 args.first * static_cast<std::int64_t>(size_of(x.dtype));
-    const bool changed = args.x.data != data || args.counts.data != counts.data ||
-                         args.edges.data != options.edges.data;
-    args.x.data = data;
-    args.counts.data = counts.data;
-    args.edges.data = options.edges.data;
-    return changed;
+  static constexpr auto operands(auto& call) {
+    return std::tuple{in(call.x, "x"), optional_in(call.edges, "edges"),
+                      out(call.counts, "counts")};
   }
+  static RungList<Histogram>& rungs();
+  static void bind(Args& args);
 
   static Cost cost(const Args& args);
   static void reference(const Args& args, Oracle& oracle);
   static Tolerance tolerance(const Args& args, const RungInfo& rung, Values values);
   static std::vector<Problem> check_problems(Backend backend);
   static std::vector<Problem> bench_problems(Backend backend);
-  static Args make(const Problem& problem, Inputs& inputs);
-  static Given given(const Args& args);
-  static void call(Context& context, const Given& given);
+  static Call make(const Problem& problem, Inputs& inputs);
   static std::span<const ArgumentSpec> arguments();
   static void invoke(Context& context, Invocation& invocation, Pick pick);
 };

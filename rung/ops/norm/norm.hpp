@@ -44,6 +44,7 @@
 #include <cstdint>
 #include <span>
 #include <string_view>
+#include <tuple>
 #include <vector>
 
 #include "rung/core/collapse.hpp"
@@ -68,14 +69,6 @@ struct NormOptions {
   TensorRef rstd = {};
 };
 
-inline bool same_layout(NormKind a, NormKind b) { return a == b; }
-inline bool same_layout(const NormOptions& a, const NormOptions& b) {
-  return a.axis == b.axis && a.axes == b.axes && a.epsilon == b.epsilon &&
-         same_layout(a.gamma, b.gamma) && same_layout(a.beta, b.beta) &&
-         same_layout(a.residual, b.residual) && same_layout(a.sum, b.sum) &&
-         same_layout(a.mean, b.mean) && same_layout(a.rstd, b.rstd);
-}
-
 struct RUNG_API Norm {
   static constexpr std::string_view name = "norm";
   static constexpr std::string_view summary = "y = (x + residual - mean) rstd gamma + beta";
@@ -87,20 +80,26 @@ struct RUNG_API Norm {
       "         residual, sum, stats (mean and rstd too), in_place (y is x), in_place_sum (sum is\n"
       "         residual), offset=X, spread=X (values of x: around offset)";
 
-  /// Normalised: every tensor is spread over x's shape by stride 0, so that one set of axes serves
-  /// them all; `normalised` says which are normalised.
-  struct Args {
+  struct Call {
     NormKind kind = NormKind::layer;
+    int axis = -1;
+    int axes = 1;
     double epsilon = 1e-5;
+    ConstTensorRef x = {};
+    ConstTensorRef residual = {};  // or left out, as all that follow but y
+    TensorRef y = {};
+    TensorRef sum = {};
+    ConstTensorRef gamma = {};
+    ConstTensorRef beta = {};
+    TensorRef mean = {};
+    TensorRef rstd = {};
+    bool operator==(const Call&) const = default;
+  };
+
+  /// Every tensor is spread over x's shape by stride 0, so that one set of axes serves them all;
+  /// `normalised` says which are normalised. What is left out has no data.
+  struct Args : Call {
     AxisSet normalised = 0;
-    ConstTensorRef x;
-    ConstTensorRef residual;  // or no data, as all that follow but y
-    TensorRef y;
-    TensorRef sum;
-    ConstTensorRef gamma;
-    ConstTensorRef beta;
-    TensorRef mean;
-    TensorRef rstd;
 
     [[nodiscard]] bool is(AxisSet axes, int axis) const { return (axes >> axis & 1) != 0; }
     [[nodiscard]] std::int64_t extent(AxisSet axes) const {
@@ -114,21 +113,18 @@ struct RUNG_API Norm {
     [[nodiscard]] std::int64_t columns() const { return extent(normalised); }
   };
 
-  struct Given {
-    NormKind kind;
-    ConstTensorRef x;
-    TensorRef y;
-    NormOptions options;
-  };
-
+  static constexpr auto operands(auto& call) {
+    return std::tuple{in(call.x, "x"),
+                      optional_in(call.residual, "residual"),
+                      optional_in(call.gamma, "gamma"),
+                      optional_in(call.beta, "beta"),
+                      out(call.y, "y").may_be("x", "residual"),
+                      optional_out(call.sum, "sum").may_be("x", "residual"),
+                      optional_out(call.mean, "mean"),
+                      optional_out(call.rstd, "rstd")};
+  }
   static RungList<Norm>& rungs();
-  static Args bind(NormKind kind, const ConstTensorRef& x, const TensorRef& y,
-                   const NormOptions& options);
-  static void validate(const Args& args, const Context& context);
-  static void check_aliasing(const Args& args);
-  static bool writes_nothing(const Args& args);
-  static bool rebase(Args& args, NormKind kind, const ConstTensorRef& x, const TensorRef& y,
-                     const NormOptions& options);
+  static void bind(Args& args);
 
   static Cost cost(const Args& args);
   /// The oracle's magnitudes are the bounds promised above: tolerance() multiplies them by one.
@@ -136,9 +132,7 @@ struct RUNG_API Norm {
   static Tolerance tolerance(const Args& args, const RungInfo& rung, Values values);
   static std::vector<Problem> check_problems(Backend backend);
   static std::vector<Problem> bench_problems(Backend backend);
-  static Args make(const Problem& problem, Inputs& inputs);
-  static Given given(const Args& args);
-  static void call(Context& context, const Given& given);
+  static Call make(const Problem& problem, Inputs& inputs);
   static std::span<const ArgumentSpec> arguments();
   static void invoke(Context& context, Invocation& invocation, Pick pick);
 };

@@ -30,6 +30,7 @@
 #include <cstdint>
 #include <span>
 #include <string_view>
+#include <tuple>
 #include <vector>
 
 #include "rung/ops/norm/norm.hpp"
@@ -47,13 +48,6 @@ struct NormBackwardOptions {
   TensorRef dbeta = {};
 };
 
-inline bool same_layout(const NormBackwardOptions& a, const NormBackwardOptions& b) {
-  return a.axis == b.axis && a.axes == b.axes && a.epsilon == b.epsilon &&
-         same_layout(a.gamma, b.gamma) && same_layout(a.mean, b.mean) &&
-         same_layout(a.rstd, b.rstd) && same_layout(a.dgamma, b.dgamma) &&
-         same_layout(a.dbeta, b.dbeta);
-}
-
 struct RUNG_API NormBackward {
   static constexpr std::string_view name = "norm_backward";
   static constexpr std::string_view summary = "dx = rstd (g - mean(g) - z mean(g z)), g = dy gamma";
@@ -63,27 +57,25 @@ struct RUNG_API NormBackward {
       "         weights (dgamma and dbeta too), stats (mean and rstd are given, not computed\n"
       "         again), in_place (dx is dy)";
 
-  /// Normalised: every tensor is spread over x's shape by stride 0.
-  struct Args {
+  struct Call {
     NormKind kind = NormKind::layer;
+    int axis = -1;
+    int axes = 1;
     double epsilon = 1e-5;
-    AxisSet normalised = 0;
-    ConstTensorRef x;
-    ConstTensorRef dy;
-    TensorRef dx;
-    ConstTensorRef gamma;  // or no data, as all that follow
-    ConstTensorRef mean;
-    ConstTensorRef rstd;
-    TensorRef dgamma;
-    TensorRef dbeta;
+    ConstTensorRef x = {};
+    ConstTensorRef dy = {};
+    TensorRef dx = {};
+    ConstTensorRef gamma = {};  // or left out, as all that follow
+    ConstTensorRef mean = {};
+    ConstTensorRef rstd = {};
+    TensorRef dgamma = {};
+    TensorRef dbeta = {};
+    bool operator==(const Call&) const = default;
   };
 
-  struct Given {
-    NormKind kind;
-    ConstTensorRef dy;
-    ConstTensorRef x;
-    TensorRef dx;
-    NormBackwardOptions options;
+  /// Every tensor is spread over x's shape by stride 0. What is left out has no data.
+  struct Args : Call {
+    AxisSet normalised = 0;
   };
 
   /// Every tensor's place in memory: rows are the other axes, columns the normalised ones.
@@ -104,14 +96,18 @@ struct RUNG_API NormBackward {
   };
   static Lines lines_of(const Args& args);
 
+  static constexpr auto operands(auto& call) {
+    return std::tuple{in(call.dy, "dy"),
+                      in(call.x, "x"),
+                      optional_in(call.gamma, "gamma"),
+                      optional_in(call.mean, "mean"),
+                      optional_in(call.rstd, "rstd"),
+                      out(call.dx, "dx").may_be("dy", "x"),
+                      optional_out(call.dgamma, "dgamma"),
+                      optional_out(call.dbeta, "dbeta")};
+  }
   static RungList<NormBackward>& rungs();
-  static Args bind(NormKind kind, const ConstTensorRef& dy, const ConstTensorRef& x,
-                   const TensorRef& dx, const NormBackwardOptions& options);
-  static void validate(const Args& args, const Context& context);
-  static void check_aliasing(const Args& args);
-  static bool writes_nothing(const Args& args);
-  static bool rebase(Args& args, NormKind kind, const ConstTensorRef& dy, const ConstTensorRef& x,
-                     const TensorRef& dx, const NormBackwardOptions& options);
+  static void bind(Args& args);
 
   static Cost cost(const Args& args);
   /// The oracle's magnitudes are the bounds promised above: tolerance() multiplies them by one.
@@ -119,9 +115,7 @@ struct RUNG_API NormBackward {
   static Tolerance tolerance(const Args& args, const RungInfo& rung, Values values);
   static std::vector<Problem> check_problems(Backend backend);
   static std::vector<Problem> bench_problems(Backend backend);
-  static Args make(const Problem& problem, Inputs& inputs);
-  static Given given(const Args& args);
-  static void call(Context& context, const Given& given);
+  static Call make(const Problem& problem, Inputs& inputs);
   static std::span<const ArgumentSpec> arguments();
   static void invoke(Context& context, Invocation& invocation, Pick pick);
 };

@@ -48,6 +48,7 @@
 #include <cstdint>
 #include <span>
 #include <string_view>
+#include <tuple>
 #include <vector>
 
 #include "rung/core/collapse.hpp"
@@ -70,10 +71,6 @@ struct ReduceOptions {
   ConstTensorRef offsets = {};  // left out: no segments
 };
 
-inline bool same_layout(const ReduceOptions& a, const ReduceOptions& b) {
-  return a.operation == b.operation && a.axes == b.axes && same_layout(a.offsets, b.offsets);
-}
-
 struct RUNG_API Reduce {
   static constexpr std::string_view name = "reduce";
   static constexpr std::string_view summary =
@@ -84,12 +81,17 @@ struct RUNG_API Reduce {
       "         axes=02 (a digit an axis; default all), keepdims, out=TYPE,\n"
       "         segments=N (of the last axis, ragged), offsets=i32|i64, nan (some NaN in x)";
 
-  /// Normalised: y has the kept axes alone (and the segments last), axes are collapsed.
-  struct Args {
-    ConstTensorRef x;
-    TensorRef y;
-    ConstTensorRef offsets;  // n + 1 numbers, or no data
+  struct Call {
+    ConstTensorRef x = {};
+    TensorRef y = {};
+    ConstTensorRef offsets = {};  // n + 1 numbers, or left out
     Reduction operation = Reduction::sum;
+    Extents axes = {};  // to reduce, as given
+    bool operator==(const Call&) const = default;
+  };
+
+  /// y has the kept axes alone (and the segments last); axes are collapsed.
+  struct Args : Call {
     AxisSet reduced = 0;
     Collapsed<2> kept;   // x and y over the kept axes; of segments: the axes before the last
     Collapsed<1> terms;  // x over the reduced axes; of segments: the last axis
@@ -108,37 +110,18 @@ struct RUNG_API Reduce {
     }
   };
 
-  /// What a program passes to reduce(): the same call before it is normalised.
-  struct Given {
-    ConstTensorRef x;
-    TensorRef y;
-    ReduceOptions options;
-  };
-
-  static RungList<Reduce>& rungs();
-  /// From what a caller gives; throws Error when axes or shapes do not fit together.
-  static Args bind(const ConstTensorRef& x, const TensorRef& y, const ReduceOptions& options);
-  static void validate(const Args& args, const Context& context);
-  static void check_aliasing(const Args& args);
-  static bool writes_nothing(const Args& args) { return args.y.empty(); }
-  static bool rebase(Args& args, const ConstTensorRef& x, const TensorRef& y,
-                     const ReduceOptions& options) {
-    const bool changed =
-        args.x.data != x.data || args.y.data != y.data || args.offsets.data != options.offsets.data;
-    args.x.data = x.data;
-    args.y.data = y.data;
-    args.offsets.data = options.offsets.data;
-    return changed;
+  static constexpr auto operands(auto& call) {
+    return std::tuple{in(call.x, "x"), optional_in(call.offsets, "offsets"), out(call.y, "y")};
   }
+  static RungList<Reduce>& rungs();
+  static void bind(Args& args);
 
   static Cost cost(const Args& args);
   static void reference(const Args& args, Oracle& oracle);
   static Tolerance tolerance(const Args& args, const RungInfo& rung, Values values);
   static std::vector<Problem> check_problems(Backend backend);
   static std::vector<Problem> bench_problems(Backend backend);
-  static Args make(const Problem& problem, Inputs& inputs);
-  static Given given(const Args& args);
-  static void call(Context& context, const Given& given);
+  static Call make(const Problem& problem, Inputs& inputs);
   static std::span<const ArgumentSpec> arguments();
   static void invoke(Context& context, Invocation& invocation, Pick pick);
 };

@@ -32,7 +32,7 @@
 #include "rung/cpu/team.hpp"
 
 #if defined(__CUDACC__) || defined(RUNG_SIMT)
-#include "rung/ops/scan/cuda/detail/launch_look_back.hpp"
+#include "rung/ops/scan/cuda/080_decoupled_look_back.cuh"
 #endif
 
 namespace rung {
@@ -121,7 +121,7 @@ void on_device(Context& context, const View<const T, 2>& x, const View<T, 2>& y,
   lines.y_stride = y.strides[1];
   lines.lines = collapse<2>(Extents{x.shape[0]}, {Extents{x.strides[0]}, Extents{y.strides[0]}});
   const scan_cuda::Plain<T, T, Combine> policy{combine, identity};
-  scan_cuda::launch_look_back(context, policy, lines, exclusive, 0, [](unsigned*) {});
+  scan_cuda::launch_look_back(context, policy, lines, exclusive);
 }
 #endif
 

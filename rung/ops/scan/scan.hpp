@@ -45,6 +45,7 @@
 #include <cstdint>
 #include <span>
 #include <string_view>
+#include <tuple>
 #include <vector>
 
 #include "rung/core/collapse.hpp"
@@ -65,11 +66,6 @@ struct ScanOptions {
   ConstTensorRef offsets = {};  // left out: one segment
 };
 
-inline bool same_layout(const ScanOptions& a, const ScanOptions& b) {
-  return a.operation == b.operation && a.axis == b.axis && a.exclusive == b.exclusive &&
-         a.reverse == b.reverse && same_layout(a.offsets, b.offsets);
-}
-
 struct RUNG_API Scan {
   static constexpr std::string_view name = "scan";
   static constexpr std::string_view summary = "y[i] = x[0] + ... + x[i] along an axis; min, max, *";
@@ -79,16 +75,20 @@ struct RUNG_API Scan {
       "reverse,\n"
       "         segments=N (ragged), offsets=i32|i64 (their type), in_place, nan (some NaN in x)";
 
-  /// Normalised: the scan axis stands last, and a reversed scan runs forward along a negative
-  /// stride. The other axes, collapsed, are the lines.
-  struct Args {
-    ConstTensorRef x;
-    TensorRef y;
-    ConstTensorRef offsets;  // as given: positions count from the axis's first element in memory
+  struct Call {
+    ConstTensorRef x = {};
+    TensorRef y = {};
+    ConstTensorRef offsets = {};  // positions, counted from the axis's first element in memory
     ScanOperation operation = ScanOperation::sum;
-    int axis = 0;  // where the scan axis stood
+    int axis = -1;  // in Args from the front: where the scan axis stood
     bool exclusive = false;
     bool reverse = false;
+    bool operator==(const Call&) const = default;
+  };
+
+  /// The scan axis stands last, and a reversed scan runs forward along a negative stride. The other
+  /// axes, collapsed, are the lines.
+  struct Args : Call {
     Collapsed<2> lines;  // x and y over the other axes
 
     [[nodiscard]] std::int64_t length() const { return y.shape[y.rank() - 1]; }
@@ -101,30 +101,19 @@ struct RUNG_API Scan {
     }
   };
 
-  /// What a program passes to scan(): the same call before it is normalised.
-  struct Given {
-    ConstTensorRef x;
-    TensorRef y;
-    ScanOptions options;
-  };
-
+  static constexpr auto operands(auto& call) {
+    return std::tuple{in(call.x, "x"), optional_in(call.offsets, "offsets"),
+                      out(call.y, "y").may_be("x")};
+  }
   static RungList<Scan>& rungs();
-  /// From what a caller gives; throws Error when axis or shapes do not fit together.
-  static Args bind(const ConstTensorRef& x, const TensorRef& y, const ScanOptions& options);
-  static void validate(const Args& args, const Context& context);
-  static void check_aliasing(const Args& args);
-  static bool writes_nothing(const Args& args) { return args.y.empty(); }
-  static bool rebase(Args& args, const ConstTensorRef& x, const TensorRef& y,
-                     const ScanOptions& options);
+  static void bind(Args& args);
 
   static Cost cost(const Args& args);
   static void reference(const Args& args, Oracle& oracle);
   static Tolerance tolerance(const Args& args, const RungInfo& rung, Values values);
   static std::vector<Problem> check_problems(Backend backend);
   static std::vector<Problem> bench_problems(Backend backend);
-  static Args make(const Problem& problem, Inputs& inputs);
-  static Given given(const Args& args);
-  static void call(Context& context, const Given& given);
+  static Call make(const Problem& problem, Inputs& inputs);
   static std::span<const ArgumentSpec> arguments();
   static void invoke(Context& context, Invocation& invocation, Pick pick);
 };

@@ -32,6 +32,7 @@
 #include <cstdint>
 #include <span>
 #include <string_view>
+#include <tuple>
 #include <vector>
 
 #include "rung/core/context.hpp"
@@ -48,10 +49,6 @@ struct SoftmaxOptions {
   bool log = false;    // log-softmax
 };
 
-inline bool same_layout(const SoftmaxOptions& a, const SoftmaxOptions& b) {
-  return a.axis == b.axis && a.scale == b.scale && a.log == b.log;
-}
-
 struct RUNG_API Softmax {
   static constexpr std::string_view name = "softmax";
   static constexpr std::string_view summary =
@@ -62,61 +59,40 @@ struct RUNG_API Softmax {
       "         out=f32 (forward from f16 and bf16) or out=f16|bf16 (backward from f32),\n"
       "         masked | special (values: elements and rows of -inf; rows with NaN and +inf)";
 
-  /// Normalised: the axes of all tensors are collapsed to rows along the one asked for.
-  struct Args {
-    ConstTensorRef x;   // forward: x; backward: y
-    ConstTensorRef dy;  // backward alone
-    TensorRef y;        // forward: y; backward: dx
-    Rows<3> rows;       // of x, dy and y; forward: dy's are x's
-    int axis = 0;       // from the front
+  struct Call {
+    ConstTensorRef x = {};   // forward: x; backward: y
+    ConstTensorRef dy = {};  // backward alone
+    TensorRef y = {};        // forward: y; backward: dx
+    int axis = -1;           // in Args from the front
     double scale = 1.0;
     bool log = false;
     bool backward = false;
+    bool operator==(const Call&) const = default;
+  };
+
+  /// The axes of all tensors are collapsed to rows along the one asked for.
+  struct Args : Call {
+    Rows<3> rows;  // of x, dy and y; forward: dy's are x's
 
     [[nodiscard]] std::int64_t length() const { return rows.length; }
     [[nodiscard]] std::int64_t count() const { return rows.count(); }
     [[nodiscard]] bool empty() const { return rows.length == 0 || rows.count() == 0; }
   };
 
-  /// What a program passes to softmax() or softmax_backward(), before it is normalised.
-  struct Given {
-    ConstTensorRef x, dy;
-    TensorRef y;
-    SoftmaxOptions options;
-    bool backward = false;
-  };
-
+  static constexpr auto operands(auto& call) {
+    const bool back = call.backward;
+    return std::tuple{in(call.x, back ? "y" : "x"), optional_in(call.dy, "dy"),
+                      out(call.y, back ? "dx" : "y").may_be(back ? "dy" : "x", back ? "y" : "")};
+  }
   static RungList<Softmax>& rungs();
-  static Args bind(const ConstTensorRef& x, const TensorRef& y, const SoftmaxOptions& options);
-  static Args bind(const ConstTensorRef& y, const ConstTensorRef& dy, const TensorRef& dx,
-                   const SoftmaxOptions& options);
-  static void validate(const Args& args, const Context& context);
-  static void check_aliasing(const Args& args);
-  static bool writes_nothing(const Args& args) { return args.y.empty(); }
-  static bool rebase(Args& args, const ConstTensorRef& x, const TensorRef& y,
-                     const SoftmaxOptions&) {
-    const bool changed = args.x.data != x.data || args.y.data != y.data;
-    args.x.data = x.data;
-    args.y.data = y.data;
-    return changed;
-  }
-  static bool rebase(Args& args, const ConstTensorRef& y, const ConstTensorRef& dy,
-                     const TensorRef& dx, const SoftmaxOptions&) {
-    const bool changed = args.x.data != y.data || args.dy.data != dy.data || args.y.data != dx.data;
-    args.x.data = y.data;
-    args.dy.data = dy.data;
-    args.y.data = dx.data;
-    return changed;
-  }
+  static void bind(Args& args);
 
   static Cost cost(const Args& args);
   static void reference(const Args& args, Oracle& oracle);
   static Tolerance tolerance(const Args& args, const RungInfo& rung, Values values);
   static std::vector<Problem> check_problems(Backend backend);
   static std::vector<Problem> bench_problems(Backend backend);
-  static Args make(const Problem& problem, Inputs& inputs);
-  static Given given(const Args& args);
-  static void call(Context& context, const Given& given);
+  static Call make(const Problem& problem, Inputs& inputs);
   static std::span<const ArgumentSpec> arguments();
   static void invoke(Context& context, Invocation& invocation, Pick pick);
 };

@@ -19,6 +19,7 @@
 #include <cstdint>
 #include <span>
 #include <string_view>
+#include <tuple>
 #include <vector>
 
 #include "rung/core/context.hpp"
@@ -32,9 +33,6 @@ namespace rung {
 struct TransferOptions {
   ElementwiseFunction function = ElementwiseFunction::relu;
 };
-inline bool same_layout(const TransferOptions& a, const TransferOptions& b) {
-  return a.function == b.function;
-}
 
 struct RUNG_API Transfer {
   static constexpr std::string_view name = "transfer";
@@ -43,37 +41,27 @@ struct RUNG_API Transfer {
       "TYPE SIZE,FUNCTION: f32 16777216,relu   bf16 4096x4096,gelu\n"
       "functions: relu, sigmoid, tanh, gelu, exp; default relu";
 
-  struct Args {
-    ConstTensorRef x;
-    TensorRef y;
+  struct Call {
+    ConstTensorRef x = {};
+    TensorRef y = {};
     ElementwiseFunction function = ElementwiseFunction::relu;
+    bool operator==(const Call&) const = default;
   };
-  struct Given {
-    ConstTensorRef x;
-    TensorRef y;
-    TransferOptions options;
-  };
+  struct Args : Call {};
 
-  static RungList<Transfer>& rungs();
-  static Args bind(const ConstTensorRef& x, const TensorRef& y, const TransferOptions& options);
-  static void validate(const Args& args, const Context& context);
-  static void check_aliasing(const Args& args);
-  static bool rebase(Args& args, const ConstTensorRef& x, const TensorRef& y,
-                     const TransferOptions&) {
-    const bool changed = args.x.data != x.data || args.y.data != y.data;
-    args.x.data = x.data;
-    args.y.data = y.data;
-    return changed;
+  static constexpr bool operands_in_host_memory = true;
+  static constexpr auto operands(auto& call) {
+    return std::tuple{in(call.x, "x"), out(call.y, "y").may_be("x")};
   }
+  static RungList<Transfer>& rungs();
+  static void bind(Args& args);
 
   static Cost cost(const Args& args);
   static void reference(const Args& args, Oracle& oracle);
   static Tolerance tolerance(const Args& args, const RungInfo& rung, Values values);
   static std::vector<Problem> check_problems(Backend backend);
   static std::vector<Problem> bench_problems(Backend backend);
-  static Args make(const Problem& problem, Inputs& inputs);
-  static Given given(const Args& args);
-  static void call(Context& context, const Given& given);
+  static Call make(const Problem& problem, Inputs& inputs);
   static std::span<const ArgumentSpec> arguments();
   static void invoke(Context& context, Invocation& invocation, Pick pick);
 };

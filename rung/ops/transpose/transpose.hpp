@@ -18,6 +18,7 @@
 #include <cstdint>
 #include <span>
 #include <string_view>
+#include <tuple>
 #include <vector>
 
 #include "rung/core/collapse.hpp"
@@ -32,9 +33,6 @@ struct TransposeOptions {
   /// order[a] is the axis of x that becomes axis a of y; rank 0: the last two axes are exchanged.
   Extents order = {};
 };
-inline bool same_layout(const TransposeOptions& a, const TransposeOptions& b) {
-  return a.order == b.order;
-}
 
 struct RUNG_API Transpose {
   static constexpr std::string_view name = "transpose";
@@ -68,43 +66,30 @@ struct RUNG_API Transpose {
     }
   };
 
-  struct Args {
-    ConstTensorRef x;  // as given
-    TensorRef y;
-    Extents order;
+  struct Call {
+    ConstTensorRef x = {};
+    TensorRef y = {};
+    Extents order = {};  // in Args a permutation of all axes
+    bool operator==(const Call&) const = default;
+  };
+
+  struct Args : Call {
+    /// They suit new data pointers too: repeats() sees to alignment up to 16 bytes.
     Moves moves;
   };
 
-  /// What a program passes to transpose().
-  struct Given {
-    ConstTensorRef x;
-    TensorRef y;
-    TransposeOptions options;
-  };
-
-  static RungList<Transpose>& rungs();
-  /// From what a caller gives; throws Error when shapes and order do not fit together.
-  static Args bind(const ConstTensorRef& x, const TensorRef& y, const TransposeOptions& options);
-  static void validate(const Args& args, const Context& context);
-  static void check_aliasing(const Args& args);
-  static bool writes_nothing(const Args& args) { return args.y.empty(); }
-  static bool rebase(Args& args, const ConstTensorRef& x, const TensorRef& y,
-                     const TransposeOptions&) {
-    // Moves stay as they are: alignment up to 16 bytes is part of what same_layout() compares.
-    const bool changed = args.x.data != x.data || args.y.data != y.data;
-    args.x.data = x.data;
-    args.y.data = y.data;
-    return changed;
+  static constexpr auto operands(auto& call) {
+    return std::tuple{in(call.x, "x"), out(call.y, "y")};
   }
+  static RungList<Transpose>& rungs();
+  static void bind(Args& args);
 
   static Cost cost(const Args& args);
   static void reference(const Args& args, Oracle& oracle);
   static Tolerance tolerance(const Args& args, const RungInfo& rung, Values values);
   static std::vector<Problem> check_problems(Backend backend);
   static std::vector<Problem> bench_problems(Backend backend);
-  static Args make(const Problem& problem, Inputs& inputs);
-  static Given given(const Args& args);
-  static void call(Context& context, const Given& given);
+  static Call make(const Problem& problem, Inputs& inputs);
   static std::span<const ArgumentSpec> arguments();
   static void invoke(Context& context, Invocation& invocation, Pick pick);
 };

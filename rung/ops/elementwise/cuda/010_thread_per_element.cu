@@ -23,10 +23,6 @@ __global__ void elementwise_thread_per_element(F f, T tensors) {
   compute_flat(tensors, f, i);
 }
 
-double estimate(const Elementwise::Args& args, const Context& context) {
-  return seconds(args, context, 0.6);
-}
-
 void run(const Elementwise::Args& args, Context& context) {
   with_call<float>(args, [&]<class F, class T>(const F& f, const T& tensors) {
     launch(context, {.grid = blocks_for(tensors.size(), block_threads), .block = block_threads},
@@ -38,7 +34,8 @@ const Rung<Elementwise> self{{.name = "thread_per_element",
                               .step = 10,
                               .backend = device_backend,
                               .supports = require_flat_f32,
-                              .estimate = estimate,
+                              .passes = {.loads = 1, .stores = 1},
+                              .speed = {.bandwidth = 0.6},
                               .run = run}};
 
 }  // namespace

@@ -25,10 +25,6 @@ __global__ void elementwise_coarsened_grid_stride(F f, T tensors) {
   for (std::int64_t i = first; i < tensors.layout.size(); i += stride) compute_flat(tensors, f, i);
 }
 
-double estimate(const Elementwise::Args& args, const Context& context) {
-  return seconds(args, context, 0.7);
-}
-
 void run(const Elementwise::Args& args, Context& context) {
   with_call<float>(args, [&]<class F, class T>(const F& f, const T& tensors) {
     const auto kernel = elementwise_coarsened_grid_stride<F, T>;
@@ -43,7 +39,8 @@ const Rung<Elementwise> self{{.name = "coarsened_grid_stride",
                               .after = "thread_per_element",
                               .backend = device_backend,
                               .supports = require_flat_f32,
-                              .estimate = estimate,
+                              .passes = {.loads = 1, .stores = 1},
+                              .speed = {.bandwidth = 0.7},
                               .run = run}};
 
 }  // namespace

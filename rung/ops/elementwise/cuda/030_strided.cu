@@ -11,7 +11,7 @@
 // Limits   the general rung: every valid call. One element a load.
 // Source   PyTorch's TensorIterator merges axes likewise.
 #include "rung/core/bounds.hpp"
-#include "rung/ops/elementwise/cuda/detail/strided.hpp"
+#include "rung/ops/elementwise/cuda/030_strided.cuh"
 
 namespace rung {
 namespace {
@@ -33,6 +33,7 @@ const Rung<Elementwise> self{{.name = "strided",
                               .step = 30,
                               .after = "coarsened_grid_stride",
                               .backend = device_backend,
+                              .passes = {.loads = 1, .stores = 1},
                               .estimate = estimate,
                               .run = run}};
 

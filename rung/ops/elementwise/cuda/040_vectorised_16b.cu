@@ -20,7 +20,7 @@
 //          added to each of 16384 (f32, copy 4207): found by divisions 3846, by the grid 4259; two
 //          and four rows a thread 4222 and 4191, loads of x past L1 4146.
 // Source   J. Luitjens, CUDA Pro Tip: Increase Performance with Vectorized Memory Access, 2013.
-#include "rung/ops/elementwise/cuda/detail/rows.hpp"
+#include "rung/ops/elementwise/cuda/040_vectorised_16b.cuh"
 
 namespace rung {
 namespace {
@@ -37,10 +37,6 @@ bool packs(const Elementwise::Args& args) {
 Support supports(const Elementwise::Args& args, const Context&) {
   return packs(args) ? supported
                      : unsupported("takes packs of 16 bytes that lie aligned in every tensor");
-}
-
-double estimate(const Elementwise::Args& args, const Context& context) {
-  return seconds(args, context, 0.86);
 }
 
 void run(const Elementwise::Args& args, Context& context) {
@@ -63,7 +59,8 @@ const Rung<Elementwise> self{{.name = "vectorised_16b",
                               .after = "strided",
                               .backend = device_backend,
                               .supports = supports,
-                              .estimate = estimate,
+                              .passes = {.loads = 1, .stores = 1},
+                              .speed = {.bandwidth = 0.86},
                               .run = run}};
 
 }  // namespace

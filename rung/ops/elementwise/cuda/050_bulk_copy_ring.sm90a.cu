@@ -23,8 +23,9 @@
 //          for: a barrier of the block does not wait for loads that are still in the queue behind
 //          stores. Here slots are used once.
 // Source   CUB's transform for sm_90; PTX ISA, "cp.async.bulk".
+#include "rung/device/dependent.hpp"
 #include "rung/device/ptx_bulk_copy.hpp"
-#include "rung/ops/elementwise/cuda/detail/vectorised.hpp"
+#include "rung/ops/elementwise/cuda/detail/packs.hpp"
 
 namespace rung {
 namespace {
@@ -160,6 +161,7 @@ const Rung<Elementwise> self{{.name = "bulk_copy_ring",
                               .after = "vectorised_16b",
                               .backend = device_backend,
                               .supports = supports,
+                              .passes = {.loads = 1, .stores = 1},
                               .estimate = estimate,
                               .run = run}};
 

@@ -55,91 +55,49 @@ bool takes_integers(ElementwiseFunction function) {
 
 RungList<Elementwise>& Elementwise::rungs() { return rung_list; }
 
-Elementwise::Args Elementwise::bind(const ElementwiseInputs& inputs, const TensorRef& z,
-                                    const ElementwiseOptions& options) {
-  require_tensor(name, z, "z");
-  require_choice(name, options.function, ElementwiseFunction::exp, "function");
-  if (options.alpha != 1.0 && options.function != ElementwiseFunction::axpy) {
-    reject(name, fmt::format("alpha is {}, but {} has none; accepted: 1, or the function axpy",
-                             options.alpha, to_string(options.function)));
-  }
-  Args args;
-  args.z = z;
-  args.function = options.function;
-  args.alpha = options.alpha;
-  const ConstTensorRef* operands[] = {&inputs.x, &inputs.y, &inputs.w};
-  std::array<Extents, 4> strides;
-  strides[0] = z.strides;
-  for (std::size_t i = 0; i < 3; ++i) {
-    const bool given = is_given(*operands[i]);
-    const bool wanted = static_cast<int>(i) < args.arity();
-    if (given && !wanted) {
-      reject(name,
-             fmt::format("{} is given, but {} reads {} tensor{}", operand_names[i],
-                         to_string(args.function), args.arity(), args.arity() == 1 ? "" : "s"));
-    }
-    // A tensor without axes is a scalar; one without data too was not given at all.
-    if (wanted && !given && !z.empty()) {
-      reject(name, fmt::format("{} is missing; {} reads {} tensors", operand_names[i],
-                               to_string(args.function), args.arity()));
-    }
-    if (given) require_tensor(name, *operands[i], operand_names[i]);
-    if (wanted) {
-      args.in[i] = spread(*operands[i], z, operand_names[i]);
-      strides[i + 1] = args.in[i].strides;
-    } else {
-      args.in[i].shape = z.shape;
-      args.in[i].strides = z.shape;
-      for (int axis = 0; axis < z.rank(); ++axis) args.in[i].strides[axis] = 0;
-      strides[i + 1] = args.in[i].strides;
-    }
-  }
-  args.layout = collapse<4>(z.shape, strides, all_axes, AxisOrder::by_stride);
-  return args;
-}
-
-void Elementwise::validate(const Args& args, const Context& context) {
+void Elementwise::bind(Args& args) {
   using enum DType;
+  const std::string_view function = to_string(args.function);
+  require_choice(name, args.function, ElementwiseFunction::exp, "function");
+  if (args.alpha != 1.0 && args.function != ElementwiseFunction::axpy) {
+    reject(name, fmt::format("alpha is {}, but {} has none; accepted: 1, or the function axpy",
+                             args.alpha, function));
+  }
   if (takes_integers(args.function)) {
     require_dtype(name, args.z, "z", {f32, f64, f16, bf16, i32, i64, u8});
   } else if (!is_floating(args.z.dtype) || size_of(args.z.dtype) == 1) {
     reject(name, fmt::format("z is {}; accepted for {}: f32, f64, f16, bf16",
-                             to_string(args.z.dtype), to_string(args.function)));
+                             to_string(args.z.dtype), function));
   }
-  require_here(name, args.z, "z", context);
-  for (int i = 0; i < args.arity(); ++i) {
-    const ConstTensorRef& operand = args.in[static_cast<std::size_t>(i)];
-    require_dtype(name, operand, operand_names[i], {args.z.dtype});
-    require_here(name, operand, operand_names[i], context);
+  std::array<Extents, 4> strides;
+  strides[0] = args.z.strides;
+  for (std::size_t i = 0; i < 3; ++i) {
+    ConstTensorRef& operand = args.in[i];
+    const bool wanted = static_cast<int>(i) < args.arity();
+    if (is_given(operand) && !wanted) {
+      reject(name, fmt::format("{} is given, but {} reads {} tensor{}", operand_names[i], function,
+                               args.arity(), args.arity() == 1 ? "" : "s"));
+    }
+    // A tensor without axes is a scalar; one without data too was not given at all.
+    if (wanted && !is_given(operand) && !args.z.empty()) {
+      reject(name, fmt::format("{} is missing; {} reads {} tensors", operand_names[i], function,
+                               args.arity()));
+    }
+    if (wanted) require_dtype(name, operand, operand_names[i], {args.z.dtype});
+    operand = spread(operand, args.z, operand_names[i]);
+    strides[i + 1] = operand.strides;
   }
-  require_writable(name, args.z, "z");
-}
-
-void Elementwise::check_aliasing(const Args& args) {
-  for (int i = 0; i < args.arity(); ++i) {
-    const ConstTensorRef& operand = args.in[static_cast<std::size_t>(i)];
-    if (same_place(operand, args.z)) continue;
-    require_apart(name, args.z, "z", operand, operand_names[i]);
-  }
-}
-
-Elementwise::Given Elementwise::given(const Args& args) {
-  Given given;
-  given.z = args.z;
-  given.options = {.function = args.function, .alpha = args.alpha};
-  given.inputs.x = args.in[0];
-  if (args.arity() > 1) given.inputs.y = args.in[1];
-  if (args.arity() > 2) given.inputs.w = args.in[2];
-  return given;
-}
-
-void Elementwise::call(Context& context, const Given& given) {
-  elementwise(context, given.inputs, given.z, given.options);
+  args.layout = collapse<4>(args.z.shape, strides, all_axes, AxisOrder::by_stride);
 }
 
 void elementwise(Context& context, const ElementwiseInputs& inputs, const TensorRef& z,
                  const ElementwiseOptions& options, Pick pick) {
-  call<Elementwise>(context, pick, inputs, z, options);
+  call<Elementwise>(context,
+                    {.in = {inputs.x, inputs.y, inputs.w},
+                     .z = z,
+                     .function = options.function,
+                     .alpha = options.alpha},
+                    pick);
 }
 
 }  // namespace rung

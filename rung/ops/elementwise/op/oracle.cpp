@@ -117,7 +117,10 @@ Cost Elementwise::cost(const Args& args) {
     }
     elements += args.size() == 0 ? 0.0 : distinct;
   }
-  return {.bytes = elements * static_cast<double>(size_of(args.z.dtype)), .operations = operations};
+  const auto size = static_cast<double>(size_of(args.z.dtype));
+  return {.bytes = elements * size,
+          .operations = operations,
+          .written = static_cast<double>(args.size()) * size};
 }
 
 void Elementwise::reference(const Args& args, Oracle& oracle) {

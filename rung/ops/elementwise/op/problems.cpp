@@ -141,32 +141,27 @@ std::vector<Problem> Elementwise::bench_problems(Backend backend) {
   return {};
 }
 
-Elementwise::Args Elementwise::make(const Problem& problem, Inputs& inputs) {
+Elementwise::Call Elementwise::make(const Problem& problem, Inputs& inputs) {
   problem.expect(name, problem.extents.size(),
                  {"add", "sub", "mul", "div", "axpy", "fma", "relu", "sigmoid", "tanh", "gelu",
                   "exp", "x", "y", "w", "alpha", "in_place"});
-  ElementwiseOptions options;
-  options.alpha = problem.number("alpha", 1.0);
+  Call call;
+  call.alpha = problem.number("alpha", 1.0);
   for (std::size_t i = 0; i < std::size(function_names); ++i) {
-    if (problem.has(function_names[i])) options.function = function_of(i);
+    if (problem.has(function_names[i])) call.function = function_of(i);
   }
   const Extents shape(problem.extents);
   const auto operand = [&](std::string_view which) {
     const Extents own = problem.has(which) ? parse_shape(problem.text(which, ""), shape) : shape;
     return inputs.input(which, problem.dtype, own);
   };
-  ElementwiseInputs given;
-  TensorRef z;
-  if (problem.has("in_place")) {
-    z = inputs.in_out("x", problem.dtype, shape);
-    given.x = z;
-  } else {
-    given.x = operand("x");
-  }
-  if (arity(options.function) > 1) given.y = operand("y");
-  if (arity(options.function) > 2) given.w = operand("w");
-  if (z.rank() == 0) z = inputs.output("z", problem.dtype, shape);
-  return bind(given, z, options);
+  const bool in_place = problem.has("in_place");
+  if (in_place) call.z = inputs.in_out("x", problem.dtype, shape);
+  call.in[0] = in_place ? ConstTensorRef(call.z) : operand("x");
+  if (arity(call.function) > 1) call.in[1] = operand("y");
+  if (arity(call.function) > 2) call.in[2] = operand("w");
+  if (!in_place) call.z = inputs.output("z", problem.dtype, shape);
+  return call;
 }
 
 std::span<const ArgumentSpec> Elementwise::arguments() {

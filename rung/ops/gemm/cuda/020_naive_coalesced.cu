@@ -35,13 +35,6 @@ __global__ void gemm_naive_coalesced(P p) {
 }
 
 /// No tile is shared: every element of C reads its row of A and its column of B.
-Cost traffic(const Gemm::Args& args) { return tiled_traffic(args, 1, 1); }
-
-double estimate(const Gemm::Args& args, const Context& context) {
-  return tiled_seconds(args, context, tiling.rows, tiling.columns,
-                       {.fraction_of_peak = 0.08, .blocks_per_multiprocessor = 8});
-}
-
 void run(const Gemm::Args& args, Context& context) {
   with_product(args, [&]<class P>(const P& p) {
     launch_tiles(context, tiling, gemm_naive_coalesced<P>, p);
@@ -52,8 +45,7 @@ const Rung<Gemm> self{{.name = "naive_coalesced",
                        .step = 20,
                        .after = "naive_uncoalesced",
                        .backend = device_backend,
-                       .traffic = traffic,
-                       .estimate = estimate,
+                       .speed = {.peak = 0.08, .rows = 1, .columns = 1},
                        .run = run}};
 
 }  // namespace

@@ -6,11 +6,11 @@
 // Changes  against naive_coalesced: an element of A or B is read from global memory once a block
 //          instead of once a thread, 32 times less. Edges are filled with zero while copying.
 // Cost     k / 16 global loads an element of C, 2 k shared loads, two barriers every 32 steps of k.
-// Limits   shared memory: each multiply-add waits for two loads of 4 bytes.
+// Limits   f32. Shared memory: each multiply-add waits for two loads of 4 bytes. Matrices stored by
+//          columns are read uncoalesced.
 // Source   CUDA C++ Programming Guide, "Shared memory"; Kirk & Hwu, chapter on tiling.
 #include "rung/ops/gemm/cuda/detail/epilogue.hpp"
 #include "rung/ops/gemm/cuda/detail/rung.hpp"
-#include "rung/ops/gemm/cuda/detail/tile.hpp"
 
 namespace rung {
 namespace {
@@ -29,33 +29,22 @@ constexpr Tiling tiling{
 __global__ void __launch_bounds__(tile* tile) gemm_shared_tile(Product32 p) {
   Tiles& tiles = shared<Tiles>();
   const int batch = static_cast<int>(blockIdx.z);
-  const int first_row = static_cast<int>(blockIdx.y) * tile;
-  const int first_column = static_cast<int>(blockIdx.x) * tile;
+  const int tx = static_cast<int>(threadIdx.x);
+  const int ty = static_cast<int>(threadIdx.y);
+  const std::int64_t row = std::int64_t{blockIdx.y} * tile + ty;
+  const std::int64_t column = std::int64_t{blockIdx.x} * tile + tx;
   const auto a = p.a.at(batch);
   const auto b = p.b.at(batch);
   float sum = 0;
   for (std::int64_t k = 0; k < p.k(); k += tile) {
-    load_tile<tile, tile, tile * tile>(
-        a, first_row, k, [&](int row, int step, float value) { tiles.a[row][step] = value; });
-    load_tile<tile, tile, tile * tile>(
-        b, k, first_column, [&](int step, int column, float v) { tiles.b[step][column] = v; });
-    __syncthreads();
-    // The whole warp reads one element of A and 32 neighbours of B: no bank is asked twice.
-    for (int step = 0; step < tile; ++step) {
-      sum += tiles.a[threadIdx.y][step] * tiles.b[step][threadIdx.x];
-    }
-    __syncthreads();
+    tiles.a[ty][tx] = row < p.m() && k + tx < p.k() ? a(row, k + tx) : 0.0F;
+    tiles.b[ty][tx] = k + ty < p.k() && column < p.n() ? b(k + ty, column) : 0.0F;
+    __syncthreads();  // the tiles are complete
+    // The whole warp reads one element of A and 32 neighbours of B: no bank conflicts.
+    for (int step = 0; step < tile; ++step) sum += tiles.a[ty][step] * tiles.b[step][tx];
+    __syncthreads();  // nobody reads them any more
   }
-  const std::int64_t row = first_row + static_cast<int>(threadIdx.y);
-  const std::int64_t column = first_column + static_cast<int>(threadIdx.x);
   if (row < p.m() && column < p.n()) finish(p, batch, row, column, sum);
-}
-
-Cost traffic(const Gemm::Args& args) { return tiled_traffic(args, tile, tile); }
-
-double estimate(const Gemm::Args& args, const Context& context) {
-  return tiled_seconds(args, context, tile, tile,
-                       {.fraction_of_peak = 0.12, .blocks_per_multiprocessor = 2});
 }
 
 void run(const Gemm::Args& args, Context& context) {
@@ -67,8 +56,7 @@ const Rung<Gemm> self{{.name = "shared_tile",
                        .after = "naive_coalesced",
                        .backend = device_backend,
                        .supports = require_f32,
-                       .traffic = traffic,
-                       .estimate = estimate,
+                       .speed = {.peak = 0.12, .rows = tile, .columns = tile, .blocks_per_sm = 2},
                        .run = run}};
 
 }  // namespace

@@ -4,14 +4,14 @@
 // Idea     shared_tile with B's tile stored transposed, as one would lay it out for a CPU, where a
 //          dot product wants both operands contiguous along k.
 // Changes  against shared_tile: slower, on purpose. The 32 lanes of a warp now read b[lane][step],
-//          32 words apart: all in one of the 32 banks, so that a read takes 32 turns instead of 1.
+//          32 words apart: all in one of the 32 banks, so that a read takes 32 wavefronts instead
+//          of 1, and so does the store of a row of B.
 // Cost     the same bytes; 32 times the shared-memory wavefronts for B.
-// Limits   bank conflicts. One column of padding, b[tile][tile + 1], would spread the lanes over
-//          all banks again.
+// Limits   f32; bank conflicts. One column of padding, b[tile][tile + 1], would spread the lanes
+//          over all banks again.
 // Source   CUDA C++ Best Practices Guide, "Shared memory in matrix multiplication (C = A A')".
 #include "rung/ops/gemm/cuda/detail/epilogue.hpp"
 #include "rung/ops/gemm/cuda/detail/rung.hpp"
-#include "rung/ops/gemm/cuda/detail/tile.hpp"
 
 namespace rung {
 namespace {
@@ -30,32 +30,23 @@ constexpr Tiling tiling{
 __global__ void __launch_bounds__(tile* tile) gemm_shared_tile_transposed(Product32 p) {
   Tiles& tiles = shared<Tiles>();
   const int batch = static_cast<int>(blockIdx.z);
-  const int first_row = static_cast<int>(blockIdx.y) * tile;
-  const int first_column = static_cast<int>(blockIdx.x) * tile;
+  const int tx = static_cast<int>(threadIdx.x);
+  const int ty = static_cast<int>(threadIdx.y);
+  const std::int64_t row = std::int64_t{blockIdx.y} * tile + ty;
+  const std::int64_t column = std::int64_t{blockIdx.x} * tile + tx;
   const auto a = p.a.at(batch);
   const auto b = p.b.at(batch);
   float sum = 0;
   for (std::int64_t k = 0; k < p.k(); k += tile) {
-    load_tile<tile, tile, tile * tile>(
-        a, first_row, k, [&](int row, int step, float value) { tiles.a[row][step] = value; });
-    load_tile<tile, tile, tile * tile>(
-        b, k, first_column, [&](int step, int column, float v) { tiles.b[column][step] = v; });
-    __syncthreads();
+    tiles.a[ty][tx] = row < p.m() && k + tx < p.k() ? a(row, k + tx) : 0.0F;
+    tiles.b[tx][ty] = k + ty < p.k() && column < p.n() ? b(k + ty, column) : 0.0F;
+    __syncthreads();  // the tiles are complete
     for (int step = 0; step < tile; ++step) {
-      sum += tiles.a[threadIdx.y][step] * tiles.b[threadIdx.x][step];  // a 32-way conflict
+      sum += tiles.a[ty][step] * tiles.b[tx][step];  // a 32-way bank conflict
     }
-    __syncthreads();
+    __syncthreads();  // nobody reads them any more
   }
-  const std::int64_t row = first_row + static_cast<int>(threadIdx.y);
-  const std::int64_t column = first_column + static_cast<int>(threadIdx.x);
   if (row < p.m() && column < p.n()) finish(p, batch, row, column, sum);
-}
-
-Cost traffic(const Gemm::Args& args) { return tiled_traffic(args, tile, tile); }
-
-double estimate(const Gemm::Args& args, const Context& context) {
-  return tiled_seconds(args, context, tile, tile,
-                       {.fraction_of_peak = 0.02, .blocks_per_multiprocessor = 2});
 }
 
 void run(const Gemm::Args& args, Context& context) {
@@ -68,8 +59,7 @@ const Rung<Gemm> self{{.name = "shared_tile_transposed",
                        .backend = device_backend,
                        .teaching = true,
                        .supports = require_f32,
-                       .traffic = traffic,
-                       .estimate = estimate,
+                       .speed = {.rows = tile, .columns = tile},
                        .run = run}};
 
 }  // namespace

@@ -60,14 +60,8 @@ __global__ void __launch_bounds__(tuning.columns, tuning.blocks) gemm_outer_prod
     }
     __syncthreads();
   }
-  finish_tile<1>(p, batch, sums, [&](int i) { return first_row + i; }, [&](int) { return column; });
-}
-
-Cost traffic(const Gemm::Args& args) { return tiled_traffic(args, tuning.rows, tuning.columns); }
-
-double estimate(const Gemm::Args& args, const Context& context) {
-  return tiled_seconds(args, context, tuning.rows, tuning.columns,
-                       {.fraction_of_peak = 0.25, .blocks_per_multiprocessor = tuning.blocks});
+  finish_tile<1>(
+      p, batch, sums, [&](int i) { return first_row + i; }, [&](int) { return column; });
 }
 
 void run(const Gemm::Args& args, Context& context) {
@@ -79,8 +73,10 @@ const Rung<Gemm> self{{.name = "outer_product",
                        .after = "shared_tile",
                        .backend = device_backend,
                        .supports = require_f32,
-                       .traffic = traffic,
-                       .estimate = estimate,
+                       .speed = {.peak = 0.25,
+                                 .rows = tuning.rows,
+                                 .columns = tuning.columns,
+                                 .blocks_per_sm = tuning.blocks},
                        .run = run}};
 
 }  // namespace

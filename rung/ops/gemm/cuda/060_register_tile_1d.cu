@@ -65,13 +65,6 @@ __global__ void __launch_bounds__(tuning.threads(), tuning.blocks)
       [&](int) { return first_column + column; });
 }
 
-Cost traffic(const Gemm::Args& args) { return tiled_traffic(args, tuning.rows, tuning.columns); }
-
-double estimate(const Gemm::Args& args, const Context& context) {
-  return tiled_seconds(args, context, tuning.rows, tuning.columns,
-                       {.fraction_of_peak = 0.3, .blocks_per_multiprocessor = tuning.blocks});
-}
-
 void run(const Gemm::Args& args, Context& context) {
   launch_tiles(context, tiling, gemm_register_tile_1d, product<float, float>(args));
 }
@@ -81,8 +74,10 @@ const Rung<Gemm> self{{.name = "register_tile_1d",
                        .after = "outer_product",
                        .backend = device_backend,
                        .supports = require_f32,
-                       .traffic = traffic,
-                       .estimate = estimate,
+                       .speed = {.peak = 0.3,
+                                 .rows = tuning.rows,
+                                 .columns = tuning.columns,
+                                 .blocks_per_sm = tuning.blocks},
                        .run = run}};
 
 }  // namespace

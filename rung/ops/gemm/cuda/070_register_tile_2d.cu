@@ -85,12 +85,6 @@ __global__ void __launch_bounds__(tuning.threads()) gemm_register_tile_2d(P p) {
       [&](int j) { return first_column + column(j); });
 }
 
-Cost traffic(const Gemm::Args& args) { return tiled_traffic(args, tuning.rows, tuning.columns); }
-
-double estimate(const Gemm::Args& args, const Context& context) {
-  return tiled_seconds(args, context, tuning.rows, tuning.columns, {.fraction_of_peak = 0.4});
-}
-
 void run(const Gemm::Args& args, Context& context) {
   with_product(args, [&]<class P>(const P& p) {
     launch_tiles(context, tiling<typename P::Sum>, gemm_register_tile_2d<P>, p);
@@ -101,8 +95,7 @@ const Rung<Gemm> self{{.name = "register_tile_2d",
                        .step = 70,
                        .after = "register_tile_1d",
                        .backend = device_backend,
-                       .traffic = traffic,
-                       .estimate = estimate,
+                       .speed = {.peak = 0.4, .rows = tuning.rows, .columns = tuning.columns},
                        .run = run}};
 
 }  // namespace

@@ -69,25 +69,18 @@ __global__ void __launch_bounds__(threads, blocks) gemm_vectorised(Product32 p) 
       [&](int j) { return first_column + GroupedTile::column(j); });
 }
 
-Cost traffic(const Gemm::Args& args) { return tiled_traffic(args, tile, tile); }
-
-double estimate(const Gemm::Args& args, const Context& context) {
-  return tiled_seconds(args, context, tile, tile,
-                       {.fraction_of_peak = 0.45, .blocks_per_multiprocessor = blocks});
-}
-
 void run(const Gemm::Args& args, Context& context) {
   launch_tiles(context, tiling, gemm_vectorised, product<float, float>(args));
 }
 
-const Rung<Gemm> self{{.name = "vectorised",
-                       .step = 80,
-                       .after = "register_tile_2d",
-                       .backend = device_backend,
-                       .supports = require_aligned_rows,
-                       .traffic = traffic,
-                       .estimate = estimate,
-                       .run = run}};
+const Rung<Gemm> self{
+    {.name = "vectorised",
+     .step = 80,
+     .after = "register_tile_2d",
+     .backend = device_backend,
+     .supports = require_aligned_rows,
+     .speed = {.peak = 0.45, .rows = tile, .columns = tile, .blocks_per_sm = blocks},
+     .run = run}};
 
 }  // namespace
 }  // namespace rung

@@ -93,25 +93,18 @@ __global__ void __launch_bounds__(threads, blocks) gemm_prefetch(Product32 p) {
       [&](int j) { return first_column + GroupedTile::column(j); });
 }
 
-Cost traffic(const Gemm::Args& args) { return tiled_traffic(args, tile, tile); }
-
-double estimate(const Gemm::Args& args, const Context& context) {
-  return tiled_seconds(args, context, tile, tile,
-                       {.fraction_of_peak = 0.55, .blocks_per_multiprocessor = blocks});
-}
-
 void run(const Gemm::Args& args, Context& context) {
   launch_tiles(context, tiling, gemm_prefetch, product<float, float>(args));
 }
 
-const Rung<Gemm> self{{.name = "prefetch",
-                       .step = 100,
-                       .after = "unrolled",
-                       .backend = device_backend,
-                       .supports = require_aligned_rows,
-                       .traffic = traffic,
-                       .estimate = estimate,
-                       .run = run}};
+const Rung<Gemm> self{
+    {.name = "prefetch",
+     .step = 100,
+     .after = "unrolled",
+     .backend = device_backend,
+     .supports = require_aligned_rows,
+     .speed = {.peak = 0.55, .rows = tile, .columns = tile, .blocks_per_sm = blocks},
+     .run = run}};
 
 }  // namespace
 }  // namespace rung

@@ -83,13 +83,6 @@ __global__ void __launch_bounds__(threads, blocks) gemm_async_copy(Product32 p) 
       [&](int j) { return first_column + GroupedTile::column(j); });
 }
 
-Cost traffic(const Gemm::Args& args) { return tiled_traffic(args, tile, tile); }
-
-double estimate(const Gemm::Args& args, const Context& context) {
-  return tiled_seconds(args, context, tile, tile,
-                       {.fraction_of_peak = 0.6, .blocks_per_multiprocessor = blocks});
-}
-
 void run(const Gemm::Args& args, Context& context) {
   const Product32 p = with_contiguous_rows(product<float, float>(args));
   with_access(p, [&]<Access access_a, Access access_b>() {
@@ -102,14 +95,14 @@ void run(const Gemm::Args& args, Context& context) {
   });
 }
 
-const Rung<Gemm> self{{.name = "async_copy",
-                       .step = 110,
-                       .after = "prefetch",
-                       .backend = device_backend,
-                       .supports = require_short_strides,
-                       .traffic = traffic,
-                       .estimate = estimate,
-                       .run = run}};
+const Rung<Gemm> self{
+    {.name = "async_copy",
+     .step = 110,
+     .after = "prefetch",
+     .backend = device_backend,
+     .supports = require_short_strides,
+     .speed = {.peak = 0.6, .rows = tile, .columns = tile, .blocks_per_sm = blocks},
+     .run = run}};
 
 }  // namespace
 }  // namespace rung

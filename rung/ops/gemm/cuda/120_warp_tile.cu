@@ -40,13 +40,6 @@ __global__ void __launch_bounds__(shape.threads(), shape.blocks) gemm_warp_tile(
       [&](int j) { return first_column + Tile::column(j); });
 }
 
-Cost traffic(const Gemm::Args& args) { return tiled_traffic(args, shape.rows, shape.columns); }
-
-double estimate(const Gemm::Args& args, const Context& context) {
-  return tiled_seconds(args, context, shape.rows, shape.columns,
-                       {.fraction_of_peak = 0.72, .blocks_per_multiprocessor = shape.blocks});
-}
-
 void run(const Gemm::Args& args, Context& context) {
   const Product32 p = with_contiguous_rows(product<float, float>(args));
   with_access(p, [&]<Access access_a, Access access_b>() {
@@ -60,8 +53,10 @@ const Rung<Gemm> self{{.name = "warp_tile",
                        .after = "async_copy",
                        .backend = device_backend,
                        .supports = require_short_strides,
-                       .traffic = traffic,
-                       .estimate = estimate,
+                       .speed = {.peak = 0.72,
+                                 .rows = shape.rows,
+                                 .columns = shape.columns,
+                                 .blocks_per_sm = shape.blocks},
                        .run = run}};
 
 }  // namespace

@@ -90,9 +90,12 @@ Plan plan(const Gemm::Args& args, const Context& context) {
                          elements > workspace_limit / 4 / slices)) {
         break;
       }
-      double seconds = tiled_seconds(
-          args, context, tile.rows, tile.columns,
-          {.fraction_of_peak = fractions[shape], .blocks_per_multiprocessor = tile.blocks}, slices);
+      double seconds = Gemm::estimate(args,
+                                      {.peak = fractions[shape],
+                                       .rows = tile.rows,
+                                       .columns = tile.columns,
+                                       .blocks_per_sm = tile.blocks},
+                                      context, slices);
       if (slices > 1) {  // each matrix of a batch has two launches of its own
         constexpr double launch_seconds = 4e-6;
         const double partial_bytes = 8.0 * slices * static_cast<double>(elements);
@@ -140,10 +143,6 @@ Product32 slices_of(const Product32& p, float* partial, std::int64_t slice_depth
 }
 
 /// Without the partial sums: how many there are depends on the device.
-Cost traffic(const Gemm::Args& args) {
-  return tiled_traffic(args, shapes[0].rows, shapes[0].columns);
-}
-
 double estimate(const Gemm::Args& args, const Context& context) {
   return plan(args, context).seconds;
 }
@@ -171,7 +170,7 @@ const Rung<Gemm> self{{.name = "split_k",
                        .after = "warp_tile",
                        .backend = device_backend,
                        .supports = require_short_strides,
-                       .traffic = traffic,
+                       .speed = {.rows = shapes[0].rows, .columns = shapes[0].columns},
                        .estimate = estimate,
                        .run = run}};
 

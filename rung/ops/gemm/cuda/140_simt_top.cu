@@ -99,17 +99,15 @@ struct Choice {
 Choice choose_shape(const Gemm::Args& args, const Context& context) {
   Choice best{0, 0};
   for (int i = 0; i < static_cast<int>(shapes.size()); ++i) {
-    const double seconds = tiled_seconds(
-        args, context, shapes[i].rows, shapes[i].columns,
-        {.fraction_of_peak = fractions[i], .blocks_per_multiprocessor = shapes[i].blocks});
+    const double seconds = Gemm::estimate(args,
+                                          {.peak = fractions[i],
+                                           .rows = shapes[i].rows,
+                                           .columns = shapes[i].columns,
+                                           .blocks_per_sm = shapes[i].blocks},
+                                          context);
     if (i == 0 || seconds < best.seconds) best = {i, seconds};
   }
   return best;
-}
-
-/// Of the largest tiles, which a large C gets.
-Cost traffic(const Gemm::Args& args) {
-  return tiled_traffic(args, shapes[0].rows, shapes[0].columns);
 }
 
 double estimate(const Gemm::Args& args, const Context& context) {
@@ -135,7 +133,8 @@ const Rung<Gemm> self{{.name = "simt_top",
                        .after = "warp_tile",
                        .backend = device_backend,
                        .supports = require_short_strides,
-                       .traffic = traffic,
+                       // Traffic is that of the largest tiles, which a large C gets.
+                       .speed = {.rows = shapes[0].rows, .columns = shapes[0].columns},
                        .estimate = estimate,
                        .run = run}};
 

@@ -145,13 +145,6 @@ Support supports(const Gemm::Args& args, const Context&) {
   return supported;
 }
 
-Cost traffic(const Gemm::Args& args) { return tiled_traffic(args, tuning.rows, tuning.columns); }
-
-double estimate(const Gemm::Args& args, const Context& context) {
-  return tiled_seconds(args, context, tuning.rows, tuning.columns,
-                       {.fraction_of_peak = 0.44, .blocks_per_multiprocessor = 2});
-}
-
 template <class T, class Out>
 void launch_wmma(const Gemm::Args& args, Context& context) {
   launch_tiles(context,
@@ -169,14 +162,14 @@ void run(const Gemm::Args& args, Context& context) {
   });
 }
 
-const Rung<Gemm> self{{.name = "wmma_tf32",
-                       .step = 200,
-                       .after = "register_tile_2d",
-                       .backend = device_backend,
-                       .supports = supports,
-                       .traffic = traffic,
-                       .estimate = estimate,
-                       .run = run}};
+const Rung<Gemm> self{
+    {.name = "wmma_tf32",
+     .step = 200,
+     .after = "register_tile_2d",
+     .backend = device_backend,
+     .supports = supports,
+     .speed = {.peak = 0.44, .rows = tuning.rows, .columns = tuning.columns, .blocks_per_sm = 2},
+     .run = run}};
 
 }  // namespace
 }  // namespace rung

@@ -44,8 +44,8 @@ BasicTensorRef<Void> with_batch(const BasicTensorRef<Void>& tensor, const char* 
   return result;
 }
 
-/// A matrix, or a batch of them, as the caller gave it.
-struct Operand {
+/// The shape of a matrix, or of a batch of them, as the caller gave it.
+struct Given {
   const char* name;
   const Extents& shape;
   bool transposed = false;
@@ -60,7 +60,7 @@ struct Operand {
 };
 
 /// An extent that two operands share, m, n or k, is the same in both.
-void require_equal(const char* extent, const Operand& one, int one_axis, const Operand& other,
+void require_equal(const char* extent, const Given& one, int one_axis, const Given& other,
                    int other_axis) {
   const std::int64_t first = one.extent(one_axis);
   const std::int64_t second = other.extent(other_axis);
@@ -71,7 +71,7 @@ void require_equal(const char* extent, const Operand& one, int one_axis, const O
 }
 
 /// Lets an operand of one matrix serve the whole batch.
-void share(ConstTensorRef& operand, const Operand& given, const Operand& c, std::int64_t batch) {
+void share(ConstTensorRef& operand, const Given& given, const Given& c, std::int64_t batch) {
   if (operand.shape[0] == batch) return;
   if (operand.shape[0] != 1) {
     reject(fmt::format("{} is {}, c is {}: the batches of {} and {} differ; accepted for {}: {}",
@@ -118,91 +118,62 @@ bool accepted_types(DType a, DType b, DType c) {
   }
 }
 
+void check_types(const Gemm::Args& args) {
+  const DType a = args.a.dtype;
+  const DType c = args.c.dtype;
+  if (!accepted_types(a, args.b.dtype, c)) {
+    reject(fmt::format(
+        "a is {}, b is {}, c is {}; accepted: all f32, all f64, or bf16 or f16 for a and b with "
+        "the same or f32 for c",
+        to_string(a), to_string(args.b.dtype), to_string(c)));
+  }
+  if (args.bias.data != nullptr && args.bias.dtype != c) {
+    reject(fmt::format("bias is {}; accepted: {}, as c", to_string(args.bias.dtype), to_string(c)));
+  }
+  if (args.precision == Precision::tf32 && a != DType::f32) {
+    reject(fmt::format("precision tf32 with {} operands; accepted: f32", to_string(a)));
+  }
+}
+
 }  // namespace
 
 RungList<Gemm>& Gemm::rungs() { return rung_list; }
 
-Gemm::Args Gemm::bind(const ConstTensorRef& a, const ConstTensorRef& b, const TensorRef& c,
-                      const GemmOptions& options) {
-  require_tensor(name, a, "a");
-  require_tensor(name, b, "b");
-  require_tensor(name, c, "c");
-  require_choice(name, options.activation, Activation::tanh, "activation");
-  require_choice(name, options.precision, Precision::tf32, "precision");
-  Args args;
-  args.a = with_batch(a, "a", options.transpose_a);
-  args.b = with_batch(b, "b", options.transpose_b);
-  args.c = with_batch(c, "c", false);
-  args.alpha = options.alpha;
-  args.beta = options.beta;
-  args.activation = options.activation;
-  args.precision = options.precision;
-  const Operand given_a{"a", a.shape, options.transpose_a};
-  const Operand given_b{"b", b.shape, options.transpose_b};
-  const Operand given_c{"c", c.shape};
-  require_equal("inner extents k", given_a, 1, given_b, 0);
-  require_equal("extents m", given_a, 0, given_c, 0);
-  require_equal("extents n", given_b, 1, given_c, 1);
-  share(args.a, given_a, given_c, args.batch());
-  share(args.b, given_b, given_c, args.batch());
-  if (is_given(options.bias)) {
-    require_tensor(name, options.bias, "bias");
-    args.bias = spread(options.bias, args.c);
-  }
-  require_writable(name, c, "c");
-  return args;
-}
-
-void Gemm::validate(const Args& args, const Context& context) {
-  if (!accepted_types(args.a.dtype, args.b.dtype, args.c.dtype)) {
-    reject(fmt::format(
-        "a is {}, b is {}, c is {}; accepted: all f32, all f64, or bf16 or f16 for a and b with "
-        "the same or f32 for c",
-        to_string(args.a.dtype), to_string(args.b.dtype), to_string(args.c.dtype)));
-  }
-  if (args.bias.data != nullptr && args.bias.dtype != args.c.dtype) {
-    reject(fmt::format("bias is {}; accepted: {}, as c", to_string(args.bias.dtype),
-                       to_string(args.c.dtype)));
-  }
-  if (args.precision == Precision::tf32 && args.a.dtype != DType::f32) {
-    reject(fmt::format("precision tf32 with {} operands; accepted: f32", to_string(args.a.dtype)));
-  }
-  require_here(name, args.a, "a", context);
-  require_here(name, args.b, "b", context);
-  require_here(name, args.c, "c", context);
-  if (args.bias.data != nullptr) require_here(name, args.bias, "bias", context);
-}
-
-void Gemm::check_aliasing(const Args& args) {
-  require_apart(name, args.c, "c", args.a, "a");
-  require_apart(name, args.c, "c", args.b, "b");
-  if (args.bias.data != nullptr) require_apart(name, args.c, "c", args.bias, "bias");
-}
-
-Gemm::Given Gemm::given(const Args& args) {
-  // A batch of one is given as the matrix it is.
-  const auto squeeze = [&](auto tensor) {
-    if (args.batch() != 1) return tensor;
-    tensor.shape = Extents{tensor.shape[1], tensor.shape[2]};
-    tensor.strides = Extents{tensor.strides[1], tensor.strides[2]};
-    return tensor;
-  };
-  Given given{squeeze(args.a), squeeze(args.b), squeeze(args.c), {}};
-  given.options = {.alpha = args.alpha,
-                   .beta = args.beta,
-                   .activation = args.activation,
-                   .precision = args.precision};
-  if (args.bias.data != nullptr) given.options.bias = squeeze(args.bias);
-  return given;
-}
-
-void Gemm::call(Context& context, const Given& given) {
-  gemm(context, given.a, given.b, given.c, given.options);
+void Gemm::bind(Args& args) {
+  require_choice(name, args.activation, Activation::tanh, "activation");
+  require_choice(name, args.precision, Precision::tf32, "precision");
+  const Extents a_shape = args.a.shape;
+  const Extents b_shape = args.b.shape;
+  const Extents c_shape = args.c.shape;
+  args.a = with_batch(args.a, "a", args.transpose_a);
+  args.b = with_batch(args.b, "b", args.transpose_b);
+  args.c = with_batch(args.c, "c", false);
+  const Given a{"a", a_shape, args.transpose_a};
+  const Given b{"b", b_shape, args.transpose_b};
+  const Given c{"c", c_shape};
+  require_equal("inner extents k", a, 1, b, 0);
+  require_equal("extents m", a, 0, c, 0);
+  require_equal("extents n", b, 1, c, 1);
+  share(args.a, a, c, args.batch());
+  share(args.b, b, c, args.batch());
+  if (is_given(args.bias)) args.bias = spread(args.bias, args.c);
+  check_types(args);
 }
 
 void gemm(Context& context, const ConstTensorRef& a, const ConstTensorRef& b, const TensorRef& c,
           const GemmOptions& options, Pick pick) {
-  call<Gemm>(context, pick, a, b, c, options);
+  call<Gemm>(context,
+             {.a = a,
+              .b = b,
+              .c = c,
+              .bias = options.bias,
+              .alpha = options.alpha,
+              .beta = options.beta,
+              .transpose_a = options.transpose_a,
+              .transpose_b = options.transpose_b,
+              .activation = options.activation,
+              .precision = options.precision},
+             pick);
 }
 
 }  // namespace rung

@@ -137,7 +137,7 @@ std::vector<Problem> Gemm::bench_problems(Backend backend) {
   return {};
 }
 
-Gemm::Args Gemm::make(const Problem& problem, Inputs& inputs) {
+Gemm::Call Gemm::make(const Problem& problem, Inputs& inputs) {
   problem.expect(name, 3,
                  {"ta", "tb", "batch", "alpha", "beta", "bias", "bias_rows", "relu", "gelu",
                   "sigmoid", "tanh", "out", "tf32"});
@@ -150,24 +150,22 @@ Gemm::Args Gemm::make(const Problem& problem, Inputs& inputs) {
   const auto matrix = [&](std::int64_t rows, std::int64_t columns) {
     return batched ? Extents{batch, rows, columns} : Extents{rows, columns};
   };
-  GemmOptions options;
-  options.alpha = problem.number("alpha", 1.0);
-  options.beta = problem.number("beta", 0.0);
-  options.transpose_a = problem.has("ta");
-  options.transpose_b = problem.has("tb");
-  options.precision = problem.has("tf32") ? Precision::tf32 : Precision::full;
+  Call call;
+  call.alpha = problem.number("alpha", 1.0);
+  call.beta = problem.number("beta", 0.0);
+  call.transpose_a = problem.has("ta");
+  call.transpose_b = problem.has("tb");
+  call.precision = problem.has("tf32") ? Precision::tf32 : Precision::full;
   for (const auto& [text, activation] : activations) {
-    if (problem.has(text)) options.activation = activation;
+    if (problem.has(text)) call.activation = activation;
   }
-  const ConstTensorRef a =
-      inputs.input("a", problem.dtype, options.transpose_a ? matrix(k, m) : matrix(m, k));
-  const ConstTensorRef b =
-      inputs.input("b", problem.dtype, options.transpose_b ? matrix(n, k) : matrix(k, n));
-  if (problem.has("bias")) options.bias = inputs.input("bias", out, Extents{n});
-  if (problem.has("bias_rows")) options.bias = inputs.input("bias", out, Extents{m, 1});
-  const TensorRef c = options.beta != 0 ? inputs.in_out("c", out, matrix(m, n))
-                                        : inputs.output("c", out, matrix(m, n));
-  return bind(a, b, c, options);
+  call.a = inputs.input("a", problem.dtype, call.transpose_a ? matrix(k, m) : matrix(m, k));
+  call.b = inputs.input("b", problem.dtype, call.transpose_b ? matrix(n, k) : matrix(k, n));
+  if (problem.has("bias")) call.bias = inputs.input("bias", out, Extents{n});
+  if (problem.has("bias_rows")) call.bias = inputs.input("bias", out, Extents{m, 1});
+  call.c = call.beta != 0 ? inputs.in_out("c", out, matrix(m, n))
+                          : inputs.output("c", out, matrix(m, n));
+  return call;
 }
 
 std::span<const ArgumentSpec> Gemm::arguments() {

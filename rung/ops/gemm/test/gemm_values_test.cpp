@@ -59,7 +59,8 @@ TEST_P(GemmValuesOn, InfinityAtTheEndOfKStaysInItsRowAndColumnInEveryRung) {
     a[static_cast<std::size_t>(row * k + k - 1)] = std::numeric_limits<float>::infinity();
     b[static_cast<std::size_t>((k - 1) * n + column)] = std::numeric_limits<float>::infinity();
     std::vector<float> c(static_cast<std::size_t>(m) * static_cast<std::size_t>(n));
-    const Gemm::Args args = Gemm::bind(matrix(a, m, k), matrix(b, k, n), matrix(c, m, n), {});
+    const Gemm::Args args =
+        bind<Gemm>({.a = matrix(a, m, k), .b = matrix(b, k, n), .c = matrix(c, m, n)});
     for (const Rung<Gemm>* rung = Gemm::rungs().first; rung != nullptr; rung = rung->next) {
       if (rung->info.backend != GetParam() || rung->info.peer) continue;
       if (!rung->supports(args, context)) continue;
@@ -90,8 +91,10 @@ TEST_P(GemmValuesOn, ActivationsOfNanAndInfinityInEveryRung) {
     b[7] = infinity;
     b[20] = -infinity;
     std::vector<float> c(m * n);
-    const Gemm::Args args = Gemm::bind(matrix(a, m, 1), matrix(b, 1, n), matrix(c, m, n),
-                                       {.activation = expected.activation});
+    const Gemm::Args args = bind<Gemm>({.a = matrix(a, m, 1),
+                                        .b = matrix(b, 1, n),
+                                        .c = matrix(c, m, n),
+                                        .activation = expected.activation});
     for (const Rung<Gemm>* rung = Gemm::rungs().first; rung != nullptr; rung = rung->next) {
       if (rung->info.backend != GetParam() || rung->info.peer) continue;
       if (!rung->supports(args, context)) continue;

@@ -43,6 +43,7 @@ void run(const Histogram::Args& args, Context& context) {
 const Rung<Histogram> self{{.name = "global_atomics",
                             .step = 10,
                             .backend = device_backend,
+                            .passes = {.loads = 1, .stores = 1},
                             .estimate = estimate,
                             .run = run}};
 }  // namespace

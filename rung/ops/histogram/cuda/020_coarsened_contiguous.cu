@@ -28,10 +28,6 @@ __global__ void __launch_bounds__(threads)
   }
 }
 
-double estimate(const Histogram::Args& args, const Context& context) {
-  return seconds(args, context, 0.98 * global_additions(args));
-}
-
 void run(const Histogram::Args& args, Context& context) {
   clear_counts(args, context);
   visit_taught(args, [&]<class T, class Bins>(const Elements<T>& x, const Bins& bins) {
@@ -47,7 +43,7 @@ const Rung<Histogram> self{{.name = "coarsened_contiguous",
                             .backend = device_backend,
                             .teaching = true,
                             .supports = supports_taught,
-                            .estimate = estimate,
+                            .passes = {.loads = 1, .stores = 1},
                             .run = run}};
 }  // namespace
 }  // namespace rung

@@ -46,6 +46,7 @@ const Rung<Histogram> self{{.name = "coarsened_interleaved",
                             .after = "coarsened_contiguous",
                             .backend = device_backend,
                             .supports = supports_taught,
+                            .passes = {.loads = 1, .stores = 1},
                             .estimate = estimate,
                             .run = run}};
 }  // namespace

@@ -61,6 +61,7 @@ const Rung<Histogram> self{{.name = "shared_privatised",
                             .after = "coarsened_interleaved",
                             .backend = device_backend,
                             .supports = supports,
+                            .passes = {.loads = 1, .stores = 1},
                             .estimate = estimate,
                             .run = run}};
 }  // namespace

@@ -68,6 +68,7 @@ const Rung<Histogram> self{{.name = "aggregated_runs",
                             .after = "shared_privatised",
                             .backend = device_backend,
                             .supports = supports,
+                            .passes = {.loads = 1, .stores = 1},
                             .estimate = estimate,
                             .run = run}};
 }  // namespace

@@ -69,6 +69,7 @@ const Rung<Histogram> self{{.name = "lane_private",
                             .after = "shared_privatised",
                             .backend = device_backend,
                             .supports = supports,
+                            .passes = {.loads = 1, .stores = 1},
                             .estimate = estimate,
                             .run = run}};
 }  // namespace

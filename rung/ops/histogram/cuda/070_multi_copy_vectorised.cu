@@ -159,6 +159,7 @@ const Rung<Histogram> self{{.name = "multi_copy_vectorised",
                             .after = "lane_private",
                             .backend = device_backend,
                             .supports = supports,
+                            .passes = {.loads = 1, .stores = 1},
                             .estimate = estimate,
                             .run = run}};
 }  // namespace

@@ -122,6 +122,7 @@ const Rung<Histogram> self{{.name = "cluster_bins",
                             .after = "large_bins",
                             .backend = device_backend,
                             .supports = supports,
+                            .passes = {.loads = 1, .stores = 1},
                             .estimate = estimate,
                             .run = run}};
 }  // namespace

@@ -19,8 +19,8 @@ namespace {
 constinit RungList<Histogram> rung_list;
 const Operator<Histogram> self;
 
-constexpr std::int64_t most_bins = std::int64_t{1} << 30;
-constexpr std::int64_t most_i32 = std::numeric_limits<std::int32_t>::max();
+constexpr std::int64_t max_bins = std::int64_t{1} << 30;
+constexpr std::int64_t max_i32 = std::numeric_limits<std::int32_t>::max();
 
 [[noreturn]] void refuse(const std::string& message) { reject(Histogram::name, message); }
 
@@ -35,11 +35,11 @@ struct Axis {
   }
 };
 
-/// x as few axes as will do, each walked forwards; `first` becomes the offset of its first element.
-ConstTensorRef flatten(const ConstTensorRef& x, std::int64_t& first) {
+/// x as few axes as will do, each walked forwards from the element of the lowest address.
+ConstTensorRef flatten(const ConstTensorRef& x) {
   Axis axes[max_rank];  // the widest stride first
   int rank = 0;
-  first = 0;
+  std::int64_t first = 0;  // from x's first element to that of the lowest address
   for (int axis = 0; axis < x.rank(); ++axis) {
     if (x.shape[axis] == 1) continue;
     Axis next{x.shape[axis], x.strides[axis]};
@@ -119,89 +119,60 @@ void validate_range(const Histogram::Args& args) {
 
 RungList<Histogram>& Histogram::rungs() { return rung_list; }
 
-Histogram::Args Histogram::bind(const ConstTensorRef& x, const TensorRef& counts,
-                                const HistogramOptions& options) {
-  require_tensor(name, x, "x");
-  require_tensor(name, counts, "counts");
-  if (counts.rank() != 1) {
-    refuse(fmt::format("counts has {} axes ({}); accepted: 1", counts.rank(),
-                       to_string(counts.shape)));
+void Histogram::bind(Args& args) {
+  using enum DType;
+  if (args.counts.rank() != 1) {
+    refuse(fmt::format("counts has {} axes ({}); accepted: 1", args.counts.rank(),
+                       to_string(args.counts.shape)));
   }
-  Args args;
-  args.counts = counts;
-  if (is_given(options.edges)) {
-    require_tensor(name, options.edges, "edges");
-    if (options.low != 0 || options.high != 0) {
-      refuse(fmt::format("edges are given, and low = {} and high = {}; accepted: either",
-                         options.low, options.high));
+  if (is_given(args.edges)) {
+    if (args.low != 0 || args.high != 0) {
+      refuse(fmt::format("edges are given, and low = {} and high = {}; accepted: either", args.low,
+                         args.high));
     }
-    if (options.edges.rank() != 1 || options.edges.shape[0] - 1 != args.bins()) {
+    if (args.edges.rank() != 1 || args.edges.shape[0] - 1 != args.bins()) {
       refuse(fmt::format("edges is {} and counts {}; accepted: one edge more than counts, {}",
-                         to_string(options.edges.shape), to_string(counts.shape), args.bins() + 1));
+                         to_string(args.edges.shape), to_string(args.counts.shape),
+                         args.bins() + 1));
     }
-    args.edges = options.edges;
   }
-  args.accumulate = options.accumulate;
-  args.low = options.low;
-  args.high = options.high;
+  require_dtype(name, args.x, "x", {u8, u16, i32, i64, f32, f64, f16, bf16});
+  require_dtype(name, args.counts, "counts", {i32, i64});
+  if (args.bins() < 1 || args.bins() > max_bins) {
+    refuse(fmt::format("counts has {} bins; accepted: 1 to {}", args.bins(), max_bins));
+  }
   if (args.low == args.high) {
     args.low = 0;
     args.high = static_cast<double>(args.bins());
   }
-  if (is_floating(x.dtype) && x.dtype != DType::f64) {
+  if (is_floating(args.x.dtype) && args.x.dtype != f64) {
     args.low = nearest_f32(args.low);
     args.high = nearest_f32(args.high);
   }
-  args.x = flatten(x, args.first);
-  return args;
-}
-
-void Histogram::validate(const Args& args, const Context& context) {
-  require_dtype(name, args.x, "x",
-                {DType::u8, DType::u16, DType::i32, DType::i64, DType::f32, DType::f64, DType::f16,
-                 DType::bf16});
-  require_dtype(name, args.counts, "counts", {DType::i32, DType::i64});
-  if (args.bins() < 1 || args.bins() > most_bins) {
-    refuse(fmt::format("counts has {} bins; accepted: 1 to {}", args.bins(), most_bins));
-  }
-  require_here(name, args.x, "x", context);
-  require_here(name, args.counts, "counts", context);
-  require_writable(name, args.counts, "counts");
-  if (args.counts.dtype == DType::i32 && args.size() > most_i32) {
+  args.x = flatten(args.x);
+  if (args.counts.dtype == i32 && args.size() > max_i32) {
     refuse(
         fmt::format("x has {} elements and counts is i32, which holds {}; accepted: i64 counts, "
                     "or fewer elements",
-                    args.size(), most_i32));
+                    args.size(), max_i32));
   }
-  if (!args.even()) {
-    require_here(name, args.edges, "edges", context);
-    require_dtype(name, args.edges, "edges", {key_dtype(args.x.dtype)});
-    return;
-  }
-  validate_range(args);
-}
-
-void Histogram::check_aliasing(const Args& args) {
-  require_apart(name, args.counts, "counts", args.x, "x");
-  if (!args.even()) require_apart(name, args.counts, "counts", args.edges, "edges");
-}
-
-Histogram::Given Histogram::given(const Args& args) {
-  HistogramOptions options{.edges = args.edges, .accumulate = args.accumulate};
   if (args.even()) {
-    options.low = args.low;
-    options.high = args.high;
+    validate_range(args);
+  } else {
+    require_dtype(name, args.edges, "edges", {key_dtype(args.x.dtype)});
   }
-  return {args.x, args.counts, options};
-}
-
-void Histogram::call(Context& context, const Given& given) {
-  histogram(context, given.x, given.counts, given.options);
 }
 
 void histogram(Context& context, const ConstTensorRef& x, const TensorRef& counts,
                const HistogramOptions& options, Pick pick) {
-  call<Histogram>(context, pick, x, counts, options);
+  call<Histogram>(context,
+                  {.x = x,
+                   .counts = counts,
+                   .edges = options.edges,
+                   .low = options.low,
+                   .high = options.high,
+                   .accumulate = options.accumulate},
+                  pick);
 }
 
 }  // namespace rung

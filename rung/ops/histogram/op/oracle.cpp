@@ -94,10 +94,11 @@ void count(const Histogram::Args& args, std::vector<double>& counts) {
 Cost Histogram::cost(const Args& args) {
   const auto size = static_cast<double>(args.size());
   const auto bins = static_cast<double>(args.bins());
-  double bytes = size * static_cast<double>(size_of(args.x.dtype)) +
-                 bins * static_cast<double>(size_of(args.counts.dtype)) * (args.accumulate ? 2 : 1);
+  const double written = bins * static_cast<double>(size_of(args.counts.dtype));
+  double bytes =
+      size * static_cast<double>(size_of(args.x.dtype)) + written * (args.accumulate ? 2 : 1);
   if (!args.even()) bytes += (bins + 1) * static_cast<double>(size_of(args.edges.dtype));
-  return {.bytes = bytes, .operations = size};
+  return {.bytes = bytes, .operations = size, .written = written};
 }
 
 void Histogram::reference(const Args& args, Oracle& oracle) {

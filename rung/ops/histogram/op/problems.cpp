@@ -147,36 +147,36 @@ std::vector<Problem> Histogram::bench_problems(Backend backend) {
   return {};
 }
 
-Histogram::Args Histogram::make(const Problem& problem, Inputs& inputs) {
+Histogram::Call Histogram::make(const Problem& problem, Inputs& inputs) {
   if (problem.extents.empty()) problem.expect(name, 1, {});
   problem.expect(name, problem.extents.size(),
                  {"bins", "low", "high", "edges", "accumulate", "wide", "uniform", "one", "skew",
                   "sorted", "outside", "nan"});
   const std::int64_t bins = problem.integer("bins", 256);
   const bool whole = !is_floating(problem.dtype);
-  HistogramOptions options;
-  options.low = problem.number("low", whole ? 0 : -4);
-  options.high = problem.number("high", whole ? static_cast<double>(bins) : 4);
-  options.accumulate = problem.has("accumulate");
+  Call call;
+  call.low = problem.number("low", whole ? 0 : -4);
+  call.high = problem.number("high", whole ? static_cast<double>(bins) : 4);
+  call.accumulate = problem.has("accumulate");
   const Extents shape{std::span<const std::int64_t>(problem.extents)};
-  ValueMaker values = maker(problem, options.low, options.high, shape.product());
-  const ConstTensorRef x = values ? inputs.input("x", problem.dtype, shape, std::move(values))
-                                  : inputs.input("x", problem.dtype, shape);
+  ValueMaker values = maker(problem, call.low, call.high, shape.product());
+  call.x = values ? inputs.input("x", problem.dtype, shape, std::move(values))
+                  : inputs.input("x", problem.dtype, shape);
   if (problem.has("edges")) {
     // Narrow bins at the lower end, and now and then two equal edges.
-    const double low = options.low;
-    const double width = options.high - low;
-    options.edges = inputs.input(
+    const double low = call.low;
+    const double width = call.high - low;
+    call.edges = inputs.input(
         "edges", key_dtype(problem.dtype), Extents{bins + 1}, [=](std::int64_t i, double) {
           const double t = static_cast<double>(i - i % 5 / 4) / static_cast<double>(bins);
           return low + (whole ? std::floor(t * t * width) : t * t * width);
         });
-    options.low = options.high = 0;
+    call.low = call.high = 0;
   }
   const DType type = problem.has("wide") ? DType::i64 : DType::i32;
-  const TensorRef counts = options.accumulate ? inputs.in_out("counts", type, Extents{bins})
-                                              : inputs.output("counts", type, Extents{bins});
-  return bind(x, counts, options);
+  call.counts = call.accumulate ? inputs.in_out("counts", type, Extents{bins})
+                                : inputs.output("counts", type, Extents{bins});
+  return call;
 }
 
 std::span<const ArgumentSpec> Histogram::arguments() {

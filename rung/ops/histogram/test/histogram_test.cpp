@@ -138,7 +138,10 @@ TEST_P(HistogramOn, EveryRungAgreesAtTheEdgesOfBins) {
   }
   int asked = 0;
   const Histogram::Args args =
-      Histogram::bind(vector_of(x), TensorRef(expected.data(), DType::i64, Extents{bins}), options);
+      bind<Histogram>({.x = vector_of(x),
+                       .counts = {expected.data(), DType::i64, Extents{bins}},
+                       .low = options.low,
+                       .high = options.high});
   for (const Rung<Histogram>* rung = Histogram::rungs().first; rung != nullptr; rung = rung->next) {
     if (rung->info.backend != GetParam() || rung->info.peer || !rung->supports(args, context)) {
       continue;
@@ -159,8 +162,8 @@ TEST(Histogram, RangesOfFloatsAreRoundedFirst) {
   for (int round = 0; round < 200; ++round) {
     const double low = end(random);
     const double high = low + 1 + end(random) / 8;
-    const Histogram::Args args = Histogram::bind(
-        vector_of(x), TensorRef(counts.data(), DType::i64, Extents{7}), {.low = low, .high = high});
+    const Histogram::Args args = bind<Histogram>(
+        {.x = vector_of(x), .counts = {counts.data(), DType::i64, {7}}, .low = low, .high = high});
     const volatile float low_f32 = static_cast<float>(low);
     const volatile float high_f32 = static_cast<float>(high);
     ASSERT_EQ(args.low, static_cast<double>(low_f32)) << low;

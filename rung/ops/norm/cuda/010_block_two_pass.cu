@@ -49,13 +49,6 @@ __global__ void __launch_bounds__(threads) norm_block_two_pass(Call<T> call) {
   }
 }
 
-Cost traffic(const Norm::Args& args) {
-  Cost cost = Norm::cost(args);
-  cost.bytes += 2 * static_cast<double>(args.rows() * args.columns()) *
-                static_cast<double>(size_of(args.x.dtype));
-  return cost;
-}
-
 double estimate(const Norm::Args& args, const Context& context) {
   // Bound by its instructions: as long for small elements as for large ones.
   return seconds(args, context, 1, 0.045 * static_cast<double>(size_of(args.x.dtype)));
@@ -71,7 +64,7 @@ void run(const Norm::Args& args, Context& context) {
 const Rung<Norm> self{{.name = "block_two_pass",
                        .step = 10,
                        .backend = device_backend,
-                       .traffic = traffic,
+                       .passes = {.loads = 3, .stores = 1},
                        .estimate = estimate,
                        .run = run}};
 

@@ -40,10 +40,6 @@ Support supports(const Norm::Args& args, const Context&) {
   return args.x.dtype == DType::f32 ? supported : unsupported("f32 only");
 }
 
-double estimate(const Norm::Args& args, const Context& context) {
-  return seconds(args, context, 1, 0.2);
-}
-
 void run(const Norm::Args& args, Context& context) {
   launch_call(context, call_of<float>(args), {.threads = threads, .shared_bytes = sizeof(Shared)},
               norm_sum_of_squares);
@@ -55,7 +51,7 @@ const Rung<Norm> self{{.name = "sum_of_squares",
                        .backend = device_backend,
                        .teaching = true,
                        .supports = supports,
-                       .estimate = estimate,
+                       .passes = {.loads = 2, .stores = 1},
                        .run = run}};
 
 }  // namespace

@@ -88,6 +88,7 @@ const Rung<Norm> self{{.name = "welford",
                        .after = "sum_of_squares",
                        .backend = device_backend,
                        .supports = supports,
+                       .passes = {.loads = 2, .stores = 1},
                        .estimate = estimate,
                        .run = run}};
 

@@ -73,6 +73,7 @@ const Rung<Norm> self{{.name = "warp_per_row",
                        .after = "block_two_pass",
                        .backend = device_backend,
                        .supports = require_contiguous_rows,
+                       .passes = {.loads = 3, .stores = 1},
                        .estimate = estimate,
                        .run = run}};
 

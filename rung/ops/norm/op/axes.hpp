@@ -43,40 +43,45 @@ inline Extents part(const Extents& extents, AxisSet set) {
   return result;
 }
 
-/// The tensor that spread() was given, but for axes of extent 1.
+/// A tensor's axes that are in the set.
 template <class Void>
 BasicTensorRef<Void> restricted(const BasicTensorRef<Void>& tensor, AxisSet set) {
   return {tensor.data, tensor.dtype, part(tensor.shape, set), part(tensor.strides, set),
           tensor.device};
 }
 
-/// A tensor whose axes are those of the set (`keeps_ones`: or all of them, with 1 for the others),
-/// spread over `shape` by stride 0. One that is left out stays as it is.
+/// Spreads a tensor whose axes are those of the set over `shape`, by stride 0. One that is left out
+/// stays as it is.
 template <class Void>
-BasicTensorRef<Void> spread(std::string_view op, const BasicTensorRef<Void>& tensor,
-                            std::string_view name, const Extents& shape, AxisSet set,
-                            bool keeps_ones = false) {
-  if (!is_given(tensor)) return tensor;
-  require_tensor(op, tensor, name);
-  BasicTensorRef<Void> result = tensor;
-  result.shape = shape;
-  result.strides = shape;
-  const bool full = keeps_ones && tensor.rank() == shape.rank;
+void spread(std::string_view op, BasicTensorRef<Void>& tensor, std::string_view name,
+            const Extents& shape, AxisSet set) {
+  if (!is_given(tensor)) return;
+  require_shape(op, tensor, name, part(shape, set));
+  Extents strides = shape;
+  for (int axis = 0, from = 0; axis < shape.rank; ++axis) {
+    strides[axis] = holds(set, axis) ? tensor.strides[from++] : 0;
+  }
+  tensor.shape = shape;
+  tensor.strides = strides;
+}
+
+/// The same of one that may have an extent of 1 for each axis that is not of the set.
+template <class Void>
+void spread_keeping_ones(std::string_view op, BasicTensorRef<Void>& tensor, std::string_view name,
+                         const Extents& shape, AxisSet set) {
   Extents ones = shape;
-  int from = 0;
   for (int axis = 0; axis < shape.rank; ++axis) {
-    const bool own = holds(set, axis);
-    if (!own) ones[axis] = 1;
-    result.strides[axis] = own && from < tensor.rank() ? tensor.strides[from] : 0;
-    from += own || full ? 1 : 0;
+    if (!holds(set, axis)) ones[axis] = 1;
   }
   const Extents accepted = part(shape, set);
-  if (!(tensor.shape == (full ? ones : accepted))) {
-    reject(op, std::string(name) + " is " + to_string(tensor.shape) + "; accepted: " +
-                   to_string(accepted) + (keeps_ones ? " or " + to_string(ones) : ""));
+  if (is_given(tensor) && !(tensor.shape == accepted)) {
+    if (!(tensor.shape == ones)) {
+      reject(op, std::string(name) + " is " + to_string(tensor.shape) +
+                     "; accepted: " + to_string(accepted) + " or " + to_string(ones));
+    }
+    tensor = restricted(tensor, set);
   }
-  if constexpr (!std::is_const_v<Void>) require_writable(op, tensor, name);
-  return result;
+  spread(op, tensor, name, shape, set);
 }
 
 }  // namespace rung::norm_axes

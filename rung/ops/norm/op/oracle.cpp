@@ -114,15 +114,15 @@ Cost Norm::cost(const Args& args) {
   const auto columns = static_cast<double>(args.columns());
   const auto given = [](const auto& tensor) { return tensor.data != nullptr ? 1.0 : 0.0; };
   const auto size = static_cast<double>(size_of(args.x.dtype));
-  double bytes = rows * columns * size * (1 + given(args.residual)) +
-                 rows * columns * size * (1 + given(args.sum));
+  const double written =
+      rows * columns * size * (1 + given(args.sum)) +
+      rows * (given(args.mean) + given(args.rstd)) * static_cast<double>(size_of(arithmetic(args)));
+  double bytes = rows * columns * size * (1 + given(args.residual)) + written;
   bytes += columns * (given(args.gamma) * static_cast<double>(size_of(args.gamma.dtype)) +
                       given(args.beta) * static_cast<double>(size_of(args.beta.dtype)));
-  bytes +=
-      rows * (given(args.mean) + given(args.rstd)) * static_cast<double>(size_of(arithmetic(args)));
   // layer: sum, difference, square and sum, scale, gamma and beta.
   const double operations = args.kind == NormKind::layer ? 8 : 5;
-  return {.bytes = bytes, .operations = rows * columns * operations};
+  return {.bytes = bytes, .operations = rows * columns * operations, .written = written};
 }
 
 void Norm::reference(const Args& args, Oracle& oracle) {

@@ -98,7 +98,7 @@ std::vector<Problem> Norm::bench_problems(Backend backend) {
   return {};
 }
 
-Norm::Args Norm::make(const Problem& problem, Inputs& inputs) {
+Norm::Call Norm::make(const Problem& problem, Inputs& inputs) {
   problem.expect(name, problem.extents.size(),
                  {"rms", "axis", "axes", "eps", "gamma", "beta", "f32_weights", "residual", "sum",
                   "stats", "in_place", "in_place_sum", "offset", "spread"});
@@ -106,11 +106,11 @@ Norm::Args Norm::make(const Problem& problem, Inputs& inputs) {
   const DType type = problem.dtype;
   const DType arithmetic = type == DType::f64 ? DType::f64 : DType::f32;
   const DType weights = problem.has("f32_weights") ? arithmetic : type;
-  NormOptions options;
-  options.axes = static_cast<int>(problem.integer("axes", 1));
-  options.axis = static_cast<int>(problem.integer("axis", -options.axes));
-  options.epsilon = problem.number("eps", 1e-5);
-  const AxisSet normalised = norm_axes::chosen(name, options.axis, options.axes, shape.rank);
+  Call call;
+  call.axes = static_cast<int>(problem.integer("axes", 1));
+  call.axis = static_cast<int>(problem.integer("axis", -call.axes));
+  call.epsilon = problem.number("eps", 1e-5);
+  const AxisSet normalised = norm_axes::chosen(name, call.axis, call.axes, shape.rank);
 
   const double offset = problem.number("offset", 0);
   const double spread = problem.number("spread", 1);
@@ -119,34 +119,33 @@ Norm::Args Norm::make(const Problem& problem, Inputs& inputs) {
   };
   const bool made = problem.has("offset") || problem.has("spread");
   // Order matters: reference() fills the written ones in the order they are made here.
-  ConstTensorRef x;
-  TensorRef y;
   if (problem.has("in_place")) {
-    y = made ? inputs.in_out("x", type, shape, around_offset) : inputs.in_out("x", type, shape);
-    x = y;
+    call.y =
+        made ? inputs.in_out("x", type, shape, around_offset) : inputs.in_out("x", type, shape);
+    call.x = call.y;
   } else {
-    x = made ? inputs.input("x", type, shape, around_offset) : inputs.input("x", type, shape);
+    call.x = made ? inputs.input("x", type, shape, around_offset) : inputs.input("x", type, shape);
   }
   if (problem.has("in_place_sum")) {
-    options.sum = inputs.in_out("residual", type, shape);
-    options.residual = options.sum;
+    call.sum = inputs.in_out("residual", type, shape);
+    call.residual = call.sum;
   } else if (problem.has("residual") || problem.has("sum")) {
-    options.residual = inputs.input("residual", type, shape);
+    call.residual = inputs.input("residual", type, shape);
   }
   const Extents columns = norm_axes::part(shape, normalised);
-  if (problem.has("gamma")) options.gamma = inputs.input("gamma", weights, columns);
-  if (problem.has("beta")) options.beta = inputs.input("beta", weights, columns);
-  if (!problem.has("in_place")) y = inputs.output("y", type, shape);
+  if (problem.has("gamma")) call.gamma = inputs.input("gamma", weights, columns);
+  if (problem.has("beta")) call.beta = inputs.input("beta", weights, columns);
+  if (!problem.has("in_place")) call.y = inputs.output("y", type, shape);
   if (problem.has("sum") && !problem.has("in_place_sum")) {
-    options.sum = inputs.output("sum", type, shape);
+    call.sum = inputs.output("sum", type, shape);
   }
-  const NormKind kind = problem.has("rms") ? NormKind::rms : NormKind::layer;
+  call.kind = problem.has("rms") ? NormKind::rms : NormKind::layer;
   if (problem.has("stats")) {
     const Extents rows = norm_axes::part(shape, ~normalised);
-    if (kind == NormKind::layer) options.mean = inputs.output("mean", arithmetic, rows);
-    options.rstd = inputs.output("rstd", arithmetic, rows);
+    if (call.kind == NormKind::layer) call.mean = inputs.output("mean", arithmetic, rows);
+    call.rstd = inputs.output("rstd", arithmetic, rows);
   }
-  return bind(kind, x, y, options);
+  return call;
 }
 
 std::span<const ArgumentSpec> Norm::arguments() {

@@ -155,6 +155,7 @@ void run(const NormBackward::Args& args, Context& context) {
 const Rung<NormBackward> self{{.name = "block_per_row",
                                .step = 10,
                                .backend = device_backend,
+                               .passes = {.loads = 4, .stores = 1},
                                .estimate = estimate,
                                .run = run}};
 

@@ -183,6 +183,7 @@ const Rung<NormBackward> self{{.name = "registers_fused",
                                .after = "block_per_row",
                                .backend = device_backend,
                                .supports = supports,
+                               .passes = {.loads = 1, .stores = 1},
                                .estimate = estimate,
                                .run = run}};
 

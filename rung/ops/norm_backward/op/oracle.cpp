@@ -161,6 +161,8 @@ Cost NormBackward::cost(const Args& args) {
   cost.bytes = 3 * bytes(args.x, rows * columns) + bytes(args.mean, rows) + bytes(args.rstd, rows) +
                bytes(args.gamma, columns) + bytes(args.dgamma, columns) +
                bytes(args.dbeta, columns);
+  cost.written =
+      bytes(args.x, rows * columns) + bytes(args.dgamma, columns) + bytes(args.dbeta, columns);
   // z, g, two sums, dx, and two sums of columns.
   cost.operations = rows * columns * (10 + (args.dgamma.data != nullptr ? 3 : 0));
   return cost;

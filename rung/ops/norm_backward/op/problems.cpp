@@ -73,7 +73,7 @@ std::vector<Problem> NormBackward::bench_problems(Backend backend) {
   return {};
 }
 
-NormBackward::Args NormBackward::make(const Problem& problem, Inputs& inputs) {
+NormBackward::Call NormBackward::make(const Problem& problem, Inputs& inputs) {
   problem.expect(
       name, problem.extents.size(),
       {"rms", "axis", "axes", "eps", "gamma", "f32_weights", "weights", "stats", "in_place"});
@@ -81,39 +81,37 @@ NormBackward::Args NormBackward::make(const Problem& problem, Inputs& inputs) {
   const DType type = problem.dtype;
   const DType arithmetic = type == DType::f64 ? DType::f64 : DType::f32;
   const DType weights = problem.has("f32_weights") ? arithmetic : type;
-  const NormKind kind = problem.has("rms") ? NormKind::rms : NormKind::layer;
-  NormBackwardOptions options;
-  options.axes = static_cast<int>(problem.integer("axes", 1));
-  options.axis = static_cast<int>(problem.integer("axis", -options.axes));
-  options.epsilon = problem.number("eps", 1e-5);
-  const AxisSet normalised = norm_axes::chosen(name, options.axis, options.axes, shape.rank);
+  Call call;
+  call.kind = problem.has("rms") ? NormKind::rms : NormKind::layer;
+  call.axes = static_cast<int>(problem.integer("axes", 1));
+  call.axis = static_cast<int>(problem.integer("axis", -call.axes));
+  call.epsilon = problem.number("eps", 1e-5);
+  const AxisSet normalised = norm_axes::chosen(name, call.axis, call.axes, shape.rank);
   const Extents columns = norm_axes::part(shape, normalised);
   const Extents rows = norm_axes::part(shape, ~normalised);
   // Order matters: reference() fills the written ones in the order they are made here.
-  const ConstTensorRef x = inputs.input("x", type, shape);
-  ConstTensorRef dy;
-  TensorRef dx;
+  call.x = inputs.input("x", type, shape);
   if (problem.has("in_place")) {
-    dx = inputs.in_out("dy", type, shape);
-    dy = dx;
+    call.dx = inputs.in_out("dy", type, shape);
+    call.dy = call.dx;
   } else {
-    dy = inputs.input("dy", type, shape);
-    dx = inputs.output("dx", type, shape);
+    call.dy = inputs.input("dy", type, shape);
+    call.dx = inputs.output("dx", type, shape);
   }
-  if (problem.has("gamma")) options.gamma = inputs.input("gamma", weights, columns);
+  if (problem.has("gamma")) call.gamma = inputs.input("gamma", weights, columns);
   if (problem.has("stats")) {
     // Any numbers will do: the formulas hold for whatever mean and rstd are given.
     const auto around = [](double middle) {
       return [=](std::int64_t, double uniform) { return middle + 0.5 * (uniform - 0.5); };
     };
-    if (kind == NormKind::layer) options.mean = inputs.input("mean", arithmetic, rows, around(0));
-    options.rstd = inputs.input("rstd", arithmetic, rows, around(1));
+    if (call.kind == NormKind::layer) call.mean = inputs.input("mean", arithmetic, rows, around(0));
+    call.rstd = inputs.input("rstd", arithmetic, rows, around(1));
   }
   if (problem.has("weights")) {
-    options.dgamma = inputs.output("dgamma", weights, columns);
-    options.dbeta = inputs.output("dbeta", weights, columns);
+    call.dgamma = inputs.output("dgamma", weights, columns);
+    call.dbeta = inputs.output("dbeta", weights, columns);
   }
-  return bind(kind, dy, x, dx, options);
+  return call;
 }
 
 std::span<const ArgumentSpec> NormBackward::arguments() {

@@ -18,22 +18,21 @@ namespace {
 
 using namespace reduce_cuda;
 
-__global__ void reduce_interleaved_modulo(const float* x, std::int64_t n, float* scratch,
+__global__ void reduce_interleaved_modulo(const float* in, std::int64_t n, float* copy,
                                           float* partial) {
-  global_tree(x, n, scratch, partial, [](float* elements) {
-    const int t = static_cast<int>(threadIdx.x);
-    for (int stride = 1; stride < pass_threads; stride *= 2) {
-      if (t % (2 * stride) == 0) elements[t] += elements[t + stride];
-      __syncthreads();
-    }
-  });
+  const int tid = static_cast<int>(threadIdx.x);
+  const std::int64_t i = std::int64_t{blockIdx.x} * pass_threads + tid;
+  float* x = copy + std::int64_t{blockIdx.x} * pass_threads;
+  x[tid] = i < n ? in[i] : 0.0F;
+  __syncthreads();
+  for (int s = 1; s < pass_threads; s *= 2) {
+    if (tid % (2 * s) == 0) x[tid] += x[tid + s];
+    __syncthreads();
+  }
+  if (tid == 0) partial[blockIdx.x] = x[0];
 }
 
 Cost traffic(const Reduce::Args& args) { return passes_traffic(args, 4 * 2.0); }
-
-double estimate(const Reduce::Args& args, const Context& context) {
-  return passes_seconds(args, context, 0.02, 3);
-}
 
 void run(const Reduce::Args& args, Context& context) {
   run_global_tree(args, context, reduce_interleaved_modulo);
@@ -45,7 +44,6 @@ const Rung<Reduce> self{{.name = "interleaved_modulo",
                          .teaching = true,
                          .supports = require_one_f32_sum,
                          .traffic = traffic,
-                         .estimate = estimate,
                          .run = run}};
 
 }  // namespace

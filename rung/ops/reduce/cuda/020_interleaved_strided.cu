@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // reduce / interleaved, by stride
 //
-// Idea     the same tree with the work given to the first threads: thread t adds to element
-//          2 * stride * t instead of every 2 * stride-th thread to its own.
-// Changes  against interleaved_modulo: working threads are neighbours. After the first round whole
-//          warps have nothing to do and leave the field to others; the division is gone.
+// Idea     the same tree with the work given to the first threads: thread tid adds to element
+//          2 * s * tid instead of every 2 * s-th thread to its own.
+// Changes  against interleaved_modulo: working threads are neighbours. From the second round on
+//          whole warps are idle and free their issue slots; the division is gone.
 // Cost     the same accesses, still 2, 4, 8 ... elements apart.
 // Limits   one sum of contiguous f32.
 // Source   M. Harris, "Optimizing parallel reduction in CUDA" (2007), kernel 2.
@@ -15,22 +15,22 @@ namespace {
 
 using namespace reduce_cuda;
 
-__global__ void reduce_interleaved_strided(const float* x, std::int64_t n, float* scratch,
+__global__ void reduce_interleaved_strided(const float* in, std::int64_t n, float* copy,
                                            float* partial) {
-  global_tree(x, n, scratch, partial, [](float* elements) {
-    for (int stride = 1; stride < pass_threads; stride *= 2) {
-      const int at = 2 * stride * static_cast<int>(threadIdx.x);
-      if (at < pass_threads) elements[at] += elements[at + stride];
-      __syncthreads();
-    }
-  });
+  const int tid = static_cast<int>(threadIdx.x);
+  const std::int64_t i = std::int64_t{blockIdx.x} * pass_threads + tid;
+  float* x = copy + std::int64_t{blockIdx.x} * pass_threads;
+  x[tid] = i < n ? in[i] : 0.0F;
+  __syncthreads();
+  for (int s = 1; s < pass_threads; s *= 2) {
+    const int at = 2 * s * tid;
+    if (at < pass_threads) x[at] += x[at + s];
+    __syncthreads();
+  }
+  if (tid == 0) partial[blockIdx.x] = x[0];
 }
 
 Cost traffic(const Reduce::Args& args) { return passes_traffic(args, 4 * 2.0); }
-
-double estimate(const Reduce::Args& args, const Context& context) {
-  return passes_seconds(args, context, 0.04, 3);
-}
 
 void run(const Reduce::Args& args, Context& context) {
   run_global_tree(args, context, reduce_interleaved_strided);
@@ -43,7 +43,6 @@ const Rung<Reduce> self{{.name = "interleaved_strided",
                          .teaching = true,
                          .supports = require_one_f32_sum,
                          .traffic = traffic,
-                         .estimate = estimate,
                          .run = run}};
 
 }  // namespace

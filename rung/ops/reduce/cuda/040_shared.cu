@@ -34,10 +34,6 @@ __global__ void reduce_shared(const float* x, std::int64_t n, float* partial) {
 
 Cost traffic(const Reduce::Args& args) { return passes_traffic(args, 4.0 / pass_threads); }
 
-double estimate(const Reduce::Args& args, const Context& context) {
-  return passes_seconds(args, context, 0.2, 3);
-}
-
 void run(const Reduce::Args& args, Context& context) {
   run_passes<Elements>(args, context, pass_threads, reduce_shared);
 }
@@ -49,7 +45,6 @@ const Rung<Reduce> self{{.name = "shared",
                          .teaching = true,
                          .supports = require_one_f32_sum,
                          .traffic = traffic,
-                         .estimate = estimate,
                          .run = run}};
 
 }  // namespace

@@ -38,10 +38,6 @@ __global__ void reduce_first_add_on_load(const float* x, std::int64_t n, float* 
 
 Cost traffic(const Reduce::Args& args) { return passes_traffic(args, 4.0 / a_block); }
 
-double estimate(const Reduce::Args& args, const Context& context) {
-  return passes_seconds(args, context, 0.35, 3);
-}
-
 void run(const Reduce::Args& args, Context& context) {
   run_passes<Elements>(args, context, a_block, reduce_first_add_on_load);
 }
@@ -53,7 +49,6 @@ const Rung<Reduce> self{{.name = "first_add_on_load",
                          .teaching = true,
                          .supports = require_one_f32_sum,
                          .traffic = traffic,
-                         .estimate = estimate,
                          .run = run}};
 
 }  // namespace

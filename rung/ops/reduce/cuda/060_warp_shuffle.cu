@@ -44,10 +44,6 @@ __global__ void reduce_warp_shuffle(const float* x, std::int64_t n, float* parti
 
 Cost traffic(const Reduce::Args& args) { return passes_traffic(args, 4.0 / a_block); }
 
-double estimate(const Reduce::Args& args, const Context& context) {
-  return passes_seconds(args, context, 0.5, 3);
-}
-
 void run(const Reduce::Args& args, Context& context) {
   run_passes<Elements>(args, context, a_block, reduce_warp_shuffle);
 }
@@ -59,7 +55,6 @@ const Rung<Reduce> self{{.name = "warp_shuffle",
                          .teaching = true,
                          .supports = require_one_f32_sum,
                          .traffic = traffic,
-                         .estimate = estimate,
                          .run = run}};
 
 }  // namespace

@@ -52,10 +52,6 @@ __global__ void reduce_cooperative_groups(const float* x, std::int64_t n, float*
 
 Cost traffic(const Reduce::Args& args) { return passes_traffic(args, 4.0 / a_block); }
 
-double estimate(const Reduce::Args& args, const Context& context) {
-  return passes_seconds(args, context, 0.5, 3);
-}
-
 void run(const Reduce::Args& args, Context& context) {
   run_passes<Elements>(args, context, a_block, reduce_cooperative_groups);
 }
@@ -67,7 +63,6 @@ const Rung<Reduce> self{{.name = "cooperative_groups",
                          .teaching = true,
                          .supports = require_one_f32_sum,
                          .traffic = traffic,
-                         .estimate = estimate,
                          .run = run}};
 
 }  // namespace

@@ -38,10 +38,6 @@ __global__ void reduce_two_stage_warp(const float* x, std::int64_t n, float* par
 
 Cost traffic(const Reduce::Args& args) { return passes_traffic(args, 4.0 / a_block); }
 
-double estimate(const Reduce::Args& args, const Context& context) {
-  return passes_seconds(args, context, 0.6, 3);
-}
-
 void run(const Reduce::Args& args, Context& context) {
   run_passes<Elements>(args, context, a_block, reduce_two_stage_warp);
 }
@@ -53,7 +49,6 @@ const Rung<Reduce> self{{.name = "two_stage_warp",
                          .teaching = true,
                          .supports = require_one_f32_sum,
                          .traffic = traffic,
-                         .estimate = estimate,
                          .run = run}};
 
 }  // namespace

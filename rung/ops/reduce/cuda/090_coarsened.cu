@@ -42,10 +42,6 @@ __global__ void __launch_bounds__(pass_threads)
 
 Cost traffic(const Reduce::Args& args) { return passes_traffic(args, 0); }
 
-double estimate(const Reduce::Args& args, const Context& context) {
-  return passes_seconds(args, context, 0.8, 3);
-}
-
 void run(const Reduce::Args& args, Context& context) {
   const std::int64_t most =
       resident_blocks(context, reduce_coarsened, pass_threads, sizeof(Elements));
@@ -61,7 +57,6 @@ const Rung<Reduce> self{{.name = "coarsened",
                          .teaching = true,
                          .supports = require_one_f32_sum,
                          .traffic = traffic,
-                         .estimate = estimate,
                          .run = run}};
 
 }  // namespace

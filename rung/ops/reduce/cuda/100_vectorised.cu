@@ -56,10 +56,6 @@ __global__ void __launch_bounds__(pass_threads)
 
 Cost traffic(const Reduce::Args& args) { return passes_traffic(args, 0); }
 
-double estimate(const Reduce::Args& args, const Context& context) {
-  return passes_seconds(args, context, 0.9, 3);
-}
-
 void run(const Reduce::Args& args, Context& context) {
   const std::int64_t most =
       resident_blocks(context, reduce_vectorised, pass_threads, sizeof(Elements));
@@ -75,7 +71,6 @@ const Rung<Reduce> self{{.name = "vectorised",
                          .teaching = true,
                          .supports = require_one_f32_sum,
                          .traffic = traffic,
-                         .estimate = estimate,
                          .run = run}};
 
 }  // namespace

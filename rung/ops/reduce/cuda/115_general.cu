@@ -90,18 +90,87 @@ __device__ __forceinline__ W load_any(const Elements& from, Index at) {
 }
 
 template <class F>
+struct FinishScratch {
+  WarpValues<typename F::State, block_threads> warps;
+  int is_last;
+};
+
+/// The element's type is looked up at run time: one kernel per fold serves all of them.
+template <class F>
 __global__ void __launch_bounds__(block_threads)
-    reduce_general(Elements elements, Places places, Sharing sharing, Result result, F fold) {
+    reduce_general(Elements elements, Places places, Sharing sharing, Result to, F fold) {
   using State = typename F::State;
   using W = typename F::Element;
-  fold_results(places, sharing, result, fold,
-               [&](State& state, const Places::Place& place, const Worker& worker) {
-                 const Index step = worker.count();
-                 for (Index i = worker.index(); i < place.count; i += step) {
-                   const Index at = place.x + elements.terms.offset(place.first + i);
-                   fold.take(state, Pack<W, 1>{{load_any<W>(elements, at)}}, i);
-                 }
-               });
+  const auto join = [&](const State& a, const State& b) { return fold.join(a, b); };
+  auto& scratch = shared<FinishScratch<F>>();
+  const int t = static_cast<int>(threadIdx.x);
+  const int group = sharing.group;
+  const int splits = sharing.splits;
+  const int a_block = block_threads / group;  // groups
+  const Index units = sharing.results * splits;
+  for (Index first = Index{blockIdx.x} * a_block; first < units;
+       first += Index{gridDim.x} * a_block) {
+    const Index unit = first + t / group;
+    const bool exists = unit < units;
+    const Index result = splits == 1 ? unit : unit / splits;
+    State state = fold.identity();
+    const Places::Place place = places.of(exists ? result : 0);
+    if (exists) {
+      const Index split = splits == 1 ? 0 : unit - result * splits;
+      const Index step = Index{splits} * group;
+      for (Index i = split * group + t % group; i < place.count; i += step) {
+        const Index at = place.x + elements.terms.offset(place.first + i);
+        fold.take(state, Pack<W, 1>{{load_any<W>(elements, at)}}, i);
+      }
+    }
+    if (group < block_threads) {
+      state = join_lanes(state, group, join);
+    } else {
+      // A loop, so that the code of block_reduce is inlined once.
+      bool is_last = splits == 1;
+      for (;;) {
+        state = block_reduce<block_threads>(state, join, fold.identity(), scratch.warps);
+        if (is_last) break;
+        State* states = static_cast<State*>(sharing.states);
+        if (t == 0) states[unit] = state;
+        is_last = is_last_block(sharing.tickets + result, splits, scratch.is_last);
+        if (!is_last) break;
+        state = fold.identity();
+        for (int s = t; s < splits; s += block_threads) {
+          state = join(state, states[result * splits + s]);
+        }
+      }
+      if (!is_last) continue;
+    }
+    if (exists && t % group == 0) store_state<F>(to, place.y, state, place.count);
+  }
+}
+
+/// `packs` loads a result, `unrolled` of them at once a thread.
+inline Sharing share_out(Index results, Index packs, int unrolled, Index resident) {
+  Sharing sharing;
+  sharing.results = results;
+  // Up to 16 loads a lane, a warp or less a result - where there are warps enough.
+  const bool many = results * 2 >= resident;
+  if (packs <= (many ? 512 : 64)) {
+    sharing.group = 1;
+    while (sharing.group < 32 && sharing.group * 2 < packs) sharing.group *= 2;
+    return sharing;
+  }
+  if (results <= most_tickets && results < resident) {
+    const Index useful = packs / (Index{block_threads} * unrolled);
+    sharing.splits = static_cast<int>(larger<Index>(smaller(resident / results, useful), 1));
+  }
+  return sharing;
+}
+
+/// Memory for the states of blocks that share results.
+template <class State>
+void provide(Sharing& sharing, Context& context) {
+  if (sharing.splits == 1) return;
+  sharing.tickets = tickets_of(context);
+  sharing.states = context.workspace(static_cast<std::size_t>(sharing.results) *
+                                     static_cast<std::size_t>(sharing.splits) * sizeof(State));
 }
 
 template <class F>
@@ -154,6 +223,7 @@ const Rung<Reduce> self{{.name = "general",
                          .step = 115,
                          .after = "atomic_finish",
                          .backend = device_backend,
+                         .passes = {.loads = 1, .stores = 1},
                          .estimate = estimate,
                          .run = run}};
 

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // reduce / functor
 //
-// Idea     the reductions of reduce.cuh, which anybody may call with functors of their own, tried
-//          on min and max: combine(earlier, later), here of the first of equals, need not commute.
-// Changes  against general: elements keep their order, for the price of tiles in which each thread
-//          folds eight neighbours; two launches.
-// Cost     x once, with accesses of a warp that are eight elements apart a lane.
+// Idea     an operation that is associative but need not commute: elements keep their order, here
+//          for min and max as a combine(earlier, later) that gives the first of equals. The kernels
+//          (117_functor.cuh) are those of reduce.cuh, which takes functors of the caller's own.
+// Changes  against general: each thread folds eight neighbours of a tile instead of elements that
+//          lie a block apart; the states of a row's parts are joined by a second launch.
+// Cost     x once; a warp's lanes read addresses that are eight elements apart.
 // Limits   min and max of f32, one axis reduced and one kept. The specialised kernels are faster,
 //          hence never picked.
 // Source   -
@@ -36,12 +37,6 @@ Support supports(const Reduce::Args& args, const Context&) {
   return supported;
 }
 
-double estimate(const Reduce::Args& args, const Context& context) {
-  constexpr double launch_seconds = 4e-6;
-  return 2 * launch_seconds +
-         Reduce::cost(args).bytes / nominal_rates(context).bytes_per_second / 0.3;
-}
-
 void run(const Reduce::Args& args, Context& context) {
   View<const float, 2> x;
   x.data = static_cast<const float*>(args.x.data);
@@ -63,7 +58,6 @@ const Rung<Reduce> self{{.name = "functor",
                          .backend = device_backend,
                          .teaching = true,
                          .supports = supports,
-                         .estimate = estimate,
                          .run = run}};
 
 }  // namespace

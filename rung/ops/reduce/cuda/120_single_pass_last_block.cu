@@ -3,12 +3,13 @@
 //
 // Idea     one launch: each thread keeps four loads of 16 bytes under way, blocks leave a state
 //          each, and the last block joins them in fixed order. Rows, columns and segments each have
-//          the loop that reads memory in full lines.
+//          the loop that reads memory in full lines: 120_single_pass_rows.cuh, _columns.cuh and,
+//          for the plainest rows, _straight_rows.cuh.
 // Changes  against general: 16-byte loads whatever the alignment of rows; additions in pairs within
 //          a pack, then in f64, one for 16 bytes; columns in vectors of 16 bytes across results.
 //          Blocks of a long row hand their states over in words that carry a mark, so that there is
-//          no ticket to draw (detail/mailbox.hpp), and the next launch is set up while this one
-//          runs (device/dependent.hpp).
+//          no ticket to draw (mailboxes), and the next launch is set up while this one runs
+//          (device/dependent.hpp).
 // Cost     x once; a state of 8 to 16 bytes a block. One launch: at 2^20 elements a second one
 //          would cost as much as reading them.
 // Limits   contiguous rows (in pieces, for several axes) or columns of f32, f64, f16, bf16, i32,
@@ -32,8 +33,8 @@
 //          threads; 131072 rows of 2048: a warp a row 1185 GB/s, CUB 2685, a block a row 4530. Sums
 //          of u8: 543 GB/s with 16 bytes taken apart into registers.
 // Source   CUB's DeviceReduce (loads, even shares).
-#include "rung/ops/reduce/cuda/detail/fast_columns.hpp"
-#include "rung/ops/reduce/cuda/detail/fast_rows.hpp"
+#include "rung/ops/reduce/cuda/120_single_pass_columns.cuh"
+#include "rung/ops/reduce/cuda/120_single_pass_rows.cuh"
 
 namespace rung::reduce_cuda::inline RUNG_TARGET {
 namespace {
@@ -61,11 +62,6 @@ Support supports(const Reduce::Args& args, const Context&) {
              : unsupported("contiguous rows or columns");
 }
 
-double estimate(const Reduce::Args& args, const Context& context) {
-  constexpr double launch_seconds = 4e-6;
-  return launch_seconds + Reduce::cost(args).bytes / nominal_rates(context).bytes_per_second;
-}
-
 void run(const Reduce::Args& args, Context& context) {
   if (is_fast_columns(args)) {
     run_fast_columns(args, context);
@@ -79,7 +75,8 @@ const Rung<Reduce> self{{.name = "single_pass_last_block",
                          .after = "general",
                          .backend = device_backend,
                          .supports = supports,
-                         .estimate = estimate,
+                         .passes = {.loads = 1, .stores = 1},
+                         .speed = {.bandwidth = 1},
                          .run = run}};
 
 }  // namespace

@@ -73,7 +73,9 @@ Result reduce_one(Reduction operation, DType out, std::int64_t count, const Elem
         }
         // y keeps the low bits of what it has no room for.
         return visit<std::int8_t, std::uint8_t, std::uint16_t, std::int32_t, std::int64_t>(
-            out, [&]<class Y>() { return Result{static_cast<double>(static_cast<Y>(whole)), 0}; });
+            out, [&]<class Y>() {
+              return Result{static_cast<double>(static_cast<Y>(whole)), 0};
+            });
       } else if (operation == Reduction::norm) {
         const auto norm = static_cast<double>(std::sqrt(total));
         return {norm, norm};
@@ -126,8 +128,8 @@ Cost Reduce::cost(const Args& args) {
   if (args.x.empty()) elements = 0;
   const auto results = static_cast<double>(args.results());
   Cost cost;
-  cost.bytes = elements * static_cast<double>(size_of(args.x.dtype)) +
-               results * static_cast<double>(size_of(args.y.dtype));
+  cost.written = results * static_cast<double>(size_of(args.y.dtype));
+  cost.bytes = elements * static_cast<double>(size_of(args.x.dtype)) + cost.written;
   if (args.has_segments()) {
     cost.bytes +=
         static_cast<double>(args.segments() + 1) * static_cast<double>(size_of(args.offsets.dtype));

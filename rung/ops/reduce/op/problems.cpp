@@ -184,18 +184,18 @@ std::vector<Problem> Reduce::bench_problems(Backend backend) {
   return {};
 }
 
-Reduce::Args Reduce::make(const Problem& problem, Inputs& inputs) {
+Reduce::Call Reduce::make(const Problem& problem, Inputs& inputs) {
   problem.expect(name, problem.extents.size(),
                  {"sum", "product", "min", "max", "mean", "argmin", "argmax", "norm", "axes",
                   "keepdims", "out", "segments", "offsets", "nan"});
-  ReduceOptions options;
+  Call call;
   for (const Reduction operation : operations) {
-    if (problem.has(to_string(operation))) options.operation = operation;
+    if (problem.has(to_string(operation))) call.operation = operation;
   }
-  options.axes = parse_axes(problem.text("axes", ""));
+  call.axes = parse_axes(problem.text("axes", ""));
   const Extents shape{std::span(problem.extents)};
   const DType out = problem.has("out") ? parse_dtype(problem.text("out", ""))
-                                       : reduced_dtype(options.operation, problem.dtype);
+                                       : reduced_dtype(call.operation, problem.dtype);
   std::int64_t segments = -1;
   if (problem.has("segments")) {
     segments = problem.integer("segments", 0);
@@ -206,25 +206,24 @@ Reduce::Args Reduce::make(const Problem& problem, Inputs& inputs) {
     // Ascending whatever the draws are, ragged, some of the axis in no segment.
     const auto length = static_cast<double>(shape[shape.rank - 1]);
     const double step = length / static_cast<double>(std::max<std::int64_t>(segments, 1));
-    options.offsets = inputs.input("offsets", parse_dtype(problem.text("offsets", "i64")),
-                                   Extents{segments + 1}, [=](std::int64_t index, double uniform) {
-                                     const double place =
-                                         (static_cast<double>(index) + 0.9 * uniform) * step;
-                                     return std::floor(std::min(place, length));
-                                   });
+    call.offsets = inputs.input("offsets", parse_dtype(problem.text("offsets", "i64")),
+                                Extents{segments + 1}, [=](std::int64_t index, double uniform) {
+                                  const double place =
+                                      (static_cast<double>(index) + 0.9 * uniform) * step;
+                                  return std::floor(std::min(place, length));
+                                });
   }
   const Values values = inputs.variant().values;
-  ConstTensorRef x;
   if (problem.has("nan")) {
-    x = inputs.input("x", problem.dtype, shape, with_nan);
-  } else if (options.operation == Reduction::product) {
-    x = inputs.input("x", problem.dtype, shape, factors(problem.dtype, values));
+    call.x = inputs.input("x", problem.dtype, shape, with_nan);
+  } else if (call.operation == Reduction::product) {
+    call.x = inputs.input("x", problem.dtype, shape, factors(problem.dtype, values));
   } else {
-    x = inputs.input("x", problem.dtype, shape);
+    call.x = inputs.input("x", problem.dtype, shape);
   }
-  const TensorRef y =
-      inputs.output("y", out, result_shape(shape, options.axes, problem.has("keepdims"), segments));
-  return bind(x, y, options);
+  call.y =
+      inputs.output("y", out, result_shape(shape, call.axes, problem.has("keepdims"), segments));
+  return call;
 }
 
 std::span<const ArgumentSpec> Reduce::arguments() {

@@ -21,26 +21,26 @@ const Operator<Reduce> self;
 [[noreturn]] void refuse(const std::string& message) { reject(Reduce::name, message); }
 
 /// The axes to reduce as a set.
-AxisSet reduced_axes(const ConstTensorRef& x, const ReduceOptions& options) {
-  const int rank = x.rank();
+AxisSet reduced_axes(const Reduce::Args& args) {
+  const int rank = args.x.rank();
   AxisSet set = 0;
-  if (options.offsets.data != nullptr) {
+  if (args.has_segments()) {
     if (rank == 0) refuse("x has no axis; accepted with offsets: 1 to 8 axes");
     const AxisSet last = AxisSet{1} << (rank - 1);
     const bool only_last =
-        options.axes.rank == 0 ||
-        (options.axes.rank == 1 && require_axis(Reduce::name, options.axes[0], rank) == rank - 1);
+        args.axes.rank == 0 ||
+        (args.axes.rank == 1 && require_axis(Reduce::name, args.axes[0], rank) == rank - 1);
     if (!only_last) {
       refuse(fmt::format("axes are {} with offsets; accepted: {}, the last axis",
-                         to_string(options.axes), rank - 1));
+                         to_string(args.axes), rank - 1));
     }
     return last;
   }
-  if (options.axes.rank == 0) return (AxisSet{1} << rank) - 1;
-  for (int i = 0; i < options.axes.rank; ++i) {
-    const AxisSet bit = AxisSet{1} << require_axis(Reduce::name, options.axes[i], rank);
+  if (args.axes.rank == 0) return (AxisSet{1} << rank) - 1;
+  for (int i = 0; i < args.axes.rank; ++i) {
+    const AxisSet bit = AxisSet{1} << require_axis(Reduce::name, args.axes[i], rank);
     if ((set & bit) != 0) {
-      refuse(fmt::format("axes name axis {} twice; accepted: each at most once", options.axes[i]));
+      refuse(fmt::format("axes name axis {} twice; accepted: each at most once", args.axes[i]));
     }
     set |= bit;
   }
@@ -48,9 +48,11 @@ AxisSet reduced_axes(const ConstTensorRef& x, const ReduceOptions& options) {
 }
 
 /// y without the reduced axes, whichever way it was given.
-TensorRef without_reduced(const ConstTensorRef& x, const TensorRef& y, AxisSet reduced,
-                          const ReduceOptions& options) {
-  const bool segments = options.offsets.data != nullptr;
+TensorRef without_reduced(const Reduce::Args& args) {
+  const ConstTensorRef& x = args.x;
+  const TensorRef& y = args.y;
+  const AxisSet reduced = args.reduced;
+  const bool segments = args.has_segments();
   Extents wanted;   // the kept axes
   Extents keeping;  // with extents of 1 for those reduced
   keeping.rank = x.rank();
@@ -60,7 +62,7 @@ TensorRef without_reduced(const ConstTensorRef& x, const TensorRef& y, AxisSet r
     if (!gone) wanted[wanted.rank++] = x.shape[axis];
   }
   if (segments) {
-    const std::int64_t count = options.offsets.shape[0] - 1;
+    const std::int64_t count = args.segments();
     wanted[wanted.rank++] = count;
     keeping[x.rank() - 1] = count;
   }
@@ -87,6 +89,7 @@ void check_types(const Reduce::Args& args) {
   const DType x = args.x.dtype;
   constexpr std::string_view op = Reduce::name;
   require_dtype(op, args.x, "x", {f32, f64, f16, bf16, i8, u8, u16, i32, i64});
+  if (args.has_segments()) require_dtype(op, args.offsets, "offsets", {i32, i64});
   const bool floating = is_floating(x);
   switch (args.operation) {
     case Reduction::argmin:
@@ -109,6 +112,22 @@ void check_types(const Reduce::Args& args) {
   }
   if (size_of(x) == 2) return require_dtype(op, args.y, "y", {x, f32});
   require_dtype(op, args.y, "y", {x});
+}
+
+void check_sizes(const Reduce::Args& args) {
+  const bool needs_terms = args.is_arg() || args.operation == Reduction::min ||
+                           args.operation == Reduction::max || args.operation == Reduction::mean;
+  if (needs_terms && !args.has_segments() && args.terms.size() == 0 && args.results() > 0) {
+    refuse(fmt::format("{} over no elements: x is {}; accepted: at least one term a result",
+                       to_string(args.operation), to_string(args.x.shape)));
+  }
+  if (args.is_arg() && args.y.dtype == DType::i32 &&
+      args.terms.size() > std::numeric_limits<std::int32_t>::max()) {
+    refuse(
+        fmt::format("y is i32 for an index among {} elements; accepted: i64, or i32 for up to "
+                    "2147483647",
+                    args.terms.size()));
+  }
 }
 
 }  // namespace
@@ -137,85 +156,39 @@ DType reduced_dtype(Reduction operation, DType x) noexcept {
 
 RungList<Reduce>& Reduce::rungs() { return rung_list; }
 
-Reduce::Args Reduce::bind(const ConstTensorRef& x, const TensorRef& y,
-                          const ReduceOptions& options) {
-  require_tensor(name, x, "x");
-  require_tensor(name, y, "y");
-  require_choice(name, options.operation, Reduction::norm, "operation");
-  require_list(name, options.axes, "axes");
-  Args args;
-  args.x = x;
-  args.operation = options.operation;
-  if (is_given(options.offsets)) {
-    require_tensor(name, options.offsets, "offsets");
-    if (options.offsets.rank() != 1 || options.offsets.shape[0] < 1) {
-      refuse(fmt::format("offsets are {}; accepted: n + 1 numbers for n segments",
-                         to_string(options.offsets.shape)));
-    }
-    args.offsets = options.offsets;
+void Reduce::bind(Args& args) {
+  require_choice(name, args.operation, Reduction::norm, "operation");
+  require_list(name, args.axes, "axes");
+  if (is_given(args.offsets) && (args.offsets.rank() != 1 || args.offsets.shape[0] < 1)) {
+    refuse(fmt::format("offsets are {}; accepted: n + 1 numbers for n segments",
+                       to_string(args.offsets.shape)));
   }
-  args.reduced = reduced_axes(x, options);
-  args.y = without_reduced(x, y, args.reduced, options);
-  require_writable(name, y, "y");
+  args.reduced = reduced_axes(args);
+  args.y = without_reduced(args);
   // y's strides, one an axis of x; those of reduced axes are never looked at.
-  Extents y_strides = x.shape;
-  for (int axis = 0, from = 0; axis < x.rank(); ++axis) {
+  Extents y_strides = args.x.shape;
+  for (int axis = 0, from = 0; axis < args.x.rank(); ++axis) {
     const bool gone = (args.reduced >> axis & 1) != 0;
     y_strides[axis] = gone ? 0 : args.y.strides[from++];
   }
-  args.kept = collapse<2>(x.shape, {x.strides, y_strides}, ~args.reduced, AxisOrder::by_stride);
+  args.kept =
+      collapse<2>(args.x.shape, {args.x.strides, y_strides}, ~args.reduced, AxisOrder::by_stride);
   // An index counts in the order of the axes as they are.
-  args.terms = collapse<1>(x.shape, {x.strides}, args.reduced,
+  args.terms = collapse<1>(args.x.shape, {args.x.strides}, args.reduced,
                            args.is_arg() ? AxisOrder::logical : AxisOrder::by_stride);
-  return args;
-}
-
-void Reduce::validate(const Args& args, const Context& context) {
   check_types(args);
-  require_here(name, args.x, "x", context);
-  require_here(name, args.y, "y", context);
-  if (args.has_segments()) {
-    require_dtype(name, args.offsets, "offsets", {DType::i32, DType::i64});
-    require_here(name, args.offsets, "offsets", context);
-  }
-  const bool needs_terms = args.is_arg() || args.operation == Reduction::min ||
-                           args.operation == Reduction::max || args.operation == Reduction::mean;
-  if (needs_terms && !args.has_segments() && args.terms.size() == 0 && args.results() > 0) {
-    refuse(fmt::format("{} over no elements: x is {}; accepted: at least one term a result",
-                       to_string(args.operation), to_string(args.x.shape)));
-  }
-  if (args.is_arg() && args.y.dtype == DType::i32 &&
-      args.terms.size() > std::numeric_limits<std::int32_t>::max()) {
-    refuse(
-        fmt::format("y is i32 for an index among {} elements; accepted: i64, or i32 for up to "
-                    "2147483647",
-                    args.terms.size()));
-  }
-}
-
-void Reduce::check_aliasing(const Args& args) {
-  require_apart(name, args.y, "y", args.x, "x");
-  if (args.has_segments()) require_apart(name, args.y, "y", args.offsets, "offsets");
-}
-
-Reduce::Given Reduce::given(const Args& args) {
-  Given given{args.x, args.y, {}};
-  given.options.operation = args.operation;
-  given.options.offsets = args.offsets;
-  for (int axis = 0; axis < args.x.rank(); ++axis) {
-    if ((args.reduced >> axis & 1) == 0) continue;
-    given.options.axes[given.options.axes.rank++] = axis;
-  }
-  return given;
-}
-
-void Reduce::call(Context& context, const Given& given) {
-  reduce(context, given.x, given.y, given.options);
+  check_sizes(args);
 }
 
 void reduce(Context& context, const ConstTensorRef& x, const TensorRef& y,
             const ReduceOptions& options, Pick pick) {
-  call<Reduce>(context, pick, x, y, options);
+  call<Reduce>(context,
+               {.x = x,
+                .y = y,
+                .offsets = options.offsets,
+                .operation = options.operation,
+                .axes = options.axes},
+               pick);
 }
 
 }  // namespace rung

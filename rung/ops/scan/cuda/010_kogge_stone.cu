@@ -57,7 +57,7 @@ const Rung<Scan> self{{.name = "kogge_stone",
                        .backend = device_backend,
                        .teaching = true,
                        .supports = supports_block<most>,
-                       .estimate = block_seconds,
+                       .passes = {.loads = 1, .stores = 1},
                        .run = run}};
 }  // namespace
 }  // namespace rung

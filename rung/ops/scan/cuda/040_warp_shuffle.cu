@@ -46,7 +46,7 @@ const Rung<Scan> self{{.name = "warp_shuffle",
                        .backend = device_backend,
                        .teaching = true,
                        .supports = supports_block<threads>,
-                       .estimate = block_seconds,
+                       .passes = {.loads = 1, .stores = 1},
                        .run = run}};
 }  // namespace
 }  // namespace rung

@@ -63,6 +63,7 @@ const Rung<Scan> self{{.name = "coarsened",
                        .after = "warp_shuffle",
                        .backend = device_backend,
                        .supports = supports_coarse,
+                       .passes = {.loads = 1, .stores = 1},
                        .estimate = estimate,
                        .run = run}};
 }  // namespace

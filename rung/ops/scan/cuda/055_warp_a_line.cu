@@ -72,6 +72,7 @@ const Rung<Scan> self{{.name = "warp_a_line",
                        .after = "coarsened",
                        .backend = device_backend,
                        .supports = supports,
+                       .passes = {.loads = 1, .stores = 1},
                        .estimate = estimate,
                        .run = run}};
 }  // namespace

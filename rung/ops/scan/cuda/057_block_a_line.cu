@@ -100,6 +100,7 @@ const Rung<Scan> self{{.name = "block_a_line",
                        .after = "warp_a_line",
                        .backend = device_backend,
                        .supports = supports,
+                       .passes = {.loads = 1, .stores = 1},
                        .estimate = estimate,
                        .run = run}};
 }  // namespace

@@ -101,14 +101,9 @@ void run(const Scan::Args& args, Context& context) {
   });
 }
 
-Cost traffic(const Scan::Args& args) {
-  const Cost cost = Scan::cost(args);
-  return {.bytes = 1.5 * cost.bytes, .operations = 3 * cost.operations};
-}
-
 double estimate(const Scan::Args& args, const Context& context) {
   const double strided = args.is_contiguous() ? 1 : 5;
-  return 12e-6 + strided * 2.3 * traffic(args).bytes / nominal_rates(context).bytes_per_second;
+  return 12e-6 + strided * 3.45 * Scan::cost(args).bytes / nominal_rates(context).bytes_per_second;
 }
 
 const Rung<Scan> self{{.name = "three_kernel",
@@ -116,7 +111,7 @@ const Rung<Scan> self{{.name = "three_kernel",
                        .after = "coarsened",
                        .backend = device_backend,
                        .supports = supports_coarse,
-                       .traffic = traffic,
+                       .passes = {.loads = 2, .stores = 1},
                        .estimate = estimate,
                        .run = run}};
 }  // namespace

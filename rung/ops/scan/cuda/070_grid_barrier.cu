@@ -24,8 +24,8 @@ template <class Policy>
 using GridTile = Tile<Policy, threads, rows>;
 /// A multiprocessor; with more, values spill.
 template <class Policy>
-constexpr int blocks =
-    sizeof(typename Policy::Element) < 4 ? sizeof(typename Policy::Element) + 1 : 4;
+constexpr int blocks = sizeof(typename Policy::Element) < 4 ? sizeof(typename Policy::Element) + 1
+                                                            : 4;
 
 template <class Policy>
 struct Shared {
@@ -117,6 +117,7 @@ const Rung<Scan> self{{.name = "grid_barrier",
                        .after = "three_kernel",
                        .backend = device_backend,
                        .supports = supports,
+                       .passes = {.loads = 1, .stores = 1},
                        .estimate = estimate,
                        .run = run}};
 }  // namespace

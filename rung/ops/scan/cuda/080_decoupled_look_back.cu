@@ -6,7 +6,8 @@
 //          lies before; then it scans the tile, which has waited in registers. Blocks take their
 //          tiles from a counter, so that every tile before one's own has been started.
 // Changes  against grid_barrier: nobody waits for all. The order in which totals are combined is
-//          that of a tree of degree 32, whatever has been published first (detail/look_back.hpp).
+//          that of a tree of degree 32, whatever has been published first. The kernel is in
+//          080_decoupled_look_back.cuh, as functors of scan.cuh run in it too.
 // Cost     each element read and written once; 8 to 16 bytes of status for each tile of 16 or 32
 //          KiB, which a small launch clears first. Lines of one tile need neither.
 // Limits   sums without segments; any strides and types. Elements that do not lie side by side are
@@ -14,7 +15,7 @@
 //          multiprocessor fill it.
 // Source   D. Merrill & M. Garland, Single-pass Parallel Prefix Scan with Decoupled Look-back,
 //          2016.
-#include "rung/ops/scan/cuda/detail/launch_look_back.hpp"
+#include "rung/ops/scan/cuda/080_decoupled_look_back.cuh"
 
 namespace rung {
 namespace {
@@ -23,8 +24,7 @@ using namespace scan_cuda;
 void run(const Scan::Args& args, Context& context) {
   if (args.y.empty()) return;
   visit_scanned(args.x.dtype, [&]<class T>() {
-    launch_look_back(context, sum_policy<T>(), lines_of<T>(args), args.exclusive, 0,
-                     [](unsigned*) {});
+    launch_look_back(context, sum_policy<T>(), lines_of<T>(args), args.exclusive);
   });
 }
 
@@ -39,6 +39,7 @@ const Rung<Scan> self{{.name = "decoupled_look_back",
                        .after = "grid_barrier",
                        .backend = device_backend,
                        .supports = supports,
+                       .passes = {.loads = 1, .stores = 1},
                        .estimate = estimate,
                        .run = run}};
 }  // namespace

@@ -24,7 +24,7 @@ constexpr int lanes = 16;   // a row of the panel
 constexpr int groups = 32;  // of rows, as many as a warp has lanes
 constexpr int threads = lanes * groups;
 template <class T>
-constexpr std::int64_t step_rows = groups * columns::abreast<T>;
+constexpr std::int64_t step_rows = groups* columns::abreast<T>;
 constexpr std::int64_t panel_bytes = lanes * 16;
 
 /// What both policies are asked: the state of a single element, and what has been seen of a line.
@@ -190,6 +190,7 @@ const Rung<Scan> self{{.name = "panels",
                        .after = "columns",
                        .backend = device_backend,
                        .supports = columns::supports,
+                       .passes = {.loads = 1, .stores = 1},
                        .estimate = estimate,
                        .run = run}};
 }  // namespace

@@ -25,13 +25,254 @@
 // Source   D. Merrill & M. Garland 2016 for the look-back; NVIDIA, CUDA C++ Programming Guide, for
 //          bulk copies and asynchronous barriers.
 #include "rung/core/bounds.hpp"
+#include "rung/device/grid.hpp"
 #include "rung/device/resident.hpp"
-#include "rung/ops/scan/cuda/detail/ring_squads.hpp"
+#include "rung/ops/scan/cuda/100_ring.cuh"
 
 namespace rung {
 namespace {
 using namespace scan_cuda;
 using namespace scan_cuda::ring;
+
+template <class Policy>
+struct Squads {
+  using T = typename Policy::Element;
+  using S = typename Policy::State;
+  static constexpr int tile_elements = tile_bytes / static_cast<int>(sizeof(T));
+  static constexpr int chunk_elements = tile_elements / chunks;
+  static constexpr int row_elements = chunk_elements / rows;
+
+  Shared<T, S>& memory;
+  const Policy& policy;
+  const Lines<T>& lines;
+  const Totals<S>& totals;
+  std::int64_t own;  // tiles of this block
+
+  [[nodiscard]] __device__ __forceinline__ S combine(const S& a, const S& b) const {
+    return policy.combine(a, b);
+  }
+
+  /// Tile `i` of this block into buffer `at`, which is empty.
+  __device__ __forceinline__ void load(std::int64_t i, int at) const {
+    const int lane = lane_of_thread();
+    Stage<T, S>& stage = memory.stage[at];
+    const std::int64_t id = blockIdx.x + i * gridDim.x;
+    const std::int64_t line = id / totals.tiles;
+    const std::int64_t tile = id - line * totals.tiles;
+    const std::int64_t first = tile * tile_elements;
+    const std::int64_t left = lines.n - first;
+    const T* from = lines.x_of(line) + first;
+    const int valid = static_cast<int>(left < tile_elements ? left : tile_elements);
+    // Bulk copies move 16 bytes at a time: the line's last few elements are brought by hand, and
+    // nothing undefined is left behind them: in their chunk, or in a fresh buffer in all of them,
+    // which are read before they are known not to count.
+    constexpr int size = static_cast<int>(sizeof(T));
+    const int bulk = valid * size / 16 * 16;
+    T* to = reinterpret_cast<T*>(memory.data[at]);
+    if (valid < tile_elements) {
+      const int defined = i < stages ? tile_elements : round_up(valid, chunk_elements);
+      for (int k = bulk / size + lane; k < defined; k += warp_size) {
+        to[k] = k < valid ? from[k] : zero<T>();
+      }
+      ptx::fence_async_proxy();  // copies will write there again
+    }
+    if (lane == 0) {
+      stage.y = lines.y_of(line) + first;
+      stage.line = line;
+      stage.tile = tile;
+      stage.valid = valid;
+      ptx::mbarrier_arrive_expect(stage.full, static_cast<unsigned>(bulk));
+      if (bulk > 0) ptx::bulk_load(to, from, static_cast<unsigned>(bulk), stage.full);
+    } else {
+      ptx::mbarrier_arrive(stage.full);
+    }
+  }
+  /// The first tiles are on their way already.
+  __device__ __forceinline__ void load_rest() const {
+    Turn turn{0};
+    for (std::int64_t i = stages; i < own; ++i, turn.advance(1)) {
+      ptx::mbarrier_wait(memory.stage[turn.at].empty, turn.parity);
+      load(i, turn.at);
+    }
+  }
+
+  /// Lane i gets what all lanes have in values[i % Size], added up; spoils the values.
+  template <int Count, int Size>
+  __device__ __forceinline__ S gather(S (&values)[Size]) const {
+    if constexpr (Count > 1) {
+      constexpr int half = Count / 2;
+      const bool upper = (lane_of_thread() & half) != 0;
+#pragma unroll
+      for (int i = 0; i < half; ++i) {
+        const S sent = upper ? values[i] : values[i + half];
+        const S kept = upper ? values[i + half] : values[i];
+        values[i] = combine(kept, shuffle_xor(sent, half));
+      }
+      return gather<half>(values);
+    } else {
+      S sum = values[0];
+#pragma unroll
+      for (int distance = Size; distance < warp_size; distance *= 2) {
+        sum = combine(sum, shuffle_xor(sum, distance));
+      }
+      return sum;
+    }
+  }
+
+  /// Every warp of the squad a whole tile: nobody waits for another before the total is published.
+  __device__ __forceinline__ void sum() const {
+    const int lane = lane_of_thread();
+    const int warp = static_cast<int>(threadIdx.x) / warp_size - scan_warps;
+    Turn turn{warp};
+    for (std::int64_t i = warp; i < own; i += sum_warps, turn.advance(sum_warps)) {
+      Stage<T, S>& stage = memory.stage[turn.at];
+      ptx::mbarrier_wait(stage.full, turn.parity);
+      const T* mine = reinterpret_cast<const T*>(memory.data[turn.at]) + lane * pack_size<T>;
+      const int valid = stage.valid;
+      S of_chunk[chunks];
+#pragma unroll
+      for (int c = 0; c < chunks; ++c) {
+        const T* from = mine + c * chunk_elements;
+        S total = policy.total(load_aligned(from), 0);
+#pragma unroll
+        for (int row = 1; row < rows; ++row) {
+          total = combine(total, policy.total(load_aligned(from + row * row_elements), 0));
+        }
+        of_chunk[c] = c * chunk_elements < valid ? total : policy.identity;
+      }
+      const S scanned = warp_scan_inclusive<chunks>(
+          gather<chunks>(of_chunk), [&](const S& a, const S& b) { return combine(a, b); });
+      if (lane == chunks - 1 && totals.nodes != nullptr) {
+        totals.nodes[stage.line * totals.tiles + stage.tile].publish(scanned);
+      }
+      const S before = shuffle_up(scanned, 1, chunks);
+      if (lane < chunks) stage.before_chunk[lane] = lane == 0 ? policy.identity : before;
+      ptx::mbarrier_arrive(stage.ready);
+      ptx::mbarrier_arrive(stage.empty);
+    }
+  }
+
+  __device__ __forceinline__ void look_back() const {
+    Window<Policy> window;
+    S carry = policy.identity;  // all groups before
+    std::int64_t line = -1;
+    std::int64_t group = 0;
+    const auto open = [&] {
+      const std::int64_t first = group * group_size;
+      const std::int64_t left = totals.tiles - first;
+      window.open(policy, totals.nodes + line * totals.tiles + first,
+                  static_cast<int>(left < group_size ? left : group_size));
+    };
+    Turn turn{0};
+    for (std::int64_t i = 0; i < own; ++i, turn.advance(1)) {
+      Stage<T, S>& stage = memory.stage[turn.at];
+      ptx::mbarrier_wait(stage.full, turn.parity);
+      S before = policy.identity;
+      if (totals.nodes != nullptr) {
+        const std::int64_t tile = stage.tile;
+        if (stage.line != line) {
+          line = stage.line;
+          group = 0;
+          carry = policy.identity;
+          open();
+        }
+        while ((group + 1) * group_size <= tile) {
+          carry = combine(carry, window.before(policy, group_size));
+          ++group;
+          open();
+        }
+        before = combine(carry, window.before(policy, static_cast<int>(tile - group * group_size)));
+      }
+      if (lane_of_thread() == 0) {
+        stage.before = before;
+        ptx::mbarrier_arrive(stage.ready);
+      }
+      __syncwarp();
+    }
+  }
+
+  /// Every warp its chunk of each tile.
+  __device__ __forceinline__ void scan(bool exclusive) const {
+    const int warp = static_cast<int>(threadIdx.x) / warp_size;
+    const int place = warp * chunk_elements + lane_of_thread() * pack_size<T>;
+    Tile<Policy, warp_size, rows> tile;
+    Turn turn{0};
+    for (std::int64_t i = 0; i < own; ++i, turn.advance(1)) {
+      Stage<T, S>& stage = memory.stage[turn.at];
+      const T* data = reinterpret_cast<const T*>(memory.data[turn.at]) + place;
+      ptx::mbarrier_wait(stage.full, turn.parity);
+#pragma unroll
+      for (int row = 0; row < rows; ++row) {
+        tile.pack[row] = load_aligned(data + row * row_elements);
+        tile.heads[row] = 0;
+      }
+      (void)tile.scan_warp(policy);
+      ptx::mbarrier_wait(stage.ready, turn.parity);
+      const S before = combine(stage.before, stage.before_chunk[warp]);
+      T* y = stage.y + place;
+      const int valid = stage.valid;
+      ptx::mbarrier_arrive(stage.empty);
+#pragma unroll
+      for (int row = 0; row < rows; ++row) {
+        tile.pack[row] =
+            policy.apply(tile.pack[row], 0, combine(before, tile.before[row]), exclusive);
+      }
+      if ((warp + 1) * chunk_elements <= valid && is_wide_aligned<T, pack_size<T>>(y)) {
+#pragma unroll
+        for (int row = 0; row < rows; ++row) store_aligned(y + row * row_elements, tile.pack[row]);
+      } else {
+#pragma unroll
+        for (int row = 0; row < rows; ++row) {
+          const int left = valid - place - row * row_elements;
+          store_pack(y + row * row_elements, 1, left, tile.pack[row]);
+        }
+      }
+    }
+  }
+};
+
+template <class Policy>
+__global__ void __launch_bounds__(threads, 1)
+    scan_ring(Policy policy, Lines<typename Policy::Element> lines,
+              Totals<typename Policy::State> totals, bool exclusive) {
+  using T = typename Policy::Element;
+  using S = typename Policy::State;
+  auto& memory = shared<Shared<T, S>>();
+  if (threadIdx.x == 0) {
+    for (Stage<T, S>& stage : memory.stage) {
+      ptx::mbarrier_init(stage.full, warp_size);
+      ptx::mbarrier_init(stage.ready, warp_size + 1);
+      ptx::mbarrier_init(stage.empty, (scan_warps + 1) * warp_size);
+    }
+    ptx::mbarrier_fence_init();
+  }
+  __syncthreads();
+  const int warp = static_cast<int>(threadIdx.x) / warp_size;
+  const std::int64_t own = ceil_div(totals.count - blockIdx.x, gridDim.x);
+  const Squads<Policy> squads{memory, policy, lines, totals, own};
+  if (warp == load_warp) {
+    for (int i = 0; i < stages && i < own; ++i) squads.load(i, i);
+  }
+  if (totals.nodes != nullptr) {
+    // No total may be taken for one of an earlier call.
+    auto* words = reinterpret_cast<unsigned*>(totals.nodes);
+    const std::int64_t count = totals.count * static_cast<std::int64_t>(sizeof(Published<S>) / 4);
+    for (std::int64_t i = std::int64_t{blockIdx.x} * threads + threadIdx.x; i < count;
+         i += std::int64_t{gridDim.x} * threads) {
+      words[i] = 0;
+    }
+    grid_sync();
+  }
+  if (warp < scan_warps) {
+    squads.scan(exclusive);
+  } else if (warp < look_warp) {
+    squads.sum();
+  } else if (warp == look_warp) {
+    squads.look_back();
+  } else {
+    squads.load_rest();
+  }
+}
 
 bool on_16_bytes(const Scan::Args& args) {
   const auto size = static_cast<std::int64_t>(size_of(args.x.dtype));
@@ -85,6 +326,7 @@ const Rung<Scan> self{{.name = "ring",
                        .after = "decoupled_look_back",
                        .backend = device_backend,
                        .supports = supports,
+                       .passes = {.loads = 1, .stores = 1},
                        .estimate = estimate,
                        .run = run}};
 }  // namespace

@@ -152,12 +152,13 @@ void reference(const Scan::Args& args, Oracle::Output& output) {
 
 Cost Scan::cost(const Args& args) {
   const auto elements = static_cast<double>(args.length()) * static_cast<double>(args.lines.size());
-  double bytes = 2 * elements * static_cast<double>(size_of(args.x.dtype));
+  const double written = elements * static_cast<double>(size_of(args.x.dtype));
+  double bytes = 2 * written;
   if (args.has_segments()) {
     bytes +=
         static_cast<double>(args.offsets.size()) * static_cast<double>(size_of(args.offsets.dtype));
   }
-  return {.bytes = bytes, .operations = elements};
+  return {.bytes = bytes, .operations = elements, .written = written};
 }
 
 void Scan::reference(const Args& args, Oracle& oracle) {

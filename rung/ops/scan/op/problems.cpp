@@ -129,20 +129,20 @@ std::vector<Problem> Scan::bench_problems(Backend backend) {
   return {};
 }
 
-Scan::Args Scan::make(const Problem& problem, Inputs& inputs) {
+Scan::Call Scan::make(const Problem& problem, Inputs& inputs) {
   problem.expect(name, problem.extents.size(),
                  {"sum", "product", "min", "max", "axis", "exclusive", "reverse", "segments",
                   "offsets", "in_place", "nan"});
   const Extents shape{std::span<const std::int64_t>(problem.extents)};
-  ScanOptions options;
+  Call call;
   for (const auto& [text, operation] : operations) {
-    if (problem.has(text)) options.operation = operation;
+    if (problem.has(text)) call.operation = operation;
   }
-  options.axis = require_axis(name, problem.integer("axis", -1), shape.rank);
-  options.exclusive = problem.has("exclusive");
-  options.reverse = problem.has("reverse");
+  call.axis = require_axis(name, problem.integer("axis", -1), shape.rank);
+  call.exclusive = problem.has("exclusive");
+  call.reverse = problem.has("reverse");
 
-  const bool factors = options.operation == ScanOperation::product && is_floating(problem.dtype);
+  const bool factors = call.operation == ScanOperation::product && is_floating(problem.dtype);
   ValueMaker maker;
   if (factors) maker = factor;
   if (problem.has("nan")) {
@@ -157,30 +157,28 @@ Scan::Args Scan::make(const Problem& problem, Inputs& inputs) {
     return maker ? inputs.input("x", problem.dtype, shape, maker)
                  : inputs.input("x", problem.dtype, shape);
   };
-  ConstTensorRef x;
-  TensorRef y;
   if (problem.has("in_place")) {
-    y = maker ? inputs.in_out("y", problem.dtype, shape, maker)
-              : inputs.in_out("y", problem.dtype, shape);
-    x = y;
+    call.y = maker ? inputs.in_out("y", problem.dtype, shape, maker)
+                   : inputs.in_out("y", problem.dtype, shape);
+    call.x = call.y;
   } else {
-    x = read();
-    y = inputs.output("y", problem.dtype, shape);
+    call.x = read();
+    call.y = inputs.output("y", problem.dtype, shape);
   }
   if (problem.has("segments")) {
     // One start in each of equal parts of the axis, so ascending; the list ends as CSR lists do.
     const std::int64_t count = problem.integer("segments", 1);
-    const auto length = static_cast<double>(shape[options.axis]);
+    const auto length = static_cast<double>(shape[call.axis]);
     const DType type = parse_dtype(problem.text("offsets", "i64"));
-    options.offsets = inputs.input("offsets", type, Extents{count + 1},
-                                   [count, length](std::int64_t index, double uniform) {
-                                     if (index == 0) return 0.0;
-                                     if (index == count) return length;
-                                     return std::floor((static_cast<double>(index) + uniform) *
-                                                       length / static_cast<double>(count));
-                                   });
+    call.offsets = inputs.input("offsets", type, Extents{count + 1},
+                                [count, length](std::int64_t index, double uniform) {
+                                  if (index == 0) return 0.0;
+                                  if (index == count) return length;
+                                  return std::floor((static_cast<double>(index) + uniform) *
+                                                    length / static_cast<double>(count));
+                                });
   }
-  return bind(x, y, options);
+  return call;
 }
 
 std::span<const ArgumentSpec> Scan::arguments() {

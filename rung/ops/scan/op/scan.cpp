@@ -58,108 +58,43 @@ BasicTensorRef<Void> along(const BasicTensorRef<Void>& tensor, int axis, bool re
   return result;
 }
 
-/// The inverse of along().
-template <class Void>
-BasicTensorRef<Void> as_given(const BasicTensorRef<Void>& tensor, int axis, bool reverse) {
-  BasicTensorRef<Void> result = tensor;
-  const int last = tensor.rank() - 1;
-  for (int to = last; to > axis; --to) {
-    result.shape[to] = tensor.shape[to - 1];
-    result.strides[to] = tensor.strides[to - 1];
-  }
-  const std::int64_t length = tensor.shape[last];
-  const std::int64_t stride = tensor.strides[last];
-  result.shape[axis] = length;
-  result.strides[axis] = stride;
-  if (reverse && length > 1) {
-    result.data = moved(tensor.data, last_element(tensor, length, stride));
-    result.strides[axis] = -stride;
-  }
-  return result;
-}
-
 }  // namespace
 
 RungList<Scan>& Scan::rungs() { return rung_list; }
 
-Scan::Args Scan::bind(const ConstTensorRef& x, const TensorRef& y, const ScanOptions& options) {
-  require_tensor(name, x, "x");
-  require_tensor(name, y, "y");
-  require_choice(name, options.operation, ScanOperation::max, "operation");
-  if (x.rank() == 0) reject(name, "x is a scalar; accepted: 1 to 8 axes");
-  require_shape(name, y, "y", x.shape);
-  require_writable(name, y, "y");
-  Args args;
-  args.axis = require_axis(name, options.axis, x.rank());
-  args.operation = options.operation;
-  args.exclusive = options.exclusive;
-  args.reverse = options.reverse;
-  args.x = along(x, args.axis, args.reverse);
-  args.y = along(y, args.axis, args.reverse);
-  if (is_given(options.offsets)) {
-    require_tensor(name, options.offsets, "offsets");
-    if (options.offsets.rank() != 1) {
-      reject(name, fmt::format("offsets has {} axes ({}); accepted: 1, a position an element",
-                               options.offsets.rank(), to_string(options.offsets.shape)));
-    }
-    args.offsets = options.offsets;
-  }
-  const AxisSet others = (AxisSet{1} << (x.rank() - 1)) - 1;
-  args.lines = collapse<2>(args.y.shape, {args.x.strides, args.y.strides}, others);
-  return args;
-}
-
-void Scan::validate(const Args& args, const Context& context) {
-  const auto accepted = {DType::f32, DType::f64, DType::f16, DType::bf16, DType::i8,
-                         DType::u8,  DType::u16, DType::i32, DType::i64};
-  require_dtype(name, args.x, "x", accepted);
+void Scan::bind(Args& args) {
+  require_choice(name, args.operation, ScanOperation::max, "operation");
+  if (args.x.rank() == 0) reject(name, "x is a scalar; accepted: 1 to 8 axes");
+  require_shape(name, args.y, "y", args.x.shape);
+  require_dtype(name, args.x, "x",
+                {DType::f32, DType::f64, DType::f16, DType::bf16, DType::i8, DType::u8, DType::u16,
+                 DType::i32, DType::i64});
   require_dtype(name, args.y, "y", {args.x.dtype});
-  require_here(name, args.x, "x", context);
-  require_here(name, args.y, "y", context);
-  if (args.has_segments()) {
+  if (is_given(args.offsets)) {
     require_dtype(name, args.offsets, "offsets", {DType::i32, DType::i64});
-    require_here(name, args.offsets, "offsets", context);
+    if (args.offsets.rank() != 1) {
+      reject(name, fmt::format("offsets has {} axes ({}); accepted: 1, a position an element",
+                               args.offsets.rank(), to_string(args.offsets.shape)));
+    }
   }
-}
-
-void Scan::check_aliasing(const Args& args) {
-  if (!same_place(args.x, args.y)) require_apart(name, args.y, "y", args.x, "x");
-  if (args.has_segments()) require_apart(name, args.y, "y", args.offsets, "offsets");
-}
-
-bool Scan::rebase(Args& args, const ConstTensorRef& x, const TensorRef& y,
-                  const ScanOptions& options) {
-  const void* const x_before = args.x.data;
-  const void* const y_before = args.y.data;
-  const void* const offsets_before = args.offsets.data;
-  args.x.data = x.data;
-  args.y.data = y.data;
-  args.offsets.data = options.offsets.data;
-  if (args.reverse && args.length() > 1) {
-    args.x.data = moved(x.data, -last_element(args.x, args.length(), args.x_stride()));
-    args.y.data = moved(y.data, -last_element(args.y, args.length(), args.y_stride()));
-  }
-  return args.x.data != x_before || args.y.data != y_before || args.offsets.data != offsets_before;
-}
-
-Scan::Given Scan::given(const Args& args) {
-  Given given{
-      as_given(args.x, args.axis, args.reverse), as_given(args.y, args.axis, args.reverse), {}};
-  given.options = {.operation = args.operation,
-                   .axis = args.axis,
-                   .exclusive = args.exclusive,
-                   .reverse = args.reverse,
-                   .offsets = args.offsets};
-  return given;
-}
-
-void Scan::call(Context& context, const Given& given) {
-  scan(context, given.x, given.y, given.options);
+  args.axis = require_axis(name, args.axis, args.x.rank());
+  args.x = along(args.x, args.axis, args.reverse);
+  args.y = along(args.y, args.axis, args.reverse);
+  const AxisSet others = (AxisSet{1} << (args.x.rank() - 1)) - 1;
+  args.lines = collapse<2>(args.y.shape, {args.x.strides, args.y.strides}, others);
 }
 
 void scan(Context& context, const ConstTensorRef& x, const TensorRef& y, const ScanOptions& options,
           Pick pick) {
-  call<Scan>(context, pick, x, y, options);
+  call<Scan>(context,
+             {.x = x,
+              .y = y,
+              .offsets = options.offsets,
+              .operation = options.operation,
+              .axis = options.axis,
+              .exclusive = options.exclusive,
+              .reverse = options.reverse},
+             pick);
 }
 
 }  // namespace rung

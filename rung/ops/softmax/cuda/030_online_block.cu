@@ -61,8 +61,6 @@ __global__ void __launch_bounds__(1024) softmax_backward_block(Rows<3> rows, P p
   });
 }
 
-Cost traffic(const Softmax::Args& args) { return softmax_cuda::traffic(args, 2); }
-
 double estimate(const Softmax::Args& args, const Context& context) {
   return seconds(args, context, args.rows.are_contiguous() ? 2.5 : 8);
 }
@@ -89,7 +87,7 @@ const Rung<Softmax> self{{.name = "online_block",
                           .step = 30,
                           .after = "safe_block",
                           .backend = device_backend,
-                          .traffic = traffic,
+                          .passes = {.loads = 2, .stores = 1},
                           .estimate = estimate,
                           .run = run}};
 

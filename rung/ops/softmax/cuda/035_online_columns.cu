@@ -110,12 +110,6 @@ Support supports(const Softmax::Args& args, const Context&) {
   return supported;
 }
 
-Cost traffic(const Softmax::Args& args) { return softmax_cuda::traffic(args, 2); }
-
-double estimate(const Softmax::Args& args, const Context& context) {
-  return seconds(args, context, 6);
-}
-
 void run(const Softmax::Args& args, Context& context) {
   constexpr std::int64_t most_blocks = 0x7fffffff;
   if (args.empty()) return;
@@ -140,8 +134,8 @@ const Rung<Softmax> self{{.name = "online_columns",
                           .after = "online_block",
                           .backend = device_backend,
                           .supports = supports,
-                          .traffic = traffic,
-                          .estimate = estimate,
+                          .passes = {.loads = 2, .stores = 1},
+                          .speed = {.bandwidth = 0.25},
                           .run = run}};
 
 }  // namespace

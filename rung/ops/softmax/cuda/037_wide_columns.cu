@@ -15,12 +15,61 @@
 //          of 16 blocks and the next ones fetched meanwhile, one read in all, 2669.
 // Source   -
 #include "rung/core/bounds.hpp"
-#include "rung/ops/softmax/cuda/detail/wide_columns.hpp"
+#include "rung/ops/softmax/cuda/detail/registers.hpp"
 
 namespace rung {
 namespace {
 
 using namespace softmax_cuda;
+
+constexpr int columns_block_threads = 1024;
+constexpr int columns_warps = columns_block_threads / warp_size;
+constexpr int most_side_by_side = 8;  // threads
+constexpr int deep = 4;
+
+template <class T>
+struct ColumnsShared {
+  static constexpr int columns = most_side_by_side * pack_width<T>;
+  Total<Accumulator<T>> of_warp[columns_warps][columns + 1];
+  Total<Accumulator<T>> of_all[columns];
+};
+
+/// f(packs, i) for `deep` packs of this thread at a time, the first of them at element i.
+template <class T, class F>
+__device__ __forceinline__ void for_each_deep(const T* x, std::int64_t length, std::int64_t step,
+                                              F&& f) {
+  constexpr int width = pack_width<T>;
+  Pack<T, width> infinities;
+#pragma unroll
+  for (int i = 0; i < width; ++i) {
+    infinities[i] = convert<T>(-std::numeric_limits<Accumulator<T>>::infinity());
+  }
+  const Words nothing = words_of<T>(infinities);
+  for (std::int64_t i = threadIdx.y; i < length; i += deep * blockDim.y) {
+    Words read[deep];
+#pragma unroll
+    for (int k = 0; k < deep; ++k) {
+      const std::int64_t at = i + k * static_cast<int>(blockDim.y);
+      read[k] = nothing;
+      if (at < length) read[k] = load_wide<4>(reinterpret_cast<const unsigned*>(x + at * step));
+    }
+    f(read, i);
+  }
+}
+
+/// Of the threads of a warp that have the same columns.
+template <class Sum>
+__device__ __forceinline__ void merge_warp(Total<Sum>& mine, const Power<Sum>& power) {
+  const int first = static_cast<int>(blockDim.x);
+  const Sum before = mine.maximum;
+  for (int distance = first; distance < warp_size; distance *= 2) {
+    mine.maximum = Larger{}(mine.maximum, shuffle_xor(mine.maximum, distance));
+  }
+  mine.sum *= power(before - mine.maximum);
+  for (int distance = first; distance < warp_size; distance *= 2) {
+    mine.sum += shuffle_xor(mine.sum, distance);
+  }
+}
 
 template <class T>
 __global__ void __launch_bounds__(columns_block_threads)
@@ -125,12 +174,6 @@ Support supports(const Softmax::Args& args, const Context&) {
   return aligned ? supported : unsupported("runs of rows must be multiples of 16 bytes");
 }
 
-Cost traffic(const Softmax::Args& args) { return softmax_cuda::traffic(args, 2); }
-
-double estimate(const Softmax::Args& args, const Context& context) {
-  return seconds(args, context, 1.86);
-}
-
 void run(const Softmax::Args& args, Context& context) {
   constexpr std::int64_t most_blocks = 0x7fffffff;
   if (args.empty()) return;
@@ -158,8 +201,8 @@ const Rung<Softmax> self{{.name = "wide_columns",
                           .after = "online_columns",
                           .backend = device_backend,
                           .supports = supports,
-                          .traffic = traffic,
-                          .estimate = estimate,
+                          .passes = {.loads = 2, .stores = 1},
+                          .speed = {.bandwidth = 0.81},
                           .run = run}};
 
 }  // namespace

@@ -49,8 +49,6 @@ Support supports(const Softmax::Args& args, const Context&) {
   return args.x.dtype == DType::f64 ? unsupported("f32, f16 and bf16") : supported;
 }
 
-Cost traffic(const Softmax::Args& args) { return softmax_cuda::traffic(args, 2); }
-
 double estimate(const Softmax::Args& args, const Context& context) {
   constexpr std::int64_t longest = 2048;
   const double factor = !args.rows.are_contiguous() ? 8 : args.length() <= longest ? 2.7 : 5;
@@ -69,7 +67,7 @@ const Rung<Softmax> self{{.name = "warp_per_row",
                           .after = "online_block",
                           .backend = device_backend,
                           .supports = supports,
-                          .traffic = traffic,
+                          .passes = {.loads = 2, .stores = 1},
                           .estimate = estimate,
                           .run = run}};
 

@@ -24,7 +24,8 @@
 //          f32 65536x1024 3940, streaming ones 4081. bf16 8192x32768 with its exponentials kept,
 //          one block a multiprocessor: 3850 against 4096.
 // Source   QuACK (T. Dao and others, 2025) for threads a row.
-#include "rung/ops/softmax/cuda/detail/whole_row.hpp"
+#include "rung/device/dependent.hpp"
+#include "rung/ops/softmax/cuda/detail/packed_row.hpp"
 
 namespace rung {
 namespace {
@@ -47,6 +48,29 @@ __global__ void __launch_bounds__(threads, most_threads / threads)
         [&](const Total<Sum>& mine) { return row_total(mine, merge, scratch, turn); });
     turn ^= 1;
   });
+}
+
+/// Whole rows, of whole warps: nothing is asked for each pack, and each row has a block of its own.
+/// `packed`: kept as they were read.
+template <class P, int packs, int threads, int blocks, bool packed>
+__global__ void __launch_bounds__(threads, blocks) softmax_registers_whole(Rows<2> rows, P p) {
+  start_dependent();
+  using Sum = typename P::Sum;
+  constexpr RowKind kind = RowKind::whole;
+  auto& scratch = shared<TotalScratch<Sum>>();
+  const MergePowers<Sum> merge{Power<Sum>(p.scale)};
+  const std::int64_t row = blockIdx.x;
+  const auto* x = p.x + rows.template offset<0>(row);
+  auto* y = p.y + rows.template offset<1>(row);
+  const auto meet = [&](const Total<Sum>& mine) {
+    return row_total<true>(mine, merge, scratch, 0);
+  };
+  if constexpr (packed) {
+    constexpr Words* no_stage = nullptr;
+    forward_packed_row<packs, 0, kind>(x, y, rows.length, 0, p, merge.power, no_stage, meet);
+  } else {
+    forward_row<packs, kind>(x, y, rows.length, 0, p, merge.power, meet);
+  }
 }
 
 template <class P, int packs, int threads, RowKind kind>
@@ -83,10 +107,6 @@ Support supports(const Softmax::Args& args, const Context&) {
     return packs_of_row<T>(args) <= most_threads * kept_of<T>(args).by_block;
   });
   return fits ? supported : unsupported("the row exceeds a block's registers");
-}
-
-double estimate(const Softmax::Args& args, const Context& context) {
-  return seconds(args, context, 1.15);
 }
 
 template <class T>
@@ -180,7 +200,8 @@ const Rung<Softmax> self{{.name = "registers_single_read",
                           .after = "warp_per_row",
                           .backend = device_backend,
                           .supports = supports,
-                          .estimate = estimate,
+                          .passes = {.loads = 1, .stores = 1},
+                          .speed = {.bandwidth = 0.87},
                           .run = run}};
 
 }  // namespace

@@ -78,6 +78,7 @@ const Rung<Softmax> self{{.name = "shared_single_read",
                           .after = "registers_single_read",
                           .backend = device_backend,
                           .supports = supports,
+                          .passes = {.loads = 1, .stores = 1},
                           .estimate = estimate,
                           .run = run}};
 

@@ -22,13 +22,81 @@
 // Source   QuACK (T. Dao and others, 2025); the Hopper tuning guide on distributed shared memory.
 #include "rung/core/bounds.hpp"
 #include "rung/device/dependent.hpp"
-#include "rung/ops/softmax/cuda/detail/cluster.hpp"
+#include "rung/device/ptx_cluster.hpp"
+#include "rung/device/ptx_cluster_send.hpp"
+#include "rung/device/ptx_mbarrier.hpp"
 #include "rung/ops/softmax/cuda/detail/packed_row.hpp"
+#include "rung/ops/softmax/cuda/detail/registers.hpp"
 
 namespace rung {
 namespace {
 
 using namespace softmax_cuda;
+
+constexpr int most_blocks_a_cluster = 16;
+
+/// What a warp sends to each block.
+struct alignas(16) Sent {
+  Total<float> total;
+  float unused[2];
+};
+struct alignas(128) ClusterShared {
+  Sent of_warp[most_blocks_a_cluster * most_threads / warp_size];
+  ptx::MemoryBarrier met;
+  [[nodiscard]] __device__ __forceinline__ Words* stage() {
+    return reinterpret_cast<Words*>(this + 1);
+  }
+};
+
+/// This block's part of a row, from an aligned address on.
+struct Part {
+  int first = 0;
+  int length = 0;
+  int lead = 0;
+  __device__ __forceinline__ Part(std::int64_t row_length, int row_lead, int packs, int width) {
+    const int begin = ptx::cluster_rank() * packs * width - row_lead;
+    const int end = begin + packs * width;
+    const int all = static_cast<int>(row_length);
+    first = begin > 0 ? begin : 0;
+    lead = begin > 0 ? 0 : row_lead;
+    length = end < all ? end - first : all > first ? all - first : 0;
+  }
+};
+
+/// Tells the cluster's blocks that this one has begun and may be written to. After its loads.
+__device__ __forceinline__ void begin(ClusterShared& memory) {
+  if (threadIdx.x == 0) {
+    ptx::mbarrier_init(memory.met, 1);
+    ptx::mbarrier_fence_init();
+  }
+  __syncthreads();
+  if (threadIdx.x == 0) {
+    const unsigned warps = static_cast<unsigned>(ptx::cluster_size()) * (blockDim.x / warp_size);
+    ptx::mbarrier_arrive_expect(memory.met, warps * static_cast<unsigned>(sizeof(Sent)));
+  }
+  ptx::cluster_arrive_begun();
+}
+
+/// The row's total, from each thread's: every warp tells all blocks.
+template <class Merge>
+__device__ __forceinline__ Total<float> cluster_total(const Total<float>& mine, const Merge& merge,
+                                                      ClusterShared& memory) {
+  const Sent of_warp{merge(mine, warp_size), {}};
+  const int warps = static_cast<int>(blockDim.x) / warp_size;
+  const int warp = static_cast<int>(threadIdx.x) / warp_size;
+  const int lane = lane_of_thread();
+  const int blocks = ptx::cluster_size();
+  ptx::cluster_wait_begun();
+  if (lane < blocks) {
+    ptx::cluster_send(memory.of_warp[ptx::cluster_rank() * warps + warp], of_warp, memory.met,
+                      lane);
+  }
+  ptx::mbarrier_wait_cluster(memory.met, 0);
+  Total<float> all = {no_maximum<float>, 0};
+#pragma unroll 1
+  for (int i = lane; i < blocks * warps; i += warp_size) all = merge(all, memory.of_warp[i].total);
+  return merge(all, warp_size);
+}
 
 constexpr int usual_threads = 512;
 /// Packs of a thread: in registers, and in shared memory, which is waited for in `groups`.
@@ -110,10 +178,6 @@ Support supports(const Softmax::Args& args, const Context& context) {
   return fits ? supported : unsupported("the row exceeds a cluster's registers");
 }
 
-double estimate(const Softmax::Args& args, const Context& context) {
-  return seconds(args, context, 1.2);
-}
-
 void run(const Softmax::Args& args, Context& context) {
   visit<float, f16, bf16>(args.x.dtype, [&]<class T>() {
     const Plan plan = plan_of<T>(args);
@@ -145,7 +209,8 @@ const Rung<Softmax> self{{.name = "cluster_rows",
                           .after = "shared_single_read",
                           .backend = device_backend,
                           .supports = supports,
-                          .estimate = estimate,
+                          .passes = {.loads = 1, .stores = 1},
+                          .speed = {.bandwidth = 0.83},
                           .run = run}};
 
 }  // namespace

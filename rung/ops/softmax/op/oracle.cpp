@@ -123,8 +123,10 @@ Cost Softmax::cost(const Args& args) {
   const double in = static_cast<double>(size_of(args.x.dtype)) * (args.backward ? 2 : 1);
   // Forward: subtract, scale, exponential, sum, divide. Backward: multiply, sum, subtract,
   // multiply.
-  return {.bytes = elements * (in + static_cast<double>(size_of(args.y.dtype))),
-          .operations = elements * (args.backward ? 4 : 5)};
+  const double written = elements * static_cast<double>(size_of(args.y.dtype));
+  return {.bytes = elements * in + written,
+          .operations = elements * (args.backward ? 4 : 5),
+          .written = written};
 }
 
 void Softmax::reference(const Args& args, Oracle& oracle) {

@@ -121,42 +121,40 @@ std::vector<Problem> Softmax::bench_problems(Backend backend) {
   return {};
 }
 
-Softmax::Args Softmax::make(const Problem& problem, Inputs& inputs) {
+Softmax::Call Softmax::make(const Problem& problem, Inputs& inputs) {
   problem.expect(name, problem.extents.size(),
                  {"axis", "log", "backward", "scale", "out", "in_place", "masked", "special"});
   const Extents shape{std::span<const std::int64_t>(problem.extents)};
-  SoftmaxOptions options;
-  options.axis = static_cast<int>(problem.integer("axis", -1));
-  options.log = problem.has("log");
-  options.scale = problem.number("scale", 1.0);
-  const bool backward = problem.has("backward");
+  Call call;
+  call.axis = static_cast<int>(problem.integer("axis", -1));
+  call.log = problem.has("log");
+  call.scale = problem.number("scale", 1.0);
+  call.backward = problem.has("backward");
   const bool in_place = problem.has("in_place");
   const DType out = problem.has("out") ? parse_dtype(problem.text("out", "")) : problem.dtype;
   ValueMaker maker;
   const std::int64_t last = shape.rank == 0 ? 1 : shape[shape.rank - 1];
   if (problem.has("masked")) maker = masked_values(last);
   if (problem.has("special")) maker = special_values(last);
-  if (backward && options.log) maker = log_value;
+  if (call.backward && call.log) maker = log_value;
   const auto input = [&](std::string_view tensor) {
     return maker ? inputs.input(tensor, problem.dtype, shape, maker)
                  : inputs.input(tensor, problem.dtype, shape);
   };
-  if (!backward) {
-    if (!in_place) {
-      const ConstTensorRef x = input("x");
-      return bind(x, inputs.output("y", out, shape), options);
-    }
-    const TensorRef y = maker ? inputs.in_out("y", problem.dtype, shape, maker)
-                              : inputs.in_out("y", problem.dtype, shape);
-    return bind(y, y, options);
-  }
-  const ConstTensorRef y = input("y");
   if (in_place) {
-    const TensorRef dx = inputs.in_out("dx", problem.dtype, shape);
-    return bind(y, dx, dx, options);
+    const auto overwritten = [&](std::string_view tensor) {
+      return maker && !call.backward ? inputs.in_out(tensor, problem.dtype, shape, maker)
+                                     : inputs.in_out(tensor, problem.dtype, shape);
+    };
+    if (call.backward) call.x = input("y");
+    call.y = overwritten(call.backward ? "dx" : "y");
+    (call.backward ? call.dy : call.x) = call.y;
+    return call;
   }
-  const ConstTensorRef dy = inputs.input("dy", problem.dtype, shape);
-  return bind(y, dy, inputs.output("dx", out, shape), options);
+  call.x = input(call.backward ? "y" : "x");
+  if (call.backward) call.dy = inputs.input("dy", problem.dtype, shape);
+  call.y = inputs.output(call.backward ? "dx" : "y", out, shape);
+  return call;
 }
 
 std::span<const ArgumentSpec> Softmax::arguments() {

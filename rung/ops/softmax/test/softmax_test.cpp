@@ -42,7 +42,8 @@ class SoftmaxOn : public testing::TestWithParam<Backend> {
   std::vector<std::string> rungs_for(const ConstTensorRef& x, const TensorRef& y,
                                      const SoftmaxOptions& options) {
     std::vector<std::string> names{""};
-    const Softmax::Args args = Softmax::bind(x, y, options);
+    const Softmax::Args args = bind<Softmax>(
+        {.x = x, .y = y, .axis = options.axis, .scale = options.scale, .log = options.log});
     for (const Rung<Softmax>* rung = Softmax::rungs().first; rung != nullptr; rung = rung->next) {
       const RungInfo& info = rung->info;
       if (info.backend != GetParam() || info.peer || !rung->supports(args, context)) continue;

@@ -38,23 +38,16 @@ void require_host(const ConstTensorRef& tensor, const char* which) {
   }
 }
 
-Elementwise::Args as_elementwise(const Transfer::Args& args) {
-  return Elementwise::bind({.x = args.x}, args.y, {.function = args.function});
+Elementwise::Args as_elementwise(const Transfer::Call& call) {
+  return bind<Elementwise>({.in = {call.x}, .z = call.y, .function = call.function});
 }
 
 }  // namespace
 
 RungList<Transfer>& Transfer::rungs() { return rung_list; }
 
-Transfer::Args Transfer::bind(const ConstTensorRef& x, const TensorRef& y,
-                              const TransferOptions& options) {
-  require_tensor(name, x, "x");
-  require_tensor(name, y, "y");
-  require_choice(name, options.function, ElementwiseFunction::exp, "function");
-  return {x, y, options.function};
-}
-
-void Transfer::validate(const Args& args, const Context&) {
+void Transfer::bind(Args& args) {
+  require_choice(name, args.function, ElementwiseFunction::exp, "function");
   if (arity(args.function) != 1) {
     reject(name, fmt::format("function {}; accepted: relu, sigmoid, tanh, gelu, exp",
                              to_string(args.function)));
@@ -63,12 +56,7 @@ void Transfer::validate(const Args& args, const Context&) {
   require_dtype(name, args.x, "x", {args.y.dtype});
   require_host(args.x, "x");
   require_host(args.y, "y");
-  // Types and sizes, in elementwise's words.
-  Elementwise::validate(as_elementwise(args), Context::cpu(1));
-}
-
-void Transfer::check_aliasing(const Args& args) {
-  if (!same_place(args.x, args.y)) require_apart(name, args.y, "y", args.x, "x");
+  static_cast<void>(as_elementwise(args));  // types, in elementwise's words
 }
 
 Cost Transfer::cost(const Args& args) { return Elementwise::cost(as_elementwise(args)); }
@@ -96,28 +84,21 @@ std::vector<Problem> Transfer::bench_problems(Backend backend) {
   return {};
 }
 
-Transfer::Args Transfer::make(const Problem& problem, Inputs& inputs) {
+Transfer::Call Transfer::make(const Problem& problem, Inputs& inputs) {
   problem.expect(name, problem.extents.size(), {"relu", "sigmoid", "tanh", "gelu", "exp"});
   // In host memory, whatever the backend, and contiguous, whatever the variant's layout but its
   // alignment: that is all this operator takes.
   Variant variant = inputs.variant();
   if (variant.layout != Layout::misaligned) variant.layout = Layout::plain;
   inputs = Inputs(variant, 1, Device{});
-  TransferOptions options;
+  Call call;
   for (const ElementwiseFunction function : functions) {
-    if (problem.has(to_string(function))) options.function = function;
+    if (problem.has(to_string(function))) call.function = function;
   }
   const Extents shape(problem.extents);
-  const ConstTensorRef x = inputs.input("x", problem.dtype, shape);
-  return bind(x, inputs.output("y", problem.dtype, shape), options);
-}
-
-Transfer::Given Transfer::given(const Args& args) {
-  return {args.x, args.y, {.function = args.function}};
-}
-
-void Transfer::call(Context& context, const Given& given) {
-  transfer(context, given.x, given.y, given.options);
+  call.x = inputs.input("x", problem.dtype, shape);
+  call.y = inputs.output("y", problem.dtype, shape);
+  return call;
 }
 
 std::span<const ArgumentSpec> Transfer::arguments() {
@@ -144,7 +125,7 @@ void Transfer::invoke(Context& context, Invocation& call, Pick pick) {
 
 void transfer(Context& context, const ConstTensorRef& x, const TensorRef& y,
               const TransferOptions& options, Pick pick) {
-  call<Transfer>(context, pick, x, y, options);
+  call<Transfer>(context, {.x = x, .y = y, .function = options.function}, pick);
 }
 
 }  // namespace rung

@@ -27,10 +27,6 @@ Support supports(const Transpose::Args& args, const Context&) {
   return unsupported("takes elements of 4 bytes");
 }
 
-double estimate(const Transpose::Args& args, const Context& context) {
-  return tiled_seconds(args, context, {.rows = 1, .columns = 1, .block = 1}, 0.1);
-}
-
 void run(const Transpose::Args& args, Context& context) {
   with_words<4>(args, [&]<class T>() {
     launch_elements<T>(context, transpose_naive_read_coalesced<T>, args, Along::x);
@@ -42,7 +38,7 @@ const Rung<Transpose> self{{.name = "naive_read_coalesced",
                             .backend = device_backend,
                             .teaching = true,
                             .supports = supports,
-                            .estimate = estimate,
+                            .passes = {.loads = 1, .stores = 1},
                             .run = run}};
 
 }  // namespace

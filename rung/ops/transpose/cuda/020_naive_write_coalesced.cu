@@ -44,6 +44,7 @@ const Rung<Transpose> self{{.name = "naive_write_coalesced",
                             .step = 20,
                             .after = "naive_read_coalesced",
                             .backend = device_backend,
+                            .passes = {.loads = 1, .stores = 1},
                             .estimate = estimate,
                             .run = run}};
 

@@ -59,6 +59,7 @@ const Rung<Transpose> self{{.name = "swizzled",
                             .after = "padded",
                             .backend = device_backend,
                             .supports = require_words,
+                            .passes = {.loads = 1, .stores = 1},
                             .estimate = estimate,
                             .run = run}};
 

@@ -80,6 +80,7 @@ const Rung<Transpose> self{{.name = "coarsened",
                             .after = "swizzled",
                             .backend = device_backend,
                             .supports = supports,
+                            .passes = {.loads = 1, .stores = 1},
                             .estimate = estimate,
                             .run = run}};
 

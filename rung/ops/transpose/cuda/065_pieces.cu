@@ -11,14 +11,126 @@
 // Cost     two multiplications by a reciprocal an element and side.
 // Limits   runs. Bytes and halves, which stay such only where alignment forbids wider elements,
 //          waste the width of the path.
+#include <cstdint>
+
 #include "rung/core/bounds.hpp"
-#include "rung/ops/transpose/cuda/detail/pieces.hpp"
+#include "rung/ops/transpose/cuda/detail/matrices.hpp"
 
 namespace rung {
 namespace {
 
 using namespace transpose_cuda;
-using namespace transpose_cuda::pieces;
+
+constexpr int threads = 256;
+template <class T>
+constexpr int items = sizeof(T) == 16 ? 8 : 16;
+
+/// Division of numbers below 2^16 by a number that the host knows.
+struct Divisor {
+  int value;
+  std::uint32_t reciprocal;  // 2^32 / value, rounded up; of 1, 0
+
+  explicit Divisor(std::int64_t v = 1)
+      : value(static_cast<int>(v)),
+        reciprocal(
+            static_cast<std::uint32_t>((std::uint64_t{1} << 32) / static_cast<unsigned>(v) + 1)) {}
+  [[nodiscard]] __device__ __forceinline__ int of(int number) const {
+    if (value == 1) return number;
+    return static_cast<int>(__umulhi(static_cast<std::uint32_t>(number), reciprocal));
+  }
+};
+
+/// A tile: `rows` x `columns` of x, of `run` elements each; and how many tiles there are.
+struct Cut {
+  Divisor run, rows, columns, line;  // line: elements of x's row
+  int pitch;                         // of a row in shared memory
+  std::int64_t runs, across, down;   // tiles
+
+  [[nodiscard]] std::int64_t tiles() const { return runs * across * down; }
+  [[nodiscard]] std::int64_t elements() const {
+    return std::int64_t{run.value} * rows.value * columns.value;
+  }
+};
+
+inline Cut cut_of(const Moves& m) {
+  const std::int64_t capacity = threads * (m.element_bytes == 16 ? 8 : 16);
+  std::int64_t run = m.run;
+  if (run > capacity) run = round_up(ceil_div(run, ceil_div(run, capacity)), 32);
+  const std::int64_t pieces = capacity / run;
+  std::int64_t side = 1;
+  while ((side + 1) * (side + 1) <= pieces) ++side;
+  std::int64_t columns = smaller(m.columns, side);
+  const std::int64_t rows = smaller(m.rows, pieces / columns);
+  columns = smaller(m.columns, pieces / rows);
+  // Rows in shared memory follow each other, in banks, as pieces of a row do.
+  const std::int64_t line = columns * run;
+  const std::int64_t banks = 128 / m.element_bytes;
+  const std::int64_t padding = (run - line % banks + banks) % banks;
+  return {.run = Divisor(run),
+          .rows = Divisor(rows),
+          .columns = Divisor(columns),
+          .line = Divisor(line),
+          .pitch = static_cast<int>(padding <= line ? line + padding : line),
+          .runs = ceil_div(m.run, run),
+          .across = ceil_div(m.columns, columns),
+          .down = ceil_div(m.rows, rows)};
+}
+
+template <class T>
+struct Pieces {
+  const T* x;
+  T* y;
+  std::int64_t run, rows, columns;
+  std::int64_t x_row, x_column, y_row, y_column;
+  Collapsed<2> batch;
+  std::int64_t first_matrix;
+  Cut cut;
+};
+
+/// This block's tile: where it begins, and how much of it exists.
+template <class T>
+struct Tile {
+  const T* x;
+  T* y;
+  int run, rows, columns;
+
+  __device__ __forceinline__ explicit Tile(const Pieces<T>& p) {
+    const auto tile = static_cast<std::int64_t>(blockIdx.x);
+    const std::int64_t e = tile % p.cut.runs * p.cut.run.value;
+    const std::int64_t row = tile / p.cut.runs % p.cut.down * p.cut.rows.value;
+    const std::int64_t column = tile / p.cut.runs / p.cut.down * p.cut.columns.value;
+    std::int64_t at[2];
+    p.batch.offsets(p.first_matrix + blockIdx.y, at);
+    x = p.x + at[1] + row * p.x_row + column * p.x_column + e;
+    y = p.y + at[0] + column * p.y_row + row * p.y_column + e;
+    run = static_cast<int>(p.run - e < p.cut.run.value ? p.run - e : p.cut.run.value);
+    rows = static_cast<int>(p.rows - row < p.cut.rows.value ? p.rows - row : p.cut.rows.value);
+    columns = static_cast<int>(p.columns - column < p.cut.columns.value ? p.columns - column
+                                                                        : p.cut.columns.value);
+  }
+};
+
+struct Element {
+  int e, row, column;
+};
+/// Element `at` of a tile in the order of y, and in that of x.
+template <class T>
+__device__ __forceinline__ Element along_y(const Cut& cut, int at) {
+  const int piece = cut.run.of(at);
+  const int column = cut.rows.of(piece);
+  return {at - piece * cut.run.value, piece - column * cut.rows.value, column};
+}
+template <class T>
+__device__ __forceinline__ Element along_x(const Cut& cut, int at) {
+  const int row = cut.line.of(at);
+  const int rest = at - row * cut.line.value;
+  const int column = cut.run.of(rest);
+  return {rest - column * cut.run.value, row, column};
+}
+template <class T>
+__device__ __forceinline__ bool exists(const Tile<T>& tile, const Element& i) {
+  return i.e < tile.run && i.row < tile.rows && i.column < tile.columns;
+}
 
 constexpr int sector = 32;
 
@@ -126,6 +238,7 @@ const Rung<Transpose> self{{.name = "pieces",
                             .after = "coarsened",
                             .backend = device_backend,
                             .supports = supports,
+                            .passes = {.loads = 1, .stores = 1},
                             .estimate = estimate,
                             .run = run}};
 

@@ -145,6 +145,7 @@ const Rung<Transpose> self{{.name = "tma",
                             .after = "vectorised",
                             .backend = device_backend,
                             .supports = supports,
+                            .passes = {.loads = 1, .stores = 1},
                             .estimate = estimate,
                             .run = run}};
 

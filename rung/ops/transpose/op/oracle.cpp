@@ -17,7 +17,7 @@ Cost Transpose::cost(const Args& args) {
     out *= extent;
     if (args.x.strides[axis] != 0 || extent == 0) in *= extent;
   }
-  return {.bytes = in + out, .operations = 0};
+  return {.bytes = in + out, .operations = 0, .written = out};
 }
 
 void Transpose::reference(const Args& args, Oracle& oracle) {

@@ -114,13 +114,13 @@ std::vector<Problem> Transpose::bench_problems(Backend backend) {
   return {};
 }
 
-Transpose::Args Transpose::make(const Problem& problem, Inputs& inputs) {
+Transpose::Call Transpose::make(const Problem& problem, Inputs& inputs) {
   problem.expect(name, problem.extents.size(), {"order"});
   const Extents shape{std::span<const std::int64_t>(problem.extents)};
   const Extents order = parse_order(problem.text("order", ""));
   const ConstTensorRef x = inputs.input("x", problem.dtype, shape);
   const TensorRef y = inputs.output("y", problem.dtype, shape_of_y(shape, order));
-  return bind(x, y, {.order = order});
+  return {.x = x, .y = y, .order = order};
 }
 
 std::span<const ArgumentSpec> Transpose::arguments() {

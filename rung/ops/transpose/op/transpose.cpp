@@ -131,12 +131,10 @@ Transpose::Moves moves_of(const TensorRef& y, const ConstTensorRef& x, const Ext
 
 RungList<Transpose>& Transpose::rungs() { return rung_list; }
 
-Transpose::Args Transpose::bind(const ConstTensorRef& x, const TensorRef& y,
-                                const TransposeOptions& options) {
-  require_tensor(name, x, "x");
-  require_tensor(name, y, "y");
-  require_list(name, options.order, "order");
-  Args args{.x = x, .y = y, .order = resolve_order(options.order, x.rank()), .moves = {}};
+void Transpose::bind(Args& args) {
+  require_list(name, args.order, "order");
+  const ConstTensorRef& x = args.x;
+  args.order = resolve_order(args.order, x.rank());
   Extents shape;
   Extents strides;
   shape.rank = strides.rank = x.rank();
@@ -145,31 +143,14 @@ Transpose::Args Transpose::bind(const ConstTensorRef& x, const TensorRef& y,
     shape[axis] = x.shape[from];
     strides[axis] = x.strides[from];
   }
-  require_shape(name, y, "y", shape);
-  args.moves = moves_of(y, x, strides);
-  return args;
-}
-
-void Transpose::validate(const Args& args, const Context& context) {
-  require_here(name, args.x, "x", context);
-  require_here(name, args.y, "y", context);
-  require_dtype(name, args.y, "y", {args.x.dtype});
-  require_writable(name, args.y, "y");
-}
-
-void Transpose::check_aliasing(const Args& args) { require_apart(name, args.y, "y", args.x, "x"); }
-
-Transpose::Given Transpose::given(const Args& args) {
-  return {args.x, args.y, {.order = args.order}};
-}
-
-void Transpose::call(Context& context, const Given& given) {
-  transpose(context, given.x, given.y, given.options);
+  require_shape(name, args.y, "y", shape);
+  require_dtype(name, args.y, "y", {x.dtype});
+  args.moves = moves_of(args.y, x, strides);
 }
 
 void transpose(Context& context, const ConstTensorRef& x, const TensorRef& y,
                const TransposeOptions& options, Pick pick) {
-  call<Transpose>(context, pick, x, y, options);
+  call<Transpose>(context, {.x = x, .y = y, .order = options.order}, pick);
 }
 
 }  // namespace rung

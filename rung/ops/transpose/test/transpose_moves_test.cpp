@@ -13,8 +13,9 @@ Transpose::Moves moves(const Extents& shape, const Extents& order, DType dtype,
                        std::ptrdiff_t offset = 0) {
   alignas(64) static std::array<std::byte, 64> x;
   alignas(64) static std::array<std::byte, 64> y;
-  return Transpose::bind({x.data() + offset, dtype, shape},
-                         {y.data(), dtype, permuted(shape, order)}, {.order = order})
+  return bind<Transpose>({.x = {x.data() + offset, dtype, shape},
+                          .y = {y.data(), dtype, permuted(shape, order)},
+                          .order = order})
       .moves;
 }
 
@@ -59,8 +60,8 @@ TEST(TransposeChoice, TheFastestKindOfRungIsChosen) {
     strides[0] = row;
     alignas(64) static std::byte x;
     alignas(64) static std::byte y;
-    const Transpose::Args args =
-        Transpose::bind({&x, dtype, shape, strides}, {&y, dtype, permuted(shape, {1, 0})}, {});
+    const Transpose::Args args = bind<Transpose>(
+        {.x = {&x, dtype, shape, strides}, .y = {&y, dtype, permuted(shape, {1, 0})}});
     return choose<Transpose>(args, context).info.name;
   };
   EXPECT_EQ(chosen({4096, 4096}, DType::f32, 4096), "vectorised");

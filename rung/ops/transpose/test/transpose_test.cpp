@@ -63,7 +63,7 @@ class TransposeOn : public testing::TestWithParam<Backend> {
   template <class F>
   void for_each_rung(const ConstTensorRef& x, const TensorRef& y, const TransposeOptions& options,
                      F&& f) {
-    const Transpose::Args args = Transpose::bind(x, y, options);
+    const Transpose::Args args = bind<Transpose>({.x = x, .y = y, .order = options.order});
     int ran = 0;
     for (const auto* rung = Transpose::rungs().first; rung != nullptr; rung = rung->next) {
       if (rung->info.backend != GetParam() || rung->info.peer) continue;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // elementwise: the kernels of vectorised_16b in i32, i64 and u8.
-#include "rung/ops/elementwise/cuda/detail/rows.hpp"
+#include "rung/ops/elementwise/cuda/040_vectorised_16b.cuh"
 
 namespace rung::elementwise_cuda::inline RUNG_TARGET {
 

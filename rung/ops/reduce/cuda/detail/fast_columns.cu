@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The column kernels of reduce's top CUDA rung.
-#include "rung/ops/reduce/cuda/detail/fast_columns.hpp"
+#include "rung/ops/reduce/cuda/120_single_pass_columns.cuh"
 
 namespace rung::reduce_cuda::inline RUNG_TARGET {
 

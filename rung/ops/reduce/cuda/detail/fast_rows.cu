@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The row kernels of reduce's top CUDA rung for f32 and f64; the others are compiled in
 // fast_rows_small.cu, as all together take too long for one file.
-#include "rung/ops/reduce/cuda/detail/fast_rows.hpp"
+#include "rung/ops/reduce/cuda/120_single_pass_rows.cuh"
 
 namespace rung::reduce_cuda::inline RUNG_TARGET {
 

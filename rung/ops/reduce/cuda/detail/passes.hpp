@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The host side of reduce's first CUDA rungs: one sum of contiguous f32, in passes. Each pass
-//          leaves
-// a partial sum a block; passes follow one another until one block is enough.
+// leaves one partial sum per block; passes follow one another until one block is enough.
 #pragma once
 
 #include <cstdint>
@@ -67,29 +66,8 @@ inline Cost passes_traffic(const Reduce::Args& args, double written) {
   return cost;
 }
 
-/// What the tree of a block costs a thread decides long before memory does.
-inline double passes_seconds(const Reduce::Args& args, const Context& context,
-                             double fraction_of_bandwidth, int launches) {
-  constexpr double launch_seconds = 4e-6;
-  const double rate = nominal_rates(context).bytes_per_second * fraction_of_bandwidth;
-  return launch_seconds * launches + Reduce::cost(args).bytes / rate;
-}
-
-// --- the trees in global memory ------------------------------------------------------------------
-
-/// A block's elements are copied to scratch and added up there by a tree: tree(elements) leaves
-/// their sum in elements[0].
-template <class Tree>
-__device__ __forceinline__ void global_tree(const float* x, std::int64_t n, float* scratch,
-                                            float* partial, const Tree& tree) {
-  const std::int64_t i = std::int64_t{blockIdx.x} * pass_threads + threadIdx.x;
-  scratch[i] = i < n ? x[i] : 0.0F;
-  __syncthreads();
-  float* elements = scratch + std::int64_t{blockIdx.x} * pass_threads;
-  tree(elements);
-  if (threadIdx.x == 0) partial[blockIdx.x] = elements[0];
-}
-
+/// Passes whose blocks add up a copy of their elements in global memory: kernel(x, n, copy,
+/// partial), where `copy` has room for pass_threads elements per block.
 inline void run_global_tree(const Reduce::Args& args, Context& context,
                             void (*kernel)(const float*, std::int64_t, float*, float*)) {
   const std::int64_t scratch = round_up(larger<std::int64_t>(args.terms.size(), 1), pass_threads);

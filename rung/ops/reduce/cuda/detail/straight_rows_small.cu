@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The kernels of reduce's top CUDA rung for the plainest rows of f16, bf16, i32 and u8.
-#include "rung/ops/reduce/cuda/detail/straight_rows.hpp"
+#include "rung/ops/reduce/cuda/120_single_pass_straight_rows.cuh"
 
 namespace rung::reduce_cuda::inline RUNG_TARGET {
 

@@ -29,9 +29,4 @@ void launch_blocks(const Scan::Args& args, const F& launch_kernel) {
   });
 }
 
-/// Of a rung of one block a line: launches of the textbook are slow, and slower than all others.
-inline double block_seconds(const Scan::Args& args, const Context& context) {
-  return 5e-6 + 20 * Scan::cost(args).bytes / nominal_rates(context).bytes_per_second;
-}
-
 }  // namespace rung::inline RUNG_TARGET::scan_cuda

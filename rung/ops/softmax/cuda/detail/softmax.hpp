@@ -217,12 +217,4 @@ inline double filling(const Softmax::Args& args, const Context& context, double 
   return smaller(1.0, threads / (threads_to_fill * context.info().multiprocessors));
 }
 
-inline Cost traffic(const Softmax::Args& args, double reads) {
-  Cost cost = Softmax::cost(args);
-  const double elements = static_cast<double>(args.length()) * static_cast<double>(args.count());
-  const double in = static_cast<double>(size_of(args.x.dtype)) * (args.backward ? 2 : 1);
-  cost.bytes = elements * (reads * in + static_cast<double>(size_of(args.y.dtype)));
-  return cost;
-}
-
 }  // namespace rung::softmax_cuda::inline RUNG_TARGET

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the two kernels of reduce's top CUDA rung share: along contiguous rows (fast_rows.hpp)
-// and across contiguous columns (fast_columns.hpp), both with loads of 16 bytes. They are
-// compiled in fast_rows.cu (small types: fast_rows_small.cu) and fast_columns.cu.
+// reduce / single pass: what its kernels share, all with loads of 16 bytes - along contiguous rows
+// (120_single_pass_rows.cuh; 120_single_pass_straight_rows.cuh for the plainest) and across
+// contiguous columns (120_single_pass_columns.cuh). They are compiled by type in detail/*.cu.
 #pragma once
 
 #include "rung/device/dependent.hpp"
@@ -13,7 +13,7 @@ namespace rung::reduce_cuda::inline RUNG_TARGET {
 bool run_fast_rows(const Reduce::Args& args, Context& context);
 bool run_fast_rows_small(const Reduce::Args& args, Context& context);
 bool run_fast_columns(const Reduce::Args& args, Context& context);
-/// The plainest rows (straight_rows.hpp).
+/// The plainest rows (120_single_pass_straight_rows.cuh).
 bool run_straight_rows(const Reduce::Args& args, Context& context);
 bool run_straight_rows_small(const Reduce::Args& args, Context& context);
 

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// The kernels of reduce's top CUDA rung for the plainest rows: one row, where latency decides, and
-// many rows of whole packs, a block each. They know nothing of places, segments and pieces: what a
+// reduce / single pass: the kernels for the plainest rows - one row, where latency decides, and
+// many rows of full packs, a block each. They know nothing of places, segments and pieces: what a
 // kernel that does works out before its first load, and holds in registers, costs one row of 4 MB a
 // third of its time and long rows 3 %.
 #pragma once
 
 #include "rung/core/bounds.hpp"
-#include "rung/ops/reduce/cuda/detail/fast_rows.hpp"
+#include "rung/ops/reduce/cuda/120_single_pass_rows.cuh"
 
 namespace rung::reduce_cuda::inline RUNG_TARGET {
 

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// elementwise: the kernel that moves 16 bytes an instruction; the rung vectorised_16b and
-// transform.cuh launch it.
+// elementwise: packs of 16 bytes - how a call is cut into them, and a function of one pack per
+// operand. Shared by vectorised_16b and bulk_copy_ring.
 #pragma once
 
 #include <cstdint>
 #include <optional>
 
 #include "rung/core/bounds.hpp"
-#include "rung/device/dependent.hpp"
 #include "rung/ops/elementwise/cuda/detail/rung.hpp"
 
 namespace rung::elementwise_cuda::inline RUNG_TARGET {
@@ -139,29 +138,6 @@ struct PacksOf<P, Tensors<Out, In...>> {
   using Type = Packs<P, In...>;
 };
 
-template <int I, class T>
-__device__ __forceinline__ auto load_input(const T& tensors, const Packing<T::all>& packing,
-                                           std::int64_t at) {
-  constexpr int wide = pack_elements<T>;
-  const auto* from = tensors.template input<I>();
-  if ((packing.repeats >> (I + 1) & 1) != 0) {
-    Pack<typename T::template Input<I>, wide> same;
-    const auto value = from[at];
-#pragma unroll
-    for (int lane = 0; lane < wide; ++lane) same[lane] = value;
-    return raw(same);
-  }
-  return load_raw<wide>(from + packing.head + at * wide);
-}
-
-template <class T, int... I>
-__device__ __forceinline__ void load_packs(const T& tensors, const Packing<T::all>& packing,
-                                           const std::int64_t (&at)[T::all],
-                                           typename PacksOf<pack_elements<T>, T>::Type& packs,
-                                           std::integer_sequence<int, I...>) {
-  ((packs.template get<I>() = load_input<I>(tensors, packing, at[I + 1])), ...);
-}
-
 /// f of each lane. The results are converted together: two by one instruction for small floats.
 template <class T, class F, class P, int... I>
 __device__ __forceinline__ Pack<typename T::Out, pack_elements<T>> apply_pack(
@@ -175,72 +151,6 @@ __device__ __forceinline__ Pack<typename T::Out, pack_elements<T>> apply_pack(
         unpack(packs.template get<I>())[lane])...);
   }
   return convert<typename T::Out>(values);
-}
-
-/// Packs of an operand that a thread loads before it computes on any. One, as long as memory alone
-/// decides: threads that end soon keep blocks, and so the accesses of the whole device, in step.
-template <class F, class T>
-inline constexpr int packs_a_thread = 1;
-template <class F, class T>
-  requires(F::busy)
-inline constexpr int packs_a_thread<F, T> = T::widest == 4 ? 4 : 2;
-
-template <class F, class T>
-__global__ void __launch_bounds__(block_threads)
-    elementwise_vectorised_16b(F f, T tensors, Packing<T::all> packing) {
-  constexpr int wide = pack_elements<T>;
-  constexpr int deep = packs_a_thread<F, T>;
-  using Indices = typename T::Indices;
-  start_dependent();
-  const std::int64_t first = std::int64_t{blockIdx.x} * (deep * block_threads) + threadIdx.x;
-  const std::int64_t count = packing.layout.size();
-  std::int64_t at[deep][T::all];
-#pragma unroll
-  for (int k = 0; k < deep; ++k) {
-    const std::int64_t number = first + k * block_threads;
-    if (packing.layout.rank <= 1) {
-#pragma unroll
-      for (int i = 0; i < T::all; ++i) at[k][i] = number * packing.layout.strides[i][0];
-    } else {
-      packing.place(number, at[k]);
-    }
-  }
-  typename PacksOf<wide, T>::Type packs[deep];
-#pragma unroll
-  for (int k = 0; k < deep; ++k) {
-    if (first + k * block_threads < count) {
-      load_packs(tensors, packing, at[k], packs[k], Indices{});
-    }
-  }
-#pragma unroll
-  for (int k = 0; k < deep; ++k) {
-    if (first + k * block_threads < count) {
-      store_wide(tensors.out + packing.head + at[k][0] * wide,
-                 apply_pack<T>(f, packs[k], Indices{}));
-    }
-  }
-  // The elements before the first pack and behind the last: fewer than two packs in all.
-  if (blockIdx.x == 0 && packing.layout.rank <= 1) {
-    const std::int64_t behind = packing.head + count * wide;
-    const std::int64_t outside = packing.head + (tensors.layout.size() - behind);
-    if (threadIdx.x < outside) {
-      compute_at(tensors, f,
-                 threadIdx.x < packing.head ? threadIdx.x : behind + (threadIdx.x - packing.head));
-    }
-  }
-}
-
-template <class F, class T>
-void launch_vectorised(Context& context, const F& f, const T& tensors,
-                       const Packing<T::all>& packing) {
-  const std::int64_t blocks =
-      blocks_for(packing.layout.size(), packs_a_thread<F, T> * block_threads);
-  // At least one block: the elements outside of packs are its.
-  launch(context,
-         {.grid = larger<std::int64_t>(blocks, 1),
-          .block = block_threads,
-          .dependent = can_depend(context)},
-         elementwise_vectorised_16b<F, T>, f, tensors, packing);
 }
 
 }  // namespace rung::elementwise_cuda::inline RUNG_TARGET

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// The kernel of reduce's top CUDA rung across contiguous columns.
+// reduce / single pass: the kernel across contiguous columns.
 #pragma once
 
 #include "rung/core/bounds.hpp"
-#include "rung/ops/reduce/cuda/detail/fast.hpp"
+#include "rung/ops/reduce/cuda/120_single_pass.cuh"
 
 namespace rung::reduce_cuda::inline RUNG_TARGET {
 

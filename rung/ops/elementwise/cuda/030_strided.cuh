@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// elementwise: the kernel for any strides; the rung strided and transform.cuh launch it.
+// elementwise / strided: its kernel, which transform.cuh launches too.
 #pragma once
 
 #include "rung/core/bounds.hpp"

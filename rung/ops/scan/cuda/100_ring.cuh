@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The warp-specialised ring: its shape, its buffers, and how totals are looked back at.
+// scan / warp-specialised ring: its shape, its buffers, and how totals are looked back at.
 //
 // Squads wait for each other by three barriers a buffer: full, ready, empty. Each squad sees the
 // tiles of the block in the same order: tile i of block b is tile b + i * blocks of all lines.
@@ -14,7 +14,8 @@
 #pragma once
 
 #include "rung/device/ptx_bulk_copy.hpp"
-#include "rung/ops/scan/cuda/detail/look_back.hpp"
+#include "rung/ops/scan/cuda/detail/published.hpp"
+#include "rung/ops/scan/cuda/detail/tile.hpp"
 
 namespace rung::inline RUNG_TARGET::scan_cuda::ring {
 

@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: Apache-2.0
+// Operands: the tensors of a call, as an operator lists them, and what core derives from the list
+// for every operator - checks with one wording, and a comparison with the call before.
+//
+//   static constexpr auto operands(auto& call) {
+//     return std::tuple{in(call.x, "x"), optional_in(call.bias, "bias"),
+//                       out(call.y, "y").may_be("x")};
+//   }
+//
+// takes a Call or the Args made of it, constant or not, and names the same tensors of either.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string_view>
+#include <tuple>
+#include <utility>
+
+#include "rung/core/context.hpp"
+#include "rung/core/export.hpp"
+#include "rung/core/tensor_ref.hpp"
+
+namespace rung {
+
+/// Ref is TensorRef or ConstTensorRef, const or not.
+template <class Ref>
+struct Operand {
+  Ref& tensor;
+  std::string_view name;  // in messages
+  bool written = false;
+  bool optional = false;
+  /// Operands that an operand which is written may be: the same elements in the same places.
+  std::array<std::string_view, 3> same_as = {};
+
+  [[nodiscard]] constexpr Operand may_be(std::string_view one, std::string_view other = {},
+                                         std::string_view third = {}) const {
+    return {tensor, name, written, optional, {one, other, third}};
+  }
+};
+
+template <class Ref>
+constexpr Operand<Ref> in(Ref& tensor, std::string_view name) {
+  return {tensor, name};
+}
+template <class Ref>
+constexpr Operand<Ref> out(Ref& tensor, std::string_view name) {
+  return {tensor, name, true};
+}
+/// Left out when it has neither data nor axes.
+template <class Ref>
+constexpr Operand<Ref> optional_in(Ref& tensor, std::string_view name) {
+  return {tensor, name, false, true};
+}
+template <class Ref>
+constexpr Operand<Ref> optional_out(Ref& tensor, std::string_view name) {
+  return {tensor, name, true, true};
+}
+
+namespace detail {
+
+using AnyOperand = Operand<const ConstTensorRef>;
+
+/// Each operand that is given describes a tensor (require_tensor).
+RUNG_API void require_tensors(std::string_view op, std::span<const AnyOperand> operands);
+/// They lie where the context runs (or in host memory, whatever it runs on), and what is written
+/// does not overlap itself.
+RUNG_API void require_usable(std::string_view op, std::span<const AnyOperand> operands,
+                             const Context& context, bool in_host_memory);
+/// What is written overlaps no other operand, unless it may be that one and is.
+RUNG_API void require_no_overlap(std::string_view op, std::span<const AnyOperand> operands);
+
+template <class Op, class Call>
+inline constexpr auto operand_indices =
+    std::make_index_sequence<std::tuple_size_v<decltype(Op::operands(std::declval<Call&>()))>>{};
+
+/// Calls f with the operands of a call as a span of one type.
+template <class Op, class F>
+void with_operands(const typename Op::Call& call, F&& f) {
+  const auto listed = Op::operands(call);
+  std::apply(
+      [&](const auto&... operand) {
+        const ConstTensorRef tensors[] = {operand.tensor...};
+        std::size_t i = 0;
+        const AnyOperand all[] = {AnyOperand{tensors[i++], operand.name, operand.written,
+                                             operand.optional, operand.same_as}...};
+        f(std::span<const AnyOperand>(all));
+      },
+      listed);
+}
+
+/// Whether data pointers agree in what may decide how a call is served: null or not, and alignment
+/// up to 16 bytes.
+inline bool aligned_alike(const void* a, const void* b) {
+  constexpr std::uintptr_t vector_mask = 15;
+  return (a == nullptr) == (b == nullptr) &&
+         ((reinterpret_cast<std::uintptr_t>(a) ^ reinterpret_cast<std::uintptr_t>(b)) &
+          vector_mask) == 0;
+}
+
+}  // namespace detail
+
+/// Whether everything that the call would write is empty.
+template <class Op>
+bool writes_nothing(const typename Op::Call& call) {
+  return std::apply(
+      [](const auto&... operand) {
+        return ((!operand.written || operand.tensor.empty() ||
+                 (operand.optional && operand.tensor.data == nullptr &&
+                  operand.tensor.shape.rank == 0)) &&
+                ...);
+      },
+      Op::operands(call));
+}
+
+/// What a rung sees of a call: checked in all that does not depend on where it runs, normalised.
+template <class Op>
+typename Op::Args bind(const typename Op::Call& call) {
+  typename Op::Args args;
+  static_cast<typename Op::Call&>(args) = call;
+  detail::with_operands<Op>(call, [](auto all) { detail::require_tensors(Op::name, all); });
+  Op::bind(args);
+  return args;
+}
+
+/// The overlap of operands, which depends on nothing but pointers once a call has been bound.
+template <class Op>
+void require_no_overlap(const typename Op::Call& call) {
+  detail::with_operands<Op>(call, [](auto all) { detail::require_no_overlap(Op::name, all); });
+}
+
+/// What bind() has not looked at: devices, and memory that is shared.
+template <class Op>
+void validate(const typename Op::Call& call, const Context& context) {
+  constexpr bool in_host_memory = requires { Op::operands_in_host_memory; };
+  detail::with_operands<Op>(
+      call, [&](auto all) { detail::require_usable(Op::name, all, context, in_host_memory); });
+  require_no_overlap<Op>(call);
+}
+
+/// Whether `call` differs from `last`, of which `args` were made, in data pointers at most, and not
+/// in their alignment. Puts its pointers into both, and says whether one has moved.
+template <class Op>
+bool repeats(const typename Op::Call& call, typename Op::Call& last, typename Op::Args& args,
+             bool& moved) {
+  const auto now = Op::operands(call);
+  const auto before = Op::operands(last);
+  const auto bound = Op::operands(args);
+  bool alike = true;
+  const auto replace = [&](const void* data, auto& before_data, auto& bound_data) {
+    if (data == before_data) return;
+    alike = alike && detail::aligned_alike(data, before_data);
+    if (!alike) return;
+    moved = true;
+    // Binding may have moved the pointer within the tensor, to where a reversed axis begins.
+    using Pointer = std::remove_reference_t<decltype(bound_data)>;
+    const auto shift = reinterpret_cast<std::uintptr_t>(bound_data) -
+                       reinterpret_cast<std::uintptr_t>(before_data);
+    bound_data = reinterpret_cast<Pointer>(reinterpret_cast<std::uintptr_t>(data) + shift);
+    before_data = const_cast<Pointer>(data);
+  };
+  [&]<std::size_t... I>(std::index_sequence<I...>) {
+    (replace(std::get<I>(now).tensor.data, std::get<I>(before).tensor.data,
+             std::get<I>(bound).tensor.data),
+     ...);
+  }
+  (detail::operand_indices<Op, typename Op::Call>);
+  // The remembered call first: its ranks are known to be valid.
+  return alike && last == call;
+}
+
+}  // namespace rung
