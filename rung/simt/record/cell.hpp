@@ -35,7 +35,7 @@ struct Cell {
   std::uint32_t owner = 0;   // the block's number: 24 bits
   std::uint32_t clock = 0;   // the warp's: 15 bits
 
-  static constexpr std::uint32_t most_clock = (1u << 15) - 1;
+  static constexpr std::uint32_t max_clock = (1u << 15) - 1;
   // Where they lie in word().
   static constexpr int thread_shift = 15;
   static constexpr std::uint64_t state_bits = 7;
@@ -43,7 +43,7 @@ struct Cell {
   static constexpr std::uint64_t thread_bits = std::uint64_t{0x3ff} << thread_shift;
   static constexpr std::uint64_t warp_bits = std::uint64_t{0x3e0} << thread_shift;
   static constexpr std::uint64_t owner_bits = std::uint64_t{0xffffff} << 25;
-  static constexpr std::uint64_t clock_bits = std::uint64_t{most_clock} << 49;
+  static constexpr std::uint64_t clock_bits = std::uint64_t{max_clock} << 49;
 
   Cell() = default;
   Cell(State which, std::uint32_t at, std::uint32_t who, std::uint32_t whose, std::uint32_t when)

@@ -206,13 +206,13 @@ void Recorder::check_read(const Reach& reach, const Cells& cells, const Cell& me
         if (before.thread != me.thread && !known) add_to(Cell::lanes);
       } else if (!reach.ordered(before, me.thread)) {
         add_to(before.owner == me.owner ? Cell::block : Cell::everywhere);
-        after.clock = reach.block.interval & Cell::most_clock;
+        after.clock = reach.block.interval & Cell::max_clock;
       }
       break;
     case Cell::block:
       if (before.owner != me.owner) {
         if (!reach.ordered_block(before)) add_to(Cell::everywhere);
-      } else if (before.clock == (reach.block.interval & Cell::most_clock)) {
+      } else if (before.clock == (reach.block.interval & Cell::max_clock)) {
         return;
       }
       break;

@@ -112,7 +112,7 @@ bool Recorder::add_readers(const Reach& reach, const Together& some, const Commo
     }
     Cell first(some.me);
     first.state = state == Cell::everywhere && !written ? Cell::only_read : state;
-    first.clock = reach.block.interval & Cell::most_clock;
+    first.clock = reach.block.interval & Cell::max_clock;
     some.for_each(first.word(), [&](std::size_t i, std::uint64_t me) {
       others[i] = in_lanes ? (cells[i] & ~Cell::state_bits) | Cell::in_lanes : cells[i];
       cells[i] = me;
@@ -127,7 +127,7 @@ bool Recorder::add_readers(const Reach& reach, const Together& some, const Commo
     return reach.warp.remote == nullptr && join_others(Cell::everywhere);
   }
   if (before.state == Cell::block) {
-    if (before.clock == (reach.block.interval & Cell::most_clock)) return true;
+    if (before.clock == (reach.block.interval & Cell::max_clock)) return true;
     return become_the_only(some.me);
   }
   if (before.clock <= reach.known) return become_the_only(some.me);

@@ -125,7 +125,7 @@ struct Recorder::Reach {
       // Which of its warps is not kept: knowing any of the block is taken for knowing all.
       return warp.remote != nullptr && warp.remote->of(before.owner) != nullptr;
     }
-    return before.clock != (block.interval & Cell::most_clock) || block.partial;
+    return before.clock != (block.interval & Cell::max_clock) || block.partial;
   }
 };
 

@@ -14,11 +14,4 @@ inline Support supports_contiguous_f32(const Softmax::Args& args, const Context&
   return supported;
 }
 
-/// An ordinary store reads the line that it overwrites: y moves twice.
-inline Cost traffic_with_read_for_ownership(const Softmax::Args& args) {
-  Cost cost = Softmax::cost(args);
-  cost.bytes += static_cast<double>(args.length() * args.count()) * sizeof(float);
-  return cost;
-}
-
 }  // namespace rung::softmax_cpu
