@@ -19,7 +19,7 @@ foreach(part cpu device simt)
     FILES_MATCHING PATTERN "*.hpp" PATTERN "cuda_launch.cu" PATTERN "cuda_tensor_map.cu")
 endforeach()
 # CUDA's headers for programs on the simulated GPU: names without endings among them.
-install(DIRECTORY rung/simt/include DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/rung/simt)
+install(DIRECTORY rung/emulate/include DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/rung/emulate)
 install(EXPORT rung_targets FILE rungTargets.cmake NAMESPACE rung:: DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/rung)
 configure_package_config_file(cmake/rungConfig.cmake.in ${PROJECT_BINARY_DIR}/rungConfig.cmake
   INSTALL_DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/rung PATH_VARS CMAKE_INSTALL_INCLUDEDIR)

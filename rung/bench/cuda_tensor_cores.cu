@@ -99,7 +99,7 @@ template <Element element>
 double operations_per_second(int multiprocessors, float* out) {
   const double k = element == Element::tf32 ? 8 : 16;
   const double operations = 2.0 * 64 * 128 * k * turns * warpgroups * multiprocessors;
-  return operations / least_launch_seconds([&] {
+  return operations / min_launch_seconds([&] {
            tensor_core_rate<element><<<multiprocessors, 128 * warpgroups>>>(out);
          });
 }

@@ -78,8 +78,8 @@ void measure_machine(Machine& machine, const MachineProgress& progress);
 
 /// The machine with its ceilings: from the cache file when that is of this machine and version,
 /// else measured - twice when it was busy the first time - and cached. A noisy() measurement is
-/// cached too, as such, but never in place of a quiet one of the same machine. A cache that cannot
-/// be written is no error.
+/// cached too, as such, but never in place of a quiet one of the same machine. A cache that is
+/// damaged or cannot be written is told of on standard error, and is no error.
 Machine known_machine(bool refresh, const MachineProgress& progress,
                       void (*measure)(Machine&, const MachineProgress&) = measure_machine);
 

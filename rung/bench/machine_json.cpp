@@ -2,6 +2,8 @@
 // A machine as JSON, and the file in which it is remembered.
 #include <fmt/format.h>
 
+#include <cmath>
+#include <cstdint>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -12,6 +14,7 @@
 #include "rung/bench/machine.hpp"
 #include "rung/core/error.hpp"
 #include "rung/core/file_writer.hpp"
+#include "rung/core/text.hpp"
 
 namespace rung::bench {
 
@@ -46,19 +49,65 @@ void store(const Machine& machine, const fs::path& path) {
   std::error_code failed;
   fs::create_directories(path.parent_path(), failed);
   try {
+    // A FIFO would be written to, once somebody reads it.
+    if (fs::exists(path, failed) && !fs::is_regular_file(path, failed)) {
+      throw Error(ErrorCode::io, path.string() + ": it is no file");
+    }
     write_file(path.string(), machine_to_json(machine) + '\n');
   } catch (const Error& error) {
-    fmt::print(stderr, "rung: the measured rates are not remembered: {}\n", error.what());
+    fmt::print(stderr, "rung: the measured rates are not remembered: {}\n",
+               printable(error.what()));
   }
 }
 
-/// Nothing when the text is damaged: then the machine is measured anew, and it is written over.
-std::optional<Machine> remembered(const std::string& text) {
-  try {
-    return machine_from_json(text);
-  } catch (const Error&) {
-    return std::nullopt;
+bool is_rate(double rate) { return std::isfinite(rate) && rate > 0; }
+
+/// What no measurement has written, though it is the JSON of a machine; "" for a good one.
+std::string implausible(const Machine& machine) {
+  if (machine.arithmetic.empty() || machine.bandwidth.empty()) return "a list of rates is empty";
+  if (!std::isfinite(machine.noise) || machine.noise < 0 || machine.cores < 1) {
+    return "its noise or its number of cores is none";
   }
+  bool good = true;
+  for (const ArithmeticRate& one : machine.arithmetic) {
+    good = good && is_rate(one.operations_per_second) && one.threads > 0;
+  }
+  for (const BandwidthRate& one : machine.bandwidth) {
+    good = good && is_rate(one.bytes_per_second) && is_rate(one.bytes) && one.threads > 0;
+  }
+  for (const Gpu& gpu : machine.gpus) {
+    good = good && gpu.read_bytes_per_second >= 0 && gpu.copy_bytes_per_second >= 0;
+    for (const GpuRate& one : gpu.arithmetic) good = good && is_rate(one.operations_per_second);
+  }
+  return good ? "" : "a rate is no positive number";
+}
+
+/// The machine in the file; nothing where there is none. One that is damaged is told of and
+/// measured anew, and its file written over.
+std::optional<Machine> remembered(const fs::path& path) {
+  constexpr std::uintmax_t max_bytes = std::uintmax_t{1} << 20;  // it has some 10 KiB
+  std::error_code failed;
+  const fs::file_status status = fs::status(path, failed);
+  if (status.type() == fs::file_type::not_found) return std::nullopt;
+  std::string damage;
+  if (status.type() != fs::file_type::regular) {
+    damage = failed ? failed.message() : "it is no file";  // a FIFO would be waited for
+  } else if (fs::file_size(path, failed) > max_bytes) {
+    damage = "it is longer than 1 MiB";
+  } else {
+    std::stringstream text;
+    text << std::ifstream(path, std::ios::binary).rdbuf();
+    try {
+      Machine machine = machine_from_json(text.str());
+      damage = implausible(machine);
+      if (damage.empty()) return machine;
+    } catch (const Error& error) {
+      damage = error.what();
+    }
+  }
+  fmt::print(stderr, "rung: what {} remembers of this machine is damaged, and measured again: {}\n",
+             path.string(), printable(damage));
+  return std::nullopt;
 }
 
 }  // namespace
@@ -85,9 +134,7 @@ Machine known_machine(bool refresh, const MachineProgress& progress,
                       void (*measure)(Machine&, const MachineProgress&)) {
   Machine machine = describe_machine();
   const fs::path path = machine_cache_path();
-  std::stringstream text;
-  text << std::ifstream(path).rdbuf();
-  std::optional<Machine> known = remembered(text.str());
+  std::optional<Machine> known = remembered(path);
   if (known && !same_machine(*known, machine)) known.reset();
   if (known && !refresh) return *known;
 

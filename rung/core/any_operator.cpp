@@ -2,6 +2,10 @@
 // The list of operators in this process.
 #include "rung/core/any_operator.hpp"
 
+#include <cmath>
+#include <sstream>
+
+#include "rung/core/require.hpp"
 #include "rung/core/suggestion.hpp"
 
 namespace rung {
@@ -11,6 +15,20 @@ namespace {
 constinit const AnyOperator* first_operator = nullptr;
 
 }  // namespace
+
+std::int64_t Invocation::integer(std::string_view op, std::string_view name, std::int64_t otherwise,
+                                 Problem::Whole accepted) const {
+  const double value = number(name, static_cast<double>(otherwise));
+  // Compared as doubles: what an int64 does not hold must not be converted.
+  if (std::floor(value) != value || value < static_cast<double>(accepted.least) ||
+      value > static_cast<double>(accepted.most)) {
+    std::ostringstream given;
+    given << value;
+    reject(op, "--" + std::string(name) + " " + given.str() + "; accepted: a whole number from " +
+                   std::to_string(accepted.least) + " to " + std::to_string(accepted.most));
+  }
+  return static_cast<std::int64_t>(value);
+}
 
 AnyOperator::AnyOperator() : next_(first_operator) { first_operator = this; }
 

@@ -30,7 +30,7 @@ struct ArgumentSpec {
 };
 
 /// The arguments of one `rung run`, read; the operator fills result.
-struct Invocation {
+struct RUNG_API Invocation {
   std::map<std::string, Tensor, std::less<>> tensors;
   std::map<std::string, double, std::less<>> numbers;
   std::map<std::string, std::string, std::less<>> texts;  // flags are "" when given
@@ -43,6 +43,9 @@ struct Invocation {
     const auto found = numbers.find(name);
     return found == numbers.end() ? otherwise : found->second;
   }
+  /// A whole number; throws Error(invalid_argument) for one that is none, or not accepted.
+  [[nodiscard]] std::int64_t integer(std::string_view op, std::string_view name,
+                                     std::int64_t otherwise, Problem::Whole accepted) const;
   [[nodiscard]] std::string_view text(std::string_view name, std::string_view otherwise) const {
     const auto found = texts.find(name);
     return found == texts.end() ? otherwise : std::string_view(found->second);
@@ -90,6 +93,10 @@ class RUNG_API AnyOperator {
   [[nodiscard]] virtual std::vector<Problem> bench_problems(Backend backend) const = 0;
   [[nodiscard]] virtual std::unique_ptr<Instance> make(const Problem& problem, Variant variant,
                                                        std::uint64_t seed, Device device) const = 0;
+  /// Looks at a problem without filling its tensors: throws what making it would throw, or what the
+  /// operator's validate, which reads no elements, has against it. How many elements it writes.
+  [[nodiscard]] virtual std::int64_t examine(const Problem& problem,
+                                             const Context& context) const = 0;
   [[nodiscard]] virtual std::span<const ArgumentSpec> arguments() const = 0;
   virtual void invoke(Context& context, Invocation& invocation, Pick pick) const = 0;
 
@@ -137,6 +144,18 @@ class Operator final : public AnyOperator {
     Inputs inputs(variant, seed, device);
     const typename Op::Call call = Op::make(problem, inputs);
     return std::make_unique<Made>(problem, std::move(inputs), call);
+  }
+
+  std::int64_t examine(const Problem& problem, const Context& context) const override {
+    Inputs inputs({}, 1, context.device(), Filling::none);
+    const typename Op::Call call = Op::make(problem, inputs);
+    static_cast<void>(bind<Op>(call));
+    validate<Op>(call, context);
+    std::int64_t written = 0;
+    for (const Inputs::Entry& entry : inputs.entries()) {
+      if (entry.written) written += entry.tensor.size();
+    }
+    return written;
   }
 
  private:

@@ -32,11 +32,12 @@ std::string describe(const Inputs::Entry& entry) {
 }
 
 /// Linux hands out more memory than it has and ends the process when that is touched; so a tensor
-/// that cannot fit is refused before it is filled.
-void expect_memory(std::string_view name, DType dtype, const Extents& shape, std::int64_t bytes) {
+/// that cannot fit is refused before it is filled. `reserved`: of tensors that are not filled yet.
+void expect_memory(std::string_view name, DType dtype, const Extents& shape, std::int64_t bytes,
+                   std::int64_t reserved) {
   constexpr std::int64_t always_there = std::int64_t{64} << 20;  // not worth a look
   if (bytes <= always_there) return;
-  const std::int64_t available = detail::available_memory();
+  const std::int64_t available = detail::available_memory() - reserved;
   if (bytes <= available) return;
   const auto gib = [](std::int64_t count) {
     return std::to_string(count >> 30) + "." + std::to_string((count >> 20) % 1024 * 10 / 1024);
@@ -72,9 +73,11 @@ struct Inputs::Impl {
   Variant variant;
   std::uint64_t seed;
   Device device;
+  Filling filling;
   std::vector<Entry> entries;
   std::vector<InputBuffer> buffers;
-  bool damaged = false;  // found by damage(); the next reset() repairs inputs too
+  bool damaged = false;       // found by damage(); the next reset() repairs inputs too
+  std::int64_t reserved = 0;  // bytes that have not been touched
 
   [[nodiscard]] bool on_host() const { return device.backend != Backend::cuda; }
 
@@ -89,7 +92,8 @@ struct Inputs::Impl {
                                                    to_string(shape) +
                                                    " has more than 2^63 - 1 bytes");
     }
-    if (on_host()) expect_memory(name, dtype, shape, bytes);
+    if (on_host()) expect_memory(name, dtype, shape, bytes, reserved);
+    if (filling == Filling::none) reserved += bytes;
     InputBuffer buffer;
     buffer.memory = Tensor(DType::u8, {bytes}, device);
     std::byte* const data = buffer.memory.data<std::byte>() + guard_bytes + placement.first * size;
@@ -101,7 +105,7 @@ struct Inputs::Impl {
         variant.layout == Layout::broadcast && !written && shape.rank > 0 && placement.total > 0;
     entries.push_back({std::string(name), buffer.tensor, written, read});
     buffers.push_back(std::move(buffer));
-    fill(buffers.size() - 1);
+    if (filling == Filling::values) fill(buffers.size() - 1);
     return buffers.back().tensor;
   }
 
@@ -177,13 +181,14 @@ struct Inputs::Impl {
   }
 };
 
-Inputs::Inputs(Variant variant, std::uint64_t seed, Device device)
-    : impl_(std::make_unique<Impl>(Impl{variant, seed, device, {}, {}})) {}
+Inputs::Inputs(Variant variant, std::uint64_t seed, Device device, Filling filling)
+    : impl_(std::make_unique<Impl>(Impl{variant, seed, device, filling, {}, {}})) {}
 Inputs::Inputs(Inputs&&) noexcept = default;
 Inputs& Inputs::operator=(Inputs&&) noexcept = default;
 Inputs::~Inputs() = default;
 
 Variant Inputs::variant() const { return impl_->variant; }
+Filling Inputs::filling() const { return impl_->filling; }
 
 ConstTensorRef Inputs::input(std::string_view name, DType dtype, const Extents& shape,
                              double scale) {

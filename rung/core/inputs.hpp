@@ -47,14 +47,19 @@ RUNG_API std::vector<Variant> all_variants();
 /// problem wants skewed, sorted or peaky. Rounded to the tensor's type, integers saturating.
 using ValueMaker = std::function<double(std::int64_t index, double uniform)>;
 
+/// Whether tensors are filled, or their memory is only reserved: to look at a problem and no more.
+enum class Filling : std::uint8_t { values, none };
+
 class RUNG_API Inputs {
  public:
-  explicit Inputs(Variant variant = {}, std::uint64_t seed = 1, Device device = {});
+  explicit Inputs(Variant variant = {}, std::uint64_t seed = 1, Device device = {},
+                  Filling filling = Filling::values);
   Inputs(Inputs&&) noexcept;
   Inputs& operator=(Inputs&&) noexcept;
   ~Inputs();
 
   [[nodiscard]] Variant variant() const;
+  [[nodiscard]] Filling filling() const;
 
   /// A tensor the operator reads. `scale` multiplies floating values.
   ConstTensorRef input(std::string_view name, DType dtype, const Extents& shape,

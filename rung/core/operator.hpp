@@ -116,8 +116,8 @@ struct RungSpec {
   Cost (*traffic)(const Args&) = nullptr;
   /// For the estimate of its time, and with that for the choice among supporting rungs.
   Speed speed = {};
-  /// Estimated seconds, where they do not follow from traffic and speed. The lowest
-  /// wins, of equal ones the highest step; only the order matters. Teaching rungs need none.
+  /// Estimated seconds, where they do not follow from traffic and speed. The lowest wins, of equal
+  /// ones the highest step; only the order matters. Teaching rungs need none.
   double (*estimate)(const Args&, const Context&) = nullptr;
   void (*run)(const Args&, Context&) = nullptr;
 };

@@ -183,10 +183,16 @@ double Problem::number(std::string_view name, double otherwise) const {
   return option != nullptr ? parse_number<double>(*this, *option, "a finite number") : otherwise;
 }
 
-std::int64_t Problem::integer(std::string_view name, std::int64_t otherwise) const {
+std::int64_t Problem::integer(std::string_view name, std::int64_t otherwise, Whole accepted) const {
   const Option* option = find(*this, name);
-  return option != nullptr ? parse_number<std::int64_t>(*this, *option, "a whole number")
-                           : otherwise;
+  if (option == nullptr) return otherwise;
+  const auto value = parse_number<std::int64_t>(*this, *option, "a whole number");
+  if (value < accepted.least || value > accepted.most) {
+    fail_problem(to_string(), "option " + quoted(option->name) + " is " + quoted(option->value) +
+                                  "; accepted: " + std::to_string(accepted.least) + " to " +
+                                  std::to_string(accepted.most));
+  }
+  return value;
 }
 
 void Problem::expect(std::string_view op, std::size_t rank,

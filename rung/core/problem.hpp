@@ -11,6 +11,7 @@
 
 #include "rung/core/dtype.hpp"
 #include "rung/core/export.hpp"
+#include "rung/core/extents.hpp"
 
 namespace rung {
 
@@ -33,7 +34,17 @@ struct RUNG_API Problem {
   [[nodiscard]] bool has(std::string_view name) const;
   [[nodiscard]] std::string_view text(std::string_view name, std::string_view otherwise) const;
   [[nodiscard]] double number(std::string_view name, double otherwise) const;
-  [[nodiscard]] std::int64_t integer(std::string_view name, std::int64_t otherwise) const;
+  /// Throws Error(invalid_argument) for what is not within `accepted`.
+  struct Whole {
+    std::int64_t least;
+    std::int64_t most;
+  };
+  [[nodiscard]] std::int64_t integer(std::string_view name, std::int64_t otherwise,
+                                     Whole accepted = {INT64_MIN, INT64_MAX}) const;
+  /// Of an option that counts something; an axis, from the end too; a number of axes.
+  static constexpr Whole count{0, INT32_MAX};
+  static constexpr Whole axis{-max_rank, max_rank - 1};
+  static constexpr Whole axes{1, max_rank};
 
   /// Throws unless there are `rank` extents and every option is one of `names`.
   void expect(std::string_view op, std::size_t rank,

@@ -46,7 +46,7 @@ struct Rows {
   }
   /// Whether neighbouring rows lie side by side in every tensor, so that vectors may run across
   /// them: true for any axis but the last of a contiguous tensor.
-  [[nodiscard]] bool are_side_by_side() const {
+  [[nodiscard]] bool are_adjacent() const {
     for (int tensor = 0; tensor < N; ++tensor) {
       if (others.rank == 0 || others.strides[tensor][others.rank - 1] != 1) return false;
     }

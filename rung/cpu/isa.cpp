@@ -42,7 +42,10 @@ Isa choose(Isa cap) {
 
 Isa isa() noexcept {
   const int known = current.load(std::memory_order_relaxed);
-  return known >= 0 ? static_cast<Isa>(known) : choose(Isa::avx512);
+  if (known >= 0) return static_cast<Isa>(known);
+  // By one thread: Highway's list of disabled targets is a plain variable.
+  static const Isa chosen = choose(Isa::avx512);
+  return chosen;
 }
 
 void cap_isa(Isa cap) { choose(cap); }

@@ -18,6 +18,7 @@
 #include <utility>
 
 #include "rung/core/error.hpp"
+#include "rung/core/text.hpp"
 #include "rung/emulate/messages.hpp"
 #include "rung/emulate/process.hpp"
 #include "rung/emulate/rewrite.hpp"
@@ -42,12 +43,12 @@ Home find_home() {
   for (const fs::path& root :
        {program.parent_path(), library.parent_path(), library.parent_path().parent_path()}) {
     const fs::path include = root / "include";
-    if (fs::exists(include / "rung/simt/include/cuda_runtime.h")) {
+    if (fs::exists(include / "rung/emulate/include/cuda_runtime.h")) {
       return {library.string(), include.string()};
     }
   }
   throw Error(ErrorCode::not_available,
-              fmt::format("rung emulate: no CUDA headers in {}/../include/rung/simt/include: "
+              fmt::format("rung emulate: no CUDA headers in {}/../include/rung/emulate/include: "
                           "rung is not installed whole",
                           program.string()));
 }
@@ -87,7 +88,7 @@ std::vector<std::string> common_options(const Sources& sources, const Home& home
   }
   for (const std::string& one : sources.include) options.push_back("-I" + one);
   options.insert(options.end(),
-                 {"-isystem", home.include + "/rung/simt/include", "-isystem", home.include});
+                 {"-isystem", home.include + "/rung/emulate/include", "-isystem", home.include});
   for (const std::string& one : sources.definitions) options.push_back("-D" + one);
   return options;
 }
@@ -122,10 +123,10 @@ void run_compiler(const std::vector<std::string>& command, const std::string& fi
   if (ending.signal != 0) {
     throw Error(ErrorCode::not_available,
                 fmt::format("{}: the compiler was ended by signal {}: is there enough memory?",
-                            file, ending.signal));
+                            printable(file), ending.signal));
   }
   if (ending.exit_code != 0) {
-    throw Error(ErrorCode::invalid_argument, fmt::format("{}: {}", file, what));
+    throw Error(ErrorCode::invalid_argument, fmt::format("{}: {}", printable(file), what));
   }
 }
 
@@ -251,7 +252,8 @@ std::string compile(const Sources& sources, const std::string& folder) {
   const Home home = find_home();
   for (const std::string& file : sources.files) {
     if (!fs::exists(file)) {
-      throw Error(ErrorCode::invalid_argument, fmt::format("{}: there is no such file", file));
+      throw Error(ErrorCode::invalid_argument,
+                  fmt::format("{}: there is no such file", printable(file)));
     }
   }
   const int count = static_cast<int>(sources.files.size());
@@ -262,7 +264,10 @@ std::string compile(const Sources& sources, const std::string& folder) {
   for (int i = 0; i < count; ++i) {
     const std::string& file = sources.files[static_cast<std::size_t>(i)];
     try {
-      const std::string stem = fmt::format("{}/{}_{}", folder, i, fs::path(file).stem().string());
+      // Cut: file systems have names of up to 255 bytes, and ours are longer than the source's.
+      constexpr std::size_t most = 100;
+      const std::string name = fs::path(file).stem().string().substr(0, most);
+      const std::string stem = fmt::format("{}/{}_{}", folder, i, name);
       objects[static_cast<std::size_t>(i)] =
           is_object(file) ? file : compile_one(sources, home, file, stem);
     } catch (...) {

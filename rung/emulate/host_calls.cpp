@@ -5,7 +5,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cctype>
 #include <map>
 #include <vector>
 
@@ -101,9 +100,6 @@ class Functions {
 
   /// Whether it stands in front of a bracket there: it may be a function's name.
   [[nodiscard]] bool in_system_headers(std::string_view name) const {
-    const auto in_word = [](char c) {
-      return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_';
-    };
     for (std::size_t i = 0; i < tokens_.size(); ++i) {
       if (tokens_[i].kind != TokenKind::verbatim) continue;
       const std::string_view text = tokens_[i].text;

@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "rung/core/error.hpp"
+#include "rung/core/text.hpp"
 #include "rung/emulate/process.hpp"
 
 namespace rung::emulate {
@@ -47,7 +48,7 @@ const char* library_of(const std::string& header) {
   throw Error(ErrorCode::not_available,
               fmt::format("{} includes {}, of {}: it is no part of the simulated GPU, which has "
                           "CUDA's runtime, cuBLAS, and some of CUB and Thrust",
-                          file, header, library));
+                          printable(file), header, library));
 }
 
 }  // namespace

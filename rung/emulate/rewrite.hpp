@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What CUDA adds to C++ and no header can give: launches, kernels, shared variables, inline PTX.
-// Each is rewritten into plain C++ on top of rung/simt/include, after the preprocessor has run:
+// Each is rewritten into plain C++ on top of rung/emulate/include, after the preprocessor has run:
 // macros that hold launches are no special case, and neither are the user's own headers.
 #pragma once
 

@@ -6,12 +6,13 @@
 #include <cctype>
 #include <charconv>
 
+#include "rung/core/text.hpp"
+
 namespace rung::emulate {
 namespace {
 
-bool starts_word(char c) { return std::isalpha(static_cast<unsigned char>(c)) || c == '_'; }
-bool in_word(char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_'; }
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
+bool starts_word(char c) { return in_word(c) && !is_digit(c); }
 
 /// A line "# 12 "file" 1 3": where the following line comes from.
 struct LineMarker {
@@ -21,6 +22,25 @@ struct LineMarker {
   bool returns = false;  // the file that includes it goes on
   bool system = false;
 };
+
+/// The file of a marker: the preprocessor writes \" and \\, and \n for a line feed.
+std::string unquoted(std::string_view quoted) {
+  std::string name;
+  for (std::size_t i = 0; i < quoted.size(); ++i) {
+    const bool escaped = quoted[i] == '\\' && i + 1 < quoted.size();
+    if (escaped) ++i;
+    name += escaped && quoted[i] == 'n' ? '\n' : quoted[i];
+  }
+  return name;
+}
+std::string quoted(std::string_view name) {
+  std::string text;
+  for (const char c : name) {
+    if (c == '"' || c == '\\' || c == '\n') text += '\\';
+    text += c == '\n' ? 'n' : c;
+  }
+  return text;
+}
 
 bool parse_marker(std::string_view text, LineMarker& marker) {
   if (!text.starts_with("# ") || text.size() < 3 || !is_digit(text[2])) return false;
@@ -127,10 +147,15 @@ class Scanner {
     return at_ + ahead < text_.size() ? text_[at_ + ahead] : '\0';
   }
 
+  /// The bytes of \u00e4 or \U000000e4: so the preprocessor spells letters beyond ASCII in names.
+  [[nodiscard]] std::size_t letter_bytes() const {
+    return peek() != '\\' ? 0 : peek(1) == 'u' ? 6 : peek(1) == 'U' ? 10 : 0;
+  }
+
   TokenKind scan() {
     const char c = peek();
     if (c == '#' && line_start_) return scan_directive();
-    if (starts_word(c)) return scan_word();
+    if (starts_word(c) || letter_bytes() != 0) return scan_word();
     if (is_digit(c) || (c == '.' && is_digit(peek(1)))) return scan_number();
     if (c == '"') return scan_quoted('"', TokenKind::string);
     if (c == '\'') return scan_quoted('\'', TokenKind::character);
@@ -158,7 +183,9 @@ class Scanner {
 
   TokenKind scan_word() {
     const std::size_t begin = at_;
-    while (in_word(peek())) ++at_;
+    while (in_word(peek()) || letter_bytes() != 0) {
+      at_ = std::min(at_ + std::max<std::size_t>(letter_bytes(), 1), text_.size());
+    }
     const std::string_view word = text_.substr(begin, at_ - begin);
     if (peek() == '"' &&
         (word == "R" || word == "LR" || word == "uR" || word == "UR" || word == "u8R")) {
@@ -199,13 +226,56 @@ class Scanner {
   bool line_start_ = true;
 };
 
-}  // namespace
-
-std::string to_string(const SourceLine& place) {
-  return place.file + ":" + std::to_string(place.line);
+/// A name with its letters beyond ASCII in UTF-8.
+std::string with_letters(std::string_view name) {
+  std::string text;
+  while (!name.empty()) {
+    const bool letter = name.starts_with("\\u") || name.starts_with("\\U");
+    const std::size_t digits = !letter ? 0 : name[1] == 'u' ? 4 : 8;
+    std::uint32_t code = 0;
+    const std::string_view number = name.substr(std::min<std::size_t>(2, name.size()), digits);
+    const auto [end, failed] =
+        std::from_chars(number.data(), number.data() + number.size(), code, 16);
+    if (!letter || number.size() < digits || end != number.data() + digits ||
+        failed != std::errc{}) {
+      text += name.front();
+      name.remove_prefix(1);
+      continue;
+    }
+    text += utf8(code);
+    name.remove_prefix(2 + digits);
+  }
+  return text;
 }
 
-TokenStream::TokenStream(const std::string& text) : source_(join_lines(text)) {
+/// The source with the names as their writer sees them.
+std::string with_letters_in_names(std::string text) {
+  if (text.find("\\u") == std::string::npos && text.find("\\U") == std::string::npos) return text;
+  std::string result;
+  Scanner scanner(text);
+  for (bool more = true; more;) {
+    const Token token = scanner.next();
+    result.append(token.space);
+    const bool name = token.kind == TokenKind::identifier;
+    result += name ? with_letters(token.text) : std::string(token.text);
+    more = token.kind != TokenKind::end;
+  }
+  return result;
+}
+
+}  // namespace
+
+bool in_word(char c) {
+  const auto byte = static_cast<unsigned char>(c);
+  return std::isalnum(byte) != 0 || c == '_' || byte >= 0x80;
+}
+
+std::string to_string(const SourceLine& place) {
+  return printable(place.file) + ":" + std::to_string(place.line);
+}
+
+TokenStream::TokenStream(const std::string& text)
+    : source_(with_letters_in_names(join_lines(text))) {
   Scanner scanner(source_);
   do {
     tokens_.push_back(scanner.next());
@@ -223,7 +293,7 @@ SourceLine TokenStream::line_of(std::size_t i) const {
     if (!parse_marker(token.text, marker) || marker.system) continue;
     const char* begin = token.text.data() + token.text.size() + 1;
     const auto breaks = begin < here ? std::count(begin, here, '\n') : 0;
-    return {std::string(marker.file), marker.line + static_cast<int>(breaks)};
+    return {unquoted(marker.file), marker.line + static_cast<int>(breaks)};
   }
   return {};
 }
@@ -284,7 +354,7 @@ void TokenStream::replace(std::size_t begin, std::size_t end, const std::string&
   printed = text;
   if (old.find('\n') != std::string::npos) {
     const SourceLine last = line_of(end - 1);
-    printed += "\n# " + std::to_string(last.line) + " \"" + last.file + "\"\n";
+    printed += "\n# " + std::to_string(last.line) + " \"" + quoted(last.file) + "\"\n";
   }
 }
 

@@ -11,6 +11,9 @@
 
 namespace rung::emulate {
 
+/// Of a name: letters, digits, _, and the bytes of letters beyond ASCII.
+bool in_word(char c);
+
 enum class TokenKind : std::uint8_t {
   identifier,
   number,

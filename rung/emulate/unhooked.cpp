@@ -11,15 +11,14 @@
 #include <utility>
 #include <vector>
 
+#include "rung/emulate/token.hpp"
+
 namespace rung::emulate {
 namespace {
 
 constexpr std::string_view suffix = ".unhooked";
 
-bool is_name(char c) {
-  return (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || c == '_' ||
-         c == '.' || c == '$';
-}
+bool is_name(char c) { return in_word(c) || c == '.' || c == '$'; }
 
 /// A line as its first word and what follows it.
 struct Line {

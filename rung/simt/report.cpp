@@ -2,6 +2,7 @@
 // What the simulated GPU says when a kernel goes wrong: which kernel, block and thread, and where.
 #include <map>
 
+#include "rung/core/text.hpp"
 #include "rung/simt/mbarrier.hpp"
 #include "rung/simt/scheduler.hpp"
 
@@ -54,7 +55,7 @@ std::string kernel_name(const Launch& launch) {
 }
 
 std::string to_string(const Place& place) {
-  return std::string(place.file_name()) + ":" + std::to_string(place.line());
+  return printable(place.file_name()) + ":" + std::to_string(place.line());
 }
 
 std::string where(const Launch& launch, const Thread& thread, const Place* place) {

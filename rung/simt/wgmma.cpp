@@ -32,10 +32,10 @@ Warpgroup& warpgroup(Worker& here, const char* operation, Place place) {
   return *block.warpgroups[index];
 }
 
-constexpr std::size_t most_sums = 128;
+constexpr std::size_t max_sums = 128;
 
 std::uint64_t hash_of(const SumPlaces& sums, std::size_t count) {
-  std::uint32_t words[most_sums];
+  std::uint32_t words[max_sums];
   sums.read(words, count);
   std::uint64_t hash = count;
   for (std::size_t i = 0; i < count; ++i) {

@@ -12,6 +12,7 @@
 #include <sstream>
 #include <system_error>
 
+#include "rung/core/text.hpp"
 #include "rung/workbench/kernel_name.hpp"
 #include "rung/workbench/rung_source.hpp"
 #include "rung/workbench/table.hpp"
@@ -23,7 +24,7 @@ namespace {
 /// Lines around one with counts that are printed too.
 constexpr int context = 4;
 /// For source, where the terminal is narrow: then its lines are too long for it.
-constexpr std::size_t least_room = 40;
+constexpr std::size_t min_room = 40;
 
 struct LineCount {
   std::uint64_t global = 0, sectors = 0;  // loads, stores and atomics together
@@ -102,7 +103,7 @@ std::string gutter(const LineCount& c) {
 std::string source_line(const std::string& left, int number, std::string code) {
   std::string head = fmt::format("{} {:>5} ", left, number);
   const std::size_t width = terminal_width();
-  const std::size_t room = width > head.size() + least_room ? width - head.size() : least_room;
+  const std::size_t room = width > head.size() + min_room ? width - head.size() : min_room;
   for (char& c : code) c = c == '\t' ? ' ' : c;
   code.erase(code.find_last_not_of(' ') + 1);
   const std::size_t indent = std::min(std::min(code.find_first_not_of(' '), code.size()), room / 2);
@@ -148,9 +149,21 @@ bool near_a_count(const Lines& lines, int number) {
   return next != lines.end() && next->first <= number + context;
 }
 
-std::string annotated_file(const std::string& file, const Lines& lines) {
-  std::string text = file + '\n';
-  const auto source = find_source(file);
+/// The path that valid_utf8() has made `file` of.
+std::string true_path(const std::string& file, const std::vector<std::string>& sources) {
+  const auto name_in_json = [](const std::string& path) {
+    return valid_utf8(std::filesystem::path(path).filename().string());
+  };
+  for (const std::string& source : sources) {
+    if (valid_utf8(source) != source && name_in_json(source) == name_in_json(file)) return source;
+  }
+  return file;
+}
+
+std::string annotated_file(const std::string& file, const Lines& lines,
+                           const std::vector<std::string>& sources) {
+  std::string text = printable(file) + '\n';
+  const auto source = find_source(true_path(file, sources));
   if (!source) {
     text += "  (not here; its counted lines)\n";
     for (const auto& [number, count] : lines) text += source_line(gutter(count), number, "");
@@ -176,7 +189,7 @@ std::string annotated_file(const std::string& file, const Lines& lines) {
 
 }  // namespace
 
-std::string annotate(const nlohmann::json& kernels) {
+std::string annotate(const nlohmann::json& kernels, const std::vector<std::string>& sources) {
   const std::map<std::string, int> instances = count_instances(kernels);
   std::map<std::string, Files> listings;  // of one template's instance; "": of all other kernels
   for (const nlohmann::json& kernel : kernels) {
@@ -201,7 +214,9 @@ std::string annotate(const nlohmann::json& kernels) {
       "requ. sect. requ. wave lanes                  lanes at work (~: see docs); barriers\n";
   for (const auto& [kernel, files] : listings) {
     if (!kernel.empty()) text += '\n' + kernel + '\n';
-    for (const auto& [path, file] : files) text += '\n' + annotated_file(file.name, file.lines);
+    for (const auto& [path, file] : files) {
+      text += '\n' + annotated_file(file.name, file.lines, sources);
+    }
   }
   return text;
 }

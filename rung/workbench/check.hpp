@@ -31,11 +31,19 @@ struct Failure {
   std::string message;
 };
 
+/// A problem that an output of zeros passes, too.
+struct Mistrusted {
+  std::string op;
+  std::string problem;
+  std::vector<std::string> variants;
+};
+
 /// Counts of one rung.
 struct RungTally {
   std::int64_t passed = 0;
   std::int64_t failed = 0;
   std::int64_t skipped = 0;
+  std::int64_t mistrusted = 0;  // of those that passed: zeros would have passed, too
   double seconds = 0;
   std::map<std::string, std::int64_t> reasons;  // why cases were skipped
 };
@@ -62,6 +70,10 @@ class CheckReport {
   std::map<Key, RungTally> rungs_;
   std::vector<Key> order_;  // as the cases came: the ladder's
   std::vector<Failure> failures_;
+  std::vector<Mistrusted> mistrusted_;
+
+  void add_mistrusted(const Case& where);
+  void print_mistrusted() const;
 };
 
 }  // namespace rung::workbench

@@ -13,6 +13,7 @@ namespace rung::workbench {
 namespace {
 
 constexpr std::size_t shown_failures = 20;  // in the text; JSON has every one
+constexpr std::size_t shown_mistrusted = 10;
 
 /// The commonest reason, and how many others there are.
 std::string main_reason(const RungTally& tally) {
@@ -47,6 +48,10 @@ void CheckReport::add(const Case& where, const Verdict& verdict, double seconds)
   switch (verdict.kind) {
     case Verdict::Kind::passed:
       ++tally.passed;
+      if (verdict.mistrusted) {
+        ++tally.mistrusted;
+        add_mistrusted(where);
+      }
       break;
     case Verdict::Kind::skipped:
       ++tally.skipped;
@@ -59,12 +64,43 @@ void CheckReport::add(const Case& where, const Verdict& verdict, double seconds)
   }
 }
 
+void CheckReport::add_mistrusted(const Case& where) {
+  auto found = std::find_if(mistrusted_.begin(), mistrusted_.end(), [&](const Mistrusted& one) {
+    return one.op == where.op && one.problem == where.problem;
+  });
+  if (found == mistrusted_.end()) {
+    found = mistrusted_.insert(found, {where.op, where.problem, {}});
+  }
+  std::vector<std::string>& variants = found->variants;
+  if (std::find(variants.begin(), variants.end(), where.variant) == variants.end()) {
+    variants.push_back(where.variant);
+  }
+}
+
+void CheckReport::print_mistrusted() const {
+  if (mistrusted_.empty()) return;
+  fmt::print("\n{}", wrapped(fmt::format("mistrusted: {} of the cases that passed would pass with "
+                                         "zeros in place of all results, so that they tell little",
+                                         total().mistrusted),
+                             text_width()));
+  for (std::size_t i = 0; i < std::min(mistrusted_.size(), shown_mistrusted); ++i) {
+    const Mistrusted& one = mistrusted_[i];
+    fmt::print("{}", wrapped(fmt::format("{} {}: {}", one.op, one.problem, join(one.variants)),
+                             text_width(), "  "));
+  }
+  if (mistrusted_.size() > shown_mistrusted) {
+    fmt::print("  ... and {} more problems (--json lists all)\n",
+               mistrusted_.size() - shown_mistrusted);
+  }
+}
+
 RungTally CheckReport::total() const {
   RungTally sum;
   for (const auto& [key, tally] : rungs_) {
     sum.passed += tally.passed;
     sum.failed += tally.failed;
     sum.skipped += tally.skipped;
+    sum.mistrusted += tally.mistrusted;
     sum.seconds += tally.seconds;
     for (const auto& [reason, count] : tally.reasons) sum.reasons[reason] += count;
   }
@@ -100,6 +136,7 @@ void CheckReport::print_text() const {
     fmt::print("\n... and {} more failures (--json lists all)\n",
                failures_.size() - shown_failures);
   }
+  print_mistrusted();
   const RungTally sum = total();
   fmt::print("\n{} cases: {} passed, {} failed, {} skipped, {} s\n",
              sum.passed + sum.failed + sum.skipped, sum.passed, sum.failed, sum.skipped,
@@ -131,13 +168,20 @@ void CheckReport::print_json(const std::vector<std::string>& missing) const {
                      {"passed", tally.passed},
                      {"failed", tally.failed},
                      {"skipped", tally.skipped},
+                     {"mistrusted", tally.mistrusted},
                      {"seconds", tally.seconds},
                      {"reasons", tally.reasons}});
+  }
+  ordered_json mistrusted = ordered_json::array();
+  for (const Mistrusted& one : mistrusted_) {
+    mistrusted.push_back({{"op", one.op}, {"problem", one.problem}, {"variants", one.variants}});
   }
   const ordered_json all = {{"cases", sum.passed + sum.failed + sum.skipped},
                             {"passed", sum.passed},
                             {"failed", sum.failed},
                             {"skipped", sum.skipped},
+                            {"mistrusted", sum.mistrusted},
+                            {"mistrusted_problems", mistrusted},
                             {"failures", failures},
                             {"rungs", rungs},
                             {"backends_missing", missing}};

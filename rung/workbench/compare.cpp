@@ -18,7 +18,7 @@ namespace {
 
 constexpr double oracle_operations = 3e7;  // some 30 ms of a sequential oracle: as many rows as fit
 constexpr double judged_elements = 65536;  // and as many as are compared in about a millisecond
-constexpr std::int64_t least_rows = 12;    // however costly a row is
+constexpr std::int64_t min_rows = 12;      // however costly a row is
 constexpr std::int64_t telling_row = 8;    // integers: a row of poison this long is no chance
 
 const unsigned char* element(const Tensor& tensor, std::int64_t index) {
@@ -50,6 +50,12 @@ bool agrees(DType dtype, double got, double expected, double bound) {
   // Right only if a value within the bound overflows the type to the same non-finite value.
   const double edge = stored(dtype, expected + std::copysign(bound, expected));
   return std::isnan(got) ? std::isnan(edge) : got == edge;
+}
+
+/// What is allowed of a judged element.
+double bound_of(const Oracle::Output& expected, std::size_t position, const Tolerance& tolerance) {
+  return tolerance.absolute + tolerance.relative * std::abs(expected.value[position]) +
+         tolerance.magnitude * expected.magnitude[position];
 }
 
 struct Hits {
@@ -91,7 +97,7 @@ std::vector<std::int64_t> rows_to_judge(const Extents& shape, double operations,
   const double of_all = std::min(oracle_operations / std::max(operations, 1.0),
                                  judged_elements / static_cast<double>(elements));
   const auto wanted = std::max(
-      least_rows, static_cast<std::int64_t>(std::min(of_all, 1.0) * static_cast<double>(count)));
+      min_rows, static_cast<std::int64_t>(std::min(of_all, 1.0) * static_cast<double>(count)));
   if (wanted >= count) {
     for (std::int64_t row = 0; row < count; ++row) rows.push_back(row);
     return rows;
@@ -119,8 +125,7 @@ std::string mismatch(std::string_view name, const Tensor& got, const Oracle::Out
     const std::int64_t index = row * expected.length + at % expected.length;
     const double want = expected.value[position];
     return Judged{index, load_as_double(got.dtype(), element(got, index)), want,
-                  tolerance.absolute + tolerance.relative * std::abs(want) +
-                      tolerance.magnitude * expected.magnitude[position]};
+                  bound_of(expected, position, tolerance)};
   };
   const auto judged = static_cast<std::int64_t>(expected.rows.size()) * expected.length;
   const Hits wrong = find_all(judged, [&](std::int64_t at) {
@@ -134,6 +139,13 @@ std::string mismatch(std::string_view name, const Tensor& got, const Oracle::Out
       "wrong)",
       position(name, got.shape(), first.index), first.value, first.want,
       std::abs(first.value - first.want), first.bound, wrong.count, judged);
+}
+
+bool zeros_pass(DType dtype, const Oracle::Output& expected, const Tolerance& tolerance) {
+  for (std::size_t i = 0; i < expected.value.size(); ++i) {
+    if (!agrees(dtype, 0.0, expected.value[i], bound_of(expected, i, tolerance))) return false;
+  }
+  return !expected.value.empty();
 }
 
 std::string unwritten(std::string_view name, const Tensor& before, const Tensor& after) {

@@ -166,7 +166,7 @@ void tell_counts(const Options& options, const Outcome& outcome) {
   if (!options.json.empty())
     write_text_file(options.json, report.dump(-1, ' ', false, utf8) + "\n");
   if (options.counters) fmt::print("{}", kernel_summary(kernels));
-  if (options.annotate) fmt::print("{}", annotate(kernels));
+  if (options.annotate) fmt::print("{}", annotate(kernels, options.sources.files));
 }
 
 /// So that nothing runs in vain.

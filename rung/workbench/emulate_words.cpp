@@ -10,6 +10,8 @@
 #include <string_view>
 
 #include "rung/core/error.hpp"
+#include "rung/core/text.hpp"
+#include "rung/emulate/token.hpp"
 
 namespace rung::workbench {
 namespace {
@@ -113,6 +115,16 @@ bool holds(const Words& words, std::string_view word) {
   return std::find(words.begin(), words.end(), word) != words.end();
 }
 
+void expect_macro(const std::string& definition) {
+  const std::string name = definition.substr(0, definition.find_first_of("(="));
+  const bool word = !name.empty() && std::all_of(name.begin(), name.end(), emulate::in_word) &&
+                    (name.front() < '0' || name.front() > '9');
+  if (word && definition.find('\n') == std::string::npos) return;
+  throw Error(ErrorCode::invalid_argument,
+              fmt::format("-D: '{}' given; accepted: NAME or NAME=VALUE, in one line",
+                          printable(definition)));
+}
+
 class Reader {
  public:
   Reader(const std::vector<std::string>& words, emulate::Sources& sources)
@@ -140,29 +152,38 @@ class Reader {
     const std::string ending = std::filesystem::path(file).extension().string();
     for (const auto& [one, language] : others) {
       if (ending != one) continue;
-      throw Error(
-          ErrorCode::invalid_argument,
-          fmt::format("{} is {}: `rung emulate` runs CUDA C++, in files .cu", file, language));
+      throw Error(ErrorCode::invalid_argument,
+                  fmt::format("{} is {}: `rung emulate` runs CUDA C++, in files .cu",
+                              printable(file), language));
     }
     if (!sources_.all_cuda &&
         std::find(std::begin(sources), std::end(sources), ending) == std::end(sources)) {
       throw Error(ErrorCode::invalid_argument,
                   fmt::format("{}: a source ends with .cu, .cuh, .cpp, .cc, .cxx or .c, an object "
                               "with .o, .a or .so (-x cu takes any for CUDA)",
-                              file));
+                              file.empty() ? "''" : printable(file)));
     }
-    sources_.files.push_back(file);
+    sources_.files.push_back(as_path(file));
+  }
+
+  /// The compiler would take @name for a list of its options in a file `name`.
+  static std::string as_path(const std::string& file) {
+    return file.starts_with('@') ? "./" + file : file;
   }
 
   /// The value of an option, behind = or in the next word.
   std::string value_of(const std::string& word) {
+    std::string value;
     if (const std::size_t equals = word.find('='); equals != std::string::npos) {
-      return word.substr(equals + 1);
+      value = word.substr(equals + 1);
+    } else if (at_ + 1 < words_.size()) {
+      value = words_[++at_];
     }
-    if (at_ + 1 >= words_.size()) {
-      throw Error(ErrorCode::invalid_argument, fmt::format("{}: its value is missing", word));
+    if (value.empty()) {
+      throw Error(ErrorCode::invalid_argument,
+                  fmt::format("{}: its value is missing", printable(word)));
     }
-    return words_[++at_];
+    return value;
   }
 
   void pass(const std::string& option) { sources_.options.push_back(option); }
@@ -182,13 +203,15 @@ class Reader {
                name == "--pre-include") {
       const std::string value = value_of(word);
       pass(name == "--pre-include" ? "-include" : name);
-      pass(value);
+      pass(as_path(value));
     } else if (word.starts_with("-isystem")) {
       pass("-isystem");
       pass(word.substr(8));
     } else if (name == "-Xcompiler" || name == "--compiler-options") {
       std::stringstream list(value_of(word));
-      for (std::string one; std::getline(list, one, ',');) pass(one);
+      for (std::string one; std::getline(list, one, ',');) {
+        if (!one.empty()) pass(one);
+      }
     } else if (holds(ignored_with_value(), name)) {
       (void)value_of(word);
     } else if (holds(ignored(), word)) {
@@ -206,7 +229,7 @@ class Reader {
           ErrorCode::invalid_argument,
           fmt::format("{}: neither `rung emulate` nor nvcc has such an option (rung emulate "
                       "--help lists them; -- goes in front of the program's own)",
-                      word));
+                      printable(word)));
     }
   }
 
@@ -218,6 +241,12 @@ class Reader {
 }  // namespace
 
 void read_emulate_words(const std::vector<std::string>& words, emulate::Sources& sources) {
+  // "-D" alone would make the compiler take its next option for the macro, and "-I" for the folder.
+  for (const std::string& one : sources.definitions) expect_macro(one);
+  for (const std::string& folder : sources.include) {
+    if (!folder.empty()) continue;
+    throw Error(ErrorCode::invalid_argument, "-I: '' given; accepted: a folder of headers");
+  }
   // -x cu holds for all files, also those in front of it.
   for (std::size_t i = 0; i < words.size(); ++i) {
     sources.all_cuda |= words[i] == "-x" && i + 1 < words.size() && words[i + 1] == "cu";

@@ -20,7 +20,7 @@ namespace rung::workbench {
 namespace {
 
 /// The simulated GPU runs some ten million simple steps a second: more would take minutes.
-constexpr double most_steps = 3e7;  // product of the extents
+constexpr double max_steps = 3e7;  // product of the extents
 
 struct Options {
   std::string target;
@@ -50,7 +50,7 @@ Backend backend_of(const AnyOperator& op, const std::string& rung, const std::st
 void expect_quick(const Problem& problem, Backend backend) {
   double steps = 1;
   for (const std::int64_t extent : problem.extents) steps *= static_cast<double>(extent);
-  if (backend != Backend::simt || steps <= most_steps) return;
+  if (backend != Backend::simt || steps <= max_steps) return;
   throw Error(
       ErrorCode::unsupported,
       fmt::format("problem: {} would take the simulated GPU minutes; counts grow evenly, so "
@@ -73,10 +73,13 @@ class Problems {
     if (problems.size() > 1) {
       throw Error(ErrorCode::invalid_argument, "problem: several given; accepted: one");
     }
+    // Nothing runs but on the simulated GPU.
+    const Backend at = backend == Backend::simt ? backend : Backend::cpu;
     if (problems.empty()) {
       problems = op.bench_problems(backend);
     } else {
       expect_quick(problems.front(), backend);
+      expect_work(op, problems.front(), Context::on(at), "explain");
     }
     if (problems.empty()) {
       throw Error(ErrorCode::invalid_argument,
@@ -88,8 +91,7 @@ class Problems {
     } else {
       problems.resize(1);  // nothing runs
     }
-    // Nothing runs but on the simulated GPU.
-    const Device device{backend == Backend::simt ? backend : Backend::cpu, 0};
+    const Device device{at, 0};
     for (const Problem& one : problems) made_.push_back({one, op.make(one, {}, 1, device)});
     const auto rungs_of = [&](const Made& made) {
       const std::vector<const RungInfo*> rungs = op.rungs();

@@ -14,10 +14,11 @@ std::string short_name(std::string name) {
   }
   for (std::size_t end; (end = name.find("::")) != std::string::npos;) {
     std::size_t begin = end;
-    while (begin > 0 && (std::isalnum(static_cast<unsigned char>(name[begin - 1])) != 0 ||
-                         name[begin - 1] == '_')) {
-      --begin;
-    }
+    const auto in_word = [](char c) {
+      const auto byte = static_cast<unsigned char>(c);
+      return std::isalnum(byte) != 0 || c == '_' || byte >= 0x80;  // letters beyond ASCII
+    };
+    while (begin > 0 && in_word(name[begin - 1])) --begin;
     name.erase(begin, end + 2 - begin);
   }
   int depth = 0;  // within <>, where parentheses are casts

@@ -68,9 +68,12 @@ double parse_rate(std::string_view option, std::string_view text, std::string_vi
   double number = 0;
   bool reads = take_number(rest, number);
   number *= take_prefix(rest, "KMGTP", 1000);
-  reads = reads && (rest.empty() || rest == unit) && number > 0;
+  // Beyond, times become infinite or vanish.
+  constexpr double least = 1;
+  constexpr double most = 1e24;
+  reads = reads && (rest.empty() || rest == unit) && number >= least && number <= most;
   if (!reads) {
-    refuse(option, text, fmt::format("a rate above zero, as in 4.8T{0} or 4.8e12", unit));
+    refuse(option, text, fmt::format("a rate from 1 to 1e24, as in 4.8T{0} or 4.8e12", unit));
   }
   return number;
 }

@@ -12,7 +12,7 @@ namespace rung::workbench {
 int parse_bytes(std::string_view option, std::string_view text);
 /// "0.9" or "90%": from 0 to 1.
 double parse_fraction(std::string_view option, std::string_view text);
-/// "4.8TB/s", "67 TFLOP/s", "3e12": a rate above zero, in multiples of 1000, and `unit` or none.
+/// "4.8TB/s", "67 TFLOP/s", "3e12": a rate of 1 to 1e24, in multiples of 1000, and `unit` or none.
 double parse_rate(std::string_view option, std::string_view text, std::string_view unit);
 
 }  // namespace rung::workbench

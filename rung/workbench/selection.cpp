@@ -101,6 +101,16 @@ std::vector<Problem> parse_problems(const std::vector<std::string>& words) {
   return problems;
 }
 
+void expect_work(const AnyOperator& op, const Problem& problem, const Context& context,
+                 std::string_view what) {
+  if (op.examine(problem, context) > 0) return;
+  throw Error(
+      ErrorCode::invalid_argument,
+      fmt::format("problem: '{}' of {} has no element to write, so that there is nothing to "
+                  "{}; accepted: extents above 0",
+                  problem.to_string(), op.name(), what));
+}
+
 Variant parse_variant(std::string_view text) {
   std::vector<std::string> known;
   for (const Variant& variant : all_variants()) {

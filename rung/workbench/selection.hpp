@@ -36,6 +36,11 @@ std::vector<Backend> select_backends(const std::string& asked, std::vector<std::
 /// Problems as given on a command line; "f32 64x64x64" may come as one word or as two.
 std::vector<Problem> parse_problems(const std::vector<std::string>& words);
 
+/// Throws what a problem has wrong, or that it leaves nothing to do - "time", "explain" -, before
+/// its tensors are filled and any rung sees it.
+void expect_work(const AnyOperator& op, const Problem& problem, const Context& context,
+                 std::string_view what);
+
 /// A layout and values as to_string(Variant) spells them.
 Variant parse_variant(std::string_view text);
 

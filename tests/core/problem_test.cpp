@@ -4,10 +4,12 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <random>
 #include <string>
 
 #include "expect_error.hpp"
+#include "rung/core/any_operator.hpp"
 
 namespace rung {
 namespace {
@@ -99,13 +101,39 @@ TEST(Problem, NumbersAreNumbers) {
   expect_error(ErrorCode::invalid_argument, {"whole"}, [&] { (void)fraction.integer("batch", 1); });
 }
 
+TEST(Problem, WholeNumbersAreWithinWhatIsAccepted) {
+  const Problem problem = Problem::parse("f32 1,a=7,b=-8,c=-9,d=2147483648,e=2147483647");
+  EXPECT_EQ(problem.integer("a", 0, Problem::axis), 7);
+  EXPECT_EQ(problem.integer("b", 0, Problem::axis), -8);
+  EXPECT_EQ(problem.integer("e", 0, Problem::count), 2147483647);
+  EXPECT_EQ(problem.integer("f", -77, Problem::count), -77) << "what is left out is not asked";
+  expect_error(ErrorCode::invalid_argument, {"option 'c' is '-9'; accepted: -8 to 7"},
+               [&] { (void)problem.integer("c", 0, Problem::axis); });
+  expect_error(ErrorCode::invalid_argument, {"option 'd' is '2147483648'; accepted: 0 to 21474836"},
+               [&] { (void)problem.integer("d", 0, Problem::count); });
+}
+
+// What a command line gives is a double: 1e300 is no int.
+TEST(Invocation, WholeNumbersAreWithinWhatIsAccepted) {
+  Invocation call;
+  call.numbers = {{"axis", -8}, {"half", 0.5}, {"huge", 1e300}, {"none", std::nan("")}};
+  EXPECT_EQ(call.integer("fake", "axis", 1, Problem::axis), -8);
+  EXPECT_EQ(call.integer("fake", "other", 1, Problem::axis), 1);
+  for (const char* name : {"half", "huge", "none"}) {
+    expect_error(ErrorCode::invalid_argument,
+                 {std::string("fake: --") + name, "accepted: a whole number from -8 to 7"},
+                 [&] { (void)call.integer("fake", name, 1, Problem::axis); });
+  }
+}
+
 TEST(Problem, ExpectsRankAndOptions) {
   const Problem problem = Problem::parse("f32 4x4x4,ta");
   problem.expect("gemm", 3, {"ta", "tb"});
   expect_error(ErrorCode::invalid_argument, {"gemm takes 2 extents, not 3"},
                [&] { problem.expect("gemm", 2, {"ta"}); });
-  expect_error(ErrorCode::invalid_argument, {"'ta'", "accepted: tb, batch"},
-               [&] { problem.expect("gemm", 3, {"tb", "batch"}); });
+  expect_error(ErrorCode::invalid_argument, {"'ta'", "accepted: tb, batch"}, [&] {
+    problem.expect("gemm", 3, {"tb", "batch"});
+  });
   expect_error(ErrorCode::invalid_argument, {"none"}, [&] { problem.expect("gemm", 3, {}); });
 }
 

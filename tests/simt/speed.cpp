@@ -139,7 +139,7 @@ double cpu_seconds() {
 
 void measure(const Scenario& scenario, const std::string& mode, int threads, int rounds) {
   Context context = Context::on(Backend::simt, threads);
-  double least_wall = 1e9, least_cpu = 1e9;
+  double min_wall = 1e9, min_cpu = 1e9;
   for (int i = 0; i < rounds; ++i) {
     if (mode != "plain") {
       simt::record::begin({.counters = true, .checks = mode == "checking"});
@@ -148,12 +148,12 @@ void measure(const Scenario& scenario, const std::string& mode, int threads, int
     const auto start = std::chrono::steady_clock::now();
     scenario.run(context);
     const std::chrono::duration<double> wall = std::chrono::steady_clock::now() - start;
-    least_wall = std::min(least_wall, wall.count());
-    least_cpu = std::min(least_cpu, cpu_seconds() - cpu);
+    min_wall = std::min(min_wall, wall.count());
+    min_cpu = std::min(min_cpu, cpu_seconds() - cpu);
     if (mode != "plain" && !simt::record::end().findings.empty()) std::puts("findings!");
   }
   std::printf("%-13s %-9s %d thread%s: %8.1f ms, CPU %8.1f; peak %6ld KiB\n", scenario.name.c_str(),
-              mode.c_str(), threads, threads == 1 ? " " : "s", least_wall * 1e3, least_cpu * 1e3,
+              mode.c_str(), threads, threads == 1 ? " " : "s", min_wall * 1e3, min_cpu * 1e3,
               used().ru_maxrss);
   std::fflush(stdout);
 }

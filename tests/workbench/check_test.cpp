@@ -154,6 +154,32 @@ TEST(Check, ARungThatNoProblemReachesHasFailed) {
   EXPECT_EQ(failures.at(0).at("command"), "rung check fake/unreached --backend cpu");
 }
 
+// 2.001 x is 2 x where x is 0, and so is nothing at all.
+TEST(Check, MistrustsAPassThatZerosWouldGet) {
+  const std::vector<std::string> words{"check", "fake/wrong", "--problem", "f32 5x7,zero"};
+  const Outcome text = run_rung(words);
+  EXPECT_EQ(text.code, 0) << text.out;
+  EXPECT_NE(text.out.find("mistrusted: "), std::string::npos) << text.out;
+  EXPECT_NE(text.out.find("fake f32 5x7,zero: plain, misaligned"), std::string::npos) << text.out;
+  std::vector<std::string> with_json = words;
+  with_json.emplace_back("--json");
+  const json result = parsed(run_rung(with_json));
+  EXPECT_GT(result.at("passed"), 0);
+  EXPECT_EQ(result.at("mistrusted"), result.at("passed"));
+  EXPECT_EQ(result.at("rungs").at(0).at("mistrusted"), result.at("passed"));
+  const json& problems = result.at("mistrusted_problems");
+  ASSERT_EQ(problems.size(), 1u);
+  EXPECT_EQ(problems.at(0).at("problem"), "f32 5x7,zero");
+  EXPECT_EQ(problems.at(0).at("variants").size(), all_variants().size());
+}
+
+TEST(Check, TrustsAPassOfNumbersAndOfNothing) {
+  const Outcome outcome = run_rung({"check", "fake/right", "--json"});
+  EXPECT_GT(parsed(outcome).at("passed"), 0);
+  EXPECT_EQ(parsed(outcome).at("mistrusted"), 0);
+  EXPECT_TRUE(parsed(outcome).at("mistrusted_problems").empty());
+}
+
 TEST(Check, PublicCallIsCheckedAsBest) {
   const Outcome outcome = run_rung({"check", "fake/best", "--json"});
   EXPECT_EQ(outcome.code, 0);

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "rung/core/any_operator.hpp"
 
@@ -43,6 +44,58 @@ TEST(EveryOperator, EndsAtOnceWhereThereIsNothingToWrite) {
         if (rung->backend != Backend::cpu || rung->peer || !made->supports(*rung, context))
           continue;
         made->run(*rung, context);
+      }
+    }
+  }
+}
+
+/// What a problem costs and who takes it has an answer, whichever extents are zero.
+void expect_answers(const AnyOperator& op, const Problem& problem, Variant variant,
+                    Context& context) {
+  std::unique_ptr<Instance> made;
+  try {
+    constexpr std::int64_t few = 100000;
+    if (op.examine(problem, context) > few) return;
+    made = op.make(problem, variant, 1, context.device());
+    made->validate(context);
+  } catch (const Error&) {
+    return;  // of nothing there is no maximum; an option may not fit
+  }
+  SCOPED_TRACE(std::string(op.name()) + " " + problem.to_string() + " " + to_string(variant));
+  const auto expect_cost = [](const Cost& cost) {
+    EXPECT_TRUE(std::isfinite(cost.bytes) && cost.bytes >= 0) << cost.bytes;
+    EXPECT_TRUE(std::isfinite(cost.operations) && cost.operations >= 0) << cost.operations;
+  };
+  expect_cost(made->cost());
+  for (const RungInfo* rung : op.rungs()) {
+    if (rung->backend != context.backend() || rung->peer) continue;
+    SCOPED_TRACE(std::string(rung->name));
+    if (made->supports(*rung, context)) expect_cost(made->traffic(*rung));
+  }
+  try {
+    static_cast<void>(made->chosen(context));
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ErrorCode::unsupported) << error.what();
+  }
+}
+
+TEST(EveryOperator, KnowsTheCostOfNothing) {
+  for (const Backend backend : {Backend::cpu, Backend::simt}) {
+    if (!available(backend)) continue;
+    Context context = Context::on(backend);
+    for (const AnyOperator* op : operators()) {
+      if (op->name() == "fake") continue;
+      for (const Problem& problem : op->check_problems(backend)) {
+        for (std::size_t axis = 0; axis <= problem.extents.size(); ++axis) {
+          Problem empty = problem;
+          // One extent after another, and at last all.
+          for (std::size_t i = 0; i < problem.extents.size(); ++i) {
+            if (i == axis || axis == problem.extents.size()) empty.extents[i] = 0;
+          }
+          for (const Layout layout : {Layout::plain, Layout::misaligned, Layout::transposed}) {
+            expect_answers(*op, empty, {.layout = layout}, context);
+          }
+        }
       }
     }
   }

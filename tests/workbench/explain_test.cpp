@@ -42,7 +42,8 @@ TEST(Quantity, RatesHavePrefixesAndUnits) {
   EXPECT_DOUBLE_EQ(workbench::parse_rate("x", "4.8TB/s", "B/s"), 4.8e12);
   EXPECT_DOUBLE_EQ(workbench::parse_rate("x", "696 GB/s", "B/s"), 696e9);
   EXPECT_DOUBLE_EQ(workbench::parse_rate("x", "3e9", "B/s"), 3e9);
-  for (const char* wrong : {"", "B/s", "4 TFLOP/s", "-1TB/s", "0", "1TB/s!", "inf", "nan"}) {
+  for (const char* wrong :
+       {"", "B/s", "4 TFLOP/s", "-1TB/s", "0", "1TB/s!", "inf", "nan", "1e300T", "1e-300"}) {
     EXPECT_THROW(workbench::parse_rate("x", wrong, "B/s"), Error) << wrong;
   }
 }

@@ -147,9 +147,11 @@ std::vector<Problem> Fake::check_problems(Backend) {
 std::vector<Problem> Fake::bench_problems(Backend) { return {Problem::parse("f32 4x16")}; }
 
 Fake::Call Fake::make(const Problem& problem, Inputs& inputs) {
-  problem.expect(name, 2, {});
+  problem.expect(name, 2, {"zero"});
   const Extents shape{problem.extents[0], problem.extents[1]};
-  const ConstTensorRef x = inputs.input("x", DType::f32, shape);
+  const auto zero = [](std::int64_t, double) { return 0.0; };
+  const ConstTensorRef x = problem.has("zero") ? inputs.input("x", DType::f32, shape, zero)
+                                               : inputs.input("x", DType::f32, shape);
   return {x, inputs.output("y", DType::f32, shape)};
 }
 

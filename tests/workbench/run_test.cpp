@@ -34,22 +34,67 @@ Ended shell(const std::string& command) {
   return ended;
 }
 
+struct Refusal {
+  const char* op;
+  const char* problem;
+  int code;
+  const char* says;
+};
+
+/// Each is refused by these commands, before anything is measured or remembered.
+void expect_refused(std::initializer_list<const char*> commands,
+                    std::initializer_list<Refusal> refusals) {
+  char cache[] = "/tmp/rung-refused-XXXXXX";
+  ASSERT_NE(mkdtemp(cache), nullptr);
+  for (const char* command : commands) {
+    for (const auto& [op, problem, code, says] : refusals) {
+      const std::string before = std::string(command) == "check" ? " --problem" : "";
+      const std::string words =
+          std::string(command) + " --backend cpu " + op + before + " '" + problem + "'";
+      const Ended ended =
+          shell("XDG_CACHE_HOME=" + std::string(cache) + " timeout 60 " RUNG_BINARY " " + words);
+      EXPECT_EQ(ended.code, code) << words << ": " << ended.said;
+      EXPECT_NE(ended.said.find(says), std::string::npos) << words << ": " << ended.said;
+      EXPECT_TRUE(fs::is_empty(cache)) << words << ": the machine was measured first";
+    }
+  }
+  fs::remove_all(cache);
+}
+
 // The problem itself is wrong, or larger than the machine: no rung runs, and nothing counts as
 // failed.
 TEST(CheckProblem, IsRefusedBeforeAnyRungRuns) {
-  struct Case {
-    const char* words;
-    int code;
-    const char* says;
-  };
-  for (const auto& [words, code, says] :
-       {Case{"norm --problem 'u8 64x64'", 2, "x is u8; accepted: f32"},
-        Case{"histogram --problem 'i32 24,low=5,bins=1'", 2, "low < high"},
-        Case{"reduce --problem 'f32 1099511627776'", 3, "4096.0 GiB of memory"}}) {
-    const Ended ended = shell(std::string(RUNG_BINARY " check --backend cpu ") + words);
-    EXPECT_EQ(ended.code, code) << words << ended.said;
-    EXPECT_NE(ended.said.find(says), std::string::npos) << words << ended.said;
-  }
+  constexpr const char* counts = "; accepted: 0 to 2147483647";
+  expect_refused({"check", "bench", "explain"},
+                 {{"norm", "u8 64x64", 2, "x is u8; accepted: f32"},
+                  {"histogram", "i32 24,low=5,bins=1", 2, "low < high"},
+                  {"reduce", "f32 1099511627776", 3, "4096.0 GiB of memory"},
+                  {"reduce", "f32 8x17,segments=3,offsets=f32", 2, "offsets is f32; accepted: i32"},
+                  {"scan", "f32 8x17,segments=3,offsets=f64", 2, "offsets is f64; accepted: i32"},
+                  {"reduce", "f32 8x17,segments=99999999999", 2, counts},
+                  {"reduce", "f32 8x17,segments=-3", 2, counts},
+                  {"scan", "f32 8x17,segments=99999999999", 2, counts},
+                  {"scan", "f32 8x17,segments=-3", 2, counts},
+                  {"histogram", "f32 99,bins=99999999999", 2, counts},
+                  {"histogram", "f32 99,bins=-1", 2, counts},
+                  {"gemm", "f32 3x4x5,batch=99999999999", 2, counts},
+                  {"gemm", "f32 3x4x5,batch=-1", 2, counts},
+                  // As an int these would be 0.
+                  {"softmax", "f32 3x4,axis=4294967296", 2, "accepted: -8 to 7"},
+                  {"scan", "f32 3x4,axis=4294967296", 2, "accepted: -8 to 7"},
+                  {"norm", "f32 3x4,axis=4294967296", 2, "accepted: -8 to 7"},
+                  {"norm_backward", "f32 3x4,axes=4294967297", 2, "accepted: 1 to 8"},
+                  {"scan", "i32 8,nan", 2, "nan: i32 has none"},
+                  {"reduce", "u8 8,max,nan", 2, "nan: u8 has none"}});
+}
+
+TEST(CheckProblem, OfNothingLeavesNothingToTimeOrExplain) {
+  expect_refused({"bench", "explain"}, {{"softmax", "f16 0", 2, "no element to write"},
+                                        {"softmax", "f16 7x0", 2, "no element to write"},
+                                        {"gemm", "f32 0x4x4", 2, "no element to write"},
+                                        {"transpose", "u8 0x9", 2, "no element to write"}});
+  const Ended checked = shell(RUNG_BINARY " check softmax --backend cpu --problem 'f16 0'");
+  EXPECT_EQ(checked.code, 0) << checked.said;
 }
 
 class RunGemm : public testing::Test {

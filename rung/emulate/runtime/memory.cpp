@@ -32,7 +32,7 @@ constexpr std::size_t max_guarded = 8192;
 struct Table {
   std::mutex mutex;
   std::map<const char*, Allocation> live;
-  std::size_t bytes[most_devices] = {};  // of those the runtime allocated
+  std::size_t bytes[max_devices] = {};  // of those the runtime allocated
 };
 Table& table() {
   static Table& one = *new Table;  // never destroyed: programs free in static destructors

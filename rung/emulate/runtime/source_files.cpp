@@ -84,7 +84,7 @@ std::string compiled_text(std::string text, const Lines& compiled) {
         continue;
       }
       if (c == '"') state = State::string;
-      const bool digits = i > 0 && std::isalnum(static_cast<unsigned char>(text[i - 1])) != 0;
+      const bool digits = i > 0 && emulate::in_word(text[i - 1]);
       if (c == '\'' && !digits) state = State::character;
     } else if (state == State::string || state == State::character) {
       if (c == '\\') ++i;

@@ -22,9 +22,9 @@
 //                          the segment for segments
 // Integers sums and products are exact modulo 2^b, b the bits of y (two's complement: they wrap).
 //          The mean is that of the sum modulo 2^64.
-// NaN      min and max of numbers with a NaN are NaN; argmin and argmax give the first NaN if there
-//          is one, as NumPy does, and the first of equal elements. -0 equals +0: min and max may
-//          give either.
+// NaN      argmin, argmax give the first NaN, as NumPy does, and the first of equal elements; all
+//          others with a NaN are NaN. Infinities are IEEE's: inf - inf and 0 inf are NaN, the
+//          norm with one is inf. -0 equals +0: min and max may give either.
 // Nothing  the sum of nothing is 0, the product 1, the norm 0. min, max, mean and arg of nothing:
 //          Error when it follows from the shape; an empty segment gives the least number's opposite
 //          (min: +infinity or the largest integer; max: -infinity or the lowest), NaN for mean
@@ -48,7 +48,6 @@
 #include <cstdint>
 #include <span>
 #include <string_view>
-#include <tuple>
 #include <vector>
 
 #include "rung/core/collapse.hpp"
@@ -110,8 +109,8 @@ struct RUNG_API Reduce {
     }
   };
 
-  static constexpr auto operands(auto& call) {
-    return std::tuple{in(call.x, "x"), optional_in(call.offsets, "offsets"), out(call.y, "y")};
+  static constexpr void operands(auto& call, auto&& visit) {
+    visit(in(call.x, "x"), optional_in(call.offsets, "offsets"), out(call.y, "y"));
   }
   static RungList<Reduce>& rungs();
   static void bind(Args& args);

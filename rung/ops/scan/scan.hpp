@@ -21,8 +21,8 @@
 //          wrap).
 // Identity 0 for sum, 1 for product, +infinity or the largest integer for min, -infinity or the
 //          lowest integer for max.
-// NaN      from the first NaN on, to the end of the segment, every result is NaN, of min and max
-//          too. -0 equals +0: any result of zero may have either sign.
+// NaN      from a NaN on, to the end of the segment, results are NaN, of min and max too; likewise
+//          from inf - inf or 0 inf on, infinities being IEEE's. A zero may have either sign.
 // Accuracy u the unit roundoff of f32 (f64 for f64), before rounding to f16 or bf16:
 //            sum       |error of y[i]| <= k u / (1 - k u) (|x[s]| + ... + |x[i]|), k = i - s: what
 //                      any order of adding guarantees [N. Higham, Accuracy and Stability of
@@ -45,7 +45,6 @@
 #include <cstdint>
 #include <span>
 #include <string_view>
-#include <tuple>
 #include <vector>
 
 #include "rung/core/collapse.hpp"
@@ -101,9 +100,8 @@ struct RUNG_API Scan {
     }
   };
 
-  static constexpr auto operands(auto& call) {
-    return std::tuple{in(call.x, "x"), optional_in(call.offsets, "offsets"),
-                      out(call.y, "y").may_be("x")};
+  static constexpr void operands(auto& call, auto&& visit) {
+    visit(in(call.x, "x"), optional_in(call.offsets, "offsets"), out(call.y, "y").may_be("x"));
   }
   static RungList<Scan>& rungs();
   static void bind(Args& args);

@@ -2,6 +2,7 @@
 // A report as JSON and as text.
 #include <string>
 
+#include "rung/core/text.hpp"
 #include "rung/simt/record.hpp"
 
 namespace rung::simt::record {
@@ -12,7 +13,7 @@ using dialect::uint3;
 std::string quoted(const std::string& text) {
   constexpr const char* digits = "0123456789abcdef";
   std::string out = "\"";
-  for (const char c : text) {
+  for (const char c : valid_utf8(text)) {
     const auto byte = static_cast<unsigned char>(c);
     if (c == '"' || c == '\\') {
       out += '\\';
@@ -244,15 +245,15 @@ std::string to_text(const Finding& f) {
   std::string text = to_string(f.kind);
   if (of_thread) text += std::string(" (") + to_string(f.space) + ")";
   text += ": " + f.message;
-  if (f.line != 0) text += "\n  at " + f.file + ":" + std::to_string(f.line);
-  if (!f.kernel.empty()) text += "\n  kernel " + f.kernel;
+  if (f.line != 0) text += "\n  at " + printable(f.file) + ":" + std::to_string(f.line);
+  if (!f.kernel.empty()) text += "\n  kernel " + printable(f.kernel);
   if (!f.kernel.empty() && of_thread) {
     text += ", block " + coordinates(f.block) + ", thread " + coordinates(f.thread);
   }
   if (f.other_line != 0) {
     const bool two_threads = f.kind == Kind::race || f.kind == Kind::barrier;
     const bool two_sided = two_threads || f.kind == Kind::warp_sync || f.kind == Kind::overlap;
-    text += (two_sided ? "\n  and " : "\n  allocated at ") + f.other_file + ":" +
+    text += (two_sided ? "\n  and " : "\n  allocated at ") + printable(f.other_file) + ":" +
             std::to_string(f.other_line);
     const auto same = [](const uint3& a, const uint3& b) {
       return a.x == b.x && a.y == b.y && a.z == b.z;

@@ -18,6 +18,7 @@
 #include <unordered_map>
 #include <utility>
 
+#include "rung/core/text.hpp"
 #include "rung/simt/record.hpp"
 #include "rung/simt/record/operations.hpp"
 #include "rung/simt/simulator.hpp"
@@ -27,8 +28,9 @@ namespace {
 
 /// Accessors in these are looked through: what matters is who called them.
 bool is_library(std::string_view file) {
-  constexpr std::array<std::string_view, 6> folders = {
-      "rung/core/", "rung/device/", "rung/simt/", "/usr/include/", "/usr/lib/", "<"};
+  constexpr std::array<std::string_view, 7> folders = {
+      "rung/core/",    "rung/device/", "rung/simt/", "rung/emulate/include/",
+      "/usr/include/", "/usr/lib/",    "<"};
   for (const std::string_view folder : folders) {
     const std::size_t at = file.find(folder);
     if (at == 0 || (at != std::string_view::npos && file[at - 1] == '/')) return true;
@@ -225,7 +227,8 @@ namespace rung::simt {
 std::string source_line(const void* code) {
   // One behind: sites are where a call returns to.
   const record::Source& source = record::source_of(reinterpret_cast<std::uintptr_t>(code) + 1);
-  return source.line == 0 ? "" : source.file + ":" + std::to_string(source.line);
+  if (source.line == 0) return "";
+  return printable(source.file) + ":" + std::to_string(source.line);
 }
 
 }  // namespace rung::simt

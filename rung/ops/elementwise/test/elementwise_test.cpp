@@ -27,8 +27,8 @@ TEST_P(ElementwiseOn, InPlaceGivesTheSameBitsInEveryRung) {
     auto w = random_values(1003, 3);
     std::vector<float> z(1003);
     const ElementwiseOptions options{.function = function, .alpha = function == axpy ? 0.7 : 1.0};
-    const auto apart = Elementwise::bind(
-        operands(function, vector_of(x), vector_of(y), vector_of(w)), vector_of(z), options);
+    const auto apart =
+        bound(operands(function, vector_of(x), vector_of(y), vector_of(w)), vector_of(z), options);
     // x, y and w in turn are the result.
     for (int place = 0; place < arity(function); ++place) {
       std::vector<float> own = place == 0 ? x : place == 1 ? y : w;
@@ -36,8 +36,8 @@ TEST_P(ElementwiseOn, InPlaceGivesTheSameBitsInEveryRung) {
       const auto pick = [&](int i, std::vector<float>& other) {
         return vector_of(place == i ? own : other);
       };
-      const auto args = Elementwise::bind(operands(function, pick(0, x), pick(1, y), pick(2, w)),
-                                          vector_of(own), options);
+      const auto args =
+          bound(operands(function, pick(0, x), pick(1, y), pick(2, w)), vector_of(own), options);
       for_each_rung(args, context, [&](std::string_view rung) {
         choose<Elementwise>(apart, context, Pick{rung}).run(apart, context);
         EXPECT_EQ(std::memcmp(own.data(), z.data(), z.size() * sizeof(float)), 0)
@@ -60,8 +60,8 @@ TEST_P(ElementwiseOn, BroadcastEqualsTheOperandWrittenOut) {
     return TensorRef(values.data(), DType::f32, shape);
   };
   elementwise(context, {tensor(x), tensor(whole)}, tensor(expected), {.function = mul});
-  const auto args = Elementwise::bind({tensor(x), TensorRef(y.data(), DType::f32, Extents{5, 1})},
-                                      tensor(z), {.function = mul});
+  const auto args = bound({tensor(x), TensorRef(y.data(), DType::f32, Extents{5, 1})}, tensor(z),
+                          {.function = mul});
   EXPECT_GE(for_each_rung(args, context,
                           [&](std::string_view rung) {
                             EXPECT_EQ(z, expected) << rung;
@@ -171,11 +171,13 @@ TEST(ElementwiseErrors, NameTheArgumentAndWhatIsAccepted) {
     elementwise(context, {tensor(x, {4, 6}), tensor(x, {4, 6})}, whole, {.function = relu});
   });
   expect("x is 4x5", [&] { elementwise(context, {tensor(x, {4, 5}), tensor(x, {4, 6})}, whole); });
-  expect("y is 2x4x3",
-         [&] { elementwise(context, {tensor(x, {4, 6}), tensor(x, {2, 4, 3})}, whole); });
+  expect("y is 2x4x3", [&] {
+    elementwise(context, {tensor(x, {4, 6}), tensor(x, {2, 4, 3})}, whole);
+  });
   expect("y is i32", [&] { elementwise(context, {tensor(x, {4, 6}), tensor(i, {4, 6})}, whole); });
-  expect("z is i32",
-         [&] { elementwise(context, {tensor(i, {4, 6})}, tensor(i, {4, 6}), {.function = exp}); });
+  expect("z is i32", [&] {
+    elementwise(context, {tensor(i, {4, 6})}, tensor(i, {4, 6}), {.function = exp});
+  });
   expect("z", [&] {
     elementwise(context, {tensor(x, {4, 6})}, TensorRef(z.data(), DType::f32, {4, 6}, {3, 1}),
                 {.function = relu});

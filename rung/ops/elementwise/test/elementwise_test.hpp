@@ -50,6 +50,15 @@ inline ElementwiseInputs operands(ElementwiseFunction function, const ConstTenso
   return inputs;
 }
 
+/// The call as rungs see it.
+inline Elementwise::Args bound(const ElementwiseInputs& inputs, const TensorRef& z,
+                               const ElementwiseOptions& options) {
+  return bind<Elementwise>({.in = {inputs.x, inputs.y, inputs.w},
+                            .z = z,
+                            .function = options.function,
+                            .alpha = options.alpha});
+}
+
 /// Runs every rung of ours on the context's backend that takes the call; how many did.
 inline int for_each_rung(const Elementwise::Args& args, Context& context,
                          const std::function<void(std::string_view)>& look) {

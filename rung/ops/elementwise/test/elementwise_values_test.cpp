@@ -33,8 +33,7 @@ void expect_wraps(Context& context) {
   }
   std::vector<T> z(x.size());
   for (const ElementwiseFunction function : {add, sub, mul}) {
-    const auto args =
-        Elementwise::bind({vector_of(x), vector_of(y)}, vector_of(z), {.function = function});
+    const auto args = bound({vector_of(x), vector_of(y)}, vector_of(z), {.function = function});
     const int ran = for_each_rung(args, context, [&](std::string_view rung) {
       for (std::size_t i = 0; i < x.size(); ++i) {
         const auto a = static_cast<std::uint64_t>(x[i]);
@@ -94,8 +93,8 @@ TEST_P(ElementwiseValuesOn, SpecialValuesInEveryRung) {
     std::vector<float> x(37, one.x);
     std::vector<float> y(37, one.y);
     std::vector<float> z(37);
-    const auto args = Elementwise::bind(operands(one.function, vector_of(x), vector_of(y), {}),
-                                        vector_of(z), {.function = one.function});
+    const auto args = bound(operands(one.function, vector_of(x), vector_of(y), {}), vector_of(z),
+                            {.function = one.function});
     const int ran = for_each_rung(args, context, [&](std::string_view rung) {
       for (const float value : z) {
         const bool same = std::isnan(one.expected) ? std::isnan(value) : value == one.expected;
@@ -118,8 +117,8 @@ TEST_P(ElementwiseValuesOn, FusedMeansRoundedOnce) {
   std::vector<float> y(40, 1 - e);
   std::vector<float> w(40, -1);
   std::vector<float> z(40);
-  const auto args = Elementwise::bind({vector_of(x), vector_of(y), vector_of(w)}, vector_of(z),
-                                      {.function = fma});
+  const auto args =
+      bound({vector_of(x), vector_of(y), vector_of(w)}, vector_of(z), {.function = fma});
   for_each_rung(args, context, [&](std::string_view rung) {
     for (const float value : z) ASSERT_EQ(value, -e * e) << rung;
   });

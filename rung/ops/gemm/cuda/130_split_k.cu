@@ -40,7 +40,7 @@ constexpr std::array<TileShape, 2> shapes{{{.rows = 128,
                                             .blocks = 6}}};
 constexpr std::array<double, 2> fractions{0.7, 0.6};  // of the peak, where C is large
 constexpr std::int64_t workspace_limit = std::int64_t{32} << 20;
-constexpr int most_slices = 128;
+constexpr int max_slices = 128;
 constexpr int shortest_slice = 64;  // steps; below, filling the pipeline outweighs the work
 constexpr int sum_threads = 256;
 
@@ -85,7 +85,7 @@ Plan plan(const Gemm::Args& args, const Context& context) {
   Plan best;
   for (int shape = 0; shape < static_cast<int>(shapes.size()); ++shape) {
     const TileShape& tile = shapes[shape];
-    for (int slices = 1; slices <= most_slices; slices *= 2) {
+    for (int slices = 1; slices <= max_slices; slices *= 2) {
       if (slices > 1 && (args.alpha == 0 || args.k() / slices < shortest_slice ||
                          elements > workspace_limit / 4 / slices)) {
         break;

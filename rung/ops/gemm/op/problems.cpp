@@ -61,6 +61,7 @@ std::vector<Problem> Gemm::check_problems(Backend backend) {
       "f32 33x70x129",
       "f32 16x16x16,alpha=0,beta=1.5",
       "f32 20x24x28,alpha=2.5",
+      "f32 17x5x64,alpha=.3,beta=.7",
       "f32 40x36x20,alpha=-1,beta=0.5",
       "f32 33x17x65,ta,beta=1,bias,relu",
       "f32 18x22x30,bias,gelu",
@@ -145,7 +146,7 @@ Gemm::Call Gemm::make(const Problem& problem, Inputs& inputs) {
   const std::int64_t n = problem.extents[1];
   const std::int64_t k = problem.extents[2];
   const bool batched = problem.has("batch");
-  const std::int64_t batch = problem.integer("batch", 1);
+  const std::int64_t batch = problem.integer("batch", 1, Problem::count);
   const DType out = problem.has("out") ? parse_dtype(problem.text("out", "")) : problem.dtype;
   const auto matrix = [&](std::int64_t rows, std::int64_t columns) {
     return batched ? Extents{batch, rows, columns} : Extents{rows, columns};

@@ -22,7 +22,7 @@ namespace rung {
 namespace {
 using namespace histogram_cpu;
 
-constexpr std::int64_t most_bins = 1 << 22;
+constexpr std::int64_t max_bins = 1 << 22;
 // Counters have 32 bits; in a round of this size no thread's can overflow.
 constexpr std::int64_t round = std::int64_t{1} << 31;
 
@@ -102,7 +102,7 @@ void count_round(const Histogram::Args& args, cpu::Range range, Context& context
 }
 
 Support supports(const Histogram::Args& args, const Context&) {
-  return args.bins() <= most_bins ? supported : unsupported("more than 2^22 bins");
+  return args.bins() <= max_bins ? supported : unsupported("more than 2^22 bins");
 }
 
 double estimate(const Histogram::Args& args, const Context& context) {

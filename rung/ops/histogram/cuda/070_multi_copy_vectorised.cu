@@ -32,7 +32,7 @@ struct Tuning {
 // One large block a multiprocessor: the fewest tables to clear and to add up. 64 KiB in flight,
 // where latency times bandwidth is some 25.
 constexpr Tuning tuning{.threads = 1024, .in_flight = 4, .table_words = 12288};
-constexpr std::int64_t least_bytes_per_block = 16 << 10;
+constexpr std::int64_t min_bytes_per_block = 16 << 10;
 constexpr int byte_values = 256;
 
 /// One of the two ways in which bytes find their bins, chosen at run time: it is done 256 times.
@@ -124,7 +124,7 @@ void run(const Histogram::Args& args, Context& context) {
   clear_counts(args, context);
   const auto launch_walk = [&](auto kernel, std::int32_t words, auto... arguments) {
     const std::size_t bytes = static_cast<std::size_t>(words) * sizeof(unsigned);
-    const auto least = least_bytes_per_block / static_cast<std::int64_t>(size_of(args.x.dtype));
+    const auto least = min_bytes_per_block / static_cast<std::int64_t>(size_of(args.x.dtype));
     const std::int64_t blocks =
         walking_blocks(context, args.size(), least, kernel, tuning.threads, bytes);
     launch(context,

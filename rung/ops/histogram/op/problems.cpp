@@ -152,7 +152,7 @@ Histogram::Call Histogram::make(const Problem& problem, Inputs& inputs) {
   problem.expect(name, problem.extents.size(),
                  {"bins", "low", "high", "edges", "accumulate", "wide", "uniform", "one", "skew",
                   "sorted", "outside", "nan"});
-  const std::int64_t bins = problem.integer("bins", 256);
+  const std::int64_t bins = problem.integer("bins", 256, Problem::count);
   const bool whole = !is_floating(problem.dtype);
   Call call;
   call.low = problem.number("low", whole ? 0 : -4);
@@ -196,19 +196,16 @@ void Histogram::invoke(Context& context, Invocation& call, Pick pick) {
   const bool has_edges = call.has("edges");
   const ConstTensorRef x = call.tensors.at("x");
   HistogramOptions options;
-  double bins = call.number("bins", 256);
+  std::int64_t usual = 256;
   if (has_edges) {
     options.edges = call.tensors.at("edges");
-    bins = call.number("bins", static_cast<double>(options.edges.size() - 1));
+    usual = options.edges.size() - 1;
   }
-  if (std::floor(bins) != bins || bins < 1 || bins > 0x1p30) {
-    throw Error(ErrorCode::invalid_argument,
-                fmt::format("histogram: --bins {}; accepted: a whole number from 1 to 2^30", bins));
-  }
+  const std::int64_t bins = call.integer(name, "bins", usual, {1, std::int64_t{1} << 30});
   options.low = call.number("low", 0);
-  options.high = call.number("high", has_edges ? 0 : options.low + bins);
+  options.high = call.number("high", has_edges ? 0 : options.low + static_cast<double>(bins));
   const DType type = parse_dtype(call.text("out", "i64"));
-  call.result = Tensor(type, Extents{static_cast<std::int64_t>(bins)}, context.device());
+  call.result = Tensor(type, Extents{bins}, context.device());
   histogram(context, x, call.result, options, pick);
 }
 

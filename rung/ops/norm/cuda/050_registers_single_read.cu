@@ -144,8 +144,8 @@ struct KeptPacks {
 };
 
 /// Rows of whole, aligned packs. Each warp has neighbouring packs of the row.
-template <class T, int kept, int most_threads, int least_blocks, Usual kind, bool whole = false>
-__global__ void __launch_bounds__(most_threads, least_blocks) norm_registers(Call<T> call) {
+template <class T, int kept, int max_threads, int min_blocks, Usual kind, bool whole = false>
+__global__ void __launch_bounds__(max_threads, min_blocks) norm_registers(Call<T> call) {
   start_dependent();
   using W = Accumulator<T>;
   const int thread = static_cast<int>(threadIdx.x);
@@ -177,8 +177,8 @@ __global__ void __launch_bounds__(most_threads, least_blocks) norm_registers(Cal
 }
 
 /// Rows of any length at any address.
-template <class T, int packs, int most_threads>
-__global__ void __launch_bounds__(most_threads) norm_registers_cut(Call<T> call) {
+template <class T, int packs, int max_threads>
+__global__ void __launch_bounds__(max_threads) norm_registers_cut(Call<T> call) {
   start_dependent();
   using W = Accumulator<T>;
   constexpr int width = pack_width<T>;
@@ -226,7 +226,7 @@ __global__ void __launch_bounds__(most_threads) norm_registers_cut(Call<T> call)
 
 constexpr int packs_cut = 4;
 template <class T>
-constexpr int most_threads_cut = sizeof(T) == 4 ? 1024 : 512;
+constexpr int max_threads_cut = sizeof(T) == 4 ? 1024 : 512;
 
 std::int64_t packs_of(const Norm::Args& args) {
   const auto width = static_cast<std::int64_t>(16 / size_of(args.x.dtype));
@@ -235,8 +235,8 @@ std::int64_t packs_of(const Norm::Args& args) {
 
 Support supports(const Norm::Args& args, const Context& context) {
   if (const Support rows = require_contiguous_rows(args, context); !rows) return rows;
-  constexpr std::int64_t most_rows = 0x7fffff00;
-  if (args.rows() > most_rows) return unsupported("more than 2^31 rows");
+  constexpr std::int64_t max_rows = 0x7fffff00;
+  if (args.rows() > max_rows) return unsupported("more than 2^31 rows");
   const std::int64_t threads = args.x.dtype == DType::f32 ? 1024 : 512;
   if (packs_of(args) > threads * (all_packs_whole(args) ? 8 : packs_cut)) {
     return unsupported("the row is longer than the registers of a block hold");
@@ -286,7 +286,7 @@ std::int64_t rows_ahead(const Context& context, const Call<T>& call, const RowBl
 }
 
 /// Rows that every thread of their blocks has all packs of have a kernel that does not ask.
-template <int kept, int most_threads, int least_blocks, bool ahead, class T>
+template <int kept, int max_threads, int min_blocks, bool ahead, class T>
 bool launch_full(Context& context, Call<T> call, RowBlock block) {
   if (sizeof(T) == 2 && block.threads == 32) block.rows = 2;
   const bool full = block.threads >= 32 && call.rows % block.rows == 0 &&
@@ -294,8 +294,8 @@ bool launch_full(Context& context, Call<T> call, RowBlock block) {
   if (!full || usual(call) == Usual::no) return false;
   auto* const kernel =
       usual(call) == Usual::gamma
-          ? norm_registers<T, kept, most_threads, least_blocks, Usual::gamma, true>
-          : norm_registers<T, kept, most_threads, least_blocks, Usual::gamma_and_beta, true>;
+          ? norm_registers<T, kept, max_threads, min_blocks, Usual::gamma, true>
+          : norm_registers<T, kept, max_threads, min_blocks, Usual::gamma_and_beta, true>;
   if (ahead) call.ahead = rows_ahead(context, call, block, kernel);
   launch_rows_of(context, call, block, kernel);
   return true;
@@ -331,8 +331,8 @@ void launch_whole(Context& context, const Call<T>& call) {
     }
     with_kind(call, block, [&]<Usual kind>() {
       if (block.threads <= 512) {
-        constexpr int least_blocks = kind == Usual::no ? 2 : 3;
-        launch_rows_of(context, call, block, norm_registers<T, kept, 512, least_blocks, kind>);
+        constexpr int min_blocks = kind == Usual::no ? 2 : 3;
+        launch_rows_of(context, call, block, norm_registers<T, kept, 512, min_blocks, kind>);
       } else {
         launch_rows_of(context, call, wide, norm_registers<T, 8, 512, 2, kind>);
       }
@@ -344,8 +344,8 @@ void run(const Norm::Args& args, Context& context) {
   const bool whole = all_packs_whole(args);
   with_call(args, [&]<class T>(const Call<T>& call) {
     if (whole) return launch_whole(context, call);
-    launch_rows_of(context, call, row_block(packs_of(args), packs_cut, 1, most_threads_cut<T>),
-                   norm_registers_cut<T, packs_cut, most_threads_cut<T>>);
+    launch_rows_of(context, call, row_block(packs_of(args), packs_cut, 1, max_threads_cut<T>),
+                   norm_registers_cut<T, packs_cut, max_threads_cut<T>>);
   });
 }
 

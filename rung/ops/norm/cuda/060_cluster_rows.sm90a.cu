@@ -34,7 +34,7 @@ namespace {
 
 using namespace norm_cuda;
 
-constexpr int most_blocks = 8;
+constexpr int max_blocks = 8;
 constexpr int cluster_threads = 512;  // at most; of 128 registers each
 constexpr int cluster_packs = 8;      // a thread: gamma and beta take half of its registers
 /// A warp sends its part of a row when it has finished the row before the one before: four rows'
@@ -44,7 +44,7 @@ constexpr int turns = 4;
 /// The ring lies behind it, at a multiple of 128 bytes: lines of memory are lines there, too.
 template <class W>
 struct alignas(128) ClusterShared {
-  WarpPart<W> parts[turns][most_blocks * cluster_threads / 32];
+  WarpPart<W> parts[turns][max_blocks * cluster_threads / 32];
   ptx::MemoryBarrier sent[turns];
 };
 
@@ -252,7 +252,7 @@ Support supports(const Norm::Args& args, const Context& context) {
   if (const Support rows = require_contiguous_rows(args, context); !rows) return rows;
   if (!all_packs_whole(args)) return unsupported("rows of whole, aligned packs of 16 bytes");
   if (args.rows() > 0x3fffffff) return unsupported("more than 2^30 rows");
-  if (packs_of(args) > std::int64_t{most_blocks} * cluster_threads * cluster_packs) {
+  if (packs_of(args) > std::int64_t{max_blocks} * cluster_threads * cluster_packs) {
     return unsupported("the row is longer than a cluster holds");
   }
   return supported;
@@ -273,9 +273,9 @@ Plan plan_of(const Norm::Args& args) {
   Plan plan;
   const std::int64_t packs = packs_of(args);
   const auto most = [&] { return std::int64_t{plan.threads} * cluster_packs; };
-  if (size_of(args.x.dtype) == 2 && packs <= most_blocks * most() / 2) plan.threads /= 2;
+  if (size_of(args.x.dtype) == 2 && packs <= max_blocks * most() / 2) plan.threads /= 2;
   while (plan.blocks * most() < packs) plan.blocks *= 2;
-  plan.shape.stages = plan.threads < cluster_threads ? 4 : plan.blocks == most_blocks ? 2 : 3;
+  plan.shape.stages = plan.threads < cluster_threads ? 4 : plan.blocks == max_blocks ? 2 : 3;
   plan.shape.part = static_cast<int>(larger(ceil_div(packs, plan.blocks), std::int64_t{1}));
   plan.threads = static_cast<int>(
       round_up(ceil_div(std::int64_t{plan.shape.part}, std::int64_t{cluster_packs}), 32));

@@ -107,8 +107,8 @@ Norm::Call Norm::make(const Problem& problem, Inputs& inputs) {
   const DType arithmetic = type == DType::f64 ? DType::f64 : DType::f32;
   const DType weights = problem.has("f32_weights") ? arithmetic : type;
   Call call;
-  call.axes = static_cast<int>(problem.integer("axes", 1));
-  call.axis = static_cast<int>(problem.integer("axis", -call.axes));
+  call.axes = static_cast<int>(problem.integer("axes", 1, Problem::axes));
+  call.axis = static_cast<int>(problem.integer("axis", -call.axes, Problem::axis));
   call.epsilon = problem.number("eps", 1e-5);
   const AxisSet normalised = norm_axes::chosen(name, call.axis, call.axes, shape.rank);
 
@@ -170,8 +170,8 @@ void Norm::invoke(Context& context, Invocation& call, Pick pick) {
     reject(name, fmt::format("kind '{}'; accepted: layer, rms", kind));
   }
   NormOptions options;
-  options.axes = static_cast<int>(call.number("axes", 1));
-  options.axis = static_cast<int>(call.number("axis", -options.axes));
+  options.axes = static_cast<int>(call.integer(name, "axes", 1, Problem::axes));
+  options.axis = static_cast<int>(call.integer(name, "axis", -options.axes, Problem::axis));
   options.epsilon = call.number("epsilon", 1e-5);
   if (call.has("gamma")) options.gamma = call.tensors.at("gamma");
   if (call.has("beta")) options.beta = call.tensors.at("beta");

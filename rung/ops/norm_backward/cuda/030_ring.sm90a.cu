@@ -39,14 +39,14 @@ using norm_cuda::WarpPart;
 using norm_cuda::widen;
 
 constexpr int ring_threads = 512;  // of 128 registers each
-constexpr int most_stages = 4;
-constexpr int most_warps = ring_threads / 32;
+constexpr int max_stages = 4;
+constexpr int max_warps = ring_threads / 32;
 
 template <class W>
 struct RingShared {
-  WarpPart<W> parts[most_warps];
-  Means<W> means[2][most_warps];                     // of this row and the one before
-  ptx::MemoryBarrier full[most_warps][most_stages];  // of each team
+  WarpPart<W> parts[max_warps];
+  Means<W> means[2][max_warps];                    // of this row and the one before
+  ptx::MemoryBarrier full[max_warps][max_stages];  // of each team
 };
 
 /// A team's rows in the ring, and gamma, as a thread sees them. `whole`: rows fill all threads of a
@@ -197,8 +197,8 @@ inline RingPlan plan_of(const Call<T>& call, const Context& context) {
   const int warps = plan.threads / 32;
   const int enough_warps = sizeof(T) != 2 ? 4 : warps == 1 ? 8 : 16;
   plan.teams = larger(enough_warps / warps, 1);
-  while ((plan.teams + 1) * warps <= most_warps &&
-         plan.teams * most_stages * stage_bytes < under_way) {
+  while ((plan.teams + 1) * warps <= max_warps &&
+         plan.teams * max_stages * stage_bytes < under_way) {
     ++plan.teams;
   }
   // The teams' sums take the ring's place.
@@ -207,7 +207,7 @@ inline RingPlan plan_of(const Call<T>& call, const Context& context) {
   }
   const std::size_t team_bytes = larger<std::size_t>(stage_bytes, 16) * plan.teams;
   plan.stages =
-      static_cast<int>(clamped<std::size_t>(smaller(most, under_way) / team_bytes, 1, most_stages));
+      static_cast<int>(clamped<std::size_t>(smaller(most, under_way) / team_bytes, 1, max_stages));
   if (plan.stages == 1 && 2 * team_bytes <= most) plan.stages = 2;
   plan.shared_bytes = fixed + larger(plan.stages * team_bytes, 2 * n * sizeof(W) * plan.teams);
   return plan;

@@ -83,8 +83,8 @@ NormBackward::Call NormBackward::make(const Problem& problem, Inputs& inputs) {
   const DType weights = problem.has("f32_weights") ? arithmetic : type;
   Call call;
   call.kind = problem.has("rms") ? NormKind::rms : NormKind::layer;
-  call.axes = static_cast<int>(problem.integer("axes", 1));
-  call.axis = static_cast<int>(problem.integer("axis", -call.axes));
+  call.axes = static_cast<int>(problem.integer("axes", 1, Problem::axes));
+  call.axis = static_cast<int>(problem.integer("axis", -call.axes, Problem::axis));
   call.epsilon = problem.number("eps", 1e-5);
   const AxisSet normalised = norm_axes::chosen(name, call.axis, call.axes, shape.rank);
   const Extents columns = norm_axes::part(shape, normalised);
@@ -136,8 +136,8 @@ void NormBackward::invoke(Context& context, Invocation& call, Pick pick) {
     reject(name, fmt::format("kind '{}'; accepted: layer, rms", kind));
   }
   NormBackwardOptions options;
-  options.axes = static_cast<int>(call.number("axes", 1));
-  options.axis = static_cast<int>(call.number("axis", -options.axes));
+  options.axes = static_cast<int>(call.integer(name, "axes", 1, Problem::axes));
+  options.axis = static_cast<int>(call.integer(name, "axis", -options.axes, Problem::axis));
   options.epsilon = call.number("epsilon", 1e-5);
   if (call.has("gamma")) options.gamma = call.tensors.at("gamma");
   call.result = Tensor(x.dtype, x.shape, context.device());

@@ -192,10 +192,10 @@ void run_columns(const Reduce::Args& args, Context& context, const F& fold) {
   const Index blocks = outer * m.tiles;
   if (blocks == 0) return;
   const Index resident = resident_blocks(context, kernel, block_threads, shared_bytes);
-  if (blocks <= most_tickets && blocks < resident) {
+  if (blocks <= max_tickets && blocks < resident) {
     const Index useful = m.rows / (rows_down * rows_at_once);
-    constexpr Index most_splits = 264;  // the last block reads a state a column from each
-    m.splits = static_cast<int>(clamped<Index>(smaller(resident / blocks, useful), 1, most_splits));
+    constexpr Index max_splits = 264;  // the last block reads a state a column from each
+    m.splits = static_cast<int>(clamped<Index>(smaller(resident / blocks, useful), 1, max_splits));
   }
   if (m.splits > 1) {
     m.tickets = tickets_of(context);

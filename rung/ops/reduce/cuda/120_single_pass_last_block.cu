@@ -8,7 +8,7 @@
 // Changes  against general: 16-byte loads whatever the alignment of rows; additions in pairs within
 //          a pack, then in f64, one for 16 bytes; columns in vectors of 16 bytes across results.
 //          Blocks of a long row hand their states over in words that carry a mark, so that there is
-//          no ticket to draw (mailboxes), and the next launch is set up while this one runs
+//          no ticket to draw (packets), and the next launch is set up while this one runs
 //          (device/dependent.hpp).
 // Cost     x once; a state of 8 to 16 bytes a block. One launch: at 2^20 elements a second one
 //          would cost as much as reading them.

@@ -150,7 +150,7 @@ void run_one_row(const Reduce::Args& args, Context& context, const F& fold) {
   // each multiprocessor.
   const Index most = Index{context.info().multiprocessors} * (is_light<F> ? 2 : 1);
   const Index blocks =
-      clamped<Index>(row.packs / (one_row_threads * 2), 1, smaller(most, most_mailboxes));
+      clamped<Index>(row.packs / (one_row_threads * 2), 1, smaller(most, max_mailboxes));
   Post post{};
   if (blocks > 1) {
     const Zeroed zeroed = zeroed_of(context);
@@ -212,13 +212,12 @@ enum class Straight : std::uint8_t { none, one_row, even_rows };
 
 template <class T>
 Straight straight(const Reduce::Args& args, const Context& context) {
-  constexpr Index most_bytes = Index{1} << 28;  // beyond, shares that lie apart are faster
+  constexpr Index max_bytes = Index{1} << 28;  // beyond, shares that lie apart are faster
   constexpr Index width = pack_width<T>;
   if (args.has_segments() || !args.terms.is_contiguous()) return Straight::none;
   const Index length = args.terms.size();
   if (args.results() == 1) {
-    return length <= most_bytes / static_cast<Index>(sizeof(T)) ? Straight::one_row
-                                                                : Straight::none;
+    return length <= max_bytes / static_cast<Index>(sizeof(T)) ? Straight::one_row : Straight::none;
   }
   // Rows enough for a block each to fill the device; packs enough for its threads.
   const bool many = args.results() > Index{context.info().multiprocessors} * 4;

@@ -76,11 +76,16 @@ ValueMaker factors(DType dtype, Values values) {
   };
 }
 
-/// Mostly numbers with many equal ones, some infinities, one value in 61 NaN.
-double with_nan(std::int64_t, double uniform) {
-  if (uniform < 1.0 / 61) return std::numeric_limits<double>::quiet_NaN();
-  if (uniform > 0.98) return (uniform > 0.99 ? 1 : -1) * std::numeric_limits<double>::infinity();
-  return std::floor(uniform * 32) - 16;
+/// Mostly numbers with many equal ones, some infinities, one value in 61 NaN. Products of them are
+/// exact as long as they are finite.
+ValueMaker with_nan(Reduction operation) {
+  const bool powers = operation == Reduction::product;
+  return [powers](std::int64_t, double uniform) {
+    if (uniform < 1.0 / 61) return std::numeric_limits<double>::quiet_NaN();
+    if (uniform > 0.98) return (uniform > 0.99 ? 1 : -1) * std::numeric_limits<double>::infinity();
+    const double whole = std::floor(uniform * 32) - 16;
+    return powers ? std::copysign(std::exp2(std::fmod(whole, 2)), whole) : whole;
+  };
 }
 
 }  // namespace
@@ -104,6 +109,14 @@ std::vector<Problem> Reduce::check_problems(Backend backend) {
       "f32 700,min,nan,segments=3",              // (peers, which lose NaN, take none of these)
       "f16 700,min,nan",                         //
       "f32 700,argmax,nan,out=i32",              //
+      "f32 700,nan,segments=60",                 // few NaN for each, so that infinities show
+      "f32 600,mean,nan,segments=55",            //
+      "f32 800,norm,nan,segments=70",            //
+      "f32 700,product,nan,segments=60",         //
+      "f64 500,norm,nan,segments=45",            //
+      "f16 70x9,norm,nan,axes=1",                //
+      "f32 80x9,norm,nan,axes=1",                //
+      "f32 9x80,nan,axes=0",                     //
       "f32 17x33,axes=1",                        // rows
       "f32 33x70,axes=0",                        // columns
       "f32 37x300,min,axes=1",                   //
@@ -198,11 +211,8 @@ Reduce::Call Reduce::make(const Problem& problem, Inputs& inputs) {
                                        : reduced_dtype(call.operation, problem.dtype);
   std::int64_t segments = -1;
   if (problem.has("segments")) {
-    segments = problem.integer("segments", 0);
-    if (segments < 0 || shape.rank == 0) {
-      reject(name, fmt::format("segments={} of {}; accepted: 0 or more of the last of 1 to 8 axes",
-                               segments, to_string(shape)));
-    }
+    segments = problem.integer("segments", 0, Problem::count);
+    if (shape.rank == 0) reject(name, "segments are of the last axis; x has none");
     // Ascending whatever the draws are, ragged, some of the axis in no segment.
     const auto length = static_cast<double>(shape[shape.rank - 1]);
     const double step = length / static_cast<double>(std::max<std::int64_t>(segments, 1));
@@ -215,7 +225,10 @@ Reduce::Call Reduce::make(const Problem& problem, Inputs& inputs) {
   }
   const Values values = inputs.variant().values;
   if (problem.has("nan")) {
-    call.x = inputs.input("x", problem.dtype, shape, with_nan);
+    if (!is_floating(problem.dtype)) {
+      reject(name, fmt::format("nan: {} has none", to_string(problem.dtype)));
+    }
+    call.x = inputs.input("x", problem.dtype, shape, with_nan(call.operation));
   } else if (call.operation == Reduction::product) {
     call.x = inputs.input("x", problem.dtype, shape, factors(problem.dtype, values));
   } else {

@@ -81,8 +81,8 @@ void run(const Scan::Args& args, Context& context) {
   if (args.y.empty()) return;
   const int threads = useful_threads(args, context);
   const auto lines = static_cast<std::size_t>(args.lines.size());
-  const bool cut = threads > 1 && most_chunks(args.length()) > 1;
-  const std::size_t slot_bytes = cut ? lines * most_chunks(args.length()) * sizeof(Slot) : 0;
+  const bool cut = threads > 1 && max_chunks(args.length()) > 1;
+  const std::size_t slot_bytes = cut ? lines * max_chunks(args.length()) * sizeof(Slot) : 0;
   const Chunks chunks(args, context, threads, slot_bytes);
   if (threads == 1 || chunks.chunks() == 1) {
     cpu::run_team(threads, [&](const cpu::Team& team) {

@@ -18,7 +18,7 @@ namespace {
 using namespace scan_cuda;
 
 constexpr int rows = 4;
-constexpr int most_warps = 16;  // a block
+constexpr int max_warps = 16;  // a block
 constexpr std::int64_t warp_bytes = rows * warp_size * 16;
 
 template <class Policy>
@@ -27,12 +27,12 @@ using WarpTile = Tile<Policy, warp_size, rows>;
 /// The totals of a block's warps, of this step and of the one before, which some still read.
 template <class S>
 struct Totals {
-  S of_warp[2][most_warps];
+  S of_warp[2][max_warps];
 };
 
 /// Blocks of 32 x warps threads.
 template <class Policy>
-__global__ void __launch_bounds__(warp_size* most_warps)
+__global__ void __launch_bounds__(warp_size* max_warps)
     scan_block_a_line(Policy policy, Lines<typename Policy::Element> lines, bool exclusive) {
   using State = typename Policy::State;
   const auto combine = [&](const State& a, const State& b) { return policy.combine(a, b); };
@@ -65,7 +65,7 @@ std::int64_t line_bytes(const Scan::Args& args) {
 
 /// As many as a line fills.
 std::int64_t warps_for(const Scan::Args& args) {
-  return clamped<std::int64_t>(ceil_div(line_bytes(args), warp_bytes), 1, most_warps);
+  return clamped<std::int64_t>(ceil_div(line_bytes(args), warp_bytes), 1, max_warps);
 }
 
 void run(const Scan::Args& args, Context& context) {

@@ -203,10 +203,10 @@ void launch_look_back(Context& context, LookBackKernel<Policy> one_line,
     launch(context, shape, one_line, policy, lines, tree, memory, 0, exclusive);
     return;
   }
-  constexpr std::int64_t most_blocks = 0x7fffffff;
+  constexpr std::int64_t max_blocks = 0x7fffffff;
   const std::int64_t count = tiles * tree.lines;  // where tiles wait, memory holds no more
-  for (std::int64_t first_line = 0; first_line < count; first_line += most_blocks) {
-    shape.grid = smaller(count - first_line, most_blocks);
+  for (std::int64_t first_line = 0; first_line < count; first_line += max_blocks) {
+    shape.grid = smaller(count - first_line, max_blocks);
     launch(context, shape, any_lines, policy, lines, tree, waits ? memory : nullptr, first_line,
            exclusive);
   }

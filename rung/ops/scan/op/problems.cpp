@@ -28,6 +28,21 @@ double factor(std::int64_t index, double uniform) {
   return index % 3 == 0 ? -size : size;
 }
 
+/// Numbers with a few that are none, late and rare, so that both sides of each are seen: infinity a
+/// quarter in, in every other tensor the other one behind it, NaN in the middle.
+ValueMaker with_nan(const Extents& shape, bool factors, Values values) {
+  const std::int64_t quarter = shape.product() / 4 + 1;
+  const bool whole = values == Values::integers;  // sums of these must agree in every bit
+  return [=](std::int64_t index, double uniform) {
+    constexpr double infinity = std::numeric_limits<double>::infinity();
+    if (index == quarter) return infinity;
+    if (index == quarter + quarter / 2 && uniform < 0.5) return -infinity;
+    if (index == 2 * quarter) return std::numeric_limits<double>::quiet_NaN();
+    if (factors) return factor(index, uniform);
+    return whole ? std::floor(uniform * 9) - 4 : uniform * 200 - 100;
+  };
+}
+
 }  // namespace
 
 std::vector<Problem> Scan::check_problems(Backend backend) {
@@ -52,6 +67,11 @@ std::vector<Problem> Scan::check_problems(Backend backend) {
       "f32 900,product",                       //
       "f32 2x1500,min,nan",                    //
       "f32 5000,max,nan,exclusive",            //
+      "f32 900,nan",                           // sums, too, with infinities and NaN
+      "f32 9000,nan,reverse,exclusive",        //
+      "f32 3x700,product,nan",                 //
+      "f32 60x50,axis=0,nan",                  //
+      "f32 800,nan,segments=37",               //
       "f32 300,segments=90",                   // shorter than a vector
       "f32 20000,segments=13",                 // longer than a chunk's share
       "f32 9000,exclusive,reverse,segments=400,offsets=i32,max",
@@ -64,13 +84,16 @@ std::vector<Problem> Scan::check_problems(Backend backend) {
       "f64 5003",                    //
       "f64 3x700,min,exclusive",     //
       "f64 700,product,segments=9",  //
+      "f64 64,nan",                  //
       "f16 1030",                    //
       "f16 9001,reverse",            //
       "f16 2x1025,max,nan",          //
+      "f16 1500,nan",                //
       "f16 40x10,axis=0,exclusive",  //
       "bf16 1027,exclusive",         //
       "bf16 20011",                  //
       "bf16 600,product",            //
+      "bf16 2100,nan,in_place",      //
       "bf16 3000,segments=50",       //
       "i32 1021",                    //
       "i32 10007,exclusive",         //
@@ -95,6 +118,7 @@ std::vector<Problem> Scan::check_problems(Backend backend) {
   const std::vector<Problem> larger = Problem::parse_all({
       "f32 300000",
       "f32 300001,exclusive,in_place",
+      "f32 250001,nan",
       "f32 200000,reverse",
       "f32 250000,segments=100",
       "f32 3000x40",
@@ -138,7 +162,7 @@ Scan::Call Scan::make(const Problem& problem, Inputs& inputs) {
   for (const auto& [text, operation] : operations) {
     if (problem.has(text)) call.operation = operation;
   }
-  call.axis = require_axis(name, problem.integer("axis", -1), shape.rank);
+  call.axis = require_axis(name, problem.integer("axis", -1, Problem::axis), shape.rank);
   call.exclusive = problem.has("exclusive");
   call.reverse = problem.has("reverse");
 
@@ -146,12 +170,10 @@ Scan::Call Scan::make(const Problem& problem, Inputs& inputs) {
   ValueMaker maker;
   if (factors) maker = factor;
   if (problem.has("nan")) {
-    // Late and rare, so that both sides of it are seen.
-    const std::int64_t period = shape.product() / 2 + 1;
-    maker = [period](std::int64_t index, double uniform) {
-      return index % period == period - 1 ? std::numeric_limits<double>::quiet_NaN()
-                                          : uniform * 200 - 100;
-    };
+    if (!is_floating(problem.dtype)) {
+      reject(name, fmt::format("nan: {} has none", to_string(problem.dtype)));
+    }
+    maker = with_nan(shape, factors, inputs.variant().values);
   }
   const auto read = [&] {
     return maker ? inputs.input("x", problem.dtype, shape, maker)
@@ -167,7 +189,7 @@ Scan::Call Scan::make(const Problem& problem, Inputs& inputs) {
   }
   if (problem.has("segments")) {
     // One start in each of equal parts of the axis, so ascending; the list ends as CSR lists do.
-    const std::int64_t count = problem.integer("segments", 1);
+    const std::int64_t count = problem.integer("segments", 1, Problem::count);
     const auto length = static_cast<double>(shape[call.axis]);
     const DType type = parse_dtype(problem.text("offsets", "i64"));
     call.offsets = inputs.input("offsets", type, Extents{count + 1},
@@ -204,12 +226,7 @@ void Scan::invoke(Context& context, Invocation& call, Pick pick) {
     found = true;
   }
   if (!found) reject(name, fmt::format("operation '{}'; accepted: sum, product, min, max", asked));
-  const double axis = call.number("axis", -1);
-  if (axis != std::floor(axis) || std::abs(axis) > max_rank) {
-    reject(name, fmt::format("--axis {}; accepted: a whole number, -{} to {}", axis, max_rank,
-                             max_rank - 1));
-  }
-  options.axis = static_cast<int>(axis);
+  options.axis = static_cast<int>(call.integer(name, "axis", -1, Problem::axis));
   options.exclusive = call.has("exclusive");
   options.reverse = call.has("reverse");
   if (call.has("offsets")) options.offsets = call.tensors.at("offsets");

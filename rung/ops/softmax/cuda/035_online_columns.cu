@@ -102,8 +102,8 @@ __global__ void __launch_bounds__(lanes* warps)
 }
 
 Support supports(const Softmax::Args& args, const Context&) {
-  constexpr std::int64_t least_run = 8;
-  if (!args.rows.are_side_by_side() || args.rows.run() < least_run) {
+  constexpr std::int64_t min_run = 8;
+  if (!args.rows.are_adjacent() || args.rows.run() < min_run) {
     return unsupported("rows must lie side by side, in runs of at least 8");
   }
   if (args.x.dtype != args.y.dtype) return unsupported("the result's type must be that of x");
@@ -111,12 +111,12 @@ Support supports(const Softmax::Args& args, const Context&) {
 }
 
 void run(const Softmax::Args& args, Context& context) {
-  constexpr std::int64_t most_blocks = 0x7fffffff;
+  constexpr std::int64_t max_blocks = 0x7fffffff;
   if (args.empty()) return;
   const std::int64_t run = args.rows.run();
   const std::int64_t blocks = args.count() / run * ((run + lanes - 1) / lanes);
   visit<float, double, f16, bf16>(args.x.dtype, [&]<class T>() {
-    const LaunchShape shape{.grid = smaller(blocks, most_blocks),
+    const LaunchShape shape{.grid = smaller(blocks, max_blocks),
                             .block = {lanes, warps},
                             .shared_bytes = sizeof(Partials<Accumulator<T>>)};
     if (args.backward) {

@@ -33,7 +33,7 @@ namespace {
 using namespace softmax_cuda;
 
 template <class P, int packs, int threads, RowKind kind>
-__global__ void __launch_bounds__(threads, most_threads / threads)
+__global__ void __launch_bounds__(threads, max_threads / threads)
     softmax_registers_single_read(Rows<2> rows, P p) {
   using Sum = typename P::Sum;
   auto& scratch = shared<TotalScratch<Sum>>();
@@ -74,7 +74,7 @@ __global__ void __launch_bounds__(threads, blocks) softmax_registers_whole(Rows<
 }
 
 template <class P, int packs, int threads, RowKind kind>
-__global__ void __launch_bounds__(threads, most_threads / threads)
+__global__ void __launch_bounds__(threads, max_threads / threads)
     softmax_backward_registers(Rows<3> rows, P p) {
   using Sum = typename P::Sum;
   auto& scratch = shared<TotalScratch<Sum>>();
@@ -104,7 +104,7 @@ Support supports(const Softmax::Args& args, const Context&) {
   if (const Support rows = require_contiguous_rows(args); !rows) return rows;
   if (const Support scale = require_foldable_scale(args); !scale) return scale;
   const bool fits = visit<float, double, f16, bf16>(args.x.dtype, [&]<class T>() {
-    return packs_of_row<T>(args) <= most_threads * kept_of<T>(args).by_block;
+    return packs_of_row<T>(args) <= max_threads * kept_of<T>(args).by_block;
   });
   return fits ? supported : unsupported("the row exceeds a block's registers");
 }
@@ -119,8 +119,8 @@ RowBlock block_of(const Softmax::Args& args) {
     block = {.threads = static_cast<int>(warps) * warp_size};
   } else {
     // Short rows: two packs a thread, several rows a warp.
-    constexpr int least_threads = 8;
-    block = row_block(packs, 2, least_threads, warp_size);
+    constexpr int min_threads = 8;
+    block = row_block(packs, 2, min_threads, warp_size);
   }
   block.shared_bytes = sizeof(TotalScratch<Accumulator<T>>);
   return block;
@@ -142,17 +142,17 @@ template <class T>
 bool launch_whole(Context& context, const Softmax::Args& args) {
   using P = Forward<T, T>;
   constexpr int kept = kept_forward<T>;
-  constexpr int half = most_threads / 2;
-  constexpr std::int64_t most_blocks = 0x7fffffff;
+  constexpr int half = max_threads / 2;
+  constexpr std::int64_t max_blocks = 0x7fffffff;
   const RowBlock block = block_of<T>(args);
-  const bool whole = block.threads > warp_size && args.count() <= most_blocks &&
+  const bool whole = block.threads > warp_size && args.count() <= max_blocks &&
                      args.length() == std::int64_t{block.threads} * kept * pack_width<T> &&
                      rows_are_regular<T, T>(args);
   if (!whole) return false;
-  void (*kernel)(Rows<2>, P) = softmax_registers_whole<P, kept, most_threads, 1, false>;
+  void (*kernel)(Rows<2>, P) = softmax_registers_whole<P, kept, max_threads, 1, false>;
   if constexpr (std::is_class_v<T>) {
     if (block.threads > half) {
-      kernel = softmax_registers_whole<P, kept, most_threads, 2, true>;
+      kernel = softmax_registers_whole<P, kept, max_threads, 2, true>;
     } else if (block.threads == half) {
       kernel = softmax_registers_whole<P, kept, half, 2, true>;
     }
@@ -168,7 +168,7 @@ bool launch_whole(Context& context, const Softmax::Args& args) {
 
 void run(const Softmax::Args& args, Context& context) {
   constexpr int small = warp_block_threads;
-  constexpr int large = most_threads;
+  constexpr int large = max_threads;
   if (args.empty()) return;
   if (args.backward) {
     with_backward_types(args, [&]<class T, class Y>() {

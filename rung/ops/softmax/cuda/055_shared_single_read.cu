@@ -27,7 +27,7 @@ struct alignas(128) LongShared {
 };
 
 template <class T, RowKind kind>
-__global__ void __launch_bounds__(most_threads)
+__global__ void __launch_bounds__(max_threads)
     softmax_shared_single_read(Rows<2> rows, Forward<T, T> p) {
   auto& memory = shared<LongShared>();
   const MergePowers<float> merge{Power<float>(p.scale)};

@@ -28,17 +28,17 @@ namespace {
 using namespace transfer_cuda;
 
 struct Tuning {
-  std::int64_t most_bytes;   // of a chunk
-  std::int64_t least_bytes;  // long against the 10 us that starting a copy costs
-  std::size_t lanes;         // chunks under way
+  std::int64_t max_bytes;  // of a chunk
+  std::int64_t min_bytes;  // long against the 10 us that starting a copy costs
+  std::size_t lanes;       // chunks under way
 };
 constexpr Tuning tuning{
-    .most_bytes = std::int64_t{8} << 20, .least_bytes = std::int64_t{512} << 10, .lanes = 8};
+    .max_bytes = std::int64_t{8} << 20, .min_bytes = std::int64_t{512} << 10, .lanes = 8};
 
 /// As many chunks as there are lanes, within limits.
 std::int64_t chunk_bytes(std::int64_t bytes) {
   const std::int64_t share = ceil_div(bytes, static_cast<std::int64_t>(tuning.lanes));
-  return clamped(round_up(share, 4096), tuning.least_bytes, tuning.most_bytes);
+  return clamped(round_up(share, 4096), tuning.min_bytes, tuning.max_bytes);
 }
 
 /// The elements a lane is at work on.

@@ -90,7 +90,7 @@ Transfer::Call Transfer::make(const Problem& problem, Inputs& inputs) {
   // alignment: that is all this operator takes.
   Variant variant = inputs.variant();
   if (variant.layout != Layout::misaligned) variant.layout = Layout::plain;
-  inputs = Inputs(variant, 1, Device{});
+  inputs = Inputs(variant, 1, Device{}, inputs.filling());
   Call call;
   for (const ElementwiseFunction function : functions) {
     if (problem.has(to_string(function))) call.function = function;

@@ -144,15 +144,15 @@ Blocking make_blocking(const Call& call, const Kernels<T>& ks, const BlockLimits
   constexpr std::int64_t size = sizeof(T);
   // Equal steps: a last step of a few k would pay for reading and writing all of C.
   const std::int64_t depth = call.depth();
-  const std::int64_t most_k = limits.k_bytes / size;
-  const std::int64_t kc = ceil_div(depth, ceil_div(depth, most_k));
+  const std::int64_t max_k = limits.k_bytes / size;
+  const std::int64_t kc = ceil_div(depth, ceil_div(depth, max_k));
   const std::int64_t strips = ceil_div(call.n, ks.tile_columns());
-  const std::int64_t most_strips =
+  const std::int64_t max_strips =
       std::max<std::int64_t>(1, limits.b_bytes / (size * kc * ks.tile_columns()));
-  const std::int64_t nc = ceil_div(strips, ceil_div(strips, most_strips)) * ks.tile_columns();
-  const std::int64_t most_panels =
+  const std::int64_t nc = ceil_div(strips, ceil_div(strips, max_strips)) * ks.tile_columns();
+  const std::int64_t max_panels =
       std::max<std::int64_t>(1, limits.a_bytes / (size * kc * ks.tile_rows));
-  const std::int64_t panels = std::min(most_panels, ceil_div(call.m, ks.tile_rows));
+  const std::int64_t panels = std::min(max_panels, ceil_div(call.m, ks.tile_rows));
   const std::int64_t staged_rows =
       std::max<std::int64_t>(1, limits.staged_bytes / (size * nc * ks.tile_rows)) * ks.tile_rows;
   return {panels * ks.tile_rows, kc, nc, staged_rows};
@@ -222,11 +222,11 @@ PackedA<T> pack_panels(const Call& call, const Kernels<T>& ks, std::int64_t batc
 /// tile can broadcast from rows as well as from columns, and transposing costs more; but 14 streams
 /// are harder to follow than one, and with many columns that counts (on a 2-core Zen 5 vCPU +2 % at
 /// n = 512, none at 2048, -5 % at 4096), as it does at once where tiles ask for their lines.
-constexpr std::int64_t most_columns_for_copied_rows = 1536;
+constexpr std::int64_t max_columns_for_copied_rows = 1536;
 template <class T>
 PackedA<T> pack_a(const Call& call, const Kernels<T>& ks, std::int64_t batch, std::int64_t i,
                   std::int64_t rows, std::int64_t p, std::int64_t k, T* to) {
-  if (call.a.column != 1 || call.n > most_columns_for_copied_rows || ks.asks_for_lines) {
+  if (call.a.column != 1 || call.n > max_columns_for_copied_rows || ks.asks_for_lines) {
     return pack_panels(call, ks, batch, i, rows, p, k, to);
   }
   const int in = static_cast<int>(call.in);

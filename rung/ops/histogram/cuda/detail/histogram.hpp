@@ -160,10 +160,10 @@ template <class... Parameters>
 std::int64_t walking_blocks(const Context& context, std::int64_t elements,
                             std::int64_t elements_per_block, void (*kernel)(Parameters...),
                             int threads, std::size_t shared_bytes) {
-  constexpr std::int64_t most_per_block = std::int64_t{1} << 31;
+  constexpr std::int64_t max_per_block = std::int64_t{1} << 31;
   const std::int64_t useful = ceil_div(elements, elements_per_block);
   return larger(smaller(useful, resident_blocks(context, kernel, threads, shared_bytes)),
-                ceil_div(elements, most_per_block));
+                ceil_div(elements, max_per_block));
 }
 
 /// The grid walks over x side by side: thread t takes elements t, t + threads, t + 2 threads ...,

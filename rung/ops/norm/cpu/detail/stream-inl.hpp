@@ -49,10 +49,10 @@ class Weights {
 
 /// Bytes of x between what is read and what is asked for (4096x4096, RMS, on a 2-core Zen 5 vCPU:
 /// 4.3 ms with none, 2.9 with 4 KiB, 2.7 with 8, 3.0 with 12).
-constexpr std::int64_t asked_ahead = 8 << 10;
+constexpr std::int64_t prefetch_distance = 8 << 10;
 /// The same where it is asked for into L2 (65536x256, this loop alone on a 2-core Zen 4 vCPU: 32 to
 /// 34 GB/s with 6 KiB, 36 to 40 with 8, 38 to 43 with 12, 37 to 44 with 16).
-constexpr std::int64_t asked_ahead_far = 12 << 10;
+constexpr std::int64_t far_prefetch_distance = 12 << 10;
 
 /// The few elements that are not written in turns.
 template <class T, bool streams>
@@ -160,7 +160,7 @@ void rows_in_turns(const RowsJob& job) {
   constexpr std::int64_t last = layer ? 2 : 1;  // row that is read
   const bool far = asks_memory;
   const std::int64_t ahead =
-      cpu::elements_ahead(far ? asked_ahead_far : asked_ahead, x_of(job.begin + last),
+      cpu::elements_ahead(far ? far_prefetch_distance : prefetch_distance, x_of(job.begin + last),
                           row_at<T>(call, job.begin).y, far);
   const std::int64_t asked = last + ahead / n;
 

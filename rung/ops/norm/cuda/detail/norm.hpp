@@ -224,9 +224,9 @@ struct Elements {
 template <class T>
 void launch_call(Context& context, const Call<T>& call, const RowBlock& block,
                  void (*kernel)(Call<T>), bool dependent = false) {
-  constexpr std::int64_t most_blocks = 0x7fffffff;
+  constexpr std::int64_t max_blocks = 0x7fffffff;
   launch(context,
-         {.grid = smaller(most_blocks, ceil_div(call.rows, std::int64_t{block.rows})),
+         {.grid = smaller(max_blocks, ceil_div(call.rows, std::int64_t{block.rows})),
           .block = {block.threads, block.rows},
           .shared_bytes = block.shared_bytes,
           .dependent = dependent},

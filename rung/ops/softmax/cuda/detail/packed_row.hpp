@@ -166,7 +166,8 @@ __device__ __forceinline__ void forward_packed_row(const T* x, Y* y, std::int64_
     };
     [&]<int... g>(std::integer_sequence<int, g...>) {
       (add_group(std::integral_constant<int, g>{}), ...);
-    }(std::make_integer_sequence<int, groups>{});
+    }
+    (std::make_integer_sequence<int, groups>{});
   }
   const Total<float> row = meet(mine);
   const KeptRow<Y, kind, width> out(y, length, lead);
@@ -197,11 +198,12 @@ struct LongBlock {
 };
 inline LongBlock long_block(std::int64_t packs) {
   LongBlock block;
-  block.fits = packs <= most_threads * (long_packs + long_staged);
+  block.fits = packs <= max_threads * (long_packs + long_staged);
   if (!block.fits) return block;
   constexpr std::int64_t a_warp = warp_size * long_packs;
-  block.threads = static_cast<int>(
-      smaller<std::int64_t>((packs + a_warp - 1) / a_warp * warp_size, most_threads));
+  // One warp at least: an empty row, which is asked for and never run, has no packs.
+  const std::int64_t warps = larger<std::int64_t>((packs + a_warp - 1) / a_warp, 1);
+  block.threads = static_cast<int>(smaller<std::int64_t>(warps * warp_size, max_threads));
   const std::int64_t rounds = (packs + block.threads - 1) / block.threads;
   block.stage_bytes = static_cast<std::size_t>(larger<std::int64_t>(rounds - long_packs, 0)) *
                       static_cast<std::size_t>(block.threads) * 16;

@@ -109,7 +109,7 @@ inline Grid streaming_grid(const Moves& m, std::int64_t rows) {
   const std::int64_t side = line_bytes / m.element_bytes;
   // Pixels and planes: what a block ends with, a wait until all stores are out, costs as much as
   // some hundred pixels.
-  if (m.element_bytes <= most_interleaved_bytes) {
+  if (m.element_bytes <= max_interleaved_bytes) {
     constexpr std::int64_t pixels = 64 << 10;
     if (m.columns <= 4 && m.x_row == m.columns) return {m, pixels, 4, side};
     if (m.rows <= 4 && m.y_row == m.rows) return {m, 4, pixels, side};

@@ -34,7 +34,7 @@ void transpose_block(const Block& block, bool staged = false);
 
 /// Past the caches: whole lines of y are written without being read first, and x is fetched ahead.
 /// Any number of rows, of columns up to panel_columns() (of pixels and planes any: see
-/// most_interleaved_bytes). `scratch` has panel_scratch bytes, a line for each column, and is
+/// max_interleaved_bytes). `scratch` has panel_scratch bytes, a line for each column, and is
 /// aligned to one; it is used where y's rows do not begin with a line.
 void stream_panel(const Block& block, std::byte* scratch);
 
@@ -59,7 +59,7 @@ constexpr bool goes_down(std::int64_t x_row, int element_bytes) {
 }
 /// Matrices of 2 to 4 rows or columns, pixels and planes, of elements up to so large have kernels
 /// of their own, which take any number of columns or rows at a time.
-inline constexpr int most_interleaved_bytes = 4;
+inline constexpr int max_interleaved_bytes = 4;
 inline constexpr std::int64_t panel_scratch = panel_columns(1) * line_bytes;
 
 /// `stream`: whole lines of y are written past the caches; worth it from some lines a run on.
