@@ -233,6 +233,6 @@ cudaError_t cudaOccupancyMaxActiveClusters(int* clusters, const void* kernel,
     const auto& shape = config->attrs[i].val.clusterDim;
     size = static_cast<int>(shape.x * shape.y * shape.z);
   }
-  *clusters = blocks * model().SMs / size;
+  *clusters = blocks * model().multiprocessors / size;
   return error;
 }
