@@ -60,7 +60,7 @@ def main():
             outcome = run(rung, home, sources, given, scratch + "/report.json")
             outcomes[outcome.split(" ")[0].rstrip(":")] += 1
             print(f"| {name} | {outcome} | {time.monotonic() - start:.1f} s |", flush=True)
-    print(", ".join(f"{count} {outcome}" for outcome, count in outcomes.most_common()))
+    print(", ".join(f"{count} {outcome}" for outcome, count in outcomes.max_common()))
 
 
 if __name__ == "__main__":

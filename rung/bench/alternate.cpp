@@ -15,7 +15,7 @@ namespace {
 
 constexpr int rounds_when_slow = 3;
 constexpr double very_slow = 4;  // times Plan::slow_seconds
-constexpr long most_repeats = 1L << 30;
+constexpr long max_repeats = 1L << 30;
 
 double time(const Contender& contender, long repeats) {
   const double begin = now();
@@ -43,10 +43,10 @@ Schedule calibrate(const Contender& contender, const Plan& plan) {
       const double wanted = 1.2 * plan.sample_seconds / std::max(seconds, 1e-10);
       // At most tenfold at a time: a single measurement of a short call is mostly clock.
       schedule.repeats = std::clamp(static_cast<long>(std::ceil(wanted)), schedule.repeats + 1,
-                                    std::min(schedule.repeats * 10, most_repeats));
+                                    std::min(schedule.repeats * 10, max_repeats));
     }
     seconds = time(contender, schedule.repeats);
-    if (schedule.repeats >= most_repeats) break;
+    if (schedule.repeats >= max_repeats) break;
   }
   schedule.rounds = rounds_of(seconds, plan);
   return schedule;

@@ -140,9 +140,9 @@ Rate arithmetic_rate(cpu::Isa isa, std::string_view element, int threads) {
 
 Pace arithmetic_pace(std::string_view element, int threads, double operations) {
   if (!has(element, cpu::isa())) return {};
-  constexpr double most_each = 2e9;
+  constexpr double max_each = 2e9;
   const double each = once(element);
-  const long many = std::max(std::lround(std::min(operations, most_each * threads) / each), 1L);
+  const long many = std::max(std::lround(std::min(operations, max_each * threads) / each), 1L);
   const auto run = [element = std::string(element), threads, many](long repeats) {
     std::atomic<long> begun{0};  // whoever is free takes the next: no thread waits for a slower one
     cpu::run_team(threads, [&](const cpu::Team&) {

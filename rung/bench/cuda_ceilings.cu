@@ -52,7 +52,7 @@ template <class T>
 double multiply_adds(int multiprocessors, void* out) {
   const int blocks = multiprocessors * (2048 / block);
   const double operations = 2.0 * chains * turns * blocks * block;
-  return operations / least_launch_seconds([&] {
+  return operations / min_launch_seconds([&] {
            multiply_add_rate<T><<<blocks, block>>>(static_cast<T>(0.5), static_cast<T*>(out));
          });
 }
@@ -69,10 +69,10 @@ void measure(int device, Gpu& gpu) {
     const auto* source = static_cast<const uint4*>(from.get());
     const int blocks = gpu.multiprocessors * (2048 / block);
     gpu.read_bytes_per_second =
-        static_cast<double>(buffer_bytes) / least_launch_seconds([&] {
+        static_cast<double>(buffer_bytes) / min_launch_seconds([&] {
           read_rate<<<blocks, block>>>(source, count, static_cast<unsigned*>(to.get()));
         });
-    gpu.copy_bytes_per_second = 2.0 * static_cast<double>(buffer_bytes) / least_launch_seconds([&] {
+    gpu.copy_bytes_per_second = 2.0 * static_cast<double>(buffer_bytes) / min_launch_seconds([&] {
                                   // A block for every 256 x 4 pieces: more in flight than a grid
                                   // that stays resident.
                                   copy_rate<<<static_cast<int>(count / block / 4), block>>>(

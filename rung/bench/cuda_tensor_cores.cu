@@ -12,7 +12,7 @@
 namespace rung::bench {
 namespace {
 
-constexpr int warpgroups = 4;  // a multiprocessor: two hide each other's issue, four are safe
+constexpr int warpgroups = 4;  // an SM: two hide each other's issue, four are safe
 constexpr int turns = 4096;    // wgmma a warpgroup and launch
 [[maybe_unused]] constexpr int in_flight = 8;  // committed together
 // of one warpgroup: A in the first half, B in the second
@@ -99,7 +99,7 @@ template <Element element>
 double operations_per_second(int multiprocessors, float* out) {
   const double k = element == Element::tf32 ? 8 : 16;
   const double operations = 2.0 * 64 * 128 * k * turns * warpgroups * multiprocessors;
-  return operations / least_launch_seconds([&] {
+  return operations / min_launch_seconds([&] {
            tensor_core_rate<element><<<multiprocessors, 128 * warpgroups>>>(out);
          });
 }

@@ -33,7 +33,7 @@ class DeviceBuffer {
 
 /// The least seconds of several launches, each between two events; one launch warms up.
 template <class Launch>
-double least_launch_seconds(Launch launch) {
+double min_launch_seconds(Launch launch) {
   constexpr int launches = 10;
   cudaEvent_t begin = nullptr;
   cudaEvent_t end = nullptr;

@@ -85,14 +85,14 @@ std::string implausible(const Machine& machine) {
 /// The machine in the file; nothing where there is none. One that is damaged is told of and
 /// measured anew, and its file written over.
 std::optional<Machine> remembered(const fs::path& path) {
-  constexpr std::uintmax_t most_bytes = std::uintmax_t{1} << 20;  // it has some 10 KiB
+  constexpr std::uintmax_t max_bytes = std::uintmax_t{1} << 20;  // it has some 10 KiB
   std::error_code failed;
   const fs::file_status status = fs::status(path, failed);
   if (status.type() == fs::file_type::not_found) return std::nullopt;
   std::string damage;
   if (status.type() != fs::file_type::regular) {
     damage = failed ? failed.message() : "it is no file";  // a FIFO would be waited for
-  } else if (fs::file_size(path, failed) > most_bytes) {
+  } else if (fs::file_size(path, failed) > max_bytes) {
     damage = "it is longer than 1 MiB";
   } else {
     std::stringstream text;

@@ -18,7 +18,7 @@ namespace {
 constinit const DeviceRegistration* first_registration = nullptr;
 
 constexpr std::size_t workspace_alignment = 4096;
-constexpr int most_threads = 4096;
+constexpr int max_threads = 4096;
 
 /// Devices do not change while a process runs, and asking costs milliseconds: once each.
 const DeviceInfo& info_of(const DeviceApi& api, int index) {
@@ -45,10 +45,10 @@ const DeviceApi& usable_api(Device device) {
 }
 
 int checked_threads(int threads) {
-  if (threads < 0 || threads > most_threads) {
-    throw Error(ErrorCode::invalid_argument,
-                "threads is " + std::to_string(threads) + "; accepted: 1 to " +
-                    std::to_string(most_threads) + ", or 0 for every core this process may use");
+  if (threads < 0 || threads > max_threads) {
+    throw Error(ErrorCode::invalid_argument, "threads is " + std::to_string(threads) +
+                                                 "; accepted: 1 to " + std::to_string(max_threads) +
+                                                 ", or 0 for every core this process may use");
   }
   return threads == 0 ? detail::default_threads() : threads;
 }
@@ -210,7 +210,7 @@ NominalRates nominal_rates(const Context& context) {
     constexpr double bytes_a_core = 10e9;
     return {bytes_a_core * context.threads(), operations_a_core * context.threads()};
   }
-  // 128 f32 multiply-adds a multiprocessor and cycle; memory by generation: H200, A100, older.
+  // 128 f32 multiply-adds per SM and cycle; memory by generation: H200, A100, older.
   const double operations = 128.0 * 2 * 1.7e9 * info.multiprocessors;
   const double bytes = info.compute_capability >= 90   ? 4.8e12
                        : info.compute_capability >= 80 ? 2.0e12

@@ -22,13 +22,13 @@ void require_extent(const LaunchShape& shape, const char* what, std::int64_t giv
 /// Clusters have up to 8 blocks, what every device of compute capability 9.0 accepts; up to 16 may
 /// be had of an H100 or H200, at the price of fewer blocks that fit.
 void check_cluster(const LaunchShape& shape, const Context& context) {
-  constexpr std::int64_t most_blocks = 16;
-  require_extent(shape, "cluster.x", shape.cluster.x, 1, most_blocks);
-  require_extent(shape, "cluster.y", shape.cluster.y, 1, most_blocks);
-  require_extent(shape, "cluster.z", shape.cluster.z, 1, most_blocks);
+  constexpr std::int64_t max_blocks = 16;
+  require_extent(shape, "cluster.x", shape.cluster.x, 1, max_blocks);
+  require_extent(shape, "cluster.y", shape.cluster.y, 1, max_blocks);
+  require_extent(shape, "cluster.z", shape.cluster.z, 1, max_blocks);
   const std::int64_t blocks = blocks_in(shape.cluster);
   if (blocks == 1) return;
-  require_extent(shape, "the number of blocks in a cluster", blocks, 1, most_blocks);
+  require_extent(shape, "the number of blocks in a cluster", blocks, 1, max_blocks);
   if (context.info().compute_capability < 90) {
     throw Error(ErrorCode::device,
                 "launch: clusters need compute capability 9.0 (" + describe(shape) + ")");
@@ -58,18 +58,18 @@ bool check_launch(const LaunchShape& shape, Backend compiled_for, const Context&
                                          to_string(context.backend()) + " (" + describe(shape) +
                                          ")");
   }
-  constexpr std::int64_t most_blocks_x = 0x7fffffff;
-  constexpr std::int64_t most_blocks_yz = 0xffff;
-  constexpr std::int64_t most_threads = 1024;
-  constexpr std::int64_t most_threads_z = 64;
-  require_extent(shape, "block.x", shape.block.x, 1, most_threads);
-  require_extent(shape, "block.y", shape.block.y, 1, most_threads);
-  require_extent(shape, "block.z", shape.block.z, 1, most_threads_z);
+  constexpr std::int64_t max_blocks_x = 0x7fffffff;
+  constexpr std::int64_t max_blocks_yz = 0xffff;
+  constexpr std::int64_t max_threads = 1024;
+  constexpr std::int64_t max_threads_z = 64;
+  require_extent(shape, "block.x", shape.block.x, 1, max_threads);
+  require_extent(shape, "block.y", shape.block.y, 1, max_threads);
+  require_extent(shape, "block.z", shape.block.z, 1, max_threads_z);
   require_extent(shape, "the number of threads in a block",
-                 shape.block.x * shape.block.y * shape.block.z, 1, most_threads);
-  require_extent(shape, "grid.x", shape.grid.x, 0, most_blocks_x);
-  require_extent(shape, "grid.y", shape.grid.y, 0, most_blocks_yz);
-  require_extent(shape, "grid.z", shape.grid.z, 0, most_blocks_yz);
+                 shape.block.x * shape.block.y * shape.block.z, 1, max_threads);
+  require_extent(shape, "grid.x", shape.grid.x, 0, max_blocks_x);
+  require_extent(shape, "grid.y", shape.grid.y, 0, max_blocks_yz);
+  require_extent(shape, "grid.z", shape.grid.z, 0, max_blocks_yz);
   require_extent(shape, "the dynamic shared memory in bytes",
                  static_cast<std::int64_t>(shape.shared_bytes), 0,
                  static_cast<std::int64_t>(context.info().shared_per_block));

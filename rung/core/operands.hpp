@@ -2,12 +2,12 @@
 // Operands: the tensors of a call, as an operator lists them, and what core derives from the list
 // for every operator - checks with one wording, and a comparison with the call before.
 //
-//   static constexpr auto operands(auto& call) {
-//     return std::tuple{in(call.x, "x"), optional_in(call.bias, "bias"),
-//                       out(call.y, "y").may_be("x")};
+//   static constexpr void operands(auto& call, auto&& visit) {
+//     visit(in(call.x, "x"), optional_in(call.bias, "bias"), out(call.y, "y").may_be("x"));
 //   }
 //
-// takes a Call or the Args made of it, constant or not, and names the same tensors of either.
+// takes a Call or the Args made of it, constant or not, and lists the same tensors of either. (It
+// visits rather than returns them, so that a call that repeats the last one builds no list.)
 #pragma once
 
 #include <array>
@@ -15,7 +15,7 @@
 #include <cstdint>
 #include <span>
 #include <string_view>
-#include <tuple>
+#include <type_traits>
 #include <utility>
 
 #include "rung/core/context.hpp"
@@ -34,27 +34,28 @@ struct Operand {
   /// Operands that an operand which is written may be: the same elements in the same places.
   std::array<std::string_view, 3> same_as = {};
 
-  [[nodiscard]] constexpr Operand may_be(std::string_view one, std::string_view other = {},
-                                         std::string_view third = {}) const {
+  [[nodiscard]] RUNG_ALWAYS_INLINE constexpr Operand may_be(std::string_view one,
+                                                            std::string_view other = {},
+                                                            std::string_view third = {}) const {
     return {tensor, name, written, optional, {one, other, third}};
   }
 };
 
 template <class Ref>
-constexpr Operand<Ref> in(Ref& tensor, std::string_view name) {
+RUNG_ALWAYS_INLINE constexpr Operand<Ref> in(Ref& tensor, std::string_view name) {
   return {tensor, name};
 }
 template <class Ref>
-constexpr Operand<Ref> out(Ref& tensor, std::string_view name) {
+RUNG_ALWAYS_INLINE constexpr Operand<Ref> out(Ref& tensor, std::string_view name) {
   return {tensor, name, true};
 }
 /// Left out when it has neither data nor axes.
 template <class Ref>
-constexpr Operand<Ref> optional_in(Ref& tensor, std::string_view name) {
+RUNG_ALWAYS_INLINE constexpr Operand<Ref> optional_in(Ref& tensor, std::string_view name) {
   return {tensor, name, false, true};
 }
 template <class Ref>
-constexpr Operand<Ref> optional_out(Ref& tensor, std::string_view name) {
+RUNG_ALWAYS_INLINE constexpr Operand<Ref> optional_out(Ref& tensor, std::string_view name) {
   return {tensor, name, true, true};
 }
 
@@ -71,23 +72,16 @@ RUNG_API void require_usable(std::string_view op, std::span<const AnyOperand> op
 /// What is written overlaps no other operand, unless it may be that one and is.
 RUNG_API void require_no_overlap(std::string_view op, std::span<const AnyOperand> operands);
 
-template <class Op, class Call>
-inline constexpr auto operand_indices =
-    std::make_index_sequence<std::tuple_size_v<decltype(Op::operands(std::declval<Call&>()))>>{};
-
 /// Calls f with the operands of a call as a span of one type.
 template <class Op, class F>
 void with_operands(const typename Op::Call& call, F&& f) {
-  const auto listed = Op::operands(call);
-  std::apply(
-      [&](const auto&... operand) {
-        const ConstTensorRef tensors[] = {operand.tensor...};
-        std::size_t i = 0;
-        const AnyOperand all[] = {AnyOperand{tensors[i++], operand.name, operand.written,
-                                             operand.optional, operand.same_as}...};
-        f(std::span<const AnyOperand>(all));
-      },
-      listed);
+  Op::operands(call, [&](const auto&... operand) {
+    const ConstTensorRef tensors[] = {operand.tensor...};
+    std::size_t i = 0;
+    const AnyOperand all[] = {AnyOperand{tensors[i++], operand.name, operand.written,
+                                         operand.optional, operand.same_as}...};
+    f(std::span<const AnyOperand>(all));
+  });
 }
 
 /// Whether data pointers agree in what may decide how a call is served: null or not, and alignment
@@ -104,14 +98,14 @@ inline bool aligned_alike(const void* a, const void* b) {
 /// Whether everything that the call would write is empty.
 template <class Op>
 bool writes_nothing(const typename Op::Call& call) {
-  return std::apply(
-      [](const auto&... operand) {
-        return ((!operand.written || operand.tensor.empty() ||
-                 (operand.optional && operand.tensor.data == nullptr &&
-                  operand.tensor.shape.rank == 0)) &&
-                ...);
-      },
-      Op::operands(call));
+  bool nothing = true;
+  Op::operands(call, [&](const auto&... operand) {
+    const auto left_out = [](const auto& one) {
+      return one.optional && one.tensor.data == nullptr && one.tensor.shape.rank == 0;
+    };
+    nothing = ((!operand.written || operand.tensor.empty() || left_out(operand)) && ...);
+  });
+  return nothing;
 }
 
 /// What a rung sees of a call: checked in all that does not depend on where it runs, normalised.
@@ -144,11 +138,9 @@ void validate(const typename Op::Call& call, const Context& context) {
 template <class Op>
 bool repeats(const typename Op::Call& call, typename Op::Call& last, typename Op::Args& args,
              bool& moved) {
-  const auto now = Op::operands(call);
-  const auto before = Op::operands(last);
-  const auto bound = Op::operands(args);
   bool alike = true;
-  const auto replace = [&](const void* data, auto& before_data, auto& bound_data) {
+  const auto replace = [&](const void* data, auto& before_data, auto& bound_data)
+      __attribute__((always_inline)) {
     if (data == before_data) return;
     alike = alike && detail::aligned_alike(data, before_data);
     if (!alike) return;
@@ -160,12 +152,16 @@ bool repeats(const typename Op::Call& call, typename Op::Call& last, typename Op
     bound_data = reinterpret_cast<Pointer>(reinterpret_cast<std::uintptr_t>(data) + shift);
     before_data = const_cast<Pointer>(data);
   };
-  [&]<std::size_t... I>(std::index_sequence<I...>) {
-    (replace(std::get<I>(now).tensor.data, std::get<I>(before).tensor.data,
-             std::get<I>(bound).tensor.data),
-     ...);
-  }
-  (detail::operand_indices<Op, typename Op::Call>);
+  Op::operands(
+      call, [&](const auto&... now) __attribute__((always_inline)) {
+        Op::operands(
+            last, [&](const auto&... before) __attribute__((always_inline)) {
+              Op::operands(
+                  args, [&](const auto&... bound) __attribute__((always_inline)) {
+                    (replace(now.tensor.data, before.tensor.data, bound.tensor.data), ...);
+                  });
+            });
+      });
   // The remembered call first: its ranks are known to be valid.
   return alike && last == call;
 }

@@ -3,8 +3,8 @@
 // threads of a row, and wide access to rows of any alignment.
 //
 // A block is threads x rows: threadIdx.x is the thread of a row, threadIdx.y the row of the block;
-// threads is a power of two, at least 32 of them in a block. Up to 32 threads a row, the reduction
-// is shuffles alone; beyond, warps meet in shared memory.
+// threads is a power of two, at least 32 of them in a block. Up to 32 threads per row, the
+// reduction is shuffles alone; beyond, warps meet in shared memory.
 //
 //   struct Shared { RowScratch<float> scratch; };
 //   __global__ void kernel(Rows<2> rows, const T* x, T* y) {
@@ -38,10 +38,10 @@ struct RowBlock {
 
 /// Threads for rows of `packs` loads each: about `packs_a_thread` of them a thread, blocks of at
 /// least 128 threads, so that short rows share one.
-inline RowBlock row_block(std::int64_t packs, int packs_a_thread, int least_threads = 1,
-                          int most_threads = 1024) {
-  RowBlock block{.threads = least_threads};
-  while (block.threads < most_threads && std::int64_t{block.threads} * packs_a_thread < packs) {
+inline RowBlock row_block(std::int64_t packs, int packs_a_thread, int min_threads = 1,
+                          int max_threads = 1024) {
+  RowBlock block{.threads = min_threads};
+  while (block.threads < max_threads && std::int64_t{block.threads} * packs_a_thread < packs) {
     block.threads *= 2;
   }
   block.rows = larger(1, 128 / block.threads);
@@ -53,8 +53,8 @@ inline RowBlock row_block(std::int64_t packs, int packs_a_thread, int least_thre
 template <int N, class... Parameters, class... Arguments>
 void launch_rows(Context& context, const Rows<N>& rows, const RowBlock& block,
                  void (*kernel)(Rows<N>, Parameters...), Arguments&&... arguments) {
-  constexpr std::int64_t most_blocks = 0x7fffffff;
-  const std::int64_t blocks = smaller(most_blocks, (rows.count() + block.rows - 1) / block.rows);
+  constexpr std::int64_t max_blocks = 0x7fffffff;
+  const std::int64_t blocks = smaller(max_blocks, (rows.count() + block.rows - 1) / block.rows);
   launch(context,
          {.grid = blocks, .block = {block.threads, block.rows}, .shared_bytes = block.shared_bytes},
          kernel, rows, std::forward<Arguments>(arguments)...);

@@ -47,12 +47,12 @@ std::string about() {
 
 struct Primitive::Made {
   Operation operation;
-  ConstTensorRef tensors[most_operands];
-  Role roles[most_operands] = {};
+  ConstTensorRef tensors[max_operands];
+  Role roles[max_operands] = {};
   std::size_t count = 0;
   int threads = 0;
   Handle primitive = nullptr;
-  Handle memory[most_operands] = {};
+  Handle memory[max_operands] = {};
 
   Made() = default;
   Made(const Made&) = delete;
@@ -81,9 +81,9 @@ struct Primitive::Made {
     operation = asked;
     threads = thread_count;
     Layouts layouts;
-    bool ok = operands.size() <= most_operands;
+    bool ok = operands.size() <= max_operands;
     for (const Operand& operand : operands) {
-      if (count == most_operands) break;
+      if (count == max_operands) break;
       tensors[count] = operand.tensor;
       roles[count] = layouts.roles[count] = operand.role;
       ok = ok && layouts.at[count].make(operand.tensor);
@@ -140,7 +140,7 @@ bool Primitive::prepare(const Operation& operation, std::initializer_list<Operan
 void Primitive::run(std::initializer_list<const void*> data) {
   const Library& lib = library();
   bool ok = made_ != nullptr && made_->primitive != nullptr && data.size() == made_->count;
-  Argument arguments[most_operands];
+  Argument arguments[max_operands];
   std::size_t i = 0;
   for (const void* pointer : data) {
     if (!ok) break;

@@ -30,12 +30,12 @@ class Layout {
   alignas(16) std::byte buffer_[2048] = {};  // 696 bytes in 2.6
 };
 
-constexpr std::size_t most_operands = 8;
+constexpr std::size_t max_operands = 8;
 
 /// The operands of a call, found by their role.
 struct Layouts {
-  Layout at[most_operands];
-  Role roles[most_operands] = {};
+  Layout at[max_operands];
+  Role roles[max_operands] = {};
   std::size_t count = 0;
 
   [[nodiscard]] Description operator[](Role role) const {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// wmma's products: the lanes' parts are put together row by row, multiplied as vectors as wide as
-// the processor has, and dealt out again. Each sum is rounded as one after another would be: this
+// wmma's products: the lanes' parts are combined row by row, multiplied as vectors as wide as
+// the processor has, and scheduled again. Each sum is rounded as one after another would be: this
 // file is compiled without fused multiplications and additions.
 #include "rung/simt/fragment_product.hpp"
 
@@ -13,7 +13,7 @@
 namespace rung::simt {
 namespace {
 
-constexpr int most_elements = 32 * 16;  // of a matrix, of all shapes
+constexpr int max_elements = 32 * 16;  // of a matrix, of all shapes
 
 /// Puts a matrix together, each element as `convert` makes it.
 template <class Stored, class Number, class Convert>
@@ -113,7 +113,7 @@ Multiply<Number> widest() {
 template <class Number, class Sum = Number>
 void multiply_as(void* const* lanes, const FragmentKind& kind) {
   static const Multiply<Number> multiply = widest<Number>();
-  alignas(64) Number a[most_elements], b[most_elements], c[most_elements];
+  alignas(64) Number a[max_elements], b[max_elements], c[max_elements];
   const void *parts_a[warp_lanes], *parts_b[warp_lanes], *parts_c[warp_lanes];
   for (int lane = 0; lane < warp_lanes; ++lane) {
     const auto& one = *static_cast<const FragmentProduct*>(lanes[lane]);

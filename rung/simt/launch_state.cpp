@@ -55,7 +55,7 @@ LaunchState::LaunchState(const Launch& given, ThreadOrder thread_order)
       cluster_size(static_cast<int>(volume(given.cluster))),
       clusters(volume(given.grid) / volume(given.cluster)),
       sequence(clusters, thread_order),
-      most_resident_(resident_clusters(given)) {
+      max_resident_(resident_clusters(given)) {
   // Small enough that the last chunk keeps nobody waiting, large enough to hide the counter.
   chunk_ = std::clamp<std::uint64_t>(clusters / (useful_workers() * 16), 1, 64);
 }
@@ -79,7 +79,7 @@ uint3 LaunchState::block_index(std::uint64_t position, int rank) const {
 }
 
 bool LaunchState::claim(Claim& mine, bool extra, std::uint64_t& position) {
-  if (extra && resident_.load(std::memory_order_relaxed) >= most_resident_) return false;
+  if (extra && resident_.load(std::memory_order_relaxed) >= max_resident_) return false;
   if (mine.begin == mine.end) {
     mine.begin = std::min(next_.fetch_add(chunk_, std::memory_order_relaxed), clusters);
     mine.end = std::min(mine.begin + chunk_, clusters);

@@ -96,7 +96,7 @@ class LaunchState {
 
  private:
   std::uint64_t chunk_ = 1;
-  std::uint64_t most_resident_;
+  std::uint64_t max_resident_;
   std::atomic<std::uint64_t> next_{0};
   std::atomic<std::uint64_t> resident_{0};
 

@@ -18,8 +18,8 @@ namespace {
 
 constexpr int rows_of_a = 64;
 constexpr int bytes_of_k = 32;  // of an instruction, whatever the type
-constexpr int most_k = 32;      // elements of one byte
-constexpr int most_columns = 256;
+constexpr int max_k = 32;       // elements of one byte
+constexpr int max_columns = 256;
 constexpr int piece_bytes = 16;  // what stays together under every swizzle
 
 int element_bytes(WgmmaType type) {
@@ -109,7 +109,7 @@ void read_shared(Worker& here, const Block& block, const MatrixProduct& product,
 }
 
 /// A in registers: see ptx_wgmma.hpp for who holds what.
-void read_registers(const MatrixProduct& product, float (&to)[rows_of_a][most_k]) {
+void read_registers(const MatrixProduct& product, float (&to)[rows_of_a][max_k]) {
   const WgmmaType type = product.shape.a;
   const int element = element_bytes(type);
   const int each = 4 / element;
@@ -138,8 +138,8 @@ Spot spot_of(int thread, int i) {
 }
 
 template <class Sum>
-void multiply(MatrixProduct& product, const float (&a)[rows_of_a][most_k],
-              const float (&b)[most_k][most_columns], Sum (&sums)[rows_of_a][most_columns]) {
+void multiply(MatrixProduct& product, const float (&a)[rows_of_a][max_k],
+              const float (&b)[max_k][max_columns], Sum (&sums)[rows_of_a][max_columns]) {
   const int registers = product.shape.n / 2;
   const int depth = bytes_of_k / element_bytes(product.shape.a);
   const auto for_each_sum = [&](auto f) {
@@ -198,13 +198,13 @@ std::uint32_t operand_address(std::uint64_t matrix, const OperandShape& shape, i
   return at & 0x3ffff;
 }
 
-/// Operands and results in 4 bytes an element: 104 KiB, for those threads alone that need them.
+/// Operands and results in 4 bytes per element: 104 KiB, for those threads alone that need them.
 struct Operands {
-  float a[rows_of_a][most_k];
-  float b[most_k][most_columns];
+  float a[rows_of_a][max_k];
+  float b[max_k][max_columns];
   union {
-    int integers[rows_of_a][most_columns];
-    float floats[rows_of_a][most_columns];
+    int integers[rows_of_a][max_columns];
+    float floats[rows_of_a][max_columns];
   } sums;
 };
 
@@ -216,10 +216,10 @@ void multiply(Worker& here, const Block& block, MatrixProduct& product) {
     read_registers(product, a);
   } else {
     read_shared(here, block, product, product.a_matrix, shape_of_a(product), shape.a,
-                shape.negate_a, &a[0][0], most_k, 1);
+                shape.negate_a, &a[0][0], max_k, 1);
   }
   read_shared(here, block, product, product.b_matrix, shape_of_b(product), shape.b, shape.negate_b,
-              &b[0][0], 1, most_columns);
+              &b[0][0], 1, max_columns);
   is_integer(shape.a) ? multiply(product, a, b, sums.integers)
                       : multiply(product, a, b, sums.floats);
 }

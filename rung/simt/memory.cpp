@@ -27,7 +27,7 @@ constexpr std::size_t margin = 256;
 
 /// What was freed while somebody records, kept so that nothing else comes to lie there: up to so
 /// many bytes.
-constexpr std::size_t most_kept = std::size_t{256} << 20;
+constexpr std::size_t max_kept = std::size_t{256} << 20;
 struct Kept {
   std::mutex mutex;
   std::deque<std::pair<std::byte*, std::size_t>> memory;
@@ -66,7 +66,7 @@ void release(int, void* memory) noexcept {
   record::unregister_memory(memory);
   Kept& old = kept();
   const std::lock_guard lock(old.mutex);
-  const std::size_t most = record::checking() ? most_kept : 0;
+  const std::size_t most = record::checking() ? max_kept : 0;
   old.memory.emplace_back(static_cast<std::byte*>(memory) - margin, bytes);
   old.bytes += bytes;
   while (old.bytes > most || (most == 0 && !old.memory.empty())) {

@@ -207,7 +207,7 @@ struct Kernel : Work {
   std::uint64_t block_threads = 0;  // the largest of all launches
   std::uint64_t shared_bytes = 0;   // of a block, dynamic and static; likewise
   std::vector<Line> lines;          // by file and line
-  static constexpr std::size_t most_listed = 64;
+  static constexpr std::size_t max_listed = 64;
   std::vector<LaunchWork> each;  // of the first launches
 
   /// Lanes that take part in a request, the mean.

@@ -11,8 +11,8 @@ namespace {
 constexpr int registers_of_a_block = 65536;
 constexpr int granule = 8;
 
-/// What a compiler gives each thread at most, where blocks do not share a multiprocessor.
-int most_at_start(const Block& block) {
+/// What a compiler gives each thread at most, where blocks do not share an SM.
+int max_at_start(const Block& block) {
   const int threads = static_cast<int>(block.warps.size()) * warp_lanes;
   return std::min(256, registers_of_a_block / threads / granule * granule);
 }
@@ -24,7 +24,7 @@ void set_registers(int registers, bool claim, Place place) {
   Thread& self = here.current();
   if (self.lane != 0) return;  // all lanes of a warp call
   const Block& block = *self.block;
-  const int at_start = most_at_start(block);
+  const int at_start = max_at_start(block);
   const int own = self.warp->registers == 0 ? at_start : self.warp->registers;
   if (claim ? registers <= own : registers >= own) return;
   const auto in_use = [&] {

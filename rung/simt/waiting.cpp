@@ -83,7 +83,11 @@ void Worker::wake_all() {
 bool Worker::find_ready() {
   while (ready_begin_ == ready_end_) {
     if (live_ == 0) return false;
-    if (recorder_ != nullptr && recorder_->release_ahead()) continue;
+    if (recorder_ != nullptr && recorder_->any_ahead()) {
+      // Those that are asleep may be of their warps, and catch up.
+      if (!recorder_->release_ahead(asleep_.empty())) wake_all();
+      continue;
+    }
     if (!in_step_.empty()) {
       step();
       continue;

@@ -32,10 +32,10 @@ Warpgroup& warpgroup(Worker& here, const char* operation, Place place) {
   return *block.warpgroups[index];
 }
 
-constexpr std::size_t most_sums = 128;
+constexpr std::size_t max_sums = 128;
 
 std::uint64_t hash_of(const SumPlaces& sums, std::size_t count) {
-  std::uint32_t words[most_sums];
+  std::uint32_t words[max_sums];
   sums.read(words, count);
   std::uint64_t hash = count;
   for (std::size_t i = 0; i < count; ++i) {
@@ -67,7 +67,7 @@ const char* missing_fence(const Warpgroup::Member& member, const SumPlaces& sums
   return nullptr;
 }
 
-/// The product under way that has the same sums; -1: none has. `mixed`: one has some of them, or
+/// The product in flight that has the same sums; -1: none has. `mixed`: one has some of them, or
 /// has them in another order.
 std::int64_t product_before(Warpgroup& group, const Warpgroup::Member& member,
                             const SumPlaces& sums, std::size_t words, bool& mixed) {

@@ -24,7 +24,7 @@ namespace {
 /// Lines around one with counts that are printed too.
 constexpr int context = 4;
 /// For source, where the terminal is narrow: then its lines are too long for it.
-constexpr std::size_t least_room = 40;
+constexpr std::size_t min_room = 40;
 
 struct LineCount {
   std::uint64_t global = 0, sectors = 0;  // loads, stores and atomics together
@@ -103,7 +103,7 @@ std::string gutter(const LineCount& c) {
 std::string source_line(const std::string& left, int number, std::string code) {
   std::string head = fmt::format("{} {:>5} ", left, number);
   const std::size_t width = terminal_width();
-  const std::size_t room = width > head.size() + least_room ? width - head.size() : least_room;
+  const std::size_t room = width > head.size() + min_room ? width - head.size() : min_room;
   for (char& c : code) c = c == '\t' ? ' ' : c;
   code.erase(code.find_last_not_of(' ') + 1);
   const std::size_t indent = std::min(std::min(code.find_first_not_of(' '), code.size()), room / 2);

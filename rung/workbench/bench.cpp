@@ -19,7 +19,7 @@ namespace rung::workbench {
 namespace {
 
 /// The simulated GPU runs some ten million simple steps a second: larger problems take minutes.
-constexpr double most_simulated = 1e6;  // product of the extents
+constexpr double max_simulated = 1e6;  // product of the extents
 
 struct Options {
   std::string op;
@@ -66,7 +66,7 @@ std::vector<Backend> backends_to_bench(const std::string& asked,
 bool small_enough(const Problem& problem) {
   double product = 1;
   for (const std::int64_t extent : problem.extents) product *= static_cast<double>(extent);
-  return product <= most_simulated;
+  return product <= max_simulated;
 }
 
 std::vector<Problem> problems_for(const AnyOperator& op, Backend backend,

@@ -75,14 +75,14 @@ std::string bench_json(const std::vector<BenchTable>& tables, const bench::Machi
 
 /// How long a rung may take on a problem, found out on smaller ones of the same kind, so that no
 /// call that takes minutes is ever made.
-struct Foresight {
+struct RuntimeEstimate {
   double seconds = 0;   // expected for the whole problem
   std::string smaller;  // the largest problem tried; "" when none was needed
   double smaller_seconds = 0;
   double smaller_operations = 0;
 };
-Foresight foresee(const AnyOperator& op, const RungInfo& rung, const Problem& problem,
-                  const Cost& cost, Context& context, double longest_call);
+RuntimeEstimate predict_runtime(const AnyOperator& op, const RungInfo& rung, const Problem& problem,
+                                const Cost& cost, Context& context, double longest_call);
 
 /// About how long bench_problem() takes, and for how many versions: from a first timing of each on
 /// the problem, or on a smaller one of the same kind.

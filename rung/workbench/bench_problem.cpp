@@ -23,8 +23,8 @@ namespace {
 /// where one set happens to lie (on an H200, 2 GiB turned by cuBLAS: 3779 to 4003 GB/s by place) -
 /// unless they would take more than their share of the GPU's memory, or of the host's.
 constexpr double cold_factor = 3;
-constexpr int least_sets = 4;
-constexpr int most_sets = 64;
+constexpr int min_sets = 4;
+constexpr int max_sets = 64;
 constexpr double memory_share = 0.25;
 
 bench::Ceiling ceiling_of(const Problem& problem, const Instance& instance, const Context& context,
@@ -63,7 +63,7 @@ std::vector<std::unique_ptr<Instance>> more_sets(const AnyOperator& op, const Pr
   const double room =
       memory_share * std::min(static_cast<double>(gpu.memory_bytes), machine.memory_bytes) / held;
   const int count = static_cast<int>(
-      std::min({static_cast<double>(most_sets), room, std::max<double>(least_sets, cold)}));
+      std::min({static_cast<double>(max_sets), room, std::max<double>(min_sets, cold)}));
   for (int i = 1; i < count; ++i) {
     sets.push_back(op.make(problem, {}, static_cast<std::uint64_t>(i) + 1, context.device()));
   }
@@ -116,12 +116,12 @@ class ProblemBench {
     BenchRow row = blank(rung);
     progress_.say(fmt::format("checking {} {} on {}", row.op, row.rung, row.problem));
     if (rung != nullptr && context_.backend() != Backend::simt) {
-      const Foresight foresight =
-          foresee(op_, *rung, problem_, cost_, context_, plan_.longest_call);
-      if (foresight.seconds > plan_.longest_call) {
+      const RuntimeEstimate predicted_runtime =
+          predict_runtime(op_, *rung, problem_, cost_, context_, plan_.longest_call);
+      if (predicted_runtime.seconds > plan_.longest_call) {
         row.note = fmt::format("too slow to wait for, about {} a call; {} takes {}",
-                               format_seconds(foresight.seconds), foresight.smaller,
-                               format_seconds(foresight.smaller_seconds));
+                               format_seconds(predicted_runtime.seconds), predicted_runtime.smaller,
+                               format_seconds(predicted_runtime.smaller_seconds));
         rows_.push_back(row);
         return;
       }

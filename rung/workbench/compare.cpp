@@ -18,7 +18,7 @@ namespace {
 
 constexpr double oracle_operations = 3e7;  // some 30 ms of a sequential oracle: as many rows as fit
 constexpr double judged_elements = 65536;  // and as many as are compared in about a millisecond
-constexpr std::int64_t least_rows = 12;    // however costly a row is
+constexpr std::int64_t min_rows = 12;      // however costly a row is
 constexpr std::int64_t telling_row = 8;    // integers: a row of poison this long is no chance
 
 const unsigned char* element(const Tensor& tensor, std::int64_t index) {
@@ -97,7 +97,7 @@ std::vector<std::int64_t> rows_to_judge(const Extents& shape, double operations,
   const double of_all = std::min(oracle_operations / std::max(operations, 1.0),
                                  judged_elements / static_cast<double>(elements));
   const auto wanted = std::max(
-      least_rows, static_cast<std::int64_t>(std::min(of_all, 1.0) * static_cast<double>(count)));
+      min_rows, static_cast<std::int64_t>(std::min(of_all, 1.0) * static_cast<double>(count)));
   if (wanted >= count) {
     for (std::int64_t row = 0; row < count; ++row) rows.push_back(row);
     return rows;

@@ -20,7 +20,7 @@ namespace rung::workbench {
 namespace {
 
 /// The simulated GPU runs some ten million simple steps a second: more would take minutes.
-constexpr double most_steps = 3e7;  // product of the extents
+constexpr double max_steps = 3e7;  // product of the extents
 
 struct Options {
   std::string target;
@@ -50,7 +50,7 @@ Backend backend_of(const AnyOperator& op, const std::string& rung, const std::st
 void expect_quick(const Problem& problem, Backend backend) {
   double steps = 1;
   for (const std::int64_t extent : problem.extents) steps *= static_cast<double>(extent);
-  if (backend != Backend::simt || steps <= most_steps) return;
+  if (backend != Backend::simt || steps <= max_steps) return;
   throw Error(
       ErrorCode::unsupported,
       fmt::format("problem: {} would take the simulated GPU minutes; counts grow evenly, so "

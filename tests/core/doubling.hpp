@@ -8,7 +8,6 @@
 #include <span>
 #include <string>
 #include <string_view>
-#include <tuple>
 #include <vector>
 
 #include "rung/core/any_operator.hpp"
@@ -37,8 +36,8 @@ struct Double {
   };
   struct Args : Call {};
   static constexpr bool operands_in_host_memory = true;  // its rung for GPUs does nothing
-  static constexpr auto operands(auto& call) {
-    return std::tuple{in(call.x, "x"), out(call.y, "y")};
+  static constexpr void operands(auto& call, auto&& visit) {
+    visit(in(call.x, "x"), out(call.y, "y"));
   }
 
   static RungList<Double>& rungs() {

@@ -52,11 +52,11 @@ TEST(Inputs, ThatAreOnlyLookedAtTakeNoMemoryAndMustFitTogether) {
   const std::int64_t available = free_memory();
   if (available == 0) GTEST_SKIP() << "not told here";
   Inputs inputs({}, 1, {}, Filling::none);
-  const Extents most_of_it{available / 5 * 3};
-  EXPECT_EQ(inputs.input("x", DType::u8, most_of_it).shape, most_of_it);
+  const Extents max_of_it{available / 5 * 3};
+  EXPECT_EQ(inputs.input("x", DType::u8, max_of_it).shape, max_of_it);
   EXPECT_GT(free_memory(), available / 2);
   expect_error(ErrorCode::out_of_memory, {"tensor 'y'", "GiB are available"},
-               [&] { inputs.output("y", DType::u8, most_of_it); });
+               [&] { inputs.output("y", DType::u8, max_of_it); });
 }
 
 TEST(Inputs, ValuesDependOnSeedNameAndIndexAlone) {
@@ -180,7 +180,7 @@ TEST(Inputs, IntegersAreSmallAndWhole) {
 TEST(Inputs, AdversarialFloatsAreWildButFinite) {
   const struct {
     DType dtype;
-    double least_normal;
+    double min_normal;
     double largest;
   } formats[] = {{DType::f32, 0x1p-126, 0x1.fffffep127},
                  {DType::f64, 0x1p-1022, 0x1p1023},
@@ -188,7 +188,7 @@ TEST(Inputs, AdversarialFloatsAreWildButFinite) {
                  {DType::bf16, 0x1p-126, 0x1.fep127},
                  {DType::e4m3, 0x1p-6, 448},
                  {DType::e5m2, 0x1p-14, 57344}};
-  for (const auto& [dtype, least_normal, largest] : formats) {
+  for (const auto& [dtype, min_normal, largest] : formats) {
     SCOPED_TRACE(to_string(dtype));
     const std::vector<double> values = made({Layout::plain, Values::adversarial}, dtype, {20000});
     int zeros = 0, negative_zeros = 0, subnormals = 0, pairs = 0, negatives = 0;
@@ -199,9 +199,9 @@ TEST(Inputs, AdversarialFloatsAreWildButFinite) {
       ASSERT_TRUE(std::isfinite(x));
       zeros += x == 0 ? 1 : 0;
       negative_zeros += x == 0 && std::signbit(x) ? 1 : 0;
-      subnormals += x != 0 && std::fabs(x) < least_normal ? 1 : 0;
+      subnormals += x != 0 && std::fabs(x) < min_normal ? 1 : 0;
       negatives += x < 0 ? 1 : 0;
-      if (std::fabs(x) >= least_normal) binades.insert(std::ilogb(x));
+      if (std::fabs(x) >= min_normal) binades.insert(std::ilogb(x));
       if (i % 2 == 1) pairs += x != 0 && x == -values[i - 1] ? 1 : 0;
       most = std::max(most, std::fabs(x));
     }

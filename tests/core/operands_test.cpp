@@ -5,7 +5,6 @@
 
 #include <array>
 #include <string>
-#include <tuple>
 
 #include "expect_error.hpp"
 #include "rung/core/operands.hpp"
@@ -30,9 +29,9 @@ struct Sum {
   struct Args : Call {
     int bound_option = 0;
   };
-  static constexpr auto operands(auto& call) {
-    return std::tuple{in(call.x, "x"), optional_in(call.bias, "bias"), out(call.y, "y").may_be("x"),
-                      optional_out(call.square, "square")};
+  static constexpr void operands(auto& call, auto&& visit) {
+    visit(in(call.x, "x"), optional_in(call.bias, "bias"), out(call.y, "y").may_be("x"),
+          optional_out(call.square, "square"));
   }
   static void bind(Args& args) {
     args.bound_option = args.option;

@@ -28,9 +28,9 @@ def rungs(operator):
             yield path, name.group(1)
 
 
-def sources_of(path):
-    """The rung's file and the operator's headers that it includes, directly or not."""
-    found, left = [], [path]
+def included(*paths):
+    """Files and the operators' headers that they include, directly or not."""
+    found, left = [], list(paths)
     while left:
         one = left.pop()
         if one in found:
@@ -38,7 +38,25 @@ def sources_of(path):
         found.append(one)
         for name in re.findall(r'#include "(rung/ops/[^"]+)"', one.read_text(encoding="utf-8")):
             left.append(SOURCE / name)
-    return [one for one in found if path.parent in one.parents]
+    return found
+
+
+def step_of(path):
+    """The rung's file and the .cuh of its step, which hold kernels."""
+    return [path, *sorted(path.parent.glob(path.name.split("_")[0] + "_*.cuh"))]
+
+
+def sources_of(path):
+    """The rung's step and the headers of its operator's cuda/ that it includes, directly or not."""
+    return [one for one in included(*step_of(path)) if path.parent in one.parents]
+
+
+def units(path, changed):
+    """What is compiled for a rung and includes the changed file: its own file, and those in detail/ that compile
+    kernels of its step for some types each."""
+    step = set(step_of(path))
+    return [path, *(one for one in sorted(path.parent.glob("detail/*.cu"))
+                    if changed in included(one) and step.intersection(included(one)))]
 
 
 def mutants(path):
@@ -75,23 +93,27 @@ class Builder:
         copy = folder / changed.relative_to(SOURCE)
         copy.parent.mkdir(parents=True, exist_ok=True)
         copy.write_text(text, encoding="utf-8")
-        entry = self.compile[path]
-        words = shlex.split(entry["command"])
-        original = words[words.index("-o") + 1]
-        mutant = folder / "mutant.o"
-        words[words.index("-o") + 1] = str(mutant)
-        if changed == path:
-            words[words.index("-c") + 1] = str(copy)
-        words.insert(words.index("-c"), f"-I{folder}")
-        words = [words[0], f"-I{folder}", *words[1:]]
-        compiled = run(words, cwd=entry["directory"])
-        if compiled.returncode != 0:
-            return None, compiled.stderr
-        if code(mutant) == code(pathlib.Path(entry["directory"], original)):
+        link, differs = self.link, False
+        for number, unit in enumerate(units(path, changed)):
+            entry = self.compile[unit]
+            words = shlex.split(entry["command"])
+            original = words[words.index("-o") + 1]
+            mutant = folder / f"mutant{number}.o"
+            words[words.index("-o") + 1] = str(mutant)
+            if changed == unit:
+                words[words.index("-c") + 1] = str(copy)
+            words.insert(words.index("-c"), f"-I{folder}")
+            words = [words[0], f"-I{folder}", *words[1:]]
+            compiled = run(words, cwd=entry["directory"])
+            if compiled.returncode != 0:
+                return None, compiled.stderr
+            if code(mutant) == code(pathlib.Path(entry["directory"], original)):
+                continue
+            differs = True
+            link = link.replace(os.path.relpath(pathlib.Path(entry["directory"], original), self.build), str(mutant))
+        if not differs:
             return None, ""
-        objects = os.path.relpath(pathlib.Path(entry["directory"], original), self.build)
-        link = self.link.replace(objects, str(mutant)).replace(f"-o lib/{self.library.name}",
-                                                               f"-o {folder}/librung.so.0")
+        link = link.replace(f"-o lib/{self.library.name}", f"-o {folder}/librung.so.0")
         linked = run(["sh", "-c", link.split("&&")[1] if "&&" in link else link], cwd=self.build)
         return (folder if linked.returncode == 0 else None), linked.stderr
 

@@ -20,7 +20,7 @@ namespace {
 
 constexpr int n = 256;  // of the products
 
-/// One thread an element of c, n x n: 2 n accesses of global memory each.
+/// One thread per element of c, n x n: 2 n accesses of global memory each.
 __global__ void naive_gemm(const float* a, const float* b, float* c) {
   const int row = static_cast<int>(blockIdx.y * blockDim.y + threadIdx.y);
   const int column = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x);
@@ -33,7 +33,7 @@ constexpr int tile = 16;
 struct Tiles {
   float a[tile][tile], b[tile][tile];
 };
-/// The same through tiles of 16 x 16 in shared memory: two barriers a tile.
+/// The same through tiles of 16 x 16 in shared memory: two barriers per tile.
 __global__ void tiled_gemm(const float* a, const float* b, float* c) {
   Tiles& tiles = shared<Tiles>();
   const int y = static_cast<int>(threadIdx.y), x = static_cast<int>(threadIdx.x);
@@ -139,7 +139,7 @@ double cpu_seconds() {
 
 void measure(const Scenario& scenario, const std::string& mode, int threads, int rounds) {
   Context context = Context::on(Backend::simt, threads);
-  double least_wall = 1e9, least_cpu = 1e9;
+  double min_wall = 1e9, min_cpu = 1e9;
   for (int i = 0; i < rounds; ++i) {
     if (mode != "plain") {
       simt::record::begin({.counters = true, .checks = mode == "checking"});
@@ -148,12 +148,12 @@ void measure(const Scenario& scenario, const std::string& mode, int threads, int
     const auto start = std::chrono::steady_clock::now();
     scenario.run(context);
     const std::chrono::duration<double> wall = std::chrono::steady_clock::now() - start;
-    least_wall = std::min(least_wall, wall.count());
-    least_cpu = std::min(least_cpu, cpu_seconds() - cpu);
+    min_wall = std::min(min_wall, wall.count());
+    min_cpu = std::min(min_cpu, cpu_seconds() - cpu);
     if (mode != "plain" && !simt::record::end().findings.empty()) std::puts("findings!");
   }
   std::printf("%-13s %-9s %d thread%s: %8.1f ms, CPU %8.1f; peak %6ld KiB\n", scenario.name.c_str(),
-              mode.c_str(), threads, threads == 1 ? " " : "s", least_wall * 1e3, least_cpu * 1e3,
+              mode.c_str(), threads, threads == 1 ? " " : "s", min_wall * 1e3, min_cpu * 1e3,
               used().ru_maxrss);
   std::fflush(stdout);
 }

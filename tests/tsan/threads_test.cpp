@@ -10,7 +10,6 @@
 #include <stdexcept>
 #include <string>
 #include <thread>
-#include <tuple>
 #include <vector>
 
 #include "rung/core/any_operator.hpp"
@@ -43,8 +42,8 @@ struct AddSum {
   };
   struct Args : Call {};
 
-  static constexpr auto operands(auto& call) {
-    return std::tuple{in(call.x, "x"), out(call.y, "y")};
+  static constexpr void operands(auto& call, auto&& visit) {
+    visit(in(call.x, "x"), out(call.y, "y"));
   }
   static RungList<AddSum>& rungs() {
     static constinit RungList<AddSum> list;

@@ -4,7 +4,6 @@
 #pragma once
 
 #include <string>
-#include <tuple>
 #include <vector>
 
 #include "rung/core/any_operator.hpp"
@@ -23,8 +22,8 @@ struct Fake {
   };
   struct Args : Call {};
 
-  static constexpr auto operands(auto& call) {
-    return std::tuple{in(call.x, "x"), out(call.y, "y")};
+  static constexpr void operands(auto& call, auto&& visit) {
+    visit(in(call.x, "x"), out(call.y, "y"));
   }
   static RungList<Fake>& rungs();
   static void bind(Args&) {}

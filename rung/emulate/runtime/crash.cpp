@@ -71,7 +71,8 @@ std::string place_of_caller() {
     const std::string line = simt::source_line(static_cast<char*>(frames[i]) - 1);
     // Neither ours nor the system's.
     bool foreign = line.empty() || line.starts_with("..");
-    for (const char* folder : {"rung/emulate/runtime", "rung/simt", "/usr/", "libstdc++"}) {
+    for (const char* folder :
+         {"rung/emulate/include", "rung/emulate/runtime", "rung/simt", "/usr/", "libstdc++"}) {
       foreign |= line.find(folder) != std::string::npos;
     }
     if (!foreign) return "\n  at " + line;

@@ -15,7 +15,7 @@ namespace {
 
 thread_local int chosen = 0;
 // For each device those that access its memory.
-std::atomic<std::uint64_t> visitors[most_devices];
+std::atomic<std::uint64_t> visitors[max_devices];
 
 std::uint64_t bit(int device) { return std::uint64_t{1} << device; }
 
@@ -34,7 +34,7 @@ cudaError_t change_access(int peer, bool enable, cudaError_t already) {
 int device_count() {
   static const int count = [] {
     const char* given = std::getenv("RUNG_EMULATE_DEVICES");
-    return given != nullptr ? std::clamp(std::atoi(given), 1, most_devices) : 1;
+    return given != nullptr ? std::clamp(std::atoi(given), 1, max_devices) : 1;
   }();
   return count;
 }

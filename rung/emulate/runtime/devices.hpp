@@ -7,7 +7,7 @@
 namespace rung::cuda {
 
 /// A bit each in the masks of record::Memory.
-inline constexpr int most_devices = 64;
+inline constexpr int max_devices = 64;
 
 /// What `rung emulate --devices` says; 1 by default.
 int device_count();

@@ -138,10 +138,10 @@ using namespace rung::cuda;  // NOLINT: its implementation
 
 namespace {
 
-int most_threads(const char* kernel) {
+int max_threads(const char* kernel) {
   const Demands* const demands = find_demands(kernel);
-  return demands != nullptr && demands->most_threads != 0 ? static_cast<int>(demands->most_threads)
-                                                          : 1024;
+  return demands != nullptr && demands->max_threads != 0 ? static_cast<int>(demands->max_threads)
+                                                         : 1024;
 }
 
 }  // namespace
@@ -151,7 +151,7 @@ cudaError_t cudaFuncGetAttributes(cudaFuncAttributes* to, const void* kernel) {
   if (to == nullptr || known == nullptr) return remember(cudaErrorInvalidDeviceFunction);
   *to = {};
   to->sharedSizeBytes = own_shared_bytes(known->name);
-  to->maxThreadsPerBlock = most_threads(known->name);
+  to->maxThreadsPerBlock = max_threads(known->name);
   to->numRegs = registers_assumed;
   to->ptxVersion = to->binaryVersion = model().capability;
   to->maxDynamicSharedSizeBytes =
@@ -196,7 +196,7 @@ cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(int* blocks, const voi
   if (blocks == nullptr || block_size <= 0) return remember(cudaErrorInvalidValue);
   const std::size_t shared = shared_bytes + own_shared_bytes(known->name);
   const bool refused =
-      shared > dynamic_shared_limit(kernel, nullptr) || block_size > most_threads(known->name);
+      shared > dynamic_shared_limit(kernel, nullptr) || block_size > max_threads(known->name);
   *blocks = refused ? 0 : resident_blocks(static_cast<std::size_t>(block_size), shared);
   return remember(cudaSuccess);
 }

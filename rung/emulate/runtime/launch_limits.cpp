@@ -39,16 +39,16 @@ dim3 cluster_of(const LaunchConfig& config, const Demands* demands) {
 // The errors are those that an H200 gives.
 Refusal unmet(const LaunchConfig& config, const Demands* demands) {
   if (demands == nullptr) return {};
-  if (demands->most_threads != 0 && volume(config.block) > demands->most_threads) {
+  if (demands->max_threads != 0 && volume(config.block) > demands->max_threads) {
     return {cudaErrorInvalidValue, "a block of " + describe(config.block) +
                                        " threads; the kernel's __launch_bounds__ says " +
-                                       std::to_string(demands->most_threads) + " at most"};
+                                       std::to_string(demands->max_threads) + " at most"};
   }
   const dim3 cluster = cluster_of(config, demands);
   const std::string clusters = "clusters of " + describe(cluster) + " blocks; the kernel's ";
-  if (demands->most_cluster != 0 && volume(cluster) > demands->most_cluster) {
+  if (demands->max_cluster != 0 && volume(cluster) > demands->max_cluster) {
     return {cudaErrorInvalidClusterSize, clusters + "__launch_bounds__ says " +
-                                             std::to_string(demands->most_cluster) + " at most"};
+                                             std::to_string(demands->max_cluster) + " at most"};
   }
   const dim3& demanded = demands->cluster;
   if (demanded.x == 0 || same_extent(cluster, demanded)) return {};

@@ -32,7 +32,7 @@ constexpr std::size_t max_guarded = 8192;
 struct Table {
   std::mutex mutex;
   std::map<const char*, Allocation> live;
-  std::size_t bytes[most_devices] = {};  // of those the runtime allocated
+  std::size_t bytes[max_devices] = {};  // of those the runtime allocated
 };
 Table& table() {
   static Table& one = *new Table;  // never destroyed: programs free in static destructors
@@ -208,7 +208,7 @@ bool holds(const void* address, std::size_t bytes, bool writes) {
     }
     at = one.begin + one.bytes;
     if (at >= end) return true;
-    if (one.origin != Origin::mapped) return false;  // others lie side by side by chance alone
+    if (one.origin != Origin::mapped) return false;  // others are adjacent by chance alone
   }
 }
 

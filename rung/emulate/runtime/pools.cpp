@@ -28,8 +28,8 @@ namespace {
 struct Pools {
   std::mutex mutex;
   std::set<cudaMemPool_t> live;
-  cudaMemPool_t first[most_devices] = {};   // the devices' default pools
-  cudaMemPool_t chosen[most_devices] = {};  // by cudaDeviceSetMemPool
+  cudaMemPool_t first[max_devices] = {};   // the devices' default pools
+  cudaMemPool_t chosen[max_devices] = {};  // by cudaDeviceSetMemPool
 };
 Pools& pools() {
   static auto& all = *new Pools;

@@ -26,7 +26,7 @@ std::set<CUevent_st*>& events() {
 }
 
 CUstream_st& default_stream(int device) {
-  static auto& all = *new std::array<CUstream_st, most_devices>;
+  static auto& all = *new std::array<CUstream_st, max_devices>;
   CUstream_st& one = all[static_cast<std::size_t>(device)];
   one.device = device;
   return one;

@@ -33,7 +33,6 @@
 #include <cstdint>
 #include <span>
 #include <string_view>
-#include <tuple>
 #include <vector>
 
 #include "rung/core/collapse.hpp"
@@ -112,9 +111,9 @@ struct RUNG_API Elementwise {
     }
   };
 
-  static constexpr auto operands(auto& call) {
-    return std::tuple{optional_in(call.in[0], "x"), optional_in(call.in[1], "y"),
-                      optional_in(call.in[2], "w"), out(call.z, "z").may_be("x", "y", "w")};
+  static constexpr void operands(auto& call, auto&& visit) {
+    visit(optional_in(call.in[0], "x"), optional_in(call.in[1], "y"), optional_in(call.in[2], "w"),
+          out(call.z, "z").may_be("x", "y", "w"));
   }
   static RungList<Elementwise>& rungs();
   static void bind(Args& args);

@@ -26,7 +26,6 @@
 #include <cstdint>
 #include <span>
 #include <string_view>
-#include <tuple>
 #include <vector>
 
 #include "rung/core/context.hpp"
@@ -87,9 +86,8 @@ struct RUNG_API Gemm {
     }
   };
 
-  static constexpr auto operands(auto& call) {
-    return std::tuple{in(call.a, "a"), in(call.b, "b"), out(call.c, "c"),
-                      optional_in(call.bias, "bias")};
+  static constexpr void operands(auto& call, auto&& visit) {
+    visit(in(call.a, "a"), in(call.b, "b"), out(call.c, "c"), optional_in(call.bias, "bias"));
   }
   static RungList<Gemm>& rungs();
   static void bind(Args& args);

@@ -39,7 +39,6 @@
 #include <cstdint>
 #include <span>
 #include <string_view>
-#include <tuple>
 #include <vector>
 
 #include "rung/core/context.hpp"
@@ -95,9 +94,8 @@ struct RUNG_API Histogram {
     }
   };
 
-  static constexpr auto operands(auto& call) {
-    return std::tuple{in(call.x, "x"), optional_in(call.edges, "edges"),
-                      out(call.counts, "counts")};
+  static constexpr void operands(auto& call, auto&& visit) {
+    visit(in(call.x, "x"), optional_in(call.edges, "edges"), out(call.counts, "counts"));
   }
   static RungList<Histogram>& rungs();
   static void bind(Args& args);

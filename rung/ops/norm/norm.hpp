@@ -44,7 +44,6 @@
 #include <cstdint>
 #include <span>
 #include <string_view>
-#include <tuple>
 #include <vector>
 
 #include "rung/core/collapse.hpp"
@@ -113,15 +112,11 @@ struct RUNG_API Norm {
     [[nodiscard]] std::int64_t columns() const { return extent(normalised); }
   };
 
-  static constexpr auto operands(auto& call) {
-    return std::tuple{in(call.x, "x"),
-                      optional_in(call.residual, "residual"),
-                      optional_in(call.gamma, "gamma"),
-                      optional_in(call.beta, "beta"),
-                      out(call.y, "y").may_be("x", "residual"),
-                      optional_out(call.sum, "sum").may_be("x", "residual"),
-                      optional_out(call.mean, "mean"),
-                      optional_out(call.rstd, "rstd")};
+  static constexpr void operands(auto& call, auto&& visit) {
+    visit(in(call.x, "x"), optional_in(call.residual, "residual"), optional_in(call.gamma, "gamma"),
+          optional_in(call.beta, "beta"), out(call.y, "y").may_be("x", "residual"),
+          optional_out(call.sum, "sum").may_be("x", "residual"), optional_out(call.mean, "mean"),
+          optional_out(call.rstd, "rstd"));
   }
   static RungList<Norm>& rungs();
   static void bind(Args& args);

@@ -30,7 +30,6 @@
 #include <cstdint>
 #include <span>
 #include <string_view>
-#include <tuple>
 #include <vector>
 
 #include "rung/ops/norm/norm.hpp"
@@ -96,15 +95,11 @@ struct RUNG_API NormBackward {
   };
   static Lines lines_of(const Args& args);
 
-  static constexpr auto operands(auto& call) {
-    return std::tuple{in(call.dy, "dy"),
-                      in(call.x, "x"),
-                      optional_in(call.gamma, "gamma"),
-                      optional_in(call.mean, "mean"),
-                      optional_in(call.rstd, "rstd"),
-                      out(call.dx, "dx").may_be("dy", "x"),
-                      optional_out(call.dgamma, "dgamma"),
-                      optional_out(call.dbeta, "dbeta")};
+  static constexpr void operands(auto& call, auto&& visit) {
+    visit(in(call.dy, "dy"), in(call.x, "x"), optional_in(call.gamma, "gamma"),
+          optional_in(call.mean, "mean"), optional_in(call.rstd, "rstd"),
+          out(call.dx, "dx").may_be("dy", "x"), optional_out(call.dgamma, "dgamma"),
+          optional_out(call.dbeta, "dbeta"));
   }
   static RungList<NormBackward>& rungs();
   static void bind(Args& args);

@@ -48,7 +48,6 @@
 #include <cstdint>
 #include <span>
 #include <string_view>
-#include <tuple>
 #include <vector>
 
 #include "rung/core/collapse.hpp"
@@ -110,8 +109,8 @@ struct RUNG_API Reduce {
     }
   };
 
-  static constexpr auto operands(auto& call) {
-    return std::tuple{in(call.x, "x"), optional_in(call.offsets, "offsets"), out(call.y, "y")};
+  static constexpr void operands(auto& call, auto&& visit) {
+    visit(in(call.x, "x"), optional_in(call.offsets, "offsets"), out(call.y, "y"));
   }
   static RungList<Reduce>& rungs();
   static void bind(Args& args);

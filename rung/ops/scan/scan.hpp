@@ -45,7 +45,6 @@
 #include <cstdint>
 #include <span>
 #include <string_view>
-#include <tuple>
 #include <vector>
 
 #include "rung/core/collapse.hpp"
@@ -95,15 +94,14 @@ struct RUNG_API Scan {
     [[nodiscard]] std::int64_t x_stride() const { return x.strides[x.rank() - 1]; }
     [[nodiscard]] std::int64_t y_stride() const { return y.strides[y.rank() - 1]; }
     [[nodiscard]] bool has_segments() const { return offsets.data != nullptr; }
-    /// Whether elements of a line lie side by side, in the order in which they are combined.
+    /// Whether elements of a line are adjacent, in the order in which they are combined.
     [[nodiscard]] bool is_contiguous() const {
       return length() <= 1 || (x_stride() == 1 && y_stride() == 1);
     }
   };
 
-  static constexpr auto operands(auto& call) {
-    return std::tuple{in(call.x, "x"), optional_in(call.offsets, "offsets"),
-                      out(call.y, "y").may_be("x")};
+  static constexpr void operands(auto& call, auto&& visit) {
+    visit(in(call.x, "x"), optional_in(call.offsets, "offsets"), out(call.y, "y").may_be("x"));
   }
   static RungList<Scan>& rungs();
   static void bind(Args& args);

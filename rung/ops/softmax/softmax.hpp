@@ -32,7 +32,6 @@
 #include <cstdint>
 #include <span>
 #include <string_view>
-#include <tuple>
 #include <vector>
 
 #include "rung/core/context.hpp"
@@ -79,10 +78,10 @@ struct RUNG_API Softmax {
     [[nodiscard]] bool empty() const { return rows.length == 0 || rows.count() == 0; }
   };
 
-  static constexpr auto operands(auto& call) {
+  static constexpr void operands(auto& call, auto&& visit) {
     const bool back = call.backward;
-    return std::tuple{in(call.x, back ? "y" : "x"), optional_in(call.dy, "dy"),
-                      out(call.y, back ? "dx" : "y").may_be(back ? "dy" : "x", back ? "y" : "")};
+    visit(in(call.x, back ? "y" : "x"), optional_in(call.dy, "dy"),
+          out(call.y, back ? "dx" : "y").may_be(back ? "dy" : "x", back ? "y" : ""));
   }
   static RungList<Softmax>& rungs();
   static void bind(Args& args);

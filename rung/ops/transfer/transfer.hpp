@@ -19,7 +19,6 @@
 #include <cstdint>
 #include <span>
 #include <string_view>
-#include <tuple>
 #include <vector>
 
 #include "rung/core/context.hpp"
@@ -50,8 +49,8 @@ struct RUNG_API Transfer {
   struct Args : Call {};
 
   static constexpr bool operands_in_host_memory = true;
-  static constexpr auto operands(auto& call) {
-    return std::tuple{in(call.x, "x"), out(call.y, "y").may_be("x")};
+  static constexpr void operands(auto& call, auto&& visit) {
+    visit(in(call.x, "x"), out(call.y, "y").may_be("x"));
   }
   static RungList<Transfer>& rungs();
   static void bind(Args& args);

@@ -18,7 +18,6 @@
 #include <cstdint>
 #include <span>
 #include <string_view>
-#include <tuple>
 #include <vector>
 
 #include "rung/core/collapse.hpp"
@@ -78,8 +77,8 @@ struct RUNG_API Transpose {
     Moves moves;
   };
 
-  static constexpr auto operands(auto& call) {
-    return std::tuple{in(call.x, "x"), out(call.y, "y")};
+  static constexpr void operands(auto& call, auto&& visit) {
+    visit(in(call.x, "x"), out(call.y, "y"));
   }
   static RungList<Transpose>& rungs();
   static void bind(Args& args);

@@ -26,6 +26,8 @@ void Recorder::check_lanes(BlockRecord& block, WarpRecord& warp, Request& reques
   const auto* begin = reinterpret_cast<const std::byte*>(request.step.base);
   const std::byte* first =
       global ? request.target.region->begin() : request.target.block->block->shared;
+  if (!known_) known_ = known_to_all(block, warp);
+  const std::uint32_t clock = warp.clock + request.step.clock;
   const Reach reach{request,
                     block,
                     warp,
@@ -38,37 +40,60 @@ void Recorder::check_lanes(BlockRecord& block, WarpRecord& warp, Request& reques
                     global ? launch_->era() : request.target.block->era,
                     first,
                     initialised ? &initialised : nullptr,
-                    warp.clock + request.step.clock,
+                    clock,
+                    std::min(*known_, clock - 1),
                     is_read(request.step.access),
                     !is_plain_read(request.step.access) && !is_plain_write(request.step.access)};
   const auto window = static_cast<std::size_t>(begin - first);
-  const auto warp_index = static_cast<std::uint32_t>(&warp - block.warps.data());
-  const int log_size = request.step.log_size;
   if (reach.is_read && only_reads(reach, window)) return;
+  if (request.progression && request.stride == 1) {
+    const std::size_t offset = window + (std::size_t{request.units[0]} << request.step.log_size);
+    check_row(reach, offset, 0, warp_lanes);
+    return;
+  }
   request.spread();
-  std::uint32_t lanes = request.lanes;
-  std::uint32_t unit_before = ~std::uint32_t{0};
-  for (; lanes != 0; lanes &= lanes - 1) {
-    const auto lane = static_cast<std::uint32_t>(__builtin_ctz(lanes));
-    const std::uint32_t unit = request.units[lane];
-    const bool again = unit == unit_before;
-    unit_before = unit;
-    const std::uint32_t thread = warp_index * 32 + lane;
-    const std::size_t offset = window + (std::size_t{unit} << log_size);
-    if (again && reach.is_read) {
-      reach.read_by_another_lane(offset, thread);
+  const std::uint32_t* const units = request.units;
+  for (std::uint32_t left = request.lanes; left != 0;) {
+    const auto lane = static_cast<std::uint32_t>(__builtin_ctz(left));
+    const std::size_t offset = window + (std::size_t{units[lane]} << request.step.log_size);
+    left &= left - 1;
+    const auto next = [&] { return static_cast<std::uint32_t>(__builtin_ctz(left)); };
+    if (reach.is_read && left != 0 && units[next()] == units[lane]) {
+      check_lane(reach, offset, lane);
+      // From the third on nothing changes.
+      reach.read_by_another_lane(offset, next());
+      while (left != 0 && units[next()] == units[lane]) left &= left - 1;
       continue;
     }
-    check_initialised(reach, thread, offset);
-    if (log_size < 2) {
-      const std::uint32_t bytes =
-          ((1u << (1 << log_size)) - 1) << (offset % word_bytes) & whole_word;
-      check_word(reach, offset / word_bytes, bytes, thread, 0);
-      continue;
+    std::uint32_t end = lane + 1;
+    for (; end < warp_lanes && (left >> end & 1) != 0; ++end) {
+      if (units[end] != units[end - 1] + 1) break;
+      left &= left - 1;
     }
-    for (std::size_t i = 0; i < std::size_t{1} << (log_size - 2); ++i) {
-      check_word(reach, offset / word_bytes + i, whole_word, thread, i);
-    }
+    check_row(reach, offset, lane, end - lane);
+  }
+}
+
+void Recorder::check_row(const Reach& reach, std::size_t offset, std::uint32_t lane,
+                         std::uint32_t lanes) {
+  if (lanes > 1 && check_at_once(reach, offset, lane, lanes)) return;
+  for (std::uint32_t i = 0; i < lanes; ++i) {
+    check_lane(reach, offset + (std::size_t{i} << reach.request.step.log_size), lane + i);
+  }
+}
+
+void Recorder::check_lane(const Reach& reach, std::size_t offset, std::uint32_t lane) {
+  if (check_at_once(reach, offset, lane, 1)) return;
+  const int log_size = reach.request.step.log_size;
+  const std::uint32_t thread = reach.first_thread() + lane;
+  check_initialised(reach, thread, offset);
+  if (log_size < 2) {
+    const std::uint32_t bytes = ((1u << (1 << log_size)) - 1) << (offset % word_bytes) & whole_word;
+    check_word(reach, offset / word_bytes, bytes, thread, 0);
+    return;
+  }
+  for (std::size_t i = 0; i < std::size_t{1} << (log_size - 2); ++i) {
+    check_word(reach, offset / word_bytes + i, whole_word, thread, i);
   }
 }
 
@@ -98,7 +123,8 @@ void Recorder::check_word(const Reach& reach, std::size_t word, std::uint32_t by
   const Cell::State state = reach.state();
   const Cell me(state, reach.request.step.site_index, thread, reach.block.number,
                 state == Cell::engine ? reach.request.copy : reach.clock);
-  const bool split = state_of(reads) == Cell::in_bytes || reads == bytes_only_read;
+  const bool split = state_of(reads) == Cell::in_bytes || reads == bytes_only_read ||
+                     read_in_lanes(reads, reach.others[word]);
   if (split || bytes != whole_word) {
     check_bytes(reach, word, bytes, me, part);
     return;
@@ -116,10 +142,13 @@ void Recorder::check_bytes(const Reach& reach, std::size_t word, std::uint32_t b
   ByteCells& by_byte = reach.by_byte[word];
   if (state_of(reads) != Cell::in_bytes) {
     if (reads != bytes_only_read) {
-      for (std::size_t i = 0; i < word_bytes; ++i) {
+      const std::uint64_t other = reach.others[word];
+      const bool in_lanes = read_in_lanes(reads, other);
+      for (std::uint32_t i = 0; i < word_bytes; ++i) {
         by_byte.writes[i] = reach.writes[word];
-        by_byte.reads[i] = reads;
-        by_byte.others[i] = reach.others[word];
+        by_byte.reads[i] = in_lanes ? Cell(reads).lane_of(i).word() : reads;
+        by_byte.others[i] =
+            state_of(other) == Cell::in_lanes ? Cell(other).lane_of(i).word() : other;
       }
     }
     // Workers on other threads that see this see the cells, too.
@@ -177,13 +206,13 @@ void Recorder::check_read(const Reach& reach, const Cells& cells, const Cell& me
         if (before.thread != me.thread && !known) add_to(Cell::lanes);
       } else if (!reach.ordered(before, me.thread)) {
         add_to(before.owner == me.owner ? Cell::block : Cell::everywhere);
-        after.clock = reach.block.interval & Cell::most_clock;
+        after.clock = reach.block.interval & Cell::max_clock;
       }
       break;
     case Cell::block:
       if (before.owner != me.owner) {
         if (!reach.ordered_block(before)) add_to(Cell::everywhere);
-      } else if (before.clock == (reach.block.interval & Cell::most_clock)) {
+      } else if (before.clock == (reach.block.interval & Cell::max_clock)) {
         return;
       }
       break;

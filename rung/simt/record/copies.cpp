@@ -22,6 +22,7 @@ Agent Recorder::agent(const Place& place) const {
 void Recorder::copied(const Agent& agent, const void* address, std::size_t bytes, Access access) {
   if (!checking_ || bytes == 0) return;
   if (agent.copy_era != agent.block->copy_era) return;  // its number means another by now
+  known_.reset();
   auto at = reinterpret_cast<std::uintptr_t>(address);
   // Whatever thread happens to run, or has just ended, when a copy lands.
   const auto warp = static_cast<std::size_t>(agent.warp - agent.block->warps.data());
@@ -53,7 +54,7 @@ void Recorder::copied(const Agent& agent, const void* address, std::size_t bytes
 Agent Recorder::start_copy(const Place& place) {
   Agent started = agent(place);
   if (!checking_) return started;
-  if (block_->copies.size() == Cell::most_clock) {
+  if (block_->copies.size() == Cell::max_clock) {
     // Cells cannot hold more: everything before is forgotten, as where a clock has run full.
     launch_->new_era();
     for (const auto& block : block_->block->cluster->blocks) {

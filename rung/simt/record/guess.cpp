@@ -44,9 +44,9 @@ void Recorder::note_guess(const Target& target, std::uintptr_t address) {
   const std::uint32_t era = global ? launch_->era() : target.block->era;
   if (shadow.eras.as<std::uint32_t>()[word / chunk_words] != era) return;
   std::uint64_t bits = shadow.reads.as<std::uint64_t>()[word];
-  if (state_of(bits) == Cell::in_bytes) {
-    bits = shadow.by_byte.as<ByteCells>()[word].reads[address % word_bytes];
-  }
+  const auto byte = static_cast<std::uint32_t>(address % word_bytes);
+  if (state_of(bits) == Cell::in_bytes) bits = shadow.by_byte.as<ByteCells>()[word].reads[byte];
+  if (state_of(bits) == Cell::in_lanes) bits = Cell(bits).lane_of(byte).word();
   const Cell read(bits);
   const auto warp = static_cast<std::uint32_t>(warp_ - block_->warps.data());
   if ((read.state != Cell::one && read.state != Cell::lanes) || read.owner != block_->number ||

@@ -25,7 +25,7 @@ void LaunchRecord::new_era() { era_ = ++last_era; }
 std::uint16_t LaunchRecord::number_of(std::uintptr_t site) {
   const std::lock_guard lock(mutex_);
   const auto [at, fresh] = numbers_.try_emplace(site, 0);
-  if (fresh && sites_.size() < most_sites) {
+  if (fresh && sites_.size() < max_sites) {
     at->second = static_cast<std::uint16_t>(sites_.size());
     sites_.push_back(site);
   }

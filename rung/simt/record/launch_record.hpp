@@ -49,8 +49,7 @@ struct SiteCount {
   }
   [[nodiscard]] bool any() const {
     return counters.active_lanes + counters.barriers + counters.local_requests +
-               counters.bulk_copies + counters.matrix_products +
-               counters.basic_blocks !=
+               counters.bulk_copies + counters.matrix_products + counters.basic_blocks !=
            0;
   }
   SiteCount& operator+=(const SiteCount& other) {
@@ -66,7 +65,7 @@ struct SiteCount {
 
 class LaunchRecord {
  public:
-  static constexpr std::size_t most_sites = 4096;  // what a shadow cell can name
+  static constexpr std::size_t max_sites = 4096;  // what a shadow cell can name
 
   explicit LaunchRecord(const Launch& launch);
   /// Adds what was counted to the session.

@@ -27,6 +27,7 @@ struct Recorder::Reach {
   const std::byte* memory;
   Initialised* initialised;
   std::uint32_t clock;
+  std::uint32_t known;  // up to this clock each lane knows what its block has done
   bool is_read;
   bool is_atomic;  // or volatile: never in a race with its like
 
@@ -84,8 +85,13 @@ struct Recorder::Reach {
     if (warp.known.copies >= copy.clock) return true;
     return copy.thread == thread && clock <= block.copies[copy.clock - 1];
   }
+  /// The warp's first, in its block.
+  [[nodiscard]] std::uint32_t first_thread() const {
+    return static_cast<std::uint32_t>(&warp - block.warps.data()) * warp_lanes;
+  }
   /// Where one lane of a request has just read, another one has, too.
-  void read_by_another_lane(std::size_t offset, std::uint32_t thread) const {
+  void read_by_another_lane(std::size_t offset, std::uint32_t lane) const {
+    const std::uint32_t thread = first_thread() + lane;
     const auto add = [&](std::uint64_t& read, std::uint64_t& other) {
       Cell cell(read);
       if (cell.state != Cell::one) return;
@@ -119,7 +125,7 @@ struct Recorder::Reach {
       // Which of its warps is not kept: knowing any of the block is taken for knowing all.
       return warp.remote != nullptr && warp.remote->of(before.owner) != nullptr;
     }
-    return before.clock != (block.interval & Cell::most_clock) || block.partial;
+    return before.clock != (block.interval & Cell::max_clock) || block.partial;
   }
 };
 

@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <tuple>
@@ -152,8 +153,11 @@ class Recorder {
   /// Makes requests of what the warp has accessed. `aligned`: its lanes have all come as far as
   /// they will.
   void flush(BlockRecord& block, WarpRecord& warp, bool aligned = true);
-  /// Flushes the warps whose lanes wait for the others because a list is full; whether any did.
-  bool release_ahead();
+  /// Whether lanes wait for the others of their warps because a list is full ...
+  [[nodiscard]] bool any_ahead() const { return !ahead_.empty(); }
+  /// ... flushes those warps: all of them, or those that have been waited for long enough; whether
+  /// there was any.
+  bool release_ahead(bool all);
   [[nodiscard]] LaunchRecord& launch() const { return *launch_; }
   [[nodiscard]] Worker& worker() const { return worker_; }
   [[nodiscard]] const Thread& thread() const { return *thread_; }
@@ -220,7 +224,22 @@ class Recorder {
   // Races and uninitialised reads; in check.cpp and check_write.cpp.
   struct Reach;
   struct Cells;
+  struct Together;
+  struct Common;
   static bool only_reads(const Reach& reach, std::size_t window);
+  /// Of lanes in a row that access memory in a row.
+  void check_row(const Reach& reach, std::size_t offset, std::uint32_t lane, std::uint32_t lanes);
+  void check_lane(const Reach& reach, std::size_t offset, std::uint32_t lane);
+  // The same at once; in check_row.cpp. False: it takes a closer look.
+  static bool check_at_once(const Reach& reach, std::size_t offset, std::uint32_t lane,
+                            std::uint32_t lanes);
+  static bool initialised_at_once(const Reach& reach, std::size_t offset, std::size_t bytes);
+  static bool after_writes(const Reach& reach, const Together& some, const Common& writes);
+  static bool after_reads(const Reach& reach, const Common& reads);
+  static bool add_readers(const Reach& reach, const Together& some, const Common& reads,
+                          bool written);
+  static bool keep_overwritten(const Reach& reach, const Together& some, const Common& writes);
+  static std::uint32_t known_to_all(const BlockRecord& block, const WarpRecord& warp);
   /// `bytes`: of the word, those that are accessed.
   void check_word(const Reach& reach, std::size_t word, std::uint32_t bytes, std::uint32_t thread,
                   std::size_t part);
@@ -251,9 +270,16 @@ class Recorder {
   WarpRecord* warp_ = nullptr;
   std::vector<std::unique_ptr<RequestList>> lists_;
   std::vector<RequestList*> idle_;  // the last released on top: it fits best
-  std::vector<std::pair<BlockRecord*, WarpRecord*>> ahead_;
+  struct Ahead {
+    BlockRecord* block = nullptr;
+    WarpRecord* warp = nullptr;
+    int turns = 0;  // of the threads that had given way, since
+  };
+  std::vector<Ahead> ahead_;
   Region* last_region_ = nullptr;
   std::uint32_t stretch_ = 0;
+  /// known_to_all() of the warp whose list is checked, once somebody has asked.
+  std::optional<std::uint32_t> known_;
   /// While a list is checked: where a lane's last comparison of a word stands in it.
   std::unordered_map<std::uint64_t, std::uint32_t> guesses_;
   std::unordered_set<GuessPlace> guess_places_;  // that this launch has shown to be some

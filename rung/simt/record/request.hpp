@@ -55,6 +55,9 @@ inline bool is_plain_write(Access access) {
 inline bool is_plain_read(Access access) {
   return access == Access::read || access == Access::engine_read;
 }
+inline bool is_by_engine(Access access) {
+  return access == Access::engine_read || access == Access::engine_write;
+}
 inline bool is_read(Access access) {
   return is_plain_read(access) || access == Access::volatile_read || access == Access::block_read ||
          access == Access::touch;
@@ -140,7 +143,7 @@ struct alignas(64) Tracer {
 extern RUNG_API constinit thread_local Tracer tracer __asm__("rung_simt_tracer")
     __attribute__((tls_model("initial-exec")));
 
-/// For an access that the list does not foresee.
+/// For an access that the list does not predict_runtime.
 RUNG_API void trace_slowly(std::uintptr_t address, std::uintptr_t site, int log_size,
                            Access access) noexcept;
 /// The same of a write whose value is to be kept. Whether it is in the list.
@@ -175,7 +178,7 @@ __attribute__((always_inline)) inline void trace_block(std::uintptr_t site) noex
   tracer.block = site;
 }
 
-/// Values are kept as the words that hold them: 16 bytes an access, which is the most.
+/// Values are kept as the words that hold them: 16 bytes per access, which is the most.
 inline constexpr std::size_t value_words = 4;
 
 /// Keeps what the running thread wrote last.

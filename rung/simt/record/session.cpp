@@ -21,7 +21,7 @@ constinit std::atomic<unsigned> mode{0};
 namespace {
 
 /// Enough for any reader.
-constexpr std::size_t most_findings = 1000;
+constexpr std::size_t max_findings = 1000;
 
 using Sites = std::unordered_map<std::uintptr_t, SiteCount>;
 
@@ -165,7 +165,7 @@ void add_launch(const Launch& launch, const Work& work,
   for (const auto& [site, count] : counts) {
     counted.sites[site] += count;
   }
-  if (kernel.each.size() < Kernel::most_listed) {
+  if (kernel.each.size() < Kernel::max_listed) {
     kernel.each.push_back({work, launch.grid, launch.block, shared});
     counted.each.push_back(counts);
   }
@@ -267,7 +267,7 @@ void add(Finding finding) {
     merge(known, std::move(finding));
     return;
   }
-  if (one.report.findings.size() == most_findings) return;
+  if (one.report.findings.size() == max_findings) return;
   if (one.options.on_finding != nullptr) one.options.on_finding(finding);
   one.report.findings.push_back(std::move(finding));
 }

@@ -28,8 +28,9 @@ namespace {
 
 /// Accessors in these are looked through: what matters is who called them.
 bool is_library(std::string_view file) {
-  constexpr std::array<std::string_view, 6> folders = {
-      "rung/core/", "rung/device/", "rung/simt/", "/usr/include/", "/usr/lib/", "<"};
+  constexpr std::array<std::string_view, 7> folders = {
+      "rung/core/",    "rung/device/", "rung/simt/", "rung/emulate/include/",
+      "/usr/include/", "/usr/lib/",    "<"};
   for (const std::string_view folder : folders) {
     const std::size_t at = file.find(folder);
     if (at == 0 || (at != std::string_view::npos && file[at - 1] == '/')) return true;

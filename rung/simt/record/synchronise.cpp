@@ -21,7 +21,7 @@ std::size_t index_of(const BlockRecord& block, const WarpRecord& warp) {
 }  // namespace
 
 void Recorder::tick(BlockRecord& block, WarpRecord& warp) {
-  if (++warp.clock <= Cell::most_clock) return;
+  if (++warp.clock <= Cell::max_clock) return;
   // Cells cannot hold it: everything before is forgotten, which may hide a race but tells no lie.
   launch_->new_era();
   ++block.era;

@@ -15,6 +15,11 @@ namespace {
 /// Where a lane stands whose warp has no list: what comes next fits nothing.
 Step unattached[2];
 
+/// So often do lanes that have given way take their turns before those ahead of them go on. Who has
+/// only done many loads (32 a turn) or atomics is behind by a list at most, and catches up; who
+/// waits for a lane that is ahead does not.
+constexpr int turns_before_release = RequestList::capacity / 32 + 8;
+
 /// Apart from where threads take turns, most of which have written nothing.
 [[gnu::noinline]] void keep_last_value() { keep_value(); }
 
@@ -87,14 +92,14 @@ void Recorder::wait_for_lanes() {
     release_ahead(*block_, *warp_);
     return;
   }
-  if (warp_->ahead == 0) ahead_.emplace_back(block_, warp_);
+  if (warp_->ahead == 0) ahead_.push_back({block_, warp_});
   warp_->ahead |= 1u << thread_->lane;
   worker_.wait_for_lanes();
 }
 
 void Recorder::release_ahead(BlockRecord& block, WarpRecord& warp) {
   flush(block, warp);
-  std::erase_if(ahead_, [&](const auto& one) { return one.second == &warp; });
+  std::erase_if(ahead_, [&](const Ahead& one) { return one.warp == &warp; });
   const Warp& lanes = block.block->warps[static_cast<std::size_t>(&warp - block.warps.data())];
   for (std::uint32_t left = std::exchange(warp.ahead, 0); left != 0; left &= left - 1) {
     Thread& thread = *lanes.lanes[__builtin_ctz(left)];
@@ -103,15 +108,17 @@ void Recorder::release_ahead(BlockRecord& block, WarpRecord& warp) {
   }
 }
 
-bool Recorder::release_ahead() {
-  if (ahead_.empty()) return false;
-  const auto waiting = std::exchange(ahead_, {});
-  bool any = false;
-  for (const auto& [block, warp] : waiting) {
-    any |= warp->ahead != 0;
-    if (warp->ahead != 0) release_ahead(*block, *warp);
+bool Recorder::release_ahead(bool all) {
+  std::vector<Ahead> released;
+  std::erase_if(ahead_, [&](Ahead& one) {
+    const bool now = all || ++one.turns > turns_before_release;
+    if (now) released.push_back(one);
+    return now;
+  });
+  for (const Ahead& one : released) {
+    if (one.warp->ahead != 0) release_ahead(*one.block, *one.warp);
   }
-  return any;
+  return !released.empty();
 }
 
 bool Recorder::trace_slowly(std::uintptr_t address, std::uintptr_t site, int log_size,
@@ -211,6 +218,7 @@ void Recorder::flush(BlockRecord& block, WarpRecord& warp, bool aligned) {
   RequestList& list = *warp.list;
   if (&warp == warp_) leave();
   ++stretch_;
+  known_.reset();
   if (follows_) stand_as_before(warp);
   std::uint32_t clock = 0;
   if (checking_ && warp.compared) find_guesses(list);

@@ -27,7 +27,7 @@ __device__ int sum_before(int i, int first = 0) {
   for (int j = first; j < i; ++j) sum += input(j);
   return sum;
 }
-__device__ int most_before(int i, int at_least) {
+__device__ int max_before(int i, int at_least) {
   for (int j = 0; j < i; ++j) at_least = Maximum()(at_least, input(j));
   return at_least;
 }
@@ -46,14 +46,14 @@ __global__ void block_scans() {
   assert(out == sum_before(t + 1) && total == sum);
   __syncthreads();
   Scan(storage).ExclusiveScan(mine, out, Maximum());
-  assert(t == 0 || out == most_before(t, -99));
+  assert(t == 0 || out == max_before(t, -99));
   __syncthreads();
   Scan(storage).ExclusiveScan(mine, out, Maximum(), total);
-  assert(t == 0 || out == most_before(t, -99));
-  assert(total == most_before(threads, -99));
+  assert(t == 0 || out == max_before(t, -99));
+  assert(total == max_before(threads, -99));
   __syncthreads();
   Scan(storage).ExclusiveScan(mine, out, 7, Maximum(), total);
-  assert(out == most_before(t, 7) && total == most_before(threads, -99));
+  assert(out == max_before(t, 7) && total == max_before(threads, -99));
   __syncthreads();
   Running running{100};
   Scan(storage).ExclusiveSum(mine, out, running);
@@ -68,7 +68,7 @@ __global__ void block_scans() {
   assert(outs[0] == 5 + sum_before(2 * t) && outs[1] == 5 + sum_before(2 * t + 1));
   __syncthreads();
   Scan(storage).InclusiveScan(in, in, Maximum(), total);
-  assert(in[1] == most_before(2 * t + 2, -99) && total == most_before(n, -99));
+  assert(in[1] == max_before(2 * t + 2, -99) && total == max_before(n, -99));
   __syncthreads();
   Scan().InclusiveSum(mine, out);  // in storage of its own
   assert(out == sum_before(t + 1));

@@ -114,13 +114,13 @@ KernelEntry describe(void (*kernel)(Parameters...), const char* name) {
 
 /// What a kernel's declaration demands of its launches, and promises; zeros: nothing.
 struct Demands {
-  unsigned most_threads = 0;     // of __launch_bounds__: a block's
-  unsigned most_cluster = 0;     // of __launch_bounds__: blocks of a cluster
+  unsigned max_threads = 0;     // of __launch_bounds__: a block's
+  unsigned max_cluster = 0;     // of __launch_bounds__: blocks of a cluster
   dim3 cluster = dim3(0, 0, 0);  // of __cluster_dims__
-  /// How many blocks a multiprocessor shall hold concerns registers, which nobody allots here.
+  /// How many blocks per SM shall hold concerns registers, which nobody allots here.
   constexpr void launch_bounds(unsigned threads, unsigned = 0, unsigned cluster_blocks = 0) {
-    most_threads = threads;
-    most_cluster = cluster_blocks;
+    max_threads = threads;
+    max_cluster = cluster_blocks;
   }
   constexpr void cluster_dims(unsigned x, unsigned y = 1, unsigned z = 1) {
     cluster.x = x;

@@ -38,8 +38,7 @@ __device__ __forceinline__ void load_packs(const T& tensors, const Packing<T::al
 template <class F, class T>
 inline constexpr int packs_a_thread = 1;
 template <class F, class T>
-  requires(F::busy)
-inline constexpr int packs_a_thread<F, T> = T::widest == 4 ? 4 : 2;
+requires(F::busy) inline constexpr int packs_a_thread<F, T> = T::widest == 4 ? 4 : 2;
 
 template <class F, class T>
 __global__ void __launch_bounds__(block_threads)
@@ -130,11 +129,11 @@ bool has_long_rows(const Packing<All>& packing) {
 template <class F, class T>
 void launch_packs(Context& context, const F& f, const T& tensors, const Packing<T::all>& packing) {
   if (!has_long_rows(packing)) return launch_vectorised(context, f, tensors, packing);
-  constexpr std::int64_t most_down = 65535;  // of a grid's second axis
+  constexpr std::int64_t max_down = 65535;  // of a grid's second axis
   const std::int64_t rows = packing.layout.shape[0];
   launch(context,
-         {.grid = {blocks_for(packing.layout.shape[1], block_threads), smaller(rows, most_down),
-                   blocks_for(rows, most_down)},
+         {.grid = {blocks_for(packing.layout.shape[1], block_threads), smaller(rows, max_down),
+                   blocks_for(rows, max_down)},
           .block = block_threads,
           .dependent = can_depend(context)},
          elementwise_rows_16b<F, T>, f, tensors, packing);

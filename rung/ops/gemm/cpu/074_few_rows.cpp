@@ -104,7 +104,7 @@ Support supports(const Gemm::Args& args, const Context&) {
   if (call.in != call.out || (call.in != DType::f32 && call.in != DType::f64)) {
     return unsupported("takes f32 or f64 throughout");
   }
-  if (call.m > most_rows) return unsupported("more than 32 rows");
+  if (call.m > max_rows) return unsupported("more than 32 rows");
   if (call.b.column != 1) return unsupported("takes contiguous rows in B");
   if (call.depth() == 0) return unsupported("k or alpha is 0");
   if (call.m * call.k > (1 << 20)) return unsupported("A is more than 4 MiB");

@@ -2,7 +2,7 @@
 // gemm / few columns
 //
 // Idea     with few columns in B, A is the whole cost: it is read once, where it is, eight rows
-//          side by side from end to end, each fetched 1 KiB ahead; near the end, the next rows.
+//          adjacent from end to end, each fetched 1 KiB ahead; near the end, the next rows.
 // Changes  against packed_simd: A is neither packed nor cut at a block of k; fetching it overlaps
 //          with arithmetic instead of preceding it.
 // Cost     A once from memory; B, packed, from L2 for every eight rows.
@@ -36,7 +36,7 @@ Panels<T> panels() {
 
 constexpr std::int64_t block_k = 512;  // widened at a time
 template <class T>
-constexpr std::int64_t fetched_ahead = 1024 / sizeof(T);
+constexpr std::int64_t prefetch_distance = 1024 / sizeof(T);
 
 template <class T>
 void few_columns(const Call& call, Context& context) {
@@ -52,7 +52,7 @@ void few_columns(const Call& call, Context& context) {
   const int threads = threads_worth(call, context.threads());
   const int width = strip_width(ks, call.n);
   const int vectors = width / ks.lanes;
-  const std::int64_t most = kernel.most_rows[vectors - 1];
+  const std::int64_t most = kernel.max_rows[vectors - 1];
   const std::int64_t a_row = copied_row<T>(block_k);
   const std::int64_t a_size = widened ? round_up(most * a_row, 1024) : 0;
   const std::int64_t own = a_size + round_up(most * width, 1024);
@@ -84,7 +84,7 @@ void few_columns(const Call& call, Context& context) {
         tile.alpha = static_cast<T>(call.alpha);
         const std::int64_t next = i + count < rows.end ? i + count : i;
         if (!widened) {
-          const std::int64_t ahead = std::min(call.k, fetched_ahead<T>);
+          const std::int64_t ahead = std::min(call.k, prefetch_distance<T>);
           tile.k = call.k;
           tile.a = static_cast<const T*>(at(call.a, call.in, batch, i, 0));
           tile.a_row = call.a.row;

@@ -4,7 +4,7 @@
 // Idea     one row (or column) of C: two operations for each element of the matrix, which is
 //          therefore read at the speed of memory and nothing else matters. Along contiguous rows of
 //          B, eight of them at a time are added to C; along contiguous columns, four dot products
-//          run side by side.
+//          run adjacent.
 // Changes  against few_rows: no packing, no staging of a tile; the hardware's prefetchers get few,
 //          long streams and need help only where a page begins.
 // Cost     the matrix once.
@@ -24,7 +24,7 @@ namespace {
 HWY_EXPORT(gemv_f32);
 HWY_EXPORT(gemv_f64);
 
-constexpr std::int64_t most_k = 1 << 20;
+constexpr std::int64_t max_k = 1 << 20;
 
 template <class T>
 void gemv(const Call& call, Context& context) {
@@ -72,7 +72,7 @@ Support supports(const Gemm::Args& args, const Context&) {
   if (call.depth() == 0) return unsupported("k or alpha is 0");
   if (call.b.column != 1) {
     if (call.b.row != 1) return unsupported("the matrix is contiguous in neither direction");
-    if (call.a.column != 1 && (call.k > most_k || call.batch > 1)) {
+    if (call.a.column != 1 && (call.k > max_k || call.batch > 1)) {
       return unsupported("the vector is strided, and long or one of several");
     }
   }

@@ -33,7 +33,7 @@ struct Grid {
 
 // The grid whose largest share is smallest. Shares are counted in tiles, for a tile is the least
 // that a thread can do; equals prefer more rows, as then A is packed fewer times. Without columns
-// rows are dealt out on the way, and the shares come out even if there are enough of them.
+// rows are scheduled on the way, and the shares come out even if there are enough of them.
 Grid make_grid(std::int64_t panels, std::int64_t strips, int threads) {
   Grid best{threads, 1};
   std::int64_t least = panels >= 8 * threads ? ceil_div(panels * strips, threads)
@@ -130,11 +130,11 @@ void threads(const Call& call, Context& context) {
   const bool one_each = call.batch >= team_size;  // a matrix a thread needs no barrier at all
   BlockLimits limits = block_limits();
   // However many threads: the workspace stays under 32 MiB.
-  const std::int64_t most_of_a = (6 << 20) / team_size;
-  limits.a_bytes = std::min(limits.a_bytes, most_of_a);
+  const std::int64_t max_of_a = (6 << 20) / team_size;
+  limits.a_bytes = std::min(limits.a_bytes, max_of_a);
   // 4096: see BlockLimits. Shorter where a single panel of that k would be too much for each.
   if (team_size > 1 || ks.asks_for_lines) {
-    limits.k_bytes = std::clamp<std::int64_t>(most_of_a / ks.tile_rows / 512 * 512, 512,
+    limits.k_bytes = std::clamp<std::int64_t>(max_of_a / ks.tile_rows / 512 * 512, 512,
                                               std::min<std::int64_t>(limits.k_bytes, 4096));
   }
   if (one_each) {

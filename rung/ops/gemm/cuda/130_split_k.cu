@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // gemm / split k
 //
-// Idea     where C has fewer tiles than the device has multiprocessors, the sum over k is cut into
-//          slices that are made side by side; a second kernel adds them up in a fixed order.
+// Idea     where C has fewer tiles than the device has SMs, the sum over k is cut into
+//          slices that are made adjacent; a second kernel adds them up in a fixed order.
 // Changes  against warp_tile: a small C with a long k fills the device. With enough tiles, or a
 //          short k, there is one slice and nothing else changes: the sums go straight to C.
 // Cost     the partial sums are written and read once: 8 bytes an element of C and slice.
@@ -40,7 +40,7 @@ constexpr std::array<TileShape, 2> shapes{{{.rows = 128,
                                             .blocks = 6}}};
 constexpr std::array<double, 2> fractions{0.7, 0.6};  // of the peak, where C is large
 constexpr std::int64_t workspace_limit = std::int64_t{32} << 20;
-constexpr int most_slices = 128;
+constexpr int max_slices = 128;
 constexpr int shortest_slice = 64;  // steps; below, filling the pipeline outweighs the work
 constexpr int sum_threads = 256;
 
@@ -64,7 +64,7 @@ __global__ void __launch_bounds__(shapes[Shape].threads(), shapes[Shape].blocks)
       [&](int j) { return first_column + Tile::column(j); });
 }
 
-/// C from partial sums [slice][row][column], one thread an element.
+/// C from partial sums [slice][row][column], one thread per element.
 __global__ void __launch_bounds__(sum_threads)
     gemm_split_k_sum(Product32 p, const float* partial, int slices) {
   const int elements = static_cast<int>(p.m() * p.n());
@@ -85,7 +85,7 @@ Plan plan(const Gemm::Args& args, const Context& context) {
   Plan best;
   for (int shape = 0; shape < static_cast<int>(shapes.size()); ++shape) {
     const TileShape& tile = shapes[shape];
-    for (int slices = 1; slices <= most_slices; slices *= 2) {
+    for (int slices = 1; slices <= max_slices; slices *= 2) {
       if (slices > 1 && (args.alpha == 0 || args.k() / slices < shortest_slice ||
                          elements > workspace_limit / 4 / slices)) {
         break;

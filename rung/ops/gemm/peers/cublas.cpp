@@ -21,7 +21,7 @@ namespace {
 using namespace peer;
 
 constexpr std::size_t workspace_bytes = std::size_t{32} << 20;
-constexpr int most_algorithms = 8;
+constexpr int max_algorithms = 8;
 constexpr int timed_runs = 3;
 
 struct Types {
@@ -106,11 +106,11 @@ void propose(Plan& plan, const Call& call) {
   set(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES, alignment(call.a.data));
   set(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, alignment(call.c.data));
   set(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES, alignment(call.c.data));
-  cublasLtMatmulHeuristicResult_t found[most_algorithms];
+  cublasLtMatmulHeuristicResult_t found[max_algorithms];
   int count = 0;
   const cublasStatus_t status = library.heuristic(
       plan.handle, plan.operation.handle, plan.left.handle, plan.right.handle, plan.result.handle,
-      plan.result.handle, preference.handle, most_algorithms, found, &count);
+      plan.result.handle, preference.handle, max_algorithms, found, &count);
   if (status != CUBLAS_STATUS_SUCCESS) return;
   for (int i = 0; i < count; ++i) {
     if (found[i].state == CUBLAS_STATUS_SUCCESS) plan.algorithms.push_back(found[i].algo);

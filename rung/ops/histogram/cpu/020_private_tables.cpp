@@ -20,7 +20,7 @@ namespace {
 using namespace histogram_cpu;
 
 constexpr int tables = 4;
-constexpr std::int64_t most_bins = 1 << 16;
+constexpr std::int64_t max_bins = 1 << 16;
 // A counter cannot overflow before this many elements: then the tables are added to counts.
 constexpr std::int64_t round = std::int64_t{1} << 32;
 
@@ -52,7 +52,7 @@ void private_tables(const Histogram::Args& args, const Bins& bins, std::uint32_t
 }
 
 Support supports(const Histogram::Args& args, const Context&) {
-  return args.bins() <= most_bins ? supported : unsupported("more than 65536 bins");
+  return args.bins() <= max_bins ? supported : unsupported("more than 65536 bins");
 }
 
 double estimate(const Histogram::Args& args, const Context&) {

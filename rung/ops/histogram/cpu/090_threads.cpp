@@ -22,12 +22,12 @@ namespace rung {
 namespace {
 using namespace histogram_cpu;
 
-constexpr std::int64_t most_bins = 1 << 22;
+constexpr std::int64_t max_bins = 1 << 22;
 // Counters have 32 bits; in a round of this size no thread's can overflow.
 constexpr std::int64_t round = std::int64_t{1} << 31;
 
 int threads_worth(const Histogram::Args& args, const Context& context) {
-  // A thread less than 128 KiB, or than four elements a bin, costs more than it saves.
+  // A thread less than 128 KiB, or than four elements per bin, costs more than it saves.
   const std::int64_t size = args.size();
   const auto bytes = size * static_cast<std::int64_t>(size_of(args.x.dtype));
   const std::int64_t worth = std::min(bytes >> 17, size / (4 * args.bins() + 1));
@@ -102,7 +102,7 @@ void count_round(const Histogram::Args& args, cpu::Range range, Context& context
 }
 
 Support supports(const Histogram::Args& args, const Context&) {
-  return args.bins() <= most_bins ? supported : unsupported("more than 2^22 bins");
+  return args.bins() <= max_bins ? supported : unsupported("more than 2^22 bins");
 }
 
 double estimate(const Histogram::Args& args, const Context& context) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // histogram / coarsened, interleaved
 //
-// Idea     as many threads as the device holds walk over x side by side: thread t takes elements t,
+// Idea     as many threads as the device holds walk over x adjacent: thread t takes elements t,
 //          t + threads, t + 2 threads ...
 // Changes  against coarsened_contiguous: the lanes of a warp read neighbouring elements at every
 //          step, each sector once.
@@ -15,7 +15,7 @@ namespace {
 using namespace histogram_cuda;
 
 constexpr int threads = 256;
-constexpr int least_elements_per_thread = 4;
+constexpr int min_elements_per_thread = 4;
 
 template <class T, class Bins>
 __global__ void __launch_bounds__(threads)
@@ -35,8 +35,8 @@ void run(const Histogram::Args& args, Context& context) {
   clear_counts(args, context);
   visit_taught(args, [&]<class T, class Bins>(const Elements<T>& x, const Bins& bins) {
     const auto kernel = histogram_coarsened_interleaved<T, Bins>;
-    const std::int64_t blocks = walking_blocks(
-        context, args.size(), threads * least_elements_per_thread, kernel, threads, 0);
+    const std::int64_t blocks =
+        walking_blocks(context, args.size(), threads * min_elements_per_thread, kernel, threads, 0);
     launch(context, {.grid = blocks, .block = threads}, kernel, x, bins, Counts::make(args));
   });
 }

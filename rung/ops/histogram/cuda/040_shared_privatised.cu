@@ -17,7 +17,7 @@ using namespace histogram_cuda;
 
 constexpr int threads = 512;
 constexpr int loads_in_flight = 4;
-constexpr int least_elements_per_thread = 8;
+constexpr int min_elements_per_thread = 8;
 
 template <class T, class Bins>
 __global__ void __launch_bounds__(threads)
@@ -49,7 +49,7 @@ void run(const Histogram::Args& args, Context& context) {
     with_bins<BinKey<T>>(args, [&]<class Bins>(const Bins& bins) {
       const auto kernel = histogram_shared_privatised<T, Bins>;
       const std::int64_t blocks = walking_blocks(
-          context, args.size(), threads * least_elements_per_thread, kernel, threads, bytes);
+          context, args.size(), threads * min_elements_per_thread, kernel, threads, bytes);
       launch(context, {.grid = blocks, .block = threads, .shared_bytes = bytes}, kernel,
              Elements<T>::make(args), bins, Counts::make(args));
     });

@@ -21,7 +21,7 @@ using namespace histogram_cuda;
 
 constexpr int threads = 512;
 constexpr int loads_in_flight = 4;
-constexpr int least_elements_per_thread = 8;
+constexpr int min_elements_per_thread = 8;
 
 template <class T, class Bins>
 __global__ void __launch_bounds__(threads)
@@ -58,7 +58,7 @@ void run(const Histogram::Args& args, Context& context) {
   visit_taught(args, [&]<class T, class Bins>(const Elements<T>& x, const Bins& bins) {
     const auto kernel = histogram_lane_private<T, Bins>;
     const std::int64_t blocks = walking_blocks(
-        context, args.size(), threads * least_elements_per_thread, kernel, threads, bytes);
+        context, args.size(), threads * min_elements_per_thread, kernel, threads, bytes);
     launch(context, {.grid = blocks, .block = threads, .shared_bytes = bytes}, kernel, x, bins,
            Counts::make(args));
   });

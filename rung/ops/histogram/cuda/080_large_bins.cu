@@ -26,12 +26,12 @@ using namespace histogram_cuda;
 
 struct Tuning {
   int threads;
-  int in_flight;  // packs of 16 bytes a thread
-  int most_slices;
+  int in_flight;  // packs of 16 bytes per thread
+  int max_slices;
 };
-// One block has a multiprocessor to itself, so it must be a large one.
-constexpr Tuning tuning{.threads = 1024, .in_flight = 4, .most_slices = 8};
-constexpr std::int64_t least_elements_per_block = 16 << 10;
+// One block has an SM to itself, so it must be a large one.
+constexpr Tuning tuning{.threads = 1024, .in_flight = 4, .max_slices = 8};
+constexpr std::int64_t min_elements_per_block = 16 << 10;
 
 /// Slice blockIdx.y: `width` bins from blockIdx.y * width on.
 template <class T, class Bins>
@@ -115,7 +115,7 @@ Support supports(const Histogram::Args& args, const Context&) {
 double estimate(const Histogram::Args& args, const Context& context) {
   const std::int64_t slices = slices_of(args, context);
   const auto sliced = static_cast<double>(slices);
-  return slices <= tuning.most_slices
+  return slices <= tuning.max_slices
              ? seconds(args, context, 1.6e12 / sliced) + merging_seconds(args, context)
              : seconds(args, context, global_additions(args));
 }
@@ -127,10 +127,10 @@ void run(const Histogram::Args& args, Context& context) {
   const bool dependent = counts_cleared_ahead(args, context);
   visit_even(args, [&]<class T, class Bins>(const Bins& bins) {
     const auto x = DenseElements<T>::make(args);
-    if (slices > tuning.most_slices) {
+    if (slices > tuning.max_slices) {
       const auto kernel = histogram_large_global<T, Bins>;
       const std::int64_t blocks =
-          walking_blocks(context, args.size(), least_elements_per_block, kernel, tuning.threads, 0);
+          walking_blocks(context, args.size(), min_elements_per_block, kernel, tuning.threads, 0);
       launch(context, {.grid = blocks, .block = tuning.threads, .dependent = dependent}, kernel, x,
              bins, counts);
       return;
@@ -138,8 +138,8 @@ void run(const Histogram::Args& args, Context& context) {
     const auto kernel = histogram_large_sliced<T, Bins>;
     const auto width = static_cast<int>(ceil_div(args.bins(), slices));
     const std::size_t bytes = static_cast<std::size_t>(width) * sizeof(unsigned);
-    const std::int64_t blocks = walking_blocks(context, args.size(), least_elements_per_block,
-                                               kernel, tuning.threads, bytes);
+    const std::int64_t blocks =
+        walking_blocks(context, args.size(), min_elements_per_block, kernel, tuning.threads, bytes);
     // All slices resident together, as one block more would take as long as all the others; each
     // slice sees all of x, with counters of 32 bits.
     const std::int64_t along = larger(larger<std::int64_t>(blocks / slices, 1),

@@ -4,13 +4,13 @@
 // Idea     one table for a cluster of 2, 4 or 8 blocks, spread over the shared memory of all of
 //          them: a block reads its own part of x and adds to whichever block holds the bin.
 // Changes  against large_bins: up to 464896 bins with x read once; slices read it once each.
-// Cost     x once. All but one in cluster-size additions travel between multiprocessors.
-// Limits   as large_bins; compute capability 9.0. Neighbouring bins are dealt out in groups of 32,
+// Cost     x once. All but one in cluster-size additions travel between SMs.
+// Limits   as large_bins; compute capability 9.0. Neighbouring bins are scheduled in groups of 32,
 //          so that a bell curve's middle is not one block's alone, and counts are still written a
 //          line at a time.
 // Tried    H200, 2^26 f32, against large_bins: 100000 bins 471 us to 108, 200000 1190 to 185,
 //          400000 1430 to 331. 50 to 140 billion additions a second travel between
-//          multiprocessors; reading x again from L2 is cheaper. Never the default choice.
+//          SMs; reading x again from L2 is cheaper. Never the default choice.
 // Source   NVIDIA, CUDA C++ Programming Guide, "Distributed shared memory", whose example this is.
 #include "rung/core/bounds.hpp"
 #include "rung/device/ptx_cluster.hpp"
@@ -22,11 +22,11 @@ using namespace histogram_cuda;
 
 struct Tuning {
   int threads;
-  int in_flight;    // packs of 16 bytes a thread
-  int most_blocks;  // in a cluster
+  int in_flight;   // packs of 16 bytes per thread
+  int max_blocks;  // in a cluster
 };
-constexpr Tuning tuning{.threads = 1024, .in_flight = 2, .most_blocks = 8};
-constexpr std::int64_t least_elements_per_block = 16 << 10;
+constexpr Tuning tuning{.threads = 1024, .in_flight = 2, .max_blocks = 8};
+constexpr std::int64_t min_elements_per_block = 16 << 10;
 constexpr int group_bits = 5;
 constexpr int group = 1 << group_bits;
 
@@ -70,11 +70,11 @@ __global__ void __launch_bounds__(tuning.threads)
   }
 }
 
-/// The smallest cluster whose tables hold all bins; more than most_blocks: none does.
+/// The smallest cluster whose tables hold all bins; more than max_blocks: none does.
 int cluster_bits_for(const Histogram::Args& args, const Context& context) {
   const auto room = static_cast<std::int64_t>(context.info().shared_per_block / sizeof(unsigned));
   int bits = 1;
-  while (1 << bits <= tuning.most_blocks && Deal::make(args.bins(), bits).slots > room) ++bits;
+  while (1 << bits <= tuning.max_blocks && Deal::make(args.bins(), bits).slots > room) ++bits;
   return bits;
 }
 
@@ -83,7 +83,7 @@ Support supports(const Histogram::Args& args, const Context& context) {
   if (const Support dense = require_dense(args); !dense) return dense;
   if (args.x.dtype == DType::u8) return unsupported("u8 has no more than 256 values");
   if (const Support even = require_even(args); !even) return even;
-  return 1 << cluster_bits_for(args, context) <= tuning.most_blocks
+  return 1 << cluster_bits_for(args, context) <= tuning.max_blocks
              ? supported
              : unsupported("a table of that many bins does not fit a cluster of 8 blocks");
 }
@@ -104,7 +104,7 @@ void run(const Histogram::Args& args, Context& context) {
     const auto kernel = histogram_cluster_bins<T, Bins>;
     // A bin's counter takes what the whole cluster reads: 2^31 elements at most, as elsewhere.
     const std::int64_t blocks =
-        walking_blocks(context, args.size() << bits, least_elements_per_block << bits, kernel,
+        walking_blocks(context, args.size() << bits, min_elements_per_block << bits, kernel,
                        tuning.threads, bytes);
     const std::int64_t clusters = larger<std::int64_t>(1, blocks >> bits);
     launch(context,

@@ -17,7 +17,7 @@
 namespace rung {
 namespace {
 
-constexpr std::int64_t least_floats = 1 << 20;
+constexpr std::int64_t min_floats = 1 << 20;
 
 std::string about() {
   return "CUB " + std::to_string(CUB_MAJOR_VERSION) + "." + std::to_string(CUB_MINOR_VERSION) +
@@ -26,7 +26,7 @@ std::string about() {
 
 Support supports(const Histogram::Args& args, const Context&) {
   if (args.size() == 0) return unsupported("x is empty");
-  if (args.x.dtype == DType::f32 && args.size() < least_floats) {
+  if (args.x.dtype == DType::f32 && args.size() < min_floats) {
     return unsupported("f32 from 2^20 elements on: the upper edge is not counted");
   }
   return histogram_peer::supports_plain(args);

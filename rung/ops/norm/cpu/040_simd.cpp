@@ -135,7 +135,7 @@ const Rung<Norm> self{{.name = "simd",
                        .after = "welford",
                        .teaching = true,
                        .supports = supports_contiguous_f32,
-                       .traffic = traffic_with_read_for_ownership,
+                       .passes = {.loads = 1, .stores = 2},  // y: read for ownership
                        .run = run}};
 
 }  // namespace

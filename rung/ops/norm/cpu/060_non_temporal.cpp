@@ -149,6 +149,7 @@ const Rung<Norm> self{{.name = "non_temporal",
                        .after = "prefetch",
                        .teaching = true,
                        .supports = supports,
+                       .passes = {.loads = 1, .stores = 1},
                        .run = run}};
 
 }  // namespace

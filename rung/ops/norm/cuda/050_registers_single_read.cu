@@ -3,8 +3,8 @@
 //
 // Idea     a row is spread over the registers of its threads - part of a warp for short rows, up
 //          to 1024 threads for long ones, 32 elements each - and stays there: the two passes of an
-//          exact variance, and y, all come from one read. One block a row, many of them on a
-//          multiprocessor, so that some always load while others reduce and write.
+//          exact variance, and y, all come from one read. One block per row, many of them on a
+//          SM, so that some always load while others reduce and write.
 // Changes  against warp_per_row: x is read once in all; the threads of a row grow with it; its
 //          warps meet once (detail/parts.hpp). y is stored such that the caches give it up first.
 //          Elements of 16 bits stay in words (detail/widen.hpp).
@@ -16,20 +16,21 @@
 //          by one, 31 instructions for each, 3394; in words, the sum over all elements not taken
 //          twice, 18 of them, 3887; rows that fill their threads, without a question for each pack,
 //          3944; begun while the grid in front ends, 3984. f32 8192x32768, one block a
-//          multiprocessor, in the same steps: 3642, 3818, 4084, 4099. bf16 16384x4096 in 40
-//          registers instead of 64: 3863; 8 packs a thread 3969, 2 of them 3631; two rows a thread,
-//          which share gamma and beta, 3898. bf16 4096x16384: 4 packs 3688, 8 of them 3917. Blocks
-//          that stay, rows through a ring in shared memory: f32 65536x1024 3801; the deeper the
-//          ring, the slower. Plain stores: 3829 for 4012. Another day, a copy of 1 GiB 4181, and by
-//          this kernel without its arithmetic 4098: bf16 16384x4096 4081, f32 4117. The first rows
-//          asked of L2 while the grid in front ends: 4018, f32 3963. gamma and beta loaded before
-//          the warps meet: 4078, and with 8 packs a thread, where they spill, 1697. x past L1,
-//          gamma and beta kept there, y by one multiply-add less, no shuffles behind the barrier:
+//          SM, in the same steps: 3642, 3818, 4084, 4099. bf16 16384x4096 in 40
+//          registers instead of 64: 3863; 8 packs per thread 3969, 2 of them 3631; two rows per
+//          thread, which share gamma and beta, 3898. bf16 4096x16384: 4 packs 3688, 8 of them 3917.
+//          Blocks that stay, rows through a ring in shared memory: f32 65536x1024 3801; the deeper
+//          the ring, the slower. Plain stores: 3829 for 4012. Another day, a copy of 1 GiB 4181,
+//          and by this kernel without its arithmetic 4098: bf16 16384x4096 4081, f32 4117. The
+//          first rows asked of L2 while the grid in front ends: 4018, f32 3963. gamma and beta
+//          loaded before the warps meet: 4078, and with 8 packs per thread, where they spill, 1697.
+//          x past L1, gamma and beta kept there, y by one multiply-add less, no shuffles behind the
+//          barrier:
 //          4054 to 4089. A third day, 4197: rows asked of L2 by the block half of the resident ones
 //          ahead, in one instruction: bf16 4096x16384 3867 to 3982, f32 4035 to 4090; by the block
 //          a third of them ahead 3990 and 4060, all of them 3825. Rows of 4096 bf16 or less, which
-//          instructions bind, lose 0.5 to 1 %, f32 8192x32768 in its one block a multiprocessor 5
-//          %: they do not ask. In part in shared memory, five to seven blocks a multiprocessor:
+//          instructions bind, lose 0.5 to 1 %, f32 8192x32768 in its one block an SM 5
+//          %: they do not ask. In part in shared memory, five to seven blocks per SM:
 //          3570 at most. bf16 16384x4095, which cuts packs: weights one by one 645, in aligned
 //          chunks that are shifted 808, elements kept in words (64 registers, not 97) 1165.
 // Source   W. Guo, T. Dao et al., QuACK, 2025 (threads by row length).
@@ -86,7 +87,7 @@ struct KeptPacks {
   [[nodiscard]] __device__ __forceinline__ std::int64_t element(int p) const {
     return std::int64_t{first} * width + p * lanes * width;
   }
-  /// All loads are under way before the first is waited for.
+  /// All loads are in flight before the first is waited for.
   __device__ __forceinline__ void load(int row) {
     const T* const x = call.x + place<norm_lines::row_x, flat>(call, row);
 #pragma unroll
@@ -144,8 +145,8 @@ struct KeptPacks {
 };
 
 /// Rows of whole, aligned packs. Each warp has neighbouring packs of the row.
-template <class T, int kept, int most_threads, int least_blocks, Usual kind, bool whole = false>
-__global__ void __launch_bounds__(most_threads, least_blocks) norm_registers(Call<T> call) {
+template <class T, int kept, int max_threads, int min_blocks, Usual kind, bool whole = false>
+__global__ void __launch_bounds__(max_threads, min_blocks) norm_registers(Call<T> call) {
   start_dependent();
   using W = Accumulator<T>;
   const int thread = static_cast<int>(threadIdx.x);
@@ -177,8 +178,8 @@ __global__ void __launch_bounds__(most_threads, least_blocks) norm_registers(Cal
 }
 
 /// Rows of any length at any address.
-template <class T, int packs, int most_threads>
-__global__ void __launch_bounds__(most_threads) norm_registers_cut(Call<T> call) {
+template <class T, int packs, int max_threads>
+__global__ void __launch_bounds__(max_threads) norm_registers_cut(Call<T> call) {
   start_dependent();
   using W = Accumulator<T>;
   constexpr int width = pack_width<T>;
@@ -226,7 +227,7 @@ __global__ void __launch_bounds__(most_threads) norm_registers_cut(Call<T> call)
 
 constexpr int packs_cut = 4;
 template <class T>
-constexpr int most_threads_cut = sizeof(T) == 4 ? 1024 : 512;
+constexpr int max_threads_cut = sizeof(T) == 4 ? 1024 : 512;
 
 std::int64_t packs_of(const Norm::Args& args) {
   const auto width = static_cast<std::int64_t>(16 / size_of(args.x.dtype));
@@ -235,8 +236,8 @@ std::int64_t packs_of(const Norm::Args& args) {
 
 Support supports(const Norm::Args& args, const Context& context) {
   if (const Support rows = require_contiguous_rows(args, context); !rows) return rows;
-  constexpr std::int64_t most_rows = 0x7fffff00;
-  if (args.rows() > most_rows) return unsupported("more than 2^31 rows");
+  constexpr std::int64_t max_rows = 0x7fffff00;
+  if (args.rows() > max_rows) return unsupported("more than 2^31 rows");
   const std::int64_t threads = args.x.dtype == DType::f32 ? 1024 : 512;
   if (packs_of(args) > threads * (all_packs_whole(args) ? 8 : packs_cut)) {
     return unsupported("the row is longer than the registers of a block hold");
@@ -245,10 +246,10 @@ Support supports(const Norm::Args& args, const Context& context) {
 }
 
 double estimate(const Norm::Args& args, const Context& context) {
-  // A block that fills a multiprocessor alone has nobody to load while it reduces; the less so
+  // A block that fills an SM alone has nobody to load while it reduces; the less so
   // where rows fill all of its threads.
   const bool alone = args.x.dtype == DType::f32 && args.columns() > 16384;
-  // Rows that cut packs: of f32 faster than a warp a row from some length on, of 16 bits never
+  // Rows that cut packs: of f32 faster than a warp per row from some length on, of 16 bits never
   // (16384x4095, GB/s: f32 1680, a warp 1532; bf16 1165 and 1387; f32 65536x1023 1783 and 2146).
   const auto size = size_of(args.x.dtype);
   const bool slower = size == 2 || (size == 4 && args.columns() <= 2048);
@@ -286,7 +287,7 @@ std::int64_t rows_ahead(const Context& context, const Call<T>& call, const RowBl
 }
 
 /// Rows that every thread of their blocks has all packs of have a kernel that does not ask.
-template <int kept, int most_threads, int least_blocks, bool ahead, class T>
+template <int kept, int max_threads, int min_blocks, bool ahead, class T>
 bool launch_full(Context& context, Call<T> call, RowBlock block) {
   if (sizeof(T) == 2 && block.threads == 32) block.rows = 2;
   const bool full = block.threads >= 32 && call.rows % block.rows == 0 &&
@@ -294,14 +295,14 @@ bool launch_full(Context& context, Call<T> call, RowBlock block) {
   if (!full || usual(call) == Usual::no) return false;
   auto* const kernel =
       usual(call) == Usual::gamma
-          ? norm_registers<T, kept, most_threads, least_blocks, Usual::gamma, true>
-          : norm_registers<T, kept, most_threads, least_blocks, Usual::gamma_and_beta, true>;
+          ? norm_registers<T, kept, max_threads, min_blocks, Usual::gamma, true>
+          : norm_registers<T, kept, max_threads, min_blocks, Usual::gamma_and_beta, true>;
   if (ahead) call.ahead = rows_ahead(context, call, block, kernel);
   launch_rows_of(context, call, block, kernel);
   return true;
 }
 
-/// 32 elements a thread, f64 16; of 16 bits 64 where rows that fill their threads are longer than
+/// 32 elements per thread, f64 16; of 16 bits 64 where rows that fill their threads are longer than
 /// 4096, and others longer than 16384. At least 8 threads, whose packs are a line of the cache.
 template <class T>
 void launch_whole(Context& context, const Call<T>& call) {
@@ -331,8 +332,8 @@ void launch_whole(Context& context, const Call<T>& call) {
     }
     with_kind(call, block, [&]<Usual kind>() {
       if (block.threads <= 512) {
-        constexpr int least_blocks = kind == Usual::no ? 2 : 3;
-        launch_rows_of(context, call, block, norm_registers<T, kept, 512, least_blocks, kind>);
+        constexpr int min_blocks = kind == Usual::no ? 2 : 3;
+        launch_rows_of(context, call, block, norm_registers<T, kept, 512, min_blocks, kind>);
       } else {
         launch_rows_of(context, call, wide, norm_registers<T, 8, 512, 2, kind>);
       }
@@ -344,8 +345,8 @@ void run(const Norm::Args& args, Context& context) {
   const bool whole = all_packs_whole(args);
   with_call(args, [&]<class T>(const Call<T>& call) {
     if (whole) return launch_whole(context, call);
-    launch_rows_of(context, call, row_block(packs_of(args), packs_cut, 1, most_threads_cut<T>),
-                   norm_registers_cut<T, packs_cut, most_threads_cut<T>>);
+    launch_rows_of(context, call, row_block(packs_of(args), packs_cut, 1, max_threads_cut<T>),
+                   norm_registers_cut<T, packs_cut, max_threads_cut<T>>);
   });
 }
 

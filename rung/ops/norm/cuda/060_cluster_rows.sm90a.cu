@@ -1,22 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 // norm / cluster rows
 //
-// Idea     a row too long for a multiprocessor is spread over the 2, 4 or 8 blocks of a cluster, 64
+// Idea     a row too long for an SM is spread over the 2, 4 or 8 blocks of a cluster, 64
 //          KiB each, or 32 KiB of 16-bit elements. Clusters stay: gamma and beta are in registers
 //          for all rows, and rows come through a ring in shared memory by asynchronous copies. Each
 //          warp sends what it found to every block, 16 bytes that a barrier there counts; while
 //          they are on their way, the row before is finished, read from the ring once more.
 // Changes  against registers_single_read: rows of up to 512 KiB, 131072 of f32.
-// Cost     what must be; one message from every warp to every block of the cluster a row.
+// Cost     what must be; one message from every warp to every block of the cluster per row.
 // Limits   compute capability 9; contiguous rows of whole, aligned packs; weights of x's type are
 //          kept, others are read anew for each row, and so is a residual when it is due.
 // Tried    H200, copy 4240 GB/s, 2048x131072. f32: this 4044; three stages 3992, streaming stores
-//          3964. bf16: this 4019; in 4 blocks of 512 threads 3750, two blocks a multiprocessor with
+//          3964. bf16: this 4019; in 4 blocks of 512 threads 3750, two blocks per SM with
 //          two stages 3940; elements widened one by one 2728. Rows in registers, weights from the
-//          caches or shared memory, several blocks a multiprocessor: f32 3395, bf16 3724. As trial
-//          kernels, f32: two barriers of the cluster a row, the blocks' sums read from each other's
-//          shared memory, rows loaded when they are due: 1955; each row finished before the next is
-//          begun: 3585; branches on the kind of weights for every pack: 3073.
+//          caches or shared memory, several blocks per SM: f32 3395, bf16 3724. As trial
+//          kernels, f32: two barriers of the cluster per row, the blocks' sums read from each
+//          other's shared memory, rows loaded when they are due: 1955; each row finished before the
+//          next is begun: 3585; branches on the kind of weights for every pack: 3073.
 // Source   W. Guo, T. Dao et al., QuACK, 2025.
 #include "rung/core/bounds.hpp"
 #include "rung/device/dependent.hpp"
@@ -34,17 +34,17 @@ namespace {
 
 using namespace norm_cuda;
 
-constexpr int most_blocks = 8;
+constexpr int max_blocks = 8;
 constexpr int cluster_threads = 512;  // at most; of 128 registers each
 constexpr int cluster_packs = 8;      // a thread: gamma and beta take half of its registers
 /// A warp sends its part of a row when it has finished the row before the one before: four rows'
-/// parts may be under way.
+/// parts may be in flight.
 constexpr int turns = 4;
 
 /// The ring lies behind it, at a multiple of 128 bytes: lines of memory are lines there, too.
 template <class W>
 struct alignas(128) ClusterShared {
-  WarpPart<W> parts[turns][most_blocks * cluster_threads / 32];
+  WarpPart<W> parts[turns][max_blocks * cluster_threads / 32];
   ptx::MemoryBarrier sent[turns];
 };
 
@@ -252,7 +252,7 @@ Support supports(const Norm::Args& args, const Context& context) {
   if (const Support rows = require_contiguous_rows(args, context); !rows) return rows;
   if (!all_packs_whole(args)) return unsupported("rows of whole, aligned packs of 16 bytes");
   if (args.rows() > 0x3fffffff) return unsupported("more than 2^30 rows");
-  if (packs_of(args) > std::int64_t{most_blocks} * cluster_threads * cluster_packs) {
+  if (packs_of(args) > std::int64_t{max_blocks} * cluster_threads * cluster_packs) {
     return unsupported("the row is longer than a cluster holds");
   }
   return supported;
@@ -273,9 +273,9 @@ Plan plan_of(const Norm::Args& args) {
   Plan plan;
   const std::int64_t packs = packs_of(args);
   const auto most = [&] { return std::int64_t{plan.threads} * cluster_packs; };
-  if (size_of(args.x.dtype) == 2 && packs <= most_blocks * most() / 2) plan.threads /= 2;
+  if (size_of(args.x.dtype) == 2 && packs <= max_blocks * most() / 2) plan.threads /= 2;
   while (plan.blocks * most() < packs) plan.blocks *= 2;
-  plan.shape.stages = plan.threads < cluster_threads ? 4 : plan.blocks == most_blocks ? 2 : 3;
+  plan.shape.stages = plan.threads < cluster_threads ? 4 : plan.blocks == max_blocks ? 2 : 3;
   plan.shape.part = static_cast<int>(larger(ceil_div(packs, plan.blocks), std::int64_t{1}));
   plan.threads = static_cast<int>(
       round_up(ceil_div(std::int64_t{plan.shape.part}, std::int64_t{cluster_packs}), 32));

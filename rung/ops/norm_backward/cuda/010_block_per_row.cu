@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // norm_backward / block per row
 //
-// Idea     four kernels, each simple: a block a row for its mean and rstd; a thread a column for
-//          the sums of a share of rows; a thread a column for dgamma and dbeta; a block a row for
-//          dx. dx comes last, because it may overwrite dy or x.
+// Idea     four kernels, each simple: a block per row for its mean and rstd; a thread per column
+//          for the sums of a share of rows; a thread per column for dgamma and dbeta; a block per
+//          row for dx. dx comes last, because it may overwrite dy or x.
 // Changes  -
 // Cost     x is read five times, dy three times.
 // Limits   loads of one element; takes any strides, and so every call.
@@ -18,7 +18,7 @@ namespace {
 using namespace norm_backward_cuda;
 
 constexpr int threads = 256;
-constexpr std::int64_t most_chunks = 64;
+constexpr std::int64_t max_chunks = 64;
 constexpr std::int64_t rows_a_chunk = 32;
 
 template <class W>
@@ -128,17 +128,17 @@ double estimate(const NormBackward::Args& args, const Context& context) {
 }
 
 void run(const NormBackward::Args& args, Context& context) {
-  constexpr std::int64_t most_blocks = 0x7fffffff;
+  constexpr std::int64_t max_blocks = 0x7fffffff;
   visit<float, double, f16, bf16>(args.x.dtype, [&]<class T>() {
     using W = Accumulator<T>;
     Call<T> call = call_of<T>(args);
-    call.chunks = clamped(ceil_div(call.rows, rows_a_chunk), std::int64_t{1}, most_chunks);
+    call.chunks = clamped(ceil_div(call.rows, rows_a_chunk), std::int64_t{1}, max_chunks);
     const std::int64_t sums = wants_sums(args) ? 2 * call.chunks * call.n : 0;
     const auto bytes = static_cast<std::size_t>(sums) * sizeof(W) +
                        static_cast<std::size_t>(call.rows) * sizeof(Scale<W>);
     call.sums = static_cast<W*>(context.workspace(bytes));
     call.scales = reinterpret_cast<Scale<W>*>(call.sums + sums);
-    const LaunchShape by_row{.grid = smaller(most_blocks, call.rows),
+    const LaunchShape by_row{.grid = smaller(max_blocks, call.rows),
                              .block = threads,
                              .shared_bytes = sizeof(Shared<W>)};
     launch(context, by_row, norm_backward_statistics<T>, call);

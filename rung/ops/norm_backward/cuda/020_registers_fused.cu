@@ -8,7 +8,7 @@
 // Cost     what must be, and the blocks' sums once: 2 n numbers for each 8 rows or more.
 // Limits   contiguous rows of whole, aligned packs of 16 bytes: up to 8192 elements of f32, f16 and
 //          bf16, 4096 of f64.
-// Tried    the blocks' sums added up by a thread a column, one block after the other: f32
+// Tried    the blocks' sums added up by a thread per column, one block after the other: f32
 //          65536x1024 3075 GB/s, bf16 1640 (H200).
 // Source   the structure of Apex's and Liger's layer norm backward.
 #include "rung/core/bounds.hpp"
@@ -20,12 +20,12 @@ namespace {
 
 using namespace norm_backward_cuda;
 
-constexpr int most_threads = 512;
+constexpr int max_threads = 512;
 constexpr std::int64_t rows_a_chunk = 8;
 
 template <class T>
 constexpr int width = 16 / static_cast<int>(sizeof(T));
-/// Of a thread: gamma and two sums take 3 registers an element, x and dy two packs of 4.
+/// Of a thread: gamma and two sums take 3 registers per element, x and dy two packs of 4.
 template <class T>
 constexpr int packs = sizeof(T) == 2 ? 2 : 4;
 
@@ -37,7 +37,7 @@ struct Shared {
 };
 
 template <class T>
-__global__ void __launch_bounds__(most_threads) norm_backward_registers(Call<T> call) {
+__global__ void __launch_bounds__(max_threads) norm_backward_registers(Call<T> call) {
   start_dependent();
   using W = Accumulator<T>;
   constexpr int w = width<T>;
@@ -141,7 +141,7 @@ __global__ void __launch_bounds__(most_threads) norm_backward_registers(Call<T> 
 Support supports(const NormBackward::Args& args, const Context&) {
   if (const Support whole = require_whole_packs(args); !whole) return whole;
   const auto w = static_cast<std::int64_t>(16 / size_of(args.x.dtype));
-  const std::int64_t most = std::int64_t{most_threads} * w * (w == 8 ? packs<f16> : packs<float>);
+  const std::int64_t most = std::int64_t{max_threads} * w * (w == 8 ? packs<f16> : packs<float>);
   return NormBackward::lines_of(args).columns.size() <= most
              ? supported
              : unsupported("the row is longer than registers hold");
@@ -156,7 +156,7 @@ void run(const NormBackward::Args& args, Context& context) {
   visit<float, double, f16, bf16>(args.x.dtype, [&]<class T>() {
     using W = Accumulator<T>;
     Call<T> call = call_of<T>(args);
-    const RowBlock block = row_block(call.n / width<T>, packs<T>, 1, most_threads);
+    const RowBlock block = row_block(call.n / width<T>, packs<T>, 1, max_threads);
     const std::size_t shared_bytes = sizeof(Shared<W>);
     const std::int64_t resident = resident_blocks(context, norm_backward_registers<T>,
                                                   block.threads * block.rows, shared_bytes);

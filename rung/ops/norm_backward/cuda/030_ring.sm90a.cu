@@ -4,17 +4,17 @@
 // Idea     blocks that stay, cut into teams of as many warps as a row needs. x and dy come through
 //          a ring in shared memory by bulk copies and are read from there twice, so that registers
 //          hold nothing but the sums for dgamma and dbeta of a thread's 32 columns.
-// Changes  against registers_fused: rows under way while others are worked on; the teams of a block
-//          put their sums together, so that there are as many as multiprocessors; rows of up to
+// Changes  against registers_fused: rows in flight while others are worked on; the teams of a block
+//          put their sums together, so that there are as many as SMs; rows of up to
 //          16384 elements.
 // Cost     what must be, and the blocks' sums once.
 // Limits   contiguous rows of whole, aligned packs of 16 bytes: up to 16384 elements, 8192 of f64.
-// Tried    H200, copy 4240 GB/s, f32 65536x1024: this, 4 warps and 96 KiB under way, 3954 GB/s. A
+// Tried    H200, copy 4240 GB/s, f32 65536x1024: this, 4 warps and 96 KiB in flight, 3954 GB/s. A
 //          branch on the kind of gamma for every pack, and one for rows that fill their threads:
 //          3057. As trial kernels 16 warps and 128 KiB 3792, 12 and 192 KiB 3822. bf16 65536x1024,
 //          8 warps and 64 KiB: 3572; elements widened one by one, 128 KiB 2556; plain stores 2525
 //          (f32: streaming ones 3426). Begun while the grid in front ends, two blocks meet on a
-//          multiprocessor and another has none: bf16 2748.
+//          SM and another has none: bf16 2748.
 // Source   the structure of norm's ring.
 #include <cstdint>
 
@@ -39,14 +39,14 @@ using norm_cuda::WarpPart;
 using norm_cuda::widen;
 
 constexpr int ring_threads = 512;  // of 128 registers each
-constexpr int most_stages = 4;
-constexpr int most_warps = ring_threads / 32;
+constexpr int max_stages = 4;
+constexpr int max_warps = ring_threads / 32;
 
 template <class W>
 struct RingShared {
-  WarpPart<W> parts[most_warps];
-  Means<W> means[2][most_warps];                     // of this row and the one before
-  ptx::MemoryBarrier full[most_warps][most_stages];  // of each team
+  WarpPart<W> parts[max_warps];
+  Means<W> means[2][max_warps];                    // of this row and the one before
+  ptx::MemoryBarrier full[max_warps][max_stages];  // of each team
 };
 
 /// A team's rows in the ring, and gamma, as a thread sees them. `whole`: rows fill all threads of a
@@ -152,7 +152,7 @@ __device__ __forceinline__ void add_up(const TeamRows<T, whole>& mine, void* rin
                                        const Pack<W, pack_width<T>> (&dbeta)[kept_packs<T>]) {
   const int n = static_cast<int>(mine.call.n);
   auto* const sums = static_cast<W*>(ring);
-  __syncthreads();  // nothing is under way any more
+  __syncthreads();  // nothing is in flight any more
 #pragma unroll
   for (int p = 0; p < kept_packs<T>; ++p) {
     if (!mine.has(p)) continue;
@@ -168,7 +168,7 @@ __device__ __forceinline__ void add_up(const TeamRows<T, whole>& mine, void* rin
   }
 }
 
-/// Teams of a block, and rows of each under way.
+/// Teams of a block, and rows of each in flight.
 struct RingPlan {
   int threads;  // of a team
   int teams;
@@ -191,14 +191,14 @@ inline RingPlan plan_of(const Call<T>& call, const Context& context) {
       round_up(n * (call.wide_gamma ? sizeof(W) : sizeof(T)), std::size_t{16});
   const std::size_t stage_bytes = 2 * n * sizeof(T);
   const std::size_t most = context.info().shared_per_block - fixed;
-  // Few warps, and no more under way than memory needs: more of either is slower. Elements of 16
+  // Few warps, and no more in flight than memory needs: more of either is slower. Elements of 16
   // bits are twice the arithmetic.
   const std::size_t under_way = sizeof(T) == 2 ? 64 * 1024 : 96 * 1024;
   const int warps = plan.threads / 32;
   const int enough_warps = sizeof(T) != 2 ? 4 : warps == 1 ? 8 : 16;
   plan.teams = larger(enough_warps / warps, 1);
-  while ((plan.teams + 1) * warps <= most_warps &&
-         plan.teams * most_stages * stage_bytes < under_way) {
+  while ((plan.teams + 1) * warps <= max_warps &&
+         plan.teams * max_stages * stage_bytes < under_way) {
     ++plan.teams;
   }
   // The teams' sums take the ring's place.
@@ -207,7 +207,7 @@ inline RingPlan plan_of(const Call<T>& call, const Context& context) {
   }
   const std::size_t team_bytes = larger<std::size_t>(stage_bytes, 16) * plan.teams;
   plan.stages =
-      static_cast<int>(clamped<std::size_t>(smaller(most, under_way) / team_bytes, 1, most_stages));
+      static_cast<int>(clamped<std::size_t>(smaller(most, under_way) / team_bytes, 1, max_stages));
   if (plan.stages == 1 && 2 * team_bytes <= most) plan.stages = 2;
   plan.shared_bytes = fixed + larger(plan.stages * team_bytes, 2 * n * sizeof(W) * plan.teams);
   return plan;

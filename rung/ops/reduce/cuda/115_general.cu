@@ -18,13 +18,13 @@ namespace rung::reduce_cuda::inline RUNG_TARGET {
 
 namespace {
 
-constexpr std::int64_t ticket_words = most_tickets;
-constexpr std::int64_t mailbox_words = most_mailboxes * 8;
+constexpr std::int64_t ticket_words = max_tickets;
+constexpr std::int64_t packet_words = max_mailboxes * 8;
 constexpr std::int64_t launch_words = block_threads;  // two would do
 
 __global__ void reduce_zero(unsigned* words) {
   const std::int64_t i = std::int64_t{blockIdx.x} * block_threads + threadIdx.x;
-  words[i] = i == ticket_words + 2 * mailbox_words ? 1 : 0;  // the number of the next launch
+  words[i] = i == ticket_words + 2 * packet_words ? 1 : 0;  // the number of the next launch
 }
 
 }  // namespace
@@ -35,15 +35,15 @@ Zeroed zeroed_of(Context& context) {
   };
   Tensor& words = context.memo<Memory>().words;
   if (words.ref().data == nullptr) {
-    constexpr std::int64_t count = ticket_words + 2 * mailbox_words + launch_words;
+    constexpr std::int64_t count = ticket_words + 2 * packet_words + launch_words;
     words = Tensor(DType::i32, Extents{count}, context.device());
     launch(context, {.grid = count / block_threads, .block = block_threads}, reduce_zero,
            words.data<unsigned>());
   }
   unsigned* const tickets = words.data<unsigned>();
-  unsigned* const mailboxes = tickets + ticket_words;
-  unsigned* const marked = mailboxes + mailbox_words;
-  return {tickets, mailboxes, marked, reinterpret_cast<std::uint64_t*>(marked + mailbox_words)};
+  unsigned* const packets = tickets + ticket_words;
+  unsigned* const marked = packets + packet_words;
+  return {tickets, packets, marked, reinterpret_cast<std::uint64_t*>(marked + packet_words)};
 }
 
 namespace {
@@ -150,14 +150,14 @@ __global__ void __launch_bounds__(block_threads)
 inline Sharing share_out(Index results, Index packs, int unrolled, Index resident) {
   Sharing sharing;
   sharing.results = results;
-  // Up to 16 loads a lane, a warp or less a result - where there are warps enough.
+  // Up to 16 loads per lane, a warp or less a result - where there are warps enough.
   const bool many = results * 2 >= resident;
   if (packs <= (many ? 512 : 64)) {
     sharing.group = 1;
     while (sharing.group < 32 && sharing.group * 2 < packs) sharing.group *= 2;
     return sharing;
   }
-  if (results <= most_tickets && results < resident) {
+  if (results <= max_tickets && results < resident) {
     const Index useful = packs / (Index{block_threads} * unrolled);
     sharing.splits = static_cast<int>(larger<Index>(smaller(resident / results, useful), 1));
   }

@@ -45,7 +45,7 @@ __global__ void reduce_by_parts(View<const T, 2> x, S identity, Combine combine,
   }
 }
 
-/// A thread a row.
+/// A thread per row.
 template <class S, class Combine>
 __global__ void reduce_by_join(View<S, 1> y, Combine combine, const S* parts, int count) {
   const std::int64_t row = std::int64_t{blockIdx.x} * threads + threadIdx.x;
@@ -66,9 +66,9 @@ void on_device(Context& context, const View<const T, 2>& x, const View<S, 1>& y,
   const std::int64_t count = larger<std::int64_t>(ceil_div(x.shape[1], part), 1);
   auto* parts =
       static_cast<S*>(context.workspace(static_cast<std::size_t>(rows * count) * sizeof(S)));
-  constexpr std::int64_t most_blocks = 0x7fffffff;
+  constexpr std::int64_t max_blocks = 0x7fffffff;
   launch(context,
-         {.grid = {smaller(rows, most_blocks), count},
+         {.grid = {smaller(rows, max_blocks), count},
           .block = threads,
           .shared_bytes = sizeof(WarpValues<S, threads>)},
          reduce_by_parts<T, S, Combine, Map>, x, identity, combine, map, parts, part);

@@ -48,7 +48,7 @@ __device__ __forceinline__ void take_row(const F& fold, typename F::State& state
   Index left = packs - thread;  // packs from this thread's next one on
 #pragma unroll 1
   for (; left > Index{loads_at_once - 1} * threads; left -= Index{loads_at_once} * threads) {
-    // All loads are under way before the first is waited for.
+    // All loads are in flight before the first is waited for.
 #pragma unroll
     for (int u = 0; u < loads_at_once; ++u) pack[u] = load_raw<width>(at + u * step);
 #pragma unroll
@@ -91,13 +91,13 @@ __global__ void __launch_bounds__(block_threads)
   }
 }
 
-// --- mailboxes: how blocks hand their states to the one that joins them, without a ticket --------
+// --- packets: how blocks hand their states to the one that joins them, without a ticket --------
 //
 // The state goes out in words of 16 bytes that carry 8 bytes of it and a mark. A word arrives in
 // one piece, so that whoever sees the mark has the rest; no fence, no counter, and one way through
 // the memory instead of three (state, ticket, state).
 //
-// Mailboxes are empty between launches: the reader clears them. The reader is the block with the
+// Packets are empty between launches: the reader clears them. The reader is the block with the
 // highest index of those that share a result: blocks start in the order of their indices, so that
 // all it waits for have started.
 
@@ -106,7 +106,7 @@ struct alignas(16) MarkedWord {
   std::uint64_t mark;  // 1: sent
 };
 
-struct Mailbox {
+struct Packet {
   static constexpr int words = 2;
   MarkedWord word[words];
 };
@@ -125,8 +125,8 @@ __device__ __forceinline__ void send(MarkedWord* to, const State& state, std::ui
   }
 }
 template <class State>
-__device__ __forceinline__ void send(Mailbox& to, const State& state) {
-  static_assert(words_of<State> <= Mailbox::words);
+__device__ __forceinline__ void send(Packet& to, const State& state) {
+  static_assert(words_of<State> <= Packet::words);
   send(to.word, state, 1);
 }
 
@@ -146,9 +146,9 @@ __device__ __forceinline__ State receive(const MarkedWord* from, std::uint64_t m
   memcpy(&state, payload, sizeof(State));
   return state;
 }
-/// Waits for a state, and empties its mailbox.
+/// Waits for a state, and empties its packet.
 template <class State>
-__device__ __forceinline__ State receive(Mailbox& from) {
+__device__ __forceinline__ State receive(Packet& from) {
   const auto state = receive<State>(from.word, 1);
 #pragma unroll
   for (int i = 0; i < words_of<State>; ++i) {
@@ -212,7 +212,7 @@ __global__ void __launch_bounds__(long_row_threads, 2)
     }
     state = block_reduce<threads>(state, join, fold.identity(), scratch);
     if (splits > 1) {
-      Mailbox* boxes = static_cast<Mailbox*>(sharing.states) + mine * splits;
+      Packet* boxes = static_cast<Packet*>(sharing.states) + mine * splits;
       if (split < splits - 1) {
         if (t == 0) send(boxes[split], state);
         continue;
@@ -257,13 +257,13 @@ inline RowPieces row_pieces(const Reduce::Args& args) {
 
 /// Blocks a long row; `packs` loads each row.
 inline int splits_of(Index results, Index packs, Index resident) {
-  // Much work is best cut finer than the device holds blocks, since not all multiprocessors are
+  // Much work is best cut finer than the device holds blocks, since not all SMs are
   // equally fast; with little, every block more is one more state to wait for.
   constexpr Index many_loads = 128;
   const bool much = results * packs >= resident * long_row_threads * many_loads;
   const Index blocks = resident * (results > 1 ? 4 : much ? 2 : 1);
   const Index useful = packs / (Index{long_row_threads} * loads_at_once);
-  const Index splits = smaller(smaller(blocks, most_mailboxes) / results, useful);
+  const Index splits = smaller(smaller(blocks, max_mailboxes) / results, useful);
   return static_cast<int>(larger<Index>(splits, 1));
 }
 
@@ -271,7 +271,7 @@ template <class F>
 void run_rows(const Reduce::Args& args, Context& context, const F& fold) {
   using State = typename F::State;
   constexpr std::size_t shared_bytes = sizeof(WarpValues<State, long_row_threads>);
-  constexpr Index most_blocks = 0x7fffffff;
+  constexpr Index max_blocks = 0x7fffffff;
   const RowPieces rows = row_pieces(args);
   const auto kernel =
       rows.pieces.size() == 1 ? reduce_long_rows<F, true> : reduce_long_rows<F, false>;
@@ -281,21 +281,21 @@ void run_rows(const Reduce::Args& args, Context& context, const F& fold) {
   Sharing sharing;
   sharing.results = args.results();
   if (sharing.results == 0) return;
-  // A warp or less a row, up to 32 loads a lane, where there are warps enough.
+  // A warp or less a row, up to 32 loads per lane, where there are warps enough.
   if (packs <= (sharing.results >= resident ? 1024 : 64)) {
     sharing.group = 1;
     while (sharing.group < warp_size && sharing.group * 2 < packs) sharing.group *= 2;
     const Index blocks = ceil_div(sharing.results, Index{block_threads / sharing.group});
     launch(context,
-           {.grid = smaller(blocks, most_blocks), .block = block_threads, .dependent = dependent},
+           {.grid = smaller(blocks, max_blocks), .block = block_threads, .dependent = dependent},
            reduce_short_rows<F>, rows, places_of(args), sharing, result_of(args), fold);
     return;
   }
   sharing.splits = splits_of(sharing.results, packs, resident);
   sharing.share = share_of<typename F::Element>(rows.length, sharing.splits);
-  if (sharing.splits > 1) sharing.states = zeroed_of(context).mailboxes;
+  if (sharing.splits > 1) sharing.states = zeroed_of(context).packets;
   launch(context,
-         {.grid = smaller(sharing.results * sharing.splits, most_blocks),
+         {.grid = smaller(sharing.results * sharing.splits, max_blocks),
           .block = long_row_threads,
           .shared_bytes = shared_bytes,
           .dependent = dependent},

@@ -13,7 +13,7 @@ namespace rung::reduce_cuda::inline RUNG_TARGET {
 inline constexpr int one_row_threads = 512;
 inline constexpr int even_rows_threads = 256;
 
-/// States of two words and squares need more registers than full multiprocessors have.
+/// States of two words and squares need more registers than full SMs have.
 template <class F>
 inline constexpr bool is_light = sizeof(typename F::State) <= 8;
 template <class T>
@@ -147,10 +147,10 @@ template <class F>
 void run_one_row(const Reduce::Args& args, Context& context, const F& fold) {
   const OneRow row = one_row<typename F::Element>(args.x.data, args.terms.size());
   // Half of what the device holds, so that the next launch's blocks find room; the same number on
-  // each multiprocessor.
+  // each SM.
   const Index most = Index{context.info().multiprocessors} * (is_light<F> ? 2 : 1);
   const Index blocks =
-      clamped<Index>(row.packs / (one_row_threads * 2), 1, smaller(most, most_mailboxes));
+      clamped<Index>(row.packs / (one_row_threads * 2), 1, smaller(most, max_mailboxes));
   Post post{};
   if (blocks > 1) {
     const Zeroed zeroed = zeroed_of(context);
@@ -173,7 +173,7 @@ struct EvenRows {
   Index place_step;  // of results
 };
 
-/// A block a row.
+/// A block per row.
 template <class F>
 __global__ void __launch_bounds__(even_rows_threads, is_light<F> ? 8 : 4)
     reduce_even_rows(EvenRows rows, Result result, F fold) {
@@ -212,13 +212,12 @@ enum class Straight : std::uint8_t { none, one_row, even_rows };
 
 template <class T>
 Straight straight(const Reduce::Args& args, const Context& context) {
-  constexpr Index most_bytes = Index{1} << 28;  // beyond, shares that lie apart are faster
+  constexpr Index max_bytes = Index{1} << 28;  // beyond, shares that lie apart are faster
   constexpr Index width = pack_width<T>;
   if (args.has_segments() || !args.terms.is_contiguous()) return Straight::none;
   const Index length = args.terms.size();
   if (args.results() == 1) {
-    return length <= most_bytes / static_cast<Index>(sizeof(T)) ? Straight::one_row
-                                                                : Straight::none;
+    return length <= max_bytes / static_cast<Index>(sizeof(T)) ? Straight::one_row : Straight::none;
   }
   // Rows enough for a block each to fill the device; packs enough for its threads.
   const bool many = args.results() > Index{context.info().multiprocessors} * 4;

@@ -19,7 +19,7 @@ void run(const Scan::Args& args, Context& context) {
   const int threads = useful_threads(args, context);
   const auto lines = static_cast<std::size_t>(args.lines.size());
   const Chunks chunks(args, context, threads,
-                      lines * most_chunks(args.length()) * sizeof(Chunks::Total));
+                      lines * max_chunks(args.length()) * sizeof(Chunks::Total));
   auto* totals = static_cast<Chunks::Total*>(chunks.more());
   cpu::run_team(threads, [&](const cpu::Team& team) {
     const cpu::Range mine = team.share(chunks.items());

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// scan / a block a line
+// scan / a block per line
 //
-// Idea     lines of some KiB: a block takes a whole one into registers at once, 64 bytes a thread,
-//          scans it with a single barrier, and writes it. Longer lines go in steps of 32 KiB.
-// Changes  against warp_a_line: what a multiprocessor has under way lies in a few long runs of
+// Idea     lines of some KiB: a block takes a whole one into registers at once, 64 bytes per
+//          thread, scans it with a single barrier, and writes it. Longer lines go in steps of 32
+//          KiB.
+// Changes  against warp_a_line: what an SM has in flight lies in a few long runs of
 //          memory, not in one for each warp; and a line needs only as many threads as it fills.
 // Cost     each element read and written once; 35 shuffles for 2 KiB of floats.
 // Limits   sums without segments. Parallel over lines only. Lines under 2 KiB leave lanes idle.
@@ -18,7 +19,7 @@ namespace {
 using namespace scan_cuda;
 
 constexpr int rows = 4;
-constexpr int most_warps = 16;  // a block
+constexpr int max_warps = 16;  // a block
 constexpr std::int64_t warp_bytes = rows * warp_size * 16;
 
 template <class Policy>
@@ -27,12 +28,12 @@ using WarpTile = Tile<Policy, warp_size, rows>;
 /// The totals of a block's warps, of this step and of the one before, which some still read.
 template <class S>
 struct Totals {
-  S of_warp[2][most_warps];
+  S of_warp[2][max_warps];
 };
 
 /// Blocks of 32 x warps threads.
 template <class Policy>
-__global__ void __launch_bounds__(warp_size* most_warps)
+__global__ void __launch_bounds__(warp_size* max_warps)
     scan_block_a_line(Policy policy, Lines<typename Policy::Element> lines, bool exclusive) {
   using State = typename Policy::State;
   const auto combine = [&](const State& a, const State& b) { return policy.combine(a, b); };
@@ -65,7 +66,7 @@ std::int64_t line_bytes(const Scan::Args& args) {
 
 /// As many as a line fills.
 std::int64_t warps_for(const Scan::Args& args) {
-  return clamped<std::int64_t>(ceil_div(line_bytes(args), warp_bytes), 1, most_warps);
+  return clamped<std::int64_t>(ceil_div(line_bytes(args), warp_bytes), 1, max_warps);
 }
 
 void run(const Scan::Args& args, Context& context) {
@@ -85,7 +86,7 @@ Support supports(const Scan::Args& args, const Context&) { return supports_sum(a
 double estimate(const Scan::Args& args, const Context& context) {
   const auto lines = static_cast<double>(args.lines.size());
   const std::int64_t warps = warps_for(args);
-  // 32 warps a multiprocessor share the memory.
+  // 32 warps per SM share the memory.
   const double idle =
       larger(1.0, 32.0 * context.info().multiprocessors / (lines * static_cast<double>(warps)));
   const double strided = args.is_contiguous() ? 1 : 9;

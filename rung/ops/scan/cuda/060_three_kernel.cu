@@ -87,13 +87,13 @@ void run(const Scan::Args& args, Context& context) {
         total_bytes + static_cast<std::size_t>(head_words(args)) * sizeof(unsigned)));
     auto* totals = reinterpret_cast<State*>(memory);
     add_heads(context, args, reinterpret_cast<unsigned*>(memory + total_bytes), lines);
-    constexpr std::int64_t most_blocks = 0x7fffffff;
-    const LaunchShape shape{.grid = smaller(count, most_blocks),
+    constexpr std::int64_t max_blocks = 0x7fffffff;
+    const LaunchShape shape{.grid = smaller(count, max_blocks),
                             .block = Coarse<T>::threads,
                             .shared_bytes = sizeof(typename Coarse<T>::Shared)};
     launch(context, shape, scan_tile_totals<T>, lines, policy, tiles, totals);
     launch(context,
-           {.grid = smaller(args.lines.size(), most_blocks),
+           {.grid = smaller(args.lines.size(), max_blocks),
             .block = Coarse<T>::threads,
             .shared_bytes = sizeof(WarpValues<State, Coarse<T>::threads>)},
            scan_totals<T>, policy, tiles, args.lines.size(), totals);

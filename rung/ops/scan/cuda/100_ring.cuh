@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // scan / warp-specialised ring: its shape, its buffers, and how totals are looked back at.
 //
-// Squads wait for each other by three barriers a buffer: full, ready, empty. Each squad sees the
+// WarpRoles wait for each other by three barriers a buffer: full, ready, empty. Each role sees the
 // tiles of the block in the same order: tile i of block b is tile b + i * blocks of all lines.
 // Every lane that has written or read arrives for itself. One for its warp, behind a __syncwarp(),
 // would do by the rules and is no faster (2^28 floats on an H200: 4050 GB/s against 4053), but
@@ -19,7 +19,7 @@
 
 namespace rung::inline RUNG_TARGET::scan_cuda::ring {
 
-/// One block a multiprocessor: 192 KiB of tiles.
+/// One block an SM: 192 KiB of tiles.
 inline constexpr int tile_bytes = 32 << 10;
 inline constexpr int stages = 6;
 /// A warp scans a chunk at a time: 4 rows of 512 bytes.
@@ -37,7 +37,7 @@ inline constexpr int group_size = 128;
 // than they were asked for, so a buffer is always awaited by the same sum warp, phase by phase.
 static_assert(stages % sum_warps == 0);
 
-/// A buffer of the ring, and what the squads tell each other of the tile in it.
+/// A buffer of the ring, and what the roles tell each other of the tile in it.
 template <class T, class S>
 struct Stage {
   ptx::MemoryBarrier full;   // loaded: the lanes of load_warp

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // scan / warp-specialised ring
 //
-// Idea     one block a multiprocessor, whose squads pass tiles along a ring of buffers in shared
+// Idea     one block an SM, whose roles pass tiles along a ring of buffers in shared
 //          memory. One warp loads, with bulk copies that need no registers and run stages ahead.
 //          Three sum, a tile each, and publish the totals at once. One adds up what lies before
 //          each tile. Sixteen scan and store. Memory never waits for a look-back, nor a look-back
@@ -9,10 +9,10 @@
 // Changes  against decoupled_look_back: loads do not stop while a block waits for its prefix; and
 //          nobody waits for a prefix that another has to compute first: every block reads the
 //          totals of all tiles. That is one step from a total to all who need it, where a tree has
-//          three. Tiles are dealt out in advance, and no launch in front clears the totals: the
+//          three. Tiles are scheduled in advance, and no launch in front clears the totals: the
 //          blocks do, and meet at a barrier of the grid while their first tiles are on the way.
 // Cost     each element read and written once; each tile is read twice from shared memory. Totals
-//          are 8 bytes a tile and block (16 of 8-byte types): under 1 % of the sectors that pass
+//          are 8 bytes per tile and block (16 of 8-byte types): under 1 % of the sectors that pass
 //          the second level of cache.
 // Limits   Hopper; sums without segments, contiguous lines that begin on 16 bytes. Short inputs do
 //          not fill the ring.
@@ -35,7 +35,7 @@ using namespace scan_cuda;
 using namespace scan_cuda::ring;
 
 template <class Policy>
-struct Squads {
+struct WarpRoles {
   using T = typename Policy::Element;
   using S = typename Policy::State;
   static constexpr int tile_elements = tile_bytes / static_cast<int>(sizeof(T));
@@ -119,7 +119,7 @@ struct Squads {
     }
   }
 
-  /// Every warp of the squad a whole tile: nobody waits for another before the total is published.
+  /// Every warp of the role a whole tile: nobody waits for another before the total is published.
   __device__ __forceinline__ void sum() const {
     const int lane = lane_of_thread();
     const int warp = static_cast<int>(threadIdx.x) / warp_size - scan_warps;
@@ -249,9 +249,9 @@ __global__ void __launch_bounds__(threads, 1)
   __syncthreads();
   const int warp = static_cast<int>(threadIdx.x) / warp_size;
   const std::int64_t own = ceil_div(totals.count - blockIdx.x, gridDim.x);
-  const Squads<Policy> squads{memory, policy, lines, totals, own};
+  const WarpRoles<Policy> roles{memory, policy, lines, totals, own};
   if (warp == load_warp) {
-    for (int i = 0; i < stages && i < own; ++i) squads.load(i, i);
+    for (int i = 0; i < stages && i < own; ++i) roles.load(i, i);
   }
   if (totals.nodes != nullptr) {
     // No total may be taken for one of an earlier call.
@@ -264,13 +264,13 @@ __global__ void __launch_bounds__(threads, 1)
     grid_sync();
   }
   if (warp < scan_warps) {
-    squads.scan(exclusive);
+    roles.scan(exclusive);
   } else if (warp < look_warp) {
-    squads.sum();
+    roles.sum();
   } else if (warp == look_warp) {
-    squads.look_back();
+    roles.look_back();
   } else {
-    squads.load_rest();
+    roles.load_rest();
   }
 }
 
@@ -296,7 +296,7 @@ void run(const Scan::Args& args, Context& context) {
   visit_scanned(args.x.dtype, [&]<class T>() {
     using Policy = Sum<T>;
     using State = typename Policy::State;
-    const std::int64_t tiles = ceil_div(args.length(), Squads<Policy>::tile_elements);
+    const std::int64_t tiles = ceil_div(args.length(), WarpRoles<Policy>::tile_elements);
     Totals<State> totals{nullptr, tiles, tiles * args.lines.size()};
     if (tiles > 1) {
       totals.nodes = static_cast<Published<State>*>(

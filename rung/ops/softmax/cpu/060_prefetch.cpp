@@ -117,7 +117,7 @@ const Rung<Softmax> self{{.name = "prefetch",
                           .after = "four_chains",
                           .teaching = true,
                           .supports = supports_contiguous_f32,
-                          .traffic = traffic_with_read_for_ownership,
+                          .passes = {.loads = 1, .stores = 2},  // y: read for ownership
                           .run = run}};
 
 }  // namespace

@@ -131,6 +131,7 @@ const Rung<Softmax> self{{.name = "non_temporal",
                           .after = "prefetch",
                           .teaching = true,
                           .supports = supports,
+                          .passes = {.loads = 1, .stores = 1},
                           .run = run}};
 
 }  // namespace

@@ -4,10 +4,10 @@
 // Idea     along any axis but the last, neighbouring elements belong to neighbouring rows: a warp
 //          takes 32 of them, a row a lane, and walks down; eight warps of a block share the length
 //          and bring their maxima and sums together in shared memory.
-// Changes  against online_block: for rows that lie side by side, every sector moved is used whole,
+// Changes  against online_block: for rows that are adjacent, every sector moved is used whole,
 //          where online_block moves eight times what it needs.
 // Cost     2 reads and a write an element.
-// Limits   rows side by side in all tensors, in runs of at least 8; the small types move 64 bytes a
+// Limits   rows adjacent in all tensors, in runs of at least 8; the small types move 64 bytes a
 //          warp and load.
 // Tried    -
 // Source   -
@@ -102,8 +102,8 @@ __global__ void __launch_bounds__(lanes* warps)
 }
 
 Support supports(const Softmax::Args& args, const Context&) {
-  constexpr std::int64_t least_run = 8;
-  if (!args.rows.are_side_by_side() || args.rows.run() < least_run) {
+  constexpr std::int64_t min_run = 8;
+  if (!args.rows.are_adjacent() || args.rows.run() < min_run) {
     return unsupported("rows must lie side by side, in runs of at least 8");
   }
   if (args.x.dtype != args.y.dtype) return unsupported("the result's type must be that of x");
@@ -111,12 +111,12 @@ Support supports(const Softmax::Args& args, const Context&) {
 }
 
 void run(const Softmax::Args& args, Context& context) {
-  constexpr std::int64_t most_blocks = 0x7fffffff;
+  constexpr std::int64_t max_blocks = 0x7fffffff;
   if (args.empty()) return;
   const std::int64_t run = args.rows.run();
   const std::int64_t blocks = args.count() / run * ((run + lanes - 1) / lanes);
   visit<float, double, f16, bf16>(args.x.dtype, [&]<class T>() {
-    const LaunchShape shape{.grid = smaller(blocks, most_blocks),
+    const LaunchShape shape{.grid = smaller(blocks, max_blocks),
                             .block = {lanes, warps},
                             .shared_bytes = sizeof(Partials<Accumulator<T>>)};
     if (args.backward) {

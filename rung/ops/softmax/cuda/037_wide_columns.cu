@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // softmax / online, across columns, 16 bytes wide
 //
-// Idea     a thread takes 16 bytes of neighbouring rows at once, four such packs under way before
-//          the first is used; 8 threads side by side move 128 bytes, and the 1024 of a block share
-//          the length. With fewer columns than that keeps busy, 4 threads side by side.
-// Changes  against online_columns: a quarter of the loads, several of them under way, and one
+// Idea     a thread takes 16 bytes of neighbouring rows at once, four such packs in flight before
+//          the first is used; 8 threads adjacent move 128 bytes, and the 1024 of a block share
+//          the length. With fewer columns than that keeps busy, 4 threads adjacent.
+// Changes  against online_columns: a quarter of the loads, several of them in flight, and one
 //          rescaling of the sum for four elements.
 // Cost     2 reads and a write an element: of what moves, 1.5 times what must.
-// Limits   forward; results of the type of x; rows side by side in runs that are a multiple of 16
+// Limits   forward; results of the type of x; rows adjacent in runs that are a multiple of 16
 //          bytes long and begin at one.
 // Tried    on an H200, f32 16384x4096,axis=0, this one 2526 GB/s of what must move: the length over
-//          a cluster of 2 blocks and 256 bytes side by side 2644; over clusters of 8 and 16, so
+//          a cluster of 2 blocks and 256 bytes adjacent 2644; over clusters of 8 and 16, so
 //          that the second read is from the L2 cache, 2598 and 2185; columns kept in the registers
 //          of 16 blocks and the next ones fetched meanwhile, one read in all, 2669.
 // Source   -
@@ -24,12 +24,12 @@ using namespace softmax_cuda;
 
 constexpr int columns_block_threads = 1024;
 constexpr int columns_warps = columns_block_threads / warp_size;
-constexpr int most_side_by_side = 8;  // threads
+constexpr int max_side_by_side = 8;  // threads
 constexpr int deep = 4;
 
 template <class T>
 struct ColumnsShared {
-  static constexpr int columns = most_side_by_side * pack_width<T>;
+  static constexpr int columns = max_side_by_side * pack_width<T>;
   Total<Accumulator<T>> of_warp[columns_warps][columns + 1];
   Total<Accumulator<T>> of_all[columns];
 };
@@ -167,7 +167,7 @@ bool packs_are_aligned(const Softmax::Args& args) {
 Support supports(const Softmax::Args& args, const Context&) {
   if (args.backward) return unsupported("forward only");
   if (args.x.dtype != args.y.dtype) return unsupported("the result's type must be that of x");
-  if (!args.rows.are_side_by_side()) return unsupported("rows must lie side by side");
+  if (!args.rows.are_adjacent()) return unsupported("rows must lie side by side");
   if (const Support scale = require_foldable_scale(args); !scale) return scale;
   const bool aligned = visit<float, double, f16, bf16>(
       args.x.dtype, [&]<class T>() { return packs_are_aligned<T>(args); });
@@ -175,21 +175,21 @@ Support supports(const Softmax::Args& args, const Context&) {
 }
 
 void run(const Softmax::Args& args, Context& context) {
-  constexpr std::int64_t most_blocks = 0x7fffffff;
+  constexpr std::int64_t max_blocks = 0x7fffffff;
   if (args.empty()) return;
   const std::int64_t run = args.rows.run();
   visit<float, double, f16, bf16>(args.x.dtype, [&]<class T>() {
-    int side_by_side = most_side_by_side;
+    int side_by_side = max_side_by_side;
     const auto blocks = [&] {
       const std::int64_t columns = std::int64_t{side_by_side} * pack_width<T>;
       return args.count() / run * ((run + columns - 1) / columns);
     };
-    constexpr int least_side_by_side = 4;
-    while (side_by_side > least_side_by_side && 4 * blocks() < 3 * context.info().multiprocessors) {
+    constexpr int min_side_by_side = 4;
+    while (side_by_side > min_side_by_side && 4 * blocks() < 3 * context.info().multiprocessors) {
       side_by_side /= 2;
     }
     launch(context,
-           {.grid = smaller(blocks(), most_blocks),
+           {.grid = smaller(blocks(), max_blocks),
             .block = {side_by_side, columns_block_threads / side_by_side},
             .shared_bytes = sizeof(ColumnsShared<T>)},
            softmax_wide_columns<T>, forward_rows(args), forward_of<T, T>(args), run, blocks());

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// softmax / a cluster a row
+// softmax / a cluster per row
 //
 // Idea     a row that exceeds a block spreads over a cluster of 2 to 16 of them. A thread keeps 16
 //          packs as read, 4 in registers, the others in shared memory, where they arrive in four
 //          groups: what has come is summed meanwhile. Every warp sends what its part comes to to
 //          all blocks of the cluster, where a barrier in shared memory counts the bytes.
 // Changes  against shared_single_read: rows of up to 524288 f32 are read once; two blocks share a
-//          multiprocessor, and one loads while the other computes.
-// Cost     1 read and 1 write an element; two exponentials. One exchange a row; the barrier of the
+//          SM, and one loads while the other computes.
+// Cost     1 read and 1 write per element; two exponentials. One exchange a row; the barrier of the
 //          cluster, which says that all its blocks have begun, passes during the loads, and at the
 //          end there is none: a block that has all arrivals is not written to any more.
 // Limits   compute capability 9.0; contiguous rows; f32, f16 and bf16 with results of the same
@@ -33,7 +33,7 @@ namespace {
 
 using namespace softmax_cuda;
 
-constexpr int most_blocks_a_cluster = 16;
+constexpr int max_blocks_a_cluster = 16;
 
 /// What a warp sends to each block.
 struct alignas(16) Sent {
@@ -41,7 +41,7 @@ struct alignas(16) Sent {
   float unused[2];
 };
 struct alignas(128) ClusterShared {
-  Sent of_warp[most_blocks_a_cluster * most_threads / warp_size];
+  Sent of_warp[max_blocks_a_cluster * max_threads / warp_size];
   ptx::MemoryBarrier met;
   [[nodiscard]] __device__ __forceinline__ Words* stage() {
     return reinterpret_cast<Words*>(this + 1);
@@ -122,7 +122,7 @@ __global__ void __launch_bounds__(usual_threads, 2)
 }
 
 template <class T, RowKind kind>
-__global__ void __launch_bounds__(most_threads)
+__global__ void __launch_bounds__(max_threads)
     softmax_backward_cluster(Rows<3> rows, Backward<T, T> p, int packs) {
   start_dependent();
   auto& memory = shared<ClusterShared>();
@@ -143,7 +143,7 @@ struct Plan {
   std::size_t shared_bytes = sizeof(ClusterShared);
   bool fits = true;
 };
-/// Two blocks share a multiprocessor, unless a row needs more than 8 of them.
+/// Two blocks share an SM, unless a row needs more than 8 of them.
 template <class T>
 Plan plan_of(const Softmax::Args& args) {
   const int kept = args.backward ? kept_backward_by_block : kept_packs;
@@ -151,8 +151,8 @@ Plan plan_of(const Softmax::Args& args) {
   Plan plan;
   const auto fits = [&] { return packs <= std::int64_t{plan.blocks} * plan.threads * kept; };
   while (!fits() && plan.blocks < 8) plan.blocks *= 2;
-  if (!fits() && args.backward) plan.threads = most_threads;
-  while (!fits() && plan.blocks < most_blocks_a_cluster) plan.blocks *= 2;
+  if (!fits() && args.backward) plan.threads = max_threads;
+  while (!fits() && plan.blocks < max_blocks_a_cluster) plan.blocks *= 2;
   if (plan.fits = fits(); !plan.fits) return plan;
   const auto up = [](std::int64_t a, std::int64_t b) { return (a + b - 1) / b; };
   plan.packs = static_cast<int>(up(packs, plan.blocks));
@@ -171,8 +171,8 @@ Support supports(const Softmax::Args& args, const Context& context) {
   if (args.x.dtype != args.y.dtype) return unsupported("the result's type must be that of x");
   if (const Support rows = require_contiguous_rows(args); !rows) return rows;
   if (const Support scale = require_foldable_scale(args); !scale) return scale;
-  constexpr std::int64_t most_rows = 0x7fffffff / most_blocks_a_cluster;
-  if (args.count() > most_rows) return unsupported("more rows than a grid has clusters");
+  constexpr std::int64_t max_rows = 0x7fffffff / max_blocks_a_cluster;
+  if (args.count() > max_rows) return unsupported("more rows than a grid has clusters");
   const bool fits =
       visit<float, f16, bf16>(args.x.dtype, [&]<class T>() { return plan_of<T>(args).fits; });
   return fits ? supported : unsupported("the row exceeds a cluster's registers");

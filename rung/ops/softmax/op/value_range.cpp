@@ -10,7 +10,7 @@
 namespace rung::softmax_values {
 namespace {
 
-constexpr std::int64_t most_elements = std::int64_t{1} << 26;
+constexpr std::int64_t max_elements = std::int64_t{1} << 26;
 
 /// Powers and their sums stay normal numbers of f32 within this.
 constexpr double largest_exponent = 80.0;
@@ -42,7 +42,7 @@ bool are_below(double limit, const Softmax::Args& args, const Context& context) 
 Support supports_naive(const Softmax::Args& args, const Context& context) {
   if (args.backward || args.log) return unsupported("forward only, without the logarithm");
   if (args.x.dtype != DType::f32 || args.y.dtype != DType::f32) return unsupported("f32 only");
-  if (args.length() * args.count() > most_elements) {
+  if (args.length() * args.count() > max_elements) {
     return unsupported("looks through x first: at most 2^26 elements");
   }
   if (!are_below(largest_exponent, args, context)) {

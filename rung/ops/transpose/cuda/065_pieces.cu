@@ -4,10 +4,10 @@
 // Idea     where a run of elements stays together, the matrix is one of pieces: heads of attention,
 //          pixels of an image that is turned. A block moves a tile of them, about square, so that
 //          both tensors are reached in stretches of several pieces; a thread has 8 or 16 elements
-//          under way. Pieces of at least a sector go straight from x to y, in the order of y;
+//          in flight. Pieces of at least a sector go straight from x to y, in the order of y;
 //          shorter ones by way of shared memory, read in the order of x.
 // Changes  against naive_write_coalesced: indices are taken apart within a tile, by
-//          multiplications, and a thread has more than one load under way.
+//          multiplications, and a thread has more than one load in flight.
 // Cost     two multiplications by a reciprocal an element and side.
 // Limits   runs. Bytes and halves, which stay such only where alignment forbids wider elements,
 //          waste the width of the path.
@@ -205,7 +205,7 @@ double estimate(const Transpose::Args& args, const Context& context) {
 }
 
 void run(const Transpose::Args& args, Context& context) {
-  constexpr std::int64_t most_matrices = 0xffff;
+  constexpr std::int64_t max_matrices = 0xffff;
   const Moves& m = args.moves;
   with_words<1, 2, 4, 8, 16>(args, [&]<class T>() {
     Pieces<T> pieces{.x = static_cast<const T*>(args.x.data),
@@ -221,10 +221,10 @@ void run(const Transpose::Args& args, Context& context) {
                      .first_matrix = 0,
                      .cut = cut_of(m)};
     const Cut& cut = pieces.cut;
-    for (; pieces.first_matrix < m.matrices(); pieces.first_matrix += most_matrices) {
+    for (; pieces.first_matrix < m.matrices(); pieces.first_matrix += max_matrices) {
       launch(
           context,
-          {.grid = {cut.tiles(), smaller(most_matrices, m.matrices() - pieces.first_matrix), 1},
+          {.grid = {cut.tiles(), smaller(max_matrices, m.matrices() - pieces.first_matrix), 1},
            .block = threads,
            .shared_bytes =
                is_short(m) ? static_cast<std::size_t>(cut.rows.value) * cut.pitch * sizeof(T) : 0},

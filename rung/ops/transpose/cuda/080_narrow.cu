@@ -2,7 +2,7 @@
 // transpose / narrow
 //
 // Idea     pixels and planes: a matrix of few columns whose rows follow each other without a gap is
-//          one long line of memory. A block reads a piece of the line, 16 bytes an access, and
+//          one long line of memory. A block reads a piece of the line, 16 bytes per access, and
 //          writes as many indices of every plane; or the other way round. Which element goes where
 //          is decided in shared memory, element by element.
 // Changes  against vectorised: no tile stays empty because there are 3 columns and not 64.
@@ -23,7 +23,7 @@ namespace {
 using namespace transpose_cuda;
 
 constexpr int threads = 256;
-constexpr int rounds = 4;  // chunks a thread
+constexpr int rounds = 4;  // chunks per thread
 constexpr int tile_bytes = rounds * threads * chunk_bytes;
 
 struct Tile {
@@ -97,7 +97,7 @@ __device__ __forceinline__ void for_each_unit(const Strip& s, const Byte* base, 
   }
 }
 
-constexpr std::int64_t most_planes = 32;
+constexpr std::int64_t max_planes = 32;
 
 /// The line is x: planes of y are gathered from it.
 template <class T>
@@ -195,10 +195,10 @@ __global__ void __launch_bounds__(threads) transpose_merge(Strip s) {
 }
 
 bool splits(const Moves& m) {
-  return m.columns <= most_planes && m.columns <= m.rows && m.x_row == m.columns;
+  return m.columns <= max_planes && m.columns <= m.rows && m.x_row == m.columns;
 }
 bool merges(const Moves& m) {
-  return m.rows <= most_planes && m.rows <= m.columns && m.y_row == m.rows;
+  return m.rows <= max_planes && m.rows <= m.columns && m.y_row == m.rows;
 }
 
 Support supports(const Transpose::Args& args, const Context&) {
@@ -225,7 +225,7 @@ double estimate(const Transpose::Args& args, const Context& context) {
 }
 
 void run(const Transpose::Args& args, Context& context) {
-  constexpr std::int64_t most_matrices = 0xffff;
+  constexpr std::int64_t max_matrices = 0xffff;
   const Moves& m = args.moves;
   with_words<1, 2, 4, 8, 16>(args, [&]<class T>() {
     const bool split = splits(m);
@@ -238,10 +238,10 @@ void run(const Transpose::Args& args, Context& context) {
                 .batch = m.batch,
                 .first_matrix = 0};
     strip.piece = piece_of<T>(strip.planes);
-    for (; strip.first_matrix < m.matrices(); strip.first_matrix += most_matrices) {
+    for (; strip.first_matrix < m.matrices(); strip.first_matrix += max_matrices) {
       launch(context,
              {.grid = {ceil_div<std::int64_t>(strip.length, strip.piece),
-                       smaller(most_matrices, m.matrices() - strip.first_matrix), 1},
+                       smaller(max_matrices, m.matrices() - strip.first_matrix), 1},
               .block = threads,
               .shared_bytes = sizeof(Tile)},
              split ? transpose_split<T> : transpose_merge<T>, strip);

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Ahead of its use: the strip of B that tiles will read next is packed by the tiles before it or,
-// packed already, brought from L3 to L2, a bit every few steps (see Errand). A tile starts 28 FMAs
-// for 16 loads and not one store: this hides in their shadow, where packing alone waits for memory.
+// Interleaved packing: the strip of B that tiles will read next is packed by the tiles before it
+// or, packed already, prefetched from L3 to L2, a part every few steps (see InterleavedPacking). A
+// tile issues 28 FMAs for 16 loads and not one store: the packing hides behind them, where packing
+// alone waits for memory.
 #pragma once
 
 #include "rung/ops/gemm/cpu/detail/blocked.hpp"
@@ -37,8 +38,8 @@ class NextStrip {
                              : 1) {}
 
   /// What the next tile is to pack of it.
-  Errand<T> part() {
-    const std::int64_t rows = k_ / errand_steps * at_once_;
+  InterleavedPacking<T> part() {
+    const std::int64_t rows = k_ / packing_steps * at_once_;
     if (columns_ != ks_.tile_columns() || done_ + rows > k_) return {};
     const auto* from = static_cast<const T*>(at(call_.b, call_.in, batch_, p_ + done_, j_));
     T* const to = to_ + done_ * columns_;
@@ -61,25 +62,25 @@ class NextStrip {
 };
 
 /// A packed strip of B, asked for while tiles read the one before it: packed long ago, it has gone
-/// to L3. Measured on a 2-core Zen 4 vCPU at 1024 and 2048 cubed, in turns: f32 +1 %, with AVX2 and
-/// its smaller tile +1 % to +4 %.
+/// to L3. Measured on a 2-core Zen 4 vCPU at 1024 and 2048 cubed, alternately: f32 +1 %, with AVX2
+/// and its smaller tile +1 % to +4 %.
 template <class T>
 class ComingStrip {
  public:
   /// `size` elements, by `tiles` tiles of k steps.
   ComingStrip(const T* strip, std::int64_t size, std::int64_t tiles, std::int64_t k)
-      : at_(strip), end_(strip + size), turns_(k / errand_steps) {
+      : at_(strip), end_(strip + size), turns_(k / packing_steps) {
     if (tiles > 0 && turns_ > 0) lines_ = static_cast<int>(ceil_div(size, tiles * turns_ * line));
   }
 
   /// What the next tile is to ask for of it.
-  Errand<T> part() {
+  InterleavedPacking<T> part() {
     if (at_ >= end_) return {};
-    Errand<T> errand;
-    errand.lines = lines_;
-    errand.soon = at_;
+    InterleavedPacking<T> background_packing;
+    background_packing.lines = lines_;
+    background_packing.soon = at_;
     at_ += lines_ * turns_ * line;
-    return errand;
+    return background_packing;
   }
 
  private:

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The parts that blocked, packed multiplication is put together from [Goto & van de Geijn 2008]:
+// The parts that blocked, packed multiplication is combined from [Goto & van de Geijn 2008]:
 // how large the blocks are, how they are packed, the loops over tiles inside a block, and where the
 // sums go. The loops over blocks are the rungs'.
 #pragma once
@@ -121,7 +121,8 @@ struct BlockLimits {
 
 // A strip of B comes from L3 once for each block of A. Where others keep L3 busy, larger blocks of
 // A pay, and pieces of k short enough to leave L2 room for them. Measured on a 2-core Zen 4 vCPU
-// (L2 of 1 MiB), in turns, 1024 of k and 576 KiB of A against the limits above: f32 1024, 2048 and
+// (L2 of 1 MiB), alternately, 1024 of k and 576 KiB of A against the limits above: f32 1024, 2048
+// and
 // 4096 cubed +1 %, +5 % to +8 %, +3 % with one thread, -2 % to +2 % with two; f64 2048 cubed +5 %,
 // with two threads 0; AVX2 (against 768 of k and 144 KiB of A) +4 %, +4 % to +6 %, +1 %, with two
 // threads +2 %, 0, -3 % to +7 %. 512 and 768 of k, and 400 to 700 KiB of A, are as good within 2 %,
@@ -144,15 +145,15 @@ Blocking make_blocking(const Call& call, const Kernels<T>& ks, const BlockLimits
   constexpr std::int64_t size = sizeof(T);
   // Equal steps: a last step of a few k would pay for reading and writing all of C.
   const std::int64_t depth = call.depth();
-  const std::int64_t most_k = limits.k_bytes / size;
-  const std::int64_t kc = ceil_div(depth, ceil_div(depth, most_k));
+  const std::int64_t max_k = limits.k_bytes / size;
+  const std::int64_t kc = ceil_div(depth, ceil_div(depth, max_k));
   const std::int64_t strips = ceil_div(call.n, ks.tile_columns());
-  const std::int64_t most_strips =
+  const std::int64_t max_strips =
       std::max<std::int64_t>(1, limits.b_bytes / (size * kc * ks.tile_columns()));
-  const std::int64_t nc = ceil_div(strips, ceil_div(strips, most_strips)) * ks.tile_columns();
-  const std::int64_t most_panels =
+  const std::int64_t nc = ceil_div(strips, ceil_div(strips, max_strips)) * ks.tile_columns();
+  const std::int64_t max_panels =
       std::max<std::int64_t>(1, limits.a_bytes / (size * kc * ks.tile_rows));
-  const std::int64_t panels = std::min(most_panels, ceil_div(call.m, ks.tile_rows));
+  const std::int64_t panels = std::min(max_panels, ceil_div(call.m, ks.tile_rows));
   const std::int64_t staged_rows =
       std::max<std::int64_t>(1, limits.staged_bytes / (size * nc * ks.tile_rows)) * ks.tile_rows;
   return {panels * ks.tile_rows, kc, nc, staged_rows};
@@ -222,11 +223,11 @@ PackedA<T> pack_panels(const Call& call, const Kernels<T>& ks, std::int64_t batc
 /// tile can broadcast from rows as well as from columns, and transposing costs more; but 14 streams
 /// are harder to follow than one, and with many columns that counts (on a 2-core Zen 5 vCPU +2 % at
 /// n = 512, none at 2048, -5 % at 4096), as it does at once where tiles ask for their lines.
-constexpr std::int64_t most_columns_for_copied_rows = 1536;
+constexpr std::int64_t max_columns_for_copied_rows = 1536;
 template <class T>
 PackedA<T> pack_a(const Call& call, const Kernels<T>& ks, std::int64_t batch, std::int64_t i,
                   std::int64_t rows, std::int64_t p, std::int64_t k, T* to) {
-  if (call.a.column != 1 || call.n > most_columns_for_copied_rows || ks.asks_for_lines) {
+  if (call.a.column != 1 || call.n > max_columns_for_copied_rows || ks.asks_for_lines) {
     return pack_panels(call, ks, batch, i, rows, p, k, to);
   }
   const int in = static_cast<int>(call.in);

@@ -85,10 +85,10 @@ inline Call make_call(const Gemm::Args& args) {
 }
 
 /// What a tile does for later ones beside its product, in the shadow of its FMAs, every
-/// errand_steps steps of k: packs `rows` rows of a strip of B, `row_step` apart, or asks for
-/// `lines` cache lines from `soon` on, into L2. Only full packed tiles do errands.
+/// packing_steps steps of k: packs `rows` rows of a strip of B, `row_step` apart, or asks for
+/// `lines` cache lines from `soon` on, into L2. Only full packed tiles do background_packings.
 template <class T>
-struct Errand {
+struct InterleavedPacking {
   int rows = 0;
   const T* row_from = nullptr;
   std::int64_t row_step = 0;
@@ -96,7 +96,7 @@ struct Errand {
   int lines = 0;
   const T* soon = nullptr;
 };
-constexpr int errand_steps = 8;
+constexpr int packing_steps = 8;
 
 /// One tile of C = alpha * A * B + beta * C; strides in elements, C and B with contiguous rows.
 template <class T>
@@ -110,7 +110,7 @@ struct TileArgs {
   std::int64_t c_row;
   int columns;  // valid columns: only the last vector may be partial
   T alpha, beta;
-  const Errand<T>* errand = nullptr;
+  const InterleavedPacking<T>* background_packing = nullptr;
 };
 template <class T>
 using TileFunction = void(const TileArgs<T>&);

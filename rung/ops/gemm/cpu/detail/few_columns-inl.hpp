@@ -31,7 +31,7 @@ using PanelFunction = void(const Panel<T>&);
 template <class T>
 struct Panels {
   PanelFunction<T>* const* functions[2];
-  int most_rows[2];
+  int max_rows[2];
 };
 }  // namespace
 }  // namespace rung::gemm_cpu
@@ -82,7 +82,8 @@ template <class T, int vectors>
 PanelFunction<T>* const* panel_table() {
   static constexpr auto table = []<int... r>(std::integer_sequence<int, r...>) {
     return std::array<PanelFunction<T>*, panel_rows<vectors>>{&panel<T, r + 1, vectors>...};
-  }(std::make_integer_sequence<int, panel_rows<vectors>>());
+  }
+  (std::make_integer_sequence<int, panel_rows<vectors>>());
   return table.data();
 }
 

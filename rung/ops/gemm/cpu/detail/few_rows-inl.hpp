@@ -16,7 +16,7 @@ namespace rung::gemm_cpu {
 namespace {
 constexpr std::int64_t run_columns = 128;  // of B that stay in L1 while groups of rows go by
 constexpr std::int64_t fetch_ahead = 256;  // columns
-constexpr std::int64_t most_rows = 32;
+constexpr std::int64_t max_rows = 32;
 
 /// C = A * B + beta * C for a group of rows, a block of k and a run of columns.
 template <class T>
@@ -111,7 +111,8 @@ template <class T>
 SweepFunction<T>* pick_sweep(std::int64_t rows) {
   static constexpr auto table = []<int... r>(std::integer_sequence<int, r...>) {
     return std::array<SweepFunction<T>*, tile_rows>{&sweep<T, r + 1>...};
-  }(std::make_integer_sequence<int, tile_rows>());
+  }
+  (std::make_integer_sequence<int, tile_rows>());
   return table[static_cast<std::size_t>(rows - 1)];
 }
 

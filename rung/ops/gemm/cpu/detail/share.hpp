@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // One thread's share of a packed multiplication by a team: packing its part of B, and its rows and
-// columns of C. Rows are dealt out as threads get on with them.
+// columns of C. Rows are scheduled as threads get on with them.
 #pragma once
 
 #include <algorithm>
@@ -100,11 +100,13 @@ struct Share {
       const std::int64_t after = s + 1 < range.end ? s + 1 : strips.begin;
       ComingStrip<T> coming(packed(b, after, block.k), pack ? 0 : width(after) * block.k,
                             block.rows / ks.tile_rows, block.k);
-      Errand<T> errand;
+      InterleavedPacking<T> background_packing;
       multiply_strip(sums, block, panels, packed(b, s, block.k), column(s), width(s),
                      [&](TileArgs<T>& t, bool full) {
-                       errand = !full ? Errand<T>{} : next ? next->part() : coming.part();
-                       t.errand = &errand;
+                       background_packing = !full  ? InterleavedPacking<T>{}
+                                            : next ? next->part()
+                                                   : coming.part();
+                       t.background_packing = &background_packing;
                      });
       if (next) next->finish();
     }

@@ -124,13 +124,13 @@ HWY_INLINE void write_tile(D d, const TileArgs<T>& t, hn::Mask<D> last, V (&acc)
   }
 }
 
-// What is left of an errand.
+// What is left of an background_packing.
 template <class T, int rows, int vectors>
 struct RunningErrand {
-  Errand<T> left;
+  InterleavedPacking<T> left;
 
-  HWY_INLINE explicit RunningErrand(const Errand<T>* errand)
-      : left(errand != nullptr ? *errand : Errand<T>{}) {}
+  HWY_INLINE explicit RunningErrand(const InterleavedPacking<T>* background_packing)
+      : left(background_packing != nullptr ? *background_packing : InterleavedPacking<T>{}) {}
 
   HWY_INLINE void run() {
     const Full<T> d;
@@ -173,14 +173,14 @@ enum class Distance { near, far };
 enum class Fetching { left, asked };
 constexpr int steps_ahead = 16;
 
-// In step q of a turn of errand_steps: the lines of packed A and B that are read steps_ahead steps
+// In step q of a turn of packing_steps: the lines of packed A and B that are read steps_ahead steps
 // later. a is where the turn begins.
 template <int rows, int vectors, class T>
 HWY_INLINE void ask_for_step(const T* a, const T* b, int q) {
   constexpr int line = 64 / static_cast<int>(sizeof(T));
-  constexpr int a_lines = rows * errand_steps / line;  // of a turn
+  constexpr int a_lines = rows * packing_steps / line;  // of a turn
 #pragma GCC unroll 4
-  for (int i = q * a_lines / errand_steps; i < (q + 1) * a_lines / errand_steps; ++i) {
+  for (int i = q * a_lines / packing_steps; i < (q + 1) * a_lines / packing_steps; ++i) {
     __builtin_prefetch(a + steps_ahead * rows + i * line, 0, 3);
   }
   constexpr int width = vectors * lanes<T>();
@@ -222,7 +222,7 @@ void tile(const TileArgs<T>& t) {
                        b_source == Source::packed) {
     // The tile that nearly all of a large product goes through. C was last touched a block of k ago
     // and has left the near caches: it is fetched meanwhile, a line every few steps, which are
-    // unrolled so that no inner loop's end is to be foreseen (2-core Zen 5 vCPU, against the form
+    // unrolled so that no inner loop's end is to be predicted (2-core Zen 5 vCPU, against the form
     // below: f32 4096 +1 %, f64 2048 +4 %), and just before the end: A and B that pass through L1
     // would drive it out again (tiles alone, 1024 and 2048 k: half a percent; a whole product: lost
     // in the noise). Left alone, the compiler mixes the steps and runs out of AVX2's 16 registers,
@@ -231,17 +231,18 @@ void tile(const TileArgs<T>& t) {
     constexpr int line_elements = 64 / static_cast<int>(sizeof(T));
     constexpr int in_time = 2;  // turns of the loop from the last line's fetching to its use
     const T* c = t.c;
-    RunningErrand<T, rows, vectors> errand(t.errand);
+    RunningErrand<T, rows, vectors> background_packing(t.background_packing);
     std::int64_t left = t.k;
-    std::int64_t line = std::min<std::int64_t>(0, rows * row_lines + in_time - left / errand_steps);
-    for (; left >= errand_steps; left -= errand_steps, ++line) {
+    std::int64_t line =
+        std::min<std::int64_t>(0, rows * row_lines + in_time - left / packing_steps);
+    for (; left >= packing_steps; left -= packing_steps, ++line) {
       if (line >= 0 && line < rows * row_lines) {
         __builtin_prefetch(c + (line % row_lines + 1) * line_elements - 1, 1);
         if ((line + 1) % row_lines == 0) c += t.c_row;
       }
-      errand.run();
+      background_packing.run();
 #pragma GCC unroll 8
-      for (int q = 0; q < errand_steps; ++q) {
+      for (int q = 0; q < packing_steps; ++q) {
         asm volatile("" : "+r"(a), "+r"(b));  // one step after the other
         if constexpr (fetching == Fetching::asked) ask_for_step<rows, vectors>(a, b, q);
         V row[vectors];
@@ -249,8 +250,8 @@ void tile(const TileArgs<T>& t) {
         update<rows, vectors, a_source>(d, a + q * a_column, a_row, row, acc);
       }
       asm volatile("" : "+r"(a), "+r"(b));  // the last one, too: AVX2 +1 % to +2 %, a spill less
-      a += errand_steps * a_column;
-      b += errand_steps * b_row;
+      a += packing_steps * a_column;
+      b += packing_steps * b_row;
     }
     advance(left);
   } else {
@@ -284,7 +285,8 @@ TileFunction<T>* const* tile_table() {
   static constexpr auto table = []<int... r>(std::integer_sequence<int, r...>) {
     return std::array<TileFunction<T>*, max_rows>{
         &tile<T, r + 1, vectors, a_source, b_source, distance, of_rows(r + 1, fetching)>...};
-  }(std::make_integer_sequence<int, max_rows>());
+  }
+  (std::make_integer_sequence<int, max_rows>());
   return table.data();
 }
 

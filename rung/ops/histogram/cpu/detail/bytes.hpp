@@ -43,7 +43,7 @@ constexpr int frequent = samples * 40 / 100;
 constexpr int few_values = 16;
 constexpr int many_values = 88;  // distinct ones: uniform bytes have about 100
 /// Below this, clearing and adding up tables of pairs costs more than they save.
-constexpr std::int64_t least_for_pairs = 128 << 10;
+constexpr std::int64_t min_for_pairs = 128 << 10;
 
 struct Look {
   std::uint8_t most;  // the most frequent value of the sample
@@ -130,7 +130,7 @@ inline void count_bytes(ByteTables& tables, const std::uint8_t* x, std::int64_t 
                                         tables.single[3]};
       tables.counts[look.most] +=
           static_cast<std::uint64_t>(count_around(look.most, here, size, single));
-    } else if (total < least_for_pairs || look.distinct >= many_values) {
+    } else if (total < min_for_pairs || look.distinct >= many_values) {
       count_single(tables, here, size);
     } else if (look.distinct <= few_values || look.times >= frequent) {
       count_pairs<4>(tables, here, size);

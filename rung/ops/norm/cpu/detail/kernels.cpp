@@ -18,7 +18,7 @@ namespace {
 constexpr std::int64_t fits_twice_in_l2 = 1 << 16;
 
 /// Bytes of x between what is worked on and what is asked for.
-constexpr std::int64_t fetched_ahead = 8 << 10;
+constexpr std::int64_t group_prefetch_distance = 8 << 10;
 
 /// Whether the rows to come lie in memory, and should be asked for into L2.
 HWY_INLINE bool is_far(const Call& call) { return call.streams && asks_memory; }
@@ -51,7 +51,8 @@ HWY_INLINE void short_rows(const Call& call, std::int64_t index, std::int64_t en
   const std::int64_t n = call.n;
   // Memory answers later than after one short row.
   const std::int64_t ahead = std::max<std::int64_t>(
-      together, fetched_ahead / std::max<std::int64_t>(n * static_cast<int>(sizeof(T)), 1));
+      together,
+      group_prefetch_distance / std::max<std::int64_t>(n * static_cast<int>(sizeof(T)), 1));
   Row<T> row[count];
   Wide<T> center[count];
   Scale<Wide<T>> scale[count];

@@ -12,7 +12,7 @@ namespace rung::norm_cpu {
 namespace {
 
 /// Below this many elements a second thread costs more than it does (some 5 us).
-constexpr std::int64_t least_elements = 1 << 15;
+constexpr std::int64_t min_elements = 1 << 15;
 
 /// A larger y is not in a cache when somebody reads it. Half of a usual last-level cache, which x
 /// shares; what the system tells of it may be the sum over all of a machine's.
@@ -90,7 +90,7 @@ void normalise(const Norm::Args& args, Context& context, int threads) {
   const std::int64_t rows = call.lines.rows.size();
   if (rows == 0) return;
   const std::int64_t blocks = blocks_of(n);
-  if (rows * std::max<std::int64_t>(n, 1) < least_elements) threads = 1;
+  if (rows * std::max<std::int64_t>(n, 1) < min_elements) threads = 1;
   // Rows that are several blocks long and fewer than would keep all threads busy are shared.
   const bool shares =
       threads > 1 && call.access == Access::along && blocks > 1 && rows < 4 * threads;
@@ -142,7 +142,7 @@ double seconds(const Norm::Args& args, int threads) {
   const Call call = make_call(args);
   // Elements copied one at a time cost as much as in two_pass; a second thread helps by a half.
   const double rate = call.access == Access::gathered ? 2e9 : 40e9;
-  const double speedup = args.rows() * args.columns() < least_elements ? 1 : 0.5 + 0.5 * threads;
+  const double speedup = args.rows() * args.columns() < min_elements ? 1 : 0.5 + 0.5 * threads;
   return 1e-7 + cost.bytes / rate / speedup;
 }
 

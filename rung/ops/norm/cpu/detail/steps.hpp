@@ -14,13 +14,6 @@ inline Support supports_contiguous_f32(const Norm::Args& args, const Context&) {
   return supported;
 }
 
-/// An ordinary store reads the line that it overwrites: y moves twice.
-inline Cost traffic_with_read_for_ownership(const Norm::Args& args) {
-  Cost cost = Norm::cost(args);
-  cost.bytes += static_cast<double>(args.rows() * args.columns()) * sizeof(float);
-  return cost;
-}
-
 /// Of the row whose tensors begin at `at`.
 inline void store_statistics(const Norm::Args& args, const std::int64_t (&at)[6],
                              const Scale<float>& scale) {

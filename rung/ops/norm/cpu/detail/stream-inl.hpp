@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Contiguous rows in turns: one is written, past the caches or into them, while the next are read.
+// Contiguous rows alternately: one is written, past the caches or into them, while the next are
+// read.
 #if defined(RUNG_OPS_NORM_CPU_STREAM_INL_HPP_) == defined(HWY_TARGET_TOGGLE)
 #ifdef RUNG_OPS_NORM_CPU_STREAM_INL_HPP_
 #undef RUNG_OPS_NORM_CPU_STREAM_INL_HPP_
@@ -49,12 +50,12 @@ class Weights {
 
 /// Bytes of x between what is read and what is asked for (4096x4096, RMS, on a 2-core Zen 5 vCPU:
 /// 4.3 ms with none, 2.9 with 4 KiB, 2.7 with 8, 3.0 with 12).
-constexpr std::int64_t asked_ahead = 8 << 10;
+constexpr std::int64_t prefetch_distance = 8 << 10;
 /// The same where it is asked for into L2 (65536x256, this loop alone on a 2-core Zen 4 vCPU: 32 to
 /// 34 GB/s with 6 KiB, 36 to 40 with 8, 38 to 43 with 12, 37 to 44 with 16).
-constexpr std::int64_t asked_ahead_far = 12 << 10;
+constexpr std::int64_t far_prefetch_distance = 12 << 10;
 
-/// The few elements that are not written in turns.
+/// The few elements that are not written alternately.
 template <class T, bool streams>
 HWY_NOINLINE void write_alone(const T* s, T* y, std::int64_t at, std::int64_t n,
                               const Scale<Wide<T>>& scale, const Weights<T>& weights) {
@@ -160,7 +161,7 @@ void rows_in_turns(const RowsJob& job) {
   constexpr std::int64_t last = layer ? 2 : 1;  // row that is read
   const bool far = asks_memory;
   const std::int64_t ahead =
-      cpu::elements_ahead(far ? asked_ahead_far : asked_ahead, x_of(job.begin + last),
+      cpu::elements_ahead(far ? far_prefetch_distance : prefetch_distance, x_of(job.begin + last),
                           row_at<T>(call, job.begin).y, far);
   const std::int64_t asked = last + ahead / n;
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What every CUDA kernel of norm is given, how it reaches the elements of a row, and the numbers
-// that its threads put together.
+// that its threads combined.
 #pragma once
 
 #include <cstdint>
@@ -25,7 +25,7 @@ struct Call {
 
   Lines lines;
   std::int64_t rows;
-  std::int64_t n;  // elements a row
+  std::int64_t n;  // elements per row
   const T* x;
   const T* residual;
   T* y;
@@ -224,9 +224,9 @@ struct Elements {
 template <class T>
 void launch_call(Context& context, const Call<T>& call, const RowBlock& block,
                  void (*kernel)(Call<T>), bool dependent = false) {
-  constexpr std::int64_t most_blocks = 0x7fffffff;
+  constexpr std::int64_t max_blocks = 0x7fffffff;
   launch(context,
-         {.grid = smaller(most_blocks, ceil_div(call.rows, std::int64_t{block.rows})),
+         {.grid = smaller(max_blocks, ceil_div(call.rows, std::int64_t{block.rows})),
           .block = {block.threads, block.rows},
           .shared_bytes = block.shared_bytes,
           .dependent = dependent},

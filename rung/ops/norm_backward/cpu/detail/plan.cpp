@@ -8,7 +8,7 @@ namespace rung::norm_backward_cpu {
 namespace {
 
 /// Below this many elements a second thread costs more than it does.
-constexpr std::int64_t least_elements = 1 << 15;
+constexpr std::int64_t min_elements = 1 << 15;
 
 DType arithmetic(const NormBackward::Args& args) {
   return args.x.dtype == DType::f64 ? DType::f64 : DType::f32;
@@ -56,7 +56,7 @@ void differentiate(const NormBackward::Args& args, Context& context, int threads
   call.n = call.lines.columns.size();
   const std::size_t size = size_of(arithmetic(args));
   call.chunks = chunks_of(call.rows, call.n, size);
-  if (call.rows * call.n < least_elements) threads = 1;
+  if (call.rows * call.n < min_elements) threads = 1;
 
   const auto rounded = [](std::int64_t bytes) {
     return static_cast<std::size_t>(bytes + 63) / 64 * 64;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A norm_backward call as the CPU's vector kernels see it, and how its rows are dealt out. No
+// A norm_backward call as the CPU's vector kernels see it, and how its rows are scheduled. No
 // vector code here.
 #pragma once
 
@@ -27,11 +27,11 @@ struct Call {
 /// additions, and every bit, is the same for any number of threads. Some 32 rows a share keep the
 /// chains of additions short; their sums take 256 MiB at most, unless eight shares need more.
 inline std::int64_t chunks_of(std::int64_t rows, std::int64_t n, std::size_t size) {
-  constexpr std::int64_t most_bytes = std::int64_t{256} << 20;
+  constexpr std::int64_t max_bytes = std::int64_t{256} << 20;
   constexpr std::int64_t most = 64;
   constexpr std::int64_t least = 8;
   const std::int64_t fits =
-      most_bytes / (2 * std::max<std::int64_t>(n, 1) * static_cast<std::int64_t>(size));
+      max_bytes / (2 * std::max<std::int64_t>(n, 1) * static_cast<std::int64_t>(size));
   return std::clamp<std::int64_t>((rows + 31) / 32, 1, std::clamp(fits, least, most));
 }
 

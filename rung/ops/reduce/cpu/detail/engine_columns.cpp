@@ -12,7 +12,7 @@
 namespace rung::reduce_cpu {
 namespace {
 
-constexpr std::int64_t most_tasks = 64;          // pairs of all tasks then stay within 4 MiB
+constexpr std::int64_t max_tasks = 64;           // pairs of all tasks then stay within 4 MiB
 constexpr std::int64_t task_elements = 1 << 16;  // at least, where rows are cut
 constexpr std::int64_t row_multiple = 512;       // what the kernel adds up before it widens
 constexpr std::int64_t gathered_rows = 64;       // of converted types: 64 KiB of f32
@@ -23,7 +23,7 @@ constexpr std::int64_t folded_columns = 1024;  // what narrow columns are widene
 struct Plan {
   std::int64_t outer = 1;    // kept results before the innermost axis
   std::int64_t columns = 1;  // innermost kept axis ...
-  std::int64_t groups = 1;   // ... times the rows that are laid side by side
+  std::int64_t groups = 1;   // ... times the rows that are laid out adjacently
   std::int64_t tile = 1;
   std::int64_t tiles = 1;
   std::int64_t rows = 1;      // innermost reduced axis, in groups
@@ -56,9 +56,9 @@ struct Plan {
     tiles = ceil_div(width, tile);
     const std::int64_t independent = std::max<std::int64_t>(outer * tiles, 1);
     chunk = std::max(rows, std::int64_t{1});
-    if (independent < most_tasks && blocks == 1) {
+    if (independent < max_tasks && blocks == 1) {
       const std::int64_t least =
-          std::max(ceil_div(task_elements, tile), ceil_div(rows, most_tasks / independent));
+          std::max(ceil_div(task_elements, tile), ceil_div(rows, max_tasks / independent));
       chunk = round_up(std::max<std::int64_t>(least, 1), row_multiple);
     }
     chunks = std::max<std::int64_t>(ceil_div(rows, chunk), 1);
@@ -250,8 +250,8 @@ Walk walk_of(const Reduce::Args& args) {
 }
 
 int useful_threads(const Reduce::Args& args, const Context& context) {
-  constexpr double least_bytes = 512 << 10;
-  return Reduce::cost(args).bytes < least_bytes ? 1 : context.threads();
+  constexpr double min_bytes = 512 << 10;
+  return Reduce::cost(args).bytes < min_bytes ? 1 : context.threads();
 }
 
 void reduce_columns(const Reduce::Args& args, Context& context, int threads) {

@@ -100,7 +100,7 @@ void one_row(const Reduce::Args& args) {
 
 bool reduce_one_row(const Reduce::Args& args) {
   if (args.kept.size() != 1 || args.has_segments() || !args.terms.is_contiguous()) return false;
-  if (args.terms.size() > least_chunk || folded_as(args.x.dtype) != args.x.dtype) return false;
+  if (args.terms.size() > min_chunk || folded_as(args.x.dtype) != args.x.dtype) return false;
   is_floating(args.x.dtype) ? one_row<double>(args) : one_row<std::int64_t>(args);
   return true;
 }

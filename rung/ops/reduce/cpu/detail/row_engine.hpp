@@ -17,17 +17,17 @@ namespace rung::reduce_cpu {
 
 inline constexpr std::int64_t cut_below =
     64;  // fewer results are cut into chunks, for threads to share
-inline constexpr std::int64_t least_chunk = 16384;
+inline constexpr std::int64_t min_chunk = 16384;
 inline constexpr std::int64_t usual_chunk = 131072;  // enough for what a chunk costs not to show
 // Of less than such chunks. 2^20 floats from L3, one thread of a 2-core Zen 4 vCPU: in 32 of them
 // .953 to .970 of Eigen's speed, in 8 .968 to 1.006, in 4 .985 to .991; and 8 threads are enough.
 inline constexpr std::int64_t usual_chunks = 8;
-inline constexpr std::int64_t most_chunks = 4096;
+inline constexpr std::int64_t max_chunks = 4096;
 inline constexpr std::int64_t batch = 256;       // results that one call of a kernel makes
 inline constexpr std::int64_t gathered = 8192;   // elements gathered at a time: 32 or 64 KiB
 inline constexpr std::int64_t direct_run = 512;  // contiguous runs from here on are not gathered
 
-static_assert(least_chunk % block_multiple == 0 && gathered % block_multiple == 0);
+static_assert(min_chunk % block_multiple == 0 && gathered % block_multiple == 0);
 
 /// Rows of a call that reads so much. Asking for lines ahead pays from L3 (4 MiB: 110 to 127 GB/s
 /// on a 2-core Zen 5 vCPU) and costs from memory (512 MiB: 40 to 35), where pages are asked for. On
@@ -58,9 +58,9 @@ class RowEngine {
     reading_ = reading_of(Reduce::cost(args).bytes);
     segments_ = args.has_segments() ? args.segments() : 1;
     const std::int64_t length = args.terms.size();
-    const bool few = args.results() < cut_below && length > least_chunk;
-    const std::int64_t chunk = std::max(std::clamp(length / usual_chunks, least_chunk, usual_chunk),
-                                        ceil_div(length, most_chunks));
+    const bool few = args.results() < cut_below && length > min_chunk;
+    const std::int64_t chunk = std::max(std::clamp(length / usual_chunks, min_chunk, usual_chunk),
+                                        ceil_div(length, max_chunks));
     chunk_ = few ? round_up(chunk, block_multiple) : std::max<std::int64_t>(length, 1);
     chunks_ = std::max<std::int64_t>(ceil_div(length, chunk_), 1);
   }
@@ -150,7 +150,7 @@ class RowEngine {
     }
   }
 
-  /// Batches of segments, taken in turns because their lengths may differ wildly.
+  /// Batches of segments, taken alternately because their lengths may differ wildly.
   void batches_of_segments(std::atomic<std::int64_t>& next) {
     const std::int64_t batches = ceil_div(segments_, batch);
     const std::int64_t tasks = batches * args_.kept.size();

@@ -4,7 +4,7 @@
 //
 // Tickets are counters in memory that the context owns, zeroed by a launch when the context first
 // reduces, and put back to zero by the last block of every launch that used them (so are the
-// mailboxes of 120_single_pass_rows.cuh). The workspace, whose contents are undefined, holds states
+// packets of 120_single_pass_rows.cuh). The workspace, whose contents are undefined, holds states
 // alone; calls may be repeated and captured in graphs.
 #pragma once
 
@@ -19,13 +19,13 @@
 namespace rung::reduce_cuda::inline RUNG_TARGET {
 
 inline constexpr int block_threads = 256;
-inline constexpr std::int64_t most_tickets = 4096;    // results that several blocks share
-inline constexpr std::int64_t most_mailboxes = 4096;  // blocks that share results
+inline constexpr std::int64_t max_tickets = 4096;    // results that several blocks share
+inline constexpr std::int64_t max_mailboxes = 4096;  // blocks that share results
 
 /// The context's memory that is zero between calls; made by cuda/115_general.cu.
 struct Zeroed {
   unsigned* tickets;
-  void* mailboxes;        // of 32 bytes
+  void* packets;          // of 32 bytes
   void* words;            // as many again, for 120_single_pass_straight_rows.cuh, which leaves
   std::uint64_t* launch;  // them as they are, and counts its launches here, from 1
 };

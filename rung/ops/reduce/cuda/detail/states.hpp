@@ -181,7 +181,7 @@ __device__ __forceinline__ bool is_nan(V v) {
 
 /// The smaller one; NaN if either is.
 template <class V>
-__device__ __forceinline__ V least_of(V a, V b) {
+__device__ __forceinline__ V min_of(V a, V b) {
 #if defined(__CUDA_ARCH__)
   if constexpr (std::is_same_v<V, float>) {
     float result;
@@ -228,9 +228,9 @@ struct ExtremeFold {
   __device__ __forceinline__ void take(State& state, const Pack<T, N>& elements, Index,
                                        Index = 1) const {
 #pragma unroll
-    for (int i = 0; i < N; ++i) state = least_of(state, flip(convert<State>(elements[i])));
+    for (int i = 0; i < N; ++i) state = min_of(state, flip(convert<State>(elements[i])));
   }
-  __device__ __forceinline__ State join(State a, State b) const { return least_of(a, b); }
+  __device__ __forceinline__ State join(State a, State b) const { return min_of(a, b); }
 };
 
 template <class V>

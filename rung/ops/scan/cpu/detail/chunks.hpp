@@ -20,13 +20,13 @@
 
 namespace rung::scan_cpu {
 
-inline constexpr std::int64_t least_chunk_bytes = 64 << 10;
+inline constexpr std::int64_t min_chunk_bytes = 64 << 10;
 constexpr std::int64_t chunk_bytes(std::int64_t line_bytes) {
-  return line_bytes < 4 << 20 ? least_chunk_bytes : 256 << 10;
+  return line_bytes < 4 << 20 ? min_chunk_bytes : 256 << 10;
 }
 /// At most, of a line of n elements; what does not depend on the type's size.
-constexpr std::size_t most_chunks(std::int64_t n) {
-  return static_cast<std::size_t>(n / (least_chunk_bytes / 8) + 1);
+constexpr std::size_t max_chunks(std::int64_t n) {
+  return static_cast<std::size_t>(n / (min_chunk_bytes / 8) + 1);
 }
 
 /// Streaming stores spare reading what they replace, but what is written next to the caches is not

@@ -63,7 +63,7 @@ Plan plan_of(const Softmax::Args& args) {
   if (args.rows.are_contiguous()) {
     return {args.length() > longest_row ? Plan::Kind::long_rows : Plan::Kind::rows, args.count()};
   }
-  if (args.rows.are_side_by_side() && args.rows.run() > 1) {
+  if (args.rows.are_adjacent() && args.rows.run() > 1) {
     const std::int64_t run = args.rows.run();
     const auto bytes = static_cast<std::int64_t>(size_of(args.x.dtype)) * (args.backward ? 2 : 1);
     const std::int64_t fitting = block_bytes / (bytes * args.length()) / 16 * 16;

@@ -123,7 +123,7 @@ class PackedResults {
 /// Forward. The packs of this thread: `packs` in registers, then up to `staged` in shared memory,
 /// where `stage` has room for one a thread and round. It begins at a multiple of 128 bytes, so
 /// that lines of memory are lines there, too. Staged packs are waited for in `groups`. meet(total)
-/// is the row's. meanwhile() is called when all loads are under way.
+/// is the row's. meanwhile() is called when all loads are in flight.
 template <int packs, int staged, RowKind kind, int groups = 1, class T, class Y, class Meet,
           class F = DoNothing>
 __device__ __forceinline__ void forward_packed_row(const T* x, Y* y, std::int64_t length, int lead,
@@ -166,7 +166,8 @@ __device__ __forceinline__ void forward_packed_row(const T* x, Y* y, std::int64_
     };
     [&]<int... g>(std::integer_sequence<int, g...>) {
       (add_group(std::integral_constant<int, g>{}), ...);
-    }(std::make_integer_sequence<int, groups>{});
+    }
+    (std::make_integer_sequence<int, groups>{});
   }
   const Total<float> row = meet(mine);
   const KeptRow<Y, kind, width> out(y, length, lead);
@@ -189,7 +190,7 @@ inline constexpr int long_packs = 8;   // a thread, in registers
 inline constexpr int long_staged = 8;  // ... and in shared memory, at most
 inline constexpr int long_groups = 4;  // of staged packs
 
-/// Threads and shared memory for so many packs a block.
+/// Threads and shared memory for so many packs per block.
 struct LongBlock {
   int threads = 0;
   std::size_t stage_bytes = 0;
@@ -197,12 +198,12 @@ struct LongBlock {
 };
 inline LongBlock long_block(std::int64_t packs) {
   LongBlock block;
-  block.fits = packs <= most_threads * (long_packs + long_staged);
+  block.fits = packs <= max_threads * (long_packs + long_staged);
   if (!block.fits) return block;
   constexpr std::int64_t a_warp = warp_size * long_packs;
   // One warp at least: an empty row, which is asked for and never run, has no packs.
   const std::int64_t warps = larger<std::int64_t>((packs + a_warp - 1) / a_warp, 1);
-  block.threads = static_cast<int>(smaller<std::int64_t>(warps * warp_size, most_threads));
+  block.threads = static_cast<int>(smaller<std::int64_t>(warps * warp_size, max_threads));
   const std::int64_t rounds = (packs + block.threads - 1) / block.threads;
   block.stage_bytes = static_cast<std::size_t>(larger<std::int64_t>(rounds - long_packs, 0)) *
                       static_cast<std::size_t>(block.threads) * 16;

@@ -17,7 +17,7 @@ template <class T>
 inline constexpr int kept_forward = std::is_class_v<T> ? 4 : 8;
 inline constexpr int kept_backward_by_warp = 4;
 inline constexpr int kept_backward_by_block = 2;
-inline constexpr int most_threads = 1024;
+inline constexpr int max_threads = 1024;
 inline constexpr int warp_block_threads = 128;
 
 /// The k-th pack of this thread: neighbouring threads have neighbouring packs.

@@ -114,7 +114,7 @@ HWY_INLINE bool interleave(const Block& b, bool past_caches) {
 }
 template <int bytes>
 HWY_INLINE bool interleaved(const Block& b, bool past_caches) {
-  if constexpr (bytes <= most_interleaved_bytes) {
+  if constexpr (bytes <= max_interleaved_bytes) {
     return interleave<bytes, 2>(b, past_caches) || interleave<bytes, 3>(b, past_caches) ||
            interleave<bytes, 4>(b, past_caches);
   }

@@ -81,7 +81,7 @@ struct Matrices {
   }
 
   /// Which column of tiles is a block's, of as many as there are blocks across. Where rows of x
-  /// collide, every other one is of x's far half: columns under way at a time lie half a row apart.
+  /// collide, every other one is of x's far half: columns in flight at a time lie half a row apart.
   [[nodiscard]] RUNG_HD RUNG_ALWAYS_INLINE int column_of_tiles(unsigned block,
                                                                unsigned blocks) const {
     const unsigned column = colliding_rows ? block / 2 + block % 2 * ((blocks + 1) / 2) : block;
@@ -106,12 +106,12 @@ struct Tiling {
   bool dependent = false;  // the kernel begins with wait_for_grid_in_front()
 };
 
-/// With so much shared memory that no more than four blocks are on a multiprocessor: they are
+/// With so much shared memory that no more than four blocks are on an SM: they are
 /// enough to keep memory busy, and more keep it busy in too many places.
 inline Tiling with_few_blocks(Tiling tiling, const Context& context) {
-  constexpr int most_blocks = 4;
+  constexpr int max_blocks = 4;
   tiling.shared_bytes =
-      larger(tiling.shared_bytes, context.info().shared_per_multiprocessor / (most_blocks + 1));
+      larger(tiling.shared_bytes, context.info().shared_per_multiprocessor / (max_blocks + 1));
   return tiling;
 }
 
@@ -133,18 +133,18 @@ inline bool collide(const Moves& m) {
 template <class T, class Kernel, class... More>
 void launch_tiles(Context& context, const Tiling& tiling, Kernel kernel,
                   const Transpose::Args& args, const More&... more) {
-  constexpr std::int64_t most_blocks = 0xffff;  // along y and z
+  constexpr std::int64_t max_blocks = 0xffff;  // along y and z
   const Moves& m = args.moves;
-  const std::int64_t most_rows = (std::int64_t{1} << 30) / tiling.rows * tiling.rows;
-  const std::int64_t most_columns = most_blocks * tiling.columns;
-  for (std::int64_t first = 0; first < m.matrices(); first += most_blocks) {
-    const std::int64_t matrices = smaller(most_blocks, m.matrices() - first);
-    for (std::int64_t j = 0; j < m.columns; j += most_columns) {
-      for (std::int64_t i = 0; i < m.rows; i += most_rows) {
+  const std::int64_t max_rows = (std::int64_t{1} << 30) / tiling.rows * tiling.rows;
+  const std::int64_t max_columns = max_blocks * tiling.columns;
+  for (std::int64_t first = 0; first < m.matrices(); first += max_blocks) {
+    const std::int64_t matrices = smaller(max_blocks, m.matrices() - first);
+    for (std::int64_t j = 0; j < m.columns; j += max_columns) {
+      for (std::int64_t i = 0; i < m.rows; i += max_rows) {
         const Matrices<T> part{static_cast<const T*>(args.x.data) + i * m.x_row + j * m.x_column,
                                static_cast<T*>(args.y.data) + j * m.y_row + i * m.y_column,
-                               static_cast<int>(smaller(most_rows, m.rows - i)),
-                               static_cast<int>(smaller(most_columns, m.columns - j)),
+                               static_cast<int>(smaller(max_rows, m.rows - i)),
+                               static_cast<int>(smaller(max_columns, m.columns - j)),
                                m.x_row,
                                m.x_column,
                                m.y_row,

@@ -16,14 +16,14 @@ namespace {
 
 constexpr double first_elements = 2e6;   // product of the extents of the first, smallest problem
 constexpr double first_simulated = 3e4;  // of that on the simulated GPU
-constexpr std::int64_t least_extent = 16;
+constexpr std::int64_t min_extent = 16;
 /// A smaller problem may fit a cache that the whole one does not.
 constexpr double caution = 4;
 
 Problem halved(const Problem& problem, int times) {
   Problem smaller = problem;
   for (std::int64_t& extent : smaller.extents) {
-    extent = std::max(extent >> times, std::min(extent, least_extent));
+    extent = std::max(extent >> times, std::min(extent, min_extent));
   }
   return smaller;
 }
@@ -45,9 +45,9 @@ int halvings(const Problem& problem, double elements) {
 
 }  // namespace
 
-Foresight foresee(const AnyOperator& op, const RungInfo& rung, const Problem& problem,
-                  const Cost& cost, Context& context, double longest_call) {
-  Foresight foresight;
+RuntimeEstimate predict_runtime(const AnyOperator& op, const RungInfo& rung, const Problem& problem,
+                                const Cost& cost, Context& context, double longest_call) {
+  RuntimeEstimate predicted_runtime;
   for (int times = halvings(problem, first_elements); times > 0; --times) {
     const Problem smaller = halved(problem, times);
     const auto instance = op.make(smaller, {}, 1, context.device());
@@ -57,15 +57,15 @@ Foresight foresee(const AnyOperator& op, const RungInfo& rung, const Problem& pr
     context.synchronize();
     const double seconds = bench::now() - begin;
     const Cost smaller_cost = instance->cost();
-    foresight = {seconds * work(cost) / work(smaller_cost), smaller.to_string(), seconds,
-                 smaller_cost.operations};
-    if (foresight.seconds * caution < longest_call) break;
+    predicted_runtime = {seconds * work(cost) / work(smaller_cost), smaller.to_string(), seconds,
+                         smaller_cost.operations};
+    if (predicted_runtime.seconds * caution < longest_call) break;
     // The next step costs about eight times as much: when that is too long already, so is the rest.
     const Problem next = halved(problem, times - 1);
     const double next_seconds = seconds * product(next) / std::max(product(smaller), 1.0);
     if (next_seconds > longest_call) break;
   }
-  return foresight;
+  return predicted_runtime;
 }
 
 namespace {
@@ -88,17 +88,17 @@ double first_timing(Instance& instance, const RungInfo* rung, Context& context) 
   return simulated || first >= long_enough ? first : timed(more_calls);
 }
 
-/// What bench_problem() spends on a version whose call takes so long; `foreseen`: on a problem so
+/// What bench_problem() spends on a version whose call takes so long; `predicted`: on a problem so
 /// large that smaller ones are tried first.
-double seconds_of_version(double call, Backend backend, bool foreseen, const BenchPlan& plan) {
+double seconds_of_version(double call, Backend backend, bool predicted, const BenchPlan& plan) {
   if (backend == Backend::simt) return call;
   // The calls on smaller problems, each an eighth of the next one.
-  const double foreseeing = foreseen ? std::min(call / 7, plan.longest_call / 7) : 0;
-  if (foreseen && call > plan.longest_call) return foreseeing;
+  const double predicting = predicted ? std::min(call / 7, plan.longest_call / 7) : 0;
+  if (predicted && call > plan.longest_call) return predicting;
   constexpr double calls = 3;  // two of the check, one to find the number of repeats
   const double sample = std::max(call, 1.2 * plan.timing.sample_seconds);
   const double warming = std::max(call, plan.timing.warm_up_seconds + 2 * sample);
-  return (call > plan.longest_call / caution ? foreseeing : 0) + (calls - 1) * call + warming +
+  return (call > plan.longest_call / caution ? predicting : 0) + (calls - 1) * call + warming +
          bench::rounds_of(call, plan.timing) * sample;
 }
 
@@ -131,10 +131,10 @@ BenchEstimate estimate_bench(const AnyOperator& op, const Problem& problem, Cont
     ++estimate.versions;
     try {
       const double call = work_growth * first_timing(*instance, rung, context);
-      const bool foreseen = times > 0 && rung != nullptr;
+      const bool predicted = times > 0 && rung != nullptr;
       // Before each of two checked calls outputs are filled; that they are compared costs as much.
       estimate.seconds +=
-          seconds_of_version(call, context.backend(), foreseen, plan) + 4 * renewing * byte_growth;
+          seconds_of_version(call, context.backend(), predicted, plan) + 4 * renewing * byte_growth;
     } catch (const std::exception&) {
       --estimate.versions;  // its check will fail, or nothing takes this problem
     }
