@@ -43,7 +43,6 @@
 #include <cstdint>
 #include <span>
 #include <string_view>
-#include <tuple>
 #include <vector>
 
 #include "rung/core/collapse.hpp"
@@ -122,13 +121,9 @@ struct RUNG_API Stencil {
     [[nodiscard]] bool is_separable() const { return weights != Weights::mask; }
   };
 
-  static constexpr auto operands(auto& call) {
-    return std::tuple{in(call.x, "x"),
-                      optional_in(call.mask, "mask"),
-                      optional_in(call.across, "across"),
-                      optional_in(call.down, "down"),
-                      optional_in(call.through, "through"),
-                      out(call.y, "y")};
+  static constexpr void operands(auto& call, auto&& visit) {
+    visit(in(call.x, "x"), optional_in(call.mask, "mask"), optional_in(call.across, "across"),
+          optional_in(call.down, "down"), optional_in(call.through, "through"), out(call.y, "y"));
   }
   static RungList<Stencil>& rungs();
   static void bind(Args& args);

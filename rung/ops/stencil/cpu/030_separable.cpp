@@ -3,9 +3,9 @@
 //
 // Idea     a mask that is the product of a row and a column is applied as a row, then as a column:
 //          what lies above each other in one window lies so in the next, and is summed once.
-// Changes  against tiled: m + n multiply-adds an element instead of m n, for a second pass over an
+// Changes  against tiled: m + n multiply-adds per element instead of m n, for a second pass over an
 //          array in between.
-// Cost     2 (m + n) operations an element; x read once, y written once, the sums of rows written
+// Cost     2 (m + n) operations per element; x read once, y written once, the sums of rows written
 //          and read m times (from a cache, where m rows fit).
 // Limits   f32; one or two axes; vectors or a window, zero edges; one thread.
 // Source   any textbook on image processing.

@@ -3,11 +3,11 @@
 //
 // Idea     a window of m elements, wherever it lies, is the end of one block of m and the beginning
 //          of the next: sums from the right within the one, from the left within the other. Three
-//          additions an element give them all, whatever m is.
+//          additions per element give them all, whatever m is.
 // Changes  against separable: O(1) an element instead of O(m). A running sum, from which the
 //          element that leaves is subtracted, would need two operations - and keep every rounding
 //          error that was ever made, an infinity or a NaN for ever. Here nothing is subtracted.
-// Cost     3 additions an element and axis.
+// Cost     3 additions per element and axis.
 // Limits   f32; one or two axes; a window, zero edges; one thread. Along rows one addition waits
 //          for the one before.
 // Source   M. van Herk, A fast algorithm for local minimum and maximum filters, Pattern Recognition

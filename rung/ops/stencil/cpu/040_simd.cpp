@@ -9,7 +9,7 @@
 //          Separable masks are summed along the row as a line is made, and windows in 1, 2, 4 ...
 //          neighbours, then down the rows in blocks (block_sums): the sums of 31 x 31 take as long
 //          as those of 5 x 5.
-// Cost     K multiply-adds an element, 16 f32 an instruction with AVX-512; m + n for vectors, at
+// Cost     K multiply-adds per element, 16 f32 an instruction with AVX-512; m + n for vectors, at
 //          most 11 additions for a window of any size. x read once (a band of 128 rows reads those
 //          above and below it again) and y written once.
 // Limits   one thread. Rows that are not contiguous are gathered. A separable mask of three axes

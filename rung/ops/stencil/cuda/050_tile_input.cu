@@ -47,7 +47,7 @@ __global__ void stencil_tile_input(Image p) {
 Support supports(const Stencil::Args& args, const Context& context) {
   constexpr int max_threads = 1024;
   if ((side - 1 + args.rows().taps) * (side - 1 + args.columns().taps) > max_threads) {
-    return unsupported("the input tile would have more than 1024 elements, a thread each");
+    return unsupported("the input tile would have more than 1024 elements, one thread each");
   }
   return supports_image(args, context);
 }
