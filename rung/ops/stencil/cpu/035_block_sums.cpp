@@ -9,7 +9,8 @@
 //          error that was ever made, an infinity or a NaN for ever. Here nothing is subtracted.
 // Cost     3 additions per element and axis.
 // Limits   f32; one or two axes; a window, zero edges; one thread. Along rows one addition waits
-//          for the one before.
+//          for the one before; down columns every element is on another cache line, so that it
+//          takes longer than separable for all its few additions. simd sums whole rows in this way.
 // Source   M. van Herk, A fast algorithm for local minimum and maximum filters, Pattern Recognition
 //          Letters 13, 1992; J. Gil and M. Werman, Computing 2-D min, median and max filters, 1993.
 #include <algorithm>

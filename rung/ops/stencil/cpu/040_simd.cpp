@@ -4,11 +4,11 @@
 // Idea     vectors of neighbouring columns. Rows are first made lines: converted to the type of the
 //          sums, with what lies outside the array in place, so that the loop over taps is a load
 //          and a multiply-add for each vector and knows of no edge. The lines under the mask are
-//          kept in a ring in L1; four vectors of sums stay in registers while all taps pass.
+//          kept in a ring; four vectors of sums stay in registers while all taps pass.
 // Changes  against tiled: no sum is loaded or stored between taps; every type, edge and stride.
 //          Separable masks are summed along the row as a line is made, and windows in 1, 2, 4 ...
-//          neighbours, then down the rows in blocks (block_sums): the sums of 31 x 31 take as long
-//          as those of 5 x 5.
+//          neighbours, then down the rows in blocks (block_sums): a window of 31 x 31 takes half
+//          as long again as one of 5 x 5.
 // Cost     K multiply-adds per element, 16 f32 an instruction with AVX-512; m + n for vectors, at
 //          most 11 additions for a window of any size. x read once (a band of 128 rows reads those
 //          above and below it again) and y written once.
