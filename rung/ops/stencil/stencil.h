@@ -12,10 +12,10 @@ extern "C" {
 #endif
 
 typedef enum rung_stencil_edge {
-  RUNG_EDGE_ZERO,
-  RUNG_EDGE_CLAMP,
-  RUNG_EDGE_MIRROR,
-  RUNG_EDGE_WRAP
+  RUNG_EDGE_ZERO = 0,
+  RUNG_EDGE_CLAMP = 1,
+  RUNG_EDGE_MIRROR = 2,
+  RUNG_EDGE_WRAP = 3
 } rung_stencil_edge;
 
 /* May grow at its end; `size` tells a library how much of it the program knows. */

@@ -11,7 +11,8 @@
 //          values. By default its anchor is the middle: extent / 2, rounded down. Two other ways
 //          of giving it: one vector per axis, whose product it is (stencil_separable), and a window
 //          without a mask, every element of which weighs 1 (a box filter; scale = 1 / size is a
-//          mean): at most 8 additions per element along rows, and 3 along each other axis, on a CPU.
+//          mean). On a CPU that is at most 8 additions per element along rows, and 3 along each
+//          other axis.
 // Edges    what x[j] is where j lies outside the array, n its extent along an axis:
 //            zero    0
 //            clamp   the nearest element:            a a a | a b c d | d d d
