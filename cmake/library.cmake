@@ -87,8 +87,9 @@ if(RUNG_CUDA)
   rung_compile_for_gpus(${cuda_sources})
   # What ptxas says of the kernels goes into the library, for `rung explain`.
   target_compile_options(rung_cuda PRIVATE $<$<COMPILE_LANGUAGE:CUDA>:-Xptxas=-v>)
-  set_target_properties(rung_cuda PROPERTIES
-    CUDA_COMPILER_LAUNCHER "${PROJECT_SOURCE_DIR}/cmake/keep_usage.sh;${CMAKE_CUDA_COMPILER_LAUNCHER}")
+  # Appended: an empty launcher must not become an empty word of the command, which CMake 4 passes on.
+  set(launcher ${PROJECT_SOURCE_DIR}/cmake/keep_usage.sh ${CMAKE_CUDA_COMPILER_LAUNCHER})
+  set_target_properties(rung_cuda PROPERTIES CUDA_COMPILER_LAUNCHER "${launcher}")
   set(cuda_objects $<TARGET_OBJECTS:rung_cuda>)
 endif()
 set(kernel_usage ${PROJECT_SOURCE_DIR}/cmake/kernel_usage)

@@ -265,11 +265,6 @@ std::string with_letters_in_names(std::string text) {
 
 }  // namespace
 
-bool in_word(char c) {
-  const auto byte = static_cast<unsigned char>(c);
-  return std::isalnum(byte) != 0 || c == '_' || byte >= 0x80;
-}
-
 std::string to_string(const SourceLine& place) {
   return printable(place.file) + ":" + std::to_string(place.line);
 }

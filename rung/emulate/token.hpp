@@ -12,7 +12,10 @@
 namespace rung::emulate {
 
 /// Of a name: letters, digits, _, and the bytes of letters beyond ASCII.
-bool in_word(char c);
+inline bool in_word(char c) {
+  const auto byte = static_cast<unsigned char>(c);
+  return std::isalnum(byte) != 0 || c == '_' || byte >= 0x80;
+}
 
 enum class TokenKind : std::uint8_t {
   identifier,
