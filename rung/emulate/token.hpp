@@ -3,6 +3,7 @@
 // and line markers included, so that the compiler's messages name the user's file and line.
 #pragma once
 
+#include <cctype>
 #include <cstddef>
 #include <cstdint>
 #include <string>
