@@ -9,7 +9,7 @@
 RUNG is the program `rung`; for the chip's half it is one built with RUNG_CUDA=ON. The kernels are those of
 tests/emulate/counters (compiled by nvcc, and by `rung emulate`) and gemm's rungs. Exit code 1 when a kernel
 disagrees of which that is not known: requests and sectors a request must be the same, wavefronts within 2 % and 64,
-lanes a request within 2 %.
+lanes per request within 2 %.
 """
 import argparse
 import importlib
@@ -199,7 +199,7 @@ COLUMNS = [
     ("wavefronts of shared loads", wavefronts("shared_load"), nearly),
     ("of stores", wavefronts("shared_store"), nearly),
     ("of atomics", wavefronts("shared_atomic"), nearly),
-    ("lanes a request", lambda counters: ratio(counters.get("active_lanes", 0), requests(counters)), closely),
+    ("lanes per request", lambda counters: ratio(counters.get("active_lanes", 0), requests(counters)), closely),
 ]
 
 

@@ -12,7 +12,7 @@
 namespace rung::bench {
 namespace {
 
-constexpr int warpgroups = 4;  // a multiprocessor: two hide each other's issue, four are safe
+constexpr int warpgroups = 4;  // an SM: two hide each other's issue, four are safe
 constexpr int turns = 4096;    // wgmma a warpgroup and launch
 [[maybe_unused]] constexpr int in_flight = 8;  // committed together
 // of one warpgroup: A in the first half, B in the second

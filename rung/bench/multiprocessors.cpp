@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The multiprocessors of every compute capability, as NVIDIA has published them: limits from the
+// The SMs of every compute capability, as NVIDIA has published them: limits from the
 // CUDA C++ Programming Guide, "Technical Specifications per Compute Capability" (release 13 for 7.5
 // and newer, 12 for 5.x to 7.2, 8 for 2.x and 3.x, 6 for 1.3); portions from the sheet "GPU Data"
 // of NVIDIA's CUDA Occupancy Calculator and, since 8.0, from the guide's notes on shared memory.

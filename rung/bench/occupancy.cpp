@@ -26,7 +26,7 @@ void refuse(const char* what, int given, int most, const Multiprocessor& chip) {
 void expect_launchable(const Multiprocessor& chip, const BlockNeeds& block) {
   if (block.threads < 1 || block.registers < 0 || block.shared_bytes < 0) {
     throw Error(ErrorCode::invalid_argument,
-                fmt::format("a block of {} threads, {} registers a thread, {} bytes of shared "
+                fmt::format("a block of {} threads, {} registers per thread, {} bytes of shared "
                             "memory: none may be negative, and there is at least one thread",
                             block.threads, block.registers, block.shared_bytes));
   }
@@ -34,7 +34,7 @@ void expect_launchable(const Multiprocessor& chip, const BlockNeeds& block) {
     refuse("threads", block.threads, chip.threads_per_block, chip);
   }
   if (block.registers > chip.registers_per_thread) {
-    refuse("registers a thread", block.registers, chip.registers_per_thread, chip);
+    refuse("registers per thread", block.registers, chip.registers_per_thread, chip);
   }
   if (block.shared_bytes > chip.shared_bytes_per_block) {
     refuse("bytes of shared memory", block.shared_bytes, chip.shared_bytes_per_block, chip);
@@ -51,7 +51,7 @@ Occupancy occupancy(const Multiprocessor& chip, const BlockNeeds& block) {
   result.by_blocks = chip.blocks;
 
   if (block.registers > 0) {
-    // A partition of the multiprocessor has its own registers: a warp gets all of its in one.
+    // A partition of the SM has its own registers: a warp gets all of its in one.
     const int warps = rounded_up(result.warps_per_block, chip.partitions);
     if (chip.registers_by_block()) {
       result.registers_per_block =

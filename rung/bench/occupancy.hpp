@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Occupancy: how many blocks of a kernel a multiprocessor holds at once, and what it runs out of
+// Occupancy: how many blocks of a kernel an SM holds at once, and what it runs out of
 // first. Computed from what the block asks for, for every compute capability from 1.3 to 12.1.
 #pragma once
 
@@ -10,7 +10,7 @@
 
 namespace rung::bench {
 
-/// What a multiprocessor of a compute capability has, and in what portions it is given away.
+/// What an SM of a compute capability has, and in what portions it is given away.
 struct Multiprocessor {
   int capability = 0;  // 90 for 9.0
   int warps = 0;       // resident at once

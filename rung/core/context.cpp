@@ -210,7 +210,7 @@ NominalRates nominal_rates(const Context& context) {
     constexpr double bytes_a_core = 10e9;
     return {bytes_a_core * context.threads(), operations_a_core * context.threads()};
   }
-  // 128 f32 multiply-adds a multiprocessor and cycle; memory by generation: H200, A100, older.
+  // 128 f32 multiply-adds per SM and cycle; memory by generation: H200, A100, older.
   const double operations = 128.0 * 2 * 1.7e9 * info.multiprocessors;
   const double bytes = info.compute_capability >= 90   ? 4.8e12
                        : info.compute_capability >= 80 ? 2.0e12

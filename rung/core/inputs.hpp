@@ -98,7 +98,7 @@ class RUNG_API Inputs {
 struct Oracle {
   struct Output {
     std::vector<std::int64_t> rows;  // which rows are wanted, ascending
-    std::int64_t length = 0;         // elements a row
+    std::int64_t length = 0;         // elements per row
     std::vector<double> value;       // rows.size() * length
     std::vector<double> magnitude;
   };

@@ -23,7 +23,7 @@ namespace rung {
 template <int N>
 struct Rows {
   Collapsed<N> others;         // of the axes across the rows
-  std::int64_t length = 0;     // elements a row
+  std::int64_t length = 0;     // elements per row
   std::int64_t steps[N] = {};  // from one element of a row to the next, a tensor
 
   [[nodiscard]] RUNG_HD RUNG_ALWAYS_INLINE std::int64_t count() const { return others.size(); }
@@ -44,7 +44,7 @@ struct Rows {
     }
     return true;
   }
-  /// Whether neighbouring rows lie side by side in every tensor, so that vectors may run across
+  /// Whether neighbouring rows are adjacent in every tensor, so that vectors may run across
   /// them: true for any axis but the last of a contiguous tensor.
   [[nodiscard]] bool are_adjacent() const {
     for (int tensor = 0; tensor < N; ++tensor) {
@@ -52,7 +52,7 @@ struct Rows {
     }
     return true;
   }
-  /// How many rows in succession are side by side then.
+  /// How many rows in succession are adjacent then.
   [[nodiscard]] std::int64_t run() const {
     return others.rank == 0 ? 1 : others.shape[others.rank - 1];
   }

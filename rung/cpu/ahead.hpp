@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Which lines of rows to come are asked for while other rows are read and written in turns.
+// Which lines of rows to come are asked for while other rows are read and written alternately.
 #pragma once
 
 #include <cstdint>

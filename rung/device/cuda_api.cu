@@ -75,7 +75,7 @@ void release(int device, void* memory) noexcept {
 void copy(int device, void* to, const void* from, std::size_t bytes) {
   if (bytes == 0) return;
   const CurrentDevice current(device);
-  // Work may be under way on a stream that does not wait for the default one: it comes first.
+  // Work may be in flight on a stream that does not wait for the default one: it comes first.
   check_cuda(cudaDeviceSynchronize(), "waiting for device " + std::to_string(device));
   check_cuda(cudaMemcpy(to, from, bytes, cudaMemcpyDefault),
              "copying " + std::to_string(bytes) + " bytes");

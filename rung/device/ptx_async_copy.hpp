@@ -44,7 +44,7 @@ __device__ __forceinline__ void async_commit() {
   asm volatile("cp.async.commit_group;" ::: "memory");
 }
 
-/// Waits until at most `Pending` of this thread's groups are under way.
+/// Waits until at most `Pending` of this thread's groups are in flight.
 template <int Pending>
 __device__ __forceinline__ void async_wait() {
   asm volatile("cp.async.wait_group %0;" ::"n"(Pending) : "memory");

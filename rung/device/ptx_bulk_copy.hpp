@@ -107,7 +107,7 @@ __device__ __forceinline__ void bulk_reduce_add(T* to, const T* from, int count)
 __device__ __forceinline__ void bulk_commit() {
   asm volatile("cp.async.bulk.commit_group;" ::: "memory");
 }
-/// Waits until at most `Pending` of this thread's groups are under way; their writes are done.
+/// Waits until at most `Pending` of this thread's groups are in flight; their writes are done.
 template <int Pending>
 __device__ __forceinline__ void bulk_wait() {
   asm volatile("cp.async.bulk.wait_group %0;" ::"n"(Pending) : "memory");

@@ -144,7 +144,7 @@ __device__ __forceinline__ void wgmma_fence(Sums& sums) {
 __device__ __forceinline__ void wgmma_commit() {
   asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory");
 }
-/// Waits until at most `Pending` groups are under way; give the array that is used next.
+/// Waits until at most `Pending` groups are in flight; give the array that is used next.
 template <int Pending>
 __device__ __forceinline__ void wgmma_wait() {
   asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(Pending) : "memory");

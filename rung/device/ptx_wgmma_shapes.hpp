@@ -17,7 +17,7 @@ struct tf32;
 
 namespace device_detail {
 
-/// A text that is put together at compile time.
+/// A text that is combined at compile time.
 struct AsmText {
   char data[64] = {};
   std::size_t length = 0;

@@ -2,7 +2,7 @@
 // resident_blocks(): how many blocks of a kernel the device holds at once - the grid of a
 // persistent kernel, and the most that a cooperative launch accepts. resident_clusters(): the same
 // in clusters, of which fewer fit than the blocks alone would: a cluster stays within one group of
-// multiprocessors, and groups differ in size.
+// SMs, and groups differ in size.
 #pragma once
 
 #include <cstddef>

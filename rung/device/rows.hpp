@@ -3,8 +3,8 @@
 // threads of a row, and wide access to rows of any alignment.
 //
 // A block is threads x rows: threadIdx.x is the thread of a row, threadIdx.y the row of the block;
-// threads is a power of two, at least 32 of them in a block. Up to 32 threads a row, the reduction
-// is shuffles alone; beyond, warps meet in shared memory.
+// threads is a power of two, at least 32 of them in a block. Up to 32 threads per row, the
+// reduction is shuffles alone; beyond, warps meet in shared memory.
 //
 //   struct Shared { RowScratch<float> scratch; };
 //   __global__ void kernel(Rows<2> rows, const T* x, T* y) {

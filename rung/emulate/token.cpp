@@ -149,7 +149,12 @@ class Scanner {
 
   /// The bytes of \u00e4 or \U000000e4: so the preprocessor spells letters beyond ASCII in names.
   [[nodiscard]] std::size_t letter_bytes() const {
-    return peek() != '\\' ? 0 : peek(1) == 'u' ? 6 : peek(1) == 'U' ? 10 : 0;
+    if (peek() != '\\' || (peek(1) != 'u' && peek(1) != 'U')) return 0;
+    const std::size_t bytes = peek(1) == 'u' ? 6 : 10;
+    for (std::size_t i = 2; i < bytes; ++i) {
+      if (std::isxdigit(static_cast<unsigned char>(peek(i))) == 0) return 0;
+    }
+    return bytes;
   }
 
   TokenKind scan() {
@@ -184,7 +189,7 @@ class Scanner {
   TokenKind scan_word() {
     const std::size_t begin = at_;
     while (in_word(peek()) || letter_bytes() != 0) {
-      at_ = std::min(at_ + std::max<std::size_t>(letter_bytes(), 1), text_.size());
+      at_ += std::max<std::size_t>(letter_bytes(), 1);
     }
     const std::string_view word = text_.substr(begin, at_ - begin);
     if (peek() == '"' &&
@@ -230,20 +235,14 @@ class Scanner {
 std::string with_letters(std::string_view name) {
   std::string text;
   while (!name.empty()) {
-    const bool letter = name.starts_with("\\u") || name.starts_with("\\U");
-    const std::size_t digits = !letter ? 0 : name[1] == 'u' ? 4 : 8;
+    // As the scanner has seen, all digits are there.
+    const std::size_t bytes = name.front() != '\\' ? 1 : name[1] == 'u' ? 6 : 10;
     std::uint32_t code = 0;
-    const std::string_view number = name.substr(std::min<std::size_t>(2, name.size()), digits);
-    const auto [end, failed] =
-        std::from_chars(number.data(), number.data() + number.size(), code, 16);
-    if (!letter || number.size() < digits || end != number.data() + digits ||
-        failed != std::errc{}) {
-      text += name.front();
-      name.remove_prefix(1);
-      continue;
-    }
-    text += utf8(code);
-    name.remove_prefix(2 + digits);
+    if (bytes > 1) std::from_chars(name.data() + 2, name.data() + bytes, code, 16);
+    constexpr std::uint32_t ascii =
+        0x80;  // no name has such letters: left for the compiler to refuse
+    text += code < ascii ? std::string(name.substr(0, bytes)) : utf8(code);
+    name.remove_prefix(bytes);
   }
   return text;
 }

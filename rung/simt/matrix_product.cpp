@@ -198,7 +198,7 @@ std::uint32_t operand_address(std::uint64_t matrix, const OperandShape& shape, i
   return at & 0x3ffff;
 }
 
-/// Operands and results in 4 bytes an element: 104 KiB, for those threads alone that need them.
+/// Operands and results in 4 bytes per element: 104 KiB, for those threads alone that need them.
 struct Operands {
   float a[rows_of_a][max_k];
   float b[max_k][max_columns];

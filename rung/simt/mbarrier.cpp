@@ -14,7 +14,7 @@ namespace rung::simt {
 namespace {
 
 constexpr int count_bits = 20;
-constexpr std::int64_t most = (1 << count_bits) - 1;  // arrivals, and bytes under way
+constexpr std::int64_t most = (1 << count_bits) - 1;  // arrivals, and bytes in flight
 
 /// The state of one barrier, from and to its 64 bits: mark 2, parity 1, expected 20, pending 20,
 /// bytes 21 with a bias, for they may land before they are announced.

@@ -11,7 +11,7 @@ namespace {
 constexpr int registers_of_a_block = 65536;
 constexpr int granule = 8;
 
-/// What a compiler gives each thread at most, where blocks do not share a multiprocessor.
+/// What a compiler gives each thread at most, where blocks do not share an SM.
 int max_at_start(const Block& block) {
   const int threads = static_cast<int>(block.warps.size()) * warp_lanes;
   return std::min(256, registers_of_a_block / threads / granule * granule);

@@ -117,7 +117,7 @@ class Worker {
   /// Nothing that owns memory may be alive in the caller, which is why blame() comes apart.
   [[noreturn]] void abandon();
   /// Both at once, of the current thread. `what` is gone before the switch; long strings that it
-  /// was put together from would not be: those callers blame() and then abandon().
+  /// was combined from would not be: those callers blame() and then abandon().
   [[noreturn]] void fail(std::string&& what, Place place);
 
  private:

@@ -67,7 +67,7 @@ const char* missing_fence(const Warpgroup::Member& member, const SumPlaces& sums
   return nullptr;
 }
 
-/// The product under way that has the same sums; -1: none has. `mixed`: one has some of them, or
+/// The product in flight that has the same sums; -1: none has. `mixed`: one has some of them, or
 /// has them in another order.
 std::int64_t product_before(Warpgroup& group, const Warpgroup::Member& member,
                             const SumPlaces& sums, std::size_t words, bool& mixed) {

@@ -6,13 +6,16 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstdio>
 #include <exception>
 #include <memory>
 #include <new>
+#include <system_error>
 
 #include "rung/core/tensor_ref.hpp"
 #include "rung/workbench/cli.hpp"
+#include "rung/workbench/output.hpp"
 #include "rung/workbench/selection.hpp"
 #include "rung/workbench/terminal.hpp"
 
@@ -64,6 +67,15 @@ std::string version_text() {
 int report_error(std::string_view message, int code) {
   fmt::print(stderr, "{} {}\n", toned(Tone::bad, "rung:", STDERR_FILENO), message);
   return code;
+}
+
+/// Once, by whoever notices first.
+int report_output(std::error_code why) {
+  static bool told = false;
+  if (told) return exit_failed;
+  told = true;
+  return report_error("standard output cannot be written" + (why ? ": " + why.message() : ""),
+                      exit_failed);
 }
 
 }  // namespace
@@ -166,9 +178,24 @@ int run_program(int argc, const char* const* argv) {
     return report_error(error.what(), exit_code(error.code()));
   } catch (const std::bad_alloc&) {
     return report_error("out of memory", exit_not_here);
+  } catch (const std::system_error& error) {
+    if (std::ferror(stdout) == 0) return report_error(error.what(), exit_failed);
+    return report_output(error.code());  // thrown by fmt::print()
   } catch (const std::exception& error) {
     return report_error(error.what(), exit_failed);
   }
+}
+
+int end_output(int code) {
+  const bool failed = std::ferror(stdout) != 0;
+  if (std::fflush(stdout) != 0) {
+    report_output({errno, std::generic_category()});
+  } else if (!failed) {
+    return code;
+  } else {
+    report_output({});
+  }
+  return code == exit_good ? exit_failed : code;
 }
 
 }  // namespace rung::workbench

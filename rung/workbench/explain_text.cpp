@@ -54,7 +54,7 @@ std::string rate_text(double per_second, const char* unit) {
 }
 
 /// What is compared of two rungs: a column each, and what changed. Where they ran on different
-/// problems numbers stand side by side alone.
+/// problems numbers are adjacent alone.
 class Comparison {
  public:
   Comparison(const Explained& one, const Explained* before)

@@ -142,7 +142,7 @@ TEST(Copy, RefusesWhatIsAmbiguous) {
                [&] { copy(tensor(0, {4}, {1}), tensor(3, {4}, {1})); });
   expect_error(ErrorCode::invalid_argument, {"from (4) has a null data"},
                [&] { copy(ConstTensorRef(nullptr, DType::f32, {4}), tensor(3, {4}, {1})); });
-  copy(tensor(0, {4}, {1}), tensor(4, {4}, {1}));  // side by side is fine
+  copy(tensor(0, {4}, {1}), tensor(4, {4}, {1}));  // adjacent is fine
 }
 
 TEST(Tensor, OwnsAlignedMemory) {

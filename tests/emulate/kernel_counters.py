@@ -7,8 +7,8 @@ import subprocess
 import sys
 import tempfile
 
-# The convolution is that of a 9x9 mask in tiles of 16x16: published figures are 576 threads a block, 3 blocks a
-# multiprocessor of 2048 threads, 6912 bytes of shared memory in them, each loaded word used 36 times.
+# The convolution is that of a 9x9 mask in tiles of 16x16: published figures are 576 threads per block, 3 blocks a
+# SM of 2048 threads, 6912 bytes of shared memory in them, each loaded word used 36 times.
 SOURCE = """
 #include <mma.h>
 __constant__ float mask[81];
@@ -140,7 +140,7 @@ EXPECTED = {
               "bytes.global_distinct_loaded": 256, "bytes.global_distinct_stored": 256, "reuse": 0.5,
               "shared_bytes": 100000, "occupancy.blocks": 2, "occupancy.limited_by": ["shared memory"],
               "occupancy.blocks_by.shared memory": 2},
-    # Words of 16 bytes a lane: 512 bytes in four requests that touch all of their sectors.
+    # Words of 16 bytes per lane: 512 bytes in four requests that touch all of their sectors.
     "pieces": {"totals.global_load_bytes": 512, "totals.global_load_requests": 4, "totals.global_load_sectors": 64,
                "totals.global_store_bytes": 512 + 768, "totals.global_store_requests": 4 + 6},
     # Of the first four and the sixteenth alone.

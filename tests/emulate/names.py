@@ -65,7 +65,8 @@ int main() {
   }
   int ergebnis[32], anzahl = 0;
   cudaMemcpy(ergebnis, zahlen, 128, cudaMemcpyDeviceToHost);
-  cudaMemcpyFromSymbol(&anzahl, zähler, 4);
+  cudaMemcpyFromSymbol(&anzahl, z\\u00e4hler, 4);
+  if (sizeof(R"(\\u00e4)") != 7) return 3;
   for (int i = 0; i < 32; ++i) {
     if (ergebnis[i] != 2 * (31 - i) + 7) return 1;
   }

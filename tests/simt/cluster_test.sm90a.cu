@@ -178,7 +178,7 @@ struct SentTo {
   ptx::MemoryBarrier sent[2];
 };
 
-/// Every block tells every block of the cluster, again and again; two rounds may be under way.
+/// Every block tells every block of the cluster, again and again; two rounds may be in flight.
 __global__ void tell_all(int* out, int rounds) {
   SentTo& s = shared<SentTo>();
   const int rank = ptx::cluster_rank(), size = ptx::cluster_size();

@@ -82,7 +82,7 @@ __global__ void pipeline(const float* in, int tiles, float* out) {
       const unsigned turn = static_cast<unsigned>(k / stages) & 1;
       ptx::mbarrier_wait(p.empty[slot], turn ^ 1);  // of a fresh slot: returns at once
       ptx::mbarrier_arrive_expect(p.full[slot], sizeof(p.tile_of[0]));
-      // Two copies a tile: the barrier counts bytes, not copies.
+      // Two copies per tile: the barrier counts bytes, not copies.
       ptx::bulk_load(p.tile_of[slot], in + k * tile, tile / 2 * 4, p.full[slot]);
       ptx::bulk_load(p.tile_of[slot] + tile / 2, in + k * tile + tile / 2, tile / 2 * 4,
                      p.full[slot]);

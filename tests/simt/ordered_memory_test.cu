@@ -42,7 +42,7 @@ struct ScanShared {
   int block, before;
 };
 
-/// Inclusive sums of 128 elements a block. With `ticket`, blocks number themselves as they start.
+/// Inclusive sums of 128 elements per block. With `ticket`, blocks number themselves as they start.
 template <class Record>
 __global__ void scan(const int* in, int* out, Record* status, unsigned* ticket) {
   ScanShared& s = shared<ScanShared>();

@@ -167,7 +167,8 @@ TEST(Quiz, OneDimensionalTileLoads12InsteadOf40) {
 
 constexpr int mask_radius = 4;  // 9x9
 
-/// A block loads its input tile, `Loads` x `Loads` elements a thread, and computes the inner part.
+/// A block loads its input tile, `Loads` x `Loads` elements per thread, and computes the inner
+/// part.
 template <int Threads, int Loads>
 __global__ void convolution_2d(const float* in, float* out) {
   constexpr int width = Threads * Loads;
@@ -266,7 +267,7 @@ TEST(Quiz, PrivatisedHistogramHasOneGlobalAtomicABinABlock) {
                                         in.data(), bins.data(), 4096);
   EXPECT_EQ(totals(report).atomic_requests * 32, 4u * 256);
   EXPECT_EQ(bins.values()[7], 4096u);
-  // All in one bin: 32 rounds a request.
+  // All in one bin: 32 rounds per request.
   EXPECT_EQ(totals(report).shared_atomic_wavefronts, 32 * totals(report).shared_atomic_requests);
   expect_clean(report);
 }

@@ -20,7 +20,7 @@ namespace {
 
 constexpr int n = 256;  // of the products
 
-/// One thread an element of c, n x n: 2 n accesses of global memory each.
+/// One thread per element of c, n x n: 2 n accesses of global memory each.
 __global__ void naive_gemm(const float* a, const float* b, float* c) {
   const int row = static_cast<int>(blockIdx.y * blockDim.y + threadIdx.y);
   const int column = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x);
@@ -33,7 +33,7 @@ constexpr int tile = 16;
 struct Tiles {
   float a[tile][tile], b[tile][tile];
 };
-/// The same through tiles of 16 x 16 in shared memory: two barriers a tile.
+/// The same through tiles of 16 x 16 in shared memory: two barriers per tile.
 __global__ void tiled_gemm(const float* a, const float* b, float* c) {
   Tiles& tiles = shared<Tiles>();
   const int y = static_cast<int>(threadIdx.y), x = static_cast<int>(threadIdx.x);

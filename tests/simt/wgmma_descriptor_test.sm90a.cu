@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which addresses a matrix descriptor means, right or wrong: odd strides, starts within a swizzle's
-// pattern, patterns that begin at another line. What the simulator multiplies by, a chip must, too.
+// Which addresses per matrix descriptor means, right or wrong: odd strides, starts within a
+// swizzle's pattern, patterns that begin at another line. What the simulator multiplies by, a chip
+// must, too.
 #include <cstdint>
 
 #include "rung/device/ptx_bulk_copy.hpp"

@@ -36,7 +36,7 @@ TEST(Quiz, NinetySixThreadsReachBothLimits) {  // row 8: compute capability 8.6 
   }
 }
 
-TEST(Quiz, ActiveWarpsOnComputeCapability13) {  // row 9: registers a block shared by its threads
+TEST(Quiz, ActiveWarpsOnComputeCapability13) {  // row 9: registers per block shared by its threads
   EXPECT_EQ(occupancy(13, {160, 7, 7 << 10}).warps, 10);
   EXPECT_EQ(occupancy(13, {224, 28, 8 << 10}).warps, 14);
   EXPECT_EQ(occupancy(13, {288, 32, 10 << 10}).warps, 9);

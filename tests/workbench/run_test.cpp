@@ -97,6 +97,18 @@ TEST(CheckProblem, OfNothingLeavesNothingToTimeOrExplain) {
   EXPECT_EQ(checked.code, 0) << checked.said;
 }
 
+TEST(Output, CutShortByAFullDiskIsAFailureOfEveryCommand) {
+  for (const std::string words :
+       {"--help", "--version", "list", "list --json", "amdahl 0.9 4", "occupancy --json",
+        "check transpose --backend cpu --problem 'f32 2x3'",
+        "check transpose --backend cpu --problem 'f32 2x3' --json", "help check"}) {
+    const Ended ended = shell("{ " RUNG_BINARY " " + words + " 2>&1 >/dev/full; }");
+    EXPECT_EQ(ended.code, 1) << words;
+    EXPECT_EQ(ended.said, "rung: standard output cannot be written: No space left on device\n")
+        << words;
+  }
+}
+
 class RunGemm : public testing::Test {
  protected:
   RunGemm() {

@@ -98,7 +98,7 @@ bool wide_clusters(const void* code, const char* kernel);
 /// "reduce<float>" of the mangled name of a kernel's function.
 std::string plain_name(const char* mangled);
 
-/// Blocks of this shape that one multiprocessor holds.
+/// Blocks of this shape that one SM holds.
 int resident_blocks(std::size_t threads, std::size_t shared_bytes);
 
 }  // namespace rung::cuda

@@ -208,7 +208,7 @@ bool holds(const void* address, std::size_t bytes, bool writes) {
     }
     at = one.begin + one.bytes;
     if (at >= end) return true;
-    if (one.origin != Origin::mapped) return false;  // others lie side by side by chance alone
+    if (one.origin != Origin::mapped) return false;  // others are adjacent by chance alone
   }
 }
 

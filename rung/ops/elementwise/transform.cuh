@@ -160,7 +160,7 @@ void transform(Context& context, const F& f, const View<Out, N>& z, const View<I
   const auto layout = collapse<inputs + 1>(shape, strides, all_axes, AxisOrder::by_stride);
 
   if (context.backend() == Backend::cpu) {
-    // A few nanoseconds an element at worst: below some thousands, waking a thread takes longer.
+    // A few nanoseconds per element at worst: below some thousands, waking a thread takes longer.
     constexpr std::int64_t worth_a_team = 16384;
     const int threads = layout.count < worth_a_team ? 1 : context.threads();
     cpu::run_team(threads, [&](const cpu::Team& team) {

@@ -63,7 +63,7 @@ void on_cpu(Context& context, const View<const T, 2>& x, const View<S, 1>& y, co
   };
   const int threads =
       static_cast<int>(smaller<std::int64_t>(context.threads(), ceil_div(rows * chunks, 16)));
-  // Few rows: threads share them by chunks, which wait in the workspace to be put together.
+  // Few rows: threads share them by chunks, which wait in the workspace to be combined.
   const bool share = threads > 1 && rows < 4 * threads;
   S* states =
       share

@@ -14,8 +14,8 @@ namespace rung::simt::record {
 struct Recorder::Together {
   std::size_t word;   // the first
   std::size_t words;  // in all
-  int log_words;      // 2^log_words words a lane ...
-  int log_lanes;      // ... or 2^log_lanes lanes a word, which read a part of it each
+  int log_words;      // 2^log_words words per lane ...
+  int log_lanes;      // ... or 2^log_lanes lanes per word, which read a part of it each
   std::uint64_t me;   // the cell that the first leaves
 
   /// Calls f(i, the cell that the word's lanes leave there) for each word.

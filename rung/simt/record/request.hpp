@@ -178,7 +178,7 @@ __attribute__((always_inline)) inline void trace_block(std::uintptr_t site) noex
   tracer.block = site;
 }
 
-/// Values are kept as the words that hold them: 16 bytes an access, which is the most.
+/// Values are kept as the words that hold them: 16 bytes per access, which is the most.
 inline constexpr std::size_t value_words = 4;
 
 /// Keeps what the running thread wrote last.

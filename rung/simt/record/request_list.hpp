@@ -69,7 +69,7 @@ class RequestList {
   // Rows of units lie apart by an odd number of cache lines, so that a step's 32 fall into
   // different sets of the cache.
   static constexpr std::size_t row = capacity + 80;
-  /// Takes the units of some steps that lie side by side out.
+  /// Takes the units of some steps that are adjacent out.
   void take(std::uint32_t group);
   static void turn(const std::uint32_t* units, std::uint32_t (*steps)[warp_lanes]);
   static std::size_t hash_of(std::uintptr_t site) { return site * 0x9e3779b97f4a7c15u >> 54; }

@@ -19,7 +19,7 @@ struct stride {
   static __device__ int at(int lane) { return lane * n; }
 };
 template <int n>
-struct groups_of {  // one element for n lanes side by side
+struct groups_of {  // one element for n lanes adjacent
   static __device__ int at(int lane) { return lane / n; }
 };
 template <int n>

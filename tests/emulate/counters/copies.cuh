@@ -62,7 +62,7 @@ __global__ void sum_ragged_rows(const float* in, float* out) {
   out[global_thread()] = sum;
 }
 
-// Particles of three coordinates, side by side or each in an array of its own.
+// Particles of three coordinates, adjacent or each in an array of its own.
 struct Particle {
   float x, y, z;
 };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// At most 1024 threads a block; who does not ask never knows.
+// At most 1024 threads per block; who does not ask never knows.
 #include "../programs/check.cuh"
 
 __global__ void fill(int* out) { out[threadIdx.x] = 1; }

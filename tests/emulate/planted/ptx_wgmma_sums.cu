@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A product takes one of the sums of another that is under way.
+// A product takes one of the sums of another that is in flight.
 #include <cuda_fp16.h>
 
 #include <cstdint>

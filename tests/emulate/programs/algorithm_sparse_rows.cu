@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sparse matrix times vector, a warp a row.
+// Sparse matrix times vector, a warp per row.
 #include "check.cuh"
 
 __global__ void multiply(const int* begin, const int* column, const float* value, const float* x,

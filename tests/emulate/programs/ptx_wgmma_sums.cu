@@ -33,7 +33,7 @@ __global__ void __launch_bounds__(128) multiply(const __half* a, const __half* b
   for (auto& one : pair) one = {7, 0, 0};
   asm volatile("wgmma.fence.sync.aligned;" ::: "memory");
   for (int round = 0; round < 2; ++round) {
-    // The second is issued while the first is under way, and adds to it.
+    // The second is issued while the first is in flight, and adds to it.
     asm volatile(
         "{\n.reg .pred p;\nsetp.ne.b32 p, %10, 0;\n"
         "wgmma.mma_async.sync.aligned.m64n16k16.f32.f16.f16 {%0, %1, %2, %3, %4, %5, %6, %7}, "

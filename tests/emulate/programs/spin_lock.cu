@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A lock around an ordinary counter, taken by one thread a block.
+// A lock around an ordinary counter, taken by one thread per block.
 #include "check.cuh"
 
 __global__ void count(int* lock, int* counter) {

@@ -38,7 +38,7 @@ unsigned long long access_at(CUdeviceptr address) {
 }
 int* pointer(CUdeviceptr address) { return reinterpret_cast<int*>(address); }
 
-/// Three pieces side by side; copies and kernels go over their borders.
+/// Three pieces adjacent; copies and kernels go over their borders.
 void grows(size_t piece) {
   const CUmemAllocationProp wanted = properties();
   CUdeviceptr begin = 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A sum by shuffles, one warp an element, then one block.
+// A sum by shuffles, one warp per element, then one block.
 #include "check.cuh"
 
 __inline__ __device__ float warp_sum(float v) {

@@ -7,7 +7,7 @@
 //          arithmetic.
 // Cost     every operand once and the result once; the cache line of the result is also read, as
 //          an ordinary store first fetches what it overwrites.
-// Limits   tensors whose elements lie side by side, in one order for all; one thread.
+// Limits   tensors whose elements are adjacent, in one order for all; one thread.
 // Source   Intel, Optimization Reference Manual, on vectorised loops.
 #include "rung/ops/elementwise/cpu/detail/estimate.hpp"
 #include "rung/ops/elementwise/cpu/detail/kernels.hpp"

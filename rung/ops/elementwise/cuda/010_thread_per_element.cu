@@ -6,7 +6,7 @@
 // Changes  nothing yet: this is where the ladder stands.
 // Cost     every operand once, the result once. A warp reads 32 neighbours: 4 sectors of 32 bytes,
 //          all of them used. Each thread issues one load of 4 bytes an operand and ends.
-// Limits   f32, contiguous. Threads so short-lived keep few bytes under way: starting blocks costs
+// Limits   f32, contiguous. Threads so short-lived keep few bytes in flight: starting blocks costs
 //          as much as their work.
 // Source   CUDA C++ Programming Guide, vector addition.
 #include "rung/ops/elementwise/cuda/detail/rung.hpp"

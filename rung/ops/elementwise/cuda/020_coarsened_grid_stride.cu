@@ -4,9 +4,9 @@
 // Idea     as many threads as the device holds at once, each of which computes many elements: its
 //          next one lies a whole grid further on, so that a warp still reads neighbours.
 // Changes  against thread_per_element: blocks start once; the function is chosen once a thread,
-//          not once an element; four elements at a time keep four loads of an operand under way.
+//          not once an element; four elements at a time keep four loads of an operand in flight.
 // Cost     the same bytes; a few instructions an element less.
-// Limits   f32, contiguous. 4 bytes a load: a multiprocessor can have only so many loads under way.
+// Limits   f32, contiguous. 4 bytes a load: an SM can have only so many loads in flight.
 // Source   M. Harris, CUDA Pro Tip: Write Flexible Kernels with Grid-Stride Loops, 2013.
 #include "rung/core/bounds.hpp"
 #include "rung/device/resident.hpp"

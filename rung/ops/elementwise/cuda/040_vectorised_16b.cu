@@ -18,7 +18,7 @@
 //          packs 3848, four 4089; in bf16: one 4042, two 4137. One kernel for all functions needs
 //          the registers of the heaviest: add in bf16 then made 3915 GB/s, with its own 4352. A row
 //          added to each of 16384 (f32, copy 4207): found by divisions 3846, by the grid 4259; two
-//          and four rows a thread 4222 and 4191, loads of x past L1 4146.
+//          and four rows per thread 4222 and 4191, loads of x past L1 4146.
 // Source   J. Luitjens, CUDA Pro Tip: Increase Performance with Vectorized Memory Access, 2013.
 #include "rung/ops/elementwise/cuda/040_vectorised_16b.cuh"
 

@@ -4,7 +4,7 @@
 // Idea     the copy engine fetches: one thread asks for a tile of 4 KiB an operand, all that the
 //          block is to compute, into shared memory; the block takes it when it has landed and
 //          writes its results straight to global memory by 16 bytes.
-// Changes  against vectorised_16b: what is under way no longer lives in registers, whatever the
+// Changes  against vectorised_16b: what is in flight no longer lives in registers, whatever the
 //          function needs of them, and no thread computes addresses of loads.
 // Cost     every operand once, the result once; each operand passes through shared memory.
 // Limits   f32 and f64, and f16 and bf16 with one operand; contiguous, 16-byte aligned with each

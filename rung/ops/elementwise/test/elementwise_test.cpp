@@ -95,7 +95,7 @@ TEST_P(ElementwiseOn, AlgebraThatIsExact) {
 }
 
 TEST(ElementwiseSimt, RingOfTilesGoesRound) {
-  // Two blocks a multiprocessor hold four tiles of 8 KiB of three operands each; this is more.
+  // Two blocks per SM hold four tiles of 8 KiB of three operands each; this is more.
   Context context = Context::simt();
   const auto count = static_cast<std::size_t>(context.info().multiprocessors) * 2 * 6 * 1024 + 77;
   std::vector<double> x(count);

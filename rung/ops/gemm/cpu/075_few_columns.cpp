@@ -2,7 +2,7 @@
 // gemm / few columns
 //
 // Idea     with few columns in B, A is the whole cost: it is read once, where it is, eight rows
-//          side by side from end to end, each fetched 1 KiB ahead; near the end, the next rows.
+//          adjacent from end to end, each fetched 1 KiB ahead; near the end, the next rows.
 // Changes  against packed_simd: A is neither packed nor cut at a block of k; fetching it overlaps
 //          with arithmetic instead of preceding it.
 // Cost     A once from memory; B, packed, from L2 for every eight rows.

@@ -33,7 +33,7 @@ struct Grid {
 
 // The grid whose largest share is smallest. Shares are counted in tiles, for a tile is the least
 // that a thread can do; equals prefer more rows, as then A is packed fewer times. Without columns
-// rows are dealt out on the way, and the shares come out even if there are enough of them.
+// rows are scheduled on the way, and the shares come out even if there are enough of them.
 Grid make_grid(std::int64_t panels, std::int64_t strips, int threads) {
   Grid best{threads, 1};
   std::int64_t least = panels >= 8 * threads ? ceil_div(panels * strips, threads)

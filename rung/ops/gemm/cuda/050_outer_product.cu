@@ -8,7 +8,7 @@
 //          address for the whole warp) feed 16 multiply-adds; there it was two loads for one. B
 //          never passes through shared memory: no thread but one column's needs it.
 // Cost     B is read once for every 16 rows of C, from L2; A once for every 128 columns.
-// Limits   L2 bandwidth: 16 rows a block re-read B too often.
+// Limits   L2 bandwidth: 16 rows per block re-read B too often.
 // Source   Volkov & Demmel, "Benchmarking GPUs to tune dense linear algebra", SC 2008.
 #include "rung/ops/gemm/cuda/detail/epilogue.hpp"
 #include "rung/ops/gemm/cuda/detail/rung.hpp"
@@ -21,7 +21,7 @@ using namespace gemm_cuda;
 
 struct Tuning {
   int rows, columns, steps;
-  int blocks;  // resident on a multiprocessor; without the limit ptxas takes 128 registers a thread
+  int blocks;  // resident on an SM; without the limit ptxas takes 128 registers per thread
 };
 constexpr Tuning tuning{.rows = 16, .columns = 128, .steps = 16, .blocks = 8};
 
@@ -48,7 +48,7 @@ __global__ void __launch_bounds__(tuning.columns, tuning.blocks) gemm_outer_prod
     load_tile<tuning.rows, tuning.steps, tuning.columns>(
         a, first_row, k, [&](int row, int step, float value) { tiles.a[step][row] = value; });
     __syncthreads();
-    float values[tuning.steps];  // all under way at once, before the first is used
+    float values[tuning.steps];  // all in flight at once, before the first is used
 #pragma unroll
     for (int step = 0; step < tuning.steps; ++step) {
       values[step] = inside && k + step < p.k() ? b(k + step, column) : 0.0f;

@@ -21,7 +21,7 @@ using namespace gemm_cuda;
 struct Tuning {
   int rows, columns, steps;
   int thread_rows;
-  int blocks;  // resident on a multiprocessor; without the limit ptxas takes 97 registers a thread
+  int blocks;  // resident on an SM; without the limit ptxas takes 97 registers per thread
   [[nodiscard]] constexpr int threads() const { return rows * columns / thread_rows; }
 };
 constexpr Tuning tuning{.rows = 128, .columns = 64, .steps = 16, .thread_rows = 16, .blocks = 3};

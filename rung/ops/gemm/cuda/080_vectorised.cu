@@ -23,7 +23,7 @@ using namespace gemm_cuda;
 constexpr int steps = 8;
 constexpr int tile = GroupedTile::extent;
 constexpr int threads = GroupedTile::threads;
-constexpr int blocks = 2;  // on a multiprocessor: at most 128 registers a thread
+constexpr int blocks = 2;  // on an SM: at most 128 registers per thread
 
 struct Tiles {
   alignas(16) float a[steps][tile + 4];  // [step][row]; padded for the turned stores

@@ -8,7 +8,7 @@
 //          of the step before. Bounds are checked in edge tiles alone.
 // Cost     the same bytes; code eight times as long.
 // Limits   a block stands still while its next tiles come from memory: only other blocks on the
-//          multiprocessor fill the gap.
+//          SM fill the gap.
 // Source   Volkov, "Better performance at lower occupancy", GTC 2010.
 #include "rung/ops/gemm/cuda/detail/epilogue.hpp"
 #include "rung/ops/gemm/cuda/detail/rung.hpp"
@@ -22,7 +22,7 @@ using namespace gemm_cuda;
 constexpr int steps = 8;
 constexpr int tile = GroupedTile::extent;
 constexpr int threads = GroupedTile::threads;
-constexpr int blocks = 2;  // on a multiprocessor: at most 128 registers a thread
+constexpr int blocks = 2;  // on an SM: at most 128 registers per thread
 
 struct Tiles {
   alignas(16) float a[steps][tile + 4];  // [step][row]; padded for the turned stores

@@ -5,8 +5,8 @@
 //          are already on their way from global memory, through registers, into the other.
 // Changes  against unrolled: the wait for memory is hidden behind a tile's multiply-adds, and one
 //          barrier a tile is enough, since nobody writes the buffer that is being read.
-// Cost     the same bytes; twice the shared memory, 8 registers a thread for what is under way.
-// Limits   only one tile is under way, for the 512 multiply-adds of one tile: less than the latency
+// Cost     the same bytes; twice the shared memory, 8 registers per thread for what is in flight.
+// Limits   only one tile is in flight, for the 512 multiply-adds of one tile: less than the latency
 //          of memory when it is busy.
 // Source   Tan et al., "Fast implementation of DGEMM on Fermi GPU", SC 2011.
 #include "rung/ops/gemm/cuda/detail/epilogue.hpp"
@@ -21,7 +21,7 @@ using namespace gemm_cuda;
 constexpr int steps = 8;
 constexpr int tile = GroupedTile::extent;
 constexpr int threads = GroupedTile::threads;
-constexpr int blocks = 2;  // on a multiprocessor: at most 128 registers a thread
+constexpr int blocks = 2;  // on an SM: at most 128 registers per thread
 
 struct Tiles {
   alignas(16) float a[steps][tile + 4];  // [step][row]; padded for the turned stores

@@ -5,10 +5,10 @@
 //          registers, three tiles ahead of the multiply-adds.
 // Changes  against prefetch: a ring of four buffers instead of two, so that memory has the time of
 //          three tiles to answer instead of one; no registers and no store instructions for what is
-//          under way. A arrives turned around, element by element, so that rows of A need no
+//          in flight. A arrives turned around, element by element, so that rows of A need no
 //          alignment; where B's rows are aligned it arrives 16 bytes at a time. Edges: clamped
 //          addresses instead of comparisons (see detail/pipeline.hpp).
-// Cost     the same bytes; one barrier a tile.
+// Cost     the same bytes; one barrier per tile.
 // Limits   shared-memory reads: the two rows of threads that make up a warp read 8 + 128 words for
 //          what a squarer warp would get from 32 + 64.
 // Source   NVIDIA A100 white paper, "Asynchronous copy"; CUTLASS, "multistage" pipelines.
@@ -24,7 +24,7 @@ constexpr int steps = 8;
 constexpr int stages = 4;
 constexpr int tile = GroupedTile::extent;
 constexpr int threads = GroupedTile::threads;
-constexpr int blocks = 2;  // on a multiprocessor: at most 128 registers a thread
+constexpr int blocks = 2;  // on an SM: at most 128 registers per thread
 
 template <Access access>
 using Copies = AsyncTile<tile, steps, threads, access>;

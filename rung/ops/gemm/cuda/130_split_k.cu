@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // gemm / split k
 //
-// Idea     where C has fewer tiles than the device has multiprocessors, the sum over k is cut into
-//          slices that are made side by side; a second kernel adds them up in a fixed order.
+// Idea     where C has fewer tiles than the device has SMs, the sum over k is cut into
+//          slices that are made adjacent; a second kernel adds them up in a fixed order.
 // Changes  against warp_tile: a small C with a long k fills the device. With enough tiles, or a
 //          short k, there is one slice and nothing else changes: the sums go straight to C.
 // Cost     the partial sums are written and read once: 8 bytes an element of C and slice.
@@ -64,7 +64,7 @@ __global__ void __launch_bounds__(shapes[Shape].threads(), shapes[Shape].blocks)
       [&](int j) { return first_column + Tile::column(j); });
 }
 
-/// C from partial sums [slice][row][column], one thread an element.
+/// C from partial sums [slice][row][column], one thread per element.
 __global__ void __launch_bounds__(sum_threads)
     gemm_split_k_sum(Product32 p, const float* partial, int slices) {
   const int elements = static_cast<int>(p.m() * p.n());

@@ -2,7 +2,7 @@
 // gemm / simt top
 //
 // Idea     the best known without tensor cores: three tile sizes of which the call's shape chooses,
-//          up to 16 x 8 elements a thread, blocks in an order that keeps operands in L2.
+//          up to 16 x 8 elements per thread, blocks in an order that keeps operands in L2.
 // Changes  against warp_tile: 128 multiply-adds for 6 shared loads instead of 64 for 4 in 128 x 256
 //          tiles for large C; 64 x 128 and 64 x 64 where C is smaller.
 // Cost     A is read once for 256 columns, B once for 128 rows; one barrier for 1024 multiply-adds
@@ -11,8 +11,9 @@
 //          along k is copied 4 bytes at a time; two such operands cost 10 %.
 // Tried    on an H200, 4096 cubed, as trial kernels that can do nothing else, against 52.7 TFLOP/s
 //          (the rung: 50.9): multiply-adds always from the first column
-//          on 51.2; 4 stages 52.4, and with all copies of a tile in one step 50.3; 16 steps a tile
-//          49.3; 128 x 128 tiles of 16 x 8 elements a thread 50.4.
+//          on 51.2; 4 stages 52.4, and with all copies of a tile in one step 50.3; 16 steps per
+//          tile
+//          49.3; 128 x 128 tiles of 16 x 8 elements per thread 50.4.
 // Source   CUTLASS and cuBLAS kernel names for the tile sizes; salykova, "Fast multi-level matrix
 //          multiplication on GPU" (sgemm.cu) for 4-byte cp.async that turns A around.
 #include <array>
@@ -58,7 +59,7 @@ constexpr std::array<double, 3> fractions{0.79, 0.76, 0.735};
 constexpr int raster_rows = 1024;  // of C, that are worked on together
 
 /// Where this block's tile is. Blocks start in the order of their numbers; going down a few rows of
-/// tiles before along them, those under way at one time share rows of A and columns of B in L2.
+/// tiles before along them, those in flight at one time share rows of A and columns of B in L2.
 struct Place {
   int row, column;
 };

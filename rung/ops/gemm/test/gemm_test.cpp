@@ -101,8 +101,8 @@ TEST(GemmCpu, WorkspaceStaysUnder32MiB) {
 }
 
 /// Sums of a C with spread columns are staged, several groups of rows one after another: who begins
-/// with the next must not write where another still adds. More threads than cores get in turns that
-/// show it.
+/// with the next must not write where another still adds. More threads than cores get alternately
+/// that show it.
 TEST(GemmCpu, SameBitsWithAnyNumberOfThreadsWhereSumsAreStaged) {
   const int m = 1300, n = 4096;
   for (const int k : {8, 64}) {
@@ -125,7 +125,7 @@ TEST(GemmCpu, SameBitsWithAnyNumberOfThreadsWhereSumsAreStaged) {
   }
 }
 
-/// Rows are dealt out anew in each of several pieces of k, and for each of fewer matrices than
+/// Rows are scheduled anew in each of several pieces of k, and for each of fewer matrices than
 /// threads. The sums are of whole numbers: exact.
 TEST(GemmCpu, EveryRowGetsEveryPieceOfK) {
   const int m = 700, n = 100;

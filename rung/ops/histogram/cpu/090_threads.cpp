@@ -27,7 +27,7 @@ constexpr std::int64_t max_bins = 1 << 22;
 constexpr std::int64_t round = std::int64_t{1} << 31;
 
 int threads_worth(const Histogram::Args& args, const Context& context) {
-  // A thread less than 128 KiB, or than four elements a bin, costs more than it saves.
+  // A thread less than 128 KiB, or than four elements per bin, costs more than it saves.
   const std::int64_t size = args.size();
   const auto bytes = size * static_cast<std::int64_t>(size_of(args.x.dtype));
   const std::int64_t worth = std::min(bytes >> 17, size / (4 * args.bins() + 1));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // histogram / global atomics
 //
-// Idea     a thread an element: find its bin, add one to the count with an atomic operation, as
+// Idea     a thread per element: find its bin, add one to the count with an atomic operation, as
 //          another thread may be adding to it at the same time.
 // Changes  nothing yet: this is where the ladder stands.
 // Cost     an atomic operation on L2 an element. Those on one count wait for each other: the fewer

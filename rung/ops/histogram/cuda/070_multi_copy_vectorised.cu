@@ -7,7 +7,7 @@
 // Changes  against lane_private: wide loads; fewer copies where bins are many, so that lanes meet
 //          now and then instead of not fitting.
 // Cost     x once. A byte costs a shift, a masked or, an addition and an atomic one on shared
-//          memory: 1.0 to 1.7 cycles a warp on an H200, so 19 bytes a cycle and multiprocessor at
+//          memory: 1.0 to 1.7 cycles per warp on an H200, so 19 bytes per cycle and SM at
 //          least, where memory delivers 17.
 // Limits   contiguous x; up to 12288 bins of equal width, any number and any edges for u8.
 // Tried    H200. 2^28 random bytes, 63 us as it is: 16, 8 or 1 copies 91, 124, 124 us; four blocks
@@ -26,10 +26,10 @@ using namespace histogram_cuda;
 
 struct Tuning {
   int threads;
-  int in_flight;  // packs of 16 bytes a thread
+  int in_flight;  // packs of 16 bytes per thread
   std::int32_t table_words;
 };
-// One large block a multiprocessor: the fewest tables to clear and to add up. 64 KiB in flight,
+// One large block an SM: the fewest tables to clear and to add up. 64 KiB in flight,
 // where latency times bandwidth is some 25.
 constexpr Tuning tuning{.threads = 1024, .in_flight = 4, .table_words = 12288};
 constexpr std::int64_t min_bytes_per_block = 16 << 10;

@@ -26,10 +26,10 @@ using namespace histogram_cuda;
 
 struct Tuning {
   int threads;
-  int in_flight;  // packs of 16 bytes a thread
+  int in_flight;  // packs of 16 bytes per thread
   int max_slices;
 };
-// One block has a multiprocessor to itself, so it must be a large one.
+// One block has an SM to itself, so it must be a large one.
 constexpr Tuning tuning{.threads = 1024, .in_flight = 4, .max_slices = 8};
 constexpr std::int64_t min_elements_per_block = 16 << 10;
 

@@ -4,13 +4,13 @@
 // Idea     one table for a cluster of 2, 4 or 8 blocks, spread over the shared memory of all of
 //          them: a block reads its own part of x and adds to whichever block holds the bin.
 // Changes  against large_bins: up to 464896 bins with x read once; slices read it once each.
-// Cost     x once. All but one in cluster-size additions travel between multiprocessors.
-// Limits   as large_bins; compute capability 9.0. Neighbouring bins are dealt out in groups of 32,
+// Cost     x once. All but one in cluster-size additions travel between SMs.
+// Limits   as large_bins; compute capability 9.0. Neighbouring bins are scheduled in groups of 32,
 //          so that a bell curve's middle is not one block's alone, and counts are still written a
 //          line at a time.
 // Tried    H200, 2^26 f32, against large_bins: 100000 bins 471 us to 108, 200000 1190 to 185,
 //          400000 1430 to 331. 50 to 140 billion additions a second travel between
-//          multiprocessors; reading x again from L2 is cheaper. Never the default choice.
+//          SMs; reading x again from L2 is cheaper. Never the default choice.
 // Source   NVIDIA, CUDA C++ Programming Guide, "Distributed shared memory", whose example this is.
 #include "rung/core/bounds.hpp"
 #include "rung/device/ptx_cluster.hpp"
@@ -22,7 +22,7 @@ using namespace histogram_cuda;
 
 struct Tuning {
   int threads;
-  int in_flight;   // packs of 16 bytes a thread
+  int in_flight;   // packs of 16 bytes per thread
   int max_blocks;  // in a cluster
 };
 constexpr Tuning tuning{.threads = 1024, .in_flight = 2, .max_blocks = 8};

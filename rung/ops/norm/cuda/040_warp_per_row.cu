@@ -56,7 +56,7 @@ __global__ void __launch_bounds__(block.threads* block.rows) norm_warp_per_row(C
 }
 
 double estimate(const Norm::Args& args, const Context& context) {
-  // Up to some 16 KiB a row it stays in L1.
+  // Up to some 16 KiB per row it stays in L1.
   const auto bytes =
       static_cast<double>(args.columns()) * static_cast<double>(size_of(args.x.dtype));
   return seconds(args, context, 1, bytes <= 16384 ? 0.3 : 0.22);

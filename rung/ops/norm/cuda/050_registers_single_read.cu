@@ -3,8 +3,8 @@
 //
 // Idea     a row is spread over the registers of its threads - part of a warp for short rows, up
 //          to 1024 threads for long ones, 32 elements each - and stays there: the two passes of an
-//          exact variance, and y, all come from one read. One block a row, many of them on a
-//          multiprocessor, so that some always load while others reduce and write.
+//          exact variance, and y, all come from one read. One block per row, many of them on a
+//          SM, so that some always load while others reduce and write.
 // Changes  against warp_per_row: x is read once in all; the threads of a row grow with it; its
 //          warps meet once (detail/parts.hpp). y is stored such that the caches give it up first.
 //          Elements of 16 bits stay in words (detail/widen.hpp).
@@ -16,20 +16,21 @@
 //          by one, 31 instructions for each, 3394; in words, the sum over all elements not taken
 //          twice, 18 of them, 3887; rows that fill their threads, without a question for each pack,
 //          3944; begun while the grid in front ends, 3984. f32 8192x32768, one block a
-//          multiprocessor, in the same steps: 3642, 3818, 4084, 4099. bf16 16384x4096 in 40
-//          registers instead of 64: 3863; 8 packs a thread 3969, 2 of them 3631; two rows a thread,
-//          which share gamma and beta, 3898. bf16 4096x16384: 4 packs 3688, 8 of them 3917. Blocks
-//          that stay, rows through a ring in shared memory: f32 65536x1024 3801; the deeper the
-//          ring, the slower. Plain stores: 3829 for 4012. Another day, a copy of 1 GiB 4181, and by
-//          this kernel without its arithmetic 4098: bf16 16384x4096 4081, f32 4117. The first rows
-//          asked of L2 while the grid in front ends: 4018, f32 3963. gamma and beta loaded before
-//          the warps meet: 4078, and with 8 packs a thread, where they spill, 1697. x past L1,
-//          gamma and beta kept there, y by one multiply-add less, no shuffles behind the barrier:
+//          SM, in the same steps: 3642, 3818, 4084, 4099. bf16 16384x4096 in 40
+//          registers instead of 64: 3863; 8 packs per thread 3969, 2 of them 3631; two rows per
+//          thread, which share gamma and beta, 3898. bf16 4096x16384: 4 packs 3688, 8 of them 3917.
+//          Blocks that stay, rows through a ring in shared memory: f32 65536x1024 3801; the deeper
+//          the ring, the slower. Plain stores: 3829 for 4012. Another day, a copy of 1 GiB 4181,
+//          and by this kernel without its arithmetic 4098: bf16 16384x4096 4081, f32 4117. The
+//          first rows asked of L2 while the grid in front ends: 4018, f32 3963. gamma and beta
+//          loaded before the warps meet: 4078, and with 8 packs per thread, where they spill, 1697.
+//          x past L1, gamma and beta kept there, y by one multiply-add less, no shuffles behind the
+//          barrier:
 //          4054 to 4089. A third day, 4197: rows asked of L2 by the block half of the resident ones
 //          ahead, in one instruction: bf16 4096x16384 3867 to 3982, f32 4035 to 4090; by the block
 //          a third of them ahead 3990 and 4060, all of them 3825. Rows of 4096 bf16 or less, which
-//          instructions bind, lose 0.5 to 1 %, f32 8192x32768 in its one block a multiprocessor 5
-//          %: they do not ask. In part in shared memory, five to seven blocks a multiprocessor:
+//          instructions bind, lose 0.5 to 1 %, f32 8192x32768 in its one block an SM 5
+//          %: they do not ask. In part in shared memory, five to seven blocks per SM:
 //          3570 at most. bf16 16384x4095, which cuts packs: weights one by one 645, in aligned
 //          chunks that are shifted 808, elements kept in words (64 registers, not 97) 1165.
 // Source   W. Guo, T. Dao et al., QuACK, 2025 (threads by row length).
@@ -86,7 +87,7 @@ struct KeptPacks {
   [[nodiscard]] __device__ __forceinline__ std::int64_t element(int p) const {
     return std::int64_t{first} * width + p * lanes * width;
   }
-  /// All loads are under way before the first is waited for.
+  /// All loads are in flight before the first is waited for.
   __device__ __forceinline__ void load(int row) {
     const T* const x = call.x + place<norm_lines::row_x, flat>(call, row);
 #pragma unroll
@@ -245,10 +246,10 @@ Support supports(const Norm::Args& args, const Context& context) {
 }
 
 double estimate(const Norm::Args& args, const Context& context) {
-  // A block that fills a multiprocessor alone has nobody to load while it reduces; the less so
+  // A block that fills an SM alone has nobody to load while it reduces; the less so
   // where rows fill all of its threads.
   const bool alone = args.x.dtype == DType::f32 && args.columns() > 16384;
-  // Rows that cut packs: of f32 faster than a warp a row from some length on, of 16 bits never
+  // Rows that cut packs: of f32 faster than a warp per row from some length on, of 16 bits never
   // (16384x4095, GB/s: f32 1680, a warp 1532; bf16 1165 and 1387; f32 65536x1023 1783 and 2146).
   const auto size = size_of(args.x.dtype);
   const bool slower = size == 2 || (size == 4 && args.columns() <= 2048);
@@ -301,7 +302,7 @@ bool launch_full(Context& context, Call<T> call, RowBlock block) {
   return true;
 }
 
-/// 32 elements a thread, f64 16; of 16 bits 64 where rows that fill their threads are longer than
+/// 32 elements per thread, f64 16; of 16 bits 64 where rows that fill their threads are longer than
 /// 4096, and others longer than 16384. At least 8 threads, whose packs are a line of the cache.
 template <class T>
 void launch_whole(Context& context, const Call<T>& call) {

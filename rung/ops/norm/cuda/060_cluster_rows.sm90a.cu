@@ -1,22 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 // norm / cluster rows
 //
-// Idea     a row too long for a multiprocessor is spread over the 2, 4 or 8 blocks of a cluster, 64
+// Idea     a row too long for an SM is spread over the 2, 4 or 8 blocks of a cluster, 64
 //          KiB each, or 32 KiB of 16-bit elements. Clusters stay: gamma and beta are in registers
 //          for all rows, and rows come through a ring in shared memory by asynchronous copies. Each
 //          warp sends what it found to every block, 16 bytes that a barrier there counts; while
 //          they are on their way, the row before is finished, read from the ring once more.
 // Changes  against registers_single_read: rows of up to 512 KiB, 131072 of f32.
-// Cost     what must be; one message from every warp to every block of the cluster a row.
+// Cost     what must be; one message from every warp to every block of the cluster per row.
 // Limits   compute capability 9; contiguous rows of whole, aligned packs; weights of x's type are
 //          kept, others are read anew for each row, and so is a residual when it is due.
 // Tried    H200, copy 4240 GB/s, 2048x131072. f32: this 4044; three stages 3992, streaming stores
-//          3964. bf16: this 4019; in 4 blocks of 512 threads 3750, two blocks a multiprocessor with
+//          3964. bf16: this 4019; in 4 blocks of 512 threads 3750, two blocks per SM with
 //          two stages 3940; elements widened one by one 2728. Rows in registers, weights from the
-//          caches or shared memory, several blocks a multiprocessor: f32 3395, bf16 3724. As trial
-//          kernels, f32: two barriers of the cluster a row, the blocks' sums read from each other's
-//          shared memory, rows loaded when they are due: 1955; each row finished before the next is
-//          begun: 3585; branches on the kind of weights for every pack: 3073.
+//          caches or shared memory, several blocks per SM: f32 3395, bf16 3724. As trial
+//          kernels, f32: two barriers of the cluster per row, the blocks' sums read from each
+//          other's shared memory, rows loaded when they are due: 1955; each row finished before the
+//          next is begun: 3585; branches on the kind of weights for every pack: 3073.
 // Source   W. Guo, T. Dao et al., QuACK, 2025.
 #include "rung/core/bounds.hpp"
 #include "rung/device/dependent.hpp"
@@ -38,7 +38,7 @@ constexpr int max_blocks = 8;
 constexpr int cluster_threads = 512;  // at most; of 128 registers each
 constexpr int cluster_packs = 8;      // a thread: gamma and beta take half of its registers
 /// A warp sends its part of a row when it has finished the row before the one before: four rows'
-/// parts may be under way.
+/// parts may be in flight.
 constexpr int turns = 4;
 
 /// The ring lies behind it, at a multiple of 128 bytes: lines of memory are lines there, too.

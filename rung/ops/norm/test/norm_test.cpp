@@ -191,7 +191,7 @@ TEST(NormSimt, BlocksGoRoundMoreRowsThanFitTheDevice) {
 }
 
 TEST(NormCpu, SameBitsForAnyNumberOfThreads) {
-  // Rows dealt out, rows shared block by block, rows across, rows copied.
+  // Rows scheduled, rows shared block by block, rows across, rows copied.
   const struct {
     Extents shape;
     int axis;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // norm_backward / block per row
 //
-// Idea     four kernels, each simple: a block a row for its mean and rstd; a thread a column for
-//          the sums of a share of rows; a thread a column for dgamma and dbeta; a block a row for
-//          dx. dx comes last, because it may overwrite dy or x.
+// Idea     four kernels, each simple: a block per row for its mean and rstd; a thread per column
+//          for the sums of a share of rows; a thread per column for dgamma and dbeta; a block per
+//          row for dx. dx comes last, because it may overwrite dy or x.
 // Changes  -
 // Cost     x is read five times, dy three times.
 // Limits   loads of one element; takes any strides, and so every call.

@@ -8,7 +8,7 @@
 // Cost     what must be, and the blocks' sums once: 2 n numbers for each 8 rows or more.
 // Limits   contiguous rows of whole, aligned packs of 16 bytes: up to 8192 elements of f32, f16 and
 //          bf16, 4096 of f64.
-// Tried    the blocks' sums added up by a thread a column, one block after the other: f32
+// Tried    the blocks' sums added up by a thread per column, one block after the other: f32
 //          65536x1024 3075 GB/s, bf16 1640 (H200).
 // Source   the structure of Apex's and Liger's layer norm backward.
 #include "rung/core/bounds.hpp"
@@ -25,7 +25,7 @@ constexpr std::int64_t rows_a_chunk = 8;
 
 template <class T>
 constexpr int width = 16 / static_cast<int>(sizeof(T));
-/// Of a thread: gamma and two sums take 3 registers an element, x and dy two packs of 4.
+/// Of a thread: gamma and two sums take 3 registers per element, x and dy two packs of 4.
 template <class T>
 constexpr int packs = sizeof(T) == 2 ? 2 : 4;
 

@@ -4,17 +4,17 @@
 // Idea     blocks that stay, cut into teams of as many warps as a row needs. x and dy come through
 //          a ring in shared memory by bulk copies and are read from there twice, so that registers
 //          hold nothing but the sums for dgamma and dbeta of a thread's 32 columns.
-// Changes  against registers_fused: rows under way while others are worked on; the teams of a block
-//          put their sums together, so that there are as many as multiprocessors; rows of up to
+// Changes  against registers_fused: rows in flight while others are worked on; the teams of a block
+//          put their sums together, so that there are as many as SMs; rows of up to
 //          16384 elements.
 // Cost     what must be, and the blocks' sums once.
 // Limits   contiguous rows of whole, aligned packs of 16 bytes: up to 16384 elements, 8192 of f64.
-// Tried    H200, copy 4240 GB/s, f32 65536x1024: this, 4 warps and 96 KiB under way, 3954 GB/s. A
+// Tried    H200, copy 4240 GB/s, f32 65536x1024: this, 4 warps and 96 KiB in flight, 3954 GB/s. A
 //          branch on the kind of gamma for every pack, and one for rows that fill their threads:
 //          3057. As trial kernels 16 warps and 128 KiB 3792, 12 and 192 KiB 3822. bf16 65536x1024,
 //          8 warps and 64 KiB: 3572; elements widened one by one, 128 KiB 2556; plain stores 2525
 //          (f32: streaming ones 3426). Begun while the grid in front ends, two blocks meet on a
-//          multiprocessor and another has none: bf16 2748.
+//          SM and another has none: bf16 2748.
 // Source   the structure of norm's ring.
 #include <cstdint>
 
@@ -152,7 +152,7 @@ __device__ __forceinline__ void add_up(const TeamRows<T, whole>& mine, void* rin
                                        const Pack<W, pack_width<T>> (&dbeta)[kept_packs<T>]) {
   const int n = static_cast<int>(mine.call.n);
   auto* const sums = static_cast<W*>(ring);
-  __syncthreads();  // nothing is under way any more
+  __syncthreads();  // nothing is in flight any more
 #pragma unroll
   for (int p = 0; p < kept_packs<T>; ++p) {
     if (!mine.has(p)) continue;
@@ -168,7 +168,7 @@ __device__ __forceinline__ void add_up(const TeamRows<T, whole>& mine, void* rin
   }
 }
 
-/// Teams of a block, and rows of each under way.
+/// Teams of a block, and rows of each in flight.
 struct RingPlan {
   int threads;  // of a team
   int teams;
@@ -191,7 +191,7 @@ inline RingPlan plan_of(const Call<T>& call, const Context& context) {
       round_up(n * (call.wide_gamma ? sizeof(W) : sizeof(T)), std::size_t{16});
   const std::size_t stage_bytes = 2 * n * sizeof(T);
   const std::size_t most = context.info().shared_per_block - fixed;
-  // Few warps, and no more under way than memory needs: more of either is slower. Elements of 16
+  // Few warps, and no more in flight than memory needs: more of either is slower. Elements of 16
   // bits are twice the arithmetic.
   const std::size_t under_way = sizeof(T) == 2 ? 64 * 1024 : 96 * 1024;
   const int warps = plan.threads / 32;

@@ -5,7 +5,7 @@
 //          [two-sum]; it is collected in a second vector beside the sum.
 // Changes  against pairwise: the error, 2 u plus a term in u^2, as if all were added in twice the
 //          precision. What pairwise summation may miss by 45 u, this one gives to the last place.
-// Cost     seven additions an element instead of one, which a single thread has time for while it
+// Cost     seven additions per element instead of one, which a single thread has time for while it
 //          waits for memory, but not in a cache.
 // Limits   sums and means of contiguous rows of f32 and f64; finite partial sums.
 // Source   D. Knuth, TAOCP 2, 4.2.2; T. Ogita, S. Rump & S. Oishi, "Accurate sum and dot product",
@@ -41,7 +41,7 @@ HWY_NOINLINE double compensated_row(const T* x, std::int64_t n) {
     for (int c = 0; c < chains; ++c) take(c, S::load(x + i + c * S::lanes));
   }
   for (; i < n; i += S::lanes) take(0, S::load_some(x + i, std::min(S::lanes, n - i)));
-  // The lanes are put together as they were filled: nothing is lost on the way either.
+  // The lanes are combined as they were filled: nothing is lost on the way either.
   HWY_ALIGN T sums[chains * S::lanes];
   HWY_ALIGN T rests[chains * S::lanes];
 #pragma GCC unroll 4

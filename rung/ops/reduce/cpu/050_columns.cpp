@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // reduce / columns
 //
-// Idea     where results lie side by side, vectors run across them: eight rows at a time are taken
+// Idea     where results are adjacent, vectors run across them: eight rows at a time are taken
 //          into a run of up to 4096 results that stays in L1.
-// Changes  against the rungs along rows: no gathering of elements a row apart, no putting together
-//          of lanes. A sum of 8 rows is made in pairs, and after 512 rows the run goes into f64.
+// Changes  against the rungs along rows: no gathering of elements per row apart, no putting
+//          together of lanes. A sum of 8 rows is made in pairs, and after 512 rows the run goes
+//          into f64.
 // Cost     x once, in eight streams; 1/8 load and store of the results for each load of x.
 // Limits   contiguous results, one thread. Few columns without gaps are taken as fewer, wider rows.
 // Tried    asking for the first lines of each row's next page, which helps along rows: 35 GB/s

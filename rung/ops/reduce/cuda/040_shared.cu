@@ -3,8 +3,8 @@
 //
 // Idea     the block's elements live in shared memory while they are added up.
 // Changes  against sequential_addressing: global memory is read once and one partial sum a block
-//          written; all rounds between stay on the multiprocessor.
-// Cost     4 bytes an element; 8 rounds with a barrier each for 256 elements, of which the first
+//          written; all rounds between stay on the SM.
+// Cost     4 bytes per element; 8 rounds with a barrier each for 256 elements, of which the first
 //          keeps half of the threads idle.
 // Limits   one sum of contiguous f32.
 // Source   M. Harris, "Optimizing parallel reduction in CUDA" (2007).

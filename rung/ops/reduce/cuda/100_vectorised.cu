@@ -3,7 +3,7 @@
 //
 // Idea     a load fetches 16 bytes: four elements by one instruction.
 // Changes  against coarsened: a quarter of the load instructions for the same bytes, and 64 bytes
-//          under way a thread. On an H100, loads of 4, 8 and 16 bytes were published to reach 2.3,
+//          in flight a thread. On an H100, loads of 4, 8 and 16 bytes were published to reach 2.3,
 //          3.05 and 3.15 TB/s.
 // Cost     a load for four elements. The elements before the first multiple of 16 bytes and behind
 //          the last are taken one by one.

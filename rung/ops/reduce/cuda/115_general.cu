@@ -150,7 +150,7 @@ __global__ void __launch_bounds__(block_threads)
 inline Sharing share_out(Index results, Index packs, int unrolled, Index resident) {
   Sharing sharing;
   sharing.results = results;
-  // Up to 16 loads a lane, a warp or less a result - where there are warps enough.
+  // Up to 16 loads per lane, a warp or less a result - where there are warps enough.
   const bool many = results * 2 >= resident;
   if (packs <= (many ? 512 : 64)) {
     sharing.group = 1;

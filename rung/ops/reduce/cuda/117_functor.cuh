@@ -45,7 +45,7 @@ __global__ void reduce_by_parts(View<const T, 2> x, S identity, Combine combine,
   }
 }
 
-/// A thread a row.
+/// A thread per row.
 template <class S, class Combine>
 __global__ void reduce_by_join(View<S, 1> y, Combine combine, const S* parts, int count) {
   const std::int64_t row = std::int64_t{blockIdx.x} * threads + threadIdx.x;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // reduce / single pass, last block finishes
 //
-// Idea     one launch: each thread keeps four loads of 16 bytes under way, blocks leave a state
+// Idea     one launch: each thread keeps four loads of 16 bytes in flight, blocks leave a state
 //          each, and the last block joins them in fixed order. Rows, columns and segments each have
 //          the loop that reads memory in full lines: 120_single_pass_rows.cuh, _columns.cuh and,
 //          for the plainest rows, _straight_rows.cuh.
@@ -10,7 +10,7 @@
 //          Blocks of a long row hand their states over in words that carry a mark, so that there is
 //          no ticket to draw (packets), and the next launch is set up while this one runs
 //          (device/dependent.hpp).
-// Cost     x once; a state of 8 to 16 bytes a block. One launch: at 2^20 elements a second one
+// Cost     x once; a state of 8 to 16 bytes per block. One launch: at 2^20 elements a second one
 //          would cost as much as reading them.
 // Limits   contiguous rows (in pieces, for several axes) or columns of f32, f64, f16, bf16, i32,
 //          u8; no products, no search down columns, no columns of u8: those are left to general.
@@ -22,7 +22,7 @@
 //          clears, 4.0 and 7.0 with words of 16 whose mark is one more than a number in memory
 //          (waited for before the first load of x), by a trial kernel for sums alone 3.5 and 6.3.
 //          Before that, a ticket 5.3, 8.6; no dependent launches 4.9, 7.8. At 2^22, twice 132
-//          blocks are best where four of them fit a multiprocessor, so that two launches do; where
+//          blocks are best where four of them fit an SM, so that two launches do; where
 //          three fit 8.9: they gather. The first warp alone to the end, or one f64 addition for
 //          four packs: nothing. 2^28, as a multiple of CUB's speed: 256 threads and a grid's stride
 //          1.00, 512 threads with a contiguous share each and twice as many blocks as the device
@@ -30,8 +30,8 @@
 //          with the hint to fetch 256 bytes into L2 0.95, other hints nothing. 16384 rows of 16384,
 //          also against CUB: the kernel for any row 0.98 (58 registers; 78: 0.90; 40, which spill:
 //          0.81), one for rows of whole packs 1.01 (25 registers), whether of 256, 512 or 1024
-//          threads; 131072 rows of 2048: a warp a row 1185 GB/s, CUB 2685, a block a row 4530. Sums
-//          of u8: 543 GB/s with 16 bytes taken apart into registers.
+//          threads; 131072 rows of 2048: a warp per row 1185 GB/s, CUB 2685, a block per row 4530.
+//          Sums of u8: 543 GB/s with 16 bytes taken apart into registers.
 // Source   CUB's DeviceReduce (loads, even shares).
 #include "rung/ops/reduce/cuda/120_single_pass_columns.cuh"
 #include "rung/ops/reduce/cuda/120_single_pass_rows.cuh"

@@ -48,7 +48,7 @@ __device__ __forceinline__ void take_row(const F& fold, typename F::State& state
   Index left = packs - thread;  // packs from this thread's next one on
 #pragma unroll 1
   for (; left > Index{loads_at_once - 1} * threads; left -= Index{loads_at_once} * threads) {
-    // All loads are under way before the first is waited for.
+    // All loads are in flight before the first is waited for.
 #pragma unroll
     for (int u = 0; u < loads_at_once; ++u) pack[u] = load_raw<width>(at + u * step);
 #pragma unroll
@@ -257,7 +257,7 @@ inline RowPieces row_pieces(const Reduce::Args& args) {
 
 /// Blocks a long row; `packs` loads each row.
 inline int splits_of(Index results, Index packs, Index resident) {
-  // Much work is best cut finer than the device holds blocks, since not all multiprocessors are
+  // Much work is best cut finer than the device holds blocks, since not all SMs are
   // equally fast; with little, every block more is one more state to wait for.
   constexpr Index many_loads = 128;
   const bool much = results * packs >= resident * long_row_threads * many_loads;
@@ -281,7 +281,7 @@ void run_rows(const Reduce::Args& args, Context& context, const F& fold) {
   Sharing sharing;
   sharing.results = args.results();
   if (sharing.results == 0) return;
-  // A warp or less a row, up to 32 loads a lane, where there are warps enough.
+  // A warp or less a row, up to 32 loads per lane, where there are warps enough.
   if (packs <= (sharing.results >= resident ? 1024 : 64)) {
     sharing.group = 1;
     while (sharing.group < warp_size && sharing.group * 2 < packs) sharing.group *= 2;

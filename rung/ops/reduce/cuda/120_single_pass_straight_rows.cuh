@@ -13,7 +13,7 @@ namespace rung::reduce_cuda::inline RUNG_TARGET {
 inline constexpr int one_row_threads = 512;
 inline constexpr int even_rows_threads = 256;
 
-/// States of two words and squares need more registers than full multiprocessors have.
+/// States of two words and squares need more registers than full SMs have.
 template <class F>
 inline constexpr bool is_light = sizeof(typename F::State) <= 8;
 template <class T>
@@ -147,7 +147,7 @@ template <class F>
 void run_one_row(const Reduce::Args& args, Context& context, const F& fold) {
   const OneRow row = one_row<typename F::Element>(args.x.data, args.terms.size());
   // Half of what the device holds, so that the next launch's blocks find room; the same number on
-  // each multiprocessor.
+  // each SM.
   const Index most = Index{context.info().multiprocessors} * (is_light<F> ? 2 : 1);
   const Index blocks =
       clamped<Index>(row.packs / (one_row_threads * 2), 1, smaller(most, max_mailboxes));
@@ -173,7 +173,7 @@ struct EvenRows {
   Index place_step;  // of results
 };
 
-/// A block a row.
+/// A block per row.
 template <class F>
 __global__ void __launch_bounds__(even_rows_threads, is_light<F> ? 8 : 4)
     reduce_even_rows(EvenRows rows, Result result, F fold) {

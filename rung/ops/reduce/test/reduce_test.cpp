@@ -34,7 +34,8 @@ TEST_P(ReduceOn, AxesOneAfterAnotherAreAllAtOnce) {
 }
 
 TEST_P(ReduceOn, NarrowRowsOfSeveralBlocksStayWithinThem) {
-  // Rows that are laid side by side, in blocks with a gap between them and rows left over in each.
+  // Rows that are laid out adjacently, in blocks with a gap between them and rows left over in
+  // each.
   for (const std::int64_t rows : {5, 64, 129, 200}) {
     for (const std::int64_t columns : {1, 2, 6, 16, 33}) {
       constexpr std::int64_t blocks = 3;

@@ -2,14 +2,14 @@
 // scan / simd
 //
 // Idea     a vector of 16 numbers is scanned in its register in four steps, each of which adds to
-//          every lane the one that lies 1, 2, 4, 8 before. Four vectors do so side by side; the
+//          every lane the one that lies 1, 2, 4, 8 before. Four vectors do so adjacent; the
 //          running value then goes through them by a single addition each.
 // Changes  against serial: the chain of dependent additions has one link in 16 elements, not one
 //          in each. Large results are written past the caches, so that memory is not read first
 //          for what is about to be replaced.
 // Cost     per vector of 16 floats: 5 permutations and 7 additions; each element read and written
-//          once. Log-many operations an element, and still faster by the width of the vector.
-// Limits   one thread. Elements that do not lie side by side are gathered into a buffer first.
+//          once. Log-many operations per element, and still faster by the width of the vector.
+// Limits   one thread. Elements that are not adjacent are gathered into a buffer first.
 //          Products of 8- and 64-bit integers, and CPUs without AVX2: a plain loop.
 // Source   W. Hillis & G. Steele, Data Parallel Algorithms, CACM 1986; W. Zhang, Y. Wang & K.
 //          Ross, Parallel Prefix Sum with SIMD, ADMS 2020.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // scan / columns
 //
-// Idea     an axis that is not the last: neighbouring lines lie side by side, so a vector holds one
+// Idea     an axis that is not the last: neighbouring lines are adjacent, so a vector holds one
 //          element of each of them, and adding is all there is to do. A strip of lines walks down
 //          together, its running values in L1.
 // Changes  against look_back_threads: nothing is gathered or scanned within a vector; threads take
@@ -11,7 +11,7 @@
 //          asking for x two rows ahead (5 % slower than one), for y's next page (no gain).
 //          Streaming stores, x's next row asked for and running values that lie apart from y
 //          modulo pages brought it from 9.6 ms to 3.3.
-// Limits   lines that lie side by side, 64 bytes of them at least. Few, long lines keep few
+// Limits   lines that are adjacent, 64 bytes of them at least. Few, long lines keep few
 //          threads busy.
 // Source   -
 #include "rung/cpu/team.hpp"
@@ -26,7 +26,7 @@ constexpr std::int64_t page = 4096;
 /// The innermost of the other axes, contiguous in both tensors, and the strips it is cut into.
 struct Strips {
   std::int64_t width = 0;  // elements of the axis
-  std::int64_t strip;      // elements a strip
+  std::int64_t strip;      // elements per strip
   std::int64_t strips;     // of the axis
   std::int64_t count;      // of all
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // scan / Kogge-Stone
 //
-// Idea     a thread an element, all in shared memory. In step d every element is combined with the
+// Idea     a thread per element, all in shared memory. In step d every element is combined with the
 //          one d before it; d doubles, so that after log2(n) steps each holds all before it.
 // Changes  nothing yet: this is where the ladder stands.
 // Cost     n log2(n) operations where one thread needs n, and two barriers a step: one before an

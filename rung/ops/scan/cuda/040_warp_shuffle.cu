@@ -4,7 +4,7 @@
 // Idea     each warp scans its 32 elements by shuffles, which need neither shared memory nor
 //          barriers; the totals of up to 32 warps are scanned the same way.
 // Changes  against kogge_stone_double_buffered: two barriers in all instead of ten.
-// Cost     10 shuffles and as many operations a thread; one value a warp in shared memory.
+// Cost     10 shuffles and as many operations per thread; one value a warp in shared memory.
 // Limits   lines of up to 1024 elements, f32 and i32: a thread has one element.
 // Source   M. Harris & M. Garland, Optimizing Parallel Prefix Operations for the Fermi
 //          Architecture, GPU Computing Gems, 2011.

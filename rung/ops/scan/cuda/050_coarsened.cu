@@ -4,9 +4,9 @@
 // Idea     a thread scans 8 elements by itself; the block scans the threads' totals. The block then
 //          walks along its line, tile by tile, and carries the running value with it.
 // Changes  against warp_shuffle: an eighth of the shuffles, and lines of any length.
-// Cost     each element read and written once; 2 operations an element in the thread, and a block
+// Cost     each element read and written once; 2 operations per element in the thread, and a block
 //          scan for each 2048.
-// Limits   f32, f64 and i32. A block a line: a single long line keeps one multiprocessor busy.
+// Limits   f32, f64 and i32. A block per line: a single long line keeps one SM busy.
 // Source   W. Hwu, D. Kirk & I. El Hajj, Programming Massively Parallel Processors, 4th ed.,
 //          section 11.5.
 #include "rung/core/bounds.hpp"
@@ -51,7 +51,7 @@ void run(const Scan::Args& args, Context& context) {
 
 double estimate(const Scan::Args& args, const Context& context) {
   const double rate = nominal_rates(context).bytes_per_second;
-  // Eight blocks a multiprocessor share the memory; fewer lines leave some of it unused.
+  // Eight blocks per SM share the memory; fewer lines leave some of it unused.
   const double blocks = 8.0 * context.info().multiprocessors;
   const double idle = larger(1.0, blocks / static_cast<double>(args.lines.size()));
   const double strided = args.is_contiguous() ? 1 : 7;

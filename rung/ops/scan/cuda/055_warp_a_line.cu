@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// scan / a warp a line
+// scan / a warp per line
 //
 // Idea     many lines: each warp walks along one of its own, 2 KiB at a step, four loads of 16
-//          bytes a lane. Lanes scan their packs by themselves, the warp what they add up to.
+//          bytes per lane. Lanes scan their packs by themselves, the warp what they add up to.
 // Changes  against coarsened: no shared memory, no barrier, 16-byte loads; lines a warp wide waste
 //          nothing.
 // Cost     each element read and written once; 20 shuffles for 2 KiB.
@@ -20,7 +20,7 @@ constexpr int rows = 4;
 
 template <class Policy>
 using LineTile = Tile<Policy, warp_size, rows>;
-/// A multiprocessor; with more, values spill.
+/// An SM; with more, values spill.
 template <class Policy>
 constexpr int blocks = sizeof(typename Policy::Element) == 1   ? 4
                        : sizeof(typename Policy::Element) == 2 ? 6
@@ -60,7 +60,7 @@ Support supports(const Scan::Args& args, const Context&) { return supports_sum(a
 double estimate(const Scan::Args& args, const Context& context) {
   const double rate = nominal_rates(context).bytes_per_second;
   const auto lines = static_cast<double>(args.lines.size());
-  // 32 warps a multiprocessor share the memory; a line costs 512 bytes each way at least.
+  // 32 warps per SM share the memory; a line costs 512 bytes each way at least.
   const double idle = larger(1.0, 32.0 * context.info().multiprocessors / lines);
   const double strided = args.is_contiguous() ? 1 : 9;
   const double bytes = larger(Scan::cost(args).bytes * strided, lines * 1024);

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// scan / a block a line
+// scan / a block per line
 //
-// Idea     lines of some KiB: a block takes a whole one into registers at once, 64 bytes a thread,
-//          scans it with a single barrier, and writes it. Longer lines go in steps of 32 KiB.
-// Changes  against warp_a_line: what a multiprocessor has under way lies in a few long runs of
+// Idea     lines of some KiB: a block takes a whole one into registers at once, 64 bytes per
+//          thread, scans it with a single barrier, and writes it. Longer lines go in steps of 32
+//          KiB.
+// Changes  against warp_a_line: what an SM has in flight lies in a few long runs of
 //          memory, not in one for each warp; and a line needs only as many threads as it fills.
 // Cost     each element read and written once; 35 shuffles for 2 KiB of floats.
 // Limits   sums without segments. Parallel over lines only. Lines under 2 KiB leave lanes idle.
@@ -85,7 +86,7 @@ Support supports(const Scan::Args& args, const Context&) { return supports_sum(a
 double estimate(const Scan::Args& args, const Context& context) {
   const auto lines = static_cast<double>(args.lines.size());
   const std::int64_t warps = warps_for(args);
-  // 32 warps a multiprocessor share the memory.
+  // 32 warps per SM share the memory.
   const double idle =
       larger(1.0, 32.0 * context.info().multiprocessors / (lines * static_cast<double>(warps)));
   const double strided = args.is_contiguous() ? 1 : 9;

@@ -22,7 +22,7 @@ constexpr int threads = 256;
 constexpr int rows = 4;
 template <class Policy>
 using GridTile = Tile<Policy, threads, rows>;
-/// A multiprocessor; with more, values spill.
+/// An SM; with more, values spill.
 template <class Policy>
 constexpr int blocks = sizeof(typename Policy::Element) < 4 ? sizeof(typename Policy::Element) + 1
                                                             : 4;
@@ -106,7 +106,7 @@ void run(const Scan::Args& args, Context& context) {
 }
 
 double estimate(const Scan::Args& args, const Context& context) {
-  // Bytes and halves cost more instructions a byte.
+  // Bytes and halves cost more instructions per byte.
   const double share = size_of(args.x.dtype) < 4 ? 0.3 : 0.46;
   const double bytes = Scan::cost(args).bytes * (args.is_contiguous() ? 1 : 8);
   return 4.6e-6 + bytes / (share * nominal_rates(context).bytes_per_second);

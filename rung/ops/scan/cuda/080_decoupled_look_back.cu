@@ -10,9 +10,9 @@
 //          080_decoupled_look_back.cuh, as functors of scan.cuh run in it too.
 // Cost     each element read and written once; 8 to 16 bytes of status for each tile of 16 or 32
 //          KiB, which a small launch clears first. Lines of one tile need neither.
-// Limits   sums without segments; any strides and types. Elements that do not lie side by side are
+// Limits   sums without segments; any strides and types. Elements that are not adjacent are
 //          moved one by one. About one memory latency a tile is spent waiting; other blocks of the
-//          multiprocessor fill it.
+//          SM fill it.
 // Source   D. Merrill & M. Garland, Single-pass Parallel Prefix Scan with Decoupled Look-back,
 //          2016.
 #include "rung/ops/scan/cuda/080_decoupled_look_back.cuh"

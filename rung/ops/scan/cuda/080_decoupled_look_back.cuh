@@ -10,8 +10,8 @@
 //   before tile t = carry(t / 1024) + groups before it in its 1024 + tiles before it in its 32
 //
 // A tile publishes its total; the last of 32 also that of the group, the last of 1024 also the
-// carry into the next 1024. Each sum of up to 31 is one load a lane and a reduction of a warp. Only
-// the carries form a chain, one step in 1024 tiles (8 to 32 MiB): it runs ahead of the data.
+// carry into the next 1024. Each sum of up to 31 is one load per lane and a reduction of a warp.
+// Only the carries form a chain, one step in 1024 tiles (8 to 32 MiB): it runs ahead of the data.
 #pragma once
 
 #include "rung/core/bounds.hpp"
@@ -99,7 +99,7 @@ __device__ __forceinline__ S look_back(const Policy& policy, const Tree<S>& tree
 }
 
 inline constexpr int look_back_threads = 256;
-/// Packs of 16 bytes a thread, and blocks a multiprocessor. What is on its way must outlast the
+/// Packs of 16 bytes per thread, and blocks per SM. What is on its way must outlast the
 /// look-back, and registers hold it, beside the states.
 template <class Policy, class T = typename Policy::Element, class S = typename Policy::State>
 inline constexpr int look_back_rows = std::is_same_v<S, T> && sizeof(T) == 4   ? 8
@@ -221,7 +221,7 @@ void launch_look_back(Context& context, const Policy& policy,
                    exclusive, 0, [](unsigned*) {});
 }
 
-/// Elements that do not lie side by side are moved one by one.
+/// Elements that are not adjacent are moved one by one.
 inline double look_back_seconds(const Scan::Args& args, const Context& context) {
   const double rate = nominal_rates(context).bytes_per_second;
   const double strided = args.is_contiguous() ? 1 : 8;

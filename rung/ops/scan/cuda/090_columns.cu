@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // scan / columns
 //
-// Idea     an axis that is not the last: lines lie side by side, so a thread takes 16 bytes of them
+// Idea     an axis that is not the last: lines are adjacent, so a thread takes 16 bytes of them
 //          and walks down. Neighbouring threads read neighbouring packs, and nothing is exchanged.
 //          Where the lines are too few to fill the machine, they are cut across as well: totals of
 //          the pieces, a scan of those, then the pieces.
 // Changes  against decoupled_look_back: wide loads where that moves single elements.
 // Cost     each element read and written once; x twice where lines are cut.
-// Limits   f32, f64, f16, bf16, u8 and i32; lines that lie side by side in both tensors.
+// Limits   f32, f64, f16, bf16, u8 and i32; lines that are adjacent in both tensors.
 // Tried    H200, f32, 16384 x 16384 along axis 0, one row at a time: 1697 GB/s.
 // Source   -
 #include "rung/core/bounds.hpp"
@@ -18,7 +18,7 @@ namespace {
 using namespace scan_cuda;
 using namespace scan_cuda::columns;
 
-/// Strips of lines side by side, and the pieces they are cut into.
+/// Strips of lines adjacent, and the pieces they are cut into.
 struct Cut {
   std::int64_t width;   // of the innermost axis of lines
   std::int64_t strips;  // packs in that
@@ -46,7 +46,7 @@ struct Walk {
   [[nodiscard]] __device__ __forceinline__ std::int64_t line(const Cut& cut) const {
     return outer * cut.width + strip * N;
   }
-  /// Where the piece's totals lie: side by side for neighbouring strips.
+  /// Where the piece's totals lie: adjacent for neighbouring strips.
   [[nodiscard]] __device__ __forceinline__ std::int64_t slot(const Cut& cut) const {
     return ((outer * cut.pieces + piece) * cut.strips + strip) * N;
   }
@@ -155,7 +155,7 @@ Cut cut_of(const Scan::Args& args, const Context& context) {
   cut.width = args.lines.shape[args.lines.rank - 1];
   cut.strips = ceil_div(cut.width, pack);
   cut.outer = args.lines.size() / cut.width;
-  // 512 threads a multiprocessor, each with a load under way; pieces of 64 rows at least.
+  // 512 threads per SM, each with a load in flight; pieces of 64 rows at least.
   const std::int64_t wanted = std::int64_t{512} * context.info().multiprocessors;
   const std::int64_t most = larger<std::int64_t>(args.length() / 64, 1);
   cut.pieces = clamped<std::int64_t>(wanted / (cut.outer * cut.strips), 1, most);

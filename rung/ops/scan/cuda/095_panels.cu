@@ -7,10 +7,10 @@
 // Changes  against columns: long lines are not read twice where there are few of them, and a block
 //          has a whole step on its way, 64 KiB or 32.
 // Cost     each element read and written once; two barriers a step.
-// Limits   f32, f64, f16, bf16, u8 and i32; lines that lie side by side in both tensors. Parallel
+// Limits   f32, f64, f16, bf16, u8 and i32; lines that are adjacent in both tensors. Parallel
 //          over panels only; axes shorter than a step, 256 rows or 128, leave groups idle.
 // Tried    H200, f32, 2048 x 16384 along axis 0: 3527 GB/s, columns 2312. 64 panels are too few for
-//          132 multiprocessors (8192 x 4096: 2229), and columns are level there.
+//          132 SMs (8192 x 4096: 2229), and columns are level there.
 // Source   -
 #include "rung/core/bounds.hpp"
 #include "rung/ops/scan/cuda/detail/columns.hpp"
@@ -179,7 +179,7 @@ double estimate(const Scan::Args& args, const Context& context) {
   const std::int64_t step = size >= 4 ? step_rows<float> : step_rows<std::uint8_t>;
   const double covered = blocks * static_cast<double>(panel_bytes) *
                          static_cast<double>(round_up(args.length(), step));
-  // Three blocks for four multiprocessors keep memory busy.
+  // Three blocks for four SMs keep memory busy.
   const double idle = larger(1.0, 0.75 * context.info().multiprocessors / blocks);
   const double fraction = size >= 4 ? 0.74 : size == 2 ? 0.4 : 0.1;
   return 4e-6 + idle * 2 * covered / (fraction * nominal_rates(context).bytes_per_second);

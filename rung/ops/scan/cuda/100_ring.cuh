@@ -19,7 +19,7 @@
 
 namespace rung::inline RUNG_TARGET::scan_cuda::ring {
 
-/// One block a multiprocessor: 192 KiB of tiles.
+/// One block an SM: 192 KiB of tiles.
 inline constexpr int tile_bytes = 32 << 10;
 inline constexpr int stages = 6;
 /// A warp scans a chunk at a time: 4 rows of 512 bytes.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // scan / warp-specialised ring
 //
-// Idea     one block a multiprocessor, whose roles pass tiles along a ring of buffers in shared
+// Idea     one block an SM, whose roles pass tiles along a ring of buffers in shared
 //          memory. One warp loads, with bulk copies that need no registers and run stages ahead.
 //          Three sum, a tile each, and publish the totals at once. One adds up what lies before
 //          each tile. Sixteen scan and store. Memory never waits for a look-back, nor a look-back
@@ -9,10 +9,10 @@
 // Changes  against decoupled_look_back: loads do not stop while a block waits for its prefix; and
 //          nobody waits for a prefix that another has to compute first: every block reads the
 //          totals of all tiles. That is one step from a total to all who need it, where a tree has
-//          three. Tiles are dealt out in advance, and no launch in front clears the totals: the
+//          three. Tiles are scheduled in advance, and no launch in front clears the totals: the
 //          blocks do, and meet at a barrier of the grid while their first tiles are on the way.
 // Cost     each element read and written once; each tile is read twice from shared memory. Totals
-//          are 8 bytes a tile and block (16 of 8-byte types): under 1 % of the sectors that pass
+//          are 8 bytes per tile and block (16 of 8-byte types): under 1 % of the sectors that pass
 //          the second level of cache.
 // Limits   Hopper; sums without segments, contiguous lines that begin on 16 bytes. Short inputs do
 //          not fill the ring.

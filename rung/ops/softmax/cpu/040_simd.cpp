@@ -1,17 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // softmax / simd
 //
-// Idea     vectors of 16 floats (AVX-512; 8 with AVX2), and a vector exponential: 2^t = 2^n p(t -
-//          n) with a polynomial p of degree 5, log2(e) folded into the scale (detail/exp-inl.hpp).
-// Changes  against online: three passes again. From the second on the row is in L1, where reading
-//          an exponential back costs a load and making it anew eleven operations.
+// Idea     vectors of 16 floats (AVX-512; 8 with AVX2) for the maximum, for the same polynomial
+//          (detail/exp-inl.hpp) and for the sum.
+// Changes  against polynomial: one instruction for 16 elements. AVX-512 takes the integer off t,
+//          and multiplies by a power of 2, in an instruction each. The last elements are masked.
 // Cost     x read once from memory, y written once, and read before it is written (read for
 //          ownership): 12 bytes per element move where 8 must. Per vector: 3 loads, 2 stores and
 //          some 15 operations.
 // Limits   f32, contiguous rows, forward, no logarithm; one thread. Every max and every addition
 //          waits for the one before it: 2 and 4 cycles per vector.
-// Source   Polynomial by the Remez exchange; F. de Dinechin and others, expf in CORE-MATH, for the
-//          reduction of the argument.
+// Source   Intel, Optimization Reference Manual, on vectorised loops.
 #include <cstdint>
 #include <limits>
 
@@ -87,7 +86,7 @@ void run(const Softmax::Args& args, Context&) {
 
 const Rung<Softmax> self{{.name = "simd",
                           .step = 40,
-                          .after = "online",
+                          .after = "polynomial",
                           .teaching = true,
                           .supports = supports_contiguous_f32,
                           .passes = {.loads = 1, .stores = 2},  // y: read for ownership

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // softmax / naive
 //
-// Idea     one thread a row, and the definition: exponentials, divided by their sum.
+// Idea     one thread per row, and the definition: exponentials, divided by their sum.
 // Changes  nothing yet: this is where the ladder stands.
 // Cost     x is read twice, y written once - but neighbouring threads are a row apart, so that each
 //          load touches a sector of its own and moves eight times what it uses.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// softmax / safe, a block a row
+// softmax / safe, a block per row
 //
 // Idea     subtract the row's maximum before the exponential, so that the largest power is 1 and
 //          nothing overflows; and give a row to a block, whose threads read neighbouring elements.

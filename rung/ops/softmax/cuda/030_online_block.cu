@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// softmax / online, a block a row
+// softmax / online, a block per row
 //
 // Idea     maximum and sum in one pass: a thread that meets a larger element scales its sum down to
 //          it, once for the four that it loads together. At the end the block's maximum is found
 //          first, and each thread's sum scaled once.
 // Changes  against safe_block: x is read twice instead of three times; and it is general: backward,
-//          every type and stride, 1 to 1024 threads a row, short rows sharing a block.
+//          every type and stride, 1 to 1024 threads per row, short rows sharing a block.
 // Cost     2 reads and a write an element: 12 bytes an f32 against 8. Some more exponentials: a
 //          thread's maximum grows about ln k times in k random elements.
 // Limits   every valid call; rows that are not contiguous are read a sector an element. A row keeps

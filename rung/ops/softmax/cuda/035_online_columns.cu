@@ -4,10 +4,10 @@
 // Idea     along any axis but the last, neighbouring elements belong to neighbouring rows: a warp
 //          takes 32 of them, a row a lane, and walks down; eight warps of a block share the length
 //          and bring their maxima and sums together in shared memory.
-// Changes  against online_block: for rows that lie side by side, every sector moved is used whole,
+// Changes  against online_block: for rows that are adjacent, every sector moved is used whole,
 //          where online_block moves eight times what it needs.
 // Cost     2 reads and a write an element.
-// Limits   rows side by side in all tensors, in runs of at least 8; the small types move 64 bytes a
+// Limits   rows adjacent in all tensors, in runs of at least 8; the small types move 64 bytes a
 //          warp and load.
 // Tried    -
 // Source   -

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// softmax / a warp a row
+// softmax / a warp per row
 //
 // Idea     one warp owns a row; maximum and sum travel between its lanes by shuffle.
 // Changes  against online_block: no shared memory and no barrier, so that warps run at their own
@@ -7,7 +7,7 @@
 // Cost     2 reads and a write an element; the second read of a row of up to a few thousand
 //          elements is from L1. 4-byte loads still, or 2-byte ones.
 // Limits   forward, f32, f16 and bf16 with results of the same type. Rows above a few thousand
-//          elements: one warp has too few loads under way.
+//          elements: one warp has too few loads in flight.
 // Tried    -
 // Source   Milakov and Gimelshein for the merging of maxima; the CUDA programming guide's shuffles.
 #include "rung/ops/softmax/cuda/detail/softmax.hpp"

@@ -1,29 +1,29 @@
 // SPDX-License-Identifier: Apache-2.0
 // softmax / the row in registers
 //
-// Idea     each thread reads its part of the row once, in 16-byte loads that are all under way
+// Idea     each thread reads its part of the row once, in 16-byte loads that are all in flight
 //          before the first is used, and keeps it: 32 elements. As many threads as the row is long:
 //          8 for 64 elements, a warp up to 1024, a block of 1024 threads up to 32768.
 // Changes  against warp_per_row: compulsory traffic only, a quarter of the load instructions, and
-//          rows of every length keep as many bytes under way. A thread takes its exponentials below
-//          its own maximum, and the row's maximum and sum are found together: one barrier a row.
-// Cost     1 read and 1 write an element. What a thread does once a row - places, shuffles, the
+//          rows of every length keep as many bytes in flight. A thread takes its exponentials below
+//          its own maximum, and the row's maximum and sum are found together: one barrier per row.
+// Cost     1 read and 1 write per element. What a thread does once a row - places, shuffles, the
 //          barrier - is spread over 32 elements; memory leaves it some 30 instructions for each.
 // Limits   contiguous rows of up to 32768 elements (backward f32 8192; f64 half as many). Rows that
 //          do not begin and end at multiples of 16 bytes have a kernel of their own that cuts them
 //          there; where x and y are misaligned by different amounts, y is written by elements. Rows
 //          that fill all of their threads have one that does not ask for each pack.
 // Tried    on an H200, of 4180 GB/s (copy). One kernel for whole rows and others: f32 8192x32768,
-//          one block a multiprocessor, 581 instructions a thread and 3869 GB/s; a trial kernel for
-//          whole rows 392 and 4121. bf16 4096x16384 in 32 registers, four blocks a multiprocessor:
+//          one block an SM, 581 instructions per thread and 3869 GB/s; a trial kernel for
+//          whole rows 392 and 4121. bf16 4096x16384 in 32 registers, four blocks per SM:
 //          3821; in 56, two of them, 3935. Shuffles without branches alone: no gain. Half of a row
 //          in shared memory, two blocks: f32 8192x32768 4000, by the copy engine 3956.
 //          Of 4202 GB/s, earlier: two exchanges, maximum and then sum, and ragged ends in the same
-//          kernel: bf16 16384x4096 2186 with 16 elements a thread. Persistent blocks with a ring of
-//          rows in shared memory: 2 to 6 % behind one block a row at every shape. Ordinary stores:
-//          f32 65536x1024 3940, streaming ones 4081. bf16 8192x32768 with its exponentials kept,
-//          one block a multiprocessor: 3850 against 4096.
-// Source   QuACK (T. Dao and others, 2025) for threads a row.
+//          kernel: bf16 16384x4096 2186 with 16 elements per thread. Persistent blocks with a ring
+//          of rows in shared memory: 2 to 6 % behind one block per row at every shape. Ordinary
+//          stores: f32 65536x1024 3940, streaming ones 4081. bf16 8192x32768 with its exponentials
+//          kept, one block an SM: 3850 against 4096.
+// Source   QuACK (T. Dao and others, 2025) for threads per row.
 #include "rung/device/dependent.hpp"
 #include "rung/ops/softmax/cuda/detail/packed_row.hpp"
 
@@ -118,7 +118,7 @@ RowBlock block_of(const Softmax::Args& args) {
     const auto warps = (packs + warp_size * kept.by_block - 1) / (warp_size * kept.by_block);
     block = {.threads = static_cast<int>(warps) * warp_size};
   } else {
-    // Short rows: two packs a thread, several rows a warp.
+    // Short rows: two packs per thread, several rows per warp.
     constexpr int min_threads = 8;
     block = row_block(packs, 2, min_threads, warp_size);
   }
@@ -137,7 +137,7 @@ void launch_kept(Context& context, const Softmax::Args& args, const R& rows, con
 }
 
 /// f32 rows and those of 16 bits that are whole, of two warps or more. Of 16 bits half a block's
-/// threads and more keep packs as they were read, so that two blocks share a multiprocessor.
+/// threads and more keep packs as they were read, so that two blocks share an SM.
 template <class T>
 bool launch_whole(Context& context, const Softmax::Args& args) {
   using P = Forward<T, T>;

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// softmax / a cluster a row
+// softmax / a cluster per row
 //
 // Idea     a row that exceeds a block spreads over a cluster of 2 to 16 of them. A thread keeps 16
 //          packs as read, 4 in registers, the others in shared memory, where they arrive in four
 //          groups: what has come is summed meanwhile. Every warp sends what its part comes to to
 //          all blocks of the cluster, where a barrier in shared memory counts the bytes.
 // Changes  against shared_single_read: rows of up to 524288 f32 are read once; two blocks share a
-//          multiprocessor, and one loads while the other computes.
-// Cost     1 read and 1 write an element; two exponentials. One exchange a row; the barrier of the
+//          SM, and one loads while the other computes.
+// Cost     1 read and 1 write per element; two exponentials. One exchange a row; the barrier of the
 //          cluster, which says that all its blocks have begun, passes during the loads, and at the
 //          end there is none: a block that has all arrivals is not written to any more.
 // Limits   compute capability 9.0; contiguous rows; f32, f16 and bf16 with results of the same
@@ -143,7 +143,7 @@ struct Plan {
   std::size_t shared_bytes = sizeof(ClusterShared);
   bool fits = true;
 };
-/// Two blocks share a multiprocessor, unless a row needs more than 8 of them.
+/// Two blocks share an SM, unless a row needs more than 8 of them.
 template <class T>
 Plan plan_of(const Softmax::Args& args) {
   const int kept = args.backward ? kept_backward_by_block : kept_packs;

@@ -78,7 +78,7 @@ struct Session {
   }
 };
 
-/// The call as N x C x 1 x W: rows along C, those that lie side by side along W.
+/// The call as N x C x 1 x W: rows along C, those that are adjacent along W.
 struct Layout {
   std::int64_t n = 1, w = 1;
   int n_axis = -1, w_axis = -1;  // of the collapsed axes; -1: none

@@ -48,7 +48,7 @@ TEST(SoftmaxThreads, AnyNumberOfThemGivesTheSameBits) {
   }
 }
 
-/// Rows are worked on in turns, past the caches or into them. Both give the bits of a row alone,
+/// Rows are worked on alternately, past the caches or into them. Both give the bits of a row alone,
 /// wherever vectors of y begin, whatever its neighbours are.
 TEST(SoftmaxInTurns, GivesTheBitsOfOneRowAtATime) {
   constexpr std::int64_t elements = 5 << 20;  // with the result, more than 32 MiB

@@ -14,7 +14,7 @@
 // Limits   every valid call; small ones are one chunk, and gain nothing. In the simulator streams
 //          are immediate: what is checked there is that no chunk is lost, doubled or overwritten.
 // Tried    on an H200's host of 16 cores, 256 MiB each way from and to pageable memory: 8 chunks of
-//          8 MiB under way 6.8 ms, of 4 MiB 7.4, of 1 MiB 13; 4 chunks of 8 MiB 7.8; results not
+//          8 MiB in flight 6.8 ms, of 4 MiB 7.4, of 1 MiB 13; 4 chunks of 8 MiB 7.8; results not
 //          streamed past the caches 8.8; 8 threads 8.9, 4 threads 22, one 61.
 // Source   CUDA C++ Best Practices Guide, "Concurrent copy and execute".
 
@@ -30,7 +30,7 @@ using namespace transfer_cuda;
 struct Tuning {
   std::int64_t max_bytes;  // of a chunk
   std::int64_t min_bytes;  // long against the 10 us that starting a copy costs
-  std::size_t lanes;       // chunks under way
+  std::size_t lanes;       // chunks in flight
 };
 constexpr Tuning tuning{
     .max_bytes = std::int64_t{8} << 20, .min_bytes = std::int64_t{512} << 10, .lanes = 8};
@@ -41,7 +41,7 @@ std::int64_t chunk_bytes(std::int64_t bytes) {
   return clamped(round_up(share, 4096), tuning.min_bytes, tuning.max_bytes);
 }
 
-/// The elements a lane is at work on.
+/// The elements per lane is at work on.
 struct Chunk {
   std::int64_t first = 0;
   std::int64_t count = 0;

@@ -4,7 +4,7 @@
 // Idea     a tile of 16 x 16 (4-byte elements; 64 x 64 of one byte, 4 x 4 of 16) is transposed in
 //          registers: it is read in whole lines and written in whole lines, and the elements change
 //          places by interleaving vectors.
-// Changes  against blocked: 64 bytes an instruction; nothing waits for a line to be used up,
+// Changes  against blocked: 64 bytes per instruction; nothing waits for a line to be used up,
 //          because a tile uses up all its lines at once. See detail/tile-inl.hpp.
 // Cost     4-byte elements: 4 loads, 5 shuffles and a store for each 64 bytes, with AVX-512.
 // Limits   one thread; a line of y is read before it is written, though every byte of it is new:

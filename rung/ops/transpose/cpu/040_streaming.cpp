@@ -19,7 +19,7 @@
 //          of y leave together -15 %; x copied to L2 row by row first 0 to -20 %; panels of 512
 //          columns as good, of 256 -3 %, of 128 -15 %; lines fetched ahead into L1 in place of L2
 //          -15 %, and not at all 0 to -10 %. 8191 x 8193: bands of two or four lines -10 %; rows of
-//          y put together in a buffer in place of registers -20 %. Bands down, one thread, 8191 x
+//          y combined in a buffer in place of registers -20 %. Bands down, one thread, 8191 x
 //          8193 in 15 ms: 16 with 3 lines, 24 with 1; fetching into L1 20; without fetching the
 //          line that a tile of misaligned rows reaches into 62. Tiles that leave all at once, 22
 //          to 26, are no better (22 to 25) if they leave for one place after the other: it does not

@@ -2,7 +2,7 @@
 // transpose / threads
 //
 // Idea     what exceeds the caches is written past them, what does not goes through them; either
-//          way the blocks are dealt out to a team, each thread taking neighbouring ones.
+//          way the blocks are scheduled to a team, each thread taking neighbouring ones.
 // Changes  against streaming: threads; the choice between the two ways of writing; runs that stay
 //          together are copied as they are; and every call is taken, the strided ones element by
 //          element.

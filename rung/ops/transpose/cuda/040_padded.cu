@@ -4,8 +4,8 @@
 // Idea     rows of the tile are 33 words apart instead of 32: the elements of a column then lie in
 //          banks that follow each other.
 // Changes  against shared_tile: one word a row, and no bank conflict.
-// Cost     4 sectors a warp, read and write; shared memory is read and written at its full rate. A
-//          thread moves one element, so that few bytes are under way at a time.
+// Cost     4 sectors per warp, read and write; shared memory is read and written at its full rate.
+//          A thread moves one element, so that few bytes are in flight at a time.
 // Limits   4-byte elements; latency. The words of padding forbid wide accesses: row 1 begins 4
 //          bytes past a multiple of 16.
 // Source   G. Ruetsch and P. Micikevicius, "Optimizing Matrix Transpose in CUDA", NVIDIA, 2009.

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // transpose / coarsened
 //
-// Idea     a block of 32 x 8 threads makes the same tile, four elements a thread: four loads are on
-//          their way before the first is waited for, and addresses are computed once for four.
+// Idea     a block of 32 x 8 threads makes the same tile, four elements per thread: four loads are
+//          on their way before the first is waited for, and addresses are computed once for four.
 // Changes  against swizzled: four times the bytes in flight a thread, a quarter of the threads.
 // Cost     for an element a load, a store, and an addition a side.
 // Limits   the rung for all element sizes and all strides: 16-byte elements move in one access

@@ -4,10 +4,10 @@
 // Idea     where a run of elements stays together, the matrix is one of pieces: heads of attention,
 //          pixels of an image that is turned. A block moves a tile of them, about square, so that
 //          both tensors are reached in stretches of several pieces; a thread has 8 or 16 elements
-//          under way. Pieces of at least a sector go straight from x to y, in the order of y;
+//          in flight. Pieces of at least a sector go straight from x to y, in the order of y;
 //          shorter ones by way of shared memory, read in the order of x.
 // Changes  against naive_write_coalesced: indices are taken apart within a tile, by
-//          multiplications, and a thread has more than one load under way.
+//          multiplications, and a thread has more than one load in flight.
 // Cost     two multiplications by a reciprocal an element and side.
 // Limits   runs. Bytes and halves, which stay such only where alignment forbids wider elements,
 //          waste the width of the path.

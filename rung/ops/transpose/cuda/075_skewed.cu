@@ -12,7 +12,7 @@
 // Limits   elements of 4, 8 and 16 bytes, dense in x along one axis and in y along another. Where
 //          rows begin at sectors it is level with vectorised, for 8 bytes 4 % ahead.
 // Tried    on an H200, f32, 32767 x 32769: this way 3808 GB/s in a trial kernel with four blocks a
-//          multiprocessor, 3744 with six (even sizes 4091, 4048). Stores that the compiler took for
+//          SM, 3744 with six (even sizes 4091, 4048). Stores that the compiler took for
 //          four of 4 bytes each: 3169, as L2 got 58 % more sectors. Streaming stores 3779, and
 //          streaming loads with them 3680. Tiles cut anywhere: 3093; of 128 rows and 512 threads
 //          3816, of 128 columns 3719; cut at lines instead of sectors 3723. Panels that a block

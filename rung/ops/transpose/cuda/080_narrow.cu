@@ -2,7 +2,7 @@
 // transpose / narrow
 //
 // Idea     pixels and planes: a matrix of few columns whose rows follow each other without a gap is
-//          one long line of memory. A block reads a piece of the line, 16 bytes an access, and
+//          one long line of memory. A block reads a piece of the line, 16 bytes per access, and
 //          writes as many indices of every plane; or the other way round. Which element goes where
 //          is decided in shared memory, element by element.
 // Changes  against vectorised: no tile stays empty because there are 3 columns and not 64.
@@ -23,7 +23,7 @@ namespace {
 using namespace transpose_cuda;
 
 constexpr int threads = 256;
-constexpr int rounds = 4;  // chunks a thread
+constexpr int rounds = 4;  // chunks per thread
 constexpr int tile_bytes = rounds * threads * chunk_bytes;
 
 struct Tile {

@@ -3,7 +3,7 @@
 //
 // Idea     the copy engine of compute capability 9.0 fetches the tile: one thread asks for its
 //          boxes, edges are filled by hardware, and chunks arrive swizzled. Threads turn 4 x 4
-//          elements in registers and write them to y, 16 bytes an access.
+//          elements in registers and write them to y, 16 bytes per access.
 // Changes  against vectorised: no addresses of x, no registers in which loads wait; eight blocks of
 //          a tile each are resident.
 // Cost     4 shared loads of 16 bytes, with 4 ways of conflict, and 4 stores for 64 bytes.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Column sums of a matrix, each thread a row's element.
+// Column sums of a matrix, each thread per row's element.
 #include "check.cuh"
 
 __global__ void columns(const double* matrix, double* sums, int rows, int width) {

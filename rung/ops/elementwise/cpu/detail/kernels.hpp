@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // elementwise: the vector kernels that the CPU rungs share. A kernel computes a run of elements
-// that lie side by side in every tensor; what is strided or repeats is brought into that form by
+// that are adjacent in every tensor; what is strided or repeats is brought into that form by
 // whoever calls (runs.hpp).
 #pragma once
 

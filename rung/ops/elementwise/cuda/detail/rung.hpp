@@ -8,7 +8,7 @@
 
 namespace rung::elementwise_cuda::inline RUNG_TARGET {
 
-constexpr int block_threads = 256;  // eight blocks fill a multiprocessor, and few threads idle
+constexpr int block_threads = 256;  // eight blocks fill an SM, and few threads idle
 
 /// The axes that the first N tensors of a call share.
 template <int N>

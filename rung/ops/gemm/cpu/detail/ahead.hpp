@@ -62,8 +62,8 @@ class NextStrip {
 };
 
 /// A packed strip of B, asked for while tiles read the one before it: packed long ago, it has gone
-/// to L3. Measured on a 2-core Zen 4 vCPU at 1024 and 2048 cubed, in turns: f32 +1 %, with AVX2 and
-/// its smaller tile +1 % to +4 %.
+/// to L3. Measured on a 2-core Zen 4 vCPU at 1024 and 2048 cubed, alternately: f32 +1 %, with AVX2
+/// and its smaller tile +1 % to +4 %.
 template <class T>
 class ComingStrip {
  public:

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The parts that blocked, packed multiplication is put together from [Goto & van de Geijn 2008]:
+// The parts that blocked, packed multiplication is combined from [Goto & van de Geijn 2008]:
 // how large the blocks are, how they are packed, the loops over tiles inside a block, and where the
 // sums go. The loops over blocks are the rungs'.
 #pragma once
@@ -121,7 +121,8 @@ struct BlockLimits {
 
 // A strip of B comes from L3 once for each block of A. Where others keep L3 busy, larger blocks of
 // A pay, and pieces of k short enough to leave L2 room for them. Measured on a 2-core Zen 4 vCPU
-// (L2 of 1 MiB), in turns, 1024 of k and 576 KiB of A against the limits above: f32 1024, 2048 and
+// (L2 of 1 MiB), alternately, 1024 of k and 576 KiB of A against the limits above: f32 1024, 2048
+// and
 // 4096 cubed +1 %, +5 % to +8 %, +3 % with one thread, -2 % to +2 % with two; f64 2048 cubed +5 %,
 // with two threads 0; AVX2 (against 768 of k and 144 KiB of A) +4 %, +4 % to +6 %, +1 %, with two
 // threads +2 %, 0, -3 % to +7 %. 512 and 768 of k, and 400 to 700 KiB of A, are as good within 2 %,

@@ -89,7 +89,7 @@ HWY_INLINE void transpose_blocks(D d, V (&v)[2]) {
 // Contiguous along k: transposes squares of lanes x lanes. Row 4b + j (2b + j for f64) is loaded
 // into block b of vector j, so that transposing 4x4 (2x2) inside all blocks at once leaves whole
 // columns. All of a row's square is loaded before the next row's: rows a power of two apart fall
-// into one set of the L1 cache, and a line that is left half read would be gone (0.3 ns an element
+// into one set of the L1 cache, and a line that is left half read would be gone (0.3 ns per element
 // instead of 0.1).
 template <class T, class In>
 void pack_transposed(const In* from, std::int64_t row, int count, int readable, int width,
@@ -137,7 +137,7 @@ void pack_transposed(const In* from, std::int64_t row, int count, int readable, 
 }
 #endif
 
-// The same for whole panels of whole vectors, side by side. Several at a time: one panel alone
+// The same for whole panels of whole vectors, adjacent. Several at a time: one panel alone
 // would take two lines out of each page that it visits.
 template <class T, class In>
 void copy_panels(const In* from, std::int64_t column, std::int64_t panels, int width,

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // One thread's share of a packed multiplication by a team: packing its part of B, and its rows and
-// columns of C. Rows are dealt out as threads get on with them.
+// columns of C. Rows are scheduled as threads get on with them.
 #pragma once
 
 #include <algorithm>

@@ -48,7 +48,7 @@ __device__ bool takes_wide_stores(const P& p) {
          is_wide_aligned<typename P::Out, Group>(p.c.data);
 }
 
-/// Writes the Rows x Columns sums of one thread, of which groups of Group lie side by side in C.
+/// Writes the Rows x Columns sums of one thread, of which groups of Group are adjacent in C.
 /// row(i) and column(j) give the place of sums[i][j]; column is asked only for multiples of Group.
 ///
 /// The loop over rows is rolled on purpose. Unrolled, every element would carry its own copy of

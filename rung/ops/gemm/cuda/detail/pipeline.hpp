@@ -125,8 +125,8 @@ struct TileShape {
   int rows, columns, steps;     // of the block's tile
   int warp_rows, warp_columns;  // of a warp's part of it
   int thread_rows, thread_columns;
-  int stages;  // tiles in shared memory: one in use, the others under way
-  int blocks;  // wanted on a multiprocessor
+  int stages;  // tiles in shared memory: one in use, the others in flight
+  int blocks;  // wanted on an SM
 
   [[nodiscard]] constexpr int warps_down() const { return rows / warp_rows; }
   [[nodiscard]] constexpr int warps_along() const { return columns / warp_columns; }
@@ -180,7 +180,7 @@ class Pipeline {
     const auto tiles = static_cast<int>(tiles_of(depth, shape.steps));
     const auto first_steps = static_cast<int>(depth - (tiles - 1) * std::int64_t{shape.steps});
 
-    // One group of copies a tile, empty ones included, so that "all but the last n groups" always
+    // One group of copies per tile, empty ones included, so that "all but the last n groups" always
     // means the same tile.
     tile_a.copy_first(stages.a[0], first_steps);
     tile_b.copy_first(stages.b[0], first_steps);

@@ -166,7 +166,7 @@ std::int64_t walking_blocks(const Context& context, std::int64_t elements,
                 ceil_div(elements, max_per_block));
 }
 
-/// The grid walks over x side by side: thread t takes elements t, t + threads, t + 2 threads ...,
+/// The grid walks over x adjacent: thread t takes elements t, t + threads, t + 2 threads ...,
 /// `InFlight` of them loaded before the first is used.
 template <int InFlight, class T, class F>
 __device__ __forceinline__ void for_each_element(const Elements<T>& x, const F& f) {
@@ -206,14 +206,14 @@ inline double global_additions(const Histogram::Args& args) {
   return clamped(0.7e6 * static_cast<double>(args.bins()), 5e9, 100e9);
 }
 /// Elements a second of a walk with single loads, beside tables of so many words: three blocks a
-/// multiprocessor bring it to its full rate.
+/// SM bring it to its full rate.
 inline double single_loads(const Context& context, std::int64_t table_words) {
   constexpr double full = 0.56e12;
   const auto room = static_cast<std::int64_t>(context.info().shared_per_block / sizeof(unsigned));
   return full * static_cast<double>(clamped<std::int64_t>(room / table_words, 1, 3)) / 3;
 }
 
-/// Estimated seconds in which each multiprocessor adds a table to counts.
+/// Estimated seconds in which each SM adds a table to counts.
 inline double merging_seconds(const Histogram::Args& args, const Context& context) {
   constexpr double additions_per_second = 1e12;
   return static_cast<double>(args.bins()) * context.info().multiprocessors / additions_per_second;

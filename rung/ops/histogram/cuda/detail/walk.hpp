@@ -122,8 +122,9 @@ __device__ __forceinline__ Place place_of(const EvenBins<float>& bins, float val
   return {bin < last ? bin : last, static_cast<bool>((value >= bins.low) & (value <= bins.high))};
 }
 
-/// table[(row << shift) + copy], added up over copies: a thread a row, so that neighbouring counts
-/// are written together; it starts at a copy of its own, as all would read one bank otherwise.
+/// table[(row << shift) + copy], added up over copies: a thread per row, so that neighbouring
+/// counts are written together; it starts at a copy of its own, as all would read one bank
+/// otherwise.
 __device__ __forceinline__ unsigned sum_of_copies(const unsigned* table, int row, int shift) {
   const int copies = 1 << shift;
   unsigned sum = 0;

@@ -92,7 +92,7 @@ Scale<V> scale_of(const BlockMoments* blocks, std::int64_t n, NormKind kind, dou
 /// How the memory of a call lies.
 enum class Access : std::uint8_t {
   along,    // rows are contiguous: vectors along them
-  across,   // rows lie side by side: a vector holds an element of each of several rows
+  across,   // rows are adjacent: a vector holds an element of each of several rows
   gathered  // neither: a row is copied into contiguous memory and back
 };
 
@@ -101,7 +101,7 @@ struct Call {
   const Norm::Args* args = nullptr;
   norm_lines::Lines lines;
   Access access = Access::along;
-  std::int64_t n = 0;             // elements a row
+  std::int64_t n = 0;             // elements per row
   std::int64_t side_by_side = 1;  // across: rows that are neighbours in memory
   bool streams = false;           // y is not in a cache when it is read next
   const void* gamma = nullptr;    // contiguous, in the arithmetic type; or null

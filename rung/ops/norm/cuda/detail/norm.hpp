@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What every CUDA kernel of norm is given, how it reaches the elements of a row, and the numbers
-// that its threads put together.
+// that its threads combined.
 #pragma once
 
 #include <cstdint>
@@ -25,7 +25,7 @@ struct Call {
 
   Lines lines;
   std::int64_t rows;
-  std::int64_t n;  // elements a row
+  std::int64_t n;  // elements per row
   const T* x;
   const T* residual;
   T* y;

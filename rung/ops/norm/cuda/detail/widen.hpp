@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Packs as they travel, in words, to elements in the type of arithmetic and back. Elements of 16
 // bits are never taken apart one by one: left to itself the compiler takes two or three
-// instructions an element for that, and a row of them is bound by instructions.
+// instructions per element for that, and a row of them is bound by instructions.
 #pragma once
 
 #include <type_traits>

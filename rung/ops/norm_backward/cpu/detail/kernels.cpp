@@ -38,7 +38,7 @@ Scale<Wide<T>> scale_of(const NormBackward::Args& args, const std::int64_t (&at)
     return row::moments_of<T>(x + first, count, layer, {x + first});
   };
   if (n <= norm_cpu::block) return norm_cpu::scale_of(moments_of(0, n), n, args.epsilon);
-  // Block by block, put together in double by Chan's formula.
+  // Block by block, combined in double by Chan's formula.
   double count = 0;
   double mean = 0;
   double squares = 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A norm_backward call as the CPU's vector kernels see it, and how its rows are dealt out. No
+// A norm_backward call as the CPU's vector kernels see it, and how its rows are scheduled. No
 // vector code here.
 #pragma once
 

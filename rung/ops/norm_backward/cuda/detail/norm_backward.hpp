@@ -24,7 +24,7 @@ struct Call {
 
   NormBackward::Lines lines;
   std::int64_t rows;
-  std::int64_t n;  // elements a row
+  std::int64_t n;  // elements per row
   const T* x;
   const T* dy;
   T* dx;

@@ -27,7 +27,7 @@ inline constexpr int into_cache = reading == Reading::asked ? 2 : 3;
 
 template <class S>
 struct Shape {
-  static constexpr int chains = 8;  // they cover the latency of two additions a cycle
+  static constexpr int chains = 8;  // they cover the latency of two additions per cycle
   static constexpr std::int64_t step = chains * S::lanes;
   static constexpr std::int64_t block = turns * step;
 };
@@ -187,7 +187,7 @@ HWY_INLINE typename S::Lane fold_block(const typename S::Element* x, std::int64_
 #if HWY_TARGET <= HWY_AVX3
 /// The extreme of a long row of floats from memory, NaN when there is one. An instruction for
 /// minimum or maximum notes by itself that it met a NaN, as an invalid operation: one look at that
-/// flag, which waits for all that is under way, spares one at each pair of vectors (64 MiB: 1.09
+/// flag, which waits for all that is in flight, spares one at each pair of vectors (64 MiB: 1.09
 /// of the speed of the fastest peer instead of 1.0).
 template <class S>
 typename S::Lane long_extreme(const typename S::Element* x, std::int64_t n) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The engine of reduce's last CPU rungs: cuts a call into tasks for the vector kernels. Every cut
-// follows from the shape and strides alone, and partial results are put together in the order of
+// follows from the shape and strides alone, and partial results are combined in the order of
 // the elements, so that the number of threads changes no bit.
 #pragma once
 
@@ -11,7 +11,7 @@ namespace rung::reduce_cpu {
 /// How a call is walked.
 enum class Walk : std::uint8_t {
   rows,     // along the reduced axes: contiguous, or gathered piece by piece
-  columns,  // down the reduced axes, many contiguous results side by side
+  columns,  // down the reduced axes, many contiguous results adjacent
 };
 Walk walk_of(const Reduce::Args& args);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What reduce's CPU rungs share: which fold an operation is, how partial results are put together
+// What reduce's CPU rungs share: which fold an operation is, how partial results are combined
 // and what becomes of them in the end.
 //
 // All partial results are pairs (value, rest) of a wide type W: double for floating x, int64 for

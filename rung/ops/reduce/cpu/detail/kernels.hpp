@@ -25,7 +25,7 @@ struct Rows {
   const void* x;
   std::int64_t stride;  // elements from row to row
   std::int64_t rows;
-  std::int64_t length;                   // elements a row
+  std::int64_t length;                   // elements per row
   const std::int64_t* bounds = nullptr;  // or: row r is x[bounds[r]] to x[bounds[r + 1]]
   void* value;                           // of the wide type, overwritten
   void* rest;

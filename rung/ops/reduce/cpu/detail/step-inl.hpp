@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Step<T, fold>: one fold in vectors - how elements are loaded, taken up and put together. The
+// Step<T, fold>: one fold in vectors - how elements are loaded, taken up and combined. The
 // kernels along rows and across columns are written on these alone.
 #if defined(RUNG_OPS_REDUCE_CPU_STEP_INL_HPP_) == defined(HWY_TARGET_TOGGLE)
 #ifdef RUNG_OPS_REDUCE_CPU_STEP_INL_HPP_

@@ -13,7 +13,7 @@
 
 namespace rung::reduce_cuda::inline RUNG_TARGET {
 
-/// Threads a block: eight warps, enough of them on a multiprocessor to hide its latencies.
+/// Threads a block: eight warps, enough of them on an SM to hide its latencies.
 inline constexpr int pass_threads = 256;
 
 inline Support require_one_f32_sum(const Reduce::Args& args, const Context&) {

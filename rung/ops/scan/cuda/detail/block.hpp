@@ -18,7 +18,7 @@ Support supports_block(const Scan::Args& args, const Context&) {
   return supported;
 }
 
-/// Lines are dealt out to blocks of `block` threads.
+/// Lines are scheduled to blocks of `block` threads.
 template <class F>
 void launch_blocks(const Scan::Args& args, const F& launch_kernel) {
   if (args.y.empty()) return;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Thread coarsening: a thread scans several neighbouring elements by itself, and the block only
 // what they add up to. Elements pass through shared memory, so that global memory is read and
-// written side by side while each thread gets its own run of elements.
+// written adjacent while each thread gets its own run of elements.
 //
 // For any operation, with segments or without: values are Flagged, the operation a run-time one.
 #pragma once

@@ -3,7 +3,7 @@
 // policies, which say what is combined and how.
 //
 // A pack is what a thread moves at once: 16 bytes, whatever the element, so that small types cost
-// no more instructions a byte than large ones. Work within a pack is the policy's.
+// no more instructions per byte than large ones. Work within a pack is the policy's.
 #pragma once
 
 #include <cstdint>

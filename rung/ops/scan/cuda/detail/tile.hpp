@@ -40,7 +40,7 @@ struct Tile {
   }
 
   /// The tile that begins at element `first` of a line. Whether it moves as it is - all of it
-  /// exists, side by side and on 16 bytes, in x and y - is asked once, which keeps registers few.
+  /// exists, adjacent and on 16 bytes, in x and y - is asked once, which keeps registers few.
   __device__ __forceinline__ void load(const Lines<T>& lines, std::int64_t line,
                                        std::int64_t first) {
     const std::int64_t left = lines.n - first;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the steps from `simd` to `non_temporal` take: the case that their kernels are about.
+// What the steps from `polynomial` to `non_temporal` take: the case that their kernels are about.
 // row_pipeline takes every call.
 #pragma once
 

@@ -104,7 +104,7 @@ struct DoNothing {
 };
 
 /// Forward, for one row or a block's part of one; meet(total) is the row's. meanwhile() is called
-/// when all loads are under way.
+/// when all loads are in flight.
 template <int packs, RowKind kind, class T, class Y, class Sum, class Meet, class F = DoNothing>
 __device__ __forceinline__ void forward_row(const T* x, Y* y, std::int64_t length, int lead,
                                             const Forward<T, Y>& p, const Power<Sum>& power,

@@ -123,7 +123,7 @@ class PackedResults {
 /// Forward. The packs of this thread: `packs` in registers, then up to `staged` in shared memory,
 /// where `stage` has room for one a thread and round. It begins at a multiple of 128 bytes, so
 /// that lines of memory are lines there, too. Staged packs are waited for in `groups`. meet(total)
-/// is the row's. meanwhile() is called when all loads are under way.
+/// is the row's. meanwhile() is called when all loads are in flight.
 template <int packs, int staged, RowKind kind, int groups = 1, class T, class Y, class Meet,
           class F = DoNothing>
 __device__ __forceinline__ void forward_packed_row(const T* x, Y* y, std::int64_t length, int lead,
@@ -190,7 +190,7 @@ inline constexpr int long_packs = 8;   // a thread, in registers
 inline constexpr int long_staged = 8;  // ... and in shared memory, at most
 inline constexpr int long_groups = 4;  // of staged packs
 
-/// Threads and shared memory for so many packs a block.
+/// Threads and shared memory for so many packs per block.
 struct LongBlock {
   int threads = 0;
   std::size_t stage_bytes = 0;

@@ -212,7 +212,7 @@ inline double seconds(const Softmax::Args& args, const Context& context, double 
 
 /// The share of a device that so many rows fill, with a block of at least so many threads each.
 inline double filling(const Softmax::Args& args, const Context& context, double threads_a_row) {
-  constexpr double threads_to_fill = 1024;  // a multiprocessor
+  constexpr double threads_to_fill = 1024;  // an SM
   const double threads = static_cast<double>(args.count()) * threads_a_row;
   return smaller(1.0, threads / (threads_to_fill * context.info().multiprocessors));
 }

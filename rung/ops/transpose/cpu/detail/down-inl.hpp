@@ -50,7 +50,7 @@ HWY_INLINE void transpose_in_steps(const std::byte* x, std::int64_t x_row, std::
 }
 
 /// A band of x, `wide` lines, from its first row to the last whole tile. `shifted`: y's rows do not
-/// begin with lines, and each line is put together from two tiles.
+/// begin with lines, and each line is combined from two tiles.
 template <int bytes, int wide, bool shifted>
 class BandDown {
  public:

@@ -103,7 +103,7 @@ HWY_NOINLINE void stream_aligned(const Block& of) {
 }
 
 #if HWY_TARGET <= HWY_AVX3
-/// y's rows begin anywhere, with a vector as long as a line: each line is put together from two
+/// y's rows begin anywhere, with a vector as long as a line: each line is combined from two
 /// vectors, that of this tile and that of the tile above it, which has been kept.
 template <int bytes>
 HWY_NOINLINE void stream_shifted(const Block& b, std::byte* kept) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One thread an element: all axes of a call as one list, in the order in which threads follow each
+// One thread per element: all axes of a call as one list, in the order in which threads follow each
 // other.
 #pragma once
 

@@ -81,7 +81,7 @@ struct Matrices {
   }
 
   /// Which column of tiles is a block's, of as many as there are blocks across. Where rows of x
-  /// collide, every other one is of x's far half: columns under way at a time lie half a row apart.
+  /// collide, every other one is of x's far half: columns in flight at a time lie half a row apart.
   [[nodiscard]] RUNG_HD RUNG_ALWAYS_INLINE int column_of_tiles(unsigned block,
                                                                unsigned blocks) const {
     const unsigned column = colliding_rows ? block / 2 + block % 2 * ((blocks + 1) / 2) : block;
@@ -106,7 +106,7 @@ struct Tiling {
   bool dependent = false;  // the kernel begins with wait_for_grid_in_front()
 };
 
-/// With so much shared memory that no more than four blocks are on a multiprocessor: they are
+/// With so much shared memory that no more than four blocks are on an SM: they are
 /// enough to keep memory busy, and more keep it busy in too many places.
 inline Tiling with_few_blocks(Tiling tiling, const Context& context) {
   constexpr int max_blocks = 4;
