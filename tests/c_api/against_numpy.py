@@ -208,6 +208,18 @@ def pool(api):
     agree("indices", np.take_along_axis(flat, indices.reshape(2, -1, 3), axis=1).reshape(y.shape), y, 0)
 
 
+def pool_backward(api):
+    dy, dx = random(2, 3, 4, 5), np.empty((2, 3, 9, 11), np.float32)
+    api.call("pool_backward", dy, dx, options=api.options(
+        "pool_backward", kind="RUNG_POOLING_AVERAGE", kernel_height=3, kernel_width=3, stride_height=2,
+        stride_width=2))
+    wanted = np.zeros_like(dx)
+    for i in range(3):
+        for j in range(3):
+            wanted[:, :, i:i + 7:2, j:j + 9:2] += dy / 9
+    agree("pool_backward", dx, wanted)
+
+
 def transfer(api):
     if api.library.rung_backend_available(api.constants["RUNG_SIMT"]) != 0:
         return
