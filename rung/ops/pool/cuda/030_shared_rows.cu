@@ -24,7 +24,7 @@ constexpr int warps = 8;
 constexpr int tile_columns = 64;
 constexpr int tile_rows = 8;
 constexpr std::int64_t max_shared = 48 << 10;
-constexpr std::int64_t max_planes = 65535;  // along y of a grid
+constexpr std::int64_t max_planes = 1024;  // along y of a grid: enough to fill a device
 
 /// Extent of x along an axis that so many windows lie in.
 constexpr std::int64_t staged(const PoolAxis& axis, std::int64_t windows) {

@@ -71,12 +71,13 @@ std::vector<Problem> Pool::check_problems(Backend backend) {
       "f32 1x2x13x17,k=3,d=2,p=2,s=1",                  // dilated
       "f32 1x2x13x40,k=2x3,d=3x2,p=0x2,s=2,average",    //
       "f32 2x3x1x50,k=1x5,s=1x1,p=0x2,average,valid",   // one dimension
-      "f32 1x2x9x64,k=3,s=4",                           // strides beyond the kernel
-      "f32 1x2x20x41,k=3,s=1,p=1,average",              //
-      "f32 2x2x20x33,k=3,s=2,p=1,average,valid",        //
-      "f32 1x3x7x7,k=7,average",                        // all of a plane
-      "f32 2x2x11x35,k=5x3,s=1,p=2x1,l2",               //
-      "f32 1x2x11x35,k=3,s=2,p=1,weighted",             //
+      "f32 33x32x4x3,k=2",                        // more planes than shared_rows has blocks for
+      "f32 1x2x9x64,k=3,s=4",                     // strides beyond the kernel
+      "f32 1x2x20x41,k=3,s=1,p=1,average",        //
+      "f32 2x2x20x33,k=3,s=2,p=1,average,valid",  //
+      "f32 1x3x7x7,k=7,average",                  // all of a plane
+      "f32 2x2x11x35,k=5x3,s=1,p=2x1,l2",         //
+      "f32 1x2x11x35,k=3,s=2,p=1,weighted",       //
       "f32 1x2x12x34,k=3x4,s=1,p=1x2,weighted,valid",   //
       "f32 2x5x9x9,k=3,s=2,p=1,ceil,weighted,nhwc",     //
       "f32 2x37x6x5,k=3,s=2,p=1,nhwc",                  // channels last: ragged
