@@ -9,7 +9,8 @@
 //          along those.
 // Cost     dy is read kh / sh times, from the caches after the first.
 // Limits   every valid call; one thread.
-// Tried    -
+// Tried    maxima row by row: each window is looked at kh times, 41 ms in place of 11 for f32
+//          16x64x112x112,k=3,s=2,p=1 on a 2-core Zen 5 vCPU; 34 without branches.
 // Source   -
 #include "rung/ops/pool_backward/cpu/detail/call.hpp"
 

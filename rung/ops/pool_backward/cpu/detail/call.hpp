@@ -28,13 +28,24 @@ struct Call {
     return round_up(longest + slack, slack);
   }
   static constexpr std::int64_t lines = 5;
+
+  /// Rows of dx whose sums are in L1 together. Of maxima several: a window gives to one of its
+  /// rows, and would otherwise be looked at for each of them.
+  [[nodiscard]] std::int64_t rows_at_once() const {
+    constexpr std::int64_t elements = 4096;
+    if (along_channels || args->kind() != Pooling::max) return 1;
+    return std::clamp<std::int64_t>(elements / args->columns.in, 1, args->rows.in);
+  }
+  [[nodiscard]] std::int64_t scratch() const {
+    return lines * line() + (rows_at_once() - 1) * args->columns.in;
+  }
 };
 
 struct Share {
   const Call* call = nullptr;
   std::int64_t begin = 0;
   std::int64_t end = 0;
-  void* scratch = nullptr;  // lines * line() elements of the arithmetic type
+  void* scratch = nullptr;  // scratch() elements of the arithmetic type
 };
 
 /// For the instruction set of this machine; in kernels.cpp.

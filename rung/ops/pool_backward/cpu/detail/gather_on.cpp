@@ -49,7 +49,7 @@ void gather_on(const PoolBackward::Args& args, Context& context, int threads) {
     return round_up(static_cast<std::size_t>(elements) * element, cache_line);
   };
   const std::size_t weights = args.kind() == Pooling::weighted ? bytes(args.taps()) : 0;
-  const std::size_t own = bytes(Call::lines * call.line());
+  const std::size_t own = bytes(call.scratch());
   auto* memory =
       static_cast<std::byte*>(context.workspace(weights + own * static_cast<std::size_t>(threads)));
   if (weights != 0) {

@@ -51,21 +51,33 @@ class Worker {
         columns_(args_.columns),
         weights_(static_cast<const S*>(call_.weights)),
         line_(call_.line()),
-        sums_(static_cast<S*>(share.scratch)),
-        dy_(sums_ + line_),
+        dy_(static_cast<S*>(share.scratch)),
         other_(dy_ + line_),
         x_(other_ + line_),
-        divisors_(x_ + line_) {}
+        divisors_(x_ + line_),
+        sums_(divisors_ + line_) {}
 
   HWY_ATTR void run() {
-    for (std::int64_t unit = share_.begin; unit < share_.end; ++unit) {
+    const std::int64_t at_once = call_.rows_at_once();
+    for (std::int64_t unit = share_.begin; unit < share_.end;) {
       const std::int64_t h = unit % args_.rows.in;
       const std::int64_t plane = unit / args_.rows.in;
+      const std::int64_t n = plane / args_.channels();
+      const std::int64_t c = plane % args_.channels();
+      std::int64_t rows = 1;
       if (call_.along_channels) {
         channels_row(plane, h);
+      } else if (args_.kind() == Pooling::max) {
+        rows = std::min({at_once, args_.rows.in - h, share_.end - unit});
+        if (args_.options.indices.dtype == DType::i32) {
+          maxima_rows<std::int32_t>(n, c, h, rows);
+        } else {
+          maxima_rows<std::int64_t>(n, c, h, rows);
+        }
       } else {
-        image_row(plane / args_.channels(), plane % args_.channels(), h);
+        image_row(n, c, h);
       }
+      unit += rows;
     }
   }
 
@@ -119,13 +131,6 @@ class Worker {
       read_line(at<T>(args_.dy, n, c, oh), args_.dy.strides[3], out, dy_);
       if (l2) read_line(at<T>(options.y, n, c, oh), options.y.strides[3], out, other_);
       switch (args_.kind()) {
-        case Pooling::max:
-          if (options.indices.dtype == DType::i32) {
-            add_maxima(at<std::int32_t>(options.indices, n, c, oh), h);
-          } else {
-            add_maxima(at<std::int64_t>(options.indices, n, c, oh), h);
-          }
-          break;
         case Pooling::l2:
           add_norms();
           break;
@@ -173,14 +178,31 @@ class Worker {
     }
   }
 
+  /// Rows [h, h + rows) of dx, from all windows over them, each looked at once.
   template <class Index>
-  HWY_ATTR void add_maxima(const Index* indices, std::int64_t h) {
+  HWY_ATTR void maxima_rows(std::int64_t n, std::int64_t c, std::int64_t h, std::int64_t rows) {
+    const PoolAxis& axis = args_.rows;
+    const std::int64_t width = columns_.in;
+    std::fill(sums_, sums_ + rows * width, S{0});
+    const std::int64_t first = axis.windows_over(h).begin;
+    const std::int64_t last = axis.windows_over(h + rows - 1).end;
     const std::int64_t step = args_.options.indices.strides[3];
-    const std::int64_t row = h * columns_.in;
-    for (std::int64_t ow = 0; ow < columns_.out; ++ow) {
-      const std::int64_t w = static_cast<std::int64_t>(indices[ow * step]) - row;
-      if (w < 0 || w >= columns_.in || columns_.tap_at(ow, w) < 0) continue;
-      sums_[w] += dy_[ow];
+    for (std::int64_t oh = first; oh < last; ++oh) {
+      read_line(at<T>(args_.dy, n, c, oh), args_.dy.strides[3], columns_.out, dy_);
+      const Index* indices = at<Index>(args_.options.indices, n, c, oh);
+      for (std::int64_t ow = 0; ow < columns_.out; ++ow) {
+        const std::int64_t place = static_cast<std::int64_t>(indices[ow * step]) - h * width;
+        if (place < 0 || place >= rows * width) continue;
+        const auto narrow = static_cast<std::uint32_t>(place);  // an image has below 2^31 elements
+        const std::int64_t row = narrow / static_cast<std::uint32_t>(width);
+        if (axis.tap_at(oh, h + row) < 0 || columns_.tap_at(ow, place - row * width) < 0) continue;
+        sums_[place] += dy_[ow];
+      }
+    }
+    const TensorRef& dx = args_.dx;
+    T* to = static_cast<T*>(dx.data) + n * dx.strides[0] + c * dx.strides[1] + h * dx.strides[2];
+    for (std::int64_t row = 0; row < rows; ++row) {
+      write_line(sums_ + row * width, width, to + row * dx.strides[2], dx.strides[3]);
     }
   }
 
@@ -271,11 +293,11 @@ class Worker {
   const PoolAxis& columns_;
   const S* weights_;
   std::int64_t line_;
-  S* sums_;
   S* dy_;
   S* other_;  // quotients, or y
   S* x_;
   S* divisors_;
+  S* sums_;                // of a row of dx, or of several
   PoolTaps rows_{-1, -1};  // of divisors_
 };
 
