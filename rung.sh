@@ -35,7 +35,7 @@ packages_peers=(libopenblas0-openmp libblis4-openmp 'libdnnl3|libdnnl2' libeigen
 packages_test=(libgtest-dev python3 python3-numpy)
 packages_fuzz=('clang-19|clang-18|clang-17|clang-16'
                'libclang-rt-19-dev|libclang-rt-18-dev|libclang-rt-17-dev|libclang-rt-16-dev')
-packages_lint=('clang-tidy-19|clang-tidy-18|clang-tidy-17|clang-tidy-16' shellcheck)
+packages_lint=('clang-tidy-19|clang-tidy-18|clang-tidy-17|clang-tidy-16' shellcheck python3)
 
 say() { printf 'rung.sh: %s\n' "$*" >&2; }
 fail() {

@@ -20,12 +20,12 @@ std::int64_t Invocation::integer(std::string_view op, std::string_view name, std
                                  Problem::Whole accepted) const {
   const double value = number(name, static_cast<double>(otherwise));
   // Compared as doubles: what an int64 does not hold must not be converted.
-  if (std::floor(value) != value || value < static_cast<double>(accepted.least) ||
-      value > static_cast<double>(accepted.most)) {
+  if (std::floor(value) != value || value < static_cast<double>(accepted.min) ||
+      value > static_cast<double>(accepted.max)) {
     std::ostringstream given;
     given << value;
     reject(op, "--" + std::string(name) + " " + given.str() + "; accepted: a whole number from " +
-                   std::to_string(accepted.least) + " to " + std::to_string(accepted.most));
+                   std::to_string(accepted.min) + " to " + std::to_string(accepted.max));
   }
   return static_cast<std::int64_t>(value);
 }

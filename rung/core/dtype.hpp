@@ -15,8 +15,8 @@
 #include "rung/core/error.hpp"
 #include "rung/core/export.hpp"
 
-struct __half;         // NOLINT(bugprone-reserved-identifier): CUDA's
-struct __nv_bfloat16;  // NOLINT(bugprone-reserved-identifier)
+struct __half;         // NOLINT(bugprone-reserved-identifier,readability-identifier-naming): CUDA's
+struct __nv_bfloat16;  // NOLINT(bugprone-reserved-identifier,readability-identifier-naming)
 
 namespace rung {
 

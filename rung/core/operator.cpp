@@ -8,7 +8,6 @@
 namespace rung {
 
 double estimate_seconds(const Cost& traffic, const Speed& speed, const Context& context) {
-  constexpr double launch_seconds = 4e-6;  // as between kernels of one stream, with their tails
   const NominalRates rates = nominal_rates(context);
   const auto share = [](double declared) { return declared > 0 ? declared : 1.0; };
   const double moving = traffic.bytes / (share(speed.bandwidth) * rates.bytes_per_second);

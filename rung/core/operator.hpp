@@ -206,6 +206,9 @@ struct NominalRates {
 };
 RUNG_API NominalRates nominal_rates(const Context& context);
 
+/// What a kernel costs beyond its work, beside others of one stream, its tail included.
+inline constexpr double launch_seconds = 4e-6;
+
 /// Launches, and what takes longer: moving the bytes or computing, each at its share of the nominal
 /// rate.
 RUNG_API double estimate_seconds(const Cost& traffic, const Speed& speed, const Context& context);

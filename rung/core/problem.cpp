@@ -187,10 +187,10 @@ std::int64_t Problem::integer(std::string_view name, std::int64_t otherwise, Who
   const Option* option = find(*this, name);
   if (option == nullptr) return otherwise;
   const auto value = parse_number<std::int64_t>(*this, *option, "a whole number");
-  if (value < accepted.least || value > accepted.most) {
+  if (value < accepted.min || value > accepted.max) {
     fail_problem(to_string(), "option " + quoted(option->name) + " is " + quoted(option->value) +
-                                  "; accepted: " + std::to_string(accepted.least) + " to " +
-                                  std::to_string(accepted.most));
+                                  "; accepted: " + std::to_string(accepted.min) + " to " +
+                                  std::to_string(accepted.max));
   }
   return value;
 }

@@ -36,8 +36,8 @@ struct RUNG_API Problem {
   [[nodiscard]] double number(std::string_view name, double otherwise) const;
   /// Throws Error(invalid_argument) for what is not within `accepted`.
   struct Whole {
-    std::int64_t least;
-    std::int64_t most;
+    std::int64_t min;
+    std::int64_t max;
   };
   [[nodiscard]] std::int64_t integer(std::string_view name, std::int64_t otherwise,
                                      Whole accepted = {INT64_MIN, INT64_MAX}) const;

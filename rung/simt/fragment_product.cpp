@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // wmma's products: the lanes' parts are combined row by row, multiplied as vectors as wide as
-// the processor has, and scheduled again. Each sum is rounded as one after another would be: this
+// the processor has, and distributed again. Each sum is rounded as one after another would be: this
 // file is compiled without fused multiplications and additions.
 #include "rung/simt/fragment_product.hpp"
 

@@ -31,7 +31,7 @@ RUNG_API std::uint32_t mbarrier_pending(std::uint64_t state);
 RUNG_API bool mbarrier_try_wait(std::uint64_t* barrier, std::uint32_t parity, Place place);
 RUNG_API void mbarrier_wait(std::uint64_t* barrier, std::uint32_t parity, Place place);
 
-/// What the phase in flight still lacks: "1 of 2 arrivals and 512 bytes".
+/// What the current phase still lacks: "1 of 2 arrivals and 512 bytes".
 std::string what_is_missing(std::uint64_t barrier);
 
 }  // namespace rung::simt

@@ -25,11 +25,12 @@ DTYPES = {np.dtype(name): f"RUNG_{code}" for name, code in
 class Api:
     """librung.so with what the headers declare."""
 
-    def __init__(self, library, operators):
+    def __init__(self, library):
         self.library = ctypes.CDLL(library)
         self.library.rung_last_error.restype = ctypes.c_char_p
         self.types, self.constants = dict(PLAIN), {}
-        for path in [SOURCE / "rung/core/c_api.h"] + [SOURCE / f"rung/ops/{name}/{name}.h" for name in operators]:
+        # Of all operators, built or not: pool's options have gemm's activation.
+        for path in [SOURCE / "rung/core/c_api.h"] + sorted(SOURCE.glob("rung/ops/*/*.h")):
             text = path.read_text()
             for name, values in headers.c_enumerations(text).items():
                 self.types[name] = ctypes.c_int
@@ -182,6 +183,43 @@ def norm_backward(api):
         agree("dbeta", dbeta, dy.sum(axis=0), 1e-4)
 
 
+def windows(x, size, stride):
+    """The windows of the last two axes of x, as two axes more."""
+    return np.lib.stride_tricks.sliding_window_view(x, (size, size), axis=(2, 3))[:, :, ::stride, ::stride]
+
+
+def pool(api):
+    x, bias = random(2, 3, 9, 11), random(3)
+    shape = dict(kernel_height=3, kernel_width=3, stride_height=2, stride_width=2)
+    y = np.empty((2, 3, 4, 5), np.float32)
+    of_x, weights = windows(x, 3, 2), np.abs(random(3, 3))
+    for kind, wanted in {"MAX": of_x.max(axis=(4, 5)), "AVERAGE": of_x.mean(axis=(4, 5)),
+                         "L2": np.sqrt((of_x ** 2).sum(axis=(4, 5)))}.items():
+        api.call("pool", x, y, options=api.options("pool", kind=f"RUNG_POOLING_{kind}", **shape))
+        agree(kind, y, wanted)
+    api.call("pool", x, y, options=api.options("pool", kind="RUNG_POOLING_WEIGHTED", weights=weights, bias=bias,
+                                               activation="RUNG_ACTIVATION_RELU", **shape))
+    mean = (of_x * weights).sum(axis=(4, 5)) / weights.sum()
+    agree("weighted", y, np.maximum(mean + bias[:, None, None], 0))
+    last, indices = np.ascontiguousarray(x.transpose(0, 2, 3, 1)), np.empty((2, 4, 5, 3), np.int64)
+    y = np.empty((2, 4, 5, 3), np.float32)
+    api.call("pool", last, y, options=api.options("pool", channels_last=1, indices=indices, **shape))
+    flat = x.transpose(0, 2, 3, 1).reshape(2, -1, 3)
+    agree("indices", np.take_along_axis(flat, indices.reshape(2, -1, 3), axis=1).reshape(y.shape), y, 0)
+
+
+def pool_backward(api):
+    dy, dx = random(2, 3, 4, 5), np.empty((2, 3, 9, 11), np.float32)
+    api.call("pool_backward", dy, dx, options=api.options(
+        "pool_backward", kind="RUNG_POOLING_AVERAGE", kernel_height=3, kernel_width=3, stride_height=2,
+        stride_width=2))
+    wanted = np.zeros_like(dx)
+    for i in range(3):
+        for j in range(3):
+            wanted[:, :, i:i + 7:2, j:j + 9:2] += dy / 9
+    agree("pool_backward", dx, wanted)
+
+
 def transfer(api):
     if api.library.rung_backend_available(api.constants["RUNG_SIMT"]) != 0:
         return
@@ -207,7 +245,7 @@ def main():
     missing = [name for name in operators if name not in globals()]
     if not operators or missing:
         sys.exit(f"this test has no function for the operators {missing or 'of an empty list'}")
-    api = Api(sys.argv[2], operators)
+    api = Api(sys.argv[2])
     copies(api)
     for name in operators:
         globals()[name](api)

@@ -353,7 +353,7 @@ def main():
     parser.add_argument("operators", nargs="+")
     options = parser.parse_args()
     here = [name for name in options.operators if name in globals()]
-    api = Api(options.library, options.operators)
+    api = Api(options.library)
     end = time.monotonic() + options.seconds
     counts = dict.fromkeys(here, 0)
     print(f"seed {options.seed}")

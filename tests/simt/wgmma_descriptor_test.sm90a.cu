@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which addresses per matrix descriptor means, right or wrong: odd strides, starts within a
+// Which addresses a matrix descriptor means, right or wrong: odd strides, starts within a
 // swizzle's pattern, patterns that begin at another line. What the simulator multiplies by, a chip
 // must, too.
 #include <cstdint>

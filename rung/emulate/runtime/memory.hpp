@@ -49,7 +49,7 @@ cudaError_t allocate_in_pool(void** memory, std::size_t bytes, const char* name,
 cudaError_t free_on_device(void* memory, const void* code);
 /// The allocation that holds this address; `begin` is null when none does.
 Allocation find(const void* address);
-/// Whether live memory, be it several mappings adjacent, holds all of these bytes, and some
+/// Whether live memory, be it several adjacent mappings, holds all of these bytes, and some
 /// device may write there, or read.
 bool holds(const void* address, std::size_t bytes, bool writes);
 

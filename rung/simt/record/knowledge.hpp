@@ -53,7 +53,7 @@ struct WarpRecord;
 
 /// What is released to and acquired from in phases: an mbarrier, a named barrier.
 struct Synchroniser {
-  KnowledgeRef released;   // by those that have arrived at the phase in flight
+  KnowledgeRef released;   // by those that have arrived at the current phase
   KnowledgeRef completed;  // at those that are over
   std::vector<std::pair<BlockRecord*, WarpRecord*>> arrivals;
 };

@@ -21,7 +21,8 @@ using namespace elementwise_cuda;
 double estimate(const Elementwise::Args& args, const Context& context) {
   // An element a load: small ones leave most of the memory's width unused.
   const double narrow = smaller(1.0, static_cast<double>(size_of(args.z.dtype)) / 4);
-  return seconds(args, context, narrow * (args.layout.rank <= 1 ? 0.55 : 0.45));
+  const double share = narrow * (args.layout.rank <= 1 ? 0.55 : 0.45);
+  return estimate_seconds(Elementwise::cost(args), {.bandwidth = share}, context);
 }
 
 void run(const Elementwise::Args& args, Context& context) {

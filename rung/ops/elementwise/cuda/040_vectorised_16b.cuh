@@ -2,6 +2,8 @@
 // elementwise / vectorised, 16 bytes: its kernels, which transform.cuh launches too. Calls of two
 // axes have a kernel of their own, whose grid has them too: a thread finds its place without a
 // division, and needs half the registers.
+//
+// Idea     told in 040_vectorised_16b.cu, whose rung this is a part of.
 #pragma once
 
 #include "rung/core/bounds.hpp"

@@ -138,7 +138,8 @@ Support supports(const Elementwise::Args& args, const Context& context) {
 double estimate(const Elementwise::Args& args, const Context& context) {
   // Ahead of vectorised_16b where functions keep registers busy, which then hold few loads.
   const bool busy = args.arity() == 1 && args.function != ElementwiseFunction::relu;
-  return seconds(args, context, busy && size_of(args.z.dtype) <= 4 ? 0.87 : 0.85);
+  const double share = busy && size_of(args.z.dtype) <= 4 ? 0.87 : 0.85;
+  return estimate_seconds(Elementwise::cost(args), {.bandwidth = share}, context);
 }
 
 void run(const Elementwise::Args& args, Context& context) {

@@ -4,7 +4,7 @@
 // Idea     a product of a few dozen rows and columns is over in 30 to 500 ns: what counts is not to
 //          do anything else. The operands are read where they are by tiles of 24 x 16 or 14 x 32;
 //          no team, no workspace, no packing, nothing looked up but the tile.
-// Changes  against packed_simd: no copies; rows are scheduled evenly, because a last tile of two
+// Changes  against packed_simd: no copies; rows are divided evenly, because a last tile of two
 //          rows would have too few sums in flight to hide the latency of an FMA.
 // Cost     2 m n k operations and a call: 16^3 in 45 ns on a 2-core Zen 5 vCPU, of which 34 ns are
 //          FMAs.

@@ -5,7 +5,7 @@
 //          only copy it from L2 to L2. B is read where it is, too, as long as a strip of it stays
 //          in L1; from then on each thread packs its strips one by one, right before using them.
 // Changes  against packed_simd: A is never copied, B at most once into 128 bytes x k that stay
-//          near; threads need no barrier. Rows are scheduled evenly among tiles.
+//          near; threads need no barrier. Rows are divided evenly among tiles.
 // Cost     A is read from L2 once for each 32 columns: 56 bytes for 448 multiply-adds.
 // Limits   A beyond L2, or rows a multiple of 4 KiB apart: 14 lines of one set do not fit in the 12
 //          ways of L1 (0.9 of packed_simd at 1024 on a 2-core Zen 5 vCPU; 1.03 at 512, 1.1 at

@@ -4,7 +4,7 @@
 // Idea     one row (or column) of C: two operations for each element of the matrix, which is
 //          therefore read at the speed of memory and nothing else matters. Along contiguous rows of
 //          B, eight of them at a time are added to C; along contiguous columns, four dot products
-//          run adjacent.
+//          run in parallel.
 // Changes  against few_rows: no packing, no staging of a tile; the hardware's prefetchers get few,
 //          long streams and need help only where a page begins.
 // Cost     the matrix once.

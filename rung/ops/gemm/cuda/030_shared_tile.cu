@@ -42,7 +42,7 @@ __global__ void __launch_bounds__(tile* tile) gemm_shared_tile(Product32 p) {
     __syncthreads();  // the tiles are complete
     // The whole warp reads one element of A and 32 neighbours of B: no bank conflicts.
     for (int step = 0; step < tile; ++step) sum += tiles.a[ty][step] * tiles.b[step][tx];
-    __syncthreads();  // nobody reads them any more
+    __syncthreads();  // before the next tile overwrites them
   }
   if (row < p.m() && column < p.n()) finish(p, batch, row, column, sum);
 }

@@ -44,7 +44,7 @@ __global__ void __launch_bounds__(tile* tile) gemm_shared_tile_transposed(Produc
     for (int step = 0; step < tile; ++step) {
       sum += tiles.a[ty][step] * tiles.b[tx][step];  // a 32-way bank conflict
     }
-    __syncthreads();  // nobody reads them any more
+    __syncthreads();  // before the next tile overwrites them
   }
   if (row < p.m() && column < p.n()) finish(p, batch, row, column, sum);
 }

@@ -2,7 +2,7 @@
 // gemm / split k
 //
 // Idea     where C has fewer tiles than the device has SMs, the sum over k is cut into
-//          slices that are made adjacent; a second kernel adds them up in a fixed order.
+//          slices that are made in parallel; a second kernel adds them up in a fixed order.
 // Changes  against warp_tile: a small C with a long k fills the device. With enough tiles, or a
 //          short k, there is one slice and nothing else changes: the sums go straight to C.
 // Cost     the partial sums are written and read once: 8 bytes an element of C and slice.
@@ -97,7 +97,6 @@ Plan plan(const Gemm::Args& args, const Context& context) {
                                        .blocks_per_sm = tile.blocks},
                                       context, slices);
       if (slices > 1) {  // each matrix of a batch has two launches of its own
-        constexpr double launch_seconds = 4e-6;
         const double partial_bytes = 8.0 * slices * static_cast<double>(elements);
         seconds =
             static_cast<double>(args.batch()) *

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "rung/core/inputs.hpp"
+#include "rung/core/integer.hpp"
 #include "rung/ops/gemm/gemm.hpp"
 
 namespace rung {
@@ -96,7 +97,7 @@ Cost Gemm::cost(const Args& args) {
 
 namespace {
 double tiles_of(std::int64_t extent, std::int64_t tile) {
-  return static_cast<double>((extent + tile - 1) / tile);
+  return static_cast<double>(ceil_div(extent, tile));
 }
 }  // namespace
 
@@ -118,7 +119,6 @@ Cost Gemm::traffic(const Args& args, const Speed& speed) {
 
 double Gemm::estimate(const Args& args, const Speed& speed, const Context& context,
                       std::int64_t slices) {
-  constexpr double launch_seconds = 4e-6;
   constexpr double block_start_steps = 32;  // steps of k that filling and draining a block cost
   const double tiles = tiles_of(args.m(), speed.rows) * tiles_of(args.n(), speed.columns) *
                        static_cast<double>(args.batch() * slices);

@@ -101,7 +101,7 @@ TEST(GemmCpu, WorkspaceStaysUnder32MiB) {
 }
 
 /// Sums of a C with spread columns are staged, several groups of rows one after another: who begins
-/// with the next must not write where another still adds. More threads than cores get alternately
+/// with the next must not write where another still adds. More threads than cores get in order
 /// that show it.
 TEST(GemmCpu, SameBitsWithAnyNumberOfThreadsWhereSumsAreStaged) {
   const int m = 1300, n = 4096;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // histogram / coarsened, interleaved
 //
-// Idea     as many threads as the device holds walk over x adjacent: thread t takes elements t,
+// Idea     as many threads as the device holds walk over x together: thread t takes elements t,
 //          t + threads, t + 2 threads ...
 // Changes  against coarsened_contiguous: the lanes of a warp read neighbouring elements at every
 //          step, each sector once.

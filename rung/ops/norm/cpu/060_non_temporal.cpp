@@ -5,7 +5,7 @@
 //          non-temporal (streaming) store of a full line does not, and leaves the caches to x.
 // Changes  against prefetch: y is written past the caches.
 // Cost     x read once, y written once: the 8 bytes per element that must move.
-// Limits   as prefetch; y aligned to its elements. A y that would stay in the caches is slower to
+// Limits   as prefetch. A y that would stay in the caches is slower to
 //          write so, and whoever reads it next finds it in memory.
 // Source   Intel, Optimization Reference Manual, "Non-temporal stores".
 #include <hwy/cache_control.h>
@@ -120,13 +120,6 @@ namespace rung::norm_cpu {
 namespace {
 HWY_EXPORT(non_temporal_row);
 
-Support supports(const Norm::Args& args, const Context& context) {
-  if (reinterpret_cast<std::uintptr_t>(args.y.data) % sizeof(float) != 0) {
-    return unsupported("y must be aligned to its elements");
-  }
-  return supports_contiguous_f32(args, context);
-}
-
 void run(const Norm::Args& args, Context&) {
   const norm_lines::Lines lines = norm_lines::lines_of(args);
   const auto* x = static_cast<const float*>(args.x.data);
@@ -148,7 +141,7 @@ const Rung<Norm> self{{.name = "non_temporal",
                        .step = 60,
                        .after = "prefetch",
                        .teaching = true,
-                       .supports = supports,
+                       .supports = supports_contiguous_f32,
                        .passes = {.loads = 1, .stores = 1},
                        .run = run}};
 

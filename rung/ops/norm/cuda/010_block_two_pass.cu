@@ -51,7 +51,8 @@ __global__ void __launch_bounds__(threads) norm_block_two_pass(Call<T> call) {
 
 double estimate(const Norm::Args& args, const Context& context) {
   // Bound by its instructions: as long for small elements as for large ones.
-  return seconds(args, context, 1, 0.045 * static_cast<double>(size_of(args.x.dtype)));
+  return estimate_seconds(
+      Norm::cost(args), {.bandwidth = 0.045 * static_cast<double>(size_of(args.x.dtype))}, context);
 }
 
 void run(const Norm::Args& args, Context& context) {

@@ -73,7 +73,8 @@ Support supports(const Norm::Args& args, const Context&) {
 }
 
 double estimate(const Norm::Args& args, const Context& context) {
-  return seconds(args, context, 1, 0.043 * static_cast<double>(size_of(args.x.dtype)));
+  return estimate_seconds(
+      Norm::cost(args), {.bandwidth = 0.043 * static_cast<double>(size_of(args.x.dtype))}, context);
 }
 
 void run(const Norm::Args& args, Context& context) {

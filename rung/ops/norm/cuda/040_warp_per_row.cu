@@ -59,7 +59,7 @@ double estimate(const Norm::Args& args, const Context& context) {
   // Up to some 16 KiB per row it stays in L1.
   const auto bytes =
       static_cast<double>(args.columns()) * static_cast<double>(size_of(args.x.dtype));
-  return seconds(args, context, 1, bytes <= 16384 ? 0.3 : 0.22);
+  return estimate_seconds(Norm::cost(args), {.bandwidth = bytes <= 16384 ? 0.3 : 0.22}, context);
 }
 
 void run(const Norm::Args& args, Context& context) {

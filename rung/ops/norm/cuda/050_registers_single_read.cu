@@ -256,7 +256,7 @@ double estimate(const Norm::Args& args, const Context& context) {
   const double fraction = !all_packs_whole(args)                 ? (slower ? 0.28 : 0.4)
                           : alone && args.columns() % 32768 != 0 ? 0.78
                                                                  : 0.83;
-  return seconds(args, context, 1, fraction);
+  return estimate_seconds(Norm::cost(args), {.bandwidth = fraction}, context);
 }
 
 template <class T>

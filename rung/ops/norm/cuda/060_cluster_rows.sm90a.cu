@@ -259,7 +259,8 @@ Support supports(const Norm::Args& args, const Context& context) {
 }
 
 double estimate(const Norm::Args& args, const Context& context) {
-  return seconds(args, context, 1, args.columns() > 16384 ? 0.81 : 0.7);
+  return estimate_seconds(Norm::cost(args), {.bandwidth = args.columns() > 16384 ? 0.81 : 0.7},
+                          context);
 }
 
 /// How many threads of how many blocks, and how many stages. Of 16 bits half as many threads as the

@@ -124,7 +124,9 @@ __global__ void __launch_bounds__(threads) norm_backward_block_per_row(Call<T> c
 
 double estimate(const NormBackward::Args& args, const Context& context) {
   // Bound by its instructions: as long for small elements as for large ones.
-  return seconds(args, context, 1, 0.04 * static_cast<double>(size_of(args.x.dtype)));
+  return estimate_seconds(
+      NormBackward::cost(args),
+      {.bandwidth = 0.04 * static_cast<double>(size_of(args.x.dtype)), .launches = 2}, context);
 }
 
 void run(const NormBackward::Args& args, Context& context) {

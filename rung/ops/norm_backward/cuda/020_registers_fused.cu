@@ -148,8 +148,11 @@ Support supports(const NormBackward::Args& args, const Context&) {
 }
 
 double estimate(const NormBackward::Args& args, const Context& context) {
-  return seconds(args, context, 1,
-                 args.x.dtype == DType::f32 || args.x.dtype == DType::f64 ? 0.65 : 0.35);
+  return estimate_seconds(
+      NormBackward::cost(args),
+      {.bandwidth = args.x.dtype == DType::f32 || args.x.dtype == DType::f64 ? 0.65 : 0.35,
+       .launches = 2},
+      context);
 }
 
 void run(const NormBackward::Args& args, Context& context) {

@@ -348,9 +348,15 @@ double estimate(const NormBackward::Args& args, const Context& context) {
   const auto row_bytes = NormBackward::lines_of(args).columns.size() *
                          static_cast<std::int64_t>(size_of(args.x.dtype));
   constexpr std::int64_t warp_bytes = 4096;  // which a warp's registers hold sums for, of f32
-  if (row_bytes < 512) return seconds(args, context, 1, 0.3);
+  if (row_bytes < 512)
+    return estimate_seconds(NormBackward::cost(args), {.bandwidth = 0.3, .launches = 2}, context);
   const bool small = size_of(args.x.dtype) == 2;
-  return seconds(args, context, 1, small ? 0.8 : row_bytes == warp_bytes ? 0.66 : 0.6);
+  return estimate_seconds(NormBackward::cost(args),
+                          {.bandwidth = small                     ? 0.8
+                                        : row_bytes == warp_bytes ? 0.66
+                                                                  : 0.6,
+                           .launches = 2},
+                          context);
 }
 
 void run(const NormBackward::Args& args, Context& context) {

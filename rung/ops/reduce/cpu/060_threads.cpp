@@ -12,7 +12,7 @@
 // Bits     cuts follow from shapes and strides, not from the number of threads.
 // Tried    on a 2-core Zen 5 vCPU: 16 chains for extremes (0.87 of the fastest peer at 64 MiB,
 //          where 8 made 0.96: too few mask registers); lines asked for into L2 (4 MiB: 79 GB/s,
-//          into L1 117); two or four pages adjacent in L2 (140 GB/s, one 190); chunks of 16384
+//          into L1 117); two or four pages in parallel in L2 (140 GB/s, one 190); chunks of 16384
 //          at 4 and 64 MiB (0.97 of the speed with 32768 and more).
 // Source   -
 #include "rung/ops/reduce/cpu/detail/engine.hpp"

@@ -206,7 +206,6 @@ void run_wide(const Reduce::Args& args, Context& context) {
 }
 
 double estimate(const Reduce::Args& args, const Context& context) {
-  constexpr double launch_seconds = 4e-6;
   return launch_seconds +
          Reduce::cost(args).operations * 4 / nominal_rates(context).bytes_per_second / 0.4;
 }

@@ -4,6 +4,8 @@
 // Elements keep their order, so that combine need not commute: a thread folds `items` neighbours,
 // the block its threads' states in the order of their indices, tile after tile; a row may be cut
 // into parts, one per block, whose states a second launch joins.
+//
+// Idea     told in 117_functor.cu, whose rung this is a part of.
 #pragma once
 
 #include <cstdint>

@@ -2,6 +2,8 @@
 // reduce / single pass: what its kernels share, all with loads of 16 bytes - along contiguous rows
 // (120_single_pass_rows.cuh; 120_single_pass_straight_rows.cuh for the plainest) and across
 // contiguous columns (120_single_pass_columns.cuh). They are compiled by type in detail/*.cu.
+//
+// Idea     told in 120_single_pass_last_block.cu, whose rung this is a part of.
 #pragma once
 
 #include "rung/device/dependent.hpp"

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // reduce / single pass: the kernel across contiguous columns.
+//
+// Idea     told in 120_single_pass_last_block.cu, whose rung this is a part of.
 #pragma once
 
 #include "rung/core/bounds.hpp"
@@ -11,8 +13,8 @@ inline constexpr int lanes_across = 32;  // a warp spans 512 bytes of a row
 inline constexpr int rows_down = block_threads / lanes_across;
 inline constexpr int rows_at_once = 4;
 
-/// Contiguous columns. Narrow ones without gaps are laid out adjacently, `groups` rows of x in one
-/// of the matrix, and joined at the end; the matrix may then end within its last row.
+/// Contiguous columns. Narrow ones without gaps are laid out contiguously, `groups` rows of x in
+/// one of the matrix, and joined at the end; the matrix may then end within its last row.
 struct ColumnMatrix {
   const void* x;
   Collapsed<2> kept;   // the innermost axis are the columns
@@ -147,7 +149,7 @@ inline bool is_fast_columns(const Reduce::Args& args) {
   if (args.has_segments() || kept < 0 || args.kept.shape[kept] < 2) return false;
   if (args.kept.strides[0][kept] != 1 || args.terms.size() < 2) return false;
   if (last >= 0 && args.terms.strides[0][last] == 1) return false;
-  // Few columns fill a warp's 512 bytes only where rows can be laid out adjacently.
+  // Few columns fill a warp's 512 bytes only where rows can be laid out contiguously.
   constexpr Index narrow = 16;
   const bool gapless = args.terms.rank == 1 && args.terms.strides[0][0] == args.kept.shape[kept];
   return args.kept.shape[kept] >= narrow || gapless;

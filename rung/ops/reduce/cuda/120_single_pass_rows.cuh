@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // reduce / single pass: the kernels along contiguous rows.
+//
+// Idea     told in 120_single_pass_last_block.cu, whose rung this is a part of.
 #pragma once
 
 #include <cstring>

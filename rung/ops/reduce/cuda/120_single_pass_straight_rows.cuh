@@ -3,6 +3,8 @@
 // many rows of full packs, a block each. They know nothing of places, segments and pieces: what a
 // kernel that does works out before its first load, and holds in registers, costs one row of 4 MB a
 // third of its time and long rows 3 %.
+//
+// Idea     told in 120_single_pass_last_block.cu, whose rung this is a part of.
 #pragma once
 
 #include "rung/core/bounds.hpp"

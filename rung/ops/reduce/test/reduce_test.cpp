@@ -34,7 +34,7 @@ TEST_P(ReduceOn, AxesOneAfterAnotherAreAllAtOnce) {
 }
 
 TEST_P(ReduceOn, NarrowRowsOfSeveralBlocksStayWithinThem) {
-  // Rows that are laid out adjacently, in blocks with a gap between them and rows left over in
+  // Rows that are laid out contiguously, in blocks with a gap between them and rows left over in
   // each.
   for (const std::int64_t rows : {5, 64, 129, 200}) {
     for (const std::int64_t columns : {1, 2, 6, 16, 33}) {

@@ -2,7 +2,7 @@
 // scan / simd
 //
 // Idea     a vector of 16 numbers is scanned in its register in four steps, each of which adds to
-//          every lane the one that lies 1, 2, 4, 8 before. Four vectors do so adjacent; the
+//          every lane the one that lies 1, 2, 4, 8 before. Four vectors do so in parallel; the
 //          running value then goes through them by a single addition each.
 // Changes  against serial: the chain of dependent additions has one link in 16 elements, not one
 //          in each. Large results are written past the caches, so that memory is not read first

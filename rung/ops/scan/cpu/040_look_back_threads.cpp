@@ -10,8 +10,9 @@
 // Limits   memory bandwidth; short lines are scheduled whole.
 // Tried    on a 2-core Zen 5 vCPU, two threads, where memory gave a copy 57 GB/s: a chunk summed,
 //          then scanned, so that memory is read and written by turns, 44 to 48 (the same moves
-//          without the arithmetic); both alternately of 256 to 1024 bytes 54, of 4 KiB 43; in
-//          chunks of 64 KiB 50 to 53, of 128 KiB as with 256. With it, 2^27 floats 14.3, 21.2 and
+//          without the arithmetic); both interleaved in runs of 256 to 1024 bytes 54, of 4 KiB 43;
+//          in chunks of 64 KiB 50 to 53, of 128 KiB as with 256. With it, 2^27 floats 14.3, 21.2
+//          and
 //          16.7 ms in three runs, where whoever found no carry summed, waited, scanned in 14.8,
 //          22.3 and
 //          16.0: memory shared with others varies more than that. 2^26 floats: chunks of 512 KiB

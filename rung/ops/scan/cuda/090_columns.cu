@@ -18,7 +18,7 @@ namespace {
 using namespace scan_cuda;
 using namespace scan_cuda::columns;
 
-/// Strips of lines adjacent, and the pieces they are cut into.
+/// Strips of adjacent lines, and the pieces they are cut into.
 struct Cut {
   std::int64_t width;   // of the innermost axis of lines
   std::int64_t strips;  // packs in that

@@ -103,13 +103,6 @@ namespace rung::softmax_cpu {
 namespace {
 HWY_EXPORT(non_temporal_row);
 
-Support supports(const Softmax::Args& args, const Context& context) {
-  if (reinterpret_cast<std::uintptr_t>(args.y.data) % sizeof(float) != 0) {
-    return unsupported("y must be aligned to its elements");
-  }
-  return supports_contiguous_f32(args, context);
-}
-
 void run(const Softmax::Args& args, Context& context) {
   const auto* x = static_cast<const float*>(args.x.data);
   auto* y = static_cast<float*>(args.y.data);
@@ -130,7 +123,7 @@ const Rung<Softmax> self{{.name = "non_temporal",
                           .step = 70,
                           .after = "prefetch",
                           .teaching = true,
-                          .supports = supports,
+                          .supports = supports_contiguous_f32,
                           .passes = {.loads = 1, .stores = 1},
                           .run = run}};
 

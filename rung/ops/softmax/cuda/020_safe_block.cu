@@ -49,8 +49,9 @@ Support supports(const Softmax::Args& args, const Context&) {
 
 double estimate(const Softmax::Args& args, const Context& context) {
   constexpr std::int64_t cached = 16384;  // elements, of a row whose second and third reads hit
-  const double contiguous = args.length() <= cached ? 1.6 : 3.1;
-  return seconds(args, context, args.rows.are_contiguous() ? contiguous : 10);
+  const double contiguous = args.length() <= cached ? 0.62 : 0.32;
+  const double share = args.rows.are_contiguous() ? contiguous : 0.1;
+  return estimate_seconds(Softmax::cost(args), {.bandwidth = share}, context);
 }
 
 void run(const Softmax::Args& args, Context& context) {

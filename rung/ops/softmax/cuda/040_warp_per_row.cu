@@ -51,8 +51,8 @@ Support supports(const Softmax::Args& args, const Context&) {
 
 double estimate(const Softmax::Args& args, const Context& context) {
   constexpr std::int64_t longest = 2048;
-  const double factor = !args.rows.are_contiguous() ? 8 : args.length() <= longest ? 2.7 : 5;
-  return seconds(args, context, factor);
+  const double share = !args.rows.are_contiguous() ? 0.12 : args.length() <= longest ? 0.37 : 0.2;
+  return estimate_seconds(Softmax::cost(args), {.bandwidth = share}, context);
 }
 
 void run(const Softmax::Args& args, Context& context) {

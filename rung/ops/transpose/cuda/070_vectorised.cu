@@ -23,7 +23,7 @@
 //          loads past L1 3956; panels of 8192 rows 3803; diagonals of tiles 3794; tiles asked of L2
 //          ahead by half of the resident blocks 3767, by four thirds 91. Earlier, to 4072: along
 //          the rows of x instead of down its columns 3947, and then tiles with rows of 128 bytes
-//          3583; two or four columns of tiles adjacent 4054, 4038; blocks that stay 3880. Odd
+//          3583; two or four adjacent columns of tiles 4054, 4038; blocks that stay 3880. Odd
 //          sizes with tiles cut anywhere: 3283, not 3576; L2 seems to take parts of sectors slowly.
 // Source   sub-word packing after NVIDIA's PTX ISA, "prmt"; the swizzle is that of CUTLASS.
 #include <cstdint>

@@ -119,7 +119,7 @@ class Runs {
     return count;
   }
 
-  /// Where the kernel finds `count` elements of an operand adjacent.
+  /// Where the kernel finds `count` contiguous elements of an operand.
   const Word* operand(int i, Buffers& buffers, const Walk<4>& walk, std::int64_t linear,
                       std::int64_t count, bool one_row) const {
     if (contiguous_[i]) return base_[i] + linear;

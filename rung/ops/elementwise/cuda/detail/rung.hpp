@@ -64,14 +64,6 @@ inline Support require_flat_f32(const Elementwise::Args& args, const Context&) {
                      : unsupported("takes contiguous tensors of one order, without broadcasting");
 }
 
-/// No kernel beats its traffic or a launch. Shares are those measured on an H200.
-inline double seconds(const Elementwise::Args& args, const Context& context,
-                      double share_of_bandwidth) {
-  constexpr double launch_seconds = 4e-6;
-  return launch_seconds + Elementwise::cost(args).bytes /
-                              (nominal_rates(context).bytes_per_second * share_of_bandwidth);
-}
-
 inline std::int64_t blocks_for(std::int64_t items, std::int64_t items_a_block) {
   return (items + items_a_block - 1) / items_a_block;
 }

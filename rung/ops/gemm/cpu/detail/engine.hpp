@@ -85,8 +85,8 @@ inline Call make_call(const Gemm::Args& args) {
 }
 
 /// What a tile does for later ones beside its product, in the shadow of its FMAs, every
-/// packing_steps steps of k: packs `rows` rows of a strip of B, `row_step` apart, or asks for
-/// `lines` cache lines from `soon` on, into L2. Only full packed tiles do background_packings.
+/// packing_steps steps of k: packs `rows` rows of a strip of B, `row_step` apart, or prefetches
+/// `lines` cache lines from `soon` on into L2. Only full packed tiles do so.
 template <class T>
 struct InterleavedPacking {
   int rows = 0;

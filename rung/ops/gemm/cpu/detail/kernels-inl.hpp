@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The table of kernels of one target; included by kernels_f32.cpp and kernels_f64.cpp (two
-// files, so that they compile adjacent).
+// files, so that they compile together).
 #if defined(RUNG_OPS_GEMM_CPU_KERNELS_INL_HPP_) == defined(HWY_TARGET_TOGGLE)
 #ifdef RUNG_OPS_GEMM_CPU_KERNELS_INL_HPP_
 #undef RUNG_OPS_GEMM_CPU_KERNELS_INL_HPP_

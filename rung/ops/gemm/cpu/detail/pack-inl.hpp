@@ -137,7 +137,7 @@ void pack_transposed(const In* from, std::int64_t row, int count, int readable, 
 }
 #endif
 
-// The same for whole panels of whole vectors, adjacent. Several at a time: one panel alone
+// The same for whole panels of whole vectors, contiguous. Several at a time: one panel alone
 // would take two lines out of each page that it visits.
 template <class T, class In>
 void copy_panels(const In* from, std::int64_t column, std::int64_t panels, int width,

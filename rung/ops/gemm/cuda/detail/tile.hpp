@@ -81,7 +81,7 @@ class VectorTile {
 
 /// How the rungs from `vectorised` on share a 128 x 128 tile among 16 x 16 threads: each makes 8 x
 /// 8 elements of C in groups of four, so that fragments are read 16 bytes at a time. The groups are
-/// 64 apart: 16 lanes adjacent then read 256 contiguous bytes, without bank conflicts.
+/// 64 apart: 16 adjacent lanes then read 256 contiguous bytes, without bank conflicts.
 struct GroupedTile {
   static constexpr int extent = 128;  // rows and columns
   static constexpr int threads_along = 16;

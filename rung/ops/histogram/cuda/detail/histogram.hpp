@@ -166,7 +166,7 @@ std::int64_t walking_blocks(const Context& context, std::int64_t elements,
                 ceil_div(elements, max_per_block));
 }
 
-/// The grid walks over x adjacent: thread t takes elements t, t + threads, t + 2 threads ...,
+/// The grid walks over x together: thread t takes elements t, t + threads, t + 2 threads ...,
 /// `InFlight` of them loaded before the first is used.
 template <int InFlight, class T, class F>
 __device__ __forceinline__ void for_each_element(const Elements<T>& x, const F& f) {
@@ -222,7 +222,6 @@ inline double merging_seconds(const Histogram::Args& args, const Context& contex
 /// Estimated seconds: two launches, and x at `elements_per_second` unless memory is slower.
 inline double seconds(const Histogram::Args& args, const Context& context,
                       double elements_per_second) {
-  constexpr double launch_seconds = 4e-6;
   return 2 * launch_seconds +
          larger(static_cast<double>(args.size()) / elements_per_second,
                 Histogram::cost(args).bytes / nominal_rates(context).bytes_per_second);

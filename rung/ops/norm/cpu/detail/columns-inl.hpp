@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Rows adjacent: a vector holds one element of each of several rows, so that the sums need no
+// Rows in parallel: a vector holds one element of each of several rows, so that the sums need no
 // sum across lanes, and memory is read in the direction in which it lies.
 #if defined(RUNG_OPS_NORM_CPU_COLUMNS_INL_HPP_) == defined(HWY_TARGET_TOGGLE)
 #ifdef RUNG_OPS_NORM_CPU_COLUMNS_INL_HPP_

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Contiguous rows alternately: one is written, past the caches or into them, while the next are
-// read.
+// Contiguous rows in a software pipeline: one is written, past the caches or into them, while the
+// next are read.
 #if defined(RUNG_OPS_NORM_CPU_STREAM_INL_HPP_) == defined(HWY_TARGET_TOGGLE)
 #ifdef RUNG_OPS_NORM_CPU_STREAM_INL_HPP_
 #undef RUNG_OPS_NORM_CPU_STREAM_INL_HPP_
@@ -55,7 +55,7 @@ constexpr std::int64_t prefetch_distance = 8 << 10;
 /// 34 GB/s with 6 KiB, 36 to 40 with 8, 38 to 43 with 12, 37 to 44 with 16).
 constexpr std::int64_t far_prefetch_distance = 12 << 10;
 
-/// The few elements that are not written alternately.
+/// The few elements that are not written in the pipeline.
 template <class T, bool streams>
 HWY_NOINLINE void write_alone(const T* s, T* y, std::int64_t at, std::int64_t n,
                               const Scale<Wide<T>>& scale, const Weights<T>& weights) {

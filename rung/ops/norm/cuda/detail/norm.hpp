@@ -233,17 +233,6 @@ void launch_call(Context& context, const Call<T>& call, const RowBlock& block,
          kernel, call);
 }
 
-/// What a rung takes when it reads a row `reads` times from global memory, and only part of the
-/// bandwidth is reached.
-inline double seconds(const Norm::Args& args, const Context& context, double reads,
-                      double fraction) {
-  constexpr double launch_seconds = 4e-6;
-  const double once = static_cast<double>(args.rows()) * static_cast<double>(args.columns()) *
-                      static_cast<double>(size_of(args.x.dtype));
-  const double bytes = Norm::cost(args).bytes + (reads - 1) * once;
-  return launch_seconds + bytes / (fraction * nominal_rates(context).bytes_per_second);
-}
-
 inline Support require_contiguous_rows(const Norm::Args& args, const Context&) {
   return norm_lines::lines_of(args).contiguous_columns()
              ? supported

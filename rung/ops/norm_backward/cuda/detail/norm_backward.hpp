@@ -181,11 +181,4 @@ inline Support require_whole_packs(const NormBackward::Args& args) {
   return whole ? supported : unsupported("rows of whole, aligned packs of 16 bytes");
 }
 
-inline double seconds(const NormBackward::Args& args, const Context& context, double reads,
-                      double fraction) {
-  constexpr double launch_seconds = 4e-6;
-  const double bytes = NormBackward::cost(args).bytes * (2 * reads + 1) / 3;
-  return 2 * launch_seconds + bytes / (fraction * nominal_rates(context).bytes_per_second);
-}
-
 }  // namespace rung::norm_backward_cuda::inline RUNG_TARGET

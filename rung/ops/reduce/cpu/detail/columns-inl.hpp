@@ -15,7 +15,7 @@ HWY_BEFORE_NAMESPACE();
 namespace rung::reduce_cpu::HWY_NAMESPACE {
 namespace {
 
-constexpr int streams = 8;                          // rows read adjacent
+constexpr int streams = 8;                          // rows read in parallel
 constexpr std::int64_t rows_a_turn = 64 * streams;  // then what lanes hold goes into the wide type
 
 /// Takes `rows` rows into total[0 .. columns), which stay in L1. A sum of eight is made in pairs:

@@ -11,7 +11,7 @@ namespace rung::reduce_cpu {
 /// How a call is walked.
 enum class Walk : std::uint8_t {
   rows,     // along the reduced axes: contiguous, or gathered piece by piece
-  columns,  // down the reduced axes, many contiguous results adjacent
+  columns,  // down the reduced axes, many adjacent results
 };
 Walk walk_of(const Reduce::Args& args);
 

@@ -23,7 +23,7 @@ constexpr std::int64_t folded_columns = 1024;  // what narrow columns are widene
 struct Plan {
   std::int64_t outer = 1;    // kept results before the innermost axis
   std::int64_t columns = 1;  // innermost kept axis ...
-  std::int64_t groups = 1;   // ... times the rows that are laid out adjacently
+  std::int64_t groups = 1;   // ... times the rows that are laid out contiguously
   std::int64_t tile = 1;
   std::int64_t tiles = 1;
   std::int64_t rows = 1;      // innermost reduced axis, in groups

@@ -150,7 +150,7 @@ class RowEngine {
     }
   }
 
-  /// Batches of segments, taken alternately because their lengths may differ wildly.
+  /// Batches of segments, scheduled dynamically because their lengths may differ wildly.
   void batches_of_segments(std::atomic<std::int64_t>& next) {
     const std::int64_t batches = ceil_div(segments_, batch);
     const std::int64_t tasks = batches * args_.kept.size();

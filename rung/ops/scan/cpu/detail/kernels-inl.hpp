@@ -2,7 +2,7 @@
 //
 // The kernels of kernels.hpp for one type and operation.
 //
-// Four vectors are scanned adjacent, so that their steps overlap; the running value then goes
+// Four vectors are scanned in parallel, so that their steps overlap; the running value then goes
 // through them by one addition each. Where the machine has no vectors of several blocks, or the
 // operation no vector form, a plain loop does the same.
 #if defined(RUNG_OPS_SCAN_CPU_KERNELS_INL_HPP_) == defined(HWY_TARGET_TOGGLE)

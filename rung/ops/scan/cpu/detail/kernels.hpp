@@ -42,7 +42,7 @@ struct Kernel {
   /// scan(), and the total of n elements elsewhere meanwhile, or of x.
   Carry (*scan_and_total)(const void* x, void* y, std::int64_t n, Carry carry, bool exclusive,
                           bool stream, const void* totalled);
-  /// Lines adjacent: for each of `rows` rows, running[j] += x[j]; y[j] = running[j], for j <
+  /// Adjacent lines: for each of `rows` rows, running[j] += x[j]; y[j] = running[j], for j <
   /// `width` contiguous elements. Rows lie x_step and y_step elements apart.
   void (*columns)(const void* x, std::int64_t x_step, void* y, std::int64_t y_step,
                   std::int64_t rows, std::int64_t width, void* running, bool exclusive,

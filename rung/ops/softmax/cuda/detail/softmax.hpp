@@ -203,13 +203,6 @@ inline Support require_contiguous_rows(const Softmax::Args& args) {
   return args.rows.are_contiguous() ? supported : unsupported("the rows must be contiguous");
 }
 
-/// A launch, and what must move anyway, `factor` times.
-inline double seconds(const Softmax::Args& args, const Context& context, double factor) {
-  constexpr double launch_seconds = 4e-6;
-  return launch_seconds +
-         factor * Softmax::cost(args).bytes / nominal_rates(context).bytes_per_second;
-}
-
 /// The share of a device that so many rows fill, with a block of at least so many threads each.
 inline double filling(const Softmax::Args& args, const Context& context, double threads_a_row) {
   constexpr double threads_to_fill = 1024;  // an SM

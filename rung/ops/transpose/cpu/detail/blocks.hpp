@@ -94,7 +94,7 @@ inline Block block_of(const Transpose::Args& args, const Place& place) {
           m.element_bytes};
 }
 
-/// The grids of the two ways to write y. Through the caches, columns of 64 tiles, 16 adjacent:
+/// The grids of the two ways to write y. Through the caches, columns of 64 tiles, 16 in parallel:
 /// y is written row by row, and the lines of x that come along with those asked for are still in L2
 /// when the next column needs them. Tried on a 2-core Zen 5 vCPU: 16 x 16 tiles -10 % where rows
 /// are a power of two apart, +5 % within L2; 2 x 2 tiles +15 % at 512 x 512 f32, -50 % at 2048 x

@@ -189,7 +189,6 @@ inline bool rows_aligned(const Moves& m, const void* data, std::int64_t row, std
 /// that hang over an edge cost as if they were full. Fractions are those of an H200.
 inline double tiled_seconds(const Transpose::Args& args, const Context& context,
                             const Tiling& tiling, double fraction) {
-  constexpr double launch_seconds = 4e-6;
   const Moves& m = args.moves;
   if (m.empty()) return launch_seconds;
   const std::int64_t tiles = ceil_div<std::int64_t>(m.rows + tiling.shift, tiling.rows) *

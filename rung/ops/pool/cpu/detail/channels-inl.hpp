@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Output pixels of images whose channels are contiguous, vectors along those: every channel of a
+// pixel has the same taps, so that nothing is shuffled and no edge cuts a vector.
+#if defined(RUNG_OPS_POOL_CPU_CHANNELS_INL_HPP_) == defined(HWY_TARGET_TOGGLE)
+#ifdef RUNG_OPS_POOL_CPU_CHANNELS_INL_HPP_
+#undef RUNG_OPS_POOL_CPU_CHANNELS_INL_HPP_
+#else
+#define RUNG_OPS_POOL_CPU_CHANNELS_INL_HPP_
+#endif
+
+#include <type_traits>
+
+#include "rung/ops/pool/cpu/detail/operations-inl.hpp"
+
+HWY_BEFORE_NAMESPACE();
+namespace rung::pool_cpu::HWY_NAMESPACE {
+namespace {
+
+template <class T>
+class ChannelsWorker {
+ public:
+  using S = Accumulator<T>;
+  using I = std::conditional_t<sizeof(S) == 8, std::int64_t, std::int32_t>;
+
+  explicit ChannelsWorker(const Share& share)
+      : share_(share),
+        call_(*share.call),
+        args_(*call_.args),
+        weights_(static_cast<const S*>(call_.weights)),
+        results_(static_cast<S*>(share.scratch)),
+        positions_(reinterpret_cast<I*>(results_ + call_.results())),
+        divisors_(call_, results_ + 2 * call_.results()) {}
+
+  void run() {
+    with_operation<S>(args_.kind(), [&](auto operation) HWY_ATTR {
+      for (std::int64_t unit = share_.begin; unit < share_.end; ++unit) {
+        output_row<decltype(operation)>(unit / args_.rows.out, unit % args_.rows.out);
+      }
+    });
+  }
+
+ private:
+  static constexpr hn::ScalableTag<S> d{};
+  using V = hn::Vec<hn::ScalableTag<S>>;
+  static HWY_INLINE std::int64_t lanes() { return static_cast<std::int64_t>(hn::Lanes(d)); }
+
+  /// The taps of one pixel, from its first one within the image.
+  struct Window {
+    const T* x;
+    std::int64_t row_step, column_step;  // of x, from tap to tap
+    PoolTaps rows, columns;
+    std::int64_t position;  // of that first tap in the image
+  };
+
+  template <class Op>
+  void output_row(std::int64_t n, std::int64_t oh) {
+    const ConstTensorRef& x = args_.x;
+    const TensorRef& y = args_.y;
+    const PoolAxis& rows = args_.rows;
+    const PoolAxis& columns = args_.columns;
+    const bool divides = args_.kind() == Pooling::average || args_.kind() == Pooling::weighted;
+    const S* divisors = divides ? divisors_.of_row(oh) : nullptr;
+    const auto* bias = static_cast<const S*>(call_.bias);
+    Window window;
+    window.rows = rows.taps(oh);
+    window.row_step = rows.dilation * x.strides[2];
+    window.column_step = columns.dilation * x.strides[3];
+    const std::int64_t h = rows.start(oh) + window.rows.begin * rows.dilation;
+    for (std::int64_t ow = 0; ow < columns.out; ++ow) {
+      window.columns = columns.taps(ow);
+      const std::int64_t w = columns.start(ow) + window.columns.begin * columns.dilation;
+      window.x =
+          static_cast<const T*>(x.data) + n * x.strides[0] + h * x.strides[2] + w * x.strides[3];
+      window.position = h * columns.in + w;
+      if (args_.has_indices()) {
+        positions(window);
+        const TensorRef& indices = args_.options.indices;
+        const Extents& to = indices.strides;
+        write_positions(indices, n * to[0] + oh * to[2] + ow * to[3], positions_, args_.channels(),
+                        to[1]);
+      } else if (weights_ != nullptr) {
+        pixel<Op, true>(window, divisors[ow]);
+      } else {
+        pixel<Op, false>(window, divides ? divisors[ow] : S{1});
+      }
+      finish(call_, results_, args_.channels(), bias, false,
+             static_cast<T*>(y.data) + n * y.strides[0] + oh * y.strides[2] + ow * y.strides[3], 1);
+    }
+  }
+
+  template <class Op, bool weighted>
+  HWY_INLINE void pixel(const Window& window, S divisor) {
+    const std::int64_t count = args_.channels();
+    const std::int64_t n = lanes();
+    std::int64_t c = 0;
+    for (; c + 4 * n <= count; c += 4 * n) {
+      taps<Op, weighted, 4>(window, c, divisor,
+                            [&](const T* from) HWY_ATTR { return load_as(d, from); });
+    }
+    for (; c + n <= count; c += n) {
+      taps<Op, weighted, 1>(window, c, divisor,
+                            [&](const T* from) HWY_ATTR { return load_as(d, from); });
+    }
+    const auto rest = static_cast<std::size_t>(count - c);
+    if (rest == 0) return;
+    taps<Op, weighted, 1>(window, c, divisor,
+                          [&](const T* from) HWY_ATTR { return load_as_n(d, from, rest); });
+  }
+
+  /// `vectors` vectors of channels from c on.
+  template <class Op, bool weighted, int vectors, class Load>
+  HWY_INLINE void taps(const Window& window, std::int64_t c, S divisor, const Load& load) {
+    const std::int64_t n = lanes();
+    V joined[vectors];
+#pragma GCC unroll 4
+    for (int k = 0; k < vectors; ++k) joined[k] = hn::Set(d, Op::identity);
+    const T* row = window.x + c;
+    for (std::int64_t i = window.rows.begin; i < window.rows.end; ++i, row += window.row_step) {
+      const T* from = row;
+      for (std::int64_t j = window.columns.begin; j < window.columns.end; ++j) {
+#pragma GCC unroll 4
+        for (int k = 0; k < vectors; ++k) {
+          const V v = load(from + k * n);
+          if constexpr (weighted) {
+            joined[k] =
+                hn::MulAdd(hn::Set(d, weights_[i * args_.columns.kernel + j]), v, joined[k]);
+          } else {
+            joined[k] = Op::take(d, joined[k], v);
+          }
+        }
+        from += window.column_step;
+      }
+    }
+#pragma GCC unroll 4
+    for (int k = 0; k < vectors; ++k) {
+      if constexpr (std::is_same_v<Op, Sum<S>>) joined[k] = hn::Div(joined[k], hn::Set(d, divisor));
+      if constexpr (std::is_same_v<Op, SumOfSquares<S>>) joined[k] = hn::Sqrt(joined[k]);
+      hn::StoreU(joined[k], d, results_ + c + k * n);
+    }
+  }
+
+  void positions(const Window& window) {
+    const hn::RebindToSigned<hn::ScalableTag<S>> di;
+    const std::int64_t count = args_.channels();
+    for (std::int64_t c = 0; c < count; c += lanes()) {
+      const auto here = static_cast<std::size_t>(std::min(lanes(), count - c));
+      V best = hn::Set(d, Maximum<S>::identity);
+      // That of the first tap, should none be greater than -infinity.
+      auto where = hn::Set(di, static_cast<I>(window.position));
+      const T* row = window.x + c;
+      std::int64_t at_row = window.position;
+      for (std::int64_t i = window.rows.begin; i < window.rows.end; ++i) {
+        const T* from = row;
+        std::int64_t at = at_row;
+        for (std::int64_t j = window.columns.begin; j < window.columns.end; ++j) {
+          const V v = here == hn::Lanes(d) ? load_as(d, from) : load_as_n(d, from, here);
+          const auto wins = hn::Or(hn::Gt(v, best), hn::IsNaN(v));
+          best = hn::IfThenElse(wins, v, best);
+          where = hn::IfThenElse(hn::RebindMask(di, wins), hn::Set(di, static_cast<I>(at)), where);
+          from += window.column_step;
+          at += args_.columns.dilation;
+        }
+        row += window.row_step;
+        at_row += args_.rows.dilation * args_.columns.in;
+      }
+      hn::StoreU(best, d, results_ + c);
+      hn::StoreU(where, di, positions_ + c);
+    }
+  }
+
+  const Share& share_;
+  const Call& call_;
+  const Pool::Args& args_;
+  const S* weights_;
+  S* results_;
+  I* positions_;
+  Divisors<S> divisors_;
+};
+
+}  // namespace
+}  // namespace rung::pool_cpu::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#endif  // the guard flips with each target

@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What pool does with the taps of a window, as vectors, and what follows the last one: a quotient
+// or a root, bias, activation and the conversion to y's type.
+#if defined(RUNG_OPS_POOL_CPU_OPERATIONS_INL_HPP_) == defined(HWY_TARGET_TOGGLE)
+#ifdef RUNG_OPS_POOL_CPU_OPERATIONS_INL_HPP_
+#undef RUNG_OPS_POOL_CPU_OPERATIONS_INL_HPP_
+#else
+#define RUNG_OPS_POOL_CPU_OPERATIONS_INL_HPP_
+#endif
+
+#include <hwy/highway.h>
+
+#include <cmath>
+#include <limits>
+
+#include "rung/cpu/load-inl.hpp"
+#include "rung/cpu/math-inl.hpp"
+#include "rung/ops/pool/cpu/detail/call.hpp"
+
+HWY_BEFORE_NAMESPACE();
+namespace rung::pool_cpu::HWY_NAMESPACE {
+namespace {
+namespace hn = hwy::HWY_NAMESPACE;
+using cpu::HWY_NAMESPACE::load_as;
+using cpu::HWY_NAMESPACE::load_as_n;
+using cpu::HWY_NAMESPACE::store_as;
+using cpu::HWY_NAMESPACE::store_as_n;
+
+/// take(): an element of x into a column's result; join(): results of columns.
+template <class S>
+struct Maximum {
+  static constexpr S identity = -std::numeric_limits<S>::infinity();
+  template <class D, class V>
+  static HWY_INLINE V take(D, V best, V v) {
+    return hn::IfThenElse(hn::Or(hn::Gt(v, best), hn::IsNaN(v)), v, best);
+  }
+  template <class D, class V>
+  static HWY_INLINE V join(D d, V best, V v) {
+    return take(d, best, v);
+  }
+  static S take(S best, S v) { return v > best || std::isnan(v) ? v : best; }
+};
+template <class S>
+struct Sum {
+  static constexpr S identity = 0;
+  template <class D, class V>
+  static HWY_INLINE V take(D, V sum, V v) {
+    return hn::Add(sum, v);
+  }
+  template <class D, class V>
+  static HWY_INLINE V join(D, V sum, V v) {
+    return hn::Add(sum, v);
+  }
+  static S take(S sum, S v) { return sum + v; }
+};
+template <class S>
+struct SumOfSquares {
+  static constexpr S identity = 0;
+  template <class D, class V>
+  static HWY_INLINE V take(D, V sum, V v) {
+    return hn::MulAdd(v, v, sum);
+  }
+  template <class D, class V>
+  static HWY_INLINE V join(D, V sum, V v) {
+    return hn::Add(sum, v);
+  }
+  static S take(S sum, S v) { return sum + v * v; }
+};
+
+/// f(operation) for the kind of a call; weighted sums are sums.
+template <class S, class F>
+HWY_INLINE void with_operation(Pooling kind, F&& f) {
+  switch (kind) {
+    case Pooling::max:
+      return f(Maximum<S>{});
+    case Pooling::average:
+    case Pooling::weighted:
+      return f(Sum<S>{});
+    case Pooling::l2:
+      return f(SumOfSquares<S>{});
+  }
+}
+
+/// The divisors of an output row's windows, of average and weighted: found anew only where the
+/// window's rows differ from those of the row before.
+template <class S>
+class Divisors {
+ public:
+  Divisors(const Call& call, S* of_window) : call_(call), of_window_(of_window) {}
+
+  const S* of_row(std::int64_t oh) {
+    const Pool::Args& args = *call_.args;
+    const PoolTaps rows = counted(args.rows, oh);
+    if (rows.begin == rows_.begin && rows.end == rows_.end) return of_window_;
+    rows_ = rows;
+    const auto* weights = static_cast<const S*>(call_.weights);
+    for (std::int64_t ow = 0; ow < args.columns.out; ++ow) {
+      const PoolTaps columns = counted(args.columns, ow);
+      if (weights == nullptr) {
+        of_window_[ow] = static_cast<S>(rows.count() * columns.count());
+        continue;
+      }
+      S sum = 0;
+      for (std::int64_t i = rows.begin; i < rows.end; ++i) {
+        for (std::int64_t j = columns.begin; j < columns.end; ++j) {
+          sum += weights[i * args.columns.kernel + j];
+        }
+      }
+      of_window_[ow] = sum;
+    }
+    return of_window_;
+  }
+
+ private:
+  [[nodiscard]] PoolTaps counted(const PoolAxis& axis, std::int64_t o) const {
+    if (call_.args->options.count_padding) return {0, axis.padded_taps(o)};
+    return axis.taps(o);
+  }
+
+  const Call& call_;
+  S* of_window_;
+  PoolTaps rows_{-1, -1};
+};
+
+template <class S>
+void activate(Activation activation, S* x, std::int64_t count) {
+  const hn::ScalableTag<S> d;
+  const auto each = [&](auto f) HWY_ATTR {
+    for (std::int64_t j = 0; j < count; j += static_cast<std::int64_t>(hn::Lanes(d))) {
+      hn::StoreU(f(hn::LoadU(d, x + j)), d, x + j);
+    }
+  };
+  switch (activation) {
+    case Activation::none:
+      break;
+    case Activation::relu:
+      // In this order a NaN passes through on every target.
+      each([&](auto v) HWY_ATTR { return hn::IfThenElse(hn::Lt(v, hn::Zero(d)), hn::Zero(d), v); });
+      break;
+    case Activation::gelu:
+      each([&](auto v) HWY_ATTR { return cpu::HWY_NAMESPACE::gelu(d, v); });
+      break;
+    case Activation::sigmoid:
+      each([&](auto v) HWY_ATTR { return cpu::HWY_NAMESPACE::sigmoid(d, v); });
+      break;
+    case Activation::tanh:
+      each([&](auto v) HWY_ATTR { return cpu::HWY_NAMESPACE::tanh(d, v); });
+      break;
+  }
+}
+
+/// Writes `count` results, `step` elements apart in y. bias: one for each of them, or (one_bias)
+/// the same for all. `results` may be read and written up to the slack behind them.
+template <class T, class S>
+void finish(const Call& call, S* results, std::int64_t count, const S* bias, bool one_bias, T* y,
+            std::int64_t step) {
+  const hn::ScalableTag<S> d;
+  const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
+  if (bias != nullptr) {
+    const auto same = hn::Set(d, *bias);
+    for (std::int64_t i = 0; i < count; i += lanes) {
+      const auto b = one_bias ? same : hn::LoadU(d, bias + i);
+      hn::StoreU(hn::Add(hn::LoadU(d, results + i), b), d, results + i);
+    }
+  }
+  activate(call.args->options.activation, results, count);
+  if (step != 1) {
+    for (std::int64_t i = 0; i < count; ++i) y[i * step] = static_cast<T>(results[i]);
+    return;
+  }
+  std::int64_t i = 0;
+  for (; i + lanes <= count; i += lanes) store_as(hn::LoadU(d, results + i), d, y + i);
+  if (i < count) {
+    store_as_n(hn::LoadU(d, results + i), d, y + i, static_cast<std::size_t>(count - i));
+  }
+}
+
+/// Writes positions, those that came first from the windows' first taps.
+template <class I>
+void write_positions(const TensorRef& indices, std::int64_t offset, const I* positions,
+                     std::int64_t count, std::int64_t step) {
+  if (indices.dtype == DType::i32) {
+    auto* to = static_cast<std::int32_t*>(indices.data) + offset;
+    for (std::int64_t i = 0; i < count; ++i) to[i * step] = static_cast<std::int32_t>(positions[i]);
+  } else {
+    auto* to = static_cast<std::int64_t*>(indices.data) + offset;
+    for (std::int64_t i = 0; i < count; ++i) to[i * step] = positions[i];
+  }
+}
+
+}  // namespace
+}  // namespace rung::pool_cpu::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#endif  // the guard flips with each target

@@ -1,0 +1,259 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Output rows of images, vectors along W: the rows of a window are joined column by column into a
+// line that has the padding at its ends; windows are then taken along that line, where every
+// element has already stood for kh of them. kh + kw operations instead of kh kw. Weighted sums and
+// positions do not come apart so: for these the kh lines of a window are kept.
+#if defined(RUNG_OPS_POOL_CPU_ROWS_INL_HPP_) == defined(HWY_TARGET_TOGGLE)
+#ifdef RUNG_OPS_POOL_CPU_ROWS_INL_HPP_
+#undef RUNG_OPS_POOL_CPU_ROWS_INL_HPP_
+#else
+#define RUNG_OPS_POOL_CPU_ROWS_INL_HPP_
+#endif
+
+#include <algorithm>
+#include <type_traits>
+
+#include "rung/ops/pool/cpu/detail/operations-inl.hpp"
+
+HWY_BEFORE_NAMESPACE();
+namespace rung::pool_cpu::HWY_NAMESPACE {
+namespace {
+
+template <class T>
+class RowsWorker {
+ public:
+  using S = Accumulator<T>;
+  using I = std::conditional_t<sizeof(S) == 8, std::int64_t, std::int32_t>;
+
+  explicit RowsWorker(const Share& share)
+      : share_(share),
+        call_(*share.call),
+        args_(*call_.args),
+        columns_(args_.columns),
+        line_(call_.line()),
+        lines_(static_cast<S*>(share.scratch)),
+        results_(lines_ + call_.lines() * line_),
+        positions_(reinterpret_cast<I*>(results_ + call_.results())),
+        divisors_(call_, results_ + 2 * call_.results()) {}
+
+  void run() {
+    with_operation<S>(args_.kind(), [&](auto operation) HWY_ATTR {
+      using Op = decltype(operation);
+      std::fill(lines_, lines_ + call_.lines() * line_, Op::identity);
+      for (std::int64_t unit = share_.begin; unit < share_.end; ++unit) {
+        const std::int64_t plane = unit / args_.rows.out;
+        const std::int64_t oh = unit % args_.rows.out;
+        output_row<Op>(plane / args_.channels(), plane % args_.channels(), oh);
+      }
+    });
+  }
+
+ private:
+  static constexpr hn::ScalableTag<S> d{};
+  using V = hn::Vec<hn::ScalableTag<S>>;
+  static HWY_INLINE std::int64_t lanes() { return static_cast<std::int64_t>(hn::Lanes(d)); }
+
+  template <class Op>
+  void output_row(std::int64_t n, std::int64_t c, std::int64_t oh) {
+    const ConstTensorRef& x = args_.x;
+    const T* from = static_cast<const T*>(x.data) + n * x.strides[0] + c * x.strides[1] +
+                    args_.rows.start(oh) * x.strides[2];
+    const PoolTaps taps = args_.rows.taps(oh);
+    const std::int64_t step = args_.rows.dilation * x.strides[2];
+    if (call_.separable()) {
+      join_rows<Op>(from + taps.begin * step, step, taps.count(), lines_ + columns_.padding);
+      by_stride([&](auto stride) HWY_ATTR { along_line<Op, stride>(); });
+    } else {
+      for (std::int64_t i = taps.begin; i < taps.end; ++i) {
+        join_rows<Sum<S>>(from + i * step, step, 1, lines_ + i * line_ + columns_.padding);
+      }
+      by_stride([&](auto stride) HWY_ATTR {
+        args_.has_indices() ? positions<stride>(taps) : weighted<stride>(taps);
+      });
+    }
+    const std::int64_t count = columns_.out;
+    if (args_.has_indices()) write_indices(n, c, oh, taps.begin);
+    if (args_.kind() == Pooling::average || args_.kind() == Pooling::weighted) {
+      const S* divisors = divisors_.of_row(oh);
+      for (std::int64_t i = 0; i < count; i += lanes()) {
+        hn::StoreU(hn::Div(hn::LoadU(d, results_ + i), hn::LoadU(d, divisors + i)), d,
+                   results_ + i);
+      }
+    }
+    if (args_.kind() == Pooling::l2) {
+      for (std::int64_t i = 0; i < count; i += lanes()) {
+        hn::StoreU(hn::Sqrt(hn::LoadU(d, results_ + i)), d, results_ + i);
+      }
+    }
+    const TensorRef& y = args_.y;
+    const auto* bias = static_cast<const S*>(call_.bias);
+    finish(call_, results_, count, bias != nullptr ? bias + c : bias, true,
+           static_cast<T*>(y.data) + n * y.strides[0] + c * y.strides[1] + oh * y.strides[2],
+           y.strides[3]);
+  }
+
+  /// `count` rows of x, `step` apart, into a line.
+  template <class Op>
+  HWY_INLINE void join_rows(const T* from, std::int64_t step, std::int64_t count, S* line) {
+    const std::int64_t width = columns_.in;
+    const std::int64_t element = args_.x.strides[3];
+    if (element != 1) {
+      for (std::int64_t w = 0; w < width; ++w) {
+        S joined = Op::identity;
+        for (std::int64_t i = 0; i < count; ++i) {
+          joined = Op::take(joined, static_cast<S>(from[i * step + w * element]));
+        }
+        line[w] = joined;
+      }
+      return;
+    }
+    const std::int64_t n = lanes();
+    const auto none = hn::Set(d, Op::identity);
+    std::int64_t w = 0;
+    for (; w + 4 * n <= width; w += 4 * n) {
+      V joined[4] = {none, none, none, none};
+      for (std::int64_t i = 0; i < count; ++i) {
+        const T* row = from + i * step + w;
+#pragma GCC unroll 4
+        for (int k = 0; k < 4; ++k) joined[k] = Op::take(d, joined[k], load_as(d, row + k * n));
+      }
+#pragma GCC unroll 4
+      for (int k = 0; k < 4; ++k) hn::StoreU(joined[k], d, line + w + k * n);
+    }
+    for (; w + n <= width; w += n) {
+      V joined = none;
+      for (std::int64_t i = 0; i < count; ++i) {
+        joined = Op::take(d, joined, load_as(d, from + i * step + w));
+      }
+      hn::StoreU(joined, d, line + w);
+    }
+    if (w == width) return;
+    // Of the last vector, what lies beyond the row stays as it is: the padding.
+    const auto rest = static_cast<std::size_t>(width - w);
+    V joined = none;
+    for (std::int64_t i = 0; i < count; ++i) {
+      joined = Op::take(d, joined, load_as_n(d, from + i * step + w, rest));
+    }
+    store_as_n(joined, d, line + w, rest);
+  }
+
+  /// f(stride), a constant where there are instructions for it; 0: any.
+  template <class F>
+  HWY_INLINE void by_stride(F&& f) {
+    if (columns_.stride == 1) return f(std::integral_constant<int, 1>{});
+    if (columns_.stride == 2) return f(std::integral_constant<int, 2>{});
+    f(std::integral_constant<int, 0>{});
+  }
+
+  /// f(j, elements) for the taps of the windows from ow on, which begin at line[ow * stride].
+  template <int stride, class F>
+  HWY_INLINE void for_each_tap(const S* line, std::int64_t ow, const F& f) {
+    const S* from = line + ow * columns_.stride;
+    const std::int64_t kernel = columns_.kernel;
+    const std::int64_t dilation = columns_.dilation;
+    if constexpr (stride == 1) {
+      for (std::int64_t j = 0; j < kernel; ++j) f(j, hn::LoadU(d, from + j * dilation));
+    } else if constexpr (stride == 2) {
+      V even;
+      V odd;
+      std::int64_t j = 0;
+      if (dilation == 1) {  // two taps of each pair of vectors
+        for (; j + 1 < kernel; j += 2) {
+          hn::LoadInterleaved2(d, from + j, even, odd);
+          f(j, even);
+          f(j + 1, odd);
+        }
+      }
+      for (; j < kernel; ++j) {
+        hn::LoadInterleaved2(d, from + j * dilation, even, odd);
+        f(j, even);
+      }
+    } else {
+      HWY_ALIGN S gathered[hn::MaxLanes(hn::ScalableTag<S>())];
+      const std::int64_t count = std::min(lanes(), columns_.out - ow);
+      for (std::int64_t j = 0; j < kernel; ++j) {
+        for (std::int64_t k = 0; k < lanes(); ++k) {
+          gathered[k] = from[std::min(k, count - 1) * columns_.stride + j * dilation];
+        }
+        f(j, hn::Load(d, gathered));
+      }
+    }
+  }
+
+  template <class Op, int stride>
+  HWY_INLINE void along_line() {
+    for (std::int64_t ow = 0; ow < columns_.out; ow += lanes()) {
+      V joined = hn::Set(d, Op::identity);
+      for_each_tap<stride>(lines_, ow,
+                           [&](std::int64_t, V v) HWY_ATTR { joined = Op::join(d, joined, v); });
+      hn::StoreU(joined, d, results_ + ow);
+    }
+  }
+
+  template <int stride>
+  HWY_INLINE void weighted(PoolTaps taps) {
+    const auto* weights = static_cast<const S*>(call_.weights);
+    for (std::int64_t ow = 0; ow < columns_.out; ow += lanes()) {
+      V sum = hn::Zero(d);
+      for (std::int64_t i = taps.begin; i < taps.end; ++i) {
+        const S* of_row = weights + i * columns_.kernel;
+        for_each_tap<stride>(lines_ + i * line_, ow, [&](std::int64_t j, V v) HWY_ATTR {
+          sum = hn::MulAdd(hn::Set(d, of_row[j]), v, sum);
+        });
+      }
+      hn::StoreU(sum, d, results_ + ow);
+    }
+  }
+
+  /// Maxima, and where they are: i W + j dw from the first tap of the window's first row. -1: no
+  /// tap was greater than -infinity.
+  template <int stride>
+  HWY_INLINE void positions(PoolTaps taps) {
+    const hn::RebindToSigned<hn::ScalableTag<S>> di;
+    for (std::int64_t ow = 0; ow < columns_.out; ow += lanes()) {
+      V best = hn::Set(d, Maximum<S>::identity);
+      auto where = hn::Set(di, I{-1});
+      for (std::int64_t i = taps.begin; i < taps.end; ++i) {
+        const std::int64_t row = (i - taps.begin) * args_.rows.dilation * columns_.in;
+        for_each_tap<stride>(lines_ + i * line_, ow, [&](std::int64_t j, V v) HWY_ATTR {
+          const auto wins = hn::Or(hn::Gt(v, best), hn::IsNaN(v));
+          const auto here = hn::Set(di, static_cast<I>(row + j * columns_.dilation));
+          best = hn::IfThenElse(wins, v, best);
+          where = hn::IfThenElse(hn::RebindMask(di, wins), here, where);
+        });
+      }
+      hn::StoreU(best, d, results_ + ow);
+      hn::StoreU(where, di, positions_ + ow);
+    }
+  }
+
+  void write_indices(std::int64_t n, std::int64_t c, std::int64_t oh, std::int64_t first_tap) {
+    const std::int64_t row = (args_.rows.start(oh) + first_tap * args_.rows.dilation) * columns_.in;
+    for (std::int64_t ow = 0; ow < columns_.out; ++ow) {
+      const std::int64_t from =
+          positions_[ow] >= 0 ? positions_[ow] : columns_.taps(ow).begin * columns_.dilation;
+      positions_[ow] = static_cast<I>(row + columns_.start(ow) + from);
+    }
+    const TensorRef& indices = args_.options.indices;
+    const Extents& strides = indices.strides;
+    write_positions(indices, n * strides[0] + c * strides[1] + oh * strides[2], positions_,
+                    columns_.out, strides[3]);
+  }
+
+  const Share& share_;
+  const Call& call_;
+  const Pool::Args& args_;
+  const PoolAxis& columns_;
+  std::int64_t line_;
+  S* lines_;
+  S* results_;
+  I* positions_;
+  Divisors<S> divisors_;
+};
+
+}  // namespace
+}  // namespace rung::pool_cpu::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#endif  // the guard flips with each target

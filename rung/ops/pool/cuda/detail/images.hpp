@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: Apache-2.0
+// What pool's CUDA rungs share: a call with its types, what the taps of a window become, and the
+// epilogue of one element.
+#pragma once
+
+#include <cmath>
+#include <cstdint>
+#include <limits>
+
+#include "rung/core/require.hpp"
+#include "rung/device/load.hpp"
+#include "rung/ops/pool/pool.hpp"
+
+namespace rung::pool_cuda::inline RUNG_TARGET {
+
+// --- in kernels ----------------------------------------------------------------------------------
+
+/// A call, small enough for a kernel's parameters.
+template <class T>
+struct Images {
+  using Element = T;
+  using Sum = Accumulator<T>;
+  View<const T, 4> x;
+  View<T, 4> y;
+  PoolAxis rows;
+  PoolAxis columns;
+  View<const T, 2> weights;
+  View<const T, 1> bias;              // without data: none
+  View<std::int32_t, 4> indices_i32;  // at most one of these has data
+  View<std::int64_t, 4> indices_i64;
+  bool count_padding;
+  Activation activation;
+
+  [[nodiscard]] __device__ __forceinline__ Sum weight(std::int64_t i, std::int64_t j) const {
+    return convert<Sum>(weights(i, j));
+  }
+};
+
+/// The place of an output.
+struct Place {
+  std::int64_t n, c, oh, ow;
+};
+
+/// A linear index less its remainder by `extent`, which is returned. Divisions of 32 bits are
+/// several times cheaper.
+__device__ __forceinline__ std::int64_t take_axis(std::int64_t& index, std::int64_t extent) {
+  if (index <= 0xffffffff) {  // extents are below 2^31
+    const auto narrow = static_cast<std::uint32_t>(index);
+    const std::uint32_t quotient = narrow / static_cast<std::uint32_t>(extent);
+    index = quotient;
+    return narrow - quotient * static_cast<std::uint32_t>(extent);
+  }
+  const std::int64_t quotient = index / extent;
+  const std::int64_t rest = index - quotient * extent;
+  index = quotient;
+  return rest;
+}
+
+/// What the taps of a window become, one by one, in row-major order.
+template <Pooling kind, class Sum>
+struct Pooled {
+  static constexpr bool is_max = kind == Pooling::max;
+  static constexpr Sum identity = is_max ? -std::numeric_limits<Sum>::infinity() : Sum(0);
+  Sum value = identity;
+  std::int64_t position = -1;
+
+  __device__ __forceinline__ void take(Sum v) {
+    if constexpr (is_max) {
+      if (v > value || v != v) value = v;
+    } else if constexpr (kind == Pooling::l2) {
+      value += v * v;
+    } else {
+      value += v;
+    }
+  }
+  __device__ __forceinline__ void take_weighted(Sum v, Sum weight) { value += weight * v; }
+  /// A maximum, and where it is.
+  __device__ __forceinline__ void take_at(Sum v, std::int64_t where) {
+    if (v > value || v != v || position < 0) {
+      value = v;
+      position = where;
+    }
+  }
+  [[nodiscard]] __device__ __forceinline__ Sum result(Sum divisor) const {
+    if constexpr (is_max) return value;
+    if constexpr (kind == Pooling::l2) return sqrt(value);
+    return value / divisor;
+  }
+};
+
+/// The number of taps, or the sum of weights, by which a window's sum is divided.
+template <Pooling kind, class T>
+__device__ __forceinline__ Accumulator<T> divisor_of(const Images<T>& p, std::int64_t oh,
+                                                     std::int64_t ow) {
+  using Sum = Accumulator<T>;
+  if constexpr (kind == Pooling::max || kind == Pooling::l2) return Sum(1);
+  const bool padded = p.count_padding;
+  const PoolTaps rows = padded ? PoolTaps{0, p.rows.padded_taps(oh)} : p.rows.taps(oh);
+  const PoolTaps columns = padded ? PoolTaps{0, p.columns.padded_taps(ow)} : p.columns.taps(ow);
+  if constexpr (kind == Pooling::average) return static_cast<Sum>(rows.count() * columns.count());
+  Sum sum = 0;
+  for (std::int64_t i = rows.begin; i < rows.end; ++i) {
+    for (std::int64_t j = columns.begin; j < columns.end; ++j) sum += p.weight(i, j);
+  }
+  return sum;
+}
+
+template <class Sum>
+__device__ Sum activate(Activation activation, Sum x) {
+  switch (activation) {
+    case Activation::none:
+      return x;
+    case Activation::relu:
+      return x < 0 ? Sum(0) : x;  // NaN stays NaN
+    case Activation::gelu:
+      if (x < -40) return 0;  // under any type's range; -infinity * 0 would be NaN
+      return x * erfc(-x * Sum(0.70710678118654752440)) * Sum(0.5);
+    case Activation::sigmoid:
+      return Sum(1) / (Sum(1) + exp(-x));
+    case Activation::tanh:
+      return tanh(x);
+  }
+  return x;
+}
+
+/// Writes an output: bias, activation, conversion.
+template <class T>
+__device__ __forceinline__ void finish(const Images<T>& p, const Place& at, Accumulator<T> value) {
+  if (p.bias.data != nullptr) value += convert<Accumulator<T>>(p.bias(at.c));
+  p.y(at.n, at.c, at.oh, at.ow) = convert<T>(activate(p.activation, value));
+}
+template <class T>
+__device__ __forceinline__ void write_index(const Images<T>& p, const Place& at,
+                                            std::int64_t position) {
+  if (p.indices_i64.data != nullptr) {
+    p.indices_i64(at.n, at.c, at.oh, at.ow) = position;
+  } else {
+    p.indices_i32(at.n, at.c, at.oh, at.ow) = static_cast<std::int32_t>(position);
+  }
+}
+
+// --- on the host ---------------------------------------------------------------------------------
+
+template <class T>
+Images<T> images_of(const Pool::Args& args) {
+  const PoolOptions& options = args.options;
+  Images<T> p{.x = args.x.view<const T, 4>(),
+              .y = args.y.view<T, 4>(),
+              .rows = args.rows,
+              .columns = args.columns,
+              .weights = {},
+              .bias = {},
+              .indices_i32 = {},
+              .indices_i64 = {},
+              .count_padding = options.count_padding,
+              .activation = options.activation};
+  if (is_given(options.weights)) p.weights = options.weights.view<const T, 2>();
+  if (is_given(options.bias)) p.bias = options.bias.view<const T, 1>();
+  if (args.has_indices()) {
+    if (options.indices.dtype == DType::i32) {
+      p.indices_i32 = options.indices.view<std::int32_t, 4>();
+    } else {
+      p.indices_i64 = options.indices.view<std::int64_t, 4>();
+    }
+  }
+  return p;
+}
+
+/// f<kind, T>() for a call's.
+template <class F>
+void with_kind_and_type(const Pool::Args& args, F&& f) {
+  visit<float, double, f16, bf16>(args.x.dtype, [&]<class T>() {
+    switch (args.kind()) {
+      case Pooling::max:
+        return f.template operator()<Pooling::max, T>();
+      case Pooling::average:
+        return f.template operator()<Pooling::average, T>();
+      case Pooling::l2:
+        return f.template operator()<Pooling::l2, T>();
+      case Pooling::weighted:
+        return f.template operator()<Pooling::weighted, T>();
+    }
+  });
+}
+
+}  // namespace rung::pool_cuda::inline RUNG_TARGET

@@ -1,0 +1,217 @@
+// SPDX-License-Identifier: Apache-2.0
+// pool: the problems it is checked and timed on, how they are made, and its command line.
+#include <fmt/format.h>
+
+#include <array>
+#include <cmath>
+#include <limits>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "rung/core/any_operator.hpp"
+#include "rung/core/require.hpp"
+#include "rung/ops/pool/op/axes.hpp"
+#include "rung/ops/pool/op/text.hpp"
+#include "rung/ops/pool/pool.hpp"
+
+namespace rung {
+namespace {
+
+constexpr std::pair<std::string_view, Activation> activations[] = {{"none", Activation::none},
+                                                                   {"relu", Activation::relu},
+                                                                   {"gelu", Activation::gelu},
+                                                                   {"sigmoid", Activation::sigmoid},
+                                                                   {"tanh", Activation::tanh}};
+
+/// Mostly small whole numbers with many equal ones, some infinities, one value in 61 NaN.
+double with_nan(std::int64_t, double uniform) {
+  if (uniform < 1.0 / 61) return std::numeric_limits<double>::quiet_NaN();
+  if (uniform > 0.9) return -std::numeric_limits<double>::infinity();
+  if (uniform > 0.89) return std::numeric_limits<double>::infinity();
+  return std::floor(uniform * 12) - 6;
+}
+
+/// Positive, so that their sums do not cancel; whole numbers where sums are to be exact.
+ValueMaker weight_values(Values values) {
+  if (values == Values::integers) {
+    return [](std::int64_t, double uniform) { return 1 + std::floor(uniform * 4); };
+  }
+  return [](std::int64_t, double uniform) { return 0.25 + uniform; };
+}
+
+Extents pooled_shape(const Extents& x, const PoolOptions& o) {
+  return {x[0], x[1],
+          pooled_extent(x[2], o.kernel_height, o.stride_height, o.padding_height, o.dilation_height,
+                        o.ceil_mode),
+          pooled_extent(x[3], o.kernel_width, o.stride_width, o.padding_width, o.dilation_width,
+                        o.ceil_mode)};
+}
+
+}  // namespace
+
+std::vector<Problem> Pool::check_problems(Backend backend) {
+  std::vector<Problem> problems = Problem::parse_all({
+      "f32 0x3x4x4",                                    // no images
+      "f32 2x0x4x4,average",                            // no channels
+      "f32 1x1x1x1,k=1",                                // one element
+      "f32 1x1x1x1,k=2,p=1,s=2,average",                // padding all around
+      "f32 2x3x8x8",                                    // halves
+      "f32 2x3x9x7,k=3,s=2,p=1",                        // ragged
+      "f32 1x2x5x131,k=3,s=1,p=1",                      // more than two vectors
+      "f32 1x3x12x70,k=3,s=2,p=1,indices=i64",          //
+      "f32 2x2x11x13,k=3x2,s=2x3,p=1x0,indices=i32",    // an axis unlike the other
+      "f32 1x2x10x37,k=3,s=1,p=1,nan",                  // NaN, infinities
+      "f32 1x2x10x37,k=3,s=2,p=1,nan,indices=i64",      // and many equal
+      "f32 3x4x6x9,k=2,s=2,ceil,nan,indices=i32,nhwc",  //
+      "f32 1x2x10x10,k=3,s=2,ceil",                     // a partial window at the end
+      "f32 1x2x7x8,k=2,s=2,p=1,ceil,average",           // beyond the padding, too
+      "f32 1x2x7x8,k=2,s=2,p=1,ceil,average,valid",     //
+      "f32 1x1x2x2,k=3,s=2,ceil,average",               // larger than the image
+      "f32 1x2x13x17,k=3,d=2,p=2,s=1",                  // dilated
+      "f32 1x2x13x40,k=2x3,d=3x2,p=0x2,s=2,average",    //
+      "f32 2x3x1x50,k=1x5,s=1x1,p=0x2,average,valid",   // one dimension
+      "f32 33x32x4x3,k=2",                        // more planes than shared_rows has blocks for
+      "f32 1x2x9x64,k=3,s=4",                     // strides beyond the kernel
+      "f32 1x2x20x41,k=3,s=1,p=1,average",        //
+      "f32 2x2x20x33,k=3,s=2,p=1,average,valid",  //
+      "f32 1x3x7x7,k=7,average",                  // all of a plane
+      "f32 2x2x11x35,k=5x3,s=1,p=2x1,l2",         //
+      "f32 1x2x11x35,k=3,s=2,p=1,weighted",       //
+      "f32 1x2x12x34,k=3x4,s=1,p=1x2,weighted,valid",   //
+      "f32 2x5x9x9,k=3,s=2,p=1,ceil,weighted,nhwc",     //
+      "f32 2x37x6x5,k=3,s=2,p=1,nhwc",                  // channels last: ragged
+      "f32 1x64x7x6,k=3,s=1,p=1,average,valid,nhwc",    // ... and full vectors
+      "f32 1x32x6x6,k=2,average,nhwc,bias,relu",        //
+      "f32 2x48x5x5,k=3,s=1,p=1,l2,nhwc",               //
+      "f32 1x40x7x5,k=3,d=2,p=2,s=1,nhwc,indices=i64",  //
+      "f32 1x160x4x4,k=2,s=1,weighted,nhwc",            // several vectors
+      "f32 2x3x9x40,k=3,s=2,p=1,bias,gelu",             // the epilogue
+      "f32 2x3x9x20,k=2,average,bias,sigmoid",          //
+      "f32 2x3x9x20,k=2,l2,tanh",                       //
+      "f32 2x3x9x20,k=3,s=1,p=1,bias,indices=i32",      //
+      "f64 1x3x9x21,k=3,s=2,p=1,indices=i64",           // every type
+      "f64 1x3x9x21,k=3,s=1,p=1,average",               //
+      "f64 1x18x5x6,k=3,s=1,p=1,weighted,nhwc,bias",    //
+      "f64 1x3x9x21,k=2,l2,relu",                       //
+      "f16 2x3x9x70,k=3,s=2,p=1",                       //
+      "f16 1x24x7x6,k=3,s=1,p=1,average,nhwc",          //
+      "f16 1x3x8x33,k=2,l2,bias",                       //
+      "f16 1x2x9x33,k=3,s=2,p=1,nan,indices=i64",       //
+      "bf16 2x3x9x37,k=3,s=1,p=1,average,valid",        //
+      "bf16 1x40x6x6,k=2,nhwc,nan",                     //
+      "bf16 1x3x9x35,k=3,s=2,p=1,weighted,relu",        //
+  });
+  if (backend == Backend::simt) return problems;
+  // Shares of several threads, and lines longer than what a block stages.
+  const std::vector<Problem> larger = Problem::parse_all({
+      "f32 4x16x56x56,k=3,s=2,p=1",
+      "f32 1x2x40x5000,k=3,s=1,p=1,average",
+      "f32 2x64x56x56,k=3,s=2,p=1,nhwc",
+      "bf16 2x64x28x28,k=3,s=1,p=1,average,nhwc",
+      "f32 1x1x600x600,k=31,s=7,p=15,average,valid",
+      "f64 2x8x60x61,k=3,s=2,p=1,indices=i64",
+  });
+  problems.insert(problems.end(), larger.begin(), larger.end());
+  return problems;
+}
+
+std::vector<Problem> Pool::bench_problems(Backend backend) {
+  switch (backend) {
+    case Backend::cpu:
+      return Problem::parse_all(
+          {"f32 64x64x112x112,k=3,s=2,p=1", "f32 64x64x112x112,k=3,s=2,p=1,nhwc",
+           "f32 32x64x56x56,k=2,average", "f32 32x64x56x56,k=3,s=1,p=1,average,nhwc",
+           "f32 4x64x56x56,k=3,s=2,p=1", "bf16 64x64x112x112,k=3,s=2,p=1,nhwc",
+           "f32 32x64x56x56,k=3,s=2,p=1,indices=i64"});
+    case Backend::cuda:
+      return Problem::parse_all(
+          {"f32 64x64x112x112,k=3,s=2,p=1", "f32 64x64x112x112,k=3,s=2,p=1,nhwc",
+           "f16 64x64x112x112,k=3,s=2,p=1,nhwc", "f32 64x64x112x112,k=2,average",
+           "f32 64x64x111x111,k=3,s=2,p=1", "f32 64x64x112x112,k=3,s=1,p=1,average",
+           "f32 64x64x112x112,k=3,s=2,p=1,indices=i64"});
+    case Backend::simt:
+      return Problem::parse_all({"f32 2x4x56x56,k=3,s=2,p=1", "f32 2x32x14x14,k=3,s=2,p=1,nhwc",
+                                 "f32 2x4x28x28,k=3,s=1,p=1,average"});
+  }
+  return {};
+}
+
+Pool::Call Pool::make(const Problem& problem, Inputs& inputs) {
+  problem.expect(name, 4,
+                 {"max", "average", "l2", "weighted", "k", "s", "p", "d", "ceil", "valid", "nhwc",
+                  "indices", "bias", "relu", "gelu", "sigmoid", "tanh", "nan"});
+  Call call;
+  PoolOptions& options = call.options;
+  pool_text::read_windows(name, problem, options);
+  for (const auto& [word, activation] : activations) {
+    if (problem.has(word)) options.activation = activation;
+  }
+  const bool last = options.channels_last;
+  const Extents x{std::span<const std::int64_t>(problem.extents)};
+  const Extents y = pool_axes::given_order(pooled_shape(x, options), last);
+  const Extents given = pool_axes::given_order(x, last);
+  call.x = problem.has("nan") ? inputs.input("x", problem.dtype, given, with_nan)
+                              : inputs.input("x", problem.dtype, given);
+  if (options.kind == Pooling::weighted) {
+    options.weights =
+        inputs.input("weights", problem.dtype, {options.kernel_height, options.kernel_width},
+                     weight_values(inputs.variant().values));
+  }
+  if (problem.has("bias")) options.bias = inputs.input("bias", problem.dtype, {x[1]});
+  call.y = inputs.output("y", problem.dtype, y);
+  if (problem.has("indices")) {
+    options.indices = inputs.output("indices", parse_dtype(problem.text("indices", "i64")), y);
+  }
+  return call;
+}
+
+std::span<const ArgumentSpec> Pool::arguments() {
+  using Kind = ArgumentSpec::Kind;
+  static constexpr std::array<ArgumentSpec, 13> specs{{
+      {"x", Kind::tensor, true, "N x C x H x W"},
+      {"kind", Kind::text, false, "default max", "max|average|l2|weighted"},
+      {"kernel", Kind::text, false, "the window: N or NxM; default 2"},
+      {"stride", Kind::text, false, "N or NxM; default the kernel's extents"},
+      {"padding", Kind::text, false, "N or NxM; default 0"},
+      {"dilation", Kind::text, false, "N or NxM; default 1"},
+      {"ceil", Kind::flag, false, "partial windows at the end count"},
+      {"valid", Kind::flag, false, "averages do not count the padding"},
+      {"nhwc", Kind::flag, false, "x is N x H x W x C"},
+      {"weights", Kind::tensor, false, "of weighted: as large as the window"},
+      {"bias", Kind::tensor, false, "C numbers, added to the result"},
+      {"activation", Kind::text, false, "default none", "none|relu|gelu|sigmoid|tanh"},
+      {"indices", Kind::flag, false, "the result is where the maxima are, i64"},
+  }};
+  return specs;
+}
+
+void Pool::invoke(Context& context, Invocation& call, Pick pick) {
+  const Tensor& x = call.tensors.at("x");
+  PoolOptions options;
+  pool_text::read_windows(name, call, options);
+  for (const auto& [word, activation] : activations) {
+    if (call.text("activation", "none") == word) options.activation = activation;
+  }
+  if (call.has("weights")) options.weights = call.tensors.at("weights");
+  if (call.has("bias")) options.bias = call.tensors.at("bias");
+  ConstTensorRef image = x;
+  if (image.rank() != 4) {
+    reject(name, fmt::format("x has {} axes; accepted: 4, N x C x H x W or, with --nhwc, "
+                             "N x H x W x C",
+                             image.rank()));
+  }
+  pool_axes::to_nchw(image, options.channels_last);
+  const Extents shape =
+      pool_axes::given_order(pooled_shape(image.shape, options), options.channels_last);
+  Tensor y(x.dtype(), shape, context.device());
+  Tensor indices;
+  if (call.has("indices")) {
+    indices = Tensor(DType::i64, shape, context.device());
+    options.indices = indices;
+  }
+  pool(context, x, y, options, pick);
+  call.result = call.has("indices") ? std::move(indices) : std::move(y);
+}
+
+}  // namespace rung

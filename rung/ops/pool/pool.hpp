@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+// pool: windows over the last two axes of images, each reduced to one number.
+//
+//   y[n, c, oh, ow] = act(P + bias[c]), P over the taps (i, j) of the window,
+//   v(i, j) = x[n, c, oh sh - ph + i dh, ow sw - pw + j dw],   0 <= i < kh, 0 <= j < kw:
+//     max       P = max v            and, when asked for, its position h W + w in the image
+//     average   P = sum v / number of taps
+//     l2        P = sqrt(sum v^2)
+//     weighted  P = sum weights[i, j] v / sum weights[i, j]
+//
+// Shapes   x: N x C x H x W, H W from 1 to 2^31 - 1; y and indices: N x C x OH x OW with OH and OW
+//          as pooled_extent() gives them, PyTorch's formula. channels_last: N x H x W x C and
+//          N x OH x OW x C. weights: kh x kw; bias: C. One dimension: H = kh = 1.
+// Windows  stride 0, the default, is the kernel's extent. Taps outside of the image are left out of
+//          max, sums and counts; count_padding counts those within the padded image (v = 0) in the
+//          average's number of taps and the weighted one's sum of weights, but never those beyond
+//          it, which ceil mode admits. As in PyTorch the padding is at most half of the extent
+//          d (k - 1) + 1 that a window spans; and no window may lie wholly outside of the image.
+// Strides  any, zero (broadcast) in what is read too; what is written must not overlap itself.
+// Types    x, y, weights, bias: one of f32, f64, f16, bf16. Arithmetic is f32, f64 for f64.
+//          indices: i64 or i32.
+// NaN      a NaN makes its windows NaN, maxima too, whose index is then that of the last NaN of the
+//          window in row-major order; of equal maxima it is the first, of nothing but -infinity the
+//          first tap. All as PyTorch. +0 and -0 are equal: a maximum may be either.
+// Aliasing what is written overlaps nothing else.
+// Accuracy max without bias and activation: exact. Else with u the unit roundoff of the arithmetic,
+//          n = kh kw, W the sum of weights (for the average 1 each):
+//            average, weighted  |error| <= (n + 4) u (sum |w v| + |P| sum |w|) / |W|
+//            l2                 |error| <= (n / 2 + 4) u P + sqrt(n s), s the smallest number of
+//                               the arithmetic: squares of f32 below 2^-63 may vanish. A sum v^2
+//                               that overflows gives infinity.
+//          plus 2 u |bias|, plus one rounding to y's type. Activations add a few units in the last
+//          place, as in gemm. W = 0 gives what dividing by it gives.
+// Repeats  the same bits from run to run and for any number of threads.
+// Errors   Error(invalid_argument) for shapes, types, windows, aliasing, weights or indices without
+//          the kind that takes them.
+// Source   PyTorch, torch.nn.MaxPool2d, AvgPool2d; I. Goodfellow, Y. Bengio & A. Courville, Deep
+//          Learning, section 9.3.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "rung/core/context.hpp"
+#include "rung/core/export.hpp"
+#include "rung/core/operator.hpp"
+#include "rung/core/tensor_ref.hpp"
+#include "rung/ops/gemm/gemm.hpp"
+#include "rung/ops/pool/window.hpp"
+
+namespace rung {
+
+enum class Pooling : std::uint8_t { max, average, l2, weighted };
+
+struct PoolOptions {
+  Pooling kind = Pooling::max;
+  int kernel_height = 1;
+  int kernel_width = 1;
+  int stride_height = 0;  // 0: as the kernel
+  int stride_width = 0;
+  int padding_height = 0;
+  int padding_width = 0;
+  int dilation_height = 1;
+  int dilation_width = 1;
+  bool ceil_mode = false;      // a last window that begins within the image or its padding counts
+  bool count_padding = true;   // of average and weighted
+  bool channels_last = false;  // N x H x W x C
+  ConstTensorRef weights = {};
+  ConstTensorRef bias = {};
+  Activation activation = Activation::none;
+  TensorRef indices = {};  // written: where the maxima are
+  bool operator==(const PoolOptions&) const = default;
+};
+
+struct RUNG_API Pool {
+  static constexpr std::string_view name = "pool";
+  static constexpr std::string_view summary =
+      "y = max | average | l2 | weighted average of windows";
+  static constexpr std::string_view problem_help =
+      "TYPE NxCxHxW[,options]: f32 64x64x112x112,k=3,s=2,p=1   f16 8x64x56x56,average,k=2,nhwc\n"
+      "options: max (default) | average | l2 | weighted, k=N or k=NxM (window, default 2),\n"
+      "         s=N or NxM (stride, default k), p=N or NxM (padding), d=N or NxM (dilation), "
+      "ceil,\n"
+      "         valid (padding is not counted), nhwc (tensors are N x H x W x C), "
+      "indices=i32|i64,\n"
+      "         bias, relu | gelu | sigmoid | tanh, nan (values: NaN, infinities, many equal)";
+
+  struct Call {
+    ConstTensorRef x = {};
+    TensorRef y = {};
+    PoolOptions options = {};
+    bool operator==(const Call&) const = default;
+  };
+
+  /// x, y and indices have their axes in the order N, C, H, W, whichever it was.
+  struct Args : Call {
+    PoolAxis rows;     // along H
+    PoolAxis columns;  // along W
+
+    [[nodiscard]] Pooling kind() const { return options.kind; }
+    [[nodiscard]] std::int64_t images() const { return y.shape[0]; }
+    [[nodiscard]] std::int64_t channels() const { return y.shape[1]; }
+    [[nodiscard]] std::int64_t taps() const { return rows.kernel * columns.kernel; }
+    [[nodiscard]] bool has_indices() const { return options.indices.data != nullptr; }
+    /// Whether anything follows the pooled number.
+    [[nodiscard]] bool has_epilogue() const {
+      return options.bias.data != nullptr || options.activation != Activation::none;
+    }
+  };
+
+  static constexpr void operands(auto& call, auto&& visit) {
+    visit(in(call.x, "x"), optional_in(call.options.weights, "weights"),
+          optional_in(call.options.bias, "bias"), out(call.y, "y"),
+          optional_out(call.options.indices, "indices"));
+  }
+  static RungList<Pool>& rungs();
+  static void bind(Args& args);
+
+  static Cost cost(const Args& args);
+  static void reference(const Args& args, Oracle& oracle);
+  static Tolerance tolerance(const Args& args, const RungInfo& rung, Values values);
+  static std::vector<Problem> check_problems(Backend backend);
+  static std::vector<Problem> bench_problems(Backend backend);
+  static Call make(const Problem& problem, Inputs& inputs);
+  static std::span<const ArgumentSpec> arguments();
+  static void invoke(Context& context, Invocation& invocation, Pick pick);
+};
+
+RUNG_API void pool(Context& context, const ConstTensorRef& x, const TensorRef& y,
+                   const PoolOptions& options = {}, Pick pick = best);
+
+/// How many windows lie along an axis of x: the extent of y. As PyTorch counts: with ceil_mode a
+/// last window may reach beyond the padded image, but must begin within the image or the padding in
+/// front of it. stride 0: the kernel's extent. Throws Error(invalid_argument) where there is none.
+RUNG_API std::int64_t pooled_extent(std::int64_t extent, int kernel, int stride = 0,
+                                    int padding = 0, int dilation = 1, bool ceil_mode = false);
+
+}  // namespace rung

@@ -1,0 +1,363 @@
+// SPDX-License-Identifier: Apache-2.0
+// Properties of pool that `rung check` does not state: extents, constants and ramps, indices that
+// lead to the values, special values in every rung, layouts, errors.
+#include "rung/ops/pool/pool.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "rung/ops/pool/test/pool_test.hpp"
+
+namespace rung {
+namespace {
+
+using pool_test::message_of;
+
+constexpr float infinity = std::numeric_limits<float>::infinity();
+constexpr float nan = std::numeric_limits<float>::quiet_NaN();
+
+std::vector<float> random_values(std::size_t count, unsigned seed) {
+  std::mt19937 engine(seed);
+  std::normal_distribution<float> normal(0, 2);
+  std::vector<float> values(count);
+  for (float& value : values) value = normal(engine);
+  return values;
+}
+
+/// One extent for both axes, as most windows have.
+PoolOptions square(Pooling kind, int kernel, int stride, int padding = 0) {
+  return {.kind = kind,
+          .kernel_height = kernel,
+          .kernel_width = kernel,
+          .stride_height = stride,
+          .stride_width = stride,
+          .padding_height = padding,
+          .padding_width = padding};
+}
+
+class PoolOn : public testing::TestWithParam<Backend> {
+ protected:
+  Context context = Context::on(GetParam());
+
+  /// The rungs of this backend that take the call; the public call is "".
+  std::vector<std::string> rungs_for(const ConstTensorRef& x, const TensorRef& y,
+                                     const PoolOptions& options) {
+    std::vector<std::string> names{""};
+    const Pool::Args args = bind<Pool>({.x = x, .y = y, .options = options});
+    for (const Rung<Pool>* rung = Pool::rungs().first; rung != nullptr; rung = rung->next) {
+      const RungInfo& info = rung->info;
+      if (info.backend != GetParam() || info.peer || !rung->supports(args, context)) continue;
+      names.emplace_back(info.name);
+    }
+    return names;
+  }
+
+  /// f(y, rung) after each rung that takes it; x is N x C x H x W, y is made for it.
+  template <class F>
+  void on_every_rung(std::vector<float>& x, const Extents& shape, const PoolOptions& options,
+                     F&& f) {
+    const Extents pooled = pooled_shape(shape, options);
+    std::vector<float> y(static_cast<std::size_t>(pooled.product()));
+    const TensorRef to(y.data(), pooled);
+    for (const std::string& name : rungs_for(TensorRef(x.data(), shape), to, options)) {
+      std::fill(y.begin(), y.end(), -77.0F);
+      pool(context, TensorRef(x.data(), shape), to, options, {name});
+      f(y, name);
+    }
+  }
+
+  static Extents pooled_shape(const Extents& x, const PoolOptions& o) {
+    return {x[0], x[1],
+            pooled_extent(x[2], o.kernel_height, o.stride_height, o.padding_height,
+                          o.dilation_height, o.ceil_mode),
+            pooled_extent(x[3], o.kernel_width, o.stride_width, o.padding_width, o.dilation_width,
+                          o.ceil_mode)};
+  }
+};
+
+TEST_P(PoolOn, AConstantStaysOne) {
+  std::vector<float> x(2 * 3 * 11 * 41, 0.3F);
+  for (const Pooling kind : {Pooling::max, Pooling::average}) {
+    PoolOptions options = square(kind, 3, 2, 1);
+    options.ceil_mode = true;
+    options.count_padding = false;
+    on_every_rung(x, {2, 3, 11, 41}, options, [&](const auto& y, const std::string& name) {
+      for (const float value : y) ASSERT_NEAR(value, 0.3F, 1e-7F) << name;
+    });
+  }
+}
+
+TEST_P(PoolOn, TheAverageOfARampIsItsMiddle) {
+  constexpr std::int64_t height = 9;
+  constexpr std::int64_t width = 70;
+  std::vector<float> x;
+  for (std::int64_t h = 0; h < height; ++h) {
+    for (std::int64_t w = 0; w < width; ++w) x.push_back(static_cast<float>(100 * h + w));
+  }
+  for (const int stride : {1, 2, 3}) {
+    on_every_rung(x, {1, 1, height, width}, square(Pooling::average, 3, stride),
+                  [&](const auto& y, const std::string& name) {
+                    const std::int64_t columns = (width - 3) / stride + 1;
+                    for (std::size_t i = 0; i < y.size(); ++i) {
+                      const auto at = static_cast<std::int64_t>(i);
+                      const std::int64_t h = at / columns * stride + 1;
+                      const std::int64_t w = at % columns * stride + 1;
+                      ASSERT_EQ(y[i], static_cast<float>(100 * h + w)) << name << ' ' << i;
+                    }
+                  });
+  }
+}
+
+TEST_P(PoolOn, PaddingIsCountedWhenAsked) {
+  std::vector<float> x(4, 8.0F);  // 2 x 2, all around it a padding of 1
+  PoolOptions options = square(Pooling::average, 2, 2, 1);
+  on_every_rung(x, {1, 1, 2, 2}, options, [&](const auto& y, const std::string& name) {
+    EXPECT_EQ(y, (std::vector<float>(4, 2.0F))) << name;
+  });
+  options.count_padding = false;
+  on_every_rung(x, {1, 1, 2, 2}, options, [&](const auto& y, const std::string& name) {
+    EXPECT_EQ(y, (std::vector<float>(4, 8.0F))) << name;
+  });
+}
+
+TEST_P(PoolOn, WhatCeilModeAddsIsNotPadding) {
+  // 3 of 5 columns are left for the last window: two of x, one of padding; the fourth place, behind
+  // the padding, is never counted.
+  std::vector<float> x(1 * 5, 6.0F);
+  PoolOptions options = {.kind = Pooling::average,
+                         .kernel_width = 4,
+                         .stride_width = 4,
+                         .padding_width = 1,
+                         .ceil_mode = true};
+  on_every_rung(x, {1, 1, 1, 5}, options, [&](const auto& y, const std::string& name) {
+    ASSERT_EQ(y.size(), 2U);
+    EXPECT_EQ(y[0], 6 * 3 / 4.0F) << name;
+    EXPECT_EQ(y[1], 6 * 2 / 3.0F) << name;
+  });
+}
+
+TEST_P(PoolOn, TheNormOfThreeAndFour) {
+  std::vector<float> x{3, 0, 4, 0, -3, -4, 0, 0};
+  on_every_rung(x, {1, 1, 1, 8}, {.kind = Pooling::l2, .kernel_width = 4, .stride_width = 4},
+                [&](const auto& y, const std::string& name) {
+                  EXPECT_EQ(y, (std::vector<float>{5, 5})) << name;
+                });
+}
+
+TEST_P(PoolOn, EqualWeightsAverage) {
+  auto x = random_values(2 * 2 * 10 * 37, 1);
+  std::vector<float> ones(9, 4.0F);
+  for (const bool counted : {false, true}) {
+    PoolOptions options = square(Pooling::average, 3, 2, 1);
+    options.count_padding = counted;
+    std::vector<float> average;
+    on_every_rung(x, {2, 2, 10, 37}, options,
+                  [&](const auto& y, const std::string&) { average = y; });
+    options.kind = Pooling::weighted;
+    options.weights = ConstTensorRef(ones, {3, 3});
+    on_every_rung(x, {2, 2, 10, 37}, options, [&](const auto& y, const std::string& name) {
+      for (std::size_t i = 0; i < y.size(); ++i) ASSERT_NEAR(y[i], average[i], 1e-5) << name;
+    });
+  }
+}
+
+TEST_P(PoolOn, IndicesLeadToTheMaxima) {
+  constexpr std::int64_t height = 12;
+  constexpr std::int64_t width = 39;
+  auto x = random_values(2 * height * width, 2);
+  for (const int stride : {1, 2, 3}) {
+    PoolOptions options = square(Pooling::max, 3, stride, 1);
+    const Extents pooled = pooled_shape({1, 2, height, width}, options);
+    std::vector<std::int64_t> indices(static_cast<std::size_t>(pooled.product()));
+    options.indices = TensorRef(indices.data(), pooled);
+    on_every_rung(x, {1, 2, height, width}, options, [&](const auto& y, const std::string& name) {
+      for (std::size_t i = 0; i < y.size(); ++i) {
+        const std::size_t plane = i / (y.size() / 2);
+        ASSERT_EQ(x[plane * height * width + static_cast<std::size_t>(indices[i])], y[i]) << name;
+      }
+      std::fill(indices.begin(), indices.end(), -1);
+    });
+  }
+}
+
+TEST_P(PoolOn, NaNAndInfinitiesAsInPyTorch) {
+  // Windows of 1 x 4: ordinary; with NaN first, last and twice; nothing but -infinity; equal ones.
+  std::vector<float> x{1,         3,         2,         -5,         //
+                       nan,       7,         1,         infinity,   //
+                       0,         nan,       2,         nan,        //
+                       -infinity, -infinity, -infinity, -infinity,  //
+                       2,         5,         5,         1};
+  const std::int64_t wanted[] = {1, 4, 11, 12, 17};
+  std::vector<std::int64_t> indices(5);
+  for (const bool with_indices : {false, true}) {
+    PoolOptions options{.kernel_width = 4};
+    if (with_indices) options.indices = TensorRef(indices.data(), {1, 1, 1, 5});
+    on_every_rung(x, {1, 1, 1, 20}, options, [&](const auto& y, const std::string& name) {
+      EXPECT_EQ(y[0], 3) << name;
+      EXPECT_TRUE(std::isnan(y[1]) && std::isnan(y[2])) << name;
+      EXPECT_EQ(y[3], -infinity) << name;
+      EXPECT_EQ(y[4], 5) << name;
+      for (std::size_t i = 0; with_indices && i < 5; ++i) EXPECT_EQ(indices[i], wanted[i]) << name;
+    });
+  }
+  // The same numbers as 5 rows of 4 channels, so that vectors lie the other way.
+  std::vector<float> turned(16 * 20);
+  for (std::size_t c = 0; c < 16; ++c) {
+    for (std::size_t i = 0; i < 20; ++i) turned[i * 16 + c] = x[i];
+  }
+  std::vector<float> y(16 * 5);
+  std::vector<std::int64_t> where(16 * 5);
+  PoolOptions options{.kernel_width = 4, .channels_last = true};
+  options.indices = TensorRef(where.data(), {1, 1, 5, 16});
+  pool(context, TensorRef(turned.data(), {1, 1, 20, 16}), TensorRef(y.data(), {1, 1, 5, 16}),
+       options);
+  for (std::size_t i = 0; i < where.size(); ++i) EXPECT_EQ(where[i], wanted[i / 16]);
+  EXPECT_TRUE(std::isnan(y[1 * 16]) && std::isnan(y[2 * 16 + 15]));
+}
+
+TEST_P(PoolOn, ChannelsLastIsTheSameNumbers) {
+  constexpr std::int64_t c = 21, h = 10, w = 11;
+  auto x = random_values(2 * c * h * w, 3);
+  auto bias = random_values(c, 4);
+  for (const Pooling kind : {Pooling::max, Pooling::average, Pooling::l2}) {
+    PoolOptions options = square(kind, 3, 2, 1);
+    options.bias = ConstTensorRef(bias);
+    options.activation = Activation::relu;
+    const Extents pooled = pooled_shape({2, c, h, w}, options);
+    std::vector<float> y(static_cast<std::size_t>(pooled.product()));
+    // x as it is, N C H W, then turned by its strides, then as a tensor that says so.
+    pool(context, TensorRef(x.data(), {2, c, h, w}), TensorRef(y.data(), pooled), options);
+    std::vector<float> turned(x.size());
+    for (std::int64_t i = 0; i < 2 * c * h * w; ++i) {
+      const std::int64_t pixel = i % (h * w);
+      const std::int64_t plane = i / (h * w);
+      turned[static_cast<std::size_t>(plane / c * c * h * w + pixel * c + plane % c)] =
+          x[static_cast<std::size_t>(i)];
+    }
+    std::vector<float> by_strides(y.size());
+    pool(context, TensorRef(turned.data(), {2, c, h, w}, {c * h * w, 1, w * c, c}),
+         TensorRef(by_strides.data(), pooled), options);
+    std::vector<float> last(y.size());
+    options.channels_last = true;
+    pool(context, TensorRef(turned.data(), {2, h, w, c}),
+         TensorRef(last.data(), {2, pooled[2], pooled[3], c}), options);
+    for (std::int64_t i = 0; i < static_cast<std::int64_t>(y.size()); ++i) {
+      const std::int64_t pixels = pooled[2] * pooled[3];
+      const std::int64_t plane = i / pixels;
+      const auto at = static_cast<std::size_t>(i);
+      ASSERT_NEAR(y[at], by_strides[at], 1e-5) << i;
+      ASSERT_NEAR(y[at],
+                  last[static_cast<std::size_t>((plane / c * pixels + i % pixels) * c + plane % c)],
+                  1e-5)
+          << i;
+    }
+  }
+}
+
+TEST_P(PoolOn, BiasAndActivationFollow) {
+  std::vector<float> x{1, 3, -9, -5};
+  std::vector<float> bias{-1, 2};
+  PoolOptions options{.kind = Pooling::average, .kernel_width = 2};
+  options.bias = ConstTensorRef(bias);
+  options.activation = Activation::relu;
+  on_every_rung(x, {1, 2, 1, 2}, options, [&](const auto& y, const std::string& name) {
+    EXPECT_EQ(y, (std::vector<float>{1, 0})) << name;
+  });
+}
+
+TEST_P(PoolOn, ErrorsNameWhatWasGiven) {
+  std::vector<float> x(2 * 3 * 8 * 8);
+  std::vector<float> y(2 * 3 * 8 * 8);
+  std::vector<std::int64_t> places(2 * 3 * 4 * 4);
+  const TensorRef image(x.data(), {2, 3, 8, 8});
+  const TensorRef half(y.data(), {2, 3, 4, 4});
+  const auto expect = [&](const TensorRef& to, const PoolOptions& options,
+                          const std::string& words) {
+    const std::string message = message_of([&] { pool(context, image, to, options); });
+    EXPECT_NE(message.find(words), std::string::npos) << message;
+  };
+  const PoolOptions right = square(Pooling::max, 2, 2);
+  pool(context, image, half, right);
+  expect(TensorRef(y.data(), {2, 3, 4, 5}), right, "2x3x4x4");
+  PoolOptions wrong = right;
+  wrong.kind = static_cast<Pooling>(9);
+  expect(half, wrong, "kind is 9");
+  wrong = right;
+  wrong.kernel_width = 0;
+  expect(half, wrong, "columns: kernel 0");
+  wrong = square(Pooling::max, 2, 2, 2);
+  expect(half, wrong, "rows: padding 2 of windows that span 2");
+  wrong = square(Pooling::max, 9, 1);
+  expect(half, wrong, "rows: windows span 9");
+  wrong = right;
+  wrong.weights = ConstTensorRef(x, {2, 2});
+  expect(half, wrong, "weights are given");
+  wrong.kind = Pooling::weighted;
+  wrong.weights = {};
+  expect(half, wrong, "weights are left out");
+  wrong.weights = ConstTensorRef(x, {2, 3});
+  expect(half, wrong, "weights");
+  wrong = right;
+  wrong.kind = Pooling::average;
+  wrong.indices = TensorRef(places.data(), {2, 3, 4, 4});
+  expect(half, wrong, "indices are given");
+  wrong = right;
+  wrong.indices = TensorRef(y.data() + 96, {2, 3, 4, 4});
+  expect(half, wrong, "indices is f32");
+  wrong = right;
+  wrong.bias = ConstTensorRef(y.data() + 200, {4});
+  expect(half, wrong, "bias");
+  expect(TensorRef(x.data(), {2, 3, 4, 4}), right, "overlap");
+  const std::string rank = message_of([&] {
+    pool(context, TensorRef(x.data(), {6, 8, 8}), half, right);
+  });
+  EXPECT_NE(rank.find("x has 3 axes"), std::string::npos) << rank;
+}
+
+TEST_P(PoolOn, AWindowOutsideOfTheImageIsRefused) {
+  // Taps at -1 and 2 of an image of two columns.
+  std::vector<float> x(2);
+  std::vector<float> y(1);
+  const PoolOptions options{.kernel_width = 2, .padding_width = 1, .dilation_width = 3};
+  const std::string message = message_of([&] {
+    pool(context, TensorRef(x.data(), {1, 1, 1, 2}), TensorRef(y.data(), {1, 1, 1, 1}), options);
+  });
+  EXPECT_NE(message.find("columns: a window of 2 taps, 3 apart, lies outside"), std::string::npos)
+      << message;
+}
+
+TEST_P(PoolOn, EmptyTensorsAreLeftAlone) {
+  std::vector<float> y(4, 3.0F);
+  pool(context, {nullptr, DType::f32, Extents{0, 3, 4, 4}}, TensorRef(y.data(), {0, 3, 2, 2}),
+       square(Pooling::max, 2, 2));
+  EXPECT_EQ(y, std::vector<float>(4, 3.0F));
+}
+
+INSTANTIATE_TEST_SUITE_P(Backends, PoolOn, testing::Values(Backend::cpu, Backend::simt),
+                         [](const auto& test) { return std::string(to_string(test.param)); });
+
+TEST(PoolCpu, AnyNumberOfThreadsGivesTheSameBits) {
+  auto x = random_values(3 * 5 * 61 * 77, 5);
+  for (const Pooling kind : {Pooling::max, Pooling::average, Pooling::l2}) {
+    const PoolOptions options = square(kind, 3, 2, 1);
+    std::vector<float> one;
+    for (const int threads : {1, 2, 3, 7}) {
+      Context context = Context::cpu(threads);
+      std::vector<float> y(3 * 5 * 31 * 39);
+      pool(context, TensorRef(x.data(), {3, 5, 61, 77}), TensorRef(y.data(), {3, 5, 31, 39}),
+           options);
+      if (threads == 1) one = y;
+      EXPECT_EQ(y, one) << threads;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace rung

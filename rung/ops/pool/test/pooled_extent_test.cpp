@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+// How many windows lie along an axis.
+#include <gtest/gtest.h>
+
+#include "rung/ops/pool/pool.hpp"
+#include "rung/ops/pool/test/pool_test.hpp"
+
+namespace rung {
+namespace {
+
+using pool_test::message_of;
+
+TEST(PooledExtent, IsPyTorchs) {
+  EXPECT_EQ(pooled_extent(112, 3, 2, 1), 56);
+  EXPECT_EQ(pooled_extent(7, 2), 3);
+  EXPECT_EQ(pooled_extent(7, 2, 0, 0, 1, true), 4);
+  EXPECT_EQ(pooled_extent(4, 2, 3, 1, 1, true), 2);  // a third would begin in the padding behind
+  EXPECT_EQ(pooled_extent(6, 2, 2, 1, 1, true), 4);
+  EXPECT_EQ(pooled_extent(2, 3, 2, 0, 1, true), 1);  // larger than the image
+  EXPECT_EQ(pooled_extent(13, 3, 1, 2, 2), 13);
+}
+
+TEST(PooledExtent, CountsWindowsOneByOne) {
+  // By definition: windows begin a stride apart; each lies within the padded image or, in ceil
+  // mode, has at least its beginning within the image or the padding in front - and, as PyTorch's
+  // division has it, less than a stride of it behind the padded image.
+  for (int in = 1; in <= 9; ++in) {
+    for (int kernel = 1; kernel <= 4; ++kernel) {
+      for (int stride = 1; stride <= 4; ++stride) {
+        for (int padding = 0; 2 * padding <= kernel; ++padding) {
+          for (const bool ceil : {false, true}) {
+            int count = 0;
+            for (int begin = -padding;; begin += stride) {
+              const int beyond = begin + kernel - (in + padding);
+              if (ceil ? begin >= in || beyond >= stride : beyond > 0) break;
+              ++count;
+            }
+            const auto extent = [&] { return pooled_extent(in, kernel, stride, padding, 1, ceil); };
+            if (count == 0) {
+              EXPECT_NE(message_of([&] { extent(); }).find("windows span"), std::string::npos);
+            } else {
+              EXPECT_EQ(extent(), count)
+                  << in << ' ' << kernel << ' ' << stride << ' ' << padding << ' ' << ceil;
+            }
+          }
+        }
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace rung

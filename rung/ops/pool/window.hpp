@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+// Where the windows of pool lie along one axis of an image; for hosts and devices.
+#pragma once
+
+#include <cstdint>
+
+#include "rung/core/bounds.hpp"
+#include "rung/core/export.hpp"
+#include "rung/core/integer.hpp"
+
+namespace rung {
+
+/// The taps of a window that lie within the image: [begin, end), counted from its first one.
+struct PoolTaps {
+  std::int64_t begin;
+  std::int64_t end;
+  [[nodiscard]] RUNG_HD RUNG_ALWAYS_INLINE constexpr std::int64_t count() const {
+    return end - begin;
+  }
+};
+
+/// Extents of up to 2^31 - 1: nothing here overflows.
+struct PoolAxis {
+  std::int64_t in = 1;   // extent of x
+  std::int64_t out = 1;  // windows: extent of y
+  std::int64_t kernel = 1;
+  std::int64_t stride = 1;
+  std::int64_t padding = 0;
+  std::int64_t dilation = 1;
+
+  /// Where the first tap of window `o` lies; negative in the padding.
+  [[nodiscard]] RUNG_HD RUNG_ALWAYS_INLINE constexpr std::int64_t start(std::int64_t o) const {
+    return o * stride - padding;
+  }
+  /// The taps of window `o` within the image; bind() has seen to it that there is one.
+  [[nodiscard]] RUNG_HD RUNG_ALWAYS_INLINE constexpr PoolTaps taps(std::int64_t o) const {
+    const std::int64_t first = start(o);
+    return {first >= 0 ? 0 : taps_in(-first), smaller(kernel, taps_in(in - first))};
+  }
+  /// How many of its taps lie within the padded image: all, but for those beyond it that ceil mode
+  /// admits. They are the first ones.
+  [[nodiscard]] RUNG_HD RUNG_ALWAYS_INLINE constexpr std::int64_t padded_taps(
+      std::int64_t o) const {
+    return smaller(kernel, taps_in(in + padding - start(o)));
+  }
+  /// The windows that span place `at` of the image: [begin, end). With a dilation not all of them
+  /// have a tap there.
+  [[nodiscard]] RUNG_HD RUNG_ALWAYS_INLINE constexpr PoolTaps windows_over(std::int64_t at) const {
+    const std::int64_t place = at + padding;
+    const std::int64_t span = (kernel - 1) * dilation + 1;
+    return {place < span ? 0 : (place - span) / stride + 1, smaller(out, place / stride + 1)};
+  }
+  /// The tap of window `o` that lies at place `at`, or -1.
+  [[nodiscard]] RUNG_HD RUNG_ALWAYS_INLINE constexpr std::int64_t tap_at(std::int64_t o,
+                                                                         std::int64_t at) const {
+    const std::int64_t places = at - start(o);
+    if (places < 0 || places > (kernel - 1) * dilation) return -1;
+    if (dilation == 1) return places;
+    return places % dilation == 0 ? places / dilation : -1;
+  }
+
+ private:
+  /// How many taps, a dilation apart, begin within so many places.
+  [[nodiscard]] RUNG_HD RUNG_ALWAYS_INLINE constexpr std::int64_t taps_in(
+      std::int64_t places) const {
+    return dilation == 1 ? places : ceil_div(places, dilation);
+  }
+};
+
+}  // namespace rung

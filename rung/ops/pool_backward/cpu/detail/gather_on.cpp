@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+// pool_backward on a CPU: along which axis, weights in the arithmetic type, shares of threads.
+#include <algorithm>
+#include <cstddef>
+
+#include "rung/core/require.hpp"
+#include "rung/cpu/team.hpp"
+#include "rung/ops/pool_backward/cpu/detail/call.hpp"
+
+namespace rung::pool_backward_cpu {
+namespace {
+
+/// Below this many terms a second thread costs more than it does (some 5 us).
+constexpr double min_terms = 1 << 15;
+
+bool channels_are_contiguous(const PoolBackward::Args& args) {
+  constexpr std::int64_t min_channels = 8;
+  bool contiguous = args.channels() >= min_channels;
+  const PoolBackwardOptions& options = args.options;
+  for (const ConstTensorRef& tensor :
+       {ConstTensorRef(args.dx), args.dy, options.indices, options.x, options.y}) {
+    contiguous = contiguous && (!is_given(tensor) || tensor.strides[1] == 1);
+  }
+  return contiguous;
+}
+
+template <class T>
+void copy_weights(const ConstTensorRef& weights, void* to) {
+  auto* at = static_cast<Accumulator<T>*>(to);
+  const auto from = weights.view<const T, 2>();
+  for (std::int64_t i = 0; i < weights.shape[0]; ++i) {
+    for (std::int64_t j = 0; j < weights.shape[1]; ++j) {
+      *at++ = static_cast<Accumulator<T>>(from(i, j));
+    }
+  }
+}
+
+}  // namespace
+
+void gather_on(const PoolBackward::Args& args, Context& context, int threads) {
+  Call call;
+  call.args = &args;
+  call.along_channels = channels_are_contiguous(args);
+  if (PoolBackward::cost(args).operations / 2 < min_terms) threads = 1;
+  threads = static_cast<int>(std::min<std::int64_t>(threads, call.units()));
+  const std::size_t element = args.dx.dtype == DType::f64 ? 8 : 4;
+  constexpr std::size_t cache_line = 64;
+  const auto bytes = [&](std::int64_t elements) {
+    return round_up(static_cast<std::size_t>(elements) * element, cache_line);
+  };
+  const std::size_t weights = args.kind() == Pooling::weighted ? bytes(args.taps()) : 0;
+  const std::size_t own = bytes(call.scratch());
+  auto* memory =
+      static_cast<std::byte*>(context.workspace(weights + own * static_cast<std::size_t>(threads)));
+  if (weights != 0) {
+    visit<float, double, f16, bf16>(
+        args.dx.dtype, [&]<class T>() { copy_weights<T>(args.options.weights, memory); });
+    call.weights = memory;
+  }
+  std::byte* const scratch = memory + weights;
+  cpu::run_team(threads, [&](const cpu::Team& team) {
+    const cpu::Range range = team.share(call.units());
+    work({&call, range.begin, range.end, scratch + own * static_cast<std::size_t>(team.rank())});
+  });
+}
+
+double seconds(const PoolBackward::Args& args, int threads) {
+  constexpr double seconds_per_term = 0.3e-9;  // a 2-core Zen 5 vCPU
+  constexpr double seconds_to_join = 4e-6;
+  return PoolBackward::cost(args).operations / 2 * seconds_per_term / threads +
+         (threads > 1 ? seconds_to_join : 0);
+}
+
+}  // namespace rung::pool_backward_cpu

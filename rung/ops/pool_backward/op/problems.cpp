@@ -1,0 +1,208 @@
+// SPDX-License-Identifier: Apache-2.0
+// pool_backward: the problems it is checked and timed on, how they are made, and its command line.
+#include <fmt/format.h>
+
+#include <array>
+#include <cmath>
+#include <string_view>
+
+#include "rung/core/any_operator.hpp"
+#include "rung/core/require.hpp"
+#include "rung/ops/pool/op/axes.hpp"
+#include "rung/ops/pool/op/text.hpp"
+#include "rung/ops/pool_backward/pool_backward.hpp"
+
+namespace rung {
+namespace {
+
+ValueMaker weight_values(Values values) {
+  if (values == Values::integers) {
+    return [](std::int64_t, double uniform) { return 1 + std::floor(uniform * 4); };
+  }
+  return [](std::int64_t, double uniform) { return 0.25 + uniform; };
+}
+
+/// Positions within the windows, of any of their taps.
+ValueMaker positions(const PoolAxis& rows, const PoolAxis& columns, std::int64_t channels,
+                     bool last) {
+  return [=](std::int64_t index, double uniform) {
+    const std::int64_t pixel = last ? index / channels : index;
+    const PoolTaps by_row = rows.taps(pixel / columns.out % rows.out);
+    const PoolTaps by_column = columns.taps(pixel % columns.out);
+    const auto tap = static_cast<std::int64_t>(
+        uniform * static_cast<double>(by_row.count() * by_column.count()));
+    const std::int64_t h = rows.start(pixel / columns.out % rows.out) +
+                           (by_row.begin + tap / by_column.count()) * rows.dilation;
+    const std::int64_t w = columns.start(pixel % columns.out) +
+                           (by_column.begin + tap % by_column.count()) * columns.dilation;
+    return static_cast<double>(h * columns.in + w);
+  };
+}
+
+/// Of the size that norms of normal values have, some of them 0.
+double norm_values(std::int64_t, double uniform) {
+  return uniform < 0.1 ? 0 : 0.5 + std::floor(uniform * 8);
+}
+
+}  // namespace
+
+std::vector<Problem> PoolBackward::check_problems(Backend backend) {
+  std::vector<Problem> problems = Problem::parse_all({
+      "f32 0x3x4x4",                                   // no images
+      "f32 1x1x1x1,k=1",                               // one element
+      "f32 2x3x8x8",                                   // halves
+      "f32 2x3x9x7,k=3,s=2,p=1",                       // windows that overlap
+      "f32 1x2x5x131,k=3,s=1,p=1",                     //
+      "f32 2x2x11x13,k=3x2,s=2x3,p=1x0,indices=i32",   // places that no window has
+      "f32 3x4x6x9,k=2,s=2,ceil,indices=i32,nhwc",     //
+      "f32 1x2x9x64,k=3,s=4",                          // strides beyond the kernel
+      "f32 1x2x13x17,k=3,d=2,p=2,s=1",                 // dilated
+      "f32 1x2x7x8,k=2,s=2,p=1,ceil,average",          //
+      "f32 1x2x7x8,k=2,s=2,p=1,ceil,average,valid",    //
+      "f32 1x1x2x2,k=3,s=2,ceil,average",              // larger than the image
+      "f32 1x2x13x40,k=2x3,d=3x2,p=0x2,s=2,average",   //
+      "f32 2x3x1x50,k=1x5,s=1x1,p=0x2,average,valid",  // one dimension
+      "f32 1x3x7x7,k=7,average",                       // all of a plane
+      "f32 1x64x7x6,k=3,s=1,p=1,average,valid,nhwc",   //
+      "f32 2x2x11x35,k=5x3,s=1,p=2x1,l2",              //
+      "f32 2x20x5x5,k=3,s=1,p=1,l2,nhwc",              //
+      "f32 1x2x11x35,k=3,s=2,p=1,weighted",            //
+      "f32 1x2x12x34,k=3x4,s=1,p=1x2,weighted,valid",  //
+      "f32 2x5x9x9,k=3,s=2,p=1,ceil,weighted,nhwc",    //
+      "f64 1x3x9x21,k=3,s=2,p=1",                      // every type
+      "f64 1x3x9x21,k=3,s=1,p=1,average",              //
+      "f64 1x3x9x21,k=2,l2",                           //
+      "f64 1x6x5x6,k=3,s=1,p=1,weighted,nhwc",         //
+      "f16 2x3x9x70,k=3,s=2,p=1",                      //
+      "f16 1x24x7x6,k=3,s=1,p=1,average,nhwc",         //
+      "f16 1x3x8x33,k=2,l2",                           //
+      "bf16 2x3x9x37,k=3,s=1,p=1,average,valid",       //
+      "bf16 1x3x9x35,k=3,s=2,p=1,weighted",            //
+      "bf16 1x40x6x6,k=3,s=1,p=1,nhwc,indices=i32",    //
+  });
+  if (backend == Backend::simt) return problems;
+  const std::vector<Problem> larger = Problem::parse_all({
+      "f32 4x16x56x56,k=3,s=2,p=1",
+      "f32 1x2x90x120,k=3,s=2,p=1",  // more rows than gather_rows has sums of at once
+      "f32 1x2x40x5000,k=3,s=1,p=1,average",
+      "bf16 2x64x28x28,k=3,s=1,p=1,average,nhwc",
+  });
+  problems.insert(problems.end(), larger.begin(), larger.end());
+  return problems;
+}
+
+std::vector<Problem> PoolBackward::bench_problems(Backend backend) {
+  switch (backend) {
+    case Backend::cpu:
+      return Problem::parse_all({"f32 16x64x112x112,k=3,s=2,p=1", "f32 16x64x56x56,k=2,average",
+                                 "f32 16x64x56x56,k=3,s=1,p=1,average,nhwc"});
+    case Backend::cuda:
+      return Problem::parse_all({"f32 64x64x112x112,k=3,s=2,p=1", "f32 64x64x112x112,k=2,average",
+                                 "f16 64x64x112x112,k=3,s=2,p=1,nhwc"});
+    case Backend::simt:
+      return Problem::parse_all({"f32 2x4x28x28,k=3,s=2,p=1", "f32 2x4x28x28,k=2,average"});
+  }
+  return {};
+}
+
+PoolBackward::Call PoolBackward::make(const Problem& problem, Inputs& inputs) {
+  problem.expect(
+      name, 4,
+      {"max", "average", "l2", "weighted", "k", "s", "p", "d", "ceil", "valid", "nhwc", "indices"});
+  Call call;
+  PoolBackwardOptions& options = call.options;
+  pool_text::read_windows(name, problem, options);
+  const bool last = options.channels_last;
+  const std::vector<std::int64_t>& extents = problem.extents;
+  const PoolAxis rows =
+      pool_axes::axis_of(name, "rows", extents[2],
+                         {options.kernel_height, options.stride_height, options.padding_height,
+                          options.dilation_height, options.ceil_mode});
+  const PoolAxis columns =
+      pool_axes::axis_of(name, "columns", extents[3],
+                         {options.kernel_width, options.stride_width, options.padding_width,
+                          options.dilation_width, options.ceil_mode});
+  const Extents image = pool_axes::given_order(Extents{std::span(extents)}, last);
+  const Extents pooled =
+      pool_axes::given_order({extents[0], extents[1], rows.out, columns.out}, last);
+  call.dy = inputs.input("dy", problem.dtype, pooled);
+  switch (options.kind) {
+    case Pooling::max:
+      options.indices = inputs.input("indices", parse_dtype(problem.text("indices", "i64")), pooled,
+                                     positions(rows, columns, extents[1], last));
+      break;
+    case Pooling::average:
+      break;
+    case Pooling::l2:
+      options.x = inputs.input("x", problem.dtype, image);
+      options.y = inputs.input("y", problem.dtype, pooled, norm_values);
+      break;
+    case Pooling::weighted:
+      options.weights = inputs.input("weights", problem.dtype, {rows.kernel, columns.kernel},
+                                     weight_values(inputs.variant().values));
+      break;
+  }
+  call.dx = inputs.output("dx", problem.dtype, image);
+  return call;
+}
+
+std::span<const ArgumentSpec> PoolBackward::arguments() {
+  using Kind = ArgumentSpec::Kind;
+  static constexpr std::array<ArgumentSpec, 15> specs{{
+      {"dy", Kind::tensor, true, "N x C x OH x OW"},
+      {"height", Kind::number, false, "H of the image; default: as many as the windows reach"},
+      {"width", Kind::number, false, "W of the image"},
+      {"kind", Kind::text, false, "default max", "max|average|l2|weighted"},
+      {"kernel", Kind::text, false, "the window: N or NxM; default 2"},
+      {"stride", Kind::text, false, "N or NxM; default the kernel's extents"},
+      {"padding", Kind::text, false, "N or NxM; default 0"},
+      {"dilation", Kind::text, false, "N or NxM; default 1"},
+      {"ceil", Kind::flag, false, "partial windows at the end count"},
+      {"valid", Kind::flag, false, "averages do not count the padding"},
+      {"nhwc", Kind::flag, false, "dy is N x OH x OW x C"},
+      {"indices", Kind::tensor, false, "of max: where the maxima are"},
+      {"x", Kind::tensor, false, "of l2: pool's x"},
+      {"y", Kind::tensor, false, "of l2: pool's y"},
+      {"weights", Kind::tensor, false, "of weighted: as large as the window"},
+  }};
+  return specs;
+}
+
+void PoolBackward::invoke(Context& context, Invocation& call, Pick pick) {
+  const Tensor& dy = call.tensors.at("dy");
+  PoolBackwardOptions options;
+  pool_text::read_windows(name, call, options);
+  for (const auto& [tensor, to] : {std::pair{"indices", &options.indices},
+                                   {"x", &options.x},
+                                   {"y", &options.y},
+                                   {"weights", &options.weights}}) {
+    if (call.has(tensor)) *to = call.tensors.find(tensor)->second;
+  }
+  ConstTensorRef pooled = dy;
+  if (pooled.rank() != 4) {
+    reject(name, fmt::format("dy has {} axes; accepted: 4, N x C x OH x OW or, with --nhwc, "
+                             "N x OH x OW x C",
+                             pooled.rank()));
+  }
+  pool_axes::to_nchw(pooled, options.channels_last);
+  const auto reached = [](std::int64_t out, int kernel, int stride, int padding, int dilation) {
+    const std::int64_t step = stride == 0 ? kernel : stride;
+    return static_cast<double>((out - 1) * step + std::int64_t{kernel - 1} * dilation + 1 -
+                               std::int64_t{2} * padding);
+  };
+  const auto height = static_cast<std::int64_t>(
+      call.number("height", reached(pooled.shape[2], options.kernel_height, options.stride_height,
+                                    options.padding_height, options.dilation_height)));
+  const auto width = static_cast<std::int64_t>(
+      call.number("width", reached(pooled.shape[3], options.kernel_width, options.stride_width,
+                                   options.padding_width, options.dilation_width)));
+  if (height < 1 || width < 1) {
+    reject(name, fmt::format("the image is {} x {}; accepted: from 1 x 1 on", height, width));
+  }
+  const Extents image = pool_axes::given_order({pooled.shape[0], pooled.shape[1], height, width},
+                                               options.channels_last);
+  call.result = Tensor(dy.dtype(), image, context.device());
+  pool_backward(context, dy, call.result, options, pick);
+}
+
+}  // namespace rung
