@@ -220,6 +220,31 @@ def pool_backward(api):
     agree("pool_backward", dx, wanted)
 
 
+def stencil(api):
+    x, mask = random(3, 9, 11), random(3, 5)
+    y, modes = np.empty_like(x), {"ZERO": "constant", "CLAMP": "edge", "MIRROR": "reflect", "WRAP": "wrap"}
+    for edge, mode in modes.items():
+        padded = np.pad(x, ((0, 0), (1, 1), (2, 2)), mode)
+        of_x = np.lib.stride_tricks.sliding_window_view(padded, (3, 5), axis=(1, 2))
+        for turned in (0, 1):
+            api.call("stencil", x, mask, y, options=api.options("stencil", edge=f"RUNG_EDGE_{edge}", scale=0.5,
+                                                                convolution=turned))
+            agree(f"stencil {edge}", y, 0.5 * (of_x * (mask[::-1, ::-1] if turned else mask)).sum(axis=(3, 4)))
+        api.call("stencil", x, None, y, options=api.options("stencil", edge=f"RUNG_EDGE_{edge}", window=(3, 5)))
+        agree(f"window {edge}", y, of_x.sum(axis=(3, 4)))
+        across, down = mask[0], mask[:, 1]
+        api.call("stencil_separable", x, across, down, None, y,
+                 options=api.options("stencil", edge=f"RUNG_EDGE_{edge}"))
+        agree(f"separable {edge}", y, (of_x * np.outer(down, across)).sum(axis=(3, 4)))
+    # x[i - 2], twice.
+    line, moved = random(20), np.empty(20, np.float32)
+    api.call("stencil", line, np.ones(1, np.float32), moved)
+    agree("one", moved, line, 0)
+    api.call("stencil", line, np.array([1, 0, 0], np.float32), moved, options=api.options(
+        "stencil", edge="RUNG_EDGE_WRAP", anchor=(2,), iterations=2))
+    agree("iterations", moved, np.roll(line, 4), 0)
+
+
 def transfer(api):
     if api.library.rung_backend_available(api.constants["RUNG_SIMT"]) != 0:
         return

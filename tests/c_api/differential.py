@@ -344,6 +344,93 @@ def norm(api, case):
     close("norm of permuted rows", permuted, plain[order].astype(np.float64), 8 * unit(dtype) * np.abs(plain[order]))
 
 
+def stencil(api, case):
+    dtype = np.dtype(case.one_of(*FLOATS, "u1"))
+    out = np.dtype(case.one_of(dtype.str, "f4")) if dtype.itemsize < 4 else dtype
+    wide = np.dtype("f8" if dtype == np.float64 else "f4")
+    shape = case.shape(elements=4000)
+    axes = int(case.random.integers(1, min(3, len(shape)) + 1))
+    while True:
+        taps = tuple(int(case.one_of(1, 2, 3, 5, case.random.integers(1, 32))) for _ in range(axes))
+        if math.prod(taps) <= 300:
+            break
+    edge = case.one_of("ZERO", "CLAMP", "MIRROR", "WRAP")
+    form = case.one_of("mask", "vectors", "window")
+    convolution, iterations = case.flag(), case.one_of(1, 1, 1, 2, 3)
+    anchor = tuple(int(case.random.integers(n)) for n in taps) if case.flag() else ()
+    # Sums of bytes weighed with whole numbers are exact, and so is what a power of two makes of them.
+    scale = case.one_of(1.0, 0.125) if dtype == np.uint8 else case.one_of(1.0, -0.75)
+    x, y = case.input(dtype, shape), case.output(out, shape)
+
+    def weights(extents):
+        made = case.array(wide, extents)
+        made[...] = case.random.integers(-3, 4, extents) if dtype == np.uint8 else case.values(wide, extents)
+        case.memory[-1][2] = None
+        return made
+
+    given = dict(edge=f"RUNG_EDGE_{edge}", convolution=int(convolution), scale=scale, iterations=iterations)
+    if anchor:
+        given["anchor"] = anchor
+    if form == "window":
+        mask = np.ones(taps)
+        case.freeze()
+        api.call("stencil", x, None, y, options=api.options("stencil", window=taps, **given))
+    elif form == "mask":
+        mask = weights(taps)
+        case.freeze()
+        api.call("stencil", x, mask, y, options=api.options("stencil", **given))
+    else:
+        vectors = [weights((n,)) for n in taps]
+        mask = vectors[0].astype(np.float64)
+        for vector in vectors[1:]:
+            mask = mask[..., None] * vector.astype(np.float64)
+        case.freeze()
+        across, down, through = (vectors[::-1] + [None, None])[:3]
+        api.call("stencil_separable", x, across, down, through, y, options=api.options("stencil", **given))
+    if x.size == 0:
+        return
+
+    weight = np.asarray(mask, np.float64)
+    begin = anchor or [n // 2 for n in taps]
+    if convolution:  # a correlation with the mask turned round
+        weight = np.flip(weight)
+        begin = [n - 1 - a for n, a in zip(taps, begin)]
+    first = len(shape) - axes
+
+    def padded(values):
+        for axis in range(axes):
+            n = shape[first + axis]
+            at = np.arange(n + taps[axis] - 1) - begin[axis]
+            inside = ((at >= 0) & (at < n)).reshape([-1] + [1] * (axes - 1 - axis))
+            period = max(2 * (n - 1), 1)
+            at = {"ZERO": np.clip(at, 0, n - 1), "CLAMP": np.clip(at, 0, n - 1), "WRAP": at % n,
+                  "MIRROR": np.minimum(at % period, period - at % period) if n > 1 else 0 * at}[edge]
+            values = np.take(values, at, first + axis)
+            if edge == "ZERO":
+                values = np.where(inside, values, 0)
+        return values
+
+    def weighed(values, by):
+        values, total = padded(values), np.zeros(shape)
+        for k in np.ndindex(*taps):
+            total += by[k] * values[(...,) + tuple(slice(i, i + n) for i, n in zip(k, shape[first:]))]
+        return total
+
+    wanted, error = x.astype(np.float64), np.zeros(shape)
+    for i in range(iterations):
+        terms = abs(scale) * weighed(np.abs(wanted) + error, np.abs(weight))
+        error = abs(scale) * weighed(error, np.abs(weight))
+        error += (math.prod(taps) + 4) * (unit(dtype) * terms + smallest(dtype))
+        wanted = scale * weighed(wanted, weight)
+        if out == np.uint8:
+            wanted, error = np.clip(np.rint(wanted), 0, 255), np.zeros(shape)
+        elif i + 1 < iterations:
+            error += rounding(out, np.abs(wanted) + error)
+    if dtype == np.uint8 and iterations == 1 and abs(terms).max() < 2**24:
+        error = np.zeros(shape)
+    close(f"stencil {form} {taps} {given}", y, wanted.astype(out) if out == np.uint8 else wanted, error)
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("source")

@@ -99,6 +99,7 @@ std::vector<Problem> Stencil::check_problems(Backend backend) {
       "f32 2x4x8x33,mask=2x3x4,edge=mirror,anchor=0x1x3",
       "f32 7x12x33,window=5x3x7",
       "f32 7x12x33,mask=3x4x5,separable,edge=mirror",
+      "f32 6x9x20,mask=1x3x5,separable",
       "f32 3x4x5,mask=9x9x9,edge=mirror",
       // Iterations.
       "f32 40x50,mask=3x3,iterations=2",

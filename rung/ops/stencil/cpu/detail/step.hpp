@@ -104,6 +104,10 @@ class Step {
     };
     copy(args_.down, args_.rows().taps, weights_);
     copy(args_.across, args_.columns().taps, weights_ + args_.rows().taps);
+    if (args_.through.data != nullptr) {  // of one element, or it would be a step of its own
+      const S factor = *static_cast<const S*>(args_.through.data);
+      for (int i = 0; i < args_.rows().taps; ++i) weights_[i] *= factor;
+    }
   }
 
   /// f<T>() for the types of element whose sums are S.
