@@ -236,7 +236,8 @@ TEST_P(StencilOn, AnInfinityReachesItsWindowsAlone) {
     for (int r = 0; r < 20; ++r) {
       for (int c = 0; c < 40; ++c) {
         const bool sees = 10 >= r - 2 && 10 <= r + 2 && 20 >= c - 3 && 20 <= c + 2;
-        const float value = y.values[static_cast<std::size_t>(r * 40 + c)];
+        const float value =
+            y.values[static_cast<std::size_t>(r) * 40 + static_cast<std::size_t>(c)];
         ASSERT_EQ(std::isinf(value), sees) << r << ' ' << c << ' ' << value;
         ASSERT_FALSE(std::isnan(value));
       }
