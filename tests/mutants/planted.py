@@ -1,0 +1,81 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Plants faults in the kernels of an operator's rungs, one at a time, and expects `rung check` to fail.
+
+usage: planted.py BUILD [--operator stencil] [--rung NAME]... [--list]
+
+BUILD is a configured and built tree with the simulated GPU. The mutant's object takes the original's place in
+a copy of librung, as in barriers.py. Exit code 1 when a fault is not found."""
+import argparse
+import os
+import pathlib
+import sys
+import tempfile
+
+from barriers import SOURCE, Builder, run
+
+# Per operator: rung, file (in the operator's folder), what is wrong, the text and what takes its place.
+FAULTS = {
+    "stencil": [
+        ("window_sum_shared", "cuda/030_window_sum_shared.cu", "the last element of the right halo is not loaded",
+         "thread < right &&", "thread < right - 1 &&"),
+        ("window_sum_shared", "cuda/030_window_sum_shared.cu", "the right halo is off by one",
+         "p.element(0, column + threads)", "p.element(0, column + threads - 1)"),
+        ("tile_output_load_halo", "cuda/040_tile_output_load_halo.cu", "the last row of the halo is not loaded",
+         "r < height; r +=", "r < height - 1; r +="),
+        ("tile_input", "cuda/050_tile_input.cu", "one tap too many is taken for a ghost at the last column",
+         "p.is_ghost(row + i - p.origin_row, column + j - p.origin_column)",
+         "p.is_ghost(row + i - p.origin_row, column + j - p.origin_column + 1)"),
+        ("halo_from_cache", "cuda/060_halo_from_cache.cu", "a column of the halo is read from the tile",
+         "c >= 0 && c < side", "c >= 0 && c <= side"),
+        ("register_queue_3d", "cuda/070_register_queue_3d.cu", "the last row of the halo is not loaded",
+         "r < rows + down - 1; r +=", "r < rows + down - 2; r +="),
+        ("vectorised", "cuda/080_vectorised.cu", "the last column of the halo is zero",
+         "c < width + across - 1;", "c < width + across - 2;"),
+        ("vectorised", "op/edge.hpp", "the mirror repeats the outermost element",
+         "2 * (extent - 1)", "2 * extent - 1"),
+        ("tma_tile", "cuda/090_tma_tile.sm90a.cu", "the box begins a row too low",
+         "{first_row - down.origin,", "{first_row - down.origin + 1,"),
+        ("temporal_blocking", "cuda/100_temporal_blocking.cu", "what lies outside takes part in later iterations",
+         "exists(r, c) ? result : 0.0F", "result"),
+    ],
+}
+
+
+def main():
+    arguments = argparse.ArgumentParser()
+    arguments.add_argument("build", type=pathlib.Path)
+    arguments.add_argument("--operator", default="stencil", choices=sorted(FAULTS))
+    arguments.add_argument("--rung", action="append", default=[])
+    arguments.add_argument("--list", action="store_true")
+    options = arguments.parse_args()
+    builder = None if options.list else Builder(options.build.resolve())
+    folder = SOURCE / "rung/ops" / options.operator
+    alive = total = 0
+    for rung, file, what, text, fault in FAULTS[options.operator]:
+        if options.rung and rung not in options.rung:
+            continue
+        total += 1
+        changed = folder / file
+        path = next(one for one in sorted((folder / "cuda").glob("*.cu"))
+                    if f'.name = "{rung}"' in one.read_text(encoding="utf-8"))
+        source = changed.read_text(encoding="utf-8")
+        if source.count(text) != 1:
+            sys.exit(f"{file} has {source.count(text)} times what a fault is planted in, once is wanted: {text}")
+        if options.list:
+            print(f"{rung}: {what}")
+            continue
+        with tempfile.TemporaryDirectory() as made:
+            made, why = builder.make(pathlib.Path(made), path, changed, source.replace(text, fault))
+            if made is None:
+                sys.exit(f"{rung}: {what}: " + (f"does not build\n{why}" if why else "changes nothing"))
+            checked = run([builder.build / "bin/rung", "check", f"{options.operator}/{rung}", "--backend", "simt",
+                           "--variant", "plain"], env=dict(os.environ, LD_LIBRARY_PATH=str(made)))
+        found = checked.returncode == 1 and "FAILED" in checked.stdout
+        print(f"{'found' if found else 'LIVES'}  {rung}: {what}", flush=True)
+        alive += 0 if found else 1
+    print(f"{total} faults" if options.list else f"{total} faults, {alive} not found")
+    return 1 if alive or not total else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
