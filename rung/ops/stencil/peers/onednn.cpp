@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // stencil / onednn: the peer oneDNN, its convolution primitive with one channel in and out.
 //
-// Kernels  generated while running for the processor it finds.
+// Kernels  of one channel it makes columns of patches, and multiplies matrices.
 // Limits   f32; full masks, contiguous; zero edges; no scale; x and y contiguous.
 #include <cstddef>
 #include <memory>
@@ -42,7 +42,9 @@ const Functions& functions() {
   return loaded;
 }
 
-/// A tensor with `axes` spatial axes behind two others: arrays or channels out, and channels in.
+/// A tensor with `axes` spatial axes behind two others: arrays or channels out, and channels in. Of
+/// one channel, channels-first and channels-last are the same memory. oneDNN 2.6.3 does better by
+/// the latter in two axes (4096x4096,mask=5x5: 78 ms, 3.7 s), by the former in three.
 ConstTensorRef as_batch(const ConstTensorRef& tensor, std::int64_t arrays, int axes,
                         const Stencil::Axis* axis, bool is_mask) {
   Extents shape;
@@ -53,7 +55,9 @@ ConstTensorRef as_batch(const ConstTensorRef& tensor, std::int64_t arrays, int a
     const Stencil::Axis& one = axis[3 - axes + i];
     shape[2 + i] = is_mask ? one.taps : one.extent;
   }
-  return {tensor.data, tensor.dtype, shape, tensor.device};
+  Extents strides = shape.contiguous_strides();
+  if (axes < 3 && !is_mask) strides[1] = 1;
+  return {tensor.data, tensor.dtype, shape, strides, tensor.device};
 }
 
 /// A primitive for one shape of a call and a number of threads.
@@ -172,7 +176,11 @@ Support supports(const Stencil::Args& args, const Context& context) {
   if (args.edge != StencilEdge::zero) return unsupported("zero edges only");
   if (args.scale != 1) return unsupported("no scale");
   const auto dense = [](const ConstTensorRef& tensor) {
-    return tensor.strides == tensor.shape.contiguous_strides();
+    const Extents strides = tensor.shape.contiguous_strides();
+    for (int axis = 0; axis < tensor.rank(); ++axis) {
+      if (tensor.shape[axis] > 1 && tensor.strides[axis] != strides[axis]) return false;
+    }
+    return true;
   };
   if (!dense(args.x) || !dense(args.y) || !dense(args.mask)) {
     return unsupported("contiguous x, y and mask only");
