@@ -1,128 +1,197 @@
 // SPDX-License-Identifier: Apache-2.0
 // stencil / temporal blocking
 //
-// Idea     several iterations in one launch: a block loads a tile with a halo for all of them, and
-//          goes back and forth between two tiles in shared memory. With each iteration the part of
-//          the tile that is right shrinks by the mask's halo; what is left after the last is y.
-// Changes  against vectorised: x is read and y written once in several iterations instead of once
-//          in each. What neighbouring blocks both need they compute twice: work for traffic.
-// Cost     a tile of 64 x 64 and five iterations of 3 x 3: 54 x 54 elements of y. Loads 1.40 times
-//          x in five iterations; 1.19 times the multiply-adds.
-// Limits   f32; one or two axes; zero edges, two iterations or more, masks of up to 6 a side;
-//          contiguous rows. In the iterations between, places outside the array stay 0.
+// Idea     several iterations in one launch: queues in a row. Where register_queue writes a complete
+//          row of y, this one passes it to the queue of the next iteration, which waits in registers
+//          too; only the last one's rows leave. Neighbouring columns come from neighbouring lanes.
+// Changes  against register_queue: x is read once and y written once in several iterations instead
+//          of once in each. With each iteration the columns at both ends of a strip go wrong, and
+//          rows at its top: neighbouring warps make them again. Work for traffic.
+// Cost     in five iterations of 3 x 3, 112 of 128 columns, and H of H + 8 rows: 1.14 (H + 8) / H
+//          times the multiply-adds. A shuffle for each column that the mask has beside the middle.
+// Limits   f32; one or two axes; zero edges, two iterations or more, masks of 3 or 5 columns, and no
+//          more rows, about the element; contiguous rows. In the iterations between, places outside
+//          the array stay 0.
 // Tried    -
 // Source   J. Meng and K. Skadron, Performance modeling and automatic ghost zone optimization for
-//          iterative stencil loops on GPUs, ICS 2009.
+//          iterative stencil loops on GPUs, ICS 2009; K. Matsumura et al., AN5D, CGO 2020, for
+//          queues in registers.
+#include "rung/device/collectives.hpp"
+#include "rung/device/load.hpp"
 #include "rung/ops/stencil/cuda/detail/arrays.hpp"
 
 namespace rung {
 namespace {
 
 using namespace stencil_cuda;
-using P = Arrays<float, float>;
 
-constexpr int side = 64;      // of the tiles
-constexpr int lost = 10;      // of the side, at most, to all iterations
-constexpr int max_steps = 8;  // in a launch
-constexpr int lanes = 32, warps = 8;
-constexpr int thread_rows = 4;  // that a thread makes in one go
+constexpr int lanes = 32, warps = 4;
+constexpr int pack = 4;              // columns of a lane
+constexpr int strip = lanes * pack;  // and of a warp
+constexpr int ahead = 2;             // rows of x that are on their way
 
-struct Tiles {
-  float at[2][side][side];
-  float weights[(lost / 2 + 1) * (lost / 2 + 1)];
+/// A call, and how a strip is cut.
+struct Strips : Arrays<float, float> {
+  int steps;          // iterations
+  int rows, columns;  // extents
+  int strips, bands;  // across, and down
+  int lead;           // columns at a strip's begin that go wrong, a multiple of a pack
+  int width;          // and those that are left
+  int length;         // rows of y that a warp makes
+  bool wide;          // rows begin at multiples of 16 bytes
 };
 
+/// Masks of 2 side + 1 columns about the element, and up to as many rows.
+template <int side, int max_steps>
 __global__ void __launch_bounds__(lanes* warps)
-    stencil_temporal_blocking(const __grid_constant__ P p, int steps) {
-  Tiles& tiles = shared<Tiles>();
-  const Stencil::Axis& down = p.axis[1];
-  const Stencil::Axis& across = p.axis[2];
-  const int lane = static_cast<int>(threadIdx.x);
-  const int warp = static_cast<int>(threadIdx.y);
-  for (int i = warp * lanes + lane; i < down.taps * across.taps; i += lanes * warps) {
-    tiles.weights[i] = p.weights.at(0, i / across.taps, i % across.taps);
-  }
-  std::int64_t first[2];
-  p.batch.offsets(blockIdx.z, first);
-  // Of the tile's first element; with each step, of that of its first right one.
-  int height = side;
-  int width = side;
-  std::int64_t row =
-      std::int64_t{blockIdx.y} * (side - steps * (down.taps - 1)) - steps * down.origin;
-  std::int64_t column =
-      std::int64_t{blockIdx.x} * (side - steps * (across.taps - 1)) - steps * across.origin;
-  const auto exists = [&](int r, int c) {
-    return row + r >= 0 && row + r < down.extent && column + c >= 0 && column + c < across.extent;
-  };
-  for (int r = warp; r < side; r += warps) {
-    for (int c = lane; c < side; c += lanes) {
-      const std::int64_t at = first[0] + (row + r) * down.x + column + c;
-      tiles.at[0][r][c] = exists(r, c) ? p.x[at] : 0.0F;
+    stencil_temporal_blocking(const __grid_constant__ Strips p) {
+  constexpr int taps = 2 * side + 1;
+  const int down = p.axis[1].taps;
+  const int origin = p.axis[1].origin;
+  // From the mask's last row to its first, as the queues have them. Rows that it does not have add
+  // to sums that are of no use.
+  float weights[taps][taps];
+#pragma unroll
+  for (int k = 0; k < taps; ++k) {
+#pragma unroll
+    for (int j = 0; j < taps; ++j) {
+      weights[k][j] = k < down ? p.weights.at(0, down - 1 - k, j) : 0.0F;
     }
   }
-  for (int step = 0; step < steps; ++step) {
-    const float(&from)[side][side] = tiles.at[step % 2];
-    float(&to)[side][side] = tiles.at[(step + 1) % 2];
-    height -= down.taps - 1;
-    width -= across.taps - 1;
-    row += down.origin;
-    column += across.origin;
-    __syncthreads();
-    for (int above = warp * thread_rows; above < height; above += warps * thread_rows) {
-      const int last = smaller(thread_rows, height - above) + down.taps - 1;  // row of `from`
-      for (int c = lane; c < width; c += lanes) {
-        float sums[thread_rows] = {};
-        for (int r = 0; r < last; ++r) {
-          for (int j = 0; j < across.taps; ++j) {
-            const float value = from[above + r][c + j];
+
+  const int lane = static_cast<int>(threadIdx.x);
+  std::int64_t task = std::int64_t{blockIdx.x} * warps + threadIdx.y;
+  const int first_column = static_cast<int>(task % p.strips) * p.width;  // of y
+  task /= p.strips;
+  const int begin = static_cast<int>(task % p.bands) * p.length;
+  const std::int64_t array = task / p.bands;
+  if (array >= p.batch.size()) return;
+  const int end = smaller(begin + p.length, p.rows);
+  std::int64_t first[2];
+  p.batch.offsets(array, first);
+  const int column = first_column - p.lead + lane * pack;  // of the lane, in every iteration
+  bool exists[pack];
 #pragma unroll
-            for (int q = 0; q < thread_rows; ++q) {
-              const int i = r - q;  // the row of the mask that lies on this one for row q
-              if (i >= 0 && i < down.taps) sums[q] += tiles.weights[i * across.taps + j] * value;
-            }
-          }
-        }
+  for (int c = 0; c < pack; ++c) exists[c] = column + c >= 0 && column + c < p.columns;
+  const bool whole = p.wide && exists[0] && exists[pack - 1];
+
+  const auto load_row = [&](int row) {
+    const float* const x = p.x + first[0] + row * p.axis[1].x + column;
+    if (row < 0 || row >= p.rows) return Pack<float, pack>{};
+    if (whole) return load_wide<pack>(x);
+    Pack<float, pack> values;
 #pragma unroll
-        for (int q = 0; q < thread_rows; ++q) {
-          const int r = above + q;
-          if (r >= height) break;
-          const float result = p.scale * sums[q];
-          if (step + 1 < steps) {
-            to[r][c] = exists(r, c) ? result : 0.0F;
-          } else if (exists(r, c)) {
-            p.y[first[1] + (row + r) * down.y + column + c] = result;
-          }
+    for (int c = 0; c < pack; ++c) values[c] = exists[c] ? x[c] : 0.0F;
+    return values;
+  };
+
+  // In each iteration the row that leaves lies so much above the one that enters.
+  const int lag = down - 1 - origin;
+  const int first_row = begin - p.steps * origin;
+  const int last_row = end + p.steps * lag;
+  float queues[max_steps][taps][pack] = {};
+  Pack<float, pack> next[ahead];
+#pragma unroll
+  for (int a = 0; a < ahead; ++a) next[a] = load_row(first_row + a);
+#pragma unroll 1
+  for (int entering = first_row; entering < last_row; ++entering) {
+    Pack<float, pack> row = next[0];
+#pragma unroll
+    for (int a = 0; a + 1 < ahead; ++a) next[a] = next[a + 1];
+    next[ahead - 1] = load_row(entering + ahead);
+    int at = entering;
+#pragma unroll
+    for (int step = 0; step < max_steps; ++step) {
+      if (step >= p.steps) break;
+      float x[pack + 2 * side];
+#pragma unroll
+      for (int c = 0; c < side; ++c) {
+        x[c] = shuffle_up(row[pack - side + c], 1);
+        x[side + pack + c] = shuffle_down(row[c], 1);
+      }
+#pragma unroll
+      for (int c = 0; c < pack; ++c) x[side + c] = row[c];
+      float(&queue)[taps][pack] = queues[step];
+#pragma unroll
+      for (int j = 0; j < taps; ++j) {
+#pragma unroll
+        for (int k = 0; k < taps; ++k) {
+#pragma unroll
+          for (int c = 0; c < pack; ++c) queue[k][c] += weights[k][j] * x[c + j];
         }
       }
+      at -= lag;
+      const bool last = step + 1 == p.steps;
+#pragma unroll
+      for (int c = 0; c < pack; ++c) {
+        const bool zero = !last && (!exists[c] || at < 0 || at >= p.rows);
+        row[c] = zero ? 0.0F : p.scale * queue[0][c];
+#pragma unroll
+        for (int k = 0; k + 1 < taps; ++k) queue[k][c] = k + 1 < down ? queue[k + 1][c] : 0.0F;
+        queue[taps - 1][c] = 0;
+      }
+    }
+    const int beyond = smaller(first_column + p.width, p.columns) - column;
+    if (at < begin || column < first_column || beyond <= 0) continue;
+    float* const y = p.y + first[1] + at * p.axis[1].y + column;
+    if (p.wide) {
+      store_wide<pack>(y, row, beyond);
+    } else {
+      store<pack>(y, row, beyond);
     }
   }
 }
 
-/// The iterations of a launch, at most: the wider the mask, the fewer.
-int steps_of(const Stencil::Args& args) {
-  const int reach = larger(args.rows().taps, args.columns().taps) - 1;
-  return reach == 0 ? max_steps : smaller(max_steps, lost / reach);
-}
-int launches_of(const Stencil::Args& args) { return ceil_div(args.iterations, steps_of(args)); }
+/// The iterations of a launch, at most: the wider the mask, the fewer queues fit in registers.
+int max_steps_of(const Stencil::Args& args) { return args.columns().taps == 3 ? 5 : 3; }
+int launches_of(const Stencil::Args& args) { return ceil_div(args.iterations, max_steps_of(args)); }
 
 Support supports(const Stencil::Args& args, const Context&) {
   if (args.x.dtype != DType::f32) return unsupported("takes f32");
   if (args.axes > 2) return unsupported("takes masks of one or two axes");
   if (args.edge != StencilEdge::zero) return unsupported("takes zero edges");
   if (args.iterations == 1) return unsupported("takes two iterations and more");
-  if (steps_of(args) < 2) return unsupported("takes masks of up to 6 elements a side");
   const Stencil::Axis& c = args.columns();
-  if (c.extent > 1 && (c.x != 1 || c.y != 1)) return unsupported("the rows must be contiguous");
-  if (args.rows().extent > 65535 * (side - lost) || args.arrays() > 65535) {
-    return unsupported("more rows or arrays than a grid has blocks for");
+  const bool fits = (c.taps == 3 || c.taps == 5) && c.origin == c.taps / 2;
+  if (!fits || args.rows().taps > c.taps) {
+    return unsupported("takes masks of 3 or 5 columns, and no more rows, about the element");
   }
-  return supported;
+  if (c.extent > 1 && (c.x != 1 || c.y != 1)) return unsupported("the rows must be contiguous");
+  if (c.extent > std::int64_t{1} << 30 || args.rows().extent > std::int64_t{1} << 30) {
+    return unsupported("more than 2^30 rows or columns");
+  }
+  return args.elements() < std::int64_t{1} << 40 ? supported
+                                                 : unsupported("2^40 elements and more");
 }
 
 Cost traffic(const Stencil::Args& args) { return traffic_of(args, launches_of(args)); }
 
 double estimate(const Stencil::Args& args, const Context& context) {
-  return seconds(args, context, {.bandwidth = 0.6, .peak = 0.15}, launches_of(args));
+  return seconds(args, context, {.bandwidth = 0.7, .peak = 0.35}, launches_of(args));
+}
+
+/// One launch of so many iterations.
+Strips strips_of(const Stencil::Args& args, int steps) {
+  // Two warps for each that is resident on a large GPU, unless most rows would be made twice.
+  constexpr std::int64_t wanted = 4224, min_length = 32;
+  Strips p{arrays_of<float, float>(args)};
+  p.steps = steps;
+  p.rows = static_cast<int>(args.rows().extent);
+  p.columns = static_cast<int>(args.columns().extent);
+  p.lead = round_up(steps * args.columns().origin, pack);
+  p.width = strip - 2 * p.lead;
+  p.strips = ceil_div(p.columns, p.width);
+  const std::int64_t bands = ceil_div(wanted, p.strips * args.arrays());
+  p.length = static_cast<int>(larger(ceil_div(args.rows().extent, bands), min_length));
+  p.bands = ceil_div(p.rows, p.length);
+  p.wide = is_wide_aligned<float, pack>(p.x) && is_wide_aligned<float, pack>(p.y);
+  const Stencil::Axis& rows = args.rows();
+  p.wide = p.wide && (p.rows == 1 || (rows.x % pack == 0 && rows.y % pack == 0));
+  for (int axis = 0; axis < args.batch.rank; ++axis) {
+    const auto& strides = args.batch.strides;
+    p.wide = p.wide && strides[0][axis] % pack == 0 && strides[1][axis] % pack == 0;
+  }
+  return p;
 }
 
 void run(const Stencil::Args& args, Context& context) {
@@ -137,14 +206,12 @@ void run(const Stencil::Args& args, Context& context) {
   for (int i = launches, done = 0; i > 0; --i) {
     const int steps = ceil_div(args.iterations - done, i);
     const TensorRef to = i % 2 == 1 ? args.y : between;
-    launch(context,
-           {.grid = {ceil_div(args.columns().extent, side - steps * (args.columns().taps - 1)),
-                     ceil_div(args.rows().extent, side - steps * (args.rows().taps - 1)),
-                     args.arrays()},
-            .block = {lanes, warps},
-            .shared_bytes = sizeof(Tiles)},
-           stencil_temporal_blocking,
-           arrays_of<float, float>(stencil_detail::one_step(args, from, to)), steps);
+    const Strips p = strips_of(stencil_detail::one_step(args, from, to), steps);
+    const std::int64_t tasks = std::int64_t{p.strips} * p.bands * args.arrays();
+    launch(context, {.grid = ceil_div(tasks, std::int64_t{warps}), .block = {lanes, warps}},
+           args.columns().taps == 3 ? stencil_temporal_blocking<1, 5>
+                                    : stencil_temporal_blocking<2, 3>,
+           p);
     done += steps;
     from = to;
   }
@@ -152,7 +219,7 @@ void run(const Stencil::Args& args, Context& context) {
 
 const Rung<Stencil> self{{.name = "temporal_blocking",
                           .step = 100,
-                          .after = "tma_tile",
+                          .after = "register_queue",
                           .backend = device_backend,
                           .supports = supports,
                           .traffic = traffic,

@@ -1,0 +1,323 @@
+// SPDX-License-Identifier: Apache-2.0
+// stencil / register queue
+//
+// Idea     no tile at all. A warp walks down a strip of 128 columns, four of them a lane's, or
+//          through the planes of such strips. A lane loads its own four elements of a row and their
+//          neighbours on both sides, which other lanes have just asked for: they come from the L1
+//          cache. The sums of all rows of y that see this row of x wait in registers, a queue; with
+//          every row the oldest is complete and leaves.
+// Changes  against tma_tile: rows overlap with nothing above or below them, as x is read once from
+//          top to bottom; no barrier, no shared memory but for the weights, every type and edge.
+// Cost     three loads of four elements for each row of x that a lane's elements of y see, its own
+//          a row or two in advance. x from global memory (H + m - 1) / H times, H
+//          being the rows that a warp makes; in three axes moreover (15 + n) / 16 times.
+// Limits   f32, f16, bf16 and u8, x and y alike; contiguous rows; masks of up to nine rows that reach
+//          up to four columns to a side, in three axes of up to 3 x 3 x 3.
+// Tried    -
+// Source   P. Micikevicius, 3D finite difference computation on GPUs using CUDA, 2009, for the queue.
+#include <utility>
+
+#include "rung/device/load.hpp"
+#include "rung/ops/stencil/cuda/detail/arrays.hpp"
+
+namespace rung {
+namespace {
+
+using namespace stencil_cuda;
+
+constexpr int lanes = 32, warps = 8;
+constexpr int pack = 4;              // columns of a lane
+constexpr int strip = lanes * pack;  // and of a warp
+
+/// What a kernel's masks are, at most: rows along the walk, rows across it, columns to either side
+/// of an element. `centred`: as many columns as that, and the element in the middle. Else a mask's
+/// columns are asked for one by one, not multiplied by 0: an infinity times 0 is none.
+template <int walk_taps, int cross_taps, int columns_beside, bool is_centred>
+struct Reach {
+  static constexpr int walk = walk_taps, cross = cross_taps, side = columns_beside;
+  static constexpr int across = 2 * side + 1;
+  static constexpr bool centred = is_centred;
+  static constexpr int rows = cross_taps == 1 ? 1 : 2;  // of y for a lane, across the walk
+  static constexpr int seen = rows + cross - 1;         // rows of x that they see
+  static constexpr int weights = walk * cross * across;
+  static constexpr bool keeps_weights = weights <= 27;  // beside the sums; more stay in memory
+  static constexpr int ahead = cross == 1 ? 2 : 1;      // rows, or planes, that are on their way
+};
+
+/// edge_index() of what lies outside by less than the extent: no division.
+__device__ __forceinline__ int index_near(int i, int extent, StencilEdge edge) {
+  if (i >= 0 && i < extent) return i;
+  if (edge == StencilEdge::zero) return -1;
+  if (edge == StencilEdge::clamp) return i < 0 ? 0 : extent - 1;
+  if (edge == StencilEdge::wrap) return i < 0 ? i + extent : i - extent;
+  return i < 0 ? -i : 2 * (extent - 1) - i;
+}
+
+/// Axes of p: the one to walk along, the one across it, columns.
+template <class P, class R>
+__global__ void __launch_bounds__(lanes* warps)
+    stencil_register_queue(const __grid_constant__ P p, int strips, int bands, int length) {
+  using T = typename P::Element;
+  const int walk_taps = p.axis[0].taps;
+  // The mask from its last layer to the first, as the queue has them; columns about the element.
+  float* const weights = &shared<float>();
+  const int thread = static_cast<int>(threadIdx.x);
+  const int shift = p.axis[2].origin - R::side;  // from a column of `weights` to the mask's
+  for (int i = thread; i < R::weights; i += lanes * warps) {
+    const int k = walk_taps - 1 - i / (R::cross * R::across);
+    const int j = i % R::across + shift;
+    const bool exists = k >= 0 && j >= 0 && j < p.axis[2].taps;
+    weights[i] = exists ? p.weights.at(k, i / R::across % R::cross, j) : 0.0F;
+  }
+  __syncthreads();
+  float kept[R::keeps_weights ? R::weights : 1];
+  if constexpr (R::keeps_weights) {
+#pragma unroll
+    for (int i = 0; i < R::weights; ++i) kept[i] = weights[i];
+  }
+
+  // Which part of y. The warps of a block have rows, or strips, side by side.
+  std::int64_t task = std::int64_t{blockIdx.x} * warps + thread / lanes;
+  int cross = 0;
+  if constexpr (R::cross > 1) {
+    const int pairs = ceil_div(p.extents[1], R::rows);
+    cross = static_cast<int>(task % pairs) * R::rows;
+    task /= pairs;
+  }
+  const int column = static_cast<int>(task % strips) * strip + thread % lanes * pack;
+  task /= strips;
+  const int begin = static_cast<int>(task % bands) * length;
+  const std::int64_t array = task / bands;
+  if (array >= p.batch.size()) return;
+  const int end = smaller(begin + length, p.extents[0]);
+  std::int64_t first[2];
+  p.batch.offsets(array, first);
+
+  // A lane's packs: in front of its elements, those, and behind.
+  bool whole[3];
+  bool outside[3];
+#pragma unroll
+  for (int side = 0; side < 3; ++side) {
+    const int from = column + (side - 1) * pack;
+    whole[side] = p.wide && from >= 0 && from + pack <= p.extents[2];
+    outside[side] = p.edge == StencilEdge::zero && (from + pack <= 0 || from >= p.extents[2]);
+  }
+  const auto load_pack = [&](int at, int r, int side) {
+    const int step = index_near(at - p.axis[0].origin, p.extents[0], p.edge);
+    const int row =
+        R::cross == 1 ? 0 : index_near(cross + r - p.axis[1].origin, p.extents[1], p.edge);
+    const T* const x = p.x + first[0] + step * p.axis[0].x + row * p.axis[1].x;
+    const int from = column + (side - 1) * pack;
+    if (step < 0 || row < 0 || outside[side]) return Pack<T, pack>{};
+    if (whole[side]) return load_wide<pack>(x + from);
+    Pack<T, pack> values;
+#pragma unroll
+    for (int c = 0; c < pack; ++c) {
+      const int inside = index_near(from + c, p.extents[2], p.edge);
+      // Of columns that y does not have, no element of x need stand for any.
+      values[c] = inside < 0 || inside >= p.extents[2] ? zero<T>() : x[inside];
+    }
+    return values;
+  };
+
+  const int last = end + walk_taps - 1;
+  Pack<T, pack> next[R::ahead][R::seen];
+#pragma unroll
+  for (int a = 0; a < R::ahead; ++a) {
+#pragma unroll
+    for (int r = 0; r < R::seen; ++r) next[a][r] = load_pack(smaller(begin + a, last - 1), r, 1);
+  }
+  float queue[R::walk][R::rows][pack] = {};  // the first is the one that leaves next
+#pragma unroll 1
+  for (int at = begin; at < last; ++at) {
+#pragma unroll
+    for (int r = 0; r < R::seen; ++r) {
+      float x[3 * pack];
+#pragma unroll
+      for (int side = 0; side < 3; ++side) {
+        const auto values = convert<float>(side == 1 ? next[0][r] : load_pack(at, r, side));
+#pragma unroll
+        for (int c = 0; c < pack; ++c) x[side * pack + c] = values[c];
+      }
+#pragma unroll
+      for (int a = 0; a + 1 < R::ahead; ++a) next[a][r] = next[a + 1][r];
+      if (at + R::ahead < last) next[R::ahead - 1][r] = load_pack(at + R::ahead, r, 1);
+#pragma unroll
+      for (int j = 0; j < R::across; ++j) {
+        if (!R::centred && (j + shift < 0 || j + shift >= p.axis[2].taps)) continue;
+#pragma unroll
+        for (int q = 0; q < R::rows; ++q) {
+          const int i = r - q;  // the mask's row that lies on this one for row q of y
+          if (i < 0 || i >= R::cross) continue;
+#pragma unroll
+          for (int k = 0; k < R::walk; ++k) {
+            const int at_weight = (k * R::cross + i) * R::across + j;
+            const float weight =
+                R::keeps_weights ? kept[R::keeps_weights ? at_weight : 0] : weights[at_weight];
+#pragma unroll
+            for (int c = 0; c < pack; ++c) queue[k][q][c] += weight * x[pack - R::side + c + j];
+          }
+        }
+      }
+    }
+    const int done = at - (walk_taps - 1);
+    if (done >= begin) {
+#pragma unroll
+      for (int q = 0; q < R::rows; ++q) {
+        if (cross + q >= p.extents[1] || column >= p.extents[2]) break;
+        T* const y = p.y + first[1] + done * p.axis[0].y + (cross + q) * p.axis[1].y + column;
+        Pack<T, pack> results;
+#pragma unroll
+        for (int c = 0; c < pack; ++c) results[c] = element_of<T>(p.scale * queue[0][q][c]);
+        if (p.wide) {
+          store_wide<pack>(y, results, p.extents[2] - column);
+        } else {
+          store<pack>(y, results, p.extents[2] - column);
+        }
+      }
+    }
+#pragma unroll
+    for (int k = 0; k < R::walk; ++k) {
+#pragma unroll
+      for (int q = 0; q < R::rows; ++q) {
+#pragma unroll
+        for (int c = 0; c < pack; ++c) {
+          // Sums for layers that the mask does not have are of no use to anyone.
+          queue[k][q][c] = k + 1 < R::walk && k + 1 < walk_taps
+                               ? queue[k + 1 < R::walk ? k + 1 : k][q][c]
+                               : 0.0F;
+        }
+      }
+    }
+  }
+}
+
+/// As the kernel has it: of two axes rows are the walk, and nothing lies across it.
+template <class T>
+struct Walk : Arrays<T, T> {
+  using Element = T;
+  int extents[3];
+  bool wide;  // rows begin at multiples of a pack
+};
+
+bool in_packs(const Stencil::Args& args) {
+  const auto element = size_of(args.x.dtype);
+  const auto begins = [&](const void* data) {
+    return reinterpret_cast<std::uintptr_t>(data) % (pack * element) == 0;
+  };
+  bool whole = begins(args.x.data) && begins(args.y.data);
+  for (int axis = 0; axis < 2; ++axis) {
+    const Stencil::Axis& one = args.axis[axis];
+    whole = whole && (one.extent == 1 || (one.x % pack == 0 && one.y % pack == 0));
+  }
+  for (int axis = 0; axis < args.batch.rank; ++axis) {
+    const auto& strides = args.batch.strides;
+    whole = whole && strides[0][axis] % pack == 0 && strides[1][axis] % pack == 0;
+  }
+  return whole;
+}
+
+template <class T>
+Walk<T> walk_of(const Stencil::Args& args) {
+  Walk<T> p{arrays_of<T, T>(args), {}, in_packs(args)};
+  if (args.axes < 3) {
+    std::swap(p.axis[0], p.axis[1]);
+    std::swap(p.weights.mask_strides[0], p.weights.mask_strides[1]);
+    std::swap(p.weights.along[0], p.weights.along[1]);
+    std::swap(p.weights.along_strides[0], p.weights.along_strides[1]);
+  }
+  for (int axis = 0; axis < 3; ++axis) p.extents[axis] = static_cast<int>(p.axis[axis].extent);
+  return p;
+}
+
+template <class R>
+void launch_queue(const Stencil::Args& args, Context& context) {
+  // Enough warps for a few on every scheduler of a large GPU, unless little would be left of a walk
+  // but the rows that two of them read.
+  constexpr std::int64_t wanted = 8448, max_length = 128;
+  visit<float, f16, bf16, std::uint8_t>(args.x.dtype, [&]<class T>() {
+    const Walk<T> p = walk_of<T>(args);
+    const std::int64_t strips = ceil_div(p.axis[2].extent, std::int64_t{strip});
+    const std::int64_t across =
+        strips * ceil_div(p.axis[1].extent, std::int64_t{R::rows}) * args.arrays();
+    const std::int64_t extent = p.axis[0].extent;
+    const std::int64_t length = clamped(ceil_div(extent, ceil_div(wanted, across)),
+                                        std::int64_t{8} * p.axis[0].taps, max_length);
+    const std::int64_t bands = ceil_div(extent, length);
+    launch(context,
+           {.grid = ceil_div(across * bands, std::int64_t{warps}),
+            .block = lanes * warps,
+            .shared_bytes = R::weights * sizeof(float)},
+           stencil_register_queue<Walk<T>, R>, p, static_cast<int>(strips), static_cast<int>(bands),
+           static_cast<int>(length));
+  });
+}
+
+int columns_beside(const Stencil::Args& args) {
+  const Stencil::Axis& columns = args.columns();
+  return larger(columns.origin, columns.taps - 1 - columns.origin);
+}
+
+Support supports(const Stencil::Args& args, const Context&) {
+  if (args.x.dtype == DType::f64 || args.x.dtype != args.y.dtype) {
+    return unsupported("takes f32, f16, bf16 and u8, x and y alike");
+  }
+  const Stencil::Axis& columns = args.columns();
+  if (columns.extent > 1 && (columns.x != 1 || columns.y != 1)) {
+    return unsupported("the rows must be contiguous");
+  }
+  if (args.axes == 3) {
+    const bool small = args.depth().taps <= 3 && args.rows().taps == 3 && columns.taps == 3;
+    if (!small || columns.origin != 1)
+      return unsupported("of three axes, takes masks of 3 x 3 x 3");
+  } else if (args.rows().taps > 9 || columns_beside(args) > pack) {
+    return unsupported("takes masks of 9 rows that reach 4 columns to a side");
+  }
+  for (const Stencil::Axis& axis : args.axis) {
+    if (axis.extent > std::int64_t{1} << 30) return unsupported("more than 2^30 rows or columns");
+    const bool folds = args.edge == StencilEdge::mirror || args.edge == StencilEdge::wrap;
+    if (folds && axis.taps > 1 && axis.extent < 2 * pack + axis.taps) {
+      return unsupported("arrays that are smaller than the mask and 8 elements");
+    }
+  }
+  const bool fits = args.elements() < std::int64_t{1} << 40;
+  return fits ? supported : unsupported("2^40 elements and more");
+}
+
+Cost traffic(const Stencil::Args& args) { return traffic_of(args, args.iterations); }
+
+double estimate(const Stencil::Args& args, const Context& context) {
+  return seconds(args, context, {.bandwidth = 0.85, .peak = 0.5}, args.iterations);
+}
+
+void run(const Stencil::Args& args, Context& context) {
+  stencil_detail::for_each_step(args, context, 0, [&](const Stencil::Args& step, void*) {
+    const int rows = step.rows().taps;
+    const int side = columns_beside(step);
+    const bool centred = step.columns().taps == 2 * side + 1;
+    if (step.axes == 3) return launch_queue<Reach<3, 3, 1, true>>(step, context);
+    if (rows <= 3 && side == 1 && centred) {
+      return launch_queue<Reach<3, 1, 1, true>>(step, context);
+    }
+    if (rows <= 5 && side == 2 && centred) {
+      return launch_queue<Reach<5, 1, 2, true>>(step, context);
+    }
+    if (rows <= 7 && side == 3 && centred) {
+      return launch_queue<Reach<7, 1, 3, true>>(step, context);
+    }
+    if (rows == 1) return launch_queue<Reach<1, 1, 4, false>>(step, context);
+    launch_queue<Reach<9, 1, 4, false>>(step, context);
+  });
+}
+
+const Rung<Stencil> self{{.name = "register_queue",
+                          .step = 95,
+                          .after = "tma_tile",
+                          .backend = device_backend,
+                          .supports = supports,
+                          .traffic = traffic,
+                          .estimate = estimate,
+                          .run = run}};
+
+}  // namespace
+}  // namespace rung
