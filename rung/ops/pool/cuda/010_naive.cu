@@ -72,7 +72,7 @@ const Rung<Pool> self{{.name = "naive",
                        .step = 10,
                        .backend = device_backend,
                        .supports = supports,
-                       .speed = {.bandwidth = 0.15},
+                       .speed = {.bandwidth = 0.23},
                        .run = run}};
 
 }  // namespace

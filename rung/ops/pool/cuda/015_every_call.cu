@@ -76,7 +76,7 @@ const Rung<Pool> self{{.name = "every_call",
                        .step = 15,
                        .after = "naive",
                        .backend = device_backend,
-                       .speed = {.bandwidth = 0.4},
+                       .speed = {.bandwidth = 0.24},
                        .run = run}};
 
 }  // namespace

@@ -150,7 +150,7 @@ const Rung<Pool> self{{.name = "shared_rows",
                        .after = "vectorised_nhwc",
                        .backend = device_backend,
                        .supports = supports,
-                       .speed = {.bandwidth = 0.7},
+                       .speed = {.bandwidth = 0.17},
                        .run = run}};
 
 }  // namespace

@@ -115,7 +115,7 @@ Support supports(const Stencil::Args& args, const Context&) {
 Cost traffic(const Stencil::Args& args) { return traffic_of(args, args.iterations); }
 
 double estimate(const Stencil::Args& args, const Context& context) {
-  return seconds(args, context, {.bandwidth = 0.7, .peak = 0.3}, args.iterations);
+  return seconds(args, context, {.bandwidth = 0.2, .peak = 0.12}, args.iterations);
 }
 
 template <int planes>

@@ -129,7 +129,7 @@ Cost traffic(const Stencil::Args& args) { return traffic_of(args, 1); }
 
 double estimate(const Stencil::Args& args, const Context& context) {
   const auto launches = static_cast<int>(smaller<std::int64_t>(args.arrays(), 1 << 20));
-  return seconds(args, context, {.bandwidth = 0.8, .peak = 0.2}, 1) + 4e-6 * (launches - 1);
+  return seconds(args, context, {.bandwidth = 0.8, .peak = 0.22}, 1) + 4e-6 * (launches - 1);
 }
 
 void run(const Stencil::Args& args, Context& context) {

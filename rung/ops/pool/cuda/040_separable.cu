@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: Apache-2.0
+// pool / separable
+//
+// Idea     a window is a column of rows, and then a row of columns: a block first pools x down the
+//          rows of each window, for all columns, and puts what comes out in shared memory; then
+//          along them.
+// Changes  against shared_rows: kh + kw taps per output instead of kh kw, and kh of them are loads
+//          of neighbouring elements by neighbouring lanes, several in flight, whatever the stride.
+//          Shared memory holds a row of results per row of y; x itself is not staged. Rows of y are
+//          counted through all planes, so that small images fill a block too.
+// Cost     kh / sh loads per element of x, all but the first from the L1 or L2 cache; a store to
+//          shared memory per column of x and row of y, and kw loads per output.
+// Limits   contiguous rows of up to 48 KiB, widened; maximum, with its position, average, l2.
+// Tried    -
+// Source   -
+#include <type_traits>
+
+#include "rung/ops/pool/cuda/detail/images.hpp"
+
+namespace rung {
+namespace {
+
+using namespace pool_cuda;
+
+constexpr int threads = 256;
+constexpr int max_shared = 48 << 10;
+constexpr int usual_shared = 16 << 10;  // eight blocks fill a multiprocessor
+constexpr int loads = 4;                // columns of a thread at a time
+
+/// A maximum and the row that it lies in, the first of several; of NaN the last.
+template <class Sum>
+struct Maximum {
+  Sum value;
+  int row;
+};
+
+template <Pooling kind, bool with_position, class T>
+__global__ void __launch_bounds__(threads)
+    pool_separable(Images<T> p, std::int64_t all_rows, int group, int pitch) {
+  using Sum = Accumulator<T>;
+  using Kept = std::conditional_t<with_position, Maximum<Sum>, Sum>;
+  Kept* const tile = &shared<Kept>();
+  const int lane = static_cast<int>(threadIdx.x);
+  const int lanes = static_cast<int>(blockDim.x);
+  const int width = static_cast<int>(p.columns.in);
+  const std::int64_t first = std::int64_t{blockIdx.x} * group;
+  const int rows = static_cast<int>(smaller<std::int64_t>(group, all_rows - first));
+  const auto place_of = [&](int r) {
+    std::int64_t rest = first + r;
+    Place at{};
+    at.oh = take_axis(rest, p.rows.out);
+    at.c = take_axis(rest, p.y.shape[1]);
+    at.n = rest;
+    return at;
+  };
+
+  for (int r = static_cast<int>(threadIdx.y); r < rows; r += static_cast<int>(blockDim.y)) {
+    const Place at = place_of(r);
+    const PoolTaps taps = p.rows.taps(at.oh);
+    const int row = static_cast<int>(p.rows.start(at.oh) + taps.begin * p.rows.dilation);
+    const T* const from = &p.x(at.n, at.c, row, 0);
+    const std::int64_t step = p.rows.dilation * p.x.strides[2];
+    for (int first_column = lane; first_column < width; first_column += loads * lanes) {
+      Pooled<kind, Sum> pooled[loads];
+      const T* x = from + first_column;
+      for (int i = 0; i < static_cast<int>(taps.count()); ++i, x += step) {
+        T values[loads];
+#pragma unroll
+        for (int l = 0; l < loads; ++l) {
+          if (first_column + l * lanes < width) values[l] = x[l * lanes];
+        }
+#pragma unroll
+        for (int l = 0; l < loads; ++l) {
+          if (first_column + l * lanes >= width) continue;
+          if constexpr (with_position) {
+            pooled[l].take_at(convert<Sum>(values[l]), i);
+          } else {
+            pooled[l].take(convert<Sum>(values[l]));
+          }
+        }
+      }
+#pragma unroll
+      for (int l = 0; l < loads; ++l) {
+        const int column = first_column + l * lanes;
+        if (column >= width) break;
+        if constexpr (with_position) {
+          const int at_row = row + static_cast<int>(pooled[l].position * p.rows.dilation);
+          tile[r * pitch + column] = {pooled[l].value, at_row};
+        } else {
+          tile[r * pitch + column] = pooled[l].value;
+        }
+      }
+    }
+  }
+  __syncthreads();
+
+  for (int r = static_cast<int>(threadIdx.y); r < rows; r += static_cast<int>(blockDim.y)) {
+    Place at = place_of(r);
+    for (int ow = lane; ow < static_cast<int>(p.columns.out); ow += lanes) {
+      at.ow = ow;
+      const PoolTaps taps = p.columns.taps(ow);
+      const int column = static_cast<int>(p.columns.start(ow) + taps.begin * p.columns.dilation);
+      const int dilation = static_cast<int>(p.columns.dilation);
+      const Kept* from = tile + r * pitch + column;
+      if constexpr (with_position) {
+        Maximum<Sum> best = *from;
+        int best_column = column;
+        for (int j = 1; j < static_cast<int>(taps.count()); ++j) {
+          from += dilation;
+          const bool is_nan = from->value != from->value;
+          const bool both = is_nan && best.value != best.value;
+          // What the row-major order of the window says of equals, and of several NaN.
+          const bool later = from->row >= best.row;
+          const bool replaces =
+              both ? later
+                   : is_nan || from->value > best.value || (from->value == best.value && !later);
+          if (!replaces) continue;
+          best = *from;
+          best_column = column + j * dilation;
+        }
+        finish(p, at, best.value);
+        write_index(p, at, best.row * p.columns.in + best_column);
+      } else {
+        Sum total = *from;
+        for (int j = 1; j < static_cast<int>(taps.count()); ++j) {
+          from += dilation;
+          if constexpr (kind == Pooling::max) {
+            Pooled<kind, Sum> pooled{.value = total};
+            pooled.take(*from);
+            total = pooled.value;
+          } else {
+            total += *from;
+          }
+        }
+        const Pooled<kind, Sum> pooled{.value = total};
+        finish(p, at, pooled.result(divisor_of<kind>(p, at.oh, at.ow)));
+      }
+    }
+  }
+}
+
+/// Of a row in shared memory; odd, so that rows of the block begin in different banks.
+int pitch_of(const Pool::Args& args) { return static_cast<int>(args.columns.in) | 1; }
+int row_bytes(const Pool::Args& args) {
+  const int element = args.x.dtype == DType::f64 ? 8 : 4;
+  return pitch_of(args) * (args.has_indices() ? 2 * element : element);
+}
+
+Support supports(const Pool::Args& args, const Context&) {
+  if (args.kind() == Pooling::weighted) return unsupported("maximum, average and l2");
+  if (args.x.strides[3] != 1) return unsupported("the rows of x must be contiguous");
+  if (args.columns.in > max_shared || row_bytes(args) > max_shared) {
+    return unsupported("a row must fit in 48 KiB");
+  }
+  const std::int64_t rows = args.images() * args.channels() * args.rows.out;
+  return rows <= 0x7fffffff ? supported : unsupported("2^31 rows of y and more");
+}
+
+void run(const Pool::Args& args, Context& context) {
+  const std::int64_t rows = args.images() * args.channels() * args.rows.out;
+  const int bytes = row_bytes(args);
+  // As many lanes as a row has columns, in powers of two.
+  int lanes = 32;
+  while (lanes > 4 && lanes / 2 >= args.columns.in) lanes /= 2;
+  const int at_once = threads / lanes;  // rows
+  // As much as eight blocks of a multiprocessor have room for, but a few blocks for each.
+  constexpr std::int64_t few_blocks = 1024;
+  const std::int64_t fitting =
+      smaller<std::int64_t>(usual_shared / bytes, ceil_div(rows, few_blocks));
+  const int group = static_cast<int>(fitting > at_once ? fitting / at_once * at_once
+                                                       : clamped(max_shared / bytes, 1, at_once));
+  const auto start = [&]<Pooling kind, bool with_position>() {
+    visit<float, double, f16, bf16>(args.x.dtype, [&]<class T>() {
+      launch(context,
+             {.grid = ceil_div(rows, std::int64_t{group}),
+              .block = {lanes, at_once},
+              .shared_bytes = static_cast<std::size_t>(group * bytes)},
+             pool_separable<kind, with_position, T>, images_of<T>(args), rows, group,
+             pitch_of(args));
+    });
+  };
+  if (args.kind() == Pooling::average) return start.template operator()<Pooling::average, false>();
+  if (args.kind() == Pooling::l2) return start.template operator()<Pooling::l2, false>();
+  if (args.has_indices()) return start.template operator()<Pooling::max, true>();
+  start.template operator()<Pooling::max, false>();
+}
+
+const Rung<Pool> self{{.name = "separable",
+                       .step = 40,
+                       .after = "shared_rows",
+                       .backend = device_backend,
+                       .supports = supports,
+                       .speed = {.bandwidth = 0.7},
+                       .run = run}};
+
+}  // namespace
+}  // namespace rung
