@@ -23,18 +23,6 @@ constexpr int warps = 8;
 constexpr int lanes = 32;
 constexpr int warp_rows = 8;  // of dx
 
-/// Windows over a place, as PoolAxis::windows_over() counts them, in 32 bits.
-struct Windows {
-  int begin, end;
-};
-__device__ __forceinline__ Windows windows_over(const PoolAxis& axis, int at) {
-  const auto place = static_cast<unsigned>(at + axis.padding);
-  const auto kernel = static_cast<unsigned>(axis.kernel);
-  const auto stride = static_cast<unsigned>(axis.stride);
-  const int begin = place < kernel ? 0 : static_cast<int>((place - kernel) / stride) + 1;
-  return {begin, smaller(static_cast<int>(axis.out), static_cast<int>(place / stride) + 1)};
-}
-
 template <Pooling kind, class T, class Index>
 __global__ void __launch_bounds__(lanes* warps)
     pool_backward_rows(Gradients<T> p, View<const Index, 4> indices, std::int64_t rows) {

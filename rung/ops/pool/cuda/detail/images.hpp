@@ -9,6 +9,7 @@
 
 #include "rung/core/require.hpp"
 #include "rung/device/load.hpp"
+#include "rung/device/take_axis.hpp"
 #include "rung/ops/pool/pool.hpp"
 
 namespace rung::pool_cuda::inline RUNG_TARGET {
@@ -40,21 +41,6 @@ struct Images {
 struct Place {
   std::int64_t n, c, oh, ow;
 };
-
-/// A linear index less its remainder by `extent`, which is returned. Divisions of 32 bits are
-/// several times cheaper.
-__device__ __forceinline__ std::int64_t take_axis(std::int64_t& index, std::int64_t extent) {
-  if (index <= 0xffffffff) {  // extents are below 2^31
-    const auto narrow = static_cast<std::uint32_t>(index);
-    const std::uint32_t quotient = narrow / static_cast<std::uint32_t>(extent);
-    index = quotient;
-    return narrow - quotient * static_cast<std::uint32_t>(extent);
-  }
-  const std::int64_t quotient = index / extent;
-  const std::int64_t rest = index - quotient * extent;
-  index = quotient;
-  return rest;
-}
 
 /// What the taps of a window become, one by one, in row-major order.
 template <Pooling kind, class Sum>

@@ -43,6 +43,20 @@ __device__ __forceinline__ Accumulator<T> divisor_of(const Gradients<T>& p, std:
   return sum;
 }
 
+/// Windows over a place without dilation, as PoolAxis::windows_over() counts them, in 32 bits.
+struct Windows {
+  int begin, end;
+};
+__device__ __forceinline__ Windows windows_over(const PoolAxis& axis, int at) {
+  const auto place = static_cast<unsigned>(at + axis.padding);
+  const auto kernel = static_cast<unsigned>(axis.kernel);
+  const auto stride = static_cast<unsigned>(axis.stride);
+  const int begin = place < kernel ? 0 : static_cast<int>((place - kernel) / stride) + 1;
+  return {begin, smaller(static_cast<int>(axis.out), static_cast<int>(place / stride) + 1)};
+}
+
+// --- on the host ---------------------------------------------------------------------------------
+
 template <class T>
 Gradients<T> gradients_of(const PoolBackward::Args& args) {
   const PoolBackwardOptions& options = args.options;
