@@ -24,8 +24,12 @@ using Args = Stencil::Args;
 /// multiple of 4 KiB long, which would let lines compete for one set of L1.
 inline constexpr std::int64_t panel = 4096;
 inline constexpr std::int64_t line_length = panel + Stencil::max_taps + line_slack + 1;
-/// Rows of a band: the rows of a mask are converted anew for each.
-inline constexpr std::int64_t band = 128;
+/// Rows of a band: the rows of a mask are found anew for each.
+inline constexpr std::int64_t max_band = 128;
+/// Under a mask of several planes: rows of a band, whose lines stay in L2 until the last plane has
+/// seen them, and planes that a thread makes before it goes on.
+inline constexpr std::int64_t max_band_of_planes = 32;
+inline constexpr std::int64_t chunk = 32;
 
 /// Columns of rows that are worth being cut into what has edges and what has none.
 inline constexpr std::int64_t worth_segments = 512;
@@ -51,7 +55,10 @@ class Step {
  public:
   explicit Step(const Args& args)
       : args_(args),
-        bands_(ceil_div(args.rows().extent, band)),
+        band_(band_of(args)),
+        bands_(ceil_div(args.rows().extent, band_)),
+        chunk_(args.depth().taps > 1 ? chunk : 1),
+        chunks_(ceil_div(args.depth().extent, chunk_)),
         panels_(ceil_div(args.columns().extent, panel)),
         scale_(static_cast<S>(args.scale)),
         direct_(args.y.dtype == dtype_of<S> && args.columns().y == 1),
@@ -60,9 +67,7 @@ class Step {
                   args.columns().extent >= worth_segments) {}
 
   /// Whatever the number of threads, so that sums are made in the same order.
-  [[nodiscard]] std::int64_t units() const {
-    return args_.arrays() * args_.depth().extent * bands_ * panels_;
-  }
+  [[nodiscard]] std::int64_t units() const { return args_.arrays() * chunks_ * bands_ * panels_; }
 
   /// Elements of S that a thread needs: the ring, the weights, and lines for what is in between.
   static std::int64_t scratch_elements(const Args& args) {
@@ -83,16 +88,20 @@ class Step {
     std::fill_n(zeros_, line_length, S(0));
     for (std::int64_t unit = share.begin; unit < share.end; ++unit) {
       std::int64_t rest = unit / panels_;
-      const std::int64_t first_row = rest % bands_ * band;
-      const std::int64_t rows = std::min(band, args_.rows().extent - first_row);
+      const std::int64_t first_row = rest % bands_ * band_;
+      const std::int64_t rows = std::min(band_, args_.rows().extent - first_row);
       rest /= bands_;
-      plane_ = rest % args_.depth().extent;
+      const std::int64_t first_plane = rest % chunks_ * chunk_;
+      const std::int64_t planes = std::min(chunk_, args_.depth().extent - first_plane);
       std::int64_t at[2];
-      args_.batch.offsets(rest / args_.depth().extent, at);
+      args_.batch.offsets(rest / chunks_, at);
       x_ = at[0];
-      y_ = at[1] + plane_ * args_.depth().y;
+      y_of_array_ = at[1];
       for_each_segment(unit % panels_, [&] {
-        if (args_.weights == Stencil::Weights::ones && args_.rows().taps > 3) {
+        go_to(first_plane);
+        if (args_.depth().taps > 1) {
+          weigh_planes(planes, first_row, rows);
+        } else if (args_.weights == Stencil::Weights::ones && args_.rows().taps > 3) {
           block_sums(first_row, rows);
         } else {
           weigh_rows(first_row, rows);
@@ -103,9 +112,25 @@ class Step {
   }
 
  private:
-  /// Of each plane: those under the masks of a block of rows, or what block_sums() keeps.
+  static std::int64_t band_of(const Args& args) {
+    if (args.depth().taps == 1) return max_band;
+    constexpr std::int64_t bytes = 512 << 10;
+    const std::int64_t row = std::min(panel, args.columns().extent + args.columns().taps) *
+                             static_cast<std::int64_t>(sizeof(S));
+    const std::int64_t rows = bytes / (row * args.depth().taps) - (args.rows().taps - 1);
+    return std::clamp<std::int64_t>(rows, block_rows, max_band_of_planes);
+  }
+
+  void go_to(std::int64_t plane) {
+    plane_ = plane;
+    y_ = y_of_array_ + plane * args_.depth().y;
+  }
+
+  /// Of each plane: those under the masks of a band or of a block of rows, or what block_sums()
+  /// keeps.
   static std::int64_t ring_lines(const Args& args) {
     const std::int64_t taps = args.rows().taps;
+    if (args.depth().taps > 1) return band_of(args) + taps - 1;
     return std::max(taps + block_rows - 1, args.weights == Stencil::Weights::ones ? 3 * taps : 0);
   }
 
@@ -321,42 +346,68 @@ class Step {
                  .streams = false});
   }
 
-  /// Rows in blocks, from the lines under their masks.
-  void weigh_rows(std::int64_t first_row, std::int64_t rows) {
+  /// A block of rows, `line(k, i)` the lines of plane k under their masks.
+  template <class Line>
+  void weigh_block(std::int64_t row, int rows, Line&& line) {
     const int depth = args_.depth().taps;
+    const int down = args_.rows().taps;
+    const int under = down + rows - 1;
+    const S* lines[Stencil::max_taps * (Stencil::max_taps + block_rows - 1)];
+    for (int k = 0; k < depth; ++k) {
+      for (int i = 0; i < under; ++i) lines[k * under + i] = line(k, i);
+    }
+    S* out[block_rows];
+    for (int q = 0; q < rows; ++q) out[q] = row_of_y(row + q, q);
+    weigh_lines({.lines = lines,
+                 .planes = depth,
+                 .down = down,
+                 .across = args_.is_separable() ? 1 : args_.columns().taps,
+                 .weights = weights_,
+                 .scale = scale_,
+                 .out = out,
+                 .rows = rows,
+                 .length = columns_,
+                 .streams = streams_});
+    for (int q = 0; q < rows; ++q) store_row(row + q, q);
+  }
+  /// As many of `rows` rows as are made together.
+  static int block_of(std::int64_t rows) { return rows >= block_rows ? block_rows : 1; }
+
+  /// Rows of one plane. Each line is made when the first mask comes to lie on it.
+  void weigh_rows(std::int64_t first_row, std::int64_t rows) {
     const int taps = args_.rows().taps;
-    const std::int64_t held = ring_lines(args_);  // of each plane
+    const std::int64_t held = ring_lines(args_);
     std::int64_t made = 0;
-    for (std::int64_t row = 0; row < rows;) {
-      const int block = rows - row >= block_rows ? block_rows : 1;
-      const int under = taps + block - 1;
-      for (; made < row + under; ++made) {
-        for (int k = 0; k < depth; ++k) {
-          const std::int64_t at = k * held + made % held;
-          found_[at] = make_line(plane_ + k - args_.depth().origin,
-                                 first_row + made - args_.rows().origin, ring_ + at * line_length);
+    for (std::int64_t row = 0; row < rows; row += block_of(rows - row)) {
+      const int block = block_of(rows - row);
+      for (; made < row + taps + block - 1; ++made) {
+        const std::int64_t at = made % held;
+        found_[at] =
+            make_line(plane_, first_row + made - args_.rows().origin, ring_ + at * line_length);
+      }
+      weigh_block(first_row + row, block, [&](int, int i) { return found_[(row + i) % held]; });
+    }
+  }
+
+  /// A band of rows of one plane after the other: of each, lines are made once.
+  void weigh_planes(std::int64_t planes, std::int64_t first_row, std::int64_t rows) {
+    const int depth = args_.depth().taps;
+    const std::int64_t under = rows + args_.rows().taps - 1;
+    const std::int64_t first_plane = plane_;
+    std::int64_t made = 0;
+    for (std::int64_t plane = 0; plane < planes; ++plane) {
+      for (; made < plane + depth; ++made) {
+        for (std::int64_t i = 0; i < under; ++i) {
+          const std::int64_t at = made % depth * under + i;
+          found_[at] = make_line(first_plane + made - args_.depth().origin,
+                                 first_row + i - args_.rows().origin, ring_ + at * line_length);
         }
       }
-      const S* lines[max_lines];
-      for (int k = 0; k < depth; ++k) {
-        for (int i = 0; i < under; ++i) {
-          lines[k * under + i] = found_[k * held + (row + i) % held];
-        }
+      go_to(first_plane + plane);
+      for (std::int64_t row = 0; row < rows; row += block_of(rows - row)) {
+        weigh_block(first_row + row, block_of(rows - row),
+                    [&](int k, int i) { return found_[(plane + k) % depth * under + row + i]; });
       }
-      S* out[block_rows];
-      for (int q = 0; q < block; ++q) out[q] = row_of_y(first_row + row + q, q);
-      weigh_lines({.lines = lines,
-                   .planes = depth,
-                   .down = taps,
-                   .across = args_.is_separable() ? 1 : args_.columns().taps,
-                   .weights = weights_,
-                   .scale = scale_,
-                   .out = out,
-                   .rows = block,
-                   .length = columns_,
-                   .streams = streams_});
-      for (int q = 0; q < block; ++q) store_row(first_row + row + q, q);
-      row += block;
     }
   }
 
@@ -402,13 +453,14 @@ class Step {
   }
 
   const Args& args_;
-  std::int64_t bands_, panels_;
+  std::int64_t band_, bands_, chunk_, chunks_, panels_;
   S scale_;
   bool direct_;
   bool streams_;
   bool in_place_;           // rows of x may be read where they lie,
   bool is_inside_ = false;  // and those of this segment can be
-  static constexpr int max_lines = Stencil::max_taps * (Stencil::max_taps + block_rows - 1);
+  static constexpr int max_lines =
+      Stencil::max_taps * (Stencil::max_taps + static_cast<int>(max_band_of_planes) - 1);
   const S* found_[max_lines];  // lines of the ring, or of x itself in their place
   S* zeros_ = nullptr;
   S* spare_ = nullptr;
@@ -418,6 +470,7 @@ class Step {
   S* ring_ = nullptr;
   S* weights_ = nullptr;
   std::int64_t first_column_ = 0, columns_ = 0, plane_ = 0, x_ = 0, y_ = 0;
+  std::int64_t y_of_array_ = 0;
 };
 
 }  // namespace rung::stencil_cpu
