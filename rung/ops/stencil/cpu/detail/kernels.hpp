@@ -13,11 +13,28 @@ namespace rung::stencil_cpu {
 /// Elements of a line behind its content that may be read: four vectors of 64 bytes.
 inline constexpr std::int64_t line_slack = 64;
 
-/// out[j] = scale * sum over lines l and taps t of weights[l * taps + t] * lines[l][j + t].
-void weigh_lines(const float* const* lines, int count, const float* weights, int taps, float scale,
-                 float* out, std::int64_t length);
-void weigh_lines(const double* const* lines, int count, const double* weights, int taps,
-                 double scale, double* out, std::int64_t length);
+/// Rows of results that are made together, each line under their masks loaded once for all of them.
+inline constexpr int block_rows = 4;
+
+/// Weighted sums of lines: `rows` rows of results, 1 or block_rows, one below the other.
+///   out[q][j] = scale * sum of weights[(k * down + i) * across + t] * line(k, q + i)[j + t]
+/// over planes k, rows i and taps t of the mask; line(k, r) is lines[k * (down + rows - 1) + r].
+template <class T>
+struct Weighing {
+  const T* const* lines;
+  int planes, down, across;  // of the mask
+  const T* weights;
+  T scale;
+  T* const* out;
+  int rows;
+  std::int64_t length;
+  bool streams;  // non-temporal stores; rows of results begin with a cache line
+};
+void weigh_lines(const Weighing<float>& w);
+void weigh_lines(const Weighing<double>& w);
+
+/// What has been written by non-temporal stores is seen by other threads before what comes next.
+void end_streaming();
 
 /// out[j] = scale * (a[j] + b[j]); out may be a or b.
 void add_lines(const float* a, const float* b, float scale, float* out, std::int64_t length);
