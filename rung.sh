@@ -280,7 +280,7 @@ fuzz() {
   build "$directory" all
   for name in npy problem rewrite; do
     seeds=("$root/tests/fuzz/seeds/$name")
-    if [[ $name == rewrite ]]; then seeds=("$root"/tests/emulate/{programs,planted}); fi
+    if [[ $name == rewrite ]]; then seeds+=("$root"/tests/emulate/{programs,planted}); fi
     mkdir -p "$directory/corpus/$name"
     say "fuzzing $name for $seconds s"
     if ! "$directory/fuzz_$name" "-max_total_time=$seconds" "${draw[@]}" -timeout=20 -rss_limit_mb=4096 -max_len=20000 \

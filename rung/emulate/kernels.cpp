@@ -211,7 +211,7 @@ void rewrite_kernels(TokenStream& tokens) {
     }
     if (demand_of(tokens[i]) != nullptr && tokens[i + 1].is("(")) {
       const std::size_t close = tokens.closing(i + 1);
-      for (std::size_t at = i; at <= close; ++at) tokens.erase(at);
+      for (std::size_t at = i; at <= close && close < tokens.size(); ++at) tokens.erase(at);
     }
     if (!tokens[i].is("__rung_global__")) continue;
     tokens.erase(i);

@@ -274,7 +274,7 @@ TokenStream::TokenStream(const std::string& text)
   do {
     tokens_.push_back(scanner.next());
   } while (tokens_.back().kind != TokenKind::end);
-  edit_of_.resize(tokens_.size());
+  edit_of_.resize(tokens_.size() + 1);  // the last one's edit is never printed
 }
 
 SourceLine TokenStream::line_of(std::size_t i) const {
@@ -315,8 +315,9 @@ std::size_t TokenStream::opening(std::size_t close) const {
 }
 
 TokenStream::Edit& TokenStream::edit(std::size_t i) {
+  i = std::min(i, tokens_.size());
   if (edit_of_[i] == 0) {
-    edits_.push_back({i, "", std::string(tokens_[i].text), ""});
+    edits_.push_back({i, "", std::string((*this)[i].text), ""});
     edit_of_[i] = static_cast<std::uint32_t>(edits_.size());
   }
   return edits_[edit_of_[i] - 1];
@@ -340,7 +341,7 @@ std::string TokenStream::text(std::size_t begin, std::size_t end) const {
 void TokenStream::replace(std::size_t begin, std::size_t end, const std::string& text) {
   std::string_view first = (*this)[begin].space;
   const std::string old = this->text(begin, end).substr(first.size());
-  for (std::size_t i = begin; i < end; ++i) {
+  for (std::size_t i = begin; i < std::min(end, tokens_.size()); ++i) {
     edit(i) = {i, "", "", ""};
     if (i != begin) tokens_[i].space = {};
   }

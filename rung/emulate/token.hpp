@@ -63,6 +63,7 @@ class TokenStream {
   /// Tokens begin .. end-1 as they are now, edits and line breaks included.
   [[nodiscard]] std::string text(std::size_t begin, std::size_t end) const;
 
+  /// Edits past the end, of a bracket that nothing closes, are lost.
   void replace(std::size_t i, std::string text) { edit(i).instead = std::move(text); }
   void erase(std::size_t i) { replace(i, ""); }
   void insert_before(std::size_t i, const std::string& text) {
