@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // pool_backward / rows
 //
-// Idea     a warp takes one row of dx after another, and a lane a column of them: which windows span
-//          the column is found once, which span the row once for all lanes, and only windows whose
-//          maximum lies here have their dy loaded.
-// Changes  against gather: no division of 64 bits, and none for an element; places in a plane are
-//          32-bit numbers.
-// Cost     (kh / sh) (kw / sw) loads of indices, or of dy, per element, most of them from the L1 cache.
-// Limits   maximum, average and l2, without dilation; rows of dx, dy, indices, x and y contiguous.
+// Idea     a warp takes one row of dx after another, and a lane one column of them: the windows
+//          over that column are found once for all rows. dy is loaded only where the maximum of a
+//          window lies here.
+// Changes  against gather: no division for an element; places in a plane are 32-bit numbers.
+// Cost     (kh / sh) (kw / sw) loads of indices, or of dy, per element, most of them from the L1
+//          cache.
+// Limits   maximum, average and l2, without dilation; rows of all tensors contiguous.
 // Tried    -
 // Source   -
 #include <cstdint>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // pool_backward / vectorised NHWC
 //
-// Idea     where channels are contiguous, a thread takes 16 bytes of them: the same windows span all,
-//          so that one set of indices serves 4 f32, or 8 f16, of them.
+// Idea     where channels are contiguous, a thread takes 16 bytes of them: the same windows span
+//          all, so that one set of indices serves 4 f32, or 8 f16, of them.
 // Changes  against gather (rows is for the other layout): a quarter (an eighth) of the address
 //          arithmetic, and wide loads and stores.
 // Cost     (kh / sh) (kw / sw) loads of 16 bytes of dy for as much of dx, and of its indices.

@@ -1,20 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 // stencil / register queue
 //
-// Idea     no tile at all. A warp walks down a strip of 128 columns, four of them a lane's, or
-//          through the planes of such strips. A lane loads its own four elements of a row and their
-//          neighbours on both sides, which other lanes have just asked for: they come from the L1
-//          cache. The sums of all rows of y that see this row of x wait in registers, a queue; with
-//          every row the oldest is complete and leaves.
-// Changes  against tma_tile: rows overlap with nothing above or below them, as x is read once from
-//          top to bottom; no barrier, no shared memory but for the weights, every type and edge.
+// Idea     no tile at all. A warp walks down a strip of 128 columns, four of them a lane's; in
+//          three axes through the planes of two rows of such strips. A lane loads its own four
+//          elements of each row, and their neighbours on both sides: those are other lanes' own,
+//          and come from the L1 cache. The sums of all rows of y that see this row of x wait in
+//          registers, a queue: with every row the oldest is complete and leaves.
+// Changes  against tma_tile: tiles do not overlap along the walk, where x is read once from end to
+//          end; no barrier, no shared memory but for weights, every edge and four types.
 // Cost     three loads of four elements for each row of x that a lane's elements of y see, its own
-//          a row or two in advance. x from global memory (H + m - 1) / H times, H
-//          being the rows that a warp makes; in three axes moreover (15 + n) / 16 times.
-// Limits   f32, f16, bf16 and u8, x and y alike; contiguous rows; masks of up to nine rows that reach
-//          up to four columns to a side, in three axes of up to 3 x 3 x 3.
+//          a row or two in advance. x from global memory (H + m - 1) / H times, H being the rows
+//          that a warp makes; in three axes, where a block makes 16 rows, 18 / 16 times that.
+// Limits   f32, f16, bf16 and u8, x and y alike; contiguous rows; masks of up to nine rows that
+//          reach up to four columns to either side, in three axes of 3 x 3 and up to three planes.
 // Tried    -
-// Source   P. Micikevicius, 3D finite difference computation on GPUs using CUDA, 2009, for the queue.
+// Source   P. Micikevicius, 3D finite difference computation on GPUs using CUDA, 2009, for the
+//          queue.
 #include <utility>
 
 #include "rung/device/load.hpp"
