@@ -36,7 +36,11 @@ FAULTS = {
         ("tma_tile", "cuda/090_tma_tile.sm90a.cu", "the box begins a row too low",
          "{first_row - down.origin,", "{first_row - down.origin + 1,"),
         ("temporal_blocking", "cuda/100_temporal_blocking.cu", "what lies outside takes part in later iterations",
-         "exists(r, c) ? result : 0.0F", "result"),
+         "(!exists[c] || at < 0 || at >= p.rows)", "false"),
+        ("register_queue", "cuda/095_register_queue.cu", "the row below the last but one stands for the last",
+         "if (at + R::ahead < last)", "if (at + R::ahead < last - 1)"),
+        ("register_queue", "cuda/095_register_queue.cu", "the mirror repeats the outermost element",
+         "return i < 0 ? -i : 2 * (extent - 1) - i;", "return i < 0 ? -i - 1 : 2 * (extent - 1) - i;"),
     ],
 }
 
