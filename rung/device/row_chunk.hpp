@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+// Whole rows that follow one another in memory, as many as a block takes at a time: they come into
+// shared memory, and leave it, 16 bytes at a time, wherever a row begins or ends. For rows that are
+// shorter than what a warp loads at once, or that do not begin at multiples of 16 bytes.
+//
+//   T* const rows = behind_as(shared_memory, x);        // room for 16 bytes more than the rows take
+//   copy_in(rows, x, count);
+//   ptx::async_wait_all();
+//   __syncthreads();
+//   ...
+//   __syncthreads();
+//   copy_out(y, rows, count);
+#pragma once
+
+#include <cstdint>
+
+#include "rung/core/bounds.hpp"
+#include "rung/core/context.hpp"
+#include "rung/core/integer.hpp"
+#include "rung/device/collectives.hpp"
+#include "rung/device/load.hpp"
+#include "rung/device/ptx_async_copy.hpp"
+
+namespace rung::inline RUNG_TARGET {
+
+/// How a kernel divides rows: a block takes `group` of them, `lanes` threads of a warp each.
+struct RowChunks {
+  std::int64_t rows;
+  int length;
+  int group;
+  int lanes;  // a power of two, at most 32
+};
+
+namespace device_detail {
+template <class T>
+inline constexpr int chunk_elements = 16 / static_cast<int>(sizeof(T));
+
+/// How many elements lie between a multiple of 16 bytes and `p`.
+template <class T>
+__device__ __forceinline__ int elements_behind(const T* p) {
+  return static_cast<int>(reinterpret_cast<std::uintptr_t>(p) % 16 / sizeof(T));
+}
+}  // namespace device_detail
+
+/// The place that lies as far behind `aligned`, a multiple of 16 bytes, as `p` behind one.
+template <class T>
+__device__ __forceinline__ T* behind_as(T* aligned, const T* p) {
+  return aligned + device_detail::elements_behind(p);
+}
+
+/// Starts copying elements [0, count) to shared memory; both pointers lie equally far behind
+/// multiples of 16 bytes. By all threads of a block, which number them along x.
+template <class T>
+__device__ __forceinline__ void copy_in(T* to, const T* from, int count) {
+  constexpr int chunk = device_detail::chunk_elements<T>;
+  const int thread = static_cast<int>(threadIdx.x);
+  const int threads = static_cast<int>(blockDim.x);
+  const int behind = device_detail::elements_behind(from);
+  const int head = behind == 0 ? 0 : chunk - behind;
+  // The first and the last elements are not whole chunks.
+  for (int i = thread; i < head && i < count; i += threads) to[i] = from[i];
+  const int chunks = count > head ? (count - head) / chunk : 0;
+  for (int i = thread; i < chunks; i += threads) {
+    ptx::async_copy<16>(to + head + i * chunk, from + head + i * chunk);
+  }
+  for (int i = head + chunks * chunk + thread; i < count; i += threads) to[i] = from[i];
+}
+
+/// Copies them out of shared memory: 16 bytes at a time if `to` lies as `from` does.
+template <class T>
+__device__ __forceinline__ void copy_out(T* to, const T* from, int count) {
+  constexpr int chunk = device_detail::chunk_elements<T>;
+  const int thread = static_cast<int>(threadIdx.x);
+  const int threads = static_cast<int>(blockDim.x);
+  const int behind = device_detail::elements_behind(to);
+  if (behind != device_detail::elements_behind(from)) {
+    for (int i = thread; i < count; i += threads) to[i] = from[i];
+    return;
+  }
+  const int head = behind == 0 ? 0 : chunk - behind;
+  for (int i = thread; i < head && i < count; i += threads) to[i] = from[i];
+  const int chunks = count > head ? (count - head) / chunk : 0;
+  for (int i = thread; i < chunks; i += threads) {
+    store_wide<chunk>(to + head + i * chunk, load_wide<chunk>(from + head + i * chunk));
+  }
+  for (int i = head + chunks * chunk + thread; i < count; i += threads) to[i] = from[i];
+}
+
+/// f over the values of `lanes` neighbouring lanes, in every one of them; f must commute.
+template <class T, class F>
+__device__ __forceinline__ T lanes_reduce(T value, F f, int lanes) {
+  for (int distance = lanes / 2; distance > 0; distance /= 2) {
+    value = f(value, shuffle_xor(value, distance));
+  }
+  return value;
+}
+
+// --- on the host ---------------------------------------------------------------------------------
+
+/// As many lanes for a row as leave each about `elements` of it, and groups of rows of some `bytes`,
+/// but a few for every SM.
+inline RowChunks row_chunks(std::int64_t rows, int length, std::size_t element, int elements,
+                            int threads, int bytes, const Context& context) {
+  RowChunks chunks{.rows = rows, .length = length, .group = 1, .lanes = 1};
+  while (chunks.lanes < 32 && chunks.lanes * elements < length) chunks.lanes *= 2;
+  const int at_once = threads / chunks.lanes;
+  const std::int64_t few = ceil_div(rows, std::int64_t{4} * context.info().multiprocessors);
+  const std::int64_t fitting =
+      smaller(few, std::int64_t{bytes} / (length * static_cast<int>(element)));
+  chunks.group = static_cast<int>(larger<std::int64_t>(fitting / at_once * at_once, at_once));
+  return chunks;
+}
+
+}  // namespace rung::inline RUNG_TARGET

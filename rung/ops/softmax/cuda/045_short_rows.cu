@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: Apache-2.0
+// softmax / short rows
+//
+// Idea     where rows follow one another, a block takes many of them as one piece of memory: into
+//          shared memory and out of it by 16 bytes, wherever rows begin. There a row has as many
+//          lanes as it needs, from one to a warp, each of which keeps its elements in registers.
+// Changes  against warp_per_row: rows of a few elements do not leave most of a warp idle, and rows
+//          of odd lengths are not loaded by elements; one read of x.
+// Cost     1 read and 1 write per element, and twice as much of shared memory; a shuffle for each
+//          halving of the lanes of a row, twice.
+// Limits   rows of 2 to 1024 elements that follow one another in all tensors, and are short, or do
+//          not begin at multiples of 16 bytes; results of the type of x.
+// Tried    -
+// Source   -
+#include "rung/device/row_chunk.hpp"
+#include "rung/ops/softmax/cuda/detail/softmax.hpp"
+
+namespace rung {
+namespace {
+
+using namespace softmax_cuda;
+
+constexpr int threads = 256;
+
+/// Where a thread's row and its elements in it lie. Every thread makes the same number of rounds.
+template <class F>
+__device__ __forceinline__ void for_each_row_of(const RowChunks& chunks, int rows, F&& f) {
+  const int lane = static_cast<int>(threadIdx.x) % chunks.lanes;
+  const int at_once = threads / chunks.lanes;
+  for (int first = 0; first < rows; first += at_once) {
+    const int row = first + static_cast<int>(threadIdx.x) / chunks.lanes;
+    f(row * chunks.length, row < rows ? lane : chunks.length);  // no element of what is no row
+  }
+}
+
+/// Elements lane, lane + lanes ... of a row, up to `kept` of them.
+template <int kept, class T>
+__global__ void __launch_bounds__(threads)
+    softmax_short_rows(const T* all_x, T* all_y, RowChunks chunks, Accumulator<T> scale, bool log) {
+  using Sum = Accumulator<T>;
+  const std::int64_t first = std::int64_t{blockIdx.x} * chunks.group;
+  const int rows = static_cast<int>(smaller<std::int64_t>(chunks.group, chunks.rows - first));
+  const int count = rows * chunks.length;
+  const T* const x = all_x + first * chunks.length;
+  T* const staged = behind_as(&shared<T>(), x);
+  copy_in(staged, x, count);
+  ptx::async_wait_all();
+  __syncthreads();
+  for_each_row_of(chunks, rows, [&](int begin, int lane) {
+    Sum values[kept];
+    Sum maximum = no_maximum<Sum>;
+#pragma unroll
+    for (int k = 0; k < kept; ++k) {
+      const int i = lane + k * chunks.lanes;
+      // What does not exist is -infinity, whose exponential is 0.
+      values[k] = -std::numeric_limits<Sum>::infinity();
+      if (i < chunks.length) values[k] = convert<Sum>(staged[begin + i]);
+      maximum = Larger{}(maximum, values[k]);
+    }
+    maximum = lanes_reduce(maximum, Larger{}, chunks.lanes);
+    Sum sum = 0;
+    Sum powers[kept];
+#pragma unroll
+    for (int k = 0; k < kept; ++k) {
+      values[k] = (values[k] - maximum) * scale;
+      powers[k] = power(values[k]);
+      sum += powers[k];
+    }
+    sum = lanes_reduce(sum, Plus{}, chunks.lanes);
+    const Sum last = log ? logarithm(sum) : reciprocal(sum);
+#pragma unroll
+    for (int k = 0; k < kept; ++k) {
+      const int i = lane + k * chunks.lanes;
+      if (i >= chunks.length) break;
+      staged[begin + i] = convert<T>(log ? values[k] - last : powers[k] * last);
+    }
+  });
+  __syncthreads();
+  copy_out(all_y + first * chunks.length, staged, count);
+}
+
+template <int kept, class T>
+__global__ void __launch_bounds__(threads)
+    softmax_backward_short_rows(const T* all_y, const T* all_dy, T* all_dx, RowChunks chunks,
+                                Accumulator<T> scale, bool log) {
+  using Sum = Accumulator<T>;
+  constexpr int chunk = 16 / static_cast<int>(sizeof(T));
+  const std::int64_t first = std::int64_t{blockIdx.x} * chunks.group;
+  const int rows = static_cast<int>(smaller<std::int64_t>(chunks.group, chunks.rows - first));
+  const int count = rows * chunks.length;
+  const T* const y = all_y + first * chunks.length;
+  const T* const dy = all_dy + first * chunks.length;
+  T* const memory = &shared<T>();
+  T* const staged = behind_as(memory, y);
+  T* const gradients =
+      behind_as(memory + round_up(chunks.group * chunks.length, chunk) + chunk, dy);
+  copy_in(staged, y, count);
+  copy_in(gradients, dy, count);
+  ptx::async_wait_all();
+  __syncthreads();
+  for_each_row_of(chunks, rows, [&](int begin, int lane) {
+    Sum values[kept];
+    Sum slopes[kept];
+    Sum sum = 0;
+#pragma unroll
+    for (int k = 0; k < kept; ++k) {
+      const int i = lane + k * chunks.lanes;
+      const bool exists = i < chunks.length;
+      values[k] = exists ? convert<Sum>(staged[begin + i]) : Sum(0);
+      slopes[k] = exists ? convert<Sum>(gradients[begin + i]) : Sum(0);
+      sum += log ? slopes[k] : slopes[k] * values[k];
+    }
+    sum = lanes_reduce(sum, Plus{}, chunks.lanes);
+#pragma unroll
+    for (int k = 0; k < kept; ++k) {
+      const int i = lane + k * chunks.lanes;
+      if (i >= chunks.length) break;
+      gradients[begin + i] = convert<T>(gradient_of(values[k], slopes[k], sum, scale, log));
+    }
+  });
+  __syncthreads();
+  copy_out(all_dx + first * chunks.length, gradients, count);
+}
+
+constexpr int longest = 1024;
+
+Support supports(const Softmax::Args& args, const Context&) {
+  if (args.x.dtype != args.y.dtype) return unsupported("the result's type must be that of x");
+  if (args.length() < 2 || args.length() > longest)
+    return unsupported("rows of 2 to 1024 elements");
+  bool follow = args.rows.are_contiguous() && args.rows.others.rank <= 1;
+  for (int tensor = 0; tensor < 3 && args.count() > 1; ++tensor) {
+    follow = follow && args.rows.others.strides[tensor][0] == args.length();
+  }
+  if (!follow) return unsupported("rows must follow one another");
+  const std::int64_t bytes = args.length() * static_cast<std::int64_t>(size_of(args.x.dtype));
+  constexpr std::int64_t short_bytes = 128;
+  const bool odd = bytes % 16 != 0 || reinterpret_cast<std::uintptr_t>(args.x.data) % 16 != 0;
+  if (!odd && bytes > short_bytes) {
+    return unsupported("rows from multiples of 16 bytes on are longer than 128 bytes");
+  }
+  return args.count() < std::int64_t{1} << 40 ? supported : unsupported("2^40 rows and more");
+}
+
+template <int kept>
+void launch_short_rows(const Softmax::Args& args, Context& context) {
+  visit<float, double, f16, bf16>(args.x.dtype, [&]<class T>() {
+    constexpr int group_bytes = kept > 8 ? 32 << 10 : 16 << 10;
+    const int tensors = args.backward ? 2 : 1;
+    const RowChunks chunks = row_chunks(args.count(), static_cast<int>(args.length()), sizeof(T),
+                                        kept, threads, group_bytes / tensors, context);
+    const auto elements = static_cast<std::size_t>(chunks.group) * chunks.length;
+    const LaunchShape config{
+        .grid = ceil_div(chunks.rows, std::int64_t{chunks.group}),
+        .block = threads,
+        .shared_bytes = tensors * (round_up(elements * sizeof(T), std::size_t{16}) + 16)};
+    const auto scale = static_cast<Accumulator<T>>(args.scale);
+    if (args.backward) {
+      const auto p = backward_of<T, T>(args);
+      launch(context, config, softmax_backward_short_rows<kept, T>, p.y, p.dy, p.dx, chunks, scale,
+             args.log);
+    } else {
+      const auto p = forward_of<T, T>(args);
+      launch(context, config, softmax_short_rows<kept, T>, p.x, p.y, chunks, scale, args.log);
+    }
+  });
+}
+
+void run(const Softmax::Args& args, Context& context) {
+  if (args.empty()) return;
+  if (args.length() <= 64) return launch_short_rows<2>(args, context);
+  if (args.length() <= 256) return launch_short_rows<8>(args, context);
+  launch_short_rows<32>(args, context);
+}
+
+const Rung<Softmax> self{{.name = "short_rows",
+                          .step = 45,
+                          .after = "warp_per_row",
+                          .backend = device_backend,
+                          .supports = supports,
+                          .passes = {.loads = 1, .stores = 1},
+                          .speed = {.bandwidth = 0.88},
+                          .run = run}};
+
+}  // namespace
+}  // namespace rung
