@@ -95,6 +95,19 @@ __device__ __forceinline__ T lanes_reduce(T value, F f, int lanes) {
   return value;
 }
 
+/// f(begin, lane) for the rows of the thread's lanes: where the row begins among the block's, and the
+/// first of its elements for this lane. Every thread makes the same number of rounds; where there is
+/// no row, `lane` is beyond its elements.
+template <class F>
+__device__ __forceinline__ void for_each_row_of(const RowChunks& chunks, int rows, F&& f) {
+  const int thread = static_cast<int>(threadIdx.x);
+  const int at_once = static_cast<int>(blockDim.x) / chunks.lanes;
+  for (int first = 0; first < rows; first += at_once) {
+    const int row = first + thread / chunks.lanes;
+    f(row * chunks.length, row < rows ? thread % chunks.lanes : chunks.length);
+  }
+}
+
 // --- on the host ---------------------------------------------------------------------------------
 
 /// As many lanes for a row as leave each about `elements` of it, and groups of rows of some `bytes`,

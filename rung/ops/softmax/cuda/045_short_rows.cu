@@ -22,17 +22,6 @@ using namespace softmax_cuda;
 
 constexpr int threads = 256;
 
-/// Where a thread's row and its elements in it lie. Every thread makes the same number of rounds.
-template <class F>
-__device__ __forceinline__ void for_each_row_of(const RowChunks& chunks, int rows, F&& f) {
-  const int lane = static_cast<int>(threadIdx.x) % chunks.lanes;
-  const int at_once = threads / chunks.lanes;
-  for (int first = 0; first < rows; first += at_once) {
-    const int row = first + static_cast<int>(threadIdx.x) / chunks.lanes;
-    f(row * chunks.length, row < rows ? lane : chunks.length);  // no element of what is no row
-  }
-}
-
 /// Elements lane, lane + lanes ... of a row, up to `kept` of them.
 template <int kept, class T>
 __global__ void __launch_bounds__(threads)
