@@ -16,7 +16,7 @@ namespace rung::stencil_cpu {
 
 using Args = Stencil::Args;
 
-/// Columns of a unit of work, at most. 16 KiB of f32 are four pages, so that the prefetchers run on:
+/// Columns of a unit of work, at most. 16 KiB of f32 are four pages, so that prefetchers run on:
 /// 4096 x 4096 f32, 3 x 3, one thread of a 2-core Zen 5 vCPU, all rows through lines: 11.2 ms with
 /// 1024, 8.0 with 4096, 7.8 with 8192. Of a high window half as many, for the lines that
 /// block_sums() holds to stay in L2 for the most part.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // One iteration of one call on a CPU. A unit of work is a band of rows, a panel of columns wide, of
-// one plane, or of several where the mask has several. The lines under the mask (lines.hpp) are kept
-// in a ring, so that each is made once per band.
+// one plane, or of several where the mask has several. The lines under the mask (lines.hpp) are
+// kept in a ring, so that each is made once per band.
 #pragma once
 
 #include <algorithm>
