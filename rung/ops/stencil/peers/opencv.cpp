@@ -111,9 +111,9 @@ void run_typed(const Stencil::Args& args, Context& context) {
   stencil_detail::for_each_step(args, context, 0, [&](const Stencil::Args& step, void*) {
     const std::size_t x_size = size_of(step.x.dtype);
     const std::size_t y_size = size_of(step.y.dtype);
-    const auto bytes = [](std::int64_t extent, std::int64_t stride, std::int64_t columns_,
+    const auto bytes = [](std::int64_t extent, std::int64_t stride, std::int64_t row,
                           std::size_t size) {
-      return static_cast<std::size_t>(extent > 1 ? stride : columns_) * size;
+      return static_cast<std::size_t>(extent > 1 ? stride : row) * size;
     };
     const std::int64_t extent = step.rows().extent;
     const module::Filter filter{

@@ -187,27 +187,85 @@ void weigh_any(const Weighing<T>& w) {
 }
 
 template <class T>
-void add(const T* a, const T* b, T scale, T* out, std::int64_t length) {
+void add(const T* a, const T* b, T scale, T* out, std::int64_t length, bool streams) {
   const hn::ScalableTag<T> d;
   const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
   const auto s = hn::Set(d, scale);
   std::int64_t j = 0;
-  for (; j + lanes <= length; j += lanes) {
-    hn::StoreU(hn::Mul(hn::Add(hn::LoadU(d, a + j), hn::LoadU(d, b + j)), s), d, out + j);
+  const auto result = [&](std::int64_t i) HWY_ATTR {
+    return hn::Mul(hn::Add(hn::LoadU(d, a + i), hn::LoadU(d, b + i)), s);
+  };
+  if (streams) {
+    for (; j + lanes <= length; j += lanes) hn::Stream(result(j), d, out + j);
+  } else {
+    for (; j + lanes <= length; j += lanes) hn::StoreU(result(j), d, out + j);
   }
   if (j < length) {
-    const auto sum = hn::Add(hn::LoadU(d, a + j), hn::LoadU(d, b + j));
-    cpu_n::store_as_n(hn::Mul(sum, s), d, out + j, static_cast<std::size_t>(length - j));
+    cpu_n::store_as_n(result(j), d, out + j, static_cast<std::size_t>(length - j));
+  }
+}
+
+/// Sums of 2, 4, 8 and 16 neighbours, each from the ones in front; of those that the window's
+/// length is made of, one after the other. All of a piece stays in L1.
+template <class T>
+void sum_along(const T* from, int taps, T* out, std::int64_t length) {
+  constexpr std::int64_t piece = 512;
+  constexpr std::int64_t room = piece + 2 * line_slack;
+  const hn::ScalableTag<T> d;
+  const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
+  HWY_ALIGN T levels[4][room];
+  for (std::int64_t at = 0; at < length; at += piece) {
+    const std::int64_t columns = std::min(piece, length - at);
+    const T* sums[5] = {from + at, levels[0], levels[1], levels[2], levels[3]};
+    for (int level = 1; 1 << level <= taps; ++level) {
+      const int half = 1 << level >> 1;
+      const std::int64_t count = columns + taps - 2 * half;
+      const T* const in = sums[level - 1];
+      T* const to = levels[level - 1];
+      std::int64_t j = 0;
+      for (; j + lanes <= count; j += lanes) {
+        hn::Store(hn::Add(hn::LoadU(d, in + j), hn::LoadU(d, in + j + half)), d, to + j);
+      }
+      if (j < count) {  // `from` may end here
+        const auto n = static_cast<std::size_t>(count - j);
+        hn::Store(hn::Add(cpu_n::load_as_n(d, in + j, n), cpu_n::load_as_n(d, in + j + half, n)), d,
+                  to + j);
+      }
+    }
+    for (std::int64_t j = 0; j < columns; j += lanes) {
+      auto sum = hn::Zero(d);
+      std::int64_t shift = 0;
+      for (int level = 0; 1 << level <= taps; ++level) {
+        if ((taps >> level & 1) == 0) continue;
+        const auto part = hn::LoadU(d, sums[level] + j + shift);
+        sum = shift == 0 ? part : hn::Add(sum, part);
+        shift += 1 << level;
+      }
+      if (j + lanes <= columns) {
+        hn::StoreU(sum, d, out + at + j);
+      } else {
+        cpu_n::store_as_n(sum, d, out + at + j, static_cast<std::size_t>(columns - j));
+      }
+    }
   }
 }
 
 void weigh_f32(const Weighing<float>& w) { weigh_any(w); }
 void weigh_f64(const Weighing<double>& w) { weigh_any(w); }
-void add_f32(const float* a, const float* b, float scale, float* out, std::int64_t length) {
-  add(a, b, scale, out, length);
+void add_f32(const float* a, const float* b, float scale, float* out, std::int64_t length,
+             bool streams) {
+  add(a, b, scale, out, length, streams);
 }
-void add_f64(const double* a, const double* b, double scale, double* out, std::int64_t length) {
-  add(a, b, scale, out, length);
+void add_f64(const double* a, const double* b, double scale, double* out, std::int64_t length,
+             bool streams) {
+  add(a, b, scale, out, length, streams);
+}
+
+void sum_along_f32(const float* from, int taps, float* out, std::int64_t length) {
+  sum_along(from, taps, out, length);
+}
+void sum_along_f64(const double* from, int taps, double* out, std::int64_t length) {
+  sum_along(from, taps, out, length);
 }
 
 void widen(DType type, const void* from, float* line, std::int64_t length) {
@@ -266,16 +324,26 @@ HWY_EXPORT(weigh_f32);
 HWY_EXPORT(weigh_f64);
 HWY_EXPORT(add_f32);
 HWY_EXPORT(add_f64);
+HWY_EXPORT(sum_along_f32);
+HWY_EXPORT(sum_along_f64);
 HWY_EXPORT(widen);
 HWY_EXPORT(narrow);
 
 void weigh_lines(const Weighing<float>& w) { HWY_DYNAMIC_DISPATCH(weigh_f32)(w); }
 void weigh_lines(const Weighing<double>& w) { HWY_DYNAMIC_DISPATCH(weigh_f64)(w); }
-void add_lines(const float* a, const float* b, float scale, float* out, std::int64_t length) {
-  HWY_DYNAMIC_DISPATCH(add_f32)(a, b, scale, out, length);
+void add_lines(const float* a, const float* b, float scale, float* out, std::int64_t length,
+               bool streams) {
+  HWY_DYNAMIC_DISPATCH(add_f32)(a, b, scale, out, length, streams);
 }
-void add_lines(const double* a, const double* b, double scale, double* out, std::int64_t length) {
-  HWY_DYNAMIC_DISPATCH(add_f64)(a, b, scale, out, length);
+void add_lines(const double* a, const double* b, double scale, double* out, std::int64_t length,
+               bool streams) {
+  HWY_DYNAMIC_DISPATCH(add_f64)(a, b, scale, out, length, streams);
+}
+void sum_windows(const float* from, int taps, float* out, std::int64_t length) {
+  HWY_DYNAMIC_DISPATCH(sum_along_f32)(from, taps, out, length);
+}
+void sum_windows(const double* from, int taps, double* out, std::int64_t length) {
+  HWY_DYNAMIC_DISPATCH(sum_along_f64)(from, taps, out, length);
 }
 void end_streaming() { hwy::FlushStream(); }
 void widen_line(DType type, const void* from, float* line, std::int64_t length) {

@@ -33,12 +33,20 @@ struct Weighing {
 void weigh_lines(const Weighing<float>& w);
 void weigh_lines(const Weighing<double>& w);
 
+/// out[j] = from[j] + ... + from[j + taps - 1], with at most 8 additions for any of the windows. Of
+/// `from` nothing is read beyond the last window, if `length` is a multiple of 64 bytes.
+void sum_windows(const float* from, int taps, float* out, std::int64_t length);
+void sum_windows(const double* from, int taps, double* out, std::int64_t length);
+
 /// What has been written by non-temporal stores is seen by other threads before what comes next.
 void end_streaming();
 
-/// out[j] = scale * (a[j] + b[j]); out may be a or b.
-void add_lines(const float* a, const float* b, float scale, float* out, std::int64_t length);
-void add_lines(const double* a, const double* b, double scale, double* out, std::int64_t length);
+/// out[j] = scale * (a[j] + b[j]); out may be a or b. `streams`: by non-temporal stores, out begins
+/// with a cache line.
+void add_lines(const float* a, const float* b, float scale, float* out, std::int64_t length,
+               bool streams);
+void add_lines(const double* a, const double* b, double scale, double* out, std::int64_t length,
+               bool streams);
 
 /// Contiguous elements of an array as a line, and a line as elements: f32 from and to f32, f16,
 /// bf16 and u8.
