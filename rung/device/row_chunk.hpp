@@ -3,7 +3,7 @@
 // shared memory, and leave it, 16 bytes at a time, wherever a row begins or ends. For rows that are
 // shorter than what a warp loads at once, or that do not begin at multiples of 16 bytes.
 //
-//   T* const rows = behind_as(shared_memory, x);        // room for 16 bytes more than the rows take
+//   T* const rows = behind_as(shared_memory, x);   // room for 16 bytes more than rows take
 //   copy_in(rows, x, count);
 //   ptx::async_wait_all();
 //   __syncthreads();
@@ -95,9 +95,9 @@ __device__ __forceinline__ T lanes_reduce(T value, F f, int lanes) {
   return value;
 }
 
-/// f(begin, lane) for the rows of the thread's lanes: where the row begins among the block's, and the
-/// first of its elements for this lane. Every thread makes the same number of rounds; where there is
-/// no row, `lane` is beyond its elements.
+/// f(begin, lane) for the rows of the thread's lanes: where the row begins among the block's, and
+/// the first of its elements for this lane. Every thread makes the same number of rounds; where
+/// there is no row, `lane` is beyond its elements.
 template <class F>
 __device__ __forceinline__ void for_each_row_of(const RowChunks& chunks, int rows, F&& f) {
   const int thread = static_cast<int>(threadIdx.x);
@@ -110,8 +110,8 @@ __device__ __forceinline__ void for_each_row_of(const RowChunks& chunks, int row
 
 // --- on the host ---------------------------------------------------------------------------------
 
-/// As many lanes for a row as leave each about `elements` of it, and groups of rows of some `bytes`,
-/// but a few for every SM.
+/// As many lanes for a row as leave each about `elements` of it, and groups of rows of some
+/// `bytes`, but a few for every SM.
 inline RowChunks row_chunks(std::int64_t rows, int length, std::size_t element, int elements,
                             int threads, int bytes, const Context& context) {
   RowChunks chunks{.rows = rows, .length = length, .group = 1, .lanes = 1};
