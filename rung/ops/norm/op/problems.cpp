@@ -23,6 +23,9 @@ std::vector<Problem> Norm::check_problems(Backend backend) {
       "f32 1x1,gamma,beta",                        // one element
       "f32 4,gamma,beta,stats",                    // one row, no other axis
       "f32 3x7,gamma,beta",                        // shorter than any vector
+      "bf16 900x2,gamma,stats",                    // many of these
+      "f16 70x31,rms,gamma,beta,residual,sum",     //
+      "f32 40x257,gamma,beta,stats,in_place",      // from no multiple of 16 bytes on
       "f32 5x33,rms,gamma,stats",                  // a lane more than a warp
       "f32 9x256,gamma,beta,stats",                // whole vectors
       "f32 3x1027,gamma,beta,residual,sum,stats",  // beyond a block, odd

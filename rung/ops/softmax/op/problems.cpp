@@ -52,6 +52,9 @@ std::vector<Problem> Softmax::check_problems(Backend backend) {
       "f32 3x5x67,scale=0.125",         // ragged against every vector width
       "f32 4x257,log,scale=3",          //
       "f32 130x9",                      // more rows than a block holds
+      "bf16 1100x3,log",                // far more
+      "f16 33x515",                     // from no multiple of 16 bytes on
+      "bf16 900x5,backward",            //
       "f32 2x1500",                     // a row for many threads
       "f32 1x20001",                    // ... for several blocks
       "f32 1x9000,backward",            //
