@@ -24,7 +24,38 @@
 
 namespace rung {
 
-/// Ref is TensorRef or ConstTensorRef, const or not.
+/// A tensor of a call that is only compared with the last one: its axes are not copied, so that it
+/// must not outlive them.
+struct TensorArgument {
+  static inline const ConstTensorRef left_out;
+
+  const void* data = nullptr;
+  const DType& dtype = left_out.dtype;
+  const Device& device = left_out.device;
+  const Extents& shape = left_out.shape;
+  const Extents& strides = left_out.strides;
+
+  TensorArgument() = default;
+  template <class Void>
+  TensorArgument(const BasicTensorRef<Void>& tensor)  // NOLINT(google-explicit-constructor)
+      : data(tensor.data),
+        dtype(tensor.dtype),
+        device(tensor.device),
+        shape(tensor.shape),
+        strides(tensor.strides) {}
+  template <class Void>
+  TensorArgument(const BasicTensorRef<Void>&&) = delete;
+};
+
+/// In place of a call's tensors, where only its options are compared; and of options, where the
+/// call is compared as a whole.
+struct Nothing {
+  Nothing() = default;
+  constexpr Nothing(const auto&) {}  // NOLINT(google-explicit-constructor)
+  bool operator==(const Nothing&) const = default;
+};
+
+/// Ref is TensorRef, ConstTensorRef or TensorArgument, const or not.
 template <class Ref>
 struct Operand {
   Ref& tensor;
@@ -84,15 +115,6 @@ void with_operands(const typename Op::Call& call, F&& f) {
   });
 }
 
-/// Whether data pointers agree in what may decide how a call is served: null or not, and alignment
-/// up to 16 bytes.
-inline bool aligned_alike(const void* a, const void* b) {
-  constexpr std::uintptr_t vector_mask = 15;
-  return (a == nullptr) == (b == nullptr) &&
-         ((reinterpret_cast<std::uintptr_t>(a) ^ reinterpret_cast<std::uintptr_t>(b)) &
-          vector_mask) == 0;
-}
-
 }  // namespace detail
 
 /// Whether everything that the call would write is empty.
@@ -133,37 +155,52 @@ void validate(const typename Op::Call& call, const Context& context) {
   require_no_overlap<Op>(call);
 }
 
+/// Whether the tensors of a call are laid out as those of the last one (same_layout), and whether a
+/// data pointer has moved.
+template <class Op>
+RUNG_ALWAYS_INLINE inline bool same_layouts(const auto& call, const typename Op::Call& last,
+                                            bool& moved) {
+  bool same = true;
+  Op::operands(
+      call, [&](const auto&... now) __attribute__((always_inline)) {
+        Op::operands(
+            last, [&](const auto&... before) __attribute__((always_inline)) {
+              moved = ((now.tensor.data != before.tensor.data) || ...);
+              same = (same_layout(now.tensor, before.tensor) && ...);
+            });
+      });
+  return same;
+}
+
+/// Puts a call's data pointers into the remembered one and what was bound of it. Binding may have
+/// moved a pointer within its tensor, to where a reversed axis begins.
+template <class Op>
+void move_pointers(const typename Op::Call& call, typename Op::Call& last,
+                   typename Op::Args& args) {
+  const auto move = [](const void* data, auto& before, auto& bound) {
+    using Pointer = std::remove_reference_t<decltype(bound)>;
+    const auto shift =
+        reinterpret_cast<std::uintptr_t>(bound) - reinterpret_cast<std::uintptr_t>(before);
+    bound = reinterpret_cast<Pointer>(reinterpret_cast<std::uintptr_t>(data) + shift);
+    before = const_cast<Pointer>(data);
+  };
+  Op::operands(call, [&](const auto&... now) {
+    Op::operands(last, [&](const auto&... before) {
+      Op::operands(args, [&](const auto&... bound) {
+        (move(now.tensor.data, before.tensor.data, bound.tensor.data), ...);
+      });
+    });
+  });
+}
+
 /// Whether `call` differs from `last`, of which `args` were made, in data pointers at most, and not
 /// in their alignment. Puts its pointers into both, and says whether one has moved.
 template <class Op>
 bool repeats(const typename Op::Call& call, typename Op::Call& last, typename Op::Args& args,
              bool& moved) {
-  bool alike = true;
-  const auto replace = [&](const void* data, auto& before_data, auto& bound_data)
-      __attribute__((always_inline)) {
-    if (data == before_data) return;
-    alike = alike && detail::aligned_alike(data, before_data);
-    if (!alike) return;
-    moved = true;
-    // Binding may have moved the pointer within the tensor, to where a reversed axis begins.
-    using Pointer = std::remove_reference_t<decltype(bound_data)>;
-    const auto shift = reinterpret_cast<std::uintptr_t>(bound_data) -
-                       reinterpret_cast<std::uintptr_t>(before_data);
-    bound_data = reinterpret_cast<Pointer>(reinterpret_cast<std::uintptr_t>(data) + shift);
-    before_data = const_cast<Pointer>(data);
-  };
-  Op::operands(
-      call, [&](const auto&... now) __attribute__((always_inline)) {
-        Op::operands(
-            last, [&](const auto&... before) __attribute__((always_inline)) {
-              Op::operands(
-                  args, [&](const auto&... bound) __attribute__((always_inline)) {
-                    (replace(now.tensor.data, before.tensor.data, bound.tensor.data), ...);
-                  });
-            });
-      });
-  // The remembered call first: its ranks are known to be valid.
-  return alike && last == call;
+  if (!same_layouts<Op>(call, last, moved)) return false;
+  if (moved) move_pointers<Op>(call, last, args);
+  return last == call;
 }
 
 }  // namespace rung

@@ -4,7 +4,8 @@
 //
 // An operator is a struct (see ops/gemm/gemm.hpp) with
 //   name      in messages
-//   Call      the call as a program makes it: tensors and options, with a defaulted operator==
+//   Call      the call as a program makes it: tensors and options, with a defaulted operator==;
+//             CallOf<ConstTensorRef, TensorRef> where it can be compared without copying tensors
 //   Args      a Call, normalised by bind(), and what bind() derives: what a rung sees
 //   operands  the tensors of either (operands.hpp), from which core derives checks, comparison with
 //             the last call, and new pointers in what it remembers
@@ -272,38 +273,86 @@ const Rung<Op>& choose(const typename Op::Args& args, const Context& context, Pi
   return *chosen;
 }
 
+namespace detail {
+/// What a context remembers of an operator's last call.
+template <class Op, class Options>
+struct LastCall {
+  typename Op::Call call;
+  Options options;  // once more, where they are compared apart
+  typename Op::Args args;
+  const Rung<Op>* rung = nullptr;
+};
+
+// `make` gives the call, as a Call or in another form (see call()).
+
+template <class Op>
+[[gnu::noinline]] void call_named(Context& context, const Pick& pick, const auto& make) {
+  const typename Op::Call& call = make.template operator()<typename Op::Call>();
+  const typename Op::Args args = bind<Op>(call);
+  validate<Op>(call, context);
+  const Rung<Op>& rung = choose<Op>(args, context, pick);
+  if (!writes_nothing<Op>(call)) rung.run(args, context);
+}
+
+/// Binds and chooses; remembers nothing when that throws, or nothing is to be done.
+template <class Op, class Options>
+[[gnu::noinline]] void call_first(Context& context, LastCall<Op, Options>& last, const auto& make) {
+  last.rung = nullptr;
+  last.call = make.template operator()<typename Op::Call>();
+  last.options = make.template operator()<Options>();
+  last.args = bind<Op>(last.call);
+  validate<Op>(last.call, context);
+  const Rung<Op>& rung = choose<Op>(last.args, context);
+  if (writes_nothing<Op>(last.call)) return;
+  last.rung = &rung;
+  rung.run(last.args, context);
+}
+
+/// A call that repeats the last one with other pointers; forgotten if its tensors overlap.
+template <class Op, class Options>
+[[gnu::noinline]] void call_moved(Context& context, LastCall<Op, Options>& last, const auto& make) {
+  const Rung<Op>* const rung = std::exchange(last.rung, nullptr);
+  const typename Op::Call& call = make.template operator()<typename Op::Call>();
+  move_pointers<Op>(call, last.call, last.args);
+  require_no_overlap<Op>(call);
+  last.rung = rung;
+  rung->run(last.args, context);
+}
+}  // namespace detail
+
 /// What an operator's public function makes of its arguments: checks, binds, picks and runs. Best
 /// picks are remembered by the context: a call that differs from the last one in data pointers at
 /// most (repeats()) skips binding and choice, and costs a few comparisons. Overlap is looked at
 /// whenever a pointer has moved.
 template <class Op>
 void call(Context& context, const typename Op::Call& given, Pick pick = best) {
-  struct Last {
-    typename Op::Call given;
-    typename Op::Args args;
-    const Rung<Op>* rung = nullptr;
-  };
-  if (!pick.rung.empty()) {
-    const typename Op::Args args = bind<Op>(given);
-    validate<Op>(given, context);
-    const Rung<Op>& rung = choose<Op>(args, context, pick);
-    if (!writes_nothing<Op>(given)) rung.run(args, context);
-    return;
-  }
-  Last& last = context.memo<Last>();
-  const Rung<Op>* rung = std::exchange(last.rung, nullptr);  // forgotten when anything below throws
+  const auto make = [&]<class Call>() -> const auto& { return given; };
+  if (!pick.rung.empty()) return detail::call_named<Op>(context, pick, make);
+  auto& last = context.memo<detail::LastCall<Op, Nothing>>();
   bool moved = false;
-  if (rung == nullptr || !repeats<Op>(given, last.given, last.args, moved)) {
-    last.given = given;
-    last.args = bind<Op>(given);
-    validate<Op>(given, context);
-    rung = &choose<Op>(last.args, context);
-    if (writes_nothing<Op>(given)) return;
-  } else if (moved) {
-    require_no_overlap<Op>(given);
+  if (last.rung == nullptr || !repeats<Op>(given, last.call, last.args, moved)) {
+    return detail::call_first<Op>(context, last, make);
   }
-  last.rung = rung;
-  rung->run(last.args, context);
+  if (moved) return detail::call_moved<Op>(context, last, make);
+  last.rung->run(last.args, context);
+}
+
+/// The same without copying tensors, which would cost more than the comparison. Op::Call is
+/// CallOf<ConstTensorRef, TensorRef>, and `make` gives the call in any such form:
+///   call<Softmax>(context, pick, [&]<class Call>() { return Call{.x = x, .y = y}; });
+template <class Op>
+[[gnu::flatten]] void call(Context& context, const Pick& pick, const auto& make) {
+  using Tensors = typename Op::template CallOf<TensorArgument, TensorArgument>;
+  using Options = typename Op::template CallOf<Nothing, Nothing>;
+  if (!pick.rung.empty()) return detail::call_named<Op>(context, pick, make);
+  auto& last = context.memo<detail::LastCall<Op, Options>>();
+  bool moved = false;
+  if (last.rung == nullptr || last.options != make.template operator()<Options>() ||
+      !same_layouts<Op>(make.template operator()<Tensors>(), last.call, moved)) {
+    return detail::call_first<Op>(context, last, make);
+  }
+  if (moved) return detail::call_moved<Op>(context, last, make);
+  last.rung->run(last.args, context);
 }
 
 }  // namespace rung

@@ -186,11 +186,22 @@ RUNG_API ByteRange byte_range(const ConstTensorRef& tensor);
 RUNG_API bool self_overlaps(const ConstTensorRef& tensor);
 
 /// Same type, shape, strides, place and alignment: what decides which rung may serve a call.
-/// Data pointers may differ as long as their alignment up to 16 bytes agrees.
-inline bool same_layout(const ConstTensorRef& a, const ConstTensorRef& b) {
+/// Data pointers may differ as long as their alignment up to 16 bytes agrees. Of tensors, or of
+/// what has their fields; the ranks of `b` are valid.
+RUNG_ALWAYS_INLINE inline bool same_layout(const auto& a, const auto& b) {
   constexpr std::uintptr_t vector_mask = 15;
-  return a.dtype == b.dtype && a.device == b.device && a.shape == b.shape &&
-         a.strides == b.strides && (a.data == nullptr) == (b.data == nullptr) &&
+  const int rank = b.shape.rank;
+  if (a.dtype != b.dtype || a.shape.rank != rank || a.strides.rank != rank ||
+      b.strides.rank != rank || a.device != b.device) {
+    return false;
+  }
+  for (int axis = 0; axis < rank; ++axis) {
+    if (a.shape.at[axis] != b.shape.at[axis] || a.strides.at[axis] != b.strides.at[axis]) {
+      return false;
+    }
+  }
+  if (a.data == b.data) return true;
+  return (a.data == nullptr) == (b.data == nullptr) &&
          ((reinterpret_cast<std::uintptr_t>(a.data) ^ reinterpret_cast<std::uintptr_t>(b.data)) &
           vector_mask) == 0;
 }

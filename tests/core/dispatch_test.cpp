@@ -17,15 +17,18 @@ namespace {
 
 using test::expect_error;
 
-class Dispatch : public testing::Test {
+/// Whether calls are made of copied tensors, or of tensors by reference.
+class Dispatch : public testing::TestWithParam<bool> {
  protected:
   Dispatch() {
     trace = {};
     library_present = true;
   }
   static Double::Args args(const Tensor& x, const Tensor& y) { return bind<Double>({x, y}); }
-  void twice(const Tensor& x, const Tensor& y, Pick pick = best) {
-    call<Double>(context, {x, y}, pick);
+  void twice(const ConstTensorRef& x, const TensorRef& y, Pick pick = best, int option = 0) {
+    if (GetParam()) return call<Double>(context, {x, y, option}, pick);
+    call<Double>(context, pick,
+                 [&]<class Call>() { return Call{.x = x, .y = y, .option = option}; });
   }
 
   Context context = Context::cpu(1);
@@ -36,26 +39,26 @@ class Dispatch : public testing::Test {
 
 using Names = std::vector<std::string>;
 
-TEST_F(Dispatch, TakesTheLeastEstimateAmongThoseThatSupport) {
+TEST_P(Dispatch, TakesTheLeastEstimateAmongThoseThatSupport) {
   // "wide" costs nothing but needs a multiple of 8; "slow" moves twice what "plain" does.
   twice(x5, y5);
   twice(x8, y8);
   EXPECT_EQ(trace.ran, (Names{"plain", "wide"}));
 }
 
-TEST_F(Dispatch, OfEqualEstimatesTheHighestStepWins) {
+TEST_P(Dispatch, OfEqualEstimatesTheHighestStepWins) {
   // "early_tie" and "late_tie" are as quick as "wide", and come before and behind it in the list.
   EXPECT_EQ(choose<Double>(args(x8, y8), context).info.name, "wide");
 }
 
-TEST_F(Dispatch, NeverPicksPeersOrTeachingRungs) {
+TEST_P(Dispatch, NeverPicksPeersOrTeachingRungs) {
   EXPECT_EQ(choose<Double>(args(x5, y5), context).info.name, "plain");
   twice(x5, y5, {"vendor", true});
   twice(x5, y5, {"wrong_on_purpose"});
   EXPECT_EQ(trace.ran, (Names{"vendor", "wrong_on_purpose"}));
 }
 
-TEST_F(Dispatch, LoadsVendorsLibrariesOnlyForTheWorkbench) {
+TEST_P(Dispatch, LoadsVendorsLibrariesOnlyForTheWorkbench) {
   library_asked = 0;
   expect_error(ErrorCode::unsupported, {"'vendor' is a vendor's library"},
                [&] { twice(x5, y5, {"vendor"}); });
@@ -67,7 +70,7 @@ TEST_F(Dispatch, LoadsVendorsLibrariesOnlyForTheWorkbench) {
   EXPECT_TRUE(trace.ran.empty());
 }
 
-TEST_F(Dispatch, KeepsToItsBackend) {
+TEST_P(Dispatch, KeepsToItsBackend) {
   Context gpu = Context::cuda();
   EXPECT_EQ(choose<Double>(args(x5, y5), gpu).info.name, "elsewhere");
   expect_error(ErrorCode::invalid_argument,
@@ -75,7 +78,7 @@ TEST_F(Dispatch, KeepsToItsBackend) {
                [&] { choose<Double>(args(x5, y5), gpu, {"plain"}); });
 }
 
-TEST_F(Dispatch, RemembersTheLastChoice) {
+TEST_P(Dispatch, RemembersTheLastChoice) {
   const Tensor other_x(DType::f32, {5});
   std::fill_n(other_x.data<float>(), 5, 4.0f);
   twice(x8, y8);
@@ -92,7 +95,57 @@ TEST_F(Dispatch, RemembersTheLastChoice) {
   EXPECT_EQ(trace.ran.back(), "wide");
 }
 
-TEST_F(Dispatch, MemoriesBelongToTheirContext) {
+TEST_P(Dispatch, NothingButPointersMayDifferFromTheLastCall) {
+  alignas(64) float memory[64] = {};
+  const ConstTensorRef x(memory, {4});
+  const TensorRef y(memory + 32, {4});
+  const auto binds = [&](auto change) {
+    twice(x, y);
+    twice(x, y);
+    const int before = trace.bindings;
+    ConstTensorRef other_x = x;
+    TensorRef other_y = y;
+    int option = 0;
+    change(other_x, other_y, option);
+    try {
+      twice(other_x, other_y, best, option);
+    } catch (const Error&) {  // of what no rung takes
+    }
+    return trace.bindings - before;
+  };
+  EXPECT_EQ(binds([](auto&, auto&, int&) {}), 0);
+  EXPECT_EQ(binds([&](auto& a, auto&, int&) { a.data = memory + 16; }), 0);
+  EXPECT_EQ(binds([&](auto& a, auto& b, int&) {
+              a.data = memory + 16;
+              b.data = memory + 48;
+            }),
+            0);
+  EXPECT_EQ(binds([](auto&, auto&, int& option) { option = 1; }), 1);
+  EXPECT_EQ(binds([](auto& a, auto& b, int&) { a.shape[0] = b.shape[0] = 3; }), 1);
+  EXPECT_EQ(binds([](auto&, auto& b, int&) { b.shape[0] = 3; }), 1);
+  EXPECT_EQ(binds([](auto& a, auto&, int&) { a.strides[0] = 2; }), 1);
+  EXPECT_EQ(binds([](auto&, auto& b, int&) { b.strides[0] = 2; }), 1);
+  EXPECT_EQ(binds([&](auto& a, auto&, int&) { a = ConstTensorRef(memory, {4, 1}); }), 1);
+  EXPECT_EQ(binds([](auto& a, auto&, int&) { a.dtype = DType::i32; }), 1);
+  EXPECT_EQ(binds([](auto&, auto& b, int&) { b.dtype = DType::i32; }), 1);
+  EXPECT_EQ(binds([](auto& a, auto&, int&) { a.device = {Backend::cuda, 0}; }), 1);
+  EXPECT_EQ(binds([](auto& a, auto&, int&) { a.device = {Backend::cuda, 1}; }), 1);
+  EXPECT_EQ(binds([&](auto& a, auto&, int&) { a.data = memory + 17; }), 1) << "alignment";
+  EXPECT_EQ(binds([&](auto&, auto& b, int&) { b.data = memory + 33; }), 1) << "alignment";
+  // What is malformed is found before anything is bound.
+  twice(x, y);
+  ConstTensorRef broken = x;
+  broken.shape.rank = 9;
+  expect_error(ErrorCode::invalid_argument, {"x"}, [&] { twice(broken, y); });
+  broken = x;
+  broken.strides.rank = 0;
+  expect_error(ErrorCode::invalid_argument, {"x"}, [&] { twice(broken, y); });
+  broken = x;
+  broken.data = nullptr;
+  expect_error(ErrorCode::invalid_argument, {"x"}, [&] { twice(broken, y); });
+}
+
+TEST_P(Dispatch, MemoriesBelongToTheirContext) {
   twice(x5, y5);
   Context other = Context::cpu(2);
   call<Double>(other, {x5, y5});
@@ -106,14 +159,14 @@ TEST_F(Dispatch, MemoriesBelongToTheirContext) {
   EXPECT_EQ(trace.ran, (Names{"plain", "plain", "elsewhere", "plain"}));
 }
 
-TEST_F(Dispatch, AskingByNameDoesNotDisturbTheMemory) {
+TEST_P(Dispatch, AskingByNameDoesNotDisturbTheMemory) {
   twice(x5, y5);
   twice(x5, y5, {"slow"});
   twice(x5, y5);
   EXPECT_EQ(trace.ran, (Names{"plain", "slow", "plain"}));
 }
 
-TEST_F(Dispatch, AFailedCallIsNotRemembered) {
+TEST_P(Dispatch, AFailedCallIsNotRemembered) {
   for (int attempt = 0; attempt < 2; ++attempt) {
     expect_error(ErrorCode::unsupported, {"takes f32 only"},
                  [&] { twice(integers, integers_out); });
@@ -122,7 +175,7 @@ TEST_F(Dispatch, AFailedCallIsNotRemembered) {
   EXPECT_TRUE(trace.ran.empty());
 }
 
-TEST_F(Dispatch, ChecksBeforeAnythingRuns) {
+TEST_P(Dispatch, ChecksBeforeAnythingRuns) {
   const Tensor matrix(DType::f32, {2, 2});
   expect_error(ErrorCode::invalid_argument, {"single axis"}, [&] { twice(matrix, matrix); });
   expect_error(ErrorCode::invalid_argument, {"overlaps"}, [&] { twice(x5, x5); });
@@ -132,7 +185,7 @@ TEST_F(Dispatch, ChecksBeforeAnythingRuns) {
   EXPECT_EQ(trace.ran, Names{"plain"});
 }
 
-TEST_F(Dispatch, SaysWhyNoRungTakesTheCall) {
+TEST_P(Dispatch, SaysWhyNoRungTakesTheCall) {
   expect_error(ErrorCode::unsupported,
                {"double on cpu: no rung takes this call:\n  vendor: ", "only by name",
                 "\n  slow: takes f32 only\n  wrong_on_purpose: a teaching rung",
@@ -142,7 +195,7 @@ TEST_F(Dispatch, SaysWhyNoRungTakesTheCall) {
   EXPECT_TRUE(trace.ran.empty());
 }
 
-TEST_F(Dispatch, SaysWhyTheNamedRungDoesNot) {
+TEST_P(Dispatch, SaysWhyTheNamedRungDoesNot) {
   expect_error(ErrorCode::unsupported,
                {"rung 'wide' does not take this call: the length is no multiple of 8"},
                [&] { twice(x5, y5, {"wide"}); });
@@ -157,7 +210,7 @@ TEST_F(Dispatch, SaysWhyTheNamedRungDoesNot) {
   EXPECT_TRUE(trace.ran.empty());
 }
 
-TEST_F(Dispatch, RungsAreListedByBackendPeerAndStep) {
+TEST_P(Dispatch, RungsAreListedByBackendPeerAndStep) {
   Names names;
   for (const RungInfo* rung : the_operator.rungs()) names.emplace_back(rung->name);
   EXPECT_EQ(names, (Names{"slow", "wrong_on_purpose", "plain", "early_tie", "late_tie", "wide",
@@ -167,7 +220,7 @@ TEST_F(Dispatch, RungsAreListedByBackendPeerAndStep) {
   EXPECT_NE(std::string(info.file).find("doubling.hpp"), std::string::npos);
 }
 
-TEST_F(Dispatch, OperatorsAreFoundByName) {
+TEST_P(Dispatch, OperatorsAreFoundByName) {
   EXPECT_EQ(&find_operator("double"), &the_operator);
   const std::vector<const AnyOperator*> all = operators();
   EXPECT_TRUE(std::is_sorted(
@@ -178,7 +231,7 @@ TEST_F(Dispatch, OperatorsAreFoundByName) {
                [] { find_operator("dobule"); });
 }
 
-TEST_F(Dispatch, AnInstanceIsAWholeProblem) {
+TEST_P(Dispatch, AnInstanceIsAWholeProblem) {
   const auto instance = the_operator.make(Problem::parse("f32 8"), {}, 1, {});
   EXPECT_EQ(instance->chosen(context).name, "wide");
   EXPECT_EQ(instance->cost().bytes, 64.0);
@@ -199,7 +252,7 @@ TEST_F(Dispatch, AnInstanceIsAWholeProblem) {
   }
 }
 
-TEST_F(Dispatch, InvokesFromTheCommandLine) {
+TEST_P(Dispatch, InvokesFromTheCommandLine) {
   Invocation invocation;
   invocation.tensors.emplace("x", x5);
   std::fill_n(x5.data<float>(), 5, 1.5f);
@@ -209,6 +262,9 @@ TEST_F(Dispatch, InvokesFromTheCommandLine) {
   EXPECT_EQ(trace.ran, Names{"slow"});
   EXPECT_EQ(invocation.result.data<float>()[4], 3.0f);
 }
+
+INSTANTIATE_TEST_SUITE_P(Calls, Dispatch, testing::Bool(),
+                         [](const auto& of) { return of.param ? "Copied" : "ByReference"; });
 
 }  // namespace
 }  // namespace rung

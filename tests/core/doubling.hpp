@@ -29,11 +29,14 @@ struct Double {
   static constexpr std::string_view name = "double";
   static constexpr std::string_view summary = "y = 2 x";
   static constexpr std::string_view problem_help = "TYPE N";
-  struct Call {
-    ConstTensorRef x = {};
-    TensorRef y = {};
-    bool operator==(const Call&) const = default;
+  template <class In, class Out>
+  struct CallOf {
+    In x = {};
+    Out y = {};
+    int option = 0;  // of no effect
+    bool operator==(const CallOf&) const = default;
   };
+  using Call = CallOf<ConstTensorRef, TensorRef>;
   struct Args : Call {};
   static constexpr bool operands_in_host_memory = true;  // its rung for GPUs does nothing
   static constexpr void operands(auto& call, auto&& visit) {

@@ -86,13 +86,15 @@ struct RUNG_API Elementwise {
       "options: x=, y=, w= row | column | scalar | a shape (an operand that is broadcast),\n"
       "         alpha=X (axpy), in_place (z is x)";
 
-  struct Call {
-    std::array<ConstTensorRef, 3> in = {};  // x, y, w; those beyond the arity are left out
-    TensorRef z = {};
+  template <class In, class Out>
+  struct CallOf {
+    std::array<In, 3> in = {};  // x, y, w; those beyond the arity are left out
+    Out z = {};
     ElementwiseFunction function = ElementwiseFunction::add;
     double alpha = 1.0;
-    bool operator==(const Call&) const = default;
+    bool operator==(const CallOf&) const = default;
   };
+  using Call = CallOf<ConstTensorRef, TensorRef>;
 
   /// The operands have z's shape, with stride 0 where they repeat.
   struct Args : Call {

@@ -58,19 +58,21 @@ struct RUNG_API Gemm {
       "options: ta, tb (operand stored transposed), batch=N, alpha=X, beta=X, bias, bias_rows,\n"
       "         relu | gelu | sigmoid | tanh, out=f32 (bf16 and f16 inputs), tf32";
 
-  struct Call {
-    ConstTensorRef a = {};
-    ConstTensorRef b = {};
-    TensorRef c = {};
-    ConstTensorRef bias = {};
+  template <class In, class Out>
+  struct CallOf {
+    In a = {};
+    In b = {};
+    Out c = {};
+    In bias = {};
     double alpha = 1.0;
     double beta = 0.0;
     bool transpose_a = false;
     bool transpose_b = false;
     Activation activation = Activation::none;
     Precision precision = Precision::full;
-    bool operator==(const Call&) const = default;
+    bool operator==(const CallOf&) const = default;
   };
+  using Call = CallOf<ConstTensorRef, TensorRef>;
 
   /// Every tensor has three axes (batch first; stride 0 where shared): a is batch x m x k, b is
   /// batch x k x n, c and bias are batch x m x n. Transposition is in the strides, and bias spans C

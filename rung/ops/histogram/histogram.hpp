@@ -66,15 +66,17 @@ struct RUNG_API Histogram {
       "         nan (a third of them);\n"
       "         normally distributed otherwise";
 
-  struct Call {
-    ConstTensorRef x = {};
-    TensorRef counts = {};      // n
-    ConstTensorRef edges = {};  // n + 1, or left out
-    double low = 0.0;           // in Args low < high, rounded to what the formula computes in
+  template <class In, class Out>
+  struct CallOf {
+    In x = {};
+    Out counts = {};   // n
+    In edges = {};     // n + 1, or left out
+    double low = 0.0;  // in Args low < high, rounded to what the formula computes in
     double high = 0.0;
     bool accumulate = false;
-    bool operator==(const Call&) const = default;
+    bool operator==(const CallOf&) const = default;
   };
+  using Call = CallOf<ConstTensorRef, TensorRef>;
 
   /// As the order of elements does not matter, x's axes are sorted by their strides and merged: the
   /// last one is the densest, and a transposed matrix is one row. x has one axis at least; its

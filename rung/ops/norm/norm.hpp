@@ -79,21 +79,23 @@ struct RUNG_API Norm {
       "         residual, sum, stats (mean and rstd too), in_place (y is x), in_place_sum (sum is\n"
       "         residual), offset=X, spread=X (values of x: around offset)";
 
-  struct Call {
+  template <class In, class Out>
+  struct CallOf {
     NormKind kind = NormKind::layer;
     int axis = -1;
     int axes = 1;
     double epsilon = 1e-5;
-    ConstTensorRef x = {};
-    ConstTensorRef residual = {};  // or left out, as all that follow but y
-    TensorRef y = {};
-    TensorRef sum = {};
-    ConstTensorRef gamma = {};
-    ConstTensorRef beta = {};
-    TensorRef mean = {};
-    TensorRef rstd = {};
-    bool operator==(const Call&) const = default;
+    In x = {};
+    In residual = {};  // or left out, as all that follow but y
+    Out y = {};
+    Out sum = {};
+    In gamma = {};
+    In beta = {};
+    Out mean = {};
+    Out rstd = {};
+    bool operator==(const CallOf&) const = default;
   };
+  using Call = CallOf<ConstTensorRef, TensorRef>;
 
   /// Every tensor is spread over x's shape by stride 0, so that one set of axes serves them all;
   /// `normalised` says which are normalised. What is left out has no data.

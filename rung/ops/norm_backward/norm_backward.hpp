@@ -56,21 +56,23 @@ struct RUNG_API NormBackward {
       "         weights (dgamma and dbeta too), stats (mean and rstd are given, not computed\n"
       "         again), in_place (dx is dy)";
 
-  struct Call {
+  template <class In, class Out>
+  struct CallOf {
     NormKind kind = NormKind::layer;
     int axis = -1;
     int axes = 1;
     double epsilon = 1e-5;
-    ConstTensorRef x = {};
-    ConstTensorRef dy = {};
-    TensorRef dx = {};
-    ConstTensorRef gamma = {};  // or left out, as all that follow
-    ConstTensorRef mean = {};
-    ConstTensorRef rstd = {};
-    TensorRef dgamma = {};
-    TensorRef dbeta = {};
-    bool operator==(const Call&) const = default;
+    In x = {};
+    In dy = {};
+    Out dx = {};
+    In gamma = {};  // or left out, as all that follow
+    In mean = {};
+    In rstd = {};
+    Out dgamma = {};
+    Out dbeta = {};
+    bool operator==(const CallOf&) const = default;
   };
+  using Call = CallOf<ConstTensorRef, TensorRef>;
 
   /// Every tensor is spread over x's shape by stride 0. What is left out has no data.
   struct Args : Call {

@@ -80,14 +80,16 @@ struct RUNG_API Reduce {
       "         axes=02 (a digit an axis; default all), keepdims, out=TYPE,\n"
       "         segments=N (of the last axis, ragged), offsets=i32|i64, nan (some NaN in x)";
 
-  struct Call {
-    ConstTensorRef x = {};
-    TensorRef y = {};
-    ConstTensorRef offsets = {};  // n + 1 numbers, or left out
+  template <class In, class Out>
+  struct CallOf {
+    In x = {};
+    Out y = {};
+    In offsets = {};  // n + 1 numbers, or left out
     Reduction operation = Reduction::sum;
     Extents axes = {};  // to reduce, as given
-    bool operator==(const Call&) const = default;
+    bool operator==(const CallOf&) const = default;
   };
+  using Call = CallOf<ConstTensorRef, TensorRef>;
 
   /// y has the kept axes alone (and the segments last); axes are collapsed.
   struct Args : Call {

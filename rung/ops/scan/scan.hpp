@@ -74,16 +74,18 @@ struct RUNG_API Scan {
       "reverse,\n"
       "         segments=N (ragged), offsets=i32|i64 (their type), in_place, nan (some NaN in x)";
 
-  struct Call {
-    ConstTensorRef x = {};
-    TensorRef y = {};
-    ConstTensorRef offsets = {};  // positions, counted from the axis's first element in memory
+  template <class In, class Out>
+  struct CallOf {
+    In x = {};
+    Out y = {};
+    In offsets = {};  // positions, counted from the axis's first element in memory
     ScanOperation operation = ScanOperation::sum;
     int axis = -1;  // in Args from the front: where the scan axis stood
     bool exclusive = false;
     bool reverse = false;
-    bool operator==(const Call&) const = default;
+    bool operator==(const CallOf&) const = default;
   };
+  using Call = CallOf<ConstTensorRef, TensorRef>;
 
   /// The scan axis stands last, and a reversed scan runs forward along a negative stride. The other
   /// axes, collapsed, are the lines.

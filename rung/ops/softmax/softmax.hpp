@@ -58,16 +58,18 @@ struct RUNG_API Softmax {
       "         out=f32 (forward from f16 and bf16) or out=f16|bf16 (backward from f32),\n"
       "         masked | special (values: elements and rows of -inf; rows with NaN and +inf)";
 
-  struct Call {
-    ConstTensorRef x = {};   // forward: x; backward: y
-    ConstTensorRef dy = {};  // backward alone
-    TensorRef y = {};        // forward: y; backward: dx
-    int axis = -1;           // in Args from the front
+  template <class In, class Out>
+  struct CallOf {
+    In x = {};      // forward: x; backward: y
+    In dy = {};     // backward alone
+    Out y = {};     // forward: y; backward: dx
+    int axis = -1;  // in Args from the front
     double scale = 1.0;
     bool log = false;
     bool backward = false;
-    bool operator==(const Call&) const = default;
+    bool operator==(const CallOf&) const = default;
   };
+  using Call = CallOf<ConstTensorRef, TensorRef>;
 
   /// The axes of all tensors are collapsed to rows along the one asked for.
   struct Args : Call {

@@ -40,12 +40,14 @@ struct RUNG_API Transfer {
       "TYPE SIZE,FUNCTION: f32 16777216,relu   bf16 4096x4096,gelu\n"
       "functions: relu, sigmoid, tanh, gelu, exp; default relu";
 
-  struct Call {
-    ConstTensorRef x = {};
-    TensorRef y = {};
+  template <class In, class Out>
+  struct CallOf {
+    In x = {};
+    Out y = {};
     ElementwiseFunction function = ElementwiseFunction::relu;
-    bool operator==(const Call&) const = default;
+    bool operator==(const CallOf&) const = default;
   };
+  using Call = CallOf<ConstTensorRef, TensorRef>;
   struct Args : Call {};
 
   static constexpr bool operands_in_host_memory = true;

@@ -65,12 +65,14 @@ struct RUNG_API Transpose {
     }
   };
 
-  struct Call {
-    ConstTensorRef x = {};
-    TensorRef y = {};
+  template <class In, class Out>
+  struct CallOf {
+    In x = {};
+    Out y = {};
     Extents order = {};  // in Args a permutation of all axes
-    bool operator==(const Call&) const = default;
+    bool operator==(const CallOf&) const = default;
   };
+  using Call = CallOf<ConstTensorRef, TensorRef>;
 
   struct Args : Call {
     /// They suit new data pointers too: repeats() sees to alignment up to 16 bytes.

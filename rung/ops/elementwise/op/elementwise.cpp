@@ -92,12 +92,12 @@ void Elementwise::bind(Args& args) {
 
 void elementwise(Context& context, const ElementwiseInputs& inputs, const TensorRef& z,
                  const ElementwiseOptions& options, Pick pick) {
-  call<Elementwise>(context,
-                    {.in = {inputs.x, inputs.y, inputs.w},
-                     .z = z,
-                     .function = options.function,
-                     .alpha = options.alpha},
-                    pick);
+  call<Elementwise>(context, pick, [&]<class Call>() {
+    return Call{.in = {inputs.x, inputs.y, inputs.w},
+                .z = z,
+                .function = options.function,
+                .alpha = options.alpha};
+  });
 }
 
 }  // namespace rung

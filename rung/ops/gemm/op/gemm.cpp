@@ -162,18 +162,18 @@ void Gemm::bind(Args& args) {
 
 void gemm(Context& context, const ConstTensorRef& a, const ConstTensorRef& b, const TensorRef& c,
           const GemmOptions& options, Pick pick) {
-  call<Gemm>(context,
-             {.a = a,
-              .b = b,
-              .c = c,
-              .bias = options.bias,
-              .alpha = options.alpha,
-              .beta = options.beta,
-              .transpose_a = options.transpose_a,
-              .transpose_b = options.transpose_b,
-              .activation = options.activation,
-              .precision = options.precision},
-             pick);
+  call<Gemm>(context, pick, [&]<class Call>() {
+    return Call{.a = a,
+                .b = b,
+                .c = c,
+                .bias = options.bias,
+                .alpha = options.alpha,
+                .beta = options.beta,
+                .transpose_a = options.transpose_a,
+                .transpose_b = options.transpose_b,
+                .activation = options.activation,
+                .precision = options.precision};
+  });
 }
 
 }  // namespace rung

@@ -165,14 +165,14 @@ void Histogram::bind(Args& args) {
 
 void histogram(Context& context, const ConstTensorRef& x, const TensorRef& counts,
                const HistogramOptions& options, Pick pick) {
-  call<Histogram>(context,
-                  {.x = x,
-                   .counts = counts,
-                   .edges = options.edges,
-                   .low = options.low,
-                   .high = options.high,
-                   .accumulate = options.accumulate},
-                  pick);
+  call<Histogram>(context, pick, [&]<class Call>() {
+    return Call{.x = x,
+                .counts = counts,
+                .edges = options.edges,
+                .low = options.low,
+                .high = options.high,
+                .accumulate = options.accumulate};
+  });
 }
 
 }  // namespace rung

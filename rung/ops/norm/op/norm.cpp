@@ -71,8 +71,9 @@ void Norm::bind(Args& args) {
 
 namespace {
 
-Norm::Call call_of(NormKind kind, const ConstTensorRef& x, const TensorRef& y,
-                   const NormOptions& options) {
+template <class Call>
+Call call_of(NormKind kind, const ConstTensorRef& x, const TensorRef& y,
+             const NormOptions& options) {
   return {.kind = kind,
           .axis = options.axis,
           .axes = options.axes,
@@ -91,12 +92,14 @@ Norm::Call call_of(NormKind kind, const ConstTensorRef& x, const TensorRef& y,
 
 void layer_norm(Context& context, const ConstTensorRef& x, const TensorRef& y,
                 const NormOptions& options, Pick pick) {
-  call<Norm>(context, call_of(NormKind::layer, x, y, options), pick);
+  call<Norm>(context, pick,
+             [&]<class Call>() { return call_of<Call>(NormKind::layer, x, y, options); });
 }
 
 void rms_norm(Context& context, const ConstTensorRef& x, const TensorRef& y,
               const NormOptions& options, Pick pick) {
-  call<Norm>(context, call_of(NormKind::rms, x, y, options), pick);
+  call<Norm>(context, pick,
+             [&]<class Call>() { return call_of<Call>(NormKind::rms, x, y, options); });
 }
 
 }  // namespace rung

@@ -96,8 +96,9 @@ void NormBackward::bind(Args& args) {
 
 namespace {
 
-NormBackward::Call call_of(NormKind kind, const ConstTensorRef& dy, const ConstTensorRef& x,
-                           const TensorRef& dx, const NormBackwardOptions& options) {
+template <class Call>
+Call call_of(NormKind kind, const ConstTensorRef& dy, const ConstTensorRef& x, const TensorRef& dx,
+             const NormBackwardOptions& options) {
   return {.kind = kind,
           .axis = options.axis,
           .axes = options.axes,
@@ -116,12 +117,16 @@ NormBackward::Call call_of(NormKind kind, const ConstTensorRef& dy, const ConstT
 
 void layer_norm_backward(Context& context, const ConstTensorRef& dy, const ConstTensorRef& x,
                          const TensorRef& dx, const NormBackwardOptions& options, Pick pick) {
-  call<NormBackward>(context, call_of(NormKind::layer, dy, x, dx, options), pick);
+  call<NormBackward>(context, pick, [&]<class Call>() {
+    return call_of<Call>(NormKind::layer, dy, x, dx, options);
+  });
 }
 
 void rms_norm_backward(Context& context, const ConstTensorRef& dy, const ConstTensorRef& x,
                        const TensorRef& dx, const NormBackwardOptions& options, Pick pick) {
-  call<NormBackward>(context, call_of(NormKind::rms, dy, x, dx, options), pick);
+  call<NormBackward>(context, pick, [&]<class Call>() {
+    return call_of<Call>(NormKind::rms, dy, x, dx, options);
+  });
 }
 
 }  // namespace rung

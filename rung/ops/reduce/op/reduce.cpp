@@ -182,13 +182,13 @@ void Reduce::bind(Args& args) {
 
 void reduce(Context& context, const ConstTensorRef& x, const TensorRef& y,
             const ReduceOptions& options, Pick pick) {
-  call<Reduce>(context,
-               {.x = x,
+  call<Reduce>(context, pick, [&]<class Call>() {
+    return Call{.x = x,
                 .y = y,
                 .offsets = options.offsets,
                 .operation = options.operation,
-                .axes = options.axes},
-               pick);
+                .axes = options.axes};
+  });
 }
 
 }  // namespace rung

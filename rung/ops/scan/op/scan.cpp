@@ -86,15 +86,15 @@ void Scan::bind(Args& args) {
 
 void scan(Context& context, const ConstTensorRef& x, const TensorRef& y, const ScanOptions& options,
           Pick pick) {
-  call<Scan>(context,
-             {.x = x,
-              .y = y,
-              .offsets = options.offsets,
-              .operation = options.operation,
-              .axis = options.axis,
-              .exclusive = options.exclusive,
-              .reverse = options.reverse},
-             pick);
+  call<Scan>(context, pick, [&]<class Call>() {
+    return Call{.x = x,
+                .y = y,
+                .offsets = options.offsets,
+                .operation = options.operation,
+                .axis = options.axis,
+                .exclusive = options.exclusive,
+                .reverse = options.reverse};
+  });
 }
 
 }  // namespace rung

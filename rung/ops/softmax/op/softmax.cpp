@@ -56,22 +56,22 @@ void Softmax::bind(Args& args) {
 
 void softmax(Context& context, const ConstTensorRef& x, const TensorRef& y,
              const SoftmaxOptions& options, Pick pick) {
-  call<Softmax>(context,
-                {.x = x, .y = y, .axis = options.axis, .scale = options.scale, .log = options.log},
-                pick);
+  call<Softmax>(context, pick, [&]<class Call>() {
+    return Call{.x = x, .y = y, .axis = options.axis, .scale = options.scale, .log = options.log};
+  });
 }
 
 void softmax_backward(Context& context, const ConstTensorRef& y, const ConstTensorRef& dy,
                       const TensorRef& dx, const SoftmaxOptions& options, Pick pick) {
-  call<Softmax>(context,
-                {.x = y,
-                 .dy = dy,
-                 .y = dx,
-                 .axis = options.axis,
-                 .scale = options.scale,
-                 .log = options.log,
-                 .backward = true},
-                pick);
+  call<Softmax>(context, pick, [&]<class Call>() {
+    return Call{.x = y,
+                .dy = dy,
+                .y = dx,
+                .axis = options.axis,
+                .scale = options.scale,
+                .log = options.log,
+                .backward = true};
+  });
 }
 
 }  // namespace rung

@@ -125,7 +125,8 @@ void Transfer::invoke(Context& context, Invocation& call, Pick pick) {
 
 void transfer(Context& context, const ConstTensorRef& x, const TensorRef& y,
               const TransferOptions& options, Pick pick) {
-  call<Transfer>(context, {.x = x, .y = y, .function = options.function}, pick);
+  call<Transfer>(context, pick,
+                 [&]<class Call>() { return Call{.x = x, .y = y, .function = options.function}; });
 }
 
 }  // namespace rung

@@ -150,7 +150,8 @@ void Transpose::bind(Args& args) {
 
 void transpose(Context& context, const ConstTensorRef& x, const TensorRef& y,
                const TransposeOptions& options, Pick pick) {
-  call<Transpose>(context, {.x = x, .y = y, .order = options.order}, pick);
+  call<Transpose>(context, pick,
+                  [&]<class Call>() { return Call{.x = x, .y = y, .order = options.order}; });
 }
 
 }  // namespace rung
