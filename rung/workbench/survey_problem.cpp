@@ -1,0 +1,304 @@
+// SPDX-License-Identifier: Apache-2.0
+// One problem of a survey: is the public call right, and does anything beat it?
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <exception>
+#include <memory>
+#include <optional>
+
+#include "rung/bench/clock.hpp"
+#include "rung/bench/statistics.hpp"
+#include "rung/core/error.hpp"
+#include "rung/workbench/judge.hpp"
+#include "rung/workbench/selection.hpp"
+#include "rung/workbench/survey.hpp"
+
+namespace rung::workbench {
+namespace {
+
+/// Versions that a single timing finds this many times slower than the fastest of their kind stay
+/// out of the race: single timings are off by a factor of two now and then.
+constexpr double far_behind = 3;
+/// Of our rungs and of the peers, no more than so many race.
+constexpr std::size_t max_rungs = 4;
+constexpr std::size_t max_peers = 2;
+/// What would take longer, and more than `hopeless` times as long as the public call, is not timed
+/// on the whole problem.
+constexpr double long_call = 0.05;
+constexpr double hopeless = 10;
+
+struct Version {
+  const RungInfo* rung = nullptr;  // null: the public call
+  double seconds = not_measured;
+};
+
+/// Seconds of a call: of one, or the mean of as many as take 50 us.
+template <class Run>
+double brief_timing(Run run) {
+  constexpr double long_enough = 5e-5;
+  constexpr int max_calls = 500;
+  const auto timed = [&](int calls) {
+    const double begin = bench::now();
+    run(calls);
+    return (bench::now() - begin) / calls;
+  };
+  const double first = timed(1);
+  if (first >= 20 * long_enough) return first;
+  // The first one may have loaded a library, or found everything cold.
+  const double second = timed(1);
+  if (second >= long_enough) return second;
+  return timed(
+      std::min(max_calls, static_cast<int>(std::ceil(long_enough / std::max(second, 1e-8)))));
+}
+
+double work(const Cost& cost) { return std::max({cost.operations, cost.bytes, 1.0}); }
+
+double least(const bench::Samples& samples) {
+  std::vector<double> present;
+  for (const double one : samples.seconds) {
+    if (!std::isnan(one)) present.push_back(one);
+  }
+  return bench::quantile(present, 0);
+}
+
+class ProblemSurvey {
+ public:
+  ProblemSurvey(const AnyOperator& op, const Problem& problem, Context& context,
+                const SurveyPlan& plan, const bench::Machine& machine)
+      : op_(op),
+        problem_(problem),
+        context_(context),
+        plan_(plan),
+        machine_(machine),
+        judge_(op, problem, {}, 1, context.device()) {
+    row_.problem = problem.to_string();
+  }
+
+  SurveyRow run() {
+    if (!right(nullptr)) return row_;
+    Instance& made = judge_.instance();
+    chosen_ = &made.chosen(context_);
+    row_.chosen = chosen_->name;
+    sets_ = more_sets(op_, problem_, context_, made, machine_);
+    made.inputs.reset();
+    for (const auto& one : sets_) one->inputs.reset();
+
+    time_briefly();
+    std::vector<Version> racing = racers();
+    race(racing, plan_.timing);
+    if (looks_bad()) {
+      racing.clear();
+      racing.push_back({});
+      racing.push_back({chosen_});
+      if (fastest_ != chosen_) racing.push_back({fastest_});
+      if (peer_ != nullptr) racing.push_back({peer_});
+      race(racing, plan_.repeat);
+    }
+    check_winners();
+    hold_against_floor();
+    return row_;
+  }
+
+ private:
+  /// Whether a version's result is right; if not, the row says so.
+  bool right(const RungInfo* rung) {
+    Verdict verdict = judge_.judge(rung, context_, false);
+    // After a race it may have suffered for what another version did to the inputs; they are
+    // made anew after a failure.
+    if (raced_ && verdict.kind == Verdict::Kind::failed) {
+      verdict = judge_.judge(rung, context_, false);
+    }
+    if (verdict.kind == Verdict::Kind::passed) return true;
+    row_.failed = row_.failed || rung == nullptr;
+    remark(rung, verdict.message);
+    return false;
+  }
+
+  void remark(const RungInfo* rung, std::string_view what) {
+    row_.note += fmt::format("{}{}: {}", row_.note.empty() ? "" : "; ",
+                             rung != nullptr ? rung->name : public_call, what);
+  }
+
+  /// The contender of a race; timed once here.
+  double timed_once(const RungInfo* rung) {
+    const bench::Contender one = contender(all_sets(), rung, context_);
+    return brief_timing([&](int calls) { one.run(calls); });
+  }
+
+  std::vector<Instance*> all_sets() {
+    std::vector<Instance*> sets{&judge_.instance()};
+    for (const auto& one : sets_) sets.push_back(one.get());
+    return sets;
+  }
+
+  bool takes_part(const RungInfo& rung) {
+    if (rung.backend != context_.backend() || !rung_availability(rung)) return false;
+    if (rung.peer && !plan_.peers) return false;
+    return static_cast<bool>(judge_.instance().supports(rung, context_));
+  }
+
+  void time_briefly() {
+    call_ = timed_once(nullptr);
+    std::unique_ptr<Instance> small;  // of a large problem
+    if (const Problem smaller = small_enough_to_try(problem_); smaller != problem_) {
+      try {
+        small = op_.make(smaller, {}, 1, context_.device());
+      } catch (const Error&) {
+        // Halved extents need not be a problem: a window may be larger than its image then.
+      }
+    }
+    for (const RungInfo* rung : op_.rungs()) {
+      if (!takes_part(*rung)) continue;
+      try {
+        double seconds = 0;
+        if (small && rung != chosen_) seconds = expected(*rung, *small);
+        if (seconds < std::max(long_call, hopeless * call_)) seconds = timed_once(rung);
+        timed_.push_back({rung, seconds});
+      } catch (const std::exception& error) {
+        remark(rung, error.what());
+      }
+    }
+  }
+
+  /// Seconds on the whole problem, from a smaller one of the same kind; 0: not known.
+  double expected(const RungInfo& rung, Instance& small) {
+    if (!small.supports(rung, context_)) return 0;
+    const double seconds = brief_timing([&](int calls) {
+      for (int i = 0; i < calls; ++i) small.run(rung, context_);
+      context_.synchronize();
+    });
+    return seconds * work(judge_.instance().cost()) / work(small.cost());
+  }
+
+  /// The public call, the chosen rung, and whoever may be faster.
+  std::vector<Version> racers() {
+    std::vector<Version> racing{{}, {chosen_}};
+    for (const bool peers : {false, true}) {
+      std::vector<Version> kind;
+      for (const Version& one : timed_) {
+        if (one.rung->peer == peers && one.rung != chosen_) kind.push_back(one);
+      }
+      std::sort(kind.begin(), kind.end(),
+                [](const Version& a, const Version& b) { return a.seconds < b.seconds; });
+      const std::size_t max = peers ? max_peers : max_rungs;
+      const double fastest = kind.empty() ? 0 : peers ? kind.front().seconds : call_;
+      for (std::size_t i = 0; i < std::min(max, kind.size()); ++i) {
+        if (kind[i].seconds <= far_behind * fastest) racing.push_back(kind[i]);
+      }
+    }
+    return racing;
+  }
+
+  void race(std::vector<Version>& racing, const bench::Plan& timing) {
+    std::vector<bench::Contender> contenders;
+    contenders.reserve(racing.size());
+    for (const Version& one : racing) {
+      contenders.push_back(contender(all_sets(), one.rung, context_));
+    }
+    const auto samples = bench::alternate(contenders, timing);
+    raced_ = true;
+    for (std::size_t i = 0; i < racing.size(); ++i) racing[i].seconds = samples[i].median();
+    const auto index_of_fastest = [&](bool peer) {
+      std::optional<std::size_t> best;
+      for (std::size_t i = 1; i < racing.size(); ++i) {
+        if (racing[i].rung->peer != peer) continue;
+        if (!best || racing[i].seconds < racing[*best].seconds) best = i;
+      }
+      return best;
+    };
+    constexpr std::size_t call = 0;
+    constexpr std::size_t chosen = 1;
+    const std::size_t fastest = index_of_fastest(false).value_or(chosen);
+    row_.seconds = racing[call].seconds;
+    fastest_ = racing[fastest].rung;
+    row_.fastest = fastest_->name;
+    // Both the medians and the least times must say that it is faster: one may be chance.
+    row_.of_fastest = std::min(1.0, std::max(bench::speed_ratio(samples[fastest], samples[chosen]),
+                                             least(samples[fastest]) / least(samples[chosen])));
+    if (const auto peer = index_of_fastest(true)) {
+      peer_ = racing[*peer].rung;
+      row_.peer = peer_->name;
+      row_.vs_peer = bench::speed_ratio(samples[*peer], samples[call]);
+    }
+    for (const Version& one : racing) {
+      const auto same = [&](const Version& other) { return other.rung == one.rung; };
+      const auto found = std::find_if(timed_.begin(), timed_.end(), same);
+      if (found != timed_.end()) found->seconds = one.seconds;
+    }
+  }
+
+  [[nodiscard]] bool looks_bad() const {
+    return row_.of_fastest < good_enough || row_.vs_peer < good_enough;
+  }
+
+  /// What won must also be right; the public call is, by now.
+  void check_winners() {
+    if (fastest_ != chosen_ && row_.of_fastest < good_enough && !right(fastest_)) {
+      row_.fastest = row_.chosen;
+      row_.of_fastest = 1;
+    }
+    if (peer_ != nullptr && !right(peer_)) {
+      row_.peer.clear();
+      row_.vs_peer = not_measured;
+    }
+    for (const Version& one : timed_) row_.times.emplace_back(one.rung->name, one.seconds);
+  }
+
+  void hold_against_floor() {
+    const Instance& made = judge_.instance();
+    const bench::Ceiling ceiling = ceiling_of(problem_, made, context_, machine_);
+    const double starting = context_.backend() == Backend::cpu ? call_seconds : launch_seconds;
+    const double working = bench::seconds_at_best(made.cost(), ceiling);
+    if (working <= 0) return;  // no ceiling is known
+    row_.floor = std::max(starting, working);
+    row_.of_floor = row_.floor / row_.seconds;
+  }
+
+  const AnyOperator& op_;
+  const Problem& problem_;
+  Context& context_;
+  const SurveyPlan& plan_;
+  const bench::Machine& machine_;
+  Judge judge_;
+  std::vector<std::unique_ptr<Instance>> sets_;
+  SurveyRow row_;
+  double call_ = 0;
+  bool raced_ = false;
+  const RungInfo* chosen_ = nullptr;
+  const RungInfo* fastest_ = nullptr;
+  const RungInfo* peer_ = nullptr;
+  std::vector<Version> timed_;
+};
+
+}  // namespace
+
+SurveyRow survey_problem(const AnyOperator& op, const Problem& problem, Context& context,
+                         const SurveyPlan& plan, const bench::Machine& machine) {
+  return ProblemSurvey(op, problem, context, plan, machine).run();
+}
+
+bool is_wrong_choice(const SurveyRow& row) {
+  return row.of_fastest < good_enough && (1 - row.of_fastest) * row.seconds > call_seconds;
+}
+
+bool is_missing_kernel(const SurveyRow& row) {
+  const double seconds = row.seconds * (std::isnan(row.of_fastest) ? 1 : row.of_fastest);
+  if (!std::isnan(row.vs_peer)) {
+    const double peer = row.vs_peer * row.seconds;
+    return peer < good_enough * seconds && seconds - peer > call_seconds;
+  }
+  return seconds > floor_multiple * row.floor && seconds > row.floor + floor_slack;
+}
+
+double goodness(const SurveyRow& row) {
+  if (row.failed) return 0;
+  const double least = std::isnan(row.of_fastest) ? 1 : row.of_fastest;
+  if (!std::isnan(row.vs_peer)) return std::min(least, row.vs_peer);
+  if (std::isnan(row.of_floor)) return least;
+  const bool near = row.seconds <= row.floor + floor_slack;
+  return std::min(least, near ? 1.0 : floor_multiple * row.of_floor);
+}
+
+}  // namespace rung::workbench
