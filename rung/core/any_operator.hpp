@@ -119,7 +119,7 @@ RUNG_API std::vector<const AnyOperator*> operators();
 RUNG_API const AnyOperator& find_operator(std::string_view name);
 
 /// Families of random problems for `rung survey`, each a pattern (problem_pattern.hpp):
-///   constexpr std::string_view survey_patterns[] = {"[f32*2|bf16] 1..65536x1..65536[|,axis=0]"};
+///   constexpr std::string_view survey_patterns[] = {"(f32*2|bf16) 1..65536x1..65536(|,axis=0)"};
 ///   const Survey<Softmax> survey{survey_patterns};
 /// stands once among the operator's problems. One without is not surveyed.
 template <class Op>

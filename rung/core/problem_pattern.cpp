@@ -19,8 +19,8 @@ namespace {
 [[noreturn]] void refuse(std::string_view pattern, const std::string& what) {
   throw Error(ErrorCode::invalid_argument,
               "pattern '" + std::string(pattern) + "': " + what +
-                  "; accepted: a problem with ranges and alternatives, as in '[f32|bf16] "
-                  "1..4096x1..64[|,axis=0]'");
+                  "; accepted: a problem with ranges and alternatives, as in '(f32|bf16) "
+                  "1..4096x1..64(|,axis=0)'");
 }
 
 /// The logarithm to base 2 in units of 2^-32, a straight line between powers of two.
@@ -111,19 +111,19 @@ struct Alternative {
   std::uint64_t weight = 1;
 };
 
-/// What stands between the brackets, cut at its own bars.
+/// What stands between the parentheses, cut at its own bars.
 std::vector<Alternative> alternatives(std::string_view pattern, std::string_view inside) {
   std::vector<Alternative> found;
   int depth = 0;
   std::size_t begin = 0;
   for (std::size_t at = 0; at <= inside.size(); ++at) {
     const char c = at < inside.size() ? inside[at] : '|';
-    depth += c == '[' ? 1 : c == ']' ? -1 : 0;
+    depth += c == '(' ? 1 : c == ')' ? -1 : 0;
     if (c != '|' || (depth > 0 && at < inside.size())) continue;
     Alternative one{inside.substr(begin, at - begin)};
     begin = at + 1;
     const std::size_t star = one.text.rfind('*');
-    if (star != std::string_view::npos && one.text.find(']', star) == std::string_view::npos) {
+    if (star != std::string_view::npos && one.text.find(')', star) == std::string_view::npos) {
       const std::string_view weight = one.text.substr(star + 1);
       const char* const end = weight.data() + weight.size();
       const auto [stop, error] = std::from_chars(weight.data(), end, one.weight);
@@ -137,14 +137,14 @@ std::vector<Alternative> alternatives(std::string_view pattern, std::string_view
   return found;
 }
 
-/// The place of the bracket that closes the one at `open`.
+/// The place of the parenthesis that closes the one at `open`.
 std::size_t closing(std::string_view pattern, std::string_view text, std::size_t open) {
   int depth = 0;
   for (std::size_t at = open; at < text.size(); ++at) {
-    depth += text[at] == '[' ? 1 : text[at] == ']' ? -1 : 0;
+    depth += text[at] == '(' ? 1 : text[at] == ')' ? -1 : 0;
     if (depth == 0) return at;
   }
-  refuse(pattern, "a bracket is not closed");
+  refuse(pattern, "a parenthesis is not closed");
 }
 
 constexpr std::string_view digits = "0123456789.";
@@ -154,7 +154,7 @@ std::string draw(std::string_view pattern, std::string_view text, Random& random
   std::string number;  // that ends where we are, and may begin a range
   for (std::size_t at = 0; at < text.size(); ++at) {
     const char c = text[at];
-    if (c == '[') {
+    if (c == '(') {
       const std::size_t end = closing(pattern, text, at);
       const auto choices = alternatives(pattern, text.substr(at + 1, end - at - 1));
       std::uint64_t weights = 0;
@@ -165,8 +165,8 @@ std::string draw(std::string_view pattern, std::string_view text, Random& random
       result += draw(pattern, chosen->text, random);
       number.clear();
       at = end;
-    } else if (c == ']' || c == '|' || c == '*') {
-      refuse(pattern, std::string("'") + c + "' stands outside of brackets");
+    } else if (c == ')' || c == '|' || c == '*') {
+      refuse(pattern, std::string("'") + c + "' stands outside of parentheses");
     } else if (c == '.' && text.substr(at).starts_with("..")) {
       std::size_t end = at + 2;
       if (end < text.size() && text[end] == '-') ++end;

@@ -27,12 +27,13 @@ Problem draw_problem(const AnyOperator& op, const SurveyDraw& draw, std::uint64_
                      std::int64_t index);
 
 struct SurveyPlan {
-  /// Of every version that is not far behind.
-  bench::Plan timing{
-      .rounds = 7, .sample_seconds = 4e-4, .slow_seconds = 0.02, .warm_up_seconds = 5e-4};
-  /// Again, of those that make the public call look bad.
-  bench::Plan repeat{
-      .rounds = 15, .sample_seconds = 1e-3, .slow_seconds = 0.05, .warm_up_seconds = 1e-3};
+  struct Race {
+    int rounds;             // at most, and at least three
+    double sample_seconds;  // of one version
+    double seconds;         // of all of them together, about
+  };
+  Race first{.rounds = 11, .sample_seconds = 2e-4, .seconds = 0.3};  // all that are not far behind
+  Race again{.rounds = 31, .sample_seconds = 3e-4, .seconds = 0.6};  // if the public call looks bad
   bool peers = true;
 };
 
@@ -41,7 +42,7 @@ struct SurveyRow {
   std::uint64_t seed = 1;
   std::int64_t index = 0;
   std::string problem;
-  double seconds = not_measured;   // the public call, median
+  double seconds = not_measured;   // the public call, the least of several timings
   double floor = not_measured;     // seconds: what starting, moving and computing take at best
   double of_floor = not_measured;  // floor / seconds
   std::string chosen;
@@ -49,7 +50,7 @@ struct SurveyRow {
   double of_fastest = not_measured;  // its seconds / those of the chosen rung; at most 1
   std::string peer;                  // the fastest
   double vs_peer = not_measured;     // its seconds / those of the public call
-  /// What every version took, by name: medians of races, or a single timing of those far behind.
+  /// What every version took, by name: in races, or in a brief timing of those far behind.
   std::vector<std::pair<std::string, double>> times;
   bool failed = false;  // the public call's result was wrong
   std::string note;     // what was wrong: of the public call, or of versions that were left out
@@ -87,7 +88,7 @@ struct SurveyResults {
   std::string date;   // of the last row
   SurveyDraw draw;
   std::vector<SurveyRow> rows;
-  [[nodiscard]] const SurveyRow* find(std::uint64_t seed, std::int64_t index) const;
+  [[nodiscard]] SurveyRow* find(std::uint64_t seed, std::int64_t index);  // null: not measured
 };
 std::string survey_json(const SurveyResults& survey, const bench::Machine& machine);
 /// Throws Error(io) for what survey_json() did not write.

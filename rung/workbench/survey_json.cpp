@@ -61,8 +61,8 @@ SurveyRow row_from_json(const ordered_json& json) {
 
 }  // namespace
 
-const SurveyRow* SurveyResults::find(std::uint64_t seed, std::int64_t index) const {
-  for (const SurveyRow& row : rows) {
+SurveyRow* SurveyResults::find(std::uint64_t seed, std::int64_t index) {
+  for (SurveyRow& row : rows) {
     if (row.seed == seed && row.index == index) return &row;
   }
   return nullptr;

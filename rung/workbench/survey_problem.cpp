@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <exception>
+#include <limits>
 #include <memory>
 #include <optional>
 
@@ -34,27 +35,32 @@ struct Version {
   double seconds = not_measured;
 };
 
-/// Seconds of a call: of one, or the mean of as many as take 50 us.
+/// Seconds of a call, from the least of a few timings, each of as many calls as take 50 us.
 template <class Run>
 double brief_timing(Run run) {
   constexpr double long_enough = 5e-5;
+  constexpr double slow = 5e-3;
   constexpr int max_calls = 500;
+  constexpr int timings = 4;
   const auto timed = [&](int calls) {
     const double begin = bench::now();
     run(calls);
     return (bench::now() - begin) / calls;
   };
-  const double first = timed(1);
-  if (first >= 20 * long_enough) return first;
   // The first one may have loaded a library, or found everything cold.
-  const double second = timed(1);
-  if (second >= long_enough) return second;
-  return timed(
-      std::min(max_calls, static_cast<int>(std::ceil(long_enough / std::max(second, 1e-8)))));
+  const double first = timed(1);
+  if (first >= 10 * slow) return first;
+  double least = timed(1);
+  const int calls = std::clamp(static_cast<int>(long_enough / std::max(least, 1e-8)), 1, max_calls);
+  for (int i = 0; i < timings && least < slow; ++i) least = std::min(least, timed(calls));
+  return least;
 }
 
 double work(const Cost& cost) { return std::max({cost.operations, cost.bytes, 1.0}); }
 
+/// Unlike a bench, which reports what is usual, a survey asks what a version can do: of a machine
+/// that others use too, the least time tells most. (A team of threads waits a scheduler's time slice
+/// for the one that was interrupted.)
 double least(const bench::Samples& samples) {
   std::vector<double> present;
   for (const double one : samples.seconds) {
@@ -87,14 +93,13 @@ class ProblemSurvey {
 
     time_briefly();
     std::vector<Version> racing = racers();
-    race(racing, plan_.timing);
+    race(racing, plan_.first);
     if (looks_bad()) {
-      racing.clear();
-      racing.push_back({});
-      racing.push_back({chosen_});
-      if (fastest_ != chosen_) racing.push_back({fastest_});
-      if (peer_ != nullptr) racing.push_back({peer_});
-      race(racing, plan_.repeat);
+      std::erase_if(racing, [&](const Version& one) {
+        return one.rung != nullptr && one.rung != chosen_ && one.rung != fastest_ &&
+               one.rung != peer_;
+      });
+      race(racing, plan_.again);
     }
     check_winners();
     hold_against_floor();
@@ -174,7 +179,7 @@ class ProblemSurvey {
 
   /// The public call, the chosen rung, and whoever may be faster.
   std::vector<Version> racers() {
-    std::vector<Version> racing{{}, {chosen_}};
+    std::vector<Version> racing{{nullptr, call_}, {chosen_, call_}};
     for (const bool peers : {false, true}) {
       std::vector<Version> kind;
       for (const Version& one : timed_) {
@@ -191,15 +196,22 @@ class ProblemSurvey {
     return racing;
   }
 
-  void race(std::vector<Version>& racing, const bench::Plan& timing) {
+  void race(std::vector<Version>& racing, const SurveyPlan::Race& timing) {
+    double round = 0;
+    for (const Version& one : racing) round += std::max(timing.sample_seconds, one.seconds);
+    const bench::Plan plan{
+        .rounds = std::clamp(static_cast<int>(timing.seconds / round), 3, timing.rounds),
+        .sample_seconds = timing.sample_seconds,
+        .slow_seconds = std::numeric_limits<double>::infinity(),
+        .warm_up_seconds = timing.sample_seconds};
     std::vector<bench::Contender> contenders;
     contenders.reserve(racing.size());
     for (const Version& one : racing) {
       contenders.push_back(contender(all_sets(), one.rung, context_));
     }
-    const auto samples = bench::alternate(contenders, timing);
+    const auto samples = bench::alternate(contenders, plan);
     raced_ = true;
-    for (std::size_t i = 0; i < racing.size(); ++i) racing[i].seconds = samples[i].median();
+    for (std::size_t i = 0; i < racing.size(); ++i) racing[i].seconds = least(samples[i]);
     const auto index_of_fastest = [&](bool peer) {
       std::optional<std::size_t> best;
       for (std::size_t i = 1; i < racing.size(); ++i) {
@@ -214,13 +226,11 @@ class ProblemSurvey {
     row_.seconds = racing[call].seconds;
     fastest_ = racing[fastest].rung;
     row_.fastest = fastest_->name;
-    // Both the medians and the least times must say that it is faster: one may be chance.
-    row_.of_fastest = std::min(1.0, std::max(bench::speed_ratio(samples[fastest], samples[chosen]),
-                                             least(samples[fastest]) / least(samples[chosen])));
+    row_.of_fastest = racing[fastest].seconds / racing[chosen].seconds;
     if (const auto peer = index_of_fastest(true)) {
       peer_ = racing[*peer].rung;
       row_.peer = peer_->name;
-      row_.vs_peer = bench::speed_ratio(samples[*peer], samples[call]);
+      row_.vs_peer = racing[*peer].seconds / racing[call].seconds;
     }
     for (const Version& one : racing) {
       const auto same = [&](const Version& other) { return other.rung == one.rung; };

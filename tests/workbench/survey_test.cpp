@@ -49,7 +49,7 @@ TEST(Pattern, AlternativesComeAsOftenAsTheirWeights) {
   Random random(2);
   std::map<std::string, int> seen;
   constexpr int draws = 6000;
-  for (int i = 0; i < draws; ++i) ++seen[draw_text("[a*3|[b|c],d|]", random)];
+  for (int i = 0; i < draws; ++i) ++seen[draw_text("(a*3|(b|c),d|)", random)];
   ASSERT_EQ(seen.size(), 4u);
   const auto share = [&](const char* text) { return seen[text] / static_cast<double>(draws); };
   EXPECT_NEAR(share("a"), 0.6, 0.03);
@@ -120,8 +120,8 @@ TEST(Pattern, NumbersWithAPointAreUniform) {
 
 TEST(Pattern, WhatIsNoneIsRefused) {
   for (const char* wrong :
-       {"f32 [1|2", "f32 1]", "a|b", "f32 0..4", "f32 5..4", "f32 1..", "f32 ..3", "[a*x|b]",
-        "[a*0|b]", "f32 3*2", "f32 1...4", "f32 1.5.2..3"}) {
+       {"f32 (1|2", "f32 1)", "a|b", "f32 0..4", "f32 5..4", "f32 1..", "f32 ..3", "(a*x|b)",
+        "(a*0|b)", "f32 3*2", "f32 1...4", "f32 1.5.2..3"}) {
     Random random(6);
     EXPECT_THROW(draw_text(wrong, random), Error) << wrong;
   }
@@ -129,7 +129,7 @@ TEST(Pattern, WhatIsNoneIsRefused) {
 
 // Written on x86-64 with GCC. In whole numbers throughout, so that every machine agrees.
 TEST(Survey, TheSameProblemsOnEveryMachine) {
-  const SurveyDraw draw{{"f32 1..1000000x1..300", "f32 [7|9*2]x1..5[|,zero]"}, 1e15};
+  const SurveyDraw draw{{"f32 1..1000000x1..300", "f32 (7|9*2)x1..5(|,zero)"}, 1e15};
   const AnyOperator& fake = find_operator("fake");
   std::string drawn;
   for (int index = 0; index < 8; ++index) {
@@ -257,7 +257,7 @@ TEST(Survey, JsonRoundTrip) {
   survey.rows[0].note = "a \"note\"";
   survey.rows[0].times = {{"right", 1e-6}, {"naive", workbench::not_measured}};
   const std::string text = workbench::survey_json(survey, bench::Machine{});
-  const SurveyResults again = workbench::survey_from_json(text);
+  SurveyResults again = workbench::survey_from_json(text);
   EXPECT_EQ(workbench::survey_json(again, bench::Machine{}), text);
   EXPECT_NE(again.find(3, 9), nullptr);
   EXPECT_EQ(again.find(3, 8), nullptr);
@@ -311,6 +311,19 @@ TEST(Survey, GoesOnWhereItStopped) {
   ASSERT_EQ(after.size(), 5u);
   for (std::size_t i = 0; i < before.size(); ++i) EXPECT_EQ(after[i], before[i]) << "not again";
   EXPECT_EQ(after[4].at("index"), 4);
+  // What was fine is not timed again.
+  json faulty = json::parse(file_text(path));
+  const bool fine = faulty["rows"][0].at("fault") == "";
+  faulty["rows"][1]["vs_peer"] = 0.01;
+  faulty["rows"][1]["seconds"] = 1.0;
+  std::ofstream(path) << faulty.dump();
+  ASSERT_EQ(run_rung(with(small_survey, {"--count", "5", "--json", path, "--again"})).code, 0);
+  const json again = json::parse(file_text(path)).at("rows");
+  EXPECT_GT(again[1].at("vs_peer").get<double>(), 0.5);
+  EXPECT_LT(again[1].at("seconds").get<double>(), 0.5);
+  if (fine) {
+    EXPECT_EQ(again[0], before[0]);
+  }
   // Another seed adds to it; nothing else may.
   ASSERT_EQ(run_rung(with(small_survey, {"--count", "2", "--seed", "2", "--json", path})).code, 0);
   EXPECT_EQ(json::parse(file_text(path)).at("rows").size(), 7u);
@@ -349,6 +362,7 @@ TEST(Survey, WrongUsageSaysWhatIsAccepted) {
       {{"survey", "fake", "f32 1..", "--list"}, "is no range"},
       {{"survey", "fake", "f99 1..4x1", "--list"}, "not with a dtype"},
       {{"survey", "fake", "f32 1..4x1,axis=1", "--list"}, "fake has no option 'axis'"},
+      {{"survey", "fake", "--again"}, "--json"},
       {{"survey", "fake", "--backend", "cpu", "--json", path}, "not the JSON of `rung survey`"},
       {{"survey", "fake", "--backend", "cpu", "--json", path + "/x.json", "--count", "1"},
        "other.json/x.json"},

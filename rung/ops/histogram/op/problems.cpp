@@ -57,11 +57,11 @@ ValueMaker maker(const Problem& problem, double low, double high, std::int64_t s
 
 // Bytes and wider integers; reals in few and in many bins; uneven edges; values of every kind.
 constexpr std::string_view survey_patterns[] = {
-    "u8 1..134217728[*2|,uniform|,skew|,one|,sorted]",
-    "[u8|u16|i32|i64] 1..33554432,bins=1..65536[|,uniform|,skew|,one|,sorted][*3|,accumulate]",
-    "[f32*3|bf16|f16|f64] 1..33554432,bins=1..4096[*2|,uniform|,skew|,one|,sorted|,outside|,nan]",
-    "[f32*3|f64] 1..33554432,bins=4096..1048576[*2|,uniform|,skew|,one|,sorted][*3|,wide]",
-    "[f32*2|bf16|f64|i32] 1..16777216,bins=1..16384,edges[*2|,uniform|,skew|,sorted]",
+    "u8 1..134217728(*2|,uniform|,skew|,one|,sorted)",
+    "(u8|u16|i32|i64) 1..33554432,bins=1..65536(|,uniform|,skew|,one|,sorted)(*3|,accumulate)",
+    "(f32*3|bf16|f16|f64) 1..33554432,bins=1..4096(*2|,uniform|,skew|,one|,sorted|,outside|,nan)",
+    "(f32*3|f64) 1..33554432,bins=4096..1048576(*2|,uniform|,skew|,one|,sorted)(*3|,wide)",
+    "(f32*2|bf16|f64|i32) 1..16777216,bins=1..16384,edges(*2|,uniform|,skew|,sorted)",
 };
 const Survey<Histogram> survey{survey_patterns};
 
