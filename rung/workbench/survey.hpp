@@ -46,10 +46,12 @@ struct SurveyRow {
   double floor = not_measured;     // seconds: what starting, moving and computing take at best
   double of_floor = not_measured;  // floor / seconds
   std::string chosen;
-  std::string fastest;               // of our rungs; maybe the chosen one
-  double of_fastest = not_measured;  // its seconds / those of the chosen rung; at most 1
-  std::string peer;                  // the fastest
-  double vs_peer = not_measured;     // its seconds / those of the public call
+  std::string fastest;               // of the rungs that may be chosen
+  double of_fastest = not_measured;  // its seconds / those of the chosen rung
+  std::string teaching;              // the fastest rung that is there to be read
+  double of_teaching = not_measured;
+  std::string peer;               // the fastest
+  double vs_peer = not_measured;  // its seconds / those of the public call
   /// What every version took, by name: in races, or in a brief timing of those far behind.
   std::vector<std::pair<std::string, double>> times;
   bool failed = false;  // the public call's result was wrong
@@ -66,9 +68,10 @@ inline constexpr double floor_slack = 6e-6;
 /// A difference of less is nobody's, of rungs and of peers: what a call costs, about.
 inline constexpr double call_seconds = 20e-9;
 
-/// Another rung of ours is faster than the chosen one: an estimate is wrong.
+/// Another rung that the library could have chosen is faster: an estimate is wrong.
 bool is_wrong_choice(const SurveyRow& row);
-/// Even our fastest rung is slower than the peer or, where there is none, far from the floor.
+/// Even the fastest of these is slower than the peer, or than a step of the ladder that is there to
+/// be read; or, where there is no peer, far from the floor.
 bool is_missing_kernel(const SurveyRow& row);
 /// What problems are ranked by, the worst first: the least of its ratios, where a time within
 /// floor_multiple of the floor stands for 1.

@@ -30,6 +30,8 @@ ordered_json to_json(const SurveyRow& row) {
           {"chosen", row.chosen},
           {"fastest", row.fastest},
           {"of_fastest", number(row.of_fastest)},
+          {"teaching", row.teaching},
+          {"of_teaching", number(row.of_teaching)},
           {"peer", row.peer},
           {"vs_peer", number(row.vs_peer)},
           {"fault", fault_of(row)},
@@ -49,6 +51,8 @@ SurveyRow row_from_json(const ordered_json& json) {
   json.at("chosen").get_to(row.chosen);
   json.at("fastest").get_to(row.fastest);
   row.of_fastest = number(json.at("of_fastest"));
+  json.at("teaching").get_to(row.teaching);
+  row.of_teaching = number(json.at("of_teaching"));
   json.at("peer").get_to(row.peer);
   row.vs_peer = number(json.at("vs_peer"));
   json.at("note").get_to(row.note);

@@ -7,7 +7,6 @@
 #include <exception>
 #include <limits>
 #include <memory>
-#include <optional>
 
 #include "rung/bench/clock.hpp"
 #include "rung/bench/statistics.hpp"
@@ -22,9 +21,12 @@ namespace {
 /// Versions that a single timing finds this many times slower than the fastest of their kind stay
 /// out of the race: single timings are off by a factor of two now and then.
 constexpr double far_behind = 3;
-/// Of our rungs and of the peers, no more than so many race.
-constexpr std::size_t max_rungs = 4;
-constexpr std::size_t max_peers = 2;
+/// Of each kind no more than so many race, the chosen rung not counted.
+constexpr std::size_t max_racing = 2;
+enum class Kind { choosable, teaching, peer };
+Kind kind_of(const RungInfo& rung) {
+  return rung.peer ? Kind::peer : rung.teaching ? Kind::teaching : Kind::choosable;
+}
 /// What would take longer, and more than `hopeless` times as long as the public call, is not timed
 /// on the whole problem.
 constexpr double long_call = 0.05;
@@ -97,7 +99,7 @@ class ProblemSurvey {
     if (looks_bad()) {
       std::erase_if(racing, [&](const Version& one) {
         return one.rung != nullptr && one.rung != chosen_ && one.rung != fastest_ &&
-               one.rung != peer_;
+               one.rung != teaching_ && one.rung != peer_;
       });
       race(racing, plan_.again);
     }
@@ -180,17 +182,17 @@ class ProblemSurvey {
   /// The public call, the chosen rung, and whoever may be faster.
   std::vector<Version> racers() {
     std::vector<Version> racing{{nullptr, call_}, {chosen_, call_}};
-    for (const bool peers : {false, true}) {
-      std::vector<Version> kind;
+    for (const Kind kind : {Kind::choosable, Kind::teaching, Kind::peer}) {
+      std::vector<Version> some;
       for (const Version& one : timed_) {
-        if (one.rung->peer == peers && one.rung != chosen_) kind.push_back(one);
+        if (kind_of(*one.rung) == kind && one.rung != chosen_) some.push_back(one);
       }
-      std::sort(kind.begin(), kind.end(),
+      std::sort(some.begin(), some.end(),
                 [](const Version& a, const Version& b) { return a.seconds < b.seconds; });
-      const std::size_t max = peers ? max_peers : max_rungs;
-      const double fastest = kind.empty() ? 0 : peers ? kind.front().seconds : call_;
-      for (std::size_t i = 0; i < std::min(max, kind.size()); ++i) {
-        if (kind[i].seconds <= far_behind * fastest) racing.push_back(kind[i]);
+      if (some.size() > max_racing) some.resize(max_racing);
+      for (const Version& one : some) {
+        const double to_beat = kind == Kind::peer ? some.front().seconds : call_;
+        if (one.seconds <= far_behind * to_beat) racing.push_back(one);
       }
     }
     return racing;
@@ -212,25 +214,30 @@ class ProblemSurvey {
     const auto samples = bench::alternate(contenders, plan);
     raced_ = true;
     for (std::size_t i = 0; i < racing.size(); ++i) racing[i].seconds = least(samples[i]);
-    const auto index_of_fastest = [&](bool peer) {
-      std::optional<std::size_t> best;
-      for (std::size_t i = 1; i < racing.size(); ++i) {
-        if (racing[i].rung->peer != peer) continue;
-        if (!best || racing[i].seconds < racing[*best].seconds) best = i;
+    const auto fastest = [&](Kind kind) -> const Version* {
+      const Version* best = nullptr;
+      for (const Version& one : racing) {
+        if (one.rung == nullptr || kind_of(*one.rung) != kind) continue;
+        if (best == nullptr || one.seconds < best->seconds) best = &one;
       }
       return best;
     };
-    constexpr std::size_t call = 0;
-    constexpr std::size_t chosen = 1;
-    const std::size_t fastest = index_of_fastest(false).value_or(chosen);
-    row_.seconds = racing[call].seconds;
-    fastest_ = racing[fastest].rung;
+    const double call = racing[0].seconds;
+    const double chosen = racing[1].seconds;
+    row_.seconds = call;
+    const Version& best = *fastest(Kind::choosable);
+    fastest_ = best.rung;
     row_.fastest = fastest_->name;
-    row_.of_fastest = racing[fastest].seconds / racing[chosen].seconds;
-    if (const auto peer = index_of_fastest(true)) {
-      peer_ = racing[*peer].rung;
+    row_.of_fastest = best.seconds / chosen;
+    if (const Version* const lesson = fastest(Kind::teaching)) {
+      teaching_ = lesson->rung;
+      row_.teaching = teaching_->name;
+      row_.of_teaching = lesson->seconds / chosen;
+    }
+    if (const Version* const peer = fastest(Kind::peer)) {
+      peer_ = peer->rung;
       row_.peer = peer_->name;
-      row_.vs_peer = racing[*peer].seconds / racing[call].seconds;
+      row_.vs_peer = peer->seconds / call;
     }
     for (const Version& one : racing) {
       const auto same = [&](const Version& other) { return other.rung == one.rung; };
@@ -240,7 +247,8 @@ class ProblemSurvey {
   }
 
   [[nodiscard]] bool looks_bad() const {
-    return row_.of_fastest < good_enough || row_.vs_peer < good_enough;
+    return row_.of_fastest < good_enough || row_.of_teaching < good_enough ||
+           row_.vs_peer < good_enough;
   }
 
   /// What won must also be right; the public call is, by now.
@@ -248,6 +256,10 @@ class ProblemSurvey {
     if (fastest_ != chosen_ && row_.of_fastest < good_enough && !right(fastest_)) {
       row_.fastest = row_.chosen;
       row_.of_fastest = 1;
+    }
+    if (row_.of_teaching < good_enough && !right(teaching_)) {
+      row_.teaching.clear();
+      row_.of_teaching = not_measured;
     }
     if (peer_ != nullptr && !right(peer_)) {
       row_.peer.clear();
@@ -278,6 +290,7 @@ class ProblemSurvey {
   bool raced_ = false;
   const RungInfo* chosen_ = nullptr;
   const RungInfo* fastest_ = nullptr;
+  const RungInfo* teaching_ = nullptr;
   const RungInfo* peer_ = nullptr;
   std::vector<Version> timed_;
 };
@@ -295,18 +308,23 @@ bool is_wrong_choice(const SurveyRow& row) {
 
 bool is_missing_kernel(const SurveyRow& row) {
   const double seconds = row.seconds * (std::isnan(row.of_fastest) ? 1 : row.of_fastest);
-  if (!std::isnan(row.vs_peer)) {
-    const double peer = row.vs_peer * row.seconds;
-    return peer < good_enough * seconds && seconds - peer > call_seconds;
-  }
-  return seconds > floor_multiple * row.floor && seconds > row.floor + floor_slack;
+  const auto loses_to = [&](double other) {
+    return other < good_enough * seconds && seconds - other > call_seconds;
+  };
+  if (loses_to(row.of_teaching * row.seconds) || loses_to(row.vs_peer * row.seconds)) return true;
+  return std::isnan(row.vs_peer) && seconds > floor_multiple * row.floor &&
+         seconds > row.floor + floor_slack;
 }
 
 double goodness(const SurveyRow& row) {
   if (row.failed) return 0;
-  const double least = std::isnan(row.of_fastest) ? 1 : row.of_fastest;
-  if (!std::isnan(row.vs_peer)) return std::min(least, row.vs_peer);
-  if (std::isnan(row.of_floor)) return least;
+  double least = 1;
+  for (const double ratio : {row.of_fastest, row.of_teaching, row.vs_peer}) {
+    if (ratio < least) least = ratio;
+  }
+  if (!std::isnan(row.vs_peer) || std::isnan(row.of_floor)) {
+    return row.vs_peer > 1 && least == 1 ? row.vs_peer : least;
+  }
   const bool near = row.seconds <= row.floor + floor_slack;
   return std::min(least, near ? 1.0 : floor_multiple * row.of_floor);
 }

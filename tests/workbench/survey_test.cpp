@@ -224,6 +224,13 @@ TEST(Survey, AWrongChoiceIsNoMissingKernel) {
   EXPECT_EQ(workbench::fault_of(row_of(none, 1, 0.5)), "missing kernel");
   EXPECT_EQ(workbench::fault_of(row_of(none, 1, 0.5, 8e-6)), "");
   EXPECT_EQ(workbench::fault_of(row_of(none, 0.6, 0.5)), "wrong choice");
+  // A rung that is there to be read cannot be chosen.
+  SurveyRow read = row_of(1.2, 1, 0.9);
+  read.of_teaching = 0.5;
+  EXPECT_EQ(workbench::fault_of(read), "missing kernel");
+  EXPECT_EQ(workbench::goodness(read), 0.5);
+  read.of_fastest = 0.5;
+  EXPECT_EQ(workbench::fault_of(read), "wrong choice");
   // Less than what a call costs is no fault.
   EXPECT_EQ(workbench::fault_of(row_of(0.5, 0.5, 0.5, 30e-9)), "");
   SurveyRow failed = row_of(1, 1, 1);
