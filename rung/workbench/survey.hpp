@@ -113,6 +113,14 @@ std::vector<std::size_t> worst_of(const std::vector<SurveyRow>& rows, std::size_
 /// "wrong choice", "missing kernel", both, "WRONG RESULT" or "".
 std::string fault_of(const SurveyRow& row);
 
+/// Of all our rungs the fastest, "" if that is the chosen one; and how well the chosen one does.
+std::pair<std::string, double> fastest_of(const SurveyRow& row);
+/// "seed 1", "seeds 1, 2".
+std::string seeds_of(const std::vector<SurveyRow>& rows);
+
 std::string survey_text(const SurveyResults& survey);
+/// A line for each operator; the worst problems of one.
+std::string survey_summary_markdown(const std::vector<SurveyResults>& surveys);
+std::string survey_worst_markdown(const SurveyResults& survey);
 
 }  // namespace rung::workbench

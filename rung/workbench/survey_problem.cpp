@@ -61,8 +61,8 @@ double brief_timing(Run run) {
 double work(const Cost& cost) { return std::max({cost.operations, cost.bytes, 1.0}); }
 
 /// Unlike a bench, which reports what is usual, a survey asks what a version can do: of a machine
-/// that others use too, the least time tells most. (A team of threads waits a scheduler's time slice
-/// for the one that was interrupted.)
+/// that others use too, the least time tells most. (A team of threads waits a scheduler's time
+/// slice for the one that was interrupted.)
 double least(const bench::Samples& samples) {
   std::vector<double> present;
   for (const double one : samples.seconds) {

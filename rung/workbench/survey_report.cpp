@@ -22,20 +22,6 @@ std::string line_of(std::string_view what, const SurveyMean& mean) {
       mean.mean, mean.worst, mean.bad, mean.count, good_enough, 100.0 * mean.bad / mean.count);
 }
 
-/// Of all our rungs the fastest, if that is not the chosen one; and how well that one does.
-std::pair<std::string, double> fastest_of(const SurveyRow& row) {
-  if (row.of_teaching < row.of_fastest) return {row.teaching + " (teaching)", row.of_teaching};
-  return {row.fastest == row.chosen ? "" : row.fastest, row.of_fastest};
-}
-
-std::string seeds_of(const std::vector<SurveyRow>& rows) {
-  std::vector<std::uint64_t> seeds;
-  for (const SurveyRow& row : rows) {
-    if (std::find(seeds.begin(), seeds.end(), row.seed) == seeds.end()) seeds.push_back(row.seed);
-  }
-  return fmt::format("{} {}", seeds.size() == 1 ? "seed" : "seeds", fmt::join(seeds, ", "));
-}
-
 }  // namespace
 
 SurveyMean mean_of(const std::vector<SurveyRow>& rows, double SurveyRow::*ratio) {
@@ -71,6 +57,19 @@ std::string fault_of(const SurveyRow& row) {
          : choice         ? "wrong choice"
          : kernel         ? "missing kernel"
                           : "";
+}
+
+std::pair<std::string, double> fastest_of(const SurveyRow& row) {
+  if (row.of_teaching < row.of_fastest) return {row.teaching + " (teaching)", row.of_teaching};
+  return {row.fastest == row.chosen ? "" : row.fastest, row.of_fastest};
+}
+
+std::string seeds_of(const std::vector<SurveyRow>& rows) {
+  std::vector<std::uint64_t> seeds;
+  for (const SurveyRow& row : rows) {
+    if (std::find(seeds.begin(), seeds.end(), row.seed) == seeds.end()) seeds.push_back(row.seed);
+  }
+  return fmt::format("{} {}", seeds.size() == 1 ? "seed" : "seeds", fmt::join(seeds, ", "));
 }
 
 std::string survey_text(const SurveyResults& survey) {

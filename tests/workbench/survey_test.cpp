@@ -340,6 +340,39 @@ TEST(Survey, GoesOnWhereItStopped) {
   EXPECT_NE(other.err.find("another --max-bytes"), std::string::npos) << other.err;
 }
 
+TEST(Survey, ReportMakesTablesOfSurveys) {
+  const KnownMachine machine;
+  SurveyResults survey;
+  survey.where = "a CPU";
+  survey.date = "2026-11-25";
+  survey.draw = {{"f32 1..4x1"}, 1 << 20};
+  survey.rows = {row_of(0.5, 1, 0.1), row_of(2, 0.5, 0.1)};
+  survey.rows[1].problem = "f32 2x2";
+  survey.rows[1].seed = 2;
+  for (const char* op : {"one", "two"}) {
+    survey.op = op;
+    std::ofstream(machine.folder + "/" + op + "_survey.json")
+        << workbench::survey_json(survey, bench::Machine{});
+  }
+  const std::string document = machine.folder + "/README.md";
+  std::ofstream(document) << "<!-- rung:table *_survey -->\n<!-- rung:end -->\n"
+                             "<!-- rung:table two_survey worst -->\n<!-- rung:end -->\n";
+  const Outcome outcome = run_rung({"report", "--into", document, "--results", machine.folder});
+  ASSERT_EQ(outcome.code, 0) << outcome.err;
+  const std::string text = file_text(document);
+  for (const char* expected :
+       {"Random problems of up to 1 MiB on a CPU, 1 thread",
+        "| one | 2 of seeds 1, 2 | 1.00 | 0.50 | 0.71 | 0.50 | 0.10 | 1 | 1 | 2026-11-25 |",
+        "| two | 2 of seeds 1, 2 |", "The worst of 2 random problems of two",
+        "| `f32 2x2` | 1.00 ms | 0.10 | 2.00 |  | one | 0.50 | another | wrong choice |"}) {
+    EXPECT_NE(text.find(expected), std::string::npos) << expected << "\n" << text;
+  }
+  EXPECT_EQ(run_rung({"report", "--check", "--into", document, "--results", machine.folder}).code,
+            0);
+  std::ofstream(document) << "<!-- rung:table *_nothing -->\n<!-- rung:end -->\n";
+  EXPECT_EQ(run_rung({"report", "--into", document, "--results", machine.folder}).code, 2);
+}
+
 TEST(Survey, ListsProblemsAlone) {
   const Outcome outcome = run_rung(with(small_survey, {"--count", "5", "--list"}));
   EXPECT_EQ(outcome.code, 0) << outcome.err;
