@@ -308,7 +308,7 @@ case $1 in
   build) prepare release OFF rung_program ;;
   *)
     # "bench gemm" or "check gemm/threads": only gemm has to be built for that.
-    if [[ $1 =~ ^(list|check|bench|explain|run)$ && -n ${2:-} && -d $root/rung/ops/${2%%/*} ]]; then
+    if [[ $1 =~ ^(list|check|bench|survey|explain|run)$ && -n ${2:-} && -d $root/rung/ops/${2%%/*} ]]; then
       operator=${2%%/*}
     fi
     prepare release OFF rung_program

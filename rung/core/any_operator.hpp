@@ -91,12 +91,16 @@ class RUNG_API AnyOperator {
   [[nodiscard]] virtual std::vector<const RungInfo*> rungs() const = 0;
   [[nodiscard]] virtual std::vector<Problem> check_problems(Backend backend) const = 0;
   [[nodiscard]] virtual std::vector<Problem> bench_problems(Backend backend) const = 0;
+  /// Families of random problems, as problem_pattern.hpp says; none: it is not surveyed.
+  [[nodiscard]] virtual std::span<const std::string_view> survey_patterns() const = 0;
   [[nodiscard]] virtual std::unique_ptr<Instance> make(const Problem& problem, Variant variant,
                                                        std::uint64_t seed, Device device) const = 0;
   /// Looks at a problem without filling its tensors: throws what making it would throw, or what the
   /// operator's validate, which reads no elements, has against it. How many elements it writes.
   [[nodiscard]] virtual std::int64_t examine(const Problem& problem,
                                              const Context& context) const = 0;
+  /// The same without any memory, of problems of any size: how many bytes its tensors have.
+  [[nodiscard]] virtual double footprint(const Problem& problem, const Context& context) const = 0;
   [[nodiscard]] virtual std::span<const ArgumentSpec> arguments() const = 0;
   virtual void invoke(Context& context, Invocation& invocation, Pick pick) const = 0;
 
@@ -114,6 +118,17 @@ RUNG_API std::vector<const AnyOperator*> operators();
 /// Throws Error(invalid_argument) that lists the names.
 RUNG_API const AnyOperator& find_operator(std::string_view name);
 
+/// Families of random problems for `rung survey`, each a pattern (problem_pattern.hpp):
+///   constexpr std::string_view survey_patterns[] = {"(f32*2|bf16) 1..65536x1..65536(|,axis=0)"};
+///   const Survey<Softmax> survey{survey_patterns};
+/// stands once among the operator's problems. One without is not surveyed.
+template <class Op>
+class Survey {
+ public:
+  explicit Survey(std::span<const std::string_view> declared) { patterns = declared; }
+  static inline constinit std::span<const std::string_view> patterns;
+};
+
 template <class Op>
 class Operator final : public AnyOperator {
  public:
@@ -122,6 +137,9 @@ class Operator final : public AnyOperator {
   std::string_view problem_help() const override { return Op::problem_help; }
   std::vector<Problem> check_problems(Backend b) const override { return Op::check_problems(b); }
   std::vector<Problem> bench_problems(Backend b) const override { return Op::bench_problems(b); }
+  std::span<const std::string_view> survey_patterns() const override {
+    return Survey<Op>::patterns;
+  }
   std::span<const ArgumentSpec> arguments() const override { return Op::arguments(); }
   void invoke(Context& context, Invocation& invocation, Pick pick) const override {
     Op::invoke(context, invocation, pick);
@@ -147,18 +165,33 @@ class Operator final : public AnyOperator {
   }
 
   std::int64_t examine(const Problem& problem, const Context& context) const override {
-    Inputs inputs({}, 1, context.device(), Filling::none);
-    const typename Op::Call call = Op::make(problem, inputs);
-    static_cast<void>(bind<Op>(call));
-    validate<Op>(call, context);
     std::int64_t written = 0;
+    const Inputs inputs = looked_at(problem, context, Filling::none);
     for (const Inputs::Entry& entry : inputs.entries()) {
       if (entry.written) written += entry.tensor.size();
     }
     return written;
   }
 
+  double footprint(const Problem& problem, const Context& context) const override {
+    double bytes = 0;
+    const Inputs inputs = looked_at(problem, context, Filling::addresses);
+    for (const Inputs::Entry& entry : inputs.entries()) {
+      bytes += static_cast<double>(entry.tensor.size()) *
+               static_cast<double>(size_of(entry.tensor.dtype));
+    }
+    return bytes;
+  }
+
  private:
+  static Inputs looked_at(const Problem& problem, const Context& context, Filling filling) {
+    Inputs inputs({}, 1, context.device(), filling);
+    const typename Op::Call call = Op::make(problem, inputs);
+    static_cast<void>(bind<Op>(call));
+    validate<Op>(call, context);
+    return inputs;
+  }
+
   struct Made final : Instance {
     Made(Problem p, Inputs i, const typename Op::Call& c)
         : Instance(std::move(i)), problem(std::move(p)), given(c), args(bind<Op>(c)) {}

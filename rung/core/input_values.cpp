@@ -9,20 +9,10 @@
 #include <limits>
 #include <memory>
 
+#include "rung/core/random.hpp"
+
 namespace rung::detail {
 namespace {
-
-/// A bijection of 64 bits in which every input bit flips every output bit with probability 1/2:
-/// the finaliser of SplitMix64 [Steele, Lea & Flood 2014].
-constexpr std::uint64_t mix(std::uint64_t x) {
-  x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
-  x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
-  return x ^ (x >> 31);
-}
-/// The n-th number of a stream; the step is 2^64 over the golden ratio, made odd.
-constexpr std::uint64_t draw(std::uint64_t stream, std::uint64_t n) {
-  return mix(stream + (n + 1) * 0x9e3779b97f4a7c15u);
-}
 
 constexpr int table_bits = 16;
 constexpr std::size_t table_size = std::size_t{1} << table_bits;
@@ -65,13 +55,14 @@ void draw_words(std::uint64_t stream, std::int64_t first, std::int64_t count,
   std::int64_t position = 0;
   const auto index = [&] { return static_cast<std::uint64_t>(first + position); };
   const auto one = [&] {
-    if (position == 0 || index() % 4 == 0) bits = draw(stream, index() / 4) >> (index() % 4 * 16);
+    if (position == 0 || index() % 4 == 0)
+      bits = random_bits(stream, index() / 4) >> (index() % 4 * 16);
     consumer(position++, bits & 0xffff);
     bits >>= 16;
   };
   while (position < count && index() % 4 != 0) one();
   for (; position + 4 <= count; position += 4) {
-    bits = draw(stream, index() / 4);
+    bits = random_bits(stream, index() / 4);
     for (int word = 0; word < 4; ++word) consumer(position + word, (bits >> (16 * word)) & 0xffff);
   }
   while (position < count) one();
@@ -176,11 +167,11 @@ void adversarial(std::uint64_t stream, double scale, std::int64_t first, std::in
                  T* out) {
   for (std::int64_t i = 0; i < count; ++i) {
     const std::uint64_t index = static_cast<std::uint64_t>(first + i);
-    const std::uint64_t pair = draw(stream, index / 2);
+    const std::uint64_t pair = random_bits(stream, index / 2);
     // One pair in four cancels: x, -x. The others are independent.
     const bool cancels = pair >> 62 == 0;
-    std::uint64_t bits = mix(pair);
-    if (index % 2 != 0) bits = cancels ? bits ^ 1 : mix(~pair);
+    std::uint64_t bits = mix_bits(pair);
+    if (index % 2 != 0) bits = cancels ? bits ^ 1 : mix_bits(~pair);
     if constexpr (std::is_integral_v<T>) {
       out[i] = adversarial_integer<T>(bits);
     } else {
@@ -202,12 +193,6 @@ void fill_words(std::uint64_t word, std::uint64_t step, std::int64_t count, void
 
 }  // namespace
 
-std::uint64_t value_stream(std::uint64_t seed, std::string_view name) {
-  std::uint64_t hash = mix(seed + 0x9e3779b97f4a7c15u);
-  for (const char c : name) hash = mix(hash ^ static_cast<unsigned char>(c)) + 1;
-  return hash;
-}
-
 void generate_values(DType dtype, Values values, std::uint64_t stream, double scale,
                      std::int64_t first, std::int64_t count, void* elements) {
   visit_any(dtype, [&]<class T>() {
@@ -227,7 +212,7 @@ void generate_made(DType dtype, const ValueMaker& maker, std::uint64_t stream, s
                    std::int64_t count, void* elements) {
   auto* element = static_cast<std::byte*>(elements);
   for (std::int64_t i = 0; i < count; ++i, element += size_of(dtype)) {
-    const std::uint64_t bits = draw(stream, static_cast<std::uint64_t>(first + i));
+    const std::uint64_t bits = random_bits(stream, static_cast<std::uint64_t>(first + i));
     const double uniform = static_cast<double>(bits >> 11) * 0x1p-53;
     store_from_double(dtype, element, maker(first + i, uniform));
   }

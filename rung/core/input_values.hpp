@@ -5,14 +5,10 @@
 #pragma once
 
 #include <cstdint>
-#include <string_view>
 
 #include "rung/core/inputs.hpp"
 
 namespace rung::detail {
-
-/// The stream of a tensor's values: two names give unrelated ones.
-std::uint64_t value_stream(std::uint64_t seed, std::string_view name);
 
 /// Writes the `count` values of index first, first + 1, ... as elements of `dtype`.
 void generate_values(DType dtype, Values values, std::uint64_t stream, double scale,

@@ -12,6 +12,7 @@
 #include "rung/core/cpu_device.hpp"
 #include "rung/core/input_buffer.hpp"
 #include "rung/core/input_values.hpp"
+#include "rung/core/random.hpp"
 
 namespace rung {
 
@@ -92,13 +93,20 @@ struct Inputs::Impl {
                                                    to_string(shape) +
                                                    " has more than 2^63 - 1 bytes");
     }
-    if (on_host()) expect_memory(name, dtype, shape, bytes, reserved);
-    if (filling == Filling::none) reserved += bytes;
+    const bool real = filling != Filling::addresses;
+    if (real && on_host()) expect_memory(name, dtype, shape, bytes, reserved);
     InputBuffer buffer;
-    buffer.memory = Tensor(DType::u8, {bytes}, device);
-    std::byte* const data = buffer.memory.data<std::byte>() + guard_bytes + placement.first * size;
+    std::byte* memory = nullptr;
+    if (real) {
+      buffer.memory = Tensor(DType::u8, {bytes}, device);
+      memory = buffer.memory.data<std::byte>();
+    } else {
+      memory = address(bytes);
+    }
+    if (filling == Filling::none) reserved += bytes;
+    std::byte* const data = memory + guard_bytes + placement.first * size;
     buffer.tensor = TensorRef(data, dtype, shape, placement.strides, device);
-    buffer.stream = detail::value_stream(seed, name);
+    buffer.stream = random_stream(seed, name);
     buffer.scale = scale;
     buffer.maker = std::move(maker);
     buffer.repeats =
@@ -107,6 +115,18 @@ struct Inputs::Impl {
     buffers.push_back(std::move(buffer));
     if (filling == Filling::values) fill(buffers.size() - 1);
     return buffers.back().tensor;
+  }
+
+  /// One behind those given before, where memory could begin.
+  std::byte* address(std::int64_t bytes) {
+    constexpr std::int64_t first = 4096;
+    constexpr std::int64_t alignment = 256;
+    const std::int64_t begin = first + (reserved + alignment - 1) / alignment * alignment;
+    if (__builtin_add_overflow(begin - first, bytes, &reserved) ||
+        reserved > INT64_MAX - 2 * first) {
+      throw Error(ErrorCode::out_of_memory, "the tensors have more than 2^63 - 1 bytes");
+    }
+    return reinterpret_cast<std::byte*>(begin);  // NOLINT(performance-no-int-to-ptr)
   }
 
   void fill(std::size_t index) const {

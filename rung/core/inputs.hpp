@@ -47,8 +47,10 @@ RUNG_API std::vector<Variant> all_variants();
 /// problem wants skewed, sorted or peaky. Rounded to the tensor's type, integers saturating.
 using ValueMaker = std::function<double(std::int64_t index, double uniform)>;
 
-/// Whether tensors are filled, or their memory is only reserved: to look at a problem and no more.
-enum class Filling : std::uint8_t { values, none };
+/// Whether tensors are filled, or their memory is only reserved, to look at a problem and no more;
+/// or whether they have but addresses, which nobody may touch, so that problems of any size can be
+/// looked at on any machine.
+enum class Filling : std::uint8_t { values, none, addresses };
 
 class RUNG_API Inputs {
  public:

@@ -96,18 +96,6 @@ struct Race {
   Problem problem;
 };
 
-/// The machine's ceilings, and before they are measured a word on why that takes a while.
-bench::Machine machine_for(const Options& options) {
-  Progress progress(1);
-  bool told = options.json;
-  return bench::known_machine(false, [&](std::string_view doing) {
-    if (!told) say("measuring this machine once, which takes some seconds");
-    std::fflush(stdout);
-    told = true;
-    progress.say(fmt::format("measuring this machine once: {}", doing));
-  });
-}
-
 /// Says about how long the races will take.
 void announce(const AnyOperator& op, const std::vector<Race>& races, const BenchPlan& plan,
               const Options& options) {
@@ -183,7 +171,7 @@ int run(const Options& options) {
       expect_work(op, race.problem, Context::on(race.backend, race.threads), "time");
     }
   }
-  const bench::Machine machine = machine_for(options);
+  const bench::Machine machine = machine_with_ceilings(options.json);
   announce(op, races, plan, options);
   std::vector<BenchTable> tables;
   {

@@ -3,12 +3,14 @@
 #pragma once
 
 #include <limits>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "rung/bench/alternate.hpp"
 #include "rung/bench/machine.hpp"
+#include "rung/bench/roofline.hpp"
 #include "rung/core/any_operator.hpp"
 #include "rung/workbench/progress.hpp"
 
@@ -67,6 +69,21 @@ double written_share(const Instance& instance);
 /// Whose rate bounds the problem: its type, or tf32, for which other units of a GPU are asked.
 std::string computing_element(const Problem& problem);
 
+/// The machine with its ceilings; where they must be measured first, says so - unless `quiet` -
+/// because it takes a while.
+bench::Machine machine_with_ceilings(bool quiet);
+/// What bounds the problem in this context.
+bench::Ceiling ceiling_of(const Problem& problem, const Instance& instance, const Context& context,
+                          const bench::Machine& machine);
+/// The problem's further sets for a GPU; none for a CPU, where warm caches are the usual case and
+/// what `of_ceiling` assumes.
+std::vector<std::unique_ptr<Instance>> more_sets(const AnyOperator& op, const Problem& problem,
+                                                 const Context& context, const Instance& first,
+                                                 const bench::Machine& machine);
+/// A rung - or the public call when it is null - that takes turns on the sets of one problem.
+bench::Contender contender(const std::vector<Instance*>& sets, const RungInfo* rung,
+                           Context& context);
+
 /// Whether a version is to be timed: a rung's name, or public_call.
 bool is_wanted(const BenchPlan& plan, std::string_view rung);
 
@@ -81,6 +98,9 @@ struct RuntimeEstimate {
   double smaller_seconds = 0;
   double smaller_operations = 0;
 };
+/// The problem with its extents halved, none below 16, until their product is at most 2e6: of which
+/// even a textbook loop is through in milliseconds.
+Problem small_enough_to_try(const Problem& problem);
 RuntimeEstimate predict_runtime(const AnyOperator& op, const RungInfo& rung, const Problem& problem,
                                 const Cost& cost, Context& context, double longest_call);
 

@@ -9,7 +9,6 @@
 #include "rung/bench/cpu_rates.hpp"
 #include "rung/bench/roofline.hpp"
 #include "rung/core/error.hpp"
-#include "rung/cpu/isa.hpp"
 #include "rung/workbench/bench.hpp"
 #include "rung/workbench/judge.hpp"
 #include "rung/workbench/selection.hpp"
@@ -27,20 +26,6 @@ constexpr int min_sets = 4;
 constexpr int max_sets = 64;
 constexpr double memory_share = 0.25;
 
-bench::Ceiling ceiling_of(const Problem& problem, const Instance& instance, const Context& context,
-                          const bench::Machine& machine) {
-  const std::string element = computing_element(problem);
-  const double written = written_share(instance);
-  if (context.backend() == Backend::cpu) {
-    return bench::cpu_ceiling(machine, cpu::to_string(cpu::isa()),
-                              element == "tf32" ? "f32" : element, context.threads(),
-                              instance.cost().bytes, written);
-  }
-  const auto device = static_cast<std::size_t>(context.device().index);
-  if (device >= machine.gpus.size()) return {};
-  return bench::gpu_ceiling(machine.gpus[device], element, written);
-}
-
 double bytes_held(const Instance& instance) {
   double bytes = 0;
   for (const Inputs::Entry& entry : instance.inputs.entries()) {
@@ -48,26 +33,6 @@ double bytes_held(const Instance& instance) {
         static_cast<double>(entry.tensor.size()) * static_cast<double>(size_of(entry.tensor.dtype));
   }
   return bytes;
-}
-
-/// The problem's further sets for a GPU; none for a CPU, where warm caches are the usual case and
-/// what `of_ceiling` assumes.
-std::vector<std::unique_ptr<Instance>> more_sets(const AnyOperator& op, const Problem& problem,
-                                                 const Context& context, const Instance& first,
-                                                 const bench::Machine& machine) {
-  std::vector<std::unique_ptr<Instance>> sets;
-  const double held = bytes_held(first);
-  if (context.backend() != Backend::cuda || held <= 0) return sets;
-  const DeviceInfo& gpu = context.info();
-  const double cold = std::ceil(cold_factor * static_cast<double>(gpu.l2_bytes) / held);
-  const double room =
-      memory_share * std::min(static_cast<double>(gpu.memory_bytes), machine.memory_bytes) / held;
-  const int count = static_cast<int>(
-      std::min({static_cast<double>(max_sets), room, std::max<double>(min_sets, cold)}));
-  for (int i = 1; i < count; ++i) {
-    sets.push_back(op.make(problem, {}, static_cast<std::uint64_t>(i) + 1, context.device()));
-  }
-  return sets;
 }
 
 class ProblemBench {
@@ -156,17 +121,7 @@ class ProblemBench {
 
     std::vector<bench::Contender> contenders;
     contenders.reserve(timed_.size());
-    for (const Entry& entry : timed_) {
-      // A sample goes on with the set after the one before's last: even samples of a single call
-      // come to all of them.
-      contenders.push_back(
-          {[this, &sets, rung = entry.rung, set = std::size_t{0}](long repeats) mutable {
-            for (long i = 0; i < repeats; ++i, set = (set + 1) % sets.size()) {
-              rung != nullptr ? sets[set]->run(*rung, context_) : sets[set]->call(context_);
-            }
-            context_.synchronize();
-          }});
-    }
+    for (const Entry& entry : timed_) contenders.push_back(contender(sets, entry.rung, context_));
     const bench::Pace pace = this->pace();
     if (pace.operations > 0) contenders.push_back(pace.contender);
     const auto samples = bench::alternate(contenders, plan_.timing, [&](std::size_t i) {
@@ -251,6 +206,36 @@ class ProblemBench {
 };
 
 }  // namespace
+
+std::vector<std::unique_ptr<Instance>> more_sets(const AnyOperator& op, const Problem& problem,
+                                                 const Context& context, const Instance& first,
+                                                 const bench::Machine& machine) {
+  std::vector<std::unique_ptr<Instance>> sets;
+  const double held = bytes_held(first);
+  if (context.backend() != Backend::cuda || held <= 0) return sets;
+  const DeviceInfo& gpu = context.info();
+  const double cold = std::ceil(cold_factor * static_cast<double>(gpu.l2_bytes) / held);
+  const double room =
+      memory_share * std::min(static_cast<double>(gpu.memory_bytes), machine.memory_bytes) / held;
+  const int count = static_cast<int>(
+      std::min({static_cast<double>(max_sets), room, std::max<double>(min_sets, cold)}));
+  for (int i = 1; i < count; ++i) {
+    sets.push_back(op.make(problem, {}, static_cast<std::uint64_t>(i) + 1, context.device()));
+  }
+  return sets;
+}
+
+bench::Contender contender(const std::vector<Instance*>& sets, const RungInfo* rung,
+                           Context& context) {
+  // A sample goes on with the set after the one before's last: even samples of a single call
+  // come to all of them.
+  return {[&context, sets, rung, set = std::size_t{0}](long repeats) mutable {
+    for (long i = 0; i < repeats; ++i, set = (set + 1) % sets.size()) {
+      rung != nullptr ? sets[set]->run(*rung, context) : sets[set]->call(context);
+    }
+    context.synchronize();
+  }};
+}
 
 bool is_wanted(const BenchPlan& plan, std::string_view rung) {
   return plan.rungs.empty() ||

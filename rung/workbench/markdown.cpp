@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
 #include <sstream>
@@ -11,6 +12,7 @@
 
 #include "rung/core/error.hpp"
 #include "rung/workbench/bench.hpp"
+#include "rung/workbench/survey.hpp"
 #include "rung/workbench/table.hpp"
 
 namespace rung::workbench {
@@ -146,13 +148,30 @@ std::string table_of_rung(const json& result, const Filter& filter) {
   return text;
 }
 
+/// Of surveys: a line for each, or with the filter "worst" the worst problems of each.
+std::string tables_of_surveys(const json& parsed, const std::string& filter) {
+  std::vector<SurveyResults> surveys;
+  for (const json& one : parsed) surveys.push_back(survey_from_json(one.dump()));
+  if (Filter(filter).problem != "worst") return survey_summary_markdown(surveys);
+  std::string text;
+  for (const SurveyResults& one : surveys) {
+    text += (text.empty() ? "" : "\n") + survey_worst_markdown(one);
+  }
+  return text;
+}
+
 }  // namespace
 
 std::string results_to_markdown(const std::string& text, const std::string& filter) {
   std::string markdown;
   try {
-    const json parsed = json::parse(text);
-    for (const json& result : parsed.is_array() ? parsed : json::array({parsed})) {
+    json parsed = json::parse(text);
+    if (!parsed.is_array()) parsed = json::array({parsed});
+    const auto is_survey = [](const json& one) { return one.contains("survey"); };
+    if (!parsed.empty() && std::all_of(parsed.begin(), parsed.end(), is_survey)) {
+      return tables_of_surveys(parsed, filter);
+    }
+    for (const json& result : parsed) {
       const Filter chosen(filter);
       const std::string tables =
           chosen.rung.empty() ? tables_of(result, chosen) : table_of_rung(result, chosen);

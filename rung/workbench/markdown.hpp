@@ -7,9 +7,10 @@
 
 namespace rung::workbench {
 
-/// The tables of a results file: the JSON of `rung bench`, or an array of such. `filter` chooses
-/// among them: words "backend=B", "threads=N" and "rung=R" (one table of this rung over all
-/// problems), the others together are a problem; "" for all.
+/// The tables of a results file: the JSON of `rung bench` or of `rung survey`, or an array of such.
+/// `filter` chooses among the rows of a bench: words "backend=B", "threads=N" and "rung=R" (one
+/// table of this rung over all problems), the others together are a problem; "" for all. Of surveys
+/// there is a line for each, or with "worst" a table of its worst problems.
 /// Throws Error(io) when the text is no such JSON, Error(invalid_argument) when the filter leaves
 /// nothing.
 std::string results_to_markdown(const std::string& json, const std::string& filter);

@@ -37,19 +37,32 @@ double take_prefix(std::string_view& text, std::string_view letters, double base
   return std::pow(base, static_cast<double>(at + 1));
 }
 
-}  // namespace
-
-int parse_bytes(std::string_view option, std::string_view text) {
+double read_bytes(std::string_view option, std::string_view text) {
   constexpr const char* accepted = "bytes, as in 4096, 48K or 48KiB";
   std::string_view rest = text;
   double number = 0;
   if (!take_number(rest, number) || number < 0) refuse(option, text, accepted);
   number *= take_prefix(rest, "KMG", 1024);
   if (!rest.empty() && rest != "B" && rest != "iB") refuse(option, text, accepted);
+  return number;
+}
+
+}  // namespace
+
+int parse_bytes(std::string_view option, std::string_view text) {
+  const double number = read_bytes(option, text);
   if (number > std::numeric_limits<int>::max() || number != std::floor(number)) {
     refuse(option, text, "a whole number of bytes below 2 GiB");
   }
   return static_cast<int>(number);
+}
+
+std::int64_t parse_many_bytes(std::string_view option, std::string_view text) {
+  const double number = read_bytes(option, text);
+  if (number < 1 || number > 0x1p50 || number != std::floor(number)) {
+    refuse(option, text, "a whole number of bytes from 1 to 2^50");
+  }
+  return static_cast<std::int64_t>(number);
 }
 
 double parse_fraction(std::string_view option, std::string_view text) {

@@ -3,6 +3,8 @@
 // from a keyboard.
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <filesystem>
 #include <memory>
 
 #include "rung/workbench/command.hpp"
@@ -21,6 +23,32 @@ struct Options {
   bool check = false;
 };
 
+/// The results of a marker's name, in which a * stands for anything: then those of all such files.
+std::string results_of(const std::string& folder, const std::string& name) {
+  const std::size_t star = name.find('*');
+  if (star == std::string::npos) return read_text_file(fmt::format("{}/{}.json", folder, name));
+  const std::filesystem::path pattern(fmt::format("{}/{}.json", folder, name));
+  const std::string file = pattern.filename().string();
+  const std::string front = file.substr(0, file.find('*'));
+  const std::string back = file.substr(front.size() + 1);
+  std::vector<std::string> paths;
+  std::error_code failed;
+  for (const auto& one : std::filesystem::directory_iterator(pattern.parent_path(), failed)) {
+    const std::string found = one.path().filename().string();
+    if (found.size() >= front.size() + back.size() && found.starts_with(front) &&
+        found.ends_with(back)) {
+      paths.push_back(one.path().string());
+    }
+  }
+  if (paths.empty()) {
+    throw Error(ErrorCode::io, fmt::format("{}: there is no such file", pattern.string()));
+  }
+  std::sort(paths.begin(), paths.end());
+  std::string all;
+  for (const std::string& path : paths) all += (all.empty() ? "[" : ",") + read_text_file(path);
+  return all + "]";
+}
+
 /// An error about a file's content names the file.
 std::string tables_of_file(const std::string& path, const std::string& filter) {
   const std::string text = read_text_file(path);
@@ -33,9 +61,8 @@ std::string tables_of_file(const std::string& path, const std::string& filter) {
 
 int update(const Options& options) {
   const std::string before = read_text_file(options.into);
-  const std::string after = with_tables(before, [&](const std::string& name) {
-    return read_text_file(fmt::format("{}/{}.json", options.results, name));
-  });
+  const std::string after = with_tables(
+      before, [&](const std::string& name) { return results_of(options.results, name); });
   if (options.check) {
     fmt::print("{} {}\n", options.into,
                before == after ? "is up to date" : "differs from the measured results");
@@ -61,7 +88,8 @@ int run(const Options& options) {
 
 CommandSpec::Action setup(Parser app) {
   auto options = std::make_shared<Options>();
-  app.add_option("files", options->files, "files that `rung bench --output` wrote")
+  app.add_option("files", options->files,
+                 "files that `rung bench --output` or `rung survey --json` wrote")
       .type_name("FILE");
   app.add_flag("--markdown", options->markdown, "tables in Markdown (the default)");
   app.add_option("--only", options->only,
@@ -75,13 +103,15 @@ CommandSpec::Action setup(Parser app) {
   app.add_flag("--check", options->check, "with --into: only say whether it is up to date")
       .needs(into);
   app.purpose(
-      "Makes tables of what `rung bench` measured: of files on standard output, or inside a "
+      "Makes tables of what `rung bench` and `rung survey` measured: of files on standard output, "
+      "or inside a "
       "document. A document says where with two markers, each on a line of its own:\n"
       "  <!-- rung:table h200/gemm f32 4096x4096x4096 -->\n"
       "  <!-- rung:end -->\n"
       "Between them `rung report --into README.md` puts the tables of results/h200/gemm.json. "
       "Behind the name may stand a problem, backend=B, threads=N, and rung=R for one table of that "
-      "rung over all problems.");
+      "rung over all problems; of a survey, worst. A * in the name stands for anything: "
+      "h200/*_survey makes one table of all surveys there.");
   app.example("rung bench gemm --output results/here/gemm.json", "first measure");
   app.example("rung report results/here/gemm.json", "every table of it");
   app.example("rung report --into rung/ops/gemm/README.md", "the document's tables, renewed");

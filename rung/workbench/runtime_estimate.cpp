@@ -45,6 +45,10 @@ int halvings(const Problem& problem, double elements) {
 
 }  // namespace
 
+Problem small_enough_to_try(const Problem& problem) {
+  return halved(problem, halvings(problem, first_elements));
+}
+
 RuntimeEstimate predict_runtime(const AnyOperator& op, const RungInfo& rung, const Problem& problem,
                                 const Cost& cost, Context& context, double longest_call) {
   RuntimeEstimate predicted_runtime;

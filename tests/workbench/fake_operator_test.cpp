@@ -122,6 +122,8 @@ const FakeRung self[] = {
     FakeRung{{.name = "peer_absent", .peer = true, .present = absent, .run = right}},
 };
 const Operator<Fake> registration;
+constexpr std::string_view survey_patterns[] = {"f32 1..1024x1..1024", "f32 1..65536x1(|,zero)"};
+const Survey<Fake> survey{survey_patterns};
 
 }  // namespace
 

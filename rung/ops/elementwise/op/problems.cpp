@@ -32,6 +32,18 @@ Extents parse_shape(std::string_view text, const Extents& whole) {
   return Extents(Problem::parse("f32 " + std::string(text)).extents);
 }
 
+// Vectors with every function; each way to broadcast, on rows short and long; in place.
+constexpr std::string_view survey_patterns[] = {
+    "(f32*3|bf16*2|f16|f64) 1..33554432,(add|mul|div|axpy|fma|relu|sigmoid|tanh|gelu|exp)",
+    "(f32|bf16|f16|f64|i32|i64|u8) 1..33554432,(add|sub|mul|fma|relu)",
+    "(f32*3|bf16*2|f16|f64|u8) 1..4194304x1..4194304,(add|mul|fma),y=(row|column|scalar)",
+    "(f32*2|bf16*2|f16) 1..4194304x2..15,(add|mul),(x|y)=(row|column)",
+    "(f32*2|bf16|f64) 1..65536x1..65536,fma,(x=column,y=row|y=row,w=column|x=row,w=scalar)",
+    "(f32*2|bf16|f16) 1..512x1..512x1..4096,(add|mul|axpy),y=(row|column)",
+    "(f32*2|bf16|f16) 1..33554432,(add|mul|relu|gelu),in_place",
+};
+const Survey<Elementwise> survey{survey_patterns};
+
 }  // namespace
 
 std::string_view to_string(ElementwiseFunction function) noexcept {

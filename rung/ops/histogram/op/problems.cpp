@@ -6,11 +6,11 @@
 #include <array>
 #include <cmath>
 #include <limits>
-#include <random>
 #include <string>
 #include <string_view>
 
 #include "rung/core/any_operator.hpp"
+#include "rung/core/problem_pattern.hpp"
 #include "rung/ops/histogram/op/bins.hpp"
 
 namespace rung {
@@ -54,6 +54,16 @@ ValueMaker maker(const Problem& problem, double low, double high, std::int64_t s
   }
   return {};
 }
+
+// Bytes and wider integers; reals in few and in many bins; uneven edges; values of every kind.
+constexpr std::string_view survey_patterns[] = {
+    "u8 1..134217728(*2|,uniform|,skew|,one|,sorted)",
+    "(u8|u16|i32|i64) 1..33554432,bins=1..65536(|,uniform|,skew|,one|,sorted)(*3|,accumulate)",
+    "(f32*3|bf16|f16|f64) 1..33554432,bins=1..4096(*2|,uniform|,skew|,one|,sorted|,outside|,nan)",
+    "(f32*3|f64) 1..33554432,bins=4096..1048576(*2|,uniform|,skew|,one|,sorted)(*3|,wide)",
+    "(f32*2|bf16|f64|i32) 1..16777216,bins=1..16384,edges(*2|,uniform|,skew|,sorted)",
+};
+const Survey<Histogram> survey{survey_patterns};
 
 }  // namespace
 
@@ -105,16 +115,11 @@ std::vector<Problem> Histogram::check_problems(Backend backend) {
     problems.insert(problems.end(), many_bins.begin(), many_bins.end());
   }
   if (backend == Backend::simt) return problems;
-  // Random ranges, whose ends no float represents and whose scale rounds: the same ones in every
-  // run.
-  std::mt19937_64 random(31);
-  std::uniform_real_distribution<double> end(-4.0, 4.0);
+  // Random ranges, whose ends no float represents and whose scale rounds.
+  Random random(31);
   for (int i = 0; i < 5; ++i) {
-    const double low = end(random);
-    const double high = low + 0.25 + std::abs(end(random));
-    const auto bins = 2 + random() % 5000;
     problems.push_back(
-        Problem::parse(fmt::format("f32 200000,bins={},low={:.6f},high={:.6f}", bins, low, high)));
+        Problem::parse(draw_text("f32 200000,bins=2..5001,low=-4.0..3.0,high=3.25..8.0", random)));
   }
   // Beyond one chunk of the rungs that sample, buffer or share work among threads.
   const std::vector<Problem> larger = Problem::parse_all({

@@ -14,6 +14,23 @@
 
 namespace rung {
 
+namespace {
+
+// Rows, few and long or many and short; with what training and fused calls ask for; other axes.
+constexpr std::string_view survey_patterns[] = {
+    "(f32*3|bf16*2|f16|f64) 1..16777216x1..16777216(,gamma,beta*2|,rms,gamma)",
+    "(f32*2|bf16*2|f16) 1..16777216x2..64(,gamma,beta*2|,rms,gamma)",
+    "(f32*3|bf16*2|f16) 1..65536x1..65536(,gamma,beta|,rms,gamma),residual,sum(*2|,stats)",
+    "(f32*2|bf16|f16) 1..65536x1..65536(,gamma,beta*2|,rms,gamma),stats",
+    "(bf16|f16) 1..65536x1..65536(,gamma,beta*2|,rms,gamma),f32_weights(*2|,residual,sum)",
+    "(f32*2|bf16|f64) "
+    "1..4096x1..4096x1..4096(,gamma,beta*2|,rms,gamma),axis=(0|1|2,axes=1|1,axes=2)",
+    "(f32*2|bf16) 1..65536x1..65536(,gamma,beta*2|,rms,gamma),in_place",
+};
+const Survey<Norm> survey{survey_patterns};
+
+}  // namespace
+
 std::vector<Problem> Norm::check_problems(Backend backend) {
   // Rows around the widths of vectors, warps and blocks; every option alone and in company; every
   // axis; every type; in place. Small enough for the simulated GPU.

@@ -12,6 +12,20 @@
 
 namespace rung {
 
+namespace {
+
+// Rows, few and long or many and short; without the gradients of the weights; other axes.
+constexpr std::string_view survey_patterns[] = {
+    "(f32*3|bf16*2|f16|f64) 1..4194304x1..4194304,gamma,weights(|,rms)(,stats*3|)",
+    "(f32*2|bf16*2|f16) 1..4194304x2..64,gamma,weights(|,rms),stats",
+    "(bf16|f16) 1..65536x1..65536,gamma,f32_weights,weights,stats",
+    "(f32*2|bf16|f64) 1..65536x1..65536(|,gamma)(|,rms)(,stats*2|)",
+    "(f32*2|bf16) 1..4096x1..4096x1..4096,gamma,weights,stats,axis=(0|1|2,axes=1|1,axes=2)",
+};
+const Survey<NormBackward> survey{survey_patterns};
+
+}  // namespace
+
 std::vector<Problem> NormBackward::check_problems(Backend backend) {
   // Widths around vectors and warps, more rows than one share of the column sums, every option,
   // every type, statistics given and not, other axes, in place.

@@ -88,6 +88,18 @@ ValueMaker with_nan(Reduction operation) {
   };
 }
 
+// All of a vector; rows and columns, few and long or many and short; the middle axis and the outer
+// ones; segments.
+constexpr std::string_view survey_patterns[] = {
+    "(f32*3|bf16|f16|f64|i32|u8) 1..67108864(*3|,max|,mean|,argmax|,norm)",
+    "(f32*3|bf16|f16|f64) 1..16777216x1..16777216,axes=1(*3|,max|,mean|,argmin|,norm)",
+    "(f32*3|bf16|f16|f64) 1..16777216x1..16777216,axes=0(*3|,max|,mean|,argmin|,norm)",
+    "(i32|i64|u8|u16|i8) 1..16777216x1..16777216,axes=(0|1)(|,max|,min|,argmax|,product)",
+    "(f32*2|bf16|f16) 1..4096x1..4096x1..4096,axes=(0|1|2|02|01|12)(*2|,max|,mean)",
+    "(f32*2|bf16|i32) 1..16777216,segments=1..1048576(*2|,max|,mean)(|,offsets=i32)",
+};
+const Survey<Reduce> survey{survey_patterns};
+
 }  // namespace
 
 std::vector<Problem> Reduce::check_problems(Backend backend) {

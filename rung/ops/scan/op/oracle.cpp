@@ -3,6 +3,7 @@
 #include <cmath>
 #include <cstdint>
 #include <limits>
+#include <map>
 #include <type_traits>
 #include <vector>
 
@@ -123,26 +124,33 @@ void reference(const Scan::Args& args, Oracle::Output& output) {
     output.value[at] = running.result();
     output.magnitude[at] = running.magnitude;
   };
-  for (std::size_t row = 0; row < output.rows.size(); ++row) {
-    if (args.axis == rank - 1) {  // a row of the output is a line
+  if (args.axis == rank - 1) {  // a row of the output is a line
+    for (std::size_t row = 0; row < output.rows.size(); ++row) {
       walk<T>(args, heads, output.rows[row], n - 1, [&](std::int64_t i, const Running<T>& running) {
         put(row, args.reverse ? n - 1 - i : i, running);
       });
-      continue;
     }
-    // A row crosses lines, at one place of the scan axis. Axes of the normalised tensor: those
-    // before and behind the scan axis in their order; a row's index counts the same with the scan
-    // axis in between and without the last one.
-    std::int64_t inner = 1;
-    for (int axis = args.axis; axis < rank - 2; ++axis) inner *= args.y.shape[axis];
+    return;
+  }
+  // A row crosses lines, at one place of the scan axis. Axes of the normalised tensor: those
+  // before and behind the scan axis in their order; a row's index counts the same with the scan
+  // axis in between and without the last one.
+  std::int64_t inner = 1;
+  for (int axis = args.axis; axis < rank - 2; ++axis) inner *= args.y.shape[axis];
+  // Rows across the same lines, by their place there: each line is walked once for all of them.
+  std::map<std::int64_t, std::map<std::int64_t, std::size_t>> groups;
+  for (std::size_t row = 0; row < output.rows.size(); ++row) {
     const std::int64_t index = output.rows[row];
     const std::int64_t place = index / inner % n;
-    const std::int64_t outer = index / inner / n * inner + index % inner;
-    const std::int64_t last = args.reverse ? n - 1 - place : place;
+    groups[index / inner / n * inner + index % inner][args.reverse ? n - 1 - place : place] = row;
+  }
+  for (const auto& [outer, rows] : groups) {
+    const std::int64_t last = rows.rbegin()->first;
     for (std::int64_t column = 0; column < output.length; ++column) {
+      auto wanted = rows.begin();
       walk<T>(args, heads, outer * output.length + column, last,
               [&](std::int64_t i, const Running<T>& running) {
-                if (i == last) put(row, column, running);
+                if (i == wanted->first) put((wanted++)->second, column, running);
               });
     }
   }

@@ -43,6 +43,17 @@ ValueMaker with_nan(const Extents& shape, bool factors, Values values) {
   };
 }
 
+// One line; few long and many short lines; along axes that are not the last; segments.
+constexpr std::string_view survey_patterns[] = {
+    "(f32*3|bf16|f16|f64|i32|u8) 1..67108864(*2|,max|,product)(*2|,exclusive)(*2|,reverse)",
+    "(f32*3|bf16|f16|f64|i32) 1..16777216x1..16777216(*2|,max)(*2|,exclusive)(*3|,reverse)",
+    "(f32*3|bf16|f16|f64|i32) 1..16777216x1..16777216,axis=0(*2|,max)(*2|,exclusive)",
+    "(f32*2|bf16|f64|u8) 1..4096x1..4096x1..4096,axis=(0|1|2)(*2|,min)(*3|,reverse)",
+    "(f32*2|bf16|i32) 1..33554432,segments=1..1048576(*2|,exclusive)(|,offsets=i32)",
+    "(f32*2|bf16|i64|i8) 1..33554432(*2|,exclusive),in_place",
+};
+const Survey<Scan> survey{survey_patterns};
+
 }  // namespace
 
 std::vector<Problem> Scan::check_problems(Backend backend) {

@@ -40,6 +40,18 @@ ValueMaker special_values(std::int64_t last_extent) {
 /// What log-softmax makes: at most 0.
 double log_value(std::int64_t, double uniform) { return -10 * uniform; }
 
+// Rows, few and long or many and short; along axes that are not the last; gradients; in place.
+constexpr std::string_view survey_patterns[] = {
+    "(f32*3|bf16*2|f16|f64) 1..16777216x1..16777216(*2|,log)(*3|,scale=0.125)",
+    "(f32*2|bf16*2|f16) 1..16777216x2..64(*2|,log)",
+    "(f32*3|bf16|f16|f64) 1..16777216x1..16777216,axis=0(*2|,log)",
+    "(f32*2|bf16|f16) 1..4096x1..4096x1..4096,axis=1(*2|,log)(*2|,backward)",
+    "(f32*3|bf16*2|f16|f64) 1..16777216x1..16777216,backward(*2|,log)",
+    "(f32*2|bf16|f16) 1..65536x1..65536(*2|,log)(,in_place*2|,masked)",
+    "((bf16|f16) 1..65536x1..65536,out=f32|f32 1..65536x1..65536,backward,out=(bf16|f16))",
+};
+const Survey<Softmax> survey{survey_patterns};
+
 }  // namespace
 
 std::vector<Problem> Softmax::check_problems(Backend backend) {

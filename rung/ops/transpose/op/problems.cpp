@@ -38,6 +38,16 @@ Extents shape_of_y(const Extents& shape, const Extents& order) {
   return result;
 }
 
+// Matrices, skinny ones and vectors; batches; orders that merge axes and that do not.
+constexpr std::string_view survey_patterns[] = {
+    "(f32*3|f16|f64|u8) 1..16777216x1..16777216",
+    "(f32*2|f16|f64|u8) 1..16777216x2..8",
+    "(f32*2|f16|f64|u8) 2..8x1..16777216",
+    "(f32*2|bf16|f64|u8) 1..4096x1..4096x1..4096(*2|,order=102|,order=120|,order=201|,order=210)",
+    "(f32*2|f16|i64|u8) 1..256x1..256x1..256x1..256,order=(0213*2|0231|0312|1302|2031|3210|3120)",
+};
+const Survey<Transpose> survey{survey_patterns};
+
 }  // namespace
 
 std::vector<Problem> Transpose::check_problems(Backend backend) {

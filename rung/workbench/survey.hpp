@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0
+// What `rung survey` does: many random problems of an operator, each held against the fastest peer,
+// the fastest of our own rungs and the least time that the machine could take.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "rung/workbench/bench.hpp"
+
+namespace rung::workbench {
+
+/// From which problems are drawn. The n-th problem depends on these and on n alone: it is the same
+/// one on every machine.
+struct SurveyDraw {
+  std::vector<std::string>
+      patterns;                  // problem_pattern.hpp; problem n is drawn from one after another
+  double max_bytes = 256 << 20;  // of all its tensors together
+};
+/// The operator's own patterns. Throws Error(invalid_argument) when it has none.
+std::vector<std::string> patterns_of(const AnyOperator& op);
+/// Draws until a problem is valid and small enough; throws Error(invalid_argument) when none is.
+Problem draw_problem(const AnyOperator& op, const SurveyDraw& draw, std::uint64_t seed,
+                     std::int64_t index);
+
+struct SurveyPlan {
+  struct Race {
+    int rounds;             // at most, and at least three
+    double sample_seconds;  // of one version
+    double seconds;         // of all of them together, about
+  };
+  Race first{.rounds = 11, .sample_seconds = 2e-4, .seconds = 0.3};  // all that are not far behind
+  Race again{.rounds = 31, .sample_seconds = 3e-4, .seconds = 0.6};  // if the public call looks bad
+  bool peers = true;
+};
+
+/// One problem. Ratios say how well the public call does: 1 is as well as what it is held against.
+struct SurveyRow {
+  std::uint64_t seed = 1;
+  std::int64_t index = 0;
+  std::string problem;
+  double seconds = not_measured;   // the public call, the least of several timings
+  double floor = not_measured;     // seconds: what starting, moving and computing take at best
+  double of_floor = not_measured;  // floor / seconds
+  std::string chosen;
+  std::string fastest;               // of the rungs that may be chosen
+  double of_fastest = not_measured;  // its seconds / those of the chosen rung
+  std::string teaching;              // the fastest rung that is there to be read
+  double of_teaching = not_measured;
+  std::string peer;               // the fastest
+  double vs_peer = not_measured;  // its seconds / those of the public call
+  /// What every version took, by name: in races, or in a brief timing of those far behind.
+  std::vector<std::pair<std::string, double>> times;
+  bool failed = false;  // the public call's result was wrong
+  std::string note;     // what was wrong: of the public call, or of versions that were left out
+};
+
+/// Below this share of the speed of a peer, or of the fastest rung, a problem counts as bad.
+inline constexpr double good_enough = 0.9;
+/// Where there is no peer: a time within this multiple of the floor is good enough, or one that is
+/// no more than so many seconds above.
+inline constexpr double floor_multiple = 1.6;
+inline constexpr double floor_slack = 6e-6;
+
+/// A difference of less is nobody's, of rungs and of peers: what a call costs, about.
+inline constexpr double call_seconds = 20e-9;
+
+/// Another rung that the library could have chosen is faster: an estimate is wrong.
+bool is_wrong_choice(const SurveyRow& row);
+/// Even the fastest of these is slower than the peer, or than a step of the ladder that is there to
+/// be read; or, where there is no peer, far from the floor.
+bool is_missing_kernel(const SurveyRow& row);
+/// What problems are ranked by, the worst first: the least of its ratios, where a time within
+/// floor_multiple of the floor stands for 1.
+double goodness(const SurveyRow& row);
+
+/// Checks the public call against the oracle, then times it against every version that takes the
+/// problem. What is not the public call is checked when it wins.
+SurveyRow survey_problem(const AnyOperator& op, const Problem& problem, Context& context,
+                         const SurveyPlan& plan, const bench::Machine& machine);
+
+/// A survey as it stands in its file.
+struct SurveyResults {
+  std::string op;
+  Backend backend = Backend::cpu;
+  int threads = 1;
+  std::string where;  // the CPU or GPU
+  std::string date;   // of the last row
+  SurveyDraw draw;
+  std::vector<SurveyRow> rows;
+  [[nodiscard]] SurveyRow* find(std::uint64_t seed, std::int64_t index);  // null: not measured
+};
+std::string survey_json(const SurveyResults& survey, const bench::Machine& machine);
+/// Throws Error(io) for what survey_json() did not write.
+SurveyResults survey_from_json(const std::string& text);
+/// Throws Error(invalid_argument) that names what differs unless `file` can go on as `asked`.
+void expect_same_survey(const SurveyResults& file, const SurveyResults& asked,
+                        std::string_view path);
+
+/// Of the rows that were measured: how one of their ratios is distributed.
+struct SurveyMean {
+  int count = 0;
+  double mean = not_measured;  // geometric
+  double worst = not_measured;
+  int bad = 0;  // below good_enough
+};
+SurveyMean mean_of(const std::vector<SurveyRow>& rows, double SurveyRow::*ratio);
+/// Indices of the `count` worst rows.
+std::vector<std::size_t> worst_of(const std::vector<SurveyRow>& rows, std::size_t count);
+/// "wrong choice", "missing kernel", both, "WRONG RESULT" or "".
+std::string fault_of(const SurveyRow& row);
+
+/// Of all our rungs the fastest, "" if that is the chosen one; and how well the chosen one does.
+std::pair<std::string, double> fastest_of(const SurveyRow& row);
+/// "seed 1", "seeds 1, 2".
+std::string seeds_of(const std::vector<SurveyRow>& rows);
+
+std::string survey_text(const SurveyResults& survey);
+/// A line for each operator; the worst problems of one.
+std::string survey_summary_markdown(const std::vector<SurveyResults>& surveys);
+std::string survey_worst_markdown(const SurveyResults& survey);
+
+}  // namespace rung::workbench

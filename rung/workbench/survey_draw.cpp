@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which problems a survey looks at.
+#include <fmt/format.h>
+
+#include "rung/core/error.hpp"
+#include "rung/core/problem_pattern.hpp"
+#include "rung/workbench/survey.hpp"
+#include "rung/workbench/table.hpp"
+
+namespace rung::workbench {
+
+std::vector<std::string> patterns_of(const AnyOperator& op) {
+  const auto own = op.survey_patterns();
+  if (own.empty()) {
+    throw Error(ErrorCode::invalid_argument,
+                fmt::format("{} declares no random problems; accepted: an operator that does, or a "
+                            "pattern of yours, as in \"f32 1..4096x1..64\"",
+                            op.name()));
+  }
+  return {own.begin(), own.end()};
+}
+
+Problem draw_problem(const AnyOperator& op, const SurveyDraw& draw, std::uint64_t seed,
+                     std::int64_t index) {
+  constexpr int max_draws = 5000;
+  // Every pattern gets its share of the problems.
+  const auto turn = static_cast<std::size_t>(index) % draw.patterns.size();
+  const std::string& pattern = draw.patterns[turn];
+  Random random(random_stream(seed, op.name()) + mix_bits(static_cast<std::uint64_t>(index)));
+  // Always on the CPU, so that no device has a say in it.
+  const Context context = Context::cpu(1);
+  std::string refusal;
+  for (int i = 0; i < max_draws; ++i) {
+    const std::string text = draw_text(pattern, random);
+    const Problem problem = Problem::parse(text);
+    try {
+      const double bytes = op.footprint(problem, context);
+      if (bytes <= draw.max_bytes) return problem;
+      refusal = fmt::format("{} has {}, more than {}", text, format_bytes(bytes),
+                            format_bytes(draw.max_bytes));
+    } catch (const Error& error) {
+      refusal = error.what();
+    }
+  }
+  throw Error(ErrorCode::invalid_argument,
+              fmt::format("pattern '{}': none of {} problems is a valid one that is small enough; "
+                          "the last: {}",
+                          pattern, max_draws, refusal));
+}
+
+}  // namespace rung::workbench

@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0
+// A survey as a file, from which it goes on.
+#include <fmt/format.h>
+
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "rung/core/error.hpp"
+#include "rung/workbench/survey.hpp"
+
+namespace rung::workbench {
+namespace {
+
+using nlohmann::ordered_json;
+
+ordered_json number(double value) { return std::isfinite(value) ? ordered_json(value) : nullptr; }
+double number(const ordered_json& value) {
+  return value.is_null() ? not_measured : value.get<double>();
+}
+
+ordered_json to_json(const SurveyRow& row) {
+  ordered_json times = ordered_json::object();
+  for (const auto& [name, seconds] : row.times) times[name] = number(seconds);
+  return {{"seed", row.seed},
+          {"index", row.index},
+          {"problem", row.problem},
+          {"seconds", number(row.seconds)},
+          {"floor", number(row.floor)},
+          {"of_floor", number(row.of_floor)},
+          {"chosen", row.chosen},
+          {"fastest", row.fastest},
+          {"of_fastest", number(row.of_fastest)},
+          {"teaching", row.teaching},
+          {"of_teaching", number(row.of_teaching)},
+          {"peer", row.peer},
+          {"vs_peer", number(row.vs_peer)},
+          {"fault", fault_of(row)},
+          {"note", row.note},
+          {"failed", row.failed},
+          {"times", times}};
+}
+
+SurveyRow row_from_json(const ordered_json& json) {
+  SurveyRow row;
+  json.at("seed").get_to(row.seed);
+  json.at("index").get_to(row.index);
+  json.at("problem").get_to(row.problem);
+  row.seconds = number(json.at("seconds"));
+  row.floor = number(json.at("floor"));
+  row.of_floor = number(json.at("of_floor"));
+  json.at("chosen").get_to(row.chosen);
+  json.at("fastest").get_to(row.fastest);
+  row.of_fastest = number(json.at("of_fastest"));
+  json.at("teaching").get_to(row.teaching);
+  row.of_teaching = number(json.at("of_teaching"));
+  json.at("peer").get_to(row.peer);
+  row.vs_peer = number(json.at("vs_peer"));
+  json.at("note").get_to(row.note);
+  json.at("failed").get_to(row.failed);
+  for (const auto& [name, seconds] : json.at("times").items()) {
+    row.times.emplace_back(name, number(seconds));
+  }
+  return row;
+}
+
+}  // namespace
+
+SurveyRow* SurveyResults::find(std::uint64_t seed, std::int64_t index) {
+  for (SurveyRow& row : rows) {
+    if (row.seed == seed && row.index == index) return &row;
+  }
+  return nullptr;
+}
+
+std::string survey_json(const SurveyResults& survey, const bench::Machine& machine) {
+  ordered_json all = {{"machine", ordered_json::parse(bench::machine_to_json(machine))},
+                      {"survey",
+                       {{"op", survey.op},
+                        {"backend", to_string(survey.backend)},
+                        {"threads", survey.threads},
+                        {"where", survey.where},
+                        {"date", survey.date},
+                        {"max_bytes", survey.draw.max_bytes},
+                        {"patterns", survey.draw.patterns}}}};
+  // A row is a line: files of hundreds of them are read, and compared, by people too.
+  std::string text = all.dump(2);
+  text.resize(text.size() - 2);
+  text += ",\n  \"rows\": [";
+  for (std::size_t i = 0; i < survey.rows.size(); ++i) {
+    text += (i == 0 ? "\n    " : ",\n    ") + to_json(survey.rows[i]).dump();
+  }
+  return text + "\n  ]\n}";
+}
+
+SurveyResults survey_from_json(const std::string& text) {
+  SurveyResults survey;
+  try {
+    const ordered_json all = ordered_json::parse(text);
+    const ordered_json& head = all.at("survey");
+    head.at("op").get_to(survey.op);
+    survey.backend = parse_backend(head.at("backend").get<std::string>());
+    head.at("threads").get_to(survey.threads);
+    head.at("where").get_to(survey.where);
+    head.at("date").get_to(survey.date);
+    head.at("max_bytes").get_to(survey.draw.max_bytes);
+    head.at("patterns").get_to(survey.draw.patterns);
+    for (const ordered_json& row : all.at("rows")) survey.rows.push_back(row_from_json(row));
+  } catch (const nlohmann::json::exception& error) {
+    throw Error(ErrorCode::io, fmt::format("not the JSON of `rung survey`: {}", error.what()));
+  }
+  return survey;
+}
+
+void expect_same_survey(const SurveyResults& file, const SurveyResults& asked,
+                        std::string_view path) {
+  const auto differs = [&](const std::string& its, const std::string& ours, const char* what) {
+    if (its == ours) return;
+    throw Error(ErrorCode::invalid_argument,
+                fmt::format("{} holds a survey of another {} ({}, not {}), which cannot go on as "
+                            "this one; accepted: another file",
+                            path, what, its, ours));
+  };
+  differs(file.op, asked.op, "operator");
+  differs(to_string(file.backend), to_string(asked.backend), "backend");
+  differs(std::to_string(file.threads), std::to_string(asked.threads), "number of threads");
+  differs(file.where, asked.where, "machine");
+  differs(fmt::format("{}", file.draw.max_bytes), fmt::format("{}", asked.draw.max_bytes),
+          "--max-bytes");
+  differs(fmt::format("'{}'", fmt::join(file.draw.patterns, "', '")),
+          fmt::format("'{}'", fmt::join(asked.draw.patterns, "', '")), "set of patterns");
+}
+
+}  // namespace rung::workbench

@@ -1,0 +1,332 @@
+// SPDX-License-Identifier: Apache-2.0
+// One problem of a survey: is the public call right, and does anything beat it?
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <exception>
+#include <limits>
+#include <memory>
+
+#include "rung/bench/clock.hpp"
+#include "rung/bench/statistics.hpp"
+#include "rung/core/error.hpp"
+#include "rung/workbench/judge.hpp"
+#include "rung/workbench/selection.hpp"
+#include "rung/workbench/survey.hpp"
+
+namespace rung::workbench {
+namespace {
+
+/// Versions that a single timing finds this many times slower than the fastest of their kind stay
+/// out of the race: single timings are off by a factor of two now and then.
+constexpr double far_behind = 3;
+/// Of each kind no more than so many race, the chosen rung not counted.
+constexpr std::size_t max_racing = 2;
+enum class Kind { choosable, teaching, peer };
+Kind kind_of(const RungInfo& rung) {
+  return rung.peer ? Kind::peer : rung.teaching ? Kind::teaching : Kind::choosable;
+}
+/// What would take longer, and more than `hopeless` times as long as the public call, is not timed
+/// on the whole problem.
+constexpr double long_call = 0.05;
+constexpr double hopeless = 10;
+
+struct Version {
+  const RungInfo* rung = nullptr;  // null: the public call
+  double seconds = not_measured;
+};
+
+/// Seconds of a call, from the least of a few timings, each of as many calls as take 50 us.
+template <class Run>
+double brief_timing(Run run) {
+  constexpr double long_enough = 5e-5;
+  constexpr double slow = 5e-3;
+  constexpr int max_calls = 500;
+  constexpr int timings = 4;
+  const auto timed = [&](int calls) {
+    const double begin = bench::now();
+    run(calls);
+    return (bench::now() - begin) / calls;
+  };
+  // The first one may have loaded a library, or found everything cold.
+  const double first = timed(1);
+  if (first >= 10 * slow) return first;
+  double least = timed(1);
+  const int calls = std::clamp(static_cast<int>(long_enough / std::max(least, 1e-8)), 1, max_calls);
+  for (int i = 0; i < timings && least < slow; ++i) least = std::min(least, timed(calls));
+  return least;
+}
+
+double work(const Cost& cost) { return std::max({cost.operations, cost.bytes, 1.0}); }
+
+/// Unlike a bench, which reports what is usual, a survey asks what a version can do: of a machine
+/// that others use too, the least time tells most. (A team of threads waits a scheduler's time
+/// slice for the one that was interrupted.)
+double least(const bench::Samples& samples) {
+  std::vector<double> present;
+  for (const double one : samples.seconds) {
+    if (!std::isnan(one)) present.push_back(one);
+  }
+  return bench::quantile(present, 0);
+}
+
+class ProblemSurvey {
+ public:
+  ProblemSurvey(const AnyOperator& op, const Problem& problem, Context& context,
+                const SurveyPlan& plan, const bench::Machine& machine)
+      : op_(op),
+        problem_(problem),
+        context_(context),
+        plan_(plan),
+        machine_(machine),
+        judge_(op, problem, {}, 1, context.device()) {
+    row_.problem = problem.to_string();
+  }
+
+  SurveyRow run() {
+    if (!right(nullptr)) return row_;
+    Instance& made = judge_.instance();
+    chosen_ = &made.chosen(context_);
+    row_.chosen = chosen_->name;
+    sets_ = more_sets(op_, problem_, context_, made, machine_);
+    made.inputs.reset();
+    for (const auto& one : sets_) one->inputs.reset();
+
+    time_briefly();
+    std::vector<Version> racing = racers();
+    race(racing, plan_.first);
+    if (looks_bad()) {
+      std::erase_if(racing, [&](const Version& one) {
+        return one.rung != nullptr && one.rung != chosen_ && one.rung != fastest_ &&
+               one.rung != teaching_ && one.rung != peer_;
+      });
+      race(racing, plan_.again);
+    }
+    check_winners();
+    hold_against_floor();
+    return row_;
+  }
+
+ private:
+  /// Whether a version's result is right; if not, the row says so.
+  bool right(const RungInfo* rung) {
+    Verdict verdict = judge_.judge(rung, context_, false);
+    // After a race it may have suffered for what another version did to the inputs; they are
+    // made anew after a failure.
+    if (raced_ && verdict.kind == Verdict::Kind::failed) {
+      verdict = judge_.judge(rung, context_, false);
+    }
+    if (verdict.kind == Verdict::Kind::passed) return true;
+    row_.failed = row_.failed || rung == nullptr;
+    remark(rung, verdict.message);
+    return false;
+  }
+
+  void remark(const RungInfo* rung, std::string_view what) {
+    row_.note += fmt::format("{}{}: {}", row_.note.empty() ? "" : "; ",
+                             rung != nullptr ? rung->name : public_call, what);
+  }
+
+  /// The contender of a race; timed once here.
+  double timed_once(const RungInfo* rung) {
+    const bench::Contender one = contender(all_sets(), rung, context_);
+    return brief_timing([&](int calls) { one.run(calls); });
+  }
+
+  std::vector<Instance*> all_sets() {
+    std::vector<Instance*> sets{&judge_.instance()};
+    for (const auto& one : sets_) sets.push_back(one.get());
+    return sets;
+  }
+
+  bool takes_part(const RungInfo& rung) {
+    if (rung.backend != context_.backend() || !rung_availability(rung)) return false;
+    if (rung.peer && !plan_.peers) return false;
+    return static_cast<bool>(judge_.instance().supports(rung, context_));
+  }
+
+  void time_briefly() {
+    call_ = timed_once(nullptr);
+    std::unique_ptr<Instance> small;  // of a large problem
+    if (const Problem smaller = small_enough_to_try(problem_); smaller != problem_) {
+      try {
+        small = op_.make(smaller, {}, 1, context_.device());
+      } catch (const Error&) {
+        // Halved extents need not be a problem: a window may be larger than its image then.
+      }
+    }
+    for (const RungInfo* rung : op_.rungs()) {
+      if (!takes_part(*rung)) continue;
+      try {
+        double seconds = 0;
+        if (small && rung != chosen_) seconds = expected(*rung, *small);
+        if (seconds < std::max(long_call, hopeless * call_)) seconds = timed_once(rung);
+        timed_.push_back({rung, seconds});
+      } catch (const std::exception& error) {
+        remark(rung, error.what());
+      }
+    }
+  }
+
+  /// Seconds on the whole problem, from a smaller one of the same kind; 0: not known.
+  double expected(const RungInfo& rung, Instance& small) {
+    if (!small.supports(rung, context_)) return 0;
+    const double seconds = brief_timing([&](int calls) {
+      for (int i = 0; i < calls; ++i) small.run(rung, context_);
+      context_.synchronize();
+    });
+    return seconds * work(judge_.instance().cost()) / work(small.cost());
+  }
+
+  /// The public call, the chosen rung, and whoever may be faster.
+  std::vector<Version> racers() {
+    std::vector<Version> racing{{nullptr, call_}, {chosen_, call_}};
+    for (const Kind kind : {Kind::choosable, Kind::teaching, Kind::peer}) {
+      std::vector<Version> some;
+      for (const Version& one : timed_) {
+        if (kind_of(*one.rung) == kind && one.rung != chosen_) some.push_back(one);
+      }
+      std::sort(some.begin(), some.end(),
+                [](const Version& a, const Version& b) { return a.seconds < b.seconds; });
+      if (some.size() > max_racing) some.resize(max_racing);
+      for (const Version& one : some) {
+        const double to_beat = kind == Kind::peer ? some.front().seconds : call_;
+        if (one.seconds <= far_behind * to_beat) racing.push_back(one);
+      }
+    }
+    return racing;
+  }
+
+  void race(std::vector<Version>& racing, const SurveyPlan::Race& timing) {
+    double round = 0;
+    for (const Version& one : racing) round += std::max(timing.sample_seconds, one.seconds);
+    const bench::Plan plan{
+        .rounds = std::clamp(static_cast<int>(timing.seconds / round), 3, timing.rounds),
+        .sample_seconds = timing.sample_seconds,
+        .slow_seconds = std::numeric_limits<double>::infinity(),
+        .warm_up_seconds = timing.sample_seconds};
+    std::vector<bench::Contender> contenders;
+    contenders.reserve(racing.size());
+    for (const Version& one : racing) {
+      contenders.push_back(contender(all_sets(), one.rung, context_));
+    }
+    const auto samples = bench::alternate(contenders, plan);
+    raced_ = true;
+    for (std::size_t i = 0; i < racing.size(); ++i) racing[i].seconds = least(samples[i]);
+    const auto fastest = [&](Kind kind) -> const Version* {
+      const Version* best = nullptr;
+      for (const Version& one : racing) {
+        if (one.rung == nullptr || kind_of(*one.rung) != kind) continue;
+        if (best == nullptr || one.seconds < best->seconds) best = &one;
+      }
+      return best;
+    };
+    const double call = racing[0].seconds;
+    const double chosen = racing[1].seconds;
+    row_.seconds = call;
+    const Version& best = *fastest(Kind::choosable);
+    fastest_ = best.rung;
+    row_.fastest = fastest_->name;
+    row_.of_fastest = best.seconds / chosen;
+    if (const Version* const lesson = fastest(Kind::teaching)) {
+      teaching_ = lesson->rung;
+      row_.teaching = teaching_->name;
+      row_.of_teaching = lesson->seconds / chosen;
+    }
+    if (const Version* const peer = fastest(Kind::peer)) {
+      peer_ = peer->rung;
+      row_.peer = peer_->name;
+      row_.vs_peer = peer->seconds / call;
+    }
+    for (const Version& one : racing) {
+      const auto same = [&](const Version& other) { return other.rung == one.rung; };
+      const auto found = std::find_if(timed_.begin(), timed_.end(), same);
+      if (found != timed_.end()) found->seconds = one.seconds;
+    }
+  }
+
+  [[nodiscard]] bool looks_bad() const {
+    return row_.of_fastest < good_enough || row_.of_teaching < good_enough ||
+           row_.vs_peer < good_enough;
+  }
+
+  /// What won must also be right; the public call is, by now.
+  void check_winners() {
+    if (fastest_ != chosen_ && row_.of_fastest < good_enough && !right(fastest_)) {
+      row_.fastest = row_.chosen;
+      row_.of_fastest = 1;
+    }
+    if (row_.of_teaching < good_enough && !right(teaching_)) {
+      row_.teaching.clear();
+      row_.of_teaching = not_measured;
+    }
+    if (peer_ != nullptr && !right(peer_)) {
+      row_.peer.clear();
+      row_.vs_peer = not_measured;
+    }
+    for (const Version& one : timed_) row_.times.emplace_back(one.rung->name, one.seconds);
+  }
+
+  void hold_against_floor() {
+    const Instance& made = judge_.instance();
+    const bench::Ceiling ceiling = ceiling_of(problem_, made, context_, machine_);
+    const double starting = context_.backend() == Backend::cpu ? call_seconds : launch_seconds;
+    const double working = bench::seconds_at_best(made.cost(), ceiling);
+    if (working <= 0) return;  // no ceiling is known
+    row_.floor = std::max(starting, working);
+    row_.of_floor = row_.floor / row_.seconds;
+  }
+
+  const AnyOperator& op_;
+  const Problem& problem_;
+  Context& context_;
+  const SurveyPlan& plan_;
+  const bench::Machine& machine_;
+  Judge judge_;
+  std::vector<std::unique_ptr<Instance>> sets_;
+  SurveyRow row_;
+  double call_ = 0;
+  bool raced_ = false;
+  const RungInfo* chosen_ = nullptr;
+  const RungInfo* fastest_ = nullptr;
+  const RungInfo* teaching_ = nullptr;
+  const RungInfo* peer_ = nullptr;
+  std::vector<Version> timed_;
+};
+
+}  // namespace
+
+SurveyRow survey_problem(const AnyOperator& op, const Problem& problem, Context& context,
+                         const SurveyPlan& plan, const bench::Machine& machine) {
+  return ProblemSurvey(op, problem, context, plan, machine).run();
+}
+
+bool is_wrong_choice(const SurveyRow& row) {
+  return row.of_fastest < good_enough && (1 - row.of_fastest) * row.seconds > call_seconds;
+}
+
+bool is_missing_kernel(const SurveyRow& row) {
+  const double seconds = row.seconds * (std::isnan(row.of_fastest) ? 1 : row.of_fastest);
+  const auto loses_to = [&](double other) {
+    return other < good_enough * seconds && seconds - other > call_seconds;
+  };
+  if (loses_to(row.of_teaching * row.seconds) || loses_to(row.vs_peer * row.seconds)) return true;
+  return std::isnan(row.vs_peer) && seconds > floor_multiple * row.floor &&
+         seconds > row.floor + floor_slack;
+}
+
+double goodness(const SurveyRow& row) {
+  if (row.failed) return 0;
+  double least = 1;
+  for (const double ratio : {row.of_fastest, row.of_teaching, row.vs_peer}) {
+    if (ratio < least) least = ratio;
+  }
+  if (!std::isnan(row.vs_peer) || std::isnan(row.of_floor)) {
+    return row.vs_peer > 1 && least == 1 ? row.vs_peer : least;
+  }
+  const bool near = row.seconds <= row.floor + floor_slack;
+  return std::min(least, near ? 1.0 : floor_multiple * row.of_floor);
+}
+
+}  // namespace rung::workbench
