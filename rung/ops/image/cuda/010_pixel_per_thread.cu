@@ -72,7 +72,9 @@ __global__ void __launch_bounds__(block_threads)
           }
           sum += p.filter.weight[k < 0 ? -k : k] * along_row;
         }
-        result = p.filter.blurred_or_sharpened(at(0, 0, c), p.filter.blurred(sum));
+        const Sum blur = p.filter.blurred(sum);
+        const bool is_sharpened = p.filter.kind == ImageFilter::unsharp;
+        result = is_sharpened ? p.filter.sharpened(at(0, 0, c), blur) : static_cast<T>(blur);
       }
     }
     if (p.alpha >= 0) y[p.channels * p.to.channel] = static_cast<T>(at(0, 0, p.alpha));

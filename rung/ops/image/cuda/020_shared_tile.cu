@@ -60,7 +60,9 @@ __global__ void __launch_bounds__(lanes* warps)
         }
         sum += p.filter.weight[k < 0 ? -k : k] * along_row;
       }
-      result = p.filter.blurred_or_sharpened(at(0, 0), p.filter.blurred(sum));
+      const Sum blur = p.filter.blurred(sum);
+      const bool is_sharpened = p.filter.kind == ImageFilter::unsharp;
+      result = is_sharpened ? p.filter.sharpened(at(0, 0), blur) : static_cast<T>(blur);
     }
   }
 }

@@ -103,6 +103,7 @@ __global__ void __launch_bounds__(threads)
   const int thread = static_cast<int>(threadIdx.x);
   const int first_row = static_cast<int>(blockIdx.y) * tile_rows;
   const int first = static_cast<int>(blockIdx.x) * width;
+  const bool is_sharpened = p.filter.kind == ImageFilter::unsharp;
   const Plane<T> plane(p, blockIdx.z);
 
   // The tile of x, with the nearest pixels of the border around the picture.
@@ -168,14 +169,19 @@ __global__ void __launch_bounds__(threads)
     // So far from the beginning of the row as y is from an address of 16 bytes.
     const T* const y = plane.y + (first_row + r) * p.y_row + first;
     const int skew = static_cast<int>(reinterpret_cast<std::uintptr_t>(y) % 16 / sizeof(T));
-    const T* const middle = in + (r + radius) * tile.width + tile.halo + c;
     T* const to = out + r * tile.out_pitch + skew + c;
+    const T* const x = in + (r + radius) * tile.width + tile.halo + c;
 #pragma unroll
     for (int q = 0; q < results; ++q) {
-      const T x = middle[q * group];
-      const T result =
-          p.filter.blurred_or_sharpened(static_cast<Sum>(x), p.filter.blurred(sums[q]));
-      to[q * group] = p.is_alpha(plane.number, c + q * group) ? x : result;
+      const int at = q * group;
+      const Sum blur = p.filter.blurred(sums[q]);
+      if (!is_sharpened) {
+        to[at] = static_cast<T>(blur);
+      } else if (p.is_alpha(plane.number, c + at)) {
+        to[at] = x[at];
+      } else {
+        to[at] = p.filter.sharpened(static_cast<Sum>(x[at]), blur);
+      }
     }
   }
   __syncthreads();

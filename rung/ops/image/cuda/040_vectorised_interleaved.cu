@@ -39,11 +39,11 @@ struct Lines {
   Filter<T> filter;
 };
 
-/// Where the warp keeps chunk i: lanes read chunks that are `channels` apart. With four, eight of
-/// them would meet in two of the eight places that 16 bytes can have among the banks.
-template <int channels>
+/// Where the warp keeps chunk i of those that lane i / each uses. With two or four each, eight
+/// lanes would meet in four or two of the eight places that 16 bytes can have among the banks.
+template <int each>
 __device__ __forceinline__ int place_of(int i) {
-  return channels == 4 ? i + i / 8 : i;
+  return each % 2 == 0 ? i + i / 8 : i;
 }
 template <int channels>
 constexpr int places = channels == 4 ? 4 * lanes + 4 * lanes / 8 : channels* lanes;
@@ -123,8 +123,18 @@ __global__ void __launch_bounds__(lanes* warps)
         if constexpr (planar) {
           put(y + half * p.y_plane, both[half], first, p.pixels);
         } else {
-          put(y, both[half], 2 * first + half * n, 2 * p.pixels);
+          store_wide<n>(exchange + place_of<2>(2 * lane + half) * n, both[half]);
         }
+      }
+      if constexpr (!planar) {
+        __syncwarp();
+#pragma unroll
+        for (int half = 0; half < 2; ++half) {
+          const int i = half * lanes + lane;
+          const Pack<T, n> values = load_wide<n>(exchange + place_of<2>(i) * n);
+          put(y, values, 2 * warp_first + i * n, 2 * p.pixels);
+        }
+        __syncwarp();
       }
     }
   }

@@ -45,9 +45,8 @@ struct Filter {
     }
   }
 
-  /// Of a pixel, x, and its blur.
-  [[nodiscard]] __device__ __forceinline__ T blurred_or_sharpened(Sum x, Sum blur) const {
-    if (kind != ImageFilter::unsharp) return static_cast<T>(blur);
+  /// Of a pixel, x, and its blur: what unsharp gives.
+  [[nodiscard]] __device__ __forceinline__ T sharpened(Sum x, Sum blur) const {
     if constexpr (is_u8) {
       const int sharp = x + (((x - blur) * amount + (1 << 7)) >> 8);
       return static_cast<T>(sharp < 0 ? 0 : sharp > 255 ? 255 : sharp);
