@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// stencil's vector code: see kernels.hpp.
-#include "rung/ops/stencil/cpu/detail/kernels.hpp"
+//
+// See lines.hpp.
+#include "rung/cpu/lines.hpp"
+
 #include "rung/cpu/foreach_target.hpp"
 #include "rung/cpu/load-inl.hpp"
 
 HWY_BEFORE_NAMESPACE();
-namespace rung::stencil_cpu::HWY_NAMESPACE {
+namespace rung::cpu::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
-namespace cpu_n = rung::cpu::HWY_NAMESPACE;
 
 /// The first `valid` lanes of four vectors that lie one behind the other.
 template <class D, class V, class T>
@@ -17,7 +18,7 @@ HWY_INLINE void store_four(D d, const V (&v)[4], T* out, std::int64_t valid) {
     if (valid >= lanes) {
       hn::StoreU(v[i], d, out);
     } else if (valid > 0) {
-      cpu_n::store_as_n(v[i], d, out, static_cast<std::size_t>(valid));
+      store_as_n(v[i], d, out, static_cast<std::size_t>(valid));
     }
   }
 }
@@ -63,7 +64,7 @@ void add(const T* a, const T* b, T scale, T* out, std::int64_t length) {
   }
   if (j < length) {
     const auto sum = hn::Add(hn::LoadU(d, a + j), hn::LoadU(d, b + j));
-    cpu_n::store_as_n(hn::Mul(sum, s), d, out + j, static_cast<std::size_t>(length - j));
+    store_as_n(hn::Mul(sum, s), d, out + j, static_cast<std::size_t>(length - j));
   }
 }
 
@@ -82,21 +83,21 @@ void add_f64(const double* a, const double* b, double scale, double* out, std::i
   add(a, b, scale, out, length);
 }
 
-void widen(DType type, const void* from, float* line, std::int64_t length) {
+void widen_elements(DType type, const void* from, float* line, std::int64_t length) {
   const hn::ScalableTag<float> d;
   const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
   visit<float, f16, bf16, std::uint8_t>(type, [&]<class T>() HWY_ATTR {
     const auto* x = static_cast<const T*>(from);
     std::int64_t j = 0;
-    for (; j + lanes <= length; j += lanes) hn::StoreU(cpu_n::load_as(d, x + j), d, line + j);
+    for (; j + lanes <= length; j += lanes) hn::StoreU(load_as(d, x + j), d, line + j);
     if (j < length) {
       const auto n = static_cast<std::size_t>(length - j);
-      cpu_n::store_as_n(cpu_n::load_as_n(d, x + j, n), d, line + j, n);
+      store_as_n(load_as_n(d, x + j, n), d, line + j, n);
     }
   });
 }
 
-void narrow(const float* line, DType type, void* to, std::int64_t length) {
+void narrow_elements(const float* line, DType type, void* to, std::int64_t length) {
   const hn::ScalableTag<float> d;
   const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
   if (type == DType::u8) {
@@ -121,25 +122,25 @@ void narrow(const float* line, DType type, void* to, std::int64_t length) {
   visit<float, f16, bf16>(type, [&]<class T>() HWY_ATTR {
     auto* y = static_cast<T*>(to);
     std::int64_t j = 0;
-    for (; j + lanes <= length; j += lanes) cpu_n::store_as(hn::LoadU(d, line + j), d, y + j);
+    for (; j + lanes <= length; j += lanes) store_as(hn::LoadU(d, line + j), d, y + j);
     if (j < length) {
       const auto n = static_cast<std::size_t>(length - j);
-      cpu_n::store_as_n(hn::LoadU(d, line + j), d, y + j, n);
+      store_as_n(hn::LoadU(d, line + j), d, y + j, n);
     }
   });
 }
 
-}  // namespace rung::stencil_cpu::HWY_NAMESPACE
+}  // namespace rung::cpu::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
-namespace rung::stencil_cpu {
+namespace rung::cpu {
 HWY_EXPORT(weigh_f32);
 HWY_EXPORT(weigh_f64);
 HWY_EXPORT(add_f32);
 HWY_EXPORT(add_f64);
-HWY_EXPORT(widen);
-HWY_EXPORT(narrow);
+HWY_EXPORT(widen_elements);
+HWY_EXPORT(narrow_elements);
 
 void weigh_lines(const float* const* lines, int count, const float* weights, int taps, float scale,
                  float* out, std::int64_t length) {
@@ -156,10 +157,10 @@ void add_lines(const double* a, const double* b, double scale, double* out, std:
   HWY_DYNAMIC_DISPATCH(add_f64)(a, b, scale, out, length);
 }
 void widen_line(DType type, const void* from, float* line, std::int64_t length) {
-  HWY_DYNAMIC_DISPATCH(widen)(type, from, line, length);
+  HWY_DYNAMIC_DISPATCH(widen_elements)(type, from, line, length);
 }
 void narrow_line(const float* line, DType type, void* to, std::int64_t length) {
-  HWY_DYNAMIC_DISPATCH(narrow)(line, type, to, length);
+  HWY_DYNAMIC_DISPATCH(narrow_elements)(line, type, to, length);
 }
-}  // namespace rung::stencil_cpu
+}  // namespace rung::cpu
 #endif

@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// The vector code of stencil's CPU rungs. A line is a piece of a row in the type of the sums (f32,
-// f64), with what lies outside the array already in place, so that no kernel knows of edges. Lines
-// may be read up to line_slack elements beyond what is asked for; results end exactly.
+//
+// Vector code for operators that sum neighbours (stencil, image). A line is a piece of a row in the
+// type of the sums (f32, f64), with what lies outside the array already in place, so that no kernel
+// knows of edges. Lines may be read up to line_slack elements beyond what is asked for; results end
+// exactly.
 #pragma once
 
 #include <cstdint>
 
 #include "rung/core/dtype.hpp"
 
-namespace rung::stencil_cpu {
+namespace rung::cpu {
 
 /// Elements of a line behind its content that may be read: four vectors of 64 bytes.
 inline constexpr std::int64_t line_slack = 64;
@@ -28,4 +30,4 @@ void add_lines(const double* a, const double* b, double scale, double* out, std:
 void widen_line(DType type, const void* from, float* line, std::int64_t length);
 void narrow_line(const float* line, DType type, void* to, std::int64_t length);
 
-}  // namespace rung::stencil_cpu
+}  // namespace rung::cpu

@@ -1,0 +1,251 @@
+// SPDX-License-Identifier: Apache-2.0
+// Filters of neighbourhoods, a vector of neighbouring elements at a time.
+#if defined(RUNG_OPS_IMAGE_CPU_NEIGHBOURS_INL_HPP_) == defined(HWY_TARGET_TOGGLE)
+#ifdef RUNG_OPS_IMAGE_CPU_NEIGHBOURS_INL_HPP_
+#undef RUNG_OPS_IMAGE_CPU_NEIGHBOURS_INL_HPP_
+#else
+#define RUNG_OPS_IMAGE_CPU_NEIGHBOURS_INL_HPP_
+#endif
+
+#include <hwy/highway.h>
+
+#include <cstdlib>
+
+#include "rung/ops/image/cpu/detail/kernels.hpp"
+#include "rung/ops/image/cpu/detail/pairs-inl.hpp"
+
+HWY_BEFORE_NAMESPACE();
+namespace rung::image_cpu::HWY_NAMESPACE {
+namespace hn = hwy::HWY_NAMESPACE;
+
+// --- Gaussian ------------------------------------------------------------------------------------
+
+/// The sums are below 2^16: 256 times a byte.
+void weigh_along_u8(const std::uint8_t* line, int group, const Image::Args& args,
+                    std::int16_t* sums, std::int64_t count) {
+  const auto lanes = static_cast<std::int64_t>(hn::Lanes(du16));
+  const int radius = args.radius;
+  const std::uint8_t* const middle = line + std::int64_t{radius} * group;
+  U16 weights[Image::max_radius + 1];
+  for (int k = 0; k <= radius; ++k) {
+    weights[k] = hn::Set(du16, static_cast<std::uint16_t>(args.blur_256[k]));
+  }
+  for (std::int64_t j = 0; j < count; j += lanes) {
+    const std::uint8_t* const at = middle + j;
+    U16 sum = hn::Mul(weights[0], load_bytes(at));
+    for (int k = 1; k <= radius; ++k) {
+      const U16 both = hn::Add(load_bytes(at - k * group), load_bytes(at + k * group));
+      sum = hn::Add(sum, hn::Mul(weights[k], both));
+    }
+    const auto less = hn::Xor(sum, hn::Set(du16, 0x8000));
+    hn::StoreU(hn::BitCast(di16, less), di16, sums + j);
+  }
+}
+
+/// Two lines at a time, neighbours in one i32. The weights' sum is 256: of what was taken off the
+/// sums, 2^15 each, 2^23 are put back.
+void weigh_down_u8(const std::int16_t* const* lines, const Image::Args& args, std::uint8_t* out,
+                   std::int64_t count) {
+  const auto lanes = static_cast<std::int64_t>(hn::Lanes(du16));
+  const int taps = args.taps();
+  PairOfWeights weights[Image::max_radius + 1];
+  const auto weight = [&](int tap) {
+    return tap < taps ? args.blur_256[std::abs(tap - args.radius)] : 0;
+  };
+  for (int tap = 0; tap < taps; tap += 2) {
+    weights[tap / 2] = PairOfWeights(weight(tap), weight(tap + 1));
+  }
+  for (std::int64_t j = 0; j < count; j += lanes) {
+    WideSums sums((1 << 23) + (1 << 15));
+    for (int tap = 0; tap < taps; tap += 2) {
+      const I16 one = hn::LoadU(di16, lines[tap] + j);
+      const I16 other = tap + 1 < taps ? hn::LoadU(di16, lines[tap + 1] + j) : one;
+      sums.add(one, other, weights[tap / 2]);
+    }
+    store_bytes(sums.shifted<16>(), out + j);
+  }
+}
+
+// --- box -----------------------------------------------------------------------------------------
+
+void slide_u8(std::uint16_t* sums, const std::uint8_t* entering, const std::uint8_t* leaving,
+              std::int64_t count) {
+  const auto lanes = static_cast<std::int64_t>(hn::Lanes(du16));
+  for (std::int64_t j = 0; j < count; j += lanes) {
+    U16 sum = hn::Add(hn::LoadU(du16, sums + j), load_bytes(entering + j));
+    if (leaving != nullptr) sum = hn::Sub(sum, load_bytes(leaving + j));
+    hn::StoreU(sum, du16, sums + j);
+  }
+}
+
+/// Sums of sums: `wide` of them that are `step` apart, and behind them `narrow` single ones.
+struct Window {
+  int pack;    // neighbours in one of the wide sums
+  int wide;    // of these
+  int narrow;  // what is left
+};
+/// Of so many taps, with the fewest loads: `pack` to make a line of wide sums, then the window.
+inline Window window_of(int taps) {
+  Window best{1, 0, taps};
+  int least = taps;
+  for (int pack = 2; pack <= 8; ++pack) {  // 8 x 31 x 255 is below 2^16
+    const int loads = pack + 1 + taps / pack + taps % pack;
+    if (loads >= least) continue;
+    least = loads;
+    best = {pack, taps / pack, taps % pack};
+  }
+  return best;
+}
+
+/// For areas up to 225 everything fits 16 bits, the division as well: (n M) / 2^(16 + shift), M
+/// being 2^(16 + shift) / area rounded up, less than 2^16. What that adds to the quotient is below
+/// 1 / area for every n = sum + area / 2 (the test in test/ tries them all).
+template <int shift, class Sum>
+HWY_INLINE void mean_of_16(const Sum& sum, int area, std::uint8_t* out, std::int64_t count) {
+  const auto lanes = static_cast<std::int64_t>(hn::Lanes(du16));
+  const auto half = hn::Set(du16, static_cast<std::uint16_t>(area / 2));
+  const std::uint32_t one = 1U << (16 + shift);
+  const auto factor =
+      hn::Set(du16, static_cast<std::uint16_t>((one + static_cast<std::uint32_t>(area) - 1) /
+                                               static_cast<std::uint32_t>(area)));
+  for (std::int64_t j = 0; j < count; j += lanes) {
+    const U16 quotient = hn::ShiftRight<shift>(hn::MulHigh(hn::Add(sum(j), half), factor));
+    store_bytes(hn::BitCast(di16, quotient), out + j);
+  }
+}
+
+void mean_along_u8(const std::uint16_t* sums, int group, int radius, std::uint16_t* scratch,
+                   std::uint8_t* out, std::int64_t count) {
+  const auto lanes = static_cast<std::int64_t>(hn::Lanes(du16));
+  const int taps = 2 * radius + 1;
+  const int area = taps * taps;
+  const Window window = window_of(taps);
+  const std::int64_t step = std::int64_t{window.pack} * group;
+  const std::uint16_t* const rest = sums + window.wide * step;
+  if (window.wide > 0) {
+    const std::int64_t length = count + (window.wide - 1) * step;
+    for (std::int64_t j = 0; j < length; j += lanes) {
+      U16 sum = hn::LoadU(du16, sums + j);
+      for (int k = 1; k < window.pack; ++k) {
+        sum = hn::Add(sum, hn::LoadU(du16, sums + j + k * group));
+      }
+      hn::StoreU(sum, du16, scratch + j);
+    }
+  }
+  if (radius == 0) {
+    for (std::int64_t j = 0; j < count; j += lanes) {
+      store_bytes(hn::BitCast(di16, hn::LoadU(du16, sums + j)), out + j);
+    }
+    return;
+  }
+  const auto sum_of_16 = [&](std::int64_t j) HWY_ATTR {
+    U16 sum = hn::Zero(du16);
+    for (int k = 0; k < window.wide; ++k) {
+      sum = hn::Add(sum, hn::LoadU(du16, scratch + j + k * step));
+    }
+    for (int k = 0; k < window.narrow; ++k) {
+      sum = hn::Add(sum, hn::LoadU(du16, rest + j + k * group));
+    }
+    return sum;
+  };
+  constexpr int max_radius_of_16 = 7;
+  if (radius <= max_radius_of_16) {
+    switch (radius) {  // shift: the power of two below the area
+      case 1:
+        return mean_of_16<3>(sum_of_16, area, out, count);
+      case 2:
+        return mean_of_16<4>(sum_of_16, area, out, count);
+      case 3:
+        return mean_of_16<5>(sum_of_16, area, out, count);
+      case 4:
+      case 5:
+        return mean_of_16<6>(sum_of_16, area, out, count);
+      default:
+        return mean_of_16<7>(sum_of_16, area, out, count);
+    }
+  }
+  // In 32 bits; in f32 what a sum is from the next multiple of area / 2 is more than it rounds off.
+  const auto scale = hn::Set(df, 1.0F / static_cast<float>(area));
+  for (std::int64_t j = 0; j < count; j += lanes) {
+    WideSums sum(0);
+    for (int k = 0; k < window.wide; ++k) sum.add(hn::LoadU(du16, scratch + j + k * step));
+    for (int k = 0; k < window.narrow; ++k) sum.add(hn::LoadU(du16, rest + j + k * group));
+    const auto mean = [&](I32 wide) HWY_ATTR {
+      return hn::NearestInt(hn::Mul(hn::ConvertTo(df, wide), scale));
+    };
+    store_bytes(sum.narrow(mean), out + j);
+  }
+}
+
+// --- others --------------------------------------------------------------------------------------
+
+void sharpen_u8(const std::uint8_t* x, const std::uint8_t* blurred, std::int32_t amount,
+                std::uint8_t* out, std::int64_t count) {
+  const auto lanes = static_cast<std::int64_t>(hn::Lanes(du16));
+  const PairOfWeights weights(amount, 1 << 7);
+  const auto one = hn::Set(di16, 1);
+  for (std::int64_t j = 0; j < count; j += lanes) {
+    const I16 value = hn::BitCast(di16, load_bytes(x + j));
+    const I16 lost = hn::Sub(value, hn::BitCast(di16, load_bytes(blurred + j)));
+    WideSums more(0);
+    more.add(lost, one, weights);
+    store_bytes(hn::Add(value, more.shifted<8>()), out + j);
+  }
+}
+void sharpen_f32(const float* x, const float* blurred, float amount, float* out,
+                 std::int64_t count) {
+  const auto lanes = static_cast<std::int64_t>(hn::Lanes(df));
+  const auto weight = hn::Set(df, amount);
+  for (std::int64_t j = 0; j < count; j += lanes) {
+    const auto value = hn::LoadU(df, x + j);
+    const auto lost = hn::Sub(value, hn::LoadU(df, blurred + j));
+    hn::StoreU(hn::MulAdd(weight, lost, value), df, out + j);
+  }
+}
+
+/// The two gradients of a vector of elements, by load(line, pixels across).
+template <class V, class Load>
+HWY_INLINE void gradients(const Load& load, V& across, V& down) {
+  const V nw = load(0, 0);
+  const V ne = load(0, 2);
+  const V sw = load(2, 0);
+  const V se = load(2, 2);
+  const V w_to_e = hn::Sub(load(1, 2), load(1, 0));
+  const V n_to_s = hn::Sub(load(2, 1), load(0, 1));
+  across = hn::Add(hn::Add(hn::Sub(ne, nw), hn::Sub(se, sw)), hn::Add(w_to_e, w_to_e));
+  down = hn::Add(hn::Add(hn::Sub(sw, nw), hn::Sub(se, ne)), hn::Add(n_to_s, n_to_s));
+}
+
+void sobel_u8(const std::uint8_t* const (&lines)[3], int group, std::uint8_t* out,
+              std::int64_t count) {
+  const auto lanes = static_cast<std::int64_t>(hn::Lanes(du16));
+  for (std::int64_t j = 0; j < count; j += lanes) {
+    I16 across;
+    I16 down;
+    gradients(
+        [&](int line, int pixels)
+            HWY_ATTR { return hn::BitCast(di16, load_bytes(lines[line] + j + pixels * group)); },
+        across, down);
+    WideSums squares(0);  // below 2^24: exact in f32
+    squares.add_squares(across, down);
+    const auto root = [](I32 sums)
+                          HWY_ATTR { return hn::NearestInt(hn::Sqrt(hn::ConvertTo(df, sums))); };
+    store_bytes(squares.narrow(root), out + j);
+  }
+}
+void sobel_f32(const float* const (&lines)[3], int group, float* out, std::int64_t count) {
+  const auto lanes = static_cast<std::int64_t>(hn::Lanes(df));
+  for (std::int64_t j = 0; j < count; j += lanes) {
+    hn::Vec<decltype(df)> across;
+    hn::Vec<decltype(df)> down;
+    gradients([&](int line, int pixels)
+                  HWY_ATTR { return hn::LoadU(df, lines[line] + j + pixels * group); },
+              across, down);
+    hn::StoreU(hn::Sqrt(hn::MulAdd(across, across, hn::Mul(down, down))), df, out + j);
+  }
+}
+
+}  // namespace rung::image_cpu::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#endif  // the guard flips with each target

@@ -1,0 +1,240 @@
+// SPDX-License-Identifier: Apache-2.0
+// Filters with a neighbourhood on a CPU. A unit of work is a band of rows, a panel of elements wide,
+// of one picture - of one channel of it, where channels are planes. Its rows become lines
+// (kernels.hpp), each once per band: copied or gathered, with the nearest pixels of the border
+// around the picture.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <cstring>
+#include <type_traits>
+
+#include "rung/core/integer.hpp"
+#include "rung/cpu/lines.hpp"
+#include "rung/cpu/team.hpp"
+#include "rung/ops/image/cpu/detail/kernels.hpp"
+
+namespace rung::image_cpu {
+
+/// Elements: a multiple of 1, 2, 3 and 4 channels, and no multiple of 4 KiB, so that lines do not
+/// compete for the same sets of L1.
+inline constexpr std::int64_t panel = 4092;
+inline constexpr std::int64_t line_length =
+    round_up(panel + 2 * 4 * Image::max_radius + line_slack, 64);
+/// Rows of a band: those that a window reaches beyond are made again for each.
+inline constexpr std::int64_t band = 128;
+
+template <class T>
+class Neighbours {
+ public:
+  static constexpr bool is_u8 = std::is_same_v<T, std::uint8_t>;
+  /// What lies between the passes of a blur.
+  using Sum = std::conditional_t<is_u8, std::int16_t, float>;
+
+  explicit Neighbours(const Image::Args& args)
+      : args_(args),
+        planar_(args.channels > 1 && args.from.column == 1 && args.to.column == 1),
+        group_(planar_ ? 1 : args.channels),
+        reach_(args.filter() == ImageFilter::sobel ? 1 : args.radius),
+        elements_(args.columns * group_),
+        bands_(ceil_div(args.rows, band)),
+        panels_(ceil_div(elements_, panel)),
+        loads_directly_(lies_beside(args.from)),
+        stores_directly_(lies_beside(args.to)) {
+    for (int k = -args.radius; k <= args.radius; ++k)
+      weights_[k + args.radius] = args.blur[std::abs(k)];
+  }
+
+  [[nodiscard]] std::int64_t units() const {
+    return args_.pictures.size() * (planar_ ? args_.channels : 1) * bands_ * panels_;
+  }
+
+  /// Bytes that a thread needs: a ring of lines, of x or between the passes, and four more.
+  static std::int64_t scratch_bytes(const Image::Args& args) {
+    constexpr std::int64_t element = is_u8 ? sizeof(Sum) : sizeof(float);
+    return (std::max(args.taps(), 3) + 1 + 4) * line_length * element;
+  }
+
+  void work(cpu::Range share, void* scratch) {
+    auto* next = static_cast<std::byte*>(scratch);
+    const auto take = [&](auto*& lines, std::int64_t count) {
+      lines = reinterpret_cast<std::remove_reference_t<decltype(lines)>>(next);
+      next += count * line_length * static_cast<std::int64_t>(sizeof(*lines));
+    };
+    take(sums_, 1);
+    take(other_sums_, 1);
+    take(line_, 1);
+    take(out_, 1);
+    ring_ = next;
+    for (std::int64_t unit = share.begin; unit < share.end; ++unit) {
+      first_ = unit % panels_ * panel;
+      count_ = std::min(panel, elements_ - first_);
+      std::int64_t rest = unit / panels_;
+      const std::int64_t first_row = rest % bands_ * band;
+      const std::int64_t rows = std::min(band, args_.rows - first_row);
+      rest /= bands_;
+      plane_ = planar_ ? static_cast<int>(rest % args_.channels) : 0;
+      std::int64_t picture[2];
+      args_.pictures.offsets(planar_ ? rest / args_.channels : rest, picture);
+      x_ = static_cast<const T*>(args_.x.data) + picture[0] + plane_ * args_.from.channel;
+      y_ = static_cast<T*>(args_.y.data) + picture[1] + plane_ * args_.to.channel;
+      filter(first_row, rows);
+    }
+  }
+
+ private:
+  [[nodiscard]] bool lies_beside(const Image::Strides& strides) const {
+    return (group_ == 1 || strides.channel == 1) && strides.column == group_;
+  }
+
+  // --- lines -------------------------------------------------------------------------------------
+
+  /// Row `row`, which may lie outside, from the window's first element of the panel on.
+  void load_line(std::int64_t row, T* line) const {
+    const std::int64_t halo = std::int64_t{reach_} * group_;
+    const std::int64_t length = count_ + 2 * halo;
+    const std::int64_t first = first_ - halo;
+    const T* const from = x_ + std::clamp<std::int64_t>(row, 0, args_.rows - 1) * args_.from.row;
+    const std::int64_t begin = std::max<std::int64_t>(-first, 0);
+    const std::int64_t end = std::min(elements_ - first, length);
+    if (loads_directly_) {
+      std::memcpy(line + begin, from + first + begin,
+                  static_cast<std::size_t>(end - begin) * sizeof(T));
+    } else {
+      std::int64_t i = begin;
+      for (std::int64_t column = (first + begin) / group_; i < end; ++column) {
+        const T* const pixel = from + column * args_.from.column;
+        for (int c = 0; c < group_; ++c) line[i++] = pixel[c * args_.from.channel];
+      }
+    }
+    for (std::int64_t i = begin - 1; i >= 0; --i) line[i] = line[i + group_];
+    for (std::int64_t i = end; i < length; ++i) line[i] = line[i - group_];
+  }
+
+  void store_row(std::int64_t row, const T* from) const {
+    T* const to = y_ + row * args_.to.row;
+    if (stores_directly_) {
+      std::memcpy(to + first_, from, static_cast<std::size_t>(count_) * sizeof(T));
+      return;
+    }
+    std::int64_t i = 0;
+    for (std::int64_t column = first_ / group_; i < count_; ++column) {
+      T* const pixel = to + column * args_.to.column;
+      for (int c = 0; c < group_; ++c) pixel[c * args_.to.channel] = from[i++];
+    }
+  }
+
+  /// `x` is the row's line from its first element in the picture on.
+  void copy_alpha(const T* x) const {
+    const int alpha = args_.copied_alpha();
+    if (alpha < 0) return;
+    if (!planar_) {
+      for (std::int64_t i = alpha; i < count_; i += group_) out_[i] = x[i];
+    } else if (plane_ == alpha) {
+      std::copy_n(x, count_, out_);
+    }
+  }
+
+  // --- filters -----------------------------------------------------------------------------------
+
+  void filter(std::int64_t first_row, std::int64_t rows) {
+    if (args_.filter() == ImageFilter::sobel) return sobel_rows(first_row, rows);
+    if constexpr (is_u8) {
+      if (args_.filter() == ImageFilter::box) return box_rows(first_row, rows);
+    }
+    blur_rows(first_row, rows);
+  }
+
+  /// Along each row once, then down the last 2 radius + 1 of these.
+  void blur_rows(std::int64_t first_row, std::int64_t rows) {
+    const int taps = args_.taps();
+    auto* const ring = reinterpret_cast<Sum*>(ring_);
+    const Sum* lines[2 * Image::max_radius + 1];
+    const auto slot = [&](std::int64_t row) { return ring + row % taps * line_length; };
+    for (std::int64_t row = 0; row < rows; ++row) {
+      for (int k = row == 0 ? 0 : taps - 1; k < taps; ++k) {
+        load_line(first_row + row + k - reach_, line_);
+        along(slot(row + k));
+      }
+      for (int k = 0; k < taps; ++k) lines[k] = slot(row + k);
+      down(lines);
+      if (args_.filter() == ImageFilter::unsharp) {
+        load_line(first_row + row, line_);
+        const T* const x = line_ + std::int64_t{reach_} * group_;
+        sharpen(x, out_, args_, out_, count_);
+        copy_alpha(x);
+      }
+      store_row(first_row + row, out_);
+    }
+  }
+  void along(Sum* sums) const {
+    if constexpr (is_u8) {
+      weigh_along(line_, group_, args_, sums, count_);
+    } else {
+      const float* shifted[2 * Image::max_radius + 1];
+      for (int k = 0; k < args_.taps(); ++k) shifted[k] = line_ + k * group_;
+      cpu::weigh_lines(shifted, args_.taps(), weights_, 1, 1.0F, sums, count_);
+    }
+  }
+  void down(const Sum* const* lines) const {
+    if constexpr (is_u8) {
+      weigh_down(lines, args_, out_, count_);
+    } else {
+      const auto area = static_cast<float>(args_.taps() * args_.taps());
+      const float scale = args_.filter() == ImageFilter::box ? 1 / area : 1;
+      cpu::weigh_lines(lines, args_.taps(), weights_, 1, scale, out_, count_);
+    }
+  }
+
+  /// Column sums from one row to the next: a row enters, another leaves. Whole numbers lose nothing
+  /// by it.
+  void box_rows(std::int64_t first_row, std::int64_t rows) {
+    const int taps = args_.taps();
+    const std::int64_t length = count_ + 2 * std::int64_t{reach_} * group_;
+    auto* const ring = reinterpret_cast<T*>(ring_);
+    const auto slot = [&](std::int64_t row) { return ring + row % (taps + 1) * line_length; };
+    std::fill_n(sums_, line_length, std::uint16_t{0});
+    for (std::int64_t row = 0; row < rows; ++row) {
+      for (int k = row == 0 ? 0 : taps - 1; k < taps; ++k) {
+        load_line(first_row + row + k - reach_, slot(row + k));
+        slide(sums_, slot(row + k), row == 0 ? nullptr : slot(row - 1), length);
+      }
+      mean_along(sums_, group_, args_.radius, other_sums_, out_, count_);
+      store_row(first_row + row, out_);
+    }
+  }
+
+  void sobel_rows(std::int64_t first_row, std::int64_t rows) {
+    auto* const ring = reinterpret_cast<T*>(ring_);
+    const auto slot = [&](std::int64_t row) { return ring + row % 3 * line_length; };
+    for (std::int64_t row = 0; row < rows; ++row) {
+      for (int k = row == 0 ? 0 : 2; k < 3; ++k) {
+        load_line(first_row + row + k - 1, slot(row + k));
+      }
+      sobel({slot(row), slot(row + 1), slot(row + 2)}, group_, out_, count_);
+      copy_alpha(slot(row + 1) + group_);
+      store_row(first_row + row, out_);
+    }
+  }
+
+  const Image::Args& args_;
+  bool planar_;  // channels are planes; else a line holds them all
+  int group_;    // channels of a line
+  int reach_;    // of a window
+  std::int64_t elements_;
+  std::int64_t bands_, panels_;
+  bool loads_directly_, stores_directly_;
+  float weights_[2 * Image::max_radius + 1];
+  std::uint16_t* sums_ = nullptr;
+  std::uint16_t* other_sums_ = nullptr;
+  T* line_ = nullptr;
+  T* out_ = nullptr;
+  std::byte* ring_ = nullptr;
+  std::int64_t first_ = 0, count_ = 0;
+  int plane_ = 0;
+  const T* x_ = nullptr;
+  T* y_ = nullptr;
+};
+
+}  // namespace rung::image_cpu
