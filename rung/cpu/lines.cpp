@@ -4,6 +4,12 @@
 #include "rung/cpu/lines.hpp"
 
 #include "rung/cpu/foreach_target.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+#include <hwy/cache_control.h>
+
 #include "rung/cpu/load-inl.hpp"
 
 HWY_BEFORE_NAMESPACE();
@@ -130,6 +136,38 @@ void narrow_elements(const float* line, DType type, void* to, std::int64_t lengt
   });
 }
 
+template <bool streaming>
+void move_bytes(const std::uint8_t* from, std::uint8_t* to, std::int64_t bytes,
+                const std::uint8_t* next) {
+  const hn::ScalableTag<std::uint8_t> d;
+  constexpr std::int64_t line = 64;
+  const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
+  std::int64_t i = 0;
+  if constexpr (streaming) {  // whole lines are streamed
+    const auto behind = static_cast<std::int64_t>(reinterpret_cast<std::uintptr_t>(to) % line);
+    i = behind == 0 ? 0 : std::min(line - behind, bytes);
+    std::memcpy(to, from, static_cast<std::size_t>(i));
+  }
+  for (; i + line <= bytes; i += line) {
+    if (next != nullptr) hwy::Prefetch(next + i);
+    for (std::int64_t k = i; k < i + line; k += lanes) {
+      if constexpr (streaming) {
+        hn::Stream(hn::LoadU(d, from + k), d, to + k);
+      } else {
+        hn::StoreU(hn::LoadU(d, from + k), d, to + k);
+      }
+    }
+  }
+  std::memcpy(to + i, from + i, static_cast<std::size_t>(bytes - i));
+}
+void copy_bytes(const std::uint8_t* from, std::uint8_t* to, std::int64_t bytes,
+                const std::uint8_t* next) {
+  move_bytes<false>(from, to, bytes, next);
+}
+void stream_bytes(const std::uint8_t* from, std::uint8_t* to, std::int64_t bytes) {
+  move_bytes<true>(from, to, bytes, nullptr);
+}
+
 }  // namespace rung::cpu::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
@@ -141,6 +179,8 @@ HWY_EXPORT(add_f32);
 HWY_EXPORT(add_f64);
 HWY_EXPORT(widen_elements);
 HWY_EXPORT(narrow_elements);
+HWY_EXPORT(copy_bytes);
+HWY_EXPORT(stream_bytes);
 
 void weigh_lines(const float* const* lines, int count, const float* weights, int taps, float scale,
                  float* out, std::int64_t length) {
@@ -162,5 +202,15 @@ void widen_line(DType type, const void* from, float* line, std::int64_t length) 
 void narrow_line(const float* line, DType type, void* to, std::int64_t length) {
   HWY_DYNAMIC_DISPATCH(narrow_elements)(line, type, to, length);
 }
+void copy_line(const void* from, void* to, std::int64_t bytes, const void* next) {
+  HWY_DYNAMIC_DISPATCH(copy_bytes)
+  (static_cast<const std::uint8_t*>(from), static_cast<std::uint8_t*>(to), bytes,
+   static_cast<const std::uint8_t*>(next));
+}
+void stream_line(const void* from, void* to, std::int64_t bytes) {
+  HWY_DYNAMIC_DISPATCH(stream_bytes)
+  (static_cast<const std::uint8_t*>(from), static_cast<std::uint8_t*>(to), bytes);
+}
+void end_streams() { hwy::FlushStream(); }
 }  // namespace rung::cpu
 #endif

@@ -30,4 +30,12 @@ void add_lines(const double* a, const double* b, double scale, double* out, std:
 void widen_line(DType type, const void* from, float* line, std::int64_t length);
 void narrow_line(const float* line, DType type, void* to, std::int64_t length);
 
+/// Bytes as they are. While they are copied, as many from `next` on are prefetched into L1; null:
+/// none.
+void copy_line(const void* from, void* to, std::int64_t bytes, const void* next = nullptr);
+/// To memory past the caches, where `to` is not read soon. Whoever streams ends with end_streams(),
+/// which orders these stores before what the thread does next.
+void stream_line(const void* from, void* to, std::int64_t bytes);
+void end_streams();
+
 }  // namespace rung::cpu

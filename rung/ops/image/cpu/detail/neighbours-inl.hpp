@@ -18,28 +18,46 @@ HWY_BEFORE_NAMESPACE();
 namespace rung::image_cpu::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
+/// f<radius>() with the radius, where it is so small that unrolled loops pay; else f<0>().
+template <class F>
+HWY_INLINE void with_radius(int radius, const F& f) {
+  switch (radius) {
+    case 1:
+      return f.template operator()<1>();
+    case 2:
+      return f.template operator()<2>();
+    case 3:
+      return f.template operator()<3>();
+    default:
+      return f.template operator()<0>();
+  }
+}
+
 // --- Gaussian ------------------------------------------------------------------------------------
 
 /// The sums are below 2^16: 256 times a byte.
 void weigh_along_u8(const std::uint8_t* line, int group, const Image::Args& args,
                     std::int16_t* sums, std::int64_t count) {
   const auto lanes = static_cast<std::int64_t>(hn::Lanes(du16));
-  const int radius = args.radius;
-  const std::uint8_t* const middle = line + std::int64_t{radius} * group;
-  U16 weights[Image::max_radius + 1];
-  for (int k = 0; k <= radius; ++k) {
-    weights[k] = hn::Set(du16, static_cast<std::uint16_t>(args.blur_256[k]));
-  }
-  for (std::int64_t j = 0; j < count; j += lanes) {
-    const std::uint8_t* const at = middle + j;
-    U16 sum = hn::Mul(weights[0], load_bytes(at));
-    for (int k = 1; k <= radius; ++k) {
-      const U16 both = hn::Add(load_bytes(at - k * group), load_bytes(at + k * group));
-      sum = hn::Add(sum, hn::Mul(weights[k], both));
+  const std::uint8_t* const middle = line + std::int64_t{args.radius} * group;
+  const std::int64_t step = group;
+  with_radius(args.radius, [&]<int static_radius>() HWY_ATTR {
+    const int radius = static_radius > 0 ? static_radius : args.radius;
+    U16 weights[(static_radius > 0 ? static_radius : Image::max_radius) + 1];
+    for (int k = 0; k <= radius; ++k) {
+      weights[k] = hn::Set(du16, static_cast<std::uint16_t>(args.blur_256[k]));
     }
-    const auto less = hn::Xor(sum, hn::Set(du16, 0x8000));
-    hn::StoreU(hn::BitCast(di16, less), di16, sums + j);
-  }
+    for (std::int64_t j = 0; j < count; j += lanes) {
+      const std::uint8_t* const at = middle + j;
+      U16 sum = hn::Mul(weights[0], load_bytes(at));
+      for (int k = 1; k <= radius; ++k) {
+        const U16 both = hn::Add(load_bytes(at - k * step), load_bytes(at + k * step));
+        sum = hn::Add(sum, hn::Mul(weights[k], both));
+      }
+      const auto less = hn::Xor(sum, hn::Set(du16, 0x8000));
+      hn::StoreU(hn::BitCast(di16, less), di16, sums + j);
+    }
+  });
 }
 
 /// Two lines at a time, neighbours in one i32. The weights' sum is 256: of what was taken off the
@@ -47,23 +65,28 @@ void weigh_along_u8(const std::uint8_t* line, int group, const Image::Args& args
 void weigh_down_u8(const std::int16_t* const* lines, const Image::Args& args, std::uint8_t* out,
                    std::int64_t count) {
   const auto lanes = static_cast<std::int64_t>(hn::Lanes(du16));
-  const int taps = args.taps();
-  PairOfWeights weights[Image::max_radius + 1];
-  const auto weight = [&](int tap) {
-    return tap < taps ? args.blur_256[std::abs(tap - args.radius)] : 0;
-  };
-  for (int tap = 0; tap < taps; tap += 2) {
-    weights[tap / 2] = PairOfWeights(weight(tap), weight(tap + 1));
-  }
-  for (std::int64_t j = 0; j < count; j += lanes) {
-    WideSums sums((1 << 23) + (1 << 15));
-    for (int tap = 0; tap < taps; tap += 2) {
-      const I16 one = hn::LoadU(di16, lines[tap] + j);
-      const I16 other = tap + 1 < taps ? hn::LoadU(di16, lines[tap + 1] + j) : one;
-      sums.add(one, other, weights[tap / 2]);
+  with_radius(args.radius, [&]<int static_radius>() HWY_ATTR {
+    const int radius = static_radius > 0 ? static_radius : args.radius;
+    // 2 radius + 1 lines: pairs, and the last one with weight 0 for itself.
+    constexpr int max_pairs = (static_radius > 0 ? static_radius : Image::max_radius) + 1;
+    PairOfWeights weights[max_pairs];
+    const std::int16_t* one[max_pairs];
+    const std::int16_t* other[max_pairs];
+    for (int k = 0; k <= radius; ++k) {
+      const int tap = 2 * k;
+      one[k] = lines[tap];
+      other[k] = k < radius ? lines[tap + 1] : lines[tap];
+      weights[k] = PairOfWeights(args.blur_256[std::abs(tap - radius)],
+                                 k < radius ? args.blur_256[std::abs(tap + 1 - radius)] : 0);
     }
-    store_bytes(sums.shifted<16>(), out + j);
-  }
+    for (std::int64_t j = 0; j < count; j += lanes) {
+      WideSums sums((1 << 23) + (1 << 15));
+      for (int k = 0; k <= radius; ++k) {
+        sums.add(hn::LoadU(di16, one[k] + j), hn::LoadU(di16, other[k] + j), weights[k]);
+      }
+      store_bytes(sums.shifted<16>(), out + j);
+    }
+  });
 }
 
 // --- box -----------------------------------------------------------------------------------------
@@ -114,62 +137,63 @@ HWY_INLINE void mean_of_16(const Sum& sum, int area, std::uint8_t* out, std::int
   }
 }
 
+/// Sums of `count` neighbours that are `step` apart.
+template <int static_count>
+HWY_INLINE U16 sum_of(const std::uint16_t* from, std::int64_t step, int count) {
+  U16 sum = hn::LoadU(du16, from);
+  for (int k = 1; k < (static_count > 0 ? static_count : count); ++k) {
+    sum = hn::Add(sum, hn::LoadU(du16, from + k * step));
+  }
+  return sum;
+}
+
 void mean_along_u8(const std::uint16_t* sums, int group, int radius, std::uint16_t* scratch,
                    std::uint8_t* out, std::int64_t count) {
   const auto lanes = static_cast<std::int64_t>(hn::Lanes(du16));
   const int taps = 2 * radius + 1;
   const int area = taps * taps;
-  const Window window = window_of(taps);
-  const std::int64_t step = std::int64_t{window.pack} * group;
-  const std::uint16_t* const rest = sums + window.wide * step;
-  if (window.wide > 0) {
-    const std::int64_t length = count + (window.wide - 1) * step;
-    for (std::int64_t j = 0; j < length; j += lanes) {
-      U16 sum = hn::LoadU(du16, sums + j);
-      for (int k = 1; k < window.pack; ++k) {
-        sum = hn::Add(sum, hn::LoadU(du16, sums + j + k * group));
+  const std::int64_t near = group;
+  switch (radius) {
+    case 0:
+      for (std::int64_t j = 0; j < count; j += lanes) {
+        store_bytes(hn::BitCast(di16, hn::LoadU(du16, sums + j)), out + j);
       }
-      hn::StoreU(sum, du16, scratch + j);
-    }
+      return;
+    case 1:
+      return mean_of_16<3>([&](std::int64_t j) HWY_ATTR { return sum_of<3>(sums + j, near, 3); },
+                           area, out, count);
+    case 2:
+      return mean_of_16<4>([&](std::int64_t j) HWY_ATTR { return sum_of<5>(sums + j, near, 5); },
+                           area, out, count);
+    case 3:
+      return mean_of_16<5>([&](std::int64_t j) HWY_ATTR { return sum_of<7>(sums + j, near, 7); },
+                           area, out, count);
+    default:
+      break;
   }
-  if (radius == 0) {
-    for (std::int64_t j = 0; j < count; j += lanes) {
-      store_bytes(hn::BitCast(di16, hn::LoadU(du16, sums + j)), out + j);
-    }
-    return;
+  const Window window = window_of(taps);
+  const std::int64_t step = window.pack * near;
+  const std::uint16_t* const rest = sums + window.wide * step;
+  const std::int64_t length = count + (window.wide - 1) * step;
+  for (std::int64_t j = 0; j < length; j += lanes) {
+    hn::StoreU(sum_of<0>(sums + j, near, window.pack), du16, scratch + j);
   }
-  const auto sum_of_16 = [&](std::int64_t j) HWY_ATTR {
-    U16 sum = hn::Zero(du16);
-    for (int k = 0; k < window.wide; ++k) {
-      sum = hn::Add(sum, hn::LoadU(du16, scratch + j + k * step));
-    }
-    for (int k = 0; k < window.narrow; ++k) {
-      sum = hn::Add(sum, hn::LoadU(du16, rest + j + k * group));
-    }
-    return sum;
-  };
   constexpr int max_radius_of_16 = 7;
   if (radius <= max_radius_of_16) {
-    switch (radius) {  // shift: the power of two below the area
-      case 1:
-        return mean_of_16<3>(sum_of_16, area, out, count);
-      case 2:
-        return mean_of_16<4>(sum_of_16, area, out, count);
-      case 3:
-        return mean_of_16<5>(sum_of_16, area, out, count);
-      case 4:
-      case 5:
-        return mean_of_16<6>(sum_of_16, area, out, count);
-      default:
-        return mean_of_16<7>(sum_of_16, area, out, count);
-    }
+    const auto sum = [&](std::int64_t j) HWY_ATTR {
+      const U16 wide = sum_of<0>(scratch + j, step, window.wide);
+      return window.narrow == 0 ? wide : hn::Add(wide, sum_of<0>(rest + j, near, window.narrow));
+    };
+    // Shift: of the power of two below the area.
+    return radius <= 5 ? mean_of_16<6>(sum, area, out, count)
+                       : mean_of_16<7>(sum, area, out, count);
   }
   // In 32 bits; in f32 what a sum is from the next multiple of area / 2 is more than it rounds off.
   const auto scale = hn::Set(df, 1.0F / static_cast<float>(area));
   for (std::int64_t j = 0; j < count; j += lanes) {
     WideSums sum(0);
     for (int k = 0; k < window.wide; ++k) sum.add(hn::LoadU(du16, scratch + j + k * step));
-    for (int k = 0; k < window.narrow; ++k) sum.add(hn::LoadU(du16, rest + j + k * group));
+    for (int k = 0; k < window.narrow; ++k) sum.add(hn::LoadU(du16, rest + j + k * near));
     const auto mean = [&](I32 wide) HWY_ATTR {
       return hn::NearestInt(hn::Mul(hn::ConvertTo(df, wide), scale));
     };
