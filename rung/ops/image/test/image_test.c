@@ -43,7 +43,7 @@ void check_image(rung_context* context) {
   CHECK(rung_image(context, &trow, &tblurred, &options) == RUNG_OK);
   SAME(blurred, box, 4, 1e-5);
 
-  CHECK_OPTIONS(rung_image_options, rung_image(context, &trow, &tblurred, options));
+  CHECK_OPTIONS(rung_image_options, rung_image(context, &tx, &ty, options));
   options.radius = 16;
   FAILS(rung_image(context, &trow, &tblurred, &options), RUNG_INVALID_ARGUMENT, "radius is 16",
         "0 to 15");

@@ -120,19 +120,27 @@ inline Window window_of(int taps) {
   return best;
 }
 
-/// For areas up to 225 everything fits 16 bits, the division as well: (n M) / 2^(16 + shift), M
-/// being 2^(16 + shift) / area rounded up, less than 2^16. What that adds to the quotient is below
-/// 1 / area for every n = sum + area / 2 (the test in test/ tries them all).
-template <int shift, class Sum>
-HWY_INLINE void mean_of_16(const Sum& sum, int area, std::uint8_t* out, std::int64_t count) {
+/// Of windows up to 15 x 15 everything fits 16 bits, the division as well: n / area, n being the sum
+/// and half of the area, is (n factor) / 2^(16 + shift) rounded down.
+template <int radius>
+struct Division {
+  static constexpr std::uint32_t area = (2 * radius + 1) * (2 * radius + 1);
+  static constexpr int shift = area < 16 ? 3 : area < 32 ? 4 : area < 64 ? 5 : area < 128 ? 6 : 7;
+  static constexpr std::uint32_t one = 1U << (16 + shift);
+  static constexpr std::uint32_t factor = (one + area - 1) / area;
+  static constexpr std::uint32_t max_n = 255 * area + area / 2;
+  static_assert(factor < 0x10000 && max_n < 0x10000);
+  // What rounding up the factor adds is less than what n / area is below the next whole number.
+  static_assert(max_n * (factor * area - one) < one);
+};
+template <int radius, class Sum>
+HWY_INLINE void mean_of_16(const Sum& sum, std::uint8_t* out, std::int64_t count) {
+  using By = Division<radius>;
   const auto lanes = static_cast<std::int64_t>(hn::Lanes(du16));
-  const auto half = hn::Set(du16, static_cast<std::uint16_t>(area / 2));
-  const std::uint32_t one = 1U << (16 + shift);
-  const auto factor =
-      hn::Set(du16, static_cast<std::uint16_t>((one + static_cast<std::uint32_t>(area) - 1) /
-                                               static_cast<std::uint32_t>(area)));
+  const auto half = hn::Set(du16, By::area / 2);
+  const auto factor = hn::Set(du16, By::factor);
   for (std::int64_t j = 0; j < count; j += lanes) {
-    const U16 quotient = hn::ShiftRight<shift>(hn::MulHigh(hn::Add(sum(j), half), factor));
+    const U16 quotient = hn::ShiftRight<By::shift>(hn::MulHigh(hn::Add(sum(j), half), factor));
     store_bytes(hn::BitCast(di16, quotient), out + j);
   }
 }
@@ -160,14 +168,14 @@ void mean_along_u8(const std::uint16_t* sums, int group, int radius, std::uint16
       }
       return;
     case 1:
-      return mean_of_16<3>([&](std::int64_t j) HWY_ATTR { return sum_of<3>(sums + j, near, 3); },
-                           area, out, count);
+      return mean_of_16<1>([&](std::int64_t j) HWY_ATTR { return sum_of<3>(sums + j, near, 3); },
+                           out, count);
     case 2:
-      return mean_of_16<4>([&](std::int64_t j) HWY_ATTR { return sum_of<5>(sums + j, near, 5); },
-                           area, out, count);
+      return mean_of_16<2>([&](std::int64_t j) HWY_ATTR { return sum_of<5>(sums + j, near, 5); },
+                           out, count);
     case 3:
-      return mean_of_16<5>([&](std::int64_t j) HWY_ATTR { return sum_of<7>(sums + j, near, 7); },
-                           area, out, count);
+      return mean_of_16<3>([&](std::int64_t j) HWY_ATTR { return sum_of<7>(sums + j, near, 7); },
+                           out, count);
     default:
       break;
   }
@@ -178,15 +186,21 @@ void mean_along_u8(const std::uint16_t* sums, int group, int radius, std::uint16
   for (std::int64_t j = 0; j < length; j += lanes) {
     hn::StoreU(sum_of<0>(sums + j, near, window.pack), du16, scratch + j);
   }
-  constexpr int max_radius_of_16 = 7;
-  if (radius <= max_radius_of_16) {
-    const auto sum = [&](std::int64_t j) HWY_ATTR {
-      const U16 wide = sum_of<0>(scratch + j, step, window.wide);
-      return window.narrow == 0 ? wide : hn::Add(wide, sum_of<0>(rest + j, near, window.narrow));
-    };
-    // Shift: of the power of two below the area.
-    return radius <= 5 ? mean_of_16<6>(sum, area, out, count)
-                       : mean_of_16<7>(sum, area, out, count);
+  const auto sum_of_16 = [&](std::int64_t j) HWY_ATTR {
+    const U16 wide = sum_of<0>(scratch + j, step, window.wide);
+    return window.narrow == 0 ? wide : hn::Add(wide, sum_of<0>(rest + j, near, window.narrow));
+  };
+  switch (radius) {
+    case 4:
+      return mean_of_16<4>(sum_of_16, out, count);
+    case 5:
+      return mean_of_16<5>(sum_of_16, out, count);
+    case 6:
+      return mean_of_16<6>(sum_of_16, out, count);
+    case 7:
+      return mean_of_16<7>(sum_of_16, out, count);
+    default:
+      break;
   }
   // In 32 bits; in f32 what a sum is from the next multiple of area / 2 is more than it rounds off.
   const auto scale = hn::Set(df, 1.0F / static_cast<float>(area));
