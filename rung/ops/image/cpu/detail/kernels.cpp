@@ -15,6 +15,7 @@ HWY_EXPORT(weigh_along_u8);
 HWY_EXPORT(weigh_down_u8);
 HWY_EXPORT(slide_u8);
 HWY_EXPORT(mean_along_u8);
+HWY_EXPORT(weigh_f32);
 HWY_EXPORT(sharpen_u8);
 HWY_EXPORT(sharpen_f32);
 HWY_EXPORT(sobel_u8);
@@ -41,6 +42,10 @@ void slide(std::uint16_t* sums, const std::uint8_t* entering, const std::uint8_t
 void mean_along(const std::uint16_t* sums, int group, int radius, std::uint16_t* scratch,
                 std::uint8_t* out, std::int64_t count) {
   HWY_DYNAMIC_DISPATCH(mean_along_u8)(sums, group, radius, scratch, out, count);
+}
+void weigh(const float* const* lines, const float* weights, int count, float scale, float* out,
+           std::int64_t length) {
+  HWY_DYNAMIC_DISPATCH(weigh_f32)(lines, weights, count, scale, out, length);
 }
 void sharpen(const std::uint8_t* x, const std::uint8_t* blurred, const Image::Args& args,
              std::uint8_t* out, std::int64_t count) {

@@ -45,6 +45,12 @@ void slide(std::uint16_t* sums, const std::uint8_t* entering, const std::uint8_t
 void mean_along(const std::uint16_t* sums, int group, int radius, std::uint16_t* scratch,
                 std::uint8_t* out, std::int64_t count);
 
+// --- blurs of f32 --------------------------------------------------------------------------------
+
+/// Either pass: along a row, lines are one line, shifted. out = scale sum weights[k] lines[k].
+void weigh(const float* const* lines, const float* weights, int count, float scale, float* out,
+           std::int64_t length);
+
 // --- others --------------------------------------------------------------------------------------
 
 /// out may be `blurred`.

@@ -215,6 +215,33 @@ void mean_along_u8(const std::uint16_t* sums, int group, int radius, std::uint16
   }
 }
 
+// --- blurs of f32 --------------------------------------------------------------------------------
+
+/// Four vectors of sums that do not wait for each other stay in registers while all lines pass.
+void weigh_f32(const float* const* lines, const float* weights, int count, float scale, float* out,
+               std::int64_t length) {
+  const auto lanes = static_cast<std::int64_t>(hn::Lanes(df));
+  const auto s = hn::Set(df, scale);
+  for (std::int64_t j = 0; j < length; j += 4 * lanes) {
+    auto a = hn::Zero(df);
+    auto b = a;
+    auto c = a;
+    auto d = a;
+    for (int line = 0; line < count; ++line) {
+      const float* const from = lines[line] + j;
+      const auto w = hn::Set(df, weights[line]);
+      a = hn::MulAdd(w, hn::LoadU(df, from), a);
+      b = hn::MulAdd(w, hn::LoadU(df, from + lanes), b);
+      c = hn::MulAdd(w, hn::LoadU(df, from + 2 * lanes), c);
+      d = hn::MulAdd(w, hn::LoadU(df, from + 3 * lanes), d);
+    }
+    hn::StoreU(hn::Mul(a, s), df, out + j);
+    hn::StoreU(hn::Mul(b, s), df, out + j + lanes);
+    hn::StoreU(hn::Mul(c, s), df, out + j + 2 * lanes);
+    hn::StoreU(hn::Mul(d, s), df, out + j + 3 * lanes);
+  }
+}
+
 // --- others --------------------------------------------------------------------------------------
 
 void sharpen_u8(const std::uint8_t* x, const std::uint8_t* blurred, std::int32_t amount,

@@ -190,7 +190,7 @@ class Neighbours {
     } else {
       const float* shifted[2 * Image::max_radius + 1];
       for (int k = 0; k < args_.taps(); ++k) shifted[k] = line_ + k * group_;
-      cpu::weigh_lines(shifted, args_.taps(), weights_, 1, 1.0F, sums, count_);
+      weigh(shifted, weights_, args_.taps(), 1, sums, count_);
     }
   }
   void down(const Sum* const* lines) const {
@@ -199,7 +199,7 @@ class Neighbours {
     } else {
       const auto area = static_cast<float>(args_.taps() * args_.taps());
       const float scale = args_.filter() == ImageFilter::box ? 1 / area : 1;
-      cpu::weigh_lines(lines, args_.taps(), weights_, 1, scale, out_, count_);
+      weigh(lines, weights_, args_.taps(), scale, out_, count_);
     }
   }
 

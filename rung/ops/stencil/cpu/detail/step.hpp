@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // One iteration of one call on a CPU. A unit of work is a band of rows of one plane, a panel of
-// columns wide. The rows under the mask are kept as lines (rung/cpu/lines.hpp) in a ring, so that each row
+// columns wide. The rows under the mask are kept as lines (kernels.hpp) in a ring, so that each row
 // is converted, and has its edges resolved, once per band; of a separable mask, lines hold the sums
 // along the row.
 #pragma once
@@ -11,18 +11,13 @@
 #include <utility>
 
 #include "rung/core/integer.hpp"
-#include "rung/cpu/lines.hpp"
 #include "rung/cpu/team.hpp"
+#include "rung/ops/stencil/cpu/detail/kernels.hpp"
 #include "rung/ops/stencil/op/edge.hpp"
 
 namespace rung::stencil_cpu {
 
 using Args = Stencil::Args;
-using cpu::add_lines;
-using cpu::line_slack;
-using cpu::narrow_line;
-using cpu::weigh_lines;
-using cpu::widen_line;
 
 /// Columns: 16 KiB of f32, four pages, so that the prefetchers run on. 4096 x 4096 f32, 3 x 3, one
 /// thread of a 2-core Zen 5 vCPU: 11.2 ms with 1024, 8.0 with 4096, 7.8 with 8192. A line is no
