@@ -28,16 +28,16 @@ void grey_pixels(const GreyPixels<float>& pixels, std::int64_t count) {
   HWY_DYNAMIC_DISPATCH(grey_f32)(pixels, count);
 }
 void weigh_along(const std::uint8_t* line, int group, const Image::Args& args, std::int16_t* sums,
-                 std::int64_t count) {
-  HWY_DYNAMIC_DISPATCH(weigh_along_u8)(line, group, args, sums, count);
+                 std::int64_t count, const std::uint8_t* next) {
+  HWY_DYNAMIC_DISPATCH(weigh_along_u8)(line, group, args, sums, count, next);
 }
 void weigh_down(const std::int16_t* const* lines, const Image::Args& args, std::uint8_t* out,
                 std::int64_t count) {
   HWY_DYNAMIC_DISPATCH(weigh_down_u8)(lines, args, out, count);
 }
 void slide(std::uint16_t* sums, const std::uint8_t* entering, const std::uint8_t* leaving,
-           std::int64_t count) {
-  HWY_DYNAMIC_DISPATCH(slide_u8)(sums, entering, leaving, count);
+           std::int64_t count, const std::uint8_t* next) {
+  HWY_DYNAMIC_DISPATCH(slide_u8)(sums, entering, leaving, count, next);
 }
 void mean_along(const std::uint16_t* sums, int group, int radius, std::uint16_t* scratch,
                 std::uint8_t* out, std::int64_t count) {
@@ -56,12 +56,13 @@ void sharpen(const float* x, const float* blurred, const Image::Args& args, floa
   HWY_DYNAMIC_DISPATCH(sharpen_f32)
   (x, blurred, static_cast<float>(args.options.amount), out, count);
 }
-void sobel(const std::uint8_t* const (&lines)[3], int group, std::uint8_t* out,
-           std::int64_t count) {
-  HWY_DYNAMIC_DISPATCH(sobel_u8)(lines, group, out, count);
+void sobel(const std::uint8_t* const (&lines)[3], int group, std::uint8_t* out, std::int64_t count,
+           const std::uint8_t* next) {
+  HWY_DYNAMIC_DISPATCH(sobel_u8)(lines, group, out, count, next);
 }
-void sobel(const float* const (&lines)[3], int group, float* out, std::int64_t count) {
-  HWY_DYNAMIC_DISPATCH(sobel_f32)(lines, group, out, count);
+void sobel(const float* const (&lines)[3], int group, float* out, std::int64_t count,
+           const float* next) {
+  HWY_DYNAMIC_DISPATCH(sobel_f32)(lines, group, out, count, next);
 }
 }  // namespace rung::image_cpu
 #endif

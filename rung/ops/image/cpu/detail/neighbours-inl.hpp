@@ -7,6 +7,7 @@
 #define RUNG_OPS_IMAGE_CPU_NEIGHBOURS_INL_HPP_
 #endif
 
+#include <hwy/cache_control.h>
 #include <hwy/highway.h>
 
 #include <cstdlib>
@@ -37,7 +38,7 @@ HWY_INLINE void with_radius(int radius, const F& f) {
 
 /// The sums are below 2^16: 256 times a byte.
 void weigh_along_u8(const std::uint8_t* line, int group, const Image::Args& args,
-                    std::int16_t* sums, std::int64_t count) {
+                    std::int16_t* sums, std::int64_t count, const std::uint8_t* next) {
   const auto lanes = static_cast<std::int64_t>(hn::Lanes(du16));
   const std::uint8_t* const middle = line + std::int64_t{args.radius} * group;
   const std::int64_t step = group;
@@ -49,6 +50,7 @@ void weigh_along_u8(const std::uint8_t* line, int group, const Image::Args& args
     }
     for (std::int64_t j = 0; j < count; j += lanes) {
       const std::uint8_t* const at = middle + j;
+      if (next != nullptr) hwy::Prefetch(next + j);
       U16 sum = hn::Mul(weights[0], load_bytes(at));
       for (int k = 1; k <= radius; ++k) {
         const U16 both = hn::Add(load_bytes(at - k * step), load_bytes(at + k * step));
@@ -92,9 +94,10 @@ void weigh_down_u8(const std::int16_t* const* lines, const Image::Args& args, st
 // --- box -----------------------------------------------------------------------------------------
 
 void slide_u8(std::uint16_t* sums, const std::uint8_t* entering, const std::uint8_t* leaving,
-              std::int64_t count) {
+              std::int64_t count, const std::uint8_t* next) {
   const auto lanes = static_cast<std::int64_t>(hn::Lanes(du16));
   for (std::int64_t j = 0; j < count; j += lanes) {
+    if (next != nullptr) hwy::Prefetch(next + j);
     U16 sum = hn::Add(hn::LoadU(du16, sums + j), load_bytes(entering + j));
     if (leaving != nullptr) sum = hn::Sub(sum, load_bytes(leaving + j));
     hn::StoreU(sum, du16, sums + j);
@@ -282,9 +285,10 @@ HWY_INLINE void gradients(const Load& load, V& across, V& down) {
 }
 
 void sobel_u8(const std::uint8_t* const (&lines)[3], int group, std::uint8_t* out,
-              std::int64_t count) {
+              std::int64_t count, const std::uint8_t* next) {
   const auto lanes = static_cast<std::int64_t>(hn::Lanes(du16));
   for (std::int64_t j = 0; j < count; j += lanes) {
+    if (next != nullptr) hwy::Prefetch(next + j);
     I16 across;
     I16 down;
     gradients(
@@ -298,9 +302,11 @@ void sobel_u8(const std::uint8_t* const (&lines)[3], int group, std::uint8_t* ou
     store_bytes(squares.narrow(root), out + j);
   }
 }
-void sobel_f32(const float* const (&lines)[3], int group, float* out, std::int64_t count) {
+void sobel_f32(const float* const (&lines)[3], int group, float* out, std::int64_t count,
+               const float* next) {
   const auto lanes = static_cast<std::int64_t>(hn::Lanes(df));
   for (std::int64_t j = 0; j < count; j += lanes) {
+    if (next != nullptr) hwy::Prefetch(next + j);
     hn::Vec<decltype(df)> across;
     hn::Vec<decltype(df)> down;
     gradients([&](int line, int pixels)

@@ -101,27 +101,37 @@ class Neighbours {
 
   // --- lines -------------------------------------------------------------------------------------
 
-  /// Row `row`, which may lie outside, from the window's first element of the panel on.
-  void load_line(std::int64_t row, T* line) const {
+  /// Row `row`, which may lie outside, from the window's first element of the panel on: where it
+  /// lies, if everything that kernels read is in that row, or made in `buffer`.
+  const T* line_at(std::int64_t row, T* buffer) const {
     const std::int64_t halo = std::int64_t{reach_} * group_;
     const std::int64_t length = count_ + 2 * halo;
     const std::int64_t first = first_ - halo;
     const T* const from = x_ + std::clamp<std::int64_t>(row, 0, args_.rows - 1) * args_.from.row;
+    if (reads_in_place(first, length)) return from + first;
     const std::int64_t begin = std::max<std::int64_t>(-first, 0);
     const std::int64_t end = std::min(elements_ - first, length);
     if (loads_directly_) {
       const T* const beside = from + first + begin;
       const T* const next = row < args_.rows - 1 ? beside + args_.from.row : nullptr;
-      cpu::copy_line(beside, line + begin, (end - begin) * bytes_of(1), next);
+      cpu::copy_line(beside, buffer + begin, bytes_of(end - begin), next);
     } else {
       std::int64_t i = begin;
       for (std::int64_t column = (first + begin) / group_; i < end; ++column) {
         const T* const pixel = from + column * args_.from.column;
-        for (int c = 0; c < group_; ++c) line[i++] = pixel[c * args_.from.channel];
+        for (int c = 0; c < group_; ++c) buffer[i++] = pixel[c * args_.from.channel];
       }
     }
-    for (std::int64_t i = begin - 1; i >= 0; --i) line[i] = line[i + group_];
-    for (std::int64_t i = end; i < length; ++i) line[i] = line[i - group_];
+    for (std::int64_t i = begin - 1; i >= 0; --i) buffer[i] = buffer[i + group_];
+    for (std::int64_t i = end; i < length; ++i) buffer[i] = buffer[i - group_];
+    return buffer;
+  }
+  [[nodiscard]] bool reads_in_place(std::int64_t first, std::int64_t length) const {
+    return loads_directly_ && first >= 0 && first + length + line_slack <= elements_;
+  }
+  /// The row after one that is read in place, to be prefetched; null where there is none.
+  [[nodiscard]] const T* next_line(const T* line, const T* buffer, std::int64_t row) const {
+    return line != buffer && row >= 0 && row < args_.rows - 1 ? line + args_.from.row : nullptr;
   }
 
   void store_row(std::int64_t row, const T* from) const {
@@ -170,26 +180,26 @@ class Neighbours {
     const auto slot = [&](std::int64_t row) { return ring + row % taps * line_length; };
     for (std::int64_t row = 0; row < rows; ++row) {
       for (int k = row == 0 ? 0 : taps - 1; k < taps; ++k) {
-        load_line(first_row + row + k - reach_, line_);
-        along(slot(row + k));
+        const std::int64_t from = first_row + row + k - reach_;
+        const T* const line = line_at(from, line_);
+        along(line, slot(row + k), next_line(line, line_, from));
       }
       for (int k = 0; k < taps; ++k) lines[k] = slot(row + k);
       down(lines);
       if (args_.filter() == ImageFilter::unsharp) {
-        load_line(first_row + row, line_);
-        const T* const x = line_ + std::int64_t{reach_} * group_;
+        const T* const x = line_at(first_row + row, line_) + std::int64_t{reach_} * group_;
         sharpen(x, out_, args_, out_, count_);
         copy_alpha(x);
       }
       store_row(first_row + row, out_);
     }
   }
-  void along(Sum* sums) const {
+  void along(const T* line, Sum* sums, const T* next) const {
     if constexpr (is_u8) {
-      weigh_along(line_, group_, args_, sums, count_);
+      weigh_along(line, group_, args_, sums, count_, next);
     } else {
       const float* shifted[2 * Image::max_radius + 1];
-      for (int k = 0; k < args_.taps(); ++k) shifted[k] = line_ + k * group_;
+      for (int k = 0; k < args_.taps(); ++k) shifted[k] = line + k * group_;
       weigh(shifted, weights_, args_.taps(), 1, sums, count_);
     }
   }
@@ -209,12 +219,16 @@ class Neighbours {
     const int taps = args_.taps();
     const std::int64_t length = count_ + 2 * std::int64_t{reach_} * group_;
     auto* const ring = reinterpret_cast<T*>(ring_);
-    const auto slot = [&](std::int64_t row) { return ring + row % (taps + 1) * line_length; };
+    const T* lines[2 * Image::max_radius + 2];
     std::fill_n(sums_, line_length, std::uint16_t{0});
     for (std::int64_t row = 0; row < rows; ++row) {
       for (int k = row == 0 ? 0 : taps - 1; k < taps; ++k) {
-        load_line(first_row + row + k - reach_, slot(row + k));
-        slide(sums_, slot(row + k), row == 0 ? nullptr : slot(row - 1), length);
+        const std::int64_t from = first_row + row + k - reach_;
+        const std::int64_t slot = (row + k) % (taps + 1);
+        T* const buffer = ring + slot * line_length;
+        lines[slot] = line_at(from, buffer);
+        slide(sums_, lines[slot], row == 0 ? nullptr : lines[(row - 1) % (taps + 1)], length,
+              next_line(lines[slot], buffer, from));
       }
       mean_along(sums_, group_, args_.radius, other_sums_, out_, count_);
       store_row(first_row + row, out_);
@@ -223,13 +237,17 @@ class Neighbours {
 
   void sobel_rows(std::int64_t first_row, std::int64_t rows) {
     auto* const ring = reinterpret_cast<T*>(ring_);
-    const auto slot = [&](std::int64_t row) { return ring + row % 3 * line_length; };
+    const T* lines[3];
     for (std::int64_t row = 0; row < rows; ++row) {
       for (int k = row == 0 ? 0 : 2; k < 3; ++k) {
-        load_line(first_row + row + k - 1, slot(row + k));
+        lines[(row + k) % 3] = line_at(first_row + row + k - 1, ring + (row + k) % 3 * line_length);
       }
-      sobel({slot(row), slot(row + 1), slot(row + 2)}, group_, out_, count_);
-      copy_alpha(slot(row + 1) + group_);
+      const T* const middle = lines[(row + 1) % 3];
+      const T* const last = lines[(row + 2) % 3];
+      const T* const next =
+          next_line(last, ring + (row + 2) % 3 * line_length, first_row + row + 1);
+      sobel({lines[row % 3], middle, last}, group_, out_, count_, next);
+      copy_alpha(middle + group_);
       store_row(first_row + row, out_);
     }
   }
