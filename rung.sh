@@ -29,7 +29,7 @@ root="$(cd -- "$(dirname -- "$(readlink -f -- "${BASH_SOURCE[0]}")")" && pwd)"
 
 # All packages, in one place. "a|b" means whichever the distribution has, the first preferred.
 packages_build=(g++ cmake ninja-build pkg-config libhwy-dev libdw-dev libfmt-dev libcli11-dev
-                nlohmann-json3-dev)
+                nlohmann-json3-dev libpng-dev)
 [[ $(uname -m) == x86_64 ]] || packages_build+=(libboost-context-dev)  # see rung/simt/jump.cpp
 packages_peers=(libopenblas0-openmp libblis4-openmp 'libdnnl3|libdnnl2' libeigen3-dev libtbb-dev)
 packages_test=(libgtest-dev python3 python3-numpy)
@@ -278,7 +278,7 @@ fuzz() {
   if [[ -z $compiler ]]; then fail 3 'clang 16 or newer is not installed'; fi
   configure "$directory" -S tests/fuzz -B "$directory" -G Ninja "-DCMAKE_CXX_COMPILER=$compiler"
   build "$directory" all
-  for name in npy problem rewrite; do
+  for name in npy png problem rewrite; do
     seeds=("$root/tests/fuzz/seeds/$name")
     if [[ $name == rewrite ]]; then seeds+=("$root"/tests/emulate/{programs,planted}); fi
     mkdir -p "$directory/corpus/$name"

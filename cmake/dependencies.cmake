@@ -7,6 +7,7 @@ find_package(CLI11 REQUIRED)
 find_package(nlohmann_json REQUIRED)
 find_package(PkgConfig REQUIRED)
 pkg_check_modules(hwy REQUIRED IMPORTED_TARGET libhwy)
+find_package(PNG REQUIRED)
 if(RUNG_SIMT)
   if(NOT CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64") # see rung/simt/jump.cpp
     find_package(Boost REQUIRED COMPONENTS context)

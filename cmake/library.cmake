@@ -148,7 +148,7 @@ endif()
 target_link_libraries(rung_workbench
   PRIVATE rung_options
   PUBLIC rung fmt::fmt CLI11::CLI11 nlohmann_json::nlohmann_json PkgConfig::hwy
-         OpenMP::OpenMP_CXX)
+         OpenMP::OpenMP_CXX PNG::PNG)
 target_compile_definitions(rung_workbench PRIVATE $<$<BOOL:${RUNG_SIMT}>:RUNG_WITH_SIMULATOR=1>)
 if(RUNG_CUDA)
   # On their own, so that CUDA's headers are on no other source's path: its objects are then the same without.

@@ -7,6 +7,7 @@
 #include <cstdint>
 
 #include "rung/core/context.hpp"
+#include "rung/core/export.hpp"
 
 namespace rung::detail {
 
@@ -17,7 +18,7 @@ int default_threads();
 
 /// Bytes that the system could hand out now without ending a process; 2^63 - 1 where it does not
 /// say.
-std::int64_t available_memory();
+RUNG_API std::int64_t available_memory();
 
 /// Page-aligned memory that may serve as a workspace: aligned to 2 MiB and advised to huge pages
 /// when it is that large. Throws Error(out_of_memory). Freed by release_workspace().

@@ -3,16 +3,12 @@
 // claims is compared with the size of the file before any memory is asked for.
 #include "rung/core/npy.hpp"
 
-#include <fcntl.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
 #include <algorithm>
-#include <cerrno>
 #include <cstring>
 #include <string_view>
 #include <utility>
 
+#include "rung/core/file_reader.hpp"
 #include "rung/core/file_writer.hpp"
 #include "rung/core/npy_header.hpp"
 #include "rung/core/require.hpp"
@@ -29,48 +25,6 @@ constexpr std::size_t longest_header = 10000;
 [[noreturn]] void fail_file(const std::string& path, const std::string& what) {
   throw Error(ErrorCode::io, path + ": " + what);
 }
-[[noreturn]] void fail_system(const std::string& path, const char* action) {
-  const int number = errno;
-  fail_file(path, std::string("cannot ") + action + ": " + std::strerror(number));
-}
-
-/// A file that is open for reading, and closes itself.
-class File {
- public:
-  explicit File(const std::string& path)
-      : path_(path), descriptor_(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)) {
-    if (descriptor_ < 0) fail_system(path, "open");
-  }
-  File(const File&) = delete;
-  File& operator=(const File&) = delete;
-  ~File() { ::close(descriptor_); }
-
-  [[nodiscard]] std::size_t size() const {
-    struct stat status{};
-    if (fstat(descriptor_, &status) != 0) fail_system(path_, "examine");
-    if (!S_ISREG(status.st_mode)) fail_file(path_, "not a regular file");
-    return static_cast<std::size_t>(status.st_size);
-  }
-
-  void read(void* to, std::size_t bytes) {
-    auto* at = static_cast<char*>(to);
-    while (bytes > 0) {
-      const ssize_t got = ::read(descriptor_, at, std::min(bytes, largest_transfer));
-      if (got < 0 && errno == EINTR) continue;
-      if (got < 0) fail_system(path_, "read");
-      if (got == 0) fail_file(path_, "truncated: " + std::to_string(bytes) + " bytes are missing");
-      at += got;
-      bytes -= static_cast<std::size_t>(got);
-    }
-  }
-
- private:
-  static constexpr std::size_t largest_transfer = std::size_t{1} << 30;  // Linux stops at 2 GiB
-
-  const std::string& path_;
-  int descriptor_;
-};
-
 void swap_bytes(std::byte* data, std::size_t bytes, std::size_t size) {
   for (std::byte* element = data; element < data + bytes; element += size) {
     std::reverse(element, element + size);
@@ -86,7 +40,7 @@ Extents fortran_strides(const Extents& shape) {
 }
 
 /// Reads up to the first element; `left` becomes the number of bytes that follow.
-detail::NpyHeader read_header(File& file, const std::string& path, std::size_t& left) {
+detail::NpyHeader read_header(FileReader& file, const std::string& path, std::size_t& left) {
   constexpr std::size_t preamble = magic.size() + 2;
   const auto take = [&](void* to, std::size_t bytes, const char* what) {
     if (left < bytes) fail_file(path, std::string("truncated within ") + what);
@@ -127,7 +81,7 @@ detail::NpyHeader read_header(File& file, const std::string& path, std::size_t& 
 }  // namespace
 
 Tensor read_npy(const std::string& path) {
-  File file(path);
+  FileReader file(path);
   std::size_t left = file.size();
   const detail::NpyHeader header = read_header(file, path, left);
   const std::size_t size = size_of(header.dtype);

@@ -13,7 +13,7 @@ namespace rung::inline RUNG_TARGET {
 template <int N, class T>
 __device__ __forceinline__ RawPack<T, N> load_anywhere(const T* array, std::int64_t at,
                                                        std::int64_t length) {
-  static_assert(sizeof(T) >= 2 && sizeof(T) * N % 16 == 0);
+  static_assert(sizeof(T) * N % 16 == 0);
   constexpr int chunk = 16 / static_cast<int>(sizeof(T));  // elements
   const int behind = static_cast<int>(reinterpret_cast<std::uintptr_t>(array + at) % 16);  // bytes
   const std::int64_t first = at - behind / static_cast<int>(sizeof(T));
@@ -43,7 +43,13 @@ __device__ __forceinline__ RawPack<T, N> load_anywhere(const T* array, std::int6
   }
   if ((behind & 2) != 0) {
 #pragma unroll
-    for (int i = 0; i < count; ++i) words[i] = words[i] >> 16 | words[i + 1] << 16;
+    for (int i = 0; i < count + 1; ++i) words[i] = words[i] >> 16 | words[i + 1] << 16;
+  }
+  if constexpr (sizeof(T) == 1) {
+    if ((behind & 1) != 0) {
+#pragma unroll
+      for (int i = 0; i < count; ++i) words[i] = words[i] >> 8 | words[i + 1] << 24;
+    }
   }
   __builtin_memcpy(&found, words, sizeof(found));
   return found;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// rung run: an operator on files that NumPy wrote. Each operator describes its arguments, and this
+// rung run: an operator on files, NumPy's or pictures. Each operator describes its arguments, and this
 // command makes options of them: it knows none by name.
 #include <fmt/format.h>
 
@@ -8,9 +8,9 @@
 #include <memory>
 #include <system_error>
 
-#include "rung/core/npy.hpp"
 #include "rung/workbench/command.hpp"
 #include "rung/workbench/selection.hpp"
+#include "rung/workbench/tensor_files.hpp"
 
 namespace rung::workbench {
 namespace {
@@ -64,7 +64,7 @@ void add_argument(Parser app, Options& options, const ArgumentSpec& spec) {
 
 /// The file's elements where the context computes.
 Tensor load(const std::string& path, const Context& context) {
-  Tensor host = read_npy(path);
+  Tensor host = read_tensor_file(path);
   if (context.backend() == Backend::cpu) return host;
   Tensor there(host.dtype(), host.shape(), context.device());
   copy(host, there);
@@ -121,7 +121,7 @@ int run(const AnyOperator& op, const Options& options) {
   const bool by_choice = options.rung.empty() || options.rung == public_call;
   op.invoke(context, invocation, by_choice ? best : Pick{options.rung, true});
   context.synchronize();
-  write_npy(options.output, invocation.result);
+  write_tensor_file(options.output, invocation.result);
   fmt::print("{}: {} {}\n", options.output, to_string(invocation.result.dtype()),
              to_string(invocation.result.shape()));
   return exit_good;
@@ -137,9 +137,9 @@ CommandSpec::Action setup(Parser app) {
       add_argument(one, *options, spec);
       if (spec.positional) example += fmt::format(" {}.npy", spec.name);
     }
-    one.add_option(
-           "-o,--output", options->output,
-           "the .npy file to write; one that exists is replaced, an input only with --force")
+    one.add_option("-o,--output", options->output,
+                   "the .npy or .png file to write; one that exists is replaced, an input only "
+                   "with --force")
         .type_name("FILE")
         .required();
     one.add_flag("--force", options->force, "overwrite an input when the output is the same file");
@@ -149,9 +149,7 @@ CommandSpec::Action setup(Parser app) {
         .between(1, 4096);
     one.add_option("--rung", options->rung, "a rung by name; default: the library's choice")
         .completes(complete_rungs);
-    one.purpose(
-        "Files are NumPy's: numpy.save writes them, numpy.load reads the result. The output is "
-        "written in full or not at all.");
+    one.purpose(fmt::format("{} The output is written in full or not at all.", tensor_files_help));
     one.example(example + " -o out.npy");
     one.exit_codes({{exit_good, "the result is written"},
                     {exit_usage, "the command line or a file is wrong; nothing is written"},
@@ -159,9 +157,11 @@ CommandSpec::Action setup(Parser app) {
     actions->emplace_back(one, [op, options] { return run(*op, *options); });
   }
   app.purpose(
-      "Applies an operator to arrays in .npy files, and writes the result to another.\n"
+      "Applies an operator to arrays in .npy files, or pictures in .png files, and writes the "
+      "result to another.\n"
       "`rung run OPERATOR --help` lists its arguments.");
   app.example("rung run softmax x.npy -o y.npy");
+  app.example("rung run image photo.png -o grey.png");
   app.exit_codes({{exit_good, "the result is written"},
                   {exit_usage, "the command line or a file is wrong; nothing is written"},
                   {exit_not_here, "nothing here computes it; the message says why"}});
@@ -173,8 +173,10 @@ CommandSpec::Action setup(Parser app) {
   };
 }
 
-const Command self{
-    {.name = "run", .order = 50, .summary = "apply an operator to .npy files", .setup = setup}};
+const Command self{{.name = "run",
+                    .order = 50,
+                    .summary = "apply an operator to .npy or .png files",
+                    .setup = setup}};
 
 }  // namespace
 }  // namespace rung::workbench

@@ -245,6 +245,42 @@ def stencil(api):
     agree("iterations", moved, np.roll(line, 4), 0)
 
 
+def blurred(x, weights):
+    """Of H x W x C, by the weights of a window's row and column alike; the border is repeated."""
+    radius = len(weights) // 2
+    padded = np.pad(x, ((radius, radius), (radius, radius), (0, 0)), mode="edge")
+    seen = np.lib.stride_tricks.sliding_window_view(padded, (len(weights), len(weights)), axis=(0, 1))
+    return np.einsum("ijckl,k,l->ijc", seen, weights, weights)
+
+
+def image(api):
+    x = np.random.default_rng(1).integers(0, 256, (17, 23, 4)).astype(np.uint8)
+    wide = x.astype(np.int64)
+    y = np.empty((17, 23, 2), np.uint8)
+    api.call("image", x, y, options=api.options("image", weights="RUNG_GREY_TENTHS"))
+    agree("grey", y[..., 0], wide[..., :3] @ [3, 6, 1] // 10, 0)
+    agree("alpha", y[..., 1], x[..., 3], 0)
+    planes, grey = np.ascontiguousarray(x[..., :3].transpose(2, 0, 1)), np.empty((1, 17, 23), np.uint8)
+    api.call("image", planes, grey, options=api.options("image", planar=1, weights="RUNG_GREY_BT709"))
+    agree("planes", grey[0], (wide[..., :3] @ [6966, 23436, 2366] + 2**14) >> 15, 0)
+    rgb, y = x[:, :, :3], np.empty((17, 23, 3), np.uint8)
+    api.call("image", rgb, y, options=api.options("image", filter="RUNG_IMAGE_BOX", radius=3))
+    agree("box", y, np.floor(blurred(wide[..., :3], np.ones(7)) / 49 + 0.5), 0)
+    f, y = random(17, 23, 3), np.empty((17, 23, 3), np.float32)
+    g = np.exp(-np.arange(-4, 5) ** 2 / (2 * 1.5**2))
+    blur = blurred(f.astype(np.float64), g / g.sum())
+    api.call("image", f, y, options=api.options("image", filter="RUNG_IMAGE_GAUSSIAN", radius=4, sigma=1.5))
+    agree("gaussian", y, blur)
+    api.call("image", f, y, options=api.options("image", filter="RUNG_IMAGE_UNSHARP", radius=4, sigma=1.5, amount=0.5))
+    agree("unsharp", y, f + 0.5 * (f - blur))
+    padded = np.pad(f.astype(np.float64), ((1, 1), (1, 1), (0, 0)), mode="edge")
+    seen = np.lib.stride_tricks.sliding_window_view(padded, (3, 3), axis=(0, 1))
+    across = np.einsum("ijckl,k,l->ijc", seen, [1, 2, 1], [-1, 0, 1])
+    down = np.einsum("ijckl,k,l->ijc", seen, [-1, 0, 1], [1, 2, 1])
+    api.call("image", f, y, options=api.options("image", filter="RUNG_IMAGE_SOBEL"))
+    agree("sobel", y, np.hypot(across, down))
+
+
 def transfer(api):
     if api.library.rung_backend_available(api.constants["RUNG_SIMT"]) != 0:
         return

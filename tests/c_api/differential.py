@@ -431,6 +431,48 @@ def stencil(api, case):
     close(f"stencil {form} {taps} {given}", y, wanted.astype(out) if out == np.uint8 else wanted, error)
 
 
+def image(api, case):
+    """u8, whose results are exact: the definition in whole numbers, and layouts that change nothing."""
+    kind = case.one_of("GREY", "BOX", "UNSHARP", "SOBEL")
+    channels = case.one_of(3, 4) if kind == "GREY" else case.one_of(1, 2, 3, 4)
+    height, width = case.shape(2, 3000)
+    planar, radius = case.flag(), int(case.random.integers(0, 5))
+    shape = (channels, height, width) if planar else (height, width, channels)
+    x = case.input("u1", shape)
+    keeps = kind == "GREY" and channels == 4 and case.flag()
+    results = channels if kind != "GREY" else 2 if keeps else 1
+    y = case.output("u1", (results, height, width) if planar else (height, width, results))
+    case.freeze()
+    api.call("image", x, y, options=api.options(
+        "image", filter=f"RUNG_IMAGE_{kind}", weights="RUNG_GREY_BT601", radius=radius, sigma=0.01,
+        amount=0.5, planar=int(planar)))
+    if x.size == 0:
+        return
+    wide = (x.transpose(1, 2, 0) if planar else x).astype(np.int64)
+    got = y.transpose(1, 2, 0) if planar else y
+    if kind == "GREY":
+        wanted = ((wide[..., :3] @ [9798, 19235, 3735] + 2**14) >> 15)[..., None]
+        if keeps:
+            wanted = np.concatenate([wanted, wide[..., 3:]], axis=2)
+    elif kind == "BOX":
+        taps = 2 * radius + 1
+        sums = np.pad(wide, ((radius, radius), (radius, radius), (0, 0)), mode="edge")
+        for axis in (0, 1):
+            sums = np.lib.stride_tricks.sliding_window_view(sums, taps, axis=axis).sum(axis=-1)
+        wanted = (2 * sums + taps**2) // (2 * taps**2)
+    elif kind == "UNSHARP":
+        wanted = wide  # so narrow a Gaussian is its middle: nothing is lost, nothing comes back
+    else:
+        padded = np.pad(wide, ((1, 1), (1, 1), (0, 0)), mode="edge")
+        seen = np.lib.stride_tricks.sliding_window_view(padded, (3, 3), axis=(0, 1))
+        across = np.einsum("ijckl,k,l->ijc", seen, [1, 2, 1], [-1, 0, 1])
+        down = np.einsum("ijckl,k,l->ijc", seen, [-1, 0, 1], [1, 2, 1])
+        wanted = np.minimum(np.floor(np.sqrt(across**2 + down**2) + 0.5), 255)
+        if channels % 2 == 0:
+            wanted[..., -1] = wide[..., -1]
+    same(f"image {kind}", np.ascontiguousarray(got), wanted.astype(np.uint8))
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("source")

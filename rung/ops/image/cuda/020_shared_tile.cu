@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+// image / shared tile
+//
+// Idea     a block loads a tile of 8 rows of 128 elements, with what the windows at its rim reach,
+//          into shared memory, each element once, and reads its windows from there. A row holds all
+//          channels that lie beside each other: a neighbour is then 3 or 4 elements on.
+// Changes  against pixel_per_thread: T^2 loads from shared memory instead of through L1, and one
+//          decision about the border per element loaded instead of one per tap.
+// Cost     (8 + 2 r)(128 + 2 r C) loads per 1024 results, each of one element; T^2 shared loads and
+//          multiply-adds per result.
+// Limits   filters with a neighbourhood; any strides.
+// Source   D. Kirk, W. Hwu and I. El Hajj, Programming Massively Parallel Processors, chapter 7.
+#include "rung/ops/image/cuda/detail/rows.hpp"
+
+namespace rung {
+namespace {
+
+using namespace image_cuda;
+
+constexpr int lanes = 32, warps = 8;
+constexpr int tile_rows = 8, tile_width = 128;
+
+template <class T>
+__global__ void __launch_bounds__(lanes* warps)
+    image_shared_tile(const __grid_constant__ Rows<T> p, int reach) {
+  using Sum = typename Filter<T>::Sum;
+  T* const tile = &shared<T>();
+  const int lane = static_cast<int>(threadIdx.x);
+  const int warp = static_cast<int>(threadIdx.y);
+  const int halo = reach * p.group;
+  const int pitch = tile_width + 2 * halo;
+  const int first_row = static_cast<int>(blockIdx.y) * tile_rows;
+  const int first = static_cast<int>(blockIdx.x) * tile_width;
+  const Plane<T> plane(p, blockIdx.z);
+
+  for (int r = warp; r < tile_rows + 2 * reach; r += warps) {
+    const T* const from = plane.x + p.inside_row(first_row + r - reach) * p.x_row;
+    for (int c = lane; c < pitch; c += lanes) {
+      tile[r * pitch + c] = from[p.inside(first + c - halo) * p.x_step];
+    }
+  }
+  __syncthreads();
+
+  const int row = first_row + warp;
+  if (row >= p.rows) return;
+  for (int c = lane; c < tile_width && first + c < p.elements; c += lanes) {
+    const T* const middle = tile + (warp + reach) * pitch + halo + c;
+    const auto at = [&](int k, int l) { return static_cast<Sum>(middle[k * pitch + l * p.group]); };
+    T& result = plane.y[row * p.y_row + (first + c) * p.y_step];
+    if (p.is_alpha(plane.number, first + c)) {
+      result = *middle;
+    } else if (p.filter.kind == ImageFilter::sobel) {
+      result = p.filter.sobel(at);
+    } else {
+      Sum sum = 0;
+      for (int k = -reach; k <= reach; ++k) {
+        Sum along_row = 0;
+        for (int l = -reach; l <= reach; ++l) {
+          along_row += p.filter.weight[l < 0 ? -l : l] * at(k, l);
+        }
+        sum += p.filter.weight[k < 0 ? -k : k] * along_row;
+      }
+      const Sum blur = p.filter.blurred(sum);
+      const bool is_sharpened = p.filter.kind == ImageFilter::unsharp;
+      result = is_sharpened ? p.filter.sharpened(at(0, 0), blur) : static_cast<T>(blur);
+    }
+  }
+}
+
+Support supports(const Image::Args& args, const Context&) {
+  return supports_tiles(args, tile_rows);
+}
+
+double estimate(const Image::Args& args, const Context& context) {
+  const double taps = args.taps();
+  const double loads = 1 + taps * taps / 32;
+  return loads * estimate_seconds(Image::cost(args), {.bandwidth = 0.5}, context);
+}
+
+void run(const Image::Args& args, Context& context) {
+  visit<std::uint8_t, float>(args.x.dtype, [&]<class T>() {
+    const Rows<T> p = rows_of<T>(args);
+    const int reach = args.filter() == ImageFilter::sobel ? 1 : args.radius;
+    const int elements = (tile_rows + 2 * reach) * (tile_width + 2 * reach * p.group);
+    launch(
+        context,
+        {.grid = {ceil_div(p.elements, tile_width), ceil_div(p.rows, tile_rows), planes_of(args)},
+         .block = {lanes, warps},
+         .shared_bytes = static_cast<std::size_t>(elements) * sizeof(T)},
+        image_shared_tile<T>, p, reach);
+  });
+}
+
+const Rung<Image> self{{.name = "shared_tile",
+                        .step = 20,
+                        .after = "pixel_per_thread",
+                        .backend = device_backend,
+                        .supports = supports,
+                        .estimate = estimate,
+                        .run = run}};
+
+}  // namespace
+}  // namespace rung

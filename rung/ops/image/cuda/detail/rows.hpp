@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+// Pictures as filters of neighbourhoods see them: planes of rows of elements. Channels that lie
+// beside each other in memory stay in one row, in which the neighbour of an element is `group`
+// elements on; others are planes of their own. So interleaved and planar pictures are one thing.
+#pragma once
+
+#include <cstdint>
+
+#include "rung/core/bounds.hpp"
+#include "rung/core/integer.hpp"
+#include "rung/ops/image/cuda/detail/filter.hpp"
+
+namespace rung::image_cuda::inline RUNG_TARGET {
+
+/// A kernel's parameter.
+template <class T>
+struct Rows {
+  const T* x;
+  T* y;
+  int rows;
+  int elements;                                                 // of a row
+  int group;                                                    // from an element to its neighbour
+  int planes;                                                   // of a picture
+  std::int64_t x_plane, y_plane, x_row, y_row, x_step, y_step;  // strides; of an element: step
+  Collapsed<2> pictures;
+  int alpha;  // channel that is copied; -1: none
+  Filter<T> filter;
+
+  /// The element of the row that stands for one up to max_radius pixels in front of it, or however
+  /// far behind it: of the nearest pixel, the same channel.
+  [[nodiscard]] __device__ __forceinline__ int inside(int element) const {
+    constexpr int in_front = 4 * Image::max_radius;  // a multiple of every group
+    if (element < 0) return (element + in_front) % group;
+    return element < elements ? element : elements - group + (element - elements) % group;
+  }
+  [[nodiscard]] __device__ __forceinline__ int inside_row(int row) const {
+    return row < 0 ? 0 : row < rows ? row : rows - 1;
+  }
+  [[nodiscard]] __device__ __forceinline__ bool is_alpha(int plane, int element) const {
+    return alpha >= 0 && (group == 1 ? plane : element % group) == alpha;
+  }
+};
+
+/// One plane of one picture: where its first elements are.
+template <class T>
+struct Plane {
+  const T* x;
+  T* y;
+  int number;
+
+  __device__ __forceinline__ Plane(const Rows<T>& p, std::int64_t which) {
+    const std::int64_t picture = which / p.planes;
+    number = static_cast<int>(which - picture * p.planes);
+    std::int64_t first[2];
+    p.pictures.offsets(picture, first);
+    x = p.x + first[0] + number * p.x_plane;
+    y = p.y + first[1] + number * p.y_plane;
+  }
+};
+
+// --- on the host ---------------------------------------------------------------------------------
+
+/// Whether all channels of a pixel lie beside each other, and pixels too, in x and y.
+inline bool is_interleaved(const Image::Args& args) {
+  const auto lies_so = [&](const Image::Strides& strides) {
+    return (args.channels == 1 || strides.channel == 1) &&
+           (args.columns == 1 || strides.column == args.channels);
+  };
+  return lies_so(args.from) && lies_so(args.to);
+}
+
+template <class T>
+Rows<T> rows_of(const Image::Args& args) {
+  const int group = is_interleaved(args) ? args.channels : 1;
+  const bool together = group > 1 || args.channels == 1;
+  return {.x = static_cast<const T*>(args.x.data),
+          .y = static_cast<T*>(args.y.data),
+          .rows = static_cast<int>(args.rows),
+          .elements = static_cast<int>(args.columns) * group,
+          .group = group,
+          .planes = together ? 1 : args.channels,
+          .x_plane = args.from.channel,
+          .y_plane = args.to.channel,
+          .x_row = args.from.row,
+          .y_row = args.to.row,
+          .x_step = group > 1 ? 1 : args.from.column,
+          .y_step = group > 1 ? 1 : args.to.column,
+          .pictures = args.pictures,
+          .alpha = args.copied_alpha(),
+          .filter = filter_of<T>(args)};
+}
+
+inline std::int64_t planes_of(const Image::Args& args) {
+  return args.pictures.size() * (is_interleaved(args) ? 1 : args.channels);
+}
+
+/// What kernels whose blocks are tiles of so many rows take.
+inline Support supports_tiles(const Image::Args& args, int tile_rows) {
+  if (args.filter() == ImageFilter::grey) return unsupported("takes filters with a neighbourhood");
+  constexpr std::int64_t max_blocks = 65535;  // along y and z of a grid
+  if (args.rows > max_blocks * tile_rows || planes_of(args) > max_blocks) {
+    return unsupported("more rows or planes than a grid has blocks for");
+  }
+  return args.columns <= std::int64_t{1} << 28 ? supported : unsupported("2^28 columns at most");
+}
+
+}  // namespace rung::image_cuda::inline RUNG_TARGET

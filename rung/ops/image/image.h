@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Filters of pictures in C: grey, box and Gaussian blur, unsharp mask, Sobel. Formulas, shapes,
+ * types, alpha, edges, rounding and errors: rung/ops/image/image.hpp.
+ */
+#ifndef RUNG_OPS_IMAGE_IMAGE_H
+#define RUNG_OPS_IMAGE_IMAGE_H
+
+#include "rung/core/c_api.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef enum rung_image_filter {
+  RUNG_IMAGE_GREY = 0,
+  RUNG_IMAGE_BOX = 1,
+  RUNG_IMAGE_GAUSSIAN = 2,
+  RUNG_IMAGE_UNSHARP = 3,
+  RUNG_IMAGE_SOBEL = 4
+} rung_image_filter;
+
+typedef enum rung_grey_weights {
+  RUNG_GREY_TENTHS = 0, /* 3/10, 6/10, 1/10 */
+  RUNG_GREY_BT601 = 1,
+  RUNG_GREY_BT709 = 2
+} rung_grey_weights;
+
+/* May grow at its end; `size` tells a library how much of it the program knows. */
+typedef struct rung_image_options {
+  size_t size;
+  rung_image_filter filter;
+  rung_grey_weights weights; /* of grey */
+  int radius;                /* of box, gaussian, unsharp: 0 to 15 */
+  double sigma;              /* of gaussian, unsharp; 0: one that fits the radius */
+  double amount;             /* of unsharp */
+  int planar;                /* not 0: pictures are C x H x W */
+  const char* rung;          /* one rung by name; NULL: the best */
+} rung_image_options;
+
+/* Sets the first `size` bytes - sizeof(rung_image_options) - to defaults: grey by BT.601, radius 2,
+ * sigma 0, amount 1, H x W x C. */
+RUNG_C_API rung_status rung_image_options_init(rung_image_options* options, size_t size);
+
+/* y = the filtered pictures x. NULL options are the defaults. */
+RUNG_C_API rung_status rung_image(rung_context* context, const rung_tensor* x, const rung_tensor* y,
+                                  const rung_image_options* options);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: Apache-2.0
+// image: filters of pictures: grey, box and Gaussian blur, unsharp mask, Sobel.
+//
+// Of every pixel (i, j) of every channel, T = 2 radius + 1 and k, l from -radius to radius:
+//   grey      y = wr R + wg G + wb B, the weights
+//               tenths  3/10, 6/10, 1/10
+//               bt601   0.299, 0.587, 0.114     (standard definition television, JPEG)
+//               bt709   0.2126, 0.7152, 0.0722  (high definition television, sRGB)
+//   box       y = sum_kl x[i + k, j + l] / T^2
+//   gaussian  y = sum_kl g[k] g[l] x[i + k, j + l], g[k] = exp(-k^2 / (2 sigma^2)) divided by the
+//             sum of all of these
+//   unsharp   y = x + amount (x - b), b the gaussian blur of x
+//   sobel     y = sqrt(h^2 + v^2), h and v the correlation of x with
+//             -1 0 1          -1 -2 -1
+//             -2 0 2    and    0  0  0
+//             -1 0 1           1  2  1
+//
+// Shapes   x: ... x H x W x C, planar: ... x C x H x W, the axes in front a batch of pictures. C is
+//          1 (grey), 2 (grey, alpha), 3 (R G B) or 4 (R G B, alpha). y alike; of grey, whose x has
+//          3 or 4 channels, y has 1, or 2 where x has 4 and alpha is to be kept.
+// Alpha    grey, unsharp and sobel copy it. Blurs treat it as one more channel: what is right at
+//          the rim of something transparent only where colours are premultiplied by alpha.
+// Edges    outside of the picture lies the nearest pixel of its border.
+// Strides  any, zero (broadcast) in x too; y must not overlap itself.
+// Types    u8 or f32, x and y alike.
+// u8       Every result is a whole number that does not depend on how it is computed:
+//            grey      tenths: (3 R + 6 G + B) / 10, rounded down, as courses have it. bt601, bt709:
+//                      (wr R + wg G + wb B + 2^14) / 2^15 rounded down; wr wg wb are 9798 19235
+//                      3735, and 6966 23436 2366
+//            box       the mean rounded to nearest (T^2 is odd: there are no ties)
+//            gaussian  (sum_kl w[k] w[l] x + 2^15) / 2^16 rounded down. w are the g in units of
+//                      1/256, w[radius] first: w[k] = 256 g[k] and what rounding w[k + 1] left over,
+//                      rounded to nearest (half up); w[0] is what is left of 256
+//            unsharp   x + ((x - b) round(256 amount) + 2^7) / 2^8 rounded down, b the u8 result of
+//                      gaussian, then clamped to 0 to 255
+//            sobel     the root rounded to nearest (there are no ties), at most 255
+// Accuracy f32, with u the unit roundoff and S the same sum of absolute values:
+//            grey      |error| <= 6 u S
+//            blurs     |error| <= (2 T + 8) u S =: E
+//            unsharp   |error| <= |amount| E + 4 u (|x| + |amount| (|x| + |b| + E))
+//            sobel     |error| <= 8 u (S of h + S of v) + 2^-74. h^2 + v^2 that overflows gives
+//                      infinity.
+//          A NaN or infinity reaches the pixels whose window contains it, and no others; where it
+//          meets a weight of zero is not defined.
+// Aliasing y must not overlap x.
+// Repeats  the same bits from run to run and for any number of threads.
+// Errors   Error(invalid_argument) for shapes, types, aliasing, radius < 0 or > 15, a sigma below 0
+//          or not finite, an amount beyond -64 to 64.
+// Source   ITU-R BT.601 and BT.709; I. Sobel & G. Feldman, A 3x3 Isotropic Gradient Operator for
+//          Image Processing, 1968; D. Kirk, W. Hwu & I. El Hajj, Programming Massively Parallel
+//          Processors, chapter 3 (grey, blur).
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "rung/core/collapse.hpp"
+#include "rung/core/context.hpp"
+#include "rung/core/export.hpp"
+#include "rung/core/operator.hpp"
+#include "rung/core/tensor_ref.hpp"
+
+namespace rung {
+
+enum class ImageFilter : std::uint8_t { grey, box, gaussian, unsharp, sobel };
+enum class GreyWeights : std::uint8_t { tenths, bt601, bt709 };
+
+struct ImageOptions {
+  ImageFilter filter = ImageFilter::grey;
+  GreyWeights weights = GreyWeights::bt601;  // of grey
+  int radius = 2;                            // of box, gaussian, unsharp
+  double sigma = 0;                          // of gaussian, unsharp; 0: 0.3 (radius - 1) + 0.8
+  double amount = 1;                         // of unsharp
+  bool planar = false;                       // C x H x W
+  bool operator==(const ImageOptions&) const = default;
+};
+
+struct RUNG_API Image {
+  static constexpr std::string_view name = "image";
+  static constexpr std::string_view summary = "grey, blurred, sharpened pictures and their edges";
+  static constexpr std::string_view problem_help =
+      "TYPE HxWxC[,options]: u8 1080x1920x3   u8 4x3x480x640,planar,gaussian,radius=3\n"
+      "options: grey (default) | box | gaussian | unsharp | sobel, planar (CxHxW),\n"
+      "         weights=bt601|bt709|tenths and opaque (y without alpha) of grey,\n"
+      "         radius=N (0 to 15, default 2), sigma=X, amount=X (of unsharp)";
+
+  static constexpr int max_radius = 15;
+
+  struct Call {
+    ConstTensorRef x = {};
+    TensorRef y = {};
+    ImageOptions options = {};
+    bool operator==(const Call&) const = default;
+  };
+
+  struct Strides {
+    std::int64_t row = 0, column = 0, channel = 0;
+  };
+
+  struct Args : Call {
+    std::int64_t rows = 0, columns = 0;
+    int channels = 0;      // of x
+    int out_channels = 0;  // of y
+    Strides from, to;      // of x, of y
+    Collapsed<2> pictures;
+    // Of blurs, by distance from the middle; radius 0 of what is none.
+    int radius = 0;
+    float blur[max_radius + 1] = {};             // of f32; of box, which divides in the end, 1
+    std::int32_t blur_256[max_radius + 1] = {};  // of u8, in units of 1/256; of box 1
+    std::int32_t amount_256 = 0;
+
+    [[nodiscard]] ImageFilter filter() const { return options.filter; }
+    [[nodiscard]] int taps() const { return 2 * radius + 1; }
+    [[nodiscard]] std::int64_t pixels() const { return pictures.size() * rows * columns; }
+    /// The channel that is alpha and copied; -1: none.
+    [[nodiscard]] int copied_alpha() const {
+      const bool blurs = filter() == ImageFilter::box || filter() == ImageFilter::gaussian;
+      return !blurs && channels % 2 == 0 && out_channels > 1 ? channels - 1 : -1;
+    }
+  };
+
+  static constexpr void operands(auto& call, auto&& visit) {
+    visit(in(call.x, "x"), out(call.y, "y"));
+  }
+  static RungList<Image>& rungs();
+  static void bind(Args& args);
+
+  static Cost cost(const Args& args);
+  static void reference(const Args& args, Oracle& oracle);
+  static Tolerance tolerance(const Args& args, const RungInfo& rung, Values values);
+  static std::vector<Problem> check_problems(Backend backend);
+  static std::vector<Problem> bench_problems(Backend backend);
+  static Call make(const Problem& problem, Inputs& inputs);
+  static std::span<const ArgumentSpec> arguments();
+  static void invoke(Context& context, Invocation& invocation, Pick pick);
+};
+
+RUNG_API void image(Context& context, const ConstTensorRef& x, const TensorRef& y,
+                    const ImageOptions& options = {}, Pick pick = best);
+
+}  // namespace rung

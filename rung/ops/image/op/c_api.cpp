@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+// image's C functions.
+#include "rung/core/c_options.hpp"
+#include "rung/ops/image/image.h"
+#include "rung/ops/image/image.hpp"
+
+namespace {
+
+using namespace rung::c_api;
+using C = rung_image_options;
+using Cpp = rung::ImageOptions;
+using rung::GreyWeights;
+using rung::ImageFilter;
+
+static_assert(same(RUNG_IMAGE_GREY, ImageFilter::grey) && same(RUNG_IMAGE_BOX, ImageFilter::box));
+static_assert(same(RUNG_IMAGE_GAUSSIAN, ImageFilter::gaussian));
+static_assert(same(RUNG_IMAGE_UNSHARP, ImageFilter::unsharp));
+static_assert(same(RUNG_IMAGE_SOBEL, ImageFilter::sobel));
+static_assert(same(RUNG_GREY_TENTHS, GreyWeights::tenths));
+static_assert(same(RUNG_GREY_BT601, GreyWeights::bt601));
+static_assert(same(RUNG_GREY_BT709, GreyWeights::bt709));
+
+constexpr auto table = options_table<C, Cpp>(
+    "rung_image_options", choice("filter", &C::filter, &Cpp::filter, ImageFilter::sobel),
+    choice("weights", &C::weights, &Cpp::weights, GreyWeights::bt709),
+    field("radius", &C::radius, &Cpp::radius), field("sigma", &C::sigma, &Cpp::sigma),
+    field("amount", &C::amount, &Cpp::amount), field("planar", &C::planar, &Cpp::planar));
+
+}  // namespace
+
+rung_status rung_image_options_init(rung_image_options* options, size_t size) {
+  return table.init(options, size);
+}
+
+rung_status rung_image(rung_context* context, const rung_tensor* x, const rung_tensor* y,
+                       const rung_image_options* options) {
+  return table.call(rung::image, context, options, Argument{x, "x"}, Argument{y, "y"});
+}

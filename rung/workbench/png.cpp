@@ -1,0 +1,252 @@
+// SPDX-License-Identifier: Apache-2.0
+// libpng reports errors by longjmp, which runs no destructor. So each function here that calls
+// setjmp keeps nothing but plain values, calls nothing but libpng, and returns whether it went
+// well; callbacks end every C++ exception before they let libpng jump. What needs destructors lives
+// in the callers.
+#include "rung/workbench/png.hpp"
+
+#include <png.h>
+
+#include <csetjmp>
+#include <cstdint>
+#include <exception>
+#include <utility>
+
+#include "rung/core/cpu_device.hpp"
+#include "rung/core/error.hpp"
+#include "rung/core/file_reader.hpp"
+#include "rung/core/file_writer.hpp"
+#include "rung/core/require.hpp"
+
+namespace rung::workbench {
+namespace {
+
+constexpr png_uint_32 max_side = 1 << 20;
+constexpr std::size_t max_chunk_bytes = std::size_t{8} << 20;  // of what is not pixels, inflated
+constexpr int max_other_chunks = 100;
+/// What deflate makes of a byte at most.
+constexpr std::uint64_t max_inflation = 1032;
+
+/// What went wrong, as libpng or the file said it; outlives every jump.
+struct Trouble {
+  std::string message;
+  std::exception_ptr thrown;  // by the file
+
+  /// As an Error that names the file.
+  [[noreturn]] void raise(const std::string& path) const {
+    if (thrown) std::rethrow_exception(thrown);
+    throw Error(ErrorCode::io, path + ": not a PNG file, or a malformed one: " + message);
+  }
+};
+
+void keep_message(png_structp png, const char* text) noexcept {
+  try {
+    static_cast<Trouble*>(png_get_error_ptr(png))->message = text;
+  } catch (...) {  // out of memory: without the words
+  }
+}
+[[noreturn]] void on_error(png_structp png, png_const_charp text) {
+  keep_message(png, text);
+  png_longjmp(png, 1);
+}
+/// What libpng puts up with: a wrong checksum of a comment, say.
+void on_warning(png_structp, png_const_charp) {}
+
+/// Calls f on the file of a callback; false, with the exception kept, if it throws.
+template <class File, class F>
+bool on_file(png_structp png, const F& f) noexcept {
+  try {
+    f(*static_cast<File*>(png_get_io_ptr(png)));
+    return true;
+  } catch (...) {
+    static_cast<Trouble*>(png_get_error_ptr(png))->thrown = std::current_exception();
+    return false;
+  }
+}
+void read_bytes(png_structp png, png_bytep to, std::size_t bytes) {
+  const auto read = [&](FileReader& file) { file.read(to, bytes); };
+  if (!on_file<FileReader>(png, read)) png_error(png, "cannot be read");
+}
+void write_bytes(png_structp png, png_bytep from, std::size_t bytes) {
+  const auto write = [&](FileWriter& file) { file.write(from, bytes); };
+  if (!on_file<FileWriter>(png, write)) png_error(png, "cannot be written");
+}
+void flush(png_structp) {}
+
+// --- reading -------------------------------------------------------------------------------------
+
+struct Reader {
+  png_structp png;
+  png_infop info = nullptr;
+
+  explicit Reader(Trouble& trouble)
+      : png(png_create_read_struct(PNG_LIBPNG_VER_STRING, &trouble, on_error, on_warning)) {
+    if (png != nullptr) info = png_create_info_struct(png);
+    if (info == nullptr) {
+      png_destroy_read_struct(&png, nullptr, nullptr);
+      throw Error(ErrorCode::out_of_memory, "libpng has no memory for a reader");
+    }
+  }
+  Reader(const Reader&) = delete;
+  Reader& operator=(const Reader&) = delete;
+  ~Reader() { png_destroy_read_struct(&png, &info, nullptr); }
+};
+
+struct Header {
+  png_uint_32 width, height;
+  int channels;
+  int passes;                // of interlacing
+  std::uint64_t in_a_row;    // bytes, as the file has them
+  std::size_t out_of_a_row;  // and as they become
+};
+
+/// Everything in front of the pixels, and what they are to become.
+bool read_header(png_structp png, png_infop info, FileReader* file, Header* header) {
+  if (setjmp(png_jmpbuf(png)) != 0) return false;
+  png_set_user_limits(png, max_side, max_side);
+  png_set_chunk_cache_max(png, max_other_chunks);
+  png_set_chunk_malloc_max(png, max_chunk_bytes);
+  png_set_read_fn(png, file, read_bytes);
+  png_read_info(png, info);
+  header->width = png_get_image_width(png, info);
+  header->height = png_get_image_height(png, info);
+  header->in_a_row = png_get_rowbytes(png, info);
+  png_set_expand(png);  // palettes, few bits, transparent colours
+  png_set_scale_16(png);
+  header->passes = png_set_interlace_handling(png);
+  png_read_update_info(png, info);
+  header->channels = png_get_channels(png, info);
+  header->out_of_a_row = png_get_rowbytes(png, info);
+  return true;
+}
+
+/// A row at a time: no table of rows is needed, whatever their number.
+bool read_pixels(png_structp png, const Header* header, png_bytep pixels) {
+  if (setjmp(png_jmpbuf(png)) != 0) return false;
+  for (int pass = 0; pass < header->passes; ++pass) {
+    for (png_uint_32 row = 0; row < header->height; ++row) {
+      png_read_row(png, pixels + row * header->out_of_a_row, nullptr);
+    }
+  }
+  png_read_end(png, nullptr);
+  return true;
+}
+
+/// Nothing is allocated that the file's size, or the machine's memory, does not bear out.
+void expect_plausible(const std::string& path, const Header& header, std::size_t file_bytes) {
+  const auto claim = [&] {
+    return path + ": " + std::to_string(header.width) + " x " + std::to_string(header.height) +
+           " pixels";
+  };
+  if (header.in_a_row * header.height > max_inflation * file_bytes) {
+    throw Error(ErrorCode::io, claim() + " are announced, which no file of " +
+                                   std::to_string(file_bytes) + " bytes can hold");
+  }
+  const std::uint64_t bytes = std::uint64_t{header.out_of_a_row} * header.height;
+  constexpr std::uint64_t always_there = std::uint64_t{64} << 20;  // not worth a look
+  if (bytes > always_there && bytes > static_cast<std::uint64_t>(detail::available_memory())) {
+    throw Error(ErrorCode::out_of_memory, claim() + " need " + std::to_string(bytes >> 20) +
+                                              " MiB of memory, more than is available");
+  }
+}
+
+// --- writing -------------------------------------------------------------------------------------
+
+struct Writer {
+  png_structp png;
+  png_infop info = nullptr;
+
+  explicit Writer(Trouble& trouble)
+      : png(png_create_write_struct(PNG_LIBPNG_VER_STRING, &trouble, on_error, on_warning)) {
+    if (png != nullptr) info = png_create_info_struct(png);
+    if (info == nullptr) {
+      png_destroy_write_struct(&png, nullptr);
+      throw Error(ErrorCode::out_of_memory, "libpng has no memory for a writer");
+    }
+  }
+  Writer(const Writer&) = delete;
+  Writer& operator=(const Writer&) = delete;
+  ~Writer() { png_destroy_write_struct(&png, &info); }
+};
+
+struct Picture {
+  const png_byte* pixels;
+  png_uint_32 width, height;
+  int channels;
+};
+
+bool write_picture(png_structp png, png_infop info, FileWriter* file, const Picture* picture) {
+  if (setjmp(png_jmpbuf(png)) != 0) return false;
+  static constexpr int colour_types[] = {PNG_COLOR_TYPE_GRAY, PNG_COLOR_TYPE_GRAY_ALPHA,
+                                         PNG_COLOR_TYPE_RGB, PNG_COLOR_TYPE_RGB_ALPHA};
+  constexpr int bits = 8;
+  png_set_user_limits(png, PNG_UINT_31_MAX, PNG_UINT_31_MAX);
+  png_set_write_fn(png, file, write_bytes, flush);
+  png_set_IHDR(png, info, picture->width, picture->height, bits,
+               colour_types[picture->channels - 1], PNG_INTERLACE_NONE,
+               PNG_COMPRESSION_TYPE_DEFAULT, PNG_FILTER_TYPE_DEFAULT);
+  png_write_info(png, info);
+  const std::size_t row_bytes =
+      static_cast<std::size_t>(picture->width) * static_cast<std::size_t>(picture->channels);
+  for (png_uint_32 row = 0; row < picture->height; ++row) {
+    png_write_row(png, picture->pixels + row * row_bytes);
+  }
+  png_write_end(png, info);
+  return true;
+}
+
+void expect_picture(const std::string& path, const ConstTensorRef& tensor) {
+  const Extents& shape = tensor.shape;
+  const bool has_channels = shape.rank == 3 && shape[2] >= 1 && shape[2] <= 4;
+  const auto fits = [](std::int64_t side) {
+    return side >= 1 && side <= static_cast<std::int64_t>(max_side);
+  };
+  const bool is_picture = tensor.dtype == DType::u8 && (shape.rank == 2 || has_channels) &&
+                          fits(shape[0]) && fits(shape[1]);
+  if (is_picture) return;
+  throw Error(
+      ErrorCode::unsupported,
+      path + ": a tensor of " + std::string(to_string(tensor.dtype)) + " " + to_string(shape) +
+          " is no picture; accepted for PNG: u8 of H x W, or H x W x C with C 1 to 4, and H "
+          "and W 1 to " +
+          std::to_string(max_side) + ". A .npy file takes any");
+}
+
+}  // namespace
+
+Tensor read_png(const std::string& path) {
+  FileReader file(path);
+  const std::size_t file_bytes = file.size();
+  Trouble trouble;
+  const Reader reader(trouble);
+  Header header{};
+  if (!read_header(reader.png, reader.info, &file, &header)) trouble.raise(path);
+  expect_plausible(path, header, file_bytes);
+  Tensor tensor(DType::u8, {header.height, header.width, header.channels});
+  if (!read_pixels(reader.png, &header, tensor.data<png_byte>())) trouble.raise(path);
+  return tensor;
+}
+
+void write_png(const std::string& path, const ConstTensorRef& tensor) {
+  require_tensor(path, tensor, "tensor");
+  expect_picture(path, tensor);
+  Tensor gathered;
+  const void* pixels = tensor.data;
+  if (tensor.device.backend == Backend::cuda ||
+      !(tensor.strides == tensor.shape.contiguous_strides())) {
+    gathered = Tensor(tensor.dtype, tensor.shape);
+    copy(tensor, gathered);
+    pixels = gathered.data<void>();
+  }
+  FileWriter file(path);
+  Trouble trouble;
+  const Writer writer(trouble);
+  const Picture picture{.pixels = static_cast<const png_byte*>(pixels),
+                        .width = static_cast<png_uint_32>(tensor.shape[1]),
+                        .height = static_cast<png_uint_32>(tensor.shape[0]),
+                        .channels = tensor.rank() == 2 ? 1 : static_cast<int>(tensor.shape[2])};
+  if (!write_picture(writer.png, writer.info, &file, &picture)) trouble.raise(path);
+  file.commit();
+}
+
+}  // namespace rung::workbench

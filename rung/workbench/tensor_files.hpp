@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+// The formats of files that hold a tensor, told apart by the end of their names: .png (in either
+// case) is a picture, everything else NumPy's .npy.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "rung/core/tensor.hpp"
+
+namespace rung::workbench {
+
+/// One line for help texts.
+inline constexpr std::string_view tensor_files_help =
+    "Files are NumPy's (numpy.save writes them, numpy.load reads the result), or pictures: a .png "
+    "is u8 of H x W x C, C 1 to 4.";
+
+/// Into host memory. Throws Error that names the file.
+Tensor read_tensor_file(const std::string& path);
+/// Replaces the file, in full or not at all.
+void write_tensor_file(const std::string& path, const ConstTensorRef& tensor);
+
+}  // namespace rung::workbench

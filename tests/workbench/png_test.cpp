@@ -1,0 +1,368 @@
+// SPDX-License-Identifier: Apache-2.0
+// PNG files as tensors: every colour type and depth, interlaced too, as libpng writes them; and
+// files that are cut, flipped, or claim more than they hold.
+#include "rung/workbench/png.hpp"
+
+#include <gtest/gtest.h>
+#include <png.h>
+#include <zlib.h>
+
+#include <cmath>
+#include <cstdint>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "rung/core/error.hpp"
+
+namespace rung::workbench {
+namespace {
+
+namespace fs = std::filesystem;
+using Bytes = std::vector<std::uint8_t>;
+
+/// A picture as a file holds it, and as it is to be read.
+struct PngPicture {
+  int width = 0, height = 0;
+  int colour_type = 0, bits = 8;
+  bool interlaced = false;
+  std::vector<int> samples;  // of all channels of the file; of a palette, indices
+  std::vector<png_color> palette;
+  std::vector<std::uint8_t> palette_alpha;
+  std::vector<int> transparent;  // the samples of the colour that is
+  Bytes wanted;                  // H x W x C
+  int channels = 0;
+};
+
+std::string png_name(const PngPicture& p) {
+  return "type " + std::to_string(p.colour_type) + ", " + std::to_string(p.bits) + " bits, " +
+         std::to_string(p.height) + "x" + std::to_string(p.width) +
+         (p.interlaced ? ", interlaced" : "") + (p.transparent.empty() ? "" : ", transparent");
+}
+
+/// By libpng, in memory. Any error ends the test program.
+Bytes encode(const PngPicture& p) {
+  png_structp png = png_create_write_struct(
+      PNG_LIBPNG_VER_STRING, nullptr, [](png_structp, png_const_charp) { std::abort(); }, nullptr);
+  png_infop info = png_create_info_struct(png);
+  Bytes file;
+  png_set_write_fn(
+      png, &file,
+      [](png_structp from, png_bytep bytes, std::size_t count) {
+        auto& to = *static_cast<Bytes*>(png_get_io_ptr(from));
+        to.insert(to.end(), bytes, bytes + count);
+      },
+      [](png_structp) {});
+  png_set_IHDR(png, info, static_cast<png_uint_32>(p.width), static_cast<png_uint_32>(p.height),
+               p.bits, p.colour_type, p.interlaced ? PNG_INTERLACE_ADAM7 : PNG_INTERLACE_NONE,
+               PNG_COMPRESSION_TYPE_DEFAULT, PNG_FILTER_TYPE_DEFAULT);
+  if (!p.palette.empty()) {
+    png_set_PLTE(png, info, p.palette.data(), static_cast<int>(p.palette.size()));
+  }
+  if (!p.palette_alpha.empty()) {
+    png_set_tRNS(png, info, p.palette_alpha.data(), static_cast<int>(p.palette_alpha.size()),
+                 nullptr);
+  }
+  if (!p.transparent.empty()) {
+    png_color_16 colour{};
+    colour.gray = colour.red = static_cast<png_uint_16>(p.transparent[0]);
+    if (p.transparent.size() == 3) {
+      colour.green = static_cast<png_uint_16>(p.transparent[1]);
+      colour.blue = static_cast<png_uint_16>(p.transparent[2]);
+    }
+    png_set_tRNS(png, info, nullptr, 0, &colour);
+  }
+  png_write_info(png, info);
+  // Samples of a row, packed from the high bits down.
+  const std::size_t row_samples = p.samples.size() / static_cast<std::size_t>(p.height);
+  std::vector<Bytes> rows(static_cast<std::size_t>(p.height));
+  std::vector<png_bytep> pointers;
+  for (std::size_t row = 0; row < rows.size(); ++row) {
+    rows[row].assign(png_get_rowbytes(png, info), 0);
+    for (std::size_t i = 0; i < row_samples; ++i) {
+      const int sample = p.samples[row * row_samples + i];
+      if (p.bits == 16) {
+        rows[row][2 * i] = static_cast<std::uint8_t>(sample >> 8);
+        rows[row][2 * i + 1] = static_cast<std::uint8_t>(sample);
+      } else {
+        const auto bit = i * static_cast<std::size_t>(p.bits);
+        rows[row][bit / 8] |=
+            static_cast<std::uint8_t>(sample << (8 - p.bits - static_cast<int>(bit % 8)));
+      }
+    }
+    pointers.push_back(rows[row].data());
+  }
+  png_write_image(png, pointers.data());
+  png_write_end(png, info);
+  png_destroy_write_struct(&png, &info);
+  return file;
+}
+
+/// Random samples, and what they are in 8 bits.
+PngPicture random_picture(int colour_type, int bits, int height, int width, bool transparent,
+                          unsigned seed) {
+  PngPicture p{.width = width, .height = height, .colour_type = colour_type, .bits = bits};
+  std::mt19937 random(seed);
+  const int max_sample = (1 << bits) - 1;
+  const bool is_palette = colour_type == PNG_COLOR_TYPE_PALETTE;
+  const int in_file = is_palette || (colour_type & PNG_COLOR_MASK_COLOR) == 0 ? 1 : 3;
+  const int stored = in_file + ((colour_type & PNG_COLOR_MASK_ALPHA) != 0 ? 1 : 0);
+  if (is_palette) {
+    for (int i = 0; i <= max_sample; ++i) {
+      p.palette.push_back({static_cast<png_byte>(random()), static_cast<png_byte>(random()),
+                           static_cast<png_byte>(random())});
+      // The last colours are opaque without saying so.
+      if (transparent && i <= max_sample / 2) {
+        p.palette_alpha.push_back(static_cast<std::uint8_t>(random()));
+      }
+    }
+  }
+  const auto eight = [&](int sample) {
+    return static_cast<std::uint8_t>(std::lround(255.0 * sample / max_sample));
+  };
+  for (int i = 0; i < height * width; ++i) {
+    std::vector<int> pixel;
+    for (int c = 0; c < stored; ++c) pixel.push_back(static_cast<int>(random()) & max_sample);
+    if (transparent && !is_palette) {
+      if (i == 0) p.transparent = pixel;
+      if (i % 3 == 1) pixel = p.transparent;
+    }
+    p.samples.insert(p.samples.end(), pixel.begin(), pixel.end());
+    if (is_palette) {
+      const auto index = static_cast<std::size_t>(pixel[0]);
+      const png_color colour = p.palette[index];
+      p.wanted.insert(p.wanted.end(), {colour.red, colour.green, colour.blue});
+      if (transparent) {
+        const bool listed = index < p.palette_alpha.size();
+        p.wanted.push_back(listed ? p.palette_alpha[index] : std::uint8_t{255});
+      }
+    } else {
+      for (const int sample : pixel) p.wanted.push_back(eight(sample));
+      if (transparent) p.wanted.push_back(pixel == p.transparent ? 0 : 255);
+    }
+  }
+  p.channels = static_cast<int>(p.wanted.size()) / (height * width);
+  return p;
+}
+
+class Png : public testing::Test {
+ protected:
+  Png() {
+    char name[] = "/tmp/rung-png-XXXXXX";
+    folder = mkdtemp(name);
+  }
+  ~Png() override { fs::remove_all(folder); }
+
+  [[nodiscard]] std::string path(const std::string& name = "a.png") const {
+    return folder + "/" + name;
+  }
+  std::string save(const Bytes& bytes) const {
+    std::ofstream file(path(), std::ios::binary);
+    file.write(reinterpret_cast<const char*>(bytes.data()),
+               static_cast<std::streamsize>(bytes.size()));
+    return path();
+  }
+  /// What reading the bytes gives: a tensor, or the words of an Error.
+  std::string read(const Bytes& bytes, Tensor* tensor = nullptr) const {
+    try {
+      Tensor found = read_png(save(bytes));
+      if (tensor != nullptr) *tensor = found;
+      return "";
+    } catch (const Error& error) {
+      EXPECT_NE(std::string(error.what()).find(path()), std::string::npos) << error.what();
+      return error.what();
+    }
+  }
+
+  std::string folder;
+};
+
+Bytes bytes_of(const Tensor& tensor) {
+  const auto* data = tensor.data<std::uint8_t>();
+  return {data, data + tensor.shape().product()};
+}
+
+constexpr struct {
+  int colour_type;
+  std::initializer_list<int> bits;
+} png_forms[] = {{PNG_COLOR_TYPE_GRAY, {1, 2, 4, 8, 16}},
+                 {PNG_COLOR_TYPE_GRAY_ALPHA, {8, 16}},
+                 {PNG_COLOR_TYPE_RGB, {8, 16}},
+                 {PNG_COLOR_TYPE_RGB_ALPHA, {8, 16}},
+                 {PNG_COLOR_TYPE_PALETTE, {1, 2, 4, 8}}};
+
+TEST_F(Png, OfEveryColourTypeAndDepthIsRead) {
+  unsigned seed = 0;
+  int read_files = 0;
+  for (const auto& form : png_forms) {
+    for (const int bits : form.bits) {
+      for (const bool transparent : {false, true}) {
+        if (transparent && (form.colour_type & PNG_COLOR_MASK_ALPHA) != 0) continue;
+        for (const auto& [height, width] : {std::pair{1, 1}, {5, 7}, {19, 33}}) {
+          for (const bool interlaced : {false, true}) {
+            PngPicture p =
+                random_picture(form.colour_type, bits, height, width, transparent, ++seed);
+            p.interlaced = interlaced;
+            SCOPED_TRACE(png_name(p));
+            Tensor tensor;
+            ASSERT_EQ(read(encode(p), &tensor), "");
+            ASSERT_EQ(tensor.dtype(), DType::u8);
+            ASSERT_EQ(tensor.shape(), (Extents{height, width, p.channels}));
+            ASSERT_EQ(bytes_of(tensor), p.wanted);
+            ++read_files;
+          }
+        }
+      }
+    }
+  }
+  EXPECT_EQ(read_files, 6 * (15 + 11));
+}
+
+TEST_F(Png, IsReadAsItWasWritten) {
+  std::mt19937 random(7);
+  for (const Extents& shape : {Extents{1, 1, 1}, Extents{9, 13}, Extents{4, 33, 1},
+                               Extents{7, 5, 2}, Extents{6, 31, 3}, Extents{30, 2, 4}}) {
+    Tensor tensor(DType::u8, shape);
+    for (std::int64_t i = 0; i < shape.product(); ++i) {
+      tensor.data<std::uint8_t>()[i] = static_cast<std::uint8_t>(random());
+    }
+    write_png(path(), tensor);
+    const Tensor read = read_png(path());
+    EXPECT_EQ(read.shape(), (Extents{shape[0], shape[1], shape.rank == 2 ? 1 : shape[2]}));
+    EXPECT_EQ(bytes_of(read), bytes_of(tensor));
+  }
+}
+
+TEST_F(Png, OfAnyStridesIsWritten) {
+  // Planes, seen as pixels: what `image --planar` gives, turned round by transpose.
+  Bytes planes(3 * 4 * 5);
+  for (std::size_t i = 0; i < planes.size(); ++i) planes[i] = static_cast<std::uint8_t>(3 * i);
+  write_png(path(), ConstTensorRef(planes.data(), DType::u8, {4, 5, 3}, {5, 1, 20}));
+  const Bytes read = bytes_of(read_png(path()));
+  for (std::size_t pixel = 0; pixel < 20; ++pixel) {
+    for (std::size_t c = 0; c < 3; ++c) EXPECT_EQ(read[3 * pixel + c], planes[20 * c + pixel]);
+  }
+}
+
+TEST_F(Png, OfATensorThatIsNoPictureIsRefused) {
+  const auto refused = [&](const ConstTensorRef& tensor, const std::string& part) {
+    try {
+      write_png(path("none.png"), tensor);
+      ADD_FAILURE() << "no Error";
+    } catch (const Error& error) {
+      EXPECT_EQ(error.code(), ErrorCode::unsupported);
+      EXPECT_NE(std::string(error.what()).find(part), std::string::npos) << error.what();
+    }
+    EXPECT_FALSE(fs::exists(path("none.png")));
+  };
+  refused(Tensor(DType::f32, {4, 5, 3}), "f32 4x5x3");
+  refused(Tensor(DType::u8, {4, 5, 5}), "u8 4x5x5");
+  refused(Tensor(DType::u8, {4, 5, 0}), "4x5x0");
+  refused(Tensor(DType::u8, {0, 5, 3}), "0x5x3");
+  refused(Tensor(DType::u8, {2, 4, 5, 3}), "2x4x5x3");
+  refused(Tensor(DType::u8, {1, (1 << 20) + 1}), "1 to 1048576");
+  EXPECT_THROW(write_png(folder + "/no/such/a.png", Tensor(DType::u8, {1, 1})), Error);
+}
+
+TEST_F(Png, CutAnywhereIsAnError) {
+  for (const bool interlaced : {false, true}) {
+    PngPicture p = random_picture(PNG_COLOR_TYPE_PALETTE, 4, 9, 11, true, 3);
+    p.interlaced = interlaced;
+    const Bytes file = encode(p);
+    for (std::size_t length = 0; length < file.size(); ++length) {
+      const Bytes cut(file.begin(), file.begin() + static_cast<std::ptrdiff_t>(length));
+      EXPECT_NE(read(cut), "") << length << " of " << file.size();
+    }
+  }
+}
+
+TEST_F(Png, WithAnyBitFlippedIsReadOrRefused) {
+  PngPicture p = random_picture(PNG_COLOR_TYPE_RGB, 8, 5, 6, true, 4);
+  p.interlaced = true;
+  const Bytes file = encode(p);
+  int refused = 0;
+  for (std::size_t bit = 0; bit < 8 * file.size(); ++bit) {
+    Bytes flipped = file;
+    flipped[bit / 8] ^= static_cast<std::uint8_t>(1 << bit % 8);
+    if (!read(flipped).empty()) ++refused;
+  }
+  // Checksums find nearly all; tRNS is no critical chunk.
+  EXPECT_GT(refused, static_cast<int>(8 * file.size()) * 3 / 4);
+}
+
+/// Chunks with checksums that are right.
+void put_number(Bytes& file, std::uint32_t number) {
+  for (int shift = 24; shift >= 0; shift -= 8) {
+    file.push_back(static_cast<std::uint8_t>(number >> shift));
+  }
+}
+void put_chunk(Bytes& file, const std::string& type, const Bytes& content) {
+  put_number(file, static_cast<std::uint32_t>(content.size()));
+  Bytes named(type.begin(), type.end());
+  named.insert(named.end(), content.begin(), content.end());
+  file.insert(file.end(), named.begin(), named.end());
+  put_number(file, static_cast<std::uint32_t>(
+                       crc32(0, named.data(), static_cast<unsigned>(named.size()))));
+}
+Bytes deflated(const Bytes& content) {
+  uLongf size = compressBound(content.size());
+  Bytes packed(size);
+  EXPECT_EQ(compress2(packed.data(), &size, content.data(), content.size(), 9), Z_OK);
+  packed.resize(size);
+  return packed;
+}
+Bytes png_claiming(std::uint32_t width, std::uint32_t height, std::uint8_t bits,
+                   std::uint8_t colour_type, const Bytes& pixels, const Bytes& text = {}) {
+  Bytes file{0x89, 'P', 'N', 'G', '\r', '\n', 0x1a, '\n'};
+  Bytes header;
+  put_number(header, width);
+  put_number(header, height);
+  header.insert(header.end(), {bits, colour_type, 0, 0, 0});
+  put_chunk(file, "IHDR", header);
+  if (!text.empty()) put_chunk(file, "zTXt", text);
+  put_chunk(file, "IDAT", deflated(pixels));
+  put_chunk(file, "IEND", {});
+  return file;
+}
+
+TEST_F(Png, ThatClaimsMoreThanItHoldsIsRefusedAtOnce) {
+  const Bytes few(1000);
+  const auto has = [](const std::string& message, std::string_view part) {
+    EXPECT_NE(message.find(part), std::string::npos) << message;
+  };
+  has(read(png_claiming(1 << 20, 1 << 20, 16, 6, few)), "1048576 x 1048576 pixels are announced");
+  has(read(png_claiming(100000, 100000, 1, 0, few)), "no file of");
+  has(read(png_claiming(0x7fffffff, 0x7fffffff, 8, 6, few)), "malformed");
+  has(read(png_claiming((1 << 20) + 1, 1, 8, 0, few)), "malformed");
+  has(read(png_claiming(0, 5, 8, 0, few)), "malformed");
+  has(read(png_claiming(5, 5, 3, 0, few)), "malformed");    // no such depth
+  has(read(png_claiming(5, 5, 8, 3, few)), "malformed");    // no palette
+  has(read(png_claiming(40, 40, 8, 2, few)), "malformed");  // too few pixels
+  has(read({'h', 'e', 'l', 'l', 'o', ',', ' ', 'w', 'o', 'r', 'l', 'd'}), "PNG");
+  has(read({}), "truncated");
+}
+
+TEST_F(Png, WithACommentThatInflatesBeyondTheLimitIsReadWithoutIt) {
+  // 64 MiB of zeros in 64 KiB: eight times what a chunk may take.
+  Bytes text{'k', 'e', 'y', 0, 0};
+  const Bytes packed = deflated(Bytes(std::size_t{64} << 20));
+  text.insert(text.end(), packed.begin(), packed.end());
+  Bytes pixels;
+  for (int row = 0; row < 2; ++row) pixels.insert(pixels.end(), {0, 1, 2, 3});
+  Tensor tensor;
+  ASSERT_EQ(read(png_claiming(3, 2, 8, 0, pixels, text), &tensor), "");
+  EXPECT_EQ(bytes_of(tensor), (Bytes{1, 2, 3, 1, 2, 3}));
+}
+
+TEST_F(Png, ThatIsNoFileIsAnError) {
+  EXPECT_THROW(read_png(path("missing.png")), Error);
+  EXPECT_THROW(read_png(folder), Error);
+  EXPECT_THROW(read_png("/dev/zero"), Error);
+}
+
+}  // namespace
+}  // namespace rung::workbench
