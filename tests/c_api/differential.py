@@ -344,6 +344,137 @@ def norm(api, case):
     close("norm of permuted rows", permuted, plain[order].astype(np.float64), 8 * unit(dtype) * np.abs(plain[order]))
 
 
+class Windows:
+    """Along one axis of n elements: which place tap i of window o lies at, and which of them count."""
+
+    def __init__(self, case, n, ceil):
+        self.kernel, self.dilation = int(case.random.integers(1, 5)), int(case.one_of(1, 1, 2))
+        self.stride = int(case.random.integers(1, 5))
+        span = self.dilation * (self.kernel - 1) + 1
+        self.padding = int(case.random.integers(0, span // 2 + 1))
+        self.count = (n + 2 * self.padding - span + (self.stride - 1 if ceil else 0)) // self.stride + 1
+        if ceil and (self.count - 1) * self.stride >= n + self.padding:
+            self.count -= 1
+        at = np.arange(max(self.count, 0))[:, None] * self.stride - self.padding
+        self.at = at + np.arange(self.kernel) * self.dilation
+        self.inside = (self.at >= 0) & (self.at < n)
+        self.padded = self.at < n + self.padding
+        self.exists = self.count > 0 and self.inside.any(axis=1).all()
+
+
+class Pooled:
+    """A random pool of images of shape (images, channels, rows, columns), in either layout."""
+
+    def __init__(self, case):
+        self.shape = (int(case.random.integers(1, 3)), int(case.one_of(1, 3, 4, 8, 17)), case.extent(40),
+                      case.extent(40))
+        self.last, self.valid, ceil = case.flag(), case.flag(), case.flag(0.3)
+        self.rows, self.columns = Windows(case, self.shape[2], ceil), Windows(case, self.shape[3], ceil)
+        self.given = dict(channels_last=int(self.last), count_padding=int(not self.valid), ceil_mode=int(ceil))
+        for name, axis in (("height", self.rows), ("width", self.columns)):
+            self.given |= {f"kernel_{name}": axis.kernel, f"stride_{name}": axis.stride,
+                           f"padding_{name}": axis.padding, f"dilation_{name}": axis.dilation}
+        self.exists = min(self.shape) > 0 and self.rows.exists and self.columns.exists
+
+    def laid(self, shape):
+        return (shape[0], shape[2], shape[3], shape[1]) if self.last else shape
+
+    def planes(self, array):
+        return array.transpose(0, 3, 1, 2) if self.last else array
+
+    def taps(self, which):
+        """OH x OW x kh x kw: whether a tap counts."""
+        rows, columns = getattr(self.rows, which), getattr(self.columns, which)
+        return rows[:, None, :, None] & columns[None, :, None, :]
+
+    def windows(self, x):
+        """... x OH x OW x kh x kw of the elements; of those outside the nearest."""
+        rows = np.clip(self.rows.at, 0, self.shape[2] - 1)
+        columns = np.clip(self.columns.at, 0, self.shape[3] - 1)
+        return x[:, :, rows[:, None, :, None], columns[None, :, None, :]]
+
+
+def pool(api, case):
+    drawn = Pooled(case)
+    if not drawn.exists:
+        return
+    dtype = np.dtype(case.one_of(*FLOATS))
+    out = drawn.shape[:2] + (drawn.rows.count, drawn.columns.count)
+    kind = case.one_of("MAX", "AVERAGE", "L2", "WEIGHTED")
+    x, y = case.input(dtype, drawn.laid(drawn.shape)), case.output(dtype, drawn.laid(out))
+    weights = case.input(dtype, (drawn.rows.kernel, drawn.columns.kernel)) if kind == "WEIGHTED" else None
+    bias = case.input(dtype, (drawn.shape[1],)) if case.flag(0.3) else None
+    indices = case.output(np.int64, drawn.laid(out)) if kind == "MAX" and case.flag() else None
+    case.freeze()
+    tensors = {name: value for name, value in dict(weights=weights, bias=bias, indices=indices).items()
+               if value is not None}
+    inside, u = drawn.taps("inside"), unit(dtype)
+    counted = inside if drawn.valid else drawn.taps("padded")
+    weight = np.ones(inside.shape[2:]) if weights is None else weights.astype(np.float64)
+    total = (counted * weight).sum(axis=(2, 3))
+    if kind == "WEIGHTED" and np.abs(total).min() <= 0.1 * np.abs(weight).sum():
+        return  # next to a division by zero
+    api.call("pool", x, y, options=api.options("pool", kind=f"RUNG_POOLING_{kind}", **tensors, **drawn.given))
+    of_x = drawn.windows(drawn.planes(x).astype(np.float64))
+    n = weight.size
+    if kind == "MAX":
+        wanted = np.where(inside, of_x, -np.inf).max(axis=(4, 5))
+        bound = 0 * wanted
+    elif kind == "L2":
+        wanted = np.sqrt((inside * of_x**2).sum(axis=(4, 5)))
+        bound = (n / 2 + 4) * u * wanted + np.sqrt(n * smallest(dtype))
+    else:
+        wanted = (inside * weight * of_x).sum(axis=(4, 5)) / total
+        size = (inside * np.abs(weight * of_x)).sum(axis=(4, 5))
+        size += np.abs(wanted) * (counted * np.abs(weight)).sum(axis=(2, 3))
+        bound = (n + 4) * u * size / np.abs(total)
+    got = drawn.planes(y)
+    if bias is not None:
+        shift = bias.astype(np.float64)[:, None, None]
+        wanted, bound = wanted + shift, bound + 2 * u * (np.abs(shift) + np.abs(wanted + shift))
+    close(f"pool {kind}", got, wanted, bound + rounding(dtype, wanted))
+    if indices is not None:
+        where = drawn.planes(indices).reshape(out[0], out[1], -1)
+        flat = drawn.planes(x).reshape(out[0], out[1], -1)
+        best = np.take_along_axis(flat, where, axis=2).reshape(out).astype(np.float64)
+        close("the element at pool's index", best, np.where(inside, of_x, -np.inf).max(axis=(4, 5)), 0)
+
+
+def pool_backward(api, case):
+    drawn = Pooled(case)
+    if not drawn.exists:
+        return
+    dtype = np.dtype(case.one_of("f4", "f8"))
+    out = drawn.shape[:2] + (drawn.rows.count, drawn.columns.count)
+    kind = case.one_of("MAX", "AVERAGE")
+    dy, dx = case.input(dtype, drawn.laid(out)), case.output(dtype, drawn.laid(drawn.shape))
+    tensors = {}
+    if kind == "MAX":
+        x = case.values(dtype, drawn.laid(drawn.shape))
+        tensors["indices"] = np.empty(drawn.laid(out), np.int64)
+        api.call("pool", x, np.empty(drawn.laid(out), dtype), options=api.options("pool", **tensors, **drawn.given))
+    case.freeze()
+    api.call("pool_backward", dy, dx, options=api.options(
+        "pool_backward", kind=f"RUNG_POOLING_{kind}", **tensors, **drawn.given))
+    inside = drawn.taps("inside")
+    counted = inside if drawn.valid else drawn.taps("padded")
+    terms = drawn.planes(dy).astype(np.float64)
+    place = (np.clip(drawn.rows.at, 0, None)[:, None, :, None] * drawn.shape[3]
+             + np.clip(drawn.columns.at, 0, None)[None, :, None, :])
+    if kind == "AVERAGE":
+        share = (terms / counted.sum(axis=(2, 3)))[..., None, None] * inside
+    else:
+        share = terms[..., None, None] * (inside & (place == drawn.planes(tensors["indices"])[..., None, None]))
+    wanted, size = np.zeros(drawn.shape), np.zeros(drawn.shape)
+    places = np.minimum(place, drawn.shape[2] * drawn.shape[3] - 1).ravel()
+    for image in np.ndindex(*out[:2]):
+        np.add.at(wanted[image].reshape(-1), places, share[image].ravel())
+        np.add.at(size[image].reshape(-1), places, np.abs(share[image]).ravel())
+    n = drawn.rows.kernel * drawn.columns.kernel
+    close(f"pool_backward {kind}", drawn.planes(dx), wanted,
+          (n + 4) * unit(dtype) * size + smallest(dtype) + rounding(dtype, wanted))
+
+
 def stencil(api, case):
     dtype = np.dtype(case.one_of(*FLOATS, "u1"))
     out = np.dtype(case.one_of(dtype.str, "f4")) if dtype.itemsize < 4 else dtype
