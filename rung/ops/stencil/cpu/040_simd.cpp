@@ -1,20 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 // stencil / simd
 //
-// Idea     vectors of neighbouring columns. Rows are first made lines: converted to the type of the
-//          sums, with what lies outside the array in place, so that the loop over taps is a load
-//          and a multiply-add for each vector and knows of no edge. The lines under the mask are
-//          kept in a ring; four vectors of sums stay in registers while all taps pass.
+// Idea     vectors of neighbouring columns. Sums stay in registers while all taps pass: four rows
+//          of four vectors (AVX2: two), so that a load of x serves four rows of y, and one of a
+//          weight four vectors. Where all taps are inside the array, rows of x are read in place;
+//          others are first made lines: converted to the type of the sums, with what lies outside
+//          in place, so that no kernel knows of edges. A ring keeps the lines under the masks.
 // Changes  against tiled: no sum is loaded or stored between taps; every type, edge and stride.
 //          Separable masks are summed along the row as a line is made, and windows in 1, 2, 4 ...
-//          neighbours, then down the rows in blocks (block_sums): a window of 31 x 31 takes half
-//          as long again as one of 5 x 5.
+//          neighbours, then down the rows in blocks (block_sums). Under a mask of several planes, a
+//          band of rows is made of one plane after the other, its lines still in L2. Results that
+//          would not stay in a cache are written past it.
 // Cost     K multiply-adds per element, 16 f32 an instruction with AVX-512; m + n for vectors, at
 //          most 11 additions for a window of any size. x read once (a band of 128 rows reads those
 //          above and below it again) and y written once.
 // Limits   one thread. Rows that are not contiguous are gathered. A separable mask of three axes
-//          goes through memory once more.
-// Tried    -
+//          goes through memory once more. Along a row every tap is an unaligned load.
+// Tried    see EXPERIMENTS.md.
 // Source   block sums: see 035_block_sums.cpp.
 #include "rung/ops/stencil/cpu/detail/engine.hpp"
 

@@ -286,6 +286,30 @@ TEST_P(StencilOn, TheNumberOfThreadsChangesNoBit) {
   EXPECT_EQ(y.values, z.values);
 }
 
+TEST_P(StencilOn, ResultsLargerThanCachesAreTheSame) {
+  if (GetParam() != Backend::cpu) GTEST_SKIP() << "of a CPU: it writes them past the caches";
+  const Array x({2100, 2064}, 13u);
+  const Array mask({3, 5}, 14u);
+  const Array across({4}, 15u);
+  const Array down({3}, 16u);
+  // Tensors begin with a cache line, and so do their rows here.
+  Tensor y(DType::f32, x.shape, context.device());
+  const auto* const values = static_cast<const float*>(y.ref().data);
+  const auto is = [&](const Array& wanted) {
+    return std::equal(wanted.values.begin(), wanted.values.end(), values);
+  };
+  Array wanted(x.shape);
+  stencil(context, x, mask, wanted, {}, {"tiled"});
+  stencil(context, x, mask, y, {}, {"threads"});
+  EXPECT_TRUE(is(wanted));
+  stencil(context, x, Array({6, 5}, 1.0F), wanted, {}, {"tiled"});
+  stencil(context, x, {}, y, {.window = {6, 5}}, {"threads"});
+  EXPECT_TRUE(is(wanted));
+  stencil_separable(context, x, across, down, {}, wanted, {}, {"separable"});
+  stencil_separable(context, x, across, down, {}, y, {}, {"threads"});
+  EXPECT_TRUE(is(wanted));
+}
+
 TEST_P(StencilOn, ErrorsNameWhatWasGiven) {
   Array x({4, 6}, 1u);
   Array y({4, 6});

@@ -77,9 +77,11 @@ void run_typed(const Args& args, Context& context, int threads) {
                                 });
 }
 
-/// Of a 2-core Zen 5 vCPU: a row's element through its line, a tap, and what waking a thread takes.
-constexpr double seconds_per_element = 0.25e-9;
-constexpr double seconds_per_tap = 0.025e-9;
+/// Of a 2-core Zen 5 vCPU: an element from and to memory, a tap of a mask, one of a vector or
+/// window, and what waking a thread takes.
+constexpr double seconds_per_element = 0.22e-9;
+constexpr double seconds_per_tap = 0.008e-9;
+constexpr double seconds_per_separable_tap = 0.015e-9;
 constexpr double seconds_to_join = 5e-6;
 
 }  // namespace
@@ -89,8 +91,9 @@ double seconds(const Args& args, int threads) {
   const double taps = args.is_separable()
                           ? args.depth().taps + args.rows().taps + args.columns().taps
                           : args.taps();
+  const double per_tap = args.is_separable() ? seconds_per_separable_tap : seconds_per_tap;
   const double elements = static_cast<double>(args.elements()) * args.iterations * (wide ? 2 : 1);
-  return elements * (seconds_per_element + taps * seconds_per_tap) / threads +
+  return elements * (seconds_per_element + taps * per_tap) / threads +
          (threads > 1 ? seconds_to_join * args.iterations : 0);
 }
 

@@ -30,7 +30,7 @@ struct Four {
 /// The vector has one load, however many use it: GCC would repeat it as an operand of each.
 template <class V>
 HWY_INLINE void load_once([[maybe_unused]] V& v) {
-#if HWY_ARCH_X86 && HWY_TARGET != HWY_SCALAR
+#if HWY_ARCH_X86 && HWY_TARGET <= HWY_AVX2
   asm("" : "+v"(v.raw));
 #endif
 }
