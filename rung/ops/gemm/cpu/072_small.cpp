@@ -22,14 +22,6 @@ using namespace gemm_cpu;
 using cpu::Range;
 using cpu::Team;
 
-// Strips of B within half of the L1 cache are used as they are.
-template <class T>
-bool packs_b(const Call& call, const Kernels<T>& ks) {
-  constexpr std::int64_t strip_bytes = 32 << 10;
-  return call.b.column != 1 ||
-         call.k * ks.tile_columns() * static_cast<std::int64_t>(sizeof(T)) > strip_bytes;
-}
-
 /// Rows `rows` of C times columns `strips` of strips; `strip` has room for one strip of B.
 template <class T>
 void multiply(const Sums<T>& sums, Range rows, Range strips, T* strip) {

@@ -38,9 +38,7 @@ void few_rows(const Call& call, Context& context) {
   const Kernels<T>& ks = kernels<T>();
   const int threads = threads_worth(call, context.threads());
   const std::int64_t groups = ceil_div(call.m, ks.tile_rows);
-  // Rows of B at a time. Few rows of C are bound by memory, and few streams are followed best; with
-  // more rows the traffic of C counts too.
-  const std::int64_t block_k = call.m < 5 ? 4 : call.m < 12 ? 8 : 16;
+  const std::int64_t block_k = few_rows_block(call.m);
   // So many columns that their sums take two thirds of L1.
   constexpr std::int64_t size = sizeof(T);
   const std::int64_t chunk =

@@ -106,12 +106,13 @@ Support supports(const Histogram::Args& args, const Context&) {
 }
 
 double estimate(const Histogram::Args& args, const Context& context) {
+  constexpr double start = 45e-9, a_bin = 1.5e-9, clearing_bytes = 0.2e-6, a_value = 0.25e-9;
+  constexpr double team = 3e-6;
   const int threads = threads_worth(args, context);
-  const auto bins = static_cast<double>(args.bins());
   const double tables =
-      args.x.dtype == DType::u8 ? 1024 : bins * IndexTables::copies_for(args.bins());
-  return static_cast<double>(args.size()) / (2.5e9 * threads) + (bins + tables) / 4e9 +
-         (threads > 1 ? 3e-6 : 0.0);
+      args.x.dtype == DType::u8 ? clearing_bytes : static_cast<double>(args.bins()) * a_bin;
+  const double counting = static_cast<double>(args.size()) * a_value + common_seconds(args);
+  return start + tables + counting / threads + (threads > 1 ? team : 0);
 }
 
 void run(const Histogram::Args& args, Context& context) {

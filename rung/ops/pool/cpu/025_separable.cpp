@@ -18,7 +18,7 @@
 namespace rung {
 namespace {
 
-double estimate(const Pool::Args& args, const Context&) { return pool_cpu::seconds(args, 1); }
+double estimate(const Pool::Args& args, const Context&) { return pool_cpu::seconds(args); }
 
 void run(const Pool::Args& args, Context& context) { pool_cpu::pool_on(args, context, 1); }
 

@@ -13,10 +13,7 @@
 namespace rung {
 namespace {
 
-double estimate(const Pool::Args& args, const Context& context) {
-  // A hair less than separable, so that it is chosen where they would do the same.
-  return 0.999 * pool_cpu::seconds(args, context.threads());
-}
+double estimate(const Pool::Args& args, const Context&) { return pool_cpu::seconds(args); }
 
 void run(const Pool::Args& args, Context& context) {
   pool_cpu::pool_on(args, context, context.threads());

@@ -69,7 +69,13 @@ Support supports(const PoolBackward::Args& args, const Context&) {
 }
 
 double estimate(const PoolBackward::Args& args, const Context&) {
-  return PoolBackward::cost(args).operations / 5e8;
+  constexpr double a_term = 0.55e-9, a_maximum = 2.5e-9, a_far_maximum = 4.5e-9, a_zero = 0.1e-9;
+  const double zeros = static_cast<double>(args.dx.size()) * a_zero;
+  if (args.kind() != Pooling::max) {
+    return zeros + PoolBackward::cost(args).operations / 2 * a_term;
+  }
+  const double each = args.dx.strides[3] == 1 ? a_maximum : a_far_maximum;
+  return zeros + static_cast<double>(args.dy.size()) * each;
 }
 
 void run(const PoolBackward::Args& args, Context&) {

@@ -18,7 +18,7 @@ namespace rung {
 namespace {
 
 double estimate(const PoolBackward::Args& args, const Context&) {
-  return pool_backward_cpu::seconds(args, 1);
+  return pool_backward_cpu::seconds(args);
 }
 
 void run(const PoolBackward::Args& args, Context& context) {

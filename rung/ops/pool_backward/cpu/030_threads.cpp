@@ -13,9 +13,8 @@
 namespace rung {
 namespace {
 
-double estimate(const PoolBackward::Args& args, const Context& context) {
-  // A hair less than gather_rows, so that it is chosen where they would do the same.
-  return 0.999 * pool_backward_cpu::seconds(args, context.threads());
+double estimate(const PoolBackward::Args& args, const Context&) {
+  return pool_backward_cpu::seconds(args);
 }
 
 void run(const PoolBackward::Args& args, Context& context) {

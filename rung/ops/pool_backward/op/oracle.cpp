@@ -100,8 +100,8 @@ Gradient gradient_at(const Args& args, std::int64_t n, std::int64_t c, std::int6
 
 /// Windows over a place, at most.
 double windows(const PoolAxis& axis) {
-  return static_cast<double>(
-      smaller(axis.kernel, ceil_div((axis.kernel - 1) * axis.dilation + 1, axis.stride)));
+  const std::int64_t span = (axis.kernel - 1) * axis.dilation + 1;
+  return static_cast<double>(smaller(axis.out, smaller(axis.kernel, ceil_div(span, axis.stride))));
 }
 
 }  // namespace

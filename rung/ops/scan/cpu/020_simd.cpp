@@ -30,7 +30,7 @@ void run(const Scan::Args& args, Context& context) {
   chunks.finish();
 }
 
-double estimate(const Scan::Args& args, const Context&) { return chunk_seconds(args, 1, 1); }
+double estimate(const Scan::Args& args, const Context&) { return chunk_seconds(args, 1); }
 
 const Rung<Scan> self{
     {.name = "simd", .step = 20, .after = "serial_general", .estimate = estimate, .run = run}};

@@ -50,9 +50,7 @@ Cost traffic(const Scan::Args& args) {
   return {.bytes = cost.bytes * 1.5, .operations = cost.operations * 2};
 }
 
-double estimate(const Scan::Args& args, const Context& context) {
-  return chunk_seconds(args, useful_threads(args, context), 1.5);
-}
+double estimate(const Scan::Args& args, const Context&) { return chunk_seconds(args, 1.5); }
 
 const Rung<Scan> self{{.name = "two_pass_threads",
                        .step = 30,

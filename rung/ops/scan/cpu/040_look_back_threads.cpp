@@ -105,9 +105,7 @@ void run(const Scan::Args& args, Context& context) {
                 [&](const cpu::Team& team) { scan_cut(chunks, slots, next, team.rank()); });
 }
 
-double estimate(const Scan::Args& args, const Context& context) {
-  return chunk_seconds(args, useful_threads(args, context), 1);
-}
+double estimate(const Scan::Args& args, const Context&) { return chunk_seconds(args, 1); }
 
 const Rung<Scan> self{{.name = "look_back_threads",
                        .step = 40,

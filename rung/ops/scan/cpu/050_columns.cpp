@@ -94,8 +94,9 @@ Support supports(const Scan::Args& args, const Context&) {
 double estimate(const Scan::Args& args, const Context&) {
   // Independent of the number of threads, as the choice must be: other rungs add in other orders.
   const double bytes = Scan::cost(args).bytes;
-  const double contiguous_preferred = args.is_contiguous() ? 20 : 0.5;
-  return contiguous_preferred * bytes / 45e9;
+  // Lines of one element are contiguous in any direction.
+  const double contiguous_preferred = args.is_contiguous() && args.length() > 1 ? 20 : 0.5;
+  return 40e-9 + contiguous_preferred * bytes / 45e9;
 }
 
 const Rung<Scan> self{{.name = "columns",

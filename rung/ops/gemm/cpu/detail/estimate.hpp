@@ -4,6 +4,9 @@
 // the constants are a 2-core Zen 5 vCPU's, and ratios between them hold widely.
 #pragma once
 
+#include <algorithm>
+#include <cmath>
+
 #include "rung/cpu/isa.hpp"
 #include "rung/ops/gemm/cpu/detail/engine.hpp"
 
@@ -37,24 +40,47 @@ inline double memory_seconds_of_c(const Call& call, double passes) {
              : 2 * static_cast<double>(call.batch) * bytes * passes / bytes_per_second;
 }
 
+/// Copying B into strips as wide as a tile, which the last one fills with zeros; columns that do not
+/// lie side by side take twice as long.
+inline double strips_seconds(const Call& call, double columns_of_tile) {
+  const double n = std::ceil(static_cast<double>(call.n) / columns_of_tile) * columns_of_tile;
+  const double an_element = call.b.column == 1 ? 0.1e-9 : 0.2e-9;
+  return static_cast<double>(call.batch) * static_cast<double>(call.depth()) * n * an_element;
+}
+
+inline int columns_of_tile(const Call& call) {
+  return call.in == DType::f64 ? kernels<double>().tile_columns() : kernels<float>().tile_columns();
+}
+
 /// Of packed multiplication by `threads` threads.
 inline double packed_seconds(const Call& call, int threads) {
   const double m = static_cast<double>(call.m), n = static_cast<double>(call.n);
   const double k = static_cast<double>(call.depth()), batch = static_cast<double>(call.batch);
   constexpr double pack_an_element = 0.3e-9, update_an_element = 0.15e-9;
-  constexpr double start = 0.3e-6, start_a_thread = 1e-6;
-  const double packing = batch * (m * k + k * n) * pack_an_element;
-  const double updating = batch * m * n * (1 + k / 512) * update_an_element;
+  constexpr double start = 0.1e-6, start_a_thread = 1e-6, a_matrix = 50e-9;
+  const double packing = std::max(batch * (m * k + k * n) * pack_an_element,
+                                  strips_seconds(call, columns_of_tile(call)));
+  const double updating = batch * (a_matrix + m * n * (1 + k / 512) * update_an_element);
   return start + (threads > 1 ? start_a_thread * threads : 0) +
          (peak_seconds(call) * 1.03 + packing + updating + memory_seconds_of_c(call, 0.5)) /
              threads;
 }
 
+/// Whether tiles read a copy of B: strips of it within half of the L1 cache are used as they are.
+template <class T>
+bool packs_b(const Call& call, const Kernels<T>& ks) {
+  constexpr std::int64_t strip_bytes = 32 << 10;
+  return call.b.column != 1 ||
+         call.k * ks.tile_columns() * static_cast<std::int64_t>(sizeof(T)) > strip_bytes;
+}
+
 /// Of tiles that read A, and perhaps B, where they are. Threads meet at the end alone.
 template <class T>
 double small_seconds(const Call& call, int threads) {
-  constexpr double start = 0.05e-6, start_a_thread = 0.5e-6, pack_an_element = 0.1e-9;
-  constexpr double l2_bytes = 1 << 20;
+  constexpr double start = 0.03e-6, start_a_thread = 0.5e-6, a_matrix = 12e-9;
+  constexpr double an_fma = 0.4e-9;  // that waits for the one before
+  constexpr double l2_bytes = 1 << 20, bytes_per_second = 30e9, l2_bytes_per_second = 80e9;
+  const Kernels<T>& ks = kernels<T>();
   const double m = static_cast<double>(call.m), n = static_cast<double>(call.n);
   const double k = static_cast<double>(call.k), batch = static_cast<double>(call.batch);
   double slower = 1.02;
@@ -62,14 +88,19 @@ double small_seconds(const Call& call, int threads) {
   if (m * k * sizeof(T) > l2_bytes && call.n > 64) slower += 0.15;
   // For each 16 columns with AVX2, by tiles of 6 rows (f32 192, 255, 384 and 512 cubed on a 2-core
   // Zen 4 vCPU: .75, .77, .76, .61 of the ceiling; packed .82, .88, .91, .75).
-  if (kernels<T>().narrow_strips() && call.n > 64) slower += 0.23;
+  if (ks.narrow_strips() && call.n > 64) slower += 0.23;
   const std::int64_t row_bytes = call.a.row * static_cast<std::int64_t>(sizeof(T));
   if (row_bytes % 4096 == 0 && call.m > 8) slower += 0.2;
   if (call.a.row != 1 && call.a.column != 1) slower += 0.5;
+  const bool sliver = call.n <= ks.sliver_columns && call.a.column == 1 && call.b.column == 1;
+  const double bytes = batch * k * n * sizeof(T);
+  const double fetching = packs_b(call, ks) && !sliver
+                              ? strips_seconds(call, ks.tile_columns())
+                              : bytes / (bytes > l2_bytes ? bytes_per_second : l2_bytes_per_second);
+  const double computing =
+      std::max(peak_seconds(call) * slower, batch * k * std::ceil(n / ks.tile_columns()) * an_fma);
   return start + (threads > 1 ? start_a_thread * threads : 0) +
-         (peak_seconds(call) * slower + batch * k * n * pack_an_element +
-          memory_seconds_of_c(call, 1)) /
-             threads;
+         (computing + fetching + batch * a_matrix + memory_seconds_of_c(call, 1)) / threads;
 }
 
 /// The most rows of a tile one vector wide.
@@ -81,17 +112,23 @@ inline std::int64_t narrow_rows(const Call& call) {
 /// Of kernels that read the one large operand once, and are bound by that or by load ports.
 inline double streaming_seconds(const Call& call, double large_elements, double peak_share,
                                 int threads) {
-  constexpr double start = 0.2e-6, start_a_thread = 1e-6, bytes_per_second = 40e9;
+  constexpr double start = 0.1e-6, start_a_thread = 1e-6, bytes_per_second = 40e9;
   const double bytes =
       static_cast<double>(call.batch) * large_elements * static_cast<double>(size_of(call.in));
   return start + (threads > 1 ? start_a_thread * threads : 0) +
          std::max(peak_seconds(call) / peak_share, bytes / bytes_per_second) / threads;
 }
 
+/// Rows of B that few_rows takes at a time. Few rows of C are bound by memory, and few streams are
+/// followed best; with more rows the traffic of C counts too.
+inline std::int64_t few_rows_block(std::int64_t m) { return m < 5 ? 4 : m < 12 ? 8 : 16; }
+
 inline double few_rows_seconds(const Call& call, int threads) {
-  const double m = static_cast<double>(call.m);
-  return streaming_seconds(call, static_cast<double>(call.n) * static_cast<double>(call.k),
-                           0.8 * m / (m + 1), threads);
+  constexpr double a_matrix = 0.15e-6, a_sweep_of_a_row = 12e-9;
+  const double m = static_cast<double>(call.m), k = static_cast<double>(call.k);
+  const double sweeps = std::ceil(k / static_cast<double>(few_rows_block(call.m)));
+  return streaming_seconds(call, static_cast<double>(call.n) * k, 0.8 * m / (m + 1), threads) +
+         static_cast<double>(call.batch) * (a_matrix + sweeps * m * a_sweep_of_a_row / threads);
 }
 
 }  // namespace rung::gemm_cpu

@@ -69,7 +69,10 @@ void work(const Share& share);
 /// Pools on up to `threads` threads.
 void pool_on(const Pool::Args& args, Context& context, int threads);
 
-/// Estimated seconds of pool_on().
-double seconds(const Pool::Args& args, int threads);
+/// Whether several threads take part in pool_on().
+bool worth_sharing(const Pool::Args& args);
+/// Estimated seconds of pool_on(). Independent of the number of threads, as the choice must be: simd
+/// and naive add in other orders.
+double seconds(const Pool::Args& args);
 
 }  // namespace rung::pool_cpu

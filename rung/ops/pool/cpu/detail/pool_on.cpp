@@ -39,13 +39,15 @@ void copy_as_arithmetic(const ConstTensorRef& from, void* to) {
 
 }  // namespace
 
+bool worth_sharing(const Pool::Args& args) {
+  return static_cast<double>(args.taps()) * static_cast<double>(args.y.size()) >= min_taps;
+}
+
 void pool_on(const Pool::Args& args, Context& context, int threads) {
   Call call;
   call.args = &args;
   call.along = along_of(args);
-  if (static_cast<double>(args.taps()) * static_cast<double>(args.y.size()) < min_taps) {
-    threads = 1;
-  }
+  if (!worth_sharing(args)) threads = 1;
   threads = static_cast<int>(std::min<std::int64_t>(threads, call.units()));
   const std::size_t element = args.x.dtype == DType::f64 ? 8 : 4;
   const auto bytes = [&](std::int64_t elements) {
@@ -73,10 +75,16 @@ void pool_on(const Pool::Args& args, Context& context, int threads) {
   });
 }
 
-double seconds(const Pool::Args& args, int threads) {
-  constexpr double seconds_per_byte = 0.03e-9;  // a 2-core Zen 5 vCPU, from the caches
-  constexpr double seconds_to_join = 4e-6;
-  return Pool::cost(args).bytes * seconds_per_byte / threads + (threads > 1 ? seconds_to_join : 0);
+double seconds(const Pool::Args& args) {
+  // On a 2-core Zen 5 vCPU, from the caches.
+  constexpr double a_byte = 0.03e-9, a_row = 16e-9, a_strided_element = 1.2e-9;
+  double all = Pool::cost(args).bytes * a_byte;
+  if (along_of(args) == Along::rows) {
+    const auto rows = static_cast<double>(args.images() * args.channels() * args.rows.in);
+    all += rows * a_row;
+    if (args.x.strides[3] != 1) all += static_cast<double>(args.x.size()) * a_strided_element;
+  }
+  return worth_sharing(args) ? all / 2 : all;
 }
 
 }  // namespace rung::pool_cpu

@@ -54,7 +54,8 @@ void work(const Share& share);
 /// Runs the call on up to `threads` threads.
 void gather_on(const PoolBackward::Args& args, Context& context, int threads);
 
-/// Estimated seconds of that.
-double seconds(const PoolBackward::Args& args, int threads);
+/// Estimated seconds of that. Independent of the number of threads, as the choice must be: naive
+/// adds in another order.
+double seconds(const PoolBackward::Args& args);
 
 }  // namespace rung::pool_backward_cpu

@@ -13,6 +13,8 @@ namespace {
 /// Below this many terms a second thread costs more than it does (some 5 us).
 constexpr double min_terms = 1 << 15;
 
+double terms(const PoolBackward::Args& args) { return PoolBackward::cost(args).operations / 2; }
+
 bool channels_are_contiguous(const PoolBackward::Args& args) {
   constexpr std::int64_t min_channels = 8;
   bool contiguous = args.channels() >= min_channels;
@@ -41,7 +43,7 @@ void gather_on(const PoolBackward::Args& args, Context& context, int threads) {
   Call call;
   call.args = &args;
   call.along_channels = channels_are_contiguous(args);
-  if (PoolBackward::cost(args).operations / 2 < min_terms) threads = 1;
+  if (terms(args) < min_terms) threads = 1;
   threads = static_cast<int>(std::min<std::int64_t>(threads, call.units()));
   const std::size_t element = args.dx.dtype == DType::f64 ? 8 : 4;
   constexpr std::size_t cache_line = 64;
@@ -64,11 +66,20 @@ void gather_on(const PoolBackward::Args& args, Context& context, int threads) {
   });
 }
 
-double seconds(const PoolBackward::Args& args, int threads) {
-  constexpr double seconds_per_term = 0.3e-9;  // a 2-core Zen 5 vCPU
-  constexpr double seconds_to_join = 4e-6;
-  return PoolBackward::cost(args).operations / 2 * seconds_per_term / threads +
-         (threads > 1 ? seconds_to_join : 0);
+double seconds(const PoolBackward::Args& args) {
+  // On a 2-core Zen 5 vCPU.
+  constexpr double a_row = 12e-9, a_row_of_windows = 8e-9, a_pixel = 8e-9;
+  const double term = args.kind() == Pooling::max ? 0.5e-9 : 0.15e-9;
+  double all = term * terms(args);
+  if (channels_are_contiguous(args)) {
+    const auto pixels = static_cast<double>(args.images() * args.rows.in * args.columns.in);
+    all += pixels * a_pixel;
+  } else {
+    const auto rows = static_cast<double>(args.images() * args.channels());
+    all += rows * (static_cast<double>(args.rows.in) * a_row +
+                   static_cast<double>(args.rows.out * args.rows.kernel) * a_row_of_windows);
+  }
+  return terms(args) < min_terms ? all : all / 2;
 }
 
 }  // namespace rung::pool_backward_cpu
