@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Regular files, read in full transfers; every failure is an Error that names the file.
 #include "rung/core/file_reader.hpp"
 
 #include <fcntl.h>

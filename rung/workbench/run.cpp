@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// rung run: an operator on files, NumPy's or pictures. Each operator describes its arguments, and this
-// command makes options of them: it knows none by name.
+// rung run: an operator on files, NumPy's or pictures. Each operator describes its arguments, and
+// this command makes options of them: it knows none by name.
 #include <fmt/format.h>
 
 #include <filesystem>

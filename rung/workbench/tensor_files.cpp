@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// The table of formats, and who reads and writes which.
 #include "rung/workbench/tensor_files.hpp"
 
 #include <array>

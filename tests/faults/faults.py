@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Fails each allocation, open, write, link, rename, fsync and thread creation of `rung run` in turn.
+"""Fails each allocation, open, write, link, rename, fsync and thread creation of `rung run` in turn: on arrays in .npy
+files, and on pictures in .png files, which libpng reads and writes.
 
 Whatever fails, the program ends by itself: with a message, an exit code of its own and the old output
 intact, or - where it can do without - with the right new output. No other file is left behind.
 
-Usage: faults.py RUNG SHIM [--only KIND]
+Usage: faults.py RUNG SHIM OPERATOR... [--only KIND]
 """
 import argparse
 import os
@@ -13,6 +14,7 @@ import struct
 import subprocess
 import sys
 import tempfile
+import zlib
 
 KINDS = ["open", "write", "fsync", "link", "rename", "thread", "allocate"]
 ROWS, COLUMNS = 300, 1000  # enough for several threads
@@ -25,30 +27,36 @@ def npy(values, shape):
     return b"\x93NUMPY\x01\x00" + struct.pack("<H", len(header)) + header.encode() + values
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("rung")
-    parser.add_argument("shim")
-    parser.add_argument("--only", choices=KINDS)
-    options = parser.parse_args()
+def png(rows, columns):
+    def chunk(kind, content):
+        return struct.pack(">I", len(content)) + kind + content + struct.pack(">I", zlib.crc32(kind + content))
+
+    pixels = b"".join(b"\0" + bytes((7 * row + column) % 256 for column in range(3 * columns)) for row in range(rows))
+    return (b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", struct.pack(">IIBBBBB", columns, rows, 8, 2, 0, 0, 0))
+            + chunk(b"IDAT", zlib.compress(pixels)) + chunk(b"IEND", b""))
+
+
+def fail_in_turn(rung, shim, operator, suffix, given, kinds):
+    """What ended badly."""
     bad = []
     with tempfile.TemporaryDirectory() as folder:
-        source, output = os.path.join(folder, "in.npy"), os.path.join(folder, "out.npy")
+        names = {f"in{suffix}", f"out{suffix}"}
+        source, output = os.path.join(folder, f"in{suffix}"), os.path.join(folder, f"out{suffix}")
         fired = os.path.join(folder, "fired")
         with open(source, "wb") as file:
-            file.write(npy(struct.pack("<f", 1.5) * (ROWS * COLUMNS), (ROWS, COLUMNS)))
-        command = [options.rung, "run", "softmax", source, "-o", output, "--threads", "3"]
+            file.write(given)
+        command = [rung, "run", operator, source, "-o", output, "--threads", "3"]
         subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
         with open(output, "rb") as file:
             right = file.read()
-        for kind in [options.only] if options.only else KINDS:
+        for kind in kinds:
             number = by_openmp = 0
             while True:
                 number += 1
                 with open(output, "wb") as file:
                     file.write(OLD)
-                environment = dict(os.environ, LD_PRELOAD=options.shim, RUNG_FAULT_KIND=kind,
-                                   RUNG_FAULT_NUMBER=str(number), RUNG_FAULT_AFTER="in.npy",
+                environment = dict(os.environ, LD_PRELOAD=shim, RUNG_FAULT_KIND=kind,
+                                   RUNG_FAULT_NUMBER=str(number), RUNG_FAULT_AFTER=f"in{suffix}",
                                    RUNG_FAULT_FIRED=fired)
                 try:
                     done = subprocess.run(command, env=environment, timeout=60, text=True,
@@ -66,22 +74,41 @@ def main():
                     continue
                 ended_well = code in (1, 2, 3) and message.startswith("rung: ") and content == OLD
                 if not ended_well and not (code == 0 and content == right):
-                    bad.append(f"{kind} {number}: exit code {code}, output "
+                    bad.append(f"{operator}, {kind} {number}: exit code {code}, output "
                                f"{'old' if content == OLD else 'right' if content == right else 'WRONG'}: "
                                f"{message.strip()[:200]}")
-                left = sorted(set(os.listdir(folder)) - {"in.npy", "out.npy"})
+                left = sorted(set(os.listdir(folder)) - names)
                 if left:
-                    bad.append(f"{kind} {number}: left behind: {', '.join(left)}")
+                    bad.append(f"{operator}, {kind} {number}: left behind: {', '.join(left)}")
                     for name in left:
                         os.remove(os.path.join(folder, name))
                 if kind == "thread" and number == 2:
                     break  # later ones are the OpenMP runtime's, after two trial threads have run
-            print(f"{kind}: {number - 1 if kind != 'thread' else number} calls failed in turn"
+            print(f"{operator}, {kind}: {number - 1 if kind != 'thread' else number} calls failed in turn"
                   + (f", {by_openmp} of them the OpenMP runtime's, which ended the process" if by_openmp else ""))
             if by_openmp > 4:
-                bad.append(f"{kind}: {by_openmp} calls ended in the OpenMP runtime; 4 were known")
+                bad.append(f"{operator}, {kind}: {by_openmp} calls ended in the OpenMP runtime; 4 were known")
             if number == 1:
-                bad.append(f"{kind}: no such call is made, so nothing was tested")
+                bad.append(f"{operator}, {kind}: no such call is made, so nothing was tested")
+    return bad
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("rung")
+    parser.add_argument("shim")
+    parser.add_argument("operators", nargs="+")
+    parser.add_argument("--only", choices=KINDS)
+    options = parser.parse_args()
+    bad = []
+    if "softmax" in options.operators:
+        bad += fail_in_turn(options.rung, options.shim, "softmax", ".npy",
+                            npy(struct.pack("<f", 1.5) * (ROWS * COLUMNS), (ROWS, COLUMNS)),
+                            [options.only] if options.only else KINDS)
+    if "image" in options.operators:
+        # What the threads do is the same.
+        bad += fail_in_turn(options.rung, options.shim, "image", ".png", png(40, 50),
+                            [options.only] if options.only else [kind for kind in KINDS if kind != "thread"])
     for line in bad:
         print(line, file=sys.stderr)
     return 1 if bad else 0

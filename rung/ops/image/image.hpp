@@ -24,13 +24,13 @@
 // Strides  any, zero (broadcast) in x too; y must not overlap itself.
 // Types    u8 or f32, x and y alike.
 // u8       Every result is a whole number that does not depend on how it is computed:
-//            grey      tenths: (3 R + 6 G + B) / 10, rounded down, as courses have it. bt601, bt709:
-//                      (wr R + wg G + wb B + 2^14) / 2^15 rounded down; wr wg wb are 9798 19235
-//                      3735, and 6966 23436 2366
+//            grey      tenths: (3 R + 6 G + B) / 10, rounded down, as courses have it. bt601 and
+//                      bt709: (wr R + wg G + wb B + 2^14) / 2^15 rounded down; wr wg wb are 9798
+//                      19235 3735, and 6966 23436 2366
 //            box       the mean rounded to nearest (T^2 is odd: there are no ties)
 //            gaussian  (sum_kl w[k] w[l] x + 2^15) / 2^16 rounded down. w are the g in units of
-//                      1/256, w[radius] first: w[k] = 256 g[k] and what rounding w[k + 1] left over,
-//                      rounded to nearest (half up); w[0] is what is left of 256
+//                      1/256, w[radius] first: w[k] = 256 g[k] and what rounding w[k + 1] left
+//                      over, rounded to nearest (half up); w[0] is what is left of 256
 //            unsharp   x + ((x - b) round(256 amount) + 2^7) / 2^8 rounded down, b the u8 result of
 //                      gaussian, then clamped to 0 to 255
 //            sobel     the root rounded to nearest (there are no ties), at most 255

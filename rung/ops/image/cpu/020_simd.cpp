@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // image / simd
 //
-// Idea     vectors of neighbouring elements. Of pixels of three or four channels grey takes a vector
-//          of each channel, by loads that take them apart; everything else leaves channels together:
-//          the neighbour in a row of R G B R G B is the element three further on. Rows are first
-//          made lines, with the border's nearest pixels around them, so that no kernel knows of
-//          edges.
+// Idea     vectors of neighbouring elements. Of pixels of three or four channels grey takes a
+//          vector of each channel, by loads that take them apart; everything else leaves channels
+//          together: the neighbour in a row of R G B R G B is the element three further on. The
+//          ends of rows are copied, with the border's nearest pixels around them, so that no kernel
+//          knows of edges.
 // Changes  against naive: 16 to 64 elements an instruction. Gaussians are separable: along the row
 //          once, down the last rows from a ring of lines, two of them a multiply-add. The box keeps
 //          the sums of columns from row to row, adds the row that enters and takes off the one that

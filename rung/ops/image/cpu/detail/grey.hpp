@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Grey on a CPU. A unit of work is a row, or a panel of a very long one. Pixels that lie beside each
-// other are taken as they lie; others are gathered into planes first.
+// Grey on a CPU. A unit of work is a row, or a panel of a very long one. Pixels that lie beside
+// each other are taken as they lie; others are gathered into planes first.
 #pragma once
 
 #include <algorithm>

@@ -2,8 +2,8 @@
 // The vector code of image's CPU rungs. A line is a piece of a row with what lies outside of the
 // picture in place, so that no kernel knows of edges; in it the neighbour of an element is `group`
 // elements on. Lines may be read, and results of neighbourhoods be written, up to line_slack
-// elements beyond `count`. Grey begins and ends exactly. `next` is prefetched in the meantime, unless
-// it is null.
+// elements beyond `count`. Grey begins and ends exactly. `next` is prefetched in the meantime,
+// unless it is null.
 #pragma once
 
 #include <cstdint>

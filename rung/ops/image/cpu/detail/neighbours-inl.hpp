@@ -123,8 +123,8 @@ inline Window window_of(int taps) {
   return best;
 }
 
-/// Of windows up to 15 x 15 everything fits 16 bits, the division as well: n / area, n being the sum
-/// and half of the area, is (n factor) / 2^(16 + shift) rounded down.
+/// Of windows up to 15 x 15 everything fits 16 bits, the division as well: n / area, n being the
+/// sum and half of the area, is (n factor) / 2^(16 + shift) rounded down.
 template <int radius>
 struct Division {
   static constexpr std::uint32_t area = (2 * radius + 1) * (2 * radius + 1);

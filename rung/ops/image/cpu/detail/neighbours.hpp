@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Filters with a neighbourhood on a CPU. A unit of work is a band of rows, a panel of elements wide,
-// of one picture - of one channel of it, where channels are planes. Its rows become lines
-// (kernels.hpp), each once per band: copied or gathered, with the nearest pixels of the border
-// around the picture.
+// Filters with a neighbourhood on a CPU. A unit of work is a band of rows, a panel of elements
+// wide, of one picture - of one channel of it, where channels are planes. Its rows are lines
+// (kernels.hpp), each once per band: as they lie in x, or copied or gathered, with the nearest
+// pixels of the border around the picture.
 #pragma once
 
 #include <algorithm>
