@@ -314,7 +314,7 @@ template <class Op, class Options>
   const Rung<Op>* const rung = std::exchange(last.rung, nullptr);
   const typename Op::Call& call = make.template operator()<typename Op::Call>();
   move_pointers<Op>(call, last.call, last.args);
-  require_no_overlap<Op>(call);
+  rung::require_no_overlap<Op>(call);
   last.rung = rung;
   rung->run(last.args, context);
 }

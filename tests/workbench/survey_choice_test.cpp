@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <vector>
 
 #include "rung/bench/clock.hpp"
 #include "rung/workbench/survey.hpp"
@@ -38,16 +39,21 @@ workbench::SurveyRow best_try(const AnyOperator& op, const Problem& problem, Con
 // One thread: two of them wait for each other where there are not two cores to spare.
 TEST(SurveyChoice, IsNoneThatTakesTwiceAsLongAsAnother) {
   if (!as_programs_run) GTEST_SKIP() << "estimates are those of optimised kernels";
-  constexpr double seconds_each = 1.5;  // of some eleven operators
-  constexpr std::int64_t min_problems = 4;
+  constexpr double seconds = 18;
   constexpr std::int64_t max_problems = 64;
   Context context = Context::cpu(1);
-  for (const AnyOperator* op : operators()) {
-    if (op->survey_patterns().empty() || op->name() == "fake") continue;
+  std::vector<const AnyOperator*> surveyed = operators();
+  std::erase_if(surveyed, [](const AnyOperator* op) {
+    return op->survey_patterns().empty() || op->name() == "fake";
+  });
+  const double end = bench::now() + seconds;
+  auto left = static_cast<double>(surveyed.size());
+  for (const AnyOperator* op : surveyed) {
     const workbench::SurveyDraw draw{workbench::patterns_of(*op), 256 << 10};
-    const double until = bench::now() + seconds_each;
+    // What quick ones leave is for the others.
+    const double until = bench::now() + (end - bench::now()) / left--;
     for (std::int64_t index = 0; index < max_problems; ++index) {
-      if (index >= min_problems && bench::now() > until) break;
+      if (index > 0 && bench::now() > until) break;
       const Problem problem = workbench::draw_problem(*op, draw, 1, index);
       const workbench::SurveyRow row = best_try(*op, problem, context);
       EXPECT_FALSE(row.failed) << op->name() << " " << row.problem << ": " << row.note;

@@ -17,6 +17,7 @@
 #include <cmath>
 #include <limits>
 
+#include "rung/cpu/isa.hpp"
 #include "rung/cpu/load-inl.hpp"
 #include "rung/ops/pool/cpu/detail/call.hpp"
 
@@ -173,10 +174,11 @@ Support supports(const Pool::Args& args, const Context&) {
 }
 
 double estimate(const Pool::Args& args, const Context&) {
-  constexpr double a_vector = 1.2e-9, a_narrow_output = 6e-9, an_output = 0.4e-9;
+  constexpr double a_vector = 1.5e-9, a_narrow_output = 6e-9, an_output = 0.4e-9;
   const auto outputs = static_cast<double>(args.y.size());
   if (args.x.strides[1] == 1 && args.y.strides[1] == 1) {
-    const auto vectors = static_cast<double>((args.channels() + 15) / 16);
+    const std::int64_t lanes = cpu::isa() == cpu::Isa::avx512 ? 16 : 8;
+    const auto vectors = static_cast<double>((args.channels() + lanes - 1) / lanes);
     return outputs / static_cast<double>(args.channels()) * static_cast<double>(args.taps()) *
            vectors * a_vector;
   }

@@ -40,12 +40,18 @@ inline double memory_seconds_of_c(const Call& call, double passes) {
              : 2 * static_cast<double>(call.batch) * bytes * passes / bytes_per_second;
 }
 
+<<<<<<< HEAD
 /// Copying B into strips as wide as a tile, which the last one fills with zeros; columns that do
 /// not lie side by side take twice as long.
+=======
+/// Copying B into strips as wide as a tile, which the last one fills with zeros; columns that do not
+/// lie side by side take twice as long, and more to begin with.
+>>>>>>> survey
 inline double strips_seconds(const Call& call, double columns_of_tile) {
   const double n = std::ceil(static_cast<double>(call.n) / columns_of_tile) * columns_of_tile;
-  const double an_element = call.b.column == 1 ? 0.1e-9 : 0.2e-9;
-  return static_cast<double>(call.batch) * static_cast<double>(call.depth()) * n * an_element;
+  const double k = static_cast<double>(call.depth());
+  const double a_column = call.b.column == 1 ? k * 0.1e-9 : 1.5e-9 + k * 0.2e-9;
+  return static_cast<double>(call.batch) * n * a_column;
 }
 
 inline int columns_of_tile(const Call& call) {

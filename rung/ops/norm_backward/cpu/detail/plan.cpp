@@ -2,6 +2,7 @@
 // norm_backward on a CPU: what the vector kernels take, who does which rows, and the workspace.
 #include "rung/ops/norm_backward/cpu/detail/plan.hpp"
 
+#include "rung/cpu/isa.hpp"
 #include "rung/cpu/team.hpp"
 
 namespace rung::norm_backward_cpu {
@@ -45,7 +46,15 @@ Support supports(const NormBackward::Args& args) {
 }
 
 double seconds(const NormBackward::Args& args, int threads) {
-  return 1e-7 + NormBackward::cost(args).bytes / 30e9 / (0.5 + 0.5 * threads);
+  // On a 2-core Zen 5 vCPU. Rows are what a short one costs, however many threads there are: the
+  // choice of naive must not depend on them.
+  constexpr double start = 90e-9, bytes_per_second = 30e9;
+  // Without AVX-512 a part of a vector of halves is loaded element by element.
+  const bool by_element = size_of(args.x.dtype) == 2 && cpu::isa() != cpu::Isa::avx512;
+  const double a_row = by_element ? 40e-9 : 13.5e-9;
+  const auto rows = static_cast<double>(NormBackward::lines_of(args).rows.size());
+  return start + rows * a_row +
+         NormBackward::cost(args).bytes / bytes_per_second / (0.5 + 0.5 * threads);
 }
 
 void differentiate(const NormBackward::Args& args, Context& context, int threads) {

@@ -202,7 +202,7 @@ inline int useful_threads(const Scan::Args& args, const Context& context) {
 /// Of all rungs that are built on chunks, and so give the same bits. Independent of the number of
 /// threads, as the choice must be: other rungs add in other orders. (A 2-core Zen 5 vCPU.)
 inline double chunk_seconds(const Scan::Args& args, double passes) {
-  constexpr double start = 26e-9, a_line = 10e-9, an_offset = 2e-9, a_segment = 7e-9;
+  constexpr double start = 26e-9, an_offset = 2e-9, a_segment = 7e-9;
   constexpr double worth_sharing = 256 << 10, shared = 1.5;
   const double bytes = Scan::cost(args).bytes;
   const auto lines = static_cast<double>(args.lines.size());
@@ -216,6 +216,7 @@ inline double chunk_seconds(const Scan::Args& args, double passes) {
   const double gathered = size >= 4 ? 0.6e-9 : size == 2 ? 0.8e-9 : 1.3e-9;
   const double elements =
       Scan::cost(args).operations * (args.is_contiguous() ? contiguous : gathered);
+  const double a_line = args.is_contiguous() ? 10e-9 : 15e-9;
   double segments = 0;
   if (args.has_segments()) {
     const auto offsets = static_cast<double>(args.offsets.size());
