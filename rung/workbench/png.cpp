@@ -40,9 +40,11 @@ struct Trouble {
 };
 
 void keep_message(png_structp png, const char* text) noexcept {
+  std::string& message = static_cast<Trouble*>(png_get_error_ptr(png))->message;
   try {
-    static_cast<Trouble*>(png_get_error_ptr(png))->message = text;
-  } catch (...) {  // out of memory: without the words
+    message = text;
+  } catch (...) {
+    message.clear();  // out of memory: without the words
   }
 }
 [[noreturn]] void on_error(png_structp png, png_const_charp text) {

@@ -186,7 +186,7 @@ void launch_of(const Image::Args& args, Context& context) {
     p.lines =
         collapse<2>(args.x.shape, {args.x.strides, args.y.strides}, pictures | AxisSet{1} << row);
   }
-  constexpr std::int64_t max_lines = 65535;
+  constexpr std::int64_t max_lines = 1024;  // at a time: enough to fill a device
   const std::int64_t line_count = p.lines.size();
   // A lane more than the pixels need, for those in front of the first.
   const std::int64_t warps_needed = ceil_div(p.pixels + width<T> - 1, lanes * width<T>);

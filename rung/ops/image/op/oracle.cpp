@@ -37,7 +37,7 @@ class Reference {
   explicit Reference(const Image::Args& args)
       : args_(args), is_u8_(args.x.dtype == DType::u8), options_(args.options) {
     const int radius = options_.radius;
-    taps_.assign(static_cast<std::size_t>(2 * radius + 1), Real{1});
+    taps_.assign(2 * static_cast<std::size_t>(radius) + 1, Real{1});
     if (options_.filter == ImageFilter::box) return;
     const Real sigma = options_.sigma > 0 ? options_.sigma : 0.3 * (radius - 1) + 0.8;
     Real sum = 0;
@@ -81,10 +81,11 @@ class Reference {
     std::int64_t row, column;
   };
 
-  Real& tap(int k) { return taps_[static_cast<std::size_t>(k + options_.radius)]; }
-  [[nodiscard]] Real tap(int k) const {
-    return taps_[static_cast<std::size_t>(k + options_.radius)];
+  [[nodiscard]] std::size_t place(std::int64_t k) const {
+    return static_cast<std::size_t>(k + options_.radius);
   }
+  Real& tap(int k) { return taps_[place(k)]; }
+  [[nodiscard]] Real tap(int k) const { return taps_[place(k)]; }
   [[nodiscard]] bool is_alpha(int channel) const {
     return (args_.channels == 2 && channel == 1) || (args_.channels == 4 && channel == 3);
   }
@@ -98,8 +99,8 @@ class Reference {
         std::clamp<std::int64_t>(pixel.column + across, 0, args_.columns - 1);
     const std::int64_t at =
         row * args_.from.row + column * args_.from.column + channel * args_.from.channel;
-    return is_u8_ ? Real{static_cast<const std::uint8_t*>(pixel.picture)[at]}
-                  : Real{static_cast<const float*>(pixel.picture)[at]};
+    return is_u8_ ? static_cast<Real>(static_cast<const std::uint8_t*>(pixel.picture)[at])
+                  : static_cast<Real>(static_cast<const float*>(pixel.picture)[at]);
   }
 
   [[nodiscard]] Value grey(const Pixel& pixel) const {

@@ -70,6 +70,7 @@ std::vector<Problem> Image::check_problems(Backend backend) {
       "f32 4x5x18,planar,opaque",
       "u8 2x3x5x20x3,weights=tenths",
       "u8 2x3x4x5x22,planar",
+      "u8 1100x2x5x4",
       // Blurs: radii, channels, edges, batches.
       "u8 20x40x3,box,radius=1",
       "u8 17x70x3,box,radius=2",
