@@ -71,8 +71,8 @@ void pool_on(const Pool::Args& args, Context& context, int threads);
 
 /// Whether several threads take part in pool_on().
 bool worth_sharing(const Pool::Args& args);
-/// Estimated seconds of pool_on(). Independent of the number of threads, as the choice must be: simd
-/// and naive add in other orders.
+/// Estimated seconds of pool_on(). Independent of the number of threads, as the choice must be:
+/// simd and naive add in other orders.
 double seconds(const Pool::Args& args);
 
 }  // namespace rung::pool_cpu
