@@ -2,10 +2,11 @@
 # SPDX-License-Identifier: Apache-2.0
 # measure_gpu.sh BIN OUT [OPERATOR...]: everything that a GPU can say about rung, in one go: the
 # ceilings, the tests of the device layer, and for each operator (all, when none is named) every rung
-# against the reference, the ladder timed beside its peers, and compute-sanitizer over the problems of
-# the check. BIN is a build's bin folder (built with RUNG_CUDA=ON); OUT receives <operator>.json (for
-# results/<machine>/), machine.json and the logs. All steps run even if one fails; the exit status is
-# the number of those that failed.
+# against the reference, the ladder timed beside its peers, three seeds of random problems, and
+# compute-sanitizer over the problems of the check. BIN is a build's bin folder (built with
+# RUNG_CUDA=ON); OUT receives <operator>.json and <operator>_survey.json (for results/<machine>/),
+# machine.json and the logs. All steps run even if one fails; the exit status is the number of those
+# that failed.
 set -uo pipefail
 bin=$1 out=$2
 shift 2
@@ -36,6 +37,11 @@ if [[ -x $bin/test_device ]]; then step device "$bin/test_device"; fi
 for operator in "${operators[@]}"; do
   step "check-$operator" "$bin/rung" check "$operator" --backend cuda
   step "bench-$operator" "$bin/rung" bench "$operator" --backend cuda --output "$out/$operator.json"
+  "$bin/rung" survey "$operator" --list --count 1 >/dev/null 2>&1 || continue  # it declares no patterns
+  for seed in 1 2 3; do
+    step "survey-$operator-$seed" "$bin/rung" survey "$operator" --backend cuda --max-bytes 2G --seed $seed \
+      --json "$out/${operator}_survey.json"
+  done
 done
 if [[ " ${operators[*]} " == *' gemm '* ]]; then
   step gemm-shapes "$bin/rung" bench gemm --backend cuda --rungs best,cublas \

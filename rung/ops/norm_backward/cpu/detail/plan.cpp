@@ -53,6 +53,7 @@ double seconds(const NormBackward::Args& args, int threads) {
   const bool by_element = size_of(args.x.dtype) == 2 && cpu::isa() != cpu::Isa::avx512;
   const double a_row = by_element ? 40e-9 : 13.5e-9;
   const auto rows = static_cast<double>(NormBackward::lines_of(args).rows.size());
+  if (args.x.size() < min_elements) threads = 1;
   return start + rows * a_row +
          NormBackward::cost(args).bytes / bytes_per_second / (0.5 + 0.5 * threads);
 }
