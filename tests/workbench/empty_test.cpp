@@ -10,8 +10,8 @@
 namespace rung {
 namespace {
 
-/// The problem without its options, and with every extent that is not zero as large as their product,
-/// 2^bits, allows.
+/// The problem without its options, and with every extent that is not zero as large as their
+/// product, 2^bits, allows.
 Problem blown_up(Problem problem, int bits) {
   problem.options.clear();
   const auto kept = std::count_if(problem.extents.begin(), problem.extents.end(),
