@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A GPU's ceilings: bytes a second from and to its memory, multiply-adds a second of its cores.
+// A GPU's ceilings: bytes per second from and to its memory, multiply-adds per second of its cores.
 #include <cuda_runtime.h>
 
 #include "rung/bench/gpu_rates.hpp"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The machine: what it is made of, and how fast it can be at best - multiply-adds a second for each
-// instruction set, bytes a second for each level of memory. Kernels are held against these measured
-// ceilings, not against a data sheet.
+// The machine: what it is made of, and how fast it can be at best - multiply-adds per second for
+// each instruction set, bytes per second for each level of memory. Kernels are held against these
+// measured ceilings, not against a data sheet.
 #pragma once
 
 #include <cstddef>

@@ -16,7 +16,7 @@ struct Sheet {
   int multiprocessors;
   double l2_mib, memory_gb;
   double gigabytes_per_second;
-  double f32, f64, tf32, f16;  // 10^12 operations a second
+  double f32, f64, tf32, f16;  // 10^12 operations per second
 };
 
 constexpr Sheet sheets[] = {

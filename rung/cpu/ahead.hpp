@@ -14,7 +14,7 @@ namespace rung::cpu {
 /// Two rows that follow each other, each `length` elements of T: the places that are asked for
 /// begin at element `from` of the first.
 template <class T>
-struct RowsToCome {
+struct PrefetchedRows {
   const T* first;
   const T* second;
   std::int64_t from;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which lines are asked for ahead: far enough, not much farther, and not at the place in a page
-// that is written at the time.
+// Which lines are prefetched: far enough ahead, not much farther, and without 4K aliasing: not at
+// an address modulo 4096 that is written at the time.
 #include "rung/cpu/ahead.hpp"
 
 #include <gtest/gtest.h>
@@ -31,9 +31,9 @@ TEST(ElementsAhead, LieApartFromWhatIsWritten) {
   }
 }
 
-TEST(RowsToCome, GoOnInTheSecondRow) {
+TEST(PrefetchedRows, GoOnInTheSecondRow) {
   std::array<float, 40> memory{};
-  const RowsToCome<float> rows{&memory[0], &memory[20], 3, 10};
+  const PrefetchedRows<float> rows{&memory[0], &memory[20], 3, 10};
   EXPECT_EQ(rows.place(0), &memory[3]);
   EXPECT_EQ(rows.place(6), &memory[9]);
   EXPECT_EQ(rows.place(7), &memory[20]);

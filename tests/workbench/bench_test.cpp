@@ -44,7 +44,7 @@ TEST(Bench, JsonHasTheDocumentedKeysAndRatio) {
     EXPECT_EQ(row.at("unit"), "GB/s") << "one operation for eight bytes: memory binds";
     EXPECT_NEAR(row.at("rate").get<double>(), 8.0 * 64 / row.at("seconds").get<double>() * 1e-9,
                 1e-6);
-    // 512 bytes at 1e11 bytes a second.
+    // 512 bytes at 1e11 bytes per second.
     EXPECT_NEAR(row.at("of_ceiling").get<double>(), 512 / 1e11 / row.at("seconds").get<double>(),
                 1e-6);
     rows[row.at("rung")] = row;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A dot product: grid-stride loop, warp sums, one atomic addition a block.
+// A dot product: grid-stride loop, warp sums, one atomic addition per block.
 #include "check.cuh"
 
 __global__ void dot(const double* a, const double* b, double* out, int n) {

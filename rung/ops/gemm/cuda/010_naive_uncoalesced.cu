@@ -4,7 +4,7 @@
 // Idea     one thread computes one element of C; the textbook loop. threadIdx.x walks down the
 //          rows, as if C were stored by columns.
 // Changes  the first rung: every other is measured against it.
-// Cost     2 k loads an element of C. A warp's 32 threads read 32 rows of A at once and write 32
+// Cost     2 k loads per element of C. A warp's 32 threads read 32 rows of A at once and write 32
 //          rows of C: each access touches 32 sectors of 32 bytes for 4 useful bytes each.
 // Limits   memory transactions: under 1 % of the arithmetic peak.
 // Source   CUDA C++ Programming Guide, "Matrix multiplication", with its axes exchanged.

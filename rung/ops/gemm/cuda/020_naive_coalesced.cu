@@ -5,7 +5,8 @@
 // Changes  against naive_uncoalesced: the two axes of the block are exchanged, nothing else. A warp
 //          reads one element of A (a broadcast) and 32 neighbours of B, and writes 32 neighbours of
 //          C: 4 sectors of 32 bytes per request, all of them used.
-// Cost     still 2 k loads an element of C, 2 loads a multiply-add; the caches serve most of them.
+// Cost     still 2 k loads per element of C, 2 loads per multiply-add; the caches serve most of
+//          them.
 // Limits   load instructions: one multiply-add in three instructions at best. The general rung: any
 //          types and strides, any size.
 // Source   CUDA C++ Programming Guide, "Matrix multiplication" without shared memory.

@@ -5,7 +5,8 @@
 //          its row and column from there.
 // Changes  against naive_coalesced: an element of A or B is read from global memory once a block
 //          instead of once a thread, 32 times less. Edges are filled with zero while copying.
-// Cost     k / 16 global loads an element of C, 2 k shared loads, two barriers every 32 steps of k.
+// Cost     k / 16 global loads per element of C, 2 k shared loads, two barriers every 32 steps of
+//          k.
 // Limits   f32. Shared memory: each multiply-add waits for two loads of 4 bytes. Matrices stored by
 //          columns are read uncoalesced.
 // Source   CUDA C++ Programming Guide, "Shared memory"; Kirk & Hwu, chapter on tiling.

@@ -3,8 +3,8 @@
 //
 // Idea     a level between block and thread: each warp owns a 64 x 32 part of the 128 x 128 tile,
 //          its lanes an 8 x 4 arrangement of 8 x 8 elements.
-// Changes  against async_copy: a warp reads 64 + 32 different words a step instead of 8 + 128, and
-//          the fragments of the next step are read while this one's are multiplied (two sets of
+// Changes  against async_copy: a warp reads 64 + 32 different words per step instead of 8 + 128,
+//          and the fragments of the next step are read while this one's are multiplied (two sets of
 //          registers), across the border between tiles too.
 // Cost     the same bytes from global memory, less from shared memory.
 // Limits   64 multiply-adds for 4 shared loads: one instruction in sixteen does not compute.

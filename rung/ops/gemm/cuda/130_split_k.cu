@@ -5,7 +5,7 @@
 //          slices that are made in parallel; a second kernel adds them up in a fixed order.
 // Changes  against warp_tile: a small C with a long k fills the device. With enough tiles, or a
 //          short k, there is one slice and nothing else changes: the sums go straight to C.
-// Cost     the partial sums are written and read once: 8 bytes an element of C and slice.
+// Cost     the partial sums are written and read once: 8 bytes per element of C and slice.
 // Limits   a second launch, and no more than 32 MiB of partial sums.
 // Tried    atomicAdd into C needs no workspace, but its order, and so its rounding, changes from
 //          run to run.
@@ -157,11 +157,12 @@ void run(const Gemm::Args& args, Context& context) {
   auto* partial = static_cast<float*>(
       context.workspace(static_cast<std::size_t>(slices * elements) * sizeof(float)));
   // One matrix after another through the same workspace: the stream keeps them in order.
-  for_each_chunk(all, 0, 1, [&](const Product32& p) {
+  for (std::int64_t batch = 0; batch < all.c.shape[0]; ++batch) {
+    const Product32 p = slice(all, 0, batch, 1);
     multiply(context, chosen.shape, slices_of(p, partial, slice_depth), slice_depth, p.k());
     launch(context, {.grid = tiles_of(elements, sum_threads), .block = sum_threads},
            gemm_split_k_sum, p, partial, static_cast<int>(slices));
-  });
+  }
 }
 
 const Rung<Gemm> self{{.name = "split_k",

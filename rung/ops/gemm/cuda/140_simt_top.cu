@@ -118,15 +118,19 @@ double estimate(const Gemm::Args& args, const Context& context) {
 void run(const Gemm::Args& args, Context& context) {
   const Product32 p = with_contiguous_rows(product<float, float>(args));
   const int shape = choose_shape(args, context).shape;
+  Tiling tiling{};
+  void (*kernel)(Product32) = nullptr;
   with_access(p, [&]<Access access_a, Access access_b>() {
-    const auto launch_shape = [&]<int Shape>() {
-      launch_tiles(context, tiling_of<shapes[Shape], access_a, access_b>,
-                   gemm_simt_top<Shape, access_a, access_b>, p);
+    const auto choose = [&]<int Shape>() {
+      if (shape != Shape) return;
+      tiling = tiling_of<shapes[Shape], access_a, access_b>;
+      kernel = gemm_simt_top<Shape, access_a, access_b>;
     };
-    if (shape == 0) launch_shape.template operator()<0>();
-    if (shape == 1) launch_shape.template operator()<1>();
-    if (shape == 2) launch_shape.template operator()<2>();
+    choose.template operator()<0>();
+    choose.template operator()<1>();
+    choose.template operator()<2>();
   });
+  launch_tiles(context, tiling, kernel, p);
 }
 
 const Rung<Gemm> self{{.name = "simt_top",

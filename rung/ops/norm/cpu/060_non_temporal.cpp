@@ -3,7 +3,7 @@
 //
 // Idea     an ordinary store fetches the line that it overwrites first (read for ownership). A
 //          non-temporal (streaming) store of a full line does not, and leaves the caches to x.
-// Changes  against prefetch: y is written past the caches.
+// Changes  against prefetch: y is written with non-temporal stores.
 // Cost     x read once, y written once: the 8 bytes per element that must move.
 // Limits   as prefetch. A y that would stay in the caches is slower to
 //          write so, and whoever reads it next finds it in memory.

@@ -75,7 +75,7 @@ std::vector<Problem> Norm::check_problems(Backend backend) {
     problems.insert(problems.end(), wider.begin(), wider.end());
     return problems;
   }
-  // More than one block of columns, rows dealt to threads, and rows shared by them.
+  // More than one block of columns, rows divided among threads, and rows shared by them.
   const std::vector<Problem> larger = Problem::parse_all({
       "f32 300x129,gamma,beta,residual,sum,stats",
       "f32 2x20001,gamma,beta,stats",

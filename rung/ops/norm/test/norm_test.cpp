@@ -210,7 +210,8 @@ TEST(NormCpu, SameBitsForAnyNumberOfThreads) {
   }
 }
 
-/// A large y goes past the caches, one row written while the next is read; in place it does not.
+/// A large y is stored non-temporally, one row written while the next is read; in place it does
+/// not.
 TEST(NormCpu, SameBitsPastTheCaches) {
   for (const std::int64_t n : {67, 256, 1001, 1029, 2048, 4095, 9001}) {
     const Extents shape{(5 << 20) / n, n};

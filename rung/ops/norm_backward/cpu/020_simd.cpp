@@ -10,7 +10,245 @@
 // Limits   contiguous rows; one thread.
 // Tried    -
 // Source   -
+#include "rung/cpu/foreach_target.hpp"
+
+#include "rung/cpu/team.hpp"
+#include "rung/ops/norm/cpu/detail/row-inl.hpp"
 #include "rung/ops/norm_backward/cpu/detail/plan.hpp"
+
+// The vector kernels, compiled once for each instruction set.
+HWY_BEFORE_NAMESPACE();
+namespace rung::norm_backward_cpu::HWY_NAMESPACE {
+namespace {
+namespace hn = hwy::HWY_NAMESPACE;
+namespace row = norm_cpu::HWY_NAMESPACE;
+using cpu::HWY_NAMESPACE::load_as;
+using cpu::HWY_NAMESPACE::load_as_n;
+using cpu::HWY_NAMESPACE::store_as;
+using cpu::HWY_NAMESPACE::store_as_n;
+using norm_cpu::Scale;
+using row::lanes;
+using row::Tag;
+using row::Wide;
+
+constexpr int chains = 4;  // of each of two sums: 8 additions in flight
+
+/// The row's z as (x - center) rstd + shift: as given, or computed again.
+template <class T>
+Scale<Wide<T>> scale_of(const NormBackward::Args& args, const std::int64_t (&at)[5], const T* x,
+                        std::int64_t n) {
+  using W = Wide<T>;
+  if (args.rstd.data != nullptr) {
+    const W rstd = static_cast<const W*>(args.rstd.data)[at[NormBackward::row_rstd]];
+    const W mean = args.mean.data != nullptr
+                       ? static_cast<const W*>(args.mean.data)[at[NormBackward::row_mean]]
+                       : W{0};
+    return {mean, rstd, 0, mean};
+  }
+  const bool layer = args.kind == NormKind::layer;
+  const auto moments_of = [&](std::int64_t first, std::int64_t count) HWY_ATTR {
+    return row::moments_of<T>(x + first, count, layer, {x + first});
+  };
+  if (n <= norm_cpu::block) return norm_cpu::scale_of(moments_of(0, n), n, args.epsilon);
+  // Block by block, combined in double by Chan's formula.
+  double count = 0;
+  double mean = 0;
+  double squares = 0;
+  for (std::int64_t first = 0; first < n; first += norm_cpu::block) {
+    const std::int64_t length = std::min(norm_cpu::block, n - first);
+    const auto part = norm_cpu::block_moments(moments_of(first, length), length);
+    const double distance = part.mean - mean;
+    const double share = static_cast<double>(length) / (count + static_cast<double>(length));
+    if (layer) mean += distance * share;
+    squares += part.squares + (layer ? distance * distance * count * share : 0);
+    count += static_cast<double>(length);
+  }
+  const auto rstd = static_cast<W>(norm_cpu::rstd_of(squares / count, args.epsilon));
+  const auto center = static_cast<W>(mean);
+  return {center, rstd, -static_cast<W>(mean - static_cast<double>(center)) * rstd, center};
+}
+
+/// mean(g) and mean(g z); g = dy gamma.
+template <class W>
+struct Means {
+  W g;
+  W gz;
+};
+template <class T>
+HWY_INLINE Means<Wide<T>> means_of(const T* x, const T* dy, const Wide<T>* gamma, std::int64_t n,
+                                   const Scale<Wide<T>>& scale, const T* next) {
+  const Tag<T> d;
+  using V = hn::Vec<Tag<T>>;
+  constexpr std::int64_t step = lanes<T>;
+  const V center = hn::Set(d, scale.center);
+  const V rstd = hn::Set(d, scale.rstd);
+  const V shift = hn::Set(d, scale.shift);
+  V sum_g[chains];
+  V sum_gz[chains];
+#pragma GCC unroll 4
+  for (int k = 0; k < chains; ++k) sum_g[k] = sum_gz[k] = hn::Zero(d);
+  std::int64_t i = 0;
+  for (; i + chains * step <= n; i += chains * step) {
+    row::Next<T>{next}.ask(i, chains * step);
+#pragma GCC unroll 4
+    for (int k = 0; k < chains; ++k) {
+      const std::int64_t at = i + k * step;
+      const V z = hn::MulAdd(hn::Sub(load_as(d, x + at), center), rstd, shift);
+      V g = load_as(d, dy + at);
+      if (gamma != nullptr) g = hn::Mul(g, hn::LoadU(d, gamma + at));
+      sum_g[k] = hn::Add(sum_g[k], g);
+      sum_gz[k] = hn::MulAdd(g, z, sum_gz[k]);
+    }
+  }
+  for (; i < n; i += step) {
+    const auto count = static_cast<std::size_t>(std::min(step, n - i));
+    const V z = hn::MulAdd(hn::Sub(load_as_n(d, x + i, count), center), rstd, shift);
+    V g = load_as_n(d, dy + i, count);  // zero beyond the end, and with it both terms
+    if (gamma != nullptr) g = hn::Mul(g, load_as_n(d, gamma + i, count));
+    sum_g[0] = hn::Add(sum_g[0], g);
+    sum_gz[0] = hn::Add(sum_gz[0], hn::IfThenElseZero(hn::FirstN(d, count), hn::Mul(g, z)));
+  }
+  const V g = hn::Add(hn::Add(sum_g[0], sum_g[1]), hn::Add(sum_g[2], sum_g[3]));
+  const V gz = hn::Add(hn::Add(sum_gz[0], sum_gz[1]), hn::Add(sum_gz[2], sum_gz[3]));
+  const Wide<T> part = 1 / static_cast<Wide<T>>(n);
+  return {hn::GetLane(hn::SumOfLanes(d, g)) * part, hn::GetLane(hn::SumOfLanes(d, gz)) * part};
+}
+
+/// dx, and the row's terms added to the sums for dgamma and dbeta where there are any.
+template <class T, bool sums>
+HWY_INLINE void write(const T* x, const T* dy, T* dx, const Wide<T>* gamma, Wide<T>* sum_dgamma,
+                      Wide<T>* sum_dbeta, std::int64_t n, const Scale<Wide<T>>& scale,
+                      const Means<Wide<T>>& means, const T* next) {
+  const Tag<T> d;
+  using V = hn::Vec<Tag<T>>;
+  constexpr std::int64_t step = lanes<T>;
+  const V center = hn::Set(d, scale.center);
+  const V rstd = hn::Set(d, scale.rstd);
+  const V shift = hn::Set(d, scale.shift);
+  const V mean_g = hn::Set(d, means.g);
+  const V mean_gz = hn::Set(d, means.gz);
+  std::int64_t i = 0;
+  for (; i + step <= n; i += step) {
+    row::Next<T>{next}.ask(i, step);
+    const V z = hn::MulAdd(hn::Sub(load_as(d, x + i), center), rstd, shift);
+    const V dy_i = load_as(d, dy + i);
+    const V g = gamma != nullptr ? hn::Mul(dy_i, hn::LoadU(d, gamma + i)) : dy_i;
+    if constexpr (sums) {
+      hn::StoreU(hn::MulAdd(dy_i, z, hn::LoadU(d, sum_dgamma + i)), d, sum_dgamma + i);
+      hn::StoreU(hn::Add(dy_i, hn::LoadU(d, sum_dbeta + i)), d, sum_dbeta + i);
+    }
+    store_as(hn::Mul(rstd, hn::NegMulAdd(z, mean_gz, hn::Sub(g, mean_g))), d, dx + i);
+  }
+  if (i < n) {
+    const auto count = static_cast<std::size_t>(n - i);
+    const V z = hn::MulAdd(hn::Sub(load_as_n(d, x + i, count), center), rstd, shift);
+    const V dy_i = load_as_n(d, dy + i, count);
+    const V g = gamma != nullptr ? hn::Mul(dy_i, load_as_n(d, gamma + i, count)) : dy_i;
+    if constexpr (sums) {
+      store_as_n(hn::MulAdd(dy_i, z, load_as_n(d, sum_dgamma + i, count)), d, sum_dgamma + i,
+                 count);
+      store_as_n(hn::Add(dy_i, load_as_n(d, sum_dbeta + i, count)), d, sum_dbeta + i, count);
+    }
+    store_as_n(hn::Mul(rstd, hn::NegMulAdd(z, mean_gz, hn::Sub(g, mean_g))), d, dx + i, count);
+  }
+}
+
+template <class T>
+void rows(const Call& call, std::int64_t begin, std::int64_t end) {
+  using W = Wide<T>;
+  const NormBackward::Args& args = *call.args;
+  const std::int64_t n = call.n;
+  const auto* gamma = static_cast<const W*>(call.gamma);
+  const auto base = [](const auto& tensor) { return static_cast<const T*>(tensor.data); };
+  for (std::int64_t chunk = begin; chunk < end; ++chunk) {
+    const cpu::Range range =
+        cpu::part_of(call.rows, static_cast<int>(chunk), static_cast<int>(call.chunks));
+    W* sum_dgamma = nullptr;
+    W* sum_dbeta = nullptr;
+    if (call.wants_sums()) {
+      sum_dgamma = static_cast<W*>(call.sums) + chunk * 2 * n;
+      sum_dbeta = sum_dgamma + n;
+      std::fill_n(sum_dgamma, 2 * n, W{0});
+    }
+    for (std::int64_t index = range.begin; index < range.end; ++index) {
+      std::int64_t at[5];
+      std::int64_t then[5];
+      call.lines.rows.offsets(index, at);
+      call.lines.rows.offsets(std::min(index + 1, range.end - 1), then);
+      const T* x = base(args.x) + at[NormBackward::row_x];
+      const T* dy = base(args.dy) + at[NormBackward::row_dy];
+      T* dx = static_cast<T*>(args.dx.data) + at[NormBackward::row_dx];
+      const auto scale = scale_of(args, at, x, n);
+      auto means = means_of(x, dy, gamma, n, scale, base(args.x) + then[NormBackward::row_x]);
+      if (args.kind == NormKind::rms) means.g = 0;
+      const T* next = base(args.dy) + then[NormBackward::row_dy];
+      if (sum_dgamma != nullptr) {
+        write<T, true>(x, dy, dx, gamma, sum_dgamma, sum_dbeta, n, scale, means, next);
+      } else {
+        write<T, false>(x, dy, dx, gamma, nullptr, nullptr, n, scale, means, next);
+      }
+    }
+  }
+}
+
+template <class T>
+void columns(const Call& call, std::int64_t begin, std::int64_t end) {
+  using W = Wide<T>;
+  const NormBackward::Args& args = *call.args;
+  auto* sums = static_cast<W*>(call.sums);
+  const std::int64_t step = 2 * call.n;
+  const auto finish = [&](const TensorRef& tensor, W* first, int which) {
+    if (tensor.data == nullptr) return;
+    for (std::int64_t chunk = 1; chunk < call.chunks; ++chunk) {
+      for (std::int64_t i = begin; i < end; ++i) first[i] += first[chunk * step + i];
+    }
+    std::int64_t at[6];
+    for (std::int64_t i = begin; i < end; ++i) {
+      call.lines.columns.offsets(i, at);
+      if (tensor.dtype == dtype_of<T>) {
+        static_cast<T*>(tensor.data)[at[which]] = static_cast<T>(first[i]);
+      } else {
+        static_cast<W*>(tensor.data)[at[which]] = first[i];
+      }
+    }
+  };
+  finish(args.dgamma, sums, NormBackward::column_dgamma);
+  finish(args.dbeta, sums + call.n, NormBackward::column_dbeta);
+}
+
+}  // namespace
+
+Kernels kernels_f32() { return {rows<float>, columns<float>}; }
+Kernels kernels_f64() { return {rows<double>, columns<double>}; }
+Kernels kernels_f16() { return {rows<f16>, columns<f16>}; }
+Kernels kernels_bf16() { return {rows<bf16>, columns<bf16>}; }
+
+}  // namespace rung::norm_backward_cpu::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace rung::norm_backward_cpu {
+namespace {
+HWY_EXPORT(kernels_f32);
+HWY_EXPORT(kernels_f64);
+HWY_EXPORT(kernels_f16);
+HWY_EXPORT(kernels_bf16);
+}  // namespace
+
+Kernels kernels(DType dtype) {
+  switch (dtype) {
+    case DType::f64:
+      return HWY_DYNAMIC_DISPATCH(kernels_f64)();
+    case DType::f16:
+      return HWY_DYNAMIC_DISPATCH(kernels_f16)();
+    case DType::bf16:
+      return HWY_DYNAMIC_DISPATCH(kernels_bf16)();
+    default:
+      return HWY_DYNAMIC_DISPATCH(kernels_f32)();
+  }
+}
+
+}  // namespace rung::norm_backward_cpu
 
 namespace rung {
 namespace {
@@ -36,3 +274,4 @@ const Rung<NormBackward> self{{.name = "simd",
 
 }  // namespace
 }  // namespace rung
+#endif

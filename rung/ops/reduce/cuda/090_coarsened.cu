@@ -5,7 +5,7 @@
 //          of the whole grid, four elements a turn, and adds them up in registers before any tree.
 // Changes  against two_stage_warp: the tree is paid once a thread, not once for two elements; two
 //          launches whatever n is, since the second pass has one partial sum a resident block.
-// Cost     a load and an addition an element. Four loads are in flight at a time.
+// Cost     a load and an addition per element. Four loads are in flight at a time.
 // Limits   one sum of contiguous f32; the error grows with the elements a thread takes, so that
 //          this rung and the next are never picked.
 // Source   M. Harris, "Optimizing parallel reduction in CUDA" (2007), kernel 7 (Brent's theorem).

@@ -19,7 +19,7 @@ namespace rung::reduce_cuda::inline RUNG_TARGET {
 namespace {
 
 constexpr std::int64_t ticket_words = max_tickets;
-constexpr std::int64_t packet_words = max_mailboxes * 8;
+constexpr std::int64_t packet_words = max_packets * 8;
 constexpr std::int64_t launch_words = block_threads;  // two would do
 
 __global__ void reduce_zero(unsigned* words) {
@@ -146,7 +146,7 @@ __global__ void __launch_bounds__(block_threads)
   }
 }
 
-/// `packs` loads a result, `unrolled` of them at once a thread.
+/// `packs` loads per result, `unrolled` of them at once per thread.
 inline Sharing share_out(Index results, Index packs, int unrolled, Index resident) {
   Sharing sharing;
   sharing.results = results;

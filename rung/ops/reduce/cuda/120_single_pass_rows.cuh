@@ -265,7 +265,7 @@ inline int splits_of(Index results, Index packs, Index resident) {
   const bool much = results * packs >= resident * long_row_threads * many_loads;
   const Index blocks = resident * (results > 1 ? 4 : much ? 2 : 1);
   const Index useful = packs / (Index{long_row_threads} * loads_at_once);
-  const Index splits = smaller(smaller(blocks, max_mailboxes) / results, useful);
+  const Index splits = smaller(smaller(blocks, max_packets) / results, useful);
   return static_cast<int>(larger<Index>(splits, 1));
 }
 

@@ -152,7 +152,7 @@ void run_one_row(const Reduce::Args& args, Context& context, const F& fold) {
   // each SM.
   const Index most = Index{context.info().multiprocessors} * (is_light<F> ? 2 : 1);
   const Index blocks =
-      clamped<Index>(row.packs / (one_row_threads * 2), 1, smaller(most, max_mailboxes));
+      clamped<Index>(row.packs / (one_row_threads * 2), 1, smaller(most, max_packets));
   Post post{};
   if (blocks > 1) {
     const Zeroed zeroed = zeroed_of(context);

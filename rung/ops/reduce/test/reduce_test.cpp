@@ -117,7 +117,7 @@ TEST_P(ReduceOn, TheFirstOfEqualElementsIsFound) {
 }
 
 TEST_P(ReduceOn, SumsKeepTheirBoundWhereOneRowOfAdditionsFails) {
-  // 0.1 a hundred thousand times: one f32 that takes up all of them is off by 1e-4 of the sum.
+  // 0.1 a hundred thousand times: one f32 that accumulates all of them is off by 1e-4 of the sum.
   std::vector<float> x(100000, 0.1F);
   const double exact = 100000 * static_cast<double>(0.1F);
   const double bound = 80 * 0x1p-24 * exact + 0x1p-24 * exact;

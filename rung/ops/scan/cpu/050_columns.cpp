@@ -86,7 +86,7 @@ Support supports(const Scan::Args& args, const Context&) {
   const auto size = static_cast<std::int64_t>(size_of(args.x.dtype));
   if (args.y.empty()) return unsupported("nothing to scan");
   if (Strips(args).width * size < 64) {
-    return unsupported("fewer than 64 bytes of lines lie side by side");
+    return unsupported("fewer than 64 bytes of lines are adjacent");
   }
   return supported;
 }

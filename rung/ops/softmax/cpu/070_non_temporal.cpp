@@ -4,7 +4,7 @@
 // Idea     an ordinary store fetches the line that it overwrites first (read for ownership). A
 //          non-temporal (streaming) store of a full line does not, and leaves the caches to x.
 // Changes  against prefetch: exponentials stay in a scratch row, which is in L1 for every row; y is
-//          written once, past the caches.
+//          written once, with non-temporal stores.
 // Cost     x read once, y written once: the 8 bytes per element that must move.
 // Limits   f32, contiguous rows, forward, no logarithm; one thread. A result that would stay in the
 //          caches is slower to write so, and whoever reads it next finds it in memory.

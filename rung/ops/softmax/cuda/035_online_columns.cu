@@ -104,7 +104,7 @@ __global__ void __launch_bounds__(lanes* warps)
 Support supports(const Softmax::Args& args, const Context&) {
   constexpr std::int64_t min_run = 8;
   if (!args.rows.are_adjacent() || args.rows.run() < min_run) {
-    return unsupported("rows must lie side by side, in runs of at least 8");
+    return unsupported("rows must be adjacent, in runs of at least 8");
   }
   if (args.x.dtype != args.y.dtype) return unsupported("the result's type must be that of x");
   return supported;

@@ -24,12 +24,12 @@ using namespace softmax_cuda;
 
 constexpr int columns_block_threads = 1024;
 constexpr int columns_warps = columns_block_threads / warp_size;
-constexpr int max_side_by_side = 8;  // threads
+constexpr int max_across = 8;  // threads
 constexpr int deep = 4;
 
 template <class T>
 struct ColumnsShared {
-  static constexpr int columns = max_side_by_side * pack_width<T>;
+  static constexpr int columns = max_across * pack_width<T>;
   Total<Accumulator<T>> of_warp[columns_warps][columns + 1];
   Total<Accumulator<T>> of_all[columns];
 };
@@ -167,7 +167,7 @@ bool packs_are_aligned(const Softmax::Args& args) {
 Support supports(const Softmax::Args& args, const Context&) {
   if (args.backward) return unsupported("forward only");
   if (args.x.dtype != args.y.dtype) return unsupported("the result's type must be that of x");
-  if (!args.rows.are_adjacent()) return unsupported("rows must lie side by side");
+  if (!args.rows.are_adjacent()) return unsupported("rows must be adjacent");
   if (const Support scale = require_foldable_scale(args); !scale) return scale;
   const bool aligned = visit<float, double, f16, bf16>(
       args.x.dtype, [&]<class T>() { return packs_are_aligned<T>(args); });
@@ -179,18 +179,18 @@ void run(const Softmax::Args& args, Context& context) {
   if (args.empty()) return;
   const std::int64_t run = args.rows.run();
   visit<float, double, f16, bf16>(args.x.dtype, [&]<class T>() {
-    int side_by_side = max_side_by_side;
+    int across = max_across;
     const auto blocks = [&] {
-      const std::int64_t columns = std::int64_t{side_by_side} * pack_width<T>;
+      const std::int64_t columns = std::int64_t{across} * pack_width<T>;
       return args.count() / run * ((run + columns - 1) / columns);
     };
-    constexpr int min_side_by_side = 4;
-    while (side_by_side > min_side_by_side && 4 * blocks() < 3 * context.info().multiprocessors) {
-      side_by_side /= 2;
+    constexpr int min_across = 4;
+    while (across > min_across && 4 * blocks() < 3 * context.info().multiprocessors) {
+      across /= 2;
     }
     launch(context,
            {.grid = smaller(blocks(), max_blocks),
-            .block = {side_by_side, columns_block_threads / side_by_side},
+            .block = {across, columns_block_threads / across},
             .shared_bytes = sizeof(ColumnsShared<T>)},
            softmax_wide_columns<T>, forward_rows(args), forward_of<T, T>(args), run, blocks());
   });

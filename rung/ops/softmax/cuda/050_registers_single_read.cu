@@ -126,14 +126,13 @@ RowBlock block_of(const Softmax::Args& args) {
   return block;
 }
 
-/// Launches `by_warp` where a warp holds a row, `by_block` where several do. Ragged rows have one
-/// kernel for both.
-template <class T, class Y, class R, class P, class Kernel>
-void launch_kept(Context& context, const Softmax::Args& args, const R& rows, const P& p,
-                 Kernel by_warp, Kernel by_block, Kernel ragged) {
-  const RowBlock block = block_of<T>(args);
-  const Kernel regular = block.threads <= warp_size ? by_warp : by_block;
-  launch_rows(context, rows, block, rows_are_regular<T, Y>(args) ? regular : ragged, p);
+/// `by_warp` where a warp holds a row, `by_block` where several do. Ragged rows have one kernel for
+/// both.
+template <class T, class Y, class Kernel>
+Kernel kernel_for(const Softmax::Args& args, const RowBlock& block, Kernel by_warp, Kernel by_block,
+                  Kernel ragged) {
+  if (!rows_are_regular<T, Y>(args)) return ragged;
+  return block.threads <= warp_size ? by_warp : by_block;
 }
 
 /// f32 rows and those of 16 bits that are whole, of two warps or more. Of 16 bits half a block's
@@ -166,33 +165,46 @@ bool launch_whole(Context& context, const Softmax::Args& args) {
   return true;
 }
 
-void run(const Softmax::Args& args, Context& context) {
-  constexpr int small = warp_block_threads;
-  constexpr int large = max_threads;
-  if (args.empty()) return;
-  if (args.backward) {
-    with_backward_types(args, [&]<class T, class Y>() {
-      using P = Backward<T, Y>;
-      constexpr int by_warp = kept_backward_by_warp;
-      constexpr int by_block = kept_backward_by_block;
-      launch_kept<T, Y>(context, args, args.rows, backward_of<T, Y>(args),
-                        softmax_backward_registers<P, by_warp, small, RowKind::regular>,
-                        softmax_backward_registers<P, by_block, large, RowKind::regular>,
-                        softmax_backward_registers<P, by_warp, large, RowKind::ragged>);
-    });
-  } else {
-    with_forward_types(args, [&]<class T, class Y>() {
-      if constexpr (std::is_same_v<T, Y> && sizeof(T) <= 4) {
-        if (launch_whole<T>(context, args)) return;
-      }
-      using P = Forward<T, Y>;
-      constexpr int kept = kept_forward<T>;
-      launch_kept<T, Y>(context, args, forward_rows(args), forward_of<T, Y>(args),
-                        softmax_registers_single_read<P, kept, small, RowKind::regular>,
-                        softmax_registers_single_read<P, kept, large, RowKind::regular>,
-                        softmax_registers_single_read<P, kept, large, RowKind::ragged>);
-    });
+constexpr int small = warp_block_threads;
+constexpr int large = max_threads;
+
+template <class T, class Y>
+void launch_forward(const Softmax::Args& args, Context& context) {
+  if constexpr (std::is_same_v<T, Y> && sizeof(T) <= 4) {
+    if (launch_whole<T>(context, args)) return;
   }
+  using P = Forward<T, Y>;
+  constexpr int kept = kept_forward<T>;
+  const RowBlock block = block_of<T>(args);
+  const auto kernel =
+      kernel_for<T, Y>(args, block, softmax_registers_single_read<P, kept, small, RowKind::regular>,
+                       softmax_registers_single_read<P, kept, large, RowKind::regular>,
+                       softmax_registers_single_read<P, kept, large, RowKind::ragged>);
+  launch_rows(context, forward_rows(args), block, kernel, forward_of<T, Y>(args));
+}
+
+template <class T, class Y>
+void launch_backward(const Softmax::Args& args, Context& context) {
+  using P = Backward<T, Y>;
+  constexpr int by_warp = kept_backward_by_warp;
+  constexpr int by_block = kept_backward_by_block;
+  const RowBlock block = block_of<T>(args);
+  const auto kernel =
+      kernel_for<T, Y>(args, block, softmax_backward_registers<P, by_warp, small, RowKind::regular>,
+                       softmax_backward_registers<P, by_block, large, RowKind::regular>,
+                       softmax_backward_registers<P, by_warp, large, RowKind::ragged>);
+  launch_rows(context, args.rows, block, kernel, backward_of<T, Y>(args));
+}
+
+void run(const Softmax::Args& args, Context& context) {
+  if (args.empty()) return;
+  void (*launch_types)(const Softmax::Args&, Context&) = nullptr;
+  if (args.backward) {
+    with_backward_types(args, [&]<class T, class Y>() { launch_types = launch_backward<T, Y>; });
+  } else {
+    with_forward_types(args, [&]<class T, class Y>() { launch_types = launch_forward<T, Y>; });
+  }
+  launch_types(args, context);
 }
 
 const Rung<Softmax> self{{.name = "registers_single_read",

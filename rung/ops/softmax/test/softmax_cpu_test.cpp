@@ -48,8 +48,8 @@ TEST(SoftmaxThreads, AnyNumberOfThemGivesTheSameBits) {
   }
 }
 
-/// Rows are worked on in a pipeline, past the caches or into them. Both give the bits of a row
-/// alone, wherever vectors of y begin, whatever its neighbours are.
+/// Rows are worked on in a pipeline, with non-temporal stores or ordinary ones. Both give the bits
+/// of a row alone, wherever vectors of y begin, whatever its neighbours are.
 TEST(SoftmaxInTurns, GivesTheBitsOfOneRowAtATime) {
   constexpr std::int64_t elements = 5 << 20;  // with the result, more than 32 MiB
   constexpr float infinity = std::numeric_limits<float>::infinity();

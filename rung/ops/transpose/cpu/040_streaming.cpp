@@ -2,7 +2,7 @@
 // transpose / streaming
 //
 // Idea     a line of y that is going to be overwritten whole need not be read: streaming stores
-//          write it past the caches. x is taken in bands of rows as high as two lines of y (three
+//          write it without that read. x is taken in bands of rows as high as two lines of y (three
 //          where rows of y do not begin with one), and panels of up to 1024 columns: few enough
 //          that the pages of y's rows stay in the TLB from one band to the next. Lines of x are
 //          fetched ahead, because there are more rows in a band than the hardware's prefetchers

@@ -226,8 +226,8 @@ TEST_P(TransposeOn, ErrorsNameArgumentValueAndWhatIsAccepted) {
 INSTANTIATE_TEST_SUITE_P(Backends, TransposeOn, testing::Values(Backend::cpu, Backend::simt),
                          [](const auto& test) { return std::string(to_string(test.param)); });
 
-/// 17 MiB and more, past the caches on a CPU, with threads whose shares are not even: rows of y
-/// that begin with lines and others, rows of x that compete for one set of a cache and others.
+/// 17 MiB and more, with non-temporal stores on a CPU, with threads whose shares are not even: rows
+/// of y that begin with lines and others, rows of x that compete for one set of a cache and others.
 TEST(TransposeLarge, StreamsAndSharesExactly) {
   for (const auto& [rows, columns] : {std::pair{2112, 2112}, std::pair{2101, 2115},
                                       std::pair{2112, 2048}, std::pair{2101, 2048}}) {

@@ -12,7 +12,7 @@ namespace rung::elementwise_cpu {
 
 /// z[i] = f(x[i], y[i], w[i]) for i < count. z may be one of the operands. Operands beyond the
 /// function's arity are not touched, but must be pointers that may be added to. `streaming` stores
-/// go past the caches: z is not read first, and nothing else is driven out; z must be aligned to
+/// are non-temporal: z is not read first, and nothing else is driven out; z must be aligned to
 /// its elements and no operand, and others see it after stream_end().
 using Kernel = void (*)(const void* x, const void* y, const void* w, void* z, std::int64_t count,
                         double alpha, bool streaming);

@@ -142,7 +142,7 @@ struct RunningErrand {
       for (int j = 0; j < vectors; ++j) {
         hn::StoreU(hn::LoadU(d, left.row_from + j * lanes<T>()), d, left.row_to + j * lanes<T>());
         // The strip after it, in the same row: of each page two lines are read, and no hardware
-        // foresees the next. Where rows begin within a line it is three: the first has been asked
+        // predicts the next. Where rows begin within a line it is three: the first has been asked
         // for by the strip before, so that each vector's last element is what to ask for (1000
         // cubed, 2-core Zen 4 vCPU: 105 to 111 GFLOP/s).
         __builtin_prefetch(left.row_from + (vectors + j + 1) * lanes<T>() - 1, 0, 2);

@@ -106,23 +106,21 @@ constexpr std::int64_t tiles_of(std::int64_t extent, std::int64_t tile) {
   return (extent + tile - 1) / tile;
 }
 
-/// Calls f(chunk) for parts of p that have at most `most` indices of the axis.
-template <class P, class F>
-void for_each_chunk(const P& p, int axis, std::int64_t most, F&& f) {
-  const std::int64_t extent = p.c.shape[axis];
-  for (std::int64_t first = 0; first < extent; first += most) {
-    f(extent <= most ? p : slice(p, axis, first, smaller(most, extent - first)));
-  }
-}
-
 /// Runs kernel(p, extra...) over all of C, in one launch unless C exceeds the limits of a grid.
 template <class P, class Kernel, class... Extra>
 void launch_tiles(Context& context, const Tiling& tiling, Kernel kernel, const P& p,
                   const Extra&... extra) {
   constexpr std::int64_t most = 65535;
-  for_each_chunk(p, 0, most, [&](const P& some) {
-    for_each_chunk(some, 1, most * tiling.rows, [&](const P& rows) {
-      for_each_chunk(rows, 2, most * tiling.columns, [&](const P& chunk) {
+  const std::int64_t at_once[] = {most, most * tiling.rows, most * tiling.columns};
+  std::int64_t at[3];
+  for (at[0] = 0; at[0] < p.c.shape[0]; at[0] += at_once[0]) {
+    for (at[1] = 0; at[1] < p.m(); at[1] += at_once[1]) {
+      for (at[2] = 0; at[2] < p.n(); at[2] += at_once[2]) {
+        P chunk = p;
+        for (int axis = 0; axis < 3; ++axis) {
+          const std::int64_t left = p.c.shape[axis] - at[axis];
+          chunk = slice(chunk, axis, at[axis], smaller(at_once[axis], left));
+        }
         const std::int64_t down = tiles_of(chunk.m(), tiling.rows);
         const std::int64_t along = tiles_of(chunk.n(), tiling.columns);
         const std::int64_t batch = chunk.c.shape[0];
@@ -132,9 +130,9 @@ void launch_tiles(Context& context, const Tiling& tiling, Kernel kernel, const P
                 .block = tiling.block,
                 .shared_bytes = tiling.shared_bytes},
                kernel, chunk, extra...);
-      });
-    });
-  });
+      }
+    }
+  }
 }
 
 }  // namespace rung::gemm_cuda::inline RUNG_TARGET

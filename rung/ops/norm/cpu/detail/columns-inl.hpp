@@ -164,8 +164,8 @@ void rows_across(const RowsJob& job) {
   constexpr int vectors = 4;
   for (std::int64_t row = job.begin; row < job.end;) {
     // No further than the neighbours in memory go.
-    const std::int64_t inside = row % call.side_by_side;
-    const std::int64_t left = std::min(job.end - row, call.side_by_side - inside);
+    const std::int64_t inside = row % call.adjacent_rows;
+    const std::int64_t left = std::min(job.end - row, call.adjacent_rows - inside);
     Panel<T> panel{};
     call.lines.rows.offsets(row, panel.at);
     panel.x = static_cast<const T*>(args.x.data) + panel.at[norm_lines::row_x];

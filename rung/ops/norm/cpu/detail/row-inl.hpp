@@ -48,9 +48,9 @@ HWY_INLINE hn::TFromD<D> total(D d, V (&sums)[chains]) {
   return hn::GetLane(hn::SumOfLanes(d, pair));
 }
 
-const bool asks_memory = cpu::asks_memory_for_lines();
+const bool from_dram = cpu::asks_memory_for_lines();
 
-/// While a row is worked on in L1, memory is idle: the next one is asked for line by line during
+/// While a row is worked on in L1, memory is idle: the next one is prefetched line by line during
 /// the second pass (4096x4096 on a 2-core Zen 5 vCPU: 3.7 ms in place of 4.7; shared with the third
 /// pass or left to it 3.8 to 3.9).
 /// From memory into L2 where cpu::asks_memory_for_lines(): on a 2-core Zen 4 vCPU 256x65536 went
@@ -164,8 +164,8 @@ HWY_INLINE void add(const T* x, const T* residual, T* s, std::int64_t n) {
   }
 }
 
-/// y from s, which it may be. `streams`: past the caches. `next` is as long as s and asked for
-/// meanwhile.
+/// y from s, which it may be. `streams`: with non-temporal stores. `next` is as long as s and
+/// prefetched meanwhile.
 template <class T, bool streams>
 HWY_INLINE void write(const T* s, T* y, std::int64_t n, const Scale<Wide<T>>& scale,
                       const Wide<T>* gamma, const Wide<T>* beta, Next<T> next) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Contiguous rows in a software pipeline: one is written, past the caches or into them, while the
-// next are read.
+// Contiguous rows in a software pipeline: one is written, with non-temporal stores or ordinary
+// ones, while the next are read.
 #if defined(RUNG_OPS_NORM_CPU_STREAM_INL_HPP_) == defined(HWY_TARGET_TOGGLE)
 #ifdef RUNG_OPS_NORM_CPU_STREAM_INL_HPP_
 #undef RUNG_OPS_NORM_CPU_STREAM_INL_HPP_
@@ -68,7 +68,7 @@ template <class T>
 struct Incoming {
   const T* next;
   const T* behind;
-  cpu::RowsToCome<T> coming;
+  cpu::PrefetchedRows<T> coming;
   std::int64_t n;
   Wide<T> center;  // of the next row
   bool far;        // asked for into L2
@@ -81,13 +81,13 @@ struct Found {
   V sum;               // of the one behind it
 };
 
-/// Writes a row of y from s and looks on: at the next row's moments and the sum of the one behind
-/// it, of RMS norm at the next row's squares alone. `streams`: past the caches, and rows to come
-/// are asked for. Stores and loads take turns, vector by vector, so that memory is read and written
-/// all the time, and no sum is waited for. In bunches of 8 each waits for the other (4096x4096,
-/// RMS, on a 2-core Zen 5 vCPU: 3.0 ms in place of 2.7), and row by row even more (3.6; 65536x256,
-/// layer, on a 2-core Zen 4 vCPU: 29 GB/s in place of 38). y is written from its end, because what
-/// of s was read last is in L1 still.
+/// Writes a row of y from s, and computes the next row's moments and the sum of the one behind
+/// it, of RMS norm the next row's squares alone. `streams`: with non-temporal stores, and rows to
+/// come are asked for. Stores and loads take turns, vector by vector, so that memory is read and
+/// written all the time, and no sum is waited for. In bunches of 8 each waits for the other
+/// (4096x4096, RMS, on a 2-core Zen 5 vCPU: 3.0 ms in place of 2.7), and row by row even more (3.6;
+/// 65536x256, layer, on a 2-core Zen 4 vCPU: 29 GB/s in place of 38). y is written from its end,
+/// because what of s was read last is in L1 still.
 template <class T, bool layer, bool streams>
 HWY_INLINE Found<Wide<T>> write_and_look_on(const T* s, T* y, const Scale<Wide<T>>& scale,
                                             const Weights<T>& weights, const Incoming<T> in) {
@@ -159,7 +159,7 @@ void rows_in_turns(const RowsJob& job) {
   };
   const auto center_of = [&](Wide<T> sum) { return layer ? sum / static_cast<Wide<T>>(n) : 0; };
   constexpr std::int64_t last = layer ? 2 : 1;  // row that is read
-  const bool far = asks_memory;
+  const bool far = from_dram;
   const std::int64_t ahead =
       cpu::elements_ahead(far ? far_prefetch_distance : prefetch_distance, x_of(job.begin + last),
                           row_at<T>(call, job.begin).y, far);

@@ -14,7 +14,7 @@ HWY_BEFORE_NAMESPACE();
 namespace rung::reduce_cpu::HWY_NAMESPACE {
 namespace {
 
-// A lane takes up 64 elements of a block; what a block gives is added in the wide type. This is
+// A lane accumulates 64 elements of a block; what a block gives is added in the wide type. This is
 // where the bound on the error of sums comes from: 64 additions, 3 to put the accumulators
 // together, 4 for the lanes.
 constexpr std::int64_t turns = 64;
@@ -126,7 +126,7 @@ HWY_INLINE std::int64_t each_page(const typename S::Element* x, std::int64_t n, 
   for (; i + page <= n; i += page) {
 #pragma GCC unroll 4
     for (int k = 0; k < 4; ++k) __builtin_prefetch(x + i + page + k * line);
-    // Unrolled, because the loop's own instructions wait with the loads: see NanWatch.
+      // Unrolled, because the loop's own instructions wait with the loads: see NanWatch.
 #pragma GCC unroll 4
     for (std::int64_t j = 0; j < page; j += Shape<S>::step) step(x + i + j);
   }
@@ -202,16 +202,17 @@ typename S::Lane long_extreme(const typename S::Element* x, std::int64_t n) {
   const unsigned before = _mm_getcsr();
   _mm_setcsr(before & ~invalid);
   fence();
-  const std::int64_t whole = each_page<S>(x, n, [&](const auto* at) __attribute__((always_inline)) {
-    take_step<S, Reading::pages>(totals, at, 0, S::take);
-  });
+  const std::int64_t whole = each_page<S>(
+      x, n, [&](const auto* at) __attribute__((always_inline)) {
+        take_step<S, Reading::pages>(totals, at, 0, S::take);
+      });
   fence();
   const unsigned after = _mm_getcsr();
   _mm_setcsr(before | after);
   if ((after & invalid) != 0) return std::numeric_limits<typename S::Lane>::quiet_NaN();
   const auto best = S::across(join_all<S>(totals));
   const auto rest = fold_block<S, Reading::near>(x + whole, n - whole);
-  return displaces(S::fold, rest, best) ? rest : best;
+  return wins(S::fold, rest, best) ? rest : best;
 }
 #endif
 

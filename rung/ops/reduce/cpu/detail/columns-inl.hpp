@@ -111,7 +111,7 @@ HWY_NOINLINE void positions_of(const Columns& c) {
         auto row = r0 == 0 ? hn::Zero(di) : hn::Load(di, where + j);
         for (std::int64_t r = r0 == 0 ? 1 : r0; r < r1; ++r) {
           const auto v = load(r);
-          const auto better = S::displaces(v, least);
+          const auto better = S::wins(v, least);
           least = hn::IfThenElse(better, v, least);
           row = hn::IfThenElse(hn::RebindMask(di, better), hn::Set(di, static_cast<Index>(r)), row);
         }

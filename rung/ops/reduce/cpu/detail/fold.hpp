@@ -73,10 +73,10 @@ inline void add_exactly(std::int64_t& value, std::int64_t&, std::int64_t term) {
   value = add(value, term);
 }
 
-/// Whether `candidate` displaces `best`: a NaN does, unless there is one already; an equal element
+/// Whether `candidate` wins `best`: a NaN does, unless there is one already; an equal element
 /// does not, so that the first one stays.
 template <class W>
-bool displaces(Fold fold, W candidate, W best) {
+bool wins(Fold fold, W candidate, W best) {
   if constexpr (!std::is_integral_v<W>) {
     if (std::isnan(best)) return false;
     if (std::isnan(candidate)) return true;
@@ -98,7 +98,7 @@ void combine(Fold fold, bool arg, W& value, W& rest, W later_value, W later_rest
       break;
     default:
       // The first of nothing but infinities is found too: rest tells nothing from something.
-      if (displaces(fold, later_value, value) || (arg && rest < 0)) {
+      if (wins(fold, later_value, value) || (arg && rest < 0)) {
         value = later_value;
         rest = later_rest;
       }

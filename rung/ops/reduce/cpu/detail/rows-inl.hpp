@@ -49,14 +49,14 @@ HWY_INLINE void fold_row(const typename S::Element* x, std::int64_t n, bool arg,
 #endif
     T best = reduce_cpu::identity<T>(S::fold);
     const T* where = x;  // the block that holds the best
-    each_block<S, reading>(x, n,
-                           [&](const T* at, std::int64_t count, std::int64_t apart)
-                               __attribute__((always_inline)) {
-                                 const T one = fold_block<S, reading>(at, count, apart);
-                                 if (!displaces(S::fold, one, best)) return;
-                                 best = one;
-                                 where = at;
-                               });
+    each_block<S, reading>(
+        x,
+        n, [&](const T* at, std::int64_t count, std::int64_t apart) __attribute__((always_inline)) {
+          const T one = fold_block<S, reading>(at, count, apart);
+          if (!wins(S::fold, one, best)) return;
+          best = one;
+          where = at;
+        });
     // Of nothing, the widest type's extreme: finish() cuts it to y's.
     value = n > 0 ? static_cast<W>(best) : reduce_cpu::identity<W>(S::fold);
     rest = 0;
@@ -64,28 +64,28 @@ HWY_INLINE void fold_row(const typename S::Element* x, std::int64_t n, bool arg,
   } else {
     value = reduce_cpu::identity<W>(S::fold);
     rest = 0;
-    const auto one = [](const T* at, std::int64_t count, std::int64_t apart)
-                         __attribute__((always_inline)) {
-                           if constexpr (S::fold == Fold::squares) {
-                             return square_sum<S, reading>(at, count, apart);
-                           } else {
-                             return static_cast<W>(fold_block<S, reading>(at, count, apart));
-                           }
-                         };
+    const auto one =
+        [](const T* at, std::int64_t count, std::int64_t apart) __attribute__((always_inline)) {
+      if constexpr (S::fold == Fold::squares) {
+        return square_sum<S, reading>(at, count, apart);
+      } else {
+        return static_cast<W>(fold_block<S, reading>(at, count, apart));
+      }
+    };
     if (reading != Reading::streams && n <= Shape<S>::block) {
       // The most frequent case, with nothing in the way.
       if (n > 0) value = one(x, n, S::lanes);
       return;
     }
-    each_block<S, reading>(x, n,
-                           [&](const T* at, std::int64_t count, std::int64_t apart)
-                               __attribute__((always_inline)) {
-                                 if constexpr (S::fold == Fold::product) {
-                                   value = reduce_cpu::multiply(value, one(at, count, apart));
-                                 } else {
-                                   add_exactly(value, rest, one(at, count, apart));
-                                 }
-                               });
+    each_block<S, reading>(
+        x,
+        n, [&](const T* at, std::int64_t count, std::int64_t apart) __attribute__((always_inline)) {
+          if constexpr (S::fold == Fold::product) {
+            value = reduce_cpu::multiply(value, one(at, count, apart));
+          } else {
+            add_exactly(value, rest, one(at, count, apart));
+          }
+        });
   }
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Step<T, fold>: one fold in vectors - how elements are loaded, taken up and combined. The
+// Step<T, fold>: one fold in vectors - how elements are loaded, accumulated and combined. The
 // kernels along rows and across columns are written on these alone.
 #if defined(RUNG_OPS_REDUCE_CPU_STEP_INL_HPP_) == defined(HWY_TARGET_TOGGLE)
 #ifdef RUNG_OPS_REDUCE_CPU_STEP_INL_HPP_
@@ -86,8 +86,8 @@ struct Step {
     }
   }
 
-  /// `b` where it displaces `a`: smaller (greater), or a NaN where there was none.
-  static HWY_INLINE hn::Mask<D> displaces(V b, V a) {
+  /// `b` where it wins `a`: smaller (greater), or a NaN where there was none.
+  static HWY_INLINE hn::Mask<D> wins(V b, V a) {
     const auto better = fold == Fold::least ? hn::Lt(b, a) : hn::Gt(b, a);
     if constexpr (floating) {
       return hn::AndNot(hn::IsNaN(a), hn::Or(hn::IsNaN(b), better));
@@ -99,7 +99,7 @@ struct Step {
   /// take() that keeps NaN.
   static HWY_INLINE V take_with_nan(V total, V v) {
     if constexpr (extreme && floating) {
-      return hn::IfThenElse(displaces(v, total), v, total);
+      return hn::IfThenElse(wins(v, total), v, total);
     } else {
       return take(total, v);
     }

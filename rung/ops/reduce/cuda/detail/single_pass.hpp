@@ -19,8 +19,8 @@
 namespace rung::reduce_cuda::inline RUNG_TARGET {
 
 inline constexpr int block_threads = 256;
-inline constexpr std::int64_t max_tickets = 4096;    // results that several blocks share
-inline constexpr std::int64_t max_mailboxes = 4096;  // blocks that share results
+inline constexpr std::int64_t max_tickets = 4096;  // results that several blocks share
+inline constexpr std::int64_t max_packets = 4096;  // blocks that share results
 
 /// The context's memory that is zero between calls; made by cuda/115_general.cu.
 struct Zeroed {
@@ -35,8 +35,8 @@ inline unsigned* tickets_of(Context& context) { return zeroed_of(context).ticket
 /// How the results of a call are shared out.
 struct Sharing {
   Index results = 0;
-  int group = block_threads;  // threads a result: a power of two up to 32, or a block
-  int splits = 1;             // blocks a result, where a group is a block
+  int group = block_threads;  // threads per result: a power of two up to 32, or a block
+  int splits = 1;             // blocks per result, where a group is a block
   Index share = 0;            // elements of a block that shares one, where rows are alike
   void* states = nullptr;     // of blocks that share a result
   unsigned* tickets = nullptr;

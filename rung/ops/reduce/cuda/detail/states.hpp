@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What CUDA rungs of reduce carry while they fold: states, how they take up elements and join, and
-// the number that comes of them. A state is what travels between lanes, warps and blocks.
+// What CUDA rungs of reduce carry while they fold: states, how they accumulate elements and
+// combine, and the number that comes of them. A state is what travels between lanes, warps and
+// blocks.
 //
 //   sum, mean    double for f32, f16 and bf16; two doubles for f64; 64 bits for integers
 //   squares      as sums

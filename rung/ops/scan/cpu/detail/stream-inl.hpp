@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Stores past the caches.
+// Non-temporal stores.
 #if defined(RUNG_OPS_SCAN_CPU_STREAM_INL_HPP_) == defined(HWY_TARGET_TOGGLE)
 #ifdef RUNG_OPS_SCAN_CPU_STREAM_INL_HPP_
 #undef RUNG_OPS_SCAN_CPU_STREAM_INL_HPP_
@@ -21,7 +21,7 @@ namespace {
 namespace hn = hwy::HWY_NAMESPACE;
 using namespace cpu::HWY_NAMESPACE;  // store_as
 
-/// Stores a vector as elements of T, past the caches, where it must be aligned, or not.
+/// Stores a vector as elements of T: non-temporally, where it must be aligned, or not.
 template <bool past, class V, class D, class T>
 HWY_INLINE void put(V v, D d, T* to) {
   if constexpr (past) {
@@ -32,7 +32,7 @@ HWY_INLINE void put(V v, D d, T* to) {
   }
 }
 
-/// Past the caches, wherever `to` lies: all but its ragged ends in aligned vectors.
+/// With non-temporal stores, wherever `to` lies: all but its ragged ends in aligned vectors.
 template <class T>
 void stream_copy(const T* from, T* to, std::int64_t n) {
   const hn::ScalableTag<std::uint8_t> d;

@@ -22,7 +22,7 @@ inline Support supports(const Scan::Args& args, const Context&) {
   const int last = args.lines.rank - 1;
   if (args.y.empty() || args.lines.rank == 0) return unsupported("a single line, or none");
   if (args.lines.strides[0][last] != 1 || args.lines.strides[1][last] != 1) {
-    return unsupported("lines do not lie side by side");
+    return unsupported("lines are not adjacent");
   }
   return supported;
 }

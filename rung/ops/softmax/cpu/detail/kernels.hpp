@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The interface between softmax's engine (plan.cpp) and its kernels, which are compiled once for
-// each instruction set.
+// The interface between how a call is divided (090_threads.cpp) and its kernels, which are compiled
+// once for each instruction set (080_row_pipeline.cpp).
 #pragma once
 
 #include <cstdint>
@@ -46,12 +46,11 @@ struct Plan {
 };
 Plan plan_of(const Softmax::Args& args);
 
-/// Does this thread's share of the call, for x of the type.
+/// A kernel does one thread's share of a call; which one depends on its types and the instruction
+/// set (080_row_pipeline.cpp).
 using Work = void(const Call& call, const Plan& plan, const cpu::Team& team, void* scratch,
                   void* shared);
-Work work_on_f32;
-Work work_on_f64;
-Work work_on_small;  // f16, bf16
+Work* kernel_of(const Softmax::Args& args);
 
 /// How many of `threads` the call has work for.
 int useful_threads(const Softmax::Args& args, int threads);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Software pipeline over contiguous rows of softmax: one is written, past the caches or into them,
-// while the exponentials of the next and the maximum of the one after that are computed. Each row's
-// bits are those that it would have alone.
+// Software pipeline over contiguous rows of softmax: one is written, with non-temporal stores or
+// ordinary ones, while the exponentials of the next and the maximum of the one after that are
+// computed. Each row's bits are those that it would have alone.
 #if defined(RUNG_OPS_SOFTMAX_CPU_PIPELINE_INL_HPP_) == defined(HWY_TARGET_TOGGLE)
 #ifdef RUNG_OPS_SOFTMAX_CPU_PIPELINE_INL_HPP_
 #undef RUNG_OPS_SOFTMAX_CPU_PIPELINE_INL_HPP_
@@ -38,7 +38,7 @@ struct PipelineStages {
   Y* y;
   const T* next;
   const T* after_next;
-  cpu::RowsToCome<T> coming;  // prefetched where y is streamed
+  cpu::PrefetchedRows<T> coming;  // prefetched where y is streamed
 };
 
 /// One turn of the pipeline, vector by vector: stores row r, exponentiates row r + 1, finds the

@@ -147,7 +147,7 @@ Void* at(const BasicTensorRef<Void>& tensor, std::int64_t first) {
   return static_cast<Byte*>(tensor.data) + first * static_cast<std::int64_t>(size_of(tensor.dtype));
 }
 
-// Rates in bytes a second, measured beside an H200 (PCI Express 5, 16 lanes, a host of 16 cores).
+// Rates in bytes per second, measured beside an H200 (PCI Express 5, 16 lanes, a host of 16 cores).
 constexpr double link_rate = 55e9;        // one direction alone
 constexpr double link_rate_both = 44e9;   // each direction of two
 constexpr double pageable_rate = 11.6e9;  // the driver's own detour

@@ -62,7 +62,8 @@ constexpr bool goes_down(std::int64_t x_row, int element_bytes) {
 inline constexpr int max_interleaved_bytes = 4;
 inline constexpr std::int64_t panel_scratch = panel_columns(1) * line_bytes;
 
-/// `stream`: whole lines of y are written past the caches; worth it from some lines a run on.
+/// `stream`: whole lines of y are written with non-temporal stores; worth it from some lines a run
+/// on.
 void copy_runs(const Runs& runs, bool stream);
 
 }  // namespace rung::transpose_cpu

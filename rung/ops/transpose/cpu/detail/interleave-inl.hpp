@@ -32,7 +32,7 @@ HWY_INLINE void ask_for_page(const void* y) {
   __builtin_prefetch(static_cast<const std::byte*>(y) + 2 * page_bytes, 1);
 }
 
-/// Pixels of n values to n planes. `stream`: past the caches; rows of y begin with lines.
+/// Pixels of n values to n planes. `stream`: with non-temporal stores; rows of y begin with lines.
 template <int bytes, int n, bool stream>
 HWY_NOINLINE void pixels_to_planes(const Block& b) {
   using T = typename LaneOf<bytes>::Type;
@@ -66,7 +66,7 @@ HWY_NOINLINE void pixels_to_planes(const Block& b) {
   }
 }
 
-/// And back. `stream`: past the caches; y begins with a line.
+/// And back. `stream`: with non-temporal stores; y begins with a line.
 template <int bytes, int n, bool stream>
 HWY_NOINLINE void planes_to_pixels(const Block& b) {
   using T = typename LaneOf<bytes>::Type;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What writing past the caches needs: whole lines of y, wherever its rows begin.
+// What non-temporal stores need: whole lines of y, wherever its rows begin.
 #if defined(RUNG_OPS_TRANSPOSE_CPU_STREAM_INL_HPP_) == defined(HWY_TARGET_TOGGLE)
 #ifdef RUNG_OPS_TRANSPOSE_CPU_STREAM_INL_HPP_
 #undef RUNG_OPS_TRANSPOSE_CPU_STREAM_INL_HPP_
@@ -58,7 +58,7 @@ HWY_INLINE void copy_line(const std::byte* from, std::byte* to) {
   std::memcpy(to, from, static_cast<std::size_t>(line_bytes));
 }
 
-/// The same past the caches.
+/// The same with non-temporal stores.
 HWY_INLINE void stream_line(const std::byte* from, std::byte* to) {
   const hn::ScalableTag<std::uint8_t> d;
   constexpr std::int64_t step = static_cast<std::int64_t>(hn::MaxLanes(d));
