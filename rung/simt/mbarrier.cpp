@@ -56,7 +56,7 @@ void announce(const char* operation, State& state, std::uint32_t bytes, Place pl
   state.bytes += bytes;
   if (state.bytes <= most) return;
   running_worker(operation).fail(std::string(operation) + ": " + std::to_string(state.bytes) +
-                                     " bytes under way, accepted are up to " + std::to_string(most),
+                                     " bytes in flight, accepted are up to " + std::to_string(most),
                                  place);
 }
 

@@ -137,7 +137,7 @@ void issue(MatrixProduct mine, SumPlaces sums, const std::uint32_t* a) {
   const auto words = static_cast<std::size_t>(mine.shape.n) / 2;
   bool mixed = false;
   mine.before = product_before(group, member, sums, words, mixed);
-  const char* wrong = mixed ? "wgmma has some of the sums of one that is under way: wait for that"
+  const char* wrong = mixed ? "wgmma has some of the sums of one that is in flight: wait for that"
                             : missing_fence(member, sums, words);
   if (wrong != nullptr) {
     sums = {};  // what follows does not unwind

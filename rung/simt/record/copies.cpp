@@ -75,10 +75,10 @@ void Recorder::landed(const Agent& agent, Block& owner, const void* barrier) {
   if (agent.copy == 0) return;
   auto clocks = std::make_shared<Clocks>();
   clocks->copies = agent.copy;
-  std::vector<Knowledge::Entry> entry;
+  std::vector<VectorClock::Entry> entry;
   entry.emplace_back(agent.block->number, std::move(clocks));
-  KnowledgeRef& released = owner.record->objects[barrier].released;
-  released = join(released, std::make_shared<const Knowledge>(std::move(entry)));
+  VectorClockRef& released = owner.record->objects[barrier].released;
+  released = join(released, std::make_shared<const VectorClock>(std::move(entry)));
 }
 
 }  // namespace rung::simt::record

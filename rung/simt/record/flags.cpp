@@ -15,7 +15,7 @@ constexpr std::uintptr_t fence_site = place_bit | 1;
 
 }  // namespace
 
-void Recorder::tell_lane(const KnowledgeRef& from) {
+void Recorder::acquire_own_lanes(const VectorClockRef& from) {
   const Clocks* const own = from != nullptr ? from->of(block_->number) : nullptr;
   if (own == nullptr) return;
   std::uint32_t& told = warp_->told[thread_->lane];
@@ -25,13 +25,13 @@ void Recorder::tell_lane(const KnowledgeRef& from) {
 
 void Recorder::fence(bool device) {
   const std::uint32_t lane = 1u << thread_->lane;
-  if ((warp_->unheeded_lanes & lane) != 0) {
+  if ((warp_->pending_lanes & lane) != 0) {
     // What was read relaxed before the fence is gone by behind it.
     flush(*block_, *warp_, false);
-    acquire(*block_, *warp_, warp_->unheeded);
-    tell_lane(warp_->unheeded);
-    warp_->unheeded_lanes &= ~lane;
-    if (warp_->unheeded_lanes == 0) warp_->unheeded = warp_->heard_unheeded = nullptr;
+    acquire(*block_, *warp_, warp_->pending);
+    acquire_own_lanes(warp_->pending);
+    warp_->pending_lanes &= ~lane;
+    if (warp_->pending_lanes == 0) warp_->pending = warp_->last_pending = nullptr;
   }
   warp_->fenced |= lane;
   // What comes behind the fence is not published by the flag, though written before it.
@@ -44,36 +44,36 @@ void Recorder::fence(bool device) {
   }
 }
 
-void Recorder::heard_of(std::uintptr_t flag, bool acquires) {
+void Recorder::read_flag(std::uintptr_t flag, bool acquires) {
   if (!launch_->flags.any.load(std::memory_order_acquire)) return;
-  KnowledgeRef heard, heard_in_block;
+  VectorClockRef acquired, acquired_in_block;
   {
     LaunchRecord::Flags& flags = launch_->flags;
     const std::lock_guard lock(flags.mutex);
     if (const auto at = flags.at.find(flag); at != flags.at.end()) {
-      heard = at->second.released;
-      if (at->second.block == block_->number) heard_in_block = at->second.in_block;
+      acquired = at->second.released;
+      if (at->second.block == block_->number) acquired_in_block = at->second.in_block;
       block_->partial = true;
     }
   }
   if (!acquires) {
-    if (heard != warp_->heard_unheeded || heard_in_block != nullptr) {
-      warp_->unheeded = join(warp_->unheeded, join(heard, heard_in_block));
-      warp_->heard_unheeded = heard;
+    if (acquired != warp_->last_pending || acquired_in_block != nullptr) {
+      warp_->pending = join(warp_->pending, join(acquired, acquired_in_block));
+      warp_->last_pending = acquired;
     }
-    if (warp_->unheeded != nullptr) warp_->unheeded_lanes |= 1u << thread_->lane;
+    if (warp_->pending != nullptr) warp_->pending_lanes |= 1u << thread_->lane;
     return;
   }
-  if (heard != warp_->heard || heard_in_block != warp_->heard_in_block) {
+  if (acquired != warp_->acquired || acquired_in_block != warp_->acquired_in_block) {
     // What the warp did before is judged by what it knew then.
     flush(*block_, *warp_, false);
-    acquire(*block_, *warp_, heard);
-    acquire(*block_, *warp_, heard_in_block);
-    warp_->heard = heard;
-    warp_->heard_in_block = heard_in_block;
+    acquire(*block_, *warp_, acquired);
+    acquire(*block_, *warp_, acquired_in_block);
+    warp_->acquired = acquired;
+    warp_->acquired_in_block = acquired_in_block;
   }
-  tell_lane(heard);
-  tell_lane(heard_in_block);
+  acquire_own_lanes(acquired);
+  acquire_own_lanes(acquired_in_block);
 }
 
 void Recorder::before_atomic(std::uintptr_t address, int log_size, Access access, int order,
@@ -94,7 +94,7 @@ void Recorder::before_atomic(std::uintptr_t address, int log_size, Access access
   if (!is_store(access)) {
     const bool kept = access == Access::volatile_read && target.where == Where::global;
     const bool stated = order != unstated_order;
-    heard_of(address, stated ? order != __ATOMIC_RELAXED && order != __ATOMIC_RELEASE : !kept);
+    read_flag(address, stated ? order != __ATOMIC_RELAXED && order != __ATOMIC_RELEASE : !kept);
   }
   if (is_read(access)) return;
   const std::uint32_t lane = 1u << thread_->lane;
@@ -106,7 +106,7 @@ void Recorder::before_atomic(std::uintptr_t address, int log_size, Access access
     warp_->fenced_for_all &= ~lane;
     const std::uint32_t upto = releases ? clock_now() : warp_->fence_clock[thread_->lane];
     flush(*block_, *warp_, false);
-    warp_->released = knowledge(upto);
+    warp_->released = vector_clock(upto);
     tick(*block_, *warp_);
   }
   if (warp_->released == nullptr) return;

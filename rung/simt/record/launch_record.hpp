@@ -12,9 +12,9 @@
 
 #include "rung/simt/record.hpp"
 #include "rung/simt/record/coverage.hpp"
-#include "rung/simt/record/knowledge.hpp"
 #include "rung/simt/record/overlap.hpp"
 #include "rung/simt/record/registry.hpp"
+#include "rung/simt/record/vector_clock.hpp"
 
 namespace rung::simt::record {
 
@@ -94,8 +94,8 @@ class LaunchRecord {
 
   /// Flags in global memory, by address; behind the lock.
   struct Flag {
-    KnowledgeRef released;
-    KnowledgeRef in_block;    // behind a fence that reaches no further
+    VectorClockRef released;
+    VectorClockRef in_block;  // behind a fence that reaches no further
     std::uint32_t block = 0;  // the one
   };
   struct Flags {

@@ -81,9 +81,9 @@ void Recorder::prepare(Block& block) {
     warp.at_barrier = 0;
     warp.released_to_all = warp.compared = false;
     warp.diverged = warp.any_told = false;
-    warp.remote = warp.released = warp.heard = warp.heard_in_block = nullptr;
-    warp.unheeded = warp.heard_unheeded = nullptr;
-    warp.unheeded_lanes = 0;
+    warp.remote = warp.released = warp.acquired = warp.acquired_in_block = nullptr;
+    warp.pending = warp.last_pending = nullptr;
+    warp.pending_lanes = 0;
     std::fill(std::begin(warp.fence_clock), std::end(warp.fence_clock), 0);
     warp.known = {};
     std::fill(std::begin(warp.synced), std::end(warp.synced), 0);

@@ -16,10 +16,10 @@
 
 #include "rung/simt/block.hpp"
 #include "rung/simt/record/cell.hpp"
-#include "rung/simt/record/knowledge.hpp"
 #include "rung/simt/record/launch_record.hpp"
 #include "rung/simt/record/registry.hpp"
 #include "rung/simt/record/request_list.hpp"
+#include "rung/simt/record/vector_clock.hpp"
 
 namespace rung::simt {
 class Worker;
@@ -37,13 +37,13 @@ struct WarpRecord {
   std::uint32_t at_barrier = 0;      // lanes that wait at the block's barrier
   bool compared = false;             // an atomic comparison is in the list
   bool diverged = false;
-  KnowledgeRef remote;                 // of other blocks
-  KnowledgeRef released;               // what a lane published last
-  KnowledgeRef heard, heard_in_block;  // of the flag that was read last
+  VectorClockRef remote;                       // of other blocks
+  VectorClockRef released;                     // what a lane published last
+  VectorClockRef acquired, acquired_in_block;  // of the flag that was read last
   // Of flags that were read relaxed or volatile, by these lanes, that have had no fence since; and
   // of the last of those flags.
-  KnowledgeRef unheeded, heard_unheeded;
-  std::uint32_t unheeded_lanes = 0;
+  VectorClockRef pending, last_pending;
+  std::uint32_t pending_lanes = 0;
   bool released_to_all = false;
   Clocks known{};                      // of this block
   std::uint32_t synced[32] = {};       // by lane: the clock at which it last met others of the warp
@@ -209,14 +209,14 @@ class Recorder {
   void remember_stands(const RequestList& list, WarpRecord& warp) const;
   void end_block(BlockRecord& block);
   void arrived_at(Synchroniser& object, const Place& place);
-  void acquire(BlockRecord& block, WarpRecord& warp, const KnowledgeRef& from);
+  void acquire(BlockRecord& block, WarpRecord& warp, const VectorClockRef& from);
   /// The running thread may hear of lanes of its own warp too: of one that had something copied, or
   /// held a lock before.
-  void tell_lane(const KnowledgeRef& from);
+  void acquire_own_lanes(const VectorClockRef& from);
   /// The running thread has read a flag; `acquires`: and goes by it.
-  void heard_of(std::uintptr_t flag, bool acquires);
+  void read_flag(std::uintptr_t flag, bool acquires);
   /// What the running thread's warp knows, its own accesses so far included.
-  KnowledgeRef knowledge(std::uint32_t clock) const;
+  VectorClockRef vector_clock(std::uint32_t clock) const;
   void join_all(BlockRecord& block);
   void heed(BlockRecord& block);
   /// The warp's next accesses are news to all that have been told so far.

@@ -36,15 +36,15 @@ std::uint32_t Recorder::clock_now() const {
   return warp_->clock + tracer.last->clock + (tracer.last->access == Access::marker ? 1 : 0);
 }
 
-KnowledgeRef Recorder::knowledge(std::uint32_t clock) const {
+VectorClockRef Recorder::vector_clock(std::uint32_t clock) const {
   auto own = std::make_shared<Clocks>(warp_->known);
   (*own)[index_of(*block_, *warp_)] = clock;
-  std::vector<Knowledge::Entry> entry;
+  std::vector<VectorClock::Entry> entry;
   entry.emplace_back(block_->number, std::move(own));
-  return join(warp_->remote, std::make_shared<const Knowledge>(std::move(entry)));
+  return join(warp_->remote, std::make_shared<const VectorClock>(std::move(entry)));
 }
 
-void Recorder::acquire(BlockRecord& block, WarpRecord& warp, const KnowledgeRef& from) {
+void Recorder::acquire(BlockRecord& block, WarpRecord& warp, const VectorClockRef& from) {
   if (from == nullptr) return;
   if (const Clocks* own = from->of(block.number)) join(warp.known, *own);
   const bool others = from->entries().size() > 1 || from->of(block.number) == nullptr;
@@ -53,12 +53,12 @@ void Recorder::acquire(BlockRecord& block, WarpRecord& warp, const KnowledgeRef&
 
 void Recorder::join_all(BlockRecord& block) {
   Clocks all{};
-  KnowledgeRef remote, unheeded;
+  VectorClockRef remote, pending;
   for (WarpRecord& warp : block.warps) {
     flush(block, warp);
     join(all, warp.known);
     remote = join(remote, warp.remote);
-    unheeded = join(unheeded, warp.unheeded);
+    pending = join(pending, warp.pending);
   }
   for (std::size_t i = 0; i < block.warps.size(); ++i) {
     all[i] = std::max(all[i], block.warps[i].clock);
@@ -69,9 +69,9 @@ void Recorder::join_all(BlockRecord& block) {
     warp.at_barrier = 0;
     tick(block, warp);
     std::fill(std::begin(warp.synced), std::end(warp.synced), warp.clock);
-    if (unheeded != nullptr) {  // a fence of any of them does from now on
-      warp.unheeded = unheeded;
-      warp.unheeded_lanes = ~std::uint32_t{0};
+    if (pending != nullptr) {  // a fence of any of them does from now on
+      warp.pending = pending;
+      warp.pending_lanes = ~std::uint32_t{0};
     }
     if (!block.fenced) continue;
     warp.fenced = warp.fenced_for_all = ~std::uint32_t{0};
@@ -104,7 +104,7 @@ void Recorder::named_barrier_met(Block& block, int barrier) {
   }
   Synchroniser& meeting = record.barriers[barrier];
   Clocks all{};
-  KnowledgeRef remote = std::exchange(meeting.released, nullptr);
+  VectorClockRef remote = std::exchange(meeting.released, nullptr);
   if (remote != nullptr) {
     if (const Clocks* own = remote->of(record.number)) join(all, *own);
   }
@@ -138,7 +138,7 @@ void Recorder::lanes_met(const Warp& lanes, std::uint32_t mask) {
   for (std::uint32_t left = mask; left != 0; left &= left - 1) {
     warp.synced[__builtin_ctz(left)] = warp.clock;
   }
-  if ((warp.unheeded_lanes & mask) != 0) warp.unheeded_lanes |= mask;
+  if ((warp.pending_lanes & mask) != 0) warp.pending_lanes |= mask;
   if (!warp.any_told) return;
   // What one of them knows of the warp's others all do now.
   std::uint32_t told = 0;
@@ -149,8 +149,8 @@ void Recorder::lanes_met(const Warp& lanes, std::uint32_t mask) {
 }
 
 void Recorder::cluster_met(const Cluster& cluster) {
-  std::vector<Knowledge::Entry> entries;
-  KnowledgeRef remote;
+  std::vector<VectorClock::Entry> entries;
+  VectorClockRef remote;
   for (const auto& block : cluster.blocks) {
     BlockRecord& record = *block->record;
     join_all(record);
@@ -160,7 +160,7 @@ void Recorder::cluster_met(const Cluster& cluster) {
   }
   std::sort(entries.begin(), entries.end(),
             [](const auto& a, const auto& b) { return a.first < b.first; });
-  remote = join(remote, std::make_shared<const Knowledge>(std::move(entries)));
+  remote = join(remote, std::make_shared<const VectorClock>(std::move(entries)));
   for (const auto& block : cluster.blocks) {
     for (WarpRecord& warp : block->record->warps) warp.remote = remote;
   }
@@ -179,15 +179,15 @@ void Recorder::grid_met(const std::vector<std::unique_ptr<Cluster>>& clusters) {
 /// Barriers of a cluster and of the grid are fences, too.
 void Recorder::heed(BlockRecord& block) {
   for (WarpRecord& warp : block.warps) {
-    acquire(block, warp, warp.unheeded);
-    warp.unheeded = warp.heard_unheeded = nullptr;
-    warp.unheeded_lanes = 0;
+    acquire(block, warp, warp.pending);
+    warp.pending = warp.last_pending = nullptr;
+    warp.pending_lanes = 0;
   }
 }
 
 /// The list goes on behind a mark, under a later clock: lanes come here one after another.
 void Recorder::arrived_at(Synchroniser& object, const Place& place) {
-  object.released = join(object.released, knowledge(clock_now()));
+  object.released = join(object.released, vector_clock(clock_now()));
   trace_slowly(0, site_of(place), 0, Access::marker);
 }
 
@@ -207,9 +207,9 @@ void Recorder::completed(Block& owner, const void* object) {
 
 void Recorder::waited(Block& owner, const void* object) {
   block_->partial = true;
-  const KnowledgeRef& completed = owner.record->objects[object].completed;
+  const VectorClockRef& completed = owner.record->objects[object].completed;
   acquire(*block_, *warp_, completed);
-  tell_lane(completed);
+  acquire_own_lanes(completed);
 }
 
 }  // namespace rung::simt::record

@@ -1,21 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 // Joining what two know.
-#include "rung/simt/record/knowledge.hpp"
+#include "rung/simt/record/vector_clock.hpp"
 
 #include <algorithm>
 
 namespace rung::simt::record {
 
-const Clocks* Knowledge::of(std::uint32_t block) const {
+const Clocks* VectorClock::of(std::uint32_t block) const {
   const auto at = std::lower_bound(entries_.begin(), entries_.end(), block,
                                    [](const Entry& e, std::uint32_t b) { return e.first < b; });
   return at != entries_.end() && at->first == block ? at->second.get() : nullptr;
 }
 
-KnowledgeRef join(const KnowledgeRef& a, const KnowledgeRef& b) {
+VectorClockRef join(const VectorClockRef& a, const VectorClockRef& b) {
   if (a == nullptr || a == b) return b;
   if (b == nullptr) return a;
-  std::vector<Knowledge::Entry> both;
+  std::vector<VectorClock::Entry> both;
   both.reserve(std::max(a->entries().size(), b->entries().size()) + 1);
   auto left = a->entries().begin();
   auto right = b->entries().begin();
@@ -36,7 +36,7 @@ KnowledgeRef join(const KnowledgeRef& a, const KnowledgeRef& b) {
       ++right;
     }
   }
-  return std::make_shared<const Knowledge>(std::move(both));
+  return std::make_shared<const VectorClock>(std::move(both));
 }
 
 }  // namespace rung::simt::record

@@ -29,13 +29,13 @@ inline void join(Clocks& to, const Clocks& from) {
 }
 
 /// What somebody knows of several blocks. Never changed once it is shared.
-class Knowledge {
+class VectorClock {
  public:
   using Entry =
       std::pair<std::uint32_t, std::shared_ptr<const Clocks>>;  // a block's number, clocks
 
-  Knowledge() = default;
-  explicit Knowledge(std::vector<Entry> entries) : entries_(std::move(entries)) {}
+  VectorClock() = default;
+  explicit VectorClock(std::vector<Entry> entries) : entries_(std::move(entries)) {}
   /// Null if nothing is known of the block.
   [[nodiscard]] const Clocks* of(std::uint32_t block) const;
   [[nodiscard]] const std::vector<Entry>& entries() const { return entries_; }
@@ -43,18 +43,18 @@ class Knowledge {
  private:
   std::vector<Entry> entries_;  // by block
 };
-using KnowledgeRef = std::shared_ptr<const Knowledge>;  // null: nothing
+using VectorClockRef = std::shared_ptr<const VectorClock>;  // null: nothing
 
 /// Both together.
-KnowledgeRef join(const KnowledgeRef& a, const KnowledgeRef& b);
+VectorClockRef join(const VectorClockRef& a, const VectorClockRef& b);
 
 struct BlockRecord;
 struct WarpRecord;
 
 /// What is released to and acquired from in phases: an mbarrier, a named barrier.
 struct Synchroniser {
-  KnowledgeRef released;   // by those that have arrived at the current phase
-  KnowledgeRef completed;  // at those that are over
+  VectorClockRef released;   // by those that have arrived at the current phase
+  VectorClockRef completed;  // at those that are over
   std::vector<std::pair<BlockRecord*, WarpRecord*>> arrivals;
 };
 
