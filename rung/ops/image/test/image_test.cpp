@@ -290,7 +290,7 @@ TEST_P(ImageOn, MeansAreRoundedToNearest) {
   for (int radius = 1; radius <= Image::max_radius; ++radius) {
     const int taps = 2 * radius + 1;
     const int area = taps * taps;
-    // Blocks of T x T side by side; the middle of each is the mean of that block alone.
+    // Adjacent blocks of T x T; the middle of each is the mean of that block alone.
     constexpr int blocks = 40;
     std::mt19937 engine(static_cast<unsigned>(radius));
     Bytes x({taps, taps * blocks, 1});

@@ -77,7 +77,7 @@ __global__ void __launch_bounds__(lanes* warps)
     for (int i = 0; i < R::weights; ++i) kept[i] = weights[i];
   }
 
-  // Which part of y. The warps of a block have rows, or strips, side by side.
+  // Which part of y. The warps of a block have adjacent rows, or strips.
   std::int64_t task = std::int64_t{blockIdx.x} * warps + thread / lanes;
   int cross = 0;
   if constexpr (R::cross > 1) {

@@ -287,7 +287,7 @@ TEST_P(StencilOn, TheNumberOfThreadsChangesNoBit) {
 }
 
 TEST_P(StencilOn, ResultsLargerThanCachesAreTheSame) {
-  if (GetParam() != Backend::cpu) GTEST_SKIP() << "of a CPU: it writes them past the caches";
+  if (GetParam() != Backend::cpu) GTEST_SKIP() << "of a CPU: non-temporal stores";
   const Array x({2100, 2064}, 13u);
   const Array mask({3, 5}, 14u);
   const Array across({4}, 15u);

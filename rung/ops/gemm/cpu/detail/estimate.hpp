@@ -40,8 +40,8 @@ inline double memory_seconds_of_c(const Call& call, double passes) {
              : 2 * static_cast<double>(call.batch) * bytes * passes / bytes_per_second;
 }
 
-/// Copying B into strips as wide as a tile, which the last one fills with zeros; columns that do
-/// not lie side by side take twice as long, and more to begin with.
+/// Copying B into strips as wide as a tile, which the last one fills with zeros; columns that are
+/// not adjacent take twice as long, and more to begin with.
 inline double strips_seconds(const Call& call, double columns_of_tile) {
   const double n = std::ceil(static_cast<double>(call.n) / columns_of_tile) * columns_of_tile;
   const double k = static_cast<double>(call.depth());

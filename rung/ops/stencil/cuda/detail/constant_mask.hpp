@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A mask in constant memory. All lanes of a warp read one weight at a time, which constant memory
-// delivers to all of them in one go, past the caches that the image needs.
+// delivers to all of them in one go, through a cache of its own.
 //
 // Each rung that includes this has an array of its own, and there is one per process: calls on two
 // streams at a time would mix their masks. Rungs that a call picks by itself keep theirs in shared
