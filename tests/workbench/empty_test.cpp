@@ -10,35 +10,32 @@
 namespace rung {
 namespace {
 
-/// The problem without its options, and with every extent that is not zero as large as their
-/// product, 2^bits, allows.
-Problem blown_up(Problem problem, int bits) {
-  problem.options.clear();
-  const auto kept = std::count_if(problem.extents.begin(), problem.extents.end(),
-                                  [](std::int64_t extent) { return extent != 0; });
+/// The problem with every extent above `kept` as large as their product, 2^bits, allows.
+Problem blown_up(Problem problem, int bits, std::int64_t kept) {
+  const auto grows = [kept](std::int64_t extent) { return extent > kept; };
+  const auto grown = std::count_if(problem.extents.begin(), problem.extents.end(), grows);
   for (std::int64_t& extent : problem.extents) {
-    if (extent != 0) extent = std::int64_t{1} << (bits / std::max<std::ptrdiff_t>(kept, 1));
+    if (grows(extent)) extent = std::int64_t{1} << (bits / std::max<std::ptrdiff_t>(grown, 1));
   }
   return problem;
 }
 
-void expect_immediate_end(const AnyOperator& op, const Problem& problem, bool may_be_too_large) {
-  SCOPED_TRACE(std::string(op.name()) + " " + problem.to_string());
+/// Calls every rung. Whether the operator takes such extents; it may have elements after all, and
+/// more than there is memory for.
+bool ends_at_once(const AnyOperator& op, const Problem& problem) {
   Context context = Context::cpu();
   std::unique_ptr<Instance> made;
   try {
     made = op.make(problem, Variant{}, 1, Device{});
   } catch (const Error& error) {
-    // It does have elements, and more than there is memory for; or an image is too large for pool.
-    const bool too_large = may_be_too_large && error.code() == ErrorCode::invalid_argument;
-    ASSERT_TRUE(too_large || error.code() == ErrorCode::out_of_memory) << error.what();
-    return;
+    return error.code() == ErrorCode::out_of_memory;
   }
   made->call(context);
   for (const RungInfo* rung : op.rungs()) {
     if (rung->backend != Backend::cpu || rung->peer || !made->supports(*rung, context)) continue;
     made->run(*rung, context);
   }
+  return true;
 }
 
 TEST(EveryOperator, EndsAtOnceWhereThereIsNothingToWrite) {
@@ -47,8 +44,13 @@ TEST(EveryOperator, EndsAtOnceWhereThereIsNothingToWrite) {
     for (const Problem& problem : op->check_problems(Backend::cpu)) {
       const auto& extents = problem.extents;
       if (std::count(extents.begin(), extents.end(), 0) == 0) continue;
-      expect_immediate_end(*op, blown_up(problem, 60), true);
-      expect_immediate_end(*op, blown_up(problem, 45), false);
+      Problem plain = problem;  // options may name extents
+      plain.options.clear();
+      SCOPED_TRACE(std::string(op->name()) + " " + problem.to_string());
+      // Images have less than 2^31 elements, and four channels at most.
+      EXPECT_TRUE(ends_at_once(*op, blown_up(plain, 60, 0)) ||
+                  ends_at_once(*op, blown_up(plain, 45, 0)) ||
+                  ends_at_once(*op, blown_up(problem, 45, 4)));
     }
   }
 }

@@ -166,7 +166,8 @@ std::vector<Problem> Scan::bench_problems(Backend backend) {
                                  "f32 65536x4096", "f32 16384x16384,axis=0",
                                  "f32 268435456,segments=1000000"});
     case Backend::simt:
-      return Problem::parse_all({"f32 20x1024", "f32 20000", "u8 20000", "f32 4000x32,axis=0"});
+      return Problem::parse_all(
+          {"f32 20x1024", "f32 20000", "u8 20000", "f32 4000x32,axis=0", "f32 2000x9"});
   }
   return {};
 }
