@@ -3,7 +3,6 @@
 // twice as long as another, and a microsecond more.
 #include <gtest/gtest.h>
 
-#include <algorithm>
 #include <cstdlib>
 #include <vector>
 
