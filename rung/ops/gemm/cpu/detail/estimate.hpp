@@ -41,8 +41,8 @@ inline double memory_seconds_of_c(const Call& call, double passes) {
 }
 
 /// Copying B into strips as wide as a tile, which the last one fills with zeros; columns that are
-/// not adjacent take twice as long, and more to begin with. Small floats of a strip that is not full
-/// are widened one by one (f16 2x1x42: 0.6 us).
+/// not adjacent take twice as long, and more to begin with. Small floats of a strip that is not
+/// full are widened one by one (f16 2x1x42: 0.6 us).
 inline double strips_seconds(const Call& call, double columns_of_tile) {
   const double n = std::ceil(static_cast<double>(call.n) / columns_of_tile) * columns_of_tile;
   const double k = static_cast<double>(call.depth());
