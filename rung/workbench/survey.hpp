@@ -118,6 +118,11 @@ std::pair<std::string, double> fastest_of(const SurveyRow& row);
 /// "seed 1", "seeds 1, 2".
 std::string seeds_of(const std::vector<SurveyRow>& rows);
 
+/// Problems that a report shows at most, the worst first.
+inline constexpr std::size_t worst_shown = 10;
+/// With two decimals; "" if it was not measured.
+std::string ratio_text(double ratio);
+
 std::string survey_text(const SurveyResults& survey);
 /// A line for each operator; the worst problems of one.
 std::string survey_summary_markdown(const std::vector<SurveyResults>& surveys);

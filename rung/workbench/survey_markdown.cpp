@@ -12,10 +12,6 @@
 namespace rung::workbench {
 namespace {
 
-constexpr std::size_t worst_shown = 10;
-
-std::string ratio(double value) { return std::isfinite(value) ? fmt::format("{:.2f}", value) : ""; }
-
 std::string mean_and_worst(const SurveyMean& mean) {
   return mean.count == 0 ? " | " : fmt::format("{:.2f} | {:.2f}", mean.mean, mean.worst);
 }
@@ -46,11 +42,11 @@ std::string survey_summary_markdown(const std::vector<SurveyResults>& surveys) {
       return std::count_if(one.rows.begin(), one.rows.end(), holds);
     };
     const SurveyMean floor = mean_of(one.rows, &SurveyRow::of_floor);
-    text +=
-        fmt::format("| {} | {} of {} | {} | {} | {} | {} | {} | {} |\n", one.op, one.rows.size(),
-                    seeds_of(one.rows), mean_and_worst(mean_of(one.rows, &SurveyRow::vs_peer)),
-                    mean_and_worst(mean_of(one.rows, &SurveyRow::of_fastest)), ratio(floor.mean),
-                    count(is_wrong_choice), count(is_missing_kernel), one.date);
+    text += fmt::format(
+        "| {} | {} of {} | {} | {} | {} | {} | {} | {} |\n", one.op, one.rows.size(),
+        seeds_of(one.rows), mean_and_worst(mean_of(one.rows, &SurveyRow::vs_peer)),
+        mean_and_worst(mean_of(one.rows, &SurveyRow::of_fastest)), ratio_text(floor.mean),
+        count(is_wrong_choice), count(is_missing_kernel), one.date);
   }
   return text;
 }
@@ -66,8 +62,8 @@ std::string survey_worst_markdown(const SurveyResults& survey) {
     const auto [fastest, of_fastest] = fastest_of(row);
     text += fmt::format("| `{}` | {} | {} | {} | {} | {} | {} | {} | {} |\n", row.problem,
                         std::isfinite(row.seconds) ? format_seconds(row.seconds) : "",
-                        ratio(row.of_floor), ratio(row.vs_peer), row.peer, row.chosen,
-                        ratio(of_fastest), fastest, fault_of(row));
+                        ratio_text(row.of_floor), ratio_text(row.vs_peer), row.peer, row.chosen,
+                        ratio_text(of_fastest), fastest, fault_of(row));
   }
   return text;
 }

@@ -12,10 +12,6 @@
 namespace rung::workbench {
 namespace {
 
-constexpr std::size_t worst_shown = 10;
-
-std::string ratio(double value) { return std::isfinite(value) ? fmt::format("{:.2f}", value) : ""; }
-
 std::string line_of(std::string_view what, const SurveyMean& mean) {
   return fmt::format(
       "{:<24} geometric mean {:.2f}, worst {:.2f}, {} of {} below {:.1f} ({:.0f} %)\n", what,
@@ -72,6 +68,10 @@ std::string seeds_of(const std::vector<SurveyRow>& rows) {
   return fmt::format("{} {}", seeds.size() == 1 ? "seed" : "seeds", fmt::join(seeds, ", "));
 }
 
+std::string ratio_text(double ratio) {
+  return std::isfinite(ratio) ? fmt::format("{:.2f}", ratio) : "";
+}
+
 std::string survey_text(const SurveyResults& survey) {
   const std::vector<SurveyRow>& rows = survey.rows;
   const std::string where = survey.backend == Backend::cpu
@@ -110,10 +110,11 @@ std::string survey_text(const SurveyResults& survey) {
                {"fault"}});
   for (const std::size_t i : worst_of(rows, worst_shown)) {
     const SurveyRow& row = rows[i];
-    table.add({row.problem, std::isfinite(row.seconds) ? format_seconds(row.seconds) : "",
-               ratio(row.of_floor), ratio(row.vs_peer), row.peer, ratio(fastest_of(row).second),
-               row.chosen, fastest_of(row).first, fault_of(row)},
-              row.failed ? Tone::bad : Tone::plain);
+    table.add(
+        {row.problem, std::isfinite(row.seconds) ? format_seconds(row.seconds) : "",
+         ratio_text(row.of_floor), ratio_text(row.vs_peer), row.peer,
+         ratio_text(fastest_of(row).second), row.chosen, fastest_of(row).first, fault_of(row)},
+        row.failed ? Tone::bad : Tone::plain);
   }
   text += "\nThe worst:\n" + table.text();
   std::size_t told = 0;

@@ -43,9 +43,9 @@ constexpr std::string_view survey_patterns[] = {
     "(f32*3|bf16|f16|f64) 1..8192x1..8192x1..16(|,ta|,tb)",
     "(f32*3|bf16|f16|f64) 1..256x1..256x256..262144(|,ta|,tb)",
     "(f32*3|bf16|f16|f64) 1..128x1..128x1..128(|,ta|,tb),batch=2..16384",
-    "(f32*2|bf16|f16) "
-    "1..4096x1..4096x1..2048(|,ta|,tb)(,bias|,bias_rows|,beta=1|,alpha=0.5,beta=2)(|,relu|,gelu|,"
-    "sigmoid|,tanh)",
+    ("(f32*2|bf16|f16) "
+     "1..4096x1..4096x1..2048(|,ta|,tb)(,bias|,bias_rows|,beta=1|,alpha=0.5,beta=2)(|,relu|,gelu|,"
+     "sigmoid|,tanh)"),
     "(f32 1..4096x1..4096x1..4096,tf32|(bf16|f16) 1..4096x1..4096x1..4096,out=f32)(|,ta|,tb)",
 };
 const Survey<Gemm> survey{survey_patterns};

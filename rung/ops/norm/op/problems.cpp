@@ -23,8 +23,8 @@ constexpr std::string_view survey_patterns[] = {
     "(f32*3|bf16*2|f16) 1..65536x1..65536(,gamma,beta|,rms,gamma),residual,sum(*2|,stats)",
     "(f32*2|bf16|f16) 1..65536x1..65536(,gamma,beta*2|,rms,gamma),stats",
     "(bf16|f16) 1..65536x1..65536(,gamma,beta*2|,rms,gamma),f32_weights(*2|,residual,sum)",
-    "(f32*2|bf16|f64) "
-    "1..4096x1..4096x1..4096(,gamma,beta*2|,rms,gamma),axis=(0|1|2,axes=1|1,axes=2)",
+    ("(f32*2|bf16|f64) "
+     "1..4096x1..4096x1..4096(,gamma,beta*2|,rms,gamma),axis=(0|1|2,axes=1|1,axes=2)"),
     "(f32*2|bf16) 1..65536x1..65536(,gamma,beta*2|,rms,gamma),in_place",
 };
 const Survey<Norm> survey{survey_patterns};

@@ -46,13 +46,13 @@ double norm_values(std::int64_t, double uniform) {
 
 // As pool's: images of every size, channels first and last, in the windows of networks.
 constexpr std::string_view survey_patterns[] = {
-    "(f32*3|bf16|f16|f64) 1..64x1..512x1..256x1..256,(k=2|k=3,s=2,p=1|k=3,s=1,p=1)"
-    "(*2|,ceil|,average*2|,average,valid)",
+    ("(f32*3|bf16|f16|f64) 1..64x1..512x1..256x1..256,(k=2|k=3,s=2,p=1|k=3,s=1,p=1)"
+     "(*2|,ceil|,average*2|,average,valid)"),
     "(f32*3|bf16|f16) 1..64x1..512x1..256x1..256,nhwc,(k=2|k=3,s=2,p=1|k=3,s=1,p=1)(|,average)",
-    "(f32*2|bf16|f64) 1..64x1..512x1..128x1..128,(k=2..7|k=7,s=2,p=3|k=2x3,s=1x2|k=3,d=2,p=2,s=1)"
-    "(*2|,average)(*2|,nhwc)",
-    "(f32*2|bf16|f64) "
-    "1..64x1..512x1..128x1..128,(k=2|k=3,s=2,p=1),(l2|weighted|indices=i32)(|,nhwc)",
+    ("(f32*2|bf16|f64) 1..64x1..512x1..128x1..128,(k=2..7|k=7,s=2,p=3|k=2x3,s=1x2|k=3,d=2,p=2,s=1)"
+     "(*2|,average)(*2|,nhwc)"),
+    ("(f32*2|bf16|f64) "
+     "1..64x1..512x1..128x1..128,(k=2|k=3,s=2,p=1),(l2|weighted|indices=i32)(|,nhwc)"),
     "(f32*2|bf16|f16) 1..256x1..2048(x7x7,k=7|x8x8,k=8|x14x14,k=14),average(|,nhwc)",
     "(f32*2|bf16) 1..64x1..256x1x1..65536,k=1x(2|3,p=0x1),s=1x(1|2|3)(|,average)",
 };

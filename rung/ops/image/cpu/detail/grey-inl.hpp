@@ -101,7 +101,7 @@ HWY_INLINE void grey_pixels_of(D d, const Grey& grey, const T* const (&x)[4], T*
 }
 
 template <bool interleaved, int channels, bool alpha, class T, class Grey>
-void grey_all(const GreyPixels<T>& p, const Grey& grey, std::int64_t count) {
+inline void grey_all(const GreyPixels<T>& p, const Grey& grey, std::int64_t count) {
   const hn::ScalableTag<T> d;
   const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
   std::int64_t at = 0;
@@ -129,7 +129,7 @@ void grey_all(const GreyPixels<T>& p, const Grey& grey, std::int64_t count) {
 }
 
 template <class T, class Grey>
-void grey_by_layout(const GreyPixels<T>& p, const Grey& grey, std::int64_t count) {
+inline void grey_by_layout(const GreyPixels<T>& p, const Grey& grey, std::int64_t count) {
   const bool alpha = p.out_channels == 2;
   if (p.interleaved) {
     if (p.channels == 3) return grey_all<true, 3, false>(p, grey, count);
@@ -140,10 +140,10 @@ void grey_by_layout(const GreyPixels<T>& p, const Grey& grey, std::int64_t count
                : grey_all<false, 3, false>(p, grey, count);
 }
 
-void grey_u8(const GreyPixels<std::uint8_t>& p, std::int64_t count) {
+inline void grey_u8(const GreyPixels<std::uint8_t>& p, std::int64_t count) {
   grey_by_layout(p, grey_of_16(p.weights), count);
 }
-void grey_f32(const GreyPixels<float>& p, std::int64_t count) {
+inline void grey_f32(const GreyPixels<float>& p, std::int64_t count) {
   grey_by_layout(p, grey_of_f32(p.weights), count);
 }
 

@@ -37,8 +37,8 @@ HWY_INLINE void with_radius(int radius, const F& f) {
 // --- Gaussian ------------------------------------------------------------------------------------
 
 /// The sums are below 2^16: 256 times a byte.
-void weigh_along_u8(const std::uint8_t* line, int group, const Image::Args& args,
-                    std::int16_t* sums, std::int64_t count, const std::uint8_t* next) {
+inline void weigh_along_u8(const std::uint8_t* line, int group, const Image::Args& args,
+                           std::int16_t* sums, std::int64_t count, const std::uint8_t* next) {
   const auto lanes = static_cast<std::int64_t>(hn::Lanes(du16));
   const std::uint8_t* const middle = line + std::int64_t{args.radius} * group;
   const std::int64_t step = group;
@@ -64,8 +64,8 @@ void weigh_along_u8(const std::uint8_t* line, int group, const Image::Args& args
 
 /// Two lines at a time, neighbours in one i32. The weights' sum is 256: of what was taken off the
 /// sums, 2^15 each, 2^23 are put back.
-void weigh_down_u8(const std::int16_t* const* lines, const Image::Args& args, std::uint8_t* out,
-                   std::int64_t count) {
+inline void weigh_down_u8(const std::int16_t* const* lines, const Image::Args& args,
+                          std::uint8_t* out, std::int64_t count) {
   const auto lanes = static_cast<std::int64_t>(hn::Lanes(du16));
   with_radius(args.radius, [&]<int static_radius>() HWY_ATTR {
     const int radius = static_radius > 0 ? static_radius : args.radius;
@@ -93,8 +93,8 @@ void weigh_down_u8(const std::int16_t* const* lines, const Image::Args& args, st
 
 // --- box -----------------------------------------------------------------------------------------
 
-void slide_u8(std::uint16_t* sums, const std::uint8_t* entering, const std::uint8_t* leaving,
-              std::int64_t count, const std::uint8_t* next) {
+inline void slide_u8(std::uint16_t* sums, const std::uint8_t* entering, const std::uint8_t* leaving,
+                     std::int64_t count, const std::uint8_t* next) {
   const auto lanes = static_cast<std::int64_t>(hn::Lanes(du16));
   for (std::int64_t j = 0; j < count; j += lanes) {
     if (next != nullptr) hwy::Prefetch(next + j);
@@ -158,8 +158,8 @@ HWY_INLINE U16 sum_of(const std::uint16_t* from, std::int64_t step, int count) {
   return sum;
 }
 
-void mean_along_u8(const std::uint16_t* sums, int group, int radius, std::uint16_t* scratch,
-                   std::uint8_t* out, std::int64_t count) {
+inline void mean_along_u8(const std::uint16_t* sums, int group, int radius, std::uint16_t* scratch,
+                          std::uint8_t* out, std::int64_t count) {
   const auto lanes = static_cast<std::int64_t>(hn::Lanes(du16));
   const int taps = 2 * radius + 1;
   const int area = taps * taps;
@@ -221,8 +221,8 @@ void mean_along_u8(const std::uint16_t* sums, int group, int radius, std::uint16
 // --- blurs of f32 --------------------------------------------------------------------------------
 
 /// Four vectors of sums that do not wait for each other stay in registers while all lines pass.
-void weigh_f32(const float* const* lines, const float* weights, int count, float scale, float* out,
-               std::int64_t length) {
+inline void weigh_f32(const float* const* lines, const float* weights, int count, float scale,
+                      float* out, std::int64_t length) {
   const auto lanes = static_cast<std::int64_t>(hn::Lanes(df));
   const auto s = hn::Set(df, scale);
   for (std::int64_t j = 0; j < length; j += 4 * lanes) {
@@ -247,8 +247,8 @@ void weigh_f32(const float* const* lines, const float* weights, int count, float
 
 // --- others --------------------------------------------------------------------------------------
 
-void sharpen_u8(const std::uint8_t* x, const std::uint8_t* blurred, std::int32_t amount,
-                std::uint8_t* out, std::int64_t count) {
+inline void sharpen_u8(const std::uint8_t* x, const std::uint8_t* blurred, std::int32_t amount,
+                       std::uint8_t* out, std::int64_t count) {
   const auto lanes = static_cast<std::int64_t>(hn::Lanes(du16));
   const PairOfWeights weights(amount, 1 << 7);
   const auto one = hn::Set(di16, 1);
@@ -260,8 +260,8 @@ void sharpen_u8(const std::uint8_t* x, const std::uint8_t* blurred, std::int32_t
     store_bytes(hn::Add(value, more.shifted<8>()), out + j);
   }
 }
-void sharpen_f32(const float* x, const float* blurred, float amount, float* out,
-                 std::int64_t count) {
+inline void sharpen_f32(const float* x, const float* blurred, float amount, float* out,
+                        std::int64_t count) {
   const auto lanes = static_cast<std::int64_t>(hn::Lanes(df));
   const auto weight = hn::Set(df, amount);
   for (std::int64_t j = 0; j < count; j += lanes) {
@@ -284,8 +284,8 @@ HWY_INLINE void gradients(const Load& load, V& across, V& down) {
   down = hn::Add(hn::Add(hn::Sub(sw, nw), hn::Sub(se, ne)), hn::Add(n_to_s, n_to_s));
 }
 
-void sobel_u8(const std::uint8_t* const (&lines)[3], int group, std::uint8_t* out,
-              std::int64_t count, const std::uint8_t* next) {
+inline void sobel_u8(const std::uint8_t* const (&lines)[3], int group, std::uint8_t* out,
+                     std::int64_t count, const std::uint8_t* next) {
   const auto lanes = static_cast<std::int64_t>(hn::Lanes(du16));
   for (std::int64_t j = 0; j < count; j += lanes) {
     if (next != nullptr) hwy::Prefetch(next + j);
@@ -302,8 +302,8 @@ void sobel_u8(const std::uint8_t* const (&lines)[3], int group, std::uint8_t* ou
     store_bytes(squares.narrow(root), out + j);
   }
 }
-void sobel_f32(const float* const (&lines)[3], int group, float* out, std::int64_t count,
-               const float* next) {
+inline void sobel_f32(const float* const (&lines)[3], int group, float* out, std::int64_t count,
+                      const float* next) {
   const auto lanes = static_cast<std::int64_t>(hn::Lanes(df));
   for (std::int64_t j = 0; j < count; j += lanes) {
     if (next != nullptr) hwy::Prefetch(next + j);
