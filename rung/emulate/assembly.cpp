@@ -211,8 +211,8 @@ std::string translate_all(const Assembly& assembly, const std::string& prefix) {
       code += fmt::format("if ({}({})) ", negated ? "!" : "",
                           write(std::string_view(one.guard).substr(negated ? 1 : 0)));
     }
-    if (one.opcode == "bra") {
-      code += "goto " + label(one.operands.at(0)) + "; ";
+    if (one.opcode == "bra" && !one.operands.empty()) {
+      code += "goto " + label(one.operands[0]) + "; ";
     } else {
       code += "{ " + translate(one, write) + " } ";
     }

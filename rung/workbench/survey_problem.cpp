@@ -152,8 +152,7 @@ class ProblemSurvey {
     if (const Problem smaller = small_enough_to_try(problem_); smaller != problem_) {
       try {
         small = op_.make(smaller, {}, 1, context_.device());
-      } catch (const Error&) {
-        // Halved extents need not be a problem: a window may be larger than its image then.
+      } catch (const Error&) {  // NOLINT(bugprone-empty-catch): a window larger than its image
       }
     }
     for (const RungInfo* rung : op_.rungs()) {
