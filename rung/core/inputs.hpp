@@ -48,8 +48,8 @@ RUNG_API std::vector<Variant> all_variants();
 using ValueMaker = std::function<double(std::int64_t index, double uniform)>;
 
 /// Whether tensors are filled, or their memory is only reserved, to look at a problem and no more;
-/// or whether they have but addresses, which nobody may touch, so that problems of any size can be
-/// looked at on any machine.
+/// or whether they have addresses alone, which must not be accessed: problems of any size can then
+/// be looked at on any machine.
 enum class Filling : std::uint8_t { values, none, addresses };
 
 class RUNG_API Inputs {

@@ -89,6 +89,15 @@ __device__ __forceinline__ T warp_reduce(T value, Combine combine) {
   return value;
 }
 
+/// Every lane of `lanes` adjacent ones, a power of two, gets their result; combine must commute.
+template <class T, class Combine>
+__device__ __forceinline__ T lanes_reduce(T value, Combine combine, int lanes) {
+  for (int distance = lanes / 2; distance > 0; distance /= 2) {
+    value = combine(value, shuffle_xor(value, distance));
+  }
+  return value;
+}
+
 /// Lane i gets the result of lanes 0 to i of its group.
 template <int Width = warp_size, class T, class Combine>
 __device__ __forceinline__ T warp_scan_inclusive(T value, Combine combine) {

@@ -17,9 +17,8 @@
 #include "rung/core/bounds.hpp"
 #include "rung/core/context.hpp"
 #include "rung/core/integer.hpp"
-#include "rung/device/collectives.hpp"
-#include "rung/device/load.hpp"
 #include "rung/device/ptx_async_copy.hpp"
+#include "rung/device/rows.hpp"
 
 namespace rung::inline RUNG_TARGET {
 
@@ -34,18 +33,12 @@ struct RowChunks {
 namespace device_detail {
 template <class T>
 inline constexpr int chunk_elements = 16 / static_cast<int>(sizeof(T));
-
-/// How many elements lie between a multiple of 16 bytes and `p`.
-template <class T>
-__device__ __forceinline__ int elements_behind(const T* p) {
-  return static_cast<int>(reinterpret_cast<std::uintptr_t>(p) % 16 / sizeof(T));
-}
 }  // namespace device_detail
 
 /// The place that lies as far behind `aligned`, a multiple of 16 bytes, as `p` behind one.
 template <class T>
 __device__ __forceinline__ T* behind_as(T* aligned, const T* p) {
-  return aligned + device_detail::elements_behind(p);
+  return aligned + lead_of<device_detail::chunk_elements<T>>(p);
 }
 
 /// Starts copying elements [0, count) to shared memory; both pointers lie equally far behind
@@ -55,7 +48,7 @@ __device__ __forceinline__ void copy_in(T* to, const T* from, int count) {
   constexpr int chunk = device_detail::chunk_elements<T>;
   const int thread = static_cast<int>(threadIdx.x);
   const int threads = static_cast<int>(blockDim.x);
-  const int behind = device_detail::elements_behind(from);
+  const int behind = lead_of<device_detail::chunk_elements<T>>(from);
   const int head = behind == 0 ? 0 : chunk - behind;
   // The first and the last elements are not whole chunks.
   for (int i = thread; i < head && i < count; i += threads) to[i] = from[i];
@@ -72,8 +65,8 @@ __device__ __forceinline__ void copy_out(T* to, const T* from, int count) {
   constexpr int chunk = device_detail::chunk_elements<T>;
   const int thread = static_cast<int>(threadIdx.x);
   const int threads = static_cast<int>(blockDim.x);
-  const int behind = device_detail::elements_behind(to);
-  if (behind != device_detail::elements_behind(from)) {
+  const int behind = lead_of<device_detail::chunk_elements<T>>(to);
+  if (behind != lead_of<device_detail::chunk_elements<T>>(from)) {
     for (int i = thread; i < count; i += threads) to[i] = from[i];
     return;
   }
@@ -84,15 +77,6 @@ __device__ __forceinline__ void copy_out(T* to, const T* from, int count) {
     store_wide<chunk>(to + head + i * chunk, load_wide<chunk>(from + head + i * chunk));
   }
   for (int i = head + chunks * chunk + thread; i < count; i += threads) to[i] = from[i];
-}
-
-/// f over the values of `lanes` neighbouring lanes, in every one of them; f must commute.
-template <class T, class F>
-__device__ __forceinline__ T lanes_reduce(T value, F f, int lanes) {
-  for (int distance = lanes / 2; distance > 0; distance /= 2) {
-    value = f(value, shuffle_xor(value, distance));
-  }
-  return value;
 }
 
 /// f(begin, lane) for the rows of the thread's lanes: where the row begins among the block's, and

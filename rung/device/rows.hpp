@@ -99,9 +99,7 @@ struct RowScratch {
 template <class T, class F>
 __device__ __forceinline__ T row_reduce(T value, F f, RowScratch<T>& scratch) {
   const int threads = static_cast<int>(blockDim.x);
-  for (int distance = threads < 32 ? threads / 2 : 16; distance > 0; distance /= 2) {
-    value = f(value, shuffle_xor(value, distance));
-  }
+  value = lanes_reduce(value, f, smaller(threads, 32));
   if (threads <= 32) return value;
   const int warps = threads / 32;
   const int lane = static_cast<int>(threadIdx.x) % 32;
@@ -109,9 +107,7 @@ __device__ __forceinline__ T row_reduce(T value, F f, RowScratch<T>& scratch) {
   if (lane == 0) scratch.partial[first + static_cast<int>(threadIdx.x) / 32] = value;
   __syncthreads();
   value = scratch.partial[first + lane % warps];
-  for (int distance = warps / 2; distance > 0; distance /= 2) {
-    value = f(value, shuffle_xor(value, distance));
-  }
+  value = lanes_reduce(value, f, warps);
   __syncthreads();  // the scratch may be used again
   return value;
 }

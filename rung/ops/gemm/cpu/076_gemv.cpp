@@ -29,8 +29,8 @@ constexpr int streams = 8;  // rows read in parallel
 
 // What brings rows of B from memory: the hardware, helped at the ends of pages, or the kernel that
 // prefetches every line into L2. 1x4096x4096 on a 2-core Zen 4 vCPU, one thread and two: 23.5 and
-// 28.7 GB/s left to the hardware, 28.8 and 38.3 asked for 16 lines ahead (8 lines: 25.5 and 37.1,
-// 32 lines: 23.8 and 33.0; into L1 instead: 21.4 and 29.2). The next rows asked for in time, too:
+// 28.7 GB/s left to the hardware, 28.8 and 38.3 prefetched 16 lines ahead (8 lines: 25.5 and 37.1,
+// 32 lines: 23.8 and 33.0; into L1 instead: 21.4 and 29.2). The next rows prefetched, too:
 // with two threads 4 % to 9 % against OpenBLAS. From caches all of it costs a tenth or more.
 enum class Streaming { left, asked };
 
@@ -42,7 +42,7 @@ void add_group(std::int64_t columns, const T* x, std::int64_t x_step, T alpha, c
   using V = hn::Vec<Full<T>>;
   constexpr std::int64_t step = 2 * lanes<T>();
   // The prefetchers of the hardware stop at the end of a page (4 KiB): the first lines of each
-  // row's next page are asked for a page ahead, so that its stream has started when it is needed
+  // row's next page are prefetched a page ahead, so that its stream has started when it is needed
   // (1x4096x4096 on a 2-core Zen 5 vCPU: +10 %; four lines rather than two: half of that; every
   // line: -25 %, as the requests compete for the miss buffers of L1).
   constexpr std::int64_t page = 4096 / sizeof(T);

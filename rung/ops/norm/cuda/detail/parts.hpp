@@ -28,11 +28,7 @@ struct alignas(16) WarpPart {
 /// Sums over the lanes of a row, which are neighbours: a power of two, or all of a warp.
 template <class W>
 __device__ __forceinline__ W lanes_sum(W value, int lanes) {
-  if (lanes >= 32) return warp_reduce(value, Plus{});
-  for (int distance = lanes / 2; distance > 0; distance /= 2) {
-    value += shuffle_xor(value, distance);
-  }
-  return value;
+  return lanes >= 32 ? warp_reduce(value, Plus{}) : lanes_reduce(value, Plus{}, lanes);
 }
 /// Of a whole warp both at once: after the first step a half of it has each.
 template <class W>
