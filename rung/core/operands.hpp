@@ -155,8 +155,8 @@ void validate(const typename Op::Call& call, const Context& context) {
   require_no_overlap<Op>(call);
 }
 
-/// Whether the tensors of a call are laid out as those of the last one (same_layout), and whether a
-/// data pointer has moved.
+/// Whether the tensors of a call are laid out as those of the last one, and whether a data pointer
+/// has moved: then alignment may differ no more than the rest.
 template <class Op>
 RUNG_ALWAYS_INLINE inline bool same_layouts(const auto& call, const typename Op::Call& last,
                                             bool& moved) {
@@ -165,8 +165,9 @@ RUNG_ALWAYS_INLINE inline bool same_layouts(const auto& call, const typename Op:
       call, [&](const auto&... now) __attribute__((always_inline)) {
         Op::operands(
             last, [&](const auto&... before) __attribute__((always_inline)) {
+              same = (same_axes(now.tensor, before.tensor) && ...);
               moved = ((now.tensor.data != before.tensor.data) || ...);
-              same = (same_layout(now.tensor, before.tensor) && ...);
+              if (moved) same = same && (aligned_alike(now.tensor.data, before.tensor.data) && ...);
             });
       });
   return same;

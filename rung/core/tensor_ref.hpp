@@ -185,14 +185,12 @@ RUNG_API ByteRange byte_range(const ConstTensorRef& tensor);
 /// exactly.
 RUNG_API bool self_overlaps(const ConstTensorRef& tensor);
 
-/// Same type, shape, strides, place and alignment: what decides which rung may serve a call.
-/// Data pointers may differ as long as their alignment up to 16 bytes agrees. Of tensors, or of
-/// what has their fields; the ranks of `b` are valid.
-RUNG_ALWAYS_INLINE inline bool same_layout(const auto& a, const auto& b) {
-  constexpr std::uintptr_t vector_mask = 15;
+/// Same type, shape, strides and place. Of tensors, or of what has their fields; the ranks of `b`
+/// are valid.
+RUNG_ALWAYS_INLINE inline bool same_axes(const auto& a, const auto& b) {
   const int rank = b.shape.rank;
   if (a.dtype != b.dtype || a.shape.rank != rank || a.strides.rank != rank ||
-      b.strides.rank != rank || a.device != b.device) {
+      a.device != b.device) {
     return false;
   }
   for (int axis = 0; axis < rank; ++axis) {
@@ -200,10 +198,21 @@ RUNG_ALWAYS_INLINE inline bool same_layout(const auto& a, const auto& b) {
       return false;
     }
   }
-  if (a.data == b.data) return true;
-  return (a.data == nullptr) == (b.data == nullptr) &&
-         ((reinterpret_cast<std::uintptr_t>(a.data) ^ reinterpret_cast<std::uintptr_t>(b.data)) &
+  return true;
+}
+
+/// Whether data pointers agree in what may decide which rung serves a call: null or not, and
+/// alignment up to 16 bytes.
+inline bool aligned_alike(const void* a, const void* b) {
+  constexpr std::uintptr_t vector_mask = 15;
+  return (a == nullptr) == (b == nullptr) &&
+         ((reinterpret_cast<std::uintptr_t>(a) ^ reinterpret_cast<std::uintptr_t>(b)) &
           vector_mask) == 0;
+}
+
+/// Same axes and alignment: what decides which rung may serve a call.
+inline bool same_layout(const ConstTensorRef& a, const ConstTensorRef& b) {
+  return same_axes(a, b) && aligned_alike(a.data, b.data);
 }
 
 }  // namespace rung
