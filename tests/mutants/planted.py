@@ -15,6 +15,26 @@ from barriers import SOURCE, Builder, run
 
 # Per operator: rung, file (in the operator's folder), what is wrong, the text and what takes its place.
 FAULTS = {
+    "image": [
+        ("register_rows", "cuda/035_register_rows.cu", "the neighbour to the right is not held to the border",
+         "p.inside(element + p.group)", "(element + p.group)"),
+        ("register_rows", "cuda/035_register_rows.cu", "alpha comes from the row below",
+         "is_copied ? copied[1]", "is_copied ? copied[2]"),
+    ],
+    "pool": [
+        ("register_window", "cuda/050_register_window.cu", "the last column takes the padding for an element",
+         "column < p.columns.in;", "column <= p.columns.in;"),
+        ("register_window", "cuda/050_register_window.cu", "averages at the rim are divided by all taps",
+         "all ? Sum(Taps * Taps) : divisor_of<kind>(p, at.oh, at.ow)", "Sum(Taps * Taps)"),
+        ("warp_per_window", "cuda/060_warp_per_window.cu", "a window's last tap is left out where lanes come round",
+         "tap < taps;", "tap < taps - taps / 33;"),
+    ],
+    "pool_backward": [
+        ("register_window", "cuda/040_register_window.cu", "a window beyond the last counts",
+         "ow < p.columns.out &&", "ow <= p.columns.out &&"),
+        ("register_window", "cuda/040_register_window.cu", "the window in front reaches one element too far",
+         "column - ow * Stride < Taps", "column - ow * Stride <= Taps"),
+    ],
     "stencil": [
         ("window_sum_shared", "cuda/030_window_sum_shared.cu", "the last element of the right halo is not loaded",
          "thread < right &&", "thread < right - 1 &&"),

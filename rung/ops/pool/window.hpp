@@ -43,6 +43,13 @@ struct PoolAxis {
       std::int64_t o) const {
     return smaller(kernel, taps_in(in + padding - start(o)));
   }
+  /// Whether all taps of window `o` lie within the image, or the padded one.
+  [[nodiscard]] RUNG_HD RUNG_ALWAYS_INLINE constexpr bool has_all_taps(std::int64_t o,
+                                                                       bool padded) const {
+    const std::int64_t first = start(o);
+    const std::int64_t last = first + (kernel - 1) * dilation;
+    return padded ? last < in + padding : first >= 0 && last < in;
+  }
   /// The windows that span place `at` of the image: [begin, end). With a dilation not all of them
   /// have a tap there.
   [[nodiscard]] RUNG_HD RUNG_ALWAYS_INLINE constexpr PoolTaps windows_over(std::int64_t at) const {

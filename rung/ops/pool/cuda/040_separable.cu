@@ -24,8 +24,9 @@ using namespace pool_cuda;
 
 constexpr int threads = 256;
 constexpr int max_shared = 48 << 10;
-constexpr int usual_shared = 16 << 10;  // eight blocks fill a multiprocessor
-constexpr int loads = 4;                // columns of a thread at a time
+constexpr int usual_shared = 16 << 10;   // eight blocks fill a multiprocessor
+constexpr int loads = 4;                 // columns of a thread at a time
+constexpr double step_seconds = 0.5e-6;  // from a load to the store of what it became
 
 /// A maximum and the row that it lies in, the first of several; of NaN the last.
 template <class Sum>
@@ -156,6 +157,18 @@ Support supports(const Pool::Args& args, const Context&) {
   return rows <= 0x7fffffff ? supported : unsupported("2^31 rows of y and more");
 }
 
+/// Lanes beyond a row's columns idle, in both halves; the second is serial where few windows are
+/// wide. Of windows with one row the first half does nothing but copy.
+double estimate(const Pool::Args& args, const Context& context) {
+  const auto filled = [](std::int64_t columns, double lanes) {
+    return smaller(1.0, static_cast<double>(columns) / lanes);
+  };
+  const double share = (args.rows.kernel > 1 ? 0.42 : 0.2) * filled(args.columns.in, 32) *
+                       filled(args.columns.out, 16);
+  const auto steps = static_cast<double>(args.columns.in / 128 + args.columns.kernel);
+  return estimate_seconds(Pool::cost(args), {.bandwidth = share}, context) + steps * step_seconds;
+}
+
 void run(const Pool::Args& args, Context& context) {
   const std::int64_t rows = args.images() * args.channels() * args.rows.out;
   const int bytes = row_bytes(args);
@@ -190,7 +203,7 @@ const Rung<Pool> self{{.name = "separable",
                        .after = "shared_rows",
                        .backend = device_backend,
                        .supports = supports,
-                       .speed = {.bandwidth = 0.7},
+                       .estimate = estimate,
                        .run = run}};
 
 }  // namespace

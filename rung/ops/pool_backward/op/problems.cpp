@@ -75,6 +75,7 @@ std::vector<Problem> PoolBackward::check_problems(Backend backend) {
       "f32 1x2x7x8,k=2,s=2,p=1,ceil,average,valid",    //
       "f32 1x1x2x2,k=3,s=2,ceil,average",              // larger than the image
       "f32 1x2x13x40,k=2x3,d=3x2,p=0x2,s=2,average",   //
+      "f32 2x2x9x12,k=3,s=2,p=1,average",              // windows over one element and over four
       "f32 2x3x1x50,k=1x5,s=1x1,p=0x2,average,valid",  // one dimension
       "f32 1x3x7x7,k=7,average",                       // all of a plane
       "f32 1x64x7x6,k=3,s=1,p=1,average,valid,nhwc",   //

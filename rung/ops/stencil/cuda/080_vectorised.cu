@@ -132,7 +132,7 @@ Support supports(const Stencil::Args& args, const Context&) {
 Cost traffic(const Stencil::Args& args) { return traffic_of(args, args.iterations); }
 
 double estimate(const Stencil::Args& args, const Context& context) {
-  return seconds(args, context, {.bandwidth = 0.36, .peak = 0.38}, args.iterations);
+  return seconds(args, context, {.bandwidth = 0.38, .peak = 0.25}, args.iterations);
 }
 
 void run(const Stencil::Args& args, Context& context) {

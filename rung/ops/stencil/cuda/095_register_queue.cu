@@ -288,7 +288,7 @@ Support supports(const Stencil::Args& args, const Context&) {
 Cost traffic(const Stencil::Args& args) { return traffic_of(args, args.iterations); }
 
 double estimate(const Stencil::Args& args, const Context& context) {
-  return seconds(args, context, {.bandwidth = 0.85, .peak = 0.5}, args.iterations);
+  return seconds(args, context, {.bandwidth = 0.72, .peak = 0.29}, args.iterations);
 }
 
 void run(const Stencil::Args& args, Context& context) {

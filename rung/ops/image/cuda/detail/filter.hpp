@@ -64,6 +64,10 @@ struct Filter {
     const Sum right = at(0, 1);
     const Sum across = (above[2] - above[0]) + 2 * (right - left) + (below[2] - below[0]);
     const Sum down = (below[0] - above[0]) + 2 * (below[1] - above[1]) + (below[2] - above[2]);
+    return magnitude(across, down);
+  }
+  /// Of Sobel's two correlations.
+  static __device__ __forceinline__ T magnitude(Sum across, Sum down) {
     // Of u8 at most 2 * 1020^2: exact in f32.
     const float root = sqrtf(static_cast<float>(across * across + down * down));
     if constexpr (is_u8) return root > 255 ? T{255} : static_cast<T>(__float2int_rn(root));

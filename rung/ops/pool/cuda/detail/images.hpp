@@ -59,6 +59,14 @@ struct Pooled {
       value += v;
     }
   }
+  /// What another part of the window became.
+  __device__ __forceinline__ void join(const Pooled& other) {
+    if constexpr (is_max) {
+      take(other.value);
+    } else {
+      value += other.value;
+    }
+  }
   __device__ __forceinline__ void take_weighted(Sum v, Sum weight) { value += weight * v; }
   /// A maximum, and where it is.
   __device__ __forceinline__ void take_at(Sum v, std::int64_t where) {

@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0
+// pool / register window
+//
+// Idea     the usual windows - 2 x 2, 3 x 3, a stride of 1 or 2 - as template arguments: a thread
+//          loads the whole patch of x behind four outputs, one below the other, into registers,
+//          with no loop, no division and no barrier between its loads.
+// Changes  against separable: nothing goes through shared memory, and every load of a thread is in
+//          flight before the first is needed. The indices of four outputs are worked out once, in
+//          32 bits. Rows of the patch are pooled along the columns once and joined by each of the
+//          windows that they belong to.
+// Cost     of 3 x 3 with a stride of 2, 27 loads for 4 outputs, which neighbours find in the L1
+//          cache: x from memory once.
+// Limits   these windows, square, undilated; contiguous rows; no indices, no weights; 2^32 - 1
+//          threads.
+// Tried    -
+// Source   -
+#include "rung/ops/pool/cuda/detail/images.hpp"
+
+namespace rung {
+namespace {
+
+using namespace pool_cuda;
+
+constexpr int threads = 256;
+constexpr int group = 4;  // outputs of a thread
+
+template <Pooling kind, int Taps, int Stride, class T>
+__global__ void __launch_bounds__(threads)
+    pool_register_window(Images<T> p, std::uint32_t count, std::uint32_t groups) {
+  using Sum = Accumulator<T>;
+  using Window = Pooled<kind, Sum>;
+  constexpr int patch_rows = Stride * (group - 1) + Taps;
+  const std::uint32_t thread = blockIdx.x * threads + threadIdx.x;
+  if (thread >= count) return;
+  const auto width = static_cast<std::uint32_t>(p.columns.out);
+  const auto channels = static_cast<std::uint32_t>(p.y.shape[1]);
+  std::uint32_t rest = thread / width;
+  Place at{};
+  at.ow = thread - rest * width;
+  at.oh = (rest % groups) * group;
+  rest /= groups;
+  at.n = rest / channels;
+  at.c = rest - at.n * channels;
+
+  const auto first_row = static_cast<int>(at.oh * Stride - p.rows.padding);
+  const auto first_column = static_cast<int>(at.ow * Stride - p.columns.padding);
+  const T* const from = &p.x(at.n, at.c, 0, 0) + first_column;
+  const std::int64_t pitch = p.x.strides[2];
+  bool has_column[Taps];
+#pragma unroll
+  for (int j = 0; j < Taps; ++j) {
+    const int column = first_column + j;
+    has_column[j] = column >= 0 && column < p.columns.in;
+  }
+
+  T patch[patch_rows][Taps];
+#pragma unroll
+  for (int r = 0; r < patch_rows; ++r) {
+    const int row = first_row + r;
+    const bool has_row = row >= 0 && row < p.rows.in;
+#pragma unroll
+    for (int j = 0; j < Taps; ++j) {
+      patch[r][j] = has_row && has_column[j] ? from[row * pitch + j] : convert<T>(Window::identity);
+    }
+  }
+
+  Window windows[group];
+#pragma unroll
+  for (int r = 0; r < patch_rows; ++r) {
+    Window line;
+#pragma unroll
+    for (int j = 0; j < Taps; ++j) line.take(convert<Sum>(patch[r][j]));
+#pragma unroll
+    for (int o = 0; o < group; ++o) {
+      if (r >= Stride * o && r < Stride * o + Taps) windows[o].join(line);
+    }
+  }
+
+  const bool all_columns = p.columns.has_all_taps(at.ow, p.count_padding);
+#pragma unroll
+  for (int o = 0; o < group; ++o, ++at.oh) {
+    if (at.oh >= p.rows.out) break;
+    const bool all = all_columns && p.rows.has_all_taps(at.oh, p.count_padding);
+    finish(p, at, windows[o].result(all ? Sum(Taps * Taps) : divisor_of<kind>(p, at.oh, at.ow)));
+  }
+}
+
+Support supports(const Pool::Args& args, const Context&) {
+  if (args.kind() == Pooling::weighted || args.has_indices()) {
+    return unsupported("maximum, average and l2, no indices");
+  }
+  const PoolAxis& rows = args.rows;
+  const PoolAxis& columns = args.columns;
+  constexpr std::int64_t max_extent = std::int64_t{1} << 30;
+  if (rows.in > max_extent || columns.in > max_extent) return unsupported("images of up to 2^30");
+  const bool square = rows.kernel == columns.kernel && rows.stride == columns.stride;
+  const bool usual = (rows.kernel == 2 && rows.stride == 2) ||
+                     (rows.kernel == 3 && (rows.stride == 1 || rows.stride == 2));
+  if (!square || !usual || rows.dilation != 1 || columns.dilation != 1) {
+    return unsupported("windows of 2 x 2 or 3 x 3 with a stride of 2, 3 x 3 with one of 1");
+  }
+  if (args.x.strides[3] != 1) return unsupported("the rows of x must be contiguous");
+  const std::int64_t planes = args.images() * args.channels();
+  const std::int64_t count = planes * ceil_div(rows.out, std::int64_t{group}) * columns.out;
+  return count < 0xffffffff ? supported : unsupported("2^32 threads and more");
+}
+
+void run(const Pool::Args& args, Context& context) {
+  const std::int64_t groups = ceil_div(args.rows.out, std::int64_t{group});
+  const std::int64_t count = args.images() * args.channels() * groups * args.columns.out;
+  const auto start = [&]<Pooling kind, class T, int Taps, int Stride>() {
+    launch(context, {.grid = ceil_div(count, std::int64_t{threads}), .block = threads},
+           pool_register_window<kind, Taps, Stride, T>, images_of<T>(args),
+           static_cast<std::uint32_t>(count), static_cast<std::uint32_t>(groups));
+  };
+  with_kind_and_type(args, [&]<Pooling kind, class T>() {
+    if constexpr (kind != Pooling::weighted) {
+      if (args.rows.kernel == 2) return start.template operator()<kind, T, 2, 2>();
+      if (args.rows.stride == 2) return start.template operator()<kind, T, 3, 2>();
+      start.template operator()<kind, T, 3, 1>();
+    }
+  });
+}
+
+const Rung<Pool> self{{.name = "register_window",
+                       .step = 50,
+                       .after = "separable",
+                       .backend = device_backend,
+                       .supports = supports,
+                       .speed = {.bandwidth = 0.8},
+                       .run = run}};
+
+}  // namespace
+}  // namespace rung

@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: Apache-2.0
+// pool_backward / register window
+//
+// Idea     the usual windows - 2 x 2, 3 x 3, a stride of 1 or 2 - as template arguments: a thread
+//          loads dy, and the indices, of all windows over four elements of dx, one below the other,
+//          before it needs the first.
+// Changes  against rows: no loop whose length is found at run time, so that every load is in flight
+//          at once; a window over several of the four elements is loaded once. An average is
+//          divided once per window.
+// Cost     of 3 x 3 with a stride of 2, 6 windows for 4 elements; of 2 x 2, 2 windows.
+// Limits   these windows, square, undilated; maximum and average; rows of all tensors contiguous;
+//          2^32 - 1 threads.
+// Tried    -
+// Source   -
+#include <cstdint>
+
+#include "rung/ops/pool_backward/cuda/detail/gradients.hpp"
+
+namespace rung {
+namespace {
+
+using namespace pool_backward_cuda;
+
+constexpr int threads = 256;
+constexpr int group = 4;  // elements of dx of a thread
+
+template <Pooling kind, int Taps, int Stride, class T, class Index>
+__global__ void __launch_bounds__(threads)
+    pool_backward_register_window(Gradients<T> p, View<const Index, 4> indices, std::uint32_t count,
+                                  std::uint32_t groups) {
+  using Sum = Accumulator<T>;
+  // Windows over one element, but for those over the one with the most; over all of the group.
+  constexpr int before = (Taps - 1) / Stride;
+  constexpr int across = before + 1;
+  constexpr int down = before + 1 + (group - 1) / Stride;
+  const std::uint32_t thread = blockIdx.x * threads + threadIdx.x;
+  if (thread >= count) return;
+  const auto width = static_cast<std::uint32_t>(p.columns.in);
+  const auto channels = static_cast<std::uint32_t>(p.dx.shape[1]);
+  std::uint32_t rest = thread / width;
+  const auto w = static_cast<int>(thread - rest * width);
+  const auto g = static_cast<int>(rest % groups);
+  rest /= groups;
+  const std::uint32_t n = rest / channels;
+  const std::uint32_t c = rest - n * channels;
+
+  // Places in the padded image; the first of the group's is the first tap of a window.
+  const auto padding = static_cast<int>(p.rows.padding);
+  const int first_row = padding / Stride * Stride + g * group;
+  const int column = w + static_cast<int>(p.columns.padding);
+  const int first_oh = first_row / Stride - before;
+  const int first_ow = column / Stride - before;
+
+  Sum dy[down][across];
+  Index index[down][across];
+#pragma unroll
+  for (int i = 0; i < down; ++i) {
+    const int oh = first_oh + i;
+#pragma unroll
+    for (int j = 0; j < across; ++j) {
+      const int ow = first_ow + j;
+      const bool exists = oh >= 0 && oh < p.rows.out && ow >= 0 && ow < p.columns.out &&
+                          column - ow * Stride < Taps;
+      dy[i][j] = exists ? convert<Sum>(p.dy(n, c, oh, ow)) : Sum(0);
+      if constexpr (kind == Pooling::max) {
+        index[i][j] = exists ? indices(n, c, oh, ow) : Index(-1);
+      } else if (exists) {
+        const bool all =
+            p.rows.has_all_taps(oh, p.count_padding) && p.columns.has_all_taps(ow, p.count_padding);
+        dy[i][j] /= all ? Sum(Taps * Taps) : divisor_of<kind>(p, oh, ow);
+      }
+    }
+  }
+
+#pragma unroll
+  for (int r = 0; r < group; ++r) {
+    const int h = first_row + r - padding;
+    Sum sum = 0;
+#pragma unroll
+    for (int i = 0; i < down; ++i) {
+      const int tap = r + (before - i) * Stride;
+      if (tap < 0 || tap >= Taps) continue;
+#pragma unroll
+      for (int j = 0; j < across; ++j) {
+        if constexpr (kind == Pooling::max) {
+          if (index[i][j] == static_cast<Index>(h * static_cast<int>(width) + w)) sum += dy[i][j];
+        } else {
+          sum += dy[i][j];
+        }
+      }
+    }
+    if (h >= 0 && h < p.rows.in) p.dx(n, c, h, w) = convert<T>(sum);
+  }
+}
+
+std::int64_t groups_of(const PoolAxis& axis) {
+  const std::int64_t skipped = axis.padding / axis.stride * axis.stride;
+  return ceil_div(axis.in + axis.padding - skipped, std::int64_t{group});
+}
+std::int64_t threads_of(const PoolBackward::Args& args) {
+  return args.images() * args.channels() * groups_of(args.rows) * args.columns.in;
+}
+
+Support supports(const PoolBackward::Args& args, const Context&) {
+  if (args.kind() != Pooling::max && args.kind() != Pooling::average) {
+    return unsupported("maximum and average only");
+  }
+  const PoolAxis& rows = args.rows;
+  const PoolAxis& columns = args.columns;
+  constexpr std::int64_t max_extent = std::int64_t{1} << 30;
+  if (rows.in > max_extent || columns.in > max_extent) return unsupported("images of up to 2^30");
+  const bool square = rows.kernel == columns.kernel && rows.stride == columns.stride;
+  const bool usual = (rows.kernel == 2 && rows.stride == 2) ||
+                     (rows.kernel == 3 && (rows.stride == 1 || rows.stride == 2));
+  if (!square || !usual || rows.dilation != 1 || columns.dilation != 1) {
+    return unsupported("windows of 2 x 2 or 3 x 3 with a stride of 2, 3 x 3 with one of 1");
+  }
+  const auto contiguous = [](const ConstTensorRef& tensor) {
+    return !is_given(tensor) || tensor.shape[3] == 1 || tensor.strides[3] == 1;
+  };
+  if (!contiguous(args.dy) || !contiguous(args.dx) || !contiguous(args.options.indices)) {
+    return unsupported("rows must be contiguous");
+  }
+  return threads_of(args) < 0xffffffff ? supported : unsupported("2^32 threads and more");
+}
+
+void run(const PoolBackward::Args& args, Context& context) {
+  const std::int64_t count = threads_of(args);
+  visit<float, double, f16, bf16>(args.dx.dtype, [&]<class T>() {
+    const Gradients<T> p = gradients_of<T>(args);
+    const auto start = [&]<Pooling kind, int Taps, int Stride, class Index>(
+                           const View<const Index, 4>& indices) {
+      launch(context, {.grid = ceil_div(count, std::int64_t{threads}), .block = threads},
+             pool_backward_register_window<kind, Taps, Stride, T, Index>, p, indices,
+             static_cast<std::uint32_t>(count), static_cast<std::uint32_t>(groups_of(args.rows)));
+    };
+    const auto with_window = [&]<Pooling kind, class Index>(const View<const Index, 4>& indices) {
+      if (args.rows.kernel == 2) return start.template operator()<kind, 2, 2>(indices);
+      if (args.rows.stride == 2) return start.template operator()<kind, 3, 2>(indices);
+      start.template operator()<kind, 3, 1>(indices);
+    };
+    if (args.kind() == Pooling::average) {
+      with_window.template operator()<Pooling::average>(p.indices_i32);
+    } else if (p.indices_i64.data != nullptr) {
+      with_window.template operator()<Pooling::max>(p.indices_i64);
+    } else {
+      with_window.template operator()<Pooling::max>(p.indices_i32);
+    }
+  });
+}
+
+const Rung<PoolBackward> self{{.name = "register_window",
+                               .step = 40,
+                               .after = "rows",
+                               .backend = device_backend,
+                               .supports = supports,
+                               .speed = {.bandwidth = 0.7},
+                               .run = run}};
+
+}  // namespace
+}  // namespace rung
