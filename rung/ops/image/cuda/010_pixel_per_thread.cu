@@ -84,8 +84,7 @@ __global__ void __launch_bounds__(block_threads)
 
 double estimate(const Image::Args& args, const Context& context) {
   const double taps = args.taps();
-  const double loads = 2 + taps * taps / 16;
-  return loads * estimate_seconds(Image::cost(args), {.bandwidth = 0.6}, context);
+  return seconds(args, context, 400 + 70 * taps * taps);
 }
 
 void run(const Image::Args& args, Context& context) {

@@ -73,8 +73,7 @@ Support supports(const Image::Args& args, const Context&) {
 
 double estimate(const Image::Args& args, const Context& context) {
   const double taps = args.taps();
-  const double loads = 1 + taps * taps / 32;
-  return loads * estimate_seconds(Image::cost(args), {.bandwidth = 0.5}, context);
+  return seconds(args, context, 200 + 25 * taps * taps);
 }
 
 void run(const Image::Args& args, Context& context) {

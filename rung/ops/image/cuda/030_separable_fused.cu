@@ -229,9 +229,8 @@ Support supports(const Image::Args& args, const Context&) {
 }
 
 double estimate(const Image::Args& args, const Context& context) {
-  const double operations = args.x.dtype == DType::u8 ? 0.15 : 0.04;
-  return (1 + operations * args.taps()) *
-         estimate_seconds(Image::cost(args), {.bandwidth = 0.9}, context);
+  const double per_tap = args.x.dtype == DType::u8 ? 35 : 60;
+  return seconds(args, context, per_tap * args.taps());
 }
 
 void run(const Image::Args& args, Context& context) {

@@ -70,6 +70,10 @@ Support supports(const Image::Args& args, const Context&) {
   return supports_tiles(args, block_rows);
 }
 
+double estimate(const Image::Args& args, const Context& context) {
+  return seconds(args, context, 200);
+}
+
 void run(const Image::Args& args, Context& context) {
   visit<std::uint8_t, float>(args.x.dtype, [&]<class T>() {
     const Rows<T> p = rows_of<T>(args);
@@ -85,7 +89,7 @@ const Rung<Image> self{{.name = "register_rows",
                         .after = "shared_tile",
                         .backend = device_backend,
                         .supports = supports,
-                        .speed = {.bandwidth = 0.3},
+                        .estimate = estimate,
                         .run = run}};
 
 }  // namespace
