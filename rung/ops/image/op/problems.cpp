@@ -39,6 +39,16 @@ Extents result_shape(const Extents& x, const ImageOptions& options, bool opaque)
   return shape;
 }
 
+// Pictures of every size, interleaved and planar, under every filter; batches of small ones.
+constexpr std::string_view survey_patterns[] = {
+    "(u8*3|f32) 1..4096x1..4096x(3*2|4)(*2|,weights=tenths|,weights=bt709)",
+    "(u8*3|f32) 1..4096x1..4096x(1|3*2|4),(box|gaussian|unsharp)(*2|,radius=1..15)",
+    "(u8*2|f32) 1..4096x1..4096x(1|3|4),sobel",
+    "(u8*3|f32) (3|4)x1..2048x1..2048,planar(|,box|,gaussian|,sobel)",
+    "(u8*2|f32) 1..1024x1..128x1..128x3(|,box|,gaussian|,sobel)",
+};
+const Survey<Image> survey{survey_patterns};
+
 }  // namespace
 
 std::vector<Problem> Image::check_problems(Backend backend) {

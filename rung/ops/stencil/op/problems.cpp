@@ -52,6 +52,21 @@ ValueMaker tame_weights(const Problem& problem, std::int64_t taps) {
   };
 }
 
+// Pictures, lines and volumes of every size under masks of every size; boxes and products of
+// vectors; iterations; batches of small arrays.
+constexpr std::string_view survey_patterns[] = {
+    ("(f32*3|u8|f16|bf16|f64) 1..8192x1..8192,mask=(3x3*3|5x5*2|7x7|9x9|1..15x1..15)"
+     "(*3|,edge=clamp|,edge=mirror|,edge=wrap)"),
+    "(f32*3|u8|bf16|f64) 1..16777216,(mask=(3|5|9|2..31)|window=3..31)(*2|,edge=clamp)",
+    ("(f32*3|f16|f64) 1..512x1..512x1..512,mask=(3x3x3*3|5x5x5|1..5x1..5x1..5)"
+     "(*2|,edge=mirror)"),
+    ("(f32*3|u8|f64) 1..4096x1..4096,(window=3..31x3..31,scale=0.01|mask=3..31x3..31,separable)"
+     "(*2|,edge=clamp)"),
+    "(f32*2|u8) 1..2048x1..2048,mask=(3x3*2|5x5),iterations=2..20(*2|,edge=clamp)",
+    "(f32*2|u8|f64) 1..4096x1..256x1..256,mask=(3x3*2|5x5)(*2|,edge=wrap)",
+};
+const Survey<Stencil> survey{survey_patterns};
+
 }  // namespace
 
 std::vector<Problem> Stencil::check_problems(Backend backend) {
