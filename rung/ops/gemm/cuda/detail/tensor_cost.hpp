@@ -22,9 +22,9 @@ namespace rung::gemm_cuda::inline RUNG_TARGET {
 
 /// A kernel's tile of C, as the model sees it.
 struct TensorTile {
-  int rows = 0, columns = 0;
+  int rows = 0, columns = 0;  // of a block, or of a cluster
+  int blocks = 1;             // in a cluster, which reads a strip once for all of them
   double reach = 1;           // of the tensor cores' rate, with operands at hand
-  double rows_of_b_read = 1;  // 0.5: a cluster of two shares what it reads of B
   bool overlaps = false;      // blocks that stay: the next tile's operands come during the epilogue
 };
 
@@ -60,15 +60,15 @@ inline double tensor_seconds(const Gemm::Args& args, const Context& context, con
   const double depth = args.alpha == 0 ? 0.0 : static_cast<double>(args.k());
   const double tiles =
       std::ceil(m / tile.rows) * std::ceil(n / tile.columns) * batch * static_cast<double>(slices);
-  const double waves = std::ceil(tiles / sms);
+  const double waves = std::ceil(tiles / std::floor(sms / tile.blocks));
   const double k = depth / static_cast<double>(slices);
-  const double area = double{1} * tile.rows * tile.columns;
+  const double area = double{1} * tile.rows * tile.columns / tile.blocks;  // of a block
   const double multiply = 2 * area * k / rate;
   // Rows and columns that do not exist are not read.
   const double rows = std::min<double>(tile.rows, m);
   const double columns = std::min<double>(tile.columns, n);
   const auto element = static_cast<double>(size_of(args.a.dtype));
-  const double l2 = (rows + columns * tile.rows_of_b_read) * k * element / l2_rate;
+  const double l2 = (rows + columns) / tile.blocks * k * element / l2_rate;
   const auto out = static_cast<double>(slices > 1 ? 4 : size_of(args.c.dtype));
   const double epilogue = area * out / epilogue_rate;
   const double busy =
