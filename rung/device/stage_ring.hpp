@@ -59,10 +59,6 @@ struct StageRing {
   __device__ __forceinline__ void await_empty(const RingPlace<Stages>& at) {
     ptx::mbarrier_wait(empty[at.stage], at.parity ^ 1);
   }
-  /// Where consumers of other blocks of the cluster release stages, too.
-  __device__ __forceinline__ void await_empty_cluster(const RingPlace<Stages>& at) {
-    ptx::mbarrier_wait_cluster(empty[at.stage], at.parity ^ 1);
-  }
   __device__ __forceinline__ void expect(const RingPlace<Stages>& at, unsigned bytes) {
     ptx::mbarrier_arrive_expect(full[at.stage], bytes);
   }
@@ -70,9 +66,9 @@ struct StageRing {
     ptx::mbarrier_wait(full[at.stage], at.parity);
   }
   __device__ __forceinline__ void release(int stage) { ptx::mbarrier_arrive(empty[stage]); }
-  /// In block `rank` of the cluster.
+  /// In block `rank` of the cluster, whose producer writes here, too.
   __device__ __forceinline__ void release_in(int stage, int rank) {
-    ptx::mbarrier_arrive_remote(empty[stage], rank);
+    ptx::mbarrier_arrive_remote_read(empty[stage], rank);
   }
 };
 

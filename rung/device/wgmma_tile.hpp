@@ -27,7 +27,7 @@ namespace rung::inline RUNG_TARGET {
 template <class T, int Rows, bool KMajor, int Parts = 1>
 struct WgmmaTile : SwizzledTile<T, Rows, KMajor> {
   using Base = SwizzledTile<T, Rows, KMajor>;
-  /// What wgmma calls the elements; floats are taken as tf32.
+  /// What wgmma calls the elements; floats are rounded to tf32.
   using Operand = std::conditional_t<std::is_same_v<T, float>, ptx::tf32, T>;
   static constexpr ptx::Major major = KMajor ? ptx::Major::k : ptx::Major::mn;
   static_assert(KMajor || sizeof(T) == 2, "wgmma turns 16-bit operands only");
@@ -42,7 +42,7 @@ struct WgmmaTile : SwizzledTile<T, Rows, KMajor> {
 
   /// Of matrices x rows x k where KMajor, else of matrices x k x rows.
   static TensorMap map(const View<const T, 3>& operand) {
-    return make_tensor_map(operand, box, Swizzle::bytes_128);
+    return make_tensor_map(operand, box, Swizzle::bytes_128, std::is_same_v<T, float>);
   }
 
   /// Starts copies of a part of the tile; the barrier counts its bytes.

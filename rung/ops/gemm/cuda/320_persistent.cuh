@@ -80,6 +80,8 @@ __global__ void __launch_bounds__(role_threads, 1)
 /// In detail/persistent_*.sm90a.cu, and for bf16 in the rung's file. Float operands are tf32.
 void run_persistent(Context& context, const MappedOperands<f16>& operands, const TensorPlan& plan);
 void run_persistent(Context& context, const MappedOperands<bf16>& operands, const TensorPlan& plan);
+void run_persistent(Context& context, const MappedOperands<float>& operands,
+                    const TensorPlan& plan);
 
 /// Its definition, for the file that compiles T's kernels.
 template <class T>

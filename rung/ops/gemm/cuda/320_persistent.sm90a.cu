@@ -39,7 +39,7 @@ double estimate(const Gemm::Args& args, const Context& context) {
 
 void run(const Gemm::Args& args, Context& context) {
   const TensorPlan plan = plan_tensor(args, context, tiles);
-  visit<f16, bf16>(args.a.dtype,
+  visit<float, f16, bf16>(args.a.dtype,
                    [&]<class T>() { run_persistent(context, mapped_operands<T>(args), plan); });
 }
 
@@ -47,7 +47,7 @@ const Rung<Gemm> self{{.name = "persistent",
                        .step = 320,
                        .after = "warp_specialised",
                        .backend = device_backend,
-                       .supports = require_16_bit_maps,
+                       .supports = require_maps,
                        .speed = {.rows = persistent_rows, .columns = 256},
                        .estimate = estimate,
                        .run = run}};

@@ -63,7 +63,7 @@ __global__ void __launch_bounds__(role_threads, 1)
       for (int tile = 0; tile < tiles; ++tile, k += TileA::depth, at.advance()) {
         auto& stage = layout.stages[at.stage];
         auto& full = layout.ring.full[at.stage];
-        layout.ring.await_empty_cluster(at);
+        layout.ring.await_empty(at);
         layout.ring.expect(at, TileA::bytes + TileB::bytes);
         TileA::load(stage.a, job.a, work.batch * job.a_moves, row_of(work), k, full);
         TileB::load_multicast(rank, stage.b, job.b, work.batch * job.b_moves, work.column * columns,
@@ -100,7 +100,7 @@ double estimate(const Gemm::Args& args, const Context& context) {
 
 void run(const Gemm::Args& args, Context& context) {
   const int slices = plan_tensor(args, context, tiles).slices;
-  visit<f16, bf16>(args.a.dtype, [&]<class T>() {
+  visit<float, f16, bf16>(args.a.dtype, [&]<class T>() {
     const MappedOperands<T> operands = mapped_operands<T>(args);
     with_slices(context, operands.finish, slices, [&](float* partial) {
       with_majors(operands, [&]<bool KMajorA, bool KMajorB>() {
@@ -124,7 +124,7 @@ const Rung<Gemm> self{{.name = "cluster_multicast",
                        .step = 330,
                        .after = "persistent",
                        .backend = device_backend,
-                       .supports = require_16_bit_maps,
+                       .supports = require_maps,
                        .speed = {.rows = cluster_blocks * rows, .columns = columns},
                        .estimate = estimate,
                        .run = run}};
