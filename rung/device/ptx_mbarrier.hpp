@@ -85,9 +85,9 @@ __device__ __forceinline__ void mbarrier_arrive_remote(MemoryBarrier& barrier, i
       : "memory");
 }
 
-/// The same of a thread that has only read what the barrier guards, by copies or wgmma it has waited
-/// for: nothing it wrote is published beyond its block, which would take a fence of the whole device
-/// each time.
+/// The same of a thread that has only read what the barrier guards, by copies or wgmma it has
+/// waited for: nothing it wrote is published beyond its block. That would take a fence of the whole
+/// device each time.
 __device__ __forceinline__ void mbarrier_arrive_remote_read(MemoryBarrier& barrier, int rank) {
   asm volatile(
       "{\n .reg .b32 remote;\n mapa.shared::cluster.u32 remote, %0, %1;\n"

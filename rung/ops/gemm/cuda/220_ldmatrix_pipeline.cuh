@@ -83,8 +83,8 @@ class ChunkCopy {
     from_ = operand.data + outer * operand.outer_stride + k * operand.depth_stride;
   }
 
-  /// Starts copying the next tile, of which k_left steps exist; what does not becomes zero. In front
-  /// of it are k_before steps. `somewhere`: any address in global memory.
+  /// Starts copying the next tile, of which k_left steps exist; what does not becomes zero. In
+  /// front of it are k_before steps. `somewhere`: any address in global memory.
   __device__ __forceinline__ void copy(unsigned char* tile, int k_left, std::int64_t k_before,
                                        const T* somewhere) {
     const auto place = [&](int i) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Properties of gemm's tensor-core rungs, on the simulated GPU: exact products of whole numbers over
-// random shapes, layouts and strides; which rung the public call takes; repeatability.
+// Properties of gemm's tensor-core rungs, on the simulated GPU: exact products of whole numbers
+// over random shapes, layouts and strides; which rung the public call takes.
 #include <sys/mman.h>
 
 #include <cmath>
@@ -14,8 +14,8 @@
 namespace rung {
 namespace {
 
-constexpr const char* rungs[] = {"mma_sync",         "ldmatrix_pipeline", "wgmma_tma",
-                                 "warp_specialised", "persistent",        "cluster_multicast"};
+constexpr const char* rungs[] = {"mma_sync",   "ldmatrix_pipeline", "wgmma_tma", "warp_specialised",
+                                 "persistent", "cluster_multicast", "stream_k"};
 
 /// A batch of matrices of whole numbers from -2 to 2, whose rows (or columns) lie `pitch` elements
 /// apart, `skip` elements from an aligned address.
@@ -206,6 +206,10 @@ std::string_view chosen(const ConstTensorRef& a, const ConstTensorRef& b, const 
   Gemm::bind(args);
   return choose<Gemm>(args, context).info.name;
 }
+/// The rungs on wgmma that the public call may take.
+bool is_wgmma(std::string_view rung) {
+  return rung == "persistent" || rung == "cluster_multicast" || rung == "stream_k";
+}
 /// Never read: only the address and the layout count.
 TensorRef somewhere(DType type, std::int64_t rows, std::int64_t columns, std::int64_t pitch = 0,
                     std::uintptr_t address = 1 << 20) {
@@ -218,7 +222,7 @@ TEST(GemmTensorCores, ThePublicCallTakesThem) {
     for (const std::int64_t n : {1024, 2048, 4096, 8192}) {
       const std::string_view rung =
           chosen(somewhere(type, n, n), somewhere(type, n, n), somewhere(type, n, n));
-      EXPECT_TRUE(rung == "persistent" || rung == "cluster_multicast") << n << ": " << rung;
+      EXPECT_TRUE(is_wgmma(rung)) << n << ": " << rung;
     }
     EXPECT_EQ(
         chosen(somewhere(type, 16, 4096), somewhere(type, 4096, 16384), somewhere(type, 16, 16384)),
@@ -236,8 +240,11 @@ TEST(GemmTensorCores, ThePublicCallTakesThem) {
 TEST(GemmTensorCores, F32TakesThemOnlyWhereTheCallerAllowsTf32) {
   const TensorRef x = somewhere(DType::f32, 2048, 2048);
   EXPECT_EQ(chosen(x, x, x), "simt_top");
-  const std::string_view rung = chosen(x, x, x, Precision::tf32);
-  EXPECT_TRUE(rung == "ldmatrix_pipeline" || rung == "persistent") << rung;
+  // Without k contiguous in both operands, wgmma does not take them.
+  EXPECT_EQ(chosen(x, x, x, Precision::tf32), "ldmatrix_pipeline");
+  TensorRef turned = x;
+  turned.strides = Extents{1, 2048};
+  EXPECT_TRUE(is_wgmma(chosen(x, turned, x, Precision::tf32)));
 }
 
 TEST(GemmTensorCores, IndicesBeyond32Bits) {

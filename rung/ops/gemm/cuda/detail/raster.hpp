@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Work of a tensor-core kernel, numbered: the tiles of C, of every matrix of a batch and every slice
-// of k. The order keeps operands in L2: going down `band` rows of tiles before along them, those in
-// flight at one time share rows of A and columns of B.
+// Work of a tensor-core kernel, numbered: the tiles of C, of every matrix of a batch and every
+// slice of k. The order keeps operands in L2: going down `band` rows of tiles before along them,
+// those in flight at one time share rows of A and columns of B.
 #pragma once
 
 #include <cstdint>

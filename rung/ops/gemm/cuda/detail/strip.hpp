@@ -84,8 +84,8 @@ __device__ void finish_group(const P& p, bool wide, int batch, std::int64_t row,
 }
 
 /// Finishes a warp's 16 x Columns elements of C from (first_row, first_column) on; sums(i) gives
-/// the calling lane's i-th of Columns / 2. All lanes call. The loop over pieces is rolled: unrolled,
-/// each would carry its own copy of every activation.
+/// the calling lane's i-th of Columns / 2. All lanes call. The loop over pieces is rolled:
+/// unrolled, each would carry its own copy of every activation.
 template <int Columns, class P, class Sums>
 __device__ __forceinline__ void finish_strip(const P& p, StripStage& stage, int batch,
                                              std::int64_t first_row, std::int64_t first_column,
