@@ -84,7 +84,9 @@ TensorMap encode_tensor_map(const TensorMapSource& source) {
   if (source.window.pixels == 0) {
     static const auto encode =
         find_in_driver<decltype(&cuTensorMapEncodeTiled)>("cuTensorMapEncodeTiled");
-    status = encode(&encoded, driver_type(source.dtype), rank, data, shape, strides, box, steps,
+    const CUtensorMapDataType type =
+        source.rounds_to_tf32 ? CU_TENSOR_MAP_DATA_TYPE_TFLOAT32 : driver_type(source.dtype);
+    status = encode(&encoded, type, rank, data, shape, strides, box, steps,
                     CU_TENSOR_MAP_INTERLEAVE_NONE, driver_swizzle(source.swizzle),
                     CU_TENSOR_MAP_L2_PROMOTION_L2_128B, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
   } else {

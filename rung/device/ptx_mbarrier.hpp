@@ -85,6 +85,18 @@ __device__ __forceinline__ void mbarrier_arrive_remote(MemoryBarrier& barrier, i
       : "memory");
 }
 
+/// The same of a thread that has only read what the barrier guards, by copies or wgmma it has
+/// waited for: nothing it wrote is published beyond its block. That would take a fence of the whole
+/// device each time.
+__device__ __forceinline__ void mbarrier_arrive_remote_read(MemoryBarrier& barrier, int rank) {
+  asm volatile(
+      "{\n .reg .b32 remote;\n mapa.shared::cluster.u32 remote, %0, %1;\n"
+      " mbarrier.arrive.release.cta.shared::cluster.b64 _, [remote];\n}" ::"r"(
+          shared_address(&barrier)),
+      "r"(rank)
+      : "memory");
+}
+
 /// Whether the phase of this parity has completed. May wait for it a while.
 __device__ __forceinline__ bool mbarrier_try_wait(MemoryBarrier& barrier, unsigned parity) {
   std::uint32_t done;
@@ -138,6 +150,10 @@ inline void mbarrier_expect(MemoryBarrier& barrier, unsigned bytes,
 }
 inline void mbarrier_arrive_remote(MemoryBarrier& barrier, int rank,
                                    simt::Place place = simt::Place::current()) {
+  simt::mbarrier_arrive_remote(&barrier.state, rank, place);
+}
+inline void mbarrier_arrive_remote_read(MemoryBarrier& barrier, int rank,
+                                        simt::Place place = simt::Place::current()) {
   simt::mbarrier_arrive_remote(&barrier.state, rank, place);
 }
 inline bool mbarrier_try_wait(MemoryBarrier& barrier, unsigned parity,

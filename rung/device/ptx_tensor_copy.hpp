@@ -65,16 +65,26 @@ __device__ __forceinline__ void tensor_load(void* to, const TensorMap& map, cons
   }
 }
 
-/// A 2-D box to the same place in every block of the cluster whose rank's bit is set, each block's
-/// own barrier counting what lands there.
+/// A box of 2 or 3 axes to the same place in every block of the cluster whose rank's bit is set,
+/// each block's own barrier counting what lands there.
+template <int N>
 __device__ __forceinline__ void tensor_load_multicast(void* to, const TensorMap& map,
-                                                      const int (&at)[2], MemoryBarrier& barrier,
+                                                      const int (&at)[N], MemoryBarrier& barrier,
                                                       std::uint16_t ranks) {
-  asm volatile(
-      "cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes"
-      ".multicast::cluster [%0], [%1, {%3, %4}], [%2], %5;" ::"r"(shared_address(to)),
-      "l"(&map), "r"(shared_address(&barrier)), "r"(at[1]), "r"(at[0]), "h"(ranks)
-      : "memory");
+  static_assert(N == 2 || N == 3);
+  if constexpr (N == 2) {
+    asm volatile(
+        "cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes"
+        ".multicast::cluster [%0], [%1, {%3, %4}], [%2], %5;" ::"r"(shared_address(to)),
+        "l"(&map), "r"(shared_address(&barrier)), "r"(at[1]), "r"(at[0]), "h"(ranks)
+        : "memory");
+  } else {
+    asm volatile(
+        "cp.async.bulk.tensor.3d.shared::cluster.global.tile.mbarrier::complete_tx::bytes"
+        ".multicast::cluster [%0], [%1, {%3, %4, %5}], [%2], %6;" ::"r"(shared_address(to)),
+        "l"(&map), "r"(shared_address(&barrier)), "r"(at[2]), "r"(at[1]), "r"(at[0]), "h"(ranks)
+        : "memory");
+  }
 }
 
 /// A box of shared memory to global memory, as part of the thread's current group. It may hang over
@@ -129,10 +139,12 @@ void tensor_load(void* to, const TensorMap& map, const int (&at)[N], MemoryBarri
   static_assert(N >= 1 && N <= 5);
   simt::tensor_load(to, &map, at, N, &barrier.state, place);
 }
-inline void tensor_load_multicast(void* to, const TensorMap& map, const int (&at)[2],
-                                  MemoryBarrier& barrier, std::uint16_t ranks,
-                                  simt::Place place = simt::Place::current()) {
-  simt::tensor_load_multicast(to, &map, at, 2, &barrier.state, ranks, place);
+template <int N>
+void tensor_load_multicast(void* to, const TensorMap& map, const int (&at)[N],
+                           MemoryBarrier& barrier, std::uint16_t ranks,
+                           simt::Place place = simt::Place::current()) {
+  static_assert(N == 2 || N == 3);
+  simt::tensor_load_multicast(to, &map, at, N, &barrier.state, ranks, place);
 }
 template <int N>
 void tensor_store(const TensorMap& map, const int (&at)[N], const void* from,

@@ -84,6 +84,7 @@ struct TensorMapSource {
   std::int64_t strides[5] = {};
   int box[5] = {};
   Swizzle swizzle = Swizzle::none;
+  bool rounds_to_tf32 = false;  // f32 elements, as they are loaded
   Im2colWindow window;
 };
 
@@ -167,6 +168,7 @@ inline TensorMap encode_tensor_map(const TensorMapSource& source) {
                               ? std::uint8_t{0}
                               : static_cast<std::uint8_t>(swizzle_period(source.swizzle) / 8 - 16);
   fields.dtype = source.dtype;
+  fields.rounds_to_tf32 = source.rounds_to_tf32;
   fields.data = static_cast<std::byte*>(const_cast<void*>(source.data));
   fields.pixels = static_cast<std::uint16_t>(source.window.pixels);
   for (int axis = 0; axis < 3; ++axis) {
@@ -189,11 +191,13 @@ inline TensorMap encode_tensor_map(const TensorMapSource& source) {
 
 }  // namespace device_detail
 
-/// Throws Error(invalid_argument) that says why where tensor_map_support() says no.
+/// Throws Error(invalid_argument) that says why where tensor_map_support() says no. Of f32, loads
+/// may round to what tensor cores take: those would cut off the bits that tf32 does not have.
 template <class T, int N>
 TensorMap make_tensor_map(const View<T, N>& view, const int (&box)[N],
-                          Swizzle swizzle = Swizzle::none) {
-  const TensorMapSource source = tensor_map_source(view, box, swizzle);
+                          Swizzle swizzle = Swizzle::none, bool rounds_to_tf32 = false) {
+  TensorMapSource source = tensor_map_source(view, box, swizzle);
+  source.rounds_to_tf32 = rounds_to_tf32 && source.dtype == DType::f32;
   if (const Support support = tensor_map_support(source); !support) {
     throw Error(ErrorCode::invalid_argument, std::string("make_tensor_map: ") + support.why);
   }

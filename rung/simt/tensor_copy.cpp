@@ -8,6 +8,7 @@
 
 #include "rung/simt/address.hpp"
 #include "rung/simt/copy_engine.hpp"
+#include "rung/simt/matrix.hpp"
 #include "rung/simt/scheduler.hpp"
 
 namespace rung::simt {
@@ -110,6 +111,15 @@ CopyShape box_of(const char* operation, const void* map, const int* at, int rank
   return shape;
 }
 
+void round_row(std::byte* row, std::size_t bytes) {
+  for (std::size_t at = 0; at < bytes; at += sizeof(float)) {
+    float value = 0;
+    std::memcpy(&value, row + at, sizeof(value));
+    value = round_to_tf32(value);
+    std::memcpy(row + at, &value, sizeof(value));
+  }
+}
+
 }  // namespace
 
 void load_box(const CopyShape& shape, std::byte* to, const std::byte* block_memory) {
@@ -128,6 +138,7 @@ void load_box(const CopyShape& shape, std::byte* to, const std::byte* block_memo
                    const std::int64_t skip = first * map.element_bytes;
                    std::memcpy(row + skip, map.data + byte + skip,
                                static_cast<std::size_t>((last - first) * map.element_bytes));
+                   if (map.rounds_to_tf32) round_row(row, bytes);
                  }
                  for (std::size_t chunk = 0; chunk < bytes; chunk += chunk_bytes) {
                    std::memcpy(to + (swizzled_offset(map, base + offset + chunk) - base),

@@ -27,6 +27,7 @@ struct TensorMapFields {
   std::uint16_t pixels;
   std::int16_t lower[3], upper[3];
   std::uint8_t steps[3];
+  bool rounds_to_tf32;  // f32 elements, as they are loaded
 };
 inline constexpr std::uint32_t tensor_map_mark = 0x7e45a9u;
 

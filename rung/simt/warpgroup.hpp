@@ -42,7 +42,8 @@ struct MatrixProduct {
   int issued = 0;
   int collected = 0;
   bool done = false;
-  bool superseded = false;          // the sums have gone to a later product
+  bool continued = false;           // a later product adds to its sums
+  bool superseded = false;          // the sums have gone to that product
   std::int64_t before = -1;         // the product in flight whose sums this one adds to
   std::vector<std::uint32_t> sums;  // n / 2 words per thread
   std::vector<std::uint32_t> a;     // of registers: four a thread

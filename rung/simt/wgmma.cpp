@@ -145,7 +145,9 @@ void issue(MatrixProduct mine, SumPlaces sums, const std::uint32_t* a) {
   }
   MatrixProduct& product = find_product(here, group, mine, member.issued);
   ++member.issued;
-  if (product.before < 0) {
+  if (product.before >= 0) {
+    group.product(product.before).continued = true;
+  } else {
     product.sums.resize(warpgroup_threads * words);
     sums.read(product.sums.data() + me * words, words);
   }
@@ -242,7 +244,12 @@ void wgmma_wait(int pending, Place place) {
   }
   member.groups.erase(member.groups.begin(),
                       member.groups.begin() + static_cast<std::ptrdiff_t>(over));
-  while (!group.products.empty() && group.products.front().collected == warpgroup_threads) {
+  // A product whose sums a later one takes up is kept until that one is carried out, even when all
+  // have waited for it.
+  const auto is_over = [](const MatrixProduct& product) {
+    return product.collected == warpgroup_threads && (!product.continued || product.superseded);
+  };
+  while (!group.products.empty() && is_over(group.products.front())) {
     group.products.pop_front();
     ++group.first;
   }

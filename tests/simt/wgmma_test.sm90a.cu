@@ -276,6 +276,61 @@ TEST_P(WgmmaTest, EveryMajorAndSwizzle) {
   }
 }
 
+/// 64 x 64 elements, one group an instruction: each is waited for while the next, which adds to the
+/// same sums, is in flight. So pipelines keep the tensor cores busy.
+__global__ void __launch_bounds__(128)
+    product_in_groups(const bf16* a, const bf16* b, float* d, Layout layout, int rounds) {
+  Tiles& tiles = shared<Tiles>();
+  put<bf16>(tiles.a, layout, a);
+  put<bf16>(tiles.b, layout, b);
+  ptx::fence_async_proxy();
+  __syncthreads();
+  const Strides strides = strides_of(layout);
+  const auto da = ptx::matrix_descriptor(tiles.a, layout.swizzle, strides.leading, strides.stride);
+  const auto db = ptx::matrix_descriptor(tiles.b, layout.swizzle, strides.leading, strides.stride);
+  float sums[32] = {};
+  for (int round = 0; round < rounds; ++round) {
+    for (int k = 0; k < 4; ++k) {
+      ptx::wgmma_fence(sums);
+      ptx::wgmma<bf16>(sums, ptx::advanced(da, step_to(layout, k)),
+                       ptx::advanced(db, step_to(layout, k)), round + k > 0);
+      ptx::wgmma_commit();
+      ptx::wgmma_wait<1>(sums);
+    }
+  }
+  ptx::wgmma_wait<0>(sums);
+  const int lane = static_cast<int>(threadIdx.x) % 32, warp = static_cast<int>(threadIdx.x) / 32;
+  for (int i = 0; i < 32; ++i) {
+    const int row = 16 * warp + lane / 4 + 8 * (i / 2 % 2);
+    d[row * 64 + 8 * (i / 4) + 2 * (lane % 4) + i % 2] = sums[i];
+  }
+}
+
+TEST_P(WgmmaTest, SumsOfAGroupInFlightGoOnFromOneThatWasWaitedFor) {
+  Context c = context();
+  const auto a = numbers<bf16>(64, 1);
+  const auto b = numbers<bf16>(64, 2);
+  Buffer<bf16> da(a);
+  Buffer<bf16> db(b);
+  for (const int rounds : {1, 5}) {
+    Buffer<float> dd(64 * 64);
+    const Layout layout{64, Swizzle::bytes_128, ptx::Major::k, false, sizeof(bf16)};
+    launch(c, {.block = 128, .shared_bytes = sizeof(Tiles)}, product_in_groups, da.data(),
+           db.data(), dd.data(), layout, rounds);
+    const std::vector<float> got = dd.values();
+    int wrong = 0;
+    for (int i = 0; i < 64 * 64; ++i) {
+      int want = 0;
+      for (int k = 0; k < 64; ++k) {
+        want += whole(a[static_cast<std::size_t>(i / 64 * 64 + k)]) *
+                whole(b[static_cast<std::size_t>(i % 64 * 64 + k)]);
+      }
+      if (whole(got[static_cast<std::size_t>(i)]) != rounds * want) ++wrong;
+    }
+    EXPECT_EQ(wrong, 0) << rounds << " rounds";
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(Orders, WgmmaTest, testing::ValuesIn(thread_orders()), order_name);
 
 }  // namespace

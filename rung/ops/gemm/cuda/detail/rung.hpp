@@ -15,6 +15,15 @@ inline Support require_f32(const Gemm::Args& args, const Context&) {
   return args.a.dtype == DType::f32 ? supported : unsupported("only f32 operands");
 }
 
+/// Types that tensor cores multiply, and f32 only where the caller lets it become tf32.
+inline Support require_tensor_cores(const Gemm::Args& args) {
+  if (args.a.dtype == DType::f64) return unsupported("this rung multiplies f32, f16 and bf16");
+  if (args.a.dtype == DType::f32 && args.precision != Precision::tf32) {
+    return unsupported("f32 operands would be rounded to tf32, which was not asked for");
+  }
+  return supported;
+}
+
 /// Operands whose rows are contiguous and start at multiples of 16 bytes, for float4 loads.
 inline bool has_aligned_rows(const ConstTensorRef& matrix) {
   constexpr std::int64_t width = 4;

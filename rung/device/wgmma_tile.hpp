@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+// WgmmaTile: an operand's tile from global memory to the tensor cores - the map by which the copy
+// engine fetches it, the copies, and the descriptors by which wgmma reads it. The layout is
+// SwizzledTile's; whichever axis is contiguous in global memory stays contiguous.
+//
+//   using TileA = WgmmaTile<bf16, 128, true>;               // 128 rows, k contiguous
+//   const TensorMap a = TileA::map(view);                   // host; view: matrices x rows x k
+//   ring.expect(at, TileA::bytes + TileB::bytes);           // one thread (stage_ring.hpp)
+//   TileA::load(stage.a, a, matrix, first_row, first_k, ring.full[at.stage]);
+//   ...
+//   float sums[N / 2];                                      // a warpgroup, 64 rows by N
+//   ptx::wgmma_fence(sums);
+//   wgmma_tile<TileA, TileB>(sums, stage.a, 64 * warpgroup, stage.b, accumulate);
+//   ptx::wgmma_commit();
+//   ptx::wgmma_wait<0>(sums);
+#pragma once
+
+#include <type_traits>
+
+#include "rung/device/ptx_tensor_copy.hpp"
+#include "rung/device/ptx_wgmma.hpp"
+#include "rung/device/swizzled_tile.hpp"
+
+namespace rung::inline RUNG_TARGET {
+
+/// Parts: of how many copies, by as many blocks of a cluster, the tile is made.
+template <class T, int Rows, bool KMajor, int Parts = 1>
+struct WgmmaTile : SwizzledTile<T, Rows, KMajor> {
+  using Base = SwizzledTile<T, Rows, KMajor>;
+  /// What wgmma calls the elements; floats are rounded to tf32.
+  using Operand = std::conditional_t<std::is_same_v<T, float>, ptx::tf32, T>;
+  static constexpr ptx::Major major = KMajor ? ptx::Major::k : ptx::Major::mn;
+  static_assert(KMajor || sizeof(T) == 2, "wgmma turns 16-bit operands only");
+  static constexpr int part_rows = Rows / Parts;
+  static constexpr int box_rows = KMajor ? part_rows : Base::panel_rows;
+  static constexpr int boxes = part_rows / box_rows;  // of a part
+  static_assert(boxes * box_rows * Parts == Rows && box_rows <= 256);
+
+  /// The box of a map whose axes are matrices, then lines as they lie in memory.
+  static constexpr int box[3] = {1, KMajor ? box_rows : Base::depth,
+                                 KMajor ? Base::depth : box_rows};
+
+  /// Of matrices x rows x k where KMajor, else of matrices x k x rows.
+  static TensorMap map(const View<const T, 3>& operand) {
+    return make_tensor_map(operand, box, Swizzle::bytes_128, std::is_same_v<T, float>);
+  }
+
+  /// Starts copies of a part of the tile; the barrier counts its bytes.
+  static __device__ __forceinline__ void load(unsigned char* tile, const TensorMap& map, int matrix,
+                                              int first_row, int first_k,
+                                              ptx::MemoryBarrier& barrier) {
+    for_each_box(0, tile, matrix, first_row, first_k,
+                 [&](void* to, const int(&at)[3]) { ptx::tensor_load(to, map, at, barrier); });
+  }
+  /// The same of one of its parts, to the same place in all blocks whose ranks' bits are set.
+  static __device__ __forceinline__ void load_multicast(int part, unsigned char* tile,
+                                                        const TensorMap& map, int matrix,
+                                                        int first_row, int first_k,
+                                                        ptx::MemoryBarrier& barrier,
+                                                        std::uint16_t ranks) {
+    for_each_box(part, tile, matrix, first_row, first_k, [&](void* to, const int(&at)[3]) {
+      ptx::tensor_load_multicast(to, map, at, barrier, ranks);
+    });
+  }
+
+  /// Rows of the tile from first_row on, a multiple of 64 (of 8 where KMajor), at its first k.
+  static __device__ __forceinline__ ptx::MatrixDescriptor descriptor(const unsigned char* tile,
+                                                                     int first_row) {
+    constexpr int pattern = 8 * Base::line;
+    const int offset =
+        KMajor ? first_row * Base::line : first_row / Base::panel_rows * Base::panel_bytes;
+    return ptx::matrix_descriptor(tile + offset, Swizzle::bytes_128, Base::panel_bytes, pattern);
+  }
+  /// From one instruction's 32 bytes of k to the next's.
+  static constexpr int step_bytes = KMajor ? 32 : 32 / static_cast<int>(sizeof(T)) * Base::line;
+  static constexpr int steps = Base::line / 32;
+
+ private:
+  template <class Start>
+  static __device__ __forceinline__ void for_each_box(int part, unsigned char* tile, int matrix,
+                                                      int first_row, int first_k,
+                                                      const Start& start) {
+#pragma unroll
+    for (int i = 0; i < boxes; ++i) {
+      const int row = part * part_rows + i * box_rows;
+      const int lines[3] = {matrix, KMajor ? first_row + row : first_k,
+                            KMajor ? first_k : first_row + row};
+      start(tile + row * Base::line, lines);
+    }
+  }
+};
+
+/// sums (+)= 64 rows of A from first_row on times B^T, over the tiles' whole depth.
+template <class TileA, class TileB, int Registers>
+__device__ __forceinline__ void wgmma_tile(float (&sums)[Registers], const unsigned char* a,
+                                           int first_row, const unsigned char* b, bool accumulate) {
+  constexpr ptx::WgmmaOptions options{.a = TileA::major, .b = TileB::major};
+  const ptx::MatrixDescriptor of_a = TileA::descriptor(a, first_row);
+  const ptx::MatrixDescriptor of_b = TileB::descriptor(b, 0);
+#pragma unroll
+  for (int step = 0; step < TileA::steps; ++step) {
+    ptx::wgmma<typename TileA::Operand, typename TileB::Operand, options>(
+        sums, ptx::advanced(of_a, step * TileA::step_bytes),
+        ptx::advanced(of_b, step * TileB::step_bytes), accumulate || step > 0);
+  }
+}
+
+}  // namespace rung::inline RUNG_TARGET

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+// gemm / ldmatrix pipeline
+//
+// Idea     a ring of tiles that cp.async fills two or three ahead of the products, each in the
+//          layout in which ldmatrix reads it without bank conflicts: lines of 128 bytes whose
+//          16-byte chunks are permuted (swizzle).
+// Changes  against mma_sync: copies of 16 bytes that pass no register and are overlapped with
+//          products, a load of four fragments for four words; tiles of 128 x 128 or 64 x 64, and
+//          k in slices where they are few.
+// Cost     the bytes of its tiles; of a warp's 64 x 64 per step of 16, 8 loads for 32 products.
+// Limits   none: every layout, stride and alignment. Lines that begin anywhere are loaded as the
+//          aligned chunks that hold them and shifted in registers; what is contiguous along no axis
+//          element by element. Products of mma.sync reach two thirds of a Hopper's tensor cores.
+// Tried    -
+// Source   PTX ISA, ldmatrix; CUTLASS, "Implicit GEMM"'s permuted shared-memory layout.
+#include "rung/ops/gemm/cuda/220_ldmatrix_pipeline.cuh"
+
+#include "rung/ops/gemm/cuda/detail/rung.hpp"
+
+namespace rung::gemm_cuda::inline RUNG_TARGET {
+
+void run_ldmatrix_pipeline(Context& context, const Finish<bf16>& finish, const TensorPlan& plan) {
+  launch_ldmatrix_pipeline(context, finish, plan);
+}
+
+}  // namespace rung::gemm_cuda::inline RUNG_TARGET
+
+namespace rung {
+namespace {
+
+using namespace gemm_cuda;
+
+constexpr TensorTile ldmatrix_tiles[] = {
+    {.rows = ldmatrix_shapes[0].rows, .columns = ldmatrix_shapes[0].columns, .reach = 0.45},
+    {.rows = ldmatrix_shapes[1].rows, .columns = ldmatrix_shapes[1].columns, .reach = 0.35}};
+
+Support supports(const Gemm::Args& args, const Context&) {
+  if (const Support types = require_tensor_cores(args); !types) return types;
+  // Of one matrix; a grid has no more blocks.
+  const double tiles = static_cast<double>(tiles_of(args.m(), ldmatrix_shapes[1].rows)) *
+                       static_cast<double>(tiles_of(args.n(), ldmatrix_shapes[1].columns));
+  return tiles < 0x1p31 / 128 ? supported : unsupported("more than 2^24 tiles of C");
+}
+
+double estimate(const Gemm::Args& args, const Context& context) {
+  return plan_tensor(args, context, ldmatrix_tiles).seconds;
+}
+
+void run(const Gemm::Args& args, Context& context) {
+  const TensorPlan plan = plan_tensor(args, context, ldmatrix_tiles);
+  visit<float, f16, bf16>(
+      args.a.dtype, [&]<class T>() { run_ldmatrix_pipeline(context, finish_of<T>(args), plan); });
+}
+
+const Rung<Gemm> self{
+    {.name = "ldmatrix_pipeline",
+     .step = 220,
+     .after = "mma_sync",
+     .backend = device_backend,
+     .supports = supports,
+     .speed = {.rows = ldmatrix_shapes[0].rows, .columns = ldmatrix_shapes[0].columns},
+     .estimate = estimate,
+     .run = run}};
+
+}  // namespace
+}  // namespace rung

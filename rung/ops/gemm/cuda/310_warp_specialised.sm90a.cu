@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+// gemm / warp specialised
+//
+// Idea     warp roles: one thread of a producer warpgroup does nothing but ask for tiles, two
+//          consumer warpgroups nothing but multiply them, and barriers in both directions are all
+//          that they share. The producer gives its registers to the consumers (setmaxnreg).
+// Changes  against wgmma_tma: products of the next tile are issued while those of the last are
+//          carried out; no barrier of the block; a tile of 128 x 256, whose 256 sums per thread
+//          of one warpgroup would not fit.
+// Cost     the bytes of a 128 x 256 tile: a quarter less than 128 x 128.
+// Limits   as wgmma_tma. While a block writes C, its tensor cores rest; so do an SM's at the end,
+//          unless the tiles of C are a multiple of the SMs.
+// Tried    -
+// Source   CUTLASS, "Warp-specialised kernel design"; fast.cu.
+#include "rung/device/ptx_hopper.hpp"
+#include "rung/device/stage_ring.hpp"
+#include "rung/ops/gemm/cuda/detail/consume.hpp"
+#include "rung/ops/gemm/cuda/detail/tensor_job.hpp"
+
+namespace rung {
+namespace {
+
+using namespace gemm_cuda;
+
+constexpr int rows = 64 * consumer_groups;
+constexpr int columns = 256;
+constexpr int ring_stages = 4;  // of 48 KiB
+
+struct RolesLayout {
+  TileStage<rows, columns> stages[ring_stages];
+  StripStage strips[consumer_warps];
+  StageRing<ring_stages> ring;
+};
+
+template <class T, bool KMajorA, bool KMajorB>
+__global__ void __launch_bounds__(role_threads, 1)
+    gemm_warp_specialised(const __grid_constant__ TensorJob<T> job) {
+  using TileA = WgmmaTile<T, rows, KMajorA>;
+  using TileB = WgmmaTile<T, columns, KMajorB>;
+  auto& layout = shared<RolesLayout>();
+  const TileWork work = job.raster.at(static_cast<int>(blockIdx.x));
+  const int first_row = work.row * rows;
+  const int first_column = work.column * columns;
+  if (threadIdx.x == 0) layout.ring.init(consumer_warps);
+  __syncthreads();
+  RingPlace<ring_stages> at;
+
+  if (threadIdx.x < producer_threads) {
+    ptx::release_registers<producer_registers>();
+    if (threadIdx.x != 0) return;
+    for (int tile = 0; tile < job.k_tiles; ++tile, at.advance()) {
+      auto& stage = layout.stages[at.stage];
+      auto& full = layout.ring.full[at.stage];
+      layout.ring.await_empty(at);
+      layout.ring.expect(at, TileA::bytes + TileB::bytes);
+      const int k = tile * TileA::depth;
+      TileA::load(stage.a, job.a, work.batch * job.a_moves, first_row, k, full);
+      TileB::load(stage.b, job.b, work.batch * job.b_moves, first_column, k, full);
+    }
+    return;
+  }
+
+  ptx::claim_registers<consumer_registers>();
+  const int warp = static_cast<int>(threadIdx.x - producer_threads) / 32;
+  float sums[columns / 2];
+  consume_tiles<TileA, TileB>(sums, layout.stages, layout.ring, at, job.k_tiles, warp / 4 * 64,
+                              ReleaseHere{});
+  const auto finish = [&](const auto& p) {
+    finish_strip<columns>(p, layout.strips[warp], work.batch, first_row + 16 * warp, first_column,
+                          [&](int i) { return sums[i]; });
+  };
+  if constexpr (sizeof(T) == 2) {
+    if (job.finish.narrow) return finish(with_output<T>(job.finish.p));
+  }
+  finish(job.finish.p);
+}
+
+void run(const Gemm::Args& args, Context& context) {
+  visit<f16, bf16>(args.a.dtype, [&]<class T>() {
+    const MappedOperands<T> operands = mapped_operands<T>(args);
+    with_majors(operands, [&]<bool KMajorA, bool KMajorB>() {
+      const TensorJob<T> job =
+          tensor_job<WgmmaTile<T, rows, KMajorA>, WgmmaTile<T, columns, KMajorB>>(
+              operands, {.rows = rows, .columns = columns, .slices = 1}, nullptr);
+      launch(
+          context,
+          {.grid = job.raster.total(), .block = role_threads, .shared_bytes = sizeof(RolesLayout)},
+          gemm_warp_specialised<T, KMajorA, KMajorB>, job);
+    });
+  });
+}
+
+const Rung<Gemm> self{{.name = "warp_specialised",
+                       .step = 310,
+                       .after = "wgmma_tma",
+                       .backend = device_backend,
+                       .teaching = true,
+                       .supports = require_16_bit_maps,
+                       .speed = {.rows = rows, .columns = columns},
+                       .run = run}};
+
+}  // namespace
+}  // namespace rung

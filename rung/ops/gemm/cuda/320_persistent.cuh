@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+// gemm / persistent: the kernel, compiled for a type of operands a file.
+#pragma once
+
+#include "rung/device/ptx_hopper.hpp"
+#include "rung/ops/gemm/cuda/detail/consume.hpp"
+#include "rung/ops/gemm/cuda/detail/tensor_job.hpp"
+
+namespace rung::gemm_cuda::inline RUNG_TARGET {
+
+constexpr int persistent_rows = 64 * consumer_groups;
+/// Widths of the tile: large ones read less per product, small ones fill the device where C is
+/// small.
+constexpr int persistent_columns[] = {256, 128, 64};
+
+/// 192 KiB of stages, whatever the tile, and two boxes of C per warp.
+template <int Columns>
+struct PersistentLayout {
+  static constexpr int stage_count =
+      (192 << 10) / static_cast<int>(sizeof(TileStage<persistent_rows, Columns>));
+  TileStage<persistent_rows, Columns> stages[stage_count];
+  StripBoxes strips[consumer_warps];
+  StageRing<stage_count> ring;
+};
+
+/// Blocks that stay take every gridDim.x-th tile of C, or of a slice of k.
+template <class T, int Columns, bool KMajorA, bool KMajorB>
+__global__ void __launch_bounds__(role_threads, 1)
+    gemm_persistent(const __grid_constant__ TensorJob<T> job) {
+  using TileA = WgmmaTile<T, persistent_rows, KMajorA>;
+  using TileB = WgmmaTile<T, Columns, KMajorB>;
+  using Layout = PersistentLayout<Columns>;
+  auto& layout = shared<Layout>();
+  if (threadIdx.x == 0) {
+    layout.ring.init(consumer_warps);
+    ptx::tensor_prefetch_map(job.a);
+    ptx::tensor_prefetch_map(job.b);
+  }
+  __syncthreads();
+  RingPlace<Layout::stage_count> at;
+  const int works = job.raster.total();
+  const auto first = static_cast<int>(blockIdx.x);
+  const auto blocks = static_cast<int>(gridDim.x);
+
+  if (threadIdx.x < producer_threads) {
+    ptx::release_registers<producer_registers>();
+    if (threadIdx.x != 0) return;
+    for (int number = first; number < works; number += blocks) {
+      const TileWork work = job.raster.at(number);
+      const int tiles = job.tiles_of_slice(work.slice);
+      int k = work.slice * job.slice_tiles * TileA::depth;
+      for (int tile = 0; tile < tiles; ++tile, k += TileA::depth, at.advance()) {
+        auto& stage = layout.stages[at.stage];
+        auto& full = layout.ring.full[at.stage];
+        layout.ring.await_empty(at);
+        layout.ring.expect(at, TileA::bytes + TileB::bytes);
+        TileA::load(stage.a, job.a, work.batch * job.a_moves, work.row * persistent_rows, k, full);
+        TileB::load(stage.b, job.b, work.batch * job.b_moves, work.column * Columns, k, full);
+      }
+    }
+    return;
+  }
+
+  ptx::claim_registers<consumer_registers>();
+  const int warp = static_cast<int>(threadIdx.x - producer_threads) / 32;
+  int turn = 0;
+  for (int number = first; number < works; number += blocks) {
+    const TileWork work = job.raster.at(number);
+    float sums[Columns / 2];
+    consume_tiles<TileA, TileB>(sums, layout.stages, layout.ring, at,
+                                job.tiles_of_slice(work.slice), warp / 4 * 64, ReleaseHere{});
+    write_strip<Columns, T>(job, layout.strips[warp], turn,
+                            work.slice * job.raster.batch + work.batch,
+                            work.row * persistent_rows + 16 * warp, work.column * Columns,
+                            [&](int i) { return sums[i]; });
+  }
+  if (threadIdx.x % 32 == 0) StripBoxes::drain();
+}
+
+/// In detail/persistent_*.sm90a.cu, and for bf16 in the rung's file. Float operands are tf32.
+void run_persistent(Context& context, const MappedOperands<f16>& operands, const TensorPlan& plan);
+void run_persistent(Context& context, const MappedOperands<bf16>& operands, const TensorPlan& plan);
+void run_persistent(Context& context, const MappedOperands<float>& operands,
+                    const TensorPlan& plan);
+
+/// Its definition, for the file that compiles T's kernels.
+template <class T>
+void launch_persistent(Context& context, const MappedOperands<T>& operands,
+                       const TensorPlan& plan) {
+  with_slices(context, operands.finish, plan.slices, [&](float* partial) {
+    with_majors(operands, [&]<bool KMajorA, bool KMajorB>() {
+      const auto with_columns = [&]<int Columns>() {
+        if (persistent_columns[plan.tile] != Columns) return;
+        const TensorJob<T> job =
+            tensor_job<WgmmaTile<T, persistent_rows, KMajorA>, WgmmaTile<T, Columns, KMajorB>>(
+                operands, {.rows = persistent_rows, .columns = Columns, .slices = plan.slices},
+                partial);
+        const std::int64_t works = job.raster.total();
+        launch(context,
+               {.grid = smaller<std::int64_t>(works, context.info().multiprocessors),
+                .block = role_threads,
+                .shared_bytes = sizeof(PersistentLayout<Columns>)},
+               gemm_persistent<T, Columns, KMajorA, KMajorB>, job);
+      };
+      with_columns.template operator()<256>();
+      with_columns.template operator()<128>();
+      with_columns.template operator()<64>();
+    });
+  });
+}
+
+}  // namespace rung::gemm_cuda::inline RUNG_TARGET

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+// gemm / persistent
+//
+// Idea     a block for each SM that takes tile after tile. While its consumers write one, the
+//          producer fetches the operands of the next; and C goes by way of shared memory, from
+//          where the copy engine stores it while the consumers multiply again.
+// Changes  against warp_specialised: the pipeline is filled once, not once per tile; tiles in an
+//          order that shares operands in L2; three widths of tiles, and slices of k where C has
+//          few.
+// Cost     as warp_specialised; C is written 16 rows by 128 bytes at a time.
+// Limits   as wgmma_tma. The tensor cores rest while sums go to shared memory. What follows alpha
+//          (beta, bias, activation), or a C that TMA cannot write, takes the epilogue by threads.
+// Tried    -
+// Source   CUTLASS, "Persistent, cooperative kernels"; Triton's tutorials, grouped order of tiles.
+#include "rung/ops/gemm/cuda/320_persistent.cuh"
+
+namespace rung::gemm_cuda::inline RUNG_TARGET {
+
+void run_persistent(Context& context, const MappedOperands<bf16>& operands,
+                    const TensorPlan& plan) {
+  launch_persistent(context, operands, plan);
+}
+
+}  // namespace rung::gemm_cuda::inline RUNG_TARGET
+
+namespace rung {
+namespace {
+
+using namespace gemm_cuda;
+
+constexpr TensorTile tiles[] = {
+    {.rows = persistent_rows, .columns = 256, .reach = 0.78, .overlaps = true},
+    {.rows = persistent_rows, .columns = 128, .reach = 0.7, .overlaps = true},
+    {.rows = persistent_rows, .columns = 64, .reach = 0.5, .overlaps = true}};
+
+double estimate(const Gemm::Args& args, const Context& context) {
+  return plan_tensor(args, context, tiles).seconds;
+}
+
+void run(const Gemm::Args& args, Context& context) {
+  const TensorPlan plan = plan_tensor(args, context, tiles);
+  visit<float, f16, bf16>(args.a.dtype,
+                   [&]<class T>() { run_persistent(context, mapped_operands<T>(args), plan); });
+}
+
+const Rung<Gemm> self{{.name = "persistent",
+                       .step = 320,
+                       .after = "warp_specialised",
+                       .backend = device_backend,
+                       .supports = require_maps,
+                       .speed = {.rows = persistent_rows, .columns = 256},
+                       .estimate = estimate,
+                       .run = run}};
+
+}  // namespace
+}  // namespace rung

@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: Apache-2.0
+// The kernels of gemm's persistent for f32 operands, rounded to tf32.
+#include "rung/ops/gemm/cuda/320_persistent.cuh"
+
+namespace rung::gemm_cuda::inline RUNG_TARGET {
+
+void run_persistent(Context& context, const MappedOperands<float>& operands,
+                    const TensorPlan& plan) {
+  launch_persistent(context, operands, plan);
+}
+
+}  // namespace rung::gemm_cuda::inline RUNG_TARGET

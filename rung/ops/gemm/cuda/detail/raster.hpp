@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+// Work of a tensor-core kernel, numbered: the tiles of C, of every matrix of a batch and every
+// slice of k. The order keeps operands in L2: going down `band` rows of tiles before along them,
+// those in flight at one time share rows of A and columns of B.
+#pragma once
+
+#include <cstdint>
+
+#include "rung/core/bounds.hpp"
+#include "rung/device/device.hpp"
+
+namespace rung::gemm_cuda::inline RUNG_TARGET {
+
+/// The tile's row and column in units of tiles, its matrix of the batch, its slice of k.
+struct TileWork {
+  int row, column, batch, slice;
+};
+
+struct Raster {
+  int down, along;  // tiles of one matrix
+  int batch;
+  int slices;
+  int band;  // rows of tiles
+
+  [[nodiscard]] RUNG_HD int total() const { return down * along * batch * slices; }
+  [[nodiscard]] __device__ TileWork at(int number) const {
+    const int tiles = down * along;
+    const int matrix = number / tiles;
+    const int tile = number - matrix * tiles;
+    const int first = tile / (band * along) * band;
+    const int rows = smaller(band, down - first);
+    const int within = tile - first * along;
+    return {first + within % rows, within / rows, matrix % batch, matrix / batch};
+  }
+};
+
+/// Rows of C that are worked on together.
+constexpr int raster_band_rows = 1024;
+
+}  // namespace rung::gemm_cuda::inline RUNG_TARGET

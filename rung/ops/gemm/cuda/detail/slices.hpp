@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+// Slices of k: what a kernel that cuts k leaves behind, and how it is added up.
+#pragma once
+
+#include <cstdint>
+
+#include "rung/ops/gemm/cuda/detail/product.hpp"
+
+namespace rung::gemm_cuda::inline RUNG_TARGET {
+
+/// C and what follows the sums, without operands.
+template <class T>
+struct Finish {
+  Product<T, float> p;  // C and bias are of floats, or of T where `narrow`
+  bool narrow;
+};
+
+template <class T>
+Finish<T> finish_of(const Gemm::Args& args) {
+  Gemm::Args wide = args;  // the same pointers; their type is remembered apart
+  wide.c.dtype = DType::f32;
+  if (wide.bias.data != nullptr) wide.bias.dtype = DType::f32;
+  return {product<T, float>(wide), args.c.dtype != DType::f32};
+}
+
+/// The same with the kernel's sums as C: [slice][batch][row][column], one slice after another.
+template <class T>
+Finish<T> into_partial_sums(Finish<T> finish, float* partial) {
+  Product<T, float>& p = finish.p;
+  p.c.data = partial;
+  p.c.strides[2] = 1;
+  p.c.strides[1] = p.n();
+  p.c.strides[0] = p.m() * p.n();
+  p.bias.data = nullptr;
+  p.alpha = 1;
+  p.beta = 0;
+  p.activation = Activation::none;
+  finish.narrow = false;
+  return finish;
+}
+
+/// C from partial sums, in the order of the slices. For T = float, f16, bf16; in slices.cu.
+template <class T>
+void add_slices(Context& context, const Finish<T>& finish, const float* partial, int slices);
+
+}  // namespace rung::gemm_cuda::inline RUNG_TARGET

@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: Apache-2.0
+// The kernels of gemm's stream_k for f32 operands, rounded to tf32.
+#include "rung/ops/gemm/cuda/340_stream_k.cuh"
+
+namespace rung::gemm_cuda::inline RUNG_TARGET {
+
+void run_stream_k(Context& context, const MappedOperands<float>& operands,
+                  const StreamPartials& partials) {
+  launch_stream_k(context, operands, partials);
+}
+
+}  // namespace rung::gemm_cuda::inline RUNG_TARGET

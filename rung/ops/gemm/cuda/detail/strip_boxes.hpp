@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+// The epilogue of strip.hpp where nothing but alpha stands between sums and C, and the copy engine
+// may write C: a warp puts 16 rows by 128 bytes of C into shared memory and goes on with the next
+// while the engine stores them. Compute capability 9.0.
+#pragma once
+
+#include <cstdint>
+
+#include "rung/device/ptx_store_matrix.hpp"
+#include "rung/device/ptx_tensor_copy.hpp"
+#include "rung/ops/gemm/cuda/detail/strip.hpp"
+
+namespace rung::gemm_cuda::inline RUNG_TARGET {
+
+/// Of the map of C: matrices x rows x columns, 128 bytes wide.
+template <class Out>
+constexpr int strip_box[3] = {1, StripStage::rows, 128 / static_cast<int>(sizeof(Out))};
+
+/// Two per warp: one is filled while the other is stored. One of them also serves finish_strip.
+struct StripBoxes {
+  StripStage box[2];
+
+  /// By lane 0 of the warp, before its thread ends: the engine has read all boxes.
+  static __device__ __forceinline__ void drain() { ptx::bulk_wait_read<0>(); }
+};
+
+/// Puts 16 rows by 128 bytes of `alpha` times the sums into a box; sums(i) as in finish_strip, from
+/// the box's first column on.
+template <class Out, class Sums>
+__device__ __forceinline__ void fill_box(StripStage& box, float alpha, const Sums& sums) {
+  const int lane = static_cast<int>(threadIdx.x) % 32;
+  if constexpr (sizeof(Out) == 2) {
+    // 16 x 16 elements an instruction: lane 8 i + r tells where row r of its 8 x 8 matrix i is.
+    const int row = lane % 16;
+#pragma unroll
+    for (int block = 0; block < 4; ++block) {
+      std::uint32_t words[4];
+#pragma unroll
+      for (int i = 0; i < 4; ++i) {
+        const int from = 8 * block + 2 * i;
+        const Pack<Out, 2> pair =
+            convert<Out>(Pack<float, 2>{{alpha * sums(from), alpha * sums(from + 1)}});
+        words[i] = std::uint32_t{pair[0].bits} | std::uint32_t{pair[1].bits} << 16;
+      }
+      const int chunk = 2 * block + lane / 16;
+      ptx::store_matrix<4>(box.bytes + swizzled<Swizzle::bytes_128>(row * 128 + chunk * 16), words);
+    }
+  } else {
+#pragma unroll
+    for (int i = 0; i < 16; i += 2) {
+      const int row = lane / 4 + 8 * (i / 2 % 2);
+      const int column = 8 * (i / 4) + 2 * (lane % 4);
+      auto* const to = reinterpret_cast<float*>(
+          box.bytes + swizzled<Swizzle::bytes_128>(row * 128 + column * 4));
+      store_wide(to, Pack<float, 2>{{alpha * sums(i), alpha * sums(i + 1)}});
+    }
+  }
+}
+
+/// Stores a warp's 16 x Columns elements of C from (first_row, first_column) on, as far as they
+/// exist. All lanes call; `turn` tells which box is next and lives as long as the warp.
+template <class Out, int Columns, class Sums>
+__device__ __forceinline__ void store_strip(const TensorMap& c, StripBoxes& boxes, int& turn,
+                                            float alpha, int matrix, int first_row,
+                                            int first_column, int rows, int columns,
+                                            const Sums& sums) {
+  constexpr int width = strip_box<Out>[2];
+  static_assert(Columns % width == 0);
+  const bool leads = threadIdx.x % 32 == 0;
+  if (first_row >= rows) return;
+#pragma unroll
+  for (int piece = 0; piece < Columns / width; ++piece) {
+    const int column = first_column + piece * width;
+    if (column >= columns) break;
+    StripStage& box = boxes.box[turn];
+    turn ^= 1;
+    if (leads) ptx::bulk_wait_read<1>();  // the store before the last one has read this box
+    __syncwarp();
+    fill_box<Out>(box, alpha, [&](int i) { return sums(piece * (width / 2) + i); });
+    ptx::fence_async_proxy();
+    __syncwarp();
+    if (leads) {
+      ptx::tensor_store(c, {matrix, first_row, column}, box.bytes);
+      ptx::bulk_commit();
+    }
+  }
+}
+
+/// Whichever epilogue C needs. `Job` is a TensorJob.
+template <int Columns, class T, class Job, class Sums>
+__device__ __forceinline__ void write_strip(const Job& job, StripBoxes& boxes, int& turn,
+                                            int matrix, int first_row, int first_column,
+                                            const Sums& sums) {
+  const auto& p = job.finish.p;
+  const auto write = [&]<class Out>() {
+    if (job.boxes_of_c) {
+      store_strip<Out, Columns>(job.c, boxes, turn, p.alpha, matrix, first_row, first_column,
+                                static_cast<int>(p.m()), static_cast<int>(p.n()), sums);
+      return;
+    }
+    finish_strip<Columns>(with_output<Out>(p), boxes.box[0], matrix, first_row, first_column, sums);
+  };
+  if constexpr (sizeof(T) == 2) {
+    if (job.finish.narrow) return write.template operator()<T>();
+  }
+  write.template operator()<float>();
+}
+
+}  // namespace rung::gemm_cuda::inline RUNG_TARGET

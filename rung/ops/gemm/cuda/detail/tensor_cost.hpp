@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+// How long a tensor-core kernel takes: the model by which the public call, and a rung among its
+// tiles, choose. Nothing in it is a table of shapes.
+//
+//   launch + max(memory, waves * (tile start + k tiles * max(multiply, L2)))  [+ adding slices]
+//
+// memory     compulsory bytes at the device's rate
+// waves      ceil(tiles * slices / SMs): the SM with the most tiles decides
+// multiply   2 rows columns depth at the share of an SM's tensor-core rate that the tile reaches
+// L2         the tile's strips of A and B at an SM's share of L2's rate; a cluster reads one once
+// slices     of k, where C has fewer tiles than there are SMs: partial sums go to memory and back,
+//            and a second kernel adds them up
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+
+#include "rung/ops/gemm/cuda/detail/product.hpp"
+
+namespace rung::gemm_cuda::inline RUNG_TARGET {
+
+/// A kernel's tile of C, as the model sees it.
+struct TensorTile {
+  int rows = 0, columns = 0;  // of a block, or of a cluster
+  int blocks = 1;             // in a cluster, which reads a strip once for all of them
+  double reach = 1;           // of the tensor cores' rate, with operands at hand
+  bool overlaps = false;      // blocks that stay: the next tile's operands come during the epilogue
+};
+
+struct TensorPlan {
+  int tile = 0;  // index
+  int slices = 1;
+  double seconds = 0;
+};
+
+constexpr std::int64_t slice_workspace = std::int64_t{32} << 20;  // bytes of partial sums
+
+/// Elements of k in a tile: 128 bytes.
+inline std::int64_t tile_depth(const Gemm::Args& args) {
+  return 128 / static_cast<std::int64_t>(size_of(args.a.dtype));
+}
+
+inline double tensor_seconds(const Gemm::Args& args, const Context& context, const TensorTile& tile,
+                             std::int64_t slices) {
+  const NominalRates rates = nominal_rates(context);
+  const double sms = context.info().multiprocessors;
+  // nominal_rates counts 256 operations per SM and cycle; 16-bit tensor cores do 4096 (Hopper) or
+  // 2048 (Ampere), tf32 half as many.
+  const bool hopper = context.info().compute_capability >= 90;
+  const double of_16_bits = rates.operations_per_second / sms / 256 * (hopper ? 4096 : 2048);
+  const double rate = of_16_bits * (args.a.dtype == DType::f32 ? 0.5 : 1.0) * tile.reach;
+  const double l2_rate = (hopper ? 7.5e12 : 4.0e12) / sms;
+  constexpr double start_seconds = 1.0e-6;  // filling the pipeline, and the first access to memory
+  constexpr double epilogue_rate = 40e9;    // bytes of C per SM
+
+  const auto m = static_cast<double>(args.m());
+  const auto n = static_cast<double>(args.n());
+  const auto batch = static_cast<double>(args.batch());
+  const double depth = args.alpha == 0 ? 0.0 : static_cast<double>(args.k());
+  const double tiles =
+      std::ceil(m / tile.rows) * std::ceil(n / tile.columns) * batch * static_cast<double>(slices);
+  const double waves = std::ceil(tiles / std::floor(sms / tile.blocks));
+  const double k = depth / static_cast<double>(slices);
+  const double area = double{1} * tile.rows * tile.columns / tile.blocks;  // of a block
+  const double multiply = 2 * area * k / rate;
+  // Rows and columns that do not exist are not read.
+  const double rows = std::min<double>(tile.rows, m);
+  const double columns = std::min<double>(tile.columns, n);
+  const auto element = static_cast<double>(size_of(args.a.dtype));
+  const double l2 = (rows + columns) / tile.blocks * k * element / l2_rate;
+  const auto out = static_cast<double>(slices > 1 ? 4 : size_of(args.c.dtype));
+  const double epilogue = area * out / epilogue_rate;
+  const double busy =
+      waves * (std::max(multiply, l2) + epilogue) + start_seconds * (tile.overlaps ? 1.0 : waves);
+  double seconds = launch_seconds + std::max(busy, Gemm::cost(args).bytes / rates.bytes_per_second);
+  if (slices > 1) {
+    const double partial = 8.0 * static_cast<double>(slices) * m * n * batch;
+    seconds += launch_seconds + partial / rates.bytes_per_second;
+  }
+  return seconds;
+}
+
+/// The tile and the number of slices of least time. Slices hold whole tiles of k, four at least.
+template <std::size_t Tiles>
+TensorPlan plan_tensor(const Gemm::Args& args, const Context& context,
+                       const TensorTile (&tiles)[Tiles]) {
+  TensorPlan best;
+  const std::int64_t k_tiles = (args.k() + tile_depth(args) - 1) / tile_depth(args);
+  const double elements = static_cast<double>(args.m()) * static_cast<double>(args.n()) *
+                          static_cast<double>(args.batch());
+  for (int tile = 0; tile < static_cast<int>(Tiles); ++tile) {
+    for (const int slices : {1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128}) {
+      if (slices > 1 && (args.alpha == 0 || k_tiles < std::int64_t{4} * slices ||
+                         elements * 4 * slices > static_cast<double>(slice_workspace))) {
+        break;
+      }
+      const double seconds = tensor_seconds(args, context, tiles[tile], slices);
+      if (best.seconds == 0 || seconds < best.seconds) best = {tile, slices, seconds};
+    }
+  }
+  return best;
+}
+
+/// C with contiguous columns is made as the transposed product, whose C has contiguous rows.
+template <class P>
+P with_contiguous_c(const P& p) {
+  return p.c.strides[2] != 1 && p.c.strides[1] == 1 ? transpose(p) : p;
+}
+
+}  // namespace rung::gemm_cuda::inline RUNG_TARGET

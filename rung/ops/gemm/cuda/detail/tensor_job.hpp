@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the rungs on TMA and wgmma share on the host: which calls they take, the maps of the
+// operands, and which kernel of four layouts runs.
+#pragma once
+
+#include <cstdint>
+
+#include "rung/device/wgmma_tile.hpp"
+#include "rung/ops/gemm/cuda/detail/raster.hpp"
+#include "rung/ops/gemm/cuda/detail/rung.hpp"
+#include "rung/ops/gemm/cuda/detail/slices.hpp"
+#include "rung/ops/gemm/cuda/detail/strip_boxes.hpp"
+#include "rung/ops/gemm/cuda/detail/tensor_cost.hpp"
+
+namespace rung::gemm_cuda::inline RUNG_TARGET {
+
+/// What a kernel is given.
+template <class T>
+struct TensorJob {
+  TensorMap a, b;
+  TensorMap c;  // where boxes_of_c
+  Finish<T> finish;
+  Raster raster;
+  int a_moves, b_moves;  // 1: a matrix for each of the batch; 0: one for all
+  int k_tiles;
+  int slice_tiles;  // of k
+  bool boxes_of_c;  // the copy engine writes C: it is alpha times the sums, and may be mapped
+
+  /// The tiles of k that a slice has, from slice * slice_tiles on.
+  [[nodiscard]] __device__ int tiles_of_slice(int slice) const {
+    return smaller(slice_tiles, k_tiles - slice * slice_tiles);
+  }
+};
+
+/// An operand as a map takes it: which axis is contiguous comes last.
+template <class T>
+struct MappedOperand {
+  bool k_major;
+  bool moves;
+  View<const T, 3> view;
+};
+/// `given`: matrices x outer x k.
+template <class T>
+MappedOperand<T> mapped_operand(const View<const T, 3>& given, int outer, int depth) {
+  MappedOperand<T> operand{given.strides[depth] == 1 || given.shape[depth] == 1, true, given};
+  // One k and contiguous rows: either would do, if its strides do.
+  if (operand.k_major && given.shape[depth] == 1 && given.strides[outer] == 1) {
+    operand.k_major = false;
+  }
+  const int line = operand.k_major ? outer : depth;
+  const int along = operand.k_major ? depth : outer;
+  operand.view.shape[1] = given.shape[line];
+  operand.view.shape[2] = given.shape[along];
+  operand.view.strides[1] = given.strides[line];
+  operand.view.strides[2] = given.strides[along];
+  operand.moves = given.shape[0] > 1 && given.strides[0] != 0;
+  if (!operand.moves) operand.view.shape[0] = 1;
+  return operand;
+}
+
+/// The operands of a product whose C has contiguous rows if it can.
+template <class T>
+struct MappedOperands {
+  Finish<T> finish;
+  MappedOperand<T> a, b;
+};
+template <class T>
+MappedOperands<T> mapped_operands(const Gemm::Args& args) {
+  Finish<T> finish = finish_of<T>(args);
+  finish.p = with_contiguous_c(finish.p);
+  return {finish, mapped_operand(finish.p.a, 1, 2), mapped_operand(finish.p.b, 2, 1)};
+}
+
+/// Tiles are asked for by 32-bit coordinates.
+constexpr std::int64_t longest_mapped = std::int64_t{1} << 30;
+
+inline Support require_maps(const Gemm::Args& args, const Context& context) {
+  if (context.info().compute_capability < 90) {
+    return unsupported("wgmma and TMA need compute capability 9.0");
+  }
+  if (const Support types = require_tensor_cores(args); !types) return types;
+  if (args.k() == 0 || args.alpha == 0) return unsupported("there is nothing to multiply");
+  if (args.m() > longest_mapped || args.n() > longest_mapped || args.k() > longest_mapped) {
+    return unsupported("more than 2^30 rows, columns or steps of k");
+  }
+  const double tiles = static_cast<double>(tiles_of(args.m(), 128)) *
+                       static_cast<double>(tiles_of(args.n(), 64)) *
+                       static_cast<double>(args.batch());
+  if (tiles > 0x1p31 / 128) return unsupported("more than 2^24 tiles of C");
+  return visit<float, f16, bf16>(args.a.dtype, [&]<class T>() {
+    const MappedOperands<T> operands = mapped_operands<T>(args);
+    constexpr int box[3] = {1, 64, SwizzledTile<T, 64, true>::depth};
+    if (sizeof(T) == 4 && !(operands.a.k_major && operands.b.k_major)) {
+      return unsupported("wgmma takes tf32 operands only where k is contiguous in both");
+    }
+    const Support a = tensor_map_support(operands.a.view, box, Swizzle::bytes_128);
+    return a ? tensor_map_support(operands.b.view, box, Swizzle::bytes_128) : a;
+  });
+}
+
+inline Support require_16_bit_maps(const Gemm::Args& args, const Context& context) {
+  if (args.a.dtype == DType::f32) return unsupported("this rung multiplies f16 and bf16");
+  return require_maps(args, context);
+}
+
+/// C, of Out, as boxes of a strip: nothing but alpha between the sums and C, and rows that end
+/// where a store of 16 bytes does.
+template <class Out, class T>
+bool map_c(const Product<T, float>& p, TensorMap& map) {
+  if (p.beta != 0 || p.bias.data != nullptr || p.activation != Activation::none) return false;
+  View<Out, 3> c;
+  c.data = reinterpret_cast<Out*>(p.c.data);
+  for (int axis = 0; axis < 3; ++axis) {
+    c.shape[axis] = p.c.shape[axis];
+    c.strides[axis] = p.c.strides[axis];
+  }
+  if (c.shape[2] * static_cast<std::int64_t>(sizeof(Out)) % 16 != 0) return false;
+  if (!tensor_map_support(c, strip_box<Out>, Swizzle::bytes_128)) return false;
+  map = make_tensor_map(c, strip_box<Out>, Swizzle::bytes_128);
+  return true;
+}
+
+/// How a kernel cuts C and k.
+struct TensorCut {
+  int rows, columns;  // of a block's tile, or of a cluster's
+  int slices;
+};
+
+/// TileA and TileB are the kernel's; its maps depend on them.
+template <class TileA, class TileB, class T>
+TensorJob<T> tensor_job(const MappedOperands<T>& operands, const TensorCut& cut, float* partial) {
+  const Product<T, float>& p = operands.finish.p;
+  const auto k_tiles = static_cast<int>(tiles_of(p.k(), TileA::depth));
+  const auto slice_tiles = static_cast<int>(tiles_of(k_tiles, cut.slices));
+  TensorJob<T> job{
+      .a = TileA::map(operands.a.view),
+      .b = TileB::map(operands.b.view),
+      .c = {},
+      .finish = cut.slices > 1 ? into_partial_sums(operands.finish, partial) : operands.finish,
+      .raster = {.down = static_cast<int>(tiles_of(p.m(), cut.rows)),
+                 .along = static_cast<int>(tiles_of(p.n(), cut.columns)),
+                 .batch = static_cast<int>(p.c.shape[0]),
+                 .slices = static_cast<int>(tiles_of(k_tiles, slice_tiles)),
+                 .band = raster_band_rows / cut.rows},
+      .a_moves = operands.a.moves ? 1 : 0,
+      .b_moves = operands.b.moves ? 1 : 0,
+      .k_tiles = k_tiles,
+      .slice_tiles = slice_tiles,
+      .boxes_of_c = false};
+  const auto& target = job.finish;
+  if constexpr (sizeof(T) == 2) {
+    if (target.narrow) {
+      job.boxes_of_c = map_c<T>(target.p, job.c);
+      return job;
+    }
+  }
+  // Slices lie one behind the other, as a longer batch.
+  Product<T, float> longer = target.p;
+  longer.c.shape[0] *= job.raster.slices;
+  job.boxes_of_c = map_c<float>(longer, job.c);
+  return job;
+}
+
+/// Calls f.template operator()<KMajorA, KMajorB>().
+template <class T, class F>
+void with_majors(const MappedOperands<T>& operands, F&& f) {
+  if constexpr (sizeof(T) == 4) {
+    f.template operator()<true, true>();
+  } else if (operands.a.k_major) {
+    operands.b.k_major ? f.template operator()<true, true>() : f.template operator()<true, false>();
+  } else {
+    operands.b.k_major ? f.template operator()<false, true>()
+                       : f.template operator()<false, false>();
+  }
+}
+
+/// Runs `multiply(partial)`, which leaves `slices` partial sums where that is more than one, and
+/// adds those up.
+template <class T, class Multiply>
+void with_slices(Context& context, const Finish<T>& finish, int slices, const Multiply& multiply) {
+  if (slices == 1) return multiply(nullptr);
+  const auto& c = finish.p.c;
+  auto* partial = static_cast<float*>(context.workspace(
+      static_cast<std::size_t>(slices * c.shape[0] * c.shape[1] * c.shape[2]) * sizeof(float)));
+  multiply(partial);
+  add_slices(context, finish, partial, slices);
+}
+
+}  // namespace rung::gemm_cuda::inline RUNG_TARGET

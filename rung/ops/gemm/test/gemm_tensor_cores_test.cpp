@@ -1,0 +1,277 @@
+// SPDX-License-Identifier: Apache-2.0
+// Properties of gemm's tensor-core rungs, on the simulated GPU: exact products of whole numbers
+// over random shapes, layouts and strides; which rung the public call takes.
+#include <sys/mman.h>
+
+#include <cmath>
+#include <cstring>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "rung/ops/gemm/test/gemm_test.hpp"
+
+namespace rung {
+namespace {
+
+constexpr const char* rungs[] = {"mma_sync",   "ldmatrix_pipeline", "wgmma_tma", "warp_specialised",
+                                 "persistent", "cluster_multicast", "stream_k"};
+
+/// A batch of matrices of whole numbers from -2 to 2, whose rows (or columns) lie `pitch` elements
+/// apart, `skip` elements from an aligned address.
+struct Numbers {
+  std::vector<std::uint16_t> memory;  // two an f32; aligned to 16 bytes, as what new gives
+  DType dtype = DType::f32;
+  std::int64_t batch = 1, rows = 0, columns = 0, pitch = 0, skip = 0;
+
+  [[nodiscard]] std::size_t at(std::int64_t matrix, std::int64_t row, std::int64_t column) const {
+    return static_cast<std::size_t>(skip + (matrix * rows + row) * pitch + column);
+  }
+  [[nodiscard]] float get(std::size_t i) const {
+    if (dtype == DType::bf16) return static_cast<float>(bf16::from_bits(memory[i]));
+    if (dtype == DType::f16) return static_cast<float>(f16::from_bits(memory[i]));
+    float value = 0;
+    std::memcpy(&value, &memory[2 * i], sizeof(value));
+    return value;
+  }
+  void set(std::size_t i, float value) {
+    if (dtype == DType::bf16) {
+      memory[i] = bf16(value).bits;
+    } else if (dtype == DType::f16) {
+      memory[i] = f16(value).bits;
+    } else {
+      std::memcpy(&memory[2 * i], &value, sizeof(value));
+    }
+  }
+  [[nodiscard]] TensorRef ref() {
+    void* data = memory.data() + skip * static_cast<std::int64_t>(size_of(dtype) / 2);
+    return {data, dtype, Extents{batch, rows, columns}, Extents{rows * pitch, pitch, 1}};
+  }
+};
+
+Numbers numbers(std::mt19937& engine, DType dtype, std::int64_t batch, std::int64_t rows,
+                std::int64_t columns, std::int64_t pitch, std::int64_t skip) {
+  Numbers made{{}, dtype, batch, rows, columns, pitch, skip};
+  made.memory.resize(static_cast<std::size_t>(batch * rows * pitch + skip + 16) *
+                     (size_of(dtype) / 2));
+  for (std::int64_t i = 0; i < batch; ++i) {
+    for (std::int64_t row = 0; row < rows; ++row) {
+      for (std::int64_t column = 0; column < pitch; ++column) {
+        // What lies between the rows is no number.
+        made.set(made.at(i, row, column),
+                 column < columns ? static_cast<float>(static_cast<int>(engine() % 5) - 2) : NAN);
+      }
+    }
+  }
+  return made;
+}
+
+struct Case {
+  DType type, out;
+  std::int64_t batch, m, n, k;
+  bool ta, tb;
+  std::int64_t padding;  // of rows, in elements
+  std::int64_t skip;     // of the first
+  float alpha, beta;
+};
+
+std::string describe(const Case& c) {
+  return std::string(to_string(c.type)) + " to " + std::string(to_string(c.out)) + " " +
+         std::to_string(c.m) + "x" + std::to_string(c.n) + "x" + std::to_string(c.k) + " batch " +
+         std::to_string(c.batch) + (c.ta ? ",ta" : "") + (c.tb ? ",tb" : "") + " padding " +
+         std::to_string(c.padding) + " skip " + std::to_string(c.skip) + " alpha " +
+         std::to_string(c.alpha) + " beta " + std::to_string(c.beta);
+}
+
+/// C as it must be, to the last bit; rows of C lie as in `c`.
+std::vector<float> product_of(const Case& test, const Numbers& a, const Numbers& b,
+                              const Numbers& c) {
+  std::vector<float> expected;
+  for (std::int64_t i = 0; i < test.batch; ++i) {
+    for (std::int64_t row = 0; row < test.m; ++row) {
+      for (std::int64_t column = 0; column < test.n; ++column) {
+        float sum = 0;
+        for (std::int64_t k = 0; k < test.k; ++k) {
+          sum += a.get(test.ta ? a.at(i, k, row) : a.at(i, row, k)) *
+                 b.get(test.tb ? b.at(i, column, k) : b.at(i, k, column));
+        }
+        float value = test.alpha * sum;
+        if (test.beta != 0) value += test.beta * c.get(c.at(i, row, column));
+        if (test.out == DType::bf16) value = static_cast<float>(bf16(value));
+        if (test.out == DType::f16) value = static_cast<float>(f16(value));
+        expected.push_back(value);
+      }
+    }
+  }
+  return expected;
+}
+
+/// Runs a case by every rung that takes it; how many did.
+int run_case(Context& context, const Case& test, std::mt19937& engine,
+             std::map<std::string, int>& taken) {
+  const auto stored = [&](bool turned, std::int64_t rows, std::int64_t columns) {
+    const std::int64_t r = turned ? columns : rows;
+    const std::int64_t c = turned ? rows : columns;
+    return numbers(engine, test.type, test.batch, r, c, c + test.padding, test.skip);
+  };
+  Numbers a = stored(test.ta, test.m, test.k);
+  Numbers b = stored(test.tb, test.k, test.n);
+  const Numbers before =
+      numbers(engine, test.out, test.batch, test.m, test.n, test.n + test.padding, test.skip);
+  const std::vector<float> expected = product_of(test, a, b, before);
+  int ran = 0;
+  for (const char* rung : rungs) {
+    Numbers c = before;
+    GemmOptions options{
+        .alpha = test.alpha, .beta = test.beta, .transpose_a = test.ta, .transpose_b = test.tb};
+    if (test.type == DType::f32) options.precision = Precision::tf32;
+    try {
+      gemm(context, a.ref(), b.ref(), c.ref(), options, {rung});
+    } catch (const Error& error) {
+      EXPECT_EQ(error.code(), ErrorCode::unsupported) << error.what();
+      continue;
+    }
+    ++taken[rung];
+    ++ran;
+    std::int64_t wrong = 0;
+    std::size_t next = 0;
+    for (std::int64_t i = 0; i < test.batch; ++i) {
+      for (std::int64_t row = 0; row < test.m; ++row) {
+        for (std::int64_t column = 0; column < test.n; ++column) {
+          if (c.get(c.at(i, row, column)) != expected[next++]) ++wrong;
+        }
+        for (std::int64_t column = test.n; column < c.pitch; ++column) {
+          EXPECT_TRUE(std::isnan(c.get(c.at(i, row, column))))
+              << rung << " writes behind row " << row;
+        }
+      }
+    }
+    EXPECT_EQ(wrong, 0) << rung << ": " << describe(test);
+  }
+  return ran;
+}
+
+TEST(GemmTensorCores, ExactProductsOfAnyShapeAndLayout) {
+  Context context = Context::on(Backend::simt);
+  std::mt19937 engine(7);
+  const auto pick = [&](auto... values) {
+    const std::common_type_t<decltype(values)...> all[] = {values...};
+    return all[engine() % (sizeof(all) / sizeof(all[0]))];
+  };
+  std::map<std::string, int> taken;
+  for (int round = 0; round < 60; ++round) {
+    Case test{};
+    test.type = pick(DType::bf16, DType::f16, DType::bf16, DType::f16, DType::f32);
+    test.out = pick(test.type, test.type, DType::f32);
+    test.batch = pick(1, 1, 1, 2, 3);
+    // Half of the shapes are multiples of 8, which TMA can take.
+    const bool even = engine() % 2 == 0;
+    const auto extent = [&](int most) {
+      const std::int64_t any =
+          1 + static_cast<std::int64_t>(engine() % static_cast<unsigned>(most));
+      return even ? (any + 7) / 8 * 8 : any;
+    };
+    test.m = extent(pick(300, 40));
+    test.n = extent(pick(300, 40));
+    test.k = extent(pick(200, 20, 700));
+    test.ta = engine() % 2 == 0;
+    test.tb = engine() % 2 == 0;
+    test.padding = pick(0, 8, even ? 16 : 3);
+    test.skip = pick(0, 0, even ? 8 : 1);
+    test.alpha = pick(1.0F, 0.5F, -2.0F);
+    test.beta = pick(0.0F, 0.0F, 1.0F);
+    EXPECT_GE(run_case(context, test, engine, taken), 2) << describe(test);
+  }
+  // Every rung is meant by this test.
+  for (const char* rung : rungs) EXPECT_GE(taken[rung], 10) << rung;
+}
+
+/// More tiles than SMs: blocks that stay take a second one, and large tiles are chosen.
+TEST(GemmTensorCores, ExactWhereBlocksTakeSeveralTiles) {
+  Context context = Context::on(Backend::simt);
+  std::mt19937 engine(8);
+  std::map<std::string, int> taken;
+  for (const Case& test :
+       {Case{DType::bf16, DType::bf16, 150, 128, 128, 72, false, true, 0, 0, 1, 0},
+        Case{DType::f16, DType::f32, 70, 264, 136, 72, true, false, 0, 0, 1, 0},
+        Case{DType::bf16, DType::bf16, 70, 131, 130, 70, true, true, 1, 0, 1, 1}}) {
+    EXPECT_GE(run_case(context, test, engine, taken), 2) << describe(test);
+  }
+}
+
+std::string_view chosen(const ConstTensorRef& a, const ConstTensorRef& b, const TensorRef& c,
+                        Precision precision = Precision::full) {
+  const Context context = Context::on(Backend::simt);
+  Gemm::Args args{{.a = a, .b = b, .c = c, .precision = precision}};
+  Gemm::bind(args);
+  return choose<Gemm>(args, context).info.name;
+}
+/// The rungs on wgmma that the public call may take.
+bool is_wgmma(std::string_view rung) {
+  return rung == "persistent" || rung == "cluster_multicast" || rung == "stream_k";
+}
+/// Never read: only the address and the layout count.
+TensorRef somewhere(DType type, std::int64_t rows, std::int64_t columns, std::int64_t pitch = 0,
+                    std::uintptr_t address = 1 << 20) {
+  return {reinterpret_cast<void*>(address), type, Extents{rows, columns},
+          Extents{pitch == 0 ? columns : pitch, 1}};
+}
+
+TEST(GemmTensorCores, ThePublicCallTakesThem) {
+  for (const DType type : {DType::f16, DType::bf16}) {
+    for (const std::int64_t n : {1024, 2048, 4096, 8192}) {
+      const std::string_view rung =
+          chosen(somewhere(type, n, n), somewhere(type, n, n), somewhere(type, n, n));
+      EXPECT_TRUE(is_wgmma(rung)) << n << ": " << rung;
+    }
+    EXPECT_EQ(
+        chosen(somewhere(type, 16, 4096), somewhere(type, 4096, 16384), somewhere(type, 16, 16384)),
+        "persistent");
+    // Rows that do not begin at multiples of 16 bytes, or a base that does not: no TMA.
+    EXPECT_EQ(
+        chosen(somewhere(type, 999, 4097), somewhere(type, 4097, 1001), somewhere(type, 999, 1001)),
+        "ldmatrix_pipeline");
+    EXPECT_EQ(chosen(somewhere(type, 512, 512, 0, (1 << 20) + 2), somewhere(type, 512, 512),
+                     somewhere(type, 512, 512)),
+              "ldmatrix_pipeline");
+  }
+}
+
+TEST(GemmTensorCores, F32TakesThemOnlyWhereTheCallerAllowsTf32) {
+  const TensorRef x = somewhere(DType::f32, 2048, 2048);
+  EXPECT_EQ(chosen(x, x, x), "simt_top");
+  // Without k contiguous in both operands, wgmma does not take them.
+  EXPECT_EQ(chosen(x, x, x, Precision::tf32), "ldmatrix_pipeline");
+  TensorRef turned = x;
+  turned.strides = Extents{1, 2048};
+  EXPECT_TRUE(is_wgmma(chosen(x, turned, x, Precision::tf32)));
+}
+
+TEST(GemmTensorCores, IndicesBeyond32Bits) {
+  // Rows 2^32 elements apart: pages of a reservation that are never touched cost nothing.
+  const std::int64_t stride = (std::int64_t{1} << 32) + 8;
+  const std::size_t bytes = static_cast<std::size_t>(3 * stride) * sizeof(bf16);
+  void* memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE,
+                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (memory == MAP_FAILED) GTEST_SKIP() << "no address space for " << bytes << " bytes";
+  auto* a = static_cast<bf16*>(memory);
+  for (std::int64_t row = 0; row < 3; ++row) {
+    for (std::int64_t k = 0; k < 8; ++k) a[row * stride + k] = bf16(static_cast<float>(row + k));
+  }
+  alignas(16) bf16 b[8 * 8];
+  for (int i = 0; i < 64; ++i) b[i] = bf16(static_cast<float>(i % 8 == i / 8 ? 1 : 0));
+  Context context = Context::on(Backend::simt);
+  for (const char* rung : rungs) {
+    alignas(16) float c[3 * 8] = {};
+    gemm(context, ConstTensorRef(a, DType::bf16, Extents{3, 8}, Extents{stride, 1}),
+         ConstTensorRef(b, DType::bf16, Extents{8, 8}), TensorRef(c, DType::f32, Extents{3, 8}), {},
+         {rung});
+    for (int i = 0; i < 24; ++i) {
+      EXPECT_EQ(c[i], static_cast<float>(i / 8 + i % 8)) << rung << " at " << i;
+    }
+  }
+  munmap(memory, bytes);
+}
+
+}  // namespace
+}  // namespace rung
