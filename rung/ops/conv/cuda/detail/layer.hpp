@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstdint>
 
+#include "rung/core/bounds.hpp"
 #include "rung/core/integer.hpp"
 #include "rung/device/load.hpp"
 #include "rung/device/take_axis.hpp"
