@@ -41,11 +41,8 @@ double estimate(const Conv::Args& args, const Context&) { return conv_cpu::secon
 
 void run(const Conv::Args& args, Context& context) { conv_cpu::direct_on(args, context, 1); }
 
-const Rung<Conv> self{{.name = "direct_simd",
-                       .step = 30,
-                       .after = "im2col_gemm",
-                       .estimate = estimate,
-                       .run = run}};
+const Rung<Conv> self{
+    {.name = "direct_simd", .step = 30, .after = "im2col_gemm", .estimate = estimate, .run = run}};
 
 }  // namespace
 }  // namespace rung

@@ -30,8 +30,8 @@ namespace hn = hwy::HWY_NAMESPACE;
 
 /// Terms of a panel: 32 KiB of them, which L1 holds beside the rows.
 template <class T>
-constexpr std::int64_t chunk_terms =
-    32768 / static_cast<std::int64_t>(panel_columns<T> * sizeof(T));
+constexpr std::int64_t chunk_terms = 32768 /
+                                     static_cast<std::int64_t>(panel_columns<T> * sizeof(T));
 /// Rows of sums that stay in L2 beside that: filters, or pixels.
 constexpr std::int64_t max_filters = 512;
 constexpr std::int64_t strip_pixels = 48;
@@ -89,8 +89,8 @@ class PixelColumns {
     for (std::int64_t task = share.begin; task < share.end; ++task) {
       const std::int64_t group = task / blocks_ / panels_;
       const std::int64_t first = task % blocks_ * block_;
-      make(group, task / blocks_ % panels_ * columns, first, std::min(block_, g_.m - first),
-           packed, panel, panel + chunk_ * columns);
+      make(group, task / blocks_ % panels_ * columns, first, std::min(block_, g_.m - first), packed,
+           panel, panel + chunk_ * columns);
     }
   }
 
@@ -109,14 +109,13 @@ class PixelColumns {
 
   /// A filter's weights, in the order of terms.
   void pack(std::int64_t row, T* packed) const {
-    const In* from = static_cast<const In*>(g_.w) + row / g_.m * g_.w_group +
-                     row % g_.m * g_.w_strides[0];
+    const In* from =
+        static_cast<const In*>(g_.w) + row / g_.m * g_.w_group + row % g_.m * g_.w_strides[0];
     T* to = packed + row * g_.terms();
     for (std::int64_t q = 0; q < g_.q; ++q) {
       for (std::int64_t t0 = 0; t0 < g_.axis[0].kernel; ++t0) {
         for (std::int64_t t1 = 0; t1 < g_.axis[1].kernel; ++t1) {
-          const In* line =
-              from + q * g_.w_strides[1] + t0 * g_.w_strides[2] + t1 * g_.w_strides[3];
+          const In* line = from + q * g_.w_strides[1] + t0 * g_.w_strides[2] + t1 * g_.w_strides[3];
           for (std::int64_t t2 = 0; t2 < g_.axis[2].kernel; ++t2) {
             *to++ = static_cast<T>(line[t2 * g_.w_strides[4]]);
           }
@@ -132,7 +131,8 @@ class PixelColumns {
     const int run_count = runs_of(g_, pixel, count, runs);
     // What a partial vector has beyond the pixels must be numbers, though no one reads the sums.
     const int used = static_cast<int>(round_up(count, lanes_of<T>));
-    if (used != count) std::memset(panel, 0, static_cast<std::size_t>(chunk_ * columns) * sizeof(T));
+    if (used != count)
+      std::memset(panel, 0, static_cast<std::size_t>(chunk_ * columns) * sizeof(T));
     const In* image = static_cast<const In*>(g_.x) + group * g_.q * g_.x_strides[1];
     const T* weights = packed + group * g_.m * g_.terms();
     std::int64_t row_step = g_.terms();
@@ -226,8 +226,8 @@ class ChannelColumns {
   void pack(std::int64_t index, T* packed) const {
     const std::int64_t first = index % blocks_ * columns;
     const int count = static_cast<int>(std::min<std::int64_t>(columns, g_.m - first));
-    const In* from = static_cast<const In*>(g_.w) + index / blocks_ * g_.w_group +
-                     first * g_.w_strides[0];
+    const In* from =
+        static_cast<const In*>(g_.w) + index / blocks_ * g_.w_group + first * g_.w_strides[0];
     T* to = packed + index * g_.terms() * columns;
     for (std::int64_t t0 = 0; t0 < g_.axis[0].kernel; ++t0) {
       for (std::int64_t t1 = 0; t1 < g_.axis[1].kernel; ++t1) {
@@ -235,8 +235,8 @@ class ChannelColumns {
           const In* tap = from + t0 * g_.w_strides[2] + t1 * g_.w_strides[3] + t2 * g_.w_strides[4];
           for (std::int64_t q = 0; q < g_.q; ++q, to += columns) {
             for (int j = 0; j < columns; ++j) {
-              to[j] = j < count ? static_cast<T>(tap[q * g_.w_strides[1] + j * g_.w_strides[0]])
-                                : T{0};
+              to[j] =
+                  j < count ? static_cast<T>(tap[q * g_.w_strides[1] + j * g_.w_strides[0]]) : T{0};
             }
           }
         }
@@ -264,8 +264,7 @@ class ChannelColumns {
             T* sums) const {
     Pixel pixels[strip_pixels];
     const std::int64_t count = std::min(strip_pixels, g_.pixels() - first);
-    const int filters =
-        static_cast<int>(std::min<std::int64_t>(columns, g_.m - block * columns));
+    const int filters = static_cast<int>(std::min<std::int64_t>(columns, g_.m - block * columns));
     Run run[strip_pixels];
     const int run_count = runs_of(g_, first, static_cast<int>(count), run);
     for (int r = 0; r < run_count; ++r) {
@@ -305,9 +304,8 @@ class ChannelColumns {
             for (std::int64_t i = 0; i < count; ++i) from[i] = tap_of(pixels[i], t);
             for (std::int64_t q = 0; q < g_.q; q += chunk_, add = true) {
               const std::int64_t terms = std::min(chunk_, g_.q - q);
-              multiply(count, filters, terms, panel, sums, add, [&](std::int64_t i) {
-                return from[i] == nullptr ? zeros : from[i] + q;
-              });
+              multiply(count, filters, terms, panel, sums, add,
+                       [&](std::int64_t i) { return from[i] == nullptr ? zeros : from[i] + q; });
               panel += terms * columns;
             }
           }
@@ -320,7 +318,8 @@ class ChannelColumns {
                          T* rows, T* sums) const {
     for (std::int64_t term = 0; term < g_.terms(); term += chunk_) {
       const std::int64_t terms = std::min(chunk_, g_.terms() - term);
-      for (std::int64_t i = 0; i < count; ++i) gather_row(pixels[i], term, terms, rows + i * chunk_);
+      for (std::int64_t i = 0; i < count; ++i)
+        gather_row(pixels[i], term, terms, rows + i * chunk_);
       multiply(count, filters, terms, panel, sums, term != 0,
                [&](std::int64_t i) { return rows + i * chunk_; });
       panel += terms * columns;

@@ -41,8 +41,8 @@ inline int runs_of(const Gathered& g, std::int64_t first, int count, Run* runs) 
     }
     run.n = rest;
     run.column = column;
-    run.count = static_cast<int>(
-        std::min<std::int64_t>(count - column, g.axis[2].places - run.o[2]));
+    run.count =
+        static_cast<int>(std::min<std::int64_t>(count - column, g.axis[2].places - run.o[2]));
     column += run.count;
   }
   return made;

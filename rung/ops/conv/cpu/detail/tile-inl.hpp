@@ -33,7 +33,7 @@ template <class T>
 constexpr int lanes_of = static_cast<int>(hn::MaxLanes(hn::ScalableTag<T>()));
 /// Columns of a panel.
 template <class T>
-constexpr int panel_columns = panel_vectors * lanes_of<T>;
+constexpr int panel_columns = panel_vectors* lanes_of<T>;
 
 template <int Rows, int Vectors, class T>
 HWY_NOINLINE void tile(const T* const* row, std::int64_t count, const T* panel, T* c, bool add) {
