@@ -26,7 +26,7 @@
 HWY_BEFORE_NAMESPACE();
 namespace rung::conv_backward_filter_cpu::HWY_NAMESPACE {
 using namespace conv_cpu::HWY_NAMESPACE;  // NOLINT: the tiles
-using conv_cpu::Gathered;
+using conv_layer::Gathered;
 namespace {
 
 constexpr std::int64_t max_terms = 576;      // of a block: 64 channels of 3 x 3
@@ -39,11 +39,11 @@ class Product {
  public:
   explicit Product(const ConvBackwardFilter::Args& args) : args_(args) {
     const ConvGeometry& geometry = args.geometry;
-    conv_cpu::set_strides(g_.x_strides, args.x);
+    conv_layer::set_strides(g_.x_strides, args.x);
     g_.images = geometry.images;
     g_.q = geometry.group_channels();
     for (int axis = 0; axis < 3; ++axis) {
-      g_.axis[axis] = conv_cpu::forward_axis(geometry.axis[axis]);
+      g_.axis[axis] = conv_layer::forward_axis(geometry.axis[axis]);
     }
     filters_ = geometry.group_filters();
     filter_blocks_ = ceil_div(filters_, std::int64_t{columns});

@@ -4,9 +4,12 @@
 
 #include "rung/core/context.hpp"
 #include "rung/ops/conv/conv.hpp"
-#include "rung/ops/conv/cpu/detail/gathered.hpp"
+#include "rung/ops/conv/gathered.hpp"
 
 namespace rung::conv_cpu {
+
+using conv_layer::Gathered;
+using conv_layer::SourceAxis;
 
 /// Of a layer of 1 x 1 whose images are contiguous, pixels are a line: runs need not end with rows.
 inline void join_axes(Gathered& g) {
@@ -30,15 +33,15 @@ inline Gathered gathered(const Conv::Args& args) {
   g.x = args.x.data;
   g.w = args.w.data;
   g.y = args.y.data;
-  set_strides(g.x_strides, args.x);
-  set_strides(g.w_strides, args.w);
-  set_strides(g.y_strides, args.y);
+  conv_layer::set_strides(g.x_strides, args.x);
+  conv_layer::set_strides(g.w_strides, args.w);
+  conv_layer::set_strides(g.y_strides, args.y);
   g.images = geometry.images;
   g.groups = geometry.groups;
   g.m = geometry.group_filters();
   g.q = geometry.group_channels();
   g.w_group = g.m * g.w_strides[0];
-  for (int axis = 0; axis < 3; ++axis) g.axis[axis] = forward_axis(geometry.axis[axis]);
+  for (int axis = 0; axis < 3; ++axis) g.axis[axis] = conv_layer::forward_axis(geometry.axis[axis]);
   if (args.has_bias()) {
     g.bias = args.options.bias.data;
     g.bias_stride = args.options.bias.strides[0];

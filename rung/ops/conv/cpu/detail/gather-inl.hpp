@@ -16,11 +16,13 @@
 
 #include "rung/cpu/load-inl.hpp"
 #include "rung/cpu/math-inl.hpp"
-#include "rung/ops/conv/cpu/detail/gathered.hpp"
+#include "rung/ops/conv/gathered.hpp"
 
 HWY_BEFORE_NAMESPACE();
 namespace rung::conv_cpu::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
+using conv_layer::Gathered;
+using conv_layer::SourceAxis;
 
 /// Pixels that are neighbours in one row of one image.
 struct Run {

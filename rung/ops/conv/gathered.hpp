@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A layer as the SIMD rungs see it, and what of it conv and its gradient for x have in common: each
-// element of what is written is a sum, over channels and taps, of weights times elements gathered
-// from an image.
+// A layer as tiled rungs see it, on hosts and devices; conv and its gradient for x are the same to
+// them: each element of what is written is a sum, over channels and taps, of weights times elements
+// gathered from an image.
 //
 //   y[n, m, place] = epilogue(sum over q, t of w[m, q, t] x[n, q, source(place, t)])
 #pragma once
@@ -9,11 +9,12 @@
 #include <cstdint>
 
 #include "rung/core/dtype.hpp"
+#include "rung/core/export.hpp"
 #include "rung/core/tensor_ref.hpp"
 #include "rung/ops/conv/window.hpp"
 #include "rung/ops/gemm/gemm.hpp"
 
-namespace rung::conv_cpu {
+namespace rung::conv_layer {
 
 /// Along one axis: tap t of place o reads the image at (o step + start + t between) / divisor, where
 /// that is a whole number within the image.
@@ -26,7 +27,8 @@ struct SourceAxis {
   std::int64_t between = 1;
   std::int64_t divisor = 1;
 
-  [[nodiscard]] std::int64_t source(std::int64_t o, std::int64_t t) const {
+  [[nodiscard]] RUNG_HD RUNG_ALWAYS_INLINE std::int64_t source(std::int64_t o,
+                                                               std::int64_t t) const {
     const std::int64_t at = o * step + start + t * between;
     if (divisor == 1) return at >= 0 && at < extent ? at : -1;
     if (at < 0 || at % divisor != 0) return -1;
@@ -71,14 +73,14 @@ struct Gathered {
   std::int64_t bias_stride = 0;
   Activation activation = Activation::none;
 
-  [[nodiscard]] std::int64_t taps() const {
+  [[nodiscard]] RUNG_HD RUNG_ALWAYS_INLINE std::int64_t taps() const {
     return axis[0].kernel * axis[1].kernel * axis[2].kernel;
   }
-  [[nodiscard]] std::int64_t terms() const { return q * taps(); }
-  [[nodiscard]] std::int64_t places() const {
+  [[nodiscard]] RUNG_HD RUNG_ALWAYS_INLINE std::int64_t terms() const { return q * taps(); }
+  [[nodiscard]] RUNG_HD RUNG_ALWAYS_INLINE std::int64_t places() const {
     return axis[0].places * axis[1].places * axis[2].places;
   }
-  [[nodiscard]] std::int64_t pixels() const { return images * places(); }
+  [[nodiscard]] RUNG_HD RUNG_ALWAYS_INLINE std::int64_t pixels() const { return images * places(); }
 };
 
 template <class Ref>
@@ -86,4 +88,4 @@ void set_strides(std::int64_t (&to)[5], const Ref& tensor) {
   for (int axis = 0; axis < 5; ++axis) to[axis] = tensor.strides[axis];
 }
 
-}  // namespace rung::conv_cpu
+}  // namespace rung::conv_layer
