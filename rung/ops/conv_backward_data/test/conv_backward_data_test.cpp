@@ -99,9 +99,8 @@ TEST_P(ConvBackwardDataOn, ErrorsNameWhatWasGiven) {
                          TensorRef(dx.data(), of_dx));
     });
   };
-  EXPECT_NE(message({1, 4, 5, 5}, {4, 2, 3, 3}, {1, 2, 8, 8}).find("dy is f32 1x4x5x5"),
-            std::string::npos)
-      << message({1, 4, 5, 5}, {4, 2, 3, 3}, {1, 2, 8, 8});
+  EXPECT_NE(message({1, 4, 5, 5}, {4, 2, 3, 3}, {1, 2, 8, 8}).find("dy is 1x4x5x5"),
+            std::string::npos);
   EXPECT_NE(message({1, 4, 6, 6}, {4, 3, 3, 3}, {1, 2, 8, 8}).find("4x2x3x3"), std::string::npos);
   EXPECT_NE(message({1, 4, 6, 6}, {4, 2, 3, 3}, {8, 8}).find("dx has 2 axes"), std::string::npos);
 }

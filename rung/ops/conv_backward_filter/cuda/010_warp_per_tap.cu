@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// conv_backward_filter / block per tap
+// conv_backward_filter / warp per tap
 //
-// Idea     a block per element of dw: its threads share the results of all images, and what they
-//          have added up is combined in the order of the threads.
+// Idea     a warp per element of dw: its lanes share the results of all images, and what they have
+//          added up is combined in the order of the lanes.
 // Changes  nothing yet: this is where the ladder stands. A thread per result with atomic additions to
 //          dw would have all of them meet at a few addresses, and give other bits from run to run.
 // Cost     two loads and bounds checks per multiply-add; dy is read C/G kh kw times, x K/G kh kw
@@ -24,16 +24,18 @@ constexpr std::int64_t max_blocks = 0x7fffffff;
 
 template <class T>
 __global__ void __launch_bounds__(threads)
-    conv_backward_filter_block_per_tap(View<const T, 5> x, View<const T, 5> dy, View<T, 5> dw,
-                                       ConvGeometry g, std::int64_t count) {
+    conv_backward_filter_warp_per_tap(View<const T, 5> x, View<const T, 5> dy, View<T, 5> dw,
+                                      ConvGeometry g, std::int64_t count) {
   using Sum = Accumulator<T>;
-  auto& scratch = shared<WarpValues<Sum, threads>>();
   const std::int64_t results = g.images * g.results();
-  for (std::int64_t i = blockIdx.x; i < count; i += gridDim.x) {
+  const std::int64_t warps = std::int64_t{gridDim.x} * (threads / warp_size);
+  const int lane = lane_of_thread();
+  std::int64_t i = std::int64_t{blockIdx.x} * (threads / warp_size) + threadIdx.x / warp_size;
+  for (; i < count; i += warps) {
     const Place to = place_of(dw, i, dw.strides[1] == 1);
     const std::int64_t c = to.n / g.group_filters() * g.group_channels() + to.c;
     Sum sum = 0;
-    for (std::int64_t r = threadIdx.x; r < results; r += threads) {
+    for (std::int64_t r = lane; r < results; r += warp_size) {
       std::int64_t rest = r;
       const std::int64_t ow = take_axis(rest, g.axis[2].out);
       const std::int64_t oh = take_axis(rest, g.axis[1].out);
@@ -44,9 +46,8 @@ __global__ void __launch_bounds__(threads)
       if (v < 0 || h < 0 || d < 0) continue;
       sum += convert<Sum>(dy(rest, to.n, od, oh, ow)) * convert<Sum>(x(rest, c, d, h, v));
     }
-    sum = block_reduce<threads>(
-        sum, [](Sum a, Sum b) { return a + b; }, Sum(0), scratch);
-    if (threadIdx.x == 0) dw(to.n, to.c, to.d, to.h, to.w) = convert<T>(sum);
+    sum = warp_reduce(sum, [](Sum a, Sum b) { return a + b; });
+    if (lane == 0) dw(to.n, to.c, to.d, to.h, to.w) = convert<T>(sum);
   }
 }
 
@@ -54,15 +55,13 @@ void run(const ConvBackwardFilter::Args& args, Context& context) {
   const std::int64_t count = args.dw.size();
   visit<float, double, f16, bf16>(args.dw.dtype, [&]<class T>() {
     launch(context,
-           {.grid = smaller(count, max_blocks),
-            .block = threads,
-            .shared_bytes = sizeof(WarpValues<Accumulator<T>, threads>)},
-           conv_backward_filter_block_per_tap<T>, args.x.view<const T, 5>(),
+           {.grid = smaller(ceil_div(count, threads / warp_size), max_blocks), .block = threads},
+           conv_backward_filter_warp_per_tap<T>, args.x.view<const T, 5>(),
            args.dy.view<const T, 5>(), args.dw.view<T, 5>(), args.geometry, count);
   });
 }
 
-const Rung<ConvBackwardFilter> self{{.name = "block_per_tap",
+const Rung<ConvBackwardFilter> self{{.name = "warp_per_tap",
                                      .step = 10,
                                      .backend = device_backend,
                                      .speed = {.peak = 0.02},
