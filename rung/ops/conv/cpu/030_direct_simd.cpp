@@ -17,11 +17,12 @@
 
 #include "rung/ops/conv/cpu/detail/call.hpp"
 #include "rung/ops/conv/cpu/detail/direct-inl.hpp"
+#include "rung/ops/conv/layer.hpp"
 
 HWY_BEFORE_NAMESPACE();
 namespace rung::conv_cpu::HWY_NAMESPACE {
 void direct_simd(const Conv::Args& args, Context& context, int threads) {
-  direct(gathered(args), context, threads);
+  direct(conv_layer::forward(args), context, threads);
 }
 }  // namespace rung::conv_cpu::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();

@@ -51,6 +51,8 @@ std::vector<Problem> Conv::check_problems(Backend backend) {
       "f32 1x4x9x7,out=6,k=3,s=2,p=1,bias,relu",           //
       "f32 2x17x7x11,out=19,k=3,p=1",                      // nothing is a multiple of anything
       "f32 2x17x7x11,out=35,k=3,p=1,nhwc",                 //
+      "f32 1x3x65x65,out=70,k=1",                          // more pixels than a few tiles have
+      "f32 1x30x5x5,out=20,k=3,p=1",                       // more terms than a table holds
       "f32 1x20x9x10,out=70,k=1",                          // a matrix product
       "f32 2x20x5x9,out=70,k=1,nhwc,bias,gelu",            //
       "f32 1x24x9x9,out=8,k=1,s=2",                        //

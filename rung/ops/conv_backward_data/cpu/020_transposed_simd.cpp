@@ -18,29 +18,13 @@
 #include "rung/cpu/isa.hpp"
 #include "rung/ops/conv/cpu/detail/direct-inl.hpp"
 #include "rung/ops/conv_backward_data/cpu/detail/call.hpp"
+#include "rung/ops/conv_backward_data/layer.hpp"
 
 HWY_BEFORE_NAMESPACE();
 namespace rung::conv_backward_data_cpu::HWY_NAMESPACE {
 
 void transposed_simd(const ConvBackwardData::Args& args, Context& context, int threads) {
-  const ConvGeometry& geometry = args.geometry;
-  conv_layer::Gathered g;
-  g.dtype = args.dx.dtype;
-  g.x = args.dy.data;
-  g.w = args.w.data;
-  g.y = args.dx.data;
-  conv_layer::set_strides(g.x_strides, args.dy);
-  conv_layer::set_strides(g.w_strides, args.w);
-  std::swap(g.w_strides[0], g.w_strides[1]);
-  conv_layer::set_strides(g.y_strides, args.dx);
-  g.images = geometry.images;
-  g.groups = geometry.groups;
-  g.m = geometry.group_channels();
-  g.q = geometry.group_filters();
-  g.w_group = g.q * args.w.strides[0];
-  for (int axis = 0; axis < 3; ++axis)
-    g.axis[axis] = conv_layer::backward_axis(geometry.axis[axis]);
-  conv_cpu::HWY_NAMESPACE::direct(g, context, threads);
+  conv_cpu::HWY_NAMESPACE::direct(conv_layer::transposed(args), context, threads);
 }
 
 }  // namespace rung::conv_backward_data_cpu::HWY_NAMESPACE
