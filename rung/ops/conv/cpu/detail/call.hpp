@@ -13,4 +13,8 @@ void direct_on(const Conv::Args& args, Context& context, int threads);
 /// What direct_simd takes on so many threads.
 double seconds(const Conv::Args& args, int threads);
 
+/// Whether Winograd's filtering takes a call, and how long tiles of so many pixels then take.
+Support takes_winograd(const Conv::Args& args, const Context& context);
+double winograd_seconds(const Conv::Args& args, int tile, int threads);
+
 }  // namespace rung::conv_cpu
