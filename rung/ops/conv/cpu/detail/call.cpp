@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+// conv: how long its SIMD rungs take.
+#include "rung/ops/conv/cpu/detail/call.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "rung/cpu/isa.hpp"
+
+namespace rung::conv_cpu {
+
+double seconds(const Conv::Args& args, int threads) {
+  // Of multiply-adds in full tiles, of gathering a term of a pixel, and of what a team costs.
+  const double rate = cpu::isa() == cpu::Isa::avx512 ? 200e9 : 90e9;
+  constexpr double a_term = 0.25e-9, a_start = 0.5e-6, a_thread = 2e-6;
+  const ConvGeometry& g = args.geometry;
+  const double pixels = static_cast<double>(g.images) * static_cast<double>(g.results());
+  const auto terms = static_cast<double>(args.terms());
+  const double rows = std::max(6.0, static_cast<double>(g.group_filters()));
+  const double groups = static_cast<double>(g.groups);
+  const double work = groups * pixels * terms * (rows * 2 / rate + a_term);
+  const double weights = static_cast<double>(args.w.size()) * 0.5e-9;
+  return a_start + (work + weights) / threads + (threads > 1 ? a_thread : 0);
+}
+
+Support takes_winograd(const Conv::Args& args, const Context&) {
+  if (!args.options.winograd) return unsupported("only where winograd is given");
+  if (args.x.dtype != DType::f32) return unsupported("f32 only");
+  const ConvGeometry& g = args.geometry;
+  if (g.axis[0].in != 1 || g.axis[0].kernel != 1 || g.axis[0].out != 1) {
+    return unsupported("two dimensions");
+  }
+  for (const ConvAxis* axis : {&g.axis[1], &g.axis[2]}) {
+    if (axis->kernel != 3 || axis->stride != 1 || axis->dilation != 1) {
+      return unsupported("3 x 3, stride 1, dilation 1");
+    }
+  }
+  return supported;
+}
+
+double winograd_seconds(const Conv::Args& args, int tile, int threads) {
+  const double rate = cpu::isa() == cpu::Isa::avx512 ? 200e9 : 90e9;
+  constexpr double a_transform = 0.15e-9, a_filter = 60e-9, a_thread = 2e-6;
+  const ConvGeometry& g = args.geometry;
+  const double area = (tile + 2.0) * (tile + 2.0);
+  const double tiles = static_cast<double>(g.images) *
+                       std::ceil(static_cast<double>(g.axis[1].out) / tile) *
+                       std::ceil(static_cast<double>(g.axis[2].out) / tile);
+  const auto q = static_cast<double>(g.group_channels());
+  const auto m = static_cast<double>(g.group_filters());
+  const auto groups = static_cast<double>(g.groups);
+  const double products = groups * tiles * area * q * std::max(6.0, m) * 2 / rate;
+  const double transforms = groups * tiles * area * (q + m) * a_transform;
+  return (products + transforms + groups * q * m * a_filter) / threads +
+         (threads > 1 ? a_thread : 0);
+}
+
+}  // namespace rung::conv_cpu

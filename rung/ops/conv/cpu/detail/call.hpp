@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+// What conv's CPU rungs share: how long a call takes.
+#pragma once
+
+#include "rung/core/context.hpp"
+#include "rung/ops/conv/conv.hpp"
+
+namespace rung::conv_cpu {
+
+/// direct_simd's kernels, for this machine.
+void direct_on(const Conv::Args& args, Context& context, int threads);
+
+/// What direct_simd takes on so many threads.
+double seconds(const Conv::Args& args, int threads);
+
+/// Whether Winograd's filtering takes a call, and how long tiles of so many pixels then take.
+Support takes_winograd(const Conv::Args& args, const Context& context);
+double winograd_seconds(const Conv::Args& args, int tile, int threads);
+
+}  // namespace rung::conv_cpu

@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+// conv / shared tile
+//
+// Idea     neighbouring pixels share most of what they read of x: a block stages what its 16 x 16
+//          pixels need of a channel in shared memory, padding as zeros, and reads the taps from
+//          there; channel after channel.
+// Changes  against naive: an element of x is loaded once per tile and filter, not kh kw times, and
+//          no tap is checked for the padding.
+// Cost     a load of x from shared memory and one of w from the L1 cache per multiply-add; the halo:
+//          at 3 x 3, 18 x 18 elements for 16 x 16 pixels.
+// Limits   f32, images of two dimensions, one group; a tile of up to 48 KiB; no bias, no activation.
+//          Each filter stages the same tile again.
+// Tried    -
+// Source   W. Hwu, D. Kirk & I. El Hajj, Programming Massively Parallel Processors, 4th ed., 7.4.
+#include "rung/ops/conv/cuda/detail/layer.hpp"
+
+namespace rung {
+namespace {
+
+using namespace conv_cuda;
+
+constexpr int tile = 16;
+constexpr std::int64_t max_shared = 48 << 10;
+
+/// Extent of x that a tile's windows lie in.
+constexpr std::int64_t staged(const ConvAxis& axis) {
+  return (tile - 1) * axis.stride + (axis.kernel - 1) * axis.dilation + 1;
+}
+
+__global__ void conv_shared_tile(View<const float, 5> x, View<const float, 5> w, View<float, 5> y,
+                                 ConvAxis rows, ConvAxis columns, int tiles_along_row) {
+  float* const staged_x = &shared<float>();
+  const int height = static_cast<int>(staged(rows));
+  const int width = static_cast<int>(staged(columns));
+  const std::int64_t k = blockIdx.x;
+  const std::int64_t first_row = std::int64_t{blockIdx.y / tiles_along_row} * tile;
+  const std::int64_t first_column = std::int64_t{blockIdx.y % tiles_along_row} * tile;
+  const std::int64_t oh = first_row + threadIdx.y;
+  const std::int64_t ow = first_column + threadIdx.x;
+  const std::int64_t h0 = first_row * rows.stride - rows.padding;
+  const std::int64_t v0 = first_column * columns.stride - columns.padding;
+  const int at = static_cast<int>(threadIdx.y * rows.stride) * width +
+                 static_cast<int>(threadIdx.x * columns.stride);
+  for (std::int64_t n = blockIdx.z; n < y.shape[0]; n += gridDim.z) {
+    float sum = 0;
+    for (std::int64_t c = 0; c < x.shape[1]; ++c) {
+      for (int i = static_cast<int>(threadIdx.y); i < height; i += tile) {
+        for (int j = static_cast<int>(threadIdx.x); j < width; j += tile) {
+          const std::int64_t h = h0 + i;
+          const std::int64_t v = v0 + j;
+          const bool inside = h >= 0 && h < rows.in && v >= 0 && v < columns.in;
+          staged_x[i * width + j] = inside ? x(n, c, 0, h, v) : 0;
+        }
+      }
+      __syncthreads();
+      for (int i = 0; i < static_cast<int>(rows.kernel); ++i) {
+        for (int j = 0; j < static_cast<int>(columns.kernel); ++j) {
+          const int tap =
+              i * static_cast<int>(rows.dilation) * width + j * static_cast<int>(columns.dilation);
+          sum += staged_x[at + tap] * w(k, c, 0, i, j);
+        }
+      }
+      __syncthreads();
+    }
+    if (oh < rows.out && ow < columns.out) y(n, k, 0, oh, ow) = sum;
+  }
+}
+
+std::int64_t tiles_along(const ConvAxis& axis) { return ceil_div(axis.out, tile); }
+
+Support supports(const Conv::Args& args, const Context&) {
+  const ConvGeometry& g = args.geometry;
+  if (args.x.dtype != DType::f32) return unsupported("f32 only");
+  if (!is_flat(g) || g.groups != 1) return unsupported("two dimensions and one group");
+  if (args.has_bias() || args.options.activation != Activation::none) {
+    return unsupported("no bias, no activation");
+  }
+  constexpr std::int64_t max_extent = 1 << 14;  // so that no product overflows
+  if (staged(g.axis[1]) > max_extent || staged(g.axis[2]) > max_extent ||
+      staged(g.axis[1]) * staged(g.axis[2]) * 4 > max_shared) {
+    return unsupported("what a tile of 16 x 16 pixels reads of a channel must fit in 48 KiB");
+  }
+  return tiles_along(g.axis[1]) * tiles_along(g.axis[2]) <= 0xffff && g.filters <= 0x7fffffff
+             ? supported
+             : unsupported("up to 65535 tiles of 16 x 16 pixels");
+}
+
+void run(const Conv::Args& args, Context& context) {
+  const ConvGeometry& g = args.geometry;
+  const std::int64_t along_row = tiles_along(g.axis[2]);
+  launch(context,
+         {.grid = {g.filters, tiles_along(g.axis[1]) * along_row,
+                   smaller(g.images, std::int64_t{0xffff})},
+          .block = {tile, tile},
+          .shared_bytes =
+              static_cast<std::size_t>(staged(g.axis[1]) * staged(g.axis[2])) * sizeof(float)},
+         conv_shared_tile, args.x.view<const float, 5>(), args.w.view<const float, 5>(),
+         args.y.view<float, 5>(), g.axis[1], g.axis[2], static_cast<int>(along_row));
+}
+
+const Rung<Conv> self{{.name = "shared_tile",
+                       .step = 30,
+                       .after = "constant_weights",
+                       .backend = device_backend,
+                       .supports = supports,
+                       .speed = {.peak = 0.05},
+                       .run = run}};
+
+}  // namespace
+}  // namespace rung

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+// conv / implicit GEMM
+//
+// Idea     the product of im2col_gemm without its second matrix: what a block needs of it for a
+//          step of 8 terms is gathered from x into shared memory, padding as zeros. A block makes 64
+//          or 128 filters by as many pixels - of all images, so that small ones fill a tile too -, a
+//          thread 4 x 4 or 8 x 8 of them in registers.
+// Changes  against im2col_gemm: nothing is materialised; every type, layout, group and stride.
+// Cost     per multiply-add 1/64 of a load of x and of w. Where a term lies is decoded once per block;
+//          an element of x then costs three additions and comparisons of places.
+// Limits   extents of up to 2^28. Loads of single elements. Groups of few filters fill 1 row in 16.
+// Tried    -
+// Source   S. Chetlur et al., cuDNN: Efficient primitives for deep learning, 2014.
+#include "rung/ops/conv/cuda/detail/implicit.hpp"
+#include "rung/ops/conv/layer.hpp"
+
+namespace rung {
+namespace {
+
+using namespace conv_cuda;
+
+template <class T, class S>
+__global__ void __launch_bounds__(block_threads) conv_implicit_gemm(Gathered g) {
+  gathered_tile<T, S, false>(g);
+}
+
+Support supports(const Conv::Args& args, const Context&) {
+  return supports_gathered(conv_layer::forward(args), 16, 64);
+}
+
+double estimate(const Conv::Args& args, const Context& context) {
+  const ConvGeometry& g = args.geometry;
+  // Rows of a tile that no filter is for.
+  const double filters = static_cast<double>(g.group_filters());
+  const double rows =
+      filters <= 16 ? 16 : 64 * static_cast<double>(ceil_div(g.group_filters(), 64));
+  return estimate_seconds(Conv::cost(args), {.peak = 0.5 * filters / rows}, context);
+}
+
+void run(const Conv::Args& args, Context& context) {
+  const Gathered g = conv_layer::forward(args);
+  with_tile(g, [&]<class T, class S>() {
+    launch(context, tile_grid<S>(g, sizeof(Strips<Accumulator<T>, S>)), conv_implicit_gemm<T, S>,
+           g);
+  });
+}
+
+const Rung<Conv> self{{.name = "implicit_gemm",
+                       .step = 60,
+                       .after = "im2col_gemm",
+                       .backend = device_backend,
+                       .supports = supports,
+                       .estimate = estimate,
+                       .run = run}};
+
+}  // namespace
+}  // namespace rung

@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: Apache-2.0
+// A gathered layer as the operands of a tile: rows are filters, columns pixels, k the terms.
+#pragma once
+
+#include "rung/ops/conv/cuda/detail/layer.hpp"
+#include "rung/ops/conv/cuda/detail/tiles.hpp"
+
+namespace rung::conv_cuda::inline RUNG_TARGET {
+
+/// A pixel: where its first tap would lie.
+struct GatheredPixel {
+  std::int64_t base;
+  int d, h, v;
+};
+
+/// Terms in the order that x is contiguous in: taps innermost, or channels. Divided: places are
+/// multiples of a stride, as in the gradient of a strided layer.
+template <class T, class S, bool ChannelsInnermost, bool Divided>
+struct GatheredSource {
+  using Sum = Accumulator<T>;
+  static constexpr bool rows_by_k = true;
+  static constexpr bool columns_by_k = ChannelsInnermost;
+  static constexpr int pixels = ChannelsInnermost ? S::column_slots : 1;
+
+  const Gathered& g;
+  const T* x;
+  const T* w;
+  std::int64_t filters;  // from the tile's first one on
+  GatheredPixel pixel[pixels];
+
+  __device__ GatheredSource(const Gathered& layer, std::int64_t group, std::int64_t first_filter,
+                            std::int64_t first_pixel)
+      : g(layer),
+        x(static_cast<const T*>(layer.x) + group * layer.q * layer.x_strides[1]),
+        w(static_cast<const T*>(layer.w) + group * layer.w_group +
+          first_filter * layer.w_strides[0]),
+        filters(layer.m - first_filter) {
+#pragma unroll
+    for (int i = 0; i < pixels; ++i) {
+      const int at = loaded<ChannelsInnermost, S::columns, S::depth>(i).at;
+      pixel[i] = pixel_at(first_pixel + at);
+    }
+  }
+
+  __device__ __forceinline__ GatheredPixel pixel_at(std::int64_t index) const {
+    if (index >= g.pixels()) return {0, outside, outside, outside};
+    const auto place = [](const SourceAxis& axis, std::int64_t o) {
+      return static_cast<int>(o * axis.step + axis.start);
+    };
+    GatheredPixel made{};
+    made.v = place(g.axis[2], take_axis(index, g.axis[2].places));
+    made.h = place(g.axis[1], take_axis(index, g.axis[1].places));
+    made.d = place(g.axis[0], take_axis(index, g.axis[0].places));
+    made.base = index * g.x_strides[0];
+    if constexpr (!Divided) {
+      made.base += made.d * g.x_strides[2] + made.h * g.x_strides[3] + made.v * g.x_strides[4];
+    }
+    return made;
+  }
+
+  __device__ __forceinline__ void refill(Entry& entry, std::int64_t term, std::int64_t end) const {
+    if (term >= end) {
+      entry = {0, -1, outside, outside, outside, 0};
+      return;
+    }
+    std::int64_t q = 0;
+    if constexpr (ChannelsInnermost) q = take_axis(term, g.q);
+    const std::int64_t v = take_axis(term, g.axis[2].kernel);
+    const std::int64_t h = take_axis(term, g.axis[1].kernel);
+    const std::int64_t d = take_axis(term, g.axis[0].kernel);
+    if constexpr (!ChannelsInnermost) q = term;
+    Entry made{};
+    made.d = static_cast<int>(d * g.axis[0].between);
+    made.h = static_cast<int>(h * g.axis[1].between);
+    made.v = static_cast<int>(v * g.axis[2].between);
+    made.image = q * g.x_strides[1];
+    if constexpr (!Divided) {
+      made.image += made.d * g.x_strides[2] + made.h * g.x_strides[3] + made.v * g.x_strides[4];
+    }
+    made.other = q * g.w_strides[1] + d * g.w_strides[2] + h * g.w_strides[3] + v * g.w_strides[4];
+    entry = made;
+  }
+
+  [[nodiscard]] __device__ __forceinline__ Sum row(int slot, const Entry& entry) const {
+    const int at = loaded<true, S::rows, S::depth>(slot).at;
+    if (entry.other < 0 || at >= filters) return Sum(0);
+    return convert<Sum>(w[at * g.w_strides[0] + entry.other]);
+  }
+
+  [[nodiscard]] __device__ __forceinline__ Sum column(int slot, const Entry& entry) const {
+    const GatheredPixel& from = pixel[ChannelsInnermost ? slot : 0];
+    int d = from.d + entry.d;
+    int h = from.h + entry.h;
+    int v = from.v + entry.v;
+    std::int64_t at = from.base + entry.image;
+    if constexpr (Divided) {
+      if (d < 0 || h < 0 || v < 0) return Sum(0);
+      const int by_d = static_cast<int>(g.axis[0].divisor);
+      const int by_h = static_cast<int>(g.axis[1].divisor);
+      const int by_v = static_cast<int>(g.axis[2].divisor);
+      if (d % by_d != 0 || h % by_h != 0 || v % by_v != 0) return Sum(0);
+      d /= by_d;
+      h /= by_h;
+      v /= by_v;
+      at += d * g.x_strides[2] + h * g.x_strides[3] + v * g.x_strides[4];
+    }
+    const bool inside = static_cast<unsigned>(d) < static_cast<unsigned>(g.axis[0].extent) &&
+                        static_cast<unsigned>(h) < static_cast<unsigned>(g.axis[1].extent) &&
+                        static_cast<unsigned>(v) < static_cast<unsigned>(g.axis[2].extent);
+    return inside ? convert<Sum>(x[at]) : Sum(0);
+  }
+};
+
+/// A block's tile of a layer, from loads to stores: blockIdx.x counts tiles of pixels, blockIdx.y
+/// those of filters, of all groups.
+template <class T, class S, bool Divided>
+__device__ __forceinline__ void gathered_tile(const Gathered& g) {
+  using Sum = Accumulator<T>;
+  auto& strips = shared<Strips<Sum, S>>();
+  const auto tiles = static_cast<unsigned>(ceil_div(g.m, S::rows));
+  const std::int64_t group = blockIdx.y / tiles;
+  const std::int64_t first_filter = std::int64_t{blockIdx.y % tiles} * S::rows;
+  const std::int64_t first_pixel = std::int64_t{blockIdx.x} * S::columns;
+  const GatheredSource<T, S, S::swapped, Divided> source(g, group, first_filter, first_pixel);
+  Sum sums[S::thread_rows][S::thread_columns] = {};
+  multiply_tile<S>(source, strips, 0, g.terms(), sums);
+
+  T* y = static_cast<T*>(g.y) + group * g.m * g.y_strides[1];
+  const auto* bias = static_cast<const T*>(g.bias);
+#pragma unroll
+  for (int j = 0; j < S::thread_columns; ++j) {
+    std::int64_t index = first_pixel + S::column(j);
+    if (index >= g.pixels()) continue;
+    std::int64_t at = take_axis(index, g.axis[2].places) * g.y_strides[4];
+    at += take_axis(index, g.axis[1].places) * g.y_strides[3];
+    at += take_axis(index, g.axis[0].places) * g.y_strides[2];
+    at += index * g.y_strides[0];
+#pragma unroll
+    for (int i = 0; i < S::thread_rows; ++i) {
+      const std::int64_t filter = first_filter + S::row(i);
+      if (filter >= g.m) continue;
+      Sum sum = sums[i][j];
+      if (bias != nullptr) sum += convert<Sum>(bias[(group * g.m + filter) * g.bias_stride]);
+      y[at + filter * g.y_strides[1]] = convert<T>(activate(g.activation, sum));
+    }
+  }
+}
+
+// --- on the host ---------------------------------------------------------------------------------
+
+inline Support supports_gathered(const Gathered& g, std::int64_t rows, std::int64_t columns) {
+  if (!has_small_places(g)) return unsupported("extents and paddings of up to 2^28");
+  if (g.taps() > max_place) return unsupported("filters of up to 2^28 taps");
+  if (ceil_div(g.m, rows) * g.groups > 0xffff || ceil_div(g.pixels(), columns) > 0x7fffffff) {
+    return unsupported("more tiles than a grid has blocks");
+  }
+  return supported;
+}
+
+/// Whether a layer's gradient looks for multiples of a stride.
+inline bool is_divided(const Gathered& g) {
+  return g.axis[0].divisor != 1 || g.axis[1].divisor != 1 || g.axis[2].divisor != 1;
+}
+
+template <class S>
+LaunchShape tile_grid(const Gathered& g, std::size_t shared_bytes) {
+  return {.grid = {ceil_div(g.pixels(), S::columns), ceil_div(g.m, S::rows) * g.groups},
+          .block = block_threads,
+          .shared_bytes = shared_bytes};
+}
+
+/// f.template operator()<T, S>() with a tile that fits the call's type, layout and filters.
+template <class F>
+void with_tile(const Gathered& g, F&& f) {
+  const bool swapped = g.y_strides[1] == 1;
+  const auto shaped = [&]<class T, int Rows, int Columns>() {
+    if (swapped) return f.template operator()<T, Shape<Rows, Columns, true>>();
+    return f.template operator()<T, Shape<Rows, Columns, false>>();
+  };
+  visit<float, double, f16, bf16>(g.dtype, [&]<class T>() {
+    if constexpr (sizeof(T) == 4) {
+      if (g.m <= 16) return shaped.template operator()<T, 16, 128>();
+      if (g.m > 64 && g.pixels() > 4096) return shaped.template operator()<T, 128, 128>();
+    }
+    return shaped.template operator()<T, 64, 64>();
+  });
+}
+
+}  // namespace rung::conv_cuda::inline RUNG_TARGET
