@@ -19,10 +19,7 @@ typedef enum rung_loss_kind {
   RUNG_LOSS_SQUARED = 2
 } rung_loss_kind;
 
-typedef enum rung_loss_reduction {
-  RUNG_LOSS_MEAN = 0,
-  RUNG_LOSS_SUM = 1
-} rung_loss_reduction;
+typedef enum rung_loss_reduction { RUNG_LOSS_MEAN = 0, RUNG_LOSS_SUM = 1 } rung_loss_reduction;
 
 /* No label is ignored. */
 #define RUNG_NO_LABEL INT_MIN

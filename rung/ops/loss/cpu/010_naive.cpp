@@ -54,7 +54,8 @@ Support supports(const Loss::Args& args, const Context&) {
   return args.contiguous() ? supported : unsupported("the rows must be contiguous");
 }
 
-const Rung<Loss> self{{.name = "naive", .step = 10, .teaching = true, .supports = supports, .run = run}};
+const Rung<Loss> self{
+    {.name = "naive", .step = 10, .teaching = true, .supports = supports, .run = run}};
 
 }  // namespace
 }  // namespace rung

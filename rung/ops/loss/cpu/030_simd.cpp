@@ -56,9 +56,9 @@ HWY_INLINE double cross_entropy(const Row<T>& row, std::int64_t n,
   const Full<Sum> d;
   const Sum maximum = sm::row_maximum<Sum>(row.x, n);
   const Sum at_label = row.value(row.label);  // dx may take its place
-  double linear = terms.label_share == 0
-                      ? 0
-                      : static_cast<double>(terms.label_share) * static_cast<double>(maximum - at_label);
+  double linear = terms.label_share == 0 ? 0
+                                         : static_cast<double>(terms.label_share) *
+                                               static_cast<double>(maximum - at_label);
   if (terms.every_share != 0) {
     sm::Chains<Sum> below(0);
     const auto high = hn::Set(d, maximum);
@@ -73,9 +73,9 @@ HWY_INLINE double cross_entropy(const Row<T>& row, std::int64_t n,
   Sum* kept = nullptr;
   if constexpr (keeps) kept = row.dx;
   constexpr const T* nothing = nullptr;
-  const Sum sum = kept != nullptr
-                      ? sm::row_sum<true>(row.x, n, maximum, Sum{1}, kept, nothing)
-                      : sm::row_sum<false>(row.x, n, maximum, Sum{1}, static_cast<Sum*>(nullptr), nothing);
+  const Sum sum = kept != nullptr ? sm::row_sum<true>(row.x, n, maximum, Sum{1}, kept, nothing)
+                                  : sm::row_sum<false>(row.x, n, maximum, Sum{1},
+                                                       static_cast<Sum*>(nullptr), nothing);
   const double loss = linear + static_cast<double>(std::log(sum));
   if (row.dx == nullptr) return loss;
   const Sum inverse = 1 / sum;
@@ -88,7 +88,8 @@ HWY_INLINE double cross_entropy(const Row<T>& row, std::int64_t n,
     if constexpr (keeps) {
       e = sm::load_some(d, kept + i, rest...);
     } else {
-      e = sm::exp2<false>(d, hn::Mul(hn::Sub(sm::load_some(d, row.x + i, rest...), high), exponent));
+      e = sm::exp2<false>(d,
+                          hn::Mul(hn::Sub(sm::load_some(d, row.x + i, rest...), high), exponent));
     }
     store_some<Sum>(hn::MulSub(e, scale, shift), row.dx + i, rest...);
   });
@@ -121,7 +122,8 @@ HWY_INLINE double hinge(const Row<T>& row, std::int64_t n, const LossTerms<Accum
     const auto x = sm::load_some(d, row.x + i, rest...);
     const auto slack = hn::Sub(margin, towards_label<Sum>(x, i, row.label));
     const auto met = hn::Lt(slack, zero);  // NaN is not less, and stays
-    sums.at[chain] = hn::Add(sums.at[chain], existing<Sum>(hn::IfThenZeroElse(met, slack), rest...));
+    sums.at[chain] =
+        hn::Add(sums.at[chain], existing<Sum>(hn::IfThenZeroElse(met, slack), rest...));
     if (row.dx != nullptr) {
       const auto slope = hn::Neg(towards_label<Sum>(one, i, row.label));
       const auto some = hn::IfThenElse(hn::IsNaN(slack), slack, hn::Mul(slope, scale));

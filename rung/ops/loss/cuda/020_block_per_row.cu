@@ -27,9 +27,7 @@ __global__ void __launch_bounds__(threads) loss_block_per_row(Rows<4> rows, RowL
   for_each_row(rows.count(), [&](std::int64_t number, bool exists) {
     const Row<T> row(rows, p, number, exists);
     const T* x = p.x + row.at[Loss::row_x];
-    const auto value = [&](std::int64_t c) {
-      return convert<Sum>(x[c * rows.steps[Loss::row_x]]);
-    };
+    const auto value = [&](std::int64_t c) { return convert<Sum>(x[c * rows.steps[Loss::row_x]]); };
     Sum maximum = no_maximum<Sum>;
     if (p.terms.has_maximum()) {
       for_each_class(row, rows, [&](std::int64_t c) { maximum = Larger{}(maximum, value(c)); });
@@ -50,8 +48,8 @@ __global__ void __launch_bounds__(threads) loss_block_per_row(Rows<4> rows, RowL
 double estimate(const Loss::Args& args, const Context& context) {
   // A row takes a block some 2 us, however short it is.
   const double rounds = static_cast<double>(args.count()) / (8.0 * context.info().multiprocessors);
-  return launch_seconds + larger(estimate_seconds(Loss::cost(args), {.bandwidth = 0.3}, context),
-                                 rounds * 2e-6);
+  return launch_seconds +
+         larger(estimate_seconds(Loss::cost(args), {.bandwidth = 0.3}, context), rounds * 2e-6);
 }
 
 void run(const Loss::Args& args, Context& context) {

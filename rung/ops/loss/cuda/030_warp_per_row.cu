@@ -79,8 +79,8 @@ double estimate(const Loss::Args& args, const Context& context) {
   constexpr std::int64_t longest = 2048;
   const double share = !args.contiguous() ? 0.12 : args.classes() <= longest ? 0.35 : 0.2;
   const double lines = static_cast<double>(args.classes()) / warp_size;
-  return launch_seconds + larger(estimate_seconds(Loss::cost(args), {.bandwidth = share}, context),
-                                 lines * 0.5e-6);
+  return launch_seconds +
+         larger(estimate_seconds(Loss::cost(args), {.bandwidth = share}, context), lines * 0.5e-6);
 }
 
 void run(const Loss::Args& args, Context& context) {

@@ -25,8 +25,8 @@ template <class T>
 constexpr int width = 16 / static_cast<int>(sizeof(T));
 
 template <class T>
-__global__ void __launch_bounds__(max_threads) loss_registers_single_read(Rows<4> rows,
-                                                                          RowLoss<T> p) {
+__global__ void __launch_bounds__(max_threads)
+    loss_registers_single_read(Rows<4> rows, RowLoss<T> p) {
   using Sum = Accumulator<T>;
   constexpr int w = width<T>;
   auto& scratch = shared<Shared<Sum>>();

@@ -20,8 +20,8 @@ constexpr auto table = options_table<C, Cpp>(
     choice("reduction", &C::reduction, &Cpp::reduction, rung::LossReduction::sum),
     field("axis", &C::axis, &Cpp::axis), field("smoothing", &C::smoothing, &Cpp::smoothing),
     field("margin", &C::margin, &Cpp::margin),
-    field("ignored_label", &C::ignored_label, &Cpp::ignored_label),
-    field("dx", &C::dx, &Cpp::dx), field("losses", &C::losses, &Cpp::losses));
+    field("ignored_label", &C::ignored_label, &Cpp::ignored_label), field("dx", &C::dx, &Cpp::dx),
+    field("losses", &C::losses, &Cpp::losses));
 
 }  // namespace
 

@@ -35,7 +35,9 @@ Real element(const ConstTensorRef& tensor, std::int64_t offset) {
 class Reference {
  public:
   explicit Reference(const Args& args)
-      : args_(args), k_(static_cast<Real>(args.classes()) / 8 + 48), unit_(epsilon(arithmetic(args)) / 2) {
+      : args_(args),
+        k_(static_cast<Real>(args.classes()) / 8 + 48),
+        unit_(epsilon(arithmetic(args)) / 2) {
     const bool wide = arithmetic(args) == DType::f64;
     smoothing_ = wide ? args.options.smoothing : nearest_f32(args.options.smoothing);
     margin_ = wide ? args.options.margin : nearest_f32(args.options.margin);
@@ -144,7 +146,8 @@ class Reference {
         // A square below the smallest normal number may be 0.
         row.loss.error = k_ * unit_ * row.loss.value + smallest_normal(arithmetic(args_));
         // One that f32 does not hold is infinite.
-        if (arithmetic(args_) == DType::f32 && row.loss.value * static_cast<Real>(classes) > 0x1p127L) {
+        if (arithmetic(args_) == DType::f32 &&
+            row.loss.value * static_cast<Real>(classes) > 0x1p127L) {
           row.loss.error = std::numeric_limits<Real>::infinity();
         }
         break;
@@ -192,8 +195,7 @@ class Reference {
         return {margin_ - t * x >= 0 ? -t : 0, 0};
       }
       case LossKind::squared: {
-        const Real value =
-            2 * (x - at(args_.target, index)) / static_cast<Real>(args_.classes());
+        const Real value = 2 * (x - at(args_.target, index)) / static_cast<Real>(args_.classes());
         return {value, 4 * unit_ * std::abs(value) + smallest_normal(arithmetic(args_))};
       }
     }

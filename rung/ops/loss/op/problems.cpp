@@ -59,49 +59,49 @@ const Survey<Loss> survey{survey_patterns};
 
 std::vector<Problem> Loss::check_problems(Backend backend) {
   std::vector<Problem> problems = Problem::parse_all({
-      "f32 0x4",                                       // no rows: a mean of nothing
-      "f32 0x4,losses,ignored",                        //
-      "f32 5",                                         // one row, a label of no axes
-      "f32 6x1",                                       // one class: nothing to learn
-      "f32 7x10",                                      // digits
-      "f32 33x10,losses,ignored,labels=i32",           //
-      "f32 200x10,sum",                                // more rows than a block has
-      "f32 300x3,losses",                              // far more
-      "f32 3x5x67,losses,smoothing=0.1",               // unaligned against every vector width
-      "f32 9x130,smoothing=1",                         // nothing but smoothing
-      "f32 4x300,forward,losses",                      //
-      "f32 3x1500,ignored",                            // a row for many threads
-      "f32 1x9000,smoothing=0.25",                     // ... for a whole block
-      "f32 1x40001,losses",                            // longer than registers hold
-      "f32 12x40x5,axis=1,losses",                     // pixels
-      "f32 37x70,axis=0,ignored",                      //
-      "f32 23x64,masked,losses",                       // -inf, and rows of nothing else
-      "f32 13x70,masked,smoothing=0.1,losses",         //
-      "f32 40x9,wrong,losses",                         // labels that are no class
-      "f32 40x9,wrong,ignored,losses",                 //
-      "f32 9x65,in_place",                             //
-      "f32 5x1030,in_place,smoothing=0.1",             //
-      "f32 17x40,axis=0,in_place",                     //
-      "f32 21x10,hinge,losses",                        //
-      "f32 21x10,hinge,margin=0",                      // the perceptron's
-      "f32 6x515,hinge,margin=0.5,sum,ignored",        //
-      "f32 8x9x5,hinge,axis=1,losses,wrong",           //
-      "f32 3x2100,hinge,in_place",                     //
-      "f32 21x10,squared,losses",                      //
-      "f32 3x515,squared,sum",                         //
-      "f32 8x9x5,squared,axis=1",                      //
-      "f32 3x2100,squared,in_place",                   //
-      "f64 11x77,losses",                              // every type
-      "f64 5x300,smoothing=0.1,ignored,labels=i32",    //
-      "f64 7x31,hinge",                                //
-      "f64 7x31,squared,in_place",                     //
-      "f16 9x131,losses",                              //
-      "f16 21x40,axis=0,smoothing=0.1",                //
-      "f16 7x100,squared",                             //
-      "bf16 33x10,losses,ignored",                     //
-      "bf16 5x2050,smoothing=0.1,in_place",            //
-      "bf16 7x100,hinge",                              //
-      "bf16 6x90,masked,losses",                       //
+      "f32 0x4",                                     // no rows: a mean of nothing
+      "f32 0x4,losses,ignored",                      //
+      "f32 5",                                       // one row, a label of no axes
+      "f32 6x1",                                     // one class: nothing to learn
+      "f32 7x10",                                    // digits
+      "f32 33x10,losses,ignored,labels=i32",         //
+      "f32 200x10,sum",                              // more rows than a block has
+      "f32 300x3,losses",                            // far more
+      "f32 3x5x67,losses,smoothing=0.1",             // unaligned against every vector width
+      "f32 9x130,smoothing=1",                       // nothing but smoothing
+      "f32 4x300,forward,losses",                    //
+      "f32 3x1500,ignored",                          // a row for many threads
+      "f32 1x9000,smoothing=0.25",                   // ... for a whole block
+      "f32 1x40001,losses",                          // longer than registers hold
+      "f32 12x40x5,axis=1,losses",                   // pixels
+      "f32 37x70,axis=0,ignored",                    //
+      "f32 23x64,masked,losses",                     // -inf, and rows of nothing else
+      "f32 13x70,masked,smoothing=0.1,losses",       //
+      "f32 40x9,wrong,losses",                       // labels that are no class
+      "f32 40x9,wrong,ignored,losses",               //
+      "f32 9x65,in_place",                           //
+      "f32 5x1030,in_place,smoothing=0.1",           //
+      "f32 17x40,axis=0,in_place",                   //
+      "f32 21x10,hinge,losses",                      //
+      "f32 21x10,hinge,margin=0",                    // the perceptron's
+      "f32 6x515,hinge,margin=0.5,sum,ignored",      //
+      "f32 8x9x5,hinge,axis=1,losses,wrong",         //
+      "f32 3x2100,hinge,in_place",                   //
+      "f32 21x10,squared,losses",                    //
+      "f32 3x515,squared,sum",                       //
+      "f32 8x9x5,squared,axis=1",                    //
+      "f32 3x2100,squared,in_place",                 //
+      "f64 11x77,losses",                            // every type
+      "f64 5x300,smoothing=0.1,ignored,labels=i32",  //
+      "f64 7x31,hinge",                              //
+      "f64 7x31,squared,in_place",                   //
+      "f16 9x131,losses",                            //
+      "f16 21x40,axis=0,smoothing=0.1",              //
+      "f16 7x100,squared",                           //
+      "bf16 33x10,losses,ignored",                   //
+      "bf16 5x2050,smoothing=0.1,in_place",          //
+      "bf16 7x100,hinge",                            //
+      "bf16 6x90,masked,losses",                     //
   });
   if (backend == Backend::simt) return problems;
   const std::vector<Problem> larger = Problem::parse_all({
@@ -121,8 +121,8 @@ std::vector<Problem> Loss::bench_problems(Backend backend) {
     case Backend::cpu:
       return Problem::parse_all({"f32 65536x10", "f32 4096x1000", "bf16 512x32000,smoothing=0.1"});
     case Backend::cuda:
-      return Problem::parse_all({"f32 4194304x10", "f32 65536x1024", "bf16 8192x32000,smoothing=0.1",
-                                 "f32 65536x1024,squared"});
+      return Problem::parse_all({"f32 4194304x10", "f32 65536x1024",
+                                 "bf16 8192x32000,smoothing=0.1", "f32 65536x1024,squared"});
     case Backend::simt:
       return Problem::parse_all({"f32 256x10", "f32 16x1024"});
   }

@@ -12,7 +12,8 @@ enum { ROWS = 5, CLASSES = 7, SIZE = ROWS * CLASSES };
 void check_loss(rung_context* context) {
   const int64_t shape[2] = {ROWS, CLASSES}, rows[1] = {ROWS};
   int32_t labels[ROWS] = {3, 0, 6, 255, 1};
-  float x[SIZE], target[SIZE], dx[SIZE], losses[ROWS], result, expected[SIZE], expected_losses[ROWS];
+  float x[SIZE], target[SIZE], dx[SIZE], losses[ROWS], result, expected[SIZE],
+      expected_losses[ROWS];
   fill(x, SIZE);
   fill(target, SIZE);
   const rung_tensor tx = tensor_of(x, RUNG_F32, 2, shape), tdx = tensor_of(dx, RUNG_F32, 2, shape);

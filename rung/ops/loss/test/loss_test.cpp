@@ -103,7 +103,8 @@ TEST_P(LossOn, TheGradientIsTheDerivative) {
       loss(context, call.x, call.target, call.result, options, {name});
       EXPECT_NEAR(result, alone, 1e-12 * (1 + std::abs(alone))) << name;
       for (std::size_t i = 0; i < dx.size(); ++i) {
-        ASSERT_NEAR(dx[i], wanted[i], 1e-7) << name << " kind " << to_string(options.kind) << ' ' << i;
+        ASSERT_NEAR(dx[i], wanted[i], 1e-7)
+            << name << " kind " << to_string(options.kind) << ' ' << i;
       }
     }
   }
@@ -152,9 +153,8 @@ TEST_P(LossOn, IgnoredRowsCountForNothing) {
        TensorRef(&wanted, Extents{}));
   std::vector<double> dx(x.size(), -77);
   std::vector<double> losses(rows, -77);
-  const LossOptions options{.ignored_label = 3,
-                            .dx = TensorRef(dx, shape),
-                            .losses = TensorRef(losses, {rows})};
+  const LossOptions options{
+      .ignored_label = 3, .dx = TensorRef(dx, shape), .losses = TensorRef(losses, {rows})};
   loss(context, ConstTensorRef(x, shape), ConstTensorRef(labels), TensorRef(&result, Extents{}),
        options);
   EXPECT_NEAR(result, wanted, 1e-14);

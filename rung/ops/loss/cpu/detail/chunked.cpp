@@ -40,8 +40,8 @@ void write_result(const Loss::Args& args, double sum, std::int64_t counted) {
 }
 
 RowsKernel scalar_rows_of(DType dtype) {
-  return visit<float, double, f16, bf16>(
-      dtype, []<class T>() -> RowsKernel { return scalar_rows<T>; });
+  return visit<float, double, f16, bf16>(dtype,
+                                         []<class T>() -> RowsKernel { return scalar_rows<T>; });
 }
 
 void chunked(const Loss::Args& args, Context& context, int threads) {
@@ -49,7 +49,8 @@ void chunked(const Loss::Args& args, Context& context, int threads) {
   const RowsKernel kernel =
       args.contiguous() ? vector_rows(args.x.dtype) : scalar_rows_of(args.x.dtype);
   if (args.count() * args.classes() < min_elements) threads = 1;
-  threads = static_cast<int>(std::min<std::int64_t>(threads, std::max<std::int64_t>(chunks.count(), 1)));
+  threads =
+      static_cast<int>(std::min<std::int64_t>(threads, std::max<std::int64_t>(chunks.count(), 1)));
   auto* partial = static_cast<Partial*>(
       context.workspace(static_cast<std::size_t>(chunks.count() + 1) * sizeof(Partial)));
   const auto begin_of = [&](std::int64_t chunk) { return chunk * chunks.each; };
@@ -65,7 +66,8 @@ void chunked(const Loss::Args& args, Context& context, int threads) {
       }
       team.wait();
       counted = 0;
-      for (std::int64_t chunk = 0; chunk < chunks.count(); ++chunk) counted += partial[chunk].counted;
+      for (std::int64_t chunk = 0; chunk < chunks.count(); ++chunk)
+        counted += partial[chunk].counted;
     }
     const double factor = factor_of(args, counted);
     for (std::int64_t chunk = mine.begin; chunk < mine.end; ++chunk) {

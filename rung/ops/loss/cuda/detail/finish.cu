@@ -63,9 +63,8 @@ __global__ void __launch_bounds__(result_threads)
 int launch_count(const Loss::Args& args, Context& context, std::int64_t* counted) {
   const int blocks = static_cast<int>(
       smaller<std::int64_t>(max_count_blocks, ceil_div(args.count(), 4 * count_threads)));
-  launch(context,
-         {.grid = blocks, .block = count_threads, .shared_bytes = sizeof(CountShared)}, loss_count,
-         args.rows, LossLabels::of(args), counted);
+  launch(context, {.grid = blocks, .block = count_threads, .shared_bytes = sizeof(CountShared)},
+         loss_count, args.rows, LossLabels::of(args), counted);
   return blocks;
 }
 

@@ -147,9 +147,9 @@ __device__ __forceinline__ void for_each_class(const Row<T>& row, const Rows<4>&
 /// The last pass of such a row: its gradient, and its loss by the first of its threads.
 template <class T>
 __device__ __forceinline__ void write_row(const Row<T>& row, const Rows<4>& rows,
-                                          const RowLoss<T>& p, bool exists,
-                                          Accumulator<T> maximum, const Parts<Accumulator<T>>& parts,
-                                          Accumulator<T> factor, double& total) {
+                                          const RowLoss<T>& p, bool exists, Accumulator<T> maximum,
+                                          const Parts<Accumulator<T>>& parts, Accumulator<T> factor,
+                                          double& total) {
   using Sum = Accumulator<T>;
   if (!exists) return;
   if (threadIdx.x == 0) {
