@@ -1,0 +1,398 @@
+// SPDX-License-Identifier: Apache-2.0
+// A gathered layer by tiles, in two orientations. Nothing the size of a tensor is rearranged but the
+// weights.
+//
+// Pixels as columns, for channels first: a panel holds some terms of 64 pixels, gathered into L1
+// while a core needs them; a filter's weights, which are contiguous, are the rows.
+// Channels as columns, for channels last: panels hold the weights of 64 filters, packed once; the
+// rows are pixels, whose channels are contiguous where they lie. Where there are few of them, or
+// they are of a small type, the terms of 48 pixels are gathered first.
+#if defined(RUNG_OPS_CONV_CPU_DIRECT_INL_HPP_) == defined(HWY_TARGET_TOGGLE)
+#ifdef RUNG_OPS_CONV_CPU_DIRECT_INL_HPP_
+#undef RUNG_OPS_CONV_CPU_DIRECT_INL_HPP_
+#else
+#define RUNG_OPS_CONV_CPU_DIRECT_INL_HPP_
+#endif
+
+#include <algorithm>
+#include <cstddef>
+#include <type_traits>
+
+#include "rung/core/context.hpp"
+#include "rung/core/integer.hpp"
+#include "rung/cpu/team.hpp"
+#include "rung/ops/conv/cpu/detail/gather-inl.hpp"
+#include "rung/ops/conv/cpu/detail/tile-inl.hpp"
+
+HWY_BEFORE_NAMESPACE();
+namespace rung::conv_cpu::HWY_NAMESPACE {
+namespace hn = hwy::HWY_NAMESPACE;
+
+/// Terms of a panel: 32 KiB of them, which L1 holds beside the rows.
+template <class T>
+constexpr std::int64_t chunk_terms = 32768 /
+                                     static_cast<std::int64_t>(panel_columns<T> * sizeof(T));
+/// Rows of sums that stay in L2 beside that: filters, or pixels.
+constexpr std::int64_t max_filters = 512;
+constexpr std::int64_t strip_pixels = 48;
+/// Fewer channels than this are gathered, for pointers would change too often.
+constexpr std::int64_t few_channels = 8;
+
+inline std::int64_t even_chunk(std::int64_t count, std::int64_t max) {
+  return count == 0 ? 1 : ceil_div(count, ceil_div(count, max));
+}
+
+template <class T, class In>
+void add_bias(const Gathered& g, std::int64_t first, int count, T* to) {
+  const auto* bias = static_cast<const In*>(g.bias);
+  for (int i = 0; i < count; ++i) {
+    to[i] = bias == nullptr ? T{0} : static_cast<T>(bias[(first + i) * g.bias_stride]);
+  }
+}
+
+// --- pixels as columns ---------------------------------------------------------------------------
+
+template <class T, class In>
+class PixelColumns {
+ public:
+  PixelColumns(const Gathered& g, int threads)
+      : g_(g),
+        in_place_(std::is_same_v<T, In> && weights_contiguous(g)),
+        chunk_(even_chunk(g.terms(), chunk_terms<T>)),
+        panels_(ceil_div(g.pixels(), std::int64_t{columns})) {
+    // All filters of a group share what is gathered, unless there are too few panels for the team.
+    std::int64_t blocks = ceil_div(g.m, max_filters);
+    const std::int64_t wanted = ceil_div(std::int64_t{threads} * 2, panels_ * g.groups);
+    blocks = std::max(blocks, std::min(wanted, ceil_div(g.m, std::int64_t{tile_rows})));
+    block_ = round_up(ceil_div(g.m, blocks), std::int64_t{tile_rows});
+    blocks_ = ceil_div(g.m, block_);
+  }
+
+  [[nodiscard]] std::size_t weight_bytes() const {
+    if (in_place_) return 0;
+    return static_cast<std::size_t>(round_up(g_.groups * g_.m * g_.terms(), 64)) * sizeof(T);
+  }
+  [[nodiscard]] std::size_t thread_bytes() const {
+    return static_cast<std::size_t>((chunk_ + block_) * columns) * sizeof(T);
+  }
+
+  void run(const cpu::Team& team, std::byte* memory) const {
+    T* packed = reinterpret_cast<T*>(memory);
+    if (!in_place_) {
+      const cpu::Range share = team.share(g_.groups * g_.m);
+      for (std::int64_t row = share.begin; row < share.end; ++row) pack(row, packed);
+      team.wait();
+    }
+    T* panel = reinterpret_cast<T*>(memory + weight_bytes() +
+                                    static_cast<std::size_t>(team.rank()) * thread_bytes());
+    const cpu::Range share = team.share(g_.groups * panels_ * blocks_);
+    for (std::int64_t task = share.begin; task < share.end; ++task) {
+      const std::int64_t group = task / blocks_ / panels_;
+      const std::int64_t first = task % blocks_ * block_;
+      make(group, task / blocks_ % panels_ * columns, first, std::min(block_, g_.m - first), packed,
+           panel, panel + chunk_ * columns);
+    }
+  }
+
+ private:
+  static constexpr int columns = panel_columns<T>;
+
+  static bool weights_contiguous(const Gathered& g) {
+    std::int64_t expected = 1;
+    const std::int64_t extents[] = {g.q, g.axis[0].kernel, g.axis[1].kernel, g.axis[2].kernel};
+    for (int axis = 3; axis >= 0; --axis) {
+      if (extents[axis] != 1 && g.w_strides[1 + axis] != expected) return false;
+      expected *= extents[axis];
+    }
+    return true;
+  }
+
+  /// A filter's weights, in the order of terms.
+  void pack(std::int64_t row, T* packed) const {
+    const In* from =
+        static_cast<const In*>(g_.w) + row / g_.m * g_.w_group + row % g_.m * g_.w_strides[0];
+    T* to = packed + row * g_.terms();
+    for (std::int64_t q = 0; q < g_.q; ++q) {
+      for (std::int64_t t0 = 0; t0 < g_.axis[0].kernel; ++t0) {
+        for (std::int64_t t1 = 0; t1 < g_.axis[1].kernel; ++t1) {
+          const In* line = from + q * g_.w_strides[1] + t0 * g_.w_strides[2] + t1 * g_.w_strides[3];
+          for (std::int64_t t2 = 0; t2 < g_.axis[2].kernel; ++t2) {
+            *to++ = static_cast<T>(line[t2 * g_.w_strides[4]]);
+          }
+        }
+      }
+    }
+  }
+
+  void make(std::int64_t group, std::int64_t pixel, std::int64_t first, std::int64_t filters,
+            const T* packed, T* panel, T* sums) const {
+    Run runs[columns];
+    const int count = static_cast<int>(std::min<std::int64_t>(columns, g_.pixels() - pixel));
+    const int run_count = runs_of(g_, pixel, count, runs);
+    // What a partial vector has beyond the pixels must be numbers, though no one reads the sums.
+    const int used = static_cast<int>(round_up(count, lanes_of<T>));
+    if (used != count)
+      std::memset(panel, 0, static_cast<std::size_t>(chunk_ * columns) * sizeof(T));
+    const In* image = static_cast<const In*>(g_.x) + group * g_.q * g_.x_strides[1];
+    const T* weights = packed + group * g_.m * g_.terms();
+    std::int64_t row_step = g_.terms();
+    if constexpr (std::is_same_v<T, In>) {
+      if (in_place_) {
+        weights = static_cast<const T*>(g_.w) + group * g_.w_group;
+        row_step = g_.w_strides[0];
+      }
+    }
+    weights += first * row_step;
+    for (std::int64_t term = 0; term == 0 || term < g_.terms(); term += chunk_) {
+      const std::int64_t terms = std::min(chunk_, g_.terms() - term);
+      gather_terms<T>(g_, image, runs, run_count, term, terms, panel, columns);
+      multiply(filters, count, terms, panel, sums, term != 0,
+               [&](std::int64_t i) { return weights + i * row_step + term; });
+    }
+    In* y = static_cast<In*>(g_.y) + (group * g_.m + first) * g_.y_strides[1];
+    for (std::int64_t i = 0; i < filters; ++i, sums += columns, y += g_.y_strides[1]) {
+      finish(group * g_.m + first + i, used, sums);
+      for (int r = 0; r < run_count; ++r) {
+        const Run& run = runs[r];
+        In* to = y + run.n * g_.y_strides[0] + run.o[0] * g_.y_strides[2] +
+                 run.o[1] * g_.y_strides[3] + run.o[2] * g_.y_strides[4];
+        store_strided(sums + run.column, to, g_.y_strides[4], run.count);
+      }
+    }
+  }
+
+  void finish(std::int64_t filter, int used, T* sums) const {
+    const hn::ScalableTag<T> d;
+    if (g_.bias != nullptr) {
+      T bias;
+      add_bias<T, In>(g_, filter, 1, &bias);
+      for (int j = 0; j < used; j += lanes_of<T>) {
+        hn::StoreU(hn::Add(hn::LoadU(d, sums + j), hn::Set(d, bias)), d, sums + j);
+      }
+    }
+    activate(g_.activation, sums, used);
+  }
+
+  const Gathered& g_;
+  bool in_place_;
+  std::int64_t chunk_;
+  std::int64_t panels_;
+  std::int64_t block_ = 1;
+  std::int64_t blocks_ = 1;
+};
+
+// --- channels as columns -------------------------------------------------------------------------
+
+template <class T, class In>
+class ChannelColumns {
+ public:
+  explicit ChannelColumns(const Gathered& g, int)
+      : g_(g),
+        direct_(std::is_same_v<T, In> && g.x_strides[1] == 1 && g.q >= few_channels),
+        chunk_(direct_ ? even_chunk(g.q, chunk_terms<T>) : even_chunk(g.terms(), chunk_terms<T>)),
+        strips_(ceil_div(g.pixels(), strip_pixels)),
+        blocks_(ceil_div(g.m, std::int64_t{columns})) {}
+
+  [[nodiscard]] std::size_t weight_bytes() const {
+    return static_cast<std::size_t>(g_.groups * blocks_ * g_.terms() * columns) * sizeof(T);
+  }
+  [[nodiscard]] std::size_t thread_bytes() const {
+    const std::int64_t rows = direct_ ? chunk_ : strip_pixels * chunk_;
+    return static_cast<std::size_t>(round_up(rows, 64) + strip_pixels * columns) * sizeof(T);
+  }
+
+  void run(const cpu::Team& team, std::byte* memory) const {
+    T* packed = reinterpret_cast<T*>(memory);
+    const cpu::Range panels = team.share(g_.groups * blocks_);
+    for (std::int64_t i = panels.begin; i < panels.end; ++i) pack(i, packed);
+    T* rows = reinterpret_cast<T*>(memory + weight_bytes() +
+                                   static_cast<std::size_t>(team.rank()) * thread_bytes());
+    T* sums = rows + (direct_ ? round_up(chunk_, 64) : round_up(strip_pixels * chunk_, 64));
+    if (direct_) std::memset(rows, 0, static_cast<std::size_t>(chunk_) * sizeof(T));
+    team.wait();
+    const cpu::Range share = team.share(g_.groups * strips_ * blocks_);
+    for (std::int64_t task = share.begin; task < share.end; ++task) {
+      const std::int64_t block = task % blocks_;
+      const std::int64_t group = task / blocks_ / strips_;
+      make(group, block, task / blocks_ % strips_ * strip_pixels,
+           packed + (group * blocks_ + block) * g_.terms() * columns, rows, sums);
+    }
+  }
+
+ private:
+  static constexpr int columns = panel_columns<T>;
+
+  /// [tap][channel][filter], zeros beyond the last filter.
+  void pack(std::int64_t index, T* packed) const {
+    const std::int64_t first = index % blocks_ * columns;
+    const int count = static_cast<int>(std::min<std::int64_t>(columns, g_.m - first));
+    const In* from =
+        static_cast<const In*>(g_.w) + index / blocks_ * g_.w_group + first * g_.w_strides[0];
+    T* to = packed + index * g_.terms() * columns;
+    for (std::int64_t t0 = 0; t0 < g_.axis[0].kernel; ++t0) {
+      for (std::int64_t t1 = 0; t1 < g_.axis[1].kernel; ++t1) {
+        for (std::int64_t t2 = 0; t2 < g_.axis[2].kernel; ++t2) {
+          const In* tap = from + t0 * g_.w_strides[2] + t1 * g_.w_strides[3] + t2 * g_.w_strides[4];
+          for (std::int64_t q = 0; q < g_.q; ++q, to += columns) {
+            for (int j = 0; j < columns; ++j) {
+              to[j] =
+                  j < count ? static_cast<T>(tap[q * g_.w_strides[1] + j * g_.w_strides[0]]) : T{0};
+            }
+          }
+        }
+      }
+    }
+  }
+
+  /// A pixel's image, and where it lies in it.
+  struct Pixel {
+    const In* image;
+    std::int64_t o[3];
+  };
+
+  [[nodiscard]] const In* tap_of(const Pixel& pixel, const std::int64_t (&t)[3]) const {
+    const In* at = pixel.image;
+    for (int axis = 0; axis < 3; ++axis) {
+      const std::int64_t from = g_.axis[axis].source(pixel.o[axis], t[axis]);
+      if (from < 0) return nullptr;
+      at += from * g_.x_strides[2 + axis];
+    }
+    return at;
+  }
+
+  void make(std::int64_t group, std::int64_t block, std::int64_t first, const T* panel, T* rows,
+            T* sums) const {
+    Pixel pixels[strip_pixels];
+    const std::int64_t count = std::min(strip_pixels, g_.pixels() - first);
+    const int filters = static_cast<int>(std::min<std::int64_t>(columns, g_.m - block * columns));
+    Run run[strip_pixels];
+    const int run_count = runs_of(g_, first, static_cast<int>(count), run);
+    for (int r = 0; r < run_count; ++r) {
+      for (int i = 0; i < run[r].count; ++i) {
+        pixels[run[r].column + i] = {static_cast<const In*>(g_.x) + run[r].n * g_.x_strides[0] +
+                                         group * g_.q * g_.x_strides[1],
+                                     {run[r].o[0], run[r].o[1], run[r].o[2] + i}};
+      }
+    }
+    if (g_.terms() == 0) {
+      std::memset(sums, 0, static_cast<std::size_t>(count * columns) * sizeof(T));
+    } else if (direct_) {
+      multiply_in_place(pixels, count, filters, panel, rows, sums);
+    } else {
+      multiply_gathered(pixels, count, filters, panel, rows, sums);
+    }
+    finish(group * g_.m + block * columns, filters, count, sums);
+    In* y = static_cast<In*>(g_.y) + (group * g_.m + block * columns) * g_.y_strides[1];
+    for (int r = 0; r < run_count; ++r) {
+      In* to = y + run[r].n * g_.y_strides[0] + run[r].o[0] * g_.y_strides[2] +
+               run[r].o[1] * g_.y_strides[3] + run[r].o[2] * g_.y_strides[4];
+      for (int i = 0; i < run[r].count; ++i, to += g_.y_strides[4]) {
+        store_strided(sums + (run[r].column + i) * columns, to, g_.y_strides[1], filters);
+      }
+    }
+  }
+
+  void multiply_in_place(const Pixel* pixels, std::int64_t count, int filters, const T* panel,
+                         const T* zeros, T* sums) const {
+    if constexpr (std::is_same_v<T, In>) {
+      const T* from[strip_pixels];
+      bool add = false;
+      std::int64_t t[3];
+      for (t[0] = 0; t[0] < g_.axis[0].kernel; ++t[0]) {
+        for (t[1] = 0; t[1] < g_.axis[1].kernel; ++t[1]) {
+          for (t[2] = 0; t[2] < g_.axis[2].kernel; ++t[2]) {
+            for (std::int64_t i = 0; i < count; ++i) from[i] = tap_of(pixels[i], t);
+            for (std::int64_t q = 0; q < g_.q; q += chunk_, add = true) {
+              const std::int64_t terms = std::min(chunk_, g_.q - q);
+              multiply(count, filters, terms, panel, sums, add,
+                       [&](std::int64_t i) { return from[i] == nullptr ? zeros : from[i] + q; });
+              panel += terms * columns;
+            }
+          }
+        }
+      }
+    }
+  }
+
+  void multiply_gathered(const Pixel* pixels, std::int64_t count, int filters, const T* panel,
+                         T* rows, T* sums) const {
+    for (std::int64_t term = 0; term < g_.terms(); term += chunk_) {
+      const std::int64_t terms = std::min(chunk_, g_.terms() - term);
+      for (std::int64_t i = 0; i < count; ++i)
+        gather_row(pixels[i], term, terms, rows + i * chunk_);
+      multiply(count, filters, terms, panel, sums, term != 0,
+               [&](std::int64_t i) { return rows + i * chunk_; });
+      panel += terms * columns;
+    }
+  }
+
+  /// Terms of a pixel, in the order t0 t1 t2 q.
+  void gather_row(const Pixel& pixel, std::int64_t term, std::int64_t terms, T* to) const {
+    while (terms > 0) {
+      std::int64_t rest = term / g_.q;
+      const std::int64_t q = term % g_.q;
+      std::int64_t t[3];
+      for (int axis = 2; axis >= 0; --axis) {
+        t[axis] = rest % g_.axis[axis].kernel;
+        rest /= g_.axis[axis].kernel;
+      }
+      const int some = static_cast<int>(std::min(terms, g_.q - q));
+      const In* from = tap_of(pixel, t);
+      if (from == nullptr) {
+        for (int i = 0; i < some; ++i) to[i] = T{0};
+      } else if (g_.q < few_channels) {
+        for (int i = 0; i < some; ++i) to[i] = static_cast<T>(from[(q + i) * g_.x_strides[1]]);
+      } else {
+        copy_strided(to, from + q * g_.x_strides[1], g_.x_strides[1], some);
+      }
+      to += some;
+      term += some;
+      terms -= some;
+    }
+  }
+
+  void finish(std::int64_t filter, int filters, std::int64_t count, T* sums) const {
+    const hn::ScalableTag<T> d;
+    if (g_.bias == nullptr && g_.activation == Activation::none) return;
+    T bias[columns] = {};
+    add_bias<T, In>(g_, filter, filters, bias);
+    for (std::int64_t i = 0; i < count; ++i, sums += columns) {
+      for (int j = 0; j < filters; j += lanes_of<T>) {
+        hn::StoreU(hn::Add(hn::LoadU(d, sums + j), hn::LoadU(d, bias + j)), d, sums + j);
+      }
+      activate(g_.activation, sums, static_cast<int>(round_up(filters, lanes_of<T>)));
+    }
+  }
+
+  const Gathered& g_;
+  bool direct_;
+  std::int64_t chunk_;
+  std::int64_t strips_;
+  std::int64_t blocks_;
+};
+
+template <class Layer>
+void run_layer(const Gathered& g, Context& context, int threads) {
+  const Layer layer(g, threads);
+  auto* memory = static_cast<std::byte*>(context.workspace(
+      layer.weight_bytes() + static_cast<std::size_t>(threads) * layer.thread_bytes()));
+  cpu::run_team(threads, [&](const cpu::Team& team) { layer.run(team, memory); });
+}
+
+/// On so many threads.
+inline void direct(const Gathered& g, Context& context, int threads) {
+  visit<float, double, f16, bf16>(g.dtype, [&]<class In>() {
+    using T = Accumulator<In>;
+    constexpr std::int64_t enough_channels = 8;  // half a vector
+    if (g.y_strides[1] == 1 && g.m >= enough_channels) {
+      run_layer<ChannelColumns<T, In>>(g, context, threads);
+    } else {
+      run_layer<PixelColumns<T, In>>(g, context, threads);
+    }
+  });
+}
+
+}  // namespace rung::conv_cpu::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#endif  // the guard flips with each target

@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+// What conv's CUDA rungs share: a call with its types, its places, and the epilogue of one element.
+#pragma once
+
+#include <cmath>
+#include <cstdint>
+
+#include "rung/core/bounds.hpp"
+#include "rung/core/integer.hpp"
+#include "rung/device/load.hpp"
+#include "rung/device/take_axis.hpp"
+#include "rung/ops/conv/conv.hpp"
+
+namespace rung::conv_cuda::inline RUNG_TARGET {
+
+// --- in kernels ----------------------------------------------------------------------------------
+
+template <class Sum>
+__device__ Sum activate(Activation activation, Sum x) {
+  switch (activation) {
+    case Activation::none:
+      return x;
+    case Activation::relu:
+      return x < 0 ? Sum(0) : x;  // NaN stays NaN
+    case Activation::gelu:
+      if (x < -40) return 0;  // under any type's range; -infinity * 0 would be NaN
+      return x * erfc(-x * Sum(0.70710678118654752440)) * Sum(0.5);
+    case Activation::sigmoid:
+      return Sum(1) / (Sum(1) + exp(-x));
+    case Activation::tanh:
+      return tanh(x);
+  }
+  return x;
+}
+
+/// What follows the sums.
+template <class T>
+struct Epilogue {
+  View<const T, 1> bias;  // without data: none
+  Activation activation;
+
+  [[nodiscard]] __device__ __forceinline__ Accumulator<T> bias_of(std::int64_t filter) const {
+    return bias.data != nullptr ? convert<Accumulator<T>>(bias(filter)) : Accumulator<T>(0);
+  }
+  [[nodiscard]] __device__ __forceinline__ T operator()(Accumulator<T> sum,
+                                                        std::int64_t filter) const {
+    return convert<T>(activate(activation, sum + bias_of(filter)));
+  }
+};
+
+/// A call, small enough for a kernel's parameters.
+template <class T>
+struct Layer {
+  using Sum = Accumulator<T>;
+  View<const T, 5> x;
+  View<const T, 5> w;
+  View<T, 5> y;
+  ConvGeometry geometry;
+  Epilogue<T> epilogue;
+};
+
+/// The place of an element: image, channel, depth, row, column.
+struct Place {
+  std::int64_t n, c, d, h, w;
+};
+
+/// The place of element `index` of a tensor with these extents, counted along its channels first
+/// where those are innermost in memory, else in the order of the axes.
+template <class T>
+__device__ __forceinline__ Place place_of(const View<T, 5>& tensor, std::int64_t index,
+                                          bool channels_innermost) {
+  Place at{};
+  if (channels_innermost) at.c = take_axis(index, tensor.shape[1]);
+  at.w = take_axis(index, tensor.shape[4]);
+  at.h = take_axis(index, tensor.shape[3]);
+  at.d = take_axis(index, tensor.shape[2]);
+  if (!channels_innermost) at.c = take_axis(index, tensor.shape[1]);
+  at.n = index;
+  return at;
+}
+
+// --- on the host ---------------------------------------------------------------------------------
+
+template <class T>
+Epilogue<T> epilogue_of(const Conv::Args& args) {
+  Epilogue<T> epilogue{.bias = {}, .activation = args.options.activation};
+  if (args.has_bias()) epilogue.bias = args.options.bias.view<const T, 1>();
+  return epilogue;
+}
+
+template <class T>
+Layer<T> layer_of(const Conv::Args& args) {
+  return {.x = args.x.view<const T, 5>(),
+          .w = args.w.view<const T, 5>(),
+          .y = args.y.view<T, 5>(),
+          .geometry = args.geometry,
+          .epilogue = epilogue_of<T>(args)};
+}
+
+/// Images of two dimensions, or one.
+inline bool is_flat(const ConvGeometry& g) {
+  return g.axis[0].in == 1 && g.axis[0].kernel == 1 && g.axis[0].out == 1;
+}
+
+/// C-contiguous in the order N C D H W, apart from axes of extent 1.
+inline bool is_contiguous(const ConstTensorRef& tensor) {
+  std::int64_t expected = 1;
+  for (int axis = tensor.rank() - 1; axis >= 0; --axis) {
+    if (tensor.shape[axis] == 1) continue;
+    if (tensor.strides[axis] != expected) return false;
+    expected *= tensor.shape[axis];
+  }
+  return true;
+}
+
+}  // namespace rung::conv_cuda::inline RUNG_TARGET

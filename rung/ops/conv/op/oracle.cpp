@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+// conv: what it must cost, what it must give, and how far a rung may be off.
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <numbers>
+
+#include "rung/core/inputs.hpp"
+#include "rung/ops/conv/conv.hpp"
+#include "rung/ops/conv/op/oracle.hpp"
+
+namespace rung {
+namespace {
+
+template <class R>
+R activate(Activation activation, R x) {
+  switch (activation) {
+    case Activation::none:
+      return x;
+    case Activation::relu:
+      return x < 0 ? R{0} : x;
+    case Activation::gelu:
+      if (x < -40) return 0;  // as the limit; -infinity * 0 would be NaN
+      return x * std::erfc(-x / std::numbers::sqrt2_v<R>) / 2;
+    case Activation::sigmoid:
+      return 1 / (1 + std::exp(-x));
+    case Activation::tanh:
+      return std::tanh(x);
+  }
+  return x;
+}
+
+/// What the errors of a transformed layer scale with: the greatest elements of x around a pixel and
+/// of the filter, channel by channel.
+template <class T>
+double magnitude_of_tiles(const Conv::Args& args, const std::int64_t (&at)[5]) {
+  constexpr std::int64_t reach = 5;  // a tile of 6 x 6 holds the pixel's window
+  const auto x = args.x.view<const T, 5>();
+  const auto w = args.w.view<const T, 5>();
+  const ConvGeometry& g = args.geometry;
+  const std::int64_t first = at[1] / g.group_filters() * g.group_channels();
+  double sum = 0;
+  for (std::int64_t c = 0; c < g.group_channels(); ++c) {
+    double of_w = 0;
+    double of_x = 0;
+    for (std::int64_t i = 0; i < g.axis[1].kernel; ++i) {
+      for (std::int64_t j = 0; j < g.axis[2].kernel; ++j) {
+        of_w =
+            std::max(of_w, std::abs(static_cast<double>(conv_oracle::wide(w(at[1], c, 0, i, j)))));
+      }
+    }
+    const std::int64_t row = at[3] - g.axis[1].padding;
+    const std::int64_t column = at[4] - g.axis[2].padding;
+    for (std::int64_t h = std::max<std::int64_t>(0, row - reach);
+         h < std::min(g.axis[1].in, row + reach + 1); ++h) {
+      for (std::int64_t v = std::max<std::int64_t>(0, column - reach);
+           v < std::min(g.axis[2].in, column + reach + 1); ++v) {
+        const double value = static_cast<double>(conv_oracle::wide(x(at[0], first + c, 0, h, v)));
+        of_x = std::max(of_x, std::abs(value));
+      }
+    }
+    sum += of_w * of_x;
+  }
+  return sum;
+}
+
+template <class T>
+void refer(const Conv::Args& args, Oracle::Output& output) {
+  using R = conv_oracle::Real<T>;
+  const auto x = args.x.view<const T, 5>();
+  const auto w = args.w.view<const T, 5>();
+  const ConvGeometry& g = args.geometry;
+  const bool tiles = args.options.winograd && g.axis[0].in == 1;
+  conv_oracle::for_each(
+      output, args.y.shape, args.axes, args.options.channels_last,
+      [&](double& value, double& magnitude, const std::int64_t(&at)[5]) {
+        conv_oracle::Sum<R> sum;
+        const std::int64_t first = at[1] / g.group_filters() * g.group_channels();
+        conv_oracle::for_each_tap(
+            g, [&](int axis, std::int64_t t) { return g.axis[axis].source(at[2 + axis], t); },
+            [&](const std::int64_t(&t)[3], const std::int64_t(&from)[3]) {
+              for (std::int64_t c = 0; c < g.group_channels(); ++c) {
+                sum.add(conv_oracle::wide(x(at[0], first + c, from[0], from[1], from[2])) *
+                        conv_oracle::wide(w(at[1], c, t[0], t[1], t[2])));
+              }
+            });
+        if (tiles) sum.magnitude = std::max<R>(sum.magnitude, magnitude_of_tiles<T>(args, at));
+        if (args.has_bias())
+          sum.add(conv_oracle::wide(args.options.bias.view<const T, 1>()(at[1])));
+        value = static_cast<double>(activate(args.options.activation, sum.value));
+        magnitude = static_cast<double>(sum.magnitude);
+      });
+}
+
+}  // namespace
+
+Cost Conv::cost(const Args& args) {
+  return conv_oracle::layer_cost(args.geometry, args.x.dtype, args.y, args.x, args.w);
+}
+
+void Conv::reference(const Args& args, Oracle& oracle) {
+  visit<float, double, f16, bf16>(args.x.dtype,
+                                  [&]<class T>() { refer<T>(args, oracle.outputs.at(0)); });
+}
+
+Tolerance Conv::tolerance(const Args& args, const RungInfo& rung, Values values) {
+  const auto terms = static_cast<double>(args.terms());
+  Tolerance tolerance = conv_oracle::sum_tolerance(args.x.dtype, terms, values, rung);
+  const double unit = epsilon(args.x.dtype == DType::f64 ? DType::f64 : DType::f32) / 2;
+  if (rung.name.starts_with("winograd")) {
+    tolerance.magnitude = (static_cast<double>(args.geometry.group_channels()) + 24) * unit * 3000;
+  }
+  if (args.options.activation != Activation::none) {
+    tolerance.magnitude *= 1.13;      // the steepest slope, gelu's
+    tolerance.magnitude += 4 * unit;  // gelu multiplies by x what erf gives to a few units
+    tolerance.relative += 8 * unit;
+    tolerance.absolute += 4 * unit;
+  }
+  return tolerance;
+}
+
+}  // namespace rung

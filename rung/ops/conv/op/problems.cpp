@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: Apache-2.0
+// conv: the problems it is checked and timed on, how they are made, and its command line.
+#include <fmt/format.h>
+
+#include <array>
+#include <cmath>
+#include <string_view>
+
+#include "rung/core/any_operator.hpp"
+#include "rung/core/require.hpp"
+#include "rung/ops/conv/conv.hpp"
+#include "rung/ops/conv/op/axes.hpp"
+#include "rung/ops/conv/op/text.hpp"
+
+namespace rung {
+namespace {
+
+// Layers of networks and others: 3 x 3 and 1 x 1 of every size, first layers, strides, groups,
+// depthwise, one and three dimensions.
+constexpr std::string_view survey_patterns[] = {
+    "(f32*4|bf16|f16) 1..32x1..256x4..64x4..64,out=1..256,k=3,p=1(*2|,s=2)(*2|,nhwc)",
+    "(f32*3|bf16|f16) 1..32x1..512x4..64x4..64,out=1..512,k=1(*2|,nhwc)",
+    "(f32*3|f64) 1..64x1..4x8..128x8..128,out=1..64,(k=3|k=5|k=7,p=3|k=7,s=2,p=3)(*2|,nhwc)",
+    "(f32*2|bf16) 1..16x64x4..64x4..64,k=3,p=1,(g=64*2|g=2|g=8)(|,nhwc)",
+    "(f32*2|f64) 1..16x1..64x4..64x4..64,out=1..64,(k=3,d=2,p=2|k=2x5,s=2x1|k=7|k=1,s=2)(|,nhwc)",
+    "(f32*2|bf16) 1..16x1..64x16..4096,out=1..64,k=3..9(*2|,nhwc)",
+    "f32 1..4x1..32x4..16x4..32x4..32,out=1..32,k=3,p=1(|,nhwc)",
+    "f32 1..16x16..128x6..64x6..64,out=16..128,k=3,p=1,winograd,bias,relu",
+};
+const Survey<Conv> survey{survey_patterns};
+
+Activation activation_of(const auto& has) {
+  for (const auto& [word, activation] : conv_text::activations) {
+    if (has(word)) return activation;
+  }
+  return Activation::none;
+}
+
+}  // namespace
+
+std::vector<Problem> Conv::check_problems(Backend backend) {
+  std::vector<Problem> problems = Problem::parse_all({
+      "f32 0x3x4x4",                                       // no images
+      "f32 2x3x4x4,out=0",                                 // no filters
+      "f32 2x0x4x4,out=3,bias",                            // no channels: the bias alone
+      "f32 1x1x1x1,k=1",                                   // one element
+      "f32 1x1x1x1,k=3,p=1,bias",                          // padding all around
+      "f32 1x1x2x3,k=3,p=4",                               // windows in the padding alone
+      "f32 1x1x5x5,k=7,p=1",                               // a filter larger than the image
+      "f32 2x3x8x8,out=5,k=3,p=1",                         // few channels
+      "f32 1x4x9x7,out=6,k=3,s=2,p=1,bias,relu",           //
+      "f32 2x17x7x11,out=19,k=3,p=1",                      // nothing is a multiple of anything
+      "f32 2x17x7x11,out=35,k=3,p=1,nhwc",                 //
+      "f32 1x20x9x10,out=70,k=1",                          // a matrix product
+      "f32 2x20x5x9,out=70,k=1,nhwc,bias,gelu",            //
+      "f32 1x24x9x9,out=8,k=1,s=2",                        //
+      "f32 1x2x13x17,out=3,k=3,d=2,p=2",                   // dilated
+      "f32 1x2x10x12,out=4,k=2x5,s=2x3,p=1x0,d=3x1",       // an axis unlike the other
+      "f32 1x3x9x9,out=4,k=2,s=4",                         // strides beyond the filter
+      "f32 2x1x20x21,out=4,k=7",                           // one channel, 7 x 7
+      "f32 1x4x12x12,out=16,k=7,p=3,bias,tanh",            // four
+      "f32 1x3x16x15,out=33,k=5,s=2,p=2,nhwc",             //
+      "f32 2x6x7x9,k=3,p=1,g=6",                           // depthwise
+      "f32 1x37x6x7,k=3,s=2,p=1,g=37,nhwc,bias",           //
+      "f32 1x5x8x8,out=10,k=5,p=2,g=5,relu",               // two filters per channel
+      "f32 1x12x6x8,out=20,k=3,p=1,g=4",                   // groups
+      "f32 1x12x6x8,out=8,k=3,p=1,g=2,nhwc,sigmoid",       //
+      "f32 2x3x50,out=4,k=5,p=2",                          // one dimension
+      "f32 1x18x33,out=20,k=3,s=2,nhwc,bias",              //
+      "f32 1x2x4x5x6,out=3,k=3,p=1",                       // three
+      "f32 1x3x4x6x5,out=7,k=2x3x1,s=1x2x1,p=1x0x2,nhwc",  //
+      "f32 1x16x8x10,out=18,k=3,p=1,winograd",             // full tiles and partial ones
+      "f32 2x9x7x5,out=17,k=3,winograd,bias,relu",         //
+      "f32 1x10x9x9,out=17,k=3,p=1,winograd,nhwc",         //
+      "f64 1x3x6x7,out=5,k=3,p=1,bias",                    // every type
+      "f64 1x9x5x6,out=10,k=3,nhwc,relu",                  //
+      "f16 1x16x6x9,out=24,k=3,p=1,nhwc,bias",             //
+      "f16 2x5x7x7,out=6,k=3,s=2,p=1,relu",                //
+      "bf16 1x32x5x7,out=16,k=3,p=1,nhwc",                 //
+      "bf16 1x6x7x8,out=9,k=3,p=1,bias,gelu",              //
+      "bf16 1x8x7x8,k=3,p=1,g=8,nhwc",                     //
+  });
+  if (backend == Backend::simt) return problems;
+  // More terms than a chunk holds, more pixels than a panel, shares of several threads.
+  const std::vector<Problem> larger = Problem::parse_all({
+      "f32 2x64x28x28,out=64,k=3,p=1",
+      "f32 1x150x14x14,out=70,k=3,p=1,bias,relu",
+      "f32 2x64x20x21,out=96,k=3,p=1,nhwc",
+      "f32 2x64x30x31,out=64,k=3,p=1,winograd",
+      "f32 1x512x7x7,out=33,k=1",
+      "f32 4x1x40x41,out=6,k=5",
+      "f32 1x64x30x30,k=3,p=1,g=64",
+      "bf16 1x64x15x16,out=40,k=3,s=2,p=1",
+      "f64 1x40x17x18,out=30,k=3,p=1",
+  });
+  problems.insert(problems.end(), larger.begin(), larger.end());
+  return problems;
+}
+
+std::vector<Problem> Conv::bench_problems(Backend backend) {
+  switch (backend) {
+    case Backend::cpu:
+      return Problem::parse_all(
+          {"f32 4x64x56x56,out=64,k=3,p=1", "f32 4x64x56x56,out=64,k=3,p=1,winograd",
+           "f32 4x64x56x56,out=64,k=3,p=1,nhwc", "f32 4x256x14x14,out=256,k=3,p=1",
+           "f32 4x256x56x56,out=64,k=1", "f32 4x3x224x224,out=64,k=7,s=2,p=3",
+           "f32 64x1x86x86,out=4,k=7", "f32 4x64x56x56,k=3,p=1,g=64"});
+    case Backend::cuda:
+      return Problem::parse_all(
+          {"f32 32x64x224x224,out=64,k=3,p=1", "f32 32x128x28x28,out=128,k=3,p=1",
+           "f16 32x64x224x224,out=64,k=3,p=1,nhwc", "bf16 32x128x28x28,out=128,k=3,p=1,nhwc",
+           "bf16 32x512x7x7,out=512,k=3,p=1,nhwc", "f32 32x256x56x56,out=64,k=1",
+           "f32 32x3x224x224,out=64,k=7,s=2,p=3", "f32 1000x1x86x86,out=4,k=7",
+           "f32 1000x4x40x40,out=16,k=7", "f32 32x64x56x56,k=3,p=1,g=64"});
+    case Backend::simt:
+      return Problem::parse_all({"f32 1x16x14x14,out=16,k=3,p=1", "f32 1x4x20x20,out=16,k=7",
+                                 "f16 1x32x10x10,out=32,k=3,p=1,nhwc",
+                                 "f32 1x16x14x14,out=16,k=3,p=1,winograd",
+                                 "f32 1x16x14x14,k=3,p=1,g=16"});
+  }
+  return {};
+}
+
+Conv::Call Conv::make(const Problem& problem, Inputs& inputs) {
+  problem.expect(name, problem.extents.size(),
+                 {"out", "k", "s", "p", "d", "g", "nhwc", "winograd", "bias", "relu", "gelu",
+                  "sigmoid", "tanh"});
+  Call call;
+  const conv_text::Shapes shapes = conv_text::read_layer(name, problem, call.options);
+  call.options.winograd = problem.has("winograd");
+  call.options.activation = activation_of([&](std::string_view word) { return problem.has(word); });
+  call.x = inputs.input("x", problem.dtype, shapes.x);
+  call.w = inputs.input("w", problem.dtype, shapes.w);
+  if (problem.has("bias")) call.options.bias = inputs.input("bias", problem.dtype, {shapes.w[0]});
+  call.y = inputs.output("y", problem.dtype, shapes.y);
+  return call;
+}
+
+std::span<const ArgumentSpec> Conv::arguments() {
+  using Kind = ArgumentSpec::Kind;
+  static constexpr std::array<ArgumentSpec, 10> specs{{
+      {"x", Kind::tensor, true, "N x C x H x W; also of one and three dimensions"},
+      {"w", Kind::tensor, true, "K x C/G x filter"},
+      {"stride", Kind::text, false, "N, or as in NxM; default 1"},
+      {"padding", Kind::text, false, "default 0"},
+      {"dilation", Kind::text, false, "default 1"},
+      {"groups", Kind::number, false, "default 1"},
+      {"nhwc", Kind::flag, false, "channels are the last axis, of w too"},
+      {"winograd", Kind::flag, false, "may lose digits in 3 x 3 layers"},
+      {"bias", Kind::tensor, false, "K numbers, added to the result"},
+      {"activation", Kind::text, false, "default none", "none|relu|gelu|sigmoid|tanh"},
+  }};
+  return specs;
+}
+
+void Conv::invoke(Context& context, Invocation& call, Pick pick) {
+  const Tensor& x = call.tensors.at("x");
+  const Tensor& w = call.tensors.at("w");
+  const int rank = x.shape().rank;
+  if (rank < 3 || rank > 5 || w.shape().rank != rank) {
+    reject(name, fmt::format("x has {} axes and w {}; accepted: 3 to 5, as many of both", rank,
+                             w.shape().rank));
+  }
+  ConvOptions options;
+  conv_text::read_windows(name, call, rank - 2, true, options);
+  options.groups = static_cast<int>(call.integer(name, "groups", 1, {1, INT32_MAX}));
+  options.channels_last = call.has("nhwc");
+  options.winograd = call.has("winograd");
+  options.activation = activation_of([&](std::string_view word) {
+    return word != "none" && call.text("activation", "none") == word;
+  });
+  if (call.has("bias")) options.bias = call.tensors.at("bias");
+  ConstTensorRef image = x;
+  ConstTensorRef filter = w;
+  conv_axes::to_five(image, options.channels_last);
+  conv_axes::to_five(filter, options.channels_last);
+  Extents y{image.shape[0], filter.shape[0]};
+  y.rank = rank;
+  for (int axis = 5 - rank; axis < 3; ++axis) {
+    y[axis + rank - 3] =
+        conv_axes::axis_of(name, conv_axes::axis_names[axis], image.shape[2 + axis],
+                           filter.shape[2 + axis], conv_axes::window_of(options, axis))
+            .out;
+  }
+  call.result =
+      Tensor(x.dtype(), conv_axes::given_order(y, options.channels_last), context.device());
+  conv(context, x, w, call.result, options, pick);
+}
+
+}  // namespace rung

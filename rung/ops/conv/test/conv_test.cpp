@@ -1,0 +1,271 @@
+// SPDX-License-Identifier: Apache-2.0
+// Properties of conv that `rung check` does not state: linearity, shifts, groups and dilation in
+// terms of other calls, 1 x 1 as a matrix product, NaN, layouts, errors.
+#include "rung/ops/conv/conv.hpp"
+
+#include <cmath>
+#include <limits>
+
+#include "rung/ops/conv/test/conv_test.hpp"
+
+namespace rung {
+namespace {
+
+using namespace conv_test;
+
+class ConvOn : public testing::TestWithParam<Backend> {
+ protected:
+  Context context = Context::on(GetParam());
+
+  /// f(y, rung) after each rung that takes the call.
+  template <class F>
+  void on_every_rung(const Layer& layer, std::vector<float>& x, std::vector<float>& w,
+                     const ConvOptions& options, F&& f) {
+    std::vector<float> y(static_cast<std::size_t>(layer.y().product()));
+    const Conv::Call call{.x = TensorRef(x.data(), layer.x()),
+                          .w = TensorRef(w.data(), layer.w()),
+                          .y = TensorRef(y.data(), layer.y()),
+                          .options = options};
+    for (const std::string& name : rungs_for<Conv>(call, context)) {
+      f(convolved(context, layer, x, w, options, name), name);
+    }
+  }
+};
+
+TEST_P(ConvOn, IsLinearInImagesAndFilters) {
+  for (const Layer& layer : layers) {
+    auto x = whole_values(layer.x().product(), 1);
+    auto other = whole_values(layer.x().product(), 2);
+    auto w = whole_values(layer.w().product(), 3);
+    auto sum = x;
+    for (std::size_t i = 0; i < sum.size(); ++i) sum[i] = x[i] + 2 * other[i];
+    const auto y = convolved(context, layer, x, w, layer.options());
+    const auto z = convolved(context, layer, other, w, layer.options());
+    on_every_rung(layer, sum, w, layer.options(), [&](const auto& both, const std::string& name) {
+      for (std::size_t i = 0; i < y.size(); ++i) ASSERT_EQ(both[i], y[i] + 2 * z[i]) << name;
+    });
+  }
+}
+
+TEST_P(ConvOn, AShiftedImageGivesAShiftedResult) {
+  const Layer layer{.images = 1, .channels = 3, .height = 12, .width = 20, .filters = 4};
+  auto x = whole_values(layer.x().product(), 4);
+  auto w = whole_values(layer.w().product(), 5);
+  auto moved = x;
+  for (std::size_t i = 1; i < x.size(); ++i) moved[i] = x[i - 1];  // one to the right
+  const auto y = convolved(context, layer, x, w, layer.options());
+  on_every_rung(layer, moved, w, layer.options(), [&](const auto& z, const std::string& name) {
+    constexpr std::int64_t width = 18;
+    for (std::int64_t i = 0; i < static_cast<std::int64_t>(y.size()); ++i) {
+      if (i % width == 0) continue;  // what came from the row before
+      ASSERT_EQ(z[static_cast<std::size_t>(i)], y[static_cast<std::size_t>(i - 1)]) << name;
+    }
+  });
+}
+
+TEST_P(ConvOn, GroupsAreSeparateCalls) {
+  const Layer layer{
+      .images = 1, .channels = 6, .height = 7, .width = 9, .filters = 9, .padding = 1, .groups = 3};
+  const Layer part{.images = 1, .channels = 2, .height = 7, .width = 9, .filters = 3, .padding = 1};
+  auto x = whole_values(layer.x().product(), 6);
+  auto w = whole_values(layer.w().product(), 7);
+  std::vector<float> wanted;
+  for (std::int64_t group = 0; group < 3; ++group) {
+    const std::int64_t of_x = part.x().product();
+    const std::int64_t of_w = part.w().product();
+    const std::vector<float> xs(x.begin() + group * of_x, x.begin() + (group + 1) * of_x);
+    const std::vector<float> ws(w.begin() + group * of_w, w.begin() + (group + 1) * of_w);
+    const auto y = convolved(context, part, xs, ws, part.options());
+    wanted.insert(wanted.end(), y.begin(), y.end());
+  }
+  on_every_rung(layer, x, w, layer.options(),
+                [&](const auto& y, const std::string& name) { ASSERT_EQ(y, wanted) << name; });
+}
+
+TEST_P(ConvOn, OneByOneIsAMatrixProduct) {
+  const Layer layer{
+      .images = 1, .channels = 21, .height = 5, .width = 13, .filters = 18, .kernel = 1};
+  auto x = whole_values(layer.x().product(), 8);
+  auto w = whole_values(layer.w().product(), 9);
+  std::vector<float> wanted(static_cast<std::size_t>(18 * 65));
+  for (std::size_t k = 0; k < 18; ++k) {
+    for (std::size_t c = 0; c < 21; ++c) {
+      for (std::size_t i = 0; i < 65; ++i) wanted[k * 65 + i] += w[k * 21 + c] * x[c * 65 + i];
+    }
+  }
+  on_every_rung(layer, x, w, layer.options(),
+                [&](const auto& y, const std::string& name) { ASSERT_EQ(y, wanted) << name; });
+}
+
+TEST_P(ConvOn, DilationIsAFilterStuffedWithZeros) {
+  const Layer dilated{.images = 1,
+                      .channels = 2,
+                      .height = 9,
+                      .width = 12,
+                      .filters = 3,
+                      .padding = 2,
+                      .dilation = 2};
+  const Layer stuffed{.images = 1,
+                      .channels = 2,
+                      .height = 9,
+                      .width = 12,
+                      .filters = 3,
+                      .kernel = 5,
+                      .padding = 2};
+  auto x = whole_values(dilated.x().product(), 10);
+  auto w = whole_values(dilated.w().product(), 11);
+  std::vector<float> wide(static_cast<std::size_t>(stuffed.w().product()));
+  for (std::size_t i = 0; i < w.size(); ++i) {
+    wide[i / 9 * 25 + i % 9 / 3 * 10 + i % 3 * 2] = w[i];
+  }
+  const auto wanted = convolved(context, stuffed, x, wide, stuffed.options());
+  on_every_rung(dilated, x, w, dilated.options(),
+                [&](const auto& y, const std::string& name) { ASSERT_EQ(y, wanted) << name; });
+}
+
+TEST_P(ConvOn, ANaNReachesItsWindowsAndNoOthers) {
+  const Layer layer{
+      .images = 1, .channels = 2, .height = 8, .width = 9, .filters = 3, .padding = 1};
+  auto x = whole_values(layer.x().product(), 12);
+  auto w = std::vector<float>(static_cast<std::size_t>(layer.w().product()), 1.0F);
+  x[72 + 4 * 9 + 5] = std::numeric_limits<float>::quiet_NaN();
+  for (const Activation activation : {Activation::none, Activation::relu}) {
+    ConvOptions options = layer.options();
+    options.activation = activation;
+    on_every_rung(layer, x, w, options, [&](const auto& y, const std::string& name) {
+      for (std::size_t i = 0; i < y.size(); ++i) {
+        const std::size_t row = i % 72 / 9;
+        const std::size_t column = i % 9;
+        const bool near = row >= 3 && row <= 5 && column >= 4 && column <= 6;
+        ASSERT_EQ(std::isnan(y[i]), near) << name << ' ' << i;
+      }
+    });
+  }
+}
+
+TEST_P(ConvOn, ChannelsLastIsTheSameNumbers) {
+  for (const Layer& layer : layers) {
+    auto x = whole_values(layer.x().product(), 13);
+    auto w = whole_values(layer.w().product(), 14);
+    const auto wanted = convolved(context, layer, x, w, layer.options());
+    // Turned in memory; the public call is told so.
+    const auto turned = [](const std::vector<float>& from, const Extents& s) {
+      std::vector<float> to(from.size());
+      const std::int64_t pixels = s[2] * s[3];
+      for (std::int64_t i = 0; i < s.product(); ++i) {
+        const std::int64_t plane = i / pixels;
+        to[static_cast<std::size_t>((plane / s[1] * pixels + i % pixels) * s[1] + plane % s[1])] =
+            from[static_cast<std::size_t>(i)];
+      }
+      return to;
+    };
+    const auto last = [](const Extents& s) { return Extents{s[0], s[2], s[3], s[1]}; };
+    const auto tx = turned(x, layer.x());
+    const auto tw = turned(w, layer.w());
+    std::vector<float> y(wanted.size(), -77.0F);
+    ConvOptions options = layer.options();
+    options.channels_last = true;
+    conv(context, ConstTensorRef(tx.data(), last(layer.x())),
+         ConstTensorRef(tw.data(), last(layer.w())), TensorRef(y.data(), last(layer.y())), options);
+    EXPECT_EQ(y, turned(wanted, layer.y()));
+  }
+}
+
+TEST_P(ConvOn, WinogradLosesAFewBitsOnly) {
+  const Layer layer{
+      .images = 1, .channels = 32, .height = 13, .width = 14, .filters = 20, .padding = 1};
+  auto x = random_values(layer.x().product(), 15);
+  auto w = random_values(layer.w().product(), 16);
+  const auto wanted = convolved(context, layer, x, w, layer.options());
+  ConvOptions options = layer.options();
+  options.winograd = true;
+  on_every_rung(layer, x, w, options, [&](const auto& y, const std::string& name) {
+    for (std::size_t i = 0; i < y.size(); ++i) ASSERT_NEAR(y[i], wanted[i], 1e-3) << name;
+  });
+}
+
+TEST_P(ConvOn, ErrorsNameWhatWasGiven) {
+  const Layer layer{.images = 2, .channels = 4, .height = 8, .width = 8, .filters = 6};
+  std::vector<float> x(4096), w(4096), y(4096);
+  const auto expect = [&](const Extents& xs, const Extents& ws, const Extents& ys,
+                          const ConvOptions& options, const std::string& words) {
+    const std::string message = message_of([&] {
+      conv(context, TensorRef(x.data(), xs), TensorRef(w.data(), ws), TensorRef(y.data(), ys),
+           options);
+    });
+    EXPECT_NE(message.find(words), std::string::npos) << message;
+  };
+  const ConvOptions right;
+  expect({4, 8}, layer.w(), layer.y(), right, "x has 2 axes");
+  expect(layer.x(), {6, 4, 3}, layer.y(), right, "w has 3 axes");
+  expect(layer.x(), {6, 3, 3, 3}, layer.y(), right, "6x4x3x3");
+  expect(layer.x(), layer.w(), {2, 6, 6, 7}, right, "2x6x6x6");
+  expect(layer.x(), {6, 4, 9, 3}, layer.y(), right,
+         "height: the filter spans 9; accepted: up to 8");
+  ConvOptions wrong;
+  wrong.groups = 0;
+  expect(layer.x(), layer.w(), layer.y(), wrong, "groups is 0");
+  wrong.groups = 4;
+  expect(layer.x(), layer.w(), layer.y(), wrong, "groups is 4, of 4 channels and 6 filters");
+  wrong = {};
+  wrong.stride_width = 0;
+  expect(layer.x(), layer.w(), layer.y(), wrong, "width: stride 0");
+  wrong = {};
+  wrong.dilation_height = -1;
+  expect(layer.x(), layer.w(), layer.y(), wrong, "height: stride 1, padding 0, dilation -1");
+  wrong = {};
+  wrong.stride_depth = 2;
+  expect(layer.x(), layer.w(), layer.y(), wrong, "depth: stride 2");
+  wrong = {};
+  wrong.activation = static_cast<Activation>(9);
+  expect(layer.x(), layer.w(), layer.y(), wrong, "activation is 9");
+  wrong = {};
+  wrong.bias = ConstTensorRef(x.data(), {5});
+  expect(layer.x(), layer.w(), layer.y(), wrong, "bias");
+  const std::string overlap = message_of([&] {
+    conv(context, TensorRef(x.data(), layer.x()), TensorRef(w.data(), layer.w()),
+         TensorRef(x.data(), layer.y()));
+  });
+  EXPECT_NE(overlap.find("overlap"), std::string::npos) << overlap;
+}
+
+TEST_P(ConvOn, EmptyTensorsAreLeftAlone) {
+  std::vector<float> y(4, 3.0F);
+  std::vector<float> w(3 * 2 * 3 * 3);
+  conv(context, {nullptr, DType::f32, Extents{0, 2, 4, 4}}, TensorRef(w.data(), {3, 2, 3, 3}),
+       TensorRef(y.data(), {0, 3, 2, 2}));
+  EXPECT_EQ(y, std::vector<float>(4, 3.0F));
+}
+
+INSTANTIATE_TEST_SUITE_P(Backends, ConvOn, testing::Values(Backend::cpu, Backend::simt),
+                         [](const auto& test) { return std::string(to_string(test.param)); });
+
+TEST(ConvCpu, AnyNumberOfThreadsGivesTheSameBits) {
+  const Layer layer{
+      .images = 2, .channels = 40, .height = 17, .width = 19, .filters = 37, .padding = 1};
+  const auto x = random_values(layer.x().product(), 17);
+  const auto w = random_values(layer.w().product(), 18);
+  for (const bool winograd : {false, true}) {
+    ConvOptions options = layer.options();
+    options.winograd = winograd;
+    std::vector<float> one;
+    for (const int threads : {1, 2, 3, 7}) {
+      Context context = Context::cpu(threads);
+      const auto y = convolved(context, layer, x, w, options);
+      if (threads == 1) one = y;
+      EXPECT_EQ(y, one) << threads;
+    }
+  }
+}
+
+TEST(ConvolvedExtent, IsPyTorchs) {
+  EXPECT_EQ(convolved_extent(224, 7, 2, 3), 112);
+  EXPECT_EQ(convolved_extent(8, 3), 6);
+  EXPECT_EQ(convolved_extent(13, 3, 1, 2, 2), 13);
+  EXPECT_EQ(convolved_extent(5, 2, 4), 1);
+  EXPECT_NE(message_of([] { convolved_extent(2, 3); }).find("spans 3"), std::string::npos);
+  EXPECT_NE(message_of([] { convolved_extent(0, 1); }).find("extent 0"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace rung

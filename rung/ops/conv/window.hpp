@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+// Where the taps of a convolution's filter lie along the axes of an image; for hosts and devices.
+#pragma once
+
+#include <cstdint>
+
+#include "rung/core/export.hpp"
+
+namespace rung {
+
+/// Along one axis. Extents of up to 2^31 - 1: nothing here overflows.
+struct ConvAxis {
+  std::int64_t in = 1;   // extent of x
+  std::int64_t out = 1;  // extent of y
+  std::int64_t kernel = 1;
+  std::int64_t stride = 1;
+  std::int64_t padding = 0;
+  std::int64_t dilation = 1;
+
+  /// The place of x that tap `t` of result `o` lies at; -1 in the padding.
+  [[nodiscard]] RUNG_HD RUNG_ALWAYS_INLINE constexpr std::int64_t source(std::int64_t o,
+                                                                         std::int64_t t) const {
+    const std::int64_t at = o * stride - padding + t * dilation;
+    return at >= 0 && at < in ? at : -1;
+  }
+  /// The result whose tap `t` lies at place `i` of x; -1 where there is none.
+  [[nodiscard]] RUNG_HD RUNG_ALWAYS_INLINE constexpr std::int64_t result(std::int64_t i,
+                                                                         std::int64_t t) const {
+    const std::int64_t at = i + padding - t * dilation;
+    if (at < 0) return -1;
+    if (stride == 1) return at < out ? at : -1;
+    if (at % stride != 0) return -1;
+    return at / stride < out ? at / stride : -1;
+  }
+  bool operator==(const ConvAxis&) const = default;
+};
+
+/// All that a layer's tensors have in common. A filter sees the channels of its group.
+struct ConvGeometry {
+  std::int64_t images = 1;
+  std::int64_t channels = 1;  // C, of x
+  std::int64_t filters = 1;   // K, channels of y
+  std::int64_t groups = 1;
+  ConvAxis axis[3];  // depth, height, width; those that an image lacks have extents of 1
+
+  [[nodiscard]] RUNG_HD RUNG_ALWAYS_INLINE constexpr std::int64_t group_channels() const {
+    return channels / groups;
+  }
+  [[nodiscard]] RUNG_HD RUNG_ALWAYS_INLINE constexpr std::int64_t group_filters() const {
+    return filters / groups;
+  }
+  /// Of a filter, per channel.
+  [[nodiscard]] RUNG_HD RUNG_ALWAYS_INLINE constexpr std::int64_t taps() const {
+    return axis[0].kernel * axis[1].kernel * axis[2].kernel;
+  }
+  /// Of x, per image and channel.
+  [[nodiscard]] RUNG_HD RUNG_ALWAYS_INLINE constexpr std::int64_t places() const {
+    return axis[0].in * axis[1].in * axis[2].in;
+  }
+  /// Of y, per image and filter.
+  [[nodiscard]] RUNG_HD RUNG_ALWAYS_INLINE constexpr std::int64_t results() const {
+    return axis[0].out * axis[1].out * axis[2].out;
+  }
+  /// Whether y is as large as x and no tap lies beside its pixel: a matrix product.
+  [[nodiscard]] RUNG_HD RUNG_ALWAYS_INLINE constexpr bool is_pointwise() const {
+    bool all = true;
+    for (const ConvAxis& one : axis) {
+      all = all && one.kernel == 1 && one.stride == 1 && one.padding == 0;
+    }
+    return all;
+  }
+};
+
+}  // namespace rung

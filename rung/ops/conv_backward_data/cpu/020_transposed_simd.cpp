@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+// conv_backward_data / transposed SIMD
+//
+// Idea     the gradient is a convolution too: of dy, by filters whose channels and numbers have
+//          changed places, where tap t of place i is result (i + p - t d) / s, if that is a whole
+//          number. conv's tiles do it: six channels of dx by four vectors of its pixels, what these
+//          need of dy gathered into L1, or read where it lies with channels last.
+// Changes  against naive: 24 sums in registers; gathering, with its divisions, once for all channels.
+// Cost     with a stride of s only one in s^2 of the terms gathered is not zero, and yet all are
+//          multiplied.
+// Limits   every valid call; one thread.
+// Tried    -
+// Source   V. Dumoulin & F. Visin, A guide to convolution arithmetic for deep learning, 2016.
+#include "rung/cpu/foreach_target.hpp"
+
+#include <algorithm>
+
+#include "rung/cpu/isa.hpp"
+#include "rung/ops/conv/cpu/detail/direct-inl.hpp"
+#include "rung/ops/conv_backward_data/cpu/detail/call.hpp"
+
+HWY_BEFORE_NAMESPACE();
+namespace rung::conv_backward_data_cpu::HWY_NAMESPACE {
+
+void transposed_simd(const ConvBackwardData::Args& args, Context& context, int threads) {
+  const ConvGeometry& geometry = args.geometry;
+  conv_layer::Gathered g;
+  g.dtype = args.dx.dtype;
+  g.x = args.dy.data;
+  g.w = args.w.data;
+  g.y = args.dx.data;
+  conv_layer::set_strides(g.x_strides, args.dy);
+  conv_layer::set_strides(g.w_strides, args.w);
+  std::swap(g.w_strides[0], g.w_strides[1]);
+  conv_layer::set_strides(g.y_strides, args.dx);
+  g.images = geometry.images;
+  g.groups = geometry.groups;
+  g.m = geometry.group_channels();
+  g.q = geometry.group_filters();
+  g.w_group = g.q * args.w.strides[0];
+  for (int axis = 0; axis < 3; ++axis)
+    g.axis[axis] = conv_layer::backward_axis(geometry.axis[axis]);
+  conv_cpu::HWY_NAMESPACE::direct(g, context, threads);
+}
+
+}  // namespace rung::conv_backward_data_cpu::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace rung {
+namespace conv_backward_data_cpu {
+HWY_EXPORT(transposed_simd);
+void transposed_on(const ConvBackwardData::Args& args, Context& context, int threads) {
+  HWY_DYNAMIC_DISPATCH(transposed_simd)(args, context, threads);
+}
+
+double seconds(const ConvBackwardData::Args& args, int threads) {
+  // Of multiply-adds in full tiles, of gathering a term of a pixel, and of what a team costs.
+  const double rate = cpu::isa() == cpu::Isa::avx512 ? 200e9 : 90e9;
+  constexpr double a_term = 0.25e-9, a_start = 0.5e-6, a_thread = 2e-6;
+  const ConvGeometry& g = args.geometry;
+  const double pixels = static_cast<double>(g.images) * static_cast<double>(g.places());
+  const double terms = static_cast<double>(g.group_filters()) * static_cast<double>(g.taps());
+  const double rows = std::max(6.0, static_cast<double>(g.group_channels()));
+  const double work = static_cast<double>(g.groups) * pixels * terms * (rows * 2 / rate + a_term);
+  const double weights = static_cast<double>(args.w.size()) * 0.5e-9;
+  return a_start + (work + weights) / threads + (threads > 1 ? a_thread : 0);
+}
+}  // namespace conv_backward_data_cpu
+
+namespace {
+
+double estimate(const ConvBackwardData::Args& args, const Context&) {
+  return conv_backward_data_cpu::seconds(args, 1);
+}
+
+void run(const ConvBackwardData::Args& args, Context& context) {
+  conv_backward_data_cpu::transposed_on(args, context, 1);
+}
+
+const Rung<ConvBackwardData> self{
+    {.name = "transposed_simd", .step = 20, .after = "naive", .estimate = estimate, .run = run}};
+
+}  // namespace
+}  // namespace rung
+#endif

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+// conv_backward_data / threads
+//
+// Idea     panels of pixels of dx, and where there are few of them blocks of its channels, are
+//          shared among the threads: none depends on another.
+// Changes  against transposed_simd: all cores.
+// Cost     as transposed_simd.
+// Limits   every valid call.
+// Tried    -
+// Source   -
+#include "rung/ops/conv_backward_data/cpu/detail/call.hpp"
+
+namespace rung {
+namespace {
+
+double estimate(const ConvBackwardData::Args& args, const Context& context) {
+  return conv_backward_data_cpu::seconds(args, context.threads());
+}
+
+void run(const ConvBackwardData::Args& args, Context& context) {
+  conv_backward_data_cpu::transposed_on(args, context, context.threads());
+}
+
+const Rung<ConvBackwardData> self{
+    {.name = "threads", .step = 30, .after = "transposed_simd", .estimate = estimate, .run = run}};
+
+}  // namespace
+}  // namespace rung

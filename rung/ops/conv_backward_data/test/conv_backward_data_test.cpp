@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+// conv_backward_data is the derivative of conv with respect to x, in every rung and layout; errors.
+#include "rung/ops/conv_backward_data/conv_backward_data.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "rung/ops/conv/test/conv_test.hpp"
+
+namespace rung {
+namespace {
+
+using namespace conv_test;
+
+class ConvBackwardDataOn : public testing::TestWithParam<Backend> {
+ protected:
+  Context context = Context::on(GetParam());
+  Context host = Context::cpu(1);
+
+  template <class F>
+  void on_every_rung(const Layer& layer, const std::vector<float>& dy, const std::vector<float>& w,
+                     F&& f) {
+    std::vector<float> dx(static_cast<std::size_t>(layer.x().product()));
+    const ConvBackwardData::Call call{.dy = ConstTensorRef(dy.data(), layer.y()),
+                                      .w = ConstTensorRef(w.data(), layer.w()),
+                                      .dx = TensorRef(dx.data(), layer.x()),
+                                      .options = layer.options<ConvBackwardDataOptions>()};
+    for (const std::string& name : rungs_for<ConvBackwardData>(call, context)) {
+      std::fill(dx.begin(), dx.end(), -77.0F);
+      conv_backward_data(context, call.dy, call.w, call.dx, call.options, {name});
+      f(dx, name);
+    }
+  }
+};
+
+// The loss is the sum of dy y. It is linear in x: a difference of any step is its derivative.
+TEST_P(ConvBackwardDataOn, IsAFiniteDifference) {
+  for (const Layer& layer : layers) {
+    const auto dy = random_values(layer.y().product(), 1);
+    const auto w = random_values(layer.w().product(), 2);
+    const auto x = random_values(layer.x().product(), 3);
+    const auto loss = [&](const std::vector<float>& at) {
+      return dot(dy, convolved(host, layer, at, w, layer.options()));
+    };
+    std::vector<double> wanted;
+    for (std::size_t i = 0; i < x.size(); i += 5) {
+      auto above = x;
+      auto below = x;
+      above[i] += 0.5F;
+      below[i] -= 0.5F;
+      wanted.push_back((loss(above) - loss(below)) / (double{above[i]} - double{below[i]}));
+    }
+    on_every_rung(layer, dy, w, [&](const auto& dx, const std::string& name) {
+      for (std::size_t i = 0; i < wanted.size(); ++i) {
+        ASSERT_NEAR(dx[5 * i], wanted[i], 1e-3 * (1 + std::abs(wanted[i]))) << name << ' ' << i;
+      }
+    });
+  }
+}
+
+TEST_P(ConvBackwardDataOn, IsTheAdjoint) {
+  for (const Layer& layer : layers) {
+    const auto dy = whole_values(layer.y().product(), 4);
+    const auto w = whole_values(layer.w().product(), 5);
+    const auto x = whole_values(layer.x().product(), 6);
+    const double wanted = dot(dy, convolved(host, layer, x, w, layer.options()));
+    on_every_rung(layer, dy, w, [&](const auto& dx, const std::string& name) {
+      EXPECT_EQ(dot(dx, x), wanted) << name;
+    });
+  }
+}
+
+TEST_P(ConvBackwardDataOn, PlacesThatNoFilterReachesAreZero) {
+  const Layer layer{
+      .images = 1, .channels = 2, .height = 6, .width = 9, .filters = 3, .kernel = 1, .stride = 3};
+  const auto dy = random_values(layer.y().product(), 7);
+  const auto w = random_values(layer.w().product(), 8);
+  on_every_rung(layer, dy, w, [&](const auto& dx, const std::string& name) {
+    for (std::size_t i = 0; i < dx.size(); ++i) {
+      const bool reached = i % 54 / 9 % 3 == 0 && i % 9 % 3 == 0;
+      EXPECT_EQ(dx[i] != 0, reached) << name << ' ' << i;
+    }
+  });
+}
+
+TEST_P(ConvBackwardDataOn, WithoutFiltersItIsZero) {
+  std::vector<float> dx(2 * 3 * 4 * 4, 5.0F);
+  conv_backward_data(context, {nullptr, DType::f32, Extents{2, 0, 2, 2}},
+                     {nullptr, DType::f32, Extents{0, 3, 3, 3}},
+                     TensorRef(dx.data(), {2, 3, 4, 4}));
+  EXPECT_EQ(dx, std::vector<float>(dx.size(), 0.0F));
+}
+
+TEST_P(ConvBackwardDataOn, ErrorsNameWhatWasGiven) {
+  std::vector<float> dy(4096), w(4096), dx(4096);
+  const auto message = [&](const Extents& of_dy, const Extents& of_w, const Extents& of_dx) {
+    return message_of([&] {
+      conv_backward_data(context, TensorRef(dy.data(), of_dy), TensorRef(w.data(), of_w),
+                         TensorRef(dx.data(), of_dx));
+    });
+  };
+  EXPECT_NE(message({1, 4, 5, 5}, {4, 2, 3, 3}, {1, 2, 8, 8}).find("dy is 1x4x5x5"),
+            std::string::npos);
+  EXPECT_NE(message({1, 4, 6, 6}, {4, 3, 3, 3}, {1, 2, 8, 8}).find("4x2x3x3"), std::string::npos);
+  EXPECT_NE(message({1, 4, 6, 6}, {4, 2, 3, 3}, {8, 8}).find("dx has 2 axes"), std::string::npos);
+}
+
+INSTANTIATE_TEST_SUITE_P(Backends, ConvBackwardDataOn, testing::Values(Backend::cpu, Backend::simt),
+                         [](const auto& test) { return std::string(to_string(test.param)); });
+
+}  // namespace
+}  // namespace rung

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The gradient of conv with respect to w, in C. Shapes, types, accuracy and errors:
+ * rung/ops/conv_backward_filter/conv_backward_filter.hpp.
+ */
+#ifndef RUNG_OPS_CONV_BACKWARD_FILTER_CONV_BACKWARD_FILTER_H
+#define RUNG_OPS_CONV_BACKWARD_FILTER_CONV_BACKWARD_FILTER_H
+
+#include "rung/core/c_api.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* May grow at its end; `size` tells a library how much of it the program knows. All as it was given
+ * to rung_conv. */
+typedef struct rung_conv_backward_filter_options {
+  size_t size;
+  int stride_depth;
+  int stride_height;
+  int stride_width;
+  int padding_depth;
+  int padding_height;
+  int padding_width;
+  int dilation_depth;
+  int dilation_height;
+  int dilation_width;
+  int groups;
+  int channels_last;
+  const char* rung; /* one rung by name; NULL: the best */
+} rung_conv_backward_filter_options;
+
+/* Sets the first `size` bytes - sizeof(rung_conv_backward_filter_options) - to defaults: strides,
+ * dilations and groups 1, all else off. */
+RUNG_C_API rung_status
+rung_conv_backward_filter_options_init(rung_conv_backward_filter_options* options, size_t size);
+
+/* dw: K x C/G x kh x kw, from x: N x C x H x W and dy: N x K x OH x OW. */
+RUNG_C_API rung_status rung_conv_backward_filter(rung_context* context, const rung_tensor* x,
+                                                 const rung_tensor* dy, const rung_tensor* dw,
+                                                 const rung_conv_backward_filter_options* options);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

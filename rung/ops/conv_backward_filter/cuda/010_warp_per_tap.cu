@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+// conv_backward_filter / warp per tap
+//
+// Idea     a warp per element of dw: its lanes share the results of all images, and what they have
+//          added up is combined in the order of the lanes.
+// Changes  nothing yet: this is where the ladder stands. A thread per result with atomic additions to
+//          dw would have all of them meet at a few addresses, and give other bits from run to run.
+// Cost     two loads and bounds checks per multiply-add; dy is read C/G kh kw times, x K/G kh kw
+//          times, from the caches where they fit.
+// Limits   every valid call.
+// Tried    -
+// Source   -
+#include "rung/device/collectives.hpp"
+#include "rung/ops/conv/cuda/detail/layer.hpp"
+#include "rung/ops/conv_backward_filter/conv_backward_filter.hpp"
+
+namespace rung {
+namespace {
+
+using namespace conv_cuda;
+
+constexpr int threads = 128;
+constexpr std::int64_t max_blocks = 0x7fffffff;
+
+template <class T>
+__global__ void __launch_bounds__(threads)
+    conv_backward_filter_warp_per_tap(View<const T, 5> x, View<const T, 5> dy, View<T, 5> dw,
+                                      ConvGeometry g, std::int64_t count) {
+  using Sum = Accumulator<T>;
+  const std::int64_t results = g.images * g.results();
+  const std::int64_t warps = std::int64_t{gridDim.x} * (threads / warp_size);
+  const int lane = lane_of_thread();
+  std::int64_t i = std::int64_t{blockIdx.x} * (threads / warp_size) + threadIdx.x / warp_size;
+  for (; i < count; i += warps) {
+    const Place to = place_of(dw, i, dw.strides[1] == 1);
+    const std::int64_t c = to.n / g.group_filters() * g.group_channels() + to.c;
+    Sum sum = 0;
+    for (std::int64_t r = lane; r < results; r += warp_size) {
+      std::int64_t rest = r;
+      const std::int64_t ow = take_axis(rest, g.axis[2].out);
+      const std::int64_t oh = take_axis(rest, g.axis[1].out);
+      const std::int64_t od = take_axis(rest, g.axis[0].out);
+      const std::int64_t v = g.axis[2].source(ow, to.w);
+      const std::int64_t h = g.axis[1].source(oh, to.h);
+      const std::int64_t d = g.axis[0].source(od, to.d);
+      if (v < 0 || h < 0 || d < 0) continue;
+      sum += convert<Sum>(dy(rest, to.n, od, oh, ow)) * convert<Sum>(x(rest, c, d, h, v));
+    }
+    sum = warp_reduce(sum, [](Sum a, Sum b) { return a + b; });
+    if (lane == 0) dw(to.n, to.c, to.d, to.h, to.w) = convert<T>(sum);
+  }
+}
+
+void run(const ConvBackwardFilter::Args& args, Context& context) {
+  const std::int64_t count = args.dw.size();
+  visit<float, double, f16, bf16>(args.dw.dtype, [&]<class T>() {
+    launch(context,
+           {.grid = smaller(ceil_div(count, threads / warp_size), max_blocks), .block = threads},
+           conv_backward_filter_warp_per_tap<T>, args.x.view<const T, 5>(),
+           args.dy.view<const T, 5>(), args.dw.view<T, 5>(), args.geometry, count);
+  });
+}
+
+const Rung<ConvBackwardFilter> self{{.name = "warp_per_tap",
+                                     .step = 10,
+                                     .backend = device_backend,
+                                     .speed = {.peak = 0.02},
+                                     .run = run}};
+
+}  // namespace
+}  // namespace rung

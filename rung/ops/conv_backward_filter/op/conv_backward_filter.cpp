@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+// conv_backward_filter: the operator's object, its rung list, and what every call goes through.
+#include "rung/ops/conv_backward_filter/conv_backward_filter.hpp"
+
+#include "rung/core/any_operator.hpp"
+#include "rung/ops/conv/op/axes.hpp"
+
+namespace rung {
+namespace {
+
+// Initialised before any dynamic initialiser runs, so rungs of any file may push themselves.
+constinit RungList<ConvBackwardFilter> rung_list;
+const Operator<ConvBackwardFilter> self;
+
+}  // namespace
+
+RungList<ConvBackwardFilter>& ConvBackwardFilter::rungs() { return rung_list; }
+
+void ConvBackwardFilter::bind(Args& args) {
+  args.axes = args.x.rank();
+  args.geometry =
+      conv_axes::bind_layer(name, conv_axes::Named<ConstTensorRef>{args.x, "x"},
+                            conv_axes::Named<TensorRef>{args.dw, "dw"},
+                            conv_axes::Named<ConstTensorRef>{args.dy, "dy"}, args.options);
+}
+
+void conv_backward_filter(Context& context, const ConstTensorRef& x, const ConstTensorRef& dy,
+                          const TensorRef& dw, const ConvBackwardFilterOptions& options,
+                          Pick pick) {
+  call<ConvBackwardFilter>(context, {.x = x, .dy = dy, .dw = dw, .options = options}, pick);
+}
+
+}  // namespace rung

@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0
+// conv_backward_filter is the derivative of conv with respect to w, in every rung and layout; the
+// same bits for any number of threads; errors.
+#include "rung/ops/conv_backward_filter/conv_backward_filter.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "rung/ops/conv/test/conv_test.hpp"
+
+namespace rung {
+namespace {
+
+using namespace conv_test;
+
+class ConvBackwardFilterOn : public testing::TestWithParam<Backend> {
+ protected:
+  Context context = Context::on(GetParam());
+  Context host = Context::cpu(1);
+
+  template <class F>
+  void on_every_rung(const Layer& layer, const std::vector<float>& x, const std::vector<float>& dy,
+                     F&& f) {
+    std::vector<float> dw(static_cast<std::size_t>(layer.w().product()));
+    const ConvBackwardFilter::Call call{.x = ConstTensorRef(x.data(), layer.x()),
+                                        .dy = ConstTensorRef(dy.data(), layer.y()),
+                                        .dw = TensorRef(dw.data(), layer.w()),
+                                        .options = layer.options<ConvBackwardFilterOptions>()};
+    for (const std::string& name : rungs_for<ConvBackwardFilter>(call, context)) {
+      std::fill(dw.begin(), dw.end(), -77.0F);
+      conv_backward_filter(context, call.x, call.dy, call.dw, call.options, {name});
+      f(dw, name);
+    }
+  }
+};
+
+// The loss is the sum of dy y. It is linear in w: a difference of any step is its derivative.
+TEST_P(ConvBackwardFilterOn, IsAFiniteDifference) {
+  for (const Layer& layer : layers) {
+    const auto dy = random_values(layer.y().product(), 1);
+    const auto w = random_values(layer.w().product(), 2);
+    const auto x = random_values(layer.x().product(), 3);
+    const auto loss = [&](const std::vector<float>& at) {
+      return dot(dy, convolved(host, layer, x, at, layer.options()));
+    };
+    std::vector<double> wanted;
+    for (std::size_t i = 0; i < w.size(); i += 3) {
+      auto above = w;
+      auto below = w;
+      above[i] += 0.5F;
+      below[i] -= 0.5F;
+      wanted.push_back((loss(above) - loss(below)) / (double{above[i]} - double{below[i]}));
+    }
+    on_every_rung(layer, x, dy, [&](const auto& dw, const std::string& name) {
+      for (std::size_t i = 0; i < wanted.size(); ++i) {
+        ASSERT_NEAR(dw[3 * i], wanted[i], 2e-3 * (1 + std::abs(wanted[i]))) << name << ' ' << i;
+      }
+    });
+  }
+}
+
+TEST_P(ConvBackwardFilterOn, IsTheAdjoint) {
+  for (const Layer& layer : layers) {
+    const auto dy = whole_values(layer.y().product(), 4);
+    const auto w = whole_values(layer.w().product(), 5);
+    const auto x = whole_values(layer.x().product(), 6);
+    const double wanted = dot(dy, convolved(host, layer, x, w, layer.options()));
+    on_every_rung(layer, x, dy, [&](const auto& dw, const std::string& name) {
+      EXPECT_EQ(dot(dw, w), wanted) << name;
+    });
+  }
+}
+
+TEST_P(ConvBackwardFilterOn, ImagesAddUp) {
+  Layer layer = layers[3];
+  const auto of_one = layer.x().product();
+  const auto of_dy = layer.y().product();
+  layer.images = 3;
+  const auto x = whole_values(layer.x().product(), 7);
+  const auto dy = whole_values(layer.y().product(), 8);
+  Layer one = layer;
+  one.images = 1;
+  std::vector<float> wanted(static_cast<std::size_t>(layer.w().product()));
+  for (std::int64_t n = 0; n < 3; ++n) {
+    std::vector<float> dw(wanted.size());
+    conv_backward_filter(context, ConstTensorRef(x.data() + n * of_one, one.x()),
+                         ConstTensorRef(dy.data() + n * of_dy, one.y()),
+                         TensorRef(dw.data(), one.w()), one.options<ConvBackwardFilterOptions>());
+    for (std::size_t i = 0; i < dw.size(); ++i) wanted[i] += dw[i];
+  }
+  on_every_rung(layer, x, dy,
+                [&](const auto& dw, const std::string& name) { EXPECT_EQ(dw, wanted) << name; });
+}
+
+TEST_P(ConvBackwardFilterOn, WithoutImagesItIsZero) {
+  std::vector<float> dw(4 * 3 * 3 * 3, 5.0F);
+  conv_backward_filter(context, {nullptr, DType::f32, Extents{0, 3, 4, 4}},
+                       {nullptr, DType::f32, Extents{0, 4, 2, 2}},
+                       TensorRef(dw.data(), {4, 3, 3, 3}));
+  EXPECT_EQ(dw, std::vector<float>(dw.size(), 0.0F));
+}
+
+TEST_P(ConvBackwardFilterOn, ErrorsNameWhatWasGiven) {
+  std::vector<float> x(4096), dy(4096), dw(4096);
+  const auto message = [&](const Extents& of_x, const Extents& of_dy, const Extents& of_dw) {
+    return message_of([&] {
+      conv_backward_filter(context, TensorRef(x.data(), of_x), TensorRef(dy.data(), of_dy),
+                           TensorRef(dw.data(), of_dw));
+    });
+  };
+  EXPECT_NE(message({1, 2, 8, 8}, {1, 4, 5, 6}, {4, 2, 3, 3}).find("1x4x6x6"), std::string::npos);
+  EXPECT_NE(message({1, 2, 8, 8}, {1, 4, 6, 6}, {4, 2, 3}).find("dw has 3 axes"),
+            std::string::npos);
+}
+
+INSTANTIATE_TEST_SUITE_P(Backends, ConvBackwardFilterOn,
+                         testing::Values(Backend::cpu, Backend::simt),
+                         [](const auto& test) { return std::string(to_string(test.param)); });
+
+TEST(ConvBackwardFilterCpu, AnyNumberOfThreadsGivesTheSameBits) {
+  const Layer layer{
+      .images = 20, .channels = 6, .height = 17, .width = 19, .filters = 16, .kernel = 5};
+  const auto x = random_values(layer.x().product(), 9);
+  const auto dy = random_values(layer.y().product(), 10);
+  std::vector<float> one;
+  for (const int threads : {1, 2, 3, 7}) {
+    Context context = Context::cpu(threads);
+    std::vector<float> dw(static_cast<std::size_t>(layer.w().product()));
+    conv_backward_filter(context, ConstTensorRef(x.data(), layer.x()),
+                         ConstTensorRef(dy.data(), layer.y()), TensorRef(dw.data(), layer.w()),
+                         layer.options<ConvBackwardFilterOptions>());
+    if (threads == 1) one = dw;
+    EXPECT_EQ(dw, one) << threads;
+  }
+}
+
+}  // namespace
+}  // namespace rung
