@@ -31,6 +31,7 @@
 //                           |error of dx_c| <= K u (p_c (1 + |x_c - m|) + q_c)
 //            hinge          |error of a row| <= K u sum (margin + |x_c|); dx is exact
 //            squared        |error of a row| <= K u row; |error of dx_c| <= 4 u |dx_c|
+//          result: the sum or mean of these bounds, and N 2^-53 times that of |row|, of N rows.
 //          dx is divided by the number of rows for the mean (3 u |dx| more) and rounded to its
 //          type; numbers below the smallest normal one may come out as 0.
 // Repeats  the same bits from run to run and for any number of threads (on a GPU: of one model).

@@ -60,9 +60,11 @@ class Reference {
 
   [[nodiscard]] Bounded result() const {
     Bounded sum;
+    const Real of_sum = static_cast<Real>(rows_.size()) * 0x1p-53L;
     for (const Row& row : rows_) {
       sum.value += row.loss.value;
       sum.error += row.loss.error;
+      if (std::isfinite(row.loss.value)) sum.error += of_sum * std::abs(row.loss.value);
     }
     if (args_.options.reduction == LossReduction::mean && counted_ > 0) {
       sum.value /= counted_;
