@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+// activation_backward: the gradient of an activation function, element by element.
+//
+//   dx = dy f'        sigmoid  f' = y (1 - y)                       saved is y, what f gave
+//                     tanh     f' = 1 - y^2                         saved is y
+//                     relu     f' = 1 where saved > 0, else 0       saved is x or y
+//                     gelu     f' = Phi(x) + x phi(x)               saved is x, what f took
+//                     silu     f' = s (1 + x (1 - s)), s = 1 / (1 + e^-x)          saved is x
+//                     sign     f' = 1 where |x| <= 1, else 0        saved is x
+//
+// Phi and phi are the normal distribution and its density. sign has no gradient of use: this is the
+// straight-through estimator, that of x held between -1 and 1.
+//
+// Shapes   saved, dy and dx of one shape, of any rank.
+// Strides  any, zero (broadcast) in what is read too; dx must not overlap itself.
+// Types    one for all: f32, f64, f16, bf16. f16 and bf16 are computed in f32 and rounded once.
+// Aliasing dx may be dy or saved itself; otherwise they must not overlap.
+// Accuracy with u the unit roundoff of the arithmetic: sign and relu are exact; sigmoid and tanh
+//          |error| <= 6 u |dx|; gelu 16 u |dy| (Phi + |x| (1 + x^2 / 8) phi); silu
+//          16 u |dy| (s + |x| (1 + |x| / 8) s (1 - s)); plus one rounding to dx's type. Results
+//          below the smallest normal number may be 0.
+// Values   a NaN in saved gives NaN, whatever dy is. gelu and silu take the limits at infinities:
+//          f' is 0 or 1.
+// Repeats  the same bits from run to run, for any number of threads, in place or not.
+// Errors   Error(invalid_argument) for shapes, types, aliasing.
+// Source   the chain rule; gelu: D. Hendrycks and K. Gimpel, arXiv:1606.08415; the straight-through
+//          estimator: Y. Bengio and others, arXiv:1308.3432.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "rung/core/collapse.hpp"
+#include "rung/core/context.hpp"
+#include "rung/core/export.hpp"
+#include "rung/core/operator.hpp"
+#include "rung/core/tensor_ref.hpp"
+
+namespace rung {
+
+enum class ActivationFunction : std::uint8_t { sign, sigmoid, tanh, relu, gelu, silu };
+RUNG_API std::string_view to_string(ActivationFunction function) noexcept;
+
+struct ActivationBackwardOptions {
+  ActivationFunction function = ActivationFunction::relu;
+};
+
+struct RUNG_API ActivationBackward {
+  static constexpr std::string_view name = "activation_backward";
+  static constexpr std::string_view summary = "dx = dy f'(x), from x or y = f(x)";
+  static constexpr std::string_view problem_help =
+      "TYPE SHAPE,FUNCTION[,options]: f32 4096x4096,relu   bf16 1048576,gelu\n"
+      "functions: sign, sigmoid, tanh, relu, gelu, silu; default relu\n"
+      "options: in_place (dx is dy), over_saved (dx is saved)";
+
+  struct Call {
+    ConstTensorRef saved = {};
+    ConstTensorRef dy = {};
+    TensorRef dx = {};
+    ActivationFunction function = ActivationFunction::relu;
+    bool operator==(const Call&) const = default;
+  };
+
+  enum ElementTensor : int { element_dx, element_saved, element_dy };
+  struct Args : Call {
+    /// The axes of all tensors, as few as will do; the one along which dx lies densest last.
+    Collapsed<3> elements;
+
+    [[nodiscard]] bool flat() const {
+      return elements.is_contiguous<0>() && elements.is_contiguous<1>() &&
+             elements.is_contiguous<2>();
+    }
+  };
+
+  static constexpr void operands(auto& call, auto&& visit) {
+    visit(in(call.saved, "saved"), in(call.dy, "dy"), out(call.dx, "dx").may_be("dy", "saved"));
+  }
+  static RungList<ActivationBackward>& rungs();
+  static void bind(Args& args);
+
+  static Cost cost(const Args& args);
+  /// The oracle's magnitudes are the bounds promised above: tolerance() multiplies them by one.
+  static void reference(const Args& args, Oracle& oracle);
+  static Tolerance tolerance(const Args& args, const RungInfo& rung, Values values);
+  static std::vector<Problem> check_problems(Backend backend);
+  static std::vector<Problem> bench_problems(Backend backend);
+  static Call make(const Problem& problem, Inputs& inputs);
+  static std::span<const ArgumentSpec> arguments();
+  static void invoke(Context& context, Invocation& invocation, Pick pick);
+};
+
+/// `saved` is what forward took, or gave: see the table above.
+RUNG_API void activation_backward(Context& context, const ConstTensorRef& saved,
+                                  const ConstTensorRef& dy, const TensorRef& dx,
+                                  const ActivationBackwardOptions& options = {}, Pick pick = best);
+
+}  // namespace rung

@@ -1,0 +1,233 @@
+// SPDX-License-Identifier: Apache-2.0
+// loss / simd
+//
+// Idea     vectors of 16 floats (AVX-512; 8 with AVX2): softmax's maximum and exponentials, which
+//          stay in the gradient's row until it is made of them; hinge and squared error in one pass.
+// Changes  against online: one instruction for 16 elements, and one exponential per element instead
+//          of two (f16 and bf16, which would round what is kept, still take two).
+// Cost     x from memory once, dx written once; both are read again from L1 or L2.
+// Limits   contiguous rows; one thread. Rows far shorter than a vector waste most of it.
+// Tried    -
+// Source   -
+#include "rung/cpu/foreach_target.hpp"
+#include "rung/ops/loss/cpu/detail/rows.hpp"
+#include "rung/ops/softmax/cpu/detail/row-inl.hpp"
+
+HWY_BEFORE_NAMESPACE();
+namespace rung::loss_cpu::HWY_NAMESPACE {
+namespace {
+namespace hn = hwy::HWY_NAMESPACE;
+namespace sm = softmax_cpu::HWY_NAMESPACE;
+
+template <class Sum>
+using Full = sm::Full<Sum>;
+template <class Sum>
+using Vector = sm::Vector<Sum>;
+
+/// f(i, x_i ..., n...) for a row: full vectors, then n elements.
+template <class Sum, class F>
+HWY_INLINE void for_row(std::int64_t length, F&& f) {
+  sm::for_vectors<Sum>(
+      length, [&](std::int64_t i, int chain) HWY_ATTR RUNG_ALWAYS_INLINE { f(i, chain); },
+      [&](std::int64_t i, std::size_t n) HWY_ATTR RUNG_ALWAYS_INLINE { f(i, 1, n); });
+}
+/// What lies beyond the n elements is none of the sum.
+template <class Sum>
+HWY_INLINE Vector<Sum> existing(Vector<Sum> terms) {
+  return terms;
+}
+template <class Sum>
+HWY_INLINE Vector<Sum> existing(Vector<Sum> terms, std::size_t n) {
+  return hn::IfThenElseZero(hn::FirstN(Full<Sum>(), n), terms);
+}
+template <class Sum, class T>
+HWY_INLINE void store_some(Vector<Sum> values, T* to) {
+  sm::store_as(values, Full<Sum>(), to);
+}
+template <class Sum, class T>
+HWY_INLINE void store_some(Vector<Sum> values, T* to, std::size_t n) {
+  sm::store_as_n(values, Full<Sum>(), to, n);
+}
+
+template <class T>
+HWY_INLINE double cross_entropy(const Row<T>& row, std::int64_t n,
+                                const LossTerms<Accumulator<T>>& terms, Accumulator<T> factor) {
+  using Sum = Accumulator<T>;
+  const Full<Sum> d;
+  const Sum maximum = sm::row_maximum<Sum>(row.x, n);
+  const Sum at_label = row.value(row.label);  // dx may take its place
+  double linear = terms.label_share == 0 ? 0
+                                         : static_cast<double>(terms.label_share) *
+                                               static_cast<double>(maximum - at_label);
+  if (terms.every_share != 0) {
+    sm::Chains<Sum> below(0);
+    const auto high = hn::Set(d, maximum);
+    for_row<Sum>(n, [&](std::int64_t i, int chain, auto... rest) HWY_ATTR RUNG_ALWAYS_INLINE {
+      const auto terms_below = hn::Sub(high, sm::load_some(d, row.x + i, rest...));
+      below.at[chain] = hn::Add(below.at[chain], existing<Sum>(terms_below, rest...));
+    });
+    linear += static_cast<double>(terms.every_share) * static_cast<double>(below.sum());
+  }
+  // Exponentials are kept where they need not be rounded.
+  constexpr bool keeps = std::is_same_v<T, Sum>;
+  Sum* kept = nullptr;
+  if constexpr (keeps) kept = row.dx;
+  constexpr const T* nothing = nullptr;
+  const Sum sum = kept != nullptr ? sm::row_sum<true>(row.x, n, maximum, Sum{1}, kept, nothing)
+                                  : sm::row_sum<false>(row.x, n, maximum, Sum{1},
+                                                       static_cast<Sum*>(nullptr), nothing);
+  const double loss = linear + static_cast<double>(std::log(sum));
+  if (row.dx == nullptr) return loss;
+  const Sum inverse = 1 / sum;
+  const auto scale = hn::Set(d, inverse * factor);
+  const auto shift = hn::Set(d, terms.every_share * factor);
+  const auto high = hn::Set(d, maximum);
+  const auto exponent = hn::Set(d, sm::log2_e<Sum>);
+  for_row<Sum>(n, [&](std::int64_t i, int, auto... rest) HWY_ATTR RUNG_ALWAYS_INLINE {
+    Vector<Sum> e;
+    if constexpr (keeps) {
+      e = sm::load_some(d, kept + i, rest...);
+    } else {
+      e = sm::exp2<false>(d,
+                          hn::Mul(hn::Sub(sm::load_some(d, row.x + i, rest...), high), exponent));
+    }
+    store_some<Sum>(hn::MulSub(e, scale, shift), row.dx + i, rest...);
+  });
+  const Sum p = std::exp(at_label - maximum) * inverse;
+  row.dx[row.label] = static_cast<T>((p - terms.share(1)) * factor);
+  return loss;
+}
+
+/// x where c is the label, -x elsewhere.
+template <class Sum>
+HWY_INLINE Vector<Sum> towards_label(Vector<Sum> x, std::int64_t i, std::int64_t label) {
+  const Full<Sum> d;
+  const Vector<Sum> away = hn::Neg(x);
+  const std::int64_t lane = label - i;
+  if (lane < 0 || lane >= static_cast<std::int64_t>(hn::Lanes(d))) return away;
+  return hn::IfThenElse(hn::Eq(hn::Iota(d, 0), hn::Set(d, static_cast<Sum>(lane))), x, away);
+}
+
+template <class T>
+HWY_INLINE double hinge(const Row<T>& row, std::int64_t n, const LossTerms<Accumulator<T>>& terms,
+                        Accumulator<T> factor) {
+  using Sum = Accumulator<T>;
+  const Full<Sum> d;
+  const auto margin = hn::Set(d, terms.margin);
+  const auto zero = hn::Zero(d);
+  const auto one = hn::Set(d, 1);
+  const auto scale = hn::Set(d, factor);
+  sm::Chains<Sum> sums(0);
+  for_row<Sum>(n, [&](std::int64_t i, int chain, auto... rest) HWY_ATTR RUNG_ALWAYS_INLINE {
+    const auto x = sm::load_some(d, row.x + i, rest...);
+    const auto slack = hn::Sub(margin, towards_label<Sum>(x, i, row.label));
+    const auto met = hn::Lt(slack, zero);  // NaN is not less, and stays
+    sums.at[chain] =
+        hn::Add(sums.at[chain], existing<Sum>(hn::IfThenZeroElse(met, slack), rest...));
+    if (row.dx != nullptr) {
+      const auto slope = hn::Neg(towards_label<Sum>(one, i, row.label));
+      const auto some = hn::IfThenElse(hn::IsNaN(slack), slack, hn::Mul(slope, scale));
+      store_some<Sum>(hn::IfThenZeroElse(met, some), row.dx + i, rest...);
+    }
+  });
+  return static_cast<double>(sums.sum());
+}
+
+template <class T>
+HWY_INLINE double squared(const Row<T>& row, std::int64_t n, const LossTerms<Accumulator<T>>& terms,
+                          Accumulator<T> factor) {
+  using Sum = Accumulator<T>;
+  const Full<Sum> d;
+  const auto scale = hn::Set(d, 2 * terms.part * factor);
+  sm::Chains<Sum> sums(0);
+  for_row<Sum>(n, [&](std::int64_t i, int chain, auto... rest) HWY_ATTR RUNG_ALWAYS_INLINE {
+    const auto x = sm::load_some(d, row.x + i, rest...);
+    const auto difference = hn::Sub(x, sm::load_some(d, row.targets + i, rest...));
+    sums.at[chain] = hn::MulAdd(difference, difference, sums.at[chain]);  // 0 beyond the row's end
+    if (row.dx != nullptr) store_some<Sum>(hn::Mul(difference, scale), row.dx + i, rest...);
+  });
+  return static_cast<double>(sums.sum()) * static_cast<double>(terms.part);
+}
+
+template <class T>
+double rows(const Loss::Args& args, double factor, std::int64_t begin, std::int64_t end) {
+  using Sum = Accumulator<T>;
+  const auto terms = LossTerms<Sum>::of(args);
+  const auto labels = LossLabels::of(args);
+  const std::int64_t n = args.classes();
+  const auto scale = static_cast<Sum>(factor);
+  double all = 0;
+  for (std::int64_t number = begin; number < end; ++number) {
+    const Row<T> row(args, labels, number);
+    if (!row.counts || row.is_wrong) {
+      all += row.write_without_label(n);
+      continue;
+    }
+    const double loss = args.options.kind == LossKind::cross_entropy
+                            ? cross_entropy(row, n, terms, scale)
+                        : args.options.kind == LossKind::hinge ? hinge(row, n, terms, scale)
+                                                               : squared(row, n, terms, scale);
+    if (row.loss != nullptr) *row.loss = static_cast<Sum>(loss);
+    all += loss;
+  }
+  return all;
+}
+
+}  // namespace
+
+RowsKernel kernel_f32() { return rows<float>; }
+RowsKernel kernel_f64() { return rows<double>; }
+RowsKernel kernel_f16() { return rows<f16>; }
+RowsKernel kernel_bf16() { return rows<bf16>; }
+
+}  // namespace rung::loss_cpu::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace rung::loss_cpu {
+namespace {
+HWY_EXPORT(kernel_f32);
+HWY_EXPORT(kernel_f64);
+HWY_EXPORT(kernel_f16);
+HWY_EXPORT(kernel_bf16);
+}  // namespace
+
+RowsKernel vector_rows(DType dtype) {
+  switch (dtype) {
+    case DType::f64:
+      return HWY_DYNAMIC_DISPATCH(kernel_f64)();
+    case DType::f16:
+      return HWY_DYNAMIC_DISPATCH(kernel_f16)();
+    case DType::bf16:
+      return HWY_DYNAMIC_DISPATCH(kernel_bf16)();
+    default:
+      return HWY_DYNAMIC_DISPATCH(kernel_f32)();
+  }
+}
+
+}  // namespace rung::loss_cpu
+
+namespace rung {
+namespace {
+
+Support supports(const Loss::Args& args, const Context&) {
+  return args.contiguous() ? supported : unsupported("the rows must be contiguous");
+}
+
+// Alone it is slower than on a team, and adds in the same order.
+double estimate(const Loss::Args& args, const Context&) {
+  return 1.01 * loss_cpu::chunked_seconds(args);
+}
+
+void run(const Loss::Args& args, Context& context) { loss_cpu::chunked(args, context, 1); }
+
+const Rung<Loss> self{{.name = "simd",
+                       .step = 30,
+                       .after = "online",
+                       .supports = supports,
+                       .estimate = estimate,
+                       .run = run}};
+
+}  // namespace
+}  // namespace rung
+#endif

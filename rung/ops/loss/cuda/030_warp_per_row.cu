@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+// loss / a warp per row
+//
+// Idea     a warp owns a row, or as few lanes of one as the row has elements; maximum and sums in
+//          one pass, online: what was added up below an old maximum is scaled down to a new one, and
+//          the lanes' sums meet by shuffle.
+// Changes  against block_per_row: two passes in place of three, no barrier between rows, and short
+//          rows share a warp.
+// Cost     x twice, the second time from L1 for rows of a few thousand elements.
+// Limits   every valid call; long rows have too few loads in flight.
+// Tried    -
+// Source   M. Milakov and N. Gimelshein, Online normalizer calculation for softmax, 2018.
+#include "rung/ops/loss/cuda/detail/loss.hpp"
+
+namespace rung {
+namespace {
+
+using namespace loss_cuda;
+
+constexpr int block_threads = 128;
+
+/// Sums below a maximum so far. `weight` is how much of q they have: terms are q (m - x), so that
+/// they grow with the maximum.
+template <class Sum>
+struct Running {
+  Sum maximum = no_maximum<Sum>;
+  Sum weight = 0;
+  Parts<Sum> parts{0, 0};
+
+  __device__ __forceinline__ void raise(Sum to) {
+    parts.powers *= power(maximum - to);
+    if (weight != 0) parts.terms += weight * (to - maximum);
+    maximum = to;
+  }
+  __device__ __forceinline__ void add(const LossTerms<Sum>& terms, Sum x, Sum target) {
+    if (x > maximum) raise(x);
+    parts.powers += power(x - maximum);
+    parts.terms += terms.term(x, target, maximum);
+    weight += terms.share(target);
+  }
+};
+
+template <class T>
+__global__ void __launch_bounds__(block_threads) loss_warp_per_row(Rows<4> rows, RowLoss<T> p) {
+  using Sum = Accumulator<T>;
+  auto& scratch = shared<Shared<Sum>>();
+  const int lanes = static_cast<int>(blockDim.x);
+  const Sum factor = p.factor();
+  double total = 0;
+  for_each_row(rows.count(), [&](std::int64_t number, bool exists) {
+    const Row<T> row(rows, p, number, exists);
+    const T* x = p.x + row.at[Loss::row_x];
+    Running<Sum> running;
+    for_each_class(row, rows, [&](std::int64_t c) {
+      const Sum value = convert<Sum>(x[c * rows.steps[Loss::row_x]]);
+      const Sum target = row.target(p, c, rows.steps[Loss::row_target]);
+      if (p.terms.has_maximum()) {
+        running.add(p.terms, value, target);
+      } else {
+        running.parts.terms += p.terms.term(value, target, 0);
+      }
+    });
+    if (p.terms.has_maximum()) running.raise(lanes_reduce(running.maximum, Larger{}, lanes));
+    const Parts<Sum> parts = lanes_reduce(running.parts, AddParts{}, lanes);
+    write_row(row, rows, p, exists, running.maximum, parts, factor, total);
+  });
+  leave_sum(total, scratch.sums, p.sums);
+}
+
+/// As many lanes as the row has elements, up to a warp.
+RowBlock block_for(const Loss::Args& args) {
+  RowBlock block{.threads = 1};
+  while (block.threads < warp_size && block.threads < args.classes()) block.threads *= 2;
+  block.rows = block_threads / block.threads;
+  return block;
+}
+
+double estimate(const Loss::Args& args, const Context& context) {
+  constexpr std::int64_t longest = 2048;
+  const double share = !args.contiguous() ? 0.12 : args.classes() <= longest ? 0.35 : 0.2;
+  const double lines = static_cast<double>(args.classes()) / warp_size;
+  return launch_seconds +
+         larger(estimate_seconds(Loss::cost(args), {.bandwidth = share}, context), lines * 0.5e-6);
+}
+
+void run(const Loss::Args& args, Context& context) {
+  visit<float, double, f16, bf16>(args.x.dtype, [&]<class T>() {
+    RowBlock block = block_for(args);
+    block.shared_bytes = sizeof(Shared<Accumulator<T>>);
+    run_rows(args, context, block, loss_warp_per_row<T>);
+  });
+}
+
+const Rung<Loss> self{{.name = "warp_per_row",
+                       .step = 30,
+                       .after = "block_per_row",
+                       .backend = device_backend,
+                       .passes = {.loads = 2, .stores = 1},
+                       .estimate = estimate,
+                       .run = run}};
+
+}  // namespace
+}  // namespace rung

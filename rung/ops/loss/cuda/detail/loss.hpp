@@ -1,0 +1,226 @@
+// SPDX-License-Identifier: Apache-2.0
+// What loss's CUDA rungs share: their arguments with types, which rows count, how blocks leave their
+// sums and how these are added up.
+#pragma once
+
+#include <cstdint>
+#include <limits>
+#include <type_traits>
+
+#include "rung/core/bounds.hpp"
+#include "rung/device/dependent.hpp"
+#include "rung/device/ptx_thread.hpp"
+#include "rung/device/rows.hpp"
+#include "rung/ops/loss/loss.hpp"
+#include "rung/ops/loss/terms.hpp"
+
+namespace rung::loss_cuda::inline RUNG_TARGET {
+
+// --- in kernels ----------------------------------------------------------------------------------
+
+inline constexpr int max_count_blocks = 256;
+
+/// A call. Everything is addressed by Rows<4>.
+template <class T>
+struct RowLoss {
+  using Sum = Accumulator<T>;
+  const T* x;
+  T* dx;             // or null
+  const T* targets;  // or null: labels
+  Sum* losses;       // or null
+  LossTerms<Sum> terms;
+  LossLabels labels;
+  std::int64_t rows;
+  bool mean;
+  const std::int64_t* counted;  // how many rows count, in count_blocks parts; or null: all do
+  int count_blocks;
+  double* sums;  // one for each block: of its rows' losses
+
+  /// What the gradient of a row is multiplied with. For all threads of a block to ask.
+  [[nodiscard]] __device__ __forceinline__ Sum factor() const {
+    if (!mean) return 1;
+    std::int64_t count = rows;
+    if (counted != nullptr) {
+      const int lane = static_cast<int>(threadIdx.y * blockDim.x + threadIdx.x) % warp_size;
+      count = 0;
+      for (int block = lane; block < count_blocks; block += warp_size) count += counted[block];
+      count = lanes_reduce(count, Plus{}, warp_size);
+    }
+    return count > 0 ? static_cast<Sum>(1.0 / static_cast<double>(count)) : Sum(1);
+  }
+};
+
+/// exp(z). ex2.approx is off by 2^-22 of its result, and its argument by half an ulp.
+__device__ __forceinline__ float power(float z) {
+  return ptx::fast_exp2(z * 1.44269504088896340736F);
+}
+__device__ __forceinline__ double power(double z) { return exp(z); }
+__device__ __forceinline__ float logarithm(float value) { return logf(value); }
+__device__ __forceinline__ double logarithm(double value) { return log(value); }
+
+/// Where maxima start: finite, so that -infinity less it is -infinity, not NaN.
+template <class Sum>
+inline constexpr Sum no_maximum = std::numeric_limits<Sum>::lowest();
+
+/// The larger; a NaN is passed over, because it will make the sum NaN.
+struct Larger {
+  __device__ __forceinline__ float operator()(float a, float b) const { return fmaxf(a, b); }
+  __device__ __forceinline__ double operator()(double a, double b) const { return fmax(a, b); }
+};
+
+/// What a part of a row adds up to: of exponentials, and of terms.
+template <class Sum>
+struct Parts {
+  Sum powers;
+  Sum terms;
+};
+struct AddParts {
+  template <class Sum>
+  __device__ __forceinline__ Parts<Sum> operator()(const Parts<Sum>& a, const Parts<Sum>& b) const {
+    return {a.powers + b.powers, a.terms + b.terms};
+  }
+};
+
+/// A row of a call: where it lies, and what its label says.
+template <class T>
+struct Row {
+  using Sum = Accumulator<T>;
+  std::int64_t at[4] = {};
+  std::int64_t label = -1;
+  bool works = false;  // it exists and counts, and its label is a class
+  Sum otherwise = 0;   // its loss and gradient, if not
+
+  __device__ __forceinline__ Row(const Rows<4>& rows, const RowLoss<T>& p, std::int64_t row,
+                                 bool exists) {
+    if (!exists) return;
+    rows.offsets(row, at);
+    works = true;
+    if (p.targets != nullptr) return;
+    label = p.labels.at(at[Loss::row_target]);
+    if (!p.labels.counts(label)) {
+      works = false;
+    } else if (p.labels.is_wrong(label)) {
+      works = false;
+      otherwise = std::numeric_limits<Sum>::quiet_NaN();
+    }
+  }
+  [[nodiscard]] __device__ __forceinline__ Sum target(const RowLoss<T>& p, std::int64_t c,
+                                                      std::int64_t step) const {
+    if (p.targets != nullptr) return convert<Sum>(p.targets[at[Loss::row_target] + c * step]);
+    return c == label ? Sum(1) : Sum(0);
+  }
+  /// The loss of a row that works, from its sums.
+  [[nodiscard]] static __device__ __forceinline__ Sum loss_of(const RowLoss<T>& p,
+                                                              const Parts<Sum>& parts) {
+    return p.terms.has_maximum() ? parts.terms + logarithm(parts.powers) : parts.terms;
+  }
+};
+
+/// What the threads of a block exchange.
+template <class Sum>
+struct Shared {
+  RowScratch<Sum> maxima;
+  RowScratch<Parts<Sum>> parts;
+  double sums[32];
+};
+
+/// Leaves the sum over the block's threads, in one order, for add_blocks.
+__device__ __forceinline__ void leave_sum(double mine, double (&scratch)[32], double* sums) {
+  const int thread = static_cast<int>(threadIdx.y * blockDim.x + threadIdx.x);
+  const int warps = static_cast<int>(blockDim.x * blockDim.y) / warp_size;
+  mine = lanes_reduce(mine, Plus{}, warp_size);
+  if (thread % warp_size == 0) scratch[thread / warp_size] = mine;
+  __syncthreads();
+  if (thread != 0) return;
+  double all = 0;
+  for (int warp = 0; warp < warps; ++warp) all += scratch[warp];
+  sums[blockIdx.x] = all;
+}
+
+/// One element after another of a row that lies anywhere, its threads in step.
+template <class T, class F>
+__device__ __forceinline__ void for_each_class(const Row<T>& row, const Rows<4>& rows, F&& f) {
+  if (!row.works) return;
+  for (std::int64_t c = threadIdx.x; c < rows.length; c += blockDim.x) f(c);
+}
+
+/// The last pass of such a row: its gradient, and its loss by the first of its threads.
+template <class T>
+__device__ __forceinline__ void write_row(const Row<T>& row, const Rows<4>& rows,
+                                          const RowLoss<T>& p, bool exists, Accumulator<T> maximum,
+                                          const Parts<Accumulator<T>>& parts, Accumulator<T> factor,
+                                          double& total) {
+  using Sum = Accumulator<T>;
+  if (!exists) return;
+  if (threadIdx.x == 0) {
+    const Sum loss = row.works ? Row<T>::loss_of(p, parts) : row.otherwise;
+    if (p.losses != nullptr) p.losses[row.at[Loss::row_losses]] = loss;
+    total += static_cast<double>(loss);
+  }
+  if (p.dx == nullptr) return;
+  const Sum inverse = 1 / parts.powers;
+  const T* x = p.x + row.at[Loss::row_x];
+  T* dx = p.dx + row.at[Loss::row_dx];
+  for (std::int64_t c = threadIdx.x; c < rows.length; c += blockDim.x) {
+    Sum slope = row.otherwise;
+    if (row.works) {
+      const Sum value = convert<Sum>(x[c * rows.steps[Loss::row_x]]);
+      const Sum probability = p.terms.has_maximum() ? power(value - maximum) * inverse : Sum(0);
+      slope = p.terms.slope(value, row.target(p, c, rows.steps[Loss::row_target]), probability) *
+              factor;
+    }
+    dx[c * rows.steps[Loss::row_dx]] = convert<T>(slope);
+  }
+}
+
+// --- on the host ---------------------------------------------------------------------------------
+
+/// Blocks at most: enough for every SM, few enough to add up their sums at once.
+inline std::int64_t max_blocks(const Context& context) {
+  return 16 * std::int64_t{context.info().multiprocessors};
+}
+
+/// kernel(rows, p): counts the rows if need be, launches, and adds up what the blocks leave.
+template <class T>
+void run_rows(const Loss::Args& args, Context& context, const RowBlock& block,
+              void (*kernel)(Rows<4>, RowLoss<T>));
+
+/// Counts rows of which labels are not the ignored one: a number per block. In finish.cu.
+int launch_count(const Loss::Args& args, Context& context, std::int64_t* counted);
+/// Adds up `blocks` sums into the result.
+void launch_result(const Loss::Args& args, Context& context, const double* sums,
+                   std::int64_t blocks, const std::int64_t* counted, int count_blocks);
+
+template <class T>
+void run_rows(const Loss::Args& args, Context& context, const RowBlock& block,
+              void (*kernel)(Rows<4>, RowLoss<T>)) {
+  using Sum = Accumulator<T>;
+  const std::int64_t blocks =
+      smaller(max_blocks(context), (args.count() + block.rows - 1) / block.rows);
+  const auto count_bytes = static_cast<std::size_t>(max_count_blocks) * sizeof(std::int64_t);
+  auto* memory = static_cast<unsigned char*>(
+      context.workspace(count_bytes + static_cast<std::size_t>(blocks + 1) * sizeof(double)));
+  auto* counted = reinterpret_cast<std::int64_t*>(memory);
+  auto* sums = reinterpret_cast<double*>(memory + count_bytes);
+  int count_blocks = 0;
+  if (args.ignores()) count_blocks = launch_count(args, context, counted);
+  if (!args.ignores()) counted = nullptr;
+  RowLoss<T> p{};
+  p.x = static_cast<const T*>(args.x.data);
+  p.dx = static_cast<T*>(args.options.dx.data);
+  p.targets = args.labelled() ? nullptr : static_cast<const T*>(args.target.data);
+  p.losses = static_cast<Sum*>(args.options.losses.data);
+  p.terms = LossTerms<Sum>::of(args);
+  p.labels = LossLabels::of(args);
+  p.rows = args.count();
+  p.mean = args.options.reduction == LossReduction::mean;
+  p.counted = counted;
+  p.count_blocks = count_blocks;
+  p.sums = sums;
+  launch(context,
+         {.grid = blocks, .block = {block.threads, block.rows}, .shared_bytes = block.shared_bytes},
+         kernel, args.rows, p);
+  launch_result(args, context, sums, blocks, counted, count_blocks);
+}
+
+}  // namespace rung::loss_cuda::inline RUNG_TARGET

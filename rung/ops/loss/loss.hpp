@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+// loss: how far a model's outputs are from what they should be, and the gradient of that, in one
+// pass over the outputs.
+//
+//   cross_entropy   row = -sum_c q_c log p_c,  p = softmax(x),   q_c = (1 - e) [c = label] + e / C
+//                   d row / dx_c = p_c - q_c                     e: smoothing
+//   hinge           row = sum_c max(margin - t_c x_c, 0),        t_c = 1 where c = label, else -1
+//                   d row / dx_c = -t_c where margin - t_c x_c >= 0, else 0
+//   squared         row = sum_c (x_c - target_c)^2 / C
+//                   d row / dx_c = 2 (x_c - target_c) / C
+//   result = mean or sum of row over all rows that count;  dx = d result / dx
+//
+// hinge is one against all: every class is told apart from all others by the sign of its x. With a
+// margin of 0 it is the perceptron's loss.
+//
+// Shapes   x, dx: 1 to 8 axes; a row is all elements that differ in the given axis only, the
+//          classes: at least one. target of cross_entropy and hinge: labels, shaped as x without
+//          that axis; of squared: as x. losses: as x without that axis. result: one element.
+// Options  dx, losses (of each row): written when given. ignored_label: rows with it count for
+//          nothing: their loss, and their row of dx, are 0, and the mean is over the other rows.
+// Strides  any, zero (broadcast) in what is read too; what is written must not overlap itself.
+// Types    x, dx and squared's target: one of f32, f64, f16, bf16. result and losses: f32, f64 for
+//          f64, as is the arithmetic; rows are added up in f64. Labels: i64 or i32.
+// Special  no row counts: the mean is 0, and so is dx. A label outside 0 ... C - 1 that is not the
+//          ignored one: the row's loss and dx are NaN, and so is the result. Cross entropy: an
+//          x of -infinity has p = 0, and an infinite loss where q is not 0; +infinity or NaN in a
+//          row, or nothing but -infinity, make its loss and dx NaN.
+// Aliasing dx may be x itself; otherwise what is written overlaps nothing else.
+// Accuracy with u the unit roundoff of the arithmetic, m a row's maximum, K = C / 8 + 48 (naive: C):
+//            cross_entropy  |error of a row| <= K u (1 + sum q_c |m - x_c| + log sum exp(x_c - m))
+//                           |error of dx_c| <= K u (p_c (1 + |x_c - m|) + q_c)
+//            hinge          |error of a row| <= K u sum (margin + |x_c|); dx is exact
+//            squared        |error of a row| <= K u row; |error of dx_c| <= 4 u |dx_c|
+//          result: the sum or mean of these bounds, and N 2^-53 times that of |row|, of N rows.
+//          dx is divided by the number of rows for the mean (3 u |dx| more) and rounded to its
+//          type; numbers below the smallest normal one may come out as 0.
+// Repeats  the same bits from run to run and for any number of threads (on a GPU: of one model).
+// Errors   Error(invalid_argument) for shapes, types, axis, options out of range, aliasing.
+// Source   cross entropy: C. Szegedy and others, Rethinking the Inception architecture, 2015
+//          (smoothing); hinge: R. Rifkin and A. Klautau, In defense of one-vs-all classification,
+//          2004; perceptron: F. Rosenblatt, 1958.
+#pragma once
+
+#include <climits>
+#include <cstdint>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "rung/core/context.hpp"
+#include "rung/core/export.hpp"
+#include "rung/core/operator.hpp"
+#include "rung/core/rows.hpp"
+#include "rung/core/tensor_ref.hpp"
+
+namespace rung {
+
+enum class LossKind : std::uint8_t { cross_entropy, hinge, squared };
+enum class LossReduction : std::uint8_t { mean, sum };
+RUNG_API std::string_view to_string(LossKind kind) noexcept;
+
+/// No label is ignored.
+inline constexpr int no_label = INT_MIN;
+
+struct LossOptions {
+  LossKind kind = LossKind::cross_entropy;
+  LossReduction reduction = LossReduction::mean;
+  int axis = -1;                 // of the classes: from the front, or the end when negative
+  double smoothing = 0.0;        // of cross_entropy: 0 to 1
+  double margin = 1.0;           // of hinge: 0 or more
+  int ignored_label = no_label;  // of cross_entropy and hinge
+  TensorRef dx = {};
+  TensorRef losses = {};
+  bool operator==(const LossOptions&) const = default;
+};
+
+struct RUNG_API Loss {
+  static constexpr std::string_view name = "loss";
+  static constexpr std::string_view summary =
+      "mean of -sum q log softmax(x), of hinge or squared error, and its gradient";
+  static constexpr std::string_view problem_help =
+      "TYPE SHAPE[,options]: f32 4096x1000   bf16 512x32000,smoothing=0.1   f32 64x10,hinge,sum\n"
+      "options: hinge | squared (default: cross entropy), axis=N (of the classes; default -1),\n"
+      "         sum (default: mean), smoothing=X, margin=X, labels=i32, losses (of each row),\n"
+      "         forward (no gradient), in_place (dx is x), ignored (every fourth label or so),\n"
+      "         wrong (some labels are no class), masked (values: elements of -inf)";
+
+  struct Call {
+    ConstTensorRef x = {};
+    ConstTensorRef target = {};
+    TensorRef result = {};
+    LossOptions options = {};
+    bool operator==(const Call&) const = default;
+  };
+
+  /// Tensors of Args::rows.
+  enum RowTensor : int { row_x, row_dx, row_target, row_losses };
+  struct Args : Call {
+    Rows<4> rows;  // what is left out moves as x; labels and losses stay where they are in a row
+
+    [[nodiscard]] std::int64_t classes() const { return rows.length; }
+    [[nodiscard]] std::int64_t count() const { return rows.count(); }
+    [[nodiscard]] bool labelled() const { return options.kind != LossKind::squared; }
+    [[nodiscard]] bool ignores() const { return labelled() && options.ignored_label != no_label; }
+    /// x, dx and target have contiguous rows.
+    [[nodiscard]] bool contiguous() const {
+      return rows.length == 1 || (rows.steps[row_x] == 1 && rows.steps[row_dx] == 1 &&
+                                  (labelled() || rows.steps[row_target] == 1));
+    }
+  };
+
+  static constexpr void operands(auto& call, auto&& visit) {
+    visit(in(call.x, "x"), in(call.target, "target"), out(call.result, "result"),
+          optional_out(call.options.losses, "losses"),
+          optional_out(call.options.dx, "dx").may_be("x"));
+  }
+  static RungList<Loss>& rungs();
+  static void bind(Args& args);
+
+  static Cost cost(const Args& args);
+  /// The oracle's magnitudes are the bounds promised above: tolerance() multiplies them by one.
+  static void reference(const Args& args, Oracle& oracle);
+  static Tolerance tolerance(const Args& args, const RungInfo& rung, Values values);
+  static std::vector<Problem> check_problems(Backend backend);
+  static std::vector<Problem> bench_problems(Backend backend);
+  static Call make(const Problem& problem, Inputs& inputs);
+  static std::span<const ArgumentSpec> arguments();
+  static void invoke(Context& context, Invocation& invocation, Pick pick);
+};
+
+/// loss(context, x, labels, result, {.dx = gradient})
+RUNG_API void loss(Context& context, const ConstTensorRef& x, const ConstTensorRef& target,
+                   const TensorRef& result, const LossOptions& options = {}, Pick pick = best);
+
+}  // namespace rung

@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: Apache-2.0
+// Properties of optimiser that `rung check` does not state: many steps in succession against the
+// formulas, in every rung; masters keep what bf16 would lose; clipping; threads; errors.
+#include "rung/ops/optimiser/optimiser.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <random>
+#include <string>
+#include <vector>
+
+namespace rung {
+namespace {
+
+std::vector<double> random_values(std::int64_t count, unsigned seed) {
+  std::mt19937 engine(seed);
+  std::normal_distribution<double> normal(0, 1);
+  std::vector<double> values(static_cast<std::size_t>(count));
+  for (double& value : values) value = normal(engine);
+  return values;
+}
+
+class OptimiserOn : public testing::TestWithParam<Backend> {
+ protected:
+  static constexpr std::int64_t size = 131;
+  Context context = Context::on(GetParam());
+
+  /// The rungs of this backend that take the call; the public call is "".
+  std::vector<std::string> rungs_for(const Optimiser::Call& call) {
+    std::vector<std::string> names{""};
+    const auto args = bind<Optimiser>(call);
+    for (const auto* rung = Optimiser::rungs().first; rung != nullptr; rung = rung->next) {
+      const RungInfo& info = rung->info;
+      if (info.backend != GetParam() || info.peer || !rung->supports(args, context)) continue;
+      names.emplace_back(info.name);
+    }
+    return names;
+  }
+};
+
+/// A bowl: the gradient of sum of a p^2 / 2 with a between 0.5 and 1.5.
+std::vector<double> gradient_of(const std::vector<double>& p) {
+  std::vector<double> g(p.size());
+  for (std::size_t i = 0; i < p.size(); ++i) {
+    g[i] = p[i] * (0.5 + static_cast<double>(i) / static_cast<double>(p.size()));
+  }
+  return g;
+}
+
+TEST_P(OptimiserOn, ManyStepsAreThoseOfTheFormulas) {
+  std::vector<OptimiserOptions> all{
+      {.learning_rate = 0.1},
+      {.learning_rate = 0.1, .weight_decay = 0.01, .momentum = 0.9},
+      {.learning_rate = 0.1, .momentum = 0.9, .nesterov = true, .max_norm = 2},
+      {.kind = OptimiserKind::adam, .learning_rate = 0.05, .weight_decay = 0.1},
+      {.kind = OptimiserKind::adam, .learning_rate = 0.05, .weight_decay = 0.1, .decoupled = true},
+  };
+  for (OptimiserOptions& options : all) {
+    std::vector<double> p = random_values(size, 1);
+    std::vector<double> g(size);
+    std::vector<double> m(size);
+    std::vector<double> v(size);
+    double norm = 0;
+    const bool adam = options.kind == OptimiserKind::adam;
+    if (adam || options.momentum != 0) options.first_moment = TensorRef(m);
+    if (adam) options.second_moment = TensorRef(v);
+    options.norm = TensorRef(&norm, Extents{});
+    for (const std::string& name : rungs_for({TensorRef(p), ConstTensorRef(g), options})) {
+      p = random_values(size, 1);
+      std::fill(m.begin(), m.end(), 0);
+      std::fill(v.begin(), v.end(), 0);
+      std::vector<double> wanted = p;
+      std::vector<double> wanted_m(size);
+      std::vector<double> wanted_v(size);
+      for (int step = 1; step <= 20; ++step) {
+        options.step = step;
+        g = gradient_of(p);
+        optimiser(context, TensorRef(p), ConstTensorRef(g), options, {name});
+        const std::vector<double> slope = gradient_of(wanted);
+        double squares = 0;
+        for (const double value : slope) squares += value * value;
+        ASSERT_NEAR(norm, std::sqrt(squares), 1e-12) << name << ' ' << step;
+        const double clip =
+            options.max_norm > 0 ? std::min(1.0, options.max_norm / std::sqrt(squares)) : 1;
+        for (std::size_t i = 0; i < wanted.size(); ++i) {
+          double& q = wanted[i];
+          double along = slope[i] * clip;
+          if (options.decoupled) {
+            q *= 1 - options.learning_rate * options.weight_decay;
+          } else {
+            along += options.weight_decay * q;
+          }
+          if (adam) {
+            wanted_m[i] = 0.9 * wanted_m[i] + 0.1 * along;
+            wanted_v[i] = 0.999 * wanted_v[i] + 0.001 * along * along;
+            const double root = std::sqrt(wanted_v[i] / (1 - std::pow(0.999, step)));
+            q -= options.learning_rate * (wanted_m[i] / (1 - std::pow(0.9, step))) / (root + 1e-8);
+          } else {
+            wanted_m[i] = options.momentum * wanted_m[i] + along;
+            q -= options.learning_rate *
+                 (options.nesterov ? along + options.momentum * wanted_m[i] : wanted_m[i]);
+          }
+          ASSERT_NEAR(p[i], q, 1e-9) << name << " step " << step << " element " << i;
+        }
+      }
+    }
+  }
+}
+
+TEST_P(OptimiserOn, AMasterKeepsWhatSmallTypesLose) {
+  // 1000 steps of 2^-12 from 1: each is below half a unit of bf16, which would never move.
+  std::vector<bf16> p(3, bf16(1.0F));
+  std::vector<bf16> g(3, bf16(1.0F));
+  std::vector<float> master(3, 1.0F);
+  std::vector<bf16> alone = p;
+  for (int step = 0; step < 1000; ++step) {
+    optimiser(context, TensorRef(p), ConstTensorRef(g),
+              {.learning_rate = 0x1p-12, .master = TensorRef(master)});
+    optimiser(context, TensorRef(alone), ConstTensorRef(g), {.learning_rate = 0x1p-12});
+  }
+  EXPECT_EQ(master[1], 1.0F - 1000 * 0x1p-12F);
+  EXPECT_EQ(static_cast<float>(p[1]), static_cast<float>(bf16(master[1])));
+  EXPECT_EQ(static_cast<float>(alone[1]), 1.0F);
+}
+
+TEST_P(OptimiserOn, NormsOfLargeGradientsDoNotOverflow) {
+  std::vector<float> p(40);
+  std::vector<float> g(40, 1e25F);  // squares of which f32 does not hold
+  float norm = 0;
+  optimiser(context, TensorRef(p), ConstTensorRef(g),
+            {.learning_rate = 1, .max_norm = 1, .norm = TensorRef(&norm, Extents{})});
+  EXPECT_NEAR(norm / 1e25F, std::sqrt(40.0), 1e-5);
+  EXPECT_NEAR(p[7], -1 / std::sqrt(40.0), 1e-6);
+  // Of nothing the norm is 0.
+  norm = -77;
+  optimiser(context, TensorRef(p.data(), {0}), ConstTensorRef(g.data(), {0}),
+            {.max_norm = 1, .norm = TensorRef(&norm, Extents{})});
+  EXPECT_EQ(norm, 0);
+}
+
+TEST_P(OptimiserOn, ErrorsNameWhatWasGiven) {
+  std::vector<float> p(6);
+  std::vector<float> g(6);
+  std::vector<float> m(6);
+  std::vector<double> wide(6);
+  const auto expect = [&](const OptimiserOptions& options, const std::string& words) {
+    std::string message;
+    try {
+      optimiser(context, TensorRef(p), ConstTensorRef(g), options);
+    } catch (const Error& error) {
+      EXPECT_EQ(error.code(), ErrorCode::invalid_argument);
+      message = error.what();
+    }
+    EXPECT_NE(message.find(words), std::string::npos) << message;
+  };
+  constexpr double nan = std::numeric_limits<double>::quiet_NaN();
+  expect({.learning_rate = nan}, "learning_rate is nan; accepted: 0 or more");
+  expect({.weight_decay = -1}, "weight_decay is -1");
+  expect({.momentum = 1}, "momentum is 1");
+  expect({.momentum = 0.5}, "first_moment is left out; accepted: given, with adam or a momentum");
+  expect({.first_moment = TensorRef(m)}, "first_moment is given; accepted: left out, unless");
+  expect({.nesterov = true}, "nesterov");
+  expect({.kind = OptimiserKind::adam, .momentum = 0.5}, "momentum is 0.5 and kind adam");
+  expect({.kind = OptimiserKind::adam, .step = 0}, "step is 0; accepted: 1 or more");
+  expect({.momentum = 0.5, .first_moment = TensorRef(wide)}, "first_moment is f64");
+  expect({.momentum = 0.5, .first_moment = TensorRef(m.data(), {5})}, "first_moment");
+  expect({.momentum = 0.5, .first_moment = TensorRef(p)}, "overlap");
+  expect({.master = TensorRef(m)}, "master is given; accepted: left out, unless parameters are");
+  expect({.norm = TensorRef(m)}, "norm is 6");
+}
+
+INSTANTIATE_TEST_SUITE_P(Backends, OptimiserOn, testing::Values(Backend::cpu, Backend::simt),
+                         [](const auto& test) { return std::string(to_string(test.param)); });
+
+TEST(OptimiserCpu, AnyNumberOfThreadsGivesTheSameBits) {
+  constexpr std::int64_t count = 100003;
+  std::vector<float> g(count);
+  for (std::size_t i = 0; i < count; ++i) g[i] = std::sin(static_cast<float>(i));
+  std::vector<float> one;
+  for (const int threads : {1, 2, 3, 7}) {
+    Context context = Context::cpu(threads);
+    std::vector<float> p(count, 1.0F);
+    std::vector<float> m(count);
+    optimiser(context, TensorRef(p), ConstTensorRef(g),
+              {.momentum = 0.9, .max_norm = 1, .first_moment = TensorRef(m)});
+    if (threads == 1) one = p;
+    EXPECT_EQ(p, one) << threads;
+  }
+}
+
+}  // namespace
+}  // namespace rung
