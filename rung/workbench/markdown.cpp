@@ -188,6 +188,19 @@ std::string results_to_markdown(const std::string& text, const std::string& filt
   return markdown;
 }
 
+namespace {
+
+/// Where a line begins with the marker; a text may speak of markers within one.
+std::size_t find_marker(const std::string& document, std::string_view marker, std::size_t from) {
+  std::size_t at = document.find(marker, from);
+  while (at != std::string::npos && at > 0 && document[at - 1] != '\n') {
+    at = document.find(marker, at + 1);
+  }
+  return at;
+}
+
+}  // namespace
+
 std::string with_tables(const std::string& document,
                         const std::function<std::string(const std::string&)>& results) {
   constexpr std::string_view opening = "<!-- rung:table ";
@@ -196,11 +209,11 @@ std::string with_tables(const std::string& document,
   std::string text;
   std::size_t at = 0;
   for (;;) {
-    const std::size_t begin = document.find(opening, at);
+    const std::size_t begin = find_marker(document, opening, at);
     if (begin == std::string::npos) break;
     const std::size_t marker_end = document.find(closes_marker, begin);
-    const std::size_t end = document.find(closing, begin);
-    const std::size_t next = document.find(opening, begin + opening.size());
+    const std::size_t end = find_marker(document, closing, begin);
+    const std::size_t next = find_marker(document, opening, begin + opening.size());
     if (end == std::string::npos || next < end || marker_end > end) {
       throw Error(ErrorCode::invalid_argument,
                   fmt::format("the marker at byte {} has no {} after it", begin, closing));

@@ -236,7 +236,9 @@ TEST(Report, FromMeasurementToReadmeAndBack) {
 
   const std::string readme = machine.folder + "/README.md";
   const std::string before =
-      "# Fake\n<!-- rung:table here/fake f32 4x16 threads=1 -->\nstale\n"
+      "# Fake\nBetween `<!-- rung:table none -->` and `<!-- rung:end -->` in a line there is "
+      "none.\n"
+      "<!-- rung:table here/fake f32 4x16 threads=1 -->\nstale\n"
       "<!-- rung:end -->\nThe end.\n";
   std::ofstream(readme) << before;
   const std::vector<std::string> update{"report", "--into", readme, "--results", results};
