@@ -20,7 +20,7 @@ double second_moments(std::int64_t index, double uniform) {
 
 constexpr std::string_view survey_patterns[] = {
     "(f32*3|f64) 1..67108864(|,momentum=0.9|,momentum=0.9,nesterov|,adam,step=7)(*2|,decay=0.01)",
-    "(bf16*2|f16) 1..67108864(,momentum=0.9|,adam,step=7,decay=0.01,decoupled)(*2,master|)",
+    "(bf16*2|f16) 1..67108864(,momentum=0.9|,adam,step=7,decay=0.01,decoupled)(,master*2|)",
     "(f32*2|bf16) 1..8192x1..8192(,momentum=0.9|,adam),clip=1",
 };
 const Survey<Optimiser> survey{survey_patterns};
