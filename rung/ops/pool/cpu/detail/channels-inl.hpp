@@ -51,7 +51,13 @@ class ChannelsWorker {
     std::int64_t row_step, column_step;  // of x, from tap to tap
     PoolTaps rows, columns;
     std::int64_t position;  // of that first tap in the image
+    T* y;
   };
+
+  /// Whether something follows the pooled numbers; otherwise they go straight into y.
+  static bool stores_results(const Pool::Args& args) {
+    return args.has_epilogue() || args.has_indices();
+  }
 
   template <class Op>
   void output_row(std::int64_t n, std::int64_t oh) {
@@ -59,6 +65,7 @@ class ChannelsWorker {
     const TensorRef& y = args_.y;
     const PoolAxis& rows = args_.rows;
     const PoolAxis& columns = args_.columns;
+    // Divisors of weighted, their reciprocals of average.
     const bool divides = args_.kind() == Pooling::average || args_.kind() == Pooling::weighted;
     const S* divisors = divides ? divisors_.of_row(oh) : nullptr;
     const auto* bias = static_cast<const S*>(call_.bias);
@@ -73,6 +80,7 @@ class ChannelsWorker {
       window.x =
           static_cast<const T*>(x.data) + n * x.strides[0] + h * x.strides[2] + w * x.strides[3];
       window.position = h * columns.in + w;
+      window.y = static_cast<T*>(y.data) + n * y.strides[0] + oh * y.strides[2] + ow * y.strides[3];
       if (args_.has_indices()) {
         positions(window);
         const TensorRef& indices = args_.options.indices;
@@ -84,33 +92,50 @@ class ChannelsWorker {
       } else {
         pixel<Op, false>(window, divides ? divisors[ow] : S{1});
       }
-      finish(call_, results_, args_.channels(), bias, false,
-             static_cast<T*>(y.data) + n * y.strides[0] + oh * y.strides[2] + ow * y.strides[3], 1);
+      if (stores_results(args_)) {
+        finish(call_, results_, args_.channels(), bias, false, window.y, 1);
+      }
     }
   }
 
   template <class Op, bool weighted>
   HWY_INLINE void pixel(const Window& window, S divisor) {
     const std::int64_t count = args_.channels();
+    const bool to_results = stores_results(args_);
+    const auto store = [&](V v, std::int64_t c) HWY_ATTR {
+      if (to_results) {
+        hn::StoreU(v, d, results_ + c);
+      } else {
+        store_as(v, d, window.y + c);
+      }
+    };
     const std::int64_t n = lanes();
     std::int64_t c = 0;
     for (; c + 4 * n <= count; c += 4 * n) {
-      taps<Op, weighted, 4>(window, c, divisor,
-                            [&](const T* from) HWY_ATTR { return load_as(d, from); });
+      taps<Op, weighted, 4>(
+          window, c, divisor, [&](const T* from) HWY_ATTR { return load_as(d, from); }, store);
     }
     for (; c + n <= count; c += n) {
-      taps<Op, weighted, 1>(window, c, divisor,
-                            [&](const T* from) HWY_ATTR { return load_as(d, from); });
+      taps<Op, weighted, 1>(
+          window, c, divisor, [&](const T* from) HWY_ATTR { return load_as(d, from); }, store);
     }
     const auto rest = static_cast<std::size_t>(count - c);
     if (rest == 0) return;
-    taps<Op, weighted, 1>(window, c, divisor,
-                          [&](const T* from) HWY_ATTR { return load_as_n(d, from, rest); });
+    taps<Op, weighted, 1>(
+        window, c, divisor, [&](const T* from) HWY_ATTR { return load_as_n(d, from, rest); },
+        [&](V v, std::int64_t at) HWY_ATTR {
+          if (to_results) {
+            hn::StoreU(v, d, results_ + at);
+          } else {
+            store_as_n(v, d, window.y + at, rest);
+          }
+        });
   }
 
   /// `vectors` vectors of channels from c on.
-  template <class Op, bool weighted, int vectors, class Load>
-  HWY_INLINE void taps(const Window& window, std::int64_t c, S divisor, const Load& load) {
+  template <class Op, bool weighted, int vectors, class Load, class Store>
+  HWY_INLINE void taps(const Window& window, std::int64_t c, S divisor, const Load& load,
+                       const Store& store) {
     const std::int64_t n = lanes();
     V joined[vectors];
 #pragma GCC unroll 4
@@ -134,9 +159,13 @@ class ChannelsWorker {
     }
 #pragma GCC unroll 4
     for (int k = 0; k < vectors; ++k) {
-      if constexpr (std::is_same_v<Op, Sum<S>>) joined[k] = hn::Div(joined[k], hn::Set(d, divisor));
+      if constexpr (weighted) {
+        joined[k] = hn::Div(joined[k], hn::Set(d, divisor));
+      } else if constexpr (std::is_same_v<Op, Sum<S>>) {
+        joined[k] = hn::Mul(joined[k], hn::Set(d, divisor));
+      }
       if constexpr (std::is_same_v<Op, SumOfSquares<S>>) joined[k] = hn::Sqrt(joined[k]);
-      hn::StoreU(joined[k], d, results_ + c + k * n);
+      store(joined[k], c + k * n);
     }
   }
 
