@@ -74,7 +74,13 @@ class ChannelsWorker {
     window.row_step = rows.dilation * x.strides[2];
     window.column_step = columns.dilation * x.strides[3];
     const std::int64_t h = rows.start(oh) + window.rows.begin * rows.dilation;
+    const Range inner = shares_columns() ? inner_windows() : Range{0, 0};
     for (std::int64_t ow = 0; ow < columns.out; ++ow) {
+      if (ow == inner.begin && ow < inner.end) {
+        slide<Op>(n, oh, h, window, inner, divides ? divisors[ow] : S{1});
+        ow = inner.end - 1;
+        continue;
+      }
       window.columns = columns.taps(ow);
       const std::int64_t w = columns.start(ow) + window.columns.begin * columns.dilation;
       window.x =
@@ -94,6 +100,91 @@ class ChannelsWorker {
       }
       if (stores_results(args_)) {
         finish(call_, results_, args_.channels(), bias, false, window.y, 1);
+      }
+    }
+  }
+
+  struct Range {
+    std::int64_t begin, end;
+  };
+  /// Whether windows that follow each other are joined from the columns they share: two of three.
+  /// With a stride of 2 it is one of three, which is no gain.
+  [[nodiscard]] bool shares_columns() const {
+    const PoolAxis& columns = args_.columns;
+    return call_.separable() && !stores_results(args_) && columns.kernel == 3 &&
+           columns.stride == 1 && columns.dilation == 1;
+  }
+  /// The windows that lie within the image's columns.
+  [[nodiscard]] Range inner_windows() const {
+    const PoolAxis& columns = args_.columns;
+    const std::int64_t room = columns.in + columns.padding - columns.kernel;
+    return {columns.padding, room < 0 ? 0 : std::min(room + 1, columns.out)};
+  }
+
+  /// Inner windows of an output row, some vectors of channels after the other. A column's rows are
+  /// joined once, for all windows that have it.
+  template <class Op>
+  void slide(std::int64_t n, std::int64_t oh, std::int64_t h, Window window, Range inner,
+             S factor) {
+    const Extents& from = args_.x.strides;
+    const Extents& to = args_.y.strides;
+    window.x = static_cast<const T*>(args_.x.data) + n * from[0] + h * from[2] +
+               args_.columns.start(inner.begin) * from[3];
+    window.y = static_cast<T*>(args_.y.data) + n * to[0] + oh * to[2] + inner.begin * to[3];
+    const std::int64_t outputs = inner.end - inner.begin;
+    const std::int64_t count = args_.channels();
+    const std::int64_t step = lanes();
+    const auto load = [&](const T* at) HWY_ATTR { return load_as(d, at); };
+    const auto store = [&](V v, T* at) HWY_ATTR { store_as(v, d, at); };
+    std::int64_t c = 0;
+    for (; c + 2 * step <= count; c += 2 * step) {
+      slide_columns<Op, 2>(window, c, outputs, factor, load, store);
+    }
+    for (; c + step <= count; c += step) {
+      slide_columns<Op, 1>(window, c, outputs, factor, load, store);
+    }
+    const auto rest = static_cast<std::size_t>(count - c);
+    if (rest == 0) return;
+    slide_columns<Op, 1>(
+        window, c, outputs, factor, [&](const T* at) HWY_ATTR { return load_as_n(d, at, rest); },
+        [&](V v, T* at) HWY_ATTR { store_as_n(v, d, at, rest); });
+  }
+
+  template <class Op, int vectors, class Load, class Store>
+  HWY_INLINE void slide_columns(const Window& window, std::int64_t c, std::int64_t outputs,
+                                S factor, const Load& load, const Store& store) {
+    const std::int64_t step = lanes();
+    const std::int64_t rows = window.rows.count();
+    const std::int64_t column_step = args_.x.strides[3];
+    const std::int64_t y_step = args_.y.strides[3];
+    const T* from = window.x + c;
+    T* to = window.y + c;
+    V columns[3][vectors];
+    const auto join_rows = [&](V(&column)[vectors]) HWY_ATTR {
+#pragma GCC unroll 2
+      for (int k = 0; k < vectors; ++k) column[k] = hn::Set(d, Op::identity);
+      const T* row = from;
+      for (std::int64_t i = 0; i < rows; ++i, row += window.row_step) {
+#pragma GCC unroll 2
+        for (int k = 0; k < vectors; ++k) column[k] = Op::take(d, column[k], load(row + k * step));
+      }
+      from += column_step;
+    };
+    join_rows(columns[0]);
+    join_rows(columns[1]);
+    for (std::int64_t ow = 0; ow < outputs; ++ow, to += y_step) {
+      join_rows(columns[2]);
+#pragma GCC unroll 2
+      for (int k = 0; k < vectors; ++k) {
+        V joined = Op::join(d, Op::join(d, columns[0][k], columns[1][k]), columns[2][k]);
+        if constexpr (std::is_same_v<Op, Sum<S>>) joined = hn::Mul(joined, hn::Set(d, factor));
+        if constexpr (std::is_same_v<Op, SumOfSquares<S>>) joined = hn::Sqrt(joined);
+        store(joined, to + k * step);
+      }
+#pragma GCC unroll 2
+      for (int k = 0; k < vectors; ++k) {
+        columns[0][k] = columns[1][k];
+        columns[1][k] = columns[2][k];
       }
     }
   }
