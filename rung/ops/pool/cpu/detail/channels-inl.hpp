@@ -51,7 +51,13 @@ class ChannelsWorker {
     std::int64_t row_step, column_step;  // of x, from tap to tap
     PoolTaps rows, columns;
     std::int64_t position;  // of that first tap in the image
+    T* y;
   };
+
+  /// Whether something follows the pooled numbers; otherwise they go straight into y.
+  static bool stores_results(const Pool::Args& args) {
+    return args.has_epilogue() || args.has_indices();
+  }
 
   template <class Op>
   void output_row(std::int64_t n, std::int64_t oh) {
@@ -59,6 +65,7 @@ class ChannelsWorker {
     const TensorRef& y = args_.y;
     const PoolAxis& rows = args_.rows;
     const PoolAxis& columns = args_.columns;
+    // Divisors of weighted, their reciprocals of average.
     const bool divides = args_.kind() == Pooling::average || args_.kind() == Pooling::weighted;
     const S* divisors = divides ? divisors_.of_row(oh) : nullptr;
     const auto* bias = static_cast<const S*>(call_.bias);
@@ -67,12 +74,19 @@ class ChannelsWorker {
     window.row_step = rows.dilation * x.strides[2];
     window.column_step = columns.dilation * x.strides[3];
     const std::int64_t h = rows.start(oh) + window.rows.begin * rows.dilation;
+    const Range inner = shares_columns() ? inner_windows() : Range{0, 0};
     for (std::int64_t ow = 0; ow < columns.out; ++ow) {
+      if (ow == inner.begin && ow < inner.end) {
+        slide<Op>(n, oh, h, window, inner, divides ? divisors[ow] : S{1});
+        ow = inner.end - 1;
+        continue;
+      }
       window.columns = columns.taps(ow);
       const std::int64_t w = columns.start(ow) + window.columns.begin * columns.dilation;
       window.x =
           static_cast<const T*>(x.data) + n * x.strides[0] + h * x.strides[2] + w * x.strides[3];
       window.position = h * columns.in + w;
+      window.y = static_cast<T*>(y.data) + n * y.strides[0] + oh * y.strides[2] + ow * y.strides[3];
       if (args_.has_indices()) {
         positions(window);
         const TensorRef& indices = args_.options.indices;
@@ -84,33 +98,135 @@ class ChannelsWorker {
       } else {
         pixel<Op, false>(window, divides ? divisors[ow] : S{1});
       }
-      finish(call_, results_, args_.channels(), bias, false,
-             static_cast<T*>(y.data) + n * y.strides[0] + oh * y.strides[2] + ow * y.strides[3], 1);
+      if (stores_results(args_)) {
+        finish(call_, results_, args_.channels(), bias, false, window.y, 1);
+      }
+    }
+  }
+
+  struct Range {
+    std::int64_t begin, end;
+  };
+  /// Whether windows that follow each other are joined from the columns they share: two of three.
+  /// With a stride of 2 it is one of three, which is no gain.
+  [[nodiscard]] bool shares_columns() const {
+    const PoolAxis& columns = args_.columns;
+    return call_.separable() && !stores_results(args_) && columns.kernel == 3 &&
+           columns.stride == 1 && columns.dilation == 1;
+  }
+  /// The windows that lie within the image's columns.
+  [[nodiscard]] Range inner_windows() const {
+    const PoolAxis& columns = args_.columns;
+    const std::int64_t room = columns.in + columns.padding - columns.kernel;
+    return {columns.padding, room < 0 ? 0 : std::min(room + 1, columns.out)};
+  }
+
+  /// Inner windows of an output row, some vectors of channels after the other. A column's rows are
+  /// joined once, for all windows that have it.
+  template <class Op>
+  void slide(std::int64_t n, std::int64_t oh, std::int64_t h, Window window, Range inner,
+             S factor) {
+    const Extents& from = args_.x.strides;
+    const Extents& to = args_.y.strides;
+    window.x = static_cast<const T*>(args_.x.data) + n * from[0] + h * from[2] +
+               args_.columns.start(inner.begin) * from[3];
+    window.y = static_cast<T*>(args_.y.data) + n * to[0] + oh * to[2] + inner.begin * to[3];
+    const std::int64_t outputs = inner.end - inner.begin;
+    const std::int64_t count = args_.channels();
+    const std::int64_t step = lanes();
+    const auto load = [&](const T* at) HWY_ATTR { return load_as(d, at); };
+    const auto store = [&](V v, T* at) HWY_ATTR { store_as(v, d, at); };
+    std::int64_t c = 0;
+    for (; c + 2 * step <= count; c += 2 * step) {
+      slide_columns<Op, 2>(window, c, outputs, factor, load, store);
+    }
+    for (; c + step <= count; c += step) {
+      slide_columns<Op, 1>(window, c, outputs, factor, load, store);
+    }
+    const auto rest = static_cast<std::size_t>(count - c);
+    if (rest == 0) return;
+    slide_columns<Op, 1>(
+        window, c, outputs, factor, [&](const T* at) HWY_ATTR { return load_as_n(d, at, rest); },
+        [&](V v, T* at) HWY_ATTR { store_as_n(v, d, at, rest); });
+  }
+
+  template <class Op, int vectors, class Load, class Store>
+  HWY_INLINE void slide_columns(const Window& window, std::int64_t c, std::int64_t outputs,
+                                S factor, const Load& load, const Store& store) {
+    const std::int64_t step = lanes();
+    const std::int64_t rows = window.rows.count();
+    const std::int64_t column_step = args_.x.strides[3];
+    const std::int64_t y_step = args_.y.strides[3];
+    const T* from = window.x + c;
+    T* to = window.y + c;
+    V columns[3][vectors];
+    const auto join_rows = [&](V(&column)[vectors]) HWY_ATTR {
+#pragma GCC unroll 2
+      for (int k = 0; k < vectors; ++k) column[k] = hn::Set(d, Op::identity);
+      const T* row = from;
+      for (std::int64_t i = 0; i < rows; ++i, row += window.row_step) {
+#pragma GCC unroll 2
+        for (int k = 0; k < vectors; ++k) column[k] = Op::take(d, column[k], load(row + k * step));
+      }
+      from += column_step;
+    };
+    join_rows(columns[0]);
+    join_rows(columns[1]);
+    for (std::int64_t ow = 0; ow < outputs; ++ow, to += y_step) {
+      join_rows(columns[2]);
+#pragma GCC unroll 2
+      for (int k = 0; k < vectors; ++k) {
+        V joined = Op::join(d, Op::join(d, columns[0][k], columns[1][k]), columns[2][k]);
+        if constexpr (std::is_same_v<Op, Sum<S>>) joined = hn::Mul(joined, hn::Set(d, factor));
+        if constexpr (std::is_same_v<Op, SumOfSquares<S>>) joined = hn::Sqrt(joined);
+        store(joined, to + k * step);
+      }
+#pragma GCC unroll 2
+      for (int k = 0; k < vectors; ++k) {
+        columns[0][k] = columns[1][k];
+        columns[1][k] = columns[2][k];
+      }
     }
   }
 
   template <class Op, bool weighted>
   HWY_INLINE void pixel(const Window& window, S divisor) {
     const std::int64_t count = args_.channels();
+    const bool to_results = stores_results(args_);
+    const auto store = [&](V v, std::int64_t c) HWY_ATTR {
+      if (to_results) {
+        hn::StoreU(v, d, results_ + c);
+      } else {
+        store_as(v, d, window.y + c);
+      }
+    };
     const std::int64_t n = lanes();
     std::int64_t c = 0;
     for (; c + 4 * n <= count; c += 4 * n) {
-      taps<Op, weighted, 4>(window, c, divisor,
-                            [&](const T* from) HWY_ATTR { return load_as(d, from); });
+      taps<Op, weighted, 4>(
+          window, c, divisor, [&](const T* from) HWY_ATTR { return load_as(d, from); }, store);
     }
     for (; c + n <= count; c += n) {
-      taps<Op, weighted, 1>(window, c, divisor,
-                            [&](const T* from) HWY_ATTR { return load_as(d, from); });
+      taps<Op, weighted, 1>(
+          window, c, divisor, [&](const T* from) HWY_ATTR { return load_as(d, from); }, store);
     }
     const auto rest = static_cast<std::size_t>(count - c);
     if (rest == 0) return;
-    taps<Op, weighted, 1>(window, c, divisor,
-                          [&](const T* from) HWY_ATTR { return load_as_n(d, from, rest); });
+    taps<Op, weighted, 1>(
+        window, c, divisor, [&](const T* from) HWY_ATTR { return load_as_n(d, from, rest); },
+        [&](V v, std::int64_t at) HWY_ATTR {
+          if (to_results) {
+            hn::StoreU(v, d, results_ + at);
+          } else {
+            store_as_n(v, d, window.y + at, rest);
+          }
+        });
   }
 
   /// `vectors` vectors of channels from c on.
-  template <class Op, bool weighted, int vectors, class Load>
-  HWY_INLINE void taps(const Window& window, std::int64_t c, S divisor, const Load& load) {
+  template <class Op, bool weighted, int vectors, class Load, class Store>
+  HWY_INLINE void taps(const Window& window, std::int64_t c, S divisor, const Load& load,
+                       const Store& store) {
     const std::int64_t n = lanes();
     V joined[vectors];
 #pragma GCC unroll 4
@@ -134,9 +250,13 @@ class ChannelsWorker {
     }
 #pragma GCC unroll 4
     for (int k = 0; k < vectors; ++k) {
-      if constexpr (std::is_same_v<Op, Sum<S>>) joined[k] = hn::Div(joined[k], hn::Set(d, divisor));
+      if constexpr (weighted) {
+        joined[k] = hn::Div(joined[k], hn::Set(d, divisor));
+      } else if constexpr (std::is_same_v<Op, Sum<S>>) {
+        joined[k] = hn::Mul(joined[k], hn::Set(d, divisor));
+      }
       if constexpr (std::is_same_v<Op, SumOfSquares<S>>) joined[k] = hn::Sqrt(joined[k]);
-      hn::StoreU(joined[k], d, results_ + c + k * n);
+      store(joined[k], c + k * n);
     }
   }
 

@@ -82,8 +82,8 @@ HWY_INLINE void with_operation(Pooling kind, F&& f) {
   }
 }
 
-/// The divisors of an output row's windows, of average and weighted: found anew only where the
-/// window's rows differ from those of the row before.
+/// The divisors of an output row's windows, of weighted, and their reciprocals, of average: found
+/// anew only where the window's rows differ from those of the row before.
 template <class S>
 class Divisors {
  public:
@@ -98,7 +98,7 @@ class Divisors {
     for (std::int64_t ow = 0; ow < args.columns.out; ++ow) {
       const PoolTaps columns = counted(args.columns, ow);
       if (weights == nullptr) {
-        of_window_[ow] = static_cast<S>(rows.count() * columns.count());
+        of_window_[ow] = S{1} / static_cast<S>(rows.count() * columns.count());
         continue;
       }
       S sum = 0;

@@ -74,7 +74,14 @@ class RowsWorker {
     }
     const std::int64_t count = columns_.out;
     if (args_.has_indices()) write_indices(n, c, oh, taps.begin);
-    if (args_.kind() == Pooling::average || args_.kind() == Pooling::weighted) {
+    if (args_.kind() == Pooling::average) {
+      const S* reciprocals = divisors_.of_row(oh);
+      for (std::int64_t i = 0; i < count; i += lanes()) {
+        hn::StoreU(hn::Mul(hn::LoadU(d, results_ + i), hn::LoadU(d, reciprocals + i)), d,
+                   results_ + i);
+      }
+    }
+    if (args_.kind() == Pooling::weighted) {
       const S* divisors = divisors_.of_row(oh);
       for (std::int64_t i = 0; i < count; i += lanes()) {
         hn::StoreU(hn::Div(hn::LoadU(d, results_ + i), hn::LoadU(d, divisors + i)), d,
