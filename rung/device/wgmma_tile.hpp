@@ -31,14 +31,13 @@ struct WgmmaTile : SwizzledTile<T, Rows, KMajor> {
   using Operand = std::conditional_t<std::is_same_v<T, float>, ptx::tf32, T>;
   static constexpr ptx::Major major = KMajor ? ptx::Major::k : ptx::Major::mn;
   static_assert(KMajor || sizeof(T) == 2, "wgmma turns 16-bit operands only");
-  static constexpr int part_rows = Rows / Parts;
-  static constexpr int box_rows = KMajor ? part_rows : Base::panel_rows;
-  static constexpr int boxes = part_rows / box_rows;  // of a part
-  static_assert(boxes * box_rows * Parts == Rows && box_rows <= 256);
+  // A part has some rows where KMajor, else some of k: whole patterns of the swizzle in both.
+  static constexpr int part_lines = (KMajor ? Rows : Base::depth) / Parts;
+  static constexpr int boxes = KMajor ? 1 : Rows / Base::panel_rows;  // of a part
+  static_assert(part_lines % 8 == 0 && part_lines <= 256);
 
   /// The box of a map whose axes are matrices, then lines as they lie in memory.
-  static constexpr int box[3] = {1, KMajor ? box_rows : Base::depth,
-                                 KMajor ? Base::depth : box_rows};
+  static constexpr int box[3] = {1, part_lines, Base::line_elements};
 
   /// Of matrices x rows x k where KMajor, else of matrices x k x rows.
   static TensorMap map(const View<const T, 3>& operand) {
@@ -82,10 +81,11 @@ struct WgmmaTile : SwizzledTile<T, Rows, KMajor> {
                                                       const Start& start) {
 #pragma unroll
     for (int i = 0; i < boxes; ++i) {
-      const int row = part * part_rows + i * box_rows;
-      const int lines[3] = {matrix, KMajor ? first_row + row : first_k,
-                            KMajor ? first_k : first_row + row};
-      start(tile + row * Base::line, lines);
+      const int line = part * part_lines;
+      const int row = first_row + (KMajor ? line : i * Base::panel_rows);
+      const int k = first_k + (KMajor ? 0 : line);
+      const int at[3] = {matrix, KMajor ? row : k, KMajor ? k : row};
+      start(tile + i * Base::panel_bytes + line * Base::line, at);
     }
   }
 };

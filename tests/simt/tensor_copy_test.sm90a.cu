@@ -227,7 +227,9 @@ TEST_P(TensorCopyTest, ATransposeOfRaggedMatrices) {
   }
 }
 
-/// Each block of a cluster fetches some rows of the tile for all.
+/// Each block of a cluster fetches some rows of the tile for all; of a tensor of three axes, of its
+/// second matrix.
+template <int Axes>
 __global__ void share_tile(const __grid_constant__ TensorMap map, float* out) {
   struct Tile {
     alignas(128) float at[8][32];
@@ -242,7 +244,11 @@ __global__ void share_tile(const __grid_constant__ TensorMap map, float* out) {
   }
   ptx::cluster_sync();
   if (threadIdx.x == 0) {
-    ptx::tensor_load_multicast(tile.at[4 * rank], map, {4 * rank, 0}, tile.full, 3);
+    if constexpr (Axes == 2) {
+      ptx::tensor_load_multicast(tile.at[4 * rank], map, {4 * rank, 0}, tile.full, 3);
+    } else {
+      ptx::tensor_load_multicast(tile.at[4 * rank], map, {1, 4 * rank, 0}, tile.full, 3);
+    }
   }
   ptx::mbarrier_wait(tile.full, 0);
   for (int i = static_cast<int>(threadIdx.x); i < 256; i += 32) {
@@ -256,10 +262,44 @@ TEST_P(TensorCopyTest, MulticastToACluster) {
   std::iota(values.begin(), values.end(), 0.0f);
   Context c = context();
   Buffer<float> in(values), out(512);
-  launch(c, {.grid = 2, .block = 32, .shared_bytes = 2048, .cluster = 2}, share_tile,
+  launch(c, {.grid = 2, .block = 32, .shared_bytes = 2048, .cluster = 2}, share_tile<2>,
          make_tensor_map(padded_view<2>(in.data(), {8, 32}, 32), {4, 32}), out.data());
   for (int i = 0; i < 512; ++i) {
     ASSERT_EQ(out.values()[static_cast<std::size_t>(i)], static_cast<float>(i % 256));
+  }
+}
+
+TEST_P(TensorCopyTest, MulticastOfThreeAxes) {
+  std::vector<float> values(512);
+  std::iota(values.begin(), values.end(), 0.0f);
+  Context c = context();
+  Buffer<float> in(values), out(512);
+  launch(c, {.grid = 2, .block = 32, .shared_bytes = 2048, .cluster = 2}, share_tile<3>,
+         make_tensor_map(padded_view<3>(in.data(), {2, 8, 32}, 32), {1, 4, 32}), out.data());
+  for (int i = 0; i < 512; ++i) {
+    ASSERT_EQ(out.values()[static_cast<std::size_t>(i)], static_cast<float>(256 + i % 256));
+  }
+}
+
+/// Of 23 bits behind the point tf32 keeps ten.
+TEST_P(TensorCopyTest, RoundsToTf32WhereTheMapSaysSo) {
+  const std::vector<float> given{0x1.0p0f,    0x1.002p0f,  0x1.003p0f,   -0x1.003p0f,
+                                 0x1.ffdfp9f, 0x1.fff0p9f, 0x1.001fp-7f, 0x1.0021p-7f};
+  const std::vector<float> rounded{0x1.0p0f,   0x1.004p0f, 0x1.004p0f, -0x1.004p0f,
+                                   0x1.ffcp9f, 0x1.0p10f,  0x1.0p-7f,  0x1.004p-7f};
+  Context c = context();
+  Buffer<float> in(given);
+  for (const bool rounds : {false, true}) {
+    Buffer<float> out(16);
+    launch(c, {.block = 32, .shared_bytes = sizeof(Box)}, load_box<1>,
+           make_tensor_map(padded_view<1>(in.data(), {8}, 8), {16}, Swizzle::none, rounds),
+           At<1>{{0}}, 64, reinterpret_cast<unsigned char*>(out.data()));
+    const std::vector<float> got = out.values();
+    for (std::size_t i = 0; i < 16; ++i) {
+      // A tie goes away from zero, or to even: 1 + 2^-11 may become either.
+      if (rounds && i == 1 && got[i] == 0x1.0p0f) continue;
+      EXPECT_EQ(got[i], i >= 8 ? 0.0f : rounds ? rounded[i] : given[i]) << i << ", " << rounds;
+    }
   }
 }
 

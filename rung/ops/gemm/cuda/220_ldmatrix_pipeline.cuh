@@ -336,19 +336,20 @@ void launch_ldmatrix_pipeline(Context& context, const Finish<T>& given, const Te
     float* partial = nullptr;
     Finish<T> target = part;
     if (slices > 1) {
-      partial = static_cast<float*>(context.workspace(
-          static_cast<std::size_t>(slices * part.p.c.shape[0] * p.m() * p.n()) * sizeof(float)));
+      partial = static_cast<float*>(context.workspace(partial_bytes(part, slices)));
       target = into_partial_sums(part, partial);
     }
-    const LdmatrixCall<T> call{.finish = target,
-                               .raster = {.down = static_cast<int>(down),
-                                          .along = static_cast<int>(along),
-                                          .batch = static_cast<int>(part.p.c.shape[0]),
-                                          .slices = slices,
-                                          .band = raster_band_rows / shape.rows},
-                               .slice_depth = slice_depth,
-                               .wide_a = has_wide_lines(p.a, k_major_a, 1, 2),
-                               .wide_b = has_wide_lines(p.b, k_major_b, 2, 1)};
+    const LdmatrixCall<T> call{
+        .finish = target,
+        .raster = {.down = static_cast<int>(down),
+                   .along = static_cast<int>(along),
+                   .batch = static_cast<int>(part.p.c.shape[0]),
+                   .slices = slices,
+                   .band = raster_band(std::int64_t{shape.blocks} * context.info().multiprocessors,
+                                       shape.rows, shape.columns)},
+        .slice_depth = slice_depth,
+        .wide_a = has_wide_lines(p.a, k_major_a, 1, 2),
+        .wide_b = has_wide_lines(p.b, k_major_b, 2, 1)};
     plan.tile == 0 ? by_layout.template operator()<0>(call)
                    : by_layout.template operator()<1>(call);
     if (slices > 1) add_slices(context, part, partial, slices);

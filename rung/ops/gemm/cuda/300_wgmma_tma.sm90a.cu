@@ -96,7 +96,12 @@ void run(const Gemm::Args& args, Context& context) {
     with_majors(operands, [&]<bool KMajorA, bool KMajorB>() {
       const TensorJob<T> job =
           tensor_job<WgmmaTile<T, rows, KMajorA>, WgmmaTile<T, columns, KMajorB>>(
-              operands, {.rows = rows, .columns = columns, .slices = 1}, nullptr);
+              operands,
+              {.rows = rows,
+               .columns = columns,
+               .slices = 1,
+               .at_once = context.info().multiprocessors},
+              nullptr);
       launch(context,
              {.grid = job.raster.total(), .block = threads, .shared_bytes = sizeof(WgmmaLayout)},
              gemm_wgmma_tma<T, KMajorA, KMajorB>, job);

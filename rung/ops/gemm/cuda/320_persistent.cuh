@@ -11,9 +11,12 @@ namespace rung::gemm_cuda::inline RUNG_TARGET {
 constexpr int persistent_rows = 64 * consumer_groups;
 /// Widths of the tile: large ones read less per product, small ones fill the device where C is
 /// small.
-constexpr int persistent_columns[] = {256, 128, 64};
+constexpr TensorTile persistent_tiles[] = {{.rows = persistent_rows, .columns = 256, .reach = 0.86},
+                                           {.rows = persistent_rows, .columns = 192, .reach = 0.83},
+                                           {.rows = persistent_rows, .columns = 128, .reach = 0.78},
+                                           {.rows = persistent_rows, .columns = 64, .reach = 0.6}};
 
-/// 192 KiB of stages, whatever the tile, and two boxes of C per warp.
+/// Up to 192 KiB of stages, and two boxes of C per warp.
 template <int Columns>
 struct PersistentLayout {
   static constexpr int stage_count =
@@ -77,23 +80,30 @@ __global__ void __launch_bounds__(role_threads, 1)
   if (threadIdx.x % 32 == 0) StripBoxes::drain();
 }
 
+/// `partial`: memory for the sums of slices (partial_bytes), or null: the context's workspace.
 /// In detail/persistent_*.sm90a.cu, and for bf16 in the rung's file. Float operands are tf32.
-void run_persistent(Context& context, const MappedOperands<f16>& operands, const TensorPlan& plan);
-void run_persistent(Context& context, const MappedOperands<bf16>& operands, const TensorPlan& plan);
-void run_persistent(Context& context, const MappedOperands<float>& operands,
-                    const TensorPlan& plan);
+void run_persistent(Context& context, const MappedOperands<f16>& operands, const TensorPlan& plan,
+                    void* partial = nullptr);
+void run_persistent(Context& context, const MappedOperands<bf16>& operands, const TensorPlan& plan,
+                    void* partial = nullptr);
+void run_persistent(Context& context, const MappedOperands<float>& operands, const TensorPlan& plan,
+                    void* partial = nullptr);
 
 /// Its definition, for the file that compiles T's kernels.
 template <class T>
-void launch_persistent(Context& context, const MappedOperands<T>& operands,
-                       const TensorPlan& plan) {
-  with_slices(context, operands.finish, plan.slices, [&](float* partial) {
+void launch_persistent(Context& context, const MappedOperands<T>& operands, const TensorPlan& plan,
+                       void* memory) {
+  with_slices(context, operands.finish, plan.slices, memory, [&](float* partial) {
     with_majors(operands, [&]<bool KMajorA, bool KMajorB>() {
       const auto with_columns = [&]<int Columns>() {
-        if (persistent_columns[plan.tile] != Columns) return;
+        if (persistent_tiles[plan.tile].columns != Columns) return;
         const TensorJob<T> job =
             tensor_job<WgmmaTile<T, persistent_rows, KMajorA>, WgmmaTile<T, Columns, KMajorB>>(
-                operands, {.rows = persistent_rows, .columns = Columns, .slices = plan.slices},
+                operands,
+                {.rows = persistent_rows,
+                 .columns = Columns,
+                 .slices = plan.slices,
+                 .at_once = context.info().multiprocessors},
                 partial);
         const std::int64_t works = job.raster.total();
         launch(context,
@@ -103,6 +113,7 @@ void launch_persistent(Context& context, const MappedOperands<T>& operands,
                gemm_persistent<T, Columns, KMajorA, KMajorB>, job);
       };
       with_columns.template operator()<256>();
+      with_columns.template operator()<192>();
       with_columns.template operator()<128>();
       with_columns.template operator()<64>();
     });

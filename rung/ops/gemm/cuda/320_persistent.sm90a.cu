@@ -16,9 +16,9 @@
 
 namespace rung::gemm_cuda::inline RUNG_TARGET {
 
-void run_persistent(Context& context, const MappedOperands<bf16>& operands,
-                    const TensorPlan& plan) {
-  launch_persistent(context, operands, plan);
+void run_persistent(Context& context, const MappedOperands<bf16>& operands, const TensorPlan& plan,
+                    void* partial) {
+  launch_persistent(context, operands, plan, partial);
 }
 
 }  // namespace rung::gemm_cuda::inline RUNG_TARGET
@@ -28,19 +28,14 @@ namespace {
 
 using namespace gemm_cuda;
 
-constexpr TensorTile tiles[] = {
-    {.rows = persistent_rows, .columns = 256, .reach = 0.78, .overlaps = true},
-    {.rows = persistent_rows, .columns = 128, .reach = 0.7, .overlaps = true},
-    {.rows = persistent_rows, .columns = 64, .reach = 0.5, .overlaps = true}};
-
 double estimate(const Gemm::Args& args, const Context& context) {
-  return plan_tensor(args, context, tiles).seconds;
+  return plan_tensor(args, context, persistent_tiles).seconds;
 }
 
 void run(const Gemm::Args& args, Context& context) {
-  const TensorPlan plan = plan_tensor(args, context, tiles);
-  visit<float, f16, bf16>(args.a.dtype,
-                   [&]<class T>() { run_persistent(context, mapped_operands<T>(args), plan); });
+  const TensorPlan plan = plan_tensor(args, context, persistent_tiles);
+  visit<float, f16, bf16>(
+      args.a.dtype, [&]<class T>() { run_persistent(context, mapped_operands<T>(args), plan); });
 }
 
 const Rung<Gemm> self{{.name = "persistent",

@@ -22,23 +22,23 @@ namespace {
 using namespace gemm_cuda;
 
 constexpr int rows = 64 * consumer_groups;
-constexpr int columns = 256;
-constexpr int ring_stages = 4;     // of 48 KiB
+constexpr int ring_stages = 4;     // of up to 48 KiB
 constexpr int cluster_blocks = 2;  // one below the other
 
+template <int Columns>
 struct ClusterLayout {
-  TileStage<rows, columns> stages[ring_stages];
+  TileStage<rows, Columns> stages[ring_stages];
   StripBoxes strips[consumer_warps];
   StageRing<ring_stages> ring;
 };
 
 /// The raster numbers pairs of tiles.
-template <class T, bool KMajorA, bool KMajorB>
+template <class T, int Columns, bool KMajorA, bool KMajorB>
 __global__ void __launch_bounds__(role_threads, 1)
     gemm_cluster_multicast(const __grid_constant__ TensorJob<T> job) {
   using TileA = WgmmaTile<T, rows, KMajorA>;
-  using TileB = WgmmaTile<T, columns, KMajorB, cluster_blocks>;
-  auto& layout = shared<ClusterLayout>();
+  using TileB = WgmmaTile<T, Columns, KMajorB, cluster_blocks>;
+  auto& layout = shared<ClusterLayout<Columns>>();
   if (threadIdx.x == 0) {
     layout.ring.init(cluster_blocks * consumer_warps);
     ptx::tensor_prefetch_map(job.a);
@@ -66,7 +66,7 @@ __global__ void __launch_bounds__(role_threads, 1)
         layout.ring.await_empty(at);
         layout.ring.expect(at, TileA::bytes + TileB::bytes);
         TileA::load(stage.a, job.a, work.batch * job.a_moves, row_of(work), k, full);
-        TileB::load_multicast(rank, stage.b, job.b, work.batch * job.b_moves, work.column * columns,
+        TileB::load_multicast(rank, stage.b, job.b, work.batch * job.b_moves, work.column * Columns,
                               k, full, (1 << cluster_blocks) - 1);
       }
     }
@@ -76,12 +76,12 @@ __global__ void __launch_bounds__(role_threads, 1)
     int turn = 0;
     for (int number = first; number < works; number += clusters) {
       const TileWork work = job.raster.at(number);
-      float sums[columns / 2];
+      float sums[Columns / 2];
       consume_tiles<TileA, TileB>(sums, layout.stages, layout.ring, at,
                                   job.tiles_of_slice(work.slice), warp / 4 * 64, ReleaseInBoth{});
-      write_strip<columns, T>(job, layout.strips[warp], turn,
+      write_strip<Columns, T>(job, layout.strips[warp], turn,
                               work.slice * job.raster.batch + work.batch, row_of(work) + 16 * warp,
-                              work.column * columns, [&](int i) { return sums[i]; });
+                              work.column * Columns, [&](int i) { return sums[i]; });
     }
     if (threadIdx.x % 32 == 0) StripBoxes::drain();
   }
@@ -89,33 +89,46 @@ __global__ void __launch_bounds__(role_threads, 1)
 }
 
 constexpr TensorTile tiles[] = {{.rows = cluster_blocks * rows,
-                                 .columns = columns,
+                                 .columns = 256,
                                  .blocks = cluster_blocks,
-                                 .reach = 0.82,
-                                 .overlaps = true}};
+                                 .reach = 0.855,
+                                 .start_seconds = 2.3e-6},
+                                {.rows = cluster_blocks * rows,
+                                 .columns = 192,
+                                 .blocks = cluster_blocks,
+                                 .reach = 0.83,
+                                 .start_seconds = 2.3e-6}};
 
 double estimate(const Gemm::Args& args, const Context& context) {
   return plan_tensor(args, context, tiles).seconds;
 }
 
+template <int Columns, class T>
+void launch_clusters(Context& context, const MappedOperands<T>& operands, int slices,
+                     float* partial) {
+  with_majors(operands, [&]<bool KMajorA, bool KMajorB>() {
+    const std::int64_t most = context.info().multiprocessors / cluster_blocks;
+    const TensorJob<T> job =
+        tensor_job<WgmmaTile<T, rows, KMajorA>, WgmmaTile<T, Columns, KMajorB, cluster_blocks>>(
+            operands,
+            {.rows = cluster_blocks * rows, .columns = Columns, .slices = slices, .at_once = most},
+            partial);
+    launch(context,
+           {.grid = cluster_blocks * smaller<std::int64_t>(job.raster.total(), most),
+            .block = role_threads,
+            .shared_bytes = sizeof(ClusterLayout<Columns>),
+            .cluster = cluster_blocks},
+           gemm_cluster_multicast<T, Columns, KMajorA, KMajorB>, job);
+  });
+}
+
 void run(const Gemm::Args& args, Context& context) {
-  const int slices = plan_tensor(args, context, tiles).slices;
+  const TensorPlan plan = plan_tensor(args, context, tiles);
   visit<float, f16, bf16>(args.a.dtype, [&]<class T>() {
     const MappedOperands<T> operands = mapped_operands<T>(args);
-    with_slices(context, operands.finish, slices, [&](float* partial) {
-      with_majors(operands, [&]<bool KMajorA, bool KMajorB>() {
-        const TensorJob<T> job =
-            tensor_job<WgmmaTile<T, rows, KMajorA>, WgmmaTile<T, columns, KMajorB, cluster_blocks>>(
-                operands, {.rows = cluster_blocks * rows, .columns = columns, .slices = slices},
-                partial);
-        const std::int64_t most = context.info().multiprocessors / cluster_blocks;
-        launch(context,
-               {.grid = cluster_blocks * smaller<std::int64_t>(job.raster.total(), most),
-                .block = role_threads,
-                .shared_bytes = sizeof(ClusterLayout),
-                .cluster = cluster_blocks},
-               gemm_cluster_multicast<T, KMajorA, KMajorB>, job);
-      });
+    with_slices(context, operands.finish, plan.slices, nullptr, [&](float* partial) {
+      plan.tile == 0 ? launch_clusters<256>(context, operands, plan.slices, partial)
+                     : launch_clusters<192>(context, operands, plan.slices, partial);
     });
   });
 }
@@ -125,7 +138,7 @@ const Rung<Gemm> self{{.name = "cluster_multicast",
                        .after = "persistent",
                        .backend = device_backend,
                        .supports = require_maps,
-                       .speed = {.rows = cluster_blocks * rows, .columns = columns},
+                       .speed = {.rows = cluster_blocks * rows, .columns = 256},
                        .estimate = estimate,
                        .run = run}};
 

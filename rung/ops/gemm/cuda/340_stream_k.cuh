@@ -203,7 +203,12 @@ void launch_stream_k(Context& context, const MappedOperands<T>& operands,
   with_majors(operands, [&]<bool KMajorA, bool KMajorB>() {
     const TensorJob<T> job =
         tensor_job<WgmmaTile<T, stream_rows, KMajorA>, WgmmaTile<T, stream_columns, KMajorB>>(
-            operands, {.rows = stream_rows, .columns = stream_columns, .slices = 1}, nullptr);
+            operands,
+            {.rows = stream_rows,
+             .columns = stream_columns,
+             .slices = 1,
+             .at_once = context.info().multiprocessors},
+            nullptr);
     launch(context,
            {.grid = stream_blocks(job.raster.total(), job.k_tiles, context.info().multiprocessors),
             .block = role_threads,

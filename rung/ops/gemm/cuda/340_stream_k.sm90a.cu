@@ -37,8 +37,7 @@ __global__ void __launch_bounds__(clear_threads) gemm_clear_flags(unsigned* flag
   if (at < count) flags[at] = 0;
 }
 
-constexpr TensorTile tile{
-    .rows = stream_rows, .columns = stream_columns, .reach = 0.78, .overlaps = true};
+constexpr TensorTile tile{.rows = stream_rows, .columns = stream_columns, .reach = 0.84};
 
 Support supports(const Gemm::Args& args, const Context& context) {
   if (const Support maps = require_maps(args, context); !maps) return maps;
@@ -56,7 +55,8 @@ double estimate(const Gemm::Args& args, const Context& context) {
                        static_cast<double>(tiles_of(args.n(), tile.columns)) *
                        static_cast<double>(args.batch());
   const double waves = tiles / sms;
-  const double whole = tensor_seconds(args, context, tile, 1) - launch_seconds;
+  const bool aligned = has_aligned_lines(args.a, 128) && has_aligned_lines(args.b, 128);
+  const double whole = tensor_seconds(args, context, tile, 1, aligned) - launch_seconds;
   // Parts of less than a tile leave and take up sums more often than once.
   const double cut = 2.0 * static_cast<double>(stream_partial_floats) * sizeof(float) * sms /
                      nominal_rates(context).bytes_per_second / smaller(waves, 1.0);

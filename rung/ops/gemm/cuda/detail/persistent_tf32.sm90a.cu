@@ -4,9 +4,9 @@
 
 namespace rung::gemm_cuda::inline RUNG_TARGET {
 
-void run_persistent(Context& context, const MappedOperands<float>& operands,
-                    const TensorPlan& plan) {
-  launch_persistent(context, operands, plan);
+void run_persistent(Context& context, const MappedOperands<float>& operands, const TensorPlan& plan,
+                    void* partial) {
+  launch_persistent(context, operands, plan, partial);
 }
 
 }  // namespace rung::gemm_cuda::inline RUNG_TARGET

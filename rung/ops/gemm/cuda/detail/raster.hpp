@@ -4,6 +4,7 @@
 // those in flight at one time share rows of A and columns of B.
 #pragma once
 
+#include <cmath>
 #include <cstdint>
 
 #include "rung/core/bounds.hpp"
@@ -34,7 +35,11 @@ struct Raster {
   }
 };
 
-/// Rows of C that are worked on together.
-constexpr int raster_band_rows = 1024;
+/// Rows of tiles for a band such that the part of C that is worked on at a time is about a square,
+/// which needs the least of A and B for its size. `at_once`: tiles.
+inline int raster_band(std::int64_t at_once, int tile_rows, int tile_columns) {
+  const double band = std::sqrt(static_cast<double>(at_once) * tile_columns / tile_rows);
+  return larger(static_cast<int>(band + 0.5), 1);
+}
 
 }  // namespace rung::gemm_cuda::inline RUNG_TARGET

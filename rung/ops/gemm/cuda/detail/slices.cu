@@ -8,32 +8,52 @@
 namespace rung::gemm_cuda::inline RUNG_TARGET {
 namespace {
 
-constexpr int sum_threads = 256;
+// Groups of four columns, and how many threads share the slices of one: few sums must not wait for
+// one load after another.
+constexpr int sum_groups = 32;
+constexpr int sum_shares = 8;
 
-/// A thread makes four neighbours of a row of C, a block a part of one matrix of the batch.
+/// A block makes 32 groups of four neighbours of C, of one matrix of the batch. The order of
+/// additions is fixed: each thread every eighth slice, then the eight sums one after another.
 template <class Out, class T>
-__global__ void __launch_bounds__(sum_threads)
+__global__ void __launch_bounds__(sum_groups* sum_shares)
     gemm_add_slices(Product<T, float> given, const float* partial, int slices) {
+  struct Sums {
+    alignas(16) float share[sum_shares][sum_groups][4];
+  };
+  auto& sums = shared<Sums>().share;
   const Product<T, Out> p = with_output<Out>(given);
-  const std::int64_t groups = (p.n() + 3) / 4;
-  const std::int64_t at = std::int64_t{blockIdx.x} * sum_threads + threadIdx.x;
-  const std::int64_t row = at / groups;
-  const std::int64_t column = at % groups * 4;
-  if (row >= p.m()) return;
+  const auto group = static_cast<int>(threadIdx.x);
+  const auto share = static_cast<int>(threadIdx.y);
+  const std::int64_t pitch = partial_pitch(p.n());
+  const std::int64_t at = std::int64_t{blockIdx.x} * sum_groups + group;
+  const std::int64_t row = at / (pitch / 4);
+  const std::int64_t column = at % (pitch / 4) * 4;
+  const std::int64_t apart = p.c.shape[0] * p.m() * pitch;
   const bool wide = takes_wide_stores<4>(p);
   for (std::int64_t batch = blockIdx.y; batch < p.c.shape[0]; batch += gridDim.y) {
-    const float* from = partial + (batch * p.m() + row) * p.n() + column;
-    const std::int64_t apart = p.c.shape[0] * p.m() * p.n();
-    const std::int64_t left = p.n() - column;
-    Pack<float, 4> sums{};
+    Pack<float, 4> sum{};
+    if (row < p.m()) {
+      const float* from = partial + (batch * p.m() + row) * pitch + column;
 #pragma unroll 4
-    for (int slice = 0; slice < slices; ++slice, from += apart) {
+      for (int slice = share; slice < slices; slice += sum_shares) {
+        const Pack<float, 4> more = load_wide<4>(from + slice * apart);
 #pragma unroll
-      for (int i = 0; i < 4; ++i) {
-        if (i < left) sums[i] += from[i];
+        for (int i = 0; i < 4; ++i) sum[i] += more[i];
       }
     }
-    finish_group(p, wide, static_cast<int>(batch), row, column, sums);
+    store_wide(sums[share][group], sum);
+    __syncthreads();
+    if (share == 0 && row < p.m()) {
+#pragma unroll
+      for (int other = 1; other < sum_shares; ++other) {
+        const Pack<float, 4> more = load_wide<4>(&sums[other][group][0]);
+#pragma unroll
+        for (int i = 0; i < 4; ++i) sum[i] += more[i];
+      }
+      finish_group(p, wide, static_cast<int>(batch), row, column, sum);
+    }
+    __syncthreads();
   }
 }
 
@@ -43,9 +63,10 @@ template <class T>
 void add_slices(Context& context, const Finish<T>& finish, const float* partial, int slices) {
   const Product<T, float>& p = finish.p;
   constexpr std::int64_t most = 65535;
-  const LaunchShape shape{.grid = {(p.m() * ((p.n() + 3) / 4) + sum_threads - 1) / sum_threads,
-                                   smaller(p.c.shape[0], most)},
-                          .block = sum_threads};
+  const LaunchShape shape{
+      .grid = {tiles_of(p.m() * partial_pitch(p.n()) / 4, sum_groups), smaller(p.c.shape[0], most)},
+      .block = {sum_groups, sum_shares},
+      .shared_bytes = sizeof(float) * 4 * sum_groups * sum_shares};
   if constexpr (sizeof(T) == 2) {
     if (finish.narrow) return launch(context, shape, gemm_add_slices<T, T>, p, partial, slices);
   }

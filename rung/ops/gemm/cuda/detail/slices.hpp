@@ -23,14 +23,25 @@ Finish<T> finish_of(const Gemm::Args& args) {
   return {product<T, float>(wide), args.c.dtype != DType::f32};
 }
 
+/// Floats from a row of partial sums to the next: whole packs of four.
+constexpr std::int64_t partial_pitch(std::int64_t columns) { return (columns + 3) / 4 * 4; }
+
+/// Bytes of the partial sums of so many slices.
+template <class T>
+std::size_t partial_bytes(const Finish<T>& finish, std::int64_t slices) {
+  const auto& c = finish.p.c;
+  return static_cast<std::size_t>(slices * c.shape[0] * c.shape[1] * partial_pitch(c.shape[2])) *
+         sizeof(float);
+}
+
 /// The same with the kernel's sums as C: [slice][batch][row][column], one slice after another.
 template <class T>
 Finish<T> into_partial_sums(Finish<T> finish, float* partial) {
   Product<T, float>& p = finish.p;
   p.c.data = partial;
   p.c.strides[2] = 1;
-  p.c.strides[1] = p.n();
-  p.c.strides[0] = p.m() * p.n();
+  p.c.strides[1] = partial_pitch(p.n());
+  p.c.strides[0] = p.m() * p.c.strides[1];
   p.bias.data = nullptr;
   p.alpha = 1;
   p.beta = 0;

@@ -70,7 +70,8 @@ __device__ void finish_group(const P& p, bool wide, int batch, std::int64_t row,
   }
   if (p.activation != Activation::none) {
 #pragma unroll
-    for (int i = 0; i < 4; ++i) values[i] = activate(p.activation, values[i]);
+    for (int i = 0; i < 4; ++i)
+      values[i] = activate_product<typename P::In>(p.activation, values[i]);
   }
   const Pack<Out, 4> finished = convert<Out>(values);
   if (whole) {
@@ -113,6 +114,20 @@ __device__ __forceinline__ void finish_strip(const P& p, StripStage& stage, int 
       }
     }
     __syncwarp();
+    if (!wide) {
+      // A column per lane: stores that are single ones are at least contiguous.
+      const std::int64_t column = first_column + piece * width + lane;
+#pragma unroll 1
+      for (int row = 0; row < StripStage::rows; row += 4) {
+#pragma unroll
+        for (int i = 0; i < 4; ++i) {
+          if (lane < width && first_row + row + i < p.m() && column < p.n()) {
+            finish(p, batch, first_row + row + i, column, *at(row + i, lane));
+          }
+        }
+      }
+      continue;
+    }
     constexpr int groups = width / 4;
 #pragma unroll 1
     for (int i = lane; i < StripStage::rows * groups; i += 32) {

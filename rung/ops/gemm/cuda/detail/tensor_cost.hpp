@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // How long a tensor-core kernel takes: the model by which the public call, and a rung among its
-// tiles, choose. Nothing in it is a table of shapes.
+// tiles, choose. Nothing in it is a table of shapes; its constants were measured on an H100.
 //
-//   launch + max(memory, waves * (tile start + k tiles * max(multiply, L2)))  [+ adding slices]
+//   launch + max(memory, start + waves * (k tiles * max(multiply, L2) + epilogue)) [+ slices]
 //
-// memory     compulsory bytes at the device's rate
+// memory     compulsory bytes at the share of the device's rate that the kernel reaches
 // waves      ceil(tiles * slices / SMs): the SM with the most tiles decides
 // multiply   2 rows columns depth at the share of an SM's tensor-core rate that the tile reaches
-// L2         the tile's strips of A and B at an SM's share of L2's rate; a cluster reads one once
+// L2         the tile's strips of A and B at an SM's share of L2's rate; a cluster reads one once.
+//            Lines that do not begin at multiples of 128 bytes take half as many sectors more
 // slices     of k, where C has fewer tiles than there are SMs: partial sums go to memory and back,
 //            and a second kernel adds them up
 #pragma once
@@ -22,10 +23,12 @@ namespace rung::gemm_cuda::inline RUNG_TARGET {
 
 /// A kernel's tile of C, as the model sees it.
 struct TensorTile {
-  int rows = 0, columns = 0;  // of a block, or of a cluster
-  int blocks = 1;             // in a cluster, which reads a strip once for all of them
-  double reach = 1;           // of the tensor cores' rate, with operands at hand
-  bool overlaps = false;      // blocks that stay: the next tile's operands come during the epilogue
+  int rows = 0, columns = 0;    // of a block, or of a cluster
+  int blocks = 1;               // in a cluster, which reads a strip once for all of them
+  double reach = 1;             // of the tensor cores' rate, with operands at hand
+  double memory = 0.85;         // of memory's rate
+  double start_seconds = 1e-6;  // until the first tile is there ...
+  bool starts_each = false;     // ... of every wave: blocks do not stay
 };
 
 struct TensorPlan {
@@ -41,8 +44,21 @@ inline std::int64_t tile_depth(const Gemm::Args& args) {
   return 128 / static_cast<std::int64_t>(size_of(args.a.dtype));
 }
 
+/// Whether all lines of an operand begin at multiples of so many bytes, of 16 and more.
+inline bool has_aligned_lines(const ConstTensorRef& matrix, std::int64_t bytes) {
+  const std::int64_t element = static_cast<std::int64_t>(size_of(matrix.dtype));
+  const bool rows = std::abs(matrix.strides[2]) <= std::abs(matrix.strides[1]);
+  const int along = rows ? 2 : 1;
+  const int line = rows ? 1 : 2;
+  return (matrix.strides[along] == 1 || matrix.shape[along] <= 1) &&
+         (matrix.strides[line] * element % bytes == 0 || matrix.shape[line] <= 1) &&
+         (matrix.strides[0] * element % bytes == 0 || matrix.shape[0] <= 1) &&
+         reinterpret_cast<std::uintptr_t>(matrix.data) % 16 == 0;
+}
+
+/// `aligned`: lines begin at multiples of 128 bytes.
 inline double tensor_seconds(const Gemm::Args& args, const Context& context, const TensorTile& tile,
-                             std::int64_t slices) {
+                             std::int64_t slices, bool aligned) {
   const NominalRates rates = nominal_rates(context);
   const double sms = context.info().multiprocessors;
   // nominal_rates counts 256 operations per SM and cycle; 16-bit tensor cores do 4096 (Hopper) or
@@ -50,9 +66,8 @@ inline double tensor_seconds(const Gemm::Args& args, const Context& context, con
   const bool hopper = context.info().compute_capability >= 90;
   const double of_16_bits = rates.operations_per_second / sms / 256 * (hopper ? 4096 : 2048);
   const double rate = of_16_bits * (args.a.dtype == DType::f32 ? 0.5 : 1.0) * tile.reach;
-  const double l2_rate = (hopper ? 7.5e12 : 4.0e12) / sms;
-  constexpr double start_seconds = 1.0e-6;  // filling the pipeline, and the first access to memory
-  constexpr double epilogue_rate = 40e9;    // bytes of C per SM
+  const double l2_rate = (hopper ? 9.5e12 : 4.0e12) / sms / (aligned ? 1.0 : 1.45);
+  constexpr double epilogue_rate = 40e9;  // bytes of C per SM
 
   const auto m = static_cast<double>(args.m());
   const auto n = static_cast<double>(args.n());
@@ -71,9 +86,10 @@ inline double tensor_seconds(const Gemm::Args& args, const Context& context, con
   const double l2 = (rows + columns) / tile.blocks * k * element / l2_rate;
   const auto out = static_cast<double>(slices > 1 ? 4 : size_of(args.c.dtype));
   const double epilogue = area * out / epilogue_rate;
-  const double busy =
-      waves * (std::max(multiply, l2) + epilogue) + start_seconds * (tile.overlaps ? 1.0 : waves);
-  double seconds = launch_seconds + std::max(busy, Gemm::cost(args).bytes / rates.bytes_per_second);
+  const double busy = waves * (std::max(multiply, l2) + epilogue) +
+                      tile.start_seconds * (tile.starts_each ? waves : 1.0);
+  const double memory = Gemm::cost(args).bytes / rates.bytes_per_second / tile.memory;
+  double seconds = launch_seconds + std::max(busy, memory);
   if (slices > 1) {
     const double partial = 8.0 * static_cast<double>(slices) * m * n * batch;
     seconds += launch_seconds + partial / rates.bytes_per_second;
@@ -84,7 +100,7 @@ inline double tensor_seconds(const Gemm::Args& args, const Context& context, con
 /// The tile and the number of slices of least time. Slices hold whole tiles of k, four at least.
 template <std::size_t Tiles>
 TensorPlan plan_tensor(const Gemm::Args& args, const Context& context,
-                       const TensorTile (&tiles)[Tiles]) {
+                       const TensorTile (&tiles)[Tiles], bool aligned) {
   TensorPlan best;
   const std::int64_t k_tiles = (args.k() + tile_depth(args) - 1) / tile_depth(args);
   const double elements = static_cast<double>(args.m()) * static_cast<double>(args.n()) *
@@ -95,11 +111,21 @@ TensorPlan plan_tensor(const Gemm::Args& args, const Context& context,
                          elements * 4 * slices > static_cast<double>(slice_workspace))) {
         break;
       }
-      const double seconds = tensor_seconds(args, context, tiles[tile], slices);
+      const double seconds = tensor_seconds(args, context, tiles[tile], slices, aligned);
       if (best.seconds == 0 || seconds < best.seconds) best = {tile, slices, seconds};
     }
   }
+  // Slices hold whole tiles of k, all but the last as many: there may be fewer slices for it.
+  const std::int64_t each = (k_tiles + best.slices - 1) / best.slices;
+  if (each > 0) best.slices = static_cast<int>((k_tiles + each - 1) / each);
   return best;
+}
+
+template <std::size_t Tiles>
+TensorPlan plan_tensor(const Gemm::Args& args, const Context& context,
+                       const TensorTile (&tiles)[Tiles]) {
+  return plan_tensor(args, context, tiles,
+                     has_aligned_lines(args.a, 128) && has_aligned_lines(args.b, 128));
 }
 
 /// C with contiguous columns is made as the transposed product, whose C has contiguous rows.

@@ -74,7 +74,8 @@ MappedOperands<T> mapped_operands(const Gemm::Args& args) {
 /// Tiles are asked for by 32-bit coordinates.
 constexpr std::int64_t longest_mapped = std::int64_t{1} << 30;
 
-inline Support require_maps(const Gemm::Args& args, const Context& context) {
+/// What they take whatever the layout.
+inline Support require_mapped_extents(const Gemm::Args& args, const Context& context) {
   if (context.info().compute_capability < 90) {
     return unsupported("wgmma and TMA need compute capability 9.0");
   }
@@ -86,7 +87,11 @@ inline Support require_maps(const Gemm::Args& args, const Context& context) {
   const double tiles = static_cast<double>(tiles_of(args.m(), 128)) *
                        static_cast<double>(tiles_of(args.n(), 64)) *
                        static_cast<double>(args.batch());
-  if (tiles > 0x1p31 / 128) return unsupported("more than 2^24 tiles of C");
+  return tiles <= 0x1p31 / 128 ? supported : unsupported("more than 2^24 tiles of C");
+}
+
+inline Support require_maps(const Gemm::Args& args, const Context& context) {
+  if (const Support extents = require_mapped_extents(args, context); !extents) return extents;
   return visit<float, f16, bf16>(args.a.dtype, [&]<class T>() {
     const MappedOperands<T> operands = mapped_operands<T>(args);
     constexpr int box[3] = {1, 64, SwizzledTile<T, 64, true>::depth};
@@ -124,6 +129,7 @@ bool map_c(const Product<T, float>& p, TensorMap& map) {
 struct TensorCut {
   int rows, columns;  // of a block's tile, or of a cluster's
   int slices;
+  std::int64_t at_once;  // tiles that are worked on at a time
 };
 
 /// TileA and TileB are the kernel's; its maps depend on them.
@@ -141,7 +147,7 @@ TensorJob<T> tensor_job(const MappedOperands<T>& operands, const TensorCut& cut,
                  .along = static_cast<int>(tiles_of(p.n(), cut.columns)),
                  .batch = static_cast<int>(p.c.shape[0]),
                  .slices = static_cast<int>(tiles_of(k_tiles, slice_tiles)),
-                 .band = raster_band_rows / cut.rows},
+                 .band = raster_band(cut.at_once, cut.rows, cut.columns)},
       .a_moves = operands.a.moves ? 1 : 0,
       .b_moves = operands.b.moves ? 1 : 0,
       .k_tiles = k_tiles,
@@ -154,9 +160,10 @@ TensorJob<T> tensor_job(const MappedOperands<T>& operands, const TensorCut& cut,
       return job;
     }
   }
-  // Slices lie one behind the other, as a longer batch.
+  // Slices lie one behind the other, as a longer batch; what stands behind their rows is nobody's.
   Product<T, float> longer = target.p;
   longer.c.shape[0] *= job.raster.slices;
+  if (cut.slices > 1) longer.c.shape[2] = partial_pitch(p.n());
   job.boxes_of_c = map_c<float>(longer, job.c);
   return job;
 }
@@ -175,13 +182,13 @@ void with_majors(const MappedOperands<T>& operands, F&& f) {
 }
 
 /// Runs `multiply(partial)`, which leaves `slices` partial sums where that is more than one, and
-/// adds those up.
+/// adds those up. `given`: memory for them, if the caller has it.
 template <class T, class Multiply>
-void with_slices(Context& context, const Finish<T>& finish, int slices, const Multiply& multiply) {
+void with_slices(Context& context, const Finish<T>& finish, int slices, void* given,
+                 const Multiply& multiply) {
   if (slices == 1) return multiply(nullptr);
-  const auto& c = finish.p.c;
-  auto* partial = static_cast<float*>(context.workspace(
-      static_cast<std::size_t>(slices * c.shape[0] * c.shape[1] * c.shape[2]) * sizeof(float)));
+  void* const memory = given != nullptr ? given : context.workspace(partial_bytes(finish, slices));
+  auto* partial = static_cast<float*>(memory);
   multiply(partial);
   add_slices(context, finish, partial, slices);
 }
