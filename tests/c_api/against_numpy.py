@@ -29,12 +29,14 @@ class Api:
         self.library = ctypes.CDLL(library)
         self.library.rung_last_error.restype = ctypes.c_char_p
         self.types, self.constants = dict(PLAIN), {}
-        # Of all operators, built or not: pool's options have gemm's activation.
-        for path in [SOURCE / "rung/core/c_api.h"] + sorted(SOURCE.glob("rung/ops/*/*.h")):
-            text = path.read_text()
+        # Of all operators, built or not: conv's and pool's options have gemm's activation.
+        texts = [path.read_text()
+                 for path in [SOURCE / "rung/core/c_api.h"] + sorted(SOURCE.glob("rung/ops/*/*.h"))]
+        for text in texts:
             for name, values in headers.c_enumerations(text).items():
                 self.types[name] = ctypes.c_int
                 self.constants.update(values)
+        for text in texts:
             for name, fields in headers.c_structures(text).items():
                 made = type(name, (ctypes.Structure,),
                             {"_fields_": [(field, self.types[kind]) for kind, field in fields]})
