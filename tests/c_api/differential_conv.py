@@ -130,8 +130,9 @@ def conv_backward_filter(api, case):
         made = np.zeros(layer.w)
         for xs, ws, ys in layer.grouped(of_x, made, of_y):
             for tap, results, places in layer.taps():
-                read = xs[(slice(None), slice(None)) + places].reshape(xs.shape[0], xs.shape[1], -1)
-                served = ys[(slice(None), slice(None)) + results].reshape(ys.shape[0], ys.shape[1], -1)
+                count = int(np.prod([one.size for one in results]))
+                read = xs[(slice(None), slice(None)) + places].reshape(xs.shape[:2] + (count,))
+                served = ys[(slice(None), slice(None)) + results].reshape(ys.shape[:2] + (count,))
                 ws[(slice(None), slice(None)) + tap] = np.einsum("ncp,nkp->kc", read, served)
         return made
 

@@ -16,8 +16,8 @@
 
 namespace rung::conv_layer {
 
-/// Along one axis: tap t of place o reads the image at (o step + start + t between) / divisor, where
-/// that is a whole number within the image.
+/// Along one axis: tap t of place o reads the image at (o step + start + t between) / divisor,
+/// where that is a whole number within the image.
 struct SourceAxis {
   std::int64_t places = 1;  // of what is written
   std::int64_t extent = 1;  // of the image

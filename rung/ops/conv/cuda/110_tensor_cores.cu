@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 // conv / tensor cores
 //
-// Idea     implicit_gemm on tensor cores, for f16 and bf16 with channels last: 8 channels of a tap are
-//          16 contiguous bytes of x and of w, so that strips of both are copied as they lie, and a
-//          warp multiplies 16 x 8 x 16 elements by one instruction (mma.sync), its operands brought
-//          by ldmatrix. Rows are pixels, columns filters: both have their terms contiguous.
+// Idea     implicit_gemm on tensor cores, for f16 and bf16 with channels last: 8 channels of a tap
+//          are 16 contiguous bytes of x and of w, so that strips of both are copied as they lie,
+//          and a warp multiplies 16 x 8 x 16 elements by one instruction (mma.sync), its operands
+//          brought by ldmatrix. Rows are pixels, columns filters: both have their terms contiguous.
 // Changes  against implicit_gemm: 16-byte loads, each decoded once for 8 terms; sums of 2048
 //          multiply-adds per instruction; half the bytes.
-// Cost     128 pixels x 64 filters per block, 32 terms per step: per multiply-add 1/64 of an element of x
-//          and 1/128 of one of w. The next step's loads are in flight in registers while this one is
-//          multiplied.
-// Limits   contiguous channels, a multiple of 8 per group, all 16-byte aligned; extents of up to 2^28.
-//          Tensor cores truncate when they add: twice the error bound of f32.
+// Cost     128 pixels x 64 filters per block, 32 terms per step: per multiply-add 1/64 of an
+//          element of x and 1/128 of one of w. The next step's loads are in flight in registers
+//          while this one is multiplied.
+// Limits   contiguous channels, a multiple of 8 per group, all 16-byte aligned; extents of up to
+//          2^28. Tensor cores truncate when they add: twice the error bound of f32.
 // Tried    -
 // Source   PTX ISA, "Matrix multiply-accumulate operation using mma instruction".
 #include "rung/device/ptx_matrix.hpp"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// conv / onednn: the peer oneDNN, its convolution primitive on images as they lie, and on filters in
-// whichever layout it prefers, to which each call reorders them.
+// conv / onednn: the peer oneDNN, its convolution primitive on images as they lie, and on filters
+// in whichever layout it prefers, to which each call reorders them.
 //
 // Kernels  generated while running for the processor it finds; with `winograd` the choice between
 //          direct and Winograd is the library's (2.6: "auto").

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A gathered layer by tiles, in two orientations. Nothing the size of a tensor is rearranged but the
-// weights.
+// A gathered layer by tiles, in two orientations. Nothing the size of a tensor is rearranged but
+// the weights.
 //
 // Pixels as columns, for channels first: a panel holds some terms of 64 pixels, gathered into L1
 // while a core needs them; a filter's weights, which are contiguous, are the rows.
