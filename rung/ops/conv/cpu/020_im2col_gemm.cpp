@@ -40,8 +40,8 @@ void run(const Conv::Args& args, Context& context) {
   const auto w = args.w.view<const float, 5>();
   const auto y = args.y.view<float, 5>();
   const std::int64_t pixels = g.results();
-  auto* const matrix = static_cast<float*>(
-      context.workspace(static_cast<std::size_t>(args.terms() * pixels) * sizeof(float)));
+  auto* const matrix = static_cast<float*>(context.workspace(
+      static_cast<std::size_t>(Extents{args.terms(), pixels, sizeof(float)}.product())));
   for (std::int64_t n = 0; n < g.images; ++n) {
     for (std::int64_t group = 0; group < g.groups; ++group) {
       float* row = matrix;

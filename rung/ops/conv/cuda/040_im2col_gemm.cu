@@ -92,8 +92,8 @@ void run(const Conv::Args& args, Context& context) {
   const ConvGeometry& g = args.geometry;
   const std::int64_t pixels = g.results();
   const std::int64_t count = args.terms() * pixels;
-  auto* const matrix =
-      static_cast<float*>(context.workspace(static_cast<std::size_t>(count) * sizeof(float)));
+  auto* const matrix = static_cast<float*>(
+      context.workspace(static_cast<std::size_t>(Extents{count, sizeof(float)}.product())));
   for (std::int64_t n = 0; n < g.images; ++n) {
     launch(context,
            {.grid = smaller(ceil_div(count, block_threads), std::int64_t{0x7fffffff}),

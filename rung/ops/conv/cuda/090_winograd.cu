@@ -198,11 +198,12 @@ void run(const Conv::Args& args, Context& context) {
   t.down = ceil_div(g.axis[1].out, 2);
   t.across = ceil_div(g.axis[2].out, 2);
   const std::int64_t of_image = t.down * t.across;
-  const std::int64_t image_bytes = places * 4 * (g.channels + g.filters) * of_image;
+  const std::int64_t image_bytes = Extents{places, 4, g.channels + g.filters, of_image}.product();
   const std::int64_t at_once = clamped(max_bytes / image_bytes, std::int64_t{1}, g.images);
   const std::int64_t weights = g.filters * g.channels;
-  auto* const memory = static_cast<float*>(
-      context.workspace(static_cast<std::size_t>(places * 4 * weights + image_bytes * at_once)));
+  const std::int64_t weight_bytes = Extents{places, 4, weights}.product();
+  auto* const memory = static_cast<float*>(context.workspace(
+      static_cast<std::size_t>(weight_bytes) + static_cast<std::size_t>(image_bytes * at_once)));
   const auto grid = [](std::int64_t count) {
     return smaller(ceil_div(count, block_threads), max_blocks);
   };
