@@ -30,8 +30,8 @@ class Api:
         self.library.rung_last_error.restype = ctypes.c_char_p
         self.types, self.constants = dict(PLAIN), {}
         # Of all operators, built or not: conv's and pool's options have gemm's activation.
-        texts = [path.read_text() for path in
-                 [SOURCE / "rung/core/c_api.h"] + sorted(SOURCE.glob("rung/ops/*/*.h"))]
+        texts = [path.read_text()
+                 for path in [SOURCE / "rung/core/c_api.h"] + sorted(SOURCE.glob("rung/ops/*/*.h"))]
         for text in texts:
             for name, values in headers.c_enumerations(text).items():
                 self.types[name] = ctypes.c_int
@@ -220,6 +220,37 @@ def pool_backward(api):
         for j in range(3):
             wanted[:, :, i:i + 7:2, j:j + 9:2] += dy / 9
     agree("pool_backward", dx, wanted)
+
+
+def conv(api):
+    x, w, bias = random(2, 4, 9, 11), random(6, 4, 3, 3), random(6)
+    y = np.empty((2, 6, 4, 5), np.float32)
+    api.call("conv", x, w, y, options=api.options("conv", stride_height=2, stride_width=2, bias=bias,
+                                                  activation="RUNG_ACTIVATION_RELU"))
+    wanted = np.einsum("nchwij,kcij->nkhw", windows(x, 3, 2), w)
+    agree("conv", y, np.maximum(wanted + bias[:, None, None], 0), 1e-4)
+    x, w, y = random(2, 4, 20), random(4, 1, 5), np.empty((2, 4, 16), np.float32)
+    api.call("conv", x, w, y, options=api.options("conv", groups=4))
+    for c in range(4):
+        agree("depthwise", y[0, c], np.correlate(x[0, c], w[c, 0], "valid"), 1e-4)
+
+
+def conv_backward_data(api):
+    dy, w, dx = random(2, 6, 4, 5), random(6, 4, 3, 3), np.empty((2, 4, 9, 11), np.float32)
+    api.call("conv_backward_data", dy, w, dx, options=api.options("conv_backward_data", stride_height=2,
+                                                                  stride_width=2))
+    wanted = np.zeros_like(dx)
+    for i in range(3):
+        for j in range(3):
+            wanted[:, :, i:i + 7:2, j:j + 9:2] += np.einsum("nkhw,kc->nchw", dy, w[:, :, i, j])
+    agree("conv_backward_data", dx, wanted, 1e-4)
+
+
+def conv_backward_filter(api):
+    x, dy, dw = random(2, 4, 9, 11), random(2, 6, 4, 5), np.empty((6, 4, 3, 3), np.float32)
+    api.call("conv_backward_filter", x, dy, dw, options=api.options("conv_backward_filter", stride_height=2,
+                                                                    stride_width=2))
+    agree("conv_backward_filter", dw, np.einsum("nchwij,nkhw->kcij", windows(x, 3, 2), dy), 1e-4)
 
 
 def stencil(api):

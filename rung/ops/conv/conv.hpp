@@ -17,11 +17,11 @@
 // Strides  any, zero (broadcast) in what is read too; y must not overlap itself.
 // Types    x, w, y, bias: one of f32, f64, f16, bf16. Sums are kept in f32, f64 for f64.
 // Aliasing y overlaps nothing else.
-// Accuracy |error| <= (n + 3) u (sum |w x| + |bias|), n = C/G times the taps of a filter, u the unit
-//          roundoff of the arithmetic, plus one rounding to y's type; twice that where tensor cores
-//          add (f16, bf16), for they truncate. Activations add a few units in the last place, as in
-//          gemm. With `winograd`, layers of 3 x 3, stride 1, dilation 1 may be transformed, and
-//          rounding errors then come from the whole tile of a pixel:
+// Accuracy |error| <= (n + 3) u (sum |w x| + |bias|), n = C/G times the taps of a filter, u the
+//          unit roundoff of the arithmetic, plus one rounding to y's type; twice that where tensor
+//          cores add (f16, bf16), for they truncate. Activations add a few units in the last place,
+//          as in gemm. With `winograd`, layers of 3 x 3, stride 1, dilation 1 may be transformed,
+//          and rounding errors then come from the whole tile of a pixel:
 //            |error| <= (C/G + 24) u 3000 sum over c of max |w[k, c]| max |x[n, c]|,
 //          the maximum of x over 5 pixels around. That is the worst case of F(4x4, 3x3); ordinary
 //          numbers lose some four bits.
@@ -30,8 +30,8 @@
 // Repeats  the same bits from run to run and for any number of threads.
 // Errors   Error(invalid_argument) for shapes, types, options, aliasing.
 // Source   PyTorch, torch.nn.Conv1d to Conv3d; V. Dumoulin & F. Visin, A guide to convolution
-//          arithmetic for deep learning, 2016; A. Lavin & S. Gray, Fast algorithms for convolutional
-//          neural networks, 2015.
+//          arithmetic for deep learning, 2016; A. Lavin & S. Gray, Fast algorithms for
+//          convolutional neural networks, 2015.
 #pragma once
 
 #include <cstdint>

@@ -6,6 +6,7 @@
 //   y[n, m, place] = epilogue(sum over q, t of w[m, q, t] x[n, q, source(place, t)])
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 
 #include "rung/core/dtype.hpp"
@@ -16,8 +17,8 @@
 
 namespace rung::conv_layer {
 
-/// Along one axis: tap t of place o reads the image at (o step + start + t between) / divisor, where
-/// that is a whole number within the image.
+/// Along one axis: tap t of place o reads the image at (o step + start + t between) / divisor,
+/// where that is a whole number within the image.
 struct SourceAxis {
   std::int64_t places = 1;  // of what is written
   std::int64_t extent = 1;  // of the image
@@ -82,6 +83,14 @@ struct Gathered {
   }
   [[nodiscard]] RUNG_HD RUNG_ALWAYS_INLINE std::int64_t pixels() const { return images * places(); }
 };
+
+/// Throws where what is packed of weights that are broadcast would need more memory than there are
+/// addresses; a thousandth of these is left for the rest.
+template <class T>
+std::size_t bytes_of(const Extents& shape) {
+  const Extents all{shape.product(), static_cast<std::int64_t>(sizeof(T)), 1024};
+  return static_cast<std::size_t>(all.product() / 1024);
+}
 
 template <class Ref>
 void set_strides(std::int64_t (&to)[5], const Ref& tensor) {

@@ -11,8 +11,9 @@
 // Strides  any, zero (broadcast) in what is read too; dx must not overlap itself.
 // Types    dy, w, dx: one of f32, f64, f16, bf16. Sums are kept in f32, f64 for f64.
 // Aliasing dx overlaps nothing else.
-// Accuracy |error| <= (n + 3) u sum |w dy|, n = K/G times the taps of a filter, u the unit roundoff of
-//          the arithmetic, plus one rounding to dx's type; twice that where tensor cores add.
+// Accuracy |error| <= (n + 3) u sum |w dy|, n = K/G times the taps of a filter, u the unit
+//          roundoff of the arithmetic, plus one rounding to dx's type; twice that where tensor
+//          cores add.
 // NaN      and infinities spread to the places that their filters have taps at, and no further.
 // Repeats  the same bits from run to run and for any number of threads.
 // Errors   Error(invalid_argument) for shapes, types, options, aliasing.

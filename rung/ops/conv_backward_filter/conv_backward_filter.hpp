@@ -13,8 +13,9 @@
 // Types    x, dy, dw: one of f32, f64, f16, bf16. Sums are kept in f32, f64 for f64.
 // Aliasing dw overlaps nothing else.
 // Accuracy |error| <= (n + 3) u sum |dy x|, n the results of all images per filter, u the unit
-//          roundoff of the arithmetic, plus one rounding to dw's type; twice that where tensor cores
-//          add. Sums are cut into slices, so that n counts as n / slices + slices in practice.
+//          roundoff of the arithmetic, plus one rounding to dw's type; twice that where tensor
+//          cores add. Sums are cut into slices, so that n counts as n / slices + slices in
+//          practice.
 // NaN      and infinities spread to the taps that meet them, and no further.
 // Repeats  the same bits from run to run and for any number of threads.
 // Errors   Error(invalid_argument) for shapes, types, options, aliasing.

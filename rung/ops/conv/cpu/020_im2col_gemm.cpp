@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // conv / im2col + GEMM
 //
-// Idea     x is unrolled into a matrix, a row per term - channel and tap - and a column per pixel of
-//          y; y of an image is then the product of w, as a matrix, and that one. The product is the
-//          textbook's, in loop order i k j: a row of y gathers multiples of rows of the matrix, which
-//          the compiler turns into vectors.
+// Idea     x is unrolled into a matrix, a row per term - channel and tap - and a column per pixel
+//          of y; y of an image is then the product of w, as a matrix, and that one. The product is
+//          the textbook's, in loop order i k j: a row of y gathers multiples of rows of the matrix,
+//          which the compiler turns into vectors.
 // Changes  against naive: no bounds check and no index arithmetic in the loops that multiply.
-// Cost     kh kw times x is written to memory and read again; per multiply-add a load of the matrix,
-//          and a load and a store of y, from L1 or L2.
+// Cost     kh kw times x is written to memory and read again; per multiply-add a load of the
+//          matrix, and a load and a store of y, from L1 or L2.
 // Limits   f32, channels first with contiguous rows of y; one thread.
 // Tried    -
 // Source   K. Chellapilla, S. Puri & P. Simard, High performance convolutional neural networks for
@@ -40,8 +40,8 @@ void run(const Conv::Args& args, Context& context) {
   const auto w = args.w.view<const float, 5>();
   const auto y = args.y.view<float, 5>();
   const std::int64_t pixels = g.results();
-  auto* const matrix = static_cast<float*>(
-      context.workspace(static_cast<std::size_t>(args.terms() * pixels) * sizeof(float)));
+  auto* const matrix = static_cast<float*>(context.workspace(
+      static_cast<std::size_t>(Extents{args.terms(), pixels, sizeof(float)}.product())));
   for (std::int64_t n = 0; n < g.images; ++n) {
     for (std::int64_t group = 0; group < g.groups; ++group) {
       float* row = matrix;

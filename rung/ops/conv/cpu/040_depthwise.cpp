@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // conv / depthwise
 //
-// Idea     a filter per channel: there is no product, only a few multiply-adds per pixel. Vectors lie
-//          along the channels where those are contiguous - each lane has its own weights then -,
-//          else along a row, whose pixels all have the same weight; three vectors of pixels at a
+// Idea     a filter per channel: there is no product, only a few multiply-adds per pixel. Vectors
+//          lie along the channels where those are contiguous, each lane with its own weights, else
+//          along a row, whose pixels all have the same weight; three vectors of pixels at a
 //          time hide the latency of their additions.
 // Changes  against direct_simd: no panels, whose gathering costs as much as the multiply-adds, and
 //          no tiles with 5 of 6 rows empty.
 // Cost     kh kw loads per vector of y, from L1; x from memory once.
-// Limits   one filter per channel (C = K = G); f32; with channels first contiguous rows and a stride
-//          of 1 along them, else pixel by pixel.
+// Limits   one filter per channel (C = K = G); f32; with channels first contiguous rows and a
+//          stride of 1 along them, else pixel by pixel.
 // Tried    -
 // Source   F. Chollet, Xception: Deep learning with depthwise separable convolutions, 2017.
 #include "rung/cpu/foreach_target.hpp"

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // conv / threads
 //
-// Idea     panels of pixels, and where there are few of them blocks of filters, are shared among the
-//          threads: none depends on another.
-// Changes  against direct_simd: all cores. Weights that have to be packed are packed together first.
+// Idea     panels of pixels, and where there are few of them blocks of filters, are shared among
+//          the threads: none depends on another.
+// Changes  against direct_simd: all cores. Weights that have to be packed are packed together
+//          first.
 // Cost     as direct_simd.
 // Limits   every valid call.
 // Tried    -

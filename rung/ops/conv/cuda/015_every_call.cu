@@ -2,8 +2,8 @@
 // conv / every call
 //
 // Idea     a thread per element of y still, in a line through all of it, along the axis that is
-//          contiguous in memory; rows of taps outside of the image are left out before the loop over
-//          channels, which is innermost: its steps are the same for all threads.
+//          contiguous in memory; rows of taps outside of the image are left out before the loop
+//          over channels, which is innermost: its steps are the same for all threads.
 // Changes  against naive: every type, layout, group and dimension, bias and activation; the bounds
 //          checks of a tap serve all channels.
 // Cost     two loads per multiply-add.

@@ -6,10 +6,10 @@
 //          there; channel after channel.
 // Changes  against naive: an element of x is loaded once per tile and filter, not kh kw times, and
 //          no tap is checked for the padding.
-// Cost     a load of x from shared memory and one of w from the L1 cache per multiply-add; the halo:
-//          at 3 x 3, 18 x 18 elements for 16 x 16 pixels.
-// Limits   f32, images of two dimensions, one group; a tile of up to 48 KiB; no bias, no activation.
-//          Each filter stages the same tile again.
+// Cost     a load of x from shared memory and one of w from the L1 cache per multiply-add; the
+//          halo: at 3 x 3, 18 x 18 elements for 16 x 16 pixels.
+// Limits   f32, images of two dimensions, one group; a tile of up to 48 KiB; no bias, no
+//          activation. Each filter stages the same tile again.
 // Tried    -
 // Source   W. Hwu, D. Kirk & I. El Hajj, Programming Massively Parallel Processors, 4th ed., 7.4.
 #include "rung/ops/conv/cuda/detail/layer.hpp"

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // conv / im2col + GEMM
 //
-// Idea     one kernel unrolls an image into a matrix - a row per term, a column per pixel -, another
-//          multiplies w, as a matrix, by it: tiles of 64 x 64 in registers, strips of both matrices
-//          in shared memory. All that is known of fast products serves convolutions.
+// Idea     one kernel unrolls an image into a matrix - a row per term, a column per pixel -,
+//          another multiplies w, as a matrix, by it: tiles of 64 x 64 in registers, strips of both
+//          matrices in shared memory. All that is known of fast products serves convolutions.
 // Changes  against shared_tile: filters share what is staged of x, and pixels what is staged of w.
 // Cost     per image the matrix, kh kw times x, is written to memory and read again for each 64
 //          filters; 1/64 of a load per multiply-add and operand.
@@ -92,8 +92,8 @@ void run(const Conv::Args& args, Context& context) {
   const ConvGeometry& g = args.geometry;
   const std::int64_t pixels = g.results();
   const std::int64_t count = args.terms() * pixels;
-  auto* const matrix =
-      static_cast<float*>(context.workspace(static_cast<std::size_t>(count) * sizeof(float)));
+  auto* const matrix = static_cast<float*>(
+      context.workspace(static_cast<std::size_t>(Extents{count, sizeof(float)}.product())));
   for (std::int64_t n = 0; n < g.images; ++n) {
     launch(context,
            {.grid = smaller(ceil_div(count, block_threads), std::int64_t{0x7fffffff}),

@@ -2,11 +2,11 @@
 // conv / small channels
 //
 // Idea     with one to four channels a product has too few terms for its tiles to pay, and x is
-//          large beside w. A block stages what 32 x 32 pixels need of all channels, and all filters'
-//          weights, in shared memory once; then each thread makes four pixels - eight rows apart, so
-//          that a warp reads neighbouring words - of four filters at a time.
-// Changes  against implicit_gemm: no element of x is decoded or loaded per term, and the tile serves
-//          all filters; shared_tile's idea, with sixteen sums per thread.
+//          large beside w. A block stages what 32 x 32 pixels need of all channels, and all
+//          filters' weights, in shared memory once; then each thread makes four pixels - eight rows
+//          apart, so that a warp reads neighbouring words - of four filters at a time.
+// Changes  against implicit_gemm: no element of x is decoded or loaded per term, and the tile
+//          serves all filters; shared_tile's idea, with sixteen sums per thread.
 // Cost     per tap and channel four loads of x and a wide one of w from shared memory for sixteen
 //          multiply-adds; the halo: at 7 x 7, 38 x 38 elements for 32 x 32 pixels.
 // Limits   up to 4 channels, one group, images of two dimensions; what is staged must fit in shared

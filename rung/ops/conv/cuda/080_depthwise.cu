@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // conv / depthwise
 //
-// Idea     a filter per channel: nothing to share between filters, a few multiply-adds per element -
-//          the layer is a stencil, bound by memory. Where channels are contiguous a thread takes 16
-//          bytes of them, which have the same taps, so that loads are wide and one set of indices
-//          serves 4 or 8; else a thread takes four pixels of a column, whose windows overlap.
+// Idea     a filter per channel: nothing to share between filters, a few multiply-adds per element
+//          - the layer is a stencil, bound by memory. Where channels are contiguous a thread takes
+//          16 bytes of them, which have the same taps, so that loads are wide and one set of
+//          indices serves 4 or 8; else a thread takes four pixels of a column, whose windows
+//          overlap.
 // Changes  against every_call: a quarter or an eighth of the loads and the address arithmetic;
 //          against implicit_gemm: no tiles with 15 of 16 rows empty.
 // Cost     kh kw loads per 16 bytes of y, from the L1 cache; x from memory once.

@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <limits>
 #include <string_view>
@@ -99,6 +100,29 @@ void to_five(Ref& tensor, bool channels_last) {
   }
 }
 
+/// What rungs count - taps, terms, places and results - fits in 62 bits, of empty tensors too.
+inline void require_countable(std::string_view op, const ConvGeometry& g) {
+  constexpr double max_count = 0x1p62;
+  double places = 1;
+  double results = 1;
+  double taps = 1;
+  for (const ConvAxis& axis : g.axis) {
+    places *= static_cast<double>(axis.in);
+    results *= static_cast<double>(axis.out);
+    taps *= static_cast<double>(axis.kernel);
+  }
+  const auto images = std::max(1.0, static_cast<double>(g.images));
+  const auto channels = std::max(1.0, static_cast<double>(g.channels));
+  const auto filters = std::max(1.0, static_cast<double>(g.filters));
+  if (images * channels * places < max_count && images * filters * results < max_count &&
+      filters * channels * taps < max_count && channels * taps * results < max_count) {
+    return;
+  }
+  reject(op, fmt::format("images of {:.3g} places, results of {:.3g} and filters of {:.3g} taps, "
+                         "times channels and filters; accepted: up to 2^62 of each",
+                         places, results, taps));
+}
+
 /// A tensor that a message names.
 template <class Ref>
 struct Named {
@@ -163,6 +187,7 @@ ConvGeometry bind_layer(std::string_view op, Named<X> x, Named<W> w, Named<Y> y,
     of_y[2 + axis - absent] = geometry.axis[axis].out;
   }
   require_shape(op, y.tensor, y.name, given_order(of_y, last));
+  require_countable(op, geometry);
   to_five(x.tensor, last);
   to_five(w.tensor, last);
   to_five(y.tensor, last);

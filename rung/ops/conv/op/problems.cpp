@@ -40,47 +40,52 @@ Activation activation_of(const auto& has) {
 
 std::vector<Problem> Conv::check_problems(Backend backend) {
   std::vector<Problem> problems = Problem::parse_all({
-      "f32 0x3x4x4",                                       // no images
-      "f32 2x3x4x4,out=0",                                 // no filters
-      "f32 2x0x4x4,out=3,bias",                            // no channels: the bias alone
-      "f32 1x1x1x1,k=1",                                   // one element
-      "f32 1x1x1x1,k=3,p=1,bias",                          // padding all around
-      "f32 1x1x2x3,k=3,p=4",                               // windows in the padding alone
-      "f32 1x1x5x5,k=7,p=1",                               // a filter larger than the image
-      "f32 2x3x8x8,out=5,k=3,p=1",                         // few channels
-      "f32 1x4x9x7,out=6,k=3,s=2,p=1,bias,relu",           //
-      "f32 2x17x7x11,out=19,k=3,p=1",                      // nothing is a multiple of anything
-      "f32 2x17x7x11,out=35,k=3,p=1,nhwc",                 //
-      "f32 1x3x65x65,out=70,k=1",                          // more pixels than a few tiles have
-      "f32 1x30x5x5,out=20,k=3,p=1",                       // more terms than a table holds
-      "f32 1x20x9x10,out=70,k=1",                          // a matrix product
-      "f32 2x20x5x9,out=70,k=1,nhwc,bias,gelu",            //
-      "f32 1x24x9x9,out=8,k=1,s=2",                        //
-      "f32 1x2x13x17,out=3,k=3,d=2,p=2",                   // dilated
-      "f32 1x2x10x12,out=4,k=2x5,s=2x3,p=1x0,d=3x1",       // an axis unlike the other
-      "f32 1x3x9x9,out=4,k=2,s=4",                         // strides beyond the filter
-      "f32 2x1x20x21,out=4,k=7",                           // one channel, 7 x 7
-      "f32 1x4x12x12,out=16,k=7,p=3,bias,tanh",            // four
-      "f32 1x3x16x15,out=33,k=5,s=2,p=2,nhwc",             //
-      "f32 2x6x7x9,k=3,p=1,g=6",                           // depthwise
-      "f32 1x37x6x7,k=3,s=2,p=1,g=37,nhwc,bias",           //
-      "f32 1x5x8x8,out=10,k=5,p=2,g=5,relu",               // two filters per channel
-      "f32 1x12x6x8,out=20,k=3,p=1,g=4",                   // groups
-      "f32 1x12x6x8,out=8,k=3,p=1,g=2,nhwc,sigmoid",       //
-      "f32 2x3x50,out=4,k=5,p=2",                          // one dimension
-      "f32 1x18x33,out=20,k=3,s=2,nhwc,bias",              //
-      "f32 1x2x4x5x6,out=3,k=3,p=1",                       // three
-      "f32 1x3x4x6x5,out=7,k=2x3x1,s=1x2x1,p=1x0x2,nhwc",  //
-      "f32 1x16x8x10,out=18,k=3,p=1,winograd",             // full tiles and partial ones
-      "f32 2x9x7x5,out=17,k=3,winograd,bias,relu",         //
-      "f32 1x10x9x9,out=17,k=3,p=1,winograd,nhwc",         //
-      "f64 1x3x6x7,out=5,k=3,p=1,bias",                    // every type
-      "f64 1x9x5x6,out=10,k=3,nhwc,relu",                  //
-      "f16 1x16x6x9,out=24,k=3,p=1,nhwc,bias",             //
-      "f16 2x5x7x7,out=6,k=3,s=2,p=1,relu",                //
-      "bf16 1x32x5x7,out=16,k=3,p=1,nhwc",                 //
-      "bf16 1x6x7x8,out=9,k=3,p=1,bias,gelu",              //
-      "bf16 1x8x7x8,k=3,p=1,g=8,nhwc",                     //
+      "f32 0x3x4x4",                                         // no images
+      "f32 2x3x4x4,out=0",                                   // no filters
+      "f32 2x0x4x4,out=3,bias",                              // no channels: the bias alone
+      "f32 1x1x1x1,k=1",                                     // one element
+      "f32 1x1x1x1,k=3,p=1,bias",                            // padding all around
+      "f32 1x1x2x3,k=3,p=4",                                 // windows in the padding alone
+      "f32 1x1x5x5,k=7,p=1",                                 // a filter larger than the image
+      "f32 2x3x8x8,out=5,k=3,p=1",                           // few channels
+      "f32 1x4x9x7,out=6,k=3,s=2,p=1,bias,relu",             //
+      "f32 2x17x7x11,out=19,k=3,p=1",                        // nothing is a multiple of anything
+      "f32 2x17x7x11,out=35,k=3,p=1,nhwc",                   //
+      "f32 1x3x65x65,out=70,k=1",                            // more pixels than a few tiles have
+      "f32 1x30x5x5,out=20,k=3,p=1",                         // more terms than a table holds
+      "f32 1x20x9x10,out=70,k=1",                            // a matrix product
+      "f32 2x20x5x9,out=70,k=1,nhwc,bias,gelu",              //
+      "f32 1x24x9x9,out=8,k=1,s=2",                          //
+      "f32 1x2x13x17,out=3,k=3,d=2,p=2",                     // dilated
+      "f32 1x2x10x12,out=4,k=2x5,s=2x3,p=1x0,d=3x1",         // an axis unlike the other
+      "f32 1x3x9x9,out=4,k=2,s=4",                           // strides beyond the filter
+      "f32 2x1x20x21,out=4,k=7",                             // one channel, 7 x 7
+      "f32 1x4x12x12,out=16,k=7,p=3,bias,tanh",              // four
+      "f32 1x3x16x15,out=33,k=5,s=2,p=2,nhwc",               //
+      "f32 2x6x7x9,k=3,p=1,g=6",                             // depthwise
+      "f32 1x37x6x7,k=3,s=2,p=1,g=37,nhwc,bias",             //
+      "f32 1x5x8x8,out=10,k=5,p=2,g=5,relu",                 // two filters per channel
+      "f32 1x12x6x8,out=20,k=3,p=1,g=4",                     // groups
+      "f32 1x12x6x8,out=8,k=3,p=1,g=2,nhwc,sigmoid",         //
+      "f32 2x3x50,out=4,k=5,p=2",                            // one dimension
+      "f32 1x18x33,out=20,k=3,s=2,nhwc,bias",                //
+      "f32 1x2x4x5x6,out=3,k=3,p=1",                         // three
+      "f32 1x3x4x6x5,out=7,k=2x3x1,s=1x2x1,p=1x0x2,nhwc",    //
+      "f32 1x16x8x10,out=18,k=3,p=1,winograd",               // full tiles and partial ones
+      "f32 2x9x7x5,out=17,k=3,winograd,bias,relu",           //
+      "f32 1x10x9x9,out=17,k=3,p=1,winograd,nhwc",           //
+      "f64 1x3x6x7,out=5,k=3,p=1,bias",                      // every type
+      "f64 1x9x5x6,out=10,k=3,nhwc,relu",                    //
+      "f16 1x16x6x9,out=24,k=3,p=1,nhwc,bias",               //
+      "f16 2x5x7x7,out=6,k=3,s=2,p=1,relu",                  //
+      "bf16 1x32x5x7,out=16,k=3,p=1,nhwc",                   //
+      "f16 1x32x9x9,out=72,k=3,s=2,p=1,nhwc,g=2,bias,relu",  // eights of channels
+      "bf16 2x24x8x17,out=40,k=3x2,d=2x1,p=2x0,nhwc",        //
+      "f16 1x8x3x5x4,out=9,k=2,nhwc",                        //
+      "bf16 1x256x3x4,out=8,k=3,p=1,nhwc",                   // more of them than a table holds
+      "f16 1x16x15x16,out=70,k=1,nhwc",                      // more pixels than a tile
+      "bf16 1x6x7x8,out=9,k=3,p=1,bias,gelu",                //
+      "bf16 1x8x7x8,k=3,p=1,g=8,nhwc",                       //
   });
   if (backend == Backend::simt) return problems;
   // More terms than a chunk holds, more pixels than a panel, shares of several threads.

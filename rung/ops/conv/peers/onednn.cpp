@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// conv / onednn: the peer oneDNN, its convolution primitive on tensors as they lie.
+// conv / onednn: the peer oneDNN, its convolution primitive on images as they lie, and on filters
+// in whichever layout it prefers, to which each call reorders them.
 //
 // Kernels  generated while running for the processor it finds; with `winograd` the choice between
 //          direct and Winograd is the library's (2.6: "auto").
-// Limits   f32 and bf16; no bias, no activation. It is faster on its own blocked layouts, which a
-//          program that calls us does not have; reordering to them and back is not tried here.
+// Limits   f32 and bf16; no bias, no activation. With images, too, in its own blocked layouts it is
+//          faster, but a program that calls us does not have those; reordering to them and back is
+//          not tried here.
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 
 #include "rung/ops/conv/conv.hpp"
@@ -33,7 +36,16 @@ struct ConvFunctions {
                               const onednn::Dimension* padding_front,
                               const onednn::Dimension* padding_behind, onednn::Handle attributes);
 
+  onednn::Status (*any_2)(void* layout, int rank, const onednn::Dimension* shape, int type,
+                          int tag);
+  onednn::Status (*any_3)(void** layout, int rank, const onednn::Dimension* shape, int type,
+                          int tag);
+  onednn::Description (*query)(onednn::Handle description, int what, int index);
+
   ConvFunctions() {
+    onednn::library().library.optional(any_2, "dnnl_memory_desc_init_by_tag");
+    onednn::library().library.optional(any_3, "dnnl_memory_desc_create_with_tag");
+    onednn::library().library.optional(query, "dnnl_primitive_desc_query_md");
     onednn::library().library.optional(version_2, "dnnl_dilated_convolution_forward_desc_init");
     onednn::library().library.optional(version_3, "dnnl_convolution_forward_primitive_desc_create");
   }
@@ -60,6 +72,34 @@ ConstTensorRef layer_tensor(const ConstTensorRef& tensor, int axes, std::int64_t
   return made;
 }
 
+/// A layout that is the library's choice.
+class AnyLayout {
+ public:
+  AnyLayout() = default;
+  AnyLayout(const AnyLayout&) = delete;
+  AnyLayout& operator=(const AnyLayout&) = delete;
+  ~AnyLayout() {
+    if (made_ != nullptr) onednn::library().v3.layout_destroy(made_);
+  }
+  bool make(const ConstTensorRef& tensor) {
+    constexpr int any = 1;
+    const int type = tensor.dtype == DType::f32 ? 3 : tensor.dtype == DType::bf16 ? 2 : 0;
+    const ConvFunctions& f = conv_functions();
+    if (type == 0 || f.query == nullptr) return false;
+    if (onednn::library().version_3) {
+      return f.any_3 != nullptr && f.any_3(&made_, tensor.rank(), tensor.shape.at, type, any) == 0;
+    }
+    return f.any_2 != nullptr && f.any_2(buffer_, tensor.rank(), tensor.shape.at, type, any) == 0;
+  }
+  [[nodiscard]] onednn::Description get() const {
+    return made_ != nullptr ? made_ : static_cast<onednn::Description>(buffer_);
+  }
+
+ private:
+  void* made_ = nullptr;
+  alignas(16) std::byte buffer_[2048] = {};
+};
+
 /// A primitive for one layout of a call and a number of threads.
 class ConvPrimitive {
  public:
@@ -73,19 +113,29 @@ class ConvPrimitive {
         !layouts[2].make(layer_tensor(args.y, args.axes, 1))) {
       return;
     }
-    onednn::Handle description = describe(layouts[0].get(), layouts[1].get(), layouts[2].get());
+    AnyLayout any;
+    if (!any.make(layer_tensor(args.w, args.axes, args.geometry.groups))) return;
+    onednn::Handle description = describe(layouts[0].get(), any.get(), layouts[2].get());
     if (description == nullptr) return;
+    constexpr int of_weights = 131;
+    onednn::Description preferred = conv_functions().query(description, of_weights, 0);
     onednn::Handle created = nullptr;
-    const bool made = lib.primitive_create(&created, description) == 0;
+    onednn::Handle reordering = nullptr;
+    // What the library calls DNNL_MEMORY_ALLOCATE.
+    void* const allocate = reinterpret_cast<void*>(~std::uintptr_t{0});
+    const bool made = preferred != nullptr && lib.primitive_create(&created, description) == 0 &&
+                      lib.memory_create(&memory_[0], layouts[0].get(), lib.engine, nullptr) == 0 &&
+                      lib.memory_create(&memory_[1], layouts[1].get(), lib.engine, nullptr) == 0 &&
+                      lib.memory_create(&memory_[2], layouts[2].get(), lib.engine, nullptr) == 0 &&
+                      lib.memory_create(&memory_[3], preferred, lib.engine, allocate) == 0 &&
+                      lib.reorder(&reordering, layouts[1].get(), lib.engine, preferred, lib.engine,
+                                  nullptr) == 0 &&
+                      lib.primitive_create(&reorder_, reordering) == 0;
     lib.description_destroy(description);
-    if (!made) return;
-    bool all = true;
-    for (int i = 0; i < 3; ++i) {
-      all = all && lib.memory_create(&memory_[i], layouts[i].get(), lib.engine, nullptr) == 0;
-    }
-    if (all) {
+    if (reordering != nullptr) lib.description_destroy(reordering);
+    if (made) {
       primitive_ = created;
-    } else {
+    } else if (created != nullptr) {
       lib.primitive_destroy(created);
     }
   }
@@ -97,6 +147,7 @@ class ConvPrimitive {
       if (memory != nullptr) lib.memory_destroy(memory);
     }
     if (primitive_ != nullptr) lib.primitive_destroy(primitive_);
+    if (reorder_ != nullptr) lib.primitive_destroy(reorder_);
   }
 
   [[nodiscard]] bool exists() const { return primitive_ != nullptr; }
@@ -110,11 +161,14 @@ class ConvPrimitive {
   void run(const Conv::Args& args) const {
     const onednn::Library& lib = onednn::library();
     const onednn::Argument arguments[] = {{onednn::source, memory_[0]},
-                                          {onednn::weights, memory_[1]},
+                                          {onednn::weights, memory_[3]},
                                           {onednn::destination, memory_[2]}};
+    const onednn::Argument filters[] = {{onednn::source, memory_[1]},
+                                        {onednn::destination, memory_[3]}};
     const bool ok = lib.memory_set(memory_[0], const_cast<void*>(args.x.data)) == 0 &&
                     lib.memory_set(memory_[1], const_cast<void*>(args.w.data)) == 0 &&
                     lib.memory_set(memory_[2], args.y.data) == 0 &&
+                    lib.execute(reorder_, lib.stream, 2, filters) == 0 &&
                     lib.execute(primitive_, lib.stream, 3, arguments) == 0 &&
                     lib.stream_wait(lib.stream) == 0;
     if (!ok) throw Error(ErrorCode::internal, "oneDNN reported a failure");
@@ -158,7 +212,8 @@ class ConvPrimitive {
   Conv::Args args_;
   int threads_;
   onednn::Handle primitive_ = nullptr;
-  onednn::Handle memory_[3] = {};
+  onednn::Handle reorder_ = nullptr;  // of w to the layout preferred
+  onednn::Handle memory_[4] = {};     // x, w, y, w as preferred
 };
 
 /// One a thread: a repeated call finds its primitive made.

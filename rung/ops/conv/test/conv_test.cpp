@@ -258,6 +258,27 @@ TEST(ConvCpu, AnyNumberOfThreadsGivesTheSameBits) {
   }
 }
 
+TEST(ConvCpu, CountsBeyondAllMemoryAreRefused) {
+  Context context = Context::cpu(1);
+  constexpr std::int64_t most = 0x7fffffff;
+  const std::string places = message_of([&] {
+    conv(context, {nullptr, DType::f32, Extents{0, 1, most, most, most}},
+         {nullptr, DType::f32, Extents{0, 1, 1, 1, 1}},
+         {nullptr, DType::f32, Extents{0, 0, most, most, most}});
+  });
+  EXPECT_NE(places.find("up to 2^62"), std::string::npos) << places;
+  // One element, broadcast along 2^58 channels: they would have to be packed.
+  float one = 1;
+  std::vector<float> y(4);
+  const std::int64_t many = std::int64_t{1} << 58;
+  const std::string packed = message_of([&] {
+    conv(context, TensorRef(&one, {1, many, 1, 1}, {0, 0, 0, 0}),
+         TensorRef(&one, {4, many, 1, 1}, {0, 0, 0, 0}), TensorRef(y.data(), {1, 4, 1, 1}), {},
+         {"direct_simd"});
+  });
+  EXPECT_NE(packed.find("2^63"), std::string::npos) << packed;
+}
+
 TEST(ConvolvedExtent, IsPyTorchs) {
   EXPECT_EQ(convolved_extent(224, 7, 2, 3), 112);
   EXPECT_EQ(convolved_extent(8, 3), 6);

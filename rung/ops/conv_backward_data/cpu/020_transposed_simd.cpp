@@ -5,7 +5,8 @@
 //          changed places, where tap t of place i is result (i + p - t d) / s, if that is a whole
 //          number. conv's tiles do it: six channels of dx by four vectors of its pixels, what these
 //          need of dy gathered into L1, or read where it lies with channels last.
-// Changes  against naive: 24 sums in registers; gathering, with its divisions, once for all channels.
+// Changes  against naive: 24 sums in registers; gathering, with its divisions, once for all
+//          channels.
 // Cost     with a stride of s only one in s^2 of the terms gathered is not zero, and yet all are
 //          multiplied.
 // Limits   every valid call; one thread.

@@ -4,7 +4,8 @@
 // Idea     the gradient is a convolution of dy, by filters whose channels and numbers have changed
 //          places, so that conv's tiles make it: 64 or 128 channels of dx by as many of its pixels,
 //          dy gathered into shared memory.
-// Changes  against gather: an element of dy or w is loaded once per tile, not once per multiply-add.
+// Changes  against gather: an element of dy or w is loaded once per tile, not once per
+//          multiply-add.
 // Cost     per multiply-add 1/64 of a load of dy and of w. With a stride of s, s^2 - 1 of s^2 terms
 //          are zeros that are multiplied all the same, and each costs three divisions.
 // Limits   extents of up to 2^28. Loads of single elements.

@@ -7,8 +7,8 @@
 //          vectors of filters are summed in registers by conv's tiles.
 // Changes  against naive: 24 chains of additions at once instead of one; x is gathered once per 64
 //          filters, dy once per 576 terms.
-// Cost     24 multiply-adds per 4 loads and 6 broadcasts, and per pixel the gathering of a term, one
-//          element at a time where its pixels are not contiguous (channels last, strides).
+// Cost     24 multiply-adds per 4 loads and 6 broadcasts, and per pixel the gathering of a term,
+//          one element at a time where its pixels are not contiguous (channels last, strides).
 // Limits   every valid call; one thread. Where dw is small, pixels are cut into slices, whose sums
 //          are added in their order: how many depends on the shape alone, so that any number of
 //          threads gives the same bits.

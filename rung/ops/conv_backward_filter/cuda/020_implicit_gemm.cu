@@ -8,8 +8,8 @@
 // Changes  against warp_per_tap: an element of dy or x is loaded once per tile.
 // Cost     per multiply-add 1/64 of a load of dy and of x; the sums of all slices are written and
 //          read once.
-// Limits   extents of up to 2^28. Loads of single elements. The number of slices depends on the shape
-//          alone, so that all devices add in the same order.
+// Limits   extents of up to 2^28. Loads of single elements. The number of slices depends on the
+//          shape alone, so that all devices add in the same order.
 // Tried    -
 // Source   split-K: S. Chetlur et al., cuDNN, 2014.
 #include "rung/ops/conv/cuda/detail/layer.hpp"

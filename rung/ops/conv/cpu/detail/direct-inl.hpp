@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A gathered layer by tiles, in two orientations. Nothing the size of a tensor is rearranged but the
-// weights.
+// A gathered layer by tiles, in two orientations. Nothing the size of a tensor is rearranged but
+// the weights.
 //
 // Pixels as columns, for channels first: a panel holds some terms of 64 pixels, gathered into L1
 // while a core needs them; a filter's weights, which are contiguous, are the rows.
@@ -70,7 +70,7 @@ class PixelColumns {
 
   [[nodiscard]] std::size_t weight_bytes() const {
     if (in_place_) return 0;
-    return static_cast<std::size_t>(round_up(g_.groups * g_.m * g_.terms(), 64)) * sizeof(T);
+    return conv_layer::bytes_of<T>({round_up(g_.groups * g_.m * g_.terms(), 64)});
   }
   [[nodiscard]] std::size_t thread_bytes() const {
     return static_cast<std::size_t>((chunk_ + block_) * columns) * sizeof(T);
@@ -194,7 +194,7 @@ class ChannelColumns {
         blocks_(ceil_div(g.m, std::int64_t{columns})) {}
 
   [[nodiscard]] std::size_t weight_bytes() const {
-    return static_cast<std::size_t>(g_.groups * blocks_ * g_.terms() * columns) * sizeof(T);
+    return conv_layer::bytes_of<T>({g_.groups, blocks_, g_.terms(), columns});
   }
   [[nodiscard]] std::size_t thread_bytes() const {
     const std::int64_t rows = direct_ ? chunk_ : strip_pixels * chunk_;

@@ -70,8 +70,8 @@ HWY_INLINE void copy_strided(T* to, const In* from, std::int64_t step, int count
   for (int i = 0; i < count; ++i) to[i] = static_cast<T>(from[i * step]);
 }
 
-/// One channel and tap of a run of pixels: to[0, count), zero where the tap is outside. `row` is the
-/// image's row, null where that is outside.
+/// One channel and tap of a run of pixels: to[0, count), zero where the tap is outside. `row` is
+/// the image's row, null where that is outside.
 template <class T, class In>
 HWY_INLINE void gather_run(const SourceAxis& axis, const In* row, std::int64_t stride,
                            std::int64_t o, std::int64_t t, int count, T* to) {

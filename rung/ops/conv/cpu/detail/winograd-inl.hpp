@@ -114,11 +114,11 @@ class WinogradLayer {
         panels_(ceil_div(g.images * down_ * across_, columns)) {}
 
   [[nodiscard]] std::size_t filter_bytes() const {
-    return static_cast<std::size_t>(round_up(g_.groups * area * g_.m * g_.q, 64)) * sizeof(float);
+    return conv_layer::bytes_of<float>({g_.groups, area, round_up(g_.m * g_.q, 16)});
   }
   [[nodiscard]] std::size_t thread_bytes() const {
-    return static_cast<std::size_t>(area * (g_.q + filters_a_time) * columns + slack) *
-           sizeof(float);
+    return conv_layer::bytes_of<float>({area, g_.q + filters_a_time, columns}) +
+           slack * sizeof(float);
   }
 
   void run(const cpu::Team& team, std::byte* memory) const {

@@ -38,8 +38,8 @@ struct Entry {
   int unused;
 };
 
-/// A tile of Rows x Columns in steps of 8 k. Swapped: neighbouring lanes have neighbouring rows, not
-/// columns, for what is written has its rows innermost.
+/// A tile of Rows x Columns in steps of 8 k. Swapped: neighbouring lanes have neighbouring rows,
+/// not columns, for what is written has its rows innermost.
 template <int Rows, int Columns, bool Swapped>
 struct Shape {
   static constexpr int rows = Rows;
