@@ -10,6 +10,7 @@ before; what is malformed is refused in words; a drawn digit is read.
 import argparse
 import pathlib
 import random
+import resource
 import signal
 import struct
 import subprocess
@@ -160,6 +161,13 @@ class Test:
                 damaged = str(broken)
             if damaged is not None:
                 sys.exit(f"attempt {attempt}: the checkpoint is damaged: {damaged}")
+        # In the middle of a write, for sure: a file may not grow beyond half of a checkpoint.
+        before = path.read_bytes()
+        half = len(before) // 2
+        done = subprocess.run(self.command(*words, "--resume"), capture_output=True, check=False, timeout=60,
+                              preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (half, half)))
+        if done.returncode == 0 or path.read_bytes() != before:
+            sys.exit(f"ended by {done.returncode} while a checkpoint was written, and the one before is gone")
 
     def refuses(self):
         good = self.folder / "good.npz"
