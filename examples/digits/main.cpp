@@ -148,32 +148,16 @@ void show_progress(const char* what, std::int64_t done, std::int64_t of) {
   if (done == of) std::fputs("\r\033[K", stderr);
 }
 
-/// Where the time of the steps goes, when it is asked for: every part is waited for.
-class Profile {
+/// Where the time of the steps goes: every part is waited for.
+class Profile final : public Watch {
  public:
-  explicit Profile(bool on) : on_(on) {}
-  template <class F>
-  auto operator()(Context& context, const std::string& part, F&& f) {
-    if (!on_) return f();
+  void before(Context& context) override {
     context.synchronize();
-    const double before = now();
-    auto made = f();
+    began_ = now();
+  }
+  void after(Context& context, const std::string& part) override {
     context.synchronize();
-    add(part, now() - before);
-    return made;
-  }
-  void print(std::int64_t steps) const {
-    if (!on_) return;
-    double all = 0;
-    for (const auto& [part, seconds] : parts_) all += seconds;
-    for (const auto& [part, seconds] : parts_) {
-      std::printf("  %-24s %9.1f us per step %5.1f %%\n", part.c_str(),
-                  seconds / static_cast<double>(steps) * 1e6, seconds / all * 100);
-    }
-  }
-
- private:
-  void add(const std::string& part, double seconds) {
+    const double seconds = now() - began_;
     for (auto& [name, sum] : parts_) {
       if (name == part) {
         sum += seconds;
@@ -182,7 +166,18 @@ class Profile {
     }
     parts_.emplace_back(part, seconds);
   }
-  bool on_;
+  void print(std::int64_t steps) const {
+    double all = 0;
+    for (const auto& [part, seconds] : parts_) all += seconds;
+    for (const auto& [part, seconds] : parts_) {
+      std::printf("  %-20s %8.1f us per step %5.1f %%\n", part.c_str(),
+                  seconds / static_cast<double>(steps) * 1e6, seconds / all * 100);
+    }
+    std::printf("  %-20s %8.1f us per step\n", "all", all / static_cast<double>(steps) * 1e6);
+  }
+
+ private:
+  double began_ = 0;
   std::vector<std::pair<std::string, double>> parts_;
 };
 
@@ -215,8 +210,7 @@ class Run {
         network_(recipe.model, context_, {1, split.train.edge, split.train.edge},
                  std::max<std::int64_t>(batch_, split.test.count()),
                  static_cast<std::uint64_t>(options.seed)),
-        gradient_(rung::DType::f32, {batch_, classes}, context_.device()),
-        profile_(options.profile) {
+        gradient_(rung::DType::f32, {batch_, classes}, context_.device()) {
     progress_.epochs = options.epochs > 0 ? options.epochs : recipe.epochs;
     progress_.batch = batch_;
     progress_.seed = options.seed;
@@ -253,7 +247,7 @@ class Run {
       }
     }
     std::printf("%s: %.1f s\n", recipe_.model, now() - begin);
-    profile_.print(static_cast<std::int64_t>(curve.size()));
+    if (options_.profile) profile_.print(static_cast<std::int64_t>(curve.size()));
     if (!options_.curve.empty()) rung::write_npy(options_.curve, rung::ConstTensorRef(curve));
   }
 
@@ -347,27 +341,23 @@ class Run {
     const double rate = progress_.rate * 0.5 * (1 + std::cos(std::numbers::pi * share));
     ++progress_.step;
 
-    const TensorRef outputs =
-        profile_(context_, "forward", [&] { return network_.forward(context_, images); });
-    profile_(context_, "loss", [&] {
-      rung::loss(context_, outputs, labels, loss,
-                 {.kind = recipe_.loss, .margin = recipe_.margin, .dx = gradient});
-      return 0;
-    });
-    profile_(context_, "backward", [&] {
-      network_.backward(context_, gradient);
-      return 0;
-    });
-    profile_(context_, "optimiser", [&] {
-      rung::optimiser(context_, p.values, p.gradients,
-                      {.kind = recipe_.optimiser,
-                       .learning_rate = rate,
-                       .momentum = adam ? 0 : 0.9,
-                       .step = static_cast<int>(progress_.step),
-                       .first_moment = p.first_moment,
-                       .second_moment = adam ? TensorRef(p.second_moment) : TensorRef()});
-      return 0;
-    });
+    network_.watch = options_.profile ? &profile_ : nullptr;
+    const TensorRef outputs = network_.forward(context_, images);
+    if (options_.profile) profile_.before(context_);
+    rung::loss(context_, outputs, labels, loss,
+               {.kind = recipe_.loss, .margin = recipe_.margin, .dx = gradient});
+    if (options_.profile) profile_.after(context_, "loss and its gradient");
+    network_.backward(context_, gradient);
+    if (options_.profile) profile_.before(context_);
+    rung::optimiser(context_, p.values, p.gradients,
+                    {.kind = recipe_.optimiser,
+                     .learning_rate = rate,
+                     .momentum = adam ? 0 : 0.9,
+                     .step = static_cast<int>(progress_.step),
+                     .first_moment = p.first_moment,
+                     .second_moment = adam ? TensorRef(p.second_moment) : TensorRef()});
+    if (options_.profile) profile_.after(context_, "optimiser");
+    network_.watch = nullptr;
   }
 
   static Images part(const Images& images, std::int64_t first, std::int64_t n) {

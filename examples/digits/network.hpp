@@ -59,6 +59,14 @@ class Layer {
                                    rung::TensorRef dy, bool is_first) = 0;
 };
 
+/// Told of each pass of each layer, if somebody wants to know.
+class Watch {
+ public:
+  virtual ~Watch() = default;
+  virtual void before(rung::Context& context) = 0;
+  virtual void after(rung::Context& context, const std::string& part) = 0;
+};
+
 class Network {
  public:
   /// "perceptron", "softmax", "mlp" or "lenet".
@@ -72,6 +80,7 @@ class Network {
 
   Parameters parameters;
   std::vector<std::unique_ptr<Layer>> layers;
+  Watch* watch = nullptr;
 };
 
 /// The elements of a tensor in another shape; it is C-contiguous.
