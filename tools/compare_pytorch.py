@@ -2,10 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """compare_pytorch.py SOURCE LIBRUNG [PROGRAM DATA]: what training is made of, beside PyTorch on a CPU.
 
-Gradients and steps: loss, activation_backward and optimiser, called through librung.so, against PyTorch's autograd and
-optimisers on the same numbers; the largest difference of each is printed, and one beyond its bound ends the script with 1.
-Speed, with PROGRAM (example_digits) and DATA (where tools/digits_data.py wrote): an epoch of the MLP and of the LeNet on
-two threads, by the program and by PyTorch, which has the same model, batch, type and order, and all of its data in memory.
+Gradients and steps: loss, activation_backward and optimiser, called through librung.so, against PyTorch's autograd
+and optimisers on the same numbers; the largest difference of each is printed, and one beyond its bound ends the script
+with 1. Speed, with PROGRAM (example_digits) and DATA (where tools/digits_data.py wrote): an epoch of the MLP and of the
+LeNet on two threads, by the program and by PyTorch, which has the same model, batch and type, and its data in memory.
 Not a part of continuous integration: it needs PyTorch and NumPy.
 """
 import pathlib
@@ -42,8 +42,8 @@ def losses(api, draw, failures):
     for name, given, kind, torchs in (
             ("cross entropy", {}, "CROSS_ENTROPY", lambda t: torch.nn.functional.cross_entropy(
                 t, torch.from_numpy(labels))),
-            ("cross entropy, smoothed", {"smoothing": 0.1}, "CROSS_ENTROPY", lambda t: torch.nn.functional.cross_entropy(
-                t, torch.from_numpy(labels), label_smoothing=0.1)),
+            ("cross entropy, smoothed", {"smoothing": 0.1}, "CROSS_ENTROPY",
+             lambda t: torch.nn.functional.cross_entropy(t, torch.from_numpy(labels), label_smoothing=0.1)),
             ("squared error", None, "SQUARED", lambda t: torch.nn.functional.mse_loss(t, torch.from_numpy(target)))):
         tensor = torch.from_numpy(x.copy()).requires_grad_()
         loss = torchs(tensor)
@@ -83,7 +83,8 @@ def optimisers(api, draw, failures):
             ("adam, decay", lambda p: torch.optim.Adam(p, 0.01, weight_decay=0.01),
              {"kind": "RUNG_OPTIMISER_ADAM", "learning_rate": 0.01, "weight_decay": 0.01}),
             ("adamw, clipped", lambda p: torch.optim.AdamW(p, 0.01, weight_decay=0.1),
-             {"kind": "RUNG_OPTIMISER_ADAM", "learning_rate": 0.01, "weight_decay": 0.1, "decoupled": 1, "max_norm": 5.0})):
+             {"kind": "RUNG_OPTIMISER_ADAM", "learning_rate": 0.01, "weight_decay": 0.1, "decoupled": 1,
+              "max_norm": 5.0})):
         tensor = torch.nn.Parameter(torch.from_numpy(start.copy()))
         optimiser, p = make([tensor]), start.copy()
         m, v = np.zeros_like(p), np.zeros_like(p)
@@ -104,7 +105,8 @@ def optimisers(api, draw, failures):
 def model_of(name):
     linear, relu = torch.nn.Linear, torch.nn.ReLU
     if name == "mlp":
-        return torch.nn.Sequential(torch.nn.Flatten(), linear(784, 256), relu(), linear(256, 128), relu(), linear(128, 10))
+        return torch.nn.Sequential(torch.nn.Flatten(), linear(784, 256), relu(), linear(256, 128), relu(),
+                                   linear(128, 10))
     return torch.nn.Sequential(
         torch.nn.Conv2d(1, 6, 5, padding=2), relu(), torch.nn.MaxPool2d(2), torch.nn.Conv2d(6, 16, 5), relu(),
         torch.nn.MaxPool2d(2), torch.nn.Flatten(), linear(400, 120), relu(), linear(120, 84), relu(), linear(84, 10))

@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// Trains classifiers of handwritten digits with rung alone, tests them, keeps checkpoints, and reads
-// digits that somebody drew. README.md says how to call it; network.cpp is where the networks are.
+// Trains classifiers of handwritten digits with rung alone, tests them, keeps checkpoints, and
+// reads digits that somebody drew. README.md says how to call it; network.cpp is where the networks
+// are.
 #include <unistd.h>
 #include <rung/rung.hpp>
 
 #include <chrono>
 #include <cmath>
 #include <cstdio>
-#include <cstdlib>
 #include <exception>
-#include <map>
 #include <numbers>
 #include <string>
 #include <vector>
@@ -17,6 +16,7 @@
 #include "checkpoint.hpp"
 #include "data.hpp"
 #include "network.hpp"
+#include "options.hpp"
 #include "picture.hpp"
 
 namespace digits {
@@ -24,15 +24,6 @@ namespace {
 
 using rung::Context;
 using rung::TensorRef;
-
-struct Options {
-  std::string model;  // all of them where it is empty
-  std::string data = "build/digits", set = "mnist";
-  std::string backend = "cpu", checkpoint, png, curve;
-  int epochs = 0, batch = 0, shift = -1, seed = 1, threads = 0, steps = 0;
-  double rate = 0;
-  bool resume = false, profile = false, copy_steps = false;
-};
 
 /// What a model is trained with unless the command line says otherwise.
 struct Recipe {
@@ -49,82 +40,6 @@ constexpr Recipe recipes[] = {
     {"mlp", rung::LossKind::cross_entropy, 1, rung::OptimiserKind::adam, 1e-3, 30, 32, 1},
     {"lenet", rung::LossKind::cross_entropy, 1, rung::OptimiserKind::adam, 2e-3, 30, 32, 2},
 };
-
-[[noreturn]] void reject(const std::string& what) {
-  throw rung::Error(rung::ErrorCode::invalid_argument, what);
-}
-
-constexpr const char* usage =
-    "example_digits [options]     trains, tests, and says how well it went\n"
-    "  --model NAME       perceptron, softmax, mlp or lenet; default: one after the other\n"
-    "  --data FOLDER      where tools/digits_data.py wrote the data; default build/digits\n"
-    "  --set NAME         mnist (28 x 28 pixels, the default) or digits (8 x 8; not for lenet)\n"
-    "  --backend NAME     cpu (default), cuda or simt, the simulated GPU; --threads N for cpu and "
-    "simt\n"
-    "  --epochs N --batch N --rate X --shift N --seed N     how it is trained\n"
-    "  --steps N          stops after so many steps\n"
-    "  --checkpoint FILE.npz     written after each epoch; with --resume, read first\n"
-    "  --png FILE         reads a digit from a picture, with the parameters in the checkpoint\n"
-    "  --curve FILE.npy   the loss of every step\n"
-    "  --copy-steps       data to the device and the loss back at every step, not once per epoch\n"
-    "  --profile          what each layer costs\n";
-
-Options parse(int count, char** arguments) {
-  Options o;
-  const std::map<std::string, std::string*> texts{{"--model", &o.model},
-                                                  {"--data", &o.data},
-                                                  {"--set", &o.set},
-                                                  {"--backend", &o.backend},
-                                                  {"--checkpoint", &o.checkpoint},
-                                                  {"--png", &o.png},
-                                                  {"--curve", &o.curve}};
-  const std::map<std::string, int*> numbers{{"--epochs", &o.epochs},   {"--batch", &o.batch},
-                                            {"--shift", &o.shift},     {"--seed", &o.seed},
-                                            {"--threads", &o.threads}, {"--steps", &o.steps}};
-  const std::map<std::string, bool*> flags{
-      {"--resume", &o.resume}, {"--profile", &o.profile}, {"--copy-steps", &o.copy_steps}};
-  for (int i = 1; i < count; ++i) {
-    const std::string name = arguments[i];
-    if (name == "--help" || name == "-h") {
-      std::fputs(usage, stdout);
-      std::exit(0);
-    }
-    if (const auto flag = flags.find(name); flag != flags.end()) {
-      *flag->second = true;
-      continue;
-    }
-    const bool is_rate = name == "--rate";
-    const auto text = texts.find(name);
-    const auto number = numbers.find(name);
-    if (!is_rate && text == texts.end() && number == numbers.end()) {
-      reject("there is no option " + name + "; accepted:\n" + usage);
-    }
-    if (++i == count) reject(name + " is the last word; accepted: with a value behind it");
-    const std::string value = arguments[i];
-    if (text != texts.end()) {
-      *text->second = value;
-      continue;
-    }
-    char* end = nullptr;
-    const double read = std::strtod(value.c_str(), &end);
-    const bool whole = read >= 0 && read <= 1e9 && read == std::floor(read);
-    if (value.empty() || *end != 0 || !(is_rate ? read > 0 && std::isfinite(read) : whole)) {
-      reject(name + " is " + value +
-             "; accepted: " + (is_rate ? "above 0" : "a whole number, 0 or more"));
-    }
-    if (is_rate) {
-      o.rate = read;
-    } else {
-      *number->second = static_cast<int>(read);
-    }
-  }
-  if (o.resume && o.checkpoint.empty())
-    reject("--resume is given alone; accepted: with --checkpoint");
-  if (!o.png.empty() && (o.checkpoint.empty() || o.model.empty())) {
-    reject("--png is given alone; accepted: with --checkpoint and --model");
-  }
-  return o;
-}
 
 Context context_of(const Options& o) {
   if (o.backend == "cpu") return Context::on(rung::Backend::cpu, o.threads);

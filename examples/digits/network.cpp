@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// The layers with the formulas of their two passes, and the networks that are made of them.
 #include "network.hpp"
 
 #include <rung/core/random.hpp>

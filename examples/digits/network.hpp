@@ -53,8 +53,8 @@ class Layer {
                               const rung::Extents& shape, std::int64_t capacity) = 0;
   virtual rung::TensorRef forward(rung::Context& context, const Parameters& parameters,
                                   rung::TensorRef x) = 0;
-  /// From the gradient of what forward gave to that of what it took, on which nothing depends in the
-  /// first layer; and the gradients of the parameters.
+  /// From the gradient of what forward gave to that of what it took, on which nothing depends in
+  /// the first layer; and the gradients of the parameters.
   virtual rung::TensorRef backward(rung::Context& context, const Parameters& parameters,
                                    rung::TensorRef dy, bool is_first) = 0;
 };

@@ -179,7 +179,8 @@ class Test:
             path = self.folder / f"{name}.npz"
             path.write_bytes(damaged)
             self.refused(("--model", "mlp", "--epochs", 1, "--checkpoint", path, "--resume"), str(path))
-        self.refused(("--model", "softmax", "--epochs", 1, "--checkpoint", good, "--resume"), "no checkpoint of this model")
+        self.refused(("--model", "softmax", "--epochs", 1, "--checkpoint", good, "--resume"),
+                     "no checkpoint of this model")
         self.refused(("--model", "mlp", "--epochs", 2, "--checkpoint", good, "--resume"), "other epochs")
         self.refused(("--model", "mlp", "--checkpoint", self.folder / "none.npz", "--resume"), "cannot be read")
         self.refused(("--model", "vgg"), "accepted: perceptron, softmax, mlp, lenet")
