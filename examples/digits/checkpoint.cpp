@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A .npz file is a zip archive of .npy files. Ours are stored, not compressed, in one fixed form: what
-// is read must be, header by header, what would have been written for this network.
+// A .npz file is a zip archive of .npy files. Ours are stored, not compressed, in one fixed form:
+// what is read must be, header by header, what would have been written for this network.
 #include "checkpoint.hpp"
 
 #include <rung/core/file_writer.hpp>
@@ -20,7 +20,8 @@ namespace {
   throw rung::Error(rung::ErrorCode::io, path + " " + what);
 }
 
-// --- zip ------------------------------------------------------------------------------------------
+// --- zip
+// ------------------------------------------------------------------------------------------
 
 std::uint32_t crc32(std::string_view bytes) {
   static const auto table = [] {
@@ -62,7 +63,8 @@ std::string file_header(std::string_view name, std::string_view content) {
   return "PK\x03\x04" + attributes(name, content) + std::string(name);
 }
 
-// --- npy ------------------------------------------------------------------------------------------
+// --- npy
+// ------------------------------------------------------------------------------------------
 
 std::string npy_header(std::string_view type, const rung::Extents& shape) {
   std::string text = "{'descr': '" + std::string(type) + "', 'fortran_order': False, 'shape': (";

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Checkpoints: everything that a run needs to go on, in a .npz file that NumPy reads. It is replaced
-// as a whole: a reader finds the last checkpoint or the one before, whatever ends the process.
+// Checkpoints: everything that a run needs to go on, in a .npz file that NumPy reads. It is
+// replaced as a whole: a reader finds the last checkpoint or the one before, whatever ends the
+// process.
 #pragma once
 
 #include <rung/rung.hpp>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Images from files, in the order of an epoch, on a device.
 #include "data.hpp"
 
 #include <rung/core/random.hpp>

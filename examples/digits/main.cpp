@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// Trains classifiers of handwritten digits with rung alone, tests them, keeps checkpoints, and reads
-// digits that somebody drew. README.md says how to call it; network.cpp is where the networks are.
+// Trains classifiers of handwritten digits with rung alone, tests them, keeps checkpoints, and
+// reads digits that somebody drew. README.md says how to call it; network.cpp is where the networks
+// are.
 #include <unistd.h>
 #include <rung/rung.hpp>
 
 #include <chrono>
 #include <cmath>
 #include <cstdio>
-#include <cstdlib>
 #include <exception>
-#include <map>
 #include <numbers>
 #include <string>
 #include <vector>
@@ -17,6 +16,7 @@
 #include "checkpoint.hpp"
 #include "data.hpp"
 #include "network.hpp"
+#include "options.hpp"
 #include "picture.hpp"
 
 namespace digits {
@@ -24,15 +24,6 @@ namespace {
 
 using rung::Context;
 using rung::TensorRef;
-
-struct Options {
-  std::string model;  // all of them where it is empty
-  std::string data = "build/digits", set = "mnist";
-  std::string backend = "cpu", checkpoint, png, curve;
-  int epochs = 0, batch = 0, shift = -1, seed = 1, threads = 0, steps = 0;
-  double rate = 0;
-  bool resume = false, profile = false, copy_steps = false;
-};
 
 /// What a model is trained with unless the command line says otherwise.
 struct Recipe {
@@ -49,82 +40,6 @@ constexpr Recipe recipes[] = {
     {"mlp", rung::LossKind::cross_entropy, 1, rung::OptimiserKind::adam, 1e-3, 30, 32, 1},
     {"lenet", rung::LossKind::cross_entropy, 1, rung::OptimiserKind::adam, 2e-3, 30, 32, 2},
 };
-
-[[noreturn]] void reject(const std::string& what) {
-  throw rung::Error(rung::ErrorCode::invalid_argument, what);
-}
-
-constexpr const char* usage =
-    "example_digits [options]     trains, tests, and says how well it went\n"
-    "  --model NAME       perceptron, softmax, mlp or lenet; default: one after the other\n"
-    "  --data FOLDER      where tools/digits_data.py wrote the data; default build/digits\n"
-    "  --set NAME         mnist (28 x 28 pixels, the default) or digits (8 x 8; not for lenet)\n"
-    "  --backend NAME     cpu (default), cuda or simt, the simulated GPU; --threads N for cpu and "
-    "simt\n"
-    "  --epochs N --batch N --rate X --shift N --seed N     how it is trained\n"
-    "  --steps N          stops after so many steps\n"
-    "  --checkpoint FILE.npz     written after each epoch; with --resume, read first\n"
-    "  --png FILE         reads a digit from a picture, with the parameters in the checkpoint\n"
-    "  --curve FILE.npy   the loss of every step\n"
-    "  --copy-steps       data to the device and the loss back at every step, not once per epoch\n"
-    "  --profile          what each layer costs\n";
-
-Options parse(int count, char** arguments) {
-  Options o;
-  const std::map<std::string, std::string*> texts{{"--model", &o.model},
-                                                  {"--data", &o.data},
-                                                  {"--set", &o.set},
-                                                  {"--backend", &o.backend},
-                                                  {"--checkpoint", &o.checkpoint},
-                                                  {"--png", &o.png},
-                                                  {"--curve", &o.curve}};
-  const std::map<std::string, int*> numbers{{"--epochs", &o.epochs},   {"--batch", &o.batch},
-                                            {"--shift", &o.shift},     {"--seed", &o.seed},
-                                            {"--threads", &o.threads}, {"--steps", &o.steps}};
-  const std::map<std::string, bool*> flags{
-      {"--resume", &o.resume}, {"--profile", &o.profile}, {"--copy-steps", &o.copy_steps}};
-  for (int i = 1; i < count; ++i) {
-    const std::string name = arguments[i];
-    if (name == "--help" || name == "-h") {
-      std::fputs(usage, stdout);
-      std::exit(0);
-    }
-    if (const auto flag = flags.find(name); flag != flags.end()) {
-      *flag->second = true;
-      continue;
-    }
-    const bool is_rate = name == "--rate";
-    const auto text = texts.find(name);
-    const auto number = numbers.find(name);
-    if (!is_rate && text == texts.end() && number == numbers.end()) {
-      reject("there is no option " + name + "; accepted:\n" + usage);
-    }
-    if (++i == count) reject(name + " is the last word; accepted: with a value behind it");
-    const std::string value = arguments[i];
-    if (text != texts.end()) {
-      *text->second = value;
-      continue;
-    }
-    char* end = nullptr;
-    const double read = std::strtod(value.c_str(), &end);
-    const bool whole = read >= 0 && read <= 1e9 && read == std::floor(read);
-    if (value.empty() || *end != 0 || !(is_rate ? read > 0 && std::isfinite(read) : whole)) {
-      reject(name + " is " + value +
-             "; accepted: " + (is_rate ? "above 0" : "a whole number, 0 or more"));
-    }
-    if (is_rate) {
-      o.rate = read;
-    } else {
-      *number->second = static_cast<int>(read);
-    }
-  }
-  if (o.resume && o.checkpoint.empty())
-    reject("--resume is given alone; accepted: with --checkpoint");
-  if (!o.png.empty() && (o.checkpoint.empty() || o.model.empty())) {
-    reject("--png is given alone; accepted: with --checkpoint and --model");
-  }
-  return o;
-}
 
 Context context_of(const Options& o) {
   if (o.backend == "cpu") return Context::on(rung::Backend::cpu, o.threads);
@@ -148,32 +63,16 @@ void show_progress(const char* what, std::int64_t done, std::int64_t of) {
   if (done == of) std::fputs("\r\033[K", stderr);
 }
 
-/// Where the time of the steps goes, when it is asked for: every part is waited for.
-class Profile {
+/// Where the time of the steps goes: every part is waited for.
+class Profile final : public Watch {
  public:
-  explicit Profile(bool on) : on_(on) {}
-  template <class F>
-  auto operator()(Context& context, const std::string& part, F&& f) {
-    if (!on_) return f();
+  void before(Context& context) override {
     context.synchronize();
-    const double before = now();
-    auto made = f();
+    began_ = now();
+  }
+  void after(Context& context, const std::string& part) override {
     context.synchronize();
-    add(part, now() - before);
-    return made;
-  }
-  void print(std::int64_t steps) const {
-    if (!on_) return;
-    double all = 0;
-    for (const auto& [part, seconds] : parts_) all += seconds;
-    for (const auto& [part, seconds] : parts_) {
-      std::printf("  %-24s %9.1f us per step %5.1f %%\n", part.c_str(),
-                  seconds / static_cast<double>(steps) * 1e6, seconds / all * 100);
-    }
-  }
-
- private:
-  void add(const std::string& part, double seconds) {
+    const double seconds = now() - began_;
     for (auto& [name, sum] : parts_) {
       if (name == part) {
         sum += seconds;
@@ -182,7 +81,18 @@ class Profile {
     }
     parts_.emplace_back(part, seconds);
   }
-  bool on_;
+  void print(std::int64_t steps) const {
+    double all = 0;
+    for (const auto& [part, seconds] : parts_) all += seconds;
+    for (const auto& [part, seconds] : parts_) {
+      std::printf("  %-20s %8.1f us per step %5.1f %%\n", part.c_str(),
+                  seconds / static_cast<double>(steps) * 1e6, seconds / all * 100);
+    }
+    std::printf("  %-20s %8.1f us per step\n", "all", all / static_cast<double>(steps) * 1e6);
+  }
+
+ private:
+  double began_ = 0;
   std::vector<std::pair<std::string, double>> parts_;
 };
 
@@ -215,8 +125,7 @@ class Run {
         network_(recipe.model, context_, {1, split.train.edge, split.train.edge},
                  std::max<std::int64_t>(batch_, split.test.count()),
                  static_cast<std::uint64_t>(options.seed)),
-        gradient_(rung::DType::f32, {batch_, classes}, context_.device()),
-        profile_(options.profile) {
+        gradient_(rung::DType::f32, {batch_, classes}, context_.device()) {
     progress_.epochs = options.epochs > 0 ? options.epochs : recipe.epochs;
     progress_.batch = batch_;
     progress_.seed = options.seed;
@@ -253,7 +162,7 @@ class Run {
       }
     }
     std::printf("%s: %.1f s\n", recipe_.model, now() - begin);
-    profile_.print(static_cast<std::int64_t>(curve.size()));
+    if (options_.profile) profile_.print(static_cast<std::int64_t>(curve.size()));
     if (!options_.curve.empty()) rung::write_npy(options_.curve, rung::ConstTensorRef(curve));
   }
 
@@ -347,27 +256,23 @@ class Run {
     const double rate = progress_.rate * 0.5 * (1 + std::cos(std::numbers::pi * share));
     ++progress_.step;
 
-    const TensorRef outputs =
-        profile_(context_, "forward", [&] { return network_.forward(context_, images); });
-    profile_(context_, "loss", [&] {
-      rung::loss(context_, outputs, labels, loss,
-                 {.kind = recipe_.loss, .margin = recipe_.margin, .dx = gradient});
-      return 0;
-    });
-    profile_(context_, "backward", [&] {
-      network_.backward(context_, gradient);
-      return 0;
-    });
-    profile_(context_, "optimiser", [&] {
-      rung::optimiser(context_, p.values, p.gradients,
-                      {.kind = recipe_.optimiser,
-                       .learning_rate = rate,
-                       .momentum = adam ? 0 : 0.9,
-                       .step = static_cast<int>(progress_.step),
-                       .first_moment = p.first_moment,
-                       .second_moment = adam ? TensorRef(p.second_moment) : TensorRef()});
-      return 0;
-    });
+    network_.watch = options_.profile ? &profile_ : nullptr;
+    const TensorRef outputs = network_.forward(context_, images);
+    if (options_.profile) profile_.before(context_);
+    rung::loss(context_, outputs, labels, loss,
+               {.kind = recipe_.loss, .margin = recipe_.margin, .dx = gradient});
+    if (options_.profile) profile_.after(context_, "loss and its gradient");
+    network_.backward(context_, gradient);
+    if (options_.profile) profile_.before(context_);
+    rung::optimiser(context_, p.values, p.gradients,
+                    {.kind = recipe_.optimiser,
+                     .learning_rate = rate,
+                     .momentum = adam ? 0 : 0.9,
+                     .step = static_cast<int>(progress_.step),
+                     .first_moment = p.first_moment,
+                     .second_moment = adam ? TensorRef(p.second_moment) : TensorRef()});
+    if (options_.profile) profile_.after(context_, "optimiser");
+    network_.watch = nullptr;
   }
 
   static Images part(const Images& images, std::int64_t first, std::int64_t n) {

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// The layers with the formulas of their two passes, and the networks that are made of them.
 #include "network.hpp"
 
 #include <rung/core/random.hpp>
@@ -252,14 +253,20 @@ Network::Network(const std::string& model, Context& context, const Extents& imag
 TensorRef Network::forward(Context& context, const rung::ConstTensorRef& images) {
   // No layer writes to what it takes but relu, which is never the first.
   TensorRef x(const_cast<void*>(images.data), images.dtype, images.shape, images.device);
-  for (const auto& layer : layers) x = layer->forward(context, parameters, x);
+  for (const auto& layer : layers) {
+    if (watch != nullptr) watch->before(context);
+    x = layer->forward(context, parameters, x);
+    if (watch != nullptr) watch->after(context, layer->name() + " forward");
+  }
   return x;
 }
 
 void Network::backward(Context& context, const TensorRef& gradient) {
   TensorRef dy = gradient;
   for (std::size_t i = layers.size(); i-- > 0;) {
+    if (watch != nullptr) watch->before(context);
     dy = layers[i]->backward(context, parameters, dy, i == 0);
+    if (watch != nullptr) watch->after(context, layers[i]->name() + " backward");
   }
 }
 

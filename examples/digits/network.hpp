@@ -53,10 +53,18 @@ class Layer {
                               const rung::Extents& shape, std::int64_t capacity) = 0;
   virtual rung::TensorRef forward(rung::Context& context, const Parameters& parameters,
                                   rung::TensorRef x) = 0;
-  /// From the gradient of what forward gave to that of what it took, on which nothing depends in the
-  /// first layer; and the gradients of the parameters.
+  /// From the gradient of what forward gave to that of what it took, on which nothing depends in
+  /// the first layer; and the gradients of the parameters.
   virtual rung::TensorRef backward(rung::Context& context, const Parameters& parameters,
                                    rung::TensorRef dy, bool is_first) = 0;
+};
+
+/// Told of each pass of each layer, if somebody wants to know.
+class Watch {
+ public:
+  virtual ~Watch() = default;
+  virtual void before(rung::Context& context) = 0;
+  virtual void after(rung::Context& context, const std::string& part) = 0;
 };
 
 class Network {
@@ -72,6 +80,7 @@ class Network {
 
   Parameters parameters;
   std::vector<std::unique_ptr<Layer>> layers;
+  Watch* watch = nullptr;
 };
 
 /// The elements of a tensor in another shape; it is C-contiguous.

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// A picture becomes an image of the data: grey, cut to the ink, centred, averaged.
 #include "picture.hpp"
 
 #include <png.h>

@@ -26,7 +26,8 @@
 //          x of -infinity has p = 0, and an infinite loss where q is not 0; +infinity or NaN in a
 //          row, or nothing but -infinity, make its loss and dx NaN.
 // Aliasing dx may be x itself; otherwise what is written overlaps nothing else.
-// Accuracy with u the unit roundoff of the arithmetic, m a row's maximum, K = C / 8 + 48 (naive: C):
+// Accuracy with u the unit roundoff of the arithmetic, m a row's maximum, K = C / 8 + 48 (in
+//          naive rungs C + 48):
 //            cross_entropy  |error of a row| <= K u (1 + sum q_c |m - x_c| + log sum exp(x_c - m))
 //                           |error of dx_c| <= K u (p_c (1 + |x_c - m|) + q_c)
 //            hinge          |error of a row| <= K u sum (margin + |x_c|); dx is exact

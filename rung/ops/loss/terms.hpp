@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What an element of a row adds to the row's loss, and its share of the gradient, for hosts and
-// devices alike. A row's target is a number per class: 1 for its label and 0 for the others, or what
-// x should be.
+// devices alike. A row's target is a number per class: 1 for its label and 0 for the others, or
+// what x should be.
 #pragma once
 
 #include <cstdint>

@@ -2,9 +2,9 @@
 // optimiser: one step of stochastic gradient descent or of Adam, in one pass over the parameters.
 //
 //   n = sqrt(sum over all elements of g^2),  c = min(1, max_norm / n)       c = 1 without max_norm
-//   g' = c g + decay p                          decoupled: g' = c g, and p starts as (1 - rate decay) p
-//   sgd    without momentum:  p -= rate g'
-//          m = momentum m + g';                  p -= rate m,   nesterov: p -= rate (g' + momentum m)
+//   g' = c g + decay p          decoupled: g' = c g, and p starts as (1 - rate decay) p
+//   sgd    without momentum: p -= rate g'
+//          m = momentum m + g';  p -= rate m,  nesterov: p -= rate (g' + momentum m)
 //   adam   m = beta1 m + (1 - beta1) g',  v = beta2 v + (1 - beta2) g'^2
 //          p -= rate (m / (1 - beta1^t)) / (sqrt(v / (1 - beta2^t)) + epsilon)          t: the step
 //
@@ -33,8 +33,8 @@
 // Repeats  the same bits from run to run and for any number of threads (on a GPU: of one model).
 // Errors   Error(invalid_argument) for shapes, types, aliasing, options out of range, moments or
 //          master without what takes them or the other way round.
-// Source   I. Sutskever and others, On the importance of initialization and momentum, 2013; D. Kingma
-//          and J. Ba, Adam, arXiv:1412.6980; I. Loshchilov and F. Hutter, arXiv:1711.05101.
+// Source   I. Sutskever and others, On the importance of initialization and momentum, 2013; D.
+//          Kingma and J. Ba, Adam, arXiv:1412.6980; I. Loshchilov and F. Hutter, arXiv:1711.05101.
 #pragma once
 
 #include <cstdint>

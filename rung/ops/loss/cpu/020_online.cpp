@@ -4,8 +4,8 @@
 // Idea     maximum and sum in one pass: what was added up below an old maximum is scaled down to
 //          a new one. Losses are the logarithm of the sum plus what the maximum is above the label,
 //          never a difference of two large numbers.
-// Changes  against naive: two passes in place of three, sums in double; every kind of loss, type and
-//          layout, ignored labels and smoothing.
+// Changes  against naive: two passes in place of three, sums in double; every kind of loss, type
+//          and layout, ignored labels and smoothing.
 // Cost     x twice, the second time from the cache; two exponentials per element.
 // Limits   every valid call; one thread, no vectors.
 // Tried    -

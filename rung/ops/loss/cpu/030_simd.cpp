@@ -2,7 +2,8 @@
 // loss / simd
 //
 // Idea     vectors of 16 floats (AVX-512; 8 with AVX2): softmax's maximum and exponentials, which
-//          stay in the gradient's row until it is made of them; hinge and squared error in one pass.
+//          stay in the gradient's row until it is made of them; hinge and squared error in one
+//          pass.
 // Changes  against online: one instruction for 16 elements, and one exponential per element instead
 //          of two (f16 and bf16, which would round what is kept, still take two).
 // Cost     x from memory once, dx written once; both are read again from L1 or L2.

@@ -3,8 +3,8 @@
 //
 // Idea     each thread takes the steps of 16 bytes of parameters: their gradients, moments and
 //          master are loaded in 16-byte accesses, all in flight before the first is used.
-// Changes  against thread_per_element: a quarter of the accesses (an eighth for small types) and one
-//          address for each tensor.
+// Changes  against thread_per_element: a quarter of the accesses (an eighth for small types) and
+//          one address for each tensor.
 // Cost     as thread_per_element: every tensor once, gradients once more to clip.
 // Limits   contiguous tensors of one order; one that is aligned otherwise than the parameters is
 //          moved by elements.

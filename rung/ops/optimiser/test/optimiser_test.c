@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * optimiser in C: steps of SGD with momentum and of AdamW against their formulas, clipping, and wrong
- * calls. */
+ * optimiser in C: steps of SGD with momentum and of AdamW against their formulas, clipping, and
+ * wrong calls. */
 #include <math.h>
 
 #include "tests/c_api/check.h"

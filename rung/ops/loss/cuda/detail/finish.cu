@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// loss on a GPU: the small kernels before and behind that of a rung. One counts the rows whose label
-// is not the ignored one, of which the mean is; one adds up the blocks' sums, in one order.
+// loss on a GPU: the small kernels before and behind that of a rung. One counts the rows whose
+// label is not the ignored one, of which the mean is; one adds up the blocks' sums, in one order.
 #include "rung/ops/loss/cuda/detail/loss.hpp"
 
 namespace rung::loss_cuda::inline RUNG_TARGET {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What loss's CUDA rungs share: their arguments with types, which rows count, how blocks leave their
-// sums and how these are added up.
+// What loss's CUDA rungs share: their arguments with types, which rows count, how blocks leave
+// their sums and how these are added up.
 #pragma once
 
 #include <cstdint>

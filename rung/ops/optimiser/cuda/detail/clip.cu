@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// optimiser on a GPU: the sum of squares of all gradients, block by block and then over the blocks in
-// one order; from it the norm, and what gradients are multiplied with.
+// optimiser on a GPU: the sum of squares of all gradients, block by block and then over the blocks
+// in one order; from it the norm, and what gradients are multiplied with.
 #include "rung/ops/optimiser/cuda/detail/clip.hpp"
 
 namespace rung::optimiser_cuda::inline RUNG_TARGET {
