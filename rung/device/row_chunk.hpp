@@ -27,7 +27,7 @@ struct RowChunks {
   std::int64_t rows;
   int length;
   int group;
-  int lanes;  // a power of two, at most 32
+  int lanes;  // a power of two: at most 32, unless row_chunks() is told otherwise
 };
 
 namespace device_detail {
@@ -92,14 +92,31 @@ __device__ __forceinline__ void for_each_row_of(const RowChunks& chunks, int row
   }
 }
 
+/// f over the values of `lanes` adjacent threads, as for_each_row_of() divides them, in each of
+/// them: beyond a warp they meet in shared memory. f must commute; by all threads of the block.
+template <class T, class F>
+__device__ __forceinline__ T row_lanes_reduce(T value, F f, int lanes, RowScratch<T>& scratch) {
+  value = lanes_reduce(value, f, smaller(lanes, warp_size));
+  if (lanes <= warp_size) return value;
+  const int warps = lanes / warp_size;
+  const int warp = static_cast<int>(threadIdx.x) / warp_size;
+  if (lane_of_thread() == 0) scratch.partial[warp] = value;
+  __syncthreads();
+  value = scratch.partial[warp / warps * warps + lane_of_thread() % warps];
+  value = lanes_reduce(value, f, warps);
+  __syncthreads();  // the scratch may be used again
+  return value;
+}
+
 // --- on the host ---------------------------------------------------------------------------------
 
 /// As many lanes for a row as leave each about `elements` of it, and groups of rows of some
 /// `bytes`, but a few for every SM.
 inline RowChunks row_chunks(std::int64_t rows, int length, std::size_t element, int elements,
-                            int threads, int bytes, const Context& context) {
+                            int threads, int bytes, const Context& context,
+                            int max_lanes = warp_size) {
   RowChunks chunks{.rows = rows, .length = length, .group = 1, .lanes = 1};
-  while (chunks.lanes < 32 && chunks.lanes * elements < length) chunks.lanes *= 2;
+  while (chunks.lanes < max_lanes && chunks.lanes * elements < length) chunks.lanes *= 2;
   const int at_once = threads / chunks.lanes;
   const std::int64_t few = ceil_div(rows, std::int64_t{4} * context.info().multiprocessors);
   const std::int64_t fitting =

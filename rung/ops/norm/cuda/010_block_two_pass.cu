@@ -9,6 +9,7 @@
 // Limits   loads of one element; takes any strides, and so every call.
 // Tried    -
 // Source   T. Chan, G. Golub & R. LeVeque, Algorithms for computing the sample variance, 1983.
+#include "rung/device/waiting.hpp"
 #include "rung/ops/norm/cuda/detail/norm.hpp"
 
 namespace rung {
@@ -50,9 +51,16 @@ __global__ void __launch_bounds__(threads) norm_block_two_pass(Call<T> call) {
 }
 
 double estimate(const Norm::Args& args, const Context& context) {
-  // Bound by its instructions: as long for small elements as for large ones.
-  return estimate_seconds(
-      Norm::cost(args), {.bandwidth = 0.045 * static_cast<double>(size_of(args.x.dtype))}, context);
+  // Bound by its instructions, as long for small elements as for large ones; and by the meetings of
+  // its threads, where rows are short.
+  return waiting_seconds(Norm::cost(args),
+                         {.bandwidth = 0.045 * static_cast<double>(size_of(args.x.dtype)),
+                          .blocks = static_cast<double>(args.rows()),
+                          .blocks_per_sm = 8,
+                          .rounds = 3 * static_cast<double>(ceil_div(args.columns(), threads)),
+                          .fixed = 2.9e-6,
+                          .round = 0.3e-6},
+                         context);
 }
 
 void run(const Norm::Args& args, Context& context) {

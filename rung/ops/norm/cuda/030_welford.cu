@@ -11,6 +11,7 @@
 // Tried    -
 // Source   B. Welford 1962; T. Chan, G. Golub & R. LeVeque 1979, Updating formulae and a pairwise
 //          algorithm for computing sample variances.
+#include "rung/device/waiting.hpp"
 #include "rung/ops/norm/cuda/detail/norm.hpp"
 
 namespace rung {
@@ -73,8 +74,15 @@ Support supports(const Norm::Args& args, const Context&) {
 }
 
 double estimate(const Norm::Args& args, const Context& context) {
-  return estimate_seconds(
-      Norm::cost(args), {.bandwidth = 0.043 * static_cast<double>(size_of(args.x.dtype))}, context);
+  // As block_two_pass; divisions, and more of them where threads meet.
+  return waiting_seconds(Norm::cost(args),
+                         {.bandwidth = 0.043 * static_cast<double>(size_of(args.x.dtype)),
+                          .blocks = static_cast<double>(args.rows()),
+                          .blocks_per_sm = 8,
+                          .rounds = 2 * static_cast<double>(ceil_div(args.columns(), threads)),
+                          .fixed = 10e-6,
+                          .round = 0.5e-6},
+                         context);
 }
 
 void run(const Norm::Args& args, Context& context) {

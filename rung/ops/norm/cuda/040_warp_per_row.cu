@@ -10,6 +10,7 @@
 //          longer holds it.
 // Tried    -
 // Source   CUDA C++ Programming Guide, "Warp shuffle functions".
+#include "rung/device/waiting.hpp"
 #include "rung/ops/norm/cuda/detail/packs.hpp"
 
 namespace rung {
@@ -56,10 +57,22 @@ __global__ void __launch_bounds__(block.threads* block.rows) norm_warp_per_row(C
 }
 
 double estimate(const Norm::Args& args, const Context& context) {
-  // Up to some 16 KiB per row it stays in L1.
-  const auto bytes =
-      static_cast<double>(args.columns()) * static_cast<double>(size_of(args.x.dtype));
-  return estimate_seconds(Norm::cost(args), {.bandwidth = bytes <= 16384 ? 0.3 : 0.22}, context);
+  // Up to some 16 KiB per row it stays in L1. A lane waits for each of its packs three times, and a
+  // warp's packs take an SM some time, the more elements are asked one by one whether they exist.
+  const auto size = static_cast<std::int64_t>(size_of(args.x.dtype));
+  const bool whole = all_packs_whole(args);
+  const auto packs =
+      static_cast<double>(ceil_div(args.columns() * size, std::int64_t{16 * 32}) + (whole ? 0 : 1));
+  const double busy = whole ? 0.03e-6 : size == 2 ? 0.13e-6 : 0.07e-6;
+  return waiting_seconds(Norm::cost(args),
+                         {.bandwidth = args.columns() * size <= 16384 ? 0.3 : 0.22,
+                          .blocks = static_cast<double>(args.rows()) / block.rows,
+                          .blocks_per_sm = 12,
+                          .rounds = 3 * packs,
+                          .fixed = whole ? 1.5e-6 : 2.5e-6,
+                          .round = 0.4e-6,
+                          .busy = block.rows * packs * busy},
+                         context);
 }
 
 void run(const Norm::Args& args, Context& context) {

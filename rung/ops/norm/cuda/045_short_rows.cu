@@ -13,6 +13,7 @@
 // Tried    -
 // Source   -
 #include "rung/device/row_chunk.hpp"
+#include "rung/device/waiting.hpp"
 #include "rung/ops/norm/cuda/detail/norm.hpp"
 
 namespace rung {
@@ -107,13 +108,22 @@ Support supports(const Norm::Args& args, const Context&) {
   return args.rows() <= 0x7fffffff ? supported : unsupported("2^31 rows and more");
 }
 
+/// Elements that a lane has room for.
+int kept_of(std::int64_t length) { return length <= 64 ? 2 : length <= 256 ? 8 : 32; }
+
+/// `tensors` come into shared memory.
+RowChunks chunks_of(std::int64_t rows, int length, std::size_t element, int kept, int tensors,
+                    const Context& context) {
+  const int group_bytes = kept > 8 ? 32 << 10 : 16 << 10;
+  return row_chunks(rows, length, element, kept, threads, group_bytes / tensors, context);
+}
+
 template <int kept>
 void launch_short_rows(const Norm::Args& args, Context& context) {
   with_call(args, [&]<class T>(const Call<T>& call) {
-    constexpr int group_bytes = kept > 8 ? 32 << 10 : 16 << 10;
     const int tensors = call.residual != nullptr ? 2 : 1;
-    const RowChunks chunks = row_chunks(call.rows, static_cast<int>(call.n), sizeof(T), kept,
-                                        threads, group_bytes / tensors, context);
+    const RowChunks chunks =
+        chunks_of(call.rows, static_cast<int>(call.n), sizeof(T), kept, tensors, context);
     const auto elements = static_cast<std::size_t>(chunks.group) * chunks.length;
     launch(context,
            {.grid = ceil_div(chunks.rows, std::int64_t{chunks.group}),
@@ -123,9 +133,30 @@ void launch_short_rows(const Norm::Args& args, Context& context) {
   });
 }
 
+double estimate(const Norm::Args& args, const Context& context) {
+  // Lanes take half a nanosecond of an SM for every element that they have room for; the loops of a
+  // block are as long as that room, too.
+  const int kept = kept_of(args.columns());
+  const RowChunks chunks =
+      chunks_of(args.rows(), static_cast<int>(args.columns()), size_of(args.x.dtype), kept,
+                args.residual.data != nullptr ? 2 : 1, context);
+  const auto groups = static_cast<double>(ceil_div(chunks.rows, std::int64_t{chunks.group}));
+  const double rounds = static_cast<double>(chunks.group) * chunks.lanes / threads;
+  return waiting_seconds(Norm::cost(args),
+                         {.bandwidth = 0.85,
+                          .blocks = groups,
+                          .blocks_per_sm = 6,
+                          .rounds = rounds,
+                          .fixed = 1.5e-6,
+                          .round = kept * 0.3e-6,
+                          .busy = static_cast<double>(chunks.group) * chunks.lanes * kept * 0.5e-9},
+                         context);
+}
+
 void run(const Norm::Args& args, Context& context) {
-  if (args.columns() <= 64) return launch_short_rows<2>(args, context);
-  if (args.columns() <= 256) return launch_short_rows<8>(args, context);
+  const int kept = kept_of(args.columns());
+  if (kept == 2) return launch_short_rows<2>(args, context);
+  if (kept == 8) return launch_short_rows<8>(args, context);
   launch_short_rows<32>(args, context);
 }
 
@@ -135,7 +166,7 @@ const Rung<Norm> self{{.name = "short_rows",
                        .backend = device_backend,
                        .supports = supports,
                        .passes = {.loads = 1, .stores = 1},
-                       .speed = {.bandwidth = 0.85},
+                       .estimate = estimate,
                        .run = run}};
 
 }  // namespace

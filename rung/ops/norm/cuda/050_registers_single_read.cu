@@ -37,6 +37,7 @@
 #include "rung/device/dependent.hpp"
 #include "rung/device/ptx_bulk_copy.hpp"
 #include "rung/device/resident.hpp"
+#include "rung/device/waiting.hpp"
 #include "rung/ops/norm/cuda/detail/parts.hpp"
 #include "rung/ops/norm/cuda/detail/usual.hpp"
 #include "rung/ops/norm/cuda/detail/widen.hpp"
@@ -246,17 +247,30 @@ Support supports(const Norm::Args& args, const Context& context) {
 }
 
 double estimate(const Norm::Args& args, const Context& context) {
-  // A block that fills an SM alone has nobody to load while it reduces; the less so
-  // where rows fill all of its threads.
+  const auto rows = static_cast<double>(args.rows());
+  if (!all_packs_whole(args)) {
+    // Packs that are cut: each takes an SM 4 ns; a thread's four are waited for together, and where
+    // a pack has eight elements each is asked whether it exists.
+    const bool small = size_of(args.x.dtype) == 2;
+    return waiting_seconds(Norm::cost(args),
+                           {.bandwidth = small ? 0.28 : 0.4,
+                            .blocks = rows,
+                            .blocks_per_sm = 1e9,
+                            .fixed = args.columns() == 1 ? 1.5e-6
+                                     : small             ? 4.5e-6
+                                                         : 2.5e-6,
+                            .busy = static_cast<double>(packs_of(args)) * 4e-9},
+                           context);
+  }
+  // A block that fills an SM alone has nobody to load while it reduces; the less so where rows fill
+  // all of its threads.
   const bool alone = args.x.dtype == DType::f32 && args.columns() > 16384;
-  // Rows that cut packs: of f32 faster than a warp per row from some length on, of 16 bits never
-  // (16384x4095, GB/s: f32 1680, a warp 1532; bf16 1165 and 1387; f32 65536x1023 1783 and 2146).
-  const auto size = size_of(args.x.dtype);
-  const bool slower = size == 2 || (size == 4 && args.columns() <= 2048);
-  const double fraction = !all_packs_whole(args)                 ? (slower ? 0.28 : 0.4)
-                          : alone && args.columns() % 32768 != 0 ? 0.78
-                                                                 : 0.83;
-  return estimate_seconds(Norm::cost(args), {.bandwidth = fraction}, context);
+  return waiting_seconds(Norm::cost(args),
+                         {.bandwidth = alone && args.columns() % 32768 != 0 ? 0.78 : 0.83,
+                          .blocks = rows,
+                          .blocks_per_sm = 1e9,
+                          .fixed = 1.5e-6},
+                         context);
 }
 
 template <class T>

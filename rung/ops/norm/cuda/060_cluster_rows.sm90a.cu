@@ -25,6 +25,7 @@
 #include "rung/device/ptx_cluster_send.hpp"
 #include "rung/device/ptx_mbarrier.hpp"
 #include "rung/device/resident.hpp"
+#include "rung/device/waiting.hpp"
 #include "rung/ops/norm/cuda/detail/parts.hpp"
 #include "rung/ops/norm/cuda/detail/usual.hpp"
 #include "rung/ops/norm/cuda/detail/widen.hpp"
@@ -258,11 +259,6 @@ Support supports(const Norm::Args& args, const Context& context) {
   return supported;
 }
 
-double estimate(const Norm::Args& args, const Context& context) {
-  return estimate_seconds(Norm::cost(args), {.bandwidth = args.columns() > 16384 ? 0.81 : 0.7},
-                          context);
-}
-
 /// How many threads of how many blocks, and how many stages. Of 16 bits half as many threads as the
 /// registers hold are enough, in more blocks; their rings are deeper.
 struct Plan {
@@ -281,6 +277,19 @@ Plan plan_of(const Norm::Args& args) {
   plan.threads = static_cast<int>(
       round_up(ceil_div(std::int64_t{plan.shape.part}, std::int64_t{cluster_packs}), 32));
   return plan;
+}
+
+double estimate(const Norm::Args& args, const Context& context) {
+  // A cluster is set up once, and its blocks wait for each other in every row.
+  const Plan plan = plan_of(args);
+  return waiting_seconds(
+      Norm::cost(args),
+      {.bandwidth = args.columns() > 16384 ? 0.81 : 0.7,
+       .blocks = static_cast<double>(args.rows()) * static_cast<double>(plan.blocks),
+       .blocks_per_sm = 1e9,
+       .fixed = 3e-6,
+       .busy = 0.4e-6},
+      context);
 }
 
 void run(const Norm::Args& args, Context& context) {

@@ -10,6 +10,7 @@
 // Tried    -
 // Source   the chain rule.
 #include "rung/core/bounds.hpp"
+#include "rung/device/waiting.hpp"
 #include "rung/ops/norm_backward/cuda/detail/norm_backward.hpp"
 
 namespace rung {
@@ -123,10 +124,25 @@ __global__ void __launch_bounds__(threads) norm_backward_block_per_row(Call<T> c
 }
 
 double estimate(const NormBackward::Args& args, const Context& context) {
-  // Bound by its instructions: as long for small elements as for large ones.
-  return estimate_seconds(
-      NormBackward::cost(args),
-      {.bandwidth = 0.04 * static_cast<double>(size_of(args.x.dtype)), .launches = 2}, context);
+  // Two kernels with a block per row, whose threads load one element after the other, five times in
+  // all; and one with a thread per column, which goes through its share of the rows.
+  const NormBackward::Lines lines = NormBackward::lines_of(args);
+  const auto rows = static_cast<double>(lines.rows.size());
+  const auto n = static_cast<double>(lines.columns.size());
+  const bool sums = wants_sums(args);
+  const double chunks =
+      clamped(rows / static_cast<double>(rows_a_chunk), 1.0, static_cast<double>(max_chunks));
+  const double columns = sums ? rows / chunks * 0.5e-6 : 0;
+  const double share = 0.04 * static_cast<double>(size_of(args.x.dtype));
+  return columns + waiting_seconds(NormBackward::cost(args),
+                                   {.bandwidth = share,
+                                    .blocks = rows,
+                                    .blocks_per_sm = 8,
+                                    .rounds = 5 * n / threads,
+                                    .fixed = 5e-6,
+                                    .round = 0.3e-6,
+                                    .launches = sums ? 4 : 2},
+                                   context);
 }
 
 void run(const NormBackward::Args& args, Context& context) {

@@ -13,6 +13,7 @@
 // Source   the structure of Apex's and Liger's layer norm backward.
 #include "rung/core/bounds.hpp"
 #include "rung/device/resident.hpp"
+#include "rung/device/waiting.hpp"
 #include "rung/ops/norm_backward/cuda/detail/norm_backward.hpp"
 
 namespace rung {
@@ -147,12 +148,28 @@ Support supports(const NormBackward::Args& args, const Context&) {
              : unsupported("the row is longer than registers hold");
 }
 
+/// Each share of rows has at least eight of them, or adding up the shares would cost too much.
+std::int64_t blocks_of(std::int64_t rows, const RowBlock& block, std::int64_t resident) {
+  return clamped(ceil_div(rows, rows_a_chunk * block.rows), std::int64_t{1}, resident);
+}
+
 double estimate(const NormBackward::Args& args, const Context& context) {
-  return estimate_seconds(
-      NormBackward::cost(args),
-      {.bandwidth = args.x.dtype == DType::f32 || args.x.dtype == DType::f64 ? 0.65 : 0.35,
-       .launches = 2},
-      context);
+  const NormBackward::Lines lines = NormBackward::lines_of(args);
+  const std::size_t size = size_of(args.x.dtype);
+  const std::int64_t rows = lines.rows.size();
+  const std::int64_t n = lines.columns.size();
+  const RowBlock block = row_block(n * static_cast<std::int64_t>(size) / 16,
+                                   size == 2 ? packs<f16> : packs<float>, 1, max_threads);
+  const int per_sm = larger(max_threads / (block.threads * block.rows), 1);
+  const std::int64_t blocks =
+      blocks_of(rows, block, std::int64_t{per_sm} * context.info().multiprocessors);
+  // A block waits for each of its rows, and for what their threads find.
+  const double rounds = static_cast<double>(ceil_div(rows, blocks * block.rows));
+  return finish_seconds(args, blocks * block.rows, context) +
+         waiting_seconds(
+             NormBackward::cost(args),
+             {.bandwidth = size == 2 ? 0.35 : 0.65, .rounds = rounds, .fixed = 1e-6, .round = 1e-6},
+             context);
 }
 
 void run(const NormBackward::Args& args, Context& context) {
@@ -163,9 +180,7 @@ void run(const NormBackward::Args& args, Context& context) {
     const std::size_t shared_bytes = sizeof(Shared<W>);
     const std::int64_t resident = resident_blocks(context, norm_backward_registers<T>,
                                                   block.threads * block.rows, shared_bytes);
-    // Each share of rows has at least eight of them, or adding up the shares would cost too much.
-    const std::int64_t blocks =
-        clamped(ceil_div(call.rows, rows_a_chunk * block.rows), std::int64_t{1}, resident);
+    const std::int64_t blocks = blocks_of(call.rows, block, resident);
     call.chunks = blocks * block.rows;
     if (wants_sums(args)) {
       call.sums = static_cast<W*>(

@@ -21,6 +21,7 @@
 #include "rung/core/bounds.hpp"
 #include "rung/device/ptx_bulk_copy.hpp"
 #include "rung/device/ptx_thread.hpp"
+#include "rung/device/waiting.hpp"
 #include "rung/ops/norm/cuda/detail/parts.hpp"
 #include "rung/ops/norm/cuda/detail/widen.hpp"
 #include "rung/ops/norm_backward/cuda/detail/norm_backward.hpp"
@@ -330,6 +331,12 @@ __global__ void __launch_bounds__(ring_threads, 1) norm_backward_ring(Call<T> ca
   if (call.sums != nullptr) add_up(mine, ring, dgamma, dbeta);
 }
 
+/// One for an SM, each with eight rows or more for each of its teams.
+std::int64_t blocks_of(std::int64_t rows, int teams, const Context& context) {
+  return clamped(ceil_div(rows, rows_a_chunk * teams), std::int64_t{1},
+                 std::int64_t{context.info().multiprocessors});
+}
+
 Support supports(const NormBackward::Args& args, const Context& context) {
   if (context.info().compute_capability < 90) {
     return unsupported("bulk copies need compute capability 9.0");
@@ -344,27 +351,28 @@ Support supports(const NormBackward::Args& args, const Context& context) {
 }
 
 double estimate(const NormBackward::Args& args, const Context& context) {
-  // Rows of less than a warp's share of packs leave lanes idle.
-  const auto row_bytes = NormBackward::lines_of(args).columns.size() *
-                         static_cast<std::int64_t>(size_of(args.x.dtype));
-  constexpr std::int64_t warp_bytes = 4096;  // which a warp's registers hold sums for, of f32
-  if (row_bytes < 512)
-    return estimate_seconds(NormBackward::cost(args), {.bandwidth = 0.3, .launches = 2}, context);
-  const bool small = size_of(args.x.dtype) == 2;
-  return estimate_seconds(NormBackward::cost(args),
-                          {.bandwidth = small                     ? 0.8
-                                        : row_bytes == warp_bytes ? 0.66
-                                                                  : 0.6,
-                           .launches = 2},
-                          context);
+  const NormBackward::Lines lines = NormBackward::lines_of(args);
+  const std::int64_t n = lines.columns.size();
+  const std::size_t size = size_of(args.x.dtype);
+  const int teams = visit<float, double, f16, bf16>(
+      args.x.dtype, [&]<class T>() { return plan_of(call_of<T>(args), context).teams; });
+  const std::int64_t blocks = blocks_of(lines.rows.size(), teams, context);
+  // Rows of less than a warp's share of packs leave lanes idle; a warp's registers hold the sums of
+  // 4096 bytes of f32.
+  const std::int64_t bytes = n * static_cast<std::int64_t>(size);
+  const double share = bytes < 512 ? 0.3 : size == 2 ? 0.8 : bytes == 4096 ? 0.66 : 0.6;
+  const double rounds = static_cast<double>(ceil_div(lines.rows.size(), blocks * teams));
+  return finish_seconds(args, blocks, context) +
+         waiting_seconds(NormBackward::cost(args),
+                         {.bandwidth = share, .rounds = rounds, .fixed = 5e-6, .round = 1e-6},
+                         context);
 }
 
 void run(const NormBackward::Args& args, Context& context) {
   visit<float, double, f16, bf16>(args.x.dtype, [&]<class T>() {
     Call<T> call = call_of<T>(args);
     const RingPlan plan = plan_of(call, context);
-    const std::int64_t blocks = context.info().multiprocessors;  // one each
-    call.chunks = clamped(ceil_div(call.rows, rows_a_chunk * plan.teams), std::int64_t{1}, blocks);
+    call.chunks = blocks_of(call.rows, plan.teams, context);
     if (wants_sums(args)) {
       call.sums = static_cast<Accumulator<T>*>(context.workspace(
           static_cast<std::size_t>(2 * call.chunks * call.n) * sizeof(Accumulator<T>)));

@@ -50,7 +50,13 @@ std::vector<Problem> NormBackward::check_problems(Backend backend) {
     const std::vector<Problem> rounds = Problem::parse_all(
         {"f32 80x256,gamma,weights,stats", "bf16 34x2048,gamma,weights",
          "f32 3x12288,gamma,weights,stats", "f16 40x512,rms,gamma,weights,f32_weights",
-         "f32 9x1024,gamma,weights,stats"});
+         "f32 9x1024,gamma,weights,stats",
+         // Many short rows per block; a row for a block, several rounds; a few long rows in spans;
+         // adjacent rows.
+         "bf16 530x7,gamma,weights,stats", "f16 90x3,rms,gamma,weights",
+         "f32 26x2049,gamma,weights", "f32 20x300,rms,gamma,weights", "f64 9x2051,gamma,weights",
+         "f64 1x4099,gamma,weights,stats", "f32 9x7x75,axis=0,gamma,weights",
+         "bf16 40x3x33,axis=1,rms,gamma,weights,stats"});
     problems.insert(problems.end(), rounds.begin(), rounds.end());
     return problems;
   }
@@ -63,9 +69,12 @@ std::vector<Problem> NormBackward::check_problems(Backend backend) {
   });
   problems.insert(problems.end(), larger.begin(), larger.end());
   if (backend == Backend::cuda) {
-    const std::vector<Problem> rounds =
-        Problem::parse_all({"f32 600x1024,gamma,weights,stats", "bf16 300x4096,gamma,weights",
-                            "f32 100x16384,gamma,weights,stats", "f16 1000x512,rms,gamma,weights"});
+    const std::vector<Problem> rounds = Problem::parse_all(
+        {"f32 600x1024,gamma,weights,stats", "bf16 300x4096,gamma,weights",
+         "f32 100x16384,gamma,weights,stats", "f16 1000x512,rms,gamma,weights",
+         "bf16 200000x7,gamma,weights,stats", "f32 100000x11,rms,gamma,weights",
+         "f32 3000x2049,gamma,weights", "f64 3x70001,gamma,weights",
+         "bf16 9x50001,gamma,weights,stats", "f32 47x60x700,axis=0,gamma,weights"});
     problems.insert(problems.end(), rounds.begin(), rounds.end());
   }
   return problems;

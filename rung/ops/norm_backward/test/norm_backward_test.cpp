@@ -101,6 +101,50 @@ TEST_P(NormBackwardOn, NoRowsHaveZeroGradients) {
   EXPECT_EQ(dbeta, std::vector<float>(4, 0));
 }
 
+/// Blocks that stay go round, so that their sums are of rows far apart: more rows than 132 SMs hold
+/// blocks for. Every rung that takes the call against the definition, summed in double.
+class NormBackwardRounds : public testing::TestWithParam<std::string_view> {};
+
+TEST_P(NormBackwardRounds, SumsAreOfAllRows) {
+  const bool adjacent = GetParam() == "adjacent_rows";
+  const bool staged = GetParam() == "staged_rows";  // fewer blocks than rows, as each has its sums
+  const std::int64_t rows = adjacent ? 34000 : staged ? 40 : 1300;
+  const std::int64_t n = adjacent ? 2 : staged ? 2049 : 33;
+  const Extents shape = adjacent ? Extents{n, rows} : Extents{rows, n};
+  const auto place = [&](std::int64_t row, std::int64_t i) {
+    return static_cast<std::size_t>(adjacent ? i * rows + row : row * n + i);
+  };
+  auto x = random_values(shape.product(), 11);
+  auto dy = random_values(shape.product(), 12);
+  auto rstd = random_values(rows, 13, 2);
+  std::vector<float> dx(x.size());
+  std::vector<float> dgamma(static_cast<std::size_t>(n));
+  std::vector<float> dbeta(static_cast<std::size_t>(n));
+  Context context = Context::simt();
+  rms_norm_backward(context, tensor(dy, shape), tensor(x, shape), tensor(dx, shape),
+                    {.axis = adjacent ? 0 : 1,
+                     .rstd = tensor(rstd, {rows}),
+                     .dgamma = tensor(dgamma, {n}),
+                     .dbeta = tensor(dbeta, {n})},
+                    {.rung = GetParam()});
+  for (std::int64_t i = 0; i < n; ++i) {
+    double of_gamma = 0;
+    double of_beta = 0;
+    for (std::int64_t row = 0; row < rows; ++row) {
+      const double gradient = dy[place(row, i)];
+      of_beta += gradient;
+      of_gamma += gradient * x[place(row, i)] * rstd[static_cast<std::size_t>(row)];
+    }
+    const double bound = 1e-6 * static_cast<double>(rows);
+    EXPECT_NEAR(dgamma[static_cast<std::size_t>(i)], of_gamma, bound) << i;
+    EXPECT_NEAR(dbeta[static_cast<std::size_t>(i)], of_beta, bound) << i;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Rungs, NormBackwardRounds,
+                         testing::Values("adjacent_rows", "split_rows", "staged_rows"),
+                         [](const auto& test) { return std::string(test.param); });
+
 INSTANTIATE_TEST_SUITE_P(Backends, NormBackwardOn, testing::Values(Backend::cpu, Backend::simt),
                          name_of_backend);
 

@@ -9,6 +9,7 @@
 // Limits   f32, forward. Rows of fewer than 256 elements leave threads idle.
 // Tried    -
 // Source   J. Bridle, Training stochastic model recognition algorithms, 1990.
+#include "rung/device/waiting.hpp"
 #include "rung/ops/softmax/cuda/detail/softmax.hpp"
 
 namespace rung {
@@ -50,8 +51,14 @@ Support supports(const Softmax::Args& args, const Context&) {
 double estimate(const Softmax::Args& args, const Context& context) {
   constexpr std::int64_t cached = 16384;  // elements, of a row whose second and third reads hit
   const double contiguous = args.length() <= cached ? 0.62 : 0.32;
-  const double share = args.rows.are_contiguous() ? contiguous : 0.1;
-  return estimate_seconds(Softmax::cost(args), {.bandwidth = share}, context);
+  return waiting_seconds(Softmax::cost(args),
+                         {.bandwidth = args.rows.are_contiguous() ? contiguous : 0.1,
+                          .blocks = static_cast<double>(args.count()),
+                          .blocks_per_sm = 8,
+                          .rounds = 3 * static_cast<double>(ceil_div(args.length(), threads)),
+                          .fixed = 3e-6,
+                          .round = 0.12e-6},
+                         context);
 }
 
 void run(const Softmax::Args& args, Context& context) {

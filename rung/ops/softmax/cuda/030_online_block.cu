@@ -13,6 +13,7 @@
 // Tried    element by element, each with a test whether it is larger: no load starts before the one
 //          in front has been used; f32 16384x4096 958 GB/s on an H200, a third of safe_block's.
 // Source   M. Milakov and N. Gimelshein, Online normalizer calculation for softmax, 2018.
+#include "rung/device/waiting.hpp"
 #include "rung/ops/softmax/cuda/detail/softmax.hpp"
 
 namespace rung {
@@ -61,14 +62,38 @@ __global__ void __launch_bounds__(1024) softmax_backward_block(Rows<3> rows, P p
   });
 }
 
+RowBlock block_of(const Softmax::Args& args) {
+  constexpr int elements_a_thread = 4 * batch;
+  return row_block(args.length(), elements_a_thread);
+}
+
 double estimate(const Softmax::Args& args, const Context& context) {
-  const double share = args.rows.are_contiguous() ? 0.4 : 0.12;
-  return estimate_seconds(Softmax::cost(args), {.bandwidth = share}, context);
+  const RowBlock block = block_of(args);
+  const auto per_thread = static_cast<double>(ceil_div(args.length(), block.threads));
+  // Adjacent rows whose elements are not contiguous: a warp has so many of them.
+  const bool contiguous = args.rows.are_contiguous();
+  const double found =
+      contiguous ? 1
+      : args.rows.are_adjacent()
+          ? larger(1.0, 32.0 / block.threads) * static_cast<double>(size_of(args.x.dtype)) / 32
+          : 0;
+  const double share = clamped(0.4 * found, 0.12, 0.4);
+  const double element = args.x.dtype == DType::f64 ? 1.3e-9 : 0.5e-9;  // of an SM
+  return waiting_seconds(Softmax::cost(args),
+                         {.bandwidth = share,
+                          .blocks = static_cast<double>(ceil_div(args.count(), block.rows)),
+                          .blocks_per_sm = 2048.0 / (block.threads * block.rows),
+                          .rounds = per_thread * (args.backward ? 2.0 : 2.0 / batch),
+                          .fixed = 1e-6,
+                          .round = args.backward                ? 0.22e-6
+                                   : contiguous || found >= 0.5 ? 0.6e-6
+                                                                : 1.5e-6,
+                          .busy = block.rows * static_cast<double>(args.length()) * element},
+                         context);
 }
 
 void run(const Softmax::Args& args, Context& context) {
-  constexpr int elements_a_thread = 4 * batch;
-  RowBlock block = row_block(args.length(), elements_a_thread);
+  RowBlock block = block_of(args);
   const auto launch_with = [&]<class P>(const auto& rows, auto* kernel, const P& p) {
     block.shared_bytes = sizeof(Shared<typename P::Sum>);
     launch_rows(context, rows, block, kernel, p);

@@ -12,6 +12,7 @@
 // Tried    -
 // Source   -
 #include "rung/core/bounds.hpp"
+#include "rung/device/waiting.hpp"
 #include "rung/ops/softmax/cuda/detail/softmax.hpp"
 
 namespace rung {
@@ -110,11 +111,31 @@ Support supports(const Softmax::Args& args, const Context&) {
   return supported;
 }
 
+/// Of `lanes` adjacent rows each; the last of a run may be cut.
+std::int64_t blocks_of(const Softmax::Args& args) {
+  const std::int64_t run = larger(args.rows.run(), std::int64_t{1});
+  return args.count() / run * ceil_div(run, std::int64_t{lanes});
+}
+
+double estimate(const Softmax::Args& args, const Context& context) {
+  const auto blocks = static_cast<double>(blocks_of(args));
+  const double filled = static_cast<double>(args.count()) / (larger(blocks, 1.0) * lanes);
+  const auto rounds = static_cast<double>(ceil_div(args.length(), std::int64_t{batch} * warps));
+  return waiting_seconds(Softmax::cost(args),
+                         {.bandwidth = 0.17 * filled,
+                          .blocks = blocks,
+                          .blocks_per_sm = 8,
+                          .rounds = 2 * rounds,
+                          .fixed = args.x.dtype == DType::f64 ? 8e-6 : 1.2e-6,
+                          .round = 0.45e-6},
+                         context);
+}
+
 void run(const Softmax::Args& args, Context& context) {
   constexpr std::int64_t max_blocks = 0x7fffffff;
   if (args.empty()) return;
   const std::int64_t run = args.rows.run();
-  const std::int64_t blocks = args.count() / run * ((run + lanes - 1) / lanes);
+  const std::int64_t blocks = blocks_of(args);
   visit<float, double, f16, bf16>(args.x.dtype, [&]<class T>() {
     const LaunchShape shape{.grid = smaller(blocks, max_blocks),
                             .block = {lanes, warps},
@@ -135,7 +156,7 @@ const Rung<Softmax> self{{.name = "online_columns",
                           .backend = device_backend,
                           .supports = supports,
                           .passes = {.loads = 2, .stores = 1},
-                          .speed = {.bandwidth = 0.25},
+                          .estimate = estimate,
                           .run = run}};
 
 }  // namespace

@@ -15,6 +15,7 @@
 //          of 16 blocks and the next ones fetched meanwhile, one read in all, 2669.
 // Source   -
 #include "rung/core/bounds.hpp"
+#include "rung/device/waiting.hpp"
 #include "rung/ops/softmax/cuda/detail/registers.hpp"
 
 namespace rung {
@@ -174,25 +175,52 @@ Support supports(const Softmax::Args& args, const Context&) {
   return aligned ? supported : unsupported("runs of rows must be multiples of 16 bytes");
 }
 
+/// Threads across columns, a pack each, and blocks: fewer across where there are not blocks enough.
+struct Plan {
+  int across = max_across;
+  std::int64_t columns = 0;  // a block
+  std::int64_t blocks = 0;
+};
+Plan plan_of(const Softmax::Args& args, const Context& context) {
+  constexpr int min_across = 4;
+  const auto width = static_cast<std::int64_t>(16 / size_of(args.x.dtype));
+  const std::int64_t run = larger(args.rows.run(), std::int64_t{1});
+  Plan plan;
+  for (;; plan.across /= 2) {
+    plan.columns = plan.across * width;
+    plan.blocks = args.count() / run * ceil_div(run, plan.columns);
+    const bool enough = 4 * plan.blocks >= 3 * context.info().multiprocessors;
+    if (enough || plan.across <= min_across) return plan;
+  }
+}
+
+double estimate(const Softmax::Args& args, const Context& context) {
+  // 1024 threads meet once for each column; a block has an SM for itself.
+  const Plan plan = plan_of(args, context);
+  const std::int64_t down = columns_block_threads / plan.across;
+  const double rounds = static_cast<double>(ceil_div(args.length(), deep * down));
+  const double filled = static_cast<double>(args.count()) /
+                        (static_cast<double>(larger(plan.blocks, std::int64_t{1})) *
+                         static_cast<double>(plan.columns));
+  return waiting_seconds(Softmax::cost(args),
+                         {.bandwidth = 0.54 * filled,  // two loads and a store: 0.81
+                          .blocks = static_cast<double>(plan.blocks),
+                          .rounds = 2 * rounds,
+                          .fixed = 1.5e-6 + 0.11e-6 * static_cast<double>(plan.columns)},
+                         context);
+}
+
 void run(const Softmax::Args& args, Context& context) {
   constexpr std::int64_t max_blocks = 0x7fffffff;
   if (args.empty()) return;
-  const std::int64_t run = args.rows.run();
+  const Plan plan = plan_of(args, context);
   visit<float, double, f16, bf16>(args.x.dtype, [&]<class T>() {
-    int across = max_across;
-    const auto blocks = [&] {
-      const std::int64_t columns = std::int64_t{across} * pack_width<T>;
-      return args.count() / run * ((run + columns - 1) / columns);
-    };
-    constexpr int min_across = 4;
-    while (across > min_across && 4 * blocks() < 3 * context.info().multiprocessors) {
-      across /= 2;
-    }
     launch(context,
-           {.grid = smaller(blocks(), max_blocks),
-            .block = {across, columns_block_threads / across},
+           {.grid = smaller(plan.blocks, max_blocks),
+            .block = {plan.across, columns_block_threads / plan.across},
             .shared_bytes = sizeof(ColumnsShared<T>)},
-           softmax_wide_columns<T>, forward_rows(args), forward_of<T, T>(args), run, blocks());
+           softmax_wide_columns<T>, forward_rows(args), forward_of<T, T>(args), args.rows.run(),
+           plan.blocks);
   });
 }
 
@@ -202,7 +230,7 @@ const Rung<Softmax> self{{.name = "wide_columns",
                           .backend = device_backend,
                           .supports = supports,
                           .passes = {.loads = 2, .stores = 1},
-                          .speed = {.bandwidth = 0.81},
+                          .estimate = estimate,
                           .run = run}};
 
 }  // namespace

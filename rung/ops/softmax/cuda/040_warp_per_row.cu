@@ -10,6 +10,7 @@
 //          elements: one warp has too few loads in flight.
 // Tried    -
 // Source   Milakov and Gimelshein for the merging of maxima; the CUDA programming guide's shuffles.
+#include "rung/device/waiting.hpp"
 #include "rung/ops/softmax/cuda/detail/softmax.hpp"
 
 namespace rung {
@@ -52,7 +53,18 @@ Support supports(const Softmax::Args& args, const Context&) {
 double estimate(const Softmax::Args& args, const Context& context) {
   constexpr std::int64_t longest = 2048;
   const double share = !args.rows.are_contiguous() ? 0.12 : args.length() <= longest ? 0.37 : 0.2;
-  return estimate_seconds(Softmax::cost(args), {.bandwidth = share}, context);
+  // A warp takes an SM 50 ns for a row, and as much for every 128 elements; twice it waits for
+  // them.
+  const auto batches = static_cast<double>(ceil_div(args.length(), std::int64_t{batch} * lanes));
+  return waiting_seconds(Softmax::cost(args),
+                         {.bandwidth = share,
+                          .blocks = static_cast<double>(ceil_div(args.count(), rows_a_block)),
+                          .blocks_per_sm = 64.0 / rows_a_block,
+                          .rounds = 2 * batches,
+                          .fixed = 1e-6,
+                          .round = args.rows.are_contiguous() ? 0.42e-6 : 0.55e-6,
+                          .busy = rows_a_block * (1 + batches) * 0.05e-6},
+                         context);
 }
 
 void run(const Softmax::Args& args, Context& context) {

@@ -13,6 +13,7 @@
 // Tried    -
 // Source   -
 #include "rung/device/row_chunk.hpp"
+#include "rung/device/waiting.hpp"
 #include "rung/ops/softmax/cuda/detail/softmax.hpp"
 
 namespace rung {
@@ -131,13 +132,40 @@ Support supports(const Softmax::Args& args, const Context&) {
   return args.count() < std::int64_t{1} << 40 ? supported : unsupported("2^40 rows and more");
 }
 
+/// Elements that a lane has room for.
+int kept_of(std::int64_t length) { return length <= 64 ? 2 : length <= 256 ? 8 : 32; }
+
+RowChunks chunks_of(const Softmax::Args& args, int kept, const Context& context) {
+  const int group_bytes = kept > 8 ? 32 << 10 : 16 << 10;
+  const int tensors = args.backward ? 2 : 1;
+  return row_chunks(args.count(), static_cast<int>(args.length()), size_of(args.x.dtype), kept,
+                    threads, group_bytes / tensors, context);
+}
+
+double estimate(const Softmax::Args& args, const Context& context) {
+  // Lanes take half a nanosecond of an SM for every element that they have room for; the loops of a
+  // block are as long as that room, too.
+  const int kept = kept_of(args.length());
+  const RowChunks chunks = chunks_of(args, kept, context);
+  const double element = args.x.dtype == DType::f64 ? 1.3e-9 : 0.5e-9;
+  const double rooms = static_cast<double>(chunks.group) * chunks.lanes * kept;
+  return waiting_seconds(
+      Softmax::cost(args),
+      {.bandwidth = 0.88,
+       .blocks = static_cast<double>(ceil_div(chunks.rows, std::int64_t{chunks.group})),
+       .blocks_per_sm = 6,
+       .rounds = static_cast<double>(chunks.group) * chunks.lanes / threads,
+       .fixed = 1e-6,
+       .round = kept * 0.25e-6,
+       .busy = rooms * element},
+      context);
+}
+
 template <int kept>
 void launch_short_rows(const Softmax::Args& args, Context& context) {
   visit<float, double, f16, bf16>(args.x.dtype, [&]<class T>() {
-    constexpr int group_bytes = kept > 8 ? 32 << 10 : 16 << 10;
     const int tensors = args.backward ? 2 : 1;
-    const RowChunks chunks = row_chunks(args.count(), static_cast<int>(args.length()), sizeof(T),
-                                        kept, threads, group_bytes / tensors, context);
+    const RowChunks chunks = chunks_of(args, kept, context);
     const auto elements = static_cast<std::size_t>(chunks.group) * chunks.length;
     const LaunchShape config{
         .grid = ceil_div(chunks.rows, std::int64_t{chunks.group}),
@@ -157,8 +185,9 @@ void launch_short_rows(const Softmax::Args& args, Context& context) {
 
 void run(const Softmax::Args& args, Context& context) {
   if (args.empty()) return;
-  if (args.length() <= 64) return launch_short_rows<2>(args, context);
-  if (args.length() <= 256) return launch_short_rows<8>(args, context);
+  const int kept = kept_of(args.length());
+  if (kept == 2) return launch_short_rows<2>(args, context);
+  if (kept == 8) return launch_short_rows<8>(args, context);
   launch_short_rows<32>(args, context);
 }
 
@@ -168,7 +197,7 @@ const Rung<Softmax> self{{.name = "short_rows",
                           .backend = device_backend,
                           .supports = supports,
                           .passes = {.loads = 1, .stores = 1},
-                          .speed = {.bandwidth = 0.88},
+                          .estimate = estimate,
                           .run = run}};
 
 }  // namespace

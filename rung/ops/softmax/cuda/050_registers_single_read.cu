@@ -25,6 +25,7 @@
 //          kept, one block an SM: 3850 against 4096.
 // Source   QuACK (T. Dao and others, 2025) for threads per row.
 #include "rung/device/dependent.hpp"
+#include "rung/device/waiting.hpp"
 #include "rung/ops/softmax/cuda/detail/packed_row.hpp"
 
 namespace rung {
@@ -196,6 +197,17 @@ void launch_backward(const Softmax::Args& args, Context& context) {
   launch_rows(context, args.rows, block, kernel, backward_of<T, Y>(args));
 }
 
+double estimate(const Softmax::Args& args, const Context& context) {
+  // A row takes an SM some time, however short it is.
+  return waiting_seconds(Softmax::cost(args),
+                         {.bandwidth = 0.87,
+                          .blocks = static_cast<double>(args.count()),
+                          .blocks_per_sm = 1e9,
+                          .fixed = 1.2e-6,
+                          .busy = 0.035e-6},
+                         context);
+}
+
 void run(const Softmax::Args& args, Context& context) {
   if (args.empty()) return;
   void (*launch_types)(const Softmax::Args&, Context&) = nullptr;
@@ -213,7 +225,7 @@ const Rung<Softmax> self{{.name = "registers_single_read",
                           .backend = device_backend,
                           .supports = supports,
                           .passes = {.loads = 1, .stores = 1},
-                          .speed = {.bandwidth = 0.87},
+                          .estimate = estimate,
                           .run = run}};
 
 }  // namespace

@@ -12,6 +12,7 @@
 // Tried    on an H200, packs as elements of 16 bits, not words: bf16 2048x131072 2944 GB/s of 4202
 //          (copy); f32 4096x65536 3874.
 // Source   -
+#include "rung/device/waiting.hpp"
 #include "rung/ops/softmax/cuda/detail/packed_row.hpp"
 
 namespace rung {
@@ -57,8 +58,14 @@ Support supports(const Softmax::Args& args, const Context& context) {
 }
 
 double estimate(const Softmax::Args& args, const Context& context) {
-  const double share = args.x.dtype == DType::f32 ? 0.82 : 0.62;
-  return estimate_seconds(Softmax::cost(args), {.bandwidth = share}, context);
+  // A block per row, of which an SM holds one or two.
+  return waiting_seconds(Softmax::cost(args),
+                         {.bandwidth = args.x.dtype == DType::f32 ? 0.82 : 0.62,
+                          .blocks = static_cast<double>(args.count()),
+                          .blocks_per_sm = 1e9,
+                          .fixed = 3e-6,
+                          .busy = 0.45e-6},
+                         context);
 }
 
 void run(const Softmax::Args& args, Context& context) {

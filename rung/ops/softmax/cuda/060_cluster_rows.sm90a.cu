@@ -25,6 +25,7 @@
 #include "rung/device/ptx_cluster.hpp"
 #include "rung/device/ptx_cluster_send.hpp"
 #include "rung/device/ptx_mbarrier.hpp"
+#include "rung/device/waiting.hpp"
 #include "rung/ops/softmax/cuda/detail/packed_row.hpp"
 #include "rung/ops/softmax/cuda/detail/registers.hpp"
 
@@ -178,6 +179,17 @@ Support supports(const Softmax::Args& args, const Context& context) {
   return fits ? supported : unsupported("the row exceeds a cluster's registers");
 }
 
+double estimate(const Softmax::Args& args, const Context& context) {
+  // The blocks of a cluster wait for each other in every row.
+  return waiting_seconds(Softmax::cost(args),
+                         {.bandwidth = 0.83,
+                          .blocks = static_cast<double>(args.count()),
+                          .blocks_per_sm = 1e9,
+                          .fixed = 3e-6,
+                          .busy = 0.9e-6},
+                         context);
+}
+
 void run(const Softmax::Args& args, Context& context) {
   visit<float, f16, bf16>(args.x.dtype, [&]<class T>() {
     const Plan plan = plan_of<T>(args);
@@ -210,7 +222,7 @@ const Rung<Softmax> self{{.name = "cluster_rows",
                           .backend = device_backend,
                           .supports = supports,
                           .passes = {.loads = 1, .stores = 1},
-                          .speed = {.bandwidth = 0.83},
+                          .estimate = estimate,
                           .run = run}};
 
 }  // namespace

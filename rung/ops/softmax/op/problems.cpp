@@ -104,7 +104,14 @@ std::vector<Problem> Softmax::check_problems(Backend backend) {
       "f32 5x75,backward,out=bf16",     //
       "f32 5x75,backward,log,out=f16",  //
   });
-  if (backend == Backend::simt) return problems;
+  if (backend == Backend::simt) {
+    // Few long rows, also adjacent ones, in spans.
+    const std::vector<Problem> spans =
+        Problem::parse_all({"f32 1100x5,axis=0", "bf16 1x3001,log", "f16 900x3,axis=0,backward,log",
+                            "f32 2x2050,backward,out=bf16"});
+    problems.insert(problems.end(), spans.begin(), spans.end());
+    return problems;
+  }
   // Longer rows than fit on chip or in a cache, and enough of them for every thread.
   const std::vector<Problem> larger = Problem::parse_all({
       "f32 3x70001",
@@ -115,6 +122,8 @@ std::vector<Problem> Softmax::check_problems(Backend backend) {
       "bf16 3x40000",
       "bf16 300x1024",
       "f64 2x70000,backward,log",
+      "f16 50001x15,axis=0,log",
+      "bf16 3x200003",
   });
   problems.insert(problems.end(), larger.begin(), larger.end());
   return problems;

@@ -106,46 +106,55 @@ struct AddMeans {
   }
 };
 
-inline constexpr int finish_columns = 32;  // a block
-inline constexpr int finish_lanes = 32;    // threads that share a column's sums
+inline constexpr int finish_threads = 1024;
 
 template <class W>
 struct FinishShared {
-  W dgamma[finish_lanes][finish_columns];
-  W dbeta[finish_lanes][finish_columns];
+  W dgamma[finish_threads / warp_size][warp_size];  // of each warp and column
+  W dbeta[finish_threads / warp_size][warp_size];
 };
 
-/// dgamma and dbeta from the sums of all shares: thread y of a column adds up every 32nd of them,
-/// and then one the results of all, in their order.
+/// dgamma and dbeta from the sums of all shares. A block has `columns` of them, 8 or 32. Threads of
+/// a column add up every so-manyth share, lanes of a warp meet by shuffles, and then one thread
+/// adds up the results of the warps, in their order.
 template <class T>
-__global__ void __launch_bounds__(finish_columns* finish_lanes) norm_backward_finish(Call<T> call) {
+__global__ void __launch_bounds__(finish_threads)
+    norm_backward_finish(const __grid_constant__ Call<T> call, int columns) {
   start_dependent();
   using W = Accumulator<T>;
   auto& scratch = shared<FinishShared<W>>();
-  const int column = static_cast<int>(threadIdx.x);
-  const int lane = static_cast<int>(threadIdx.y);
-  const std::int64_t i = std::int64_t{blockIdx.x} * finish_columns + column;
+  const int thread = static_cast<int>(threadIdx.x);
+  const int column = thread % columns;
+  const std::int64_t i = std::int64_t{blockIdx.x} * columns + column;
   W dgamma = 0;
   W dbeta = 0;
 #pragma unroll 4
-  for (std::int64_t chunk = lane; i < call.n && chunk < call.chunks; chunk += finish_lanes) {
+  for (std::int64_t chunk = thread / columns; i < call.n && chunk < call.chunks;
+       chunk += finish_threads / columns) {
     dgamma += call.sums[chunk * 2 * call.n + i];
     dbeta += call.sums[(chunk * 2 + 1) * call.n + i];
   }
-  scratch.dgamma[lane][column] = dgamma;
-  scratch.dbeta[lane][column] = dbeta;
+  for (int distance = columns; distance < warp_size; distance *= 2) {
+    dgamma += shuffle_xor(dgamma, distance);
+    dbeta += shuffle_xor(dbeta, distance);
+  }
+  if (lane_of_thread() < columns) {
+    scratch.dgamma[thread / warp_size][column] = dgamma;
+    scratch.dbeta[thread / warp_size][column] = dbeta;
+  }
   __syncthreads();
-  if (lane >= 2 || i >= call.n) return;
-  void* const tensor = lane == 0 ? call.dgamma : call.dbeta;
+  const int which = thread / columns;  // the first threads have a column of dgamma, others of dbeta
+  if (which >= 2 || i >= call.n) return;
+  void* const tensor = which == 0 ? call.dgamma : call.dbeta;
   if (tensor == nullptr) return;
-  const auto& of_lane = lane == 0 ? scratch.dgamma : scratch.dbeta;
+  const auto& of_warp = which == 0 ? scratch.dgamma : scratch.dbeta;
   W sum = 0;
 #pragma unroll 8
-  for (int from = 0; from < finish_lanes; ++from) sum += of_lane[from][column];
+  for (int from = 0; from < finish_threads / warp_size; ++from) sum += of_warp[from][column];
   std::int64_t at[6];
   call.lines.columns.offsets(i, at);
   const std::int64_t place =
-      lane == 0 ? at[NormBackward::column_dgamma] : at[NormBackward::column_dbeta];
+      which == 0 ? at[NormBackward::column_dgamma] : at[NormBackward::column_dbeta];
   if (call.wide_gradient) {
     static_cast<W*>(tensor)[place] = sum;
   } else {
@@ -153,15 +162,33 @@ __global__ void __launch_bounds__(finish_columns* finish_lanes) norm_backward_fi
   }
 }
 
-/// `dependent`: the kernel in front began with start_dependent().
+/// `dependent`: the kernel in front began with start_dependent(). Many shares of few columns are
+/// added up by more threads per column.
 template <class T>
 void launch_finish(Context& context, const Call<T>& call, bool dependent = false) {
+  const int columns = call.chunks > 2 * warp_size && call.n < 8192 ? 8 : 32;
   launch(context,
-         {.grid = ceil_div(call.n, std::int64_t{finish_columns}),
-          .block = {finish_columns, finish_lanes},
+         {.grid = ceil_div(call.n, std::int64_t{columns}),
+          .block = finish_threads,
           .shared_bytes = sizeof(FinishShared<Accumulator<T>>),
           .dependent = dependent},
-         norm_backward_finish<T>, call);
+         norm_backward_finish<T>, call, columns);
+}
+
+/// Seconds of the last kernel: a thread waits for memory once for every four of its shares, and 2 n
+/// numbers are written and read for each.
+inline double finish_seconds(const NormBackward::Args& args, std::int64_t chunks,
+                             const Context& context) {
+  if (!wants_sums(args)) return 0;
+  constexpr double wait = 0.7e-6;
+  const auto n = static_cast<double>(NormBackward::lines_of(args).columns.size());
+  const double columns = chunks > 2 * warp_size && n < 8192 ? 8 : 32;
+  const double of_thread = static_cast<double>(chunks) * columns / finish_threads;
+  const double waves = larger(n / columns / (2.0 * context.info().multiprocessors), 1.0);
+  const double bytes = 4 * static_cast<double>(chunks) * n *
+                       static_cast<double>(larger<std::size_t>(size_of(args.x.dtype), 4));
+  return launch_seconds / 2 + waves * wait * (1 + of_thread / 4) +
+         bytes / nominal_rates(context).bytes_per_second;
 }
 
 /// Contiguous rows of whole, aligned packs of 16 bytes, and contiguous weights.

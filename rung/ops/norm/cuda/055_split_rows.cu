@@ -1,0 +1,215 @@
+// SPDX-License-Identifier: Apache-2.0
+// norm / split rows
+//
+// Idea     few rows that are long are cut into spans, a block each: one kernel finds the moments of
+//          every span about its own mean, the next moves those of a row to one center, adds them
+//          up, and writes.
+// Changes  against warp_per_row: one row keeps every SM busy. Against registers_single_read and
+//          cluster_rows: rows of any length at any address.
+// Cost     x is read three times, the second and third time from L1 or L2 where it fits; two
+//          launches.
+// Limits   contiguous rows. Many short rows leave most of a block idle.
+// Tried    -
+// Source   T. Chan, G. Golub & R. LeVeque 1983, Algorithms for computing the sample variance, for
+//          the moments of parts.
+#include "rung/core/bounds.hpp"
+#include "rung/device/dependent.hpp"
+#include "rung/device/waiting.hpp"
+#include "rung/ops/norm/cuda/detail/packs.hpp"
+
+namespace rung {
+namespace {
+
+using namespace norm_cuda;
+
+constexpr int threads = 256;
+
+/// Moments of a span of a row about the mean of the span.
+template <class W>
+struct alignas(16) SpanPart {
+  W center;
+  W count;
+  Moments<W> moments;
+};
+
+/// How rows are cut, and what was found: [rows][spans].
+template <class W>
+struct Spans {
+  std::int64_t count;
+  std::int64_t length;  // packs
+  SpanPart<W>* parts;
+};
+
+template <class W>
+struct Shared {
+  WarpValues<W, threads> sums;
+  WarpValues<Moments<W>, threads> moments;
+};
+
+/// The block's packs of a row.
+template <class T>
+struct Span {
+  std::int64_t begin;
+  std::int64_t end;
+
+  template <class W>
+  __device__ __forceinline__ Span(const PackedRow<T>& row, const Spans<W>& spans)
+      : begin(std::int64_t{blockIdx.x} * spans.length),
+        end(smaller(row.packs(), begin + spans.length)) {}
+  /// How many elements they hold: the first and the last pack of a row may be cut.
+  [[nodiscard]] __device__ __forceinline__ std::int64_t elements(const PackedRow<T>& row) const {
+    const std::int64_t from = larger<std::int64_t>(begin * pack_width<T> - row.lead, 0);
+    const std::int64_t to = smaller(end * pack_width<T> - row.lead, row.call.n);
+    return larger<std::int64_t>(to - from, 0);
+  }
+};
+
+template <class T, class W = Accumulator<T>>
+__global__ void __launch_bounds__(threads)
+    norm_span_moments(const __grid_constant__ Call<T> call, Spans<W> spans) {
+  start_dependent();
+  constexpr int width = pack_width<T>;
+  auto& scratch = shared<Shared<W>>();
+  for (std::int64_t row = blockIdx.y; row < call.rows; row += gridDim.y) {
+    const PackedRow<T> packed(call, row);
+    const Span<T> span(packed, spans);
+    const auto count = static_cast<W>(span.elements(packed));
+    W center = 0;
+    if (call.layer || call.residual != nullptr) {
+      W sum = 0;
+#pragma unroll 2
+      for (std::int64_t pack = span.begin + threadIdx.x; pack < span.end; pack += threads) {
+        const Pack<T, width> s = packed.first(pack, true);
+#pragma unroll
+        for (int i = 0; i < width; ++i) sum += convert<W>(s[i]);  // zero where nothing exists
+      }
+      sum = block_reduce(sum, Plus{}, W{0}, scratch.sums);
+      if (call.layer && count > 0) center = sum / count;
+    }
+    Moments<W> moments{};
+#pragma unroll 2
+    for (std::int64_t pack = span.begin + threadIdx.x; pack < span.end; pack += threads) {
+      const Pack<T, width> s = packed.again(pack);
+      const bool whole = packed.whole(pack);
+#pragma unroll
+      for (int i = 0; i < width; ++i) {
+        if (whole || packed.exists(pack, i)) moments.add(convert<W>(s[i]) - center);
+      }
+    }
+    moments = block_reduce(moments, AddMoments{}, Moments<W>{}, scratch.moments);
+    if (threadIdx.x == 0) {
+      spans.parts[row * spans.count + blockIdx.x] = {center, count, moments};
+    }
+  }
+}
+
+/// The moments of a row about `center`, the mean of its spans' means; in every lane of a warp.
+template <class T, class W = Accumulator<T>>
+__device__ __forceinline__ Moments<W> join_spans(const Call<T>& call, const SpanPart<W>* parts,
+                                                 std::int64_t count, W& center) {
+  W sum = 0;
+  for (std::int64_t span = lane_of_thread(); span < count; span += warp_size) {
+    sum += parts[span].count * parts[span].center;
+  }
+  center = call.layer ? warp_reduce(sum, Plus{}) * call.part : W{0};
+  Moments<W> moments{};
+  for (std::int64_t span = lane_of_thread(); span < count; span += warp_size) {
+    const SpanPart<W> part = parts[span];
+    const W away = part.center - center;
+    moments.rest += part.moments.rest + part.count * away;
+    moments.squares += part.moments.squares + away * (2 * part.moments.rest + part.count * away);
+  }
+  return warp_reduce(moments, AddMoments{});
+}
+
+template <class T, class W = Accumulator<T>>
+__global__ void __launch_bounds__(threads)
+    norm_split_rows(const __grid_constant__ Call<T> call, Spans<W> spans) {
+  start_dependent();
+  for (std::int64_t row = blockIdx.y; row < call.rows; row += gridDim.y) {
+    const PackedRow<T> packed(call, row);
+    const Span<T> span(packed, spans);
+    W center = 0;
+    const Moments<W> moments =
+        join_spans(call, spans.parts + row * spans.count, spans.count, center);
+    const bool writes = blockIdx.x == 0 && threadIdx.x == 0;
+    const Scale<W> scale = scale_of(call, packed.at, center, moments, writes);
+    for (std::int64_t first = span.begin + threadIdx.x; first < span.end; first += 2 * threads) {
+      // Both are loaded before the first is stored, perhaps to the same tensor.
+      const std::int64_t second = first + threads;
+      const auto s = raw(packed.again(first));
+      if (second >= span.end) {
+        packed.write(first, s, scale);
+        break;
+      }
+      const auto next = raw(packed.again(second));
+      packed.write(first, s, scale);
+      packed.write(second, next, scale);
+    }
+  }
+}
+
+/// Spans of at least two packs per thread; four blocks for an SM.
+struct Plan {
+  std::int64_t spans;
+  std::int64_t length;
+};
+Plan plan_of(const Norm::Args& args, const Context& context) {
+  const std::int64_t width = static_cast<std::int64_t>(16 / size_of(args.x.dtype));
+  const std::int64_t packs = args.columns() / width + 2;  // cut at either end
+  const std::int64_t wanted = clamped(ceil_div(std::int64_t{4} * context.info().multiprocessors,
+                                               larger(args.rows(), std::int64_t{1})),
+                                      std::int64_t{1}, std::int64_t{256});
+  Plan plan{};
+  plan.length = round_up(ceil_div(packs, wanted), std::int64_t{threads});
+  plan.spans = ceil_div(packs, plan.length);
+  return plan;
+}
+
+double estimate(const Norm::Args& args, const Context& context) {
+  const Plan plan = plan_of(args, context);
+  // A pack of a thread is waited for three times; a warp's take some 0.1 us of an SM in all.
+  const double packs = static_cast<double>(plan.length) / threads;
+  const bool whole = all_packs_whole(args);
+  return waiting_seconds(
+      Norm::cost(args),
+      {.bandwidth = whole ? 0.25 : 0.2,
+       .blocks = static_cast<double>(args.rows()) * static_cast<double>(plan.spans),
+       .blocks_per_sm = 4,
+       .rounds = 3 * packs,
+       .fixed = 4e-6,
+       .busy = packs * (threads / 32) * (whole ? 0.05e-6 : 0.1e-6),
+       .launches = 2},
+      context);
+}
+
+void run(const Norm::Args& args, Context& context) {
+  constexpr std::int64_t max_blocks = 0xffff;
+  const Plan plan = plan_of(args, context);
+  with_call(args, [&]<class T>(const Call<T>& call) {
+    using W = Accumulator<T>;
+    const Spans<W> spans{
+        .count = plan.spans,
+        .length = plan.length,
+        .parts = static_cast<SpanPart<W>*>(context.workspace(
+            static_cast<std::size_t>(call.rows * plan.spans) * sizeof(SpanPart<W>)))};
+    const LaunchShape shape{.grid = {plan.spans, smaller(max_blocks, call.rows)},
+                            .block = threads,
+                            .shared_bytes = sizeof(Shared<W>),
+                            .dependent = can_depend(context)};
+    launch(context, shape, norm_span_moments<T>, call, spans);
+    launch(context, shape, norm_split_rows<T>, call, spans);
+  });
+}
+
+const Rung<Norm> self{{.name = "split_rows",
+                       .step = 55,
+                       .after = "warp_per_row",
+                       .backend = device_backend,
+                       .supports = require_contiguous_rows,
+                       .passes = {.loads = 3, .stores = 1},
+                       .estimate = estimate,
+                       .run = run}};
+
+}  // namespace
+}  // namespace rung

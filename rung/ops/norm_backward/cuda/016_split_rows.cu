@@ -1,0 +1,365 @@
+// SPDX-License-Identifier: Apache-2.0
+// norm_backward / split rows
+//
+// Idea     a row is cut into spans of columns, a block each, and rows into shares of eight. A block
+//          goes through its span 1024 columns at a time and adds up, in registers, the sums for
+//          dgamma and dbeta of its columns over the eight rows, and the two sums of each row over
+//          its columns. What the spans of a row found is added up by the blocks of the next kernel,
+//          a warp per row.
+// Changes  against block_per_row: a few long rows keep every SM busy.
+// Cost     x is read twice, dy twice; two more reads of x where mean and rstd are not given.
+// Limits   loads of one element; takes any strides. Many rows that are short leave a block idle.
+// Tried    -
+// Source   CUB's segmented reductions of few segments; T. Chan, G. Golub and R. LeVeque, 1983, for
+//          the moments of parts.
+#include "rung/core/bounds.hpp"
+#include "rung/device/waiting.hpp"
+#include "rung/ops/norm_backward/cuda/detail/norm_backward.hpp"
+
+namespace rung {
+namespace {
+
+using namespace norm_backward_cuda;
+
+constexpr int threads = 256;
+constexpr int rows_a_share = 8;  // a warp each
+constexpr int columns = 4;       // of a thread at a time
+constexpr int step = threads * columns;
+static_assert(rows_a_share == threads / warp_size);
+
+/// Moments of a span of a row about the mean of the span.
+template <class W>
+struct alignas(16) Part {
+  W center;
+  Moments<W> moments;
+};
+
+/// How rows are cut, and what spans of rows found: [rows][spans].
+template <class W>
+struct Spans {
+  std::int64_t count;
+  std::int64_t length;  // a multiple of `step`
+  Part<W>* parts;
+  Means<W>* means;
+};
+
+template <class W>
+struct SplitShared {
+  Means<W> of_warp[rows_a_share][threads / warp_size];
+  W centers[rows_a_share];
+  Scale<W> scales[rows_a_share];
+  Means<W> means[rows_a_share];
+};
+
+/// A block's part of the work: its span, its rows, and where each of its rows begins.
+template <class T>
+struct Share {
+  using W = Accumulator<T>;
+  const Call<T>& call;
+  std::int64_t first;  // row
+  std::int64_t begin;  // column
+  std::int64_t end;
+  int rows;
+  std::int64_t at[rows_a_share][5];
+
+  __device__ __forceinline__ Share(const Call<T>& call, const Spans<W>& spans, std::int64_t share)
+      : call(call),
+        first(share * rows_a_share),
+        begin(std::int64_t{blockIdx.x} * spans.length),
+        end(smaller(call.n, begin + spans.length)),
+        rows(static_cast<int>(smaller<std::int64_t>(rows_a_share, call.rows - first))) {
+#pragma unroll
+    for (int r = 0; r < rows_a_share; ++r) {
+#pragma unroll
+      for (int tensor = 0; tensor < 5; ++tensor) at[r][tensor] = 0;
+      if (r < rows) call.lines.rows.offsets(first + r, at[r]);
+    }
+  }
+  /// f(i, c) for the thread's columns of the step that begins at `from`.
+  template <class F>
+  __device__ __forceinline__ void for_columns(std::int64_t from, F&& f) const {
+#pragma unroll
+    for (int c = 0; c < columns; ++c) {
+      const std::int64_t i = from + c * threads + threadIdx.x;
+      if (i < end) f(i, c);
+    }
+  }
+  [[nodiscard]] __device__ __forceinline__ W x(int r, std::int64_t i) const {
+    return convert<W>(call.x[at[r][NormBackward::row_x] +
+                             call.lines.columns.template offset<NormBackward::column_x>(i)]);
+  }
+  [[nodiscard]] __device__ __forceinline__ W dy(int r, std::int64_t i) const {
+    return convert<W>(call.dy[at[r][NormBackward::row_dy] +
+                              call.lines.columns.template offset<NormBackward::column_dy>(i)]);
+  }
+  [[nodiscard]] __device__ __forceinline__ W gamma(std::int64_t i) const {
+    return gamma_at(call, call.lines.columns.template offset<NormBackward::column_gamma>(i));
+  }
+};
+
+/// The block's two sums of every row: row r's in all lanes of warp r.
+template <class W>
+__device__ __forceinline__ Means<W> meet(Means<W> (&values)[rows_a_share],
+                                         SplitShared<W>& scratch) {
+  const int warp = static_cast<int>(threadIdx.x) / warp_size;
+  const int lane = lane_of_thread();
+#pragma unroll
+  for (int r = 0; r < rows_a_share; ++r) {
+    const Means<W> sum = warp_reduce(values[r], AddMeans{});
+    if (lane == 0) scratch.of_warp[r][warp] = sum;
+  }
+  __syncthreads();
+  const Means<W> sum = scratch.of_warp[warp][lane % (threads / warp_size)];
+  const Means<W> met = lanes_reduce(sum, AddMeans{}, threads / warp_size);
+  __syncthreads();
+  return met;
+}
+
+/// mean and rstd of rows: those given, or what the parts of all spans make. By all threads.
+template <class T, class W = Accumulator<T>>
+__device__ __forceinline__ void find_scales(const Call<T>& call, const Spans<W>& spans,
+                                            const Share<T>& share, SplitShared<W>& scratch) {
+  const int warp = static_cast<int>(threadIdx.x) / warp_size;
+  const int lane = lane_of_thread();
+  if (warp < share.rows) {
+    std::int64_t at[5] = {};
+    call.lines.rows.offsets(share.first + warp, at);
+    Scale<W> scale{};
+    if (call.rstd != nullptr) {
+      scale = given_scale(call, at);
+    } else {
+      const Part<W>* const parts = spans.parts + (share.first + warp) * spans.count;
+      const auto length = [&](std::int64_t span) {
+        return static_cast<W>(smaller(spans.length, call.n - span * spans.length));
+      };
+      W sum = 0;
+      for (std::int64_t span = lane; span < spans.count; span += warp_size) {
+        sum += length(span) * parts[span].center;
+      }
+      const W center = call.layer ? warp_reduce(sum, Plus{}) * call.part : W{0};
+      Moments<W> moments{};  // moved from the spans' centers to the row's
+      for (std::int64_t span = lane; span < spans.count; span += warp_size) {
+        const Part<W> part = parts[span];
+        const W away = part.center - center;
+        moments.rest += part.moments.rest + length(span) * away;
+        moments.squares +=
+            part.moments.squares + away * (2 * part.moments.rest + length(span) * away);
+      }
+      scale = computed_scale(call, center, warp_reduce(moments, AddMoments{}));
+    }
+    if (lane == 0) scratch.scales[warp] = scale;
+  }
+  __syncthreads();
+}
+
+template <class T, class W = Accumulator<T>>
+__global__ void __launch_bounds__(threads)
+    norm_backward_span_moments(const __grid_constant__ Call<T> call, Spans<W> spans) {
+  start_dependent();
+  auto& scratch = shared<SplitShared<W>>();
+  const int warp = static_cast<int>(threadIdx.x) / warp_size;
+  for (std::int64_t s = blockIdx.y; s * rows_a_share < call.rows; s += gridDim.y) {
+    const Share<T> share(call, spans, s);
+    const auto length = static_cast<W>(share.end - share.begin);
+    Means<W> sums[rows_a_share] = {};
+    for (std::int64_t from = share.begin; call.layer && from < share.end; from += step) {
+      share.for_columns(from, [&](std::int64_t i, int) {
+#pragma unroll
+        for (int r = 0; r < rows_a_share; ++r) {
+          if (r < share.rows) sums[r].g += share.x(r, i);
+        }
+      });
+    }
+    const Means<W> sum = meet(sums, scratch);
+    if (lane_of_thread() == 0) scratch.centers[warp] = sum.g / length;
+    __syncthreads();
+    Means<W> moments[rows_a_share] = {};
+    for (std::int64_t from = share.begin; from < share.end; from += step) {
+      share.for_columns(from, [&](std::int64_t i, int) {
+#pragma unroll
+        for (int r = 0; r < rows_a_share; ++r) {
+          if (r >= share.rows) continue;
+          const W distance = share.x(r, i) - scratch.centers[r];
+          moments[r].g += distance;
+          moments[r].gz += distance * distance;
+        }
+      });
+    }
+    const W center = scratch.centers[warp];
+    const Means<W> met = meet(moments, scratch);
+    if (warp < share.rows && lane_of_thread() == 0) {
+      spans.parts[(share.first + warp) * spans.count + blockIdx.x] = {center, {met.g, met.gz}};
+    }
+  }
+}
+
+template <class T, class W = Accumulator<T>>
+__global__ void __launch_bounds__(threads)
+    norm_backward_span_sums(const __grid_constant__ Call<T> call, Spans<W> spans) {
+  start_dependent();
+  auto& scratch = shared<SplitShared<W>>();
+  const int warp = static_cast<int>(threadIdx.x) / warp_size;
+  for (std::int64_t s = blockIdx.y; s * rows_a_share < call.rows; s += gridDim.y) {
+    const Share<T> share(call, spans, s);
+    find_scales(call, spans, share, scratch);
+    Means<W> means[rows_a_share] = {};
+    for (std::int64_t from = share.begin; from < share.end; from += step) {
+      W dgamma[columns] = {};
+      W dbeta[columns] = {};
+      share.for_columns(from, [&](std::int64_t i, int c) {
+        const W gamma = share.gamma(i);
+#pragma unroll
+        for (int r = 0; r < rows_a_share; ++r) {
+          if (r >= share.rows) continue;
+          const Scale<W> scale = scratch.scales[r];
+          const W z = (share.x(r, i) - scale.center) * scale.rstd + scale.shift;
+          const W dy = share.dy(r, i);
+          means[r].g += dy * gamma;
+          means[r].gz += dy * gamma * z;
+          dgamma[c] += dy * z;
+          dbeta[c] += dy;
+        }
+      });
+      if (call.sums == nullptr) continue;
+      share.for_columns(from, [&](std::int64_t i, int c) {
+        call.sums[s * 2 * call.n + i] = dgamma[c];
+        call.sums[(s * 2 + 1) * call.n + i] = dbeta[c];
+      });
+    }
+    const Means<W> met = meet(means, scratch);
+    if (warp < share.rows && lane_of_thread() == 0) {
+      spans.means[(share.first + warp) * spans.count + blockIdx.x] = met;
+    }
+  }
+}
+
+template <class T, class W = Accumulator<T>>
+__global__ void __launch_bounds__(threads)
+    norm_backward_split_rows(const __grid_constant__ Call<T> call, Spans<W> spans) {
+  start_dependent();
+  auto& scratch = shared<SplitShared<W>>();
+  const int warp = static_cast<int>(threadIdx.x) / warp_size;
+  for (std::int64_t s = blockIdx.y; s * rows_a_share < call.rows; s += gridDim.y) {
+    const Share<T> share(call, spans, s);
+    Means<W> means{};
+    if (warp < share.rows) {
+      const Means<W>* const of_span = spans.means + (share.first + warp) * spans.count;
+      for (std::int64_t span = lane_of_thread(); span < spans.count; span += warp_size) {
+        means = AddMeans{}(means, of_span[span]);
+      }
+    }
+    means = warp_reduce(means, AddMeans{});
+    if (lane_of_thread() == 0) {
+      scratch.means[warp] = {call.layer ? means.g * call.part : W{0}, means.gz * call.part};
+    }
+    find_scales(call, spans, share, scratch);
+    for (std::int64_t from = share.begin; from < share.end; from += step) {
+      share.for_columns(from, [&](std::int64_t i, int) {
+        const W gamma = share.gamma(i);
+        const std::int64_t column = call.lines.columns.template offset<NormBackward::column_dx>(i);
+        W x[rows_a_share];
+        W dy[rows_a_share];
+#pragma unroll
+        for (int r = 0; r < rows_a_share; ++r) {  // before the first store, perhaps to the same
+          x[r] = r < share.rows ? share.x(r, i) : W{0};
+          dy[r] = r < share.rows ? share.dy(r, i) : W{0};
+        }
+#pragma unroll
+        for (int r = 0; r < rows_a_share; ++r) {
+          if (r >= share.rows) continue;
+          const Scale<W> scale = scratch.scales[r];
+          const W z = (x[r] - scale.center) * scale.rstd + scale.shift;
+          const W g = dy[r] * gamma;
+          const W dx = scale.rstd * (g - scratch.means[r].g - z * scratch.means[r].gz);
+          call.dx[share.at[r][NormBackward::row_dx] + column] = convert<T>(dx);
+        }
+      });
+    }
+    __syncthreads();  // the next rows' scales take the place of these
+  }
+}
+
+/// Spans of at least 1024 columns, four blocks for an SM.
+struct Plan {
+  std::int64_t shares;
+  std::int64_t spans;
+  std::int64_t length;
+};
+Plan plan_of(std::int64_t rows, std::int64_t n, const Context& context) {
+  Plan plan{};
+  plan.shares = ceil_div(rows, std::int64_t{rows_a_share});
+  const std::int64_t wanted = clamped(ceil_div(std::int64_t{4} * context.info().multiprocessors,
+                                               larger(plan.shares, std::int64_t{1})),
+                                      std::int64_t{1}, std::int64_t{256});
+  plan.length = round_up(ceil_div(n, wanted), std::int64_t{step});
+  plan.spans = ceil_div(n, plan.length);
+  return plan;
+}
+
+Support supports(const NormBackward::Args& args, const Context&) {
+  return NormBackward::lines_of(args).columns.size() > 0 ? supported
+                                                         : unsupported("rows have no elements");
+}
+
+double estimate(const NormBackward::Args& args, const Context& context) {
+  const NormBackward::Lines lines = NormBackward::lines_of(args);
+  const std::int64_t n = lines.columns.size();
+  const Plan plan = plan_of(lines.rows.size(), n, context);
+  const bool computed = args.rstd.data == nullptr;
+  const int kernels = computed ? 3 : 2;
+  const double blocks = static_cast<double>(plan.shares) * static_cast<double>(plan.spans);
+  // A block's step is 1024 columns of up to eight rows, which it waits for once per kernel.
+  const double rows = smaller(static_cast<double>(lines.rows.size()), double{rows_a_share});
+  const double steps = static_cast<double>(plan.length) / step;
+  return finish_seconds(args, plan.shares, context) +
+         waiting_seconds(NormBackward::cost(args),
+                         {.bandwidth = computed ? 0.2 : 0.3,
+                          .blocks = blocks,
+                          .blocks_per_sm = 2,
+                          .rounds = kernels * steps,
+                          .fixed = kernels * 1e-6,
+                          .round = 0.8e-6 + 0.1e-6 * rows,
+                          .launches = kernels},
+                         context);
+}
+
+void run(const NormBackward::Args& args, Context& context) {
+  constexpr std::int64_t max_blocks = 0xffff;
+  visit<float, double, f16, bf16>(args.x.dtype, [&]<class T>() {
+    using W = Accumulator<T>;
+    Call<T> call = call_of<T>(args);
+    const Plan plan = plan_of(call.rows, call.n, context);
+    call.chunks = plan.shares;
+    const std::int64_t sums = wants_sums(args) ? 2 * call.chunks * call.n : 0;
+    const std::int64_t parts = call.rstd == nullptr ? call.rows * plan.spans : 0;
+    const std::int64_t means = call.rows * plan.spans;
+    auto* const memory = static_cast<W*>(
+        context.workspace(static_cast<std::size_t>(sums + 4 * parts + 2 * means) * sizeof(W)));
+    if (sums > 0) call.sums = memory;
+    const Spans<W> spans{.count = plan.spans,
+                         .length = plan.length,
+                         .parts = reinterpret_cast<Part<W>*>(memory + sums),
+                         .means = reinterpret_cast<Means<W>*>(memory + sums + 4 * parts)};
+    const LaunchShape shape{.grid = {plan.spans, smaller(max_blocks, plan.shares)},
+                            .block = threads,
+                            .shared_bytes = sizeof(SplitShared<W>),
+                            .dependent = can_depend(context)};
+    if (call.rstd == nullptr) launch(context, shape, norm_backward_span_moments<T>, call, spans);
+    launch(context, shape, norm_backward_span_sums<T>, call, spans);
+    // dx comes last, because it may overwrite dy or x.
+    launch(context, shape, norm_backward_split_rows<T>, call, spans);
+    if (wants_sums(args)) launch_finish(context, call, can_depend(context));
+  });
+}
+
+const Rung<NormBackward> self{{.name = "split_rows",
+                               .step = 16,
+                               .after = "block_per_row",
+                               .backend = device_backend,
+                               .supports = supports,
+                               .passes = {.loads = 2, .stores = 1},
+                               .estimate = estimate,
+                               .run = run}};
+
+}  // namespace
+}  // namespace rung

@@ -1,0 +1,367 @@
+// SPDX-License-Identifier: Apache-2.0
+// norm_backward / staged rows
+//
+// Idea     where rows follow one another, a block takes as many of them as 16 KiB hold as one piece
+//          of memory: x and dy into shared memory and dx out of it by 16 bytes, wherever rows
+//          begin. There a row has as many lanes as it needs, from one to a block. Blocks stay, and
+//          a lane has the same columns of every row: their sums are in registers.
+// Changes  against block_per_row: x and dy are read once; rows of a few elements do not leave most
+//          of a block idle; two kernels, not four. Against registers_fused: rows of any length.
+// Cost     3 accesses per element, and six of shared memory; 2 n sums per block.
+// Limits   rows of up to 16384 elements, of 16 bits 12288, of f64 8192, that follow one another in
+//          x, dy and dx; gamma, dgamma and dbeta contiguous.
+// Tried    -
+// Source   norm's short_rows.
+#include <cmath>
+
+#include "rung/core/bounds.hpp"
+#include "rung/device/resident.hpp"
+#include "rung/device/row_chunk.hpp"
+#include "rung/device/waiting.hpp"
+#include "rung/ops/norm_backward/cuda/detail/norm_backward.hpp"
+
+namespace rung {
+namespace {
+
+using namespace norm_backward_cuda;
+
+/// Columns that a lane has at most, by the length of rows; so many registers are twice the sums.
+constexpr int few = 2;
+constexpr int some = 8;
+template <class T>
+constexpr int many = sizeof(T) == 8   ? 16
+                     : sizeof(T) == 4 ? 32
+                                      : 24;  // as registers allow
+constexpr int threads = 256;
+constexpr int max_threads = 512;  // of rows of more than `some` columns per lane, a row a block
+
+template <class W>
+struct alignas(16) Shared {
+  RowScratch<W> sums;
+  RowScratch<Moments<W>> moments;
+  RowScratch<Means<W>> means;
+};
+
+/// Bytes of shared memory for a group of rows of one tensor.
+template <class T>
+__host__ __device__ __forceinline__ int room_of(const RowChunks& chunks) {
+  return round_up(chunks.group * chunks.length * static_cast<int>(sizeof(T)), 16) + 16;
+}
+
+/// A lane's columns of a row: lane, lane + lanes ... Short rows are kept in registers, long ones
+/// read from shared memory again.
+template <class T, int kept>
+struct StagedRow {
+  using W = Accumulator<T>;
+  static constexpr bool in_registers = kept <= some;
+  T* x_row;
+  const T* dy_row;
+  int lane;
+  int lanes;
+  int length;
+  W x_kept[in_registers ? kept : 1];
+  W dy_kept[in_registers ? kept : 1];
+
+  __device__ __forceinline__ StagedRow(T* x_begin, const T* dy_begin, int lane, int lanes,
+                                       int length)
+      : x_row(x_begin), dy_row(dy_begin), lane(lane), lanes(lanes), length(length) {
+    if constexpr (in_registers) {
+#pragma unroll
+      for (int k = 0; k < kept; ++k) {
+        x_kept[k] = has(k) ? convert<W>(x_row[column(k)]) : W{0};
+        dy_kept[k] = has(k) ? convert<W>(dy_row[column(k)]) : W{0};
+      }
+    }
+  }
+  [[nodiscard]] __device__ __forceinline__ int column(int k) const { return lane + k * lanes; }
+  [[nodiscard]] __device__ __forceinline__ bool has(int k) const { return column(k) < length; }
+  [[nodiscard]] __device__ __forceinline__ W x(int k) const {
+    if constexpr (in_registers) return x_kept[k];
+    return convert<W>(x_row[column(k)]);
+  }
+  [[nodiscard]] __device__ __forceinline__ W dy(int k) const {
+    if constexpr (in_registers) return dy_kept[k];
+    return convert<W>(dy_row[column(k)]);
+  }
+  [[nodiscard]] __device__ __forceinline__ W z(int k, const Scale<W>& scale) const {
+    return (x(k) - scale.center) * scale.rstd + scale.shift;
+  }
+};
+
+/// gamma of a lane's columns: in registers where rows are.
+template <class T, int kept>
+struct Weights {
+  using W = Accumulator<T>;
+  static constexpr bool in_registers = kept <= some;
+  const Call<T>& call;
+  int lane;
+  int lanes;
+  W of_column[in_registers ? kept : 1];
+
+  __device__ __forceinline__ Weights(const Call<T>& call, const RowChunks& chunks)
+      : call(call), lane(static_cast<int>(threadIdx.x) % chunks.lanes), lanes(chunks.lanes) {
+    if constexpr (in_registers) {
+#pragma unroll
+      for (int k = 0; k < kept; ++k) {
+        const int i = lane + k * lanes;
+        of_column[k] = i < chunks.length ? gamma_at(call, i) : W{0};
+      }
+    }
+  }
+  [[nodiscard]] __device__ __forceinline__ W at(int k) const {
+    if constexpr (in_registers) return of_column[k];
+    return gamma_at(call, lane + k * lanes);
+  }
+};
+
+template <int kept, class T, class W = Accumulator<T>>
+__device__ __forceinline__ Scale<W> scale_of(const Call<T>& call, const StagedRow<T, kept>& row,
+                                             std::int64_t index, bool exists, Shared<W>& scratch) {
+  if (call.rstd != nullptr) {
+    if (!exists) return Scale<W>{};
+    const auto& strides = call.lines.rows.strides;  // of one axis
+    const W mean =
+        call.mean != nullptr ? call.mean[index * strides[NormBackward::row_mean][0]] : W{0};
+    return {mean, call.rstd[index * strides[NormBackward::row_rstd][0]], W{0}};
+  }
+  W center = 0;
+  if (call.layer) {
+    W sum = 0;
+#pragma unroll
+    for (int k = 0; k < kept; ++k) {
+      if (row.has(k)) sum += row.x(k);
+    }
+    center = row_lanes_reduce(sum, Plus{}, row.lanes, scratch.sums) * call.part;
+  }
+  Moments<W> moments{};
+#pragma unroll
+  for (int k = 0; k < kept; ++k) {
+    if (row.has(k)) moments.add(row.x(k) - center);
+  }
+  moments = row_lanes_reduce(moments, AddMoments{}, row.lanes, scratch.moments);
+  return computed_scale(call, center, moments);
+}
+
+/// The block's sums: of the lanes of a warp that have the same columns by shuffles, and then of the
+/// warps, or the groups of them that have a row, in their order; `memory` is free.
+template <int kept, class T, class W = Accumulator<T>>
+__device__ __forceinline__ void write_sums(const Call<T>& call, const RowChunks& chunks, W* memory,
+                                           W (&dgamma)[kept], W (&dbeta)[kept]) {
+  const int thread = static_cast<int>(threadIdx.x);
+  const int together = larger(chunks.lanes, warp_size);
+  const int parts = static_cast<int>(blockDim.x) / together;
+  W* const sums = call.sums + std::int64_t{blockIdx.x} * 2 * chunks.length;
+  W* const to = parts == 1 ? sums : memory + thread / together * 2 * chunks.length;
+#pragma unroll
+  for (int k = 0; k < kept; ++k) {
+    for (int distance = chunks.lanes; distance < warp_size; distance *= 2) {
+      dgamma[k] += shuffle_xor(dgamma[k], distance);
+      dbeta[k] += shuffle_xor(dbeta[k], distance);
+    }
+    const int i = thread % chunks.lanes + k * chunks.lanes;
+    if (i >= chunks.length || thread % together >= chunks.lanes) continue;
+    to[i] = dgamma[k];
+    to[chunks.length + i] = dbeta[k];
+  }
+  if (parts == 1) return;
+  __syncthreads();
+  for (int i = thread; i < 2 * chunks.length; i += static_cast<int>(blockDim.x)) {
+    W sum = 0;
+    for (int part = 0; part < parts; ++part) sum += memory[part * 2 * chunks.length + i];
+    sums[i] = sum;
+  }
+}
+
+template <int kept, int most_threads, class T>
+__global__ void __launch_bounds__(most_threads, kept == some ? 2 : 1)
+    norm_backward_staged_rows(const __grid_constant__ Call<T> call, RowChunks chunks) {
+  start_dependent();
+  using W = Accumulator<T>;
+  auto& scratch = shared<Shared<W>>();
+  auto* const memory = reinterpret_cast<unsigned char*>(&scratch + 1);
+  const Weights<T, kept> gamma(call, chunks);
+  W dgamma[kept] = {};
+  W dbeta[kept] = {};
+  for (std::int64_t first = std::int64_t{blockIdx.x} * chunks.group; first < chunks.rows;
+       first += std::int64_t{gridDim.x} * chunks.group) {
+    const int rows = static_cast<int>(smaller<std::int64_t>(chunks.group, chunks.rows - first));
+    const int count = rows * chunks.length;
+    const std::int64_t offset = first * chunks.length;
+    T* const x = behind_as(reinterpret_cast<T*>(memory), call.x + offset);  // and then dx
+    T* const dy = behind_as(reinterpret_cast<T*>(memory + room_of<T>(chunks)), call.dy + offset);
+    copy_in(x, call.x + offset, count);
+    copy_in(dy, call.dy + offset, count);
+    ptx::async_wait_all();
+    __syncthreads();
+    for_each_row_of(chunks, rows, [&](int begin, int lane) {
+      const int index = begin / chunks.length;
+      const bool exists = index < rows;
+      const StagedRow<T, kept> row(x + begin, dy + begin, lane, chunks.lanes, chunks.length);
+      const Scale<W> scale = scale_of(call, row, first + index, exists, scratch);
+      Means<W> means{};
+#pragma unroll
+      for (int k = 0; k < kept; ++k) {
+        if (!row.has(k)) continue;
+        const W z = row.z(k, scale);
+        const W g = row.dy(k) * gamma.at(k);
+        means.g += g;
+        means.gz += g * z;
+        dgamma[k] += row.dy(k) * z;
+        dbeta[k] += row.dy(k);
+      }
+      means = row_lanes_reduce(means, AddMeans{}, chunks.lanes, scratch.means);
+      const W mean_g = call.layer ? means.g * call.part : W{0};
+      const W mean_gz = means.gz * call.part;
+#pragma unroll
+      for (int k = 0; k < kept; ++k) {
+        if (!row.has(k)) continue;
+        const W g = row.dy(k) * gamma.at(k);
+        row.x_row[row.column(k)] =
+            convert<T>(scale.rstd * (g - mean_g - row.z(k, scale) * mean_gz));
+      }
+    });
+    __syncthreads();
+    copy_out(call.dx + offset, x, count);
+    __syncthreads();  // another group takes its place
+  }
+  if (call.sums == nullptr) return;
+  write_sums<kept>(call, chunks, reinterpret_cast<W*>(memory), dgamma, dbeta);
+}
+
+/// What is launched, and what a block needs.
+struct Plan {
+  RowChunks chunks;
+  int kept;
+  int threads;
+  std::int64_t blocks;  // before those that fit are known
+  std::size_t shared_bytes;
+};
+
+constexpr int many_of(std::size_t element) {
+  return element == 8 ? many<double> : element == 4 ? many<float> : many<f16>;
+}
+
+/// A lane for eight columns saves shuffles; but where rows begin at multiples of many words, those
+/// of a warp meet in few banks, and lanes for two columns spread them.
+int kept_of(int n, std::size_t element) {
+  if (n > few * warp_size) {
+    return n <= some * threads ? some : many_of(element);
+  }
+  constexpr int banks = 32;
+  int apart = 1;  // the power of two that the words of a row are a multiple of
+  while (apart < banks && n * static_cast<int>(element) % (8 * apart) == 0) apart *= 2;
+  return n > 2 * few && apart <= 2 * ceil_div(n, some) ? some : few;
+}
+
+Plan plan_of(std::int64_t rows, int n, std::size_t element, bool sums, const Context& context) {
+  constexpr int group_bytes = 16 << 10;  // of each tensor
+  const std::size_t wide = larger<std::size_t>(element, 4);
+  Plan plan{};
+  plan.kept = kept_of(n, element);
+  plan.threads = threads;
+  if (plan.kept > some) {
+    plan.threads = warp_size;
+    while (plan.threads * plan.kept < n) plan.threads *= 2;
+  }
+  plan.chunks =
+      row_chunks(rows, n, element, plan.kept, plan.threads, group_bytes, context, plan.threads);
+  const std::int64_t groups = ceil_div(rows, std::int64_t{plan.chunks.group});
+  plan.blocks = groups;
+  if (sums) {
+    // More blocks are more sums to add up: as long for a row as for 32 Ki of them.
+    const double best = std::sqrt(static_cast<double>(groups) * 32768 * plan.chunks.group / n);
+    plan.blocks = clamped(static_cast<std::int64_t>(best), std::int64_t{1}, groups);
+  }
+  const auto parts = static_cast<std::size_t>(plan.threads / larger(plan.chunks.lanes, warp_size));
+  const std::size_t staged =
+      2 *
+      (round_up(static_cast<std::size_t>(plan.chunks.group) * n * element, std::size_t{16}) + 16);
+  const std::size_t met = sums && parts > 1 ? parts * 2 * n * wide : 0;
+  plan.shared_bytes =
+      larger(staged, met) + (element == 8 ? sizeof(Shared<double>) : sizeof(Shared<float>));
+  return plan;
+}
+
+Support supports(const NormBackward::Args& args, const Context& context) {
+  const NormBackward::Lines lines = NormBackward::lines_of(args);
+  if (!lines.contiguous_columns()) return unsupported("rows and weights must be contiguous");
+  const std::int64_t n = lines.columns.size();
+  const std::size_t element = size_of(args.x.dtype);
+  if (n < 1 || n > std::int64_t{max_threads} * many_of(element)) {
+    return unsupported("rows of 1 to 16384 elements; of 16 bits 12288, of f64 8192");
+  }
+  bool follow = lines.rows.rank <= 1;
+  for (const int tensor : {NormBackward::row_x, NormBackward::row_dy, NormBackward::row_dx}) {
+    follow = follow && (lines.rows.size() <= 1 || lines.rows.strides[tensor][0] == n);
+  }
+  if (!follow) return unsupported("rows must follow one another");
+  const Plan plan =
+      plan_of(lines.rows.size(), static_cast<int>(n), element, wants_sums(args), context);
+  return plan.shared_bytes <= context.info().shared_per_block
+             ? supported
+             : unsupported("the row is longer than shared memory holds");
+}
+
+double estimate(const NormBackward::Args& args, const Context& context) {
+  const NormBackward::Lines lines = NormBackward::lines_of(args);
+  const std::int64_t n = lines.columns.size();
+  const Plan plan = plan_of(lines.rows.size(), static_cast<int>(n), size_of(args.x.dtype),
+                            wants_sums(args), context);
+  // A group is waited for, worked on and written, while other blocks of the SM do so; the lanes of
+  // its rows take half a nanosecond of an SM for every column that they have room for, or one.
+  const std::int64_t groups = ceil_div(lines.rows.size(), std::int64_t{plan.chunks.group});
+  const double columns = static_cast<double>(plan.chunks.lanes) * plan.kept;
+  const double blocks = static_cast<double>(larger(plan.blocks, std::int64_t{1}));
+  return finish_seconds(args, plan.blocks, context) +
+         waiting_seconds(NormBackward::cost(args),
+                         {.bandwidth = 0.5,
+                          .blocks = blocks,
+                          .blocks_per_sm = larger(512.0 / plan.threads, 1.0),
+                          .rounds = static_cast<double>(groups) / blocks,
+                          .round = 2e-6,
+                          .busy = static_cast<double>(plan.chunks.rows) / blocks * columns *
+                                  (plan.kept <= some ? 0.5e-9 : 1e-9)},
+                         context);
+}
+
+template <int kept, int most_threads, class T>
+void launch_staged(Context& context, Call<T> call, const Plan& plan) {
+  using W = Accumulator<T>;
+  auto* const kernel = norm_backward_staged_rows<kept, most_threads, T>;
+  call.chunks =
+      smaller(plan.blocks, resident_blocks(context, kernel, plan.threads, plan.shared_bytes));
+  if (call.dgamma != nullptr || call.dbeta != nullptr) {
+    call.sums = static_cast<W*>(
+        context.workspace(static_cast<std::size_t>(2 * call.chunks * call.n) * sizeof(W)));
+  }
+  launch(context,
+         {.grid = call.chunks,
+          .block = plan.threads,
+          .shared_bytes = plan.shared_bytes,
+          .dependent = can_depend(context)},
+         kernel, call, plan.chunks);
+  if (call.sums != nullptr) launch_finish(context, call, can_depend(context));
+}
+
+void run(const NormBackward::Args& args, Context& context) {
+  visit<float, double, f16, bf16>(args.x.dtype, [&]<class T>() {
+    const Call<T> call = call_of<T>(args);
+    const Plan plan =
+        plan_of(call.rows, static_cast<int>(call.n), sizeof(T), wants_sums(args), context);
+    if (plan.kept == few) return launch_staged<few, threads>(context, call, plan);
+    if (plan.kept == some) return launch_staged<some, threads>(context, call, plan);
+    launch_staged<many<T>, max_threads>(context, call, plan);
+  });
+}
+
+const Rung<NormBackward> self{{.name = "staged_rows",
+                               .step = 18,
+                               .after = "block_per_row",
+                               .backend = device_backend,
+                               .supports = supports,
+                               .passes = {.loads = 1, .stores = 1},
+                               .estimate = estimate,
+                               .run = run}};
+
+}  // namespace
+}  // namespace rung
