@@ -81,9 +81,8 @@ void expect_places(Context& c) {
   for (int row = 0; row < rows; ++row) {
     for (int k = 0; k < depth; ++k) {
       const bool exists = first_row + row < all_rows && first_k + k < all_k;
-      const T want = exists
-                         ? T(static_cast<float>(first_row + row + ((first_k + k) % 8) * 0.125f))
-                         : T(0.0f);
+      const T want =
+          exists ? T(static_cast<float>(first_row + row + ((first_k + k) % 8) * 0.125f)) : T(0.0f);
       if (static_cast<float>(got[static_cast<std::size_t>(row * depth + k)]) !=
           static_cast<float>(want)) {
         ++wrong;
@@ -139,20 +138,24 @@ __global__ void __launch_bounds__(256)
   }
 }
 
+constexpr int product_k = 5 * 64 + 8;
+
+float element(int row, int step, int seed) {
+  return static_cast<float>((row * 7 + step * 5 + seed) % 9 - 4);
+}
+std::vector<bf16> stored(bool k_major, int seed) {
+  constexpr int k = product_k;
+  std::vector<bf16> values;
+  for (int i = 0; i < rows * k; ++i) {
+    values.push_back(
+        bf16(k_major ? element(i / k, i % k, seed) : element(i % rows, i / rows, seed)));
+  }
+  return values;
+}
+
 template <bool KMajorA, bool KMajorB>
 void expect_products(Context& c) {
-  constexpr int k = 5 * 64 + 8;
-  const auto element = [](int row, int step, int seed) {
-    return static_cast<float>((row * 7 + step * 5 + seed) % 9 - 4);
-  };
-  const auto stored = [&](bool k_major, int seed) {
-    std::vector<bf16> values;
-    for (int i = 0; i < rows * k; ++i) {
-      values.push_back(
-          bf16(k_major ? element(i / k, i % k, seed) : element(i % rows, i / rows, seed)));
-    }
-    return values;
-  };
+  constexpr int k = product_k;
   Buffer<bf16> a(stored(KMajorA, 1)), b(stored(KMajorB, 2));
   Buffer<float> out(64 * rows);
   const auto view = [&](const bf16* data, bool k_major) {
