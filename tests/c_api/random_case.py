@@ -134,6 +134,10 @@ def close(what, got, wanted, bound):
             allowed = bound + rounding(got.dtype, wanted) * (1 + 1e-6)
             good = np.abs(got.astype(np.float64) - wanted) <= allowed
             good |= np.isnan(got) & np.isnan(wanted) | (got == wanted.astype(got.dtype))
+            # Infinity, where what is wanted is off by no more than its bound from what rounds to it.
+            limits = np.finfo(got.dtype)
+            rounds_to_infinity = float(limits.max) * (1 + float(limits.eps) / (4 - 2 * float(limits.eps)))
+            good |= np.isinf(got) & (np.sign(got) == np.sign(wanted)) & (np.abs(wanted) + bound >= rounds_to_infinity)
     if not np.all(good):
         at = tuple(int(i) for i in np.argwhere(~np.atleast_1d(good))[0])
         got, wanted = np.atleast_1d(got), np.atleast_1d(wanted)

@@ -71,9 +71,9 @@ RUNG_HD RUNG_ALWAYS_INLINE inline T gradient(ActivationFunction function, T save
   using enum ActivationFunction;
   switch (function) {
     case sign:
-      return saved >= -1 && saved <= 1 ? dy : saved == saved ? T(0) : saved;
+      return saved >= -1 && saved <= 1 ? dy : saved < -1 || saved > 1 ? T(0) : saved;
     case relu:
-      return saved > 0 ? dy : saved == saved ? T(0) : saved;
+      return saved > 0 ? dy : saved <= 0 ? T(0) : saved;  // NaN stays
     case sigmoid:
       return dy * (saved * (1 - saved));
     case tanh:
