@@ -106,9 +106,9 @@ std::vector<float> product_of(const Case& test, const Numbers& a, const Numbers&
   return expected;
 }
 
-/// Runs a case by every rung that takes it; how many did.
+/// Runs a case by every rung that takes it, or by one; how many did.
 int run_case(Context& context, const Case& test, std::mt19937& engine,
-             std::map<std::string, int>& taken) {
+             std::map<std::string, int>& taken, std::string_view only = {}) {
   const auto stored = [&](bool turned, std::int64_t rows, std::int64_t columns) {
     const std::int64_t r = turned ? columns : rows;
     const std::int64_t c = turned ? rows : columns;
@@ -121,6 +121,7 @@ int run_case(Context& context, const Case& test, std::mt19937& engine,
   const std::vector<float> expected = product_of(test, a, b, before);
   int ran = 0;
   for (const char* rung : rungs) {
+    if (!only.empty() && only != rung) continue;
     Numbers c = before;
     GemmOptions options{
         .alpha = test.alpha, .beta = test.beta, .transpose_a = test.ta, .transpose_b = test.tb};
@@ -208,6 +209,26 @@ TEST(GemmTensorCores, ExactWhereBlocksTakeSeveralTiles) {
         Case{DType::f16, DType::f32, 70, 264, 136, 72, true, false, 0, 0, 1, 0},
         Case{DType::bf16, DType::bf16, 70, 131, 130, 70, true, true, 1, 0, 1, 1}}) {
     EXPECT_GE(run_case(context, test, engine, taken), 2) << describe(test);
+  }
+}
+
+/// As many tiles as SMs (or pairs of them) leave the model one width that takes a single wave.
+TEST(GemmTensorCores, ExactWithTilesOfEveryWidth) {
+  Context context = Context::on(Backend::simt);
+  std::mt19937 engine(10);
+  std::map<std::string, int> taken;
+  const std::int64_t sms = context.info().multiprocessors;
+  for (const std::int64_t columns : {64, 128, 192, 256}) {
+    for (const bool tb : {false, true}) {
+      const Case test{DType::bf16, DType::bf16, sms, 8, columns, 72, false, tb, 0, 0, 1, 0};
+      EXPECT_EQ(run_case(context, test, engine, taken, "persistent"), 1) << describe(test);
+    }
+  }
+  for (const std::int64_t columns : {192, 256}) {
+    for (const bool tb : {false, true}) {
+      const Case test{DType::f16, DType::f32, sms / 2, 136, columns, 40, true, tb, 0, 0, 1, 0};
+      EXPECT_EQ(run_case(context, test, engine, taken, "cluster_multicast"), 1) << describe(test);
+    }
   }
 }
 
