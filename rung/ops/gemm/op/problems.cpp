@@ -190,9 +190,10 @@ std::vector<Problem> Gemm::bench_problems(Backend backend) {
                                  "f32 16x4096x4096", "f32 4096x4096x16", "f32 1x4096x4096"});
     case Backend::cuda:
       return Problem::parse_all({"f32 4096x4096x4096", "f32 8192x8192x8192", "f32 1024x1024x1024",
-                                 "f32 4096x4096x4096,tf32"});
+                                 "f32 4096x4096x4096,tf32", "bf16 4096x4096x4096"});
     case Backend::simt:
-      return Problem::parse_all({"f32 64x64x64", "f32 65x63x40", "f32 64x64x64,tf32"});
+      return Problem::parse_all(
+          {"f32 64x64x64", "f32 65x63x40", "f32 64x64x64,tf32", "bf16 64x64x64"});
   }
   return {};
 }
