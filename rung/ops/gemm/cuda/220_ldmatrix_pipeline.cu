@@ -38,12 +38,14 @@ TensorPlan plan_of(const Gemm::Args& args, const Context& context) {
   const TensorTile tiles[] = {{.rows = ldmatrix_shapes[0].rows,
                                .columns = ldmatrix_shapes[0].columns,
                                .reach = 0.39 * share,
-                               .memory = 0.93,
+                               .memory = 1,
+                               .start_seconds = 2e-6,
                                .starts_each = true},
                               {.rows = ldmatrix_shapes[1].rows,
                                .columns = ldmatrix_shapes[1].columns,
                                .reach = 0.34 * share,
-                               .memory = 0.93,
+                               .memory = 1,
+                               .start_seconds = 2e-6,
                                .starts_each = true}};
   return plan_tensor(args, context, tiles);
 }

@@ -5,7 +5,7 @@
 //          producer fetches the operands of the next; and C goes by way of shared memory, from
 //          where the copy engine stores it while the consumers multiply again.
 // Changes  against warp_specialised: the pipeline is filled once, not once per tile; tiles in an
-//          order that shares operands in L2; three widths of tiles, and slices of k where C has
+//          order that shares operands in L2; four widths of tiles, and slices of k where C has
 //          few.
 // Cost     as warp_specialised; C is written 16 rows by 128 bytes at a time.
 // Limits   as wgmma_tma. The tensor cores rest while sums go to shared memory. What follows alpha

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // gemm / packed
 //
-// Idea     what the copy engine cannot take is copied to where it can: lines that begin at multiples
-//          of 128 bytes in the workspace; f32 turned, so that k is contiguous, which wgmma wants of
-//          tf32. Then persistent multiplies.
+// Idea     what the copy engine cannot take is copied to where it can: lines that begin at
+//          multiples of 128 bytes in the workspace; f32 turned, so that k is contiguous, which
+//          wgmma wants of tf32. Then persistent multiplies.
 // Changes  against ldmatrix_pipeline, which is what else takes such operands: two passes over an
 //          operand instead of loads that pass registers for every tile that needs it.
 // Cost     the operand once more read and written, and a launch for each; then persistent's.

@@ -98,8 +98,52 @@ std::vector<Problem> Gemm::check_problems(Backend backend) {
       "f16 29x33x47,ta",
       "f16 24x40x64,out=f32,bias_rows",
       "f16 18x18x18,batch=2,gelu",
+      // What TMA takes: lines of a multiple of 16 bytes.
+      "bf16 8x8x8",
+      "bf16 64x32x24,ta",
+      "f16 40x48x72,tb",
+      "bf16 136x24x16,ta,tb",
+      "f16 24x264x16,bias,gelu",
+      "bf16 32x64x200,out=f32,beta=1,bias_rows,relu",
+      "f16 16x24x80,batch=3,ta,alpha=0.5",
+      "bf16 48x40x64,batch=2,tb,sigmoid",
+      "bf16 16x24x2112",
+      "f32 40x48x64,tf32,tb",
+      "f32 16x264x36,tf32,tb,bias,tanh",
   });
   if (backend == Backend::simt) return problems;
+  if (backend == Backend::cuda) {
+    // Tensor cores: the edges of their tiles, more tiles than SMs, slices of k, every layout.
+    const std::vector<Problem> tensor_cores = Problem::parse_all({
+        "bf16 128x256x64",
+        "bf16 264x520x136",
+        "f16 520x264x200,ta",
+        "bf16 384x192x1032,tb",
+        "f16 256x768x320,ta,tb,out=f32",
+        "bf16 1000x3000x72",
+        "f16 1024x1024x512,beta=1,bias,gelu",
+        "bf16 2048x1536x128,ta,alpha=0.5",
+        "f16 128x136x64,batch=200",
+        "bf16 64x200x72,batch=300,tb,out=f32",
+        "f16 72x64x80,batch=5,ta,tb,beta=2,bias_rows,relu",
+        "bf16 64x64x33000",
+        "f16 16x2048x1024",
+        "bf16 1x4096x1024,tb",
+        "bf16 2048x8x2048,ta",
+        "f16 3000x24x136,tanh",
+        "bf16 8x8x70000",
+        "f16 513x1025x257",
+        "bf16 700x901x1103,ta,tb",
+        "f16 255x511x1021,tb,out=f32,beta=1",
+        "bf16 129x3x4099,ta",
+        "f32 512x768x256,tf32,tb",
+        "f32 300x257x130,tf32",
+        "f32 1000x520x264,tf32,ta,beta=1,bias",
+        "f32 128x64x4096,tf32,tb",
+        "f32 513x255x1023,tf32,ta,tb",
+    });
+    problems.insert(problems.end(), tensor_cores.begin(), tensor_cores.end());
+  }
   // Shapes that cross cache blocks and reach the paths for large, skinny and long problems.
   const std::vector<Problem> larger = Problem::parse_all({
       "f32 100x100x100",
@@ -146,9 +190,10 @@ std::vector<Problem> Gemm::bench_problems(Backend backend) {
                                  "f32 16x4096x4096", "f32 4096x4096x16", "f32 1x4096x4096"});
     case Backend::cuda:
       return Problem::parse_all({"f32 4096x4096x4096", "f32 8192x8192x8192", "f32 1024x1024x1024",
-                                 "f32 4096x4096x4096,tf32"});
+                                 "f32 4096x4096x4096,tf32", "bf16 4096x4096x4096"});
     case Backend::simt:
-      return Problem::parse_all({"f32 64x64x64", "f32 65x63x40", "f32 64x64x64,tf32"});
+      return Problem::parse_all(
+          {"f32 64x64x64", "f32 65x63x40", "f32 64x64x64,tf32", "bf16 64x64x64"});
   }
   return {};
 }

@@ -15,7 +15,7 @@ namespace rung {
 namespace {
 
 constexpr const char* rungs[] = {"mma_sync",   "ldmatrix_pipeline", "wgmma_tma", "warp_specialised",
-                                 "persistent", "cluster_multicast", "stream_k"};
+                                 "persistent", "cluster_multicast", "stream_k",  "packed"};
 
 /// A batch of matrices of whole numbers from -2 to 2, whose rows (or columns) lie `pitch` elements
 /// apart, `skip` elements from an aligned address.
@@ -106,9 +106,9 @@ std::vector<float> product_of(const Case& test, const Numbers& a, const Numbers&
   return expected;
 }
 
-/// Runs a case by every rung that takes it; how many did.
+/// Runs a case by every rung that takes it, or by one; how many did.
 int run_case(Context& context, const Case& test, std::mt19937& engine,
-             std::map<std::string, int>& taken) {
+             std::map<std::string, int>& taken, std::string_view only = {}) {
   const auto stored = [&](bool turned, std::int64_t rows, std::int64_t columns) {
     const std::int64_t r = turned ? columns : rows;
     const std::int64_t c = turned ? rows : columns;
@@ -121,6 +121,7 @@ int run_case(Context& context, const Case& test, std::mt19937& engine,
   const std::vector<float> expected = product_of(test, a, b, before);
   int ran = 0;
   for (const char* rung : rungs) {
+    if (!only.empty() && only != rung) continue;
     Numbers c = before;
     GemmOptions options{
         .alpha = test.alpha, .beta = test.beta, .transpose_a = test.ta, .transpose_b = test.tb};
@@ -186,6 +187,18 @@ TEST(GemmTensorCores, ExactProductsOfAnyShapeAndLayout) {
   for (const char* rung : rungs) EXPECT_GE(taken[rung], 10) << rung;
 }
 
+/// However many tiles k has: slices of it need not be equal, and the last may be missing.
+TEST(GemmTensorCores, ExactForAnyNumberOfSlices) {
+  Context context = Context::on(Backend::simt);
+  std::mt19937 engine(9);
+  std::map<std::string, int> taken;
+  for (const std::int64_t tiles : {1, 3, 4, 9, 17, 33, 35, 67, 131}) {
+    const std::int64_t k = 64 * tiles - 8 * (tiles % 3);
+    const Case test{DType::bf16, DType::f32, 1, 16, 12, k, false, true, 0, 0, 1, 0};
+    EXPECT_GE(run_case(context, test, engine, taken), 5) << describe(test);
+  }
+}
+
 /// More tiles than SMs: blocks that stay take a second one, and large tiles are chosen.
 TEST(GemmTensorCores, ExactWhereBlocksTakeSeveralTiles) {
   Context context = Context::on(Backend::simt);
@@ -196,6 +209,26 @@ TEST(GemmTensorCores, ExactWhereBlocksTakeSeveralTiles) {
         Case{DType::f16, DType::f32, 70, 264, 136, 72, true, false, 0, 0, 1, 0},
         Case{DType::bf16, DType::bf16, 70, 131, 130, 70, true, true, 1, 0, 1, 1}}) {
     EXPECT_GE(run_case(context, test, engine, taken), 2) << describe(test);
+  }
+}
+
+/// As many tiles as SMs (or pairs of them) leave the model one width that takes a single wave.
+TEST(GemmTensorCores, ExactWithTilesOfEveryWidth) {
+  Context context = Context::on(Backend::simt);
+  std::mt19937 engine(10);
+  std::map<std::string, int> taken;
+  const std::int64_t sms = context.info().multiprocessors;
+  for (const std::int64_t columns : {64, 128, 192, 256}) {
+    for (const bool tb : {false, true}) {
+      const Case test{DType::bf16, DType::bf16, sms, 8, columns, 72, false, tb, 0, 0, 1, 0};
+      EXPECT_EQ(run_case(context, test, engine, taken, "persistent"), 1) << describe(test);
+    }
+  }
+  for (const std::int64_t columns : {192, 256}) {
+    for (const bool tb : {false, true}) {
+      const Case test{DType::f16, DType::f32, sms / 2, 136, columns, 40, true, tb, 0, 0, 1, 0};
+      EXPECT_EQ(run_case(context, test, engine, taken, "cluster_multicast"), 1) << describe(test);
+    }
   }
 }
 
@@ -226,25 +259,61 @@ TEST(GemmTensorCores, ThePublicCallTakesThem) {
     }
     EXPECT_EQ(
         chosen(somewhere(type, 16, 4096), somewhere(type, 4096, 16384), somewhere(type, 16, 16384)),
-        "persistent");
-    // Rows that do not begin at multiples of 16 bytes, or a base that does not: no TMA.
-    EXPECT_EQ(
-        chosen(somewhere(type, 999, 4097), somewhere(type, 4097, 1001), somewhere(type, 999, 1001)),
         "ldmatrix_pipeline");
-    EXPECT_EQ(chosen(somewhere(type, 512, 512, 0, (1 << 20) + 2), somewhere(type, 512, 512),
-                     somewhere(type, 512, 512)),
+    // Waves: 288 tiles of 128 x 256 take three where a little more than two would do.
+    EXPECT_NE(chosen(somewhere(type, 3000, 3000), somewhere(type, 3000, 3000),
+                     somewhere(type, 3000, 3000)),
+              "persistent");
+    // Rows that do not begin at multiples of 16 bytes, or a base that does not: no TMA, unless
+    // the operands are large enough to be copied.
+    EXPECT_EQ(chosen(somewhere(type, 150, 200, 201), somewhere(type, 200, 160),
+                     somewhere(type, 150, 160)),
               "ldmatrix_pipeline");
+    EXPECT_EQ(chosen(somewhere(type, 4095, 4099), somewhere(type, 4099, 4097),
+                     somewhere(type, 4095, 4097)),
+              "packed");
+    EXPECT_EQ(chosen(somewhere(type, 4096, 4096, 0, (1 << 20) + 2), somewhere(type, 4096, 4096),
+                     somewhere(type, 4096, 4096)),
+              "packed");
   }
 }
 
 TEST(GemmTensorCores, F32TakesThemOnlyWhereTheCallerAllowsTf32) {
   const TensorRef x = somewhere(DType::f32, 2048, 2048);
   EXPECT_EQ(chosen(x, x, x), "simt_top");
-  // Without k contiguous in both operands, wgmma does not take them.
-  EXPECT_EQ(chosen(x, x, x, Precision::tf32), "ldmatrix_pipeline");
+  // Without k contiguous in both operands, wgmma does not take them as they are.
+  EXPECT_EQ(chosen(x, x, x, Precision::tf32), "packed");
   TensorRef turned = x;
   turned.strides = Extents{1, 2048};
   EXPECT_TRUE(is_wgmma(chosen(x, turned, x, Precision::tf32)));
+}
+
+/// f16 and bf16 take a gelu of their own; every place of C has its own x.
+TEST(GemmTensorCores, GeluOfAProduct) {
+  Context context = Context::on(Backend::simt);
+  std::vector<bf16> x;
+  for (int bits = 0; bits < 0x10000; bits += 8) {
+    x.push_back(bf16::from_bits(static_cast<std::uint16_t>(bits)));
+  }
+  const auto n = static_cast<std::int64_t>(x.size());
+  bf16 one(1.0F);
+  std::vector<float> y(x.size());
+  gemm(context, ConstTensorRef(x.data(), DType::bf16, Extents{n, 1}),
+       ConstTensorRef(&one, DType::bf16, Extents{1, 1}),
+       TensorRef(y.data(), DType::f32, Extents{n, 1}), {.activation = Activation::gelu},
+       {"ldmatrix_pipeline"});
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    const double given = static_cast<float>(x[i]);
+    const double want = given < -40 ? 0 : given * std::erfc(-given / std::sqrt(2.0)) / 2;
+    if (std::isnan(given)) {
+      EXPECT_TRUE(std::isnan(y[i])) << i;
+    } else if (std::isinf(want)) {
+      EXPECT_EQ(y[i], want) << i;
+    } else {
+      EXPECT_NEAR(y[i], want, 0x1p-20 * std::abs(want) + 0x1p-24 * std::abs(given) + 0x1p-126)
+          << given;
+    }
+  }
 }
 
 TEST(GemmTensorCores, IndicesBeyond32Bits) {
@@ -262,6 +331,7 @@ TEST(GemmTensorCores, IndicesBeyond32Bits) {
   for (int i = 0; i < 64; ++i) b[i] = bf16(static_cast<float>(i % 8 == i / 8 ? 1 : 0));
   Context context = Context::on(Backend::simt);
   for (const char* rung : rungs) {
+    if (std::string(rung) == "packed") continue;  // TMA takes these operands
     alignas(16) float c[3 * 8] = {};
     gemm(context, ConstTensorRef(a, DType::bf16, Extents{3, 8}, Extents{stride, 1}),
          ConstTensorRef(b, DType::bf16, Extents{8, 8}), TensorRef(c, DType::f32, Extents{3, 8}), {},

@@ -271,7 +271,9 @@ TEST(GemmErrors, NameTheArgumentAndWhatIsAccepted) {
          TensorRef(c.data(), DType::f32, Extents{2, 4, 4}));
   });
   EXPECT_NE(text.find("b is 3x4x4, c is 2x4x4: the batches of 3 and 2 differ; accepted for "
-                      "b: 2 or 1"), std::string::npos) << text;
+                      "b: 2 or 1"),
+            std::string::npos)
+      << text;
 
   text = message_of(
       [&] {

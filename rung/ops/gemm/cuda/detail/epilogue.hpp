@@ -28,8 +28,8 @@ __device__ Real activate(Activation activation, Real x) {
   return x;
 }
 
-/// x times the normal distribution's Phi(x) to ten units of roundoff, without a branch: for products
-/// of 16-bit operands, next to whose own error it is nothing. With a = |x|, 1 - Phi(a) is
+/// x times the normal distribution's Phi(x) to ten units of roundoff, without a branch: for
+/// products of 16-bit operands, next to whose own error it is nothing. With a = |x|, 1 - Phi(a) is
 /// exp(-a^2 / 2) times a polynomial in 1 / (1 + p a), fitted to a relative error of 1e-7.
 __device__ inline float gelu_of_product(float x) {
   constexpr float p = 0.2316419f;

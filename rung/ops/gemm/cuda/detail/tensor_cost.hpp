@@ -4,7 +4,7 @@
 //
 //   launch + max(memory, start + waves * (k tiles * max(multiply, L2) + epilogue)) [+ slices]
 //
-// memory     compulsory bytes at the share of the device's rate that the kernel reaches
+// memory     compulsory bytes; blocks that stay, one per SM, reach a little less of the rate
 // waves      ceil(tiles * slices / SMs): the SM with the most tiles decides
 // multiply   2 rows columns depth at the share of an SM's tensor-core rate that the tile reaches
 // L2         the tile's strips of A and B at an SM's share of L2's rate; a cluster reads one once.
@@ -26,7 +26,7 @@ struct TensorTile {
   int rows = 0, columns = 0;    // of a block, or of a cluster
   int blocks = 1;               // in a cluster, which reads a strip once for all of them
   double reach = 1;             // of the tensor cores' rate, with operands at hand
-  double memory = 0.85;         // of memory's rate
+  double memory = 0.92;         // of memory's rate, as far as any kernel gets
   double start_seconds = 1e-6;  // until the first tile is there ...
   bool starts_each = false;     // ... of every wave: blocks do not stay
 };
