@@ -106,6 +106,7 @@ Support supports(const Conv::Args& args, const Context&) {
   const ConvGeometry& g = args.geometry;
   if (args.x.dtype == DType::f64) return unsupported("f32, f16 and bf16");
   if (!is_flat(g)) return unsupported("two dimensions");
+  if (g.channels > 0x7fffffff) return unsupported("up to 2^31 - 1 channels");
   return g.group_channels() == 1 && g.group_filters() == 1
              ? supported
              : unsupported("one filter for each channel");

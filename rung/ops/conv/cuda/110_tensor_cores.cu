@@ -230,8 +230,8 @@ Support supports(const Conv::Args& args, const Context&) {
     return unsupported("contiguous channels, in multiples of 8 and aligned to 16 bytes");
   }
   const Gathered g = conv_layer::forward(args);
-  if (!has_small_places(g) || g.taps() > max_place) {
-    return unsupported("extents and paddings of up to 2^28");
+  if (!has_small_places(g)) {
+    return unsupported("extents, paddings and taps of up to 2^28, channels of up to 2^31 - 1");
   }
   const bool fits = ceil_div(g.m, tile_filters) * g.groups <= 0xffff &&
                     ceil_div(g.pixels(), tile_pixels) <= 0x7fffffff;

@@ -175,6 +175,7 @@ Support supports(const ConvBackwardFilter::Args& args, const Context&) {
       return unsupported("extents and paddings of up to 2^28");
     }
   }
+  if (g.group_channels() > 0x7fffffff) return unsupported("up to 2^31 - 1 channels per group");
   const std::int64_t terms = g.group_channels() * g.taps();
   if (g.groups * ceil_div(g.group_filters(), 16) > 0xffff || ceil_div(terms, 64) > 0x7fffffff) {
     return unsupported("more tiles than a grid has blocks");

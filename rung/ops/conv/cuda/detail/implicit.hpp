@@ -149,8 +149,9 @@ __device__ __forceinline__ void gathered_tile(const Gathered& g) {
 // --- on the host ---------------------------------------------------------------------------------
 
 inline Support supports_gathered(const Gathered& g, std::int64_t rows, std::int64_t columns) {
-  if (!has_small_places(g)) return unsupported("extents and paddings of up to 2^28");
-  if (g.taps() > max_place) return unsupported("filters of up to 2^28 taps");
+  if (!has_small_places(g)) {
+    return unsupported("extents, paddings and taps of up to 2^28, channels of up to 2^31 - 1");
+  }
   if (ceil_div(g.m, rows) * g.groups > 0xffff || ceil_div(g.pixels(), columns) > 0x7fffffff) {
     return unsupported("more tiles than a grid has blocks");
   }

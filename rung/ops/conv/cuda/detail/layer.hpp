@@ -64,17 +64,26 @@ struct Place {
   std::int64_t n, c, d, h, w;
 };
 
+/// As take_axis(), of an axis that may have 2^31 elements and more.
+__device__ __forceinline__ std::int64_t take_channel(std::int64_t& index, std::int64_t channels) {
+  if (channels <= 0x7fffffff) return take_axis(index, channels);
+  const std::int64_t quotient = index / channels;
+  const std::int64_t rest = index - quotient * channels;
+  index = quotient;
+  return rest;
+}
+
 /// The place of element `index` of a tensor with these extents, counted along its channels first
 /// where those are innermost in memory, else in the order of the axes.
 template <class T>
 __device__ __forceinline__ Place place_of(const View<T, 5>& tensor, std::int64_t index,
                                           bool channels_innermost) {
   Place at{};
-  if (channels_innermost) at.c = take_axis(index, tensor.shape[1]);
+  if (channels_innermost) at.c = take_channel(index, tensor.shape[1]);
   at.w = take_axis(index, tensor.shape[4]);
   at.h = take_axis(index, tensor.shape[3]);
   at.d = take_axis(index, tensor.shape[2]);
-  if (!channels_innermost) at.c = take_axis(index, tensor.shape[1]);
+  if (!channels_innermost) at.c = take_channel(index, tensor.shape[1]);
   at.n = index;
   return at;
 }

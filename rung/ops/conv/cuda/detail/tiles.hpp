@@ -171,8 +171,10 @@ __device__ __forceinline__ void multiply_tile(const Source& source, Strips<Sum, 
   }
 }
 
-/// What can be told apart by places of 32 bits.
+/// What can be told apart by places of 32 bits, and channels too.
 inline bool has_small_places(const Gathered& g) {
+  constexpr std::int64_t max_channels = 0x7fffffff;
+  if (g.q > max_channels || g.m > max_channels || g.taps() > max_place) return false;
   for (const SourceAxis& axis : g.axis) {
     const std::int64_t start = axis.start < 0 ? -axis.start : axis.start;
     const std::int64_t between = axis.between < 0 ? -axis.between : axis.between;
