@@ -36,12 +36,12 @@ void with_own_threads(int threads, const Body& body) {
   enum Start { pending, go, cancelled };
   std::atomic<int> start{pending};
   std::vector<std::jthread> others;
-  others.reserve(static_cast<std::size_t>(threads));
   const auto begin = [&](Start value) {
     start = value;
     start.notify_all();
   };
   try {
+    others.reserve(static_cast<std::size_t>(threads));
     for (int rank = 1; rank < threads; ++rank) {
       others.emplace_back([&start, &body, rank] {
         start.wait(pending);

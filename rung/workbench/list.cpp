@@ -89,13 +89,18 @@ void print_ladder(const AnyOperator& op, const std::string& only) {
   fmt::print("{}\n", table.text());
 }
 
-/// One line per operator.
+/// Gradients of other operators, which the overview only names: their ladders are those of what
+/// they are the gradients of, turned round.
+bool is_gradient(const AnyOperator& op) { return op.name().find("_backward") != op.name().npos; }
+
+/// One line per operator, but for gradients.
 void print_overview(const std::vector<const AnyOperator*>& all) {
   std::vector<Table::Column> columns{{"operator"}, {"what it computes", false, Table::Fit::cut}};
   for (const Backend backend : all_backends) columns.push_back({to_string(backend), true});
   columns.push_back({"peers here", false, Table::Fit::cut});
   Table table(std::move(columns));
   std::size_t rungs = 0;
+  std::vector<std::string> gradients;
   for (const AnyOperator* op : all) {
     std::vector<std::string> cells{std::string(op->name()), std::string(op->summary())};
     std::vector<std::string> peers;
@@ -110,9 +115,16 @@ void print_overview(const std::vector<const AnyOperator*>& all) {
       cells.push_back(count == 0 ? "" : std::to_string(count));
     }
     cells.push_back(join(peers));
-    table.add(std::move(cells));
+    if (is_gradient(*op)) {
+      gradients.emplace_back(op->name());
+    } else {
+      table.add(std::move(cells));
+    }
   }
   fmt::print("{}\n", table.text());
+  if (!gradients.empty()) {
+    fmt::print("{}", wrapped(join(gradients), text_width(), "gradients: "));
+  }
   say(
       fmt::format("{} operators, {} rungs, counted by backend. `rung list gemm` shows a ladder, "
                   "`rung list --all` every one.",

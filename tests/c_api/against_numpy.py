@@ -328,6 +328,42 @@ def transfer(api):
     api.library.rung_context_destroy(gpu)
 
 
+def loss(api):
+    x, labels = random(5, 7), np.array([0, 3, 6, -1, 2], np.int32)
+    result, losses, dx = np.empty((), np.float32), np.empty(5, np.float32), np.empty((5, 7), np.float32)
+    api.call("loss", x, labels, result, options=api.options(
+        "loss", ignored_label=-1, smoothing=0.1, dx=dx, losses=losses))
+    exact = x.astype(np.float64)
+    p = np.exp(exact - exact.max(axis=1, keepdims=True))
+    p /= p.sum(axis=1, keepdims=True)
+    q = 0.9 * (np.arange(7) == labels[:, None]) + 0.1 / 7
+    counts = labels != -1
+    rows = -(q * np.log(p)).sum(axis=1) * counts
+    agree("losses", losses, rows)
+    agree("loss", result, rows.sum() / 4)
+    agree("gradient of the loss", dx, (p - q) * counts[:, None] / 4)
+
+
+def activation_backward(api):
+    x, dy, dx = random(4, 9), random(4, 9), np.empty((4, 9), np.float32)
+    api.call("activation_backward", x, dy, dx, options=api.options(
+        "activation_backward", function="RUNG_ACTIVATION_FUNCTION_SILU"))
+    s = 1 / (1 + np.exp(-x.astype(np.float64)))
+    agree("activation_backward", dx, dy * s * (1 + x * (1 - s)))
+
+
+def optimiser(api):
+    p, g, moment, norm = random(3, 8), random(3, 8), random(3, 8), np.empty((), np.float32)
+    length = np.linalg.norm(g.astype(np.float64))
+    wanted_moment = 0.9 * moment + g * (0.5 / length) + 0.01 * p
+    wanted = p - 0.1 * wanted_moment
+    api.call("optimiser", p, g, options=api.options(
+        "optimiser", learning_rate=0.1, weight_decay=0.01, momentum=0.9, max_norm=0.5, first_moment=moment, norm=norm))
+    agree("norm of the gradients", norm, length)
+    agree("momentum", moment, wanted_moment)
+    agree("parameters", p, wanted)
+
+
 def copies(api):
     x, y = random(4, 6), np.zeros((6, 4), np.float32)
     api.check(api.library.rung_copy(ctypes.byref(api.tensor(x)), ctypes.byref(api.tensor(y.T))))

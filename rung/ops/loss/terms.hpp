@@ -57,8 +57,9 @@ struct LossTerms {
     if (kind == LossKind::cross_entropy) return p - share(target);
     if (kind == LossKind::hinge) {
       const Sum slack = margin - (target != 0 ? x : -x);
-      if (slack != slack) return slack;  // NaN
-      return slack < 0 ? Sum(0) : target != 0 ? Sum(-1) : Sum(1);
+      if (slack < 0) return Sum(0);
+      if (slack >= 0) return target != 0 ? Sum(-1) : Sum(1);
+      return slack;  // NaN
     }
     return 2 * (x - target) * part;
   }
