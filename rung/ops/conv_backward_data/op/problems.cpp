@@ -63,6 +63,10 @@ std::vector<Problem> ConvBackwardData::check_problems(Backend backend) {
       "f16 1x16x6x9,out=24,k=3,p=1,nhwc",                  //
       "f16 2x5x7x7,out=6,k=3,s=2,p=1",                     //
       "bf16 1x32x5x7,out=16,k=3,p=1,nhwc",                 //
+      "f16 1x48x9x9,out=144,k=3,s=2,p=1,nhwc,g=2",         // eights of channels and filters
+      "bf16 2x24x8x17,out=40,k=3x2,d=2x1,p=2x0,nhwc",      //
+      "bf16 1x8x3x4,out=256,k=3,p=1,nhwc",                 // more of them than a table holds
+      "f16 1x72x15x16,out=16,k=1,nhwc",                    // more pixels than a tile
       "bf16 1x6x7x8,out=9,k=3,p=1",                        //
   });
   if (backend == Backend::simt) return problems;

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+// conv_backward_data / tensor cores
+//
+// Idea     the gradient as a convolution of dy by conv's tensor-core tiles, for f16 and bf16 with
+//          channels last. Eight filters of a result are 16 contiguous bytes of dy; w is contiguous
+//          along the channels of dx, the other way, so that its strips lie in shared memory by
+//          terms, and ldmatrix transposes them on their way to registers.
+// Changes  against implicit_gemm: 16-byte loads, each decoded once for 8 terms; sums of 2048
+//          multiply-adds per instruction; half the bytes.
+// Cost     128 places x 64 channels per block, 32 terms per step. With a stride of s, s^2 - 1 of
+//          s^2 terms are zeros that are multiplied all the same.
+// Limits   contiguous channels and filters, multiples of 8 per group, all 16-byte aligned. Tensor
+//          cores truncate when they add: twice the error bound of f32.
+// Tried    -
+// Source   PTX ISA, "Matrix load instruction: ldmatrix", .trans.
+#include "rung/ops/conv/cuda/detail/implicit.hpp"
+#include "rung/ops/conv/cuda/detail/tensor_tiles.hpp"
+#include "rung/ops/conv_backward_data/layer.hpp"
+
+namespace rung {
+namespace {
+
+using namespace conv_cuda;
+
+template <class T, bool Divided>
+__global__ void __launch_bounds__(block_threads) conv_backward_data_tensor_cores(Gathered g) {
+  tensor_tile<T, true, Divided>(g);
+}
+
+Support supports(const ConvBackwardData::Args& args, const Context&) {
+  if (size_of(args.dx.dtype) != 2) return unsupported("f16 and bf16");
+  const ConvGeometry& g = args.geometry;
+  const bool wide = g.group_filters() >= chunk && g.group_channels() >= chunk;
+  if (!wide || !in_eights(args.dy, g.group_filters()) || !in_eights(args.w, g.group_channels())) {
+    return unsupported("contiguous channels and filters, in multiples of 8, aligned to 16 bytes");
+  }
+  return supports_tensor_tiles(conv_layer::transposed(args));
+}
+
+double estimate(const ConvBackwardData::Args& args, const Context& context) {
+  const ConvGeometry& g = args.geometry;
+  Cost cost = ConvBackwardData::cost(args);
+  cost.operations = 2 * static_cast<double>(args.dx.size()) *
+                    static_cast<double>(g.group_filters()) * static_cast<double>(g.taps());
+  const auto channels = static_cast<double>(g.group_channels());
+  const double rows = static_cast<double>(round_up(g.group_channels(), std::int64_t{tile_filters}));
+  return estimate_seconds(cost, {.peak = 5.0 * channels / rows}, context);
+}
+
+void run(const ConvBackwardData::Args& args, Context& context) {
+  const Gathered g = conv_layer::transposed(args);
+  visit<f16, bf16>(args.dx.dtype, [&]<class T>() {
+    launch(context, tensor_grid<T>(g),
+           is_divided(g) ? conv_backward_data_tensor_cores<T, true>
+                         : conv_backward_data_tensor_cores<T, false>,
+           g);
+  });
+}
+
+const Rung<ConvBackwardData> self{{.name = "tensor_cores",
+                                   .step = 30,
+                                   .after = "implicit_gemm",
+                                   .backend = device_backend,
+                                   .supports = supports,
+                                   .estimate = estimate,
+                                   .run = run}};
+
+}  // namespace
+}  // namespace rung
