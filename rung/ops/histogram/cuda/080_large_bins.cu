@@ -117,7 +117,7 @@ double estimate(const Histogram::Args& args, const Context& context) {
   const auto sliced = static_cast<double>(slices);
   return slices <= tuning.max_slices
              ? seconds(args, context, 1.6e12 / sliced) + merging_seconds(args, context)
-             : seconds(args, context, global_additions(args));
+             : 1.05 * seconds(args, context, global_additions(args));  // and the search for one bin
 }
 
 void run(const Histogram::Args& args, Context& context) {

@@ -153,6 +153,47 @@ TEST_P(HistogramOn, EveryRungAgreesAtTheEdgesOfBins) {
   EXPECT_GE(asked, 3);
 }
 
+/// Cells of the guide that overflow, vanish, hold all edges or none; edges that are not ascending
+/// are nobody's right answer, but stay within memory.
+TEST(HistogramSimt, GuidedEdgesFindTheBinsOfASearch) {
+  constexpr float largest = std::numeric_limits<float>::max();
+  constexpr float smallest = std::numeric_limits<float>::denorm_min();
+  std::vector<std::vector<float>> all = {
+      {-INFINITY, -1, 0, 0, 2, INFINITY},
+      {-largest, -1, 0, 1, largest},
+      {0, smallest, 3 * smallest, 4 * smallest},
+      {1, 1, 1},
+      {0, 1e-30F, 1e-20F, 1e-10F, 1, 1e10F, 1e30F},
+      {-3, -2.5F, 100, 100.00001F, 100.00002F, 100.00003F, 101},
+  };
+  std::vector<float> crowded;  // in the last cell
+  for (int i = 0; i < 300; ++i) crowded.push_back(i == 0 ? -1e6F : 1 + static_cast<float>(i) / 256);
+  all.push_back(crowded);
+  Context context = Context::simt();
+  for (const std::vector<float>& edges : all) {
+    std::vector<float> x = random_values(400, 3);
+    for (const float edge : edges) {
+      x.insert(x.end(), {edge, std::nextafter(edge, -INFINITY), std::nextafter(edge, INFINITY)});
+    }
+    const auto bins = static_cast<std::int64_t>(edges.size()) - 1;
+    const HistogramOptions options{.edges = vector_of(edges)};
+    EXPECT_EQ(histogram_of(context, vector_of(x), bins, options, {.rung = "guided_edges"}),
+              histogram_of(context, vector_of(x), bins, options, {.rung = "shared_privatised"}))
+        << edges[1] << ' ' << bins;
+  }
+  constexpr auto lowest = std::numeric_limits<std::int64_t>::min();
+  constexpr auto highest = std::numeric_limits<std::int64_t>::max();
+  const std::vector<std::int64_t> whole_edges = {lowest, -5, 0, 7, 8, highest - 1, highest};
+  const std::vector<std::int64_t> whole = {lowest, lowest + 1, -6, -5,          -4,     0,
+                                           7,      8,          9,  highest - 1, highest};
+  const HistogramOptions options{.edges = vector_of(whole_edges)};
+  EXPECT_EQ(histogram_of(context, vector_of(whole), 6, options, {.rung = "guided_edges"}),
+            (Counts{3, 2, 1, 1, 2, 2}));
+  const std::vector<float> unsorted = {0, NAN, -3, 9, 2, -7, 10};
+  histogram_of(context, vector_of(random_values(300, 4)), 6, {.edges = vector_of(unsorted)},
+               {.rung = "guided_edges"});
+}
+
 TEST(Histogram, RangesOfFloatsAreRoundedFirst) {
   // Both ends at once: g++ 12 vectorised the two casts away. Doubles that lie between two floats.
   std::vector<std::int64_t> counts(7);

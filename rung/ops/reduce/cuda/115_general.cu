@@ -207,7 +207,7 @@ void run_wide(const Reduce::Args& args, Context& context) {
 
 double estimate(const Reduce::Args& args, const Context& context) {
   return launch_seconds +
-         Reduce::cost(args).operations * 4 / nominal_rates(context).bytes_per_second / 0.4;
+         Reduce::cost(args).operations * 4 / nominal_rates(context).bytes_per_second / 0.2;
 }
 
 void run(const Reduce::Args& args, Context& context) {

@@ -62,6 +62,21 @@ Support supports(const Reduce::Args& args, const Context&) {
              : unsupported("contiguous rows or columns");
 }
 
+double estimate(const Reduce::Args& args, const Context& context) {
+  // The lanes of a result wait for each piece of its row before the next.
+  constexpr double wait = 0.55e-6;
+  constexpr double groups_per_sm = 64;  // warps
+  double waiting = 0;
+  if (!is_fast_columns(args)) {
+    const auto pieces = static_cast<double>(row_pieces(args).pieces.size());
+    const double waves =
+        static_cast<double>(args.results()) / (groups_per_sm * context.info().multiprocessors);
+    if (pieces > 1) waiting = pieces * wait * larger(1.0, waves);
+  }
+  return larger(estimate_seconds(Reduce::cost(args), {.bandwidth = 1}, context),
+                launch_seconds + waiting);
+}
+
 void run(const Reduce::Args& args, Context& context) {
   if (is_fast_columns(args)) {
     run_fast_columns(args, context);
@@ -76,7 +91,7 @@ const Rung<Reduce> self{{.name = "single_pass_last_block",
                          .backend = device_backend,
                          .supports = supports,
                          .passes = {.loads = 1, .stores = 1},
-                         .speed = {.bandwidth = 1},
+                         .estimate = estimate,
                          .run = run}};
 
 }  // namespace

@@ -86,9 +86,9 @@ Support supports(const Scan::Args& args, const Context&) { return supports_sum(a
 double estimate(const Scan::Args& args, const Context& context) {
   const auto lines = static_cast<double>(args.lines.size());
   const std::int64_t warps = warps_for(args);
-  // 32 warps per SM share the memory.
+  // Eight warps per SM share the memory, each with loads of its own in flight.
   const double idle =
-      larger(1.0, 32.0 * context.info().multiprocessors / (lines * static_cast<double>(warps)));
+      larger(1.0, 8.0 * context.info().multiprocessors / (lines * static_cast<double>(warps)));
   const double strided = args.is_contiguous() ? 1 : 9;
   const auto covered = static_cast<double>(round_up(line_bytes(args), warps * warp_bytes));
   const double bytes = larger(Scan::cost(args).bytes * strided, 2 * lines * covered);

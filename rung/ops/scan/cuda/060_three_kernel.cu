@@ -103,7 +103,11 @@ void run(const Scan::Args& args, Context& context) {
 
 double estimate(const Scan::Args& args, const Context& context) {
   const double strided = args.is_contiguous() ? 1 : 5;
-  return 12e-6 + strided * 3.45 * Scan::cost(args).bytes / nominal_rates(context).bytes_per_second;
+  const double moving =
+      strided * 3.45 * Scan::cost(args).bytes / nominal_rates(context).bytes_per_second;
+  // However short a line, it has blocks of its own.
+  const double lines = static_cast<double>(args.lines.size()) * 1.8e-6;
+  return 12e-6 + larger(moving, lines / context.info().multiprocessors);
 }
 
 const Rung<Scan> self{{.name = "three_kernel",

@@ -109,7 +109,7 @@ double estimate(const Scan::Args& args, const Context& context) {
   // Bytes and halves cost more instructions per byte.
   const double share = size_of(args.x.dtype) < 4 ? 0.3 : 0.46;
   const double bytes = Scan::cost(args).bytes * (args.is_contiguous() ? 1 : 8);
-  return 4.6e-6 + bytes / (share * nominal_rates(context).bytes_per_second);
+  return 5.2e-6 + bytes / (share * nominal_rates(context).bytes_per_second);
 }
 
 const Rung<Scan> self{{.name = "grid_barrier",

@@ -213,10 +213,14 @@ inline double single_loads(const Context& context, std::int64_t table_words) {
   return full * static_cast<double>(clamped<std::int64_t>(room / table_words, 1, 3)) / 3;
 }
 
-/// Estimated seconds in which each SM adds a table to counts.
+/// Estimated seconds in which blocks add their tables to counts: one for each SM, fewer where there
+/// are not elements enough for them.
 inline double merging_seconds(const Histogram::Args& args, const Context& context) {
   constexpr double additions_per_second = 1e12;
-  return static_cast<double>(args.bins()) * context.info().multiprocessors / additions_per_second;
+  constexpr std::int64_t elements_per_block = 4096;
+  const std::int64_t blocks = smaller<std::int64_t>(context.info().multiprocessors,
+                                                    ceil_div(args.size(), elements_per_block));
+  return static_cast<double>(args.bins() * blocks) / additions_per_second;
 }
 
 /// Estimated seconds: two launches, and x at `elements_per_second` unless memory is slower.
