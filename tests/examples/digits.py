@@ -74,7 +74,8 @@ class Test:
 
     def command(self, *words):
         # One thread: images are few, and threads that wait for each other on a busy machine take long.
-        given = [*([] if "--set" in words else ["--set", "good"]), *([] if "--threads" in words else ["--threads", "1"])]
+        defaults = {"--set": "good", "--threads": "1"}
+        given = [word for option, value in defaults.items() if option not in words for word in (option, value)]
         return [self.program, "--data", self.folder, *given, *map(str, words)]
 
     def run(self, *words):
