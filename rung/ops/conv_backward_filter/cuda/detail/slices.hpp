@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: Apache-2.0
+// What conv_backward_filter's tiled CUDA rungs share: a call with its slices of the pixels, what a
+// pixel and a term stand for, and the sum over slices.
+#pragma once
+
+#include "rung/ops/conv/cuda/detail/layer.hpp"
+#include "rung/ops/conv/cuda/detail/tiles.hpp"
+#include "rung/ops/conv_backward_filter/conv_backward_filter.hpp"
+
+namespace rung::conv_cuda::inline RUNG_TARGET {
+
+/// A call, small enough for a kernel's parameters.
+template <class T>
+struct FilterGradient {
+  const T* x;
+  const T* dy;
+  View<T, 5> dw;
+  Accumulator<T>* sums;  // [slice][group][filter][term]
+  std::int64_t x_strides[5];
+  std::int64_t dy_strides[5];
+  ConvGeometry g;
+  std::int64_t terms;
+  std::int64_t pixels;
+  std::int64_t slices;
+};
+
+/// Where a term's elements lie from where a pixel begins; in the order that x is contiguous in:
+/// taps innermost, or channels.
+template <bool ChannelsInnermost, class T>
+__device__ __forceinline__ Entry entry_of_term(const FilterGradient<T>& p, std::int64_t index) {
+  if (index >= p.terms) return {0, -1, outside, outside, outside, 0};
+  const ConvGeometry& g = p.g;
+  std::int64_t c = 0;
+  if constexpr (ChannelsInnermost) c = take_axis(index, g.group_channels());
+  const std::int64_t v = take_axis(index, g.axis[2].kernel) * g.axis[2].dilation;
+  const std::int64_t h = take_axis(index, g.axis[1].kernel) * g.axis[1].dilation;
+  const std::int64_t d = take_axis(index, g.axis[0].kernel) * g.axis[0].dilation;
+  if constexpr (!ChannelsInnermost) c = index;
+  Entry made{};
+  made.image = c * p.x_strides[1] + d * p.x_strides[2] + h * p.x_strides[3] + v * p.x_strides[4];
+  made.d = static_cast<int>(d);
+  made.h = static_cast<int>(h);
+  made.v = static_cast<int>(v);
+  return made;
+}
+
+/// Where a pixel begins in x, and lies in dy.
+template <class T>
+__device__ __forceinline__ Entry entry_of_pixel(const FilterGradient<T>& p, std::int64_t pixel,
+                                                std::int64_t end) {
+  if (pixel >= end) return {0, -1, outside, outside, outside, 0};
+  const ConvGeometry& g = p.g;
+  const std::int64_t ow = take_axis(pixel, g.axis[2].out);
+  const std::int64_t oh = take_axis(pixel, g.axis[1].out);
+  const std::int64_t od = take_axis(pixel, g.axis[0].out);
+  Entry made{};
+  made.d = static_cast<int>(od * g.axis[0].stride - g.axis[0].padding);
+  made.h = static_cast<int>(oh * g.axis[1].stride - g.axis[1].padding);
+  made.v = static_cast<int>(ow * g.axis[2].stride - g.axis[2].padding);
+  made.image = pixel * p.x_strides[0] + made.d * p.x_strides[2] + made.h * p.x_strides[3] +
+               made.v * p.x_strides[4];
+  made.other =
+      pixel * p.dy_strides[0] + od * p.dy_strides[2] + oh * p.dy_strides[3] + ow * p.dy_strides[4];
+  return made;
+}
+
+/// Whether a pixel has a term within the image.
+template <class T>
+__device__ __forceinline__ bool meet(const FilterGradient<T>& p, const Entry& pixel,
+                                     const Entry& term) {
+  const ConvGeometry& g = p.g;
+  return term.other == 0 &&
+         static_cast<unsigned>(pixel.d + term.d) < static_cast<unsigned>(g.axis[0].in) &&
+         static_cast<unsigned>(pixel.h + term.h) < static_cast<unsigned>(g.axis[1].in) &&
+         static_cast<unsigned>(pixel.v + term.v) < static_cast<unsigned>(g.axis[2].in);
+}
+
+/// The pixels of a slice.
+struct PixelRange {
+  std::int64_t begin, end;
+};
+template <class T>
+__device__ __forceinline__ PixelRange slice_of(const FilterGradient<T>& p, std::int64_t slice) {
+  const std::int64_t share = ceil_div(p.pixels, p.slices);
+  const std::int64_t begin = smaller(slice * share, p.pixels);
+  return {begin, smaller(begin + share, p.pixels)};
+}
+
+/// dw, from the sums of all slices, in their order.
+template <class T, bool ChannelsInnermost>
+__device__ __forceinline__ void add_slices(const FilterGradient<T>& p, std::int64_t count) {
+  const std::int64_t step = std::int64_t{gridDim.x} * block_threads;
+  std::int64_t i = std::int64_t{blockIdx.x} * block_threads + threadIdx.x;
+  for (; i < count; i += step) {
+    Accumulator<T> sum = 0;
+    for (std::int64_t slice = 0; slice < p.slices; ++slice) sum += p.sums[slice * count + i];
+    std::int64_t rest = i;
+    std::int64_t c = 0;
+    if constexpr (ChannelsInnermost) c = take_axis(rest, p.g.group_channels());
+    const std::int64_t v = take_axis(rest, p.g.axis[2].kernel);
+    const std::int64_t h = take_axis(rest, p.g.axis[1].kernel);
+    const std::int64_t d = take_axis(rest, p.g.axis[0].kernel);
+    if constexpr (!ChannelsInnermost) c = take_axis(rest, p.g.group_channels());
+    p.dw(rest, c, d, h, v) = convert<T>(sum);
+  }
+}
+
+// --- on the host ---------------------------------------------------------------------------------
+
+inline Support supports_sliced(const ConvBackwardFilter::Args& args, std::int64_t rows) {
+  const ConvGeometry& g = args.geometry;
+  for (const ConvAxis& axis : g.axis) {
+    if (axis.in > max_place || axis.padding > max_place || axis.out * axis.stride > max_place ||
+        (axis.kernel - 1) * axis.dilation > max_place) {
+      return unsupported("extents and paddings of up to 2^28");
+    }
+  }
+  if (g.group_channels() > 0x7fffffff) return unsupported("up to 2^31 - 1 channels per group");
+  const std::int64_t terms = g.group_channels() * g.taps();
+  if (g.groups * ceil_div(g.group_filters(), rows) > 0xffff || ceil_div(terms, 64) > 0x7fffffff) {
+    return unsupported("more tiles than a grid has blocks");
+  }
+  return supported;
+}
+
+/// A call whose dw is made in tiles of rows x columns, with memory for its slices' sums.
+template <class T>
+FilterGradient<T> sliced(const ConvBackwardFilter::Args& args, Context& context, std::int64_t rows,
+                         std::int64_t columns) {
+  const ConvGeometry& g = args.geometry;
+  FilterGradient<T> p{.x = static_cast<const T*>(args.x.data),
+                      .dy = static_cast<const T*>(args.dy.data),
+                      .dw = args.dw.view<T, 5>(),
+                      .sums = nullptr,
+                      .x_strides = {},
+                      .dy_strides = {},
+                      .g = g,
+                      .terms = g.group_channels() * g.taps(),
+                      .pixels = g.images * g.results(),
+                      .slices = 1};
+  conv_layer::set_strides(p.x_strides, args.x);
+  conv_layer::set_strides(p.dy_strides, args.dy);
+  const std::int64_t tiles =
+      g.groups * ceil_div(g.group_filters(), rows) * ceil_div(p.terms, columns);
+  // Two blocks for each SM of a large device, if that leaves them some pixels.
+  constexpr std::int64_t enough_blocks = 264, few_pixels = 512;
+  p.slices = clamped(enough_blocks / tiles, std::int64_t{1},
+                     ceil_div(larger(p.pixels, std::int64_t{1}), few_pixels));
+  p.sums = static_cast<Accumulator<T>*>(context.workspace(
+      static_cast<std::size_t>(p.slices * args.dw.size()) * sizeof(Accumulator<T>)));
+  return p;
+}
+
+template <class T>
+LaunchShape sliced_grid(const FilterGradient<T>& p, std::int64_t rows, std::int64_t columns,
+                        std::size_t shared_bytes) {
+  return {.grid = {ceil_div(p.terms, columns), p.g.groups * ceil_div(p.g.group_filters(), rows),
+                   p.slices},
+          .block = block_threads,
+          .shared_bytes = shared_bytes};
+}
+inline LaunchShape sum_grid(std::int64_t count) {
+  return {.grid = smaller(ceil_div(count, block_threads), std::int64_t{0x7fffffff}),
+          .block = block_threads};
+}
+
+}  // namespace rung::conv_cuda::inline RUNG_TARGET
