@@ -30,8 +30,8 @@ class Api:
         self.library.rung_last_error.restype = ctypes.c_char_p
         self.types, self.constants = dict(PLAIN), {}
         # Of all operators, built or not: conv's and pool's options have gemm's activation.
-        texts = [path.read_text() for path in
-                 [SOURCE / "rung/core/c_api.h"] + sorted(SOURCE.glob("rung/ops/*/*.h"))]
+        texts = [path.read_text()
+                 for path in [SOURCE / "rung/core/c_api.h"] + sorted(SOURCE.glob("rung/ops/*/*.h"))]
         for text in texts:
             for name, values in headers.c_enumerations(text).items():
                 self.types[name] = ctypes.c_int
