@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""compare_pytorch.py SOURCE LIBRUNG [PROGRAM DATA]: what training is made of, beside PyTorch on a CPU.
+"""compare_pytorch.py SOURCE LIBRUNG [PROGRAM DATA [THREADS]]: what training is made of, beside PyTorch on a CPU.
 
 Gradients and steps: loss, activation_backward and optimiser, called through librung.so, against PyTorch's autograd
 and optimisers on the same numbers; the largest difference of each is printed, and one beyond its bound ends the script
 with 1. Speed, with PROGRAM (example_digits) and DATA (where tools/digits_data.py wrote): an epoch of the MLP and of the
-LeNet on two threads, by the program and by PyTorch, which has the same model, batch and type, and its data in memory.
+LeNet on THREADS threads (2), by the program and by PyTorch, which has the same model, batch and type, and its data in
+memory.
 Not a part of continuous integration: it needs PyTorch and NumPy.
 """
 import pathlib
@@ -130,25 +131,26 @@ def pytorch_epochs(name, images, labels):
     return seconds
 
 
-def rung_epochs(name, program, data):
+def rung_epochs(name, program, data, threads):
     text = subprocess.run([program, "--data", data, "--model", name, "--epochs", str(EPOCHS), "--batch", str(BATCH),
-                           "--threads", "2"], capture_output=True, text=True, check=True).stdout
+                           "--threads", str(threads)], capture_output=True, text=True, check=True).stdout
     return [float(found) for found in re.findall(r"([0-9.]+) s$", text, re.M)][:EPOCHS]
 
 
 def main():
-    torch.set_num_threads(2)
+    threads = int(sys.argv[5]) if len(sys.argv) > 5 else 2
+    torch.set_num_threads(threads)
     api, draw, failures = Api(sys.argv[2]), np.random.default_rng(1), []
     print(f"PyTorch {torch.__version__}; largest difference, of the largest element")
     losses(api, draw, failures)
     activations(api, draw, failures)
     optimisers(api, draw, failures)
     if len(sys.argv) > 4:
-        program, data = sys.argv[3:5]
+        program, data = sys.argv[3], sys.argv[4]
         images = torch.from_numpy(np.load(f"{data}/mnist_images.npy")).float().div(255)[:4000, None]
         labels = torch.from_numpy(np.load(f"{data}/mnist_labels.npy"))[:4000]
         for name in "mlp", "lenet":
-            ours, theirs = min(rung_epochs(name, program, data)), min(pytorch_epochs(name, images, labels))
+            ours, theirs = min(rung_epochs(name, program, data, threads)), min(pytorch_epochs(name, images, labels))
             print(f"{name}: an epoch of 4000 images, best of {EPOCHS}: rung {ours:.2f} s, PyTorch {theirs:.2f} s")
     if failures:
         sys.exit(f"too far: {', '.join(failures)}")

@@ -74,9 +74,9 @@ class Test:
 
     def command(self, *words):
         # One thread: images are few, and threads that wait for each other on a busy machine take long.
-        defaults = {"--set": "good", "--threads": "1"}
-        given = [word for option, value in defaults.items() if option not in words for word in (option, value)]
-        return [self.program, "--data", self.folder, *given, *map(str, words)]
+        given = {"--data": self.folder, "--set": "good", "--threads": 1}
+        more = [word for name, value in given.items() if name not in words for word in (name, value)]
+        return [self.program, *map(str, (*more, *words))]
 
     def run(self, *words):
         done = subprocess.run(self.command(*words), capture_output=True, text=True, check=False, timeout=200)
