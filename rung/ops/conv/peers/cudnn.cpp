@@ -3,16 +3,18 @@
 //
 // Limits   f32, f64, f16, bf16; no bias, no activation; contiguous filters; extents and strides of
 //          32 bits.
+#include <algorithm>
+
 #include "rung/ops/conv/conv.hpp"
 #include "rung/peers/cudnn_convolution.hpp"
 
 namespace rung {
 namespace {
 
-/// Args have three axes of an image; of fewer, the first of them have one pixel and are left out,
-/// but for two that cuDNN wants.
+/// Args have three axes of an image, of which those that it lacks have one pixel: cuDNN wants two at
+/// least.
 cudnn::ConvolutionShape shape_of(const Conv::Args& args) {
-  const int axes = args.axes == 3 ? 3 : 2;
+  const int axes = std::max(args.axes - 2, 2);
   const auto without = [&](const Extents& five) {
     Extents fewer{five[0], five[1]};
     for (int axis = 5 - axes; axis < 5; ++axis) fewer[fewer.rank++] = five[axis];

@@ -335,11 +335,12 @@ void run(const NormBackward::Args& args, Context& context) {
     const std::int64_t means = call.rows * plan.spans;
     auto* const memory = static_cast<W*>(
         context.workspace(static_cast<std::size_t>(sums + 4 * parts + 2 * means) * sizeof(W)));
-    if (sums > 0) call.sums = memory;
+    // The structs first, which are aligned to more than the sums, of which there may be an odd number.
+    if (sums > 0) call.sums = memory + 4 * parts + 2 * means;
     const Spans<W> spans{.count = plan.spans,
                          .length = plan.length,
-                         .parts = reinterpret_cast<Part<W>*>(memory + sums),
-                         .means = reinterpret_cast<Means<W>*>(memory + sums + 4 * parts)};
+                         .parts = reinterpret_cast<Part<W>*>(memory),
+                         .means = reinterpret_cast<Means<W>*>(memory + 4 * parts)};
     const LaunchShape shape{.grid = {plan.spans, smaller(max_blocks, plan.shares)},
                             .block = threads,
                             .shared_bytes = sizeof(SplitShared<W>),
