@@ -11,7 +11,6 @@
 // Tried    -
 // Source   elementwise's ladder (ops/elementwise/cuda/040_vectorised_16b.cu).
 #include "rung/device/dependent.hpp"
-#include "rung/device/ptx_thread.hpp"
 #include "rung/device/rows.hpp"
 #include "rung/ops/activation_backward/slopes.hpp"
 
