@@ -66,11 +66,14 @@ template <class Where, class F>
 void for_each_tap(const ConvGeometry& g, Where&& where, F&& f) {
   std::int64_t at[3];
   for (std::int64_t t0 = 0; t0 < g.axis[0].kernel; ++t0) {
-    if ((at[0] = where(0, t0)) < 0) continue;
+    at[0] = where(0, t0);
+    if (at[0] < 0) continue;
     for (std::int64_t t1 = 0; t1 < g.axis[1].kernel; ++t1) {
-      if ((at[1] = where(1, t1)) < 0) continue;
+      at[1] = where(1, t1);
+      if (at[1] < 0) continue;
       for (std::int64_t t2 = 0; t2 < g.axis[2].kernel; ++t2) {
-        if ((at[2] = where(2, t2)) < 0) continue;
+        at[2] = where(2, t2);
+        if (at[2] < 0) continue;
         const std::int64_t t[3] = {t0, t1, t2};
         f(t, at);
       }
