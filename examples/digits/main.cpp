@@ -300,11 +300,11 @@ void print_confusion(const Test& test) {
   std::printf("    ");
   for (int guess = 0; guess < classes; ++guess) std::printf("%5d", guess);
   std::puts("");
+  auto count = test.confusion.begin();
   for (int label = 0; label < classes; ++label) {
     std::printf("%4d", label);
     for (int guess = 0; guess < classes; ++guess) {
-      std::printf("%5lld", static_cast<long long>(
-                               test.confusion[static_cast<std::size_t>(label * classes + guess)]));
+      std::printf("%5lld", static_cast<long long>(*count++));
     }
     std::puts("");
   }

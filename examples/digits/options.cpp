@@ -71,8 +71,8 @@ Options parse(int count, char** arguments) {
     const double read = std::strtod(value.c_str(), &end);
     const bool whole = read >= 0 && read <= 1e9 && read == std::floor(read);
     if (value.empty() || *end != 0 || !(is_rate ? read > 0 && std::isfinite(read) : whole)) {
-      reject(name + " is " + value +
-             "; accepted: " + (is_rate ? "above 0" : "a whole number, 0 or more"));
+      reject(std::string(name).append(" is ").append(value).append(
+          is_rate ? "; accepted: above 0" : "; accepted: a whole number, 0 or more"));
     }
     if (is_rate) {
       o.rate = read;

@@ -29,7 +29,7 @@ inline constexpr double density_at_0 = 0.39894228040143267794;  // 1 / sqrt(2 pi
 /// 1 less the same of -x. `exponential` is e^.
 template <class E>
 RUNG_HD RUNG_ALWAYS_INLINE inline float gelu_slope(float x, const E& exponential) {
-  if (x != x) return x;
+  if (std::isnan(x)) return x;
   const float distance = x < 0 ? -x : x;
   const float u = distance < Tail::bound ? distance : Tail::bound;
   const float t = 1 / (1 + 0.3F * u);
@@ -71,9 +71,9 @@ RUNG_HD RUNG_ALWAYS_INLINE inline T gradient(ActivationFunction function, T save
   using enum ActivationFunction;
   switch (function) {
     case sign:
-      return saved >= -1 && saved <= 1 ? dy : saved < -1 || saved > 1 ? T(0) : saved;
+      return saved >= -1 && saved <= 1 ? dy : std::isnan(saved) ? saved : T(0);
     case relu:
-      return saved > 0 ? dy : saved <= 0 ? T(0) : saved;  // NaN stays
+      return saved > 0 ? dy : std::isnan(saved) ? saved : T(0);
     case sigmoid:
       return dy * (saved * (1 - saved));
     case tanh:

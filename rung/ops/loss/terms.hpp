@@ -4,8 +4,8 @@
 // what x should be.
 #pragma once
 
+#include <cmath>
 #include <cstdint>
-#include <limits>
 
 #include "rung/core/export.hpp"
 #include "rung/ops/loss/loss.hpp"
@@ -57,9 +57,8 @@ struct LossTerms {
     if (kind == LossKind::cross_entropy) return p - share(target);
     if (kind == LossKind::hinge) {
       const Sum slack = margin - (target != 0 ? x : -x);
-      if (slack < 0) return Sum(0);
-      if (slack >= 0) return target != 0 ? Sum(-1) : Sum(1);
-      return slack;  // NaN
+      if (std::isnan(slack)) return slack;
+      return slack < 0 ? Sum(0) : target != 0 ? Sum(-1) : Sum(1);
     }
     return 2 * (x - target) * part;
   }
