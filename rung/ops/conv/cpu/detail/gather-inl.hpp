@@ -180,7 +180,9 @@ HWY_INLINE void store_strided(const T* from, Out* to, std::int64_t step, int cou
     }
     if (i < count) {
       const auto rest = static_cast<std::size_t>(count - i);
-      cpu::HWY_NAMESPACE::store_as_n(hn::LoadU(d, from + i), d, to + i, rest);
+      // Behind the last run there is no vector to read.
+      const auto v = cpu::HWY_NAMESPACE::load_as_n(d, from + i, rest);
+      cpu::HWY_NAMESPACE::store_as_n(v, d, to + i, rest);
     }
     return;
   }
