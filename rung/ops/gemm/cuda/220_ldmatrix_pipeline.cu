@@ -39,14 +39,12 @@ TensorPlan plan_of(const Gemm::Args& args, const Context& context) {
                                .columns = ldmatrix_shapes[0].columns,
                                .reach = 0.39 * share,
                                .memory = 1,
-                               .start_seconds = 2e-6,
-                               .starts_each = true},
+                               .start_seconds = 2e-6},
                               {.rows = ldmatrix_shapes[1].rows,
                                .columns = ldmatrix_shapes[1].columns,
                                .reach = 0.34 * share,
                                .memory = 1,
-                               .start_seconds = 2e-6,
-                               .starts_each = true}};
+                               .start_seconds = 2e-6}};
   return plan_tensor(args, context, tiles);
 }
 

@@ -26,9 +26,8 @@ struct TensorTile {
   int rows = 0, columns = 0;    // of a block, or of a cluster
   int blocks = 1;               // in a cluster, which reads a strip once for all of them
   double reach = 1;             // of the tensor cores' rate, with operands at hand
-  double memory = 0.92;         // of memory's rate, as far as any kernel gets
-  double start_seconds = 1e-6;  // until the first tile is there ...
-  bool starts_each = false;     // ... of every wave: blocks do not stay
+  double memory = 0.88;         // of the rate that the best kernels get of memory
+  double start_seconds = 1e-6;  // until the first tile is there; later ones come meanwhile
 };
 
 struct TensorPlan {
@@ -86,8 +85,7 @@ inline double tensor_seconds(const Gemm::Args& args, const Context& context, con
   const double l2 = (rows + columns) / tile.blocks * k * element / l2_rate;
   const auto out = static_cast<double>(slices > 1 ? 4 : size_of(args.c.dtype));
   const double epilogue = area * out / epilogue_rate;
-  const double busy = waves * (std::max(multiply, l2) + epilogue) +
-                      tile.start_seconds * (tile.starts_each ? waves : 1.0);
+  const double busy = waves * (std::max(multiply, l2) + epilogue) + tile.start_seconds;
   const double memory = Gemm::cost(args).bytes / rates.bytes_per_second / tile.memory;
   double seconds = launch_seconds + std::max(busy, memory);
   if (slices > 1) {
