@@ -297,6 +297,39 @@ def transfer(api):
     api.library.rung_context_destroy(gpu)
 
 
+def loss(api):
+    x, labels = random(7, 10), np.array([3, 0, 9, -1, 5, 5, 2], np.int64)
+    dx, losses, result = np.empty_like(x), np.empty(7, np.float32), np.empty((), np.float32)
+    api.call("loss", x, labels, result, options=api.options(
+        "loss", smoothing=0.1, ignored_label=-1, dx=dx, losses=losses))
+    powers = np.exp(x.astype(np.float64))
+    p = powers / powers.sum(axis=1, keepdims=True)
+    q = 0.9 * (np.arange(10) == labels[:, None]) + 0.01
+    rows = -(q * np.log(p)).sum(axis=1) * (labels >= 0)
+    agree("losses", losses, rows)
+    agree("loss", result, rows.sum() / 6)
+    agree("gradient", dx, (p - q) * (labels >= 0)[:, None] / 6)
+
+
+def activation_backward(api):
+    x, dy = random(5, 33), random(33, 5).T
+    dx = np.empty_like(x)
+    api.call("activation_backward", x, dy, dx, options=api.options(
+        "activation_backward", function="RUNG_ACTIVATION_FUNCTION_SILU"))
+    s = 1 / (1 + np.exp(-x.astype(np.float64)))
+    agree("silu", dx, dy * s * (1 + x * (1 - s)))
+
+
+def optimiser(api):
+    p, g = random(6, 50), random(50, 6).T
+    m, before = np.ones_like(p), p.copy()
+    api.call("optimiser", p, g, options=api.options(
+        "optimiser", learning_rate=0.5, momentum=0.25, nesterov=1, max_norm=1.0, first_moment=m))
+    clipped = g / np.linalg.norm(g)
+    agree("velocity", m, 0.25 + clipped)
+    agree("parameters", p, before - 0.5 * (clipped + 0.25 * (0.25 + clipped)))
+
+
 def copies(api):
     x, y = random(4, 6), np.zeros((6, 4), np.float32)
     api.check(api.library.rung_copy(ctypes.byref(api.tensor(x)), ctypes.byref(api.tensor(y.T))))
