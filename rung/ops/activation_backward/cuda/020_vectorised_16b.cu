@@ -19,8 +19,8 @@ namespace {
 
 constexpr int threads = 256;
 
-/// e^z. exp2f is off by 2 ulp, its argument by half a one. Results that are no normal numbers count:
-/// dy may be large (ex2.approx.ftz makes them zero, which showed on an H100).
+/// e^z. exp2f is off by 2 ulp, its argument by half a one. Results below normal numbers count, for
+/// dy may be large: ex2.approx.ftz would make them zero.
 struct Exponential {
   __device__ __forceinline__ float operator()(float z) const {
     return ::exp2f(z * 1.44269504088896340736F);

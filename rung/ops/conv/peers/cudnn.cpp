@@ -11,8 +11,8 @@
 namespace rung {
 namespace {
 
-/// Args have three axes of an image, of which those that it lacks have one pixel: cuDNN wants two at
-/// least.
+/// Args have three axes of an image, of which those that it lacks have one pixel: cuDNN wants two
+/// at least.
 cudnn::ConvolutionShape shape_of(const Conv::Args& args) {
   const int axes = std::max(args.axes - 2, 2);
   const auto without = [&](const Extents& five) {

@@ -335,7 +335,7 @@ void run(const NormBackward::Args& args, Context& context) {
     const std::int64_t means = call.rows * plan.spans;
     auto* const memory = static_cast<W*>(
         context.workspace(static_cast<std::size_t>(sums + 4 * parts + 2 * means) * sizeof(W)));
-    // The structs first, which are aligned to more than the sums, of which there may be an odd number.
+    // Structs come first: they are aligned to more than sums, which may be odd in number.
     if (sums > 0) call.sums = memory + 4 * parts + 2 * means;
     const Spans<W> spans{.count = plan.spans,
                          .length = plan.length,
