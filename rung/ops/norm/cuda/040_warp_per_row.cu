@@ -63,7 +63,7 @@ double estimate(const Norm::Args& args, const Context& context) {
   const bool whole = all_packs_whole(args);
   const auto packs =
       static_cast<double>(ceil_div(args.columns() * size, std::int64_t{16 * 32}) + (whole ? 0 : 1));
-  const double busy = whole ? 0.03e-6 : size == 2 ? 0.13e-6 : 0.07e-6;
+  const double busy = whole ? 0.03e-6 : size == 2 ? 0.095e-6 : 0.056e-6;
   return waiting_seconds(Norm::cost(args),
                          {.bandwidth = args.columns() * size <= 16384 ? 0.3 : 0.22,
                           .blocks = static_cast<double>(args.rows()) / block.rows,

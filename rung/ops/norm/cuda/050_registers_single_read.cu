@@ -249,8 +249,8 @@ Support supports(const Norm::Args& args, const Context& context) {
 double estimate(const Norm::Args& args, const Context& context) {
   const auto rows = static_cast<double>(args.rows());
   if (!all_packs_whole(args)) {
-    // Packs that are cut: each takes an SM 4 ns; a thread's four are waited for together, and where
-    // a pack has eight elements each is asked whether it exists.
+    // Packs that are cut: each takes an SM 2 to 4 ns; a thread's four are waited for together, and
+    // where a pack has eight elements each is asked whether it exists.
     const bool small = size_of(args.x.dtype) == 2;
     return waiting_seconds(Norm::cost(args),
                            {.bandwidth = small ? 0.28 : 0.4,
@@ -259,7 +259,7 @@ double estimate(const Norm::Args& args, const Context& context) {
                             .fixed = args.columns() == 1 ? 1.5e-6
                                      : small             ? 4.5e-6
                                                          : 2.5e-6,
-                            .busy = static_cast<double>(packs_of(args)) * 4e-9},
+                            .busy = static_cast<double>(packs_of(args)) * (small ? 4e-9 : 2.4e-9)},
                            context);
   }
   // A block that fills an SM alone has nobody to load while it reduces; the less so where rows fill
