@@ -167,6 +167,7 @@ TEST(HistogramSimt, GuidedEdgesFindTheBinsOfASearch) {
       {-3, -2.5F, 100, 100.00001F, 100.00002F, 100.00003F, 101},
   };
   std::vector<float> crowded;  // in the last cell
+  crowded.reserve(300);
   for (int i = 0; i < 300; ++i) crowded.push_back(i == 0 ? -1e6F : 1 + static_cast<float>(i) / 256);
   all.push_back(crowded);
   Context context = Context::simt();
