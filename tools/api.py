@@ -13,7 +13,7 @@ import headers
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 PAGE = ROOT / "docs" / "api.md"
 # Headers of core that programs use, in the order of the page; rung.hpp's others are for operators and tools.
-CORE = ["context", "tensor", "extents", "tensor_ref", "view", "dtype", "error", "npy", "dlpack"]
+CORE = ["context", "tensor", "extents", "tensor_ref", "view", "dtype", "activation", "error", "npy", "dlpack"]
 
 INTRODUCTION = """\
 # The whole interface

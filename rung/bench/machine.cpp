@@ -133,7 +133,7 @@ Machine describe_machine() {
       Gpu gpu;
       gpu.name = info.name;
       gpu.compute_capability = info.compute_capability;
-      gpu.multiprocessors = info.multiprocessors;
+      gpu.multiprocessors = info.sms;
       gpu.l2_bytes = static_cast<double>(info.l2_bytes);
       gpu.memory_bytes = static_cast<double>(info.memory_bytes);
       machine.gpus.push_back(gpu);

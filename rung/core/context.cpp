@@ -211,7 +211,7 @@ NominalRates nominal_rates(const Context& context) {
     return {bytes_a_core * context.threads(), operations_a_core * context.threads()};
   }
   // 128 f32 multiply-adds per SM and cycle; memory by generation: H200, A100, older.
-  const double operations = 128.0 * 2 * 1.7e9 * info.multiprocessors;
+  const double operations = 128.0 * 2 * 1.7e9 * info.sms;
   const double bytes = info.compute_capability >= 90   ? 4.8e12
                        : info.compute_capability >= 80 ? 2.0e12
                                                        : 0.6e12;

@@ -20,9 +20,9 @@ namespace rung {
 struct DeviceInfo {
   std::string name;
   int compute_capability = 0;  // 90 for 9.0; 0 on a CPU
-  int multiprocessors = 1;     // cores on a CPU
+  int sms = 1;                 // cores on a CPU
   std::size_t shared_per_block = 0;
-  std::size_t shared_per_multiprocessor = 0;
+  std::size_t shared_per_sm = 0;
   std::size_t l2_bytes = 0;
   std::size_t memory_bytes = 0;
 };

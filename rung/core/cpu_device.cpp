@@ -71,7 +71,7 @@ std::size_t system_value(int name) {
 DeviceInfo describe(int) {
   DeviceInfo info;
   info.name = processor_name();
-  info.multiprocessors = std::max(cores_allowed(), 1);
+  info.sms = std::max(cores_allowed(), 1);
 #ifdef _SC_LEVEL2_CACHE_SIZE
   info.l2_bytes = system_value(_SC_LEVEL2_CACHE_SIZE);
 #endif

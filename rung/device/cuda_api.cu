@@ -47,9 +47,9 @@ DeviceInfo info(int device) {
              "asking for the properties of device " + std::to_string(device));
   return {.name = properties.name,
           .compute_capability = properties.major * 10 + properties.minor,
-          .multiprocessors = properties.multiProcessorCount,
+          .sms = properties.multiProcessorCount,
           .shared_per_block = properties.sharedMemPerBlockOptin,
-          .shared_per_multiprocessor = properties.sharedMemPerMultiprocessor,
+          .shared_per_sm = properties.sharedMemPerMultiprocessor,
           .l2_bytes = static_cast<std::size_t>(properties.l2CacheSize),
           .memory_bytes = properties.totalGlobalMem};
 }

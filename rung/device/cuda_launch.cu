@@ -58,7 +58,7 @@ std::int64_t resident_blocks_cuda(const Context& context, const void* kernel, in
   const cudaError_t status =
       cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, kernel, threads, shared_bytes);
   if (status != cudaSuccess) check_cuda(status, what());
-  return std::int64_t{std::max(blocks, 1)} * context.info().multiprocessors;
+  return std::int64_t{std::max(blocks, 1)} * context.info().sms;
 }
 
 std::int64_t resident_clusters_cuda(const Context& context, const void* kernel, int threads,

@@ -118,7 +118,7 @@ inline RowChunks row_chunks(std::int64_t rows, int length, std::size_t element, 
   RowChunks chunks{.rows = rows, .length = length, .group = 1, .lanes = 1};
   while (chunks.lanes < max_lanes && chunks.lanes * elements < length) chunks.lanes *= 2;
   const int at_once = threads / chunks.lanes;
-  const std::int64_t few = ceil_div(rows, std::int64_t{4} * context.info().multiprocessors);
+  const std::int64_t few = ceil_div(rows, std::int64_t{4} * context.info().sms);
   const std::int64_t fitting =
       smaller(few, std::int64_t{bytes} / (length * static_cast<int>(element)));
   chunks.group = static_cast<int>(larger<std::int64_t>(fitting / at_once * at_once, at_once));

@@ -25,10 +25,10 @@ struct Waiting {
 /// Launches - without the tail of the last, which waiting is - and what takes longest: moving the
 /// bytes, the waves of blocks, or their instructions.
 inline double waiting_seconds(const Cost& traffic, const Waiting& kernel, const Context& context) {
-  const double resident = kernel.blocks_per_sm * context.info().multiprocessors;
+  const double resident = kernel.blocks_per_sm * context.info().sms;
   const double waves = larger(1.0, kernel.blocks / resident);
   const double waiting = waves * (kernel.fixed + kernel.rounds * kernel.round);
-  const double busy = kernel.blocks / context.info().multiprocessors * kernel.busy;
+  const double busy = kernel.blocks / context.info().sms * kernel.busy;
   const double moving =
       traffic.bytes / (kernel.bandwidth * nominal_rates(context).bytes_per_second);
   return kernel.launches * launch_seconds / 2 + larger(moving, larger(waiting, busy));

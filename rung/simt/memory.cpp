@@ -82,9 +82,9 @@ DeviceInfo info(int) {
   (void)thread_order();
   return {.name = "simulated H200",
           .compute_capability = compute_capability,
-          .multiprocessors = multiprocessors,
+          .sms = multiprocessors,
           .shared_per_block = shared_bytes_per_block,
-          .shared_per_multiprocessor = shared_bytes_per_multiprocessor,
+          .shared_per_sm = shared_bytes_per_multiprocessor,
           .l2_bytes = l2_bytes,
           .memory_bytes = host_memory()};
 }

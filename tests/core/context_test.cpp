@@ -105,7 +105,7 @@ TEST(Context, DescribesTheCpu) {
   EXPECT_EQ(context.backend(), Backend::cpu);
   EXPECT_FALSE(context.info().name.empty());
   EXPECT_GT(context.info().memory_bytes, std::size_t{1} << 28);
-  EXPECT_GE(context.info().multiprocessors, 1);
+  EXPECT_GE(context.info().sms, 1);
   EXPECT_EQ(context.info().compute_capability, 0);
   EXPECT_TRUE(available(Backend::cpu));
 }

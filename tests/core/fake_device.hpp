@@ -71,8 +71,7 @@ inline void copy(int, void* to, const void* from, std::size_t bytes) {
 }
 
 inline DeviceInfo info(int index) {
-  return {
-      .name = "fake " + std::to_string(index), .compute_capability = 90, .multiprocessors = 132};
+  return {.name = "fake " + std::to_string(index), .compute_capability = 90, .sms = 132};
 }
 
 // The last one registered is the one that is found: this one, because a program's own objects

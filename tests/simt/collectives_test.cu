@@ -113,18 +113,19 @@ TEST_P(CollectivesTest, MoveValuesOfAnySize) {
   check_reversal<std::int8_t>(c, [](int i) { return static_cast<std::int8_t>(-i); });
   check_reversal<f16>(c, [](int i) { return f16(static_cast<float>(i) / 3); });
   check_reversal<double>(c, [](int i) { return i / 3.0; });
-  check_reversal<Pack<double, 3>>(c,
-                                  [](int i) { return Pack<double, 3>{{i / 3.0, 1.0, -i * 1.0}}; });
+  check_reversal<Pack<double, 3>>(c, [](int i) {
+    return Pack<double, 3>{{i / 3.0, 1.0, -i * 1.0}};
+  });
 }
 
 __global__ void nothing() {}
 
 TEST_P(CollectivesTest, ResidentBlocksAreAtMostWhatTheDeviceHolds) {
   Context c = context();
-  const int multiprocessors = c.info().multiprocessors;
-  EXPECT_EQ(resident_blocks(c, nothing, 1024), 2 * multiprocessors);
-  EXPECT_EQ(resident_blocks(c, nothing, 32, c.info().shared_per_block), multiprocessors);
-  EXPECT_GE(resident_blocks(c, nothing, 32), 16 * multiprocessors);
+  const int sms = c.info().sms;
+  EXPECT_EQ(resident_blocks(c, nothing, 1024), 2 * sms);
+  EXPECT_EQ(resident_blocks(c, nothing, 32, c.info().shared_per_block), sms);
+  EXPECT_GE(resident_blocks(c, nothing, 32), 16 * sms);
 }
 
 INSTANTIATE_TEST_SUITE_P(Orders, CollectivesTest, testing::ValuesIn(thread_orders()), order_name);

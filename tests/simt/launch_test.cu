@@ -174,10 +174,8 @@ TEST_P(LaunchTest, CooperativeBlocksMeet) {
 TEST_P(LaunchTest, RefusesACooperativeGridThatIsNotResident) {
   Context c = context();
   // Two blocks of this size never fit one SM.
-  const LaunchShape shape{.grid = 2 * c.info().multiprocessors,
-                          .block = 1024,
-                          .shared_bytes = 200 << 10,
-                          .cooperative = true};
+  const LaunchShape shape{
+      .grid = 2 * c.info().sms, .block = 1024, .shared_bytes = 200 << 10, .cooperative = true};
   EXPECT_THROW(launch(c, shape, nothing), Error);
 }
 

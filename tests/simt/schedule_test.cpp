@@ -274,7 +274,7 @@ TEST_F(ScheduleTest, LiveAllocationsAreFound) {
 TEST_F(ScheduleTest, TheDeviceIsAnH200) {
   const Context c = Context::simt();
   EXPECT_EQ(c.info().shared_per_block, 227u << 10);
-  EXPECT_EQ(c.info().multiprocessors, 132);
+  EXPECT_EQ(c.info().sms, 132);
   EXPECT_EQ(c.info().compute_capability, 90);
 }
 

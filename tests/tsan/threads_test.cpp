@@ -101,7 +101,7 @@ TEST(Threads, MakeContextsAndAskForBackends) {
   at_once([](int) {
     for (int i = 0; i < calls; ++i) {
       Context context = Context::cpu();
-      EXPECT_GE(context.info().multiprocessors, 1);
+      EXPECT_GE(context.info().sms, 1);
       EXPECT_TRUE(available(Backend::cpu));
       static_cast<void>(available(Backend::cuda).why);
       Context moved = std::move(context);

@@ -39,12 +39,12 @@
 #include <string_view>
 #include <vector>
 
+#include "rung/core/activation.hpp"
 #include "rung/core/context.hpp"
 #include "rung/core/export.hpp"
 #include "rung/core/operator.hpp"
 #include "rung/core/tensor_ref.hpp"
 #include "rung/ops/conv/window.hpp"
-#include "rung/ops/gemm/gemm.hpp"
 
 namespace rung {
 

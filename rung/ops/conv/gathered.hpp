@@ -9,11 +9,11 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "rung/core/activation.hpp"
 #include "rung/core/dtype.hpp"
 #include "rung/core/export.hpp"
 #include "rung/core/tensor_ref.hpp"
 #include "rung/ops/conv/window.hpp"
-#include "rung/ops/gemm/gemm.hpp"
 
 namespace rung::conv_layer {
 

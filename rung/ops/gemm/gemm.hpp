@@ -28,6 +28,7 @@
 #include <string_view>
 #include <vector>
 
+#include "rung/core/activation.hpp"
 #include "rung/core/context.hpp"
 #include "rung/core/export.hpp"
 #include "rung/core/operator.hpp"
@@ -35,8 +36,6 @@
 
 namespace rung {
 
-/// gelu is the exact one, x Phi(x) with the error function; 0 at -infinity. NaN stays NaN in all.
-enum class Activation : std::uint8_t { none, relu, gelu, sigmoid, tanh };
 /// What may happen to f32 operands on tensor cores; the default keeps all 24 bits.
 enum class Precision : std::uint8_t { full, tf32 };
 

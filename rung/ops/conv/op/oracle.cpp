@@ -12,24 +12,6 @@
 namespace rung {
 namespace {
 
-template <class R>
-R activate(Activation activation, R x) {
-  switch (activation) {
-    case Activation::none:
-      return x;
-    case Activation::relu:
-      return x < 0 ? R{0} : x;
-    case Activation::gelu:
-      if (x < -40) return 0;  // as the limit; -infinity * 0 would be NaN
-      return x * std::erfc(-x / std::numbers::sqrt2_v<R>) / 2;
-    case Activation::sigmoid:
-      return 1 / (1 + std::exp(-x));
-    case Activation::tanh:
-      return std::tanh(x);
-  }
-  return x;
-}
-
 /// What the errors of a transformed layer scale with: the greatest elements of x around a pixel and
 /// of the filter, channel by channel.
 template <class T>
@@ -87,7 +69,7 @@ void refer(const Conv::Args& args, Oracle::Output& output) {
         if (tiles) sum.magnitude = std::max<R>(sum.magnitude, magnitude_of_tiles<T>(args, at));
         if (args.has_bias())
           sum.add(conv_oracle::wide(args.options.bias.view<const T, 1>()(at[1])));
-        value = static_cast<double>(activate(args.options.activation, sum.value));
+        value = static_cast<double>(reference_activation(args.options.activation, sum.value));
         magnitude = static_cast<double>(sum.magnitude);
       });
 }

@@ -30,7 +30,7 @@ constexpr std::string_view survey_patterns[] = {
 const Survey<Conv> survey{survey_patterns};
 
 Activation activation_of(const auto& has) {
-  for (const auto& [word, activation] : conv_text::activations) {
+  for (const auto& [word, activation] : activation_names) {
     if (has(word)) return activation;
   }
   return Activation::none;

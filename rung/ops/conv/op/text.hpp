@@ -18,13 +18,6 @@
 
 namespace rung::conv_text {
 
-inline constexpr std::pair<std::string_view, Activation> activations[] = {
-    {"none", Activation::none},
-    {"relu", Activation::relu},
-    {"gelu", Activation::gelu},
-    {"sigmoid", Activation::sigmoid},
-    {"tanh", Activation::tanh}};
-
 /// "3", for all axes of an image, or as many numbers as it has axes: "3x2".
 inline std::vector<int> parse_list(std::string_view op, std::string_view name,
                                    std::string_view text, int count) {

@@ -21,7 +21,7 @@ Support supports(const Elementwise::Args& args, const Context& context) {
   if (args.function == ElementwiseFunction::fma) {
     return unsupported("std::transform reads one or two ranges");
   }
-  if (context.threads() > Context::cpu().info().multiprocessors) {
+  if (context.threads() > Context::cpu().info().sms) {
     return unsupported("oneTBB starts no more threads than there are cores");
   }
   return peer_elementwise::supports_call(args);

@@ -97,7 +97,7 @@ TEST_P(ElementwiseOn, AlgebraThatIsExact) {
 TEST(ElementwiseSimt, RingOfTilesGoesRound) {
   // Two blocks per SM hold four tiles of 8 KiB of three operands each; this is more.
   Context context = Context::simt();
-  const auto count = static_cast<std::size_t>(context.info().multiprocessors) * 2 * 6 * 1024 + 77;
+  const auto count = static_cast<std::size_t>(context.info().sms) * 2 * 6 * 1024 + 77;
   std::vector<double> x(count);
   std::vector<double> y(count, 3.0);
   std::vector<double> w(count, 0.5);

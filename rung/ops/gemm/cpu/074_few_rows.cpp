@@ -5,7 +5,7 @@
 //          memory. All of C's rows are updated together, 4 or 16 k at a time, sweeping along rows
 //          of B.
 // Changes  against packed_simd: B is not packed, as the copy would be read once. C waits in a small
-//          buffer; the rows of B come as long streams, asked for 1 KiB ahead.
+//          buffer; the rows of B are long streams, prefetched 1 KiB ahead.
 // Cost     B once from memory; C from L1 for each 16 k.
 // Limits   up to 32 rows, rows of B contiguous, f32 and f64.
 // Tried    on a 2-core Zen 5 vCPU, 16x4096x4096: 4 or 8 rows of B at a time -30 and -10 % (C costs

@@ -3,6 +3,8 @@
 //
 // Takes any layout: an operand's tile lies in shared memory as it lies in global memory, k or rows
 // contiguous, and ldmatrix turns what must be turned on the way to registers.
+//
+// Idea, Changes, Cost and Limits stand in 220_ldmatrix_pipeline.cu, whose rung this is a part of.
 #pragma once
 
 #include <type_traits>
@@ -270,10 +272,7 @@ __global__ void __launch_bounds__(ldmatrix_shapes[Shape].threads(), ldmatrix_sha
                                        [&](int at) { return sums[i][at / 4][at % 4]; });
     }
   };
-  if constexpr (sizeof(T) == 2) {
-    if (call.finish.narrow) return finish(with_output<T>(p));
-  }
-  finish(p);
+  with_output_type<T>(p, call.finish.narrow, finish);
 }
 
 /// Whether lines along the contiguous axis begin at multiples of 16 bytes.
@@ -345,8 +344,8 @@ void launch_ldmatrix_pipeline(Context& context, const Finish<T>& given, const Te
                    .along = static_cast<int>(along),
                    .batch = static_cast<int>(part.p.c.shape[0]),
                    .slices = slices,
-                   .band = raster_band(std::int64_t{shape.blocks} * context.info().multiprocessors,
-                                       shape.rows, shape.columns)},
+                   .band = raster_band(std::int64_t{shape.blocks} * context.info().sms, shape.rows,
+                                       shape.columns)},
         .slice_depth = slice_depth,
         .wide_a = has_wide_lines(p.a, k_major_a, 1, 2),
         .wide_b = has_wide_lines(p.b, k_major_b, 2, 1)};

@@ -84,10 +84,7 @@ __global__ void __launch_bounds__(threads, 1)
                             first_column, [&](int at) { return sums[i][at]; });
     }
   };
-  if constexpr (sizeof(T) == 2) {
-    if (job.finish.narrow) return finish(with_output<T>(job.finish.p));
-  }
-  finish(job.finish.p);
+  with_output_type<T>(job.finish.p, job.finish.narrow, finish);
 }
 
 void run(const Gemm::Args& args, Context& context) {
@@ -97,10 +94,7 @@ void run(const Gemm::Args& args, Context& context) {
       const TensorJob<T> job =
           tensor_job<WgmmaTile<T, rows, KMajorA>, WgmmaTile<T, columns, KMajorB>>(
               operands,
-              {.rows = rows,
-               .columns = columns,
-               .slices = 1,
-               .at_once = context.info().multiprocessors},
+              {.rows = rows, .columns = columns, .slices = 1, .at_once = context.info().sms},
               nullptr);
       launch(context,
              {.grid = job.raster.total(), .block = threads, .shared_bytes = sizeof(WgmmaLayout)},

@@ -69,10 +69,7 @@ __global__ void __launch_bounds__(role_threads, 1)
     finish_strip<columns>(p, layout.strips[warp], work.batch, first_row + 16 * warp, first_column,
                           [&](int i) { return sums[i]; });
   };
-  if constexpr (sizeof(T) == 2) {
-    if (job.finish.narrow) return finish(with_output<T>(job.finish.p));
-  }
-  finish(job.finish.p);
+  with_output_type<T>(job.finish.p, job.finish.narrow, finish);
 }
 
 void run(const Gemm::Args& args, Context& context) {
@@ -82,10 +79,7 @@ void run(const Gemm::Args& args, Context& context) {
       const TensorJob<T> job =
           tensor_job<WgmmaTile<T, rows, KMajorA>, WgmmaTile<T, columns, KMajorB>>(
               operands,
-              {.rows = rows,
-               .columns = columns,
-               .slices = 1,
-               .at_once = context.info().multiprocessors},
+              {.rows = rows, .columns = columns, .slices = 1, .at_once = context.info().sms},
               nullptr);
       launch(
           context,

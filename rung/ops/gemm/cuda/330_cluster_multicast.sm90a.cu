@@ -107,7 +107,7 @@ template <int Columns, class T>
 void launch_clusters(Context& context, const MappedOperands<T>& operands, int slices,
                      float* partial) {
   with_majors(operands, [&]<bool KMajorA, bool KMajorB>() {
-    const std::int64_t most = context.info().multiprocessors / cluster_blocks;
+    const std::int64_t most = context.info().sms / cluster_blocks;
     const TensorJob<T> job =
         tensor_job<WgmmaTile<T, rows, KMajorA>, WgmmaTile<T, Columns, KMajorB, cluster_blocks>>(
             operands,

@@ -50,7 +50,7 @@ Support supports(const Gemm::Args& args, const Context& context) {
 
 /// As many steps as the average SM has, not the busiest one; and what the cut tiles cost.
 double estimate(const Gemm::Args& args, const Context& context) {
-  const double sms = context.info().multiprocessors;
+  const double sms = context.info().sms;
   const double tiles = static_cast<double>(tiles_of(args.m(), tile.rows)) *
                        static_cast<double>(tiles_of(args.n(), tile.columns)) *
                        static_cast<double>(args.batch());
@@ -65,7 +65,7 @@ double estimate(const Gemm::Args& args, const Context& context) {
 }
 
 void run(const Gemm::Args& args, Context& context) {
-  const std::int64_t blocks = context.info().multiprocessors;
+  const std::int64_t blocks = context.info().sms;
   const std::int64_t floats = blocks * stream_partial_floats;
   const auto flags = static_cast<int>(blocks) * consumer_groups;
   auto* const memory = static_cast<float*>(

@@ -13,24 +13,6 @@
 namespace rung {
 namespace {
 
-template <class Real>
-Real activate(Activation activation, Real x) {
-  switch (activation) {
-    case Activation::none:
-      return x;
-    case Activation::relu:
-      return x > 0 ? x : (std::isnan(x) ? x : Real{0});
-    case Activation::gelu:
-      if (x < -40) return 0;  // as the limit; -infinity * 0 would be NaN
-      return x * std::erfc(-x / std::numbers::sqrt2_v<Real>) / 2;
-    case Activation::sigmoid:
-      return 1 / (1 + std::exp(-x));
-    case Activation::tanh:
-      return std::tanh(x);
-  }
-  return x;
-}
-
 /// One row of C in Real: double, or long double where the operands are double already.
 template <class T, class C, class Real>
 void reference_row(const Gemm::Args& args, std::int64_t batch, std::int64_t row, double* value,
@@ -72,7 +54,7 @@ void reference_row(const Gemm::Args& args, std::int64_t batch, std::int64_t row,
       x += term;
       terms += std::abs(term);
     }
-    value[j] = static_cast<double>(activate(args.activation, x));
+    value[j] = static_cast<double>(reference_activation(args.activation, x));
     magnitude[j] = static_cast<double>(terms);
   }
 }
@@ -122,7 +104,7 @@ double Gemm::estimate(const Args& args, const Speed& speed, const Context& conte
   constexpr double block_start_steps = 32;  // steps of k that filling and draining a block cost
   const double tiles = tiles_of(args.m(), speed.rows) * tiles_of(args.n(), speed.columns) *
                        static_cast<double>(args.batch() * slices);
-  const double sms = context.info().multiprocessors;
+  const double sms = context.info().sms;
   const double most = std::ceil(tiles / sms);
   // Fewer blocks than an SM has room for hide less latency.
   const double hidden = 0.5 + 0.5 * std::min(1.0, most / speed.blocks_per_sm);

@@ -13,14 +13,8 @@
 namespace rung {
 namespace {
 
-constexpr std::pair<std::string_view, Activation> activations[] = {{"none", Activation::none},
-                                                                   {"relu", Activation::relu},
-                                                                   {"gelu", Activation::gelu},
-                                                                   {"sigmoid", Activation::sigmoid},
-                                                                   {"tanh", Activation::tanh}};
-
 Activation parse_activation(std::string_view text) {
-  for (const auto& [name, activation] : activations) {
+  for (const auto& [name, activation] : activation_names) {
     if (name == text) return activation;
   }
   throw Error(
@@ -217,7 +211,7 @@ Gemm::Call Gemm::make(const Problem& problem, Inputs& inputs) {
   call.transpose_a = problem.has("ta");
   call.transpose_b = problem.has("tb");
   call.precision = problem.has("tf32") ? Precision::tf32 : Precision::full;
-  for (const auto& [text, activation] : activations) {
+  for (const auto& [text, activation] : activation_names) {
     if (problem.has(text)) call.activation = activation;
   }
   call.a = inputs.input("a", problem.dtype, call.transpose_a ? matrix(k, m) : matrix(m, k));

@@ -217,7 +217,7 @@ TEST(GemmTensorCores, ExactWithTilesOfEveryWidth) {
   Context context = Context::on(Backend::simt);
   std::mt19937 engine(10);
   std::map<std::string, int> taken;
-  const std::int64_t sms = context.info().multiprocessors;
+  const std::int64_t sms = context.info().sms;
   for (const std::int64_t columns : {64, 128, 192, 256}) {
     for (const bool tb : {false, true}) {
       const Case test{DType::bf16, DType::bf16, sms, 8, columns, 72, false, tb, 0, 0, 1, 0};

@@ -47,7 +47,7 @@ __global__ void __launch_bounds__(threads) loss_block_per_row(Rows<4> rows, RowL
 
 double estimate(const Loss::Args& args, const Context& context) {
   // A row takes a block some 2 us, however short it is.
-  const double rounds = static_cast<double>(args.count()) / (8.0 * context.info().multiprocessors);
+  const double rounds = static_cast<double>(args.count()) / (8.0 * context.info().sms);
   return launch_seconds +
          larger(estimate_seconds(Loss::cost(args), {.bandwidth = 0.3}, context), rounds * 2e-6);
 }

@@ -294,7 +294,7 @@ void with_kind(const Call<T>& call, const RowBlock& block, F&& f) {
 template <class T>
 std::int64_t rows_ahead(const Context& context, const Call<T>& call, const RowBlock& block,
                         void (*kernel)(Call<T>)) {
-  if (!can_depend(context) || call.rows <= context.info().multiprocessors) return 0;
+  if (!can_depend(context) || call.rows <= context.info().sms) return 0;
   return resident_blocks(context, kernel, block.threads * block.rows,
                          sizeof(RegisterShared<Accumulator<T>>)) *
          block.rows / 2;

@@ -157,9 +157,9 @@ struct Plan {
 Plan plan_of(const Norm::Args& args, const Context& context) {
   const std::int64_t width = static_cast<std::int64_t>(16 / size_of(args.x.dtype));
   const std::int64_t packs = args.columns() / width + 2;  // cut at either end
-  const std::int64_t wanted = clamped(ceil_div(std::int64_t{4} * context.info().multiprocessors,
-                                               larger(args.rows(), std::int64_t{1})),
-                                      std::int64_t{1}, std::int64_t{256});
+  const std::int64_t wanted =
+      clamped(ceil_div(std::int64_t{4} * context.info().sms, larger(args.rows(), std::int64_t{1})),
+              std::int64_t{1}, std::int64_t{256});
   Plan plan{};
   plan.length = round_up(ceil_div(packs, wanted), std::int64_t{threads});
   plan.spans = ceil_div(packs, plan.length);

@@ -181,8 +181,8 @@ double estimate(const NormBackward::Args& args, const Context& context) {
   const NormBackward::Lines lines = NormBackward::lines_of(args);
   const std::int64_t n = lines.columns.size();
   const std::int64_t rows = lines.rows.size();
-  const std::int64_t blocks = smaller(blocks_of(rows, n, wants_sums(args)),
-                                      std::int64_t{8} * context.info().multiprocessors);
+  const std::int64_t blocks =
+      smaller(blocks_of(rows, n, wants_sums(args)), std::int64_t{8} * context.info().sms);
   // A warp's 32 elements lie in one piece, or in as many as there are runs of adjacent rows, of
   // sectors of 32 bytes.
   const int last = lines.rows.rank - 1;

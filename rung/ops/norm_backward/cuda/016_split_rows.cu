@@ -288,9 +288,9 @@ struct Plan {
 Plan plan_of(std::int64_t rows, std::int64_t n, const Context& context) {
   Plan plan{};
   plan.shares = ceil_div(rows, std::int64_t{rows_a_share});
-  const std::int64_t wanted = clamped(ceil_div(std::int64_t{4} * context.info().multiprocessors,
-                                               larger(plan.shares, std::int64_t{1})),
-                                      std::int64_t{1}, std::int64_t{256});
+  const std::int64_t wanted =
+      clamped(ceil_div(std::int64_t{4} * context.info().sms, larger(plan.shares, std::int64_t{1})),
+              std::int64_t{1}, std::int64_t{256});
   plan.length = round_up(ceil_div(n, wanted), std::int64_t{step});
   plan.spans = ceil_div(n, plan.length);
   return plan;

@@ -161,8 +161,7 @@ double estimate(const NormBackward::Args& args, const Context& context) {
   const RowBlock block = row_block(n * static_cast<std::int64_t>(size) / 16,
                                    size == 2 ? packs<f16> : packs<float>, 1, max_threads);
   const int per_sm = larger(max_threads / (block.threads * block.rows), 1);
-  const std::int64_t blocks =
-      blocks_of(rows, block, std::int64_t{per_sm} * context.info().multiprocessors);
+  const std::int64_t blocks = blocks_of(rows, block, std::int64_t{per_sm} * context.info().sms);
   // A block waits for each of its rows, and for what their threads find.
   const double rounds = static_cast<double>(ceil_div(rows, blocks * block.rows));
   return finish_seconds(args, blocks * block.rows, context) +

@@ -334,7 +334,7 @@ __global__ void __launch_bounds__(ring_threads, 1) norm_backward_ring(Call<T> ca
 /// One for an SM, each with eight rows or more for each of its teams.
 std::int64_t blocks_of(std::int64_t rows, int teams, const Context& context) {
   return clamped(ceil_div(rows, rows_a_chunk * teams), std::int64_t{1},
-                 std::int64_t{context.info().multiprocessors});
+                 std::int64_t{context.info().sms});
 }
 
 Support supports(const NormBackward::Args& args, const Context& context) {

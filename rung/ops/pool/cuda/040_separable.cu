@@ -24,7 +24,7 @@ using namespace pool_cuda;
 
 constexpr int threads = 256;
 constexpr int max_shared = 48 << 10;
-constexpr int usual_shared = 16 << 10;   // eight blocks fill a multiprocessor
+constexpr int usual_shared = 16 << 10;   // eight blocks fill an SM
 constexpr int loads = 4;                 // columns of a thread at a time
 constexpr double step_seconds = 0.5e-6;  // from a load to the store of what it became
 
@@ -176,7 +176,7 @@ void run(const Pool::Args& args, Context& context) {
   int lanes = 32;
   while (lanes > 4 && lanes / 2 >= args.columns.in) lanes /= 2;
   const int at_once = threads / lanes;  // rows
-  // As much as eight blocks of a multiprocessor have room for, but a few blocks for each.
+  // As much as eight blocks of an SM have room for, but a few blocks for each.
   constexpr std::int64_t few_blocks = 1024;
   const std::int64_t fitting =
       smaller<std::int64_t>(usual_shared / bytes, ceil_div(rows, few_blocks));

@@ -15,6 +15,7 @@
 // Tried    -
 // Source   -
 #include "rung/ops/pool/cuda/detail/images.hpp"
+#include "rung/ops/pool/small_window.hpp"
 
 namespace rung {
 namespace {
@@ -89,19 +90,12 @@ Support supports(const Pool::Args& args, const Context&) {
   if (args.kind() == Pooling::weighted || args.has_indices()) {
     return unsupported("maximum, average and l2, no indices");
   }
-  const PoolAxis& rows = args.rows;
-  const PoolAxis& columns = args.columns;
-  constexpr std::int64_t max_extent = std::int64_t{1} << 30;
-  if (rows.in > max_extent || columns.in > max_extent) return unsupported("images of up to 2^30");
-  const bool square = rows.kernel == columns.kernel && rows.stride == columns.stride;
-  const bool usual = (rows.kernel == 2 && rows.stride == 2) ||
-                     (rows.kernel == 3 && (rows.stride == 1 || rows.stride == 2));
-  if (!square || !usual || rows.dilation != 1 || columns.dilation != 1) {
-    return unsupported("windows of 2 x 2 or 3 x 3 with a stride of 2, 3 x 3 with one of 1");
-  }
+  const Support small = supports_small_window(args.rows, args.columns);
+  if (!small) return small;
   if (args.x.strides[3] != 1) return unsupported("the rows of x must be contiguous");
   const std::int64_t planes = args.images() * args.channels();
-  const std::int64_t count = planes * ceil_div(rows.out, std::int64_t{group}) * columns.out;
+  const std::int64_t count =
+      planes * ceil_div(args.rows.out, std::int64_t{group}) * args.columns.out;
   return count < 0xffffffff ? supported : unsupported("2^32 threads and more");
 }
 
@@ -115,9 +109,9 @@ void run(const Pool::Args& args, Context& context) {
   };
   with_kind_and_type(args, [&]<Pooling kind, class T>() {
     if constexpr (kind != Pooling::weighted) {
-      if (args.rows.kernel == 2) return start.template operator()<kind, T, 2, 2>();
-      if (args.rows.stride == 2) return start.template operator()<kind, T, 3, 2>();
-      start.template operator()<kind, T, 3, 1>();
+      with_small_window(args.rows, [&]<int Taps, int Stride>() {
+        start.template operator()<kind, T, Taps, Stride>();
+      });
     }
   });
 }

@@ -25,23 +25,6 @@ Real load(const ConstTensorRef& tensor, std::int64_t offset) {
   return load_as_double(tensor.dtype, static_cast<const std::byte*>(tensor.data) + offset * bytes);
 }
 
-Real activate(Activation activation, Real x) {
-  switch (activation) {
-    case Activation::none:
-      return x;
-    case Activation::relu:
-      return x < 0 ? Real{0} : x;
-    case Activation::gelu:
-      if (x < -40) return 0;  // as the limit; -infinity * 0 would be NaN
-      return x * std::erfc(-x / std::numbers::sqrt2_v<Real>) / 2;
-    case Activation::sigmoid:
-      return 1 / (1 + std::exp(-x));
-    case Activation::tanh:
-      return std::tanh(x);
-  }
-  return x;
-}
-
 /// y, what its error scales with, and the position of the maximum.
 struct Pooled {
   Real value = 0;
@@ -155,7 +138,8 @@ void Pool::reference(const Args& args, Oracle& oracle) {
           pooled.value += bias;
           pooled.magnitude += std::abs(bias) + std::abs(pooled.value);
         }
-        output.value[judged] = static_cast<double>(activate(args.options.activation, pooled.value));
+        output.value[judged] =
+            static_cast<double>(reference_activation(args.options.activation, pooled.value));
         output.magnitude[judged] = static_cast<double>(pooled.magnitude);
       }
     }

@@ -18,12 +18,6 @@
 namespace rung {
 namespace {
 
-constexpr std::pair<std::string_view, Activation> activations[] = {{"none", Activation::none},
-                                                                   {"relu", Activation::relu},
-                                                                   {"gelu", Activation::gelu},
-                                                                   {"sigmoid", Activation::sigmoid},
-                                                                   {"tanh", Activation::tanh}};
-
 /// Mostly small whole numbers with many equal ones, some infinities, one value in 61 NaN.
 double with_nan(std::int64_t, double uniform) {
   if (uniform < 1.0 / 61) return std::numeric_limits<double>::quiet_NaN();
@@ -160,7 +154,7 @@ Pool::Call Pool::make(const Problem& problem, Inputs& inputs) {
   Call call;
   PoolOptions& options = call.options;
   pool_text::read_windows(name, problem, options);
-  for (const auto& [word, activation] : activations) {
+  for (const auto& [word, activation] : activation_names) {
     if (problem.has(word)) options.activation = activation;
   }
   const bool last = options.channels_last;
@@ -206,7 +200,7 @@ void Pool::invoke(Context& context, Invocation& call, Pick pick) {
   const Tensor& x = call.tensors.at("x");
   PoolOptions options;
   pool_text::read_windows(name, call, options);
-  for (const auto& [word, activation] : activations) {
+  for (const auto& [word, activation] : activation_names) {
     if (call.text("activation", "none") == word) options.activation = activation;
   }
   if (call.has("weights")) options.weights = call.tensors.at("weights");

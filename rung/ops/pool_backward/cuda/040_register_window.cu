@@ -14,6 +14,7 @@
 // Source   -
 #include <cstdint>
 
+#include "rung/ops/pool/small_window.hpp"
 #include "rung/ops/pool_backward/cuda/detail/gradients.hpp"
 
 namespace rung {
@@ -105,16 +106,8 @@ Support supports(const PoolBackward::Args& args, const Context&) {
   if (args.kind() != Pooling::max && args.kind() != Pooling::average) {
     return unsupported("maximum and average only");
   }
-  const PoolAxis& rows = args.rows;
-  const PoolAxis& columns = args.columns;
-  constexpr std::int64_t max_extent = std::int64_t{1} << 30;
-  if (rows.in > max_extent || columns.in > max_extent) return unsupported("images of up to 2^30");
-  const bool square = rows.kernel == columns.kernel && rows.stride == columns.stride;
-  const bool usual = (rows.kernel == 2 && rows.stride == 2) ||
-                     (rows.kernel == 3 && (rows.stride == 1 || rows.stride == 2));
-  if (!square || !usual || rows.dilation != 1 || columns.dilation != 1) {
-    return unsupported("windows of 2 x 2 or 3 x 3 with a stride of 2, 3 x 3 with one of 1");
-  }
+  const Support small = supports_small_window(args.rows, args.columns);
+  if (!small) return small;
   const auto contiguous = [](const ConstTensorRef& tensor) {
     return !is_given(tensor) || tensor.shape[3] == 1 || tensor.strides[3] == 1;
   };
@@ -135,9 +128,9 @@ void run(const PoolBackward::Args& args, Context& context) {
              static_cast<std::uint32_t>(count), static_cast<std::uint32_t>(groups_of(args.rows)));
     };
     const auto with_window = [&]<Pooling kind, class Index>(const View<const Index, 4>& indices) {
-      if (args.rows.kernel == 2) return start.template operator()<kind, 2, 2>(indices);
-      if (args.rows.stride == 2) return start.template operator()<kind, 3, 2>(indices);
-      start.template operator()<kind, 3, 1>(indices);
+      with_small_window(args.rows, [&]<int Taps, int Stride>() {
+        start.template operator()<kind, Taps, Stride>(indices);
+      });
     };
     if (args.kind() == Pooling::average) {
       with_window.template operator()<Pooling::average>(p.indices_i32);

@@ -3,7 +3,8 @@
 // (120_single_pass_rows.cuh; 120_single_pass_straight_rows.cuh for the plainest) and across
 // contiguous columns (120_single_pass_columns.cuh). They are compiled by type in detail/*.cu.
 //
-// Idea     told in 120_single_pass_last_block.cu, whose rung this is a part of.
+// Idea, Changes, Cost and Limits stand in 120_single_pass_last_block.cu,
+// whose rung this is a part of.
 #pragma once
 
 #include "rung/device/dependent.hpp"

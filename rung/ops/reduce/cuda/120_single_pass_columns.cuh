@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // reduce / single pass: the kernel across contiguous columns.
 //
-// Idea     told in 120_single_pass_last_block.cu, whose rung this is a part of.
+// Idea, Changes, Cost and Limits stand in 120_single_pass_last_block.cu,
+// whose rung this is a part of.
 #pragma once
 
 #include "rung/core/bounds.hpp"

@@ -69,8 +69,7 @@ double estimate(const Reduce::Args& args, const Context& context) {
   double waiting = 0;
   if (!is_fast_columns(args)) {
     const auto pieces = static_cast<double>(row_pieces(args).pieces.size());
-    const double waves =
-        static_cast<double>(args.results()) / (groups_per_sm * context.info().multiprocessors);
+    const double waves = static_cast<double>(args.results()) / (groups_per_sm * context.info().sms);
     if (pieces > 1) waiting = pieces * wait * larger(1.0, waves);
   }
   return larger(estimate_seconds(Reduce::cost(args), {.bandwidth = 1}, context),

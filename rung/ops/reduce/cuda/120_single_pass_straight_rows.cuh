@@ -4,7 +4,8 @@
 // kernel that does works out before its first load, and holds in registers, costs one row of 4 MB a
 // third of its time and long rows 3 %.
 //
-// Idea     told in 120_single_pass_last_block.cu, whose rung this is a part of.
+// Idea, Changes, Cost and Limits stand in 120_single_pass_last_block.cu,
+// whose rung this is a part of.
 #pragma once
 
 #include "rung/core/bounds.hpp"
@@ -150,7 +151,7 @@ void run_one_row(const Reduce::Args& args, Context& context, const F& fold) {
   const OneRow row = one_row<typename F::Element>(args.x.data, args.terms.size());
   // Half of what the device holds, so that the next launch's blocks find room; the same number on
   // each SM.
-  const Index most = Index{context.info().multiprocessors} * (is_light<F> ? 2 : 1);
+  const Index most = Index{context.info().sms} * (is_light<F> ? 2 : 1);
   const Index blocks =
       clamped<Index>(row.packs / (one_row_threads * 2), 1, smaller(most, max_packets));
   Post post{};
@@ -222,7 +223,7 @@ Straight straight(const Reduce::Args& args, const Context& context) {
     return length <= max_bytes / static_cast<Index>(sizeof(T)) ? Straight::one_row : Straight::none;
   }
   // Rows enough for a block each to fill the device; packs enough for its threads.
-  const bool many = args.results() > Index{context.info().multiprocessors} * 4;
+  const bool many = args.results() > Index{context.info().sms} * 4;
   const bool even = args.kept.rank == 1 && length % width == 0 &&
                     args.kept.strides[0][0] % width == 0 &&
                     reinterpret_cast<std::uintptr_t>(args.x.data) % load_bytes == 0;

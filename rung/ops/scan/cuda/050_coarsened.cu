@@ -52,13 +52,13 @@ void run(const Scan::Args& args, Context& context) {
 double estimate(const Scan::Args& args, const Context& context) {
   const double rate = nominal_rates(context).bytes_per_second;
   // Eight blocks per SM share the memory; fewer lines leave some of it unused.
-  const double blocks = 8.0 * context.info().multiprocessors;
+  const double blocks = 8.0 * context.info().sms;
   const double idle = larger(1.0, blocks / static_cast<double>(args.lines.size()));
   const double strided = args.is_contiguous() ? 1 : 7;
   // However short a line, a block is started and meets for it.
   const double lines = static_cast<double>(args.lines.size()) * 0.65e-6;
-  return 4e-6 + larger(idle * strided * 1.7 * Scan::cost(args).bytes / rate,
-                       lines / context.info().multiprocessors);
+  return 4e-6 +
+         larger(idle * strided * 1.7 * Scan::cost(args).bytes / rate, lines / context.info().sms);
 }
 
 const Rung<Scan> self{{.name = "coarsened",

@@ -61,7 +61,7 @@ double estimate(const Scan::Args& args, const Context& context) {
   const double rate = nominal_rates(context).bytes_per_second;
   const auto lines = static_cast<double>(args.lines.size());
   // 32 warps per SM share the memory; a line costs 512 bytes each way at least.
-  const double idle = larger(1.0, 32.0 * context.info().multiprocessors / lines);
+  const double idle = larger(1.0, 32.0 * context.info().sms / lines);
   const double strided = args.is_contiguous() ? 1 : 9;
   const double bytes = larger(Scan::cost(args).bytes * strided, lines * 1024);
   return 4e-6 + idle * bytes / (0.77 * rate);

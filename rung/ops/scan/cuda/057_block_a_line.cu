@@ -87,8 +87,7 @@ double estimate(const Scan::Args& args, const Context& context) {
   const auto lines = static_cast<double>(args.lines.size());
   const std::int64_t warps = warps_for(args);
   // Eight warps per SM share the memory, each with loads of its own in flight.
-  const double idle =
-      larger(1.0, 8.0 * context.info().multiprocessors / (lines * static_cast<double>(warps)));
+  const double idle = larger(1.0, 8.0 * context.info().sms / (lines * static_cast<double>(warps)));
   const double strided = args.is_contiguous() ? 1 : 9;
   const auto covered = static_cast<double>(round_up(line_bytes(args), warps * warp_bytes));
   const double bytes = larger(Scan::cost(args).bytes * strided, 2 * lines * covered);

@@ -107,7 +107,7 @@ double estimate(const Scan::Args& args, const Context& context) {
       strided * 3.45 * Scan::cost(args).bytes / nominal_rates(context).bytes_per_second;
   // However short a line, it has blocks of its own.
   const double lines = static_cast<double>(args.lines.size()) * 1.8e-6;
-  return 12e-6 + larger(moving, lines / context.info().multiprocessors);
+  return 12e-6 + larger(moving, lines / context.info().sms);
 }
 
 const Rung<Scan> self{{.name = "three_kernel",

@@ -13,7 +13,7 @@
 // carry into the next 1024. Each sum of up to 31 is one load per lane and a reduction of a warp.
 // Only the carries form a chain, one step in 1024 tiles (8 to 32 MiB): it runs ahead of the data.
 //
-// Idea     told in 080_decoupled_look_back.cu, whose rung this is a part of.
+// Idea, Changes, Cost and Limits stand in 080_decoupled_look_back.cu, whose rung this is a part of.
 #pragma once
 
 #include "rung/core/bounds.hpp"

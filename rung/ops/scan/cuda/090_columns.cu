@@ -156,7 +156,7 @@ Cut cut_of(const Scan::Args& args, const Context& context) {
   cut.strips = ceil_div(cut.width, pack);
   cut.outer = args.lines.size() / cut.width;
   // 512 threads per SM, each with a load in flight; pieces of 64 rows at least.
-  const std::int64_t wanted = std::int64_t{512} * context.info().multiprocessors;
+  const std::int64_t wanted = std::int64_t{512} * context.info().sms;
   const std::int64_t most = larger<std::int64_t>(args.length() / 64, 1);
   cut.pieces = clamped<std::int64_t>(wanted / (cut.outer * cut.strips), 1, most);
   cut.rows = ceil_div(args.length(), cut.pieces);
@@ -193,8 +193,7 @@ void run(const Scan::Args& args, Context& context) {
 double estimate(const Scan::Args& args, const Context& context) {
   const Cut cut = cut_of(args, context);
   const double bytes = Scan::cost(args).bytes * (cut.pieces > 1 ? 1.5 : 1.0);
-  const double busy =
-      smaller(1.0, static_cast<double>(cut.count()) / (256.0 * context.info().multiprocessors));
+  const double busy = smaller(1.0, static_cast<double>(cut.count()) / (256.0 * context.info().sms));
   // Narrow strips waste most of each sector.
   const double narrow = larger(1.0, 8.0 / static_cast<double>(cut.width));
   const double fraction = size_of(args.x.dtype) == 1 ? 0.35 : 0.65;

@@ -189,7 +189,7 @@ Plan plan_of(const Softmax::Args& args, const Context& context) {
   for (;; plan.across /= 2) {
     plan.columns = plan.across * width;
     plan.blocks = args.count() / run * ceil_div(run, plan.columns);
-    const bool enough = 4 * plan.blocks >= 3 * context.info().multiprocessors;
+    const bool enough = 4 * plan.blocks >= 3 * context.info().sms;
     if (enough || plan.across <= min_across) return plan;
   }
 }

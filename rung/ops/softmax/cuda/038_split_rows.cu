@@ -210,9 +210,9 @@ Plan plan_of(const Softmax::Args& args, const Context& context) {
   while (plan.across < warp_size && plan.across < plan.spans.run) plan.across *= 2;
   plan.spans.groups = args.count() / larger(plan.spans.run, std::int64_t{1}) *
                       ceil_div(plan.spans.run, std::int64_t{plan.across});
-  const std::int64_t wanted = clamped(ceil_div(std::int64_t{4} * context.info().multiprocessors,
-                                               larger(plan.spans.groups, std::int64_t{1})),
-                                      std::int64_t{1}, std::int64_t{512});
+  const std::int64_t wanted = clamped(
+      ceil_div(std::int64_t{4} * context.info().sms, larger(plan.spans.groups, std::int64_t{1})),
+      std::int64_t{1}, std::int64_t{512});
   const std::int64_t least = std::int64_t{batch} * threads / plan.across;
   plan.spans.length = larger(ceil_div(args.length(), wanted), least);
   plan.spans.count = larger(ceil_div(args.length(), plan.spans.length), std::int64_t{1});

@@ -54,7 +54,7 @@ Support supports(const Softmax::Args& args, const Context& context) {
       args.x.dtype, [&]<class T>() { return long_block(packs_of_row<T>(args)); });
   const bool fits =
       block.fits && block.stage_bytes + sizeof(LongShared) <= context.info().shared_per_block;
-  return fits ? supported : unsupported("the row exceeds a multiprocessor");
+  return fits ? supported : unsupported("the row exceeds an SM");
 }
 
 double estimate(const Softmax::Args& args, const Context& context) {

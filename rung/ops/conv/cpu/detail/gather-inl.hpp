@@ -14,8 +14,8 @@
 #include <cstdint>
 #include <cstring>
 
+#include "rung/cpu/activate-inl.hpp"
 #include "rung/cpu/load-inl.hpp"
-#include "rung/cpu/math-inl.hpp"
 #include "rung/ops/conv/gathered.hpp"
 
 HWY_BEFORE_NAMESPACE();
@@ -23,6 +23,7 @@ namespace rung::conv_cpu::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 using conv_layer::Gathered;
 using conv_layer::SourceAxis;
+using cpu::HWY_NAMESPACE::activate;
 
 /// Pixels that are neighbours in one row of one image.
 struct Run {
@@ -138,33 +139,6 @@ void gather_terms(const Gathered& g, const In* group, const Run* runs, int run_c
     if (++t0 < g.axis[0].kernel) continue;
     t0 = 0;
     ++q;
-  }
-}
-
-template <class T>
-HWY_INLINE void activate(Activation activation, T* x, int count) {
-  const hn::ScalableTag<T> d;
-  const auto each = [&](auto f) HWY_ATTR {
-    for (int j = 0; j < count; j += static_cast<int>(hn::Lanes(d))) {
-      hn::StoreU(f(hn::LoadU(d, x + j)), d, x + j);
-    }
-  };
-  switch (activation) {
-    case Activation::none:
-      break;
-    case Activation::relu:
-      // In this order a NaN passes through on every target.
-      each([&](auto v) HWY_ATTR { return hn::IfThenElse(hn::Lt(v, hn::Zero(d)), hn::Zero(d), v); });
-      break;
-    case Activation::gelu:
-      each([&](auto v) HWY_ATTR { return cpu::HWY_NAMESPACE::gelu(d, v); });
-      break;
-    case Activation::sigmoid:
-      each([&](auto v) HWY_ATTR { return cpu::HWY_NAMESPACE::sigmoid(d, v); });
-      break;
-    case Activation::tanh:
-      each([&](auto v) HWY_ATTR { return cpu::HWY_NAMESPACE::tanh(d, v); });
-      break;
   }
 }
 

@@ -7,6 +7,7 @@
 
 #include "rung/core/bounds.hpp"
 #include "rung/core/integer.hpp"
+#include "rung/device/activate.hpp"
 #include "rung/device/load.hpp"
 #include "rung/device/take_axis.hpp"
 #include "rung/ops/conv/conv.hpp"
@@ -14,24 +15,6 @@
 namespace rung::conv_cuda::inline RUNG_TARGET {
 
 // --- in kernels ----------------------------------------------------------------------------------
-
-template <class Sum>
-__device__ Sum activate(Activation activation, Sum x) {
-  switch (activation) {
-    case Activation::none:
-      return x;
-    case Activation::relu:
-      return x < 0 ? Sum(0) : x;  // NaN stays NaN
-    case Activation::gelu:
-      if (x < -40) return 0;  // under any type's range; -infinity * 0 would be NaN
-      return x * erfc(-x * Sum(0.70710678118654752440)) * Sum(0.5);
-    case Activation::sigmoid:
-      return Sum(1) / (Sum(1) + exp(-x));
-    case Activation::tanh:
-      return tanh(x);
-  }
-  return x;
-}
 
 /// What follows the sums.
 template <class T>

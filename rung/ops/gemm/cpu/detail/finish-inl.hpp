@@ -11,39 +11,12 @@
 
 #include <hwy/highway.h>
 
-#include "rung/cpu/math-inl.hpp"
+#include "rung/cpu/activate-inl.hpp"
 #include "rung/ops/gemm/cpu/detail/engine.hpp"
 
 HWY_BEFORE_NAMESPACE();
 namespace rung::gemm_cpu::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
-
-template <class T>
-void activate(Activation activation, T* x, int count) {
-  const hn::ScalableTag<T> d;
-  const auto each = [&](auto f) HWY_ATTR {
-    for (int j = 0; j < count; j += static_cast<int>(hn::Lanes(d))) {
-      hn::Store(f(hn::Load(d, x + j)), d, x + j);
-    }
-  };
-  switch (activation) {
-    case Activation::none:
-      break;
-    case Activation::relu:
-      // In this order a NaN passes through on every target.
-      each([&](auto v) HWY_ATTR { return hn::IfThenElse(hn::Lt(v, hn::Zero(d)), hn::Zero(d), v); });
-      break;
-    case Activation::gelu:
-      each([&](auto v) HWY_ATTR { return cpu::HWY_NAMESPACE::gelu(d, v); });
-      break;
-    case Activation::sigmoid:
-      each([&](auto v) HWY_ATTR { return cpu::HWY_NAMESPACE::sigmoid(d, v); });
-      break;
-    case Activation::tanh:
-      each([&](auto v) HWY_ATTR { return cpu::HWY_NAMESPACE::tanh(d, v); });
-      break;
-  }
-}
 
 // C as the caller laid it out. Written so that the compiler vectorises the contiguous case.
 template <class T, class Out>
@@ -71,7 +44,7 @@ void finish(const FinishArgs<T>& f) {
         const Out* bias = static_cast<const Out*>(f.bias) + i * f.bias_row + j0 * f.bias_column;
         add_scaled(bias, f.bias_column, T{1}, x, count);
       }
-      if (f.activation != Activation::none) activate(f.activation, x, count);
+      if (f.activation != Activation::none) cpu::HWY_NAMESPACE::activate(f.activation, x, count);
       if (f.c_column == 1) {
         for (int j = 0; j < count; ++j) c[j] = static_cast<Out>(x[j]);
       } else {

@@ -5,28 +5,11 @@
 #include <cmath>
 #include <cstdint>
 
+#include "rung/device/activate.hpp"
 #include "rung/device/load.hpp"
 #include "rung/ops/gemm/cuda/detail/product.hpp"
 
 namespace rung::gemm_cuda::inline RUNG_TARGET {
-
-template <class Real>
-__device__ Real activate(Activation activation, Real x) {
-  switch (activation) {
-    case Activation::none:
-      return x;
-    case Activation::relu:
-      return x < 0 ? Real(0) : x;  // NaN stays NaN
-    case Activation::gelu:
-      if (x < -40) return 0;  // under any type's range; -infinity * 0 would be NaN
-      return x * erfc(-x * Real(0.70710678118654752440)) * Real(0.5);
-    case Activation::sigmoid:
-      return Real(1) / (Real(1) + exp(-x));
-    case Activation::tanh:
-      return tanh(x);
-  }
-  return x;
-}
 
 /// x times the normal distribution's Phi(x) to ten units of roundoff, without a branch: for
 /// products of 16-bit operands, next to whose own error it is nothing. With a = |x|, 1 - Phi(a) is

@@ -19,7 +19,7 @@ inline Support require_f32(const Gemm::Args& args, const Context&) {
 inline Support require_tensor_cores(const Gemm::Args& args) {
   if (args.a.dtype == DType::f64) return unsupported("this rung multiplies f32, f16 and bf16");
   if (args.a.dtype == DType::f32 && args.precision != Precision::tf32) {
-    return unsupported("f32 operands would be rounded to tf32, which was not asked for");
+    return unsupported("f32 operands would be rounded to tf32, which needs Precision::tf32");
   }
   return supported;
 }

@@ -37,6 +37,14 @@ __device__ Product<typename P::In, Out> with_output(const P& p) {
   retyped(q.bias, p.bias);
   return q;
 }
+/// finish(the product), with C of T where the result is narrow and T has 16 bits, else as it is.
+template <class T, class P, class Finish>
+__device__ __forceinline__ void with_output_type(const P& p, bool narrow, const Finish& finish) {
+  if constexpr (sizeof(T) == 2) {
+    if (narrow) return finish(with_output<T>(p));
+  }
+  finish(p);
+}
 
 /// Four neighbours along a row of C, as far as they exist. Wide: takes_wide_stores<4>(p).
 template <class P>

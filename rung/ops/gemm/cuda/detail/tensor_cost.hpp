@@ -59,7 +59,7 @@ inline bool has_aligned_lines(const ConstTensorRef& matrix, std::int64_t bytes) 
 inline double tensor_seconds(const Gemm::Args& args, const Context& context, const TensorTile& tile,
                              std::int64_t slices, bool aligned) {
   const NominalRates rates = nominal_rates(context);
-  const double sms = context.info().multiprocessors;
+  const double sms = context.info().sms;
   // nominal_rates counts 256 operations per SM and cycle; 16-bit tensor cores do 4096 (Hopper) or
   // 2048 (Ampere), tf32 half as many.
   const bool hopper = context.info().compute_capability >= 90;

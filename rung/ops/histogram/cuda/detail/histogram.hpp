@@ -218,8 +218,8 @@ inline double single_loads(const Context& context, std::int64_t table_words) {
 inline double merging_seconds(const Histogram::Args& args, const Context& context) {
   constexpr double additions_per_second = 1e12;
   constexpr std::int64_t elements_per_block = 4096;
-  const std::int64_t blocks = smaller<std::int64_t>(context.info().multiprocessors,
-                                                    ceil_div(args.size(), elements_per_block));
+  const std::int64_t blocks =
+      smaller<std::int64_t>(context.info().sms, ceil_div(args.size(), elements_per_block));
   return static_cast<double>(args.bins() * blocks) / additions_per_second;
 }
 

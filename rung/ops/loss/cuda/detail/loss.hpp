@@ -177,7 +177,7 @@ __device__ __forceinline__ void write_row(const Row<T>& row, const Rows<4>& rows
 
 /// Blocks at most: enough for every SM, few enough to add up their sums at once.
 inline std::int64_t max_blocks(const Context& context) {
-  return 16 * std::int64_t{context.info().multiprocessors};
+  return 16 * std::int64_t{context.info().sms};
 }
 
 /// kernel(rows, p): counts the rows if need be, launches, and adds up what the blocks leave.

@@ -184,7 +184,7 @@ inline double finish_seconds(const NormBackward::Args& args, std::int64_t chunks
   const auto n = static_cast<double>(NormBackward::lines_of(args).columns.size());
   const double columns = chunks > 2 * warp_size && n < 8192 ? 8 : 32;
   const double of_thread = static_cast<double>(chunks) * columns / finish_threads;
-  const double waves = larger(n / columns / (2.0 * context.info().multiprocessors), 1.0);
+  const double waves = larger(n / columns / (2.0 * context.info().sms), 1.0);
   const double bytes = 4 * static_cast<double>(chunks) * n *
                        static_cast<double>(larger<std::size_t>(size_of(args.x.dtype), 4));
   return launch_seconds / 2 + waves * wait * (1 + of_thread / 4) +

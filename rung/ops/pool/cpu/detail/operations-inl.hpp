@@ -14,14 +14,15 @@
 #include <cmath>
 #include <limits>
 
+#include "rung/cpu/activate-inl.hpp"
 #include "rung/cpu/load-inl.hpp"
-#include "rung/cpu/math-inl.hpp"
 #include "rung/ops/pool/cpu/detail/call.hpp"
 
 HWY_BEFORE_NAMESPACE();
 namespace rung::pool_cpu::HWY_NAMESPACE {
 namespace {
 namespace hn = hwy::HWY_NAMESPACE;
+using cpu::HWY_NAMESPACE::activate;
 using cpu::HWY_NAMESPACE::load_as;
 using cpu::HWY_NAMESPACE::load_as_n;
 using cpu::HWY_NAMESPACE::store_as;
@@ -122,33 +123,6 @@ class Divisors {
   S* of_window_;
   PoolTaps rows_{-1, -1};
 };
-
-template <class S>
-void activate(Activation activation, S* x, std::int64_t count) {
-  const hn::ScalableTag<S> d;
-  const auto each = [&](auto f) HWY_ATTR {
-    for (std::int64_t j = 0; j < count; j += static_cast<std::int64_t>(hn::Lanes(d))) {
-      hn::StoreU(f(hn::LoadU(d, x + j)), d, x + j);
-    }
-  };
-  switch (activation) {
-    case Activation::none:
-      break;
-    case Activation::relu:
-      // In this order a NaN passes through on every target.
-      each([&](auto v) HWY_ATTR { return hn::IfThenElse(hn::Lt(v, hn::Zero(d)), hn::Zero(d), v); });
-      break;
-    case Activation::gelu:
-      each([&](auto v) HWY_ATTR { return cpu::HWY_NAMESPACE::gelu(d, v); });
-      break;
-    case Activation::sigmoid:
-      each([&](auto v) HWY_ATTR { return cpu::HWY_NAMESPACE::sigmoid(d, v); });
-      break;
-    case Activation::tanh:
-      each([&](auto v) HWY_ATTR { return cpu::HWY_NAMESPACE::tanh(d, v); });
-      break;
-  }
-}
 
 /// Writes `count` results, `step` elements apart in y. bias: one for each of them, or (one_bias)
 /// the same for all. `results` may be read and written up to the slack behind them.

@@ -8,6 +8,7 @@
 #include <limits>
 
 #include "rung/core/require.hpp"
+#include "rung/device/activate.hpp"
 #include "rung/device/load.hpp"
 #include "rung/device/take_axis.hpp"
 #include "rung/ops/pool/pool.hpp"
@@ -97,24 +98,6 @@ __device__ __forceinline__ Accumulator<T> divisor_of(const Images<T>& p, std::in
     for (std::int64_t j = columns.begin; j < columns.end; ++j) sum += p.weight(i, j);
   }
   return sum;
-}
-
-template <class Sum>
-__device__ Sum activate(Activation activation, Sum x) {
-  switch (activation) {
-    case Activation::none:
-      return x;
-    case Activation::relu:
-      return x < 0 ? Sum(0) : x;  // NaN stays NaN
-    case Activation::gelu:
-      if (x < -40) return 0;  // under any type's range; -infinity * 0 would be NaN
-      return x * erfc(-x * Sum(0.70710678118654752440)) * Sum(0.5);
-    case Activation::sigmoid:
-      return Sum(1) / (Sum(1) + exp(-x));
-    case Activation::tanh:
-      return tanh(x);
-  }
-  return x;
 }
 
 /// Writes an output: bias, activation, conversion.

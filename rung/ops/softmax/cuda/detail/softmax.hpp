@@ -207,7 +207,7 @@ inline Support require_contiguous_rows(const Softmax::Args& args) {
 inline double filling(const Softmax::Args& args, const Context& context, double threads_a_row) {
   constexpr double threads_to_fill = 1024;  // an SM
   const double threads = static_cast<double>(args.count()) * threads_a_row;
-  return smaller(1.0, threads / (threads_to_fill * context.info().multiprocessors));
+  return smaller(1.0, threads / (threads_to_fill * context.info().sms));
 }
 
 }  // namespace rung::softmax_cuda::inline RUNG_TARGET

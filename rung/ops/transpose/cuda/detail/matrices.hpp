@@ -111,7 +111,7 @@ struct Tiling {
 inline Tiling with_few_blocks(Tiling tiling, const Context& context) {
   constexpr int max_blocks = 4;
   tiling.shared_bytes =
-      larger(tiling.shared_bytes, context.info().shared_per_multiprocessor / (max_blocks + 1));
+      larger(tiling.shared_bytes, context.info().shared_per_sm / (max_blocks + 1));
   return tiling;
 }
 

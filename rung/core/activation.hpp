@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+// Activations: the function that an operator applies to its results last. For threads of a GPU they
+// are in device/activate.hpp, for vectors of a CPU in cpu/activate-inl.hpp.
+#pragma once
+
+#include <cmath>
+#include <cstdint>
+#include <numbers>
+#include <string_view>
+#include <utility>
+
+namespace rung {
+
+/// gelu is the exact one, x Phi(x) with the error function; 0 at -infinity. NaN stays NaN in all.
+enum class Activation : std::uint8_t { none, relu, gelu, sigmoid, tanh };
+
+/// As problems and command lines spell them.
+inline constexpr std::pair<std::string_view, Activation> activation_names[] = {
+    {"none", Activation::none},
+    {"relu", Activation::relu},
+    {"gelu", Activation::gelu},
+    {"sigmoid", Activation::sigmoid},
+    {"tanh", Activation::tanh}};
+
+/// By its definition: what oracles compare with.
+template <class Real>
+Real reference_activation(Activation activation, Real x) {
+  switch (activation) {
+    case Activation::none:
+      return x;
+    case Activation::relu:
+      return x < 0 ? Real{0} : x;
+    case Activation::gelu:
+      if (x < -40) return 0;  // as the limit; -infinity * 0 would be NaN
+      return x * std::erfc(-x / std::numbers::sqrt2_v<Real>) / 2;
+    case Activation::sigmoid:
+      return 1 / (1 + std::exp(-x));
+    case Activation::tanh:
+      return std::tanh(x);
+  }
+  return x;
+}
+
+}  // namespace rung

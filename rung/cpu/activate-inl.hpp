@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// activate(activation, x, count): the last step of CPU rungs whose results pass through a function.
+#if defined(RUNG_CPU_ACTIVATE_INL_HPP_) == defined(HWY_TARGET_TOGGLE)
+#ifdef RUNG_CPU_ACTIVATE_INL_HPP_
+#undef RUNG_CPU_ACTIVATE_INL_HPP_
+#else
+#define RUNG_CPU_ACTIVATE_INL_HPP_
+#endif
+
+#include <cstdint>
+
+#include "rung/core/activation.hpp"
+#include "rung/cpu/math-inl.hpp"
+
+HWY_BEFORE_NAMESPACE();
+namespace rung::cpu::HWY_NAMESPACE {
+namespace hn = hwy::HWY_NAMESPACE;
+
+/// In place, in full vectors: elements up to the next multiple of one behind `count` are read and
+/// written, too.
+template <class T>
+void activate(Activation activation, T* x, std::int64_t count) {
+  const hn::ScalableTag<T> d;
+  const auto each = [&](auto f) HWY_ATTR {
+    for (std::int64_t j = 0; j < count; j += static_cast<std::int64_t>(hn::Lanes(d))) {
+      hn::StoreU(f(hn::LoadU(d, x + j)), d, x + j);
+    }
+  };
+  switch (activation) {
+    case Activation::none:
+      break;
+    case Activation::relu:
+      // In this order a NaN passes through on every target.
+      each([&](auto v) HWY_ATTR { return hn::IfThenElse(hn::Lt(v, hn::Zero(d)), hn::Zero(d), v); });
+      break;
+    case Activation::gelu:
+      each([&](auto v) HWY_ATTR { return gelu(d, v); });
+      break;
+    case Activation::sigmoid:
+      each([&](auto v) HWY_ATTR { return sigmoid(d, v); });
+      break;
+    case Activation::tanh:
+      each([&](auto v) HWY_ATTR { return tanh(d, v); });
+      break;
+  }
+}
+
+}  // namespace rung::cpu::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#endif  // the guard flips with each target

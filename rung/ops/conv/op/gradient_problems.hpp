@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+// The layers that conv's gradients are surveyed, checked and timed on: the same for both.
+#pragma once
+
+#include <string_view>
+#include <vector>
+
+#include "rung/core/context.hpp"
+#include "rung/core/problem.hpp"
+
+namespace rung::conv_gradient {
+
+// As conv's: layers of networks and others.
+inline constexpr std::string_view survey_patterns[] = {
+    "(f32*4|bf16|f16) 1..32x1..256x4..64x4..64,out=1..256,k=3,p=1(*2|,s=2)(*2|,nhwc)",
+    "(f32*3|bf16|f16) 1..32x1..512x4..64x4..64,out=1..512,k=1(*2|,nhwc)",
+    "(f32*3|f64) 1..64x1..4x8..128x8..128,out=1..64,(k=3|k=5|k=7,p=3|k=7,s=2,p=3)(*2|,nhwc)",
+    "(f32*2|bf16) 1..16x64x4..64x4..64,k=3,p=1,(g=64*2|g=2|g=8)(|,nhwc)",
+    "(f32*2|f64) 1..16x1..64x4..64x4..64,out=1..64,(k=3,d=2,p=2|k=2x5,s=2x1|k=7|k=1,s=2)(|,nhwc)",
+    "(f32*2|bf16) 1..16x1..64x16..4096,out=1..64,k=3..9(*2|,nhwc)",
+};
+inline std::vector<Problem> check_problems(Backend backend) {
+  std::vector<Problem> problems = Problem::parse_all({
+      "f32 0x3x4x4",                                       // no images
+      "f32 2x3x4x4,out=0",                                 // no filters
+      "f32 2x0x4x4,out=3",                                 // no channels
+      "f32 1x1x1x1,k=1",                                   // one element
+      "f32 1x1x2x3,k=3,p=4",                               // windows in the padding alone
+      "f32 1x1x5x5,k=7,p=1",                               // a filter larger than the image
+      "f32 2x3x8x8,out=5,k=3,p=1",                         // few channels
+      "f32 1x4x9x7,out=6,k=3,s=2,p=1",                     // places that filters step over
+      "f32 2x17x7x11,out=19,k=3,p=1",                      // nothing is a multiple of anything
+      "f32 2x17x7x11,out=35,k=3,p=1,nhwc",                 //
+      "f32 1x3x65x65,out=70,k=1",                          // more pixels than a few tiles have
+      "f32 1x30x5x5,out=20,k=3,p=1",                       // more terms than a table holds
+      "f32 1x20x9x10,out=70,k=1",                          // a matrix product
+      "f32 2x20x5x9,out=70,k=1,nhwc",                      //
+      "f32 1x24x9x9,out=8,k=1,s=2",                        //
+      "f32 1x2x13x17,out=3,k=3,d=2,p=2",                   // dilated
+      "f32 1x2x10x12,out=4,k=2x5,s=2x3,p=1x0,d=3x1",       // an axis unlike the other
+      "f32 1x3x9x9,out=4,k=2,s=4",                         // strides beyond the filter
+      "f32 3x1x20x21,out=6,k=5",                           // one channel
+      "f32 1x3x16x15,out=33,k=5,s=2,p=2,nhwc",             //
+      "f32 2x6x7x9,k=3,p=1,g=6",                           // depthwise
+      "f32 1x37x6x7,k=3,s=2,p=1,g=37,nhwc",                //
+      "f32 1x5x8x8,out=10,k=5,p=2,g=5",                    // two filters per channel
+      "f32 1x12x6x8,out=20,k=3,p=1,g=4",                   // groups
+      "f32 1x12x6x8,out=8,k=3,p=1,g=2,nhwc",               //
+      "f32 2x3x50,out=4,k=5,p=2",                          // one dimension
+      "f32 1x2x4x5x6,out=3,k=3,p=1",                       // three
+      "f32 1x3x4x6x5,out=7,k=2x3x1,s=1x2x1,p=1x0x2,nhwc",  //
+      "f64 1x3x6x7,out=5,k=3,p=1",                         // every type
+      "f64 1x9x5x6,out=10,k=3,nhwc",                       //
+      "f16 1x16x6x9,out=24,k=3,p=1,nhwc",                  //
+      "f16 2x5x7x7,out=6,k=3,s=2,p=1",                     //
+      "bf16 1x32x5x7,out=16,k=3,p=1,nhwc",                 //
+      "f16 1x48x9x9,out=144,k=3,s=2,p=1,nhwc,g=2",         // eights of channels and filters
+      "bf16 2x24x8x17,out=40,k=3x2,d=2x1,p=2x0,nhwc",      //
+      "bf16 1x8x3x4,out=256,k=3,p=1,nhwc",                 // more of them than a table holds
+      "f16 1x72x15x16,out=16,k=1,nhwc",                    // more pixels than a tile
+      "f16 3x8x15x16,out=72,k=1,nhwc",                     //
+      "bf16 1x6x7x8,out=9,k=3,p=1",                        //
+  });
+  if (backend == Backend::simt) return problems;
+  // More terms than a chunk holds, and shares of several threads.
+  const std::vector<Problem> larger = Problem::parse_all({
+      "f32 2x64x28x28,out=64,k=3,p=1",
+      "f32 1x150x14x14,out=70,k=3,p=1",
+      "f32 2x64x20x21,out=96,k=3,s=2,p=1,nhwc",
+      "f32 16x6x14x14,out=16,k=5",
+      "f32 1x64x30x30,k=3,p=1,g=64",
+      "bf16 1x64x15x16,out=40,k=3,s=2,p=1",
+      "f64 1x40x17x18,out=30,k=3,p=1",
+  });
+  problems.insert(problems.end(), larger.begin(), larger.end());
+  return problems;
+}
+
+inline std::vector<Problem> bench_problems(Backend backend) {
+  switch (backend) {
+    case Backend::cpu:
+      return Problem::parse_all(
+          {"f32 4x64x56x56,out=64,k=3,p=1", "f32 4x64x56x56,out=64,k=3,p=1,nhwc",
+           "f32 4x256x14x14,out=256,k=3,p=1", "f32 64x1x28x28,out=6,k=5,p=2"});
+    case Backend::cuda:
+      return Problem::parse_all({"f32 32x64x224x224,out=64,k=3,p=1",
+                                 "f32 32x128x28x28,out=128,k=3,p=1",
+                                 "bf16 32x128x28x28,out=128,k=3,p=1,nhwc",
+                                 "f32 32x256x56x56,out=64,k=1", "f32 256x1x28x28,out=6,k=5,p=2"});
+    case Backend::simt:
+      return Problem::parse_all({"f32 1x16x14x14,out=16,k=3,p=1", "f32 2x1x20x20,out=6,k=5"});
+  }
+  return {};
+}
+
+}  // namespace rung::conv_gradient

@@ -1,0 +1,51 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The rungs that docs/add-a-rung.md shows compile, as rungs of gemm do.
+
+usage: add_a_rung.py SOURCE BUILD
+
+BUILD is configured with the simulated GPU: each listing takes the place of a rung that stands there, in its compile
+command."""
+import json
+import pathlib
+import re
+import shlex
+import subprocess
+import sys
+import tempfile
+
+# Whose command a listing is compiled by: what names its backend, and a rung of that.
+STANDINS = {"cpu": "rung/ops/gemm/cpu/020_loop_order_ikj.cpp", "cuda": "rung/ops/gemm/cuda/020_naive_coalesced.cu"}
+
+
+def command_for(build, standin):
+    for entry in json.loads((build / "compile_commands.json").read_text()):
+        words = shlex.split(entry["command"])
+        if entry["file"].endswith(standin) and not any("nvcc" in word for word in words):
+            return entry, words
+    sys.exit(f"{build} does not compile {standin} with the host's compiler")
+
+
+def main():
+    source, build = map(pathlib.Path, sys.argv[1:])
+    page = (source / "docs/add-a-rung.md").read_text()
+    listings = [text for text in re.findall(r"```cpp\n(.*?)```", page, re.S) if text.startswith("// SPDX")]
+    kinds = ["cuda" if "__global__" in text else "cpu" for text in listings]
+    if sorted(kinds) != ["cpu", "cuda"]:
+        sys.exit(f"docs/add-a-rung.md shows whole rungs of {kinds}; one of each backend is expected")
+    failed = 0
+    for kind, text in zip(kinds, listings):
+        entry, words = command_for(build, STANDINS[kind])
+        with tempfile.TemporaryDirectory() as folder:
+            listing = pathlib.Path(folder, "listing" + pathlib.Path(entry["file"]).suffix)
+            listing.write_text(text)
+            at = next(i for i, word in enumerate(words) if word.endswith(STANDINS[kind]))
+            words[at] = str(listing)
+            words[words.index("-o") + 1] = str(pathlib.Path(folder, "listing.o"))
+            done = subprocess.run(words, cwd=entry["directory"], capture_output=True, text=True, check=False)
+        print(f"{kind}: {'compiles' if done.returncode == 0 else 'does not compile'}\n{done.stderr}")
+        failed += done.returncode != 0
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
