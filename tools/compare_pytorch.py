@@ -1,18 +1,19 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""compare_pytorch.py SOURCE LIBRUNG [PROGRAM DATA [THREADS]]: what training is made of, beside PyTorch on a CPU.
+"""compare_pytorch.py SOURCE LIBRUNG [PROGRAM DATA [THREADS|cuda]]: what training is made of, beside PyTorch.
 
 Gradients and steps: loss, activation_backward and optimiser, called through librung.so, against PyTorch's autograd
 and optimisers on the same numbers; the largest difference of each is printed, and one beyond its bound ends the script
 with 1. Speed, with PROGRAM (example_digits) and DATA (where tools/digits_data.py wrote): an epoch of the MLP and of the
-LeNet on THREADS threads (2), by the program and by PyTorch, which has the same model, batch and type, and its data in
-memory.
+LeNet on THREADS threads (2) of the CPU, or on a GPU, by the program and by PyTorch (eager), which has the same model,
+batch and type, and its data in the memory of the device. The first steps' losses of both backends are compared, too.
 Not a part of continuous integration: it needs PyTorch and NumPy.
 """
 import pathlib
 import re
 import subprocess
 import sys
+import tempfile
 import time
 
 import numpy as np
@@ -115,7 +116,7 @@ def model_of(name):
 
 def pytorch_epochs(name, images, labels):
     """Seconds of each epoch."""
-    model = model_of(name)
+    model = model_of(name).to(images.device)
     optimiser = torch.optim.Adam(model.parameters(), 1e-3)
     seconds = []
     for _ in range(EPOCHS):
@@ -127,19 +128,36 @@ def pytorch_epochs(name, images, labels):
             loss = torch.nn.functional.cross_entropy(model(x[first:first + BATCH]), y[first:first + BATCH])
             loss.backward()
             optimiser.step()
+        loss.item()  # waits for the device
         seconds.append(time.perf_counter() - began)
     return seconds
 
 
-def rung_epochs(name, program, data, threads):
+def same_curve(name, program, data, failures):
+    """The first 100 steps on the CPU and on the GPU."""
+    curves = []
+    for backend in "cpu", "cuda":
+        with tempfile.TemporaryDirectory() as folder:
+            subprocess.run([program, "--data", data, "--model", name, "--steps", "100", "--batch", str(BATCH),
+                            "--backend", backend, "--curve", f"{folder}/curve.npy"], capture_output=True, check=True)
+            curves.append(np.load(f"{folder}/curve.npy")[:100])
+    error = float(np.max(np.abs(curves[0] - curves[1]) / np.abs(curves[0])))
+    print(f"{name}: 100 losses on the CPU and on the GPU differ by up to {error:.1e}")
+    if not error <= 1e-3:
+        failures.append(f"losses of {name}")
+
+
+def rung_epochs(name, program, data, device):
     text = subprocess.run([program, "--data", data, "--model", name, "--epochs", str(EPOCHS), "--batch", str(BATCH),
-                           "--threads", str(threads)], capture_output=True, text=True, check=True).stdout
+                           *(["--backend", device] if device == "cuda" else ["--threads", device])],
+                          capture_output=True, text=True, check=True).stdout
     return [float(found) for found in re.findall(r"([0-9.]+) s$", text, re.M)][:EPOCHS]
 
 
 def main():
-    threads = int(sys.argv[5]) if len(sys.argv) > 5 else 2
-    torch.set_num_threads(threads)
+    device = sys.argv[5] if len(sys.argv) > 5 else "2"
+    if device != "cuda":
+        torch.set_num_threads(int(device))
     api, draw, failures = Api(sys.argv[2]), np.random.default_rng(1), []
     print(f"PyTorch {torch.__version__}; largest difference, of the largest element")
     losses(api, draw, failures)
@@ -149,8 +167,12 @@ def main():
         program, data = sys.argv[3], sys.argv[4]
         images = torch.from_numpy(np.load(f"{data}/mnist_images.npy")).float().div(255)[:4000, None]
         labels = torch.from_numpy(np.load(f"{data}/mnist_labels.npy"))[:4000]
+        if device == "cuda":
+            images, labels = images.cuda(), labels.cuda()
+            for name in "softmax", "mlp", "lenet":
+                same_curve(name, program, data, failures)
         for name in "mlp", "lenet":
-            ours, theirs = min(rung_epochs(name, program, data, threads)), min(pytorch_epochs(name, images, labels))
+            ours, theirs = min(rung_epochs(name, program, data, device)), min(pytorch_epochs(name, images, labels))
             print(f"{name}: an epoch of 4000 images, best of {EPOCHS}: rung {ours:.2f} s, PyTorch {theirs:.2f} s")
     if failures:
         sys.exit(f"too far: {', '.join(failures)}")

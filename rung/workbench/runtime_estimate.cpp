@@ -34,6 +34,17 @@ double product(const Problem& problem) {
   return all;
 }
 
+/// None where sizes depend on each other, as groups and channels do, and the halves do not match.
+std::unique_ptr<Instance> make_halved(const AnyOperator& op, const Problem& problem, int times,
+                                      Context& context) {
+  try {
+    return op.make(halved(problem, times), {}, 1, context.device());
+  } catch (const Error&) {
+    if (times == 0) throw;
+    return nullptr;
+  }
+}
+
 double work(const Cost& cost) { return std::max({cost.operations, cost.bytes, 1.0}); }
 
 /// How often the extents must be halved until the product of the extents is at most `elements`.
@@ -54,8 +65,8 @@ RuntimeEstimate predict_runtime(const AnyOperator& op, const RungInfo& rung, con
   RuntimeEstimate predicted_runtime;
   for (int times = halvings(problem, first_elements); times > 0; --times) {
     const Problem smaller = halved(problem, times);
-    const auto instance = op.make(smaller, {}, 1, context.device());
-    if (!instance->supports(rung, context)) continue;
+    const auto instance = make_halved(op, problem, times, context);
+    if (!instance || !instance->supports(rung, context)) continue;
     const double begin = bench::now();
     instance->run(rung, context);
     context.synchronize();
@@ -111,19 +122,23 @@ double seconds_of_version(double call, Backend backend, bool predicted, const Be
 BenchEstimate estimate_bench(const AnyOperator& op, const Problem& problem, Context& context,
                              const BenchPlan& plan) {
   const bool simulated = context.backend() == Backend::simt;
-  const int times = halvings(problem, simulated ? first_simulated : first_elements);
-  const double begin = bench::now();
-  const auto instance = op.make(halved(problem, times), {}, 1, context.device());
+  int times = halvings(problem, simulated ? first_simulated : first_elements);
+  double begin = bench::now();
+  auto instance = make_halved(op, problem, times, context);
+  while (!instance) {
+    begin = bench::now();
+    instance = make_halved(op, problem, --times, context);
+  }
   const double made = bench::now();
   instance->inputs.reset();
   const double making = made - begin;
   const double renewing = bench::now() - made;
   // What each halving saves, from the costs of this problem and of one that is smaller still.
-  double work_growth = 1;
-  double byte_growth = 1;
-  if (times > 0) {
+  double work_growth = product(problem) / product(halved(problem, times));
+  double byte_growth = work_growth;
+  if (const auto smaller = times > 0 ? make_halved(op, problem, times + 1, context) : nullptr) {
     const Cost cost = instance->cost();
-    const Cost less = op.make(halved(problem, times + 1), {}, 1, context.device())->cost();
+    const Cost less = smaller->cost();
     work_growth = std::pow(std::max(work(cost) / work(less), 1.0), times);
     byte_growth = std::pow(std::max(cost.bytes / std::max(less.bytes, 1.0), 1.0), times);
   }

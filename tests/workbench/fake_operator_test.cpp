@@ -2,6 +2,7 @@
 // The operator of these tests, its rungs, and how the program is run on it.
 #include "fake_operator.hpp"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <chrono>
@@ -12,6 +13,7 @@
 #include <thread>
 
 #include "rung/bench/machine.hpp"
+#include "rung/core/require.hpp"
 #include "rung/workbench/command.hpp"
 #include "rung/workbench/terminal.hpp"
 
@@ -149,8 +151,11 @@ std::vector<Problem> Fake::check_problems(Backend) {
 std::vector<Problem> Fake::bench_problems(Backend) { return {Problem::parse("f32 4x16")}; }
 
 Fake::Call Fake::make(const Problem& problem, Inputs& inputs) {
-  problem.expect(name, 2, {"zero"});
+  problem.expect(name, 2, {"zero", "rows_of"});
   const Extents shape{problem.extents[0], problem.extents[1]};
+  if (const std::int64_t multiple = problem.integer("rows_of", 1); shape[0] % multiple != 0) {
+    reject(name, fmt::format("{} rows, no multiple of {}", shape[0], multiple));
+  }
   const auto zero = [](std::int64_t, double) { return 0.0; };
   const ConstTensorRef x = problem.has("zero") ? inputs.input("x", DType::f32, shape, zero)
                                                : inputs.input("x", DType::f32, shape);

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+// How long a measurement is going to take, from smaller problems.
+#include <gtest/gtest.h>
+
+#include "fake_operator.hpp"
+#include "rung/workbench/bench.hpp"
+
+namespace rung::test {
+namespace {
+
+// 0.41 s per call: two to check it, one to find the repeats, and four rounds.
+TEST(RuntimeEstimate, EstimateComesFromAFirstTiming) {
+  Context context = Context::on(Backend::cpu, 1);
+  workbench::BenchPlan plan;
+  plan.timing.rounds = 4;
+  plan.timing.slow_seconds = 10;
+  plan.rungs = {"slow_at_3x41"};
+  const AnyOperator& fake = find_operator("fake");
+  const auto estimate = workbench::estimate_bench(fake, Problem::parse("f32 3x41"), context, plan);
+  EXPECT_EQ(estimate.versions, 1);
+  EXPECT_GT(estimate.seconds, 7 * 0.41 - 0.01);
+  EXPECT_LT(estimate.seconds, 7 * 0.41 + 3);
+  plan.timing = {};  // by itself it takes part in three rounds
+  EXPECT_LT(workbench::estimate_bench(fake, Problem::parse("f32 3x41"), context, plan).seconds,
+            6 * 0.41 + 3);
+}
+
+TEST(RuntimeEstimate, EstimateGrowsWithTheProblemThoughASmallOneIsTimed) {
+  Context context = Context::on(Backend::cpu, 1);
+  workbench::BenchPlan plan;
+  plan.rungs = {"right", "throws", "peer_absent"};
+  const AnyOperator& fake = find_operator("fake");
+  const auto small =
+      workbench::estimate_bench(fake, Problem::parse("f32 1024x2048"), context, plan);
+  const auto large =
+      workbench::estimate_bench(fake, Problem::parse("f32 65536x2048"), context, plan);
+  EXPECT_EQ(small.versions, 1) << "one throws, one is not installed";
+  // 64 times the elements; but a slow version is timed in 3 rounds instead of 15.
+  EXPECT_GT(large.seconds, 4 * small.seconds);
+  EXPECT_GT(large.seconds, 64 * 0.01 / 15);
+}
+
+// As the groups of a convolution and its channels: halves of a valid problem need not be valid.
+TEST(RuntimeEstimate, SizesThatCannotBeHalvedAreEstimatedToo) {
+  Context context = Context::on(Backend::cpu, 1);
+  workbench::BenchPlan plan;
+  plan.rungs = {"right"};
+  const AnyOperator& fake = find_operator("fake");
+  const auto whole = Problem::parse("f32 1024x4096,rows_of=1024");
+  const auto estimate = workbench::estimate_bench(fake, whole, context, plan);
+  EXPECT_EQ(estimate.versions, 1);
+  EXPECT_GT(estimate.seconds, 0);
+  const RungInfo* right = nullptr;
+  for (const RungInfo* rung : fake.rungs()) {
+    if (rung->name == "right" && rung->backend == Backend::cpu) right = rung;
+  }
+  ASSERT_NE(right, nullptr);
+  const Cost cost = fake.make(whole, {}, 1, context.device())->cost();
+  EXPECT_EQ(workbench::predict_runtime(fake, *right, whole, cost, context, 1).seconds, 0)
+      << "no smaller problem to conclude from";
+}
+
+TEST(RuntimeEstimate, EstimatesAreRounded) {
+  EXPECT_EQ(workbench::format_estimate(0.02), "about a second");
+  EXPECT_EQ(workbench::format_estimate(7.4), "about 7 s");
+  EXPECT_EQ(workbench::format_estimate(43), "about 45 s");
+  EXPECT_EQ(workbench::format_estimate(200), "about 3 min");
+  EXPECT_EQ(workbench::format_estimate(10000), "about 3 h");
+}
+
+}  // namespace
+}  // namespace rung::test
