@@ -2,9 +2,9 @@
 // norm_backward / split rows
 //
 // Idea     a row is cut into spans of columns, a block each, and rows into shares of eight. A block
-//          goes through its span 1024 columns at a time and adds up, in registers, the sums for
-//          dgamma and dbeta of its columns over the eight rows, and the two sums of each row over
-//          its columns. What the spans of a row found is added up by the blocks of the next kernel,
+//          goes through its span 256 columns at a time, a thread each, and adds up, in registers,
+//          the sums for dgamma and dbeta of its column over the eight rows, and the two sums of
+//          each row over its columns. What the spans of a row found is added up by the blocks of the next kernel,
 //          a warp per row.
 // Changes  against block_per_row: a few long rows keep every SM busy.
 // Cost     x is read twice, dy twice; two more reads of x where mean and rstd are not given.
@@ -23,8 +23,6 @@ using namespace norm_backward_cuda;
 
 constexpr int threads = 256;
 constexpr int rows_a_share = 8;  // a warp each
-constexpr int columns = 4;       // of a thread at a time
-constexpr int step = threads * columns;
 static_assert(rows_a_share == threads / warp_size);
 
 /// Moments of a span of a row about the mean of the span.
@@ -45,55 +43,68 @@ struct Spans {
 
 template <class W>
 struct SplitShared {
+  std::int64_t at[rows_a_share][5];  // where each tensor's rows begin
   Means<W> of_warp[rows_a_share][threads / warp_size];
   W centers[rows_a_share];
   Scale<W> scales[rows_a_share];
   Means<W> means[rows_a_share];
 };
 
-/// A block's part of the work: its span, its rows, and where each of its rows begins.
+/// A block's part of the work: its span, its rows, and where each of its rows begins. Made and left
+/// by all threads.
 template <class T>
 struct Share {
   using W = Accumulator<T>;
   const Call<T>& call;
+  SplitShared<W>& scratch;
   std::int64_t first;  // row
   std::int64_t begin;  // column
   std::int64_t end;
   int rows;
-  std::int64_t at[rows_a_share][5];
 
-  __device__ __forceinline__ Share(const Call<T>& call, const Spans<W>& spans, std::int64_t share)
+  __device__ __forceinline__ Share(const Call<T>& call, const Spans<W>& spans,
+                                   SplitShared<W>& scratch, std::int64_t share)
       : call(call),
+        scratch(scratch),
         first(share * rows_a_share),
         begin(std::int64_t{blockIdx.x} * spans.length),
         end(smaller(call.n, begin + spans.length)),
         rows(static_cast<int>(smaller<std::int64_t>(rows_a_share, call.rows - first))) {
+    __syncthreads();  // the rows before are done with
+    if (threadIdx.x < static_cast<unsigned>(rows)) {
+      std::int64_t at[5] = {};
+      call.lines.rows.offsets(first + threadIdx.x, at);
+#pragma unroll
+      for (int tensor = 0; tensor < 5; ++tensor) scratch.at[threadIdx.x][tensor] = at[tensor];
+    }
+    __syncthreads();
+  }
+  /// f(i) for the thread's columns of the span: what hides latency is that there are eight rows.
+  template <class F>
+  __device__ __forceinline__ void for_columns(F&& f) const {
+#pragma unroll 1
+    for (std::int64_t i = begin + threadIdx.x; i < end; i += threads) f(i);
+  }
+  /// f(r) for the share's rows.
+  template <class F>
+  __device__ __forceinline__ void for_rows(F&& f) const {
 #pragma unroll
     for (int r = 0; r < rows_a_share; ++r) {
-#pragma unroll
-      for (int tensor = 0; tensor < 5; ++tensor) at[r][tensor] = 0;
-      if (r < rows) call.lines.rows.offsets(first + r, at[r]);
+      if (r < rows) f(r);
     }
   }
-  /// f(i, c) for the thread's columns of the step that begins at `from`.
-  template <class F>
-  __device__ __forceinline__ void for_columns(std::int64_t from, F&& f) const {
-#pragma unroll
-    for (int c = 0; c < columns; ++c) {
-      const std::int64_t i = from + c * threads + threadIdx.x;
-      if (i < end) f(i, c);
-    }
+  template <int tensor>
+  [[nodiscard]] __device__ __forceinline__ std::int64_t column(std::int64_t i) const {
+    return call.lines.columns.template offset<tensor>(i);
   }
-  [[nodiscard]] __device__ __forceinline__ W x(int r, std::int64_t i) const {
-    return convert<W>(call.x[at[r][NormBackward::row_x] +
-                             call.lines.columns.template offset<NormBackward::column_x>(i)]);
+  [[nodiscard]] __device__ __forceinline__ W x(int r, std::int64_t column) const {
+    return convert<W>(call.x[scratch.at[r][NormBackward::row_x] + column]);
   }
-  [[nodiscard]] __device__ __forceinline__ W dy(int r, std::int64_t i) const {
-    return convert<W>(call.dy[at[r][NormBackward::row_dy] +
-                              call.lines.columns.template offset<NormBackward::column_dy>(i)]);
+  [[nodiscard]] __device__ __forceinline__ W dy(int r, std::int64_t column) const {
+    return convert<W>(call.dy[scratch.at[r][NormBackward::row_dy] + column]);
   }
   [[nodiscard]] __device__ __forceinline__ W gamma(std::int64_t i) const {
-    return gamma_at(call, call.lines.columns.template offset<NormBackward::column_gamma>(i));
+    return gamma_at(call, column<NormBackward::column_gamma>(i));
   }
 };
 
@@ -159,32 +170,27 @@ __global__ void __launch_bounds__(threads)
   auto& scratch = shared<SplitShared<W>>();
   const int warp = static_cast<int>(threadIdx.x) / warp_size;
   for (std::int64_t s = blockIdx.y; s * rows_a_share < call.rows; s += gridDim.y) {
-    const Share<T> share(call, spans, s);
+    const Share<T> share(call, spans, scratch, s);
     const auto length = static_cast<W>(share.end - share.begin);
     Means<W> sums[rows_a_share] = {};
-    for (std::int64_t from = share.begin; call.layer && from < share.end; from += step) {
-      share.for_columns(from, [&](std::int64_t i, int) {
-#pragma unroll
-        for (int r = 0; r < rows_a_share; ++r) {
-          if (r < share.rows) sums[r].g += share.x(r, i);
-        }
+    if (call.layer) {
+      share.for_columns([&](std::int64_t i) {
+        const std::int64_t x = share.template column<NormBackward::column_x>(i);
+        share.for_rows([&](int r) { sums[r].g += share.x(r, x); });
       });
     }
     const Means<W> sum = meet(sums, scratch);
     if (lane_of_thread() == 0) scratch.centers[warp] = sum.g / length;
     __syncthreads();
     Means<W> moments[rows_a_share] = {};
-    for (std::int64_t from = share.begin; from < share.end; from += step) {
-      share.for_columns(from, [&](std::int64_t i, int) {
-#pragma unroll
-        for (int r = 0; r < rows_a_share; ++r) {
-          if (r >= share.rows) continue;
-          const W distance = share.x(r, i) - scratch.centers[r];
-          moments[r].g += distance;
-          moments[r].gz += distance * distance;
-        }
+    share.for_columns([&](std::int64_t i) {
+      const std::int64_t x = share.template column<NormBackward::column_x>(i);
+      share.for_rows([&](int r) {
+        const W distance = share.x(r, x) - scratch.centers[r];
+        moments[r].g += distance;
+        moments[r].gz += distance * distance;
       });
-    }
+    });
     const W center = scratch.centers[warp];
     const Means<W> met = meet(moments, scratch);
     if (warp < share.rows && lane_of_thread() == 0) {
@@ -200,32 +206,28 @@ __global__ void __launch_bounds__(threads)
   auto& scratch = shared<SplitShared<W>>();
   const int warp = static_cast<int>(threadIdx.x) / warp_size;
   for (std::int64_t s = blockIdx.y; s * rows_a_share < call.rows; s += gridDim.y) {
-    const Share<T> share(call, spans, s);
+    const Share<T> share(call, spans, scratch, s);
     find_scales(call, spans, share, scratch);
     Means<W> means[rows_a_share] = {};
-    for (std::int64_t from = share.begin; from < share.end; from += step) {
-      W dgamma[columns] = {};
-      W dbeta[columns] = {};
-      share.for_columns(from, [&](std::int64_t i, int c) {
-        const W gamma = share.gamma(i);
-#pragma unroll
-        for (int r = 0; r < rows_a_share; ++r) {
-          if (r >= share.rows) continue;
-          const Scale<W> scale = scratch.scales[r];
-          const W z = (share.x(r, i) - scale.center) * scale.rstd + scale.shift;
-          const W dy = share.dy(r, i);
-          means[r].g += dy * gamma;
-          means[r].gz += dy * gamma * z;
-          dgamma[c] += dy * z;
-          dbeta[c] += dy;
-        }
+    share.for_columns([&](std::int64_t i) {
+      const W gamma = share.gamma(i);
+      const std::int64_t x_at = share.template column<NormBackward::column_x>(i);
+      const std::int64_t dy_at = share.template column<NormBackward::column_dy>(i);
+      W dgamma = 0;
+      W dbeta = 0;
+      share.for_rows([&](int r) {
+        const Scale<W> scale = scratch.scales[r];
+        const W z = (share.x(r, x_at) - scale.center) * scale.rstd + scale.shift;
+        const W dy = share.dy(r, dy_at);
+        means[r].g += dy * gamma;
+        means[r].gz += dy * gamma * z;
+        dgamma += dy * z;
+        dbeta += dy;
       });
-      if (call.sums == nullptr) continue;
-      share.for_columns(from, [&](std::int64_t i, int c) {
-        call.sums[s * 2 * call.n + i] = dgamma[c];
-        call.sums[(s * 2 + 1) * call.n + i] = dbeta[c];
-      });
-    }
+      if (call.sums == nullptr) return;
+      call.sums[s * 2 * call.n + i] = dgamma;
+      call.sums[(s * 2 + 1) * call.n + i] = dbeta;
+    });
     const Means<W> met = meet(means, scratch);
     if (warp < share.rows && lane_of_thread() == 0) {
       spans.means[(share.first + warp) * spans.count + blockIdx.x] = met;
@@ -240,7 +242,7 @@ __global__ void __launch_bounds__(threads)
   auto& scratch = shared<SplitShared<W>>();
   const int warp = static_cast<int>(threadIdx.x) / warp_size;
   for (std::int64_t s = blockIdx.y; s * rows_a_share < call.rows; s += gridDim.y) {
-    const Share<T> share(call, spans, s);
+    const Share<T> share(call, spans, scratch, s);
     Means<W> means{};
     if (warp < share.rows) {
       const Means<W>* const of_span = spans.means + (share.first + warp) * spans.count;
@@ -253,33 +255,30 @@ __global__ void __launch_bounds__(threads)
       scratch.means[warp] = {call.layer ? means.g * call.part : W{0}, means.gz * call.part};
     }
     find_scales(call, spans, share, scratch);
-    for (std::int64_t from = share.begin; from < share.end; from += step) {
-      share.for_columns(from, [&](std::int64_t i, int) {
-        const W gamma = share.gamma(i);
-        const std::int64_t column = call.lines.columns.template offset<NormBackward::column_dx>(i);
-        W x[rows_a_share];
-        W dy[rows_a_share];
-#pragma unroll
-        for (int r = 0; r < rows_a_share; ++r) {  // before the first store, perhaps to the same
-          x[r] = r < share.rows ? share.x(r, i) : W{0};
-          dy[r] = r < share.rows ? share.dy(r, i) : W{0};
-        }
-#pragma unroll
-        for (int r = 0; r < rows_a_share; ++r) {
-          if (r >= share.rows) continue;
-          const Scale<W> scale = scratch.scales[r];
-          const W z = (x[r] - scale.center) * scale.rstd + scale.shift;
-          const W g = dy[r] * gamma;
-          const W dx = scale.rstd * (g - scratch.means[r].g - z * scratch.means[r].gz);
-          call.dx[share.at[r][NormBackward::row_dx] + column] = convert<T>(dx);
-        }
+    share.for_columns([&](std::int64_t i) {
+      const W gamma = share.gamma(i);
+      const std::int64_t x_at = share.template column<NormBackward::column_x>(i);
+      const std::int64_t dy_at = share.template column<NormBackward::column_dy>(i);
+      const std::int64_t dx_at = share.template column<NormBackward::column_dx>(i);
+      W x[rows_a_share];
+      W dy[rows_a_share];
+      share.for_rows([&](int r) {  // before the first store, perhaps to the same
+        x[r] = share.x(r, x_at);
+        dy[r] = share.dy(r, dy_at);
       });
-    }
-    __syncthreads();  // the next rows' scales take the place of these
+      share.for_rows([&](int r) {
+        const Scale<W> scale = scratch.scales[r];
+        const W z = (x[r] - scale.center) * scale.rstd + scale.shift;
+        const W g = dy[r] * gamma;
+        const W dx = scale.rstd * (g - scratch.means[r].g - z * scratch.means[r].gz);
+        call.dx[scratch.at[r][NormBackward::row_dx] + dx_at] = convert<T>(dx);
+      });
+    });
   }
 }
 
 /// Spans of at least 1024 columns, four blocks for an SM.
+constexpr int step = 4 * threads;
 struct Plan {
   std::int64_t shares;
   std::int64_t spans;
