@@ -6,10 +6,12 @@
 
 #include "rung/core/activation.hpp"
 #include "rung/device/device.hpp"
+#include "rung/device/gelu.hpp"
 
 namespace rung::inline RUNG_TARGET {
 
-template <class Real>
+/// activation(x), of which the caller makes a `Result`: results of 16 bits need fewer digits.
+template <class Result, class Real>
 __device__ Real activate(Activation activation, Real x) {
   switch (activation) {
     case Activation::none:
@@ -17,8 +19,13 @@ __device__ Real activate(Activation activation, Real x) {
     case Activation::relu:
       return x < 0 ? Real(0) : x;  // NaN stays NaN
     case Activation::gelu:
-      if (x < -40) return 0;  // under any type's range; -infinity * 0 would be NaN
-      return x * erfc(-x * Real(0.70710678118654752440)) * Real(0.5);
+      if constexpr (sizeof(Real) == 8) {
+        return gelu_f64(x);
+      } else if constexpr (sizeof(Result) == 2) {
+        return gelu_brief(x);
+      } else {
+        return gelu_f32(x);
+      }
     case Activation::sigmoid:
       return Real(1) / (Real(1) + exp(-x));
     case Activation::tanh:

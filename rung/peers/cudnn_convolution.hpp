@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// cuDNN's forward convolution, by the algorithm that its own heuristics put first, as frameworks
-// call it. f32 without TF32; f16 and bf16 on tensor cores.
+// cuDNN's convolution and its two gradients, by the algorithm that its own heuristics put first, as
+// frameworks call it. f32 without TF32; f16 and bf16 on tensor cores.
 #pragma once
 
 #include <algorithm>
@@ -22,6 +22,10 @@ struct ConvolutionShape {
   bool operator==(const ConvolutionShape&) const = default;
 };
 
+/// What is computed from what: y from x and the filter, x's gradient from the filter and y's, or the
+/// filter's from x and y's.
+enum class Pass { forward, backward_data, backward_filter };
+
 /// The descriptors of the shape prepared last; one per thread.
 class Convolution {
  public:
@@ -30,8 +34,8 @@ class Convolution {
     check(functions().create(&convolution_), "a convolution");
   }
 
-  void prepare(Session& session, const ConvolutionShape& shape) {
-    if (is_prepared_ && shape == prepared_) return;
+  void prepare(Session& session, const ConvolutionShape& shape, Pass pass = Pass::forward) {
+    if (is_prepared_ && shape == prepared_ && pass == pass_) return;
     is_prepared_ = false;
     x_.set(shape.dtype, shape.x, shape.x_strides);
     y_.set(shape.dtype, shape.y, shape.y_strides);
@@ -62,32 +66,50 @@ class Convolution {
           "its arithmetic");
     int found = 0;
     Candidate candidates[8];
-    check(functions().candidates(session.handle, x_.get(), filter_, convolution_, y_.get(), 8,
-                                 &found, candidates),
-          "its algorithms");
+    check(find(session.handle, pass, &found, candidates), "its algorithms");
     Candidate* const end = candidates + found;
     Candidate* const first =
         std::find_if(candidates, end, [](const Candidate& c) { return c.status == 0; });
     if (first == end) throw Error(ErrorCode::internal, "cuDNN has no algorithm for this call");
     chosen_ = *first;
     prepared_ = shape;
+    pass_ = pass;
     is_prepared_ = true;
   }
 
   /// Bytes that run() needs.
   [[nodiscard]] std::size_t workspace() const { return chosen_.workspace; }
 
-  void run(const Session& session, const void* x, const void* filter, void* y,
+  /// Writes what the pass is named for, and reads the two others.
+  void run(const Session& session, const void* x, const void* filter, const void* y,
            void* workspace) const {
+    const auto written = [](const void* data) {
+      return const_cast<void*>(data);  // NOLINT(cppcoreguidelines-pro-type-const-cast)
+    };
     const Factors factors(prepared_.dtype);
-    check(functions().forward(session.handle, factors.one(), x_.get(), x, filter_, filter,
-                              convolution_, chosen_.algorithm, workspace, chosen_.workspace,
-                              factors.zero(), y_.get(), y),
-          "convolving");
+    const Handle handle = session.handle;
+    const std::size_t bytes = chosen_.workspace;
+    switch (pass_) {
+      case Pass::forward:
+        return check(functions().forward(handle, factors.one(), x_.get(), x, filter_, filter,
+                                         convolution_, chosen_.algorithm, workspace, bytes,
+                                         factors.zero(), y_.get(), written(y)),
+                     "convolving");
+      case Pass::backward_data:
+        return check(functions().backward_data(handle, factors.one(), filter_, filter, y_.get(), y,
+                                               convolution_, chosen_.algorithm, workspace, bytes,
+                                               factors.zero(), x_.get(), written(x)),
+                     "the gradient of x");
+      case Pass::backward_filter:
+        return check(functions().backward_filter(handle, factors.one(), x_.get(), x, y_.get(), y,
+                                                 convolution_, chosen_.algorithm, workspace, bytes,
+                                                 factors.zero(), filter_, written(filter)),
+                     "the gradient of a filter");
+    }
   }
 
  private:
-  /// cudnnConvolutionFwdAlgoPerf_t.
+  /// cudnnConvolutionFwdAlgoPerf_t, and those of the gradients.
   struct Candidate {
     int algorithm = 0;
     Status status = 0;
@@ -107,13 +129,17 @@ class Convolution {
                   const int* dilation, int mode, int type);
     Status (*set_groups)(Descriptor descriptor, int groups);
     Status (*set_math)(Descriptor descriptor, int math);
-    Status (*candidates)(Handle handle, Descriptor x_layout, Descriptor filter,
-                         Descriptor convolution, Descriptor y_layout, int wanted, int* found,
-                         Candidate* made);
-    Status (*forward)(Handle handle, const void* alpha, Descriptor x_layout, const void* x,
-                      Descriptor filter_layout, const void* filter, Descriptor convolution,
-                      int algorithm, void* workspace, std::size_t bytes, const void* beta,
-                      Descriptor y_layout, void* y);
+    /// Of the operand, or gradient, that is read first, of the second, and of the result.
+    using Candidates = Status (*)(Handle handle, Descriptor first, Descriptor second,
+                                  Descriptor convolution, Descriptor result, int wanted, int* found,
+                                  Candidate* made);
+    Candidates candidates, candidates_data, candidates_filter;
+    using Run = Status (*)(Handle handle, const void* alpha, Descriptor first_layout,
+                           const void* first, Descriptor second_layout, const void* second,
+                           Descriptor convolution, int algorithm, void* workspace,
+                           std::size_t bytes, const void* beta, Descriptor result_layout,
+                           void* result);
+    Run forward, backward_data, backward_filter;
 
     Functions() {
       DynamicLibrary& from = library().library;
@@ -124,12 +150,31 @@ class Convolution {
       from.require(set_groups, "cudnnSetConvolutionGroupCount");
       from.require(set_math, "cudnnSetConvolutionMathType");
       from.require(candidates, "cudnnGetConvolutionForwardAlgorithm_v7");
+      from.require(candidates_data, "cudnnGetConvolutionBackwardDataAlgorithm_v7");
+      from.require(candidates_filter, "cudnnGetConvolutionBackwardFilterAlgorithm_v7");
       from.require(forward, "cudnnConvolutionForward");
+      from.require(backward_data, "cudnnConvolutionBackwardData");
+      from.require(backward_filter, "cudnnConvolutionBackwardFilter");
     }
   };
   static const Functions& functions() {
     static const Functions loaded;
     return loaded;
+  }
+
+  Status find(Handle handle, Pass pass, int* found, Candidate (&made)[8]) const {
+    switch (pass) {
+      case Pass::forward:
+        break;
+      case Pass::backward_data:
+        return functions().candidates_data(handle, filter_, y_.get(), convolution_, x_.get(), 8,
+                                           found, made);
+      case Pass::backward_filter:
+        return functions().candidates_filter(handle, x_.get(), y_.get(), convolution_, filter_, 8,
+                                             found, made);
+    }
+    return functions().candidates(handle, x_.get(), filter_, convolution_, y_.get(), 8, found,
+                                  made);
   }
 
   static void narrow(const Extents& from, int (&to)[max_rank]) {
@@ -140,6 +185,7 @@ class Convolution {
   Descriptor filter_ = nullptr;
   Descriptor convolution_ = nullptr;
   ConvolutionShape prepared_;
+  Pass pass_ = Pass::forward;
   bool is_prepared_ = false;
   Candidate chosen_;
 };

@@ -22,7 +22,9 @@ typedef enum rung_elementwise_function {
   RUNG_ELEMENTWISE_SIGMOID = 7,
   RUNG_ELEMENTWISE_TANH = 8,
   RUNG_ELEMENTWISE_GELU = 9, /* the exact one, with the error function */
-  RUNG_ELEMENTWISE_EXP = 10
+  RUNG_ELEMENTWISE_EXP = 10,
+  RUNG_ELEMENTWISE_SILU = 11, /* x / (1 + e^-x) */
+  RUNG_ELEMENTWISE_SIGN = 12  /* -1, 0 or 1 */
 } rung_elementwise_function;
 
 /* May grow at its end; `size` tells a library how much of it the program knows. */

@@ -4,6 +4,7 @@
 //   z = f(x, y, w)      add x + y       sub x - y     mul x y     div x / y     axpy alpha x + y
 //                       fma x y + w     relu max(x, 0)            exp e^x       tanh
 //                       sigmoid 1 / (1 + e^-x)        gelu x Phi(x), Phi the normal distribution
+//                       silu x / (1 + e^-x)           sign -1, 0 or 1
 //
 // Shapes   x, y, w broadcast to z's shape as in NumPy: axes are matched from the last one
 //          backwards; an axis of extent 1, or one that is missing, repeats. z's shape is given.
@@ -16,11 +17,12 @@
 //          otherwise they must not overlap.
 // Accuracy add, sub, mul, div are IEEE's, rounded once; fma and axpy are fused: one rounding. f16
 //          and bf16 results are those of f32, rounded. exp, tanh, sigmoid: 4 units in the last
-//          place of f32 or f64; gelu: 8. Before they are rounded to f16 or bf16, sigmoid and gelu
-//          may have a relative error of 2^-16. Results below the smallest normal number: one unit
-//          of the smallest subnormal more; sigmoid's may be 0. Same bits for any number of threads,
-//          in place or not.
-// Values   NaN gives NaN in every function, relu too; relu(-0) = -0. gelu(-infinity) = 0.
+//          place of f32 or f64; silu: 5; gelu: 8. Before they are rounded to f16 or bf16, sigmoid,
+//          silu and gelu may have a relative error of 2^-16. Results below the smallest normal
+//          number: one unit of the smallest subnormal more; sigmoid's may be 0, as may silu's below
+//          2^-119 (f64: 2^-1012). Same bits for any number of threads, in place or not.
+// Values   NaN gives NaN in every function, relu too; relu(-0) = -0, sign(-0) = -0. gelu and silu of
+//          -infinity are 0.
 //          x / 0 is an infinity or NaN as IEEE has it.
 // Errors   Error(invalid_argument) for shapes, types, aliasing, an operand that is missing or not
 //          read, an alpha that is not used.
@@ -54,7 +56,9 @@ enum class ElementwiseFunction : std::uint8_t {
   sigmoid,
   tanh,
   gelu,
-  exp
+  exp,
+  silu,
+  sign
 };
 RUNG_API std::string_view to_string(ElementwiseFunction function) noexcept;
 /// How many tensors the function reads: 1 to 3.
@@ -82,7 +86,8 @@ struct RUNG_API Elementwise {
   static constexpr std::string_view problem_help =
       "TYPE SHAPE,FUNCTION[,options]: f32 4096x4096,add   bf16 1048576,gelu   f32 "
       "64x100,add,y=row\n"
-      "functions: add, sub, mul, div, axpy, fma, relu, sigmoid, tanh, gelu, exp; default add\n"
+      "functions: add, sub, mul, div, axpy, fma, relu, sigmoid, tanh, gelu, exp, silu,\n"
+      "           sign; default add\n"
       "options: x=, y=, w= row | column | scalar | a shape (an operand that is broadcast),\n"
       "         alpha=X (axpy), in_place (z is x)";
 

@@ -15,7 +15,7 @@ extern "C" {
 /* May grow at its end; `size` tells a library how much of it the program knows. */
 typedef struct rung_transfer_options {
   size_t size;
-  rung_elementwise_function function; /* of one operand: relu, sigmoid, tanh, gelu, exp */
+  rung_elementwise_function function; /* of one operand */
   const char* rung;                   /* one rung by name; NULL: the best */
 } rung_transfer_options;
 

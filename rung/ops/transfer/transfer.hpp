@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // transfer: a function of data in host memory, computed on a GPU: copy in, compute, copy out.
 //
-//   y = f(x)        f a function of one operand of elementwise: relu, sigmoid, tanh, gelu, exp
+//   y = f(x)        f a function of one operand of elementwise: relu, sigmoid, tanh, gelu, exp,
+//                   silu, sign
 //
 // Shapes   equal, contiguous (C order).
 // Layout   x and y in host memory, pageable or page-locked; the device's memory is in between.
@@ -38,7 +39,7 @@ struct RUNG_API Transfer {
   static constexpr std::string_view summary = "y = f(x), x and y in host memory, f on the GPU";
   static constexpr std::string_view problem_help =
       "TYPE SIZE,FUNCTION: f32 16777216,relu   bf16 4096x4096,gelu\n"
-      "functions: relu, sigmoid, tanh, gelu, exp; default relu";
+      "functions: relu, sigmoid, tanh, gelu, exp, silu, sign; default relu";
 
   template <class In, class Out>
   struct CallOf {

@@ -22,10 +22,12 @@ static_assert(same(RUNG_ELEMENTWISE_SIGMOID, ElementwiseFunction::sigmoid));
 static_assert(same(RUNG_ELEMENTWISE_TANH, ElementwiseFunction::tanh));
 static_assert(same(RUNG_ELEMENTWISE_GELU, ElementwiseFunction::gelu));
 static_assert(same(RUNG_ELEMENTWISE_EXP, ElementwiseFunction::exp));
+static_assert(same(RUNG_ELEMENTWISE_SILU, ElementwiseFunction::silu));
+static_assert(same(RUNG_ELEMENTWISE_SIGN, ElementwiseFunction::sign));
 
 constexpr auto table = options_table<C, Cpp>(
     "rung_elementwise_options",
-    choice("function", &C::function, &Cpp::function, ElementwiseFunction::exp),
+    choice("function", &C::function, &Cpp::function, ElementwiseFunction::sign),
     field("alpha", &C::alpha, &Cpp::alpha));
 
 }  // namespace

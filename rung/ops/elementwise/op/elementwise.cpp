@@ -58,7 +58,7 @@ RungList<Elementwise>& Elementwise::rungs() { return rung_list; }
 void Elementwise::bind(Args& args) {
   using enum DType;
   const std::string_view function = to_string(args.function);
-  require_choice(name, args.function, ElementwiseFunction::exp, "function");
+  require_choice(name, args.function, ElementwiseFunction::sign, "function");
   if (args.alpha != 1.0 && args.function != ElementwiseFunction::axpy) {
     reject(name, fmt::format("alpha is {}, but {} has none; accepted: 1, or the function axpy",
                              args.alpha, function));

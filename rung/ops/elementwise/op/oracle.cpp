@@ -41,6 +41,11 @@ Real exact(ElementwiseFunction function, Real alpha, Real x, Real y, Real w) {
       return x * std::erfc(-x / std::numbers::sqrt2_v<Real>) / 2;
     case exp:
       return std::exp(x);
+    case silu:
+      if (x < -Real{800}) return 0;  // as the limit; -infinity * 0 would be NaN
+      return x / (1 + std::exp(-x));
+    case sign:
+      return x > 0 ? Real{1} : x < 0 ? Real{-1} : x;
   }
   return x;
 }
@@ -151,13 +156,15 @@ void Elementwise::reference(const Args& args, Oracle& oracle) {
 
 Tolerance Elementwise::tolerance(const Args& args, const RungInfo& rung, Values) {
   const DType type = args.z.dtype;
-  if (!is_floating(type) || args.function == relu) return {};
+  if (!is_floating(type) || args.function == relu || args.function == sign) return {};
   // What elementwise.hpp promises; the hundredth covers the oracle's own rounding.
   const double last_place = epsilon(type == DType::f64 ? DType::f64 : DType::f32);
   double units = 0;
   if (args.function == gelu) units = 8;
   if (args.function == exp || args.function == tanh || args.function == sigmoid) units = 4;
-  const bool brief = size_of(type) == 2 && (args.function == gelu || args.function == sigmoid);
+  if (args.function == silu) units = 5;
+  const bool brief = size_of(type) == 2 &&
+                     (args.function == gelu || args.function == sigmoid || args.function == silu);
   if (brief) units = 0x1p-16 / last_place;
   Tolerance tolerance;
   tolerance.relative = units * last_place + epsilon(type) / 2 * 1.01;
@@ -167,6 +174,9 @@ Tolerance Elementwise::tolerance(const Args& args, const RungInfo& rung, Values)
                                              : 0x1p-149;
   if (args.function == sigmoid && type != DType::f16) {
     tolerance.absolute = type == DType::f64 ? 0x1p-1022 : 0x1p-126;
+  }
+  if (args.function == silu && type != DType::f16) {
+    tolerance.absolute = type == DType::f64 ? 0x1p-1012 : 0x1p-119;
   }
   if (rung.peer && units > 0) {
     // Libraries promise less, and nothing in writing: some hold an absolute error only, and take

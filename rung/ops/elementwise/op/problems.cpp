@@ -12,8 +12,9 @@
 namespace rung {
 namespace {
 
-constexpr std::string_view function_names[] = {"add",  "sub",     "mul",  "div",  "axpy", "fma",
-                                               "relu", "sigmoid", "tanh", "gelu", "exp"};
+constexpr std::string_view function_names[] = {"add", "sub",  "mul",     "div",  "axpy",
+                                               "fma", "relu", "sigmoid", "tanh", "gelu",
+                                               "exp", "silu", "sign"};
 
 ElementwiseFunction function_of(std::size_t index) {
   return static_cast<ElementwiseFunction>(static_cast<std::uint8_t>(index));
@@ -34,7 +35,8 @@ Extents parse_shape(std::string_view text, const Extents& whole) {
 
 // Vectors with every function; each way to broadcast, on rows short and long; in place.
 constexpr std::string_view survey_patterns[] = {
-    "(f32*3|bf16*2|f16|f64) 1..33554432,(add|mul|div|axpy|fma|relu|sigmoid|tanh|gelu|exp)",
+    "(f32*3|bf16*2|f16|f64) "
+    "1..33554432,(add|mul|div|axpy|fma|relu|sigmoid|tanh|gelu|exp|silu|sign)",
     "(f32|bf16|f16|f64|i32|i64|u8) 1..33554432,(add|sub|mul|fma|relu)",
     "(f32*3|bf16*2|f16|f64|u8) 1..4194304x1..4194304,(add|mul|fma),y=(row|column|scalar)",
     "(f32*2|bf16*2|f16) 1..4194304x2..15,(add|mul),(x|y)=(row|column)",
@@ -70,6 +72,8 @@ std::vector<Problem> Elementwise::check_problems(Backend backend) {
       "f32 519,tanh",
       "f32 519,gelu",
       "f32 519,exp",
+      "f32 519,silu",
+      "f32 519,sign",
       "f64 331,add",
       "f64 67,div",
       "f64 100,axpy,alpha=0.3",
@@ -78,12 +82,17 @@ std::vector<Problem> Elementwise::check_problems(Backend backend) {
       "f64 130,tanh",
       "f64 130,gelu",
       "f64 130,exp",
+      "f64 130,silu",
+      "f64 70,sign",
       "f16 1031,add",
       "f16 300,fma",
       "f16 300,tanh",
       "bf16 1031,mul",
       "bf16 130,axpy,alpha=1.7",
       "bf16 300,gelu",
+      "f16 300,silu",
+      "bf16 300,silu",
+      "f16 300,sign",
       "i32 523,mul",
       "i32 523,fma",
       "i64 267,sub",
@@ -156,7 +165,7 @@ std::vector<Problem> Elementwise::bench_problems(Backend backend) {
 Elementwise::Call Elementwise::make(const Problem& problem, Inputs& inputs) {
   problem.expect(name, problem.extents.size(),
                  {"add", "sub", "mul", "div", "axpy", "fma", "relu", "sigmoid", "tanh", "gelu",
-                  "exp", "x", "y", "w", "alpha", "in_place"});
+                  "exp", "silu", "sign", "x", "y", "w", "alpha", "in_place"});
   Call call;
   call.alpha = problem.number("alpha", 1.0);
   for (std::size_t i = 0; i < std::size(function_names); ++i) {
@@ -181,7 +190,7 @@ std::span<const ArgumentSpec> Elementwise::arguments() {
   static constexpr std::array<ArgumentSpec, 5> specs{{
       {"x", Kind::tensor, true, "the first operand"},
       {"function", Kind::text, false, "what to compute; default add",
-       "add|sub|mul|div|axpy|fma|relu|sigmoid|tanh|gelu|exp"},
+       "add|sub|mul|div|axpy|fma|relu|sigmoid|tanh|gelu|exp|silu|sign"},
       {"y", Kind::tensor, false, "the second operand, for add, sub, mul, div, axpy and fma"},
       {"w", Kind::tensor, false, "the third operand, for fma"},
       {"alpha", Kind::number, false, "axpy: the factor of x; default 1"},

@@ -33,6 +33,10 @@ static double expect(rung_elementwise_function function, double alpha, double x,
       return 0.5 * x * erfc(-x / sqrt(2));
     case RUNG_ELEMENTWISE_EXP:
       return exp(x);
+    case RUNG_ELEMENTWISE_SILU:
+      return x / (1 + exp(-x));
+    case RUNG_ELEMENTWISE_SIGN:
+      return (x > 0) - (x < 0);
   }
   return NAN;
 }
@@ -48,7 +52,7 @@ void check_elementwise(rung_context* context) {
   rung_elementwise_options options;
   CHECK(rung_elementwise_options_init(&options, sizeof options) == RUNG_OK);
   CHECK(options.function == RUNG_ELEMENTWISE_ADD && options.alpha == 1);
-  for (int function = 0; function <= (int)RUNG_ELEMENTWISE_EXP; ++function) {
+  for (int function = 0; function <= (int)RUNG_ELEMENTWISE_SIGN; ++function) {
     options.function = (rung_elementwise_function)function;
     options.alpha = function == RUNG_ELEMENTWISE_AXPY ? -2.5 : 1; /* others have none */
     const rung_tensor* const second = function < RUNG_ELEMENTWISE_RELU ? &ty : NULL;

@@ -14,8 +14,8 @@ namespace {
 using namespace elementwise_test;
 using enum ElementwiseFunction;
 
-constexpr ElementwiseFunction every_function[] = {add,  sub,     mul,  div,  axpy, fma,
-                                                  relu, sigmoid, tanh, gelu, exp};
+constexpr ElementwiseFunction every_function[] = {add,     sub,  mul,  div, axpy, fma, relu,
+                                                  sigmoid, tanh, gelu, exp, silu, sign};
 
 INSTANTIATE_TEST_SUITE_P(Backends, ElementwiseOn, testing::Values(Backend::cpu, Backend::simt),
                          name_of_backend);

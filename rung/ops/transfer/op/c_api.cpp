@@ -12,7 +12,7 @@ using Cpp = rung::TransferOptions;
 
 constexpr auto table = options_table<C, Cpp>(
     "rung_transfer_options",
-    choice("function", &C::function, &Cpp::function, rung::ElementwiseFunction::exp));
+    choice("function", &C::function, &Cpp::function, rung::ElementwiseFunction::sign));
 
 }  // namespace
 

@@ -19,7 +19,8 @@ const Operator<Transfer> self;
 
 constexpr std::array functions = {ElementwiseFunction::relu, ElementwiseFunction::sigmoid,
                                   ElementwiseFunction::tanh, ElementwiseFunction::gelu,
-                                  ElementwiseFunction::exp};
+                                  ElementwiseFunction::exp,  ElementwiseFunction::silu,
+                                  ElementwiseFunction::sign};
 
 void require_host(const ConstTensorRef& tensor, const char* which) {
   if (tensor.device.backend == Backend::cuda) {
@@ -47,9 +48,9 @@ Elementwise::Args as_elementwise(const Transfer::Call& call) {
 RungList<Transfer>& Transfer::rungs() { return rung_list; }
 
 void Transfer::bind(Args& args) {
-  require_choice(name, args.function, ElementwiseFunction::exp, "function");
+  require_choice(name, args.function, ElementwiseFunction::sign, "function");
   if (arity(args.function) != 1) {
-    reject(name, fmt::format("function {}; accepted: relu, sigmoid, tanh, gelu, exp",
+    reject(name, fmt::format("function {}; accepted: relu, sigmoid, tanh, gelu, exp, silu, sign",
                              to_string(args.function)));
   }
   require_shape(name, args.x, "x", args.y.shape);
@@ -72,8 +73,8 @@ Tolerance Transfer::tolerance(const Args& args, const RungInfo& rung, Values val
 std::vector<Problem> Transfer::check_problems(Backend backend) {
   if (backend == Backend::cpu) return {};
   // Nothing; one element; less than a chunk; several chunks, the last one short.
-  return Problem::parse_all({"f32 0", "f32 1,relu", "f32 1000,gelu", "f64 30x7,exp",
-                             "bf16 999,tanh", "u8 70001,relu", "f32 2500003,relu"});
+  return Problem::parse_all({"f32 0", "f32 1,relu", "f32 1000,gelu", "f64 30x7,exp", "f32 77,silu",
+                             "f16 500,sign", "bf16 999,tanh", "u8 70001,relu", "f32 2500003,relu"});
 }
 
 std::vector<Problem> Transfer::bench_problems(Backend backend) {
@@ -85,7 +86,8 @@ std::vector<Problem> Transfer::bench_problems(Backend backend) {
 }
 
 Transfer::Call Transfer::make(const Problem& problem, Inputs& inputs) {
-  problem.expect(name, problem.extents.size(), {"relu", "sigmoid", "tanh", "gelu", "exp"});
+  problem.expect(name, problem.extents.size(),
+                 {"relu", "sigmoid", "tanh", "gelu", "exp", "silu", "sign"});
   // In host memory, whatever the backend, and contiguous, whatever the variant's layout but its
   // alignment: that is all this operator takes.
   Variant variant = inputs.variant();
@@ -106,7 +108,7 @@ std::span<const ArgumentSpec> Transfer::arguments() {
   static constexpr std::array<ArgumentSpec, 2> specs{{
       {"x", Kind::tensor, true, "the operand"},
       {"function", Kind::text, false, "what to compute; default relu",
-       "relu|sigmoid|tanh|gelu|exp"},
+       "relu|sigmoid|tanh|gelu|exp|silu|sign"},
   }};
   return specs;
 }

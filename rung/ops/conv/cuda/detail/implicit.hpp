@@ -141,7 +141,7 @@ __device__ __forceinline__ void gathered_tile(const Gathered& g) {
       if (filter >= g.m) continue;
       Sum sum = sums[i][j];
       if (bias != nullptr) sum += convert<Sum>(bias[(group * g.m + filter) * g.bias_stride]);
-      y[at + filter * g.y_strides[1]] = convert<T>(activate(g.activation, sum));
+      y[at + filter * g.y_strides[1]] = convert<T>(activate<T>(g.activation, sum));
     }
   }
 }

@@ -27,7 +27,7 @@ struct Epilogue {
   }
   [[nodiscard]] __device__ __forceinline__ T operator()(Accumulator<T> sum,
                                                         std::int64_t filter) const {
-    return convert<T>(activate(activation, sum + bias_of(filter)));
+    return convert<T>(activate<T>(activation, sum + bias_of(filter)));
   }
 };
 

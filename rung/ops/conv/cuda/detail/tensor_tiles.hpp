@@ -241,7 +241,7 @@ __device__ __forceinline__ void tensor_tile(const Gathered& g) {
           if (bias != nullptr) {
             sum += convert<float>(bias[(group * g.m + filter) * g.bias_stride]);
           }
-          y[at + filter * g.y_strides[1]] = convert<T>(activate(g.activation, sum));
+          y[at + filter * g.y_strides[1]] = convert<T>(activate<T>(g.activation, sum));
         }
       }
     }

@@ -16,6 +16,7 @@ inline double seconds_an_element(ElementwiseFunction function) {
     case exp:
     case sigmoid:
     case tanh:
+    case silu:
       return 0.12e-9;
     case gelu:
       return 0.3e-9;

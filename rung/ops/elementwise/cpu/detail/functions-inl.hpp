@@ -10,6 +10,7 @@
 #endif
 
 #include <cstdint>
+#include <limits>
 #include <type_traits>
 
 #include "rung/cpu/math-inl.hpp"
@@ -139,6 +140,24 @@ struct Sigmoid {
     return hn::Div(one, hn::Add(one, hn::MulAdd(e.scale, e.expm1, e.scale)));
   }
 };
+struct Silu {
+  static constexpr int arity = 1;
+  // x times sigmoid, with an x below which that is 0: -infinity would give NaN.
+  template <class D, class V>
+  HWY_INLINE V operator()(D d, const Parameters<V>& p, V x, V y, V w) const {
+    using T = hn::TFromD<D>;
+    const V finite = clamp_keeping_nan(d, x, T(-1000), std::numeric_limits<T>::infinity());
+    return hn::Mul(finite, Sigmoid{}(d, p, x, y, w));
+  }
+};
+struct Sign {
+  static constexpr int arity = 1;
+  template <class D, class V>
+  HWY_INLINE V operator()(D d, const Parameters<V>&, V x, V, V) const {
+    const auto apart = hn::Gt(hn::Abs(x), hn::Zero(d));  // neither 0 nor NaN, which stay
+    return hn::IfThenElse(apart, hn::CopySign(hn::Set(d, 1), x), x);
+  }
+};
 struct Tanh {
   static constexpr int arity = 1;
   template <class D, class V>
@@ -243,6 +262,10 @@ auto with_function(ElementwiseFunction function, Use use) {
         return use(Gelu{});
       case exp:
         return use(Exp{});
+      case silu:
+        return use(Silu{});
+      case sign:
+        return use(Sign{});
       default:
         break;
     }

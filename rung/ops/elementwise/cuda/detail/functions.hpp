@@ -8,7 +8,7 @@
 
 #include "rung/device/convert.hpp"
 #include "rung/device/device.hpp"
-#include "rung/ops/elementwise/cuda/detail/gelu.hpp"
+#include "rung/device/gelu.hpp"
 #include "rung/ops/elementwise/elementwise.hpp"
 
 namespace rung::elementwise_cuda::inline RUNG_TARGET {
@@ -98,6 +98,22 @@ struct Sigmoid {
     }
   }
 };
+template <bool brief>
+struct Silu {
+  static constexpr bool busy = true;
+  template <class T>
+  __device__ __forceinline__ T operator()(T x) const {
+    // Times a number below which sigmoid is 0: -infinity would give NaN.
+    const T finite = x < T(-1000) ? T(-1000) : x;
+    return finite * Sigmoid<brief>{}(x);
+  }
+};
+struct Sign {
+  template <class T>
+  __device__ __forceinline__ T operator()(T x) const {
+    return x > T(0) ? T(1) : x < T(0) ? T(-1) : x;  // NaN and zeros stay
+  }
+};
 struct Tanh {
   static constexpr bool busy = true;
   template <class T>
@@ -138,9 +154,11 @@ void with_function(ElementwiseFunction function, double alpha, const Use& use) {
     if (function == relu) return use(Relu{});
     if constexpr (floating) {
       if (function == exp) return use(Exp{});
-      if (function == sigmoid) return use(Sigmoid < sizeof(T) == 2 > {});
+      if (function == sign) return use(Sign{});
+      if (function == silu) return use(Silu<sizeof(T) == 2>{});
+      if (function == sigmoid) return use(Sigmoid<sizeof(T) == 2>{});
       if (function == tanh) return use(Tanh{});
-      if (function == gelu) return use(Gelu < sizeof(T) == 2 > {});
+      if (function == gelu) return use(Gelu<sizeof(T) == 2>{});
     }
   }
 }

@@ -46,6 +46,12 @@ void run(const Call<T>& c) {
     case exp:
       z = x.exp();
       break;
+    case silu:
+      z = x / (1 + (-x).exp());
+      break;
+    case sign:
+      z = x.sign();
+      break;
     case gelu:  // no error function without Eigen's unsupported modules
       break;
   }

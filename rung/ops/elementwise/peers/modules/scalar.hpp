@@ -33,6 +33,10 @@ void with_lambda(ElementwiseFunction function, T alpha, Unary unary, Binary bina
       return unary([](T x) { return x * std::erfc(x * T(-0.70710678118654752440)) / 2; });
     case exp:
       return unary([](T x) { return std::exp(x); });
+    case silu:
+      return unary([](T x) { return x / (1 + std::exp(-x)); });
+    case sign:
+      return unary([](T x) { return x > 0 ? T{1} : x < 0 ? T{-1} : x; });
     case fma:
       return;
   }

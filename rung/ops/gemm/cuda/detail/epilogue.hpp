@@ -2,7 +2,6 @@
 // The last step of every gemm kernel: from sums to act(alpha sum + beta C + bias).
 #pragma once
 
-#include <cmath>
 #include <cstdint>
 
 #include "rung/device/activate.hpp"
@@ -10,34 +9,6 @@
 #include "rung/ops/gemm/cuda/detail/product.hpp"
 
 namespace rung::gemm_cuda::inline RUNG_TARGET {
-
-/// x times the normal distribution's Phi(x) to ten units of roundoff, without a branch: for
-/// products of 16-bit operands, next to whose own error it is nothing. With a = |x|, 1 - Phi(a) is
-/// exp(-a^2 / 2) times a polynomial in 1 / (1 + p a), fitted to a relative error of 1e-7.
-__device__ inline float gelu_of_product(float x) {
-  constexpr float p = 0.2316419f;
-  constexpr float coefficients[] = {
-      0.09253464639186859f, 0.0902474969625473f,   0.10364207625389099f, 0.010500079020857811f,
-      0.23069392144680023f, -0.20728987455368042f, 0.25082361698150635f, -0.07115190476179123f};
-  constexpr int count = sizeof(coefficients) / sizeof(float);
-  const float a = x < 0 ? -x : x;
-  const float t = 1.0f / (1.0f + p * a);
-  float polynomial = coefficients[count - 1];
-#pragma unroll
-  for (int i = count - 2; i >= 0; --i) polynomial = polynomial * t + coefficients[i];
-  const float tail = exp(-0.5f * a * a) * (polynomial * t);
-  const float result = x * (x < 0 ? tail : 1.0f - tail);
-  return x < -40.0f ? 0.0f : result;  // as the limit; -infinity * 0 would be NaN
-}
-
-/// The activation of a product of In.
-template <class In, class Sum>
-__device__ Sum activate_product(Activation activation, Sum x) {
-  if constexpr (sizeof(In) == 2) {
-    if (activation == Activation::gelu) return gelu_of_product(x);
-  }
-  return activate(activation, x);
-}
 
 /// Writes one element of C.
 template <class P>
@@ -48,7 +19,7 @@ __device__ void finish(const P& p, int batch, std::int64_t row, std::int64_t col
   Sum value = p.alpha * sum;
   if (p.beta != 0) value += p.beta * convert<Sum>(c);  // else C is not read: it may hold NaN
   if (p.bias.data != nullptr) value += convert<Sum>(p.bias(batch, row, column));
-  c = convert<typename P::Out>(activate_product<typename P::In>(p.activation, value));
+  c = convert<typename P::Out>(activate<typename P::Out>(p.activation, value));
 }
 
 /// Whether Group neighbouring columns of C can be written by one wide store wherever a tile starts:

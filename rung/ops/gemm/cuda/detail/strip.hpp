@@ -78,8 +78,7 @@ __device__ void finish_group(const P& p, bool wide, int batch, std::int64_t row,
   }
   if (p.activation != Activation::none) {
 #pragma unroll
-    for (int i = 0; i < 4; ++i)
-      values[i] = activate_product<typename P::In>(p.activation, values[i]);
+    for (int i = 0; i < 4; ++i) values[i] = activate<typename P::Out>(p.activation, values[i]);
   }
   const Pack<Out, 4> finished = convert<Out>(values);
   if (whole) {

@@ -104,7 +104,7 @@ __device__ __forceinline__ Accumulator<T> divisor_of(const Images<T>& p, std::in
 template <class T>
 __device__ __forceinline__ void finish(const Images<T>& p, const Place& at, Accumulator<T> value) {
   if (p.bias.data != nullptr) value += convert<Accumulator<T>>(p.bias(at.c));
-  p.y(at.n, at.c, at.oh, at.ow) = convert<T>(activate(p.activation, value));
+  p.y(at.n, at.c, at.oh, at.ow) = convert<T>(activate<T>(p.activation, value));
 }
 template <class T>
 __device__ __forceinline__ void write_index(const Images<T>& p, const Place& at,
