@@ -22,8 +22,8 @@ struct ConvolutionShape {
   bool operator==(const ConvolutionShape&) const = default;
 };
 
-/// What is computed from what: y from x and the filter, x's gradient from the filter and y's, or the
-/// filter's from x and y's.
+/// What is computed from what: y from x and the filter, x's gradient from the filter and y's, or
+/// the filter's from x and y's.
 enum class Pass { forward, backward_data, backward_filter };
 
 /// The descriptors of the shape prepared last; one per thread.

@@ -21,9 +21,8 @@
 //          silu and gelu may have a relative error of 2^-16. Results below the smallest normal
 //          number: one unit of the smallest subnormal more; sigmoid's may be 0, as may silu's below
 //          2^-119 (f64: 2^-1012). Same bits for any number of threads, in place or not.
-// Values   NaN gives NaN in every function, relu too; relu(-0) = -0, sign(-0) = -0. gelu and silu of
-//          -infinity are 0.
-//          x / 0 is an infinity or NaN as IEEE has it.
+// Values   NaN gives NaN in every function, relu too; relu(-0) = -0, sign(-0) = -0. gelu and
+//          silu of -infinity are 0. x / 0 is an infinity or NaN as IEEE has it.
 // Errors   Error(invalid_argument) for shapes, types, aliasing, an operand that is missing or not
 //          read, an alpha that is not used.
 // Source   IEEE 754-2019; gelu: D. Hendrycks and K. Gimpel, arXiv:1606.08415.

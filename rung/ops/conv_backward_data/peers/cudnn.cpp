@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// conv_backward_data / cudnn: the peer cuDNN, its gradient of images as they lie, loaded while running.
+// conv_backward_data / cudnn: the peer cuDNN, its gradient of images, loaded while running.
 //
-// Limits   f32, f64, f16, bf16; contiguous filters; extents and strides of
-//          32 bits.
+// Limits   f32, f64, f16, bf16; contiguous filters; extents and strides of 32 bits.
 #include "rung/ops/conv/peers/cudnn_layer.hpp"
 #include "rung/ops/conv_backward_data/conv_backward_data.hpp"
 

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // conv_backward_filter / cudnn: the peer cuDNN, its gradient of filters, loaded while running.
 //
-// Limits   f32, f64, f16, bf16; contiguous filters; extents and strides of
-//          32 bits.
+// Limits   f32, f64, f16, bf16; contiguous filters; extents and strides of 32 bits.
 #include "rung/ops/conv/peers/cudnn_layer.hpp"
 #include "rung/ops/conv_backward_filter/conv_backward_filter.hpp"
 

@@ -68,9 +68,9 @@ void check_elementwise(rung_context* context) {
   SAME(z, expected, SIZE, 0);
 
   CHECK_OPTIONS(rung_elementwise_options, rung_elementwise(context, &tx, &ty, NULL, &tz, options));
-  options.function = (rung_elementwise_function)11;
+  options.function = (rung_elementwise_function)13;
   FAILS(rung_elementwise(context, &tx, NULL, NULL, &tz, &options), RUNG_INVALID_ARGUMENT,
-        "function is 11", "0 to 10");
+        "function is 13", "0 to 12");
   FAILS(rung_elementwise(context, &tx, NULL, NULL, &tz, NULL), RUNG_INVALID_ARGUMENT, "y", "add");
   FAILS(rung_elementwise(NULL, &tx, &ty, NULL, &tz, NULL), RUNG_INVALID_ARGUMENT, "context",
         "NULL");

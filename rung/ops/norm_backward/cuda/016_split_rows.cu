@@ -4,8 +4,8 @@
 // Idea     a row is cut into spans of columns, a block each, and rows into shares of eight. A block
 //          goes through its span 256 columns at a time, a thread each, and adds up, in registers,
 //          the sums for dgamma and dbeta of its column over the eight rows, and the two sums of
-//          each row over its columns. What the spans of a row found is added up by the blocks of the next kernel,
-//          a warp per row.
+//          each row over its columns. What the spans of a row found is added up by the blocks of
+//          the next kernel, a warp per row.
 // Changes  against block_per_row: a few long rows keep every SM busy.
 // Cost     x is read twice, dy twice; two more reads of x where mean and rstd are not given.
 // Limits   loads of one element; takes any strides. Many rows that are short leave a block idle.

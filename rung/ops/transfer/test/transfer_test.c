@@ -29,7 +29,7 @@ void check_transfer(rung_context* context) {
   FAILS(rung_transfer(context, &tx, &ty, &options), RUNG_INVALID_ARGUMENT, "add", "relu");
   options.function = (rung_elementwise_function)-1;
   FAILS(rung_transfer(context, &tx, &ty, &options), RUNG_INVALID_ARGUMENT, "function is -1",
-        "0 to 10");
+        "0 to 12");
   FAILS(rung_transfer(NULL, &tx, &ty, NULL), RUNG_INVALID_ARGUMENT, "context", "NULL");
   FAILS(rung_transfer(context, NULL, &ty, NULL), RUNG_INVALID_ARGUMENT, "x is", "NULL");
   FAILS(rung_transfer(context, &tx, NULL, NULL), RUNG_INVALID_ARGUMENT, "y is", "NULL");
