@@ -11,6 +11,10 @@ import sys
 
 COUNTED = "additions|bytes|loads|multiply-adds|operations|stores|words"
 PER = "cycle|element|result|second|step|thread|multiply-add"
+BE = "is|are|was|were|be|been|being"
+HOW = "as|at|with|when|anyway|nevertheless|together|once|only"
+WHERE = ("above|across|along|anywhere|apart|at|before|behind|below|beside|between|beyond|elsewhere|here|in|inside|on|"
+         "outside|past|there|under|where|within")
 WORDS = [
     (r"errands?", "interleaved packing"),
     (r"squads?", "warp roles: producer and consumer warps"),
@@ -29,6 +33,16 @@ WORDS = [
     (r"RowsToCome|ComingLines|asked_ahead|fetched_ahead", "prefetch stream, prefetch distance"),
     (rf"({COUNTED}) an? ({PER})(?! thread)", "per"),
 ]
+# In documents.
+PROSE_WORDS = [
+    (r"(blocks?|warps?) an? SM", "per SM"),
+    (r"asked for into|(rows?|lines?) to come", "prefetched into; the next rows"),
+    (rf"l(ies?|ying) ({WHERE})", "is, are"),
+    (rf"({BE}) told ({HOW})", "is reported"),
+    (r"(reads?|access(es)?) of what nobody (has written|wrote)", "reads of uninitialised memory"),
+    (r"(is|are) nobody's", "say whose, or that it is unused"),
+    (r"Kept(Row|Packs)|kept_row", "register-resident"),
+]
 ENDINGS = {".c", ".cpp", ".cu", ".cuh", ".h", ".hpp", ".md"}
 SKIPPED = {"results", "build", "adr"}  # figures, what is made, and decisions in the words of their day
 HISTORY_SINCE = "2026-11-25T16:30"  # subjects before it are what they are
@@ -40,9 +54,9 @@ def sources(root):
         yield from (pathlib.Path(folder, name) for name in names if pathlib.Path(name).suffix in ENDINGS)
 
 
-def complaints(text):
+def complaints(text, words):
     """(line, what stands there, what the field says)"""
-    for pattern, instead in WORDS:
+    for pattern, instead in words:
         for found in re.finditer(rf"(?<![A-Za-z]){pattern}(?![A-Za-z])", text):
             yield text.count("\n", 0, found.start()) + 1, found[0], instead
 
@@ -59,11 +73,12 @@ def main():
     seen = bad = 0
     for path in sources(root):
         seen += 1
-        for line, word, instead in complaints(path.read_text(encoding="utf-8", errors="replace")):
+        for line, word, instead in complaints(path.read_text(encoding="utf-8", errors="replace"),
+                                               WORDS + PROSE_WORDS * (path.suffix == ".md")):
             print(f"{path.relative_to(root)}:{line}: '{word}' is a private word; the field says: {instead}")
             bad += 1
     for subject in subjects(root):
-        for _, word, instead in complaints(subject):
+        for _, word, instead in complaints(subject, WORDS + PROSE_WORDS):
             print(f"commit {subject}: '{word}' is a private word; the field says: {instead}")
             bad += 1
     print(f"{seen} files, {bad} complaints")
