@@ -32,9 +32,6 @@ WORDS = [
     (r"Knowledge(Ref)?|unheeded|heard_\w+|heard_of", "vector clock, acquired, pending"),
     (r"RowsToCome|ComingLines|asked_ahead|fetched_ahead", "prefetch stream, prefetch distance"),
     (rf"({COUNTED}) an? ({PER})(?! thread)", "per"),
-]
-# In documents.
-PROSE_WORDS = [
     (r"(blocks?|warps?) an? SM", "per SM"),
     (r"asked for into|(rows?|lines?) to come", "prefetched into; the next rows"),
     (rf"l(ies?|ying) ({WHERE})", "is, are"),
@@ -54,9 +51,9 @@ def sources(root):
         yield from (pathlib.Path(folder, name) for name in names if pathlib.Path(name).suffix in ENDINGS)
 
 
-def complaints(text, words):
+def complaints(text):
     """(line, what stands there, what the field says)"""
-    for pattern, instead in words:
+    for pattern, instead in WORDS:
         for found in re.finditer(rf"(?<![A-Za-z]){pattern}(?![A-Za-z])", text):
             yield text.count("\n", 0, found.start()) + 1, found[0], instead
 
@@ -73,12 +70,11 @@ def main():
     seen = bad = 0
     for path in sources(root):
         seen += 1
-        for line, word, instead in complaints(path.read_text(encoding="utf-8", errors="replace"),
-                                               WORDS + PROSE_WORDS * (path.suffix == ".md")):
+        for line, word, instead in complaints(path.read_text(encoding="utf-8", errors="replace")):
             print(f"{path.relative_to(root)}:{line}: '{word}' is a private word; the field says: {instead}")
             bad += 1
     for subject in subjects(root):
-        for _, word, instead in complaints(subject, WORDS + PROSE_WORDS):
+        for _, word, instead in complaints(subject):
             print(f"commit {subject}: '{word}' is a private word; the field says: {instead}")
             bad += 1
     print(f"{seen} files, {bad} complaints")
