@@ -16,7 +16,8 @@ rung.sh - builds rung if need be, then runs a command
 
   ./rung.sh example digits   builds and runs a program of examples/ against an installed rung; options go to it
   ./rung.sh build            builds the program and its library, runs nothing
-  ./rung.sh asan             the tests again, under the address and undefined-behaviour sanitizers
+  ./rung.sh asan             the tests of what changed, under the address and undefined-behaviour
+                             sanitizers (--all: all tests)
   ./rung.sh fuzz [SECONDS]   fuzzes what reads files and text (.npy, problems, CUDA sources), 60 s each
   ./rung.sh lint             clang-tidy and shellcheck over the sources that changed (--all: over all)
 
@@ -248,7 +249,36 @@ run_tests() {
   local preset=$1
   shift
   prepare "$preset" ON all
+  # Several tests at a time: a thread that waits for its team leaves the core to another test.
+  export OMP_WAIT_POLICY=passive
   ctest --test-dir "$root/build/$preset" --output-on-failure -j "$jobs" "$@"
+}
+
+# asan [--all]: the tests again, under the sanitizers. All were clean at the commit that tests/style/sanitized
+# names; where only operators have changed since, they alone are built and tested again, and where none has,
+# nothing is. (Where --all passes, that file may be moved on.)
+asan() {
+  local changed=everything mark name names targets=(rung_program)
+  mark="$(<"$root/tests/style/sanitized")"
+  if [[ ${1:-} == --all ]]; then
+    shift
+  elif command -v python3 >/dev/null && command -v git >/dev/null; then
+    changed="$(python3 "$root/tests/style/changed.py" "$root" "$mark")"
+  fi
+  say "to be looked at with sanitizers, since ${mark:0:7}: $changed"
+  if [[ $changed == nothing ]]; then return; fi
+  if [[ $changed == everything ]]; then
+    run_tests asan "$@"
+    return
+  fi
+  operator=$changed
+  names=${changed//;/|}
+  for name in ${changed//;/ }; do
+    if compgen -G "$root/rung/ops/$name/test/*_test.cpp" >/dev/null; then targets+=("test_$name"); fi
+  done
+  prepare asan ON "${targets[@]}"
+  export OMP_WAIT_POLICY=passive
+  ctest --test-dir "$root/build/asan" --output-on-failure -j "$jobs" -R "^(check|test)_($names)(_|\$)" "$@"
 }
 
 lint() {
@@ -330,7 +360,7 @@ if [[ $# -eq 0 ]]; then
 fi
 case $1 in
   test) shift; run_tests release "$@" ;;
-  asan) shift; run_tests asan "$@" ;;
+  asan) shift; asan "$@" ;;
   fuzz) shift; fuzz "$@" ;;
   lint) shift; lint "$@" ;;
   build) prepare release OFF rung_program ;;

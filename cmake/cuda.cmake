@@ -25,8 +25,10 @@ function(rung_compile_for_gpus)
     if(RUNG_CUDA_UNOPTIMISED)
       list(APPEND options -Xcicc=-O1 -Xptxas=-O0)
     else()
-      # Compressed, the cubins take an eighth of the space.
-      list(APPEND options -lineinfo -compress-mode=size)
+      # Compressed, the cubins take an eighth of the space. Source lines, for profilers, would be almost half of that:
+      # they are there where there is debug information anyway.
+      list(APPEND options -compress-mode=size)
+      list(APPEND options $<$<CONFIG:Debug,RelWithDebInfo>:-lineinfo>)
     endif()
     set_property(SOURCE ${source} APPEND PROPERTY COMPILE_OPTIONS ${options})
   endforeach()

@@ -32,7 +32,7 @@ file(RELATIVE_PATH pc_prefix ${CMAKE_INSTALL_FULL_LIBDIR}/pkgconfig ${CMAKE_INST
 configure_file(cmake/rung.pc.in ${PROJECT_BINARY_DIR}/rung.pc @ONLY)
 install(FILES ${PROJECT_BINARY_DIR}/rung.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
 
-# Documents lie as in the source tree, so that their links hold: rung/ beside docs/ is the installed headers
+# Documents are as in the source tree, so that their links hold: rung/ beside docs/ is the installed headers
 # and rungs, with each operator's README.
 install(FILES LICENSE README.md DESTINATION ${CMAKE_INSTALL_DOCDIR})
 install(DIRECTORY docs DESTINATION ${CMAKE_INSTALL_DOCDIR} FILES_MATCHING PATTERN "*.md")

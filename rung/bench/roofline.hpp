@@ -20,7 +20,7 @@ struct Ceiling {
 
 /// What bounds a problem on the CPU: multiply-adds of `isa`, and the level of memory that holds
 /// `bytes`. `written` is the share of the bytes that is written: reading alone and copying have
-/// different ceilings, and what lies between is interpolated.
+/// different ceilings, and what is between is interpolated.
 Ceiling cpu_ceiling(const Machine& machine, std::string_view isa, std::string_view element,
                     int threads, double bytes, double written);
 

@@ -59,7 +59,7 @@ struct Collapsed {
     return at[I];
   }
 
-  /// Whether element i of tensor I lies at i * stride, for every i.
+  /// Whether element i of tensor I is at i * stride, for every i.
   template <int I = 0>
   [[nodiscard]] RUNG_HD RUNG_ALWAYS_INLINE bool is_contiguous(std::int64_t stride = 1) const {
     return rank == 0 || (rank == 1 && strides[I][0] == stride);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // copy(): elements between tensors of any strides on any devices. The host walks strides; memory
-// that the host cannot reach travels whole, as the span of bytes its elements lie in.
+// that the host cannot reach travels whole, as the span of bytes its elements are in.
 #include <algorithm>
 #include <cstring>
 #include <memory>

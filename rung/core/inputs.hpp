@@ -18,7 +18,7 @@
 
 namespace rung {
 
-/// How tensors lie in memory.
+/// How tensors are in memory.
 enum class Layout : std::uint8_t {
   plain,       // C-contiguous, 64-byte aligned
   misaligned,  // the first element one element past an aligned address

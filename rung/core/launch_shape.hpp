@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The shape of a launch and what devices accept of it. Both backs check it here, before the driver
 // or the simulator sees it, so that an invalid launch fails in the simulator as on the chip, with
-// the same words. Extents are 64-bit: a grid that is too large is told, never wrapped.
+// the same words. Extents are 64-bit: a grid that is too large is reported, never wrapped.
 #pragma once
 
 #include <cstddef>

@@ -96,7 +96,7 @@ using AnyOperand = Operand<const ConstTensorRef>;
 
 /// Each operand that is given describes a tensor (require_tensor).
 RUNG_API void require_tensors(std::string_view op, std::span<const AnyOperand> operands);
-/// They lie where the context runs (or in host memory, whatever it runs on), and what is written
+/// They are where the context runs (or in host memory, whatever it runs on), and what is written
 /// does not overlap itself.
 RUNG_API void require_usable(std::string_view op, std::span<const AnyOperand> operands,
                              const Context& context, bool in_host_memory);

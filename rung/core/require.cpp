@@ -48,7 +48,7 @@ void require_here(std::string_view op, const ConstTensorRef& tensor, std::string
   const bool here =
       on_gpu ? tensor.device == context.device() : tensor.device.backend != Backend::cuda;
   if (!here) {
-    reject(op, called(name) + " lies on " + place(tensor.device) + ", the context runs on " +
+    reject(op, called(name) + " is on " + place(tensor.device) + ", the context runs on " +
                    place(context.device()) + "; copy it there first");
   }
 }

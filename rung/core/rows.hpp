@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Rows<N>: N tensors of one shape as rows along one of their axes, for operators that work along an
 // axis (softmax, norm). The other axes are collapsed and number the rows; which order they are in
-// does not matter, so the densest comes last: neighbouring rows then lie next to each other in
+// does not matter, so the densest comes last: neighbouring rows then are next to each other in
 // memory as often as they can, and a walk across rows is a walk through memory.
 //
 //   const Rows<2> rows = rows_along<2>(x.shape, {x.strides, y.strides}, axis);

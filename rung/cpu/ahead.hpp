@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Which lines of rows to come are asked for while other rows are read and written in a software
+// Which lines of the next rows are prefetched while other rows are read and written in a software
 // pipeline.
 #pragma once
 

@@ -12,7 +12,7 @@ namespace rung::cpu {
 /// RUNG_CPU_PREFETCH=0|1 in the environment, read once, decides otherwise, here and below.
 RUNG_API bool asks_for_lines() noexcept;
 
-/// Whether kernels that stream through more than the caches hold should ask for every line to come,
+/// Whether kernels that stream through more than the caches hold should prefetch every line,
 /// into L2: on AMD's family 19h (measured on Zen 4: sums of 2^27 floats by two threads at 40 GB/s
 /// instead of 26). On Zen 5 asking into L1 cost a fourth; into L2 was not tried there.
 RUNG_API bool asks_memory_for_lines() noexcept;

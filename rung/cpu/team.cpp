@@ -70,7 +70,7 @@ void expect_threads(int threads) {
 
 /// That a parallel region begins after what precedes it and ends before what follows, OpenMP
 /// promises; ThreadSanitizer (tests/tsan) does not see it, because the runtime is not compiled for
-/// it, and is told. Of no effect elsewhere.
+/// it, and is informed. Of no effect elsewhere.
 struct RegionOrder {
 #if defined(__SANITIZE_THREAD__)
   void release() { __tsan_release(this); }

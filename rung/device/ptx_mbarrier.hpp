@@ -74,7 +74,7 @@ __device__ __forceinline__ void mbarrier_expect(MemoryBarrier& barrier, unsigned
       "r"(bytes)
       : "memory");
 }
-/// An arrival at the barrier that lies at this place in the shared memory of block `rank` of the
+/// An arrival at the barrier that is at this place in the shared memory of block `rank` of the
 /// cluster. Those that wait for it use mbarrier_wait_cluster.
 __device__ __forceinline__ void mbarrier_arrive_remote(MemoryBarrier& barrier, int rank) {
   asm volatile(

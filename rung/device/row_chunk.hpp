@@ -35,7 +35,7 @@ template <class T>
 inline constexpr int chunk_elements = 16 / static_cast<int>(sizeof(T));
 }  // namespace device_detail
 
-/// The place that lies as far behind `aligned`, a multiple of 16 bytes, as `p` behind one.
+/// The address as far behind `aligned`, a multiple of 16 bytes, as `p` behind one.
 template <class T>
 __device__ __forceinline__ T* behind_as(T* aligned, const T* p) {
   return aligned + lead_of<device_detail::chunk_elements<T>>(p);
@@ -59,7 +59,7 @@ __device__ __forceinline__ void copy_in(T* to, const T* from, int count) {
   for (int i = head + chunks * chunk + thread; i < count; i += threads) to[i] = from[i];
 }
 
-/// Copies them out of shared memory: 16 bytes at a time if `to` lies as `from` does.
+/// Copies them out of shared memory: 16 bytes at a time if both are so aligned.
 template <class T>
 __device__ __forceinline__ void copy_out(T* to, const T* from, int count) {
   constexpr int chunk = device_detail::chunk_elements<T>;

@@ -4,7 +4,7 @@
 //   struct Tiles { float a[2][16][64]; float b[2][16][64]; };
 //   Tiles& tiles = shared<Tiles>();          // launched with .shared_bytes = sizeof(Tiles)
 //
-// One struct says what lies where, holds up to 227 KiB (static __shared__ stops at 48) and is
+// One struct says what is where, holds up to 227 KiB (static __shared__ stops at 48) and is
 // found by the simulator in an arena of its own. The base is 1024-byte aligned, which the widest
 // swizzles need. Contents are undefined at first; the simulator fills them with NaN.
 #pragma once

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// SwizzledTile: where the elements of a matrix operand's tile lie in shared memory, so that it is
+// SwizzledTile: where the elements of a matrix operand's tile are in shared memory, so that it is
 // written and read 16 bytes at a time without bank conflicts - by threads, by ldmatrix, by the copy
 // engine and by wgmma, which all know this layout ("128-byte swizzle").
 //
-// A tile is Rows (of M or N) by `depth` (of K), as much of K as 128 bytes hold. It lies in lines of
+// A tile is Rows (of M or N) by `depth` (of K), as much of K as 128 bytes hold. It is in lines of
 // 128 bytes, of which eight make a pattern: chunk c of line l stands at place c ^ (l % 8).
 //   KMajor        a line is a row's part of K: what is contiguous along K in global memory
 //   otherwise     a line is a panel's part of 128 / sizeof(T) rows at one k; panels follow each

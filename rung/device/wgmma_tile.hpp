@@ -36,7 +36,7 @@ struct WgmmaTile : SwizzledTile<T, Rows, KMajor> {
   static constexpr int boxes = KMajor ? 1 : Rows / Base::panel_rows;  // of a part
   static_assert(part_lines % 8 == 0 && part_lines <= 256);
 
-  /// The box of a map whose axes are matrices, then lines as they lie in memory.
+  /// The box of a map whose axes are matrices, then lines as they are in memory.
   static constexpr int box[3] = {1, part_lines, Base::line_elements};
 
   /// Of matrices x rows x k where KMajor, else of matrices x k x rows.

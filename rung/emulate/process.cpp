@@ -32,7 +32,7 @@ std::atomic<int> asked_to_end{0};
 
 void on_ending_signal(int signal) { asked_to_end = signal; }
 
-/// While it lives, signals that would end us do not: children are told, and files are removed.
+/// While it lives, signals that would end us do not: children are signalled, and files are removed.
 class PassSignals {
  public:
   PassSignals() {

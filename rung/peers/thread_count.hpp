@@ -8,7 +8,7 @@
 
 namespace rung::peer {
 
-/// A library's own setting is told only of changes, and OpenMP's, which such libraries change
+/// A library's own setting is made only where it changes, and OpenMP's, which such libraries change
 /// behind the caller's back, is put back afterwards.
 class ThreadCount {
  public:

@@ -12,7 +12,7 @@
 
 namespace rung::simt {
 
-/// Fails the launch unless the bytes lie in the calling block's shared memory.
+/// Fails the launch unless the bytes are in the calling block's shared memory.
 void require_shared(const char* operation, const void* address, std::size_t bytes, Place place);
 /// Fails the launch when the bytes begin in an allocation of the device and leave it.
 void require_global(const char* operation, const void* address, std::size_t bytes, Place place);

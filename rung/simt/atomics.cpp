@@ -25,7 +25,7 @@ void count_atomic(bool changed, Place place) {
   yield();
 }
 
-/// Whether the address lies in the running block's shared memory, which no other OS thread uses:
+/// Whether the address is in the running block's shared memory, which no other OS thread uses:
 /// all blocks of a cluster run on one. A locked instruction takes several times as long as others.
 bool is_own_shared(const void* address) {
   if (this_worker == nullptr || !this_worker->busy()) return false;

@@ -77,7 +77,7 @@ void store_box(const CopyShape& shape, const std::byte* from, std::size_t offset
                BulkReduce reduce);
 /// The pixels of an im2col box, in im2col.cpp.
 void load_pixels(const CopyShape& shape, std::byte* to, const std::byte* block_memory);
-/// Where the chunk that lies at this offset in the block's memory goes.
+/// Where the chunk that is at this offset in the block's memory goes.
 inline std::size_t swizzled_offset(const TensorMapFields& map, std::size_t offset) {
   return offset ^ ((offset >> 3) & map.swizzle_chunks);
 }

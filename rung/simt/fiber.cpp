@@ -46,7 +46,7 @@ void set_stack_bytes(std::size_t bytes) {
 FiberPool::~FiberPool() {
   for (const Slab& slab : slabs_) {
 #if defined(__SANITIZE_ADDRESS__)
-    // What comes to lie here next, perhaps a thread's stack, must not find our frames' marks.
+    // What comes to be here next, perhaps a thread's stack, must not find our frames' marks.
     __asan_unpoison_memory_region(slab.memory, slab.size);
 #endif
     munmap(slab.memory, slab.size);

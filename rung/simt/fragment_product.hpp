@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The arithmetic of wmma: d = a b + c of matrices that lie spread over a warp, element 32 i + lane
+// The arithmetic of wmma: d = a b + c of matrices that are spread over a warp, element 32 i + lane
 // (row by row) at place i of the lane's. Sums are rounded in order of k.
 #pragma once
 

@@ -25,7 +25,7 @@ constexpr std::align_val_t allocation_alignment{256};  // as cudaMalloc's
 /// damages nothing, and is found while somebody records.
 constexpr std::size_t margin = 256;
 
-/// What was freed while somebody records, kept so that nothing else comes to lie there: up to so
+/// What was freed while somebody records, kept so that nothing else comes to be there: up to so
 /// many bytes.
 constexpr std::size_t max_kept = std::size_t{256} << 20;
 struct Kept {
@@ -55,7 +55,7 @@ void* allocate(int, std::size_t bytes) {
   }
   std::memset(whole, poison, bytes + 2 * margin);
   std::byte* memory = static_cast<std::byte*>(whole) + margin;
-  // Host code writes tensors through pointers: that nobody has written them cannot be told.
+  // Host code writes tensors through pointers: that nobody has written them cannot be known.
   record::register_memory({.begin = memory, .bytes = bytes, .name = "device memory"});
   return memory;
 }
@@ -77,7 +77,7 @@ void release(int, void* memory) noexcept {
 }
 
 /// Asked for when a context is made, which is where a RUNG_SIMT_ORDER that nobody understands is to
-/// be told, rather than at each launch.
+/// be reported, rather than at each launch.
 DeviceInfo info(int) {
   (void)thread_order();
   return {.name = "simulated H200",

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Recording what kernels do on the simulated GPU: counters per source line as Nsight Compute would
-// give them, and checks - data races, accesses out of place, reads of what nobody wrote.
+// give them, and checks - data races, accesses out of place, reads of uninitialised memory.
 //
 //   record::begin({.counters = true, .checks = true});
 //   ... launches ...
@@ -271,7 +271,7 @@ RUNG_API std::string to_text(const PartlyRecorded& kernel);
 
 /// The folder in which the process began.
 RUNG_API const std::string& start_folder();
-/// How findings and counters name a file: from that folder where it lies below, else in full.
+/// How findings and counters name a file: from that folder where it is below, else in full.
 RUNG_API std::string shown_path(std::string_view file);
 
 struct Memory;
@@ -341,7 +341,7 @@ RUNG_API void mark_initialised(const void* begin, std::size_t bytes);
 /// All of the registered memory that holds this address; null: all registered memory.
 RUNG_API void mark_whole_initialised(const void* address);
 RUNG_API void mark_uninitialised(const void* begin, std::size_t bytes);
-/// Whether nobody has written any of these bytes, which lie in memory registered so.
+/// Whether nobody has written any of these bytes, which are in memory registered so.
 [[nodiscard]] RUNG_API bool never_written(const void* begin, std::size_t bytes);
 /// A copy between device memories: the copy is as initialised as its source.
 RUNG_API void copy_initialised(const void* to, const void* from, std::size_t bytes);

@@ -37,7 +37,7 @@ struct Launch {
   /// What follows the dynamic shared memory: static variables of ordinary programs. At least
   /// shared_bytes are there; so many more may be addressed (only what is touched costs memory).
   std::size_t shared_room = 0;
-  /// Nothing may access what lies between dynamic and static shared memory, from here to there.
+  /// Nothing may access what is between dynamic and static shared memory, from here to there.
   std::size_t shared_gap_begin = 0;
   std::size_t shared_gap_end = 0;  // 0: there is no gap
   /// So much of it is in use by now, where that is known; null: all.

@@ -30,7 +30,7 @@ class TableReader {
   explicit TableReader(const char* path) : stream_(path, std::ios::binary | std::ios::ate) {
     if (stream_) size_ = static_cast<std::uint64_t>(stream_.tellg());
   }
-  /// The array of T at a place in the file; empty when it does not lie within.
+  /// The array of T at a place in the file; empty when it is not within.
   template <class T>
   std::vector<T> read(std::uint64_t offset, std::uint64_t bytes) {
     if (offset > size_ || bytes > size_ - offset) return {};

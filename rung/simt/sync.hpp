@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Barriers, shuffles and votes of the simulated GPU.
 //
-// Every call carries its place in the source, so that a deadlock or a divergent barrier is told by
-// file and line, and so that two calls are told apart even where the compiler duplicated one.
+// Every call carries its place in the source, so that a deadlock or a divergent barrier is reported
+// by file and line, and so that two calls are told apart even where the compiler duplicated one.
 //
 // Warp operations follow the Volta rules: all lanes named in the mask and not yet exited must call
 // the same operation with the same mask; none of them goes on before the last has come. A lane

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Boxes of tensors, row by row: what lies outside the tensor is zero, or left alone but for what
+// Boxes of tensors, row by row: what is outside the tensor is zero, or left alone but for what
 // the chip's 16-byte pieces touch. Rules that no manual states were measured on an H200.
 #include "rung/simt/tensor_copy.hpp"
 
@@ -160,7 +160,7 @@ void store_box(const CopyShape& shape, const std::byte* from, std::size_t offset
               swizzled_offset(map, offset_in_block + offset + chunk) - offset_in_block;
           std::memcpy(row + chunk, from + at, chunk_bytes);
         }
-        // Whole pieces: a row that ends within one has what lies behind it overwritten.
+        // Whole pieces: a row that ends within one has what is behind it overwritten.
         const auto end = static_cast<std::size_t>(last * map.element_bytes);
         if (reduce != nullptr) {
           reduce(map.data + byte, row, end);

@@ -29,7 +29,7 @@ struct WgmmaShape {
 /// and `b_matrix` describe shared memory as the PTX manual says (matrix descriptor).
 RUNG_API void wgmma(const WgmmaShape& shape, void* sums, const std::uint32_t* a,
                     std::uint64_t a_matrix, std::uint64_t b_matrix, bool accumulate, Place place);
-/// The same where the sums do not lie in a row: n / 2 places, all different.
+/// The same where the sums are not in a row: n / 2 places, all different.
 RUNG_API void wgmma_scattered(const WgmmaShape& shape, void* const* sums, const std::uint32_t* a,
                               std::uint64_t a_matrix, std::uint64_t b_matrix, bool accumulate,
                               Place place);

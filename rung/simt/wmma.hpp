@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// CUDA's wmma fragments on the simulated GPU. A matrix lies spread over the warp: each lane holds
+// CUDA's wmma fragments on the simulated GPU. A matrix is spread over the warp: each lane holds
 // its own part, in a layout that kernels must not know, and a product is an exchange of all lanes.
 #pragma once
 

@@ -120,7 +120,7 @@ std::string source_line(const std::string& left, int number, std::string code) {
   return text;
 }
 
-/// A file may be known by several paths, of which the shortest is told.
+/// A file may be known by several paths, of which the shortest is reported.
 struct File {
   std::string name;
   Lines lines;

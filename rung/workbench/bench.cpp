@@ -100,7 +100,7 @@ struct Race {
 void announce(const AnyOperator& op, const std::vector<Race>& races, const BenchPlan& plan,
               const Options& options) {
   FILE* const to = options.json ? stderr : stdout;
-  // Beside JSON only a person at a terminal is told.
+  // Beside JSON only a person at a terminal is informed.
   if (options.json && !is_terminal(STDERR_FILENO)) return;
   BenchEstimate all;
   {

@@ -90,7 +90,7 @@ std::string Judge::run_and_compare(const RungInfo* rung, Context& context, bool 
   if (before_.empty()) before_ = outputs(made);
   run();
   const std::vector<Tensor> after = outputs(made);
-  // What lies around the tensors first: an overrun explains wrong numbers, not the reverse.
+  // What is around the tensors first: an overrun explains wrong numbers, not the reverse.
   if (std::string damage = made.inputs.damage(); !damage.empty()) return damage;
 
   std::size_t output = 0;

@@ -65,7 +65,7 @@ inline constexpr double good_enough = 0.9;
 inline constexpr double floor_multiple = 1.6;
 inline constexpr double floor_slack = 6e-6;
 
-/// A difference of less is nobody's, of rungs and of peers: what a call costs, about.
+/// A smaller difference does not count, of rungs and of peers: what a call costs, about.
 inline constexpr double call_seconds = 20e-9;
 
 /// Another rung that the library could have chosen is faster: an estimate is wrong.

@@ -93,7 +93,7 @@ class Case:
     def input(self, dtype, shape, scale=1.0):
         view = self.array(dtype, shape, broadcast=True)
         if view.size:
-            # Where an axis repeats, one value lies in memory for all.
+            # Where an axis repeats, one value is in memory for all.
             view[...] = self.values(dtype, [1 if s == 0 else n for s, n in zip(view.strides, shape)], scale)
         self.memory[-1][2] = None
         return view

@@ -149,7 +149,7 @@ TEST(Context, GpuWorkspacesOutliveGrowth) {
     // A captured graph may still use the first.
     EXPECT_EQ(fake_device().blocks.size(), before + 2);
     EXPECT_TRUE(fake_device().unlock(first, false));
-    // The end of each lies within its block.
+    // The end of each is within its block.
     EXPECT_TRUE(
         fake_device().unlock(static_cast<char*>(second) + context.workspace_capacity() - 1, false));
     // Geometric growth: many small steps, few allocations, and no more than twice the need.

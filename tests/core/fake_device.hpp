@@ -23,7 +23,7 @@ struct FakeDevice {
   int copies = 0;
   int synchronisations = 0;
 
-  /// Whether an address lies in a live block; opens or closes that block to the host.
+  /// Whether an address is in a live block; opens or closes that block to the host.
   bool unlock(const void* address, bool open) const {
     const auto at = reinterpret_cast<std::uintptr_t>(address);
     auto block = blocks.upper_bound(at);

@@ -124,7 +124,7 @@ TEST_F(Operands, ChecksEveryOperandThatIsGiven) {
         {.x = four(a), .y = four(a + 16), .square = folded});
   TensorRef elsewhere = four(a + 32);
   elsewhere.device = {Backend::cuda, 0};
-  fails("bias lies on cuda:0", {.x = four(a), .bias = elsewhere, .y = four(a + 16)});
+  fails("bias is on cuda:0", {.x = four(a), .bias = elsewhere, .y = four(a + 16)});
   fails("x (4) has a null data pointer",
         {.x = ConstTensorRef(static_cast<const float*>(nullptr), {4}), .y = four(a)});
 }

@@ -197,7 +197,7 @@ TEST(TensorRef, DataAreAlignedToTheirElements) {
       }
     }
   }
-  EXPECT_TRUE(ConstTensorRef(memory + 1, DType::f64, {0, 3}).empty()) << "nothing lies there";
+  EXPECT_TRUE(ConstTensorRef(memory + 1, DType::f64, {0, 3}).empty()) << "nothing is there";
 }
 
 TEST(Extents, ARankSetByHandIsChecked) {

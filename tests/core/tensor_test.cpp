@@ -38,7 +38,7 @@ struct Case {
   std::int64_t elements = 0;
 };
 
-/// A tensor of this shape whose elements lie apart: permuted, with gaps, some axes backwards.
+/// A tensor of this shape whose elements are apart: permuted, with gaps, some axes backwards.
 Case random_layout(std::mt19937& random, const Extents& shape) {
   Case made{shape, shape, 0, 1};
   std::vector<int> order(static_cast<std::size_t>(shape.rank));

@@ -73,7 +73,7 @@ CASES = {
     # Whether the system has it, from a toolkit that is installed, or not.
     "toolkit": ("#include <cuComplex.h>\n#include <cufft.h>\nint main() {}\n", [], 3,
                 ["cufft.h, of cuFFT", "is no part"]),
-    # The host's own check fails because of what was found: that has to be told.
+    # The host's own check fails because of what was found: that has to be reported.
     "host_assertion": ("#include <cassert>\n" + KERNEL % (
         "  p[0] = p[1] + 1;", "  int h = 0;\n  cudaMalloc(&p, 64);\n  kernel<<<1, 1>>>(p);\n"
         "  cudaMemcpy(&h, p, 4, cudaMemcpyDeviceToHost);\n  assert(h == 1);"), [], 66,
@@ -144,7 +144,7 @@ CASES = {
                   ["host_access", "host_read.cu:9", "host code reads byte 12 of 64 bytes of cudaMalloc"]),
     "host_write": (KERNEL % ("  p[threadIdx.x] = 1;", "  cudaMalloc(&p, 64);\n  p[3] = 1;"), [], 66,
                    ["host_access", "host_write.cu:7", "host code writes byte 12 of 64 bytes of cudaMalloc"]),
-    # malloc gives up with its lock held: what was found is told nevertheless.
+    # malloc gives up with its lock held: what was found is reported nevertheless.
     "damaged": ("#include <cstdio>\n#include <cstdlib>\n#include <cstring>\n#include <thread>\n" + KERNEL % (
         "  p[threadIdx.x + 1] = 1;",
         "  cudaMalloc(&p, 64);\n  kernel<<<1, 16>>>(p);\n  cudaDeviceSynchronize();\n"

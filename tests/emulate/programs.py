@@ -65,7 +65,7 @@ class Program:
             told.append(f"{one['kind']} in line {'and'.join(map(str, sorted(here)))}")
             if pathlib.Path(one["file"]).name != self.path.name or not here & lines:
                 return f"found {told[-1]} of {one['file']}, expected {kinds} in lines {sorted(lines)}\n{output}"
-            # Of a race both sides are told, or the one line where all of it happens.
+            # Of a race both sides are reported, or the one line where all of it happens.
             found |= one["kind"] in kinds and (one["kind"] != "race" or lines <= here or here <= lines)
         return None if found else f"found {told}, expected {kinds} in lines {sorted(lines)}\n{output}"
 

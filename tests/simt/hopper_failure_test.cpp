@@ -112,7 +112,7 @@ __global__ void wait_for_the_last(unsigned* flag) {
 
 TEST(Residency, GridsThatDoNotFitDeadlockAsOnTheChip) {
   Context c = Context::on(Backend::simt, 1);
-  // One block an SM: 132 fit.
+  // One block per SM: 132 fit.
   const auto shape = [](int blocks) {
     return LaunchShape{.grid = blocks, .block = 32, .shared_bytes = 200 << 10};
   };

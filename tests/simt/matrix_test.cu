@@ -76,7 +76,7 @@ template <class T, class Element, int Depth, class LayoutA, class LayoutB>
 void check_wmma(Context& c, double unit) {
   constexpr bool a_rows = std::is_same_v<LayoutA, wmma::row_major>;
   constexpr bool b_rows = std::is_same_v<LayoutB, wmma::row_major>;
-  // Strides beyond the matrix: what lies between must not be read into it.
+  // Strides beyond the matrix: what is between must not be read into it.
   const int stride_a = (a_rows ? Depth : edge) + 8, stride_b = (b_rows ? edge : Depth) + 16;
   const auto a = samples<T>(stride_a * (a_rows ? edge : Depth), 0);
   const auto b = samples<T>(stride_b * (b_rows ? Depth : edge), 1000);

@@ -208,7 +208,7 @@ TEST(Quiz, TilesOfA9x9MaskAreReused36And56Times) {
             56.25);
 }
 
-/// A 9x5 mask over a 16x16 tile without halo: what lies outside is read from global memory.
+/// A 9x5 mask over a 16x16 tile without halo: what is outside is read from global memory.
 __global__ void convolution_without_halo(const float* in, float* out) {
   constexpr int pitch = 16 + 8;  // of the input, which has a margin of 4 columns and 2 rows
   float* tile = static_cast<float*>(simt::shared_memory());

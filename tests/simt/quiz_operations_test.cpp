@@ -9,7 +9,7 @@ namespace {
 
 using Number = simt::counted<float>;
 
-/// The numbers lie in memory as floats do.
+/// The numbers are in memory as floats do.
 static_assert(sizeof(Number) == sizeof(float));
 Number* numbers(Buffer<float>& buffer) { return reinterpret_cast<Number*>(buffer.data()); }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Accesses out of place, and reads of what nobody has written.
+// Accesses out of place, and reads of uninitialised memory.
 #include "tests/simt/record_fixture.hpp"
 
 namespace rung {

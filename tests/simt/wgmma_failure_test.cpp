@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Misuse of wgmma and of registers: what forgets to wait sees old sums, what overwrites operands
-// too early multiplies the new ones, and what cannot be right is told.
+// too early multiplies the new ones, and what cannot be right is reported.
 #include <cstdint>
 
 #include "rung/device/ptx_bulk_copy.hpp"

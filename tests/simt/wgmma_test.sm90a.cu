@@ -22,7 +22,7 @@ using Stored = std::conditional_t<std::is_same_v<T, ptx::tf32>, float, T>;
 template <class T>
 constexpr int depth = row_bytes / static_cast<int>(sizeof(Stored<T>));
 
-/// How an operand of `rows` rows lies in shared memory.
+/// How an operand of `rows` rows is in shared memory.
 struct Layout {
   int rows = 0;
   Swizzle swizzle = Swizzle::none;

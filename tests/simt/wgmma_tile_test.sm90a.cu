@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tiles of matrix operands: what the copy engine writes lies where SwizzledTile says, as a whole or
+// Tiles of matrix operands: what the copy engine writes is where SwizzledTile says, as a whole or
 // in parts, and wgmma multiplies it; a ring of stages hands tiles from one thread to a warpgroup.
 #include "rung/device/wgmma_tile.hpp"
 

@@ -11,6 +11,10 @@ import sys
 
 COUNTED = "additions|bytes|loads|multiply-adds|operations|stores|words"
 PER = "cycle|element|result|second|step|thread|multiply-add"
+BE = "is|are|was|were|be|been|being"
+HOW = "as|at|with|when|anyway|nevertheless|together|once|only"
+WHERE = ("above|across|along|anywhere|apart|at|before|behind|below|beside|between|beyond|elsewhere|here|in|inside|on|"
+         "outside|past|there|under|where|within")
 WORDS = [
     (r"errands?", "interleaved packing"),
     (r"squads?", "warp roles: producer and consumer warps"),
@@ -28,6 +32,13 @@ WORDS = [
     (r"Knowledge(Ref)?|unheeded|heard_\w+|heard_of", "vector clock, acquired, pending"),
     (r"RowsToCome|ComingLines|asked_ahead|fetched_ahead", "prefetch stream, prefetch distance"),
     (rf"({COUNTED}) an? ({PER})(?! thread)", "per"),
+    (r"(blocks?|warps?) an? SM", "per SM"),
+    (r"asked for into|(rows?|lines?) to come", "prefetched into; the next rows"),
+    (rf"l(ies?|ying) ({WHERE})", "is, are"),
+    (rf"({BE}) told ({HOW})", "is reported"),
+    (r"(reads?|access(es)?) of what nobody (has written|wrote)", "reads of uninitialised memory"),
+    (r"(is|are) nobody's", "say whose, or that it is unused"),
+    (r"Kept(Row|Packs)|kept_row", "register-resident"),
 ]
 ENDINGS = {".c", ".cpp", ".cu", ".cuh", ".h", ".hpp", ".md"}
 SKIPPED = {"results", "build", "adr"}  # figures, what is made, and decisions in the words of their day

@@ -145,7 +145,7 @@ T conjugate_if(bool conjugate, T value) {
   return value;
 }
 
-/// op(A): element (i, j) lies at data[i * row + j * column], and may be conjugated.
+/// op(A): element (i, j) is at data[i * row + j * column], and may be conjugated.
 template <class T>
 struct Matrix {
   const T* data;

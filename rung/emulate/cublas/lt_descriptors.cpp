@@ -8,7 +8,7 @@ struct cublasLtContext {};
 
 namespace {
 
-/// Where an attribute lies in its descriptor; null: there is no such attribute.
+/// Where an attribute is in its descriptor; null: there is no such attribute.
 struct Field {
   void* at = nullptr;
   size_t bytes = 0;

@@ -25,7 +25,7 @@ void report(const Call& call, record::Kind kind, std::string message, const char
   record::add(finding);
 }
 
-/// Bytes of registered memory from `begin` on: 0 if it lies in none. Mappings may adjoin.
+/// Bytes of registered memory from `begin` on: 0 if it is in none. Mappings may adjoin.
 long long bytes_from(const void* begin, long long enough) {
   const char* at = static_cast<const char*>(begin);
   const char* const end = at + enough;

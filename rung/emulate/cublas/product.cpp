@@ -113,7 +113,7 @@ void multiply_tile(const Product& p, const Factor<Sum>& alpha, const Factor<Sum>
         accumulate<false>(p, a, b, rows, columns, sums);
       }
     }
-    // Elements of one type lie where the others' would: the pointer's own type is known by number.
+    // Elements of one type are where the others' would: the pointer's own type is known by number.
     const auto base = [&](const Batched& of) {
       return with_type<Sum>(of.type, of.first, [&](auto* first) -> void* {
         return of.matrix<std::remove_cvref_t<decltype(*first)>>(batch);

@@ -11,7 +11,7 @@ namespace rung::cublas {
 struct Batched {
   const void* first = nullptr;
   cudaDataType type = CUDA_R_32F;
-  long long row = 1, column = 1;  // element (i, j) lies at i * row + j * column
+  long long row = 1, column = 1;  // element (i, j) is at i * row + j * column
   long long stride = 0;
   bool by_pointers = false;
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // cublasLt for programs that `rung emulate` runs: products of matrices whose operation, layouts and
-// epilogue are told by descriptors. What is there stands in docs/emulate.md.
+// epilogue are given by descriptors. What is there stands in docs/emulate.md.
 #pragma once
 
 #include "rung_cuda/cublas_lt_types.h"

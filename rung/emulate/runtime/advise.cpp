@@ -210,7 +210,7 @@ void advise(std::vector<Finding>& findings) {
     widen_barrier(one, findings);
     widen_extent(one, findings);
   }
-  // An index that the array's type does not have is told by itself, and then its access.
+  // An index that the array's type does not have is reported by itself, and then its access.
   drop(findings, [&](const Finding& one) {
     return one.kind == Kind::out_of_bounds && !one.message.starts_with("index ") &&
            std::any_of(findings.begin(), findings.end(), [&](const Finding& other) {

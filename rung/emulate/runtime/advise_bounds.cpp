@@ -229,7 +229,7 @@ void advise_bounds(Finding& finding) {
   if (tree == nullptr) return;
   long long index = 0, count = 0;
   const bool indexed = read_index(finding.message, index, count);
-  if (indexed) object.name.clear();  // what lies there is another variable
+  if (indexed) object.name.clear();  // what is there is another variable
   if (!indexed && (object.name.empty() || object.element_bytes == 0)) return;
   Scene scene{*tree, tree->tokens(), tree->find(finding.line, object.name), {}};
   if (scene.spot.statement == nullptr) return;

@@ -30,7 +30,7 @@ cudaError_t copy_array(cudaArray* array, std::size_t x, std::size_t y, void* mem
                 [=] { return copy_rows(rows, cudaMemcpyDefault); });
 }
 
-/// One end of a 3-D copy: where it begins and how far rows and slices lie apart.
+/// One end of a 3-D copy: where it begins and how far rows and slices are apart.
 struct End {
   char* begin;
   std::size_t pitch, slice;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Fatal signals. One that a kernel causes ends the kernel as it would on a GPU: the launch fails
 // with an error that the program gets, and goes on. One that host code causes ends the program,
-// after its place in the source has been told: by a copy of the process, since the heap may be
+// after its place in the source has been reported: by a copy of the process, since the heap may be
 // damaged, or its lock held.
 #include "rung/emulate/runtime/crash.hpp"
 

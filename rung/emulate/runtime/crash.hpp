@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What threads that run kernels need so that faults can be told.
+// What threads that run kernels need so that faults can be reported.
 #pragma once
 
 namespace rung::cuda {

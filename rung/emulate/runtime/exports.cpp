@@ -26,7 +26,7 @@ int calls_to_export(dl_phdr_info* object, std::size_t, void* found) {
         hashes = reinterpret_cast<const std::uint32_t*>(one->d_un.d_ptr);
     }
   }
-  // The table's second word is the first symbol that is defined here: what is called lies before.
+  // The table's second word is the first symbol that is defined here: what is called is before.
   for (std::uint32_t i = 1; hashes != nullptr && symbols != nullptr && i < hashes[1]; ++i) {
     if (std::string_view(names + symbols[i].st_name) == "cudaIpcGetMemHandle") {
       *static_cast<bool*>(found) = true;

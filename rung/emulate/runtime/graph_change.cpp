@@ -28,7 +28,7 @@ cudaError_t replace(cudaGraphExec_t exec, cudaGraphNode_t node, cudaGraphNodeTyp
 }
 
 /// What alloc nodes have given out so far, for those who ask. The memory itself is there from when
-/// the node is made: its address is told then.
+/// the node is made: its address is known then.
 class GraphMemory {
  public:
   void use(void* memory, std::size_t bytes) {

@@ -39,7 +39,7 @@ std::mutex freed_mutex;
 std::unordered_set<void*> freed;
 
 /// What a kernel frees stays until its end: an address then means one thing all the while, and an
-/// access after the release is told, as a second release is. `code`: behind the call.
+/// access after the release is reported, as a second release is. `code`: behind the call.
 bool keep(void* memory, const void* code) {
   if (memory == nullptr || !simt::in_kernel()) return false;
   bool again = false;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Pages for what the runtime hands out. They lie apart from the host's heap, between pages that
+// Pages for what the runtime hands out. They are apart from the host's heap, between pages that
 // nobody may touch, and stay closed for a while after they are freed: who goes astray faults
 // instead of damaging the host. Device memory is closed to the host's code as well.
 #pragma once

@@ -37,7 +37,7 @@ std::mutex mutex;
 std::optional<Finding> refused;              // a launch that nobody has asked about
 std::vector<Finding> ignored_calls;          // likewise
 thread_local std::string reason;             // why the last call has failed; "": not known
-std::set<std::pair<std::string, int>> told;  // places of failures, which were told at once
+std::set<std::pair<std::string, int>> told;  // places of failures, which were reported at once
 
 /// The numbers of "block (1, 2, 3)" in a message of the simulator.
 simt::dialect::uint3 coordinates(const std::string& message, const char* word) {
@@ -194,7 +194,7 @@ void note_reason(std::string why) { reason = std::move(why); }
 void ignored(cudaError_t error, const char* call, Place place) {
   const bool of_copies = std::string_view(call).starts_with("cudaMem");
   const std::string why = of_copies ? std::exchange(reason, "") : "";
-  // What a kernel has done is told anyway.
+  // What a kernel has done is reported anyway.
   if (error == cudaSuccess || simt::in_kernel() || device_failure() != cudaSuccess) return;
   Finding finding;
   finding.kind = Kind::api_call;

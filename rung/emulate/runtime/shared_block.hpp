@@ -11,7 +11,7 @@
 
 namespace rung::cuda {
 
-/// What is known of a block wherever it is mapped. It lies behind the block's own bytes.
+/// What is known of a block wherever it is mapped. It is behind the block's own bytes.
 struct BlockHeader {
   std::uint64_t mark = 0;
   std::uint64_t bytes = 0;  // of the block itself, a multiple of the system's pages

@@ -17,7 +17,7 @@ namespace {
 bool is_whole(std::size_t bytes) { return bytes != 0 && bytes % granularity == 0; }
 char* at(CUdeviceptr address) { return reinterpret_cast<char*>(address); }
 
-/// Addresses that nobody may touch, in place of what lies there.
+/// Addresses that nobody may touch, in place of what is there.
 bool close_off(char* begin, std::size_t bytes) {
   return mmap(begin, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1,
               0) != MAP_FAILED;

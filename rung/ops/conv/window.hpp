@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where the taps of a convolution's filter lie along the axes of an image; for hosts and devices.
+// Where the taps of a convolution's filter are along the axes of an image; for hosts and devices.
 #pragma once
 
 #include <cstdint>
@@ -17,13 +17,13 @@ struct ConvAxis {
   std::int64_t padding = 0;
   std::int64_t dilation = 1;
 
-  /// The place of x that tap `t` of result `o` lies at; -1 in the padding.
+  /// The place of x that tap `t` of result `o` is at; -1 in the padding.
   [[nodiscard]] RUNG_HD RUNG_ALWAYS_INLINE constexpr std::int64_t source(std::int64_t o,
                                                                          std::int64_t t) const {
     const std::int64_t at = o * stride - padding + t * dilation;
     return at >= 0 && at < in ? at : -1;
   }
-  /// The result whose tap `t` lies at place `i` of x; -1 where there is none.
+  /// The result whose tap `t` is at place `i` of x; -1 where there is none.
   [[nodiscard]] RUNG_HD RUNG_ALWAYS_INLINE constexpr std::int64_t result(std::int64_t i,
                                                                          std::int64_t t) const {
     const std::int64_t at = i + padding - t * dilation;
@@ -61,7 +61,7 @@ struct ConvGeometry {
   [[nodiscard]] RUNG_HD RUNG_ALWAYS_INLINE constexpr std::int64_t results() const {
     return axis[0].out * axis[1].out * axis[2].out;
   }
-  /// Whether y is as large as x and no tap lies beside its pixel: a matrix product.
+  /// Whether y is as large as x and no tap is beside its pixel: a matrix product.
   [[nodiscard]] RUNG_HD RUNG_ALWAYS_INLINE constexpr bool is_pointwise() const {
     bool all = true;
     for (const ConvAxis& one : axis) {

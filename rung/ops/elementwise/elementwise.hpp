@@ -108,7 +108,7 @@ struct RUNG_API Elementwise {
 
     [[nodiscard]] int arity() const { return rung::arity(function); }
     [[nodiscard]] std::int64_t size() const { return layout.size(); }
-    /// Element i of every tensor lies at its i-th place: no strides, no broadcasting.
+    /// Element i of every tensor is at its i-th place: no strides, no broadcasting.
     [[nodiscard]] bool flat() const {
       bool contiguous = layout.is_contiguous<0>() && layout.is_contiguous<1>();
       if (arity() > 1) contiguous = contiguous && layout.is_contiguous<2>();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // histogram: how many values fall into each bin.
 //
-//   counts[b] = number of elements of x that lie in bin b        (+ what it held: accumulate)
+//   counts[b] = number of elements of x that are in bin b        (+ what it held: accumulate)
 //
 // Shapes   x: any shape, also none (a scalar) and empty; counts: n bins, 1 <= n <= 2^30; edges:
 //          n + 1.
@@ -23,7 +23,7 @@
 //          i64 for integers, and ascending (equal neighbours: an empty bin). That they ascend is
 //          not checked; where they do not, counts are unspecified. low and high are not given
 //          with edges.
-// Outside  values out of the range, and NaN, are not counted. Infinities lie outside of an even
+// Outside  values out of the range, and NaN, are not counted. Infinities are outside of an even
 //          range.
 // Zero     an empty x gives zeros (accumulate: changes nothing).
 // Overflow x of more than 2^31 - 1 elements needs i64 counts: Error otherwise. With accumulate, the

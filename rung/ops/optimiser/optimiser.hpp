@@ -8,7 +8,7 @@
 //   adam   m = beta1 m + (1 - beta1) g',  v = beta2 v + (1 - beta2) g'^2
 //          p -= rate (m / (1 - beta1^t)) / (sqrt(v / (1 - beta2^t)) + epsilon)          t: the step
 //
-// A step over all parameters of a model is one call, if they lie in one tensor of which each layer
+// A step over all parameters of a model is one call, if they are in one tensor of which each layer
 // has a view: then n is the norm of the whole gradient.
 //
 // Shapes   parameters, gradients, moments and master of one shape, of any rank; norm: one element.

@@ -50,7 +50,7 @@ RUNG_C_API rung_status rung_pool_options_init(rung_pool_options* options, size_t
 RUNG_C_API rung_status rung_pool(rung_context* context, const rung_tensor* x, const rung_tensor* y,
                                  const rung_pool_options* options);
 
-/* How many windows lie along an axis of x: the extent of y. */
+/* How many windows are along an axis of x: the extent of y. */
 RUNG_C_API rung_status rung_pooled_extent(int64_t extent, int kernel, int stride, int padding,
                                           int dilation, int ceil_mode, int64_t* pooled);
 

@@ -15,7 +15,7 @@
 //          max, sums and counts; count_padding counts those within the padded image (v = 0) in the
 //          average's number of taps and the weighted one's sum of weights, but never those beyond
 //          it, which ceil mode admits. As in PyTorch the padding is at most half of the extent
-//          d (k - 1) + 1 that a window spans; and no window may lie wholly outside of the image.
+//          d (k - 1) + 1 that a window spans; and no window may be wholly outside of the image.
 // Strides  any, zero (broadcast) in what is read too; what is written must not overlap itself.
 // Types    x, y, weights, bias: one of f32, f64, f16, bf16. Arithmetic is f32, f64 for f64.
 //          indices: i64 or i32.
@@ -131,7 +131,7 @@ struct RUNG_API Pool {
 RUNG_API void pool(Context& context, const ConstTensorRef& x, const TensorRef& y,
                    const PoolOptions& options = {}, Pick pick = best);
 
-/// How many windows lie along an axis of x: the extent of y. As PyTorch counts: with ceil_mode a
+/// How many windows are along an axis of x: the extent of y. As PyTorch counts: with ceil_mode a
 /// last window may reach beyond the padded image, but must begin within the image or the padding in
 /// front of it. stride 0: the kernel's extent. Throws Error(invalid_argument) where there is none.
 RUNG_API std::int64_t pooled_extent(std::int64_t extent, int kernel, int stride = 0,

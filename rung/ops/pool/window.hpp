@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where the windows of pool lie along one axis of an image; for hosts and devices.
+// Where the windows of pool are along one axis of an image; for hosts and devices.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@
 
 namespace rung {
 
-/// The taps of a window that lie within the image: [begin, end), counted from its first one.
+/// The taps of a window that are within the image: [begin, end), counted from its first one.
 struct PoolTaps {
   std::int64_t begin;
   std::int64_t end;
@@ -37,13 +37,13 @@ struct PoolAxis {
     const std::int64_t first = start(o);
     return {first >= 0 ? 0 : taps_in(-first), smaller(kernel, taps_in(in - first))};
   }
-  /// How many of its taps lie within the padded image: all, but for those beyond it that ceil mode
+  /// How many of its taps are within the padded image: all, but for those beyond it that ceil mode
   /// admits. They are the first ones.
   [[nodiscard]] RUNG_HD RUNG_ALWAYS_INLINE constexpr std::int64_t padded_taps(
       std::int64_t o) const {
     return smaller(kernel, taps_in(in + padding - start(o)));
   }
-  /// Whether all taps of window `o` lie within the image, or the padded one.
+  /// Whether all taps of window `o` are within the image, or the padded one.
   [[nodiscard]] RUNG_HD RUNG_ALWAYS_INLINE constexpr bool has_all_taps(std::int64_t o,
                                                                        bool padded) const {
     const std::int64_t first = start(o);
@@ -57,7 +57,7 @@ struct PoolAxis {
     const std::int64_t span = (kernel - 1) * dilation + 1;
     return {place < span ? 0 : (place - span) / stride + 1, smaller(out, place / stride + 1)};
   }
-  /// The tap of window `o` that lies at place `at`, or -1.
+  /// The tap of window `o` that is at place `at`, or -1.
   [[nodiscard]] RUNG_HD RUNG_ALWAYS_INLINE constexpr std::int64_t tap_at(std::int64_t o,
                                                                          std::int64_t at) const {
     const std::int64_t places = at - start(o);

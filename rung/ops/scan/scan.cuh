@@ -80,7 +80,7 @@ class OnCpu {
     for (std::int64_t i = range.begin; i < range.end; ++i) sum = combine_(sum, x_(row, i));
     return sum;
   }
-  /// Totals become what lies before each chunk.
+  /// Totals become what is before each chunk.
   void add_up(T* totals) const {
     for (std::int64_t row = 0; row < x_.shape[0]; ++row) {
       T carry = identity_;

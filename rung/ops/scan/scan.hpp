@@ -5,7 +5,7 @@
 //   exclusive   y[i] = x[s] + ... + x[i - 1], the identity at i = s
 //   reverse     the same from the other end: y[i] = x[i] + ... + x[e - 1]
 //
-// with + one of sum, product, min, max and [s, e) the segment that i lies in: the whole axis where
+// with + one of sum, product, min, max and [s, e) the segment that i is in: the whole axis where
 // no offsets are given. Other functors, non-commutative ones too: scan.cuh, for C++ programs.
 //
 // Shapes   x and y: the same, 1 to 8 axes. axis: negative counts from the end.
@@ -32,7 +32,7 @@
 //                      overflows or underflows on the way.
 //            min, max  exact.
 // Repeats  the same bits run to run and for any number of threads, on one machine, for one layout
-//          (shape, strides): chunks have fixed sizes, and what lies before a chunk is combined in
+//          (shape, strides): chunks have fixed sizes, and what is before a chunk is combined in
 //          one fixed order however the threads or blocks are timed.
 // Nothing  an axis or a tensor without elements: nothing is written.
 // Aliasing y may be x itself (same place, shape and strides); otherwise they must be disjoint.

@@ -13,7 +13,7 @@
 //          without a mask, every element of which weighs 1 (a box filter; scale = 1 / size is a
 //          mean). On a CPU that is at most 8 additions per element along rows, and 3 along each
 //          other axis.
-// Edges    what x[j] is where j lies outside the array, n its extent along an axis:
+// Edges    what x[j] is where j is outside the array, n its extent along an axis:
 //            zero    0
 //            clamp   the nearest element:            a a a | a b c d | d d d
 //            mirror  reflected about the outermost:  d c b | a b c d | c b a

@@ -12,7 +12,7 @@
 //          none of the other. There is no transpose in place.
 // Accuracy exact, and so the same on every backend and with any number of threads.
 // Errors   Error(invalid_argument) for shapes, types, an order that is not a permutation, aliasing.
-// Source   the operation is NumPy's transpose; how to do it fast is told in README.md.
+// Source   the operation is NumPy's transpose; how to do it fast is in README.md.
 #pragma once
 
 #include <cstdint>

@@ -9,7 +9,7 @@ namespace rung::simt::record {
 ///
 /// Lanes that went different ways meet again as on a chip that lets those behind catch up: code at
 /// lower addresses goes first. A lane that has gone back, round a loop, goes on where the list goes
-/// back to the same place, unless that lies behind other code of an outer loop.
+/// back to the same place, unless that is behind other code of an outer loop.
 Recorder::Spot Recorder::find(const RequestList& list, std::uintptr_t address, std::uintptr_t site,
                               int log_size) const {
   const std::uint32_t here = list.index_of(tracer.last);

@@ -36,7 +36,7 @@ struct Cell {
   std::uint32_t clock = 0;   // the warp's: 15 bits
 
   static constexpr std::uint32_t max_clock = (1u << 15) - 1;
-  // Where they lie in word().
+  // Where they are in word().
   static constexpr int thread_shift = 15;
   static constexpr std::uint64_t state_bits = 7;
   static constexpr std::uint64_t site_bits = std::uint64_t{0xfff} << 3;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Checks of requests against shadow memory: data races, reads of what nobody has written.
+// Checks of requests against shadow memory: data races, reads of uninitialised memory.
 //
 // Two accesses of one word race when at least one writes, not both are atomic, and neither is known
 // to have happened before the other. The cell of a word holds its last write and its readers since.

@@ -70,7 +70,7 @@ void Recorder::check_write(const Reach& reach, const Cells& cells, const Cell& m
     const Cell write(before);
     const bool same_request = write.site == me.site && write.owner == me.owner &&
                               write.warp() == me.warp() && write.clock == me.clock;
-    // Two that write the same value do no harm. What an atomic operation leaves is nobody's value,
+    // Two that write the same value do no harm. What an atomic operation leaves is no one's value,
     // and what a copy brings is not there yet when it starts.
     const bool differ = me.state == Cell::atomic || write.state == Cell::atomic ||
                         me.state == Cell::engine || ((cells.kept ^ value) & cells.bits) != 0;

@@ -30,7 +30,7 @@ std::uint32_t distinct(const std::uint32_t* numbers, int count) {
   return static_cast<std::uint32_t>(std::unique(sorted, sorted + count) - sorted);
 }
 
-/// Sectors that the request touches. An access lies within one: it is aligned, and no larger.
+/// Sectors that the request touches. An access is within one: it is aligned, and no larger.
 std::uint32_t sectors(const Request& request) {
   if (request.progression) {
     // Steps of a sector at most leave none out between the first and the last.

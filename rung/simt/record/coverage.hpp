@@ -11,7 +11,7 @@ namespace rung::simt::record {
 
 inline constexpr int sector_shift = 5;  // 32 bytes
 
-/// A bit a sector. Workers on several OS threads share it: each bit is told as new to one of them.
+/// A bit a sector. Workers on several OS threads share it: each bit is new to one of them only.
 class SectorSet {
  public:
   /// `sectors` in all.

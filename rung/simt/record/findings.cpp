@@ -91,7 +91,7 @@ std::uint32_t linear_thread(const Thread& thread) {
 namespace {
 
 /// An offset out of bounds of shared memory of that extent, in words. Dynamic and static memory
-/// lie apart.
+/// are apart.
 std::string place_in_shared(const Launch& launch, std::size_t at, std::size_t extent) {
   const auto into = [](std::size_t offset, std::size_t size, const char* which) {
     return std::to_string(offset) + " bytes into the " + std::to_string(size) + " bytes of " +

@@ -22,7 +22,7 @@ extern "C" void rung_simt_bad_index(const char* file, int line, const char* arra
 extern "C" void rung_simt_volatile_read(const void* address, std::size_t bytes, const void* site);
 extern "C" void rung_simt_volatile_write();
 
-// A hook's twenty instructions lie in two lines of code, not three: of a naive matrix product that
+// A hook's twenty instructions are in two lines of code, not three: of a naive matrix product that
 // makes a fifth.
 #define RUNG_HOOK extern "C" __attribute__((visibility("hidden"), used, aligned(64)))
 

@@ -78,7 +78,7 @@ class LaunchRecord {
   /// One number for all workers, from 1; 0 stands for all that are too many.
   std::uint16_t number_of(std::uintptr_t site);
   [[nodiscard]] std::uintptr_t site_of(std::uint16_t number);
-  /// A read that races with an atomic operation is told at the end, unless it was a guess.
+  /// A read that races with an atomic operation is reported at the end, unless it was a guess.
   void hold(Finding finding, GuessPlace read, std::uint16_t atomic_site);
   /// What is read there is compared and exchanged later, here (guess.cpp).
   void guessed(GuessPlace read, std::uint16_t compare_site);

@@ -74,7 +74,7 @@ void Recorder::place(Step& step, Target& target, std::uintptr_t address, std::ui
   for (const auto& block : thread_->block->cluster->blocks) {
     if (!within(block->shared, arena)) continue;
     target.block = block->record.get();
-    // Dynamic and static shared memory lie apart.
+    // Dynamic and static shared memory are apart.
     const std::size_t first = launch.shared_gap_end;
     const std::size_t size = first == 0 ? arena : launch.shared_gap_begin;
     if (within(block->shared, size) && set(Where::shared, block->shared, size)) return;

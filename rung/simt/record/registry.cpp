@@ -100,7 +100,7 @@ void register_memory(Memory memory) {
   region->memory = std::move(memory);
   const std::lock_guard lock(all.mutex);
   region->serial = ++all.registered;
-  // Nothing that was freed where this lies is known any more. Regions that were freed lie apart, as
+  // Nothing that was freed where this lies is known any more. Regions that were freed are apart, as
   // each was registered when those before had gone.
   auto old = all.freed.upper_bound(begin);
   if (old != all.freed.begin() && std::prev(old)->second->end() > begin) --old;
@@ -214,7 +214,7 @@ void expect_no_release() {
 
 namespace {
 
-/// Calls f(initialised, offset, bytes) for the part of live memory that the range lies in.
+/// Calls f(initialised, offset, bytes) for the part of live memory that the range is in.
 template <class F>
 void with_initialised(const void* begin, std::size_t bytes, F f) {
   if (!checking() || bytes == 0) return;
@@ -268,7 +268,7 @@ bool never_written(const void* begin, std::size_t bytes) {
 void copy_initialised(const void* to, const void* from, std::size_t bytes) {
   const auto* begin = static_cast<const std::byte*>(from);
   with_initialised(to, bytes, [&](Initialised& map, std::size_t offset, std::size_t count) {
-    // Not among what was freed: the host's own memory may lie there by now.
+    // Not among what was freed: the host's own memory may be there by now.
     const Region* source = find_in(registry().live, begin);
     if (source == nullptr || !source->initialised) {
       map.set(offset, count, true);

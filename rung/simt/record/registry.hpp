@@ -45,7 +45,7 @@ Shadow& shadow_of(Region& region);
 void forget_history();
 /// Live memory that a program should have freed and has not.
 std::vector<Memory> still_allocated();
-/// What lives now is nobody's to free.
+/// What lives now must not be freed.
 void expect_no_release();
 
 }  // namespace rung::simt::record

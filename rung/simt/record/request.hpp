@@ -136,7 +136,7 @@ struct alignas(64) Tracer {
   int written_log_size = 0;
   std::uintptr_t values = 0;  // from four times `unit` to where a value goes; 0: none is kept
   // The basic block that was entered last, until an access in it has told that: most blocks access
-  // memory, and cost no step of their own. 0: none, or it has been told.
+  // memory, and cost no step of their own. 0: none, or it has been counted.
   std::uintptr_t block = 0;
   bool follows = false;  // basic blocks are counted
 };

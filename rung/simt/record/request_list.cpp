@@ -85,7 +85,7 @@ void RequestList::take(std::uint32_t group) {
   taken_ = group;
   std::uint32_t* const units = units_.get() + std::size_t{group} * group_steps;
   // Mostly all lanes are there, in step. What is not there never is part of a progression without
-  // being its first or last: units that are lie below 2^31.
+  // being its first or last: the units that are used are below 2^31.
   for (std::uint32_t half = 0; half < group_steps; half += 4) {
     std::uint32_t* next = units + half;
     const auto load = [&] {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The list that a warp's lanes walk along. Internal to simt/.
 //
-// While every lane does the same, steps lie in memory in the order in which they are walked (the
+// While every lane does the same, steps are in memory in the order in which they are walked (the
 // list is linear), and what a list before left there is tried first. When a lane does something
 // between two steps, its steps go behind the last one, and links tell the order.
 #pragma once
@@ -66,7 +66,7 @@ class RequestList {
   void reset(bool forget);
 
  private:
-  // Rows of units lie apart by an odd number of cache lines, so that a step's 32 fall into
+  // Rows of units are apart by an odd number of cache lines, so that a step's 32 fall into
   // different sets of the cache.
   static constexpr std::size_t row = capacity + 80;
   /// Takes the units of some steps that are adjacent out.

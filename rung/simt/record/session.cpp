@@ -46,7 +46,7 @@ Session& session() {
   return one;
 }
 
-/// Of a race, and of a barrier in two branches, it does not matter which side is told first.
+/// Of a race, and of a barrier in two branches, it does not matter which side is reported first.
 bool same(const Finding& a, const Finding& b) {
   if (a.kind != b.kind || a.space != b.space) return false;
   const auto here = [](const Finding& f) { return std::tie(f.file, f.line); };
@@ -114,7 +114,7 @@ void add_lines(Counted& counted) {
   }
 }
 
-/// Dynamic and static, as far as that is known: the gap between them is nobody's.
+/// Dynamic and static, as far as that is known: the gap between them is unowned.
 std::uint64_t shared_bytes(const Launch& launch) {
   if (launch.shared_in_use == nullptr) return launch.shared_bytes;
   const std::size_t end = __atomic_load_n(launch.shared_in_use, __ATOMIC_RELAXED);

@@ -167,7 +167,7 @@ bool Recorder::trace_slowly(std::uintptr_t address, std::uintptr_t site, int log
   }
 }
 
-/// A thread's own memory lies elsewhere for each lane: it is in no list, which it would fill.
+/// A thread's own memory is elsewhere for each lane: it is in no list, which it would fill.
 bool Recorder::is_local(std::uintptr_t address) const {
   const Fiber& stack = *thread_->fiber;
   return address - reinterpret_cast<std::uintptr_t>(stack.bottom) < stack.size;

@@ -3,7 +3,7 @@
 //
 // A warp's clock advances whenever it lets others know what it has done: at a barrier, a
 // __syncwarp, a flag written behind a fence. A warp knows, for each warp of its block, up to which
-// clock it has been told; of other blocks it knows what came with flags and barriers of clusters.
+// clock it has acquired; of other blocks it knows what came with flags and barriers of clusters.
 #pragma once
 
 #include <array>

@@ -20,7 +20,7 @@ __global__ void transpose_writing_rows(const float* in, float* out) {
   out[y * extent + x] = in[x * extent + y];
 }
 
-/// Through a tile in shared memory; padded by one element, its columns lie in different banks.
+/// Through a tile in shared memory; padded by one element, its columns are in different banks.
 template <class T, int padding>
 __global__ void transpose_tile(const T* in, T* out) {
   __shared__ T elements[tile][tile + padding];
@@ -35,7 +35,7 @@ __global__ void transpose_tile(const T* in, T* out) {
   }
 }
 
-/// No padding: element x of row y lies at x ^ y.
+/// No padding: element x of row y is at x ^ y.
 template <class T>
 __global__ void transpose_swizzled(const T* in, T* out) {
   __shared__ T elements[tile][tile];

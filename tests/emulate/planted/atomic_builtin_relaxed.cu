@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The order that CUDA 12.8's atomic functions are told.
+// The order that CUDA 12.8's atomic functions are given.
 #include "../programs/check.cuh"
 
 #ifdef BUG

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What goes wrong in a child process is told with the rest.
+// What goes wrong in a child process is reported with the rest.
 // Compiled alone: two processes leave what was found in them.
 #include <sys/wait.h>
 #include <unistd.h>

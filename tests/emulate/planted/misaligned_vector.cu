@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Four floats at once lie at a multiple of 16 bytes.
+// Four floats at once are at a multiple of 16 bytes.
 #include "../programs/check.cuh"
 
 __global__ void copy(const float* in, float4* out) {

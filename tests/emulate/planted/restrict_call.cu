@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A histogram whose counts lie where its keys do: the reads of an argument, the writes by atomics.
+// A histogram whose counts are where its keys do: the reads of an argument, the writes by atomics.
 #include "../programs/check.cuh"
 
 __global__ void count(int* __restrict bins, const int* __restrict keys, int n) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Two arrays in dynamic shared memory lie behind each other.
+// Two arrays in dynamic shared memory are behind each other.
 #include "../programs/check.cuh"
 
 __global__ void both(const int* in, int* out) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Who goes by a volatile flag needs a fence before it reads the data, as its writer does: what it
-// has read there before may lie in its cache.
+// has read there before may be in its cache.
 #include "../programs/check.cuh"
 
 __global__ void hand_over(int* data, volatile int* flag, int* out) {

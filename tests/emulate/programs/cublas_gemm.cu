@@ -138,7 +138,7 @@ int main() {
     CHECK(t[i] == static_cast<int>(dot(r, s, i % 8, i / 8, 8, 8, 8, true, false)));
   }
 
-  // Wrong sizes are told as there.
+  // Wrong sizes are reported as there.
   CHECK(cublasSgemm(handle, CUBLAS_OP_N, CUBLAS_OP_N, n, n, n, &one, a.device, n - 1, b.device, n,
                     &zero, c.device, n) == CUBLAS_STATUS_INVALID_VALUE);
   CHECK(cublasDestroy(handle) == CUBLAS_STATUS_SUCCESS);

@@ -196,7 +196,7 @@ void by_rows(cublasLtHandle_t handle) {
   }
 }
 
-/// Bytes with a factor for each matrix; of the result the largest magnitude is told.
+/// Bytes with a factor for each matrix; the result's largest magnitude is noted.
 void eight_bits(cublasLtHandle_t handle) {
   const int m = 16, n = 32, k = 48;
   Array<__nv_fp8_e4m3> a(k * m), d(m * n);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// An error of a kernel stays until the device is reset; others are told once.
+// An error of a kernel stays until the device is reset; others are reported once.
 #include "check.cuh"
 
 __global__ void wrong(int* p) { p[1 << 20] = 1; }

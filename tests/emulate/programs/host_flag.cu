@@ -77,7 +77,7 @@ void conversation(volatile Pinned* pinned) {
   CUDA(cudaEventDestroy(behind));
 }
 
-/// The flag lies on the device: a copy in another stream writes it.
+/// The flag is on the device: a copy in another stream writes it.
 void flag_by_copy() {
   Array<int> flag(1);
   cudaStream_t waits, tells;

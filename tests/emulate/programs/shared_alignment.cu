@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Shared arrays with a large alignment lie on it: as C++ sees their addresses, and as PTX does, in
+// Shared arrays with a large alignment are on it: as C++ sees their addresses, and as PTX does, in
 // whatever amount of dynamic shared memory.
 #include <cstdint>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A surface of three dimensions, read and written, and what lies outside of it.
+// A surface of three dimensions, read and written, and what is outside of it.
 #include "check.cuh"
 
 __global__ void raise(cudaSurfaceObject_t surface, int* outside) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Atomic functions at every width, with their _block and _system forms: one implementation, since
-// all memory here is as coherent as the widest scope asks for. Who uses too narrow a scope is told.
+// all memory here is as coherent as the widest scope asks for. Too narrow a scope is reported.
 #pragma once
 
 #include "rung/simt/atomics.hpp"

@@ -117,7 +117,7 @@ struct Demands {
   unsigned max_threads = 0;     // of __launch_bounds__: a block's
   unsigned max_cluster = 0;     // of __launch_bounds__: blocks of a cluster
   dim3 cluster = dim3(0, 0, 0);  // of __cluster_dims__
-  /// How many blocks an SM shall hold concerns registers, which nobody allots here.
+  /// The number of blocks per SM concerns registers, which are not allotted here.
   constexpr void launch_bounds(unsigned threads, unsigned = 0, unsigned cluster_blocks = 0) {
     max_threads = threads;
     max_cluster = cluster_blocks;

@@ -23,7 +23,7 @@ enum BlockStoreAlgorithm {
   BLOCK_STORE_WARP_TRANSPOSE_TIMESLICED
 };
 
-/// Where item `i` of this thread lies in the block's array. Transposing through shared memory, as
+/// Where item `i` of this thread is in the block's array. Transposing through shared memory, as
 /// some of CUB's algorithms do, gives a thread the same items as loading them directly.
 template <int threads, int items>
 __device__ inline int rung_item(int i, bool striped) {

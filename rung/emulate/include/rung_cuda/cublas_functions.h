@@ -93,7 +93,7 @@
                                     Int incx);                                               \
   cublasStatus_t cublasZdscal##bits(cublasHandle_t, Int n, const double* alpha,              \
                                     cuDoubleComplex* x, Int incx);
-/// Products of matrices whose types are told by number; the scalars are of the type of the sums.
+/// Products of matrices whose types are given by number; the scalars are of the type of the sums.
 #define RUNG_CUBLAS_BY_NUMBER(Int, bits)                                                          \
   cublasStatus_t cublasGemmEx##bits(                                                              \
       cublasHandle_t, cublasOperation_t, cublasOperation_t, Int m, Int n, Int k,                  \

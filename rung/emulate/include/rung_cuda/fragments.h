@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// wmma fragments. A matrix lies spread over the warp: element 32 i + lane, row by row, is x[i] of a
+// wmma fragments. A matrix is spread over the warp: element 32 i + lane, row by row, is x[i] of a
 // lane. That is not the chip's layout, which programs must not know either.
 #pragma once
 

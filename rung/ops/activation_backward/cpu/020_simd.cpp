@@ -105,7 +105,7 @@ void adjacent(T* dx, const T* saved, const T* dy, std::int64_t n) {
       d, dx + i, rest);
 }
 
-/// Elements that lie apart are brought together first: the same bits, whatever the layout.
+/// Elements that are apart are brought together first: the same bits, whatever the layout.
 template <ActivationFunction function, class T>
 void strided(T* dx, const T* saved, const T* dy, const std::int64_t (&steps)[3], std::int64_t n) {
   constexpr std::int64_t batch = 256;

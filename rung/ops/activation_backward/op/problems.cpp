@@ -62,7 +62,7 @@ ActivationBackward::Call ActivationBackward::make(const Problem& problem, Inputs
   for (const ActivationFunction function : functions) {
     if (problem.has(to_string(function))) call.function = function;
   }
-  // What forward gives lies within its range, its ends included.
+  // What forward gives is within its range, its ends included.
   ValueMaker maker;
   if (call.function == ActivationFunction::sigmoid) {
     maker = [](std::int64_t index, double uniform) { return index % 17 == 0 ? 1.0 : uniform; };

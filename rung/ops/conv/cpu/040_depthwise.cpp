@@ -2,7 +2,7 @@
 // conv / depthwise
 //
 // Idea     a filter per channel: there is no product, only a few multiply-adds per pixel. Vectors
-//          lie along the channels where those are contiguous, each lane with its own weights, else
+//          are along the channels where those are contiguous, each lane with its own weights, else
 //          along a row, whose pixels all have the same weight; three vectors of pixels at a
 //          time hide the latency of their additions.
 // Changes  against direct_simd: no panels, whose gathering costs as much as the multiply-adds, and
@@ -40,7 +40,7 @@ float bias_of(const Gathered& g, std::int64_t c) {
   return g.bias == nullptr ? 0.0F : static_cast<const float*>(g.bias)[c * g.bias_stride];
 }
 
-/// The taps of one row of y that lie within the image: where from, and their weights.
+/// The taps of one row of y that are within the image: where from, and their weights.
 struct RowTaps {
   const float* x[max_taps];
   float weight[max_taps];

@@ -22,7 +22,7 @@ using namespace conv_cuda;
 constexpr int tile = 16;
 constexpr std::int64_t max_shared = 48 << 10;
 
-/// Extent of x that a tile's windows lie in.
+/// Extent of x that a tile's windows are in.
 constexpr std::int64_t staged(const ConvAxis& axis) {
   return (tile - 1) * axis.stride + (axis.kernel - 1) * axis.dilation + 1;
 }

@@ -27,7 +27,7 @@ constexpr int thread_filters = 4;
 constexpr int threads = tile * block_rows;
 constexpr std::int64_t max_extent = 1 << 12;  // of what is staged, so that no product overflows
 
-/// Extent of x that a tile's windows lie in.
+/// Extent of x that a tile's windows are in.
 constexpr RUNG_HD std::int64_t staged(const ConvAxis& axis) {
   return (tile - 1) * axis.stride + (axis.kernel - 1) * axis.dilation + 1;
 }

@@ -5,7 +5,7 @@
 //          of x and filters by additions and halves alone - it takes 16: Y = A^T ((G g G^T) . (B^T
 //          d B)) A. For each of the 16 places of a transformed tile the sum over channels is a
 //          matrix product of filters by tiles. Four kernels: filters, input, products, output.
-// Changes  against implicit_gemm: 2.25 times less to multiply; what is multiplied lies in memory as
+// Changes  against implicit_gemm: 2.25 times less to multiply; what is multiplied is in memory as
 //          two matrices, read without decoding.
 // Cost     x is written transformed at four times its size, and read once per 64 filters; so are
 //          the products, at four times y's.

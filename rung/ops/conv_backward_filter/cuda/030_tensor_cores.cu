@@ -27,7 +27,7 @@ constexpr int step_pixels = 32;
 constexpr int row_chunks = tile_rows / chunk;
 constexpr int warp_columns = 32;  // 4 x 2 warps of 16 x 32
 constexpr int column_fragments = warp_columns / 8;
-/// Rows of 144 bytes: the eight that ldmatrix reads at a time lie in different banks.
+/// Rows of 144 bytes: the eight that ldmatrix reads at a time are in different banks.
 constexpr int padded = tile_rows + chunk;
 
 template <class T>

@@ -17,7 +17,7 @@
 //          gelu of 2^29 bf16 (copy 4222): two tiles of 2 KiB, each block looking for elements
 //          outside of tiles, 3586; the last block alone 3704; one tile of 4 KiB 4257. With a
 //          polynomial for log2 Phi, two thirds of the instructions, no faster, and 3699 or 2687
-//          where 1 or 29 % of the inputs lie below -4.4 and take a longer way. One tile against
+//          where 1 or 29 % of the inputs are below -4.4 and take a longer way. One tile against
 //          vectorised_16b: exp, tanh, sigmoid in f32 4240 and 4130, gelu in f32 3571 and 3433.
 // Care     a slot may be filled again only when what was read of it has been used, not just asked
 //          for: a barrier of the block does not wait for loads that are still in the queue behind
@@ -102,7 +102,7 @@ __global__ void __launch_bounds__(threads)
       compute_pack<T>(f, ring.tile[stage], at + mine, to + at + mine, typename T::Indices{});
     }
   }
-  // What lies before the first whole pack and behind the last whole tile: less than a tile and a
+  // What is before the first whole pack and behind the last whole tile: less than a tile and a
   // pack, the last block's.
   if (blockIdx.x + 1 < gridDim.x) return;
   if (threadIdx.x < head) compute_flat(tensors, f, threadIdx.x);

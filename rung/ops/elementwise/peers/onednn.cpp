@@ -45,7 +45,7 @@ onednn::Algorithm algorithm_of(ElementwiseFunction function) {
   }
 }
 
-/// With extents of 1 where a tensor repeats: how oneDNN is told.
+/// With extents of 1 where a tensor repeats: as oneDNN takes them.
 ConstTensorRef narrowed(ConstTensorRef tensor) {
   std::int64_t dense = 1;
   for (int axis = tensor.rank() - 1; axis >= 0; --axis) {
@@ -86,7 +86,7 @@ Support supports(const Elementwise::Args& args, const Context& context) {
   }
   // oneDNN 2.6 says that it takes gaps within rows, and then writes nothing.
   if (args.layout.strides[0][args.layout.rank - 1] > 1) {
-    return unsupported("the elements of a row lie apart");
+    return unsupported("the elements of a row are apart");
   }
   return prepare(args, context.threads()) ? supported
                                           : unsupported("oneDNN has no such primitive here");

@@ -3,7 +3,7 @@
 //
 // Idea     the same multiplications in another order: row i of C is the sum of the rows of B, each
 //          times an element of A. The innermost loop runs along a row.
-// Changes  against naive_ijk: B and the sums are read in the order in which they lie in memory; the
+// Changes  against naive_ijk: B and the sums are read in the order in which they are in memory; the
 //          additions of one row are independent of each other, so the compiler may use vectors.
 // Cost     2 m n k operations; B is read once for each row of A, the sums once for each
 //          multiplication.

@@ -6,7 +6,7 @@
 // Changes  against cache_tiled: a sum is loaded and stored once for each piece of k, not at every
 //          multiplication. Against register_tiled: what a register tile reads is in the cache.
 // Cost     2 m n k operations; from memory, A n / b2 times and B m / b1 times.
-// Limits   every valid call. Rows of a tile of B lie where they lie in memory: a power of two
+// Limits   every valid call. Rows of a tile of B are where they are in memory: a power of two
 //          apart, they compete for few sets of the cache; and the compiler's vectors are the least
 //          that any machine has.
 // Source   R. Whaley and J. Dongarra, Automatically Tuned Linear Algebra Software, 1998.

@@ -162,7 +162,7 @@ void copy_panels(const In* from, std::int64_t column, std::int64_t panels, int w
   constexpr int lanes = HWY_LANES(T);
   constexpr std::int64_t at_once =
       8;  // 1 KiB of a row; as many output streams as L1 has ways to spare
-  constexpr std::int64_t ahead = 8;  // rows; each lies in a page of its own, so hardware does not
+  constexpr std::int64_t ahead = 8;  // rows; each is in a page of its own, so hardware does not
   for (std::int64_t first = 0; first < panels; first += at_once) {
     const std::int64_t group = std::min(at_once, panels - first);
     for (std::int64_t p = 0; p < k; ++p) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // gemm / unrolled
 //
-// Idea     the loop over a tile's steps is unrolled, and tiles that lie wholly inside the matrices
+// Idea     the loop over a tile's steps is unrolled, and tiles that are wholly inside the matrices
 //          are copied without a look at the edges.
 // Changes  against vectorised: no counting and comparing between steps, and the compiler sees all
 //          eight at once, so that the loads of a step's fragments move up among the multiply-adds

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // gemm / ldmatrix pipeline: the kernel, compiled for a type of operands a file.
 //
-// Takes any layout: an operand's tile lies in shared memory as it lies in global memory, k or rows
+// Takes any layout: an operand's tile is in shared memory as it is in global memory, k or rows
 // contiguous, and ldmatrix turns what must be turned on the way to registers.
 //
 // Idea, Changes, Cost and Limits stand in 220_ldmatrix_pipeline.cu, whose rung this is a part of.
@@ -65,7 +65,7 @@ class ChunkCopy {
   std::int64_t line_stride_;
   std::int64_t along_stride_;
   int outer_left_;    // from that chunk's first element on
-  int outer_before_;  // of its line, where lines lie along the outer axis
+  int outer_before_;  // of its line, where lines are along the outer axis
   bool wide_;
 
   static __device__ int line_number() { return static_cast<int>(threadIdx.x) / per_line; }
@@ -130,7 +130,7 @@ class ChunkCopy {
 };
 
 /// Fragments of 32 bytes of k: the four registers of A's 16 rows, or of B's for twice 8 columns.
-/// `Second`: which of the two axes the second of four matrices lies along.
+/// `Second`: which of the two axes the second of four matrices is along.
 enum class Second { rows, depth };
 template <class T, int Rows, bool KMajor, Second second>
 __device__ __forceinline__ void load_fragment4(std::uint32_t (&to)[4], const unsigned char* tile,

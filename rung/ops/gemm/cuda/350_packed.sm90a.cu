@@ -22,7 +22,7 @@ using namespace gemm_cuda;
 constexpr std::int64_t most_bytes = std::int64_t{1} << 30;
 constexpr std::int64_t most_blocks = 65535;  // along y and z
 
-/// A copy of matrices whose lines lie anywhere, to lines of `pitch` elements.
+/// A copy of matrices whose lines are anywhere, to lines of `pitch` elements.
 template <class T>
 struct Packing {
   View<const T, 3> from;  // matrices x lines x along

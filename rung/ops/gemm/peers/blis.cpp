@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // gemm / blis: the peer BLIS through its own typed interface, bli_sgemm and bli_dgemm.
 //
-// Kernels  BLIS 0.9 falls back to generic C kernels on AMD processors newer than Zen 3. It is told
+// Kernels  BLIS 0.9 falls back to generic C kernels on AMD processors newer than Zen 3. It is given
 //          the configuration by number; numbers differ between versions, so they are looked up by
 //          name first. RUNG_PEER_BLIS_ARCH chooses another configuration by name.
 // Vectors  n = 1 and m = 1 go to gemv: as fast as gemm (16.7 Gflop/s at 4096 on one Zen 5 core),

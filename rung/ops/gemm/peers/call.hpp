@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the gemm peers share: a call of ours in the terms of BLAS.
 //
-// A BLAS matrix has contiguous rows or contiguous columns; which of the two is told by a flag for A
+// A BLAS matrix has contiguous rows or contiguous columns; a flag says which of the two for A
 // and B, and C's rows are contiguous. C with contiguous columns is handled by computing its
 // transpose, C' = B' A', which swaps the operands and flips every flag.
 #pragma once

@@ -294,7 +294,7 @@ TEST(GemmErrors, AliasingIsSeenOnEveryCallNotOnlyTheFirst) {
   auto b = random_values(16, 2);
   std::vector<float> c(16);
   gemm(context, matrix(a, 4, 4), matrix(b, 4, 4), matrix(c, 4, 4));
-  // The same layout, remembered from the call before, but now c lies in a.
+  // The same layout, remembered from the call before, but now c is in a.
   const TensorRef inside(a.data() + 4, DType::f32, Extents{4, 4});
   EXPECT_NE(message_of([&] { gemm(context, matrix(a, 4, 4), matrix(b, 4, 4), inside); }), "");
 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // histogram / guided edges
 //
-// Idea     bins with edges of their own: edges lie in shared memory, and beside them a guide, which
-//          cuts their range into equal cells and says for each which edges lie in it. To find a
+// Idea     bins with edges of their own: edges are in shared memory, and beside them a guide, which
+//          cuts their range into equal cells and says for each which edges are in it. To find a
 //          value's cell takes a subtraction and a product; only that cell's edges are searched.
 // Changes  against shared_privatised: a search of one or two steps in shared memory, not of
 //          log2(bins) in global memory.

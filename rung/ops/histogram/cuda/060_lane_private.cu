@@ -2,7 +2,7 @@
 // histogram / lane-private
 //
 // Idea     each of a warp's 32 lanes has a table of its own, and the tables are interleaved: bin b
-//          of lane l is word 32 b + l. A lane's counters all lie in its own bank.
+//          of lane l is word 32 b + l. A lane's counters all are in its own bank.
 // Changes  against shared_privatised: no two lanes of a warp ever meet, in a bank or on a counter:
 //          every request takes one turn, whatever the values. Warps of a block share the tables, so
 //          that the additions stay atomic.

@@ -29,7 +29,7 @@ struct Tuning {
   int in_flight;  // packs of 16 bytes per thread
   std::int32_t table_words;
 };
-// One large block an SM: the fewest tables to clear and to add up. 64 KiB in flight,
+// One large block per SM: the fewest tables to clear and to add up. 64 KiB in flight,
 // where latency times bandwidth is some 25.
 constexpr Tuning tuning{.threads = 1024, .in_flight = 4, .table_words = 12288};
 constexpr std::int64_t min_bytes_per_block = 16 << 10;

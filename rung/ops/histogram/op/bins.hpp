@@ -45,7 +45,7 @@ struct EvenBins {
   }
 
   RUNG_HD RUNG_ALWAYS_INLINE std::int32_t operator()(Real x) const {
-    if (!(x >= low && x <= high)) return -1;  // so written, NaN lies outside
+    if (!(x >= low && x <= high)) return -1;  // so written, NaN is outside
     // At most a few units above n: bins are limited to 2^30, so that this fits.
     const auto bin = static_cast<std::int32_t>((x - low) * scale);
     return bin < last ? bin : last;

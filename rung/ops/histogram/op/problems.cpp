@@ -19,7 +19,7 @@ namespace {
 /// Values that a problem asks for by name, over the range of its bins.
 ValueMaker maker(const Problem& problem, double low, double high, std::int64_t size) {
   const double width = high - low;
-  // Integers: `high` itself lies outside, and rounding would reach it.
+  // Integers: `high` itself is outside, and rounding would reach it.
   const bool whole = !is_floating(problem.dtype);
   const auto inside = [=](double t) {
     const double value = low + t * width;

@@ -154,7 +154,7 @@ TEST_P(HistogramOn, EveryRungAgreesAtTheEdgesOfBins) {
 }
 
 /// Cells of the guide that overflow, vanish, hold all edges or none; edges that are not ascending
-/// are nobody's right answer, but stay within memory.
+/// have no right answer, but stay within memory.
 TEST(HistogramSimt, GuidedEdgesFindTheBinsOfASearch) {
   constexpr float largest = std::numeric_limits<float>::max();
   constexpr float smallest = std::numeric_limits<float>::denorm_min();
@@ -196,7 +196,7 @@ TEST(HistogramSimt, GuidedEdgesFindTheBinsOfASearch) {
 }
 
 TEST(Histogram, RangesOfFloatsAreRoundedFirst) {
-  // Both ends at once: g++ 12 vectorised the two casts away. Doubles that lie between two floats.
+  // Both ends at once: g++ 12 vectorised the two casts away. Doubles that are between two floats.
   std::vector<std::int64_t> counts(7);
   const std::vector<float> x(3);
   std::mt19937_64 random(20261125);

@@ -2,7 +2,7 @@
 // image / naive
 //
 // Idea     the formulas, one pixel and channel at a time; for each neighbour, the nearest pixel of
-//          the border is asked for where it lies outside.
+//          the border is asked for where it is outside.
 // Changes  nothing yet: this is where the ladder stands.
 // Cost     T^2 loads, multiplications and additions per result of a blur.
 // Limits   every valid call; one thread.

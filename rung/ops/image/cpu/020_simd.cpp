@@ -14,7 +14,7 @@
 //          the columns, and along the row as many as the best split into sums of sums has: 6 for 7
 //          neighbours, 12 for 31. x read once (a band of 128 rows reads those above and below it
 //          again) and y written once.
-// Limits   one thread. Pixels that do not lie beside each other are gathered. f32 has no box of
+// Limits   one thread. Pixels that are not beside each other are gathered. f32 has no box of
 //          running sums: rounding errors, an infinity or a NaN would stay in them for ever.
 // Tried    -
 // Source   M. McDonnell, Box-filtering techniques, Computer Graphics and Image Processing 17, 1981.

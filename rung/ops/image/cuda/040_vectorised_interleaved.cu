@@ -68,7 +68,7 @@ __global__ void __launch_bounds__(lanes* warps)
     if (warp_first >= p.pixels) continue;  // the whole warp
     const std::int64_t first = warp_first + lane * n;
 
-    Pack<T, n> pixel[channels];  // as they lie in x: n pixels, or n of each plane
+    Pack<T, n> pixel[channels];  // as they are in x: n pixels, or n of each plane
     if constexpr (planar) {
 #pragma unroll
       for (int c = 0; c < channels; ++c) {

@@ -197,7 +197,7 @@ class Reference {
 
 Cost Image::cost(const Args& args) {
   const auto element = static_cast<double>(size_of(args.x.dtype));
-  // What x repeats (broadcast) lies in memory once.
+  // What x repeats (broadcast) is in memory once.
   double read = element;
   for (int axis = 0; axis < args.x.rank(); ++axis) {
     const auto extent = static_cast<double>(args.x.shape[axis]);

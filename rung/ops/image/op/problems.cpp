@@ -118,21 +118,25 @@ std::vector<Problem> Image::check_problems(Backend backend) {
       "f32 4x9x45,planar,sobel",
   });
   if (backend == Backend::simt) return problems;
-  // More than one band of rows, one panel of columns, one block of threads.
+  // More than one band of rows (128), one panel of columns (2040 or 4092 elements), one block of
+  // threads; of large windows, whose pixels cost hundreds of loads each, one or the other.
   const std::vector<Problem> larger = Problem::parse_all({
       "u8 300x701x3",
       "u8 300x701x4,weights=tenths",
       "f32 300x701x3",
-      "u8 300x2101x3,box",
-      "u8 140x1101x4,box,radius=11",
-      "u8 3x300x4101,planar,gaussian",
-      "u8 150x801x3,gaussian,radius=9",
-      "u8 200x1701x4,unsharp",
-      "u8 200x1501x3,sobel",
-      "f32 150x901x3,box,radius=6",
-      "f32 200x1301x4,gaussian",
-      "f32 200x901x3,sobel",
-      "f32 200x901x3,unsharp,radius=3",
+      "u8 270x701x3,box",
+      "u8 140x41x4,box,radius=11",
+      "u8 25x1101x4,box,radius=11",
+      "u8 3x140x2101,planar,gaussian",
+      "u8 150x90x3,gaussian,radius=9",
+      "u8 25x1401x3,gaussian,radius=9",
+      "u8 140x521x4,unsharp",
+      "u8 140x701x3,sobel",
+      "f32 150x101x3,box,radius=6",
+      "f32 15x1401x3,box,radius=6",
+      "f32 140x521x4,gaussian",
+      "f32 140x701x3,sobel",
+      "f32 140x701x3,unsharp,radius=3",
   });
   problems.insert(problems.end(), larger.begin(), larger.end());
   return problems;

@@ -32,7 +32,7 @@ HWY_INLINE void for_row(std::int64_t length, F&& f) {
       length, [&](std::int64_t i, int chain) HWY_ATTR RUNG_ALWAYS_INLINE { f(i, chain); },
       [&](std::int64_t i, std::size_t n) HWY_ATTR RUNG_ALWAYS_INLINE { f(i, 1, n); });
 }
-/// What lies beyond the n elements is none of the sum.
+/// What is beyond the n elements is none of the sum.
 template <class Sum>
 HWY_INLINE Vector<Sum> existing(Vector<Sum> terms) {
   return terms;

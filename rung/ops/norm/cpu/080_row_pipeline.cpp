@@ -35,7 +35,7 @@ constexpr std::int64_t fits_twice_in_l2 = 1 << 16;
 /// Bytes of x between what is worked on and what is prefetched.
 constexpr std::int64_t group_prefetch_distance = 8 << 10;
 
-/// Whether the rows to come lie in memory, and should be prefetched into L2.
+/// Whether the next rows are in memory, and should be prefetched into L2.
 HWY_INLINE bool is_far(const Call& call) { return call.streams && from_dram; }
 
 template <class T>

@@ -29,7 +29,7 @@
 //          4054 to 4089. A third day, 4197: rows asked of L2 by the block half of the resident ones
 //          ahead, in one instruction: bf16 4096x16384 3867 to 3982, f32 4035 to 4090; by the block
 //          a third of them ahead 3990 and 4060, all of them 3825. Rows of 4096 bf16 or less, which
-//          instructions bind, lose 0.5 to 1 %, f32 8192x32768 in its one block an SM 5
+//          instructions bind, lose 0.5 to 1 %, f32 8192x32768 in its one block per SM 5
 //          %: they do not ask. In part in shared memory, five to seven blocks per SM:
 //          3570 at most. bf16 16384x4095, which cuts packs: weights one by one 645, in aligned
 //          chunks that are shifted 808, elements kept in words (64 registers, not 97) 1165.
@@ -67,7 +67,7 @@ __device__ __forceinline__ void ask_ahead(const Call<T>& call, int row) {
 
 /// A row in the registers of its threads. `whole`: every thread has all of its packs.
 template <class T, int packs, Usual kind, bool whole>
-struct KeptPacks {
+struct RegisterPacks {
   static constexpr bool flat = kind != Usual::no;
   using W = Accumulator<T>;
   static constexpr int width = pack_width<T>;
@@ -158,7 +158,7 @@ __global__ void __launch_bounds__(max_threads, min_blocks) norm_registers(Call<T
   const int begin = thread / 32 * (32 * kept);  // of the warp's packs
   const int lanes = kind == Usual::no && threads < 32 ? threads : 32;
   const int left = whole ? 32 * kept : packs - begin;
-  KeptPacks<T, kept, kind, whole> mine{call, begin + thread % 32, left, lanes, {}};
+  RegisterPacks<T, kept, kind, whole> mine{call, begin + thread % 32, left, lanes, {}};
   mine.load(exists ? row : 0);
   if (whole && thread == 0) ask_ahead<kind != Usual::no>(call, row);
   const WarpPart<W> part = mine.part();

@@ -42,14 +42,14 @@ constexpr int cluster_packs = 8;      // a thread: gamma and beta take half of i
 /// parts may be in flight.
 constexpr int turns = 4;
 
-/// The ring lies behind it, at a multiple of 128 bytes: lines of memory are lines there, too.
+/// The ring is behind it, at a multiple of 128 bytes: lines of memory are lines there, too.
 template <class W>
 struct alignas(128) ClusterShared {
   WarpPart<W> parts[turns][max_blocks * cluster_threads / 32];
   ptx::MemoryBarrier sent[turns];
 };
 
-/// How rows lie in the ring, and on blocks.
+/// How rows are in the ring, and on blocks.
 struct RingShape {
   int stages;  // 2, 3 or 4
   int part;    // packs of a row that a block has

@@ -28,7 +28,7 @@ using namespace norm_backward_cuda;
 constexpr int warps = 8;
 constexpr int batch = 4;  // columns of which loads are in flight at a time
 
-/// The column sums lie behind it: [2][n].
+/// The column sums are behind it: [2][n].
 template <class W>
 struct AdjacentShared {
   Moments<W> of_warp[warps][warp_size];
@@ -183,7 +183,7 @@ double estimate(const NormBackward::Args& args, const Context& context) {
   const std::int64_t rows = lines.rows.size();
   const std::int64_t blocks =
       smaller(blocks_of(rows, n, wants_sums(args)), std::int64_t{8} * context.info().sms);
-  // A warp's 32 elements lie in one piece, or in as many as there are runs of adjacent rows, of
+  // A warp's 32 elements are in one piece, or in as many as there are runs of adjacent rows, of
   // sectors of 32 bytes.
   const int last = lines.rows.rank - 1;
   const double run = lines.rows.rank == 0 ? 1

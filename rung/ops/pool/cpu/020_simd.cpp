@@ -102,7 +102,7 @@ void along_width(const Pool::Args& args) {
   const PoolAxis& columns = args.columns;
   const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
   const std::int64_t span = (columns.kernel - 1) * columns.dilation + 1;
-  // Windows [first, last) lie within the row; a vector of them reads up to the last one's end, and
+  // Windows [first, last) are within the row; a vector of them reads up to the last one's end, and
   // with stride 2 one element more.
   const std::int64_t room = columns.in + columns.padding - span - (stride - 1);
   const std::int64_t first = std::min(ceil_div(columns.padding, columns.stride), columns.out);

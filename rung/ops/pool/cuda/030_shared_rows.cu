@@ -2,7 +2,7 @@
 // pool / shared rows
 //
 // Idea     a block takes a tile of 64 x 8 outputs of one image and channel. The rows of x that
-//          their windows lie in are staged in shared memory first, with the padding around them, by
+//          their windows are in are staged in shared memory first, with the padding around them, by
 //          loads of neighbouring elements; taps are then read from there, without bounds checks.
 // Changes  against every_call (vectorised_nhwc is for the other layout): each element of x is
 //          loaded once per tile, in full sectors whatever the stride, and widened once.
@@ -26,7 +26,7 @@ constexpr int tile_rows = 8;
 constexpr std::int64_t max_shared = 48 << 10;
 constexpr std::int64_t max_planes = 1024;  // along y of a grid: enough to fill a device
 
-/// Extent of x along an axis that so many windows lie in.
+/// Extent of x along an axis that so many windows are in.
 constexpr std::int64_t staged(const PoolAxis& axis, std::int64_t windows) {
   return (windows - 1) * axis.stride + (axis.kernel - 1) * axis.dilation + 1;
 }

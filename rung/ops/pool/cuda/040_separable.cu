@@ -28,7 +28,7 @@ constexpr int usual_shared = 16 << 10;   // eight blocks fill an SM
 constexpr int loads = 4;                 // columns of a thread at a time
 constexpr double step_seconds = 0.5e-6;  // from a load to the store of what it became
 
-/// A maximum and the row that it lies in, the first of several; of NaN the last.
+/// A maximum and the row that it is in, the first of several; of NaN the last.
 template <class Sum>
 struct Maximum {
   Sum value;

@@ -28,7 +28,7 @@ inline bool no_window_is_empty(const PoolAxis& axis) {
   if (axis.start(axis.out - 1) >= axis.in) return false;
   for (std::int64_t o = 0; o < axis.out && axis.start(o) < 0; ++o) {
     if (axis.taps(o).count() <= 0) return false;
-    if (axis.in >= axis.dilation) break;  // and a first tap at 0 or behind lies within the image
+    if (axis.in >= axis.dilation) break;  // and a first tap at 0 or behind is within the image
   }
   return true;
 }
@@ -66,7 +66,7 @@ inline PoolAxis axis_of(std::string_view op, std::string_view where, std::int64_
   axis.out = room / axis.stride + 1;
   if (window.ceil_mode && axis.start(axis.out - 1) >= axis.in) --axis.out;
   if (!no_window_is_empty(axis)) {
-    reject(op, fmt::format("{}: a window of {} taps, {} apart, lies outside of the extent {}; "
+    reject(op, fmt::format("{}: a window of {} taps, {} apart, is outside of the extent {}; "
                            "accepted: one tap of each within it",
                            where, axis.kernel, axis.dilation, axis.in));
   }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How many windows lie along an axis.
+// How many windows are along an axis.
 #include <gtest/gtest.h>
 
 #include "rung/ops/pool/pool.hpp"
@@ -21,7 +21,7 @@ TEST(PooledExtent, IsPyTorchs) {
 }
 
 TEST(PooledExtent, CountsWindowsOneByOne) {
-  // By definition: windows begin a stride apart; each lies within the padded image or, in ceil
+  // By definition: windows begin a stride apart; each is within the padded image or, in ceil
   // mode, has at least its beginning within the image or the padding in front - and, as PyTorch's
   // division has it, less than a stride of it behind the padded image.
   for (int in = 1; in <= 9; ++in) {

@@ -3,7 +3,7 @@
 //
 // Idea     a warp takes one row of dx after another, and a lane one column of them: the windows
 //          over that column are found once for all rows. dy is loaded only where the maximum of a
-//          window lies here.
+//          window is here.
 // Changes  against gather: no division for an element; places in a plane are 32-bit numbers.
 // Cost     (kh / sh) (kw / sw) loads of indices, or of dy, per element, most of them from the L1
 //          cache.

@@ -32,7 +32,7 @@ void run(const Reduce::Args& args, Context&) {
 }
 
 Support supports(const Reduce::Args& args, const Context& context) {
-  if (args.terms.rank > 1) return unsupported("the terms of a result must lie at one stride");
+  if (args.terms.rank > 1) return unsupported("the terms of a result must be at one stride");
   return reduce_cpu::require_float_sums(args, context);
 }
 

@@ -190,7 +190,7 @@ __global__ void __launch_bounds__(long_row_threads, 2)
     {
       const Places::Place place = places.of(mine);
       const T* x = static_cast<const T*>(rows.x) + place.x;
-      // A block's share is contiguous, and its packs lie as aligned as the row's.
+      // A block's share is contiguous, and its packs are as aligned as the row's.
       const auto take_share = [&](const T* row, Index length, Index first) {
         const Index share = places.bounds == nullptr ? sharing.share : share_of<T>(length, splits);
         const Index begin = min(split * share, length);

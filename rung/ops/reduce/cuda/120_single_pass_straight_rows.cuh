@@ -71,7 +71,7 @@ __device__ __forceinline__ void take_packs(const F& fold, typename F::State& sta
 
 // --- one row -------------------------------------------------------------------------------------
 
-/// A row cut at multiples of 16 bytes: whole packs, and what lies before and behind them.
+/// A row cut at multiples of 16 bytes: whole packs, and what is before and behind them.
 struct OneRow {
   const void* first_pack;
   int packs;
@@ -215,7 +215,7 @@ enum class Straight : std::uint8_t { none, one_row, even_rows };
 
 template <class T>
 Straight straight(const Reduce::Args& args, const Context& context) {
-  constexpr Index max_bytes = Index{1} << 28;  // beyond, shares that lie apart are faster
+  constexpr Index max_bytes = Index{1} << 28;  // beyond, shares that are apart are faster
   constexpr Index width = pack_width<T>;
   if (args.has_segments() || !args.terms.is_contiguous()) return Straight::none;
   const Index length = args.terms.size();

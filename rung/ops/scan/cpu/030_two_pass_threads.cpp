@@ -2,7 +2,7 @@
 // scan / two-pass threads
 //
 // Idea     first every thread sums its chunks; then the sums are scanned, which tells each chunk
-//          what lies before it; then every thread scans its chunks.
+//          what is before it; then every thread scans its chunks.
 // Changes  against simd: all cores. The dependence between chunks is reduced to one number each.
 // Cost     x is read twice: 12 bytes for each float instead of 8 when it does not fit the caches.
 // Limits   memory bandwidth, of which it wastes a third.

@@ -2,7 +2,7 @@
 // scan / look-back threads
 //
 // Idea     threads draw chunks in order, one after another. While a thread scans a chunk, which
-//          lies in its L2 by then, it sums the one that it has drawn next, vector by vector in
+//          is in its L2 by then, it sums the one that it has drawn next, vector by vector in
 //          turn, which brings that to L2. Then it waits for the carry into it, publishes the carry
 //          behind it, and goes on: the chain of carries runs a chunk ahead of the scanning.
 // Changes  against two_pass_threads: no chunk comes from memory twice, and nobody waits for all.

@@ -9,7 +9,7 @@
 // Cost     x read and y written once, in runs as long as the strip is wide.
 // Tried    on a 2-core Zen 5 vCPU, 4096 x 4096 floats, one thread: strips of 16 KiB (no faster),
 //          asking for x two rows ahead (5 % slower than one), for y's next page (no gain).
-//          Streaming stores, x's next row asked for and running values that lie apart from y
+//          Streaming stores, x's next row asked for and running values that are apart from y
 //          modulo pages brought it from 9.6 ms to 3.3.
 // Limits   lines that are adjacent, 64 bytes of them at least. Few, long lines keep few
 //          threads busy.

@@ -2,7 +2,7 @@
 // scan / Brent-Kung
 //
 // Idea     up a binary tree, then down again. Going up, the last element of each pair of blocks
-//          gets the total of both; going down, the middle of each block gets what lies before it.
+//          gets the total of both; going down, the middle of each block gets what is before it.
 // Changes  against kogge_stone: 2n operations instead of n log2(n), in twice as many steps; half as
 //          many threads as elements, as no step needs more.
 // Cost     2 log2(n) - 1 barriers. In most steps most threads stand idle, and elements a power of

@@ -4,7 +4,7 @@
 // Idea     lines of some KiB: a block takes a whole one into registers at once, 64 bytes per
 //          thread, scans it with a single barrier, and writes it. Longer lines go in steps of 32
 //          KiB.
-// Changes  against warp_a_line: what an SM has in flight lies in a few long runs of
+// Changes  against warp_a_line: what an SM has in flight is in a few long runs of
 //          memory, not in one for each warp; and a line needs only as many threads as it fills.
 // Cost     each element read and written once; 35 shuffles for 2 KiB of floats.
 // Limits   sums without segments. Parallel over lines only. Lines under 2 KiB leave lanes idle.

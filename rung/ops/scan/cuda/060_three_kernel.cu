@@ -2,7 +2,7 @@
 // scan / three kernels
 //
 // Idea     tiles in parallel, whatever the length: one kernel for the totals of all tiles, one that
-//          scans the totals, one that scans each tile from what lies before it.
+//          scans the totals, one that scans each tile from what is before it.
 // Changes  against coarsened: a single long line fills the machine.
 // Cost     x is read twice: 12 bytes for each float instead of 8; three launches.
 // Limits   f32, f64 and i32; any strides, operations and segments.
@@ -33,7 +33,7 @@ __global__ void __launch_bounds__(Coarse<T>::threads)
   }
 }
 
-/// Each line's totals become what lies before each tile.
+/// Each line's totals become what is before each tile.
 template <class T>
 __global__ void __launch_bounds__(Coarse<T>::threads)
     scan_totals(Segmented<T> policy, std::int64_t tiles, std::int64_t lines,

@@ -3,7 +3,7 @@
 //
 // Idea     one kernel, one pass. Each block publishes the total of its tile as soon as it knows it,
 //          then looks back at what the tiles before it have published, until it knows all that
-//          lies before; then it scans the tile, which has waited in registers. Blocks take their
+//          is before; then it scans the tile, which has waited in registers. Blocks take their
 //          tiles from a counter, so that every tile before one's own has been started.
 // Changes  against grid_barrier: nobody waits for all. The order in which totals are combined is
 //          that of a tree of degree 32, whatever has been published first. The kernel is in

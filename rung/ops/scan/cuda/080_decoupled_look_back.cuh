@@ -72,7 +72,7 @@ class Watch {
   bool there_;
 };
 
-/// Publishes the total of a tile, and gives every lane what lies before it. By one whole warp.
+/// Publishes the total of a tile, and gives every lane what is before it. By one whole warp.
 template <class Policy, class S = typename Policy::State>
 __device__ __forceinline__ S look_back(const Policy& policy, const Tree<S>& tree, std::int64_t line,
                                        int tile, const S& total) {

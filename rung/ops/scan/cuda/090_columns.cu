@@ -85,7 +85,7 @@ __global__ void __launch_bounds__(threads)
   }
 }
 
-/// The totals of each line's pieces become what lies before each piece.
+/// The totals of each line's pieces become what is before each piece.
 template <class T>
 __global__ void __launch_bounds__(threads)
     scan_column_carries(Segmented<T> policy, Cut cut, Flagged<ScanState<T>>* totals) {

@@ -52,11 +52,11 @@ template <class Policy>
 struct Panel {
   using State = typename Policy::State;
   static constexpr int lines = lanes * pack_size<typename Policy::Element>;
-  // One more, so that a line's totals lie in different banks.
+  // One more, so that a line's totals are in different banks.
   State before[groups][lines + 1];  // at first the groups' own totals
 };
 
-/// The axis that lines lie along, and the others.
+/// The axis that lines are along, and the others.
 struct Extent {
   std::int64_t width;
   std::int64_t panels;  // in that

@@ -7,7 +7,7 @@
 // would do by the rules and is no faster (2^28 floats on an H200: 4050 GB/s against 4053), but
 // compute-sanitizer takes it for a race.
 //
-// What lies before a tile, every block adds up for itself: it reads the totals of all tiles, in
+// What is before a tile, every block adds up for itself: it reads the totals of all tiles, in
 // groups of fixed size. carry(g + 1) = carry(g) + group g, and before tile t = carry(its group) +
 // tiles before it in the group. The bits follow from the positions of tiles alone, however many
 // blocks there are. Sums commute, so lanes add what is nearest to them.
@@ -21,7 +21,7 @@
 
 namespace rung::inline RUNG_TARGET::scan_cuda::ring {
 
-/// One block an SM: 192 KiB of tiles.
+/// One block per SM: 192 KiB of tiles.
 inline constexpr int tile_bytes = 32 << 10;
 inline constexpr int stages = 6;
 /// A warp scans a chunk at a time: 4 rows of 512 bytes.

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // scan / warp-specialised ring
 //
-// Idea     one block an SM, whose roles pass tiles along a ring of buffers in shared
+// Idea     one block per SM, whose roles pass tiles along a ring of buffers in shared
 //          memory. One warp loads, with bulk copies that need no registers and run stages ahead.
-//          Three sum, a tile each, and publish the totals at once. One adds up what lies before
+//          Three sum, a tile each, and publish the totals at once. One adds up what is before
 //          each tile. Sixteen scan and store. Memory never waits for a look-back, nor a look-back
 //          for a store.
 // Changes  against decoupled_look_back: loads do not stop while a block waits for its prefix; and

@@ -2,7 +2,7 @@
 // softmax / cudnn: the peer cuDNN, its softmax functions, loaded while running.
 //
 // Kernels  CUDNN_SOFTMAX_ACCURATE, which subtracts the maximum, and CUDNN_SOFTMAX_LOG; in channel
-//          mode, where the rows lie along C of an N x C x 1 x W tensor.
+//          mode, where the rows are along C of an N x C x 1 x W tensor.
 // Limits   one type for all tensors, no scale, sizes and strides of 32 bits, finite values: its
 //          answers to infinities and NaN are not ours.
 #include <limits>

@@ -2,7 +2,7 @@
 // stencil / separable
 //
 // Idea     a mask that is the product of a row and a column is applied as a row, then as a column:
-//          what lies above each other in one window lies so in the next, and is summed once.
+//          what is above each other in one window lies so in the next, and is summed once.
 // Changes  against tiled: m + n multiply-adds per element instead of m n, for a second pass over an
 //          array in between.
 // Cost     2 (m + n) operations per element; x read once, y written once, the sums of rows written

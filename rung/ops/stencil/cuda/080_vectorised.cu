@@ -6,7 +6,7 @@
 //          four taps need them all. Four weights of a row of the mask are another load, which all
 //          lanes share; every row of x serves four rows of y.
 // Changes  against halo_from_cache: a load of 16 bytes from shared memory for 16 multiply-adds and
-//          more, in place of one of 4 bytes for each. The weights lie in shared memory as well,
+//          more, in place of one of 4 bytes for each. The weights are in shared memory as well,
 //          where every call has its own.
 // Cost     for four rows and four taps of one row of x a load of elements, up to four of weights
 //          and up to 64 multiply-adds. x from global memory (31 + m)(127 + n) / 4096 times.
@@ -71,7 +71,7 @@ __global__ void __launch_bounds__(lanes* warps) stencil_vectorised(const __grid_
       *reinterpret_cast<Pack<float, pack>*>(seen + pack) = load_wide<pack>(from);
 #pragma unroll
       for (int q = 0; q < thread_rows; ++q) {
-        const int i = r - q;  // the row of the mask that lies on this one for row q of y
+        const int i = r - q;  // the row of the mask that is on this one for row q of y
         if (i < 0 || i >= down) continue;
         const auto w = load_wide<pack>(weights + i * weight_row + j);
 #pragma unroll

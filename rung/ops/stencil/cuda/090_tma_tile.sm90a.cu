@@ -5,7 +5,7 @@
 //          halo included, and hardware puts a zero wherever the box hangs over an edge.
 // Changes  against vectorised: no address and no question per element of x, no registers in which
 //          loads wait. The engine takes a box from multiples of 16 bytes on alone: up to three
-//          columns too many lie in front of the first tap.
+//          columns too many are in front of the first tap.
 // Cost     a load from shared memory for up to 4 multiply-adds, and a weight for two. x from global
 //          memory (31 + m)(66 + n) / 2048 times.
 // Limits   f32; one or two axes; zero edges; rows of x from multiples of 16 bytes on.
@@ -25,7 +25,7 @@ constexpr int thread_rows = 4, thread_columns = 2;  // of y: below each other, a
 constexpr int rows = warps * thread_rows, columns = lanes * thread_columns;
 constexpr int alignment = 4;  // of a box's first column, in elements
 
-/// What lies in front of the box, which is aligned to 128 bytes.
+/// What is in front of the box, which is aligned to 128 bytes.
 struct Head {
   alignas(128) ptx::MemoryBarrier full;
   float weights[Stencil::max_taps * Stencil::max_taps];
@@ -68,7 +68,7 @@ __global__ void __launch_bounds__(lanes* warps)
       const float right = from[j + lanes];
 #pragma unroll
       for (int q = 0; q < thread_rows; ++q) {
-        const int i = r - q;  // the row of the mask that lies on this one for row q of y
+        const int i = r - q;  // the row of the mask that is on this one for row q of y
         if (i < 0 || i >= down.taps) continue;
         const float weight = head.weights[i * across.taps + j];
         sums[q][0] += weight * left;
@@ -129,7 +129,7 @@ Cost traffic(const Stencil::Args& args) { return traffic_of(args, 1); }
 
 double estimate(const Stencil::Args& args, const Context& context) {
   const auto launches = static_cast<int>(smaller<std::int64_t>(args.arrays(), 1 << 20));
-  // Rows of a tile that lie below the array are loaded and multiplied all the same.
+  // Rows of a tile that are below the array are loaded and multiplied all the same.
   const std::int64_t height = args.rows().extent;
   const double filled =
       static_cast<double>(height) / static_cast<double>(round_up(height, std::int64_t{rows}));

@@ -45,7 +45,7 @@ struct Reach {
   static constexpr int ahead = cross == 1 ? 2 : 1;      // rows, or planes, that are on their way
 };
 
-/// edge_index() of what lies outside by less than the extent: no division.
+/// edge_index() of what is outside by less than the extent: no division.
 __device__ __forceinline__ int index_near(int i, int extent, StencilEdge edge) {
   if (i >= 0 && i < extent) return i;
   if (edge == StencilEdge::zero) return -1;
@@ -148,7 +148,7 @@ __global__ void __launch_bounds__(lanes* warps)
         if (!R::centred && (j + shift < 0 || j + shift >= p.axis[2].taps)) continue;
 #pragma unroll
         for (int q = 0; q < R::rows; ++q) {
-          const int i = r - q;  // the mask's row that lies on this one for row q of y
+          const int i = r - q;  // the mask's row that is on this one for row q of y
           if (i < 0 || i >= R::cross) continue;
 #pragma unroll
           for (int k = 0; k < R::walk; ++k) {
@@ -193,7 +193,7 @@ __global__ void __launch_bounds__(lanes* warps)
   }
 }
 
-/// As the kernel has it: of two axes rows are the walk, and nothing lies across it.
+/// As the kernel has it: of two axes rows are the walk, and nothing is across it.
 template <class T>
 struct Walk : Arrays<T, T> {
   using Element = T;

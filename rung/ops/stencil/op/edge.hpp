@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which element stands for one that lies outside an array: what all rungs share.
+// Which element stands for one that is outside an array: what all rungs share.
 #pragma once
 
 #include <cstdint>

@@ -178,7 +178,7 @@ class Reference {
 
 Cost Stencil::cost(const Args& args) {
   // Every element read and written once, however many iterations; what a mask repeats (broadcast)
-  // lies in memory once.
+  // is in memory once.
   double in = static_cast<double>(size_of(args.x.dtype));
   double elements = 1;
   for (int axis = 0; axis < args.x.rank(); ++axis) {

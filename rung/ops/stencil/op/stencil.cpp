@@ -170,7 +170,7 @@ void Stencil::bind(Args& args) {
 namespace stencil_detail {
 
 Stencil::Args one_step(const Stencil::Args& args, const ConstTensorRef& x, const TensorRef& y) {
-  // Mask and anchor are bound already: only what lies elsewhere is derived again.
+  // Mask and anchor are bound already: only what is elsewhere is derived again.
   Stencil::Args step = args;
   step.x = x;
   step.y = y;

@@ -25,7 +25,7 @@ constexpr std::array functions = {ElementwiseFunction::relu, ElementwiseFunction
 void require_host(const ConstTensorRef& tensor, const char* which) {
   if (tensor.device.backend == Backend::cuda) {
     reject(Transfer::name,
-           fmt::format("{} lies on cuda:{}; accepted: host memory (elementwise takes tensors that "
+           fmt::format("{} is on cuda:{}; accepted: host memory (elementwise takes tensors that "
                        "are on the device already)",
                        which, tensor.device.index));
   }

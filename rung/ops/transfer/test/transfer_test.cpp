@@ -69,7 +69,7 @@ TEST(Transfer, ErrorsNameTheArgument) {
     transfer(context, TensorRef(x.data(), DType::f32, Extents{12}),
              TensorRef(x.data() + 6, DType::f32, Extents{12}));
   });
-  expect("x lies on cuda:0", [&] {
+  expect("x is on cuda:0", [&] {
     transfer(context, TensorRef(x.data(), DType::f32, Extents{24}, Device{Backend::cuda, 0}),
              whole);
   });

@@ -2,7 +2,7 @@
 // transpose / naive
 //
 // Idea     the definition: y is written from its first element to its last, each element fetched
-//          from wherever it lies in x.
+//          from wherever it is in x.
 // Changes  nothing yet: this is where the ladder stands.
 // Cost     every element read and written once, in principle. But each read touches another cache
 //          line, and soon another page; by the time the line's next element is wanted, the line is

@@ -5,7 +5,7 @@
 //          column by column: both sides of global memory are coalesced, and the turn happens where
 //          a column costs no more sectors than a row.
 // Changes  against naive_write_coalesced: no sector of x is fetched for one element.
-// Cost     4 sectors per warp, read and write. But a column of the tile lies in a single bank of
+// Cost     4 sectors per warp, read and write. But a column of the tile is in a single bank of
 //          shared memory: 32 ways of conflict, and the read takes 32 times as long as it should. On
 //          purpose, to be seen in `rung explain`.
 // Limits   4-byte elements; shared memory.

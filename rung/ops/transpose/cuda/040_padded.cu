@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // transpose / padded
 //
-// Idea     rows of the tile are 33 words apart instead of 32: the elements of a column then lie in
+// Idea     rows of the tile are 33 words apart instead of 32: the elements of a column then are in
 //          banks that follow each other.
 // Changes  against shared_tile: one word a row, and no bank conflict.
 // Cost     4 sectors per warp, read and write; shared memory is read and written at its full rate.

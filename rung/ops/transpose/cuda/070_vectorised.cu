@@ -19,7 +19,7 @@
 //          3948 in four; without that question f16 makes 3585, not 4121. Trial kernels of the same
 //          form: warps that read 128 bytes of four rows 4100, in six blocks 4055; streaming loads
 //          and stores 4117; loads that make L2 fetch 256 bytes 4100; tiles of 64 x 128, read by 512
-//          bytes per row, 4083; rows of a tile that lie together in x 4136. In six blocks, to 4048:
+//          bytes per row, 4083; rows of a tile that are together in x 4136. In six blocks, to 4048:
 //          loads past L1 3956; panels of 8192 rows 3803; diagonals of tiles 3794; tiles asked of L2
 //          ahead by half of the resident blocks 3767, by four thirds 91. Earlier, to 4072: along
 //          the rows of x instead of down its columns 3947, and then tiles with rows of 128 bytes

@@ -2,7 +2,7 @@
 // transpose / skewed
 //
 // Idea     rows of y that begin anywhere are cut at sectors all the same: every column of a tile is
-//          shifted up by as much as its row of y lies past a sector. The tile is a sheared one, and
+//          shifted up by as much as its row of y is past a sector. The tile is a sheared one, and
 //          reads the few rows of its upper edge that the tile above has read too. What is written,
 //          but for the ends of y's rows, is whole sectors in 16-byte accesses.
 // Changes  against vectorised: elements are read one by one, so that no row of x has to be shifted
@@ -21,7 +21,7 @@
 //          launched without overlap 4069. By 16-byte loads, 256 bytes of a row a warp 4074, 512
 //          bytes 4068; tiles of 32 x 32 4075, of 128 x 32 4061; streaming 4074; loads past L1 3967.
 //          With every other column from the far half (collide() in detail/matrices.hpp) 4120 to
-//          4141, cuBLAS 3885 to 3988, by where x and y lie in memory.
+//          4141, cuBLAS 3885 to 3988, by where x and y are in memory.
 #include "rung/ops/transpose/cuda/detail/chunk.hpp"
 #include "rung/ops/transpose/cuda/detail/matrices.hpp"
 
@@ -56,7 +56,7 @@ constexpr Tiling tiling{.rows = Shape<T>::rows,
                         .shift = Shape<T>::above,
                         .dependent = true};
 
-/// By how many elements a place lies past a sector.
+/// By how many elements a place is past a sector.
 template <class T>
 __device__ __forceinline__ int past_sector(const T* place) {
   return static_cast<int>(reinterpret_cast<std::uintptr_t>(place) % sector / sizeof(T));
@@ -120,7 +120,7 @@ Support supports(const Transpose::Args& args, const Context&) {
   return require_dense(args.moves);
 }
 
-/// No tile needs to lie further up where rows of y begin at sectors.
+/// No tile needs to be further up where rows of y begin at sectors.
 template <class T>
 Tiling tiling_of(const Transpose::Args& args, const Context& context) {
   const Moves& m = args.moves;

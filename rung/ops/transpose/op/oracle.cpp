@@ -8,7 +8,7 @@
 namespace rung {
 
 Cost Transpose::cost(const Args& args) {
-  // Every element read and written once. Broadcast axes of x lie in memory once.
+  // Every element read and written once. Broadcast axes of x are in memory once.
   const double size = static_cast<double>(size_of(args.y.dtype));
   double in = size;
   double out = size;

@@ -4,7 +4,7 @@
 // Kernels  it is told the instruction set that our own rungs use, over any OPENBLAS_CORETYPE in the
 //          environment, because a peer held back would flatter us; RUNG_PEER_OPENBLAS_CORETYPE
 //          chooses another on purpose.
-// Threads  none: omatcopy runs on one whatever OpenBLAS is told.
+// Threads  none: omatcopy runs on one whatever OpenBLAS is set to.
 // Limits   elements of 4 and 8 bytes that are f32 and f64; it multiplies them by 1, which keeps all
 //          but the payload of signalling NaNs.
 #include <algorithm>

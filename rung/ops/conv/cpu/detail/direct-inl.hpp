@@ -244,7 +244,7 @@ class ChannelColumns {
     }
   }
 
-  /// A pixel's image, and where it lies in it.
+  /// A pixel's image, and where it is in it.
   struct Pixel {
     const In* image;
     std::int64_t o[3];

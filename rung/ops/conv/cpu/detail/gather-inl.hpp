@@ -88,7 +88,7 @@ HWY_INLINE void gather_run(const SourceAxis& axis, const In* row, std::int64_t s
     }
     return;
   }
-  // Pixels [begin, end) of the run lie within the image.
+  // Pixels [begin, end) of the run are within the image.
   const std::int64_t step = axis.step;
   std::int64_t begin = at >= 0 ? 0 : (step == 1 ? -at : (-at + step - 1) / step);
   const std::int64_t room = axis.extent - at;  // places from the first pixel's to the end
@@ -103,7 +103,7 @@ HWY_INLINE void gather_run(const SourceAxis& axis, const In* row, std::int64_t s
   for (std::int64_t i = end; i < count; ++i) to[i] = T{0};
 }
 
-/// The row of the image that taps t0, t1 of a run lie in; null in the padding.
+/// The row of the image that taps t0, t1 of a run are in; null in the padding.
 template <class In>
 HWY_INLINE const In* row_of(const Gathered& g, const In* channel, const Run& run, std::int64_t t0,
                             std::int64_t t1) {

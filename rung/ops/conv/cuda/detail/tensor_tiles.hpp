@@ -22,7 +22,7 @@ constexpr int warp_filters = 32;
 constexpr int pixel_fragments = warp_pixels / 16;
 constexpr int filter_fragments = warp_filters / 8;
 constexpr int pixel_slots = tile_pixels * chunks / block_threads;
-/// Rows of 80 bytes: the eight that ldmatrix reads at a time lie in different banks.
+/// Rows of 80 bytes: the eight that ldmatrix reads at a time are in different banks.
 constexpr int row_length = tile_terms + chunk;
 constexpr int turned_length = tile_filters + chunk;  // 144 bytes: likewise
 

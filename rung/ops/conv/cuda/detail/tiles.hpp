@@ -25,7 +25,7 @@ using conv_layer::SourceAxis;
 constexpr int block_threads = 256;
 constexpr int table_entries = block_threads;
 
-/// Places of this value lie outside of every image, whatever is added to them.
+/// Places of this value are outside of every image, whatever is added to them.
 constexpr int outside = -(1 << 30);
 /// What a place may be at most: extents, paddings and what filters span.
 constexpr std::int64_t max_place = 1 << 28;

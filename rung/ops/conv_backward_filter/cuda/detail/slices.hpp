@@ -44,7 +44,7 @@ __device__ __forceinline__ Entry entry_of_term(const FilterGradient<T>& p, std::
   return made;
 }
 
-/// Where a pixel begins in x, and lies in dy.
+/// Where a pixel begins in x, and is in dy.
 template <class T>
 __device__ __forceinline__ Entry entry_of_pixel(const FilterGradient<T>& p, std::int64_t pixel,
                                                 std::int64_t end) {

@@ -169,7 +169,7 @@ HWY_INLINE V scale(D d, V value, V power) {
     return V{_mm512_scalef_pd(value.raw, power.raw)};
   }
 #else
-  // In two steps, as 2^power alone may lie outside the range of normal numbers.
+  // In two steps, as 2^power alone may be outside the range of normal numbers.
   const V half = hn::Floor(hn::Mul(power, hn::Set(d, T(0.5))));
   return hn::Mul(hn::Mul(value, power_of_two(d, half)), power_of_two(d, hn::Sub(power, half)));
 #endif

@@ -38,7 +38,7 @@ HWY_INLINE V multiply_wrapping(D d, V x, V y) {
     const auto high = hn::ShiftLeft<8>(hn::Mul(hn::ShiftRight<8>(a), hn::ShiftRight<8>(b)));
     return hn::BitCast(d, hn::Or(low, high));
   } else {
-    // By halves: what the two upper ones give lies above 64 bits.
+    // By halves: what the two upper ones give is above 64 bits.
     const hn::RebindToUnsigned<D> d64;
     const hn::Repartition<std::uint32_t, D> d32;
     const auto a = hn::BitCast(d64, x);

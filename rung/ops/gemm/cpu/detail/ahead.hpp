@@ -14,7 +14,7 @@ namespace rung::gemm_cpu {
 template <class T>
 class NextStrip {
  public:
-  /// Rows of B are copied: they must be contiguous, and of the type that is packed. Each lies in a
+  /// Rows of B are copied: they must be contiguous, and of the type that is packed. Each is in a
   /// page of its own, and of more than 1024 pages the TLB loses some before the next strip (2-core
   /// Zen 5 vCPU, 2048 rows at 2048 and 4096 cubed: -1 %; 1024 rows: 0, at 1024 cubed +3 %, with
   /// two threads +2 % to +10 % from run to run).

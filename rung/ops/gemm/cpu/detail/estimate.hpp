@@ -107,12 +107,6 @@ double small_seconds(const Call& call, int threads) {
          (computing + fetching + batch * a_matrix + memory_seconds_of_c(call, 1)) / threads;
 }
 
-/// The most rows of a tile one vector wide.
-inline std::int64_t narrow_rows(const Call& call) {
-  return call.in == DType::f64 ? kernels<double>().narrow_tile_rows
-                               : kernels<float>().narrow_tile_rows;
-}
-
 /// Of kernels that read the one large operand once, and are bound by that or by load ports.
 inline double streaming_seconds(const Call& call, double large_elements, double peak_share,
                                 int threads) {

@@ -160,7 +160,7 @@ TensorJob<T> tensor_job(const MappedOperands<T>& operands, const TensorCut& cut,
       return job;
     }
   }
-  // Slices lie one behind the other, as a longer batch; what stands behind their rows is nobody's.
+  // Slices lie one behind the other, as a longer batch; what stands behind their rows is unowned.
   Product<T, float> longer = target.p;
   longer.c.shape[0] *= job.raster.slices;
   if (cut.slices > 1) longer.c.shape[2] = partial_pitch(p.n());

@@ -17,7 +17,7 @@ __device__ inline int thread_index() {
 /// Copies a Rows x Columns tile from global memory, any strides, by all Threads of the block:
 /// put(row, column, value) stores it wherever the kernel wants it. Beyond the matrix the values are
 /// zero, which adds nothing to a sum, so that no multiplication needs a bound.
-/// Neighbouring threads take neighbouring addresses, whichever axis those lie along.
+/// Neighbouring threads take neighbouring addresses, whichever axis those are along.
 template <int Rows, int Columns, int Threads, class T, class Put>
 __device__ void load_tile(const View<const T, 2>& from, std::int64_t first_row,
                           std::int64_t first_column, Put put) {
@@ -90,7 +90,7 @@ struct GroupedTile {
   static constexpr int fragment = 8;
   static constexpr int apart = threads_along * group;
 
-  /// Where fragment element i of the thread at `position` (0..15) of an axis lies in the tile.
+  /// Where fragment element i of the thread at `position` (0..15) of an axis is in the tile.
   static __device__ int at(int position, int i) {
     return i / group * apart + position * group + i % group;
   }

@@ -201,7 +201,7 @@ inline Support require_table(const Histogram::Args& args, const Context& context
 
 // Estimates: rates as an NVIDIA H200 had them, 2^26 to 2^29 elements.
 
-/// Additions a second to counts in L2. Few counts lie in few of its slices, which then do it all.
+/// Additions a second to counts in L2. Few counts are in few of its slices, which then do it all.
 inline double global_additions(const Histogram::Args& args) {
   return clamped(0.7e6 * static_cast<double>(args.bins()), 5e9, 100e9);
 }

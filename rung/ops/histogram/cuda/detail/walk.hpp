@@ -105,8 +105,8 @@ class PackWalk {
   Words words_[InFlight];
 };
 
-/// A value's bin, and whether it lies in one: for floats without a branch. The conversion
-/// saturates, and the least of it and the last bin is a bin, whatever lies outside.
+/// A value's bin, and whether it is in one: for floats without a branch. The conversion
+/// saturates, and the least of it and the last bin is a bin, whatever is outside.
 struct Place {
   unsigned bin;
   bool inside;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Grey on a CPU. A unit of work is a row, or a panel of a very long one. Pixels that lie beside
+// Grey on a CPU. A unit of work is a row, or a panel of a very long one. Pixels that are beside
 // each other are taken as they lie; others are gathered into planes first.
 #pragma once
 

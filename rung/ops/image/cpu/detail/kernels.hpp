@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The vector code of image's CPU rungs. A line is a piece of a row with what lies outside of the
+// The vector code of image's CPU rungs. A line is a piece of a row with what is outside of the
 // picture in place, so that no kernel knows of edges; in it the neighbour of an element is `group`
 // elements on. Lines may be read, and results of neighbourhoods be written, up to line_slack
 // elements beyond `count`. Grey begins and ends exactly. `next` is prefetched in the meantime,
@@ -32,7 +32,7 @@ void grey_pixels(const GreyPixels<float>& pixels, std::int64_t count);
 
 // --- blurs of u8 ---------------------------------------------------------------------------------
 
-/// Of a Gaussian, what lies between the passes: sums along the row less 2^15, as i16.
+/// Of a Gaussian, what is between the passes: sums along the row less 2^15, as i16.
 void weigh_along(const std::uint8_t* line, int group, const Image::Args& args, std::int16_t* sums,
                  std::int64_t count, const std::uint8_t* next);
 /// Down the columns of 2 radius + 1 lines of such sums.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Filters with a neighbourhood on a CPU. A unit of work is a band of rows, a panel of elements
 // wide, of one picture - of one channel of it, where channels are planes. Its rows are lines
-// (kernels.hpp), each once per band: as they lie in x, or copied or gathered, with the nearest
+// (kernels.hpp), each once per band: as they are in x, or copied or gathered, with the nearest
 // pixels of the border around the picture.
 #pragma once
 
@@ -33,7 +33,7 @@ template <class T>
 class Neighbours {
  public:
   static constexpr bool is_u8 = std::is_same_v<T, std::uint8_t>;
-  /// What lies between the passes of a blur.
+  /// What is between the passes of a blur.
   using Sum = std::conditional_t<is_u8, std::int16_t, float>;
 
   explicit Neighbours(const Image::Args& args)
@@ -101,7 +101,7 @@ class Neighbours {
 
   // --- lines -------------------------------------------------------------------------------------
 
-  /// Row `row`, which may lie outside, from the window's first element of the panel on: where it
+  /// Row `row`, which may be outside, from the window's first element of the panel on: where it
   /// lies, if everything that kernels read is in that row, or made in `buffer`.
   const T* line_at(std::int64_t row, T* buffer) const {
     const std::int64_t halo = std::int64_t{reach_} * group_;

@@ -60,7 +60,7 @@ struct Plane {
 
 // --- on the host ---------------------------------------------------------------------------------
 
-/// Whether all channels of a pixel lie beside each other, and pixels too, in x and y.
+/// Whether all channels of a pixel are beside each other, and pixels too, in x and y.
 inline bool is_interleaved(const Image::Args& args) {
   const auto lies_so = [&](const Image::Strides& strides) {
     return (args.channels == 1 || strides.channel == 1) &&

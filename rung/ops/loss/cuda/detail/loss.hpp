@@ -137,7 +137,7 @@ __device__ __forceinline__ void leave_sum(double mine, double (&scratch)[32], do
   sums[blockIdx.x] = all;
 }
 
-/// One element after another of a row that lies anywhere, its threads in step.
+/// One element after another of a row that is anywhere, its threads in step.
 template <class T, class F>
 __device__ __forceinline__ void for_each_class(const Row<T>& row, const Rows<4>& rows, F&& f) {
   if (!row.works) return;

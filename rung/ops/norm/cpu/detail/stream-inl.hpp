@@ -51,7 +51,7 @@ class Weights {
 /// Bytes of x between what is read and what is asked for (4096x4096, RMS, on a 2-core Zen 5 vCPU:
 /// 4.3 ms with none, 2.9 with 4 KiB, 2.7 with 8, 3.0 with 12).
 constexpr std::int64_t prefetch_distance = 8 << 10;
-/// The same where it is asked for into L2 (65536x256, this loop alone on a 2-core Zen 4 vCPU: 32 to
+/// The same where it is prefetched into L2 (65536x256, this loop on a 2-core Zen 4 vCPU: 32 to
 /// 34 GB/s with 6 KiB, 36 to 40 with 8, 38 to 43 with 12, 37 to 44 with 16).
 constexpr std::int64_t far_prefetch_distance = 12 << 10;
 
@@ -63,7 +63,7 @@ HWY_NOINLINE void write_alone(const T* s, T* y, std::int64_t at, std::int64_t n,
 }
 
 /// What is read while a row is written, each n elements: the next row, whose moments are summed up
-/// about its center; the one behind it, which is added up; and rows to come, which are asked for.
+/// about its center; the one behind it, which is added up; and the next rows, which are prefetched.
 template <class T>
 struct Incoming {
   const T* next;
@@ -71,7 +71,7 @@ struct Incoming {
   cpu::PrefetchedRows<T> coming;
   std::int64_t n;
   Wide<T> center;  // of the next row
-  bool far;        // asked for into L2
+  bool far;        // prefetched into L2
 };
 
 /// What a row that is written leaves behind.

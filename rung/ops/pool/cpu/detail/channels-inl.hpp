@@ -114,7 +114,7 @@ class ChannelsWorker {
     return call_.separable() && !stores_results(args_) && columns.kernel == 3 &&
            columns.stride == 1 && columns.dilation == 1;
   }
-  /// The windows that lie within the image's columns.
+  /// The windows that are within the image's columns.
   [[nodiscard]] Range inner_windows() const {
     const PoolAxis& columns = args_.columns;
     const std::int64_t room = columns.in + columns.padding - columns.kernel;

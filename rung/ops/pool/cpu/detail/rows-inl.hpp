@@ -136,7 +136,7 @@ class RowsWorker {
       hn::StoreU(joined, d, line + w);
     }
     if (w == width) return;
-    // Of the last vector, what lies beyond the row stays as it is: the padding.
+    // Of the last vector, what is beyond the row stays as it is: the padding.
     const auto rest = static_cast<std::size_t>(width - w);
     V joined = none;
     for (std::int64_t i = 0; i < count; ++i) {

@@ -162,7 +162,7 @@ class Worker {
     for (std::int64_t j = 0; j < columns_.kernel; ++j) {
       const S weight = weights != nullptr ? weights[j] : S{1};
       const std::int64_t shift = j * columns_.dilation - columns_.padding;
-      // Windows whose tap j lies within the row.
+      // Windows whose tap j is within the row.
       const std::int64_t first = shift >= 0 ? 0 : ceil_div(-shift, columns_.stride);
       const std::int64_t room = columns_.in - shift;
       const std::int64_t last =

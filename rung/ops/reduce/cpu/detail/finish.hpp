@@ -8,7 +8,7 @@
 
 namespace rung::reduce_cpu {
 
-/// Bound i of the segments; throws Error when it leaves the axis or lies before the one before.
+/// Bound i of the segments; throws Error when it leaves the axis or is before the one before.
 inline std::int64_t segment_bound(const Reduce::Args& args, std::int64_t i) {
   const auto at = [&](std::int64_t index) {
     const std::int64_t place = index * args.offsets.strides[0];
@@ -26,7 +26,7 @@ inline std::int64_t segment_bound(const Reduce::Args& args, std::int64_t i) {
 }
 
 /// Stores `count` results from y's element `first` on, `step` apart. They have `terms` terms each,
-/// or as many as lie between their bounds.
+/// or as many as are between their bounds.
 template <class W>
 void store_results(const Reduce::Args& args, std::int64_t first, std::int64_t step,
                    std::int64_t count, const W* value, const W* rest, std::int64_t terms,

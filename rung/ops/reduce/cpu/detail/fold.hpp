@@ -142,11 +142,4 @@ void with_result_type(DType y, F&& f) {
   }
 }
 
-/// Calls f with x's type.
-template <class F>
-void with_element_type(DType x, F&& f) {
-  visit<float, double, f16, bf16, std::int8_t, std::uint8_t, std::uint16_t, std::int32_t,
-        std::int64_t>(x, std::forward<F>(f));
-}
-
 }  // namespace rung::reduce_cpu

@@ -108,7 +108,7 @@ class RowEngine {
     }
   }
 
-  /// A thread's part of the chunks of all results; pairs lie at [result][chunk].
+  /// A thread's part of the chunks of all results; pairs are at [result][chunk].
   void some_chunks(const cpu::Team& team, W* value, W* rest) {
     const cpu::Range share = team.share(args_.results() * chunks_);
     for (std::int64_t task = share.begin; task < share.end; ++task) {

@@ -124,7 +124,7 @@ class Chunks {
   }
 
  private:
-  /// A chunk: elements [begin, end) of the line whose first elements lie at x and y.
+  /// A chunk: elements [begin, end) of the line whose first elements are at x and y.
   struct Place {
     std::int64_t x, y, begin, end;
   };

@@ -60,7 +60,7 @@ struct Coarse {
     return sum;
   }
 
-  /// `store(i, result)` for the tile's elements, given what lies before this thread's.
+  /// `store(i, result)` for the tile's elements, given what is before this thread's.
   template <class F>
   __device__ __forceinline__ void finish(Shared& memory, const Segmented<T>& policy,
                                          const State& before, bool exclusive, const F& store) {

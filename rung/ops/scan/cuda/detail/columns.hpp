@@ -38,7 +38,7 @@ struct Strip {
   const T* x;
   T* y;
   std::int64_t valid;  // lines that exist
-  bool is_wide;        // all do, and all rows lie on 16 bytes
+  bool is_wide;        // all do, and all rows are on 16 bytes
   int rows = 0;        // loaded
   unsigned heads = 0;  // a bit a row: a segment begins
   Pack<T, pack_size<T>> pack[abreast<T>];

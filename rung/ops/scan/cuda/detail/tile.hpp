@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A block's tile of a line, in registers: loaded once, summed, and scanned when what lies before
+// A block's tile of a line, in registers: loaded once, summed, and scanned when what is before
 // it is known.
 //
 // A warp holds `rows` rows of 32 packs, one below the other; warps follow one another. Every
@@ -86,7 +86,7 @@ struct Tile {
     return rows_before;
   }
 
-  /// What lies before this warp in the tile, and the tile's total, to every thread.
+  /// What is before this warp in the tile, and the tile's total, to every thread.
   struct Block {
     State before_warp;
     State total;
@@ -105,7 +105,7 @@ struct Tile {
     return block;
   }
 
-  /// Scans and stores, given all that lies before this warp.
+  /// Scans and stores, given all that is before this warp.
   __device__ __forceinline__ void finish(const Policy& policy, const State& before_warp,
                                          std::int64_t stride, bool exclusive) {
     const auto result = [&](int row) {

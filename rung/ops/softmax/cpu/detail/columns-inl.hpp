@@ -15,7 +15,7 @@
 HWY_BEFORE_NAMESPACE();
 namespace rung::softmax_cpu::HWY_NAMESPACE {
 
-/// A block of columns: element i of column j lies at i * step + j.
+/// A block of columns: element i of column j is at i * step + j.
 template <class T>
 struct Block {
   T* first;

@@ -16,7 +16,7 @@
 HWY_BEFORE_NAMESPACE();
 namespace rung::softmax_cpu::HWY_NAMESPACE {
 
-/// How many elements of Y lie before the first that a streaming store may begin with.
+/// How many elements of Y are before the first that a streaming store may begin with.
 template <class Sum, class Y>
 HWY_INLINE std::int64_t before_vectors(const Y* y) {
   const std::size_t bytes = hn::Lanes(Full<Sum>()) * sizeof(Y);

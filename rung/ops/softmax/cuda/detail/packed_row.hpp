@@ -11,7 +11,7 @@
 #include "rung/core/bounds.hpp"
 #include "rung/device/ptx_async_copy.hpp"
 #include "rung/device/ptx_halves.hpp"
-#include "rung/ops/softmax/cuda/detail/kept_row.hpp"
+#include "rung/ops/softmax/cuda/detail/register_row.hpp"
 
 namespace rung::softmax_cuda::inline RUNG_TARGET {
 
@@ -133,7 +133,7 @@ __device__ __forceinline__ void forward_packed_row(const T* x, Y* y, std::int64_
   constexpr int width = pack_width<T>;
   constexpr int group = staged / groups;
   static_assert(group * groups == staged);
-  const KeptRow<const T, kind> in(x, length, lead);
+  const RegisterRow<const T, kind> in(x, length, lead);
   const auto index = [](int k) { return kept_index<kind, packs + staged>(k); };
   const T nothing = convert<T>(-std::numeric_limits<float>::infinity());
   const auto place = [&](int k) { return stage + kept_index<kind, staged>(k); };
@@ -170,7 +170,7 @@ __device__ __forceinline__ void forward_packed_row(const T* x, Y* y, std::int64_
     (std::make_integer_sequence<int, groups>{});
   }
   const Total<float> row = meet(mine);
-  const KeptRow<Y, kind, width> out(y, length, lead);
+  const RegisterRow<Y, kind, width> out(y, length, lead);
   const auto write = [&](const auto& results) {
     const auto store = [&](int k, const Words& words) {
       out.store(index(k), results(widen_again<T>(words)));

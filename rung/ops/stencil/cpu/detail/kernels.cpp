@@ -65,7 +65,7 @@ struct Sums {
   Four<T> row0, row1, row2, row3;
 };
 
-/// One line's part in the sums of rows first to last, whose masks it lies under: with weights[-q *
+/// One line's part in the sums of rows first to last, whose masks it is under: with weights[-q *
 /// across] and those behind it in row q. A load of elements serves all of these rows, one of a
 /// weight all vectors.
 template <int first, int last, int vectors, class T>

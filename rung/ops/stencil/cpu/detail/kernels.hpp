@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The vector code of stencil's CPU rungs. A line is a piece of a row in the type of the sums (f32,
-// f64), with what lies outside the array already in place, so that no kernel knows of edges. Lines
+// f64), with what is outside the array already in place, so that no kernel knows of edges. Lines
 // may be read up to line_slack elements beyond what is asked for; results end exactly.
 #pragma once
 

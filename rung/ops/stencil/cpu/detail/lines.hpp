@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Rows of x as lines (kernels.hpp): in the type of the sums, with their edges resolved; of a
-// separable mask, summed along the row. Where a row lies as it is needed, it is read in place.
+// separable mask, summed along the row. Where a row is as it is needed, it is read in place.
 #pragma once
 
 #include <algorithm>
@@ -41,7 +41,7 @@ void with_elements(DType type, F&& f) {
 /// Adjacent columns of an array.
 struct Segment {
   std::int64_t first = 0, columns = 0;
-  bool is_inside = false;  // all taps lie inside the array, and rows of x may be read in place
+  bool is_inside = false;  // all taps are inside the array, and rows of x may be read in place
 };
 
 template <class S>
@@ -97,7 +97,7 @@ class Lines {
     segment_ = segment;
   }
 
-  /// Row `row` of plane `plane` - both may lie outside - in `line` or in place.
+  /// Row `row` of plane `plane` - both may be outside - in `line` or in place.
   const S* make(std::int64_t plane, std::int64_t row, S* line) const {
     const int taps = args_.columns().taps;
     if (args_.weights == Stencil::Weights::separable) {

@@ -209,7 +209,7 @@ class Step {
   /// As many of `rows` rows as are made together.
   static int block_of(std::int64_t rows) { return rows >= block_rows ? block_rows : 1; }
 
-  /// Rows of one plane. Each line is made when the first mask comes to lie on it.
+  /// Rows of one plane. Each line is made when the first mask comes to be on it.
   void weigh_rows(std::int64_t first_row, std::int64_t rows) {
     const int taps = args_.rows().taps;
     const std::int64_t held = ring_lines(args_);

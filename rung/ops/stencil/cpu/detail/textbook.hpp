@@ -27,7 +27,7 @@ struct Mask {
   const float* data;
   std::int64_t row_stride, column_stride;
   int rows, columns;
-  int origin_row, origin_column;  // the element that lies on y's
+  int origin_row, origin_column;  // the element that is on y's
   float scale;
   float operator()(int row, int column) const {
     return data[row * row_stride + column * column_stride];

@@ -15,7 +15,7 @@ namespace rung::stencil_cuda::inline RUNG_TARGET {
 
 using stencil_detail::edge_index;
 
-/// One array, its rows contiguous, and where the mask lies on it. Tap (i, j) of element (row,
+/// One array, its rows contiguous, and where the mask is on it. Tap (i, j) of element (row,
 /// column) is x's element (row + i - origin_row, column + j - origin_column).
 struct Image {
   const float* x;
@@ -69,7 +69,7 @@ inline Support supports_rows(const Stencil::Args& args) {
   }
   return supported;
 }
-/// Of the rungs whose mask lies in constant memory, to which it is copied as it lies.
+/// Of the rungs whose mask is in constant memory, to which it is copied as it lies.
 inline Support supports_image(const Stencil::Args& args, const Context&) {
   if (args.weights != Stencil::Weights::mask) return unsupported("takes a mask");
   const Extents& strides = args.mask.strides;

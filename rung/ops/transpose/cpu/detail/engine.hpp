@@ -52,7 +52,7 @@ constexpr std::int64_t panel_columns(int element_bytes) {
 /// A way of L1. Lines so far apart compete for one set of it, and for few sets of L2.
 inline constexpr std::int64_t way_bytes = 4096;
 /// Whether a panel is taken down its rows, some lines wide, in place of along them: faster, but
-/// with so many rows in flight at a time that they must not all lie in the same sets. Such a panel
+/// with so many rows in flight at a time that they must not all be in the same sets. Such a panel
 /// has as many rows as y's part of a row is a page.
 constexpr bool goes_down(std::int64_t x_row, int element_bytes) {
   return element_bytes >= 4 && x_row % way_bytes != 0;

@@ -69,7 +69,7 @@ HWY_INLINE void stream_line(const std::byte* from, std::byte* to) {
 }
 
 /// Row j of y begins `skew` bytes into a line, each at its own. Tiles go to a small buffer whose
-/// rows lie in lines as those of y do, behind what the last band left of an unfinished line;
+/// rows are in lines as those of y do, behind what the last band left of an unfinished line;
 /// finished lines leave for memory, and what is left now is kept for the next band, a line a row.
 /// So no line of y is ever read, or written in two halves.
 template <int bytes>

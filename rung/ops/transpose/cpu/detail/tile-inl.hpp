@@ -152,7 +152,7 @@ HWY_INLINE void transpose_tile(const std::byte* x, std::int64_t x_row, std::byte
 #pragma GCC diagnostic ignored "-Wstringop-overflow"
 /// Up to a line, of any length, without a call.
 HWY_INLINE void copy_short(const std::byte* from, std::byte* to, std::int64_t count) {
-  // Two overlapping pieces cover what lies between a power of two and the next.
+  // Two overlapping pieces cover what is between a power of two and the next.
   const auto both = [&]<int size>() {
     std::byte first[size];
     std::byte last[size];

@@ -46,7 +46,7 @@ __device__ __forceinline__ Chunk load_skewed(const Byte* from) {
   return shifted(load_aligned(from - skew), load_aligned(from - skew + chunk_bytes), skew);
 }
 
-/// Element by element, for what lies at an edge: `valid` bytes exist, possibly none.
+/// Element by element, for what is at an edge: `valid` bytes exist, possibly none.
 template <class T>
 __device__ __forceinline__ Chunk load_part(const Byte* from, int valid) {
   constexpr int size = sizeof(T);

@@ -81,7 +81,7 @@ struct Matrices {
   }
 
   /// Which column of tiles is a block's, of as many as there are blocks across. Where rows of x
-  /// collide, every other one is of x's far half: columns in flight at a time lie half a row apart.
+  /// collide, every other one is of x's far half: columns in flight at a time are half a row apart.
   [[nodiscard]] RUNG_HD RUNG_ALWAYS_INLINE int column_of_tiles(unsigned block,
                                                                unsigned blocks) const {
     const unsigned column = colliding_rows ? block / 2 + block % 2 * ((blocks + 1) / 2) : block;
@@ -102,7 +102,7 @@ struct Tiling {
   int rows, columns;  // of x
   LaunchExtent block;
   std::size_t shared_bytes = 0;
-  int shift = 0;           // by so many rows tiles may lie further up
+  int shift = 0;           // by so many rows tiles may be further up
   bool dependent = false;  // the kernel begins with wait_for_grid_in_front()
 };
 
@@ -128,7 +128,7 @@ inline bool collide(const Moves& m) {
 }
 
 /// Launches kernel(matrices, more...) over all tiles: down the columns of x, so that what is
-/// written at a time lies together in y. That matters more than what is read together: on an H200,
+/// written at a time is together in y. That matters more than what is read together: on an H200,
 /// 4070 GB/s instead of 3950 along the rows of x, and at odd sizes 3280 instead of 2260.
 template <class T, class Kernel, class... More>
 void launch_tiles(Context& context, const Tiling& tiling, Kernel kernel,

@@ -15,10 +15,10 @@ enum class RowKind { ragged, regular, whole };
 
 /// A contiguous row in packs of `width` elements.
 template <class T, RowKind kind, int width = pack_width<std::remove_const_t<T>>>
-class KeptRow {
+class RegisterRow {
  public:
   using Element = std::remove_const_t<T>;
-  __device__ __forceinline__ KeptRow(T* row, std::int64_t length, int = 0)
+  __device__ __forceinline__ RegisterRow(T* row, std::int64_t length, int = 0)
       : first_(row), packs_(static_cast<int>(length) / width) {}
   [[nodiscard]] __device__ __forceinline__ Words load(int pack, Element otherwise) const {
     if constexpr (kind == RowKind::whole) {
@@ -59,10 +59,10 @@ class KeptRow {
   int packs_;
 };
 template <class T, int width>
-class KeptRow<T, RowKind::ragged, width> {
+class RegisterRow<T, RowKind::ragged, width> {
  public:
   using Element = std::remove_const_t<T>;
-  __device__ __forceinline__ KeptRow(T* row, std::int64_t length, int lead)
+  __device__ __forceinline__ RegisterRow(T* row, std::int64_t length, int lead)
       : packs_(row, length, lead) {}
   [[nodiscard]] __device__ __forceinline__ Words load(int pack, Element otherwise) const {
     return words_of<Element>(packs_.load(pack, otherwise));
@@ -110,7 +110,7 @@ __device__ __forceinline__ void forward_row(const T* x, Y* y, std::int64_t lengt
                                             const Forward<T, Y>& p, const Power<Sum>& power,
                                             Meet&& meet, F&& meanwhile = {}) {
   constexpr int width = pack_width<T>;
-  const KeptRow<const T, kind> in(x, length, lead);
+  const RegisterRow<const T, kind> in(x, length, lead);
   // What does not exist reads as -infinity, whose exponential is 0.
   const T nothing = convert<T>(-std::numeric_limits<Sum>::infinity());
   Words read[packs];
@@ -122,7 +122,7 @@ __device__ __forceinline__ void forward_row(const T* x, Y* y, std::int64_t lengt
   for (int k = 0; k < packs; ++k) values[k] = widen<Sum, T>(read[k]);
   const Total<Sum> mine = take_powers(values, p.log, p.scale, power);
   const Finish<Sum> finish(mine, meet(mine), p.log, p.scale, power);
-  const KeptRow<Y, kind, width> out(y, length, lead);
+  const RegisterRow<Y, kind, width> out(y, length, lead);
 #pragma unroll
   for (int k = 0; k < packs; ++k) out.store(kept_index<kind, packs>(k), finish(values[k]));
 }
@@ -134,8 +134,8 @@ __device__ __forceinline__ void backward_row(const T* y, const T* dy, Y* dx, std
                                              F&& meanwhile = {}) {
   using Sum = typename Backward<T, Y>::Sum;
   constexpr int width = pack_width<T>;
-  const KeptRow<const T, kind> ys(y, length, lead);
-  const KeptRow<const T, kind> dys(dy, length, lead);
+  const RegisterRow<const T, kind> ys(y, length, lead);
+  const RegisterRow<const T, kind> dys(dy, length, lead);
   Words values[packs];
   Words gradients[packs];
 #pragma unroll
@@ -153,7 +153,7 @@ __device__ __forceinline__ void backward_row(const T* y, const T* dy, Y* dx, std
     for (int i = 0; i < width; ++i) sum += p.log ? gradient[i] : gradient[i] * value[i];
   }
   sum = meet(Total<Sum>{0, sum}).sum;
-  const KeptRow<Y, kind, width> out(dx, length, lead);
+  const RegisterRow<Y, kind, width> out(dx, length, lead);
 #pragma unroll
   for (int k = 0; k < packs; ++k) {
     const Pack<Sum, width> value = widen<Sum, T>(values[k]);
