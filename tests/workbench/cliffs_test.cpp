@@ -26,13 +26,16 @@ struct Pair {
 };
 void PrintTo(const Pair& pair, std::ostream* out) { *out << pair.op << ' ' << pair.awkward; }
 
-/// Measured on a 2-core Zen 5 vCPU, twice to three times what they take there; before there were
+/// Measured on a 2-core Zen 5 vCPU, some 1.5 to 4 times what they take there; before there were
 /// kernels for them they took what stands behind.
 constexpr Pair pairs[] = {
     {"elementwise", "f32 60000x3,add,y=row", "f32 180000,add", 3},           // 44
     {"elementwise", "f32 90000x2,mul,y=column", "f32 180000,mul", 8},        // 63
     {"elementwise", "bf16 36000x5,add,x=column", "bf16 180000,add", 8},      // 34
     {"elementwise", "f32 2000x90,fma,x=column,y=row", "f32 180000,fma", 3},  // 3.7
+    {"transpose", "f32 8x9264", "f32 272x272", 2},                           // 3.0
+    {"transpose", "f64 1830x2", "f64 60x61", 2},                             // 3.6
+    {"transpose", "f32 1552x8x32", "f32 630x631", 1.6},                      // 2.3
 };
 
 class Cliff : public testing::TestWithParam<Pair> {};
@@ -52,7 +55,7 @@ TEST_P(Cliff, IsNone) {
   };
   // At its best of several tries: somebody else may use this core.
   double ratio = 1e9;
-  for (int i = 0; i < 4 && ratio > pair.factor; ++i) {
+  for (int i = 0; i < 6 && ratio > pair.factor; ++i) {
     ratio = std::min(ratio, seconds(pair.awkward) / seconds(pair.plain));
   }
   EXPECT_LE(ratio, pair.factor) << "times the time of " << pair.plain;
