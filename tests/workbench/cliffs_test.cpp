@@ -36,6 +36,8 @@ constexpr Pair pairs[] = {
     {"transpose", "f32 8x9264", "f32 272x272", 2},                           // 3.0
     {"transpose", "f64 1830x2", "f64 60x61", 2},                             // 3.6
     {"transpose", "f32 1552x8x32", "f32 630x631", 1.6},                      // 2.3
+    {"gemm", "f32 56x4x1019,tb", "f32 56x64x64", 5},                         // 11
+    {"gemm", "f32 1025x1x3,tb", "f32 1x64x48", 6},                           // 30
 };
 
 class Cliff : public testing::TestWithParam<Pair> {};
