@@ -97,7 +97,8 @@ __device__ __forceinline__ void gather_packs(const T& tensors, const Gathering<T
 
 template <class F, class T>
 __global__ void __launch_bounds__(block_threads)
-    elementwise_gathered_packs(F f, T tensors, Gathering<T::all> gathering) {
+    elementwise_gathered_packs(F f, const __grid_constant__ T tensors,
+                               const __grid_constant__ Gathering<T::all> gathering) {
   constexpr int wide = pack_elements<T>;
   using Indices = typename T::Indices;
   start_dependent();
