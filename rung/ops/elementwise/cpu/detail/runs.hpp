@@ -223,8 +223,8 @@ class Runs {
     return count;
   }
 
-  /// The next `count` elements of a tensor as panels: each(panel, where it begins in the tensor, how
-  /// many elements came before); the place behind them.
+  /// The next `count` elements of a tensor as panels: each(panel, where it begins in the tensor,
+  /// how many elements came before); the place behind them.
   template <class Each>
   Walk<4> for_each_panel(Walk<4> walk, std::int64_t count, int tensor, Each&& each) const {
     for (std::int64_t done = 0; done < count;) {

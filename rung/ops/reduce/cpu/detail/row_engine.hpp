@@ -65,8 +65,8 @@ class RowEngine {
     chunk_ = few ? round_up(chunk, block_multiple) : std::max<std::int64_t>(length, 1);
     chunks_ = std::max<std::int64_t>(ceil_div(length, chunk_), 1);
     const int kept = args.kept.rank - 1;
-    // On a 2-core Zen 5 vCPU, one thread, by fold_rows and turned: 10,000 rows of 2 f32 21 and 9 us,
-    // of 12 23 and 39; of 12 bf16 83 and 44; 143,159 of 4 f64, argmin, 3.1 and 0.31 ms.
+    // On a 2-core Zen 5 vCPU, one thread, by fold_rows and turned: 10,000 rows of 2 f32 21 and 9
+    // us, of 12 23 and 39; of 12 bf16 83 and 44; 143,159 of 4 f64, argmin, 3.1 and 0.31 ms.
     const std::int64_t most = args.is_arg() ? 16 : !native ? 12 : size_ == 4 ? 6 : 4;
     turned_ = !args.has_segments() && length >= 2 && length <= most && kept >= 0 &&
               args.kept.shape[kept] >= 16;
@@ -286,7 +286,7 @@ class RowEngine {
     }
   }
 
-  /// Rows that would leave most of a vector idle: their first terms side by side, then the second
+  /// Rows that would leave most of a vector idle: their first terms adjacent, then the second
   /// ones and so on, are columns of as many rows as there are terms.
   void turn_rows(std::int64_t base, std::int64_t stride, std::int64_t rows, W* value, W* rest) {
     const std::int64_t length = args_.terms.size();

@@ -74,10 +74,11 @@ HWY_INLINE hn::Vec<D> load_rows(D d, const std::byte* const* rows, std::int64_t 
   }
 }
 
-/// Few rows, at least 16 bytes of columns: a row of y fits in `blocks` of 16 bytes and is one store,
-/// or a few of vectors that are no longer. What that writes beyond the row, the next row overwrites; rows
-/// that are not adjacent, and the last ones, are copied to their length. Tried on a 2-core Zen 5
-/// vCPU: three stores of 16 bytes in place of one of 64 for rows of 40 (f64 5x8403): -10 %.
+/// Few rows, at least 16 bytes of columns: a row of y fits in `blocks` of 16 bytes and is one
+/// store, with vectors of 32 bytes perhaps two. What that writes beyond the row, the next row
+/// overwrites; rows that are not adjacent, and the last ones, are copied to their length. Tried on
+/// a 2-core Zen 5 vCPU: three stores of 16 bytes in place of one of 64 for rows of 40 (f64 5x8403):
+/// -10 %.
 template <int bytes, int blocks>
 HWY_NOINLINE void few_rows(const Block& b) {
   using T = typename LaneOf<bytes>::Type;
