@@ -25,6 +25,7 @@ struct Pair {
   const char* plain;
   double factor;  // what the awkward one may take of the plain one's time
 };
+// NOLINTNEXTLINE(readability-identifier-naming): GoogleTest looks for this name
 void PrintTo(const Pair& pair, std::ostream* out) { *out << pair.op << ' ' << pair.awkward; }
 
 /// Measured on a 2-core Zen 5 vCPU, some 1.5 to 4 times what they take there; before there were
