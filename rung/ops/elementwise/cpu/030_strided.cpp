@@ -3,8 +3,9 @@
 //
 // Idea     any strides and any broadcasting, at nearly the speed of simd: axes are merged to as few
 //          as will do, and pieces of 4 KiB are brought into L1 in the order that the vector kernel
-//          wants. What already lies so - most operands, usually - is used where it is; an element
-//          that repeats along a row is spread out once.
+//          wants. What already lies so - most operands, usually - is used where it is. Short rows
+//          come many at a time: one that repeats is written out once for all pieces, an element
+//          that repeats along its row is a vector store.
 // Changes  against simd: takes every layout. Indices are counted, not divided for.
 // Cost     as simd, and for an operand with a stride one more pass through L1.
 // Limits   one thread. An operand whose rows run across z's uses 4 bytes of each cache line it

@@ -115,6 +115,12 @@ std::vector<Problem> Elementwise::check_problems(Backend backend) {
       "f64 12x20,add,x=1x20,y=12x1",
       "f16 12x48,add,y=48",
       "u8 12x48,add,y=12x1",
+      // Short rows, more of them than fit in 4 KiB.
+      "f32 700x3,add,y=row",
+      "bf16 1100x2,mul,x=column",
+      "f32 300x9,fma,x=column,y=row",
+      "f64 90x7x5,add,y=90x1x5",
+      "f32 3x200x9,add,y=3x1x9",
       // Rows of about a block's packs.
       "f32 3x1000,add,y=row",
       "f32 3x1000,fma,x=3x1,y=row",

@@ -26,9 +26,21 @@ class Walk {
     const int last = layout_->rank - 1;
     return last < 0 ? 1 : layout_->shape[last] - index_[last];
   }
+  /// From here on along the axis before the last one: whole rows a constant distance apart.
+  [[nodiscard]] std::int64_t rows_left() const {
+    const int axis = layout_->rank - 2;
+    return axis < 0 ? 1 : layout_->shape[axis] - index_[axis];
+  }
   /// By no more than is left in the row.
-  void advance(std::int64_t count) {
-    for (int axis = layout_->rank - 1; axis >= 0; --axis) {
+  void advance(std::int64_t count) { advance(layout_->rank - 1, count); }
+  /// From the beginning of a row to that of another, by no more than rows_left().
+  void advance_rows(std::int64_t count) { advance(layout_->rank - 2, count); }
+
+  std::int64_t at[N] = {};  // offsets in elements
+
+ private:
+  void advance(int axis, std::int64_t count) {
+    for (; axis >= 0; --axis) {
       move(axis, count);
       if (index_[axis] < layout_->shape[axis] || axis == 0) return;
       move(axis, -layout_->shape[axis]);
@@ -36,9 +48,6 @@ class Walk {
     }
   }
 
-  std::int64_t at[N] = {};  // offsets in elements
-
- private:
   void move(int axis, std::int64_t count) {
     index_[axis] += count;
     for (int tensor = 0; tensor < N; ++tensor) {

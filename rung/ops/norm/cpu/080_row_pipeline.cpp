@@ -111,12 +111,20 @@ bool goes_in_turns(const Call& call) {
   return call.n <= (layer ? short_row : block);
 }
 
+/// Where rows_turned() is the faster way: enough rows, of so few elements.
+bool goes_turned(const Call& call) {
+  const Collapsed<6>& rows = call.lines.rows;
+  return call.n >= 1 && call.n <= turned_row && call.lines.columns.rank <= 1 && rows.rank >= 1 &&
+         rows.shape[rows.rank - 1] >= 8;
+}
+
 template <class T>
 void rows_along(const RowsJob& job) {
   const Call& call = *job.call;
   const Norm::Args& args = *call.args;
   auto* moments = static_cast<BlockMoments*>(job.scratch);
   std::int64_t index = job.begin;
+  if (goes_turned(call)) return rows_turned<T>(job);
   if (goes_in_turns<T>(call)) {
     if (index == job.end) return;
     if (!call.streams) return rows_in_turns<T, true, false>(job);

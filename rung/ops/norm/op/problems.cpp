@@ -40,6 +40,10 @@ std::vector<Problem> Norm::check_problems(Backend backend) {
       "f32 1x1,gamma,beta",                        // one element
       "f32 4,gamma,beta,stats",                    // one row, no other axis
       "f32 3x7,gamma,beta",                        // shorter than any vector
+      "f32 83x3,gamma,beta,stats,in_place",        // and many of them
+      "bf16 90x5,rms,gamma,residual,sum,stats",    //
+      "f64 2x37x8,gamma,beta",                     //
+      "f32 70x1,gamma,stats",                      //
       "bf16 900x2,gamma,stats",                    // many of these
       "f16 70x31,rms,gamma,beta,residual,sum",     //
       "f32 40x257,gamma,beta,stats,in_place",      // from no multiple of 16 bytes on

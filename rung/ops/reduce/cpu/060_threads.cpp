@@ -48,7 +48,7 @@ class FirstError {
 template <class W>
 void run(const Reduce::Args& args, Context& context, int threads) {
   const RowEngine<W> plan(args);
-  constexpr std::int64_t buffer_bytes = gathered * 8;
+  constexpr std::int64_t buffer_bytes = RowEngine<W>::buffer_bytes;
   // Whole results in each thread, or chunks for all of them where results are fewer than threads.
   const bool split = plan.chunks() > 1 && threads > 1 && args.results() < 2 * threads;
   const std::int64_t pairs = split ? args.results() * plan.chunks() : 0;

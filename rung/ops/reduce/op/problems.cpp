@@ -142,6 +142,10 @@ std::vector<Problem> Reduce::check_problems(Backend backend) {
       "f32 50x3,mean,axes=0",                    // few columns
       "f32 9000x3,axes=0",                       //
       "f32 200x3,norm,axes=1",                   // short rows
+      "f64 70x4,argmin,axes=1,nan,out=i32",      //
+      "bf16 300x12,axes=1",                      //
+      "u8 300x7,max,axes=1",                     //
+      "f32 5x40x3,product,axes=2",               //
       "f32 900,segments=40",                     // segments
       "f32 3x500,max,segments=150,offsets=i32",  // most of three or four, some empty
       "f32 400,argmin,segments=23",              //

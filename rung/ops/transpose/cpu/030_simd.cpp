@@ -18,10 +18,12 @@
 #include <hwy/cache_control.h>
 
 #include <algorithm>
+#include <type_traits>
 
 #include "rung/ops/transpose/cpu/detail/blocks.hpp"
 #include "rung/ops/transpose/cpu/detail/down-inl.hpp"
 #include "rung/ops/transpose/cpu/detail/interleave-inl.hpp"
+#include "rung/ops/transpose/cpu/detail/skinny-inl.hpp"
 #include "rung/ops/transpose/cpu/detail/stream-inl.hpp"
 #include "rung/ops/transpose/cpu/detail/tile-inl.hpp"
 
@@ -34,7 +36,7 @@ template <int bytes>
 HWY_NOINLINE void block_of(const Block& b) {
   constexpr std::int64_t side = tile_side<bytes>;
   if (b.rows < side || b.columns < side) {
-    if (interleaved<bytes>(b, false)) return;
+    if (interleaved<bytes>(b, false) || skinny<bytes>(b)) return;
     for (std::int64_t j = 0; j < b.columns; j += side) {
       for (std::int64_t i = 0; i < b.rows; i += side) {
         transpose_part<bytes>(b.x + i * b.x_row + j * bytes, b.x_row, b.y + j * b.y_row + i * bytes,
@@ -44,12 +46,22 @@ HWY_NOINLINE void block_of(const Block& b) {
     return;
   }
   // What is left over at the end is done by a whole tile that reaches back over the last one.
-  for (std::int64_t j = 0; j < b.columns; j += side) {
-    const std::int64_t column = std::min(j, b.columns - side);
+  constexpr std::int64_t group = 16 / bytes;
+  const auto down = [&](std::int64_t column, auto groups) HWY_ATTR {
     for (std::int64_t i = 0; i < b.rows; i += side) {
       const std::int64_t row = std::min(i, b.rows - side);
       transpose_tile<bytes>(b.x + row * b.x_row + column * bytes, b.x_row,
-                            b.y + column * b.y_row + row * bytes, b.y_row);
+                            b.y + column * b.y_row + row * bytes, b.y_row, groups);
+    }
+  };
+  std::int64_t j = 0;
+  for (; j + side <= b.columns; j += side) down(j, std::integral_constant<int, 4>());
+  const std::int64_t left = b.columns - j;
+  if (left > 2 * group) {
+    down(b.columns - side, std::integral_constant<int, 4>());
+  } else if (left > 0) {  // half a tile or less
+    for (; j < b.columns; j += group) {
+      down(std::min(j, b.columns - group), std::integral_constant<int, 1>());
     }
   }
 }
@@ -263,6 +275,14 @@ void runs_kernel(const Runs& r, bool stream) {
   if (stream) hwy::FlushStream();
 }
 
+void blocks_kernel(const Block& first, std::int64_t count, std::int64_t x_matrix,
+                   std::int64_t y_matrix) {
+  with_bytes(first.element_bytes, [&]<int bytes>() {
+    Block b = first;
+    for (std::int64_t i = 0; i < count; ++i, b.x += x_matrix, b.y += y_matrix) block_of<bytes>(b);
+  });
+}
+
 void block_kernel(const Block& b, [[maybe_unused]] bool staged) {
   with_bytes(b.element_bytes, [&]<int bytes>() {
 #if HWY_TARGET != HWY_SCALAR
@@ -287,11 +307,16 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace rung::transpose_cpu {
 HWY_EXPORT(block_kernel);
+HWY_EXPORT(blocks_kernel);
 HWY_EXPORT(panel_kernel);
 HWY_EXPORT(runs_kernel);
 
 void transpose_block(const Block& block, bool staged) {
   HWY_DYNAMIC_DISPATCH(block_kernel)(block, staged);
+}
+void transpose_blocks(const Block& first, std::int64_t count, std::int64_t x_matrix,
+                      std::int64_t y_matrix) {
+  HWY_DYNAMIC_DISPATCH(blocks_kernel)(first, count, x_matrix, y_matrix);
 }
 void stream_panel(const Block& block, std::byte* scratch) {
   HWY_DYNAMIC_DISPATCH(panel_kernel)(block, scratch);

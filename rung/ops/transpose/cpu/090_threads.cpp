@@ -55,6 +55,12 @@ void share(const Grid& grid, int threads, Each&& each) {
 void run_tiles(const Transpose::Args& args, int threads, Context& context) {
   const Moves& m = args.moves;
   if (!exceeds_caches(m)) {
+    if (is_one_block(m)) {
+      if (threads == 1) return transpose_matrices(args, {0, m.matrices()});
+      return cpu::run_team(threads, [&](const cpu::Team& team) {
+        transpose_matrices(args, team.share(m.matrices()));
+      });
+    }
     const bool staged = wants_stage(m);
     share(cached_grid(m), threads,
           [&](int, const Place& place) { transpose_block(block_of(args, place), staged); });

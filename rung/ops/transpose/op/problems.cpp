@@ -83,6 +83,20 @@ std::vector<Problem> Transpose::check_problems(Backend backend) {
       "f32 3x4x5,order=012",
       "u8 300,order=0",
       "f64 5x16384",
+      // Fewer rows or columns than a tile.
+      "f32 7x203",
+      "f32 203x7",
+      "f32 12x50",
+      "f64 5x43",
+      "f64 43x3",
+      "f16 6x100",
+      "f16 100x6",
+      "u8 5x150",
+      "u8 150x5",
+      "u8 40x70",
+      "f32 9x8x32",
+      "f32 5x2x9x7,order=3210",
+      "f64 2x14x13,order=210",
   });
   if (backend == Backend::simt) return problems;
   // Beyond one cache block and one thread's share.

@@ -188,6 +188,73 @@ void rows_across(const RowsJob& job) {
   }
 }
 
+/// Rows along which a vector would be mostly empty are turned into columns of a panel, and back.
+constexpr std::int64_t turned_row = 8;
+
+/// Rows [begin, end) of up to turned_row elements, equally far apart as long as `shape` of the last
+/// axis of rows goes.
+template <class T>
+void rows_turned(const RowsJob& job) {
+  const Norm::Args& args = *job.call->args;
+  constexpr std::int64_t rows = 4 * lanes<T>;
+  Call call = *job.call;
+  call.lines.columns.rank = 1;
+  for (auto& strides : call.lines.columns.strides) strides[0] = rows;
+  const auto& columns = job.call->lines.columns.strides;
+  const auto& apart = call.lines.rows.strides;
+  const int inner = call.lines.rows.rank - 1;
+  HWY_ALIGN T x[turned_row * rows];
+  HWY_ALIGN T residual[turned_row * rows];
+  HWY_ALIGN T y[turned_row * rows];
+  HWY_ALIGN T sum[turned_row * rows];
+  for (std::int64_t row = job.begin; row < job.end;) {
+    const std::int64_t left = call.lines.rows.shape[inner] - row % call.lines.rows.shape[inner];
+    const std::int64_t count = std::min({job.end - row, left, rows});
+    Panel<T> panel{};
+    call.lines.rows.offsets(row, panel.at);
+    const auto in = [&](const ConstTensorRef& tensor, int which, int column, T* to) {
+      const T* from = static_cast<const T*>(tensor.data) + panel.at[which];
+      for (std::int64_t i = 0; i < call.n; ++i) {
+        const T* element = from + i * columns[column][0];
+        for (std::int64_t r = 0; r < count; ++r)
+          to[i * rows + r] = element[r * apart[which][inner]];
+      }
+    };
+    const auto out = [&](const TensorRef& tensor, int which, int column, const T* from) {
+      T* to = static_cast<T*>(tensor.data) + panel.at[which];
+      for (std::int64_t i = 0; i < call.n; ++i) {
+        T* element = to + i * columns[column][0];
+        for (std::int64_t r = 0; r < count; ++r) {
+          element[r * apart[which][inner]] = from[i * rows + r];
+        }
+      }
+    };
+    in(args.x, norm_lines::row_x, norm_lines::column_x, x);
+    if (args.residual.data != nullptr) {
+      in(args.residual, norm_lines::row_residual, norm_lines::column_residual, residual);
+    }
+    for (std::int64_t r = 0; r < count;) {
+      const bool whole = count == rows;
+      Panel<T> part = panel;
+      if (r > 0) call.lines.rows.offsets(row + r, part.at);
+      part.x = x + r;
+      part.residual = args.residual.data != nullptr ? residual + r : nullptr;
+      part.y = y + r;
+      part.sum = args.sum.data != nullptr ? sum + r : nullptr;
+      const std::int64_t some = whole ? rows : std::min(count - r, lanes<T>);
+      if (whole) {
+        panel_across<T, 4, true>(call, part, 0);
+      } else {
+        panel_across<T, 1, false>(call, part, static_cast<std::size_t>(some));
+      }
+      r += some;
+    }
+    if (args.sum.data != nullptr) out(args.sum, norm_lines::row_sum, norm_lines::column_sum, sum);
+    out(args.y, norm_lines::row_y, norm_lines::column_y, y);
+    row += count;
+  }
+}
+
 }  // namespace
 }  // namespace rung::norm_cpu::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();

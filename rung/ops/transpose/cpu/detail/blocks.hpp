@@ -94,6 +94,29 @@ inline Block block_of(const Transpose::Args& args, const Place& place) {
           m.element_bytes};
 }
 
+/// What a block has at most, in tiles, when y is written through the caches.
+inline constexpr std::int64_t tiles_down = 64;
+inline constexpr std::int64_t tiles_across = 16;
+
+/// Each matrix of the batch is a block of its own.
+inline bool is_one_block(const Moves& m) {
+  return m.rows * m.element_bytes <= tiles_down * line_bytes &&
+         m.columns * m.element_bytes <= tiles_across * line_bytes;
+}
+/// Those of a range: along the last axis of the batch they are a constant distance apart.
+inline void transpose_matrices(const Transpose::Args& args, cpu::Range range) {
+  const Moves& m = args.moves;
+  const int last = m.batch.rank - 1;
+  for (std::int64_t at = range.begin; at < range.end;) {
+    const std::int64_t along = last < 0 ? 1 : last == 0 ? range.end : m.batch.shape[last];
+    const std::int64_t count = std::min(range.end - at, last <= 0 ? along : along - at % along);
+    const std::int64_t x_matrix = last < 0 ? 0 : m.batch.strides[1][last] * m.element_bytes;
+    const std::int64_t y_matrix = last < 0 ? 0 : m.batch.strides[0][last] * m.element_bytes;
+    transpose_blocks(block_of(args, {at, 0, m.rows, 0, m.columns}), count, x_matrix, y_matrix);
+    at += count;
+  }
+}
+
 /// The grids of the two ways to write y. Through the caches, columns of 64 tiles, 16 in parallel:
 /// y is written row by row, and the lines of x that come along with those asked for are still in L2
 /// when the next column needs them. Tried on a 2-core Zen 5 vCPU: 16 x 16 tiles -10 % where rows
@@ -101,7 +124,7 @@ inline Block block_of(const Transpose::Args& args, const Place& place) {
 /// 2048; rows of tiles in place of columns -20 to -60 %; fetching lines of x or y ahead: nothing.
 inline Grid cached_grid(const Moves& m) {
   const std::int64_t side = line_bytes / m.element_bytes;
-  return {m, 64 * side, 16 * side, side};
+  return {m, tiles_down * side, tiles_across * side, side};
 }
 /// Panels as long as possible: the first band of each has nothing fetched ahead. Those that are
 /// taken down their rows have a page of y a row.

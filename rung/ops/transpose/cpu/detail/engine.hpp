@@ -32,6 +32,10 @@ struct Runs {
 /// buffer in L1, which pays where rows compete for the same sets of it.
 void transpose_block(const Block& block, bool staged = false);
 
+/// A batch of `count` small matrices, each a number of bytes behind the one before.
+void transpose_blocks(const Block& first, std::int64_t count, std::int64_t x_matrix,
+                      std::int64_t y_matrix);
+
 /// Past the caches: whole lines of y are written without being read first, and x is fetched ahead.
 /// Any number of rows, of columns up to panel_columns() (of pixels and planes any: see
 /// max_interleaved_bytes). `scratch` has panel_scratch bytes, a line for each column, and is

@@ -149,6 +149,8 @@ HWY_INLINE void transpose_tile(const std::byte* x, std::int64_t x_row, std::byte
 
 // g++ 12 sees the second piece of a copy begin before the array, having lost what `count` is.
 #pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Warray-bounds"
+#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
 #pragma GCC diagnostic ignored "-Wstringop-overflow"
 /// Up to a line, of any length, without a call.
 HWY_INLINE void copy_short(const std::byte* from, std::byte* to, std::int64_t count) {

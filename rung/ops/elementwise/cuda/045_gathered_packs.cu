@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: Apache-2.0
+// elementwise / gathered packs
+//
+// Idea     a pack of 16 bytes of the result is a thread's, wherever rows of z end; operands in z's
+//          order are loaded by packs, and of one that is broadcast or strided each element from its
+//          own place, which is found by one division a pack and counting on.
+// Changes  against vectorised_16b: rows need not be whole packs, nor contiguous in every operand.
+//          Against strided: wide accesses for what lies densely, a division for 4 to 16 elements.
+// Cost     every operand once, the result once; a load for each element that is gathered, from the
+//          caches where it repeats.
+// Limits   functions of two or three floating-point operands; z dense, and an operand that lies in
+//          its order; less than 2^31 elements. An operand that runs across z's rows is no faster
+//          than with strided.
+// Source   -
+#include "rung/core/bounds.hpp"
+#include "rung/device/dependent.hpp"
+#include "rung/ops/elementwise/cuda/detail/packs.hpp"
+
+namespace rung {
+namespace {
+
+using namespace elementwise_cuda;
+
+/// How operands are read: bit i of `packed` says that tensor i is dense in z's order and aligned as
+/// z is; `head` elements of z come before its first pack.
+template <int All>
+struct Gathering {
+  Divisor extents[max_rank];
+  unsigned packed = 0;
+  int head = 0;
+  std::uint32_t packs = 0;
+};
+
+/// Where rows begin, and a place in one.
+template <class T>
+struct RowPlace {
+  std::uint32_t column;
+  std::int64_t row[T::all];
+
+  __device__ __forceinline__ RowPlace(const T& tensors, const Gathering<T::all>& gathering,
+                                      std::uint32_t element) {
+    const auto& layout = tensors.layout;
+#pragma unroll
+    for (int i = 1; i < T::all; ++i) row[i] = 0;
+    const int last = layout.rank - 1;
+    std::uint32_t rest = gathering.extents[last].quotient(element);
+    column = element - rest * static_cast<std::uint32_t>(layout.shape[last]);
+#pragma unroll 1
+    for (int axis = last - 1; axis >= 0; --axis) {
+      const std::uint32_t quotient = axis == 0 ? 0 : gathering.extents[axis].quotient(rest);
+      const std::uint32_t index = rest - quotient * static_cast<std::uint32_t>(layout.shape[axis]);
+#pragma unroll
+      for (int i = 1; i < T::all; ++i) row[i] += index * layout.strides[i][axis];
+      rest = quotient;
+    }
+  }
+  /// To the next element, whose number is given.
+  __device__ __forceinline__ void step(const T& tensors, const Gathering<T::all>& gathering,
+                                       std::uint32_t next) {
+    const auto& layout = tensors.layout;
+    if (++column < static_cast<std::uint32_t>(layout.shape[layout.rank - 1])) return;
+    if (layout.rank > 2) {
+      *this = RowPlace(tensors, gathering, next);
+      return;
+    }
+    column = 0;
+#pragma unroll
+    for (int i = 1; i < T::all; ++i) row[i] += layout.strides[i][0];
+  }
+};
+
+template <class T, class Packs, int... I>
+__device__ __forceinline__ void gather_packs(const T& tensors, const Gathering<T::all>& gathering,
+                                             std::uint32_t first, Packs& packs,
+                                             std::integer_sequence<int, I...>) {
+  constexpr int wide = pack_elements<T>;
+  using Element = typename T::Out;
+  const auto packed = [&](int i) { return (gathering.packed >> (i + 1) & 1) != 0; };
+  ((packed(I) ? void(packs.template get<I>() = load_raw<wide>(tensors.template input<I>() + first))
+              : void()),
+   ...);
+  RowPlace<T> place(tensors, gathering, first);
+  Pack<Element, wide> gathered[T::inputs];
+  const int last = tensors.layout.rank - 1;
+#pragma unroll
+  for (int lane = 0; lane < wide; ++lane) {
+    const auto load = [&](int i, const Element* from) {
+      if (packed(i)) return;
+      gathered[i][lane] =
+          from[place.row[i + 1] + place.column * tensors.layout.strides[i + 1][last]];
+    };
+    (load(I, tensors.template input<I>()), ...);
+    if (lane + 1 < wide) place.step(tensors, gathering, first + lane + 1);
+  }
+  ((packed(I) ? void() : void(packs.template get<I>() = raw(gathered[I]))), ...);
+}
+
+template <class F, class T>
+__global__ void __launch_bounds__(block_threads)
+    elementwise_gathered_packs(F f, const __grid_constant__ T tensors,
+                               const __grid_constant__ Gathering<T::all> gathering) {
+  constexpr int wide = pack_elements<T>;
+  using Indices = typename T::Indices;
+  start_dependent();
+  const std::uint32_t number = blockIdx.x * block_threads + threadIdx.x;
+  if (number < gathering.packs) {
+    const std::uint32_t first = static_cast<std::uint32_t>(gathering.head) + number * wide;
+    typename PacksOf<wide, T>::Type packs{};
+    gather_packs(tensors, gathering, first, packs, Indices{});
+    store_wide(tensors.out + first, apply_pack<T>(f, packs, Indices{}));
+  }
+  // The elements before the first pack and behind the last: fewer than two packs in all.
+  if (blockIdx.x == 0) {
+    const std::int64_t behind = gathering.head + std::int64_t{gathering.packs} * wide;
+    const std::int64_t outside = gathering.head + (tensors.layout.size() - behind);
+    if (threadIdx.x < outside) {
+      const auto head = static_cast<std::uint32_t>(gathering.head);
+      compute_at(tensors, f, threadIdx.x < head ? threadIdx.x : behind + (threadIdx.x - head));
+    }
+  }
+}
+
+bool is_dense(const Collapsed<4>& layout, int tensor) {
+  std::int64_t stride = 1;
+  for (int axis = layout.rank - 1; axis >= 0; --axis) {
+    if (layout.strides[tensor][axis] != stride) return false;
+    stride *= layout.shape[axis];
+  }
+  return true;
+}
+
+std::uintptr_t address(const Elementwise::Args& args, int tensor) {
+  return reinterpret_cast<std::uintptr_t>(
+      tensor == 0 ? args.z.data : args.in[static_cast<std::size_t>(tensor - 1)].data);
+}
+
+bool is_packed(const Elementwise::Args& args, int tensor) {
+  return is_dense(args.layout, tensor) && (address(args, tensor) - address(args, 0)) % 16 == 0;
+}
+
+Support supports(const Elementwise::Args& args, const Context&) {
+  const Collapsed<4>& layout = args.layout;
+  if (args.arity() < 2) return unsupported("takes functions of two or three operands");
+  if (!is_floating(args.z.dtype)) return unsupported("f32, f64, f16 and bf16");
+  const auto element = static_cast<std::uintptr_t>(size_of(args.z.dtype));
+  if (layout.rank < 2 || layout.count > Divisor::most ||
+      layout.count * static_cast<std::int64_t>(element) < 32) {
+    return unsupported("takes two axes or more that do not merge, of 32 bytes to 2^31 elements");
+  }
+  if (!is_dense(layout, 0) || address(args, 0) % element != 0)
+    return unsupported("z must be dense");
+  for (int i = 1; i <= args.arity(); ++i) {
+    if (is_packed(args, i)) return supported;
+  }
+  return unsupported("takes an operand that lies as z does, in order and alignment");
+}
+
+double estimate(const Elementwise::Args& args, const Context& context) {
+  const Collapsed<4>& layout = args.layout;
+  double share = size_of(args.z.dtype) >= 4 ? 0.7 : 0.6;
+  for (int i = 1; i <= args.arity(); ++i) {
+    const std::int64_t stride = layout.strides[i][layout.rank - 1];
+    if (stride != 0 && stride != 1) share = 0.42;  // across z's rows: strided has more threads
+  }
+  return estimate_seconds(Elementwise::cost(args), {.bandwidth = share}, context);
+}
+
+void run(const Elementwise::Args& args, Context& context) {
+  with_call<float, double, f16, bf16>(
+      args, [&]<class F, class T>([[maybe_unused]] const F& f, [[maybe_unused]] const T& tensors) {
+        if constexpr (T::inputs >= 2) {
+          constexpr int wide = pack_elements<T>;
+          Gathering<T::all> gathering;
+          const auto past = static_cast<int>(address(args, 0) % 16 / sizeof(typename T::Out));
+          gathering.head = past == 0 ? 0 : wide - past;
+          gathering.packs = static_cast<std::uint32_t>((tensors.size() - gathering.head) / wide);
+          for (int i = 1; i < T::all; ++i) {
+            if (is_packed(args, i)) gathering.packed |= 1u << i;
+          }
+          for (int axis = 1; axis < tensors.layout.rank; ++axis) {
+            gathering.extents[axis] = Divisor::of(tensors.layout.shape[axis]);
+          }
+          launch(context,
+                 {.grid = larger<std::int64_t>(blocks_for(gathering.packs, block_threads), 1),
+                  .block = block_threads,
+                  .dependent = can_depend(context)},
+                 elementwise_gathered_packs<F, T>, f, tensors, gathering);
+        }
+      });
+}
+
+const Rung<Elementwise> self{{.name = "gathered_packs",
+                              .step = 45,
+                              .after = "vectorised_16b",
+                              .backend = device_backend,
+                              .supports = supports,
+                              .passes = {.loads = 1, .stores = 1},
+                              .estimate = estimate,
+                              .run = run}};
+
+}  // namespace
+}  // namespace rung
