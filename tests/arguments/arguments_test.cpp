@@ -58,7 +58,7 @@ TEST_F(Arguments, Gemm) {
   const auto with = [&](const GemmOptions& options) { gemm(context, x, b, c, options); };
   rejected("activation is 99; accepted: 0 to 4",
            [&] { with({.activation = nonsense<Activation>()}); });
-  rejected("precision is 99; accepted: 0 to 1",
+  rejected("precision is 99; accepted: 0 to 2",
            [&] { with({.precision = nonsense<Precision>()}); });
   rejected("bias is 0; accepted: 1", [&] { with({.bias = forgotten}); });
 }

@@ -19,7 +19,11 @@ typedef enum rung_activation {
 } rung_activation;
 
 /* What may happen to f32 operands on tensor cores. */
-typedef enum rung_precision { RUNG_PRECISION_FULL = 0, RUNG_PRECISION_TF32 = 1 } rung_precision;
+typedef enum rung_precision {
+  RUNG_PRECISION_FULL = 0,
+  RUNG_PRECISION_TF32 = 1,
+  RUNG_PRECISION_SPLIT = 2
+} rung_precision;
 
 /* May grow at its end; `size` tells a library how much of it the program knows. */
 typedef struct rung_gemm_options {

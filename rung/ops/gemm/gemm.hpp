@@ -16,6 +16,10 @@
 //          unit roundoff of the accumulator, plus one rounding to C's type; activations add a few
 //          units in the last place [N. Higham, Accuracy and Stability of Numerical Algorithms, 2nd
 //          ed., section 3.5]. f32 never becomes tf32 unless Precision::tf32 is asked for.
+//          Precision::split makes f32 operands sums of three bf16 each, 24 bits in all, whose
+//          products tensor cores add up: the six largest of nine, by partial sums of 64 steps of
+//          k. The bound holds where operands are no less than 2^-100; an infinite operand may give
+//          NaN where f32 gives infinity.
 // Repeats  the same bits from run to run for one number of threads, on one machine and for one
 //          layout (shape, strides, alignment). For small products another number of threads may
 //          choose another rung, and so add in another order.
@@ -36,8 +40,9 @@
 
 namespace rung {
 
-/// What may happen to f32 operands on tensor cores; the default keeps all 24 bits.
-enum class Precision : std::uint8_t { full, tf32 };
+/// What may happen to f32 operands on tensor cores: nothing (the default), rounding to the 11 bits
+/// of tf32, or splitting into three bf16, which keeps 24 bits.
+enum class Precision : std::uint8_t { full, tf32, split };
 
 struct GemmOptions {
   double alpha = 1.0;
@@ -55,7 +60,7 @@ struct RUNG_API Gemm {
   static constexpr std::string_view problem_help =
       "TYPE MxNxK[,options]: f32 1024x1024x1024   bf16 16x4096x4096   f32 512x512x512,ta,tb\n"
       "options: ta, tb (operand stored transposed), batch=N, alpha=X, beta=X, bias, bias_rows,\n"
-      "         relu | gelu | sigmoid | tanh, out=f32 (bf16 and f16 inputs), tf32";
+      "         relu | gelu | sigmoid | tanh, out=f32 (bf16 and f16 inputs), tf32, split";
 
   template <class In, class Out>
   struct CallOf {

@@ -10,6 +10,8 @@
 // Limits   load instructions: one multiply-add in three instructions at best. The general rung: any
 //          types and strides, any size.
 // Source   CUDA C++ Programming Guide, "Matrix multiplication" without shared memory.
+#include <algorithm>
+
 #include "rung/ops/gemm/cuda/detail/epilogue.hpp"
 #include "rung/ops/gemm/cuda/detail/rung.hpp"
 
@@ -19,6 +21,7 @@ namespace {
 using namespace gemm_cuda;
 
 constexpr Tiling tiling{.rows = 8, .columns = 32, .block = {32, 8}};
+constexpr Speed speed{.peak = 0.08, .rows = 1, .columns = 1};
 
 template <class P>
 __global__ void gemm_naive_coalesced(P p) {
@@ -42,11 +45,21 @@ void run(const Gemm::Args& args, Context& context) {
   });
 }
 
+/// However few elements there are, a thread waits for two loads at each step of k.
+double estimate(const Gemm::Args& args, const Context& context) {
+  const double latency = args.a.dtype == DType::f32   ? 27e-9
+                         : args.a.dtype == DType::f64 ? 75e-9
+                                                      : 95e-9;
+  const double k = args.alpha == 0 ? 0.0 : static_cast<double>(args.k());
+  return std::max(Gemm::estimate(args, speed, context), launch_seconds + k * latency);
+}
+
 const Rung<Gemm> self{{.name = "naive_coalesced",
                        .step = 20,
                        .after = "naive_uncoalesced",
                        .backend = device_backend,
-                       .speed = {.peak = 0.08, .rows = 1, .columns = 1},
+                       .speed = speed,
+                       .estimate = estimate,
                        .run = run}};
 
 }  // namespace

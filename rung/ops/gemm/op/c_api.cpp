@@ -19,13 +19,14 @@ static_assert(same(RUNG_ACTIVATION_SIGMOID, Activation::sigmoid));
 static_assert(same(RUNG_ACTIVATION_TANH, Activation::tanh));
 static_assert(same(RUNG_PRECISION_FULL, Precision::full));
 static_assert(same(RUNG_PRECISION_TF32, Precision::tf32));
+static_assert(same(RUNG_PRECISION_SPLIT, Precision::split));
 
 constexpr auto table = options_table<C, Cpp>(
     "rung_gemm_options", field("alpha", &C::alpha, &Cpp::alpha),
     field("beta", &C::beta, &Cpp::beta), field("transpose_a", &C::transpose_a, &Cpp::transpose_a),
     field("transpose_b", &C::transpose_b, &Cpp::transpose_b), field("bias", &C::bias, &Cpp::bias),
     choice("activation", &C::activation, &Cpp::activation, Activation::tanh),
-    choice("precision", &C::precision, &Cpp::precision, Precision::tf32));
+    choice("precision", &C::precision, &Cpp::precision, Precision::split));
 
 }  // namespace
 

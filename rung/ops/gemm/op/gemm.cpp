@@ -130,8 +130,9 @@ void check_types(const Gemm::Args& args) {
   if (args.bias.data != nullptr && args.bias.dtype != c) {
     reject(fmt::format("bias is {}; accepted: {}, as c", to_string(args.bias.dtype), to_string(c)));
   }
-  if (args.precision == Precision::tf32 && a != DType::f32) {
-    reject(fmt::format("precision tf32 with {} operands; accepted: f32", to_string(a)));
+  if (args.precision != Precision::full && a != DType::f32) {
+    reject(fmt::format("precision {} with {} operands; accepted: f32",
+                       args.precision == Precision::tf32 ? "tf32" : "split", to_string(a)));
   }
 }
 
@@ -141,7 +142,7 @@ RungList<Gemm>& Gemm::rungs() { return rung_list; }
 
 void Gemm::bind(Args& args) {
   require_choice(name, args.activation, Activation::tanh, "activation");
-  require_choice(name, args.precision, Precision::tf32, "precision");
+  require_choice(name, args.precision, Precision::split, "precision");
   const Extents a_shape = args.a.shape;
   const Extents b_shape = args.b.shape;
   const Extents c_shape = args.c.shape;

@@ -25,8 +25,9 @@ Activation parse_activation(std::string_view text) {
 Precision parse_precision(std::string_view text) {
   if (text == "full") return Precision::full;
   if (text == "tf32") return Precision::tf32;
+  if (text == "split") return Precision::split;
   throw Error(ErrorCode::invalid_argument,
-              fmt::format("gemm: precision '{}'; accepted: full, tf32", text));
+              fmt::format("gemm: precision '{}'; accepted: full, tf32, split", text));
 }
 
 // Square and neither; a few rows, columns or terms; many terms; batches of small ones; epilogues.
@@ -40,7 +41,8 @@ constexpr std::string_view survey_patterns[] = {
     ("(f32*2|bf16|f16) "
      "1..4096x1..4096x1..2048(|,ta|,tb)(,bias|,bias_rows|,beta=1|,alpha=0.5,beta=2)(|,relu|,gelu|,"
      "sigmoid|,tanh)"),
-    "(f32 1..4096x1..4096x1..4096,tf32|(bf16|f16) 1..4096x1..4096x1..4096,out=f32)(|,ta|,tb)",
+    "(f32 1..4096x1..4096x1..4096(,tf32|,split)|(bf16|f16) "
+    "1..4096x1..4096x1..4096,out=f32)(|,ta|,tb)",
 };
 const Survey<Gemm> survey{survey_patterns};
 
@@ -104,6 +106,15 @@ std::vector<Problem> Gemm::check_problems(Backend backend) {
       "bf16 16x24x2112",
       "f32 40x48x64,tf32,tb",
       "f32 16x264x36,tf32,tb,bias,tanh",
+      // Short k; few rows.
+      "f32 70x150x1",
+      "bf16 65x130x16,ta,out=f32,beta=1",
+      "f64 66x70x7,tb,bias,relu",
+      "f32 16x132x140,tb",
+      "bf16 70x3x600,ta",
+      "f32 64x64x64,split",
+      "f32 37x50x141,split,ta,beta=1,bias",
+      "f32 20x136x70,split,tb,batch=2,gelu",
   });
   if (backend == Backend::simt) return problems;
   if (backend == Backend::cuda) {
@@ -135,6 +146,19 @@ std::vector<Problem> Gemm::check_problems(Backend backend) {
         "f32 1000x520x264,tf32,ta,beta=1,bias",
         "f32 128x64x4096,tf32,tb",
         "f32 513x255x1023,tf32,ta,tb",
+        // Few rows or columns, slices of k; short k; sliced k; split operands.
+        "f32 1x4096x4096",
+        "f32 16x2050x4100,tb",
+        "f32 64x5x65536",
+        "f16 4x3000x2048,ta",
+        "bf16 2047x1x1393",
+        "f32 1025x6075x1,tb",
+        "f16 1664x803x5,bias,gelu",
+        "f32 512x512x512",
+        "f32 1000x520x777,ta,tb",
+        "f32 1024x512x1024,split,tb",
+        "f32 513x255x1023,split,ta",
+        "f32 300x700x4096,split,batch=2,bias,gelu",
     });
     problems.insert(problems.end(), tensor_cores.begin(), tensor_cores.end());
   }
@@ -195,7 +219,7 @@ std::vector<Problem> Gemm::bench_problems(Backend backend) {
 Gemm::Call Gemm::make(const Problem& problem, Inputs& inputs) {
   problem.expect(name, 3,
                  {"ta", "tb", "batch", "alpha", "beta", "bias", "bias_rows", "relu", "gelu",
-                  "sigmoid", "tanh", "out", "tf32"});
+                  "sigmoid", "tanh", "out", "tf32", "split"});
   const std::int64_t m = problem.extents[0];
   const std::int64_t n = problem.extents[1];
   const std::int64_t k = problem.extents[2];
@@ -210,7 +234,8 @@ Gemm::Call Gemm::make(const Problem& problem, Inputs& inputs) {
   call.beta = problem.number("beta", 0.0);
   call.transpose_a = problem.has("ta");
   call.transpose_b = problem.has("tb");
-  call.precision = problem.has("tf32") ? Precision::tf32 : Precision::full;
+  if (problem.has("tf32")) call.precision = Precision::tf32;
+  if (problem.has("split")) call.precision = Precision::split;
   for (const auto& [text, activation] : activation_names) {
     if (problem.has(text)) call.activation = activation;
   }
@@ -235,7 +260,8 @@ std::span<const ArgumentSpec> Gemm::arguments() {
       {"transpose-a", Kind::flag, false, "a holds A transposed: k x m"},
       {"transpose-b", Kind::flag, false, "b holds B transposed: n x k"},
       {"activation", Kind::text, false, "applied last", "none|relu|gelu|sigmoid|tanh"},
-      {"precision", Kind::text, false, "tf32 lets f32 run on tensor cores", "full|tf32"},
+      {"precision", Kind::text, false, "tf32 and split let f32 run on tensor cores",
+       "full|tf32|split"},
       {"out", Kind::text, false, "C's type for f16 and bf16 operands; default theirs",
        "f32|f16|bf16"},
   }};

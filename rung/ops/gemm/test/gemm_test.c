@@ -137,9 +137,9 @@ static void provoke_errors(rung_context* context) {
   FAILS(rung_gemm(context, &a, &b, &c, &options), RUNG_INVALID_ARGUMENT, "activation is 55",
         "0 to 4");
   options.activation = RUNG_ACTIVATION_NONE;
-  options.precision = (rung_precision)2;
-  FAILS(rung_gemm(context, &a, &b, &c, &options), RUNG_INVALID_ARGUMENT, "precision is 2",
-        "0 to 1");
+  options.precision = (rung_precision)3;
+  FAILS(rung_gemm(context, &a, &b, &c, &options), RUNG_INVALID_ARGUMENT, "precision is 3",
+        "0 to 2");
   options.precision = RUNG_PRECISION_FULL;
   CHECK_OPTIONS(rung_gemm_options, rung_gemm(context, &a, &b, &c, options));
 }

@@ -125,12 +125,14 @@ struct TileShape {
   int rows, columns, steps;     // of the block's tile
   int warp_rows, warp_columns;  // of a warp's part of it
   int thread_rows, thread_columns;
-  int stages;  // tiles in shared memory: one in use, the others in flight
-  int blocks;  // wanted on an SM
+  int stages;      // tiles in shared memory: one in use, the others in flight
+  int blocks;      // wanted on an SM
+  int groups = 1;  // of warps that make the whole tile, each of its share of every tile's steps
 
   [[nodiscard]] constexpr int warps_down() const { return rows / warp_rows; }
   [[nodiscard]] constexpr int warps_along() const { return columns / warp_columns; }
-  [[nodiscard]] constexpr int threads() const { return 32 * warps_down() * warps_along(); }
+  [[nodiscard]] constexpr int group_threads() const { return 32 * warps_down() * warps_along(); }
+  [[nodiscard]] constexpr int threads() const { return groups * group_threads(); }
   [[nodiscard]] constexpr int lanes_down() const { return warp_rows / thread_rows; }
   [[nodiscard]] constexpr int lanes_along() const { return warp_columns / thread_columns; }
 };
@@ -139,7 +141,9 @@ struct TileShape {
 template <TileShape shape, Access access_a, Access access_b>
 class Pipeline {
   static_assert(shape.lanes_down() * shape.lanes_along() == 32, "a warp has 32 lanes");
-  static_assert(shape.steps % 2 == 0, "fragments alternate between two sets of registers");
+  static constexpr int group_steps = shape.steps / shape.groups;
+  static_assert(group_steps * shape.groups == shape.steps && group_steps % 2 == 0,
+                "fragments alternate between two sets of registers");
 
   // Measured on an H200: 3 % for single copies, and 2 % against it for wide ones, whose registers
   // nvcc then assigns worse.
@@ -159,17 +163,56 @@ class Pipeline {
   /// Where in the block's tile the calling thread's element (i, j) lies. A warp's lanes are side by
   /// side in groups of four, so that its reads of a fragment touch every bank once.
   static __device__ __forceinline__ int row(int i) {
-    const int warp = thread_index() / 32 % shape.warps_down();
+    const int warp = group_thread() / 32 % shape.warps_down();
     const int lane = thread_index() % 32 / shape.lanes_along();
     return warp * shape.warp_rows + (i / group * shape.lanes_down() + lane) * group + i % group;
   }
   static __device__ __forceinline__ int column(int j) {
-    const int warp = thread_index() / 32 / shape.warps_down();
+    const int warp = group_thread() / 32 / shape.warps_down();
     const int lane = thread_index() % shape.lanes_along();
     return warp * shape.warp_columns + (j / group * shape.lanes_along() + lane) * group + j % group;
   }
 
-  /// sums += A's rows from first_row on times B's columns from first_column on, over `depth` steps.
+  /// Which share of the steps the calling thread makes, and its number among those that make it.
+  static __device__ __forceinline__ int group_number() {
+    return shape.groups == 1 ? 0 : thread_index() / shape.group_threads();
+  }
+  static __device__ __forceinline__ int group_thread() {
+    return shape.groups == 1 ? thread_index() : thread_index() % shape.group_threads();
+  }
+
+  /// Adds up the groups' sums, in a fixed order; those of group 0 are whole then.
+  static __device__ __forceinline__ void combine(Sums& sums) {
+    constexpr int count = shape.thread_rows * shape.thread_columns;
+    struct Shares {
+      float of[shape.groups / 2][count][shape.group_threads()];
+    };
+    static_assert(sizeof(Shares) <= sizeof(Stages));
+    auto& shares = shared<Shares>().of;
+    const int thread = group_thread();
+#pragma unroll
+    for (int half = shape.groups / 2; half > 0; half /= 2) {
+      const int group = group_number();
+      __syncthreads();
+      if (group >= half && group < 2 * half) {
+#pragma unroll
+        for (int i = 0; i < count; ++i) {
+          shares[group - half][i][thread] =
+              sums[i / shape.thread_columns][i % shape.thread_columns];
+        }
+      }
+      __syncthreads();
+      if (group < half) {
+#pragma unroll
+        for (int i = 0; i < count; ++i) {
+          sums[i / shape.thread_columns][i % shape.thread_columns] += shares[group][i][thread];
+        }
+      }
+    }
+  }
+
+  /// sums += A's rows from first_row on times B's columns from first_column on, over `depth` steps;
+  /// of several groups of warps, each adds its share.
   static __device__ __forceinline__ void accumulate(const Operand& a, int first_row,
                                                     const Operand& b, int first_column,
                                                     std::int64_t depth, Sums& sums) {
@@ -197,8 +240,8 @@ class Pipeline {
     // Fragments of one step are read while those of the step before are multiplied.
     float a_values[2][shape.thread_rows];
     float b_values[2][shape.thread_columns];
-    const int a_place = row(0);
-    const int b_place = column(0);
+    const int a_place = row(0) + group_number() * group_steps * TileA::pitch;
+    const int b_place = column(0) + group_number() * group_steps * TileB::pitch;
     const auto load_step = [&](int stage, int step) {
       load_fragment<shape.thread_rows, shape.lanes_down() * group>(
           a_values[step % 2], &stages.a[stage][step * TileA::pitch + a_place]);
@@ -213,8 +256,8 @@ class Pipeline {
     load_step(reading, 0);
     for (int tile = 0; tile < tiles; ++tile) {
 #pragma unroll
-      for (int step = 0; step < shape.steps; ++step) {
-        if (step == shape.steps - 1) {
+      for (int step = 0; step < group_steps; ++step) {
+        if (step == group_steps - 1) {
           // The next tile has arrived for everybody; and everybody has read this one to its end, so
           // that its place may be filled again.
           ptx::async_wait<shape.stages - 2>();
@@ -223,7 +266,7 @@ class Pipeline {
           const int next = reading == shape.stages - 1 ? 0 : reading + 1;
           reading = tile + 1 < tiles ? next : reading;
         }
-        load_step(reading, (step + 1) % shape.steps);
+        load_step(reading, (step + 1) % group_steps);
         // The copies of a tile in two steps: all at once they would hold up the multiply-adds.
         const bool more = tile + shape.stages - 1 < tiles;
         if (step == 0 && more) tile_b.copy(stages.b[writing]);

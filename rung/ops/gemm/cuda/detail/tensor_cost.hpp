@@ -2,10 +2,12 @@
 // How long a tensor-core kernel takes: the model by which the public call, and a rung among its
 // tiles, choose. Nothing in it is a table of shapes; its constants were measured on an H100.
 //
-//   launch + max(memory, start + waves * (k tiles * max(multiply, L2) + epilogue)) [+ slices]
+//   launch + max(memory, start + waves * (k tiles * max(multiply, L2) + epilogue),
+//                start + rounds * k tiles * latency) [+ slices]
 //
 // memory     compulsory bytes; blocks that stay, one per SM, reach a little less of the rate
-// waves      ceil(tiles * slices / SMs): the SM with the most tiles decides
+// waves      ceil(tiles * slices / SMs): the SM with the most tiles decides; a round is as many
+//            tiles as all SMs hold at a time
 // multiply   2 rows columns depth at the share of an SM's tensor-core rate that the tile reaches
 // L2         the tile's strips of A and B at an SM's share of L2's rate; a cluster reads one once.
 //            Lines that do not begin at multiples of 128 bytes take half as many sectors more
@@ -23,11 +25,13 @@ namespace rung::gemm_cuda::inline RUNG_TARGET {
 
 /// A kernel's tile of C, as the model sees it.
 struct TensorTile {
-  int rows = 0, columns = 0;    // of a block, or of a cluster
-  int blocks = 1;               // in a cluster, which reads a strip once for all of them
-  double reach = 1;             // of the tensor cores' rate, with operands at hand
-  double memory = 0.88;         // of the rate that the best kernels get of memory
-  double start_seconds = 1e-6;  // until the first tile is there; later ones come meanwhile
+  int rows = 0, columns = 0;     // of a block, or of a cluster
+  int blocks = 1;                // in a cluster, which reads a strip once for all of them
+  double reach = 1;              // of the tensor cores' rate, with operands at hand
+  double memory = 0.88;          // of the rate that the best kernels get of memory
+  double start_seconds = 1e-6;   // until the first tile is there; later ones come meanwhile
+  double step_seconds = 0.2e-6;  // at least, of a tile of k, whatever its size: latency
+  int resident = 1;              // blocks per SM, whose latencies overlap
 };
 
 struct TensorPlan {
@@ -85,7 +89,11 @@ inline double tensor_seconds(const Gemm::Args& args, const Context& context, con
   const double l2 = (rows + columns) / tile.blocks * k * element / l2_rate;
   const auto out = static_cast<double>(slices > 1 ? 4 : size_of(args.c.dtype));
   const double epilogue = area * out / epilogue_rate;
-  const double busy = waves * (std::max(multiply, l2) + epilogue) + tile.start_seconds;
+  const double rounds = std::ceil(waves / tile.resident);
+  const double chain =
+      rounds * std::ceil(k / static_cast<double>(tile_depth(args))) * tile.step_seconds;
+  const double busy =
+      std::max(waves * (std::max(multiply, l2) + epilogue), chain) + tile.start_seconds;
   const double memory = Gemm::cost(args).bytes / rates.bytes_per_second / tile.memory;
   double seconds = launch_seconds + std::max(busy, memory);
   if (slices > 1) {

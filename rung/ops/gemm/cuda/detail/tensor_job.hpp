@@ -74,12 +74,11 @@ MappedOperands<T> mapped_operands(const Gemm::Args& args) {
 /// Tiles are asked for by 32-bit coordinates.
 constexpr std::int64_t longest_mapped = std::int64_t{1} << 30;
 
-/// What they take whatever the layout.
-inline Support require_mapped_extents(const Gemm::Args& args, const Context& context) {
+/// What they take whatever types and layout.
+inline Support require_mapped_sizes(const Gemm::Args& args, const Context& context) {
   if (context.info().compute_capability < 90) {
     return unsupported("wgmma and TMA need compute capability 9.0");
   }
-  if (const Support types = require_tensor_cores(args); !types) return types;
   if (args.k() == 0 || args.alpha == 0) return unsupported("there is nothing to multiply");
   if (args.m() > longest_mapped || args.n() > longest_mapped || args.k() > longest_mapped) {
     return unsupported("more than 2^30 rows, columns or steps of k");
@@ -88,6 +87,11 @@ inline Support require_mapped_extents(const Gemm::Args& args, const Context& con
                        static_cast<double>(tiles_of(args.n(), 64)) *
                        static_cast<double>(args.batch());
   return tiles <= 0x1p31 / 128 ? supported : unsupported("more than 2^24 tiles of C");
+}
+/// The same, and the types.
+inline Support require_mapped_extents(const Gemm::Args& args, const Context& context) {
+  const Support sizes = require_mapped_sizes(args, context);
+  return sizes ? require_tensor_cores(args) : sizes;
 }
 
 inline Support require_maps(const Gemm::Args& args, const Context& context) {

@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+// gemm's rungs for C of few rows or columns, or of few terms, on the simulated GPU: exact products
+// of whole numbers over random shapes, layouts and strides; which rung the public call takes.
+#include <limits>
+
+#include "rung/ops/gemm/test/gemm_exact.hpp"
+
+namespace rung {
+namespace {
+
+using namespace gemm_test;
+
+TEST(GemmFewRows, ExactProductsOfAnyShapeAndLayout) {
+  Context context = Context::on(Backend::simt);
+  std::mt19937 engine(11);
+  const auto pick = [&](auto... values) {
+    const std::common_type_t<decltype(values)...> all[] = {values...};
+    return all[engine() % (sizeof(all) / sizeof(all[0]))];
+  };
+  const auto up_to = [&](int most) {
+    return 1 + static_cast<std::int64_t>(engine() % static_cast<unsigned>(most));
+  };
+  constexpr const char* rungs[] = {"few_rows"};
+  std::map<std::string, int> taken;
+  for (int round = 0; round < 80; ++round) {
+    Case test{};
+    test.type = pick(DType::f32, DType::f32, DType::bf16, DType::f16);
+    test.out = pick(test.type, DType::f32);
+    test.batch = pick(1, 1, 1, 2, 3);
+    test.m = pick(std::int64_t{1}, up_to(4), up_to(16), up_to(32));
+    test.n = pick(up_to(300), up_to(16), std::int64_t{1}, std::int64_t{128});
+    if (engine() % 2 == 0) std::swap(test.m, test.n);
+    test.k = pick(up_to(700), up_to(60), std::int64_t{256}, std::int64_t{1100});
+    test.ta = engine() % 2 == 0;
+    test.tb = engine() % 2 == 0;
+    test.padding = pick(0, 8, 3);
+    test.skip = pick(0, 0, 8, 1);
+    test.alpha = pick(1.0F, 0.5F, -2.0F);
+    test.beta = pick(0.0F, 0.0F, 1.0F);
+    EXPECT_EQ(run_case(context, test, engine, taken, rungs), 1) << describe(test);
+  }
+}
+
+/// However many steps k has: slices of it need not be equal, and the last may be missing.
+TEST(GemmFewRows, ExactForAnyNumberOfSlices) {
+  Context context = Context::on(Backend::simt);
+  std::mt19937 engine(12);
+  constexpr const char* rungs[] = {"few_rows"};
+  std::map<std::string, int> taken;
+  for (const std::int64_t k : {511, 512, 1025, 2047, 3000, 4099, 9000, 33000}) {
+    for (const bool tb : {false, true}) {
+      for (const DType type : {DType::f32, DType::bf16}) {
+        const Case test{type, DType::f32, 2, 5, 12, k, false, tb, 0, 0, 1, 1};
+        EXPECT_EQ(run_case(context, test, engine, taken, rungs), 1) << describe(test);
+      }
+    }
+  }
+}
+
+/// Neither axis is contiguous; a row of zero stride is repeated.
+TEST(GemmFewRows, TakesStridesOfAnyKind) {
+  Context context = Context::on(Backend::simt);
+  constexpr std::int64_t m = 3;
+  constexpr std::int64_t n = 70;
+  constexpr std::int64_t k = 150;
+  std::vector<float> a(k);
+  std::vector<float> b(2 * n * 3 * k);
+  std::vector<float> c(n * m);
+  for (std::size_t i = 0; i < a.size(); ++i) a[i] = static_cast<float>(i % 5) - 2;
+  for (std::size_t i = 0; i < b.size(); ++i) b[i] = static_cast<float>(i % 7) - 3;
+  for (const bool k_first : {false, true}) {
+    const Extents strides = k_first ? Extents{3, 6 * k} : Extents{6 * n, 2};
+    gemm(context, ConstTensorRef(a.data(), DType::f32, Extents{m, k}, Extents{0, 1}),
+         ConstTensorRef(b.data(), DType::f32, Extents{k, n}, strides),
+         TensorRef(c.data(), DType::f32, Extents{m, n}, Extents{1, m}), {}, {"few_rows"});
+    for (std::int64_t column = 0; column < n; ++column) {
+      float sum = 0;
+      for (std::int64_t i = 0; i < k; ++i) {
+        sum += a[static_cast<std::size_t>(i)] *
+               b[static_cast<std::size_t>(i * strides[0] + column * strides[1])];
+      }
+      for (std::int64_t row = 0; row < m; ++row) {
+        EXPECT_EQ(c[static_cast<std::size_t>(column * m + row)], sum) << row << ", " << column;
+      }
+    }
+  }
+}
+
+std::string_view chosen(DType type, std::int64_t m, std::int64_t n, std::int64_t k,
+                        bool transpose_b = false) {
+  const Context context = Context::on(Backend::simt);
+  // Never read: only the address and the layout count.
+  const auto somewhere = [&](std::int64_t rows, std::int64_t columns) {
+    return TensorRef(reinterpret_cast<void*>(std::uintptr_t{1} << 20), type,
+                     Extents{rows, columns});
+  };
+  const Gemm::Args args = bind<Gemm>({.a = somewhere(m, k),
+                                      .b = transpose_b ? somewhere(n, k) : somewhere(k, n),
+                                      .c = somewhere(m, n),
+                                      .transpose_b = transpose_b});
+  return choose<Gemm>(args, context).info.name;
+}
+
+TEST(GemmFewRows, ThePublicCallTakesThem) {
+  for (const DType type : {DType::f32, DType::f16, DType::bf16}) {
+    for (const bool tb : {false, true}) {
+      EXPECT_EQ(chosen(type, 1, 4096, 4096, tb), "few_rows");
+      EXPECT_EQ(chosen(type, 1, 131, 359, tb), "few_rows");
+      EXPECT_EQ(chosen(type, 2, 2, 1623, tb), "few_rows");
+      EXPECT_EQ(chosen(type, 2047, 1, 1393, tb), "few_rows");
+    }
+  }
+  EXPECT_EQ(chosen(DType::f32, 16, 16384, 4096), "few_rows");
+  EXPECT_EQ(chosen(DType::f32, 64, 5, 65536), "few_rows");
+  EXPECT_EQ(chosen(DType::f32, 4096, 4096, 4096), "simt_top");
+  EXPECT_EQ(chosen(DType::f32, 5, 26, 4), "naive_coalesced");
+}
+
+}  // namespace
+}  // namespace rung
