@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <memory>
 
 #include "rung/bench/clock.hpp"
 #include "rung/core/error.hpp"
@@ -34,6 +35,20 @@ double product(const Problem& problem) {
   return all;
 }
 
+/// Null where the operator does not take a problem with smaller extents: half the channels of a
+/// layer, say, cannot be all of its groups.
+std::unique_ptr<Instance> make_halved(const AnyOperator& op, const Problem& problem, int times,
+                                      const Context& context) {
+  try {
+    auto made = op.make(halved(problem, times), {}, 1, context.device());
+    if (times > 0) made->validate(context);
+    return made;
+  } catch (const Error& error) {
+    if (times == 0 || error.code() != ErrorCode::invalid_argument) throw;
+    return nullptr;
+  }
+}
+
 double work(const Cost& cost) { return std::max({cost.operations, cost.bytes, 1.0}); }
 
 /// How often the extents must be halved until the product of the extents is at most `elements`.
@@ -54,8 +69,8 @@ RuntimeEstimate predict_runtime(const AnyOperator& op, const RungInfo& rung, con
   RuntimeEstimate predicted_runtime;
   for (int times = halvings(problem, first_elements); times > 0; --times) {
     const Problem smaller = halved(problem, times);
-    const auto instance = op.make(smaller, {}, 1, context.device());
-    if (!instance->supports(rung, context)) continue;
+    const auto instance = make_halved(op, problem, times, context);
+    if (instance == nullptr || !instance->supports(rung, context)) continue;
     const double begin = bench::now();
     instance->run(rung, context);
     context.synchronize();
@@ -111,9 +126,10 @@ double seconds_of_version(double call, Backend backend, bool predicted, const Be
 BenchEstimate estimate_bench(const AnyOperator& op, const Problem& problem, Context& context,
                              const BenchPlan& plan) {
   const bool simulated = context.backend() == Backend::simt;
-  const int times = halvings(problem, simulated ? first_simulated : first_elements);
+  int times = halvings(problem, simulated ? first_simulated : first_elements);
   const double begin = bench::now();
-  const auto instance = op.make(halved(problem, times), {}, 1, context.device());
+  auto instance = make_halved(op, problem, times, context);
+  while (instance == nullptr) instance = make_halved(op, problem, --times, context);
   const double made = bench::now();
   instance->inputs.reset();
   const double making = made - begin;
@@ -121,9 +137,11 @@ BenchEstimate estimate_bench(const AnyOperator& op, const Problem& problem, Cont
   // What each halving saves, from the costs of this problem and of one that is smaller still.
   double work_growth = 1;
   double byte_growth = 1;
-  if (times > 0) {
+  const auto still_smaller =
+      times > 0 ? make_halved(op, problem, times + 1, context) : std::unique_ptr<Instance>();
+  if (still_smaller != nullptr) {
     const Cost cost = instance->cost();
-    const Cost less = op.make(halved(problem, times + 1), {}, 1, context.device())->cost();
+    const Cost less = still_smaller->cost();
     work_growth = std::pow(std::max(work(cost) / work(less), 1.0), times);
     byte_growth = std::pow(std::max(cost.bytes / std::max(less.bytes, 1.0), 1.0), times);
   }

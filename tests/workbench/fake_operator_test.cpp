@@ -149,8 +149,11 @@ std::vector<Problem> Fake::check_problems(Backend) {
 std::vector<Problem> Fake::bench_problems(Backend) { return {Problem::parse("f32 4x16")}; }
 
 Fake::Call Fake::make(const Problem& problem, Inputs& inputs) {
-  problem.expect(name, 2, {"zero"});
+  problem.expect(name, 2, {"zero", "least"});
   const Extents shape{problem.extents[0], problem.extents[1]};
+  if (shape[1] < problem.integer("least", 0, Problem::count)) {
+    throw Error(ErrorCode::invalid_argument, "fewer columns than `least`");
+  }
   const auto zero = [](std::int64_t, double) { return 0.0; };
   const ConstTensorRef x = problem.has("zero") ? inputs.input("x", DType::f32, shape, zero)
                                                : inputs.input("x", DType::f32, shape);
