@@ -258,6 +258,26 @@ TEST(ConvCpu, AnyNumberOfThreadsGivesTheSameBits) {
   }
 }
 
+// Bands of rows, planes per stride, products of 1 x 1: whatever is shared, and however.
+TEST(ConvCpu, BandsAndProductsGiveTheSameBitsToo) {
+  const Layer planes{
+      .images = 3, .channels = 5, .height = 61, .width = 30, .filters = 7, .kernel = 5, .stride = 2,
+      .padding = 2};
+  const Layer product{
+      .images = 2, .channels = 70, .height = 9, .width = 13, .filters = 33, .kernel = 1};
+  for (const Layer& layer : {planes, product}) {
+    const auto x = random_values(layer.x().product(), 19);
+    const auto w = random_values(layer.w().product(), 20);
+    std::vector<float> one;
+    for (const int threads : {1, 2, 5}) {
+      Context context = Context::cpu(threads);
+      const auto y = convolved(context, layer, x, w, layer.options());
+      if (threads == 1) one = y;
+      EXPECT_EQ(y, one) << threads;
+    }
+  }
+}
+
 TEST(ConvCpu, CountsBeyondAllMemoryAreRefused) {
   Context context = Context::cpu(1);
   constexpr std::int64_t most = 0x7fffffff;
