@@ -13,6 +13,7 @@
 // Source   -
 #include <algorithm>
 
+#include "rung/core/integer.hpp"
 #include "rung/cpu/isa.hpp"
 #include "rung/ops/conv/layer.hpp"
 #include "rung/ops/gemm/gemm.hpp"
@@ -39,11 +40,15 @@ Support supports(const Conv::Args& args, const Context&) {
 double estimate(const Conv::Args& args, const Context& context) {
   const double rate = cpu::isa() == cpu::Isa::avx512 ? 200e9 : 90e9;
   constexpr double an_element = 0.08e-9, a_call = 1e-6, a_thread = 2e-6;
-  const ConvGeometry& g = args.geometry;
-  const double pixels = static_cast<double>(g.images) * static_cast<double>(g.results());
-  const auto q = static_cast<double>(g.group_channels());
-  const double m = std::max(6.0, static_cast<double>(g.group_filters()));
-  const double work = pixels * (q * m * 2 / rate + (q + m) * an_element) / context.threads();
+  const Gathered g = conv_layer::forward(args);
+  // Where pixels are columns, those of an image end in a vector that is not full.
+  const std::int64_t places = g.axis[2].places;
+  const bool rows = g.y_strides[1] == 1;
+  const auto pixels =
+      static_cast<double>(g.images * (rows ? places : round_up(places, std::int64_t{32})));
+  const auto q = static_cast<double>(g.q);
+  const double m = std::max(6.0, static_cast<double>(g.m));
+  const double work = pixels * q * (m * 2 / rate + an_element) / context.threads();
   const double team = context.threads() > 1 ? a_thread : 0;
   return static_cast<double>(g.groups) * (a_call + work + team);
 }
