@@ -2,6 +2,23 @@
 # librung.so and the program. OBJECT libraries throughout: a static archive would silently drop the
 # files whose only content is a self-registering constant.
 
+# What the operators asked for call of others is built too: those that the file `uses` in their folders names.
+if(RUNG_OPERATORS)
+  set(operators_to_follow ${RUNG_OPERATORS})
+  while(operators_to_follow)
+    list(POP_FRONT operators_to_follow operator)
+    set(uses ${PROJECT_SOURCE_DIR}/rung/ops/${operator}/uses)
+    if(NOT EXISTS ${uses})
+      continue()
+    endif()
+    set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${uses})
+    file(STRINGS ${uses} used REGEX "^[a-z]")
+    list(REMOVE_ITEM used ${RUNG_OPERATORS})
+    list(APPEND operators_to_follow ${used})
+    list(APPEND RUNG_OPERATORS ${used})
+  endwhile()
+endif()
+
 # The sources of operators that match a pattern within their folders; of all, or of those asked for.
 function(rung_operator_sources result)
   set(patterns ${ARGN})

@@ -45,6 +45,13 @@ std::string about() {
   return text + ", OpenMP";
 }
 
+bool has_broadcast_axis(const ConstTensorRef& tensor) {
+  for (int axis = 0; axis < tensor.rank(); ++axis) {
+    if (tensor.strides[axis] == 0 && tensor.shape[axis] > 1) return true;
+  }
+  return false;
+}
+
 struct Primitive::Made {
   Operation operation;
   ConstTensorRef tensors[max_operands];
@@ -53,13 +60,18 @@ struct Primitive::Made {
   int threads = 0;
   Handle primitive = nullptr;
   Handle memory[max_operands] = {};
+  // Of operands in a layout of the library's: memory as given, and the primitive between the two.
+  Handle given[max_operands] = {};
+  Handle reorder[max_operands] = {};
 
   Made() = default;
   Made(const Made&) = delete;
   Made& operator=(const Made&) = delete;
   ~Made() {
-    for (Handle handle : memory) {
-      if (handle != nullptr) library().memory_destroy(handle);
+    for (std::size_t i = 0; i < max_operands; ++i) {
+      if (memory[i] != nullptr) library().memory_destroy(memory[i]);
+      if (given[i] != nullptr) library().memory_destroy(given[i]);
+      if (reorder[i] != nullptr) library().primitive_destroy(reorder[i]);
     }
     if (primitive != nullptr) library().primitive_destroy(primitive);
   }
@@ -81,12 +93,14 @@ struct Primitive::Made {
     operation = asked;
     threads = thread_count;
     Layouts layouts;
+    bool any[max_operands] = {};
     bool ok = operands.size() <= max_operands;
     for (const Operand& operand : operands) {
       if (count == max_operands) break;
       tensors[count] = operand.tensor;
       roles[count] = layouts.roles[count] = operand.role;
-      ok = ok && layouts.at[count].make(operand.tensor);
+      any[count] = operand.any;
+      ok = ok && layouts.at[count].make(operand.tensor, operand.any);
       layouts.count = ++count;
     }
     if (needs_one_layout(operation)) {
@@ -109,16 +123,51 @@ struct Primitive::Made {
     if (description == nullptr) return;
     Handle created = nullptr;
     ok = lib.primitive_create(&created, description) == 0;
-    lib.description_destroy(description);
-    if (!ok) return;
     for (std::size_t i = 0; ok && i < count; ++i) {
-      ok = lib.memory_create(&memory[i], layouts.at[i].get(), lib.engine, nullptr) == 0;
+      ok = any[i] ? make_reordered(i, description)
+                  : lib.memory_create(&memory[i], layouts.at[i].get(), lib.engine, nullptr) == 0;
     }
+    lib.description_destroy(description);
     if (ok) {
       primitive = created;
-    } else {
+    } else if (created != nullptr) {
       lib.primitive_destroy(created);
     }
+  }
+
+  /// Operand i in the layout that a primitive prefers, in memory of the library's.
+  bool make_reordered(std::size_t i, Handle description) {
+    const Library& lib = library();
+    constexpr int of_weights = 131;
+    constexpr int of_their_gradient = 132;
+    if (lib.query == nullptr || (roles[i] != weights && roles[i] != gradient_weights)) return false;
+    const bool is_result = roles[i] == gradient_weights;
+    Description preferred = lib.query(description, is_result ? of_their_gradient : of_weights, 0);
+    Layout as_given;
+    if (preferred == nullptr || !as_given.make(tensors[i])) return false;
+    // What the library calls DNNL_MEMORY_ALLOCATE.
+    void* const allocate = reinterpret_cast<void*>(~std::uintptr_t{0});
+    Handle reordering = nullptr;
+    const bool ok = lib.memory_create(&memory[i], preferred, lib.engine, allocate) == 0 &&
+                    lib.memory_create(&given[i], as_given.get(), lib.engine, nullptr) == 0 &&
+                    lib.reorder(&reordering, is_result ? preferred : as_given.get(), lib.engine,
+                                is_result ? as_given.get() : preferred, lib.engine, nullptr) == 0 &&
+                    lib.primitive_create(&reorder[i], reordering) == 0;
+    if (reordering != nullptr) lib.description_destroy(reordering);
+    return ok;
+  }
+
+  /// Results after the primitive, what it reads before.
+  [[nodiscard]] bool run_reorders(bool results) const {
+    const Library& lib = library();
+    bool ok = true;
+    for (std::size_t i = 0; i < count; ++i) {
+      if (reorder[i] == nullptr || (roles[i] == gradient_weights) != results) continue;
+      const Argument arguments[] = {{source, results ? memory[i] : given[i]},
+                                    {destination, results ? given[i] : memory[i]}};
+      ok = ok && lib.execute(reorder[i], lib.stream, 2, arguments) == 0;
+    }
+    return ok;
   }
 };
 
@@ -144,13 +193,14 @@ void Primitive::run(std::initializer_list<const void*> data) {
   std::size_t i = 0;
   for (const void* pointer : data) {
     if (!ok) break;
-    ok = lib.memory_set(made_->memory[i], const_cast<void*>(pointer)) == 0;
+    const Handle as_given = made_->given[i] != nullptr ? made_->given[i] : made_->memory[i];
+    ok = lib.memory_set(as_given, const_cast<void*>(pointer)) == 0;
     arguments[i] = {made_->roles[i], made_->memory[i]};
     ++i;
   }
-  ok = ok &&
+  ok = ok && made_->run_reorders(false) &&
        lib.execute(made_->primitive, lib.stream, static_cast<int>(made_->count), arguments) == 0 &&
-       lib.stream_wait(lib.stream) == 0;
+       made_->run_reorders(true) && lib.stream_wait(lib.stream) == 0;
   if (!ok) throw Error(ErrorCode::internal, "oneDNN reported a failure");
 }
 

@@ -35,6 +35,13 @@
 //                variance, and with flags scale, gradient_scale, gradient_shift
 //   reduction    source, destination (same rank, 1 in the reduced axes); alpha is p, beta epsilon
 //   reorder      source, destination
+//   convolution  source, weights (groups in front where there are several), destination; window.
+//                Backward for the images: gradient_source, weights, gradient_destination; for the
+//                filters: source, gradient_weights, gradient_destination
+//   pooling      source, destination; window
+//
+// Operand::any leaves the layout of filters to the library: each run then reorders them, before or
+// after the primitive.
 #pragma once
 
 #include <cstdint>
@@ -53,7 +60,17 @@ namespace rung::onednn {
 Support present();
 std::string about();
 
-enum class Kind : std::uint8_t { matmul, eltwise, binary, softmax, layer_norm, reduction, reorder };
+enum class Kind : std::uint8_t {
+  matmul,
+  eltwise,
+  binary,
+  softmax,
+  layer_norm,
+  reduction,
+  reorder,
+  convolution,
+  pooling
+};
 
 enum class Algorithm : std::uint8_t {
   none,
@@ -92,7 +109,25 @@ enum class Algorithm : std::uint8_t {
   reduce_norm_power_p,  // sum |x|^p
   // softmax
   softmax,
-  log_softmax
+  log_softmax,
+  // convolution
+  direct,
+  direct_or_winograd,  // the library's choice
+  // pooling
+  pool_max,
+  pool_average,             // padding counts
+  pool_average_of_existing  // it does not
+};
+
+/// Where the taps of a convolution or a pooling lie, per spatial axis; unused axes are zero.
+struct Window {
+  static constexpr int max_axes = 3;
+  std::int64_t strides[max_axes] = {};
+  std::int64_t kernel[max_axes] = {};    // of a pooling
+  std::int64_t dilation[max_axes] = {};  // as oneDNN counts it: 0 is dense
+  std::int64_t front[max_axes] = {};     // padding
+  std::int64_t behind[max_axes] = {};
+  bool operator==(const Window&) const = default;
 };
 
 /// What a primitive computes.
@@ -106,6 +141,7 @@ struct Operation {
   int axis = 0;
   float alpha = 0;
   float beta = 0;
+  Window window = {};
   bool operator==(const Operation&) const = default;
 };
 
@@ -121,13 +157,18 @@ enum Role : int {
   shift = 52,
   gradient_source = 129,
   gradient_destination = 145,
+  gradient_weights = 161,
   gradient_scale = 255,
   gradient_shift = 256
 };
 struct Operand {
   Role role;
   ConstTensorRef tensor;  // type, shape and strides; outputs too
+  bool any = false;       // weights and their gradient: in whichever layout the library prefers
 };
+
+/// Whether an axis of a tensor is broadcast by a stride of 0, which oneDNN does not take.
+bool has_broadcast_axis(const ConstTensorRef& tensor);
 
 /// One primitive, made for an operation, its operands' layouts and a number of threads.
 class Primitive {

@@ -51,8 +51,14 @@ constexpr Number numbers[] = {
     {0x2fffa, 0x2fffa},  // reduce_norm_power_p
     {0x30000, 0x30000},  // softmax
     {0x30001, 0x30001},  // log_softmax
+    {0x1, 0x1},          // direct
+    {0x3, 0x3},          // direct_or_winograd
+    {0x1ff, 0x1ff},      // pool_max
+    {0x2ff, 0x2ff},      // pool_average
+    {0x3ff, 0x3ff},      // pool_average_of_existing
 };
-static_assert(std::size(numbers) == static_cast<std::size_t>(Algorithm::log_softmax) + 1);
+static_assert(std::size(numbers) ==
+              static_cast<std::size_t>(Algorithm::pool_average_of_existing) + 1);
 
 /// 0 where it has no such type.
 int data_type(DType dtype) {
@@ -91,6 +97,7 @@ bool describe_3(const Operation& op, const Layouts& x, Handle hint, Handle* made
   const int algorithm = numbers[static_cast<std::size_t>(op.algorithm)].version_3;
   const int forward = op.training ? forward_training : forward_inference;
   const int backward = op.scale || op.shift ? backward_all : backward_data;
+  const Window& w = op.window;
   Handle e = lib.engine;
   Handle none = nullptr;
   const Description no_bias = nullptr;
@@ -119,6 +126,21 @@ bool describe_3(const Operation& op, const Layouts& x, Handle hint, Handle* made
                       op.beta, none);
     case Kind::reorder:
       return succeeds(lib.reorder, made, x[source], e, x[destination], e, none);
+    case Kind::convolution:
+      if (!op.backward) {
+        return succeeds(lib.v3.convolution, made, e, forward, algorithm, x[source], x[weights],
+                        no_bias, x[destination], w.strides, w.dilation, w.front, w.behind, none);
+      }
+      return x.has(gradient_weights)
+                 ? succeeds(lib.v3.convolution_weights, made, e, algorithm, x[source],
+                            x[gradient_weights], no_bias, x[gradient_destination], w.strides,
+                            w.dilation, w.front, w.behind, hint, none)
+                 : succeeds(lib.v3.convolution_data, made, e, algorithm, x[gradient_source],
+                            x[weights], x[gradient_destination], w.strides, w.dilation, w.front,
+                            w.behind, hint, none);
+    case Kind::pooling:
+      return succeeds(lib.v3.pooling, made, e, forward, algorithm, x[source], x[destination],
+                      w.strides, w.kernel, w.dilation, w.front, w.behind, none);
   }
   return false;
 }
@@ -128,6 +150,7 @@ bool describe_2(const Operation& op, const Layouts& x, Handle hint, Handle* made
   const int algorithm = numbers[static_cast<std::size_t>(op.algorithm)].version_2;
   const int forward = op.training ? forward_training : forward_inference;
   const int backward = op.scale || op.shift ? backward_all : backward_data;
+  const Window& w = op.window;
   const Description no_bias = nullptr;
   alignas(16) std::byte operation[8192] = {};
   void* const o = operation;
@@ -160,16 +183,40 @@ bool describe_2(const Operation& op, const Layouts& x, Handle hint, Handle* made
     case Kind::reorder:
       return succeeds(lib.reorder, made, x[source], lib.engine, x[destination], lib.engine,
                       Handle{nullptr});
+    case Kind::convolution:
+      if (!op.backward) {
+        ok = succeeds(lib.v2.convolution, o, forward, algorithm, x[source], x[weights], no_bias,
+                      x[destination], w.strides, w.dilation, w.front, w.behind);
+      } else if (x.has(gradient_weights)) {
+        ok = succeeds(lib.v2.convolution_weights, o, algorithm, x[source], x[gradient_weights],
+                      no_bias, x[gradient_destination], w.strides, w.dilation, w.front, w.behind);
+      } else {
+        ok = succeeds(lib.v2.convolution_data, o, algorithm, x[gradient_source], x[weights],
+                      x[gradient_destination], w.strides, w.dilation, w.front, w.behind);
+      }
+      break;
+    case Kind::pooling:
+      ok = succeeds(lib.v2.pooling, o, forward, algorithm, x[source], x[destination], w.strides,
+                    w.kernel, w.dilation, w.front, w.behind);
+      break;
   }
   return ok && lib.v2.describe(made, operation, nullptr, lib.engine, hint) == 0;
 }
 
 }  // namespace
 
-bool Layout::make(const ConstTensorRef& tensor) {
+bool Layout::make(const ConstTensorRef& tensor, bool any) {
   const Library& lib = library();
   const int type = data_type(tensor.dtype);
   if (type == 0 || tensor.rank() == 0) return false;
+  if (any) {
+    constexpr int tag = 1;
+    known_ = lib.version_3
+                 ? succeeds(lib.v3.any_layout, &made_, tensor.rank(), tensor.shape.at, type, tag)
+                 : succeeds(lib.v2.any_layout, static_cast<void*>(buffer_), tensor.rank(),
+                            tensor.shape.at, type, tag);
+    return known_;
+  }
   known_ =
       (lib.version_3
            ? lib.v3.layout(&made_, tensor.rank(), tensor.shape.at, type, tensor.strides.at)

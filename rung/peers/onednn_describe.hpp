@@ -16,8 +16,8 @@ class Layout {
   ~Layout() {
     if (made_ != nullptr) library().v3.layout_destroy(made_);
   }
-  /// False for a type that oneDNN does not have.
-  bool make(const ConstTensorRef& tensor);
+  /// False for a type that oneDNN does not have. `any`: the library is to choose a layout.
+  bool make(const ConstTensorRef& tensor, bool any = false);
   /// Null for an operand that the call does not have.
   [[nodiscard]] Description get() const {
     if (!known_) return nullptr;
@@ -38,6 +38,12 @@ struct Layouts {
   Role roles[max_operands] = {};
   std::size_t count = 0;
 
+  [[nodiscard]] bool has(Role role) const {
+    for (std::size_t i = 0; i < count; ++i) {
+      if (roles[i] == role) return true;
+    }
+    return false;
+  }
   [[nodiscard]] Description operator[](Role role) const {
     for (std::size_t i = 0; i < count; ++i) {
       if (roles[i] == role) return at[i].get();
@@ -46,6 +52,7 @@ struct Layouts {
     // gradients do.
     if (role == source) return (*this)[gradient_source];
     if (role == destination) return (*this)[gradient_destination];
+    if (role == weights) return (*this)[gradient_weights];
     return nullptr;
   }
 };

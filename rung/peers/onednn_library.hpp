@@ -48,6 +48,7 @@ struct Library {
   Status (*execute)(Handle primitive, Handle stream, int count, const Argument* arguments);
   Status (*reorder)(Handle* description, Description source, Handle source_engine,
                     Description destination, Handle destination_engine, Handle attributes);
+  Description (*query)(Handle description, int what, int index);  // of a primitive's tensor
 
   struct {  // version 2: an operation is initialised, then described
     Status (*layout)(void* layout, int rank, const Dimension* shape, int type,
@@ -70,6 +71,23 @@ struct Library {
                                   unsigned flags);
     Status (*reduction)(void* operation, int algorithm, Description source, Description destination,
                         float p, float epsilon);
+    Status (*any_layout)(void* layout, int rank, const Dimension* shape, int type, int tag);
+    Status (*convolution)(void* operation, int propagation, int algorithm, Description source,
+                          Description weights, Description bias, Description destination,
+                          const Dimension* strides, const Dimension* dilation,
+                          const Dimension* front, const Dimension* behind);
+    Status (*convolution_data)(void* operation, int algorithm, Description gradient_source,
+                               Description weights, Description gradient_destination,
+                               const Dimension* strides, const Dimension* dilation,
+                               const Dimension* front, const Dimension* behind);
+    Status (*convolution_weights)(void* operation, int algorithm, Description source,
+                                  Description gradient_weights, Description gradient_bias,
+                                  Description gradient_destination, const Dimension* strides,
+                                  const Dimension* dilation, const Dimension* front,
+                                  const Dimension* behind);
+    Status (*pooling)(void* operation, int propagation, int algorithm, Description source,
+                      Description destination, const Dimension* strides, const Dimension* kernel,
+                      const Dimension* dilation, const Dimension* front, const Dimension* behind);
   } v2;
 
   struct {  // version 3: a description is made at once
@@ -98,6 +116,27 @@ struct Library {
                                   unsigned flags, Handle forward, Handle attributes);
     Status (*reduction)(Handle* description, Handle engine, int algorithm, Description source,
                         Description destination, float p, float epsilon, Handle attributes);
+    Status (*any_layout)(void** layout, int rank, const Dimension* shape, int type, int tag);
+    Status (*convolution)(Handle* description, Handle engine, int propagation, int algorithm,
+                          Description source, Description weights, Description bias,
+                          Description destination, const Dimension* strides,
+                          const Dimension* dilation, const Dimension* front,
+                          const Dimension* behind, Handle attributes);
+    Status (*convolution_data)(Handle* description, Handle engine, int algorithm,
+                               Description gradient_source, Description weights,
+                               Description gradient_destination, const Dimension* strides,
+                               const Dimension* dilation, const Dimension* front,
+                               const Dimension* behind, Handle forward, Handle attributes);
+    Status (*convolution_weights)(Handle* description, Handle engine, int algorithm,
+                                  Description source, Description gradient_weights,
+                                  Description gradient_bias, Description gradient_destination,
+                                  const Dimension* strides, const Dimension* dilation,
+                                  const Dimension* front, const Dimension* behind, Handle forward,
+                                  Handle attributes);
+    Status (*pooling)(Handle* description, Handle engine, int propagation, int algorithm,
+                      Description source, Description destination, const Dimension* strides,
+                      const Dimension* kernel, const Dimension* dilation, const Dimension* front,
+                      const Dimension* behind, Handle attributes);
   } v3;
 
   bool version_3 = false;
@@ -121,6 +160,18 @@ struct Library {
     library.require(description_destroy, "dnnl_primitive_desc_destroy");
     library.require(execute, "dnnl_primitive_execute");
     library.require(reorder, "dnnl_reorder_primitive_desc_create");
+    library.optional(query, "dnnl_primitive_desc_query_md");
+    library.optional(v2.any_layout, "dnnl_memory_desc_init_by_tag");
+    library.optional(v2.convolution, "dnnl_dilated_convolution_forward_desc_init");
+    library.optional(v2.convolution_data, "dnnl_dilated_convolution_backward_data_desc_init");
+    library.optional(v2.convolution_weights, "dnnl_dilated_convolution_backward_weights_desc_init");
+    library.optional(v2.pooling, "dnnl_pooling_v2_forward_desc_init");
+    library.optional(v3.any_layout, "dnnl_memory_desc_create_with_tag");
+    library.optional(v3.convolution, "dnnl_convolution_forward_primitive_desc_create");
+    library.optional(v3.convolution_data, "dnnl_convolution_backward_data_primitive_desc_create");
+    library.optional(v3.convolution_weights,
+                     "dnnl_convolution_backward_weights_primitive_desc_create");
+    library.optional(v3.pooling, "dnnl_pooling_forward_primitive_desc_create");
     library.optional(v2.layout, "dnnl_memory_desc_init_by_strides");
     library.optional(v2.describe, "dnnl_primitive_desc_create");
     library.optional(v2.matmul, "dnnl_matmul_desc_init");

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "rung/core/facts.hpp"
 #include "rung/workbench/explain.hpp"
 #include "rung/workbench/table.hpp"
 #include "rung/workbench/terminal.hpp"
@@ -114,6 +115,9 @@ std::string ladder_text(const AnyOperator& op, const Problem& problem,
     for (const std::string& line : wrap(why, terminal_width())) refusals += line + '\n';
   }
   std::string text;
+  for (const std::string& fact : AnyFacts::of(op.name(), problem)) {
+    for (const std::string& line : wrap(fact, terminal_width())) text += line + '\n';
+  }
   for (const Problem* one : problems) {
     std::vector<const Explained*> here;
     for (const Explained& rung : rungs) {

@@ -22,7 +22,7 @@
 HWY_BEFORE_NAMESPACE();
 namespace rung::conv_cpu::HWY_NAMESPACE {
 void direct_simd(const Conv::Args& args, Context& context, int threads) {
-  direct(conv_layer::forward(args), context, threads);
+  gathered(conv_layer::forward(args), context, threads);
 }
 }  // namespace rung::conv_cpu::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();

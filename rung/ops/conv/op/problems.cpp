@@ -7,9 +7,11 @@
 #include <string_view>
 
 #include "rung/core/any_operator.hpp"
+#include "rung/core/facts.hpp"
 #include "rung/core/require.hpp"
 #include "rung/ops/conv/conv.hpp"
 #include "rung/ops/conv/op/axes.hpp"
+#include "rung/ops/conv/op/facts.hpp"
 #include "rung/ops/conv/op/text.hpp"
 
 namespace rung {
@@ -28,6 +30,11 @@ constexpr std::string_view survey_patterns[] = {
     "f32 1..16x16..128x6..64x6..64,out=16..128,k=3,p=1,winograd,bias,relu",
 };
 const Survey<Conv> survey{survey_patterns};
+
+std::vector<std::string> facts_of(const Problem& problem) {
+  return conv_facts::facts_of<ConvOptions>(Conv::name, problem, {"x", "w", "y"}, 2);
+}
+const Facts<Conv> facts{facts_of};
 
 Activation activation_of(const auto& has) {
   for (const auto& [word, activation] : activation_names) {
@@ -84,6 +91,7 @@ std::vector<Problem> Conv::check_problems(Backend backend) {
       "f16 1x8x3x5x4,out=9,k=2,nhwc",                        //
       "bf16 1x256x3x4,out=8,k=3,p=1,nhwc",                   // more of them than a table holds
       "f16 1x16x15x16,out=70,k=1,nhwc",                      // more pixels than a tile
+      "bf16 1x72x5x7,out=136,k=1x2,p=0x1,nhwc,relu",         // a part of a tile of channels
       "bf16 1x6x7x8,out=9,k=3,p=1,bias,gelu",                //
       "bf16 1x8x7x8,k=3,p=1,g=8,nhwc",                       //
   });

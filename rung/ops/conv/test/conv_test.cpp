@@ -6,6 +6,7 @@
 #include <cmath>
 #include <limits>
 
+#include "rung/core/facts.hpp"
 #include "rung/ops/conv/test/conv_test.hpp"
 
 namespace rung {
@@ -258,6 +259,31 @@ TEST(ConvCpu, AnyNumberOfThreadsGivesTheSameBits) {
   }
 }
 
+// Bands of rows, planes per stride, products of 1 x 1: whatever is shared, and however.
+TEST(ConvCpu, BandsAndProductsGiveTheSameBitsToo) {
+  const Layer planes{.images = 3,
+                     .channels = 5,
+                     .height = 61,
+                     .width = 30,
+                     .filters = 7,
+                     .kernel = 5,
+                     .stride = 2,
+                     .padding = 2};
+  const Layer product{
+      .images = 2, .channels = 70, .height = 9, .width = 13, .filters = 33, .kernel = 1};
+  for (const Layer& layer : {planes, product}) {
+    const auto x = random_values(layer.x().product(), 19);
+    const auto w = random_values(layer.w().product(), 20);
+    std::vector<float> one;
+    for (const int threads : {1, 2, 5}) {
+      Context context = Context::cpu(threads);
+      const auto y = convolved(context, layer, x, w, layer.options());
+      if (threads == 1) one = y;
+      EXPECT_EQ(y, one) << threads;
+    }
+  }
+}
+
 TEST(ConvCpu, CountsBeyondAllMemoryAreRefused) {
   Context context = Context::cpu(1);
   constexpr std::int64_t most = 0x7fffffff;
@@ -277,6 +303,24 @@ TEST(ConvCpu, CountsBeyondAllMemoryAreRefused) {
          {"direct_simd"});
   });
   EXPECT_NE(packed.find("2^63"), std::string::npos) << packed;
+}
+
+TEST(ConvFacts, TellExtentsParametersAndReuse) {
+  const auto of = [](std::string_view op, const char* problem) {
+    std::string all;
+    for (const std::string& fact : AnyFacts::of(op, Problem::parse(problem))) all += fact + ' ';
+    return all;
+  };
+  const std::string said = of("conv", "f32 2x4x9x9,out=6,k=3,s=2,p=1,nhwc");
+  EXPECT_NE(said.find("y is 2x5x5x6"), std::string::npos) << said;
+  EXPECT_NE(said.find("216 weights (0.864 kB), and 6 of a bias"), std::string::npos) << said;
+  // 300 elements of y have 36 terms each; x has 648 elements, w 216.
+  EXPECT_NE(said.find("1.08e+04 multiply-adds, 36 for"), std::string::npos) << said;
+  EXPECT_NE(said.find("of x is used 16.67 times, each element of w is used 50 times"),
+            std::string::npos)
+      << said;
+  EXPECT_EQ(of("conv", "f32 0x4x9x9").find("Reuse"), std::string::npos);
+  EXPECT_EQ(of("gemm", "f32 4x4x4"), "");
 }
 
 TEST(ConvolvedExtent, IsPyTorchs) {

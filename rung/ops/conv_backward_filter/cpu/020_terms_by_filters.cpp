@@ -8,7 +8,8 @@
 // Changes  against naive: 24 chains of additions at once instead of one; x is gathered once per 64
 //          filters, dy once per 576 terms.
 // Cost     24 multiply-adds per 4 loads and 6 broadcasts, and per pixel the gathering of a term,
-//          one element at a time where its pixels are not contiguous (channels last, strides).
+//          one element at a time where its pixels are not contiguous (strides). With channels last
+//          a pixel's channels are copied as they lie, and the tile reads its rows by columns.
 // Limits   every valid call; one thread. Where dw is small, pixels are cut into slices, whose sums
 //          are added in their order: how many depends on the shape alone, so that any number of
 //          threads gives the same bits.
@@ -34,6 +35,52 @@ constexpr std::int64_t pixels_a_time = 128;  // a panel of dy is then 32 KiB
 constexpr std::int64_t min_slice = 2048;     // pixels that are worth a slice
 constexpr std::int64_t max_slices = 16;
 
+/// c[i][j] += sum over pixels k of rows[k][i] panel[k][j]: a pixel's terms are contiguous.
+template <int Rows, int Vectors, class T>
+HWY_NOINLINE void turned_tile(const T* rows, std::int64_t pitch, std::int64_t count, const T* panel,
+                              T* c, bool add) {
+  const hn::ScalableTag<T> d;
+  using V = hn::Vec<decltype(d)>;
+  constexpr int lanes = lanes_of<T>;
+  constexpr int columns = panel_columns<T>;
+  V sums[Rows][Vectors];
+#pragma GCC unroll 8
+  for (int i = 0; i < Rows; ++i) {
+#pragma GCC unroll 4
+    for (int v = 0; v < Vectors; ++v) {
+      sums[i][v] = add ? hn::LoadU(d, c + i * columns + v * lanes) : hn::Zero(d);
+    }
+  }
+  for (std::int64_t k = 0; k < count; ++k, rows += pitch, panel += columns) {
+    V right[Vectors];
+#pragma GCC unroll 4
+    for (int v = 0; v < Vectors; ++v) right[v] = hn::LoadU(d, panel + v * lanes);
+#pragma GCC unroll 8
+    for (int i = 0; i < Rows; ++i) {
+      const V left = hn::Set(d, rows[i]);
+#pragma GCC unroll 4
+      for (int v = 0; v < Vectors; ++v) sums[i][v] = hn::MulAdd(left, right[v], sums[i][v]);
+    }
+  }
+#pragma GCC unroll 8
+  for (int i = 0; i < Rows; ++i) {
+#pragma GCC unroll 4
+    for (int v = 0; v < Vectors; ++v) hn::StoreU(sums[i][v], d, c + i * columns + v * lanes);
+  }
+}
+
+template <int Vectors, class T>
+void turned_multiply(const T* rows, std::int64_t terms, std::int64_t pitch, std::int64_t count,
+                     const T* panel, T* c, bool add) {
+  std::int64_t i = 0;
+  for (; i + tile_rows <= terms; i += tile_rows) {
+    turned_tile<tile_rows, Vectors>(rows + i, pitch, count, panel, c + i * panel_columns<T>, add);
+  }
+  for (; i < terms; ++i) {
+    turned_tile<1, Vectors>(rows + i, pitch, count, panel, c + i * panel_columns<T>, add);
+  }
+}
+
 template <class T, class In>
 class Product {
  public:
@@ -45,6 +92,7 @@ class Product {
     for (int axis = 0; axis < 3; ++axis) {
       g_.axis[axis] = conv_layer::forward_axis(geometry.axis[axis]);
     }
+    channels_inside_ = args.x.strides[1] == 1 && g_.q >= few_channels;
     filters_ = geometry.group_filters();
     filter_blocks_ = ceil_div(filters_, std::int64_t{columns});
     term_blocks_ = ceil_div(g_.terms(), max_terms);
@@ -113,10 +161,48 @@ class Product {
     for (std::int64_t first = pixels.begin; first < pixels.end; first += pixels_a_time) {
       const int count = static_cast<int>(std::min(pixels_a_time, pixels.end - first));
       const int run_count = runs_of(g_, first, count, runs);
-      gather_terms<T>(g_, image, runs, run_count, block.term, block.terms, rows, pixels_a_time);
       gather_results(dy, runs, run_count, filters, panel);
-      multiply(block.terms, filters, count, panel, sums, first != pixels.begin,
+      const bool add = first != pixels.begin;
+      if (channels_inside_) {
+        gather_pixels(image, runs, run_count, block, rows);
+        const auto turned = filters <= lanes_of<T>       ? turned_multiply<1, T>
+                            : filters <= 2 * lanes_of<T> ? turned_multiply<2, T>
+                                                         : turned_multiply<panel_vectors, T>;
+        turned(rows, block.terms, terms_, count, panel, sums, add);
+        continue;
+      }
+      gather_terms<T>(g_, image, runs, run_count, block.term, block.terms, rows, pixels_a_time);
+      multiply(block.terms, filters, count, panel, sums, add,
                [&](std::int64_t i) { return rows + i * pixels_a_time; });
+    }
+  }
+
+  /// rows[pixel][term] of contiguous channels: terms in the order t0 t1 t2 q.
+  void gather_pixels(const In* image, const Run* runs, int run_count, const Block& block,
+                     T* rows) const {
+    for (std::int64_t at = 0; at < block.terms;) {
+      const std::int64_t q = (block.term + at) % g_.q;
+      const int some = static_cast<int>(std::min(g_.q - q, block.terms - at));
+      std::int64_t t[3];
+      std::int64_t rest = (block.term + at) / g_.q;
+      for (int axis = 2; axis >= 0; --axis) {
+        t[axis] = rest % g_.axis[axis].kernel;
+        rest /= g_.axis[axis].kernel;
+      }
+      for (int r = 0; r < run_count; ++r) {
+        const Run& run = runs[r];
+        const In* row = row_of(g_, image + q, run, t[0], t[1]);
+        for (int i = 0; i < run.count; ++i) {
+          T* to = rows + (run.column + i) * terms_ + at;
+          const std::int64_t from = row == nullptr ? -1 : g_.axis[2].source(run.o[2] + i, t[2]);
+          if (from < 0) {
+            std::memset(to, 0, static_cast<std::size_t>(some) * sizeof(T));
+          } else {
+            copy_strided(to, row + from * g_.x_strides[4], 1, some);
+          }
+        }
+      }
+      at += some;
     }
   }
 
@@ -153,13 +239,19 @@ class Product {
     const auto dw = args_.dw.view<In, 5>();
     for (std::int64_t i = 0; i < block.terms; ++i) {
       std::int64_t rest = block.term + i;
+      std::int64_t q = 0;
+      if (channels_inside_) {
+        q = rest % g_.q;
+        rest /= g_.q;
+      }
       std::int64_t t[3];
       for (int axis = 2; axis >= 0; --axis) {
         t[axis] = rest % g_.axis[axis].kernel;
         rest /= g_.axis[axis].kernel;
       }
+      if (!channels_inside_) q = rest;
       for (std::int64_t j = 0; j < block.filters; ++j) {
-        dw(block.group * filters_ + block.filter + j, rest, t[0], t[1], t[2]) =
+        dw(block.group * filters_ + block.filter + j, q, t[0], t[1], t[2]) =
             static_cast<In>(sums[i * columns + j]);
       }
     }
@@ -167,6 +259,7 @@ class Product {
 
   const ConvBackwardFilter::Args& args_;
   Gathered g_;  // x alone: its axes and strides
+  bool channels_inside_;
   std::int64_t filters_;
   std::int64_t filter_blocks_;
   std::int64_t term_blocks_;

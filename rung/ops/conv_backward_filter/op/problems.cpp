@@ -7,8 +7,10 @@
 #include <string_view>
 
 #include "rung/core/any_operator.hpp"
+#include "rung/core/facts.hpp"
 #include "rung/core/require.hpp"
 #include "rung/ops/conv/op/axes.hpp"
+#include "rung/ops/conv/op/facts.hpp"
 #include "rung/ops/conv/op/gradient_problems.hpp"
 #include "rung/ops/conv/op/text.hpp"
 #include "rung/ops/conv_backward_filter/conv_backward_filter.hpp"
@@ -17,6 +19,12 @@ namespace rung {
 namespace {
 
 const Survey<ConvBackwardFilter> survey{conv_gradient::survey_patterns};
+
+std::vector<std::string> facts_of(const Problem& problem) {
+  return conv_facts::facts_of<ConvBackwardFilterOptions>(ConvBackwardFilter::name, problem,
+                                                         {"x", "dw", "dy"}, 1);
+}
+const Facts<ConvBackwardFilter> facts{facts_of};
 
 }  // namespace
 

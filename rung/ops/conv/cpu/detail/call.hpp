@@ -7,8 +7,9 @@
 
 namespace rung::conv_cpu {
 
-/// direct_simd's kernels, for this machine.
+/// direct_simd's and padded_planes's kernels, for this machine.
 void direct_on(const Conv::Args& args, Context& context, int threads);
+void planes_on(const Conv::Args& args, Context& context, int threads);
 
 /// What direct_simd takes on so many threads.
 double seconds(const Conv::Args& args, int threads);

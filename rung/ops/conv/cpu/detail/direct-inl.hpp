@@ -22,6 +22,7 @@
 #include "rung/core/integer.hpp"
 #include "rung/cpu/team.hpp"
 #include "rung/ops/conv/cpu/detail/gather-inl.hpp"
+#include "rung/ops/conv/cpu/detail/planes-inl.hpp"
 #include "rung/ops/conv/cpu/detail/tile-inl.hpp"
 
 HWY_BEFORE_NAMESPACE();
@@ -40,14 +41,6 @@ constexpr std::int64_t few_channels = 8;
 
 inline std::int64_t even_chunk(std::int64_t count, std::int64_t max) {
   return count == 0 ? 1 : ceil_div(count, ceil_div(count, max));
-}
-
-template <class T, class In>
-void add_bias(const Gathered& g, std::int64_t first, int count, T* to) {
-  const auto* bias = static_cast<const In*>(g.bias);
-  for (int i = 0; i < count; ++i) {
-    to[i] = bias == nullptr ? T{0} : static_cast<T>(bias[(first + i) * g.bias_stride]);
-  }
 }
 
 // --- pixels as columns ---------------------------------------------------------------------------
@@ -149,28 +142,7 @@ class PixelColumns {
       multiply(filters, count, terms, panel, sums, term != 0,
                [&](std::int64_t i) { return weights + i * row_step + term; });
     }
-    In* y = static_cast<In*>(g_.y) + (group * g_.m + first) * g_.y_strides[1];
-    for (std::int64_t i = 0; i < filters; ++i, sums += columns, y += g_.y_strides[1]) {
-      finish(group * g_.m + first + i, used, sums);
-      for (int r = 0; r < run_count; ++r) {
-        const Run& run = runs[r];
-        In* to = y + run.n * g_.y_strides[0] + run.o[0] * g_.y_strides[2] +
-                 run.o[1] * g_.y_strides[3] + run.o[2] * g_.y_strides[4];
-        store_strided(sums + run.column, to, g_.y_strides[4], run.count);
-      }
-    }
-  }
-
-  void finish(std::int64_t filter, int used, T* sums) const {
-    const hn::ScalableTag<T> d;
-    if (g_.bias != nullptr) {
-      T bias;
-      add_bias<T, In>(g_, filter, 1, &bias);
-      for (int j = 0; j < used; j += lanes_of<T>) {
-        hn::StoreU(hn::Add(hn::LoadU(d, sums + j), hn::Set(d, bias)), d, sums + j);
-      }
-    }
-    activate(g_.activation, sums, used);
+    write_filters<T, In>(g_, group * g_.m + first, filters, runs, run_count, used, sums);
   }
 
   const Gathered& g_;
@@ -379,16 +351,23 @@ void run_layer(const Gathered& g, Context& context, int threads) {
   cpu::run_team(threads, [&](const cpu::Team& team) { layer.run(team, memory); });
 }
 
-/// On so many threads.
-inline void direct(const Gathered& g, Context& context, int threads) {
+/// Each term gathered when a tile needs it.
+inline void gathered(const Gathered& g, Context& context, int threads) {
   visit<float, double, f16, bf16>(g.dtype, [&]<class In>() {
     using T = Accumulator<In>;
-    constexpr std::int64_t enough_channels = 8;  // half a vector
-    if (g.y_strides[1] == 1 && g.m >= enough_channels) {
+    if (g.y_strides[1] == 1 && g.m >= conv_cpu::enough_channels) {
       run_layer<ChannelColumns<T, In>>(g, context, threads);
     } else {
       run_layer<PixelColumns<T, In>>(g, context, threads);
     }
+  });
+}
+
+/// From padded planes where that is faster. Both add an element's terms in the same order.
+inline void direct(const Gathered& g, Context& context, int threads) {
+  if (!conv_cpu::prefers_planes(g)) return gathered(g, context, threads);
+  visit<float, double, f16, bf16>(g.dtype, [&]<class In>() {
+    run_layer<PlaneColumns<Accumulator<In>, In>>(g, context, threads);
   });
 }
 

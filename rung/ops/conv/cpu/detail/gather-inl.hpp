@@ -14,8 +14,10 @@
 #include <cstdint>
 #include <cstring>
 
+#include "rung/core/integer.hpp"
 #include "rung/cpu/activate-inl.hpp"
 #include "rung/cpu/load-inl.hpp"
+#include "rung/ops/conv/cpu/detail/tile-inl.hpp"
 #include "rung/ops/conv/gathered.hpp"
 
 HWY_BEFORE_NAMESPACE();
@@ -161,6 +163,40 @@ HWY_INLINE void store_strided(const T* from, Out* to, std::int64_t step, int cou
     return;
   }
   for (int i = 0; i < count; ++i) to[i * step] = static_cast<Out>(from[i]);
+}
+
+template <class T, class In>
+void add_bias(const Gathered& g, std::int64_t first, int count, T* to) {
+  const auto* bias = static_cast<const In*>(g.bias);
+  for (int i = 0; i < count; ++i) {
+    to[i] = bias == nullptr ? T{0} : static_cast<T>(bias[(first + i) * g.bias_stride]);
+  }
+}
+
+/// Rows of sums, one per filter, with bias and activation, to the pixels of some runs; the first
+/// `used` of a row are numbers.
+template <class T, class In>
+void write_filters(const Gathered& g, std::int64_t first, std::int64_t filters, const Run* runs,
+                   int run_count, int used, T* sums) {
+  const hn::ScalableTag<T> d;
+  const auto whole = static_cast<int>(round_up(used, lanes_of<T>));
+  In* y = static_cast<In*>(g.y) + first * g.y_strides[1];
+  for (std::int64_t i = 0; i < filters; ++i, sums += panel_columns<T>, y += g.y_strides[1]) {
+    if (g.bias != nullptr) {
+      T bias;
+      add_bias<T, In>(g, first + i, 1, &bias);
+      for (int j = 0; j < whole; j += lanes_of<T>) {
+        hn::StoreU(hn::Add(hn::LoadU(d, sums + j), hn::Set(d, bias)), d, sums + j);
+      }
+    }
+    activate(g.activation, sums, whole);
+    for (int r = 0; r < run_count; ++r) {
+      const Run& run = runs[r];
+      In* to = y + run.n * g.y_strides[0] + run.o[0] * g.y_strides[2] + run.o[1] * g.y_strides[3] +
+               run.o[2] * g.y_strides[4];
+      store_strided(sums + run.column, to, g.y_strides[4], run.count);
+    }
+  }
 }
 
 }  // namespace rung::conv_cpu::HWY_NAMESPACE

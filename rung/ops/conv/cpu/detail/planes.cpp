@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+// conv: the shape of padded planes.
+#include "rung/ops/conv/cpu/detail/planes.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "rung/core/integer.hpp"
+
+namespace rung::conv_cpu {
+namespace {
+
+using conv_layer::Gathered;
+using conv_layer::SourceAxis;
+
+std::int64_t span_of(const SourceAxis& axis) { return (axis.kernel - 1) * std::abs(axis.between); }
+
+/// Elements of a band's planes, per channel and depth tap.
+std::int64_t set_planes(const Gathered& g, PlaneShape& shape) {
+  const std::int64_t down = span_of(g.axis[1]);
+  const std::int64_t across = span_of(g.axis[2]);
+  shape.phases[0] = std::min(g.axis[1].step, down + 1);
+  shape.phases[1] = std::min(g.axis[2].step, across + 1);
+  shape.height = shape.rows + down / g.axis[1].step;
+  shape.pitch = shape.columns + across / g.axis[2].step;
+  return shape.phases[0] * shape.phases[1] * shape.height * shape.pitch;
+}
+
+}  // namespace
+
+PlaneShape plane_shape(const Gathered& g, std::size_t element, int threads) {
+  constexpr std::int64_t band_bytes = 256 * 1024;  // of L2
+  constexpr std::int64_t max_columns = 512;
+  PlaneShape shape;
+  shape.columns = ceil_div(g.axis[2].places, ceil_div(g.axis[2].places, max_columns));
+  // As many rows as L2 holds beside the weights, and a task for each thread.
+  const std::int64_t across = ceil_div(g.axis[2].places, shape.columns);
+  const std::int64_t bands =
+      std::max<std::int64_t>(1, g.groups * g.images * g.axis[0].places * across);
+  const std::int64_t wanted = threads == 1 ? 1 : ceil_div(std::int64_t{threads} * 4, bands);
+  const std::int64_t row_bytes =
+      std::max<std::int64_t>(1, g.q * g.axis[0].kernel * static_cast<std::int64_t>(element));
+  std::int64_t pieces = std::clamp<std::int64_t>(wanted, 1, g.axis[1].places);
+  for (;; ++pieces) {
+    shape.rows = ceil_div(g.axis[1].places, pieces);
+    const std::int64_t elements = set_planes(g, shape);
+    if (shape.rows == 1 || elements <= band_bytes / row_bytes) break;
+    // Straight to what would fit if there were no taps below.
+    pieces =
+        std::max(pieces, ceil_div(elements, std::max<std::int64_t>(1, band_bytes / row_bytes)) / 2);
+  }
+  // An odd number of cache lines apart, planes do not meet in one set of a cache.
+  const auto line = static_cast<std::int64_t>(64 / element);
+  const std::int64_t lines = ceil_div(set_planes(g, shape), line);
+  shape.plane = (lines | 1) * line;
+  return shape;
+}
+
+bool takes_planes(const Gathered& g) {
+  for (const SourceAxis& axis : g.axis) {
+    if (axis.divisor != 1 || axis.kernel > 0x3fff) return false;
+    if (std::abs(axis.between) > 0x3fff || axis.step > 0x3fff) return false;
+  }
+  if (g.axis[1].kernel * g.axis[2].kernel > 0x3fff) return false;
+  // A row of pixels needs all rows that its taps lie in.
+  PlaneShape shape{.rows = 1, .columns = std::min<std::int64_t>(g.axis[2].places, 512)};
+  constexpr std::int64_t max_elements = std::int64_t{1} << 24;
+  const std::int64_t elements = set_planes(g, shape);
+  return elements < max_elements && g.q * g.axis[0].kernel < max_elements / elements;
+}
+
+double planes_seconds(const Gathered& g) {
+  const PlaneShape shape = plane_shape(g, 4, 1);
+  // Multiply-adds of places that are no pixels, and copying, against gathering terms.
+  constexpr double a_row = 0.01e-9, a_term = 0.25e-9, a_copy = 0.3e-9;
+  const auto rows = static_cast<double>(round_up(g.m, 6));
+  const auto pixels = static_cast<double>(shape.rows * shape.columns);
+  const double places =
+      static_cast<double>((shape.rows - 1) * shape.pitch + shape.columns) / pixels;
+  const double copied =
+      static_cast<double>(shape.plane) / pixels * static_cast<double>(g.q * g.axis[0].kernel);
+  const auto terms = static_cast<double>(g.terms());
+  const double a_pixel = terms * (rows * (places - 1) * a_row - a_term) + copied * a_copy;
+  return static_cast<double>(g.groups) * static_cast<double>(g.pixels()) * a_pixel;
+}
+
+bool prefers_planes(const Gathered& g) {
+  const bool by_channels = g.y_strides[1] == 1 && g.m >= enough_channels;
+  return !by_channels && g.terms() != 0 && takes_planes(g) && planes_seconds(g) < 0;
+}
+
+}  // namespace rung::conv_cpu

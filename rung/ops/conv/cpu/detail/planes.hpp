@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+// How a gathered layer's images are cut into padded planes (planes-inl.hpp), and when that pays.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "rung/ops/conv/gathered.hpp"
+
+namespace rung::conv_cpu {
+
+/// With channels last and so many of them, half a vector, pixels are rows and channels columns.
+inline constexpr std::int64_t enough_channels = 8;
+
+/// A band is what one task makes: `rows` x `columns` pixels of an image. Its part of a channel is
+/// `phases` planes of `height` rows, `pitch` elements apart.
+struct PlaneShape {
+  std::int64_t rows = 1;
+  std::int64_t columns = 1;
+  std::int64_t phases[2] = {1, 1};
+  std::int64_t height = 1;
+  std::int64_t pitch = 1;
+  std::int64_t plane = 1;  // from one channel's planes to the next one's, in elements
+};
+
+/// The first place, from a pixel's own, that a tap lies at: taps may go backwards.
+inline std::int64_t first_tap(const conv_layer::SourceAxis& axis) {
+  return axis.between < 0 ? (axis.kernel - 1) * axis.between : 0;
+}
+
+PlaneShape plane_shape(const conv_layer::Gathered& g, std::size_t element, int threads);
+
+/// Whether planes are at all possible: no divisor, and a band of moderate size.
+bool takes_planes(const conv_layer::Gathered& g);
+/// By how much they are slower than gathering each term, in seconds of one thread; negative where
+/// they are faster.
+double planes_seconds(const conv_layer::Gathered& g);
+/// Whether a layer is made from planes. Where channels are contiguous, and fill vectors, nothing is
+/// gathered that planes would save. Of no number of threads: the terms' order is the same anyway,
+/// but a choice should not change with them.
+bool prefers_planes(const conv_layer::Gathered& g);
+
+}  // namespace rung::conv_cpu

@@ -1,0 +1,369 @@
+// SPDX-License-Identifier: Apache-2.0
+// conv / implicit GEMM by TMA
+//
+// Idea     the copy engine unrolls the image: in im2col mode it counts 128 pixels through rows and
+//          images, adds a tap's offset to each, fills what lies outside with zeros, and lays 64
+//          channels of each into shared memory as wgmma reads them. The product then is gemm's
+//          persistent: warp roles, a ring of stages, a block per SM that takes tile after tile,
+//          slices of k where there are few tiles, bias and activation in the epilogue.
+// Changes  against tensor_cores: one thread computes addresses, one per 16 KiB, instead of each
+//          thread one per 16 bytes; products of 64 x 256 x 16 that read shared memory themselves.
+// Cost     a tile of 128 pixels x 256 filters reads 48 KiB of L2 per 64 terms and 4.2 million
+//          operations. A tap reads its pixels again: x comes from memory once, from L2 kh kw times.
+// Limits   f16 and bf16, channels last, two dimensions at most; channels and filters of a group
+//          aligned to 16 bytes, strides up to 8, paddings up to 127, filters that span up to 128.
+//          Channels are multiplied in sixty-fours: with 8 of them seven eighths are zeros.
+// Tried    -
+// Source   PTX ISA, "Tensor: im2col mode"; CUTLASS, "Convolution on Hopper".
+#include "rung/device/ptx_hopper.hpp"
+#include "rung/device/ptx_im2col.hpp"
+#include "rung/ops/conv/cuda/detail/layer.hpp"
+#include "rung/ops/conv/layer.hpp"
+#include "rung/ops/gemm/cuda/detail/consume.hpp"
+#include "rung/ops/gemm/cuda/detail/tensor_job.hpp"
+
+namespace rung {
+namespace {
+
+using namespace conv_cuda;
+using conv_layer::Gathered;
+using gemm_cuda::consumer_registers;
+using gemm_cuda::consumer_warps;
+using gemm_cuda::producer_registers;
+using gemm_cuda::producer_threads;
+using gemm_cuda::role_threads;
+using gemm_cuda::StripBoxes;
+using gemm_cuda::TensorJob;
+using gemm_cuda::TensorPlan;
+using gemm_cuda::TensorTile;
+using gemm_cuda::TileStage;
+using gemm_cuda::TileWork;
+
+constexpr int tile_pixels = 64 * gemm_cuda::consumer_groups;
+constexpr TensorTile tiles[] = {{.rows = tile_pixels, .columns = 256, .reach = 0.82},
+                                {.rows = tile_pixels, .columns = 128, .reach = 0.74},
+                                {.rows = tile_pixels, .columns = 64, .reach = 0.55}};
+
+template <class T>
+using PixelTile = WgmmaTile<T, tile_pixels, true>;
+template <class T, int Filters>
+using FilterTile = WgmmaTile<T, Filters, true>;
+
+template <int Filters>
+struct ConvLayout {
+  static constexpr int stage_count =
+      (192 << 10) / static_cast<int>(sizeof(TileStage<tile_pixels, Filters>));
+  TileStage<tile_pixels, Filters> stages[stage_count];
+  StripBoxes strips[consumer_warps];
+  StageRing<stage_count> ring;
+};
+
+/// A product whose A is x, unrolled by the engine, and whose k goes through taps and then channels.
+template <class T>
+struct ConvJob {
+  TensorJob<T> gemm;
+  int out_height, out_width;
+  int step_height, step_width;
+  int start_height, start_width;  // the first pixel's first tap
+  int between_height, between_width;
+  int taps_across;
+  int channel_tiles;  // of a tap
+};
+
+template <class T, int Filters>
+__global__ void __launch_bounds__(role_threads, 1)
+    conv_implicit_gemm_tma(const __grid_constant__ ConvJob<T> conv) {
+  using TileA = PixelTile<T>;
+  using TileB = FilterTile<T, Filters>;
+  using Layout = ConvLayout<Filters>;
+  const TensorJob<T>& job = conv.gemm;
+  auto& layout = shared<Layout>();
+  if (threadIdx.x == 0) {
+    layout.ring.init(consumer_warps);
+    ptx::tensor_prefetch_map(job.a);
+    ptx::tensor_prefetch_map(job.b);
+  }
+  __syncthreads();
+  RingPlace<Layout::stage_count> at;
+  const int works = job.raster.total();
+  const auto first = static_cast<int>(blockIdx.x);
+  const auto blocks = static_cast<int>(gridDim.x);
+
+  if (threadIdx.x < producer_threads) {
+    ptx::release_registers<producer_registers>();
+    if (threadIdx.x != 0) return;
+    for (int number = first; number < works; number += blocks) {
+      const TileWork work = job.raster.at(number);
+      // The tile's first pixel, as the engine counts: where its first tap lies.
+      const int pixel = work.row * tile_pixels;
+      const int row = pixel / conv.out_width;
+      const int image = row / conv.out_height;
+      const int h = (row - image * conv.out_height) * conv.step_height + conv.start_height;
+      const int w = (pixel - row * conv.out_width) * conv.step_width + conv.start_width;
+      const int tile_count = job.tiles_of_slice(work.slice);
+      int tap = work.slice * job.slice_tiles / conv.channel_tiles;
+      int channel = work.slice * job.slice_tiles - tap * conv.channel_tiles;
+      int down = tap / conv.taps_across;
+      int across = tap - down * conv.taps_across;
+      for (int tile = 0; tile < tile_count; ++tile, at.advance()) {
+        auto& stage = layout.stages[at.stage];
+        auto& full = layout.ring.full[at.stage];
+        layout.ring.await_empty(at);
+        layout.ring.expect(at, TileA::bytes + TileB::bytes);
+        ptx::im2col_load(stage.a, job.a, {image, h, w, channel * TileA::depth},
+                         {down * conv.between_height, across * conv.between_width}, full);
+        TileB::load(stage.b, job.b, tap, work.column * Filters, channel * TileB::depth, full);
+        if (++channel < conv.channel_tiles) continue;
+        channel = 0;
+        ++tap;
+        if (++across < conv.taps_across) continue;
+        across = 0;
+        ++down;
+      }
+    }
+    return;
+  }
+
+  ptx::claim_registers<consumer_registers>();
+  const int warp = static_cast<int>(threadIdx.x - producer_threads) / 32;
+  int turn = 0;
+  for (int number = first; number < works; number += blocks) {
+    const TileWork work = job.raster.at(number);
+    float sums[Filters / 2];
+    gemm_cuda::consume_tiles<TileA, TileB>(sums, layout.stages, layout.ring, at,
+                                           job.tiles_of_slice(work.slice), warp / 4 * 64,
+                                           gemm_cuda::ReleaseHere{});
+    gemm_cuda::write_strip<Filters, T>(job, layout.strips[warp], turn, work.slice,
+                                       work.row * tile_pixels + 16 * warp, work.column * Filters,
+                                       [&](int i) { return sums[i]; });
+  }
+  if (threadIdx.x % 32 == 0) StripBoxes::drain();
+}
+
+// --- on the host ---------------------------------------------------------------------------------
+
+/// Elements from a pixel of y to the next, through rows and images; 0 where they are not one line.
+std::int64_t pixel_stride(const Conv::Args& args) {
+  std::int64_t stride = 0;
+  std::int64_t before = 1;
+  for (const int axis : {4, 3, 2, 0}) {
+    const std::int64_t extent = args.y.shape[axis];
+    if (extent == 1) continue;
+    if (stride == 0) {
+      stride = args.y.strides[axis] / before;
+    } else if (args.y.strides[axis] != stride * before) {
+      return 0;
+    }
+    before *= extent;
+  }
+  return stride == 0 ? args.y.shape[1] : stride;
+}
+
+/// A group's layer as a product: pixels x terms by terms x filters. A's strides stand for those of
+/// x's pixels; its data are never read as a matrix.
+Gemm::Args product_of(const Conv::Args& args, std::int64_t group) {
+  const ConvGeometry& g = args.geometry;
+  const std::int64_t pixels = g.images * g.results();
+  const std::int64_t filters = g.group_filters();
+  const std::int64_t first = group * filters;
+  const auto element = static_cast<std::int64_t>(size_of(args.y.dtype));
+  Gemm::Args made;
+  made.a = {args.x.data, args.x.dtype, Extents{1, pixels, args.terms()}, Extents{0, g.channels, 1},
+            args.x.device};
+  made.b = {args.w.data, args.w.dtype, Extents{1, args.terms(), filters},
+            Extents{0, 1, g.group_channels()}, args.w.device};
+  made.c = {static_cast<void*>(static_cast<std::byte*>(args.y.data) + first * element),
+            args.y.dtype, Extents{1, pixels, filters}, Extents{0, pixel_stride(args), 1},
+            args.y.device};
+  if (args.has_bias()) {
+    const ConstTensorRef& bias = args.options.bias;
+    made.bias = {static_cast<const void*>(static_cast<const std::byte*>(bias.data) +
+                                          first * bias.strides[0] * element),
+                 bias.dtype, Extents{1, pixels, filters}, Extents{0, 0, bias.strides[0]},
+                 bias.device};
+  }
+  made.activation = args.options.activation;
+  return made;
+}
+
+/// x of a group: images x rows x columns x channels.
+template <class T>
+View<const T, 4> image_of(const Conv::Args& args, std::int64_t group) {
+  const std::int64_t channels = args.geometry.group_channels();
+  const ConstTensorRef& x = args.x;
+  return {static_cast<const T*>(x.data) + group * channels * x.strides[1],
+          {x.shape[0], x.shape[3], x.shape[4], channels},
+          {x.strides[0], x.strides[3], x.strides[4], x.strides[1]}};
+}
+/// Filters of a group: taps x filters x channels.
+template <class T>
+View<const T, 3> filters_of(const Conv::Args& args, std::int64_t group) {
+  const ConstTensorRef& w = args.w;
+  const std::int64_t filters = args.geometry.group_filters();
+  const std::int64_t along = w.shape[4] > 1 ? w.strides[4] : w.strides[3];
+  return {static_cast<const T*>(w.data) + group * filters * w.strides[0],
+          {w.shape[3] * w.shape[4], filters, w.shape[1]},
+          {along, w.strides[0], w.strides[1]}};
+}
+
+template <class T>
+Im2colWindow window_of(const Conv::Args& args) {
+  Im2colWindow window{.channels = PixelTile<T>::depth, .pixels = tile_pixels};
+  for (int axis = 0; axis < 2; ++axis) {
+    const ConvAxis& one = args.geometry.axis[1 + axis];
+    constexpr std::int64_t far = 1 << 20;  // too far, but an int
+    window.lower[axis] = static_cast<int>(-smaller(one.padding, far));
+    window.upper[axis] =
+        static_cast<int>(smaller(one.padding, far) - smaller((one.kernel - 1) * one.dilation, far));
+    window.steps[axis] = static_cast<int>(smaller(one.stride, far));
+  }
+  return window;
+}
+
+constexpr std::int64_t max_groups = 16;  // a launch each
+
+Support supports(const Conv::Args& args, const Context& context) {
+  if (context.info().compute_capability < 90) {
+    return unsupported("wgmma and TMA need compute capability 9.0");
+  }
+  if (size_of(args.x.dtype) != 2) return unsupported("f16 and bf16");
+  const ConvGeometry& g = args.geometry;
+  if (!is_flat(g)) return unsupported("two dimensions at most");
+  if (args.y.empty() || args.terms() == 0) return unsupported("there is nothing to multiply");
+  if (g.groups > max_groups) return unsupported("up to 16 groups");
+  const bool in_line = args.y.shape[1] == 1 || args.y.strides[1] == 1;
+  if (!in_line || pixel_stride(args) <= 0) {
+    return unsupported("y with contiguous channels, and pixels in one line");
+  }
+  const std::int64_t pixels = g.images * g.results();
+  if (pixels > gemm_cuda::longest_mapped || g.filters > gemm_cuda::longest_mapped ||
+      ceil_div(pixels, tile_pixels) * ceil_div(g.group_filters(), 64) > (1 << 24)) {
+    return unsupported("more than 2^24 tiles of y");
+  }
+  if (args.terms() > gemm_cuda::longest_mapped) return unsupported("more than 2^30 terms");
+  const ConstTensorRef& w = args.w;
+  if (w.shape[3] > 1 && w.shape[4] > 1 && w.strides[3] != w.shape[4] * w.strides[4]) {
+    return unsupported("filters whose taps are in one line");
+  }
+  for (const ConvAxis* axis : {&g.axis[1], &g.axis[2]}) {
+    if ((axis->kernel - 1) * axis->dilation > 128)
+      return unsupported("filters that span up to 128");
+  }
+  return visit<f16, bf16>(args.x.dtype, [&]<class T>() {
+    constexpr int box[3] = {1, 64, PixelTile<T>::depth};
+    for (const std::int64_t group : {std::int64_t{0}, g.groups - 1}) {
+      const Support image = im2col_map_support(
+          im2col_map_source(image_of<T>(args, group), window_of<T>(args), Swizzle::bytes_128));
+      if (!image) return image;
+      const Support filters =
+          tensor_map_support(filters_of<T>(args, group), box, Swizzle::bytes_128);
+      if (!filters) return filters;
+    }
+    // Groups between the first and the last lie at multiples of the first's distance.
+    const std::int64_t apart = g.group_channels() * static_cast<std::int64_t>(sizeof(T));
+    return g.groups == 1 || apart % 16 == 0 ? supported : unsupported("groups aligned to 16 bytes");
+  });
+}
+
+/// The width of the tile and the slices of k. gemm's model counts A as if it were in memory: what
+/// an x that is unrolled on the way takes less, the share of memory's rate makes up for.
+TensorPlan plan_of(const Conv::Args& args, const Context& context) {
+  const Gemm::Args product = product_of(args, 0);
+  TensorTile mine[std::size(tiles)];
+  const double read = Gemm::cost(product).bytes * static_cast<double>(args.geometry.groups);
+  for (std::size_t i = 0; i < std::size(tiles); ++i) {
+    mine[i] = tiles[i];
+    mine[i].memory *= read / Conv::cost(args).bytes;
+  }
+  // k is multiplied in whole tiles of each tap.
+  Gemm::Args padded = product;
+  const std::int64_t depth = gemm_cuda::tile_depth(product);
+  const std::int64_t terms = round_up(args.geometry.group_channels(), depth) * args.geometry.taps();
+  padded.a.shape[2] = padded.b.shape[1] = terms;
+  return gemm_cuda::plan_tensor(padded, context, mine);
+}
+
+double estimate(const Conv::Args& args, const Context& context) {
+  return plan_of(args, context).seconds * static_cast<double>(args.geometry.groups);
+}
+
+template <class T, int Filters>
+void launch_group(const Conv::Args& args, Context& context, std::int64_t group, int slices,
+                  const gemm_cuda::Finish<T>& finish, float* partial) {
+  const ConvGeometry& g = args.geometry;
+  const ConvAxis& height = g.axis[1];
+  const ConvAxis& width = g.axis[2];
+  const auto channel_tiles =
+      static_cast<int>(ceil_div(g.group_channels(), std::int64_t{PixelTile<T>::depth}));
+  const auto k_tiles = static_cast<int>(channel_tiles * g.taps());
+  const int slice_tiles = ceil_div(k_tiles, slices);
+  ConvJob<T> conv{
+      .gemm = {.a = make_im2col_map(image_of<T>(args, group), window_of<T>(args),
+                                    Swizzle::bytes_128),
+               .b = FilterTile<T, Filters>::map(filters_of<T>(args, group)),
+               .c = {},
+               .finish = slices > 1 ? gemm_cuda::into_partial_sums(finish, partial) : finish,
+               .raster = {.down = static_cast<int>(ceil_div(finish.p.m(), tile_pixels)),
+                          .along = static_cast<int>(ceil_div(finish.p.n(), Filters)),
+                          .batch = 1,
+                          .slices = ceil_div(k_tiles, slice_tiles),
+                          .band = gemm_cuda::raster_band(context.info().sms, tile_pixels, Filters)},
+               .a_moves = 0,
+               .b_moves = 0,
+               .k_tiles = k_tiles,
+               .slice_tiles = slice_tiles,
+               .boxes_of_c = false},
+      .out_height = static_cast<int>(height.out),
+      .out_width = static_cast<int>(width.out),
+      .step_height = static_cast<int>(height.stride),
+      .step_width = static_cast<int>(width.stride),
+      .start_height = static_cast<int>(-height.padding),
+      .start_width = static_cast<int>(-width.padding),
+      .between_height = static_cast<int>(height.dilation),
+      .between_width = static_cast<int>(width.dilation),
+      .taps_across = static_cast<int>(width.kernel),
+      .channel_tiles = channel_tiles};
+  TensorJob<T>& job = conv.gemm;
+  if (slices == 1) {
+    job.boxes_of_c = gemm_cuda::map_c<T>(job.finish.p, job.c);
+  } else {
+    auto longer = job.finish.p;
+    longer.c.shape[0] *= job.raster.slices;
+    longer.c.shape[2] = gemm_cuda::partial_pitch(finish.p.n());
+    job.boxes_of_c = gemm_cuda::map_c<float>(longer, job.c);
+  }
+  launch(context,
+         {.grid = smaller<std::int64_t>(job.raster.total(), context.info().sms),
+          .block = role_threads,
+          .shared_bytes = sizeof(ConvLayout<Filters>)},
+         conv_implicit_gemm_tma<T, Filters>, conv);
+}
+
+void run(const Conv::Args& args, Context& context) {
+  const TensorPlan plan = plan_of(args, context);
+  visit<f16, bf16>(args.x.dtype, [&]<class T>() {
+    for (std::int64_t group = 0; group < args.geometry.groups; ++group) {
+      const auto finish = gemm_cuda::finish_of<T>(product_of(args, group));
+      gemm_cuda::with_slices(context, finish, plan.slices, nullptr, [&](float* partial) {
+        const auto with_filters = [&]<int Filters>() {
+          if (tiles[plan.tile].columns != Filters) return;
+          launch_group<T, Filters>(args, context, group, plan.slices, finish, partial);
+        };
+        with_filters.template operator()<256>();
+        with_filters.template operator()<128>();
+        with_filters.template operator()<64>();
+      });
+    }
+  });
+}
+
+const Rung<Conv> self{{.name = "implicit_gemm_tma",
+                       .step = 200,
+                       .after = "tensor_cores",
+                       .backend = device_backend,
+                       .supports = supports,
+                       .estimate = estimate,
+                       .run = run}};
+
+}  // namespace
+}  // namespace rung
