@@ -10,6 +10,7 @@
 // Limits   every valid call.
 // Tried    -
 // Source   -
+#include "rung/core/bounds.hpp"
 #include "rung/ops/conv/cuda/detail/layer.hpp"
 
 namespace rung {
@@ -59,11 +60,17 @@ void run(const Conv::Args& args, Context& context) {
   });
 }
 
+double estimate(const Conv::Args& args, const Context& context) {
+  // However few elements there are, a thread waits for one term after another.
+  const double waiting = 4.5e-6 + 0.06e-6 * static_cast<double>(args.terms());
+  return larger(estimate_seconds(Conv::cost(args), {.peak = 0.04}, context), waiting);
+}
+
 const Rung<Conv> self{{.name = "every_call",
                        .step = 15,
                        .after = "naive",
                        .backend = device_backend,
-                       .speed = {.peak = 0.04},
+                       .estimate = estimate,
                        .run = run}};
 
 }  // namespace
