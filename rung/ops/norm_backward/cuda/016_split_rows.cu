@@ -75,6 +75,11 @@ struct Share {
       if (r < rows) call.lines.rows.offsets(first + r, at[r]);
     }
   }
+  /// Where column i is in a tensor: found once for all rows, as it costs divisions.
+  template <int tensor>
+  [[nodiscard]] __device__ __forceinline__ std::int64_t column(std::int64_t i) const {
+    return call.lines.columns.template offset<tensor>(i);
+  }
   /// f(i, c) for the thread's columns of the step that begins at `from`.
   template <class F>
   __device__ __forceinline__ void for_columns(std::int64_t from, F&& f) const {
@@ -84,16 +89,14 @@ struct Share {
       if (i < end) f(i, c);
     }
   }
-  [[nodiscard]] __device__ __forceinline__ W x(int r, std::int64_t i) const {
-    return convert<W>(call.x[at[r][NormBackward::row_x] +
-                             call.lines.columns.template offset<NormBackward::column_x>(i)]);
+  [[nodiscard]] __device__ __forceinline__ W x(int r, std::int64_t column_of_x) const {
+    return convert<W>(call.x[at[r][NormBackward::row_x] + column_of_x]);
   }
-  [[nodiscard]] __device__ __forceinline__ W dy(int r, std::int64_t i) const {
-    return convert<W>(call.dy[at[r][NormBackward::row_dy] +
-                              call.lines.columns.template offset<NormBackward::column_dy>(i)]);
+  [[nodiscard]] __device__ __forceinline__ W dy(int r, std::int64_t column_of_dy) const {
+    return convert<W>(call.dy[at[r][NormBackward::row_dy] + column_of_dy]);
   }
   [[nodiscard]] __device__ __forceinline__ W gamma(std::int64_t i) const {
-    return gamma_at(call, call.lines.columns.template offset<NormBackward::column_gamma>(i));
+    return gamma_at(call, column<NormBackward::column_gamma>(i));
   }
 };
 
@@ -164,9 +167,10 @@ __global__ void __launch_bounds__(threads)
     Means<W> sums[rows_a_share] = {};
     for (std::int64_t from = share.begin; call.layer && from < share.end; from += step) {
       share.for_columns(from, [&](std::int64_t i, int) {
+        const std::int64_t column_of_x = share.template column<NormBackward::column_x>(i);
 #pragma unroll
         for (int r = 0; r < rows_a_share; ++r) {
-          if (r < share.rows) sums[r].g += share.x(r, i);
+          if (r < share.rows) sums[r].g += share.x(r, column_of_x);
         }
       });
     }
@@ -176,10 +180,11 @@ __global__ void __launch_bounds__(threads)
     Means<W> moments[rows_a_share] = {};
     for (std::int64_t from = share.begin; from < share.end; from += step) {
       share.for_columns(from, [&](std::int64_t i, int) {
+        const std::int64_t column_of_x = share.template column<NormBackward::column_x>(i);
 #pragma unroll
         for (int r = 0; r < rows_a_share; ++r) {
           if (r >= share.rows) continue;
-          const W distance = share.x(r, i) - scratch.centers[r];
+          const W distance = share.x(r, column_of_x) - scratch.centers[r];
           moments[r].g += distance;
           moments[r].gz += distance * distance;
         }
@@ -208,12 +213,14 @@ __global__ void __launch_bounds__(threads)
       W dbeta[columns] = {};
       share.for_columns(from, [&](std::int64_t i, int c) {
         const W gamma = share.gamma(i);
+        const std::int64_t column_of_x = share.template column<NormBackward::column_x>(i);
+        const std::int64_t column_of_dy = share.template column<NormBackward::column_dy>(i);
 #pragma unroll
         for (int r = 0; r < rows_a_share; ++r) {
           if (r >= share.rows) continue;
           const Scale<W> scale = scratch.scales[r];
-          const W z = (share.x(r, i) - scale.center) * scale.rstd + scale.shift;
-          const W dy = share.dy(r, i);
+          const W z = (share.x(r, column_of_x) - scale.center) * scale.rstd + scale.shift;
+          const W dy = share.dy(r, column_of_dy);
           means[r].g += dy * gamma;
           means[r].gz += dy * gamma * z;
           dgamma[c] += dy * z;
@@ -256,13 +263,15 @@ __global__ void __launch_bounds__(threads)
     for (std::int64_t from = share.begin; from < share.end; from += step) {
       share.for_columns(from, [&](std::int64_t i, int) {
         const W gamma = share.gamma(i);
-        const std::int64_t column = call.lines.columns.template offset<NormBackward::column_dx>(i);
+        const std::int64_t column_of_x = share.template column<NormBackward::column_x>(i);
+        const std::int64_t column_of_dy = share.template column<NormBackward::column_dy>(i);
+        const std::int64_t column_of_dx = share.template column<NormBackward::column_dx>(i);
         W x[rows_a_share];
         W dy[rows_a_share];
 #pragma unroll
         for (int r = 0; r < rows_a_share; ++r) {  // before the first store, perhaps to the same
-          x[r] = r < share.rows ? share.x(r, i) : W{0};
-          dy[r] = r < share.rows ? share.dy(r, i) : W{0};
+          x[r] = r < share.rows ? share.x(r, column_of_x) : W{0};
+          dy[r] = r < share.rows ? share.dy(r, column_of_dy) : W{0};
         }
 #pragma unroll
         for (int r = 0; r < rows_a_share; ++r) {
@@ -271,7 +280,7 @@ __global__ void __launch_bounds__(threads)
           const W z = (x[r] - scale.center) * scale.rstd + scale.shift;
           const W g = dy[r] * gamma;
           const W dx = scale.rstd * (g - scratch.means[r].g - z * scratch.means[r].gz);
-          call.dx[share.at[r][NormBackward::row_dx] + column] = convert<T>(dx);
+          call.dx[share.at[r][NormBackward::row_dx] + column_of_dx] = convert<T>(dx);
         }
       });
     }
