@@ -14,23 +14,25 @@ namespace rung::test {
 namespace {
 
 #if defined(__SANITIZE_ADDRESS__) || !defined(__OPTIMIZE__)
-constexpr bool as_programs_run = false;
+constexpr bool kernels_are_optimised = false;
 #else
-constexpr bool as_programs_run = true;
+constexpr bool kernels_are_optimised = true;
 #endif
 
-struct Pair {
+struct AwkwardAndPlain {
   const char* op;
   const char* awkward;
   const char* plain;
   double factor;  // what the awkward one may take of the plain one's time
 };
 // NOLINTNEXTLINE(readability-identifier-naming): GoogleTest looks for this name
-void PrintTo(const Pair& pair, std::ostream* out) { *out << pair.op << ' ' << pair.awkward; }
+void PrintTo(const AwkwardAndPlain& pair, std::ostream* out) {
+  *out << pair.op << ' ' << pair.awkward;
+}
 
 /// Measured on a 2-core Zen 5 vCPU, some 1.5 to 4 times what they take there; before there were
 /// kernels for them they took what stands behind.
-constexpr Pair pairs[] = {
+constexpr AwkwardAndPlain awkward_shapes[] = {
     {"elementwise", "f32 60000x3,add,y=row", "f32 180000,add", 3},                 // 44
     {"elementwise", "f32 90000x2,mul,y=column", "f32 180000,mul", 8},              // 63
     {"elementwise", "bf16 36000x5,add,x=column", "bf16 180000,add", 8},            // 34
@@ -47,11 +49,11 @@ constexpr Pair pairs[] = {
     {"norm", "f32 60000x3,gamma,beta,stats", "f32 424x425,gamma,beta,stats", 12},  // 30
 };
 
-class Cliff : public testing::TestWithParam<Pair> {};
+class Cliff : public testing::TestWithParam<AwkwardAndPlain> {};
 
 TEST_P(Cliff, IsNone) {
-  if (!as_programs_run) GTEST_SKIP() << "speed is that of optimised kernels";
-  const Pair pair = GetParam();
+  if (!kernels_are_optimised) GTEST_SKIP() << "speed is that of optimised kernels";
+  const AwkwardAndPlain pair = GetParam();
   const AnyOperator& op = find_operator(pair.op);
   Context context = Context::cpu(1);
   const auto seconds = [&](const char* problem) {
@@ -73,7 +75,7 @@ TEST_P(Cliff, IsNone) {
   RecordProperty("ratio", std::to_string(ratio));
 }
 
-INSTANTIATE_TEST_SUITE_P(Cpu, Cliff, testing::ValuesIn(pairs));
+INSTANTIATE_TEST_SUITE_P(Cpu, Cliff, testing::ValuesIn(awkward_shapes));
 
 }  // namespace
 }  // namespace rung::test

@@ -69,10 +69,12 @@ Support supports(const PoolBackward::Args& args, const Context&) {
 }
 
 double estimate(const PoolBackward::Args& args, const Context&) {
-  constexpr double a_term = 0.55e-9, a_maximum = 2.5e-9, a_far_maximum = 4.5e-9, a_zero = 0.1e-9;
+  constexpr double a_term = 0.5e-9, a_window = 1.1e-9, a_maximum = 2.5e-9, a_far_maximum = 4.5e-9,
+                   a_zero = 0.1e-9;
   const double zeros = static_cast<double>(args.dx.size()) * a_zero;
   if (args.kind() != Pooling::max) {
-    return zeros + PoolBackward::cost(args).operations / 2 * a_term;
+    return zeros + static_cast<double>(args.dy.size()) * a_window +
+           PoolBackward::cost(args).operations / 2 * a_term;
   }
   const double each = args.dx.strides[3] == 1 ? a_maximum : a_far_maximum;
   return zeros + static_cast<double>(args.dy.size()) * each;
