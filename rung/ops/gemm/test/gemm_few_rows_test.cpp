@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // gemm's rungs for C of few rows or columns, or of few terms, on the simulated GPU: exact products
 // of whole numbers over random shapes, layouts and strides; which rung the public call takes.
-#include <limits>
-
 #include "rung/ops/gemm/test/gemm_exact.hpp"
 
 namespace rung {
@@ -39,6 +37,38 @@ TEST(GemmFewRows, ExactProductsOfAnyShapeAndLayout) {
     test.beta = pick(0.0F, 0.0F, 1.0F);
     EXPECT_EQ(run_case(context, test, engine, taken, rungs), 1) << describe(test);
   }
+}
+
+TEST(GemmFewRows, ExactProductsOfShortAndOfSlicedK) {
+  Context context = Context::on(Backend::simt);
+  std::mt19937 engine(13);
+  const auto pick = [&](auto... values) {
+    const std::common_type_t<decltype(values)...> all[] = {values...};
+    return all[engine() % (sizeof(all) / sizeof(all[0]))];
+  };
+  const auto up_to = [&](int most) {
+    return 1 + static_cast<std::int64_t>(engine() % static_cast<unsigned>(most));
+  };
+  constexpr const char* rungs[] = {"short_k", "sliced_k"};
+  std::map<std::string, int> taken;
+  for (int round = 0; round < 50; ++round) {
+    Case test{};
+    const bool is_short = round % 2 == 0;
+    test.type = is_short ? pick(DType::f32, DType::bf16, DType::f16) : DType::f32;
+    test.out = pick(test.type, DType::f32);
+    test.batch = pick(1, 1, 2);
+    test.m = up_to(150);
+    test.n = pick(up_to(300), std::int64_t{128});
+    test.k = is_short ? up_to(16) : pick(up_to(200), std::int64_t{256});
+    test.ta = engine() % 2 == 0;
+    test.tb = engine() % 2 == 0;
+    test.padding = pick(0, 8, 3);
+    test.skip = pick(0, 0, 8, 1);
+    test.alpha = pick(1.0F, 0.5F, -2.0F);
+    test.beta = pick(0.0F, 0.0F, 1.0F);
+    EXPECT_GE(run_case(context, test, engine, taken, rungs), 1) << describe(test);
+  }
+  for (const char* rung : rungs) EXPECT_GE(taken[rung], 25) << rung;
 }
 
 /// However many steps k has: slices of it need not be equal, and the last may be missing.
