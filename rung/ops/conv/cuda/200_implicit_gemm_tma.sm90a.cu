@@ -2,7 +2,7 @@
 // conv / implicit GEMM by TMA
 //
 // Idea     the copy engine unrolls the image: in im2col mode it counts 128 pixels through rows and
-//          images, adds a tap's offset to each, fills what lies outside with zeros, and lays 64
+//          images, adds a tap's offset to each, fills what is outside with zeros, and lays 64
 //          channels of each into shared memory as wgmma reads them. The product then is gemm's
 //          persistent: warp roles, a ring of stages, a block per SM that takes tile after tile,
 //          slices of k where there are few tiles, bias and activation in the epilogue.
@@ -259,7 +259,7 @@ Support supports(const Conv::Args& args, const Context& context) {
           tensor_map_support(filters_of<T>(args, group), box, Swizzle::bytes_128);
       if (!filters) return filters;
     }
-    // Groups between the first and the last lie at multiples of the first's distance.
+    // Groups between the first and the last are at multiples of the first's distance.
     const std::int64_t apart = g.group_channels() * static_cast<std::int64_t>(sizeof(T));
     return g.groups == 1 || apart % 16 == 0 ? supported : unsupported("groups aligned to 16 bytes");
   });

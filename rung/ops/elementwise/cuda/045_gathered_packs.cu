@@ -8,7 +8,7 @@
 //          Against strided: wide accesses for what lies densely, a division for 4 to 16 elements.
 // Cost     every operand once, the result once; a load for each element that is gathered, from the
 //          caches where it repeats.
-// Limits   functions of two or three floating-point operands; z dense, and an operand that lies in
+// Limits   functions of two or three floating-point operands; z dense, and an operand that is in
 //          its order; less than 2^31 elements. An operand that runs across z's rows is no faster
 //          than with strided.
 // Source   -

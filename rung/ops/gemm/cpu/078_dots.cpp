@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // gemm / dot products
 //
-// Idea     where both operands lie along k, and C is small or narrow, C's elements are dot
-//          products: four rows of A times four columns of B at a time, one row times 16, vectors
-//          along k. The lanes of the 16 sums are added up by one tree for all of them. A matrix of
-//          two to four columns times a vector: whole vectors of its rows come apart on loading.
+// Idea     where both operands are contiguous along k, and C is small or narrow, C's elements are
+//          dot products: four rows of A times four columns of B at a time, or one row times 16,
+//          vectors along k. The lanes of the 16 sums are added up by one tree for all of them. A
+//          matrix of two to four columns times a vector: whole vectors of its rows come apart on
+//          loading.
 // Changes  against gemv: several rows share what is read of B. Against packed_simd and small:
 //          neither operand is copied, whose columns would be gathered one element at a time.
 // Cost     8 loads for 16 vectors of multiply-adds; some 45 instructions for 16 elements of C.

@@ -10,6 +10,8 @@
 // Limits   C of more than a few tiles per SM is simt_top's; of few tiles and long k, split_k's.
 // Tried    -
 // Source   CUTLASS, "Parallelized reductions: sliced K".
+#include <algorithm>
+
 #include <array>
 
 #include "rung/ops/gemm/cuda/detail/async.hpp"

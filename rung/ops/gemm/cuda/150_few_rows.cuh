@@ -136,7 +136,7 @@ __global__ void __launch_bounds__(few_threads, (few_blocks<T, Rows, Aligned>))
   const auto a = p.a.at(batch);
   const auto b = p.b.at(batch);
 
-  // A's elements in the order in which they lie in memory; f32 is copied while the step before is
+  // A's elements in the order in which they are in memory; f32 is copied while the step before is
   // multiplied, other types wait in registers for their conversion.
   constexpr bool copies = sizeof(T) == 4;
   constexpr int a_elements = Rows * Shape::step;

@@ -175,7 +175,7 @@ __global__ void __launch_bounds__(role_threads, 1)
 }
 
 /// An operand whose parts are to be made: `given` is matrices x outer x k, in that order where the
-/// axes are 1 and 2. Lines lie along whichever axis is nearer to being contiguous.
+/// axes are 1 and 2. Lines run along whichever axis is nearer to being contiguous.
 struct SplitOperand {
   View<const float, 3> view;  // matrices x lines x along
   bool k_major;

@@ -4,7 +4,7 @@
 // unaligned vector of that copy, at an offset that depends on the tap alone.
 //
 // With a stride of s, a plane is stored as s x s planes of every s-th place, so that neighbouring
-// pixels still lie beside each other. Pixels are counted through the rows of a band as they lie in
+// pixels still are beside each other. Pixels are counted through the rows of a band as they are in
 // the planes: what a row has more there than pixels is multiplied for nothing.
 #if defined(RUNG_OPS_CONV_CPU_PLANES_INL_HPP_) == defined(HWY_TARGET_TOGGLE)
 #ifdef RUNG_OPS_CONV_CPU_PLANES_INL_HPP_
@@ -167,7 +167,7 @@ class PlaneColumns {
     return band;
   }
 
-  /// Where taps (t1, t2) lie in a plane.
+  /// Where taps (t1, t2) are in a plane.
   void set_offsets(std::int32_t* to) const {
     const auto place = [&](int axis, std::int64_t t) {
       return t * g_.axis[axis].between - conv_cpu::first_tap(g_.axis[axis]);

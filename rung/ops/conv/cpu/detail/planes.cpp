@@ -62,7 +62,7 @@ bool takes_planes(const Gathered& g) {
     if (std::abs(axis.between) > 0x3fff || axis.step > 0x3fff) return false;
   }
   if (g.axis[1].kernel * g.axis[2].kernel > 0x3fff) return false;
-  // A row of pixels needs all rows that its taps lie in.
+  // A row of pixels needs all rows that its taps are in.
   PlaneShape shape{.rows = 1, .columns = std::min<std::int64_t>(g.axis[2].places, 512)};
   constexpr std::int64_t max_elements = std::int64_t{1} << 24;
   const std::int64_t elements = set_planes(g, shape);

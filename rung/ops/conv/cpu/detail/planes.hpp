@@ -23,7 +23,7 @@ struct PlaneShape {
   std::int64_t plane = 1;  // from one channel's planes to the next one's, in elements
 };
 
-/// The first place, from a pixel's own, that a tap lies at: taps may go backwards.
+/// The first place, from a pixel's own, that a tap is at: taps may go backwards.
 inline std::int64_t first_tap(const conv_layer::SourceAxis& axis) {
   return axis.between < 0 ? (axis.kernel - 1) * axis.between : 0;
 }
