@@ -62,7 +62,8 @@ void run(const Conv::Args& args, Context& context) {
 
 double estimate(const Conv::Args& args, const Context& context) {
   // However few elements there are, a thread waits for one term after another.
-  const double waiting = 4.5e-6 + 0.06e-6 * static_cast<double>(args.terms());
+  const double waiting = 4e-6 + 0.07e-6 * static_cast<double>(args.terms()) +
+                         0.15e-6 * static_cast<double>(args.geometry.taps());
   return larger(estimate_seconds(Conv::cost(args), {.peak = 0.04}, context), waiting);
 }
 

@@ -98,12 +98,20 @@ void run(const Conv::Args& args, Context& context) {
          args.y.view<float, 5>(), g.axis[1], g.axis[2], static_cast<int>(along_row));
 }
 
+double estimate(const Conv::Args& args, const Context& context) {
+  // A block waits for a tile of each channel, and goes through its taps.
+  const ConvGeometry& g = args.geometry;
+  const double waiting = 3e-6 + static_cast<double>(g.group_channels()) *
+                                    (0.8e-6 + 0.08e-6 * static_cast<double>(g.taps()));
+  return larger(estimate_seconds(Conv::cost(args), {.peak = 0.05}, context), waiting);
+}
+
 const Rung<Conv> self{{.name = "shared_tile",
                        .step = 30,
                        .after = "constant_weights",
                        .backend = device_backend,
                        .supports = supports,
-                       .speed = {.peak = 0.05},
+                       .estimate = estimate,
                        .run = run}};
 
 }  // namespace

@@ -81,11 +81,14 @@ double estimate(const Conv::Args& args, const Context& context) {
   Cost cost = Conv::cost(args);
   cost.bytes += static_cast<double>(args.geometry.images) * static_cast<double>(args.terms()) *
                 static_cast<double>(args.geometry.results()) * 8;
-  return estimate_seconds(
-      cost,
-      {.peak = 0.35,
-       .launches = static_cast<int>(smaller(args.geometry.images, std::int64_t{10000})) * 2},
+  const std::int64_t images = args.geometry.images;
+  const double seconds = estimate_seconds(
+      cost, {.peak = 0.35, .launches = static_cast<int>(smaller(images, std::int64_t{10000})) * 2},
       context);
+  // One image after another, and within it one term after another, on an H100.
+  const double waiting =
+      static_cast<double>(images) * (7e-6 + 0.075e-6 * static_cast<double>(args.terms()));
+  return larger(seconds, waiting);
 }
 
 void run(const Conv::Args& args, Context& context) {

@@ -138,7 +138,10 @@ double estimate(const Conv::Args& args, const Context& context) {
   cost.operations *= filled(g.axis[1].out, tile) * filled(g.axis[2].out, tile) *
                      filled(larger(g.filters, std::int64_t{1}), thread_filters);
   const double resident = shared_bytes(g) > (64 << 10) ? 0.25 : 0.4;
-  return estimate_seconds(cost, {.peak = resident}, context);
+  // A block makes all filters of its pixels, one quartet after another.
+  const double waiting =
+      6e-6 + static_cast<double>(g.filters) * (0.6e-6 + 0.055e-6 * static_cast<double>(g.taps()));
+  return larger(estimate_seconds(cost, {.peak = resident}, context), waiting);
 }
 
 void run(const Conv::Args& args, Context& context) {
