@@ -81,7 +81,7 @@ const Rung<Gemm> self{{.name = "stream_k",
                        .step = 340,
                        .after = "persistent",
                        .backend = device_backend,
-                       .teaching = true,  // not picked until it has been checked on a GPU
+                       .teaching = true,  // behind persistent on an H100
                        .supports = supports,
                        .speed = {.rows = stream_rows, .columns = stream_columns},
                        .estimate = estimate,
