@@ -130,7 +130,7 @@ TEST_F(Arguments, Elementwise) {
   checked("y", x, [&](auto t) { elementwise(context, {w, t, z}, y, {.function = fma}); });
   checked("w", x, [&](auto t) { elementwise(context, {w, z, t}, y, {.function = fma}); });
   checked("z", y, [&](auto t) { elementwise(context, {x, w}, t); });
-  rejected("function is 99; accepted: 0 to 10", [&] {
+  rejected("function is 99; accepted: 0 to 12", [&] {
     elementwise(context, {x, w}, y, {.function = nonsense<ElementwiseFunction>()});
   });
   EXPECT_EQ(to_string(nonsense<ElementwiseFunction>()), "unknown function");

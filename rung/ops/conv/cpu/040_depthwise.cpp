@@ -222,15 +222,28 @@ Support supports(const Conv::Args& args, const Context&) {
   return g.taps() <= 128 ? supported : unsupported("filters of up to 128 taps");
 }
 
-double estimate(const Conv::Args& args, const Context& context) {
-  constexpr double a_vector = 0.4e-9, a_pixel = 4e-9, a_thread = 2e-6;
+/// Seconds of a tap of a pixel.
+double seconds_of_tap(const Conv::Args& args) {
+  constexpr double vector = 0.4e-9, pixel_in_row = 0.65e-9, pixel_apart = 4e-9;
   const ConvGeometry& g = args.geometry;
-  const bool by_channels = args.x.strides[1] == 1 && args.y.strides[1] == 1 && g.groups > 1;
-  const bool vectors = by_channels || (g.axis[2].stride == 1 && args.x.strides[4] == 1);
-  const double lanes = vectors ? (cpu::isa() == cpu::Isa::avx512 ? 16 : 8) : 0.1;
+  const std::int64_t lanes = cpu::isa() == cpu::Isa::avx512 ? 16 : 8;
+  if (args.x.strides[1] == 1 && args.y.strides[1] == 1 && g.groups > 1) {
+    return vector * static_cast<double>(ceil_div(g.channels, lanes)) /
+           static_cast<double>(g.channels);
+  }
+  if (g.axis[2].stride != 1 || args.x.strides[4] != 1) return pixel_apart;
+  // Whole vectors of a row, of pixels that no tap of the padding reaches; the others one by one.
+  const std::int64_t inside = std::max<std::int64_t>(g.axis[2].out - 2 * g.axis[2].padding, 0);
+  const double whole = static_cast<double>(inside / lanes * lanes) /
+                       static_cast<double>(std::max<std::int64_t>(g.axis[2].out, 1));
+  return whole * vector / static_cast<double>(lanes) + (1 - whole) * pixel_in_row;
+}
+
+double estimate(const Conv::Args& args, const Context& context) {
+  constexpr double a_pixel = 4e-9, a_thread = 2e-6;
   const double pixels = static_cast<double>(args.y.size());
-  const double taps = static_cast<double>(g.taps());
-  return (pixels / lanes * taps * a_vector + pixels / 16 * a_pixel) / context.threads() +
+  const double taps = static_cast<double>(args.geometry.taps());
+  return (pixels * taps * seconds_of_tap(args) + pixels / 16 * a_pixel) / context.threads() +
          (context.threads() > 1 ? a_thread : 0);
 }
 
