@@ -193,7 +193,7 @@ void Primitive::run(std::initializer_list<const void*> data) {
   std::size_t i = 0;
   for (const void* pointer : data) {
     if (!ok) break;
-    const Handle as_given = made_->given[i] != nullptr ? made_->given[i] : made_->memory[i];
+    void* const as_given = made_->given[i] != nullptr ? made_->given[i] : made_->memory[i];
     ok = lib.memory_set(as_given, const_cast<void*>(pointer)) == 0;
     arguments[i] = {made_->roles[i], made_->memory[i]};
     ++i;

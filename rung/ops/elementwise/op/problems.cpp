@@ -35,8 +35,8 @@ Extents parse_shape(std::string_view text, const Extents& whole) {
 
 // Vectors with every function; each way to broadcast, on rows short and long; in place.
 constexpr std::string_view survey_patterns[] = {
-    "(f32*3|bf16*2|f16|f64) "
-    "1..33554432,(add|mul|div|axpy|fma|relu|sigmoid|tanh|gelu|exp|silu|sign)",
+    ("(f32*3|bf16*2|f16|f64) "
+     "1..33554432,(add|mul|div|axpy|fma|relu|sigmoid|tanh|gelu|exp|silu|sign)"),
     "(f32|bf16|f16|f64|i32|i64|u8) 1..33554432,(add|sub|mul|fma|relu)",
     "(f32*3|bf16*2|f16|f64|u8) 1..4194304x1..4194304,(add|mul|fma),y=(row|column|scalar)",
     "(f32*2|bf16*2|f16) 1..4194304x2..15,(add|mul),(x|y)=(row|column)",

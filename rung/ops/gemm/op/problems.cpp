@@ -41,8 +41,8 @@ constexpr std::string_view survey_patterns[] = {
     ("(f32*2|bf16|f16) "
      "1..4096x1..4096x1..2048(|,ta|,tb)(,bias|,bias_rows|,beta=1|,alpha=0.5,beta=2)(|,relu|,gelu|,"
      "sigmoid|,tanh)"),
-    "(f32 1..4096x1..4096x1..4096(,tf32|,split)|(bf16|f16) "
-    "1..4096x1..4096x1..4096,out=f32)(|,ta|,tb)",
+    ("(f32 1..4096x1..4096x1..4096(,tf32|,split)|(bf16|f16) "
+     "1..4096x1..4096x1..4096,out=f32)(|,ta|,tb)"),
 };
 const Survey<Gemm> survey{survey_patterns};
 
