@@ -42,7 +42,8 @@ WORDS = [
 ]
 ENDINGS = {".c", ".cpp", ".cu", ".cuh", ".h", ".hpp", ".md"}
 SKIPPED = {"results", "build", "adr"}  # figures, what is made, and decisions in the words of their day
-HISTORY_SINCE = "2026-11-25T23:35"  # subjects before it are what they are
+HISTORY_SINCE = "2026-11-25T16:30"  # subjects before it are what they are
+OLDER = {"fd41fe4"}  # a subject older than the word in it that is rejected now
 
 
 def sources(root):
@@ -74,6 +75,8 @@ def main():
             print(f"{path.relative_to(root)}:{line}: '{word}' is a private word; the field says: {instead}")
             bad += 1
     for subject in subjects(root):
+        if subject.split()[0][:7] in OLDER:
+            continue
         for _, word, instead in complaints(subject):
             print(f"commit {subject}: '{word}' is a private word; the field says: {instead}")
             bad += 1

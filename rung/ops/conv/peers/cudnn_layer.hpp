@@ -58,7 +58,7 @@ inline bool is_dense(const ConstTensorRef& w, bool channels_last) {
   return cudnn::is_dense({w.data, w.dtype, shape, strides, w.device});
 }
 
-/// A pass of cuDNN's, prepared for the layer asked for last; one per thread.
+/// A pass of cuDNN's with the descriptors of the last layer; one per thread.
 template <cudnn::Pass pass>
 class Layer {
  public:

@@ -11,7 +11,6 @@
 // Tried    -
 // Source   CUTLASS, "Parallelized reductions: sliced K".
 #include <algorithm>
-
 #include <array>
 
 #include "rung/ops/gemm/cuda/detail/async.hpp"
