@@ -29,6 +29,14 @@ struct LossTerms {
             1 / classes};
   }
 
+  /// The same for a kind that the compiler knows.
+  template <LossKind known>
+  [[nodiscard]] RUNG_HD RUNG_ALWAYS_INLINE LossTerms of_kind() const {
+    LossTerms terms = *this;
+    terms.kind = known;
+    return terms;
+  }
+
   [[nodiscard]] RUNG_HD RUNG_ALWAYS_INLINE bool has_maximum() const {
     return kind == LossKind::cross_entropy;
   }

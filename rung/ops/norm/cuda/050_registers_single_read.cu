@@ -7,7 +7,7 @@
 //          SM, so that some always load while others reduce and write.
 // Changes  against warp_per_row: x is read once in all; the threads of a row grow with it; its
 //          warps meet once (detail/parts.hpp). y is stored such that the caches give it up first.
-//          Elements of 16 bits stay in words (detail/widen.hpp).
+//          Elements of 16 bits stay in words (rung/device/widen.hpp).
 //          L2 is asked for rows that are soon due.
 // Cost     what must be: x once, y once.
 // Limits   contiguous rows of up to 32768 elements, 8192 of f64. Rows whose length or address cuts
@@ -40,7 +40,7 @@
 #include "rung/device/waiting.hpp"
 #include "rung/ops/norm/cuda/detail/parts.hpp"
 #include "rung/ops/norm/cuda/detail/usual.hpp"
-#include "rung/ops/norm/cuda/detail/widen.hpp"
+#include "rung/device/widen.hpp"
 
 namespace rung {
 namespace {

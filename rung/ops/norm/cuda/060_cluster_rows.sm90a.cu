@@ -28,7 +28,7 @@
 #include "rung/device/waiting.hpp"
 #include "rung/ops/norm/cuda/detail/parts.hpp"
 #include "rung/ops/norm/cuda/detail/usual.hpp"
-#include "rung/ops/norm/cuda/detail/widen.hpp"
+#include "rung/device/widen.hpp"
 
 namespace rung {
 namespace {

@@ -23,7 +23,7 @@
 #include "rung/device/ptx_thread.hpp"
 #include "rung/device/waiting.hpp"
 #include "rung/ops/norm/cuda/detail/parts.hpp"
-#include "rung/ops/norm/cuda/detail/widen.hpp"
+#include "rung/device/widen.hpp"
 #include "rung/ops/norm_backward/cuda/detail/norm_backward.hpp"
 
 namespace rung {
@@ -33,11 +33,9 @@ using namespace norm_backward_cuda;
 
 using norm_cuda::join;
 using norm_cuda::kept_packs;
-using norm_cuda::narrow;
 using norm_cuda::pack_width;
 using norm_cuda::part_of_lanes;
 using norm_cuda::WarpPart;
-using norm_cuda::widen;
 
 constexpr int ring_threads = 512;  // of 128 registers each
 constexpr int max_stages = 4;

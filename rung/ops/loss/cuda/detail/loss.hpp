@@ -34,7 +34,8 @@ struct RowLoss {
   bool mean;
   const std::int64_t* counted;  // how many rows count, in count_blocks parts; or null: all do
   int count_blocks;
-  double* sums;  // one for each block: of its rows' losses
+  double* sums;   // one for each block: of its rows' losses
+  unsigned zero;  // widen_again()'s
 
   /// What the gradient of a row is multiplied with. For all threads of a block to ask.
   [[nodiscard]] __device__ __forceinline__ Sum factor() const {
@@ -180,23 +181,17 @@ inline std::int64_t max_blocks(const Context& context) {
   return 16 * std::int64_t{context.info().sms};
 }
 
-/// kernel(rows, p): counts the rows if need be, launches, and adds up what the blocks leave.
-template <class T>
-void run_rows(const Loss::Args& args, Context& context, const RowBlock& block,
-              void (*kernel)(Rows<4>, RowLoss<T>));
-
 /// Counts rows of which labels are not the ignored one: a number per block. In finish.cu.
 int launch_count(const Loss::Args& args, Context& context, std::int64_t* counted);
 /// Adds up `blocks` sums into the result.
 void launch_result(const Loss::Args& args, Context& context, const double* sums,
                    std::int64_t blocks, const std::int64_t* counted, int count_blocks);
 
-template <class T>
-void run_rows(const Loss::Args& args, Context& context, const RowBlock& block,
-              void (*kernel)(Rows<4>, RowLoss<T>)) {
+/// launch_p(p): counts the rows if need be, launches a kernel of so many blocks, and adds up what
+/// they leave in p.sums.
+template <class T, class Launch>
+void run_blocks(const Loss::Args& args, Context& context, std::int64_t blocks, Launch&& launch_p) {
   using Sum = Accumulator<T>;
-  const std::int64_t blocks =
-      smaller(max_blocks(context), (args.count() + block.rows - 1) / block.rows);
   const auto count_bytes = static_cast<std::size_t>(max_count_blocks) * sizeof(std::int64_t);
   auto* memory = static_cast<unsigned char*>(
       context.workspace(count_bytes + static_cast<std::size_t>(blocks + 1) * sizeof(double)));
@@ -217,10 +212,35 @@ void run_rows(const Loss::Args& args, Context& context, const RowBlock& block,
   p.counted = counted;
   p.count_blocks = count_blocks;
   p.sums = sums;
-  launch(context,
-         {.grid = blocks, .block = {block.threads, block.rows}, .shared_bytes = block.shared_bytes},
-         kernel, args.rows, p);
+  launch_p(p);
   launch_result(args, context, sums, blocks, counted, count_blocks);
+}
+
+/// kernel(rows, p), whose blocks go round the rows.
+template <class T>
+void run_rows(const Loss::Args& args, Context& context, const RowBlock& block,
+              void (*kernel)(Rows<4>, RowLoss<T>)) {
+  const std::int64_t blocks =
+      smaller(max_blocks(context), (args.count() + block.rows - 1) / block.rows);
+  run_blocks<T>(args, context, blocks, [&](const RowLoss<T>& p) {
+    launch(
+        context,
+        {.grid = blocks, .block = {block.threads, block.rows}, .shared_bytes = block.shared_bytes},
+        kernel, args.rows, p);
+  });
+}
+
+/// f<kind>(): for the compiler.
+template <class F>
+void with_kind(const Loss::Args& args, F&& f) {
+  switch (args.options.kind) {
+    case LossKind::cross_entropy:
+      return f.template operator()<LossKind::cross_entropy>();
+    case LossKind::hinge:
+      return f.template operator()<LossKind::hinge>();
+    case LossKind::squared:
+      return f.template operator()<LossKind::squared>();
+  }
 }
 
 }  // namespace rung::loss_cuda::inline RUNG_TARGET

@@ -5,7 +5,7 @@
 
 #include "rung/device/load_anywhere.hpp"
 #include "rung/ops/norm/cuda/detail/norm.hpp"
-#include "rung/ops/norm/cuda/detail/widen.hpp"
+#include "rung/device/widen.hpp"
 
 namespace rung::norm_cuda::inline RUNG_TARGET {
 

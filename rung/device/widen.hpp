@@ -4,13 +4,14 @@
 // instructions per element for that, and a row of them is bound by instructions.
 #pragma once
 
+#include <limits>
 #include <type_traits>
 
 #include "rung/device/convert.hpp"
 #include "rung/device/load.hpp"
 #include "rung/device/ptx_halves.hpp"
 
-namespace rung::norm_cuda::inline RUNG_TARGET {
+namespace rung::inline RUNG_TARGET {
 
 #if defined(__CUDA_ARCH__)
 /// f(word) for the words of elements of 16 bits, which are two each.
@@ -79,6 +80,37 @@ __device__ __forceinline__ Pack<Accumulator<T>, N> widen_again(const RawPack<T, 
   return widen(raw);
 }
 
+/// The largest element of packs, in the type of arithmetic; a NaN is passed over.
+template <class T, int N, int count>
+__device__ __forceinline__ Accumulator<T> largest(const RawPack<T, N> (&packs)[count]) {
+  using Sum = Accumulator<T>;
+#if defined(__CUDA_ARCH__)
+  if constexpr (sizeof(T) == 2) {  // two at once
+    unsigned largest[2] = {};
+    for_each_word(packs[0], [&](unsigned word) { largest[0] = largest[1] = word; });
+    int turn = 0;
+#pragma unroll
+    for (const RawPack<T, N>& pack : packs) {
+      for_each_word(pack, [&](unsigned word) {
+        largest[turn] = ptx::max_halves<T>(largest[turn], word);
+        turn ^= 1;
+      });
+    }
+    const unsigned both = ptx::max_halves<T>(largest[0], largest[1]);
+    return fmaxf(convert<float>(T::from_bits(static_cast<std::uint16_t>(both))),
+                 convert<float>(T::from_bits(static_cast<std::uint16_t>(both >> 16))));
+  }
+#endif
+  Sum largest = -std::numeric_limits<Sum>::infinity();
+#pragma unroll
+  for (const RawPack<T, N>& pack : packs) {
+    const Pack<Sum, N> values = widen(pack);
+#pragma unroll
+    for (int i = 0; i < N; ++i) largest = values[i] > largest ? values[i] : largest;
+  }
+  return largest;
+}
+
 /// Rounded to T, as it travels.
 template <class T, int N>
 __device__ __forceinline__ RawPack<T, N> narrow(const Pack<Accumulator<T>, N>& values) {
@@ -111,4 +143,4 @@ __device__ __forceinline__ RawPack<T, N> narrow(const Pack<Accumulator<T>, N>& v
   return rung::raw(convert<T>(values));
 }
 
-}  // namespace rung::norm_cuda::inline RUNG_TARGET
+}  // namespace rung::inline RUNG_TARGET

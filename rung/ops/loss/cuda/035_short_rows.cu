@@ -1,0 +1,212 @@
+// SPDX-License-Identifier: Apache-2.0
+// loss / short rows
+//
+// Idea     where rows follow one another, a block takes many of them as one piece of memory: into
+//          shared memory and out of it by 16 bytes, wherever rows begin, and their labels with
+//          them. There a row has as many lanes as it needs, from one to a warp, each of which keeps
+//          its elements in registers.
+// Changes  against warp_per_row: rows of a few elements do not leave most of a warp idle, and rows
+//          of odd lengths are not loaded by elements; one read of x.
+// Cost     x once, dx once, and twice as much of shared memory; a shuffle for each halving of the
+//          lanes of a row, twice.
+// Limits   labels; rows of up to 512 elements that follow one another in x and dx, and are short,
+//          or do not begin at multiples of 16 bytes.
+// Tried    -
+// Source   softmax's ladder (ops/softmax/cuda/045_short_rows.cu).
+#include "rung/device/row_chunk.hpp"
+#include "rung/device/waiting.hpp"
+#include "rung/ops/loss/cuda/detail/loss.hpp"
+
+namespace rung {
+namespace {
+
+using namespace loss_cuda;
+
+constexpr int threads = 256;
+// In place of a label, of a row with no class to have:
+constexpr int ignored = -1;
+constexpr int wrong = -2;
+
+template <class T>
+struct ShortShared {
+  double sums[32];
+  int labels[1];  // of all rows of the block; behind them, their elements
+
+  static constexpr std::size_t bytes(std::int64_t rows, std::int64_t elements) {
+    return round_up(offsetof(ShortShared, labels) + static_cast<std::size_t>(rows) * sizeof(int),
+                    std::size_t{16}) +
+           round_up(static_cast<std::size_t>(elements) * sizeof(T), std::size_t{16}) + 16;
+  }
+  __device__ __forceinline__ T* elements(int rows) {
+    auto* const bytes = reinterpret_cast<unsigned char*>(this);
+    return reinterpret_cast<T*>(
+        bytes + round_up(static_cast<int>(offsetof(ShortShared, labels) + rows * sizeof(int)), 16));
+  }
+};
+
+/// Elements lane, lane + lanes ... of a row, up to `kept` of them.
+template <int kept, LossKind kind, class T>
+__global__ void __launch_bounds__(threads)
+    loss_short_rows(RowLoss<T> p, const std::int64_t label_step, const std::int64_t losses_step,
+                    RowChunks chunks) {
+  using Sum = Accumulator<T>;
+  constexpr bool has_maximum = kind == LossKind::cross_entropy;
+  auto& memory = shared<ShortShared<T>>();
+  const LossTerms<Sum> terms = p.terms.template of_kind<kind>();
+  const Sum factor = p.factor();
+  const std::int64_t first = std::int64_t{blockIdx.x} * chunks.group;
+  const int rows = static_cast<int>(smaller<std::int64_t>(chunks.group, chunks.rows - first));
+  const int count = rows * chunks.length;
+  const T* const x = p.x + first * chunks.length;
+  T* const staged = behind_as(memory.elements(chunks.group), x);
+  copy_in(staged, x, count);
+  for (int row = static_cast<int>(threadIdx.x); row < rows; row += threads) {
+    const std::int64_t label = p.labels.at((first + row) * label_step);
+    memory.labels[row] = !p.labels.counts(label)    ? ignored
+                         : p.labels.is_wrong(label) ? wrong
+                                                    : static_cast<int>(label);
+  }
+  ptx::async_wait_all();
+  __syncthreads();
+  double total = 0;
+  int row = static_cast<int>(threadIdx.x) / chunks.lanes;
+  for_each_row_of(chunks, rows, [&](int begin, int lane) {
+    const bool exists = lane < chunks.length;
+    const int label = exists ? memory.labels[row] : ignored;
+    Sum values[kept];
+    Sum maximum = no_maximum<Sum>;
+#pragma unroll
+    for (int k = 0; k < kept; ++k) {
+      const int i = lane + k * chunks.lanes;
+      // Adds nothing: an exponential of 0, or no slack.
+      values[k] = -std::numeric_limits<Sum>::infinity();
+      if (i < chunks.length) values[k] = convert<Sum>(staged[begin + i]);
+      maximum = Larger{}(maximum, values[k]);
+    }
+    if constexpr (has_maximum) maximum = lanes_reduce(maximum, Larger{}, chunks.lanes);
+    Parts<Sum> parts{0, 0};
+#pragma unroll
+    for (int k = 0; k < kept; ++k) {
+      const int i = lane + k * chunks.lanes;
+      const Sum target = i == label ? 1 : 0;
+      if (i < chunks.length) parts.terms += terms.term(values[k], target, maximum);
+      if constexpr (has_maximum) {
+        values[k] = power(values[k] - maximum);
+        parts.powers += values[k];
+      } else {
+        values[k] = terms.slope(values[k], target, 0);
+      }
+    }
+    parts = lanes_reduce(parts, AddParts{}, chunks.lanes);
+    const Sum otherwise = label == wrong ? std::numeric_limits<Sum>::quiet_NaN() : Sum(0);
+    if (lane == 0) {
+      const Sum loss = label >= 0 ? Row<T>::loss_of(p, parts) : otherwise;
+      if (p.losses != nullptr) p.losses[(first + row) * losses_step] = loss;
+      total += static_cast<double>(loss);
+    }
+    row += threads / chunks.lanes;
+    if (p.dx == nullptr) return;
+    const Sum inverse = 1 / parts.powers;
+#pragma unroll
+    for (int k = 0; k < kept; ++k) {
+      const int i = lane + k * chunks.lanes;
+      if (i >= chunks.length) break;
+      Sum slope = values[k];
+      if (has_maximum) slope = slope * inverse - terms.share(i == label ? 1 : 0);
+      staged[begin + i] = convert<T>(label >= 0 ? slope * factor : otherwise);
+    }
+  });
+  __syncthreads();
+  if (p.dx != nullptr) copy_out(p.dx + first * chunks.length, staged, count);
+  leave_sum(total, memory.sums, p.sums);
+}
+
+constexpr int longest = 512;
+
+/// Whether rows of the tensor follow one another; of labels and losses, in steps.
+std::int64_t step_of(const Loss::Args& args, int tensor) {
+  return args.count() > 1 ? args.rows.others.strides[tensor][0] : args.classes();
+}
+
+Support supports(const Loss::Args& args, const Context&) {
+  if (!args.labelled()) return unsupported("labels only");
+  if (args.classes() > longest) return unsupported("rows of up to 512 elements");
+  if (!args.contiguous() || args.rows.others.rank > 1 ||
+      step_of(args, Loss::row_x) != args.classes() ||
+      step_of(args, Loss::row_dx) != args.classes()) {
+    return unsupported("rows must follow one another");
+  }
+  const std::int64_t bytes = args.classes() * static_cast<std::int64_t>(size_of(args.x.dtype));
+  constexpr std::int64_t short_bytes = 128;
+  const bool odd = bytes % 16 != 0 || reinterpret_cast<std::uintptr_t>(args.x.data) % 16 != 0;
+  if (!odd && bytes > short_bytes) {
+    return unsupported("rows from multiples of 16 bytes on are longer than 128 bytes");
+  }
+  return args.count() < std::int64_t{1} << 40 ? supported : unsupported("2^40 rows and more");
+}
+
+/// Elements that a lane has room for.
+int kept_of(std::int64_t classes) { return classes <= 64 ? 4 : 16; }
+
+RowChunks chunks_of(const Loss::Args& args, const Context& context) {
+  constexpr int group_bytes = 16 << 10;
+  return row_chunks(args.count(), static_cast<int>(args.classes()), size_of(args.x.dtype),
+                    kept_of(args.classes()), threads, group_bytes, context);
+}
+
+double estimate(const Loss::Args& args, const Context& context) {
+  const int kept = kept_of(args.classes());
+  const RowChunks chunks = chunks_of(args, context);
+  const double element = args.x.dtype == DType::f64 ? 1.3e-9 : 0.5e-9;
+  const double rooms = static_cast<double>(chunks.group) * chunks.lanes * kept;
+  return launch_seconds +
+         waiting_seconds(
+             Loss::cost(args),
+             {.bandwidth = 0.88,
+              .blocks = static_cast<double>(ceil_div(chunks.rows, std::int64_t{chunks.group})),
+              .blocks_per_sm = 6,
+              .rounds = static_cast<double>(chunks.group) * chunks.lanes / threads,
+              .fixed = 1e-6,
+              .round = kept * 0.25e-6,
+              .busy = rooms * element},
+             context);
+}
+
+template <int kept, LossKind kind>
+void launch_short_rows(const Loss::Args& args, Context& context) {
+  const RowChunks chunks = chunks_of(args, context);
+  const std::int64_t blocks = ceil_div(chunks.rows, std::int64_t{chunks.group});
+  visit<float, double, f16, bf16>(args.x.dtype, [&]<class T>() {
+    run_blocks<T>(args, context, blocks, [&](const RowLoss<T>& p) {
+      launch(context,
+             {.grid = blocks,
+              .block = threads,
+              .shared_bytes =
+                  ShortShared<T>::bytes(chunks.group, std::int64_t{chunks.group} * chunks.length)},
+             loss_short_rows<kept, kind, T>, p, step_of(args, Loss::row_target),
+             step_of(args, Loss::row_losses), chunks);
+    });
+  });
+}
+
+void run(const Loss::Args& args, Context& context) {
+  const bool cross_entropy = args.options.kind == LossKind::cross_entropy;
+  if (kept_of(args.classes()) == 4) {
+    return cross_entropy ? launch_short_rows<4, LossKind::cross_entropy>(args, context)
+                         : launch_short_rows<4, LossKind::hinge>(args, context);
+  }
+  return cross_entropy ? launch_short_rows<16, LossKind::cross_entropy>(args, context)
+                       : launch_short_rows<16, LossKind::hinge>(args, context);
+}
+
+const Rung<Loss> self{{.name = "short_rows",
+                       .step = 35,
+                       .after = "warp_per_row",
+                       .backend = device_backend,
+                       .supports = supports,
+                       .passes = {.loads = 1, .stores = 1},
+                       .estimate = estimate,
+                       .run = run}};
+
+}  // namespace
+}  // namespace rung
