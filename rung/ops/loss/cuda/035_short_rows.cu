@@ -78,22 +78,35 @@ __global__ void __launch_bounds__(threads)
 #pragma unroll
     for (int k = 0; k < kept; ++k) {
       const int i = lane + k * chunks.lanes;
-      // Adds nothing: an exponential of 0, or no slack.
-      values[k] = -std::numeric_limits<Sum>::infinity();
-      if (i < chunks.length) values[k] = convert<Sum>(staged[begin + i]);
+      if (i >= chunks.length) break;
+      values[k] = convert<Sum>(staged[begin + i]);
       maximum = Larger{}(maximum, values[k]);
     }
     if constexpr (has_maximum) maximum = lanes_reduce(maximum, Larger{}, chunks.lanes);
+    const bool has_label = label >= 0 && (label & (chunks.lanes - 1)) == lane;
     Parts<Sum> parts{0, 0};
+    if constexpr (has_maximum) {
+      if (has_label && terms.label_share != 0) {
+        parts.terms = terms.label_share * (maximum - convert<Sum>(staged[begin + label]));
+      }
+      if (terms.every_share != 0) {
+#pragma unroll
+        for (int k = 0; k < kept; ++k) {
+          if (lane + k * chunks.lanes >= chunks.length) break;
+          parts.terms += terms.every_share * (maximum - values[k]);
+        }
+      }
+    }
 #pragma unroll
     for (int k = 0; k < kept; ++k) {
       const int i = lane + k * chunks.lanes;
-      const Sum target = i == label ? 1 : 0;
-      if (i < chunks.length) parts.terms += terms.term(values[k], target, maximum);
+      if (i >= chunks.length) break;
       if constexpr (has_maximum) {
         values[k] = power(values[k] - maximum);
         parts.powers += values[k];
       } else {
+        const Sum target = i == label ? 1 : 0;
+        parts.terms += terms.term(values[k], target, 0);
         values[k] = terms.slope(values[k], target, 0);
       }
     }
@@ -106,14 +119,15 @@ __global__ void __launch_bounds__(threads)
     }
     row += threads / chunks.lanes;
     if (p.dx == nullptr) return;
-    const Sum inverse = 1 / parts.powers;
+    const Sum scale = has_maximum ? factor / parts.powers : factor;
+    const Sum every = has_maximum ? terms.every_share * factor : Sum(0);
+    const Sum of_label = has_maximum ? terms.label_share * factor : Sum(0);
 #pragma unroll
     for (int k = 0; k < kept; ++k) {
       const int i = lane + k * chunks.lanes;
       if (i >= chunks.length) break;
-      Sum slope = values[k];
-      if (has_maximum) slope = slope * inverse - terms.share(i == label ? 1 : 0);
-      staged[begin + i] = convert<T>(label >= 0 ? slope * factor : otherwise);
+      const Sum slope = values[k] * scale - every - (i == label ? of_label : Sum(0));
+      staged[begin + i] = convert<T>(label >= 0 ? slope : otherwise);
     }
   });
   __syncthreads();
@@ -145,8 +159,12 @@ Support supports(const Loss::Args& args, const Context&) {
   return args.count() < std::int64_t{1} << 40 ? supported : unsupported("2^40 rows and more");
 }
 
-/// Elements that a lane has room for.
-int kept_of(std::int64_t classes) { return classes <= 64 ? 4 : 16; }
+/// Elements that a lane has room for. A few elements are a thread's: no shuffles, and rows that are
+/// no multiple of four words apart leave banks alone.
+int kept_of(std::int64_t classes) {
+  const bool thread_per_row = classes <= 16 && classes % 4 != 0;
+  return thread_per_row || classes > 64 ? 16 : 4;
+}
 
 RowChunks chunks_of(const Loss::Args& args, const Context& context) {
   constexpr int group_bytes = 16 << 10;

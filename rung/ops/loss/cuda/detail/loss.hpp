@@ -216,18 +216,22 @@ void run_blocks(const Loss::Args& args, Context& context, std::int64_t blocks, L
   launch_result(args, context, sums, blocks, counted, count_blocks);
 }
 
-/// kernel(rows, p), whose blocks go round the rows.
-template <class T>
-void run_rows(const Loss::Args& args, Context& context, const RowBlock& block,
-              void (*kernel)(Rows<4>, RowLoss<T>)) {
-  const std::int64_t blocks =
-      smaller(max_blocks(context), (args.count() + block.rows - 1) / block.rows);
+/// kernel(rows, p, more ...), whose blocks go round the rows.
+template <class T, class... More>
+void run_rows(const Loss::Args& args, Context& context, const RowBlock& block, std::int64_t blocks,
+              void (*kernel)(Rows<4>, RowLoss<T>, More...), More... more) {
   run_blocks<T>(args, context, blocks, [&](const RowLoss<T>& p) {
     launch(
         context,
         {.grid = blocks, .block = {block.threads, block.rows}, .shared_bytes = block.shared_bytes},
-        kernel, args.rows, p);
+        kernel, args.rows, p, more...);
   });
+}
+template <class T>
+void run_rows(const Loss::Args& args, Context& context, const RowBlock& block,
+              void (*kernel)(Rows<4>, RowLoss<T>)) {
+  run_rows(args, context, block,
+           smaller(max_blocks(context), (args.count() + block.rows - 1) / block.rows), kernel);
 }
 
 /// f<kind>(): for the compiler.

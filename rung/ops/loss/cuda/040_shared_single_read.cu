@@ -1,0 +1,231 @@
+// SPDX-License-Identifier: Apache-2.0
+// loss / the row in shared memory
+//
+// Idea     each thread copies its part of the row into shared memory, 16 bytes at a time, all of
+//          them in flight before the first is used, and comes back to it there: for the maximum,
+//          the sum, and the gradient. Nobody else reads its places, so that no barrier guards them.
+//          As many threads as the row is long: a few lanes of a warp, a warp for 1024 f32, a block
+//          for 32768 bf16; three such blocks per SM, so that some load while others compute.
+// Changes  against warp_per_row: compulsory traffic only, a quarter of the load instructions; the
+//          kind is known to the compiler, and only the thread that holds a label looks for it.
+// Cost     x once, dx once (squared: the targets once), and x three times from shared memory; two
+//          exponentials per element.
+// Limits   contiguous rows of up to 14000 packs of 16 bytes (squared: half as many, since the
+//          targets are kept too).
+// Tried    H100, of a copy's bandwidth. The row in registers as exponentials of f32, one block of
+//          1024 threads per SM, the label compared with every element: f32 16384x1024 0.53, bf16
+//          2048x32000 0.42. In registers as it was read, two blocks of 512 threads: f32 65536x1024
+//          0.78, bf16 8192x32000 0.66; the compiler spills some 30 registers of 64.
+// Source   softmax's ladder (ops/softmax/cuda/055_shared_single_read.cu).
+#include "rung/device/ptx_async_copy.hpp"
+#include "rung/device/resident.hpp"
+#include "rung/device/widen.hpp"
+#include "rung/ops/loss/cuda/detail/loss.hpp"
+
+namespace rung {
+namespace {
+
+using namespace loss_cuda;
+
+constexpr int max_threads = 512;
+constexpr std::size_t most_bytes = std::size_t{224} << 10;  // of rows
+
+template <class T>
+constexpr int width = 16 / static_cast<int>(sizeof(T));
+
+template <class T>
+struct alignas(16) RowShared {
+  Shared<Accumulator<T>> scratch;
+  alignas(16) RawPack<T, width<T>> packs[1];  // of the rows of the block, and of their targets
+};
+
+/// Starts copying this thread's packs of a row; what does not exist is `outside`.
+template <class T, int w = width<T>>
+__device__ __forceinline__ void stage(RawPack<T, w>* to, const RowPacks<const T, w, int>& row,
+                                      int packs, T outside) {
+  const int threads = static_cast<int>(blockDim.x);
+#pragma unroll 4
+  for (int pack = static_cast<int>(threadIdx.x); pack < packs; pack += threads) {
+    if (row.aligned && row.whole(pack)) {
+      ptx::async_copy<16>(to + pack, row.first + pack * w);
+    } else {
+      to[pack] = raw(row.load(pack, outside));
+    }
+  }
+}
+
+template <class T, LossKind kind>
+__global__ void __launch_bounds__(max_threads, sizeof(T) == 8 ? 1 : 3)
+    loss_shared_single_read(Rows<4> rows, RowLoss<T> p, int kept) {
+  using Sum = Accumulator<T>;
+  constexpr bool has_maximum = kind == LossKind::cross_entropy;
+  constexpr bool has_targets = kind == LossKind::squared;
+  constexpr int w = width<T>;
+  const LossTerms<Sum> terms = p.terms.template of_kind<kind>();
+  auto& memory = shared<RowShared<T>>();
+  auto& scratch = memory.scratch;
+  const Sum factor = p.factor();
+  const int thread = static_cast<int>(threadIdx.x);
+  const int threads = static_cast<int>(blockDim.x);
+  RawPack<T, w>* const staged = memory.packs + static_cast<int>(threadIdx.y) * kept;
+  RawPack<T, w>* const wanted = staged + static_cast<int>(blockDim.y) * kept;
+  // Adds nothing: an exponential of 0, no slack, no difference.
+  const T outside = convert<T>(has_targets ? Sum(0) : -std::numeric_limits<Sum>::infinity());
+  double total = 0;
+  for_each_row(rows.count(), [&](std::int64_t number, bool exists) {
+    const Row<T> row(rows, p, number, exists);
+    const std::int64_t length = row.works ? rows.length : 0;
+    const T* x = p.x + row.at[Loss::row_x];
+    const int lead = lead_of<w>(x);
+    const RowPacks<const T, w, int> from(x, length, lead);
+    const int packs = static_cast<int>(from.packs());
+    stage(staged, from, packs, outside);
+    if constexpr (has_targets) {
+      const RowPacks<const T, w, int> targets(p.targets + row.at[Loss::row_target], length, lead);
+      stage(wanted, targets, packs, outside);
+    }
+    ptx::async_wait_all();
+    const auto for_each_pack = [&](auto&& f) {
+#pragma unroll 4
+      for (int pack = thread; pack < packs; pack += threads) f(pack);
+    };
+    const int label = static_cast<int>(row.label) + lead;
+    const auto target = [&](int pack, int i) {
+      if constexpr (has_targets) return convert<Sum>(unpack(wanted[pack])[i]);
+      return Sum(pack * w + i == label ? 1 : 0);
+    };
+
+    Sum maximum = no_maximum<Sum>;
+    if constexpr (has_maximum) {
+      for_each_pack([&](int pack) {
+        const RawPack<T, w> values[1] = {staged[pack]};
+        maximum = Larger{}(maximum, largest(values));
+      });
+      maximum = row_reduce(maximum, Larger{}, scratch.maxima);
+    }
+    Parts<Sum> parts{0, 0};
+    for_each_pack([&](int pack) {
+      const Pack<Sum, w> value = widen(staged[pack]);
+      if constexpr (has_maximum) {
+#pragma unroll
+        for (int i = 0; i < w; ++i) parts.powers += power(value[i] - maximum);
+        if (terms.every_share != 0) {
+#pragma unroll
+          for (int i = 0; i < w; ++i) {
+            if (from.exists(pack, i)) parts.terms += terms.every_share * (maximum - value[i]);
+          }
+        }
+        if (pack == label / w && terms.label_share != 0) {
+#pragma unroll
+          for (int i = 0; i < w; ++i) {
+            if (i == label % w) parts.terms += terms.label_share * (maximum - value[i]);
+          }
+        }
+      } else {
+#pragma unroll
+        for (int i = 0; i < w; ++i) parts.terms += terms.term(value[i], target(pack, i), 0);
+      }
+    });
+    parts = row_reduce(parts, AddParts{}, scratch.parts);
+    if (!exists) return;
+    if (thread == 0) {
+      const Sum loss = row.works ? Row<T>::loss_of(p, parts) : row.otherwise;
+      if (p.losses != nullptr) p.losses[row.at[Loss::row_losses]] = loss;
+      total += static_cast<double>(loss);
+    }
+    if (p.dx == nullptr) return;
+
+    const RowPacks<T, w, int> to(p.dx + row.at[Loss::row_dx], rows.length, lead);
+    const auto write = [&](int pack, const Pack<Sum, w>& slopes) {
+      const RawPack<T, w> rounded = narrow<T>(slopes);
+      if (to.aligned && to.whole(pack)) {
+        store_raw_streaming(to.first + pack * w, rounded);
+      } else {
+        to.store(pack, unpack(rounded));
+      }
+    };
+    if (!row.works) {
+      Pack<Sum, w> slopes;
+#pragma unroll
+      for (int i = 0; i < w; ++i) slopes[i] = row.otherwise;
+      for (int pack = thread; pack < to.packs(); pack += threads) write(pack, slopes);
+      return;
+    }
+    const Sum inverse = factor / parts.powers;
+    const Sum every = terms.every_share * factor;
+    for_each_pack([&](int pack) {
+      const Pack<Sum, w> value = widen(staged[pack]);
+      Pack<Sum, w> slopes;
+#pragma unroll
+      for (int i = 0; i < w; ++i) {
+        slopes[i] = has_maximum ? power(value[i] - maximum) * inverse - every
+                                : terms.slope(value[i], target(pack, i), 0) * factor;
+      }
+      if (has_maximum && pack == label / w) {
+#pragma unroll
+        for (int i = 0; i < w; ++i) {
+          if (i == label % w) slopes[i] -= terms.label_share * factor;
+        }
+      }
+      write(pack, slopes);
+    });
+  });
+  leave_sum(total, scratch.sums, p.sums);
+}
+
+/// Packs that a row spans at most.
+std::int64_t packs_of(const Loss::Args& args) {
+  const auto w = static_cast<std::int64_t>(16 / size_of(args.x.dtype));
+  return ceil_div(args.classes(), w) + 1;
+}
+std::size_t row_bytes(const Loss::Args& args) {
+  return static_cast<std::size_t>(packs_of(args)) * (args.labelled() ? 16 : 32);
+}
+
+Support supports(const Loss::Args& args, const Context&) {
+  if (!args.contiguous()) return unsupported("the rows must be contiguous");
+  return packs_of(args) < 1 << 20 && row_bytes(args) <= most_bytes
+             ? supported
+             : unsupported("the row is longer than shared memory holds");
+}
+
+RowBlock block_of(const Loss::Args& args) {
+  constexpr int packs_a_thread = 8;
+  const std::int64_t packs = packs_of(args) - 1;
+  // Short rows: two packs per thread, several rows per warp.
+  if (packs <= packs_a_thread * warp_size) return row_block(packs, 2, 1, warp_size);
+  return row_block(packs, packs_a_thread, warp_size, max_threads);
+}
+
+void run(const Loss::Args& args, Context& context) {
+  RowBlock block = block_of(args);
+  const auto kept = static_cast<int>(packs_of(args));
+  visit<float, double, f16, bf16>(args.x.dtype, [&]<class T>() {
+    with_kind(args, [&]<LossKind kind>() {
+      const auto kernel = loss_shared_single_read<T, kind>;
+      block.shared_bytes =
+          sizeof(RowShared<T>) + static_cast<std::size_t>(block.rows) * row_bytes(args);
+      const std::int64_t blocks =
+          smaller(resident_blocks(context, kernel, block.threads * block.rows, block.shared_bytes),
+                  ceil_div(args.count(), std::int64_t{block.rows}));
+      run_rows(args, context, block, blocks, kernel, kept);
+    });
+  });
+}
+
+double estimate(const Loss::Args& args, const Context& context) {
+  const double share = args.labelled() ? 0.85 : 0.7;
+  return launch_seconds + estimate_seconds(Loss::cost(args), {.bandwidth = share}, context);
+}
+
+const Rung<Loss> self{{.name = "shared_single_read",
+                       .step = 40,
+                       .after = "warp_per_row",
+                       .backend = device_backend,
+                       .supports = supports,
+                       .passes = {.loads = 1, .stores = 1},
+                       .estimate = estimate,
+                       .run = run}};
+
+}  // namespace
+}  // namespace rung
