@@ -19,6 +19,7 @@
 // Source   softmax's ladder (ops/softmax/cuda/055_shared_single_read.cu).
 #include "rung/device/ptx_async_copy.hpp"
 #include "rung/device/resident.hpp"
+#include "rung/device/waiting.hpp"
 #include "rung/device/widen.hpp"
 #include "rung/ops/loss/cuda/detail/loss.hpp"
 
@@ -214,8 +215,15 @@ void run(const Loss::Args& args, Context& context) {
 }
 
 double estimate(const Loss::Args& args, const Context& context) {
-  const double share = args.labelled() ? 0.85 : 0.7;
-  return launch_seconds + estimate_seconds(Loss::cost(args), {.bandwidth = share}, context);
+  // A thread's part of a row takes an SM some time, however short it is.
+  const RowBlock block = block_of(args);
+  return launch_seconds + waiting_seconds(Loss::cost(args),
+                                          {.bandwidth = 0.87,
+                                           .blocks = static_cast<double>(args.count()),
+                                           .blocks_per_sm = 1e9,
+                                           .fixed = 1.2e-6,
+                                           .busy = block.threads * 10e-9},
+                                          context);
 }
 
 const Rung<Loss> self{{.name = "shared_single_read",
