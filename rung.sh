@@ -258,7 +258,7 @@ run_tests() {
 # names; where only operators have changed since, they alone are built and tested again, and where none has,
 # nothing is. (Where --all passes, that file may be moved on.)
 asan() {
-  local changed=everything mark name names targets=(rung_program)
+  local changed=everything mark name names targets=(rung_program test_c_api)
   mark="$(<"$root/tests/style/sanitized")"
   if [[ ${1:-} == --all ]]; then
     shift
@@ -278,7 +278,8 @@ asan() {
   done
   prepare asan ON "${targets[@]}"
   export OMP_WAIT_POLICY=passive
-  ctest --test-dir "$root/build/asan" --output-on-failure -j "$jobs" -R "^(check|test)_($names)(_|\$)" "$@"
+  ctest --test-dir "$root/build/asan" --output-on-failure -j "$jobs" \
+    -R "^(check_($names)|test_($names)_[0-9]+|c_api)\$" "$@"
 }
 
 lint() {

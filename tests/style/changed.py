@@ -35,7 +35,8 @@ def users(root):
 def to_look_at(root, commit):
     if git(root, "cat-file", "-e", commit + "^{commit}").returncode != 0:
         return "everything"
-    changed = git(root, "diff", "--name-only", commit).stdout.splitlines()
+    # A file that was moved counts where it was, too.
+    changed = git(root, "diff", "--name-only", "--no-renames", commit).stdout.splitlines()
     changed += git(root, "ls-files", "--others", "--exclude-standard").stdout.splitlines()
     operators = set()
     for path in changed:

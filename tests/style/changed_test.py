@@ -8,7 +8,8 @@ import tempfile
 from changed import to_look_at
 
 FILES = {
-    "README.md": "", "docs/a.md": "", "tools/a.py": "", "tests/style/style.py": "", "rung/core/error.hpp": "",
+    "README.md": "", "docs/a.md": "", "tools/a.py": "", "tests/style/style.py": "",
+    "rung/core/error.hpp": "struct Error {};\n",
     "rung/ops/gemm/gemm.hpp": "", "rung/ops/gemm/README.md": "", "rung/ops/gemm/cuda/010_naive.cu": "",
     "rung/ops/conv/cpu/010_naive.cpp": '#include "rung/ops/gemm/gemm.hpp"\n',
     "rung/ops/conv/op/axes.hpp": "",
@@ -26,6 +27,10 @@ CASES = [
     ({"rung/ops/pool/pool.hpp": "x", "rung/ops/scan/scan.hpp": "x"}, "pool;scan"),
     ({"rung/ops/scan/scan.hpp": ""}, "nothing"),               # the whole operator is gone
     ({"rung/core/error.hpp": "x"}, "everything"),
+    ({"rung/core/error.hpp": "", "rung/ops/scan/error.hpp": "struct Error {};\n"}, "everything"),  # moved
+    *(({path: "x"}, "everything") for path in (
+        "rung/cpu/a.hpp", "rung/device/a.hpp", "rung/simt/a.cpp", "rung/peers/a.hpp", "rung/bench/a.cpp",
+        "tests/support/a.hpp", "tests/c_api/check.c", "tests/CMakeLists.txt", "cmake/a.cmake", "rung.sh")),
     ({"tests/core/new_test.cpp": "x"}, "everything"),
     ({"rung/ops/scan/scan.hpp": "x", "CMakeLists.txt": "x"}, "everything"),
 ]
@@ -48,13 +53,14 @@ def main():
             git(root, "add", ".")
             git(root, "commit", "-q", "-m", "all")
             commit = git(root, "rev-parse", "HEAD")
-            for name, text in changes.items():
+            for name, text in sorted(changes.items(), key=lambda change: not change[1]):  # removals last
                 (root / name).parent.mkdir(parents=True, exist_ok=True)
                 if text:
                     (root / name).write_text(text, encoding="utf-8")
                 else:
                     (root / name).unlink()
                     (root / name).parent.rmdir()
+                    git(root, "add", ".")  # or git sees no move
             found = to_look_at(root, commit)
             if to_look_at(root, "0" * 40) != "everything":
                 print("an unknown commit is not taken for everything")

@@ -8,12 +8,15 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
-#include <limits>
 #include <string>
 #include <vector>
 
+#include "tests/support/operators.hpp"
+
 namespace rung {
 namespace {
+
+using namespace test;
 
 constexpr ActivationFunction functions[] = {ActivationFunction::sign, ActivationFunction::sigmoid,
                                             ActivationFunction::tanh, ActivationFunction::relu,
@@ -41,22 +44,7 @@ bool saves_y(ActivationFunction function) {
   return function == ActivationFunction::sigmoid || function == ActivationFunction::tanh;
 }
 
-class ActivationBackwardOn : public testing::TestWithParam<Backend> {
- protected:
-  Context context = Context::on(GetParam());
-
-  /// The rungs of this backend that take the call; the public call is "".
-  std::vector<std::string> rungs_for(const ActivationBackward::Call& call) {
-    std::vector<std::string> names{""};
-    const auto args = bind<ActivationBackward>(call);
-    for (const auto* rung = ActivationBackward::rungs().first; rung != nullptr; rung = rung->next) {
-      const RungInfo& info = rung->info;
-      if (info.backend != GetParam() || info.peer || !rung->supports(args, context)) continue;
-      names.emplace_back(info.name);
-    }
-    return names;
-  }
-};
+class ActivationBackwardOn : public OnBackend {};
 
 TEST_P(ActivationBackwardOn, IsTheDerivative) {
   for (const ActivationFunction function : functions) {
@@ -72,7 +60,7 @@ TEST_P(ActivationBackwardOn, IsTheDerivative) {
     }
     std::vector<double> dx(saved.size());
     const ActivationBackward::Call call{saved, dy, dx, function};
-    for (const std::string& name : rungs_for(call)) {
+    for (const std::string_view name : picks_for<ActivationBackward>(call, context)) {
       std::fill(dx.begin(), dx.end(), -77);
       activation_backward(context, saved, dy, dx, {function}, {name});
       for (std::size_t i = 0; i < dx.size(); ++i) {
@@ -83,13 +71,12 @@ TEST_P(ActivationBackwardOn, IsTheDerivative) {
 }
 
 TEST_P(ActivationBackwardOn, SpecialValues) {
-  constexpr float infinity = std::numeric_limits<float>::infinity();
-  constexpr float nan = std::numeric_limits<float>::quiet_NaN();
   const std::vector<float> saved{nan, infinity, -infinity, 1e30F, -1e30F, 0, 1, -1};
   const std::vector<float> dy(8, 2.0F);
   const auto expect = [&](ActivationFunction function, const std::vector<float>& wanted) {
     std::vector<float> dx(8);
-    for (const std::string& name : rungs_for({saved, dy, dx, function})) {
+    for (const std::string_view name :
+         picks_for<ActivationBackward>({saved, dy, dx, function}, context)) {
       activation_backward(context, saved, dy, dx, {function}, {name});
       EXPECT_TRUE(std::isnan(dx[0])) << to_string(function) << ' ' << name;
       for (std::size_t i = 1; i < wanted.size(); ++i) {
@@ -140,29 +127,18 @@ TEST_P(ActivationBackwardOn, ErrorsNameWhatWasGiven) {
   std::vector<float> b(6);
   std::vector<double> c(6);
   const auto message = [&](const ConstTensorRef& saved, const ConstTensorRef& dy,
-                           const TensorRef& dx) -> std::string {
-    try {
-      activation_backward(context, saved, dy, dx);
-    } catch (const Error& error) {
-      EXPECT_EQ(error.code(), ErrorCode::invalid_argument);
-      return error.what();
-    }
-    return "";
+                           const TensorRef& dx) {
+    return message_of([&] { activation_backward(context, saved, dy, dx); });
   };
-  const auto has = [](const std::string& text, const char* words) {
-    EXPECT_NE(text.find(words), std::string::npos) << text;
-  };
-  has(message(a, ConstTensorRef(b, {2, 3}), b), "dy");
-  has(message(a, c, b), "dy is f64");
-  has(message(a, b, c), "dx is f64");
-  has(message(ConstTensorRef(a.data(), {5}), ConstTensorRef(b.data(), {5}),
-              TensorRef(a.data() + 1, {5})),
-      "overlap");
+  expect_text(message(a, ConstTensorRef(b, {2, 3}), b), "dy");
+  expect_text(message(a, c, b), "dy is f64");
+  expect_text(message(a, b, c), "dx is f64");
+  expect_text(message(ConstTensorRef(a.data(), {5}), ConstTensorRef(b.data(), {5}),
+                      TensorRef(a.data() + 1, {5})),
+              "overlap");
 }
 
-INSTANTIATE_TEST_SUITE_P(Backends, ActivationBackwardOn,
-                         testing::Values(Backend::cpu, Backend::simt),
-                         [](const auto& test) { return std::string(to_string(test.param)); });
+INSTANTIATE_TEST_SUITE_P(Backends, ActivationBackwardOn, backends, name_of_backend);
 
 TEST(ActivationBackwardCpu, AnyNumberOfThreadsGivesTheSameBits) {
   std::vector<float> saved(100003);

@@ -3,8 +3,6 @@
 // bits from any number of threads.
 #include "rung/ops/elementwise/test/elementwise_test.hpp"
 
-#include <sys/mman.h>
-
 #include <algorithm>
 #include <cstring>
 
@@ -17,8 +15,7 @@ using enum ElementwiseFunction;
 constexpr ElementwiseFunction every_function[] = {add,     sub,  mul,  div, axpy, fma, relu,
                                                   sigmoid, tanh, gelu, exp, silu, sign};
 
-INSTANTIATE_TEST_SUITE_P(Backends, ElementwiseOn, testing::Values(Backend::cpu, Backend::simt),
-                         name_of_backend);
+INSTANTIATE_TEST_SUITE_P(Backends, ElementwiseOn, backends, name_of_backend);
 
 TEST_P(ElementwiseOn, InPlaceGivesTheSameBitsInEveryRung) {
   for (const ElementwiseFunction function : every_function) {
@@ -128,29 +125,14 @@ TEST(ElementwiseCpu, SameBitsFromAnyNumberOfThreads) {
 TEST_P(ElementwiseOn, OffsetsBeyond32Bits) {
   // Rows 3 * 2^31 elements apart: pages of a reservation that are never touched cost nothing.
   const std::int64_t stride = (std::int64_t{1} << 31) + 7;
-  const std::size_t bytes = static_cast<std::size_t>(3 * stride) * sizeof(float);
-  void* memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE,
-                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  if (memory == MAP_FAILED) GTEST_SKIP() << "no address space for " << bytes << " bytes";
-  auto* x = static_cast<float*>(memory);
+  const Reservation reserved(3 * stride * static_cast<std::int64_t>(sizeof(float)));
+  auto* x = reserved.data<float>();
+  if (x == nullptr) GTEST_SKIP() << "no address space";
   for (std::int64_t i = 0; i < 12; ++i) x[i / 4 * stride + i % 4] = static_cast<float>(i);
   std::vector<float> z(12);
   const ConstTensorRef far(x, DType::f32, Extents{3, 4}, Extents{stride, 1});
   elementwise(context, {far, far}, TensorRef(z.data(), DType::f32, Extents{3, 4}), {});
   for (std::size_t i = 0; i < 12; ++i) EXPECT_EQ(z[i], 2 * static_cast<float>(i));
-  munmap(memory, bytes);
-}
-
-/// The message of the Error that f throws; "" when it throws none.
-template <class F>
-std::string message_of(F&& f) {
-  try {
-    f();
-  } catch (const Error& error) {
-    EXPECT_EQ(error.code(), ErrorCode::invalid_argument) << error.what();
-    return error.what();
-  }
-  return "";
 }
 
 TEST(ElementwiseErrors, NameTheArgumentAndWhatIsAccepted) {
@@ -158,13 +140,7 @@ TEST(ElementwiseErrors, NameTheArgumentAndWhatIsAccepted) {
   std::vector<float> x(24);
   std::vector<float> z(24);
   std::vector<std::int32_t> i(24);
-  const auto tensor = [](auto& values, const Extents& shape) {
-    return TensorRef(values.data(), dtype_of<std::decay_t<decltype(values[0])>>, shape);
-  };
-  const auto expect = [&](const std::string& wanted, auto&& f) {
-    const std::string text = message_of(f);
-    EXPECT_NE(text.find(wanted), std::string::npos) << "'" << text << "' lacks '" << wanted << "'";
-  };
+  const auto expect = [](const char* wanted, auto&& f) { expect_text(message_of(f), wanted); };
   const TensorRef whole = tensor(z, {4, 6});
   expect("y is missing", [&] { elementwise(context, {tensor(x, {4, 6})}, whole); });
   expect("y is given", [&] {

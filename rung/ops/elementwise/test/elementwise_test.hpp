@@ -2,39 +2,18 @@
 // What elementwise's tests share.
 #pragma once
 
-#include <gtest/gtest.h>
-
-#include <cstdint>
 #include <functional>
-#include <limits>
-#include <random>
-#include <string>
 #include <string_view>
 #include <vector>
 
 #include "rung/ops/elementwise/elementwise.hpp"
+#include "tests/support/operators.hpp"
 
 namespace rung::elementwise_test {
 
-inline constexpr float infinity = std::numeric_limits<float>::infinity();
-inline constexpr float nan = std::numeric_limits<float>::quiet_NaN();
+using namespace test;
 
-/// Tests of every backend that needs no GPU.
-class ElementwiseOn : public testing::TestWithParam<Backend> {
- protected:
-  Context context = Context::on(GetParam());
-};
-inline std::string name_of_backend(const testing::TestParamInfo<Backend>& test) {
-  return to_string(test.param);
-}
-
-inline std::vector<float> random_values(std::size_t count, unsigned seed) {
-  std::mt19937 engine(seed);
-  std::normal_distribution<float> normal;
-  std::vector<float> values(count);
-  for (float& value : values) value = normal(engine);
-  return values;
-}
+class ElementwiseOn : public OnBackend {};
 
 template <class T>
 TensorRef vector_of(std::vector<T>& values) {
@@ -62,17 +41,13 @@ inline Elementwise::Args bound(const ElementwiseInputs& inputs, const TensorRef&
 /// Runs every rung of ours on the context's backend that takes the call; how many did.
 inline int for_each_rung(const Elementwise::Args& args, Context& context,
                          const std::function<void(std::string_view)>& look) {
-  int count = 0;
-  for (const Rung<Elementwise>* rung = Elementwise::rungs().first; rung != nullptr;
-       rung = rung->next) {
-    if (rung->info.backend != context.backend() || rung->info.peer) continue;
-    if (!rung->supports(args, context)) continue;
-    rung->run(args, context);
+  const auto names = rungs_that_take<Elementwise>(args, context);
+  for (const std::string_view name : names) {
+    choose<Elementwise>(args, context, Pick{name}).run(args, context);
     context.synchronize();
-    look(rung->info.name);
-    ++count;
+    look(name);
   }
-  return count;
+  return static_cast<int>(names.size());
 }
 
 }  // namespace rung::elementwise_test

@@ -14,8 +14,7 @@ using namespace elementwise_test;
 using enum ElementwiseFunction;
 
 class ElementwiseValuesOn : public ElementwiseOn {};
-INSTANTIATE_TEST_SUITE_P(Backends, ElementwiseValuesOn,
-                         testing::Values(Backend::cpu, Backend::simt), name_of_backend);
+INSTANTIATE_TEST_SUITE_P(Backends, ElementwiseValuesOn, backends, name_of_backend);
 
 template <class T>
 void expect_wraps(Context& context) {

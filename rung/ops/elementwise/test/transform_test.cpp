@@ -9,15 +9,15 @@
 #include <string>
 #include <vector>
 
+#include "tests/support/operators.hpp"
+
 namespace rung {
 namespace {
 
-class TransformOn : public testing::TestWithParam<Backend> {
- protected:
-  Context context = Context::on(GetParam());
-};
-INSTANTIATE_TEST_SUITE_P(Backends, TransformOn, testing::Values(Backend::cpu, Backend::simt),
-                         [](const auto& test) { return std::string(to_string(test.param)); });
+using namespace test;
+
+class TransformOn : public OnBackend {};
+INSTANTIATE_TEST_SUITE_P(Backends, TransformOn, backends, name_of_backend);
 
 struct Blend {
   float share;
@@ -105,23 +105,15 @@ TEST_P(TransformOn, ThreeInputsTransposedAndInPlace) {
 TEST_P(TransformOn, ErrorsNameTheInput) {
   auto x = counting(60, 0);
   std::vector<float> z(60);
-  const auto message_of = [](auto&& f) -> std::string {
-    try {
-      f();
-    } catch (const Error& error) {
-      return error.what();
-    }
-    return "";
-  };
   std::string text = message_of([&] {
     transform(context, Blend{}, matrix(z, 6, 10), read(matrix(x, 6, 10)), read(matrix(x, 5, 10)));
   });
-  EXPECT_NE(text.find("input 2 is 5x10"), std::string::npos) << text;
+  expect_text(text, "input 2 is 5x10");
   const View<float, 2> shifted{x.data() + 1, {5, 10}, {10, 1}};
   text = message_of([&] {
     transform(context, Blend{}, shifted, read(matrix(x, 5, 10)), read(matrix(x, 5, 10)));
   });
-  EXPECT_NE(text.find("input 1"), std::string::npos) << text;
+  expect_text(text, "input 1");
 }
 
 }  // namespace

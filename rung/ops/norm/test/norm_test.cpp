@@ -2,21 +2,17 @@
 // Properties of norm that `rung check` does not state: digits kept under a large mean, the fused
 // residual, aliasing, special values, the same bits for any number of threads, errors, large
 // strides.
-#include "rung/ops/norm/test/norm_test.hpp"
-
-#include <sys/mman.h>
+#include "rung/ops/norm/norm.hpp"
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
+
+#include "tests/support/operators.hpp"
 
 namespace rung {
 namespace {
 
-using namespace norm_test;
-
-constexpr float infinity = std::numeric_limits<float>::infinity();
-constexpr float nan = std::numeric_limits<float>::quiet_NaN();
+using namespace test;
 
 /// The largest error of a rung at normalising one row, against extended precision.
 double error_of(Context& context, std::vector<float>& x, std::string_view rung) {
@@ -37,7 +33,7 @@ double error_of(Context& context, std::vector<float>& x, std::string_view rung) 
   return worst;
 }
 
-class NormOn : public On {};
+class NormOn : public OnBackend {};
 
 TEST_P(NormOn, KeepsItsDigitsUnderALargeMean) {
   // 100 +- 1e-3: values of which an f32 resolves 7.6e-6. What they are exactly is what counts.
@@ -155,13 +151,10 @@ TEST_P(NormOn, AnyAxisIsTheLastOneOfATranspose) {
 }
 
 TEST_P(NormOn, RowsFurtherApartThan32BitsReach) {
-  // Pages of a reservation that are never touched cost nothing.
   const std::int64_t stride = (std::int64_t{1} << 31) + 4;
-  const auto bytes = static_cast<std::size_t>(2 * stride) * sizeof(float);
-  void* memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE,
-                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  if (memory == MAP_FAILED) GTEST_SKIP() << "no address space for " << bytes << " bytes";
-  auto* far = static_cast<float*>(memory);
+  const Reservation reserved(2 * stride * static_cast<std::int64_t>(sizeof(float)));
+  auto* far = reserved.data<float>();
+  if (far == nullptr) GTEST_SKIP() << "no address space";
   auto x = random_values(2 * 40, 9);
   std::vector<float> y(x.size());
   for (std::int64_t i = 0; i < 80; ++i)
@@ -172,11 +165,9 @@ TEST_P(NormOn, RowsFurtherApartThan32BitsReach) {
   for (std::int64_t i = 0; i < 80; ++i) {
     EXPECT_NEAR(far[i / 40 * stride + i % 40], y[static_cast<std::size_t>(i)], 1e-6F) << i;
   }
-  munmap(memory, bytes);
 }
 
-INSTANTIATE_TEST_SUITE_P(Backends, NormOn, testing::Values(Backend::cpu, Backend::simt),
-                         name_of_backend);
+INSTANTIATE_TEST_SUITE_P(Backends, NormOn, backends, name_of_backend);
 
 TEST(NormSimt, BlocksGoRoundMoreRowsThanFitTheDevice) {
   // 33 packs: blocks of 4 rows, of which 2112 are resident.
@@ -263,28 +254,26 @@ TEST(NormErrors, NameTheArgumentAndWhatIsAccepted) {
   const auto message = [&](const NormOptions& options) {
     return message_of([&] { layer_norm(context, tensor(x, shape), tensor(y, shape), options); });
   };
-  const auto expect = [](const std::string& text, const char* part) {
-    EXPECT_NE(text.find(part), std::string::npos) << text;
-  };
   EXPECT_EQ(message({}), "");
-  expect(message({.axis = 2}), "axis is 2; accepted: -2 to 1");
-  expect(message({.axis = 1, .axes = 2}), "axes is 2; accepted: 1 to 1");
-  expect(message({.epsilon = -1}), "epsilon is -1");
-  expect(message({.epsilon = nan}), "epsilon is nan");
-  expect(message({.gamma = tensor(small, {5})}), "gamma is 5; accepted: 10");
-  expect(message({.gamma = tensor(wide, {10})}), "gamma is f64; accepted: f32");
-  expect(message({.residual = tensor(small, {10})}), "residual is 10; accepted: 6x10");
-  expect(message({.sum = tensor(y, shape)}), "sum is given without a residual");
-  expect(message({.mean = tensor(small, {10})}), "mean is 10; accepted: 6 or 6x1");
-  expect(message({.beta = tensor(y, {10})}), "y overlaps beta");
+  expect_text(message({.axis = 2}), "axis is 2; accepted: -2 to 1");
+  expect_text(message({.axis = 1, .axes = 2}), "axes is 2; accepted: 1 to 1");
+  expect_text(message({.epsilon = -1}), "epsilon is -1");
+  expect_text(message({.epsilon = nan}), "epsilon is nan");
+  expect_text(message({.gamma = tensor(small, {5})}), "gamma is 5; accepted: 10");
+  expect_text(message({.gamma = tensor(wide, {10})}), "gamma is f64; accepted: f32");
+  expect_text(message({.residual = tensor(small, {10})}), "residual is 10; accepted: 6x10");
+  expect_text(message({.sum = tensor(y, shape)}), "sum is given without a residual");
+  expect_text(message({.mean = tensor(small, {10})}), "mean is 10; accepted: 6 or 6x1");
+  expect_text(message({.beta = tensor(y, {10})}), "y overlaps beta");
   const TensorRef shifted(x.data() + 1, DType::f32, shape, Extents{9, 1});
-  expect(message_of([&] { layer_norm(context, tensor(x, shape), shifted); }), "overlaps");
-  expect(message_of([&] {
-           rms_norm(context, tensor(x, shape), tensor(y, shape), {.mean = tensor(small, {6})});
-         }),
-         "rms_norm, which computes none");
+  expect_text(message_of([&] { layer_norm(context, tensor(x, shape), shifted); }), "overlaps");
+  expect_text(message_of([&] {
+                rms_norm(context, tensor(x, shape), tensor(y, shape), {.mean = tensor(small, {6})});
+              }),
+              "rms_norm, which computes none");
   const TensorRef nowhere(nullptr, DType::f32, shape);
-  expect(message_of([&] { layer_norm(context, nowhere, tensor(y, shape)); }), "null data pointer");
+  expect_text(message_of([&] { layer_norm(context, nowhere, tensor(y, shape)); }),
+              "null data pointer");
 }
 
 }  // namespace

@@ -3,14 +3,17 @@
 // do not depend on threads, its errors.
 #include "rung/ops/norm_backward/norm_backward.hpp"
 
-#include "rung/ops/norm/test/norm_test.hpp"
+#include <gtest/gtest.h>
+
+#include "rung/ops/norm/norm.hpp"
+#include "tests/support/operators.hpp"
 
 namespace rung {
 namespace {
 
-using namespace norm_test;
+using namespace test;
 
-class NormBackwardOn : public On {};
+class NormBackwardOn : public OnBackend {};
 
 /// sum(dy y) after norm, a function of x, gamma and beta whose gradients norm_backward gives.
 double loss(Context& context, NormKind kind, std::vector<double>& x, std::vector<double>& gamma,
@@ -179,19 +182,16 @@ TEST(NormBackwardErrors, NameTheArgumentAndWhatIsAccepted) {
       layer_norm_backward(context, tensor(dy, shape), tensor(x, shape), tensor(dx, shape), options);
     });
   };
-  const auto expect = [](const std::string& text, const char* part) {
-    EXPECT_NE(text.find(part), std::string::npos) << text;
-  };
   EXPECT_EQ(message({}), "");
-  expect(message({.mean = tensor(rows, {6})}), "mean is given alone");
-  expect(message({.gamma = tensor(rows, {6})}), "gamma is 6; accepted: 10");
-  expect(message({.dgamma = tensor(wide, {10})}), "dgamma is f64; accepted: f32");
-  expect(message({.dbeta = tensor(dx, {10})}), "dx overlaps dbeta");
-  expect(message({.epsilon = -1}), "epsilon is -1");
-  expect(message_of([&] {
-           layer_norm_backward(context, tensor(dy, shape), tensor(x, {60}), tensor(dx, shape));
-         }),
-         "dy is 6x10; accepted: 60");
+  expect_text(message({.mean = tensor(rows, {6})}), "mean is given alone");
+  expect_text(message({.gamma = tensor(rows, {6})}), "gamma is 6; accepted: 10");
+  expect_text(message({.dgamma = tensor(wide, {10})}), "dgamma is f64; accepted: f32");
+  expect_text(message({.dbeta = tensor(dx, {10})}), "dx overlaps dbeta");
+  expect_text(message({.epsilon = -1}), "epsilon is -1");
+  expect_text(message_of([&] {
+                layer_norm_backward(context, tensor(dy, shape), tensor(x, {60}), tensor(dx, shape));
+              }),
+              "dy is 6x10; accepted: 60");
 }
 
 }  // namespace

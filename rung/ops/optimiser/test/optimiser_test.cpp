@@ -8,38 +8,20 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
-#include <limits>
 #include <random>
 #include <string>
 #include <vector>
 
+#include "tests/support/operators.hpp"
+
 namespace rung {
 namespace {
 
-std::vector<double> random_values(std::int64_t count, unsigned seed) {
-  std::mt19937 engine(seed);
-  std::normal_distribution<double> normal(0, 1);
-  std::vector<double> values(static_cast<std::size_t>(count));
-  for (double& value : values) value = normal(engine);
-  return values;
-}
+using namespace test;
 
-class OptimiserOn : public testing::TestWithParam<Backend> {
+class OptimiserOn : public OnBackend {
  protected:
   static constexpr std::int64_t size = 131;
-  Context context = Context::on(GetParam());
-
-  /// The rungs of this backend that take the call; the public call is "".
-  std::vector<std::string> rungs_for(const Optimiser::Call& call) {
-    std::vector<std::string> names{""};
-    const auto args = bind<Optimiser>(call);
-    for (const auto* rung = Optimiser::rungs().first; rung != nullptr; rung = rung->next) {
-      const RungInfo& info = rung->info;
-      if (info.backend != GetParam() || info.peer || !rung->supports(args, context)) continue;
-      names.emplace_back(info.name);
-    }
-    return names;
-  }
 };
 
 /// A bowl: the gradient of sum of a p^2 / 2 with a between 0.5 and 1.5.
@@ -60,7 +42,7 @@ TEST_P(OptimiserOn, ManyStepsAreThoseOfTheFormulas) {
       {.kind = OptimiserKind::adam, .learning_rate = 0.05, .weight_decay = 0.1, .decoupled = true},
   };
   for (OptimiserOptions& options : all) {
-    std::vector<double> p = random_values(size, 1);
+    std::vector<double> p = random_values<double>(size, 1);
     std::vector<double> g(size);
     std::vector<double> m(size);
     std::vector<double> v(size);
@@ -69,8 +51,9 @@ TEST_P(OptimiserOn, ManyStepsAreThoseOfTheFormulas) {
     if (adam || options.momentum != 0) options.first_moment = TensorRef(m);
     if (adam) options.second_moment = TensorRef(v);
     options.norm = TensorRef(&norm, Extents{});
-    for (const std::string& name : rungs_for({TensorRef(p), ConstTensorRef(g), options})) {
-      p = random_values(size, 1);
+    for (const std::string_view name :
+         picks_for<Optimiser>({TensorRef(p), ConstTensorRef(g), options}, context)) {
+      p = random_values<double>(size, 1);
       std::fill(m.begin(), m.end(), 0);
       std::fill(v.begin(), v.end(), 0);
       std::vector<double> wanted = p;
@@ -148,16 +131,9 @@ TEST_P(OptimiserOn, ErrorsNameWhatWasGiven) {
   std::vector<float> m(6);
   std::vector<double> wide(6);
   const auto expect = [&](const OptimiserOptions& options, const std::string& words) {
-    std::string message;
-    try {
-      optimiser(context, TensorRef(p), ConstTensorRef(g), options);
-    } catch (const Error& error) {
-      EXPECT_EQ(error.code(), ErrorCode::invalid_argument);
-      message = error.what();
-    }
-    EXPECT_NE(message.find(words), std::string::npos) << message;
+    expect_text(message_of([&] { optimiser(context, TensorRef(p), ConstTensorRef(g), options); }),
+                words);
   };
-  constexpr double nan = std::numeric_limits<double>::quiet_NaN();
   expect({.learning_rate = nan}, "learning_rate is nan; accepted: 0 or more");
   expect({.weight_decay = -1}, "weight_decay is -1");
   expect({.momentum = 1}, "momentum is 1");
@@ -173,8 +149,7 @@ TEST_P(OptimiserOn, ErrorsNameWhatWasGiven) {
   expect({.norm = TensorRef(m)}, "norm is 6");
 }
 
-INSTANTIATE_TEST_SUITE_P(Backends, OptimiserOn, testing::Values(Backend::cpu, Backend::simt),
-                         [](const auto& test) { return std::string(to_string(test.param)); });
+INSTANTIATE_TEST_SUITE_P(Backends, OptimiserOn, backends, name_of_backend);
 
 TEST(OptimiserCpu, AnyNumberOfThreadsGivesTheSameBits) {
   constexpr std::int64_t count = 100003;

@@ -8,28 +8,16 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
-#include <limits>
 #include <random>
 #include <string>
 #include <vector>
 
-#include "rung/ops/pool/test/pool_test.hpp"
+#include "tests/support/operators.hpp"
 
 namespace rung {
 namespace {
 
-using pool_test::message_of;
-
-constexpr float infinity = std::numeric_limits<float>::infinity();
-constexpr float nan = std::numeric_limits<float>::quiet_NaN();
-
-std::vector<float> random_values(std::size_t count, unsigned seed) {
-  std::mt19937 engine(seed);
-  std::normal_distribution<float> normal(0, 2);
-  std::vector<float> values(count);
-  for (float& value : values) value = normal(engine);
-  return values;
-}
+using namespace test;
 
 /// One extent for both axes, as most windows have.
 PoolOptions square(Pooling kind, int kernel, int stride, int padding = 0) {
@@ -42,23 +30,8 @@ PoolOptions square(Pooling kind, int kernel, int stride, int padding = 0) {
           .padding_width = padding};
 }
 
-class PoolOn : public testing::TestWithParam<Backend> {
+class PoolOn : public OnBackend {
  protected:
-  Context context = Context::on(GetParam());
-
-  /// The rungs of this backend that take the call; the public call is "".
-  std::vector<std::string> rungs_for(const ConstTensorRef& x, const TensorRef& y,
-                                     const PoolOptions& options) {
-    std::vector<std::string> names{""};
-    const Pool::Args args = bind<Pool>({.x = x, .y = y, .options = options});
-    for (const Rung<Pool>* rung = Pool::rungs().first; rung != nullptr; rung = rung->next) {
-      const RungInfo& info = rung->info;
-      if (info.backend != GetParam() || info.peer || !rung->supports(args, context)) continue;
-      names.emplace_back(info.name);
-    }
-    return names;
-  }
-
   /// f(y, rung) after each rung that takes it; x is N x C x H x W, y is made for it.
   template <class F>
   void on_every_rung(std::vector<float>& x, const Extents& shape, const PoolOptions& options,
@@ -66,7 +39,8 @@ class PoolOn : public testing::TestWithParam<Backend> {
     const Extents pooled = pooled_shape(shape, options);
     std::vector<float> y(static_cast<std::size_t>(pooled.product()));
     const TensorRef to(y.data(), pooled);
-    for (const std::string& name : rungs_for(TensorRef(x.data(), shape), to, options)) {
+    for (const std::string_view name :
+         picks_for<Pool>({.x = TensorRef(x.data(), shape), .y = to, .options = options}, context)) {
       std::fill(y.begin(), y.end(), -77.0F);
       pool(context, TensorRef(x.data(), shape), to, options, {name});
       f(y, name);
@@ -88,7 +62,7 @@ TEST_P(PoolOn, AConstantStaysOne) {
     PoolOptions options = square(kind, 3, 2, 1);
     options.ceil_mode = true;
     options.count_padding = false;
-    on_every_rung(x, {2, 3, 11, 41}, options, [&](const auto& y, const std::string& name) {
+    on_every_rung(x, {2, 3, 11, 41}, options, [&](const auto& y, std::string_view name) {
       for (const float value : y) ASSERT_NEAR(value, 0.3F, 1e-7F) << name;
     });
   }
@@ -103,7 +77,7 @@ TEST_P(PoolOn, TheAverageOfARampIsItsMiddle) {
   }
   for (const int stride : {1, 2, 3}) {
     on_every_rung(x, {1, 1, height, width}, square(Pooling::average, 3, stride),
-                  [&](const auto& y, const std::string& name) {
+                  [&](const auto& y, std::string_view name) {
                     const std::int64_t columns = (width - 3) / stride + 1;
                     for (std::size_t i = 0; i < y.size(); ++i) {
                       const auto at = static_cast<std::int64_t>(i);
@@ -118,11 +92,11 @@ TEST_P(PoolOn, TheAverageOfARampIsItsMiddle) {
 TEST_P(PoolOn, PaddingIsCountedWhenAsked) {
   std::vector<float> x(4, 8.0F);  // 2 x 2, all around it a padding of 1
   PoolOptions options = square(Pooling::average, 2, 2, 1);
-  on_every_rung(x, {1, 1, 2, 2}, options, [&](const auto& y, const std::string& name) {
+  on_every_rung(x, {1, 1, 2, 2}, options, [&](const auto& y, std::string_view name) {
     EXPECT_EQ(y, (std::vector<float>(4, 2.0F))) << name;
   });
   options.count_padding = false;
-  on_every_rung(x, {1, 1, 2, 2}, options, [&](const auto& y, const std::string& name) {
+  on_every_rung(x, {1, 1, 2, 2}, options, [&](const auto& y, std::string_view name) {
     EXPECT_EQ(y, (std::vector<float>(4, 8.0F))) << name;
   });
 }
@@ -136,7 +110,7 @@ TEST_P(PoolOn, WhatCeilModeAddsIsNotPadding) {
                          .stride_width = 4,
                          .padding_width = 1,
                          .ceil_mode = true};
-  on_every_rung(x, {1, 1, 1, 5}, options, [&](const auto& y, const std::string& name) {
+  on_every_rung(x, {1, 1, 1, 5}, options, [&](const auto& y, std::string_view name) {
     ASSERT_EQ(y.size(), 2U);
     EXPECT_EQ(y[0], 6 * 3 / 4.0F) << name;
     EXPECT_EQ(y[1], 6 * 2 / 3.0F) << name;
@@ -146,7 +120,7 @@ TEST_P(PoolOn, WhatCeilModeAddsIsNotPadding) {
 TEST_P(PoolOn, TheNormOfThreeAndFour) {
   std::vector<float> x{3, 0, 4, 0, -3, -4, 0, 0};
   on_every_rung(x, {1, 1, 1, 8}, {.kind = Pooling::l2, .kernel_width = 4, .stride_width = 4},
-                [&](const auto& y, const std::string& name) {
+                [&](const auto& y, std::string_view name) {
                   EXPECT_EQ(y, (std::vector<float>{5, 5})) << name;
                 });
 }
@@ -159,10 +133,10 @@ TEST_P(PoolOn, EqualWeightsAverage) {
     options.count_padding = counted;
     std::vector<float> average;
     on_every_rung(x, {2, 2, 10, 37}, options,
-                  [&](const auto& y, const std::string&) { average = y; });
+                  [&](const auto& y, std::string_view) { average = y; });
     options.kind = Pooling::weighted;
     options.weights = ConstTensorRef(ones, {3, 3});
-    on_every_rung(x, {2, 2, 10, 37}, options, [&](const auto& y, const std::string& name) {
+    on_every_rung(x, {2, 2, 10, 37}, options, [&](const auto& y, std::string_view name) {
       for (std::size_t i = 0; i < y.size(); ++i) ASSERT_NEAR(y[i], average[i], 1e-5) << name;
     });
   }
@@ -177,7 +151,7 @@ TEST_P(PoolOn, IndicesLeadToTheMaxima) {
     const Extents pooled = pooled_shape({1, 2, height, width}, options);
     std::vector<std::int64_t> indices(static_cast<std::size_t>(pooled.product()));
     options.indices = TensorRef(indices.data(), pooled);
-    on_every_rung(x, {1, 2, height, width}, options, [&](const auto& y, const std::string& name) {
+    on_every_rung(x, {1, 2, height, width}, options, [&](const auto& y, std::string_view name) {
       for (std::size_t i = 0; i < y.size(); ++i) {
         const std::size_t plane = i / (y.size() / 2);
         ASSERT_EQ(x[plane * height * width + static_cast<std::size_t>(indices[i])], y[i]) << name;
@@ -199,7 +173,7 @@ TEST_P(PoolOn, NaNAndInfinitiesAsInPyTorch) {
   for (const bool with_indices : {false, true}) {
     PoolOptions options{.kernel_width = 4};
     if (with_indices) options.indices = TensorRef(indices.data(), {1, 1, 1, 5});
-    on_every_rung(x, {1, 1, 1, 20}, options, [&](const auto& y, const std::string& name) {
+    on_every_rung(x, {1, 1, 1, 20}, options, [&](const auto& y, std::string_view name) {
       EXPECT_EQ(y[0], 3) << name;
       EXPECT_TRUE(std::isnan(y[1]) && std::isnan(y[2])) << name;
       EXPECT_EQ(y[3], -infinity) << name;
@@ -267,7 +241,7 @@ TEST_P(PoolOn, BiasAndActivationFollow) {
   PoolOptions options{.kind = Pooling::average, .kernel_width = 2};
   options.bias = ConstTensorRef(bias);
   options.activation = Activation::relu;
-  on_every_rung(x, {1, 2, 1, 2}, options, [&](const auto& y, const std::string& name) {
+  on_every_rung(x, {1, 2, 1, 2}, options, [&](const auto& y, std::string_view name) {
     EXPECT_EQ(y, (std::vector<float>{1, 0})) << name;
   });
 }
@@ -280,8 +254,7 @@ TEST_P(PoolOn, ErrorsNameWhatWasGiven) {
   const TensorRef half(y.data(), {2, 3, 4, 4});
   const auto expect = [&](const TensorRef& to, const PoolOptions& options,
                           const std::string& words) {
-    const std::string message = message_of([&] { pool(context, image, to, options); });
-    EXPECT_NE(message.find(words), std::string::npos) << message;
+    expect_text(message_of([&] { pool(context, image, to, options); }), words);
   };
   const PoolOptions right = square(Pooling::max, 2, 2);
   pool(context, image, half, right);
@@ -318,7 +291,7 @@ TEST_P(PoolOn, ErrorsNameWhatWasGiven) {
   const std::string rank = message_of([&] {
     pool(context, TensorRef(x.data(), {6, 8, 8}), half, right);
   });
-  EXPECT_NE(rank.find("x has 3 axes"), std::string::npos) << rank;
+  expect_text(rank, "x has 3 axes");
 }
 
 TEST_P(PoolOn, AWindowOutsideOfTheImageIsRefused) {
@@ -329,8 +302,7 @@ TEST_P(PoolOn, AWindowOutsideOfTheImageIsRefused) {
   const std::string message = message_of([&] {
     pool(context, TensorRef(x.data(), {1, 1, 1, 2}), TensorRef(y.data(), {1, 1, 1, 1}), options);
   });
-  EXPECT_NE(message.find("columns: a window of 2 taps, 3 apart, is outside"), std::string::npos)
-      << message;
+  expect_text(message, "columns: a window of 2 taps, 3 apart, is outside");
 }
 
 TEST_P(PoolOn, EmptyTensorsAreLeftAlone) {
@@ -340,8 +312,7 @@ TEST_P(PoolOn, EmptyTensorsAreLeftAlone) {
   EXPECT_EQ(y, std::vector<float>(4, 3.0F));
 }
 
-INSTANTIATE_TEST_SUITE_P(Backends, PoolOn, testing::Values(Backend::cpu, Backend::simt),
-                         [](const auto& test) { return std::string(to_string(test.param)); });
+INSTANTIATE_TEST_SUITE_P(Backends, PoolOn, backends, name_of_backend);
 
 TEST(PoolCpu, AnyNumberOfThreadsGivesTheSameBits) {
   auto x = random_values(3 * 5 * 61 * 77, 5);

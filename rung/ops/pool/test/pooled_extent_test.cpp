@@ -3,12 +3,12 @@
 #include <gtest/gtest.h>
 
 #include "rung/ops/pool/pool.hpp"
-#include "rung/ops/pool/test/pool_test.hpp"
+#include "tests/support/operators.hpp"
 
 namespace rung {
 namespace {
 
-using pool_test::message_of;
+using namespace test;
 
 TEST(PooledExtent, IsPyTorchs) {
   EXPECT_EQ(pooled_extent(112, 3, 2, 1), 56);

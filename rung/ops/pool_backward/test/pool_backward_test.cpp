@@ -12,16 +12,12 @@
 #include <string>
 #include <vector>
 
+#include "tests/support/operators.hpp"
+
 namespace rung {
 namespace {
 
-std::vector<float> random_values(std::int64_t count, unsigned seed) {
-  std::mt19937 engine(seed);
-  std::normal_distribution<float> normal(0, 2);
-  std::vector<float> values(static_cast<std::size_t>(count));
-  for (float& value : values) value = normal(engine);
-  return values;
-}
+using namespace test;
 
 /// Numbers a tenth apart in random order, none of them near 0: a small step changes no maximum, and
 /// no norm is small.
@@ -33,17 +29,6 @@ std::vector<float> distinct_values(std::int64_t count, unsigned seed) {
   }
   std::shuffle(values.begin(), values.end(), std::mt19937(seed));
   return values;
-}
-
-template <class F>
-std::string message_of(F&& f) {
-  try {
-    f();
-  } catch (const Error& error) {
-    EXPECT_EQ(error.code(), ErrorCode::invalid_argument) << error.what();
-    return error.what();
-  }
-  return "";
 }
 
 /// 3 x 3, stride 2, padding 1, a partial window at the end: everything at once.
@@ -75,12 +60,11 @@ PoolBackwardOptions backward_of(const PoolOptions& o) {
           .weights = o.weights};
 }
 
-class PoolBackwardOn : public testing::TestWithParam<Backend> {
+class PoolBackwardOn : public OnBackend {
  protected:
   static constexpr std::int64_t channels = 2, in = 8, out = 5;
   static constexpr std::int64_t size = channels * in * in, results = channels * out * out;
 
-  Context context = Context::on(GetParam());
   Extents image{1, channels, in, in};
   Extents pooled{1, channels, out, out};
   std::vector<float> x = distinct_values(size, 1);
@@ -94,19 +78,6 @@ class PoolBackwardOn : public testing::TestWithParam<Backend> {
     if (kind == Pooling::weighted) options.weights = ConstTensorRef(weights, {3, 3});
     if (kind == Pooling::max) options.indices = TensorRef(indices.data(), pooled);
     return options;
-  }
-
-  /// The rungs of this backend that take the call; the public call is "".
-  std::vector<std::string> rungs_for(const PoolBackward::Call& call) {
-    std::vector<std::string> names{""};
-    const PoolBackward::Args args = bind<PoolBackward>(call);
-    for (const Rung<PoolBackward>* rung = PoolBackward::rungs().first; rung != nullptr;
-         rung = rung->next) {
-      const RungInfo& info = rung->info;
-      if (info.backend != GetParam() || info.peer || !rung->supports(args, context)) continue;
-      names.emplace_back(info.name);
-    }
-    return names;
   }
 
   /// sum of dy times pool(x), in double.
@@ -145,7 +116,8 @@ TEST_P(PoolBackwardOn, IsTheDerivative) {
       value = before;
     }
     indices = saved;
-    for (const std::string& name : rungs_for({.dy = from, .dx = to, .options = backward})) {
+    for (const std::string_view name :
+         picks_for<PoolBackward>({.dy = from, .dx = to, .options = backward}, context)) {
       std::fill(dx.begin(), dx.end(), -77.0F);
       pool_backward(context, from, to, backward, {name});
       for (std::size_t i = 0; i < dx.size(); ++i) {
@@ -171,7 +143,8 @@ TEST_P(PoolBackwardOn, EachGradientGoesToItsMaximum) {
   std::vector<float> dx(64);
   const TensorRef to(dx.data(), {1, 1, 8, 8});
   const PoolBackwardOptions backward = backward_of(options);
-  for (const std::string& name : rungs_for({.dy = from, .dx = to, .options = backward})) {
+  for (const std::string_view name :
+       picks_for<PoolBackward>({.dy = from, .dx = to, .options = backward}, context)) {
     std::fill(dx.begin(), dx.end(), -77.0F);
     pool_backward(context, from, to, backward, {name});
     std::size_t set = 0;
@@ -192,7 +165,8 @@ TEST_P(PoolBackwardOn, AnIndexOutsideOfItsWindowCountsForNothing) {
   options.indices = ConstTensorRef(places, {1, 1, 2, 2});
   const ConstTensorRef from(gradients, {1, 1, 2, 2});
   const TensorRef to(dx, {1, 1, 4, 4});
-  for (const std::string& name : rungs_for({.dy = from, .dx = to, .options = options})) {
+  for (const std::string_view name :
+       picks_for<PoolBackward>({.dy = from, .dx = to, .options = options}, context)) {
     std::fill(dx.begin(), dx.end(), -77.0F);
     pool_backward(context, from, to, options, {name});
     for (std::size_t i = 0; i < 16; ++i) {
@@ -246,8 +220,7 @@ TEST_P(PoolBackwardOn, ErrorsNameWhatWasGiven) {
   const ConstTensorRef from(dy.data(), pooled);
   const TensorRef to(dx.data(), image);
   const auto expect = [&](const PoolBackwardOptions& options, const std::string& words) {
-    const std::string message = message_of([&] { pool_backward(context, from, to, options); });
-    EXPECT_NE(message.find(words), std::string::npos) << message;
+    expect_text(message_of([&] { pool_backward(context, from, to, options); }), words);
   };
   PoolBackwardOptions right = backward_of(options_of(Pooling::max));
   pool_backward(context, from, to, right);
@@ -270,11 +243,10 @@ TEST_P(PoolBackwardOn, ErrorsNameWhatWasGiven) {
     PoolBackwardOptions average = backward_of(options_of(Pooling::average));
     pool_backward(context, ConstTensorRef(dx.data(), pooled), to, average);
   });
-  EXPECT_NE(overlap.find("overlap"), std::string::npos) << overlap;
+  expect_text(overlap, "overlap");
 }
 
-INSTANTIATE_TEST_SUITE_P(Backends, PoolBackwardOn, testing::Values(Backend::cpu, Backend::simt),
-                         [](const auto& test) { return std::string(to_string(test.param)); });
+INSTANTIATE_TEST_SUITE_P(Backends, PoolBackwardOn, backends, name_of_backend);
 
 TEST(PoolBackwardCpu, AnyNumberOfThreadsGivesTheSameBits) {
   auto dy = random_values(3 * 5 * 31 * 39, 5);

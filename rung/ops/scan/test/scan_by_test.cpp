@@ -10,15 +10,15 @@
 #include <string>
 #include <vector>
 
+#include "tests/support/operators.hpp"
+
 namespace rung {
 namespace {
 
-class ScanByOn : public testing::TestWithParam<Backend> {
- protected:
-  Context context = Context::on(GetParam());
-};
-INSTANTIATE_TEST_SUITE_P(Backends, ScanByOn, testing::Values(Backend::cpu, Backend::simt),
-                         [](const auto& test) { return std::string(to_string(test.param)); });
+using namespace test;
+
+class ScanByOn : public OnBackend {};
+INSTANTIATE_TEST_SUITE_P(Backends, ScanByOn, backends, name_of_backend);
 
 template <class T>
 View<T, 2> rows_of(std::vector<T>& values, std::int64_t rows) {
@@ -128,12 +128,10 @@ TEST(ScanByErrors, NameTheShapes) {
   Context context = Context::cpu();
   auto x = maps(6);
   auto y = maps(8);
-  try {
-    scan_by<Affine>(context, rows_of(x, 2), rows_of(y, 2), Affine{1, 0}, compose);
-    FAIL() << "no Error";
-  } catch (const Error& error) {
-    EXPECT_NE(std::string(error.what()).find("x is 2x3, y 2x4"), std::string::npos) << error.what();
-  }
+  expect_text(message_of([&] {
+                scan_by<Affine>(context, rows_of(x, 2), rows_of(y, 2), Affine{1, 0}, compose);
+              }),
+              "x is 2x3, y 2x4");
 }
 
 TEST(ScanByCpu, SameBitsForAnyNumberOfThreads) {

@@ -3,33 +3,23 @@
 #include "rung/ops/scan/scan.hpp"
 
 #include <gtest/gtest.h>
-#include <sys/mman.h>
 
 #include <cmath>
 #include <cstring>
-#include <limits>
 #include <numeric>
 #include <random>
 #include <string>
 #include <vector>
 
+#include "tests/support/operators.hpp"
+
 namespace rung {
 namespace {
 
-class ScanOn : public testing::TestWithParam<Backend> {
- protected:
-  Context context = Context::on(GetParam());
-};
-INSTANTIATE_TEST_SUITE_P(Backends, ScanOn, testing::Values(Backend::cpu, Backend::simt),
-                         [](const auto& test) { return std::string(to_string(test.param)); });
+using namespace test;
 
-std::vector<float> random_values(std::size_t count) {
-  std::mt19937 engine(1);
-  std::normal_distribution<float> normal;
-  std::vector<float> values(count);
-  for (float& value : values) value = normal(engine);
-  return values;
-}
+class ScanOn : public OnBackend {};
+INSTANTIATE_TEST_SUITE_P(Backends, ScanOn, backends, name_of_backend);
 
 template <class T>
 TensorRef line(std::vector<T>& values) {
@@ -82,8 +72,6 @@ TEST_P(ScanOn, SegmentsInAnyOrderTwiceAndOutside) {
 }
 
 TEST_P(ScanOn, NanStaysToTheEndOfItsSegment) {
-  constexpr float nan = std::numeric_limits<float>::quiet_NaN();
-  constexpr float infinity = std::numeric_limits<float>::infinity();
   std::vector<float> x{3, -infinity, 5, nan, 7, infinity, 2, 1, 9};
   std::vector<float> y(x.size());
   std::vector<std::int64_t> offsets{0, 6};
@@ -153,13 +141,10 @@ TEST(ScanCpu, ErrorStaysFarUnderTheBound) {
 }
 
 TEST(ScanCpu, MoreThan32BitsOfElements) {
-  // Pages of a reservation that are never written share one page of zeros; y is x, in place, so
-  // only the few pages behind the last element that differs would be: a broadcast x avoids them.
   const std::int64_t n = (std::int64_t{1} << 32) + 5;
-  void* memory = mmap(nullptr, static_cast<std::size_t>(n), PROT_READ | PROT_WRITE,
-                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  if (memory == MAP_FAILED) GTEST_SKIP() << "no address space for " << n << " bytes";
-  auto* y = static_cast<std::uint8_t*>(memory);
+  const Reservation reserved(n);
+  auto* y = reserved.data<std::uint8_t>();
+  if (y == nullptr) GTEST_SKIP() << "no address space";
   // Two elements far apart, which 32-bit indices would take for neighbours.
   const TensorRef far(y, DType::u8, Extents{2, 3}, Extents{n - 3, 1});
   std::memset(y, 1, 3);
@@ -168,20 +153,6 @@ TEST(ScanCpu, MoreThan32BitsOfElements) {
   scan(context, far, far, {.axis = 0});
   EXPECT_EQ(y[0], 1);
   EXPECT_EQ(y[n - 1], 6);
-  munmap(memory, static_cast<std::size_t>(n));
-}
-
-std::string message_of(const auto& f) {
-  try {
-    f();
-  } catch (const Error& error) {
-    EXPECT_EQ(error.code(), ErrorCode::invalid_argument) << error.what();
-    return error.what();
-  }
-  return "";
-}
-void expect_text(const std::string& message, const std::string& text) {
-  EXPECT_NE(message.find(text), std::string::npos) << message;
 }
 
 TEST(ScanErrors, NameTheArgumentAndWhatIsAccepted) {

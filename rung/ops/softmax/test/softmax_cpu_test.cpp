@@ -5,18 +5,16 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
-#include <limits>
 #include <vector>
 
 #include "rung/cpu/isa.hpp"
 #include "rung/ops/softmax/softmax.hpp"
-#include "rung/ops/softmax/test/softmax_test.hpp"
+#include "tests/support/operators.hpp"
 
 namespace rung {
 namespace {
 
-using softmax_test::random_values;
-using softmax_test::tensor;
+using namespace test;
 
 TEST(SoftmaxThreads, AnyNumberOfThemGivesTheSameBits) {
   struct Case {
@@ -33,10 +31,10 @@ TEST(SoftmaxThreads, AnyNumberOfThemGivesTheSameBits) {
       Context context = Context::cpu(threads);
       std::vector<float> y(x.size());
       std::vector<float> dx(x.size());
-      softmax(context, tensor(x, c.rows, c.length), tensor(y, c.rows, c.length), {.axis = c.axis},
-              {"threads"});
-      softmax_backward(context, tensor(y, c.rows, c.length), tensor(dy, c.rows, c.length),
-                       tensor(dx, c.rows, c.length), {.axis = c.axis}, {"threads"});
+      softmax(context, tensor(x, {c.rows, c.length}), tensor(y, {c.rows, c.length}),
+              {.axis = c.axis}, {"threads"});
+      softmax_backward(context, tensor(y, {c.rows, c.length}), tensor(dy, {c.rows, c.length}),
+                       tensor(dx, {c.rows, c.length}), {.axis = c.axis}, {"threads"});
       if (threads == 1) {
         first = y;
         first_gradient = dx;
@@ -52,14 +50,13 @@ TEST(SoftmaxThreads, AnyNumberOfThemGivesTheSameBits) {
 /// of a row alone, wherever vectors of y begin, whatever its neighbours are.
 TEST(SoftmaxInTurns, GivesTheBitsOfOneRowAtATime) {
   constexpr std::int64_t elements = 5 << 20;  // with the result, more than 32 MiB
-  constexpr float infinity = std::numeric_limits<float>::infinity();
   for (const std::int64_t length : {63, 131, 256, 1025, 1536, 4099, 20001}) {
     const std::int64_t rows = elements / length;
     auto x = random_values(static_cast<std::size_t>(rows * length), 12);
     auto dy = random_values(x.size(), 13);
     x[0] = infinity;  // rows of their own: one infinity, nothing but masks, a NaN
     std::fill_n(x.begin() + 2 * length, length, -infinity);
-    x[static_cast<std::size_t>(5 * length - 1)] = std::numeric_limits<float>::quiet_NaN();
+    x[static_cast<std::size_t>(5 * length - 1)] = nan;
     // Each row alone, by one thread.
     const auto row_of = [&](std::vector<float>& values, std::int64_t row) {
       return TensorRef{values.data() + row * length, DType::f32, Extents{1, length}};
@@ -86,17 +83,17 @@ TEST(SoftmaxInTurns, GivesTheBitsOfOneRowAtATime) {
       for (const bool log : {false, true}) {
         const std::vector<float>& expected = log ? alone_log : alone;
         auto in_place = x;
-        softmax(context, tensor(in_place, rows, length), tensor(in_place, rows, length),
+        softmax(context, tensor(in_place, {rows, length}), tensor(in_place, {rows, length}),
                 {.log = log}, {"threads"});
         expect_same(in_place.data(), expected, log ? "log, in place" : "softmax, in place");
-        softmax(context, tensor(x, rows, length), out, {.log = log}, {"threads"});
+        softmax(context, tensor(x, {rows, length}), out, {.log = log}, {"threads"});
         expect_same(out.data, expected, log ? "log" : "softmax");
       }
       auto in_place = dy;
-      softmax_backward(context, tensor(x, rows, length), tensor(in_place, rows, length),
-                       tensor(in_place, rows, length), {}, {"threads"});
+      softmax_backward(context, tensor(x, {rows, length}), tensor(in_place, {rows, length}),
+                       tensor(in_place, {rows, length}), {}, {"threads"});
       expect_same(in_place.data(), alone_backward, "backward, in place");
-      softmax_backward(context, tensor(x, rows, length), tensor(dy, rows, length), out, {},
+      softmax_backward(context, tensor(x, {rows, length}), tensor(dy, {rows, length}), out, {},
                        {"threads"});
       expect_same(out.data, alone_backward, "backward");
     }
@@ -114,7 +111,7 @@ TEST(SoftmaxExponential, IsWithinTwoUnitsInTheLastPlace) {
   for (std::int64_t i = 0; i < count; ++i) {
     x[static_cast<std::size_t>(2 * i + 1)] = -17.5F - 69.0F * static_cast<float>(i) / count;
   }
-  softmax(context, tensor(x, count, 2), tensor(y, count, 2), {}, {"row_pipeline"});
+  softmax(context, tensor(x, {count, 2}), tensor(y, {count, 2}), {}, {"row_pipeline"});
   double worst = 0;
   for (std::size_t i = 1; i < x.size(); i += 2) {
     const float argument = x[i] * 1.44269504F;

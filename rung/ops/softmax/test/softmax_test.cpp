@@ -12,44 +12,21 @@
 #include <string>
 #include <vector>
 
-#include "rung/ops/softmax/test/softmax_test.hpp"
+#include "tests/support/operators.hpp"
 
 namespace rung {
 namespace {
 
-using softmax_test::random_values;
-using softmax_test::tensor;
+using namespace test;
 
-constexpr float infinity = std::numeric_limits<float>::infinity();
-constexpr float nan = std::numeric_limits<float>::quiet_NaN();
-
-template <class F>
-std::string message_of(F&& f) {
-  try {
-    f();
-  } catch (const Error& error) {
-    EXPECT_EQ(error.code(), ErrorCode::invalid_argument) << error.what();
-    return error.what();
-  }
-  return "";
-}
-
-class SoftmaxOn : public testing::TestWithParam<Backend> {
+class SoftmaxOn : public OnBackend {
  protected:
-  Context context = Context::on(GetParam());
-
-  /// The rungs of this backend that take x -> y as they are; the public call is "".
-  std::vector<std::string> rungs_for(const ConstTensorRef& x, const TensorRef& y,
-                                     const SoftmaxOptions& options) {
-    std::vector<std::string> names{""};
-    const Softmax::Args args = bind<Softmax>(
-        {.x = x, .y = y, .axis = options.axis, .scale = options.scale, .log = options.log});
-    for (const Rung<Softmax>* rung = Softmax::rungs().first; rung != nullptr; rung = rung->next) {
-      const RungInfo& info = rung->info;
-      if (info.backend != GetParam() || info.peer || !rung->supports(args, context)) continue;
-      names.emplace_back(info.name);
-    }
-    return names;
+  /// The public call, "", and the rungs that take x -> y as they are.
+  std::vector<std::string_view> picks(const ConstTensorRef& x, const TensorRef& y,
+                                      const SoftmaxOptions& options) {
+    return picks_for<Softmax>(
+        {.x = x, .y = y, .axis = options.axis, .scale = options.scale, .log = options.log},
+        context);
   }
 };
 
@@ -57,7 +34,7 @@ TEST_P(SoftmaxOn, RowsSumToOne) {
   for (const std::int64_t n : {1, 2, 31, 256, 1025}) {
     auto x = random_values(static_cast<std::size_t>(3 * n), 1);
     std::vector<float> y(x.size());
-    softmax(context, tensor(x, 3, n), tensor(y, 3, n));
+    softmax(context, tensor(x, {3, n}), tensor(y, {3, n}));
     for (std::int64_t row = 0; row < 3; ++row) {
       double sum = 0;
       for (std::int64_t i = 0; i < n; ++i) sum += y[static_cast<std::size_t>(row * n + i)];
@@ -75,8 +52,8 @@ TEST_P(SoftmaxOn, AShiftOfTheRowChangesNothing) {
   std::vector<float> y(500);
   std::vector<float> z(500);
   for (const bool log : {false, true}) {
-    softmax(context, tensor(x, 5, 100), tensor(y, 5, 100), {.log = log});
-    softmax(context, tensor(shifted, 5, 100), tensor(z, 5, 100), {.log = log});
+    softmax(context, tensor(x, {5, 100}), tensor(y, {5, 100}), {.log = log});
+    softmax(context, tensor(shifted, {5, 100}), tensor(z, {5, 100}), {.log = log});
     EXPECT_EQ(y, z);
   }
 }
@@ -85,8 +62,8 @@ TEST_P(SoftmaxOn, LogIsTheLogarithm) {
   auto x = random_values(700, 3);
   std::vector<float> y(700);
   std::vector<float> log(700);
-  softmax(context, tensor(x, 7, 100), tensor(y, 7, 100), {.scale = 0.5});
-  softmax(context, tensor(x, 7, 100), tensor(log, 7, 100), {.scale = 0.5, .log = true});
+  softmax(context, tensor(x, {7, 100}), tensor(y, {7, 100}), {.scale = 0.5});
+  softmax(context, tensor(x, {7, 100}), tensor(log, {7, 100}), {.scale = 0.5, .log = true});
   for (std::size_t i = 0; i < y.size(); ++i) {
     EXPECT_NEAR(std::exp(log[i]), y[i], 1e-5F * y[i]);
   }
@@ -97,10 +74,10 @@ TEST_P(SoftmaxOn, EveryAxisIsTheLastOneOfAPermutation) {
   for (const int axis : {0, 1, 2, -3, -2, -1}) {
     const int from_front = axis < 0 ? axis + 3 : axis;
     std::vector<float> y(x.size());
-    softmax(context, tensor(x, 4, 6, 10), tensor(y, 4, 6, 10), {.axis = axis});
-    TensorRef turned_x = tensor(x, 4, 6, 10);
+    softmax(context, tensor(x, {4, 6, 10}), tensor(y, {4, 6, 10}), {.axis = axis});
+    TensorRef turned_x = tensor(x, {4, 6, 10});
     std::vector<float> z(x.size());
-    TensorRef turned_z = tensor(z, 4, 6, 10);
+    TensorRef turned_z = tensor(z, {4, 6, 10});
     for (TensorRef* turned : {&turned_x, &turned_z}) {
       std::swap(turned->shape[from_front], turned->shape[2]);
       std::swap(turned->strides[from_front], turned->strides[2]);
@@ -126,9 +103,9 @@ TEST_P(SoftmaxOn, SpecialValuesComeOutTheSameInEveryRung) {
   for (const bool log : {false, true}) {
     std::vector<float> y(x.size());
     const SoftmaxOptions options{.log = log};
-    for (const std::string& name : rungs_for(tensor(x, 6, n), tensor(y, 6, n), options)) {
+    for (const std::string_view name : picks(tensor(x, {6, n}), tensor(y, {6, n}), options)) {
       std::fill(y.begin(), y.end(), 7.0F);
-      softmax(context, tensor(x, 6, n), tensor(y, 6, n), options, {name});
+      softmax(context, tensor(x, {6, n}), tensor(y, {6, n}), options, {name});
       const float masked = log ? -infinity : 0.0F;
       EXPECT_EQ(y[69], masked) << name;
       EXPECT_NEAR(y[0], log ? -std::log(69.0F) : 1 / 69.0F, 1e-6) << name;
@@ -145,10 +122,10 @@ TEST_P(SoftmaxOn, SpecialValuesComeOutTheSameInEveryRung) {
 TEST_P(SoftmaxOn, TheNaiveRungRefusesWhatOverflows) {
   std::vector<float> x{1, 2, 90, 4};
   std::vector<float> y(4);
-  const auto names = rungs_for(tensor(x, 1, 4), tensor(y, 1, 4), {});
+  const auto names = picks(tensor(x, {1, 4}), tensor(y, {1, 4}), {});
   EXPECT_EQ(std::count(names.begin(), names.end(), "naive"), 0);
   x[2] = 3;
-  const auto within = rungs_for(tensor(x, 1, 4), tensor(y, 1, 4), {});
+  const auto within = picks(tensor(x, {1, 4}), tensor(y, {1, 4}), {});
   EXPECT_EQ(std::count(within.begin(), within.end(), "naive"), 1);
 }
 
@@ -161,8 +138,8 @@ TEST_P(SoftmaxOn, BackwardIsTheDerivative) {
     const SoftmaxOptions options{.scale = 0.75, .log = log};
     std::vector<float> y(n);
     std::vector<float> dx(n);
-    softmax(context, tensor(x, 1, n), tensor(y, 1, n), options);
-    softmax_backward(context, tensor(y, 1, n), tensor(dy, 1, n), tensor(dx, 1, n), options);
+    softmax(context, tensor(x, {1, n}), tensor(y, {1, n}), options);
+    softmax_backward(context, tensor(y, {1, n}), tensor(dy, {1, n}), tensor(dx, {1, n}), options);
     const auto value = [&](std::size_t changed, double by) {
       double sum = 0;
       double total = 0;
@@ -186,9 +163,9 @@ TEST_P(SoftmaxOn, GradientsOfMaskedElements) {
   std::vector<float> log{-infinity, std::log(0.25F), std::log(0.75F)};
   std::vector<float> dy{5, 1, 2};
   std::vector<float> dx(3);
-  softmax_backward(context, tensor(y, 3), tensor(dy, 3), tensor(dx, 3));
+  softmax_backward(context, tensor(y, {3}), tensor(dy, {3}), tensor(dx, {3}));
   EXPECT_EQ(dx[0], 0);
-  softmax_backward(context, tensor(log, 3), tensor(dy, 3), tensor(dx, 3), {.log = true});
+  softmax_backward(context, tensor(log, {3}), tensor(dy, {3}), tensor(dx, {3}), {.log = true});
   EXPECT_EQ(dx[0], 5);
 }
 
@@ -198,13 +175,13 @@ TEST_P(SoftmaxOn, InPlaceGivesTheSameBits) {
     auto dy = random_values(x.size(), 8);
     std::vector<float> y(x.size());
     std::vector<float> dx(x.size());
-    softmax(context, tensor(x, 4, n), tensor(y, 4, n));
-    softmax(context, tensor(x, 4, n), tensor(x, 4, n));
+    softmax(context, tensor(x, {4, n}), tensor(y, {4, n}));
+    softmax(context, tensor(x, {4, n}), tensor(x, {4, n}));
     EXPECT_EQ(x, y);
-    softmax_backward(context, tensor(y, 4, n), tensor(dy, 4, n), tensor(dx, 4, n));
-    softmax_backward(context, tensor(x, 4, n), tensor(dy, 4, n), tensor(x, 4, n));
+    softmax_backward(context, tensor(y, {4, n}), tensor(dy, {4, n}), tensor(dx, {4, n}));
+    softmax_backward(context, tensor(x, {4, n}), tensor(dy, {4, n}), tensor(x, {4, n}));
     EXPECT_EQ(x, dx);  // over y
-    softmax_backward(context, tensor(y, 4, n), tensor(dy, 4, n), tensor(dy, 4, n));
+    softmax_backward(context, tensor(y, {4, n}), tensor(dy, {4, n}), tensor(dy, {4, n}));
     EXPECT_EQ(dy, dx);  // over dy
   }
 }
@@ -215,39 +192,34 @@ TEST_P(SoftmaxOn, ErrorsNameWhatWasGiven) {
   const auto call = [&](const ConstTensorRef& from, const TensorRef& to, SoftmaxOptions options) {
     return message_of([&] { softmax(context, from, to, options); });
   };
-  const TensorRef a = tensor(x, 4, 6);
-  EXPECT_NE(call(a, tensor(y, 6, 4), {}).find("6x4"), std::string::npos);
-  EXPECT_NE(call(a, tensor(y, 4, 6), {.axis = 2}).find("axis"), std::string::npos);
-  EXPECT_NE(call(a, tensor(y, 4, 6), {.axis = -3}).find("-3"), std::string::npos);
-  EXPECT_NE(call(a, tensor(y, 4, 6), {.scale = 0}).find("scale is 0"), std::string::npos);
-  EXPECT_NE(call(a, tensor(y, 4, 6), {.scale = -1}).find("scale"), std::string::npos);
-  EXPECT_NE(call(a, tensor(y, 4, 6), {.scale = 1e300}).find("scale"), std::string::npos);
-  EXPECT_NE(call({x.data(), DType::f32, Extents{}}, tensor(y, 4, 6), {}).find("no axis"),
-            std::string::npos);
-  EXPECT_NE(call({static_cast<void*>(x.data()), DType::i32, Extents{4, 6}}, tensor(y, 4, 6), {})
-                .find("i32"),
-            std::string::npos);
-  EXPECT_NE(call(a, {static_cast<void*>(y.data()), DType::f64, Extents{4, 6}}, {}).find("f64"),
-            std::string::npos);
-  EXPECT_NE(call(a, {y.data(), DType::f32, Extents{4, 6}, Extents{0, 1}}, {}).find("overlap"),
-            std::string::npos);
-  EXPECT_NE(call(a, {x.data() + 1, DType::f32, Extents{4, 5}}, {}).find("4x5"), std::string::npos);
-  EXPECT_NE(call(tensor(y, 4, 6), {y.data() + 1, DType::f32, Extents{4, 6}}, {}).find("overlap"),
-            std::string::npos);
-  EXPECT_NE(call({nullptr, DType::f32, Extents{4, 6}}, tensor(y, 4, 6), {}).find("null"),
-            std::string::npos);
+  const TensorRef a = tensor(x, {4, 6});
+  expect_text(call(a, tensor(y, {6, 4}), {}), "6x4");
+  expect_text(call(a, tensor(y, {4, 6}), {.axis = 2}), "axis");
+  expect_text(call(a, tensor(y, {4, 6}), {.axis = -3}), "-3");
+  expect_text(call(a, tensor(y, {4, 6}), {.scale = 0}), "scale is 0");
+  expect_text(call(a, tensor(y, {4, 6}), {.scale = -1}), "scale");
+  expect_text(call(a, tensor(y, {4, 6}), {.scale = 1e300}), "scale");
+  expect_text(call({x.data(), DType::f32, Extents{}}, tensor(y, {4, 6}), {}), "no axis");
+  expect_text(
+      call({static_cast<void*>(x.data()), DType::i32, Extents{4, 6}}, tensor(y, {4, 6}), {}),
+      "i32");
+  expect_text(call(a, {static_cast<void*>(y.data()), DType::f64, Extents{4, 6}}, {}), "f64");
+  expect_text(call(a, {y.data(), DType::f32, Extents{4, 6}, Extents{0, 1}}, {}), "overlap");
+  expect_text(call(a, {x.data() + 1, DType::f32, Extents{4, 5}}, {}), "4x5");
+  expect_text(call(tensor(y, {4, 6}), {y.data() + 1, DType::f32, Extents{4, 6}}, {}), "overlap");
+  expect_text(call({nullptr, DType::f32, Extents{4, 6}}, tensor(y, {4, 6}), {}), "null");
   const std::string backward = message_of([&] {
     softmax_backward(context, a, {static_cast<void*>(y.data()), DType::f16, Extents{4, 6}},
-                     tensor(y, 4, 6));
+                     tensor(y, {4, 6}));
   });
-  EXPECT_NE(backward.find("dy"), std::string::npos) << backward;
+  expect_text(backward, "dy");
 }
 
 TEST_P(SoftmaxOn, EmptyTensorsAreLeftAlone) {
   std::vector<float> y(4, 3.0F);
-  softmax(context, {nullptr, DType::f32, Extents{0, 4}}, tensor(y, 0, 4));
-  softmax(context, {nullptr, DType::f32, Extents{4, 0}}, tensor(y, 4, 0));
-  softmax(context, {nullptr, DType::f32, Extents{4, 0}}, tensor(y, 4, 0), {.axis = 0});
+  softmax(context, {nullptr, DType::f32, Extents{0, 4}}, tensor(y, {0, 4}));
+  softmax(context, {nullptr, DType::f32, Extents{4, 0}}, tensor(y, {4, 0}));
+  softmax(context, {nullptr, DType::f32, Extents{4, 0}}, tensor(y, {4, 0}), {.axis = 0});
   EXPECT_EQ(y, std::vector<float>(4, 3.0F));
 }
 
@@ -255,16 +227,15 @@ TEST_P(SoftmaxOn, ASecondCallWithAnotherAxisIsNotMistakenForTheFirst) {
   auto x = random_values(36, 9);
   std::vector<float> rows(36);
   std::vector<float> columns(36);
-  softmax(context, tensor(x, 6, 6), tensor(rows, 6, 6), {.axis = 1});
-  softmax(context, tensor(x, 6, 6), tensor(columns, 6, 6), {.axis = 0});
+  softmax(context, tensor(x, {6, 6}), tensor(rows, {6, 6}), {.axis = 1});
+  softmax(context, tensor(x, {6, 6}), tensor(columns, {6, 6}), {.axis = 0});
   EXPECT_NE(rows, columns);
   double sum = 0;
   for (std::size_t i = 0; i < 36; i += 6) sum += columns[i];
   EXPECT_NEAR(sum, 1, 1e-6);
 }
 
-INSTANTIATE_TEST_SUITE_P(Backends, SoftmaxOn, testing::Values(Backend::cpu, Backend::simt),
-                         [](const auto& test) { return std::string(to_string(test.param)); });
+INSTANTIATE_TEST_SUITE_P(Backends, SoftmaxOn, backends, name_of_backend);
 
 }  // namespace
 }  // namespace rung

@@ -8,16 +8,18 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
-#include <limits>
 #include <random>
 #include <string>
 #include <vector>
 
 #include "rung/core/tensor.hpp"
 #include "rung/simt/record.hpp"
+#include "tests/support/operators.hpp"
 
 namespace rung {
 namespace {
+
+using namespace test;
 
 constexpr StencilEdge all_edges[] = {StencilEdge::zero, StencilEdge::clamp, StencilEdge::mirror,
                                      StencilEdge::wrap};
@@ -43,33 +45,15 @@ struct Array {
   }
 };
 
-std::string message_of(const auto& call) {
-  try {
-    call();
-  } catch (const Error& error) {
-    EXPECT_EQ(error.code(), ErrorCode::invalid_argument) << error.what();
-    return error.what();
-  }
-  return "no Error";
-}
-
-class StencilOn : public testing::TestWithParam<Backend> {
+class StencilOn : public OnBackend {
  protected:
-  Context context = Context::on(GetParam());
-
   /// Calls f(name) for every rung of the backend that takes the call.
   template <class F>
   void for_each_rung(const Stencil::Call& call, F&& f) {
-    const Stencil::Args args = bind<Stencil>(call);
-    int ran = 0;
-    for (const auto* rung = Stencil::rungs().first; rung != nullptr; rung = rung->next) {
-      if (rung->info.backend != GetParam() || rung->info.peer) continue;
-      if (!rung->supports(args, context)) continue;
-      SCOPED_TRACE(std::string(rung->info.name));
-      f(rung->info.name);
-      ++ran;
+    for (const std::string_view name : rungs_that_take<Stencil>(bind<Stencil>(call), context)) {
+      SCOPED_TRACE(std::string(name));
+      f(name);
     }
-    EXPECT_GT(ran, 0);
   }
 };
 
@@ -230,7 +214,7 @@ TEST_P(StencilOn, IterationsAreCalls) {
 TEST_P(StencilOn, AnInfinityReachesItsWindowsAlone) {
   const Array mask({5, 6}, 1.0F);
   Array x({20, 40}, 1.0F);
-  x.values[10 * 40 + 20] = std::numeric_limits<float>::infinity();
+  x.values[10 * 40 + 20] = infinity;
   Array y(x.shape);
   const auto check = [&] {
     for (int r = 0; r < 20; ++r) {
@@ -317,33 +301,32 @@ TEST_P(StencilOn, ErrorsNameWhatWasGiven) {
   const auto call = [&](const ConstTensorRef& m, const StencilOptions& options = {}) {
     return message_of([&] { stencil(context, x, m, y, options); });
   };
-  const auto has = [](const std::string& message, std::string_view part) {
-    EXPECT_NE(message.find(part), std::string::npos) << message;
-  };
-  has(call({}), "none of mask");
-  has(call(mask, {.window = {3, 3}}), "2 of mask");
-  has(call(Array({32}, 1u)), "mask is 32");
-  has(call(Array({3, 0}, 1u)), "mask is 3x0");
-  has(call({}, {.window = {3, 33}}), "window is 3x33");
-  has(call(Array({1, 1, 1}, 1u)), "x is 4x6, mask 1x1x1");
-  has(call(Array({1, 1, 1, 1}, 1u)), "mask is 1x1x1x1");
-  has(call(mask, {.anchor = {1}}), "anchor is 1");
-  has(call(mask, {.anchor = {1, 3}}), "anchor is 1x3");
-  has(call(mask, {.iterations = 0}), "iterations is 0");
-  has(call(mask, {.scale = std::numeric_limits<double>::infinity()}), "scale is inf");
-  has(call(mask, {.scale = 1e300}), "scale is");
-  has(call(mask, {.edge = static_cast<StencilEdge>(9)}), "edge is 9");
-  has(message_of([&] { stencil(context, x, mask, x); }), "overlap");
-  has(message_of([&] { stencil(context, x, mask, Array({6, 4})); }), "6x4");
-  has(message_of([&] { stencil_separable(context, x, mask, {}, {}, y); }), "across is 3x3");
-  has(message_of([&] { stencil_separable(context, x, {}, Array({3}, 1u), {}, y); }),
-      "down is given, across is not");
+  expect_text(call({}), "none of mask");
+  expect_text(call(mask, {.window = {3, 3}}), "2 of mask");
+  expect_text(call(Array({32}, 1u)), "mask is 32");
+  expect_text(call(Array({3, 0}, 1u)), "mask is 3x0");
+  expect_text(call({}, {.window = {3, 33}}), "window is 3x33");
+  expect_text(call(Array({1, 1, 1}, 1u)), "x is 4x6, mask 1x1x1");
+  expect_text(call(Array({1, 1, 1, 1}, 1u)), "mask is 1x1x1x1");
+  expect_text(call(mask, {.anchor = {1}}), "anchor is 1");
+  expect_text(call(mask, {.anchor = {1, 3}}), "anchor is 1x3");
+  expect_text(call(mask, {.iterations = 0}), "iterations is 0");
+  expect_text(call(mask, {.scale = infinity}), "scale is inf");
+  expect_text(call(mask, {.scale = 1e300}), "scale is");
+  expect_text(call(mask, {.edge = static_cast<StencilEdge>(9)}), "edge is 9");
+  expect_text(message_of([&] { stencil(context, x, mask, x); }), "overlap");
+  expect_text(message_of([&] { stencil(context, x, mask, Array({6, 4})); }), "6x4");
+  expect_text(message_of([&] { stencil_separable(context, x, mask, {}, {}, y); }), "across is 3x3");
+  expect_text(message_of([&] { stencil_separable(context, x, {}, Array({3}, 1u), {}, y); }),
+              "down is given, across is not");
   std::vector<double> doubles(24);
-  has(message_of([&] { stencil(context, x, mask, TensorRef(doubles, {4, 6})); }), "x is f32 and y");
+  expect_text(message_of([&] {
+                stencil(context, x, mask, TensorRef(doubles, {4, 6}));
+              }),
+              "x is f32 and y");
 }
 
-INSTANTIATE_TEST_SUITE_P(Backends, StencilOn, testing::Values(Backend::cpu, Backend::simt),
-                         [](const auto& test) { return std::string(to_string(test.param)); });
+INSTANTIATE_TEST_SUITE_P(Backends, StencilOn, backends, name_of_backend);
 
 // --- figures that courses publish, counted -------------------------------------------------------
 

@@ -13,8 +13,12 @@
 #include <string>
 #include <vector>
 
+#include "tests/support/operators.hpp"
+
 namespace rung {
 namespace {
+
+using namespace test;
 
 constexpr DType all_types[] = {DType::f32,  DType::f64,  DType::f16, DType::bf16,
                                DType::e4m3, DType::e5m2, DType::i8,  DType::u8,
@@ -55,23 +59,14 @@ void expect_transposed(const std::byte* x, const std::byte* y, const Extents& sh
   }
 }
 
-class TransposeOn : public testing::TestWithParam<Backend> {
+class TransposeOn : public OnBackend {
  protected:
-  Context context = Context::on(GetParam());
-
   /// Calls f(name) for every rung of the backend that supports the call.
   template <class F>
   void for_each_rung(const ConstTensorRef& x, const TensorRef& y, const TransposeOptions& options,
                      F&& f) {
-    const Transpose::Args args = bind<Transpose>({.x = x, .y = y, .order = options.order});
-    int ran = 0;
-    for (const auto* rung = Transpose::rungs().first; rung != nullptr; rung = rung->next) {
-      if (rung->info.backend != GetParam() || rung->info.peer) continue;
-      if (!rung->supports(args, context)) continue;
-      f(rung->info.name);
-      ++ran;
-    }
-    EXPECT_GT(ran, 0);
+    const auto args = bind<Transpose>({.x = x, .y = y, .order = options.order});
+    for (const std::string_view name : rungs_that_take<Transpose>(args, context)) f(name);
   }
 };
 
@@ -189,14 +184,8 @@ TEST_P(TransposeOn, ErrorsNameArgumentValueAndWhatIsAccepted) {
   const ConstTensorRef x(memory.data(), DType::f32, Extents{10, 20});
   std::vector<float> other(400);
   const auto message = [&](const ConstTensorRef& from, const TensorRef& to,
-                           const TransposeOptions& options) -> std::string {
-    try {
-      transpose(context, from, to, options);
-    } catch (const Error& error) {
-      EXPECT_EQ(error.code(), ErrorCode::invalid_argument);
-      return error.what();
-    }
-    return "nothing was thrown";
+                           const TransposeOptions& options) {
+    return message_of([&] { transpose(context, from, to, options); });
   };
   const auto has = [](const std::string& text, std::initializer_list<const char*> parts) {
     return std::all_of(parts.begin(), parts.end(),
@@ -223,8 +212,7 @@ TEST_P(TransposeOn, ErrorsNameArgumentValueAndWhatIsAccepted) {
   EXPECT_TRUE(has(said, {"y", "null"})) << said;
 }
 
-INSTANTIATE_TEST_SUITE_P(Backends, TransposeOn, testing::Values(Backend::cpu, Backend::simt),
-                         [](const auto& test) { return std::string(to_string(test.param)); });
+INSTANTIATE_TEST_SUITE_P(Backends, TransposeOn, backends, name_of_backend);
 
 /// 17 MiB and more, with non-temporal stores on a CPU, with threads whose shares are not even: rows
 /// of y that begin with lines and others, rows of x that compete for one set of a cache and others.
