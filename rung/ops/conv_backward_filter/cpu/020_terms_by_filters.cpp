@@ -35,40 +35,6 @@ constexpr std::int64_t pixels_a_time = 128;  // a panel of dy is then 32 KiB
 constexpr std::int64_t min_slice = 2048;     // pixels that are worth a slice
 constexpr std::int64_t max_slices = 16;
 
-/// c[i][j] += sum over pixels k of rows[k][i] panel[k][j]: a pixel's terms are contiguous.
-template <int Rows, int Vectors, class T>
-HWY_NOINLINE void turned_tile(const T* rows, std::int64_t pitch, std::int64_t count, const T* panel,
-                              T* c, bool add) {
-  const hn::ScalableTag<T> d;
-  using V = hn::Vec<decltype(d)>;
-  constexpr int lanes = lanes_of<T>;
-  constexpr int columns = panel_columns<T>;
-  V sums[Rows][Vectors];
-#pragma GCC unroll 8
-  for (int i = 0; i < Rows; ++i) {
-#pragma GCC unroll 4
-    for (int v = 0; v < Vectors; ++v) {
-      sums[i][v] = add ? hn::LoadU(d, c + i * columns + v * lanes) : hn::Zero(d);
-    }
-  }
-  for (std::int64_t k = 0; k < count; ++k, rows += pitch, panel += columns) {
-    V right[Vectors];
-#pragma GCC unroll 4
-    for (int v = 0; v < Vectors; ++v) right[v] = hn::LoadU(d, panel + v * lanes);
-#pragma GCC unroll 8
-    for (int i = 0; i < Rows; ++i) {
-      const V left = hn::Set(d, rows[i]);
-#pragma GCC unroll 4
-      for (int v = 0; v < Vectors; ++v) sums[i][v] = hn::MulAdd(left, right[v], sums[i][v]);
-    }
-  }
-#pragma GCC unroll 8
-  for (int i = 0; i < Rows; ++i) {
-#pragma GCC unroll 4
-    for (int v = 0; v < Vectors; ++v) hn::StoreU(sums[i][v], d, c + i * columns + v * lanes);
-  }
-}
-
 template <int Vectors, class T>
 void turned_multiply(const T* rows, std::int64_t terms, std::int64_t pitch, std::int64_t count,
                      const T* panel, T* c, bool add) {

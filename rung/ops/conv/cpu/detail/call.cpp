@@ -40,7 +40,7 @@ Support takes_winograd(const Conv::Args& args, const Context&) {
 
 double winograd_seconds(const Conv::Args& args, int tile, int threads) {
   const double rate = cpu::isa() == cpu::Isa::avx512 ? 200e9 : 90e9;
-  constexpr double a_transform = 0.15e-9, a_filter = 60e-9, a_thread = 2e-6;
+  constexpr double a_transform = 0.08e-9, a_filter = 8e-9, a_thread = 2e-6;
   const ConvGeometry& g = args.geometry;
   const double area = (tile + 2.0) * (tile + 2.0);
   const double tiles = static_cast<double>(g.images) *
