@@ -218,27 +218,10 @@ class PlanesByFilters {
         copy_strided(panel + k * columns, dy + k * across, 1, filters);
       return;
     }
-    const hn::ScalableTag<T> d;
-    using V = hn::Vec<decltype(d)>;
-    constexpr int lanes = lanes_of<T>;
     int j = 0;
     if (across == 1) {
       for (; j + 4 <= filters; j += 4, dy += 4 * g_.y_strides[1]) {
-        for (int k = 0; k < width; k += lanes) {
-          const int some = std::min(lanes, width - k);
-          V v[4];
-          for (int i = 0; i < 4; ++i) {
-            const In* line = dy + i * g_.y_strides[1] + k;
-            v[i] = some == lanes
-                       ? cpu::HWY_NAMESPACE::load_as(d, line)
-                       : cpu::HWY_NAMESPACE::load_as_n(d, line, static_cast<std::size_t>(some));
-          }
-          alignas(64) T four[4 * lanes];
-          hn::StoreInterleaved4(v[0], v[1], v[2], v[3], d, four);
-          for (int i = 0; i < some; ++i) {
-            std::memcpy(panel + (k + i) * columns + j, four + 4 * i, 4 * sizeof(T));
-          }
-        }
+        transpose_four(dy, g_.y_strides[1], width, panel + j, columns);
       }
     }
     for (; j < filters; ++j, dy += g_.y_strides[1]) {
