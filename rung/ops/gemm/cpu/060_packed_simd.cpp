@@ -35,6 +35,7 @@ namespace rung::gemm_cpu::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
 using cpu::HWY_NAMESPACE::load_as;
+using cpu::HWY_NAMESPACE::load_as_n;
 
 template <class T, class In>
 HWY_INLINE T element_as(In x) {
@@ -53,16 +54,12 @@ void pack_copy(const In* from, std::int64_t column, int count, int width, std::i
     int i = 0;
     for (; i < whole; i += lanes) hn::StoreU(load_as(d, from + i), d, to + i);
     if (rest != 0) {
-      if constexpr (std::is_same_v<T, In>) {
-        const auto mask = hn::FirstN(d, static_cast<std::size_t>(rest));
-        const auto x = hn::MaskedLoad(mask, d, from + i);
-        if ((k - p) * width >= whole + lanes) {
-          hn::StoreU(x, d, to + i);
-        } else {
-          hn::BlendedStore(x, mask, d, to + i);
-        }
+      const auto some = static_cast<std::size_t>(rest);
+      const auto x = load_as_n(d, from + i, some);
+      if ((k - p) * width >= whole + lanes) {
+        hn::StoreU(x, d, to + i);
       } else {
-        for (int j = i; j < count; ++j) to[j] = element_as<T>(from[j]);
+        hn::BlendedStore(x, hn::FirstN(d, some), d, to + i);
       }
     }
     for (i = count; i < width; ++i) to[i] = T{0};
