@@ -18,6 +18,8 @@
 
 #include "rung/cpu/isa.hpp"
 #include "rung/ops/conv/cpu/detail/direct-inl.hpp"
+#include "rung/ops/conv/cpu/detail/planes.hpp"
+#include "rung/ops/conv/cpu/detail/terms.hpp"
 #include "rung/ops/conv/layer.hpp"
 #include "rung/ops/conv_backward_data/cpu/detail/call.hpp"
 #include "rung/ops/conv_backward_data/layer.hpp"
@@ -57,7 +59,12 @@ double seconds(const ConvBackwardData::Args& args, int threads) {
   // Of multiply-adds in full tiles, of gathering a term of a pixel, of a result, and of what a team
   // costs.
   const double rate = cpu::isa() == cpu::Isa::avx512 ? 200e9 : 90e9;
-  constexpr double a_term = 0.25e-9, a_result = 0.25e-9, a_start = 0.5e-6, a_thread = 2e-6;
+  constexpr double a_result = 0.25e-9, a_start = 0.5e-6, a_thread = 2e-6;
+  conv_layer::Gathered layer = conv_layer::transposed(args);
+  conv_layer::join_axes(layer);
+  const bool planes = conv_layer::phases_of(layer) == 1 && conv_cpu::prefers_planes(layer);
+  const double saved = planes ? conv_cpu::planes_seconds(layer) : 0;
+  const double a_term = conv_cpu::term_seconds(layer);
   const ConvGeometry& g = args.geometry;
   const double pixels = static_cast<double>(g.images) * static_cast<double>(g.places());
   double terms = static_cast<double>(g.group_filters()) * static_cast<double>(g.taps());
@@ -69,7 +76,7 @@ double seconds(const ConvBackwardData::Args& args, int threads) {
   const double work = static_cast<double>(g.groups) * pixels *
                       (terms * (rows * 2 / rate + a_term) + rows * a_result);
   const double weights = static_cast<double>(args.w.size()) * 0.5e-9;
-  return a_start + (work + weights) / threads + (threads > 1 ? a_thread : 0);
+  return a_start + (work + saved + weights) / threads + (threads > 1 ? a_thread : 0);
 }
 }  // namespace conv_backward_data_cpu
 

@@ -98,13 +98,9 @@ class DepthwiseGradient {
     const std::int64_t x_step = axis.step * g_.x_strides[4];
     const std::int64_t between = axis.between * g_.x_strides[4];
     const In* from = x + axis.start * g_.x_strides[4] + first * between;
-    // Two pixels at a time: one's additions wait for those of the one before it.
-    V sums[Taps], odd[Taps];
+    V sums[Taps];
 #pragma GCC unroll 6
-    for (int t = 0; t < Taps; ++t) {
-      sums[t] = hn::LoadU(d, to + t * lanes);
-      odd[t] = hn::Zero(d);
-    }
+    for (int t = 0; t < Taps; ++t) sums[t] = hn::LoadU(d, to + t * lanes);
     const auto edge = [&](std::int64_t o) HWY_ATTR {
       const V result = load(dy + o * g_.y_strides[4], count);
 #pragma GCC unroll 6
@@ -116,18 +112,6 @@ class DepthwiseGradient {
     std::int64_t o = 0;
     for (; o < inside_.begin; ++o) edge(o);
     if (count == lanes) {
-      for (; o + 2 <= inside_.end; o += 2) {
-        const In* results = dy + o * g_.y_strides[4];
-        const V result = cpu::HWY_NAMESPACE::load_as(d, results);
-        const V next = cpu::HWY_NAMESPACE::load_as(d, results + g_.y_strides[4]);
-        const In* at = from + o * x_step;
-#pragma GCC unroll 6
-        for (int t = 0; t < Taps; ++t) {
-          const In* x_at = at + t * between;
-          sums[t] = hn::MulAdd(result, cpu::HWY_NAMESPACE::load_as(d, x_at), sums[t]);
-          odd[t] = hn::MulAdd(next, cpu::HWY_NAMESPACE::load_as(d, x_at + x_step), odd[t]);
-        }
-      }
       for (; o < inside_.end; ++o) {
         const V result = cpu::HWY_NAMESPACE::load_as(d, dy + o * g_.y_strides[4]);
         const In* at = from + o * x_step;
@@ -139,7 +123,7 @@ class DepthwiseGradient {
     }
     for (; o < axis.places; ++o) edge(o);
 #pragma GCC unroll 6
-    for (int t = 0; t < Taps; ++t) hn::StoreU(hn::Add(sums[t], odd[t]), d, to + t * lanes);
+    for (int t = 0; t < Taps; ++t) hn::StoreU(sums[t], d, to + t * lanes);
   }
 
   static HWY_INLINE V load(const In* from, int count) {

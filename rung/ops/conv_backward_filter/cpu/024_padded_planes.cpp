@@ -19,6 +19,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <type_traits>
 
 #include "rung/cpu/isa.hpp"
 #include "rung/ops/conv/cpu/detail/direct-inl.hpp"
@@ -237,11 +238,48 @@ class PlanesByFilters {
       const T* other = sums + slice * size;
       for (std::int64_t i = 0; i < size; ++i) sums[i] += other[i];
     }
+    const std::int64_t filter = block.group * g_.m + block.filter;
+    if constexpr (std::is_same_v<T, In>) {
+      if (terms_contiguous()) return write_transposed(block, filter, sums);
+    }
     write_block<T, In>(
-        g_, block.group * g_.m + block.filter, block.filters, block.channel, block.channels,
-        [&](std::int64_t term, std::int64_t filter) {
-          return sums[filter / columns * terms() * columns + term * columns + filter % columns];
+        g_, filter, block.filters, block.channel, block.channels,
+        [&](std::int64_t term, std::int64_t j) {
+          return sums[j / columns * terms() * columns + term * columns + j % columns];
         });
+  }
+
+  /// A filter's elements of dw, in the order of terms.
+  [[nodiscard]] bool terms_contiguous() const {
+    std::int64_t expected = 1;
+    const std::int64_t extents[] = {g_.q, g_.axis[0].kernel, g_.axis[1].kernel, g_.axis[2].kernel};
+    for (int axis = 3; axis >= 0; --axis) {
+      if (g_.w_strides[1 + axis] != expected) return false;
+      expected *= extents[axis];
+    }
+    return true;
+  }
+
+  /// Sums are [term][filter]: four terms of all filters of a panel at a time.
+  void write_transposed(const Block& block, std::int64_t filter, const T* sums) const {
+    // dw is written, though a layer's w is read.
+    T* const dw = static_cast<T*>(const_cast<void*>(g_.w)) +  // NOLINT
+                  filter * g_.w_strides[0] + block.channel * taps_;
+    const std::int64_t all = block.channels * taps_;
+    for (std::int64_t first = 0; first < block.filters; first += columns) {
+      const std::int64_t some = std::min<std::int64_t>(columns, block.filters - first);
+      const T* from = sums + first * terms();
+      T* const to = dw + first * g_.w_strides[0];
+      std::int64_t term = 0;
+      for (; term + 4 <= all; term += 4) {
+        transpose_four(from + term * columns, columns, some, to + term, g_.w_strides[0]);
+      }
+      for (; term < all; ++term) {
+        for (std::int64_t j = 0; j < some; ++j) {
+          to[j * g_.w_strides[0] + term] = from[term * columns + j];
+        }
+      }
+    }
   }
 
   const Gathered& g_;

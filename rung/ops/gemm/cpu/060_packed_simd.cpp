@@ -324,16 +324,17 @@ void packed_simd(const Call& call, Context& context) {
   const Blocking block = make_blocking(call, ks, block_limits());
   const bool staged = !call.direct();
   const std::int64_t a_size = block.mc * copied_row<T>(block.kc);
+  const std::int64_t staged_row = copied_row<T>(block.nc);  // rows of a tile in different sets
 
   T* b = static_cast<T*>(
       context.workspace((block.kc * block.nc + a_size +
-                         (staged ? std::min(call.m, block.staged_rows) * block.nc : 0)) *
+                         (staged ? std::min(call.m, block.staged_rows) * staged_row : 0)) *
                         sizeof(T)));
   T* a = b + block.kc * block.nc;
   const std::int64_t rows_at_once = staged ? block.staged_rows : call.m;
 
   for (std::int64_t batch = 0; batch < call.batch; ++batch) {
-    Sums<T> sums = make_sums(call, ks, batch, a + a_size, block.nc);
+    Sums<T> sums = make_sums(call, ks, batch, a + a_size, staged_row);
     for (std::int64_t j = 0; j < call.n; j += block.nc) {
       const std::int64_t columns = std::min(block.nc, call.n - j);
       for (std::int64_t group = 0; group < call.m; group += rows_at_once) {

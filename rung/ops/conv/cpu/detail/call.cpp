@@ -6,6 +6,8 @@
 #include <cmath>
 
 #include "rung/cpu/isa.hpp"
+#include "rung/ops/conv/cpu/detail/terms.hpp"
+#include "rung/ops/conv/layer.hpp"
 
 namespace rung::conv_cpu {
 
@@ -13,7 +15,8 @@ double seconds(const Conv::Args& args, int threads) {
   // Of multiply-adds in full tiles, of gathering a term of a pixel, of a result, and of what a team
   // costs.
   const double rate = cpu::isa() == cpu::Isa::avx512 ? 200e9 : 90e9;
-  constexpr double a_term = 0.25e-9, a_result = 0.25e-9, a_start = 0.5e-6, a_thread = 2e-6;
+  constexpr double a_result = 0.25e-9, a_start = 0.5e-6, a_thread = 2e-6;
+  const double a_term = term_seconds(conv_layer::forward(args));
   const ConvGeometry& g = args.geometry;
   const double pixels = static_cast<double>(g.images) * static_cast<double>(g.results());
   const auto terms = static_cast<double>(args.terms());

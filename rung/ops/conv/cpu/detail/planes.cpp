@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "rung/core/integer.hpp"
+#include "rung/ops/conv/cpu/detail/terms.hpp"
 
 namespace rung::conv_cpu {
 namespace {
@@ -74,15 +75,14 @@ namespace {
 /// With channels last pixels are rows, and a vector holds channels.
 bool pixels_are_rows(const Gathered& g) { return g.y_strides[1] == 1 && g.m >= enough_channels; }
 
-/// Seconds of gathering a term of a pixel, and of what its tiles lose to empty lanes.
+}  // namespace
+
 double term_seconds(const Gathered& g) {
   if (!pixels_are_rows(g)) return g.x_strides[4] == 1 ? 0.25e-9 : 0.85e-9;
   if (g.q < enough_channels) return 1e-9;  // one by one
   const double idle = g.m <= 16 ? 0.15e-9 : g.m <= 32 ? 0.06e-9 : 0.01e-9;
   return idle + (size_of(g.dtype) == 2 ? 0.3e-9 : 0);
 }
-
-}  // namespace
 
 double planes_seconds(const Gathered& g) {
   const PlaneShape shape = plane_shape(g, 4, 1);

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <string_view>
 #include <type_traits>
@@ -39,7 +40,7 @@ inline bool reads_in_place(const Gathered& g) {
 
 inline double pointwise_seconds(const Gathered& g, int threads) {
   const double rate = cpu::isa() == cpu::Isa::avx512 ? 200e9 : 90e9;
-  constexpr double an_element = 0.08e-9, a_call = 1e-6, a_thread = 2e-6;
+  constexpr double an_element = 0.08e-9, a_call = 1e-6, a_thread = 2e-6, a_small_strip = 10e-9;
   constexpr double an_element_in_place = 0.05e-9, a_sweep = 3e-9;
   const std::int64_t places = g.axis[2].places;
   const bool rows = pixels_are_rows(g);
@@ -54,12 +55,14 @@ inline double pointwise_seconds(const Gathered& g, int threads) {
     return groups * (0.5e-6 + work / threads + team);
   }
   // Where pixels are columns, those of an image end in a vector that is not full. Small types are
-  // widened, and narrowed, in passes of their own.
+  // widened, and narrowed, in passes of their own, 32 elements of a row at a time.
   const auto pixels =
       static_cast<double>(g.images * (rows ? places : round_up(places, std::int64_t{32})));
-  const double small = size_of(g.dtype) == 2 ? 0.15e-9 : 0;
-  const double work =
-      pixels * (q * (std::max(6.0, m) * 2 / rate + an_element) + (q + m) * small) / threads;
+  const double strips =
+      rows ? pixels * std::ceil(m / 32)
+           : static_cast<double>(g.images) * m * std::ceil(static_cast<double>(places) / 32);
+  const double small = size_of(g.dtype) == 2 ? strips * a_small_strip + pixels * q * 0.15e-9 : 0;
+  const double work = (pixels * q * (std::max(6.0, m) * 2 / rate + an_element) + small) / threads;
   return groups * (a_call + work + team);
 }
 
