@@ -2,14 +2,14 @@
 // conv / depthwise
 //
 // Idea     a filter per channel: there is no product, only a few multiply-adds per pixel. Vectors
-//          are along the channels where those are contiguous, each lane with its own weights, else
-//          along a row, whose pixels all have the same weight; three vectors of pixels at a
-//          time hide the latency of their additions.
+//          are along the channels where those are contiguous, each lane with its own weights, four
+//          pixels at a time (detail/channels-inl.hpp), else along a row, whose pixels all have the
+//          same weight: three or four chains hide the latency of their additions.
 // Changes  against direct_simd: no panels, whose gathering costs as much as the multiply-adds, and
 //          no tiles with 5 of 6 rows empty.
 // Cost     kh kw loads per vector of y, from L1; x from memory once.
-// Limits   one filter per channel (C = K = G); f32; with channels first contiguous rows and a
-//          stride of 1 along them, else pixel by pixel.
+// Limits   one filter per channel (C = K = G); f32, with channels last f16 and bf16; with channels
+//          first contiguous rows and a stride of 1 along them, else pixel by pixel.
 // Tried    -
 // Source   F. Chollet, Xception: Deep learning with depthwise separable convolutions, 2017.
 #include "rung/cpu/foreach_target.hpp"
@@ -19,6 +19,8 @@
 #include "rung/core/integer.hpp"
 #include "rung/cpu/isa.hpp"
 #include "rung/cpu/team.hpp"
+#include "rung/ops/conv/cpu/detail/channels-inl.hpp"
+#include "rung/ops/conv/cpu/detail/channels.hpp"
 #include "rung/ops/conv/cpu/detail/gather-inl.hpp"
 #include "rung/ops/conv/layer.hpp"
 
@@ -30,8 +32,8 @@ namespace hn = hwy::HWY_NAMESPACE;
 constexpr hn::ScalableTag<float> d;
 using V = hn::Vec<decltype(d)>;
 constexpr int lanes = static_cast<int>(hn::MaxLanes(d));
-/// Taps of one channel, or 16 lanes of them, that fit on the stack.
-constexpr std::int64_t max_taps = 128;
+/// Taps of one channel that fit on the stack.
+constexpr std::int64_t max_taps = max_depthwise_taps;
 
 const float* filter_of(const Gathered& g, std::int64_t c) {
   return static_cast<const float*>(g.w) + c * g.w_group;
@@ -124,58 +126,14 @@ void along_row(const Gathered& g, std::int64_t c, const Run& run) {
   }
 }
 
-/// A row of y of some channels that are contiguous, a vector of them at a time.
-void along_channels(const Gathered& g, std::int64_t first, int count, const Run& run) {
-  float weights[max_taps * lanes] = {};
-  std::int64_t tap = 0;
-  for (std::int64_t t0 = 0; t0 < g.axis[0].kernel; ++t0) {
-    for (std::int64_t t1 = 0; t1 < g.axis[1].kernel; ++t1) {
-      for (std::int64_t t2 = 0; t2 < g.axis[2].kernel; ++t2, ++tap) {
-        for (int c = 0; c < count; ++c) {
-          weights[tap * lanes + c] = filter_of(
-              g, first + c)[t0 * g.w_strides[2] + t1 * g.w_strides[3] + t2 * g.w_strides[4]];
-        }
-      }
-    }
-  }
-  float bias[lanes] = {};
-  for (int c = 0; c < count; ++c) bias[c] = bias_of(g, first + c);
-  const float* channels = static_cast<const float*>(g.x) + first * g.x_strides[1];
-  float* y = static_cast<float*>(g.y) + run.n * g.y_strides[0] + first * g.y_strides[1] +
-             run.o[0] * g.y_strides[2] + run.o[1] * g.y_strides[3];
-  const auto some = static_cast<std::size_t>(count);
-  for (std::int64_t o = 0; o < g.axis[2].places; ++o) {
-    V sum = hn::LoadU(d, bias);
-    const float* weight = weights;
-    for (std::int64_t t0 = 0; t0 < g.axis[0].kernel; ++t0) {
-      for (std::int64_t t1 = 0; t1 < g.axis[1].kernel; ++t1) {
-        const float* row = row_of(g, channels, run, t0, t1);
-        for (std::int64_t t2 = 0; t2 < g.axis[2].kernel; ++t2, weight += lanes) {
-          const std::int64_t from = g.axis[2].source(o, t2);
-          if (row == nullptr || from < 0) continue;
-          const float* at = row + from * g.x_strides[4];
-          const V x =
-              count == lanes ? hn::LoadU(d, at) : cpu::HWY_NAMESPACE::load_as_n(d, at, some);
-          sum = hn::MulAdd(hn::LoadU(d, weight), x, sum);
-        }
-      }
-    }
-    float result[lanes];
-    hn::StoreU(sum, d, result);
-    if (g.activation != Activation::none) activate(g.activation, result, lanes);
-    store_strided(result, y + o * g.y_strides[4], 1, count);
-  }
-}
-
 }  // namespace
 
-void depthwise(const Conv::Args& args, int threads) {
+void depthwise(const Conv::Args& args, Context& context, int threads) {
   const Gathered g = conv_layer::forward(args);
-  const bool by_channels = g.x_strides[1] == 1 && g.y_strides[1] == 1 && g.groups > 1;
-  const std::int64_t blocks = by_channels ? ceil_div(g.groups, lanes) : g.groups;
+  if (has_channel_vectors(g)) return by_channels(g, context, threads);
   const std::int64_t rows = g.images * g.axis[0].places * g.axis[1].places;
   cpu::run_team(threads, [&](const cpu::Team& team) {
-    const cpu::Range share = team.share(blocks * rows);
+    const cpu::Range share = team.share(g.groups * rows);
     for (std::int64_t i = share.begin; i < share.end; ++i) {
       Run run{};
       // Rows of an image and a channel follow each other, so that their taps are in L1.
@@ -184,15 +142,8 @@ void depthwise(const Conv::Args& args, int threads) {
       rest /= g.axis[1].places;
       run.o[0] = rest % g.axis[0].places;
       rest /= g.axis[0].places;
-      const std::int64_t block = rest % blocks;
-      run.n = rest / blocks;
-      if (by_channels) {
-        const std::int64_t first = block * lanes;
-        along_channels(g, first, static_cast<int>(std::min<std::int64_t>(lanes, g.groups - first)),
-                       run);
-      } else {
-        along_row(g, block, run);
-      }
+      run.n = rest / g.groups;
+      along_row(g, rest % g.groups, run);
     }
   });
 }
@@ -205,8 +156,8 @@ namespace rung {
 namespace conv_cpu {
 namespace {
 HWY_EXPORT(depthwise);
-void depthwise_on_this_machine(const Conv::Args& args, int threads) {
-  HWY_DYNAMIC_DISPATCH(depthwise)(args, threads);
+void depthwise_on_this_machine(const Conv::Args& args, Context& context) {
+  HWY_DYNAMIC_DISPATCH(depthwise)(args, context, context.threads());
 }
 }  // namespace
 }  // namespace conv_cpu
@@ -215,22 +166,23 @@ namespace {
 
 Support supports(const Conv::Args& args, const Context&) {
   const ConvGeometry& g = args.geometry;
-  if (args.x.dtype != DType::f32) return unsupported("f32 only");
+  const bool small = args.x.dtype == DType::f16 || args.x.dtype == DType::bf16;
+  if (args.x.dtype != DType::f32 && !small) return unsupported("f32, f16 and bf16");
+  if (small && !conv_cpu::has_channel_vectors(conv_layer::forward(args))) {
+    return unsupported("f16 and bf16 with channels last");
+  }
   if (g.group_channels() != 1 || g.group_filters() != 1) {
     return unsupported("one filter for each channel");
   }
-  return g.taps() <= 128 ? supported : unsupported("filters of up to 128 taps");
+  return g.taps() <= conv_cpu::max_depthwise_taps ? supported
+                                                  : unsupported("filters of up to 128 taps");
 }
 
-/// Seconds of a tap of a pixel.
+/// Seconds of a tap of a pixel, by rows.
 double seconds_of_tap(const Conv::Args& args) {
   constexpr double vector = 0.4e-9, pixel_in_row = 0.65e-9, pixel_apart = 4e-9;
   const ConvGeometry& g = args.geometry;
   const std::int64_t lanes = cpu::isa() == cpu::Isa::avx512 ? 16 : 8;
-  if (args.x.strides[1] == 1 && args.y.strides[1] == 1 && g.groups > 1) {
-    return vector * static_cast<double>(ceil_div(g.channels, lanes)) /
-           static_cast<double>(g.channels);
-  }
   if (g.axis[2].stride != 1 || args.x.strides[4] != 1) return pixel_apart;
   // Whole vectors of a row, of pixels that no tap of the padding reaches; the others one by one.
   const std::int64_t inside = std::max<std::int64_t>(g.axis[2].out - 2 * g.axis[2].padding, 0);
@@ -243,12 +195,16 @@ double estimate(const Conv::Args& args, const Context& context) {
   constexpr double a_pixel = 4e-9, a_thread = 2e-6;
   const double pixels = static_cast<double>(args.y.size());
   const double taps = static_cast<double>(args.geometry.taps());
-  return (pixels * taps * seconds_of_tap(args) + pixels / 16 * a_pixel) / context.threads() +
-         (context.threads() > 1 ? a_thread : 0);
+  const conv_layer::Gathered g = conv_layer::forward(args);
+  const double work =
+      conv_cpu::has_channel_vectors(g)
+          ? conv_cpu::channel_vectors_seconds(g, cpu::isa() == cpu::Isa::avx512 ? 16 : 8)
+          : pixels * taps * seconds_of_tap(args) + pixels / 16 * a_pixel;
+  return work / context.threads() + (context.threads() > 1 ? a_thread : 0);
 }
 
 void run(const Conv::Args& args, Context& context) {
-  conv_cpu::depthwise_on_this_machine(args, context.threads());
+  conv_cpu::depthwise_on_this_machine(args, context);
 }
 
 const Rung<Conv> self{{.name = "depthwise",

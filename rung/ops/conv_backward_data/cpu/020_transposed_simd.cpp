@@ -18,6 +18,9 @@
 
 #include "rung/cpu/isa.hpp"
 #include "rung/ops/conv/cpu/detail/direct-inl.hpp"
+#include "rung/ops/conv/cpu/detail/planes.hpp"
+#include "rung/ops/conv/cpu/detail/terms.hpp"
+#include "rung/ops/conv/layer.hpp"
 #include "rung/ops/conv_backward_data/cpu/detail/call.hpp"
 #include "rung/ops/conv_backward_data/layer.hpp"
 
@@ -28,8 +31,9 @@ namespace rung::conv_backward_data_cpu::HWY_NAMESPACE {
 constexpr std::int64_t max_phases = 256;
 
 void transposed_simd(const ConvBackwardData::Args& args, Context& context, int threads) {
-  const conv_layer::Gathered g = conv_layer::transposed(args);
+  conv_layer::Gathered g = conv_layer::transposed(args);
   const std::int64_t phases = conv_layer::phases_of(g);
+  conv_layer::join_axes(g);
   if (phases == 1 || phases > max_phases) {
     conv_cpu::HWY_NAMESPACE::direct(g, context, threads);
     return;
@@ -52,9 +56,15 @@ void transposed_on(const ConvBackwardData::Args& args, Context& context, int thr
 }
 
 double seconds(const ConvBackwardData::Args& args, int threads) {
-  // Of multiply-adds in full tiles, of gathering a term of a pixel, and of what a team costs.
+  // Of multiply-adds in full tiles, of gathering a term of a pixel, of a result, and of what a team
+  // costs.
   const double rate = cpu::isa() == cpu::Isa::avx512 ? 200e9 : 90e9;
-  constexpr double a_term = 0.25e-9, a_start = 0.5e-6, a_thread = 2e-6;
+  constexpr double a_result = 0.25e-9, a_start = 0.5e-6, a_thread = 2e-6;
+  conv_layer::Gathered layer = conv_layer::transposed(args);
+  conv_layer::join_axes(layer);
+  const bool planes = conv_layer::phases_of(layer) == 1 && conv_cpu::prefers_planes(layer);
+  const double saved = planes ? conv_cpu::planes_seconds(layer) : 0;
+  const double a_term = conv_cpu::term_seconds(layer);
   const ConvGeometry& g = args.geometry;
   const double pixels = static_cast<double>(g.images) * static_cast<double>(g.places());
   double terms = static_cast<double>(g.group_filters()) * static_cast<double>(g.taps());
@@ -63,9 +73,10 @@ double seconds(const ConvBackwardData::Args& args, int threads) {
     terms /= static_cast<double>(std::min(axis.stride, axis.kernel));
   }
   const double rows = std::max(6.0, static_cast<double>(g.group_channels()));
-  const double work = static_cast<double>(g.groups) * pixels * terms * (rows * 2 / rate + a_term);
+  const double work = static_cast<double>(g.groups) * pixels *
+                      (terms * (rows * 2 / rate + a_term) + rows * a_result);
   const double weights = static_cast<double>(args.w.size()) * 0.5e-9;
-  return a_start + (work + weights) / threads + (threads > 1 ? a_thread : 0);
+  return a_start + (work + saved + weights) / threads + (threads > 1 ? a_thread : 0);
 }
 }  // namespace conv_backward_data_cpu
 

@@ -18,6 +18,7 @@
 #include "rung/cpu/foreach_target.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 
 #include "rung/cpu/isa.hpp"
@@ -34,40 +35,6 @@ constexpr std::int64_t max_terms = 576;      // of a block: 64 channels of 3 x 3
 constexpr std::int64_t pixels_a_time = 128;  // a panel of dy is then 32 KiB
 constexpr std::int64_t min_slice = 2048;     // pixels that are worth a slice
 constexpr std::int64_t max_slices = 16;
-
-/// c[i][j] += sum over pixels k of rows[k][i] panel[k][j]: a pixel's terms are contiguous.
-template <int Rows, int Vectors, class T>
-HWY_NOINLINE void turned_tile(const T* rows, std::int64_t pitch, std::int64_t count, const T* panel,
-                              T* c, bool add) {
-  const hn::ScalableTag<T> d;
-  using V = hn::Vec<decltype(d)>;
-  constexpr int lanes = lanes_of<T>;
-  constexpr int columns = panel_columns<T>;
-  V sums[Rows][Vectors];
-#pragma GCC unroll 8
-  for (int i = 0; i < Rows; ++i) {
-#pragma GCC unroll 4
-    for (int v = 0; v < Vectors; ++v) {
-      sums[i][v] = add ? hn::LoadU(d, c + i * columns + v * lanes) : hn::Zero(d);
-    }
-  }
-  for (std::int64_t k = 0; k < count; ++k, rows += pitch, panel += columns) {
-    V right[Vectors];
-#pragma GCC unroll 4
-    for (int v = 0; v < Vectors; ++v) right[v] = hn::LoadU(d, panel + v * lanes);
-#pragma GCC unroll 8
-    for (int i = 0; i < Rows; ++i) {
-      const V left = hn::Set(d, rows[i]);
-#pragma GCC unroll 4
-      for (int v = 0; v < Vectors; ++v) sums[i][v] = hn::MulAdd(left, right[v], sums[i][v]);
-    }
-  }
-#pragma GCC unroll 8
-  for (int i = 0; i < Rows; ++i) {
-#pragma GCC unroll 4
-    for (int v = 0; v < Vectors; ++v) hn::StoreU(sums[i][v], d, c + i * columns + v * lanes);
-  }
-}
 
 template <int Vectors, class T>
 void turned_multiply(const T* rows, std::int64_t terms, std::int64_t pitch, std::int64_t count,
@@ -292,13 +259,16 @@ void terms_by_filters_on(const ConvBackwardFilter::Args& args, Context& context,
 double seconds(const ConvBackwardFilter::Args& args, int threads) {
   // Of multiply-adds in full tiles, of gathering a term of a pixel, and of what a team costs.
   const double rate = cpu::isa() == cpu::Isa::avx512 ? 200e9 : 90e9;
-  constexpr double a_term = 0.5e-9, a_start = 1e-6, a_thread = 2e-6;
+  constexpr double a_term = 0.5e-9, a_result = 0.8e-9, a_start = 1e-6, a_thread = 2e-6;
   const ConvGeometry& g = args.geometry;
   const double pixels = static_cast<double>(g.images) * static_cast<double>(g.results());
   const double terms = static_cast<double>(g.group_channels()) * static_cast<double>(g.taps());
   const double filters = std::max(16.0, static_cast<double>(g.group_filters()));
+  // Terms are gathered for each 64 filters, results for each 576 terms.
+  const double gathered =
+      terms * std::ceil(filters / 64) * a_term + filters * std::ceil(terms / 576) * a_result;
   const double work =
-      static_cast<double>(g.groups) * pixels * terms * (filters * 2 / rate + a_term);
+      static_cast<double>(g.groups) * pixels * (terms * filters * 2 / rate + gathered);
   return a_start + work / threads + (threads > 1 ? a_thread : 0);
 }
 }  // namespace conv_backward_filter_cpu

@@ -35,6 +35,7 @@ namespace rung::gemm_cpu::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
 using cpu::HWY_NAMESPACE::load_as;
+using cpu::HWY_NAMESPACE::load_as_n;
 
 template <class T, class In>
 HWY_INLINE T element_as(In x) {
@@ -53,16 +54,12 @@ void pack_copy(const In* from, std::int64_t column, int count, int width, std::i
     int i = 0;
     for (; i < whole; i += lanes) hn::StoreU(load_as(d, from + i), d, to + i);
     if (rest != 0) {
-      if constexpr (std::is_same_v<T, In>) {
-        const auto mask = hn::FirstN(d, static_cast<std::size_t>(rest));
-        const auto x = hn::MaskedLoad(mask, d, from + i);
-        if ((k - p) * width >= whole + lanes) {
-          hn::StoreU(x, d, to + i);
-        } else {
-          hn::BlendedStore(x, mask, d, to + i);
-        }
+      const auto some = static_cast<std::size_t>(rest);
+      const auto x = load_as_n(d, from + i, some);
+      if ((k - p) * width >= whole + lanes) {
+        hn::StoreU(x, d, to + i);
       } else {
-        for (int j = i; j < count; ++j) to[j] = element_as<T>(from[j]);
+        hn::BlendedStore(x, hn::FirstN(d, some), d, to + i);
       }
     }
     for (i = count; i < width; ++i) to[i] = T{0};
@@ -327,16 +324,17 @@ void packed_simd(const Call& call, Context& context) {
   const Blocking block = make_blocking(call, ks, block_limits());
   const bool staged = !call.direct();
   const std::int64_t a_size = block.mc * copied_row<T>(block.kc);
+  const std::int64_t staged_row = copied_row<T>(block.nc);  // rows of a tile in different sets
 
   T* b = static_cast<T*>(
       context.workspace((block.kc * block.nc + a_size +
-                         (staged ? std::min(call.m, block.staged_rows) * block.nc : 0)) *
+                         (staged ? std::min(call.m, block.staged_rows) * staged_row : 0)) *
                         sizeof(T)));
   T* a = b + block.kc * block.nc;
   const std::int64_t rows_at_once = staged ? block.staged_rows : call.m;
 
   for (std::int64_t batch = 0; batch < call.batch; ++batch) {
-    Sums<T> sums = make_sums(call, ks, batch, a + a_size, block.nc);
+    Sums<T> sums = make_sums(call, ks, batch, a + a_size, staged_row);
     for (std::int64_t j = 0; j < call.n; j += block.nc) {
       const std::int64_t columns = std::min(block.nc, call.n - j);
       for (std::int64_t group = 0; group < call.m; group += rows_at_once) {

@@ -198,7 +198,7 @@ template <class T>
 Buffers buffers_of(const Call& call, const Blocking& block) {
   // Whole cache lines, so that no thread's vectors straddle two.
   return {block.kc * block.nc, block.mc * copied_row<T>(block.kc),
-          call.direct() ? 0 : std::min(call.m, block.staged_rows) * block.nc};
+          call.direct() ? 0 : std::min(call.m, block.staged_rows) * copied_row<T>(block.nc)};
 }
 
 template <class T>
@@ -209,7 +209,7 @@ void multiply(const Call& call, const Kernels<T>& ks, const Blocking& block, std
   T* blocks_of_a = workspace + b_buffers(team.size()) * buffers.b;
   T* a = blocks_of_a + team.rank() * buffers.a;
   T* staging = blocks_of_a + team.size() * buffers.a;
-  Sums<T> sums = make_sums(call, ks, batch, staging, block.nc);
+  Sums<T> sums = make_sums(call, ks, batch, staging, copied_row<T>(block.nc));
   const std::int64_t rows_at_once = staged ? block.staged_rows : call.m;
   int piece = 0;
   int pieces_done[2] = {};  // pieces whose rows each thread had to itself, and all shared

@@ -5,7 +5,7 @@
 //          into a run of up to 4096 results that stays in L1.
 // Changes  against the rungs along rows: no gathering of elements per row apart, no putting
 //          together of lanes. A sum of 8 rows is made in pairs, and after 512 rows the run goes
-//          into f64.
+//          into f64; where there are no more, it is the result.
 // Cost     x once, in eight streams; 1/8 load and store of the results for each load of x.
 // Limits   contiguous results, one thread. Few columns without gaps are taken as fewer, wider rows.
 // Tried    asking for the first lines of each row's next page, which helps along rows: 35 GB/s
@@ -101,6 +101,31 @@ class ColumnEngine {
         fold_(fold_of(args.operation)),
         size_(static_cast<std::int64_t>(size_of(args.x.dtype))),
         buffers_(memory) {}
+
+  /// Whether a tile's results follow from its rows at once, in the lanes' own type.
+  [[nodiscard]] bool is_direct() const {
+    const bool floating = args_.x.dtype == DType::f32 || args_.x.dtype == DType::f64;
+    return floating && args_.y.dtype == args_.x.dtype && !args_.is_arg() && plan_.chunks == 1 &&
+           plan_.groups == 1 && plan_.blocks == 1 && plan_.rows <= max_direct_rows &&
+           args_.kept.strides[1][args_.kept.rank - 1] == 1;
+  }
+  void make_tile(std::int64_t tile) {
+    const auto [x, columns] = tile_of(tile);
+    const std::int64_t at = args_.kept.template offset<1>(tile / plan_.tiles * plan_.columns) +
+                            tile % plan_.tiles * plan_.tile;
+    const bool mean = args_.operation == Reduction::mean;
+    fold_columns(args_.x.dtype, fold_,
+                 {.x = x + args_.terms.offset(0) * size_,
+                  .stride = plan_.stride,
+                  .rows = plan_.rows,
+                  .columns = columns,
+                  .scratch = buffers_.scratch,
+                  .value = nullptr,
+                  .rest = nullptr,
+                  .y = static_cast<std::byte*>(args_.y.data) + at * size_,
+                  .divisor = mean ? static_cast<double>(plan_.rows) : 0,
+                  .root = args_.operation == Reduction::norm});
+  }
 
   /// One task's pairs: value[0 .. tile), rest behind them.
   void fold_task(std::int64_t task, W* value) {
@@ -232,6 +257,10 @@ void run(const Reduce::Args& args, Context& context, int threads) {
       team.wait();
     }
     const cpu::Range share = team.share(tiles);
+    if (engine.is_direct()) {
+      for (std::int64_t tile = share.begin; tile < share.end; ++tile) engine.make_tile(tile);
+      return;
+    }
     for (std::int64_t tile = share.begin; tile < share.end; ++tile) {
       W* value = split ? kept + tile * plan.chunks * 2 * plan.tile : engine.pairs();
       for (std::int64_t c = 0; c < plan.chunks; ++c) {

@@ -163,14 +163,16 @@ class ChannelColumns {
         direct_(std::is_same_v<T, In> && g.x_strides[1] == 1 && g.q >= few_channels),
         chunk_(direct_ ? even_chunk(g.q, chunk_terms<T>) : even_chunk(g.terms(), chunk_terms<T>)),
         strips_(ceil_div(g.pixels(), strip_pixels)),
-        blocks_(ceil_div(g.m, std::int64_t{columns})) {}
+        blocks_(ceil_div(g.m, std::int64_t{columns})),
+        inside_{inside(g.axis[0]), inside(g.axis[1]), inside(g.axis[2])} {}
 
   [[nodiscard]] std::size_t weight_bytes() const {
     return conv_layer::bytes_of<T>({g_.groups, blocks_, g_.terms(), columns});
   }
   [[nodiscard]] std::size_t thread_bytes() const {
     const std::int64_t rows = direct_ ? chunk_ : strip_pixels * chunk_;
-    return static_cast<std::size_t>(round_up(rows, 64) + strip_pixels * columns) * sizeof(T);
+    return static_cast<std::size_t>(round_up(rows, 64) + strip_pixels * columns) * sizeof(T) +
+           static_cast<std::size_t>(round_up(places(), 64)) * sizeof(std::int64_t);
   }
 
   void run(const cpu::Team& team, std::byte* memory) const {
@@ -180,6 +182,8 @@ class ChannelColumns {
     T* rows = reinterpret_cast<T*>(memory + weight_bytes() +
                                    static_cast<std::size_t>(team.rank()) * thread_bytes());
     T* sums = rows + (direct_ ? round_up(chunk_, 64) : round_up(strip_pixels * chunk_, 64));
+    auto* const places = reinterpret_cast<std::int64_t*>(sums + strip_pixels * columns);
+    if (this->places() != 0) set_places(places);
     if (direct_) std::memset(rows, 0, static_cast<std::size_t>(chunk_) * sizeof(T));
     team.wait();
     const cpu::Range share = team.share(g_.groups * strips_ * blocks_);
@@ -187,7 +191,7 @@ class ChannelColumns {
       const std::int64_t block = task % blocks_;
       const std::int64_t group = task / blocks_ / strips_;
       make(group, block, task / blocks_ % strips_ * strip_pixels,
-           packed + (group * blocks_ + block) * g_.terms() * columns, rows, sums);
+           packed + (group * blocks_ + block) * g_.terms() * columns, places, rows, sums);
     }
   }
 
@@ -205,13 +209,32 @@ class ChannelColumns {
       for (std::int64_t t1 = 0; t1 < g_.axis[1].kernel; ++t1) {
         for (std::int64_t t2 = 0; t2 < g_.axis[2].kernel; ++t2) {
           const In* tap = from + t0 * g_.w_strides[2] + t1 * g_.w_strides[3] + t2 * g_.w_strides[4];
-          for (std::int64_t q = 0; q < g_.q; ++q, to += columns) {
-            for (int j = 0; j < columns; ++j) {
-              to[j] =
-                  j < count ? static_cast<T>(tap[q * g_.w_strides[1] + j * g_.w_strides[0]]) : T{0};
-            }
-          }
+          pack_tap(tap, count, to);
+          to += g_.q * columns;
         }
+      }
+    }
+  }
+
+  /// [channel][filter] of a tap.
+  void pack_tap(const In* tap, int count, T* to) const {
+    const std::int64_t filter = g_.w_strides[0];
+    const std::int64_t channel = g_.w_strides[1];
+    if (count < columns) std::memset(to, 0, static_cast<std::size_t>(g_.q * columns) * sizeof(T));
+    if (filter == 1) {
+      for (std::int64_t q = 0; q < g_.q; ++q) {
+        copy_strided(to + q * columns, tap + q * channel, 1, count);
+      }
+      return;
+    }
+    int j = 0;
+    if (channel == 1 && g_.q >= lanes_of<T>) {
+      for (; j + 4 <= count; j += 4)
+        transpose_four(tap + j * filter, filter, g_.q, to + j, columns);
+    }
+    for (; j < count; ++j) {
+      for (std::int64_t q = 0; q < g_.q; ++q) {
+        to[q * columns + j] = static_cast<T>(tap[q * channel + j * filter]);
       }
     }
   }
@@ -220,6 +243,7 @@ class ChannelColumns {
   struct Pixel {
     const In* image;
     std::int64_t o[3];
+    bool inside;  // as are all of its taps
   };
 
   [[nodiscard]] const In* tap_of(const Pixel& pixel, const std::int64_t (&t)[3]) const {
@@ -232,18 +256,24 @@ class ChannelColumns {
     return at;
   }
 
-  void make(std::int64_t group, std::int64_t block, std::int64_t first, const T* panel, T* rows,
-            T* sums) const {
+  void make(std::int64_t group, std::int64_t block, std::int64_t first, const T* panel,
+            const std::int64_t* places, T* rows, T* sums) const {
     Pixel pixels[strip_pixels];
     const std::int64_t count = std::min(strip_pixels, g_.pixels() - first);
     const int filters = static_cast<int>(std::min<std::int64_t>(columns, g_.m - block * columns));
     Run run[strip_pixels];
     const int run_count = runs_of(g_, first, static_cast<int>(count), run);
     for (int r = 0; r < run_count; ++r) {
+      const In* image = static_cast<const In*>(g_.x) + run[r].n * g_.x_strides[0] +
+                        group * g_.q * g_.x_strides[1];
+      const auto within = [&](int axis, std::int64_t o) {
+        return g_.axis[axis].divisor == 1 && inside_[axis].begin <= o && o < inside_[axis].end;
+      };
+      const bool rows_within = within(0, run[r].o[0]) && within(1, run[r].o[1]);
       for (int i = 0; i < run[r].count; ++i) {
-        pixels[run[r].column + i] = {static_cast<const In*>(g_.x) + run[r].n * g_.x_strides[0] +
-                                         group * g_.q * g_.x_strides[1],
-                                     {run[r].o[0], run[r].o[1], run[r].o[2] + i}};
+        const std::int64_t o = run[r].o[2] + i;
+        pixels[run[r].column + i] = {
+            image, {run[r].o[0], run[r].o[1], o}, rows_within && within(2, o)};
       }
     }
     if (g_.terms() == 0) {
@@ -251,7 +281,7 @@ class ChannelColumns {
     } else if (direct_) {
       multiply_in_place(pixels, count, filters, panel, rows, sums);
     } else {
-      multiply_gathered(pixels, count, filters, panel, rows, sums);
+      multiply_gathered(pixels, count, filters, panel, places, rows, sums);
     }
     finish(group * g_.m + block * columns, filters, count, sums);
     In* y = static_cast<In*>(g_.y) + (group * g_.m + block * columns) * g_.y_strides[1];
@@ -287,11 +317,11 @@ class ChannelColumns {
   }
 
   void multiply_gathered(const Pixel* pixels, std::int64_t count, int filters, const T* panel,
-                         T* rows, T* sums) const {
+                         const std::int64_t* places, T* rows, T* sums) const {
     for (std::int64_t term = 0; term < g_.terms(); term += chunk_) {
       const std::int64_t terms = std::min(chunk_, g_.terms() - term);
       for (std::int64_t i = 0; i < count; ++i)
-        gather_row(pixels[i], term, terms, rows + i * chunk_);
+        gather_row(pixels[i], term, terms, places, rows + i * chunk_);
       multiply(count, filters, terms, panel, sums, term != 0,
                [&](std::int64_t i) { return rows + i * chunk_; });
       panel += terms * columns;
@@ -299,15 +329,24 @@ class ChannelColumns {
   }
 
   /// Terms of a pixel, in the order t0 t1 t2 q.
-  void gather_row(const Pixel& pixel, std::int64_t term, std::int64_t terms, T* to) const {
-    while (terms > 0) {
-      std::int64_t rest = term / g_.q;
-      const std::int64_t q = term % g_.q;
-      std::int64_t t[3];
-      for (int axis = 2; axis >= 0; --axis) {
-        t[axis] = rest % g_.axis[axis].kernel;
-        rest /= g_.axis[axis].kernel;
+  void gather_row(const Pixel& pixel, std::int64_t term, std::int64_t terms,
+                  const std::int64_t* places, T* to) const {
+    if (pixel.inside && g_.q < few_channels) {
+      const In* from = pixel.image;
+      for (int axis = 0; axis < 3; ++axis) {
+        from += pixel.o[axis] * g_.axis[axis].step * g_.x_strides[2 + axis];
       }
+      for (std::int64_t i = 0; i < terms; ++i) to[i] = static_cast<T>(from[places[term + i]]);
+      return;
+    }
+    std::int64_t q = term % g_.q;
+    std::int64_t rest = term / g_.q;
+    std::int64_t t[3];
+    for (int axis = 2; axis >= 0; --axis) {
+      t[axis] = rest % g_.axis[axis].kernel;
+      rest /= g_.axis[axis].kernel;
+    }
+    while (terms > 0) {
       const int some = static_cast<int>(std::min(terms, g_.q - q));
       const In* from = tap_of(pixel, t);
       if (from == nullptr) {
@@ -318,8 +357,28 @@ class ChannelColumns {
         copy_strided(to, from + q * g_.x_strides[1], g_.x_strides[1], some);
       }
       to += some;
-      term += some;
       terms -= some;
+      q = 0;
+      for (int axis = 2; axis >= 0; --axis) {
+        if (++t[axis] < g_.axis[axis].kernel) break;
+        t[axis] = 0;
+      }
+    }
+  }
+
+  /// Where terms are, from the element that o step is.
+  void set_places(std::int64_t* to) const {
+    for (std::int64_t t0 = 0; t0 < g_.axis[0].kernel; ++t0) {
+      for (std::int64_t t1 = 0; t1 < g_.axis[1].kernel; ++t1) {
+        for (std::int64_t t2 = 0; t2 < g_.axis[2].kernel; ++t2) {
+          const std::int64_t t[3] = {t0, t1, t2};
+          std::int64_t at = 0;
+          for (int axis = 0; axis < 3; ++axis) {
+            at += (g_.axis[axis].start + t[axis] * g_.axis[axis].between) * g_.x_strides[2 + axis];
+          }
+          for (std::int64_t q = 0; q < g_.q; ++q) *to++ = at + q * g_.x_strides[1];
+        }
+      }
     }
   }
 
@@ -337,10 +396,16 @@ class ChannelColumns {
   }
 
   const Gathered& g_;
+  /// Terms whose places are kept.
+  [[nodiscard]] std::int64_t places() const {
+    return !direct_ && g_.q < few_channels ? g_.terms() : 0;
+  }
+
   bool direct_;
   std::int64_t chunk_;
   std::int64_t strips_;
   std::int64_t blocks_;
+  cpu::Range inside_[3];  // pixels all of whose taps are within the image
 };
 
 template <class Layer>

@@ -17,6 +17,7 @@
 #include "rung/core/integer.hpp"
 #include "rung/cpu/activate-inl.hpp"
 #include "rung/cpu/load-inl.hpp"
+#include "rung/cpu/team.hpp"
 #include "rung/ops/conv/cpu/detail/tile-inl.hpp"
 #include "rung/ops/conv/gathered.hpp"
 
@@ -71,6 +72,40 @@ HWY_INLINE void copy_strided(T* to, const In* from, std::int64_t step, int count
     return;
   }
   for (int i = 0; i < count; ++i) to[i] = static_cast<T>(from[i * step]);
+}
+
+/// Four rows of `count` elements, `row` apart, as columns: to[k pitch + i] is row i's element k.
+template <class T, class In>
+HWY_INLINE void transpose_four(const In* from, std::int64_t row, std::int64_t count, T* to,
+                               std::int64_t pitch) {
+  const hn::ScalableTag<T> d;
+  using V = hn::Vec<decltype(d)>;
+  constexpr int lanes = lanes_of<T>;
+  for (std::int64_t k = 0; k < count; k += lanes) {
+    const auto some = static_cast<std::size_t>(std::min<std::int64_t>(lanes, count - k));
+    V v[4];
+    for (int i = 0; i < 4; ++i) {
+      const In* line = from + i * row + k;
+      v[i] = some == lanes ? cpu::HWY_NAMESPACE::load_as(d, line)
+                           : cpu::HWY_NAMESPACE::load_as_n(d, line, some);
+    }
+    HWY_ALIGN T four[4 * lanes];
+    hn::StoreInterleaved4(v[0], v[1], v[2], v[3], d, four);
+    for (std::size_t i = 0; i < some; ++i) {
+      std::memcpy(to + (k + static_cast<std::int64_t>(i)) * pitch, four + 4 * i, 4 * sizeof(T));
+    }
+  }
+}
+
+/// Pixels [begin, end) of an axis whose taps are all within the image.
+inline cpu::Range inside(const SourceAxis& axis) {
+  const std::int64_t span = (axis.kernel - 1) * axis.between;
+  const std::int64_t low = axis.start + std::min<std::int64_t>(0, span);
+  const std::int64_t room = axis.extent - 1 - axis.start - std::max<std::int64_t>(0, span);
+  const std::int64_t begin = low >= 0 ? 0 : ceil_div(-low, axis.step);
+  const std::int64_t end = room < 0 ? 0 : room / axis.step + 1;
+  const std::int64_t last = std::clamp<std::int64_t>(end, 0, axis.places);
+  return {std::min(begin, last), last};
 }
 
 /// One channel and tap of a run of pixels: to[0, count), zero where the tap is outside. `row` is

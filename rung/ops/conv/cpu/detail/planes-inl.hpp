@@ -84,69 +84,23 @@ PlaneTile<T> plane_tile_for(int rows, int columns) {
   return half[rows - 1];
 }
 
+/// Bands of rows of all images, whose planes L2 holds for so many channels at a time.
 template <class T, class In>
-class PlaneColumns {
+class PlaneBands {
  public:
-  PlaneColumns(const Gathered& g, int threads)
-      : g_(g), shape_(conv_cpu::plane_shape(g, sizeof(T), threads)) {
-    tiles_ = ceil_div(g.m, std::int64_t{tile_rows});
+  PlaneBands(const Gathered& g, std::int64_t channels, int threads) : g_(g) {
+    Gathered some = g;
+    some.q = channels;
+    shape_ = conv_cpu::plane_shape(some, sizeof(T), threads);
     down_ = ceil_div(g.axis[1].places, shape_.rows);
     across_ = ceil_div(g.axis[2].places, shape_.columns);
-    // A band's planes are shared by all filters, unless there are too few bands for the team.
-    const std::int64_t bands =
-        std::max<std::int64_t>(1, g.groups * g.images * g.axis[0].places * down_ * across_);
-    const std::int64_t wanted = ceil_div(std::int64_t{threads} * 2, bands);
-    std::int64_t blocks = std::max(ceil_div(g.m, max_block), threads > 1 ? wanted : 1);
-    blocks = std::clamp<std::int64_t>(blocks, 1, std::max<std::int64_t>(1, tiles_));
-    block_ = ceil_div(tiles_, blocks) * tile_rows;
-    blocks_ = block_ == 0 ? 0 : ceil_div(g.m, block_);
-    taps_ = static_cast<int>(g.axis[1].kernel * g.axis[2].kernel);
-    planes_ = g.q * g.axis[0].kernel;
-    // What a panel reads of some planes stays in L1 beside the weights.
-    const std::int64_t read = std::min<std::int64_t>(
-        shape_.plane, g.axis[1].kernel * shape_.phases[1] * (columns + shape_.pitch / 8));
-    constexpr std::int64_t l1_bytes = 24576;
-    chunk_ = std::max<std::int64_t>(
-        1, l1_bytes / std::max<std::int64_t>(1, read * static_cast<std::int64_t>(sizeof(T))));
   }
 
-  [[nodiscard]] std::size_t weight_bytes() const {
-    return conv_layer::bytes_of<T>({round_up(g_.groups * tiles_ * tile_rows * g_.terms(), 64)});
+  [[nodiscard]] const PlaneShape& shape() const { return shape_; }
+  /// Of a group.
+  [[nodiscard]] std::int64_t count() const {
+    return g_.images * g_.axis[0].places * down_ * across_;
   }
-  [[nodiscard]] std::size_t thread_bytes() const {
-    return conv_layer::bytes_of<T>({round_up(planes_ * shape_.plane + columns, 64)}) +
-           static_cast<std::size_t>(block_ * columns) * sizeof(T) +
-           static_cast<std::size_t>(round_up(std::int64_t{taps_}, 64)) * sizeof(std::int32_t);
-  }
-
-  void run(const cpu::Team& team, std::byte* memory) const {
-    T* packed = reinterpret_cast<T*>(memory);
-    const cpu::Range tiles = team.share(g_.groups * tiles_);
-    for (std::int64_t i = tiles.begin; i < tiles.end; ++i) pack(i, packed);
-    auto* offsets = reinterpret_cast<std::int32_t*>(
-        memory + weight_bytes() + static_cast<std::size_t>(team.rank()) * thread_bytes());
-    set_offsets(offsets);
-    T* sums = reinterpret_cast<T*>(offsets + round_up(std::int64_t{taps_}, 64));
-    T* planes = sums + block_ * columns;
-    // The last panel reads on behind the last plane.
-    std::fill(planes + planes_ * shape_.plane, planes + planes_ * shape_.plane + columns, T{0});
-    team.wait();
-    const std::int64_t bands = g_.images * g_.axis[0].places * down_ * across_;
-    const cpu::Range share = team.share(g_.groups * bands * blocks_);
-    std::int64_t last = -1;
-    for (std::int64_t task = share.begin; task < share.end; ++task) {
-      const std::int64_t band = task / blocks_;
-      const std::int64_t first = task % blocks_ * block_;
-      const Band at = band_of(band);
-      if (band != last) copy_planes(at, planes);
-      last = band;
-      multiply_band(at, first, std::min(block_, g_.m - first), packed, planes, offsets, sums);
-    }
-  }
-
- private:
-  static constexpr int columns = panel_columns<T>;
-  static constexpr std::int64_t max_block = 510;  // filters whose sums of a panel stay in L2
 
   /// Pixels [o, o + rows) x [o, o + columns) of one image and depth.
   struct Band {
@@ -183,32 +137,12 @@ class PlaneColumns {
     }
   }
 
-  /// Six filters' weights: [term][filter], terms in the order q t0 t1 t2; of the last, fewer.
-  void pack(std::int64_t index, T* packed) const {
-    const std::int64_t first = index % tiles_ * tile_rows;
-    const int rows = static_cast<int>(std::min<std::int64_t>(tile_rows, g_.m - first));
-    const In* from =
-        static_cast<const In*>(g_.w) + index / tiles_ * g_.w_group + first * g_.w_strides[0];
-    T* to = packed + index * tile_rows * g_.terms();
-    for (std::int64_t q = 0; q < g_.q; ++q) {
-      for (std::int64_t t0 = 0; t0 < g_.axis[0].kernel; ++t0) {
-        for (std::int64_t t1 = 0; t1 < g_.axis[1].kernel; ++t1) {
-          const In* line = from + q * g_.w_strides[1] + t0 * g_.w_strides[2] + t1 * g_.w_strides[3];
-          for (std::int64_t t2 = 0; t2 < g_.axis[2].kernel; ++t2, to += rows) {
-            for (int i = 0; i < rows; ++i) {
-              to[i] = static_cast<T>(line[t2 * g_.w_strides[4] + i * g_.w_strides[0]]);
-            }
-          }
-        }
-      }
-    }
-  }
-
-  void copy_planes(const Band& band, T* to) const {
-    const In* image = static_cast<const In*>(g_.x) + band.group * g_.q * g_.x_strides[1] +
+  /// Channels [first, first + count) of a band's group.
+  void copy(const Band& band, std::int64_t first, std::int64_t count, T* to) const {
+    const In* image = static_cast<const In*>(g_.x) + (band.group * g_.q + first) * g_.x_strides[1] +
                       band.n * g_.x_strides[0];
     SourceAxis across = g_.axis[2];
-    for (std::int64_t q = 0; q < g_.q; ++q, image += g_.x_strides[1]) {
+    for (std::int64_t q = 0; q < count; ++q, image += g_.x_strides[1]) {
       for (std::int64_t t0 = 0; t0 < g_.axis[0].kernel; ++t0, to += shape_.plane) {
         const std::int64_t depth = g_.axis[0].source(band.o[0], t0);
         T* row = to;
@@ -228,6 +162,95 @@ class PlaneColumns {
         }
         // Behind the rows, where panels read what they do not need, are numbers too.
         std::fill(row, to + shape_.plane, T{0});
+      }
+    }
+  }
+
+ private:
+  const Gathered& g_;
+  PlaneShape shape_;
+  std::int64_t down_ = 1;
+  std::int64_t across_ = 1;
+};
+
+template <class T, class In>
+class PlaneColumns {
+ public:
+  PlaneColumns(const Gathered& g, int threads)
+      : g_(g), bands_(g, g.q, threads), shape_(bands_.shape()) {
+    tiles_ = ceil_div(g.m, std::int64_t{tile_rows});
+    // A band's planes are shared by all filters, unless there are too few bands for the team.
+    const std::int64_t bands = std::max<std::int64_t>(1, g.groups * bands_.count());
+    const std::int64_t wanted = ceil_div(std::int64_t{threads} * 2, bands);
+    std::int64_t blocks = std::max(ceil_div(g.m, max_block), threads > 1 ? wanted : 1);
+    blocks = std::clamp<std::int64_t>(blocks, 1, std::max<std::int64_t>(1, tiles_));
+    block_ = ceil_div(tiles_, blocks) * tile_rows;
+    blocks_ = block_ == 0 ? 0 : ceil_div(g.m, block_);
+    taps_ = static_cast<int>(g.axis[1].kernel * g.axis[2].kernel);
+    planes_ = g.q * g.axis[0].kernel;
+    // What a panel reads of some planes stays in L1 beside the weights.
+    const std::int64_t read = std::min<std::int64_t>(
+        shape_.plane, g.axis[1].kernel * shape_.phases[1] * (columns + shape_.pitch / 8));
+    constexpr std::int64_t l1_bytes = 24576;
+    chunk_ = std::max<std::int64_t>(
+        1, l1_bytes / std::max<std::int64_t>(1, read * static_cast<std::int64_t>(sizeof(T))));
+  }
+
+  [[nodiscard]] std::size_t weight_bytes() const {
+    return conv_layer::bytes_of<T>({round_up(g_.groups * tiles_ * tile_rows * g_.terms(), 64)});
+  }
+  [[nodiscard]] std::size_t thread_bytes() const {
+    return conv_layer::bytes_of<T>({round_up(planes_ * shape_.plane + columns, 64)}) +
+           static_cast<std::size_t>(block_ * columns) * sizeof(T) +
+           static_cast<std::size_t>(round_up(std::int64_t{taps_}, 64)) * sizeof(std::int32_t);
+  }
+
+  void run(const cpu::Team& team, std::byte* memory) const {
+    T* packed = reinterpret_cast<T*>(memory);
+    const cpu::Range tiles = team.share(g_.groups * tiles_);
+    for (std::int64_t i = tiles.begin; i < tiles.end; ++i) pack(i, packed);
+    auto* offsets = reinterpret_cast<std::int32_t*>(
+        memory + weight_bytes() + static_cast<std::size_t>(team.rank()) * thread_bytes());
+    bands_.set_offsets(offsets);
+    T* sums = reinterpret_cast<T*>(offsets + round_up(std::int64_t{taps_}, 64));
+    T* planes = sums + block_ * columns;
+    // The last panel reads on behind the last plane.
+    std::fill(planes + planes_ * shape_.plane, planes + planes_ * shape_.plane + columns, T{0});
+    team.wait();
+    const cpu::Range share = team.share(g_.groups * bands_.count() * blocks_);
+    std::int64_t last = -1;
+    for (std::int64_t task = share.begin; task < share.end; ++task) {
+      const std::int64_t band = task / blocks_;
+      const std::int64_t first = task % blocks_ * block_;
+      const Band at = bands_.band_of(band);
+      if (band != last) bands_.copy(at, 0, g_.q, planes);
+      last = band;
+      multiply_band(at, first, std::min(block_, g_.m - first), packed, planes, offsets, sums);
+    }
+  }
+
+ private:
+  using Band = typename PlaneBands<T, In>::Band;
+  static constexpr int columns = panel_columns<T>;
+  static constexpr std::int64_t max_block = 510;  // filters whose sums of a panel stay in L2
+
+  /// Six filters' weights: [term][filter], terms in the order q t0 t1 t2; of the last, fewer.
+  void pack(std::int64_t index, T* packed) const {
+    const std::int64_t first = index % tiles_ * tile_rows;
+    const int rows = static_cast<int>(std::min<std::int64_t>(tile_rows, g_.m - first));
+    const In* from =
+        static_cast<const In*>(g_.w) + index / tiles_ * g_.w_group + first * g_.w_strides[0];
+    T* to = packed + index * tile_rows * g_.terms();
+    for (std::int64_t q = 0; q < g_.q; ++q) {
+      for (std::int64_t t0 = 0; t0 < g_.axis[0].kernel; ++t0) {
+        for (std::int64_t t1 = 0; t1 < g_.axis[1].kernel; ++t1) {
+          const In* line = from + q * g_.w_strides[1] + t0 * g_.w_strides[2] + t1 * g_.w_strides[3];
+          for (std::int64_t t2 = 0; t2 < g_.axis[2].kernel; ++t2, to += rows) {
+            for (int i = 0; i < rows; ++i) {
+              to[i] = static_cast<T>(line[t2 * g_.w_strides[4] + i * g_.w_strides[0]]);
+            }
+          }
+        }
       }
     }
   }
@@ -274,10 +297,9 @@ class PlaneColumns {
   }
 
   const Gathered& g_;
+  PlaneBands<T, In> bands_;
   PlaneShape shape_;
   std::int64_t tiles_ = 0;
-  std::int64_t down_ = 1;
-  std::int64_t across_ = 1;
   std::int64_t block_ = 1;
   std::int64_t blocks_ = 1;
   std::int64_t planes_ = 0;  // q and depth taps

@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "rung/core/integer.hpp"
+#include "rung/ops/conv/cpu/detail/terms.hpp"
 
 namespace rung::conv_cpu {
 namespace {
@@ -69,10 +70,24 @@ bool takes_planes(const Gathered& g) {
   return elements < max_elements && g.q * g.axis[0].kernel < max_elements / elements;
 }
 
+namespace {
+
+/// With channels last pixels are rows, and a vector holds channels.
+bool pixels_are_rows(const Gathered& g) { return g.y_strides[1] == 1 && g.m >= enough_channels; }
+
+}  // namespace
+
+double term_seconds(const Gathered& g) {
+  if (!pixels_are_rows(g)) return g.x_strides[4] == 1 ? 0.25e-9 : 0.85e-9;
+  if (g.q < enough_channels) return 1e-9;  // one by one
+  const double idle = g.m <= 16 ? 0.15e-9 : g.m <= 32 ? 0.06e-9 : 0.01e-9;
+  return idle + (size_of(g.dtype) == 2 ? 0.3e-9 : 0);
+}
+
 double planes_seconds(const Gathered& g) {
   const PlaneShape shape = plane_shape(g, 4, 1);
   // Multiply-adds of places that are no pixels, and copying, against gathering terms.
-  constexpr double a_row = 0.01e-9, a_term = 0.25e-9, a_copy = 0.3e-9;
+  constexpr double a_row = 0.01e-9, a_copy = 0.3e-9, a_copy_apart = 0.5e-9, a_store_apart = 0.35e-9;
   const auto rows = static_cast<double>(round_up(g.m, 6));
   const auto pixels = static_cast<double>(shape.rows * shape.columns);
   const double places =
@@ -80,13 +95,15 @@ double planes_seconds(const Gathered& g) {
   const double copied =
       static_cast<double>(shape.plane) / pixels * static_cast<double>(g.q * g.axis[0].kernel);
   const auto terms = static_cast<double>(g.terms());
-  const double a_pixel = terms * (rows * (places - 1) * a_row - a_term) + copied * a_copy;
+  const double copying = copied * (g.x_strides[4] == 1 ? a_copy : a_copy_apart);
+  const double storing = pixels_are_rows(g) ? static_cast<double>(g.m) * a_store_apart : 0;
+  const double a_pixel =
+      terms * (rows * (places - 1) * a_row - term_seconds(g)) + copying + storing;
   return static_cast<double>(g.groups) * static_cast<double>(g.pixels()) * a_pixel;
 }
 
 bool prefers_planes(const Gathered& g) {
-  const bool by_channels = g.y_strides[1] == 1 && g.m >= enough_channels;
-  return !by_channels && g.terms() != 0 && takes_planes(g) && planes_seconds(g) < 0;
+  return g.terms() != 0 && takes_planes(g) && planes_seconds(g) < 0;
 }
 
 }  // namespace rung::conv_cpu

@@ -90,6 +90,63 @@ TileFunction<T> tile_for(int rows, int columns) {
   return half[rows - 1];
 }
 
+/// c[i][j] += sum over k of rows[k pitch + i] panel[k][j]: what is broadcast in a step is contiguous.
+template <int Rows, int Vectors, class T>
+HWY_NOINLINE void turned_tile(const T* rows, std::int64_t pitch, std::int64_t count, const T* panel,
+                              T* c, bool add) {
+  const hn::ScalableTag<T> d;
+  using V = hn::Vec<decltype(d)>;
+  constexpr int lanes = lanes_of<T>;
+  constexpr int columns = panel_columns<T>;
+  V sums[Rows][Vectors];
+#pragma GCC unroll 8
+  for (int i = 0; i < Rows; ++i) {
+#pragma GCC unroll 4
+    for (int v = 0; v < Vectors; ++v) {
+      sums[i][v] = add ? hn::LoadU(d, c + i * columns + v * lanes) : hn::Zero(d);
+    }
+  }
+  for (std::int64_t k = 0; k < count; ++k, rows += pitch, panel += columns) {
+    V right[Vectors];
+#pragma GCC unroll 4
+    for (int v = 0; v < Vectors; ++v) right[v] = hn::LoadU(d, panel + v * lanes);
+#pragma GCC unroll 8
+    for (int i = 0; i < Rows; ++i) {
+      const V left = hn::Set(d, rows[i]);
+#pragma GCC unroll 4
+      for (int v = 0; v < Vectors; ++v) sums[i][v] = hn::MulAdd(left, right[v], sums[i][v]);
+    }
+  }
+#pragma GCC unroll 8
+  for (int i = 0; i < Rows; ++i) {
+#pragma GCC unroll 4
+    for (int v = 0; v < Vectors; ++v) hn::StoreU(sums[i][v], d, c + i * columns + v * lanes);
+  }
+}
+
+template <class T>
+using TurnedTile = void (*)(const T*, std::int64_t, std::int64_t, const T*, T*, bool);
+
+/// As tile_for().
+template <class T>
+TurnedTile<T> turned_tile_for(int rows, int columns) {
+  constexpr TurnedTile<T> narrow[] = {turned_tile<1, 1, T>, turned_tile<2, 1, T>,
+                                      turned_tile<3, 1, T>, turned_tile<4, 1, T>,
+                                      turned_tile<5, 1, T>, turned_tile<6, 1, T>};
+  constexpr TurnedTile<T> half[] = {turned_tile<1, 2, T>, turned_tile<2, 2, T>,
+                                    turned_tile<3, 2, T>, turned_tile<4, 2, T>,
+                                    turned_tile<5, 2, T>, turned_tile<6, 2, T>};
+  if (columns <= lanes_of<T>) return narrow[rows - 1];
+  if (columns <= 2 * lanes_of<T>) return half[rows - 1];
+  if constexpr (panel_vectors == 4) {
+    constexpr TurnedTile<T> full[] = {turned_tile<1, 4, T>, turned_tile<2, 4, T>,
+                                      turned_tile<3, 4, T>, turned_tile<4, 4, T>,
+                                      turned_tile<5, 4, T>, turned_tile<6, 4, T>};
+    return full[rows - 1];
+  }
+  return half[rows - 1];
+}
+
 /// All of `rows` rows: c has a row of panel_columns per row. `pointer(i)` is where row i begins.
 template <class T, class Pointer>
 HWY_INLINE void multiply(std::int64_t rows, int columns, std::int64_t count, const T* panel, T* c,

@@ -11,18 +11,30 @@
 
 #include <hwy/highway.h>
 
+#include <algorithm>
+#include <type_traits>
+
 #include "rung/cpu/activate-inl.hpp"
+#include "rung/cpu/load-inl.hpp"
 #include "rung/ops/gemm/cpu/detail/engine.hpp"
 
 HWY_BEFORE_NAMESPACE();
 namespace rung::gemm_cpu::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
-// C as the caller laid it out. Written so that the compiler vectorises the contiguous case.
+// C as the caller laid it out. The compiler vectorises the contiguous case where nothing is widened.
 template <class T, class Out>
 HWY_INLINE void add_scaled(const Out* from, std::int64_t step, T scale, T* x, int count) {
-  if (step == 1) {
+  if (step == 1 && std::is_same_v<T, Out>) {
     for (int j = 0; j < count; ++j) x[j] += scale * static_cast<T>(from[j]);
+  } else if (step == 1) {
+    const hn::ScalableTag<T> d;
+    constexpr int lanes = HWY_LANES(T);
+    for (int j = 0; j < count; j += lanes) {
+      const auto some = static_cast<std::size_t>(std::min(lanes, count - j));
+      const auto more = cpu::HWY_NAMESPACE::load_as_n(d, from + j, some);
+      hn::StoreU(hn::MulAdd(hn::Set(d, scale), more, hn::LoadU(d, x + j)), d, x + j);
+    }
   } else {
     for (int j = 0; j < count; ++j) x[j] += scale * static_cast<T>(from[j * step]);
   }
@@ -45,8 +57,19 @@ void finish(const FinishArgs<T>& f) {
         add_scaled(bias, f.bias_column, T{1}, x, count);
       }
       if (f.activation != Activation::none) cpu::HWY_NAMESPACE::activate(f.activation, x, count);
-      if (f.c_column == 1) {
+      if (f.c_column == 1 && std::is_same_v<T, Out>) {
         for (int j = 0; j < count; ++j) c[j] = static_cast<Out>(x[j]);
+      } else if (f.c_column == 1) {
+        const hn::ScalableTag<T> d;
+        constexpr int lanes = HWY_LANES(T);
+        int j = 0;
+        for (; j + lanes <= count; j += lanes) {
+          cpu::HWY_NAMESPACE::store_as(hn::LoadU(d, x + j), d, c + j);
+        }
+        if (j < count) {
+          cpu::HWY_NAMESPACE::store_as_n(hn::LoadU(d, x + j), d, c + j,
+                                         static_cast<std::size_t>(count - j));
+        }
       } else {
         for (int j = 0; j < count; ++j) c[j * f.c_column] = static_cast<Out>(x[j]);
       }

@@ -40,6 +40,7 @@ class RowsWorker {
   void run() {
     with_operation<S>(args_.kind(), [&](auto operation) HWY_ATTR {
       using Op = decltype(operation);
+      if (whole_planes()) return by_planes<Op>();
       std::fill(lines_, lines_ + call_.lines() * line_, Op::identity);
       for (std::int64_t unit = share_.begin; unit < share_.end; ++unit) {
         const std::int64_t plane = unit / args_.rows.out;
@@ -53,6 +54,70 @@ class RowsWorker {
   static constexpr hn::ScalableTag<S> d{};
   using V = hn::Vec<hn::ScalableTag<S>>;
   static HWY_INLINE std::int64_t lanes() { return static_cast<std::int64_t>(hn::Lanes(d)); }
+
+  /// A window that is all of an image of contiguous rows.
+  [[nodiscard]] bool whole_planes() const {
+    const auto all = [](const PoolAxis& axis) {
+      return axis.kernel == axis.in && axis.out == 1 && axis.padding == 0 && axis.dilation == 1;
+    };
+    const Extents& strides = args_.x.strides;
+    return call_.separable() && !args_.has_indices() && all(args_.rows) && all(columns_) &&
+           strides[3] == 1 && strides[2] == columns_.in;
+  }
+
+  /// Each plane is one run of elements, a vector of partial results. Those of as many planes as a
+  /// vector has lanes are joined together: lane k of them is plane k's.
+  template <class Op>
+  void by_planes() {
+    constexpr std::int64_t planes = hn::MaxLanes(d);
+    HWY_ALIGN S parts[planes * planes];
+    const hn::RebindToSigned<hn::ScalableTag<S>> di;
+    const auto rows = hn::Mul(hn::Iota(di, 0), hn::Set(di, static_cast<I>(planes)));
+    const std::int64_t size = args_.rows.in * columns_.in;
+    const auto* bias = static_cast<const S*>(call_.bias);
+    for (std::int64_t unit = share_.begin; unit < share_.end;) {
+      const std::int64_t n = unit / args_.channels();
+      const std::int64_t c = unit % args_.channels();
+      const std::int64_t count = std::min({planes, args_.channels() - c, share_.end - unit});
+      const T* from =
+          static_cast<const T*>(args_.x.data) + n * args_.x.strides[0] + c * args_.x.strides[1];
+      for (std::int64_t k = 0; k < count; ++k, from += args_.x.strides[1]) {
+        hn::Store(joined_run<Op>(from, size), d, parts + k * planes);
+      }
+      V joined = hn::GatherIndex(d, parts, rows);
+      for (std::int64_t j = 1; j < planes; ++j) {
+        joined = Op::join(d, joined, hn::GatherIndex(d, parts + j, rows));
+      }
+      if (args_.kind() == Pooling::average) {
+        joined = hn::Mul(joined, hn::Set(d, S{1} / static_cast<S>(size)));
+      }
+      if (args_.kind() == Pooling::l2) joined = hn::Sqrt(joined);
+      hn::StoreU(joined, d, results_);
+      finish(call_, results_, count, bias != nullptr ? bias + c : bias, false,
+             static_cast<T*>(args_.y.data) + n * args_.y.strides[0] + c * args_.y.strides[1],
+             args_.y.strides[1]);
+      unit += count;
+    }
+  }
+
+  /// All elements of a run, in the lanes of one vector.
+  template <class Op>
+  HWY_INLINE V joined_run(const T* from, std::int64_t size) {
+    const std::int64_t n = lanes();
+    const auto none = hn::Set(d, Op::identity);
+    V joined[2] = {none, none};
+    std::int64_t i = 0;
+    for (; i + 2 * n <= size; i += 2 * n) {
+      joined[0] = Op::take(d, joined[0], load_as(d, from + i));
+      joined[1] = Op::take(d, joined[1], load_as(d, from + i + n));
+    }
+    for (; i < size; i += n) {
+      const auto some = static_cast<std::size_t>(std::min(n, size - i));
+      const V loaded = hn::IfThenElse(hn::FirstN(d, some), load_as_n(d, from + i, some), none);
+      joined[0] = Op::take(d, joined[0], loaded);
+    }
+    return Op::join(d, joined[0], joined[1]);
+  }
 
   template <class Op>
   void output_row(std::int64_t n, std::int64_t c, std::int64_t oh) {

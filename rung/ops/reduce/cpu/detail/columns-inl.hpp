@@ -15,8 +15,9 @@ HWY_BEFORE_NAMESPACE();
 namespace rung::reduce_cpu::HWY_NAMESPACE {
 namespace {
 
-constexpr int streams = 8;                          // rows read in parallel
-constexpr std::int64_t rows_a_turn = 64 * streams;  // then what lanes hold goes into the wide type
+constexpr int streams = 8;  // rows read in parallel
+constexpr std::int64_t rows_a_turn =
+    max_direct_rows;  // then what lanes hold goes into the wide type
 
 /// Takes `rows` rows into total[0 .. columns), which stay in L1. A sum of eight is made in pairs:
 /// three additions deep, and one into the total.
@@ -52,6 +53,34 @@ HWY_INLINE void take_rows(const typename S::Element* x, std::int64_t stride, std
   }
 }
 
+/// Totals to results, with nothing to put together.
+template <class S>
+void store_directly(const Columns& c, const typename S::Lane* total) {
+  using T = typename S::Element;
+  using A = typename S::Lane;
+  const typename S::D d;
+  const hn::Rebind<T, typename S::D> stored;
+  T* y = static_cast<T*>(c.y);
+  for (std::int64_t j = 0; j < c.columns; j += S::lanes) {
+    auto v = hn::Load(d, total + j);
+    if (c.divisor != 0) v = hn::Div(v, hn::Set(d, static_cast<A>(c.divisor)));
+    if (c.root) v = hn::Sqrt(v);
+    const auto result = [&] {
+      if constexpr (std::is_same_v<T, A>) {
+        return v;
+      } else {
+        return hn::DemoteTo(stored, v);
+      }
+    }();
+    if (j + S::lanes <= c.columns) {
+      hn::StoreU(result, stored, y + j);
+    } else {
+      hn::BlendedStore(result, hn::FirstN(stored, static_cast<std::size_t>(c.columns - j)), stored,
+                       y + j);
+    }
+  }
+}
+
 template <class S>
 HWY_NOINLINE void columns_of(const Columns& c) {
   using T = typename S::Element;
@@ -68,6 +97,9 @@ HWY_NOINLINE void columns_of(const Columns& c) {
       take_rows<S, streams>(x + r * c.stride, c.stride, c.columns, total, r == 0);
     }
     for (; r < rows; ++r) take_rows<S, 1>(x + r * c.stride, c.stride, c.columns, total, r == 0);
+    if constexpr (std::is_floating_point_v<T>) {
+      if (c.y != nullptr) return store_directly<S>(c, total);
+    }
     if (c.first && begin == 0) {
       for (std::int64_t j = 0; j < c.columns; ++j) {
         value[j] = static_cast<W>(total[j]);

@@ -45,7 +45,14 @@ struct Columns {
   bool first = true;      // overwrite the pairs, or continue them
   bool arg = false;       // rest becomes the row, counted from...
   std::int64_t row0 = 0;  // ... this number for the first
+  // Where the rows are all there are and max_direct_rows at most: results of x's floating type,
+  // contiguous, instead of pairs.
+  void* y = nullptr;
+  double divisor = 0;  // of a mean; 0: none
+  bool root = false;   // of a norm
 };
+/// Rows that are added up in lanes before these go into the wide type.
+inline constexpr std::int64_t max_direct_rows = 512;
 /// 16 KiB of f32 sums stay in L1 beside eight streams of rows.
 inline constexpr std::int64_t columns_at_most = 4096;
 

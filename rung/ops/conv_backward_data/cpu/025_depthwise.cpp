@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+// conv_backward_data / depthwise
+//
+// Idea     one filter per channel, channels last: there is no product. A vector of channels of dx,
+//          each lane with its own weights, four pixels at a time, by conv's own kernel
+//          (conv/cpu/detail/channels-inl.hpp), phase by phase where the layer was strided.
+// Changes  against transposed_simd: no tiles with 5 of 6 rows and 15 of 16 columns empty. All
+//          threads.
+// Cost     kh kw loads per vector of dx, from L1; dy from memory once.
+// Limits   one filter per channel (C = K = G), channels contiguous, up to 128 taps; f32, f16, bf16.
+// Tried    -
+// Source   F. Chollet, Xception: Deep learning with depthwise separable convolutions, 2017.
+#include "rung/cpu/foreach_target.hpp"
+
+#include "rung/cpu/isa.hpp"
+#include "rung/ops/conv/cpu/detail/channels-inl.hpp"
+#include "rung/ops/conv/cpu/detail/channels.hpp"
+#include "rung/ops/conv_backward_data/layer.hpp"
+
+HWY_BEFORE_NAMESPACE();
+namespace rung::conv_backward_data_cpu::HWY_NAMESPACE {
+
+void depthwise(const ConvBackwardData::Args& args, Context& context, int threads) {
+  const conv_layer::Gathered g = conv_layer::transposed(args);
+  const std::int64_t phases = conv_layer::phases_of(g);
+  for (std::int64_t i = 0; i < phases; ++i) {
+    conv_cpu::HWY_NAMESPACE::by_channels(conv_layer::phase_layer(g, i, size_of(g.dtype)), context,
+                                         threads);
+  }
+}
+
+}  // namespace rung::conv_backward_data_cpu::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace rung {
+namespace conv_backward_data_cpu {
+namespace {
+HWY_EXPORT(depthwise);
+void depthwise_on_this_machine(const ConvBackwardData::Args& args, Context& context) {
+  HWY_DYNAMIC_DISPATCH(depthwise)(args, context, context.threads());
+}
+}  // namespace
+}  // namespace conv_backward_data_cpu
+
+namespace {
+
+/// Phases are worth a team each; with greater strides most pixels meet no tap.
+constexpr std::int64_t max_phases = 64;
+
+Support supports(const ConvBackwardData::Args& args, const Context&) {
+  const conv_layer::Gathered g = conv_layer::transposed(args);
+  if (g.m != 1 || g.q != 1 || g.groups == 1) return unsupported("one filter for each channel");
+  if (!conv_cpu::has_channel_vectors(g)) {
+    return unsupported("channels last, f32, f16 or bf16, and up to 128 taps");
+  }
+  return conv_layer::phases_of(g) <= max_phases ? supported
+                                                : unsupported("strides of up to 64 places in all");
+}
+
+double estimate(const ConvBackwardData::Args& args, const Context& context) {
+  constexpr double a_phase = 1e-6, a_thread = 2e-6;
+  const conv_layer::Gathered g = conv_layer::transposed(args);
+  const int lanes = cpu::isa() == cpu::Isa::avx512 ? 16 : 8;
+  const auto phases = static_cast<double>(conv_layer::phases_of(g));
+  return phases * (a_phase + (context.threads() > 1 ? a_thread : 0)) +
+         conv_cpu::channel_vectors_seconds(g, lanes) / context.threads();
+}
+
+void run(const ConvBackwardData::Args& args, Context& context) {
+  conv_backward_data_cpu::depthwise_on_this_machine(args, context);
+}
+
+const Rung<ConvBackwardData> self{{.name = "depthwise",
+                                   .step = 25,
+                                   .after = "transposed_simd",
+                                   .supports = supports,
+                                   .estimate = estimate,
+                                   .run = run}};
+
+}  // namespace
+}  // namespace rung
+#endif

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+// conv_backward_data / pointwise GEMM
+//
+// Idea     with filters of 1 x 1 an image of dx is the transposed filters times an image of dy:
+//          nothing is gathered; gemm is called on views of w, dy and dx.
+// Changes  against threads: dy is packed by gemm, in blocks that it multiplies by all channels; few
+//          channels of dx are made of dy where it is.
+// Cost     as gemm's threads; with up to eight channels as gemm's few_rows or gemv.
+// Limits   1 x 1, stride 1, no padding; pixels in one line. As conv's pointwise_gemm it calls rungs
+//          of gemm whose bits are the same for any number of threads.
+// Tried    -
+// Source   -
+#include "rung/ops/conv/cpu/detail/pointwise.hpp"
+#include "rung/ops/conv/layer.hpp"
+#include "rung/ops/conv_backward_data/layer.hpp"
+
+namespace rung {
+namespace {
+
+conv_layer::Gathered layer(const ConvBackwardData::Args& args) {
+  conv_layer::Gathered g = conv_layer::transposed(args);
+  conv_layer::join_axes(g);
+  return g;
+}
+
+Support supports(const ConvBackwardData::Args& args, const Context&) {
+  if (!args.geometry.is_pointwise()) return unsupported("1 x 1, stride 1, no padding");
+  return conv_cpu::is_product(layer(args)) ? supported
+                                           : unsupported("pixels of dx and dy in one line");
+}
+
+double estimate(const ConvBackwardData::Args& args, const Context& context) {
+  return conv_cpu::pointwise_seconds(layer(args), context.threads());
+}
+
+void run(const ConvBackwardData::Args& args, Context& context) {
+  if (args.dx.empty()) return;
+  conv_cpu::multiply_pointwise(context, layer(args), args.dy, args.w, args.dx, nullptr);
+}
+
+const Rung<ConvBackwardData> self{{.name = "pointwise_gemm",
+                                   .step = 40,
+                                   .after = "threads",
+                                   .supports = supports,
+                                   .estimate = estimate,
+                                   .run = run}};
+
+}  // namespace
+}  // namespace rung

@@ -1,0 +1,211 @@
+// SPDX-License-Identifier: Apache-2.0
+// conv_backward_filter / depthwise
+//
+// Idea     one filter per channel, channels last: each tap's gradient is a dot product per channel.
+//          Vectors are along the channels; up to six taps of a row of the filter are summed in
+//          registers while a row of dy goes by.
+// Changes  against terms_by_filters: no tiles of one term by one filter, whose panels cost a
+//          hundred times the products. All threads.
+// Cost     a load of dy per row of taps, and one of x per tap, from L1.
+// Limits   one filter per channel (C = K = G), channels contiguous, up to 128 taps; f32, f16, bf16.
+//          Rows are cut into slices that depend on the shape alone, and whose sums are added in
+//          their order.
+// Tried    -
+// Source   F. Chollet, Xception: Deep learning with depthwise separable convolutions, 2017.
+#include "rung/cpu/foreach_target.hpp"
+
+#include <algorithm>
+
+#include "rung/cpu/isa.hpp"
+#include "rung/cpu/team.hpp"
+#include "rung/ops/conv/cpu/detail/channels-inl.hpp"
+#include "rung/ops/conv/cpu/detail/channels.hpp"
+#include "rung/ops/conv_backward_filter/cpu/detail/call.hpp"
+#include "rung/ops/conv_backward_filter/layer.hpp"
+
+HWY_BEFORE_NAMESPACE();
+namespace rung::conv_backward_filter_cpu::HWY_NAMESPACE {
+using namespace conv_cpu::HWY_NAMESPACE;  // NOLINT: vectors of channels
+using conv_layer::Gathered;
+using conv_layer::SourceAxis;
+namespace {
+
+template <class In>
+class DepthwiseGradient {
+ public:
+  explicit DepthwiseGradient(const Gathered& g)
+      : g_(g),
+        taps_(g.taps()),
+        blocks_(ceil_div(g.groups, std::int64_t{lanes})),
+        rows_(g.images * g.axis[0].places * g.axis[1].places),
+        slices_(slices_of(g, 1, rows_)),
+        inside_(inside(g.axis[2])) {}
+
+  [[nodiscard]] std::size_t bytes() const {
+    return conv_layer::bytes_of<float>({slices_, blocks_, taps_, lanes});
+  }
+
+  void run(const cpu::Team& team, float* sums) const {
+    const cpu::Range share = team.share(slices_ * blocks_);
+    for (std::int64_t task = share.begin; task < share.end; ++task) {
+      sum_slice(static_cast<int>(task / blocks_), task % blocks_, sums + task * taps_ * lanes);
+    }
+    team.wait();
+    const cpu::Range finished = team.share(blocks_);
+    for (std::int64_t block = finished.begin; block < finished.end; ++block) write(block, sums);
+  }
+
+ private:
+  static constexpr int lanes = lanes_of<float>;
+  static constexpr hn::ScalableTag<float> d{};
+  using V = hn::Vec<hn::ScalableTag<float>>;
+
+  void sum_slice(int slice, std::int64_t block, float* sums) const {
+    std::fill(sums, sums + taps_ * lanes, 0.0F);
+    const auto count = static_cast<int>(std::min<std::int64_t>(lanes, g_.groups - block * lanes));
+    const cpu::Range rows = cpu::part_of(rows_, slice, static_cast<int>(slices_));
+    const std::int64_t kernel = g_.axis[2].kernel;
+    for (std::int64_t i = rows.begin; i < rows.end; ++i) {
+      Run row{};
+      row.o[1] = i % g_.axis[1].places;
+      row.o[0] = i / g_.axis[1].places % g_.axis[0].places;
+      row.n = i / g_.axis[1].places / g_.axis[0].places;
+      const In* dy = static_cast<const In*>(g_.y) + row.n * g_.y_strides[0] + block * lanes +
+                     row.o[0] * g_.y_strides[2] + row.o[1] * g_.y_strides[3];
+      const In* channels = static_cast<const In*>(g_.x) + block * lanes;
+      for (std::int64_t tap = 0; tap < taps_; tap += kernel) {
+        const In* x = row_of(g_, channels, row, tap / kernel / g_.axis[1].kernel,
+                             tap / kernel % g_.axis[1].kernel);
+        if (x == nullptr) continue;
+        for (std::int64_t t2 = 0; t2 < kernel;) {
+          float* to = sums + (tap + t2) * lanes;
+          const std::int64_t left = kernel - t2;
+          const int some = left >= 6 ? 6 : left >= 3 ? 3 : 1;
+          const auto add = some == 6   ? &DepthwiseGradient::add_row<6>
+                           : some == 3 ? &DepthwiseGradient::add_row<3>
+                                       : &DepthwiseGradient::add_row<1>;
+          (this->*add)(dy, x, t2, count, to);
+          t2 += some;
+        }
+      }
+    }
+  }
+
+  /// Taps [first, first + Taps) of a row of x by a row of dy.
+  template <int Taps>
+  void add_row(const In* dy, const In* x, std::int64_t first, int count, float* to) const {
+    const SourceAxis& axis = g_.axis[2];
+    const std::int64_t x_step = axis.step * g_.x_strides[4];
+    const std::int64_t between = axis.between * g_.x_strides[4];
+    const In* from = x + axis.start * g_.x_strides[4] + first * between;
+    V sums[Taps];
+#pragma GCC unroll 6
+    for (int t = 0; t < Taps; ++t) sums[t] = hn::LoadU(d, to + t * lanes);
+    const auto edge = [&](std::int64_t o) HWY_ATTR {
+      const V result = load(dy + o * g_.y_strides[4], count);
+#pragma GCC unroll 6
+      for (int t = 0; t < Taps; ++t) {
+        if (axis.source(o, first + t) < 0) continue;
+        sums[t] = hn::MulAdd(result, load(from + o * x_step + t * between, count), sums[t]);
+      }
+    };
+    std::int64_t o = 0;
+    for (; o < inside_.begin; ++o) edge(o);
+    if (count == lanes) {
+      for (; o < inside_.end; ++o) {
+        const V result = cpu::HWY_NAMESPACE::load_as(d, dy + o * g_.y_strides[4]);
+        const In* at = from + o * x_step;
+#pragma GCC unroll 6
+        for (int t = 0; t < Taps; ++t) {
+          sums[t] = hn::MulAdd(result, cpu::HWY_NAMESPACE::load_as(d, at + t * between), sums[t]);
+        }
+      }
+    }
+    for (; o < axis.places; ++o) edge(o);
+#pragma GCC unroll 6
+    for (int t = 0; t < Taps; ++t) hn::StoreU(sums[t], d, to + t * lanes);
+  }
+
+  static HWY_INLINE V load(const In* from, int count) {
+    return count == lanes ? cpu::HWY_NAMESPACE::load_as(d, from)
+                          : cpu::HWY_NAMESPACE::load_as_n(d, from, static_cast<std::size_t>(count));
+  }
+
+  void write(std::int64_t block, const float* sums) const {
+    const std::int64_t count = std::min<std::int64_t>(lanes, g_.groups - block * lanes);
+    for (std::int64_t c = 0; c < count; ++c) {
+      write_block<float, In>(g_, block * lanes + c, 1, 0, 1, [&](std::int64_t tap, std::int64_t) {
+        float sum = 0;
+        for (std::int64_t slice = 0; slice < slices_; ++slice) {
+          sum += sums[((slice * blocks_ + block) * taps_ + tap) * lanes + c];
+        }
+        return sum;
+      });
+    }
+  }
+
+  const Gathered& g_;
+  std::int64_t taps_;
+  std::int64_t blocks_;
+  std::int64_t rows_;
+  std::int64_t slices_;
+  cpu::Range inside_;
+};
+
+}  // namespace
+
+void depthwise(const ConvBackwardFilter::Args& args, Context& context, int threads) {
+  const Gathered g = conv_layer::of_filters(args);
+  visit<float, f16, bf16>(g.dtype, [&]<class In>() {
+    const DepthwiseGradient<In> gradient(g);
+    auto* sums = static_cast<float*>(context.workspace(gradient.bytes()));
+    cpu::run_team(threads, [&](const cpu::Team& team) { gradient.run(team, sums); });
+  });
+}
+
+}  // namespace rung::conv_backward_filter_cpu::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace rung {
+namespace conv_backward_filter_cpu {
+namespace {
+HWY_EXPORT(depthwise);
+void depthwise_on_this_machine(const ConvBackwardFilter::Args& args, Context& context) {
+  HWY_DYNAMIC_DISPATCH(depthwise)(args, context, context.threads());
+}
+}  // namespace
+}  // namespace conv_backward_filter_cpu
+
+namespace {
+
+Support supports(const ConvBackwardFilter::Args& args, const Context&) {
+  const conv_layer::Gathered g = conv_layer::of_filters(args);
+  if (g.m != 1 || g.q != 1 || g.groups == 1) return unsupported("one filter for each channel");
+  return conv_cpu::has_channel_vectors(g)
+             ? supported
+             : unsupported("channels last, f32, f16 or bf16, and up to 128 taps");
+}
+
+double estimate(const ConvBackwardFilter::Args& args, const Context& context) {
+  constexpr double a_thread = 2e-6;
+  const conv_layer::Gathered g = conv_layer::of_filters(args);
+  const int lanes = cpu::isa() == cpu::Isa::avx512 ? 16 : 8;
+  return conv_cpu::channel_vectors_seconds(g, lanes) * 1.3 / context.threads() +
+         (context.threads() > 1 ? a_thread : 0);
+}
+
+void run(const ConvBackwardFilter::Args& args, Context& context) {
+  conv_backward_filter_cpu::depthwise_on_this_machine(args, context);
+}
+
+const Rung<ConvBackwardFilter> self{{.name = "depthwise",
+                                     .step = 22,
+                                     .after = "terms_by_filters",
+                                     .supports = supports,
+                                     .estimate = estimate,
+                                     .run = run}};
+
+}  // namespace
+}  // namespace rung
+#endif

@@ -1,0 +1,370 @@
+// SPDX-License-Identifier: Apache-2.0
+// conv_backward_filter / padded planes
+//
+// Idea     a term's pixels are the image itself, moved by its tap: once the padding stands around a
+//          copy of a band of rows, as in conv's padded_planes, no term needs to be gathered. Six
+//          terms are broadcast from that copy, by four vectors of filters; what the filters have in
+//          dy is transposed into a panel of 128 pixels, four filters by a vector at a time.
+// Changes  against terms_by_filters: x is copied once instead of once per tap and 64 filters, and
+//          in runs of rows instead of element by element. All threads.
+// Cost     24 multiply-adds per 4 loads and 6 broadcasts; x and dy are copied once per block of
+//          dw, of up to 256 filters and as many channels as sums in L2 allow.
+// Limits   a tap's rows must be in the copy, as in conv's padded_planes. Slices as
+//          terms_by_filters, of bands.
+// Tried    -
+// Source   J. Zhang, F. Franchetti & T. Low, High performance zero-memory overhead direct
+//          convolutions, 2018.
+#include "rung/cpu/foreach_target.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <type_traits>
+
+#include "rung/cpu/isa.hpp"
+#include "rung/ops/conv/cpu/detail/direct-inl.hpp"
+#include "rung/ops/conv/cpu/detail/planes.hpp"
+#include "rung/ops/conv_backward_filter/cpu/detail/call.hpp"
+#include "rung/ops/conv_backward_filter/layer.hpp"
+
+HWY_BEFORE_NAMESPACE();
+namespace rung::conv_backward_filter_cpu::HWY_NAMESPACE {
+using namespace conv_cpu::HWY_NAMESPACE;  // NOLINT: the tiles
+using conv_layer::Gathered;
+namespace {
+
+/// c[i][j] += sum over rows r and pixels k of from[i][r pitch + k] panel[r width + k][j].
+template <int Rows, int Vectors, class T>
+HWY_NOINLINE void band_tile(const T* const* term, std::int64_t rows, std::int64_t width,
+                            std::int64_t pitch, const T* panel, T* c) {
+  const hn::ScalableTag<T> d;
+  using V = hn::Vec<decltype(d)>;
+  constexpr int lanes = lanes_of<T>;
+  constexpr int columns = panel_columns<T>;
+  V sums[Rows][Vectors];
+  const T* from[Rows];
+#pragma GCC unroll 8
+  for (int i = 0; i < Rows; ++i) {
+    from[i] = term[i];
+#pragma GCC unroll 4
+    for (int v = 0; v < Vectors; ++v) sums[i][v] = hn::LoadU(d, c + i * columns + v * lanes);
+  }
+  for (std::int64_t r = 0; r < rows; ++r) {
+    for (std::int64_t k = 0; k < width; ++k, panel += columns) {
+      V right[Vectors];
+#pragma GCC unroll 4
+      for (int v = 0; v < Vectors; ++v) right[v] = hn::LoadU(d, panel + v * lanes);
+#pragma GCC unroll 8
+      for (int i = 0; i < Rows; ++i) {
+        const V left = hn::Set(d, from[i][k]);
+#pragma GCC unroll 4
+        for (int v = 0; v < Vectors; ++v) sums[i][v] = hn::MulAdd(left, right[v], sums[i][v]);
+      }
+    }
+#pragma GCC unroll 8
+    for (int i = 0; i < Rows; ++i) from[i] += pitch;
+  }
+#pragma GCC unroll 8
+  for (int i = 0; i < Rows; ++i) {
+#pragma GCC unroll 4
+    for (int v = 0; v < Vectors; ++v) hn::StoreU(sums[i][v], d, c + i * columns + v * lanes);
+  }
+}
+
+template <class T>
+using BandTile = void (*)(const T* const*, std::int64_t, std::int64_t, std::int64_t, const T*, T*);
+
+template <int Vectors, class T>
+constexpr BandTile<T> band_tiles[] = {band_tile<1, Vectors, T>, band_tile<2, Vectors, T>,
+                                      band_tile<3, Vectors, T>, band_tile<4, Vectors, T>,
+                                      band_tile<5, Vectors, T>, band_tile<6, Vectors, T>};
+
+template <class T>
+BandTile<T> band_tile_for(int rows, int filters) {
+  if (filters <= lanes_of<T>) return band_tiles<1, T>[rows - 1];
+  if (filters <= 2 * lanes_of<T>) return band_tiles<2, T>[rows - 1];
+  return band_tiles<panel_vectors, T>[rows - 1];
+}
+
+template <class T, class In>
+class PlanesByFilters {
+ public:
+  explicit PlanesByFilters(const Gathered& g)
+      : g_(g),
+        taps_(g.taps()),
+        filters_(std::max<std::int64_t>(1, even_chunk(g.m, max_filters_of_block))),
+        channels_(even_chunk(g.q, channels_that_fit())),
+        bands_(g_, channels_, 1),
+        filter_blocks_(ceil_div(g.m, filters_)),
+        channel_blocks_(ceil_div(g.q, channels_)),
+        slices_(slices_of(g, g.groups * filter_blocks_ * channel_blocks_, bands_.count())) {}
+
+  [[nodiscard]] std::size_t slice_bytes() const {
+    return conv_layer::bytes_of<T>({blocks(), slices_, block_sums()});
+  }
+  [[nodiscard]] std::size_t thread_bytes() const {
+    return conv_layer::bytes_of<T>({panel_pixels * columns + planes_length()}) +
+           conv_layer::bytes_of<std::int64_t>({terms()}) +
+           conv_layer::bytes_of<std::int32_t>({round_up(taps_, 64)});
+  }
+
+  void run(const cpu::Team& team, std::byte* memory) const {
+    T* const all = reinterpret_cast<T*>(memory);
+    std::byte* own =
+        memory + slice_bytes() + static_cast<std::size_t>(team.rank()) * thread_bytes();
+    T* const panel = reinterpret_cast<T*>(own);
+    T* const planes = panel + panel_pixels * columns;
+    auto* const places = reinterpret_cast<std::int64_t*>(planes + planes_length());
+    auto* const offsets = reinterpret_cast<std::int32_t*>(places + terms());
+    bands_.set_offsets(offsets);
+    const std::int64_t plane_taps = g_.axis[1].kernel * g_.axis[2].kernel;
+    for (std::int64_t i = 0; i < terms(); ++i) {
+      places[i] = i / plane_taps * bands_.shape().plane + offsets[i % plane_taps];
+    }
+    std::memset(panel, 0, static_cast<std::size_t>(panel_pixels * columns) * sizeof(T));
+    const cpu::Range share = team.share(blocks() * slices_);
+    for (std::int64_t task = share.begin; task < share.end; ++task) {
+      sum_slice(task / slices_, static_cast<int>(task % slices_), panel, planes, places,
+                all + task * block_sums());
+    }
+    team.wait();
+    const cpu::Range finished = team.share(blocks());
+    for (std::int64_t block = finished.begin; block < finished.end; ++block) {
+      write(block, all + block * slices_ * block_sums());
+    }
+  }
+
+ private:
+  static constexpr int columns = panel_columns<T>;
+  static constexpr std::int64_t max_filters_of_block = 256;
+  static constexpr std::int64_t panel_pixels = 128;  // 32 KiB, which L1 holds beside six terms
+
+  /// As many channels as have sums of half a MiB.
+  [[nodiscard]] std::int64_t channels_that_fit() const {
+    const std::int64_t a_term = round_up(filters_, columns) * static_cast<std::int64_t>(sizeof(T));
+    return std::max<std::int64_t>(1, 524288 / a_term / taps_);
+  }
+  [[nodiscard]] std::int64_t blocks() const { return g_.groups * filter_blocks_ * channel_blocks_; }
+  [[nodiscard]] std::int64_t terms() const {
+    return round_up(channels_ * taps_, std::int64_t{tile_rows});
+  }
+  [[nodiscard]] std::int64_t block_sums() const { return terms() * round_up(filters_, columns); }
+  [[nodiscard]] std::int64_t planes_length() const {
+    return round_up(channels_ * g_.axis[0].kernel * bands_.shape().plane, 64);
+  }
+
+  struct Block {
+    std::int64_t group, filter, filters, channel, channels;
+  };
+  [[nodiscard]] Block block_of(std::int64_t index) const {
+    const std::int64_t channel = index % channel_blocks_ * channels_;
+    const std::int64_t filter = index / channel_blocks_ % filter_blocks_ * filters_;
+    return {index / channel_blocks_ / filter_blocks_, filter, std::min(filters_, g_.m - filter),
+            channel, std::min(channels_, g_.q - channel)};
+  }
+
+  void sum_slice(std::int64_t index, int slice, T* panel, T* planes, const std::int64_t* places,
+                 T* sums) const {
+    const Block block = block_of(index);
+    std::memset(sums, 0, static_cast<std::size_t>(block_sums()) * sizeof(T));
+    const cpu::Range share = cpu::part_of(bands_.count(), slice, static_cast<int>(slices_));
+    for (std::int64_t i = share.begin; i < share.end; ++i) {
+      auto band = bands_.band_of(i);
+      band.group = block.group;
+      bands_.copy(band, block.channel, block.channels, planes);
+      const std::int64_t width = std::min(band.columns, panel_pixels);
+      const std::int64_t height = panel_pixels / width;
+      for (std::int64_t row = 0; row < band.rows; row += height) {
+        const std::int64_t rows = std::min(height, band.rows - row);
+        for (std::int64_t column = 0; column < band.columns; column += width) {
+          const std::int64_t some = std::min(width, band.columns - column);
+          const std::int64_t o[3] = {band.o[0], band.o[1] + row, band.o[2] + column};
+          add_pixels(block, band.n, o, rows, some, planes + row * bands_.shape().pitch + column,
+                     panel, places, sums);
+        }
+      }
+    }
+  }
+
+  /// rows x width pixels from o on, whose terms are at `planes` + places[term].
+  void add_pixels(const Block& block, std::int64_t n, const std::int64_t (&o)[3], std::int64_t rows,
+                  std::int64_t width, const T* planes, T* panel, const std::int64_t* places,
+                  T* sums) const {
+    for (std::int64_t first = 0; first < block.filters; first += columns) {
+      const int filters = static_cast<int>(std::min<std::int64_t>(columns, block.filters - first));
+      for (std::int64_t r = 0; r < rows; ++r) {
+        const In* dy = static_cast<const In*>(g_.y) + n * g_.y_strides[0] +
+                       (block.group * g_.m + block.filter + first) * g_.y_strides[1] +
+                       o[0] * g_.y_strides[2] + (o[1] + r) * g_.y_strides[3] +
+                       o[2] * g_.y_strides[4];
+        gather_results(dy, filters, static_cast<int>(width), panel + r * width * columns);
+      }
+      T* const to = sums + first * terms();
+      const std::int64_t all = block.channels * taps_;
+      for (std::int64_t i = 0; i < all; i += tile_rows) {
+        const int some = static_cast<int>(std::min<std::int64_t>(tile_rows, all - i));
+        const T* from[tile_rows];
+        for (int k = 0; k < some; ++k) from[k] = planes + places[i + k];
+        band_tile_for<T>(some, filters)(from, rows, width, bands_.shape().pitch, panel,
+                                        to + i * columns);
+      }
+    }
+  }
+
+  /// panel[pixel][filter] of a row of dy.
+  void gather_results(const In* dy, int filters, int width, T* panel) const {
+    const std::int64_t across = g_.y_strides[4];
+    if (g_.y_strides[1] == 1) {
+      for (int k = 0; k < width; ++k)
+        copy_strided(panel + k * columns, dy + k * across, 1, filters);
+      return;
+    }
+    int j = 0;
+    if (across == 1) {
+      for (; j + 4 <= filters; j += 4, dy += 4 * g_.y_strides[1]) {
+        transpose_four(dy, g_.y_strides[1], width, panel + j, columns);
+      }
+    }
+    for (; j < filters; ++j, dy += g_.y_strides[1]) {
+      for (int k = 0; k < width; ++k) panel[k * columns + j] = static_cast<T>(dy[k * across]);
+    }
+  }
+
+  /// The sums of the slices of a block, one after the other, to dw.
+  void write(std::int64_t index, T* sums) const {
+    const Block block = block_of(index);
+    const std::int64_t size = block_sums();
+    for (std::int64_t slice = 1; slice < slices_; ++slice) {
+      const T* other = sums + slice * size;
+      for (std::int64_t i = 0; i < size; ++i) sums[i] += other[i];
+    }
+    const std::int64_t filter = block.group * g_.m + block.filter;
+    if constexpr (std::is_same_v<T, In>) {
+      if (terms_contiguous()) return write_transposed(block, filter, sums);
+    }
+    write_block<T, In>(
+        g_, filter, block.filters, block.channel, block.channels,
+        [&](std::int64_t term, std::int64_t j) {
+          return sums[j / columns * terms() * columns + term * columns + j % columns];
+        });
+  }
+
+  /// A filter's elements of dw, in the order of terms.
+  [[nodiscard]] bool terms_contiguous() const {
+    std::int64_t expected = 1;
+    const std::int64_t extents[] = {g_.q, g_.axis[0].kernel, g_.axis[1].kernel, g_.axis[2].kernel};
+    for (int axis = 3; axis >= 0; --axis) {
+      if (g_.w_strides[1 + axis] != expected) return false;
+      expected *= extents[axis];
+    }
+    return true;
+  }
+
+  /// Sums are [term][filter]: four terms of all filters of a panel at a time.
+  void write_transposed(const Block& block, std::int64_t filter, const T* sums) const {
+    // dw is written, though a layer's w is read.
+    T* const dw = static_cast<T*>(const_cast<void*>(g_.w)) +  // NOLINT
+                  filter * g_.w_strides[0] + block.channel * taps_;
+    const std::int64_t all = block.channels * taps_;
+    for (std::int64_t first = 0; first < block.filters; first += columns) {
+      const std::int64_t some = std::min<std::int64_t>(columns, block.filters - first);
+      const T* from = sums + first * terms();
+      T* const to = dw + first * g_.w_strides[0];
+      std::int64_t term = 0;
+      for (; term + 4 <= all; term += 4) {
+        transpose_four(from + term * columns, columns, some, to + term, g_.w_strides[0]);
+      }
+      for (; term < all; ++term) {
+        for (std::int64_t j = 0; j < some; ++j) {
+          to[j * g_.w_strides[0] + term] = from[term * columns + j];
+        }
+      }
+    }
+  }
+
+  const Gathered& g_;
+  std::int64_t taps_;
+  std::int64_t filters_;   // of a block
+  std::int64_t channels_;  // of a block
+  PlaneBands<T, In> bands_;
+  std::int64_t filter_blocks_;
+  std::int64_t channel_blocks_;
+  std::int64_t slices_;
+};
+
+}  // namespace
+
+void padded_planes(const ConvBackwardFilter::Args& args, Context& context, int threads) {
+  const Gathered g = conv_layer::of_filters(args);
+  visit<float, double, f16, bf16>(g.dtype, [&]<class In>() {
+    const PlanesByFilters<Accumulator<In>, In> product(g);
+    auto* memory = static_cast<std::byte*>(context.workspace(
+        product.slice_bytes() + static_cast<std::size_t>(threads) * product.thread_bytes()));
+    cpu::run_team(threads, [&](const cpu::Team& team) { product.run(team, memory); });
+  });
+}
+
+}  // namespace rung::conv_backward_filter_cpu::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace rung {
+namespace conv_backward_filter_cpu {
+namespace {
+HWY_EXPORT(padded_planes);
+void planes_on(const ConvBackwardFilter::Args& args, Context& context, int threads) {
+  HWY_DYNAMIC_DISPATCH(padded_planes)(args, context, threads);
+}
+}  // namespace
+}  // namespace conv_backward_filter_cpu
+
+namespace {
+
+Support supports(const ConvBackwardFilter::Args& args, const Context&) {
+  return conv_cpu::takes_planes(conv_layer::of_filters(args))
+             ? supported
+             : unsupported("filters that span more than a band of planes holds");
+}
+
+double estimate(const ConvBackwardFilter::Args& args, const Context& context) {
+  // Of multiply-adds in full tiles, of copying an element of x and of dy, of a tile's start, and of
+  // a sum that is written.
+  const double rate = cpu::isa() == cpu::Isa::avx512 ? 200e9 : 90e9;
+  constexpr double a_copy = 0.3e-9, a_result = 0.2e-9, a_tile = 15e-9, a_sum = 2e-9;
+  constexpr double a_start = 1.5e-6, a_thread = 2e-6;
+  const conv_layer::Gathered g = conv_layer::of_filters(args);
+  const std::int64_t vector = cpu::isa() == cpu::Isa::avx512 ? 16 : 8;
+  const auto pixels = static_cast<double>(g.pixels());
+  const auto terms = static_cast<double>(g.terms());
+  const auto filters = static_cast<double>(round_up(std::max<std::int64_t>(g.m, 1), vector));
+  const double filter_blocks = std::ceil(static_cast<double>(g.m) / 256);
+  const double channel_blocks = std::ceil(terms * std::min(filters, 256.0) * 4 / 524288);
+  const conv_cpu::PlaneShape shape = conv_cpu::plane_shape(g, 4, 1);
+  const double copied = static_cast<double>(shape.plane) /
+                        static_cast<double>(shape.rows * shape.columns) *
+                        static_cast<double>(g.q * g.axis[0].kernel);
+  const double width = static_cast<double>(std::min<std::int64_t>(shape.columns, 128));
+  const double height = std::min(std::floor(128 / width), static_cast<double>(shape.rows));
+  const double tiles = pixels / (width * height) * std::ceil(terms / 6) *
+                       std::ceil(filters / (4.0 * static_cast<double>(vector)));
+  const double work = pixels * (terms * filters * 2 / rate + copied * filter_blocks * a_copy +
+                                static_cast<double>(g.m) * channel_blocks * a_result) +
+                      tiles * a_tile + terms * filters * a_sum;
+  return a_start + static_cast<double>(g.groups) * work / context.threads() +
+         (context.threads() > 1 ? a_thread : 0);
+}
+
+void run(const ConvBackwardFilter::Args& args, Context& context) {
+  conv_backward_filter_cpu::planes_on(args, context, context.threads());
+}
+
+const Rung<ConvBackwardFilter> self{{.name = "padded_planes",
+                                     .step = 24,
+                                     .after = "terms_by_filters",
+                                     .supports = supports,
+                                     .estimate = estimate,
+                                     .run = run}};
+
+}  // namespace
+}  // namespace rung
+#endif

@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+// conv_backward_filter / pointwise GEMM
+//
+// Idea     with filters of 1 x 1 dw is dy times the transposed x, pixels being what is summed over:
+//          gemm, on views of both; image after image, each added to dw, or of all images at once
+//          where channels are last and pixels one line.
+// Changes  against threads: nothing is gathered; x and dy are packed by gemm, in blocks of L2.
+// Cost     as gemm's threads; dw is read and written once per image.
+// Limits   1 x 1, stride 1, no padding; pixels in one line. f16 and bf16, whose sums would be
+//          rounded per image, of one image or of channels last. Only gemm's threads is called, whose
+//          bits are the same for any number of threads.
+// Tried    -
+// Source   -
+#include <algorithm>
+#include <cstddef>
+#include <utility>
+
+#include "rung/core/integer.hpp"
+#include "rung/cpu/isa.hpp"
+#include "rung/ops/conv/layer.hpp"
+#include "rung/ops/conv_backward_filter/layer.hpp"
+#include "rung/ops/gemm/gemm.hpp"
+
+namespace rung {
+namespace {
+
+using conv_layer::Gathered;
+
+Gathered layer(const ConvBackwardFilter::Args& args) {
+  Gathered g = conv_layer::of_filters(args);
+  conv_layer::join_axes(g);
+  return g;
+}
+
+bool is_line(const Gathered& g) {
+  return g.axis[0].places == 1 && g.axis[1].places == 1 && g.axis[2].places == g.axis[2].extent;
+}
+/// All images' pixels, in x and in dy.
+bool is_one_line(const Gathered& g) {
+  const std::int64_t pixels = g.axis[2].places;
+  return g.images == 1 ||
+         (g.x_strides[0] == pixels * g.x_strides[4] && g.y_strides[0] == pixels * g.y_strides[4]);
+}
+
+Support supports(const ConvBackwardFilter::Args& args, const Context&) {
+  if (!args.geometry.is_pointwise()) return unsupported("1 x 1, stride 1, no padding");
+  const Gathered g = layer(args);
+  if (!is_line(g)) return unsupported("pixels of x and dy in one line");
+  if (size_of(g.dtype) == 2 && !is_one_line(g)) {
+    return unsupported("f16 and bf16 of one image, or with channels last");
+  }
+  return supported;
+}
+
+double estimate(const ConvBackwardFilter::Args& args, const Context& context) {
+  const double rate = cpu::isa() == cpu::Isa::avx512 ? 200e9 : 90e9;
+  constexpr double an_element = 0.3e-9, a_sum = 0.15e-9, a_call = 0.5e-6, a_thread = 2e-6;
+  const Gathered g = layer(args);
+  const std::int64_t lanes = cpu::isa() == cpu::Isa::avx512 ? 16 : 8;
+  const double calls = static_cast<double>(g.groups * (is_one_line(g) ? 1 : g.images));
+  const double pixels = static_cast<double>(g.pixels() * g.groups);
+  const auto m = static_cast<double>(g.m);
+  const auto q = static_cast<double>(g.q);
+  // One of them is rounded up to vectors, the other to a few rows.
+  const auto columns = static_cast<double>(round_up(g.q, lanes));
+  const double work = pixels * (std::max(m, 6.0) * columns * 2 / rate + (m + q) * an_element) +
+                      calls * m * q * a_sum;
+  return (work + calls * a_call) / context.threads() +
+         (context.threads() > 1 ? calls * a_thread : 0);
+}
+
+/// Matrices of channels of a group times pixels.
+ConstTensorRef matrix(const ConstTensorRef& tensor, std::int64_t offset, std::int64_t channels,
+                      std::int64_t channel_stride, std::int64_t pixels, std::int64_t stride) {
+  ConstTensorRef made = tensor;
+  made.data = static_cast<const std::byte*>(tensor.data) +
+              offset * static_cast<std::int64_t>(size_of(tensor.dtype));
+  made.shape = {channels, pixels};
+  made.strides = {channel_stride, stride};
+  return made;
+}
+
+void run(const ConvBackwardFilter::Args& args, Context& context) {
+  const Gathered g = layer(args);
+  if (g.m == 0 || g.q == 0) return;
+  const bool at_once = is_one_line(g);
+  const std::int64_t images = at_once ? std::min<std::int64_t>(g.images, 1) : g.images;
+  const std::int64_t pixels = g.axis[2].places * (at_once ? g.images : 1);
+  for (std::int64_t group = 0; group < g.groups; ++group) {
+    TensorRef dw = args.dw;
+    dw.data = static_cast<std::byte*>(args.dw.data) +
+              group * g.w_group * static_cast<std::int64_t>(size_of(g.dtype));
+    dw.shape = {g.m, g.q};
+    dw.strides = {g.w_strides[0], g.w_strides[1]};
+    // Of no image: zeros, as of no pixels.
+    for (std::int64_t n = 0; n < std::max<std::int64_t>(images, 1); ++n) {
+      const std::int64_t some = images == 0 ? 0 : pixels;
+      const ConstTensorRef dy = matrix(args.dy, n * g.y_strides[0] + group * g.m * g.y_strides[1],
+                                       g.m, g.y_strides[1], some, g.y_strides[4]);
+      ConstTensorRef x = matrix(args.x, n * g.x_strides[0] + group * g.q * g.x_strides[1], g.q,
+                                g.x_strides[1], some, g.x_strides[4]);
+      std::swap(x.shape[0], x.shape[1]);
+      std::swap(x.strides[0], x.strides[1]);
+      gemm(context, dy, x, dw, {.beta = n == 0 ? 0.0 : 1.0}, {"threads"});
+    }
+  }
+}
+
+const Rung<ConvBackwardFilter> self{{.name = "pointwise_gemm",
+                                     .step = 40,
+                                     .after = "threads",
+                                     .supports = supports,
+                                     .estimate = estimate,
+                                     .run = run}};
+
+}  // namespace
+}  // namespace rung
