@@ -48,7 +48,7 @@ struct Walk {
   int more_products, more_lines;
   int product, line, at;
 
-  __device__ Walk(int lines_, int along_, int products) : lines(lines_), along(along_) {
+  __device__ Walk(int line_count, int length, int products) : lines(line_count), along(length) {
     const auto thread = static_cast<int>(threadIdx.x);
     lanes = 1;
     while (lanes < along && lanes < 32) lanes *= 2;
