@@ -44,7 +44,8 @@ __global__ void __launch_bounds__(threads, 2) gemm_short_k(P p) {
   const auto b = p.b.at(batch);
   const auto k = static_cast<int>(p.k());
   // Neighbours of a lane are adjacent where one store writes them, else those of a warp are.
-  const bool plain = p.beta == 0 && p.bias.data == nullptr && p.activation == Activation::none;
+  const bool plain = p.beta == 0 && p.bias.data == nullptr && p.residual.data == nullptr &&
+                     p.activation == Activation::none;
   const bool wide = plain && takes_wide_stores<width>(p);
   const int apart = wide ? 1 : 32;
   const std::int64_t column = first_column + (wide ? lane * width : lane);
@@ -97,7 +98,8 @@ __global__ void __launch_bounds__(threads, 2) gemm_short_k(P p) {
   }
 }
 
-Support supports(const Gemm::Args& args, const Context&) {
+Support supports(const Gemm::Args& args, const Context& context) {
+  if (const Support types = require_wide_types(args, context); !types) return types;
   return args.k() <= max_k ? supported : unsupported("k is longer than 16");
 }
 

@@ -43,7 +43,9 @@ Finish<T> with_few_rows(const Gemm::Args& args) {
 }
 
 Support supports(const Gemm::Args& args, const Context&) {
-  if (args.a.dtype == DType::f64) return unsupported("this rung multiplies f32, f16 and bf16");
+  if (args.a.dtype == DType::f64 || args.has_bytes()) {
+    return unsupported("this rung multiplies f32, f16 and bf16");
+  }
   if (args.m() > max_rows && args.n() > max_rows) {
     return unsupported("C has more than 32 rows and more than 32 columns");
   }

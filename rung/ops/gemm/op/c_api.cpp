@@ -26,7 +26,9 @@ constexpr auto table = options_table<C, Cpp>(
     field("beta", &C::beta, &Cpp::beta), field("transpose_a", &C::transpose_a, &Cpp::transpose_a),
     field("transpose_b", &C::transpose_b, &Cpp::transpose_b), field("bias", &C::bias, &Cpp::bias),
     choice("activation", &C::activation, &Cpp::activation, Activation::tanh),
-    choice("precision", &C::precision, &Cpp::precision, Precision::split));
+    choice("precision", &C::precision, &Cpp::precision, Precision::split),
+    field("residual", &C::residual, &Cpp::residual), field("scale_a", &C::scale_a, &Cpp::scale_a),
+    field("scale_b", &C::scale_b, &Cpp::scale_b));
 
 }  // namespace
 

@@ -20,6 +20,7 @@ Finish<T> finish_of(const Gemm::Args& args) {
   Gemm::Args wide = args;  // the same pointers; their type is remembered apart
   wide.c.dtype = DType::f32;
   if (wide.bias.data != nullptr) wide.bias.dtype = DType::f32;
+  if (wide.residual.data != nullptr) wide.residual.dtype = DType::f32;
   return {product<T, float>(wide), args.c.dtype != DType::f32};
 }
 
@@ -43,6 +44,7 @@ Finish<T> into_partial_sums(Finish<T> finish, float* partial) {
   p.c.strides[1] = partial_pitch(p.n());
   p.c.strides[0] = p.m() * p.c.strides[1];
   p.bias.data = nullptr;
+  p.residual.data = nullptr;
   p.alpha = 1;
   p.beta = 0;
   p.activation = Activation::none;
