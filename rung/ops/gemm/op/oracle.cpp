@@ -187,9 +187,8 @@ Tolerance Gemm::tolerance(const Args& args, const RungInfo& rung, Values values)
     roundings *= 2;
   }
   // Tensor cores' sums of 128 products of 8-bit floats; small whole numbers are exact in them.
-  if (args.has_bytes() && rung.backend == Backend::cuda && values != Values::integers) {
-    operand_error = 0x1p-9;
-  }
+  const bool tensor_cores = rung.peer || rung.step >= 200;
+  if (args.has_bytes() && tensor_cores && values != Values::integers) operand_error = 0x1p-9;
   Tolerance tolerance;
   tolerance.magnitude = roundings * unit + operand_error;
   tolerance.relative = epsilon(args.c.dtype) / 2 * 1.01;
