@@ -50,6 +50,20 @@ RUNG_C_API rung_status rung_gemm_options_init(rung_gemm_options* options, size_t
 RUNG_C_API rung_status rung_gemm(rung_context* context, const rung_tensor* a, const rung_tensor* b,
                                  const rung_tensor* c, const rung_gemm_options* options);
 
+/* One product of a list; bias and residual may be NULL. */
+typedef struct rung_gemm_problem {
+  const rung_tensor* a;
+  const rung_tensor* b;
+  const rung_tensor* c;
+  const rung_tensor* bias;
+  const rung_tensor* residual;
+} rung_gemm_problem;
+
+/* `count` products, each as rung_gemm makes it; on a GPU small ones share launches. Options hold for
+ * all and have neither bias, residual nor scales. With `rung` "grouped" all share launches. */
+RUNG_C_API rung_status rung_gemm_grouped(rung_context* context, const rung_gemm_problem* problems,
+                                         size_t count, const rung_gemm_options* options);
+
 #ifdef __cplusplus
 }
 #endif

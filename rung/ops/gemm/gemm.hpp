@@ -166,4 +166,22 @@ struct RUNG_API Gemm {
 RUNG_API void gemm(Context& context, const ConstTensorRef& a, const ConstTensorRef& b,
                    const TensorRef& c, const GemmOptions& options = {}, Pick pick = best);
 
+/// One product of a list; tensors as gemm() takes them.
+struct GemmProblem {
+  ConstTensorRef a = {};
+  ConstTensorRef b = {};
+  TensorRef c = {};
+  ConstTensorRef bias = {};
+  ConstTensorRef residual = {};
+};
+
+/// All products of a list: of any shapes and types, each as gemm() makes it. No C may overlap a
+/// tensor of another product; all are looked at before the first one is begun. Options hold for all
+/// of them and have neither bias, residual nor scales. On a GPU small products share launches, up
+/// to 200 each; those that a kernel of their own makes in less time have it. A pick of `grouped`
+/// makes all in shared launches, of another rung each by that rung. Errors name the product, from 0
+/// on. An empty list is allowed.
+RUNG_API void gemm_grouped(Context& context, std::span<const GemmProblem> problems,
+                           const GemmOptions& options = {}, Pick pick = best);
+
 }  // namespace rung
