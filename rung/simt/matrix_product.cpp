@@ -141,7 +141,7 @@ Spot spot_of(int thread, int i) {
 }
 
 /// A sum of 8-bit floats' products as Hopper makes it: all are aligned with the largest, the sum
-/// among them, and what lies under 14 bits of that one is cut off [DeepSeek-AI, "DeepSeek-V3
+/// among them, and what is less than its 14th bit is cut off [DeepSeek-AI, "DeepSeek-V3
 /// Technical Report", section 3.3.2]. b: a column.
 float add_aligned(float sum, const float (&a)[max_k], const float* b, int depth) {
   constexpr int kept_bits = 14;

@@ -44,8 +44,8 @@ typedef struct rung_gemm_options {
 /* Sets the first `size` bytes - sizeof(rung_gemm_options) - to defaults: alpha 1, all else off. */
 RUNG_C_API rung_status rung_gemm_options_init(rung_gemm_options* options, size_t size);
 
-/* c = activation(alpha op(a) op(b) + beta c + bias) + residual; with a leading axis, for each matrix of a
- * batch. NULL options are the defaults. c's elements are written, though c itself is const. On a
+/* c = activation(alpha op(a) op(b) + beta c + bias) + residual; with a leading axis, for each matrix
+ * of a batch. NULL options are the defaults. c's elements are written, though c itself is const. On a
  * GPU the work is enqueued. */
 RUNG_C_API rung_status rung_gemm(rung_context* context, const rung_tensor* a, const rung_tensor* b,
                                  const rung_tensor* c, const rung_gemm_options* options);
@@ -59,8 +59,8 @@ typedef struct rung_gemm_problem {
   const rung_tensor* residual;
 } rung_gemm_problem;
 
-/* `count` products, each as rung_gemm makes it; on a GPU small ones share launches. Options hold for
- * all and have neither bias, residual nor scales. With `rung` "grouped" all share launches. */
+/* `count` products, each as rung_gemm makes it; on a GPU small ones share launches. Options hold
+ * for all and have neither bias, residual nor scales. With `rung` "grouped" all share launches. */
 RUNG_C_API rung_status rung_gemm_grouped(rung_context* context, const rung_gemm_problem* problems,
                                          size_t count, const rung_gemm_options* options);
 

@@ -7,7 +7,8 @@
 //
 // Precision  f32 in full (CUBLAS_COMPUTE_32F) unless tf32 is asked for; f16 and bf16 with f32 sums.
 //            e4m3 with f32 sums that are promoted as ours (no "fast accumulation"); i8 with i32.
-// Limits     e4m3 and i8 where k is contiguous in both operands. No bias and no activation: cuBLASLt's own GELU is the tanh approximation, not ours.
+// Limits     e4m3 and i8 where k is contiguous in both operands. No bias and no activation:
+//            cuBLASLt's own GELU is the tanh approximation, not ours.
 #include <list>
 #include <mutex>
 #include <string>

@@ -142,7 +142,8 @@ template <class T>
 using CopyFunction = void(const void* from, std::int64_t from_row, std::int64_t rows,
                           std::int64_t k, T* to, std::int64_t to_row);
 
-/// A block of sums on its way into C: C = act(sums + beta * C + bias) + residual, with C's type and strides.
+/// A block of sums on its way into C: C = act(sums + beta * C + bias) + residual, with C's type and
+/// strides.
 template <class T>
 struct FinishArgs {
   const T* sums;

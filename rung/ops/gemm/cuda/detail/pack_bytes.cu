@@ -36,7 +36,7 @@ constexpr int side = 64;  // of a tile that is turned
 constexpr int side_threads = 4;
 
 /// Lines become columns: `from` is read across its lines, along which it is contiguous (or it is so
-/// along nothing), and written along k, four bytes a thread.
+/// along nothing), and written along k, four bytes per thread.
 __global__ void __launch_bounds__(side* side_threads) gemm_pack_bytes_turned(BytePacking p) {
   struct Tile {
     std::uint8_t at[side][side + 4];  // [line][k]
