@@ -44,9 +44,9 @@ typedef struct rung_gemm_options {
 /* Sets the first `size` bytes - sizeof(rung_gemm_options) - to defaults: alpha 1, all else off. */
 RUNG_C_API rung_status rung_gemm_options_init(rung_gemm_options* options, size_t size);
 
-/* c = activation(alpha op(a) op(b) + beta c + bias) + residual; with a leading axis, for each matrix
- * of a batch. NULL options are the defaults. c's elements are written, though c itself is const. On a
- * GPU the work is enqueued. */
+/* c = activation(alpha op(a) op(b) + beta c + bias) + residual; with a leading axis, for each
+ * matrix of a batch. NULL options are the defaults. c's elements are written, though c itself is
+ * const. On a GPU the work is enqueued. */
 RUNG_C_API rung_status rung_gemm(rung_context* context, const rung_tensor* a, const rung_tensor* b,
                                  const rung_tensor* c, const rung_gemm_options* options);
 

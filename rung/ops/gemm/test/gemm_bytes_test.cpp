@@ -11,10 +11,8 @@
 #include "rung/core/integer.hpp"
 #include "rung/ops/gemm/test/gemm_test.hpp"
 
-namespace rung {
+namespace rung::gemm_bytes_test {
 namespace {
-
-using namespace gemm_test;
 
 /// A batch of matrices of any type whose rows lie `pitch` elements apart, `skip` elements from an
 /// aligned address. What is between the rows is NaN, or 99.
@@ -388,4 +386,4 @@ TEST(GemmBytes, RefusalsNameWhatIsAccepted) {
 }
 
 }  // namespace
-}  // namespace rung
+}  // namespace rung::gemm_bytes_test

@@ -9,10 +9,11 @@
 
 #include "rung/ops/gemm/test/gemm_test.hpp"
 
-namespace rung {
+namespace rung::gemm_grouped_test {
 namespace {
 
-using namespace gemm_test;
+using gemm_test::GemmOn;
+using gemm_test::name_of_backend;
 
 /// A matrix of whole numbers from -2 to 2, with rows `pitch` apart and NaN between them.
 struct Whole {
@@ -215,4 +216,4 @@ INSTANTIATE_TEST_SUITE_P(Backends, GemmGroupedOn, testing::Values(Backend::cpu, 
                          name_of_backend);
 
 }  // namespace
-}  // namespace rung
+}  // namespace rung::gemm_grouped_test
