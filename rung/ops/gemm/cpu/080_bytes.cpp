@@ -13,6 +13,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
+#include <type_traits>
 
 #include "rung/core/integer.hpp"
 #include "rung/cpu/team.hpp"
@@ -36,7 +37,12 @@ const Table<GemmSum<T>>& table_of() {
     Table<GemmSum<T>> made{};
     for (std::size_t byte = 0; byte < made.size(); ++byte) {
       const auto bits = static_cast<std::uint8_t>(byte);
-      made[byte] = static_cast<GemmSum<T>>(__builtin_bit_cast(T, bits));
+      const T value = __builtin_bit_cast(T, bits);
+      if constexpr (std::is_integral_v<T>) {
+        made[byte] = static_cast<std::uint32_t>(std::int32_t{value});
+      } else {
+        made[byte] = static_cast<float>(value);
+      }
     }
     return made;
   }();

@@ -21,9 +21,9 @@ struct Whole {
   std::int64_t rows, columns, pitch;
   std::vector<std::uint64_t> memory;
 
-  Whole(DType type, std::int64_t rows_, std::int64_t columns_, std::int64_t padding,
+  Whole(DType type, std::int64_t height, std::int64_t width, std::int64_t padding,
         std::mt19937& engine)
-      : dtype(type), rows(rows_), columns(columns_), pitch(columns_ + padding) {
+      : dtype(type), rows(height), columns(width), pitch(width + padding) {
     memory.resize(static_cast<std::size_t>(rows * pitch) * size_of(dtype) / 8 + 1);
     for (std::int64_t row = 0; row < rows; ++row) {
       for (std::int64_t column = 0; column < pitch; ++column) {
@@ -60,14 +60,14 @@ class GemmGroupedOn : public GemmOn {
               const GemmOptions& options) {
     const bool ta = options.transpose_a;
     const bool tb = options.transpose_b;
-    const auto padding = static_cast<std::int64_t>(engine_() % 4);
-    Member made{Whole(type, ta ? k : m, ta ? m : k, padding, engine_),
-                Whole(type, tb ? n : k, tb ? k : n, 0, engine_),
-                Whole(out, m, n, padding, engine_),
-                Whole(out, 1, n, 0, engine_),
-                Whole(out, m, n, 0, engine_),
-                engine_() % 2 == 0,
-                engine_() % 3 == 0,
+    const auto padding = static_cast<std::int64_t>(engine() % 4);
+    Member made{Whole(type, ta ? k : m, ta ? m : k, padding, engine),
+                Whole(type, tb ? n : k, tb ? k : n, 0, engine),
+                Whole(out, m, n, padding, engine),
+                Whole(out, 1, n, 0, engine),
+                Whole(out, m, n, 0, engine),
+                engine() % 2 == 0,
+                engine() % 3 == 0,
                 {}};
     for (std::int64_t row = 0; row < m; ++row) {
       for (std::int64_t column = 0; column < n; ++column) {
@@ -116,7 +116,7 @@ class GemmGroupedOn : public GemmOn {
     }
   }
 
-  std::mt19937 engine_{4};
+  std::mt19937 engine{4};
 };
 
 TEST_P(GemmGroupedOn, ExactForProductsOfAnyShapeAndType) {
@@ -133,10 +133,10 @@ TEST_P(GemmGroupedOn, ExactForProductsOfAnyShapeAndType) {
                         .activation = round == 5 ? Activation::relu : Activation::none};
     std::deque<Member> members;
     for (int i = 0; i < 12; ++i) {
-      const auto& [type, out] = types[engine_() % 5];
+      const auto& [type, out] = types[engine() % 5];
       // Every fourth has no rows, no columns or no terms.
       const auto extent = [&](std::uint32_t most) {
-        return static_cast<std::int64_t>(engine_() % 12 == 0 ? 0 : 1 + engine_() % most);
+        return static_cast<std::int64_t>(engine() % 12 == 0 ? 0 : 1 + engine() % most);
       };
       members.push_back(make(type, out, extent(150), extent(150), extent(90), options));
     }
@@ -148,8 +148,8 @@ TEST_P(GemmGroupedOn, ExactForOneProductNoneAndHundreds) {
   for (const int count : {0, 1, 2, 199, 200, 201, 450}) {
     std::deque<Member> members;
     for (int i = 0; i < count; ++i) {
-      members.push_back(make(DType::f32, DType::f32, 1 + static_cast<int>(engine_() % 20),
-                             static_cast<int>(engine_() % 20), 7, {}));
+      members.push_back(make(DType::f32, DType::f32, 1 + static_cast<int>(engine() % 20),
+                             static_cast<int>(engine() % 20), 7, {}));
     }
     run(members, {});
   }
@@ -163,7 +163,7 @@ TEST_P(GemmGroupedOn, RefusalsNameTheProduct) {
   const GemmProblem good{.a = at(0, 8, 8), .b = at(64, 8, 8), .c = at(128, 8, 8)};
   const GemmProblem other{.a = at(0, 8, 8), .b = at(64, 8, 8), .c = at(320, 8, 8)};
   const auto refusal = [&](std::vector<GemmProblem> list, const GemmOptions& options = {}) {
-    const std::vector<float> before = memory;
+    const std::vector<float> before(memory.begin(), memory.end());
     try {
       gemm_grouped(context, list, options);
     } catch (const Error& error) {
