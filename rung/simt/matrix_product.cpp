@@ -3,9 +3,12 @@
 #include "rung/simt/matrix_product.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
+#include <limits>
 #include <memory>
 #include <string>
+#include <type_traits>
 
 #include "rung/core/dtype.hpp"
 #include "rung/simt/limits.hpp"
@@ -137,6 +140,30 @@ Spot spot_of(int thread, int i) {
           8 * (i / 4) + 2 * (lane % 4) + i % 2};
 }
 
+/// A sum of 8-bit floats' products as Hopper makes it: all are aligned with the largest, the sum
+/// among them, and what is less than its 14th bit is cut off [DeepSeek-AI, "DeepSeek-V3
+/// Technical Report", section 3.3.2]. b: a column.
+float add_aligned(float sum, const float (&a)[max_k], const float* b, int depth) {
+  constexpr int kept_bits = 14;
+  float terms[max_k];
+  float largest = std::abs(sum);
+  for (int k = 0; k < depth; ++k) {
+    terms[k] = a[k] * b[k * max_columns];
+    largest = std::max(largest, std::abs(terms[k]));
+    if (std::isnan(terms[k])) return terms[k];
+  }
+  if (largest == 0) return 0;
+  if (!(largest < std::numeric_limits<float>::infinity())) {
+    for (int k = 0; k < depth; ++k) sum += terms[k];
+    return sum;
+  }
+  const int unit = std::ilogb(largest) - (kept_bits - 1);
+  const float scale = std::ldexp(1.0F, -unit);
+  auto units = static_cast<std::int64_t>(sum * scale);  // truncates
+  for (int k = 0; k < depth; ++k) units += static_cast<std::int64_t>(terms[k] * scale);
+  return std::ldexp(static_cast<float>(units), unit);
+}
+
 template <class Sum>
 void multiply(MatrixProduct& product, const float (&a)[rows_of_a][max_k],
               const float (&b)[max_k][max_columns], Sum (&sums)[rows_of_a][max_columns]) {
@@ -154,6 +181,18 @@ void multiply(MatrixProduct& product, const float (&a)[rows_of_a][max_k],
   for_each_sum([&](std::uint32_t word, Sum& sum) {
     sum = product.accumulate ? __builtin_bit_cast(Sum, word) : Sum{0};
   });
+  if constexpr (std::is_same_v<Sum, float>) {
+    if (element_bytes(product.shape.a) == 1) {
+      for (int row = 0; row < rows_of_a; ++row) {
+        for (int column = 0; column < product.shape.n; ++column) {
+          sums[row][column] = add_aligned(sums[row][column], a[row], &b[0][column], depth);
+        }
+      }
+      for_each_sum(
+          [](std::uint32_t& word, Sum sum) { word = __builtin_bit_cast(std::uint32_t, sum); });
+      return;
+    }
+  }
   for (int row = 0; row < rows_of_a; ++row) {
     for (int k = 0; k < depth; ++k) {
       const Sum factor = static_cast<Sum>(a[row][k]);

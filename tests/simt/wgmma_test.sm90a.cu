@@ -331,6 +331,46 @@ TEST_P(WgmmaTest, SumsOfAGroupInFlightGoOnFromOneThatWasWaitedFor) {
   }
 }
 
+/// `instructions` products of ones, all into the same sums.
+__global__ void __launch_bounds__(128) sum_of_ones(float* d, int instructions) {
+  Tiles& tiles = shared<Tiles>();
+  const auto one = e4m3(1.0F).bits;
+  for (int i = static_cast<int>(threadIdx.x); i < 64 * row_bytes; i += 128) {
+    tiles.a[i] = tiles.b[i] = one;
+  }
+  ptx::fence_async_proxy();
+  __syncthreads();
+  const auto a = ptx::matrix_descriptor(tiles.a, Swizzle::bytes_128, 16, 1024);
+  const auto b = ptx::matrix_descriptor(tiles.b, Swizzle::bytes_128, 16, 1024);
+  float sums[32];
+  for (int i = 0; i < instructions; ++i) {
+    ptx::wgmma_fence(sums);
+    ptx::wgmma<e4m3>(sums, a, b, i > 0);
+    ptx::wgmma_commit();
+    ptx::wgmma_wait<0>(sums);
+  }
+  if (threadIdx.x == 0) *d = sums[0];
+}
+
+/// 14 bits: beside 2^14, ones are lost.
+TEST_P(WgmmaTest, SumsOfSmallFloatsKeep14Bits) {
+  Context c = context();
+  Buffer<float> sum(std::size_t{1});
+  const auto ones = [&](int instructions) {
+    launch(c, {.block = 128, .shared_bytes = sizeof(Tiles)}, sum_of_ones, sum.data(), instructions);
+    return sum.values()[0];
+  };
+  EXPECT_EQ(ones(1), 32);
+  EXPECT_EQ(ones(512), 16384);
+#if defined(__CUDACC__)
+  // In which order a chip adds is not documented.
+  EXPECT_GE(ones(520), 16384);
+  EXPECT_LE(ones(520), 520 * 32);
+#else
+  EXPECT_EQ(ones(520), 16384);
+#endif
+}
+
 INSTANTIATE_TEST_SUITE_P(Orders, WgmmaTest, testing::ValuesIn(thread_orders()), order_name);
 
 }  // namespace

@@ -35,17 +35,34 @@ typedef struct rung_gemm_options {
   const rung_tensor* bias; /* n, m x 1 or m x n; NULL: none */
   rung_activation activation;
   rung_precision precision;
-  const char* rung; /* one rung by name; NULL: the best */
+  const char* rung;            /* one rung by name; NULL: the best */
+  const rung_tensor* residual; /* added last, as bias; NULL: none */
+  const rung_tensor* scale_a;  /* e4m3, e5m2: m x ceil(k / 128), f32; NULL: none */
+  const rung_tensor* scale_b;  /* e4m3, e5m2: ceil(k / 128) x ceil(n / 128), f32; NULL: none */
 } rung_gemm_options;
 
 /* Sets the first `size` bytes - sizeof(rung_gemm_options) - to defaults: alpha 1, all else off. */
 RUNG_C_API rung_status rung_gemm_options_init(rung_gemm_options* options, size_t size);
 
-/* c = activation(alpha op(a) op(b) + beta c + bias); with a leading axis, for each matrix of a
- * batch. NULL options are the defaults. c's elements are written, though c itself is const. On a
- * GPU the work is enqueued. */
+/* c = activation(alpha op(a) op(b) + beta c + bias) + residual; with a leading axis, for each
+ * matrix of a batch. NULL options are the defaults. c's elements are written, though c itself is
+ * const. On a GPU the work is enqueued. */
 RUNG_C_API rung_status rung_gemm(rung_context* context, const rung_tensor* a, const rung_tensor* b,
                                  const rung_tensor* c, const rung_gemm_options* options);
+
+/* One product of a list; bias and residual may be NULL. */
+typedef struct rung_gemm_problem {
+  const rung_tensor* a;
+  const rung_tensor* b;
+  const rung_tensor* c;
+  const rung_tensor* bias;
+  const rung_tensor* residual;
+} rung_gemm_problem;
+
+/* `count` products, each as rung_gemm makes it; on a GPU small ones share launches. Options hold
+ * for all and have neither bias, residual nor scales. With `rung` "grouped" all share launches. */
+RUNG_C_API rung_status rung_gemm_grouped(rung_context* context, const rung_gemm_problem* problems,
+                                         size_t count, const rung_gemm_options* options);
 
 #ifdef __cplusplus
 }

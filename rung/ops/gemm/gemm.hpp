@@ -1,17 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
 // gemm: general matrix multiply with a fused epilogue.
 //
-//   C = act(alpha op(A) op(B) + beta C + bias)        for each matrix of a batch
+//   C = act(alpha op(A) op(B) + beta C + bias) + residual        for each matrix of a batch
 //
 // Shapes   op(A): m x k, op(B): k x n, C: m x n, each optionally with a batch axis in front. A or B
 //          without one (or with an extent of 1) is shared by the whole batch. A vector is a matrix
-//          with one row or column. bias: n (a value a column), m x 1 (a value a row), or m x n.
-// Strides  any, zero (broadcast) in A, B and bias too; C must not overlap itself.
-// Types    A, B, C all f32 or all f64; A, B bf16 or f16 with C the same or f32. bias as C.
-//          Sums are kept in f32 (f64 for f64). alpha and beta are rounded to that type.
+//          with one row or column. bias: n (a value a column), m x 1 (a value a row), or m x n;
+//          residual likewise.
+// Strides  any, zero (broadcast) in all but C, too; C must not overlap itself.
+// Types    A, B, C all f32 or all f64; A, B bf16 or f16 with C the same or f32; A e4m3 or e5m2, B
+//          e4m3 or e5m2, independently, with C f32, f16 or bf16; A, B i8 with C i32. bias and
+//          residual as C. Sums are kept in f32 (f64 for f64), to which alpha and beta are rounded.
+//          i8: sums are kept modulo 2^32, so that C is exact wherever it fits in an i32; alpha and
+//          beta are whole numbers, the activation is none or relu.
+// Scales   of e4m3 and e5m2, f32 and optional: scale_a, m x ceil(k / 128), has a factor for every
+//          128 elements of a row of op(A), scale_b, ceil(k / 128) x ceil(n / 128), one for every
+//          block of 128 x 128 of op(B); each optionally with a batch axis in front, any strides,
+//          laid out as op() whether or not the operand is given transposed. op(A)(i, p) stands for
+//          scale_a(i, p / 128) a(i, p). A factor for a whole matrix belongs in alpha.
 // Zero     m, n or batch = 0: nothing is written. k = 0 or alpha = 0: A and B are not read.
 //          beta = 0: C is not read, so that NaN in it does not survive.
-// Aliasing C must not overlap A, B or bias.
+// Aliasing C must not overlap any other tensor. In place, a residual before the activation is beta.
 // Accuracy |error| <= (k + 4) u (|alpha| |op(A)| |op(B)| + |beta C| + |bias|) elementwise, u the
 //          unit roundoff of the accumulator, plus one rounding to C's type; activations add a few
 //          units in the last place [N. Higham, Accuracy and Stability of Numerical Algorithms, 2nd
@@ -20,6 +29,10 @@
 //          products tensor cores add up: the six largest of nine, by partial sums of 64 steps of
 //          k. The bound holds where operands are no less than 2^-100; an infinite operand may give
 //          NaN where f32 gives infinity.
+//          e4m3, e5m2: Hopper's tensor cores keep some 14 bits of a sum of their products. Rungs on
+//          them add such sums of 128 steps of k in f32; each product may lose 2^-13 of the largest
+//          sum among its 128. Of operands of like magnitude that is less than 2^-9 of |op(A)|
+//          |op(B)| in all, which `check` holds them to.
 // Repeats  the same bits from run to run for one number of threads, on one machine and for one
 //          layout (shape, strides, alignment). For small products another number of threads may
 //          choose another rung, and so add in another order.
@@ -30,6 +43,7 @@
 #include <cstdint>
 #include <span>
 #include <string_view>
+#include <type_traits>
 #include <vector>
 
 #include "rung/core/activation.hpp"
@@ -52,15 +66,39 @@ struct GemmOptions {
   ConstTensorRef bias = {};  // left out: no bias
   Activation activation = Activation::none;
   Precision precision = Precision::full;
+  ConstTensorRef residual = {};  // added last; left out: none
+  ConstTensorRef scale_a = {};   // of 8-bit floats, a factor per row and 128 of k
+  ConstTensorRef scale_b = {};   // of 8-bit floats, a factor per 128 of k and 128 columns
 };
+
+/// What sums of products of T are kept in. Unsigned integers wrap where they overflow.
+template <class T>
+using GemmSum = std::conditional_t<std::is_same_v<T, std::int8_t>, std::uint32_t, Accumulator<T>>;
+
+/// alpha or beta, of a valid call, as the sums' type.
+template <class Sum>
+constexpr Sum gemm_factor(double factor) {
+  if constexpr (std::is_integral_v<Sum>) {
+    return static_cast<Sum>(static_cast<std::int64_t>(factor));
+  } else {
+    return static_cast<Sum>(factor);
+  }
+}
+
+/// Elements of k, and of n, that share a factor.
+inline constexpr std::int64_t gemm_scale_block = 128;
 
 struct RUNG_API Gemm {
   static constexpr std::string_view name = "gemm";
-  static constexpr std::string_view summary = "C = act(alpha op(A) op(B) + beta C + bias)";
+  static constexpr std::string_view summary =
+      "C = act(alpha op(A) op(B) + beta C + bias) + residual";
   static constexpr std::string_view problem_help =
       "TYPE MxNxK[,options]: f32 1024x1024x1024   bf16 16x4096x4096   f32 512x512x512,ta,tb\n"
+      "         e4m3 4096x4096x4096,tb,b=e5m2,scaled,out=f32   i8 512x512x512\n"
       "options: ta, tb (operand stored transposed), batch=N, alpha=X, beta=X, bias, bias_rows,\n"
-      "         relu | gelu | sigmoid | tanh, out=f32 (bf16 and f16 inputs), tf32, split";
+      "         relu | gelu | sigmoid | tanh, residual, out=f32 (bf16 and f16 inputs), tf32, "
+      "split;\n"
+      "         of e4m3 and e5m2: b=TYPE (default A's), scaled (blocks), out=f32|f16|bf16 (bf16)";
 
   template <class In, class Out>
   struct CallOf {
@@ -68,6 +106,9 @@ struct RUNG_API Gemm {
     In b = {};
     Out c = {};
     In bias = {};
+    In residual = {};
+    In scale_a = {};
+    In scale_b = {};
     double alpha = 1.0;
     double beta = 0.0;
     bool transpose_a = false;
@@ -79,21 +120,28 @@ struct RUNG_API Gemm {
   using Call = CallOf<ConstTensorRef, TensorRef>;
 
   /// Every tensor has three axes (batch first; stride 0 where shared): a is batch x m x k, b is
-  /// batch x k x n, c and bias are batch x m x n. Transposition is in the strides, and bias spans C
-  /// by stride 0, or has no data.
+  /// batch x k x n, c, bias and residual are batch x m x n. Transposition is in the strides; bias
+  /// and residual span C by stride 0, or have no data. Scales have three axes, or no data.
   struct Args : Call {
     [[nodiscard]] std::int64_t batch() const { return c.shape[0]; }
     [[nodiscard]] std::int64_t m() const { return c.shape[1]; }
     [[nodiscard]] std::int64_t n() const { return c.shape[2]; }
     [[nodiscard]] std::int64_t k() const { return a.shape[2]; }
+    /// Whether A and B are e4m3, e5m2 or i8, which few rungs take.
+    [[nodiscard]] bool has_bytes() const { return size_of(a.dtype) == 1; }
+    [[nodiscard]] bool has_scales() const {
+      return scale_a.data != nullptr || scale_b.data != nullptr;
+    }
     /// Whether anything follows alpha * A * B + beta * C.
     [[nodiscard]] bool has_epilogue() const {
-      return bias.data != nullptr || activation != Activation::none;
+      return bias.data != nullptr || residual.data != nullptr || activation != Activation::none;
     }
   };
 
   static constexpr void operands(auto& call, auto&& visit) {
-    visit(in(call.a, "a"), in(call.b, "b"), out(call.c, "c"), optional_in(call.bias, "bias"));
+    visit(in(call.a, "a"), in(call.b, "b"), out(call.c, "c"), optional_in(call.bias, "bias"),
+          optional_in(call.residual, "residual"), optional_in(call.scale_a, "scale_a"),
+          optional_in(call.scale_b, "scale_b"));
   }
   static RungList<Gemm>& rungs();
   static void bind(Args& args);
@@ -117,5 +165,23 @@ struct RUNG_API Gemm {
 
 RUNG_API void gemm(Context& context, const ConstTensorRef& a, const ConstTensorRef& b,
                    const TensorRef& c, const GemmOptions& options = {}, Pick pick = best);
+
+/// One product of a list; tensors as gemm() takes them.
+struct GemmProblem {
+  ConstTensorRef a = {};
+  ConstTensorRef b = {};
+  TensorRef c = {};
+  ConstTensorRef bias = {};
+  ConstTensorRef residual = {};
+};
+
+/// All products of a list: of any shapes and types, each as gemm() makes it. No C may overlap a
+/// tensor of another product; all are looked at before the first one is begun. Options hold for all
+/// of them and have neither bias, residual nor scales. On a GPU small products share launches, up
+/// to 200 each; those that a kernel of their own makes in less time have it. A pick of `grouped`
+/// makes all in shared launches, of another rung each by that rung. Errors name the product, from 0
+/// on. An empty list is allowed.
+RUNG_API void gemm_grouped(Context& context, std::span<const GemmProblem> problems,
+                           const GemmOptions& options = {}, Pick pick = best);
 
 }  // namespace rung

@@ -28,6 +28,10 @@ void run(const Gemm::Args& args, Context&) {
   });
 }
 
-const Rung<Gemm> self{{.name = "naive_ijk", .step = 10, .teaching = true, .run = run}};
+const Rung<Gemm> self{{.name = "naive_ijk",
+                       .step = 10,
+                       .teaching = true,
+                       .supports = require_wide_types,
+                       .run = run}};
 }  // namespace
 }  // namespace rung

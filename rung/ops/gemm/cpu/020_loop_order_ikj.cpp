@@ -51,7 +51,11 @@ void run(const Gemm::Args& args, Context& context) {
   });
 }
 
-const Rung<Gemm> self{
-    {.name = "loop_order_ikj", .step = 20, .after = "naive_ijk", .teaching = true, .run = run}};
+const Rung<Gemm> self{{.name = "loop_order_ikj",
+                       .step = 20,
+                       .after = "naive_ijk",
+                       .teaching = true,
+                       .supports = require_wide_types,
+                       .run = run}};
 }  // namespace
 }  // namespace rung

@@ -39,6 +39,7 @@ const Rung<Gemm> self{{.name = "register_tiled",
                        .step = 30,
                        .after = "loop_order_ikj",
                        .teaching = true,
+                       .supports = require_wide_types,
                        .run = run}};
 }  // namespace
 }  // namespace rung

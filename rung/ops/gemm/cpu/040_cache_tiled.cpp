@@ -62,7 +62,11 @@ void run(const Gemm::Args& args, Context&) {
   with_types(args, [](const auto& x) { multiply(x); });
 }
 
-const Rung<Gemm> self{
-    {.name = "cache_tiled", .step = 40, .after = "loop_order_ikj", .teaching = true, .run = run}};
+const Rung<Gemm> self{{.name = "cache_tiled",
+                       .step = 40,
+                       .after = "loop_order_ikj",
+                       .teaching = true,
+                       .supports = require_wide_types,
+                       .run = run}};
 }  // namespace
 }  // namespace rung

@@ -68,6 +68,7 @@ double estimate(const Gemm::Args& args, const Context&) {
 const Rung<Gemm> self{{.name = "cache_and_register_tiled",
                        .step = 50,
                        .after = "cache_tiled",
+                       .supports = require_wide_types,
                        .estimate = estimate,
                        .run = run}};
 }  // namespace

@@ -368,8 +368,12 @@ void run(const Gemm::Args& args, Context& context) {
   }
 }
 
-const Rung<Gemm> self{
-    {.name = "packed_simd", .step = 60, .after = "packed_b", .estimate = estimate, .run = run}};
+const Rung<Gemm> self{{.name = "packed_simd",
+                       .step = 60,
+                       .after = "packed_b",
+                       .supports = require_wide_operands,
+                       .estimate = estimate,
+                       .run = run}};
 }  // namespace
 }  // namespace rung
 #endif

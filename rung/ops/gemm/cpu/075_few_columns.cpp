@@ -203,6 +203,7 @@ void few_columns(const Call& call, Context& context) {
 
 Support supports(const Gemm::Args& args, const Context&) {
   if (args.c.empty()) return unsupported("C is empty");
+  if (args.has_bytes()) return unsupported("8-bit operands");
   const Call call = make_call(args);
   const int width =
       call.in == DType::f64 ? kernels<double>().tile_columns() : kernels<float>().tile_columns();

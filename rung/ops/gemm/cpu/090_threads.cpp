@@ -320,7 +320,11 @@ void run(const Gemm::Args& args, Context& context) {
   }
 }
 
-const Rung<Gemm> self{
-    {.name = "threads", .step = 90, .after = "packed_simd", .estimate = estimate, .run = run}};
+const Rung<Gemm> self{{.name = "threads",
+                       .step = 90,
+                       .after = "packed_simd",
+                       .supports = require_wide_operands,
+                       .estimate = estimate,
+                       .run = run}};
 }  // namespace
 }  // namespace rung

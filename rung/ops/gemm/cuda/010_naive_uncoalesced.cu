@@ -44,6 +44,7 @@ const Rung<Gemm> self{{.name = "naive_uncoalesced",
                        .step = 10,
                        .backend = device_backend,
                        .teaching = true,
+                       .supports = require_wide_types,
                        .speed = {.rows = 1, .columns = 1},
                        .run = run}};
 

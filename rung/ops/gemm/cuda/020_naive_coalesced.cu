@@ -58,6 +58,7 @@ const Rung<Gemm> self{{.name = "naive_coalesced",
                        .step = 20,
                        .after = "naive_uncoalesced",
                        .backend = device_backend,
+                       .supports = require_wide_types,
                        .speed = speed,
                        .estimate = estimate,
                        .run = run}};

@@ -95,6 +95,7 @@ const Rung<Gemm> self{{.name = "register_tile_2d",
                        .step = 70,
                        .after = "register_tile_1d",
                        .backend = device_backend,
+                       .supports = require_wide_types,
                        .speed = {.peak = 0.4, .rows = tuning.rows, .columns = tuning.columns},
                        .run = run}};
 

@@ -130,6 +130,7 @@ Product32 slices_of(const Product32& p, float* partial, std::int64_t slice_depth
   slices.c.strides[1] = p.n();
   slices.c.strides[2] = 1;
   slices.bias.data = nullptr;
+  slices.residual.data = nullptr;
   slices.alpha = 1;
   slices.beta = 0;
   slices.activation = Activation::none;

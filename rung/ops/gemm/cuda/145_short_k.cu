@@ -86,7 +86,10 @@ __global__ void __launch_bounds__(threads, (short_blocks<Depth, typename P::Sum>
   Out* c = &p.c(batch, first_row + row, column);
   const Out* bias = p.bias.data == nullptr ? nullptr : &p.bias(batch, first_row + row, column);
   const std::int64_t c_apart = apart * p.c.strides[2];
+  const Out* residual =
+      p.residual.data == nullptr ? nullptr : &p.residual(batch, first_row + row, column);
   const std::int64_t bias_apart = apart * p.bias.strides[2];
+  const std::int64_t residual_apart = apart * p.residual.strides[2];
 #pragma unroll 1
   for (; row < rows_left; row += warps) {
     Pack<Sum, width> values{};
@@ -116,6 +119,13 @@ __global__ void __launch_bounds__(threads, (short_blocks<Depth, typename P::Sum>
       bias += warps * p.bias.strides[1];
     }
     activate_all<Out>(p.activation, values);
+    if (residual != nullptr) {
+#pragma unroll
+      for (int j = 0; j < width; ++j) {
+        if (j * apart < columns_left) values[j] += convert<Sum>(residual[j * residual_apart]);
+      }
+      residual += warps * p.residual.strides[1];
+    }
     const Pack<Out, width> results = convert<Out>(values);
     if (wide && columns_left >= width) {
       store_wide(c, results);
@@ -129,7 +139,8 @@ __global__ void __launch_bounds__(threads, (short_blocks<Depth, typename P::Sum>
   }
 }
 
-Support supports(const Gemm::Args& args, const Context&) {
+Support supports(const Gemm::Args& args, const Context& context) {
+  if (const Support types = require_wide_types(args, context); !types) return types;
   return args.k() <= max_k ? supported : unsupported("k is longer than 16");
 }
 

@@ -138,7 +138,9 @@ __global__ void __launch_bounds__(tuning.threads(), 2) gemm_wmma_tf32(P p) {
 }
 
 Support supports(const Gemm::Args& args, const Context&) {
-  if (args.a.dtype == DType::f64) return unsupported("this rung multiplies f32, f16 and bf16");
+  if (args.a.dtype == DType::f64 || args.has_bytes()) {
+    return unsupported("this rung multiplies f32, f16 and bf16");
+  }
   if (args.a.dtype == DType::f32 && args.precision != Precision::tf32) {
     return unsupported("f32 operands would be rounded to tf32, which needs Precision::tf32");
   }

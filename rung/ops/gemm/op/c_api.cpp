@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // gemm's C functions.
+#include <vector>
+
 #include "rung/core/c_options.hpp"
 #include "rung/ops/gemm/gemm.h"
 #include "rung/ops/gemm/gemm.hpp"
@@ -26,7 +28,9 @@ constexpr auto table = options_table<C, Cpp>(
     field("beta", &C::beta, &Cpp::beta), field("transpose_a", &C::transpose_a, &Cpp::transpose_a),
     field("transpose_b", &C::transpose_b, &Cpp::transpose_b), field("bias", &C::bias, &Cpp::bias),
     choice("activation", &C::activation, &Cpp::activation, Activation::tanh),
-    choice("precision", &C::precision, &Cpp::precision, Precision::split));
+    choice("precision", &C::precision, &Cpp::precision, Precision::split),
+    field("residual", &C::residual, &Cpp::residual), field("scale_a", &C::scale_a, &Cpp::scale_a),
+    field("scale_b", &C::scale_b, &Cpp::scale_b));
 
 }  // namespace
 
@@ -38,4 +42,25 @@ rung_status rung_gemm(rung_context* context, const rung_tensor* a, const rung_te
                       const rung_tensor* c, const rung_gemm_options* options) {
   return table.call(rung::gemm, context, options, Argument{a, "a"}, Argument{b, "b"},
                     Argument{c, "c"});
+}
+
+rung_status rung_gemm_grouped(rung_context* context, const rung_gemm_problem* problems,
+                              size_t count, const rung_gemm_options* options) {
+  const auto multiply = [&](rung::Context& where, const rung::TensorRef&, const Cpp& checked,
+                            rung::Pick pick) {
+    if (count > 0) require(problems, {"problems"});
+    std::vector<rung::GemmProblem> list;
+    list.reserve(count);
+    for (size_t i = 0; i < count; ++i) {
+      const rung_gemm_problem& one = problems[i];
+      list.push_back({.a = reference({one.a, "a"}),
+                      .b = reference({one.b, "b"}),
+                      .c = reference({one.c, "c"}),
+                      .bias = reference({one.bias, "bias", true}),
+                      .residual = reference({one.residual, "residual", true})});
+    }
+    rung::gemm_grouped(where, list, checked, pick);
+  };
+  // A table's calls have a tensor at least: here one that is left out.
+  return table.call(multiply, context, options, Argument{nullptr, "nothing", true});
 }

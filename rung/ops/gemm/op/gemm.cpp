@@ -4,9 +4,12 @@
 
 #include <fmt/format.h>
 
+#include <cmath>
 #include <string>
+#include <utility>
 
 #include "rung/core/any_operator.hpp"
+#include "rung/core/integer.hpp"
 #include "rung/core/require.hpp"
 
 namespace rung {
@@ -82,8 +85,9 @@ void share(ConstTensorRef& operand, const Given& given, const Given& c, std::int
   operand.strides[0] = 0;
 }
 
-/// Spreads bias over C as NumPy broadcasts: axes are matched from the last one backwards.
-ConstTensorRef spread(const ConstTensorRef& bias, const TensorRef& c) {
+/// Spreads bias (or residual) over C as NumPy broadcasts: axes are matched from the last one
+/// backwards.
+ConstTensorRef spread(const char* name, const ConstTensorRef& bias, const TensorRef& c) {
   ConstTensorRef result = bias;
   result.shape = c.shape;
   result.strides = Extents{0, 0, 0};
@@ -98,13 +102,35 @@ ConstTensorRef spread(const ConstTensorRef& bias, const TensorRef& c) {
     }
   }
   if (!fits) {
-    reject(fmt::format("bias is {}; accepted: {} (per column), {}x1 (per row), {}x{}",
+    reject(fmt::format("{} is {}; accepted: {} (per column), {}x1 (per row), {}x{}", name,
                        to_string(bias.shape), c.shape[2], c.shape[1], c.shape[1], c.shape[2]));
   }
   return result;
 }
 
+/// Factors of blocks as three axes; one matrix of them may serve the whole batch.
+ConstTensorRef block_scales(const char* name, const ConstTensorRef& scale, std::int64_t batch,
+                            std::int64_t rows, std::int64_t columns) {
+  if (scale.dtype != DType::f32) {
+    reject(fmt::format("{} is {}; accepted: f32", name, to_string(scale.dtype)));
+  }
+  ConstTensorRef result = with_batch(scale, name, false);
+  if (result.shape[1] != rows || result.shape[2] != columns ||
+      (result.shape[0] != 1 && result.shape[0] != batch)) {
+    reject(fmt::format("{} is {}; accepted: {}x{}, or {}x{}x{}", name, to_string(scale.shape), rows,
+                       columns, batch, rows, columns));
+  }
+  if (result.shape[0] != batch) result.strides[0] = 0;
+  result.shape[0] = batch;
+  return result;
+}
+
+bool is_small_float(DType dtype) { return dtype == DType::e4m3 || dtype == DType::e5m2; }
+
 bool accepted_types(DType a, DType b, DType c) {
+  if (is_small_float(a) && is_small_float(b)) {
+    return c == DType::f32 || c == DType::f16 || c == DType::bf16;
+  }
   if (a != b) return false;
   switch (a) {
     case DType::f32:
@@ -113,8 +139,24 @@ bool accepted_types(DType a, DType b, DType c) {
     case DType::bf16:
     case DType::f16:
       return c == a || c == DType::f32;
+    case DType::i8:
+      return c == DType::i32;
     default:
       return false;
+  }
+}
+
+/// Integers have no fractions, and no function but relu.
+void check_integers(const Gemm::Args& args) {
+  const auto require_whole = [](const char* name, double factor) {
+    if (std::floor(factor) == factor && std::abs(factor) <= 0x7fffffff) return;
+    reject(
+        fmt::format("{} is {} with i8 operands; accepted: whole numbers of 32 bits", name, factor));
+  };
+  require_whole("alpha", args.alpha);
+  require_whole("beta", args.beta);
+  if (args.activation != Activation::none && args.activation != Activation::relu) {
+    reject("an activation other than relu with i8 operands; accepted: none, relu");
   }
 }
 
@@ -123,16 +165,27 @@ void check_types(const Gemm::Args& args) {
   const DType c = args.c.dtype;
   if (!accepted_types(a, args.b.dtype, c)) {
     reject(fmt::format(
-        "a is {}, b is {}, c is {}; accepted: all f32, all f64, or bf16 or f16 for a and b with "
-        "the same or f32 for c",
+        "a is {}, b is {}, c is {}; accepted: all f32, all f64, bf16 or f16 for a and b with "
+        "the same or f32 for c, e4m3 or e5m2 for each of a and b with f32, f16 or bf16 for c, or "
+        "i8 for a and b with i32 for c",
         to_string(a), to_string(args.b.dtype), to_string(c)));
   }
-  if (args.bias.data != nullptr && args.bias.dtype != c) {
-    reject(fmt::format("bias is {}; accepted: {}, as c", to_string(args.bias.dtype), to_string(c)));
+  for (const auto& [name, tensor] :
+       {std::pair<const char*, const ConstTensorRef&>{"bias", args.bias},
+        {"residual", args.residual}}) {
+    if (tensor.data != nullptr && tensor.dtype != c) {
+      reject(
+          fmt::format("{} is {}; accepted: {}, as c", name, to_string(tensor.dtype), to_string(c)));
+    }
   }
   if (args.precision != Precision::full && a != DType::f32) {
     reject(fmt::format("precision {} with {} operands; accepted: f32",
                        args.precision == Precision::tf32 ? "tf32" : "split", to_string(a)));
+  }
+  if (a == DType::i8) check_integers(args);
+  if ((is_given(args.scale_a) || is_given(args.scale_b)) && !is_small_float(a)) {
+    reject(fmt::format("scale_{} with {} operands; accepted: e4m3 and e5m2",
+                       is_given(args.scale_a) ? "a" : "b", to_string(a)));
   }
 }
 
@@ -157,8 +210,17 @@ void Gemm::bind(Args& args) {
   require_equal("extents n", b, 1, c, 1);
   share(args.a, a, c, args.batch());
   share(args.b, b, c, args.batch());
-  if (is_given(args.bias)) args.bias = spread(args.bias, args.c);
+  if (is_given(args.bias)) args.bias = spread("bias", args.bias, args.c);
+  if (is_given(args.residual)) args.residual = spread("residual", args.residual, args.c);
   check_types(args);
+  const std::int64_t k_blocks = ceil_div(args.k(), gemm_scale_block);
+  if (is_given(args.scale_a)) {
+    args.scale_a = block_scales("scale_a", args.scale_a, args.batch(), args.m(), k_blocks);
+  }
+  if (is_given(args.scale_b)) {
+    args.scale_b = block_scales("scale_b", args.scale_b, args.batch(), k_blocks,
+                                ceil_div(args.n(), gemm_scale_block));
+  }
 }
 
 void gemm(Context& context, const ConstTensorRef& a, const ConstTensorRef& b, const TensorRef& c,
@@ -168,6 +230,9 @@ void gemm(Context& context, const ConstTensorRef& a, const ConstTensorRef& b, co
                 .b = b,
                 .c = c,
                 .bias = options.bias,
+                .residual = options.residual,
+                .scale_a = options.scale_a,
+                .scale_b = options.scale_b,
                 .alpha = options.alpha,
                 .beta = options.beta,
                 .transpose_a = options.transpose_a,

@@ -14,31 +14,40 @@ namespace rung {
 namespace {
 
 /// One row of C in Real: double, or long double where the operands are double already.
-template <class T, class C, class Real>
+template <class T, class B, class C, class Real>
 void reference_row(const Gemm::Args& args, std::int64_t batch, std::int64_t row, double* value,
                    double* magnitude) {
   const auto a = args.a.view<const T, 3>();
-  const auto b = args.b.view<const T, 3>();
+  const auto b = args.b.view<const B, 3>();
   const auto c = args.c.view<const C, 3>();
   const auto n = static_cast<std::size_t>(args.n());
   std::vector<Real> sum(n, 0);
   std::vector<Real> size(n, 0);
+  const auto factor_of = [](const ConstTensorRef& scale, std::int64_t i, std::int64_t p,
+                            std::int64_t q) {
+    if (scale.data == nullptr) return Real{1};
+    return static_cast<Real>(scale.view<const float, 3>()(i, p, q));
+  };
   if (args.alpha != 0) {
     for (std::int64_t k = 0; k < args.k(); ++k) {
-      const auto left = static_cast<Real>(
-          static_cast<std::conditional_t<std::is_class_v<T>, float, T>>(a(batch, row, k)));
-      const T* right = &b(batch, k, 0);
+      const std::int64_t block = k / gemm_scale_block;
+      const auto left = static_cast<Real>(static_cast<Accumulator<T>>(a(batch, row, k))) *
+                        factor_of(args.scale_a, batch, row, block);
+      const B* right = &b(batch, k, 0);
       for (std::size_t j = 0; j < n; ++j) {
-        const auto term = left * static_cast<Real>(static_cast<Accumulator<T>>(
-                                     right[static_cast<std::int64_t>(j) * b.strides[2]]));
+        const auto column = static_cast<std::int64_t>(j);
+        const auto term =
+            left * static_cast<Real>(static_cast<Accumulator<B>>(right[column * b.strides[2]])) *
+            factor_of(args.scale_b, batch, block, column / gemm_scale_block);
         sum[j] += term;
         size[j] += std::abs(term);
       }
     }
   }
   // alpha and beta reach the kernels in the accumulator's type.
-  const auto alpha = static_cast<Real>(static_cast<Accumulator<T>>(args.alpha));
-  const auto beta = static_cast<Real>(static_cast<Accumulator<T>>(args.beta));
+  using Factor = std::conditional_t<std::is_integral_v<T>, double, Accumulator<T>>;
+  const auto alpha = static_cast<Real>(static_cast<Factor>(args.alpha));
+  const auto beta = static_cast<Real>(static_cast<Factor>(args.beta));
   for (std::size_t j = 0; j < n; ++j) {
     const auto column = static_cast<std::int64_t>(j);
     Real x = alpha * sum[j];
@@ -54,7 +63,15 @@ void reference_row(const Gemm::Args& args, std::int64_t batch, std::int64_t row,
       x += term;
       terms += std::abs(term);
     }
-    value[j] = static_cast<double>(reference_activation(args.activation, x));
+    x = reference_activation(args.activation, x);
+    if (args.residual.data != nullptr) {
+      const auto residual = args.residual.view<const C, 3>();
+      const auto term =
+          static_cast<Real>(static_cast<Accumulator<C>>(residual(batch, row, column)));
+      x += term;
+      terms += std::abs(term);
+    }
+    value[j] = static_cast<double>(x);
     magnitude[j] = static_cast<double>(terms);
   }
 }
@@ -72,9 +89,14 @@ Cost Gemm::cost(const Args& args) {
   const double in = static_cast<double>(size_of(args.a.dtype));
   const double out = static_cast<double>(size_of(args.c.dtype));
   const double c = batch * m * n * out;
-  return {.bytes = (a_count * m * k + b_count * k * n) * in + c * (args.beta != 0 ? 2 : 1),
-          .operations = 2 * batch * m * n * k,
-          .written = c};
+  const double residual = args.residual.data != nullptr && args.residual.strides[1] != 0 &&
+                                  args.residual.strides[2] != 0
+                              ? c
+                              : 0.0;
+  return {
+      .bytes = (a_count * m * k + b_count * k * n) * in + c * (args.beta != 0 ? 2 : 1) + residual,
+      .operations = 2 * batch * m * n * k,
+      .written = c};
 }
 
 namespace {
@@ -92,7 +114,8 @@ Cost Gemm::traffic(const Args& args, const Speed& speed) {
   // A is read once for each column of tiles, B once for each row of them.
   const double a_reads = tiles_of(args.n(), speed.columns);
   const double b_reads = tiles_of(args.m(), speed.rows);
-  const double c_accesses = (args.beta != 0 ? 2.0 : 1.0) + (args.bias.data != nullptr ? 1.0 : 0.0);
+  const double c_accesses = (args.beta != 0 ? 2.0 : 1.0) + (args.bias.data != nullptr ? 1.0 : 0.0) +
+                            (args.residual.data != nullptr ? 1.0 : 0.0);
   cost.bytes =
       batch * ((m * k * a_reads + k * n * b_reads) * static_cast<double>(size_of(args.a.dtype)) +
                m * n * c_accesses * static_cast<double>(size_of(args.c.dtype)));
@@ -120,20 +143,33 @@ double Gemm::estimate(const Args& args, const Speed& speed, const Context& conte
 void Gemm::reference(const Args& args, Oracle& oracle) {
   Oracle::Output& output = oracle.outputs.at(0);
   if (args.m() == 0) return;
-  visit<float, double, bf16, f16>(args.a.dtype, [&]<class T>() {
-    visit<float, double, bf16, f16>(args.c.dtype, [&]<class C>() {
-      using Real = std::conditional_t<std::is_same_v<T, double>, long double, double>;
-      for (std::size_t i = 0; i < output.rows.size(); ++i) {
-        const std::size_t at = i * static_cast<std::size_t>(output.length);
-        reference_row<T, C, Real>(args, output.rows[i] / args.m(), output.rows[i] % args.m(),
-                                  output.value.data() + at, output.magnitude.data() + at);
-      }
+  const auto fill = [&]<class T, class B, class C>() {
+    using Real = std::conditional_t<std::is_same_v<T, double>, long double, double>;
+    for (std::size_t i = 0; i < output.rows.size(); ++i) {
+      const std::size_t at = i * static_cast<std::size_t>(output.length);
+      reference_row<T, B, C, Real>(args, output.rows[i] / args.m(), output.rows[i] % args.m(),
+                                   output.value.data() + at, output.magnitude.data() + at);
+    }
+  };
+  if (args.a.dtype == DType::i8) {
+    return fill.template operator()<std::int8_t, std::int8_t, std::int32_t>();
+  }
+  if (args.has_bytes()) {
+    return visit<e4m3, e5m2>(args.a.dtype, [&]<class T>() {
+      visit<e4m3, e5m2>(args.b.dtype, [&]<class B>() {
+        visit<float, bf16, f16>(args.c.dtype,
+                                [&]<class C>() { fill.template operator()<T, B, C>(); });
+      });
     });
+  }
+  visit<float, double, bf16, f16>(args.a.dtype, [&]<class T>() {
+    visit<float, double, bf16, f16>(args.c.dtype,
+                                    [&]<class C>() { fill.template operator()<T, T, C>(); });
   });
 }
 
 Tolerance Gemm::tolerance(const Args& args, const RungInfo& rung, Values values) {
-  (void)rung;
+  if (args.a.dtype == DType::i8) return {};  // exact
   const double unit = epsilon(args.a.dtype == DType::f64 ? DType::f64 : DType::f32) / 2;
   const auto k = static_cast<double>(args.k());
   // The bound that gemm.hpp promises. That it grows with k would let a lost term hide in a long
@@ -147,9 +183,12 @@ Tolerance Gemm::tolerance(const Args& args, const RungInfo& rung, Values values)
     // Both operands keep 11 significant bits, and tensor cores truncate where others round.
     roundings *= 4;
     operand_error = values == Values::integers ? 0 : 2 * 0x1p-11;
-  } else if (size_of(args.a.dtype) == 2) {
+  } else if (size_of(args.a.dtype) <= 2) {
     roundings *= 2;
   }
+  // Tensor cores' sums of 128 products of 8-bit floats; small whole numbers are exact in them.
+  const bool tensor_cores = rung.peer || rung.step >= 200;
+  if (args.has_bytes() && tensor_cores && values != Values::integers) operand_error = 0x1p-9;
   Tolerance tolerance;
   tolerance.magnitude = roundings * unit + operand_error;
   tolerance.relative = epsilon(args.c.dtype) / 2 * 1.01;

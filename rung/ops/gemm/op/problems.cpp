@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "rung/core/any_operator.hpp"
+#include "rung/core/integer.hpp"
 #include "rung/ops/gemm/gemm.hpp"
 
 namespace rung {
@@ -30,6 +31,12 @@ Precision parse_precision(std::string_view text) {
               fmt::format("gemm: precision '{}'; accepted: full, tf32, split", text));
 }
 
+/// C's type where none is given: 8-bit operands have results of more bits.
+DType default_result(DType operands) {
+  if (operands == DType::i8) return DType::i32;
+  return size_of(operands) == 1 ? DType::bf16 : operands;
+}
+
 // Square and neither; a few rows, columns or terms; many terms; batches of small ones; epilogues.
 constexpr std::string_view survey_patterns[] = {
     "(f32*3|bf16|f16|f64) 1..4096x1..4096x1..4096(|,ta|,tb|,ta,tb)",
@@ -43,6 +50,8 @@ constexpr std::string_view survey_patterns[] = {
      "sigmoid|,tanh)"),
     ("(f32 1..4096x1..4096x1..4096(,tf32|,split)|(bf16|f16) "
      "1..4096x1..4096x1..4096,out=f32)(|,ta|,tb)"),
+    "(e4m3|e5m2|i8) 1..4096x1..4096x1..4096(|,ta|,tb)(|,residual)",
+    "e4m3 1..4096x1..4096x1..4096,tb(|,scaled)(|,b=e5m2)(|,out=f32|,out=f16)",
 };
 const Survey<Gemm> survey{survey_patterns};
 
@@ -115,6 +124,29 @@ std::vector<Problem> Gemm::check_problems(Backend backend) {
       "f32 64x64x64,split",
       "f32 37x50x141,split,ta,beta=1,bias",
       "f32 20x136x70,split,tb,batch=2,gelu",
+      // A residual; 8-bit floats, with factors of blocks; integers.
+      "f32 33x21x40,residual",
+      "f32 65x64x36,tb,beta=1,bias,relu,residual",
+      "f64 20x30x10,residual,tanh",
+      "bf16 64x48x80,residual,out=f32",
+      "f16 24x40x64,bias,gelu,residual",
+      "e4m3 1x1x1",
+      "e4m3 16x16x32,tb",
+      "e4m3 33x29x47",
+      "e5m2 40x24x64,ta,out=f32,beta=1",
+      "e4m3 64x80x272,tb,b=e5m2,out=f16,bias,gelu",
+      "e5m2 20x30x17,ta,tb,b=e4m3,relu,residual",
+      "e4m3 5x6x0,beta=2,bias",
+      "e4m3 24x20x160,batch=3,tb,alpha=0.5,bias_rows",
+      "e4m3 130x140x300,tb,scaled",
+      "e4m3 140x130x256,scaled,b=e5m2,out=f32,beta=1,batch=2",
+      "e5m2 70x200x129,ta,scaled,alpha=2,bias,relu",
+      "i8 1x1x1",
+      "i8 16x16x32,tb",
+      "i8 33x29x47,ta,beta=-1",
+      "i8 70x66x160,tb,alpha=3,bias,relu,residual",
+      "i8 24x40x100,batch=2,ta,tb,bias_rows",
+      "i8 9x7x0,beta=3",
   });
   if (backend == Backend::simt) return problems;
   if (backend == Backend::cuda) {
@@ -159,6 +191,15 @@ std::vector<Problem> Gemm::check_problems(Backend backend) {
         "f32 1024x512x1024,split,tb",
         "f32 513x255x1023,split,ta",
         "f32 300x700x4096,split,batch=2,bias,gelu",
+        "e4m3 512x768x1024,tb",
+        "e5m2 384x520x4096,tb,out=f32,beta=1",
+        "e4m3 1000x520x264,b=e5m2,bias,gelu",
+        "e4m3 513x255x1023,ta,tb,out=f16",
+        "e4m3 1024x1536x2048,tb,scaled",
+        "e5m2 300x700x900,scaled,out=f32,residual",
+        "e4m3 2048x2048x256,ta,batch=2",
+        "i8 512x768x1024,tb",
+        "i8 513x255x1023,ta,beta=2,bias,relu",
     });
     problems.insert(problems.end(), tensor_cores.begin(), tensor_cores.end());
   }
@@ -199,6 +240,9 @@ std::vector<Problem> Gemm::check_problems(Backend backend) {
       "bf16 129x257x300",
       "bf16 16x700x600,tb",
       "f16 200x150x300,beta=1",
+      "f32 150x100x300,bias,relu,residual",
+      "e4m3 200x150x300,tb,scaled",
+      "i8 200x150x300,beta=1",
   });
   problems.insert(problems.end(), larger.begin(), larger.end());
   return problems;
@@ -211,7 +255,8 @@ std::vector<Problem> Gemm::bench_problems(Backend backend) {
                                  "f32 16x4096x4096", "f32 4096x4096x16", "f32 1x4096x4096"});
     case Backend::cuda:
       return Problem::parse_all({"f32 4096x4096x4096", "f32 8192x8192x8192", "f32 1024x1024x1024",
-                                 "f32 4096x4096x4096,tf32", "bf16 4096x4096x4096"});
+                                 "f32 4096x4096x4096,tf32", "bf16 4096x4096x4096",
+                                 "e4m3 4096x4096x4096,tb"});
     case Backend::simt:
       return Problem::parse_all(
           {"f32 64x64x64", "f32 65x63x40", "f32 64x64x64,tf32", "bf16 64x64x64"});
@@ -222,13 +267,15 @@ std::vector<Problem> Gemm::bench_problems(Backend backend) {
 Gemm::Call Gemm::make(const Problem& problem, Inputs& inputs) {
   problem.expect(name, 3,
                  {"ta", "tb", "batch", "alpha", "beta", "bias", "bias_rows", "relu", "gelu",
-                  "sigmoid", "tanh", "out", "tf32", "split"});
+                  "sigmoid", "tanh", "out", "tf32", "split", "b", "scaled", "residual"});
   const std::int64_t m = problem.extents[0];
   const std::int64_t n = problem.extents[1];
   const std::int64_t k = problem.extents[2];
   const bool batched = problem.has("batch");
   const std::int64_t batch = problem.integer("batch", 1, Problem::count);
-  const DType out = problem.has("out") ? parse_dtype(problem.text("out", "")) : problem.dtype;
+  const DType out =
+      problem.has("out") ? parse_dtype(problem.text("out", "")) : default_result(problem.dtype);
+  const DType b_type = problem.has("b") ? parse_dtype(problem.text("b", "")) : problem.dtype;
   const auto matrix = [&](std::int64_t rows, std::int64_t columns) {
     return batched ? Extents{batch, rows, columns} : Extents{rows, columns};
   };
@@ -243,9 +290,16 @@ Gemm::Call Gemm::make(const Problem& problem, Inputs& inputs) {
     if (problem.has(text)) call.activation = activation;
   }
   call.a = inputs.input("a", problem.dtype, call.transpose_a ? matrix(k, m) : matrix(m, k));
-  call.b = inputs.input("b", problem.dtype, call.transpose_b ? matrix(n, k) : matrix(k, n));
+  call.b = inputs.input("b", b_type, call.transpose_b ? matrix(n, k) : matrix(k, n));
   if (problem.has("bias")) call.bias = inputs.input("bias", out, Extents{n});
   if (problem.has("bias_rows")) call.bias = inputs.input("bias", out, Extents{m, 1});
+  if (problem.has("residual")) call.residual = inputs.input("residual", out, matrix(m, n));
+  if (problem.has("scaled")) {
+    const std::int64_t k_blocks = ceil_div(k, gemm_scale_block);
+    call.scale_a = inputs.input("scale_a", DType::f32, matrix(m, k_blocks));
+    call.scale_b =
+        inputs.input("scale_b", DType::f32, matrix(k_blocks, ceil_div(n, gemm_scale_block)));
+  }
   call.c = call.beta != 0 ? inputs.in_out("c", out, matrix(m, n))
                           : inputs.output("c", out, matrix(m, n));
   return call;
@@ -253,11 +307,15 @@ Gemm::Call Gemm::make(const Problem& problem, Inputs& inputs) {
 
 std::span<const ArgumentSpec> Gemm::arguments() {
   using Kind = ArgumentSpec::Kind;
-  static constexpr std::array<ArgumentSpec, 11> specs{{
+  static constexpr std::array<ArgumentSpec, 14> specs{{
       {"a", Kind::tensor, true, "op(A): m x k, or batch x m x k"},
       {"b", Kind::tensor, true, "op(B): k x n, or batch x k x n"},
       {"c", Kind::tensor, false, "the C that beta multiplies"},
       {"bias", Kind::tensor, false, "n (a value a column), m x 1 (a value a row) or m x n"},
+      {"residual", Kind::tensor, false, "added last; shapes as of bias"},
+      {"scale-a", Kind::tensor, false, "factors of e4m3 and e5m2 blocks: m x ceil(k / 128)"},
+      {"scale-b", Kind::tensor, false,
+       "factors of e4m3 and e5m2 blocks: ceil(k / 128) x ceil(n / 128)"},
       {"alpha", Kind::number, false, "factor of op(A) op(B); default 1"},
       {"beta", Kind::number, false, "factor of --c; default 0, or 1 when --c is given"},
       {"transpose-a", Kind::flag, false, "a holds A transposed: k x m"},
@@ -265,7 +323,8 @@ std::span<const ArgumentSpec> Gemm::arguments() {
       {"activation", Kind::text, false, "applied last", "none|relu|gelu|sigmoid|tanh"},
       {"precision", Kind::text, false, "tf32 and split let f32 run on tensor cores",
        "full|tf32|split"},
-      {"out", Kind::text, false, "C's type for f16 and bf16 operands; default theirs",
+      {"out", Kind::text, false,
+       "C's type for 16-bit operands, default theirs, and for 8-bit floats, default bf16",
        "f32|f16|bf16"},
   }};
   return specs;
@@ -283,6 +342,9 @@ void Gemm::invoke(Context& context, Invocation& call, Pick pick) {
   options.activation = parse_activation(call.text("activation", "none"));
   options.precision = parse_precision(call.text("precision", "full"));
   if (call.has("bias")) options.bias = call.tensors.at("bias");
+  if (call.has("residual")) options.residual = call.tensors.at("residual");
+  if (call.has("scale-a")) options.scale_a = call.tensors.at("scale-a");
+  if (call.has("scale-b")) options.scale_b = call.tensors.at("scale-b");
   if (options.beta != 0 && !has_c) {
     throw Error(ErrorCode::invalid_argument, "gemm: --beta needs the C it multiplies: --c FILE");
   }
@@ -297,7 +359,7 @@ void Gemm::invoke(Context& context, Invocation& call, Pick pick) {
   const int columns = options.transpose_b ? 2 : 1;
   const std::int64_t m = a.shape[a.rank() - rows];
   const std::int64_t n = b.shape[b.rank() - columns];
-  const DType type = call.has("out") ? parse_dtype(call.text("out", "")) : a.dtype;
+  const DType type = call.has("out") ? parse_dtype(call.text("out", "")) : default_result(a.dtype);
   Extents shape{m, n};
   if (a.rank() == 3 || b.rank() == 3) {
     const std::int64_t a_batch = a.rank() == 3 ? a.shape[0] : 1;

@@ -6,7 +6,9 @@
 // nothing can be timed: a layout that is new then takes the first proposal.
 //
 // Precision  f32 in full (CUBLAS_COMPUTE_32F) unless tf32 is asked for; f16 and bf16 with f32 sums.
-// Limits     no bias and no activation: cuBLASLt's own GELU is the tanh approximation, not ours.
+//            e4m3 with f32 sums that are promoted as ours (no "fast accumulation"); i8 with i32.
+// Limits     e4m3 and i8 where k is contiguous in both operands. No bias and no activation:
+//            cuBLASLt's own GELU is the tanh approximation, not ours.
 #include <list>
 #include <mutex>
 #include <string>
@@ -36,11 +38,18 @@ cudaDataType_t data_type(DType dtype) {
       return CUDA_R_16F;
     case DType::bf16:
       return CUDA_R_16BF;
+    case DType::e4m3:
+      return CUDA_R_8F_E4M3;
+    case DType::i8:
+      return CUDA_R_8I;
+    case DType::i32:
+      return CUDA_R_32I;
     default:
       return CUDA_R_32F;
   }
 }
 Types types_of(const Gemm::Args& args) {
+  if (args.a.dtype == DType::i8) return {CUDA_R_8I, CUDA_R_32I, CUDA_R_32I, CUBLAS_COMPUTE_32I};
   const bool is_double = args.a.dtype == DType::f64;
   const cublasComputeType_t single =
       args.precision == Precision::tf32 ? CUBLAS_COMPUTE_32F_FAST_TF32 : CUBLAS_COMPUTE_32F;
@@ -173,9 +182,12 @@ void multiply(const Plan& plan, const cublasLtMatmulAlgo_t& algorithm, const Gem
   const Call call = call_of(args);
   const float single[] = {static_cast<float>(args.alpha), static_cast<float>(args.beta)};
   const double both[] = {args.alpha, args.beta};
-  const bool is_double = args.a.dtype == DType::f64;
-  const void* alpha = is_double ? static_cast<const void*>(&both[0]) : &single[0];
-  const void* beta = is_double ? static_cast<const void*>(&both[1]) : &single[1];
+  const std::int32_t whole[] = {static_cast<std::int32_t>(args.alpha),
+                                static_cast<std::int32_t>(args.beta)};
+  const void* alpha = &single[0];
+  const void* beta = &single[1];
+  if (args.a.dtype == DType::f64) alpha = &both[0], beta = &both[1];
+  if (args.a.dtype == DType::i8) alpha = &whole[0], beta = &whole[1];
   check(
       cublas().multiply(plan.handle, plan.operation.handle, alpha, call.b.data, plan.left.handle,
                         call.a.data, plan.right.handle, beta, call.c.data, plan.result.handle,
@@ -238,6 +250,9 @@ std::string about() {
 }
 
 Support supports(const Gemm::Args& args, const Context& context) {
+  if (args.has_scales() || args.a.dtype != args.b.dtype || args.a.dtype == DType::e5m2) {
+    return unsupported("of 8-bit floats this peer multiplies e4m3 by e4m3 without scales");
+  }
   if (const Support support = supports_call(args, int32_limit); !support) {
     return support;
   }

@@ -89,6 +89,63 @@ static void multiply(rung_context* context) {
   CHECK(rung_gemm(context, &empty_a, &tb, &empty_c, NULL) == RUNG_OK);
 }
 
+/* A residual; factors of blocks; integers; a list. */
+static void multiply_more(rung_context* context) {
+  float a[M * K], b[K * N], c[M * N], residual[M * N];
+  for (int i = 0; i < M * K; ++i) a[i] = (float)(i % 3) - 1;
+  for (int i = 0; i < K * N; ++i) b[i] = (float)(i % 4) - 1;
+  for (int i = 0; i < M * N; ++i) residual[i] = (float)(100 + i);
+  const rung_tensor ta = matrix(a, a_shape), tb = matrix(b, b_shape), tc = matrix(c, c_shape);
+  const rung_tensor tresidual = matrix(residual, c_shape);
+  rung_gemm_options options;
+  CHECK(rung_gemm_options_init(&options, sizeof options) == RUNG_OK);
+  CHECK(options.residual == NULL && options.scale_a == NULL && options.scale_b == NULL);
+  options.residual = &tresidual;
+  CHECK(rung_gemm(context, &ta, &tb, &tc, &options) == RUNG_OK);
+  CHECK(rung_context_synchronize(context) == RUNG_OK);
+  for (int i = 0; i < M * N; ++i) c[i] -= residual[i];
+  expect_product(a, b, residual, NULL, 1, 0, c);
+
+  /* 0x38 is 1 in e4m3, 0x40 is 2 in e5m2. */
+  unsigned char left[M * K], right[K * N];
+  memset(left, 0x38, sizeof left);
+  memset(right, 0x40, sizeof right);
+  rung_tensor tleft = matrix(left, a_shape), tright = matrix(right, b_shape);
+  tleft.dtype = RUNG_E4M3;
+  tright.dtype = RUNG_E5M2;
+  float of_a[M] = {1, 2, 4}, of_b[1] = {0.5f};
+  const int64_t of_a_shape[2] = {M, 1}, of_b_shape[2] = {1, 1};
+  const rung_tensor tof_a = matrix(of_a, of_a_shape), tof_b = matrix(of_b, of_b_shape);
+  CHECK(rung_gemm_options_init(&options, sizeof options) == RUNG_OK);
+  options.scale_a = &tof_a;
+  options.scale_b = &tof_b;
+  CHECK(rung_gemm(context, &tleft, &tright, &tc, &options) == RUNG_OK);
+  CHECK(rung_context_synchronize(context) == RUNG_OK);
+  for (int i = 0; i < M * N; ++i) CHECK(c[i] == 2 * K * 0.5f * of_a[i / N]);
+
+  int sums[M * N];
+  rung_tensor tsums = matrix(sums, c_shape);
+  tsums.dtype = RUNG_I32;
+  tleft.dtype = tright.dtype = RUNG_I8;
+  CHECK(rung_gemm(context, &tleft, &tright, &tsums, NULL) == RUNG_OK);
+  CHECK(rung_context_synchronize(context) == RUNG_OK);
+  for (int i = 0; i < M * N; ++i) CHECK(sums[i] == K * 0x38 * 0x40);
+
+  rung_gemm_problem list[2] = {{&ta, &tb, &tc, NULL, NULL}, {&tleft, &tright, &tsums, NULL, NULL}};
+  memset(c, 0xff, sizeof c);
+  memset(sums, 0xff, sizeof sums);
+  CHECK(rung_gemm_grouped(context, list, 2, NULL) == RUNG_OK);
+  CHECK(rung_context_synchronize(context) == RUNG_OK);
+  expect_product(a, b, residual, NULL, 1, 0, c);
+  for (int i = 0; i < M * N; ++i) CHECK(sums[i] == K * 0x38 * 0x40);
+  CHECK(rung_gemm_grouped(context, NULL, 0, NULL) == RUNG_OK);
+  FAILS(rung_gemm_grouped(context, NULL, 1, NULL), RUNG_INVALID_ARGUMENT, "problems", "NULL");
+  list[1].b = NULL;
+  FAILS(rung_gemm_grouped(context, list, 2, NULL), RUNG_INVALID_ARGUMENT, "b is", "NULL");
+  list[1].b = list[1].a;
+  FAILS(rung_gemm_grouped(context, list, 2, NULL), RUNG_INVALID_ARGUMENT, "product 1", "3x5");
+}
+
 static void provoke_errors(rung_context* context) {
   float data[64] = {0};
   const rung_tensor a = matrix(data, a_shape), b = matrix(data + 16, b_shape);
@@ -146,6 +203,7 @@ static void provoke_errors(rung_context* context) {
 
 void check_gemm(rung_context* context) {
   multiply(context);
+  multiply_more(context);
   provoke_errors(context);
   multiply(context); /* an error leaves a context as it was */
 }

@@ -12,6 +12,22 @@
 
 namespace rung::gemm_cpu {
 
+/// bias and residual of a block of C from (i, j) on.
+template <class T>
+void set_addends(FinishArgs<T>& f, const Call& call, std::int64_t batch, std::int64_t i,
+                 std::int64_t j) {
+  if (call.bias.data != nullptr) {
+    f.bias = at(call.bias, call.out, batch, i, j);
+    f.bias_row = call.bias.row;
+    f.bias_column = call.bias.column;
+  }
+  if (call.residual.data != nullptr) {
+    f.residual = at(call.residual, call.out, batch, i, j);
+    f.residual_row = call.residual.row;
+    f.residual_column = call.residual.column;
+  }
+}
+
 /// Where the sums of one matrix of the batch are kept while they grow: in C itself where kernels
 /// can write it, else (narrow types, C with spread columns) in a staging buffer that covers the
 /// part of C from (i0, j0) on.
@@ -48,11 +64,7 @@ struct Sums {
                     0,
                     0,
                     call.activation};
-    if (call.bias.data != nullptr) {
-      f.bias = gemm_cpu::at(call.bias, call.out, batch, i, j);
-      f.bias_row = call.bias.row;
-      f.bias_column = call.bias.column;
-    }
+    set_addends(f, call, batch, i, j);
     kernels.finish[static_cast<int>(call.out)](f);
   }
 };
@@ -85,11 +97,7 @@ void finish_without_product(const Call& call) {
                       0,
                       0,
                       call.activation};
-      if (call.bias.data != nullptr) {
-        f.bias = at(call.bias, call.out, batch, 0, j);
-        f.bias_row = call.bias.row;
-        f.bias_column = call.bias.column;
-      }
+      set_addends(f, call, batch, 0, j);
       ks.finish[static_cast<int>(call.out)](f);
     }
   }

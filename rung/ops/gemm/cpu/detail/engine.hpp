@@ -24,6 +24,11 @@ struct Output {
   std::int64_t row, column, batch;
 };
 
+/// What packed_simd, threads and few_columns take: all but 8-bit operands.
+inline Support require_wide_operands(const Gemm::Args& args, const Context&) {
+  return args.has_bytes() ? unsupported("8-bit operands") : supported;
+}
+
 /// A valid call, turned so that C has contiguous rows where that is possible at all.
 struct Call {
   DType in, out;
@@ -31,11 +36,11 @@ struct Call {
   std::int64_t batch, m, n, k;
   Operand a, b;
   Output c;
-  Operand bias;  // data is null without one
+  Operand bias, residual;  // data is null without one
   double alpha, beta;
 
   [[nodiscard]] bool has_epilogue() const {
-    return bias.data != nullptr || activation != Activation::none;
+    return bias.data != nullptr || residual.data != nullptr || activation != Activation::none;
   }
   /// Whether kernels may write C itself: of the type sums are kept in, with contiguous rows.
   [[nodiscard]] bool direct() const {
@@ -62,15 +67,17 @@ inline Call make_call(const Gemm::Args& args) {
             matrix(args.b),
             {},
             {},
+            {},
             args.alpha,
             args.beta};
   const Operand c = matrix(args.c);
   call.c = {args.c.data, c.row, c.column, c.batch};
-  if (args.bias.data != nullptr) {
-    call.bias = {args.bias.data, args.bias.strides[1], args.bias.strides[2], args.bias.strides[0]};
-  } else {
-    call.bias = {nullptr, 0, 0, 0};
-  }
+  const auto addend = [](const ConstTensorRef& t) {
+    if (t.data == nullptr) return Operand{nullptr, 0, 0, 0};
+    return Operand{t.data, t.strides[1], t.strides[2], t.strides[0]};
+  };
+  call.bias = addend(args.bias);
+  call.residual = addend(args.residual);
   // C' = (A B)' = B' A'. A single column becomes a single row, a column-major C a row-major one.
   const bool turn = call.n == 1 ? call.m != 1 : call.c.column != 1 && call.c.row == 1;
   if (turn) {
@@ -80,6 +87,7 @@ inline Call make_call(const Gemm::Args& args) {
     std::swap(call.b.row, call.b.column);
     std::swap(call.c.row, call.c.column);
     std::swap(call.bias.row, call.bias.column);
+    std::swap(call.residual.row, call.residual.column);
   }
   return call;
 }
@@ -134,7 +142,8 @@ template <class T>
 using CopyFunction = void(const void* from, std::int64_t from_row, std::int64_t rows,
                           std::int64_t k, T* to, std::int64_t to_row);
 
-/// A block of sums on its way into C: C = act(sums + beta * C + bias), with C's type and strides.
+/// A block of sums on its way into C: C = act(sums + beta * C + bias) + residual, with C's type and
+/// strides.
 template <class T>
 struct FinishArgs {
   const T* sums;
@@ -146,6 +155,8 @@ struct FinishArgs {
   const void* bias;  // null without one
   std::int64_t bias_row, bias_column;
   Activation activation;
+  const void* residual = nullptr;  // null without one
+  std::int64_t residual_row = 0, residual_column = 0;
 };
 template <class T>
 using FinishFunction = void(const FinishArgs<T>&);

@@ -57,6 +57,11 @@ void finish(const FinishArgs<T>& f) {
         add_scaled(bias, f.bias_column, T{1}, x, count);
       }
       if (f.activation != Activation::none) cpu::HWY_NAMESPACE::activate(f.activation, x, count);
+      if (f.residual != nullptr) {
+        const Out* residual =
+            static_cast<const Out*>(f.residual) + i * f.residual_row + j0 * f.residual_column;
+        add_scaled(residual, f.residual_column, T{1}, x, count);
+      }
       if (f.c_column == 1 && std::is_same_v<T, Out>) {
         for (int j = 0; j < count; ++j) c[j] = static_cast<Out>(x[j]);
       } else if (f.c_column == 1) {

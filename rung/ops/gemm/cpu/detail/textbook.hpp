@@ -40,7 +40,7 @@ struct Matrices {
 
   View<const In, 3> a, b;
   View<Out, 3> c;
-  View<const Out, 3> bias;
+  View<const Out, 3> bias, residual;
   Sum alpha, beta;
   Activation activation;
   std::int64_t batch, m, n, k;
@@ -50,6 +50,8 @@ struct Matrices {
         b(args.b.view<const In, 3>()),
         c(args.c.view<Out, 3>()),
         bias(args.bias.data != nullptr ? args.bias.view<const Out, 3>() : View<const Out, 3>{}),
+        residual(args.residual.data != nullptr ? args.residual.view<const Out, 3>()
+                                               : View<const Out, 3>{}),
         alpha(static_cast<Sum>(args.alpha)),
         beta(static_cast<Sum>(args.beta)),
         activation(args.activation),
@@ -64,16 +66,23 @@ struct Matrices {
   [[nodiscard]] Sum b_at(std::int64_t x, std::int64_t p, std::int64_t j) const {
     return static_cast<Sum>(b(x, p, j));
   }
-  /// C = act(alpha * sum + beta * C + bias); with beta = 0, C is not read.
+  /// C = act(alpha * sum + beta * C + bias) + residual; with beta = 0, C is not read.
   void finish(std::int64_t x, std::int64_t i, std::int64_t j, Sum sum) const {
     Sum value = alpha * sum;
     if (beta != Sum{0}) value += beta * static_cast<Sum>(c(x, i, j));
     if (bias.data != nullptr) value += static_cast<Sum>(bias(x, i, j));
-    c(x, i, j) = static_cast<Out>(apply(activation, value));
+    value = apply(activation, value);
+    if (residual.data != nullptr) value += static_cast<Sum>(residual(x, i, j));
+    c(x, i, j) = static_cast<Out>(value);
   }
 };
 
-/// Calls f(Matrices<In, Out>) for the types of a valid call.
+/// What all CPU rungs but `bytes` take.
+inline Support require_wide_types(const Gemm::Args& args, const Context&) {
+  return args.has_bytes() ? unsupported("8-bit operands") : supported;
+}
+
+/// Calls f(Matrices<In, Out>) for the types that require_wide_types accepts.
 template <class F>
 void with_types(const Gemm::Args& args, F&& f) {
   visit<float, double, bf16, f16>(args.a.dtype, [&]<class In>() {

@@ -1,14 +1,32 @@
 // SPDX-License-Identifier: Apache-2.0
-// The last step of every gemm kernel: from sums to act(alpha sum + beta C + bias).
+// The last step of every gemm kernel: from sums to act(alpha sum + beta C + bias) + residual.
 #pragma once
 
 #include <cstdint>
+#include <type_traits>
 
 #include "rung/device/activate.hpp"
 #include "rung/device/load.hpp"
 #include "rung/ops/gemm/cuda/detail/product.hpp"
 
 namespace rung::gemm_cuda::inline RUNG_TARGET {
+
+/// activate(), and relu of sums modulo 2^32, which stand for signed ones.
+template <class Out, class Sum>
+__device__ Sum activated(Activation activation, Sum value) {
+  if constexpr (std::is_unsigned_v<Sum>) {
+    return activation == Activation::relu && static_cast<std::int32_t>(value) < 0 ? 0 : value;
+  } else {
+    return activate<Out>(activation, value);
+  }
+}
+
+/// Whether C is alpha times the sums, and no more.
+template <class P>
+__device__ bool is_plain(const P& p) {
+  return p.beta == 0 && p.bias.data == nullptr && p.residual.data == nullptr &&
+         p.activation == Activation::none;
+}
 
 /// Writes one element of C.
 template <class P>
@@ -19,7 +37,9 @@ __device__ void finish(const P& p, int batch, std::int64_t row, std::int64_t col
   Sum value = p.alpha * sum;
   if (p.beta != 0) value += p.beta * convert<Sum>(c);  // else C is not read: it may hold NaN
   if (p.bias.data != nullptr) value += convert<Sum>(p.bias(batch, row, column));
-  c = convert<typename P::Out>(activate<typename P::Out>(p.activation, value));
+  value = activated<typename P::Out>(p.activation, value);
+  if (p.residual.data != nullptr) value += convert<Sum>(p.residual(batch, row, column));
+  c = convert<typename P::Out>(value);
 }
 
 /// Whether Group neighbouring columns of C can be written by one wide store wherever a tile starts:
@@ -41,7 +61,7 @@ __device__ void finish_tile(const P& p, int batch, const typename P::Sum (&sums)
                             Row row, Column column) {
   using Sum = typename P::Sum;
   static_assert(Columns % Group == 0);
-  const bool plain = p.beta == 0 && p.bias.data == nullptr && p.activation == Activation::none;
+  const bool plain = is_plain(p);
   const bool wide = Group > 1 && plain && takes_wide_stores<Group>(p);
 #pragma unroll 1
   for (int i = 0; i < Rows; ++i) {

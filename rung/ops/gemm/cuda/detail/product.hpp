@@ -20,7 +20,7 @@ template <class In_, class Out_>
 struct Product {
   using In = In_;
   using Out = Out_;
-  using Sum = Accumulator<In>;
+  using Sum = GemmSum<In>;
 
   View<const In, 3> a;
   View<const In, 3> b;
@@ -29,6 +29,7 @@ struct Product {
   Sum alpha;
   Sum beta;
   Activation activation;
+  View<const Out, 3> residual;  // data is null without one
 
   [[nodiscard]] RUNG_HD RUNG_ALWAYS_INLINE std::int64_t m() const { return c.shape[1]; }
   [[nodiscard]] RUNG_HD RUNG_ALWAYS_INLINE std::int64_t n() const { return c.shape[2]; }
@@ -37,17 +38,18 @@ struct Product {
 
 template <class In, class Out>
 Product<In, Out> product(const Gemm::Args& args) {
-  using Sum = Accumulator<In>;
+  using Sum = GemmSum<In>;
   Product<In, Out> p{
       args.a.view<const In, 3>(),   args.b.view<const In, 3>(),  args.c.view<Out, 3>(), {},
-      static_cast<Sum>(args.alpha), static_cast<Sum>(args.beta), args.activation};
+      gemm_factor<Sum>(args.alpha), gemm_factor<Sum>(args.beta), args.activation,       {}};
   if (args.bias.data != nullptr) p.bias = args.bias.view<const Out, 3>();
+  if (args.residual.data != nullptr) p.residual = args.residual.view<const Out, 3>();
   // Nothing is to be read from A and B when alpha is 0: an empty sum does that.
   if (args.alpha == 0) p.a.shape[2] = p.b.shape[1] = 0;
   return p;
 }
 
-/// Calls f with the Product of the call's types: all that the contract accepts.
+/// Calls f with the Product of the call's types: all but 8-bit operands.
 template <class F>
 void with_product(const Gemm::Args& args, F&& f) {
   visit<float, double, bf16, f16>(args.a.dtype, [&]<class In>() {
@@ -72,6 +74,8 @@ P transpose(const P& p) {
   std::swap(flipped.c.strides[1], flipped.c.strides[2]);
   std::swap(flipped.bias.shape[1], flipped.bias.shape[2]);
   std::swap(flipped.bias.strides[1], flipped.bias.strides[2]);
+  std::swap(flipped.residual.shape[1], flipped.residual.shape[2]);
+  std::swap(flipped.residual.strides[1], flipped.residual.strides[2]);
   return flipped;
 }
 
@@ -85,6 +89,7 @@ P slice(P p, int axis, std::int64_t first, std::int64_t count) {
   };
   cut(p.c);
   if (p.bias.data != nullptr) cut(p.bias);
+  if (p.residual.data != nullptr) cut(p.residual);
   if (axis != 2) cut(p.a);
   if (axis != 1) cut(p.b);
   return p;

@@ -15,9 +15,16 @@ inline Support require_f32(const Gemm::Args& args, const Context&) {
   return args.a.dtype == DType::f32 ? supported : unsupported("only f32 operands");
 }
 
+/// What with_product() knows.
+inline Support require_wide_types(const Gemm::Args& args, const Context&) {
+  return args.has_bytes() ? unsupported("8-bit operands") : supported;
+}
+
 /// Types that tensor cores multiply, and f32 only where the caller lets it become tf32.
 inline Support require_tensor_cores(const Gemm::Args& args) {
-  if (args.a.dtype == DType::f64) return unsupported("this rung multiplies f32, f16 and bf16");
+  if (args.a.dtype == DType::f64 || args.has_bytes()) {
+    return unsupported("this rung multiplies f32, f16 and bf16");
+  }
   if (args.a.dtype == DType::f32 && args.precision != Precision::tf32) {
     return unsupported("f32 operands would be rounded to tf32, which needs Precision::tf32");
   }

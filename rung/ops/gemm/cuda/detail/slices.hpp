@@ -22,6 +22,7 @@ Finish<T> finish_of(const Gemm::Args& args) {
   Gemm::Args wide = args;  // the same pointers; their type is remembered apart
   wide.c.dtype = dtype_of<Sum>;
   if (wide.bias.data != nullptr) wide.bias.dtype = dtype_of<Sum>;
+  if (wide.residual.data != nullptr) wide.residual.dtype = dtype_of<Sum>;
   return {product<T, Sum>(wide), args.c.dtype != dtype_of<Sum>};
 }
 
@@ -45,6 +46,7 @@ Finish<T> into_partial_sums(Finish<T> finish, Accumulator<T>* partial) {
   p.c.strides[1] = partial_pitch(p.n());
   p.c.strides[0] = p.m() * p.c.strides[1];
   p.bias.data = nullptr;
+  p.residual.data = nullptr;
   p.alpha = 1;
   p.beta = 0;
   p.activation = Activation::none;

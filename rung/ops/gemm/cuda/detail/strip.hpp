@@ -32,9 +32,10 @@ __device__ Product<typename P::In, Out> with_output(const P& p) {
       to.strides[axis] = from.strides[axis];
     }
   };
-  Product<typename P::In, Out> q{p.a, p.b, {}, {}, p.alpha, p.beta, p.activation};
+  Product<typename P::In, Out> q{p.a, p.b, {}, {}, p.alpha, p.beta, p.activation, {}};
   retyped(q.c, p.c);
   retyped(q.bias, p.bias);
+  retyped(q.residual, p.residual);
   return q;
 }
 /// finish(the product), with C of T where the result is narrow and T has 16 bits, else as it is.
@@ -49,13 +50,14 @@ __device__ __forceinline__ void with_output_type(const P& p, bool narrow, const 
 /// Four neighbours along a row of C, as far as they exist. Wide: takes_wide_stores<4>(p).
 template <class P>
 __device__ void finish_group(const P& p, bool wide, int batch, std::int64_t row,
-                             std::int64_t column, const Pack<float, 4>& sums) {
+                             std::int64_t column, const Pack<typename P::Sum, 4>& sums) {
   using Out = typename P::Out;
+  using Sum = typename P::Sum;
   const std::int64_t left = p.n() - column;
   if (row >= p.m() || left <= 0) return;
   const bool whole = wide && left >= 4;
   Out* const c = &p.c(batch, row, column);
-  Pack<float, 4> values;
+  Pack<Sum, 4> values;
 #pragma unroll
   for (int i = 0; i < 4; ++i) values[i] = p.alpha * sums[i];
   if (p.beta != 0) {
@@ -67,18 +69,25 @@ __device__ void finish_group(const P& p, bool wide, int batch, std::int64_t row,
       for (int i = 0; i < 4; ++i) old[i] = i < left ? c[i * p.c.strides[2]] : zero<Out>();
     }
 #pragma unroll
-    for (int i = 0; i < 4; ++i) values[i] += p.beta * convert<float>(old[i]);
+    for (int i = 0; i < 4; ++i) values[i] += p.beta * convert<Sum>(old[i]);
   }
   if (p.bias.data != nullptr) {
     const Out* const bias = &p.bias(batch, row, column);
 #pragma unroll
     for (int i = 0; i < 4; ++i) {
-      if (i < left) values[i] += convert<float>(bias[i * p.bias.strides[2]]);
+      if (i < left) values[i] += convert<Sum>(bias[i * p.bias.strides[2]]);
     }
   }
   if (p.activation != Activation::none) {
 #pragma unroll
-    for (int i = 0; i < 4; ++i) values[i] = activate<typename P::Out>(p.activation, values[i]);
+    for (int i = 0; i < 4; ++i) values[i] = activated<Out>(p.activation, values[i]);
+  }
+  if (p.residual.data != nullptr) {
+    const Out* const residual = &p.residual(batch, row, column);
+#pragma unroll
+    for (int i = 0; i < 4; ++i) {
+      if (i < left) values[i] += convert<Sum>(residual[i * p.residual.strides[2]]);
+    }
   }
   const Pack<Out, 4> finished = convert<Out>(values);
   if (whole) {
@@ -98,13 +107,15 @@ template <int Columns, class P, class Sums>
 __device__ __forceinline__ void finish_strip(const P& p, StripStage& stage, int batch,
                                              std::int64_t first_row, std::int64_t first_column,
                                              const Sums& sums) {
+  using Sum = typename P::Sum;
+  static_assert(sizeof(Sum) == 4);
   constexpr int width = StripStage::columns < Columns ? StripStage::columns : Columns;
   static_assert(Columns % width == 0 && width % 8 == 0);
   const int lane = static_cast<int>(threadIdx.x) % 32;
   const bool wide = takes_wide_stores<4>(p);
   const auto at = [&](int row, int column) {
-    return reinterpret_cast<float*>(stage.bytes +
-                                    swizzled<Swizzle::bytes_128>(row * 128 + column * 4));
+    return reinterpret_cast<Sum*>(stage.bytes +
+                                  swizzled<Swizzle::bytes_128>(row * 128 + column * 4));
   };
 #pragma unroll 1
   for (int piece = 0; piece < Columns / width; ++piece) {
@@ -117,7 +128,8 @@ __device__ __forceinline__ void finish_strip(const P& p, StripStage& stage, int 
         const int row = lane / 4 + 8 * (i / 2 % 2);
         const int column = 8 * (i / 4) + 2 * (lane % 4);
         const int from = candidate * (width / 2) + i;
-        store_wide(at(row, column), Pack<float, 2>{{sums(from), sums(from + 1)}});
+        const Pack<Sum, 2> pair{{static_cast<Sum>(sums(from)), static_cast<Sum>(sums(from + 1))}};
+        store_wide(at(row, column), pair);
       }
     }
     __syncwarp();

@@ -65,10 +65,10 @@ inline double tensor_seconds(const Gemm::Args& args, const Context& context, con
   const NominalRates rates = nominal_rates(context);
   const double sms = context.info().sms;
   // nominal_rates counts 256 operations per SM and cycle; 16-bit tensor cores do 4096 (Hopper) or
-  // 2048 (Ampere), tf32 half as many.
+  // 2048 (Ampere), tf32 half as many, 8-bit ones twice as many.
   const bool hopper = context.info().compute_capability >= 90;
   const double of_16_bits = rates.operations_per_second / sms / 256 * (hopper ? 4096 : 2048);
-  const double rate = of_16_bits * (args.a.dtype == DType::f32 ? 0.5 : 1.0) * tile.reach;
+  const double rate = of_16_bits * 2 / static_cast<double>(size_of(args.a.dtype)) * tile.reach;
   const double l2_rate = (hopper ? 9.5e12 : 4.0e12) / sms / (aligned ? 1.0 : 1.45);
   constexpr double epilogue_rate = 40e9;  // bytes of C per SM
 

@@ -116,7 +116,10 @@ inline Support require_16_bit_maps(const Gemm::Args& args, const Context& contex
 /// where a store of 16 bytes does.
 template <class Out, class T>
 bool map_c(const Product<T, float>& p, TensorMap& map) {
-  if (p.beta != 0 || p.bias.data != nullptr || p.activation != Activation::none) return false;
+  if (p.beta != 0 || p.bias.data != nullptr || p.residual.data != nullptr ||
+      p.activation != Activation::none) {
+    return false;
+  }
   View<Out, 3> c;
   c.data = reinterpret_cast<Out*>(p.c.data);
   for (int axis = 0; axis < 3; ++axis) {

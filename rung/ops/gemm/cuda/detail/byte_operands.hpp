@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+// 8-bit operands for wgmma, which takes them with k contiguous only: as they are where the copy
+// engine can fetch them so, else as a copy in the workspace.
+#pragma once
+
+#include <cstdint>
+
+#include "rung/core/integer.hpp"
+#include "rung/device/swizzled_tile.hpp"
+#include "rung/ops/gemm/cuda/detail/product.hpp"
+
+namespace rung::gemm_cuda::inline RUNG_TARGET {
+
+constexpr std::int64_t most_packed_bytes = std::int64_t{1} << 30;
+
+/// `view`: matrices x outer x k.
+struct ByteOperand {
+  View<const std::uint8_t, 3> view;
+  bool moves;  // a matrix for each of the batch, not one for all
+  bool packs;
+
+  /// `given`: of any 8-bit type; axis `outer` is shared with C.
+  ByteOperand(const ConstTensorRef& given, int outer, int depth) {
+    ConstTensorRef bytes = given;
+    bytes.dtype = DType::u8;
+    view = bytes.view<const std::uint8_t, 3>();
+    moves = given.shape[0] > 1 && given.strides[0] != 0;
+    if (!moves) view.shape[0] = 1;
+    view.shape[1] = given.shape[outer];
+    view.shape[2] = given.shape[depth];
+    view.strides[1] = given.strides[outer];
+    view.strides[2] = given.strides[depth];
+    constexpr int box[3] = {1, 64, SwizzledTile<std::uint8_t, 64, true>::depth};
+    packs = !tensor_map_support(view, box, Swizzle::bytes_128);
+  }
+  [[nodiscard]] std::int64_t pitch() const { return round_up(view.shape[2], 128); }
+  /// Of the copy.
+  [[nodiscard]] std::int64_t bytes() const {
+    return packs ? view.shape[0] * view.shape[1] * pitch() : 0;
+  }
+};
+
+/// Copies an operand that packs to `to`, aligned to 128 bytes, and makes the copy the operand.
+void pack_bytes(Context& context, ByteOperand& operand, std::uint8_t* to);
+
+/// Both operands of a product, and how long copying them takes.
+struct ByteOperands {
+  ByteOperand a, b;
+
+  explicit ByteOperands(const Gemm::Args& args) : a(args.a, 1, 2), b(args.b, 2, 1) {}
+  [[nodiscard]] std::int64_t bytes() const { return a.bytes() + b.bytes(); }
+  [[nodiscard]] double seconds(const Context& context) const {
+    constexpr double share = 0.4;  // of memory's rate
+    return ((a.packs ? 1 : 0) + (b.packs ? 1 : 0)) * launch_seconds +
+           2 * static_cast<double>(bytes()) / (share * nominal_rates(context).bytes_per_second);
+  }
+  void pack(Context& context, void* memory) {
+    auto* const to = static_cast<std::uint8_t*>(memory);
+    const std::int64_t of_a = a.bytes();
+    pack_bytes(context, a, to);
+    pack_bytes(context, b, to + of_a);
+  }
+};
+
+}  // namespace rung::gemm_cuda::inline RUNG_TARGET
