@@ -29,15 +29,13 @@ constexpr std::int64_t max_phases = 256;
 
 void transposed_simd(const ConvBackwardData::Args& args, Context& context, int threads) {
   const conv_layer::Gathered g = conv_layer::transposed(args);
-  const std::int64_t phases = conv_layer::phases_of(g);
-  if (phases == 1 || phases > max_phases) {
+  if (conv_layer::phases_of(g) > max_phases) {
     conv_cpu::HWY_NAMESPACE::direct(g, context, threads);
     return;
   }
-  for (std::int64_t i = 0; i < phases; ++i) {
-    conv_cpu::HWY_NAMESPACE::direct(conv_layer::phase_layer(g, i, size_of(g.dtype)), context,
-                                    threads);
-  }
+  conv_layer::for_each_phase(g, [&](const conv_layer::Gathered& phase) {
+    conv_cpu::HWY_NAMESPACE::direct(phase, context, threads);
+  });
 }
 
 }  // namespace rung::conv_backward_data_cpu::HWY_NAMESPACE
