@@ -4,10 +4,10 @@
 // Idea     conv's rung of this name, of dy and of filters whose channels and numbers have changed
 //          places: they are packed by terms beforehand, so that it does not matter that w is not
 //          contiguous along what is summed over.
-// Changes  against implicit_gemm: tiles of up to 64 channels x 256 places by cp.async, four ahead, 16
-//          x 8 elements per thread.
+// Changes  against implicit_gemm: tiles of up to 128 channels x 256 places by cp.async, four ahead,
+//          16 x 8 elements per thread.
 // Cost     per thread and tile of eight terms 1024 multiply-adds, 48 wide loads from shared memory,
-//          16 copies of dy and one of w.
+//          8 or 16 copies of dy and one of w.
 // Limits   f32, a stride of 1, up to 32 taps.
 // Tried    -
 // Source   conv / implicit_gemm_async.
@@ -43,13 +43,9 @@ void run(const ConvBackwardData::Args& args, Context& context) {
   const Gathered g = conv_layer::transposed(args);
   const PackedFilters packed = make_packed(g, context);
   launch(context, pack_grid(g, packed), conv_backward_data_implicit_gemm_async_pack, g, packed);
-  const auto make = [&]<int Shape>() {
+  with_async_shape(plan_async(g, ConvBackwardData::cost(args), context).shape, [&]<int Shape>() {
     launch(context, async_grid<Shape>(g), conv_backward_data_implicit_gemm_async<Shape>, g, packed);
-  };
-  const int shape = plan_async(g, ConvBackwardData::cost(args), context).shape;
-  if (shape == 0) return make.template operator()<0>();
-  if (shape == 1) return make.template operator()<1>();
-  make.template operator()<2>();
+  });
 }
 
 const Rung<ConvBackwardData> self{{.name = "implicit_gemm_async",

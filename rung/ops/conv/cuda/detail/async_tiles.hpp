@@ -69,15 +69,10 @@ class GatheredTile {
   /// Starts copying the next tile: eight channels of a tap, as far as there are.
   __device__ __forceinline__ void copy(float* tile) {
     const int left = static_cast<int>(g_.q) - channel_;
-#pragma unroll
-    for (int i = 0; i < mine; ++i) {
-      const int channels = (inside_[i] >> tap_ & 1) != 0 ? left : 0;
-      const float* const from = x_ + (base_[i] + offset_);
-#pragma unroll
-      for (int k = 0; k < async_steps; ++k) {
-        ptx::async_copy<4>(tile + k * pitch + i * Threads + threadIdx.x, from + k * g_.x_strides[1],
-                           k < channels ? 4 : 0);
-      }
+    if (left >= async_steps) {
+      copy_channels<true>(tile, left);
+    } else {
+      copy_channels<false>(tile, left);
     }
     advance();
   }
@@ -88,6 +83,23 @@ class GatheredTile {
   static __device__ __forceinline__ bool is_inside(const SourceAxis& axis, int first, int tap) {
     const int at = first + tap * static_cast<int>(axis.between);
     return static_cast<unsigned>(at) < static_cast<unsigned>(axis.extent);
+  }
+
+  /// All: there are eight. A pointer that moves costs two additions per copy; multiples of the
+  /// channels' distance would cost more.
+  template <bool All>
+  __device__ __forceinline__ void copy_channels(float* tile, int left) const {
+#pragma unroll
+    for (int i = 0; i < mine; ++i) {
+      const bool inside = (inside_[i] >> tap_ & 1) != 0;
+      const float* from = x_ + (base_[i] + offset_);
+#pragma unroll
+      for (int k = 0; k < async_steps; ++k) {
+        const bool exists = inside && (All || k < left);
+        ptx::async_copy<4>(tile + k * pitch + i * Threads + threadIdx.x, from, exists ? 4 : 0);
+        from += g_.x_strides[1];
+      }
+    }
   }
 
   __device__ __forceinline__ void advance() {
@@ -238,7 +250,16 @@ struct AsyncLayer {
 
 // --- on the host ---------------------------------------------------------------------------------
 
-constexpr gemm_cuda::TileShape async_shapes[] = {{.rows = 64,
+constexpr gemm_cuda::TileShape async_shapes[] = {{.rows = 128,
+                                                  .columns = 256,
+                                                  .steps = async_steps,
+                                                  .warp_rows = 64,
+                                                  .warp_columns = 64,
+                                                  .thread_rows = 16,
+                                                  .thread_columns = 8,
+                                                  .stages = 5,
+                                                  .blocks = 1},
+                                                 {.rows = 64,
                                                   .columns = 256,
                                                   .steps = async_steps,
                                                   .warp_rows = 64,
@@ -266,8 +287,8 @@ constexpr gemm_cuda::TileShape async_shapes[] = {{.rows = 64,
                                                   .stages = 5,
                                                   .blocks = 6}};
 // What each is taken to reach of the multiply-add peak where y is large.
-constexpr double async_fractions[] = {0.74, 0.7, 0.62};
-constexpr int async_shape_count = 3;
+constexpr double async_fractions[] = {0.76, 0.72, 0.66, 0.6};
+constexpr int async_shape_count = 4;
 
 inline PackedFilters packed_shape(const Gathered& g) {
   return {.data = nullptr,
@@ -329,6 +350,20 @@ inline LaunchShape pack_grid(const Gathered& g, const PackedFilters& packed) {
   return {.grid = smaller(ceil_div(g.groups * packed.of_group(), block_threads),
                           std::int64_t{0x7fffffff}),
           .block = block_threads};
+}
+/// f.template operator()<shape>() with one known at run time.
+template <class F>
+void with_async_shape(int shape, F&& f) {
+  switch (shape) {
+    case 0:
+      return f.template operator()<0>();
+    case 1:
+      return f.template operator()<1>();
+    case 2:
+      return f.template operator()<2>();
+    default:
+      return f.template operator()<3>();
+  }
 }
 template <int Shape>
 LaunchShape async_grid(const Gathered& g) {
