@@ -8,6 +8,8 @@
 // beforehand, those of a term contiguous, with zeros for channels that there are not.
 #pragma once
 
+#include <cmath>
+
 #include "rung/ops/conv/cuda/detail/layer.hpp"
 #include "rung/ops/conv/cuda/detail/tiles.hpp"
 #include "rung/ops/gemm/cuda/detail/async.hpp"
@@ -322,6 +324,13 @@ struct AsyncPlan {
 /// counts; fewer than four warps leave schedulers idle.
 inline AsyncPlan plan_async(const Gathered& g, Cost cost, const Context& context) {
   AsyncPlan best;
+  // Where neighbouring pixels are far apart, as with channels last, each lane's copy is of another
+  // line.
+  const double far =
+      std::abs(static_cast<double>(g.x_strides[4]) * static_cast<double>(g.axis[2].step)) > 4 &&
+              g.axis[2].places > 1
+          ? 3
+          : 1;
   const PackedFilters packed = packed_shape(g);
   const double sms = context.info().sms;
   for (int i = 0; i < async_shape_count; ++i) {
