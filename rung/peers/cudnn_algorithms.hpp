@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What cuDNN's numbers for algorithms of convolutions mean. Without its headers, and without CUDA's.
+// What cuDNN's numbers for algorithms of convolutions mean. Without its headers, and without
+// CUDA's.
 #pragma once
 
 namespace rung::cudnn {

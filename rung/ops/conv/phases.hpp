@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The phases of a strided layer's gradient, on hosts and devices: the pixels i = first + stride j of
-// an axis have the same taps, so that each phase is a layer of stride 1, by part of the taps, which
-// writes every stride-th pixel.
+// The phases of a strided layer's gradient, on hosts and devices: the pixels i = first + stride j
+// of an axis have the same taps, so that each phase is a layer of stride 1, by part of the taps,
+// which writes every stride-th pixel.
 #pragma once
 
 #include <cstdint>

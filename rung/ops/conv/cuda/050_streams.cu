@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // conv / streams
 //
-// Idea     unrolling an image is bound by memory, multiplying by arithmetic: a device can do both at
-//          once. The images of a batch are shared by four streams, each with a matrix of its own:
-//          while one stream multiplies, others unroll what comes next.
+// Idea     unrolling an image is bound by memory, multiplying by arithmetic: a device can do both
+//          at once. The images of a batch are shared by four streams, each with a matrix of its
+//          own: while one stream multiplies, others unroll what comes next.
 // Changes  against im2col_gemm: four matrices and four streams, which fork from the caller's and
 //          join it again by events. Whoever calls sees one stream, and a CUDA graph takes all.
 // Cost     that of im2col_gemm, less what overlaps; an event per stream. A course's version has x
 //          and y on the host, and overlaps their copies with kernels in the same way: chunk i + 1
-//          comes in while chunk i is computed. Here tensors are on the device already; for arrays on
-//          the host the operator transfer does that.
+//          comes in while chunk i is computed. Here tensors are on the device already; for arrays
+//          on the host the operator transfer does that.
 // Limits   as im2col_gemm. One image gains nothing; small ones, whose kernels leave SMs idle, most.
 //          In the simulator streams take turns: what is checked there is that they share nothing.
 // Tried    -

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // conv / implicit GEMM, asynchronous
 //
-// Idea     the product of implicit_gemm by the pipeline of gemm's simt_top: cp.async brings tiles of
-//          eight terms to shared memory, four tiles ahead, and a thread multiplies up to 16 x 8
+// Idea     the product of implicit_gemm by the pipeline of gemm's simt_top: cp.async brings tiles
+//          of eight terms to shared memory, four tiles ahead, and a thread multiplies up to 16 x 8
 //          elements. A first kernel packs the filters by terms, so that they are copied 16 bytes at
 //          a time; terms are ordered so that the eight of a tile are channels of one tap.
 // Changes  against implicit_gemm: 128 multiply-adds for 6 wide loads from shared memory instead of
 //          64 for 4; no table of terms - a tap moves one offset, and whether it is inside is a bit
 //          per pixel -; nothing passes through registers on its way to shared memory.
-// Cost     a tile of 128 filters x 256 pixels and eight terms: per thread 1024 multiply-adds, 48 wide
-//          loads from shared memory, 8 copies of x and one of w; with 64 filters 16 copies of x. nvcc
-//          leaves multiply-adds 83 of 100 instructions of the loop with 64 filters.
+// Cost     a tile of 128 filters x 256 pixels and eight terms: per thread 1024 multiply-adds, 48
+//          wide loads from shared memory, 8 copies of x and one of w; with 64 filters 16 copies of
+//          x. nvcc leaves multiply-adds 83 of 100 instructions of the loop with 64 filters.
 // Limits   f32, up to 32 taps. Channels are multiplied in eights: with three of them five eighths
 //          are zeros. With channels last, a warp's copies of x touch a line per pixel.
 // Tried    -

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 // conv / f16 arithmetic
 //
-// Idea     f16 elements are multiplied as they are, two per instruction (fma.rn.f16x2): a word holds
-//          two neighbouring channels of a pixel, another the same channels of a filter. Sums of f16
-//          would stop growing at 2048 times what is added; so only 8 multiply-adds are summed in
-//          each half of a word, and then added to a sum in f32.
+// Idea     f16 elements are multiplied as they are, two per instruction (fma.rn.f16x2): a word
+//          holds two neighbouring channels of a pixel, another the same channels of a filter. Sums
+//          of f16 would stop growing at 2048 times what is added; so only 8 multiply-adds are
+//          summed in each half of a word, and then added to a sum in f32.
 // Changes  against implicit_gemm: 16-byte loads, half the bytes in shared memory, 2 multiply-adds
 //          per instruction; the conversions, 4 instructions, are paid once for 16 multiply-adds.
 // Cost     8 instructions for 16 multiply-adds, and 4 for their promotion: 3/4 of an instruction
 //          per multiply-add, where f32 takes one and its conversions.
 // Limits   |error| <= 8.1 2^-11 sum |w x| + 2^-24 n, instead of what conv.hpp promises of f32 sums:
-//          a lesson, which is never picked. Products whose sums of 8 exceed 65504 become infinite. f16;
-//          contiguous channels, a multiple of 8 per group, all 16-byte aligned.
+//          a lesson, which is never picked. Products whose sums of 8 exceed 65504 become infinite.
+//          f16; contiguous channels, a multiple of 8 per group, all 16-byte aligned.
 // Tried    -
 // Source   CUDA C++ Programming Guide, "Arithmetic instructions": results per clock and SM.
 #include "rung/device/ptx_half_multiply.hpp"
@@ -28,7 +28,7 @@ using namespace conv_cuda;
 struct HalfProduct {
   static constexpr int pixels = 8;
   static constexpr int filters = 4;
-  static constexpr int lanes = 16;          // side by side
+  static constexpr int lanes = 16;          // adjacent pixels
   static constexpr int words = 4;           // of 16 bytes: eight terms
   static constexpr int terms_per_half = 8;  // between two promotions
   static_assert(pixels * lanes == tile_pixels && filters * lanes == tile_filters);

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // conv_backward_data / implicit GEMM by TMA
 //
-// Idea     with a stride of 1 the gradient is a layer of conv's: dy, with (k - 1) d - p of padding, by
-//          filters that are turned around - their last tap first - and whose channels and numbers
-//          have changed places. A first kernel writes those filters; conv's implicit_gemm_tma does
-//          the rest.
+// Idea     with a stride of 1 the gradient is a layer of conv's: dy, with (k - 1) d - p of padding,
+//          by filters that are turned around - their last tap first - and whose channels and
+//          numbers have changed places. A first kernel writes those filters; conv's
+//          implicit_gemm_tma does the rest.
 // Changes  against tensor_cores: the copy engine unrolls dy, and wgmma multiplies.
 // Cost     w is read and written once more, which is little beside dy; then as conv's.
 // Limits   f16 and bf16, channels last, two dimensions at most, a stride of 1; filters of a group
@@ -21,7 +21,8 @@ using namespace conv_cuda;
 
 constexpr int threads = 256;
 
-/// turned[c][taps in reverse][k of the group], rows of whole 16 bytes; what pads them is never read.
+/// turned[c][taps in reverse][k of the group], rows of whole 16 bytes; what pads them is never
+/// read.
 template <class T>
 __global__ void __launch_bounds__(threads)
     conv_backward_data_turn_filters(View<const T, 5> w, T* turned, ConvGeometry g,

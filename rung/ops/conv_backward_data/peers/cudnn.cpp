@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// conv_backward_data / cudnn: the peer cuDNN, its gradient of images; see conv/peers/cudnn_layer.hpp.
+// conv_backward_data / cudnn: the peer cuDNN, its gradient of images; see
+// conv/peers/cudnn_layer.hpp.
 #include "rung/ops/conv/peers/cudnn_layer.hpp"
 #include "rung/ops/conv_backward_data/conv_backward_data.hpp"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// conv_backward_data / onednn: the peer oneDNN, its convolution primitive backward for the images; see
-// conv/peers/onednn_layer.hpp.
+// conv_backward_data / onednn: the peer oneDNN, its convolution primitive backward for the images;
+// see conv/peers/onednn_layer.hpp.
 //
 // Kernels  generated while running for the processor it finds.
 #include "rung/ops/conv/peers/onednn_layer.hpp"

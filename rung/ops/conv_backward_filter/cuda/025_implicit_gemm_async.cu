@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 // conv_backward_filter / implicit GEMM, asynchronous
 //
-// Idea     the product over pixels by the pipeline of gemm's simt_top: cp.async brings tiles of eight
-//          pixels of an image to shared memory, four tiles ahead. A thread has one pixel of each
-//          tile, of which it copies eight or sixteen filters' results and as many terms of x: where
-//          the pixel is, and which taps are inside, a bit each, is found once for all of them.
-// Changes  against implicit_gemm: up to 16 x 8 elements per thread; no table of pixels; nothing passes
-//          through registers on its way to shared memory.
+// Idea     the product over pixels by the pipeline of gemm's simt_top: cp.async brings tiles of
+//          eight pixels of an image to shared memory, four tiles ahead. A thread has one pixel of
+//          each tile, of which it copies eight or sixteen filters' results and as many terms of x:
+//          where the pixel is, and which taps are inside, a bit each, is found once for all of
+//          them.
+// Changes  against implicit_gemm: up to 16 x 8 elements per thread; no table of pixels; nothing
+//          passes through registers on its way to shared memory.
 // Cost     a tile of 128 filters x 128 terms: per thread and tile 1024 multiply-adds, 48 wide loads
 //          from shared memory, 8 copies of dy and 8 of x. Slices as in implicit_gemm.
-// Limits   f32, two dimensions at most, up to 32 taps. Images are cut into eights of pixels: of 7 x 7
-//          an eighth is zeros. Filters fill tiles of 64 or 128.
+// Limits   f32, two dimensions at most, up to 32 taps. Images are cut into eights of pixels: of 7 x
+//          7 an eighth is zeros. Filters fill tiles of 64 or 128.
 // Tried    -
 // Source   gemm / simt_top; split-K: S. Chetlur et al., cuDNN, 2014.
 #include <cmath>

@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 // conv_backward_filter / implicit GEMM by TMA
 //
-// Idea     for each tap dw is a product of two matrices that have a row per pixel: dy, turned, times
-//          x as the copy engine unrolls it for this tap. Neither is transposed: wgmma reads operands
-//          whose k, the pixels, is not contiguous, in panels of 64 filters or channels by 64
-//          pixels. All else is gemm's persistent: warp roles, a ring of stages, slices of k.
+// Idea     for each tap dw is a product of two matrices that have a row per pixel: dy, turned,
+//          times x as the copy engine unrolls it for this tap. Neither is transposed: wgmma reads
+//          operands whose k, the pixels, is not contiguous, in panels of 64 filters or channels by
+//          64 pixels. All else is gemm's persistent: warp roles, a ring of stages, slices of k.
 // Changes  against tensor_cores: no thread computes an address per 16 bytes; products of 64 x 256 x
 //          16 that read shared memory themselves.
 // Cost     a tile of 128 filters x 256 channels of a tap reads 48 KiB of L2 per 64 pixels; each tap
 //          reads dy and x again, from L2. The partial sums of slices go to memory and back.
 // Limits   f16 and bf16, channels last, two dimensions at most; channels and filters aligned to 16
-//          bytes, dy's pixels in one line, strides up to 8. Filters fill tiles of 128, channels of 64.
+//          bytes, dy's pixels in one line, strides up to 8. Filters fill tiles of 128, channels of
+//          64.
 // Tried    -
 // Source   PTX ISA, "Tensor: im2col mode"; CUTLASS, "Convolution on Hopper": weight gradient.
 #include "rung/device/ptx_hopper.hpp"
@@ -119,8 +120,8 @@ __global__ void __launch_bounds__(role_threads, 1)
 template <class T>
 using PixelPanel = WgmmaTile<T, 64, false>;
 
-/// A group's gradient as products, taps of them. b's strides stand for those of x's pixels; its data
-/// are never read as a matrix.
+/// A group's gradient as products, taps of them. b's strides stand for those of x's pixels; its
+/// data are never read as a matrix.
 Gemm::Args product_of(const ConvBackwardFilter::Args& args, std::int64_t group) {
   const ConvGeometry& g = args.geometry;
   const std::int64_t pixels = g.images * g.results();

@@ -2,9 +2,9 @@
 // A gathered layer of f32 by the pipeline of gemm's `simt_top`: rows are filters, columns pixels, k
 // the terms. Both operands reach shared memory by cp.async, several tiles ahead of the products.
 //
-// Terms are ordered by eights of channels, then taps, then the channels of an eight: a tile of eight
-// steps has one tap, so that a pixel is checked against the padding once for eight elements, and
-// the taps of eight channels find what they share of x in L1. Filters are packed in that order
+// Terms are ordered by eights of channels, then taps, then the channels of an eight: a tile of
+// eight steps has one tap, so that a pixel is checked against the padding once for eight elements,
+// and the taps of eight channels find what they share of x in L1. Filters are packed in that order
 // beforehand, those of a term contiguous, with zeros for channels that there are not.
 #pragma once
 

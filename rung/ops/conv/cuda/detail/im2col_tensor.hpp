@@ -65,8 +65,8 @@ void map_result(gemm_cuda::TensorJob<T>& job, std::int64_t columns) {
   job.boxes_of_c = gemm_cuda::map_c<float>(longer, job.c);
 }
 
-/// conv's rung, for whoever has a layer that is not a call of conv's: conv_backward_data. `partial`:
-/// memory for im2col_partial_bytes(), or null: the context's workspace.
+/// conv's rung, for whoever has a layer that is not a call of conv's: conv_backward_data.
+/// `partial`: memory for im2col_partial_bytes(), or null: the context's workspace.
 Support supports_im2col_tma(const Conv::Args& args, const Context& context);
 double im2col_tma_seconds(const Conv::Args& args, const Context& context);
 std::size_t im2col_partial_bytes(const Conv::Args& args, const Context& context);
