@@ -3,7 +3,7 @@
 // different lanes run at the same time, while whoever uses the context sees one stream.
 //
 //   Lanes& lanes = context.memo<Lanes>();
-//   lanes.fork_join(context, 4, [&](int lane, Context& on) { launch(on, ...); });  // each lane once
+//   lanes.fork_join(context, 4, [&](int lane, Context& on) { launch(on, ...); });  // once a lane
 //
 // Events order streams on the device: the host never waits, and a CUDA graph that captures the
 // context's stream captures the lanes, too. Memory is the caller's: a lane must not use its own

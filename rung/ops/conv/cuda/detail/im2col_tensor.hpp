@@ -37,15 +37,16 @@ View<const T, 4> image_of(const ConstTensorRef& x, std::int64_t channels, std::i
           {x.shape[0], x.shape[3], x.shape[4], channels},
           {x.strides[0], x.strides[3], x.strides[4], x.strides[1]}};
 }
-/// Of so many pixels and channels at a time.
+/// Of so many pixels and channels at a time. It ends where the last pixel's first tap is, so that
+/// paddings at both ends need not be the same.
 inline Im2colWindow window_of(const ConvGeometry& g, int pixels, int channels) {
   Im2colWindow window{.channels = channels, .pixels = pixels};
   for (int axis = 0; axis < 2; ++axis) {
     const ConvAxis& one = g.axis[1 + axis];
     constexpr std::int64_t far = 1 << 20;  // too far, but an int
-    window.lower[axis] = static_cast<int>(-smaller(one.padding, far));
-    window.upper[axis] =
-        static_cast<int>(smaller(one.padding, far) - smaller((one.kernel - 1) * one.dilation, far));
+    const std::int64_t last = (one.out - 1) * one.stride - one.padding;
+    window.lower[axis] = static_cast<int>(clamped(-one.padding, -far, far));
+    window.upper[axis] = static_cast<int>(clamped(last - (one.in - 1), -far, far));
     window.steps[axis] = static_cast<int>(smaller(one.stride, far));
   }
   return window;
