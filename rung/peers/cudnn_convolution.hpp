@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // cuDNN's convolution and its two gradients, by the algorithm that its own heuristics put first, as
-// frameworks call it. f32 without TF32; f16 and bf16 on tensor cores.
+// frameworks call it, of those that keep the accuracy asked for. f32 without TF32; f16 and bf16 on
+// tensor cores.
 #pragma once
 
 #include <algorithm>
@@ -8,6 +9,7 @@
 
 #include "rung/core/operator.hpp"
 #include "rung/peers/cudnn.hpp"
+#include "rung/peers/cudnn_algorithms.hpp"
 
 namespace rung::cudnn {
 
@@ -19,12 +21,9 @@ struct ConvolutionShape {
   bool channels_last = false;
   Extents padding, stride, dilation;  // per axis of the image
   int groups = 1;
+  bool transforms = false;  // Winograd and FFT may be used, whose errors are those of a whole tile
   bool operator==(const ConvolutionShape&) const = default;
 };
-
-/// What is computed from what: y from x and the filter, x's gradient from the filter and y's, or
-/// the filter's from x and y's.
-enum class Pass { forward, backward_data, backward_filter };
 
 /// The descriptors of the shape prepared last; one per thread.
 class Convolution {
@@ -68,8 +67,9 @@ class Convolution {
     Candidate candidates[8];
     check(find(session.handle, pass, &found, candidates), "its algorithms");
     Candidate* const end = candidates + found;
-    Candidate* const first =
-        std::find_if(candidates, end, [](const Candidate& c) { return c.status == 0; });
+    Candidate* const first = std::find_if(candidates, end, [&](const Candidate& c) {
+      return c.status == 0 && (shape.transforms || !is_transform(pass, c.algorithm));
+    });
     if (first == end) throw Error(ErrorCode::internal, "cuDNN has no algorithm for this call");
     chosen_ = *first;
     prepared_ = shape;

@@ -133,7 +133,9 @@ void print_remarks(const std::vector<BenchTable>& tables, const bench::Machine& 
                   "times.",
                   plan.timing.rounds, options.pairs > 0 ? "" : ", fewer of slow ones"));
   if (above_ceiling) {
-    say("of ceiling is blank where a version was faster than it: part of the data stays in a "
+    say("of ceiling is blank where a version was faster than it: it does with fewer operations "
+        "than "
+        "the definition has, which are what is counted (Winograd), or part of the data stays in a "
         "cache, "
         "or the machine was busy when its ceilings were measured (`rung machine --refresh`).");
   }

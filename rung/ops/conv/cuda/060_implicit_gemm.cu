@@ -21,7 +21,7 @@ using namespace conv_cuda;
 
 template <class T, class S>
 __global__ void __launch_bounds__(block_threads) conv_implicit_gemm(Gathered g) {
-  gathered_tile<T, S, false>(g);
+  gathered_tile<T, S>(g);
 }
 
 Support supports(const Conv::Args& args, const Context&) {

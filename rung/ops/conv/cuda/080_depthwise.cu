@@ -4,11 +4,13 @@
 // Idea     a filter per channel: nothing to share between filters, a few multiply-adds per element
 //          - the layer is a stencil, bound by memory. Where channels are contiguous a thread takes
 //          16 bytes of them, which have the same taps, so that loads are wide and one set of
-//          indices serves 4 or 8; else a thread takes four pixels of a column, whose windows
-//          overlap.
+//          indices serves 4 or 8. Else a thread takes eight pixels of a column, whose windows
+//          overlap: of 3 x 3 and 5 x 5 filters, whose weights then stay in registers, it goes down
+//          the rows of x, and adds what it loads of a row to all the pixels that see it.
 // Changes  against every_call: a quarter or an eighth of the loads and the address arithmetic;
 //          against implicit_gemm: no tiles with 15 of 16 rows empty.
-// Cost     kh kw loads per 16 bytes of y, from the L1 cache; x from memory once.
+// Cost     kh kw loads per 16 bytes of y, from the L1 cache; x from memory once. In columns of 3 x
+//          3: 30 loads, of which two thirds hit L1, 72 multiply-adds and no division per 8 pixels.
 // Limits   one filter per channel (C = K = G), images of two dimensions; f32, f16, bf16.
 // Tried    -
 // Source   F. Chollet, Xception: Deep learning with depthwise separable convolutions, 2017.
@@ -22,6 +24,13 @@ using namespace conv_cuda;
 constexpr int threads = 256;
 constexpr std::int64_t max_blocks = 0x7fffffff;
 constexpr int column_pixels = 4;
+/// Pixels of a column where the filter's size is known while compiling.
+template <int Stride>
+constexpr int run_pixels = 8 / Stride;
+
+/// The same of packs of channels, which take more registers.
+template <int Stride>
+constexpr int pack_pixels = 4 / Stride;
 
 template <class T>
 constexpr int width = 16 / static_cast<int>(sizeof(T));
@@ -90,6 +99,170 @@ __global__ void __launch_bounds__(threads)
   }
 }
 
+/// The same of Kernel x Kernel filters without dilation. Distances within a plane are 32 bits.
+template <class T, int Kernel, int Stride>
+__global__ void __launch_bounds__(threads)
+    conv_depthwise_runs(Layer<T> p, std::int64_t groups_of_rows, std::int64_t count) {
+  constexpr int pixels = run_pixels<Stride>;
+  constexpr int run_rows = (pixels - 1) * Stride + Kernel;  // of x
+  const ConvAxis& rows = p.geometry.axis[1];
+  const ConvAxis& columns = p.geometry.axis[2];
+  const auto height = static_cast<unsigned>(rows.in);
+  const auto width = static_cast<unsigned>(columns.in);
+  const auto down = static_cast<int>(p.x.strides[3]);
+  const auto across = static_cast<int>(p.x.strides[4]);
+  const std::int64_t step = std::int64_t{gridDim.x} * threads;
+  for (std::int64_t i = std::int64_t{blockIdx.x} * threads + threadIdx.x; i < count; i += step) {
+    std::int64_t rest = i;
+    const std::int64_t ow = take_axis(rest, columns.out);
+    const std::int64_t first = take_axis(rest, groups_of_rows) * pixels;
+    const std::int64_t c = take_axis(rest, p.geometry.channels);
+    float weights[Kernel][Kernel];
+#pragma unroll
+    for (int a = 0; a < Kernel; ++a) {
+#pragma unroll
+      for (int b = 0; b < Kernel; ++b) weights[a][b] = convert<float>(p.w(c, 0, 0, a, b));
+    }
+    const T* const plane = &p.x(rest, c, 0, 0, 0);
+    const int v = static_cast<int>(ow * Stride - columns.padding);
+    const int h = static_cast<int>(first * Stride - rows.padding);
+    float sums[pixels] = {};
+#pragma unroll
+    for (int row = 0; row < run_rows; ++row) {
+      const bool exists = static_cast<unsigned>(h + row) < height;
+      float x[Kernel];
+#pragma unroll
+      for (int b = 0; b < Kernel; ++b) {
+        const bool inside = exists && static_cast<unsigned>(v + b) < width;
+        x[b] = inside ? convert<float>(plane[(h + row) * down + (v + b) * across]) : 0.0F;
+      }
+#pragma unroll
+      for (int r = 0; r < pixels; ++r) {
+        const int a = row - r * Stride;
+        if (a < 0 || a >= Kernel) continue;
+#pragma unroll
+        for (int b = 0; b < Kernel; ++b) sums[r] += weights[a][b] * x[b];
+      }
+    }
+    T* const y = &p.y(rest, c, 0, 0, ow);
+#pragma unroll
+    for (int r = 0; r < pixels; ++r) {
+      if (first + r < rows.out) y[(first + r) * p.y.strides[3]] = p.epilogue(sums[r], c);
+    }
+  }
+}
+
+/// Weights of a block's channels, by taps.
+constexpr int max_packs = 32;
+template <class T, int Kernel>
+struct PackWeights {
+  alignas(16) float of[Kernel * Kernel][max_packs * width<T>];
+};
+
+/// conv_depthwise_runs of 16 bytes of channels: a block has up to 32 such packs, blockIdx.y counts
+/// these, and their weights in shared memory; a thread makes one after another the columns of four
+/// pixels, or two, of a pack.
+template <class T, int Kernel, int Stride>
+__global__ void __launch_bounds__(threads)
+    conv_depthwise_pack_runs(Layer<T> p, int packs, std::int64_t groups_of_rows,
+                             std::int64_t count) {
+  constexpr int lanes = width<T>;
+  constexpr int pixels = pack_pixels<Stride>;
+  constexpr int run_rows = (pixels - 1) * Stride + Kernel;
+  auto& weights = shared<PackWeights<T, Kernel>>().of;
+  const ConvAxis& rows = p.geometry.axis[1];
+  const ConvAxis& columns = p.geometry.axis[2];
+  const std::int64_t first_channel = std::int64_t{blockIdx.y} * packs * lanes;
+  const std::int64_t channels =
+      smaller(std::int64_t{packs} * lanes, p.geometry.channels - first_channel);
+  for (int i = static_cast<int>(threadIdx.x); i < Kernel * Kernel * channels; i += threads) {
+    const int tap = i % (Kernel * Kernel);
+    const int channel = i / (Kernel * Kernel);
+    weights[tap][channel] =
+        convert<float>(p.w(first_channel + channel, 0, 0, tap / Kernel, tap % Kernel));
+  }
+  __syncthreads();
+  const int pack = static_cast<int>(threadIdx.x) % packs;
+  const int slots = threads / packs;  // of columns; threads behind the last have nothing to do
+  const int slot = static_cast<int>(threadIdx.x) / packs;
+  if (slot >= slots || pack * lanes >= channels) return;
+  const std::int64_t c = first_channel + pack * lanes;
+  const auto height = static_cast<unsigned>(rows.in);
+  const auto across_all = static_cast<unsigned>(columns.in);
+  const auto down = static_cast<int>(p.x.strides[3]);
+  const auto across = static_cast<int>(p.x.strides[4]);
+  const std::int64_t step = std::int64_t{gridDim.x} * slots;
+  for (std::int64_t i = std::int64_t{blockIdx.x} * slots + slot; i < count; i += step) {
+    std::int64_t rest = i;
+    const std::int64_t ow = take_axis(rest, columns.out);
+    const std::int64_t first = take_axis(rest, groups_of_rows) * pixels;
+    const T* const plane = &p.x(rest, c, 0, 0, 0);
+    const int v = static_cast<int>(ow * Stride - columns.padding);
+    const int h = static_cast<int>(first * Stride - rows.padding);
+    float sums[pixels][lanes] = {};
+#pragma unroll
+    for (int b = 0; b < Kernel; ++b) {
+      if (static_cast<unsigned>(v + b) >= across_all) continue;
+      float of_column[Kernel][lanes];
+#pragma unroll
+      for (int a = 0; a < Kernel; ++a) {
+#pragma unroll
+        for (int l = 0; l < lanes; l += 4) {
+          const Pack<float, 4> four = load_wide<4>(&weights[a * Kernel + b][pack * lanes + l]);
+#pragma unroll
+          for (int j = 0; j < 4; ++j) of_column[a][l + j] = four[j];
+        }
+      }
+#pragma unroll
+      for (int row = 0; row < run_rows; ++row) {
+        if (static_cast<unsigned>(h + row) >= height) continue;
+        const Pack<float, lanes> x =
+            convert<float>(load_wide<lanes>(plane + ((h + row) * down + (v + b) * across)));
+#pragma unroll
+        for (int r = 0; r < pixels; ++r) {
+          const int a = row - r * Stride;
+          if (a < 0 || a >= Kernel) continue;
+#pragma unroll
+          for (int l = 0; l < lanes; ++l) sums[r][l] += of_column[a][l] * x[l];
+        }
+      }
+    }
+#pragma unroll
+    for (int r = 0; r < pixels; ++r) {
+      if (first + r >= rows.out) continue;
+      Pack<T, lanes> made;
+#pragma unroll
+      for (int l = 0; l < lanes; ++l) made[l] = p.epilogue(sums[r][l], c + l);
+      store_wide(&p.y(rest, c, 0, first + r, ow), made);
+    }
+  }
+}
+
+/// f.template operator()<Kernel, Stride>() where the layer is one that conv_depthwise_runs takes;
+/// false otherwise.
+template <class F>
+bool with_runs(const Conv::Args& args, F&& f) {
+  const ConvAxis& rows = args.geometry.axis[1];
+  const ConvAxis& columns = args.geometry.axis[2];
+  const std::int64_t kernel = rows.kernel;
+  const std::int64_t stride = rows.stride;
+  constexpr std::int64_t far = 1 << 28;
+  const double plane = static_cast<double>(rows.in) * std::abs(double(args.x.strides[3])) +
+                       static_cast<double>(columns.in) * std::abs(double(args.x.strides[4]));
+  if (columns.kernel != kernel || columns.stride != stride || rows.dilation != 1 ||
+      columns.dilation != 1 || (kernel != 3 && kernel != 5) || (stride != 1 && stride != 2) ||
+      rows.padding > far || columns.padding > far || rows.in > far || columns.in > far ||
+      plane > 0x7fffffff) {
+    return false;
+  }
+  if (kernel == 3) {
+    stride == 1 ? f.template operator()<3, 1>() : f.template operator()<3, 2>();
+  } else {
+    stride == 1 ? f.template operator()<5, 1>() : f.template operator()<5, 2>();
+  }
+  return true;
+}
+
 bool in_packs(const Conv::Args& args) {
   const auto lanes = static_cast<std::int64_t>(16 / size_of(args.x.dtype));
   const auto aligned = [&](const ConstTensorRef& tensor) {
@@ -119,15 +292,44 @@ double estimate(const Conv::Args& args, const Context& context) {
 
 void run(const Conv::Args& args, Context& context) {
   const ConvGeometry& g = args.geometry;
+  const auto grid = [](std::int64_t count) -> LaunchShape {
+    return {.grid = smaller(ceil_div(count, threads), max_blocks), .block = threads};
+  };
   visit<float, f16, bf16>(args.x.dtype, [&]<class T>() {
-    const bool packed = in_packs(args);
-    const std::int64_t along =
-        packed ? g.channels / width<T> : ceil_div(g.axis[1].out, std::int64_t{column_pixels});
-    const std::int64_t count =
-        packed ? args.y.size() / width<T> : g.images * g.channels * along * g.axis[2].out;
-    launch(context, {.grid = smaller(ceil_div(count, threads), max_blocks), .block = threads},
-           packed ? conv_depthwise_channels<T> : conv_depthwise_columns<T>, layer_of<T>(args),
-           along, count);
+    const std::int64_t columns = g.images * g.channels * g.axis[2].out;
+    if (in_packs(args)) {
+      const std::int64_t all_packs = g.channels / width<T>;
+      const auto packs = static_cast<int>(smaller(all_packs, std::int64_t{max_packs}));
+      const std::int64_t chunks = ceil_div(all_packs, packs);
+      const bool in_runs =
+          chunks <= 0xffff && with_runs(args, [&]<int Kernel, int Stride>() {
+            const std::int64_t along = ceil_div(g.axis[1].out, std::int64_t{pack_pixels<Stride>});
+            const std::int64_t count = columns / g.channels * along;
+            // Blocks that stay load their weights once: 16 per SM.
+            const std::int64_t blocks =
+                smaller(ceil_div(count, threads / packs),
+                        larger(std::int64_t{16} * context.info().sms / chunks, std::int64_t{1}));
+            launch(context,
+                   {.grid = {blocks, chunks},
+                    .block = threads,
+                    .shared_bytes = sizeof(PackWeights<T, Kernel>)},
+                   conv_depthwise_pack_runs<T, Kernel, Stride>, layer_of<T>(args), packs, along,
+                   count);
+          });
+      if (in_runs) return;
+      const std::int64_t count = args.y.size() / width<T>;
+      return launch(context, grid(count), conv_depthwise_channels<T>, layer_of<T>(args), all_packs,
+                    count);
+    }
+    const bool has_runs = with_runs(args, [&]<int Kernel, int Stride>() {
+      const std::int64_t along = ceil_div(g.axis[1].out, std::int64_t{run_pixels<Stride>});
+      launch(context, grid(columns * along), conv_depthwise_runs<T, Kernel, Stride>,
+             layer_of<T>(args), along, columns * along);
+    });
+    if (has_runs) return;
+    const std::int64_t along = ceil_div(g.axis[1].out, std::int64_t{column_pixels});
+    launch(context, grid(columns * along), conv_depthwise_columns<T>, layer_of<T>(args), along,
+           columns * along);
   });
 }
 

@@ -24,7 +24,7 @@ using namespace conv_cuda;
 
 template <class T>
 __global__ void __launch_bounds__(block_threads) conv_tensor_cores(Gathered g) {
-  tensor_tile<T, false, false>(g);
+  tensor_tile<T, false>(g);
 }
 
 Support supports(const Conv::Args& args, const Context&) {

@@ -17,16 +17,13 @@
 // Source   PTX ISA, "Tensor: im2col mode"; CUTLASS, "Convolution on Hopper".
 #include "rung/device/ptx_hopper.hpp"
 #include "rung/device/ptx_im2col.hpp"
-#include "rung/ops/conv/cuda/detail/layer.hpp"
-#include "rung/ops/conv/layer.hpp"
-#include "rung/ops/gemm/cuda/detail/consume.hpp"
-#include "rung/ops/gemm/cuda/detail/tensor_job.hpp"
+#include "rung/ops/conv/cuda/detail/im2col_tensor.hpp"
+#include "rung/ops/gemm/cuda/320_persistent.cuh"
 
 namespace rung {
 namespace {
 
 using namespace conv_cuda;
-using conv_layer::Gathered;
 using gemm_cuda::consumer_registers;
 using gemm_cuda::consumer_warps;
 using gemm_cuda::producer_registers;
@@ -36,10 +33,10 @@ using gemm_cuda::StripBoxes;
 using gemm_cuda::TensorJob;
 using gemm_cuda::TensorPlan;
 using gemm_cuda::TensorTile;
-using gemm_cuda::TileStage;
 using gemm_cuda::TileWork;
 
-constexpr int tile_pixels = 64 * gemm_cuda::consumer_groups;
+// As gemm's tiles, but a tap reads its pixels again.
+constexpr int tile_pixels = gemm_cuda::persistent_rows;
 constexpr TensorTile tiles[] = {{.rows = tile_pixels, .columns = 256, .reach = 0.82},
                                 {.rows = tile_pixels, .columns = 128, .reach = 0.74},
                                 {.rows = tile_pixels, .columns = 64, .reach = 0.55}};
@@ -48,15 +45,6 @@ template <class T>
 using PixelTile = WgmmaTile<T, tile_pixels, true>;
 template <class T, int Filters>
 using FilterTile = WgmmaTile<T, Filters, true>;
-
-template <int Filters>
-struct ConvLayout {
-  static constexpr int stage_count =
-      (192 << 10) / static_cast<int>(sizeof(TileStage<tile_pixels, Filters>));
-  TileStage<tile_pixels, Filters> stages[stage_count];
-  StripBoxes strips[consumer_warps];
-  StageRing<stage_count> ring;
-};
 
 /// A product whose A is x, unrolled by the engine, and whose k goes through taps and then channels.
 template <class T>
@@ -75,7 +63,7 @@ __global__ void __launch_bounds__(role_threads, 1)
     conv_implicit_gemm_tma(const __grid_constant__ ConvJob<T> conv) {
   using TileA = PixelTile<T>;
   using TileB = FilterTile<T, Filters>;
-  using Layout = ConvLayout<Filters>;
+  using Layout = gemm_cuda::PersistentLayout<Filters>;
   const TensorJob<T>& job = conv.gemm;
   auto& layout = shared<Layout>();
   if (threadIdx.x == 0) {
@@ -142,23 +130,6 @@ __global__ void __launch_bounds__(role_threads, 1)
 
 // --- on the host ---------------------------------------------------------------------------------
 
-/// Elements from a pixel of y to the next, through rows and images; 0 where they are not one line.
-std::int64_t pixel_stride(const Conv::Args& args) {
-  std::int64_t stride = 0;
-  std::int64_t before = 1;
-  for (const int axis : {4, 3, 2, 0}) {
-    const std::int64_t extent = args.y.shape[axis];
-    if (extent == 1) continue;
-    if (stride == 0) {
-      stride = args.y.strides[axis] / before;
-    } else if (args.y.strides[axis] != stride * before) {
-      return 0;
-    }
-    before *= extent;
-  }
-  return stride == 0 ? args.y.shape[1] : stride;
-}
-
 /// A group's layer as a product: pixels x terms by terms x filters. A's strides stand for those of
 /// x's pixels; its data are never read as a matrix.
 Gemm::Args product_of(const Conv::Args& args, std::int64_t group) {
@@ -173,7 +144,7 @@ Gemm::Args product_of(const Conv::Args& args, std::int64_t group) {
   made.b = {args.w.data, args.w.dtype, Extents{1, args.terms(), filters},
             Extents{0, 1, g.group_channels()}, args.w.device};
   made.c = {static_cast<void*>(static_cast<std::byte*>(args.y.data) + first * element),
-            args.y.dtype, Extents{1, pixels, filters}, Extents{0, pixel_stride(args), 1},
+            args.y.dtype, Extents{1, pixels, filters}, Extents{0, pixel_stride(args.y), 1},
             args.y.device};
   if (args.has_bias()) {
     const ConstTensorRef& bias = args.options.bias;
@@ -186,15 +157,6 @@ Gemm::Args product_of(const Conv::Args& args, std::int64_t group) {
   return made;
 }
 
-/// x of a group: images x rows x columns x channels.
-template <class T>
-View<const T, 4> image_of(const Conv::Args& args, std::int64_t group) {
-  const std::int64_t channels = args.geometry.group_channels();
-  const ConstTensorRef& x = args.x;
-  return {static_cast<const T*>(x.data) + group * channels * x.strides[1],
-          {x.shape[0], x.shape[3], x.shape[4], channels},
-          {x.strides[0], x.strides[3], x.strides[4], x.strides[1]}};
-}
 /// Filters of a group: taps x filters x channels.
 template <class T>
 View<const T, 3> filters_of(const Conv::Args& args, std::int64_t group) {
@@ -204,65 +166,6 @@ View<const T, 3> filters_of(const Conv::Args& args, std::int64_t group) {
   return {static_cast<const T*>(w.data) + group * filters * w.strides[0],
           {w.shape[3] * w.shape[4], filters, w.shape[1]},
           {along, w.strides[0], w.strides[1]}};
-}
-
-template <class T>
-Im2colWindow window_of(const Conv::Args& args) {
-  Im2colWindow window{.channels = PixelTile<T>::depth, .pixels = tile_pixels};
-  for (int axis = 0; axis < 2; ++axis) {
-    const ConvAxis& one = args.geometry.axis[1 + axis];
-    constexpr std::int64_t far = 1 << 20;  // too far, but an int
-    window.lower[axis] = static_cast<int>(-smaller(one.padding, far));
-    window.upper[axis] =
-        static_cast<int>(smaller(one.padding, far) - smaller((one.kernel - 1) * one.dilation, far));
-    window.steps[axis] = static_cast<int>(smaller(one.stride, far));
-  }
-  return window;
-}
-
-constexpr std::int64_t max_groups = 16;  // a launch each
-
-Support supports(const Conv::Args& args, const Context& context) {
-  if (context.info().compute_capability < 90) {
-    return unsupported("wgmma and TMA need compute capability 9.0");
-  }
-  if (size_of(args.x.dtype) != 2) return unsupported("f16 and bf16");
-  const ConvGeometry& g = args.geometry;
-  if (!is_flat(g)) return unsupported("two dimensions at most");
-  if (args.y.empty() || args.terms() == 0) return unsupported("there is nothing to multiply");
-  if (g.groups > max_groups) return unsupported("up to 16 groups");
-  const bool in_line = args.y.shape[1] == 1 || args.y.strides[1] == 1;
-  if (!in_line || pixel_stride(args) <= 0) {
-    return unsupported("y with contiguous channels, and pixels in one line");
-  }
-  const std::int64_t pixels = g.images * g.results();
-  if (pixels > gemm_cuda::longest_mapped || g.filters > gemm_cuda::longest_mapped ||
-      ceil_div(pixels, tile_pixels) * ceil_div(g.group_filters(), 64) > (1 << 24)) {
-    return unsupported("more than 2^24 tiles of y");
-  }
-  if (args.terms() > gemm_cuda::longest_mapped) return unsupported("more than 2^30 terms");
-  const ConstTensorRef& w = args.w;
-  if (w.shape[3] > 1 && w.shape[4] > 1 && w.strides[3] != w.shape[4] * w.strides[4]) {
-    return unsupported("filters whose taps are in one line");
-  }
-  for (const ConvAxis* axis : {&g.axis[1], &g.axis[2]}) {
-    if ((axis->kernel - 1) * axis->dilation > 128)
-      return unsupported("filters that span up to 128");
-  }
-  return visit<f16, bf16>(args.x.dtype, [&]<class T>() {
-    constexpr int box[3] = {1, 64, PixelTile<T>::depth};
-    for (const std::int64_t group : {std::int64_t{0}, g.groups - 1}) {
-      const Support image = im2col_map_support(
-          im2col_map_source(image_of<T>(args, group), window_of<T>(args), Swizzle::bytes_128));
-      if (!image) return image;
-      const Support filters =
-          tensor_map_support(filters_of<T>(args, group), box, Swizzle::bytes_128);
-      if (!filters) return filters;
-    }
-    // Groups between the first and the last are at multiples of the first's distance.
-    const std::int64_t apart = g.group_channels() * static_cast<std::int64_t>(sizeof(T));
-    return g.groups == 1 || apart % 16 == 0 ? supported : unsupported("groups aligned to 16 bytes");
-  });
 }
 
 /// The width of the tile and the slices of k. gemm's model counts A as if it were in memory: what
@@ -283,10 +186,6 @@ TensorPlan plan_of(const Conv::Args& args, const Context& context) {
   return gemm_cuda::plan_tensor(padded, context, mine);
 }
 
-double estimate(const Conv::Args& args, const Context& context) {
-  return plan_of(args, context).seconds * static_cast<double>(args.geometry.groups);
-}
-
 template <class T, int Filters>
 void launch_group(const Conv::Args& args, Context& context, std::int64_t group, int slices,
                   const gemm_cuda::Finish<T>& finish, float* partial) {
@@ -298,7 +197,8 @@ void launch_group(const Conv::Args& args, Context& context, std::int64_t group, 
   const auto k_tiles = static_cast<int>(channel_tiles * g.taps());
   const int slice_tiles = ceil_div(k_tiles, slices);
   ConvJob<T> conv{
-      .gemm = {.a = make_im2col_map(image_of<T>(args, group), window_of<T>(args),
+      .gemm = {.a = make_im2col_map(image_of<T>(args.x, g.group_channels(), group),
+                                    window_of(g, tile_pixels, PixelTile<T>::depth),
                                     Swizzle::bytes_128),
                .b = FilterTile<T, Filters>::map(filters_of<T>(args, group)),
                .c = {},
@@ -323,28 +223,78 @@ void launch_group(const Conv::Args& args, Context& context, std::int64_t group, 
       .between_width = static_cast<int>(width.dilation),
       .taps_across = static_cast<int>(width.kernel),
       .channel_tiles = channel_tiles};
-  TensorJob<T>& job = conv.gemm;
-  if (slices == 1) {
-    job.boxes_of_c = gemm_cuda::map_c<T>(job.finish.p, job.c);
-  } else {
-    auto longer = job.finish.p;
-    longer.c.shape[0] *= job.raster.slices;
-    longer.c.shape[2] = gemm_cuda::partial_pitch(finish.p.n());
-    job.boxes_of_c = gemm_cuda::map_c<float>(longer, job.c);
-  }
+  map_result(conv.gemm, finish.p.n());
   launch(context,
-         {.grid = smaller<std::int64_t>(job.raster.total(), context.info().sms),
+         {.grid = smaller<std::int64_t>(conv.gemm.raster.total(), context.info().sms),
           .block = role_threads,
-          .shared_bytes = sizeof(ConvLayout<Filters>)},
+          .shared_bytes = sizeof(gemm_cuda::PersistentLayout<Filters>)},
          conv_implicit_gemm_tma<T, Filters>, conv);
 }
 
-void run(const Conv::Args& args, Context& context) {
+}  // namespace
+
+Support conv_cuda::supports_im2col_tma(const Conv::Args& args, const Context& context) {
+  if (context.info().compute_capability < 90) {
+    return unsupported("wgmma and TMA need compute capability 9.0");
+  }
+  if (size_of(args.x.dtype) != 2) return unsupported("f16 and bf16");
+  const ConvGeometry& g = args.geometry;
+  if (!is_flat(g)) return unsupported("two dimensions at most");
+  if (args.y.empty() || args.terms() == 0) return unsupported("there is nothing to multiply");
+  if (g.groups > max_groups) return unsupported("up to 16 groups");
+  const bool in_line = args.y.shape[1] == 1 || args.y.strides[1] == 1;
+  if (!in_line || pixel_stride(args.y) <= 0) {
+    return unsupported("y with contiguous channels, and pixels in one line");
+  }
+  const std::int64_t pixels = g.images * g.results();
+  if (pixels > gemm_cuda::longest_mapped || g.filters > gemm_cuda::longest_mapped ||
+      ceil_div(pixels, tile_pixels) * ceil_div(g.group_filters(), 64) > (1 << 24)) {
+    return unsupported("more than 2^24 tiles of y");
+  }
+  if (args.terms() > gemm_cuda::longest_mapped) return unsupported("more than 2^30 terms");
+  const ConstTensorRef& w = args.w;
+  if (w.shape[3] > 1 && w.shape[4] > 1 && w.strides[3] != w.shape[4] * w.strides[4]) {
+    return unsupported("filters whose taps are in one line");
+  }
+  for (const ConvAxis* axis : {&g.axis[1], &g.axis[2]}) {
+    if ((axis->kernel - 1) * axis->dilation > 128)
+      return unsupported("filters that span up to 128");
+  }
+  return visit<f16, bf16>(args.x.dtype, [&]<class T>() {
+    constexpr int box[3] = {1, 64, PixelTile<T>::depth};
+    for (const std::int64_t group : {std::int64_t{0}, g.groups - 1}) {
+      const Support image = im2col_map_support(
+          im2col_map_source(image_of<T>(args.x, g.group_channels(), group),
+                            window_of(g, tile_pixels, PixelTile<T>::depth), Swizzle::bytes_128));
+      if (!image) return image;
+      const Support filters =
+          tensor_map_support(filters_of<T>(args, group), box, Swizzle::bytes_128);
+      if (!filters) return filters;
+    }
+    // Groups between the first and the last are at multiples of the first's distance.
+    const std::int64_t apart = g.group_channels() * static_cast<std::int64_t>(sizeof(T));
+    return g.groups == 1 || apart % 16 == 0 ? supported : unsupported("groups aligned to 16 bytes");
+  });
+}
+
+double conv_cuda::im2col_tma_seconds(const Conv::Args& args, const Context& context) {
+  return plan_of(args, context).seconds * static_cast<double>(args.geometry.groups);
+}
+
+std::size_t conv_cuda::im2col_partial_bytes(const Conv::Args& args, const Context& context) {
+  const TensorPlan plan = plan_of(args, context);
+  if (plan.slices == 1) return 0;
+  return visit<f16, bf16>(args.x.dtype, [&]<class T>() {
+    return gemm_cuda::partial_bytes(gemm_cuda::finish_of<T>(product_of(args, 0)), plan.slices);
+  });
+}
+
+void conv_cuda::run_im2col_tma(const Conv::Args& args, Context& context, void* partial_sums) {
   const TensorPlan plan = plan_of(args, context);
   visit<f16, bf16>(args.x.dtype, [&]<class T>() {
     for (std::int64_t group = 0; group < args.geometry.groups; ++group) {
       const auto finish = gemm_cuda::finish_of<T>(product_of(args, group));
-      gemm_cuda::with_slices(context, finish, plan.slices, nullptr, [&](float* partial) {
+      gemm_cuda::with_slices(context, finish, plan.slices, partial_sums, [&](float* partial) {
         const auto with_filters = [&]<int Filters>() {
           if (tiles[plan.tile].columns != Filters) return;
           launch_group<T, Filters>(args, context, group, plan.slices, finish, partial);
@@ -357,12 +307,16 @@ void run(const Conv::Args& args, Context& context) {
   });
 }
 
+namespace {
+
+void run(const Conv::Args& args, Context& context) { run_im2col_tma(args, context, nullptr); }
+
 const Rung<Conv> self{{.name = "implicit_gemm_tma",
                        .step = 200,
                        .after = "tensor_cores",
                        .backend = device_backend,
-                       .supports = supports,
-                       .estimate = estimate,
+                       .supports = supports_im2col_tma,
+                       .estimate = im2col_tma_seconds,
                        .run = run}};
 
 }  // namespace

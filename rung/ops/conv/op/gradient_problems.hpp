@@ -39,6 +39,10 @@ inline std::vector<Problem> check_problems(Backend backend) {
       "f32 1x2x13x17,out=3,k=3,d=2,p=2",                   // dilated
       "f32 1x2x10x12,out=4,k=2x5,s=2x3,p=1x0,d=3x1",       // an axis unlike the other
       "f32 1x3x9x9,out=4,k=2,s=4",                         // strides beyond the filter
+      "f32 1x2x40x31,out=5,k=9,s=9,p=1",                   // 81 phases
+      "bf16 1x8x9x17,out=16,k=3x4,s=3x4,d=2x1,nhwc",       // taps that no phase has in common
+      "bf16 2x24x9x10,out=16,k=1,s=2,nhwc",                // phases without taps
+      "f16 2x12x9x11,out=16,k=3,s=2,p=1,nhwc",             // channels in no eights
       "f32 3x1x20x21,out=6,k=5",                           // one channel
       "f32 1x3x16x15,out=33,k=5,s=2,p=2,nhwc",             //
       "f32 2x6x7x9,k=3,p=1,g=6",                           // depthwise

@@ -92,6 +92,11 @@ Tolerance Conv::tolerance(const Args& args, const RungInfo& rung, Values values)
   if (rung.name.starts_with("winograd")) {
     tolerance.magnitude = (static_cast<double>(args.geometry.group_channels()) + 24) * unit * 3000;
   }
+  if (rung.name == "f16_arithmetic") {
+    // Eight multiply-adds in a row, each rounded to f16, or to a multiple of its smallest number.
+    if (values != Values::integers) tolerance.magnitude += 8 * epsilon(DType::f16) / 2 * 1.01;
+    tolerance.absolute += (terms + 1) * 0x1p-25;
+  }
   if (args.options.activation != Activation::none) {
     tolerance.magnitude *= 1.13;      // the steepest slope, gelu's
     tolerance.magnitude += 4 * unit;  // gelu multiplies by x what erf gives to a few units

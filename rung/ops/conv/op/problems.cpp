@@ -32,7 +32,16 @@ constexpr std::string_view survey_patterns[] = {
 const Survey<Conv> survey{survey_patterns};
 
 std::vector<std::string> facts_of(const Problem& problem) {
-  return conv_facts::facts_of<ConvOptions>(Conv::name, problem, {"x", "w", "y"}, 2);
+  std::vector<std::string> facts =
+      conv_facts::facts_of<ConvOptions>(Conv::name, problem, {"x", "w", "y"}, 2);
+  if (problem.has("winograd")) {
+    facts.emplace_back(
+        "With winograd: rates count the operations of the definition, for all rungs. The "
+        "winograd rungs need 4/9 (2 x 2 pixels) or 1/4 (4 x 4) of the multiplications for 3 x 3 "
+        "taps, so "
+        "that they may be faster than arithmetic's ceiling, and their share of it means nothing.");
+  }
+  return facts;
 }
 const Facts<Conv> facts{facts_of};
 
@@ -69,7 +78,15 @@ std::vector<Problem> Conv::check_problems(Backend backend) {
       "f32 2x1x20x21,out=4,k=7",                             // one channel, 7 x 7
       "f32 1x4x12x12,out=16,k=7,p=3,bias,tanh",              // four
       "f32 1x3x16x15,out=33,k=5,s=2,p=2,nhwc",               //
+      "f32 6x3x5x6,out=4,k=3,p=1,bias",                      // more images than streams
+      "f32 3x11x9x15,out=68,k=3,p=1,bias,relu",              // a wide tile, no eights of channels
       "f32 2x6x7x9,k=3,p=1,g=6",                             // depthwise
+      "f32 2x3x19x10,k=3,s=2,p=1,g=3,bias",                  // columns longer than a thread makes
+      "f32 1x2x20x7,k=5,p=2,g=2",                            //
+      "f16 1x3x9x11,k=5,s=2,p=1,g=3",                        //
+      "bf16 2x16x13x7,k=3,p=1,g=16,nhwc,bias",               // packs of channels
+      "f32 1x24x9x10,k=5,s=2,p=2,g=24,nhwc",                 //
+      "f16 1x272x3x5,k=3,p=1,g=272,nhwc",                    // more of them than a block has
       "f32 1x37x6x7,k=3,s=2,p=1,g=37,nhwc,bias",             //
       "f32 1x5x8x8,out=10,k=5,p=2,g=5,relu",                 // two filters per channel
       "f32 1x12x6x8,out=20,k=3,p=1,g=4",                     // groups

@@ -1,29 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
-// conv / cudnn: the peer cuDNN, its convolution of images as they lie, loaded while running.
+// conv / cudnn: the peer cuDNN; see cudnn_layer.hpp.
 //
-// Limits   f32, f64, f16, bf16; no bias, no activation; contiguous filters; extents and strides of
-//          32 bits.
+// Limits   no bias, no activation.
 #include "rung/ops/conv/conv.hpp"
 #include "rung/ops/conv/peers/cudnn_layer.hpp"
 
 namespace rung {
 namespace {
 
-using Layer = conv_cudnn::Layer<cudnn::Pass::forward>;
-
-cudnn::ConvolutionShape shape_of(const Conv::Args& args) {
-  return conv_cudnn::shape_of(args.geometry, args.axes, args.options, args.x, args.w, args.y);
-}
+conv_cudnn::Tensors tensors_of(const Conv::Args& args) { return {args.x, args.w, args.y}; }
+using Peer = conv_cudnn::Peer<Conv, cudnn::Pass::forward, tensors_of>;
 
 Support supports(const Conv::Args& args, const Context& context) {
   if (args.has_bias() || args.options.activation != Activation::none) {
     return unsupported("no bias, no activation");
   }
-  return Layer::takes(shape_of(args), args.x, args.w, args.y, context);
-}
-
-void run(const Conv::Args& args, Context& context) {
-  Layer::of_thread().run(shape_of(args), args.x, args.w, args.y, context);
+  return Peer::supports(args, context);
 }
 
 const Rung<Conv> self{{.name = "cudnn",
@@ -32,7 +24,7 @@ const Rung<Conv> self{{.name = "cudnn",
                        .about = cudnn::about,
                        .present = cudnn::present,
                        .supports = supports,
-                       .run = run}};
+                       .run = Peer::run}};
 
 }  // namespace
 }  // namespace rung

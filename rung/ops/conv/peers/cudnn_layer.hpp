@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// A layer as cuDNN's convolution takes it: of conv and of its two gradients.
+// The peer cuDNN of conv and of its two gradients: its convolution of images as they lie.
+//
+// Limits   f32, f64, f16, bf16; contiguous filters; extents and strides of 32 bits. Sums by the
+//          definition: no Winograd and no FFT, but where conv is called with `winograd`.
 #pragma once
 
 #include <algorithm>
@@ -99,6 +102,34 @@ class Layer {
  private:
   cudnn::Session session_;
   cudnn::Convolution convolution_;
+};
+
+/// A call's, of which the pass writes one.
+struct Tensors {
+  ConstTensorRef x, w, y;
+};
+
+/// The rung's functions, of an operator with the tensors that `tensors_of` gives.
+template <class Op, cudnn::Pass pass, Tensors (*tensors_of)(const typename Op::Args&)>
+struct Peer {
+  using Args = typename Op::Args;
+
+  static Support supports(const Args& args, const Context& context) {
+    const Tensors t = tensors_of(args);
+    return Layer<pass>::takes(shape_of(args, t), t.x, t.w, t.y, context);
+  }
+  static void run(const Args& args, Context& context) {
+    const Tensors t = tensors_of(args);
+    Layer<pass>::of_thread().run(shape_of(args, t), t.x, t.w, t.y, context);
+  }
+
+ private:
+  static cudnn::ConvolutionShape shape_of(const Args& args, const Tensors& t) {
+    cudnn::ConvolutionShape shape =
+        conv_cudnn::shape_of(args.geometry, args.axes, args.options, t.x, t.w, t.y);
+    if constexpr (requires { args.options.winograd; }) shape.transforms = args.options.winograd;
+    return shape;
+  }
 };
 
 }  // namespace rung::conv_cudnn

@@ -3,11 +3,14 @@
 // terms of other calls, 1 x 1 as a matrix product, NaN, layouts, errors.
 #include "rung/ops/conv/conv.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
+#include <utility>
 
 #include "rung/core/facts.hpp"
 #include "rung/ops/conv/test/conv_test.hpp"
+#include "rung/peers/cudnn_algorithms.hpp"
 
 namespace rung {
 namespace {
@@ -241,6 +244,54 @@ TEST_P(ConvOn, EmptyTensorsAreLeftAlone) {
 INSTANTIATE_TEST_SUITE_P(Backends, ConvOn, testing::Values(Backend::cpu, Backend::simt),
                          [](const auto& test) { return std::string(to_string(test.param)); });
 
+// Of as many pixels as make it worth to choose each of the tiles for the simulated H200's SMs.
+TEST(ConvSimt, EveryTileOfTheAsynchronousProductIsRight) {
+  Context context = Context::simt();
+  Context host = Context::cpu();
+  for (const auto& [filters, width] : {std::pair{70, 170}, {5, 170}, {5, 120}, {5, 9}}) {
+    const Layer layer{
+        .images = 1, .channels = 9, .height = 167, .width = width, .filters = filters, .kernel = 1};
+    const auto x = whole_values(layer.x().product(), 30);
+    const auto w = whole_values(layer.w().product(), 31);
+    EXPECT_EQ(convolved(context, layer, x, w, layer.options(), "implicit_gemm_async"),
+              convolved(host, layer, x, w, layer.options()))
+        << filters << ' ' << width;
+  }
+}
+
+// Sums of f16 alone stop at 2048 ones, for the next number is 2050.
+TEST(ConvSimt, SumsOfHalvesDoNotStopGrowing) {
+  constexpr std::int64_t channels = 8192;
+  Context context = Context::simt();
+  const std::vector<f16> ones(channels, f16(1.0F));
+  f16 y;
+  const Conv::Call call{.x = ConstTensorRef(ones.data(), {1, 1, 1, channels}),
+                        .w = ConstTensorRef(ones.data(), {1, 1, 1, channels}),
+                        .y = TensorRef(&y, {1, 1, 1, 1}),
+                        .options = {.channels_last = true}};
+  const auto names = rungs_for<Conv>(call, context);
+  EXPECT_NE(std::find(names.begin(), names.end(), "f16_arithmetic"), names.end());
+  for (const std::string& name : names) {
+    y = f16(-1.0F);
+    conv(context, call.x, call.w, call.y, call.options, {name});
+    EXPECT_EQ(static_cast<float>(y), 8192.0F) << name;
+  }
+}
+
+// cuDNN's numbers: what it may choose where sums are to be those of the definition.
+TEST(ConvPeers, CudnnMayTransformOnlyWhereItIsTold) {
+  const auto transforms = [](cudnn::Pass pass, int count) {
+    std::vector<int> all;
+    for (int i = 0; i < count; ++i) {
+      if (cudnn::is_transform(pass, i)) all.push_back(i);
+    }
+    return all;
+  };
+  EXPECT_EQ(transforms(cudnn::Pass::forward, 8), (std::vector<int>{4, 5, 6, 7}));
+  EXPECT_EQ(transforms(cudnn::Pass::backward_data, 6), (std::vector<int>{2, 3, 4, 5}));
+  EXPECT_EQ(transforms(cudnn::Pass::backward_filter, 7), (std::vector<int>{2, 4, 5, 6}));
+}
+
 TEST(ConvCpu, AnyNumberOfThreadsGivesTheSameBits) {
   const Layer layer{
       .images = 2, .channels = 40, .height = 17, .width = 19, .filters = 37, .padding = 1};
@@ -320,6 +371,9 @@ TEST(ConvFacts, TellExtentsParametersAndReuse) {
             std::string::npos)
       << said;
   EXPECT_EQ(of("conv", "f32 0x4x9x9").find("Reuse"), std::string::npos);
+  EXPECT_EQ(said.find("winograd"), std::string::npos);
+  EXPECT_NE(of("conv", "f32 2x4x9x9,k=3,winograd").find("rates count the operations of the "),
+            std::string::npos);
   EXPECT_EQ(of("gemm", "f32 4x4x4"), "");
 }
 

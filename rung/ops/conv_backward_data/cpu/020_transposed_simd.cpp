@@ -38,10 +38,9 @@ void transposed_simd(const ConvBackwardData::Args& args, Context& context, int t
     conv_cpu::HWY_NAMESPACE::direct(g, context, threads);
     return;
   }
-  for (std::int64_t i = 0; i < phases; ++i) {
-    conv_cpu::HWY_NAMESPACE::direct(conv_layer::phase_layer(g, i, size_of(g.dtype)), context,
-                                    threads);
-  }
+  conv_layer::for_each_phase(g, [&](const conv_layer::Gathered& phase) {
+    conv_cpu::HWY_NAMESPACE::direct(phase, context, threads);
+  });
 }
 
 }  // namespace rung::conv_backward_data_cpu::HWY_NAMESPACE

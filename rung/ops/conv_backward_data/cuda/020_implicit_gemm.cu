@@ -6,9 +6,10 @@
 //          dy gathered into shared memory.
 // Changes  against gather: an element of dy or w is loaded once per tile, not once per
 //          multiply-add.
-// Cost     per multiply-add 1/64 of a load of dy and of w. With a stride of s, s^2 - 1 of s^2 terms
-//          are zeros that are multiplied all the same, and each costs three divisions.
-// Limits   extents of up to 2^28. Loads of single elements.
+// Cost     per multiply-add 1/64 of a load of dy and of w. The blocks of a strided layer
+//          share its phases - the places of one i mod s, whose taps are the same - so that no zeros
+//          are multiplied for those between.
+// Limits   extents of up to 2^28, 65535 phases. Loads of single elements.
 // Tried    -
 // Source   V. Dumoulin & F. Visin, A guide to convolution arithmetic for deep learning, 2016.
 #include "rung/ops/conv/cuda/detail/implicit.hpp"
@@ -19,9 +20,19 @@ namespace {
 
 using namespace conv_cuda;
 
-template <class T, class S, bool Divided>
+template <class T, class S>
+struct PhasedStrips {
+  Strips<Accumulator<T>, S> strips;  // where gathered_tile() has them
+  PhasePlace phase;
+};
+
+template <class T, class S, bool Phases>
 __global__ void __launch_bounds__(block_threads) conv_backward_data_implicit_gemm(Gathered g) {
-  gathered_tile<T, S, Divided>(g);
+  if constexpr (Phases) {
+    gathered_tile<T, S>(phase_of_block<T>(g, shared<PhasedStrips<T, S>>().phase));
+  } else {
+    gathered_tile<T, S>(g);
+  }
 }
 
 Support supports(const ConvBackwardData::Args& args, const Context&) {
@@ -30,22 +41,24 @@ Support supports(const ConvBackwardData::Args& args, const Context&) {
 
 double estimate(const ConvBackwardData::Args& args, const Context& context) {
   const ConvGeometry& g = args.geometry;
-  Cost cost = ConvBackwardData::cost(args);
-  cost.operations = 2 * static_cast<double>(args.dx.size()) *
-                    static_cast<double>(g.group_filters()) * static_cast<double>(g.taps());
   const double channels = static_cast<double>(g.group_channels());
-  const double rows =
-      channels <= 16 ? 16 : 64 * static_cast<double>(ceil_div(g.group_channels(), 64));
-  return estimate_seconds(cost, {.peak = 0.5 * channels / rows}, context);
+  const bool few = channels <= 16;
+  const double rows = few ? 16 : 64 * static_cast<double>(ceil_div(g.group_channels(), 64));
+  // Tiles of 16 rows load more for each product.
+  return estimate_seconds(conv_layer::phase_cost(args),
+                          {.peak = (few ? 0.35 : 0.5) * channels / rows}, context);
 }
 
 void run(const ConvBackwardData::Args& args, Context& context) {
   const Gathered g = conv_layer::transposed(args);
   with_tile(g, [&]<class T, class S>() {
-    launch(context, tile_grid<S>(g, sizeof(Strips<Accumulator<T>, S>)),
-           is_divided(g) ? conv_backward_data_implicit_gemm<T, S, true>
-                         : conv_backward_data_implicit_gemm<T, S, false>,
-           g);
+    if (is_divided(g)) {
+      launch(context, tile_grid<S>(g, sizeof(PhasedStrips<T, S>)),
+             conv_backward_data_implicit_gemm<T, S, true>, g);
+    } else {
+      launch(context, tile_grid<S>(g, sizeof(Strips<Accumulator<T>, S>)),
+             conv_backward_data_implicit_gemm<T, S, false>, g);
+    }
   });
 }
 

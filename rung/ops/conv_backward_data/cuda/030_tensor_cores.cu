@@ -7,8 +7,8 @@
 //          terms, and ldmatrix transposes them on their way to registers.
 // Changes  against implicit_gemm: 16-byte loads, each decoded once for 8 terms; sums of 2048
 //          multiply-adds per instruction; half the bytes.
-// Cost     128 places x 64 channels per block, 32 terms per step. With a stride of s, s^2 - 1 of
-//          s^2 terms are zeros that are multiplied all the same.
+// Cost     128 places x 64 channels per block, 32 terms per step; the blocks of a strided
+//          layer share its phases, whose terms all meet results.
 // Limits   contiguous channels and filters, multiples of 8 per group, all 16-byte aligned. Tensor
 //          cores truncate when they add: twice the error bound of f32.
 // Tried    -
@@ -22,9 +22,19 @@ namespace {
 
 using namespace conv_cuda;
 
-template <class T, bool Divided>
+template <class T>
+struct PhasedStrips {
+  TensorStrips<T> strips;  // where tensor_tile() has them
+  PhasePlace phase;
+};
+
+template <class T, bool Phases>
 __global__ void __launch_bounds__(block_threads) conv_backward_data_tensor_cores(Gathered g) {
-  tensor_tile<T, true, Divided>(g);
+  if constexpr (Phases) {
+    tensor_tile<T, true>(phase_of_block<T>(g, shared<PhasedStrips<T>>().phase));
+  } else {
+    tensor_tile<T, true>(g);
+  }
 }
 
 Support supports(const ConvBackwardData::Args& args, const Context&) {
@@ -39,18 +49,17 @@ Support supports(const ConvBackwardData::Args& args, const Context&) {
 
 double estimate(const ConvBackwardData::Args& args, const Context& context) {
   const ConvGeometry& g = args.geometry;
-  Cost cost = ConvBackwardData::cost(args);
-  cost.operations = 2 * static_cast<double>(args.dx.size()) *
-                    static_cast<double>(g.group_filters()) * static_cast<double>(g.taps());
   const auto channels = static_cast<double>(g.group_channels());
   const double rows = static_cast<double>(round_up(g.group_channels(), std::int64_t{tile_filters}));
-  return estimate_seconds(cost, {.peak = 5.0 * channels / rows}, context);
+  return estimate_seconds(conv_layer::phase_cost(args), {.peak = 5.0 * channels / rows}, context);
 }
 
 void run(const ConvBackwardData::Args& args, Context& context) {
   const Gathered g = conv_layer::transposed(args);
   visit<f16, bf16>(args.dx.dtype, [&]<class T>() {
-    launch(context, tensor_grid<T>(g),
+    LaunchShape shape = tensor_grid<T>(g);
+    if (is_divided(g)) shape.shared_bytes = sizeof(PhasedStrips<T>);
+    launch(context, shape,
            is_divided(g) ? conv_backward_data_tensor_cores<T, true>
                          : conv_backward_data_tensor_cores<T, false>,
            g);

@@ -1,34 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
-// conv_backward_data / cudnn: the peer cuDNN, its gradient of images, loaded while running.
-//
-// Limits   f32, f64, f16, bf16; contiguous filters; extents and strides of 32 bits.
+// conv_backward_data / cudnn: the peer cuDNN, its gradient of images; see
+// conv/peers/cudnn_layer.hpp.
 #include "rung/ops/conv/peers/cudnn_layer.hpp"
 #include "rung/ops/conv_backward_data/conv_backward_data.hpp"
 
 namespace rung {
 namespace {
 
-using Layer = conv_cudnn::Layer<cudnn::Pass::backward_data>;
-
-cudnn::ConvolutionShape shape_of(const ConvBackwardData::Args& args) {
-  return conv_cudnn::shape_of(args.geometry, args.axes, args.options, args.dx, args.w, args.dy);
+conv_cudnn::Tensors tensors_of(const ConvBackwardData::Args& args) {
+  return {args.dx, args.w, args.dy};
 }
-
-Support supports(const ConvBackwardData::Args& args, const Context& context) {
-  return Layer::takes(shape_of(args), args.dx, args.w, args.dy, context);
-}
-
-void run(const ConvBackwardData::Args& args, Context& context) {
-  Layer::of_thread().run(shape_of(args), args.dx, args.w, args.dy, context);
-}
+using Peer = conv_cudnn::Peer<ConvBackwardData, cudnn::Pass::backward_data, tensors_of>;
 
 const Rung<ConvBackwardData> self{{.name = "cudnn",
                                    .backend = Backend::cuda,
                                    .peer = true,
                                    .about = cudnn::about,
                                    .present = cudnn::present,
-                                   .supports = supports,
-                                   .run = run}};
+                                   .supports = Peer::supports,
+                                   .run = Peer::run}};
 
 }  // namespace
 }  // namespace rung

@@ -117,6 +117,38 @@ INSTANTIATE_TEST_SUITE_P(Backends, ConvBackwardFilterOn,
                          testing::Values(Backend::cpu, Backend::simt),
                          [](const auto& test) { return std::string(to_string(test.param)); });
 
+// Of 4096 pixels the tensor-core rungs make slices, whose sums another kernel adds.
+TEST(ConvBackwardFilterSimt, SlicesOfPixelsAddUp) {
+  Context context = Context::simt();
+  Context host = Context::cpu(1);
+  const Extents of_x{4, 32, 32, 8};
+  const Extents of_dy{4, 32, 31, 16};
+  const Extents of_dw{16, 1, 2, 8};
+  const auto halves = [](const std::vector<float>& from) {
+    std::vector<f16> made;
+    for (const float value : from) made.emplace_back(value);
+    return made;
+  };
+  const auto x = halves(whole_values(of_x.product(), 11));
+  const auto dy = halves(whole_values(of_dy.product(), 12));
+  std::vector<f16> dw(static_cast<std::size_t>(of_dw.product()));
+  const ConvBackwardFilter::Call call{.x = ConstTensorRef(x.data(), of_x),
+                                      .dy = ConstTensorRef(dy.data(), of_dy),
+                                      .dw = TensorRef(dw.data(), of_dw),
+                                      .options = {.channels_last = true}};
+  conv_backward_filter(host, call.x, call.dy, call.dw, call.options);
+  const auto wanted = dw;
+  const auto names = rungs_for<ConvBackwardFilter>(call, context);
+  EXPECT_NE(std::find(names.begin(), names.end(), "implicit_gemm_tma"), names.end());
+  for (const std::string& name : names) {
+    std::fill(dw.begin(), dw.end(), f16(-77.0F));
+    conv_backward_filter(context, call.x, call.dy, call.dw, call.options, {name});
+    for (std::size_t i = 0; i < dw.size(); ++i) {
+      ASSERT_EQ(dw[i].bits, wanted[i].bits) << name << ' ' << i;
+    }
+  }
+}
+
 TEST(ConvBackwardFilterCpu, AnyNumberOfThreadsGivesTheSameBits) {
   const Layer layer{
       .images = 20, .channels = 6, .height = 17, .width = 19, .filters = 16, .kernel = 5};

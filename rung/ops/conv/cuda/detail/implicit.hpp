@@ -4,6 +4,7 @@
 
 #include "rung/ops/conv/cuda/detail/layer.hpp"
 #include "rung/ops/conv/cuda/detail/tiles.hpp"
+#include "rung/ops/conv/phases.hpp"
 
 namespace rung::conv_cuda::inline RUNG_TARGET {
 
@@ -13,9 +14,8 @@ struct GatheredPixel {
   int d, h, v;
 };
 
-/// Terms in the order that x is contiguous in: taps innermost, or channels. Divided: places are
-/// multiples of a stride, as in the gradient of a strided layer.
-template <class T, class S, bool ChannelsInnermost, bool Divided>
+/// Terms in the order that x is contiguous in: taps innermost, or channels.
+template <class T, class S, bool ChannelsInnermost>
 struct GatheredSource {
   using Sum = Accumulator<T>;
   static constexpr bool rows_by_k = true;
@@ -51,10 +51,8 @@ struct GatheredSource {
     made.v = place(g.axis[2], take_axis(index, g.axis[2].places));
     made.h = place(g.axis[1], take_axis(index, g.axis[1].places));
     made.d = place(g.axis[0], take_axis(index, g.axis[0].places));
-    made.base = index * g.x_strides[0];
-    if constexpr (!Divided) {
-      made.base += made.d * g.x_strides[2] + made.h * g.x_strides[3] + made.v * g.x_strides[4];
-    }
+    made.base = index * g.x_strides[0] + made.d * g.x_strides[2] + made.h * g.x_strides[3] +
+                made.v * g.x_strides[4];
     return made;
   }
 
@@ -73,10 +71,8 @@ struct GatheredSource {
     made.d = static_cast<int>(d * g.axis[0].between);
     made.h = static_cast<int>(h * g.axis[1].between);
     made.v = static_cast<int>(v * g.axis[2].between);
-    made.image = q * g.x_strides[1];
-    if constexpr (!Divided) {
-      made.image += made.d * g.x_strides[2] + made.h * g.x_strides[3] + made.v * g.x_strides[4];
-    }
+    made.image = q * g.x_strides[1] + made.d * g.x_strides[2] + made.h * g.x_strides[3] +
+                 made.v * g.x_strides[4];
     made.other = q * g.w_strides[1] + d * g.w_strides[2] + h * g.w_strides[3] + v * g.w_strides[4];
     entry = made;
   }
@@ -89,31 +85,19 @@ struct GatheredSource {
 
   [[nodiscard]] __device__ __forceinline__ Sum column(int slot, const Entry& entry) const {
     const GatheredPixel& from = pixel[ChannelsInnermost ? slot : 0];
-    int d = from.d + entry.d;
-    int h = from.h + entry.h;
-    int v = from.v + entry.v;
-    std::int64_t at = from.base + entry.image;
-    if constexpr (Divided) {
-      if (d < 0 || h < 0 || v < 0) return Sum(0);
-      const int by_d = static_cast<int>(g.axis[0].divisor);
-      const int by_h = static_cast<int>(g.axis[1].divisor);
-      const int by_v = static_cast<int>(g.axis[2].divisor);
-      if (d % by_d != 0 || h % by_h != 0 || v % by_v != 0) return Sum(0);
-      d /= by_d;
-      h /= by_h;
-      v /= by_v;
-      at += d * g.x_strides[2] + h * g.x_strides[3] + v * g.x_strides[4];
-    }
+    const int d = from.d + entry.d;
+    const int h = from.h + entry.h;
+    const int v = from.v + entry.v;
     const bool inside = static_cast<unsigned>(d) < static_cast<unsigned>(g.axis[0].extent) &&
                         static_cast<unsigned>(h) < static_cast<unsigned>(g.axis[1].extent) &&
                         static_cast<unsigned>(v) < static_cast<unsigned>(g.axis[2].extent);
-    return inside ? convert<Sum>(x[at]) : Sum(0);
+    return inside ? convert<Sum>(x[from.base + entry.image]) : Sum(0);
   }
 };
 
 /// A block's tile of a layer, from loads to stores: blockIdx.x counts tiles of pixels, blockIdx.y
 /// those of filters, of all groups.
-template <class T, class S, bool Divided>
+template <class T, class S>
 __device__ __forceinline__ void gathered_tile(const Gathered& g) {
   using Sum = Accumulator<T>;
   auto& strips = shared<Strips<Sum, S>>();
@@ -121,7 +105,8 @@ __device__ __forceinline__ void gathered_tile(const Gathered& g) {
   const std::int64_t group = blockIdx.y / tiles;
   const std::int64_t first_filter = std::int64_t{blockIdx.y % tiles} * S::rows;
   const std::int64_t first_pixel = std::int64_t{blockIdx.x} * S::columns;
-  const GatheredSource<T, S, S::swapped, Divided> source(g, group, first_filter, first_pixel);
+  if (first_pixel >= g.pixels()) return;
+  const GatheredSource<T, S, S::swapped> source(g, group, first_filter, first_pixel);
   Sum sums[S::thread_rows][S::thread_columns] = {};
   multiply_tile<S>(source, strips, 0, g.terms(), sums);
 
@@ -155,17 +140,19 @@ inline Support supports_gathered(const Gathered& g, std::int64_t rows, std::int6
   if (ceil_div(g.m, rows) * g.groups > 0xffff || ceil_div(g.pixels(), columns) > 0x7fffffff) {
     return unsupported("more tiles than a grid has blocks");
   }
-  return supported;
+  return conv_layer::phases_of(g) <= 0xffff ? supported
+                                            : unsupported("strides that leave up to 65535 phases");
 }
 
-/// Whether a layer's gradient looks for multiples of a stride.
+/// Whether a layer has phases, a layer of the grid each.
 inline bool is_divided(const Gathered& g) {
   return g.axis[0].divisor != 1 || g.axis[1].divisor != 1 || g.axis[2].divisor != 1;
 }
 
 template <class S>
 LaunchShape tile_grid(const Gathered& g, std::size_t shared_bytes) {
-  return {.grid = {ceil_div(g.pixels(), S::columns), ceil_div(g.m, S::rows) * g.groups},
+  return {.grid = {ceil_div(conv_layer::phase_pixels(g), S::columns),
+                   ceil_div(g.m, S::rows) * g.groups, conv_layer::phases_of(g)},
           .block = block_threads,
           .shared_bytes = shared_bytes};
 }

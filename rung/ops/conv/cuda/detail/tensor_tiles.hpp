@@ -9,6 +9,7 @@
 #include "rung/device/ptx_matrix.hpp"
 #include "rung/ops/conv/cuda/detail/layer.hpp"
 #include "rung/ops/conv/cuda/detail/tiles.hpp"
+#include "rung/ops/conv/phases.hpp"
 
 namespace rung::conv_cuda::inline RUNG_TARGET {
 
@@ -55,137 +56,15 @@ __device__ __forceinline__ Eight<T> eight_zeros() {
   return zeros;
 }
 
-/// A block's tile of a layer, from loads to stores: blockIdx.x counts tiles of pixels, blockIdx.y
-/// those of filters, of all groups. Turned: w is contiguous along what is written, as in the
-/// gradient for x; its strip is then [term][filter], and ldmatrix transposes it. Divided: places
-/// are multiples of a stride.
-template <class T, bool Turned, bool Divided>
-__device__ __forceinline__ void tensor_tile(const Gathered& g) {
-  auto& memory = shared<TensorStrips<T>>();
-  const int thread = static_cast<int>(threadIdx.x);
-  const int lane = thread % 32;
-  const int warp = thread / 32;
-  const auto tiles = static_cast<unsigned>(ceil_div(g.m, tile_filters));
-  const std::int64_t group = blockIdx.y / tiles;
-  const std::int64_t first_filter = std::int64_t{blockIdx.y % tiles} * tile_filters;
-  const std::int64_t first_pixel = std::int64_t{blockIdx.x} * tile_pixels;
-  const T* const x = static_cast<const T*>(g.x) + group * g.q * g.x_strides[1];
-  const T* const w = static_cast<const T*>(g.w) + group * g.w_group + first_filter * g.w_strides[0];
-
-  // Four neighbouring threads copy the 64 bytes of a row.
-  const int column = thread % chunks;
-  PixelPlace place[pixel_slots];
-#pragma unroll
-  for (int slot = 0; slot < pixel_slots; ++slot) {
-    std::int64_t index = first_pixel + thread / chunks + slot * (block_threads / chunks);
-    if (index >= g.pixels()) {
-      place[slot] = {0, outside, outside, outside};
-      continue;
-    }
-    const auto start = [&](int axis, std::int64_t o) {
-      return static_cast<int>(o * g.axis[axis].step + g.axis[axis].start);
-    };
-    PixelPlace made{};
-    made.v = start(2, take_axis(index, g.axis[2].places));
-    made.h = start(1, take_axis(index, g.axis[1].places));
-    made.d = start(0, take_axis(index, g.axis[0].places));
-    made.base = index * g.x_strides[0];
-    if constexpr (!Divided) {
-      made.base += made.d * g.x_strides[2] + made.h * g.x_strides[3] + made.v * g.x_strides[4];
-    }
-    place[slot] = made;
-  }
-  // Of w: four threads a filter's 64 bytes, or eight threads a term's 128.
-  constexpr int turned_chunks = tile_filters / chunk;
-  const int filter_row = Turned ? thread / turned_chunks : thread / chunks;
-  const int filter_column = Turned ? thread % turned_chunks : column;
-  const bool has_filter = first_filter + (Turned ? filter_column * chunk : filter_row) < g.m;
-  const std::int64_t all_chunks = g.terms() / chunk;
-
-  const auto refill = [&](std::int64_t first) {
-    std::int64_t index = first + thread;
-    Entry made{0, -1, outside, outside, outside, 0};
-    if (index < all_chunks) {
-      const std::int64_t q = take_axis(index, g.q / chunk) * chunk;
-      const std::int64_t v = take_axis(index, g.axis[2].kernel);
-      const std::int64_t h = take_axis(index, g.axis[1].kernel);
-      const std::int64_t d = index;
-      made.d = static_cast<int>(d * g.axis[0].between);
-      made.h = static_cast<int>(h * g.axis[1].between);
-      made.v = static_cast<int>(v * g.axis[2].between);
-      made.image = q;
-      if constexpr (!Divided) {
-        made.image += made.d * g.x_strides[2] + made.h * g.x_strides[3] + made.v * g.x_strides[4];
-      }
-      made.other =
-          q * g.w_strides[1] + d * g.w_strides[2] + h * g.w_strides[3] + v * g.w_strides[4];
-    }
-    memory.table[thread] = made;
-    __syncthreads();
-  };
-  Eight<T> of_pixels[pixel_slots];
-  Eight<T> of_filter;
-  const auto load = [&](int first) {
-    const Entry entry = memory.table[first + column];
-#pragma unroll
-    for (int slot = 0; slot < pixel_slots; ++slot) {
-      const PixelPlace& at = place[slot];
-      int d = at.d + entry.d;
-      int h = at.h + entry.h;
-      int v = at.v + entry.v;
-      std::int64_t from = at.base + entry.image;
-      bool inside = true;
-      if constexpr (Divided) {
-        const int by_d = static_cast<int>(g.axis[0].divisor);
-        const int by_h = static_cast<int>(g.axis[1].divisor);
-        const int by_v = static_cast<int>(g.axis[2].divisor);
-        inside = d >= 0 && h >= 0 && v >= 0 && d % by_d == 0 && h % by_h == 0 && v % by_v == 0;
-        d /= by_d;
-        h /= by_h;
-        v /= by_v;
-        from += d * g.x_strides[2] + h * g.x_strides[3] + v * g.x_strides[4];
-      }
-      inside = inside && static_cast<unsigned>(d) < static_cast<unsigned>(g.axis[0].extent) &&
-               static_cast<unsigned>(h) < static_cast<unsigned>(g.axis[1].extent) &&
-               static_cast<unsigned>(v) < static_cast<unsigned>(g.axis[2].extent);
-      of_pixels[slot] = inside ? load_raw<chunk>(x + from) : eight_zeros<T>();
-    }
-    if constexpr (Turned) {
-      const Entry& term = memory.table[first + filter_row / chunk];
-      of_filter = has_filter && term.other >= 0
-                      ? load_raw<chunk>(w + term.other + filter_row % chunk * g.w_strides[1] +
-                                        filter_column * chunk)
-                      : eight_zeros<T>();
-    } else {
-      of_filter = has_filter && entry.other >= 0
-                      ? load_raw<chunk>(w + filter_row * g.w_strides[0] + entry.other)
-                      : eight_zeros<T>();
-    }
-  };
-
+/// What a thread has of a tile, multiplied by tensor cores: a warp makes 32 pixels of 32 filters.
+template <class T, bool Turned>
+struct MmaProduct {
   float sums[pixel_fragments][filter_fragments][4] = {};
-  refill(0);
-  load(0);
-  int stage = 0;
-  for (std::int64_t k = 0; k < all_chunks; k += chunks, stage ^= 1) {
-    Stage<T>& here = memory.stage[stage];
-#pragma unroll
-    for (int slot = 0; slot < pixel_slots; ++slot) {
-      const int row = thread / chunks + slot * (block_threads / chunks);
-      store_raw(&here.pixels[row][column * chunk], of_pixels[slot]);
-    }
-    if constexpr (Turned) {
-      store_raw(&here.turned[filter_row][filter_column * chunk], of_filter);
-    } else {
-      store_raw(&here.filters[filter_row][filter_column * chunk], of_filter);
-    }
-    __syncthreads();
-    const std::int64_t next = k + chunks;
-    if (next < all_chunks) {
-      const int at = static_cast<int>(next % table_entries);
-      if (at == 0) refill(next);
-      load(at);
-    }
+
+  /// sums += the stage's pixels times its filters.
+  __device__ __forceinline__ void add(const Stage<T>& here) {
+    const int lane = static_cast<int>(threadIdx.x) % 32;
+    const int warp = static_cast<int>(threadIdx.x) / 32;
 #pragma unroll
     for (int depth = 0; depth < tile_terms; depth += 16) {
       std::uint32_t a[pixel_fragments][4];
@@ -218,34 +97,160 @@ __device__ __forceinline__ void tensor_tile(const Gathered& g) {
     }
   }
 
-  T* const y = static_cast<T*>(g.y) + group * g.m * g.y_strides[1];
-  const auto* bias = static_cast<const T*>(g.bias);
+  /// f(pixel, each) for each of the thread's pixels of the tile; each(put) calls put(filter, sum).
+  template <class F>
+  __device__ __forceinline__ void for_each_pixel(F&& f) const {
+    const int lane = static_cast<int>(threadIdx.x) % 32;
+    const int warp = static_cast<int>(threadIdx.x) / 32;
 #pragma unroll
-  for (int i = 0; i < pixel_fragments; ++i) {
+    for (int i = 0; i < pixel_fragments; ++i) {
 #pragma unroll
-    for (int half = 0; half < 2; ++half) {
-      std::int64_t index = first_pixel + warp / 2 * warp_pixels + i * 16 + half * 8 + lane / 4;
-      if (index >= g.pixels()) continue;
-      std::int64_t at = take_axis(index, g.axis[2].places) * g.y_strides[4];
-      at += take_axis(index, g.axis[1].places) * g.y_strides[3];
-      at += take_axis(index, g.axis[0].places) * g.y_strides[2];
-      at += index * g.y_strides[0];
+      for (int half = 0; half < 2; ++half) {
+        f(warp / 2 * warp_pixels + i * 16 + half * 8 + lane / 4, [&](auto&& put) {
 #pragma unroll
-      for (int j = 0; j < filter_fragments; ++j) {
+          for (int j = 0; j < filter_fragments; ++j) {
 #pragma unroll
-        for (int e = 0; e < 2; ++e) {
-          const std::int64_t filter =
-              first_filter + warp % 2 * warp_filters + j * 8 + lane % 4 * 2 + e;
-          if (filter >= g.m) continue;
-          float sum = sums[i][j][half * 2 + e];
-          if (bias != nullptr) {
-            sum += convert<float>(bias[(group * g.m + filter) * g.bias_stride]);
+            for (int e = 0; e < 2; ++e) {
+              put(warp % 2 * warp_filters + j * 8 + lane % 4 * 2 + e, sums[i][j][half * 2 + e]);
+            }
           }
-          y[at + filter * g.y_strides[1]] = convert<T>(activate<T>(g.activation, sum));
-        }
+        });
       }
     }
   }
+};
+
+/// A block's tile of a layer, from loads to stores: blockIdx.x counts tiles of pixels, blockIdx.y
+/// those of filters, of all groups. Turned: w is contiguous along what is written, as in the
+/// gradient for x; its strip is then [term][filter], and ldmatrix transposes it.
+template <class T, bool Turned, class Product = MmaProduct<T, Turned>>
+__device__ __forceinline__ void tensor_tile(const Gathered& g) {
+  auto& memory = shared<TensorStrips<T>>();
+  const int thread = static_cast<int>(threadIdx.x);
+  const auto tiles = static_cast<unsigned>(ceil_div(g.m, tile_filters));
+  const std::int64_t group = blockIdx.y / tiles;
+  const std::int64_t first_filter = std::int64_t{blockIdx.y % tiles} * tile_filters;
+  const std::int64_t first_pixel = std::int64_t{blockIdx.x} * tile_pixels;
+  if (first_pixel >= g.pixels()) return;
+  const T* const x = static_cast<const T*>(g.x) + group * g.q * g.x_strides[1];
+  const T* const w = static_cast<const T*>(g.w) + group * g.w_group + first_filter * g.w_strides[0];
+
+  // Four neighbouring threads copy the 64 bytes of a row.
+  const int column = thread % chunks;
+  PixelPlace place[pixel_slots];
+#pragma unroll
+  for (int slot = 0; slot < pixel_slots; ++slot) {
+    std::int64_t index = first_pixel + thread / chunks + slot * (block_threads / chunks);
+    if (index >= g.pixels()) {
+      place[slot] = {0, outside, outside, outside};
+      continue;
+    }
+    const auto start = [&](int axis, std::int64_t o) {
+      return static_cast<int>(o * g.axis[axis].step + g.axis[axis].start);
+    };
+    PixelPlace made{};
+    made.v = start(2, take_axis(index, g.axis[2].places));
+    made.h = start(1, take_axis(index, g.axis[1].places));
+    made.d = start(0, take_axis(index, g.axis[0].places));
+    made.base = index * g.x_strides[0] + made.d * g.x_strides[2] + made.h * g.x_strides[3] +
+                made.v * g.x_strides[4];
+    place[slot] = made;
+  }
+  // Of w: four threads a filter's 64 bytes, or eight threads a term's 128.
+  constexpr int turned_chunks = tile_filters / chunk;
+  const int filter_row = Turned ? thread / turned_chunks : thread / chunks;
+  const int filter_column = Turned ? thread % turned_chunks : column;
+  const bool has_filter = first_filter + (Turned ? filter_column * chunk : filter_row) < g.m;
+  const std::int64_t all_chunks = g.terms() / chunk;
+
+  const auto refill = [&](std::int64_t first) {
+    std::int64_t index = first + thread;
+    Entry made{0, -1, outside, outside, outside, 0};
+    if (index < all_chunks) {
+      const std::int64_t q = take_axis(index, g.q / chunk) * chunk;
+      const std::int64_t v = take_axis(index, g.axis[2].kernel);
+      const std::int64_t h = take_axis(index, g.axis[1].kernel);
+      const std::int64_t d = index;
+      made.d = static_cast<int>(d * g.axis[0].between);
+      made.h = static_cast<int>(h * g.axis[1].between);
+      made.v = static_cast<int>(v * g.axis[2].between);
+      made.image = q + made.d * g.x_strides[2] + made.h * g.x_strides[3] + made.v * g.x_strides[4];
+      made.other =
+          q * g.w_strides[1] + d * g.w_strides[2] + h * g.w_strides[3] + v * g.w_strides[4];
+    }
+    memory.table[thread] = made;
+    __syncthreads();
+  };
+  Eight<T> of_pixels[pixel_slots];
+  Eight<T> of_filter;
+  const auto load = [&](int first) {
+    const Entry entry = memory.table[first + column];
+#pragma unroll
+    for (int slot = 0; slot < pixel_slots; ++slot) {
+      const PixelPlace& at = place[slot];
+      const int d = at.d + entry.d;
+      const int h = at.h + entry.h;
+      const int v = at.v + entry.v;
+      const bool inside = static_cast<unsigned>(d) < static_cast<unsigned>(g.axis[0].extent) &&
+                          static_cast<unsigned>(h) < static_cast<unsigned>(g.axis[1].extent) &&
+                          static_cast<unsigned>(v) < static_cast<unsigned>(g.axis[2].extent);
+      of_pixels[slot] = inside ? load_raw<chunk>(x + at.base + entry.image) : eight_zeros<T>();
+    }
+    if constexpr (Turned) {
+      const Entry& term = memory.table[first + filter_row / chunk];
+      of_filter = has_filter && term.other >= 0
+                      ? load_raw<chunk>(w + term.other + filter_row % chunk * g.w_strides[1] +
+                                        filter_column * chunk)
+                      : eight_zeros<T>();
+    } else {
+      of_filter = has_filter && entry.other >= 0
+                      ? load_raw<chunk>(w + filter_row * g.w_strides[0] + entry.other)
+                      : eight_zeros<T>();
+    }
+  };
+
+  Product product;
+  refill(0);
+  load(0);
+  int stage = 0;
+  for (std::int64_t k = 0; k < all_chunks; k += chunks, stage ^= 1) {
+    Stage<T>& here = memory.stage[stage];
+#pragma unroll
+    for (int slot = 0; slot < pixel_slots; ++slot) {
+      const int row = thread / chunks + slot * (block_threads / chunks);
+      store_raw(&here.pixels[row][column * chunk], of_pixels[slot]);
+    }
+    if constexpr (Turned) {
+      store_raw(&here.turned[filter_row][filter_column * chunk], of_filter);
+    } else {
+      store_raw(&here.filters[filter_row][filter_column * chunk], of_filter);
+    }
+    __syncthreads();
+    const std::int64_t next = k + chunks;
+    if (next < all_chunks) {
+      const int at = static_cast<int>(next % table_entries);
+      if (at == 0) refill(next);
+      load(at);
+    }
+    product.add(here);
+  }
+
+  T* const y = static_cast<T*>(g.y) + group * g.m * g.y_strides[1];
+  const auto* bias = static_cast<const T*>(g.bias);
+  product.for_each_pixel([&](int pixel, auto&& each) {
+    std::int64_t index = first_pixel + pixel;
+    if (index >= g.pixels()) return;
+    std::int64_t at = take_axis(index, g.axis[2].places) * g.y_strides[4];
+    at += take_axis(index, g.axis[1].places) * g.y_strides[3];
+    at += take_axis(index, g.axis[0].places) * g.y_strides[2];
+    at += index * g.y_strides[0];
+    each([&](int of_tile, float sum) {
+      const std::int64_t filter = first_filter + of_tile;
+      if (filter >= g.m) return;
+      if (bias != nullptr) sum += convert<float>(bias[(group * g.m + filter) * g.bias_stride]);
+      y[at + filter * g.y_strides[1]] = convert<T>(activate<T>(g.activation, sum));
+    });
+  });
 }
 
 // --- on the host ---------------------------------------------------------------------------------
@@ -265,13 +270,15 @@ inline Support supports_tensor_tiles(const Gathered& g) {
     return unsupported("extents, paddings and taps of up to 2^28, channels of up to 2^31 - 1");
   }
   const bool fits = ceil_div(g.m, tile_filters) * g.groups <= 0xffff &&
-                    ceil_div(g.pixels(), tile_pixels) <= 0x7fffffff;
+                    ceil_div(g.pixels(), tile_pixels) <= 0x7fffffff &&
+                    conv_layer::phases_of(g) <= 0xffff;
   return fits ? supported : unsupported("more tiles than a grid has blocks");
 }
 
 template <class T>
 LaunchShape tensor_grid(const Gathered& g) {
-  return {.grid = {ceil_div(g.pixels(), tile_pixels), ceil_div(g.m, tile_filters) * g.groups},
+  return {.grid = {ceil_div(conv_layer::phase_pixels(g), tile_pixels),
+                   ceil_div(g.m, tile_filters) * g.groups, conv_layer::phases_of(g)},
           .block = block_threads,
           .shared_bytes = sizeof(TensorStrips<T>)};
 }

@@ -15,7 +15,7 @@
 #include "rung/core/integer.hpp"
 #include "rung/device/load.hpp"
 #include "rung/device/take_axis.hpp"
-#include "rung/ops/conv/gathered.hpp"
+#include "rung/ops/conv/phases.hpp"
 
 namespace rung::conv_cuda::inline RUNG_TARGET {
 
@@ -37,6 +37,19 @@ struct Entry {
   int d, h, v;         // its part of the places along the axes
   int unused;
 };
+
+/// A layer in shared memory, which takes no constructors.
+struct alignas(16) PhasePlace {
+  unsigned char bytes[sizeof(Gathered)];
+};
+/// The phase that blockIdx.z counts, made once per block.
+template <class T>
+__device__ __forceinline__ const Gathered& phase_of_block(const Gathered& g, PhasePlace& place) {
+  auto& phase = *reinterpret_cast<Gathered*>(place.bytes);
+  if (threadIdx.x == 0) phase = conv_layer::phase_layer(g, blockIdx.z, sizeof(T));
+  __syncthreads();
+  return phase;
+}
 
 /// A tile of Rows x Columns in steps of 8 k. Swapped: neighbouring lanes have neighbouring rows,
 /// not columns, for what is written has its rows innermost.

@@ -139,20 +139,14 @@ struct TileShape {
   [[nodiscard]] constexpr int lanes_along() const { return warp_columns / thread_columns; }
 };
 
-/// One block's work, for operands accessed as given. Sums stay in the threads' registers.
-template <TileShape shape, Access access_a, Access access_b>
-class Pipeline {
+/// One block's work, for operands whose tiles TileA and TileB copy. Sums stay in the threads'
+/// registers. There and back: the order of multiply_add().
+template <TileShape shape, class TileA, class TileB, bool there_and_back>
+class TilePipeline {
   static_assert(shape.lanes_down() * shape.lanes_along() == 32, "a warp has 32 lanes");
   static constexpr int group_steps = shape.steps / shape.groups;
   static_assert(group_steps * shape.groups == shape.steps && group_steps % 2 == 0,
                 "fragments alternate between two sets of registers");
-
-  // Measured on an H200: 3 % for single copies, and 2 % against it for wide ones, whose registers
-  // nvcc then assigns worse.
-  static constexpr bool there_and_back = access_a != Access::wide || access_b != Access::wide;
-
-  using TileA = AsyncTile<shape.rows, shape.steps, shape.threads(), access_a>;
-  using TileB = AsyncTile<shape.columns, shape.steps, shape.threads(), access_b>;
 
  public:
   static constexpr int group = 4;  // neighbouring columns of a thread
@@ -213,17 +207,11 @@ class Pipeline {
     }
   }
 
-  /// sums += A's rows from first_row on times B's columns from first_column on, over `depth` steps;
-  /// of several groups of warps, each adds its share.
-  static __device__ __forceinline__ void accumulate(const Operand& a, int first_row,
-                                                    const Operand& b, int first_column,
-                                                    std::int64_t depth, Sums& sums) {
-    if (depth <= 0) return;
+  /// sums += the product of so many tiles, of which the first has `first_steps`; of several groups
+  /// of warps, each adds its share.
+  static __device__ __forceinline__ void accumulate(TileA& tile_a, TileB& tile_b, int tiles,
+                                                    int first_steps, Sums& sums) {
     Stages& stages = shared<Stages>();
-    TileA tile_a(a, first_row);
-    TileB tile_b(b, first_column);
-    const auto tiles = static_cast<int>(tiles_of(depth, shape.steps));
-    const auto first_steps = static_cast<int>(depth - (tiles - 1) * std::int64_t{shape.steps});
 
     // One group of copies per tile, empty ones included, so that "all but the last n groups" always
     // means the same tile.
@@ -280,6 +268,37 @@ class Pipeline {
         multiply_add<there_and_back>(sums, a_values[step % 2], b_values[step % 2]);
       }
     }
+  }
+};
+
+// Measured on an H200: 3 % for single copies, and 2 % against it for wide ones, whose registers
+// nvcc then assigns worse.
+constexpr bool goes_there_and_back(Access access_a, Access access_b) {
+  return access_a != Access::wide || access_b != Access::wide;
+}
+
+/// The pipeline of two matrices, accessed as given.
+template <TileShape shape, Access access_a, Access access_b>
+class Pipeline
+    : public TilePipeline<shape, AsyncTile<shape.rows, shape.steps, shape.threads(), access_a>,
+                          AsyncTile<shape.columns, shape.steps, shape.threads(), access_b>,
+                          goes_there_and_back(access_a, access_b)> {
+  using TileA = AsyncTile<shape.rows, shape.steps, shape.threads(), access_a>;
+  using TileB = AsyncTile<shape.columns, shape.steps, shape.threads(), access_b>;
+  using Tiles = TilePipeline<shape, TileA, TileB, goes_there_and_back(access_a, access_b)>;
+
+ public:
+  /// sums += A's rows from first_row on times B's columns from first_column on, over `depth` steps.
+  static __device__ __forceinline__ void accumulate(const Operand& a, int first_row,
+                                                    const Operand& b, int first_column,
+                                                    std::int64_t depth,
+                                                    typename Tiles::Sums& sums) {
+    if (depth <= 0) return;
+    TileA tile_a(a, first_row);
+    TileB tile_b(b, first_column);
+    const auto tiles = static_cast<int>(tiles_of(depth, shape.steps));
+    const auto first_steps = static_cast<int>(depth - (tiles - 1) * std::int64_t{shape.steps});
+    Tiles::accumulate(tile_a, tile_b, tiles, first_steps, sums);
   }
 };
 

@@ -1,0 +1,251 @@
+// SPDX-License-Identifier: Apache-2.0
+// conv_backward_data / implicit GEMM by TMA
+//
+// Idea     each phase of the gradient - with a stride of 1 there is one - is a layer of conv's: dy,
+//          by filters that are turned around - their last tap first - and whose channels and
+//          numbers have changed places. A small kernel writes those filters; conv's
+//          implicit_gemm_tma does the rest. The copy engine writes pixels in one line only: phases
+//          of a strided layer are made one behind the other, and a last kernel interleaves them.
+// Changes  against tensor_cores: the copy engine unrolls dy, and wgmma multiplies.
+// Cost     w is read and written once more, which is little beside dy; with a stride dx too, and
+//          there are two launches per phase. Then as conv's.
+// Limits   f16 and bf16, channels last, two dimensions at most, 16 phases; filters of a group in
+//          multiples of 8, aligned to 16 bytes; channels too, where there are groups.
+// Tried    -
+// Source   V. Dumoulin & F. Visin, A guide to convolution arithmetic for deep learning, 2016.
+#include "rung/ops/conv/cuda/detail/im2col_tensor.hpp"
+#include "rung/ops/conv_backward_data/layer.hpp"
+
+namespace rung {
+namespace {
+
+using namespace conv_cuda;
+using conv_layer::Gathered;
+
+constexpr int threads = 256;
+constexpr int max_phases = 16;
+
+/// turned[c][taps in reverse][k of the group] of a phase; what pads rows to `pitch` is never read.
+template <class T>
+__global__ void __launch_bounds__(threads)
+    conv_backward_data_turn_filters(Gathered phase, T* turned, std::int64_t pitch,
+                                    std::int64_t count) {
+  const std::int64_t step = std::int64_t{gridDim.x} * threads;
+  std::int64_t i = std::int64_t{blockIdx.x} * threads + threadIdx.x;
+  for (; i < count; i += step) {
+    std::int64_t rest = i;
+    const std::int64_t filter = take_axis(rest, phase.q);
+    T* const to = turned + rest * pitch + filter;
+    const std::int64_t v = phase.axis[2].kernel - 1 - take_axis(rest, phase.axis[2].kernel);
+    const std::int64_t h = phase.axis[1].kernel - 1 - take_axis(rest, phase.axis[1].kernel);
+    const std::int64_t group = rest / phase.m;
+    const std::int64_t channel = rest - group * phase.m;
+    *to = static_cast<const T*>(
+        phase.w)[group * phase.w_group + channel * phase.w_strides[0] +
+                 filter * phase.w_strides[1] + h * phase.w_strides[3] + v * phase.w_strides[4]];
+  }
+}
+
+/// Where phases lie that have been made: images x rows x columns x channels each.
+struct MadePhases {
+  std::int64_t first[max_phases];  // element; -1 where no tap meets a result
+  int rows, columns;               // strides, as far as there are places
+};
+
+/// dx, Width channels at a time.
+template <class T, int Width>
+__global__ void __launch_bounds__(threads)
+    conv_backward_data_interleave(const T* made, MadePhases phases, View<T, 5> dx,
+                                  std::int64_t count) {
+  const std::int64_t step = std::int64_t{gridDim.x} * threads;
+  std::int64_t i = std::int64_t{blockIdx.x} * threads + threadIdx.x;
+  const std::int64_t channels = dx.shape[1];
+  for (; i < count; i += step) {
+    std::int64_t image = i;
+    const std::int64_t c = take_axis(image, channels / Width) * Width;
+    const auto w = static_cast<int>(take_axis(image, dx.shape[4]));
+    const auto h = static_cast<int>(take_axis(image, dx.shape[3]));
+    const int down = h % phases.rows;
+    const int across = w % phases.columns;
+    const std::int64_t first = phases.first[down * phases.columns + across];
+    const std::int64_t height = (dx.shape[3] - down - 1) / phases.rows + 1;
+    const std::int64_t width = (dx.shape[4] - across - 1) / phases.columns + 1;
+    const std::int64_t pixel = (image * height + h / phases.rows) * width + w / phases.columns;
+    Pack<T, Width> values;
+#pragma unroll
+    for (int l = 0; l < Width; ++l) values[l] = zero<T>();
+    if (first >= 0) values = load_wide<Width>(made + first + pixel * channels + c);
+    store_wide(&dx(image, c, 0, h, w), values);
+  }
+}
+
+// --- on the host ---------------------------------------------------------------------------------
+
+/// Elements from a turned filter's tap to the next.
+std::int64_t pitch_of(const Gathered& g) { return round_up(g.q, std::int64_t{8}); }
+
+Gathered phase_of(const ConvBackwardData::Args& args, std::int64_t index) {
+  const auto element = static_cast<std::int64_t>(size_of(args.dx.dtype));
+  return conv_layer::phase_layer(conv_layer::transposed(args), index, element);
+}
+
+/// A phase as conv's layer, by filters at `turned`; its result goes to `to`, without gaps, or to dx
+/// where there is one phase.
+Conv::Args layer_of(const ConvBackwardData::Args& args, const Gathered& phase, const void* turned,
+                    void* to, bool is_all) {
+  const ConvGeometry& g = args.geometry;
+  Conv::Args made;
+  made.axes = args.axes;
+  made.geometry = {.images = g.images,
+                   .channels = g.filters,
+                   .filters = g.channels,
+                   .groups = g.groups,
+                   .axis = {}};
+  for (int axis = 0; axis < 3; ++axis) {
+    const conv_layer::SourceAxis& one = phase.axis[axis];
+    made.geometry.axis[axis] = {.in = one.extent,
+                                .out = one.places,
+                                .kernel = one.kernel,
+                                .stride = 1,
+                                .padding = -(one.start + (one.kernel - 1) * one.between),
+                                .dilation = -one.between};
+  }
+  const std::int64_t pitch = pitch_of(phase);
+  const std::int64_t across = phase.axis[2].kernel;
+  const std::int64_t taps = phase.taps() * pitch;
+  made.x = args.dy;
+  made.w = {turned, args.w.dtype,
+            Extents{g.channels, phase.q, phase.axis[0].kernel, phase.axis[1].kernel, across},
+            Extents{taps, 1, taps, across * pitch, pitch}, args.w.device};
+  made.y = args.dx;
+  if (is_all) return made;
+  const std::int64_t height = phase.axis[1].places;
+  const std::int64_t width = phase.axis[2].places;
+  made.y = {to, args.dx.dtype, Extents{g.images, g.channels, 1, height, width},
+            Extents{height * width * g.channels, 1, height * width * g.channels, width * g.channels,
+                    g.channels},
+            args.dx.device};
+  return made;
+}
+
+/// Addresses that stand for memory that is not there yet; aligned as workspaces are.
+void* stand_in() {
+  return reinterpret_cast<void*>(std::uintptr_t{4096});  // NOLINT(performance-no-int-to-ptr)
+}
+
+/// f(phase, its layer at made-up addresses) for each phase that has terms.
+template <class F>
+void for_each_layer(const ConvBackwardData::Args& args, F&& f) {
+  const std::int64_t phases = conv_layer::phases_of(conv_layer::transposed(args));
+  for (std::int64_t i = 0; i < phases; ++i) {
+    const Gathered phase = phase_of(args, i);
+    if (phase.q > 0) f(phase, layer_of(args, phase, stand_in(), stand_in(), phases == 1));
+  }
+}
+
+Support supports(const ConvBackwardData::Args& args, const Context& context) {
+  if (!is_flat(args.geometry)) return unsupported("two dimensions at most");
+  if (size_of(args.dx.dtype) != 2) return unsupported("f16 and bf16");
+  if (args.dx.empty() || args.dy.empty()) return unsupported("there is nothing to multiply");
+  constexpr std::int64_t longest = std::int64_t{1} << 30;
+  const ConvGeometry& g = args.geometry;
+  if (g.filters > longest || g.channels > longest || g.taps() > longest) {
+    return unsupported("up to 2^30 channels, filters and taps");
+  }
+  if (conv_layer::phases_of(conv_layer::transposed(args)) > max_phases) {
+    return unsupported("strides that leave up to 16 phases");
+  }
+  Support all = supported;
+  for_each_layer(args, [&](const Gathered&, const Conv::Args& layer) {
+    if (all) all = supports_im2col_tma(layer, context);
+  });
+  return all;
+}
+
+double estimate(const ConvBackwardData::Args& args, const Context& context) {
+  double seconds = 0;
+  Cost moved;  // by the small kernels
+  moved.bytes = 2 * static_cast<double>(args.w.size() * size_of(args.w.dtype));
+  int launches = 0;
+  for_each_layer(args, [&](const Gathered&, const Conv::Args& layer) {
+    seconds += im2col_tma_seconds(layer, context);
+    ++launches;
+  });
+  if (conv_layer::phases_of(conv_layer::transposed(args)) > 1) {
+    moved.bytes += 2 * static_cast<double>(args.dx.size() * size_of(args.dx.dtype));
+    ++launches;
+  }
+  return seconds + estimate_seconds(moved, {.bandwidth = 0.6, .launches = launches}, context);
+}
+
+template <class T>
+void interleave(const ConvBackwardData::Args& args, Context& context, const T* made,
+                const MadePhases& phases) {
+  constexpr int width = 16 / static_cast<int>(sizeof(T));
+  const View<T, 5> dx = args.dx.view<T, 5>();
+  bool wide = dx.strides[1] == 1 && dx.shape[1] % width == 0 && is_wide_aligned<T, width>(dx.data);
+  for (const int axis : {0, 3, 4}) {
+    wide = wide && (dx.shape[axis] == 1 || dx.strides[axis] % width == 0);
+  }
+  const std::int64_t count = args.dx.size() / (wide ? width : 1);
+  launch(context,
+         {.grid = smaller(ceil_div(count, threads), std::int64_t{0x7fffffff}), .block = threads},
+         wide ? conv_backward_data_interleave<T, width> : conv_backward_data_interleave<T, 1>, made,
+         phases, dx, count);
+}
+
+void run(const ConvBackwardData::Args& args, Context& context) {
+  const Gathered g = conv_layer::transposed(args);
+  const std::int64_t phases = conv_layer::phases_of(g);
+  const auto element = static_cast<std::int64_t>(size_of(args.dx.dtype));
+  // Partial sums, filters of a phase, phases.
+  std::size_t partial = 0;
+  std::int64_t turned = 0;
+  for_each_layer(args, [&](const Gathered& phase, const Conv::Args& layer) {
+    partial = larger(partial, im2col_partial_bytes(layer, context));
+    turned = larger(
+        turned, Extents{args.geometry.channels, phase.taps(), pitch_of(phase), element}.product());
+  });
+  const auto first_turned = static_cast<std::int64_t>(round_up(partial, std::size_t{4096}));
+  const std::int64_t first_made = first_turned + round_up(turned, std::int64_t{4096});
+  constexpr std::int64_t line = 64;  // elements: phases begin with a line of memory
+  const std::int64_t bytes =
+      first_made + (phases > 1 ? (args.dx.size() + phases * line) * element : 0);
+  auto* const memory = static_cast<std::byte*>(context.workspace(static_cast<std::size_t>(bytes)));
+
+  MadePhases made{.first = {},
+                  .rows = static_cast<int>(conv_layer::phases_along(g.axis[1])),
+                  .columns = static_cast<int>(conv_layer::phases_along(g.axis[2]))};
+  std::int64_t next = 0;
+  visit<f16, bf16>(args.dx.dtype, [&]<class T>() {
+    for (std::int64_t i = 0; i < phases; ++i) {
+      const Gathered phase = phase_of(args, i);
+      made.first[i] = phase.q > 0 ? next : -1;
+      if (phase.q == 0) continue;
+      const Conv::Args layer = layer_of(args, phase, memory + first_turned,
+                                        memory + first_made + next * element, phases == 1);
+      next = round_up(next + phase.pixels() * args.geometry.channels, line);
+      const std::int64_t count = args.geometry.channels * phase.taps() * phase.q;
+      launch(
+          context,
+          {.grid = smaller(ceil_div(count, threads), std::int64_t{0x7fffffff}), .block = threads},
+          conv_backward_data_turn_filters<T>, phase, reinterpret_cast<T*>(memory + first_turned),
+          pitch_of(phase), count);
+      run_im2col_tma(layer, context, memory);
+    }
+    if (phases > 1) {
+      interleave<T>(args, context, reinterpret_cast<const T*>(memory + first_made), made);
+    }
+  });
+}
+
+const Rung<ConvBackwardData> self{{.name = "implicit_gemm_tma",
+                                   .step = 200,
+                                   .after = "tensor_cores",
+                                   .backend = device_backend,
+                                   .supports = supports,
+                                   .estimate = estimate,
+                                   .run = run}};
+
+}  // namespace
+}  // namespace rung
