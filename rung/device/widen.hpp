@@ -106,7 +106,13 @@ __device__ __forceinline__ Accumulator<T> largest(const RawPack<T, N> (&packs)[c
   for (const RawPack<T, N>& pack : packs) {
     const Pack<Sum, N> values = widen(pack);
 #pragma unroll
-    for (int i = 0; i < N; ++i) largest = values[i] > largest ? values[i] : largest;
+    for (int i = 0; i < N; ++i) {
+      if constexpr (std::is_same_v<Sum, float>) {
+        largest = fmaxf(largest, values[i]);
+      } else {
+        largest = fmax(largest, values[i]);
+      }
+    }
   }
   return largest;
 }

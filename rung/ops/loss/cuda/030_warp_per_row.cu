@@ -79,8 +79,11 @@ double estimate(const Loss::Args& args, const Context& context) {
   constexpr std::int64_t longest = 2048;
   const double share = !args.contiguous() ? 0.12 : args.classes() <= longest ? 0.35 : 0.2;
   const double lines = static_cast<double>(args.classes()) / warp_size;
-  return launch_seconds +
-         larger(estimate_seconds(Loss::cost(args), {.bandwidth = share}, context), lines * 0.5e-6);
+  // A lane of a row takes an SM some time, however few elements it has.
+  const double lanes = static_cast<double>(args.count()) * block_for(args).threads;
+  const double busy = lanes / context.info().sms * 2e-9;
+  return launch_seconds + larger(estimate_seconds(Loss::cost(args), {.bandwidth = share}, context),
+                                 larger(lines * 0.5e-6, busy));
 }
 
 void run(const Loss::Args& args, Context& context) {

@@ -175,7 +175,7 @@ RowChunks chunks_of(const Loss::Args& args, const Context& context) {
 double estimate(const Loss::Args& args, const Context& context) {
   const int kept = kept_of(args.classes());
   const RowChunks chunks = chunks_of(args, context);
-  const double element = args.x.dtype == DType::f64 ? 1.3e-9 : 0.5e-9;
+  const double element = args.x.dtype == DType::f64 ? 0.6e-9 : 0.2e-9;
   const double rooms = static_cast<double>(chunks.group) * chunks.lanes * kept;
   return launch_seconds +
          waiting_seconds(
@@ -185,7 +185,7 @@ double estimate(const Loss::Args& args, const Context& context) {
               .blocks_per_sm = 6,
               .rounds = static_cast<double>(chunks.group) * chunks.lanes / threads,
               .fixed = 1e-6,
-              .round = kept * 0.25e-6,
+              .round = kept * 0.1e-6,
               .busy = rooms * element},
              context);
 }

@@ -40,14 +40,15 @@ struct alignas(16) RowShared {
   alignas(16) RawPack<T, width<T>> packs[1];  // of the rows of the block, and of their targets
 };
 
-/// Starts copying this thread's packs of a row; what does not exist is `outside`.
-template <class T, int w = width<T>>
+/// Starts copying this thread's packs of a row; what does not exist is `outside`. `whole`: all
+/// elements of all packs do.
+template <bool whole, class T, int w = width<T>>
 __device__ __forceinline__ void stage(RawPack<T, w>* to, const RowPacks<const T, w, int>& row,
                                       int packs, T outside) {
   const int threads = static_cast<int>(blockDim.x);
 #pragma unroll 4
   for (int pack = static_cast<int>(threadIdx.x); pack < packs; pack += threads) {
-    if (row.aligned && row.whole(pack)) {
+    if (whole || (row.aligned && row.whole(pack))) {
       ptx::async_copy<16>(to + pack, row.first + pack * w);
     } else {
       to[pack] = raw(row.load(pack, outside));
@@ -55,7 +56,8 @@ __device__ __forceinline__ void stage(RawPack<T, w>* to, const RowPacks<const T,
   }
 }
 
-template <class T, LossKind kind>
+/// `whole`: rows begin and end at multiples of a pack in all tensors.
+template <class T, LossKind kind, bool whole>
 __global__ void __launch_bounds__(max_threads, sizeof(T) == 8 ? 1 : 3)
     loss_shared_single_read(Rows<4> rows, RowLoss<T> p, int kept) {
   using Sum = Accumulator<T>;
@@ -74,27 +76,28 @@ __global__ void __launch_bounds__(max_threads, sizeof(T) == 8 ? 1 : 3)
   const T outside = convert<T>(has_targets ? Sum(0) : -std::numeric_limits<Sum>::infinity());
   double total = 0;
   for_each_row(rows.count(), [&](std::int64_t number, bool exists) {
-    const Row<T> row(rows, p, number, exists);
-    const std::int64_t length = row.works ? rows.length : 0;
-    const T* x = p.x + row.at[Loss::row_x];
-    const int lead = lead_of<w>(x);
+    const std::int64_t length = exists ? rows.length : 0;
+    const T* const x = p.x + (exists ? rows.template offset<Loss::row_x>(number) : 0);
+    const int lead = whole ? 0 : lead_of<w>(x);
     const RowPacks<const T, w, int> from(x, length, lead);
-    const int packs = static_cast<int>(from.packs());
-    stage(staged, from, packs, outside);
+    const int packs = whole ? static_cast<int>(length) / w : static_cast<int>(from.packs());
+    // All loads are in flight before the label is waited for.
+    stage<whole>(staged, from, packs, outside);
+    const Row<T> row(rows, p, number, exists);
     if constexpr (has_targets) {
       const RowPacks<const T, w, int> targets(p.targets + row.at[Loss::row_target], length, lead);
-      stage(wanted, targets, packs, outside);
+      stage<whole>(wanted, targets, packs, outside);
     }
-    ptx::async_wait_all();
+    const int label = row.works ? static_cast<int>(row.label) + lead : -1;
     const auto for_each_pack = [&](auto&& f) {
 #pragma unroll 4
       for (int pack = thread; pack < packs; pack += threads) f(pack);
     };
-    const int label = static_cast<int>(row.label) + lead;
     const auto target = [&](int pack, int i) {
       if constexpr (has_targets) return convert<Sum>(unpack(wanted[pack])[i]);
       return Sum(pack * w + i == label ? 1 : 0);
     };
+    ptx::async_wait_all();
 
     Sum maximum = no_maximum<Sum>;
     if constexpr (has_maximum) {
@@ -108,25 +111,27 @@ __global__ void __launch_bounds__(max_threads, sizeof(T) == 8 ? 1 : 3)
     for_each_pack([&](int pack) {
       const Pack<Sum, w> value = widen(staged[pack]);
       if constexpr (has_maximum) {
+        Sum powers = 0;
 #pragma unroll
-        for (int i = 0; i < w; ++i) parts.powers += power(value[i] - maximum);
+        for (int i = 0; i < w; ++i) powers += power(value[i] - maximum);
+        parts.powers += powers;
         if (terms.every_share != 0) {
+          Sum below = 0;
 #pragma unroll
           for (int i = 0; i < w; ++i) {
-            if (from.exists(pack, i)) parts.terms += terms.every_share * (maximum - value[i]);
+            if (whole || from.exists(pack, i)) below += maximum - value[i];
           }
-        }
-        if (pack == label / w && terms.label_share != 0) {
-#pragma unroll
-          for (int i = 0; i < w; ++i) {
-            if (i == label % w) parts.terms += terms.label_share * (maximum - value[i]);
-          }
+          parts.terms += terms.every_share * below;
         }
       } else {
 #pragma unroll
         for (int i = 0; i < w; ++i) parts.terms += terms.term(value[i], target(pack, i), 0);
       }
     });
+    if (has_maximum && label >= 0 && label / w % threads == thread && terms.label_share != 0) {
+      const T at_label = reinterpret_cast<const T*>(staged)[label];
+      parts.terms += terms.label_share * (maximum - convert<Sum>(at_label));
+    }
     parts = row_reduce(parts, AddParts{}, scratch.parts);
     if (!exists) return;
     if (thread == 0) {
@@ -137,41 +142,51 @@ __global__ void __launch_bounds__(max_threads, sizeof(T) == 8 ? 1 : 3)
     if (p.dx == nullptr) return;
 
     const RowPacks<T, w, int> to(p.dx + row.at[Loss::row_dx], rows.length, lead);
-    const auto write = [&](int pack, const Pack<Sum, w>& slopes) {
-      const RawPack<T, w> rounded = narrow<T>(slopes);
-      if (to.aligned && to.whole(pack)) {
-        store_raw_streaming(to.first + pack * w, rounded);
-      } else {
-        to.store(pack, unpack(rounded));
-      }
-    };
-    if (!row.works) {
-      Pack<Sum, w> slopes;
-#pragma unroll
-      for (int i = 0; i < w; ++i) slopes[i] = row.otherwise;
-      for (int pack = thread; pack < to.packs(); pack += threads) write(pack, slopes);
-      return;
-    }
-    const Sum inverse = factor / parts.powers;
+    const Sum scale = has_maximum ? factor / parts.powers : factor;
     const Sum every = terms.every_share * factor;
+    const Sum of_label = terms.label_share * factor;
     for_each_pack([&](int pack) {
       const Pack<Sum, w> value = widen(staged[pack]);
       Pack<Sum, w> slopes;
 #pragma unroll
       for (int i = 0; i < w; ++i) {
-        slopes[i] = has_maximum ? power(value[i] - maximum) * inverse - every
-                                : terms.slope(value[i], target(pack, i), 0) * factor;
+        slopes[i] = has_maximum ? power(value[i] - maximum) * scale - every
+                                : terms.slope(value[i], target(pack, i), 0) * scale;
       }
       if (has_maximum && pack == label / w) {
 #pragma unroll
         for (int i = 0; i < w; ++i) {
-          if (i == label % w) slopes[i] -= terms.label_share * factor;
+          slopes[i] -= pack * w + i == label ? of_label : Sum(0);
         }
       }
-      write(pack, slopes);
+      if (!row.works) {
+#pragma unroll
+        for (int i = 0; i < w; ++i) slopes[i] = row.otherwise;
+      }
+      const RawPack<T, w> rounded = narrow<T>(slopes);
+      if (whole || (to.aligned && to.whole(pack))) {
+        store_raw_streaming(to.first + pack * w, rounded);
+      } else {
+        to.store(pack, unpack(rounded));
+      }
     });
   });
   leave_sum(total, scratch.sums, p.sums);
+}
+
+/// Whether rows of all tensors begin and end at multiples of a pack.
+bool rows_are_whole(const Loss::Args& args) {
+  const auto w = static_cast<std::int64_t>(16 / size_of(args.x.dtype));
+  const auto aligned = [](const void* p) { return reinterpret_cast<std::uintptr_t>(p) % 16 == 0; };
+  bool whole = args.classes() % w == 0 && aligned(args.x.data) && aligned(args.options.dx.data) &&
+               (args.labelled() || aligned(args.target.data));
+  for (const int tensor : {Loss::row_x, Loss::row_dx, Loss::row_target}) {
+    if (tensor == Loss::row_target && args.labelled()) continue;
+    for (int axis = 0; axis < args.rows.others.rank; ++axis) {
+      whole = whole && args.rows.others.strides[tensor][axis] % w == 0;
+    }
+  }
+  return whole;
 }
 
 /// Packs that a row spans at most.
@@ -203,7 +218,8 @@ void run(const Loss::Args& args, Context& context) {
   const auto kept = static_cast<int>(packs_of(args));
   visit<float, double, f16, bf16>(args.x.dtype, [&]<class T>() {
     with_kind(args, [&]<LossKind kind>() {
-      const auto kernel = loss_shared_single_read<T, kind>;
+      const auto kernel = rows_are_whole(args) ? loss_shared_single_read<T, kind, true>
+                                               : loss_shared_single_read<T, kind, false>;
       block.shared_bytes =
           sizeof(RowShared<T>) + static_cast<std::size_t>(block.rows) * row_bytes(args);
       const std::int64_t blocks =
