@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // gemm: what it must cost, what it must give, and how far a rung may be off.
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <numbers>
 #include <type_traits>
@@ -12,6 +13,24 @@
 
 namespace rung {
 namespace {
+
+/// An element in the type of sums; 8-bit floats from a table of all 256, since a reference widens
+/// each of them once per row of C.
+template <class T>
+Accumulator<T> widened(T value) {
+  if constexpr (std::is_class_v<T> && sizeof(T) == 1) {
+    static const auto all = [] {
+      std::array<float, 256> values;
+      for (unsigned bits = 0; bits < values.size(); ++bits) {
+        values[bits] = static_cast<float>(T::from_bits(static_cast<std::uint8_t>(bits)));
+      }
+      return values;
+    }();
+    return all[value.bits];
+  } else {
+    return static_cast<Accumulator<T>>(value);
+  }
+}
 
 /// One row of C in Real: double, or long double where the operands are double already.
 template <class T, class B, class C, class Real>
@@ -31,14 +50,13 @@ void reference_row(const Gemm::Args& args, std::int64_t batch, std::int64_t row,
   if (args.alpha != 0) {
     for (std::int64_t k = 0; k < args.k(); ++k) {
       const std::int64_t block = k / gemm_scale_block;
-      const auto left = static_cast<Real>(static_cast<Accumulator<T>>(a(batch, row, k))) *
-                        factor_of(args.scale_a, batch, row, block);
+      const auto left =
+          static_cast<Real>(widened(a(batch, row, k))) * factor_of(args.scale_a, batch, row, block);
       const B* right = &b(batch, k, 0);
       for (std::size_t j = 0; j < n; ++j) {
         const auto column = static_cast<std::int64_t>(j);
-        const auto term =
-            left * static_cast<Real>(static_cast<Accumulator<B>>(right[column * b.strides[2]])) *
-            factor_of(args.scale_b, batch, block, column / gemm_scale_block);
+        const auto term = left * static_cast<Real>(widened(right[column * b.strides[2]])) *
+                          factor_of(args.scale_b, batch, block, column / gemm_scale_block);
         sum[j] += term;
         size[j] += std::abs(term);
       }
