@@ -48,7 +48,7 @@ inline std::vector<Problem> check_problems(Backend backend) {
       "f32 2x6x7x9,k=3,p=1,g=6",                           // depthwise
       "f32 1x37x6x7,k=3,s=2,p=1,g=37,nhwc",                //
       "f32 3x3x25x10,k=5,p=2,g=3",                         //
-      "bf16 2x40x9x7,k=3,s=2,p=1,g=40,nhwc",               //
+      "f16 2x40x9x7,k=3,s=2,p=1,g=40,nhwc",                //
       "f16 2x8x19x21,k=3,p=1,d=2,g=8,nhwc",                //
       "f32 1x4x9x11,k=1,s=2,g=4",                          // and phases without taps
       "f32 1x5x8x8,out=10,k=5,p=2,g=5",                    // two filters per channel
