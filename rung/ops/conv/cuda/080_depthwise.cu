@@ -14,7 +14,7 @@
 // Limits   one filter per channel (C = K = G), images of two dimensions; f32, f16, bf16.
 // Tried    -
 // Source   F. Chollet, Xception: Deep learning with depthwise separable convolutions, 2017.
-#include "rung/ops/conv/cuda/detail/layer.hpp"
+#include "rung/ops/conv/cuda/detail/depthwise.hpp"
 
 namespace rung {
 namespace {
@@ -275,7 +275,9 @@ bool in_packs(const Conv::Args& args) {
   return args.geometry.channels % lanes == 0 && aligned(args.x) && aligned(args.y);
 }
 
-Support supports(const Conv::Args& args, const Context&) {
+}  // namespace
+
+Support conv_cuda::supports_depthwise(const Conv::Args& args, const Context&) {
   const ConvGeometry& g = args.geometry;
   if (args.x.dtype == DType::f64) return unsupported("f32, f16 and bf16");
   if (!is_flat(g)) return unsupported("two dimensions");
@@ -285,12 +287,12 @@ Support supports(const Conv::Args& args, const Context&) {
              : unsupported("one filter for each channel");
 }
 
-double estimate(const Conv::Args& args, const Context& context) {
+double conv_cuda::depthwise_seconds(const Conv::Args& args, const Context& context) {
   return estimate_seconds(Conv::cost(args), {.bandwidth = in_packs(args) ? 0.6 : 0.4, .peak = 0.1},
                           context);
 }
 
-void run(const Conv::Args& args, Context& context) {
+void conv_cuda::run_depthwise(const Conv::Args& args, Context& context) {
   const ConvGeometry& g = args.geometry;
   const auto grid = [](std::int64_t count) -> LaunchShape {
     return {.grid = smaller(ceil_div(count, threads), max_blocks), .block = threads};
@@ -333,13 +335,15 @@ void run(const Conv::Args& args, Context& context) {
   });
 }
 
+namespace {
+
 const Rung<Conv> self{{.name = "depthwise",
                        .step = 80,
                        .after = "every_call",
                        .backend = device_backend,
-                       .supports = supports,
-                       .estimate = estimate,
-                       .run = run}};
+                       .supports = supports_depthwise,
+                       .estimate = depthwise_seconds,
+                       .run = run_depthwise}};
 
 }  // namespace
 }  // namespace rung

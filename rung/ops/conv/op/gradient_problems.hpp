@@ -47,6 +47,10 @@ inline std::vector<Problem> check_problems(Backend backend) {
       "f32 1x3x16x15,out=33,k=5,s=2,p=2,nhwc",             //
       "f32 2x6x7x9,k=3,p=1,g=6",                           // depthwise
       "f32 1x37x6x7,k=3,s=2,p=1,g=37,nhwc",                //
+      "f32 3x3x25x10,k=5,p=2,g=3",                         //
+      "f16 2x40x9x7,k=3,s=2,p=1,g=40,nhwc",                //
+      "f16 2x8x19x21,k=3,p=1,d=2,g=8,nhwc",                //
+      "f32 1x4x9x11,k=1,s=2,g=4",                          // and phases without taps
       "f32 1x5x8x8,out=10,k=5,p=2,g=5",                    // two filters per channel
       "f32 1x12x6x8,out=20,k=3,p=1,g=4",                   // groups
       "f32 1x12x6x8,out=8,k=3,p=1,g=2,nhwc",               //

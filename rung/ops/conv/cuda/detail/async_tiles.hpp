@@ -342,9 +342,10 @@ inline AsyncPlan plan_async(const Gathered& g, Cost cost, const Context& context
     const double idle = larger(4.0 / (of_one * (shape.threads() / 32)), 1.0);
     cost.operations =
         of_one * idle * sms * 2.0 * shape.rows * shape.columns * static_cast<double>(packed.terms);
-    const double seconds =
-        estimate_seconds(cost, {.peak = async_fractions[i], .launches = 2}, context);
-    if (i == 0 || seconds < best.seconds) best = {i, seconds};
+    // Where schedulers are idle a small tile's warps take as long as a large one's: it wins.
+    const double reach = async_fractions[idle > 1 ? 2 : i];
+    const double seconds = estimate_seconds(cost, {.peak = reach, .launches = 2}, context);
+    if (i == 0 || seconds <= best.seconds) best = {i, seconds};
   }
   return best;
 }

@@ -123,10 +123,10 @@ inline Support supports_sliced(const ConvBackwardFilter::Args& args, std::int64_
   return supported;
 }
 
-/// A call whose dw is made in tiles of rows x columns, with memory for its slices' sums.
+/// A call whose dw is made in so many tiles, with memory for its slices' sums.
 template <class T>
-FilterGradient<T> sliced(const ConvBackwardFilter::Args& args, Context& context, std::int64_t rows,
-                         std::int64_t columns) {
+FilterGradient<T> sliced(const ConvBackwardFilter::Args& args, Context& context,
+                         std::int64_t tiles) {
   const ConvGeometry& g = args.geometry;
   FilterGradient<T> p{.x = static_cast<const T*>(args.x.data),
                       .dy = static_cast<const T*>(args.dy.data),
@@ -140,8 +140,6 @@ FilterGradient<T> sliced(const ConvBackwardFilter::Args& args, Context& context,
                       .slices = 1};
   conv_layer::set_strides(p.x_strides, args.x);
   conv_layer::set_strides(p.dy_strides, args.dy);
-  const std::int64_t tiles =
-      g.groups * ceil_div(g.group_filters(), rows) * ceil_div(p.terms, columns);
   // Two blocks for each SM of a large device, if that leaves them some pixels.
   constexpr std::int64_t enough_blocks = 264, few_pixels = 512;
   p.slices = clamped(enough_blocks / tiles, std::int64_t{1},
@@ -149,6 +147,16 @@ FilterGradient<T> sliced(const ConvBackwardFilter::Args& args, Context& context,
   p.sums = static_cast<Accumulator<T>*>(context.workspace(
       static_cast<std::size_t>(p.slices * args.dw.size()) * sizeof(Accumulator<T>)));
   return p;
+}
+
+/// The same of tiles of rows x columns.
+template <class T>
+FilterGradient<T> sliced(const ConvBackwardFilter::Args& args, Context& context, std::int64_t rows,
+                         std::int64_t columns) {
+  const ConvGeometry& g = args.geometry;
+  return sliced<T>(args, context,
+                   g.groups * ceil_div(g.group_filters(), rows) *
+                       ceil_div(g.group_channels() * g.taps(), columns));
 }
 
 template <class T>
