@@ -151,36 +151,17 @@ void run_of(ActivationFunction function, void* dx, const void* saved, const void
 
 }  // namespace
 
-Kernel kernel_f32() { return run_of<float>; }
-Kernel kernel_f64() { return run_of<double>; }
-Kernel kernel_f16() { return run_of<f16>; }
-Kernel kernel_bf16() { return run_of<bf16>; }
+Kernel kernel_of(DType dtype) {
+  return visit<float, double, f16, bf16>(dtype, []<class T>() -> Kernel { return run_of<T>; });
+}
 
 }  // namespace rung::activation_backward_cpu::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
 namespace rung::activation_backward_cpu {
-namespace {
-HWY_EXPORT(kernel_f32);
-HWY_EXPORT(kernel_f64);
-HWY_EXPORT(kernel_f16);
-HWY_EXPORT(kernel_bf16);
-}  // namespace
-
-Kernel find_kernel(DType dtype) {
-  switch (dtype) {
-    case DType::f64:
-      return HWY_DYNAMIC_DISPATCH(kernel_f64)();
-    case DType::f16:
-      return HWY_DYNAMIC_DISPATCH(kernel_f16)();
-    case DType::bf16:
-      return HWY_DYNAMIC_DISPATCH(kernel_bf16)();
-    default:
-      return HWY_DYNAMIC_DISPATCH(kernel_f32)();
-  }
-}
-
+HWY_EXPORT(kernel_of);
+Kernel find_kernel(DType dtype) { return HWY_DYNAMIC_DISPATCH(kernel_of)(dtype); }
 }  // namespace rung::activation_backward_cpu
 
 namespace rung {

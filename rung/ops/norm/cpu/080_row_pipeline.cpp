@@ -15,7 +15,7 @@
 // Tried    EXPERIMENTS.md: prefetch distances, block sizes, short rows, what else to fuse.
 // Source   T. Chan, G. Golub & R. LeVeque, Algorithms for computing the sample variance, 1983; M.
 //          Lam, Software pipelining, 1988.
-#include "rung/cpu/foreach_target.hpp"
+#include "rung/cpu/foreach_target_many_kernels.hpp"
 
 #include <hwy/cache_control.h>
 
@@ -238,40 +238,19 @@ void write_blocks(const BlocksJob& job) {
 
 }  // namespace
 
-template <class T>
-Kernels kernels_of() {
-  return {rows<T>, statistics<T>, write_blocks<T>};
+Kernels kernels_of(DType dtype) {
+  return visit<float, double, f16, bf16>(dtype, []<class T>() -> Kernels {
+    return {rows<T>, statistics<T>, write_blocks<T>};
+  });
 }
-Kernels kernels_f32() { return kernels_of<float>(); }
-Kernels kernels_f64() { return kernels_of<double>(); }
-Kernels kernels_f16() { return kernels_of<f16>(); }
-Kernels kernels_bf16() { return kernels_of<bf16>(); }
 
 }  // namespace rung::norm_cpu::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
 namespace rung::norm_cpu {
-namespace {
-HWY_EXPORT(kernels_f32);
-HWY_EXPORT(kernels_f64);
-HWY_EXPORT(kernels_f16);
-HWY_EXPORT(kernels_bf16);
-}  // namespace
-
-Kernels kernels(DType dtype) {
-  switch (dtype) {
-    case DType::f64:
-      return HWY_DYNAMIC_DISPATCH(kernels_f64)();
-    case DType::f16:
-      return HWY_DYNAMIC_DISPATCH(kernels_f16)();
-    case DType::bf16:
-      return HWY_DYNAMIC_DISPATCH(kernels_bf16)();
-    default:
-      return HWY_DYNAMIC_DISPATCH(kernels_f32)();
-  }
-}
-
+HWY_EXPORT(kernels_of);
+Kernels kernels(DType dtype) { return HWY_DYNAMIC_DISPATCH(kernels_of)(dtype); }
 }  // namespace rung::norm_cpu
 
 namespace rung {

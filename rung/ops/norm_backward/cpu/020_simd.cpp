@@ -10,7 +10,7 @@
 // Limits   contiguous rows; one thread.
 // Tried    -
 // Source   -
-#include "rung/cpu/foreach_target.hpp"
+#include "rung/cpu/foreach_target_many_kernels.hpp"
 
 #include "rung/cpu/team.hpp"
 #include "rung/ops/norm/cpu/detail/row-inl.hpp"
@@ -218,36 +218,19 @@ void columns(const Call& call, std::int64_t begin, std::int64_t end) {
 
 }  // namespace
 
-Kernels kernels_f32() { return {rows<float>, columns<float>}; }
-Kernels kernels_f64() { return {rows<double>, columns<double>}; }
-Kernels kernels_f16() { return {rows<f16>, columns<f16>}; }
-Kernels kernels_bf16() { return {rows<bf16>, columns<bf16>}; }
+Kernels kernels_of(DType dtype) {
+  return visit<float, double, f16, bf16>(dtype, []<class T>() -> Kernels {
+    return {rows<T>, columns<T>};
+  });
+}
 
 }  // namespace rung::norm_backward_cpu::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
 namespace rung::norm_backward_cpu {
-namespace {
-HWY_EXPORT(kernels_f32);
-HWY_EXPORT(kernels_f64);
-HWY_EXPORT(kernels_f16);
-HWY_EXPORT(kernels_bf16);
-}  // namespace
-
-Kernels kernels(DType dtype) {
-  switch (dtype) {
-    case DType::f64:
-      return HWY_DYNAMIC_DISPATCH(kernels_f64)();
-    case DType::f16:
-      return HWY_DYNAMIC_DISPATCH(kernels_f16)();
-    case DType::bf16:
-      return HWY_DYNAMIC_DISPATCH(kernels_bf16)();
-    default:
-      return HWY_DYNAMIC_DISPATCH(kernels_f32)();
-  }
-}
-
+HWY_EXPORT(kernels_of);
+Kernels kernels(DType dtype) { return HWY_DYNAMIC_DISPATCH(kernels_of)(dtype); }
 }  // namespace rung::norm_backward_cpu
 
 namespace rung {

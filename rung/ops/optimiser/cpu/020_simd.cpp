@@ -130,36 +130,19 @@ double squares(const Run& run) {
 
 }  // namespace
 
-Kernels kernels_f32() { return {step<float>, squares<float>}; }
-Kernels kernels_f64() { return {step<double>, squares<double>}; }
-Kernels kernels_f16() { return {step<f16>, squares<f16>}; }
-Kernels kernels_bf16() { return {step<bf16>, squares<bf16>}; }
+Kernels kernels_of(DType dtype) {
+  return visit<float, double, f16, bf16>(dtype, []<class T>() -> Kernels {
+    return {step<T>, squares<T>};
+  });
+}
 
 }  // namespace rung::optimiser_cpu::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
 namespace rung::optimiser_cpu {
-namespace {
-HWY_EXPORT(kernels_f32);
-HWY_EXPORT(kernels_f64);
-HWY_EXPORT(kernels_f16);
-HWY_EXPORT(kernels_bf16);
-}  // namespace
-
-Kernels vector_kernels(DType dtype) {
-  switch (dtype) {
-    case DType::f64:
-      return HWY_DYNAMIC_DISPATCH(kernels_f64)();
-    case DType::f16:
-      return HWY_DYNAMIC_DISPATCH(kernels_f16)();
-    case DType::bf16:
-      return HWY_DYNAMIC_DISPATCH(kernels_bf16)();
-    default:
-      return HWY_DYNAMIC_DISPATCH(kernels_f32)();
-  }
-}
-
+HWY_EXPORT(kernels_of);
+Kernels vector_kernels(DType dtype) { return HWY_DYNAMIC_DISPATCH(kernels_of)(dtype); }
 }  // namespace rung::optimiser_cpu
 
 namespace rung {
