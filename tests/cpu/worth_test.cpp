@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// How many threads a call is worth: none of a team for what one thread does in some microseconds.
 #include "rung/cpu/worth.hpp"
 
 #include <gtest/gtest.h>
