@@ -7,9 +7,10 @@
 //          first. Where planes would be mostly padding, or channels are contiguous, it gathers as
 //          direct_simd does.
 // Cost     as padded_planes or direct_simd, whichever costs less.
-// Limits   every valid call.
+// Limits   every valid call. Small ones are left to one thread.
 // Tried    -
 // Source   -
+#include "rung/cpu/worth.hpp"
 #include "rung/ops/conv/cpu/detail/call.hpp"
 #include "rung/ops/conv/cpu/detail/planes.hpp"
 #include "rung/ops/conv/layer.hpp"
@@ -17,17 +18,28 @@
 namespace rung {
 namespace {
 
+/// Where planes are not preferred, nothing is saved by them.
+double saved_by_planes(const conv_layer::Gathered& g) {
+  return conv_cpu::prefers_planes(g) ? conv_cpu::planes_seconds(g) : 0;
+}
+
+int threads_of(const Conv::Args& args, const conv_layer::Gathered& g, const Context& context) {
+  return cpu::threads_worth(conv_cpu::seconds(args, 1) + saved_by_planes(g), context.threads());
+}
+
 double estimate(const Conv::Args& args, const Context& context) {
   const conv_layer::Gathered g = conv_layer::forward(args);
-  const double saved = conv_cpu::prefers_planes(g) ? conv_cpu::planes_seconds(g) : 0;
-  return conv_cpu::seconds(args, context.threads()) + saved / context.threads();
+  const int threads = threads_of(args, g, context);
+  return conv_cpu::seconds(args, threads) + saved_by_planes(g) / threads;
 }
 
 void run(const Conv::Args& args, Context& context) {
-  if (conv_cpu::prefers_planes(conv_layer::forward(args))) {
-    conv_cpu::planes_on(args, context, context.threads());
+  const conv_layer::Gathered g = conv_layer::forward(args);
+  const int threads = threads_of(args, g, context);
+  if (conv_cpu::prefers_planes(g)) {
+    conv_cpu::planes_on(args, context, threads);
   } else {
-    conv_cpu::direct_on(args, context, context.threads());
+    conv_cpu::direct_on(args, context, threads);
   }
 }
 

@@ -8,17 +8,22 @@
 // Limits   every valid call.
 // Tried    -
 // Source   -
+#include "rung/cpu/worth.hpp"
 #include "rung/ops/conv_backward_data/cpu/detail/call.hpp"
 
 namespace rung {
 namespace {
 
+int threads_of(const ConvBackwardData::Args& args, const Context& context) {
+  return cpu::threads_worth(conv_backward_data_cpu::seconds(args, 1), context.threads());
+}
+
 double estimate(const ConvBackwardData::Args& args, const Context& context) {
-  return conv_backward_data_cpu::seconds(args, context.threads());
+  return conv_backward_data_cpu::seconds(args, threads_of(args, context));
 }
 
 void run(const ConvBackwardData::Args& args, Context& context) {
-  conv_backward_data_cpu::transposed_on(args, context, context.threads());
+  conv_backward_data_cpu::transposed_on(args, context, threads_of(args, context));
 }
 
 const Rung<ConvBackwardData> self{

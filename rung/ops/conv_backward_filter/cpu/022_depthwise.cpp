@@ -18,6 +18,7 @@
 
 #include "rung/cpu/isa.hpp"
 #include "rung/cpu/team.hpp"
+#include "rung/cpu/worth.hpp"
 #include "rung/ops/conv/cpu/detail/channels-inl.hpp"
 #include "rung/ops/conv/cpu/detail/channels.hpp"
 #include "rung/ops/conv_backward_filter/cpu/detail/call.hpp"
@@ -171,8 +172,9 @@ namespace rung {
 namespace conv_backward_filter_cpu {
 namespace {
 HWY_EXPORT(depthwise);
-void depthwise_on_this_machine(const ConvBackwardFilter::Args& args, Context& context) {
-  HWY_DYNAMIC_DISPATCH(depthwise)(args, context, context.threads());
+void depthwise_on_this_machine(const ConvBackwardFilter::Args& args, Context& context,
+                               int threads) {
+  HWY_DYNAMIC_DISPATCH(depthwise)(args, context, threads);
 }
 }  // namespace
 }  // namespace conv_backward_filter_cpu
@@ -187,16 +189,21 @@ Support supports(const ConvBackwardFilter::Args& args, const Context&) {
              : unsupported("channels last, f32, f16 or bf16, and up to 128 taps");
 }
 
+/// Of one thread.
+double seconds(const ConvBackwardFilter::Args& args) {
+  const int lanes = cpu::isa() == cpu::Isa::avx512 ? 16 : 8;
+  return conv_cpu::channel_vectors_seconds(conv_layer::of_filters(args), lanes) * 1.3;
+}
+
 double estimate(const ConvBackwardFilter::Args& args, const Context& context) {
   constexpr double a_thread = 2e-6;
-  const conv_layer::Gathered g = conv_layer::of_filters(args);
-  const int lanes = cpu::isa() == cpu::Isa::avx512 ? 16 : 8;
-  return conv_cpu::channel_vectors_seconds(g, lanes) * 1.3 / context.threads() +
-         (context.threads() > 1 ? a_thread : 0);
+  const int threads = cpu::threads_worth(seconds(args), context.threads());
+  return seconds(args) / threads + (threads > 1 ? a_thread : 0);
 }
 
 void run(const ConvBackwardFilter::Args& args, Context& context) {
-  conv_backward_filter_cpu::depthwise_on_this_machine(args, context);
+  conv_backward_filter_cpu::depthwise_on_this_machine(
+      args, context, cpu::threads_worth(seconds(args), context.threads()));
 }
 
 const Rung<ConvBackwardFilter> self{{.name = "depthwise",

@@ -22,6 +22,7 @@
 #include <type_traits>
 
 #include "rung/cpu/isa.hpp"
+#include "rung/cpu/worth.hpp"
 #include "rung/ops/conv/cpu/detail/direct-inl.hpp"
 #include "rung/ops/conv/cpu/detail/planes.hpp"
 #include "rung/ops/conv_backward_filter/cpu/detail/call.hpp"
@@ -326,12 +327,13 @@ Support supports(const ConvBackwardFilter::Args& args, const Context&) {
              : unsupported("filters that span more than a band of planes holds");
 }
 
-double estimate(const ConvBackwardFilter::Args& args, const Context& context) {
+/// Of one thread.
+double seconds(const ConvBackwardFilter::Args& args) {
   // Of multiply-adds in full tiles, of copying an element of x and of dy, of a tile's start, and of
   // a sum that is written.
   const double rate = cpu::isa() == cpu::Isa::avx512 ? 200e9 : 90e9;
   constexpr double a_copy = 0.3e-9, a_result = 0.2e-9, a_tile = 15e-9, a_sum = 2e-9;
-  constexpr double a_start = 1.5e-6, a_thread = 2e-6;
+  constexpr double a_start = 1.5e-6;
   const conv_layer::Gathered g = conv_layer::of_filters(args);
   const std::int64_t vector = cpu::isa() == cpu::Isa::avx512 ? 16 : 8;
   const auto pixels = static_cast<double>(g.pixels());
@@ -350,12 +352,21 @@ double estimate(const ConvBackwardFilter::Args& args, const Context& context) {
   const double work = pixels * (terms * filters * 2 / rate + copied * filter_blocks * a_copy +
                                 static_cast<double>(g.m) * channel_blocks * a_result) +
                       tiles * a_tile + terms * filters * a_sum;
-  return a_start + static_cast<double>(g.groups) * work / context.threads() +
-         (context.threads() > 1 ? a_thread : 0);
+  return a_start + static_cast<double>(g.groups) * work;
+}
+
+int threads_of(const ConvBackwardFilter::Args& args, const Context& context) {
+  return cpu::threads_worth(seconds(args), context.threads());
+}
+
+double estimate(const ConvBackwardFilter::Args& args, const Context& context) {
+  constexpr double a_thread = 2e-6;
+  const int threads = threads_of(args, context);
+  return seconds(args) / threads + (threads > 1 ? a_thread : 0);
 }
 
 void run(const ConvBackwardFilter::Args& args, Context& context) {
-  conv_backward_filter_cpu::planes_on(args, context, context.threads());
+  conv_backward_filter_cpu::planes_on(args, context, threads_of(args, context));
 }
 
 const Rung<ConvBackwardFilter> self{{.name = "padded_planes",

@@ -7,17 +7,22 @@
 // Limits   every valid call.
 // Tried    -
 // Source   -
+#include "rung/cpu/worth.hpp"
 #include "rung/ops/conv_backward_filter/cpu/detail/call.hpp"
 
 namespace rung {
 namespace {
 
+int threads_of(const ConvBackwardFilter::Args& args, const Context& context) {
+  return cpu::threads_worth(conv_backward_filter_cpu::seconds(args, 1), context.threads());
+}
+
 double estimate(const ConvBackwardFilter::Args& args, const Context& context) {
-  return conv_backward_filter_cpu::seconds(args, context.threads());
+  return conv_backward_filter_cpu::seconds(args, threads_of(args, context));
 }
 
 void run(const ConvBackwardFilter::Args& args, Context& context) {
-  conv_backward_filter_cpu::terms_by_filters_on(args, context, context.threads());
+  conv_backward_filter_cpu::terms_by_filters_on(args, context, threads_of(args, context));
 }
 
 const Rung<ConvBackwardFilter> self{

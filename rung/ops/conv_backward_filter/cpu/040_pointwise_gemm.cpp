@@ -7,8 +7,8 @@
 // Changes  against threads: nothing is gathered; x and dy are packed by gemm, in blocks of L2.
 // Cost     as gemm's threads; dw is read and written once per image.
 // Limits   1 x 1, stride 1, no padding; pixels in one line. f16 and bf16, whose sums would be
-//          rounded per image, of one image or of channels last. Only gemm's threads is called, whose
-//          bits are the same for any number of threads.
+//          rounded per image, of one image or of channels last. Only gemm's threads is called,
+//          whose bits are the same for any number of threads.
 // Tried    -
 // Source   -
 #include <algorithm>

@@ -81,7 +81,9 @@ double term_seconds(const Gathered& g) {
   if (!pixels_are_rows(g)) return g.x_strides[4] == 1 ? 0.25e-9 : 0.85e-9;
   if (g.q < enough_channels) return 1e-9;  // one by one
   const double idle = g.m <= 16 ? 0.15e-9 : g.m <= 32 ? 0.06e-9 : 0.01e-9;
-  return idle + (size_of(g.dtype) == 2 ? 0.3e-9 : 0);
+  // A tile, or for small types a copy, per tap: the fewer channels, the more of them.
+  const bool small = size_of(g.dtype) == 2;
+  return idle + (small ? 0.3e-9 : 0) + (small ? 4e-9 : 1.5e-9) / static_cast<double>(g.q);
 }
 
 double planes_seconds(const Gathered& g) {

@@ -40,7 +40,7 @@ inline bool reads_in_place(const Gathered& g) {
 
 inline double pointwise_seconds(const Gathered& g, int threads) {
   const double rate = cpu::isa() == cpu::Isa::avx512 ? 200e9 : 90e9;
-  constexpr double an_element = 0.08e-9, a_call = 1e-6, a_thread = 2e-6, a_small_strip = 10e-9;
+  constexpr double an_element = 0.08e-9, a_call = 1e-6, a_thread = 2e-6, a_small_strip = 14e-9;
   constexpr double an_element_in_place = 0.05e-9, a_sweep = 3e-9;
   const std::int64_t places = g.axis[2].places;
   const bool rows = pixels_are_rows(g);
@@ -50,8 +50,9 @@ inline double pointwise_seconds(const Gathered& g, int threads) {
   const auto groups = static_cast<double>(g.groups);
   if (reads_in_place(g)) {
     const auto elements = static_cast<double>(g.pixels()) * q;
+    const double an_image = g.m == 1 ? 0.05e-6 : 0.2e-6;
     const double work = elements * (m * 2 / rate + an_element_in_place) +
-                        static_cast<double>(g.images) * q * a_sweep;
+                        static_cast<double>(g.images) * (an_image + q * a_sweep);
     return groups * (0.5e-6 + work / threads + team);
   }
   // Where pixels are columns, those of an image end in a vector that is not full. Small types are

@@ -90,7 +90,7 @@ TileFunction<T> tile_for(int rows, int columns) {
   return half[rows - 1];
 }
 
-/// c[i][j] += sum over k of rows[k pitch + i] panel[k][j]: what is broadcast in a step is contiguous.
+/// c[i][j] += sum over k of rows[k pitch + i] panel[k][j]: a step broadcasts what is contiguous.
 template <int Rows, int Vectors, class T>
 HWY_NOINLINE void turned_tile(const T* rows, std::int64_t pitch, std::int64_t count, const T* panel,
                               T* c, bool add) {
