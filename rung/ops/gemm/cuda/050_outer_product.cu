@@ -42,7 +42,9 @@ __global__ void __launch_bounds__(tuning.columns, tuning.blocks) gemm_outer_prod
   const int column = static_cast<int>(blockIdx.x) * tuning.columns + thread_index();
   const bool inside = column < p.n();
   const auto a = p.a.at(batch);
-  const auto b = p.b.at(batch);
+  // No view of one matrix: unoptimised (RUNG_CUDA_UNOPTIMISED), nvcc 13.0 would let load_wide's
+  // temporaries overwrite it.
+  const float* const b = &p.b(batch, 0, column);
   float sums[tuning.rows][1] = {};
   for (std::int64_t k = 0; k < p.k(); k += tuning.steps) {
     load_tile<tuning.rows, tuning.steps, tuning.columns>(
@@ -51,7 +53,7 @@ __global__ void __launch_bounds__(tuning.columns, tuning.blocks) gemm_outer_prod
     float values[tuning.steps];  // all in flight at once, before the first is used
 #pragma unroll
     for (int step = 0; step < tuning.steps; ++step) {
-      values[step] = inside && k + step < p.k() ? b(k + step, column) : 0.0f;
+      values[step] = inside && k + step < p.k() ? b[(k + step) * p.b.strides[1]] : 0.0f;
     }
 #pragma unroll
     for (int step = 0; step < tuning.steps; ++step) {

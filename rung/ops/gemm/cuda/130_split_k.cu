@@ -90,12 +90,7 @@ Plan plan(const Gemm::Args& args, const Context& context) {
                          elements > workspace_limit / 4 / slices)) {
         break;
       }
-      double seconds = Gemm::estimate(args,
-                                      {.peak = fractions[shape],
-                                       .rows = tile.rows,
-                                       .columns = tile.columns,
-                                       .blocks_per_sm = tile.blocks},
-                                      context, slices);
+      double seconds = tile_seconds(tile, fractions[shape], args, context, slices);
       if (slices > 1) {  // each matrix of a batch has two launches of its own
         const double partial_bytes = 8.0 * slices * static_cast<double>(elements);
         seconds =
@@ -144,7 +139,7 @@ Product32 slices_of(const Product32& p, float* partial, std::int64_t slice_depth
 
 /// Without the partial sums: how many there are depends on the device.
 double estimate(const Gemm::Args& args, const Context& context) {
-  return plan(args, context).seconds;
+  return plan(args, context).seconds * copy_factor(args);
 }
 
 void run(const Gemm::Args& args, Context& context) {

@@ -18,8 +18,8 @@
 //          multiplication on GPU" (sgemm.cu) for 4-byte cp.async that turns A around.
 #include <array>
 
-#include "rung/ops/gemm/cuda/detail/async.hpp"
 #include "rung/ops/gemm/cuda/detail/epilogue.hpp"
+#include "rung/ops/gemm/cuda/detail/simt_top.hpp"
 
 namespace rung {
 namespace {
@@ -92,45 +92,13 @@ __global__ void __launch_bounds__(shapes[Shape].threads(), shapes[Shape].blocks)
       [&](int j) { return first_column + Tile::column(j); });
 }
 
-/// The shape of least estimated time for a call, and that time.
-struct Choice {
-  int shape;
-  double seconds;
-};
-Choice choose_shape(const Gemm::Args& args, const Context& context) {
-  Choice best{0, 0};
-  for (int i = 0; i < static_cast<int>(shapes.size()); ++i) {
-    const double seconds = Gemm::estimate(args,
-                                          {.peak = fractions[i],
-                                           .rows = shapes[i].rows,
-                                           .columns = shapes[i].columns,
-                                           .blocks_per_sm = shapes[i].blocks},
-                                          context);
-    if (i == 0 || seconds < best.seconds) best = {i, seconds};
-  }
-  return best;
-}
-
 double estimate(const Gemm::Args& args, const Context& context) {
-  return choose_shape(args, context).seconds;
+  return simt_top_choice(args, context).seconds * copy_factor(args);
 }
 
 void run(const Gemm::Args& args, Context& context) {
-  const Product32 p = with_contiguous_rows(product<float, float>(args));
-  const int shape = choose_shape(args, context).shape;
-  Tiling tiling{};
-  void (*kernel)(Product32) = nullptr;
-  with_access(p, [&]<Access access_a, Access access_b>() {
-    const auto choose = [&]<int Shape>() {
-      if (shape != Shape) return;
-      tiling = tiling_of<shapes[Shape], access_a, access_b>;
-      kernel = gemm_simt_top<Shape, access_a, access_b>;
-    };
-    choose.template operator()<0>();
-    choose.template operator()<1>();
-    choose.template operator()<2>();
-  });
-  launch_tiles(context, tiling, kernel, p);
+  run_simt_top(context, with_contiguous_rows(product<float, float>(args)),
+               simt_top_choice(args, context));
 }
 
 const Rung<Gemm> self{{.name = "simt_top",
@@ -144,4 +112,28 @@ const Rung<Gemm> self{{.name = "simt_top",
                        .run = run}};
 
 }  // namespace
+
+namespace gemm_cuda::inline RUNG_TARGET {
+
+TileChoice simt_top_choice(const Gemm::Args& args, const Context& context) {
+  return choose_tile(shapes, fractions, args, context);
+}
+
+void run_simt_top(Context& context, const Product32& p, const TileChoice& choice) {
+  Tiling tiling{};
+  void (*kernel)(Product32) = nullptr;
+  with_access(p, [&]<Access access_a, Access access_b>() {
+    const auto choose = [&]<int Shape>() {
+      if (choice.tile != Shape) return;
+      tiling = tiling_of<shapes[Shape], access_a, access_b>;
+      kernel = gemm_simt_top<Shape, access_a, access_b>;
+    };
+    choose.template operator()<0>();
+    choose.template operator()<1>();
+    choose.template operator()<2>();
+  });
+  launch_tiles(context, tiling, kernel, p);
+}
+
+}  // namespace gemm_cuda::inline RUNG_TARGET
 }  // namespace rung

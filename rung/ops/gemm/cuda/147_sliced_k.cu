@@ -10,7 +10,6 @@
 // Limits   C of more than a few tiles per SM is simt_top's; of few tiles and long k, split_k's.
 // Tried    -
 // Source   CUTLASS, "Parallelized reductions: sliced K".
-#include <algorithm>
 #include <array>
 
 #include "rung/ops/gemm/cuda/detail/async.hpp"
@@ -70,27 +69,8 @@ __global__ void __launch_bounds__(shapes[Shape].threads(), shapes[Shape].blocks)
       [&](int j) { return first_column + Tile::column(j); });
 }
 
-struct Choice {
-  int shape;
-  double seconds;
-};
-Choice choose_shape(const Gemm::Args& args, const Context& context) {
-  Choice best{0, 0};
-  for (int i = 0; i < static_cast<int>(shapes.size()); ++i) {
-    const double seconds = Gemm::estimate(args,
-                                          {.peak = fractions[i],
-                                           .rows = shapes[i].rows,
-                                           .columns = shapes[i].columns,
-                                           .blocks_per_sm = 1},
-                                          context);
-    if (i == 0 || seconds < best.seconds) best = {i, seconds};
-  }
-  return best;
-}
-
 double estimate(const Gemm::Args& args, const Context& context) {
-  constexpr double least = 7e-6;  // of the smallest products on an H100, however short k is
-  return std::max(least, choose_shape(args, context).seconds);
+  return choose_tile(shapes, fractions, args, context).seconds * copy_factor(args);
 }
 
 template <int Shape>
@@ -103,7 +83,7 @@ void multiply(Context& context, const Product32& p) {
 
 void run(const Gemm::Args& args, Context& context) {
   const Product32 p = with_contiguous_rows(product<float, float>(args));
-  switch (choose_shape(args, context).shape) {
+  switch (choose_tile(shapes, fractions, args, context).tile) {
     case 0:
       return multiply<0>(context, p);
     case 1:

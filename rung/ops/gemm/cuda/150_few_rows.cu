@@ -7,11 +7,12 @@
 // Changes  against split_k: no row of a tile is computed that does not exist, so that a matrix
 //          times a vector is as fast as memory; k is shared by the lanes and warps of a block
 //          before it is cut into slices, so that short products take one launch.
-// Cost     B once for 16 rows (4 of 16 bits), A once for a strip of 32 or 64 columns; 8 bytes per
-//          element of C and slice, where there are slices.
+// Cost     B once for 16 rows (8 of f64, 4 of 16 bits), A once for a strip of 8 to 64 columns; two
+//          numbers per element of C and slice, where there are slices.
 // Limits   memory up to some 16 rows of f32; beyond, multiply-adds. 16-bit operands are converted
 //          to f32 in registers: tensor cores are better from some 8 rows on.
-// Tried    -
+// Tried    lines that begin anywhere by chunks of 16 bytes that are shifted in registers: a quarter
+//          of bandwidth on an H100 (EXPERIMENTS.md); a lane per element of the line came of it.
 // Source   cuBLAS gemv kernels' names in a profile; CUTLASS, gemv.
 #include "rung/ops/gemm/cuda/150_few_rows.cuh"
 
@@ -43,9 +44,7 @@ Finish<T> with_few_rows(const Gemm::Args& args) {
 }
 
 Support supports(const Gemm::Args& args, const Context&) {
-  if (args.a.dtype == DType::f64 || args.has_bytes()) {
-    return unsupported("this rung multiplies f32, f16 and bf16");
-  }
+  if (args.has_bytes()) return unsupported("8-bit operands");
   if (args.m() > max_rows && args.n() > max_rows) {
     return unsupported("C has more than 32 rows and more than 32 columns");
   }
@@ -58,20 +57,25 @@ Support supports(const Gemm::Args& args, const Context&) {
 
 /// start + max(memory, waves of blocks, each a chain of steps; multiply-adds) [+ slices]
 template <class T>
-double few_seconds(const Product<T, float>& p, const Gemm::Args& args, const Context& context,
-                   int rows, int slices) {
-  constexpr double start = 1.5e-6;
+double few_seconds(const Product<T, Accumulator<T>>& p, const Gemm::Args& args,
+                   const Context& context, int rows, int slices) {
+  constexpr double start = 0.4e-6;           // sums across lanes and warps, and the stores
   constexpr double step_latency = 0.7e-6;    // from a load to the next of the same registers
   constexpr double memory_share = 0.85;      // of the nominal rate
   constexpr double arithmetic_share = 0.55;  // with the loads of A from shared memory
   constexpr double slice_launch = 2.5e-6;    // the second kernel, behind the first
   const NominalRates rates = nominal_rates(context);
   const double sms = context.info().sms;
-  const bool k_major = few_k_major(p.b);
-  constexpr int chunk = 16 / static_cast<int>(sizeof(T));
-  const double width = k_major ? 32 : 8 * chunk;
-  const double step = k_major ? 32 * chunk : 128;
-  const double blocks_per_sm = rows == 1 || (sizeof(T) == 4 && rows == 4) ? 3 : 2;
+  double width = 0;
+  double step = 0;
+  double blocks_per_sm = 0;
+  with_few_shape<T>(p.b, rows, [&]<int Rows, bool KMajor, bool Wide>() {
+    using Shape = FewShape<T, Rows, KMajor, Wide>;
+    width = Shape::width;
+    step = Shape::step;
+    blocks_per_sm = Shape::blocks;
+    rows = Rows;
+  });
   const auto m = static_cast<double>(p.m());
   const auto n = static_cast<double>(p.n());
   const auto batch = static_cast<double>(p.c.shape[0]);
@@ -79,27 +83,34 @@ double few_seconds(const Product<T, float>& p, const Gemm::Args& args, const Con
   const double blocks = std::ceil(m / rows) * std::ceil(n / width) * batch * slices;
   const double waves = std::ceil(blocks / (sms * blocks_per_sm));
   const Lines lines = few_lines(p.b);
+  // Of an unaligned line's 32 elements, one sector more; of a strided one's, a sector for each.
   const double extra = lines == Lines::aligned      ? 1
-                       : lines == Lines::contiguous ? 1.4
-                                                    : 32.0 / sizeof(T);  // a sector per element
+                       : lines == Lines::contiguous ? 1 + 1.0 / sizeof(T)
+                                                    : 32.0 / sizeof(T);
   const double memory = Gemm::cost(args).bytes * extra / rates.bytes_per_second / memory_share;
   const double chains = waves * steps * step_latency * (lines == Lines::strided ? 2 : 1);
-  const double multiply = std::ceil(blocks / sms) * steps * step * width * rows * 2 /
+  const double operations = sizeof(T) == 8 ? 4 : 2;  // f64 at half the rate
+  const double multiply = std::ceil(blocks / sms) * steps * step * width * rows * operations /
                           (rates.operations_per_second / sms * arithmetic_share);
   double seconds = launch_seconds + start + std::max({memory, chains, multiply});
-  if (slices > 1) seconds += slice_launch + 8 * slices * m * n * batch / rates.bytes_per_second;
+  if (slices > 1) {
+    seconds +=
+        slice_launch + 2 * sizeof(Accumulator<T>) * slices * m * n * batch / rates.bytes_per_second;
+  }
   return seconds;
 }
 
 template <class T>
-FewPlan plan_few(const Product<T, float>& p, const Gemm::Args& args, const Context& context) {
+FewPlan plan_few(const Product<T, Accumulator<T>>& p, const Gemm::Args& args,
+                 const Context& context) {
   FewPlan best;
   best.rows = p.m() == 1 ? 1 : p.m() <= 4 ? 4 : few_max_rows<T>;
   const double elements =
       static_cast<double>(p.m()) * static_cast<double>(p.n()) * static_cast<double>(p.c.shape[0]);
   for (const int slices : {1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128}) {
-    if (slices > 1 && (p.k() < std::int64_t{256} * slices ||
-                       elements * 4 * slices > static_cast<double>(slice_workspace))) {
+    if (slices > 1 &&
+        (p.k() < std::int64_t{256} * slices ||
+         elements * sizeof(Accumulator<T>) * slices > static_cast<double>(slice_workspace))) {
       break;
     }
     const double seconds = few_seconds(p, args, context, best.rows, slices);
@@ -114,8 +125,8 @@ FewPlan plan_few(const Product<T, float>& p, const Gemm::Args& args, const Conte
 /// Calls f with the typed product whose C has few rows.
 template <class F>
 auto with_few(const Gemm::Args& args, F&& f) {
-  return visit<float, f16, bf16>(args.a.dtype,
-                                 [&]<class T>() { return f(with_few_rows<T>(args)); });
+  return visit<float, double, f16, bf16>(args.a.dtype,
+                                         [&]<class T>() { return f(with_few_rows<T>(args)); });
 }
 
 double estimate(const Gemm::Args& args, const Context& context) {

@@ -5,8 +5,9 @@
 #pragma once
 
 #include "rung/device/collectives.hpp"
-#include "rung/device/load_anywhere.hpp"
+#include "rung/device/load.hpp"
 #include "rung/device/ptx_async_copy.hpp"
+#include "rung/device/ptx_hopper.hpp"
 #include "rung/ops/gemm/cuda/detail/epilogue.hpp"
 #include "rung/ops/gemm/cuda/detail/slices.hpp"
 #include "rung/ops/gemm/cuda/detail/strip.hpp"
@@ -14,26 +15,49 @@
 namespace rung::gemm_cuda::inline RUNG_TARGET {
 
 constexpr int few_threads = 256;
-constexpr int few_chunks = 4;  // of 16 bytes, that a thread has in flight
 
-/// How a block's threads share a step of B. A thread takes four chunks of 16 bytes: of four
-/// columns where k is contiguous, else of four k. Eight lanes read 128 contiguous bytes.
-template <class T, bool KMajor>
+/// How a block's threads share a step of B; `chunks` times 16 bytes are in flight per thread, which
+/// is 32 to 64 KiB per SM: at 3.35 TB/s and 0.8 us, 132 SMs need 20 KiB each.
+///
+/// Wide    where lines begin at multiples of 16 bytes. A thread takes chunks of 16 bytes: of four
+///         columns where k is contiguous, else of several k. Eight lanes read 128 contiguous bytes.
+/// single  where lines begin anywhere. The 32 lanes of a warp take neighbours of a line, one
+///         element per load: a request touches five sectors of 32 bytes where an aligned one
+///         touches four, and nothing is shifted.
+template <class T, int Rows, bool KMajor, bool Wide>
 struct FewShape {
   static constexpr int chunk = 16 / static_cast<int>(sizeof(T));  // elements
-  static constexpr int ks = KMajor ? chunk : few_chunks;          // per thread
-  static constexpr int columns = KMajor ? few_chunks : chunk;
-  static constexpr int k_lanes = KMajor ? 8 : 4;  // of a warp's lanes
+  static constexpr int chunks = Rows == 1 && (Wide || sizeof(T) > 2) ? 8 : 4;
+  static constexpr int elements = chunk * chunks;  // per thread
+  static constexpr int columns = KMajor ? 4 : Wide ? chunk : sizeof(T) == 2 || Rows >= 8 ? 2 : 1;
+  static constexpr int ks = elements / columns;
+  static constexpr int k_lanes = Wide ? (KMajor ? 8 : 4) : KMajor ? 32 : 1;  // of a warp's lanes
   static constexpr int column_lanes = warp_size / k_lanes;
-  static constexpr int k_warps = KMajor ? 4 : 8;
+  // A line along k is as well read by few columns' blocks, which share it among more lanes; the
+  // more rows, the more of A each block reads for them.
+  static constexpr int k_warps = !KMajor ? 8 : Wide ? 4 : Rows == 1 ? 4 : Rows <= 4 ? 2 : 1;
   static constexpr int column_warps = few_threads / warp_size / k_warps;
   static constexpr int step = k_warps * k_lanes * ks;                  // k per block
   static constexpr int width = column_warps * column_lanes * columns;  // columns per block
+  // Neighbours along k that a thread multiplies together.
+  static constexpr int span = KMajor ? (Wide ? (chunk < 4 ? chunk : 4) : 1) : 4;
+
+  /// A thread's i-th step of k, and its j-th column, behind its first.
+  static constexpr __device__ int k(int i) {
+    if (!KMajor) return i;
+    return Wide ? i / chunk * k_lanes * chunk + i % chunk : i * k_lanes;
+  }
+  static constexpr __device__ int column(int j) { return Wide || KMajor ? j : j * column_lanes; }
+
+  // Per SM, as registers allow.
+  static constexpr int blocks = sizeof(T) == 4 && Rows == 4 && (Wide || KMajor) ? 3 : 2;
 };
 
 /// The most rows of C that a block makes in its threads' registers.
 template <class T>
-constexpr int few_max_rows = sizeof(T) == 4 ? 16 : 4;
+constexpr int few_max_rows = sizeof(T) == 4   ? 16
+                             : sizeof(T) == 8 ? 8
+                                              : 4;
 
 /// How B's lines lie: at multiples of 16 bytes, anywhere, or not contiguous.
 enum class Lines { aligned, contiguous, strided };
@@ -43,25 +67,20 @@ struct FewRowsCall {
   Finish<T> finish;
   std::int64_t slice_depth;  // of k, a multiple of a step
   int groups;                // of Rows rows
-  bool contiguous;           // along B's lines
 };
 
-template <class T, int Rows, bool KMajor>
+template <class T, int Rows, bool KMajor, bool Wide>
 union FewLayout {
-  using Shape = FewShape<T, KMajor>;
-  // Four words between rows: threads that store a column of A then reach different banks.
-  alignas(16) float a[2][Rows][Shape::step + 4];
-  float sums[Shape::k_warps][Rows][Shape::width];
+  using Shape = FewShape<T, Rows, KMajor, Wide>;
+  using Sum = Accumulator<T>;
+  // Four numbers between rows: threads that store a column of A then reach different banks.
+  alignas(16) Sum a[2][Rows][Shape::step + 4];
+  Sum sums[Shape::k_warps][Rows][Shape::width];
 };
-
-// Per SM, as registers allow.
-template <class T, int Rows, bool Aligned>
-constexpr int few_blocks = Rows == 1 || (sizeof(T) == 4 && Rows == 4) ? 3 : (Aligned ? 2 : 1);
 
 /// The place of a thread in its block's part of B.
-template <class T, bool KMajor>
+template <class Shape, bool KMajor, bool Wide>
 struct FewPlace {
-  using Shape = FewShape<T, KMajor>;
   int k, column;
   int k_warp;
   bool first_k_lane;
@@ -72,43 +91,60 @@ struct FewPlace {
     const int k_lane = KMajor ? lane % Shape::k_lanes : lane / Shape::column_lanes;
     const int column_lane = KMajor ? lane / Shape::k_lanes : lane % Shape::column_lanes;
     k_warp = warp % Shape::k_warps;
-    k = (k_warp * Shape::k_lanes + k_lane) * Shape::ks;
-    column = (warp / Shape::k_warps * Shape::column_lanes + column_lane) * Shape::columns;
+    k = k_warp * Shape::k_lanes * Shape::ks + k_lane * (!KMajor ? Shape::ks
+                                                        : Wide  ? Shape::chunk
+                                                                : 1);
+    column = warp / Shape::k_warps * Shape::column_lanes * Shape::columns +
+             column_lane * (Wide || KMajor ? Shape::columns : 1);
     first_k_lane = k_lane == 0;
   }
 };
 
-/// A thread's chunks of a step of B, of lines that follow each other: along k where KMajor, else
-/// along the columns. What does not exist is zero.
-template <class T, bool KMajor>
-struct FewChunks {
-  static constexpr int size = FewShape<T, KMajor>::chunk;
-  RawPack<T, size> raw[few_chunks];
+/// A thread's elements of a step of B, as they are in memory. What does not exist is zero.
+template <class T, class Shape, bool KMajor, bool Wide>
+struct FewElements {
+  static constexpr int size = Wide ? Shape::chunk : 1;
+  static constexpr int count = Shape::elements / size;
+  RawPack<T, size> raw[count];
 
-  /// From `from` on, `left` elements of each of `lines` lines exist; `before` stand in front.
-  template <bool Aligned>
-  __device__ __forceinline__ void load(const T* from, std::int64_t line_stride,
-                                       std::int64_t along_stride, int lines, int left, int before) {
-    if (Aligned && lines >= few_chunks && left >= size) {
+  /// From `from` on, of which `k_left` steps of k and `columns_left` columns exist.
+  __device__ __forceinline__ void load(const T* from, std::int64_t k_stride,
+                                       std::int64_t column_stride, int k_left, int columns_left) {
+    constexpr int last_k = Shape::k(Shape::ks - 1);
+    constexpr int last_column = Shape::column(Shape::columns - 1);
+    const bool whole = last_k < k_left && last_column < columns_left;
 #pragma unroll
-      for (int i = 0; i < few_chunks; ++i) raw[i] = load_raw_constant<size>(from + i * line_stride);
-      return;
-    }
-#pragma unroll
-    for (int i = 0; i < few_chunks; ++i) {
-      const T* const line = from + i * line_stride;
-      const int exist = i < lines ? larger(left, 0) : 0;
-      if constexpr (Aligned) {
-        raw[i] = rung::raw(rung::load<size>(line, exist));
-      } else if (along_stride == 1) {
-        raw[i] = load_anywhere<size>(line - before, before, before + exist);
+    for (int i = 0; i < count; ++i) {
+      const int k = Shape::k(k_of(i));
+      const int column = Shape::column(column_of(i));
+      const T* const at = from + k * k_stride + column * column_stride;
+      if (whole) {
+        raw[i] = load_raw_constant<size>(at);
+      } else if constexpr (Wide) {
+        const bool line_exists = KMajor ? column < columns_left : k < k_left;
+        const int left = line_exists ? (KMajor ? k_left - k : columns_left - column) : 0;
+        raw[i] = rung::raw(rung::load<size>(at, left));
       } else {
-        Pack<T, size> values;
-#pragma unroll
-        for (int j = 0; j < size; ++j) values[j] = j < exist ? line[j * along_stride] : zero<T>();
-        raw[i] = rung::raw(values);
+        raw[i] = k < k_left && column < columns_left ? load_raw_constant<1>(at)
+                                                     : rung::raw(Pack<T, 1>{{zero<T>()}});
       }
     }
+  }
+  /// Of its k `i` and column `j`.
+  __device__ __forceinline__ Accumulator<T> get(int i, int j) const {
+    constexpr int along = KMajor ? Shape::ks : Shape::columns;
+    const int at = KMajor ? j * along + i : i * along + j;
+    return convert<Accumulator<T>>(unpack(raw[at / size])[at % size]);
+  }
+
+ private:
+  // raw[i] is one of a line's packs, line after line; its first element's k and column.
+  static constexpr int per_line = (KMajor ? Shape::ks : Shape::columns) / size;
+  static constexpr __device__ int k_of(int i) {
+    return KMajor ? i % per_line * size : i / per_line;
+  }
+  static constexpr __device__ int column_of(int i) {
+    return KMajor ? i / per_line : i % per_line * size;
   }
 };
 
@@ -119,13 +155,17 @@ __device__ inline int clamped_int(std::int64_t count) {
 
 /// Rows of A times a strip of B, over a slice of k. The next step's loads are in flight while one
 /// is multiplied.
-template <class T, int Rows, bool KMajor, bool Aligned>
-__global__ void __launch_bounds__(few_threads, (few_blocks<T, Rows, Aligned>))
+template <class T, int Rows, bool KMajor, bool Wide>
+__global__ void __launch_bounds__(few_threads, (FewShape<T, Rows, KMajor, Wide>::blocks))
     gemm_few_rows(FewRowsCall<T> call) {
-  using Shape = FewShape<T, KMajor>;
-  auto& layout = shared<FewLayout<T, Rows, KMajor>>();
+  using Shape = FewShape<T, Rows, KMajor, Wide>;
+  using Sum = Accumulator<T>;
+#if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900
+  ptx::let_next_grid_start();  // which adds up the slices
+#endif
+  auto& layout = shared<FewLayout<T, Rows, KMajor, Wide>>();
   const auto& p = call.finish.p;
-  const FewPlace<T, KMajor> place;
+  const FewPlace<Shape, KMajor, Wide> place;
   const int thread = static_cast<int>(threadIdx.x);
   const int batch = static_cast<int>(blockIdx.z);
   const std::int64_t first_row = std::int64_t{static_cast<int>(blockIdx.x) % call.groups} * Rows;
@@ -136,87 +176,82 @@ __global__ void __launch_bounds__(few_threads, (few_blocks<T, Rows, Aligned>))
   const auto a = p.a.at(batch);
   const auto b = p.b.at(batch);
 
-  // A's elements in the order in which they are in memory; f32 is copied while the step before is
-  // multiplied, other types wait in registers for their conversion.
-  constexpr bool copies = sizeof(T) == 4;
-  constexpr int a_elements = Rows * Shape::step;
-  constexpr int stage_elements = sizeof(layout.a[0]) / sizeof(float);
-  static_assert(few_threads % Shape::step == 0 && few_threads % Rows == 0);
+  // A's elements in the order in which they are in memory; what needs no conversion is copied while
+  // the step before is multiplied, other types wait in registers for it.
+  constexpr bool copies = sizeof(T) >= 4;
+  constexpr int step = Shape::step;
+  constexpr int a_elements = Rows * step;
+  constexpr int stage_elements = sizeof(layout.a[0]) / sizeof(Sum);
+  static_assert((few_threads % step == 0 || step % few_threads == 0) && few_threads % Rows == 0);
   constexpr int a_count = (a_elements + few_threads - 1) / few_threads;
   const bool along_k = Rows == 1 || a.strides[1] <= a.strides[0];
-  const int a_row = along_k ? thread / Shape::step : thread % Rows;
-  const int a_step = along_k ? thread % Shape::step : thread / Rows;
-  const int rows_apart = along_k ? few_threads / Shape::step : 0;
-  const int steps_apart = along_k ? 0 : few_threads / Rows;
-  const std::int64_t a_apart = rows_apart * a.strides[0] + steps_apart * a.strides[1];
+  const int a_row = along_k ? thread / step : thread % Rows;
+  const int a_step = along_k ? thread % step : thread / Rows;
   const T* a_from = &a(first_row + a_row, first_k + a_step);
   const int rows_left = clamped_int(p.m() - first_row) - a_row;
+  /// visit_one(i, rows and steps behind the thread's first)
   const auto for_each_of_a = [&](const auto& visit_one) {
     if (thread >= a_elements) return;
 #pragma unroll
     for (int i = 0; i < a_count; ++i) {
-      visit_one(i, &layout.a[0][a_row + i * rows_apart][a_step + i * steps_apart]);
+      visit_one(i, along_k ? i * few_threads / step : 0,
+                along_k ? i * few_threads % step : i * (few_threads / Rows));
     }
   };
-  [[maybe_unused]] float a_next[a_count];
-  FewChunks<T, KMajor> b_next;
+  [[maybe_unused]] Sum a_next[a_count];
+  FewElements<T, Shape, KMajor, Wide> b_next;
   const T* b_from = &b(first_k + place.k, first_column + place.column);
-  const std::int64_t along_stride = call.contiguous ? 1 : b.strides[KMajor ? 0 : 1];
+  // Contiguous lines: known while compiling, their stride costs no address arithmetic.
+  const std::int64_t k_stride = KMajor && Wide ? 1 : b.strides[0];
+  const std::int64_t column_stride = !KMajor && Wide ? 1 : b.strides[1];
   const int columns_left = clamped_int(p.n() - first_column) - place.column;
   const auto fetch = [&](std::int64_t k, int stage) {
-    const int k_left = clamped_int(end_k - k) - place.k;
-    if constexpr (KMajor) {
-      b_next.template load<Aligned>(b_from, b.strides[1], along_stride, columns_left, k_left,
-                                    clamped_int(k) + place.k);
-    } else {
-      b_next.template load<Aligned>(b_from, b.strides[0], along_stride, k_left, columns_left,
-                                    clamped_int(first_column) + place.column);
-    }
-    b_from += Shape::step * b.strides[0];
+    b_next.load(b_from, k_stride, column_stride, clamped_int(end_k - k) - place.k, columns_left);
+    b_from += step * b.strides[0];
     const int steps_left = clamped_int(end_k - k) - a_step;
-    for_each_of_a([&](int i, float* to) {
-      const bool exists = i * rows_apart < rows_left && i * steps_apart < steps_left;
+    for_each_of_a([&](int i, int row, int at_step) {
+      const bool exists = row < rows_left && at_step < steps_left;
+      const T* const from = a_from + row * a.strides[0] + at_step * a.strides[1];
       if constexpr (copies) {
-        ptx::async_copy<4>(to + stage * stage_elements, exists ? a_from + i * a_apart : p.a.data,
-                           exists ? 4 : 0);
+        constexpr int size = sizeof(T);
+        ptx::async_copy<size>(&layout.a[0][a_row + row][a_step + at_step] + stage * stage_elements,
+                              exists ? from : p.a.data, exists ? size : 0);
       } else {
-        a_next[i] = exists ? convert<float>(a_from[i * a_apart]) : 0.0f;
+        a_next[i] = exists ? convert<Sum>(*from) : Sum(0);
       }
     });
-    a_from += Shape::step * a.strides[1];
+    a_from += step * a.strides[1];
   };
 
-  float sums[Rows][Shape::columns] = {};
+  Sum sums[Rows][Shape::columns] = {};
   int stage = 0;
   if (first_k < end_k) fetch(first_k, stage);
-  for (std::int64_t k = first_k; k < end_k; k += Shape::step) {
-    const FewChunks<T, KMajor> chunks = b_next;
+  for (std::int64_t k = first_k; k < end_k; k += step) {
+    const FewElements<T, Shape, KMajor, Wide> elements = b_next;
     if constexpr (copies) {
       ptx::async_wait_all();
     } else {
-      for_each_of_a([&](int i, float* to) { to[stage * stage_elements] = a_next[i]; });
+      for_each_of_a([&](int i, int row, int at_step) {
+        layout.a[stage][a_row + row][a_step + at_step] = a_next[i];
+      });
     }
     __syncthreads();  // the stage is there for all, and all have read the other one
-    if (k + Shape::step < end_k) fetch(k + Shape::step, stage ^ 1);
+    if (k + step < end_k) fetch(k + step, stage ^ 1);
+    constexpr int span = Shape::span;
 #pragma unroll
-    for (int first = 0; first < Shape::ks; first += 4) {
-      float values[4][Shape::columns];
+    for (int first = 0; first < Shape::ks; first += span) {
+      Sum values[span][Shape::columns];
 #pragma unroll
-      for (int i = 0; i < few_chunks; ++i) {
-        const Pack<T, Shape::chunk> chunk = unpack(chunks.raw[i]);
-        if constexpr (KMajor) {
+      for (int i = 0; i < span; ++i) {
 #pragma unroll
-          for (int j = 0; j < 4; ++j) values[j][i] = convert<float>(chunk[first + j]);
-        } else {
-#pragma unroll
-          for (int j = 0; j < Shape::chunk; ++j) values[i][j] = convert<float>(chunk[j]);
-        }
+        for (int j = 0; j < Shape::columns; ++j) values[i][j] = elements.get(first + i, j);
       }
 #pragma unroll
       for (int row = 0; row < Rows; ++row) {
-        const Pack<float, 4> factor = load_wide<4>(&layout.a[stage][row][place.k + first]);
+        const Pack<Sum, span> factor =
+            load_wide<span>(&layout.a[stage][row][place.k + Shape::k(first)]);
 #pragma unroll
-        for (int i = 0; i < 4; ++i) {
+        for (int i = 0; i < span; ++i) {
 #pragma unroll
           for (int j = 0; j < Shape::columns; ++j) sums[row][j] += factor[i] * values[i][j];
         }
@@ -231,12 +266,14 @@ __global__ void __launch_bounds__(few_threads, (few_blocks<T, Rows, Aligned>))
   for (int row = 0; row < Rows; ++row) {
 #pragma unroll
     for (int j = 0; j < Shape::columns; ++j) {
-      float sum = sums[row][j];
+      Sum sum = sums[row][j];
 #pragma unroll
       for (int i = 1; i < Shape::k_lanes; i *= 2) {
         sum += shuffle_xor(sum, KMajor ? i : i * Shape::column_lanes);
       }
-      if (place.first_k_lane) layout.sums[place.k_warp][row][place.column + j] = sum;
+      if (place.first_k_lane) {
+        layout.sums[place.k_warp][row][place.column + Shape::column(j)] = sum;
+      }
     }
   }
   __syncthreads();
@@ -248,7 +285,7 @@ __global__ void __launch_bounds__(few_threads, (few_blocks<T, Rows, Aligned>))
       const int row = down ? at % Rows : at / Shape::width;
       const int column = down ? at / Rows : at % Shape::width;
       if (first_row + row >= p.m() || first_column + column >= p.n()) continue;
-      float sum = 0;
+      Sum sum = 0;
 #pragma unroll
       for (int warp = 0; warp < Shape::k_warps; ++warp) sum += layout.sums[warp][row][column];
       finish(target, matrix, first_row + row, first_column + column, sum);
@@ -267,6 +304,7 @@ struct FewPlan {
 void run_few_rows(Context& context, const Finish<float>& finish, const FewPlan& plan);
 void run_few_rows(Context& context, const Finish<f16>& finish, const FewPlan& plan);
 void run_few_rows(Context& context, const Finish<bf16>& finish, const FewPlan& plan);
+void run_few_rows(Context& context, const Finish<double>& finish, const FewPlan& plan);
 
 /// B's k is contiguous, or nearer to being so than its columns.
 template <class T>
@@ -286,52 +324,57 @@ Lines few_lines(const View<const T, 3>& b) {
   return aligned ? Lines::aligned : Lines::contiguous;
 }
 
+/// Calls f.template operator()<Rows, KMajor, Wide>() as the plan and B's lines say.
+template <class T, class F>
+void with_few_shape(const View<const T, 3>& b, int rows, F&& f) {
+  const auto with_rows = [&]<int Rows>() {
+    const bool wide = few_lines(b) == Lines::aligned;
+    if (few_k_major(b)) {
+      wide ? f.template operator()<Rows, true, true>() : f.template operator()<Rows, true, false>();
+    } else {
+      wide ? f.template operator()<Rows, false, true>()
+           : f.template operator()<Rows, false, false>();
+    }
+  };
+  if (rows == 1) {
+    with_rows.template operator()<1>();
+  } else if (few_max_rows<T> == 4 || rows == 4) {
+    with_rows.template operator()<4>();
+  } else {
+    with_rows.template operator()<few_max_rows<T>>();
+  }
+}
+
 /// Its definition, for the file that compiles T's kernels.
 template <class T>
 void launch_few_rows(Context& context, const Finish<T>& finish, const FewPlan& plan) {
   constexpr std::int64_t max_batch = 65535;
-  const Product<T, float>& p = finish.p;
-  const Lines lines = few_lines(p.b);
-  const auto launch_one = [&]<int Rows, bool KMajor>(const Finish<T>& part, float* partial,
-                                                     std::int64_t depth, std::int64_t slices) {
-    using Shape = FewShape<T, KMajor>;
-    const std::int64_t groups = tiles_of(p.m(), Rows);
-    const FewRowsCall<T> call{.finish = slices > 1 ? into_partial_sums(part, partial) : part,
-                              .slice_depth = depth,
-                              .groups = static_cast<int>(groups),
-                              .contiguous = lines != Lines::strided};
-    launch(context,
-           {.grid = {groups * tiles_of(p.n(), Shape::width), slices, part.p.c.shape[0]},
-            .block = few_threads,
-            .shared_bytes = sizeof(FewLayout<T, Rows, KMajor>)},
-           lines == Lines::aligned ? gemm_few_rows<T, Rows, KMajor, true>
-                                   : gemm_few_rows<T, Rows, KMajor, false>,
-           call);
-  };
-  const auto with_layout = [&]<bool KMajor>() {
-    const std::int64_t step = FewShape<T, KMajor>::step;
+  const auto& p = finish.p;
+  with_few_shape<T>(p.b, plan.rows, [&]<int Rows, bool KMajor, bool Wide>() {
+    using Shape = FewShape<T, Rows, KMajor, Wide>;
+    constexpr std::int64_t step = Shape::step;
     const std::int64_t depth =
         larger<std::int64_t>(tiles_of(tiles_of(p.k(), step), plan.slices), 1) * step;
     const std::int64_t slices = larger<std::int64_t>(tiles_of(p.k(), depth), 1);
+    const std::int64_t groups = tiles_of(p.m(), Rows);
     for (std::int64_t first = 0; first < p.c.shape[0]; first += max_batch) {
       Finish<T> part = finish;
       part.p = slice(p, 0, first, smaller(max_batch, p.c.shape[0] - first));
-      float* partial = nullptr;
+      Accumulator<T>* partial = nullptr;
       if (slices > 1) {
-        partial = static_cast<float*>(context.workspace(partial_bytes(part, slices)));
+        partial = static_cast<Accumulator<T>*>(context.workspace(partial_bytes(part, slices)));
       }
-      if (plan.rows == 1) {
-        launch_one.template operator()<1, KMajor>(part, partial, depth, slices);
-      } else if (few_max_rows<T> == 4 || plan.rows == 4) {
-        launch_one.template operator()<4, KMajor>(part, partial, depth, slices);
-      } else {
-        launch_one.template operator()<few_max_rows<T>, KMajor>(part, partial, depth, slices);
-      }
+      const FewRowsCall<T> call{.finish = slices > 1 ? into_partial_sums(part, partial) : part,
+                                .slice_depth = depth,
+                                .groups = static_cast<int>(groups)};
+      launch(context,
+             {.grid = {groups * tiles_of(p.n(), Shape::width), slices, part.p.c.shape[0]},
+              .block = few_threads,
+              .shared_bytes = sizeof(FewLayout<T, Rows, KMajor, Wide>)},
+             gemm_few_rows<T, Rows, KMajor, Wide>, call);
       if (slices > 1) add_slices(context, part, partial, static_cast<int>(slices));
     }
-  };
-  few_k_major(p.b) ? with_layout.template operator()<true>()
-                   : with_layout.template operator()<false>();
+  });
 }
 
 }  // namespace rung::gemm_cuda::inline RUNG_TARGET

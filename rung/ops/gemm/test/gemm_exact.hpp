@@ -15,7 +15,8 @@ namespace rung::gemm_test {
 /// A batch of matrices of whole numbers from -2 to 2, whose rows (or columns) lie `pitch` elements
 /// apart, `skip` elements from an aligned address.
 struct Numbers {
-  std::vector<std::uint16_t> memory;  // two an f32; aligned to 16 bytes, as what new gives
+  // Two per f32, four per f64; aligned to 16 bytes, as what new gives.
+  std::vector<std::uint16_t> memory;
   DType dtype = DType::f32;
   std::int64_t batch = 1, rows = 0, columns = 0, pitch = 0, skip = 0;
 
@@ -25,6 +26,11 @@ struct Numbers {
   [[nodiscard]] float get(std::size_t i) const {
     if (dtype == DType::bf16) return static_cast<float>(bf16::from_bits(memory[i]));
     if (dtype == DType::f16) return static_cast<float>(f16::from_bits(memory[i]));
+    if (dtype == DType::f64) {
+      double value = 0;
+      std::memcpy(&value, &memory[4 * i], sizeof(value));
+      return static_cast<float>(value);
+    }
     float value = 0;
     std::memcpy(&value, &memory[2 * i], sizeof(value));
     return value;
@@ -34,6 +40,9 @@ struct Numbers {
       memory[i] = bf16(value).bits;
     } else if (dtype == DType::f16) {
       memory[i] = f16(value).bits;
+    } else if (dtype == DType::f64) {
+      const double wide = value;
+      std::memcpy(&memory[4 * i], &wide, sizeof(wide));
     } else {
       std::memcpy(&memory[2 * i], &value, sizeof(value));
     }

@@ -20,10 +20,10 @@ TEST(GemmFewRows, ExactProductsOfAnyShapeAndLayout) {
   };
   constexpr const char* rungs[] = {"few_rows"};
   std::map<std::string, int> taken;
-  for (int round = 0; round < 80; ++round) {
+  for (int round = 0; round < 100; ++round) {
     Case test{};
-    test.type = pick(DType::f32, DType::f32, DType::bf16, DType::f16);
-    test.out = pick(test.type, DType::f32);
+    test.type = pick(DType::f32, DType::f32, DType::f64, DType::bf16, DType::f16);
+    test.out = test.type == DType::f64 ? test.type : pick(test.type, DType::f32);
     test.batch = pick(1, 1, 1, 2, 3);
     test.m = pick(std::int64_t{1}, up_to(4), up_to(16), up_to(32));
     test.n = pick(up_to(300), up_to(16), std::int64_t{1}, std::int64_t{128});
@@ -54,8 +54,8 @@ TEST(GemmFewRows, ExactProductsOfShortAndOfSlicedK) {
   for (int round = 0; round < 50; ++round) {
     Case test{};
     const bool is_short = round % 2 == 0;
-    test.type = is_short ? pick(DType::f32, DType::bf16, DType::f16) : DType::f32;
-    test.out = pick(test.type, DType::f32);
+    test.type = is_short ? pick(DType::f32, DType::f64, DType::bf16, DType::f16) : DType::f32;
+    test.out = test.type == DType::f64 ? test.type : pick(test.type, DType::f32);
     test.batch = pick(1, 1, 2);
     test.m = up_to(150);
     test.n = pick(up_to(300), std::int64_t{128});
@@ -79,8 +79,9 @@ TEST(GemmFewRows, ExactForAnyNumberOfSlices) {
   std::map<std::string, int> taken;
   for (const std::int64_t k : {511, 512, 1025, 2047, 3000, 4099, 9000, 33000}) {
     for (const bool tb : {false, true}) {
-      for (const DType type : {DType::f32, DType::bf16}) {
-        const Case test{type, DType::f32, 2, 5, 12, k, false, tb, 0, 0, 1, 1};
+      for (const DType type : {DType::f32, DType::f64, DType::bf16}) {
+        const DType out = type == DType::f64 ? type : DType::f32;
+        const Case test{type, out, 2, 5, 12, k, false, tb, 0, 0, 1, 1};
         EXPECT_EQ(run_case(context, test, engine, taken, rungs), 1) << describe(test);
       }
     }
@@ -132,7 +133,7 @@ std::string_view chosen(DType type, std::int64_t m, std::int64_t n, std::int64_t
 }
 
 TEST(GemmFewRows, ThePublicCallTakesThem) {
-  for (const DType type : {DType::f32, DType::f16, DType::bf16}) {
+  for (const DType type : {DType::f32, DType::f64, DType::f16, DType::bf16}) {
     for (const bool tb : {false, true}) {
       EXPECT_EQ(chosen(type, 1, 4096, 4096, tb), "few_rows");
       EXPECT_EQ(chosen(type, 1, 131, 359, tb), "few_rows");
@@ -144,6 +145,9 @@ TEST(GemmFewRows, ThePublicCallTakesThem) {
   EXPECT_EQ(chosen(DType::f32, 64, 5, 65536), "few_rows");
   EXPECT_EQ(chosen(DType::f32, 4096, 4096, 4096), "simt_top");
   EXPECT_EQ(chosen(DType::f32, 5, 26, 4), "naive_coalesced");
+  // Rows of C that begin anywhere: tiles would store elements one by one.
+  EXPECT_EQ(chosen(DType::f32, 1664, 5803, 5), "short_k");
+  EXPECT_EQ(chosen(DType::f32, 741, 491, 2), "short_k");
 }
 
 }  // namespace

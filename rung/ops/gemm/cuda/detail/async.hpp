@@ -2,6 +2,7 @@
 // The host side of the rungs that copy with cp.async: which access suits an operand.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <cstdlib>
 
@@ -39,6 +40,65 @@ void with_access(const Product32& p, F&& f) {
             : f.template operator()<along_depth, along_depth>();
 }
 
+/// C with contiguous columns is made as the transposed product, whose C has contiguous rows.
+inline Product32 with_contiguous_rows(const Product32& p) {
+  return p.c.strides[2] != 1 && p.c.strides[1] == 1 ? transpose(p) : p;
+}
+
+/// How much longer the products of large tiles take than with wide copies: measured with simt_top,
+/// 4096 cubed on an H200 and 4095 x 4097 x 4099 on an H100.
+inline double copy_factor(const Gemm::Args& args) {
+  const Product32 p = with_contiguous_rows(product<float, float>(args));
+  const Access a = access_of(p.a, 1, 2);
+  const Access b = access_of(p.b, 2, 1);
+  if (a == Access::any || b == Access::any) return 1.25;
+  return a == Access::along_depth && b == Access::along_depth ? 1.12 : 1;
+}
+
+/// How long a tile's kernel takes with wide copies, without what follows slices of k:
+///
+///   Gemm::estimate + start + C by single elements
+///
+/// start      the first tile's latency, and a tile's epilogue: 6.6 to 7.5 us in all for the
+///            smallest products on an H100
+/// C          four neighbours per store where nothing but the sums is stored and rows are aligned;
+///            else L2 takes a sector of 32 bytes per element, at 1.5 times memory's rate
+inline double tile_seconds(const TileShape& tile, double fraction, const Gemm::Args& args,
+                           const Context& context, std::int64_t slices = 1) {
+  constexpr double start = 2e-6;
+  const Speed speed{.peak = fraction,
+                    .rows = tile.rows,
+                    .columns = tile.columns,
+                    .blocks_per_sm = tile.groups == 1 ? tile.blocks : 1};
+  const TensorRef& c = args.c;
+  const std::int64_t line = c.strides[2] == 1 ? c.strides[1] : c.strides[2];
+  const bool wide = (c.strides[2] == 1 || c.strides[1] == 1) && line % 4 == 0 &&
+                    c.strides[0] % 4 == 0 && reinterpret_cast<std::uintptr_t>(c.data) % 16 == 0;
+  const bool single = slices == 1 && (!wide || args.beta != 0 || args.has_epilogue());
+  const double sectors = single ? static_cast<double>(args.batch()) *
+                                      static_cast<double>(args.m()) * static_cast<double>(args.n())
+                                : 0;
+  return Gemm::estimate(args, speed, context, slices) + start +
+         sectors * 32 / (1.5 * nominal_rates(context).bytes_per_second);
+}
+
+/// The tile of least estimated time for a call, and that time.
+struct TileChoice {
+  int tile;
+  double seconds;
+};
+template <std::size_t Tiles>
+TileChoice choose_tile(const std::array<TileShape, Tiles>& tiles,
+                       const std::array<double, Tiles>& fractions, const Gemm::Args& args,
+                       const Context& context) {
+  TileChoice best{0, 0};
+  for (std::size_t i = 0; i < Tiles; ++i) {
+    const double seconds = tile_seconds(tiles[i], fractions[i], args, context);
+    if (i == 0 || seconds < best.seconds) best = {static_cast<int>(i), seconds};
+  }
+  return best;
+}
+
 /// How a kernel of one pipeline a block is launched.
 template <TileShape shape, Access access_a, Access access_b>
 constexpr Tiling tiling_of{
@@ -46,11 +106,6 @@ constexpr Tiling tiling_of{
     .columns = shape.columns,
     .block = shape.threads(),
     .shared_bytes = sizeof(typename Pipeline<shape, access_a, access_b>::Stages)};
-
-/// C with contiguous columns is made as the transposed product, whose C has contiguous rows.
-inline Product32 with_contiguous_rows(const Product32& p) {
-  return p.c.strides[2] != 1 && p.c.strides[1] == 1 ? transpose(p) : p;
-}
 
 /// Distances within a tile are kept in 32 bits: 256 rows or columns, 32 steps at the most.
 inline Support require_short_strides(const Gemm::Args& args, const Context& context) {

@@ -60,10 +60,11 @@ class AsyncTile {
     const int depth_stride =
         access == Access::along_depth ? 1 : static_cast<int>(operand.depth_stride);
     tile_stride_ = std::int64_t{Steps} * depth_stride;
-    const std::int64_t left = operand.outer_extent - first;
     if constexpr (access == Access::wide) {
-      // The extent is a multiple of four, so that a clamped group is still whole and aligned.
+      // Memory holds whole groups - the extent is a multiple of four, or lines are longer -
+      // so that a clamped group is still aligned.
       constexpr int groups = Extent / width;
+      const std::int64_t left = tiles_of(operand.outer_extent, width) * width - first;
       const int outer = thread % groups * width;
       step_ = thread / groups;
       step_stride_ = Threads / groups;
@@ -79,6 +80,7 @@ class AsyncTile {
           access == Access::along_depth || operand.depth_stride <= operand.outer_stride;
       const int outer = along_depth ? thread / Steps : thread % Extent;
       const int outer_stride = along_depth ? Threads / Steps : 0;
+      const std::int64_t left = operand.outer_extent - first;
       step_ = along_depth ? thread % Steps : thread / Extent;
       step_stride_ = along_depth ? 0 : Threads / Extent;
       from_ = operand.data + first * operand.outer_stride + step_ * depth_stride;

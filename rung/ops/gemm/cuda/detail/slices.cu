@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Adds up the slices of k that tensor-core kernels leave behind.
+// Adds up the slices of k that few_rows and the tensor-core kernels leave behind.
 #include "rung/ops/gemm/cuda/detail/slices.hpp"
 
 #include "rung/device/collectives.hpp"
+#include "rung/device/dependent.hpp"
 #include "rung/ops/gemm/cuda/detail/strip.hpp"
 
 namespace rung::gemm_cuda::inline RUNG_TARGET {
@@ -17,10 +18,12 @@ constexpr int sum_shares = 8;
 /// additions is fixed: each thread every eighth slice, then the eight sums one after another.
 template <class Out, class T>
 __global__ void __launch_bounds__(sum_groups* sum_shares)
-    gemm_add_slices(Product<T, float> given, const float* partial, int slices) {
+    gemm_add_slices(Product<T, Accumulator<T>> given, const Accumulator<T>* partial, int slices) {
+  using Sum = Accumulator<T>;
   struct Sums {
-    alignas(16) float share[sum_shares][sum_groups][4];
+    alignas(16) Sum share[sum_shares][sum_groups][4];
   };
+  start_dependent();
   auto& sums = shared<Sums>().share;
   const Product<T, Out> p = with_output<Out>(given);
   const auto group = static_cast<int>(threadIdx.x);
@@ -32,12 +35,12 @@ __global__ void __launch_bounds__(sum_groups* sum_shares)
   const std::int64_t apart = p.c.shape[0] * p.m() * pitch;
   const bool wide = takes_wide_stores<4>(p);
   for (std::int64_t batch = blockIdx.y; batch < p.c.shape[0]; batch += gridDim.y) {
-    Pack<float, 4> sum{};
+    Pack<Sum, 4> sum{};
     if (row < p.m()) {
-      const float* from = partial + (batch * p.m() + row) * pitch + column;
+      const Sum* from = partial + (batch * p.m() + row) * pitch + column;
 #pragma unroll 4
       for (int slice = share; slice < slices; slice += sum_shares) {
-        const Pack<float, 4> more = load_wide<4>(from + slice * apart);
+        const Pack<Sum, 4> more = load_wide<4>(from + slice * apart);
 #pragma unroll
         for (int i = 0; i < 4; ++i) sum[i] += more[i];
       }
@@ -47,11 +50,18 @@ __global__ void __launch_bounds__(sum_groups* sum_shares)
     if (share == 0 && row < p.m()) {
 #pragma unroll
       for (int other = 1; other < sum_shares; ++other) {
-        const Pack<float, 4> more = load_wide<4>(&sums[other][group][0]);
+        const Pack<Sum, 4> more = load_wide<4>(&sums[other][group][0]);
 #pragma unroll
         for (int i = 0; i < 4; ++i) sum[i] += more[i];
       }
-      finish_group(p, wide, static_cast<int>(batch), row, column, sum);
+      if constexpr (sizeof(Sum) == 4) {
+        finish_group(p, wide, static_cast<int>(batch), row, column, sum);
+      } else {
+#pragma unroll
+        for (int i = 0; i < 4; ++i) {
+          if (column + i < p.n()) finish(p, static_cast<int>(batch), row, column + i, sum[i]);
+        }
+      }
     }
     __syncthreads();
   }
@@ -60,20 +70,24 @@ __global__ void __launch_bounds__(sum_groups* sum_shares)
 }  // namespace
 
 template <class T>
-void add_slices(Context& context, const Finish<T>& finish, const float* partial, int slices) {
-  const Product<T, float>& p = finish.p;
+void add_slices(Context& context, const Finish<T>& finish, const Accumulator<T>* partial,
+                int slices) {
+  using Sum = Accumulator<T>;
+  const auto& p = finish.p;
   constexpr std::int64_t most = 65535;
   const LaunchShape shape{
       .grid = {tiles_of(p.m() * partial_pitch(p.n()) / 4, sum_groups), smaller(p.c.shape[0], most)},
       .block = {sum_groups, sum_shares},
-      .shared_bytes = sizeof(float) * 4 * sum_groups * sum_shares};
+      .shared_bytes = sizeof(Sum) * 4 * sum_groups * sum_shares,
+      .dependent = can_depend(context)};
   if constexpr (sizeof(T) == 2) {
     if (finish.narrow) return launch(context, shape, gemm_add_slices<T, T>, p, partial, slices);
   }
-  launch(context, shape, gemm_add_slices<float, T>, p, partial, slices);
+  launch(context, shape, gemm_add_slices<Sum, T>, p, partial, slices);
 }
 
 template void add_slices(Context&, const Finish<float>&, const float*, int);
+template void add_slices(Context&, const Finish<double>&, const double*, int);
 template void add_slices(Context&, const Finish<f16>&, const float*, int);
 template void add_slices(Context&, const Finish<bf16>&, const float*, int);
 

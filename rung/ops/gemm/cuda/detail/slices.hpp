@@ -11,20 +11,22 @@ namespace rung::gemm_cuda::inline RUNG_TARGET {
 /// C and what follows the sums, without operands.
 template <class T>
 struct Finish {
-  Product<T, float> p;  // C and bias are of floats, or of T where `narrow`
+  // C and bias are of sums' type - f64's double, else float - or of T where `narrow`.
+  Product<T, Accumulator<T>> p;
   bool narrow;
 };
 
 template <class T>
 Finish<T> finish_of(const Gemm::Args& args) {
+  using Sum = Accumulator<T>;
   Gemm::Args wide = args;  // the same pointers; their type is remembered apart
-  wide.c.dtype = DType::f32;
-  if (wide.bias.data != nullptr) wide.bias.dtype = DType::f32;
-  if (wide.residual.data != nullptr) wide.residual.dtype = DType::f32;
-  return {product<T, float>(wide), args.c.dtype != DType::f32};
+  wide.c.dtype = dtype_of<Sum>;
+  if (wide.bias.data != nullptr) wide.bias.dtype = dtype_of<Sum>;
+  if (wide.residual.data != nullptr) wide.residual.dtype = dtype_of<Sum>;
+  return {product<T, Sum>(wide), args.c.dtype != dtype_of<Sum>};
 }
 
-/// Floats from a row of partial sums to the next: whole packs of four.
+/// Sums from a row of partial ones to the next: whole packs of four.
 constexpr std::int64_t partial_pitch(std::int64_t columns) { return (columns + 3) / 4 * 4; }
 
 /// Bytes of the partial sums of so many slices.
@@ -32,13 +34,13 @@ template <class T>
 std::size_t partial_bytes(const Finish<T>& finish, std::int64_t slices) {
   const auto& c = finish.p.c;
   return static_cast<std::size_t>(slices * c.shape[0] * c.shape[1] * partial_pitch(c.shape[2])) *
-         sizeof(float);
+         sizeof(Accumulator<T>);
 }
 
 /// The same with the kernel's sums as C: [slice][batch][row][column], one slice after another.
 template <class T>
-Finish<T> into_partial_sums(Finish<T> finish, float* partial) {
-  Product<T, float>& p = finish.p;
+Finish<T> into_partial_sums(Finish<T> finish, Accumulator<T>* partial) {
+  auto& p = finish.p;
   p.c.data = partial;
   p.c.strides[2] = 1;
   p.c.strides[1] = partial_pitch(p.n());
@@ -52,8 +54,10 @@ Finish<T> into_partial_sums(Finish<T> finish, float* partial) {
   return finish;
 }
 
-/// C from partial sums, in the order of the slices. For T = float, f16, bf16; in slices.cu.
+/// C from partial sums, in the order of the slices. For T = float, double, f16, bf16; in
+/// slices.cu.
 template <class T>
-void add_slices(Context& context, const Finish<T>& finish, const float* partial, int slices);
+void add_slices(Context& context, const Finish<T>& finish, const Accumulator<T>* partial,
+                int slices);
 
 }  // namespace rung::gemm_cuda::inline RUNG_TARGET
