@@ -29,7 +29,8 @@ Extents extents(const std::int64_t* numbers, const char* name, int count, const 
 
 void complete(void* options, std::size_t size, const void* given, std::size_t given_size,
               std::size_t first_version, const char* type) {
-  if (given_size < first_version) {
+  // No structure has a size that is no multiple of its alignment: such a one ends within a field.
+  if (given_size < first_version || given_size % alignof(double) != 0) {
     invalid("size of options is " + std::to_string(given_size) + "; call " + type +
             "_init first, which sets at least " + std::to_string(first_version));
   }

@@ -86,9 +86,9 @@ __global__ void __launch_bounds__(threads, (short_blocks<Depth, typename P::Sum>
   Out* c = &p.c(batch, first_row + row, column);
   const Out* bias = p.bias.data == nullptr ? nullptr : &p.bias(batch, first_row + row, column);
   const std::int64_t c_apart = apart * p.c.strides[2];
+  const std::int64_t bias_apart = apart * p.bias.strides[2];
   const Out* residual =
       p.residual.data == nullptr ? nullptr : &p.residual(batch, first_row + row, column);
-  const std::int64_t bias_apart = apart * p.bias.strides[2];
   const std::int64_t residual_apart = apart * p.residual.strides[2];
 #pragma unroll 1
   for (; row < rows_left; row += warps) {

@@ -258,6 +258,7 @@ SmallPlan plan_small(const Gemm::Args& args, const Context& context) {
 }
 
 Support supports(const Gemm::Args& args, const Context& context) {
+  if (const Support types = require_wide_types(args, context); !types) return types;
   return plan_small(args, context).tile != 0
              ? supported
              : unsupported("C has more than 256 tiles of 8 x 8 (f64: 4 x 4), or 96 KiB");

@@ -44,7 +44,7 @@ Finish<T> with_few_rows(const Gemm::Args& args) {
 }
 
 Support supports(const Gemm::Args& args, const Context&) {
-  if (args.has_bytes()) return unsupported("elements of one byte");
+  if (args.has_bytes()) return unsupported("8-bit operands");
   if (args.m() > max_rows && args.n() > max_rows) {
     return unsupported("C has more than 32 rows and more than 32 columns");
   }
