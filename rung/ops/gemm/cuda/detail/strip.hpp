@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <type_traits>
 
+#include "rung/device/activate_all.hpp"
 #include "rung/device/swizzled_tile.hpp"
 #include "rung/ops/gemm/cuda/detail/epilogue.hpp"
 
@@ -76,10 +77,7 @@ __device__ void finish_group(const P& p, bool wide, int batch, std::int64_t row,
       if (i < left) values[i] += convert<float>(bias[i * p.bias.strides[2]]);
     }
   }
-  if (p.activation != Activation::none) {
-#pragma unroll
-    for (int i = 0; i < 4; ++i) values[i] = activate<typename P::Out>(p.activation, values[i]);
-  }
+  activate_all<typename P::Out>(p.activation, values);
   const Pack<Out, 4> finished = convert<Out>(values);
   if (whole) {
     store_wide(c, finished);
