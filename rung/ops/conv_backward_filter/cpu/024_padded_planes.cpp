@@ -332,9 +332,11 @@ double seconds(const ConvBackwardFilter::Args& args) {
   // Of multiply-adds in full tiles, of copying an element of x and of dy, of a tile's start, and of
   // a sum that is written.
   const double rate = cpu::isa() == cpu::Isa::avx512 ? 200e9 : 90e9;
-  constexpr double a_copy = 0.3e-9, a_result = 0.2e-9, a_tile = 15e-9, a_sum = 2e-9;
+  constexpr double copy_in_rows = 0.3e-9, copy_apart = 1e-9, a_result = 0.2e-9, a_tile = 15e-9,
+                   a_sum = 2e-9;
   constexpr double a_start = 1.5e-6;
   const conv_layer::Gathered g = conv_layer::of_filters(args);
+  const double a_copy = g.x_strides[4] == 1 ? copy_in_rows : copy_apart;
   const std::int64_t vector = cpu::isa() == cpu::Isa::avx512 ? 16 : 8;
   const auto pixels = static_cast<double>(g.pixels());
   const auto terms = static_cast<double>(g.terms());
@@ -351,7 +353,7 @@ double seconds(const ConvBackwardFilter::Args& args) {
                        std::ceil(filters / (4.0 * static_cast<double>(vector)));
   const double work = pixels * (terms * filters * 2 / rate + copied * filter_blocks * a_copy +
                                 static_cast<double>(g.m) * channel_blocks * a_result) +
-                      tiles * a_tile + terms * filters * a_sum;
+                      tiles * a_tile + terms * static_cast<double>(g.m) * a_sum;
   return a_start + static_cast<double>(g.groups) * work;
 }
 
