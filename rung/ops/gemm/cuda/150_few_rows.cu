@@ -61,6 +61,7 @@ double few_seconds(const Product<T, Accumulator<T>>& p, const Gemm::Args& args,
                    const Context& context, int rows, int slices) {
   constexpr double start = 0.4e-6;           // sums across lanes and warps, and the stores
   constexpr double step_latency = 0.7e-6;    // from a load to the next of the same registers
+  constexpr double next_wave = 1.6e-6;       // ends of blocks, and starts of those that follow
   constexpr double memory_share = 0.85;      // of the nominal rate
   constexpr double arithmetic_share = 0.55;  // with the loads of A from shared memory
   constexpr double slice_launch = 2.5e-6;    // the second kernel, behind the first
@@ -88,7 +89,8 @@ double few_seconds(const Product<T, Accumulator<T>>& p, const Gemm::Args& args,
                        : lines == Lines::contiguous ? 1 + 1.0 / sizeof(T)
                                                     : 32.0 / sizeof(T);
   const double memory = Gemm::cost(args).bytes * extra / rates.bytes_per_second / memory_share;
-  const double chains = waves * (steps * step_latency * (lines == Lines::strided ? 2 : 1) + start);
+  const double chains = waves * steps * step_latency * (lines == Lines::strided ? 2 : 1) +
+                        (waves - 1) * next_wave + start;
   const double operations = sizeof(T) == 8 ? 4 : 2;  // f64 at half the rate
   const double multiply = std::ceil(blocks / sms) * steps * step * width * rows * operations /
                           (rates.operations_per_second / sms * arithmetic_share);
