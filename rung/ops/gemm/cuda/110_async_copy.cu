@@ -83,6 +83,12 @@ __global__ void __launch_bounds__(threads, blocks) gemm_async_copy(Product32 p) 
       [&](int j) { return first_column + GroupedTile::column(j); });
 }
 
+constexpr Speed speed{.peak = 0.6, .rows = tile, .columns = tile, .blocks_per_sm = blocks};
+
+double estimate(const Gemm::Args& args, const Context& context) {
+  return tile_seconds(speed, args, context) * copy_factor(args);
+}
+
 void run(const Gemm::Args& args, Context& context) {
   const Product32 p = with_contiguous_rows(product<float, float>(args));
   with_access(p, [&]<Access access_a, Access access_b>() {
@@ -95,14 +101,14 @@ void run(const Gemm::Args& args, Context& context) {
   });
 }
 
-const Rung<Gemm> self{
-    {.name = "async_copy",
-     .step = 110,
-     .after = "prefetch",
-     .backend = device_backend,
-     .supports = require_short_strides,
-     .speed = {.peak = 0.6, .rows = tile, .columns = tile, .blocks_per_sm = blocks},
-     .run = run}};
+const Rung<Gemm> self{{.name = "async_copy",
+                       .step = 110,
+                       .after = "prefetch",
+                       .backend = device_backend,
+                       .supports = require_short_strides,
+                       .speed = speed,
+                       .estimate = estimate,
+                       .run = run}};
 
 }  // namespace
 }  // namespace rung

@@ -26,7 +26,7 @@ constexpr TileShape shape{.rows = 128,
                           .thread_columns = 8,
                           .stages = 4,
                           .blocks = 2};
-constexpr double fraction = 0.72;  // of the peak, where C is large
+constexpr Speed speed = tile_speed(shape, 0.72);
 
 template <Access access_a, Access access_b>
 __global__ void __launch_bounds__(shape.threads(), shape.blocks) gemm_warp_tile(Product32 p) {
@@ -42,7 +42,7 @@ __global__ void __launch_bounds__(shape.threads(), shape.blocks) gemm_warp_tile(
 }
 
 double estimate(const Gemm::Args& args, const Context& context) {
-  return tile_seconds(shape, fraction, args, context) * copy_factor(args);
+  return tile_seconds(speed, args, context) * copy_factor(args);
 }
 
 void run(const Gemm::Args& args, Context& context) {
@@ -58,10 +58,7 @@ const Rung<Gemm> self{{.name = "warp_tile",
                        .after = "async_copy",
                        .backend = device_backend,
                        .supports = require_short_strides,
-                       .speed = {.peak = fraction,
-                                 .rows = shape.rows,
-                                 .columns = shape.columns,
-                                 .blocks_per_sm = shape.blocks},
+                       .speed = speed,
                        .estimate = estimate,
                        .run = run}};
 

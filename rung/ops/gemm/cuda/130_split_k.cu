@@ -90,7 +90,7 @@ Plan plan(const Gemm::Args& args, const Context& context) {
                          elements > workspace_limit / 4 / slices)) {
         break;
       }
-      double seconds = tile_seconds(tile, fractions[shape], args, context, slices);
+      double seconds = tile_seconds(tile_speed(tile, fractions[shape]), args, context, slices);
       if (slices > 1) {  // each matrix of a batch has two launches of its own
         const double partial_bytes = 8.0 * slices * static_cast<double>(elements);
         seconds =

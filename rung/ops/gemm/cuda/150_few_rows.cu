@@ -55,7 +55,7 @@ Support supports(const Gemm::Args& args, const Context&) {
   return args.k() <= max_k ? supported : unsupported("more than 2^40 steps of k");
 }
 
-/// start + max(memory, waves of blocks, each a chain of steps; multiply-adds) [+ slices]
+/// launch + max(memory; waves of blocks, each a chain of steps and sums; multiply-adds) [+ slices]
 template <class T>
 double few_seconds(const Product<T, Accumulator<T>>& p, const Gemm::Args& args,
                    const Context& context, int rows, int slices) {
@@ -88,11 +88,11 @@ double few_seconds(const Product<T, Accumulator<T>>& p, const Gemm::Args& args,
                        : lines == Lines::contiguous ? 1 + 1.0 / sizeof(T)
                                                     : 32.0 / sizeof(T);
   const double memory = Gemm::cost(args).bytes * extra / rates.bytes_per_second / memory_share;
-  const double chains = waves * steps * step_latency * (lines == Lines::strided ? 2 : 1);
+  const double chains = waves * (steps * step_latency * (lines == Lines::strided ? 2 : 1) + start);
   const double operations = sizeof(T) == 8 ? 4 : 2;  // f64 at half the rate
   const double multiply = std::ceil(blocks / sms) * steps * step * width * rows * operations /
                           (rates.operations_per_second / sms * arithmetic_share);
-  double seconds = launch_seconds + start + std::max({memory, chains, multiply});
+  double seconds = launch_seconds + std::max({memory + start, chains, multiply + start});
   if (slices > 1) {
     seconds +=
         slice_launch + 2 * sizeof(Accumulator<T>) * slices * m * n * batch / rates.bytes_per_second;

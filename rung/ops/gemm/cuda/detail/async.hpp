@@ -63,13 +63,9 @@ inline double copy_factor(const Gemm::Args& args) {
 ///            smallest products on an H100
 /// C          four neighbours per store where nothing but the sums is stored and rows are aligned;
 ///            else L2 takes a sector of 32 bytes per element, at 1.5 times memory's rate
-inline double tile_seconds(const TileShape& tile, double fraction, const Gemm::Args& args,
-                           const Context& context, std::int64_t slices = 1) {
+inline double tile_seconds(const Speed& speed, const Gemm::Args& args, const Context& context,
+                           std::int64_t slices = 1) {
   constexpr double start = 2e-6;
-  const Speed speed{.peak = fraction,
-                    .rows = tile.rows,
-                    .columns = tile.columns,
-                    .blocks_per_sm = tile.groups == 1 ? tile.blocks : 1};
   const TensorRef& c = args.c;
   const std::int64_t line = c.strides[2] == 1 ? c.strides[1] : c.strides[2];
   const bool wide = (c.strides[2] == 1 || c.strides[1] == 1) && line % 4 == 0 &&
@@ -80,6 +76,13 @@ inline double tile_seconds(const TileShape& tile, double fraction, const Gemm::A
                                 : 0;
   return Gemm::estimate(args, speed, context, slices) + start +
          sectors * 32 / (1.5 * nominal_rates(context).bytes_per_second);
+}
+
+constexpr Speed tile_speed(const TileShape& tile, double fraction) {
+  return {.peak = fraction,
+          .rows = tile.rows,
+          .columns = tile.columns,
+          .blocks_per_sm = tile.groups == 1 ? tile.blocks : 1};
 }
 
 /// The tile of least estimated time for a call, and that time.
@@ -93,7 +96,7 @@ TileChoice choose_tile(const std::array<TileShape, Tiles>& tiles,
                        const Context& context) {
   TileChoice best{0, 0};
   for (std::size_t i = 0; i < Tiles; ++i) {
-    const double seconds = tile_seconds(tiles[i], fractions[i], args, context);
+    const double seconds = tile_seconds(tile_speed(tiles[i], fractions[i]), args, context);
     if (i == 0 || seconds < best.seconds) best = {static_cast<int>(i), seconds};
   }
   return best;

@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <type_traits>
 
+#include "rung/device/activate_all.hpp"
 #include "rung/device/swizzled_tile.hpp"
 #include "rung/ops/gemm/cuda/detail/epilogue.hpp"
 
@@ -78,9 +79,11 @@ __device__ void finish_group(const P& p, bool wide, int batch, std::int64_t row,
       if (i < left) values[i] += convert<Sum>(bias[i * p.bias.strides[2]]);
     }
   }
-  if (p.activation != Activation::none) {
+  if constexpr (std::is_unsigned_v<Sum>) {
 #pragma unroll
     for (int i = 0; i < 4; ++i) values[i] = activated<Out>(p.activation, values[i]);
+  } else {
+    activate_all<Out>(p.activation, values);
   }
   if (p.residual.data != nullptr) {
     const Out* const residual = &p.residual(batch, row, column);

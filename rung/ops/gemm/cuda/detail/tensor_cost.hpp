@@ -88,7 +88,11 @@ inline double tensor_seconds(const Gemm::Args& args, const Context& context, con
   const auto element = static_cast<double>(size_of(args.a.dtype));
   const double l2 = (rows + columns) / tile.blocks * k * element / l2_rate;
   const auto out = static_cast<double>(slices > 1 ? 4 : size_of(args.c.dtype));
-  const double epilogue = area * out / epilogue_rate;
+  // Where C is read, a warp waits for it four times per piece of 32 columns (strip.hpp).
+  constexpr double read_seconds = 0.7e-6;
+  const double reads =
+      args.beta != 0 && slices == 1 ? 4 * std::ceil(columns / 32) / tile.resident : 0;
+  const double epilogue = area * out / epilogue_rate + reads * read_seconds;
   const double rounds = std::ceil(waves / tile.resident);
   const double chain =
       rounds * std::ceil(k / static_cast<double>(tile_depth(args))) * tile.step_seconds;
