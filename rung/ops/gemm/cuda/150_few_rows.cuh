@@ -358,8 +358,7 @@ void launch_few_rows(Context& context, const Finish<T>& finish, const FewPlan& p
     const std::int64_t slices = larger<std::int64_t>(tiles_of(p.k(), depth), 1);
     const std::int64_t groups = tiles_of(p.m(), Rows);
     for (std::int64_t first = 0; first < p.c.shape[0]; first += max_batch) {
-      Finish<T> part = finish;
-      part.p = slice(p, 0, first, smaller(max_batch, p.c.shape[0] - first));
+      const Finish<T> part = batches(finish, first, smaller(max_batch, p.c.shape[0] - first));
       Accumulator<T>* partial = nullptr;
       if (slices > 1) {
         partial = static_cast<Accumulator<T>*>(context.workspace(partial_bytes(part, slices)));

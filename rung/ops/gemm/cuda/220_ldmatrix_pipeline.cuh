@@ -330,8 +330,7 @@ void launch_ldmatrix_pipeline(Context& context, const Finish<T>& given, const Te
   // A grid has fewer than 2^31 blocks: batches beyond that in several launches.
   const std::int64_t at_once = larger<std::int64_t>(0x7fffffff / (down * along * slices), 1);
   for (std::int64_t first = 0; first < p.c.shape[0]; first += at_once) {
-    Finish<T> part = finish;
-    part.p = slice(p, 0, first, smaller(at_once, p.c.shape[0] - first));
+    const Finish<T> part = batches(finish, first, smaller(at_once, p.c.shape[0] - first));
     float* partial = nullptr;
     Finish<T> target = part;
     if (slices > 1) {

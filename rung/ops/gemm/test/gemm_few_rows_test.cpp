@@ -71,6 +71,20 @@ TEST(GemmFewRows, ExactProductsOfShortAndOfSlicedK) {
   for (const char* rung : rungs) EXPECT_GE(taken[rung], 25) << rung;
 }
 
+/// A grid has at most 65535 batches: the next ones go where they belong.
+TEST(GemmFewRows, BatchesBeyondOneGrid) {
+  Context context = Context::on(Backend::simt);
+  std::mt19937 engine(14);
+  constexpr const char* rungs[] = {"few_rows"};
+  std::map<std::string, int> taken;
+  Case test{};
+  test.type = test.out = DType::f16;
+  test.batch = 65538;
+  test.m = test.n = test.k = 1;
+  test.alpha = 1;
+  EXPECT_EQ(run_case(context, test, engine, taken, rungs), 1) << describe(test);
+}
+
 /// However many steps k has: slices of it need not be equal, and the last may be missing.
 TEST(GemmFewRows, ExactForAnyNumberOfSlices) {
   Context context = Context::on(Backend::simt);

@@ -26,6 +26,25 @@ Finish<T> finish_of(const Gemm::Args& args) {
   return {product<T, Sum>(wide), args.c.dtype != dtype_of<Sum>};
 }
 
+/// `count` matrices of the batch from `first` on. What has another type than it is given as is
+/// reached by the size of its own.
+template <class T>
+Finish<T> batches(const Finish<T>& finish, std::int64_t first, std::int64_t count) {
+  Finish<T> part = finish;
+  part.p = slice(finish.p, 0, first, count);
+  if (!finish.narrow) return part;
+  const auto reach = [&](auto& view, const auto& all) {
+    if (all.data == nullptr) return;
+    auto* const bytes = reinterpret_cast<const char*>(all.data) +
+                        first * all.strides[0] * static_cast<std::int64_t>(sizeof(T));
+    view.data = reinterpret_cast<decltype(view.data)>(const_cast<char*>(bytes));
+  };
+  reach(part.p.c, finish.p.c);
+  reach(part.p.bias, finish.p.bias);
+  reach(part.p.residual, finish.p.residual);
+  return part;
+}
+
 /// Sums from a row of partial ones to the next: whole packs of four.
 constexpr std::int64_t partial_pitch(std::int64_t columns) { return (columns + 3) / 4 * 4; }
 
