@@ -218,7 +218,7 @@ TEST_F(RunGemm, ErrorsSayWhatIsWrongAndLeaveNoFile) {
   save("b.npy", DType::f32, {5, 3});
   save("narrow.npy", DType::f32, {4, 3});
   save("double.npy", DType::f64, {5, 3});
-  save("small.npy", DType::i8, {5, 3});
+  save("small.npy", DType::u8, {5, 3});
   const std::string whole = [&] {
     std::ifstream file(folder + "/b.npy", std::ios::binary);
     return std::string(std::istreambuf_iterator<char>(file), {});
@@ -236,7 +236,7 @@ TEST_F(RunGemm, ErrorsSayWhatIsWrongAndLeaveNoFile) {
   } cases[] = {
       {"a.npy narrow.npy -o out.npy", "4", false},
       {"a.npy double.npy -o out.npy", "f64", true},
-      {"small.npy small.npy --transpose-a -o out.npy", "i8", true},
+      {"small.npy small.npy --transpose-a -o out.npy", "u8", true},
       {"a.npy cut.npy -o out.npy", "cut.npy", false},
       {"a.npy text.npy -o out.npy", "text.npy", false},
       {"a.npy complex.npy -o out.npy", "c8", true},

@@ -52,4 +52,10 @@ inline Cost phase_cost(const ConvBackwardData::Args& args) {
   return cost;
 }
 
+/// Products of a result, which one thread or block adds up in a row: those of a phase.
+inline double terms_in_a_row(const ConvBackwardData::Args& args) {
+  if (args.dx.empty()) return 0;
+  return phase_cost(args).operations / 2 / static_cast<double>(args.dx.size());
+}
+
 }  // namespace rung::conv_layer

@@ -11,6 +11,7 @@
 // Source   -
 #include "rung/ops/conv/cuda/detail/layer.hpp"
 #include "rung/ops/conv_backward_data/conv_backward_data.hpp"
+#include "rung/ops/conv_backward_data/layer.hpp"
 
 namespace rung {
 namespace {
@@ -61,8 +62,18 @@ void run(const ConvBackwardData::Args& args, Context& context) {
   });
 }
 
-const Rung<ConvBackwardData> self{
-    {.name = "gather", .step = 10, .backend = device_backend, .speed = {.peak = 0.03}, .run = run}};
+double estimate(const ConvBackwardData::Args& args, const Context& context) {
+  // However few results there are, one takes its terms one after another.
+  const double waiting = 3e-6 + 0.045e-6 * conv_layer::terms_in_a_row(args);
+  return larger(estimate_seconds(conv_layer::phase_cost(args), {.peak = 0.03}, context), waiting);
+}
+
+const Rung<ConvBackwardData> self{{.name = "gather",
+                                   .step = 10,
+                                   .backend = device_backend,
+                                   .speed = {.peak = 0.03},
+                                   .estimate = estimate,
+                                   .run = run}};
 
 }  // namespace
 }  // namespace rung

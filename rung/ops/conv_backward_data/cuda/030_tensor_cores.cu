@@ -51,7 +51,10 @@ double estimate(const ConvBackwardData::Args& args, const Context& context) {
   const ConvGeometry& g = args.geometry;
   const auto channels = static_cast<double>(g.group_channels());
   const double rows = static_cast<double>(round_up(g.group_channels(), std::int64_t{tile_filters}));
-  return estimate_seconds(conv_layer::phase_cost(args), {.peak = 5.0 * channels / rows}, context);
+  const double waiting = 6e-6 + 0.023e-6 * conv_layer::terms_in_a_row(args);
+  return larger(
+      estimate_seconds(conv_layer::phase_cost(args), {.peak = 1.4 * channels / rows}, context),
+      waiting);
 }
 
 void run(const ConvBackwardData::Args& args, Context& context) {

@@ -285,7 +285,10 @@ double estimate(const ConvBackwardFilter::Args& args, const Context& context) {
       static_cast<double>(round_up(g.group_filters(), std::int64_t{shapes[shape].rows})) *
       static_cast<double>(
           round_up(g.group_channels() * g.taps(), std::int64_t{shapes[shape].columns}));
-  return estimate_seconds(cost, {.peak = fractions[shape], .launches = 2}, context);
+  // However few tiles there are, slices of pixels wait for their strips, then for each other.
+  constexpr double waiting = 60e-6;
+  return larger(estimate_seconds(cost, {.peak = fractions[shape], .launches = 2}, context),
+                waiting);
 }
 
 void run(const ConvBackwardFilter::Args& args, Context& context) {

@@ -148,8 +148,10 @@ double estimate(const ConvBackwardFilter::Args& args, const Context& context) {
   const auto filters = static_cast<double>(args.geometry.group_filters());
   const double rows =
       static_cast<double>(round_up(args.geometry.group_filters(), std::int64_t{tile_rows}));
-  return estimate_seconds(ConvBackwardFilter::cost(args),
-                          {.peak = 4.0 * filters / rows, .launches = 2}, context);
+  constexpr double waiting = 13e-6;  // for strips, then for other slices
+  return larger(estimate_seconds(ConvBackwardFilter::cost(args),
+                                 {.peak = 1.2 * filters / rows, .launches = 2}, context),
+                waiting);
 }
 
 void run(const ConvBackwardFilter::Args& args, Context& context) {
