@@ -75,8 +75,8 @@ class Layer {
     if (x.empty() || w.empty() || y.empty()) return unsupported("nothing to do");
     if (cudnn::type_of(shape.dtype) < 0) return unsupported("f32, f64, f16, bf16");
     if (!is_dense(w, shape.channels_last)) return unsupported("contiguous filters");
-    // cuDNN 9.19: CUDNN_STATUS_BAD_PARAM from an algorithm that its heuristics name, and gradients of
-    // filters with sums in f16.
+    // cuDNN 9.19: CUDNN_STATUS_BAD_PARAM from an algorithm that its heuristics name, and gradients
+    // of filters with sums in f16.
     if (shape.dtype == DType::f16 && shape.channels_last && shape.groups > 1 &&
         shape.filter[1] == 1) {
       return unsupported("no depthwise layers of f16 with channels last");
