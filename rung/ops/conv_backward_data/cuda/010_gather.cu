@@ -32,7 +32,9 @@ __global__ void __launch_bounds__(threads)
     const std::int64_t group = at.c / g.group_channels();
     const std::int64_t first = group * g.group_filters();
     Sum sum = 0;
-    for (std::int64_t td = 0; td < g.axis[0].kernel; ++td) {
+    // Without filters there is no element of dy to begin at.
+    const std::int64_t taps = g.group_filters() > 0 ? g.axis[0].kernel : 0;
+    for (std::int64_t td = 0; td < taps; ++td) {
       const std::int64_t od = g.axis[0].result(at.d, td);
       if (od < 0) continue;
       for (std::int64_t th = 0; th < g.axis[1].kernel; ++th) {

@@ -290,9 +290,9 @@ TEST(GemmBytes, IntegersWrap) {
       static_cast<std::int32_t>(static_cast<std::uint32_t>(std::int64_t{200} * 16384 * 2000000));
   for (const Backend backend : {Backend::cpu, Backend::simt}) {
     Context context = Context::on(backend);
-    for (const char* rung : backend == Backend::cpu
-                                ? std::initializer_list<const char*>{"bytes"}
-                                : std::initializer_list<const char*>{"naive_bytes", "int8_wgmma"}) {
+    const std::vector<const char*> rungs =
+        backend == Backend::cpu ? std::vector{"bytes"} : std::vector{"naive_bytes", "int8_wgmma"};
+    for (const char* rung : rungs) {
       std::vector<std::int32_t> c(40 * 40);
       gemm(context, ConstTensorRef(a.data(), DType::i8, Extents{40, 200}),
            ConstTensorRef(a.data(), DType::i8, Extents{200, 40}),

@@ -24,6 +24,10 @@ void* operator new(std::size_t size) {
   if (void* memory = std::malloc(size)) return memory;
   throw std::bad_alloc();
 }
+void* operator new(std::size_t size, const std::nothrow_t&) noexcept {
+  ++allocations;
+  return std::malloc(size);
+}
 void* operator new(std::size_t size, std::align_val_t alignment) {
   ++allocations;
   const auto align = static_cast<std::size_t>(alignment);
