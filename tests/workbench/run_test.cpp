@@ -107,7 +107,9 @@ TEST(Output, CutShortByAFullDiskIsAFailureOfEveryCommand) {
        {"--help", "--version", "list", "list --json", "amdahl 0.9 4", "occupancy --json",
         "check transpose --backend cpu --problem 'f32 2x3'",
         "check transpose --backend cpu --problem 'f32 2x3' --json", "help check"}) {
-    const Ended ended = shell("{ " RUNG_BINARY " " + words + " 2>&1 >/dev/full; }");
+    // `list` opens the peers' libraries, where the leak detector crashes.
+    const Ended ended =
+        shell("{ ASAN_OPTIONS=detect_leaks=0 " RUNG_BINARY " " + words + " 2>&1 >/dev/full; }");
     EXPECT_EQ(ended.code, 1) << words;
     EXPECT_EQ(ended.said, "rung: standard output cannot be written: No space left on device\n")
         << words;

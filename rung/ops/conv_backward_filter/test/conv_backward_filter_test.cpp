@@ -126,6 +126,7 @@ TEST(ConvBackwardFilterSimt, SlicesOfPixelsAddUp) {
   const Extents of_dw{16, 1, 2, 8};
   const auto halves = [](const std::vector<float>& from) {
     std::vector<f16> made;
+    made.reserve(from.size());
     for (const float value : from) made.emplace_back(value);
     return made;
   };
