@@ -24,7 +24,7 @@ __device__ __forceinline__ std::uint32_t multiply_add_halves(std::uint32_t a, st
       const auto bits = static_cast<std::uint16_t>(word >> shift);
       return static_cast<double>(static_cast<float>(f16::from_bits(bits)));
     };
-    // The product is exact in double. The sum is rounded to float on its way to f16, to odd, so
+    // The product is exact in double. The sum is rounded to float, to odd, and then to f16, so
     // that it is not rounded to even twice.
     const double product = half(a) * half(b);
     const double sum = product + half(c);

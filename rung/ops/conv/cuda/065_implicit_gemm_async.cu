@@ -7,7 +7,7 @@
 //          a time; terms are ordered so that the eight of a tile are channels of one tap.
 // Changes  against implicit_gemm: 128 multiply-adds for 6 wide loads from shared memory instead of
 //          64 for 4; no table of terms - a tap moves one offset, and whether it is inside is a bit
-//          per pixel -; nothing passes through registers on its way to shared memory.
+//          per pixel -; copies to shared memory bypass the registers.
 // Cost     a tile of 128 filters x 256 pixels and eight terms: per thread 1024 multiply-adds, 48
 //          wide loads from shared memory, 8 copies of x and one of w; with 64 filters 16 copies of
 //          x. nvcc leaves multiply-adds 83 of 100 instructions of the loop with 64 filters.

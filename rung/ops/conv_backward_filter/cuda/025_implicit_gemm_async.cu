@@ -6,8 +6,8 @@
 //          each tile, of which it copies eight or sixteen filters' results and as many terms of x:
 //          where the pixel is, and which taps are inside, a bit each, is found once for all of
 //          them.
-// Changes  against implicit_gemm: up to 16 x 8 elements per thread; no table of pixels; nothing
-//          passes through registers on its way to shared memory.
+// Changes  against implicit_gemm: up to 16 x 8 elements per thread; no table of pixels; copies to
+//          shared memory bypass the registers.
 // Cost     a tile of 128 filters x 128 terms: per thread and tile 1024 multiply-adds, 48 wide loads
 //          from shared memory, 8 copies of dy and 8 of x. Slices as in implicit_gemm.
 // Limits   f32, two dimensions at most, up to 32 taps. Images are cut into eights of pixels: of 7 x

@@ -48,15 +48,8 @@ __global__ void __launch_bounds__(role_threads, 1)
   if (threadIdx.x < producer_threads) {
     ptx::release_registers<producer_registers>();
     if (threadIdx.x != 0) return;
-    for (int tile = 0; tile < job.k_tiles; ++tile, at.advance()) {
-      auto& stage = layout.stages[at.stage];
-      auto& full = layout.ring.full[at.stage];
-      layout.ring.await_empty(at);
-      layout.ring.expect(at, TileA::bytes + TileB::bytes);
-      const int k = tile * TileA::depth;
-      TileA::load(stage.a, job.a, work.batch * job.a_moves, first_row, k, full);
-      TileB::load(stage.b, job.b, work.batch * job.b_moves, first_column, k, full);
-    }
+    produce_tiles<TileA, TileB>(layout.stages, layout.ring, at, job, work.batch, first_row,
+                                first_column, 0, job.k_tiles);
     return;
   }
 

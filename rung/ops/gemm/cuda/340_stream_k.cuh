@@ -142,16 +142,9 @@ __global__ void __launch_bounds__(role_threads, 1)
     if (threadIdx.x != 0) return;
     while (part.next(block, piece)) {
       const TileWork work = job.raster.at(piece.tile);
-      int k = piece.first_step * TileA::depth;
-      for (int step = 0; step < piece.steps; ++step, k += TileA::depth, at.advance()) {
-        auto& stage = layout.stages[at.stage];
-        auto& full = layout.ring.full[at.stage];
-        layout.ring.await_empty(at);
-        layout.ring.expect(at, TileA::bytes + TileB::bytes);
-        TileA::load(stage.a, job.a, work.batch * job.a_moves, work.row * stream_rows, k, full);
-        TileB::load(stage.b, job.b, work.batch * job.b_moves, work.column * stream_columns, k,
-                    full);
-      }
+      produce_tiles<TileA, TileB>(layout.stages, layout.ring, at, job, work.batch,
+                                  work.row * stream_rows, work.column * stream_columns,
+                                  piece.first_step * TileA::depth, piece.steps);
     }
     return;
   }

@@ -90,16 +90,9 @@ __global__ void __launch_bounds__(role_threads, 1)
     if (threadIdx.x != 0) return;
     for (int number = first; number < works; number += blocks) {
       const TileWork work = job.raster.at(number);
-      const int tiles = job.tiles_of_slice(work.slice);
-      int k = work.slice * job.slice_tiles * TileA::depth;
-      for (int tile = 0; tile < tiles; ++tile, k += TileA::depth, at.advance()) {
-        auto& stage = layout.stages[at.stage];
-        auto& full = layout.ring.full[at.stage];
-        layout.ring.await_empty(at);
-        layout.ring.expect(at, TileA::bytes + TileB::bytes);
-        TileA::load(stage.a, job.a, work.batch * job.a_moves, work.row * Rows, k, full);
-        TileB::load(stage.b, job.b, work.batch * job.b_moves, work.column * Columns, k, full);
-      }
+      produce_tiles<TileA, TileB>(
+          layout.stages, layout.ring, at, job, work.batch, work.row * Rows, work.column * Columns,
+          work.slice * job.slice_tiles * TileA::depth, job.tiles_of_slice(work.slice));
     }
     return;
   }

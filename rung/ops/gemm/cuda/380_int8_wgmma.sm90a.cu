@@ -66,15 +66,8 @@ __global__ void __launch_bounds__(role_threads, 1)
     if (threadIdx.x != 0) return;
     for (int number = first; number < works; number += blocks) {
       const TileWork work = job.raster.at(number);
-      for (int tile = 0; tile < job.k_tiles; ++tile, at.advance()) {
-        auto& stage = layout.stages[at.stage];
-        auto& full = layout.ring.full[at.stage];
-        const int k = tile * TileA::depth;
-        layout.ring.await_empty(at);
-        layout.ring.expect(at, TileA::bytes + TileB::bytes);
-        TileA::load(stage.a, job.a, work.batch * job.a_moves, work.row * tile_rows, k, full);
-        TileB::load(stage.b, job.b, work.batch * job.b_moves, work.column * Columns, k, full);
-      }
+      produce_tiles<TileA, TileB>(layout.stages, layout.ring, at, job, work.batch,
+                                  work.row * tile_rows, work.column * Columns, 0, job.k_tiles);
     }
     return;
   }

@@ -3,7 +3,7 @@
 //
 // Idea     each thread copies its part of the row into shared memory, 16 bytes at a time, all of
 //          them in flight before the first is used, and comes back to it there: for the maximum,
-//          the sum, and the gradient. Nobody else reads its places, so that no barrier guards them.
+//          the sum, and the gradient. No other thread reads its places: they need no barrier.
 //          As many threads as the row is long: a few lanes of a warp, a warp for 1024 f32, a block
 //          for 32768 bf16; three such blocks per SM, so that some load while others compute.
 // Changes  against warp_per_row: compulsory traffic only, a quarter of the load instructions; the
@@ -15,7 +15,9 @@
 // Tried    H100, of a copy's bandwidth. The row in registers as exponentials of f32, one block of
 //          1024 threads per SM, the label compared with every element: f32 16384x1024 0.53, bf16
 //          2048x32000 0.42. In registers as it was read, two blocks of 512 threads: f32 65536x1024
-//          0.78, bf16 8192x32000 0.66; the compiler spills some 30 registers of 64.
+//          0.78, bf16 8192x32000 0.66; the compiler spills some 30 registers of 64. In shared
+//          memory, but with the label's element by an index known at run time (in local memory),
+//          the label before the row, and one kernel for all rows: 0.76, 0.59; now 0.84, 0.89.
 // Source   softmax's ladder (ops/softmax/cuda/055_shared_single_read.cu).
 #include "rung/device/ptx_async_copy.hpp"
 #include "rung/device/resident.hpp"

@@ -18,7 +18,7 @@ inline bool has_channel_vectors(const conv_layer::Gathered& g) {
          g.x_strides[1] == 1 && g.y_strides[1] == 1 && g.dtype != DType::f64;
 }
 
-/// Seconds of a thread.
+/// Seconds that one thread takes.
 inline double channel_vectors_seconds(const conv_layer::Gathered& g, int lanes) {
   constexpr double a_tap = 0.3e-9, a_pixel = 1.5e-9, a_row = 15e-9, a_weight = 0.6e-9;
   const auto vectors = static_cast<double>((g.groups + lanes - 1) / lanes);

@@ -23,6 +23,23 @@ struct alignas(1024) TileStage {
   unsigned char b[Columns * 128];
 };
 
+/// Fills so many stages of the ring from step k of both operands on, as fast as they are released:
+/// the tiles of A from first_row on, of B from first_column on. By the producer's one thread.
+template <class TileA, class TileB, int Stages, class Stage, class Job>
+__device__ __forceinline__ void produce_tiles(Stage (&stages)[Stages], StageRing<Stages>& ring,
+                                              RingPlace<Stages>& at, const Job& job, int batch,
+                                              int first_row, int first_column, int k, int tiles) {
+  static_assert(TileA::depth == TileB::depth);
+  for (int tile = 0; tile < tiles; ++tile, k += TileA::depth, at.advance()) {
+    Stage& stage = stages[at.stage];
+    auto& full = ring.full[at.stage];
+    ring.await_empty(at);
+    ring.expect(at, TileA::bytes + TileB::bytes);
+    TileA::load(stage.a, job.a, batch * job.a_moves, first_row, k, full);
+    TileB::load(stage.b, job.b, batch * job.b_moves, first_column, k, full);
+  }
+}
+
 /// How a warp says that it has read a stage: to its block's producer.
 struct ReleaseHere {
   template <class Ring>
