@@ -126,7 +126,7 @@ TEST_P(PoolOn, TheNormOfThreeAndFour) {
 }
 
 TEST_P(PoolOn, EqualWeightsAverage) {
-  auto x = random_values(2 * 2 * 10 * 37, 1);
+  auto x = random_values(2 * 2 * 10 * 37, 1, 0, 2);
   std::vector<float> ones(9, 4.0F);
   for (const bool counted : {false, true}) {
     PoolOptions options = square(Pooling::average, 3, 2, 1);
@@ -145,7 +145,7 @@ TEST_P(PoolOn, EqualWeightsAverage) {
 TEST_P(PoolOn, IndicesLeadToTheMaxima) {
   constexpr std::int64_t height = 12;
   constexpr std::int64_t width = 39;
-  auto x = random_values(2 * height * width, 2);
+  auto x = random_values(2 * height * width, 2, 0, 2);
   for (const int stride : {1, 2, 3}) {
     PoolOptions options = square(Pooling::max, 3, stride, 1);
     const Extents pooled = pooled_shape({1, 2, height, width}, options);
@@ -198,8 +198,8 @@ TEST_P(PoolOn, NaNAndInfinitiesAsInPyTorch) {
 
 TEST_P(PoolOn, ChannelsLastIsTheSameNumbers) {
   constexpr std::int64_t c = 21, h = 10, w = 11;
-  auto x = random_values(2 * c * h * w, 3);
-  auto bias = random_values(c, 4);
+  auto x = random_values(2 * c * h * w, 3, 0, 2);
+  auto bias = random_values(c, 4, 0, 2);
   for (const Pooling kind : {Pooling::max, Pooling::average, Pooling::l2}) {
     PoolOptions options = square(kind, 3, 2, 1);
     options.bias = ConstTensorRef(bias);
@@ -315,7 +315,7 @@ TEST_P(PoolOn, EmptyTensorsAreLeftAlone) {
 INSTANTIATE_TEST_SUITE_P(Backends, PoolOn, backends, name_of_backend);
 
 TEST(PoolCpu, AnyNumberOfThreadsGivesTheSameBits) {
-  auto x = random_values(3 * 5 * 61 * 77, 5);
+  auto x = random_values(3 * 5 * 61 * 77, 5, 0, 2);
   for (const Pooling kind : {Pooling::max, Pooling::average, Pooling::l2}) {
     const PoolOptions options = square(kind, 3, 2, 1);
     std::vector<float> one;

@@ -68,7 +68,7 @@ class PoolBackwardOn : public OnBackend {
   Extents image{1, channels, in, in};
   Extents pooled{1, channels, out, out};
   std::vector<float> x = distinct_values(size, 1);
-  std::vector<float> dy = random_values(results, 2);
+  std::vector<float> dy = random_values(results, 2, 0, 2);
   std::vector<float> y = std::vector<float>(static_cast<std::size_t>(results));
   std::vector<float> weights{1, 2, 1, 2, 4, 2, 1, 2, 3};
   std::vector<std::int64_t> indices = std::vector<std::int64_t>(static_cast<std::size_t>(results));
@@ -180,8 +180,8 @@ TEST_P(PoolBackwardOn, AnIndexOutsideOfItsWindowCountsForNothing) {
 
 TEST_P(PoolBackwardOn, ChannelsLastIsTheSameNumbers) {
   constexpr std::int64_t many = 19;
-  auto gradients = random_values(many * out * out, 3);
-  auto image_values = random_values(many * in * in, 4);
+  auto gradients = random_values(many * out * out, 3, 0, 2);
+  auto image_values = random_values(many * in * in, 4, 0, 2);
   const auto turned = [](const std::vector<float>& from, std::int64_t pixels) {
     std::vector<float> to(from.size());
     for (std::int64_t i = 0; i < many * pixels; ++i) {
@@ -249,7 +249,7 @@ TEST_P(PoolBackwardOn, ErrorsNameWhatWasGiven) {
 INSTANTIATE_TEST_SUITE_P(Backends, PoolBackwardOn, backends, name_of_backend);
 
 TEST(PoolBackwardCpu, AnyNumberOfThreadsGivesTheSameBits) {
-  auto dy = random_values(3 * 5 * 31 * 39, 5);
+  auto dy = random_values(3 * 5 * 31 * 39, 5, 0, 2);
   PoolBackwardOptions options = backward_of(windows(Pooling::average));
   options.ceil_mode = false;
   std::vector<float> one;

@@ -87,10 +87,10 @@ std::vector<Problem> Scan::check_problems(Backend backend) {
       "f32 20000,segments=13",                 // longer than a chunk's share
       "f32 9000,exclusive,reverse,segments=400,offsets=i32,max",
       "f32 60x33,axis=0,segments=45",  //
-      "f32 300x9",                     // many lines that are short
+      "f32 700x9",                     // many lines that are short
       "u8 300x33,reverse",             //
       "bf16 77x31,exclusive,max",      //
-      "i64 400x2,in_place",            //
+      "i64 900x2,in_place",            //
       "f64 40x100,min,nan",            //
       "f16 29x128,exclusive,reverse",  //
       "u16 64x7,product",              //

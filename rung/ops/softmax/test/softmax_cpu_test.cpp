@@ -23,8 +23,8 @@ TEST(SoftmaxThreads, AnyNumberOfThemGivesTheSameBits) {
   };
   // Rows, columns, and a row that all threads share.
   for (const Case& c : {Case{300, 700, 1}, Case{700, 300, 0}, Case{2, 200001, 1}}) {
-    auto x = random_values(static_cast<std::size_t>(c.rows * c.length), 10);
-    auto dy = random_values(x.size(), 11);
+    auto x = random_values(static_cast<std::size_t>(c.rows * c.length), 10, 0, 2);
+    auto dy = random_values(x.size(), 11, 0, 2);
     std::vector<float> first;
     std::vector<float> first_gradient;
     for (const int threads : {1, 2, 3, 5}) {
@@ -52,8 +52,8 @@ TEST(SoftmaxInTurns, GivesTheBitsOfOneRowAtATime) {
   constexpr std::int64_t elements = 5 << 20;  // with the result, more than 32 MiB
   for (const std::int64_t length : {63, 131, 256, 1025, 1536, 4099, 20001}) {
     const std::int64_t rows = elements / length;
-    auto x = random_values(static_cast<std::size_t>(rows * length), 12);
-    auto dy = random_values(x.size(), 13);
+    auto x = random_values(static_cast<std::size_t>(rows * length), 12, 0, 2);
+    auto dy = random_values(x.size(), 13, 0, 2);
     x[0] = infinity;  // rows of their own: one infinity, nothing but masks, a NaN
     std::fill_n(x.begin() + 2 * length, length, -infinity);
     x[static_cast<std::size_t>(5 * length - 1)] = nan;
