@@ -4,7 +4,7 @@
 // Idea     the gradient as a convolution of dy by conv's tensor-core tiles, for f16 and bf16 with
 //          channels last. Eight filters of a result are 16 contiguous bytes of dy; w is contiguous
 //          along the channels of dx, the other way, so that its strips are in shared memory by
-//          terms, and ldmatrix transposes them on their way to registers.
+//          terms, and ldmatrix transposes them as it loads registers.
 // Changes  against implicit_gemm: 16-byte loads, each decoded once for 8 terms; sums of 2048
 //          multiply-adds per instruction; half the bytes.
 // Cost     128 places x 64 channels per block, 32 terms per step; the blocks of a strided

@@ -4,7 +4,7 @@
 // Idea     the product over pixels on tensor cores, for f16 and bf16 with channels last. Of a
 //          pixel, eight filters are 16 contiguous bytes of dy, and eight channels of a tap 16 of x:
 //          strips of 32 pixels are copied as they lie, pixel by pixel, and ldmatrix transposes both
-//          on their way to registers, for it is the pixels that are summed over.
+//          as it loads registers, for it is the pixels that are summed over.
 // Changes  against implicit_gemm: 16-byte loads, each decoded once for 8 terms; sums of 2048
 //          multiply-adds per instruction; half the bytes.
 // Cost     64 filters x 64 terms per block and slice: per multiply-add 1/64 of an element of dy and

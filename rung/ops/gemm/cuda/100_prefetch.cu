@@ -2,7 +2,7 @@
 // gemm / prefetch
 //
 // Idea     two buffers in shared memory: while a block multiplies the tiles in one, the next tiles
-//          are already on their way from global memory, through registers, into the other.
+//          are already in flight from global memory, through registers, to the other.
 // Changes  against unrolled: the wait for memory is hidden behind a tile's multiply-adds, and one
 //          barrier a tile is enough, since nobody writes the buffer that is being read.
 // Cost     the same bytes; twice the shared memory, 8 registers per thread for what is in flight.

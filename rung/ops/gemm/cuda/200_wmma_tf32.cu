@@ -50,7 +50,7 @@ struct Tiles {
   alignas(32) T a[tuning.rows][tuning.steps + padding];
   alignas(32) T b[tuning.steps][tuning.columns + padding];
 };
-/// Sums on their way from fragments, whose layout is opaque, to C: a part a warp.
+/// Sums between fragments, whose layout is opaque, and C: a part per warp.
 struct Sums {
   alignas(32) float warp[tuning.warps()][tuning.warp_rows][tuning.warp_columns + 4];
 };

@@ -2,7 +2,7 @@
 // histogram / multi-copy, vectorised
 //
 // Idea     as many copies of the table as 48 KiB hold, up to one a lane; 16 bytes a load, four
-//          loads on their way a thread all the time. Bytes are always counted as 256 values, 32
+//          loads per thread always in flight. Bytes are always counted as 256 values, 32
 //          copies, whatever the bins: a value's bin is looked up once, at the end.
 // Changes  against lane_private: wide loads; fewer copies where bins are many, so that lanes meet
 //          now and then instead of not fitting.

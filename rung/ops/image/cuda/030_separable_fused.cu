@@ -72,7 +72,7 @@ struct Four<std::uint8_t> {
   }
 };
 
-/// Rows and columns of the tile of x, the sums down its columns, and results on their way out.
+/// Rows and columns of the tile of x, the sums down its columns, and results not yet stored.
 template <class T, int group>
 struct Tile {
   int radius, halo, width;

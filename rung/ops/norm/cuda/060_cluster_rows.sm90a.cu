@@ -5,7 +5,7 @@
 //          KiB each, or 32 KiB of 16-bit elements. Clusters stay: gamma and beta are in registers
 //          for all rows, and rows come through a ring in shared memory by asynchronous copies. Each
 //          warp sends what it found to every block, 16 bytes that a barrier there counts; while
-//          they are on their way, the row before is finished, read from the ring once more.
+//          they are in flight, the row before is finished, read from the ring once more.
 // Changes  against registers_single_read: rows of up to 512 KiB, 131072 of f32.
 // Cost     what must be; one message from every warp to every block of the cluster per row.
 // Limits   compute capability 9; contiguous rows of whole, aligned packs; weights of x's type are
@@ -210,7 +210,7 @@ __global__ void __launch_bounds__(cluster_threads, 1)
   int before = 0;  // the stage of the row before
   for (int k = 0, row = first;; ++k, row += step) {
     if (row < rows) {
-      // As many as two stages fewer than there are may still be on their way.
+      // As many as two stages fewer than there are may still be in flight.
       if (shape.stages == 2) {
         ptx::async_wait<0>();
       } else if (shape.stages == 3) {

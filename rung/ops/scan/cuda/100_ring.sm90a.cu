@@ -87,7 +87,7 @@ struct WarpRoles {
       ptx::mbarrier_arrive(stage.full);
     }
   }
-  /// The first tiles are on their way already.
+  /// The first tiles are already in flight.
   __device__ __forceinline__ void load_rest() const {
     Turn turn{0};
     for (std::int64_t i = stages; i < own; ++i, turn.advance(1)) {

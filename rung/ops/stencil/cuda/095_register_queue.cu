@@ -42,7 +42,7 @@ struct Reach {
   static constexpr int seen = rows + cross - 1;         // rows of x that they see
   static constexpr int weights = walk * cross * across;
   static constexpr bool keeps_weights = weights <= 27;  // beside the sums; more stay in memory
-  static constexpr int ahead = cross == 1 ? 2 : 1;      // rows, or planes, that are on their way
+  static constexpr int ahead = cross == 1 ? 2 : 1;      // rows, or planes, in flight
 };
 
 /// edge_index() of what is outside by less than the extent: no division.

@@ -31,7 +31,7 @@ using namespace stencil_cuda;
 constexpr int lanes = 32, warps = 4;
 constexpr int pack = 4;              // columns of a lane
 constexpr int strip = lanes * pack;  // and of a warp
-constexpr int ahead = 2;             // rows of x that are on their way
+constexpr int ahead = 2;             // rows of x in flight
 
 /// A call, and how a strip is cut.
 struct Strips : Arrays<float, float> {

@@ -2,7 +2,7 @@
 // transpose / coarsened
 //
 // Idea     a block of 32 x 8 threads makes the same tile, four elements per thread: four loads are
-//          on their way before the first is waited for, and addresses are computed once for four.
+//          in flight before the first is waited for, and addresses are computed once for four.
 // Changes  against swizzled: four times the bytes in flight a thread, a quarter of the threads.
 // Cost     for an element a load, a store, and an addition a side.
 // Limits   the rung for all element sizes and all strides: 16-byte elements move in one access

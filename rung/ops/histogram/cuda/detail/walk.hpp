@@ -35,7 +35,7 @@ inline Support require_dense(const Histogram::Args& args) {
 }
 
 /// The grid walks over x: thread t of all takes packs t, t + threads, t + 2 threads ... It keeps
-/// `InFlight` loads on their way all the time: as soon as a pack is in use, the next is asked for
+/// `InFlight` loads always in flight: as soon as a pack is in use, the next is asked for
 /// in its place. The constructor asks for the first ones; what a block has to prepare comes next.
 ///
 /// A pack is held as four words: as its elements, bytes would fill a register each, and go to words
