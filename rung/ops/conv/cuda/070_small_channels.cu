@@ -1,17 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 // conv / small channels
 //
-// Idea     with one to four channels a product has too few terms for its tiles to pay, and x is
-//          large beside w. A block stages what 32 x 32 pixels need of all channels, and all
-//          filters' weights, in shared memory once; then each thread makes four pixels - eight rows
-//          apart, so that a warp reads neighbouring words - of four filters at a time.
-// Changes  against implicit_gemm: no element of x is decoded or loaded per term, and the tile
-//          serves all filters; shared_tile's idea, with sixteen sums per thread.
-// Cost     per tap and channel four loads of x and a wide one of w from shared memory for sixteen
-//          multiply-adds; the halo: at 7 x 7, 38 x 38 elements for 32 x 32 pixels.
-// Limits   up to 4 channels, one group, images of two dimensions; what is staged must fit in shared
-//          memory. f32, f16, bf16.
-// Tried    -
+// Idea     with one to four channels a product has too few terms for its tiles to pay. A thread
+//          makes four neighbouring pixels of a row for eight filters: a tap moves its window of x
+//          by one element, so that a row of taps needs a few wide loads, and the window slides in
+//          registers. A block stages the rows that its pixels see, of all channels, and the weights
+//          in shared memory.
+// Changes  against implicit_gemm: no element of x is decoded or loaded per term, and a tile covers
+//          as many rows and columns as the image has, not 64 pixels.
+// Cost     per row of seven taps three wide loads of x and 14 of w, which all lanes share, for 224
+//          multiply-adds; the halo. A stride of s has every s-th column beside each other in
+//          shared memory, where taps j, j + s, ... are the taps of a window that moves by one.
+// Limits   up to 4 channels, one group, images of two dimensions, columns without dilation; what is
+//          staged must fit in shared memory. f32, f16, bf16.
+// Tried    32 x 32 pixels, four of a thread eight rows apart: four loads of x and one of w for
+//          sixteen multiply-adds, and 72 % of the threads idle on images of 34 x 34.
 // Source   -
 #include "rung/ops/conv/cuda/detail/layer.hpp"
 
@@ -20,141 +23,285 @@ namespace {
 
 using namespace conv_cuda;
 
-constexpr int tile = 32;
-constexpr int block_rows = 8;
-constexpr int thread_pixels = tile / block_rows;
-constexpr int thread_filters = 4;
-constexpr int threads = tile * block_rows;
-constexpr std::int64_t max_extent = 1 << 12;  // of what is staged, so that no product overflows
+constexpr int pixels = 4;    // of a thread, in a row
+constexpr int max_taps = 8;  // that a window in registers slides over
+constexpr int max_threads = 256;
+constexpr std::int64_t max_columns = 128;       // of y, of a tile
+constexpr std::int64_t max_extent = 1 << 12;    // of what is staged, so that no product overflows
+constexpr std::int64_t stage_bytes = 40 << 10;  // of x, where it can be that little
 
-/// Extent of x that a tile's windows are in.
-constexpr RUNG_HD std::int64_t staged(const ConvAxis& axis) {
-  return (tile - 1) * axis.stride + (axis.kernel - 1) * axis.dilation + 1;
+/// The part of an image that a block makes at a time, and what it stages for that: for each
+/// channel, row of x and phase a line of `pitch` elements; phase i has columns i, i + stride, ...
+struct Tile {
+  int rows, columns, pieces;  // of y; a piece is `pixels` of a row
+  int height, phases, pitch;
+  int groups;  // of filters
+  std::int64_t bands, strips, tasks;
+};
+
+/// sums[f][i] += sum over t < taps of w[t][f] x[i + t], for up to max_taps taps. x is aligned.
+template <int Filters>
+__device__ __forceinline__ void slide(float (&sums)[Filters][pixels], const float* x,
+                                      const float* w, int taps) {
+  constexpr int packs = ceil_div(pixels + max_taps - 1, 4);
+  float window[packs * 4];
+#pragma unroll
+  for (int q = 0; q < packs; ++q) {
+    const Pack<float, 4> four =
+        4 * q <= pixels + taps - 2 ? load_wide<4>(x + 4 * q) : Pack<float, 4>{};
+#pragma unroll
+    for (int i = 0; i < 4; ++i) window[4 * q + i] = four[i];
+  }
+#pragma unroll
+  for (int t = 0; t < max_taps; ++t) {
+    if (t < taps) {
+      const Pack<float, Filters> weight = load_wide<Filters>(w + t * Filters);
+#pragma unroll
+      for (int f = 0; f < Filters; ++f) {
+#pragma unroll
+        for (int i = 0; i < pixels; ++i) sums[f][i] += weight[f] * window[t + i];
+      }
+    }
+  }
 }
 
-template <class T>
-__global__ void __launch_bounds__(threads)
-    conv_small_channels(Layer<T> p, int tiles_along_row, int padded_filters) {
+/// Stores what a thread made, `valid` pixels of the filters from k on: several elements at once
+/// along the axis that is contiguous in y.
+template <class T, int Filters>
+__device__ __forceinline__ void store_sums(const Layer<T>& p, const float (&sums)[Filters][pixels],
+                                           T* to, int k, int valid) {
+  const std::int64_t across = p.y.strides[4];
+  const std::int64_t filter = p.y.strides[1];
+  const int filters = static_cast<int>(p.geometry.filters) - k;
+  if (across != 1 && filter == 1 && filters >= Filters && across % 4 == 0 &&
+      is_wide_aligned<T, 4>(to)) {
+#pragma unroll
+    for (int i = 0; i < pixels; ++i) {
+#pragma unroll
+      for (int f = 0; f < Filters; f += 4) {
+        Pack<T, 4> made;
+#pragma unroll
+        for (int j = 0; j < 4; ++j) made[j] = p.epilogue(sums[f + j][i], k + f + j);
+        if (i < valid) store_wide<4>(to + i * across + f, made);
+      }
+    }
+    return;
+  }
+#pragma unroll
+  for (int f = 0; f < Filters; ++f) {
+    if (f < filters) {
+      Pack<T, pixels> made;
+#pragma unroll
+      for (int i = 0; i < pixels; ++i) made[i] = p.epilogue(sums[f][i], k + f);
+      T* const at = to + f * filter;
+      if (across == 1 && valid == pixels && is_wide_aligned<T, pixels>(at)) {
+        store_wide<pixels>(at, made);
+      } else if (across == 1 && valid == pixels && is_wide_aligned<T, 2>(at)) {
+        store_wide<2>(at, Pack<T, 2>{{made[0], made[1]}});
+        store_wide<2>(at + 2, Pack<T, 2>{{made[2], made[3]}});
+      } else {
+#pragma unroll
+        for (int i = 0; i < pixels; ++i) {
+          if (i < valid) at[i * across] = made[i];
+        }
+      }
+    }
+  }
+}
+
+template <class T, int Filters>
+__global__ void __launch_bounds__(max_threads)
+    conv_small_channels(const __grid_constant__ Layer<T> p, const __grid_constant__ Tile tile) {
   const ConvAxis& rows = p.geometry.axis[1];
   const ConvAxis& columns = p.geometry.axis[2];
   const int channels = static_cast<int>(p.geometry.channels);
-  const int filters = static_cast<int>(p.geometry.filters);
-  const int taps = static_cast<int>(rows.kernel * columns.kernel);
-  const int height = static_cast<int>(staged(rows));
-  const int width = static_cast<int>(staged(columns));
-  // [channel][tap][filter], then [channel][row][column].
+  const int taps_down = static_cast<int>(rows.kernel);
+  const int taps = static_cast<int>(columns.kernel);
+  const int stride = static_cast<int>(columns.stride);
+  const int terms = channels * taps_down * taps;
+  const int thread = static_cast<int>(threadIdx.x);
+  const int threads = static_cast<int>(blockDim.x);
+  const int line = tile.phases * tile.pitch;
+  // [group][channel][tap down][phase][tap of that phase][filter], then [channel][row][phase][column].
   float* const weights = &shared<float>();
-  float* const image = weights + channels * taps * padded_filters;
-  const std::int64_t first_row = std::int64_t{blockIdx.x} / tiles_along_row * tile;
-  const std::int64_t first_column = std::int64_t{blockIdx.x} % tiles_along_row * tile;
-  const std::int64_t h0 = first_row * rows.stride - rows.padding;
-  const std::int64_t v0 = first_column * columns.stride - columns.padding;
-  const int lane = static_cast<int>(threadIdx.x);
-  const int warp = static_cast<int>(threadIdx.y);
+  float* const image = weights + tile.groups * terms * Filters;
 
-  for (int i = warp * tile + lane; i < channels * taps * padded_filters; i += threads) {
-    const int k = i % padded_filters;
-    const int tap = i / padded_filters % taps;
-    const int across = static_cast<int>(columns.kernel);
-    const int c = i / padded_filters / taps;
-    weights[i] = k < filters ? convert<float>(p.w(k, c, 0, tap / across, tap % across)) : 0.0F;
+  for (int i = thread; i < tile.groups * terms; i += threads) {
+    int order = i % taps;  // among a row's taps, phase by phase
+    int phase = 0;
+    for (int count; order >= (count = ceil_div(taps - phase, stride)); ++phase) order -= count;
+    const int tap = phase + order * stride;
+    const int a = i / taps % taps_down;
+    const int c = i / taps / taps_down % channels;
+    const int k = i / terms * Filters;
+    for (int f = 0; f < Filters; ++f) {
+      weights[i * Filters + f] =
+          k + f < p.geometry.filters ? convert<float>(p.w(k + f, c, 0, a, tap)) : 0.0F;
+    }
   }
-  for (std::int64_t n = blockIdx.y; n < p.geometry.images; n += gridDim.y) {
-    for (int i = warp; i < channels * height; i += block_rows) {
-      const int c = i / height;
-      const std::int64_t h = h0 + i % height;
-      for (int j = lane; j < width; j += tile) {
-        const std::int64_t v = v0 + j;
+  for (std::int64_t task = blockIdx.x; task < tile.tasks; task += gridDim.x) {
+    std::int64_t n = task;
+    const std::int64_t first_column = take_axis(n, tile.strips) * tile.columns;
+    const std::int64_t first_row = take_axis(n, tile.bands) * tile.rows;
+    const std::int64_t h0 = first_row * rows.stride - rows.padding;
+    const std::int64_t v0 = first_column * stride - columns.padding;
+    for (int i = thread / 32; i < channels * tile.height * tile.phases; i += threads / 32) {
+      const int phase = i % tile.phases;
+      const std::int64_t h = h0 + i / tile.phases % tile.height;
+      const int c = i / tile.phases / tile.height;
+      for (int j = thread % 32; j < tile.pitch; j += 32) {
+        const std::int64_t v = v0 + phase + std::int64_t{j} * stride;
         const bool inside = h >= 0 && h < rows.in && v >= 0 && v < columns.in;
-        image[i * width + j] = inside ? convert<float>(p.x(n, c, 0, h, v)) : 0.0F;
+        image[i * tile.pitch + j] = inside ? convert<float>(p.x(n, c, 0, h, v)) : 0.0F;
       }
     }
     __syncthreads();
-    const int row_step = block_rows * static_cast<int>(rows.stride) * width;
-    for (int k = 0; k < filters; k += thread_filters) {
-      float sums[thread_filters][thread_pixels] = {};
+    const int pieces = tile.rows * tile.pieces;
+    for (int item = thread; item < tile.groups * pieces; item += threads) {
+      const int group = item / pieces;
+      const int row = item % pieces / tile.pieces;
+      const int column = item % tile.pieces * pixels;
+      const std::int64_t oh = first_row + row;
+      const int valid = static_cast<int>(
+          smaller(smaller(std::int64_t{tile.columns} - column, columns.out - first_column - column),
+                  std::int64_t{pixels}));
+      if (oh >= rows.out || valid <= 0) continue;
+      float sums[Filters][pixels] = {};
+      const float* weight = weights + group * terms * Filters;
+      const float* x = image + row * static_cast<int>(rows.stride) * line + column;
       for (int c = 0; c < channels; ++c) {
-        const float* at = image + (c * height + warp * static_cast<int>(rows.stride)) * width +
-                          lane * static_cast<int>(columns.stride);
-        const float* weight = weights + c * taps * padded_filters + k;
-        for (int i = 0; i < static_cast<int>(rows.kernel); ++i) {
-          const float* tap = at + i * static_cast<int>(rows.dilation) * width;
-          for (int j = 0; j < static_cast<int>(columns.kernel); ++j) {
-            const Pack<float, thread_filters> w = load_wide<thread_filters>(weight);
-#pragma unroll
-            for (int r = 0; r < thread_pixels; ++r) {
-              const float x = tap[r * row_step];
-#pragma unroll
-              for (int f = 0; f < thread_filters; ++f) sums[f][r] += w[f] * x;
+        const float* of_row = x + c * tile.height * line;
+        for (int a = 0; a < taps_down; ++a) {
+          for (int phase = 0; phase < tile.phases; ++phase) {
+            const int count = ceil_div(taps - phase, stride);
+            for (int t = 0; t < count; t += max_taps) {
+              const int now = smaller(count - t, max_taps);
+              slide(sums, of_row + phase * tile.pitch + t, weight, now);
+              weight += now * Filters;
             }
-            tap += columns.dilation;
-            weight += padded_filters;
           }
+          of_row += static_cast<int>(rows.dilation) * line;
         }
       }
-      const std::int64_t ow = first_column + lane;
-#pragma unroll
-      for (int r = 0; r < thread_pixels; ++r) {
-        const std::int64_t oh = first_row + warp + r * block_rows;
-        if (oh >= rows.out || ow >= columns.out) continue;
-#pragma unroll
-        for (int f = 0; f < thread_filters; ++f) {
-          if (k + f < filters) p.y(n, k + f, 0, oh, ow) = p.epilogue(sums[f][r], k + f);
-        }
-      }
+      const int k = group * Filters;
+      store_sums(p, sums, &p.y(n, k, 0, oh, first_column + column), k, valid);
     }
     __syncthreads();
   }
 }
 
-std::int64_t padded_filters(const ConvGeometry& g) { return round_up(g.filters, thread_filters); }
+/// Filters of a thread: four where eight would have more of them without a filter.
+int thread_filters(const ConvGeometry& g) {
+  return round_up(g.filters, std::int64_t{8}) > round_up(g.filters, std::int64_t{4}) &&
+                 g.filters <= 12
+             ? 4
+             : 8;
+}
 
-std::int64_t shared_bytes(const ConvGeometry& g) {
-  return 4 * g.channels * (staged(g.axis[1]) * staged(g.axis[2]) + g.taps() * padded_filters(g));
+std::int64_t weight_bytes(const ConvGeometry& g) {
+  return 4 * g.channels * g.taps() * round_up(g.filters, std::int64_t{thread_filters(g)});
+}
+
+std::int64_t image_bytes(const ConvGeometry& g, const Tile& tile) {
+  return std::int64_t{4} * g.channels * tile.height * tile.phases * tile.pitch;
+}
+
+void set_rows(Tile& tile, const ConvGeometry& g, std::int64_t rows) {
+  const ConvAxis& axis = g.axis[1];
+  tile.bands = ceil_div(axis.out, rows);
+  tile.rows = static_cast<int>(ceil_div(axis.out, tile.bands));
+  tile.height =
+      static_cast<int>((tile.rows - 1) * axis.stride + (axis.kernel - 1) * axis.dilation + 1);
+  tile.tasks = g.images * tile.bands * tile.strips;
+}
+
+/// As many rows as shared memory has room for and leave each SM two tiles.
+Tile tile_of(const ConvGeometry& g, const Context& context) {
+  const ConvAxis& axis = g.axis[2];
+  Tile tile{};
+  tile.groups = static_cast<int>(ceil_div(g.filters, std::int64_t{thread_filters(g)}));
+  tile.pieces = static_cast<int>(
+      ceil_div(ceil_div(axis.out, ceil_div(axis.out, max_columns)), std::int64_t{pixels}));
+  tile.columns = tile.pieces * pixels;
+  tile.strips = ceil_div(axis.out, std::int64_t{tile.columns});
+  tile.phases = static_cast<int>(smaller(axis.stride, axis.kernel));
+  tile.pitch = static_cast<int>(tile.columns +
+                                round_up(ceil_div(axis.kernel, axis.stride) - 1, std::int64_t{4}));
+  std::int64_t rows = smaller(g.axis[1].out, std::int64_t{64});
+  const auto crowded = [&] {
+    set_rows(tile, g, rows);
+    return image_bytes(g, tile) > stage_bytes ||
+           (tile.tasks < 2 * context.info().sms &&
+            tile.rows * tile.pieces * tile.groups > max_threads);
+  };
+  while (crowded() && rows > 1) rows = ceil_div(rows, std::int64_t{2});
+  return tile;
+}
+
+/// Threads of a block, so that in the last round as few as possible have nothing to do.
+int threads_of(const Tile& tile) {
+  const std::int64_t items = std::int64_t{tile.rows} * tile.pieces * tile.groups;
+  int best = max_threads;
+  for (int threads = max_threads; threads >= 128; threads -= 32) {
+    if (round_up(items, std::int64_t{threads}) < round_up(items, std::int64_t{best})) {
+      best = threads;
+    }
+  }
+  return best;
 }
 
 Support supports(const Conv::Args& args, const Context& context) {
   const ConvGeometry& g = args.geometry;
+  const ConvAxis& rows = g.axis[1];
+  const ConvAxis& columns = g.axis[2];
   if (args.x.dtype == DType::f64) return unsupported("f32, f16 and bf16");
   if (!is_flat(g) || g.groups != 1) return unsupported("two dimensions and one group");
   if (g.channels < 1 || g.channels > 4) return unsupported("1 to 4 channels");
-  const bool small = staged(g.axis[1]) <= max_extent && staged(g.axis[2]) <= max_extent &&
+  if (columns.dilation != 1 && columns.kernel != 1) return unsupported("columns without dilation");
+  const bool small = (rows.kernel - 1) * rows.dilation < max_extent && rows.stride < max_extent &&
+                     columns.kernel < max_extent && columns.stride < max_extent &&
                      g.filters <= max_extent && g.taps() <= max_extent;
-  if (!small || shared_bytes(g) > static_cast<std::int64_t>(context.info().shared_per_block)) {
-    return unsupported("what 32 x 32 pixels read, and all weights, must fit in shared memory");
+  if (small && args.y.size() == 0) return supported;
+  if (!small || weight_bytes(g) + image_bytes(g, tile_of(g, context)) >
+                    static_cast<std::int64_t>(context.info().shared_per_block)) {
+    return unsupported("what a row of pixels reads, and all weights, must fit in shared memory");
   }
-  return ceil_div(g.axis[1].out, tile) * ceil_div(g.axis[2].out, tile) <= 0x7fffffff
-             ? supported
-             : unsupported("more tiles than a grid has blocks");
+  return supported;
 }
 
 double estimate(const Conv::Args& args, const Context& context) {
   const ConvGeometry& g = args.geometry;
   Cost cost = Conv::cost(args);
-  // Pixels that tiles have beyond the image, and filters beyond the last.
-  const auto filled = [](std::int64_t extent, std::int64_t step) {
-    return static_cast<double>(round_up(extent, step)) / static_cast<double>(extent);
-  };
-  cost.operations *= filled(g.axis[1].out, tile) * filled(g.axis[2].out, tile) *
-                     filled(larger(g.filters, std::int64_t{1}), thread_filters);
-  const double resident = shared_bytes(g) > (64 << 10) ? 0.25 : 0.4;
-  // A block makes all filters of its pixels, one quartet after another.
-  const double waiting =
-      6e-6 + static_cast<double>(g.filters) * (0.6e-6 + 0.055e-6 * static_cast<double>(g.taps()));
-  return larger(estimate_seconds(cost, {.peak = resident}, context), waiting);
+  if (args.y.size() == 0) return estimate_seconds(cost, {}, context);
+  const Tile tile = tile_of(g, context);
+  const int threads = threads_of(tile);
+  // What all threads of all tiles do, and those of a last wave that is not full.
+  const auto bytes = static_cast<double>(weight_bytes(g) + image_bytes(g, tile) + (1 << 10));
+  const double blocks = smaller(smaller(227e3 / bytes, 640.0 / threads), 4.0);
+  const double slots = larger(blocks, 1.0) * static_cast<double>(context.info().sms);
+  const double waves = std::ceil(static_cast<double>(tile.tasks) / slots);
+  const double rounds = static_cast<double>(
+      ceil_div(std::int64_t{tile.rows} * tile.pieces * tile.groups, std::int64_t{threads}));
+  const double of_thread =
+      2.0 * thread_filters(g) * pixels * static_cast<double>(g.channels * g.taps());
+  cost.operations = waves * slots * threads * rounds * of_thread;
+  return larger(estimate_seconds(cost, {.peak = thread_filters(g) == 8 ? 0.6 : 0.5}, context),
+                6e-6);
 }
 
 void run(const Conv::Args& args, Context& context) {
   const ConvGeometry& g = args.geometry;
-  const std::int64_t along_row = ceil_div(g.axis[2].out, tile);
+  const Tile tile = tile_of(g, context);
+  const auto shared = static_cast<std::size_t>(weight_bytes(g) + image_bytes(g, tile));
   visit<float, f16, bf16>(args.x.dtype, [&]<class T>() {
-    launch(context,
-           {.grid = {ceil_div(g.axis[1].out, tile) * along_row,
-                     smaller(g.images, std::int64_t{0xffff})},
-            .block = {tile, block_rows},
-            .shared_bytes = static_cast<std::size_t>(shared_bytes(g))},
-           conv_small_channels<T>, layer_of<T>(args), static_cast<int>(along_row),
-           static_cast<int>(padded_filters(g)));
+    const LaunchShape shape{.grid = smaller(tile.tasks, std::int64_t{16} * context.info().sms),
+                            .block = threads_of(tile),
+                            .shared_bytes = shared};
+    if (thread_filters(g) == 4) {
+      launch(context, shape, conv_small_channels<T, 4>, layer_of<T>(args), tile);
+    } else {
+      launch(context, shape, conv_small_channels<T, 8>, layer_of<T>(args), tile);
+    }
   });
 }
 

@@ -77,6 +77,8 @@ std::vector<Problem> Conv::check_problems(Backend backend) {
       "f32 1x3x9x9,out=4,k=2,s=4",                           // strides beyond the filter
       "f32 2x1x20x21,out=4,k=7",                             // one channel, 7 x 7
       "f32 1x4x12x12,out=16,k=7,p=3,bias,tanh",              // four
+      "f32 1x3x27x24,out=9,k=11,s=4,p=2",                    // more taps than a window slides over
+      "f32 1x1x4x135,out=8,k=2x19,p=1x9,nhwc",               // and columns than a tile has
       "f32 1x3x16x15,out=33,k=5,s=2,p=2,nhwc",               //
       "f32 6x3x5x6,out=4,k=3,p=1,bias",                      // more images than streams
       "f32 3x11x9x15,out=68,k=3,p=1,bias,relu",              // a wide tile, no eights of channels
