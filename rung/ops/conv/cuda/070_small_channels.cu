@@ -2,20 +2,23 @@
 // conv / small channels
 //
 // Idea     with one to four channels a product has too few terms for its tiles to pay. A thread
-//          makes four neighbouring pixels of a row for eight filters: a tap moves its window of x
-//          by one element, so that a row of taps needs a few wide loads, and the window slides in
+//          makes pieces of four neighbouring pixels: a tap moves a piece's window of x by one
+//          element, so that a row of taps needs a few wide loads, and the window slides in
 //          registers. A block stages the rows that its pixels see, of all channels, and the weights
 //          in shared memory.
 // Changes  against implicit_gemm: no element of x is decoded or loaded per term, and a tile covers
 //          as many rows and columns as the image has, not 64 pixels.
-// Cost     per row of seven taps three wide loads of x and 14 of w, which all lanes share, for 224
-//          multiply-adds; the halo. A stride of s has every s-th column beside each other in
+// Cost     per row of seven taps, for two pieces and eight filters, six wide loads of x and 14 of w,
+//          which all lanes share, for 448 multiply-adds; the halo. A stride of s has every s-th column beside each other in
 //          shared memory, where taps j, j + s, ... are the taps of a window that moves by one.
 // Limits   up to 4 channels, one group, images of two dimensions, columns without dilation; what is
 //          staged must fit in shared memory. f32, f16, bf16.
-// Tried    32 x 32 pixels, four of a thread eight rows apart: four loads of x and one of w for
-//          sixteen multiply-adds, and 72 % of the threads idle on images of 34 x 34.
+// Tried    32 x 32 pixels, four of a thread eight rows apart: four loads of x and a wide one of w
+//          for sixteen multiply-adds, and on 34 x 34 pixels 72 % of what is computed not there.
+//          One piece and eight filters: a wide load brings 512 bytes to registers though all lanes
+//          ask for the same 16, and takes as long as the 32 multiply-adds that it is for.
 // Source   -
+#include "rung/device/activate_all.hpp"
 #include "rung/ops/conv/cuda/detail/layer.hpp"
 
 namespace rung {
@@ -23,10 +26,10 @@ namespace {
 
 using namespace conv_cuda;
 
-constexpr int pixels = 4;    // of a thread, in a row
-constexpr int max_taps = 8;  // that a window in registers slides over
-constexpr int max_threads = 256;
-constexpr std::int64_t max_columns = 128;       // of y, of a tile
+constexpr int pixels = 4;                  // of a thread, in a row
+constexpr int max_taps = 8;                // that a window in registers slides over
+constexpr int max_threads = 192;  // two blocks per SM have 168 registers per thread then
+constexpr std::int64_t max_columns = 128;  // of y, of a tile
 constexpr std::int64_t max_extent = 1 << 12;    // of what is staged, so that no product overflows
 constexpr std::int64_t stage_bytes = 40 << 10;  // of x, where it can be that little
 
@@ -39,18 +42,23 @@ struct Tile {
   std::int64_t bands, strips, tasks;
 };
 
-/// sums[f][i] += sum over t < taps of w[t][f] x[i + t], for up to max_taps taps. x is aligned.
-template <int Filters>
-__device__ __forceinline__ void slide(float (&sums)[Filters][pixels], const float* x,
-                                      const float* w, int taps) {
+/// sums[f][q][i] += sum over t < taps of w[t][f] x[q][i + t], for up to max_taps taps. Each x[q] is
+/// aligned.
+template <int Filters, int Pieces>
+__device__ __forceinline__ void slide(float (&sums)[Filters][Pieces][pixels],
+                                      const float* const (&x)[Pieces], int offset, const float* w,
+                                      int taps) {
   constexpr int packs = ceil_div(pixels + max_taps - 1, 4);
-  float window[packs * 4];
+  float window[Pieces][packs * 4];
 #pragma unroll
-  for (int q = 0; q < packs; ++q) {
-    const Pack<float, 4> four =
-        4 * q <= pixels + taps - 2 ? load_wide<4>(x + 4 * q) : Pack<float, 4>{};
+  for (int pack = 0; pack < packs; ++pack) {
+    const bool seen = 4 * pack <= pixels + taps - 2;
 #pragma unroll
-    for (int i = 0; i < 4; ++i) window[4 * q + i] = four[i];
+    for (int q = 0; q < Pieces; ++q) {
+      const Pack<float, 4> four = seen ? load_wide<4>(x[q] + offset + 4 * pack) : Pack<float, 4>{};
+#pragma unroll
+      for (int i = 0; i < 4; ++i) window[q][4 * pack + i] = four[i];
+    }
   }
 #pragma unroll
   for (int t = 0; t < max_taps; ++t) {
@@ -59,30 +67,42 @@ __device__ __forceinline__ void slide(float (&sums)[Filters][pixels], const floa
 #pragma unroll
       for (int f = 0; f < Filters; ++f) {
 #pragma unroll
-        for (int i = 0; i < pixels; ++i) sums[f][i] += weight[f] * window[t + i];
+        for (int q = 0; q < Pieces; ++q) {
+#pragma unroll
+          for (int i = 0; i < pixels; ++i) sums[f][q][i] += weight[f] * window[q][t + i];
+        }
       }
     }
   }
 }
 
-/// Stores what a thread made, `valid` pixels of the filters from k on: several elements at once
+/// Stores the first `valid` pixels of a piece, of the filters from k on: several elements at once
 /// along the axis that is contiguous in y.
-template <class T, int Filters>
-__device__ __forceinline__ void store_sums(const Layer<T>& p, const float (&sums)[Filters][pixels],
-                                           T* to, int k, int valid) {
+template <class T, int Filters, int Pieces>
+__device__ __forceinline__ void store_piece(const Layer<T>& p,
+                                            const float (&sums)[Filters][Pieces][pixels], int q,
+                                            T* to, int k, int valid) {
   const std::int64_t across = p.y.strides[4];
   const std::int64_t filter = p.y.strides[1];
   const int filters = static_cast<int>(p.geometry.filters) - k;
+  Pack<T, pixels> made[Filters];
+#pragma unroll
+  for (int f = 0; f < Filters; ++f) {
+    Pack<float, pixels> values;
+    const float bias = p.epilogue.bias_of(k + smaller(f, filters - 1));
+#pragma unroll
+    for (int i = 0; i < pixels; ++i) values[i] = sums[f][q][i] + bias;
+    activate_all<T>(p.epilogue.activation, values);
+    made[f] = convert<T>(values);
+  }
   if (across != 1 && filter == 1 && filters >= Filters && across % 4 == 0 &&
       is_wide_aligned<T, 4>(to)) {
 #pragma unroll
     for (int i = 0; i < pixels; ++i) {
 #pragma unroll
       for (int f = 0; f < Filters; f += 4) {
-        Pack<T, 4> made;
-#pragma unroll
-        for (int j = 0; j < 4; ++j) made[j] = p.epilogue(sums[f + j][i], k + f + j);
-        if (i < valid) store_wide<4>(to + i * across + f, made);
+        const Pack<T, 4> four{{made[f][i], made[f + 1][i], made[f + 2][i], made[f + 3][i]}};
+        if (i < valid) store_wide<4>(to + i * across + f, four);
       }
     }
     return;
@@ -90,27 +110,25 @@ __device__ __forceinline__ void store_sums(const Layer<T>& p, const float (&sums
 #pragma unroll
   for (int f = 0; f < Filters; ++f) {
     if (f < filters) {
-      Pack<T, pixels> made;
-#pragma unroll
-      for (int i = 0; i < pixels; ++i) made[i] = p.epilogue(sums[f][i], k + f);
       T* const at = to + f * filter;
       if (across == 1 && valid == pixels && is_wide_aligned<T, pixels>(at)) {
-        store_wide<pixels>(at, made);
+        store_wide<pixels>(at, made[f]);
       } else if (across == 1 && valid == pixels && is_wide_aligned<T, 2>(at)) {
-        store_wide<2>(at, Pack<T, 2>{{made[0], made[1]}});
-        store_wide<2>(at + 2, Pack<T, 2>{{made[2], made[3]}});
+        store_wide<2>(at, Pack<T, 2>{{made[f][0], made[f][1]}});
+        store_wide<2>(at + 2, Pack<T, 2>{{made[f][2], made[f][3]}});
       } else {
 #pragma unroll
         for (int i = 0; i < pixels; ++i) {
-          if (i < valid) at[i * across] = made[i];
+          if (i < valid) at[i * across] = made[f][i];
         }
       }
     }
   }
 }
 
-template <class T, int Filters>
-__global__ void __launch_bounds__(max_threads)
+/// A thread makes `Pieces` pieces of y at a time.
+template <class T, int Filters, int Pieces>
+__global__ void __launch_bounds__(max_threads, 2)
     conv_small_channels(const __grid_constant__ Layer<T> p, const __grid_constant__ Tile tile) {
   const ConvAxis& rows = p.geometry.axis[1];
   const ConvAxis& columns = p.geometry.axis[2];
@@ -157,34 +175,46 @@ __global__ void __launch_bounds__(max_threads)
     }
     __syncthreads();
     const int pieces = tile.rows * tile.pieces;
-    for (int item = thread; item < tile.groups * pieces; item += threads) {
-      const int group = item / pieces;
-      const int row = item % pieces / tile.pieces;
-      const int column = item % tile.pieces * pixels;
-      const std::int64_t oh = first_row + row;
-      const int valid = static_cast<int>(
-          smaller(smaller(std::int64_t{tile.columns} - column, columns.out - first_column - column),
-                  std::int64_t{pixels}));
-      if (oh >= rows.out || valid <= 0) continue;
-      float sums[Filters][pixels] = {};
+    const int apart = ceil_div(pieces, Pieces);  // from a thread's piece to its next
+    for (int item = thread; item < tile.groups * apart; item += threads) {
+      const int group = item / apart;
+      const float* x[Pieces];
+      int row[Pieces];
+      int column[Pieces];
+#pragma unroll
+      for (int q = 0; q < Pieces; ++q) {
+        const int piece = smaller(item % apart + q * apart, pieces - 1);
+        row[q] = piece / tile.pieces;
+        column[q] = piece % tile.pieces * pixels;
+        x[q] = image + row[q] * static_cast<int>(rows.stride) * line + column[q];
+      }
+      float sums[Filters][Pieces][pixels] = {};
       const float* weight = weights + group * terms * Filters;
-      const float* x = image + row * static_cast<int>(rows.stride) * line + column;
       for (int c = 0; c < channels; ++c) {
-        const float* of_row = x + c * tile.height * line;
+        int offset = c * tile.height * line;
         for (int a = 0; a < taps_down; ++a) {
           for (int phase = 0; phase < tile.phases; ++phase) {
             const int count = ceil_div(taps - phase, stride);
             for (int t = 0; t < count; t += max_taps) {
               const int now = smaller(count - t, max_taps);
-              slide(sums, of_row + phase * tile.pitch + t, weight, now);
+              slide(sums, x, offset + phase * tile.pitch + t, weight, now);
               weight += now * Filters;
             }
           }
-          of_row += static_cast<int>(rows.dilation) * line;
+          offset += static_cast<int>(rows.dilation) * line;
         }
       }
       const int k = group * Filters;
-      store_sums(p, sums, &p.y(n, k, 0, oh, first_column + column), k, valid);
+#pragma unroll
+      for (int q = 0; q < Pieces; ++q) {
+        const std::int64_t oh = first_row + row[q];
+        const std::int64_t ow = first_column + column[q];
+        const bool exists = item % apart + q * apart < pieces && oh < rows.out && ow < columns.out;
+        if (exists) {
+          store_piece(p, sums, q, &p.y(n, k, 0, oh, ow), k,
+                      static_cast<int>(smaller(columns.out - ow, std::int64_t{pixels})));
+        }
+      }
     }
     __syncthreads();
   }
@@ -197,6 +227,9 @@ int thread_filters(const ConvGeometry& g) {
              ? 4
              : 8;
 }
+
+/// So many that a thread computes for longer than it waits for shared memory.
+std::int64_t thread_pieces(const ConvGeometry& g) { return thread_filters(g) == 8 ? 2 : 3; }
 
 std::int64_t weight_bytes(const ConvGeometry& g) {
   return 4 * g.channels * g.taps() * round_up(g.filters, std::int64_t{thread_filters(g)});
@@ -215,6 +248,11 @@ void set_rows(Tile& tile, const ConvGeometry& g, std::int64_t rows) {
   tile.tasks = g.images * tile.bands * tile.strips;
 }
 
+/// What the threads of a tile do one after another.
+std::int64_t items_of(const ConvGeometry& g, const Tile& tile) {
+  return tile.groups * ceil_div(std::int64_t{tile.rows} * tile.pieces, thread_pieces(g));
+}
+
 /// As many rows as shared memory has room for and leave each SM two tiles.
 Tile tile_of(const ConvGeometry& g, const Context& context) {
   const ConvAxis& axis = g.axis[2];
@@ -231,18 +269,17 @@ Tile tile_of(const ConvGeometry& g, const Context& context) {
   const auto crowded = [&] {
     set_rows(tile, g, rows);
     return image_bytes(g, tile) > stage_bytes ||
-           (tile.tasks < 2 * context.info().sms &&
-            tile.rows * tile.pieces * tile.groups > max_threads);
+           (tile.tasks < 2 * context.info().sms && items_of(g, tile) > max_threads);
   };
   while (crowded() && rows > 1) rows = ceil_div(rows, std::int64_t{2});
   return tile;
 }
 
 /// Threads of a block, so that in the last round as few as possible have nothing to do.
-int threads_of(const Tile& tile) {
-  const std::int64_t items = std::int64_t{tile.rows} * tile.pieces * tile.groups;
+int threads_of(const ConvGeometry& g, const Tile& tile) {
+  const std::int64_t items = items_of(g, tile);
   int best = max_threads;
-  for (int threads = max_threads; threads >= 128; threads -= 32) {
+  for (int threads = max_threads; threads >= 96; threads -= 32) {
     if (round_up(items, std::int64_t{threads}) < round_up(items, std::int64_t{best})) {
       best = threads;
     }
@@ -274,19 +311,18 @@ double estimate(const Conv::Args& args, const Context& context) {
   Cost cost = Conv::cost(args);
   if (args.y.size() == 0) return estimate_seconds(cost, {}, context);
   const Tile tile = tile_of(g, context);
-  const int threads = threads_of(tile);
+  const int threads = threads_of(g, tile);
   // What all threads of all tiles do, and those of a last wave that is not full.
   const auto bytes = static_cast<double>(weight_bytes(g) + image_bytes(g, tile) + (1 << 10));
-  const double blocks = smaller(smaller(227e3 / bytes, 640.0 / threads), 4.0);
+  const double blocks = smaller(227e3 / bytes, 512.0 / threads);
   const double slots = larger(blocks, 1.0) * static_cast<double>(context.info().sms);
   const double waves = std::ceil(static_cast<double>(tile.tasks) / slots);
-  const double rounds = static_cast<double>(
-      ceil_div(std::int64_t{tile.rows} * tile.pieces * tile.groups, std::int64_t{threads}));
-  const double of_thread =
-      2.0 * thread_filters(g) * pixels * static_cast<double>(g.channels * g.taps());
+  const auto rounds = static_cast<double>(ceil_div(items_of(g, tile), std::int64_t{threads}));
+  const double of_thread = 2.0 * pixels *
+                           static_cast<double>(thread_pieces(g) * thread_filters(g)) *
+                           static_cast<double>(g.channels * g.taps());
   cost.operations = waves * slots * threads * rounds * of_thread;
-  return larger(estimate_seconds(cost, {.peak = thread_filters(g) == 8 ? 0.6 : 0.5}, context),
-                6e-6);
+  return larger(estimate_seconds(cost, {.peak = 0.6}, context), 6e-6);
 }
 
 void run(const Conv::Args& args, Context& context) {
@@ -295,12 +331,12 @@ void run(const Conv::Args& args, Context& context) {
   const auto shared = static_cast<std::size_t>(weight_bytes(g) + image_bytes(g, tile));
   visit<float, f16, bf16>(args.x.dtype, [&]<class T>() {
     const LaunchShape shape{.grid = smaller(tile.tasks, std::int64_t{16} * context.info().sms),
-                            .block = threads_of(tile),
+                            .block = threads_of(g, tile),
                             .shared_bytes = shared};
     if (thread_filters(g) == 4) {
-      launch(context, shape, conv_small_channels<T, 4>, layer_of<T>(args), tile);
+      launch(context, shape, conv_small_channels<T, 4, 3>, layer_of<T>(args), tile);
     } else {
-      launch(context, shape, conv_small_channels<T, 8>, layer_of<T>(args), tile);
+      launch(context, shape, conv_small_channels<T, 8, 2>, layer_of<T>(args), tile);
     }
   });
 }
