@@ -18,6 +18,7 @@
 //          One piece and eight filters: a wide load brings 512 bytes to registers though all lanes
 //          ask for the same 16, and takes as long as the 32 multiply-adds that it is for.
 // Source   -
+#include <cstdlib>
 #include "rung/device/activate_all.hpp"
 #include "rung/ops/conv/cuda/detail/layer.hpp"
 
@@ -126,9 +127,46 @@ __device__ __forceinline__ void store_piece(const Layer<T>& p,
   }
 }
 
+/// Stages what a tile sees of image n, from row h0 and column v0 of x on, zeros around the image. A
+/// thread stays in its columns and has `at_once` loads in flight.
+template <class T>
+__device__ __forceinline__ void stage(const Layer<T>& p, const Tile& tile, float* image,
+                                      std::int64_t n, std::int64_t h0, std::int64_t v0) {
+  constexpr int at_once = 8;
+  const ConvAxis& rows = p.geometry.axis[1];
+  const ConvAxis& columns = p.geometry.axis[2];
+  const int thread = static_cast<int>(threadIdx.x);
+  const int line = tile.phases * tile.pitch;
+  const int across = smaller(line, static_cast<int>(blockDim.x));
+  const int down = static_cast<int>(blockDim.x) / across;
+  if (thread >= across * down) return;
+  for (int j = thread % across; j < line; j += across) {
+    const std::int64_t v = v0 + j / tile.pitch + j % tile.pitch * columns.stride;
+    const bool inside = v >= 0 && v < columns.in;
+    for (int c = 0; c < static_cast<int>(p.geometry.channels); ++c) {
+      const T* const column = &p.x(n, c, 0, 0, inside ? v : 0);
+      for (int first = thread / across; first < tile.height; first += down * at_once) {
+        float values[at_once];
+#pragma unroll
+        for (int u = 0; u < at_once; ++u) {
+          const int row = first + u * down;
+          const std::int64_t h = h0 + row;
+          const bool exists = inside && row < tile.height && h >= 0 && h < rows.in;
+          values[u] = exists ? convert<float>(column[h * p.x.strides[3]]) : 0.0F;
+        }
+#pragma unroll
+        for (int u = 0; u < at_once; ++u) {
+          const int row = first + u * down;
+          if (row < tile.height) image[(c * tile.height + row) * line + j] = values[u];
+        }
+      }
+    }
+  }
+}
+
 /// A thread makes `Pieces` pieces of y at a time.
 template <class T, int Filters, int Pieces>
-__global__ void __launch_bounds__(max_threads, 2)
+__global__ void __launch_bounds__(max_threads, Filters * Pieces <= 8 ? 4 : 2)
     conv_small_channels(const __grid_constant__ Layer<T> p, const __grid_constant__ Tile tile) {
   const ConvAxis& rows = p.geometry.axis[1];
   const ConvAxis& columns = p.geometry.axis[2];
@@ -161,18 +199,8 @@ __global__ void __launch_bounds__(max_threads, 2)
     std::int64_t n = task;
     const std::int64_t first_column = take_axis(n, tile.strips) * tile.columns;
     const std::int64_t first_row = take_axis(n, tile.bands) * tile.rows;
-    const std::int64_t h0 = first_row * rows.stride - rows.padding;
-    const std::int64_t v0 = first_column * stride - columns.padding;
-    for (int i = thread / 32; i < channels * tile.height * tile.phases; i += threads / 32) {
-      const int phase = i % tile.phases;
-      const std::int64_t h = h0 + i / tile.phases % tile.height;
-      const int c = i / tile.phases / tile.height;
-      for (int j = thread % 32; j < tile.pitch; j += 32) {
-        const std::int64_t v = v0 + phase + std::int64_t{j} * stride;
-        const bool inside = h >= 0 && h < rows.in && v >= 0 && v < columns.in;
-        image[i * tile.pitch + j] = inside ? convert<float>(p.x(n, c, 0, h, v)) : 0.0F;
-      }
-    }
+    stage(p, tile, image, n, first_row * rows.stride - rows.padding,
+          first_column * stride - columns.padding);
     __syncthreads();
     const int pieces = tile.rows * tile.pieces;
     const int apart = ceil_div(pieces, Pieces);  // from a thread's piece to its next
@@ -221,6 +249,7 @@ __global__ void __launch_bounds__(max_threads, 2)
 }
 
 /// Filters of a thread: four where eight would have more of them without a filter.
+bool scratch() { static const bool on = std::getenv("RUNG_SCRATCH") != nullptr; return on; }
 int thread_filters(const ConvGeometry& g) {
   return round_up(g.filters, std::int64_t{8}) > round_up(g.filters, std::int64_t{4}) &&
                  g.filters <= 12
@@ -229,7 +258,7 @@ int thread_filters(const ConvGeometry& g) {
 }
 
 /// So many that a thread computes for longer than it waits for shared memory.
-std::int64_t thread_pieces(const ConvGeometry& g) { return thread_filters(g) == 8 ? 2 : 3; }
+std::int64_t thread_pieces(const ConvGeometry& g) { return scratch() ? (thread_filters(g) == 8 ? 1 : 2) : thread_filters(g) == 8 ? 2 : 3; }
 
 std::int64_t weight_bytes(const ConvGeometry& g) {
   return 4 * g.channels * g.taps() * round_up(g.filters, std::int64_t{thread_filters(g)});
@@ -314,7 +343,7 @@ double estimate(const Conv::Args& args, const Context& context) {
   const int threads = threads_of(g, tile);
   // What all threads of all tiles do, and those of a last wave that is not full.
   const auto bytes = static_cast<double>(weight_bytes(g) + image_bytes(g, tile) + (1 << 10));
-  const double blocks = smaller(227e3 / bytes, 512.0 / threads);
+  const double blocks = smaller(227e3 / bytes, (scratch() ? 768.0 : 512.0) / threads);
   const double slots = larger(blocks, 1.0) * static_cast<double>(context.info().sms);
   const double waves = std::ceil(static_cast<double>(tile.tasks) / slots);
   const auto rounds = static_cast<double>(ceil_div(items_of(g, tile), std::int64_t{threads}));
@@ -333,7 +362,9 @@ void run(const Conv::Args& args, Context& context) {
     const LaunchShape shape{.grid = smaller(tile.tasks, std::int64_t{16} * context.info().sms),
                             .block = threads_of(g, tile),
                             .shared_bytes = shared};
-    if (thread_filters(g) == 4) {
+    if (scratch() && thread_filters(g) == 4) launch(context, shape, conv_small_channels<T, 4, 2>, layer_of<T>(args), tile);
+    else if (scratch()) launch(context, shape, conv_small_channels<T, 8, 1>, layer_of<T>(args), tile);
+    else if (thread_filters(g) == 4) {
       launch(context, shape, conv_small_channels<T, 4, 3>, layer_of<T>(args), tile);
     } else {
       launch(context, shape, conv_small_channels<T, 8, 2>, layer_of<T>(args), tile);
