@@ -2,23 +2,23 @@
 // conv / small channels
 //
 // Idea     with one to four channels a product has too few terms for its tiles to pay. A thread
-//          makes pieces of four neighbouring pixels: a tap moves a piece's window of x by one
-//          element, so that a row of taps needs a few wide loads, and the window slides in
+//          makes four neighbouring pixels of a row for eight filters: a tap moves their window of x
+//          by one element, so that a row of taps needs a few wide loads, and the window slides in
 //          registers. A block stages the rows that its pixels see, of all channels, and the weights
 //          in shared memory.
 // Changes  against implicit_gemm: no element of x is decoded or loaded per term, and a tile covers
 //          as many rows and columns as the image has, not 64 pixels.
-// Cost     per row of seven taps, for two pieces and eight filters, six wide loads of x and 14 of w,
-//          which all lanes share, for 448 multiply-adds; the halo. A stride of s has every s-th column beside each other in
+// Cost     per row of seven taps three wide loads of x and 14 of w, which all lanes share, for 224
+//          multiply-adds; the halo. A stride of s has every s-th column beside each other in
 //          shared memory, where taps j, j + s, ... are the taps of a window that moves by one.
 // Limits   up to 4 channels, one group, images of two dimensions, columns without dilation; what is
 //          staged must fit in shared memory. f32, f16, bf16.
 // Tried    32 x 32 pixels, four of a thread eight rows apart: four loads of x and a wide one of w
-//          for sixteen multiply-adds, and on 34 x 34 pixels 72 % of what is computed not there.
-//          One piece and eight filters: a wide load brings 512 bytes to registers though all lanes
-//          ask for the same 16, and takes as long as the 32 multiply-adds that it is for.
+//          for sixteen multiply-adds, and on 34 x 34 pixels 72 % of what is computed not there (740
+//          us for 1000x4x40x40,out=16,k=7 on an H100). x staged by one load of a thread at a time:
+//          506 us, mostly waiting. Eight pixels of eight filters, for half the loads of w: 134
+//          registers, 412 us where four pixels took 337.
 // Source   -
-#include <cstdlib>
 #include "rung/device/activate_all.hpp"
 #include "rung/ops/conv/cuda/detail/layer.hpp"
 
@@ -27,10 +27,10 @@ namespace {
 
 using namespace conv_cuda;
 
-constexpr int pixels = 4;                  // of a thread, in a row
-constexpr int max_taps = 8;                // that a window in registers slides over
-constexpr int max_threads = 192;  // two blocks per SM have 168 registers per thread then
-constexpr std::int64_t max_columns = 128;  // of y, of a tile
+constexpr int pixels = 4;    // of a thread, in a row
+constexpr int max_taps = 8;  // that a window in registers slides over
+constexpr int max_threads = 192;
+constexpr std::int64_t max_columns = 128;       // of y, of a tile
 constexpr std::int64_t max_extent = 1 << 12;    // of what is staged, so that no product overflows
 constexpr std::int64_t stage_bytes = 40 << 10;  // of x, where it can be that little
 
@@ -43,45 +43,44 @@ struct Tile {
   std::int64_t bands, strips, tasks;
 };
 
-/// sums[f][q][i] += sum over t < taps of w[t][f] x[q][i + t], for up to max_taps taps. Each x[q] is
-/// aligned.
-template <int Filters, int Pieces>
-__device__ __forceinline__ void slide(float (&sums)[Filters][Pieces][pixels],
-                                      const float* const (&x)[Pieces], int offset, const float* w,
-                                      int taps) {
-  constexpr int packs = ceil_div(pixels + max_taps - 1, 4);
-  float window[Pieces][packs * 4];
+/// sums[f][i] += sum over t < Taps of w[t][f] x[i + t]; x is aligned.
+template <int Taps, int Filters>
+__device__ __forceinline__ void slide(float (&sums)[Filters][pixels], const float* x,
+                                      const float* w) {
+  constexpr int packs = ceil_div(pixels + Taps - 1, 4);
+  float window[packs * 4];
 #pragma unroll
   for (int pack = 0; pack < packs; ++pack) {
-    const bool seen = 4 * pack <= pixels + taps - 2;
+    const Pack<float, 4> four = load_wide<4>(x + 4 * pack);
 #pragma unroll
-    for (int q = 0; q < Pieces; ++q) {
-      const Pack<float, 4> four = seen ? load_wide<4>(x[q] + offset + 4 * pack) : Pack<float, 4>{};
-#pragma unroll
-      for (int i = 0; i < 4; ++i) window[q][4 * pack + i] = four[i];
-    }
+    for (int i = 0; i < 4; ++i) window[4 * pack + i] = four[i];
   }
 #pragma unroll
-  for (int t = 0; t < max_taps; ++t) {
-    if (t < taps) {
-      const Pack<float, Filters> weight = load_wide<Filters>(w + t * Filters);
+  for (int t = 0; t < Taps; ++t) {
+    const Pack<float, Filters> weight = load_wide<Filters>(w + t * Filters);
 #pragma unroll
-      for (int f = 0; f < Filters; ++f) {
+    for (int f = 0; f < Filters; ++f) {
 #pragma unroll
-        for (int q = 0; q < Pieces; ++q) {
-#pragma unroll
-          for (int i = 0; i < pixels; ++i) sums[f][q][i] += weight[f] * window[q][t + i];
-        }
-      }
+      for (int i = 0; i < pixels; ++i) sums[f][i] += weight[f] * window[t + i];
     }
+  }
+}
+
+/// The same of a number of taps that is not known while compiling, up to max_taps.
+template <int Taps = 1, int Filters>
+__device__ __forceinline__ void slide_over(int taps, float (&sums)[Filters][pixels], const float* x,
+                                           const float* w) {
+  if (taps == Taps) {
+    slide<Taps>(sums, x, w);
+  } else if constexpr (Taps < max_taps) {
+    slide_over<Taps + 1>(taps, sums, x, w);
   }
 }
 
 /// Stores the first `valid` pixels of a piece, of the filters from k on: several elements at once
 /// along the axis that is contiguous in y.
-template <class T, int Filters, int Pieces>
-__device__ __forceinline__ void store_piece(const Layer<T>& p,
-                                            const float (&sums)[Filters][Pieces][pixels], int q,
+template <class T, int Filters>
+__device__ __forceinline__ void store_piece(const Layer<T>& p, const float (&sums)[Filters][pixels],
                                             T* to, int k, int valid) {
   const std::int64_t across = p.y.strides[4];
   const std::int64_t filter = p.y.strides[1];
@@ -92,7 +91,7 @@ __device__ __forceinline__ void store_piece(const Layer<T>& p,
     Pack<float, pixels> values;
     const float bias = p.epilogue.bias_of(k + smaller(f, filters - 1));
 #pragma unroll
-    for (int i = 0; i < pixels; ++i) values[i] = sums[f][q][i] + bias;
+    for (int i = 0; i < pixels; ++i) values[i] = sums[f][i] + bias;
     activate_all<T>(p.epilogue.activation, values);
     made[f] = convert<T>(values);
   }
@@ -164,9 +163,8 @@ __device__ __forceinline__ void stage(const Layer<T>& p, const Tile& tile, float
   }
 }
 
-/// A thread makes `Pieces` pieces of y at a time.
-template <class T, int Filters, int Pieces>
-__global__ void __launch_bounds__(max_threads, Filters * Pieces <= 8 ? 4 : 2)
+template <class T, int Filters>
+__global__ void __launch_bounds__(max_threads, 3)
     conv_small_channels(const __grid_constant__ Layer<T> p, const __grid_constant__ Tile tile) {
   const ConvAxis& rows = p.geometry.axis[1];
   const ConvAxis& columns = p.geometry.axis[2];
@@ -203,62 +201,45 @@ __global__ void __launch_bounds__(max_threads, Filters * Pieces <= 8 ? 4 : 2)
           first_column * stride - columns.padding);
     __syncthreads();
     const int pieces = tile.rows * tile.pieces;
-    const int apart = ceil_div(pieces, Pieces);  // from a thread's piece to its next
-    for (int item = thread; item < tile.groups * apart; item += threads) {
-      const int group = item / apart;
-      const float* x[Pieces];
-      int row[Pieces];
-      int column[Pieces];
-#pragma unroll
-      for (int q = 0; q < Pieces; ++q) {
-        const int piece = smaller(item % apart + q * apart, pieces - 1);
-        row[q] = piece / tile.pieces;
-        column[q] = piece % tile.pieces * pixels;
-        x[q] = image + row[q] * static_cast<int>(rows.stride) * line + column[q];
-      }
-      float sums[Filters][Pieces][pixels] = {};
+    for (int item = thread; item < tile.groups * pieces; item += threads) {
+      const int group = item / pieces;
+      const int row = item % pieces / tile.pieces;
+      const int column = item % tile.pieces * pixels;
+      const std::int64_t oh = first_row + row;
+      const std::int64_t ow = first_column + column;
+      if (oh >= rows.out || ow >= columns.out) continue;
+      float sums[Filters][pixels] = {};
       const float* weight = weights + group * terms * Filters;
+      const float* x = image + row * static_cast<int>(rows.stride) * line + column;
       for (int c = 0; c < channels; ++c) {
-        int offset = c * tile.height * line;
+        const float* of_row = x + c * tile.height * line;
         for (int a = 0; a < taps_down; ++a) {
           for (int phase = 0; phase < tile.phases; ++phase) {
-            const int count = ceil_div(taps - phase, stride);
+            const int count = taps / stride + (phase < taps % stride ? 1 : 0);
             for (int t = 0; t < count; t += max_taps) {
               const int now = smaller(count - t, max_taps);
-              slide(sums, x, offset + phase * tile.pitch + t, weight, now);
+              slide_over(now, sums, of_row + phase * tile.pitch + t, weight);
               weight += now * Filters;
             }
           }
-          offset += static_cast<int>(rows.dilation) * line;
+          of_row += static_cast<int>(rows.dilation) * line;
         }
       }
       const int k = group * Filters;
-#pragma unroll
-      for (int q = 0; q < Pieces; ++q) {
-        const std::int64_t oh = first_row + row[q];
-        const std::int64_t ow = first_column + column[q];
-        const bool exists = item % apart + q * apart < pieces && oh < rows.out && ow < columns.out;
-        if (exists) {
-          store_piece(p, sums, q, &p.y(n, k, 0, oh, ow), k,
-                      static_cast<int>(smaller(columns.out - ow, std::int64_t{pixels})));
-        }
-      }
+      store_piece(p, sums, &p.y(n, k, 0, oh, ow), k,
+                  static_cast<int>(smaller(columns.out - ow, std::int64_t{pixels})));
     }
     __syncthreads();
   }
 }
 
 /// Filters of a thread: four where eight would have more of them without a filter.
-bool scratch() { static const bool on = std::getenv("RUNG_SCRATCH") != nullptr; return on; }
 int thread_filters(const ConvGeometry& g) {
   return round_up(g.filters, std::int64_t{8}) > round_up(g.filters, std::int64_t{4}) &&
                  g.filters <= 12
              ? 4
              : 8;
 }
-
-/// So many that a thread computes for longer than it waits for shared memory.
-std::int64_t thread_pieces(const ConvGeometry& g) { return scratch() ? (thread_filters(g) == 8 ? 1 : 2) : thread_filters(g) == 8 ? 2 : 3; }
 
 std::int64_t weight_bytes(const ConvGeometry& g) {
   return 4 * g.channels * g.taps() * round_up(g.filters, std::int64_t{thread_filters(g)});
@@ -279,7 +260,7 @@ void set_rows(Tile& tile, const ConvGeometry& g, std::int64_t rows) {
 
 /// What the threads of a tile do one after another.
 std::int64_t items_of(const ConvGeometry& g, const Tile& tile) {
-  return tile.groups * ceil_div(std::int64_t{tile.rows} * tile.pieces, thread_pieces(g));
+  return tile.groups * std::int64_t{tile.rows} * tile.pieces;
 }
 
 /// As many rows as shared memory has room for and leave each SM two tiles.
@@ -343,12 +324,11 @@ double estimate(const Conv::Args& args, const Context& context) {
   const int threads = threads_of(g, tile);
   // What all threads of all tiles do, and those of a last wave that is not full.
   const auto bytes = static_cast<double>(weight_bytes(g) + image_bytes(g, tile) + (1 << 10));
-  const double blocks = smaller(227e3 / bytes, (scratch() ? 768.0 : 512.0) / threads);
+  const double blocks = smaller(227e3 / bytes, 768.0 / threads);
   const double slots = larger(blocks, 1.0) * static_cast<double>(context.info().sms);
   const double waves = std::ceil(static_cast<double>(tile.tasks) / slots);
   const auto rounds = static_cast<double>(ceil_div(items_of(g, tile), std::int64_t{threads}));
-  const double of_thread = 2.0 * pixels *
-                           static_cast<double>(thread_pieces(g) * thread_filters(g)) *
+  const double of_thread = 2.0 * pixels * static_cast<double>(thread_filters(g)) *
                            static_cast<double>(g.channels * g.taps());
   cost.operations = waves * slots * threads * rounds * of_thread;
   return larger(estimate_seconds(cost, {.peak = 0.6}, context), 6e-6);
@@ -362,12 +342,10 @@ void run(const Conv::Args& args, Context& context) {
     const LaunchShape shape{.grid = smaller(tile.tasks, std::int64_t{16} * context.info().sms),
                             .block = threads_of(g, tile),
                             .shared_bytes = shared};
-    if (scratch() && thread_filters(g) == 4) launch(context, shape, conv_small_channels<T, 4, 2>, layer_of<T>(args), tile);
-    else if (scratch()) launch(context, shape, conv_small_channels<T, 8, 1>, layer_of<T>(args), tile);
-    else if (thread_filters(g) == 4) {
-      launch(context, shape, conv_small_channels<T, 4, 3>, layer_of<T>(args), tile);
+    if (thread_filters(g) == 4) {
+      launch(context, shape, conv_small_channels<T, 4>, layer_of<T>(args), tile);
     } else {
-      launch(context, shape, conv_small_channels<T, 8, 2>, layer_of<T>(args), tile);
+      launch(context, shape, conv_small_channels<T, 8>, layer_of<T>(args), tile);
     }
   });
 }
