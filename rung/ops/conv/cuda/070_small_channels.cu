@@ -324,7 +324,7 @@ double estimate(const Conv::Args& args, const Context& context) {
   const int threads = threads_of(g, tile);
   // What all threads of all tiles do, and those of a last wave that is not full.
   const auto bytes = static_cast<double>(weight_bytes(g) + image_bytes(g, tile) + (1 << 10));
-  const double blocks = smaller(227e3 / bytes, 768.0 / threads);
+  const double blocks = smaller(227e3 / bytes, 704.0 / threads);
   const double slots = larger(blocks, 1.0) * static_cast<double>(context.info().sms);
   const double waves = std::ceil(static_cast<double>(tile.tasks) / slots);
   const auto rounds = static_cast<double>(ceil_div(items_of(g, tile), std::int64_t{threads}));
