@@ -83,10 +83,16 @@ HWY_NOINLINE void dots_of_rows(const Dots<T>& s) {
       column[c] = s.b + std::min(j + c, s.columns - 1) * s.b_column;
     }
     constexpr int sums = (rows == 3 ? 4 : rows) * columns;  // a power of two
+    constexpr int chains = chains_of<rows * columns>;
     V sum[sums];
+    V more[chains][sums];  // of the later vectors of each turn; [0] is not used
 #pragma GCC unroll 16
-    for (int i = 0; i < sums; ++i) sum[i] = hn::Zero(d);
-    const auto add = [&](std::int64_t p, auto load) HWY_ATTR {
+    for (int i = 0; i < sums; ++i) {
+      sum[i] = hn::Zero(d);
+#pragma GCC unroll 4
+      for (int c = 1; c < chains; ++c) more[c][i] = hn::Zero(d);
+    }
+    const auto add = [&](std::int64_t p, V(&to)[sums], auto load) HWY_ATTR {
       V b[columns];
 #pragma GCC unroll 16
       for (int c = 0; c < columns; ++c) b[c] = load(column[c] + p);
@@ -95,17 +101,28 @@ HWY_NOINLINE void dots_of_rows(const Dots<T>& s) {
         const V a = load(s.a + r * s.a_row + p);
 #pragma GCC unroll 16
         for (int c = 0; c < columns; ++c) {
-          sum[r * columns + c] = hn::MulAdd(a, b[c], sum[r * columns + c]);
+          to[r * columns + c] = hn::MulAdd(a, b[c], to[r * columns + c]);
         }
       }
     };
+    const auto whole = [&](const T* from) HWY_ATTR { return hn::LoadU(d, from); };
     std::int64_t p = 0;
-    for (; p + lanes<T>() <= s.k; p += lanes<T>()) {
-      add(p, [&](const T* from) HWY_ATTR { return hn::LoadU(d, from); });
+    if constexpr (chains > 1) {
+      for (; p + chains * lanes<T>() <= s.k; p += chains * lanes<T>()) {
+        add(p, sum, whole);
+#pragma GCC unroll 4
+        for (int c = 1; c < chains; ++c) add(p + c * lanes<T>(), more[c], whole);
+      }
+#pragma GCC unroll 4
+      for (int c = 1; c < chains; ++c) {
+#pragma GCC unroll 4
+        for (int i = 0; i < sums; ++i) sum[i] = hn::Add(sum[i], more[c][i]);
+      }
     }
+    for (; p + lanes<T>() <= s.k; p += lanes<T>()) add(p, sum, whole);
     if (p < s.k) {
       const auto mask = hn::FirstN(d, static_cast<std::size_t>(s.k - p));
-      add(p, [&](const T* from) HWY_ATTR { return hn::MaskedLoad(mask, d, from); });
+      add(p, sum, [&](const T* from) HWY_ATTR { return hn::MaskedLoad(mask, d, from); });
     }
     alignas(64) T total[std::max(sums, lanes<T>())];
     sums_of_lanes<lanes<T>()>(sum, total);
@@ -161,7 +178,8 @@ HWY_INLINE void dots_of(const Dots<T>& s) {
   if (s.rows == 1 && s.columns > dot_columns_at_once) {
     return dots_of_rows<1, dot_columns_of_a_row>(s);
   }
-  if (s.columns <= 2) return dots_by<2>(s);
+  if (s.columns == 1) return dots_by<1>(s);
+  if (s.columns == 2) return dots_by<2>(s);
   dots_by<dot_columns_at_once>(s);
 }
 
@@ -190,16 +208,22 @@ void dots(const Call& call, Context& context) {
   // Sums are C's elements unless something remains to be done with them.
   const bool plain = call.direct() && call.beta == 0 && !call.has_epilogue();
   // Even groups of rows.
-  const std::int64_t step = ceil_div(call.m, ceil_div(call.m, dot_rows));
-  const std::int64_t groups = ceil_div(call.m, step);
+  const std::int64_t groups = ceil_div<std::int64_t>(call.m, dot_rows);
+  const std::int64_t step = groups == 1 ? call.m : ceil_div(call.m, groups);
   const std::int64_t runs = ceil_div(call.n, run_of_dots);
   cpu::run_team(threads, [&](const cpu::Team& team) {
     T* const y = staging + team.rank() * dot_rows * run_of_dots;
     const cpu::Range mine = team.share(call.batch * runs * groups);
-    for (std::int64_t at_group = mine.begin; at_group < mine.end; ++at_group) {
-      const std::int64_t i = at_group % groups * step;
-      const std::int64_t j = at_group / groups % runs * run_of_dots;
-      const std::int64_t batch = at_group / groups / runs;
+    // Counted on, as divisions would take longer than a small product.
+    std::int64_t group = 0, run = 0, batch = 0;
+    if (mine.begin > 0) {
+      group = mine.begin % groups;
+      run = mine.begin / groups % runs;
+      batch = mine.begin / groups / runs;
+    }
+    for (std::int64_t left = mine.size(); left > 0; --left) {
+      const std::int64_t i = group * step;
+      const std::int64_t j = run * run_of_dots;
       Dots<T> s{};
       s.rows = std::min(step, call.m - i);
       s.columns = std::min(run_of_dots, call.n - j);
@@ -216,8 +240,14 @@ void dots(const Call& call, Context& context) {
       } else {
         HWY_DYNAMIC_DISPATCH(dots_f32)(s);
       }
-      if (plain) continue;
-      Sums<T>{call, ks, batch, true, y, run_of_dots, i, j}.finish(i, s.rows, j, s.columns);
+      if (!plain) {
+        Sums<T>{call, ks, batch, true, y, run_of_dots, i, j}.finish(i, s.rows, j, s.columns);
+      }
+      if (++group < groups) continue;
+      group = 0;
+      if (++run < runs) continue;
+      run = 0;
+      ++batch;
     }
   });
 }
