@@ -138,7 +138,8 @@ double seconds(const Call& call) {
 }
 
 double estimate(const Gemm::Args& args, const Context&) {
-  const Call call = make_call(args);
+  Call call = make_call(args);
+  if (args.n() == 1 && !turned(args)) std::swap(call.m, call.n);  // a column, as it is given
   return call.in == DType::f64 ? seconds<double>(call) : seconds<float>(call);
 }
 

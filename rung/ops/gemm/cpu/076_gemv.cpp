@@ -260,8 +260,8 @@ double estimate(const Gemm::Args& args, const Context& context) {
   const Call call = make_call(args);
   const double n = static_cast<double>(call.n), k = static_cast<double>(call.k);
   // Starting on a row of the matrix, or on a dot product; reading it from a cache, or from memory.
-  constexpr double a_matrix = 20e-9, a_row = 1.3e-9, a_column = 1.5e-9;
-  constexpr double cached_bytes = 16 << 20, cache_rate = 100e9, memory_rate = 40e9;
+  constexpr double a_matrix = 20e-9, a_row = 1.3e-9, a_column = 0.7e-9;
+  constexpr double cached_bytes = 16 << 20, cache_rate = 125e9, memory_rate = 40e9;
   const double lines = call.b.column == 1 ? k * a_row : n * a_column;
   const double bytes = n * k * static_cast<double>(size_of(call.in));
   const double reading =

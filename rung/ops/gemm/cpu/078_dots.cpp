@@ -274,10 +274,10 @@ double estimate(const Gemm::Args& args, const Context& context) {
   const double m = static_cast<double>(call.m), n = static_cast<double>(call.n);
   const double k = static_cast<double>(call.k), batch = static_cast<double>(call.batch);
   // A tile of 4 x 4: its sums, and a vector of k.
-  constexpr double start = 0.03e-6, start_a_thread = 0.5e-6, a_group = 15e-9;
+  constexpr double start = 0.03e-6, start_a_thread = 0.5e-6, a_group = 8e-9;
   const bool pixels = call.m == 1 && call.k >= 2 && call.k <= 4 && call.b.column == call.k;
   constexpr double a_load = 0.13e-9;
-  const double sums_of_a_tile = pixels ? 1e-9 : 9e-9;
+  const double sums_of_a_tile = pixels ? 1e-9 : 6e-9;
   const double lanes = call.in == DType::f64 ? kernels<double>().lanes : kernels<float>().lanes;
   const double groups = batch * std::ceil(m / dot_rows);
   const double columns = m == 1 ? dot_columns_of_a_row : dot_columns_at_once;
@@ -286,7 +286,7 @@ double estimate(const Gemm::Args& args, const Context& context) {
   const double size = static_cast<double>(size_of(call.in));
   // B is read again for each group of rows: from L1, L2 or memory.
   const double bytes = k * n * size;
-  const double rate = bytes < 24 << 10 ? 240e9 : bytes < 1 << 20 ? 90e9 : 35e9;
+  const double rate = bytes < 24 << 10 ? 240e9 : bytes < 1 << 20 ? 140e9 : 35e9;
   const double computing =
       std::max(tiles * std::ceil(k / lanes) * loads * a_load, groups * bytes / rate);
   return start + (threads > 1 ? start_a_thread * threads : 0) +

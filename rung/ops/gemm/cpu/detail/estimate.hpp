@@ -179,11 +179,13 @@ inline double streaming_seconds(const Call& call, double large_elements, double 
 inline std::int64_t few_rows_block(std::int64_t m) { return m < 5 ? 4 : m < 12 ? 8 : 16; }
 
 inline double few_rows_seconds(const Call& call, int threads) {
-  constexpr double a_matrix = 0.15e-6, a_sweep_of_a_row = 12e-9;
+  constexpr double a_matrix = 0.15e-6, a_sweep_of_a_row = 12e-9, an_element_of_c = 0.25e-9;
   const double m = static_cast<double>(call.m), k = static_cast<double>(call.k);
+  const double c = m * static_cast<double>(call.n);
   const double sweeps = std::ceil(k / static_cast<double>(few_rows_block(call.m)));
   return streaming_seconds(call, static_cast<double>(call.n) * k, 0.8 * m / (m + 1), threads) +
-         static_cast<double>(call.batch) * (a_matrix + sweeps * m * a_sweep_of_a_row / threads);
+         static_cast<double>(call.batch) *
+             (a_matrix + (sweeps * m * a_sweep_of_a_row + c * an_element_of_c) / threads);
 }
 
 }  // namespace rung::gemm_cpu

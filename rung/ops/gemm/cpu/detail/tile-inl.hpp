@@ -91,13 +91,15 @@ template <int rows, int vectors, class D, class T = hn::TFromD<D>, class V = hn:
 HWY_INLINE void write_tile(D d, const TileArgs<T>& t, hn::Mask<D> last, V (&acc)[rows][vectors]) {
   const V alpha = hn::Set(d, t.alpha);
   const bool partial = t.columns != vectors * lanes<T>();
+  const std::int64_t c_row = t.c_row;  // once: stores of vectors may alias anything
+  T* const to = t.c;
   if (t.beta != T{0}) {
     const V beta = hn::Set(d, t.beta);
 #pragma GCC unroll 32
     for (int i = 0; i < rows; ++i) {
 #pragma GCC unroll 8
       for (int j = 0; j < vectors; ++j) {
-        const T* c = t.c + i * t.c_row + j * lanes<T>();
+        const T* c = to + i * c_row + j * lanes<T>();
         const V old = j == vectors - 1 && partial ? hn::MaskedLoad(last, d, c) : hn::LoadU(d, c);
         acc[i][j] = hn::MulAdd(old, beta, hn::Mul(acc[i][j], alpha));
       }
@@ -114,7 +116,7 @@ HWY_INLINE void write_tile(D d, const TileArgs<T>& t, hn::Mask<D> last, V (&acc)
   for (int i = 0; i < rows; ++i) {
 #pragma GCC unroll 8
     for (int j = 0; j < vectors; ++j) {
-      T* c = t.c + i * t.c_row + j * lanes<T>();
+      T* c = to + i * c_row + j * lanes<T>();
       if (j == vectors - 1 && partial) {
         hn::BlendedStore(acc[i][j], last, d, c);
       } else {
@@ -283,13 +285,12 @@ void tile(const TileArgs<T>& t) {
     constexpr int line_elements = 64 / static_cast<int>(sizeof(T));
     const std::int64_t some = t.k / (rows + 4);
     const T* c = t.c;
-    for (int i = 0; i <= rows; ++i, c += t.c_row) {
-      if (i < rows) {
-        __builtin_prefetch(c + line_elements - 1, 1);
-        if constexpr (vectors * sizeof(V) > 64) __builtin_prefetch(c + 2 * line_elements - 1, 1);
-      }
-      advance(i < rows ? some : t.k - rows * some);
+    for (int i = 0; i < rows && some > 0; ++i, c += t.c_row) {
+      __builtin_prefetch(c + line_elements - 1, 1);
+      if constexpr (vectors * sizeof(V) > 64) __builtin_prefetch(c + 2 * line_elements - 1, 1);
+      advance(some);
     }
+    advance(t.k - rows * some);
   }
 #pragma GCC unroll 4
   for (int c = 1; c < chains; ++c) {
