@@ -9,7 +9,8 @@
 // Changes  against gemv: several rows share what is read of B. Against packed_simd and small:
 //          neither operand is copied, whose columns would be gathered one element at a time.
 // Cost     8 loads for 16 vectors of multiply-adds; some 45 instructions for 16 elements of C.
-// Limits   rows of A and columns of B contiguous, f32 and f64, at most 16 rows or columns in C.
+// Limits   rows of A contiguous, and columns of B - up to 16 are copied where they are not -, f32
+//          and f64, at most 16 rows or columns in C.
 // Source   -
 #include "rung/cpu/foreach_target.hpp"
 
@@ -28,6 +29,7 @@ constexpr int dot_columns_at_once = 4;
 constexpr int dot_columns_of_a_row = 16;  // of a C of one row
 
 /// y[i * y_row + j] = alpha * sum over p < k of a[i * a_row + p] * b[j * b_column + p]
+/// plus beta times what is there
 template <class T>
 struct Dots {
   std::int64_t rows, columns, k;  // rows: up to dot_rows
@@ -35,7 +37,7 @@ struct Dots {
   std::int64_t a_row;
   const T* b;
   std::int64_t b_column;
-  T alpha;
+  T alpha, beta;
   T* y;
   std::int64_t y_row;
 };
@@ -128,7 +130,12 @@ HWY_NOINLINE void dots_of_rows(const Dots<T>& s) {
     sums_of_lanes<lanes<T>()>(sum, total);
     const int there = static_cast<int>(std::min<std::int64_t>(columns, s.columns - j));
     for (int r = 0; r < rows; ++r) {
-      for (int c = 0; c < there; ++c) s.y[r * s.y_row + j + c] = s.alpha * total[r * columns + c];
+      T* const y = s.y + r * s.y_row + j;
+      if (s.beta == T{0}) {
+        for (int c = 0; c < there; ++c) y[c] = s.alpha * total[r * columns + c];
+      } else {
+        for (int c = 0; c < there; ++c) y[c] = s.alpha * total[r * columns + c] + s.beta * y[c];
+      }
     }
   }
 }
@@ -170,7 +177,7 @@ HWY_INLINE void dots_by(const Dots<T>& s) {
 
 template <class T>
 HWY_INLINE void dots_of(const Dots<T>& s) {
-  if (s.rows == 1 && s.b_column == s.k) {
+  if (s.rows == 1 && s.b_column == s.k && s.beta == T{0}) {
     if (s.k == 2) return dots_of_pixels<2>(s);
     if (s.k == 3) return dots_of_pixels<3>(s);
     if (s.k == 4) return dots_of_pixels<4>(s);
@@ -199,14 +206,36 @@ HWY_EXPORT(dots_f64);
 constexpr std::int64_t narrow = 16;        // rows or columns of C
 constexpr std::int64_t run_of_dots = 256;  // columns whose sums wait to be finished
 
+// Few columns of B that are not contiguous are copied first: so many elements at most, of a k that
+// leaves four rows of A in L2.
+constexpr std::int64_t max_copied = 1 << 18;
+constexpr std::int64_t max_copied_k = 8192;
+
+/// B with contiguous columns, at `to`.
 template <class T>
-void dots(const Call& call, Context& context) {
+Operand copy_columns(const Call& call, T* to) {
+  const std::int64_t pitch = copied_row<T>(call.k);
+  for (std::int64_t batch = 0; batch < call.batch; ++batch) {
+    const T* from = static_cast<const T*>(at(call.b, call.in, batch, 0, 0));
+    T* column = to + batch * call.n * pitch;
+    for (std::int64_t j = 0; j < call.n; ++j, from += call.b.column, column += pitch) {
+      for (std::int64_t p = 0; p < call.k; ++p) column[p] = from[p * call.b.row];
+    }
+  }
+  return {to, 1, pitch, call.n * pitch};
+}
+
+template <class T>
+void dots(Call call, Context& context) {
   const Kernels<T>& ks = kernels<T>();
   const int threads = threads_worth(call, context.threads());
-  T* const staging =
-      static_cast<T*>(context.workspace(threads * dot_rows * run_of_dots * sizeof(T)));
+  const bool copied = call.b.row != 1;
+  const std::int64_t staging_size = threads * dot_rows * run_of_dots;
+  const std::int64_t copy_size = copied ? call.batch * call.n * copied_row<T>(call.k) : 0;
+  T* const staging = static_cast<T*>(context.workspace((staging_size + copy_size) * sizeof(T)));
+  if (copied) call.b = copy_columns<T>(call, staging + staging_size);
   // Sums are C's elements unless something remains to be done with them.
-  const bool plain = call.direct() && call.beta == 0 && !call.has_epilogue();
+  const bool plain = call.direct() && !call.has_epilogue();
   // Even groups of rows.
   const std::int64_t groups = ceil_div<std::int64_t>(call.m, dot_rows);
   const std::int64_t step = groups == 1 ? call.m : ceil_div(call.m, groups);
@@ -233,6 +262,7 @@ void dots(const Call& call, Context& context) {
       s.b = static_cast<const T*>(at(call.b, call.in, batch, 0, j));
       s.b_column = call.b.column;
       s.alpha = static_cast<T>(call.alpha);
+      s.beta = plain ? static_cast<T>(call.beta) : T{0};
       s.y = plain ? static_cast<T*>(at(call.c, call.out, batch, i, j)) : y;
       s.y_row = plain ? call.c.row : run_of_dots;
       if constexpr (std::is_same_v<T, double>) {
@@ -258,8 +288,10 @@ Support supports(const Gemm::Args& args, const Context&) {
   if (call.in != call.out || (call.in != DType::f32 && call.in != DType::f64)) {
     return unsupported("takes f32 or f64 throughout");
   }
-  if (call.a.column != 1 || call.b.row != 1) {
-    return unsupported("takes contiguous rows of A and columns of B");
+  if (call.a.column != 1) return unsupported("takes contiguous rows of A");
+  if (call.b.row != 1 &&
+      (call.n > narrow || call.k > max_copied_k || call.batch * call.n * call.k > max_copied)) {
+    return unsupported("the columns of B are not contiguous, and too large to copy");
   }
   if (std::min(call.m, call.n) > narrow) {
     return unsupported("C has more than 16 rows and more than 16 columns");
@@ -280,16 +312,21 @@ double estimate(const Gemm::Args& args, const Context& context) {
   const double sums_of_a_tile = pixels ? 1e-9 : 6e-9;
   const double lanes = call.in == DType::f64 ? kernels<double>().lanes : kernels<float>().lanes;
   const double groups = batch * std::ceil(m / dot_rows);
-  const double columns = m == 1 ? dot_columns_of_a_row : dot_columns_at_once;
+  const double columns = n <= 2 ? n : m == 1 && n > 4 ? dot_columns_of_a_row : dot_columns_at_once;
   const double tiles = groups * std::ceil(n / columns);
   const double loads = std::min(m, 4.0) + std::min(n, columns);
   const double size = static_cast<double>(size_of(call.in));
   // B is read again for each group of rows: from L1, L2 or memory.
   const double bytes = k * n * size;
   const double rate = bytes < 24 << 10 ? 240e9 : bytes < 1 << 20 ? 140e9 : 35e9;
+  constexpr double an_fma = 0.125e-9;
+  const double fmas = std::min(m, 4.0) * columns;  // those of missing columns, too
   const double computing =
-      std::max(tiles * std::ceil(k / lanes) * loads * a_load, groups * bytes / rate);
-  return start + (threads > 1 ? start_a_thread * threads : 0) +
+      std::max(tiles * std::ceil(k / lanes) * std::max(loads * a_load, fmas * an_fma),
+               groups * bytes / rate);
+  constexpr double copy_an_element = 0.35e-9;
+  const double copying = call.b.row == 1 ? 0 : batch * n * k * copy_an_element;
+  return start + (threads > 1 ? start_a_thread * threads : 0) + copying +
          (computing + tiles * sums_of_a_tile + groups * a_group) / threads;
 }
 
