@@ -96,7 +96,14 @@ HWY_NOINLINE void columns_of(const Columns& c) {
     for (; r + streams <= rows; r += streams) {
       take_rows<S, streams>(x + r * c.stride, c.stride, c.columns, total, r == 0);
     }
-    for (; r < rows; ++r) take_rows<S, 1>(x + r * c.stride, c.stride, c.columns, total, r == 0);
+    const auto rest_of = [&]<int count>() {
+      if (((rows - r) & count) == 0) return;
+      take_rows<S, count>(x + r * c.stride, c.stride, c.columns, total, r == 0);
+      r += count;
+    };
+    rest_of.template operator()<4>();
+    rest_of.template operator()<2>();
+    rest_of.template operator()<1>();
     if constexpr (std::is_floating_point_v<T>) {
       if (c.y != nullptr) return store_directly<S>(c, total);
     }
