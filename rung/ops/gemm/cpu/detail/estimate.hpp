@@ -139,7 +139,8 @@ template <class T>
 double small_seconds(const Call& call, int threads) {
   constexpr double start = 0.03e-6, start_a_thread = 0.5e-6, a_matrix = 12e-9;
   constexpr double a_tile = 5e-9, a_vector_of_c = 0.3e-9;
-  constexpr double l2_bytes = 1 << 20, bytes_per_second = 30e9, l2_bytes_per_second = 80e9;
+  constexpr double l2_bytes = 1 << 20, l3_bytes = 16 << 20;
+  constexpr double l2_bytes_per_second = 80e9, bytes_per_second = 30e9, scattered_per_second = 10e9;
   const Kernels<T>& ks = kernels<T>();
   const double m = static_cast<double>(call.m), n = static_cast<double>(call.n);
   const double k = static_cast<double>(call.k), batch = static_cast<double>(call.batch);
@@ -154,10 +155,17 @@ double small_seconds(const Call& call, int threads) {
   if (call.a.row != 1 && call.a.column != 1) slower += 0.5;
   const double slivers = by_slivers(call, ks) ? static_cast<double>(last_columns(call, ks)) : 0;
   const double tiles = batch * std::ceil(n / ks.tile_columns()) * std::ceil(m / ks.tile_rows);
+  // A strip takes a line or two of each row of B, far from each other: from memory at a third of
+  // its rate (f64 1x4097x1023: 3.3 ms).
   const double bytes = batch * k * n * sizeof(T);
+  const bool scattered =
+      bytes > l3_bytes && k * n * sizeof(T) > l2_bytes && call.n > ks.tile_columns();
+  const double rate = bytes <= l2_bytes ? l2_bytes_per_second
+                      : scattered       ? scattered_per_second
+                                        : bytes_per_second;
   const double fetching = copies_of(call, ks) != Copies::none
-                              ? strips_seconds(call, ks.tile_columns())
-                              : bytes / (bytes > l2_bytes ? bytes_per_second : l2_bytes_per_second);
+                              ? std::max(strips_seconds(call, ks.tile_columns()), bytes / rate)
+                              : bytes / rate;
   const double computing = tiles_seconds(call, ks, slivers) * slower + tiles * a_tile +
                            batch * m * std::ceil(n / ks.lanes) * a_vector_of_c;
   return start + (threads > 1 ? start_a_thread * threads : 0) +
