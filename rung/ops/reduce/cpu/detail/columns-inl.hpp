@@ -69,7 +69,11 @@ void store_directly(const Columns& c, const typename S::Lane* total) {
       if constexpr (std::is_same_v<T, A>) {
         return v;
       } else {
+#if HWY_TARGET == HWY_SCALAR
+        return hn::Set(stored, static_cast<T>(hn::GetLane(v)));  // its DemoteTo makes no infinity
+#else
         return hn::DemoteTo(stored, v);
+#endif
       }
     }();
     if (j + S::lanes <= c.columns) {
