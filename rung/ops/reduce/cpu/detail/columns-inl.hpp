@@ -38,6 +38,25 @@ HWY_INLINE void take_rows(const typename S::Element* x, std::int64_t stride, std
         for (int r = 0; r < half; ++r) v[r] = S::join(v[r], v[r + half]);
       }
       sum = S::join(sum, v[0]);
+    } else if constexpr (rows > 1 && S::extreme && S::floating) {
+      // A sum is NaN if one of them is, which instructions for extremes drop; or if infinities
+      // cancel, and then nothing is lost but time (f32 65x129, max: 1.2 us with a comparison each).
+      V v[rows];
+#pragma GCC unroll 8
+      for (int r = 0; r < rows; ++r) v[r] = load(x + r * stride + j);
+      V all = sum;
+      V best = sum;
+#pragma GCC unroll 8
+      for (int r = 0; r < rows; ++r) {
+        all = hn::Add(all, v[r]);
+        best = S::take(best, v[r]);
+      }
+      if (HWY_UNLIKELY(!hn::AllFalse(d, hn::IsNaN(all)))) {
+        best = sum;
+#pragma GCC unroll 8
+        for (int r = 0; r < rows; ++r) best = S::take_with_nan(best, v[r]);
+      }
+      sum = best;
     } else {
 #pragma GCC unroll 8
       for (int r = 0; r < rows; ++r) sum = S::take_with_nan(sum, load(x + r * stride + j));
