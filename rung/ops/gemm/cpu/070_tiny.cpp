@@ -129,12 +129,15 @@ Support supports(const Gemm::Args& args, const Context&) {
 template <class T>
 double seconds(const Call& call) {
   constexpr double start = 0.01e-6, a_tile = 5e-9, a_vector_of_c = 0.3e-9;
+  constexpr double l1_bytes = 32 << 10, l2_bytes_per_second = 80e9;
   const Kernels<T>& ks = kernels<T>();
   const double m = static_cast<double>(call.m), n = static_cast<double>(call.n);
+  const double b_bytes = n * static_cast<double>(call.k) * sizeof(T);
   return start + tiles_seconds(call, ks, 0) +
          static_cast<double>(call.batch) *
              (std::ceil(n / ks.tile_columns()) * std::ceil(m / ks.tile_rows) * a_tile +
-              m * std::ceil(n / ks.lanes) * a_vector_of_c);
+              m * std::ceil(n / ks.lanes) * a_vector_of_c +
+              (b_bytes > l1_bytes ? b_bytes / l2_bytes_per_second : 0));
 }
 
 double estimate(const Gemm::Args& args, const Context&) {

@@ -12,7 +12,8 @@
 // Limits   bf16 and f16 operands, contiguous in one direction; large products are better packed.
 //          Where a peer has instructions for bf16, it stays ahead: 0.3 to 0.7 of oneDNN.
 // Tried    k in blocks of 65536 / max(m, n), for more rows and columns in a block: 438x5x4936 421
-//          us, with room for 16 rows and columns 355, packed_simd 400 (2-core Zen 5 vCPU).
+//          us, with room for 16 rows and columns 355 (2-core Zen 5 vCPU). The same where rows are
+//          what is contiguous: 131x5x190082,ta 34 ms, of which 27 were copies of 15 elements each.
 // Source   measured here.
 #include <optional>
 
@@ -40,22 +41,26 @@ std::int64_t even_part(std::int64_t count, std::int64_t most) {
   return count <= most ? count : ceil_div(count, ceil_div(count, most));
 }
 
+/// Which way the elements of an operand's copy are contiguous: along columns, its second axis, or
+/// along rows.
+bool along_columns(const Operand& x, std::int64_t rows, std::int64_t columns) {
+  return x.column == 1 && (x.row != 1 || columns >= rows);
+}
+
 Blocks blocks_of(const Call& call) {
-  // As long a k as leaves room for 16 rows and columns, so that few sums are added to.
-  constexpr std::int64_t side = 16;
-  const std::int64_t k =
-      even_part(call.k, block_elements / std::min(side, std::max(call.m, call.n)));
+  // As long a k as leaves room for 16 rows and columns, so that few sums are added to; for 256
+  // where these are what is contiguous, so that what is copied are not scraps of lines.
+  constexpr std::int64_t side = 16, long_side = 256;
+  const bool a_along = along_columns(call.a, call.m, call.k);
+  const bool b_along = along_columns(call.b, call.k, call.n);
+  const std::int64_t room = std::max(std::min(call.m, a_along ? side : long_side),
+                                     std::min(call.n, b_along ? long_side : side));
+  const std::int64_t k = even_part(call.k, block_elements / room);
   const std::int64_t n = even_part(call.n, std::max<std::int64_t>(1, block_elements / k));
   // C itself takes the sums where it can, and no later k is added.
   const bool staged = !call.direct() || k < call.k;
   const std::int64_t rows = block_elements / (staged ? std::max(n, k) : k);
   return {even_part(call.m, std::max<std::int64_t>(1, rows)), n, k, staged};
-}
-
-/// Which way the elements of an operand's copy are contiguous: along columns, its second axis, or
-/// along rows.
-bool along_columns(const Operand& x, std::int64_t rows, std::int64_t columns) {
-  return x.column == 1 && (x.row != 1 || columns >= rows);
 }
 
 /// A block of an operand, in f32.
