@@ -50,6 +50,20 @@ constexpr AwkwardAndPlain awkward_shapes[] = {
     {"gemm", "bf16 38x10x14071,ta", "f32 38x10x14071,ta", 1.3},                    // 1.5
     {"pool", "f32 1x1024x7x7,k=7,average", "f32 1x16x56x56,k=3,average", 1.5},     // 3.2
     {"reduce", "f32 7x4097,axes=0,mean", "f32 7x4097,axes=1,mean", 4},             // 8.4
+    {"gemm", "bf16 7622x127x1,ta", "f32 7622x127x1,ta", 4},                        // 6.1
+    {"gemm", "bf16 513x511x3", "f32 513x511x3", 3},                                // 4.7
+    {"gemm", "bf16 16x33x836,out=f32,tb", "f32 16x33x836,tb", 2},                  // 2.8
+    {"gemm", "f32 1x22x11461", "f32 1x32x11461", 1.5},                             // 2.5
+    {"gemm", "f64 1x4097x1023,ta", "f64 1x1023x4097,tb", 2.5},                     // 5
+    {"reduce", "f32 1x32769,axes=0,max", "f32 2x16384,axes=0,max", 3},             // 60
+    {"reduce", "f64 41952x8,axes=1,max", "f64 328x1024,axes=1,max", 5},            // 6.8
+    {"reduce", "f32 3x33x1,axes=0,max", "f32 99,max", 2},                          // 3.1
+    {"transpose", "f32 3x7x63x8,order=3120", "f32 103x103", 6},                    // 9.7
+    {"transpose", "f32 54x29x1033", "f32 1272x1272", 1.7},                         // 2.7
+    {"transpose", "f64 387x3x8", "f64 96x97", 4},                                  // 6.1
+    {"scan", "bf16 158000,exclusive,reverse", "bf16 158000,exclusive", 2.6},       // 3.8
+    {"scan", "bf16 3000x20,axis=0", "bf16 3000x32,axis=0", 2},                     // 4.0
+    {"norm", "bf16 3x1299,gamma,beta", "bf16 3x1299,gamma,beta,f32_weights", 2},   // 8.3
     // 1.02, 2.0, 3.1, 14, 1.4
     {"conv", "f32 2x256x14x14,out=256,k=3,p=1,winograd", "f32 2x256x14x14,out=256,k=3,p=1", 0.8},
     {"conv", "f32 15x64x7x21,k=3,p=1,g=64,nhwc", "f32 15x64x7x21,out=64,k=1,nhwc", 1.2},

@@ -223,7 +223,10 @@ void copy_rows(const void* from, std::int64_t from_row, std::int64_t rows, std::
       __builtin_prefetch(x + ahead + p, 0, 2);
       hn::StoreU(load_as(d, x + p), d, to + p);
     }
-    for (; p < k; ++p) to[p] = element_as<T>(x[p]);
+    if (p < k) {
+      const auto left = static_cast<std::size_t>(k - p);
+      hn::BlendedStore(load_as_n(d, x + p, left), hn::FirstN(d, left), d, to + p);
+    }
   }
 }
 

@@ -5,7 +5,9 @@
 //          only copy it from L2 to L2. B is read where it is, too, as long as a strip of it stays
 //          in L1; from then on each thread packs its strips one by one, right before using them.
 // Changes  against packed_simd: A is never copied, B at most once into 128 bytes x k that stay
-//          near; threads need no barrier. Rows are divided evenly among tiles.
+//          near; threads need no barrier. Rows are divided evenly among tiles. Where all of B stays
+//          in L1, k being short, tiles go along rows of C. Up to twelve last columns go along k
+//          (detail/sliver-inl.hpp), four at a time.
 // Cost     A is read from L2 once for each 32 columns: 56 bytes for 448 multiply-adds.
 // Limits   A beyond L2, or rows a multiple of 4 KiB apart: 14 lines of one set do not fit in the 12
 //          ways of L1 (0.9 of packed_simd at 1024 on a 2-core Zen 5 vCPU; 1.03 at 512, 1.1 at
@@ -22,12 +24,14 @@ using namespace gemm_cpu;
 using cpu::Range;
 using cpu::Team;
 
-/// Rows `rows` of C times columns `strips` of strips; `strip` has room for one strip of B.
+/// Rows `rows` of C times columns `strips` of strips. `packed` has room for what copies_of() says.
 template <class T>
-void multiply(const Sums<T>& sums, Range rows, Range strips, T* strip) {
+void multiply(const Sums<T>& sums, Range rows, Range strips, T* packed) {
   const Call& call = sums.call;
   const Kernels<T>& ks = sums.kernels;
   if (rows.size() == 0) return;
+  const Copies copies = copies_of(call, ks);
+  const std::int64_t width = ks.tile_columns();
   TileArgs<T> t{};
   t.k = call.k;
   t.a_row = call.a.row;
@@ -36,29 +40,71 @@ void multiply(const Sums<T>& sums, Range rows, Range strips, T* strip) {
   t.c_row = sums.row;
   t.alpha = static_cast<T>(call.alpha);
   t.beta = sums.beta(true);
-  const Source b_source = strip != nullptr ? Source::packed : Source::strided;
-  for (std::int64_t s = strips.begin; s < strips.end; ++s) {
-    const std::int64_t j = s * ks.tile_columns();
-    t.columns = static_cast<int>(std::min<std::int64_t>(call.n - j, ks.tile_columns()));
-    t.b = static_cast<const T*>(at(call.b, call.in, sums.batch, 0, j));
-    const bool sliver = t.columns <= ks.sliver_columns && call.a.column == 1 && call.b.column == 1;
-    if (!sliver && strip != nullptr) {
-      pack_b(call, ks, sums.batch, 0, call.k, j, t.columns, strip);
-      t.b = strip;
-    }
-    // Even tiles: a last one of two rows would not hide the latency of its FMAs.
-    const int vectors = strip_width(ks, t.columns) / ks.lanes;
-    const std::int64_t most = sliver         ? ks.sliver_rows
-                              : vectors == 2 ? ks.tile_rows
-                                             : ks.narrow_tile_rows;
-    const std::int64_t step = ceil_div(rows.size(), ceil_div(rows.size(), most));
-    for (std::int64_t i = rows.begin; i < rows.end; i += step) {
-      t.a = static_cast<const T*>(at(call.a, call.in, sums.batch, i, 0));
+  const Source b_source = copies == Copies::none ? Source::strided : Source::packed;
+  const auto columns_at = [&](std::int64_t j) { return std::min(call.n - j, width); };
+  const auto in_place = [&](std::int64_t j) {
+    return static_cast<const T*>(at(call.b, call.in, sums.batch, 0, j));
+  };
+  // A tile of `count` rows from i on, of the strip from column j on, which is at t.b.
+  const auto tile = [&](std::int64_t i, std::int64_t count, std::int64_t j) {
+    t.columns = static_cast<int>(columns_at(j));
+    t.a = static_cast<const T*>(at(call.a, call.in, sums.batch, i, 0));
+    t.c = sums.at(i, j);
+    ks.tile(Source::strided, b_source, strip_width(ks, t.columns) / ks.lanes, count)(t);
+  };
+  // Columns [j, n) by slivers, for each of which A is read again.
+  const auto slivers = [&](std::int64_t i, std::int64_t count, std::int64_t j) {
+    t.a = static_cast<const T*>(at(call.a, call.in, sums.batch, i, 0));
+    for (; j < call.n; j += ks.sliver_columns) {
+      t.columns = static_cast<int>(std::min<std::int64_t>(call.n - j, ks.sliver_columns));
+      t.b = in_place(j);
       t.c = sums.at(i, j);
-      const std::int64_t count = std::min(step, rows.end - i);
-      sliver ? ks.slivers[count - 1](t) : ks.tile(Source::strided, b_source, vectors, count)(t);
+      ks.slivers[count - 1](t);
     }
-    sums.finish(rows.begin, rows.size(), j, t.columns);
+  };
+  // Even tiles: a last one of two rows would not hide the latency of its FMAs.
+  const auto even = [&](std::int64_t most) {
+    return rows.size() <= most ? rows.size() : ceil_div(rows.size(), ceil_div(rows.size(), most));
+  };
+  const auto for_rows = [&](std::int64_t step, auto&& f) {
+    for (std::int64_t i = rows.begin; i < rows.end; i += step) f(i, std::min(step, rows.end - i));
+  };
+
+  const bool last_by_slivers = by_slivers(call, ks);
+  if (copies != Copies::strip && b_stays_near(call, ks) && strips.size() > 1) {
+    // All strips stay in L1: along rows of C, whose lines are then written once.
+    const std::int64_t first = strips.begin * width;
+    if (copies == Copies::whole) {
+      const std::int64_t columns = std::min(strips.end * width, call.n) - first;
+      pack_b(call, ks, sums.batch, 0, call.k, first, columns, packed);
+    }
+    for_rows(even(ks.tile_rows), [&](std::int64_t i, std::int64_t count) {
+      for (std::int64_t s = strips.begin; s < strips.end; ++s) {
+        const std::int64_t j = s * width;
+        t.b = copies == Copies::whole ? packed + (j - first) * call.k : in_place(j);
+        tile(i, count, j);
+      }
+      sums.finish(i, count, first, std::min(strips.end * width, call.n) - first);
+    });
+    return;
+  }
+  for (std::int64_t s = strips.begin; s < strips.end; ++s) {
+    const std::int64_t j = s * width;
+    const std::int64_t columns = columns_at(j);
+    if (last_by_slivers && j + width >= call.n) {
+      for_rows(even(ks.sliver_rows),
+               [&](std::int64_t i, std::int64_t count) { slivers(i, count, j); });
+    } else {
+      const bool narrow = strip_width(ks, columns) == ks.lanes;
+      t.b = in_place(j);
+      if (copies != Copies::none) {
+        pack_b(call, ks, sums.batch, 0, call.k, j, columns, packed);
+        t.b = packed;
+      }
+      for_rows(even(narrow ? ks.narrow_tile_rows : ks.tile_rows),
+               [&](std::int64_t i, std::int64_t count) { tile(i, count, j); });
+    }
+    sums.finish(rows.begin, rows.size(), j, columns);
   }
 }
 
@@ -66,19 +112,20 @@ template <class T>
 void small(const Call& call, Context& context) {
   const Kernels<T>& ks = kernels<T>();
   const std::int64_t strips = ceil_div(call.n, ks.tile_columns());
-  const bool packed = packs_b(call, ks);
-  const std::int64_t strip_size = round_up(call.k * ks.tile_columns(), 1024);
+  const Copies copies = copies_of(call, ks);
+  const std::int64_t copied_strips = copies == Copies::whole ? strips : 1;
+  const std::int64_t copy_size = round_up(call.k * ks.tile_columns() * copied_strips, 1024);
   int threads = threads_worth(call, context.threads());
-  if (packed) {  // the workspace stays under 32 MiB
-    constexpr std::int64_t most = 30 << 20;
-    threads = static_cast<int>(std::min<std::int64_t>(
-        threads, most / (strip_size * static_cast<std::int64_t>(sizeof(T)))));
-  }
   T* workspace = nullptr;
-  if (packed) workspace = static_cast<T*>(context.workspace(threads * strip_size * sizeof(T)));
+  if (copies != Copies::none) {  // the workspace stays under 32 MiB
+    constexpr std::int64_t most = 30 << 20;
+    threads = static_cast<int>(
+        std::min<std::int64_t>(threads, most / (copy_size * static_cast<std::int64_t>(sizeof(T)))));
+    workspace = static_cast<T*>(context.workspace(threads * copy_size * sizeof(T)));
+  }
 
   cpu::run_team(threads, [&](const Team& team) {
-    T* strip = packed ? workspace + team.rank() * strip_size : nullptr;
+    T* packed = workspace + team.rank() * copy_size;
     const bool by_matrix = call.batch >= team.size();
     const Range matrices = by_matrix ? team.share(call.batch) : Range{0, call.batch};
     Range my_rows{0, call.m};
@@ -87,12 +134,12 @@ void small(const Call& call, Context& context) {
       // By whichever is scheduled more evenly; by rows each thread would pack all of B.
       const std::int64_t row_share = ceil_div(call.m, team.size()) * call.n;
       const std::int64_t strip_share = ceil_div(strips, team.size()) * ks.tile_columns() * call.m;
-      const bool by_rows =
-          packed ? row_share + row_share / 16 < strip_share : row_share < strip_share;
+      const bool by_rows = copies != Copies::none ? row_share + row_share / 16 < strip_share
+                                                  : row_share < strip_share;
       (by_rows ? my_rows : my_strips) = team.share(by_rows ? call.m : strips);
     }
     for (std::int64_t batch = matrices.begin; batch < matrices.end; ++batch) {
-      multiply(make_sums<T>(call, ks, batch, nullptr, 0), my_rows, my_strips, strip);
+      multiply(make_sums<T>(call, ks, batch, nullptr, 0), my_rows, my_strips, packed);
     }
   });
 }
@@ -103,7 +150,11 @@ Support supports(const Gemm::Args& args, const Context&) {
   if (call.in != call.out) return unsupported("takes f32 or f64 throughout");
   if (!call.direct()) return unsupported("takes f32 or f64, and rows or columns of C contiguous");
   if (call.depth() == 0) return unsupported("k or alpha is 0");
-  if (call.k > 2048) return unsupported("k is more than 2048: a strip of B leaves the L2 cache");
+  const bool copied = call.in == DType::f64 ? copies_of(call, kernels<double>()) == Copies::strip
+                                            : copies_of(call, kernels<float>()) == Copies::strip;
+  if (copied && call.k > 2048) {
+    return unsupported("k is more than 2048: a strip of B leaves the L2 cache");
+  }
   return supported;
 }
 

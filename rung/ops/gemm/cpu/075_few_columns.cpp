@@ -221,9 +221,11 @@ double estimate(const Gemm::Args& args, const Context& context) {
   const double n = static_cast<double>(call.n);
   const double used = n / (std::ceil(n / lanes) * lanes);  // of the vectors
   const double a = static_cast<double>(call.m) * static_cast<double>(call.k);
-  constexpr double a_matrix = 35e-9;
+  constexpr double a_matrix = 35e-9, a_panel = 12e-9;
+  const double panels = std::ceil(static_cast<double>(call.m) / 8);
   return streaming_seconds(call, a, 0.75 * used, threads) +
-         static_cast<double>(call.batch) * a_matrix + strips_seconds(call, columns_of_tile(call));
+         static_cast<double>(call.batch) * (a_matrix + panels * a_panel / threads) +
+         strips_seconds(call, columns_of_tile(call));
 }
 
 void run(const Gemm::Args& args, Context& context) {

@@ -53,7 +53,8 @@ template <class T>
 TileFunction<T>* pick_stream_tile(std::int64_t rows) {
   static constexpr auto table = []<int... r>(std::integer_sequence<int, r...>) {
     return std::array<TileFunction<T>*, tile_rows>{&stream_tile<T, r + 1>...};
-  }(std::make_integer_sequence<int, tile_rows>());
+  }
+  (std::make_integer_sequence<int, tile_rows>());
   return table[static_cast<std::size_t>(rows - 1)];
 }
 

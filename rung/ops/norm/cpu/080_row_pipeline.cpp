@@ -236,11 +236,24 @@ void write_blocks(const BlocksJob& job) {
   if (call.streams) hwy::FlushStream();
 }
 
+template <class T>
+void widen(const void* from, std::int64_t n, void* to) {
+  const Tag<T> d;
+  const T* x = static_cast<const T*>(from);
+  auto* y = static_cast<Wide<T>*>(to);
+  std::int64_t i = 0;
+  for (; i + lanes<T> <= n; i += lanes<T>) hn::StoreU(load_as(d, x + i), d, y + i);
+  if (i < n) {
+    const auto left = static_cast<std::size_t>(n - i);
+    hn::BlendedStore(load_as_n(d, x + i, left), hn::FirstN(d, left), d, y + i);
+  }
+}
+
 }  // namespace
 
 Kernels kernels_of(DType dtype) {
   return visit<float, double, f16, bf16>(dtype, []<class T>() -> Kernels {
-    return {rows<T>, statistics<T>, write_blocks<T>};
+    return {rows<T>, statistics<T>, write_blocks<T>, widen<T>};
   });
 }
 

@@ -78,6 +78,10 @@ const void* weights(const ConstTensorRef& tensor, const Collapsed<6>& columns, i
   std::byte* const place = copy;
   copy += static_cast<std::size_t>(n + 16) * size_of(arithmetic) / 64 * 64 + 64;
   if (!fill) return place;
+  if (contiguous && tensor.dtype == type) {
+    kernels(type).widen(tensor.data, n, place);
+    return place;
+  }
   visit<float, double, f16, bf16>(tensor.dtype, [&]<class T>() {
     auto* to = reinterpret_cast<Accumulator<T>*>(place);
     const auto* from = static_cast<const T*>(tensor.data);

@@ -30,7 +30,8 @@ constexpr std::int64_t task_elements = 1 << 16;  // at least, where rows are cut
 constexpr std::int64_t row_multiple = 512;       // what the kernel adds up before it widens
 constexpr std::int64_t gathered_rows = 64;       // of converted types: 64 KiB of f32
 constexpr std::int64_t gathered_columns = 256;
-constexpr std::int64_t folded_columns = 1024;  // what narrow columns are widened to
+constexpr std::int64_t folded_columns = 1024;    // what narrow columns are widened to
+constexpr std::int64_t least_grouped_rows = 16;  // of those that are left
 
 /// The tasks of a call: [outer kept index][tile][chunk of rows].
 struct Plan {
@@ -58,13 +59,17 @@ struct Plan {
     gathers = folded_as(args.x.dtype) != args.x.dtype;
     // Rows without gaps, too narrow for vectors: several of them are one row of more columns.
     if (stride == columns && columns < folded_columns / 4 && !args.is_arg()) {
-      groups = std::clamp<std::int64_t>(rows / 16, 1, folded_columns / columns);
+      groups = std::clamp<std::int64_t>(rows / least_grouped_rows, 1, folded_columns / columns);
       odd_rows = rows % groups;
       rows /= groups;
       stride *= groups;
     }
     const std::int64_t width = columns * groups;
-    tile = std::min(width, gathers ? gathered_columns * 4 : columns_at_most);
+    // Results, in lanes of 8 bytes where these are f64 or squares, stay in L1 beside the rows.
+    const bool wide = size_of(args.x.dtype) == 8 || args.operation == Reduction::norm;
+    tile = std::min(width, gathers ? gathered_columns * 4
+                           : wide  ? columns_at_most / 4
+                                   : columns_at_most);
     if (groups > 1) tile = width;
     tiles = ceil_div(width, tile);
     const std::int64_t independent = std::max<std::int64_t>(outer * tiles, 1);
@@ -284,7 +289,7 @@ Walk walk_of(const Reduce::Args& args) {
   const int kept = args.kept.rank - 1;
   const int last = args.terms.rank - 1;
   if (args.has_segments() || kept < 0 || args.kept.shape[kept] < 2) return Walk::rows;
-  if (args.kept.strides[0][kept] != 1 || args.terms.size() < 2) return Walk::rows;
+  if (args.kept.strides[0][kept] != 1 || args.terms.size() < 1) return Walk::rows;
   if (last >= 0 && args.terms.strides[0][last] == 1) return Walk::rows;
   // A search among a few columns would leave most lanes idle.
   if (args.is_arg() && args.kept.shape[kept] < 8) return Walk::rows;
@@ -292,8 +297,39 @@ Walk walk_of(const Reduce::Args& args) {
 }
 
 int useful_threads(const Reduce::Args& args, const Context& context) {
-  constexpr double min_bytes = 512 << 10;
-  return Reduce::cost(args).bytes < min_bytes ? 1 : context.threads();
+  constexpr std::int64_t min_bytes = 512 << 10;
+  return bytes_of(args) < min_bytes ? 1 : context.threads();
+}
+
+bool reduce_one_tile(const Reduce::Args& args, Context& context) {
+  const DType dtype = args.x.dtype;
+  if (args.kept.rank != 1 || args.terms.rank > 1 || args.is_arg() || args.has_segments() ||
+      (dtype != DType::f32 && dtype != DType::f64) || args.y.dtype != dtype) {
+    return false;
+  }
+  const std::int64_t columns = args.kept.size(), rows = args.terms.size();
+  const std::int64_t stride = args.terms.rank == 0 ? 0 : args.terms.strides[0][0];
+  constexpr std::int64_t one_threads_elements = 1 << 16;
+  if (args.kept.strides[0][0] != 1 || args.kept.strides[1][0] != 1 || stride == 1 || rows < 1 ||
+      columns > columns_at_most || rows > max_direct_rows ||
+      rows * columns > one_threads_elements) {
+    return false;
+  }
+  if (stride == columns && rows >= 2 * least_grouped_rows && columns < folded_columns / 4) {
+    return false;  // taken as fewer, wider rows
+  }
+  fold_columns(dtype, fold_of(args.operation),
+               {.x = args.x.data,
+                .stride = stride,
+                .rows = rows,
+                .columns = columns,
+                .scratch = context.workspace(Buffers::scratch_bytes),
+                .value = nullptr,
+                .rest = nullptr,
+                .y = args.y.data,
+                .divisor = args.operation == Reduction::mean ? static_cast<double>(rows) : 0,
+                .root = args.operation == Reduction::norm});
+  return true;
 }
 
 void reduce_columns(const Reduce::Args& args, Context& context, int threads) {

@@ -141,7 +141,7 @@ double estimate(const Reduce::Args& args, const Context& context) {
 }
 
 void run(const Reduce::Args& args, Context& context) {
-  if (reduce_one_row(args)) return;
+  if (reduce_one_row(args) || reduce_one_tile(args, context)) return;
   const int threads = useful_threads(args, context);
   if (walk_of(args) == Walk::columns) {
     reduce_columns(args, context, threads);

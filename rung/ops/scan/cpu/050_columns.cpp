@@ -11,9 +11,11 @@
 //          asking for x two rows ahead (5 % slower than one), for y's next page (no gain).
 //          Streaming stores, x's next row asked for and running values that are apart from y
 //          modulo pages brought it from 9.6 ms to 3.3.
-// Limits   lines that are adjacent, 64 bytes of them at least. Few, long lines keep few
-//          threads busy.
+// Limits   lines that are adjacent, 8 bytes of them at least. Few, long lines keep few threads
+//          busy, and each row of fewer than a vector waits for the one before.
 // Source   -
+#include <algorithm>
+
 #include "rung/cpu/team.hpp"
 #include "rung/ops/scan/cpu/detail/chunks.hpp"
 
@@ -85,8 +87,8 @@ void run(const Scan::Args& args, Context& context) {
 Support supports(const Scan::Args& args, const Context&) {
   const auto size = static_cast<std::int64_t>(size_of(args.x.dtype));
   if (args.y.empty()) return unsupported("nothing to scan");
-  if (Strips(args).width * size < 64) {
-    return unsupported("fewer than 64 bytes of lines are adjacent");
+  if (Strips(args).width * size < 8) {
+    return unsupported("fewer than 8 bytes of lines are adjacent");
   }
   return supported;
 }
@@ -96,7 +98,10 @@ double estimate(const Scan::Args& args, const Context&) {
   const double bytes = Scan::cost(args).bytes;
   // Lines of one element are contiguous in any direction.
   const double contiguous_preferred = args.is_contiguous() && args.length() > 1 ? 20 : 0.5;
-  return 40e-9 + contiguous_preferred * bytes / 45e9;
+  // A row's running values are stored and loaded again.
+  constexpr double a_row = 4e-9;
+  const double rows = Scan::cost(args).operations / static_cast<double>(Strips(args).width);
+  return 40e-9 + std::max(contiguous_preferred * bytes / 45e9, rows * a_row);
 }
 
 const Rung<Scan> self{{.name = "columns",

@@ -77,6 +77,20 @@ HWY_INLINE void rest_of(const Block& b, std::int64_t row) {
 }
 
 #if HWY_TARGET != HWY_SCALAR
+/// The last columns, less than a tile, of the rows from `row` on: a whole tile that reaches back,
+/// or of half a tile or less only groups of 16 bytes (4096x65 f32: 37 us in place of 40).
+template <int bytes>
+HWY_INLINE void last_columns(const Block& b, std::int64_t row, std::int64_t rows) {
+  constexpr std::int64_t side = tile_side<bytes>;
+  constexpr std::int64_t group = 16 / bytes;
+  const std::int64_t left = b.columns % side;
+  if (left == 0 || rows == 0) return;
+  const std::int64_t columns = left <= 2 * group ? (left + group - 1) / group * group : side;
+  const std::int64_t j = b.columns - columns;
+  block_of<bytes>({b.x + row * b.x_row + j * bytes, b.y + j * b.y_row + row * bytes, b.x_row,
+                   b.y_row, rows, columns, bytes});
+}
+
 /// The same by way of a buffer in L1: see tile-inl.hpp.
 template <int bytes>
 HWY_NOINLINE void block_staged(const Block& b) {
@@ -92,11 +106,7 @@ HWY_NOINLINE void block_staged(const Block& b) {
       empty_stage(stage, b.y + j * b.y_row + i * bytes, b.y_row, columns, rows / side);
     }
   }
-  if (whole_columns < b.columns) {
-    const std::int64_t j = b.columns - side;
-    block_of<bytes>(
-        {b.x + j * bytes, b.y + j * b.y_row, b.x_row, b.y_row, whole_rows, side, bytes});
-  }
+  last_columns<bytes>(b, 0, whole_rows);
   rest_of<bytes>(b, whole_rows);
 }
 
@@ -121,11 +131,7 @@ HWY_NOINLINE void stream_aligned(const Block& of) {
             });
       }
     }
-    if (whole_columns < b.columns) {
-      const std::int64_t j = b.columns - side;
-      block_of<bytes>({b.x + i * b.x_row + j * bytes, b.y + j * b.y_row + i * bytes, b.x_row,
-                       b.y_row, rows, side, bytes});
-    }
+    last_columns<bytes>(b, i, rows);
   }
   rest_of<bytes>(b, whole_rows);
 }

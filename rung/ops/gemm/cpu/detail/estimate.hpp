@@ -40,15 +40,16 @@ inline double memory_seconds_of_c(const Call& call, double passes) {
              : 2 * static_cast<double>(call.batch) * bytes * passes / bytes_per_second;
 }
 
-/// Copying B into strips as wide as a tile, which the last one fills with zeros; columns that are
+/// Copying B into strips as wide as a tile, or half of one, filled with zeros; columns that are
 /// not adjacent take twice as long, and more to begin with. Small floats of a strip that is not
 /// full are widened one by one (f16 2x1x42: 0.6 us).
 inline double strips_seconds(const Call& call, double columns_of_tile) {
-  const double n = std::ceil(static_cast<double>(call.n) / columns_of_tile) * columns_of_tile;
+  const double half = columns_of_tile / 2;
+  const double n = std::ceil(static_cast<double>(call.n) / half) * half;
   const double k = static_cast<double>(call.depth());
   const double a_column = call.b.column == 1 ? k * 0.1e-9 : 1.5e-9 + k * 0.2e-9;
   const bool widens = size_of(call.in) == 2 && n > static_cast<double>(call.n);
-  const double one_by_one = widens ? columns_of_tile * k * 0.35e-9 : 0;
+  const double one_by_one = widens ? half * k * 0.35e-9 : 0;
   return static_cast<double>(call.batch) * (n * a_column + one_by_one);
 }
 
@@ -70,20 +71,76 @@ inline double packed_seconds(const Call& call, int threads) {
              threads;
 }
 
-/// Whether tiles read a copy of B: strips of it within half of the L1 cache are used as they are.
+/// Columns of the last strip of tile_columns().
 template <class T>
-bool packs_b(const Call& call, const Kernels<T>& ks) {
+std::int64_t last_columns(const Call& call, const Kernels<T>& ks) {
+  return call.n - (ceil_div(call.n, ks.tile_columns()) - 1) * ks.tile_columns();
+}
+
+/// Whether all of B, in strips, stays in the L1 cache.
+template <class T>
+bool b_stays_near(const Call& call, const Kernels<T>& ks) {
+  constexpr std::int64_t near_bytes = 32 << 10;
+  return call.k * round_up(call.n, ks.tile_columns()) * static_cast<std::int64_t>(sizeof(T)) <=
+         near_bytes;
+}
+
+/// Whether `small` makes the last columns by slivers (detail/sliver-inl.hpp), four at a time: a
+/// tile would leave most of its vectors idle.
+template <class T>
+bool by_slivers(const Call& call, const Kernels<T>& ks) {
+  constexpr std::int64_t l2_bytes = 512 << 10;
+  if (call.a.column != 1 || call.b.column != 1) return false;
+  const std::int64_t slivers = last_columns(call, ks) <= ks.sliver_columns ? 1 : 3;
+  if (last_columns(call, ks) > slivers * ks.sliver_columns) return false;
+  // A is read once for each.
+  return slivers == 1 || ks.sliver_rows * call.k * static_cast<std::int64_t>(sizeof(T)) <= l2_bytes;
+}
+
+/// What `small` copies of B: nothing where a strip of it stays in half of the L1 cache, or is read
+/// twice at most; else strips one by one, or all of them if they stay in L1.
+enum class Copies : std::uint8_t { none, strip, whole };
+template <class T>
+Copies copies_of(const Call& call, const Kernels<T>& ks) {
   constexpr std::int64_t strip_bytes = 32 << 10;
-  return call.b.column != 1 ||
-         call.k * ks.tile_columns() * static_cast<std::int64_t>(sizeof(T)) > strip_bytes;
+  if (call.b.column == 1) {
+    if (call.n <= ks.tile_columns() && (call.m <= 2 * ks.tile_rows || by_slivers(call, ks))) {
+      return Copies::none;
+    }
+    if (call.k * ks.tile_columns() * static_cast<std::int64_t>(sizeof(T)) <= strip_bytes) {
+      return Copies::none;
+    }
+  }
+  return b_stays_near(call, ks) ? Copies::whole : Copies::strip;
+}
+
+/// Seconds of one core for the FMAs of tiles: vectors of columns may be partial, and a tile of few
+/// sums waits for each.
+template <class T>
+double tiles_seconds(const Call& call, const Kernels<T>& ks, double columns_by_slivers) {
+  constexpr double cycles_per_second = 4e9, latency = 4;
+  const double m = static_cast<double>(call.m), k = static_cast<double>(call.depth());
+  const double left = static_cast<double>(call.n) - columns_by_slivers;
+  const double vectors = std::ceil(left / ks.lanes);
+  const double strips = std::ceil(left / ks.tile_columns());
+  const double sums = std::min<double>(m, ks.tile_rows) * std::min(vectors, 2.0);
+  const double chains = sums <= 2 ? 4 : sums <= 4 ? 2 : 1;  // of each sum: see tile-inl.hpp
+  // A sliver's FMA is for four k, and four columns.
+  const double slivers =
+      columns_by_slivers == 0 ? 0 : std::ceil(columns_by_slivers / ks.sliver_columns);
+  const double cycles = std::max(m * k * vectors / cpu::vector_fmas_a_cycle(),
+                                 std::ceil(m / ks.tile_rows) * strips * k * latency / chains) +
+                        slivers * m * k / 4 / cpu::vector_fmas_a_cycle();
+  return static_cast<double>(call.batch) * cycles / cycles_per_second;
 }
 
 /// Of tiles that read A, and perhaps B, where they are. Threads meet at the end alone.
 template <class T>
 double small_seconds(const Call& call, int threads) {
   constexpr double start = 0.03e-6, start_a_thread = 0.5e-6, a_matrix = 12e-9;
-  constexpr double an_fma = 0.4e-9;  // that waits for the one before
-  constexpr double l2_bytes = 1 << 20, bytes_per_second = 30e9, l2_bytes_per_second = 80e9;
+  constexpr double a_tile = 5e-9, a_vector_of_c = 0.3e-9;
+  constexpr double l2_bytes = 1 << 20, l3_bytes = 16 << 20;
+  constexpr double l2_bytes_per_second = 80e9, bytes_per_second = 30e9, scattered_per_second = 10e9;
   const Kernels<T>& ks = kernels<T>();
   const double m = static_cast<double>(call.m), n = static_cast<double>(call.n);
   const double k = static_cast<double>(call.k), batch = static_cast<double>(call.batch);
@@ -96,13 +153,21 @@ double small_seconds(const Call& call, int threads) {
   const std::int64_t row_bytes = call.a.row * static_cast<std::int64_t>(sizeof(T));
   if (row_bytes % 4096 == 0 && call.m > 8) slower += 0.2;
   if (call.a.row != 1 && call.a.column != 1) slower += 0.5;
-  const bool sliver = call.n <= ks.sliver_columns && call.a.column == 1 && call.b.column == 1;
+  const double slivers = by_slivers(call, ks) ? static_cast<double>(last_columns(call, ks)) : 0;
+  const double tiles = batch * std::ceil(n / ks.tile_columns()) * std::ceil(m / ks.tile_rows);
+  // A strip takes a line or two of each row of B, far from each other: from memory at a third of
+  // its rate (f64 1x4097x1023: 3.3 ms).
   const double bytes = batch * k * n * sizeof(T);
-  const double fetching = packs_b(call, ks) && !sliver
-                              ? strips_seconds(call, ks.tile_columns())
-                              : bytes / (bytes > l2_bytes ? bytes_per_second : l2_bytes_per_second);
-  const double computing =
-      std::max(peak_seconds(call) * slower, batch * k * std::ceil(n / ks.tile_columns()) * an_fma);
+  const bool scattered =
+      bytes > l3_bytes && k * n * sizeof(T) > l2_bytes && call.n > ks.tile_columns();
+  const double rate = bytes <= l2_bytes ? l2_bytes_per_second
+                      : scattered       ? scattered_per_second
+                                        : bytes_per_second;
+  const double fetching = copies_of(call, ks) != Copies::none
+                              ? std::max(strips_seconds(call, ks.tile_columns()), bytes / rate)
+                              : bytes / rate;
+  const double computing = tiles_seconds(call, ks, slivers) * slower + tiles * a_tile +
+                           batch * m * std::ceil(n / ks.lanes) * a_vector_of_c;
   return start + (threads > 1 ? start_a_thread * threads : 0) +
          (computing + fetching + batch * a_matrix + memory_seconds_of_c(call, 1)) / threads;
 }
@@ -122,11 +187,13 @@ inline double streaming_seconds(const Call& call, double large_elements, double 
 inline std::int64_t few_rows_block(std::int64_t m) { return m < 5 ? 4 : m < 12 ? 8 : 16; }
 
 inline double few_rows_seconds(const Call& call, int threads) {
-  constexpr double a_matrix = 0.15e-6, a_sweep_of_a_row = 12e-9;
+  constexpr double a_matrix = 0.15e-6, a_sweep_of_a_row = 12e-9, an_element_of_c = 0.25e-9;
   const double m = static_cast<double>(call.m), k = static_cast<double>(call.k);
+  const double c = m * static_cast<double>(call.n);
   const double sweeps = std::ceil(k / static_cast<double>(few_rows_block(call.m)));
   return streaming_seconds(call, static_cast<double>(call.n) * k, 0.8 * m / (m + 1), threads) +
-         static_cast<double>(call.batch) * (a_matrix + sweeps * m * a_sweep_of_a_row / threads);
+         static_cast<double>(call.batch) *
+             (a_matrix + (sweeps * m * a_sweep_of_a_row + c * an_element_of_c) / threads);
 }
 
 }  // namespace rung::gemm_cpu

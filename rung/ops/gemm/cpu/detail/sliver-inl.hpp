@@ -199,7 +199,8 @@ TileFunction<T>* const* sliver_table() {
   } else {
     static constexpr auto table = []<int... r>(std::integer_sequence<int, r...>) {
       return std::array<TileFunction<T>*, sliver_rows>{&sliver<r + 1>...};
-    }(std::make_integer_sequence<int, sliver_rows>());
+    }
+    (std::make_integer_sequence<int, sliver_rows>());
     return table.data();
   }
 }

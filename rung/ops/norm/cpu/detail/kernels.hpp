@@ -11,6 +11,8 @@ struct Kernels {
   void (*rows)(const RowsJob& job);
   void (*statistics)(const BlocksJob& job);
   void (*write)(const BlocksJob& job);
+  /// n contiguous elements of x's type to the type of the arithmetic.
+  void (*widen)(const void* from, std::int64_t n, void* to);
 };
 
 /// Of the type that x has.

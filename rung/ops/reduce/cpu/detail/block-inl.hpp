@@ -216,12 +216,17 @@ typename S::Lane long_extreme(const typename S::Element* x, std::int64_t n) {
 }
 #endif
 
-/// Squares of f32 that overflow, or are so small that digits vanish, are made again in f64.
+/// Whether a sum of squares in f32 has neither overflown nor lost digits by being small.
+inline bool squares_suffice(float sum) {
+  return sum > 0x1p-100F && sum < std::numeric_limits<float>::infinity();
+}
+
+/// Those that do not suffice are made again in f64.
 template <class S, Reading reading>
 HWY_INLINE double square_sum(const typename S::Element* x, std::int64_t n, std::int64_t apart) {
   const auto sum = fold_block<S, reading>(x, n, apart);
   if constexpr (std::is_same_v<typename S::Element, float>) {
-    if (HWY_UNLIKELY(!(sum > 0x1p-100F && sum < std::numeric_limits<float>::infinity()))) {
+    if (HWY_UNLIKELY(!squares_suffice(sum))) {
       constexpr Reading again = reading == Reading::streams ? reading : Reading::near;
       return fold_block<Step<float, Fold::squares, double>, again>(x, n, apart);
     }

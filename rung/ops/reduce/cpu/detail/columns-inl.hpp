@@ -38,6 +38,25 @@ HWY_INLINE void take_rows(const typename S::Element* x, std::int64_t stride, std
         for (int r = 0; r < half; ++r) v[r] = S::join(v[r], v[r + half]);
       }
       sum = S::join(sum, v[0]);
+    } else if constexpr (rows > 1 && S::extreme && S::floating) {
+      // A sum is NaN if one of them is, which instructions for extremes drop; or if infinities
+      // cancel, and then nothing is lost but time (f32 65x129, max: 1.2 us with a comparison each).
+      V v[rows];
+#pragma GCC unroll 8
+      for (int r = 0; r < rows; ++r) v[r] = load(x + r * stride + j);
+      V all = sum;
+      V best = sum;
+#pragma GCC unroll 8
+      for (int r = 0; r < rows; ++r) {
+        all = hn::Add(all, v[r]);
+        best = S::take(best, v[r]);
+      }
+      if (HWY_UNLIKELY(!hn::AllFalse(d, hn::IsNaN(all)))) {
+        best = sum;
+#pragma GCC unroll 8
+        for (int r = 0; r < rows; ++r) best = S::take_with_nan(best, v[r]);
+      }
+      sum = best;
     } else {
 #pragma GCC unroll 8
       for (int r = 0; r < rows; ++r) sum = S::take_with_nan(sum, load(x + r * stride + j));
@@ -69,7 +88,11 @@ void store_directly(const Columns& c, const typename S::Lane* total) {
       if constexpr (std::is_same_v<T, A>) {
         return v;
       } else {
+#if HWY_TARGET == HWY_SCALAR
+        return hn::Set(stored, static_cast<T>(hn::GetLane(v)));  // its DemoteTo makes no infinity
+#else
         return hn::DemoteTo(stored, v);
+#endif
       }
     }();
     if (j + S::lanes <= c.columns) {
@@ -96,7 +119,14 @@ HWY_NOINLINE void columns_of(const Columns& c) {
     for (; r + streams <= rows; r += streams) {
       take_rows<S, streams>(x + r * c.stride, c.stride, c.columns, total, r == 0);
     }
-    for (; r < rows; ++r) take_rows<S, 1>(x + r * c.stride, c.stride, c.columns, total, r == 0);
+    const auto rest_of = [&]<int count>() {
+      if (((rows - r) & count) == 0) return;
+      take_rows<S, count>(x + r * c.stride, c.stride, c.columns, total, r == 0);
+      r += count;
+    };
+    rest_of.template operator()<4>();
+    rest_of.template operator()<2>();
+    rest_of.template operator()<1>();
     if constexpr (std::is_floating_point_v<T>) {
       if (c.y != nullptr) return store_directly<S>(c, total);
     }

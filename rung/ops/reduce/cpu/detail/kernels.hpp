@@ -31,6 +31,9 @@ struct Rows {
   void* rest;
   bool arg = false;  // rest becomes the position in the row
   Reading reading = Reading::near;
+  /// Whether short rows are put together several at a time. It decides in which order, so it must
+  /// follow from the call's shape.
+  bool grouped = false;
 };
 
 /// Contiguous columns, folded down the rows into pairs that `first` says to begin with.

@@ -23,9 +23,10 @@ inline constexpr std::int64_t usual_chunk = 131072;  // enough for what a chunk 
 // .953 to .970 of Eigen's speed, in 8 .968 to 1.006, in 4 .985 to .991; and 8 threads are enough.
 inline constexpr std::int64_t usual_chunks = 8;
 inline constexpr std::int64_t max_chunks = 4096;
-inline constexpr std::int64_t batch = 256;       // results that one call of a kernel makes
-inline constexpr std::int64_t gathered = 8192;   // elements gathered at a time: 32 or 64 KiB
-inline constexpr std::int64_t direct_run = 512;  // contiguous runs from here on are not gathered
+inline constexpr std::int64_t batch = 256;        // results that one call of a kernel makes
+inline constexpr std::int64_t gathered = 8192;    // elements gathered at a time: 32 or 64 KiB
+inline constexpr std::int64_t least_grouped = 4;  // rows that are worth grouping
+inline constexpr std::int64_t direct_run = 512;   // contiguous runs from here on are not gathered
 
 static_assert(min_chunk % block_multiple == 0 && gathered % block_multiple == 0);
 static_assert(32 * batch <= gathered);  // rows that are turned
@@ -56,14 +57,18 @@ class RowEngine {
     const bool native = folded_ == args.x.dtype && (run_stride_ == 1 || run_ == 1);
     contiguous_ = native && args.terms.rank <= 1;
     direct_ = contiguous_ || (native && run_ >= direct_run);
-    reading_ = reading_of(Reduce::cost(args).bytes);
+    reading_ = reading_of(static_cast<double>(bytes_of(args)));
     segments_ = args.has_segments() ? args.segments() : 1;
     const std::int64_t length = args.terms.size();
     const bool few = args.results() < cut_below && length > min_chunk;
-    const std::int64_t chunk = std::max(std::clamp(length / usual_chunks, min_chunk, usual_chunk),
-                                        ceil_div(length, max_chunks));
-    chunk_ = few ? round_up(chunk, block_multiple) : std::max<std::int64_t>(length, 1);
-    chunks_ = std::max<std::int64_t>(ceil_div(length, chunk_), 1);
+    chunk_ = std::max<std::int64_t>(length, 1);
+    if (few) {
+      const std::int64_t chunk = std::max(std::clamp(length / usual_chunks, min_chunk, usual_chunk),
+                                          ceil_div(length, max_chunks));
+      chunk_ = round_up(chunk, block_multiple);
+      chunks_ = std::max<std::int64_t>(ceil_div(length, chunk_), 1);
+    }
+    grouped_ = !args.is_arg() && args.kept.size() >= least_grouped;
     const int kept = args.kept.rank - 1;
     // On a 2-core Zen 5 vCPU, one thread, by fold_rows and turned: 10,000 rows of 2 f32 21 and 9
     // us, of 12 23 and 39; of 12 bf16 83 and 44; 143,159 of 4 f64, argmin, 3.1 and 0.31 ms.
@@ -80,15 +85,17 @@ class RowEngine {
 
   /// A thread's part of many results of equal length, without segments.
   void many_results(const cpu::Team& team) {
-    const cpu::Range share = team.share(args_.kept.size());
+    // One thread has it all, without a division.
+    const cpu::Range share =
+        team.size() == 1 ? cpu::Range{0, args_.kept.size()} : team.share(args_.kept.size());
     const int last = args_.kept.rank - 1;
     const std::int64_t inner = last < 0 ? 1 : args_.kept.shape[last];
     for (std::int64_t i = share.begin; i < share.end;) {
       // Neighbours along the innermost kept axis are equally far apart.
-      const std::int64_t in_a_row =
-          std::min({batch, share.end - i, last < 0 ? std::int64_t{1} : inner - i % inner});
-      std::int64_t at[2];
-      args_.kept.offsets(i, at);
+      const std::int64_t along = i < inner ? i : i % inner;
+      const std::int64_t in_a_row = std::min({batch, share.end - i, inner - along});
+      std::int64_t at[2] = {0, 0};
+      if (i > 0) args_.kept.offsets(i, at);
       std::array<W, batch> value;
       std::array<W, batch> rest;
       const std::int64_t stride = last < 0 ? 0 : args_.kept.strides[0][last];
@@ -104,7 +111,8 @@ class RowEngine {
                    .value = value.data(),
                    .rest = rest.data(),
                    .arg = args_.is_arg(),
-                   .reading = reading_});
+                   .reading = reading_,
+                   .grouped = grouped_});
       } else if (length <= gathered / 2 && !direct_) {
         gather_rows(at[0], stride, in_a_row, value.data(), rest.data());
       } else {
@@ -282,7 +290,8 @@ class RowEngine {
                  .length = length,
                  .value = value + r,
                  .rest = rest + r,
-                 .arg = args_.is_arg()});
+                 .arg = args_.is_arg(),
+                 .grouped = grouped_});
     }
   }
 
@@ -317,6 +326,7 @@ class RowEngine {
   bool contiguous_ = false;  // all terms of a result are one run, in the kernels' type
   bool direct_ = false;      // runs are long enough to be read where they lie
   bool turned_ = false;      // rows of a few terms, many of them
+  bool grouped_ = false;     // rows that the kernel may put together several at a time
   Reading reading_ = Reading::near;
   std::int64_t segments_ = 1;
   std::int64_t chunk_ = 1;

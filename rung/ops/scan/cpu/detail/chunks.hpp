@@ -11,6 +11,7 @@
 #include <hwy/cache_control.h>
 
 #include <algorithm>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 
@@ -165,17 +166,21 @@ class Chunks {
 
   void copy(const void* from, std::int64_t from_stride, void* to, std::int64_t to_stride,
             std::int64_t n) const {
-    visit<std::uint8_t, std::uint16_t, float, double>(size_ == 1   ? DType::u8
-                                                      : size_ == 2 ? DType::u16
-                                                      : size_ == 4 ? DType::f32
-                                                                   : DType::f64,
-                                                      [&]<class Word>() {
-                                                        const auto* in =
-                                                            static_cast<const Word*>(from);
-                                                        auto* out = static_cast<Word*>(to);
-                                                        for (std::int64_t i = 0; i < n; ++i)
-                                                          out[i * to_stride] = in[i * from_stride];
-                                                      });
+    const DType words[] = {DType::u8, DType::u16, DType::f32, DType::f64};
+    visit<std::uint8_t, std::uint16_t, float, double>(
+        words[std::countr_zero(static_cast<std::uint64_t>(size_))], [&]<class Word>() {
+          const auto* in = static_cast<const Word*>(from);
+          auto* out = static_cast<Word*>(to);
+          // Backwards, as reversed lines are read and written: the compiler makes vectors of
+          // strides that it knows (bf16: 0.5 ns per element without).
+          if (from_stride == -1 && to_stride == 1) {
+            std::reverse_copy(in - (n - 1), in + 1, out);
+          } else if (from_stride == 1 && to_stride == -1) {
+            std::reverse_copy(in, in + n, out - (n - 1));
+          } else {
+            for (std::int64_t i = 0; i < n; ++i) out[i * to_stride] = in[i * from_stride];
+          }
+        });
   }
 
   static std::size_t round_up(std::size_t bytes) { return (bytes + 63) / 64 * 64; }

@@ -22,6 +22,7 @@ struct Cuts {
         side(tile),
         count(std::max<std::int64_t>(std::min((all + most - 1) / most, all / tile), 1)) {}
   [[nodiscard]] std::int64_t begin(std::int64_t part) const {
+    if (part == 0) return 0;
     if (part == count) return extent;
     const std::int64_t tiles = extent / side;
     return (tiles / count * part + std::min(part, tiles % count)) * side;
@@ -44,16 +45,26 @@ struct Place {
   std::int64_t matrix, row, rows, column, columns;
 };
 
-/// Calls each(place) for the blocks of a range.
+/// Calls each(place) for the blocks of a range. Counted on, as divisions take longer than a small
+/// block.
 template <class Each>
 void for_each_block(const Grid& grid, cpu::Range range, Each&& each) {
-  for (std::int64_t at = range.begin; at < range.end; ++at) {
-    const std::int64_t i = at % grid.down.count;
-    const std::int64_t j = at / grid.down.count % grid.across.count;
+  std::int64_t i = 0, j = 0, matrix = 0;
+  if (range.begin > 0) {
+    i = range.begin % grid.down.count;
+    j = range.begin / grid.down.count % grid.across.count;
+    matrix = range.begin / grid.down.count / grid.across.count;
+  }
+  for (std::int64_t left = range.size(); left > 0; --left) {
     const std::int64_t row = grid.down.begin(i);
     const std::int64_t column = grid.across.begin(j);
-    each(Place{at / grid.down.count / grid.across.count, row, grid.down.begin(i + 1) - row, column,
+    each(Place{matrix, row, grid.down.begin(i + 1) - row, column,
                grid.across.begin(j + 1) - column});
+    if (++i < grid.down.count) continue;
+    i = 0;
+    if (++j < grid.across.count) continue;
+    j = 0;
+    ++matrix;
   }
 }
 

@@ -21,10 +21,11 @@ HWY_BEFORE_NAMESPACE();
 namespace rung::transpose_cpu::HWY_NAMESPACE {
 
 /// So few elements are moved one by one before vectors are set up.
-inline constexpr std::int64_t few_elements = 32;
+inline constexpr std::int64_t few_elements = 12;
 
 template <int bytes>
-HWY_INLINE void one_by_one(const Block& b) {
+HWY_INLINE void one_by_one(const Block& of) {
+  const Block b = of;  // in registers: see stream_aligned()
   for (std::int64_t j = 0; j < b.columns; ++j) {
     for (std::int64_t i = 0; i < b.rows; ++i) {
       std::memcpy(b.y + j * b.y_row + i * bytes, b.x + i * b.x_row + j * bytes, bytes);
@@ -80,7 +81,8 @@ HWY_INLINE hn::Vec<D> load_rows(D d, const std::byte* const* rows, std::int64_t 
 /// a 2-core Zen 5 vCPU: three stores of 16 bytes in place of one of 64 for rows of 40 (f64 5x8403):
 /// -10 %.
 template <int bytes, int blocks>
-HWY_NOINLINE void few_rows(const Block& b) {
+HWY_NOINLINE void few_rows(const Block& of) {
+  const Block b = of;
   using T = typename LaneOf<bytes>::Type;
   constexpr int group = 16 / bytes;
   const hn::CappedTag<T, blocks * 16 / sizeof(T)> d;
@@ -96,14 +98,17 @@ HWY_NOINLINE void few_rows(const Block& b) {
   const std::int64_t width = b.rows * bytes;
   const bool whole = width == stored;
   const std::int64_t y_bytes = (b.columns - 1) * b.y_row + width;
-  alignas(line_bytes) std::byte exact[group * stored] = {};
+  // Where all is one vector, a mask stores a row's length.
+  constexpr bool masks = HWY_TARGET <= HWY_AVX3 && bytes >= 4 && parts == 1;
+  [[maybe_unused]] const auto mask = hn::FirstN(d, static_cast<std::size_t>(width) / sizeof(T));
+  alignas(line_bytes) std::byte exact[masks ? 1 : group * stored];
   for (std::int64_t j = 0; j < b.columns; j += group) {
     const std::int64_t column = std::min(j, b.columns - group);
     std::byte* y = b.y + column * b.y_row;
     std::int64_t y_row = b.y_row;
     const bool direct =
         whole || (b.y_row == width && (column + group - 1) * b.y_row + stored <= y_bytes);
-    if (!direct) {
+    if (!direct && !masks) {
       y = exact;
       y_row = stored;
     }
@@ -115,6 +120,15 @@ HWY_NOINLINE void few_rows(const Block& b) {
         v[part][k] = load_rows<group>(d, rows + part * rows_each + k, column * bytes);
       }
       transpose_in_blocks<group>(d, v[part]);
+    }
+    if constexpr (masks) {
+      if (!direct) {
+#pragma GCC unroll 16
+        for (int k = 0; k < group; ++k) {
+          hn::BlendedStore(v[0][k], mask, d, reinterpret_cast<T*>(y + k * y_row));
+        }
+        continue;
+      }
     }
 #pragma GCC unroll 16
     for (int k = 0; k < group; ++k) {
