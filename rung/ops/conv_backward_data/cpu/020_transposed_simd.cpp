@@ -18,7 +18,7 @@
 
 #include "rung/cpu/isa.hpp"
 #include "rung/ops/conv/cpu/detail/direct-inl.hpp"
-#include "rung/ops/conv/cpu/detail/planes.hpp"
+#include "rung/ops/conv/cpu/detail/pixels.hpp"
 #include "rung/ops/conv/cpu/detail/terms.hpp"
 #include "rung/ops/conv/layer.hpp"
 #include "rung/ops/conv_backward_data/cpu/detail/call.hpp"
@@ -61,8 +61,8 @@ double seconds(const ConvBackwardData::Args& args, int threads) {
   constexpr double a_result = 0.25e-9, a_start = 0.5e-6, a_thread = 2e-6;
   conv_layer::Gathered layer = conv_layer::transposed(args);
   conv_layer::join_axes(layer);
-  const bool planes = conv_layer::phases_of(layer) == 1 && conv_cpu::prefers_planes(layer);
-  const double saved = planes ? conv_cpu::planes_seconds(layer) : 0;
+  const double saved =
+      conv_layer::phases_of(layer) == 1 ? conv_cpu::fastest_way(layer).seconds : 0;
   const double a_term = conv_cpu::term_seconds(layer);
   const ConvGeometry& g = args.geometry;
   const double pixels = static_cast<double>(g.images) * static_cast<double>(g.places());

@@ -104,8 +104,4 @@ double planes_seconds(const Gathered& g) {
   return static_cast<double>(g.groups) * static_cast<double>(g.pixels()) * a_pixel;
 }
 
-bool prefers_planes(const Gathered& g) {
-  return g.terms() != 0 && takes_planes(g) && planes_seconds(g) < 0;
-}
-
 }  // namespace rung::conv_cpu

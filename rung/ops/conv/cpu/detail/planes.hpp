@@ -35,9 +35,5 @@ bool takes_planes(const conv_layer::Gathered& g);
 /// By how much they are slower than gathering each term, in seconds of one thread; negative where
 /// they are faster.
 double planes_seconds(const conv_layer::Gathered& g);
-/// Whether a layer is made from planes. Where channels are contiguous, and fill vectors, little is
-/// gathered that planes would save. Of no number of threads: with channels last terms are added in
-/// another order.
-bool prefers_planes(const conv_layer::Gathered& g);
 
 }  // namespace rung::conv_cpu
