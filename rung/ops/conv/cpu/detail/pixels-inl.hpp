@@ -18,7 +18,7 @@
 #include "rung/core/integer.hpp"
 #include "rung/cpu/team.hpp"
 #include "rung/ops/conv/cpu/detail/gather-inl.hpp"
-#include "rung/ops/conv/cpu/detail/pixels.hpp"
+#include "rung/ops/conv/cpu/detail/pixel_bands-inl.hpp"
 #include "rung/ops/conv/cpu/detail/tile-inl.hpp"
 
 HWY_BEFORE_NAMESPACE();
@@ -36,22 +36,37 @@ struct TermRuns {
   std::int64_t length;
 };
 
-/// c[i][j] = start[i start_pitch + j] + sum over terms of pixel[i][term] weights[term][j].
-template <int Rows, int Vectors, class T>
-HWY_NOINLINE void pixel_tile(const T* const* pixel, const TermRuns& runs, const T* weights,
-                             const T* start, std::int64_t start_pitch, T* c) {
+/// Where a tile's sums go: rows of c or, if they are final, straight to the pixels, from filter
+/// `first` on; of the last vector so many elements.
+template <class T>
+struct TileResult {
+  T* c;
+  T* const* to;  // or null
+  std::int64_t first;
+  int last;
+};
+
+/// c[i][j] = start[i start_pitch + j] + sum over terms of pixel[i][term] weights[term][j]. Of two
+/// halves, the second one's pixels are `apart` elements behind those of the first: more pointers
+/// than these eight have no registers.
+template <int Halves, int Rows, int Vectors, class T>
+HWY_NOINLINE void pixel_tile(const T* const* pixel, std::int64_t apart, const TermRuns& runs,
+                             const T* weights, const T* start, std::int64_t start_pitch,
+                             const TileResult<T>& result) {
   const hn::ScalableTag<T> d;
   using V = hn::Vec<decltype(d)>;
   constexpr int lanes = lanes_of<T>;
-  V sums[Rows][Vectors];
-  // The pixels' pointers stay in registers, and share one index.
+  V sums[Halves][Rows][Vectors];
   const T* from[Rows];
+#pragma GCC unroll 2
+  for (int h = 0; h < Halves; ++h) {
 #pragma GCC unroll 8
-  for (int i = 0; i < Rows; ++i) {
-    from[i] = pixel[i];
+    for (int i = 0; i < Rows; ++i) {
+      from[i] = pixel[i];
 #pragma GCC unroll 4
-    for (int v = 0; v < Vectors; ++v) {
-      sums[i][v] = hn::LoadU(d, start + i * start_pitch + v * lanes);
+      for (int v = 0; v < Vectors; ++v) {
+        sums[h][i][v] = hn::LoadU(d, start + (h * Rows + i) * start_pitch + v * lanes);
+      }
     }
   }
   for (std::int64_t r = 0; r < runs.count; ++r) {
@@ -61,84 +76,90 @@ HWY_NOINLINE void pixel_tile(const T* const* pixel, const TermRuns& runs, const 
       V right[Vectors];
 #pragma GCC unroll 4
       for (int v = 0; v < Vectors; ++v) right[v] = hn::LoadU(d, panel + v * lanes);
+#pragma GCC unroll 2
+      for (int h = 0; h < Halves; ++h) {
+        const std::int64_t at = k + h * apart;
 #pragma GCC unroll 8
-      for (int i = 0; i < Rows; ++i) {
-        const V left = hn::Set(d, from[i][k]);
+        for (int i = 0; i < Rows; ++i) {
+          const V left = hn::Set(d, from[i][at]);
 #pragma GCC unroll 4
-        for (int v = 0; v < Vectors; ++v) sums[i][v] = hn::MulAdd(left, right[v], sums[i][v]);
+          for (int v = 0; v < Vectors; ++v) {
+            sums[h][i][v] = hn::MulAdd(left, right[v], sums[h][i][v]);
+          }
+        }
       }
     }
   }
+#pragma GCC unroll 2
+  for (int h = 0; h < Halves; ++h) {
 #pragma GCC unroll 8
-  for (int i = 0; i < Rows; ++i) {
+    for (int i = 0; i < Rows; ++i) {
+      const V(&row)[Vectors] = sums[h][i];
+      T* const c = result.to == nullptr ? result.c + (h * Rows + i) * Vectors * lanes
+                                        : result.to[h * Rows + i] + result.first;
 #pragma GCC unroll 4
-    for (int v = 0; v < Vectors; ++v) {
-      hn::StoreU(sums[i][v], d, c + (i * Vectors + v) * lanes);
+      for (int v = 0; v < Vectors - 1; ++v) hn::StoreU(row[v], d, c + v * lanes);
+      cpu::HWY_NAMESPACE::store_as_n(row[Vectors - 1], d, c + (Vectors - 1) * lanes,
+                                     static_cast<std::size_t>(result.last));
     }
   }
 }
 
 template <class T>
-using PixelTile = void (*)(const T* const*, const TermRuns&, const T*, const T*, std::int64_t, T*);
+using PixelTile = void (*)(const T* const*, std::int64_t, const TermRuns&, const T*, const T*,
+                           std::int64_t, const TileResult<T>&);
 
-/// The tile of so many vectors: of all its rows, of half of them, and of one.
+/// The tiles of so many vectors: of `rows` pixels, of half of them, and of one; and where there are
+/// registers enough for it, of twice as many.
 template <class T>
 struct PixelTiles {
   int rows;
-  PixelTile<T> full, half, one;
+  PixelTile<T> full, half, one, twice;
 };
 template <class T>
 PixelTiles<T> pixel_tiles(int vectors) {
-  if (vectors == 1) return {8, pixel_tile<8, 1, T>, pixel_tile<4, 1, T>, pixel_tile<1, 1, T>};
   if constexpr (panel_vectors == 4) {
-    if (vectors == 2) return {8, pixel_tile<8, 2, T>, pixel_tile<4, 2, T>, pixel_tile<1, 2, T>};
-    if (vectors == 3) return {8, pixel_tile<8, 3, T>, pixel_tile<4, 3, T>, pixel_tile<1, 3, T>};
-    return {6, pixel_tile<6, 4, T>, pixel_tile<3, 4, T>, pixel_tile<1, 4, T>};
+    if (vectors == 1) {
+      return {8, pixel_tile<1, 8, 1, T>, pixel_tile<1, 4, 1, T>, pixel_tile<1, 1, 1, T>,
+              pixel_tile<2, 8, 1, T>};
+    }
+    if (vectors == 2) {
+      return {8, pixel_tile<1, 8, 2, T>, pixel_tile<1, 4, 2, T>, pixel_tile<1, 1, 2, T>, nullptr};
+    }
+    if (vectors == 3) {
+      return {8, pixel_tile<1, 8, 3, T>, pixel_tile<1, 4, 3, T>, pixel_tile<1, 1, 3, T>, nullptr};
+    }
+    return {6, pixel_tile<1, 6, 4, T>, pixel_tile<1, 3, 4, T>, pixel_tile<1, 1, 4, T>, nullptr};
+  } else {
+    if (vectors == 1) {
+      return {8, pixel_tile<1, 8, 1, T>, pixel_tile<1, 4, 1, T>, pixel_tile<1, 1, 1, T>, nullptr};
+    }
+    return {6, pixel_tile<1, 6, 2, T>, pixel_tile<1, 3, 2, T>, pixel_tile<1, 1, 2, T>, nullptr};
   }
-  return {6, pixel_tile<6, 2, T>, pixel_tile<3, 2, T>, pixel_tile<1, 2, T>};
 }
 
 template <class T, class In>
 class PixelRows {
  public:
-  PixelRows(const Gathered& g, int threads) : g_(g), shape_(pixel_shape(g, sizeof(T), threads)) {
-    all_inside_ = conv_cpu::all_inside(g);
-    in_place_ = std::is_same_v<T, In> && all_inside_;
-    if (in_place_) {
-      for (int axis = 0; axis < 3; ++axis) {
-        place_[axis] = g.x_strides[2 + axis];
-        step_[axis] = g.axis[axis].step;
-      }
-    } else {
-      // A copy has what the taps reach; of an axis with one tap only every step-th place.
-      for (int axis = 1; axis < 3; ++axis) step_[axis] = conv_cpu::copied_step(g.axis[axis]);
-      place_[2] = g.q;
-      place_[1] = shape_.copied_columns * g.q;
-      place_[0] = shape_.copied_rows * place_[1];
-    }
-    const SourceAxis& across = g.axis[2];
-    const bool contiguous = std::abs(across.between) == 1 && place_[2] == g.q;
-    runs_across_ = contiguous ? 1 : across.kernel;
-    length_ = contiguous ? across.kernel * g.q : g.q;
-    vectors_ = ceil_div(g.m, std::int64_t{lanes});
+  PixelRows(const Gathered& g, int threads) : g_(g), bands_(g, threads) {
+    const bool contiguous = bands_.taps_contiguous();
+    runs_across_ = contiguous ? 1 : g.axis[2].kernel;
+    length_ = contiguous ? g.axis[2].kernel * g.q : g.q;
+    vectors_ = std::max<std::int64_t>(1, ceil_div(g.m, std::int64_t{lanes}));
     block_ = ceil_div(vectors_, ceil_div(vectors_, std::int64_t{panel_vectors}));
     blocks_ = ceil_div(vectors_, block_);
     chunk_ = std::max<std::int64_t>(
         1, panel_bytes / std::max<std::int64_t>(
                              1, length_ * block_ * lanes * static_cast<std::int64_t>(sizeof(T))));
-    down_ = ceil_div(g.axis[1].places, shape_.rows);
-    across_ = ceil_div(across.places, shape_.columns);
-    bands_ = g.groups * g.images * g.axis[0].places * down_ * across_;
     // A band's copy is shared by all filters, unless there are too few bands for the team.
-    splits_ = threads > 1 && bands_ < 2 * threads ? blocks_ : 1;
+    splits_ = threads > 1 && bands_.count() < 2 * threads ? blocks_ : 1;
   }
 
   [[nodiscard]] std::size_t weight_bytes() const {
     return conv_layer::bytes_of<T>({g_.groups, (g_.terms() + 1) * vectors_ * lanes});
   }
   [[nodiscard]] std::size_t thread_bytes() const {
-    const std::int64_t copied = in_place_ ? 0 : g_.axis[0].kernel * place_[0];
-    return conv_layer::bytes_of<T>({round_up(copied, 64) + strip * block_ * lanes}) +
+    return conv_layer::bytes_of<T>({round_up(bands_.length(), 64) + strip * block_ * lanes}) +
            static_cast<std::size_t>(round_up(runs(), 64)) * sizeof(TermRun);
   }
 
@@ -152,11 +173,11 @@ class PixelRows {
     T* sums = reinterpret_cast<T*>(runs + round_up(this->runs(), 64));
     T* copied = sums + strip * block_ * lanes;
     team.wait();
-    const cpu::Range share = team.share(bands_ * splits_);
+    const cpu::Range share = team.share(bands_.count() * splits_);
     std::int64_t last = -1;
     for (std::int64_t task = share.begin; task < share.end; ++task) {
-      const Band band = band_of(task / splits_);
-      if (!in_place_ && task / splits_ != last) copy(band, copied);
+      const Band band = bands_.band_of(task / splits_);
+      if (task / splits_ != last) bands_.copy(band, copied);
       last = task / splits_;
       const cpu::Range blocks =
           splits_ == 1 ? cpu::Range{0, blocks_} : cpu::Range{task % splits_, task % splits_ + 1};
@@ -165,6 +186,7 @@ class PixelRows {
   }
 
  private:
+  using Band = typename PixelBands<T, In>::Band;
   static constexpr int lanes = lanes_of<T>;
   static constexpr std::int64_t strip = 48;  // pixels whose sums stay in L1
   static constexpr std::int64_t panel_bytes = 24576;
@@ -179,11 +201,6 @@ class PixelRows {
   }
   [[nodiscard]] int vectors_of(std::int64_t block) const {
     return static_cast<int>(std::min(block_, vectors_ - block * block_));
-  }
-
-  /// Tap number i of an axis in the order of memory.
-  static std::int64_t tap_at(const SourceAxis& axis, std::int64_t i) {
-    return axis.between < 0 ? axis.kernel - 1 - i : i;
   }
 
   /// Taps of the depth and of rows.
@@ -207,15 +224,11 @@ class PixelRows {
   /// The runs of these taps, in the order of memory.
   TermRun* set_runs(const Taps& taps, TermRun* to) const {
     if (g_.q == 0) return to;
-    // A copy has the depth taps one behind the other, whatever is between them.
-    const std::int64_t deep = in_place_ ? std::abs(g_.axis[0].between) : 1;
     for (std::int64_t t0 = taps.deep.begin; t0 < taps.deep.end; ++t0) {
       for (std::int64_t t1 = taps.down.begin; t1 < taps.down.end; ++t1) {
         const std::int64_t first = (t0 * g_.axis[1].kernel + t1) * runs_across_;
         for (std::int64_t i = 0; i < runs_across_; ++i) {
-          *to++ = {t0 * deep * place_[0] + t1 * std::abs(g_.axis[1].between) * place_[1] +
-                       i * std::abs(g_.axis[2].between) * place_[2],
-                   (first + i) * length_};
+          *to++ = {bands_.offset(t0, t1, i), (first + i) * length_};
         }
       }
     }
@@ -284,99 +297,21 @@ class PixelRows {
     }
   }
 
-  /// Pixels [o, o + rows) x [o, o + columns) of one image, depth and group.
-  struct Band {
-    std::int64_t group, n, o[3], rows, columns;
-  };
-  [[nodiscard]] Band band_of(std::int64_t index) const {
-    Band band{};
-    band.o[2] = index % across_ * shape_.columns;
-    index /= across_;
-    band.o[1] = index % down_ * shape_.rows;
-    index /= down_;
-    band.o[0] = index % g_.axis[0].places;
-    index /= g_.axis[0].places;
-    band.group = index % g_.groups;  // groups of an image follow each other: their lines are shared
-    band.n = index / g_.groups;
-    band.rows = std::min(shape_.rows, g_.axis[1].places - band.o[1]);
-    band.columns = std::min(shape_.columns, g_.axis[2].places - band.o[2]);
-    return band;
-  }
-
-  [[nodiscard]] const In* image_of(const Band& band) const {
-    return static_cast<const In*>(g_.x) + band.n * g_.x_strides[0] +
-           band.group * g_.q * g_.x_strides[1];
-  }
-
-  /// [depth tap][row][column][channel], zeros where there is no image.
-  void copy(const Band& band, T* to) const {
-    const In* image = image_of(band);
-    const SourceAxis& across = g_.axis[2];
-    const std::int64_t source_step = across.step / step_[2];
-    // Columns [begin, end) of the copy are within the image.
-    const std::int64_t at = band.o[2] * across.step + across.start + conv_cpu::first_tap(across);
-    const std::int64_t columns = shape_.copied_columns;
-    const std::int64_t begin =
-        std::clamp<std::int64_t>(at >= 0 ? 0 : ceil_div(-at, source_step), 0, columns);
-    const std::int64_t room = across.extent - at;
-    const std::int64_t end =
-        std::clamp<std::int64_t>(room <= 0 ? 0 : ceil_div(room, source_step), begin, columns);
-    const std::int64_t pixel = source_step * g_.x_strides[4];
-    for (std::int64_t i0 = 0; i0 < g_.axis[0].kernel; ++i0) {
-      const std::int64_t d = g_.axis[0].source(band.o[0], tap_at(g_.axis[0], i0));
-      for (std::int64_t i = 0; i < shape_.copied_rows; ++i, to += place_[1]) {
-        const std::int64_t h = band.o[1] * g_.axis[1].step + g_.axis[1].start +
-                               conv_cpu::first_tap(g_.axis[1]) + i * (g_.axis[1].step / step_[1]);
-        if (d < 0 || h < 0 || h >= g_.axis[1].extent) {
-          std::memset(to, 0, static_cast<std::size_t>(place_[1]) * sizeof(T));
-          continue;
-        }
-        const In* row = image + d * g_.x_strides[2] + h * g_.x_strides[3] + at * g_.x_strides[4];
-        std::memset(to, 0, static_cast<std::size_t>(begin * g_.q) * sizeof(T));
-        copy_pixels(row + begin * pixel, pixel, end - begin, to + begin * g_.q);
-        std::memset(to + end * g_.q, 0,
-                    static_cast<std::size_t>((columns - end) * g_.q) * sizeof(T));
-      }
-    }
-  }
-
-  void copy_pixels(const In* from, std::int64_t pixel, std::int64_t count, T* to) const {
-    const auto q = static_cast<int>(g_.q);
-    if (pixel == q) {
-      copy_strided(to, from, 1, static_cast<int>(count * q));
-    } else if (q < 4) {
-      for (std::int64_t i = 0; i < count; ++i) {
-        for (int k = 0; k < q; ++k) to[i * q + k] = static_cast<T>(from[i * pixel + k]);
-      }
-    } else {
-      for (std::int64_t i = 0; i < count; ++i) copy_strided(to + i * q, from + i * pixel, 1, q);
-    }
-  }
-
   void make(const Band& band, cpu::Range blocks, const T* packed, const T* copied, TermRun* runs,
             T* sums) const {
-    const T* origin = copied;
-    if constexpr (std::is_same_v<T, In>) {
-      if (in_place_) {
-        origin = image_of(band);
-        for (int axis = 0; axis < 3; ++axis) {
-          const SourceAxis& a = g_.axis[axis];
-          origin += (band.o[axis] * a.step + a.start + conv_cpu::first_tap(a)) * place_[axis];
-        }
-      }
-    }
+    const T* const origin = bands_.origin(band, copied);
     In* const y = static_cast<In*>(g_.y) + band.n * g_.y_strides[0] +
                   band.group * g_.m * g_.y_strides[1] + band.o[0] * g_.y_strides[2] +
                   band.o[1] * g_.y_strides[3] + band.o[2] * g_.y_strides[4];
     const std::int64_t pixels = band.rows * band.columns;
-    const std::int64_t x_step = step_[2] * place_[2];
+    const std::int64_t x_step = bands_.across();
     Strip part;
     std::int64_t row = 0;
     std::int64_t column = 0;
     for (std::int64_t first = 0; first < pixels; first += strip) {
       part.count = static_cast<int>(std::min(strip, pixels - first));
       for (int i = 0; i < part.count;) {
-        const T* x_pixel = origin + row * step_[1] * place_[1] + column * x_step;
+        const T* x_pixel = origin + row * bands_.down() + column * x_step;
         In* y_pixel = y + row * g_.y_strides[3] + column * g_.y_strides[4];
         const auto some =
             static_cast<int>(std::min<std::int64_t>(part.count - i, band.columns - column));
@@ -391,9 +326,8 @@ class PixelRows {
         ++row;
       }
       for (std::int64_t block = blocks.begin; block < blocks.end; ++block) {
-        const int vectors = vectors_of(block);
-        multiply(band, part, vectors, packed + panel_of(band.group, block), runs, sums);
-        write(part, block * block_ * lanes, vectors, sums);
+        multiply(band, part, block, packed + panel_of(band.group, block), runs, sums);
+        if (!stores_sums()) write(part, block * block_ * lanes, vectors_of(block), sums);
       }
     }
   }
@@ -406,22 +340,33 @@ class PixelRows {
     std::int32_t row[strip];
   };
 
-  void multiply(const Band& band, const Strip& part, int vectors, const T* panel, TermRun* runs,
-                T* sums) const {
+  void multiply(const Band& band, const Strip& part, std::int64_t block, const T* panel,
+                TermRun* runs, T* sums) const {
+    const int vectors = vectors_of(block);
     const PixelTiles<T> tiles = pixel_tiles<T>(vectors);
+    const std::int64_t first = block * block_ * lanes;
     const std::int64_t pitch = std::int64_t{vectors} * lanes;
     const T* start = panel + g_.terms() * pitch;  // the biases
     std::int64_t start_pitch = 0;
+    const auto last =
+        static_cast<int>(std::min<std::int64_t>(lanes, g_.m - first - (vectors - 1) * lanes));
     TapRuns used{runs, runs};
-    if (all_inside_) used.end = set_runs(every_tap(), runs);
+    if (bands_.all_inside()) used.end = set_runs(every_tap(), runs);
     for (std::int64_t chunk = 0; chunk == 0 || chunk < this->runs(); chunk += chunk_) {
+      const bool final = stores_sums() && chunk + chunk_ >= this->runs();
       for (int i = 0; i < part.count;) {
+        const std::int64_t apart = part.from[std::min(i + 8, part.count - 1)] - part.from[i];
+        const bool twice = tiles.twice != nullptr && is_twice(part, i, apart);
         const int left = part.count - i;
-        const int rows = left >= tiles.rows       ? tiles.rows
+        const int rows = twice                    ? 2 * tiles.rows
+                         : left >= tiles.rows     ? tiles.rows
                          : left >= tiles.rows / 2 ? tiles.rows / 2
                                                   : 1;
-        const auto tile = rows == tiles.rows ? tiles.full : rows == 1 ? tiles.one : tiles.half;
-        if (!all_inside_) use_taps(band, part.row[i], part.row[i + rows - 1], used);
+        const auto tile = twice                ? tiles.twice
+                          : rows == tiles.rows ? tiles.full
+                          : rows == 1          ? tiles.one
+                                               : tiles.half;
+        if (!bands_.all_inside()) use_taps(band, part.row[i], part.row[i + rows - 1], used);
         const TermRun* begin = used.begin;
         const TermRun* end = used.end;
         if (chunk_ < this->runs()) {
@@ -431,13 +376,26 @@ class PixelRows {
           begin = std::lower_bound(begin, end, chunk, before);
           end = std::lower_bound(begin, end, chunk + chunk_, before);
         }
-        tile(part.from + i, {begin, end - begin, length_}, panel, start + i * start_pitch,
-             start_pitch, sums + i * pitch);
+        TileResult<T> result{sums + i * pitch, nullptr, 0, lanes};
+        if constexpr (std::is_same_v<T, In>) {
+          if (final) result = {nullptr, part.to + i, first, last};
+        }
+        tile(part.from + i, apart, {begin, end - begin, length_}, panel, start + i * start_pitch,
+             start_pitch, result);
         i += rows;
       }
       start = sums;
       start_pitch = pitch;
     }
+  }
+
+  /// Whether the eight pixels from i + 8 on are as far apart as the eight from i on.
+  static bool is_twice(const Strip& part, int i, std::int64_t apart) {
+    if (part.count - i < 16) return false;
+    if (part.row[i] == part.row[i + 15]) return true;
+    bool same = true;
+    for (int k = 0; k < 8; ++k) same &= part.from[i + 8 + k] - part.from[i + k] == apart;
+    return same;
   }
 
   /// The runs that some rows of a band meet, kept until other rows meet others.
@@ -457,6 +415,11 @@ class PixelRows {
     used.end = set_runs({taps_of(g_.axis[0], band.o[0], band.o[0]), taps}, used.begin);
   }
   [[nodiscard]] Taps every_tap() const { return {{0, g_.axis[0].kernel}, {0, g_.axis[1].kernel}}; }
+
+  /// Whether tiles write y: nothing is left to do to a sum.
+  [[nodiscard]] bool stores_sums() const {
+    return std::is_same_v<T, In> && g_.activation == Activation::none;
+  }
 
   void write(const Strip& part, std::int64_t first, int vectors, T* sums) const {
     const hn::ScalableTag<T> d;
@@ -479,20 +442,13 @@ class PixelRows {
   }
 
   const Gathered& g_;
-  PixelShape shape_;
-  bool all_inside_ = false;
-  bool in_place_ = false;
-  std::int64_t place_[3] = {};        // elements from a place to the next one, of what is read
-  std::int64_t step_[3] = {1, 1, 1};  // places from a pixel to the next one
+  PixelBands<T, In> bands_;
   std::int64_t runs_across_ = 1;
   std::int64_t length_ = 0;
   std::int64_t vectors_ = 1;  // of a group
   std::int64_t block_ = 1;    // vectors
   std::int64_t blocks_ = 1;
   std::int64_t chunk_ = 1;  // runs
-  std::int64_t down_ = 1;
-  std::int64_t across_ = 1;
-  std::int64_t bands_ = 1;
   std::int64_t splits_ = 1;
 };
 
