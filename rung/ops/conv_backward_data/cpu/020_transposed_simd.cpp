@@ -15,8 +15,10 @@
 #include "rung/cpu/foreach_target.hpp"
 
 #include <algorithm>
+#include <cstring>
 
 #include "rung/cpu/isa.hpp"
+#include "rung/cpu/team.hpp"
 #include "rung/ops/conv/cpu/detail/direct-inl.hpp"
 #include "rung/ops/conv/cpu/detail/pixels.hpp"
 #include "rung/ops/conv/cpu/detail/terms.hpp"
@@ -30,6 +32,39 @@ namespace rung::conv_backward_data_cpu::HWY_NAMESPACE {
 /// As many phases as are worth a team each: with greater strides most pixels meet no tap.
 constexpr std::int64_t max_phases = 256;
 
+/// Zeros in all of dx.
+void clear(const conv_layer::Gathered& g, int threads) {
+  const auto element = static_cast<std::int64_t>(size_of(g.dtype));
+  auto* const dx = static_cast<std::byte*>(g.y);
+  const std::int64_t channels = g.groups * g.m;
+  const bool last = g.y_strides[1] == 1;
+  // A line is a row of a channel or, with channels last, of all of them.
+  const std::int64_t lines = g.images * (last ? 1 : channels) * g.axis[0].places * g.axis[1].places;
+  const std::int64_t across = g.axis[2].places;
+  const auto fill = [&](std::byte* to, std::int64_t count) {
+    std::memset(to, 0, static_cast<std::size_t>(count * element));
+  };
+  cpu::run_team(threads, [&](const cpu::Team& team) {
+    const cpu::Range share = team.share(lines);
+    for (std::int64_t i = share.begin; i < share.end; ++i) {
+      std::int64_t rest = i;
+      std::int64_t at = rest % g.axis[1].places * g.y_strides[3];
+      rest /= g.axis[1].places;
+      at += rest % g.axis[0].places * g.y_strides[2];
+      rest /= g.axis[0].places;
+      at += last ? rest * g.y_strides[0]
+                 : rest / channels * g.y_strides[0] + rest % channels * g.y_strides[1];
+      std::byte* const to = dx + at * element;
+      const std::int64_t count = last ? channels : 1;
+      if (g.y_strides[4] == count) {
+        fill(to, across * count);
+        continue;
+      }
+      for (std::int64_t o = 0; o < across; ++o) fill(to + o * g.y_strides[4] * element, count);
+    }
+  });
+}
+
 void transposed_simd(const ConvBackwardData::Args& args, Context& context, int threads) {
   conv_layer::Gathered g = conv_layer::transposed(args);
   const std::int64_t phases = conv_layer::phases_of(g);
@@ -38,8 +73,13 @@ void transposed_simd(const ConvBackwardData::Args& args, Context& context, int t
     conv_cpu::HWY_NAMESPACE::direct(g, context, threads);
     return;
   }
+  // With fewer taps than the stride some phases have none.
+  bool empty = false;
+  conv_layer::for_each_phase(
+      g, [&](const conv_layer::Gathered& phase) { empty = empty || phase.terms() == 0; });
+  if (empty) clear(g, threads);
   conv_layer::for_each_phase(g, [&](const conv_layer::Gathered& phase) {
-    conv_cpu::HWY_NAMESPACE::direct(phase, context, threads);
+    if (phase.terms() != 0) conv_cpu::HWY_NAMESPACE::direct(phase, context, threads);
   });
 }
 
@@ -61,8 +101,7 @@ double seconds(const ConvBackwardData::Args& args, int threads) {
   constexpr double a_result = 0.25e-9, a_start = 0.5e-6, a_thread = 2e-6;
   conv_layer::Gathered layer = conv_layer::transposed(args);
   conv_layer::join_axes(layer);
-  const double saved =
-      conv_layer::phases_of(layer) == 1 ? conv_cpu::fastest_way(layer).seconds : 0;
+  const double saved = conv_layer::phases_of(layer) == 1 ? conv_cpu::fastest_way(layer).seconds : 0;
   const double a_term = conv_cpu::term_seconds(layer);
   const ConvGeometry& g = args.geometry;
   const double pixels = static_cast<double>(g.images) * static_cast<double>(g.places());

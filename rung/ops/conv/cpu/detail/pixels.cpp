@@ -31,14 +31,6 @@ std::int64_t set_copy(const Gathered& g, PixelShape& shape) {
 
 }  // namespace
 
-bool all_inside(const Gathered& g) {
-  for (const SourceAxis& axis : g.axis) {
-    const std::int64_t low = axis.start + first_tap(axis);
-    if (low < 0 || low + (axis.places - 1) * axis.step + span_of(axis) >= axis.extent) return false;
-  }
-  return true;
-}
-
 PixelShape pixel_shape(const Gathered& g, std::size_t element, int threads) {
   constexpr std::int64_t band_bytes = 256 * 1024;  // of L2, beside the weights
   constexpr std::int64_t max_columns = 512;

@@ -24,9 +24,6 @@ inline std::int64_t copied_step(const conv_layer::SourceAxis& axis) {
   return axis.kernel == 1 ? 1 : axis.step;
 }
 
-/// Whether no pixel has a tap in the padding.
-bool all_inside(const conv_layer::Gathered& g);
-
 PixelShape pixel_shape(const conv_layer::Gathered& g, std::size_t element, int threads);
 
 /// Channels last, no divisor, and a band of moderate size.

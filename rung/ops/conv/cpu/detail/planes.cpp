@@ -14,6 +14,8 @@ namespace {
 using conv_layer::Gathered;
 using conv_layer::SourceAxis;
 
+constexpr std::int64_t max_columns = 512;  // of a band
+
 std::int64_t span_of(const SourceAxis& axis) { return (axis.kernel - 1) * std::abs(axis.between); }
 
 /// Elements of a band's planes, per channel and depth tap.
@@ -31,7 +33,6 @@ std::int64_t set_planes(const Gathered& g, PlaneShape& shape) {
 
 PlaneShape plane_shape(const Gathered& g, std::size_t element, int threads) {
   constexpr std::int64_t band_bytes = 256 * 1024;  // of L2
-  constexpr std::int64_t max_columns = 512;
   PlaneShape shape;
   shape.columns = ceil_div(g.axis[2].places, ceil_div(g.axis[2].places, max_columns));
   // As many rows as L2 holds beside the weights, and a task for each thread.
@@ -55,6 +56,25 @@ PlaneShape plane_shape(const Gathered& g, std::size_t element, int threads) {
   const std::int64_t lines = ceil_div(set_planes(g, shape), line);
   shape.plane = (lines | 1) * line;
   return shape;
+}
+
+bool all_inside(const Gathered& g) {
+  for (const SourceAxis& axis : g.axis) {
+    const std::int64_t low = axis.start + first_tap(axis);
+    if (low < 0 || low + (axis.places - 1) * axis.step + span_of(axis) >= axis.extent) return false;
+  }
+  return true;
+}
+
+bool planes_in_place(const Gathered& g) {
+  const SourceAxis& down = g.axis[1];
+  if (size_of(g.dtype) == 2 || g.axis[0].kernel != 1 || g.x_strides[4] != 1) return false;
+  if (down.step != 1 || g.axis[2].step != 1 || !all_inside(g)) return false;
+  // One row, or whole rows of the image, of which little is no pixel.
+  const std::int64_t across = g.axis[2].places;
+  if (down.places == 1 && down.kernel == 1) return true;
+  return g.x_strides[3] == g.axis[2].extent && g.axis[2].extent <= across + across / 2 &&
+         across <= max_columns;
 }
 
 bool takes_planes(const Gathered& g) {
@@ -97,7 +117,8 @@ double planes_seconds(const Gathered& g) {
   const double copied =
       static_cast<double>(shape.plane) / pixels * static_cast<double>(g.q * g.axis[0].kernel);
   const auto terms = static_cast<double>(g.terms());
-  const double copying = copied * (g.x_strides[4] == 1 ? a_copy : a_copy_apart);
+  const double copying =
+      planes_in_place(g) ? 0 : copied * (g.x_strides[4] == 1 ? a_copy : a_copy_apart);
   const double storing = pixels_are_rows(g) ? static_cast<double>(g.m) * a_store_apart : 0;
   const double a_pixel =
       terms * (rows * (places - 1) * a_row - term_seconds(g)) + copying + storing;
