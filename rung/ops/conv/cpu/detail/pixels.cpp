@@ -67,25 +67,39 @@ bool takes_pixels(const Gathered& g) {
   return elements < max_elements && g.q * g.axis[0].kernel < max_elements / elements;
 }
 
+namespace {
+
+/// Of the taps of all places of an axis those within the image, where it is padded as usual.
+double inside_share(const SourceAxis& axis) {
+  const auto padding =
+      static_cast<double>(std::max<std::int64_t>(0, -axis.start - first_tap(axis)));
+  const auto taps = static_cast<double>(axis.places * axis.kernel);
+  if (axis.step != 1 || std::abs(axis.between) != 1 || taps == 0) return 1;
+  return std::max(0.2, 1 - padding * (padding + 1) / taps);
+}
+
+}  // namespace
+
 double pixels_seconds(const Gathered& g) {
-  const bool avx512 = cpu::isa() == cpu::Isa::avx512;
-  const double lanes = avx512 ? 16 : 8;
-  const double a_fma = avx512 ? 0.14e-9 : 0.14e-9;  // of a vector
-  constexpr double a_copy = 0.06e-9, a_run = 0.5e-9, a_pixel = 2e-9, a_store = 0.7e-9;
-  const double rate = avx512 ? 200e9 : 90e9;
-  const auto terms = static_cast<double>(g.terms());
-  const auto m = static_cast<double>(g.m);
-  const double vectors = std::ceil(m / lanes);
+  const double lanes = cpu::isa() == cpu::Isa::avx512 ? 16 : 8;
+  const double vectors = std::ceil(static_cast<double>(g.m) / lanes);
+  // Of a vector of a term, of copying, of a run of terms, of a pixel, of storing a vector.
+  const double a_vector = vectors == 1 ? 0.14e-9 : 0.125e-9;
+  constexpr double a_copy = 0.06e-9, a_run = 0.3e-9, a_pixel = 1e-9;
+  const double a_store = size_of(g.dtype) == 2 ? 2e-9 : 0.5e-9;
   const PixelShape shape = pixel_shape(g, 4, 1);
-  const double copied = static_cast<double>(shape.copied_rows * shape.copied_columns) /
-                        static_cast<double>(shape.rows * shape.columns) *
-                        static_cast<double>(g.q * g.axis[0].kernel);
+  const bool in_place = size_of(g.dtype) != 2 && all_inside(g);
+  const double copied = in_place ? 0
+                                 : static_cast<double>(shape.copied_rows * shape.copied_columns) /
+                                       static_cast<double>(shape.rows * shape.columns) *
+                                       static_cast<double>(g.q * g.axis[0].kernel);
+  // Lines of taps that no pixel of a tile has are left out.
+  const double share = inside_share(g.axis[0]) * inside_share(g.axis[1]);
   const double runs = static_cast<double>(g.axis[0].kernel * g.axis[1].kernel) * vectors;
-  const double ours =
-      terms * vectors * a_fma + copied * a_copy + runs * a_run + a_pixel + vectors * a_store;
-  const double gathering =
-      terms * (std::max(6.0, m) * 2 / rate + term_seconds(g)) + std::max(6.0, m) * 0.25e-9;
-  return static_cast<double>(g.groups) * static_cast<double>(g.pixels()) * (ours - gathering);
+  const double ours = share * (static_cast<double>(g.terms()) * vectors * a_vector + runs * a_run) +
+                      copied * a_copy + a_pixel + vectors * a_store;
+  return static_cast<double>(g.groups) * static_cast<double>(g.pixels()) * ours -
+         gathering_seconds(g);
 }
 
 Choice fastest_way(const Gathered& g) {

@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "rung/core/integer.hpp"
+#include "rung/cpu/isa.hpp"
 #include "rung/ops/conv/cpu/detail/terms.hpp"
 
 namespace rung::conv_cpu {
@@ -98,12 +99,25 @@ bool pixels_are_rows(const Gathered& g) { return g.y_strides[1] == 1 && g.m >= e
 }  // namespace
 
 double term_seconds(const Gathered& g) {
-  if (!pixels_are_rows(g)) return g.x_strides[4] == 1 ? 0.25e-9 : 0.85e-9;
+  if (!pixels_are_rows(g)) {
+    if (g.x_strides[4] != 1) return 0.85e-9;
+    return g.axis[2].step == 1 ? 0.25e-9 : 0.45e-9;
+  }
   if (g.q < enough_channels) return 1e-9;  // one by one
   const double idle = g.m <= 16 ? 0.15e-9 : g.m <= 32 ? 0.06e-9 : 0.01e-9;
   // A tile, or for small types a copy, per tap: the fewer channels, the more of them.
   const bool small = size_of(g.dtype) == 2;
   return idle + (small ? 0.3e-9 : 0) + (small ? 4e-9 : 1.5e-9) / static_cast<double>(g.q);
+}
+
+double gathering_seconds(const Gathered& g) {
+  const double rate = cpu::isa() == cpu::Isa::avx512 ? 200e9 : 90e9;
+  constexpr double a_result = 0.25e-9;
+  const auto m = static_cast<double>(g.m);
+  const double a_pixel =
+      static_cast<double>(g.terms()) * (std::max(6.0, m) * 2 / rate + term_seconds(g)) +
+      m * a_result;
+  return static_cast<double>(g.groups) * static_cast<double>(g.pixels()) * a_pixel;
 }
 
 double planes_seconds(const Gathered& g) {
@@ -118,7 +132,9 @@ double planes_seconds(const Gathered& g) {
       static_cast<double>(shape.plane) / pixels * static_cast<double>(g.q * g.axis[0].kernel);
   const auto terms = static_cast<double>(g.terms());
   const double copying =
-      planes_in_place(g) ? 0 : copied * (g.x_strides[4] == 1 ? a_copy : a_copy_apart);
+      planes_in_place(g)
+          ? 0
+          : copied * (g.x_strides[4] == 1 && g.axis[2].step == 1 ? a_copy : a_copy_apart);
   const double storing = pixels_are_rows(g) ? static_cast<double>(g.m) * a_store_apart : 0;
   const double a_pixel =
       terms * (rows * (places - 1) * a_row - term_seconds(g)) + copying + storing;

@@ -41,7 +41,7 @@ inline bool reads_in_place(const Gathered& g) {
 inline double pointwise_seconds(const Gathered& g, int threads) {
   const double rate = cpu::isa() == cpu::Isa::avx512 ? 200e9 : 90e9;
   constexpr double an_element = 0.08e-9, a_call = 1e-6, a_thread = 2e-6, a_small_strip = 14e-9;
-  constexpr double an_element_in_place = 0.05e-9, a_sweep = 3e-9, a_result = 0.15e-9;
+  constexpr double an_element_in_place = 0.05e-9, a_sweep = 3e-9, a_result = 0.25e-9;
   const std::int64_t places = g.axis[2].places;
   const bool rows = pixels_are_rows(g);
   const auto q = static_cast<double>(g.q);
