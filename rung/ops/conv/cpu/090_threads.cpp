@@ -21,6 +21,7 @@ using conv_cpu::Choice;
 using conv_cpu::Way;
 
 int threads_of(const Conv::Args& args, const Choice& choice, const Context& context) {
+  if (context.threads() == 1) return 1;
   return cpu::threads_worth(conv_cpu::seconds(args, 1) + choice.seconds, context.threads());
 }
 

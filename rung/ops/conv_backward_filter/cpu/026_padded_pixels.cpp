@@ -358,6 +358,7 @@ double pixel_seconds(const ConvBackwardFilter::Args& args) {
 }
 
 int threads_of(const ConvBackwardFilter::Args& args, const Context& context) {
+  if (context.threads() == 1) return 1;
   return cpu::threads_worth(pixel_seconds(args), context.threads());
 }
 
