@@ -81,6 +81,7 @@ inline std::vector<Problem> check_problems(Backend backend) {
       "f32 1x150x7x33,out=70,k=3,p=1,nhwc",     // blocks of them, and of terms
       "f32 1x13x20x37,out=9,k=3,d=2,p=2,nhwc",  // taps that are apart
       "f64 2x21x3x6x19,out=5,k=3,p=1,nhwc",     // of a depth, some in the padding
+      "f32 2x9x1100,out=5,k=5,p=2,nhwc",        // rows of several bands
       "f32 2x40x9x37,k=5,p=2,g=40,nhwc",        // two vectors and a half of channels
       "f32 3x11x9x14,out=6,k=1,s=3",            // phases without taps
   });

@@ -125,6 +125,8 @@ std::vector<Problem> Conv::check_problems(Backend backend) {
       "f32 1x9x20x37,out=13,k=3,d=2,p=2,nhwc",         // taps that are apart
       "f64 2x5x3x6x19,out=21,k=3,p=1,nhwc",            // of a depth, some in the padding
       "bf16 2x40x9x33,out=36,k=3,s=2,p=1,nhwc",        //
+      "f32 2x5x1100,out=9,k=5,p=2,nhwc",               // rows of several bands
+      "f32 2x5x1100,out=7,k=3",                        //
       "f32 2x40x9x37,k=5,s=2,p=2,g=40,nhwc,bias",      // two vectors and a half of channels
   });
   problems.insert(problems.end(), larger.begin(), larger.end());
