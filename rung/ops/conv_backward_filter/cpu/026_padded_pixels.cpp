@@ -346,7 +346,7 @@ double pixel_seconds(const ConvBackwardFilter::Args& args) {
   const double copied = static_cast<double>(shape.copied_rows * shape.copied_columns) /
                         static_cast<double>(shape.rows * shape.columns) *
                         static_cast<double>(g.q * g.axis[0].kernel);
-  const double widened = size_of(g.dtype) == 2 ? static_cast<double>(g.m) * 0.1e-9 + 2e-9 : 0;
+  const double widened = size_of(g.dtype) == 2 ? static_cast<double>(g.m) * 0.1e-9 + 4e-9 : 0;
   const double tiles = std::ceil(terms / 8) * std::ceil(vectors / 4);
   const double width = static_cast<double>(std::min<std::int64_t>(shape.columns, 128));
   const double height =

@@ -131,10 +131,11 @@ double planes_seconds(const Gathered& g) {
   const double copied =
       static_cast<double>(shape.plane) / pixels * static_cast<double>(g.q * g.axis[0].kernel);
   const auto terms = static_cast<double>(g.terms());
-  const double copying =
-      planes_in_place(g)
-          ? 0
-          : copied * (g.x_strides[4] == 1 && g.axis[2].step == 1 ? a_copy : a_copy_apart);
+  // In place a panel reads a few lines of each of many planes, far apart.
+  constexpr double a_line_apart = 0.06e-9;
+  const bool in_rows = g.x_strides[4] == 1 && g.axis[2].step == 1;
+  const double a_read = planes_in_place(g) ? a_line_apart : in_rows ? a_copy : a_copy_apart;
+  const double copying = copied * a_read;
   const double storing = pixels_are_rows(g) ? static_cast<double>(g.m) * a_store_apart : 0;
   const double a_pixel =
       terms * (rows * (places - 1) * a_row - term_seconds(g)) + copying + storing;
