@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The tile of rows of pixels (pixels-inl.hpp): some pixels by one to four vectors of filters,
-// summed over runs of terms that lie at the same offsets from each pixel.
+// summed over runs of terms at the same offsets from each pixel.
 #if defined(RUNG_OPS_CONV_CPU_PIXEL_TILE_INL_HPP_) == defined(HWY_TARGET_TOGGLE)
 #ifdef RUNG_OPS_CONV_CPU_PIXEL_TILE_INL_HPP_
 #undef RUNG_OPS_CONV_CPU_PIXEL_TILE_INL_HPP_
