@@ -50,7 +50,7 @@ constexpr AwkwardAndPlain awkward_shapes[] = {
     {"gemm", "bf16 38x10x14071,ta", "f32 38x10x14071,ta", 1.3},                    // 1.5
     {"pool", "f32 1x1024x7x7,k=7,average", "f32 1x16x56x56,k=3,average", 1.5},     // 3.2
     {"reduce", "f32 7x4097,axes=0,mean", "f32 7x4097,axes=1,mean", 4},             // 8.4
-    // 1.02, 2.0, 3.1, 14, 1.4
+    // 1.02, 2.0, 3.1, 14, 1.8 of what the plain one takes now
     {"conv", "f32 2x256x14x14,out=256,k=3,p=1,winograd", "f32 2x256x14x14,out=256,k=3,p=1", 0.8},
     {"conv", "f32 15x64x7x21,k=3,p=1,g=64,nhwc", "f32 15x64x7x21,out=64,k=1,nhwc", 1.2},
     {"conv_backward_data", "f32 15x64x7x21,k=3,p=1,g=64,nhwc", "f32 15x64x7x21,out=64,k=1,nhwc",
@@ -58,7 +58,7 @@ constexpr AwkwardAndPlain awkward_shapes[] = {
     {"conv_backward_filter", "f32 14x64x8x13,k=3,p=1,g=64,nhwc", "f32 14x64x8x13,out=64,k=1,nhwc",
      2},
     {"conv_backward_filter", "f32 2x256x14x14,out=256,k=3,p=1",
-     "f32 2x256x14x14,out=256,k=3,p=1,nhwc", 1.2},
+     "f32 2x256x14x14,out=256,k=3,p=1,nhwc", 1.5},
 };
 
 class Cliff : public testing::TestWithParam<AwkwardAndPlain> {};
