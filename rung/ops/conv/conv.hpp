@@ -25,9 +25,10 @@
 //            |error| <= (C/G + 24) u 3000 sum over c of max |w[k, c]| max |x[n, c]|,
 //          the maximum of x over 5 pixels around. That is the worst case of F(4x4, 3x3); ordinary
 //          numbers lose some four bits.
-// NaN      and infinities spread to the pixels whose filters have a tap there, and no further; with
-//          `winograd` to their tiles.
-// Repeats  the same bits from run to run and for any number of threads.
+// NaN      and infinities of x spread to the pixels whose filters have a tap there, and no further;
+//          with `winograd` to their tiles. Padding is zero, or left out: pixels whose tap of an
+//          infinite weight is there may be NaN or not.
+// Repeats  the same bits from run to run and, where weights are finite, for any number of threads.
 // Errors   Error(invalid_argument) for shapes, types, options, aliasing.
 // Source   PyTorch, torch.nn.Conv1d to Conv3d; V. Dumoulin & F. Visin, A guide to convolution
 //          arithmetic for deep learning, 2016; A. Lavin & S. Gray, Fast algorithms for

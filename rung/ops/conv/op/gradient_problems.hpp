@@ -72,13 +72,18 @@ inline std::vector<Problem> check_problems(Backend backend) {
   if (backend == Backend::simt) return problems;
   // More terms than a chunk holds, and shares of several threads.
   const std::vector<Problem> larger = Problem::parse_all({
-      "f32 2x64x28x28,out=64,k=3,p=1",
-      "f32 1x150x14x14,out=70,k=3,p=1",
-      "f32 2x64x20x21,out=96,k=3,s=2,p=1,nhwc",
-      "f32 16x6x14x14,out=16,k=5",
-      "f32 1x64x30x30,k=3,p=1,g=64",
-      "bf16 1x64x15x16,out=40,k=3,s=2,p=1",
+      "f32 2x64x28x28,out=64,k=3,p=1", "f32 1x150x14x14,out=70,k=3,p=1",
+      "f32 2x64x20x21,out=96,k=3,s=2,p=1,nhwc", "f32 16x6x14x14,out=16,k=5",
+      "f32 1x64x30x30,k=3,p=1,g=64", "bf16 1x64x15x16,out=40,k=3,s=2,p=1",
       "f64 1x40x17x18,out=30,k=3,p=1",
+      "f32 2x9x11x70,out=7,k=1",                // no padding: rows of the image itself
+      "f32 3x12x5x17,out=34,k=3,p=1,nhwc",      // a vector of channels, rows of odd lengths
+      "f32 1x150x7x33,out=70,k=3,p=1,nhwc",     // blocks of them, and of terms
+      "f32 1x13x20x37,out=9,k=3,d=2,p=2,nhwc",  // taps that are apart
+      "f64 2x21x3x6x19,out=5,k=3,p=1,nhwc",     // of a depth, some in the padding
+      "f32 2x9x1100,out=5,k=5,p=2,nhwc",        // rows of several bands
+      "f32 2x40x9x37,k=5,p=2,g=40,nhwc",        // two vectors and a half of channels
+      "f32 3x11x9x14,out=6,k=1,s=3",            // phases without taps
   });
   problems.insert(problems.end(), larger.begin(), larger.end());
   return problems;

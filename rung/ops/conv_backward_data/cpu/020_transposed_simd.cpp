@@ -15,10 +15,12 @@
 #include "rung/cpu/foreach_target.hpp"
 
 #include <algorithm>
+#include <cstring>
 
 #include "rung/cpu/isa.hpp"
+#include "rung/cpu/team.hpp"
 #include "rung/ops/conv/cpu/detail/direct-inl.hpp"
-#include "rung/ops/conv/cpu/detail/planes.hpp"
+#include "rung/ops/conv/cpu/detail/pixels.hpp"
 #include "rung/ops/conv/cpu/detail/terms.hpp"
 #include "rung/ops/conv/layer.hpp"
 #include "rung/ops/conv_backward_data/cpu/detail/call.hpp"
@@ -30,6 +32,40 @@ namespace rung::conv_backward_data_cpu::HWY_NAMESPACE {
 /// As many phases as are worth a team each: with greater strides most pixels meet no tap.
 constexpr std::int64_t max_phases = 256;
 
+/// Zeros in all of dx.
+void clear(const conv_layer::Gathered& g, int threads) {
+  const auto element = static_cast<std::int64_t>(size_of(g.dtype));
+  struct Axis {
+    std::int64_t places, stride;
+  };
+  const Axis channels{g.groups * g.m, g.y_strides[1]};
+  const bool last = channels.stride == 1;
+  Axis axes[5] = {{g.images, g.y_strides[0]}, channels};
+  for (int i = 0; i < 3; ++i) axes[i + (last ? 1 : 2)] = {g.axis[i].places, g.y_strides[2 + i]};
+  if (last) axes[4] = channels;
+  // What is contiguous is one run.
+  int outer = 5;
+  std::int64_t run = 1;
+  while (outer > 0 && (axes[outer - 1].stride == run || axes[outer - 1].places == 1)) {
+    run *= axes[--outer].places;
+  }
+  std::int64_t runs = 1;
+  for (int i = 0; i < outer; ++i) runs *= axes[i].places;
+  cpu::run_team(threads, [&](const cpu::Team& team) {
+    const cpu::Range share = team.share(runs);
+    for (std::int64_t i = share.begin; i < share.end; ++i) {
+      std::int64_t at = 0;
+      std::int64_t rest = i;
+      for (int axis = outer - 1; axis >= 0; --axis) {
+        at += rest % axes[axis].places * axes[axis].stride;
+        rest /= axes[axis].places;
+      }
+      std::memset(static_cast<std::byte*>(g.y) + at * element, 0,
+                  static_cast<std::size_t>(run * element));
+    }
+  });
+}
+
 void transposed_simd(const ConvBackwardData::Args& args, Context& context, int threads) {
   conv_layer::Gathered g = conv_layer::transposed(args);
   const std::int64_t phases = conv_layer::phases_of(g);
@@ -38,8 +74,13 @@ void transposed_simd(const ConvBackwardData::Args& args, Context& context, int t
     conv_cpu::HWY_NAMESPACE::direct(g, context, threads);
     return;
   }
+  // With fewer taps than the stride some phases have none.
+  bool empty = false;
+  conv_layer::for_each_phase(
+      g, [&](const conv_layer::Gathered& phase) { empty = empty || phase.terms() == 0; });
+  if (empty) clear(g, threads);
   conv_layer::for_each_phase(g, [&](const conv_layer::Gathered& phase) {
-    conv_cpu::HWY_NAMESPACE::direct(phase, context, threads);
+    if (phase.terms() != 0) conv_cpu::HWY_NAMESPACE::direct(phase, context, threads);
   });
 }
 
@@ -55,27 +96,29 @@ void transposed_on(const ConvBackwardData::Args& args, Context& context, int thr
 }
 
 double seconds(const ConvBackwardData::Args& args, int threads) {
-  // Of multiply-adds in full tiles, of gathering a term of a pixel, of a result, and of what a team
-  // costs.
-  const double rate = cpu::isa() == cpu::Isa::avx512 ? 200e9 : 90e9;
-  constexpr double a_result = 0.25e-9, a_start = 0.5e-6, a_thread = 2e-6;
-  conv_layer::Gathered layer = conv_layer::transposed(args);
-  conv_layer::join_axes(layer);
-  const bool planes = conv_layer::phases_of(layer) == 1 && conv_cpu::prefers_planes(layer);
-  const double saved = planes ? conv_cpu::planes_seconds(layer) : 0;
-  const double a_term = conv_cpu::term_seconds(layer);
-  const ConvGeometry& g = args.geometry;
-  const double pixels = static_cast<double>(g.images) * static_cast<double>(g.places());
-  double terms = static_cast<double>(g.group_filters()) * static_cast<double>(g.taps());
-  // A place of a strided layer meets only some of the taps.
-  for (const ConvAxis& axis : g.axis) {
-    terms /= static_cast<double>(std::min(axis.stride, axis.kernel));
+  constexpr double a_start = 0.5e-6, a_thread = 2e-6, a_weight = 0.5e-9, a_cleared = 0.1e-9;
+  conv_layer::Gathered g = conv_layer::transposed(args);
+  const std::int64_t phases = conv_layer::phases_of(g);
+  conv_layer::join_axes(g);
+  const double weights = static_cast<double>(args.w.size()) * a_weight;
+  double work = weights;
+  const auto add = [&](const conv_layer::Gathered& layer) {
+    work +=
+        layer.terms() == 0
+            ? static_cast<double>(layer.pixels() * layer.groups * layer.m) * a_cleared
+            : a_start + conv_cpu::gathering_seconds(layer) + conv_cpu::fastest_way(layer).seconds;
+  };
+  // Phases are much alike: of many the first stands for all.
+  constexpr std::int64_t few_phases = 4;
+  if (phases == 1) {
+    add(g);
+  } else if (phases <= few_phases) {
+    conv_layer::for_each_phase(g, add);
+  } else {
+    add(conv_layer::phase_layer(g, 0, static_cast<std::int64_t>(size_of(g.dtype))));
+    work = weights + (work - weights) * static_cast<double>(phases);
   }
-  const double rows = std::max(6.0, static_cast<double>(g.group_channels()));
-  const double work = static_cast<double>(g.groups) * pixels *
-                      (terms * (rows * 2 / rate + a_term) + rows * a_result);
-  const double weights = static_cast<double>(args.w.size()) * 0.5e-9;
-  return a_start + (work + saved + weights) / threads + (threads > 1 ? a_thread : 0);
+  return work / threads + (threads > 1 ? a_thread : 0);
 }
 }  // namespace conv_backward_data_cpu
 

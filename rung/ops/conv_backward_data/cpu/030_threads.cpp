@@ -15,6 +15,7 @@ namespace rung {
 namespace {
 
 int threads_of(const ConvBackwardData::Args& args, const Context& context) {
+  if (context.threads() == 1) return 1;
   return cpu::threads_worth(conv_backward_data_cpu::seconds(args, 1), context.threads());
 }
 

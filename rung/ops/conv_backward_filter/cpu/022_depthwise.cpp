@@ -2,15 +2,17 @@
 // conv_backward_filter / depthwise
 //
 // Idea     one filter per channel, channels last: each tap's gradient is a dot product per channel.
-//          Vectors are along the channels; up to six taps of a row of the filter are summed in
-//          registers while a row of dy goes by.
+//          Vectors are along the channels; up to nine taps, three of each of three lines of the
+//          filter, are summed in registers while a band of rows of dy goes by. Where there is
+//          padding, or a small type, x is copied with the padding around it first.
 // Changes  against terms_by_filters: no tiles of one term by one filter, whose panels cost a
 //          hundred times the products. All threads.
-// Cost     a load of dy per row of taps, and one of x per tap, from L1.
+// Cost     a load of dy per nine taps, and one of x per tap, from the caches.
 // Limits   one filter per channel (C = K = G), channels contiguous, up to 128 taps; f32, f16, bf16.
-//          Rows are cut into slices that depend on the shape alone, and whose sums are added in
+//          Bands are cut into slices that depend on the shape alone, and whose sums are added in
 //          their order.
-// Tried    -
+// Tried    row by row, without a copy: the edges of rows of a dozen pixels cost as much as all
+//          others.
 // Source   F. Chollet, Xception: Deep learning with depthwise separable convolutions, 2017.
 #include "rung/cpu/foreach_target.hpp"
 
@@ -19,17 +21,72 @@
 #include "rung/cpu/isa.hpp"
 #include "rung/cpu/team.hpp"
 #include "rung/cpu/worth.hpp"
-#include "rung/ops/conv/cpu/detail/channels-inl.hpp"
 #include "rung/ops/conv/cpu/detail/channels.hpp"
+#include "rung/ops/conv/cpu/detail/pixel_bands-inl.hpp"
 #include "rung/ops/conv_backward_filter/cpu/detail/call.hpp"
 #include "rung/ops/conv_backward_filter/layer.hpp"
 
 HWY_BEFORE_NAMESPACE();
 namespace rung::conv_backward_filter_cpu::HWY_NAMESPACE {
-using namespace conv_cpu::HWY_NAMESPACE;  // NOLINT: vectors of channels
+using namespace conv_cpu::HWY_NAMESPACE;  // NOLINT: bands
 using conv_layer::Gathered;
-using conv_layer::SourceAxis;
 namespace {
+
+/// Some rows of pixels, and how far apart they and their rows are in x and dy.
+struct PixelBlock {
+  std::int64_t rows, width;
+  std::int64_t x_pixel, x_row;
+  std::int64_t dy_pixel, dy_row;
+};
+
+/// Up to three taps, `between` elements apart, of up to three lines of a filter: nine chains of
+/// additions. Of a vector that is not whole, `count` channels.
+template <int Lines, int Taps, bool Whole, class In>
+HWY_NOINLINE void add_taps(const float* const* line, std::int64_t between, const In* dy,
+                           const PixelBlock& block, std::size_t count, float* const* to) {
+  const hn::ScalableTag<float> d;
+  using V = hn::Vec<decltype(d)>;
+  constexpr int lanes = lanes_of<float>;
+  V sums[Lines][Taps];
+#pragma GCC unroll 3
+  for (int l = 0; l < Lines; ++l) {
+#pragma GCC unroll 3
+    for (int t = 0; t < Taps; ++t) sums[l][t] = hn::LoadU(d, to[l] + t * lanes);
+  }
+  const auto load = [&](const auto* from) HWY_ATTR {
+    if constexpr (Whole) {
+      return cpu::HWY_NAMESPACE::load_as(d, from);
+    } else {
+      return cpu::HWY_NAMESPACE::load_as_n(d, from, count);
+    }
+  };
+  for (std::int64_t r = 0; r < block.rows; ++r) {
+    const float* from[Lines];
+#pragma GCC unroll 3
+    for (int l = 0; l < Lines; ++l) from[l] = line[l] + r * block.x_row;
+    const In* result = dy + r * block.dy_row;
+    std::int64_t at = 0;
+    for (std::int64_t k = 0; k < block.width; ++k, at += block.x_pixel, result += block.dy_pixel) {
+      const V value = load(result);
+#pragma GCC unroll 3
+      for (int t = 0; t < Taps; ++t) {
+#pragma GCC unroll 3
+        for (int l = 0; l < Lines; ++l) {
+          sums[l][t] = hn::MulAdd(value, load(from[l] + at + t * between), sums[l][t]);
+        }
+      }
+    }
+  }
+#pragma GCC unroll 3
+  for (int l = 0; l < Lines; ++l) {
+#pragma GCC unroll 3
+    for (int t = 0; t < Taps; ++t) hn::StoreU(sums[l][t], d, to[l] + t * lanes);
+  }
+}
+
+template <class In>
+using AddTaps = void (*)(const float* const*, std::int64_t, const In*, const PixelBlock&,
+                         std::size_t, float* const*);
 
 template <class In>
 class DepthwiseGradient {
@@ -38,18 +95,27 @@ class DepthwiseGradient {
       : g_(g),
         taps_(g.taps()),
         blocks_(ceil_div(g.groups, std::int64_t{lanes})),
-        rows_(g.images * g.axis[0].places * g.axis[1].places),
-        slices_(slices_of(g, 1, rows_)),
-        inside_(inside(g.axis[2])) {}
+        parts_(ceil_div(g.groups, part_channels)),
+        slices_(slices_of(g, parts_, g.images * g.axis[0].places * g.axis[1].places)) {}
 
-  [[nodiscard]] std::size_t bytes() const {
+  [[nodiscard]] std::size_t slice_bytes() const {
     return conv_layer::bytes_of<float>({slices_, blocks_, taps_, lanes});
   }
+  [[nodiscard]] std::size_t thread_bytes() const {
+    std::int64_t longest = 0;
+    for (const std::int64_t part : {std::int64_t{0}, parts_ - 1}) {
+      longest = std::max(longest, PixelBands<float, In>(part_of(part), 1).length());
+    }
+    return conv_layer::bytes_of<float>({round_up(longest, 64)});
+  }
 
-  void run(const cpu::Team& team, float* sums) const {
-    const cpu::Range share = team.share(slices_ * blocks_);
+  void run(const cpu::Team& team, std::byte* memory) const {
+    auto* const sums = reinterpret_cast<float*>(memory);
+    auto* const copied = reinterpret_cast<float*>(
+        memory + slice_bytes() + static_cast<std::size_t>(team.rank()) * thread_bytes());
+    const cpu::Range share = team.share(slices_ * parts_);
     for (std::int64_t task = share.begin; task < share.end; ++task) {
-      sum_slice(static_cast<int>(task / blocks_), task % blocks_, sums + task * taps_ * lanes);
+      sum_slice(static_cast<int>(task / parts_), task % parts_, copied, sums);
     }
     team.wait();
     const cpu::Range finished = team.share(blocks_);
@@ -58,99 +124,99 @@ class DepthwiseGradient {
 
  private:
   static constexpr int lanes = lanes_of<float>;
-  static constexpr hn::ScalableTag<float> d{};
-  using V = hn::Vec<hn::ScalableTag<float>>;
+  /// Channels whose bands are copied together.
+  static constexpr std::int64_t part_channels = 64;
 
-  void sum_slice(int slice, std::int64_t block, float* sums) const {
-    std::fill(sums, sums + taps_ * lanes, 0.0F);
-    const auto count = static_cast<int>(std::min<std::int64_t>(lanes, g_.groups - block * lanes));
-    const cpu::Range rows = cpu::part_of(rows_, slice, static_cast<int>(slices_));
-    const std::int64_t kernel = g_.axis[2].kernel;
-    for (std::int64_t i = rows.begin; i < rows.end; ++i) {
-      Run row{};
-      row.o[1] = i % g_.axis[1].places;
-      row.o[0] = i / g_.axis[1].places % g_.axis[0].places;
-      row.n = i / g_.axis[1].places / g_.axis[0].places;
-      const In* dy = static_cast<const In*>(g_.y) + row.n * g_.y_strides[0] + block * lanes +
-                     row.o[0] * g_.y_strides[2] + row.o[1] * g_.y_strides[3];
-      const In* channels = static_cast<const In*>(g_.x) + block * lanes;
-      for (std::int64_t tap = 0; tap < taps_; tap += kernel) {
-        const In* x = row_of(g_, channels, row, tap / kernel / g_.axis[1].kernel,
-                             tap / kernel % g_.axis[1].kernel);
-        if (x == nullptr) continue;
-        for (std::int64_t t2 = 0; t2 < kernel;) {
-          float* to = sums + (tap + t2) * lanes;
-          const std::int64_t left = kernel - t2;
-          const int some = left >= 6 ? 6 : left >= 3 ? 3 : 1;
-          const auto add = some == 6   ? &DepthwiseGradient::add_row<6>
-                           : some == 3 ? &DepthwiseGradient::add_row<3>
-                                       : &DepthwiseGradient::add_row<1>;
-          (this->*add)(dy, x, t2, count, to);
-          t2 += some;
+  /// Some channels as those of one group.
+  [[nodiscard]] Gathered part_of(std::int64_t part) const {
+    Gathered made = g_;
+    made.x = static_cast<const In*>(g_.x) + part * part_channels;
+    made.groups = 1;
+    made.q = made.m = std::min(part_channels, g_.groups - part * part_channels);
+    return made;
+  }
+
+  void sum_slice(int slice, std::int64_t part, float* copied, float* all) const {
+    const Gathered layer = part_of(part);
+    const PixelBands<float, In> bands(layer, 1);
+    const std::int64_t first = part * part_channels / lanes;
+    float* const sums = all + (slice * blocks_ + first) * taps_ * lanes;
+    std::fill(sums, sums + ceil_div(layer.q, std::int64_t{lanes}) * taps_ * lanes, 0.0F);
+    const cpu::Range share = cpu::part_of(bands.count(), slice, static_cast<int>(slices_));
+    for (std::int64_t i = share.begin; i < share.end; ++i) {
+      const auto band = bands.band_of(i);
+      bands.copy(band, copied);
+      const float* x = bands.origin(band, copied);
+      const PixelBlock block{band.rows,    band.columns,    bands.across(),
+                             bands.down(), g_.y_strides[4], g_.y_strides[3]};
+      const In* dy = static_cast<const In*>(g_.y) + part * part_channels +
+                     band.n * g_.y_strides[0] + band.o[0] * g_.y_strides[2] +
+                     band.o[1] * g_.y_strides[3] + band.o[2] * g_.y_strides[4];
+      for (std::int64_t c = 0; c < layer.q; c += lanes) {
+        const auto count = static_cast<std::size_t>(std::min<std::int64_t>(lanes, layer.q - c));
+        add_block(bands, band.o[0], x + c, dy + c, block, count, sums + c * taps_);
+      }
+    }
+  }
+
+  /// All taps of a vector of channels; taps in the order of memory.
+  void add_block(const PixelBands<float, In>& bands, std::int64_t o0, const float* x, const In* dy,
+                 const PixelBlock& block, std::size_t count, float* sums) const {
+    constexpr AddTaps<In> add[3][3] = {
+        {add_taps<1, 1, true, In>, add_taps<1, 2, true, In>, add_taps<1, 3, true, In>},
+        {add_taps<2, 1, true, In>, add_taps<2, 2, true, In>, add_taps<2, 3, true, In>},
+        {add_taps<3, 1, true, In>, add_taps<3, 2, true, In>, add_taps<3, 3, true, In>}};
+    constexpr AddTaps<In> add_some[3] = {add_taps<1, 1, false, In>, add_taps<1, 2, false, In>,
+                                         add_taps<1, 3, false, In>};
+    const std::int64_t down = g_.axis[1].kernel;
+    const std::int64_t across = g_.axis[2].kernel;
+    const std::int64_t at_once = count == lanes ? 3 : 1;
+    for (std::int64_t t0 = 0; t0 < g_.axis[0].kernel; ++t0) {
+      if (g_.axis[0].source(o0, tap_at(g_.axis[0], t0)) < 0) continue;
+      for (std::int64_t t1 = 0; t1 < down; t1 += at_once) {
+        const auto lines = static_cast<int>(std::min(at_once, down - t1));
+        for (std::int64_t t2 = 0; t2 < across; t2 += 3) {
+          const auto taps = static_cast<int>(std::min<std::int64_t>(3, across - t2));
+          const float* line[3];
+          float* to[3];
+          for (int l = 0; l < lines; ++l) {
+            line[l] = x + bands.offset(t0, t1 + l, t2);
+            to[l] = sums + ((t0 * down + t1 + l) * across + t2) * lanes;
+          }
+          const auto f = count == lanes ? add[lines - 1][taps - 1] : add_some[taps - 1];
+          f(line, bands.offset(0, 0, 1), dy, block, count, to);
         }
       }
     }
   }
 
-  /// Taps [first, first + Taps) of a row of x by a row of dy.
-  template <int Taps>
-  void add_row(const In* dy, const In* x, std::int64_t first, int count, float* to) const {
-    const SourceAxis& axis = g_.axis[2];
-    const std::int64_t x_step = axis.step * g_.x_strides[4];
-    const std::int64_t between = axis.between * g_.x_strides[4];
-    const In* from = x + axis.start * g_.x_strides[4] + first * between;
-    V sums[Taps];
-#pragma GCC unroll 6
-    for (int t = 0; t < Taps; ++t) sums[t] = hn::LoadU(d, to + t * lanes);
-    const auto edge = [&](std::int64_t o) HWY_ATTR {
-      const V result = load(dy + o * g_.y_strides[4], count);
-#pragma GCC unroll 6
-      for (int t = 0; t < Taps; ++t) {
-        if (axis.source(o, first + t) < 0) continue;
-        sums[t] = hn::MulAdd(result, load(from + o * x_step + t * between, count), sums[t]);
-      }
-    };
-    std::int64_t o = 0;
-    for (; o < inside_.begin; ++o) edge(o);
-    if (count == lanes) {
-      for (; o < inside_.end; ++o) {
-        const V result = cpu::HWY_NAMESPACE::load_as(d, dy + o * g_.y_strides[4]);
-        const In* at = from + o * x_step;
-#pragma GCC unroll 6
-        for (int t = 0; t < Taps; ++t) {
-          sums[t] = hn::MulAdd(result, cpu::HWY_NAMESPACE::load_as(d, at + t * between), sums[t]);
-        }
-      }
+  void write(std::int64_t block, float* sums) const {
+    const std::int64_t slice = blocks_ * taps_ * lanes;
+    float* const first = sums + block * taps_ * lanes;
+    for (std::int64_t i = 1; i < slices_; ++i) {
+      for (std::int64_t k = 0; k < taps_ * lanes; ++k) first[k] += first[i * slice + k];
     }
-    for (; o < axis.places; ++o) edge(o);
-#pragma GCC unroll 6
-    for (int t = 0; t < Taps; ++t) hn::StoreU(sums[t], d, to + t * lanes);
-  }
-
-  static HWY_INLINE V load(const In* from, int count) {
-    return count == lanes ? cpu::HWY_NAMESPACE::load_as(d, from)
-                          : cpu::HWY_NAMESPACE::load_as_n(d, from, static_cast<std::size_t>(count));
-  }
-
-  void write(std::int64_t block, const float* sums) const {
+    // dw is written, though a layer's w is read.
+    auto* dw = static_cast<In*>(const_cast<void*>(g_.w)) + block * lanes * g_.w_group;  // NOLINT
     const std::int64_t count = std::min<std::int64_t>(lanes, g_.groups - block * lanes);
-    for (std::int64_t c = 0; c < count; ++c) {
-      write_block<float, In>(g_, block * lanes + c, 1, 0, 1, [&](std::int64_t tap, std::int64_t) {
-        float sum = 0;
-        for (std::int64_t slice = 0; slice < slices_; ++slice) {
-          sum += sums[((slice * blocks_ + block) * taps_ + tap) * lanes + c];
+    const float* from = first;
+    for (std::int64_t t0 = 0; t0 < g_.axis[0].kernel; ++t0) {
+      for (std::int64_t t1 = 0; t1 < g_.axis[1].kernel; ++t1) {
+        for (std::int64_t t2 = 0; t2 < g_.axis[2].kernel; ++t2, from += lanes) {
+          In* to = dw + tap_at(g_.axis[0], t0) * g_.w_strides[2] +
+                   tap_at(g_.axis[1], t1) * g_.w_strides[3] +
+                   tap_at(g_.axis[2], t2) * g_.w_strides[4];
+          for (std::int64_t c = 0; c < count; ++c, to += g_.w_group) *to = static_cast<In>(from[c]);
         }
-        return sum;
-      });
+      }
     }
   }
 
   const Gathered& g_;
   std::int64_t taps_;
-  std::int64_t blocks_;
-  std::int64_t rows_;
+  std::int64_t blocks_;  // vectors of channels
+  std::int64_t parts_;
   std::int64_t slices_;
-  cpu::Range inside_;
 };
 
 }  // namespace
@@ -159,8 +225,9 @@ void depthwise(const ConvBackwardFilter::Args& args, Context& context, int threa
   const Gathered g = conv_layer::of_filters(args);
   visit<float, f16, bf16>(g.dtype, [&]<class In>() {
     const DepthwiseGradient<In> gradient(g);
-    auto* sums = static_cast<float*>(context.workspace(gradient.bytes()));
-    cpu::run_team(threads, [&](const cpu::Team& team) { gradient.run(team, sums); });
+    auto* memory = static_cast<std::byte*>(context.workspace(
+        gradient.slice_bytes() + static_cast<std::size_t>(threads) * gradient.thread_bytes()));
+    cpu::run_team(threads, [&](const cpu::Team& team) { gradient.run(team, memory); });
   });
 }
 

@@ -54,7 +54,7 @@ Support supports(const ConvBackwardFilter::Args& args, const Context&) {
 
 double estimate(const ConvBackwardFilter::Args& args, const Context& context) {
   const double rate = cpu::isa() == cpu::Isa::avx512 ? 200e9 : 90e9;
-  constexpr double an_element = 0.3e-9, a_sum = 0.15e-9, a_call = 0.5e-6, a_thread = 2e-6;
+  constexpr double an_element = 0.15e-9, a_sum = 0.15e-9, a_call = 0.5e-6, a_thread = 2e-6;
   const Gathered g = layer(args);
   const std::int64_t lanes = cpu::isa() == cpu::Isa::avx512 ? 16 : 8;
   const double calls = static_cast<double>(g.groups * (is_one_line(g) ? 1 : g.images));

@@ -12,19 +12,11 @@
 namespace rung::conv_cpu {
 
 double seconds(const Conv::Args& args, int threads) {
-  // Of multiply-adds in full tiles, of gathering a term of a pixel, of a result, and of what a team
-  // costs.
-  const double rate = cpu::isa() == cpu::Isa::avx512 ? 200e9 : 90e9;
-  constexpr double a_result = 0.25e-9, a_start = 0.5e-6, a_thread = 2e-6;
-  const double a_term = term_seconds(conv_layer::forward(args));
-  const ConvGeometry& g = args.geometry;
-  const double pixels = static_cast<double>(g.images) * static_cast<double>(g.results());
-  const auto terms = static_cast<double>(args.terms());
-  const double rows = std::max(6.0, static_cast<double>(g.group_filters()));
-  const double groups = static_cast<double>(g.groups);
-  const double work = groups * pixels * (terms * (rows * 2 / rate + a_term) + rows * a_result);
-  const double weights = static_cast<double>(args.w.size()) * 0.5e-9;
-  return a_start + (work + weights) / threads + (threads > 1 ? a_thread : 0);
+  // And what a start, weights and a team cost.
+  constexpr double a_start = 0.5e-6, a_weight = 0.5e-9, a_thread = 2e-6;
+  const double weights = static_cast<double>(args.w.size()) * a_weight;
+  const double work = gathering_seconds(conv_layer::forward(args)) + weights;
+  return a_start + work / threads + (threads > 1 ? a_thread : 0);
 }
 
 Support takes_winograd(const Conv::Args& args, const Context&) {

@@ -7,9 +7,10 @@
 
 namespace rung::conv_cpu {
 
-/// direct_simd's and padded_planes's kernels, for this machine.
+/// The kernels of direct_simd, padded_planes and padded_pixels, for this machine.
 void direct_on(const Conv::Args& args, Context& context, int threads);
 void planes_on(const Conv::Args& args, Context& context, int threads);
+void pixels_on(const Conv::Args& args, Context& context, int threads);
 
 /// What direct_simd takes on so many threads.
 double seconds(const Conv::Args& args, int threads);

@@ -21,6 +21,8 @@
 #include "rung/cpu/team.hpp"
 #include "rung/ops/conv/cpu/detail/channel_columns-inl.hpp"
 #include "rung/ops/conv/cpu/detail/gather-inl.hpp"
+#include "rung/ops/conv/cpu/detail/pixels-inl.hpp"
+#include "rung/ops/conv/cpu/detail/pixels.hpp"
 #include "rung/ops/conv/cpu/detail/planes-inl.hpp"
 #include "rung/ops/conv/cpu/detail/tile-inl.hpp"
 
@@ -156,11 +158,16 @@ inline void gathered(const Gathered& g, Context& context, int threads) {
   });
 }
 
-/// From padded planes where that is faster. Both add an element's terms in the same order.
+/// In the fastest way. Each adds an element's terms in an order of its own.
 inline void direct(const Gathered& g, Context& context, int threads) {
-  if (!conv_cpu::prefers_planes(g)) return gathered(g, context, threads);
+  const conv_cpu::Way way = conv_cpu::fastest_way(g).way;
+  if (way == conv_cpu::Way::gathered) return gathered(g, context, threads);
   visit<float, double, f16, bf16>(g.dtype, [&]<class In>() {
-    run_layer<PlaneColumns<Accumulator<In>, In>>(g, context, threads);
+    if (way == conv_cpu::Way::planes) {
+      run_layer<PlaneColumns<Accumulator<In>, In>>(g, context, threads);
+    } else {
+      run_layer<PixelRows<Accumulator<In>, In>>(g, context, threads);
+    }
   });
 }
 

@@ -15,6 +15,8 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdlib>
+#include <type_traits>
 
 #include "rung/core/integer.hpp"
 #include "rung/cpu/team.hpp"
@@ -88,10 +90,14 @@ PlaneTile<T> plane_tile_for(int rows, int columns) {
 template <class T, class In>
 class PlaneBands {
  public:
-  PlaneBands(const Gathered& g, std::int64_t channels, int threads) : g_(g) {
+  PlaneBands(const Gathered& g, std::int64_t channels, int threads, bool in_place = false) : g_(g) {
     Gathered some = g;
     some.q = channels;
     shape_ = conv_cpu::plane_shape(some, sizeof(T), threads);
+    if (in_place) {
+      shape_.pitch = g.axis[1].places == 1 ? shape_.columns : g.x_strides[3];
+      shape_.plane = g.x_strides[1];
+    }
     down_ = ceil_div(g.axis[1].places, shape_.rows);
     across_ = ceil_div(g.axis[2].places, shape_.columns);
   }
@@ -137,6 +143,17 @@ class PlaneBands {
     }
   }
 
+  /// Where the first taps of a band's pixels are in the image.
+  [[nodiscard]] const In* origin(const Band& band) const {
+    const In* at = static_cast<const In*>(g_.x) + band.group * g_.q * g_.x_strides[1] +
+                   band.n * g_.x_strides[0];
+    for (int axis = 0; axis < 3; ++axis) {
+      const SourceAxis& a = g_.axis[axis];
+      at += (band.o[axis] * a.step + a.start + conv_cpu::first_tap(a)) * g_.x_strides[2 + axis];
+    }
+    return at;
+  }
+
   /// Channels [first, first + count) of a band's group.
   void copy(const Band& band, std::int64_t first, std::int64_t count, T* to) const {
     const In* image = static_cast<const In*>(g_.x) + (band.group * g_.q + first) * g_.x_strides[1] +
@@ -177,7 +194,10 @@ template <class T, class In>
 class PlaneColumns {
  public:
   PlaneColumns(const Gathered& g, int threads)
-      : g_(g), bands_(g, g.q, threads), shape_(bands_.shape()) {
+      : g_(g),
+        in_place_(std::is_same_v<T, In> && conv_cpu::planes_in_place(g)),
+        bands_(g, g.q, threads, in_place_),
+        shape_(bands_.shape()) {
     tiles_ = ceil_div(g.m, std::int64_t{tile_rows});
     // A band's planes are shared by all filters, unless there are too few bands for the team.
     const std::int64_t bands = std::max<std::int64_t>(1, g.groups * bands_.count());
@@ -188,9 +208,15 @@ class PlaneColumns {
     blocks_ = block_ == 0 ? 0 : ceil_div(g.m, block_);
     taps_ = static_cast<int>(g.axis[1].kernel * g.axis[2].kernel);
     planes_ = g.q * g.axis[0].kernel;
+    if (in_place_) {
+      reach_ = (g.axis[1].kernel - 1) * std::abs(g.axis[1].between) * shape_.pitch +
+               (g.axis[2].kernel - 1) * std::abs(g.axis[2].between);
+      tail_ = round_up(columns + reach_, 16) + 16;
+    }
     // What a panel reads of some planes stays in L1 beside the weights.
-    const std::int64_t read = std::min<std::int64_t>(
-        shape_.plane, g.axis[1].kernel * shape_.phases[1] * (columns + shape_.pitch / 8));
+    const std::int64_t read =
+        std::min<std::int64_t>(in_place_ ? columns * taps_ : shape_.plane,
+                               g.axis[1].kernel * shape_.phases[1] * (columns + shape_.pitch / 8));
     constexpr std::int64_t l1_bytes = 24576;
     chunk_ = std::max<std::int64_t>(
         1, l1_bytes / std::max<std::int64_t>(1, read * static_cast<std::int64_t>(sizeof(T))));
@@ -200,7 +226,8 @@ class PlaneColumns {
     return conv_layer::bytes_of<T>({round_up(g_.groups * tiles_ * tile_rows * g_.terms(), 64)});
   }
   [[nodiscard]] std::size_t thread_bytes() const {
-    return conv_layer::bytes_of<T>({round_up(planes_ * shape_.plane + columns, 64)}) +
+    const std::int64_t copied = planes_ * (in_place_ ? tail_ : shape_.plane);
+    return conv_layer::bytes_of<T>({round_up(copied + columns, 64)}) +
            static_cast<std::size_t>(block_ * columns) * sizeof(T) +
            static_cast<std::size_t>(round_up(std::int64_t{taps_}, 64)) * sizeof(std::int32_t);
   }
@@ -215,7 +242,8 @@ class PlaneColumns {
     T* sums = reinterpret_cast<T*>(offsets + round_up(std::int64_t{taps_}, 64));
     T* planes = sums + block_ * columns;
     // The last panel reads on behind the last plane.
-    std::fill(planes + planes_ * shape_.plane, planes + planes_ * shape_.plane + columns, T{0});
+    T* const behind = planes + planes_ * (in_place_ ? tail_ : shape_.plane);
+    std::fill(behind, behind + columns, T{0});
     team.wait();
     const cpu::Range share = team.share(g_.groups * bands_.count() * blocks_);
     std::int64_t last = -1;
@@ -223,7 +251,7 @@ class PlaneColumns {
       const std::int64_t band = task / blocks_;
       const std::int64_t first = task % blocks_ * block_;
       const Band at = bands_.band_of(band);
-      if (band != last) bands_.copy(at, 0, g_.q, planes);
+      if (band != last && !in_place_) bands_.copy(at, 0, g_.q, planes);
       last = band;
       multiply_band(at, first, std::min(block_, g_.m - first), packed, planes, offsets, sums);
     }
@@ -256,21 +284,40 @@ class PlaneColumns {
   }
 
   void multiply_band(const Band& band, std::int64_t first, std::int64_t filters, const T* packed,
-                     const T* planes, const std::int32_t* offsets, T* sums) const {
+                     T* planes, const std::int32_t* offsets, T* sums) const {
     const std::int64_t positions = (band.rows - 1) * shape_.pitch + band.columns;
     const T* weights = packed + (band.group * tiles_ * tile_rows + first) * g_.terms();
     for (std::int64_t at = 0; at < positions; at += columns) {
       const int count = static_cast<int>(std::min<std::int64_t>(columns, positions - at));
+      const T* from = planes + at;
+      std::int64_t plane = shape_.plane;
+      if constexpr (std::is_same_v<T, In>) {
+        if (in_place_) from = bands_.origin(band) + at;
+        // What a panel has beyond the band may be beyond the tensor.
+        if (in_place_ && count < columns) {
+          copy_tail(from, count + reach_, planes);
+          from = planes;
+          plane = tail_;
+        }
+      }
       for (std::int64_t q = 0; q == 0 || q < planes_; q += chunk_) {
         const std::int64_t some = std::min(chunk_, planes_ - q);
         for (std::int64_t i = 0; i < filters; i += tile_rows) {
           const int rows = static_cast<int>(std::min<std::int64_t>(tile_rows, filters - i));
           plane_tile_for<T>(rows, count)(weights + i * g_.terms() + q * taps_ * rows,
-                                         planes + q * shape_.plane + at, some, shape_.plane,
-                                         offsets, taps_, sums + i * columns, q != 0);
+                                         from + q * plane, some, plane, offsets, taps_,
+                                         sums + i * columns, q != 0);
         }
       }
       write(band, at, count, first, filters, sums);
+    }
+  }
+
+  /// So many elements of each channel.
+  void copy_tail(const T* from, std::int64_t count, T* to) const {
+    for (std::int64_t q = 0; q < planes_; ++q, from += shape_.plane, to += tail_) {
+      std::copy(from, from + count, to);
+      std::fill(to + count, to + tail_, T{0});
     }
   }
 
@@ -297,8 +344,11 @@ class PlaneColumns {
   }
 
   const Gathered& g_;
+  bool in_place_;
   PlaneBands<T, In> bands_;
   PlaneShape shape_;
+  std::int64_t reach_ = 0;  // from a pixel's first tap to its last, where planes are in place
+  std::int64_t tail_ = 0;   // of a channel's last panel, which is copied
   std::int64_t tiles_ = 0;
   std::int64_t block_ = 1;
   std::int64_t blocks_ = 1;

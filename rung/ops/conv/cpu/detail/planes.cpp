@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "rung/core/integer.hpp"
+#include "rung/cpu/isa.hpp"
 #include "rung/ops/conv/cpu/detail/terms.hpp"
 
 namespace rung::conv_cpu {
@@ -13,6 +14,8 @@ namespace {
 
 using conv_layer::Gathered;
 using conv_layer::SourceAxis;
+
+constexpr std::int64_t max_columns = 512;  // of a band
 
 std::int64_t span_of(const SourceAxis& axis) { return (axis.kernel - 1) * std::abs(axis.between); }
 
@@ -31,7 +34,6 @@ std::int64_t set_planes(const Gathered& g, PlaneShape& shape) {
 
 PlaneShape plane_shape(const Gathered& g, std::size_t element, int threads) {
   constexpr std::int64_t band_bytes = 256 * 1024;  // of L2
-  constexpr std::int64_t max_columns = 512;
   PlaneShape shape;
   shape.columns = ceil_div(g.axis[2].places, ceil_div(g.axis[2].places, max_columns));
   // As many rows as L2 holds beside the weights, and a task for each thread.
@@ -57,6 +59,25 @@ PlaneShape plane_shape(const Gathered& g, std::size_t element, int threads) {
   return shape;
 }
 
+bool all_inside(const Gathered& g) {
+  for (const SourceAxis& axis : g.axis) {
+    const std::int64_t low = axis.start + first_tap(axis);
+    if (low < 0 || low + (axis.places - 1) * axis.step + span_of(axis) >= axis.extent) return false;
+  }
+  return true;
+}
+
+bool planes_in_place(const Gathered& g) {
+  const SourceAxis& down = g.axis[1];
+  if (size_of(g.dtype) == 2 || g.axis[0].kernel != 1 || g.x_strides[4] != 1) return false;
+  if (down.step != 1 || g.axis[2].step != 1 || !all_inside(g)) return false;
+  // One row, or whole rows of the image, of which little is no pixel.
+  const std::int64_t across = g.axis[2].places;
+  if (down.places == 1 && down.kernel == 1) return true;
+  return g.x_strides[3] == g.axis[2].extent && g.axis[2].extent <= across + across / 2 &&
+         across <= max_columns;
+}
+
 bool takes_planes(const Gathered& g) {
   for (const SourceAxis& axis : g.axis) {
     if (axis.divisor != 1 || axis.kernel > 0x3fff) return false;
@@ -78,12 +99,25 @@ bool pixels_are_rows(const Gathered& g) { return g.y_strides[1] == 1 && g.m >= e
 }  // namespace
 
 double term_seconds(const Gathered& g) {
-  if (!pixels_are_rows(g)) return g.x_strides[4] == 1 ? 0.25e-9 : 0.85e-9;
+  if (!pixels_are_rows(g)) {
+    if (g.x_strides[4] != 1) return 0.85e-9;
+    return g.axis[2].step == 1 ? 0.25e-9 : 0.45e-9;
+  }
   if (g.q < enough_channels) return 1e-9;  // one by one
   const double idle = g.m <= 16 ? 0.15e-9 : g.m <= 32 ? 0.06e-9 : 0.01e-9;
   // A tile, or for small types a copy, per tap: the fewer channels, the more of them.
   const bool small = size_of(g.dtype) == 2;
   return idle + (small ? 0.3e-9 : 0) + (small ? 4e-9 : 1.5e-9) / static_cast<double>(g.q);
+}
+
+double gathering_seconds(const Gathered& g) {
+  const double rate = cpu::isa() == cpu::Isa::avx512 ? 200e9 : 90e9;
+  constexpr double a_result = 0.25e-9;
+  const auto m = static_cast<double>(g.m);
+  const double a_pixel =
+      static_cast<double>(g.terms()) * (std::max(6.0, m) * 2 / rate + term_seconds(g)) +
+      m * a_result;
+  return static_cast<double>(g.groups) * static_cast<double>(g.pixels()) * a_pixel;
 }
 
 double planes_seconds(const Gathered& g) {
@@ -97,15 +131,15 @@ double planes_seconds(const Gathered& g) {
   const double copied =
       static_cast<double>(shape.plane) / pixels * static_cast<double>(g.q * g.axis[0].kernel);
   const auto terms = static_cast<double>(g.terms());
-  const double copying = copied * (g.x_strides[4] == 1 ? a_copy : a_copy_apart);
+  // In place a panel reads a few lines of each of many planes, far apart.
+  constexpr double a_line_apart = 0.06e-9;
+  const bool in_rows = g.x_strides[4] == 1 && g.axis[2].step == 1;
+  const double a_read = planes_in_place(g) ? a_line_apart : in_rows ? a_copy : a_copy_apart;
+  const double copying = copied * a_read;
   const double storing = pixels_are_rows(g) ? static_cast<double>(g.m) * a_store_apart : 0;
   const double a_pixel =
       terms * (rows * (places - 1) * a_row - term_seconds(g)) + copying + storing;
   return static_cast<double>(g.groups) * static_cast<double>(g.pixels()) * a_pixel;
-}
-
-bool prefers_planes(const Gathered& g) {
-  return g.terms() != 0 && takes_planes(g) && planes_seconds(g) < 0;
 }
 
 }  // namespace rung::conv_cpu

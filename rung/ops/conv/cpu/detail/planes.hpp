@@ -30,14 +30,17 @@ inline std::int64_t first_tap(const conv_layer::SourceAxis& axis) {
 
 PlaneShape plane_shape(const conv_layer::Gathered& g, std::size_t element, int threads);
 
+/// Whether no pixel has a tap in the padding.
+bool all_inside(const conv_layer::Gathered& g);
+
+/// Whether the image's own channels can be read as planes: no padding, no stride, contiguous rows
+/// with little between them, and no type to widen.
+bool planes_in_place(const conv_layer::Gathered& g);
+
 /// Whether planes are at all possible: no divisor, and a band of moderate size.
 bool takes_planes(const conv_layer::Gathered& g);
 /// By how much they are slower than gathering each term, in seconds of one thread; negative where
 /// they are faster.
 double planes_seconds(const conv_layer::Gathered& g);
-/// Whether a layer is made from planes. Where channels are contiguous, and fill vectors, little is
-/// gathered that planes would save. Of no number of threads: with channels last terms are added in
-/// another order.
-bool prefers_planes(const conv_layer::Gathered& g);
 
 }  // namespace rung::conv_cpu

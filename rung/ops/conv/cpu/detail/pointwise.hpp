@@ -41,7 +41,7 @@ inline bool reads_in_place(const Gathered& g) {
 inline double pointwise_seconds(const Gathered& g, int threads) {
   const double rate = cpu::isa() == cpu::Isa::avx512 ? 200e9 : 90e9;
   constexpr double an_element = 0.08e-9, a_call = 1e-6, a_thread = 2e-6, a_small_strip = 14e-9;
-  constexpr double an_element_in_place = 0.05e-9, a_sweep = 3e-9;
+  constexpr double an_element_in_place = 0.05e-9, a_sweep = 3e-9, a_result = 0.25e-9;
   const std::int64_t places = g.axis[2].places;
   const bool rows = pixels_are_rows(g);
   const auto q = static_cast<double>(g.q);
@@ -50,8 +50,9 @@ inline double pointwise_seconds(const Gathered& g, int threads) {
   const auto groups = static_cast<double>(g.groups);
   if (reads_in_place(g)) {
     const auto elements = static_cast<double>(g.pixels()) * q;
-    const double an_image = g.m == 1 ? 0.05e-6 : 0.2e-6;
+    const double an_image = g.m == 1 ? 0.05e-6 : 0.4e-6;
     const double work = elements * (m * 2 / rate + an_element_in_place) +
+                        static_cast<double>(g.pixels()) * m * a_result +
                         static_cast<double>(g.images) * (an_image + q * a_sweep);
     return groups * (0.5e-6 + work / threads + team);
   }
@@ -63,7 +64,9 @@ inline double pointwise_seconds(const Gathered& g, int threads) {
       rows ? pixels * std::ceil(m / 32)
            : static_cast<double>(g.images) * m * std::ceil(static_cast<double>(places) / 32);
   const double small = size_of(g.dtype) == 2 ? strips * a_small_strip + pixels * q * 0.15e-9 : 0;
-  const double work = (pixels * q * (std::max(6.0, m) * 2 / rate + an_element) + small) / threads;
+  // Columns are filters with channels last: of a strip that is not full most are empty.
+  const double wide = std::max(rows ? 20.0 : 6.0, m);
+  const double work = (pixels * q * (wide * 2 / rate + an_element) + small) / threads;
   return groups * (a_call + work + team);
 }
 

@@ -36,12 +36,26 @@ struct Call {
   [[nodiscard]] std::int64_t units() const {
     return args->images() * args->rows.out * (along == Along::rows ? args->channels() : 1);
   }
-  /// Elements of a line of x with its padding, and of what is read behind.
-  [[nodiscard]] std::int64_t line() const {
+  /// Elements of a line of x with its padding.
+  [[nodiscard]] std::int64_t used() const {
     const PoolAxis& columns = args->columns;
     const std::int64_t read = columns.start(columns.out - 1) + columns.padding +
                               (columns.kernel - 1) * columns.dilation + 1;
-    return round_up(std::max(columns.padding + columns.in, read) + 2 * slack, slack);
+    return std::max(columns.padding + columns.in, read);
+  }
+  /// From a line to the next one where several are joined: windows go on from one to the other.
+  [[nodiscard]] std::int64_t pitch() const { return round_up(used(), args->columns.stride); }
+  /// Output rows of an image whose lines are one behind the other: of short ones, many.
+  [[nodiscard]] std::int64_t rows_at_once() const {
+    constexpr std::int64_t elements = 1024;
+    if (along != Along::rows || !separable()) return 1;
+    return std::clamp<std::int64_t>(elements / pitch(), 1,
+                                    std::max<std::int64_t>(1, args->rows.out));
+  }
+  /// Elements of a line, or of those that are one behind the other, and of what is read behind.
+  [[nodiscard]] std::int64_t line() const {
+    const std::int64_t all = (rows_at_once() - 1) * pitch() + used();
+    return round_up(all + 2 * slack, slack);
   }
   /// Lines that are kept: one of column sums or maxima, or all of a window.
   [[nodiscard]] std::int64_t lines() const {
@@ -49,7 +63,9 @@ struct Call {
   }
   /// Of results, of positions and of divisors.
   [[nodiscard]] std::int64_t results() const {
-    return round_up(std::max(args->columns.out, args->channels()) + slack, slack);
+    const std::int64_t of_rows =
+        along == Along::rows ? rows_at_once() * ceil_div(pitch(), args->columns.stride) : 0;
+    return round_up(std::max({args->columns.out, args->channels(), of_rows}) + slack, slack);
   }
   /// Elements of the arithmetic type that a thread needs for itself.
   [[nodiscard]] std::int64_t scratch() const { return lines() * line() + 3 * results(); }

@@ -32,6 +32,7 @@ class RowsWorker {
         args_(*call_.args),
         columns_(args_.columns),
         line_(call_.line()),
+        outputs_(columns_.out),
         lines_(static_cast<S*>(share.scratch)),
         results_(lines_ + call_.lines() * line_),
         positions_(reinterpret_cast<I*>(results_ + call_.results())),
@@ -42,10 +43,17 @@ class RowsWorker {
       using Op = decltype(operation);
       if (whole_planes()) return by_planes<Op>();
       std::fill(lines_, lines_ + call_.lines() * line_, Op::identity);
-      for (std::int64_t unit = share_.begin; unit < share_.end; ++unit) {
+      const std::int64_t at_once = call_.rows_at_once();
+      for (std::int64_t unit = share_.begin; unit < share_.end;) {
         const std::int64_t plane = unit / args_.rows.out;
         const std::int64_t oh = unit % args_.rows.out;
-        output_row<Op>(plane / args_.channels(), plane % args_.channels(), oh);
+        const std::int64_t rows = std::min({at_once, args_.rows.out - oh, share_.end - unit});
+        if (at_once > 1) {
+          output_rows<Op>(plane / args_.channels(), plane % args_.channels(), oh, rows);
+        } else {
+          output_row<Op>(plane / args_.channels(), plane % args_.channels(), oh);
+        }
+        unit += rows;
       }
     });
   }
@@ -165,6 +173,45 @@ class RowsWorker {
            y.strides[3]);
   }
 
+  /// Short rows: their lines are one behind the other, and windows are taken along all of them.
+  template <class Op>
+  void output_rows(std::int64_t n, std::int64_t c, std::int64_t oh, std::int64_t rows) {
+    const ConstTensorRef& x = args_.x;
+    const TensorRef& y = args_.y;
+    const T* const image = static_cast<const T*>(x.data) + n * x.strides[0] + c * x.strides[1];
+    const std::int64_t step = args_.rows.dilation * x.strides[2];
+    const std::int64_t pitch = call_.pitch();
+    for (std::int64_t r = 0; r < rows; ++r) {
+      const PoolTaps taps = args_.rows.taps(oh + r);
+      const T* from = image + args_.rows.start(oh + r) * x.strides[2] + taps.begin * step;
+      join_rows<Op>(from, step, taps.count(), lines_ + r * pitch + columns_.padding);
+    }
+    const std::int64_t apart = pitch / columns_.stride;
+    outputs_ = (rows - 1) * apart + columns_.out;
+    by_stride([&](auto stride) HWY_ATTR { along_line<Op, stride>(); });
+    // Between the results of two rows are those of windows that go across: they are closed up.
+    S* const closed = results_ + call_.results();  // no positions are kept here
+    const std::int64_t out = columns_.out;
+    for (std::int64_t r = 0; r < rows; ++r) {
+      const S* reciprocals = args_.kind() == Pooling::average ? divisors_.of_row(oh + r) : nullptr;
+      for (std::int64_t i = 0; i < out; i += lanes()) {
+        V v = hn::LoadU(d, results_ + r * apart + i);
+        if (reciprocals != nullptr) v = hn::Mul(v, hn::LoadU(d, reciprocals + i));
+        if (args_.kind() == Pooling::l2) v = hn::Sqrt(v);
+        hn::StoreU(v, d, closed + r * out + i);
+      }
+    }
+    const auto* bias = static_cast<const S*>(call_.bias);
+    T* const to = static_cast<T*>(y.data) + n * y.strides[0] + c * y.strides[1] + oh * y.strides[2];
+    const bool one_run = y.strides[2] == out * y.strides[3];
+    const std::int64_t run = one_run ? rows * out : out;
+    // The last one first: a vector that is not full changes what is behind it.
+    for (std::int64_t r = one_run ? 0 : rows - 1; r >= 0; --r) {
+      finish(call_, closed + r * out, run, bias != nullptr ? bias + c : bias, true,
+             to + r * y.strides[2], y.strides[3]);
+    }
+  }
+
   /// `count` rows of x, `step` apart, into a line.
   template <class Op>
   HWY_INLINE void join_rows(const T* from, std::int64_t step, std::int64_t count, S* line) {
@@ -243,7 +290,7 @@ class RowsWorker {
       }
     } else {
       HWY_ALIGN S gathered[hn::MaxLanes(hn::ScalableTag<S>())];
-      const std::int64_t count = std::min(lanes(), columns_.out - ow);
+      const std::int64_t count = std::min(lanes(), outputs_ - ow);
       for (std::int64_t j = 0; j < kernel; ++j) {
         for (std::int64_t k = 0; k < lanes(); ++k) {
           gathered[k] = from[std::min(k, count - 1) * columns_.stride + j * dilation];
@@ -255,7 +302,7 @@ class RowsWorker {
 
   template <class Op, int stride>
   HWY_INLINE void along_line() {
-    for (std::int64_t ow = 0; ow < columns_.out; ow += lanes()) {
+    for (std::int64_t ow = 0; ow < outputs_; ow += lanes()) {
       V joined = hn::Set(d, Op::identity);
       for_each_tap<stride>(lines_, ow,
                            [&](std::int64_t, V v) HWY_ATTR { joined = Op::join(d, joined, v); });
@@ -318,6 +365,7 @@ class RowsWorker {
   const Pool::Args& args_;
   const PoolAxis& columns_;
   std::int64_t line_;
+  std::int64_t outputs_;  // windows along a line
   S* lines_;
   S* results_;
   I* positions_;
