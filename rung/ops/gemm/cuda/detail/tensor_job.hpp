@@ -114,8 +114,8 @@ inline Support require_16_bit_maps(const Gemm::Args& args, const Context& contex
 
 /// C, of Out, as boxes of a strip: nothing but alpha between the sums and C, and rows that end
 /// where a store of 16 bytes does.
-template <class Out, class T>
-bool map_c(const Product<T, float>& p, TensorMap& map) {
+template <class Out, class P>
+bool map_c(const P& p, TensorMap& map) {
   if (p.beta != 0 || p.bias.data != nullptr || p.residual.data != nullptr ||
       p.activation != Activation::none) {
     return false;
