@@ -38,6 +38,8 @@ struct Fp8Job {
   int slice_tiles;
   bool boxes_of_c;
 
+  [[nodiscard]] __device__ const auto& product() const { return finish.p; }
+  [[nodiscard]] __device__ int out_bytes() const { return out == DType::f32 ? 4 : 2; }
   [[nodiscard]] __device__ int tiles_of_slice(int slice) const {
     return smaller(slice_tiles, k_tiles - slice * slice_tiles);
   }

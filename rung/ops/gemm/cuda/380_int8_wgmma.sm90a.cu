@@ -41,6 +41,8 @@ struct Int8Job {
   static constexpr int slice_tiles = 0;  // k is one slice
   bool boxes_of_c;
 
+  [[nodiscard]] __device__ const auto& product() const { return p; }
+  [[nodiscard]] static __device__ int out_bytes() { return 4; }
   [[nodiscard]] __device__ int tiles_of_slice(int) const { return k_tiles; }
 };
 

@@ -16,6 +16,7 @@
 #include "rung/device/ptx_thread.hpp"
 #include "rung/device/stage_ring.hpp"
 #include "rung/device/wgmma_tile.hpp"
+#include "rung/ops/gemm/cuda/detail/strip.hpp"
 
 namespace rung::gemm_cuda::inline RUNG_TARGET {
 
@@ -23,9 +24,9 @@ constexpr int consumer_groups = 2;
 constexpr int consumer_warps = 4 * consumer_groups;
 constexpr int producer_threads = 128;  // the block's first
 constexpr int role_threads = producer_threads + 32 * consumer_warps;
-// 128 * 24 + 256 * 240 are the 168 * 384 registers that the block starts with.
-constexpr int producer_registers = 24;
-constexpr int consumer_registers = 240;
+// 128 * 40 + 256 * 232 are the 168 * 384 registers that the block starts with.
+constexpr int producer_registers = 40;
+constexpr int consumer_registers = 232;
 
 /// A stage of the ring: 128 bytes of k of both operands.
 template <int Rows, int Columns>
@@ -147,10 +148,15 @@ __device__ __forceinline__ void in_roles(Layout& layout, const Job& job, const C
   RingPlace<Layout::stage_count> at;
   if (threadIdx.x < producer_threads) {
     ptx::release_registers<producer_registers>();
-    if (threadIdx.x == 0) {
+    if (threadIdx.x < 32) {
       for_each_tile<TileA, TileB>(job, [&](const BlockTile& tile) {
-        produce_tiles<TileA, TileB>(layout.stages, layout.ring, at, job, tile.batch, tile.row,
-                                    tile.column, tile.first_step * TileA::depth, tile.k_tiles);
+        prefetch_addends(job.product(), job.out_bytes(), tile.matrix, tile.row, tile.column,
+                         TileA::rows, TileB::rows);
+        if (threadIdx.x == 0) {
+          produce_tiles<TileA, TileB>(layout.stages, layout.ring, at, job, tile.batch, tile.row,
+                                      tile.column, tile.first_step * TileA::depth, tile.k_tiles);
+        }
+        __syncwarp();
       });
     }
   } else {
