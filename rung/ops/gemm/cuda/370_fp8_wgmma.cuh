@@ -3,6 +3,7 @@
 //
 // Idea, Changes, Cost and Limits stand in 370_fp8_wgmma.sm90a.cu, whose rung this is a part of.
 #pragma once
+#include <cstdlib>
 
 #include "rung/ops/gemm/cuda/detail/byte_operands.hpp"
 #include "rung/ops/gemm/cuda/detail/bytes.hpp"
@@ -37,6 +38,7 @@ struct Fp8Job {
   int k_tiles;
   int slice_tiles;
   bool boxes_of_c;
+  bool turns = true;
 
   [[nodiscard]] __device__ const auto& product() const { return finish.p; }
   [[nodiscard]] __device__ int out_bytes() const { return out == DType::f32 ? 4 : 2; }
@@ -161,11 +163,11 @@ __global__ void __launch_bounds__(role_threads, 1)
       for (int half = 0; half < halves; ++half) {
         // Four instructions, 128 steps of k, keep some 14 bits; between them and the next f32 adds.
         float partial[width / 2];
-        turns.take();
+        if (job.turns) turns.take();
         ptx::wgmma_fence(partial);
         wgmma_tile<TileA, TileB>(partial, stage.a, warp / 4 * 64, stage.b, false, half * width);
         ptx::wgmma_commit();
-        turns.give();
+        if (job.turns) turns.give();
         ptx::wgmma_wait<0>(partial);
         if (half == halves - 1) ReleaseOf<TileB>{}(layout.ring, at.stage);
         const float by[2] = {Scaled ? factors.rows[0] * factors.columns[half] : 1.0F,
@@ -245,6 +247,7 @@ void launch_fp8_wgmma(Context& context, const Fp8Call& call, const TensorPlan& p
     }
     visit<float, f16, bf16>(job.out,
                             [&]<class Out>() { job.boxes_of_c = map_c<Out>(longer, job.c); });
+    job.turns = std::getenv("RUNG_SCRATCH_TURNS") == nullptr;
     const bool scaled = job.scales.a.data != nullptr || job.scales.b.data != nullptr;
     launch(context,
            {.grid = Blocks * smaller<std::int64_t>(job.raster.total(), at_once),
