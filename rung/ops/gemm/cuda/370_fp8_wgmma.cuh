@@ -180,11 +180,8 @@ __global__ void __launch_bounds__(role_threads, 1)
       at.advance();
     }
     turns.end();
-#pragma unroll
-    for (int half = 0; half < halves; ++half) {
-      write_fp8_strip<width>(job, layout.strips[warp], turn, tile.matrix, first_row,
-                             tile.column + half * width, [&](int i) { return sums[half][i]; });
-    }
+    write_fp8_strip<Columns>(job, layout.strips[warp], turn, tile.matrix, first_row, tile.column,
+                             [&](int i) { return sums[i / (width / 2)][i % (width / 2)]; });
   });
 }
 

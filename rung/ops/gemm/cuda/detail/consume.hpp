@@ -111,8 +111,8 @@ struct BlockTile {
   int first_step, k_tiles;  // tiles of k
 };
 
-/// Calls body(BlockTile) for every gridDim.x-th tile. Where B is shared by a cluster's blocks, these
-/// have tiles one below the other, and the raster counts such columns of tiles.
+/// Calls body(BlockTile) for every gridDim.x-th tile. Where a cluster's blocks share B, they have
+/// tiles one below the other, and the raster counts such columns of tiles.
 template <class TileA, class TileB, class Job, class Body>
 __device__ __forceinline__ void for_each_tile(const Job& job, const Body& body) {
   constexpr int blocks = TileB::parts;

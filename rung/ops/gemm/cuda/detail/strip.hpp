@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// The epilogue of the tensor-core rungs. The sums of a warp are 16 rows of C, scattered over its
-// lanes as the instructions leave them (D of mma m16n8 and of wgmma alike): with group = lane / 4
-// and t = lane % 4, sums[i] is row group + 8 (i / 2 % 2), column 8 (i / 4) + 2 t + i % 2. They go
-// to C by way of 2 KiB of shared memory per warp, in pieces of 16 x 32, so that a lane finishes
-// four neighbours and a row's lanes touch contiguous memory.
+// The epilogue of the tensor-core rungs. The sums of a warp are 16 rows of C,
+// scattered over its lanes as the instructions leave them (D of mma m16n8 and
+// of wgmma alike): with group = lane / 4 and t = lane % 4, sums[i] is row group
+// + 8 (i / 2 % 2), column 8 (i / 4) + 2 t + i % 2. They go to C by way of 2 KiB
+// of shared memory per warp, in pieces of 16 x 32, so that a lane finishes four
+// neighbours and a row's lanes touch contiguous memory.
 #pragma once
 
 #include <cstdint>
@@ -16,15 +17,17 @@
 
 namespace rung::gemm_cuda::inline RUNG_TARGET {
 
-/// What a warp has of shared memory for its strip. Aligned, because the pieces are swizzled.
+/// What a warp has of shared memory for its strip. Aligned, because the pieces
+/// are swizzled.
 struct alignas(1024) StripStage {
   static constexpr int rows = 16;
   static constexpr int columns = 32;
   unsigned char bytes[rows * columns * 4];
 };
 
-/// The product with C, and bias, of another type: the kernels of 16-bit operands learn at run time
-/// whether C is f32, instead of being compiled twice.
+/// The product with C, and bias, of another type: the kernels of 16-bit
+/// operands learn at run time whether C is f32, instead of being compiled
+/// twice.
 template <class Out, class P>
 __device__ Product<typename P::In, Out> with_output(const P& p) {
   const auto retyped = [](auto& to, const auto& from) {
@@ -40,7 +43,8 @@ __device__ Product<typename P::In, Out> with_output(const P& p) {
   retyped(q.residual, p.residual);
   return q;
 }
-/// finish(the product), with C of T where the result is narrow and T has 16 bits, else as it is.
+/// finish(the product), with C of T where the result is narrow and T has 16
+/// bits, else as it is.
 template <class T, class P, class Finish>
 __device__ __forceinline__ void with_output_type(const P& p, bool narrow, const Finish& finish) {
   if constexpr (sizeof(T) == 2) {
@@ -49,13 +53,14 @@ __device__ __forceinline__ void with_output_type(const P& p, bool narrow, const 
   finish(p);
 }
 
-/// The value, of which the compiler does not know that it is the same as before: what is computed
-/// from it in a loop is not kept in registers over the loop.
-__device__ __forceinline__ int computed_anew(int value) {
+/// 0, of which the compiler does not know it: what is computed from it in a loop is not kept in
+/// registers from one round to the next.
+__device__ __forceinline__ int zero_anew() {
+  int zero = 0;
 #if defined(__CUDACC__)
-  asm volatile("" : "+r"(value));
+  asm volatile("" : "+r"(zero));
 #endif
-  return value;
+  return zero;
 }
 
 /// Whether groups of four that begin at multiples of four lie whole in aligned memory.
@@ -65,63 +70,68 @@ __device__ bool has_wide_groups(const View<T, 3>& matrix) {
          is_wide_aligned<std::remove_const_t<T>, 4>(matrix.data);
 }
 
-/// `wide`: has_wide_groups(matrix). left: of the row's elements, from `column` on.
-template <class T>
-__device__ __forceinline__ Pack<std::remove_const_t<T>, 4> load_group(const View<T, 3>& matrix,
-                                                                      bool wide, int batch,
-                                                                      std::int64_t row,
-                                                                      std::int64_t column,
-                                                                      std::int64_t left) {
-  using Element = std::remove_const_t<T>;
-  const Element* const from = &matrix(batch, row, column);
-  if (wide && left >= 4) return load_wide<4>(from);
-  Pack<Element, 4> group;
-#pragma unroll
-  for (int i = 0; i < 4; ++i) group[i] = i < left ? from[i * matrix.strides[2]] : zero<Element>();
-  return group;
-}
-
-/// What a lane finishes of a piece at a time: Groups groups of four neighbours, in rows RowsApart
-/// from each other. All of them at each step, so that a warp has more to do than to wait for one
-/// group's chain of instructions.
-template <class P, int Groups, int RowsApart>
-class LaneGroups {
+/// What a lane finishes of a piece of 16 x Width elements, all of it at each step, so that a warp
+/// has more to do than to wait for one element's chain of instructions: where C has wide groups,
+/// Width / 8 of them, else elements of a column.
+template <class P, int Width>
+class LaneShare {
   using Out = typename P::Out;
   using Sum = typename P::Sum;
-  static constexpr int count = 4 * Groups;
+  static constexpr int count = StripStage::rows * Width / 32;
+  static constexpr int groups_along = Width / 4;
+  static constexpr int rows_apart = 32 / groups_along;  // of a lane's groups
+  static constexpr int lines = count / 4;
+
   const P& p_;
-  bool wide_bias_, wide_residual_;
+  bool wide_, wide_bias_, wide_residual_;
 
  public:
-  using Elements = Pack<Out, 4>[Groups];
-  using Sums = Pack<Sum, count>;
+  using Elements = Pack<Out, count>;
+  struct Place {
+    int batch;
+    std::int64_t row, column;  // of the piece
+  };
 
-  /// C's groups are wide ones.
-  explicit __device__ LaneGroups(const P& p)
-      : p_(p), wide_bias_(has_wide_groups(p.bias)), wide_residual_(has_wide_groups(p.residual)) {}
+  explicit __device__ LaneShare(const P& p)
+      : p_(p),
+        wide_(has_wide_groups(p.c)),
+        wide_bias_(wide_ && has_wide_groups(p.bias)),
+        wide_residual_(wide_ && has_wide_groups(p.residual)) {}
 
   /// Starts loading what takes longest to come: C, else residual.
-  __device__ __forceinline__ void load(Elements& early, int batch, std::int64_t row,
-                                       std::int64_t column) const {
+  __device__ __forceinline__ void load(Elements& early, const Place& place) const {
     if (p_.beta != 0) {
-      load(early, p_.c, true, batch, row, column);
+      load(early, p_.c, wide_, place);
     } else if (p_.residual.data != nullptr) {
-      load(early, p_.residual, wide_residual_, batch, row, column);
+      load(early, p_.residual, wide_residual_, place);
     }
   }
 
-  __device__ __forceinline__ void finish(Sums& values, Elements& early, int batch, std::int64_t row,
-                                         std::int64_t column) const {
+  /// sums: where the sum at a row and a column of the piece is.
+  template <class Sums>
+  __device__ __forceinline__ void finish(const Sums& sums, Elements& early,
+                                         const Place& place) const {
+    Pack<Sum, count> values;
+    if (wide_) {
+#pragma unroll
+      for (int line = 0; line < lines; ++line) {
+        set_group(values, line, load_wide<4>(sums(wide_row(line), wide_column())));
+      }
+    } else {
+#pragma unroll
+      for (int i = 0; i < count; ++i) values[i] = *sums(row(i), column());
+    }
 #pragma unroll
     for (int i = 0; i < count; ++i) values[i] *= p_.alpha;
     if (p_.beta != 0) {
 #pragma unroll
-      for (int i = 0; i < count; ++i) values[i] += p_.beta * convert<Sum>(early[i / 4][i % 4]);
+      for (int i = 0; i < count; ++i) values[i] += p_.beta * convert<Sum>(early[i]);
     }
     if (p_.bias.data != nullptr) {
       Elements bias = {};
-      load(bias, p_.bias, wide_bias_, batch, row, column);
-      add(values, bias);
+      load(bias, p_.bias, wide_bias_, place);
+#pragma unroll
+      for (int i = 0; i < count; ++i) values[i] += convert<Sum>(bias[i]);
     }
     if constexpr (std::is_unsigned_v<Sum>) {
 #pragma unroll
@@ -130,45 +140,89 @@ class LaneGroups {
       activate_all<Out>(p_.activation, values);
     }
     if (p_.residual.data != nullptr) {
-      if (p_.beta != 0) load(early, p_.residual, wide_residual_, batch, row, column);
-      add(values, early);
+      if (p_.beta != 0) load(early, p_.residual, wide_residual_, place);
+#pragma unroll
+      for (int i = 0; i < count; ++i) values[i] += convert<Sum>(early[i]);
     }
-    store(values, batch, row, column);
+    store(convert<Out>(values), place);
   }
 
  private:
-  __device__ __forceinline__ void load(Elements& groups, const View<const Out, 3>& matrix,
-                                       bool wide, int batch, std::int64_t row,
-                                       std::int64_t column) const {
-    const std::int64_t left = p_.n() - column;
+  static __device__ int lane() { return static_cast<int>(threadIdx.x) % 32; }
+  static __device__ int wide_row(int line) { return lane() / groups_along + line * rows_apart; }
+  static __device__ int wide_column() { return lane() % groups_along * 4; }
+  static __device__ int row(int i) { return lane() / Width + i * (32 / Width); }
+  static __device__ int column() { return lane() % Width; }
+
+  template <class Value>
+  static __device__ __forceinline__ void set_group(Pack<Value, count>& values, int line,
+                                                   const Pack<Value, 4>& group) {
 #pragma unroll
-    for (int i = 0; i < Groups; ++i) {
-      const std::int64_t at = row + i * RowsApart;
-      if (at < p_.m() && left > 0) groups[i] = load_group(matrix, wide, batch, at, column, left);
+    for (int i = 0; i < 4; ++i) values[4 * line + i] = group[i];
+  }
+
+  __device__ __forceinline__ void load(Elements& elements, const View<const Out, 3>& matrix,
+                                       bool wide, const Place& place) const {
+    if (wide_) {
+      const std::int64_t at_column = place.column + wide_column();
+      const std::int64_t left = p_.n() - at_column;
+#pragma unroll
+      for (int line = 0; line < lines; ++line) {
+        const std::int64_t at_row = place.row + wide_row(line);
+        if (at_row >= p_.m() || left <= 0) continue;
+        const Out* const from = &matrix(place.batch, at_row, at_column);
+        Pack<Out, 4> group = {};
+        if (wide && left >= 4) {
+          group = load_wide<4>(from);
+        } else {
+#pragma unroll
+          for (int i = 0; i < 4; ++i) {
+            if (i < left) group[i] = from[i * matrix.strides[2]];
+          }
+        }
+        set_group(elements, line, group);
+      }
+      return;
+    }
+    const std::int64_t at_column = place.column + column();
+#pragma unroll
+    for (int i = 0; i < count; ++i) {
+      const std::int64_t at_row = place.row + row(i);
+      if (at_row < p_.m() && at_column < p_.n()) {
+        elements[i] = matrix(place.batch, at_row, at_column);
+      }
     }
   }
-  static __device__ __forceinline__ void add(Sums& values, const Elements& groups) {
+
+  __device__ __forceinline__ void store(const Elements& elements, const Place& place) const {
+    if (wide_) {
+      const std::int64_t at_column = place.column + wide_column();
+      const std::int64_t left = p_.n() - at_column;
 #pragma unroll
-    for (int i = 0; i < count; ++i) values[i] += convert<Sum>(groups[i / 4][i % 4]);
-  }
-  __device__ __forceinline__ void store(const Sums& values, int batch, std::int64_t row,
-                                        std::int64_t column) const {
-    const std::int64_t left = p_.n() - column;
+      for (int line = 0; line < lines; ++line) {
+        const std::int64_t at_row = place.row + wide_row(line);
+        if (at_row >= p_.m() || left <= 0) continue;
+        Out* const c = &p_.c(place.batch, at_row, at_column);
+        Pack<Out, 4> group;
 #pragma unroll
-    for (int i = 0; i < Groups; ++i) {
-      const std::int64_t at = row + i * RowsApart;
-      if (at >= p_.m() || left <= 0) continue;
-      Out* const c = &p_.c(batch, at, column);
-      Pack<Out, 4> group;
+        for (int i = 0; i < 4; ++i) group[i] = elements[4 * line + i];
+        if (left >= 4) {
+          store_wide(c, group);
+          continue;
+        }
 #pragma unroll
-      for (int j = 0; j < 4; ++j) group[j] = convert<Out>(values[4 * i + j]);
-      if (left >= 4) {
-        store_wide(c, group);
-        continue;
+        for (int i = 0; i < 4; ++i) {
+          if (i < left) c[i] = group[i];
+        }
       }
+      return;
+    }
+    const std::int64_t at_column = place.column + column();
 #pragma unroll
-      for (int j = 0; j < 4; ++j) {
-        if (j < left) c[j] = group[j];
+    for (int i = 0; i < count; ++i) {
+      const std::int64_t at_row = place.row + row(i);
+      if (at_row < p_.m() && at_column < p_.n()) {
+        p_.c(place.batch, at_row, at_column) = elements[i];
       }
     }
   }
@@ -179,32 +233,25 @@ class LaneGroups {
 /// unrolled, each would carry its own copy of every activation.
 template <int Columns, class P, class Sums>
 __device__ __forceinline__ void finish_strip(const P& p, StripStage& stage, int batch,
-                                             std::int64_t first_row, std::int64_t first_column,
-                                             const Sums& sums) {
+                                             int first_row, int first_column, const Sums& sums) {
   using Sum = typename P::Sum;
   static_assert(sizeof(Sum) == 4);
   constexpr int width = StripStage::columns < Columns ? StripStage::columns : Columns;
   static_assert(Columns % width == 0 && width % 8 == 0);
   const int lane = static_cast<int>(threadIdx.x) % 32;
-  const bool wide = takes_wide_stores<4>(p);
   const auto at = [&](int row, int column) {
     return reinterpret_cast<Sum*>(stage.bytes +
                                   swizzled<Swizzle::bytes_128>(row * 128 + column * 4));
   };
-  // A lane's groups of a piece, of which each row has `groups`.
-  constexpr int groups = width / 4;
-  constexpr int rows_apart = smaller(32 / groups, StripStage::rows);
-  constexpr int lane_groups = StripStage::rows / rows_apart;
-  const LaneGroups<P, lane_groups, rows_apart> finisher(p);
-  const int lane_row = lane / groups;
-  const int lane_column = lane % groups * 4;
-  typename LaneGroups<P, lane_groups, rows_apart>::Elements early = {};
+  using Share = LaneShare<P, width>;
+  const Share share(p);
+  typename Share::Elements early = {};
 #pragma unroll 1
   for (int piece = 0; piece < Columns / width; ++piece) {
     // They arrive while the sums change hands.
-    const std::int64_t row = first_row + computed_anew(lane_row);
-    const std::int64_t group_column = first_column + piece * width + lane_column;
-    if (wide) finisher.load(early, batch, row, group_column);
+    const int zero = zero_anew();
+    const typename Share::Place place{batch + zero, first_row + zero, first_column + piece * width};
+    share.load(early, place);
     __syncwarp();  // the piece before has been read
 #pragma unroll
     for (int candidate = 0; candidate < Columns / width; ++candidate) {
@@ -219,33 +266,12 @@ __device__ __forceinline__ void finish_strip(const P& p, StripStage& stage, int 
       }
     }
     __syncwarp();
-    if (!wide) {
-      // A column per lane: stores that are single ones are at least contiguous.
-      const std::int64_t column = first_column + piece * width + lane;
-#pragma unroll 1
-      for (int first = 0; first < StripStage::rows; first += 4) {
-#pragma unroll
-        for (int i = first; i < first + 4; ++i) {
-          if (lane < width && first_row + i < p.m() && column < p.n()) {
-            finish(p, batch, first_row + i, column, *at(i, lane));
-          }
-        }
-      }
-      continue;
-    }
-    Pack<Sum, 4 * lane_groups> values;
-#pragma unroll
-    for (int i = 0; i < lane_groups; ++i) {
-      const Pack<Sum, 4> group = load_wide<4>(at(lane_row + i * rows_apart, lane_column));
-#pragma unroll
-      for (int j = 0; j < 4; ++j) values[4 * i + j] = group[j];
-    }
-    finisher.finish(values, early, batch, row, group_column);
+    share.finish(at, early, place);
   }
 }
 
-/// Has what the epilogue will read of a tile of C and residual brought to L2, while the tile's products
-/// are made. By a warp; `bytes` of an element.
+/// Has what the epilogue will read of a tile of C and residual brought to L2, while the tile's
+/// products are made. By a warp; `bytes` of an element.
 template <class P>
 __device__ void prefetch_addends(const P& p, std::int64_t bytes, int batch, int first_row,
                                  int first_column, int rows, int columns) {
