@@ -86,7 +86,10 @@ class LaneShare {
   bool wide_, wide_bias_, wide_residual_;
 
  public:
-  using Elements = Pack<Out, count>;
+  /// Raw, several a register where they have 16 bits: what is unpacked at once is waited for at once.
+  struct Elements {
+    RawPack<Out, 4> line[lines];
+  };
   struct Place {
     int batch;
     std::int64_t row, column;  // of the piece
@@ -115,7 +118,9 @@ class LaneShare {
     if (wide_) {
 #pragma unroll
       for (int line = 0; line < lines; ++line) {
-        set_group(values, line, load_wide<4>(sums(wide_row(line), wide_column())));
+        const Pack<Sum, 4> four = load_wide<4>(sums(wide_row(line), wide_column()));
+#pragma unroll
+        for (int i = 0; i < 4; ++i) values[4 * line + i] = four[i];
       }
     } else {
 #pragma unroll
@@ -124,14 +129,12 @@ class LaneShare {
 #pragma unroll
     for (int i = 0; i < count; ++i) values[i] *= p_.alpha;
     if (p_.beta != 0) {
-#pragma unroll
-      for (int i = 0; i < count; ++i) values[i] += p_.beta * convert<Sum>(early[i]);
+      for_each(early, [&](int i, Out c) { values[i] += p_.beta * convert<Sum>(c); });
     }
     if (p_.bias.data != nullptr) {
       Elements bias = {};
       load(bias, p_.bias, wide_bias_, place);
-#pragma unroll
-      for (int i = 0; i < count; ++i) values[i] += convert<Sum>(bias[i]);
+      for_each(bias, [&](int i, Out value) { values[i] += convert<Sum>(value); });
     }
     if constexpr (std::is_unsigned_v<Sum>) {
 #pragma unroll
@@ -141,8 +144,7 @@ class LaneShare {
     }
     if (p_.residual.data != nullptr) {
       if (p_.beta != 0) load(early, p_.residual, wide_residual_, place);
-#pragma unroll
-      for (int i = 0; i < count; ++i) values[i] += convert<Sum>(early[i]);
+      for_each(early, [&](int i, Out value) { values[i] += convert<Sum>(value); });
     }
     store(convert<Out>(values), place);
   }
@@ -154,11 +156,15 @@ class LaneShare {
   static __device__ int row(int i) { return lane() / Width + i * (32 / Width); }
   static __device__ int column() { return lane() % Width; }
 
-  template <class Value>
-  static __device__ __forceinline__ void set_group(Pack<Value, count>& values, int line,
-                                                   const Pack<Value, 4>& group) {
+  /// body(i, the i-th element)
+  template <class Body>
+  static __device__ __forceinline__ void for_each(const Elements& elements, const Body& body) {
 #pragma unroll
-    for (int i = 0; i < 4; ++i) values[4 * line + i] = group[i];
+    for (int line = 0; line < lines; ++line) {
+      const Pack<Out, 4> four = unpack(elements.line[line]);
+#pragma unroll
+      for (int i = 0; i < 4; ++i) body(4 * line + i, four[i]);
+    }
   }
 
   __device__ __forceinline__ void load(Elements& elements, const View<const Out, 3>& matrix,
@@ -171,30 +177,33 @@ class LaneShare {
         const std::int64_t at_row = place.row + wide_row(line);
         if (at_row >= p_.m() || left <= 0) continue;
         const Out* const from = &matrix(place.batch, at_row, at_column);
-        Pack<Out, 4> group = {};
         if (wide && left >= 4) {
-          group = load_wide<4>(from);
-        } else {
-#pragma unroll
-          for (int i = 0; i < 4; ++i) {
-            if (i < left) group[i] = from[i * matrix.strides[2]];
-          }
+          elements.line[line] = load_raw<4>(from);
+          continue;
         }
-        set_group(elements, line, group);
+        Pack<Out, 4> four;
+#pragma unroll
+        for (int i = 0; i < 4; ++i) four[i] = i < left ? from[i * matrix.strides[2]] : zero<Out>();
+        elements.line[line] = raw(four);
       }
       return;
     }
     const std::int64_t at_column = place.column + column();
 #pragma unroll
-    for (int i = 0; i < count; ++i) {
-      const std::int64_t at_row = place.row + row(i);
-      if (at_row < p_.m() && at_column < p_.n()) {
-        elements[i] = matrix(place.batch, at_row, at_column);
+    for (int line = 0; line < lines; ++line) {
+      Pack<Out, 4> four;
+#pragma unroll
+      for (int i = 0; i < 4; ++i) {
+        const std::int64_t at_row = place.row + row(4 * line + i);
+        four[i] = at_row < p_.m() && at_column < p_.n() ? matrix(place.batch, at_row, at_column)
+                                                        : zero<Out>();
       }
+      elements.line[line] = raw(four);
     }
   }
 
-  __device__ __forceinline__ void store(const Elements& elements, const Place& place) const {
+  __device__ __forceinline__ void store(const Pack<Out, count>& elements,
+                                        const Place& place) const {
     if (wide_) {
       const std::int64_t at_column = place.column + wide_column();
       const std::int64_t left = p_.n() - at_column;
