@@ -172,11 +172,12 @@ class LaneShare {
     if (wide_) {
       const std::int64_t at_column = place.column + wide_column();
       const std::int64_t left = p_.n() - at_column;
+      const std::int64_t first = place.row + wide_row(0);
+      std::int64_t at = matrix.offset(place.batch, first, at_column);
 #pragma unroll
-      for (int line = 0; line < lines; ++line) {
-        const std::int64_t at_row = place.row + wide_row(line);
-        if (at_row >= p_.m() || left <= 0) continue;
-        const Out* const from = &matrix(place.batch, at_row, at_column);
+      for (int line = 0; line < lines; ++line, at += rows_apart * matrix.strides[1]) {
+        if (line * rows_apart >= p_.m() - first || left <= 0) continue;
+        const Out* const from = matrix.data + at;
         if (wide && left >= 4) {
           elements.line[line] = load_raw<4>(from);
           continue;
@@ -188,15 +189,15 @@ class LaneShare {
       }
       return;
     }
-    const std::int64_t at_column = place.column + column();
+    const std::int64_t first = place.row + row(0);
+    const std::int64_t rows = place.column + column() < p_.n() ? p_.m() - first : 0;
+    std::int64_t at = matrix.offset(place.batch, first, place.column + column());
 #pragma unroll
     for (int line = 0; line < lines; ++line) {
       Pack<Out, 4> four;
 #pragma unroll
-      for (int i = 0; i < 4; ++i) {
-        const std::int64_t at_row = place.row + row(4 * line + i);
-        four[i] = at_row < p_.m() && at_column < p_.n() ? matrix(place.batch, at_row, at_column)
-                                                        : zero<Out>();
+      for (int i = 0; i < 4; ++i, at += (32 / Width) * matrix.strides[1]) {
+        four[i] = (4 * line + i) * (32 / Width) < rows ? matrix.data[at] : zero<Out>();
       }
       elements.line[line] = raw(four);
     }
@@ -207,11 +208,12 @@ class LaneShare {
     if (wide_) {
       const std::int64_t at_column = place.column + wide_column();
       const std::int64_t left = p_.n() - at_column;
+      const std::int64_t first = place.row + wide_row(0);
+      std::int64_t at = p_.c.offset(place.batch, first, at_column);
 #pragma unroll
-      for (int line = 0; line < lines; ++line) {
-        const std::int64_t at_row = place.row + wide_row(line);
-        if (at_row >= p_.m() || left <= 0) continue;
-        Out* const c = &p_.c(place.batch, at_row, at_column);
+      for (int line = 0; line < lines; ++line, at += rows_apart * p_.c.strides[1]) {
+        if (line * rows_apart >= p_.m() - first || left <= 0) continue;
+        Out* const c = p_.c.data + at;
         Pack<Out, 4> group;
 #pragma unroll
         for (int i = 0; i < 4; ++i) group[i] = elements[4 * line + i];
@@ -226,13 +228,12 @@ class LaneShare {
       }
       return;
     }
-    const std::int64_t at_column = place.column + column();
+    const std::int64_t first = place.row + row(0);
+    const std::int64_t rows = place.column + column() < p_.n() ? p_.m() - first : 0;
+    std::int64_t at = p_.c.offset(place.batch, first, place.column + column());
 #pragma unroll
-    for (int i = 0; i < count; ++i) {
-      const std::int64_t at_row = place.row + row(i);
-      if (at_row < p_.m() && at_column < p_.n()) {
-        p_.c(place.batch, at_row, at_column) = elements[i];
-      }
+    for (int i = 0; i < count; ++i, at += (32 / Width) * p_.c.strides[1]) {
+      if (i * (32 / Width) < rows) p_.c.data[at] = elements[i];
     }
   }
 };
