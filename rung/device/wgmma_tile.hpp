@@ -91,8 +91,8 @@ struct WgmmaTile : SwizzledTile<T, Rows, KMajor> {
   }
 };
 
-/// sums (+)= 64 rows of A from first_row on times 2 * Registers rows of B, from first_column on, over
-/// the tiles' whole depth. Sums are int for 8-bit integers, else float.
+/// sums (+)= 64 rows of A from first_row on times 2 * Registers rows of B, from first_column on,
+/// over the tiles' whole depth. Sums are int for 8-bit integers, else float.
 template <class TileA, class TileB, class Sum, int Registers>
 __device__ __forceinline__ void wgmma_tile(Sum (&sums)[Registers], const unsigned char* a,
                                            int first_row, const unsigned char* b, bool accumulate,

@@ -3,7 +3,6 @@
 //
 // Idea, Changes, Cost and Limits stand in 370_fp8_wgmma.sm90a.cu, whose rung this is a part of.
 #pragma once
-#include <cstdlib>
 
 #include "rung/ops/gemm/cuda/detail/byte_operands.hpp"
 #include "rung/ops/gemm/cuda/detail/bytes.hpp"
@@ -38,7 +37,6 @@ struct Fp8Job {
   int k_tiles;
   int slice_tiles;
   bool boxes_of_c;
-  bool turns = true;
 
   [[nodiscard]] __device__ const auto& product() const { return finish.p; }
   [[nodiscard]] __device__ int out_bytes() const { return out == DType::f32 ? 4 : 2; }
@@ -77,24 +75,26 @@ __device__ __forceinline__ void write_fp8_strip(const Fp8Job& job, StripBoxes& b
 
 /// The two consumers take turns at the tensor cores: while one adds up what it has multiplied, the
 /// other one's products are made. Left alone they would wait for the same stage, multiply at the
-/// same time and add at the same time. One of these lives as long as a tile.
+/// same time and add at the same time. One of these lives as long as the kernel: from tile to tile
+/// they go on in turns.
 class ProductTurns {
   static constexpr int threads = 32 * consumer_warps;
   int group_;
 
  public:
-  __device__ explicit ProductTurns(int group) : group_(group) {
+  __device__ ProductTurns() : group_(static_cast<int>(threadIdx.x) / 128 - 1) {
     if (group_ == 1) give();
   }
   /// Before the calling consumer issues products.
   __device__ void take() const { ptx::barrier_sync(1 + group_, threads); }
   /// When it has.
   __device__ void give() const { ptx::barrier_arrive(2 - group_, threads); }
-  /// After the last turn: nothing is left over for the next tile.
+  /// After the last turn of the last tile.
   __device__ void end() const {
     if (group_ == 0) take();
   }
 };
+static_assert(producer_threads == 128 && consumer_groups == 2);
 
 /// The factors of a tile's blocks: of a lane's two rows of A, and of each 128 columns of B.
 template <int Halves>
@@ -148,6 +148,7 @@ __global__ void __launch_bounds__(role_threads, 1)
   static_assert(TileA::depth == gemm_scale_block && gemm_scale_block % width == 0,
                 "a stage has one factor per row of A, and one of B per half");
   auto& layout = shared<Fp8Layout<Columns>>();
+  const ProductTurns turns;
   int turn = 0;
   in_roles<TileA, TileB>(layout, job, [&](const BlockTile& tile, auto& at) {
     const int warp = consumer_warp();
@@ -155,7 +156,6 @@ __global__ void __launch_bounds__(role_threads, 1)
     TileFactors<halves> factors(job, tile, first_row);
     if constexpr (Scaled) factors.load(tile.first_step);
     float sums[halves][width / 2] = {};
-    const ProductTurns turns(warp / 4);
     for (int step = 0; step < tile.k_tiles; ++step) {
       layout.ring.await_full(at);
       const auto& stage = layout.stages[at.stage];
@@ -163,11 +163,11 @@ __global__ void __launch_bounds__(role_threads, 1)
       for (int half = 0; half < halves; ++half) {
         // Four instructions, 128 steps of k, keep some 14 bits; between them and the next f32 adds.
         float partial[width / 2];
-        if (job.turns) turns.take();
+        turns.take();
         ptx::wgmma_fence(partial);
         wgmma_tile<TileA, TileB>(partial, stage.a, warp / 4 * 64, stage.b, false, half * width);
         ptx::wgmma_commit();
-        if (job.turns) turns.give();
+        turns.give();
         ptx::wgmma_wait<0>(partial);
         if (half == halves - 1) ReleaseOf<TileB>{}(layout.ring, at.stage);
         const float by[2] = {Scaled ? factors.rows[0] * factors.columns[half] : 1.0F,
@@ -179,10 +179,10 @@ __global__ void __launch_bounds__(role_threads, 1)
       if (Scaled && step + 1 < tile.k_tiles) factors.load(tile.first_step + step + 1);
       at.advance();
     }
-    turns.end();
     write_fp8_strip<Columns>(job, layout.strips[warp], turn, tile.matrix, first_row, tile.column,
                              [&](int i) { return sums[i / (width / 2)][i % (width / 2)]; });
   });
+  turns.end();
 }
 
 /// A call whose operands are where the copy engine takes them.
@@ -244,7 +244,6 @@ void launch_fp8_wgmma(Context& context, const Fp8Call& call, const TensorPlan& p
     }
     visit<float, f16, bf16>(job.out,
                             [&]<class Out>() { job.boxes_of_c = map_c<Out>(longer, job.c); });
-    job.turns = std::getenv("RUNG_SCRATCH_TURNS") == nullptr;
     const bool scaled = job.scales.a.data != nullptr || job.scales.b.data != nullptr;
     launch(context,
            {.grid = Blocks * smaller<std::int64_t>(job.raster.total(), at_once),

@@ -9,7 +9,6 @@
 //          slices. C is written by threads where TMA cannot write it.
 // Tried    -
 // Source   PTX ISA, "Asynchronous warpgroup level matrix multiply-accumulate".
-#include <cstdlib>
 #include "rung/ops/gemm/cuda/detail/byte_operands.hpp"
 #include "rung/ops/gemm/cuda/detail/consume.hpp"
 #include "rung/ops/gemm/cuda/detail/tensor_job.hpp"
@@ -90,9 +89,6 @@ Support supports(const Gemm::Args& args, const Context& context) {
 
 /// Of one slice of k: the best of the tiles.
 TensorPlan plan_of(const Gemm::Args& args, const Context& context) {
-  if (const char* tile = std::getenv("RUNG_SCRATCH_TILE")) {
-    return {std::atoi(tile), 1, tensor_seconds(args, context, int8_tiles[std::atoi(tile)], 1, true)};
-  }
   TensorPlan plan;
   for (int tile = 0; tile < static_cast<int>(std::size(int8_tiles)); ++tile) {
     const double seconds = tensor_seconds(args, context, int8_tiles[tile], 1, true);

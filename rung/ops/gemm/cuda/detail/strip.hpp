@@ -86,7 +86,8 @@ class LaneShare {
   bool wide_, wide_bias_, wide_residual_;
 
  public:
-  /// Raw, several a register where they have 16 bits: what is unpacked at once is waited for at once.
+  /// Raw, several a register where they have 16 bits: what is unpacked is waited for, so that loads
+  /// would not be in flight together.
   struct Elements {
     RawPack<Out, 4> line[lines];
   };
