@@ -75,8 +75,8 @@ __device__ __forceinline__ void write_fp8_strip(const Fp8Job& job, StripBoxes& b
 
 /// The two consumers take turns at the tensor cores: while one adds up what it has multiplied, the
 /// other one's products are made. Left alone they would wait for the same stage, multiply at the
-/// same time and add at the same time. One of these lives as long as the kernel: from tile to tile
-/// they go on in turns.
+/// same time and add at the same time. One of these lives as long as the kernel: the turns go on
+/// from tile to tile.
 class ProductTurns {
   static constexpr int threads = 32 * consumer_warps;
   int group_;
