@@ -11,16 +11,9 @@
 
 namespace rung::gemm_cuda::inline RUNG_TARGET {
 
-/// Of 256 columns a consumer multiplies half at a time. A cluster of two blocks shares those of B.
+/// Of 256 columns a consumer multiplies half at a time.
 constexpr int fp8_rows = 64 * consumer_groups;
-constexpr int fp8_cluster = 2;
 constexpr TensorTile fp8_tiles[] = {
-    {.rows = fp8_cluster * fp8_rows,
-     .columns = 256,
-     .blocks = fp8_cluster,
-     .reach = 0.72,
-     .start_seconds = 2.3e-6,
-     .step_seconds = 0.6e-6},
     {.rows = fp8_rows, .columns = 256, .reach = 0.7, .step_seconds = 0.6e-6},
     {.rows = fp8_rows, .columns = 128, .reach = 0.6, .step_seconds = 0.4e-6},
     {.rows = fp8_rows, .columns = 64, .reach = 0.45, .step_seconds = 0.3e-6}};
@@ -73,29 +66,6 @@ __device__ __forceinline__ void write_fp8_strip(const Fp8Job& job, StripBoxes& b
   write.template operator()<float>();
 }
 
-/// The two consumers take turns at the tensor cores: while one adds up what it has multiplied, the
-/// other one's products are made. Left alone they would wait for the same stage, multiply at the
-/// same time and add at the same time. One of these lives as long as the kernel: the turns go on
-/// from tile to tile.
-class ProductTurns {
-  static constexpr int threads = 32 * consumer_warps;
-  int group_;
-
- public:
-  __device__ ProductTurns() : group_(static_cast<int>(threadIdx.x) / 128 - 1) {
-    if (group_ == 1) give();
-  }
-  /// Before the calling consumer issues products.
-  __device__ void take() const { ptx::barrier_sync(1 + group_, threads); }
-  /// When it has.
-  __device__ void give() const { ptx::barrier_arrive(2 - group_, threads); }
-  /// After the last turn of the last tile.
-  __device__ void end() const {
-    if (group_ == 0) take();
-  }
-};
-static_assert(producer_threads == 128 && consumer_groups == 2);
-
 /// The factors of a tile's blocks: of a lane's two rows of A, and of each 128 columns of B.
 template <int Halves>
 class TileFactors {
@@ -138,17 +108,16 @@ class TileFactors {
 };
 
 /// Blocks that stay take every gridDim.x-th tile of C, or of a slice of k.
-template <class A, class B, int Columns, int Blocks, bool Scaled>
+template <class A, class B, int Columns, bool Scaled>
 __global__ void __launch_bounds__(role_threads, 1)
     gemm_fp8_wgmma(const __grid_constant__ Fp8Job job) {
   using TileA = WgmmaTile<A, fp8_rows, true>;
-  using TileB = WgmmaTile<B, Columns, true, Blocks>;
+  using TileB = WgmmaTile<B, Columns, true>;
   constexpr int width = smaller<int>(Columns, gemm_scale_block);
   constexpr int halves = Columns / width;
   static_assert(TileA::depth == gemm_scale_block && gemm_scale_block % width == 0,
                 "a stage has one factor per row of A, and one of B per half");
   auto& layout = shared<Fp8Layout<Columns>>();
-  const ProductTurns turns;
   int turn = 0;
   in_roles<TileA, TileB>(layout, job, [&](const BlockTile& tile, auto& at) {
     const int warp = consumer_warp();
@@ -163,13 +132,11 @@ __global__ void __launch_bounds__(role_threads, 1)
       for (int half = 0; half < halves; ++half) {
         // Four instructions, 128 steps of k, keep some 14 bits; between them and the next f32 adds.
         float partial[width / 2];
-        turns.take();
         ptx::wgmma_fence(partial);
         wgmma_tile<TileA, TileB>(partial, stage.a, warp / 4 * 64, stage.b, false, half * width);
         ptx::wgmma_commit();
-        turns.give();
         ptx::wgmma_wait<0>(partial);
-        if (half == halves - 1) ReleaseOf<TileB>{}(layout.ring, at.stage);
+        if (half == halves - 1) ReleaseHere{}(layout.ring, at.stage);
         const float by[2] = {Scaled ? factors.rows[0] * factors.columns[half] : 1.0F,
                              Scaled ? factors.rows[1] * factors.columns[half] : 1.0F};
 #pragma unroll
@@ -182,7 +149,6 @@ __global__ void __launch_bounds__(role_threads, 1)
     write_fp8_strip<Columns>(job, layout.strips[warp], turn, tile.matrix, first_row, tile.column,
                              [&](int i) { return sums[i / (width / 2)][i % (width / 2)]; });
   });
-  turns.end();
 }
 
 /// A call whose operands are where the copy engine takes them.
@@ -210,12 +176,12 @@ void run_fp8_wgmma<e5m2, e5m2>(Context&, const Fp8Call&, const TensorPlan&, floa
 template <class A, class B>
 void launch_fp8_wgmma(Context& context, const Fp8Call& call, const TensorPlan& plan,
                       float* partial) {
-  const auto with_tile = [&]<int Columns, int Blocks>() {
+  const auto with_tile = [&]<int Columns>() {
     const TensorTile& tile = fp8_tiles[plan.tile];
-    if (tile.columns != Columns || tile.blocks != Blocks) return;
+    if (tile.columns != Columns) return;
     using TileA = WgmmaTile<A, fp8_rows, true>;
-    using TileB = WgmmaTile<B, Columns, true, Blocks>;
-    const std::int64_t at_once = context.info().sms / Blocks;
+    using TileB = WgmmaTile<B, Columns, true>;
+    const std::int64_t at_once = context.info().sms;
     const Product<e4m3, float>& p = call.finish.p;
     const auto k_tiles = static_cast<int>(tiles_of(p.k(), gemm_scale_block));
     const auto slice_tiles = static_cast<int>(tiles_of(k_tiles, plan.slices));
@@ -246,18 +212,15 @@ void launch_fp8_wgmma(Context& context, const Fp8Call& call, const TensorPlan& p
                             [&]<class Out>() { job.boxes_of_c = map_c<Out>(longer, job.c); });
     const bool scaled = job.scales.a.data != nullptr || job.scales.b.data != nullptr;
     launch(context,
-           {.grid = Blocks * smaller<std::int64_t>(job.raster.total(), at_once),
+           {.grid = smaller<std::int64_t>(job.raster.total(), at_once),
             .block = role_threads,
-            .shared_bytes = sizeof(Fp8Layout<Columns>),
-            .cluster = Blocks},
-           scaled ? gemm_fp8_wgmma<A, B, Columns, Blocks, true>
-                  : gemm_fp8_wgmma<A, B, Columns, Blocks, false>,
+            .shared_bytes = sizeof(Fp8Layout<Columns>)},
+           scaled ? gemm_fp8_wgmma<A, B, Columns, true> : gemm_fp8_wgmma<A, B, Columns, false>,
            job);
   };
-  with_tile.template operator()<256, fp8_cluster>();
-  with_tile.template operator()<256, 1>();
-  with_tile.template operator()<128, 1>();
-  with_tile.template operator()<64, 1>();
+  with_tile.template operator()<256>();
+  with_tile.template operator()<128>();
+  with_tile.template operator()<64>();
 }
 
 }  // namespace rung::gemm_cuda::inline RUNG_TARGET
