@@ -30,6 +30,7 @@ struct WgmmaTile : SwizzledTile<T, Rows, KMajor> {
   /// What wgmma calls the elements; floats are rounded to tf32.
   using Operand = std::conditional_t<std::is_same_v<T, float>, ptx::tf32, T>;
   static constexpr ptx::Major major = KMajor ? ptx::Major::k : ptx::Major::mn;
+  static constexpr int parts = Parts;
   static_assert(KMajor || sizeof(T) == 2, "wgmma turns 16-bit operands only");
   // A part has some rows where KMajor, else some of k: whole patterns of the swizzle in both.
   static constexpr int part_lines = (KMajor ? Rows : Base::depth) / Parts;
@@ -90,13 +91,15 @@ struct WgmmaTile : SwizzledTile<T, Rows, KMajor> {
   }
 };
 
-/// sums (+)= 64 rows of A from first_row on times B^T, over the tiles' whole depth.
-template <class TileA, class TileB, int Registers>
-__device__ __forceinline__ void wgmma_tile(float (&sums)[Registers], const unsigned char* a,
-                                           int first_row, const unsigned char* b, bool accumulate) {
+/// sums (+)= 64 rows of A from first_row on times 2 * Registers rows of B, from first_column on,
+/// over the tiles' whole depth. Sums are int for 8-bit integers, else float.
+template <class TileA, class TileB, class Sum, int Registers>
+__device__ __forceinline__ void wgmma_tile(Sum (&sums)[Registers], const unsigned char* a,
+                                           int first_row, const unsigned char* b, bool accumulate,
+                                           int first_column = 0) {
   constexpr ptx::WgmmaOptions options{.a = TileA::major, .b = TileB::major};
   const ptx::MatrixDescriptor of_a = TileA::descriptor(a, first_row);
-  const ptx::MatrixDescriptor of_b = TileB::descriptor(b, 0);
+  const ptx::MatrixDescriptor of_b = TileB::descriptor(b, first_column);
 #pragma unroll
   for (int step = 0; step < TileA::steps; ++step) {
     ptx::wgmma<typename TileA::Operand, typename TileB::Operand, options>(

@@ -4,7 +4,6 @@
 // Idea, Changes, Cost and Limits stand in 320_persistent.sm90a.cu, whose rung this is a part of.
 #pragma once
 
-#include "rung/device/ptx_hopper.hpp"
 #include "rung/ops/gemm/cuda/detail/consume.hpp"
 #include "rung/ops/gemm/cuda/detail/tensor_job.hpp"
 
@@ -34,46 +33,16 @@ __global__ void __launch_bounds__(role_threads, 1)
     gemm_persistent(const __grid_constant__ TensorJob<T> job) {
   using TileA = WgmmaTile<T, persistent_rows, KMajorA>;
   using TileB = WgmmaTile<T, Columns, KMajorB>;
-  using Layout = PersistentLayout<Columns>;
-  auto& layout = shared<Layout>();
-  if (threadIdx.x == 0) {
-    layout.ring.init(consumer_warps);
-    ptx::tensor_prefetch_map(job.a);
-    ptx::tensor_prefetch_map(job.b);
-  }
-  __syncthreads();
-  RingPlace<Layout::stage_count> at;
-  const int works = job.raster.total();
-  const auto first = static_cast<int>(blockIdx.x);
-  const auto blocks = static_cast<int>(gridDim.x);
-
-  if (threadIdx.x < producer_threads) {
-    ptx::release_registers<producer_registers>();
-    if (threadIdx.x != 0) return;
-    for (int number = first; number < works; number += blocks) {
-      const TileWork work = job.raster.at(number);
-      produce_tiles<TileA, TileB>(layout.stages, layout.ring, at, job, work.batch,
-                                  work.row * persistent_rows, work.column * Columns,
-                                  work.slice * job.slice_tiles * TileA::depth,
-                                  job.tiles_of_slice(work.slice));
-    }
-    return;
-  }
-
-  ptx::claim_registers<consumer_registers>();
-  const int warp = static_cast<int>(threadIdx.x - producer_threads) / 32;
+  auto& layout = shared<PersistentLayout<Columns>>();
   int turn = 0;
-  for (int number = first; number < works; number += blocks) {
-    const TileWork work = job.raster.at(number);
+  in_roles<TileA, TileB>(layout, job, [&](const BlockTile& tile, auto& at) {
+    const int warp = consumer_warp();
     float sums[Columns / 2];
-    consume_tiles<TileA, TileB>(sums, layout.stages, layout.ring, at,
-                                job.tiles_of_slice(work.slice), warp / 4 * 64, ReleaseHere{});
-    write_strip<Columns, T>(job, layout.strips[warp], turn,
-                            work.slice * job.raster.batch + work.batch,
-                            work.row * persistent_rows + 16 * warp, work.column * Columns,
-                            [&](int i) { return sums[i]; });
-  }
-  if (threadIdx.x % 32 == 0) StripBoxes::drain();
+    consume_tiles<TileA, TileB>(sums, layout.stages, layout.ring, at, tile.k_tiles, warp / 4 * 64,
+                                ReleaseHere{});
+    write_strip<Columns, T>(job, layout.strips[warp], turn, tile.matrix, tile.row + 16 * warp,
+                            tile.column, [&](int i) { return sums[i]; });
+  });
 }
 
 /// `partial`: memory for the sums of slices (partial_bytes), or null: the context's workspace.

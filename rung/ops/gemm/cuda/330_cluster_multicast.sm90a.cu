@@ -11,8 +11,6 @@
 //          wait for the slower one.
 // Tried    -
 // Source   CUTLASS, TMA multicast; fast.cu, where it brought 4 %.
-#include "rung/device/ptx_cluster.hpp"
-#include "rung/device/ptx_hopper.hpp"
 #include "rung/ops/gemm/cuda/detail/consume.hpp"
 #include "rung/ops/gemm/cuda/detail/tensor_job.hpp"
 
@@ -22,14 +20,14 @@ namespace {
 using namespace gemm_cuda;
 
 constexpr int rows = 64 * consumer_groups;
-constexpr int ring_stages = 4;     // of up to 48 KiB
 constexpr int cluster_blocks = 2;  // one below the other
 
 template <int Columns>
 struct ClusterLayout {
-  TileStage<rows, Columns> stages[ring_stages];
+  static constexpr int stage_count = 4;  // of up to 48 KiB
+  TileStage<rows, Columns> stages[stage_count];
   StripBoxes strips[consumer_warps];
-  StageRing<ring_stages> ring;
+  StageRing<stage_count> ring;
 };
 
 /// The raster numbers pairs of tiles.
@@ -39,53 +37,15 @@ __global__ void __launch_bounds__(role_threads, 1)
   using TileA = WgmmaTile<T, rows, KMajorA>;
   using TileB = WgmmaTile<T, Columns, KMajorB, cluster_blocks>;
   auto& layout = shared<ClusterLayout<Columns>>();
-  if (threadIdx.x == 0) {
-    layout.ring.init(cluster_blocks * consumer_warps);
-    ptx::tensor_prefetch_map(job.a);
-    ptx::tensor_prefetch_map(job.b);
-  }
-  ptx::cluster_sync();  // the barriers of both blocks are there
-  RingPlace<ring_stages> at;
-  const int rank = ptx::cluster_rank();
-  const int works = job.raster.total();
-  const auto first = static_cast<int>(blockIdx.x) / cluster_blocks;
-  const auto clusters = static_cast<int>(gridDim.x) / cluster_blocks;
-  const auto row_of = [&](const TileWork& work) {
-    return (work.row * cluster_blocks + rank) * rows;
-  };
-
-  if (threadIdx.x < producer_threads) {
-    ptx::release_registers<producer_registers>();
-    for (int number = threadIdx.x == 0 ? first : works; number < works; number += clusters) {
-      const TileWork work = job.raster.at(number);
-      const int tiles = job.tiles_of_slice(work.slice);
-      int k = work.slice * job.slice_tiles * TileA::depth;
-      for (int tile = 0; tile < tiles; ++tile, k += TileA::depth, at.advance()) {
-        auto& stage = layout.stages[at.stage];
-        auto& full = layout.ring.full[at.stage];
-        layout.ring.await_empty(at);
-        layout.ring.expect(at, TileA::bytes + TileB::bytes);
-        TileA::load(stage.a, job.a, work.batch * job.a_moves, row_of(work), k, full);
-        TileB::load_multicast(rank, stage.b, job.b, work.batch * job.b_moves, work.column * Columns,
-                              k, full, (1 << cluster_blocks) - 1);
-      }
-    }
-  } else {
-    ptx::claim_registers<consumer_registers>();
-    const int warp = static_cast<int>(threadIdx.x - producer_threads) / 32;
-    int turn = 0;
-    for (int number = first; number < works; number += clusters) {
-      const TileWork work = job.raster.at(number);
-      float sums[Columns / 2];
-      consume_tiles<TileA, TileB>(sums, layout.stages, layout.ring, at,
-                                  job.tiles_of_slice(work.slice), warp / 4 * 64, ReleaseInBoth{});
-      write_strip<Columns, T>(job, layout.strips[warp], turn,
-                              work.slice * job.raster.batch + work.batch, row_of(work) + 16 * warp,
-                              work.column * Columns, [&](int i) { return sums[i]; });
-    }
-    if (threadIdx.x % 32 == 0) StripBoxes::drain();
-  }
-  ptx::cluster_sync();  // the other block may still write here, and release stages
+  int turn = 0;
+  in_roles<TileA, TileB>(layout, job, [&](const BlockTile& tile, auto& at) {
+    const int warp = consumer_warp();
+    float sums[Columns / 2];
+    consume_tiles<TileA, TileB>(sums, layout.stages, layout.ring, at, tile.k_tiles, warp / 4 * 64,
+                                ReleaseInBoth{});
+    write_strip<Columns, T>(job, layout.strips[warp], turn, tile.matrix, tile.row + 16 * warp,
+                            tile.column, [&](int i) { return sums[i]; });
+  });
 }
 
 constexpr TensorTile tiles[] = {{.rows = cluster_blocks * rows,

@@ -4,8 +4,8 @@
 // Idea     8-bit floats on wgmma, whose sums keep some 14 bits: after 128 steps of k, four
 //          instructions, a consumer adds them to f32 registers, times the factors of their blocks
 //          if the call has such. While one consumer adds, the other one multiplies.
-// Changes  against persistent: a second set of sums; tiles of 256 x 128, in which a consumer does
-//          64 rows twice and so needs only half of that set.
+// Changes  against persistent: a second set of sums, of 128 columns: a consumer does the tile's
+//          256 in two halves. Factors are loaded a block of k ahead.
 // Cost     half the bytes of 16-bit operands per product; an addition per sum and 128 steps of k.
 // Limits   wgmma takes 8-bit operands with k contiguous only: others, and those that TMA does not
 //          take, are first copied, up to 1 GiB. C is written by threads where TMA cannot write it.

@@ -3,13 +3,12 @@
 //
 // Idea     i8 on wgmma, with sums of 32 bits: persistent for integers.
 // Changes  against fp8_wgmma: sums are exact, so that they stay in the instruction's registers
-//          through all of k, and tiles are 128 x 256.
+//          through all of k.
 // Cost     as fp8_wgmma, without the additions. C is four times as wide as the operands.
 // Limits   as fp8_wgmma: operands whose k is not contiguous are copied first. k is not cut into
-//          slices. C is written by threads.
+//          slices. C is written by threads where TMA cannot write it.
 // Tried    -
 // Source   PTX ISA, "Asynchronous warpgroup level matrix multiply-accumulate".
-#include "rung/device/ptx_hopper.hpp"
 #include "rung/ops/gemm/cuda/detail/byte_operands.hpp"
 #include "rung/ops/gemm/cuda/detail/consume.hpp"
 #include "rung/ops/gemm/cuda/detail/tensor_job.hpp"
@@ -20,17 +19,31 @@ namespace {
 using namespace gemm_cuda;
 
 constexpr int tile_rows = 64 * consumer_groups;
+constexpr int cluster_blocks = 2;  // one below the other
 constexpr TensorTile int8_tiles[] = {
+    {.rows = cluster_blocks * tile_rows,
+     .columns = 256,
+     .blocks = cluster_blocks,
+     .reach = 0.72,
+     .start_seconds = 2.3e-6,
+     .step_seconds = 0.4e-6},
     {.rows = tile_rows, .columns = 256, .reach = 0.7, .step_seconds = 0.4e-6},
     {.rows = tile_rows, .columns = 128, .reach = 0.6, .step_seconds = 0.3e-6},
     {.rows = tile_rows, .columns = 64, .reach = 0.45, .step_seconds = 0.25e-6}};
 
 struct Int8Job {
   TensorMap a, b;
+  TensorMap c;  // where boxes_of_c
   Product<std::int8_t, std::int32_t> p;
   Raster raster;
   int a_moves, b_moves;
   int k_tiles;
+  static constexpr int slice_tiles = 0;  // k is one slice
+  bool boxes_of_c;
+
+  [[nodiscard]] __device__ const auto& product() const { return p; }
+  [[nodiscard]] static __device__ int out_bytes() { return 4; }
+  [[nodiscard]] __device__ int tiles_of_slice(int) const { return k_tiles; }
 };
 
 template <int Columns>
@@ -38,69 +51,33 @@ struct Int8Layout {
   static constexpr int stage_count =
       (192 << 10) / static_cast<int>(sizeof(TileStage<tile_rows, Columns>));
   TileStage<tile_rows, Columns> stages[stage_count];
-  StripStage strips[consumer_warps];
+  StripBoxes strips[consumer_warps];
   StageRing<stage_count> ring;
 };
 
-/// Blocks that stay take every gridDim.x-th tile of C.
-template <int Columns>
+template <int Columns, int Blocks>
 __global__ void __launch_bounds__(role_threads, 1)
     gemm_int8_wgmma(const __grid_constant__ Int8Job job) {
   using TileA = WgmmaTile<std::int8_t, tile_rows, true>;
-  using TileB = WgmmaTile<std::int8_t, Columns, true>;
-  using Layout = Int8Layout<Columns>;
-  auto& layout = shared<Layout>();
-  if (threadIdx.x == 0) {
-    layout.ring.init(consumer_warps);
-    ptx::tensor_prefetch_map(job.a);
-    ptx::tensor_prefetch_map(job.b);
-  }
-  __syncthreads();
-  RingPlace<Layout::stage_count> at;
-  const int works = job.raster.total();
-  const auto first = static_cast<int>(blockIdx.x);
-  const auto blocks = static_cast<int>(gridDim.x);
-
-  if (threadIdx.x < producer_threads) {
-    ptx::release_registers<producer_registers>();
-    if (threadIdx.x != 0) return;
-    for (int number = first; number < works; number += blocks) {
-      const TileWork work = job.raster.at(number);
-      produce_tiles<TileA, TileB>(layout.stages, layout.ring, at, job, work.batch,
-                                  work.row * tile_rows, work.column * Columns, 0, job.k_tiles);
-    }
-    return;
-  }
-
-  ptx::claim_registers<consumer_registers>();
-  const int warp = static_cast<int>(threadIdx.x - producer_threads) / 32;
-  for (int number = first; number < works; number += blocks) {
-    const TileWork work = job.raster.at(number);
+  using TileB = WgmmaTile<std::int8_t, Columns, true, Blocks>;
+  auto& layout = shared<Int8Layout<Columns>>();
+  int turn = 0;
+  in_roles<TileA, TileB>(layout, job, [&](const BlockTile& tile, auto& at) {
+    const int warp = consumer_warp();
+    const int first_row = tile.row + 16 * warp;
     int sums[Columns / 2];
-    int before = 0;
-    for (int tile = 0; tile < job.k_tiles; ++tile) {
-      layout.ring.await_full(at);
-      const auto& stage = layout.stages[at.stage];
-      const ptx::MatrixDescriptor a = TileA::descriptor(stage.a, warp / 4 * 64);
-      const ptx::MatrixDescriptor b = TileB::descriptor(stage.b, 0);
-      ptx::wgmma_fence(sums);
-#pragma unroll
-      for (int step = 0; step < TileA::steps; ++step) {
-        const int offset = step * TileA::step_bytes;
-        ptx::wgmma<std::int8_t>(sums, ptx::advanced(a, offset), ptx::advanced(b, offset),
-                                tile > 0 || step > 0);
-      }
-      ptx::wgmma_commit();
-      ptx::wgmma_wait<1>(sums);  // the tile before is done, and its stage may be filled again
-      if (tile > 0) ReleaseHere{}(layout.ring, before);
-      before = at.stage;
-      at.advance();
+    consume_tiles<TileA, TileB>(sums, layout.stages, layout.ring, at, tile.k_tiles, warp / 4 * 64,
+                                ReleaseOf<TileB>{});
+    const auto sum = [&](int i) { return sums[i]; };
+    if (job.boxes_of_c) {
+      store_strip<std::int32_t, Columns>(job.c, layout.strips[warp], turn, job.p.alpha, tile.matrix,
+                                         first_row, tile.column, static_cast<int>(job.p.m()),
+                                         static_cast<int>(job.p.n()), sum);
+    } else {
+      finish_strip<Columns>(job.p, layout.strips[warp].box[0], tile.matrix, first_row, tile.column,
+                            sum);
     }
-    ptx::wgmma_wait<0>(sums);
-    ReleaseHere{}(layout.ring, before);
-    finish_strip<Columns>(job.p, layout.strips[warp], work.batch, work.row * tile_rows + 16 * warp,
-                          work.column * Columns, [&](int i) { return sums[i]; });
-  }
+  });
 }
 
 Support supports(const Gemm::Args& args, const Context& context) {
@@ -125,35 +102,41 @@ double estimate(const Gemm::Args& args, const Context& context) {
 }
 
 void run(const Gemm::Args& args, Context& context) {
-  const int columns = int8_tiles[plan_of(args, context).tile].columns;
+  const TensorTile& tile = int8_tiles[plan_of(args, context).tile];
   ByteOperands operands(args);
   operands.pack(context, context.workspace(static_cast<std::size_t>(operands.bytes())));
   const auto p = product<std::int8_t, std::int32_t>(args);
-  const auto with_columns = [&]<int Columns>() {
-    if (columns != Columns) return;
-    const Int8Job job{
+  const auto with_tile = [&]<int Columns, int Blocks>() {
+    if (tile.columns != Columns || tile.blocks != Blocks) return;
+    const std::int64_t at_once = context.info().sms / Blocks;
+    Int8Job job{
         .a = make_tensor_map(operands.a.view, WgmmaTile<std::int8_t, tile_rows, true>::box,
                              Swizzle::bytes_128),
-        .b = make_tensor_map(operands.b.view, WgmmaTile<std::int8_t, Columns, true>::box,
+        .b = make_tensor_map(operands.b.view, WgmmaTile<std::int8_t, Columns, true, Blocks>::box,
                              Swizzle::bytes_128),
+        .c = {},
         .p = p,
-        .raster = {.down = static_cast<int>(tiles_of(p.m(), tile_rows)),
+        .raster = {.down = static_cast<int>(tiles_of(p.m(), tile.rows)),
                    .along = static_cast<int>(tiles_of(p.n(), Columns)),
                    .batch = static_cast<int>(p.c.shape[0]),
                    .slices = 1,
-                   .band = raster_band(context.info().sms, tile_rows, Columns)},
+                   .band = raster_band(at_once, tile.rows, Columns)},
         .a_moves = operands.a.moves ? 1 : 0,
         .b_moves = operands.b.moves ? 1 : 0,
-        .k_tiles = static_cast<int>(tiles_of(p.k(), 128))};
+        .k_tiles = static_cast<int>(tiles_of(p.k(), 128)),
+        .boxes_of_c = false};
+    job.boxes_of_c = map_c<std::int32_t>(p, job.c);
     launch(context,
-           {.grid = smaller<std::int64_t>(job.raster.total(), context.info().sms),
+           {.grid = Blocks * smaller<std::int64_t>(job.raster.total(), at_once),
             .block = role_threads,
-            .shared_bytes = sizeof(Int8Layout<Columns>)},
-           gemm_int8_wgmma<Columns>, job);
+            .shared_bytes = sizeof(Int8Layout<Columns>),
+            .cluster = Blocks},
+           gemm_int8_wgmma<Columns, Blocks>, job);
   };
-  with_columns.template operator()<256>();
-  with_columns.template operator()<128>();
-  with_columns.template operator()<64>();
+  with_tile.template operator()<256, cluster_blocks>();
+  with_tile.template operator()<256, 1>();
+  with_tile.template operator()<128, 1>();
+  with_tile.template operator()<64, 1>();
 }
 
 const Rung<Gemm> self{{.name = "int8_wgmma",

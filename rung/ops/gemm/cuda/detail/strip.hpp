@@ -1,29 +1,33 @@
 // SPDX-License-Identifier: Apache-2.0
-// The epilogue of the tensor-core rungs. The sums of a warp are 16 rows of C, scattered over its
-// lanes as the instructions leave them (D of mma m16n8 and of wgmma alike): with group = lane / 4
-// and t = lane % 4, sums[i] is row group + 8 (i / 2 % 2), column 8 (i / 4) + 2 t + i % 2. They go
-// to C by way of 2 KiB of shared memory per warp, in pieces of 16 x 32, so that a lane finishes
-// four neighbours and a row's lanes touch contiguous memory.
+// The epilogue of the tensor-core rungs. The sums of a warp are 16 rows of C,
+// scattered over its lanes as the instructions leave them (D of mma m16n8 and
+// of wgmma alike): with group = lane / 4 and t = lane % 4, sums[i] is row group
+// + 8 (i / 2 % 2), column 8 (i / 4) + 2 t + i % 2. They go to C by way of 2 KiB
+// of shared memory per warp, in pieces of 16 x 32, so that a lane finishes four
+// neighbours and a row's lanes touch contiguous memory.
 #pragma once
 
 #include <cstdint>
 #include <type_traits>
 
 #include "rung/device/activate_all.hpp"
+#include "rung/device/ptx_prefetch.hpp"
 #include "rung/device/swizzled_tile.hpp"
 #include "rung/ops/gemm/cuda/detail/epilogue.hpp"
 
 namespace rung::gemm_cuda::inline RUNG_TARGET {
 
-/// What a warp has of shared memory for its strip. Aligned, because the pieces are swizzled.
+/// What a warp has of shared memory for its strip. Aligned, because the pieces
+/// are swizzled.
 struct alignas(1024) StripStage {
   static constexpr int rows = 16;
   static constexpr int columns = 32;
   unsigned char bytes[rows * columns * 4];
 };
 
-/// The product with C, and bias, of another type: the kernels of 16-bit operands learn at run time
-/// whether C is f32, instead of being compiled twice.
+/// The product with C, and bias, of another type: the kernels of 16-bit
+/// operands learn at run time whether C is f32, instead of being compiled
+/// twice.
 template <class Out, class P>
 __device__ Product<typename P::In, Out> with_output(const P& p) {
   const auto retyped = [](auto& to, const auto& from) {
@@ -39,7 +43,8 @@ __device__ Product<typename P::In, Out> with_output(const P& p) {
   retyped(q.residual, p.residual);
   return q;
 }
-/// finish(the product), with C of T where the result is narrow and T has 16 bits, else as it is.
+/// finish(the product), with C of T where the result is narrow and T has 16
+/// bits, else as it is.
 template <class T, class P, class Finish>
 __device__ __forceinline__ void with_output_type(const P& p, bool narrow, const Finish& finish) {
   if constexpr (sizeof(T) == 2) {
@@ -48,80 +53,216 @@ __device__ __forceinline__ void with_output_type(const P& p, bool narrow, const 
   finish(p);
 }
 
-/// Four neighbours along a row of C, as far as they exist. Wide: takes_wide_stores<4>(p).
-template <class P>
-__device__ void finish_group(const P& p, bool wide, int batch, std::int64_t row,
-                             std::int64_t column, const Pack<typename P::Sum, 4>& sums) {
+/// 0, of which the compiler does not know it: what is computed from it in a loop is not kept in
+/// registers from one round to the next.
+__device__ __forceinline__ int zero_anew() {
+  int zero = 0;
+#if defined(__CUDACC__)
+  asm volatile("" : "+r"(zero));
+#endif
+  return zero;
+}
+
+/// Whether groups of four that begin at multiples of four lie whole in aligned memory.
+template <class T>
+__device__ bool has_wide_groups(const View<T, 3>& matrix) {
+  return matrix.strides[2] == 1 && matrix.strides[1] % 4 == 0 && matrix.strides[0] % 4 == 0 &&
+         is_wide_aligned<std::remove_const_t<T>, 4>(matrix.data);
+}
+
+/// What a lane finishes of a piece of 16 x Width elements, all of it at each step, so that a warp
+/// has more to do than to wait for one element's chain of instructions: where C has wide groups,
+/// Width / 8 of them, else elements of a column.
+template <class P, int Width>
+class LaneShare {
   using Out = typename P::Out;
   using Sum = typename P::Sum;
-  const std::int64_t left = p.n() - column;
-  if (row >= p.m() || left <= 0) return;
-  const bool whole = wide && left >= 4;
-  Out* const c = &p.c(batch, row, column);
-  Pack<Sum, 4> values;
+  static constexpr int count = StripStage::rows * Width / 32;
+  static constexpr int groups_along = Width / 4;
+  static constexpr int rows_apart = 32 / groups_along;  // of a lane's groups
+  static constexpr int lines = count / 4;
+
+  const P& p_;
+  bool wide_, wide_bias_, wide_residual_;
+
+ public:
+  /// Raw, several a register where they have 16 bits: what is unpacked is waited for, so that loads
+  /// would not be in flight together.
+  struct Elements {
+    RawPack<Out, 4> line[lines];
+  };
+  struct Place {
+    int batch;
+    std::int64_t row, column;  // of the piece
+  };
+
+  explicit __device__ LaneShare(const P& p)
+      : p_(p),
+        wide_(has_wide_groups(p.c)),
+        wide_bias_(wide_ && has_wide_groups(p.bias)),
+        wide_residual_(wide_ && has_wide_groups(p.residual)) {}
+
+  /// Starts loading what takes longest to come: C, else residual.
+  __device__ __forceinline__ void load(Elements& early, const Place& place) const {
+    if (p_.beta != 0) {
+      load(early, p_.c, wide_, place);
+    } else if (p_.residual.data != nullptr) {
+      load(early, p_.residual, wide_residual_, place);
+    }
+  }
+
+  /// sums: where the sum at a row and a column of the piece is.
+  template <class Sums>
+  __device__ __forceinline__ void finish(const Sums& sums, Elements& early,
+                                         const Place& place) const {
+    Pack<Sum, count> values;
+    if (wide_) {
 #pragma unroll
-  for (int i = 0; i < 4; ++i) values[i] = p.alpha * sums[i];
-  if (p.beta != 0) {
-    Pack<Out, 4> old;
-    if (whole) {
-      old = load_wide<4>(c);
+      for (int line = 0; line < lines; ++line) {
+        const Pack<Sum, 4> four = load_wide<4>(sums(wide_row(line), wide_column()));
+#pragma unroll
+        for (int i = 0; i < 4; ++i) values[4 * line + i] = four[i];
+      }
     } else {
 #pragma unroll
-      for (int i = 0; i < 4; ++i) old[i] = i < left ? c[i * p.c.strides[2]] : zero<Out>();
+      for (int i = 0; i < count; ++i) values[i] = *sums(row(i), column());
     }
 #pragma unroll
-    for (int i = 0; i < 4; ++i) values[i] += p.beta * convert<Sum>(old[i]);
-  }
-  if (p.bias.data != nullptr) {
-    const Out* const bias = &p.bias(batch, row, column);
+    for (int i = 0; i < count; ++i) values[i] *= p_.alpha;
+    if (p_.beta != 0) {
+      for_each(early, [&](int i, Out c) { values[i] += p_.beta * convert<Sum>(c); });
+    }
+    if (p_.bias.data != nullptr) {
+      Elements bias = {};
+      load(bias, p_.bias, wide_bias_, place);
+      for_each(bias, [&](int i, Out value) { values[i] += convert<Sum>(value); });
+    }
+    if constexpr (std::is_unsigned_v<Sum>) {
 #pragma unroll
-    for (int i = 0; i < 4; ++i) {
-      if (i < left) values[i] += convert<Sum>(bias[i * p.bias.strides[2]]);
+      for (int i = 0; i < count; ++i) values[i] = activated<Out>(p_.activation, values[i]);
+    } else {
+      activate_all<Out>(p_.activation, values);
+    }
+    if (p_.residual.data != nullptr) {
+      if (p_.beta != 0) load(early, p_.residual, wide_residual_, place);
+      for_each(early, [&](int i, Out value) { values[i] += convert<Sum>(value); });
+    }
+    store(convert<Out>(values), place);
+  }
+
+ private:
+  static __device__ int lane() { return static_cast<int>(threadIdx.x) % 32; }
+  static __device__ int wide_row(int line) { return lane() / groups_along + line * rows_apart; }
+  static __device__ int wide_column() { return lane() % groups_along * 4; }
+  static __device__ int row(int i) { return lane() / Width + i * (32 / Width); }
+  static __device__ int column() { return lane() % Width; }
+
+  /// body(i, the i-th element)
+  template <class Body>
+  static __device__ __forceinline__ void for_each(const Elements& elements, const Body& body) {
+#pragma unroll
+    for (int line = 0; line < lines; ++line) {
+      const Pack<Out, 4> four = unpack(elements.line[line]);
+#pragma unroll
+      for (int i = 0; i < 4; ++i) body(4 * line + i, four[i]);
     }
   }
-  if constexpr (std::is_unsigned_v<Sum>) {
+
+  __device__ __forceinline__ void load(Elements& elements, const View<const Out, 3>& matrix,
+                                       bool wide, const Place& place) const {
+    if (wide_) {
+      const std::int64_t at_column = place.column + wide_column();
+      const std::int64_t left = p_.n() - at_column;
+      const std::int64_t first = place.row + wide_row(0);
+      std::int64_t at = matrix.offset(place.batch, first, at_column);
 #pragma unroll
-    for (int i = 0; i < 4; ++i) values[i] = activated<Out>(p.activation, values[i]);
-  } else {
-    activate_all<Out>(p.activation, values);
-  }
-  if (p.residual.data != nullptr) {
-    const Out* const residual = &p.residual(batch, row, column);
+      for (int line = 0; line < lines; ++line, at += rows_apart * matrix.strides[1]) {
+        if (line * rows_apart >= p_.m() - first || left <= 0) continue;
+        const Out* const from = matrix.data + at;
+        if (wide && left >= 4) {
+          elements.line[line] = load_raw<4>(from);
+          continue;
+        }
+        Pack<Out, 4> four;
 #pragma unroll
-    for (int i = 0; i < 4; ++i) {
-      if (i < left) values[i] += convert<Sum>(residual[i * p.residual.strides[2]]);
+        for (int i = 0; i < 4; ++i) four[i] = i < left ? from[i * matrix.strides[2]] : zero<Out>();
+        elements.line[line] = raw(four);
+      }
+      return;
+    }
+    const std::int64_t first = place.row + row(0);
+    const std::int64_t rows = place.column + column() < p_.n() ? p_.m() - first : 0;
+    std::int64_t at = matrix.offset(place.batch, first, place.column + column());
+#pragma unroll
+    for (int line = 0; line < lines; ++line) {
+      Pack<Out, 4> four;
+#pragma unroll
+      for (int i = 0; i < 4; ++i, at += (32 / Width) * matrix.strides[1]) {
+        four[i] = (4 * line + i) * (32 / Width) < rows ? matrix.data[at] : zero<Out>();
+      }
+      elements.line[line] = raw(four);
     }
   }
-  const Pack<Out, 4> finished = convert<Out>(values);
-  if (whole) {
-    store_wide(c, finished);
-    return;
-  }
+
+  __device__ __forceinline__ void store(const Pack<Out, count>& elements,
+                                        const Place& place) const {
+    if (wide_) {
+      const std::int64_t at_column = place.column + wide_column();
+      const std::int64_t left = p_.n() - at_column;
+      const std::int64_t first = place.row + wide_row(0);
+      std::int64_t at = p_.c.offset(place.batch, first, at_column);
 #pragma unroll
-  for (int i = 0; i < 4; ++i) {
-    if (i < left) c[i * p.c.strides[2]] = finished[i];
+      for (int line = 0; line < lines; ++line, at += rows_apart * p_.c.strides[1]) {
+        if (line * rows_apart >= p_.m() - first || left <= 0) continue;
+        Out* const c = p_.c.data + at;
+        Pack<Out, 4> group;
+#pragma unroll
+        for (int i = 0; i < 4; ++i) group[i] = elements[4 * line + i];
+        if (left >= 4) {
+          store_wide(c, group);
+          continue;
+        }
+#pragma unroll
+        for (int i = 0; i < 4; ++i) {
+          if (i < left) c[i] = group[i];
+        }
+      }
+      return;
+    }
+    const std::int64_t first = place.row + row(0);
+    const std::int64_t rows = place.column + column() < p_.n() ? p_.m() - first : 0;
+    std::int64_t at = p_.c.offset(place.batch, first, place.column + column());
+#pragma unroll
+    for (int i = 0; i < count; ++i, at += (32 / Width) * p_.c.strides[1]) {
+      if (i * (32 / Width) < rows) p_.c.data[at] = elements[i];
+    }
   }
-}
+};
 
 /// Finishes a warp's 16 x Columns elements of C from (first_row, first_column) on; sums(i) gives
 /// the calling lane's i-th of Columns / 2. All lanes call. The loop over pieces is rolled:
 /// unrolled, each would carry its own copy of every activation.
 template <int Columns, class P, class Sums>
 __device__ __forceinline__ void finish_strip(const P& p, StripStage& stage, int batch,
-                                             std::int64_t first_row, std::int64_t first_column,
-                                             const Sums& sums) {
+                                             int first_row, int first_column, const Sums& sums) {
   using Sum = typename P::Sum;
   static_assert(sizeof(Sum) == 4);
   constexpr int width = StripStage::columns < Columns ? StripStage::columns : Columns;
   static_assert(Columns % width == 0 && width % 8 == 0);
   const int lane = static_cast<int>(threadIdx.x) % 32;
-  const bool wide = takes_wide_stores<4>(p);
   const auto at = [&](int row, int column) {
     return reinterpret_cast<Sum*>(stage.bytes +
                                   swizzled<Swizzle::bytes_128>(row * 128 + column * 4));
   };
+  using Share = LaneShare<P, width>;
+  const Share share(p);
+  typename Share::Elements early = {};
 #pragma unroll 1
   for (int piece = 0; piece < Columns / width; ++piece) {
+    // They arrive while the sums change hands.
+    const int zero = zero_anew();
+    const typename Share::Place place{batch + zero, first_row + zero, first_column + piece * width};
+    share.load(early, place);
     __syncwarp();  // the piece before has been read
 #pragma unroll
     for (int candidate = 0; candidate < Columns / width; ++candidate) {
@@ -136,29 +277,27 @@ __device__ __forceinline__ void finish_strip(const P& p, StripStage& stage, int 
       }
     }
     __syncwarp();
-    if (!wide) {
-      // A column per lane: stores that are single ones are at least contiguous.
-      const std::int64_t column = first_column + piece * width + lane;
-#pragma unroll 1
-      for (int row = 0; row < StripStage::rows; row += 4) {
-#pragma unroll
-        for (int i = 0; i < 4; ++i) {
-          if (lane < width && first_row + row + i < p.m() && column < p.n()) {
-            finish(p, batch, first_row + row + i, column, *at(row + i, lane));
-          }
-        }
-      }
-      continue;
-    }
-    constexpr int groups = width / 4;
-#pragma unroll 1
-    for (int i = lane; i < StripStage::rows * groups; i += 32) {
-      const int row = i / groups;
-      const int column = i % groups * 4;
-      finish_group(p, wide, batch, first_row + row, first_column + piece * width + column,
-                   load_wide<4>(at(row, column)));
-    }
+    share.finish(at, early, place);
   }
+}
+
+/// Has what the epilogue will read of a tile of C and residual brought to L2, while the tile's
+/// products are made. By a warp; `bytes` of an element.
+template <class P>
+__device__ void prefetch_addends(const P& p, std::int64_t bytes, int batch, int first_row,
+                                 int first_column, int rows, int columns) {
+  const auto prefetch = [&](const auto& matrix) {
+    if (matrix.strides[2] != 1) return;
+    const std::int64_t end = smaller<std::int64_t>(first_row + rows, p.m());
+    const std::int64_t width = smaller<std::int64_t>(columns, p.n() - first_column) * bytes;
+    for (std::int64_t row = first_row + threadIdx.x % 32; row < end; row += 32) {
+      const auto* const from = reinterpret_cast<const char*>(matrix.data) +
+                               matrix.offset(batch, row, first_column) * bytes;
+      for (std::int64_t at = 0; at < width; at += 128) ptx::prefetch_l2(from + at);
+    }
+  };
+  if (p.beta != 0) prefetch(p.c);
+  if (p.residual.data != nullptr) prefetch(p.residual);
 }
 
 }  // namespace rung::gemm_cuda::inline RUNG_TARGET

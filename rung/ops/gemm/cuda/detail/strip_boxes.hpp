@@ -26,8 +26,8 @@ struct StripBoxes {
 
 /// Puts 16 rows by 128 bytes of `alpha` times the sums into a box; sums(i) as in finish_strip, from
 /// the box's first column on.
-template <class Out, class Sums>
-__device__ __forceinline__ void fill_box(StripStage& box, float alpha, const Sums& sums) {
+template <class Out, class Factor, class Sums>
+__device__ __forceinline__ void fill_box(StripStage& box, Factor alpha, const Sums& sums) {
   const int lane = static_cast<int>(threadIdx.x) % 32;
   if constexpr (sizeof(Out) == 2) {
     // 16 x 16 elements an instruction: lane 8 i + r tells where row r of its 8 x 8 matrix i is.
@@ -50,18 +50,21 @@ __device__ __forceinline__ void fill_box(StripStage& box, float alpha, const Sum
     for (int i = 0; i < 16; i += 2) {
       const int row = lane / 4 + 8 * (i / 2 % 2);
       const int column = 8 * (i / 4) + 2 * (lane % 4);
-      auto* const to = reinterpret_cast<float*>(
-          box.bytes + swizzled<Swizzle::bytes_128>(row * 128 + column * 4));
-      store_wide(to, Pack<float, 2>{{alpha * sums(i), alpha * sums(i + 1)}});
+      auto* const to =
+          reinterpret_cast<Out*>(box.bytes + swizzled<Swizzle::bytes_128>(row * 128 + column * 4));
+      const auto scaled = [&](int at) {
+        return static_cast<Out>(alpha * static_cast<Factor>(sums(at)));
+      };
+      store_wide(to, Pack<Out, 2>{{scaled(i), scaled(i + 1)}});
     }
   }
 }
 
 /// Stores a warp's 16 x Columns elements of C from (first_row, first_column) on, as far as they
 /// exist. All lanes call; `turn` tells which box is next and lives as long as the warp.
-template <class Out, int Columns, class Sums>
+template <class Out, int Columns, class Factor, class Sums>
 __device__ __forceinline__ void store_strip(const TensorMap& c, StripBoxes& boxes, int& turn,
-                                            float alpha, int matrix, int first_row,
+                                            Factor alpha, int matrix, int first_row,
                                             int first_column, int rows, int columns,
                                             const Sums& sums) {
   constexpr int width = strip_box<Out>[2];

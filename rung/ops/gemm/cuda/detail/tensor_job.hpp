@@ -26,6 +26,12 @@ struct TensorJob {
   int slice_tiles;  // of k
   bool boxes_of_c;  // the copy engine writes C: it is alpha times the sums, and may be mapped
 
+  /// What the epilogue makes, and the size of an element of C.
+  [[nodiscard]] __device__ const auto& product() const { return finish.p; }
+  [[nodiscard]] __device__ int out_bytes() const {
+    return finish.narrow ? static_cast<int>(sizeof(T)) : 4;
+  }
+
   /// The tiles of k that a slice has, from slice * slice_tiles on.
   [[nodiscard]] __device__ int tiles_of_slice(int slice) const {
     return smaller(slice_tiles, k_tiles - slice * slice_tiles);
@@ -114,8 +120,8 @@ inline Support require_16_bit_maps(const Gemm::Args& args, const Context& contex
 
 /// C, of Out, as boxes of a strip: nothing but alpha between the sums and C, and rows that end
 /// where a store of 16 bytes does.
-template <class Out, class T>
-bool map_c(const Product<T, float>& p, TensorMap& map) {
+template <class Out, class P>
+bool map_c(const P& p, TensorMap& map) {
   if (p.beta != 0 || p.bias.data != nullptr || p.residual.data != nullptr ||
       p.activation != Activation::none) {
     return false;
