@@ -63,9 +63,10 @@ RUNG_HD inline Phase phase_of(const SourceAxis& axis, std::int64_t first) {
   return phase;
 }
 
-/// Phase `index` of a layer, a layer without divisors, of elements of so many bytes; with no terms
-/// where no tap meets a result.
-RUNG_HD inline Gathered phase_layer(const Gathered& g, std::int64_t index, std::int64_t element) {
+/// Phase `index` of a layer, a layer without divisors, of elements of so many bytes, those of y of
+/// `written`; with no terms where no tap meets a result.
+RUNG_HD inline Gathered phase_layer(const Gathered& g, std::int64_t index, std::int64_t element,
+                                    std::int64_t written) {
   Gathered made = g;
   bool meets = true;
   auto* y = static_cast<unsigned char*>(g.y);
@@ -77,7 +78,7 @@ RUNG_HD inline Gathered phase_layer(const Gathered& g, std::int64_t index, std::
     index /= count;
     const Phase phase = phase_of(whole, first);
     made.axis[axis] = phase.axis;
-    y += first * g.y_strides[2 + axis] * element;
+    y += first * g.y_strides[2 + axis] * written;
     made.y_strides[2 + axis] = whole.divisor * g.y_strides[2 + axis];
     meets = meets && phase.first_tap >= 0;
     if (!meets) continue;
@@ -96,6 +97,9 @@ RUNG_HD inline Gathered phase_layer(const Gathered& g, std::int64_t index, std::
     made.axis[axis] = bare;
   }
   return made;
+}
+RUNG_HD inline Gathered phase_layer(const Gathered& g, std::int64_t index, std::int64_t element) {
+  return phase_layer(g, index, element, element);
 }
 
 }  // namespace rung::conv_layer

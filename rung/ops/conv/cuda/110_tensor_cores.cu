@@ -23,8 +23,14 @@ namespace {
 using namespace conv_cuda;
 
 template <class T>
-__global__ void __launch_bounds__(block_threads) conv_tensor_cores(Gathered g) {
-  tensor_tile<T, false>(g);
+__global__ void __launch_bounds__(block_threads) conv_tensor_cores(Gathered g, TermSlices slices) {
+  tensor_tile<T, false>(g, slices);
+}
+
+template <class T>
+__global__ void __launch_bounds__(sum_threads)
+    conv_tensor_cores_add_slices(Gathered g, const Accumulator<T>* sums, TermSlices slices) {
+  finish_slices<T>(g, sums, slices);
 }
 
 Support supports(const Conv::Args& args, const Context&) {
@@ -47,8 +53,12 @@ double estimate(const Conv::Args& args, const Context& context) {
 
 void run(const Conv::Args& args, Context& context) {
   const Gathered g = conv_layer::forward(args);
-  visit<f16, bf16>(args.x.dtype,
-                   [&]<class T>() { launch(context, tensor_grid<T>(g), conv_tensor_cores<T>, g); });
+  const TermSlices slices = tensor_slices(g);
+  visit<f16, bf16>(args.x.dtype, [&]<class T>() {
+    with_slices<T>(g, slices, context, conv_tensor_cores_add_slices<T>, [&](const Gathered& layer) {
+      launch(context, tensor_grid<T>(g, slices), conv_tensor_cores<T>, layer, slices);
+    });
+  });
 }
 
 const Rung<Conv> self{{.name = "tensor_cores",

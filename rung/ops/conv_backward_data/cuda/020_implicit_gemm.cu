@@ -12,28 +12,12 @@
 // Limits   extents of up to 2^28, 65535 phases. Loads of single elements.
 // Tried    -
 // Source   V. Dumoulin & F. Visin, A guide to convolution arithmetic for deep learning, 2016.
-#include "rung/ops/conv/cuda/detail/implicit.hpp"
-#include "rung/ops/conv_backward_data/layer.hpp"
+#include "rung/ops/conv_backward_data/cuda/020_implicit_gemm.cuh"
 
 namespace rung {
 namespace {
 
 using namespace conv_cuda;
-
-template <class T, class S>
-struct PhasedStrips {
-  Strips<Accumulator<T>, S> strips;  // where gathered_tile() has them
-  PhasePlace phase;
-};
-
-template <class T, class S, bool Phases>
-__global__ void __launch_bounds__(block_threads) conv_backward_data_implicit_gemm(Gathered g) {
-  if constexpr (Phases) {
-    gathered_tile<T, S>(phase_of_block<T>(g, shared<PhasedStrips<T, S>>().phase));
-  } else {
-    gathered_tile<T, S>(g);
-  }
-}
 
 Support supports(const ConvBackwardData::Args& args, const Context&) {
   return supports_gathered(conv_layer::transposed(args), 16, 64);
@@ -55,13 +39,11 @@ double estimate(const ConvBackwardData::Args& args, const Context& context) {
 
 void run(const ConvBackwardData::Args& args, Context& context) {
   const Gathered g = conv_layer::transposed(args);
-  with_tile(g, [&]<class T, class S>() {
-    if (is_divided(g)) {
-      launch(context, tile_grid<S>(g, sizeof(PhasedStrips<T, S>)),
-             conv_backward_data_implicit_gemm<T, S, true>, g);
-    } else {
-      launch(context, tile_grid<S>(g, sizeof(Strips<Accumulator<T>, S>)),
-             conv_backward_data_implicit_gemm<T, S, false>, g);
+  visit<float, double, f16, bf16>(g.dtype, [&]<class T>() {
+    if constexpr (sizeof(T) == 2) return multiply_gathered<T, true>(g, context);
+    if constexpr (sizeof(T) == 8) return multiply_doubles(g, context);
+    if constexpr (sizeof(T) == 4) {
+      is_divided(g) ? multiply_phases(g, context) : multiply_whole(g, context);
     }
   });
 }

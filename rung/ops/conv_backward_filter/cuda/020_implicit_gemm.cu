@@ -113,12 +113,11 @@ double estimate(const ConvBackwardFilter::Args& args, const Context& context) {
 
 template <class T, int Rows, bool Swapped>
 void start(const ConvBackwardFilter::Args& args, Context& context) {
-  using S = Shape<Rows, 64, Swapped>;
+  using S = Shape<Rows, 64, Swapped, Rows == 16 ? 32 : 16>;
   const FilterGradient<T> p = sliced<T>(args, context, S::rows, S::columns);
   launch(context, sliced_grid(p, S::rows, S::columns, sizeof(Strips<Accumulator<T>, S>)),
          conv_backward_filter_implicit_gemm<T, S>, p);
-  launch(context, sum_grid(args.dw.size()), conv_backward_filter_add_slices<T, Swapped>, p,
-         args.dw.size());
+  launch(context, sum_grid(p), conv_backward_filter_add_slices<T, Swapped>, p, args.dw.size());
 }
 
 void run(const ConvBackwardFilter::Args& args, Context& context) {

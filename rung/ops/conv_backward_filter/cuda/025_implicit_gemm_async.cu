@@ -304,7 +304,7 @@ void run(const ConvBackwardFilter::Args& args, Context& context) {
   };
   multiply.template operator()<0>();
   multiply.template operator()<1>();
-  launch(context, sum_grid(args.dw.size()), conv_backward_filter_add_slices, p, args.dw.size());
+  launch(context, sum_grid(p), conv_backward_filter_add_slices, p, args.dw.size());
 }
 
 const Rung<ConvBackwardFilter> self{{.name = "implicit_gemm_async",

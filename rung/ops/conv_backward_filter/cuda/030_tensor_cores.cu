@@ -159,8 +159,7 @@ void run(const ConvBackwardFilter::Args& args, Context& context) {
     const FilterGradient<T> p = sliced<T>(args, context, tile_rows, tile_columns);
     launch(context, sliced_grid(p, tile_rows, tile_columns, sizeof(PixelStrips<T>)),
            conv_backward_filter_tensor_cores<T>, p);
-    launch(context, sum_grid(args.dw.size()), conv_backward_filter_add_slices<T>, p,
-           args.dw.size());
+    launch(context, sum_grid(p), conv_backward_filter_add_slices<T>, p, args.dw.size());
   });
 }
 

@@ -128,7 +128,7 @@ void start(const ConvBackwardFilter::Args& args, Context& context) {
       context,
       {.grid = {tiles, p.slices}, .block = block_threads, .shared_bytes = sizeof(WarpSums<Kernel>)},
       conv_backward_filter_depthwise<T, Kernel, ChannelsInnermost>, p);
-  launch(context, sum_grid(args.dw.size()), conv_backward_filter_add_slices<T>, p, args.dw.size());
+  launch(context, sum_grid(p), conv_backward_filter_add_slices<T>, p, args.dw.size());
 }
 
 void run(const ConvBackwardFilter::Args& args, Context& context) {

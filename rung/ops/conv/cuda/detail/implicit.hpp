@@ -3,6 +3,7 @@
 #pragma once
 
 #include "rung/ops/conv/cuda/detail/layer.hpp"
+#include "rung/ops/conv/cuda/detail/term_slices.hpp"
 #include "rung/ops/conv/cuda/detail/tiles.hpp"
 #include "rung/ops/conv/phases.hpp"
 
@@ -26,6 +27,9 @@ struct GatheredSource {
   const T* x;
   const T* w;
   std::int64_t filters;  // from the tile's first one on
+  // In registers: a layer in shared memory would be read again for each element.
+  std::int64_t w_stride;
+  unsigned depth, height, width;  // of the image
   GatheredPixel pixel[pixels];
 
   __device__ GatheredSource(const Gathered& layer, std::int64_t group, std::int64_t first_filter,
@@ -34,7 +38,11 @@ struct GatheredSource {
         x(static_cast<const T*>(layer.x) + group * layer.q * layer.x_strides[1]),
         w(static_cast<const T*>(layer.w) + group * layer.w_group +
           first_filter * layer.w_strides[0]),
-        filters(layer.m - first_filter) {
+        filters(layer.m - first_filter),
+        w_stride(layer.w_strides[0]),
+        depth(static_cast<unsigned>(layer.axis[0].extent)),
+        height(static_cast<unsigned>(layer.axis[1].extent)),
+        width(static_cast<unsigned>(layer.axis[2].extent)) {
 #pragma unroll
     for (int i = 0; i < pixels; ++i) {
       const int at = loaded<ChannelsInnermost, S::columns, S::depth>(i).at;
@@ -80,7 +88,7 @@ struct GatheredSource {
   [[nodiscard]] __device__ __forceinline__ Sum row(int slot, const Entry& entry) const {
     const int at = loaded<true, S::rows, S::depth>(slot).at;
     if (entry.other < 0 || at >= filters) return Sum(0);
-    return convert<Sum>(w[at * g.w_strides[0] + entry.other]);
+    return convert<Sum>(w[at * w_stride + entry.other]);
   }
 
   [[nodiscard]] __device__ __forceinline__ Sum column(int slot, const Entry& entry) const {
@@ -88,17 +96,16 @@ struct GatheredSource {
     const int d = from.d + entry.d;
     const int h = from.h + entry.h;
     const int v = from.v + entry.v;
-    const bool inside = static_cast<unsigned>(d) < static_cast<unsigned>(g.axis[0].extent) &&
-                        static_cast<unsigned>(h) < static_cast<unsigned>(g.axis[1].extent) &&
-                        static_cast<unsigned>(v) < static_cast<unsigned>(g.axis[2].extent);
+    const bool inside = static_cast<unsigned>(d) < depth && static_cast<unsigned>(h) < height &&
+                        static_cast<unsigned>(v) < width;
     return inside ? convert<Sum>(x[from.base + entry.image]) : Sum(0);
   }
 };
 
 /// A block's tile of a layer, from loads to stores: blockIdx.x counts tiles of pixels, blockIdx.y
-/// those of filters, of all groups.
+/// those of filters, of all groups, blockIdx.z slices of the terms, and phases.
 template <class T, class S>
-__device__ __forceinline__ void gathered_tile(const Gathered& g) {
+__device__ __forceinline__ void gathered_tile(const Gathered& g, const TermSlices& slices) {
   using Sum = Accumulator<T>;
   auto& strips = shared<Strips<Sum, S>>();
   const auto tiles = static_cast<unsigned>(ceil_div(g.m, S::rows));
@@ -107,10 +114,15 @@ __device__ __forceinline__ void gathered_tile(const Gathered& g) {
   const std::int64_t first_pixel = std::int64_t{blockIdx.x} * S::columns;
   if (first_pixel >= g.pixels()) return;
   const GatheredSource<T, S, S::swapped> source(g, group, first_filter, first_pixel);
+  const TermRange terms = terms_of_block(slices, g.terms(), S::depth);
   Sum sums[S::thread_rows][S::thread_columns] = {};
-  multiply_tile<S>(source, strips, 0, g.terms(), sums);
+  multiply_tile<S>(source, strips, terms.begin, terms.end, sums);
 
-  T* y = static_cast<T*>(g.y) + group * g.m * g.y_strides[1];
+  const std::int64_t of_group = group * g.m * g.y_strides[1];
+  T* const y = static_cast<T*>(g.y) + of_group;
+  Sum* const partial = static_cast<Sum*>(g.y) +
+                       blockIdx.z % static_cast<unsigned>(slices.count) * slices.elements +
+                       of_group;
   const auto* bias = static_cast<const T*>(g.bias);
 #pragma unroll
   for (int j = 0; j < S::thread_columns; ++j) {
@@ -125,6 +137,10 @@ __device__ __forceinline__ void gathered_tile(const Gathered& g) {
       const std::int64_t filter = first_filter + S::row(i);
       if (filter >= g.m) continue;
       Sum sum = sums[i][j];
+      if (slices.count > 1) {
+        partial[at + filter * g.y_strides[1]] = sum;
+        continue;
+      }
       if (bias != nullptr) sum += convert<Sum>(bias[(group * g.m + filter) * g.bias_stride]);
       y[at + filter * g.y_strides[1]] = convert<T>(activate<T>(g.activation, sum));
     }
@@ -150,28 +166,39 @@ inline bool is_divided(const Gathered& g) {
 }
 
 template <class S>
-LaunchShape tile_grid(const Gathered& g, std::size_t shared_bytes) {
+LaunchShape tile_grid(const Gathered& g, const TermSlices& slices, std::size_t shared_bytes) {
   return {.grid = {ceil_div(conv_layer::phase_pixels(g), S::columns),
-                   ceil_div(g.m, S::rows) * g.groups, conv_layer::phases_of(g)},
+                   ceil_div(g.m, S::rows) * g.groups, conv_layer::phases_of(g) * slices.count},
           .block = block_threads,
           .shared_bytes = shared_bytes};
 }
 
-/// f.template operator()<T, S>() with a tile that fits the call's type, layout and filters.
-template <class F>
+constexpr int few_rows = 16;
+constexpr double enough_tiles = 132;  // one for each SM of a large device
+
+/// Tiles of all phases and groups.
+inline double tiles_of(const Gathered& g, int rows, int columns) {
+  return static_cast<double>(ceil_div(conv_layer::phase_pixels(g), columns)) *
+         static_cast<double>(ceil_div(g.m, rows)) * static_cast<double>(g.groups) *
+         static_cast<double>(conv_layer::phases_of(g));
+}
+
+/// f.template operator()<S>() with a tile that fits the layout and filters of a call of type T.
+template <class T, class F>
 void with_tile(const Gathered& g, F&& f) {
   const bool swapped = g.y_strides[1] == 1;
-  const auto shaped = [&]<class T, int Rows, int Columns>() {
-    if (swapped) return f.template operator()<T, Shape<Rows, Columns, true>>();
-    return f.template operator()<T, Shape<Rows, Columns, false>>();
+  const auto shaped = [&]<int Rows, int Columns>() {
+    constexpr int depth = Rows == 128 ? 8 : 16;
+    if (swapped) return f.template operator()<Shape<Rows, Columns, true, depth>>();
+    return f.template operator()<Shape<Rows, Columns, false, depth>>();
   };
-  visit<float, double, f16, bf16>(g.dtype, [&]<class T>() {
-    if constexpr (sizeof(T) == 4) {
-      if (g.m <= 16) return shaped.template operator()<T, 16, 128>();
-      if (g.m > 64 && g.pixels() > 4096) return shaped.template operator()<T, 128, 128>();
+  if constexpr (sizeof(T) == 4) {
+    if (g.m <= few_rows) return shaped.template operator()<few_rows, 128>();
+    if (g.m > 64 && tiles_of(g, 128, 128) >= enough_tiles) {
+      return shaped.template operator()<128, 128>();
     }
-    return shaped.template operator()<T, 64, 64>();
-  });
+  }
+  return shaped.template operator()<64, 64>();
 }
 
 }  // namespace rung::conv_cuda::inline RUNG_TARGET

@@ -4,6 +4,7 @@
 #pragma once
 
 #include "rung/ops/conv/cuda/detail/layer.hpp"
+#include "rung/ops/conv/cuda/detail/partial_sums.hpp"
 #include "rung/ops/conv/cuda/detail/tiles.hpp"
 #include "rung/ops/conv_backward_filter/conv_backward_filter.hpp"
 
@@ -86,15 +87,10 @@ __device__ __forceinline__ PixelRange slice_of(const FilterGradient<T>& p, std::
   return {begin, smaller(begin + share, p.pixels)};
 }
 
-/// dw, from the sums of all slices, in their order.
+/// dw, from the sums of all slices.
 template <class T, bool ChannelsInnermost>
 __device__ __forceinline__ void add_slices(const FilterGradient<T>& p, std::int64_t count) {
-  const std::int64_t step = std::int64_t{gridDim.x} * block_threads;
-  std::int64_t i = std::int64_t{blockIdx.x} * block_threads + threadIdx.x;
-  for (; i < count; i += step) {
-    Accumulator<T> sum = 0;
-    for (std::int64_t slice = 0; slice < p.slices; ++slice) sum += p.sums[slice * count + i];
-    std::int64_t rest = i;
+  add_partial_sums(p.sums, p.slices, count, [&](std::int64_t rest, Accumulator<T> sum) {
     std::int64_t c = 0;
     if constexpr (ChannelsInnermost) c = take_axis(rest, p.g.group_channels());
     const std::int64_t v = take_axis(rest, p.g.axis[2].kernel);
@@ -102,7 +98,7 @@ __device__ __forceinline__ void add_slices(const FilterGradient<T>& p, std::int6
     const std::int64_t d = take_axis(rest, p.g.axis[0].kernel);
     if constexpr (!ChannelsInnermost) c = take_axis(rest, p.g.group_channels());
     p.dw(rest, c, d, h, v) = convert<T>(sum);
-  }
+  });
 }
 
 // --- on the host ---------------------------------------------------------------------------------
@@ -123,6 +119,16 @@ inline Support supports_sliced(const ConvBackwardFilter::Args& args, std::int64_
   return supported;
 }
 
+/// Slices of a dw of so many tiles: two blocks for each SM of a large device, if that leaves them
+/// some pixels, and twice as many where they would have a great many.
+inline std::int64_t slices_of(std::int64_t pixels, std::int64_t tiles) {
+  constexpr std::int64_t enough_blocks = 264, few_pixels = 64, many_pixels = 256;
+  pixels = larger(pixels, std::int64_t{1});
+  const std::int64_t wanted =
+      clamped(enough_blocks / tiles, std::int64_t{1}, ceil_div(pixels, few_pixels));
+  return tiles <= 8 && pixels > wanted * many_pixels ? 2 * wanted : wanted;
+}
+
 /// A call whose dw is made in so many tiles, with memory for its slices' sums.
 template <class T>
 FilterGradient<T> sliced(const ConvBackwardFilter::Args& args, Context& context,
@@ -140,10 +146,7 @@ FilterGradient<T> sliced(const ConvBackwardFilter::Args& args, Context& context,
                       .slices = 1};
   conv_layer::set_strides(p.x_strides, args.x);
   conv_layer::set_strides(p.dy_strides, args.dy);
-  // Two blocks for each SM of a large device, if that leaves them some pixels.
-  constexpr std::int64_t enough_blocks = 264, few_pixels = 512;
-  p.slices = clamped(enough_blocks / tiles, std::int64_t{1},
-                     ceil_div(larger(p.pixels, std::int64_t{1}), few_pixels));
+  p.slices = slices_of(p.pixels, tiles);
   p.sums = static_cast<Accumulator<T>*>(context.workspace(
       static_cast<std::size_t>(p.slices * args.dw.size()) * sizeof(Accumulator<T>)));
   return p;
@@ -167,9 +170,10 @@ LaunchShape sliced_grid(const FilterGradient<T>& p, std::int64_t rows, std::int6
           .block = block_threads,
           .shared_bytes = shared_bytes};
 }
-inline LaunchShape sum_grid(std::int64_t count) {
-  return {.grid = smaller(ceil_div(count, block_threads), std::int64_t{0x7fffffff}),
-          .block = block_threads};
+/// Of the kernel that adds the slices.
+template <class T>
+LaunchShape sum_grid(const FilterGradient<T>& p) {
+  return sum_grid<Accumulator<T>>(p.g.filters * p.terms, p.slices);
 }
 
 }  // namespace rung::conv_cuda::inline RUNG_TARGET
