@@ -160,11 +160,6 @@ inline Support supports_gathered(const Gathered& g, std::int64_t rows, std::int6
                                             : unsupported("strides that leave up to 65535 phases");
 }
 
-/// Whether a layer has phases, a layer of the grid each.
-inline bool is_divided(const Gathered& g) {
-  return g.axis[0].divisor != 1 || g.axis[1].divisor != 1 || g.axis[2].divisor != 1;
-}
-
 template <class S>
 LaunchShape tile_grid(const Gathered& g, const TermSlices& slices, std::size_t shared_bytes) {
   return {.grid = {ceil_div(conv_layer::phase_pixels(g), S::columns),

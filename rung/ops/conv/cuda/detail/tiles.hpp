@@ -20,6 +20,7 @@
 namespace rung::conv_cuda::inline RUNG_TARGET {
 
 using conv_layer::Gathered;
+using conv_layer::is_divided;
 using conv_layer::SourceAxis;
 
 constexpr int block_threads = 256;
