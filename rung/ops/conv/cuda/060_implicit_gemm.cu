@@ -41,17 +41,15 @@ double estimate(const Conv::Args& args, const Context& context) {
   const double filters = static_cast<double>(g.group_filters());
   const double rows =
       filters <= 16 ? 16 : 64 * static_cast<double>(ceil_div(g.group_filters(), 64));
-  // However few tiles there are, one waits for its strips of terms, one after another.
-  const double waiting = 7.5e-6 + 0.067e-6 * static_cast<double>(args.terms());
   return larger(estimate_seconds(Conv::cost(args), {.peak = 0.5 * filters / rows}, context),
-                waiting);
+                waiting_seconds(conv_layer::forward(args)));
 }
 
 void run(const Conv::Args& args, Context& context) {
   const Gathered g = conv_layer::forward(args);
   visit<float, double, f16, bf16>(g.dtype, [&]<class T>() {
     with_tile<T>(g, [&]<class S>() {
-      const TermSlices slices = slices_of(g, tiles_of(g, S::rows, S::columns), S::depth);
+      const TermSlices slices = slices_of(g, tile_size(g));
       with_slices<T>(g, slices, context, conv_implicit_gemm_add_slices<T>,
                      [&](const Gathered& layer) {
                        launch(context, tile_grid<S>(g, slices, sizeof(Strips<Accumulator<T>, S>)),

@@ -48,7 +48,12 @@ double estimate(const Conv::Args& args, const Context& context) {
   const auto filters = static_cast<double>(args.geometry.group_filters());
   const double rows =
       static_cast<double>(round_up(args.geometry.group_filters(), std::int64_t{tile_filters}));
-  return estimate_seconds(Conv::cost(args), {.peak = 5.0 * filters / rows}, context);
+  // However few tiles there are, a block waits for its strips of terms, one after another.
+  const auto slices = static_cast<double>(tensor_slices(conv_layer::forward(args)).count);
+  const double waiting =
+      6e-6 + (slices > 1 ? 3e-6 : 0) + 0.023e-6 * static_cast<double>(args.terms()) / slices;
+  return larger(estimate_seconds(Conv::cost(args), {.peak = 5.0 * filters / rows}, context),
+                waiting);
 }
 
 void run(const Conv::Args& args, Context& context) {

@@ -28,13 +28,10 @@ double estimate(const ConvBackwardData::Args& args, const Context& context) {
   const double channels = static_cast<double>(g.group_channels());
   const bool few = channels <= 16;
   const double rows = few ? 16 : 64 * static_cast<double>(ceil_div(g.group_channels(), 64));
-  // However few tiles there are, one waits for its strips of terms, one after another.
-  const bool divided = conv_layer::phases_of(conv_layer::transposed(args)) > 1;
-  const double waiting = (divided ? 12e-6 : 7.5e-6) + 0.067e-6 * conv_layer::terms_in_a_row(args);
   // Tiles of 16 rows load more for each product.
   return larger(estimate_seconds(conv_layer::phase_cost(args),
                                  {.peak = (few ? 0.25 : 0.32) * channels / rows}, context),
-                waiting);
+                waiting_seconds(conv_layer::transposed(args)));
 }
 
 void run(const ConvBackwardData::Args& args, Context& context) {

@@ -44,7 +44,7 @@ void multiply_doubles(const Gathered& g, Context& context);
 template <class T, bool Phases>
 void multiply_gathered(const Gathered& g, Context& context) {
   with_tile<T>(g, [&]<class S>() {
-    const TermSlices slices = slices_of(g, tiles_of(g, S::rows, S::columns), S::depth);
+    const TermSlices slices = slices_of(g, tile_size(g));
     const LaunchShape shape = tile_grid<S>(
         g, slices, Phases ? sizeof(PhasedTile<T, S>) : sizeof(Strips<Accumulator<T>, S>));
     with_slices<T>(g, slices, context, conv_backward_data_implicit_gemm_add_slices<T>,

@@ -60,7 +60,10 @@ double estimate(const ConvBackwardData::Args& args, const Context& context) {
   const ConvGeometry& g = args.geometry;
   const auto channels = static_cast<double>(g.group_channels());
   const double rows = static_cast<double>(round_up(g.group_channels(), std::int64_t{tile_filters}));
-  const double waiting = 6e-6 + 0.023e-6 * conv_layer::terms_in_a_row(args);
+  // However few tiles there are, a block waits for its strips of terms, one after another.
+  const auto slices = static_cast<double>(tensor_slices(conv_layer::transposed(args)).count);
+  const double waiting =
+      6e-6 + (slices > 1 ? 3e-6 : 0) + 0.023e-6 * conv_layer::terms_in_a_row(args) / slices;
   return larger(
       estimate_seconds(conv_layer::phase_cost(args), {.peak = 1.4 * channels / rows}, context),
       waiting);

@@ -100,21 +100,34 @@ Support supports(const ConvBackwardFilter::Args& args, const Context&) {
   return supports_sliced(args, 16);
 }
 
+/// Tiles of few filters are small, of few registers: a device holds twice as many.
+constexpr int few_rows = 16;
+constexpr int columns = 64;
+constexpr int depth_of(int rows) { return rows == few_rows ? 32 : 16; }
+constexpr std::int64_t blocks_of(int rows) { return (rows == few_rows ? 2 : 1) * two_for_each; }
+int rows_of(const ConvBackwardFilter::Args& args) {
+  return args.dw.dtype == DType::f32 && args.geometry.group_filters() <= few_rows ? few_rows : 64;
+}
+
 double estimate(const ConvBackwardFilter::Args& args, const Context& context) {
-  const double filters = static_cast<double>(args.geometry.group_filters());
-  const double rows =
-      filters <= 16 ? 16 : 64 * static_cast<double>(ceil_div(args.geometry.group_filters(), 64));
-  // However few tiles there are, slices of results wait for their strips, then for each other.
-  const double waiting = size_of(args.x.dtype) == 2 ? 55e-6 : 35e-6;
+  const int rows = rows_of(args);
+  const auto filters = static_cast<double>(args.geometry.group_filters());
+  const auto filled = static_cast<double>(round_up(args.geometry.group_filters(), rows));
+  // However few tiles there are, slices wait for strips of pixels, one after another, then for each
+  // other.
+  const double of_step = size_of(args.x.dtype) == 2 ? 1.0e-6 : 0.7e-6;
+  const double in_a_row = pixels_in_a_row(args, tiles_of(args, rows, columns), blocks_of(rows));
+  const double waiting = 10e-6 + of_step / depth_of(rows) * in_a_row;
   return larger(estimate_seconds(ConvBackwardFilter::cost(args),
-                                 {.peak = 0.4 * filters / rows, .launches = 2}, context),
+                                 {.peak = 0.4 * filters / filled, .launches = 2}, context),
                 waiting);
 }
 
 template <class T, int Rows, bool Swapped>
 void start(const ConvBackwardFilter::Args& args, Context& context) {
-  using S = Shape<Rows, 64, Swapped, Rows == 16 ? 32 : 16>;
-  const FilterGradient<T> p = sliced<T>(args, context, S::rows, S::columns);
+  using S = Shape<Rows, columns, Swapped, depth_of(Rows)>;
+  const FilterGradient<T> p =
+      sliced<T>(args, context, tiles_of(args, Rows, columns), blocks_of(Rows));
   launch(context, sliced_grid(p, S::rows, S::columns, sizeof(Strips<Accumulator<T>, S>)),
          conv_backward_filter_implicit_gemm<T, S>, p);
   launch(context, sum_grid(p), conv_backward_filter_add_slices<T, Swapped>, p, args.dw.size());
@@ -124,8 +137,9 @@ void run(const ConvBackwardFilter::Args& args, Context& context) {
   const bool swapped = args.x.strides[1] == 1 && args.dy.strides[1] == 1;
   visit<float, double, f16, bf16>(args.dw.dtype, [&]<class T>() {
     if constexpr (sizeof(T) == 4) {
-      if (args.geometry.group_filters() <= 16) {
-        return swapped ? start<T, 16, true>(args, context) : start<T, 16, false>(args, context);
+      if (rows_of(args) == few_rows) {
+        return swapped ? start<T, few_rows, true>(args, context)
+                       : start<T, few_rows, false>(args, context);
       }
     }
     return swapped ? start<T, 64, true>(args, context) : start<T, 64, false>(args, context);

@@ -253,6 +253,9 @@ int shape_of(const ConvBackwardFilter::Args& args) {
   return args.geometry.group_filters() > shapes[1].rows ? 0 : 1;
 }
 
+/// As many as a large device holds at a time.
+std::int64_t blocks_of(int shape) { return std::int64_t{two_for_each / 2} * shapes[shape].blocks; }
+
 Support supports(const ConvBackwardFilter::Args& args, const Context&) {
   const ConvGeometry& g = args.geometry;
   if (args.dw.dtype != DType::f32) return unsupported("f32 only");
@@ -285,16 +288,19 @@ double estimate(const ConvBackwardFilter::Args& args, const Context& context) {
       static_cast<double>(round_up(g.group_filters(), std::int64_t{shapes[shape].rows})) *
       static_cast<double>(
           round_up(g.group_channels() * g.taps(), std::int64_t{shapes[shape].columns}));
-  // However few tiles there are, slices of pixels wait for their strips, then for each other.
-  constexpr double waiting = 60e-6;
+  // However few tiles there are, slices wait for strips of pixels, one after another, then for each
+  // other.
+  const double in_a_row = pixels_in_a_row(
+      args, tiles_of(args, shapes[shape].rows, shapes[shape].columns), blocks_of(shape));
+  const double waiting = 11e-6 + 0.75e-6 / steps * in_a_row;
   return larger(estimate_seconds(cost, {.peak = fractions[shape], .launches = 2}, context),
                 waiting);
 }
 
 void run(const ConvBackwardFilter::Args& args, Context& context) {
   const int shape = shape_of(args);
-  const FilterGradient<float> p =
-      sliced<float>(args, context, shapes[shape].rows, shapes[shape].columns);
+  const FilterGradient<float> p = sliced<float>(
+      args, context, tiles_of(args, shapes[shape].rows, shapes[shape].columns), blocks_of(shape));
   const auto multiply = [&]<int Shape>() {
     if (shape != Shape) return;
     LaunchShape grid = sliced_grid(p, shapes[Shape].rows, shapes[Shape].columns,

@@ -2,6 +2,8 @@
 // A gathered layer as the operands of a tile: rows are filters, columns pixels, k the terms.
 #pragma once
 
+#include <cmath>
+
 #include "rung/ops/conv/cuda/detail/layer.hpp"
 #include "rung/ops/conv/cuda/detail/term_slices.hpp"
 #include "rung/ops/conv/cuda/detail/tiles.hpp"
@@ -178,22 +180,49 @@ inline double tiles_of(const Gathered& g, int rows, int columns) {
          static_cast<double>(conv_layer::phases_of(g));
 }
 
-/// f.template operator()<S>() with a tile that fits the layout and filters of a call of type T.
+struct TileSize {
+  int rows, columns, depth;
+};
+/// The tile that fits a call's type and filters.
+inline TileSize tile_size(const Gathered& g) {
+  if (g.dtype == DType::f32) {
+    if (g.m <= few_rows) return {few_rows, 128, 16};
+    if (g.m > 64 && tiles_of(g, 128, 128) >= enough_tiles) return {128, 128, 8};
+  }
+  return {64, 64, 16};
+}
+inline TermSlices slices_of(const Gathered& g, const TileSize& size) {
+  return slices_of(g, tiles_of(g, size.rows, size.columns), size.depth);
+}
+
+/// f.template operator()<S>() with the shape of tile_size() and the layout of a call of type T.
 template <class T, class F>
 void with_tile(const Gathered& g, F&& f) {
-  const bool swapped = g.y_strides[1] == 1;
-  const auto shaped = [&]<int Rows, int Columns>() {
-    constexpr int depth = Rows == 128 ? 8 : 16;
-    if (swapped) return f.template operator()<Shape<Rows, Columns, true, depth>>();
-    return f.template operator()<Shape<Rows, Columns, false, depth>>();
+  const TileSize size = tile_size(g);
+  const auto shaped = [&]<int Rows, int Columns, int Depth>() {
+    if (g.y_strides[1] == 1) return f.template operator()<Shape<Rows, Columns, true, Depth>>();
+    return f.template operator()<Shape<Rows, Columns, false, Depth>>();
   };
   if constexpr (sizeof(T) == 4) {
-    if (g.m <= few_rows) return shaped.template operator()<few_rows, 128>();
-    if (g.m > 64 && tiles_of(g, 128, 128) >= enough_tiles) {
-      return shaped.template operator()<128, 128>();
-    }
+    if (size.rows == few_rows) return shaped.template operator()<few_rows, 128, 16>();
+    if (size.rows == 128) return shaped.template operator()<128, 128, 8>();
   }
-  return shaped.template operator()<64, 64>();
+  return shaped.template operator()<64, 64, 16>();
+}
+
+/// What a call takes at least, however few tiles there are: a block waits for its strips of terms,
+/// one after another.
+inline double waiting_seconds(const Gathered& g) {
+  const TileSize size = tile_size(g);
+  const TermSlices slices = slices_of(g, size);
+  auto terms = static_cast<double>(g.q);  // of the first phase, which has the most
+  for (const SourceAxis& axis : g.axis) {
+    terms *= static_cast<double>(
+        ceil_div(axis.kernel, larger(conv_layer::phases_along(axis), std::int64_t{1})));
+  }
+  const double of_step = size.depth == 8 ? 0.54e-6 : 0.65e-6;
+  const double steps = std::ceil(terms / static_cast<double>(slices.count) / size.depth);
+  return (is_divided(g) ? 9e-6 : 6e-6) + (slices.count > 1 ? 3e-6 : 0) + of_step * steps;
 }
 
 }  // namespace rung::conv_cuda::inline RUNG_TARGET

@@ -119,20 +119,37 @@ inline Support supports_sliced(const ConvBackwardFilter::Args& args, std::int64_
   return supported;
 }
 
-/// Slices of a dw of so many tiles: two blocks for each SM of a large device, if that leaves them
-/// some pixels, and twice as many where they would have a great many.
-inline std::int64_t slices_of(std::int64_t pixels, std::int64_t tiles) {
-  constexpr std::int64_t enough_blocks = 264, few_pixels = 64, many_pixels = 256;
-  pixels = larger(pixels, std::int64_t{1});
-  const std::int64_t wanted =
-      clamped(enough_blocks / tiles, std::int64_t{1}, ceil_div(pixels, few_pixels));
-  return tiles <= 8 && pixels > wanted * many_pixels ? 2 * wanted : wanted;
+/// Blocks for two on each SM of a large device.
+constexpr std::int64_t two_for_each = 264;
+
+/// Slices of a dw of so many tiles: `blocks` in all, if that leaves them some pixels.
+inline std::int64_t slices_of(const ConvBackwardFilter::Args& args, std::int64_t tiles,
+                              std::int64_t blocks) {
+  constexpr std::int64_t few_pixels = 64;
+  const std::int64_t pixels = args.geometry.images * args.geometry.results();
+  return clamped(blocks / tiles, std::int64_t{1},
+                 ceil_div(larger(pixels, std::int64_t{1}), few_pixels));
+}
+inline std::int64_t tiles_of(const ConvBackwardFilter::Args& args, std::int64_t rows,
+                             std::int64_t columns) {
+  const ConvGeometry& g = args.geometry;
+  return g.groups * ceil_div(g.group_filters(), rows) *
+         ceil_div(g.group_channels() * g.taps(), columns);
+}
+/// Pixels that a block takes one after another.
+inline double pixels_in_a_row(const ConvBackwardFilter::Args& args, std::int64_t tiles,
+                              std::int64_t blocks) {
+  if (tiles == 0) return 0;
+  const ConvGeometry& g = args.geometry;
+  const auto slices = static_cast<double>(slices_of(args, tiles, blocks));
+  const double waves = static_cast<double>(tiles) * slices / static_cast<double>(blocks);
+  return static_cast<double>(g.images * g.results()) / slices * larger(waves, 1.0);
 }
 
 /// A call whose dw is made in so many tiles, with memory for its slices' sums.
 template <class T>
-FilterGradient<T> sliced(const ConvBackwardFilter::Args& args, Context& context,
-                         std::int64_t tiles) {
+FilterGradient<T> sliced(const ConvBackwardFilter::Args& args, Context& context, std::int64_t tiles,
+                         std::int64_t blocks) {
   const ConvGeometry& g = args.geometry;
   FilterGradient<T> p{.x = static_cast<const T*>(args.x.data),
                       .dy = static_cast<const T*>(args.dy.data),
@@ -143,23 +160,12 @@ FilterGradient<T> sliced(const ConvBackwardFilter::Args& args, Context& context,
                       .g = g,
                       .terms = g.group_channels() * g.taps(),
                       .pixels = g.images * g.results(),
-                      .slices = 1};
+                      .slices = slices_of(args, tiles, blocks)};
   conv_layer::set_strides(p.x_strides, args.x);
   conv_layer::set_strides(p.dy_strides, args.dy);
-  p.slices = slices_of(p.pixels, tiles);
   p.sums = static_cast<Accumulator<T>*>(context.workspace(
       static_cast<std::size_t>(p.slices * args.dw.size()) * sizeof(Accumulator<T>)));
   return p;
-}
-
-/// The same of tiles of rows x columns.
-template <class T>
-FilterGradient<T> sliced(const ConvBackwardFilter::Args& args, Context& context, std::int64_t rows,
-                         std::int64_t columns) {
-  const ConvGeometry& g = args.geometry;
-  return sliced<T>(args, context,
-                   g.groups * ceil_div(g.group_filters(), rows) *
-                       ceil_div(g.group_channels() * g.taps(), columns));
 }
 
 template <class T>
