@@ -259,6 +259,28 @@ TEST(ConvSimt, EveryTileOfTheAsynchronousProductIsRight) {
   }
 }
 
+// Few tiles of many terms: blocks share the terms. Sums of whole numbers are exact in any order.
+TEST(ConvSimt, BlocksShareTheTermsOfSmallLayers) {
+  Context context = Context::simt();
+  Context host = Context::cpu(1);
+  const Layer layer{.images = 2,
+                    .channels = 131,
+                    .height = 9,
+                    .width = 8,
+                    .filters = 10,
+                    .stride = 2,
+                    .padding = 1,
+                    .groups = 1};
+  const auto x = whole_values(layer.x().product(), 32);
+  const auto w = whole_values(layer.w().product(), 33);
+  const auto bias = whole_values(layer.filters, 34);
+  ConvOptions options = layer.options();
+  options.bias = ConstTensorRef(bias.data(), {layer.filters});
+  options.activation = Activation::relu;
+  EXPECT_EQ(convolved(context, layer, x, w, options, "implicit_gemm"),
+            convolved(host, layer, x, w, options, "naive"));
+}
+
 // Sums of f16 alone stop at 2048 ones, for the next number is 2050.
 TEST(ConvSimt, SumsOfHalvesDoNotStopGrowing) {
   constexpr std::int64_t channels = 8192;
