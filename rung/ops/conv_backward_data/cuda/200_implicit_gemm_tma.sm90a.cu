@@ -4,16 +4,18 @@
 // Idea     each phase of the gradient - with a stride of 1 there is one - is a layer of conv's: dy,
 //          by filters that are turned around - their last tap first - and whose channels and
 //          numbers have changed places. A small kernel writes those filters; conv's
-//          implicit_gemm_tma does the rest. The copy engine writes pixels in one line only: phases
-//          of a strided layer are made one behind the other, and a last kernel interleaves them.
+//          implicit_gemm_tma does the rest. The copy engine writes pixels in one line only: of a
+//          strided layer warps store each phase's pixels themselves, or, where tiles are so few that
+//          terms are shared, phases are made one behind the other, and a last kernel interleaves.
 // Changes  against tensor_cores: the copy engine unrolls dy, and wgmma multiplies.
-// Cost     w is read and written once more, which is little beside dy; with a stride dx too, and
-//          there are two launches per phase. Then as conv's.
+// Cost     w is read and written once more, which is little beside dy, and so is dx where it is
+//          interleaved; a launch per phase. Then as conv's.
 // Limits   f16 and bf16, channels last, two dimensions at most, 16 phases; filters of a group in
 //          multiples of 8, aligned to 16 bytes; channels too, where there are groups.
 // Tried    -
 // Source   V. Dumoulin & F. Visin, A guide to convolution arithmetic for deep learning, 2016.
 #include "rung/ops/conv/cuda/detail/im2col_tensor.hpp"
+#include "rung/ops/conv/cuda/detail/tiles.hpp"
 #include "rung/ops/conv_backward_data/layer.hpp"
 
 namespace rung {
@@ -25,11 +27,23 @@ using conv_layer::Gathered;
 constexpr int threads = 256;
 constexpr int max_phases = 16;
 
-/// turned[c][taps in reverse][k of the group] of a phase; what pads rows to `pitch` is never read.
+/// Elements from a turned filter's tap to the next.
+RUNG_HD std::int64_t pitch_of(const Gathered& g) { return (g.q + 7) / 8 * 8; }
+
+/// Where the filters of phases are, once turned around: elements.
+struct TurnedPhases {
+  std::int64_t first[max_phases];
+};
+
+/// turned[c][taps in reverse][k of the group] of the phase that blockIdx.z counts; what pads rows to
+/// a multiple of 8 is never read.
 template <class T>
 __global__ void __launch_bounds__(threads)
-    conv_backward_data_turn_filters(Gathered phase, T* turned, std::int64_t pitch,
-                                    std::int64_t count) {
+    conv_backward_data_turn_filters(Gathered whole, T* turned, TurnedPhases phases) {
+  const Gathered& phase = phase_of_block<T>(whole, shared<PhasePlace>(), {});
+  turned += phases.first[blockIdx.z];
+  const std::int64_t pitch = pitch_of(phase);
+  const std::int64_t count = phase.groups * phase.m * phase.terms();
   const std::int64_t step = std::int64_t{gridDim.x} * threads;
   std::int64_t i = std::int64_t{blockIdx.x} * threads + threadIdx.x;
   for (; i < count; i += step) {
@@ -81,18 +95,15 @@ __global__ void __launch_bounds__(threads)
 
 // --- on the host ---------------------------------------------------------------------------------
 
-/// Elements from a turned filter's tap to the next.
-std::int64_t pitch_of(const Gathered& g) { return round_up(g.q, std::int64_t{8}); }
-
 Gathered phase_of(const ConvBackwardData::Args& args, std::int64_t index) {
   const auto element = static_cast<std::int64_t>(size_of(args.dx.dtype));
   return conv_layer::phase_layer(conv_layer::transposed(args), index, element);
 }
 
-/// A phase as conv's layer, by filters at `turned`; its result goes to `to`, without gaps, or to dx
-/// where there is one phase.
+/// A phase as conv's layer, by filters at `turned`; its result goes to `to`, without gaps, or, of
+/// null, to its places of dx.
 Conv::Args layer_of(const ConvBackwardData::Args& args, const Gathered& phase, const void* turned,
-                    void* to, bool is_all) {
+                    void* to) {
   const ConvGeometry& g = args.geometry;
   Conv::Args made;
   made.axes = args.axes;
@@ -117,10 +128,15 @@ Conv::Args layer_of(const ConvBackwardData::Args& args, const Gathered& phase, c
   made.w = {turned, args.w.dtype,
             Extents{g.channels, phase.q, phase.axis[0].kernel, phase.axis[1].kernel, across},
             Extents{taps, 1, taps, across * pitch, pitch}, args.w.device};
-  made.y = args.dx;
-  if (is_all) return made;
   const std::int64_t height = phase.axis[1].places;
   const std::int64_t width = phase.axis[2].places;
+  if (to == nullptr) {
+    made.y = {phase.y, args.dx.dtype, Extents{g.images, g.channels, 1, height, width},
+              Extents{phase.y_strides[0], phase.y_strides[1], phase.y_strides[2],
+                      phase.y_strides[3], phase.y_strides[4]},
+              args.dx.device};
+    return made;
+  }
   made.y = {to, args.dx.dtype, Extents{g.images, g.channels, 1, height, width},
             Extents{height * width * g.channels, 1, height * width * g.channels, width * g.channels,
                     g.channels},
@@ -133,14 +149,27 @@ void* stand_in() {
   return reinterpret_cast<void*>(std::uintptr_t{4096});  // NOLINT(performance-no-int-to-ptr)
 }
 
-/// f(phase, its layer at made-up addresses) for each phase that has terms.
+/// f(phase, its layer by made-up filters) for each phase that has terms.
 template <class F>
 void for_each_layer(const ConvBackwardData::Args& args, F&& f) {
   const std::int64_t phases = conv_layer::phases_of(conv_layer::transposed(args));
   for (std::int64_t i = 0; i < phases; ++i) {
     const Gathered phase = phase_of(args, i);
-    if (phase.q > 0) f(phase, layer_of(args, phase, stand_in(), stand_in(), phases == 1));
+    if (phase.q > 0)
+      f(phase, layer_of(args, phase, stand_in(), phases == 1 ? nullptr : stand_in()));
   }
+}
+
+/// Whether phases are stored where they belong: where each has terms, and enough tiles without
+/// slices.
+bool is_direct(const ConvBackwardData::Args& args, const Context& context) {
+  if (args.dx.shape[1] > 1 && args.dx.strides[1] != 1) return false;
+  const std::int64_t phases = conv_layer::phases_of(conv_layer::transposed(args));
+  std::int64_t direct = 0;
+  for_each_layer(args, [&](const Gathered&, const Conv::Args& layer) {
+    if (im2col_partial_bytes(layer, context) == 0) ++direct;
+  });
+  return direct == phases;
 }
 
 Support supports(const ConvBackwardData::Args& args, const Context& context) {
@@ -171,7 +200,7 @@ double estimate(const ConvBackwardData::Args& args, const Context& context) {
     seconds += im2col_tma_seconds(layer, context);
     ++launches;
   });
-  if (conv_layer::phases_of(conv_layer::transposed(args)) > 1) {
+  if (conv_layer::phases_of(conv_layer::transposed(args)) > 1 && !is_direct(args, context)) {
     moved.bytes += 2 * static_cast<double>(args.dx.size() * size_of(args.dx.dtype));
     ++launches;
   }
@@ -198,19 +227,26 @@ void run(const ConvBackwardData::Args& args, Context& context) {
   const Gathered g = conv_layer::transposed(args);
   const std::int64_t phases = conv_layer::phases_of(g);
   const auto element = static_cast<std::int64_t>(size_of(args.dx.dtype));
-  // Partial sums, filters of a phase, phases.
+  const bool whole = phases == 1 || is_direct(args, context);
+  // Partial sums, filters of all phases, phases.
   std::size_t partial = 0;
-  std::int64_t turned = 0;
-  for_each_layer(args, [&](const Gathered& phase, const Conv::Args& layer) {
+  for_each_layer(args, [&](const Gathered&, const Conv::Args& layer) {
     partial = larger(partial, im2col_partial_bytes(layer, context));
-    turned = larger(
-        turned, Extents{args.geometry.channels, phase.taps(), pitch_of(phase), element}.product());
   });
+  constexpr std::int64_t line = 64;  // elements: all begin with a line of memory
+  TurnedPhases turned{};
+  std::int64_t filters = 0;
+  std::int64_t most = 0;  // of a phase
+  for (std::int64_t i = 0; i < phases; ++i) {
+    const Gathered phase = phase_of(args, i);
+    turned.first[i] = filters;
+    filters = round_up(filters + args.geometry.channels * phase.taps() * pitch_of(phase), line);
+    most = larger(most, args.geometry.channels * phase.terms());
+  }
   const auto first_turned = static_cast<std::int64_t>(round_up(partial, std::size_t{4096}));
-  const std::int64_t first_made = first_turned + round_up(turned, std::int64_t{4096});
-  constexpr std::int64_t line = 64;  // elements: phases begin with a line of memory
-  const std::int64_t bytes =
-      first_made + (phases > 1 ? (args.dx.size() + phases * line) * element : 0);
+  const std::int64_t first_made =
+      first_turned + round_up(Extents{filters, element}.product(), std::int64_t{4096});
+  const std::int64_t bytes = first_made + (whole ? 0 : (args.dx.size() + phases * line) * element);
   auto* const memory = static_cast<std::byte*>(context.workspace(static_cast<std::size_t>(bytes)));
 
   MadePhases made{.first = {},
@@ -218,22 +254,23 @@ void run(const ConvBackwardData::Args& args, Context& context) {
                   .columns = static_cast<int>(conv_layer::phases_along(g.axis[2]))};
   std::int64_t next = 0;
   visit<f16, bf16>(args.dx.dtype, [&]<class T>() {
+    launch(context,
+           {.grid = {smaller(ceil_div(most, threads), std::int64_t{0xffff}), 1, phases},
+            .block = threads,
+            .shared_bytes = sizeof(PhasePlace)},
+           conv_backward_data_turn_filters<T>, g, reinterpret_cast<T*>(memory + first_turned),
+           turned);
     for (std::int64_t i = 0; i < phases; ++i) {
       const Gathered phase = phase_of(args, i);
       made.first[i] = phase.q > 0 ? next : -1;
       if (phase.q == 0) continue;
-      const Conv::Args layer = layer_of(args, phase, memory + first_turned,
-                                        memory + first_made + next * element, phases == 1);
+      const Conv::Args layer =
+          layer_of(args, phase, memory + first_turned + turned.first[i] * element,
+                   whole ? nullptr : memory + first_made + next * element);
       next = round_up(next + phase.pixels() * args.geometry.channels, line);
-      const std::int64_t count = args.geometry.channels * phase.taps() * phase.q;
-      launch(
-          context,
-          {.grid = smaller(ceil_div(count, threads), std::int64_t{0x7fffffff}), .block = threads},
-          conv_backward_data_turn_filters<T>, phase, reinterpret_cast<T*>(memory + first_turned),
-          pitch_of(phase), count);
       run_im2col_tma(layer, context, memory);
     }
-    if (phases > 1) {
+    if (!whole) {
       interleave<T>(args, context, reinterpret_cast<const T*>(memory + first_made), made);
     }
   });
