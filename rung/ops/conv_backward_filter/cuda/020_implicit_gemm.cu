@@ -19,6 +19,14 @@ namespace {
 
 using namespace conv_cuda;
 
+/// Tiles of few filters are small, of few registers: a device holds more of them.
+constexpr int few_rows = 16;
+constexpr int columns = 64;
+constexpr int depth_of(int rows) { return rows == few_rows ? 32 : 16; }
+constexpr std::int64_t blocks_of(int rows) {
+  return rows == few_rows ? two_for_each / 2 * 3 : two_for_each;
+}
+
 /// Rows are filters, columns terms, k the pixels.
 template <class T, class S>
 struct PixelSource {
@@ -63,7 +71,7 @@ struct PixelSource {
 };
 
 template <class T, class S>
-__global__ void __launch_bounds__(block_threads)
+__global__ void __launch_bounds__(block_threads, S::rows == few_rows ? 3 : 1)
     conv_backward_filter_implicit_gemm(FilterGradient<T> p) {
   using Sum = Accumulator<T>;
   auto& strips = shared<Strips<Sum, S>>();
@@ -100,11 +108,6 @@ Support supports(const ConvBackwardFilter::Args& args, const Context&) {
   return supports_sliced(args, 16);
 }
 
-/// Tiles of few filters are small, of few registers: a device holds twice as many.
-constexpr int few_rows = 16;
-constexpr int columns = 64;
-constexpr int depth_of(int rows) { return rows == few_rows ? 32 : 16; }
-constexpr std::int64_t blocks_of(int rows) { return (rows == few_rows ? 2 : 1) * two_for_each; }
 int rows_of(const ConvBackwardFilter::Args& args) {
   return args.dw.dtype == DType::f32 && args.geometry.group_filters() <= few_rows ? few_rows : 64;
 }
