@@ -38,7 +38,8 @@ struct PixelSource {
   const T* x;
   const T* dy;
   std::int64_t filters;
-  Entry term[S::column_slots];
+  static constexpr int own_terms = columns_by_k ? S::column_slots : 1;
+  Term term[own_terms];
 
   __device__ PixelSource(const FilterGradient<T>& gradient, std::int64_t group,
                          std::int64_t first_filter, std::int64_t first_term)
@@ -48,8 +49,8 @@ struct PixelSource {
            (group * gradient.g.group_filters() + first_filter) * gradient.dy_strides[1]),
         filters(gradient.g.group_filters() - first_filter) {
 #pragma unroll
-    for (int slot = 0; slot < S::column_slots; ++slot) {
-      term[slot] = entry_of_term<S::swapped>(
+    for (int slot = 0; slot < own_terms; ++slot) {
+      term[slot] = make_term<S::swapped>(
           p, first_term + loaded<columns_by_k, S::columns, S::depth>(slot).at);
     }
   }
@@ -65,7 +66,7 @@ struct PixelSource {
   }
 
   [[nodiscard]] __device__ __forceinline__ Sum column(int slot, const Entry& entry) const {
-    const Entry& of = term[slot];
+    const Term& of = term[columns_by_k ? slot : 0];
     return meet(p, entry, of) ? convert<Sum>(x[entry.image + of.image]) : Sum(0);
   }
 };

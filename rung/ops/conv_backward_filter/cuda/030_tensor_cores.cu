@@ -63,7 +63,7 @@ __global__ void __launch_bounds__(block_threads)
   const int row = thread / row_chunks;
   const int column = thread % row_chunks * chunk;
   const bool has_filters = first_filter + column < filters;
-  const Entry term = entry_of_term<true>(p, first_term + column);
+  const Term term = make_term<true>(p, first_term + column);
   const auto refill = [&](std::int64_t first) {
     memory.table[thread] = entry_of_pixel(p, first + thread, pixels.end);
     __syncthreads();

@@ -25,11 +25,17 @@ struct FilterGradient {
   std::int64_t slices;
 };
 
+/// A channel and a tap, of which registers hold many.
+struct Term {
+  std::int64_t image;  // from where a pixel begins
+  int d, h, v;         // outside of every image where there is no such term
+};
+
 /// Where a term's elements lie from where a pixel begins; in the order that x is contiguous in:
 /// taps innermost, or channels.
 template <bool ChannelsInnermost, class T>
-__device__ __forceinline__ Entry entry_of_term(const FilterGradient<T>& p, std::int64_t index) {
-  if (index >= p.terms) return {0, -1, outside, outside, outside, 0};
+__device__ __forceinline__ Term make_term(const FilterGradient<T>& p, std::int64_t index) {
+  if (index >= p.terms) return {0, outside, outside, outside};
   const ConvGeometry& g = p.g;
   std::int64_t c = 0;
   if constexpr (ChannelsInnermost) c = take_axis(index, g.group_channels());
@@ -37,12 +43,8 @@ __device__ __forceinline__ Entry entry_of_term(const FilterGradient<T>& p, std::
   const std::int64_t h = take_axis(index, g.axis[1].kernel) * g.axis[1].dilation;
   const std::int64_t d = take_axis(index, g.axis[0].kernel) * g.axis[0].dilation;
   if constexpr (!ChannelsInnermost) c = index;
-  Entry made{};
-  made.image = c * p.x_strides[1] + d * p.x_strides[2] + h * p.x_strides[3] + v * p.x_strides[4];
-  made.d = static_cast<int>(d);
-  made.h = static_cast<int>(h);
-  made.v = static_cast<int>(v);
-  return made;
+  return {c * p.x_strides[1] + d * p.x_strides[2] + h * p.x_strides[3] + v * p.x_strides[4],
+          static_cast<int>(d), static_cast<int>(h), static_cast<int>(v)};
 }
 
 /// Where a pixel begins in x, and is in dy.
@@ -68,10 +70,9 @@ __device__ __forceinline__ Entry entry_of_pixel(const FilterGradient<T>& p, std:
 /// Whether a pixel has a term within the image.
 template <class T>
 __device__ __forceinline__ bool meet(const FilterGradient<T>& p, const Entry& pixel,
-                                     const Entry& term) {
+                                     const Term& term) {
   const ConvGeometry& g = p.g;
-  return term.other == 0 &&
-         static_cast<unsigned>(pixel.d + term.d) < static_cast<unsigned>(g.axis[0].in) &&
+  return static_cast<unsigned>(pixel.d + term.d) < static_cast<unsigned>(g.axis[0].in) &&
          static_cast<unsigned>(pixel.h + term.h) < static_cast<unsigned>(g.axis[1].in) &&
          static_cast<unsigned>(pixel.v + term.v) < static_cast<unsigned>(g.axis[2].in);
 }
