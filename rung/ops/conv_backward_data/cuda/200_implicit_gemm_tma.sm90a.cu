@@ -30,33 +30,59 @@ constexpr int max_phases = 16;
 /// Elements from a turned filter's tap to the next.
 RUNG_HD std::int64_t pitch_of(const Gathered& g) { return (g.q + 7) / 8 * 8; }
 
+constexpr int turned_tile = 32;
+template <class T>
+struct TurnedTile {
+  T of[turned_tile][turned_tile + 2];  // lines of 68 bytes: a column is in different banks
+  PhasePlace phase;
+};
+
 /// Where the filters of phases are, once turned around: elements.
 struct TurnedPhases {
   std::int64_t first[max_phases];
 };
 
 /// turned[c][taps in reverse][k of the group] of the phase that blockIdx.z counts; what pads rows to
-/// a multiple of 8 is never read.
+/// a multiple of 8 is never read. w is contiguous along its channels, which become rows: tiles of a
+/// tap's filters x channels go through shared memory.
 template <class T>
 __global__ void __launch_bounds__(threads)
     conv_backward_data_turn_filters(Gathered whole, T* turned, TurnedPhases phases) {
-  const Gathered& phase = phase_of_block<T>(whole, shared<PhasePlace>(), {});
+  auto& memory = shared<TurnedTile<T>>();
+  const Gathered& phase = phase_of_block<T>(whole, memory.phase, {});
   turned += phases.first[blockIdx.z];
   const std::int64_t pitch = pitch_of(phase);
-  const std::int64_t count = phase.groups * phase.m * phase.terms();
-  const std::int64_t step = std::int64_t{gridDim.x} * threads;
-  std::int64_t i = std::int64_t{blockIdx.x} * threads + threadIdx.x;
-  for (; i < count; i += step) {
-    std::int64_t rest = i;
-    const std::int64_t filter = take_axis(rest, phase.q);
-    T* const to = turned + rest * pitch + filter;
-    const std::int64_t v = phase.axis[2].kernel - 1 - take_axis(rest, phase.axis[2].kernel);
-    const std::int64_t h = phase.axis[1].kernel - 1 - take_axis(rest, phase.axis[1].kernel);
-    const std::int64_t group = rest / phase.m;
-    const std::int64_t channel = rest - group * phase.m;
-    *to = static_cast<const T*>(
-        phase.w)[group * phase.w_group + channel * phase.w_strides[0] +
-                 filter * phase.w_strides[1] + h * phase.w_strides[3] + v * phase.w_strides[4]];
+  const std::int64_t taps = phase.taps();
+  const std::int64_t across = phase.axis[2].kernel;
+  const std::int64_t filter_tiles = ceil_div(phase.q, turned_tile);
+  const std::int64_t channel_tiles = ceil_div(phase.m, turned_tile);
+  const std::int64_t tiles = phase.groups * taps * channel_tiles * filter_tiles;
+  const int lane = static_cast<int>(threadIdx.x) % turned_tile;
+  const int first = static_cast<int>(threadIdx.x) / turned_tile;
+  constexpr int rows = threads / turned_tile;
+  for (std::int64_t tile = blockIdx.x; tile < tiles; tile += gridDim.x) {
+    std::int64_t group = tile;
+    const std::int64_t filter = take_axis(group, filter_tiles) * turned_tile;
+    const std::int64_t channel = take_axis(group, channel_tiles) * turned_tile;
+    const std::int64_t tap = take_axis(group, taps);
+    const T* const w = static_cast<const T*>(phase.w) + group * phase.w_group +
+                       tap / across * phase.w_strides[3] + tap % across * phase.w_strides[4];
+#pragma unroll
+    for (int row = first; row < turned_tile; row += rows) {
+      if (filter + row < phase.q && channel + lane < phase.m) {
+        memory.of[row][lane] =
+            w[(filter + row) * phase.w_strides[1] + (channel + lane) * phase.w_strides[0]];
+      }
+    }
+    __syncthreads();
+#pragma unroll
+    for (int row = first; row < turned_tile; row += rows) {
+      if (filter + lane < phase.q && channel + row < phase.m) {
+        T* const to = turned + ((group * phase.m + channel + row) * taps + taps - 1 - tap) * pitch;
+        to[filter + lane] = memory.of[lane][row];
+      }
+    }
+    __syncthreads();
   }
 }
 
@@ -236,12 +262,13 @@ void run(const ConvBackwardData::Args& args, Context& context) {
   constexpr std::int64_t line = 64;  // elements: all begin with a line of memory
   TurnedPhases turned{};
   std::int64_t filters = 0;
-  std::int64_t most = 0;  // of a phase
+  std::int64_t most = 0;  // tiles of a phase
   for (std::int64_t i = 0; i < phases; ++i) {
     const Gathered phase = phase_of(args, i);
     turned.first[i] = filters;
     filters = round_up(filters + args.geometry.channels * phase.taps() * pitch_of(phase), line);
-    most = larger(most, args.geometry.channels * phase.terms());
+    most = larger(most, phase.groups * phase.taps() * ceil_div(phase.m, turned_tile) *
+                            ceil_div(phase.q, turned_tile));
   }
   const auto first_turned = static_cast<std::int64_t>(round_up(partial, std::size_t{4096}));
   const std::int64_t first_made =
@@ -255,9 +282,9 @@ void run(const ConvBackwardData::Args& args, Context& context) {
   std::int64_t next = 0;
   visit<f16, bf16>(args.dx.dtype, [&]<class T>() {
     launch(context,
-           {.grid = {smaller(ceil_div(most, threads), std::int64_t{0xffff}), 1, phases},
+           {.grid = {smaller(most, std::int64_t{0xffff}), 1, phases},
             .block = threads,
-            .shared_bytes = sizeof(PhasePlace)},
+            .shared_bytes = sizeof(TurnedTile<T>)},
            conv_backward_data_turn_filters<T>, g, reinterpret_cast<T*>(memory + first_turned),
            turned);
     for (std::int64_t i = 0; i < phases; ++i) {
