@@ -13,7 +13,7 @@
 //          memory. f32, f16, bf16.
 // Tried    -
 // Source   -
-#include "rung/ops/conv/cuda/detail/layer.hpp"
+#include "rung/ops/conv/cuda/detail/small_channels.hpp"
 
 namespace rung {
 namespace {
@@ -113,7 +113,9 @@ std::int64_t shared_bytes(const ConvGeometry& g) {
   return 4 * g.channels * (staged(g.axis[1]) * staged(g.axis[2]) + g.taps() * padded_filters(g));
 }
 
-Support supports(const Conv::Args& args, const Context& context) {
+}  // namespace
+
+Support conv_cuda::supports_small_channels(const Conv::Args& args, const Context& context) {
   const ConvGeometry& g = args.geometry;
   if (args.x.dtype == DType::f64) return unsupported("f32, f16 and bf16");
   if (!is_flat(g) || g.groups != 1) return unsupported("two dimensions and one group");
@@ -128,7 +130,7 @@ Support supports(const Conv::Args& args, const Context& context) {
              : unsupported("more tiles than a grid has blocks");
 }
 
-double estimate(const Conv::Args& args, const Context& context) {
+double conv_cuda::small_channels_seconds(const Conv::Args& args, const Context& context) {
   const ConvGeometry& g = args.geometry;
   Cost cost = Conv::cost(args);
   // Pixels that tiles have beyond the image, and filters beyond the last.
@@ -144,7 +146,7 @@ double estimate(const Conv::Args& args, const Context& context) {
   return larger(estimate_seconds(cost, {.peak = resident}, context), waiting);
 }
 
-void run(const Conv::Args& args, Context& context) {
+void conv_cuda::run_small_channels(const Conv::Args& args, Context& context) {
   const ConvGeometry& g = args.geometry;
   const std::int64_t along_row = ceil_div(g.axis[2].out, tile);
   visit<float, f16, bf16>(args.x.dtype, [&]<class T>() {
@@ -158,13 +160,15 @@ void run(const Conv::Args& args, Context& context) {
   });
 }
 
+namespace {
+
 const Rung<Conv> self{{.name = "small_channels",
                        .step = 70,
                        .after = "implicit_gemm",
                        .backend = device_backend,
-                       .supports = supports,
-                       .estimate = estimate,
-                       .run = run}};
+                       .supports = supports_small_channels,
+                       .estimate = small_channels_seconds,
+                       .run = run_small_channels}};
 
 }  // namespace
 }  // namespace rung
