@@ -38,7 +38,7 @@ void multiply_whole(const Gathered& g, Context& context);
 void multiply_phases(const Gathered& g, Context& context);
 void multiply_doubles(const Gathered& g, Context& context);
 
-// --- for the files that compile them ---------------------------------------------------------------
+// --- for the files that compile them -------------------------------------------------------------
 
 /// Phases: also of a layer that has one, itself.
 template <class T, bool Phases>

@@ -7,8 +7,8 @@
 // Changes  against implicit_gemm: tiles of up to 128 channels x 256 places by cp.async, four ahead,
 //          16 x 8 elements per thread.
 // Cost     per thread and tile of eight terms 1024 multiply-adds, 48 wide loads from shared memory,
-//          8 or 16 copies of dy and one of w. The phases of a strided layer are layers of one launch,
-//          those with the most taps first.
+//          8 or 16 copies of dy and one of w. The phases of a strided layer are layers of one
+//          launch, those with the most taps first.
 // Limits   f32, strides that leave up to 9 phases, of up to 32 taps each.
 // Tried    -
 // Source   conv / implicit_gemm_async.

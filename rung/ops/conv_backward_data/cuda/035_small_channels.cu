@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // conv_backward_data / small channels
 //
-// Idea     of up to four filters, conv's rung of this name: a block stages what 32 x 32 places of dx
-//          need of dy, and all filters, read backwards, in shared memory once, and makes all
+// Idea     of up to four filters, conv's rung of this name: a block stages what 32 x 32 places of
+//          dx need of dy, and all filters, read backwards, in shared memory once, and makes all
 //          channels of these places.
 // Changes  against implicit_gemm: no element of dy is decoded or loaded per term.
 // Cost     as conv's; a launch per phase of a strided layer.
@@ -17,6 +17,12 @@ namespace rung {
 namespace {
 
 using namespace conv_cuda;
+
+template <class T>
+__global__ void __launch_bounds__(zeros_threads)
+    conv_backward_data_small_channels_zeros(View<T, 5> y, std::int64_t count) {
+  put_zeros(y, count);
+}
 
 Support supports(const ConvBackwardData::Args& args, const Context& context) {
   const ConvGeometry& g = args.geometry;
@@ -34,7 +40,9 @@ double estimate(const ConvBackwardData::Args& args, const Context& context) {
 }
 
 void run(const ConvBackwardData::Args& args, Context& context) {
-  run_phases(args, context, [&](const Conv::Args& layer) { run_small_channels(layer, context); });
+  run_phases(
+      args, context, [&](const Conv::Args& layer) { run_small_channels(layer, context); },
+      []<class T>() { return conv_backward_data_small_channels_zeros<T>; });
 }
 
 const Rung<ConvBackwardData> self{{.name = "small_channels",

@@ -17,32 +17,11 @@ namespace {
 
 using namespace conv_cuda;
 
-constexpr int threads = 256;
-
-/// A phase that no tap meets.
 template <class T>
-__global__ void __launch_bounds__(threads)
-    conv_backward_data_depthwise_zeros(View<T, 5> dx, std::int64_t count) {
-  const std::int64_t step = std::int64_t{gridDim.x} * threads;
-  std::int64_t i = std::int64_t{blockIdx.x} * threads + threadIdx.x;
-  for (; i < count; i += step) {
-    const Place at = place_of(dx, i, dx.strides[1] == 1);
-    dx(at.n, at.c, at.d, at.h, at.w) = zero<T>();
-  }
+__global__ void __launch_bounds__(zeros_threads)
+    conv_backward_data_depthwise_zeros(View<T, 5> y, std::int64_t count) {
+  put_zeros(y, count);
 }
-
-}  // namespace
-
-void conv_cuda::fill_with_zeros(const TensorRef& y, Context& context) {
-  const std::int64_t count = y.size();
-  visit<float, f16, bf16>(y.dtype, [&]<class T>() {
-    launch(context,
-           {.grid = smaller(ceil_div(count, threads), std::int64_t{0x7fffffff}), .block = threads},
-           conv_backward_data_depthwise_zeros<T>, y.view<T, 5>(), count);
-  });
-}
-
-namespace {
 
 Support supports(const ConvBackwardData::Args& args, const Context& context) {
   const ConvGeometry& g = args.geometry;
@@ -61,7 +40,9 @@ double estimate(const ConvBackwardData::Args& args, const Context& context) {
 }
 
 void run(const ConvBackwardData::Args& args, Context& context) {
-  run_phases(args, context, [&](const Conv::Args& layer) { run_depthwise(layer, context); });
+  run_phases(
+      args, context, [&](const Conv::Args& layer) { run_depthwise(layer, context); },
+      []<class T>() { return conv_backward_data_depthwise_zeros<T>; });
 }
 
 const Rung<ConvBackwardData> self{{.name = "depthwise",

@@ -5,8 +5,8 @@
 //          by filters that are turned around - their last tap first - and whose channels and
 //          numbers have changed places. A small kernel writes those filters; conv's
 //          implicit_gemm_tma does the rest. The copy engine writes pixels in one line only: of a
-//          strided layer warps store each phase's pixels themselves, or, where tiles are so few that
-//          terms are shared, phases are made one behind the other, and a last kernel interleaves.
+//          strided layer warps store each phase's pixels themselves, or, where tiles are so few
+//          that terms are shared, phases are made apart, and a last kernel interleaves them.
 // Changes  against tensor_cores: the copy engine unrolls dy, and wgmma multiplies.
 // Cost     w is read and written once more, which is little beside dy, and so is dx where it is
 //          interleaved; a launch per phase. Then as conv's.
@@ -42,9 +42,9 @@ struct TurnedPhases {
   std::int64_t first[max_phases];
 };
 
-/// turned[c][taps in reverse][k of the group] of the phase that blockIdx.z counts; what pads rows to
-/// a multiple of 8 is never read. w is contiguous along its channels, which become rows: tiles of a
-/// tap's filters x channels go through shared memory.
+/// turned[c][taps in reverse][k of the group] of the phase that blockIdx.z counts; what pads rows
+/// to a multiple of 8 is never read. w is contiguous along its channels, which become rows: tiles
+/// of a tap's filters x channels go through shared memory.
 template <class T>
 __global__ void __launch_bounds__(threads)
     conv_backward_data_turn_filters(Gathered whole, T* turned, TurnedPhases phases) {
@@ -266,7 +266,9 @@ void run(const ConvBackwardData::Args& args, Context& context) {
   for (std::int64_t i = 0; i < phases; ++i) {
     const Gathered phase = phase_of(args, i);
     turned.first[i] = filters;
-    filters = round_up(filters + args.geometry.channels * phase.taps() * pitch_of(phase), line);
+    // Throws where all phases would need more memory than there are addresses.
+    const Extents all{max_phases, args.geometry.channels, phase.taps(), pitch_of(phase), 64};
+    filters = round_up(filters + all.product() / (max_phases * 64), line);
     most = larger(most, phase.groups * phase.taps() * ceil_div(phase.m, turned_tile) *
                             ceil_div(phase.q, turned_tile));
   }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sums that were made in slices: each slice's lie behind the other's, and are added in an order that
-// depends on their number alone.
+// Sums that were made in slices, one array for each: they are added in an order that depends on the
+// number of slices alone.
 #pragma once
 
 #include <cstddef>

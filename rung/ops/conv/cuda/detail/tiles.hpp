@@ -74,8 +74,8 @@ __device__ __forceinline__ const Gathered& phase_of_block(const Gathered& g, Pha
   return phase;
 }
 
-/// A tile of Rows x Columns in steps of Depth k. Swapped: neighbouring lanes have neighbouring rows,
-/// not columns, for what is written has its rows innermost.
+/// A tile of Rows x Columns in steps of Depth k. Swapped: neighbouring lanes have neighbouring
+/// rows, not columns, for what is written has its rows innermost.
 ///
 /// A step takes at least as long as its loads: of a small tile, whose products take less, steps are
 /// longer.

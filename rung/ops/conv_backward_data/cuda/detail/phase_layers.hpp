@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The phases of a gradient as layers of conv's, whose rungs make them where w may be read backwards.
+// The phases of a gradient as layers of conv's, whose rungs make them if w may be read backwards.
 #pragma once
 
 #include "rung/ops/conv/cuda/detail/layer.hpp"
@@ -10,6 +10,20 @@ namespace rung::conv_cuda::inline RUNG_TARGET {
 using conv_layer::Gathered;
 
 constexpr std::int64_t max_phase_layers = 16;  // a launch each
+constexpr int zeros_threads = 256;
+
+/// A phase that no tap meets.
+template <class T>
+__device__ __forceinline__ void put_zeros(const View<T, 5>& y, std::int64_t count) {
+  const std::int64_t step = std::int64_t{gridDim.x} * zeros_threads;
+  std::int64_t i = std::int64_t{blockIdx.x} * zeros_threads + threadIdx.x;
+  for (; i < count; i += step) {
+    const Place at = place_of(y, i, y.strides[1] == 1);
+    y(at.n, at.c, at.d, at.h, at.w) = zero<T>();
+  }
+}
+
+// --- on the host ---------------------------------------------------------------------------------
 
 /// A phase as conv's layer, by w read backwards, or, without terms, its places alone; of one group,
 /// or of a filter per channel.
@@ -57,9 +71,6 @@ void for_each_layer(const ConvBackwardData::Args& args, F&& f) {
   });
 }
 
-/// In 040_depthwise.cu.
-void fill_with_zeros(const TensorRef& y, Context& context);
-
 /// What conv's rung says of the phases.
 template <class Supports>
 Support supports_phases(const ConvBackwardData::Args& args, Supports&& supports) {
@@ -74,11 +85,18 @@ Support supports_phases(const ConvBackwardData::Args& args, Supports&& supports)
   return all;
 }
 
-/// run(layer) for phases with terms; the places of others are zeros.
-template <class Run>
-void run_phases(const ConvBackwardData::Args& args, Context& context, Run&& run) {
+/// run(layer) for phases with terms; zeros<T>(y, count), a kernel with put_zeros(), for others.
+template <class Run, class Zeros>
+void run_phases(const ConvBackwardData::Args& args, Context& context, Run&& run, Zeros&& zeros) {
   for_each_layer(args, [&](const Conv::Args& layer, bool has_terms) {
-    has_terms ? run(layer) : fill_with_zeros(layer.y, context);
+    if (has_terms) return run(layer);
+    const std::int64_t count = layer.y.size();
+    visit<float, f16, bf16>(layer.y.dtype, [&]<class T>() {
+      launch(context,
+             {.grid = smaller(ceil_div(count, zeros_threads), std::int64_t{0x7fffffff}),
+              .block = zeros_threads},
+             zeros.template operator()<T>(), layer.y.view<T, 5>(), count);
+    });
   });
 }
 
