@@ -37,10 +37,12 @@ double estimate(const ConvBackwardData::Args& args, const Context& context) {
 void run(const ConvBackwardData::Args& args, Context& context) {
   const Gathered g = conv_layer::transposed(args);
   visit<float, double, f16, bf16>(g.dtype, [&]<class T>() {
-    if constexpr (sizeof(T) == 2) return multiply_gathered<T, true>(g, context);
-    if constexpr (sizeof(T) == 8) return multiply_doubles(g, context);
-    if constexpr (sizeof(T) == 4) {
-      is_divided(g) ? multiply_phases(g, context) : multiply_whole(g, context);
+    if constexpr (sizeof(T) == 2) {
+      is_divided(g) ? multiply_half_phases(g, context) : multiply_gathered<T, false>(g, context);
+    } else if constexpr (sizeof(T) == 4) {
+      is_divided(g) ? multiply_float_phases(g, context) : multiply_floats(g, context);
+    } else {
+      multiply_doubles(g, context);
     }
   });
 }

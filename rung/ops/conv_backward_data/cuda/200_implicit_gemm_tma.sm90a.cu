@@ -15,7 +15,6 @@
 // Tried    -
 // Source   V. Dumoulin & F. Visin, A guide to convolution arithmetic for deep learning, 2016.
 #include "rung/ops/conv/cuda/detail/im2col_tensor.hpp"
-#include "rung/ops/conv/cuda/detail/tiles.hpp"
 #include "rung/ops/conv_backward_data/layer.hpp"
 
 namespace rung {
@@ -27,36 +26,39 @@ using conv_layer::Gathered;
 constexpr int threads = 256;
 constexpr int max_phases = 16;
 
-/// Elements from a turned filter's tap to the next.
-RUNG_HD std::int64_t pitch_of(const Gathered& g) { return (g.q + 7) / 8 * 8; }
+/// The filters of a layer's phases, and where they are once turned around.
+struct TurnedPhase {
+  const void* w;
+  std::int64_t down, across;   // elements of w from a tap to the next
+  std::int64_t rows, columns;  // of taps
+  std::int64_t first;          // element of what is turned
+};
+struct TurnedPhases {
+  std::int64_t groups, m, q;
+  std::int64_t w_group, w_channel, w_filter;  // elements of w from one to the next
+  std::int64_t pitch;                         // from a turned tap to the next
+  TurnedPhase of[max_phases];
+};
 
 constexpr int turned_tile = 32;
 template <class T>
 struct TurnedTile {
   T of[turned_tile][turned_tile + 2];  // lines of 68 bytes: a column is in different banks
-  PhasePlace phase;
-};
-
-/// Where the filters of phases are, once turned around: elements.
-struct TurnedPhases {
-  std::int64_t first[max_phases];
 };
 
 /// turned[c][taps in reverse][k of the group] of the phase that blockIdx.z counts; what pads rows
-/// to a multiple of 8 is never read. w is contiguous along its channels, which become rows: tiles
-/// of a tap's filters x channels go through shared memory.
+/// to the pitch is never read. w is contiguous along its channels, which become rows: tiles of a
+/// tap's filters x channels go through shared memory.
 template <class T>
 __global__ void __launch_bounds__(threads)
-    conv_backward_data_turn_filters(Gathered whole, T* turned, TurnedPhases phases) {
+    conv_backward_data_turn_filters(T* turned, const __grid_constant__ TurnedPhases phases) {
   auto& memory = shared<TurnedTile<T>>();
-  const Gathered& phase = phase_of_block<T>(whole, memory.phase, {});
-  turned += phases.first[blockIdx.z];
-  const std::int64_t pitch = pitch_of(phase);
-  const std::int64_t taps = phase.taps();
-  const std::int64_t across = phase.axis[2].kernel;
-  const std::int64_t filter_tiles = ceil_div(phase.q, turned_tile);
-  const std::int64_t channel_tiles = ceil_div(phase.m, turned_tile);
-  const std::int64_t tiles = phase.groups * taps * channel_tiles * filter_tiles;
+  const TurnedPhase& phase = phases.of[blockIdx.z];
+  turned += phase.first;
+  const std::int64_t taps = phase.rows * phase.columns;
+  const std::int64_t filter_tiles = ceil_div(phases.q, turned_tile);
+  const std::int64_t channel_tiles = ceil_div(phases.m, turned_tile);
+  const std::int64_t tiles = phases.groups * taps * channel_tiles * filter_tiles;
   const int lane = static_cast<int>(threadIdx.x) % turned_tile;
   const int first = static_cast<int>(threadIdx.x) / turned_tile;
   constexpr int rows = threads / turned_tile;
@@ -64,21 +66,23 @@ __global__ void __launch_bounds__(threads)
     std::int64_t group = tile;
     const std::int64_t filter = take_axis(group, filter_tiles) * turned_tile;
     const std::int64_t channel = take_axis(group, channel_tiles) * turned_tile;
-    const std::int64_t tap = take_axis(group, taps);
-    const T* const w = static_cast<const T*>(phase.w) + group * phase.w_group +
-                       tap / across * phase.w_strides[3] + tap % across * phase.w_strides[4];
+    const std::int64_t across = take_axis(group, phase.columns);
+    const std::int64_t down = take_axis(group, phase.rows);
+    const T* const w = static_cast<const T*>(phase.w) + group * phases.w_group + down * phase.down +
+                       across * phase.across;
 #pragma unroll
     for (int row = first; row < turned_tile; row += rows) {
-      if (filter + row < phase.q && channel + lane < phase.m) {
+      if (filter + row < phases.q && channel + lane < phases.m) {
         memory.of[row][lane] =
-            w[(filter + row) * phase.w_strides[1] + (channel + lane) * phase.w_strides[0]];
+            w[(filter + row) * phases.w_filter + (channel + lane) * phases.w_channel];
       }
     }
     __syncthreads();
+    const std::int64_t last = taps - 1 - (down * phase.columns + across);
 #pragma unroll
     for (int row = first; row < turned_tile; row += rows) {
-      if (filter + lane < phase.q && channel + row < phase.m) {
-        T* const to = turned + ((group * phase.m + channel + row) * taps + taps - 1 - tap) * pitch;
+      if (filter + lane < phases.q && channel + row < phases.m) {
+        T* const to = turned + ((group * phases.m + channel + row) * taps + last) * phases.pitch;
         to[filter + lane] = memory.of[lane][row];
       }
     }
@@ -120,6 +124,9 @@ __global__ void __launch_bounds__(threads)
 }
 
 // --- on the host ---------------------------------------------------------------------------------
+
+/// Elements from a turned filter's tap to the next.
+std::int64_t pitch_of(const Gathered& g) { return round_up(g.q, std::int64_t{8}); }
 
 Gathered phase_of(const ConvBackwardData::Args& args, std::int64_t index) {
   const auto element = static_cast<std::int64_t>(size_of(args.dx.dtype));
@@ -260,12 +267,24 @@ void run(const ConvBackwardData::Args& args, Context& context) {
     partial = larger(partial, im2col_partial_bytes(layer, context));
   });
   constexpr std::int64_t line = 64;  // elements: all begin with a line of memory
-  TurnedPhases turned{};
+  TurnedPhases turned{.groups = g.groups,
+                      .m = g.m,
+                      .q = g.q,
+                      .w_group = g.w_group,
+                      .w_channel = g.w_strides[0],
+                      .w_filter = g.w_strides[1],
+                      .pitch = pitch_of(g),
+                      .of = {}};
   std::int64_t filters = 0;
   std::int64_t most = 0;  // tiles of a phase
   for (std::int64_t i = 0; i < phases; ++i) {
     const Gathered phase = phase_of(args, i);
-    turned.first[i] = filters;
+    turned.of[i] = {.w = phase.w,
+                    .down = phase.w_strides[3],
+                    .across = phase.w_strides[4],
+                    .rows = phase.q > 0 ? phase.axis[1].kernel : 0,
+                    .columns = phase.q > 0 ? phase.axis[2].kernel : 0,
+                    .first = filters};
     // Throws where all phases would need more memory than there are addresses.
     const Extents all{max_phases, args.geometry.channels, phase.taps(), pitch_of(phase), 64};
     filters = round_up(filters + all.product() / (max_phases * 64), line);
@@ -287,14 +306,13 @@ void run(const ConvBackwardData::Args& args, Context& context) {
            {.grid = {smaller(most, std::int64_t{0xffff}), 1, phases},
             .block = threads,
             .shared_bytes = sizeof(TurnedTile<T>)},
-           conv_backward_data_turn_filters<T>, g, reinterpret_cast<T*>(memory + first_turned),
-           turned);
+           conv_backward_data_turn_filters<T>, reinterpret_cast<T*>(memory + first_turned), turned);
     for (std::int64_t i = 0; i < phases; ++i) {
       const Gathered phase = phase_of(args, i);
       made.first[i] = phase.q > 0 ? next : -1;
       if (phase.q == 0) continue;
       const Conv::Args layer =
-          layer_of(args, phase, memory + first_turned + turned.first[i] * element,
+          layer_of(args, phase, memory + first_turned + turned.of[i].first * element,
                    whole ? nullptr : memory + first_made + next * element);
       next = round_up(next + phase.pixels() * args.geometry.channels, line);
       run_im2col_tma(layer, context, memory);

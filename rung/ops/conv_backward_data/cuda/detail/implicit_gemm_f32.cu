@@ -5,7 +5,7 @@
 
 namespace rung::conv_cuda::inline RUNG_TARGET {
 
-void multiply_whole(const Gathered& g, Context& context) {
+void multiply_floats(const Gathered& g, Context& context) {
   multiply_gathered<float, false>(g, context);
 }
 

@@ -5,7 +5,7 @@
 
 namespace rung::conv_cuda::inline RUNG_TARGET {
 
-void multiply_phases(const Gathered& g, Context& context) {
+void multiply_float_phases(const Gathered& g, Context& context) {
   multiply_gathered<float, true>(g, context);
 }
 

@@ -5,7 +5,8 @@
 namespace rung::conv_cuda::inline RUNG_TARGET {
 
 void multiply_doubles(const Gathered& g, Context& context) {
-  multiply_gathered<double, true>(g, context);
+  is_divided(g) ? multiply_gathered<double, true>(g, context)
+                : multiply_gathered<double, false>(g, context);
 }
 
 }  // namespace rung::conv_cuda::inline RUNG_TARGET
