@@ -114,17 +114,20 @@ int rows_of(const ConvBackwardFilter::Args& args) {
 }
 
 double estimate(const ConvBackwardFilter::Args& args, const Context& context) {
+  const ConvGeometry& g = args.geometry;
   const int rows = rows_of(args);
-  const auto filters = static_cast<double>(args.geometry.group_filters());
-  const auto filled = static_cast<double>(round_up(args.geometry.group_filters(), rows));
-  // However few tiles there are, slices wait for strips of pixels, one after another, then for each
-  // other.
-  const double of_step = size_of(args.x.dtype) == 2 ? 1.0e-6 : 0.7e-6;
-  const double in_a_row = pixels_in_a_row(args, tiles_of(args, rows, columns), blocks_of(rows));
-  const double waiting = 10e-6 + of_step / depth_of(rows) * in_a_row;
-  return larger(estimate_seconds(ConvBackwardFilter::cost(args),
-                                 {.peak = 0.4 * filters / filled, .launches = 2}, context),
-                waiting);
+  const DType dtype = args.dw.dtype;
+  // Tiles of few filters spend their time on gathering.
+  const SlicedSpeed speed{.start = dtype == DType::f32   ? 11e-6
+                                   : dtype == DType::f64 ? 17e-6
+                                                         : 14e-6,
+                          .of_step = 0.9e-6,
+                          .step = depth_of(rows),
+                          .peak = rows == few_rows      ? 0.075
+                                  : dtype == DType::f64 ? 0.15
+                                                        : 0.33};
+  return sliced_seconds(args, context, rows, columns, blocks_of(rows),
+                        static_cast<double>(g.images * g.results()), speed);
 }
 
 template <class T, int Rows, bool Swapped>

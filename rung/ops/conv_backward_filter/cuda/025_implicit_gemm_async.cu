@@ -44,7 +44,7 @@ constexpr gemm_cuda::TileShape shapes[] = {{.rows = 128,
                                             .stages = 5,
                                             .blocks = 3}};
 // What each is taken to reach of the multiply-add peak where dw is large.
-constexpr double fractions[] = {0.65, 0.5};
+constexpr double fractions[] = {0.56, 0.52};
 
 /// A thread's pixel of one tile after another.
 struct PixelWalk {
@@ -278,23 +278,13 @@ Support supports(const ConvBackwardFilter::Args& args, const Context&) {
 double estimate(const ConvBackwardFilter::Args& args, const Context& context) {
   const ConvGeometry& g = args.geometry;
   const int shape = shape_of(args);
-  Cost cost = ConvBackwardFilter::cost(args);
-  // Pixels, filters and terms that fill tiles; lanes that copy from far apart.
-  const double pixels = static_cast<double>(g.images) *
+  // Images are cut into eights of pixels; lanes that copy from far apart wait for each other.
+  const double far = args.x.strides[4] * g.axis[2].stride > 4 && g.axis[2].out > 1 ? 2 : 1;
+  const double pixels = far * static_cast<double>(g.images) *
                         static_cast<double>(round_up(g.results(), std::int64_t{steps}));
-  const double far = args.x.strides[4] * g.axis[2].stride > 4 && g.axis[2].out > 1 ? 3 : 1;
-  cost.operations =
-      2 * far * pixels * static_cast<double>(g.groups) *
-      static_cast<double>(round_up(g.group_filters(), std::int64_t{shapes[shape].rows})) *
-      static_cast<double>(
-          round_up(g.group_channels() * g.taps(), std::int64_t{shapes[shape].columns}));
-  // However few tiles there are, slices wait for strips of pixels, one after another, then for each
-  // other.
-  const double in_a_row = pixels_in_a_row(
-      args, tiles_of(args, shapes[shape].rows, shapes[shape].columns), blocks_of(shape));
-  const double waiting = 11e-6 + 0.75e-6 / steps * in_a_row;
-  return larger(estimate_seconds(cost, {.peak = fractions[shape], .launches = 2}, context),
-                waiting);
+  return sliced_seconds(
+      args, context, shapes[shape].rows, shapes[shape].columns, blocks_of(shape), pixels,
+      {.start = 14e-6, .of_step = 0.35e-6, .step = steps, .peak = fractions[shape]});
 }
 
 void run(const ConvBackwardFilter::Args& args, Context& context) {

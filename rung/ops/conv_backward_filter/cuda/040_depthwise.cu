@@ -122,13 +122,16 @@ Support supports(const ConvBackwardFilter::Args& args, const Context&) {
 
 double estimate(const ConvBackwardFilter::Args& args, const Context& context) {
   const bool innermost = channels_innermost(args);
-  const std::int64_t tiles = tiles_of(args, innermost);
-  // A pixel after another, 8 or 256 at a time.
-  const double waiting = 9e-6 + 0.9e-6 / (innermost ? warps : block_threads) *
-                                    pixels_in_a_row(args, tiles, small_blocks);
-  return larger(estimate_seconds(ConvBackwardFilter::cost(args),
-                                 {.bandwidth = 0.4, .peak = 0.1, .launches = 2}, context),
-                waiting);
+  // A block's pixels, 8 or 256 at a time; where a pixel is takes as long as six taps.
+  const double waiting = 0.5e-6 / (innermost ? warps : block_threads) *
+                         pixels_in_a_row(args, tiles_of(args, innermost), small_blocks);
+  const ConvGeometry& g = args.geometry;
+  Cost cost = ConvBackwardFilter::cost(args);
+  cost.operations = 2 * static_cast<double>(g.filters) *
+                    static_cast<double>(g.images * g.results()) * static_cast<double>(g.taps() + 6);
+  return 8.5e-6 +
+         larger(waiting,
+                estimate_seconds(cost, {.bandwidth = 0.4, .peak = 0.05, .launches = 0}, context));
 }
 
 template <class T, int Kernel, bool ChannelsInnermost>

@@ -147,6 +147,31 @@ inline double pixels_in_a_row(const ConvBackwardFilter::Args& args, std::int64_t
   return static_cast<double>(g.images * g.results()) / slices * larger(waves, 1.0);
 }
 
+/// How a product over pixels was measured to run, on an H100.
+struct SlicedSpeed {
+  double start;    // seconds, of two launches and the ends of the pipelines
+  double of_step;  // seconds, of a block that has an SM for itself
+  int step;        // pixels
+  double peak;     // share of the multiply-add peak where there are many blocks
+};
+/// Seconds of a call in tiles of rows x columns, of which `pixels` are multiplied.
+inline double sliced_seconds(const ConvBackwardFilter::Args& args, const Context& context,
+                             std::int64_t rows, std::int64_t columns, std::int64_t blocks,
+                             double pixels, const SlicedSpeed& speed) {
+  const std::int64_t tiles = tiles_of(args, rows, columns);
+  if (tiles == 0) return speed.start;
+  const double waiting = speed.of_step / speed.step * pixels_in_a_row(args, tiles, blocks);
+  Cost cost = ConvBackwardFilter::cost(args);
+  cost.operations = 2 * pixels * static_cast<double>(tiles) * static_cast<double>(rows * columns);
+  const double multiplying = estimate_seconds(cost, {.peak = speed.peak, .launches = 0}, context);
+  Cost sums;  // written and read
+  sums.bytes = 2 * static_cast<double>(slices_of(args, tiles, blocks)) *
+               static_cast<double>(args.dw.size()) * (args.dw.dtype == DType::f64 ? 8 : 4);
+  constexpr double sums_bandwidth = 0.25;
+  return speed.start + larger(waiting, multiplying) +
+         estimate_seconds(sums, {.bandwidth = sums_bandwidth, .launches = 0}, context);
+}
+
 /// A call whose dw is made in so many tiles, with memory for its slices' sums.
 template <class T>
 FilterGradient<T> sliced(const ConvBackwardFilter::Args& args, Context& context, std::int64_t tiles,
