@@ -42,7 +42,7 @@ double estimate(const Conv::Args& args, const Context& context) {
   const double rows =
       filters <= 16 ? 16 : 64 * static_cast<double>(ceil_div(g.group_filters(), 64));
   return larger(estimate_seconds(Conv::cost(args), {.peak = 0.5 * filters / rows}, context),
-                waiting_seconds(conv_layer::forward(args)));
+                waiting_seconds(conv_layer::forward(args), context));
 }
 
 void run(const Conv::Args& args, Context& context) {

@@ -30,8 +30,8 @@ double estimate(const ConvBackwardData::Args& args, const Context& context) {
   const double rows = few ? 16 : 64 * static_cast<double>(ceil_div(g.group_channels(), 64));
   // Tiles of 16 rows load more for each product.
   return larger(estimate_seconds(conv_layer::phase_cost(args),
-                                 {.peak = (few ? 0.25 : 0.32) * channels / rows}, context),
-                waiting_seconds(conv_layer::transposed(args)));
+                                 {.peak = (few ? 0.11 : 0.32) * channels / rows}, context),
+                waiting_seconds(conv_layer::transposed(args), context));
 }
 
 void run(const ConvBackwardData::Args& args, Context& context) {
