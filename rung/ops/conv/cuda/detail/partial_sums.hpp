@@ -18,10 +18,14 @@ constexpr int sum_threads = 256;
 constexpr int sum_lanes = 32;  // neighbouring elements
 constexpr int sum_warps = sum_threads / sum_lanes;
 
-/// Warps that share the slices of 32 elements.
-RUNG_HD RUNG_ALWAYS_INLINE constexpr int warps_together(std::int64_t slices) {
+/// Warps that share the slices of 32 elements: as many as there is work for, if elements alone do
+/// not fill a large device.
+RUNG_HD RUNG_ALWAYS_INLINE constexpr int warps_together(std::int64_t slices, std::int64_t count) {
+  constexpr std::int64_t enough_threads = 1 << 18;
   int together = 1;
-  while (together < sum_warps && together < slices) together *= 2;
+  while (together < sum_warps && together < slices && together * count < enough_threads / 2) {
+    together *= 2;
+  }
   return together;
 }
 
@@ -37,7 +41,7 @@ template <class Sum, class F>
 __device__ __forceinline__ void add_partial_sums(const Sum* sums, std::int64_t slices,
                                                  std::int64_t count, F&& put) {
   auto& shares = shared<SliceShares<Sum>>().of;
-  const int together = warps_together(slices);
+  const int together = warps_together(slices, count);
   const int lane = static_cast<int>(threadIdx.x) % sum_lanes;
   const int warp = static_cast<int>(threadIdx.x) / sum_lanes;
   const int of_block = sum_threads / together;
@@ -63,7 +67,7 @@ __device__ __forceinline__ void add_partial_sums(const Sum* sums, std::int64_t s
 
 template <class Sum>
 LaunchShape sum_grid(std::int64_t count, std::int64_t slices) {
-  const std::int64_t of_block = sum_threads / warps_together(slices);
+  const std::int64_t of_block = sum_threads / warps_together(slices, count);
   return {.grid = smaller(ceil_div(count, of_block), std::int64_t{0x7fffffff}),
           .block = sum_threads,
           .shared_bytes = sizeof(SliceShares<Sum>)};
