@@ -4,7 +4,8 @@
 // Idea     the product of im2col_gemm without its second matrix: what a block needs of it for a
 //          step of 8 terms is gathered from x into shared memory, padding as zeros. A block makes
 //          64 or 128 filters by as many pixels - of all images, so that small ones fill a tile too
-//          -, a thread 4 x 4 or 8 x 8 of them in registers.
+//          -, a thread 4 x 4 or 8 x 8 of them in registers. Of a layer of few tiles blocks share
+//          the terms, and a second kernel adds their sums in a fixed order.
 // Changes  against im2col_gemm: nothing is materialised; every type, layout, group and stride.
 // Cost     per multiply-add 1/64 of a load of x and of w. Where a term lies is decoded once per
 //          block; an element of x then costs three additions and comparisons of places.
@@ -20,8 +21,14 @@ namespace {
 using namespace conv_cuda;
 
 template <class T, class S>
-__global__ void __launch_bounds__(block_threads) conv_implicit_gemm(Gathered g) {
-  gathered_tile<T, S>(g);
+__global__ void __launch_bounds__(block_threads) conv_implicit_gemm(Gathered g, TermSlices slices) {
+  gathered_tile<T, S>(g, slices);
+}
+
+template <class T>
+__global__ void __launch_bounds__(sum_threads)
+    conv_implicit_gemm_add_slices(Gathered g, const Accumulator<T>* sums, TermSlices slices) {
+  finish_slices<T>(g, sums, slices);
 }
 
 Support supports(const Conv::Args& args, const Context&) {
@@ -34,17 +41,21 @@ double estimate(const Conv::Args& args, const Context& context) {
   const double filters = static_cast<double>(g.group_filters());
   const double rows =
       filters <= 16 ? 16 : 64 * static_cast<double>(ceil_div(g.group_filters(), 64));
-  // However few tiles there are, one waits for its strips of terms, one after another.
-  const double waiting = 7.5e-6 + 0.067e-6 * static_cast<double>(args.terms());
   return larger(estimate_seconds(Conv::cost(args), {.peak = 0.5 * filters / rows}, context),
-                waiting);
+                waiting_seconds(conv_layer::forward(args), context));
 }
 
 void run(const Conv::Args& args, Context& context) {
   const Gathered g = conv_layer::forward(args);
-  with_tile(g, [&]<class T, class S>() {
-    launch(context, tile_grid<S>(g, sizeof(Strips<Accumulator<T>, S>)), conv_implicit_gemm<T, S>,
-           g);
+  visit<float, double, f16, bf16>(g.dtype, [&]<class T>() {
+    with_tile<T>(g, [&]<class S>() {
+      const TermSlices slices = slices_of(g, tile_size(g));
+      with_slices<T>(g, slices, context, conv_implicit_gemm_add_slices<T>,
+                     [&](const Gathered& layer) {
+                       launch(context, tile_grid<S>(g, slices, sizeof(Strips<Accumulator<T>, S>)),
+                              conv_implicit_gemm<T, S>, layer, slices);
+                     });
+    });
   });
 }
 

@@ -20,7 +20,7 @@
 //          registers, 412 us where four pixels took 337.
 // Source   -
 #include "rung/device/activate_all.hpp"
-#include "rung/ops/conv/cuda/detail/layer.hpp"
+#include "rung/ops/conv/cuda/detail/small_channels.hpp"
 
 namespace rung {
 namespace {
@@ -297,7 +297,9 @@ int threads_of(const ConvGeometry& g, const Tile& tile) {
   return best;
 }
 
-Support supports(const Conv::Args& args, const Context& context) {
+}  // namespace
+
+Support conv_cuda::supports_small_channels(const Conv::Args& args, const Context& context) {
   const ConvGeometry& g = args.geometry;
   const ConvAxis& rows = g.axis[1];
   const ConvAxis& columns = g.axis[2];
@@ -316,7 +318,7 @@ Support supports(const Conv::Args& args, const Context& context) {
   return supported;
 }
 
-double estimate(const Conv::Args& args, const Context& context) {
+double conv_cuda::small_channels_seconds(const Conv::Args& args, const Context& context) {
   const ConvGeometry& g = args.geometry;
   Cost cost = Conv::cost(args);
   if (args.y.size() == 0) return estimate_seconds(cost, {}, context);
@@ -334,7 +336,7 @@ double estimate(const Conv::Args& args, const Context& context) {
   return larger(estimate_seconds(cost, {.peak = 0.6}, context), 6e-6);
 }
 
-void run(const Conv::Args& args, Context& context) {
+void conv_cuda::run_small_channels(const Conv::Args& args, Context& context) {
   const ConvGeometry& g = args.geometry;
   const Tile tile = tile_of(g, context);
   const auto shared = static_cast<std::size_t>(weight_bytes(g) + image_bytes(g, tile));
@@ -350,13 +352,15 @@ void run(const Conv::Args& args, Context& context) {
   });
 }
 
+namespace {
+
 const Rung<Conv> self{{.name = "small_channels",
                        .step = 70,
                        .after = "implicit_gemm",
                        .backend = device_backend,
-                       .supports = supports,
-                       .estimate = estimate,
-                       .run = run}};
+                       .supports = supports_small_channels,
+                       .estimate = small_channels_seconds,
+                       .run = run_small_channels}};
 
 }  // namespace
 }  // namespace rung

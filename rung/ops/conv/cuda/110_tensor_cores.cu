@@ -23,8 +23,14 @@ namespace {
 using namespace conv_cuda;
 
 template <class T>
-__global__ void __launch_bounds__(block_threads) conv_tensor_cores(Gathered g) {
-  tensor_tile<T, false>(g);
+__global__ void __launch_bounds__(block_threads) conv_tensor_cores(Gathered g, TermSlices slices) {
+  tensor_tile<T, false>(g, slices);
+}
+
+template <class T>
+__global__ void __launch_bounds__(sum_threads)
+    conv_tensor_cores_add_slices(Gathered g, const Accumulator<T>* sums, TermSlices slices) {
+  finish_slices<T>(g, sums, slices);
 }
 
 Support supports(const Conv::Args& args, const Context&) {
@@ -42,13 +48,22 @@ double estimate(const Conv::Args& args, const Context& context) {
   const auto filters = static_cast<double>(args.geometry.group_filters());
   const double rows =
       static_cast<double>(round_up(args.geometry.group_filters(), std::int64_t{tile_filters}));
-  return estimate_seconds(Conv::cost(args), {.peak = 5.0 * filters / rows}, context);
+  // However few tiles there are, a block waits for its strips of terms, one after another.
+  const auto slices = static_cast<double>(tensor_slices(conv_layer::forward(args)).count);
+  const double waiting =
+      6e-6 + (slices > 1 ? 3e-6 : 0) + 0.023e-6 * static_cast<double>(args.terms()) / slices;
+  return larger(estimate_seconds(Conv::cost(args), {.peak = 5.0 * filters / rows}, context),
+                waiting);
 }
 
 void run(const Conv::Args& args, Context& context) {
   const Gathered g = conv_layer::forward(args);
-  visit<f16, bf16>(args.x.dtype,
-                   [&]<class T>() { launch(context, tensor_grid<T>(g), conv_tensor_cores<T>, g); });
+  const TermSlices slices = tensor_slices(g);
+  visit<f16, bf16>(args.x.dtype, [&]<class T>() {
+    with_slices<T>(g, slices, context, conv_tensor_cores_add_slices<T>, [&](const Gathered& layer) {
+      launch(context, tensor_grid<T>(g, slices), conv_tensor_cores<T>, layer, slices);
+    });
+  });
 }
 
 const Rung<Conv> self{{.name = "tensor_cores",

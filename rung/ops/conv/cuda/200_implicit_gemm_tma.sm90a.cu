@@ -56,7 +56,57 @@ struct ConvJob {
   int between_height, between_width;
   int taps_across;
   int channel_tiles;  // of a tap
+  // Of y where its pixels are not in one line: warps store them themselves.
+  bool scattered;
+  bool in_eights;  // wherever eight of a pixel's filters begin, 16 bytes are aligned
+  std::int64_t y_image, y_row, y_pixel;
 };
+
+/// Stores a warp's 16 pixels by Filters sums; y is nothing but them.
+template <int Filters, class T, class Sums>
+__device__ __forceinline__ void scatter_strip(const ConvJob<T>& conv, gemm_cuda::StripStage& box,
+                                              int first_pixel, int first_filter, const Sums& sums) {
+  constexpr int width = 64;       // filters of a box's line of 128 bytes
+  constexpr int lines_apart = 4;  // eight lanes store a line
+  constexpr int lines = gemm_cuda::StripStage::rows / lines_apart;
+  const auto& p = conv.gemm.finish.p;
+  const int lane = static_cast<int>(threadIdx.x) % 32;
+  const int chunk = lane % 8;
+  T* line[lines];
+#pragma unroll
+  for (int i = 0; i < lines; ++i) {
+    const int pixel = first_pixel + lane / 8 + i * lines_apart;
+    const int row = pixel / conv.out_width;
+    const int image = row / conv.out_height;
+    line[i] = pixel < p.m() ? reinterpret_cast<T*>(p.c.data) + image * conv.y_image +
+                                  (row - image * conv.out_height) * conv.y_row +
+                                  (pixel - row * conv.out_width) * conv.y_pixel
+                            : nullptr;
+  }
+#pragma unroll
+  for (int piece = 0; piece < Filters / width; ++piece) {
+    const std::int64_t filter = first_filter + piece * width + chunk * 8;
+    __syncwarp();  // the piece before has been read
+    gemm_cuda::fill_box<T>(box, 1.0F, [&](int i) { return sums(piece * (width / 2) + i); });
+    __syncwarp();
+#pragma unroll
+    for (int i = 0; i < lines; ++i) {
+      const int row = lane / 8 + i * lines_apart;
+      const auto eight = load_raw<8>(reinterpret_cast<const T*>(
+          box.bytes + swizzled<Swizzle::bytes_128>(row * 128 + chunk * 16)));
+      if (line[i] == nullptr || filter >= p.n()) continue;
+      if (conv.in_eights && filter + 8 <= p.n()) {
+        store_raw(line[i] + filter, eight);
+        continue;
+      }
+      const auto* const each = reinterpret_cast<const T*>(&eight);
+#pragma unroll
+      for (int k = 0; k < 8; ++k) {
+        if (filter + k < p.n()) line[i][filter + k] = each[k];
+      }
+    }
+  }
+}
 
 template <class T, int Filters>
 __global__ void __launch_bounds__(role_threads, 1)
@@ -121,6 +171,11 @@ __global__ void __launch_bounds__(role_threads, 1)
     gemm_cuda::consume_tiles<TileA, TileB>(sums, layout.stages, layout.ring, at,
                                            job.tiles_of_slice(work.slice), warp / 4 * 64,
                                            gemm_cuda::ReleaseHere{});
+    if (conv.scattered) {
+      scatter_strip<Filters>(conv, layout.strips[warp].box[0], work.row * tile_pixels + 16 * warp,
+                             work.column * Filters, [&](int i) { return sums[i]; });
+      continue;
+    }
     gemm_cuda::write_strip<Filters, T>(job, layout.strips[warp], turn, work.slice,
                                        work.row * tile_pixels + 16 * warp, work.column * Filters,
                                        [&](int i) { return sums[i]; });
@@ -186,6 +241,16 @@ TensorPlan plan_of(const Conv::Args& args, const Context& context) {
   return gemm_cuda::plan_tensor(padded, context, mine);
 }
 
+/// Whether y's pixels are not in one line; then it has neither bias nor activation, nor slices.
+bool is_scattered(const Conv::Args& args) { return pixel_stride(args.y) <= 0; }
+
+/// Eight filters of any pixel: 16 bytes, aligned.
+bool writes_eights(const TensorRef& y, std::int64_t filters) {
+  bool all = filters % 8 == 0 && reinterpret_cast<std::uintptr_t>(y.data) % 16 == 0;
+  for (const int axis : {0, 3, 4}) all = all && (y.shape[axis] == 1 || y.strides[axis] % 8 == 0);
+  return all;
+}
+
 template <class T, int Filters>
 void launch_group(const Conv::Args& args, Context& context, std::int64_t group, int slices,
                   const gemm_cuda::Finish<T>& finish, float* partial) {
@@ -222,8 +287,13 @@ void launch_group(const Conv::Args& args, Context& context, std::int64_t group, 
       .between_height = static_cast<int>(height.dilation),
       .between_width = static_cast<int>(width.dilation),
       .taps_across = static_cast<int>(width.kernel),
-      .channel_tiles = channel_tiles};
-  map_result(conv.gemm, finish.p.n());
+      .channel_tiles = channel_tiles,
+      .scattered = is_scattered(args),
+      .in_eights = writes_eights(args.y, g.group_filters()),
+      .y_image = args.y.strides[0],
+      .y_row = args.y.strides[3],
+      .y_pixel = args.y.strides[4]};
+  if (!conv.scattered) map_result(conv.gemm, finish.p.n());
   launch(context,
          {.grid = smaller<std::int64_t>(conv.gemm.raster.total(), context.info().sms),
           .block = role_threads,
@@ -234,6 +304,14 @@ void launch_group(const Conv::Args& args, Context& context, std::int64_t group, 
 }  // namespace
 
 Support conv_cuda::supports_im2col_tma(const Conv::Args& args, const Context& context) {
+  const bool in_line = args.y.shape[1] == 1 || args.y.strides[1] == 1;
+  if (!args.y.empty() && (!in_line || is_scattered(args))) {
+    return unsupported("y with contiguous channels, and pixels in one line");
+  }
+  return supports_scattered_tma(args, context);
+}
+
+Support conv_cuda::supports_scattered_tma(const Conv::Args& args, const Context& context) {
   if (context.info().compute_capability < 90) {
     return unsupported("wgmma and TMA need compute capability 9.0");
   }
@@ -242,10 +320,6 @@ Support conv_cuda::supports_im2col_tma(const Conv::Args& args, const Context& co
   if (!is_flat(g)) return unsupported("two dimensions at most");
   if (args.y.empty() || args.terms() == 0) return unsupported("there is nothing to multiply");
   if (g.groups > max_groups) return unsupported("up to 16 groups");
-  const bool in_line = args.y.shape[1] == 1 || args.y.strides[1] == 1;
-  if (!in_line || pixel_stride(args.y) <= 0) {
-    return unsupported("y with contiguous channels, and pixels in one line");
-  }
   const std::int64_t pixels = g.images * g.results();
   if (pixels > gemm_cuda::longest_mapped || g.filters > gemm_cuda::longest_mapped ||
       ceil_div(pixels, tile_pixels) * ceil_div(g.group_filters(), 64) > (1 << 24)) {
@@ -294,10 +368,11 @@ void conv_cuda::run_im2col_tma(const Conv::Args& args, Context& context, void* p
   visit<f16, bf16>(args.x.dtype, [&]<class T>() {
     for (std::int64_t group = 0; group < args.geometry.groups; ++group) {
       const auto finish = gemm_cuda::finish_of<T>(product_of(args, group));
-      gemm_cuda::with_slices(context, finish, plan.slices, partial_sums, [&](float* partial) {
+      const int slices = is_scattered(args) ? 1 : plan.slices;
+      gemm_cuda::with_slices(context, finish, slices, partial_sums, [&](float* partial) {
         const auto with_filters = [&]<int Filters>() {
           if (tiles[plan.tile].columns != Filters) return;
-          launch_group<T, Filters>(args, context, group, plan.slices, finish, partial);
+          launch_group<T, Filters>(args, context, group, slices, finish, partial);
         };
         with_filters.template operator()<256>();
         with_filters.template operator()<128>();

@@ -244,40 +244,6 @@ TEST_P(ConvOn, EmptyTensorsAreLeftAlone) {
 INSTANTIATE_TEST_SUITE_P(Backends, ConvOn, testing::Values(Backend::cpu, Backend::simt),
                          [](const auto& test) { return std::string(to_string(test.param)); });
 
-// Of as many pixels as make it worth to choose each of the tiles for the simulated H200's SMs.
-TEST(ConvSimt, EveryTileOfTheAsynchronousProductIsRight) {
-  Context context = Context::simt();
-  Context host = Context::cpu();
-  for (const auto& [filters, width] : {std::pair{70, 170}, {5, 170}, {5, 80}, {5, 9}}) {
-    const Layer layer{
-        .images = 1, .channels = 9, .height = 167, .width = width, .filters = filters, .kernel = 1};
-    const auto x = whole_values(layer.x().product(), 30);
-    const auto w = whole_values(layer.w().product(), 31);
-    EXPECT_EQ(convolved(context, layer, x, w, layer.options(), "implicit_gemm_async"),
-              convolved(host, layer, x, w, layer.options()))
-        << filters << ' ' << width;
-  }
-}
-
-// Sums of f16 alone stop at 2048 ones, for the next number is 2050.
-TEST(ConvSimt, SumsOfHalvesDoNotStopGrowing) {
-  constexpr std::int64_t channels = 8192;
-  Context context = Context::simt();
-  const std::vector<f16> ones(channels, f16(1.0F));
-  f16 y;
-  const Conv::Call call{.x = ConstTensorRef(ones.data(), {1, 1, 1, channels}),
-                        .w = ConstTensorRef(ones.data(), {1, 1, 1, channels}),
-                        .y = TensorRef(&y, {1, 1, 1, 1}),
-                        .options = {.channels_last = true}};
-  const auto names = rungs_for<Conv>(call, context);
-  EXPECT_NE(std::find(names.begin(), names.end(), "f16_arithmetic"), names.end());
-  for (const std::string& name : names) {
-    y = f16(-1.0F);
-    conv(context, call.x, call.w, call.y, call.options, {name});
-    EXPECT_EQ(static_cast<float>(y), 8192.0F) << name;
-  }
-}
-
 // cuDNN's numbers: what it may choose where sums are to be those of the definition.
 TEST(ConvPeers, CudnnMayTransformOnlyWhereItIsTold) {
   const auto transforms = [](cudnn::Pass pass, int count) {

@@ -65,15 +65,18 @@ void run(const ConvBackwardData::Args& args, Context& context) {
 }
 
 double estimate(const ConvBackwardData::Args& args, const Context& context) {
-  // However few results there are, one takes its terms one after another.
-  const double waiting = 3e-6 + 0.045e-6 * conv_layer::terms_in_a_row(args);
-  return larger(estimate_seconds(conv_layer::phase_cost(args), {.peak = 0.03}, context), waiting);
+  // However few results there are, one asks tap after tap, and takes its terms one after another.
+  const ConvGeometry& g = args.geometry;
+  const bool divides = g.axis[0].stride > 1 || g.axis[1].stride > 1 || g.axis[2].stride > 1;
+  const double waiting = 4e-6 + (divides ? 0.55e-6 : 0.25e-6) * static_cast<double>(g.taps()) +
+                         0.05e-6 * conv_layer::terms_in_a_row(args);
+  return larger(estimate_seconds(conv_layer::phase_cost(args), {.peak = 0.035}, context), waiting);
 }
 
 const Rung<ConvBackwardData> self{{.name = "gather",
                                    .step = 10,
                                    .backend = device_backend,
-                                   .speed = {.peak = 0.03},
+                                   .speed = {.peak = 0.035},
                                    .estimate = estimate,
                                    .run = run}};
 

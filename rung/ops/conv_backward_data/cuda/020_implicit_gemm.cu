@@ -12,28 +12,12 @@
 // Limits   extents of up to 2^28, 65535 phases. Loads of single elements.
 // Tried    -
 // Source   V. Dumoulin & F. Visin, A guide to convolution arithmetic for deep learning, 2016.
-#include "rung/ops/conv/cuda/detail/implicit.hpp"
-#include "rung/ops/conv_backward_data/layer.hpp"
+#include "rung/ops/conv_backward_data/cuda/020_implicit_gemm.cuh"
 
 namespace rung {
 namespace {
 
 using namespace conv_cuda;
-
-template <class T, class S>
-struct PhasedStrips {
-  Strips<Accumulator<T>, S> strips;  // where gathered_tile() has them
-  PhasePlace phase;
-};
-
-template <class T, class S, bool Phases>
-__global__ void __launch_bounds__(block_threads) conv_backward_data_implicit_gemm(Gathered g) {
-  if constexpr (Phases) {
-    gathered_tile<T, S>(phase_of_block<T>(g, shared<PhasedStrips<T, S>>().phase));
-  } else {
-    gathered_tile<T, S>(g);
-  }
-}
 
 Support supports(const ConvBackwardData::Args& args, const Context&) {
   return supports_gathered(conv_layer::transposed(args), 16, 64);
@@ -44,24 +28,21 @@ double estimate(const ConvBackwardData::Args& args, const Context& context) {
   const double channels = static_cast<double>(g.group_channels());
   const bool few = channels <= 16;
   const double rows = few ? 16 : 64 * static_cast<double>(ceil_div(g.group_channels(), 64));
-  // However few tiles there are, one waits for its strips of terms, one after another.
-  const bool divided = conv_layer::phases_of(conv_layer::transposed(args)) > 1;
-  const double waiting = (divided ? 12e-6 : 7.5e-6) + 0.067e-6 * conv_layer::terms_in_a_row(args);
   // Tiles of 16 rows load more for each product.
   return larger(estimate_seconds(conv_layer::phase_cost(args),
-                                 {.peak = (few ? 0.25 : 0.32) * channels / rows}, context),
-                waiting);
+                                 {.peak = (few ? 0.11 : 0.32) * channels / rows}, context),
+                waiting_seconds(conv_layer::transposed(args), context));
 }
 
 void run(const ConvBackwardData::Args& args, Context& context) {
   const Gathered g = conv_layer::transposed(args);
-  with_tile(g, [&]<class T, class S>() {
-    if (is_divided(g)) {
-      launch(context, tile_grid<S>(g, sizeof(PhasedStrips<T, S>)),
-             conv_backward_data_implicit_gemm<T, S, true>, g);
+  visit<float, double, f16, bf16>(g.dtype, [&]<class T>() {
+    if constexpr (sizeof(T) == 2) {
+      is_divided(g) ? multiply_half_phases(g, context) : multiply_gathered<T, false>(g, context);
+    } else if constexpr (sizeof(T) == 4) {
+      is_divided(g) ? multiply_float_phases(g, context) : multiply_floats(g, context);
     } else {
-      launch(context, tile_grid<S>(g, sizeof(Strips<Accumulator<T>, S>)),
-             conv_backward_data_implicit_gemm<T, S, false>, g);
+      multiply_doubles(g, context);
     }
   });
 }

@@ -29,12 +29,21 @@ struct PhasedStrips {
 };
 
 template <class T, bool Phases>
-__global__ void __launch_bounds__(block_threads) conv_backward_data_tensor_cores(Gathered g) {
+__global__ void __launch_bounds__(block_threads)
+    conv_backward_data_tensor_cores(Gathered g, TermSlices slices) {
   if constexpr (Phases) {
-    tensor_tile<T, true>(phase_of_block<T>(g, shared<PhasedStrips<T>>().phase));
+    auto& place = shared<PhasedStrips<T>>().phase;
+    tensor_tile<T, true>(phase_of_block<T>(g, place, slices), slices);
   } else {
-    tensor_tile<T, true>(g);
+    tensor_tile<T, true>(g, slices);
   }
+}
+
+template <class T>
+__global__ void __launch_bounds__(sum_threads)
+    conv_backward_data_tensor_cores_add_slices(Gathered g, const Accumulator<T>* sums,
+                                               TermSlices slices) {
+  finish_slices<T>(g, sums, slices);
 }
 
 Support supports(const ConvBackwardData::Args& args, const Context&) {
@@ -51,7 +60,10 @@ double estimate(const ConvBackwardData::Args& args, const Context& context) {
   const ConvGeometry& g = args.geometry;
   const auto channels = static_cast<double>(g.group_channels());
   const double rows = static_cast<double>(round_up(g.group_channels(), std::int64_t{tile_filters}));
-  const double waiting = 6e-6 + 0.023e-6 * conv_layer::terms_in_a_row(args);
+  // However few tiles there are, a block waits for its strips of terms, one after another.
+  const auto slices = static_cast<double>(tensor_slices(conv_layer::transposed(args)).count);
+  const double waiting =
+      6e-6 + (slices > 1 ? 3e-6 : 0) + 0.023e-6 * conv_layer::terms_in_a_row(args) / slices;
   return larger(
       estimate_seconds(conv_layer::phase_cost(args), {.peak = 1.4 * channels / rows}, context),
       waiting);
@@ -59,13 +71,14 @@ double estimate(const ConvBackwardData::Args& args, const Context& context) {
 
 void run(const ConvBackwardData::Args& args, Context& context) {
   const Gathered g = conv_layer::transposed(args);
+  const TermSlices slices = tensor_slices(g);
   visit<f16, bf16>(args.dx.dtype, [&]<class T>() {
-    LaunchShape shape = tensor_grid<T>(g);
+    LaunchShape shape = tensor_grid<T>(g, slices);
     if (is_divided(g)) shape.shared_bytes = sizeof(PhasedStrips<T>);
-    launch(context, shape,
-           is_divided(g) ? conv_backward_data_tensor_cores<T, true>
-                         : conv_backward_data_tensor_cores<T, false>,
-           g);
+    const auto multiply = is_divided(g) ? conv_backward_data_tensor_cores<T, true>
+                                        : conv_backward_data_tensor_cores<T, false>;
+    with_slices<T>(g, slices, context, conv_backward_data_tensor_cores_add_slices<T>,
+                   [&](const Gathered& layer) { launch(context, shape, multiply, layer, slices); });
   });
 }
 

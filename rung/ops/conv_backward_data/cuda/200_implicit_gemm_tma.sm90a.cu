@@ -4,11 +4,12 @@
 // Idea     each phase of the gradient - with a stride of 1 there is one - is a layer of conv's: dy,
 //          by filters that are turned around - their last tap first - and whose channels and
 //          numbers have changed places. A small kernel writes those filters; conv's
-//          implicit_gemm_tma does the rest. The copy engine writes pixels in one line only: phases
-//          of a strided layer are made one behind the other, and a last kernel interleaves them.
+//          implicit_gemm_tma does the rest. The copy engine writes pixels in one line only: of a
+//          strided layer warps store each phase's pixels themselves, or, where tiles are so few
+//          that terms are shared, phases are made apart, and a last kernel interleaves them.
 // Changes  against tensor_cores: the copy engine unrolls dy, and wgmma multiplies.
-// Cost     w is read and written once more, which is little beside dy; with a stride dx too, and
-//          there are two launches per phase. Then as conv's.
+// Cost     w is read and written once more, which is little beside dy, and so is dx where it is
+//          interleaved; a launch per phase. Then as conv's.
 // Limits   f16 and bf16, channels last, two dimensions at most, 16 phases; filters of a group in
 //          multiples of 8, aligned to 16 bytes; channels too, where there are groups.
 // Tried    -
@@ -25,24 +26,67 @@ using conv_layer::Gathered;
 constexpr int threads = 256;
 constexpr int max_phases = 16;
 
-/// turned[c][taps in reverse][k of the group] of a phase; what pads rows to `pitch` is never read.
+/// The filters of a layer's phases, and where they are once turned around.
+struct TurnedPhase {
+  const void* w;
+  std::int64_t down, across;   // elements of w from a tap to the next
+  std::int64_t rows, columns;  // of taps
+  std::int64_t first;          // element of what is turned
+};
+struct TurnedPhases {
+  std::int64_t groups, m, q;
+  std::int64_t w_group, w_channel, w_filter;  // elements of w from one to the next
+  std::int64_t pitch;                         // from a turned tap to the next
+  TurnedPhase of[max_phases];
+};
+
+constexpr int turned_tile = 32;
+template <class T>
+struct TurnedTile {
+  T of[turned_tile][turned_tile + 2];  // lines of 68 bytes: a column is in different banks
+};
+
+/// turned[c][taps in reverse][k of the group] of the phase that blockIdx.z counts; what pads rows
+/// to the pitch is never read. w is contiguous along its channels, which become rows: tiles of a
+/// tap's filters x channels go through shared memory.
 template <class T>
 __global__ void __launch_bounds__(threads)
-    conv_backward_data_turn_filters(Gathered phase, T* turned, std::int64_t pitch,
-                                    std::int64_t count) {
-  const std::int64_t step = std::int64_t{gridDim.x} * threads;
-  std::int64_t i = std::int64_t{blockIdx.x} * threads + threadIdx.x;
-  for (; i < count; i += step) {
-    std::int64_t rest = i;
-    const std::int64_t filter = take_axis(rest, phase.q);
-    T* const to = turned + rest * pitch + filter;
-    const std::int64_t v = phase.axis[2].kernel - 1 - take_axis(rest, phase.axis[2].kernel);
-    const std::int64_t h = phase.axis[1].kernel - 1 - take_axis(rest, phase.axis[1].kernel);
-    const std::int64_t group = rest / phase.m;
-    const std::int64_t channel = rest - group * phase.m;
-    *to = static_cast<const T*>(
-        phase.w)[group * phase.w_group + channel * phase.w_strides[0] +
-                 filter * phase.w_strides[1] + h * phase.w_strides[3] + v * phase.w_strides[4]];
+    conv_backward_data_turn_filters(T* turned, const __grid_constant__ TurnedPhases phases) {
+  auto& memory = shared<TurnedTile<T>>();
+  const TurnedPhase& phase = phases.of[blockIdx.z];
+  turned += phase.first;
+  const std::int64_t taps = phase.rows * phase.columns;
+  const std::int64_t filter_tiles = ceil_div(phases.q, turned_tile);
+  const std::int64_t channel_tiles = ceil_div(phases.m, turned_tile);
+  const std::int64_t tiles = phases.groups * taps * channel_tiles * filter_tiles;
+  const int lane = static_cast<int>(threadIdx.x) % turned_tile;
+  const int first = static_cast<int>(threadIdx.x) / turned_tile;
+  constexpr int rows = threads / turned_tile;
+  for (std::int64_t tile = blockIdx.x; tile < tiles; tile += gridDim.x) {
+    std::int64_t group = tile;
+    const std::int64_t filter = take_axis(group, filter_tiles) * turned_tile;
+    const std::int64_t channel = take_axis(group, channel_tiles) * turned_tile;
+    const std::int64_t across = take_axis(group, phase.columns);
+    const std::int64_t down = take_axis(group, phase.rows);
+    const T* const w = static_cast<const T*>(phase.w) + group * phases.w_group + down * phase.down +
+                       across * phase.across;
+#pragma unroll
+    for (int row = first; row < turned_tile; row += rows) {
+      if (filter + row < phases.q && channel + lane < phases.m) {
+        memory.of[row][lane] =
+            w[(filter + row) * phases.w_filter + (channel + lane) * phases.w_channel];
+      }
+    }
+    __syncthreads();
+    const std::int64_t last = taps - 1 - (down * phase.columns + across);
+#pragma unroll
+    for (int row = first; row < turned_tile; row += rows) {
+      if (filter + lane < phases.q && channel + row < phases.m) {
+        T* const to = turned + ((group * phases.m + channel + row) * taps + last) * phases.pitch;
+        to[filter + lane] = memory.of[lane][row];
+      }
+    }
+    __syncthreads();
   }
 }
 
@@ -89,10 +133,10 @@ Gathered phase_of(const ConvBackwardData::Args& args, std::int64_t index) {
   return conv_layer::phase_layer(conv_layer::transposed(args), index, element);
 }
 
-/// A phase as conv's layer, by filters at `turned`; its result goes to `to`, without gaps, or to dx
-/// where there is one phase.
+/// A phase as conv's layer, by filters at `turned`; its result goes to `to`, without gaps, or, of
+/// null, to its places of dx.
 Conv::Args layer_of(const ConvBackwardData::Args& args, const Gathered& phase, const void* turned,
-                    void* to, bool is_all) {
+                    void* to) {
   const ConvGeometry& g = args.geometry;
   Conv::Args made;
   made.axes = args.axes;
@@ -117,10 +161,15 @@ Conv::Args layer_of(const ConvBackwardData::Args& args, const Gathered& phase, c
   made.w = {turned, args.w.dtype,
             Extents{g.channels, phase.q, phase.axis[0].kernel, phase.axis[1].kernel, across},
             Extents{taps, 1, taps, across * pitch, pitch}, args.w.device};
-  made.y = args.dx;
-  if (is_all) return made;
   const std::int64_t height = phase.axis[1].places;
   const std::int64_t width = phase.axis[2].places;
+  if (to == nullptr) {
+    made.y = {phase.y, args.dx.dtype, Extents{g.images, g.channels, 1, height, width},
+              Extents{phase.y_strides[0], phase.y_strides[1], phase.y_strides[2],
+                      phase.y_strides[3], phase.y_strides[4]},
+              args.dx.device};
+    return made;
+  }
   made.y = {to, args.dx.dtype, Extents{g.images, g.channels, 1, height, width},
             Extents{height * width * g.channels, 1, height * width * g.channels, width * g.channels,
                     g.channels},
@@ -133,14 +182,27 @@ void* stand_in() {
   return reinterpret_cast<void*>(std::uintptr_t{4096});  // NOLINT(performance-no-int-to-ptr)
 }
 
-/// f(phase, its layer at made-up addresses) for each phase that has terms.
+/// f(phase, its layer by made-up filters) for each phase that has terms.
 template <class F>
 void for_each_layer(const ConvBackwardData::Args& args, F&& f) {
   const std::int64_t phases = conv_layer::phases_of(conv_layer::transposed(args));
   for (std::int64_t i = 0; i < phases; ++i) {
     const Gathered phase = phase_of(args, i);
-    if (phase.q > 0) f(phase, layer_of(args, phase, stand_in(), stand_in(), phases == 1));
+    if (phase.q > 0)
+      f(phase, layer_of(args, phase, stand_in(), phases == 1 ? nullptr : stand_in()));
   }
+}
+
+/// Whether phases are stored where they belong: where each has terms, and enough tiles without
+/// slices.
+bool is_direct(const ConvBackwardData::Args& args, const Context& context) {
+  if (args.dx.shape[1] > 1 && args.dx.strides[1] != 1) return false;
+  const std::int64_t phases = conv_layer::phases_of(conv_layer::transposed(args));
+  std::int64_t direct = 0;
+  for_each_layer(args, [&](const Gathered&, const Conv::Args& layer) {
+    if (im2col_partial_bytes(layer, context) == 0) ++direct;
+  });
+  return direct == phases;
 }
 
 Support supports(const ConvBackwardData::Args& args, const Context& context) {
@@ -171,7 +233,7 @@ double estimate(const ConvBackwardData::Args& args, const Context& context) {
     seconds += im2col_tma_seconds(layer, context);
     ++launches;
   });
-  if (conv_layer::phases_of(conv_layer::transposed(args)) > 1) {
+  if (conv_layer::phases_of(conv_layer::transposed(args)) > 1 && !is_direct(args, context)) {
     moved.bytes += 2 * static_cast<double>(args.dx.size() * size_of(args.dx.dtype));
     ++launches;
   }
@@ -198,19 +260,41 @@ void run(const ConvBackwardData::Args& args, Context& context) {
   const Gathered g = conv_layer::transposed(args);
   const std::int64_t phases = conv_layer::phases_of(g);
   const auto element = static_cast<std::int64_t>(size_of(args.dx.dtype));
-  // Partial sums, filters of a phase, phases.
+  const bool whole = phases == 1 || is_direct(args, context);
+  // Partial sums, filters of all phases, phases.
   std::size_t partial = 0;
-  std::int64_t turned = 0;
-  for_each_layer(args, [&](const Gathered& phase, const Conv::Args& layer) {
+  for_each_layer(args, [&](const Gathered&, const Conv::Args& layer) {
     partial = larger(partial, im2col_partial_bytes(layer, context));
-    turned = larger(
-        turned, Extents{args.geometry.channels, phase.taps(), pitch_of(phase), element}.product());
   });
+  constexpr std::int64_t line = 64;  // elements: all begin with a line of memory
+  TurnedPhases turned{.groups = g.groups,
+                      .m = g.m,
+                      .q = g.q,
+                      .w_group = g.w_group,
+                      .w_channel = g.w_strides[0],
+                      .w_filter = g.w_strides[1],
+                      .pitch = pitch_of(g),
+                      .of = {}};
+  std::int64_t filters = 0;
+  std::int64_t most = 0;  // tiles of a phase
+  for (std::int64_t i = 0; i < phases; ++i) {
+    const Gathered phase = phase_of(args, i);
+    turned.of[i] = {.w = phase.w,
+                    .down = phase.w_strides[3],
+                    .across = phase.w_strides[4],
+                    .rows = phase.q > 0 ? phase.axis[1].kernel : 0,
+                    .columns = phase.q > 0 ? phase.axis[2].kernel : 0,
+                    .first = filters};
+    // Throws where all phases would need more memory than there are addresses.
+    const Extents all{max_phases, args.geometry.channels, phase.taps(), pitch_of(phase), 64};
+    filters = round_up(filters + all.product() / (max_phases * 64), line);
+    most = larger(most, phase.groups * phase.taps() * ceil_div(phase.m, turned_tile) *
+                            ceil_div(phase.q, turned_tile));
+  }
   const auto first_turned = static_cast<std::int64_t>(round_up(partial, std::size_t{4096}));
-  const std::int64_t first_made = first_turned + round_up(turned, std::int64_t{4096});
-  constexpr std::int64_t line = 64;  // elements: phases begin with a line of memory
-  const std::int64_t bytes =
-      first_made + (phases > 1 ? (args.dx.size() + phases * line) * element : 0);
+  const std::int64_t first_made =
+      first_turned + round_up(Extents{filters, element}.product(), std::int64_t{4096});
+  const std::int64_t bytes = first_made + (whole ? 0 : (args.dx.size() + phases * line) * element);
   auto* const memory = static_cast<std::byte*>(context.workspace(static_cast<std::size_t>(bytes)));
 
   MadePhases made{.first = {},
@@ -218,22 +302,22 @@ void run(const ConvBackwardData::Args& args, Context& context) {
                   .columns = static_cast<int>(conv_layer::phases_along(g.axis[2]))};
   std::int64_t next = 0;
   visit<f16, bf16>(args.dx.dtype, [&]<class T>() {
+    launch(context,
+           {.grid = {smaller(most, std::int64_t{0xffff}), 1, phases},
+            .block = threads,
+            .shared_bytes = sizeof(TurnedTile<T>)},
+           conv_backward_data_turn_filters<T>, reinterpret_cast<T*>(memory + first_turned), turned);
     for (std::int64_t i = 0; i < phases; ++i) {
       const Gathered phase = phase_of(args, i);
       made.first[i] = phase.q > 0 ? next : -1;
       if (phase.q == 0) continue;
-      const Conv::Args layer = layer_of(args, phase, memory + first_turned,
-                                        memory + first_made + next * element, phases == 1);
+      const Conv::Args layer =
+          layer_of(args, phase, memory + first_turned + turned.of[i].first * element,
+                   whole ? nullptr : memory + first_made + next * element);
       next = round_up(next + phase.pixels() * args.geometry.channels, line);
-      const std::int64_t count = args.geometry.channels * phase.taps() * phase.q;
-      launch(
-          context,
-          {.grid = smaller(ceil_div(count, threads), std::int64_t{0x7fffffff}), .block = threads},
-          conv_backward_data_turn_filters<T>, phase, reinterpret_cast<T*>(memory + first_turned),
-          pitch_of(phase), count);
       run_im2col_tma(layer, context, memory);
     }
-    if (phases > 1) {
+    if (!whole) {
       interleave<T>(args, context, reinterpret_cast<const T*>(memory + first_made), made);
     }
   });

@@ -108,5 +108,69 @@ TEST_P(ConvBackwardDataOn, ErrorsNameWhatWasGiven) {
 INSTANTIATE_TEST_SUITE_P(Backends, ConvBackwardDataOn, testing::Values(Backend::cpu, Backend::simt),
                          [](const auto& test) { return std::string(to_string(test.param)); });
 
+// Sums of whole numbers are exact in any order: every rung gives the bits of the first one.
+template <class T>
+void every_rung_gives_the_same(const ConvBackwardData::Call& call, std::vector<T>& dx) {
+  Context host = Context::cpu(1);
+  Context context = Context::simt();
+  conv_backward_data(host, call.dy, call.w, call.dx, call.options, {"naive"});
+  const std::vector<T> wanted = dx;
+  for (const std::string& name : rungs_for<ConvBackwardData>(call, context)) {
+    std::fill(dx.begin(), dx.end(), T(-77.0F));
+    conv_backward_data(context, call.dy, call.w, call.dx, call.options, {name});
+    for (std::size_t i = 0; i < dx.size(); ++i) {
+      ASSERT_EQ(static_cast<float>(dx[i]), static_cast<float>(wanted[i])) << name << ' ' << i;
+    }
+  }
+}
+
+// Few tiles of many terms: blocks share the terms, those of phases too.
+TEST(ConvBackwardDataSimt, BlocksShareTheTermsOfSmallLayers) {
+  for (const int stride : {1, 2, 3}) {
+    const Layer layer{.images = 1,
+                      .channels = 5,
+                      .height = 9,
+                      .width = 7,
+                      .filters = 133,
+                      .stride = stride,
+                      .padding = 1};
+    const auto dy = whole_values(layer.y().product(), 9);
+    const auto w = whole_values(layer.w().product(), 10);
+    std::vector<float> dx(static_cast<std::size_t>(layer.x().product()));
+    every_rung_gives_the_same<float>({.dy = ConstTensorRef(dy.data(), layer.y()),
+                                      .w = ConstTensorRef(w.data(), layer.w()),
+                                      .dx = TensorRef(dx.data(), layer.x()),
+                                      .options = layer.options<ConvBackwardDataOptions>()},
+                                     dx);
+  }
+}
+
+TEST(ConvBackwardDataSimt, BlocksShareTheTermsOfSmallLayersOfHalves) {
+  const auto halves = [](const std::vector<float>& from) {
+    std::vector<bf16> made;
+    made.reserve(from.size());
+    for (const float value : from) made.emplace_back(value);
+    return made;
+  };
+  for (const int stride : {1, 2}) {
+    const std::int64_t height = convolved_extent(9, 3, stride, 1);
+    const std::int64_t width = convolved_extent(6, 3, stride, 1);
+    const Extents of_dy{2, height, width, 136};
+    const Extents of_w{136, 3, 3, 24};
+    const auto dy = halves(whole_values(of_dy.product(), 11));
+    const auto w = halves(whole_values(of_w.product(), 12));
+    std::vector<bf16> dx(2 * 9 * 6 * 24);
+    ConvBackwardDataOptions options;
+    options.stride_height = options.stride_width = stride;
+    options.padding_height = options.padding_width = 1;
+    options.channels_last = true;
+    every_rung_gives_the_same<bf16>({.dy = ConstTensorRef(dy.data(), of_dy),
+                                     .w = ConstTensorRef(w.data(), of_w),
+                                     .dx = TensorRef(dx.data(), Extents{2, 9, 6, 24}),
+                                     .options = options},
+                                    dx);
+  }
+}
+
 }  // namespace
 }  // namespace rung

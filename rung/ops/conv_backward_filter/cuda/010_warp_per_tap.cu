@@ -67,13 +67,14 @@ double estimate(const ConvBackwardFilter::Args& args, const Context& context) {
   const ConvGeometry& g = args.geometry;
   const double results = static_cast<double>(g.images) * static_cast<double>(g.results());
   const double waiting = 4e-6 + results / warp_size * 0.6e-6;
-  return larger(estimate_seconds(ConvBackwardFilter::cost(args), {.peak = 0.02}, context), waiting);
+  return larger(estimate_seconds(ConvBackwardFilter::cost(args), {.peak = 0.0035}, context),
+                waiting);
 }
 
 const Rung<ConvBackwardFilter> self{{.name = "warp_per_tap",
                                      .step = 10,
                                      .backend = device_backend,
-                                     .speed = {.peak = 0.02},
+                                     .speed = {.peak = 0.0035},
                                      .estimate = estimate,
                                      .run = run}};
 

@@ -19,6 +19,14 @@ namespace {
 
 using namespace conv_cuda;
 
+/// Tiles of few filters are small, of few registers: a device holds more of them.
+constexpr int few_rows = 16;
+constexpr int columns = 64;
+constexpr int depth_of(int rows) { return rows == few_rows ? 32 : 16; }
+constexpr std::int64_t blocks_of(int rows) {
+  return rows == few_rows ? two_for_each / 2 * 3 : two_for_each;
+}
+
 /// Rows are filters, columns terms, k the pixels.
 template <class T, class S>
 struct PixelSource {
@@ -30,7 +38,8 @@ struct PixelSource {
   const T* x;
   const T* dy;
   std::int64_t filters;
-  Entry term[S::column_slots];
+  static constexpr int own_terms = columns_by_k ? S::column_slots : 1;
+  Term term[own_terms];
 
   __device__ PixelSource(const FilterGradient<T>& gradient, std::int64_t group,
                          std::int64_t first_filter, std::int64_t first_term)
@@ -40,8 +49,8 @@ struct PixelSource {
            (group * gradient.g.group_filters() + first_filter) * gradient.dy_strides[1]),
         filters(gradient.g.group_filters() - first_filter) {
 #pragma unroll
-    for (int slot = 0; slot < S::column_slots; ++slot) {
-      term[slot] = entry_of_term<S::swapped>(
+    for (int slot = 0; slot < own_terms; ++slot) {
+      term[slot] = make_term<S::swapped>(
           p, first_term + loaded<columns_by_k, S::columns, S::depth>(slot).at);
     }
   }
@@ -57,13 +66,13 @@ struct PixelSource {
   }
 
   [[nodiscard]] __device__ __forceinline__ Sum column(int slot, const Entry& entry) const {
-    const Entry& of = term[slot];
+    const Term& of = term[columns_by_k ? slot : 0];
     return meet(p, entry, of) ? convert<Sum>(x[entry.image + of.image]) : Sum(0);
   }
 };
 
 template <class T, class S>
-__global__ void __launch_bounds__(block_threads)
+__global__ void __launch_bounds__(block_threads, S::rows == few_rows ? 3 : 1)
     conv_backward_filter_implicit_gemm(FilterGradient<T> p) {
   using Sum = Accumulator<T>;
   auto& strips = shared<Strips<Sum, S>>();
@@ -100,33 +109,44 @@ Support supports(const ConvBackwardFilter::Args& args, const Context&) {
   return supports_sliced(args, 16);
 }
 
+int rows_of(const ConvBackwardFilter::Args& args) {
+  return args.dw.dtype == DType::f32 && args.geometry.group_filters() <= few_rows ? few_rows : 64;
+}
+
 double estimate(const ConvBackwardFilter::Args& args, const Context& context) {
-  const double filters = static_cast<double>(args.geometry.group_filters());
-  const double rows =
-      filters <= 16 ? 16 : 64 * static_cast<double>(ceil_div(args.geometry.group_filters(), 64));
-  // However few tiles there are, slices of results wait for their strips, then for each other.
-  const double waiting = size_of(args.x.dtype) == 2 ? 55e-6 : 35e-6;
-  return larger(estimate_seconds(ConvBackwardFilter::cost(args),
-                                 {.peak = 0.4 * filters / rows, .launches = 2}, context),
-                waiting);
+  const ConvGeometry& g = args.geometry;
+  const int rows = rows_of(args);
+  const DType dtype = args.dw.dtype;
+  // Tiles of few filters spend their time on gathering.
+  const SlicedSpeed speed{.start = dtype == DType::f32   ? 11e-6
+                                   : dtype == DType::f64 ? 17e-6
+                                                         : 14e-6,
+                          .of_step = 0.9e-6,
+                          .step = depth_of(rows),
+                          .peak = rows == few_rows      ? 0.075
+                                  : dtype == DType::f64 ? 0.15
+                                                        : 0.33};
+  return sliced_seconds(args, context, rows, columns, blocks_of(rows),
+                        static_cast<double>(g.images * g.results()), speed);
 }
 
 template <class T, int Rows, bool Swapped>
 void start(const ConvBackwardFilter::Args& args, Context& context) {
-  using S = Shape<Rows, 64, Swapped>;
-  const FilterGradient<T> p = sliced<T>(args, context, S::rows, S::columns);
+  using S = Shape<Rows, columns, Swapped, depth_of(Rows)>;
+  const FilterGradient<T> p =
+      sliced<T>(args, context, tiles_of(args, Rows, columns), blocks_of(Rows));
   launch(context, sliced_grid(p, S::rows, S::columns, sizeof(Strips<Accumulator<T>, S>)),
          conv_backward_filter_implicit_gemm<T, S>, p);
-  launch(context, sum_grid(args.dw.size()), conv_backward_filter_add_slices<T, Swapped>, p,
-         args.dw.size());
+  launch(context, sum_grid(p), conv_backward_filter_add_slices<T, Swapped>, p, args.dw.size());
 }
 
 void run(const ConvBackwardFilter::Args& args, Context& context) {
   const bool swapped = args.x.strides[1] == 1 && args.dy.strides[1] == 1;
   visit<float, double, f16, bf16>(args.dw.dtype, [&]<class T>() {
     if constexpr (sizeof(T) == 4) {
-      if (args.geometry.group_filters() <= 16) {
-        return swapped ? start<T, 16, true>(args, context) : start<T, 16, false>(args, context);
+      if (rows_of(args) == few_rows) {
+        return swapped ? start<T, few_rows, true>(args, context)
+                       : start<T, few_rows, false>(args, context);
       }
     }
     return swapped ? start<T, 64, true>(args, context) : start<T, 64, false>(args, context);

@@ -44,7 +44,7 @@ constexpr gemm_cuda::TileShape shapes[] = {{.rows = 128,
                                             .stages = 5,
                                             .blocks = 3}};
 // What each is taken to reach of the multiply-add peak where dw is large.
-constexpr double fractions[] = {0.65, 0.5};
+constexpr double fractions[] = {0.56, 0.52};
 
 /// A thread's pixel of one tile after another.
 struct PixelWalk {
@@ -253,6 +253,9 @@ int shape_of(const ConvBackwardFilter::Args& args) {
   return args.geometry.group_filters() > shapes[1].rows ? 0 : 1;
 }
 
+/// As many as a large device holds at a time.
+std::int64_t blocks_of(int shape) { return std::int64_t{two_for_each / 2} * shapes[shape].blocks; }
+
 Support supports(const ConvBackwardFilter::Args& args, const Context&) {
   const ConvGeometry& g = args.geometry;
   if (args.dw.dtype != DType::f32) return unsupported("f32 only");
@@ -275,26 +278,19 @@ Support supports(const ConvBackwardFilter::Args& args, const Context&) {
 double estimate(const ConvBackwardFilter::Args& args, const Context& context) {
   const ConvGeometry& g = args.geometry;
   const int shape = shape_of(args);
-  Cost cost = ConvBackwardFilter::cost(args);
-  // Pixels, filters and terms that fill tiles; lanes that copy from far apart.
-  const double pixels = static_cast<double>(g.images) *
+  // Images are cut into eights of pixels; lanes that copy from far apart wait for each other.
+  const double far = args.x.strides[4] * g.axis[2].stride > 4 && g.axis[2].out > 1 ? 2 : 1;
+  const double pixels = far * static_cast<double>(g.images) *
                         static_cast<double>(round_up(g.results(), std::int64_t{steps}));
-  const double far = args.x.strides[4] * g.axis[2].stride > 4 && g.axis[2].out > 1 ? 3 : 1;
-  cost.operations =
-      2 * far * pixels * static_cast<double>(g.groups) *
-      static_cast<double>(round_up(g.group_filters(), std::int64_t{shapes[shape].rows})) *
-      static_cast<double>(
-          round_up(g.group_channels() * g.taps(), std::int64_t{shapes[shape].columns}));
-  // However few tiles there are, slices of pixels wait for their strips, then for each other.
-  constexpr double waiting = 60e-6;
-  return larger(estimate_seconds(cost, {.peak = fractions[shape], .launches = 2}, context),
-                waiting);
+  return sliced_seconds(
+      args, context, shapes[shape].rows, shapes[shape].columns, blocks_of(shape), pixels,
+      {.start = 14e-6, .of_step = 0.35e-6, .step = steps, .peak = fractions[shape]});
 }
 
 void run(const ConvBackwardFilter::Args& args, Context& context) {
   const int shape = shape_of(args);
-  const FilterGradient<float> p =
-      sliced<float>(args, context, shapes[shape].rows, shapes[shape].columns);
+  const FilterGradient<float> p = sliced<float>(
+      args, context, tiles_of(args, shapes[shape].rows, shapes[shape].columns), blocks_of(shape));
   const auto multiply = [&]<int Shape>() {
     if (shape != Shape) return;
     LaunchShape grid = sliced_grid(p, shapes[Shape].rows, shapes[Shape].columns,
@@ -304,7 +300,7 @@ void run(const ConvBackwardFilter::Args& args, Context& context) {
   };
   multiply.template operator()<0>();
   multiply.template operator()<1>();
-  launch(context, sum_grid(args.dw.size()), conv_backward_filter_add_slices, p, args.dw.size());
+  launch(context, sum_grid(p), conv_backward_filter_add_slices, p, args.dw.size());
 }
 
 const Rung<ConvBackwardFilter> self{{.name = "implicit_gemm_async",

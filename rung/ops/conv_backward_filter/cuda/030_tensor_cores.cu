@@ -63,7 +63,7 @@ __global__ void __launch_bounds__(block_threads)
   const int row = thread / row_chunks;
   const int column = thread % row_chunks * chunk;
   const bool has_filters = first_filter + column < filters;
-  const Entry term = entry_of_term<true>(p, first_term + column);
+  const Term term = make_term<true>(p, first_term + column);
   const auto refill = [&](std::int64_t first) {
     memory.table[thread] = entry_of_pixel(p, first + thread, pixels.end);
     __syncthreads();
@@ -148,7 +148,10 @@ double estimate(const ConvBackwardFilter::Args& args, const Context& context) {
   const auto filters = static_cast<double>(args.geometry.group_filters());
   const double rows =
       static_cast<double>(round_up(args.geometry.group_filters(), std::int64_t{tile_rows}));
-  constexpr double waiting = 13e-6;  // for strips, then for other slices
+  // For strips of pixels, one after another, then for other slices.
+  const double in_a_row =
+      pixels_in_a_row(args, tiles_of(args, tile_rows, tile_columns), two_for_each);
+  const double waiting = 8e-6 + 0.4e-6 / step_pixels * in_a_row;
   return larger(estimate_seconds(ConvBackwardFilter::cost(args),
                                  {.peak = 1.2 * filters / rows, .launches = 2}, context),
                 waiting);
@@ -156,11 +159,11 @@ double estimate(const ConvBackwardFilter::Args& args, const Context& context) {
 
 void run(const ConvBackwardFilter::Args& args, Context& context) {
   visit<f16, bf16>(args.dw.dtype, [&]<class T>() {
-    const FilterGradient<T> p = sliced<T>(args, context, tile_rows, tile_columns);
+    const FilterGradient<T> p =
+        sliced<T>(args, context, tiles_of(args, tile_rows, tile_columns), two_for_each);
     launch(context, sliced_grid(p, tile_rows, tile_columns, sizeof(PixelStrips<T>)),
            conv_backward_filter_tensor_cores<T>, p);
-    launch(context, sum_grid(args.dw.size()), conv_backward_filter_add_slices<T>, p,
-           args.dw.size());
+    launch(context, sum_grid(p), conv_backward_filter_add_slices<T>, p, args.dw.size());
   });
 }
 

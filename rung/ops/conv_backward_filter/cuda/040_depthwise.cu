@@ -98,6 +98,13 @@ bool channels_innermost(const ConvBackwardFilter::Args& args) {
   return args.x.strides[1] == 1 && args.dy.strides[1] == 1 && args.geometry.channels > 1;
 }
 
+/// Blocks are small: four times as many as of a tile of a product.
+constexpr std::int64_t small_blocks = 4 * two_for_each;
+
+std::int64_t tiles_of(const ConvBackwardFilter::Args& args, bool innermost) {
+  return ceil_div(args.geometry.channels, std::int64_t{innermost ? lanes : 1});
+}
+
 Support supports(const ConvBackwardFilter::Args& args, const Context&) {
   const ConvGeometry& g = args.geometry;
   if (args.dw.dtype == DType::f64) return unsupported("f32, f16 and bf16");
@@ -114,21 +121,28 @@ Support supports(const ConvBackwardFilter::Args& args, const Context&) {
 }
 
 double estimate(const ConvBackwardFilter::Args& args, const Context& context) {
-  return estimate_seconds(ConvBackwardFilter::cost(args),
-                          {.bandwidth = 0.4, .peak = 0.1, .launches = 2}, context);
+  const bool innermost = channels_innermost(args);
+  // A block's pixels, 8 or 256 at a time; where a pixel is takes as long as six taps.
+  const double waiting = 0.5e-6 / (innermost ? warps : block_threads) *
+                         pixels_in_a_row(args, tiles_of(args, innermost), small_blocks);
+  const ConvGeometry& g = args.geometry;
+  Cost cost = ConvBackwardFilter::cost(args);
+  cost.operations = 2 * static_cast<double>(g.filters) *
+                    static_cast<double>(g.images * g.results()) * static_cast<double>(g.taps() + 6);
+  return 8.5e-6 +
+         larger(waiting,
+                estimate_seconds(cost, {.bandwidth = 0.4, .peak = 0.05, .launches = 0}, context));
 }
 
 template <class T, int Kernel, bool ChannelsInnermost>
 void start(const ConvBackwardFilter::Args& args, Context& context) {
-  const std::int64_t tiles =
-      ceil_div(args.geometry.channels, std::int64_t{ChannelsInnermost ? lanes : 1});
-  // Blocks are small: four times as many as a tile of a product has.
-  const FilterGradient<T> p = sliced<T>(args, context, ceil_div(tiles, std::int64_t{4}));
+  const std::int64_t tiles = tiles_of(args, ChannelsInnermost);
+  const FilterGradient<T> p = sliced<T>(args, context, tiles, small_blocks);
   launch(
       context,
       {.grid = {tiles, p.slices}, .block = block_threads, .shared_bytes = sizeof(WarpSums<Kernel>)},
       conv_backward_filter_depthwise<T, Kernel, ChannelsInnermost>, p);
-  launch(context, sum_grid(args.dw.size()), conv_backward_filter_add_slices<T>, p, args.dw.size());
+  launch(context, sum_grid(p), conv_backward_filter_add_slices<T>, p, args.dw.size());
 }
 
 void run(const ConvBackwardFilter::Args& args, Context& context) {

@@ -117,6 +117,28 @@ INSTANTIATE_TEST_SUITE_P(Backends, ConvBackwardFilterOn,
                          testing::Values(Backend::cpu, Backend::simt),
                          [](const auto& test) { return std::string(to_string(test.param)); });
 
+// Few filters and terms, many pixels: more slices than the warps that add them.
+TEST(ConvBackwardFilterSimt, SlicesOfSmallFiltersAddUp) {
+  Context context = Context::simt();
+  Context host = Context::cpu(1);
+  const Layer layer{
+      .images = 3, .channels = 2, .height = 21, .width = 22, .filters = 3, .kernel = 5};
+  const auto x = whole_values(layer.x().product(), 13);
+  const auto dy = whole_values(layer.y().product(), 14);
+  std::vector<float> dw(static_cast<std::size_t>(layer.w().product()));
+  const ConvBackwardFilter::Call call{.x = ConstTensorRef(x.data(), layer.x()),
+                                      .dy = ConstTensorRef(dy.data(), layer.y()),
+                                      .dw = TensorRef(dw.data(), layer.w()),
+                                      .options = layer.options<ConvBackwardFilterOptions>()};
+  conv_backward_filter(host, call.x, call.dy, call.dw, call.options, {"naive"});
+  const auto wanted = dw;
+  for (const std::string& name : rungs_for<ConvBackwardFilter>(call, context)) {
+    std::fill(dw.begin(), dw.end(), -77.0F);
+    conv_backward_filter(context, call.x, call.dy, call.dw, call.options, {name});
+    EXPECT_EQ(dw, wanted) << name;
+  }
+}
+
 // Of 4096 pixels the tensor-core rungs make slices, whose sums another kernel adds.
 TEST(ConvBackwardFilterSimt, SlicesOfPixelsAddUp) {
   Context context = Context::simt();

@@ -9,6 +9,7 @@
 #pragma once
 
 #include <cmath>
+#include <span>
 
 #include "rung/ops/conv/cuda/detail/layer.hpp"
 #include "rung/ops/conv/cuda/detail/tiles.hpp"
@@ -320,28 +321,30 @@ struct AsyncPlan {
   int shape = 0;
   double seconds = 0;
 };
-/// The tile of least estimated time. Blocks of one SM share it, so that the SM with the most tiles
-/// counts; fewer than four warps leave schedulers idle.
-inline AsyncPlan plan_async(const Gathered& g, Cost cost, const Context& context) {
+/// The tile of least estimated time for layers that one launch makes. Blocks of one SM share it, so
+/// that the SM with the most tiles counts, and no SM is done before the longest of them; fewer than
+/// four warps leave schedulers idle.
+inline AsyncPlan plan_async(std::span<const Gathered> layers, Cost cost, const Context& context) {
   AsyncPlan best;
-  // Where neighbouring pixels are far apart, as with channels last, each lane's copy is of another
-  // line.
-  const double far =
-      std::abs(static_cast<double>(g.x_strides[4]) * static_cast<double>(g.axis[2].step)) > 4 &&
-              g.axis[2].places > 1
-          ? 3
-          : 1;
-  const PackedFilters packed = packed_shape(g);
   const double sms = context.info().sms;
   for (int i = 0; i < async_shape_count; ++i) {
     const gemm_cuda::TileShape& shape = async_shapes[i];
-    const double tiles = static_cast<double>(ceil_div(g.pixels(), shape.columns)) *
-                         static_cast<double>(ceil_div(g.m, shape.rows)) *
-                         static_cast<double>(g.groups);
+    double tiles = 0;
+    double terms = 0;
+    double longest = 0;
+    for (const Gathered& g : layers) {
+      const double of_layer = static_cast<double>(ceil_div(g.pixels(), shape.columns)) *
+                              static_cast<double>(ceil_div(g.m, shape.rows)) *
+                              static_cast<double>(g.groups);
+      const auto of_tile = static_cast<double>(packed_shape(g).terms);
+      tiles += of_layer;
+      terms += of_layer * of_tile;
+      longest = larger(longest, of_tile);
+    }
     const double of_one = std::ceil(tiles / sms);
     const double idle = larger(4.0 / (of_one * (shape.threads() / 32)), 1.0);
-    cost.operations =
-        of_one * idle * sms * 2.0 * shape.rows * shape.columns * static_cast<double>(packed.terms);
+    const double of_sm = tiles > 0 ? larger(terms / tiles * of_one, longest) : 0;
+    cost.operations = of_sm * idle * sms * 2.0 * shape.rows * shape.columns;
     // Where schedulers are idle a small tile's warps take as long as a large one's: it wins.
     const double reach = async_fractions[idle > 1 ? 2 : i];
     const double seconds = estimate_seconds(cost, {.peak = reach, .launches = 2}, context);
@@ -349,11 +352,18 @@ inline AsyncPlan plan_async(const Gathered& g, Cost cost, const Context& context
   }
   return best;
 }
+inline AsyncPlan plan_async(const Gathered& g, Cost cost, const Context& context) {
+  return plan_async(std::span(&g, 1), cost, context);
+}
 
+inline std::size_t packed_bytes(const Gathered& g) {
+  const PackedFilters packed = packed_shape(g);
+  const Extents bytes{g.groups, packed.terms, packed.pitch, sizeof(float)};
+  return static_cast<std::size_t>(bytes.product());
+}
 inline PackedFilters make_packed(const Gathered& g, Context& context) {
   PackedFilters packed = packed_shape(g);
-  const Extents bytes{g.groups, packed.terms, packed.pitch, sizeof(float)};
-  packed.data = static_cast<float*>(context.workspace(static_cast<std::size_t>(bytes.product())));
+  packed.data = static_cast<float*>(context.workspace(packed_bytes(g)));
   return packed;
 }
 inline LaunchShape pack_grid(const Gathered& g, const PackedFilters& packed) {

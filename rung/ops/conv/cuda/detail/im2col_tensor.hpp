@@ -69,6 +69,9 @@ void map_result(gemm_cuda::TensorJob<T>& job, std::int64_t columns) {
 /// conv's rung, for whoever has a layer that is not a call of conv's: conv_backward_data.
 /// `partial`: memory for im2col_partial_bytes(), or null: the context's workspace.
 Support supports_im2col_tma(const Conv::Args& args, const Context& context);
+/// Pixels of y need not be in one line, if it has neither bias nor activation, and contiguous
+/// channels; it is made in one slice then.
+Support supports_scattered_tma(const Conv::Args& args, const Context& context);
 double im2col_tma_seconds(const Conv::Args& args, const Context& context);
 std::size_t im2col_partial_bytes(const Conv::Args& args, const Context& context);
 void run_im2col_tma(const Conv::Args& args, Context& context, void* partial);

@@ -2,7 +2,10 @@
 // A gathered layer as the operands of a tile: rows are filters, columns pixels, k the terms.
 #pragma once
 
+#include <cmath>
+
 #include "rung/ops/conv/cuda/detail/layer.hpp"
+#include "rung/ops/conv/cuda/detail/term_slices.hpp"
 #include "rung/ops/conv/cuda/detail/tiles.hpp"
 #include "rung/ops/conv/phases.hpp"
 
@@ -26,6 +29,9 @@ struct GatheredSource {
   const T* x;
   const T* w;
   std::int64_t filters;  // from the tile's first one on
+  // In registers: a layer in shared memory would be read again for each element.
+  std::int64_t w_stride;
+  unsigned depth, height, width;  // of the image
   GatheredPixel pixel[pixels];
 
   __device__ GatheredSource(const Gathered& layer, std::int64_t group, std::int64_t first_filter,
@@ -34,7 +40,11 @@ struct GatheredSource {
         x(static_cast<const T*>(layer.x) + group * layer.q * layer.x_strides[1]),
         w(static_cast<const T*>(layer.w) + group * layer.w_group +
           first_filter * layer.w_strides[0]),
-        filters(layer.m - first_filter) {
+        filters(layer.m - first_filter),
+        w_stride(layer.w_strides[0]),
+        depth(static_cast<unsigned>(layer.axis[0].extent)),
+        height(static_cast<unsigned>(layer.axis[1].extent)),
+        width(static_cast<unsigned>(layer.axis[2].extent)) {
 #pragma unroll
     for (int i = 0; i < pixels; ++i) {
       const int at = loaded<ChannelsInnermost, S::columns, S::depth>(i).at;
@@ -80,7 +90,7 @@ struct GatheredSource {
   [[nodiscard]] __device__ __forceinline__ Sum row(int slot, const Entry& entry) const {
     const int at = loaded<true, S::rows, S::depth>(slot).at;
     if (entry.other < 0 || at >= filters) return Sum(0);
-    return convert<Sum>(w[at * g.w_strides[0] + entry.other]);
+    return convert<Sum>(w[at * w_stride + entry.other]);
   }
 
   [[nodiscard]] __device__ __forceinline__ Sum column(int slot, const Entry& entry) const {
@@ -88,17 +98,16 @@ struct GatheredSource {
     const int d = from.d + entry.d;
     const int h = from.h + entry.h;
     const int v = from.v + entry.v;
-    const bool inside = static_cast<unsigned>(d) < static_cast<unsigned>(g.axis[0].extent) &&
-                        static_cast<unsigned>(h) < static_cast<unsigned>(g.axis[1].extent) &&
-                        static_cast<unsigned>(v) < static_cast<unsigned>(g.axis[2].extent);
+    const bool inside = static_cast<unsigned>(d) < depth && static_cast<unsigned>(h) < height &&
+                        static_cast<unsigned>(v) < width;
     return inside ? convert<Sum>(x[from.base + entry.image]) : Sum(0);
   }
 };
 
 /// A block's tile of a layer, from loads to stores: blockIdx.x counts tiles of pixels, blockIdx.y
-/// those of filters, of all groups.
+/// those of filters, of all groups, blockIdx.z slices of the terms, and phases.
 template <class T, class S>
-__device__ __forceinline__ void gathered_tile(const Gathered& g) {
+__device__ __forceinline__ void gathered_tile(const Gathered& g, const TermSlices& slices) {
   using Sum = Accumulator<T>;
   auto& strips = shared<Strips<Sum, S>>();
   const auto tiles = static_cast<unsigned>(ceil_div(g.m, S::rows));
@@ -107,10 +116,15 @@ __device__ __forceinline__ void gathered_tile(const Gathered& g) {
   const std::int64_t first_pixel = std::int64_t{blockIdx.x} * S::columns;
   if (first_pixel >= g.pixels()) return;
   const GatheredSource<T, S, S::swapped> source(g, group, first_filter, first_pixel);
+  const TermRange terms = terms_of_block(slices, g.terms(), S::depth);
   Sum sums[S::thread_rows][S::thread_columns] = {};
-  multiply_tile<S>(source, strips, 0, g.terms(), sums);
+  multiply_tile<S>(source, strips, terms.begin, terms.end, sums);
 
-  T* y = static_cast<T*>(g.y) + group * g.m * g.y_strides[1];
+  const std::int64_t of_group = group * g.m * g.y_strides[1];
+  T* const y = static_cast<T*>(g.y) + of_group;
+  Sum* const partial = static_cast<Sum*>(g.y) +
+                       blockIdx.z % static_cast<unsigned>(slices.count) * slices.elements +
+                       of_group;
   const auto* bias = static_cast<const T*>(g.bias);
 #pragma unroll
   for (int j = 0; j < S::thread_columns; ++j) {
@@ -125,6 +139,10 @@ __device__ __forceinline__ void gathered_tile(const Gathered& g) {
       const std::int64_t filter = first_filter + S::row(i);
       if (filter >= g.m) continue;
       Sum sum = sums[i][j];
+      if (slices.count > 1) {
+        partial[at + filter * g.y_strides[1]] = sum;
+        continue;
+      }
       if (bias != nullptr) sum += convert<Sum>(bias[(group * g.m + filter) * g.bias_stride]);
       y[at + filter * g.y_strides[1]] = convert<T>(activate<T>(g.activation, sum));
     }
@@ -144,34 +162,75 @@ inline Support supports_gathered(const Gathered& g, std::int64_t rows, std::int6
                                             : unsupported("strides that leave up to 65535 phases");
 }
 
-/// Whether a layer has phases, a layer of the grid each.
-inline bool is_divided(const Gathered& g) {
-  return g.axis[0].divisor != 1 || g.axis[1].divisor != 1 || g.axis[2].divisor != 1;
-}
-
 template <class S>
-LaunchShape tile_grid(const Gathered& g, std::size_t shared_bytes) {
+LaunchShape tile_grid(const Gathered& g, const TermSlices& slices, std::size_t shared_bytes) {
   return {.grid = {ceil_div(conv_layer::phase_pixels(g), S::columns),
-                   ceil_div(g.m, S::rows) * g.groups, conv_layer::phases_of(g)},
+                   ceil_div(g.m, S::rows) * g.groups, conv_layer::phases_of(g) * slices.count},
           .block = block_threads,
           .shared_bytes = shared_bytes};
 }
 
-/// f.template operator()<T, S>() with a tile that fits the call's type, layout and filters.
-template <class F>
+constexpr int few_rows = 16;
+constexpr double enough_tiles = 132;  // one for each SM of a large device
+
+/// Tiles of all phases and groups.
+inline double tiles_of(const Gathered& g, int rows, int columns) {
+  return static_cast<double>(ceil_div(conv_layer::phase_pixels(g), columns)) *
+         static_cast<double>(ceil_div(g.m, rows)) * static_cast<double>(g.groups) *
+         static_cast<double>(conv_layer::phases_of(g));
+}
+
+struct TileSize {
+  int rows, columns, depth;
+};
+/// The tile that fits a call's type and filters.
+inline TileSize tile_size(const Gathered& g) {
+  if (g.dtype == DType::f32) {
+    if (g.m <= few_rows) return {few_rows, 128, 16};
+    if (g.m > 64 && tiles_of(g, 128, 128) >= enough_tiles) return {128, 128, 8};
+  }
+  return {64, 64, 16};
+}
+inline TermSlices slices_of(const Gathered& g, const TileSize& size) {
+  return slices_of(g, tiles_of(g, size.rows, size.columns), size.depth);
+}
+
+/// f.template operator()<S>() with the shape of tile_size() and the layout of a call of type T.
+template <class T, class F>
 void with_tile(const Gathered& g, F&& f) {
-  const bool swapped = g.y_strides[1] == 1;
-  const auto shaped = [&]<class T, int Rows, int Columns>() {
-    if (swapped) return f.template operator()<T, Shape<Rows, Columns, true>>();
-    return f.template operator()<T, Shape<Rows, Columns, false>>();
+  const TileSize size = tile_size(g);
+  const auto shaped = [&]<int Rows, int Columns, int Depth>() {
+    if (g.y_strides[1] == 1) return f.template operator()<Shape<Rows, Columns, true, Depth>>();
+    return f.template operator()<Shape<Rows, Columns, false, Depth>>();
   };
-  visit<float, double, f16, bf16>(g.dtype, [&]<class T>() {
-    if constexpr (sizeof(T) == 4) {
-      if (g.m <= 16) return shaped.template operator()<T, 16, 128>();
-      if (g.m > 64 && g.pixels() > 4096) return shaped.template operator()<T, 128, 128>();
-    }
-    return shaped.template operator()<T, 64, 64>();
-  });
+  if constexpr (sizeof(T) == 4) {
+    if (size.rows == few_rows) return shaped.template operator()<few_rows, 128, 16>();
+    if (size.rows == 128) return shaped.template operator()<128, 128, 8>();
+  }
+  return shaped.template operator()<64, 64, 16>();
+}
+
+/// What a call takes at least, however few tiles there are: a block waits for its strips of terms,
+/// one after another; then partial sums are added. As measured on an H100.
+inline double waiting_seconds(const Gathered& g, const Context& context) {
+  const TileSize size = tile_size(g);
+  const TermSlices slices = slices_of(g, size);
+  auto terms = static_cast<double>(g.q);  // of the first phase, which has the most
+  for (const SourceAxis& axis : g.axis) {
+    terms *= static_cast<double>(
+        ceil_div(axis.kernel, larger(conv_layer::phases_along(axis), std::int64_t{1})));
+  }
+  const double of_step = size.depth == 8 ? 0.54e-6 : 1.0e-6;
+  const double steps = std::ceil(terms / static_cast<double>(slices.count) / size.depth);
+  const double start = 8.5e-6 + (g.y_strides[1] == 1 ? 3.5e-6 : 0) + (is_divided(g) ? 2e-6 : 0);
+  double adding = 0;
+  if (slices.count > 1) {
+    Cost sums;
+    sums.bytes = 2 * static_cast<double>(slices.count) * static_cast<double>(slices.elements) *
+                 (g.dtype == DType::f64 ? 8 : 4);
+    adding = 3e-6 + estimate_seconds(sums, {.bandwidth = 0.25, .launches = 0}, context);
+  }
+  return start + of_step * steps + adding;
 }
 
 }  // namespace rung::conv_cuda::inline RUNG_TARGET

@@ -8,6 +8,7 @@
 
 #include "rung/device/ptx_matrix.hpp"
 #include "rung/ops/conv/cuda/detail/layer.hpp"
+#include "rung/ops/conv/cuda/detail/term_slices.hpp"
 #include "rung/ops/conv/cuda/detail/tiles.hpp"
 #include "rung/ops/conv/phases.hpp"
 
@@ -124,7 +125,7 @@ struct MmaProduct {
 /// those of filters, of all groups. Turned: w is contiguous along what is written, as in the
 /// gradient for x; its strip is then [term][filter], and ldmatrix transposes it.
 template <class T, bool Turned, class Product = MmaProduct<T, Turned>>
-__device__ __forceinline__ void tensor_tile(const Gathered& g) {
+__device__ __forceinline__ void tensor_tile(const Gathered& g, const TermSlices& slices = {}) {
   auto& memory = shared<TensorStrips<T>>();
   const int thread = static_cast<int>(threadIdx.x);
   const auto tiles = static_cast<unsigned>(ceil_div(g.m, tile_filters));
@@ -161,7 +162,15 @@ __device__ __forceinline__ void tensor_tile(const Gathered& g) {
   const int filter_row = Turned ? thread / turned_chunks : thread / chunks;
   const int filter_column = Turned ? thread % turned_chunks : column;
   const bool has_filter = first_filter + (Turned ? filter_column * chunk : filter_row) < g.m;
-  const std::int64_t all_chunks = g.terms() / chunk;
+  const TermRange terms = terms_of_block(slices, g.terms(), tile_terms);
+  const std::int64_t first_chunk = terms.begin / chunk;
+  const std::int64_t all_chunks = terms.end / chunk;
+  // In registers: a layer in shared memory would be read again for each chunk.
+  const auto depth = static_cast<unsigned>(g.axis[0].extent);
+  const auto height = static_cast<unsigned>(g.axis[1].extent);
+  const auto width = static_cast<unsigned>(g.axis[2].extent);
+  const std::int64_t w_term = g.w_strides[1];
+  const std::int64_t w_filter = g.w_strides[0];
 
   const auto refill = [&](std::int64_t first) {
     std::int64_t index = first + thread;
@@ -181,8 +190,8 @@ __device__ __forceinline__ void tensor_tile(const Gathered& g) {
     memory.table[thread] = made;
     __syncthreads();
   };
-  Eight<T> of_pixels[pixel_slots];
-  Eight<T> of_filter;
+  Eight<T> of_pixels[pixel_slots] = {};
+  Eight<T> of_filter = {};
   const auto load = [&](int first) {
     const Entry entry = memory.table[first + column];
 #pragma unroll
@@ -191,29 +200,30 @@ __device__ __forceinline__ void tensor_tile(const Gathered& g) {
       const int d = at.d + entry.d;
       const int h = at.h + entry.h;
       const int v = at.v + entry.v;
-      const bool inside = static_cast<unsigned>(d) < static_cast<unsigned>(g.axis[0].extent) &&
-                          static_cast<unsigned>(h) < static_cast<unsigned>(g.axis[1].extent) &&
-                          static_cast<unsigned>(v) < static_cast<unsigned>(g.axis[2].extent);
+      const bool inside = static_cast<unsigned>(d) < depth && static_cast<unsigned>(h) < height &&
+                          static_cast<unsigned>(v) < width;
       of_pixels[slot] = inside ? load_raw<chunk>(x + at.base + entry.image) : eight_zeros<T>();
     }
     if constexpr (Turned) {
       const Entry& term = memory.table[first + filter_row / chunk];
       of_filter = has_filter && term.other >= 0
-                      ? load_raw<chunk>(w + term.other + filter_row % chunk * g.w_strides[1] +
+                      ? load_raw<chunk>(w + term.other + filter_row % chunk * w_term +
                                         filter_column * chunk)
                       : eight_zeros<T>();
     } else {
       of_filter = has_filter && entry.other >= 0
-                      ? load_raw<chunk>(w + filter_row * g.w_strides[0] + entry.other)
+                      ? load_raw<chunk>(w + filter_row * w_filter + entry.other)
                       : eight_zeros<T>();
     }
   };
 
   Product product;
-  refill(0);
-  load(0);
+  if (first_chunk < all_chunks) {
+    refill(first_chunk);
+    load(0);
+  }
   int stage = 0;
-  for (std::int64_t k = 0; k < all_chunks; k += chunks, stage ^= 1) {
+  for (std::int64_t k = first_chunk; k < all_chunks; k += chunks, stage ^= 1) {
     Stage<T>& here = memory.stage[stage];
 #pragma unroll
     for (int slot = 0; slot < pixel_slots; ++slot) {
@@ -228,14 +238,18 @@ __device__ __forceinline__ void tensor_tile(const Gathered& g) {
     __syncthreads();
     const std::int64_t next = k + chunks;
     if (next < all_chunks) {
-      const int at = static_cast<int>(next % table_entries);
+      const int at = static_cast<int>((next - first_chunk) % table_entries);
       if (at == 0) refill(next);
       load(at);
     }
     product.add(here);
   }
 
-  T* const y = static_cast<T*>(g.y) + group * g.m * g.y_strides[1];
+  const std::int64_t of_group = group * g.m * g.y_strides[1];
+  T* const y = static_cast<T*>(g.y) + of_group;
+  float* const partial = static_cast<float*>(g.y) +
+                         blockIdx.z % static_cast<unsigned>(slices.count) * slices.elements +
+                         of_group;
   const auto* bias = static_cast<const T*>(g.bias);
   product.for_each_pixel([&](int pixel, auto&& each) {
     std::int64_t index = first_pixel + pixel;
@@ -247,6 +261,10 @@ __device__ __forceinline__ void tensor_tile(const Gathered& g) {
     each([&](int of_tile, float sum) {
       const std::int64_t filter = first_filter + of_tile;
       if (filter >= g.m) return;
+      if (slices.count > 1) {
+        partial[at + filter * g.y_strides[1]] = sum;
+        return;
+      }
       if (bias != nullptr) sum += convert<float>(bias[(group * g.m + filter) * g.bias_stride]);
       y[at + filter * g.y_strides[1]] = convert<T>(activate<T>(g.activation, sum));
     });
@@ -275,10 +293,18 @@ inline Support supports_tensor_tiles(const Gathered& g) {
   return fits ? supported : unsupported("more tiles than a grid has blocks");
 }
 
+/// Slices of the terms, where there are few tiles.
+inline TermSlices tensor_slices(const Gathered& g) {
+  const double tiles = static_cast<double>(ceil_div(conv_layer::phase_pixels(g), tile_pixels)) *
+                       static_cast<double>(ceil_div(g.m, tile_filters) * g.groups) *
+                       static_cast<double>(conv_layer::phases_of(g));
+  return slices_of(g, tiles, tile_terms);
+}
+
 template <class T>
-LaunchShape tensor_grid(const Gathered& g) {
+LaunchShape tensor_grid(const Gathered& g, const TermSlices& slices = {}) {
   return {.grid = {ceil_div(conv_layer::phase_pixels(g), tile_pixels),
-                   ceil_div(g.m, tile_filters) * g.groups, conv_layer::phases_of(g)},
+                   ceil_div(g.m, tile_filters) * g.groups, conv_layer::phases_of(g) * slices.count},
           .block = block_threads,
           .shared_bytes = sizeof(TensorStrips<T>)};
 }

@@ -20,6 +20,7 @@
 namespace rung::conv_cuda::inline RUNG_TARGET {
 
 using conv_layer::Gathered;
+using conv_layer::is_divided;
 using conv_layer::SourceAxis;
 
 constexpr int block_threads = 256;
@@ -38,26 +39,51 @@ struct Entry {
   int unused;
 };
 
+/// The terms of a small layer, shared by the blocks of as many slices: y then is of partial sums.
+struct TermSlices {
+  std::int64_t count = 1;
+  std::int64_t elements = 0;  // from one slice's sums to the next
+};
+/// A block's terms: whole steps of its tile, the last slices' may be none.
+struct TermRange {
+  std::int64_t begin, end;
+};
+__device__ __forceinline__ TermRange terms_of_block(const TermSlices& slices, std::int64_t terms,
+                                                    int depth) {
+  if (slices.count == 1) return {0, terms};
+  const std::int64_t slice = blockIdx.z % static_cast<unsigned>(slices.count);
+  const std::int64_t share = ceil_div(ceil_div(terms, depth), slices.count) * depth;
+  const std::int64_t begin = smaller(slice * share, terms);
+  return {begin, smaller(begin + share, terms)};
+}
+
 /// A layer in shared memory, which takes no constructors.
 struct alignas(16) PhasePlace {
   unsigned char bytes[sizeof(Gathered)];
 };
-/// The phase that blockIdx.z counts, made once per block.
+/// The phase that blockIdx.z counts, behind its slices, made once per block.
 template <class T>
-__device__ __forceinline__ const Gathered& phase_of_block(const Gathered& g, PhasePlace& place) {
+__device__ __forceinline__ const Gathered& phase_of_block(const Gathered& g, PhasePlace& place,
+                                                          const TermSlices& slices) {
   auto& phase = *reinterpret_cast<Gathered*>(place.bytes);
-  if (threadIdx.x == 0) phase = conv_layer::phase_layer(g, blockIdx.z, sizeof(T));
+  if (threadIdx.x == 0) {
+    phase = conv_layer::phase_layer(g, blockIdx.z / static_cast<unsigned>(slices.count), sizeof(T),
+                                    slices.count > 1 ? sizeof(Accumulator<T>) : sizeof(T));
+  }
   __syncthreads();
   return phase;
 }
 
-/// A tile of Rows x Columns in steps of 8 k. Swapped: neighbouring lanes have neighbouring rows,
-/// not columns, for what is written has its rows innermost.
-template <int Rows, int Columns, bool Swapped>
+/// A tile of Rows x Columns in steps of Depth k. Swapped: neighbouring lanes have neighbouring
+/// rows, not columns, for what is written has its rows innermost.
+///
+/// A step takes at least as long as its loads: of a small tile, whose products take less, steps are
+/// longer.
+template <int Rows, int Columns, bool Swapped, int Depth = 8>
 struct Shape {
   static constexpr int rows = Rows;
   static constexpr int columns = Columns;
-  static constexpr int depth = 8;
+  static constexpr int depth = Depth;
   static constexpr bool swapped = Swapped;
   static constexpr int thread_rows = Rows / 16;
   static constexpr int thread_columns = Columns / 16;
@@ -169,7 +195,7 @@ __device__ __forceinline__ void multiply_tile(const Source& source, Strips<Sum, 
       if (at == 0) refill(next);
       load(at);
     }
-#pragma unroll
+#pragma unroll 8
     for (int i = 0; i < depth; ++i) {
       Sum left[S::thread_rows];
       Sum right[S::thread_columns];

@@ -4,6 +4,7 @@
 #pragma once
 
 #include "rung/ops/conv/cuda/detail/layer.hpp"
+#include "rung/ops/conv/cuda/detail/partial_sums.hpp"
 #include "rung/ops/conv/cuda/detail/tiles.hpp"
 #include "rung/ops/conv_backward_filter/conv_backward_filter.hpp"
 
@@ -24,11 +25,17 @@ struct FilterGradient {
   std::int64_t slices;
 };
 
+/// A channel and a tap, of which registers hold many.
+struct Term {
+  std::int64_t image;  // from where a pixel begins
+  int d, h, v;         // outside of every image where there is no such term
+};
+
 /// Where a term's elements lie from where a pixel begins; in the order that x is contiguous in:
 /// taps innermost, or channels.
 template <bool ChannelsInnermost, class T>
-__device__ __forceinline__ Entry entry_of_term(const FilterGradient<T>& p, std::int64_t index) {
-  if (index >= p.terms) return {0, -1, outside, outside, outside, 0};
+__device__ __forceinline__ Term make_term(const FilterGradient<T>& p, std::int64_t index) {
+  if (index >= p.terms) return {0, outside, outside, outside};
   const ConvGeometry& g = p.g;
   std::int64_t c = 0;
   if constexpr (ChannelsInnermost) c = take_axis(index, g.group_channels());
@@ -36,12 +43,8 @@ __device__ __forceinline__ Entry entry_of_term(const FilterGradient<T>& p, std::
   const std::int64_t h = take_axis(index, g.axis[1].kernel) * g.axis[1].dilation;
   const std::int64_t d = take_axis(index, g.axis[0].kernel) * g.axis[0].dilation;
   if constexpr (!ChannelsInnermost) c = index;
-  Entry made{};
-  made.image = c * p.x_strides[1] + d * p.x_strides[2] + h * p.x_strides[3] + v * p.x_strides[4];
-  made.d = static_cast<int>(d);
-  made.h = static_cast<int>(h);
-  made.v = static_cast<int>(v);
-  return made;
+  return {c * p.x_strides[1] + d * p.x_strides[2] + h * p.x_strides[3] + v * p.x_strides[4],
+          static_cast<int>(d), static_cast<int>(h), static_cast<int>(v)};
 }
 
 /// Where a pixel begins in x, and is in dy.
@@ -67,10 +70,9 @@ __device__ __forceinline__ Entry entry_of_pixel(const FilterGradient<T>& p, std:
 /// Whether a pixel has a term within the image.
 template <class T>
 __device__ __forceinline__ bool meet(const FilterGradient<T>& p, const Entry& pixel,
-                                     const Entry& term) {
+                                     const Term& term) {
   const ConvGeometry& g = p.g;
-  return term.other == 0 &&
-         static_cast<unsigned>(pixel.d + term.d) < static_cast<unsigned>(g.axis[0].in) &&
+  return static_cast<unsigned>(pixel.d + term.d) < static_cast<unsigned>(g.axis[0].in) &&
          static_cast<unsigned>(pixel.h + term.h) < static_cast<unsigned>(g.axis[1].in) &&
          static_cast<unsigned>(pixel.v + term.v) < static_cast<unsigned>(g.axis[2].in);
 }
@@ -86,15 +88,10 @@ __device__ __forceinline__ PixelRange slice_of(const FilterGradient<T>& p, std::
   return {begin, smaller(begin + share, p.pixels)};
 }
 
-/// dw, from the sums of all slices, in their order.
+/// dw, from the sums of all slices.
 template <class T, bool ChannelsInnermost>
 __device__ __forceinline__ void add_slices(const FilterGradient<T>& p, std::int64_t count) {
-  const std::int64_t step = std::int64_t{gridDim.x} * block_threads;
-  std::int64_t i = std::int64_t{blockIdx.x} * block_threads + threadIdx.x;
-  for (; i < count; i += step) {
-    Accumulator<T> sum = 0;
-    for (std::int64_t slice = 0; slice < p.slices; ++slice) sum += p.sums[slice * count + i];
-    std::int64_t rest = i;
+  add_partial_sums(p.sums, p.slices, count, [&](std::int64_t rest, Accumulator<T> sum) {
     std::int64_t c = 0;
     if constexpr (ChannelsInnermost) c = take_axis(rest, p.g.group_channels());
     const std::int64_t v = take_axis(rest, p.g.axis[2].kernel);
@@ -102,7 +99,7 @@ __device__ __forceinline__ void add_slices(const FilterGradient<T>& p, std::int6
     const std::int64_t d = take_axis(rest, p.g.axis[0].kernel);
     if constexpr (!ChannelsInnermost) c = take_axis(rest, p.g.group_channels());
     p.dw(rest, c, d, h, v) = convert<T>(sum);
-  }
+  });
 }
 
 // --- on the host ---------------------------------------------------------------------------------
@@ -123,10 +120,62 @@ inline Support supports_sliced(const ConvBackwardFilter::Args& args, std::int64_
   return supported;
 }
 
+/// Blocks for two on each SM of a large device.
+constexpr std::int64_t two_for_each = 264;
+
+/// Slices of a dw of so many tiles: `blocks` in all, if that leaves them some pixels.
+inline std::int64_t slices_of(const ConvBackwardFilter::Args& args, std::int64_t tiles,
+                              std::int64_t blocks) {
+  constexpr std::int64_t few_pixels = 64;
+  const std::int64_t pixels = args.geometry.images * args.geometry.results();
+  return clamped(blocks / tiles, std::int64_t{1},
+                 ceil_div(larger(pixels, std::int64_t{1}), few_pixels));
+}
+inline std::int64_t tiles_of(const ConvBackwardFilter::Args& args, std::int64_t rows,
+                             std::int64_t columns) {
+  const ConvGeometry& g = args.geometry;
+  return g.groups * ceil_div(g.group_filters(), rows) *
+         ceil_div(g.group_channels() * g.taps(), columns);
+}
+/// Pixels that a block takes one after another.
+inline double pixels_in_a_row(const ConvBackwardFilter::Args& args, std::int64_t tiles,
+                              std::int64_t blocks) {
+  if (tiles == 0) return 0;
+  const ConvGeometry& g = args.geometry;
+  const auto slices = static_cast<double>(slices_of(args, tiles, blocks));
+  const double waves = static_cast<double>(tiles) * slices / static_cast<double>(blocks);
+  return static_cast<double>(g.images * g.results()) / slices * larger(waves, 1.0);
+}
+
+/// How a product over pixels was measured to run, on an H100.
+struct SlicedSpeed {
+  double start;    // seconds, of two launches and the ends of the pipelines
+  double of_step;  // seconds, of a block that has an SM for itself
+  int step;        // pixels
+  double peak;     // share of the multiply-add peak where there are many blocks
+};
+/// Seconds of a call in tiles of rows x columns, of which `pixels` are multiplied.
+inline double sliced_seconds(const ConvBackwardFilter::Args& args, const Context& context,
+                             std::int64_t rows, std::int64_t columns, std::int64_t blocks,
+                             double pixels, const SlicedSpeed& speed) {
+  const std::int64_t tiles = tiles_of(args, rows, columns);
+  if (tiles == 0) return speed.start;
+  const double waiting = speed.of_step / speed.step * pixels_in_a_row(args, tiles, blocks);
+  Cost cost = ConvBackwardFilter::cost(args);
+  cost.operations = 2 * pixels * static_cast<double>(tiles) * static_cast<double>(rows * columns);
+  const double multiplying = estimate_seconds(cost, {.peak = speed.peak, .launches = 0}, context);
+  Cost sums;  // written and read
+  sums.bytes = 2 * static_cast<double>(slices_of(args, tiles, blocks)) *
+               static_cast<double>(args.dw.size()) * (args.dw.dtype == DType::f64 ? 8 : 4);
+  constexpr double sums_bandwidth = 0.25;
+  return speed.start + larger(waiting, multiplying) +
+         estimate_seconds(sums, {.bandwidth = sums_bandwidth, .launches = 0}, context);
+}
+
 /// A call whose dw is made in so many tiles, with memory for its slices' sums.
 template <class T>
-FilterGradient<T> sliced(const ConvBackwardFilter::Args& args, Context& context,
-                         std::int64_t tiles) {
+FilterGradient<T> sliced(const ConvBackwardFilter::Args& args, Context& context, std::int64_t tiles,
+                         std::int64_t blocks) {
   const ConvGeometry& g = args.geometry;
   FilterGradient<T> p{.x = static_cast<const T*>(args.x.data),
                       .dy = static_cast<const T*>(args.dy.data),
@@ -137,26 +186,12 @@ FilterGradient<T> sliced(const ConvBackwardFilter::Args& args, Context& context,
                       .g = g,
                       .terms = g.group_channels() * g.taps(),
                       .pixels = g.images * g.results(),
-                      .slices = 1};
+                      .slices = slices_of(args, tiles, blocks)};
   conv_layer::set_strides(p.x_strides, args.x);
   conv_layer::set_strides(p.dy_strides, args.dy);
-  // Two blocks for each SM of a large device, if that leaves them some pixels.
-  constexpr std::int64_t enough_blocks = 264, few_pixels = 512;
-  p.slices = clamped(enough_blocks / tiles, std::int64_t{1},
-                     ceil_div(larger(p.pixels, std::int64_t{1}), few_pixels));
   p.sums = static_cast<Accumulator<T>*>(context.workspace(
       static_cast<std::size_t>(p.slices * args.dw.size()) * sizeof(Accumulator<T>)));
   return p;
-}
-
-/// The same of tiles of rows x columns.
-template <class T>
-FilterGradient<T> sliced(const ConvBackwardFilter::Args& args, Context& context, std::int64_t rows,
-                         std::int64_t columns) {
-  const ConvGeometry& g = args.geometry;
-  return sliced<T>(args, context,
-                   g.groups * ceil_div(g.group_filters(), rows) *
-                       ceil_div(g.group_channels() * g.taps(), columns));
 }
 
 template <class T>
@@ -167,9 +202,10 @@ LaunchShape sliced_grid(const FilterGradient<T>& p, std::int64_t rows, std::int6
           .block = block_threads,
           .shared_bytes = shared_bytes};
 }
-inline LaunchShape sum_grid(std::int64_t count) {
-  return {.grid = smaller(ceil_div(count, block_threads), std::int64_t{0x7fffffff}),
-          .block = block_threads};
+/// Of the kernel that adds the slices.
+template <class T>
+LaunchShape sum_grid(const FilterGradient<T>& p) {
+  return sum_grid<Accumulator<T>>(p.g.filters * p.terms, p.slices);
 }
 
 }  // namespace rung::conv_cuda::inline RUNG_TARGET

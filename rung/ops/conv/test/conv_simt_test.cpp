@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+// conv's GPU rungs in the simulator, where calls make them take another way: other tiles, terms
+// that blocks share, sums of many halves.
+#include <algorithm>
+
+#include "rung/ops/conv/test/conv_test.hpp"
+
+namespace rung {
+namespace {
+
+using namespace conv_test;
+
+// Of as many pixels as make it worth to choose each of the tiles for the simulated H200's SMs.
+TEST(ConvSimt, EveryTileOfTheAsynchronousProductIsRight) {
+  Context context = Context::simt();
+  Context host = Context::cpu();
+  for (const auto& [filters, width] : {std::pair{70, 170}, {5, 170}, {5, 80}, {5, 9}}) {
+    const Layer layer{
+        .images = 1, .channels = 9, .height = 167, .width = width, .filters = filters, .kernel = 1};
+    const auto x = whole_values(layer.x().product(), 30);
+    const auto w = whole_values(layer.w().product(), 31);
+    EXPECT_EQ(convolved(context, layer, x, w, layer.options(), "implicit_gemm_async"),
+              convolved(host, layer, x, w, layer.options()))
+        << filters << ' ' << width;
+  }
+}
+
+// Few tiles of many terms: blocks share the terms. Sums of whole numbers are exact in any order.
+TEST(ConvSimt, BlocksShareTheTermsOfSmallLayers) {
+  Context context = Context::simt();
+  Context host = Context::cpu(1);
+  const Layer layer{.images = 2,
+                    .channels = 131,
+                    .height = 9,
+                    .width = 8,
+                    .filters = 10,
+                    .stride = 2,
+                    .padding = 1,
+                    .groups = 1};
+  const auto x = whole_values(layer.x().product(), 32);
+  const auto w = whole_values(layer.w().product(), 33);
+  const auto bias = whole_values(layer.filters, 34);
+  ConvOptions options = layer.options();
+  options.bias = ConstTensorRef(bias.data(), {layer.filters});
+  options.activation = Activation::relu;
+  EXPECT_EQ(convolved(context, layer, x, w, options, "implicit_gemm"),
+            convolved(host, layer, x, w, options, "naive"));
+}
+
+// Sums of f16 alone stop at 2048 ones, for the next number is 2050.
+TEST(ConvSimt, SumsOfHalvesDoNotStopGrowing) {
+  constexpr std::int64_t channels = 8192;
+  Context context = Context::simt();
+  const std::vector<f16> ones(channels, f16(1.0F));
+  f16 y;
+  const Conv::Call call{.x = ConstTensorRef(ones.data(), {1, 1, 1, channels}),
+                        .w = ConstTensorRef(ones.data(), {1, 1, 1, channels}),
+                        .y = TensorRef(&y, {1, 1, 1, 1}),
+                        .options = {.channels_last = true}};
+  const auto names = rungs_for<Conv>(call, context);
+  EXPECT_NE(std::find(names.begin(), names.end(), "f16_arithmetic"), names.end());
+  for (const std::string& name : names) {
+    y = f16(-1.0F);
+    conv(context, call.x, call.w, call.y, call.options, {name});
+    EXPECT_EQ(static_cast<float>(y), 8192.0F) << name;
+  }
+}
+
+}  // namespace
+}  // namespace rung

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+// conv_backward_data / small channels
+//
+// Idea     of up to four filters, conv's rung of this name: a block stages what a tile of
+//          dx needs of dy, and all filters, read backwards, in shared memory, and makes all
+//          channels of its places.
+// Changes  against implicit_gemm: no element of dy is decoded or loaded per term.
+// Cost     as conv's; a launch per phase of a strided layer.
+// Limits   up to 4 filters, one group, images of two dimensions, 16 phases; what is staged must fit
+//          in shared memory. f32, f16, bf16.
+// Tried    -
+// Source   conv / small_channels.
+#include "rung/ops/conv/cuda/detail/small_channels.hpp"
+#include "rung/ops/conv_backward_data/cuda/detail/phase_layers.hpp"
+
+namespace rung {
+namespace {
+
+using namespace conv_cuda;
+
+template <class T>
+__global__ void __launch_bounds__(zeros_threads)
+    conv_backward_data_small_channels_zeros(View<T, 5> y, std::int64_t count) {
+  put_zeros(y, count);
+}
+
+Support supports(const ConvBackwardData::Args& args, const Context& context) {
+  const ConvGeometry& g = args.geometry;
+  if (g.groups != 1 || g.filters > 4) return unsupported("up to 4 filters in one group");
+  return supports_phases(
+      args, [&](const Conv::Args& layer) { return supports_small_channels(layer, context); });
+}
+
+double estimate(const ConvBackwardData::Args& args, const Context& context) {
+  double seconds = 0;
+  for_each_layer(args, [&](const Conv::Args& layer, bool) {
+    seconds += small_channels_seconds(layer, context);
+  });
+  return seconds;
+}
+
+void run(const ConvBackwardData::Args& args, Context& context) {
+  run_phases(
+      args, context, [&](const Conv::Args& layer) { run_small_channels(layer, context); },
+      []<class T>() { return conv_backward_data_small_channels_zeros<T>; });
+}
+
+const Rung<ConvBackwardData> self{{.name = "small_channels",
+                                   .step = 35,
+                                   .after = "implicit_gemm",
+                                   .backend = device_backend,
+                                   .supports = supports,
+                                   .estimate = estimate,
+                                   .run = run}};
+
+}  // namespace
+}  // namespace rung

@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: Apache-2.0
+// implicit_gemm for f32 with a stride of 1: kernels are spread over files that compile at the same
+// time.
+#include "rung/ops/conv_backward_data/cuda/020_implicit_gemm.cuh"
+
+namespace rung::conv_cuda::inline RUNG_TARGET {
+
+void multiply_floats(const Gathered& g, Context& context) {
+  multiply_gathered<float, false>(g, context);
+}
+
+}  // namespace rung::conv_cuda::inline RUNG_TARGET

@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+// The phases of a gradient as layers of conv's, whose rungs make them if w may be read backwards.
+#pragma once
+
+#include "rung/ops/conv/cuda/detail/layer.hpp"
+#include "rung/ops/conv_backward_data/layer.hpp"
+
+namespace rung::conv_cuda::inline RUNG_TARGET {
+
+using conv_layer::Gathered;
+
+constexpr std::int64_t max_phase_layers = 16;  // a launch each
+constexpr int zeros_threads = 256;
+
+/// A phase that no tap meets.
+template <class T>
+__device__ __forceinline__ void put_zeros(const View<T, 5>& y, std::int64_t count) {
+  const std::int64_t step = std::int64_t{gridDim.x} * zeros_threads;
+  std::int64_t i = std::int64_t{blockIdx.x} * zeros_threads + threadIdx.x;
+  for (; i < count; i += step) {
+    const Place at = place_of(y, i, y.strides[1] == 1);
+    y(at.n, at.c, at.d, at.h, at.w) = zero<T>();
+  }
+}
+
+// --- on the host ---------------------------------------------------------------------------------
+
+/// A phase as conv's layer, by w read backwards, or, without terms, its places alone; of one group,
+/// or of a filter per channel.
+inline Conv::Args layer_of_phase(const ConvBackwardData::Args& args, const Gathered& phase) {
+  const ConvGeometry& g = args.geometry;
+  const auto element = static_cast<std::int64_t>(size_of(args.dx.dtype));
+  Conv::Args made;
+  made.axes = args.axes;
+  made.geometry = {.images = g.images,
+                   .channels = g.filters,
+                   .filters = g.channels,
+                   .groups = g.groups,
+                   .axis = {}};
+  Extents taps{g.channels, larger(phase.q, std::int64_t{1})};
+  Extents of_taps{g.groups == 1 ? phase.w_strides[0] : phase.w_group, phase.w_strides[1]};
+  Extents places{g.images, g.channels};
+  Extents of_places{phase.y_strides[0], phase.y_strides[1]};
+  std::int64_t last = 0;  // tap, in elements from the first
+  for (int axis = 0; axis < 3; ++axis) {
+    const conv_layer::SourceAxis& one = phase.axis[axis];
+    const std::int64_t start = one.start + (one.kernel - 1) * one.between;
+    made.geometry.axis[axis] = {.in = one.extent,
+                                .out = one.places,
+                                .kernel = one.kernel,
+                                .stride = 1,
+                                .padding = -start,
+                                .dilation = one.between < 0 ? -one.between : 1};
+    last += (one.kernel - 1) * phase.w_strides[2 + axis];
+    taps[taps.rank++] = one.kernel;
+    of_taps[of_taps.rank++] = -phase.w_strides[2 + axis];
+    places[places.rank++] = one.places;
+    of_places[of_places.rank++] = phase.y_strides[2 + axis];
+  }
+  made.x = args.dy;
+  made.w = {static_cast<const void*>(static_cast<const std::byte*>(phase.w) + last * element),
+            args.w.dtype, taps, of_taps, args.w.device};
+  made.y = {phase.y, args.dx.dtype, places, of_places, args.dx.device};
+  return made;
+}
+
+template <class F>
+void for_each_layer(const ConvBackwardData::Args& args, F&& f) {
+  conv_layer::for_each_phase(conv_layer::transposed(args), [&](const Gathered& phase) {
+    f(layer_of_phase(args, phase), phase.q > 0);
+  });
+}
+
+/// What conv's rung says of the phases.
+template <class Supports>
+Support supports_phases(const ConvBackwardData::Args& args, Supports&& supports) {
+  if (args.dx.empty() || args.dy.empty()) return unsupported("nothing to do");
+  if (conv_layer::phases_of(conv_layer::transposed(args)) > max_phase_layers) {
+    return unsupported("strides that leave up to 16 phases");
+  }
+  Support all = supported;
+  for_each_layer(args, [&](const Conv::Args& layer, bool) {
+    if (all) all = supports(layer);
+  });
+  return all;
+}
+
+/// run(layer) for phases with terms; zeros<T>(y, count), a kernel with put_zeros(), for others.
+template <class Run, class Zeros>
+void run_phases(const ConvBackwardData::Args& args, Context& context, Run&& run, Zeros&& zeros) {
+  for_each_layer(args, [&](const Conv::Args& layer, bool has_terms) {
+    if (has_terms) return run(layer);
+    const std::int64_t count = layer.y.size();
+    visit<float, f16, bf16>(layer.y.dtype, [&]<class T>() {
+      launch(context,
+             {.grid = smaller(ceil_div(count, zeros_threads), std::int64_t{0x7fffffff}),
+              .block = zeros_threads},
+             zeros.template operator()<T>(), layer.y.view<T, 5>(), count);
+    });
+  });
+}
+
+}  // namespace rung::conv_cuda::inline RUNG_TARGET
