@@ -178,6 +178,10 @@ std::vector<Problem> Gemm::check_problems(Backend backend) {
         "f32 1000x520x264,tf32,ta,beta=1,bias",
         "f32 128x64x4096,tf32,tb",
         "f32 513x255x1023,tf32,ta,tb",
+        "f64 300x257x130,tb",
+        "f64 1000x520x264,ta,beta=1,bias",
+        "f64 64x64x33000,ta,tb",
+        "f64 1025x1023x511,gelu",
         // Few rows or columns, slices of k; short k; sliced k; split operands.
         "f32 1x4096x4096",
         "f32 16x2050x4100,tb",
