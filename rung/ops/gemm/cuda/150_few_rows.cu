@@ -60,7 +60,8 @@ template <class T>
 double few_seconds(const Product<T, Accumulator<T>>& p, const Gemm::Args& args,
                    const Context& context, int rows, int slices) {
   constexpr double start = 0.4e-6;           // sums across lanes and warps, and the stores
-  constexpr double step_latency = 0.7e-6;    // from a load to the next of the same registers
+  constexpr double wide_latency = 0.6e-6;    // from a load to the next of the same registers
+  constexpr double single_latency = 1.2e-6;  // the same of loads of single elements
   constexpr double next_wave = 1.6e-6;       // ends of blocks, and starts of those that follow
   constexpr double memory_share = 0.85;      // of the nominal rate
   constexpr double arithmetic_share = 0.55;  // with the loads of A from shared memory
@@ -70,11 +71,13 @@ double few_seconds(const Product<T, Accumulator<T>>& p, const Gemm::Args& args,
   double width = 0;
   double step = 0;
   double blocks_per_sm = 0;
+  double step_latency = 0;
   with_few_shape<T>(p.b, rows, [&]<int Rows, bool KMajor, bool Wide>() {
     using Shape = FewShape<T, Rows, KMajor, Wide>;
     width = Shape::width;
     step = Shape::step;
     blocks_per_sm = Shape::blocks;
+    step_latency = Wide ? wide_latency : single_latency;
     rows = Rows;
   });
   const auto m = static_cast<double>(p.m());
@@ -111,7 +114,7 @@ FewPlan plan_few(const Product<T, Accumulator<T>>& p, const Gemm::Args& args,
       static_cast<double>(p.m()) * static_cast<double>(p.n()) * static_cast<double>(p.c.shape[0]);
   for (const int slices : {1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128}) {
     if (slices > 1 &&
-        (p.k() < std::int64_t{256} * slices ||
+        (p.k() < std::int64_t{128} * slices ||
          elements * sizeof(Accumulator<T>) * slices > static_cast<double>(slice_workspace))) {
       break;
     }

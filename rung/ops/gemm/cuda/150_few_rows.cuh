@@ -83,7 +83,6 @@ template <class Shape, bool KMajor, bool Wide>
 struct FewPlace {
   int k, column;
   int k_warp;
-  bool first_k_lane;
 
   __device__ FewPlace() {
     const int lane = lane_of_thread();
@@ -96,7 +95,6 @@ struct FewPlace {
                                                                 : 1);
     column = warp / Shape::k_warps * Shape::column_lanes * Shape::columns +
              column_lane * (Wide || KMajor ? Shape::columns : 1);
-    first_k_lane = k_lane == 0;
   }
 };
 
@@ -151,6 +149,35 @@ struct FewElements {
 /// As an int; beyond 2^30 more elements make no difference to a step.
 __device__ inline int clamped_int(std::int64_t count) {
   return static_cast<int>(smaller<std::int64_t>(count, 1 << 30));
+}
+
+/// Adds up each of the Count sums of Lanes lanes that are `apart` from each other. At each distance
+/// a lane gives half of its sums away and receives as much of the other half: Count shuffles in
+/// all, not Count times the distances. The lane is left with its share, values[0] and on, of sums
+/// from the returned one on, or, with -1, without any.
+template <int Lanes, int Count, class Sum>
+__device__ __forceinline__ int add_over_lanes(Sum (&values)[Count], int apart) {
+  const int lane = lane_of_thread();
+  int first = 0;
+  bool has_share = true;
+#pragma unroll
+  for (int distance = 1; distance < Lanes; distance *= 2) {
+    const bool upper = (lane & (distance * apart)) != 0;
+    const int half = Count / 2 / distance;
+    if (half == 0) {
+      values[0] += shuffle_xor(values[0], distance * apart);
+      has_share = has_share && !upper;
+      continue;
+    }
+#pragma unroll
+    for (int i = 0; i < half; ++i) {
+      const Sum given = upper ? values[i] : values[half + i];
+      const Sum kept = upper ? values[half + i] : values[i];
+      values[i] = kept + shuffle_xor(given, distance * apart);
+    }
+    first += upper ? half : 0;
+  }
+  return has_share ? first : -1;
 }
 
 /// Rows of A times a strip of B, over a slice of k. The next step's loads are in flight while one
@@ -262,18 +289,17 @@ __global__ void __launch_bounds__(few_threads, (FewShape<T, Rows, KMajor, Wide>:
 
   // Over the lanes, then over the warps that shared k: always in the same order.
   __syncthreads();
+  constexpr int count = Rows * Shape::columns;
+  Sum flat[count];
 #pragma unroll
-  for (int row = 0; row < Rows; ++row) {
+  for (int i = 0; i < count; ++i) flat[i] = sums[i / Shape::columns][i % Shape::columns];
+  const int first = add_over_lanes<Shape::k_lanes>(flat, KMajor ? 1 : Shape::column_lanes);
+  if (first >= 0) {
 #pragma unroll
-    for (int j = 0; j < Shape::columns; ++j) {
-      Sum sum = sums[row][j];
-#pragma unroll
-      for (int i = 1; i < Shape::k_lanes; i *= 2) {
-        sum += shuffle_xor(sum, KMajor ? i : i * Shape::column_lanes);
-      }
-      if (place.first_k_lane) {
-        layout.sums[place.k_warp][row][place.column + Shape::column(j)] = sum;
-      }
+    for (int i = 0; i < larger(count / Shape::k_lanes, 1); ++i) {
+      const int row = (first + i) / Shape::columns;
+      const int column = Shape::column((first + i) % Shape::columns);
+      layout.sums[place.k_warp][row][place.column + column] = flat[i];
     }
   }
   __syncthreads();
