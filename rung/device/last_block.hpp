@@ -7,10 +7,11 @@
 
 namespace rung::inline RUNG_TARGET {
 
-/// Called by all threads of a block: is this the last of `blocks` to come here? What the others
-/// wrote before they came is then visible. The ticket is zero before the launch, and after it.
+/// Called by all threads of a block behind a barrier (which makes what each has written one
+/// thread's past, and that is what the ticket publishes): is this the last of `blocks` to come here?
+/// What the others wrote before they came is then visible. The ticket is zero before the launch, and
+/// after it.
 __device__ __forceinline__ bool is_last_block(unsigned* ticket, int blocks, int& scratch) {
-  __syncthreads();  // all threads have written: that is one thread's past, which the ticket publishes
   if (threadIdx.x == 0) {
     const unsigned before = ptx::atomic_add_acquire_release(ticket, 1U);
     const bool last = before + 1 == static_cast<unsigned>(blocks);

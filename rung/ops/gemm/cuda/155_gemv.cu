@@ -116,6 +116,7 @@ __device__ __forceinline__ void finish_strip_of(const GemvCall<T>& call, const G
     const std::int64_t strip = work.batch * call.strips + work.strip;
     Sum* const partial = call.partial + strip * call.splits * width;
     if (at < width) partial[work.split * width + at] = layout.sums[at];
+    __syncthreads();
     if (!is_last_block(call.tickets + strip, call.splits, layout.scratch)) return;
 #pragma unroll
     for (int i = 0; i < Size; ++i) mine[i] = 0;
