@@ -13,15 +13,15 @@
 // Tried    -
 // Source   cuBLAS gemv kernels' names in a profile; NVIDIA, threadFenceReduction sample, for the
 //          ticket.
+#include "rung/ops/gemm/cuda/155_gemv.cuh"
+
 #include <cmath>
 
 #include "rung/core/tensor.hpp"
-#include "rung/device/collectives.hpp"
 #include "rung/device/last_block.hpp"
 #include "rung/device/load.hpp"
 #include "rung/ops/gemm/cuda/detail/epilogue.hpp"
 #include "rung/ops/gemm/cuda/detail/rung.hpp"
-#include "rung/ops/gemm/cuda/detail/slices.hpp"
 #include "rung/ops/gemm/cuda/detail/strip.hpp"
 
 namespace rung {
@@ -29,25 +29,17 @@ namespace {
 
 using namespace gemm_cuda;
 
-constexpr int threads = 256;
-constexpr int warps = threads / warp_size;
-constexpr int blocks_per_sm = 3;
-constexpr std::int64_t max_tickets = 4096;  // sums, or strips of them, that several blocks share
+constexpr int threads = gemv_threads;
+constexpr int warps = gemv_warps;
+constexpr int blocks_per_sm = gemv_blocks;
+constexpr std::int64_t max_tickets = gemv_tickets;
 
-/// Elements per load, and loads per thread that are in flight together.
-template <class T, bool Wide>
-constexpr int gemv_size = Wide ? 16 / static_cast<int>(sizeof(T)) : 1;
-template <class T, bool Wide>
-constexpr int gemv_loads = Wide || sizeof(T) == 8 ? 8 : 16;
-
-/// y = x M of matrices M, k x n; x is p's A, of one row.
+/// y = x M of matrices M, k x n; x is p's A, of one row where lanes are along n.
 template <class T>
 struct GemvCall {
   Finish<T> finish;
-  std::int64_t strips;  // of n, of one matrix: what a block makes, perhaps with others
-  std::int64_t depth;   // of k, per block
-  int splits;           // blocks that share a strip
-  int lanes;            // lanes of a warp that are along n; warps of sum_lines: 0, a line each
+  std::int64_t strips, depth;  // this and what follows as in GemvPlan
+  int splits, lanes;
   Accumulator<T>* partial;
   unsigned* tickets;
 };
@@ -102,10 +94,11 @@ struct GemvLayout {
   int scratch;
 };
 
-/// From the threads' sums of a strip of lanes * Size columns to C.
+/// From the threads' sums of a strip of lanes * Size columns, from first_column on, to C.
 template <int Size, class T>
 __device__ __forceinline__ void finish_strip_of(const GemvCall<T>& call, const GemvWork& work,
-                                                int lanes, Accumulator<T> (&mine)[Size]) {
+                                                int lanes, Accumulator<T> (&mine)[Size],
+                                                std::int64_t row, std::int64_t first_column) {
   using Sum = Accumulator<T>;
   auto& layout = shared<GemvLayout<T>>();
   const auto& p = call.finish.p;
@@ -127,10 +120,10 @@ __device__ __forceinline__ void finish_strip_of(const GemvCall<T>& call, const G
     }
     add_up(mine, lanes, layout.of_warps, layout.sums);
   }
-  const std::int64_t column = work.strip * width + at;
+  const std::int64_t column = first_column + at;
   if (at >= width || column >= p.n()) return;
   with_output_type<T>(p, call.finish.narrow, [&](const auto& target) {
-    finish(target, work.batch, 0, column, layout.sums[at]);
+    finish(target, work.batch, row, column, layout.sums[at]);
   });
 }
 
@@ -139,8 +132,7 @@ __device__ __forceinline__ std::int64_t count_of(std::int64_t end, int apart) {
   return end <= 0 ? 0 : (end + apart - 1) / apart;
 }
 
-/// M's k is contiguous: a warp or a block per column. Wide: x and all lines begin at multiples of
-/// 16 bytes.
+/// A warp or a block per element of C. Wide: all lines along k begin at multiples of 16 bytes.
 template <class T, bool Wide>
 __global__ void __launch_bounds__(threads, blocks_per_sm) gemm_gemv_lines(GemvCall<T> call) {
   using Sum = Accumulator<T>;
@@ -151,11 +143,13 @@ __global__ void __launch_bounds__(threads, blocks_per_sm) gemm_gemv_lines(GemvCa
   const bool line_per_warp = call.lanes == 0;
   const int lane = line_per_warp ? lane_of_thread() : static_cast<int>(threadIdx.x);
   const int along = line_per_warp ? warp_size : threads;
-  const std::int64_t column =
+  const std::int64_t element =
       line_per_warp ? work.strip * warps + static_cast<int>(threadIdx.x) / warp_size : work.strip;
-  if (column >= p.n()) return;  // a warp without a line: no barrier follows
+  if (element >= p.m() * p.n()) return;  // a warp without work: no barrier follows
+  const std::int64_t row = p.m() == 1 ? 0 : element % p.m();
+  const std::int64_t column = p.m() == 1 ? element : element / p.m();
   const T* const line = p.b.data + work.batch * p.b.strides[0] + column * p.b.strides[2];
-  const T* const x = p.a.data + work.batch * p.a.strides[0];
+  const T* const x = p.a.data + work.batch * p.a.strides[0] + row * p.a.strides[1];
   const std::int64_t line_stride = Wide ? 1 : p.b.strides[1];
   const std::int64_t x_stride = Wide ? 1 : p.a.strides[2];
   Sum sums[1] = {};
@@ -190,14 +184,15 @@ __global__ void __launch_bounds__(threads, blocks_per_sm) gemm_gemv_lines(GemvCa
     sums[0] += convert<Sum>(x[(whole + lane) * x_stride]) *
                convert<Sum>(line[(whole + lane) * line_stride]);
   }
-  if (!line_per_warp) return finish_strip_of(call, work, 1, sums);
+  if (!line_per_warp) return finish_strip_of(call, work, 1, sums, row, column);
 #pragma unroll
   for (int distance = 1; distance < warp_size; distance *= 2) {
     sums[0] += shuffle_xor(sums[0], distance);
   }
   if (lane != 0) return;
-  with_output_type<T>(p, call.finish.narrow,
-                      [&](const auto& target) { finish(target, work.batch, 0, column, sums[0]); });
+  with_output_type<T>(p, call.finish.narrow, [&](const auto& target) {
+    finish(target, work.batch, row, column, sums[0]);
+  });
 }
 
 /// M's n is contiguous: lanes take neighbouring columns, as far as there are; all others share k.
@@ -242,7 +237,7 @@ __global__ void __launch_bounds__(threads, blocks_per_sm) gemm_gemv_columns(Gemv
       for (int j = 0; j < size; ++j) sums[j] += factor * convert<Sum>(value[j]);
     }
   }
-  finish_strip_of(call, work, call.lanes, sums);
+  finish_strip_of(call, work, call.lanes, sums, 0, work.strip * call.lanes * size);
 }
 
 __global__ void gemm_gemv_zero(unsigned* tickets) {
@@ -263,31 +258,12 @@ unsigned* tickets_of(Context& context) {
   return words.data<unsigned>();
 }
 
-/// What the host decides of a call.
-struct GemvPlan {
-  bool lines = false;  // M's k is contiguous, or nearer to being so than its columns
-  bool wide = false;
-  int lanes = 1;  // see GemvCall
-  int splits = 1;
-  std::int64_t strips = 1;
-  std::int64_t depth = 0;
-  double seconds = 0;
-};
-
 /// The product whose C has one row.
 template <class T>
 Finish<T> with_one_row(const Gemm::Args& args) {
   Finish<T> finish = finish_of<T>(args);
   if (finish.p.m() != 1) finish.p = transpose(finish.p);
   return finish;
-}
-
-template <class T>
-bool begins_wide(const T* data, std::int64_t line_stride, std::int64_t lines,
-                 std::int64_t batch_stride, std::int64_t batch) {
-  constexpr std::int64_t width = 16 / static_cast<std::int64_t>(sizeof(T));
-  return reinterpret_cast<std::uintptr_t>(data) % 16 == 0 &&
-         (lines <= 1 || line_stride % width == 0) && (batch <= 1 || batch_stride % width == 0);
 }
 
 /// launch + max(memory, waves of blocks, each some rounds of loads) + the sums [+ a ticket]
@@ -383,7 +359,7 @@ double estimate(const Gemm::Args& args, const Context& context) {
 }
 
 template <class T>
-void run_gemv(const Finish<T>& finish, const GemvPlan& plan, Context& context) {
+void launch_gemv(Context& context, const Finish<T>& finish, const GemvPlan& plan) {
   const std::int64_t at_once = most_blocks / (plan.strips * plan.splits);
   for (std::int64_t first = 0; first < finish.p.c.shape[0]; first += at_once) {
     const Finish<T> part = batches(finish, first, smaller(at_once, finish.p.c.shape[0] - first));
@@ -415,7 +391,7 @@ void run_gemv(const Finish<T>& finish, const GemvPlan& plan, Context& context) {
 
 void run(const Gemm::Args& args, Context& context) {
   with_gemv(args, [&](const auto& finish) {
-    run_gemv(finish, plan_gemv(finish.p, args, context), context);
+    run_gemv(context, finish, plan_gemv(finish.p, args, context));
   });
 }
 
@@ -429,4 +405,21 @@ const Rung<Gemm> self{{.name = "gemv",
                        .run = run}};
 
 }  // namespace
+
+namespace gemm_cuda::inline RUNG_TARGET {
+
+void run_gemv(Context& context, const Finish<float>& finish, const GemvPlan& plan) {
+  launch_gemv(context, finish, plan);
+}
+void run_gemv(Context& context, const Finish<double>& finish, const GemvPlan& plan) {
+  launch_gemv(context, finish, plan);
+}
+void run_gemv(Context& context, const Finish<f16>& finish, const GemvPlan& plan) {
+  launch_gemv(context, finish, plan);
+}
+void run_gemv(Context& context, const Finish<bf16>& finish, const GemvPlan& plan) {
+  launch_gemv(context, finish, plan);
+}
+
+}  // namespace gemm_cuda::inline RUNG_TARGET
 }  // namespace rung

@@ -104,6 +104,37 @@ TEST(GemmFewRows, ExactProductsWithAVector) {
   }
 }
 
+/// A warp or some blocks per element.
+TEST(GemmFewRows, ExactProductsByElement) {
+  Context context = Context::on(Backend::simt);
+  std::mt19937 engine(17);
+  const auto pick = [&](auto... values) {
+    const std::common_type_t<decltype(values)...> all[] = {values...};
+    return all[engine() % (sizeof(all) / sizeof(all[0]))];
+  };
+  const auto up_to = [&](int most) {
+    return 1 + static_cast<std::int64_t>(engine() % static_cast<unsigned>(most));
+  };
+  constexpr const char* rungs[] = {"dots"};
+  std::map<std::string, int> taken;
+  for (int round = 0; round < 80; ++round) {
+    Case test{};
+    test.type = pick(DType::f32, DType::f32, DType::f64, DType::bf16, DType::f16);
+    test.out = test.type == DType::f64 ? test.type : pick(test.type, DType::f32);
+    test.batch = pick(1, 1, 1, 2, 7);
+    test.m = 1 + pick(up_to(5), up_to(17));
+    test.n = 1 + pick(up_to(5), up_to(17));
+    test.k = pick(up_to(700), up_to(60), std::int64_t{2048}, up_to(9000));
+    test.ta = engine() % 2 == 0;
+    test.tb = engine() % 2 == 0;
+    test.padding = pick(0, 0, 8, 3);
+    test.skip = pick(0, 0, 8, 1);
+    test.alpha = pick(1.0F, 0.5F, -2.0F);
+    test.beta = pick(0.0F, 0.0F, 1.0F);
+    EXPECT_EQ(run_case(context, test, engine, taken, rungs), 1) << describe(test);
+  }
+}
+
 /// The last block leaves its ticket as it was: a second call of other shape draws the same.
 TEST(GemmFewRows, BlocksShareASumAgainAndAgain) {
   Context context = Context::on(Backend::simt);
@@ -202,10 +233,11 @@ TEST(GemmFewRows, ThePublicCallTakesThem) {
     for (const bool tb : {false, true}) {
       EXPECT_TRUE(reads_once(chosen(type, 1, 4096, 4096, tb)));
       EXPECT_TRUE(reads_once(chosen(type, 1, 131, 359, tb)));
-      EXPECT_EQ(chosen(type, 2, 2, 1623, tb), "few_rows");
+      EXPECT_EQ(chosen(type, 2, 2, 1623, tb), "dots");
       EXPECT_TRUE(reads_once(chosen(type, 2047, 1, 1393, tb)));
     }
   }
+  EXPECT_EQ(chosen(DType::f32, 65, 6, 634), "dots");
   EXPECT_EQ(chosen(DType::f32, 16, 16384, 4096), "few_rows");
   EXPECT_EQ(chosen(DType::f32, 64, 5, 65536), "few_rows");
   EXPECT_EQ(chosen(DType::f32, 4096, 4096, 4096), "simt_top");
