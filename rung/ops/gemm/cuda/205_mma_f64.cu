@@ -40,7 +40,7 @@ struct F64Shape {
   [[nodiscard]] constexpr int threads() const { return 32 * (rows / warp_rows) * warps_along(); }
 };
 // 128 KiB of shared memory per block, or 64.
-constexpr F64Shape f64_shapes[] = {{128, 128, 64, 32, 1, 0.88}, {64, 64, 32, 32, 3, 0.8}};
+constexpr F64Shape f64_shapes[] = {{128, 128, 64, 32, 1, 0.88}, {64, 64, 32, 32, 2, 0.8}};
 
 /// Place of an element of an operand's tile, [outer][k]. The k of a row are exchanged such that
 /// half a warp, which shared memory serves at a time, meets 16 different pairs of banks: when it
@@ -55,50 +55,67 @@ struct F64Stages {
   alignas(16) double b[stages][f64_shapes[Shape].columns * steps];
 };
 
-/// Copies the tiles of an operand along k, one after another. `Outer` rows or columns of C.
-template <int Outer, int Threads>
+/// Copies the tiles of an operand along k, one after another and an element per call, so that the
+/// copies stand between multiplications. KMajor: k is contiguous, or nearer to being so than the
+/// other axis. `Outer` rows or columns of C.
+template <int Outer, bool KMajor, int Threads>
 class F64Copy {
-  static constexpr int count = Outer * steps / Threads;
-  static_assert(count * Threads == Outer * steps && Threads % steps == 0 && Threads % Outer == 0);
+  static_assert(KMajor ? Threads % (8 * steps) == 0 : Threads / Outer == 2);
+  static constexpr int outer_apart = KMajor ? Threads / steps : 0;  // from one of its to the next
+  static constexpr int k_apart = KMajor ? 0 : Threads / Outer;
 
-  const double* from_;  // this thread's first element of the next tile
-  std::int64_t apart_;  // elements from one of its to the next
-  std::int64_t tile_apart_;
-  int outer_, k_;              // of its first
-  int outer_apart_, k_apart_;  // from one of its to the next
-  int outer_left_;             // rows or columns that exist, from the tile's first on
+  const double* from_;  // this thread's next element
+  std::int64_t apart_;
+  std::int64_t tile_apart_;  // from the last of a tile to the first of the next
+  int place_;                // of its first
+  unsigned exists_;          // a bit for each of its elements of a tile
 
- public:
-  __device__ F64Copy(const double* data, std::int64_t outer_stride, std::int64_t outer_extent,
-                     std::int64_t k_stride, std::int64_t first_outer, std::int64_t first_k) {
-    const int thread = static_cast<int>(threadIdx.x);
-    // Neighbouring threads take neighbouring addresses.
-    const bool along_k = k_stride <= outer_stride;
-    outer_ = along_k ? thread / steps : thread % Outer;
-    k_ = along_k ? thread % steps : thread / Outer;
-    outer_apart_ = along_k ? Threads / steps : 0;
-    k_apart_ = along_k ? 0 : Threads / Outer;
-    apart_ = outer_apart_ * outer_stride + k_apart_ * k_stride;
-    tile_apart_ = steps * k_stride;
-    outer_left_ = static_cast<int>(smaller<std::int64_t>(outer_extent - first_outer, Outer));
-    from_ = data + (first_outer + outer_) * outer_stride + (first_k + k_) * k_stride;
+  static __device__ int outer() {
+    return static_cast<int>(threadIdx.x) / (KMajor ? steps : 1) % Outer;
+  }
+  static __device__ int first_k() {
+    return KMajor ? static_cast<int>(threadIdx.x) % steps : static_cast<int>(threadIdx.x) / Outer;
+  }
+  __device__ __forceinline__ int place(int i) const {
+    // As f64_place(), of which this is what changes with i.
+    return KMajor ? (place_ ^ (i * outer_apart / 4 % 4)) + i * outer_apart * steps
+                  : place_ ^ (i * k_apart);
   }
 
-  /// Starts copying the next tile, of which k_left steps exist; what does not becomes zero.
-  /// `somewhere`: any address in global memory.
-  __device__ __forceinline__ void copy(double* tile, int k_left, const double* somewhere) {
-    const double* from = from_;
-    int outer = outer_;
-    int k = k_;
-#pragma unroll 1  // unrolled, its addresses would take the registers of sums
+ public:
+  static constexpr int count = Outer * steps / Threads;  // elements of a tile
+
+  __device__ F64Copy(const double* data, std::int64_t outer_stride, std::int64_t outer_extent,
+                     std::int64_t k_stride, std::int64_t first_outer, std::int64_t from_k) {
+    place_ = f64_place(outer(), first_k());
+    apart_ = outer_apart * outer_stride + k_apart * k_stride;
+    tile_apart_ = steps * k_stride - (count - 1) * apart_;
+    from_ = data + (first_outer + outer()) * outer_stride + (from_k + first_k()) * k_stride;
+    exists_ = 0;
+    const auto left = static_cast<int>(smaller<std::int64_t>(outer_extent - first_outer, Outer));
+#pragma unroll
+    for (int i = 0; i < count; ++i) exists_ |= outer() + i * outer_apart < left ? 1U << i : 0U;
+  }
+
+  /// Starts copying element i of the next whole tile; all i, in order. What does not exist becomes
+  /// zero. `somewhere`: any address in global memory.
+  __device__ __forceinline__ void copy(int i, double* tile, const double* somewhere) {
+    const bool exists = (exists_ >> i & 1) != 0;
+    ptx::async_copy<8>(tile + place(i), exists ? from_ : somewhere, exists ? 8 : 0);
+    from_ += i == count - 1 ? tile_apart_ : apart_;
+  }
+
+  /// The first tile, of which only so many steps exist. It comes first, so that all others are
+  /// whole.
+  __device__ __forceinline__ void copy_first(int left, double* tile, const double* somewhere,
+                                             std::int64_t k_stride) {
+#pragma unroll
     for (int i = 0; i < count; ++i) {
-      const bool exists = outer < outer_left_ && k < k_left;
-      ptx::async_copy<8>(tile + f64_place(outer, k), exists ? from : somewhere, exists ? 8 : 0);
-      from += apart_;
-      outer += outer_apart_;
-      k += k_apart_;
+      const bool exists = (exists_ >> i & 1) != 0 && first_k() + i * k_apart < left;
+      ptx::async_copy<8>(tile + place(i), exists ? from_ : somewhere, exists ? 8 : 0);
+      from_ += i == count - 1 ? tile_apart_ : apart_;
     }
-    from_ += tile_apart_;
+    from_ -= (steps - left) * k_stride;
   }
 };
 
@@ -108,7 +125,7 @@ struct F64Call {
   std::int64_t slice_depth;  // of k, a multiple of `steps`
 };
 
-template <int Shape>
+template <int Shape, bool KMajorA, bool KMajorB>
 __global__ void __launch_bounds__(f64_shapes[Shape].threads(), f64_shapes[Shape].blocks)
     gemm_mma_f64(F64Call call) {
   constexpr F64Shape shape = f64_shapes[Shape];
@@ -121,17 +138,11 @@ __global__ void __launch_bounds__(f64_shapes[Shape].threads(), f64_shapes[Shape]
   const std::int64_t depth = smaller(p.k() - first_k, call.slice_depth);
   const auto a = p.a.at(work.batch);
   const auto b = p.b.at(work.batch);
-  F64Copy<shape.rows, shape.threads()> copy_a(a.data, a.strides[0], p.m(), a.strides[1], first_row,
-                                              first_k);
-  F64Copy<shape.columns, shape.threads()> copy_b(b.data, b.strides[1], p.n(), b.strides[0],
-                                                 first_column, first_k);
+  using CopyA = F64Copy<shape.rows, KMajorA, shape.threads()>;
+  using CopyB = F64Copy<shape.columns, KMajorB, shape.threads()>;
+  CopyA copy_a(a.data, a.strides[0], p.m(), a.strides[1], first_row, first_k);
+  CopyB copy_b(b.data, b.strides[1], p.n(), b.strides[0], first_column, first_k);
   const int tiles = depth > 0 ? static_cast<int>((depth + steps - 1) / steps) : 0;
-  const auto last_steps = static_cast<int>(depth - std::int64_t{steps} * (tiles - 1));
-  const auto copy = [&](int tile, int stage) {
-    const int left = tile + 1 < tiles ? steps : last_steps;
-    copy_a.copy(memory.a[stage], left, p.a.data);
-    copy_b.copy(memory.b[stage], left, p.b.data);
-  };
 
   const int lane = static_cast<int>(threadIdx.x) % 32;
   const int warp = static_cast<int>(threadIdx.x) / 32;
@@ -164,9 +175,20 @@ __global__ void __launch_bounds__(f64_shapes[Shape].threads(), f64_shapes[Shape]
     }
   };
 
+  if (tiles > 0) {
+    const auto first_steps = static_cast<int>(depth - std::int64_t{steps} * (tiles - 1));
+    copy_a.copy_first(first_steps, memory.a[0], p.a.data, a.strides[1]);
+    copy_b.copy_first(first_steps, memory.b[0], p.a.data, b.strides[0]);
+  }
+  ptx::async_commit();
 #pragma unroll
-  for (int stage = 0; stage < stages - 1; ++stage) {
-    if (stage < tiles) copy(stage, stage);
+  for (int stage = 1; stage < stages - 1; ++stage) {
+    if (stage < tiles) {
+#pragma unroll
+      for (int i = 0; i < CopyA::count; ++i) copy_a.copy(i, memory.a[stage], p.a.data);
+#pragma unroll
+      for (int i = 0; i < CopyB::count; ++i) copy_b.copy(i, memory.b[stage], p.a.data);
+    }
     ptx::async_commit();
   }
   int reading = 0;
@@ -191,11 +213,6 @@ __global__ void __launch_bounds__(f64_shapes[Shape].threads(), f64_shapes[Shape]
         const int next = reading == stages - 1 ? 0 : reading + 1;
         reading = tile + 1 < tiles ? next : reading;
       }
-      if (part == 0) {
-        if (tile + stages - 1 < tiles) copy(tile + stages - 1, writing);
-        ptx::async_commit();
-        writing = writing == stages - 1 ? 0 : writing + 1;
-      }
 #pragma unroll
       for (int i = 0; i < down; ++i) {
 #pragma unroll
@@ -204,6 +221,25 @@ __global__ void __launch_bounds__(f64_shapes[Shape].threads(), f64_shapes[Shape]
           if (i == down - 1) load_b(j, reading, (part + 1) % parts);
         }
         load_a(i, reading, (part + 1) % parts);
+        if (part < parts - 1 && tile + stages - 1 < tiles) {
+          // A share of the tile that is copied meanwhile.
+          constexpr int rounds = (parts - 1) * down;
+          const int round = part * down + i;
+#pragma unroll
+          for (int at = round * CopyA::count / rounds; at < (round + 1) * CopyA::count / rounds;
+               ++at) {
+            copy_a.copy(at, memory.a[writing], p.a.data);
+          }
+#pragma unroll
+          for (int at = round * CopyB::count / rounds; at < (round + 1) * CopyB::count / rounds;
+               ++at) {
+            copy_b.copy(at, memory.b[writing], p.a.data);
+          }
+        }
+      }
+      if (part == parts - 2) {
+        ptx::async_commit();
+        writing = writing == stages - 1 ? 0 : writing + 1;
       }
     }
   }
@@ -292,11 +328,19 @@ double estimate(const Gemm::Args& args, const Context& context) {
 
 template <int Shape>
 void multiply(Context& context, const F64Call& call) {
-  launch(context,
-         {.grid = call.raster.total(),
-          .block = f64_shapes[Shape].threads(),
-          .shared_bytes = sizeof(F64Stages<Shape>)},
-         gemm_mma_f64<Shape>, call);
+  const LaunchShape launch_shape{.grid = call.raster.total(),
+                                 .block = f64_shapes[Shape].threads(),
+                                 .shared_bytes = sizeof(F64Stages<Shape>)};
+  const auto& p = call.p;
+  const bool k_major_a = std::abs(p.a.strides[2]) <= std::abs(p.a.strides[1]);
+  const bool k_major_b = std::abs(p.b.strides[1]) <= std::abs(p.b.strides[2]);
+  if (k_major_a) {
+    k_major_b ? launch(context, launch_shape, gemm_mma_f64<Shape, true, true>, call)
+              : launch(context, launch_shape, gemm_mma_f64<Shape, true, false>, call);
+  } else {
+    k_major_b ? launch(context, launch_shape, gemm_mma_f64<Shape, false, true>, call)
+              : launch(context, launch_shape, gemm_mma_f64<Shape, false, false>, call);
+  }
 }
 
 void run(const Gemm::Args& args, Context& context) {
