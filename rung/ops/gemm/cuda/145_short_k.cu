@@ -12,7 +12,8 @@
 // Limits   k up to 16.
 // Tried    an epilogue per element, with its addresses and its branches: 0.25 of bandwidth on an
 //          H100 (EXPERIMENTS.md); pointers that move and branches per row came of it. B's columns
-//          one by one, and again for each 64 rows: 4096 x 4096 x 16 in 62 us, cuBLAS 36.
+//          one by one, and again for each 64 rows: 4096 x 4096 x 16 in 62 us, cuBLAS 36; by packs,
+//          and for several tiles: 44. Warps side by side came of it.
 // Source   the CPU's short_k.
 #include "rung/device/activate_all.hpp"
 #include "rung/ops/gemm/cuda/detail/epilogue.hpp"
@@ -52,11 +53,12 @@ __device__ __forceinline__ void load_columns(const B& b, int step, std::int64_t 
   }
 }
 
-/// Depth: 8 or 16 steps of k in registers. A block goes down `tiles` tiles of 64 rows, the next
-/// tile's elements of A on their way while it makes one.
+/// Depth: 8 or 16 steps of k in registers. `along` of a block's warps are side by side on a row,
+/// the others on the next rows. It goes down `tiles` tiles of 64 rows, the next tile's elements of A
+/// on their way while it makes one.
 template <int Depth, class P>
 __global__ void __launch_bounds__(threads, (short_blocks<Depth, typename P::Sum>))
-    gemm_short_k(P p, int tiles) {
+    gemm_short_k(P p, int tiles, int along) {
   using Sum = typename P::Sum;
   using Out = typename P::Out;
   constexpr int width = lane_columns<Sum>;
@@ -68,7 +70,9 @@ __global__ void __launch_bounds__(threads, (short_blocks<Depth, typename P::Sum>
   const int lane = thread % 32;
   const int batch = static_cast<int>(blockIdx.z);
   const std::int64_t first_row = std::int64_t{blockIdx.y} * rows * tiles;
-  const std::int64_t first_column = std::int64_t{blockIdx.x} * 32 * width;
+  const int warp = thread / 32;
+  const int down = warps / along;
+  const std::int64_t first_column = (std::int64_t{blockIdx.x} * along + warp % along) * 32 * width;
   const auto rows_left =
       static_cast<int>(smaller<std::int64_t>(std::int64_t{rows} * tiles, p.m() - first_row));
   const auto a = p.a.at(batch);
@@ -107,7 +111,8 @@ __global__ void __launch_bounds__(threads, (short_blocks<Depth, typename P::Sum>
                  b_values[step]);
   }
 
-  int row = thread / 32;
+  const int first_within = warp / along;
+  int row = first_within;
   Out* c = &p.c(batch, first_row + row, column);
   const Out* bias = p.bias.data == nullptr ? nullptr : &p.bias(batch, first_row + row, column);
   const std::int64_t c_apart = apart * p.c.strides[2];
@@ -116,18 +121,18 @@ __global__ void __launch_bounds__(threads, (short_blocks<Depth, typename P::Sum>
       p.residual.data == nullptr ? nullptr : &p.residual(batch, first_row + row, column);
   const std::int64_t residual_apart = apart * p.residual.strides[2];
 #pragma unroll 1
-  for (; row - thread / 32 < rows_left; row += warps) {
+  for (; row - first_within < rows_left; row += down) {
     const int tile = row / rows;
     const int within = row % rows;
     auto& a_tile = layout.a[tile % 2];
-    if (within < warps) {
+    if (within < down) {
 #pragma unroll
       for (int i = 0; i < a_count; ++i) (&a_tile[0][0])[place(i)] = a_next[i];
       // The tile is there for all, and all have read the one before the last, whose place it took.
       __syncthreads();
       if (tile + 1 < tiles) fetch(tile + 1);
     }
-    if (row >= rows_left) continue;
+    if (row >= rows_left || columns_left <= 0) continue;
     Pack<Sum, width> values{};
 #pragma unroll
     for (int step = 0; step < Depth; step += width) {
@@ -152,7 +157,7 @@ __global__ void __launch_bounds__(threads, (short_blocks<Depth, typename P::Sum>
       for (int j = 0; j < width; ++j) {
         if (j * apart < columns_left) values[j] += convert<Sum>(bias[j * bias_apart]);
       }
-      bias += warps * p.bias.strides[1];
+      bias += down * p.bias.strides[1];
     }
     activate_all<Out>(p.activation, values);
     if (residual != nullptr) {
@@ -160,7 +165,7 @@ __global__ void __launch_bounds__(threads, (short_blocks<Depth, typename P::Sum>
       for (int j = 0; j < width; ++j) {
         if (j * apart < columns_left) values[j] += convert<Sum>(residual[j * residual_apart]);
       }
-      residual += warps * p.residual.strides[1];
+      residual += down * p.residual.strides[1];
     }
     const Pack<Out, width> results = convert<Out>(values);
     if (wide && columns_left >= width) {
@@ -171,7 +176,7 @@ __global__ void __launch_bounds__(threads, (short_blocks<Depth, typename P::Sum>
         if (j * apart < columns_left) c[j * c_apart] = results[j];
       }
     }
-    c += warps * p.c.strides[1];
+    c += down * p.c.strides[1];
   }
 }
 
@@ -180,12 +185,26 @@ Support supports(const Gemm::Args& args, const Context& context) {
   return args.k() <= max_k ? supported : unsupported("k is longer than 16");
 }
 
-/// Tiles of 64 rows per block: as many as leave four blocks per SM.
-std::int64_t short_tiles(std::int64_t m, std::int64_t n, std::int64_t batch, int columns,
-                         const Context& context) {
-  const double tiles = static_cast<double>(tiles_of(m, rows)) *
-                       static_cast<double>(tiles_of(n, columns)) * static_cast<double>(batch);
-  return static_cast<std::int64_t>(clamped(tiles / (4.0 * context.info().sms), 1.0, 8.0));
+/// How a call is shared out: of a block's warps as many side by side, and then as many tiles of 64
+/// rows for it, as leave 1.5 blocks per SM.
+struct ShortCut {
+  int along = 1;
+  int tiles = 1;
+};
+ShortCut cut_short(std::int64_t m, std::int64_t n, std::int64_t batch, int columns,
+                   const Context& context) {
+  const double enough = 1.5 * context.info().sms;
+  const double row_tiles = static_cast<double>(tiles_of(m, rows)) * static_cast<double>(batch);
+  const auto blocks = [&](int along) {
+    return row_tiles * static_cast<double>(tiles_of(n, std::int64_t{columns} * along));
+  };
+  ShortCut cut;
+  while (cut.along < warps && std::int64_t{columns} * cut.along < n &&
+         blocks(cut.along * 2) >= enough) {
+    cut.along *= 2;
+  }
+  cut.tiles = static_cast<int>(clamped(blocks(cut.along) / enough, 1.0, 8.0));
+  return cut;
 }
 
 /// start + max(memory, multiply-adds of the SM with the most blocks)
@@ -214,14 +233,14 @@ void run(const Gemm::Args& args, Context& context) {
     const P p = given.c.strides[2] != 1 && given.c.strides[1] == 1 ? transpose(given) : given;
     constexpr int width = lane_columns<typename P::Sum>;
     const int depth = p.k() <= max_k / 2 ? max_k / 2 : max_k;
-    const auto tiles =
-        static_cast<int>(short_tiles(p.m(), p.n(), p.c.shape[0], 32 * width, context));
+    const ShortCut cut = cut_short(p.m(), p.n(), p.c.shape[0], 32 * width, context);
     launch_tiles(context,
-                 {.rows = rows * tiles,
-                  .columns = 32 * width,
+                 {.rows = rows * cut.tiles,
+                  .columns = 32 * width * cut.along,
                   .block = threads,
                   .shared_bytes = sizeof(typename P::Sum) * 2 * rows * depth},
-                 depth == max_k ? gemm_short_k<max_k, P> : gemm_short_k<max_k / 2, P>, p, tiles);
+                 depth == max_k ? gemm_short_k<max_k, P> : gemm_short_k<max_k / 2, P>, p, cut.tiles,
+                 cut.along);
   });
 }
 

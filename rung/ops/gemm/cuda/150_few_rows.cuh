@@ -27,7 +27,7 @@ constexpr int few_threads = 256;
 template <class T, int Rows, bool KMajor, bool Wide>
 struct FewShape {
   static constexpr int chunk = 16 / static_cast<int>(sizeof(T));  // elements
-  static constexpr int chunks = Rows == 1 && (Wide || sizeof(T) > 2) ? 8 : 4;
+  static constexpr int chunks = 4;
   static constexpr int elements = chunk * chunks;  // per thread
   static constexpr int columns = KMajor ? 4 : Wide ? chunk : sizeof(T) == 2 || Rows >= 8 ? 2 : 1;
   static constexpr int ks = elements / columns;
@@ -35,7 +35,7 @@ struct FewShape {
   static constexpr int column_lanes = warp_size / k_lanes;
   // A line along k is as well read by few columns' blocks, which share it among more lanes; the
   // more rows, the more of A each block reads for them.
-  static constexpr int k_warps = !KMajor ? 8 : Wide ? 4 : Rows == 1 ? 4 : Rows <= 4 ? 2 : 1;
+  static constexpr int k_warps = !KMajor ? 8 : Wide ? 4 : Rows <= 4 ? 2 : 1;
   static constexpr int column_warps = few_threads / warp_size / k_warps;
   static constexpr int step = k_warps * k_lanes * ks;                  // k per block
   static constexpr int width = column_warps * column_lanes * columns;  // columns per block
@@ -211,7 +211,7 @@ __global__ void __launch_bounds__(few_threads, (FewShape<T, Rows, KMajor, Wide>:
   constexpr int stage_elements = sizeof(layout.a[0]) / sizeof(Sum);
   static_assert((few_threads % step == 0 || step % few_threads == 0) && few_threads % Rows == 0);
   constexpr int a_count = (a_elements + few_threads - 1) / few_threads;
-  const bool along_k = Rows == 1 || a.strides[1] <= a.strides[0];
+  const bool along_k = a.strides[1] <= a.strides[0];
   const int a_row = along_k ? thread / step : thread % Rows;
   const int a_step = along_k ? thread % step : thread / Rows;
   const T* a_from = &a(first_row + a_row, first_k + a_step);
@@ -321,7 +321,7 @@ __global__ void __launch_bounds__(few_threads, (FewShape<T, Rows, KMajor, Wide>:
 
 /// What the host decides of a call whose C has few rows.
 struct FewPlan {
-  int rows = 1;  // per block: 1, 4 or few_max_rows
+  int rows = 4;  // per block: 4 or few_max_rows
   int slices = 1;
   double seconds = 0;
 };
@@ -362,9 +362,7 @@ void with_few_shape(const View<const T, 3>& b, int rows, F&& f) {
            : f.template operator()<Rows, false, false>();
     }
   };
-  if (rows == 1) {
-    with_rows.template operator()<1>();
-  } else if (few_max_rows<T> == 4 || rows == 4) {
+  if (few_max_rows<T> == 4 || rows == 4) {
     with_rows.template operator()<4>();
   } else {
     with_rows.template operator()<few_max_rows<T>>();
