@@ -57,7 +57,10 @@ double estimate(const Gemm::Args& args, const Context& context) {
   const double latency = args.a.dtype == DType::f32   ? (near ? 35e-9 : 100e-9)
                          : args.a.dtype == DType::f64 ? 75e-9
                                                       : 95e-9;
-  const double step_cycles = size_of(args.a.dtype) == 2 ? 0.23 : 0.15;
+  const bool narrow = size_of(args.a.dtype) == 2;
+  // Lanes are along n: where that is not contiguous, each reads a sector of its own.
+  const double apart = narrow || args.n() <= 1 || args.b.strides[2] == 1 ? 1 : 4;
+  const double step_cycles = apart * (narrow ? 0.23 : 0.15);
   const double k = args.alpha == 0 ? 0.0 : static_cast<double>(args.k());
   const double along = static_cast<double>(tiles_of(args.n(), tiling.columns) * args.batch());
   const double blocks = static_cast<double>(tiles_of(args.m(), tiling.rows)) * along;

@@ -139,7 +139,8 @@ Product32 slices_of(const Product32& p, float* partial, std::int64_t slice_depth
 
 /// Without the partial sums: how many there are depends on the device.
 double estimate(const Gemm::Args& args, const Context& context) {
-  return plan(args, context).seconds * copy_factor(args);
+  const double copies = copy_factor(args);
+  return plan(args, context).seconds * copies * copies;
 }
 
 void run(const Gemm::Args& args, Context& context) {

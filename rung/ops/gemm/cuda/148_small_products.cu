@@ -272,11 +272,12 @@ bool is_small_flat(const ConstTensorRef& operand, int outer, int depth) {
 /// launch + max(memory; the instructions and the shared memory of the SM with the most blocks;
 ///              waves of blocks, each a chain of copies and steps)
 SmallPlan plan_small(const Gemm::Args& args, const Context& context) {
-  constexpr double latency = 1.5e-6;        // of a round of copies, until they are in shared memory
-  constexpr double epilogue = 1.3e-6;       // from the last step to the last store
+  constexpr double latency = 0.8e-6;        // of a round of copies, until they are in shared memory
+  constexpr double epilogue = 0.5e-6;       // from the last step to the last store
   constexpr double memory_share = 0.8;      // of the nominal rate
   constexpr double copy_instructions = 30;  // per element and lane, one by one
   constexpr double flat_instructions = 3;   // per element of a copy of all, and of a plain C
+  constexpr double overlap = 0.45;  // of what an SM could issue: copies and products take turns
   constexpr double step_cycles[] = {12, 28, 96};  // of a warp alone, for each step of k
   const NominalRates rates = nominal_rates(context);
   const double sms = context.info().sms;
@@ -332,9 +333,9 @@ SmallPlan plan_small(const Gemm::Args& args, const Context& context) {
       const double chain =
           rounds * latency + static_cast<double>(k) * step_cycles[choice] / clock + epilogue;
       const double seconds =
-          launch_seconds +
-          larger(memory, larger(std::ceil(blocks / sms) * larger(issued, from_shared) / clock,
-                                std::ceil(blocks / sms / resident) * chain));
+          launch_seconds + larger(memory, larger(std::ceil(blocks / sms) *
+                                                     larger(issued, from_shared) / clock / overlap,
+                                                 std::ceil(blocks / sms / resident) * chain));
       if (best.tile == 0 || seconds < best.seconds) {
         best = {.tile = tile,
                 .products = static_cast<int>(products),

@@ -62,7 +62,8 @@ double few_seconds(const Product<T, Accumulator<T>>& p, const Gemm::Args& args,
                    const Context& context, int rows, int slices) {
   constexpr double start = 0.4e-6;           // sums across lanes and warps, and the stores
   constexpr double wide_latency = 0.6e-6;    // from a load to the next of the same registers
-  constexpr double single_latency = 1.2e-6;  // the same of loads of single elements
+  constexpr double single_latency = 1.2e-6;  // the same of loads of single elements, and
+  constexpr double more_latency = 0.6e-6;    // for each 16 rows that are multiplied by them
   constexpr double next_wave = 1.6e-6;       // ends of blocks, and starts of those that follow
   constexpr double memory_share = 0.85;      // of the nominal rate
   constexpr double arithmetic_share = 0.55;  // with the loads of A from shared memory
@@ -78,7 +79,7 @@ double few_seconds(const Product<T, Accumulator<T>>& p, const Gemm::Args& args,
     width = Shape::width;
     step = Shape::step;
     blocks_per_sm = Shape::blocks;
-    step_latency = Wide ? wide_latency : single_latency;
+    step_latency = Wide ? wide_latency : single_latency + more_latency * Rows / 16;
     rows = Rows;
   });
   const auto m = static_cast<double>(p.m());

@@ -271,9 +271,9 @@ template <class T>
 GemvPlan plan_gemv(const Product<T, Accumulator<T>>& p, const Gemm::Args& args,
                    const Context& context) {
   constexpr double latency = 0.9e-6;      // of a round of loads
-  constexpr double sum_seconds = 0.4e-6;  // across a warp; twice that across a block
+  constexpr double sum_seconds = 0.2e-6;  // across a warp; twice that across a block
   constexpr double ticket_seconds = 1.6e-6;
-  constexpr double memory_share = 0.88;  // of the nominal rate
+  constexpr double memory_share = 0.75;  // of the nominal rate
   constexpr std::int64_t width = 16 / static_cast<std::int64_t>(sizeof(T));
   const NominalRates rates = nominal_rates(context);
   const double sms = context.info().sms;

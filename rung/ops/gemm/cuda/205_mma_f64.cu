@@ -268,7 +268,7 @@ struct F64Plan {
 double f64_seconds(const Gemm::Args& args, const Context& context, const F64Shape& shape,
                    std::int64_t slices) {
   constexpr double start = 2.5e-6;         // the first tile's latency, and the epilogue
-  constexpr double start_steps = 16;       // of k, likewise, for each block
+  constexpr double start_steps = 80;       // of k, likewise, for each block
   constexpr double alone = 0.75;           // of the share, with one small block per SM
   constexpr double memory_share = 0.85;    // of the nominal rate
   constexpr double slice_launch = 2.5e-6;  // the second kernel, behind the first
