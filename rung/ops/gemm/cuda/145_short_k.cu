@@ -13,7 +13,7 @@
 // Tried    an epilogue per element, with its addresses and its branches: 0.25 of bandwidth on an
 //          H100 (EXPERIMENTS.md); pointers that move and branches per row came of it. B's columns
 //          one by one, and again for each 64 rows: 4096 x 4096 x 16 in 62 us, cuBLAS 36; by packs,
-//          and for several tiles: 44. Warps side by side came of it.
+//          and for several tiles: 44. Adjacent warps came of it.
 // Source   the CPU's short_k.
 #include "rung/device/activate_all.hpp"
 #include "rung/ops/gemm/cuda/detail/epilogue.hpp"
@@ -53,9 +53,9 @@ __device__ __forceinline__ void load_columns(const B& b, int step, std::int64_t 
   }
 }
 
-/// Depth: 8 or 16 steps of k in registers. `along` of a block's warps are side by side on a row,
-/// the others on the next rows. It goes down `tiles` tiles of 64 rows, the next tile's elements of A
-/// on their way while it makes one.
+/// Depth: 8 or 16 steps of k in registers. `along` of a block's warps are adjacent on a row, the
+/// others on the next rows. It goes down `tiles` tiles of 64 rows, the next tile's elements of A on
+/// their way while it makes one.
 template <int Depth, class P>
 __global__ void __launch_bounds__(threads, (short_blocks<Depth, typename P::Sum>))
     gemm_short_k(P p, int tiles, int along) {
@@ -185,7 +185,7 @@ Support supports(const Gemm::Args& args, const Context& context) {
   return args.k() <= max_k ? supported : unsupported("k is longer than 16");
 }
 
-/// How a call is shared out: of a block's warps as many side by side, and then as many tiles of 64
+/// How a call is shared out: of a block's warps as many adjacent, and then as many tiles of 64
 /// rows for it, as leave 1.5 blocks per SM.
 struct ShortCut {
   int along = 1;

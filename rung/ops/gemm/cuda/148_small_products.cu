@@ -11,8 +11,8 @@
 // Cost     A, B and C once. A thread reads 2 t numbers from shared memory for t^2 multiply-adds.
 // Limits   shared memory: half the multiply-add rate with 4 x 4 elements per thread. C of up to
 //          64 x 64 or 128 x 128; k of any length, in parts that fit.
-// Tried    every operand element by element, widened on the way: some 30 instructions each, 98 us for
-//          f32 78 x 15 x 49 of 3033 products on an H100 (cuBLAS 56).
+// Tried    operands element by element: some 30 instructions each; f32 78 x 15 x 49, 3033 products,
+//          98 us on an H100 (45 so, cuBLAS 55).
 // Source   MAGMA, "Fast batched matrix multiplication for small sizes", ISC 2016: several products
 //          per block.
 #include <cmath>
@@ -52,8 +52,7 @@ struct SmallPlan {
 struct SmallPlaces {
   int product, outer, step;
 };
-/// Copied as it is, if lanes that are along `outer` meet different banks so; else step after step,
-/// an odd number of elements apart.
+/// Copied as it is, or step after step, an odd number of elements apart.
 __device__ __forceinline__ SmallPlaces small_places(bool flat, bool along_k, int outer, int depth) {
   if (!flat) return {depth * (outer | 1), 1, outer | 1};
   return along_k ? SmallPlaces{outer * depth, depth, 1} : SmallPlaces{outer * depth, 1, outer};

@@ -9,6 +9,7 @@
 #include "rung/device/ptx_async_copy.hpp"
 #include "rung/device/ptx_hopper.hpp"
 #include "rung/ops/gemm/cuda/detail/epilogue.hpp"
+#include "rung/ops/gemm/cuda/detail/lane_sums.hpp"
 #include "rung/ops/gemm/cuda/detail/slices.hpp"
 #include "rung/ops/gemm/cuda/detail/strip.hpp"
 
@@ -149,35 +150,6 @@ struct FewElements {
 /// As an int; beyond 2^30 more elements make no difference to a step.
 __device__ inline int clamped_int(std::int64_t count) {
   return static_cast<int>(smaller<std::int64_t>(count, 1 << 30));
-}
-
-/// Adds up each of the Count sums of Lanes lanes that are `apart` from each other. At each distance
-/// a lane gives half of its sums away and receives as much of the other half: Count shuffles in
-/// all, not Count times the distances. The lane is left with its share, values[0] and on, of sums
-/// from the returned one on, or, with -1, without any.
-template <int Lanes, int Count, class Sum>
-__device__ __forceinline__ int add_over_lanes(Sum (&values)[Count], int apart) {
-  const int lane = lane_of_thread();
-  int first = 0;
-  bool has_share = true;
-#pragma unroll
-  for (int distance = 1; distance < Lanes; distance *= 2) {
-    const bool upper = (lane & (distance * apart)) != 0;
-    const int half = Count / 2 / distance;
-    if (half == 0) {
-      values[0] += shuffle_xor(values[0], distance * apart);
-      has_share = has_share && !upper;
-      continue;
-    }
-#pragma unroll
-    for (int i = 0; i < half; ++i) {
-      const Sum given = upper ? values[i] : values[half + i];
-      const Sum kept = upper ? values[half + i] : values[i];
-      values[i] = kept + shuffle_xor(given, distance * apart);
-    }
-    first += upper ? half : 0;
-  }
-  return has_share ? first : -1;
 }
 
 /// Rows of A times a strip of B, over a slice of k. The next step's loads are in flight while one

@@ -3,7 +3,8 @@
 //
 // Idea     a matrix times a vector is reading the matrix. Each thread starts eight loads of 16
 //          bytes, of the matrix and of what they are multiplied by, before it waits for the first;
-//          no thread waits for another until its sums are made.
+//          no thread waits for another until its sums are made. Lines along k are dots' kernel;
+//          lines across have one here.
 // Changes  against few_rows: no barrier per step, nothing staged in shared memory, three blocks per
 //          SM. Threads that narrow matrices have no columns for go along k. Where several blocks
 //          share a sum, the last to finish adds up what they left, in fixed order: one launch.
@@ -11,202 +12,29 @@
 // Limits   memory; of small ones the latency of a load, of the sums across a block and, where
 //          blocks share sums, of a ticket.
 // Tried    -
-// Source   cuBLAS gemv kernels' names in a profile; NVIDIA, threadFenceReduction sample, for the
-//          ticket.
-#include "rung/ops/gemm/cuda/155_gemv.cuh"
-
+// Source   cuBLAS gemv kernels' names in a profile.
 #include <cmath>
 
-#include "rung/core/tensor.hpp"
-#include "rung/device/last_block.hpp"
-#include "rung/device/load.hpp"
-#include "rung/ops/gemm/cuda/detail/epilogue.hpp"
+#include "rung/ops/gemm/cuda/153_dots.cuh"
 #include "rung/ops/gemm/cuda/detail/rung.hpp"
-#include "rung/ops/gemm/cuda/detail/strip.hpp"
 
 namespace rung {
 namespace {
 
 using namespace gemm_cuda;
 
-constexpr int threads = gemv_threads;
-constexpr int warps = gemv_warps;
-constexpr int blocks_per_sm = gemv_blocks;
-constexpr std::int64_t max_tickets = gemv_tickets;
-
-/// y = x M of matrices M, k x n; x is p's A, of one row where lanes are along n.
-template <class T>
-struct GemvCall {
-  Finish<T> finish;
-  std::int64_t strips, depth;  // this and what follows as in GemvPlan
-  int splits, lanes;
-  Accumulator<T>* partial;
-  unsigned* tickets;
-};
-
-/// Which part of the call a block makes.
-struct GemvWork {
-  int batch;
-  std::int64_t strip;
-  int split;
-  std::int64_t first_k, end_k;
-
-  template <class T>
-  __device__ explicit GemvWork(const GemvCall<T>& call) {
-    const std::int64_t strip_of_all = blockIdx.x / call.splits;
-    split = static_cast<int>(blockIdx.x % call.splits);
-    batch = static_cast<int>(strip_of_all / call.strips);
-    strip = strip_of_all % call.strips;
-    first_k = split * call.depth;
-    end_k = smaller(call.finish.p.k(), first_k + call.depth);
-  }
-};
-
-/// The sums of `lanes` neighbouring lanes, Size each, over all others of their warp and then over
-/// all warps: sums[i] of the block. Always in the same order.
-template <int Size, class Sum>
-__device__ __forceinline__ void add_up(Sum (&mine)[Size], int lanes, Sum (&of_warps)[warps][256],
-                                       Sum (&sums)[256]) {
-  const int lane = lane_of_thread();
-  const int warp = static_cast<int>(threadIdx.x) / warp_size;
-#pragma unroll
-  for (int i = 0; i < Size; ++i) {
-    for (int distance = lanes; distance < warp_size; distance *= 2) {
-      mine[i] += shuffle_xor(mine[i], distance);
-    }
-    if (lane < lanes) of_warps[warp][lane * Size + i] = mine[i];
-  }
-  __syncthreads();
-  const int at = static_cast<int>(threadIdx.x);
-  if (at < lanes * Size) {
-    Sum sum = of_warps[0][at];
-#pragma unroll
-    for (int i = 1; i < warps; ++i) sum += of_warps[i][at];
-    sums[at] = sum;
-  }
-  __syncthreads();
-}
-
-template <class T>
-struct GemvLayout {
-  Accumulator<T> of_warps[warps][256];
-  Accumulator<T> sums[256];
-  int scratch;
-};
-
-/// From the threads' sums of a strip of lanes * Size columns, from first_column on, to C.
-template <int Size, class T>
-__device__ __forceinline__ void finish_strip_of(const GemvCall<T>& call, const GemvWork& work,
-                                                int lanes, Accumulator<T> (&mine)[Size],
-                                                std::int64_t row, std::int64_t first_column) {
-  using Sum = Accumulator<T>;
-  auto& layout = shared<GemvLayout<T>>();
-  const auto& p = call.finish.p;
-  const int at = static_cast<int>(threadIdx.x);
-  const int width = lanes * Size;
-  add_up(mine, lanes, layout.of_warps, layout.sums);
-  if (call.splits > 1) {
-    const std::int64_t strip = work.batch * call.strips + work.strip;
-    Sum* const partial = call.partial + strip * call.splits * width;
-    if (at < width) partial[work.split * width + at] = layout.sums[at];
-    __syncthreads();
-    if (!is_last_block(call.tickets + strip, call.splits, layout.scratch)) return;
-#pragma unroll
-    for (int i = 0; i < Size; ++i) mine[i] = 0;
-#pragma unroll 4
-    for (int split = at / lanes; split < call.splits; split += threads / lanes) {
-#pragma unroll
-      for (int i = 0; i < Size; ++i) mine[i] += partial[split * width + at % lanes * Size + i];
-    }
-    add_up(mine, lanes, layout.of_warps, layout.sums);
-  }
-  const std::int64_t column = first_column + at;
-  if (at >= width || column >= p.n()) return;
-  with_output_type<T>(p, call.finish.narrow, [&](const auto& target) {
-    finish(target, work.batch, row, column, layout.sums[at]);
-  });
-}
-
-/// How many numbers from 0 on, `apart` from each other, are below `end`.
-__device__ __forceinline__ std::int64_t count_of(std::int64_t end, int apart) {
-  return end <= 0 ? 0 : (end + apart - 1) / apart;
-}
-
-/// A warp or a block per element of C. Wide: all lines along k begin at multiples of 16 bytes.
-template <class T, bool Wide>
-__global__ void __launch_bounds__(threads, blocks_per_sm) gemm_gemv_lines(GemvCall<T> call) {
-  using Sum = Accumulator<T>;
-  constexpr int size = gemv_size<T, Wide>;
-  constexpr int loads = gemv_loads<T, Wide>;
-  const auto& p = call.finish.p;
-  const GemvWork work(call);
-  const bool line_per_warp = call.lanes == 0;
-  const int lane = line_per_warp ? lane_of_thread() : static_cast<int>(threadIdx.x);
-  const int along = line_per_warp ? warp_size : threads;
-  const std::int64_t element =
-      line_per_warp ? work.strip * warps + static_cast<int>(threadIdx.x) / warp_size : work.strip;
-  if (element >= p.m() * p.n()) return;  // a warp without work: no barrier follows
-  const std::int64_t row = p.m() == 1 ? 0 : element % p.m();
-  const std::int64_t column = p.m() == 1 ? element : element / p.m();
-  const T* const line = p.b.data + work.batch * p.b.strides[0] + column * p.b.strides[2];
-  const T* const x = p.a.data + work.batch * p.a.strides[0] + row * p.a.strides[1];
-  const std::int64_t line_stride = Wide ? 1 : p.b.strides[1];
-  const std::int64_t x_stride = Wide ? 1 : p.a.strides[2];
-  Sum sums[1] = {};
-  const std::int64_t first = work.first_k + lane * size;
-  const std::int64_t whole = work.end_k - (work.end_k - work.first_k) % size;
-  const T* matrix_from = line + first * line_stride;
-  const T* vector_from = x + first * x_stride;
-  const std::int64_t matrix_apart = along * size * line_stride;
-  const std::int64_t vector_apart = along * size * x_stride;
-  for (std::int64_t left = count_of(whole - first, along * size); left > 0; left -= loads) {
-    RawPack<T, size> matrix[loads];
-    RawPack<T, size> vector[loads];
-#pragma unroll
-    for (int i = 0; i < loads; ++i) {
-      matrix[i] = vector[i] = raw(Pack<T, size>{});  // what does not exist adds nothing
-      if (i < left) {
-        matrix[i] = load_raw_constant<size>(matrix_from);
-        vector[i] = load_raw_constant<size>(vector_from);
-      }
-      matrix_from += matrix_apart;
-      vector_from += vector_apart;
-    }
-#pragma unroll
-    for (int i = 0; i < loads; ++i) {
-      const Pack<T, size> m = unpack(matrix[i]);
-      const Pack<T, size> v = unpack(vector[i]);
-#pragma unroll
-      for (int j = 0; j < size; ++j) sums[0] += convert<Sum>(v[j]) * convert<Sum>(m[j]);
-    }
-  }
-  if (whole + lane < work.end_k) {
-    sums[0] += convert<Sum>(x[(whole + lane) * x_stride]) *
-               convert<Sum>(line[(whole + lane) * line_stride]);
-  }
-  if (!line_per_warp) return finish_strip_of(call, work, 1, sums, row, column);
-#pragma unroll
-  for (int distance = 1; distance < warp_size; distance *= 2) {
-    sums[0] += shuffle_xor(sums[0], distance);
-  }
-  if (lane != 0) return;
-  with_output_type<T>(p, call.finish.narrow, [&](const auto& target) {
-    finish(target, work.batch, row, column, sums[0]);
-  });
-}
-
 /// M's n is contiguous: lanes take neighbouring columns, as far as there are; all others share k.
 /// Wide: all lines are whole packs of 16 bytes.
 template <class T, bool Wide>
-__global__ void __launch_bounds__(threads, blocks_per_sm) gemm_gemv_columns(GemvCall<T> call) {
+__global__ void __launch_bounds__(sums_threads, sums_blocks) gemm_gemv_columns(SumsCall<T> call) {
   using Sum = Accumulator<T>;
-  constexpr int size = gemv_size<T, Wide>;
-  constexpr int loads = gemv_loads<T, Wide>;
+  constexpr int size = sums_size<T, Wide>;
+  constexpr int loads = sums_loads<T, Wide>;
   const auto& p = call.finish.p;
-  const GemvWork work(call);
+  const SumsWork work(call);
   const int thread = static_cast<int>(threadIdx.x);
   const std::int64_t column = (work.strip * call.lanes + thread % call.lanes) * size;
-  const int apart = threads / call.lanes;  // steps of k between a thread's
+  const int apart = sums_threads / call.lanes;  // steps of k between a thread's
   const std::int64_t first = work.first_k + thread / call.lanes;
   const T* matrix_from = p.b.data + work.batch * p.b.strides[0] + first * p.b.strides[1] +
                          column * (Wide ? 1 : p.b.strides[2]);
@@ -240,24 +68,6 @@ __global__ void __launch_bounds__(threads, blocks_per_sm) gemm_gemv_columns(Gemv
   finish_strip_of(call, work, call.lanes, sums, 0, work.strip * call.lanes * size);
 }
 
-__global__ void gemm_gemv_zero(unsigned* tickets) {
-  tickets[blockIdx.x * static_cast<unsigned>(threads) + threadIdx.x] = 0;
-}
-
-/// Zero between calls; the context's own, so that calls of several streams do not meet.
-unsigned* tickets_of(Context& context) {
-  struct Tickets {
-    Tensor words;
-  };
-  Tensor& words = context.memo<Tickets>().words;
-  if (words.ref().data == nullptr) {
-    words = Tensor(DType::i32, Extents{max_tickets}, context.device());
-    launch(context, {.grid = max_tickets / threads, .block = threads}, gemm_gemv_zero,
-           words.data<unsigned>());
-  }
-  return words.data<unsigned>();
-}
-
 /// The product whose C has one row.
 template <class T>
 Finish<T> with_one_row(const Gemm::Args& args) {
@@ -268,7 +78,7 @@ Finish<T> with_one_row(const Gemm::Args& args) {
 
 /// launch + max(memory, waves of blocks, each some rounds of loads) + the sums [+ a ticket]
 template <class T>
-GemvPlan plan_gemv(const Product<T, Accumulator<T>>& p, const Gemm::Args& args,
+SumsPlan plan_gemv(const Product<T, Accumulator<T>>& p, const Gemm::Args& args,
                    const Context& context) {
   constexpr double latency = 0.9e-6;      // of a round of loads
   constexpr double sum_seconds = 0.2e-6;  // across a warp; twice that across a block
@@ -281,7 +91,7 @@ GemvPlan plan_gemv(const Product<T, Accumulator<T>>& p, const Gemm::Args& args,
   const std::int64_t k = p.k();
   const std::int64_t batch = p.c.shape[0];
   const auto& m = p.b;
-  GemvPlan plan;
+  SumsPlan plan;
   plan.lines = n <= 1 || (k > 1 && std::abs(m.strides[1]) <= std::abs(m.strides[2]));
   const bool contiguous = plan.lines ? m.strides[1] == 1 || k <= 1 : m.strides[2] == 1 || n <= 1;
   plan.wide =
@@ -294,15 +104,15 @@ GemvPlan plan_gemv(const Product<T, Accumulator<T>>& p, const Gemm::Args& args,
     plan.wide = plan.wide && n % width == 0;
   }
   const std::int64_t size = plan.wide ? width : 1;
-  const std::int64_t loads = plan.wide ? gemv_loads<T, true> : gemv_loads<T, false>;
+  const std::int64_t loads = plan.wide ? sums_loads<T, true> : sums_loads<T, false>;
   // Where neither axis is contiguous, an element costs a sector.
   const double extra = contiguous ? 1 : 32.0 / sizeof(T);
   const double memory = Gemm::cost(args).bytes * extra / rates.bytes_per_second / memory_share;
-  GemvPlan best;
+  SumsPlan best;
   const auto consider = [&](int lanes, std::int64_t strips, std::int64_t along) {
     for (const std::int64_t splits : {1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192}) {
       if (splits > 1 &&
-          (lanes == 0 || k < along * size * splits * 2 || strips * batch > max_tickets)) {
+          (lanes == 0 || k < along * size * splits * 2 || strips * batch > sums_tickets)) {
         break;
       }
       const std::int64_t depth =
@@ -310,7 +120,7 @@ GemvPlan plan_gemv(const Product<T, Accumulator<T>>& p, const Gemm::Args& args,
       const double rounds =
           std::ceil(static_cast<double>(depth) / static_cast<double>(along * size * loads));
       const double blocks = static_cast<double>(strips * batch * splits);
-      const double waves = std::ceil(blocks / (sms * blocks_per_sm));
+      const double waves = std::ceil(blocks / (sms * sums_blocks));
       const double seconds = launch_seconds + std::max(memory, waves * rounds * latency) +
                              sum_seconds * (lanes == 0 ? 1 : 2) + (splits > 1 ? ticket_seconds : 0);
       if (best.seconds == 0 || seconds < best.seconds) {
@@ -324,18 +134,16 @@ GemvPlan plan_gemv(const Product<T, Accumulator<T>>& p, const Gemm::Args& args,
     }
   };
   if (plan.lines) {
-    consider(0, tiles_of(n, warps), warp_size);
-    consider(1, n, threads);
+    consider(0, tiles_of(n, sums_warps), warp_size);
+    consider(1, n, sums_threads);
   } else {
     const std::int64_t most = plan.wide ? 8 : 32;
     int lanes = 1;
     while (lanes < most && lanes * size < n) lanes *= 2;
-    consider(lanes, tiles_of(n, lanes * size), threads / lanes);
+    consider(lanes, tiles_of(n, lanes * size), sums_threads / lanes);
   }
   return best;
 }
-
-constexpr std::int64_t most_blocks = 0x7fffffff;
 
 Support supports(const Gemm::Args& args, const Context&) {
   if (args.has_bytes()) return unsupported("8-bit operands");
@@ -359,34 +167,14 @@ double estimate(const Gemm::Args& args, const Context& context) {
 }
 
 template <class T>
-void launch_gemv(Context& context, const Finish<T>& finish, const GemvPlan& plan) {
-  const std::int64_t at_once = most_blocks / (plan.strips * plan.splits);
-  for (std::int64_t first = 0; first < finish.p.c.shape[0]; first += at_once) {
-    const Finish<T> part = batches(finish, first, smaller(at_once, finish.p.c.shape[0] - first));
-    const std::int64_t strips = plan.strips * part.p.c.shape[0];
-    GemvCall<T> call{.finish = part,
-                     .strips = plan.strips,
-                     .depth = plan.depth,
-                     .splits = plan.splits,
-                     .lanes = plan.lanes,
-                     .partial = nullptr,
-                     .tickets = nullptr};
-    if (plan.splits > 1) {
-      call.tickets = tickets_of(context);
-      const int width = plan.lines ? 1 : plan.lanes * (plan.wide ? gemv_size<T, true> : 1);
-      const auto sums = static_cast<std::size_t>(strips * plan.splits * width);
-      call.partial = static_cast<Accumulator<T>*>(context.workspace(sums * sizeof(Accumulator<T>)));
-    }
-    const LaunchShape shape{
-        .grid = strips * plan.splits, .block = threads, .shared_bytes = sizeof(GemvLayout<T>)};
-    if (plan.lines) {
-      plan.wide ? launch(context, shape, gemm_gemv_lines<T, true>, call)
-                : launch(context, shape, gemm_gemv_lines<T, false>, call);
-    } else {
-      plan.wide ? launch(context, shape, gemm_gemv_columns<T, true>, call)
-                : launch(context, shape, gemm_gemv_columns<T, false>, call);
-    }
-  }
+void run_gemv(Context& context, const Finish<T>& finish, const SumsPlan& plan) {
+  if (plan.lines) return run_dots(context, finish, plan);
+  const int width = plan.lanes * (plan.wide ? sums_size<T, true> : 1);
+  for_each_grid(finish, plan, [&](const Finish<T>& part, const LaunchShape& shape) {
+    const SumsCall<T> call = sums_call(context, part, plan, width);
+    plan.wide ? launch(context, shape, gemm_gemv_columns<T, true>, call)
+              : launch(context, shape, gemm_gemv_columns<T, false>, call);
+  });
 }
 
 void run(const Gemm::Args& args, Context& context) {
@@ -397,7 +185,7 @@ void run(const Gemm::Args& args, Context& context) {
 
 const Rung<Gemm> self{{.name = "gemv",
                        .step = 155,
-                       .after = "few_rows",
+                       .after = "dots",
                        .backend = device_backend,
                        .supports = supports,
                        .speed = {.rows = 1, .columns = 32},
@@ -405,21 +193,4 @@ const Rung<Gemm> self{{.name = "gemv",
                        .run = run}};
 
 }  // namespace
-
-namespace gemm_cuda::inline RUNG_TARGET {
-
-void run_gemv(Context& context, const Finish<float>& finish, const GemvPlan& plan) {
-  launch_gemv(context, finish, plan);
-}
-void run_gemv(Context& context, const Finish<double>& finish, const GemvPlan& plan) {
-  launch_gemv(context, finish, plan);
-}
-void run_gemv(Context& context, const Finish<f16>& finish, const GemvPlan& plan) {
-  launch_gemv(context, finish, plan);
-}
-void run_gemv(Context& context, const Finish<bf16>& finish, const GemvPlan& plan) {
-  launch_gemv(context, finish, plan);
-}
-
-}  // namespace gemm_cuda::inline RUNG_TARGET
 }  // namespace rung

@@ -154,7 +154,7 @@ __global__ void __launch_bounds__(f64_shapes[Shape].threads(), f64_shapes[Shape]
   constexpr int parts = steps / depth_of_mma;
   double sums[down][along][4] = {};
   // A fragment of the next part of a tile is read as soon as this part's is used up. Where a lane's
-  // elements lie in a tile's 16 rows: those of other k and rows differ in the last four bits.
+  // elements are within a tile's 16 rows: those of other k and rows differ in the last four bits.
   const int place = f64_place(lane / 4, lane % 4);
   double a_values[down][4];
   double b_values[along][2];
