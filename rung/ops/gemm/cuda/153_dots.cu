@@ -70,7 +70,7 @@ namespace {
 
 using namespace gemm_cuda;
 
-constexpr std::int64_t max_elements = std::int64_t{1} << 20;
+constexpr std::int64_t max_elements = std::int64_t{1} << 15;
 
 /// launch + max(memory; waves of blocks, each some rounds of loads; requests to L1) + the sums
 /// [+ a ticket]
@@ -135,7 +135,7 @@ SumsPlan plan_dots(const Product<T, Accumulator<T>>& p, const Gemm::Args& args,
 Support supports(const Gemm::Args& args, const Context&) {
   if (args.has_bytes()) return unsupported("8-bit operands");
   if (args.m() > max_elements || args.n() > max_elements || args.m() * args.n() > max_elements) {
-    return unsupported("C has more than 2^20 elements");
+    return unsupported("C has more than 2^15 elements");
   }
   if (args.m() == 1 || args.n() == 1) return unsupported("C has one row or column: gemv");
   return args.k() <= std::int64_t{1} << 40 ? supported : unsupported("more than 2^40 steps of k");
