@@ -121,6 +121,7 @@ std::vector<Problem> Gemm::check_problems(Backend backend) {
       "f64 66x70x7,tb,bias,relu",
       "f32 16x132x140,tb",
       "f32 1x3x20001",
+      "f32 3x2x20001,ta",
       "f64 1x2x9001,tb,beta=1",
       "f64 70x66x150,tb",
       "f16 9x65x61,batch=6",
