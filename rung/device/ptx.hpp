@@ -8,6 +8,7 @@
 #pragma once
 
 #include "rung/device/ptx_async_copy.hpp"
+#include "rung/device/ptx_double_multiply.hpp"
 #include "rung/device/ptx_matrix.hpp"
 #include "rung/device/ptx_memory.hpp"
 #include "rung/device/ptx_thread.hpp"

@@ -144,6 +144,34 @@ void resolve_k8(void* const* requests, std::uint32_t lanes) {
   multiply<8>(requests, a, b);
 }
 
+struct DoubleRequest {
+  double* sums;
+  const double* a;
+  const double* b;
+};
+
+/// A number a register, where tf32 has its own.
+void resolve_doubles(void* const* requests, std::uint32_t lanes) {
+  require_whole_warp(lanes, "mma.sync");
+  record::note_product(16, 8, 8);
+  double a[16][8];
+  double b[8][8];
+  for (int lane = 0; lane < warp_lanes; ++lane) {
+    const auto& one = *static_cast<const DoubleRequest*>(requests[lane]);
+    const int group = lane / 4, within = lane % 4;
+    for (int i = 0; i < 4; ++i) a[group + 8 * (i % 2)][within + 4 * (i / 2)] = one.a[i];
+    for (int i = 0; i < 2; ++i) b[within + 4 * i][group] = one.b[i];
+  }
+  for (int lane = 0; lane < warp_lanes; ++lane) {
+    const auto& mine = *static_cast<const DoubleRequest*>(requests[lane]);
+    for (int i = 0; i < 4; ++i) {
+      const int row = lane / 4 + 8 * (i / 2);
+      const int column = 2 * (lane % 4) + i % 2;
+      for (int k = 0; k < 8; ++k) mine.sums[i] += a[row][k] * b[k][column];
+    }
+  }
+}
+
 struct BytesRequest {
   int* d;
   const std::uint32_t* a;
@@ -219,6 +247,11 @@ void multiply_bytes(int* d, const std::uint32_t* a, const std::uint32_t* b, cons
                     bool a_signed, bool b_signed, Place place) {
   BytesRequest request{d, a, b, c, a_signed, b_signed};
   warp_collective(whole_warp, "mma.sync", resolve_bytes, &request, place);
+}
+
+void multiply_m16n8_f64(double* sums, const double* a, const double* b, Place place) {
+  DoubleRequest request{sums, a, b};
+  warp_collective(whole_warp, "mma.sync", resolve_doubles, &request, place);
 }
 
 void multiply_m16n8(float* d, const std::uint32_t* a, const std::uint32_t* b, const float* c,

@@ -15,6 +15,31 @@ from barriers import SOURCE, Builder, run
 
 # Per operator: rung, file (in the operator's folder), what is wrong, the text and what takes its place.
 FAULTS = {
+    "gemm": [
+        ("short_k", "cuda/145_short_k.cu", "neighbouring steps of k are exchanged",
+         "factors[i] * b_values[step + i][j]", "factors[i] * b_values[step + (i ^ 1)][j]"),
+        ("small_products", "cuda/148_small_products.cu", "an array's last element is not copied",
+         "copy_flat(b_from, products * b_place.product, b_tile)",
+         "copy_flat(b_from, products * b_place.product - 1, b_tile)"),
+        ("small_products", "cuda/148_small_products.cu", "the next product's A begins an element too early",
+         "SmallPlaces{outer * depth, depth, 1}", "SmallPlaces{outer * depth - (outer > 1), depth, 1}"),
+        ("few_rows", "cuda/detail/lane_sums.hpp", "a lane keeps the half that it gives away",
+         "const Sum kept = upper ? values[half + i] : values[i];", "const Sum kept = given;"),
+        ("few_rows", "cuda/detail/lane_sums.hpp", "two lanes have the same share",
+         "first += upper ? half : 0;", "first += 0;"),
+        ("few_rows", "cuda/150_few_rows.cuh", "a step too many counts as whole",
+         "last_k < k_left &&", "last_k <= k_left &&"),
+        ("dots", "cuda/153_dots.cuh", "the last element of a column is one of the next column",
+         "p.m() == 1 ? element : element / p.m()", "p.m() == 1 ? element : (element + 1) / p.m()"),
+        ("dots", "cuda/153_dots.cuh", "the last block forgets the last share",
+         "split < call.splits; split +=", "split < call.splits - 1; split +="),
+        ("dots", "cuda/153_dots.cuh", "the ticket stays drawn",
+         "is_last_block(call.tickets + strip, call.splits,", "is_last_block(call.tickets + strip, call.splits - 1,"),
+        ("mma_f64", "cuda/205_mma_f64.cu", "B's second eight columns are read where the first are",
+         "f64_place(j % 2 * 8, k) % steps", "f64_place(0, k) % steps"),
+        ("mma_f64", "cuda/205_mma_f64.cu", "the last row does not exist",
+         "i * outer_apart < left ? 1U", "i * outer_apart < left - 1 ? 1U"),
+    ],
     "image": [
         ("register_rows", "cuda/035_register_rows.cu", "the neighbour to the right is not held to the border",
          "p.inside(element + p.group)", "(element + p.group)"),

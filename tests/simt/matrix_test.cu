@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "rung/device/convert.hpp"
+#include "rung/device/ptx_double_multiply.hpp"
 #include "rung/device/ptx_matrix.hpp"
 #include "rung/device/wmma.hpp"
 #include "tests/simt/device_fixture.hpp"
@@ -189,6 +190,43 @@ TEST_P(MatrixTest, Tf32RoundsOrTruncates) {
   EXPECT_EQ(dd.values()[0], 1.0f + 0x1p-10f);
   launch(c, {.block = 32}, mma_tf32, d1.data(), du.data(), dz.data(), dd.data(), false);
   EXPECT_EQ(dd.values()[0], 1.0f);
+}
+
+__global__ void mma_f64(const double* a, const double* b, const double* c, double* d) {
+  const int lane = static_cast<int>(threadIdx.x);
+  const int group = lane / 4, t = lane % 4;
+  const double fa[4] = {a[group * 8 + t], a[(group + 8) * 8 + t], a[group * 8 + t + 4],
+                        a[(group + 8) * 8 + t + 4]};
+  const double fb[2] = {b[t * 8 + group], b[(t + 4) * 8 + group]};
+  double sum[4];
+  for (int i = 0; i < 4; ++i) sum[i] = c[(group + 8 * (i / 2)) * 8 + 2 * t + i % 2];
+  ptx::mma_m16n8k8_f64(sum, fa, fb);
+  for (int i = 0; i < 4; ++i) d[(group + 8 * (i / 2)) * 8 + 2 * t + i % 2] = sum[i];
+}
+
+/// Numbers of 20 bits, whose sums of products are exact in double and in nothing less.
+TEST_P(MatrixTest, DoublesAreMultipliedAsDoubles) {
+  const auto whole = [](int count, int first) {
+    std::vector<double> values(static_cast<std::size_t>(count));
+    for (int i = 0; i < count; ++i) {
+      values[static_cast<std::size_t>(i)] = std::floor(sample(first + i) * 0x1p20);
+    }
+    return values;
+  };
+  const auto a = whole(128, 0);
+  const auto b = whole(64, 1000);
+  const auto c0 = whole(128, 5000);
+  Context c = context();
+  Buffer<double> da(a), db(b), dc(c0), dd(128);
+  launch(c, {.block = 32}, mma_f64, da.data(), db.data(), dc.data(), dd.data());
+  const std::vector<double> got = dd.values();
+  for (std::size_t i = 0; i < 16; ++i) {
+    for (std::size_t j = 0; j < 8; ++j) {
+      double want = c0[i * 8 + j];
+      for (std::size_t k = 0; k < 8; ++k) want += a[i * 8 + k] * b[k * 8 + j];
+      EXPECT_EQ(got[i * 8 + j], want) << i << ", " << j;
+    }
+  }
 }
 
 __global__ void round_tf32(const float* in, unsigned* out) {

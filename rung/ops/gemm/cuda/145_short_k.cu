@@ -7,11 +7,13 @@
 // Changes  against simt_top: nothing is staged that is used once or twice, and a warp writes 128
 //          contiguous elements of a row, whatever the alignment of C: by packs of 16 bytes, or
 //          where rows begin anywhere by one element per lane and store.
-// Cost     C once; A once for 128 columns, B once for 64 rows. Per row and lane, 4 k multiply-adds
-//          and some 15 other instructions.
+// Cost     C once; A once for 128 columns, B once for 64 to 512 rows. Per row and lane, 4 k
+//          multiply-adds and some 15 other instructions.
 // Limits   k up to 16.
 // Tried    an epilogue per element, with its addresses and its branches: 0.25 of bandwidth on an
-//          H100 (EXPERIMENTS.md); pointers that move and branches per row came of it.
+//          H100 (EXPERIMENTS.md); pointers that move and branches per row came of it. B's columns
+//          one by one, and again for each 64 rows: 4096 x 4096 x 16 in 62 us, cuBLAS 36; by packs,
+//          and for several tiles: 44. Adjacent warps came of it.
 // Source   the CPU's short_k.
 #include "rung/device/activate_all.hpp"
 #include "rung/ops/gemm/cuda/detail/epilogue.hpp"
@@ -33,27 +35,46 @@ constexpr int lane_columns = 16 / static_cast<int>(sizeof(Sum));
 
 /// Per SM, as the registers of so many steps of k allow.
 template <int Depth, class Sum>
-constexpr int short_blocks = Depth == 16        ? 2
-                             : sizeof(Sum) == 8 ? 3
-                                                : 4;
+constexpr int short_blocks = Depth == 16 || sizeof(Sum) == 8 ? 2 : 3;
 
-/// Depth: 8 or 16 steps of k in registers.
+/// Four neighbours of a row of B, by one load where it may be one.
+template <int Width, class Sum, class B>
+__device__ __forceinline__ void load_columns(const B& b, int step, std::int64_t column, int apart,
+                                             int columns_left, bool whole, Sum (&to)[Width]) {
+  if (whole) {
+    const auto values = load_wide<Width>(&b(step, column));
+#pragma unroll
+    for (int j = 0; j < Width; ++j) to[j] = convert<Sum>(values[j]);
+  } else {
+#pragma unroll
+    for (int j = 0; j < Width; ++j) {
+      to[j] = j * apart < columns_left ? convert<Sum>(b(step, column + j * apart)) : Sum(0);
+    }
+  }
+}
+
+/// Depth: 8 or 16 steps of k in registers. `along` of a block's warps are adjacent on a row, the
+/// others on the next rows. It goes down `tiles` tiles of 64 rows, the next tile's elements of A on
+/// their way while it makes one.
 template <int Depth, class P>
 __global__ void __launch_bounds__(threads, (short_blocks<Depth, typename P::Sum>))
-    gemm_short_k(P p) {
+    gemm_short_k(P p, int tiles, int along) {
   using Sum = typename P::Sum;
   using Out = typename P::Out;
   constexpr int width = lane_columns<Sum>;
   struct Layout {
-    alignas(16) Sum a[rows][Depth];
+    alignas(16) Sum a[2][rows][Depth];
   };
   auto& layout = shared<Layout>();
   const int thread = static_cast<int>(threadIdx.x);
   const int lane = thread % 32;
   const int batch = static_cast<int>(blockIdx.z);
-  const std::int64_t first_row = std::int64_t{blockIdx.y} * rows;
-  const std::int64_t first_column = std::int64_t{blockIdx.x} * 32 * width;
-  const auto rows_left = static_cast<int>(smaller<std::int64_t>(rows, p.m() - first_row));
+  const std::int64_t first_row = std::int64_t{blockIdx.y} * rows * tiles;
+  const int warp = thread / 32;
+  const int down = warps / along;
+  const std::int64_t first_column = (std::int64_t{blockIdx.x} * along + warp % along) * 32 * width;
+  const auto rows_left =
+      static_cast<int>(smaller<std::int64_t>(std::int64_t{rows} * tiles, p.m() - first_row));
   const auto a = p.a.at(batch);
   const auto b = p.b.at(batch);
   const auto k = static_cast<int>(p.k());
@@ -64,25 +85,34 @@ __global__ void __launch_bounds__(threads, (short_blocks<Depth, typename P::Sum>
   const auto columns_left = static_cast<int>(smaller<std::int64_t>(p.n() - column, 32 * width));
 
   const bool along_k = a.strides[1] <= a.strides[0];
+  constexpr int a_count = rows * Depth / threads;
+  static_assert(a_count * threads == rows * Depth);
+  Sum a_next[a_count];
+  const auto place = [&](int i) {
+    const int at = thread + i * threads;
+    return along_k ? at : at % rows * Depth + at / rows;
+  };
+  const auto fetch = [&](int tile) {
 #pragma unroll
-  for (int i = thread; i < rows * Depth; i += threads) {
-    const int row = along_k ? i / Depth : i % rows;
-    const int step = along_k ? i % Depth : i / rows;
-    const bool exists = row < rows_left && step < k;
-    layout.a[row][step] = exists ? convert<Sum>(a(first_row + row, step)) : Sum(0);
-  }
+    for (int i = 0; i < a_count; ++i) {
+      const int row = tile * rows + place(i) / Depth;
+      const int step = place(i) % Depth;
+      const bool exists = row < rows_left && step < k;
+      a_next[i] = exists ? convert<Sum>(a(first_row + row, step)) : Sum(0);
+    }
+  };
+  fetch(0);
+  const bool b_wide = wide && b.strides[1] == 1 && b.strides[0] % width == 0 &&
+                      is_wide_aligned<typename P::In, width>(b.data) && columns_left >= width;
   Sum b_values[Depth][width];
 #pragma unroll
   for (int step = 0; step < Depth; ++step) {
-#pragma unroll
-    for (int j = 0; j < width; ++j) {
-      const bool exists = step < k && j * apart < columns_left;
-      b_values[step][j] = exists ? convert<Sum>(b(step, column + j * apart)) : Sum(0);
-    }
+    load_columns(b, step, column, apart, step < k ? columns_left : 0, b_wide && step < k,
+                 b_values[step]);
   }
-  __syncthreads();
 
-  int row = thread / 32;
+  const int first_within = warp / along;
+  int row = first_within;
   Out* c = &p.c(batch, first_row + row, column);
   const Out* bias = p.bias.data == nullptr ? nullptr : &p.bias(batch, first_row + row, column);
   const std::int64_t c_apart = apart * p.c.strides[2];
@@ -91,12 +121,23 @@ __global__ void __launch_bounds__(threads, (short_blocks<Depth, typename P::Sum>
       p.residual.data == nullptr ? nullptr : &p.residual(batch, first_row + row, column);
   const std::int64_t residual_apart = apart * p.residual.strides[2];
 #pragma unroll 1
-  for (; row < rows_left; row += warps) {
+  for (; row - first_within < rows_left; row += down) {
+    const int tile = row / rows;
+    const int within = row % rows;
+    auto& a_tile = layout.a[tile % 2];
+    if (within < down) {
+#pragma unroll
+      for (int i = 0; i < a_count; ++i) (&a_tile[0][0])[place(i)] = a_next[i];
+      // The tile is there for all, and all have read the one before the last, whose place it took.
+      __syncthreads();
+      if (tile + 1 < tiles) fetch(tile + 1);
+    }
+    if (row >= rows_left || columns_left <= 0) continue;
     Pack<Sum, width> values{};
 #pragma unroll
     for (int step = 0; step < Depth; step += width) {
       if (step >= k) break;
-      const Pack<Sum, width> factors = load_wide<width>(&layout.a[row][step]);
+      const Pack<Sum, width> factors = load_wide<width>(&a_tile[within][step]);
 #pragma unroll
       for (int i = 0; i < width; ++i) {
 #pragma unroll
@@ -116,7 +157,7 @@ __global__ void __launch_bounds__(threads, (short_blocks<Depth, typename P::Sum>
       for (int j = 0; j < width; ++j) {
         if (j * apart < columns_left) values[j] += convert<Sum>(bias[j * bias_apart]);
       }
-      bias += warps * p.bias.strides[1];
+      bias += down * p.bias.strides[1];
     }
     activate_all<Out>(p.activation, values);
     if (residual != nullptr) {
@@ -124,7 +165,7 @@ __global__ void __launch_bounds__(threads, (short_blocks<Depth, typename P::Sum>
       for (int j = 0; j < width; ++j) {
         if (j * apart < columns_left) values[j] += convert<Sum>(residual[j * residual_apart]);
       }
-      residual += warps * p.residual.strides[1];
+      residual += down * p.residual.strides[1];
     }
     const Pack<Out, width> results = convert<Out>(values);
     if (wide && columns_left >= width) {
@@ -135,7 +176,7 @@ __global__ void __launch_bounds__(threads, (short_blocks<Depth, typename P::Sum>
         if (j * apart < columns_left) c[j * c_apart] = results[j];
       }
     }
-    c += warps * p.c.strides[1];
+    c += down * p.c.strides[1];
   }
 }
 
@@ -144,10 +185,33 @@ Support supports(const Gemm::Args& args, const Context& context) {
   return args.k() <= max_k ? supported : unsupported("k is longer than 16");
 }
 
+/// How a call is shared out: of a block's warps as many adjacent, and then as many tiles of 64
+/// rows for it, as leave 1.5 blocks per SM.
+struct ShortCut {
+  int along = 1;
+  int tiles = 1;
+};
+ShortCut cut_short(std::int64_t m, std::int64_t n, std::int64_t batch, int columns,
+                   const Context& context) {
+  const double enough = 1.5 * context.info().sms;
+  const double row_tiles = static_cast<double>(tiles_of(m, rows)) * static_cast<double>(batch);
+  const auto blocks = [&](int along) {
+    return row_tiles * static_cast<double>(tiles_of(n, std::int64_t{columns} * along));
+  };
+  ShortCut cut;
+  while (cut.along < warps && std::int64_t{columns} * cut.along < n &&
+         blocks(cut.along * 2) >= enough) {
+    cut.along *= 2;
+  }
+  cut.tiles = static_cast<int>(clamped(blocks(cut.along) / enough, 1.0, 8.0));
+  return cut;
+}
+
 /// start + max(memory, multiply-adds of the SM with the most blocks)
 double estimate(const Gemm::Args& args, const Context& context) {
-  constexpr double start = 1.5e-6;  // the latency of loads of A and B, then of stores
-  constexpr double memory_share = 0.7;
+  constexpr double start = 1.7e-6;  // the latency of loads of A and B, then of stores
+  // Where C's rows are aligned, tiles in shared memory are faster from 9 steps on.
+  const double memory_share = args.k() > 8 ? 0.33 : 0.65;
   constexpr double arithmetic_share = 0.5;
   constexpr double epilogue_steps = 5;  // what an element costs beside its k
   const NominalRates rates = nominal_rates(context);
@@ -170,12 +234,14 @@ void run(const Gemm::Args& args, Context& context) {
     const P p = given.c.strides[2] != 1 && given.c.strides[1] == 1 ? transpose(given) : given;
     constexpr int width = lane_columns<typename P::Sum>;
     const int depth = p.k() <= max_k / 2 ? max_k / 2 : max_k;
+    const ShortCut cut = cut_short(p.m(), p.n(), p.c.shape[0], 32 * width, context);
     launch_tiles(context,
-                 {.rows = rows,
-                  .columns = 32 * width,
+                 {.rows = rows * cut.tiles,
+                  .columns = 32 * width * cut.along,
                   .block = threads,
-                  .shared_bytes = sizeof(typename P::Sum) * rows * depth},
-                 depth == max_k ? gemm_short_k<max_k, P> : gemm_short_k<max_k / 2, P>, p);
+                  .shared_bytes = sizeof(typename P::Sum) * 2 * rows * depth},
+                 depth == max_k ? gemm_short_k<max_k, P> : gemm_short_k<max_k / 2, P>, p, cut.tiles,
+                 cut.along);
   });
 }
 

@@ -4,9 +4,9 @@
 // Idea     where C has few rows - or few columns: then the transposed product has few rows - the
 //          other operand is the cost. It is streamed from memory to registers, 16 bytes per lane,
 //          and never staged; the few rows come from shared memory, all of them for each chunk.
-// Changes  against split_k: no row of a tile is computed that does not exist, so that a matrix
-//          times a vector is as fast as memory; k is shared by the lanes and warps of a block
-//          before it is cut into slices, so that short products take one launch.
+// Changes  against split_k: few rows of a tile are computed that do not exist; k is shared by the
+//          lanes and warps of a block before it is cut into slices, so that short products take one
+//          launch.
 // Cost     B once for 16 rows (8 of f64, 4 of 16 bits), A once for a strip of 8 to 64 columns; two
 //          numbers per element of C and slice, where there are slices.
 // Limits   memory up to some 16 rows of f32; beyond, multiply-adds. 16-bit operands are converted
@@ -32,7 +32,7 @@ namespace {
 
 using namespace gemm_cuda;
 
-constexpr std::int64_t max_rows = 32;
+constexpr std::int64_t max_rows = 64;
 constexpr std::int64_t max_k = std::int64_t{1} << 40;
 
 /// The product whose C has no more rows than columns.
@@ -46,8 +46,9 @@ Finish<T> with_few_rows(const Gemm::Args& args) {
 Support supports(const Gemm::Args& args, const Context&) {
   if (args.has_bytes()) return unsupported("8-bit operands");
   if (args.m() > max_rows && args.n() > max_rows) {
-    return unsupported("C has more than 32 rows and more than 32 columns");
+    return unsupported("C has more than 64 rows and more than 64 columns");
   }
+  if (args.m() == 1 || args.n() == 1) return unsupported("C has one row or column: gemv");
   // A grid has fewer than 2^31 blocks along x: of 32 columns, for each row at the worst.
   if (std::max(args.m(), args.n()) > std::int64_t{1} << 30) {
     return unsupported("more than 2^30 rows or columns");
@@ -60,7 +61,9 @@ template <class T>
 double few_seconds(const Product<T, Accumulator<T>>& p, const Gemm::Args& args,
                    const Context& context, int rows, int slices) {
   constexpr double start = 0.4e-6;           // sums across lanes and warps, and the stores
-  constexpr double step_latency = 0.7e-6;    // from a load to the next of the same registers
+  constexpr double wide_latency = 0.6e-6;    // from a load to the next of the same registers
+  constexpr double single_latency = 1.2e-6;  // the same of loads of single elements, and
+  constexpr double more_latency = 0.6e-6;    // for each 16 rows that are multiplied by them
   constexpr double next_wave = 1.6e-6;       // ends of blocks, and starts of those that follow
   constexpr double memory_share = 0.85;      // of the nominal rate
   constexpr double arithmetic_share = 0.55;  // with the loads of A from shared memory
@@ -70,11 +73,13 @@ double few_seconds(const Product<T, Accumulator<T>>& p, const Gemm::Args& args,
   double width = 0;
   double step = 0;
   double blocks_per_sm = 0;
+  double step_latency = 0;
   with_few_shape<T>(p.b, rows, [&]<int Rows, bool KMajor, bool Wide>() {
     using Shape = FewShape<T, Rows, KMajor, Wide>;
     width = Shape::width;
     step = Shape::step;
     blocks_per_sm = Shape::blocks;
+    step_latency = Wide ? wide_latency : single_latency + more_latency * Rows / 16;
     rows = Rows;
   });
   const auto m = static_cast<double>(p.m());
@@ -106,12 +111,12 @@ template <class T>
 FewPlan plan_few(const Product<T, Accumulator<T>>& p, const Gemm::Args& args,
                  const Context& context) {
   FewPlan best;
-  best.rows = p.m() == 1 ? 1 : p.m() <= 4 ? 4 : few_max_rows<T>;
+  best.rows = p.m() <= 4 ? 4 : few_max_rows<T>;
   const double elements =
       static_cast<double>(p.m()) * static_cast<double>(p.n()) * static_cast<double>(p.c.shape[0]);
   for (const int slices : {1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128}) {
     if (slices > 1 &&
-        (p.k() < std::int64_t{256} * slices ||
+        (p.k() < std::int64_t{128} * slices ||
          elements * sizeof(Accumulator<T>) * slices > static_cast<double>(slice_workspace))) {
       break;
     }

@@ -9,6 +9,7 @@
 #include "rung/device/ptx_async_copy.hpp"
 #include "rung/device/ptx_hopper.hpp"
 #include "rung/ops/gemm/cuda/detail/epilogue.hpp"
+#include "rung/ops/gemm/cuda/detail/lane_sums.hpp"
 #include "rung/ops/gemm/cuda/detail/slices.hpp"
 #include "rung/ops/gemm/cuda/detail/strip.hpp"
 
@@ -27,7 +28,7 @@ constexpr int few_threads = 256;
 template <class T, int Rows, bool KMajor, bool Wide>
 struct FewShape {
   static constexpr int chunk = 16 / static_cast<int>(sizeof(T));  // elements
-  static constexpr int chunks = Rows == 1 && (Wide || sizeof(T) > 2) ? 8 : 4;
+  static constexpr int chunks = 4;
   static constexpr int elements = chunk * chunks;  // per thread
   static constexpr int columns = KMajor ? 4 : Wide ? chunk : sizeof(T) == 2 || Rows >= 8 ? 2 : 1;
   static constexpr int ks = elements / columns;
@@ -35,7 +36,7 @@ struct FewShape {
   static constexpr int column_lanes = warp_size / k_lanes;
   // A line along k is as well read by few columns' blocks, which share it among more lanes; the
   // more rows, the more of A each block reads for them.
-  static constexpr int k_warps = !KMajor ? 8 : Wide ? 4 : Rows == 1 ? 4 : Rows <= 4 ? 2 : 1;
+  static constexpr int k_warps = !KMajor ? 8 : Wide ? 4 : Rows <= 4 ? 2 : 1;
   static constexpr int column_warps = few_threads / warp_size / k_warps;
   static constexpr int step = k_warps * k_lanes * ks;                  // k per block
   static constexpr int width = column_warps * column_lanes * columns;  // columns per block
@@ -83,7 +84,6 @@ template <class Shape, bool KMajor, bool Wide>
 struct FewPlace {
   int k, column;
   int k_warp;
-  bool first_k_lane;
 
   __device__ FewPlace() {
     const int lane = lane_of_thread();
@@ -96,7 +96,6 @@ struct FewPlace {
                                                                 : 1);
     column = warp / Shape::k_warps * Shape::column_lanes * Shape::columns +
              column_lane * (Wide || KMajor ? Shape::columns : 1);
-    first_k_lane = k_lane == 0;
   }
 };
 
@@ -184,7 +183,7 @@ __global__ void __launch_bounds__(few_threads, (FewShape<T, Rows, KMajor, Wide>:
   constexpr int stage_elements = sizeof(layout.a[0]) / sizeof(Sum);
   static_assert((few_threads % step == 0 || step % few_threads == 0) && few_threads % Rows == 0);
   constexpr int a_count = (a_elements + few_threads - 1) / few_threads;
-  const bool along_k = Rows == 1 || a.strides[1] <= a.strides[0];
+  const bool along_k = a.strides[1] <= a.strides[0];
   const int a_row = along_k ? thread / step : thread % Rows;
   const int a_step = along_k ? thread % step : thread / Rows;
   const T* a_from = &a(first_row + a_row, first_k + a_step);
@@ -262,18 +261,17 @@ __global__ void __launch_bounds__(few_threads, (FewShape<T, Rows, KMajor, Wide>:
 
   // Over the lanes, then over the warps that shared k: always in the same order.
   __syncthreads();
+  constexpr int count = Rows * Shape::columns;
+  Sum flat[count];
 #pragma unroll
-  for (int row = 0; row < Rows; ++row) {
+  for (int i = 0; i < count; ++i) flat[i] = sums[i / Shape::columns][i % Shape::columns];
+  const int first = add_over_lanes<Shape::k_lanes>(flat, KMajor ? 1 : Shape::column_lanes);
+  if (first >= 0) {
 #pragma unroll
-    for (int j = 0; j < Shape::columns; ++j) {
-      Sum sum = sums[row][j];
-#pragma unroll
-      for (int i = 1; i < Shape::k_lanes; i *= 2) {
-        sum += shuffle_xor(sum, KMajor ? i : i * Shape::column_lanes);
-      }
-      if (place.first_k_lane) {
-        layout.sums[place.k_warp][row][place.column + Shape::column(j)] = sum;
-      }
+    for (int i = 0; i < larger(count / Shape::k_lanes, 1); ++i) {
+      const int row = (first + i) / Shape::columns;
+      const int column = Shape::column((first + i) % Shape::columns);
+      layout.sums[place.k_warp][row][place.column + column] = flat[i];
     }
   }
   __syncthreads();
@@ -295,7 +293,7 @@ __global__ void __launch_bounds__(few_threads, (FewShape<T, Rows, KMajor, Wide>:
 
 /// What the host decides of a call whose C has few rows.
 struct FewPlan {
-  int rows = 1;  // per block: 1, 4 or few_max_rows
+  int rows = 4;  // per block: 4 or few_max_rows
   int slices = 1;
   double seconds = 0;
 };
@@ -336,9 +334,7 @@ void with_few_shape(const View<const T, 3>& b, int rows, F&& f) {
            : f.template operator()<Rows, false, false>();
     }
   };
-  if (rows == 1) {
-    with_rows.template operator()<1>();
-  } else if (few_max_rows<T> == 4 || rows == 4) {
+  if (few_max_rows<T> == 4 || rows == 4) {
     with_rows.template operator()<4>();
   } else {
     with_rows.template operator()<few_max_rows<T>>();

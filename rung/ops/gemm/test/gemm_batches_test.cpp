@@ -29,7 +29,7 @@ TEST(GemmBatches, ExactProductsOfAnyShapeAndLayout) {
   Draw draw{std::mt19937(21)};
   constexpr const char* rungs[] = {"small_products"};
   std::map<std::string, int> taken;
-  for (int round = 0; round < 90; ++round) {
+  for (int round = 0; round < 120; ++round) {
     Case test{};
     test.type = draw.pick(DType::f32, DType::f32, DType::f64, DType::bf16, DType::f16);
     test.out = test.type == DType::f64 ? test.type : draw.pick(test.type, DType::f32);
@@ -39,8 +39,9 @@ TEST(GemmBatches, ExactProductsOfAnyShapeAndLayout) {
     test.k = draw.pick(std::int64_t{1}, draw.up_to(16), draw.up_to(64));
     test.ta = draw.coin();
     test.tb = draw.coin();
-    test.padding = draw.pick(0, 8, 3);
-    test.skip = draw.pick(0, 0, 8, 1);
+    // Without gaps half of them, at addresses that allow pieces of 16, 8, 4 and 2 bytes.
+    test.padding = draw.pick(0, 0, 8, 3);
+    test.skip = draw.pick(0, 0, 8, 1, 2, 4);
     test.alpha = draw.pick(1.0F, 0.5F, -2.0F);
     test.beta = draw.pick(0.0F, 0.0F, 1.0F);
     EXPECT_EQ(run_case(context, test, draw.engine, taken, rungs), 1) << describe(test);

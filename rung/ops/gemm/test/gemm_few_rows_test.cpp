@@ -25,8 +25,8 @@ TEST(GemmFewRows, ExactProductsOfAnyShapeAndLayout) {
     test.type = pick(DType::f32, DType::f32, DType::f64, DType::bf16, DType::f16);
     test.out = test.type == DType::f64 ? test.type : pick(test.type, DType::f32);
     test.batch = pick(1, 1, 1, 2, 3);
-    test.m = pick(std::int64_t{1}, up_to(4), up_to(16), up_to(32));
-    test.n = pick(up_to(300), up_to(16), std::int64_t{1}, std::int64_t{128});
+    test.m = 1 + pick(up_to(3), up_to(15), up_to(31), up_to(63));
+    test.n = 1 + pick(up_to(300), up_to(16), std::int64_t{127});
     if (engine() % 2 == 0) std::swap(test.m, test.n);
     test.k = pick(up_to(700), up_to(60), std::int64_t{256}, std::int64_t{1100});
     test.ta = engine() % 2 == 0;
@@ -71,6 +71,86 @@ TEST(GemmFewRows, ExactProductsOfShortAndOfSlicedK) {
   for (const char* rung : rungs) EXPECT_GE(taken[rung], 25) << rung;
 }
 
+/// C of one row or one column, of every layout: lines along k and across, aligned and not.
+TEST(GemmFewRows, ExactProductsWithAVector) {
+  Context context = Context::on(Backend::simt);
+  std::mt19937 engine(15);
+  const auto pick = [&](auto... values) {
+    const std::common_type_t<decltype(values)...> all[] = {values...};
+    return all[engine() % (sizeof(all) / sizeof(all[0]))];
+  };
+  const auto up_to = [&](int most) {
+    return 1 + static_cast<std::int64_t>(engine() % static_cast<unsigned>(most));
+  };
+  constexpr const char* rungs[] = {"gemv"};
+  std::map<std::string, int> taken;
+  for (int round = 0; round < 120; ++round) {
+    Case test{};
+    test.type = pick(DType::f32, DType::f32, DType::f64, DType::bf16, DType::f16);
+    test.out = test.type == DType::f64 ? test.type : pick(test.type, DType::f32);
+    test.batch = pick(1, 1, 1, 2, 7);
+    test.m = 1;
+    test.n = pick(up_to(300), up_to(40), std::int64_t{1}, std::int64_t{128});
+    if (engine() % 2 == 0) std::swap(test.m, test.n);
+    // Few steps, more than a block's round of loads, and shares of several blocks.
+    test.k = pick(up_to(700), up_to(60), std::int64_t{256}, std::int64_t{2048}, up_to(9000));
+    test.ta = engine() % 2 == 0;
+    test.tb = engine() % 2 == 0;
+    test.padding = pick(0, 0, 8, 3);
+    test.skip = pick(0, 0, 8, 1);
+    test.alpha = pick(1.0F, 0.5F, -2.0F);
+    test.beta = pick(0.0F, 0.0F, 1.0F);
+    EXPECT_EQ(run_case(context, test, engine, taken, rungs), 1) << describe(test);
+  }
+}
+
+/// A warp or some blocks per element.
+TEST(GemmFewRows, ExactProductsByElement) {
+  Context context = Context::on(Backend::simt);
+  std::mt19937 engine(17);
+  const auto pick = [&](auto... values) {
+    const std::common_type_t<decltype(values)...> all[] = {values...};
+    return all[engine() % (sizeof(all) / sizeof(all[0]))];
+  };
+  const auto up_to = [&](int most) {
+    return 1 + static_cast<std::int64_t>(engine() % static_cast<unsigned>(most));
+  };
+  constexpr const char* rungs[] = {"dots"};
+  std::map<std::string, int> taken;
+  for (int round = 0; round < 80; ++round) {
+    Case test{};
+    test.type = pick(DType::f32, DType::f32, DType::f64, DType::bf16, DType::f16);
+    test.out = test.type == DType::f64 ? test.type : pick(test.type, DType::f32);
+    test.batch = pick(1, 1, 1, 2, 7);
+    test.m = 1 + pick(up_to(5), up_to(17));
+    test.n = 1 + pick(up_to(5), up_to(17));
+    test.k = pick(up_to(700), up_to(60), std::int64_t{2048}, up_to(9000));
+    test.ta = engine() % 2 == 0;
+    test.tb = engine() % 2 == 0;
+    test.padding = pick(0, 0, 8, 3);
+    test.skip = pick(0, 0, 8, 1);
+    test.alpha = pick(1.0F, 0.5F, -2.0F);
+    test.beta = pick(0.0F, 0.0F, 1.0F);
+    EXPECT_EQ(run_case(context, test, engine, taken, rungs), 1) << describe(test);
+  }
+}
+
+/// The last block leaves its ticket as it was: a second call of other shape draws the same.
+TEST(GemmFewRows, BlocksShareASumAgainAndAgain) {
+  Context context = Context::on(Backend::simt);
+  std::mt19937 engine(16);
+  constexpr const char* rungs[] = {"gemv"};
+  std::map<std::string, int> taken;
+  for (const std::int64_t k : {20000, 33000, 20000, 65537}) {
+    for (const std::int64_t n : {1, 3, 8}) {
+      for (const bool tb : {false, true}) {
+        const Case test{DType::f32, DType::f32, 1, 1, n, k, false, tb, 0, 0, 1, 1};
+        EXPECT_EQ(run_case(context, test, engine, taken, rungs), 1) << describe(test);
+      }
+    }
+  }
+}
+
 /// A grid has at most 65535 batches: the next ones go where they belong.
 TEST(GemmFewRows, BatchesBeyondOneGrid) {
   Context context = Context::on(Backend::simt);
@@ -80,7 +160,8 @@ TEST(GemmFewRows, BatchesBeyondOneGrid) {
   Case test{};
   test.type = test.out = DType::f16;
   test.batch = 65538;
-  test.m = test.n = test.k = 1;
+  test.m = test.n = 2;
+  test.k = 1;
   test.alpha = 1;
   EXPECT_EQ(run_case(context, test, engine, taken, rungs), 1) << describe(test);
 }
@@ -149,19 +230,20 @@ std::string_view chosen(DType type, std::int64_t m, std::int64_t n, std::int64_t
 TEST(GemmFewRows, ThePublicCallTakesThem) {
   for (const DType type : {DType::f32, DType::f64, DType::f16, DType::bf16}) {
     for (const bool tb : {false, true}) {
-      EXPECT_EQ(chosen(type, 1, 4096, 4096, tb), "few_rows");
-      EXPECT_EQ(chosen(type, 1, 131, 359, tb), "few_rows");
-      EXPECT_EQ(chosen(type, 2, 2, 1623, tb), "few_rows");
-      EXPECT_EQ(chosen(type, 2047, 1, 1393, tb), "few_rows");
+      EXPECT_EQ(chosen(type, 1, 4096, 4096, tb), "gemv");
+      EXPECT_EQ(chosen(type, 1, 131, 359, tb), "gemv");
+      EXPECT_EQ(chosen(type, 2, 2, 1623, tb), "dots");
+      EXPECT_EQ(chosen(type, 2047, 1, 1393, tb), "gemv");
     }
   }
+  EXPECT_EQ(chosen(DType::f32, 65, 6, 634), "dots");
   EXPECT_EQ(chosen(DType::f32, 16, 16384, 4096), "few_rows");
   EXPECT_EQ(chosen(DType::f32, 64, 5, 65536), "few_rows");
   EXPECT_EQ(chosen(DType::f32, 4096, 4096, 4096), "simt_top");
   EXPECT_EQ(chosen(DType::f32, 5, 26, 4), "naive_coalesced");
   // Rows of C that begin anywhere: tiles would store elements one by one.
   EXPECT_EQ(chosen(DType::f32, 1664, 5803, 5), "short_k");
-  EXPECT_EQ(chosen(DType::f32, 741, 491, 2), "short_k");
+  EXPECT_EQ(chosen(DType::f32, 1025, 6075, 1), "short_k");
 }
 
 }  // namespace

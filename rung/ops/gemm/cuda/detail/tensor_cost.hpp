@@ -29,7 +29,7 @@ struct TensorTile {
   int blocks = 1;                // in a cluster, which reads a strip once for all of them
   double reach = 1;              // of the tensor cores' rate, with operands at hand
   double memory = 0.88;          // of the rate that the best kernels get of memory
-  double start_seconds = 1e-6;   // until the first tile is there; later ones come meanwhile
+  double start_seconds = 3e-6;   // until the first tile is there; later ones come meanwhile
   double step_seconds = 0.2e-6;  // at least, of a tile of k, whatever its size: latency
   int resident = 1;              // blocks per SM, whose latencies overlap
 };

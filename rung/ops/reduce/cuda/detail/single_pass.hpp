@@ -12,7 +12,7 @@
 
 #include "rung/core/bounds.hpp"
 #include "rung/core/integer.hpp"
-#include "rung/device/ptx_memory.hpp"
+#include "rung/device/last_block.hpp"
 #include "rung/device/resident.hpp"
 #include "rung/ops/reduce/cuda/detail/store.hpp"
 
@@ -47,19 +47,6 @@ struct Sharing {
     return smaller(ceil_div(results, Index{block_threads / group}), most);
   }
 };
-
-/// Called by all threads of a block: is this the last of `splits` blocks to come here? What the
-/// others wrote before they came is then visible.
-__device__ __forceinline__ bool is_last_block(unsigned* ticket, int splits, int& scratch) {
-  if (threadIdx.x == 0) {
-    const unsigned before = ptx::atomic_add_acquire_release(ticket, 1U);
-    const bool last = before + 1 == static_cast<unsigned>(splits);
-    if (last) *ticket = 0;  // nobody else will look at it in this launch
-    scratch = last ? 1 : 0;
-  }
-  __syncthreads();
-  return scratch != 0;
-}
 
 /// A result's terms and its place in y: all axes, or a segment.
 struct Places {

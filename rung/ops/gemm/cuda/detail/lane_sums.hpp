@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+// Many sums over the lanes of a warp at once.
+#pragma once
+
+#include "rung/device/collectives.hpp"
+
+namespace rung::gemm_cuda::inline RUNG_TARGET {
+
+/// Adds up each of the Count sums of Lanes lanes that are `apart` from each other. At each distance
+/// a lane gives half of its sums away and receives as much of the other half: Count shuffles in
+/// all, not Count times the distances. The lane is left with its share, values[0] and on, of sums
+/// from the returned one on, or, with -1, without any.
+template <int Lanes, int Count, class Sum>
+__device__ __forceinline__ int add_over_lanes(Sum (&values)[Count], int apart) {
+  const int lane = lane_of_thread();
+  int first = 0;
+  bool has_share = true;
+#pragma unroll
+  for (int distance = 1; distance < Lanes; distance *= 2) {
+    const bool upper = (lane & (distance * apart)) != 0;
+    const int half = Count / 2 / distance;
+    if (half == 0) {
+      values[0] += shuffle_xor(values[0], distance * apart);
+      has_share = has_share && !upper;
+      continue;
+    }
+#pragma unroll
+    for (int i = 0; i < half; ++i) {
+      const Sum given = upper ? values[i] : values[half + i];
+      const Sum kept = upper ? values[half + i] : values[i];
+      values[i] = kept + shuffle_xor(given, distance * apart);
+    }
+    first += upper ? half : 0;
+  }
+  return has_share ? first : -1;
+}
+
+}  // namespace rung::gemm_cuda::inline RUNG_TARGET
