@@ -11,6 +11,7 @@
 // Tried    -
 // Source   H. Warren, Hacker's Delight, section 10-9.
 #include "rung/ops/pool/cuda/detail/narrow.hpp"
+#include "rung/ops/pool/issue.hpp"
 
 namespace rung {
 namespace {
@@ -80,13 +81,15 @@ Support supports(const Pool::Args& args, const Context&) {
   return supports_narrow(args, args.y.size());
 }
 
-/// Instructions of a warp, or bytes. An SM issues four per cycle, of some 1.7 GHz.
 double estimate(const Pool::Args& args, const Context& context) {
-  const double outputs = static_cast<double>(args.y.size());
-  const double taps = static_cast<double>(args.taps());
-  const double per_output = args.has_indices() ? 90 + 12 * taps : 80 + 8 * taps;
-  const double issued = outputs / 32 * per_output / (4 * 1.7e9 * context.info().sms);
-  return estimate_seconds(Pool::cost(args), {.bandwidth = 0.5}, context) + issued;
+  const auto taps = static_cast<double>(args.taps());
+  const bool rows_at_once = args.columns.kernel == 2 || args.columns.kernel == 3;
+  return pool_seconds(
+      Pool::cost(args),
+      {.warps = static_cast<double>(args.y.size()) / 32,
+       .instructions = 160 + taps * (args.has_indices() ? 16 : 10),
+       .chain = rows_at_once ? static_cast<double>(args.rows.kernel) * 0.1e-6 : taps * 0.06e-6},
+      context);
 }
 
 void run(const Pool::Args& args, Context& context) {

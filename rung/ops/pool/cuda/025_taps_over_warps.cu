@@ -13,6 +13,7 @@
 // Source   -
 #include "rung/device/shared.hpp"
 #include "rung/ops/pool/cuda/detail/narrow.hpp"
+#include "rung/ops/pool/issue.hpp"
 
 namespace rung {
 namespace {
@@ -110,19 +111,19 @@ Support supports(const Pool::Args& args, const Context&) {
   return args.taps() <= max_taps ? supported : unsupported("windows of up to 2^30 taps");
 }
 
-/// A block per window costs as much as a thread's work on some 16 taps; a thread has four in flight.
 double estimate(const Pool::Args& args, const Context& context) {
-  const std::int64_t pack =
-      in_packs(args) ? 16 / static_cast<std::int64_t>(size_of(args.x.dtype)) : 1;
+  const auto size = static_cast<std::int64_t>(size_of(args.x.dtype));
+  const std::int64_t pack = in_packs(args) ? 16 / size : 1;
   const std::int64_t packs = args.channels() / pack;
   const std::int64_t lanes = lanes_of(packs);
-  const double windows = static_cast<double>(args.y.size() / args.channels());
-  const double blocks = windows * static_cast<double>(ceil_div(packs, lanes));
-  const double rounds = static_cast<double>(ceil_div(args.taps(), loads * (threads / lanes)));
-  const double per_warp = 150 + rounds * loads * (15 + 3 * static_cast<double>(pack));
-  const double issued =
-      blocks * (threads / 32) * per_warp / (4 * 1.7e9 * context.info().sms) + rounds * 0.5e-6;
-  return estimate_seconds(Pool::cost(args), {.bandwidth = 0.6}, context) + issued;
+  const std::int64_t windows = args.images() * args.rows.out * args.columns.out;
+  const std::int64_t blocks = windows * ceil_div(packs, lanes);
+  const auto rounds = static_cast<double>(ceil_div(args.taps(), loads * (threads / lanes)));
+  return pool_seconds(Pool::cost(args),
+                      {.warps = static_cast<double>(blocks) * (threads / 32),
+                       .instructions = 200 + rounds * loads * (15 + 4 * static_cast<double>(pack)),
+                       .chain = (1 + rounds) * 0.5e-6},
+                      context);
 }
 
 void run(const Pool::Args& args, Context& context) {
@@ -131,7 +132,7 @@ void run(const Pool::Args& args, Context& context) {
     const std::int64_t packs = args.channels() / Lanes;
     const std::int64_t lanes = lanes_of(packs);
     const std::int64_t chunks = ceil_div(packs, lanes);
-    const std::int64_t windows = args.y.size() / args.channels();
+    const std::int64_t windows = args.images() * args.rows.out * args.columns.out;
     launch(context,
            {.grid = windows * chunks,
             .block = {lanes, threads / lanes},

@@ -15,6 +15,7 @@
 // Tried    -
 // Source   -
 #include "rung/ops/pool/cuda/detail/narrow.hpp"
+#include "rung/ops/pool/issue.hpp"
 #include "rung/ops/pool/small_window.hpp"
 
 namespace rung {
@@ -99,6 +100,16 @@ Support supports(const Pool::Args& args, const Context&) {
   return supports_narrow(args, threads_of(args));
 }
 
+double estimate(const Pool::Args& args, const Context& context) {
+  const auto loads = static_cast<double>((args.rows.stride * (group - 1) + args.rows.kernel) *
+                                         args.columns.kernel);
+  return pool_seconds(Pool::cost(args),
+                      {.warps = static_cast<double>(threads_of(args)) / 32,
+                       .instructions = 250 + 12 * loads,
+                       .chain = 0.3e-6},
+                      context);
+}
+
 void run(const Pool::Args& args, Context& context) {
   const std::int64_t count = threads_of(args);
   const auto start = [&]<Pooling kind, class T, int Taps, int Stride>() {
@@ -120,7 +131,7 @@ const Rung<Pool> self{{.name = "register_window",
                        .after = "separable",
                        .backend = device_backend,
                        .supports = supports,
-                       .speed = {.bandwidth = 0.8},
+                       .estimate = estimate,
                        .run = run}};
 
 }  // namespace

@@ -12,6 +12,7 @@
 // Tried    -
 // Source   -
 #include "rung/ops/pool/cuda/detail/narrow.hpp"
+#include "rung/ops/pool/issue.hpp"
 #include "rung/ops/pool/small_window.hpp"
 
 namespace rung {
@@ -95,12 +96,14 @@ Support supports(const Pool::Args& args, const Context&) {
   return supports_narrow(args, threads_of(args));
 }
 
-/// Lanes without a channel, or an output, idle; small images fill few threads.
 double estimate(const Pool::Args& args, const Context& context) {
-  const double used =
-      static_cast<double>(args.rows.out) / static_cast<double>(groups_of(args) * group);
-  const double share = args.rows.stride == 1 ? 0.3 : 0.5;
-  return estimate_seconds(Pool::cost(args), {.bandwidth = share * used}, context);
+  const auto loads = static_cast<double>((args.rows.stride * (group - 1) + args.rows.kernel) *
+                                         args.columns.kernel);
+  return pool_seconds(Pool::cost(args),
+                      {.warps = static_cast<double>(threads_of(args)) / 32,
+                       .instructions = 250 + 12 * loads,
+                       .chain = 0.3e-6},
+                      context);
 }
 
 void run(const Pool::Args& args, Context& context) {

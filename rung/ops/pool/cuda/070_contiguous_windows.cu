@@ -12,6 +12,7 @@
 // Source   -
 #include "rung/device/collectives.hpp"
 #include "rung/ops/pool/cuda/detail/narrow.hpp"
+#include "rung/ops/pool/issue.hpp"
 
 namespace rung {
 namespace {
@@ -109,13 +110,13 @@ double estimate(const Pool::Args& args, const Context& context) {
   const std::int64_t elements = elements_of(args);
   const std::int64_t packs = args.taps() / elements;
   const int lanes = lanes_of(packs);
-  const double rounds = static_cast<double>(ceil_div(packs, std::int64_t{loads} * lanes));
-  const double per_warp = 110 + rounds * loads * (6 + 3 * static_cast<double>(elements));
-  const double warps = static_cast<double>(args.y.size()) * lanes / warp_size;
-  const double issued = warps * per_warp / (4 * 1.7e9 * context.info().sms) + rounds * 0.5e-6;
-  // Where lanes are few and their windows long, a warp's load is in many lines.
-  return estimate_seconds(Pool::cost(args), {.bandwidth = lanes < 4 ? 0.35 : 0.6}, context) +
-         issued;
+  const auto rounds = static_cast<double>(ceil_div(packs, std::int64_t{loads} * lanes));
+  return pool_seconds(
+      Pool::cost(args),
+      {.warps = static_cast<double>(args.y.size()) * lanes / warp_size,
+       .instructions = 160 + rounds * loads * (8 + 4 * static_cast<double>(elements)),
+       .chain = rounds * 0.5e-6},
+      context);
 }
 
 void run(const Pool::Args& args, Context& context) {

@@ -14,6 +14,7 @@
 // Source   -
 #include <cstdint>
 
+#include "rung/ops/pool/issue.hpp"
 #include "rung/ops/pool/small_window.hpp"
 #include "rung/ops/pool_backward/cuda/detail/gradients.hpp"
 
@@ -117,6 +118,16 @@ Support supports(const PoolBackward::Args& args, const Context&) {
   return threads_of(args) < 0xffffffff ? supported : unsupported("2^32 threads and more");
 }
 
+double estimate(const PoolBackward::Args& args, const Context& context) {
+  const double windows = static_cast<double>(args.taps()) /
+                         static_cast<double>(args.rows.stride * args.columns.stride);
+  return pool_seconds(PoolBackward::cost(args),
+                      {.warps = static_cast<double>(threads_of(args)) / 32,
+                       .instructions = 380 + 110 * windows,
+                       .chain = 0.3e-6},
+                      context);
+}
+
 void run(const PoolBackward::Args& args, Context& context) {
   const std::int64_t count = threads_of(args);
   visit<float, double, f16, bf16>(args.dx.dtype, [&]<class T>() {
@@ -147,7 +158,7 @@ const Rung<PoolBackward> self{{.name = "register_window",
                                .after = "rows",
                                .backend = device_backend,
                                .supports = supports,
-                               .speed = {.bandwidth = 0.7},
+                               .estimate = estimate,
                                .run = run}};
 
 }  // namespace
