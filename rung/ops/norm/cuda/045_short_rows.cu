@@ -32,6 +32,7 @@ __global__ void __launch_bounds__(threads)
   const std::int64_t first = std::int64_t{blockIdx.x} * chunks.group;
   const int rows = static_cast<int>(smaller<std::int64_t>(chunks.group, chunks.rows - first));
   const int count = rows * chunks.length;
+  const int rounds = chunks.rounds();
   const std::int64_t offset = first * chunks.length;
   T* const memory = &shared<T>();
   T* const staged = behind_as(memory, call.x + offset);  // x, and then y
@@ -49,6 +50,7 @@ __global__ void __launch_bounds__(threads)
     W sum = 0;
 #pragma unroll
     for (int k = 0; k < kept; ++k) {
+      if (k >= rounds) break;
       const int i = lane + k * chunks.lanes;
       values[k] = 0;
       if (i >= chunks.length) continue;
@@ -64,6 +66,7 @@ __global__ void __launch_bounds__(threads)
     Moments<W> moments{};
 #pragma unroll
     for (int k = 0; k < kept; ++k) {
+      if (k >= rounds) break;
       if (lane + k * chunks.lanes < chunks.length) moments.add(values[k] - center);
     }
     moments = lanes_reduce(moments, AddMoments{}, chunks.lanes);
@@ -109,13 +112,13 @@ Support supports(const Norm::Args& args, const Context&) {
 }
 
 /// Elements that a lane has room for.
-int kept_of(std::int64_t length) { return length <= 64 ? 2 : length <= 256 ? 8 : 32; }
+int kept_of(std::int64_t length) { return length <= 256 ? 16 : 32; }
 
 /// `tensors` come into shared memory.
 RowChunks chunks_of(std::int64_t rows, int length, std::size_t element, int kept, int tensors,
                     const Context& context) {
-  const int group_bytes = kept > 8 ? 32 << 10 : 16 << 10;
-  return row_chunks(rows, length, element, kept, threads, group_bytes / tensors, context);
+  const int group_bytes = kept > 16 ? 32 << 10 : 16 << 10;
+  return short_row_chunks(rows, length, element, kept, threads, group_bytes / tensors, context);
 }
 
 template <int kept>
@@ -134,29 +137,26 @@ void launch_short_rows(const Norm::Args& args, Context& context) {
 }
 
 double estimate(const Norm::Args& args, const Context& context) {
-  // Lanes take half a nanosecond of an SM for every element that they have room for; the loops of a
-  // block are as long as that room, too.
-  const int kept = kept_of(args.columns());
+  // A lane takes some 0.4 ns of an SM, and for each element as much again; the loops of a block are
+  // as long as a lane's elements, too.
   const RowChunks chunks =
-      chunks_of(args.rows(), static_cast<int>(args.columns()), size_of(args.x.dtype), kept,
-                args.residual.data != nullptr ? 2 : 1, context);
-  const auto groups = static_cast<double>(ceil_div(chunks.rows, std::int64_t{chunks.group}));
-  const double rounds = static_cast<double>(chunks.group) * chunks.lanes / threads;
-  return waiting_seconds(Norm::cost(args),
-                         {.bandwidth = 0.85,
-                          .blocks = groups,
-                          .blocks_per_sm = 6,
-                          .rounds = rounds,
-                          .fixed = 1.5e-6,
-                          .round = kept * 0.3e-6,
-                          .busy = static_cast<double>(chunks.group) * chunks.lanes * kept * 0.5e-9},
-                         context);
+      chunks_of(args.rows(), static_cast<int>(args.columns()), size_of(args.x.dtype),
+                kept_of(args.columns()), args.residual.data != nullptr ? 2 : 1, context);
+  const double lanes = static_cast<double>(chunks.group) * chunks.lanes;
+  return waiting_seconds(
+      Norm::cost(args),
+      {.bandwidth = 0.85,
+       .blocks = static_cast<double>(ceil_div(chunks.rows, std::int64_t{chunks.group})),
+       .blocks_per_sm = 6,
+       .rounds = lanes / threads,
+       .fixed = 1.5e-6,
+       .round = 0.3e-6 + chunks.rounds() * 0.2e-6,
+       .busy = lanes * (0.4e-9 + chunks.rounds() * 0.4e-9)},
+      context);
 }
 
 void run(const Norm::Args& args, Context& context) {
-  const int kept = kept_of(args.columns());
-  if (kept == 2) return launch_short_rows<2>(args, context);
-  if (kept == 8) return launch_short_rows<8>(args, context);
+  if (kept_of(args.columns()) == 16) return launch_short_rows<16>(args, context);
   launch_short_rows<32>(args, context);
 }
 
