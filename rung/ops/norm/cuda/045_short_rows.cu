@@ -2,13 +2,14 @@
 // norm / short rows
 //
 // Idea     where rows follow one another, a block takes many of them as one piece of memory: into
-//          shared memory and out of it by 16 bytes, wherever rows begin. There a row has as many
-//          lanes as it needs, from one to a warp, each of which keeps its elements in registers.
+//          shared memory and out of it by 16 bytes, wherever rows begin. There a row has as few
+//          lanes, from one to a warp, as leave none with more than 16 or 32 elements, which it keeps
+//          in registers, and as occupy the GPU.
 // Changes  against warp_per_row: rows of a few elements do not leave most of a warp idle, and rows
 //          of odd lengths are not loaded by elements; one read of x.
 // Cost     1 read and 1 write per element, and twice as much of shared memory; three shuffles for
-//          each halving of the lanes of a row; gamma and beta from the L1 cache.
-// Limits   rows of 2 to 1024 elements that follow one another in all tensors, and are short, or do
+//          each halving of the lanes of a row; gamma and beta once per block.
+// Limits   rows of 1 to 1024 elements that follow one another in all tensors, and are short, or do
 //          not begin at multiples of 16 bytes; gamma and beta contiguous.
 // Tried    -
 // Source   -
@@ -26,7 +27,7 @@ constexpr int threads = 256;
 /// Elements lane, lane + lanes ... of a row, up to `kept` of them.
 template <int kept, class T>
 __global__ void __launch_bounds__(threads)
-    norm_short_rows(const __grid_constant__ Call<T> call, RowChunks chunks) {
+    norm_short_rows(const __grid_constant__ Call<T> call, RowChunks chunks, int weights_at) {
   using W = Accumulator<T>;
   constexpr int chunk = 16 / static_cast<int>(sizeof(T));
   const std::int64_t first = std::int64_t{blockIdx.x} * chunks.group;
@@ -42,6 +43,13 @@ __global__ void __launch_bounds__(threads)
     sums = behind_as(memory + round_up(chunks.group * chunks.length, chunk) + chunk,
                      call.residual + offset);
     copy_in(sums, call.residual + offset, count);
+  }
+  // gamma and beta come once for all rows of the block, while these are on their way.
+  auto* const gamma = reinterpret_cast<W*>(reinterpret_cast<unsigned char*>(memory) + weights_at);
+  W* const beta = gamma + chunks.length;
+  for (int i = static_cast<int>(threadIdx.x); i < chunks.length; i += threads) {
+    gamma[i] = weight(call, call.gamma, i, W{1});
+    beta[i] = weight(call, call.beta, i, W{0});
   }
   ptx::async_wait_all();
   __syncthreads();
@@ -80,8 +88,7 @@ __global__ void __launch_bounds__(threads)
       const int i = lane + k * chunks.lanes;
       if (i >= chunks.length) break;
       const W z = (values[k] - scale.center) * scale.rstd + scale.shift;
-      staged[begin + i] =
-          convert<T>(z * weight(call, call.gamma, i, W{1}) + weight(call, call.beta, i, W{0}));
+      staged[begin + i] = convert<T>(z * gamma[i] + beta[i]);
     }
   });
   __syncthreads();
@@ -94,7 +101,7 @@ constexpr std::int64_t longest = 1024;
 Support supports(const Norm::Args& args, const Context&) {
   const norm_lines::Lines lines = norm_lines::lines_of(args);
   const std::int64_t length = args.columns();
-  if (length < 2 || length > longest) return unsupported("rows of 2 to 1024 elements");
+  if (length < 1 || length > longest) return unsupported("rows of 1 to 1024 elements");
   if (!lines.contiguous_columns()) return unsupported("rows, gamma and beta must be contiguous");
   bool follow = lines.rows.rank <= 1;
   for (const int tensor :
@@ -128,11 +135,13 @@ void launch_short_rows(const Norm::Args& args, Context& context) {
     const RowChunks chunks =
         chunks_of(call.rows, static_cast<int>(call.n), sizeof(T), kept, tensors, context);
     const auto elements = static_cast<std::size_t>(chunks.group) * chunks.length;
+    const std::size_t weights_at = tensors * (round_up(elements * sizeof(T), std::size_t{16}) + 16);
     launch(context,
            {.grid = ceil_div(chunks.rows, std::int64_t{chunks.group}),
             .block = threads,
-            .shared_bytes = tensors * (round_up(elements * sizeof(T), std::size_t{16}) + 16)},
-           norm_short_rows<kept, T>, call, chunks);
+            .shared_bytes =
+                weights_at + 2 * sizeof(Accumulator<T>) * static_cast<std::size_t>(chunks.length)},
+           norm_short_rows<kept, T>, call, chunks, static_cast<int>(weights_at));
   });
 }
 
