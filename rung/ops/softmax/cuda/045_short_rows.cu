@@ -53,13 +53,13 @@ __global__ void __launch_bounds__(threads)
     }
     maximum = lanes_reduce(maximum, Larger{}, chunks.lanes);
     Sum sum = 0;
-    Sum powers[kept];
 #pragma unroll
     for (int k = 0; k < kept; ++k) {
       if (k >= rounds) break;
       values[k] = (values[k] - maximum) * scale;
-      powers[k] = power(values[k]);
-      sum += powers[k];
+      const Sum raised = power(values[k]);
+      sum += raised;
+      if (!log) values[k] = raised;
     }
     sum = lanes_reduce(sum, Plus{}, chunks.lanes);
     const Sum last = log ? logarithm(sum) : reciprocal(sum);
@@ -67,7 +67,7 @@ __global__ void __launch_bounds__(threads)
     for (int k = 0; k < kept; ++k) {
       const int i = lane + k * chunks.lanes;
       if (i >= chunks.length) break;
-      staged[begin + i] = convert<T>(log ? values[k] - last : powers[k] * last);
+      staged[begin + i] = convert<T>(log ? values[k] - last : values[k] * last);
     }
   });
   __syncthreads();
