@@ -118,22 +118,19 @@ Support supports(const Norm::Args& args, const Context&) {
   return args.rows() <= 0x7fffffff ? supported : unsupported("2^31 rows and more");
 }
 
-/// Elements that a lane has room for.
-int kept_of(std::int64_t length) { return length <= 256 ? 16 : 32; }
-
-/// `tensors` come into shared memory.
-RowChunks chunks_of(std::int64_t rows, int length, std::size_t element, int kept, int tensors,
-                    const Context& context) {
+RowChunks chunks_of(const Norm::Args& args, const Context& context) {
+  const int kept = args.columns() <= 256 ? 16 : 32;  // elements that a lane has at most
   const int group_bytes = kept > 16 ? 32 << 10 : 16 << 10;
-  return short_row_chunks(rows, length, element, kept, threads, group_bytes / tensors, context);
+  const int tensors = args.residual.data != nullptr ? 2 : 1;  // that come into shared memory
+  return short_row_chunks(args.rows(), static_cast<int>(args.columns()), size_of(args.x.dtype),
+                          kept, threads, group_bytes / tensors, context);
 }
 
 template <int kept>
 void launch_short_rows(const Norm::Args& args, Context& context) {
   with_call(args, [&]<class T>(const Call<T>& call) {
     const int tensors = call.residual != nullptr ? 2 : 1;
-    const RowChunks chunks =
-        chunks_of(call.rows, static_cast<int>(call.n), sizeof(T), kept, tensors, context);
+    const RowChunks chunks = chunks_of(args, context);
     const auto elements = static_cast<std::size_t>(chunks.group) * chunks.length;
     const std::size_t weights_at = tensors * (round_up(elements * sizeof(T), std::size_t{16}) + 16);
     launch(context,
@@ -148,9 +145,7 @@ void launch_short_rows(const Norm::Args& args, Context& context) {
 double estimate(const Norm::Args& args, const Context& context) {
   // A lane takes some 0.4 ns of an SM, and for each element as much again; the loops of a block are
   // as long as a lane's elements, too.
-  const RowChunks chunks =
-      chunks_of(args.rows(), static_cast<int>(args.columns()), size_of(args.x.dtype),
-                kept_of(args.columns()), args.residual.data != nullptr ? 2 : 1, context);
+  const RowChunks chunks = chunks_of(args, context);
   const double lanes = static_cast<double>(chunks.group) * chunks.lanes;
   return waiting_seconds(
       Norm::cost(args),
@@ -165,7 +160,10 @@ double estimate(const Norm::Args& args, const Context& context) {
 }
 
 void run(const Norm::Args& args, Context& context) {
-  if (kept_of(args.columns()) == 16) return launch_short_rows<16>(args, context);
+  // Code for as many elements as lanes have: of more, much is loaded to be stepped over.
+  const int rounds = chunks_of(args, context).rounds();
+  if (rounds <= 4) return launch_short_rows<4>(args, context);
+  if (rounds <= 16) return launch_short_rows<16>(args, context);
   launch_short_rows<32>(args, context);
 }
 

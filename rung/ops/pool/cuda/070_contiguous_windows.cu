@@ -3,7 +3,7 @@
 //
 // Idea     a window that is one piece of memory - a whole plane of N x C x H x W, or a stretch of a
 //          row - is a segment to be summed: a tap is its number, with no rows and columns, and a
-//          few lanes share a window, as many as have two loads each.
+//          few lanes share a window, as many as have some loads each.
 // Changes  against warp_per_window: no division per tap, loads of up to 16 bytes, and of a window of
 //          49 or 64 taps no idle lanes: a warp has several windows.
 // Cost     a load per pack of the window, four in flight per lane; up to five shuffles.
@@ -20,7 +20,9 @@ namespace {
 using namespace pool_cuda;
 
 constexpr int threads = 256;
-constexpr int loads = 4;  // in flight, of a lane
+/// In flight, of a lane.
+template <int Elements>
+constexpr int loads = Elements == 1 ? 8 : 4;
 
 template <Pooling kind, int Elements, class T>
 __global__ void __launch_bounds__(threads)
@@ -34,16 +36,17 @@ __global__ void __launch_bounds__(threads)
   const Place at = g.place(exists ? number : 0);
   const T* const from = &p.x(at.n, at.c, at.oh * g.rows.stride, at.ow * g.columns.stride);
 
+  constexpr int batch = loads<Elements>;
   Window window;
-  for (int first = lane; first < packs; first += loads * lanes) {
-    RawPack<T, Elements> raw[loads];
+  for (int first = lane; first < packs; first += batch * lanes) {
+    RawPack<T, Elements> raw[batch];
 #pragma unroll
-    for (int l = 0; l < loads; ++l) {
+    for (int l = 0; l < batch; ++l) {
       const int pack = first + l * lanes;
       if (pack < packs) raw[l] = load_raw<Elements>(from + pack * Elements);
     }
 #pragma unroll
-    for (int l = 0; l < loads; ++l) {
+    for (int l = 0; l < batch; ++l) {
       if (first + l * lanes >= packs) break;
       const Pack<Sum, Elements> v = convert<Sum>(unpack(raw[l]));
 #pragma unroll
@@ -81,10 +84,10 @@ std::int64_t elements_of(const Pool::Args& args) {
   return 1;
 }
 
-/// The most lanes, a power of two, of which each has two loads.
-int lanes_of(std::int64_t packs) {
+/// The most lanes, a power of two, of which each has two loads; of single elements, four.
+int lanes_of(std::int64_t packs, std::int64_t elements) {
   int lanes = 1;
-  while (lanes < warp_size && 4 * lanes <= packs) lanes *= 2;
+  while (lanes < warp_size && (elements == 1 ? 8 : 4) * lanes <= packs) lanes *= 2;
   return lanes;
 }
 
@@ -109,20 +112,21 @@ Support supports(const Pool::Args& args, const Context&) {
 double estimate(const Pool::Args& args, const Context& context) {
   const std::int64_t elements = elements_of(args);
   const std::int64_t packs = args.taps() / elements;
-  const int lanes = lanes_of(packs);
-  const auto rounds = static_cast<double>(ceil_div(packs, std::int64_t{loads} * lanes));
-  return pool_seconds(
-      Pool::cost(args),
-      {.warps = static_cast<double>(args.y.size()) * lanes / warp_size,
-       .instructions = 160 + rounds * loads * (8 + 4 * static_cast<double>(elements)),
-       .chain = rounds * 0.5e-6},
-      context);
+  const int lanes = lanes_of(packs, elements);
+  const std::int64_t batch = elements == 1 ? loads<1> : loads<2>;
+  const auto rounds = static_cast<double>(ceil_div(packs, batch * lanes));
+  return pool_seconds(Pool::cost(args),
+                      {.warps = static_cast<double>(args.y.size()) * lanes / warp_size,
+                       .instructions = 160 + rounds * static_cast<double>(batch) *
+                                                 (8 + 4 * static_cast<double>(elements)),
+                       .chain = rounds * 0.5e-6},
+                      context);
 }
 
 void run(const Pool::Args& args, Context& context) {
   const std::int64_t elements = elements_of(args);
   const std::int64_t packs = args.taps() / elements;
-  const int lanes = lanes_of(packs);
+  const int lanes = lanes_of(packs, elements);
   const auto windows = static_cast<std::uint32_t>(args.y.size());
   const auto start = [&]<Pooling kind, class T, int Elements>() {
     launch(

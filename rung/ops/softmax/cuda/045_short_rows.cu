@@ -139,10 +139,8 @@ Support supports(const Softmax::Args& args, const Context&) {
   return args.count() < std::int64_t{1} << 40 ? supported : unsupported("2^40 rows and more");
 }
 
-/// Elements that a lane has room for.
-int kept_of(std::int64_t length) { return length <= 256 ? 16 : 32; }
-
-RowChunks chunks_of(const Softmax::Args& args, int kept, const Context& context) {
+RowChunks chunks_of(const Softmax::Args& args, const Context& context) {
+  const int kept = args.length() <= 256 ? 16 : 32;  // elements that a lane has at most
   const int group_bytes = kept > 16 ? 32 << 10 : 16 << 10;
   const int tensors = args.backward ? 2 : 1;
   return short_row_chunks(args.count(), static_cast<int>(args.length()), size_of(args.x.dtype),
@@ -152,7 +150,7 @@ RowChunks chunks_of(const Softmax::Args& args, int kept, const Context& context)
 double estimate(const Softmax::Args& args, const Context& context) {
   // A lane takes some 0.4 ns of an SM, and for each element as much again; the loops of a block are
   // as long as a lane's elements, too.
-  const RowChunks chunks = chunks_of(args, kept_of(args.length()), context);
+  const RowChunks chunks = chunks_of(args, context);
   const double element = args.x.dtype == DType::f64 ? 1e-9 : 0.37e-9;
   const double lanes = static_cast<double>(chunks.group) * chunks.lanes;
   return waiting_seconds(
@@ -171,7 +169,7 @@ template <int kept>
 void launch_short_rows(const Softmax::Args& args, Context& context) {
   visit<float, double, f16, bf16>(args.x.dtype, [&]<class T>() {
     const int tensors = args.backward ? 2 : 1;
-    const RowChunks chunks = chunks_of(args, kept, context);
+    const RowChunks chunks = chunks_of(args, context);
     const auto elements = static_cast<std::size_t>(chunks.group) * chunks.length;
     const LaunchShape config{
         .grid = ceil_div(chunks.rows, std::int64_t{chunks.group}),
@@ -191,7 +189,10 @@ void launch_short_rows(const Softmax::Args& args, Context& context) {
 
 void run(const Softmax::Args& args, Context& context) {
   if (args.empty()) return;
-  if (kept_of(args.length()) == 16) return launch_short_rows<16>(args, context);
+  // Code for as many elements as lanes have: of more, much is loaded to be stepped over.
+  const int rounds = chunks_of(args, context).rounds();
+  if (rounds <= 4) return launch_short_rows<4>(args, context);
+  if (rounds <= 16) return launch_short_rows<16>(args, context);
   launch_short_rows<32>(args, context);
 }
 
