@@ -97,8 +97,10 @@ std::vector<Problem> Pool::check_problems(Backend backend) {
       "f16 1x77x14x9,k=14x9,nhwc,nan",               //
       "f64 2x6x9x9,k=5,s=2,p=2,average,valid,nhwc",  //
       "f32 1x7x12x12,k=4,d=2,p=3,s=3,l2,nhwc",       //
-      "f16 2x27x9x11,k=3,s=1,p=1,average,nhwc",      // odd channels
-      "bf16 1x19x11x8,k=2,nhwc,bias,gelu",           //
+      "f32 1x3x1x1500,k=1x3,p=0x1,s=1x1,average,valid",
+      "bf16 1x2x3x1290,k=3x2,p=1x1,s=2x3,d=1x2,bias,relu",
+      "f16 2x27x9x11,k=3,s=1,p=1,average,nhwc",            // odd channels
+      "bf16 1x19x11x8,k=2,nhwc,bias,gelu",                 //
       "f32 1x5x9x30,k=3,s=2,p=1,ceil,average,valid,nhwc",  //
       "f32 2x2x11x35,k=5x3,s=1,p=2x1,l2",                  //
       "f32 1x2x11x35,k=3,s=2,p=1,weighted",                //
