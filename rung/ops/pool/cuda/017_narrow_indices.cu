@@ -51,6 +51,8 @@ __global__ void __launch_bounds__(threads)
       pooled.take(v);
     }
   };
+  constexpr int rows_at_once = Columns > 0 ? 3 : 1;
+#pragma unroll rows_at_once
   for (int i = rows.begin; i < rows.end; ++i, row += g.row_step) {
     if constexpr (Columns > 0) {
       T values[Columns];
@@ -94,12 +96,12 @@ double estimate(const Pool::Args& args, const Context& context) {
   const auto taps = static_cast<double>(args.taps());
   const auto steps =
       static_cast<double>(args.rows.kernel * ceil_div(args.columns.kernel, std::int64_t{batch}));
-  const bool rows_at_once = args.columns.kernel == 2 || args.columns.kernel == 3;
+  const bool row_at_once = args.columns.kernel == 2 || args.columns.kernel == 3;
   return pool_seconds(
       Pool::cost(args),
       {.warps = static_cast<double>(args.y.size()) / 32,
        .instructions = 160 + taps * (args.has_indices() ? 16 : 10),
-       .chain = rows_at_once ? static_cast<double>(args.rows.kernel) * 0.1e-6 : steps * 0.2e-6,
+       .chain = row_at_once ? static_cast<double>(args.rows.kernel) * 0.1e-6 : steps * 0.2e-6,
        .bandwidth = 0.5},
       context);
 }

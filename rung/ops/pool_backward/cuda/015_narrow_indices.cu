@@ -26,6 +26,7 @@ struct Places {
   Divisor height, width, channels;    // of dx
   Divisor row_stride, column_stride;  // of windows
   int windows_down, windows_across;
+  int taps;  // of every window; 0: not of all the same
 };
 
 __device__ __forceinline__ NarrowTaps narrow_windows_over(const NarrowAxis& axis,
@@ -44,7 +45,18 @@ __device__ __forceinline__ int tap_at(const NarrowAxis& axis, int o, int at) {
   return tap * axis.dilation == places ? tap : -1;
 }
 
-template <Pooling kind, class T, class Index>
+/// By how much an average's window was divided.
+template <class T>
+__device__ __forceinline__ Accumulator<T> taps_of(const Gradients<T>& p, const Places& g, int oh,
+                                                  int ow) {
+  const int taps =
+      g.taps != 0 ? g.taps
+                  : g.rows.counted(oh, p.count_padding) * g.columns.counted(ow, p.count_padding);
+  return static_cast<Accumulator<T>>(taps);
+}
+
+/// `apart`: windows do not overlap, so that at most one is over an element.
+template <Pooling kind, bool apart, class T, class Index>
 __global__ void __launch_bounds__(threads)
     pool_backward_narrow_indices(Gradients<T> p, View<const Index, 4> indices, Places g,
                                  std::uint32_t count) {
@@ -57,6 +69,26 @@ __global__ void __launch_bounds__(threads)
   const int h = g.height.take(rest);
   if (!p.channels_innermost) c = g.channels.take(rest);
   const std::int64_t n = rest;
+
+  if constexpr (apart) {
+    const auto down = static_cast<unsigned>(h + g.rows.padding);
+    const auto across = static_cast<unsigned>(w + g.columns.padding);
+    const int oh = static_cast<int>(g.row_stride.quotient(down));
+    const int ow = static_cast<int>(g.column_stride.quotient(across));
+    Sum slope = 0;
+    if (oh < g.windows_down && ow < g.windows_across &&
+        static_cast<int>(down) - oh * g.rows.stride < g.rows.kernel &&
+        static_cast<int>(across) - ow * g.columns.stride < g.columns.kernel) {
+      if constexpr (kind == Pooling::max) {
+        const auto here = static_cast<Index>(h * g.columns.in + w);
+        if (indices(n, c, oh, ow) == here) slope = convert<Sum>(p.dy(n, c, oh, ow));
+      } else {
+        slope = convert<Sum>(p.dy(n, c, oh, ow)) / taps_of(p, g, oh, ow);
+      }
+    }
+    p.dx(n, c, h, w) = convert<T>(slope);
+    return;
+  }
 
   const NarrowTaps rows = narrow_windows_over(g.rows, g.row_stride, g.windows_down, h);
   const NarrowTaps columns = narrow_windows_over(g.columns, g.column_stride, g.windows_across, w);
@@ -77,9 +109,7 @@ __global__ void __launch_bounds__(threads)
         const Sum y = convert<Sum>(p.y(n, c, oh, ow));
         if (y != 0) sum += slope * (convert<Sum>(p.x(n, c, h, w)) / y);
       } else if constexpr (kind == Pooling::average) {
-        const int taps =
-            g.rows.counted(oh, p.count_padding) * g.columns.counted(ow, p.count_padding);
-        sum += slope / static_cast<Sum>(taps);
+        sum += slope / taps_of(p, g, oh, ow);
       } else {
         sum += slope / divisor_of<kind>(p, oh, ow) * convert<Sum>(p.weights(i, j));
       }
@@ -92,6 +122,24 @@ Support supports(const PoolBackward::Args& args, const Context&) {
   return supports_narrow(args.rows, args.columns, args.dx.size());
 }
 
+/// Whether windows do not overlap.
+bool are_apart(const PoolBackward::Args& args) {
+  const auto along = [](const PoolAxis& axis) {
+    return axis.stride >= axis.kernel && axis.dilation == 1;
+  };
+  const bool kind = args.kind() == Pooling::max || args.kind() == Pooling::average;
+  return kind && along(args.rows) && along(args.columns);
+}
+
+/// The taps that an average counts in every window, or 0.
+int taps_everywhere(const PoolBackward::Args& args) {
+  const auto whole = [&](const PoolAxis& axis) {
+    return axis.has_all_taps(0, args.options.count_padding) &&
+           axis.has_all_taps(axis.out - 1, args.options.count_padding);
+  };
+  return whole(args.rows) && whole(args.columns) ? static_cast<int>(args.taps()) : 0;
+}
+
 /// Windows over an element, dilated or not.
 double windows_over_one(const PoolAxis& axis) {
   return static_cast<double>(axis.kernel) / static_cast<double>(axis.stride);
@@ -102,7 +150,7 @@ double estimate(const PoolBackward::Args& args, const Context& context) {
   const double per_window = args.kind() == Pooling::weighted ? 150 : 45;
   return pool_seconds(PoolBackward::cost(args),
                       {.warps = static_cast<double>(args.dx.size()) / 32,
-                       .instructions = 170 + per_window * windows,
+                       .instructions = (are_apart(args) ? 80 : 170) + per_window * windows,
                        .chain = windows * 0.1e-6},
                       context);
 }
@@ -117,13 +165,18 @@ void run(const PoolBackward::Args& args, Context& context) {
                       .row_stride = Divisor::of(args.rows.stride),
                       .column_stride = Divisor::of(args.columns.stride),
                       .windows_down = static_cast<int>(args.rows.out),
-                      .windows_across = static_cast<int>(args.columns.out)};
+                      .windows_across = static_cast<int>(args.columns.out),
+                      .taps = taps_everywhere(args)};
+  const bool apart = are_apart(args);
   visit<float, double, f16, bf16>(args.dx.dtype, [&]<class T>() {
     const Gradients<T> p = gradients_of<T>(args);
     const auto start = [&]<Pooling kind, class Index>(const View<const Index, 4>& indices) {
-      launch(context, {.grid = ceil_div(count, std::int64_t{threads}), .block = threads},
-             pool_backward_narrow_indices<kind, T, Index>, p, indices, places,
-             static_cast<std::uint32_t>(count));
+      auto* kernel = pool_backward_narrow_indices<kind, false, T, Index>;
+      if constexpr (kind == Pooling::max || kind == Pooling::average) {
+        if (apart) kernel = pool_backward_narrow_indices<kind, true, T, Index>;
+      }
+      launch(context, {.grid = ceil_div(count, std::int64_t{threads}), .block = threads}, kernel, p,
+             indices, places, static_cast<std::uint32_t>(count));
     };
     switch (args.kind()) {
       case Pooling::max:
