@@ -167,7 +167,7 @@ inline RowChunks short_row_chunks(std::int64_t rows, int length, std::size_t ele
     const double resident = 1024.0 * context.info().sms;  // threads
     const double waves = larger(1.0, static_cast<double>(rows) * lanes / resident);
     const double seconds = waves * (1 + round * chunks.rounds());
-    if (least != 0 && seconds >= least) continue;
+    if (least != 0 && seconds > least) continue;
     best = chunks;
     least = seconds;
   }
