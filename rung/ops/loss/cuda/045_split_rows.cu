@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // loss / split rows
 //
-// Idea     few rows that are long are cut into spans, a block each: one kernel finds what every span
+// Idea     few rows that are long are cut into spans, a block each: one kernel finds what a span
 //          adds up to about its own maximum, the next moves those of a row to the largest of them,
 //          adds them up, and writes the gradient of its span.
 // Changes  against block_per_row: one row keeps every SM busy. Against shared_single_read: rows of

@@ -2,7 +2,7 @@
 // norm / adjacent rows
 //
 // Idea     where the normalised axis is not the innermost one, neighbouring rows are adjacent in
-//          memory: lane x of a block has row x of so many, and a load of one column is of neighbours.
+//          memory: lane x of a block has row x of so many, and loads of one column are adjacent.
 //          The elements of a row are shared by as many threads along y as have a few each.
 // Changes  against block_two_pass: full sectors, and a barrier for many rows in place of two per
 //          row; rows of a few elements are a thread's, with no barrier.

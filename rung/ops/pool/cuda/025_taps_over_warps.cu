@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // pool / taps over warps
 //
-// Idea     where channels are contiguous and windows are large, the rows of threads of a block share
-//          the taps of one window; its lanes have neighbouring channels. What the rows found is
-//          combined in shared memory.
+// Idea     where channels are contiguous and windows are large, the rows of threads of a block
+//          share the taps of one window; its lanes have neighbouring channels. What the rows found
+//          is combined in shared memory.
 // Changes  against vectorised_nhwc, where a thread walks through all taps of its window, one load
 //          after another, and few windows leave most of the GPU idle. Channels need not be a
 //          multiple of a vector: then a lane has one.

@@ -4,9 +4,10 @@
 // Idea     a window that is one piece of memory - a whole plane of N x C x H x W, or a stretch of a
 //          row - is a segment to be summed: a tap is its number, with no rows and columns, and a
 //          few lanes share a window, as many as have some loads each.
-// Changes  against warp_per_window: no division per tap, loads of up to 16 bytes, and of a window of
-//          49 or 64 taps no idle lanes: a warp has several windows.
-// Cost     a load per pack of the window, four in flight per lane; up to five shuffles.
+// Changes  against warp_per_window: no division per tap, loads of up to 16 bytes, and of a window
+//          of 49 or 64 taps no idle lanes: a warp has several windows.
+// Cost     a load per pack of the window, four in flight per lane, or eight of one element; up to
+//          five shuffles.
 // Limits   windows of one piece, all taps within the image; no indices, no weights.
 // Tried    -
 // Source   -

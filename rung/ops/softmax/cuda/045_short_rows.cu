@@ -3,11 +3,11 @@
 //
 // Idea     where rows follow one another, a block takes many of them as one piece of memory: into
 //          shared memory and out of it by 16 bytes, wherever rows begin. There a row has as few
-//          lanes, from one to a warp, as leave none with more than 16 or 32 elements, which it keeps
-//          in registers, and as occupy the GPU.
+//          lanes, from one to a warp, as leave none with more than 16 or 32 elements, which it
+//          keeps in registers, and as occupy the GPU.
 // Changes  against warp_per_row: rows of a few elements do not leave most of a warp idle, and rows
-//          of odd lengths are not loaded by elements; one read of x. A lane costs about as much as an
-//          element does: a row of 13 elements is cheapest with one.
+//          of odd lengths are not loaded by elements; one read of x. A lane costs about as much as
+//          an element does: a row of 13 elements is cheapest with one.
 // Cost     1 read and 1 write per element, and twice as much of shared memory; a shuffle for each
 //          halving of the lanes of a row, twice.
 // Limits   rows of 2 to 1024 elements that follow one another in all tensors, and are short, or do
