@@ -69,6 +69,7 @@ __global__ void __launch_bounds__(threads)
   const int h = g.height.take(rest);
   if (!p.channels_innermost) c = g.channels.take(rest);
   const std::int64_t n = rest;
+  [[maybe_unused]] const int place = h * g.columns.in + w;  // a maximum's index
 
   if constexpr (apart) {
     const auto down = static_cast<unsigned>(h + g.rows.padding);
@@ -80,8 +81,7 @@ __global__ void __launch_bounds__(threads)
         static_cast<int>(down) - oh * g.rows.stride < g.rows.kernel &&
         static_cast<int>(across) - ow * g.columns.stride < g.columns.kernel) {
       if constexpr (kind == Pooling::max) {
-        const auto here = static_cast<Index>(h * g.columns.in + w);
-        if (indices(n, c, oh, ow) == here) slope = convert<Sum>(p.dy(n, c, oh, ow));
+        if (indices(n, c, oh, ow) == place) slope = convert<Sum>(p.dy(n, c, oh, ow));
       } else {
         slope = convert<Sum>(p.dy(n, c, oh, ow)) / taps_of(p, g, oh, ow);
       }
@@ -92,7 +92,6 @@ __global__ void __launch_bounds__(threads)
 
   const NarrowTaps rows = narrow_windows_over(g.rows, g.row_stride, g.windows_down, h);
   const NarrowTaps columns = narrow_windows_over(g.columns, g.column_stride, g.windows_across, w);
-  [[maybe_unused]] const auto here = static_cast<Index>(h * g.columns.in + w);
   Sum sum = 0;
   for (int oh = rows.begin; oh < rows.end; ++oh) {
     const int i = tap_at(g.rows, oh, h);
@@ -104,7 +103,7 @@ __global__ void __launch_bounds__(threads)
       if (j < 0) continue;
       const Sum slope = convert<Sum>(dy[ow * p.dy.strides[3]]);
       if constexpr (kind == Pooling::max) {
-        if (indices(n, c, oh, ow) == here) sum += slope;
+        if (indices(n, c, oh, ow) == place) sum += slope;
       } else if constexpr (kind == Pooling::l2) {
         const Sum y = convert<Sum>(p.y(n, c, oh, ow));
         if (y != 0) sum += slope * (convert<Sum>(p.x(n, c, h, w)) / y);
