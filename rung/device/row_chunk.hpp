@@ -156,16 +156,18 @@ inline int bank_conflicts(int length, std::size_t element, int lanes) {
 inline RowChunks short_row_chunks(std::int64_t rows, int length, std::size_t element, int kept,
                                   int threads, int bytes, const Context& context) {
   RowChunks best{.rows = rows, .length = length, .group = 1, .lanes = warp_size};
+  const bool many = rows * warp_size > std::int64_t{2048} * context.info().sms;
   double least = 0;
   for (int lanes = warp_size; lanes >= 1 && (length + lanes - 1) / lanes <= kept; lanes /= 2) {
     // What the threads of a block take at once is in shared memory at once.
     const std::int64_t at_once = std::int64_t{threads / lanes} * length;
     if (lanes < warp_size && at_once * static_cast<std::int64_t>(element) > bytes) break;
     const RowChunks chunks{.rows = rows, .length = length, .group = 1, .lanes = lanes};
-    // Shared memory serves two words of a bank in the time of an element's instructions.
-    const double round = larger(1.0, 0.4 * bank_conflicts(length, element, lanes));
     const double resident = 1024.0 * context.info().sms;  // threads
     const double waves = larger(1.0, static_cast<double>(rows) * lanes / resident);
+    // Shared memory serves two words of a bank in the time of an element's instructions. A call
+    // that is over at once does not count them.
+    const double round = many ? larger(1.0, 0.4 * bank_conflicts(length, element, lanes)) : 1.0;
     const double seconds = waves * (1 + round * chunks.rounds());
     if (least != 0 && seconds > least) continue;
     best = chunks;

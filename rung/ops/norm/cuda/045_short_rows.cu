@@ -127,10 +127,9 @@ RowChunks chunks_of(const Norm::Args& args, const Context& context) {
 }
 
 template <int kept>
-void launch_short_rows(const Norm::Args& args, Context& context) {
+void launch_short_rows(const Norm::Args& args, const RowChunks& chunks, Context& context) {
   with_call(args, [&]<class T>(const Call<T>& call) {
     const int tensors = call.residual != nullptr ? 2 : 1;
-    const RowChunks chunks = chunks_of(args, context);
     const auto elements = static_cast<std::size_t>(chunks.group) * chunks.length;
     const std::size_t weights_at = tensors * (round_up(elements * sizeof(T), std::size_t{16}) + 16);
     launch(context,
@@ -161,10 +160,11 @@ double estimate(const Norm::Args& args, const Context& context) {
 
 void run(const Norm::Args& args, Context& context) {
   // Code for as many elements as lanes have: of more, much is loaded to be stepped over.
-  const int rounds = chunks_of(args, context).rounds();
-  if (rounds <= 4) return launch_short_rows<4>(args, context);
-  if (rounds <= 16) return launch_short_rows<16>(args, context);
-  launch_short_rows<32>(args, context);
+  const RowChunks chunks = chunks_of(args, context);
+  const int rounds = chunks.rounds();
+  if (rounds <= 4) return launch_short_rows<4>(args, chunks, context);
+  if (rounds <= 16) return launch_short_rows<16>(args, chunks, context);
+  launch_short_rows<32>(args, chunks, context);
 }
 
 const Rung<Norm> self{{.name = "short_rows",

@@ -166,10 +166,9 @@ double estimate(const Softmax::Args& args, const Context& context) {
 }
 
 template <int kept>
-void launch_short_rows(const Softmax::Args& args, Context& context) {
+void launch_short_rows(const Softmax::Args& args, const RowChunks& chunks, Context& context) {
   visit<float, double, f16, bf16>(args.x.dtype, [&]<class T>() {
     const int tensors = args.backward ? 2 : 1;
-    const RowChunks chunks = chunks_of(args, context);
     const auto elements = static_cast<std::size_t>(chunks.group) * chunks.length;
     const LaunchShape config{
         .grid = ceil_div(chunks.rows, std::int64_t{chunks.group}),
@@ -190,10 +189,11 @@ void launch_short_rows(const Softmax::Args& args, Context& context) {
 void run(const Softmax::Args& args, Context& context) {
   if (args.empty()) return;
   // Code for as many elements as lanes have: of more, much is loaded to be stepped over.
-  const int rounds = chunks_of(args, context).rounds();
-  if (rounds <= 4) return launch_short_rows<4>(args, context);
-  if (rounds <= 16) return launch_short_rows<16>(args, context);
-  launch_short_rows<32>(args, context);
+  const RowChunks chunks = chunks_of(args, context);
+  const int rounds = chunks.rounds();
+  if (rounds <= 4) return launch_short_rows<4>(args, chunks, context);
+  if (rounds <= 16) return launch_short_rows<16>(args, chunks, context);
+  launch_short_rows<32>(args, chunks, context);
 }
 
 const Rung<Softmax> self{{.name = "short_rows",
