@@ -28,6 +28,9 @@ struct RowChunks {
   int length;
   int group;
   int lanes;  // a power of two: at most 32, unless row_chunks() is told otherwise
+
+  /// The most elements of a row that a lane has.
+  [[nodiscard]] RUNG_HD constexpr int rounds() const { return (length + lanes - 1) / lanes; }
 };
 
 namespace device_detail {
@@ -110,6 +113,16 @@ __device__ __forceinline__ T row_lanes_reduce(T value, F f, int lanes, RowScratc
 
 // --- on the host ---------------------------------------------------------------------------------
 
+/// Some `bytes` of rows, but a few groups for every SM.
+inline int rows_of_group(const RowChunks& chunks, std::size_t element, int threads, int bytes,
+                         const Context& context) {
+  const int at_once = threads / chunks.lanes;
+  const std::int64_t few = ceil_div(chunks.rows, std::int64_t{4} * context.info().sms);
+  const std::int64_t fitting =
+      smaller(few, std::int64_t{bytes} / (chunks.length * static_cast<int>(element)));
+  return static_cast<int>(larger<std::int64_t>(fitting / at_once * at_once, at_once));
+}
+
 /// As many lanes for a row as leave each about `elements` of it, and groups of rows of some
 /// `bytes`, but a few for every SM.
 inline RowChunks row_chunks(std::int64_t rows, int length, std::size_t element, int elements,
@@ -117,12 +130,51 @@ inline RowChunks row_chunks(std::int64_t rows, int length, std::size_t element, 
                             int max_lanes = warp_size) {
   RowChunks chunks{.rows = rows, .length = length, .group = 1, .lanes = 1};
   while (chunks.lanes < max_lanes && chunks.lanes * elements < length) chunks.lanes *= 2;
-  const int at_once = threads / chunks.lanes;
-  const std::int64_t few = ceil_div(rows, std::int64_t{4} * context.info().sms);
-  const std::int64_t fitting =
-      smaller(few, std::int64_t{bytes} / (length * static_cast<int>(element)));
-  chunks.group = static_cast<int>(larger<std::int64_t>(fitting / at_once * at_once, at_once));
+  chunks.group = rows_of_group(chunks, element, threads, bytes, context);
   return chunks;
+}
+
+/// Lanes of a warp that read the same bank of shared memory, where rows have `lanes` each.
+inline int bank_conflicts(int length, std::size_t element, int lanes) {
+  constexpr int banks = 32;
+  int words[banks] = {};
+  std::int64_t last[banks];
+  for (int thread = 0; thread < warp_size; ++thread) {
+    const std::int64_t at = std::int64_t{thread / lanes} * length + thread % lanes;
+    const std::int64_t word = at * static_cast<std::int64_t>(element) / 4;
+    const auto bank = static_cast<std::size_t>(word % banks);
+    if (words[bank] == 0 || last[bank] != word) ++words[bank];
+    last[bank] = word;
+  }
+  int most = 1;
+  for (const int count : words) most = larger(most, count);
+  return most;
+}
+
+/// The same, of rows of which a lane has up to `kept` elements: with as few lanes as still occupy
+/// the GPU, for a lane costs about as much as an element, and with few bank conflicts.
+inline RowChunks short_row_chunks(std::int64_t rows, int length, std::size_t element, int kept,
+                                  int threads, int bytes, const Context& context) {
+  RowChunks best{.rows = rows, .length = length, .group = 1, .lanes = warp_size};
+  const bool many = rows * warp_size > std::int64_t{2048} * context.info().sms;
+  double least = 0;
+  for (int lanes = warp_size; lanes >= 1 && (length + lanes - 1) / lanes <= kept; lanes /= 2) {
+    // What the threads of a block take at once is in shared memory at once.
+    const std::int64_t at_once = std::int64_t{threads / lanes} * length;
+    if (lanes < warp_size && at_once * static_cast<std::int64_t>(element) > bytes) break;
+    const RowChunks chunks{.rows = rows, .length = length, .group = 1, .lanes = lanes};
+    const double resident = 1024.0 * context.info().sms;  // threads
+    const double waves = larger(1.0, static_cast<double>(rows) * lanes / resident);
+    // Shared memory serves two words of a bank in the time of an element's instructions. A call
+    // that is over at once does not count them.
+    const double round = many ? larger(1.0, 0.4 * bank_conflicts(length, element, lanes)) : 1.0;
+    const double seconds = waves * (1 + round * chunks.rounds());
+    if (least != 0 && seconds > least) continue;
+    best = chunks;
+    least = seconds;
+  }
+  best.group = rows_of_group(best, element, threads, bytes, context);
+  return best;
 }
 
 }  // namespace rung::inline RUNG_TARGET

@@ -27,7 +27,9 @@ __global__ void __launch_bounds__(threads)
 }
 
 double estimate(const Histogram::Args& args, const Context& context) {
-  return seconds(args, context, global_additions(args));
+  // Whoever searches edges adds less often, so that others' additions are in the way less.
+  const double edges = clamped(2.5e6 * static_cast<double>(args.bins()), 3e9, 13e9);
+  return seconds(args, context, args.even() ? global_additions(args) : edges);
 }
 
 void run(const Histogram::Args& args, Context& context) {

@@ -141,8 +141,8 @@ Support supports(const Histogram::Args& args, const Context& context) {
 double estimate(const Histogram::Args& args, const Context& context) {
   // Elements a second of an H100, and a search for every cell: 15,780,268 f64 in 337 bins 65.5 us,
   // 10,659,835 i32 in 12,975 170 us, 418,692 f32 in 13,307 31 us.
-  const double full = 0.26e12 / (1 + static_cast<double>(args.bins()) / 4000);
-  constexpr double step_seconds = 40e-9;
+  const double full = 0.33e12 / (1 + static_cast<double>(args.bins()) / 4000);
+  constexpr double step_seconds = 65e-9;
   const int cells = plan_of(args, context).cells;
   const double steps = std::bit_width(static_cast<std::uint64_t>(args.bins()));
   const double searches = static_cast<double>(ceil_div(cells, threads)) * steps * step_seconds;

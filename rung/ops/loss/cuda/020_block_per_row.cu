@@ -46,10 +46,11 @@ __global__ void __launch_bounds__(threads) loss_block_per_row(Rows<4> rows, RowL
 }
 
 double estimate(const Loss::Args& args, const Context& context) {
-  // A row takes a block some 2 us, however short it is.
-  const double rounds = static_cast<double>(args.count()) / (8.0 * context.info().sms);
-  return launch_seconds +
-         larger(estimate_seconds(Loss::cost(args), {.bandwidth = 0.3}, context), rounds * 2e-6);
+  // A row takes a block some 4.5 us, however short it is, and is read three times.
+  const double waves = larger(1.0, static_cast<double>(args.count()) / (8.0 * context.info().sms));
+  const auto loads = static_cast<double>(ceil_div(args.classes(), std::int64_t{threads}));
+  return launch_seconds + larger(estimate_seconds(Loss::cost(args), {.bandwidth = 0.15}, context),
+                                 launch_seconds / 2 + waves * (2.5e-6 + loads * 3 * 0.16e-6));
 }
 
 void run(const Loss::Args& args, Context& context) {

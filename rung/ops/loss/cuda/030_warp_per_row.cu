@@ -77,7 +77,11 @@ RowBlock block_for(const Loss::Args& args) {
 
 double estimate(const Loss::Args& args, const Context& context) {
   constexpr std::int64_t longest = 2048;
-  const double share = !args.contiguous() ? 0.12 : args.classes() <= longest ? 0.35 : 0.2;
+  // Its loads are of one element each.
+  const double loads = 0.06 * static_cast<double>(size_of(args.x.dtype));
+  const double share = !args.contiguous()          ? 0.12
+                       : args.classes() <= longest ? smaller(loads, 0.3)
+                                                   : 0.2;
   const double lines = static_cast<double>(args.classes()) / warp_size;
   // A lane of a row takes an SM some time, however few elements it has.
   const double lanes = static_cast<double>(args.count()) * block_for(args).threads;

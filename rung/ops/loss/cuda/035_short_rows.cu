@@ -23,6 +23,7 @@ namespace {
 using namespace loss_cuda;
 
 constexpr int threads = 256;
+constexpr int kept = 16;  // elements that a lane has room for
 // In place of a label, of a row with no class to have:
 constexpr int ignored = -1;
 constexpr int wrong = -2;
@@ -45,7 +46,7 @@ struct ShortShared {
 };
 
 /// Elements lane, lane + lanes ... of a row, up to `kept` of them.
-template <int kept, LossKind kind, class T>
+template <LossKind kind, class T>
 __global__ void __launch_bounds__(threads)
     loss_short_rows(RowLoss<T> p, const std::int64_t label_step, const std::int64_t losses_step,
                     RowChunks chunks) {
@@ -159,38 +160,31 @@ Support supports(const Loss::Args& args, const Context&) {
   return args.count() < std::int64_t{1} << 40 ? supported : unsupported("2^40 rows and more");
 }
 
-/// Elements that a lane has room for. A few elements are a thread's: no shuffles, and rows that are
-/// no multiple of four words apart leave banks alone.
-int kept_of(std::int64_t classes) {
-  const bool thread_per_row = classes <= 16 && classes % 4 != 0;
-  return thread_per_row || classes > 64 ? 16 : 4;
-}
-
 RowChunks chunks_of(const Loss::Args& args, const Context& context) {
   constexpr int group_bytes = 16 << 10;
-  return row_chunks(args.count(), static_cast<int>(args.classes()), size_of(args.x.dtype),
-                    kept_of(args.classes()), threads, group_bytes, context);
+  return short_row_chunks(args.count(), static_cast<int>(args.classes()), size_of(args.x.dtype),
+                          kept, threads, group_bytes, context);
 }
 
 double estimate(const Loss::Args& args, const Context& context) {
-  const int kept = kept_of(args.classes());
+  // A lane takes some 0.4 ns of an SM, and for each element as much again.
   const RowChunks chunks = chunks_of(args, context);
-  const double element = args.x.dtype == DType::f64 ? 0.6e-9 : 0.2e-9;
-  const double rooms = static_cast<double>(chunks.group) * chunks.lanes * kept;
+  const double element = args.x.dtype == DType::f64 ? 1e-9 : 0.37e-9;
+  const double lanes = static_cast<double>(chunks.group) * chunks.lanes;
   return launch_seconds +
          waiting_seconds(
              Loss::cost(args),
              {.bandwidth = 0.88,
               .blocks = static_cast<double>(ceil_div(chunks.rows, std::int64_t{chunks.group})),
               .blocks_per_sm = 6,
-              .rounds = static_cast<double>(chunks.group) * chunks.lanes / threads,
+              .rounds = lanes / threads,
               .fixed = 1e-6,
-              .round = kept * 0.1e-6,
-              .busy = rooms * element},
+              .round = 0.3e-6 + chunks.rounds() * 0.15e-6,
+              .busy = lanes * (0.4e-9 + chunks.rounds() * element)},
              context);
 }
 
-template <int kept, LossKind kind>
+template <LossKind kind>
 void launch_short_rows(const Loss::Args& args, Context& context) {
   const RowChunks chunks = chunks_of(args, context);
   const std::int64_t blocks = ceil_div(chunks.rows, std::int64_t{chunks.group});
@@ -201,7 +195,7 @@ void launch_short_rows(const Loss::Args& args, Context& context) {
               .block = threads,
               .shared_bytes =
                   ShortShared<T>::bytes(chunks.group, std::int64_t{chunks.group} * chunks.length)},
-             loss_short_rows<kept, kind, T>, p, step_of(args, Loss::row_target),
+             loss_short_rows<kind, T>, p, step_of(args, Loss::row_target),
              step_of(args, Loss::row_losses), chunks);
     });
   });
@@ -209,12 +203,8 @@ void launch_short_rows(const Loss::Args& args, Context& context) {
 
 void run(const Loss::Args& args, Context& context) {
   const bool cross_entropy = args.options.kind == LossKind::cross_entropy;
-  if (kept_of(args.classes()) == 4) {
-    return cross_entropy ? launch_short_rows<4, LossKind::cross_entropy>(args, context)
-                         : launch_short_rows<4, LossKind::hinge>(args, context);
-  }
-  return cross_entropy ? launch_short_rows<16, LossKind::cross_entropy>(args, context)
-                       : launch_short_rows<16, LossKind::hinge>(args, context);
+  return cross_entropy ? launch_short_rows<LossKind::cross_entropy>(args, context)
+                       : launch_short_rows<LossKind::hinge>(args, context);
 }
 
 const Rung<Loss> self{{.name = "short_rows",

@@ -240,7 +240,7 @@ double estimate(const Loss::Args& args, const Context& context) {
                                            .blocks = static_cast<double>(args.count()),
                                            .blocks_per_sm = 1e9,
                                            .fixed = 1.2e-6,
-                                           .busy = block.threads * 10e-9},
+                                           .busy = block.threads * 5e-9},
                                           context);
 }
 

@@ -59,9 +59,11 @@ const Survey<Loss> survey{survey_patterns};
 
 std::vector<Problem> Loss::check_problems(Backend backend) {
   std::vector<Problem> problems = Problem::parse_all({
-      "f32 0x4",                                     // no rows: a mean of nothing
-      "f32 0x4,losses,ignored",                      //
-      "f32 5",                                       // one row, a label of no axes
+      "f32 0x4",                 // no rows: a mean of nothing
+      "f32 0x4,losses,ignored",  //
+      "f32 5",                   // one row, a label of no axes
+      "f32 2x5001,smoothing=0.1",
+      "bf16 3x9000,ignored",
       "f32 6x1",                                     // one class: nothing to learn
       "f32 7x10",                                    // digits
       "f32 33x10,losses,ignored,labels=i32",         //

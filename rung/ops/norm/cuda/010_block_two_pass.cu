@@ -53,8 +53,10 @@ __global__ void __launch_bounds__(threads) norm_block_two_pass(Call<T> call) {
 double estimate(const Norm::Args& args, const Context& context) {
   // Bound by its instructions, as long for small elements as for large ones; and by the meetings of
   // its threads, where rows are short.
+  const bool rows_are_contiguous = norm_lines::lines_of(args).contiguous_columns();
   return waiting_seconds(Norm::cost(args),
-                         {.bandwidth = 0.045 * static_cast<double>(size_of(args.x.dtype)),
+                         {.bandwidth = (rows_are_contiguous ? 0.045 : 0.014) *
+                                       static_cast<double>(size_of(args.x.dtype)),
                           .blocks = static_cast<double>(args.rows()),
                           .blocks_per_sm = 8,
                           .rounds = 3 * static_cast<double>(ceil_div(args.columns(), threads)),

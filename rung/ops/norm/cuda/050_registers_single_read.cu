@@ -38,9 +38,9 @@
 #include "rung/device/ptx_bulk_copy.hpp"
 #include "rung/device/resident.hpp"
 #include "rung/device/waiting.hpp"
+#include "rung/device/widen.hpp"
 #include "rung/ops/norm/cuda/detail/parts.hpp"
 #include "rung/ops/norm/cuda/detail/usual.hpp"
-#include "rung/device/widen.hpp"
 
 namespace rung {
 namespace {
@@ -269,7 +269,8 @@ double estimate(const Norm::Args& args, const Context& context) {
                          {.bandwidth = alone && args.columns() % 32768 != 0 ? 0.78 : 0.83,
                           .blocks = rows,
                           .blocks_per_sm = 1e9,
-                          .fixed = 1.5e-6},
+                          .fixed = 1.5e-6,
+                          .busy = 0.015e-6},  // of a row, however short it is
                          context);
 }
 

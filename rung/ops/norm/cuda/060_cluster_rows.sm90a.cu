@@ -26,9 +26,9 @@
 #include "rung/device/ptx_mbarrier.hpp"
 #include "rung/device/resident.hpp"
 #include "rung/device/waiting.hpp"
+#include "rung/device/widen.hpp"
 #include "rung/ops/norm/cuda/detail/parts.hpp"
 #include "rung/ops/norm/cuda/detail/usual.hpp"
-#include "rung/device/widen.hpp"
 
 namespace rung {
 namespace {

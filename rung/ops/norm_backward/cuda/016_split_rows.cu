@@ -312,12 +312,12 @@ double estimate(const NormBackward::Args& args, const Context& context) {
   const double steps = static_cast<double>(plan.length) / step;
   return finish_seconds(args, plan.shares, context) +
          waiting_seconds(NormBackward::cost(args),
-                         {.bandwidth = computed ? 0.2 : 0.3,
+                         {.bandwidth = computed ? 0.12 : 0.16,
                           .blocks = blocks,
                           .blocks_per_sm = 2,
                           .rounds = kernels * steps,
                           .fixed = kernels * 1e-6,
-                          .round = 0.8e-6 + 0.1e-6 * rows,
+                          .round = 1.6e-6 + 0.2e-6 * rows,
                           .launches = kernels},
                          context);
 }

@@ -11,6 +11,7 @@
 // Source   the definition.
 #include "rung/core/integer.hpp"
 #include "rung/device/device.hpp"
+#include "rung/ops/pool/issue.hpp"
 #include "rung/ops/pool/pool.hpp"
 
 namespace rung {
@@ -62,6 +63,15 @@ Support supports(const Pool::Args& args, const Context&) {
   return args.x.dtype == DType::f32 ? supported : unsupported("f32 only");
 }
 
+double estimate(const Pool::Args& args, const Context& context) {
+  const auto taps = static_cast<double>(args.taps());
+  return pool_seconds(Pool::cost(args),
+                      {.warps = static_cast<double>(args.y.size()) / 32,
+                       .instructions = 330 + taps * 60,
+                       .chain = taps * 0.15e-6},
+                      context);
+}
+
 void run(const Pool::Args& args, Context& context) {
   launch(context, {.grid = ceil_div(args.y.size(), threads), .block = threads}, pool_naive,
          args.x.view<const float, 4>(), args.y.view<float, 4>(), args.rows, args.columns,
@@ -72,7 +82,7 @@ const Rung<Pool> self{{.name = "naive",
                        .step = 10,
                        .backend = device_backend,
                        .supports = supports,
-                       .speed = {.bandwidth = 0.23},
+                       .estimate = estimate,
                        .run = run}};
 
 }  // namespace

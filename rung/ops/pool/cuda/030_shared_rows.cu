@@ -13,6 +13,7 @@
 // Tried    -
 // Source   V. Volkov, Better performance at lower occupancy, 2010, on what a thread should take.
 #include "rung/ops/pool/cuda/detail/images.hpp"
+#include "rung/ops/pool/issue.hpp"
 
 namespace rung {
 namespace {
@@ -131,6 +132,18 @@ Support supports(const Pool::Args& args, const Context&) {
   return tiles <= 0x7fffffff ? supported : unsupported("more tiles than a grid has blocks");
 }
 
+/// Tiles cost the same wherever y ends within them.
+double estimate(const Pool::Args& args, const Context& context) {
+  const auto planes = static_cast<double>(args.images() * args.channels());
+  const std::int64_t tiles =
+      ceil_div(args.columns.out, tile_columns) * ceil_div(args.rows.out, tile_rows);
+  return pool_seconds(Pool::cost(args),
+                      {.warps = planes * static_cast<double>(tiles) * tile_columns * tile_rows / 32,
+                       .instructions = 1200 + 10 * static_cast<double>(args.taps()),
+                       .chain = 2.5e-6 + static_cast<double>(args.taps()) * 0.03e-6},
+                      context);
+}
+
 void run(const Pool::Args& args, Context& context) {
   const std::int64_t planes = args.images() * args.channels();
   const std::int64_t tiles_along_row = ceil_div(args.columns.out, tile_columns);
@@ -150,7 +163,7 @@ const Rung<Pool> self{{.name = "shared_rows",
                        .after = "vectorised_nhwc",
                        .backend = device_backend,
                        .supports = supports,
-                       .speed = {.bandwidth = 0.17},
+                       .estimate = estimate,
                        .run = run}};
 
 }  // namespace

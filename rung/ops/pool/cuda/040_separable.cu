@@ -16,6 +16,7 @@
 #include <type_traits>
 
 #include "rung/ops/pool/cuda/detail/images.hpp"
+#include "rung/ops/pool/issue.hpp"
 
 namespace rung {
 namespace {
@@ -24,9 +25,8 @@ using namespace pool_cuda;
 
 constexpr int threads = 256;
 constexpr int max_shared = 48 << 10;
-constexpr int usual_shared = 16 << 10;   // eight blocks fill an SM
-constexpr int loads = 4;                 // columns of a thread at a time
-constexpr double step_seconds = 0.5e-6;  // from a load to the store of what it became
+constexpr int usual_shared = 16 << 10;  // eight blocks fill an SM
+constexpr int loads = 4;                // columns of a thread at a time
 
 /// A maximum and the row that it is in, the first of several; of NaN the last.
 template <class Sum>
@@ -163,10 +163,14 @@ double estimate(const Pool::Args& args, const Context& context) {
   const auto filled = [](std::int64_t columns, double lanes) {
     return smaller(1.0, static_cast<double>(columns) / lanes);
   };
-  const double share = (args.rows.kernel > 1 ? 0.42 : 0.2) * filled(args.columns.in, 32) *
-                       filled(args.columns.out, 16);
+  const double used = filled(args.columns.in, 32) * filled(args.columns.out, 16);
   const auto steps = static_cast<double>(args.columns.in / 128 + args.columns.kernel);
-  return estimate_seconds(Pool::cost(args), {.bandwidth = share}, context) + steps * step_seconds;
+  const auto taps = static_cast<double>(args.rows.kernel + args.columns.kernel);
+  return pool_seconds(Pool::cost(args),
+                      {.warps = static_cast<double>(args.y.size()) / 32,
+                       .instructions = (420 + taps * (args.has_indices() ? 50 : 25)) / used,
+                       .chain = 1e-6 + steps * 0.5e-6},
+                      context);
 }
 
 void run(const Pool::Args& args, Context& context) {

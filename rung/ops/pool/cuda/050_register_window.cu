@@ -10,11 +10,12 @@
 //          windows that they belong to.
 // Cost     of 3 x 3 with a stride of 2, 27 loads for 4 outputs, which neighbours find in the L1
 //          cache: x from memory once.
-// Limits   these windows, square, undilated; contiguous rows; no indices, no weights; 2^32 - 1
-//          threads.
+// Limits   these windows, square, undilated; contiguous rows; no indices, no weights; fewer
+//          than 2^31 threads.
 // Tried    -
 // Source   -
-#include "rung/ops/pool/cuda/detail/images.hpp"
+#include "rung/ops/pool/cuda/detail/narrow.hpp"
+#include "rung/ops/pool/issue.hpp"
 #include "rung/ops/pool/small_window.hpp"
 
 namespace rung {
@@ -27,38 +28,35 @@ constexpr int group = 4;  // outputs of a thread
 
 template <Pooling kind, int Taps, int Stride, class T>
 __global__ void __launch_bounds__(threads)
-    pool_register_window(Images<T> p, std::uint32_t count, std::uint32_t groups) {
+    pool_register_window(Images<T> p, NarrowWindows g, Divisor groups, std::uint32_t count) {
   using Sum = Accumulator<T>;
   using Window = Pooled<kind, Sum>;
   constexpr int patch_rows = Stride * (group - 1) + Taps;
   const std::uint32_t thread = blockIdx.x * threads + threadIdx.x;
   if (thread >= count) return;
-  const auto width = static_cast<std::uint32_t>(p.columns.out);
-  const auto channels = static_cast<std::uint32_t>(p.y.shape[1]);
-  std::uint32_t rest = thread / width;
+  std::uint32_t rest = thread;
   Place at{};
-  at.ow = thread - rest * width;
-  at.oh = (rest % groups) * group;
-  rest /= groups;
-  at.n = rest / channels;
-  at.c = rest - at.n * channels;
+  at.ow = g.width.take(rest);
+  at.oh = groups.take(rest) * group;
+  at.c = g.channels.take(rest);
+  at.n = rest;
 
-  const auto first_row = static_cast<int>(at.oh * Stride - p.rows.padding);
-  const auto first_column = static_cast<int>(at.ow * Stride - p.columns.padding);
+  const int first_row = static_cast<int>(at.oh) * Stride - g.rows.padding;
+  const int first_column = static_cast<int>(at.ow) * Stride - g.columns.padding;
   const T* const from = &p.x(at.n, at.c, 0, 0) + first_column;
   const std::int64_t pitch = p.x.strides[2];
   bool has_column[Taps];
 #pragma unroll
   for (int j = 0; j < Taps; ++j) {
     const int column = first_column + j;
-    has_column[j] = column >= 0 && column < p.columns.in;
+    has_column[j] = column >= 0 && column < g.columns.in;
   }
 
   T patch[patch_rows][Taps];
 #pragma unroll
   for (int r = 0; r < patch_rows; ++r) {
     const int row = first_row + r;
-    const bool has_row = row >= 0 && row < p.rows.in;
+    const bool has_row = row >= 0 && row < g.rows.in;
 #pragma unroll
     for (int j = 0; j < Taps; ++j) {
       patch[r][j] = has_row && has_column[j] ? from[row * pitch + j] : convert<T>(Window::identity);
@@ -77,13 +75,19 @@ __global__ void __launch_bounds__(threads)
     }
   }
 
-  const bool all_columns = p.columns.has_all_taps(at.ow, p.count_padding);
 #pragma unroll
   for (int o = 0; o < group; ++o, ++at.oh) {
-    if (at.oh >= p.rows.out) break;
-    const bool all = all_columns && p.rows.has_all_taps(at.oh, p.count_padding);
-    finish(p, at, windows[o].result(all ? Sum(Taps * Taps) : divisor_of<kind>(p, at.oh, at.ow)));
+    if (at.oh >= g.height.value) break;
+    finish(p, at,
+           windows[o].result(narrow_divisor<kind, Sum>(g.rows, g.columns, at, p.count_padding)));
   }
+}
+
+std::int64_t groups_of(const Pool::Args& args) {
+  return ceil_div(args.rows.out, std::int64_t{group});
+}
+std::int64_t threads_of(const Pool::Args& args) {
+  return args.images() * args.channels() * groups_of(args) * args.columns.out;
 }
 
 Support supports(const Pool::Args& args, const Context&) {
@@ -93,19 +97,25 @@ Support supports(const Pool::Args& args, const Context&) {
   const Support small = supports_small_window(args.rows, args.columns);
   if (!small) return small;
   if (args.x.strides[3] != 1) return unsupported("the rows of x must be contiguous");
-  const std::int64_t planes = args.images() * args.channels();
-  const std::int64_t count =
-      planes * ceil_div(args.rows.out, std::int64_t{group}) * args.columns.out;
-  return count < 0xffffffff ? supported : unsupported("2^32 threads and more");
+  return supports_narrow(args, threads_of(args));
+}
+
+double estimate(const Pool::Args& args, const Context& context) {
+  const auto loads = static_cast<double>((args.rows.stride * (group - 1) + args.rows.kernel) *
+                                         args.columns.kernel);
+  return pool_seconds(Pool::cost(args),
+                      {.warps = static_cast<double>(threads_of(args)) / 32,
+                       .instructions = 250 + 12 * loads,
+                       .chain = 0.3e-6},
+                      context);
 }
 
 void run(const Pool::Args& args, Context& context) {
-  const std::int64_t groups = ceil_div(args.rows.out, std::int64_t{group});
-  const std::int64_t count = args.images() * args.channels() * groups * args.columns.out;
+  const std::int64_t count = threads_of(args);
   const auto start = [&]<Pooling kind, class T, int Taps, int Stride>() {
     launch(context, {.grid = ceil_div(count, std::int64_t{threads}), .block = threads},
-           pool_register_window<kind, Taps, Stride, T>, images_of<T>(args),
-           static_cast<std::uint32_t>(count), static_cast<std::uint32_t>(groups));
+           pool_register_window<kind, Taps, Stride, T>, images_of<T>(args), narrow_windows(args),
+           Divisor::of(groups_of(args)), static_cast<std::uint32_t>(count));
   };
   with_kind_and_type(args, [&]<Pooling kind, class T>() {
     if constexpr (kind != Pooling::weighted) {
@@ -121,7 +131,7 @@ const Rung<Pool> self{{.name = "register_window",
                        .after = "separable",
                        .backend = device_backend,
                        .supports = supports,
-                       .speed = {.bandwidth = 0.8},
+                       .estimate = estimate,
                        .run = run}};
 
 }  // namespace

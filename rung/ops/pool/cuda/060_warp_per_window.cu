@@ -13,6 +13,7 @@
 // Source   -
 #include "rung/device/collectives.hpp"
 #include "rung/ops/pool/cuda/detail/images.hpp"
+#include "rung/ops/pool/issue.hpp"
 
 namespace rung {
 namespace {
@@ -70,11 +71,14 @@ Support supports(const Pool::Args& args, const Context&) {
   return args.has_indices() ? unsupported("no indices") : supported;
 }
 
-/// Full lanes or not, a warp spends about as much on its indices and shuffles as on 100 taps.
+/// A warp spends most on its window's indices and shuffles.
 double estimate(const Pool::Args& args, const Context& context) {
-  const auto taps = static_cast<double>(args.taps());
-  const double rounded = static_cast<double>(round_up(args.taps(), std::int64_t{warp_size}));
-  return estimate_seconds(Pool::cost(args), {.bandwidth = 0.8 * taps / (rounded + 100)}, context);
+  const auto rounds = static_cast<double>(ceil_div(args.taps(), std::int64_t{warp_size}));
+  return pool_seconds(Pool::cost(args),
+                      {.warps = static_cast<double>(args.y.size()),
+                       .instructions = 360 + rounds * 60,
+                       .chain = (1 + rounds) * 0.25e-6},
+                      context);
 }
 
 void run(const Pool::Args& args, Context& context) {

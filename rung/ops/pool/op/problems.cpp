@@ -81,36 +81,52 @@ std::vector<Problem> Pool::check_problems(Backend backend) {
       "f32 1x2x13x17,k=3,d=2,p=2,s=1",                  // dilated
       "f32 1x2x13x40,k=2x3,d=3x2,p=0x2,s=2,average",    //
       "f32 2x3x1x50,k=1x5,s=1x1,p=0x2,average,valid",   // one dimension
-      "f32 33x32x4x3,k=2",                        // more planes than shared_rows has blocks for
-      "f32 1x2x9x64,k=3,s=4",                     // strides beyond the kernel
-      "f32 1x2x20x41,k=3,s=1,p=1,average",        //
-      "f32 2x2x20x33,k=3,s=2,p=1,average,valid",  //
-      "f32 1x3x7x7,k=7,average",                  // all of a plane
-      "f32 2x2x11x35,k=5x3,s=1,p=2x1,l2",         //
-      "f32 1x2x11x35,k=3,s=2,p=1,weighted",       //
-      "f32 1x2x12x34,k=3x4,s=1,p=1x2,weighted,valid",   //
-      "f32 2x5x9x9,k=3,s=2,p=1,ceil,weighted,nhwc",     //
-      "f32 2x37x6x5,k=3,s=2,p=1,nhwc",                  // channels last: ragged
-      "f32 1x64x7x6,k=3,s=1,p=1,average,valid,nhwc",    // ... and full vectors
-      "f32 1x32x6x6,k=2,average,nhwc,bias,relu",        //
-      "f32 2x48x5x5,k=3,s=1,p=1,l2,nhwc",               //
-      "f32 1x40x7x5,k=3,d=2,p=2,s=1,nhwc,indices=i64",  //
-      "f32 1x160x4x4,k=2,s=1,weighted,nhwc",            // several vectors
-      "f32 2x3x9x40,k=3,s=2,p=1,bias,gelu",             // the epilogue
-      "f32 2x3x9x20,k=2,average,bias,sigmoid",          //
-      "f32 2x3x9x20,k=2,l2,tanh",                       //
-      "f32 2x3x9x20,k=3,s=1,p=1,bias,indices=i32",      //
-      "f64 1x3x9x21,k=3,s=2,p=1,indices=i64",           // every type
-      "f64 1x3x9x21,k=3,s=1,p=1,average",               //
-      "f64 1x18x5x6,k=3,s=1,p=1,weighted,nhwc,bias",    //
-      "f64 1x3x9x21,k=2,l2,relu",                       //
-      "f16 2x3x9x70,k=3,s=2,p=1",                       //
-      "f16 1x24x7x6,k=3,s=1,p=1,average,nhwc",          //
-      "f16 1x3x8x33,k=2,l2,bias",                       //
-      "f16 1x2x9x33,k=3,s=2,p=1,nan,indices=i64",       //
-      "bf16 2x3x9x37,k=3,s=1,p=1,average,valid",        //
-      "bf16 1x40x6x6,k=2,nhwc,nan",                     //
-      "bf16 1x3x9x35,k=3,s=2,p=1,weighted,relu",        //
+      "f32 33x32x4x3,k=2",                           // more planes than shared_rows has blocks for
+      "f32 1x2x9x64,k=3,s=4",                        // strides beyond the kernel
+      "f32 1x2x20x41,k=3,s=1,p=1,average",           //
+      "f32 2x2x20x33,k=3,s=2,p=1,average,valid",     //
+      "f32 1x3x7x7,k=7,average",                     // all of a plane
+      "f32 3x41x7x7,k=7",                            // ... and many of them
+      "bf16 3x37x8x8,k=8,average,bias",              //
+      "f16 2x11x14x14,k=14,l2",                      //
+      "f64 2x9x6x6,k=6,average,nan",                 //
+      "f32 2x3x12x10,k=3x10,s=4x1,average",          // stretches of planes
+      "bf16 3x5x1x133,k=1x6,s=1x7,average",          // ... and of rows
+      "f32 2x9x7x7,k=7,average,nhwc",                // all of an image, channels last: ragged
+      "bf16 2x40x8x8,k=8,average,nhwc,bias",         // ... and full vectors
+      "f16 1x77x14x9,k=14x9,nhwc,nan",               //
+      "f64 2x6x9x9,k=5,s=2,p=2,average,valid,nhwc",  //
+      "f32 1x7x12x12,k=4,d=2,p=3,s=3,l2,nhwc",       //
+      "f32 1x3x1x1500,k=1x3,p=0x1,s=1x1,average,valid",
+      "bf16 1x2x3x1290,k=3x2,p=1x1,s=2x3,d=1x2,bias,relu",
+      "f16 2x27x9x11,k=3,s=1,p=1,average,nhwc",            // odd channels
+      "bf16 1x19x11x8,k=2,nhwc,bias,gelu",                 //
+      "f32 1x5x9x30,k=3,s=2,p=1,ceil,average,valid,nhwc",  //
+      "f32 2x2x11x35,k=5x3,s=1,p=2x1,l2",                  //
+      "f32 1x2x11x35,k=3,s=2,p=1,weighted",                //
+      "f32 1x2x12x34,k=3x4,s=1,p=1x2,weighted,valid",      //
+      "f32 2x5x9x9,k=3,s=2,p=1,ceil,weighted,nhwc",        //
+      "f32 2x37x6x5,k=3,s=2,p=1,nhwc",                     // channels last: ragged
+      "f32 1x64x7x6,k=3,s=1,p=1,average,valid,nhwc",       // ... and full vectors
+      "f32 1x32x6x6,k=2,average,nhwc,bias,relu",           //
+      "f32 2x48x5x5,k=3,s=1,p=1,l2,nhwc",                  //
+      "f32 1x40x7x5,k=3,d=2,p=2,s=1,nhwc,indices=i64",     //
+      "f32 1x160x4x4,k=2,s=1,weighted,nhwc",               // several vectors
+      "f32 2x3x9x40,k=3,s=2,p=1,bias,gelu",                // the epilogue
+      "f32 2x3x9x20,k=2,average,bias,sigmoid",             //
+      "f32 2x3x9x20,k=2,l2,tanh",                          //
+      "f32 2x3x9x20,k=3,s=1,p=1,bias,indices=i32",         //
+      "f64 1x3x9x21,k=3,s=2,p=1,indices=i64",              // every type
+      "f64 1x3x9x21,k=3,s=1,p=1,average",                  //
+      "f64 1x18x5x6,k=3,s=1,p=1,weighted,nhwc,bias",       //
+      "f64 1x3x9x21,k=2,l2,relu",                          //
+      "f16 2x3x9x70,k=3,s=2,p=1",                          //
+      "f16 1x24x7x6,k=3,s=1,p=1,average,nhwc",             //
+      "f16 1x3x8x33,k=2,l2,bias",                          //
+      "f16 1x2x9x33,k=3,s=2,p=1,nan,indices=i64",          //
+      "bf16 2x3x9x37,k=3,s=1,p=1,average,valid",           //
+      "bf16 1x40x6x6,k=2,nhwc,nan",                        //
+      "bf16 1x3x9x35,k=3,s=2,p=1,weighted,relu",           //
   });
   if (backend == Backend::simt) return problems;
   // Shares of several threads, and lines longer than what a block stages.

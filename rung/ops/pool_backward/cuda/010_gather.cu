@@ -10,6 +10,7 @@
 // Limits   every valid call.
 // Tried    -
 // Source   -
+#include "rung/ops/pool/issue.hpp"
 #include "rung/ops/pool_backward/cuda/detail/gradients.hpp"
 
 namespace rung {
@@ -71,6 +72,16 @@ __global__ void __launch_bounds__(threads)
   }
 }
 
+double estimate(const PoolBackward::Args& args, const Context& context) {
+  const double windows = static_cast<double>(args.taps()) /
+                         static_cast<double>(args.rows.stride * args.columns.stride);
+  return pool_seconds(PoolBackward::cost(args),
+                      {.warps = static_cast<double>(args.dx.size()) / 32,
+                       .instructions = 450 + 250 * windows,
+                       .chain = (2 + windows) * 0.2e-6},
+                      context);
+}
+
 void run(const PoolBackward::Args& args, Context& context) {
   const std::int64_t count = args.dx.size();
   const std::int64_t blocks = smaller(ceil_div(count, threads), max_blocks);
@@ -92,11 +103,8 @@ void run(const PoolBackward::Args& args, Context& context) {
   });
 }
 
-const Rung<PoolBackward> self{{.name = "gather",
-                               .step = 10,
-                               .backend = device_backend,
-                               .speed = {.bandwidth = 0.06},
-                               .run = run}};
+const Rung<PoolBackward> self{
+    {.name = "gather", .step = 10, .backend = device_backend, .estimate = estimate, .run = run}};
 
 }  // namespace
 }  // namespace rung

@@ -12,6 +12,7 @@
 // Source   -
 #include <cstdint>
 
+#include "rung/ops/pool/issue.hpp"
 #include "rung/ops/pool_backward/cuda/detail/gradients.hpp"
 
 namespace rung {
@@ -94,6 +95,19 @@ Support supports(const PoolBackward::Args& args, const Context&) {
   return fits ? supported : unsupported("more rows than a grid has blocks for");
 }
 
+/// Lanes beyond a row's end idle.
+double estimate(const PoolBackward::Args& args, const Context& context) {
+  const double windows = static_cast<double>(args.taps()) /
+                         static_cast<double>(args.rows.stride * args.columns.stride);
+  const std::int64_t rows = args.images() * args.channels() * args.rows.in;
+  return pool_seconds(
+      PoolBackward::cost(args),
+      {.warps = static_cast<double>(rows * ceil_div(args.columns.in, std::int64_t{lanes})),
+       .instructions = 250 + 50 * windows,
+       .chain = warp_rows * (1 + windows) * 0.1e-6},
+      context);
+}
+
 void run(const PoolBackward::Args& args, Context& context) {
   const std::int64_t rows = args.images() * args.channels() * args.rows.in;
   visit<float, double, f16, bf16>(args.dx.dtype, [&]<class T>() {
@@ -122,7 +136,7 @@ const Rung<PoolBackward> self{{.name = "rows",
                                .after = "gather",
                                .backend = device_backend,
                                .supports = supports,
-                               .speed = {.bandwidth = 0.5},
+                               .estimate = estimate,
                                .run = run}};
 
 }  // namespace

@@ -10,6 +10,7 @@
 // Tried    -
 // Source   -
 #include "rung/device/take_axis.hpp"
+#include "rung/ops/pool/issue.hpp"
 #include "rung/ops/pool_backward/cuda/detail/gradients.hpp"
 
 namespace rung {
@@ -79,6 +80,17 @@ Support supports(const PoolBackward::Args& args, const Context&) {
   return fits ? supported : unsupported("contiguous channels, in multiples of 16 bytes");
 }
 
+double estimate(const PoolBackward::Args& args, const Context& context) {
+  const double windows = static_cast<double>(args.taps()) /
+                         static_cast<double>(args.rows.stride * args.columns.stride);
+  const double lanes = 16.0 / static_cast<double>(size_of(args.dx.dtype));
+  return pool_seconds(PoolBackward::cost(args),
+                      {.warps = static_cast<double>(args.dx.size()) / (32 * lanes),
+                       .instructions = 350 + windows * (40 + 25 * lanes),
+                       .chain = windows * 0.15e-6},
+                      context);
+}
+
 void run(const PoolBackward::Args& args, Context& context) {
   visit<float, double, f16, bf16>(args.dx.dtype, [&]<class T>() {
     const Gradients<T> p = gradients_of<T>(args);
@@ -103,7 +115,7 @@ const Rung<PoolBackward> self{{.name = "vectorised_nhwc",
                                .after = "rows",
                                .backend = device_backend,
                                .supports = supports,
-                               .speed = {.bandwidth = 0.6},
+                               .estimate = estimate,
                                .run = run}};
 
 }  // namespace

@@ -9,11 +9,13 @@
 //          divided once per window.
 // Cost     of 3 x 3 with a stride of 2, 6 windows for 4 elements; of 2 x 2, 2 windows.
 // Limits   these windows, square, undilated; maximum and average; rows of all tensors contiguous;
-//          2^32 - 1 threads.
+//          fewer than 2^31 threads.
 // Tried    -
 // Source   -
 #include <cstdint>
 
+#include "rung/ops/pool/issue.hpp"
+#include "rung/ops/pool/narrow_axis.hpp"
 #include "rung/ops/pool/small_window.hpp"
 #include "rung/ops/pool_backward/cuda/detail/gradients.hpp"
 
@@ -27,8 +29,8 @@ constexpr int group = 4;  // elements of dx of a thread
 
 template <Pooling kind, int Taps, int Stride, class T, class Index>
 __global__ void __launch_bounds__(threads)
-    pool_backward_register_window(Gradients<T> p, View<const Index, 4> indices, std::uint32_t count,
-                                  std::uint32_t groups) {
+    pool_backward_register_window(Gradients<T> p, View<const Index, 4> indices, NarrowAxis rows,
+                                  NarrowAxis columns, std::uint32_t count, std::uint32_t groups) {
   using Sum = Accumulator<T>;
   // Windows over one element, but for those over the one with the most; over all of the group.
   constexpr int before = (Taps - 1) / Stride;
@@ -66,9 +68,8 @@ __global__ void __launch_bounds__(threads)
       if constexpr (kind == Pooling::max) {
         index[i][j] = exists ? indices(n, c, oh, ow) : Index(-1);
       } else if (exists) {
-        const bool all =
-            p.rows.has_all_taps(oh, p.count_padding) && p.columns.has_all_taps(ow, p.count_padding);
-        dy[i][j] /= all ? Sum(Taps * Taps) : divisor_of<kind>(p, oh, ow);
+        const int taps = rows.counted(oh, p.count_padding) * columns.counted(ow, p.count_padding);
+        dy[i][j] /= static_cast<Sum>(taps);
       }
     }
   }
@@ -114,7 +115,17 @@ Support supports(const PoolBackward::Args& args, const Context&) {
   if (!contiguous(args.dy) || !contiguous(args.dx) || !contiguous(args.options.indices)) {
     return unsupported("rows must be contiguous");
   }
-  return threads_of(args) < 0xffffffff ? supported : unsupported("2^32 threads and more");
+  return supports_narrow(args.rows, args.columns, threads_of(args));
+}
+
+double estimate(const PoolBackward::Args& args, const Context& context) {
+  const double windows = static_cast<double>(args.taps()) /
+                         static_cast<double>(args.rows.stride * args.columns.stride);
+  return pool_seconds(PoolBackward::cost(args),
+                      {.warps = static_cast<double>(threads_of(args)) / 32,
+                       .instructions = 380 + 110 * windows,
+                       .chain = 0.3e-6},
+                      context);
 }
 
 void run(const PoolBackward::Args& args, Context& context) {
@@ -125,6 +136,7 @@ void run(const PoolBackward::Args& args, Context& context) {
                            const View<const Index, 4>& indices) {
       launch(context, {.grid = ceil_div(count, std::int64_t{threads}), .block = threads},
              pool_backward_register_window<kind, Taps, Stride, T, Index>, p, indices,
+             NarrowAxis::of(args.rows), NarrowAxis::of(args.columns),
              static_cast<std::uint32_t>(count), static_cast<std::uint32_t>(groups_of(args.rows)));
     };
     const auto with_window = [&]<Pooling kind, class Index>(const View<const Index, 4>& indices) {
@@ -147,7 +159,7 @@ const Rung<PoolBackward> self{{.name = "register_window",
                                .after = "rows",
                                .backend = device_backend,
                                .supports = supports,
-                               .speed = {.bandwidth = 0.7},
+                               .estimate = estimate,
                                .run = run}};
 
 }  // namespace

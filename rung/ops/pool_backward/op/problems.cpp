@@ -78,6 +78,12 @@ std::vector<Problem> PoolBackward::check_problems(Backend backend) {
       "f32 2x2x9x12,k=3,s=2,p=1,average",              // windows over one element and over four
       "f32 2x3x1x50,k=1x5,s=1x1,p=0x2,average,valid",  // one dimension
       "f32 1x3x7x7,k=7,average",                       // all of a plane
+      "bf16 2x5x8x8,k=8,average,nhwc",                 //
+      "f16 1x3x9x10,k=3,d=2,p=2,s=2,average",          //
+      "f32 1x7x5x21,k=2x3,s=1x2,average,valid,nhwc",   //
+      "f32 2x3x9x14,k=2x3,average",                    // windows apart, unlike along the axes
+      "bf16 1x5x11x8,k=3x2,s=4x2,indices=i32,nhwc",    //
+      "f64 2x3x1x61,k=1x3,p=0x1,s=1x2,l2",             //
       "f32 1x64x7x6,k=3,s=1,p=1,average,valid,nhwc",   //
       "f32 2x2x11x35,k=5x3,s=1,p=2x1,l2",              //
       "f32 2x20x5x5,k=3,s=1,p=1,l2,nhwc",              //

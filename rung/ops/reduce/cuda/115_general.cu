@@ -12,7 +12,7 @@
 // Limits   every valid call. 1- and 2-byte elements use an eighth of a load's width.
 // Source   NVIDIA, threadFenceReduction sample, for the ticket.
 #include "rung/core/tensor.hpp"
-#include "rung/ops/reduce/cuda/detail/single_pass.hpp"
+#include "rung/ops/reduce/cuda/detail/any_elements.hpp"
 
 namespace rung::reduce_cuda::inline RUNG_TARGET {
 
@@ -47,47 +47,6 @@ Zeroed zeroed_of(Context& context) {
 }
 
 namespace {
-
-using reduce_fold::Fold;
-
-struct Elements {
-  const void* x;
-  DType dtype;
-  Collapsed<1> terms;
-};
-
-/// Element `at` of any type as W: double, or a 64-bit integer.
-template <class W>
-__device__ __forceinline__ W load_any(const Elements& from, Index at) {
-  const auto get = [&]<class T>(const T* x) {
-    return static_cast<W>(convert<Accumulator<T>>(x[at]));
-  };
-  if constexpr (std::is_integral_v<W>) {
-    switch (from.dtype) {
-      case DType::i8:
-        return get(static_cast<const std::int8_t*>(from.x));
-      case DType::u8:
-        return get(static_cast<const std::uint8_t*>(from.x));
-      case DType::u16:
-        return get(static_cast<const std::uint16_t*>(from.x));
-      case DType::i32:
-        return get(static_cast<const std::int32_t*>(from.x));
-      default:
-        return get(static_cast<const std::int64_t*>(from.x));
-    }
-  } else {
-    switch (from.dtype) {
-      case DType::f32:
-        return get(static_cast<const float*>(from.x));
-      case DType::f16:
-        return get(static_cast<const f16*>(from.x));
-      case DType::bf16:
-        return get(static_cast<const bf16*>(from.x));
-      default:
-        return get(static_cast<const double*>(from.x));
-    }
-  }
-}
 
 template <class F>
 struct FinishScratch {
@@ -186,25 +145,6 @@ void run_fold(const Reduce::Args& args, Context& context, const F& fold) {
          result_of(args), fold);
 }
 
-template <class W>
-void run_wide(const Reduce::Args& args, Context& context) {
-  const Fold fold = reduce_fold::fold_of(args.operation);
-  switch (fold) {
-    case Fold::sum:
-      return run_fold(args, context, SumFold<W>{});
-    case Fold::squares:
-      if constexpr (!std::is_integral_v<W>) run_fold(args, context, SquareFold<W>{});
-      return;
-    case Fold::product:
-      return run_fold(args, context, ProductFold<W>{});
-    default: {
-      const Flip flip{fold == Fold::greatest};
-      if (args.is_arg()) return run_fold(args, context, PositionFold<W>{flip});
-      return run_fold(args, context, ExtremeFold<W>{flip});
-    }
-  }
-}
-
 double estimate(const Reduce::Args& args, const Context& context) {
   return launch_seconds +
          Reduce::cost(args).operations * 4 / nominal_rates(context).bytes_per_second / 0.2;
@@ -212,9 +152,9 @@ double estimate(const Reduce::Args& args, const Context& context) {
 
 void run(const Reduce::Args& args, Context& context) {
   if (is_floating(args.x.dtype)) {
-    run_wide<double>(args, context);
+    visit_wide_folds<double>(args, [&](const auto& fold) { run_fold(args, context, fold); });
   } else {
-    run_wide<std::int64_t>(args, context);
+    visit_wide_folds<std::int64_t>(args, [&](const auto& fold) { run_fold(args, context, fold); });
   }
 }
 

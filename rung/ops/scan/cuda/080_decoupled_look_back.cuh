@@ -154,6 +154,7 @@ __global__ void __launch_bounds__(look_back_threads, look_back_blocks<Policy>)
     scan_decoupled_look_back(Policy policy, Lines<typename Policy::Element> lines,
                              Tree<typename Policy::State> tree, unsigned* ticket,
                              std::int64_t first_line, bool exclusive) {
+  start_dependent();
   using State = typename Policy::State;
   auto& memory = shared<LookBackShared<Policy>>();
   const int warp = static_cast<int>(threadIdx.x) / warp_size;
@@ -199,7 +200,10 @@ void launch_look_back(Context& context, LookBackKernel<Policy> one_line,
     lines.heads = memory + 32 + node_words;
     mark(memory + 32 + node_words);
   }
-  LaunchShape shape{.block = look_back_threads, .shared_bytes = sizeof(LookBackShared<Policy>)};
+  LaunchShape shape{.grid = 1,
+                    .block = look_back_threads,
+                    .shared_bytes = sizeof(LookBackShared<Policy>),
+                    .dependent = (waits || head_words > 0) && can_depend(context)};
   if (waits && tree.lines == 1) {
     shape.grid = tiles;
     launch(context, shape, one_line, policy, lines, tree, memory, 0, exclusive);
@@ -228,10 +232,12 @@ inline double look_back_seconds(const Scan::Args& args, const Context& context) 
   const double rate = nominal_rates(context).bytes_per_second;
   const double strided = args.is_contiguous() ? 1 : 8;
   // A line takes a tile at least.
-  const double tile_bytes = 2 * (32 << 10);
+  const double tile_bytes = 2 * (9 << 10);
   const double lines = static_cast<double>(args.lines.size());
   const double bytes = larger(Scan::cost(args).bytes * strided, lines * tile_bytes);
-  return 8e-6 + bytes / (0.58 * rate);
+  // Lines of one tile have nobody to look back at: no memory is cleared for it.
+  const double starting = args.length() <= 2048 && !args.has_segments() ? 5.5e-6 : 8e-6;
+  return starting + bytes / (0.58 * rate);
 }
 
 }  // namespace rung::inline RUNG_TARGET::scan_cuda

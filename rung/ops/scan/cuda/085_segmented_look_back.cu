@@ -21,6 +21,7 @@ template <class T, bool OneLine>
 __global__ void __launch_bounds__(look_back_threads, look_back_blocks<Segmented<T>>)
     scan_segmented_look_back(Segmented<T> policy, Lines<T> lines, Tree<Flagged<ScanState<T>>> tree,
                              unsigned* ticket, std::int64_t first_line, bool exclusive) {
+  start_dependent();
   using State = Flagged<ScanState<T>>;
   auto& memory = shared<LookBackShared<Segmented<T>>>();
   const int warp = static_cast<int>(threadIdx.x) / warp_size;

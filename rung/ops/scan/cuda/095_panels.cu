@@ -180,7 +180,7 @@ double estimate(const Scan::Args& args, const Context& context) {
   const double covered = blocks * static_cast<double>(panel_bytes) *
                          static_cast<double>(round_up(args.length(), step));
   // Three blocks for four SMs keep memory busy.
-  const double idle = larger(1.0, 0.75 * context.info().sms / blocks);
+  const double idle = larger(1.0, 1.2 * context.info().sms / blocks);
   const double fraction = size >= 4 ? 0.74 : size == 2 ? 0.4 : 0.1;
   return 4e-6 + idle * 2 * covered / (fraction * nominal_rates(context).bytes_per_second);
 }

@@ -78,7 +78,13 @@ double estimate(const Softmax::Args& args, const Context& context) {
           ? larger(1.0, 32.0 / block.threads) * static_cast<double>(size_of(args.x.dtype)) / 32
           : 0;
   const double share = clamped(0.4 * found, 0.12, 0.4);
-  const double element = args.x.dtype == DType::f64 ? 1.3e-9 : 0.5e-9;  // of an SM
+  double element = args.x.dtype == DType::f64 ? 1.3e-9 : 0.5e-9;  // of an SM
+  // Rows of a thread each, of a sector or more: every lane loads from sectors of its own.
+  const double bytes =
+      static_cast<double>(args.length()) * static_cast<double>(size_of(args.x.dtype));
+  if (contiguous && bytes >= 24 && bytes < 128) {
+    element = larger(element, 0.43e-9 * static_cast<double>(size_of(args.x.dtype)));
+  }
   return waiting_seconds(Softmax::cost(args),
                          {.bandwidth = share,
                           .blocks = static_cast<double>(ceil_div(args.count(), block.rows)),

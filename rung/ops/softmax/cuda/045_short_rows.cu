@@ -2,10 +2,12 @@
 // softmax / short rows
 //
 // Idea     where rows follow one another, a block takes many of them as one piece of memory: into
-//          shared memory and out of it by 16 bytes, wherever rows begin. There a row has as many
-//          lanes as it needs, from one to a warp, each of which keeps its elements in registers.
+//          shared memory and out of it by 16 bytes, wherever rows begin. There a row has as few
+//          lanes, from one to a warp, as leave none with more than 16 or 32 elements, which it
+//          keeps in registers, and as occupy the GPU.
 // Changes  against warp_per_row: rows of a few elements do not leave most of a warp idle, and rows
-//          of odd lengths are not loaded by elements; one read of x.
+//          of odd lengths are not loaded by elements; one read of x. A lane costs about as much as
+//          an element does: a row of 13 elements is cheapest with one.
 // Cost     1 read and 1 write per element, and twice as much of shared memory; a shuffle for each
 //          halving of the lanes of a row, twice.
 // Limits   rows of 2 to 1024 elements that follow one another in all tensors, and are short, or do
@@ -31,6 +33,7 @@ __global__ void __launch_bounds__(threads)
   const std::int64_t first = std::int64_t{blockIdx.x} * chunks.group;
   const int rows = static_cast<int>(smaller<std::int64_t>(chunks.group, chunks.rows - first));
   const int count = rows * chunks.length;
+  const int rounds = chunks.rounds();
   const T* const x = all_x + first * chunks.length;
   T* const staged = behind_as(&shared<T>(), x);
   copy_in(staged, x, count);
@@ -41,6 +44,7 @@ __global__ void __launch_bounds__(threads)
     Sum maximum = no_maximum<Sum>;
 #pragma unroll
     for (int k = 0; k < kept; ++k) {
+      if (k >= rounds) break;
       const int i = lane + k * chunks.lanes;
       // What does not exist is -infinity, whose exponential is 0.
       values[k] = -std::numeric_limits<Sum>::infinity();
@@ -49,12 +53,13 @@ __global__ void __launch_bounds__(threads)
     }
     maximum = lanes_reduce(maximum, Larger{}, chunks.lanes);
     Sum sum = 0;
-    Sum powers[kept];
 #pragma unroll
     for (int k = 0; k < kept; ++k) {
+      if (k >= rounds) break;
       values[k] = (values[k] - maximum) * scale;
-      powers[k] = power(values[k]);
-      sum += powers[k];
+      const Sum raised = power(values[k]);
+      sum += raised;
+      if (!log) values[k] = raised;
     }
     sum = lanes_reduce(sum, Plus{}, chunks.lanes);
     const Sum last = log ? logarithm(sum) : reciprocal(sum);
@@ -62,7 +67,7 @@ __global__ void __launch_bounds__(threads)
     for (int k = 0; k < kept; ++k) {
       const int i = lane + k * chunks.lanes;
       if (i >= chunks.length) break;
-      staged[begin + i] = convert<T>(log ? values[k] - last : powers[k] * last);
+      staged[begin + i] = convert<T>(log ? values[k] - last : values[k] * last);
     }
   });
   __syncthreads();
@@ -78,6 +83,7 @@ __global__ void __launch_bounds__(threads)
   const std::int64_t first = std::int64_t{blockIdx.x} * chunks.group;
   const int rows = static_cast<int>(smaller<std::int64_t>(chunks.group, chunks.rows - first));
   const int count = rows * chunks.length;
+  const int rounds = chunks.rounds();
   const T* const y = all_y + first * chunks.length;
   const T* const dy = all_dy + first * chunks.length;
   T* const memory = &shared<T>();
@@ -94,6 +100,7 @@ __global__ void __launch_bounds__(threads)
     Sum sum = 0;
 #pragma unroll
     for (int k = 0; k < kept; ++k) {
+      if (k >= rounds) break;
       const int i = lane + k * chunks.lanes;
       const bool exists = i < chunks.length;
       values[k] = exists ? convert<Sum>(staged[begin + i]) : Sum(0);
@@ -132,40 +139,36 @@ Support supports(const Softmax::Args& args, const Context&) {
   return args.count() < std::int64_t{1} << 40 ? supported : unsupported("2^40 rows and more");
 }
 
-/// Elements that a lane has room for.
-int kept_of(std::int64_t length) { return length <= 64 ? 2 : length <= 256 ? 8 : 32; }
-
-RowChunks chunks_of(const Softmax::Args& args, int kept, const Context& context) {
-  const int group_bytes = kept > 8 ? 32 << 10 : 16 << 10;
+RowChunks chunks_of(const Softmax::Args& args, const Context& context) {
+  const int kept = args.length() <= 256 ? 16 : 32;  // elements that a lane has at most
+  const int group_bytes = kept > 16 ? 32 << 10 : 16 << 10;
   const int tensors = args.backward ? 2 : 1;
-  return row_chunks(args.count(), static_cast<int>(args.length()), size_of(args.x.dtype), kept,
-                    threads, group_bytes / tensors, context);
+  return short_row_chunks(args.count(), static_cast<int>(args.length()), size_of(args.x.dtype),
+                          kept, threads, group_bytes / tensors, context);
 }
 
 double estimate(const Softmax::Args& args, const Context& context) {
-  // Lanes take half a nanosecond of an SM for every element that they have room for; the loops of a
-  // block are as long as that room, too.
-  const int kept = kept_of(args.length());
-  const RowChunks chunks = chunks_of(args, kept, context);
-  const double element = args.x.dtype == DType::f64 ? 1.3e-9 : 0.5e-9;
-  const double rooms = static_cast<double>(chunks.group) * chunks.lanes * kept;
+  // A lane takes some 0.4 ns of an SM, and for each element as much again; the loops of a block are
+  // as long as a lane's elements, too.
+  const RowChunks chunks = chunks_of(args, context);
+  const double element = args.x.dtype == DType::f64 ? 1e-9 : 0.37e-9;
+  const double lanes = static_cast<double>(chunks.group) * chunks.lanes;
   return waiting_seconds(
       Softmax::cost(args),
       {.bandwidth = 0.88,
        .blocks = static_cast<double>(ceil_div(chunks.rows, std::int64_t{chunks.group})),
        .blocks_per_sm = 6,
-       .rounds = static_cast<double>(chunks.group) * chunks.lanes / threads,
+       .rounds = lanes / threads,
        .fixed = 1e-6,
-       .round = kept * 0.25e-6,
-       .busy = rooms * element},
+       .round = 0.3e-6 + chunks.rounds() * 0.15e-6,
+       .busy = lanes * (0.4e-9 + chunks.rounds() * element)},
       context);
 }
 
 template <int kept>
-void launch_short_rows(const Softmax::Args& args, Context& context) {
+void launch_short_rows(const Softmax::Args& args, const RowChunks& chunks, Context& context) {
   visit<float, double, f16, bf16>(args.x.dtype, [&]<class T>() {
     const int tensors = args.backward ? 2 : 1;
-    const RowChunks chunks = chunks_of(args, kept, context);
     const auto elements = static_cast<std::size_t>(chunks.group) * chunks.length;
     const LaunchShape config{
         .grid = ceil_div(chunks.rows, std::int64_t{chunks.group}),
@@ -185,10 +188,12 @@ void launch_short_rows(const Softmax::Args& args, Context& context) {
 
 void run(const Softmax::Args& args, Context& context) {
   if (args.empty()) return;
-  const int kept = kept_of(args.length());
-  if (kept == 2) return launch_short_rows<2>(args, context);
-  if (kept == 8) return launch_short_rows<8>(args, context);
-  launch_short_rows<32>(args, context);
+  // Code for as many elements as lanes have: of more, much is loaded to be stepped over.
+  const RowChunks chunks = chunks_of(args, context);
+  const int rounds = chunks.rounds();
+  if (rounds <= 4) return launch_short_rows<4>(args, chunks, context);
+  if (rounds <= 16) return launch_short_rows<16>(args, chunks, context);
+  launch_short_rows<32>(args, chunks, context);
 }
 
 const Rung<Softmax> self{{.name = "short_rows",

@@ -198,13 +198,15 @@ void launch_backward(const Softmax::Args& args, Context& context) {
 }
 
 double estimate(const Softmax::Args& args, const Context& context) {
-  // A row takes an SM some time, however short it is.
+  // A row takes an SM some time, however short it is; the more if packs are cut at its ends.
+  const std::int64_t bytes = args.length() * static_cast<std::int64_t>(size_of(args.x.dtype));
+  const bool whole = bytes % 16 == 0;
   return waiting_seconds(Softmax::cost(args),
-                         {.bandwidth = 0.87,
+                         {.bandwidth = whole ? 0.87 : 0.58,
                           .blocks = static_cast<double>(args.count()),
                           .blocks_per_sm = 1e9,
                           .fixed = 1.2e-6,
-                          .busy = 0.035e-6},
+                          .busy = whole ? 0.035e-6 : 0.065e-6},
                          context);
 }
 

@@ -10,6 +10,7 @@
 #include <cstring>
 #include <limits>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "tests/support/operators.hpp"
@@ -39,6 +40,24 @@ TEST_P(SoftmaxOn, RowsSumToOne) {
       double sum = 0;
       for (std::int64_t i = 0; i < n; ++i) sum += y[static_cast<std::size_t>(row * n + i)];
       EXPECT_NEAR(sum, 1.0, 1e-6) << n;
+    }
+  }
+}
+
+TEST_P(SoftmaxOn, ManyShortRowsWithFewLanesEach) {
+  if (GetParam() != Backend::simt) return;  // a CUDA rung's
+  for (const auto [rows, n] : {std::pair{20000, 13}, std::pair{12000, 33}, std::pair{9000, 113}}) {
+    auto x = random_values(std::int64_t{rows} * n, 1, 0, 2);
+    std::vector<float> y(x.size());
+    softmax(context, tensor(x, {rows, n}), tensor(y, {rows, n}), {}, {"short_rows"});
+    for (int row = 0; row < rows; ++row) {
+      const float* const from = x.data() + std::int64_t{row} * n;
+      double sum = 0;
+      for (int i = 0; i < n; ++i) sum += std::exp(static_cast<double>(from[i]));
+      for (int i = 0; i < n; ++i) {
+        ASSERT_NEAR(y[static_cast<std::size_t>(row * n + i)], std::exp(from[i]) / sum, 1e-6)
+            << rows << " x " << n << ": " << row << " " << i;
+      }
     }
   }
 }

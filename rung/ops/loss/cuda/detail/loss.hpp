@@ -188,13 +188,14 @@ void launch_result(const Loss::Args& args, Context& context, const double* sums,
                    std::int64_t blocks, const std::int64_t* counted, int count_blocks);
 
 /// launch_p(p): counts the rows if need be, launches a kernel of so many blocks, and adds up what
-/// they leave in p.sums.
+/// they leave in p.sums. Behind these blocks + 1 numbers are `more` bytes for the kernel.
 template <class T, class Launch>
-void run_blocks(const Loss::Args& args, Context& context, std::int64_t blocks, Launch&& launch_p) {
+void run_blocks(const Loss::Args& args, Context& context, std::int64_t blocks, Launch&& launch_p,
+                std::size_t more = 0) {
   using Sum = Accumulator<T>;
   const auto count_bytes = static_cast<std::size_t>(max_count_blocks) * sizeof(std::int64_t);
-  auto* memory = static_cast<unsigned char*>(
-      context.workspace(count_bytes + static_cast<std::size_t>(blocks + 1) * sizeof(double)));
+  auto* memory = static_cast<unsigned char*>(context.workspace(
+      count_bytes + static_cast<std::size_t>(blocks + 1) * sizeof(double) + more));
   auto* counted = reinterpret_cast<std::int64_t*>(memory);
   auto* sums = reinterpret_cast<double*>(memory + count_bytes);
   int count_blocks = 0;

@@ -3,12 +3,14 @@
 #pragma once
 
 #include "rung/core/bounds.hpp"
+#include "rung/device/dependent.hpp"
 #include "rung/ops/scan/cuda/detail/scan.hpp"
 
 namespace rung::inline RUNG_TARGET::scan_cuda {
 namespace {
 
 __global__ void scan_clear_words(unsigned* words, std::int64_t count) {
+  start_dependent();
   const std::int64_t step = std::int64_t{gridDim.x} * blockDim.x;
   for (std::int64_t i = std::int64_t{blockIdx.x} * blockDim.x + threadIdx.x; i < count; i += step) {
     words[i] = 0;
@@ -18,11 +20,14 @@ __global__ void scan_clear_words(unsigned* words, std::int64_t count) {
 template <class I>
 __global__ void scan_mark_heads(View<const I, 1> offsets, std::int64_t n, bool reverse,
                                 unsigned* words) {
+  start_dependent();
   const std::int64_t step = std::int64_t{gridDim.x} * blockDim.x;
   const std::int64_t count = offsets.shape[0];
   for (std::int64_t i = std::int64_t{blockIdx.x} * blockDim.x + threadIdx.x; i < count; i += step) {
     const std::int64_t offset = offsets(i);
     if (offset <= 0 || offset >= n) continue;
+    // Of empty segments the last one marks: thousands would wait for the same word.
+    if (i + 1 < count && offsets(i + 1) == offset) continue;
     // From the other end, a segment begins where the next one's elements are all behind.
     const std::int64_t at = reverse ? n - offset : offset;
     atomicOr(words + at / 32, 1u << (at % 32));
@@ -47,7 +52,8 @@ inline void mark_heads(Context& context, const Scan::Args& args, unsigned* words
     const auto offsets = args.offsets.view<const I, 1>();
     launch(context,
            {.grid = smaller<std::int64_t>(ceil_div(offsets.shape[0], threads), 1024),
-            .block = threads},
+            .block = threads,
+            .dependent = can_depend(context)},
            scan_mark_heads<I>, offsets, args.length(), args.reverse, words);
   });
 }

@@ -195,8 +195,8 @@ inline double tiled_seconds(const Transpose::Args& args, const Context& context,
                              ceil_div<std::int64_t>(m.columns, tiling.columns);
   const double covered =
       static_cast<double>(tiles) * tiling.rows * tiling.columns * static_cast<double>(m.matrices());
-  return launch_seconds +
-         2 * covered * m.element_bytes / (fraction * nominal_rates(context).bytes_per_second);
+  return launch_seconds + 2 * covered * static_cast<double>(m.run * m.element_bytes) /
+                              (fraction * nominal_rates(context).bytes_per_second);
 }
 
 }  // namespace rung::transpose_cuda::inline RUNG_TARGET

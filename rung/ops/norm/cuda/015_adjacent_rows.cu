@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0
+// norm / adjacent rows
+//
+// Idea     where the normalised axis is not the innermost one, neighbouring rows are adjacent in
+//          memory: lane x of a block has row x of so many, and loads of one column are adjacent.
+//          The elements of a row are shared by as many threads along y as have a few each.
+// Changes  against block_two_pass: full sectors, and a barrier for many rows in place of two per
+//          row; rows of a few elements are a thread's, with no barrier.
+// Cost     a row is read twice, three times for a layer norm, all but the first from L2 or L1 where
+//          the rows of a block fit.
+// Limits   any strides; fast where rows are adjacent, in all tensors.
+// Tried    -
+// Source   softmax's online_columns.
+#include "rung/device/waiting.hpp"
+#include "rung/ops/norm/cuda/detail/norm.hpp"
+
+namespace rung {
+namespace {
+
+using namespace norm_cuda;
+
+constexpr int threads = 256;
+constexpr int batch = 4;  // elements in flight, of a thread
+
+template <class W>
+struct Shared {
+  Moments<W> of_thread[threads];
+};
+
+/// The moments of every row over its threads: row x's in every thread x.
+template <class W>
+__device__ __forceinline__ Moments<W> meet(Moments<W> value, Shared<W>& scratch) {
+  if (blockDim.y == 1) return value;
+  const unsigned lane = threadIdx.x;
+  scratch.of_thread[threadIdx.y * blockDim.x + lane] = value;
+  __syncthreads();
+  Moments<W> sum = scratch.of_thread[lane];
+  for (unsigned y = 1; y < blockDim.y; ++y) {
+    sum = AddMoments{}(sum, scratch.of_thread[y * blockDim.x + lane]);
+  }
+  __syncthreads();
+  return sum;
+}
+
+template <class T>
+__global__ void __launch_bounds__(threads)
+    norm_adjacent_rows(const __grid_constant__ Call<T> call) {
+  using W = Accumulator<T>;
+  auto& scratch = shared<Shared<W>>();
+  const std::int64_t step = blockDim.y;
+  for (std::int64_t first = std::int64_t{blockIdx.x} * blockDim.x; first < call.rows;
+       first += std::int64_t{gridDim.x} * blockDim.x) {
+    const bool exists = first + threadIdx.x < call.rows;
+    const Elements<T> elements(call, exists ? first + threadIdx.x : 0);
+    const std::int64_t n = exists ? call.n : 0;
+    W center = 0;
+    if (call.layer || call.residual != nullptr) {
+      Moments<W> sum{};
+#pragma unroll 4
+      for (std::int64_t i = threadIdx.y; i < n; i += step) {
+        sum.rest += elements.template s<true>(i);
+      }
+      if (call.layer) center = meet(sum, scratch).rest * call.part;
+    }
+    Moments<W> moments{};
+#pragma unroll 4
+    for (std::int64_t i = threadIdx.y; i < n; i += step) moments.add(elements.s(i) - center);
+    moments = meet(moments, scratch);
+    const Scale<W> scale = scale_of(call, elements.at, center, moments, exists && threadIdx.y == 0);
+#pragma unroll 4
+    for (std::int64_t i = threadIdx.y; i < n; i += step) elements.write(i, scale);
+  }
+}
+
+/// As many threads for a row as have a few elements each; with long rows, few rows.
+RowBlock block_of(const Norm::Args& args, const Context& context) {
+  int across = 32;
+  while (across < threads && args.columns() * across < std::int64_t{batch} * threads) across *= 2;
+  // Where rows are few, half a warp of them still loads sectors in full.
+  while (across > 8 && ceil_div(args.rows(), std::int64_t{across}) < context.info().sms &&
+         args.columns() * across > std::int64_t{batch} * threads) {
+    across /= 2;
+  }
+  return {.threads = across, .rows = threads / across};
+}
+
+/// Whether neighbouring rows are adjacent in what is read and written.
+bool adjacent(const Norm::Args& args) {
+  const auto& rows = norm_lines::lines_of(args).rows;
+  if (rows.rank == 0) return true;
+  for (const int tensor :
+       {norm_lines::row_x, norm_lines::row_residual, norm_lines::row_y, norm_lines::row_sum}) {
+    if (rows.strides[tensor][rows.rank - 1] != 1) return false;
+  }
+  return true;
+}
+
+Support supports(const Norm::Args& args, const Context&) {
+  return adjacent(args) ? supported : unsupported("neighbouring rows must be adjacent");
+}
+
+double estimate(const Norm::Args& args, const Context& context) {
+  const RowBlock block = block_of(args, context);
+  const auto& rows = norm_lines::lines_of(args).rows;
+  // Rows of a warp that are adjacent, in sectors of 32 bytes.
+  const auto run = static_cast<double>(rows.rank == 0 ? 1 : rows.shape[rows.rank - 1]);
+  const double bytes = run * static_cast<double>(size_of(args.x.dtype));
+  const auto of_thread = static_cast<double>(ceil_div(args.columns(), std::int64_t{block.rows}));
+  const auto elements = static_cast<double>(args.rows()) * static_cast<double>(args.columns());
+  const double passes = args.kind == NormKind::layer ? 3 : 2;
+  return waiting_seconds(
+      Norm::cost(args),
+      {.bandwidth = 0.25 * smaller(1.0, bytes / 32),
+       .blocks = static_cast<double>(ceil_div(args.rows(), std::int64_t{block.threads})),
+       .blocks_per_sm = 6,
+       .rounds = passes * ceil_div(static_cast<std::int64_t>(of_thread), std::int64_t{batch}),
+       .fixed = 2e-6,
+       .round = 0.7e-6,
+       .busy = elements / static_cast<double>(ceil_div(args.rows(), std::int64_t{block.threads})) *
+               passes * 0.25e-9},
+      context);
+}
+
+void run(const Norm::Args& args, Context& context) {
+  RowBlock block = block_of(args, context);
+  with_call(args, [&]<class T>(const Call<T>& call) {
+    constexpr std::int64_t max_blocks = 0x7fffffff;
+    launch(context,
+           {.grid = smaller(max_blocks, ceil_div(call.rows, std::int64_t{block.threads})),
+            .block = {block.threads, block.rows},
+            .shared_bytes = sizeof(Shared<Accumulator<T>>)},
+           norm_adjacent_rows<T>, call);
+  });
+}
+
+const Rung<Norm> self{{.name = "adjacent_rows",
+                       .step = 15,
+                       .after = "block_two_pass",
+                       .backend = device_backend,
+                       .supports = supports,
+                       .passes = {.loads = 3, .stores = 1},
+                       .estimate = estimate,
+                       .run = run}};
+
+}  // namespace
+}  // namespace rung

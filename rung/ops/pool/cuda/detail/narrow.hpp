@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+// Windows and the numbers of outputs in 32 bits, whose divisions are multiplications: what a thread
+// computes before its first load is then short beside a window of a few taps.
+#pragma once
+
+#include <cstdint>
+
+#include "rung/device/divisor.hpp"
+#include "rung/ops/pool/cuda/detail/images.hpp"
+#include "rung/ops/pool/narrow_axis.hpp"
+
+namespace rung::pool_cuda::inline RUNG_TARGET {
+
+/// The windows of a call, and the order in which threads take its outputs.
+struct NarrowWindows {
+  NarrowAxis rows, columns;
+  Divisor height, width, channels;     // of y
+  std::int64_t row_step, column_step;  // from tap to tap
+  bool channels_innermost;
+
+  [[nodiscard]] __device__ __forceinline__ Place place(std::uint32_t output) const {
+    Place at{};
+    if (channels_innermost) at.c = channels.take(output);
+    at.ow = width.take(output);
+    at.oh = height.take(output);
+    if (!channels_innermost) at.c = channels.take(output);
+    at.n = output;
+    return at;
+  }
+};
+
+/// divisor_of() where the taps of a window have no weights.
+template <Pooling kind, class Sum>
+__device__ __forceinline__ Sum narrow_divisor(const NarrowAxis& rows, const NarrowAxis& columns,
+                                              const Place& at, bool padded) {
+  if constexpr (kind != Pooling::average) return Sum(1);
+  const int taps = rows.counted(static_cast<int>(at.oh), padded) *
+                   columns.counted(static_cast<int>(at.ow), padded);
+  return static_cast<Sum>(taps);
+}
+
+// --- on the host ---------------------------------------------------------------------------------
+
+inline NarrowWindows narrow_windows(const Pool::Args& args) {
+  return {.rows = NarrowAxis::of(args.rows),
+          .columns = NarrowAxis::of(args.columns),
+          .height = Divisor::of(args.rows.out),
+          .width = Divisor::of(args.columns.out),
+          .channels = Divisor::of(args.channels()),
+          .row_step = args.rows.dilation * args.x.strides[2],
+          .column_step = args.columns.dilation * args.x.strides[3],
+          .channels_innermost = args.y.strides[1] == 1};
+}
+
+inline Support supports_narrow(const Pool::Args& args, std::int64_t numbers) {
+  return rung::supports_narrow(args.rows, args.columns, numbers);
+}
+
+}  // namespace rung::pool_cuda::inline RUNG_TARGET

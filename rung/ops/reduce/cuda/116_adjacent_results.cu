@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: Apache-2.0
+// reduce / adjacent results
+//
+// Idea     general for columns: neighbouring lanes have neighbouring results, whose elements are
+//          adjacent, and up to eight shares of a block divide their terms, four loads in flight.
+//          Blocks share the terms of long columns, as general's do.
+// Changes  against general, where neighbouring lanes share a result: down columns each of their
+//          loads is of a sector of its own, of which one element is used.
+// Cost     an element per load, in full sectors; f64 or 64-bit operations.
+// Limits   results whose elements are adjacent. Sums of floating types are the next rung's.
+// Tried    -
+// Source   -
+#include "rung/device/waiting.hpp"
+#include "rung/ops/reduce/cuda/detail/any_elements.hpp"
+
+namespace rung::reduce_cuda::inline RUNG_TARGET {
+
+namespace {
+
+constexpr int max_shares = 8;
+constexpr int loads = 4;
+
+template <class F>
+struct AdjacentScratch {
+  typename F::State of_thread[block_threads];
+  int is_last;
+};
+
+/// Of every result over the shares of the block, in the first share.
+template <class F>
+__device__ __forceinline__ typename F::State join_shares(const F& fold, AdjacentScratch<F>& scratch,
+                                                         typename F::State state, int across) {
+  if (across == block_threads) return state;
+  const int thread = static_cast<int>(threadIdx.x);
+  scratch.of_thread[thread] = state;
+  __syncthreads();
+  if (thread < across) {
+    for (int i = thread + across; i < block_threads; i += across) {
+      state = fold.join(state, scratch.of_thread[i]);
+    }
+  }
+  __syncthreads();
+  return state;
+}
+
+template <class F>
+__global__ void __launch_bounds__(block_threads)
+    reduce_adjacent_results(Elements elements, Places places, Sharing sharing, int across,
+                            Result to, F fold) {
+  using State = typename F::State;
+  using W = typename F::Element;
+  auto& scratch = shared<AdjacentScratch<F>>();
+  const int shares = block_threads / across;
+  const int share = static_cast<int>(threadIdx.x) / across;
+  const int lane = static_cast<int>(threadIdx.x) - share * across;
+  const Index tile = blockIdx.x;
+  const Index split = blockIdx.y;
+  const Index result = tile * across + lane;
+  const bool exists = result < sharing.results;
+  const Places::Place place = places.of(exists ? result : 0);
+  const Index count = exists ? place.count : 0;
+  const Index step = Index{sharing.splits} * shares;
+
+  State state = fold.identity();
+  Index i = split * shares + share;
+  for (; i + (loads - 1) * step < count; i += loads * step) {
+    W values[loads];
+#pragma unroll
+    for (int l = 0; l < loads; ++l) {
+      values[l] = load_any<W>(elements, place.x + elements.terms.offset(i + l * step));
+    }
+#pragma unroll
+    for (int l = 0; l < loads; ++l) fold.take(state, Pack<W, 1>{{values[l]}}, i + l * step);
+  }
+  for (; i < count; i += step) {
+    const W value = load_any<W>(elements, place.x + elements.terms.offset(i));
+    fold.take(state, Pack<W, 1>{{value}}, i);
+  }
+  state = join_shares(fold, scratch, state, across);
+
+  if (sharing.splits > 1) {
+    State* const states = static_cast<State*>(sharing.states) + tile * sharing.splits * across;
+    if (share == 0) states[split * across + lane] = state;
+    // The barrier makes what every thread wrote one thread's past, which the ticket publishes.
+    __syncthreads();
+    if (!is_last_block(sharing.tickets + tile, sharing.splits, scratch.is_last)) return;
+    state = fold.identity();
+    for (int s = share; s < sharing.splits; s += shares) {
+      state = fold.join(state, states[Index{s} * across + lane]);
+    }
+    state = join_shares(fold, scratch, state, across);
+  }
+  if (exists && share == 0) store_state<F>(to, place.y, state, place.count);
+}
+
+/// Results of a block: with few terms, a thread has all of a result's.
+int across_of(const Reduce::Args& args) {
+  int shares = 1;
+  while (shares < max_shares && args.terms.size() >= Index{16} * shares) shares *= 2;
+  return block_threads / shares;
+}
+
+Sharing share_out(const Reduce::Args& args, const Context& context) {
+  const int across = across_of(args);
+  Sharing sharing;
+  sharing.results = args.results();
+  const Index tiles = ceil_div(sharing.results, Index{across});
+  const Index resident = Index{4} * context.info().sms;
+  if (tiles < resident && tiles <= max_tickets) {
+    const Index useful = args.terms.size() / (Index{block_threads / across} * loads * 2);
+    sharing.splits = static_cast<int>(
+        clamped<Index>(resident / larger<Index>(tiles, 1), 1, larger<Index>(useful, 1)));
+  }
+  return sharing;
+}
+
+template <class F>
+void run_fold(const Reduce::Args& args, Context& context, const F& fold) {
+  Sharing sharing = share_out(args, context);
+  if (sharing.results == 0) return;
+  const int across = across_of(args);
+  const Index tiles = ceil_div(sharing.results, Index{across});
+  if (sharing.splits > 1) {
+    sharing.tickets = tickets_of(context);
+    sharing.states = context.workspace(static_cast<std::size_t>(tiles * across * sharing.splits) *
+                                       sizeof(typename F::State));
+  }
+  launch(context,
+         {.grid = {tiles, sharing.splits},
+          .block = block_threads,
+          .shared_bytes = sizeof(AdjacentScratch<F>)},
+         reduce_adjacent_results<F>, Elements{args.x.data, args.x.dtype, args.terms},
+         places_of(args), sharing, across, result_of(args), fold);
+}
+
+Support supports(const Reduce::Args& args, const Context&) {
+  if (args.has_segments()) return unsupported("no segments");
+  const int kept = args.kept.rank - 1;
+  const bool adjacent = kept >= 0 && args.kept.shape[kept] > 1 && args.kept.strides[0][kept] == 1;
+  if (!adjacent) return unsupported("results whose elements are adjacent");
+  const bool sum = args.operation != Reduction::product && !args.is_arg();
+  if (is_floating(args.x.dtype) && sum) return unsupported("sums and extremes of integers only");
+  return args.results() <= Index{0x7fffffff} * (block_threads / max_shares)
+             ? supported
+             : unsupported("2^36 results");
+}
+
+double estimate(const Reduce::Args& args, const Context& context) {
+  const int across = across_of(args);
+  const int shares = block_threads / across;
+  const Sharing sharing = share_out(args, context);
+  const Index tiles = ceil_div(sharing.results, Index{across});
+  const auto terms = static_cast<double>(ceil_div(args.terms.size(), Index{sharing.splits}));
+  const auto innermost = static_cast<double>(args.kept.shape[args.kept.rank - 1]);
+  const double used = smaller(1.0, innermost / 32);
+  return waiting_seconds(Reduce::cost(args),
+                         {.bandwidth = 0.5 * used,
+                          .blocks = static_cast<double>(tiles) * sharing.splits,
+                          .blocks_per_sm = 6,
+                          .rounds = terms / (shares * loads),
+                          .fixed = sharing.splits > 1 ? 4e-6
+                                   : shares > 1       ? 2e-6
+                                                      : 1e-6,
+                          .round = 0.6e-6,
+                          .busy = terms * across * 0.15e-9},  // 64-bit operations
+                         context);
+}
+
+void run(const Reduce::Args& args, Context& context) {
+  const auto start = [&](const auto& fold) { run_fold(args, context, fold); };
+  if (!is_floating(args.x.dtype)) return visit_wide_folds<std::int64_t>(args, start);
+  // The other folds of floating types are not compiled.
+  if (args.operation == Reduction::product) return start(ProductFold<double>{});
+  start(PositionFold<double>{
+      Flip{reduce_fold::fold_of(args.operation) == reduce_fold::Fold::greatest}});
+}
+
+const Rung<Reduce> self{{.name = "adjacent_results",
+                         .step = 116,
+                         .after = "general",
+                         .backend = device_backend,
+                         .supports = supports,
+                         .passes = {.loads = 1, .stores = 1},
+                         .estimate = estimate,
+                         .run = run}};
+
+}  // namespace
+}  // namespace rung::reduce_cuda::inline RUNG_TARGET
