@@ -176,7 +176,7 @@ __global__ void __launch_bounds__(max_threads, 3)
   const int thread = static_cast<int>(threadIdx.x);
   const int threads = static_cast<int>(blockDim.x);
   const int line = tile.phases * tile.pitch;
-  // [group][channel][tap down][phase][tap of that phase][filter], then [channel][row][phase][column].
+  // [group][channel][tap down][phase][tap of the phase][filter]; [channel][row][phase][column].
   float* const weights = &shared<float>();
   float* const image = weights + tile.groups * terms * Filters;
 
