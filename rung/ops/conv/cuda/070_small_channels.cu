@@ -173,6 +173,8 @@ __global__ void __launch_bounds__(max_threads, 3)
   const int taps = static_cast<int>(columns.kernel);
   const int stride = static_cast<int>(columns.stride);
   const int terms = channels * taps_down * taps;
+  const int whole = taps / stride;  // taps of a phase; the first `extra` phases have one more
+  const int extra = taps % stride;
   const int thread = static_cast<int>(threadIdx.x);
   const int threads = static_cast<int>(blockDim.x);
   const int line = tile.phases * tile.pitch;
@@ -215,7 +217,7 @@ __global__ void __launch_bounds__(max_threads, 3)
         const float* of_row = x + c * tile.height * line;
         for (int a = 0; a < taps_down; ++a) {
           for (int phase = 0; phase < tile.phases; ++phase) {
-            const int count = taps / stride + (phase < taps % stride ? 1 : 0);
+            const int count = whole + (phase < extra ? 1 : 0);
             for (int t = 0; t < count; t += max_taps) {
               const int now = smaller(count - t, max_taps);
               slide_over(now, sums, of_row + phase * tile.pitch + t, weight);
@@ -263,7 +265,7 @@ std::int64_t items_of(const ConvGeometry& g, const Tile& tile) {
   return tile.groups * std::int64_t{tile.rows} * tile.pieces;
 }
 
-/// As many rows as shared memory has room for and leave each SM two tiles.
+/// As many rows as shared memory has room for and leave each SM four tiles.
 Tile tile_of(const ConvGeometry& g, const Context& context) {
   const ConvAxis& axis = g.axis[2];
   Tile tile{};
@@ -279,18 +281,18 @@ Tile tile_of(const ConvGeometry& g, const Context& context) {
   const auto crowded = [&] {
     set_rows(tile, g, rows);
     return image_bytes(g, tile) > stage_bytes ||
-           (tile.tasks < 2 * context.info().sms && items_of(g, tile) > max_threads);
+           (tile.tasks < 4 * context.info().sms && items_of(g, tile) > max_threads);
   };
   while (crowded() && rows > 1) rows = ceil_div(rows, std::int64_t{2});
   return tile;
 }
 
-/// Threads of a block, so that in the last round as few as possible have nothing to do.
+/// Threads of a block: fewer where many would have nothing to do in the last round.
 int threads_of(const ConvGeometry& g, const Tile& tile) {
   const std::int64_t items = items_of(g, tile);
   int best = max_threads;
   for (int threads = max_threads; threads >= 96; threads -= 32) {
-    if (round_up(items, std::int64_t{threads}) < round_up(items, std::int64_t{best})) {
+    if (10 * round_up(items, std::int64_t{threads}) < 9 * round_up(items, std::int64_t{best})) {
       best = threads;
     }
   }
@@ -330,10 +332,13 @@ double conv_cuda::small_channels_seconds(const Conv::Args& args, const Context& 
   const double slots = larger(blocks, 1.0) * static_cast<double>(context.info().sms);
   const double waves = std::ceil(static_cast<double>(tile.tasks) / slots);
   const auto rounds = static_cast<double>(ceil_div(items_of(g, tile), std::int64_t{threads}));
-  const double of_thread = 2.0 * pixels * static_cast<double>(thread_filters(g)) *
-                           static_cast<double>(g.channels * g.taps());
-  cost.operations = waves * slots * threads * rounds * of_thread;
-  return larger(estimate_seconds(cost, {.peak = 0.6}, context), 6e-6);
+  // A row of taps takes about as long as 100 multiply-adds besides its own, what is stored 400.
+  const auto rows_of_taps = static_cast<double>(g.channels * g.axis[1].kernel * tile.phases);
+  const auto products = static_cast<double>(thread_filters(g) * pixels * g.channels * g.taps()) +
+                        100 * rows_of_taps + 400;
+  cost.operations = waves * slots * threads * rounds * 2 * products;
+  const double waiting = 7.5e-6 + 0.15e-6 * static_cast<double>(g.filters);
+  return larger(estimate_seconds(cost, {.peak = 0.5}, context), waiting);
 }
 
 void conv_cuda::run_small_channels(const Conv::Args& args, Context& context) {

@@ -73,6 +73,7 @@ inline std::vector<Problem> check_problems(Backend backend) {
   // More terms than a chunk holds, and shares of several threads.
   const std::vector<Problem> larger = Problem::parse_all({
       "f32 2x64x28x28,out=64,k=3,p=1", "f32 1x150x14x14,out=70,k=3,p=1",
+      "f32 3x12x4x12,out=72,k=5x1,s=3x1,p=3x1,g=2",  // a phase of one row, by two taps
       "f32 2x64x20x21,out=96,k=3,s=2,p=1,nhwc", "f32 16x6x14x14,out=16,k=5",
       "f32 1x64x30x30,k=3,p=1,g=64", "bf16 1x64x15x16,out=40,k=3,s=2,p=1",
       "f64 1x40x17x18,out=30,k=3,p=1",

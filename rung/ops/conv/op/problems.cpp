@@ -117,11 +117,17 @@ std::vector<Problem> Conv::check_problems(Backend backend) {
   if (backend == Backend::simt) return problems;
   // More terms than a chunk holds, more pixels than a panel, shares of several threads.
   const std::vector<Problem> larger = Problem::parse_all({
-      "f32 2x64x28x28,out=64,k=3,p=1", "f32 1x150x14x14,out=70,k=3,p=1,bias,relu",
-      "f32 2x64x20x21,out=96,k=3,p=1,nhwc", "f32 2x64x30x31,out=64,k=3,p=1,winograd",
-      "f32 1x512x7x7,out=33,k=1", "f32 4x1x40x41,out=6,k=5", "f32 1x64x30x30,k=3,p=1,g=64",
-      "bf16 1x64x15x16,out=40,k=3,s=2,p=1", "f64 1x40x17x18,out=30,k=3,p=1",
+      "f32 2x64x28x28,out=64,k=3,p=1",
+      "f32 1x150x14x14,out=70,k=3,p=1,bias,relu",
+      "f32 2x64x20x21,out=96,k=3,p=1,nhwc",
+      "f32 2x64x30x31,out=64,k=3,p=1,winograd",
+      "f32 1x512x7x7,out=33,k=1",
+      "f32 4x1x40x41,out=6,k=5",
+      "f32 1x64x30x30,k=3,p=1,g=64",
+      "bf16 1x64x15x16,out=40,k=3,s=2,p=1",
+      "f64 1x40x17x18,out=30,k=3,p=1",
       "f32 2x7x11x70,out=9,k=3x5",                     // no padding: rows of the image itself
+      "f32 2x37x3x40,out=24,k=3",                      // one row of pixels, of three of x
       "f32 3x34x5x17,out=12,k=3,p=1,nhwc",             // a vector of filters, rows of odd lengths
       "f32 1x70x7x33,out=150,k=3,p=1,nhwc,bias,relu",  // blocks of them, and of terms
       "f32 1x9x20x37,out=13,k=3,d=2,p=2,nhwc",         // taps that are apart

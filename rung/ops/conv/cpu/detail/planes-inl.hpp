@@ -95,7 +95,8 @@ class PlaneBands {
     some.q = channels;
     shape_ = conv_cpu::plane_shape(some, sizeof(T), threads);
     if (in_place) {
-      shape_.pitch = g.axis[1].places == 1 ? shape_.columns : g.x_strides[3];
+      const bool one_row = g.axis[1].places == 1 && g.axis[1].kernel == 1;
+      shape_.pitch = one_row ? shape_.columns : g.x_strides[3];
       shape_.plane = g.x_strides[1];
     }
     down_ = ceil_div(g.axis[1].places, shape_.rows);
