@@ -14,8 +14,10 @@
 // Accuracy |error| <= (n + 3) u sum |w dy|, n = K/G times the taps of a filter, u the unit
 //          roundoff of the arithmetic, plus one rounding to dx's type; twice that where tensor
 //          cores add.
-// NaN      and infinities spread to the places that their filters have taps at, and no further.
-// Repeats  the same bits from run to run and for any number of threads.
+// NaN      and infinities of dy spread to the places that their filters have taps at, and no
+//          further. What has no result is zero, or left out: places that an infinite weight would
+//          serve there may be NaN or not.
+// Repeats  the same bits from run to run and, where weights are finite, for any number of threads.
 // Errors   Error(invalid_argument) for shapes, types, options, aliasing.
 // Source   the chain rule; V. Dumoulin & F. Visin, A guide to convolution arithmetic for deep
 //          learning, 2016: the transposed convolution.

@@ -8,131 +8,88 @@ namespace {
 
 using namespace gemm_test;
 
-TEST(GemmFewRows, ExactProductsOfAnyShapeAndLayout) {
-  Context context = Context::on(Backend::simt);
-  std::mt19937 engine(11);
-  const auto pick = [&](auto... values) {
-    const std::common_type_t<decltype(values)...> all[] = {values...};
+struct Draw {
+  std::mt19937 engine;
+
+  template <class... Values>
+  auto pick(Values... values) {
+    const std::common_type_t<Values...> all[] = {values...};
     return all[engine() % (sizeof(all) / sizeof(all[0]))];
-  };
-  const auto up_to = [&](int most) {
-    return 1 + static_cast<std::int64_t>(engine() % static_cast<unsigned>(most));
-  };
-  constexpr const char* rungs[] = {"few_rows"};
-  std::map<std::string, int> taken;
-  for (int round = 0; round < 100; ++round) {
-    Case test{};
-    test.type = pick(DType::f32, DType::f32, DType::f64, DType::bf16, DType::f16);
-    test.out = test.type == DType::f64 ? test.type : pick(test.type, DType::f32);
-    test.batch = pick(1, 1, 1, 2, 3);
-    test.m = 1 + pick(up_to(3), up_to(15), up_to(31), up_to(63));
-    test.n = 1 + pick(up_to(300), up_to(16), std::int64_t{127});
-    if (engine() % 2 == 0) std::swap(test.m, test.n);
-    test.k = pick(up_to(700), up_to(60), std::int64_t{256}, std::int64_t{1100});
-    test.ta = engine() % 2 == 0;
-    test.tb = engine() % 2 == 0;
-    test.padding = pick(0, 8, 3);
-    test.skip = pick(0, 0, 8, 1);
-    test.alpha = pick(1.0F, 0.5F, -2.0F);
-    test.beta = pick(0.0F, 0.0F, 1.0F);
-    EXPECT_EQ(run_case(context, test, engine, taken, rungs), 1) << describe(test);
   }
+  std::int64_t up_to(int most) {
+    return 1 + static_cast<std::int64_t>(engine() % static_cast<unsigned>(most));
+  }
+};
+
+/// Random calls of which every one is taken by some of the rungs; how many each has taken. `sizes`
+/// draws m, n and k, and changes of the rest what its rungs do not take.
+template <class Sizes>
+std::map<std::string, int> exact_products(unsigned seed, int rounds,
+                                          std::span<const char* const> rungs, const Sizes& sizes) {
+  Context context = Context::on(Backend::simt);
+  Draw draw{std::mt19937(seed)};
+  std::map<std::string, int> taken;
+  for (int round = 0; round < rounds; ++round) {
+    Case test{};
+    test.type = draw.pick(DType::f32, DType::f32, DType::f64, DType::bf16, DType::f16);
+    test.batch = draw.pick(1, 1, 1, 2, 3, 7);
+    sizes(test, draw, round);
+    test.out = test.type == DType::f64 ? test.type : draw.pick(test.type, DType::f32);
+    test.ta = draw.pick(false, true);
+    test.tb = draw.pick(false, true);
+    test.padding = draw.pick(0, 0, 8, 3);
+    test.skip = draw.pick(0, 0, 8, 1);
+    test.alpha = draw.pick(1.0F, 0.5F, -2.0F);
+    test.beta = draw.pick(0.0F, 0.0F, 1.0F);
+    EXPECT_GE(run_case(context, test, draw.engine, taken, rungs), 1) << describe(test);
+  }
+  return taken;
+}
+
+TEST(GemmFewRows, ExactProductsOfAnyShapeAndLayout) {
+  constexpr const char* rungs[] = {"few_rows"};
+  exact_products(11, 100, rungs, [](Case& test, Draw& draw, int) {
+    test.m = 1 + draw.pick(draw.up_to(3), draw.up_to(15), draw.up_to(31), draw.up_to(63));
+    test.n = 1 + draw.pick(draw.up_to(300), draw.up_to(16), std::int64_t{127});
+    if (draw.pick(false, true)) std::swap(test.m, test.n);
+    test.k = draw.pick(draw.up_to(700), draw.up_to(60), std::int64_t{256}, std::int64_t{1100});
+  });
 }
 
 TEST(GemmFewRows, ExactProductsOfShortAndOfSlicedK) {
-  Context context = Context::on(Backend::simt);
-  std::mt19937 engine(13);
-  const auto pick = [&](auto... values) {
-    const std::common_type_t<decltype(values)...> all[] = {values...};
-    return all[engine() % (sizeof(all) / sizeof(all[0]))];
-  };
-  const auto up_to = [&](int most) {
-    return 1 + static_cast<std::int64_t>(engine() % static_cast<unsigned>(most));
-  };
   constexpr const char* rungs[] = {"short_k", "sliced_k"};
-  std::map<std::string, int> taken;
-  for (int round = 0; round < 50; ++round) {
-    Case test{};
+  auto taken = exact_products(13, 50, rungs, [](Case& test, Draw& draw, int round) {
     const bool is_short = round % 2 == 0;
-    test.type = is_short ? pick(DType::f32, DType::f64, DType::bf16, DType::f16) : DType::f32;
-    test.out = test.type == DType::f64 ? test.type : pick(test.type, DType::f32);
-    test.batch = pick(1, 1, 2);
-    test.m = up_to(150);
-    test.n = pick(up_to(300), std::int64_t{128});
-    test.k = is_short ? up_to(16) : pick(up_to(200), std::int64_t{256});
-    test.ta = engine() % 2 == 0;
-    test.tb = engine() % 2 == 0;
-    test.padding = pick(0, 8, 3);
-    test.skip = pick(0, 0, 8, 1);
-    test.alpha = pick(1.0F, 0.5F, -2.0F);
-    test.beta = pick(0.0F, 0.0F, 1.0F);
-    EXPECT_GE(run_case(context, test, engine, taken, rungs), 1) << describe(test);
-  }
+    if (!is_short) test.type = DType::f32;
+    test.batch = draw.pick(1, 1, 2);
+    test.m = draw.up_to(150);
+    test.n = draw.pick(draw.up_to(300), std::int64_t{128});
+    test.k = is_short ? draw.up_to(16) : draw.pick(draw.up_to(200), std::int64_t{256});
+  });
   for (const char* rung : rungs) EXPECT_GE(taken[rung], 25) << rung;
 }
 
 /// C of one row or one column, of every layout: lines along k and across, aligned and not.
 TEST(GemmFewRows, ExactProductsWithAVector) {
-  Context context = Context::on(Backend::simt);
-  std::mt19937 engine(15);
-  const auto pick = [&](auto... values) {
-    const std::common_type_t<decltype(values)...> all[] = {values...};
-    return all[engine() % (sizeof(all) / sizeof(all[0]))];
-  };
-  const auto up_to = [&](int most) {
-    return 1 + static_cast<std::int64_t>(engine() % static_cast<unsigned>(most));
-  };
   constexpr const char* rungs[] = {"gemv"};
-  std::map<std::string, int> taken;
-  for (int round = 0; round < 120; ++round) {
-    Case test{};
-    test.type = pick(DType::f32, DType::f32, DType::f64, DType::bf16, DType::f16);
-    test.out = test.type == DType::f64 ? test.type : pick(test.type, DType::f32);
-    test.batch = pick(1, 1, 1, 2, 7);
+  exact_products(15, 120, rungs, [](Case& test, Draw& draw, int) {
     test.m = 1;
-    test.n = pick(up_to(300), up_to(40), std::int64_t{1}, std::int64_t{128});
-    if (engine() % 2 == 0) std::swap(test.m, test.n);
+    test.n = draw.pick(draw.up_to(300), draw.up_to(40), std::int64_t{1}, std::int64_t{128});
+    if (draw.pick(false, true)) std::swap(test.m, test.n);
     // Few steps, more than a block's round of loads, and shares of several blocks.
-    test.k = pick(up_to(700), up_to(60), std::int64_t{256}, std::int64_t{2048}, up_to(9000));
-    test.ta = engine() % 2 == 0;
-    test.tb = engine() % 2 == 0;
-    test.padding = pick(0, 0, 8, 3);
-    test.skip = pick(0, 0, 8, 1);
-    test.alpha = pick(1.0F, 0.5F, -2.0F);
-    test.beta = pick(0.0F, 0.0F, 1.0F);
-    EXPECT_EQ(run_case(context, test, engine, taken, rungs), 1) << describe(test);
-  }
+    test.k = draw.pick(draw.up_to(700), draw.up_to(60), std::int64_t{256}, std::int64_t{2048},
+                       draw.up_to(9000));
+  });
 }
 
 /// A warp or some blocks per element.
 TEST(GemmFewRows, ExactProductsByElement) {
-  Context context = Context::on(Backend::simt);
-  std::mt19937 engine(17);
-  const auto pick = [&](auto... values) {
-    const std::common_type_t<decltype(values)...> all[] = {values...};
-    return all[engine() % (sizeof(all) / sizeof(all[0]))];
-  };
-  const auto up_to = [&](int most) {
-    return 1 + static_cast<std::int64_t>(engine() % static_cast<unsigned>(most));
-  };
   constexpr const char* rungs[] = {"dots"};
-  std::map<std::string, int> taken;
-  for (int round = 0; round < 80; ++round) {
-    Case test{};
-    test.type = pick(DType::f32, DType::f32, DType::f64, DType::bf16, DType::f16);
-    test.out = test.type == DType::f64 ? test.type : pick(test.type, DType::f32);
-    test.batch = pick(1, 1, 1, 2, 7);
-    test.m = 1 + pick(up_to(5), up_to(17));
-    test.n = 1 + pick(up_to(5), up_to(17));
-    test.k = pick(up_to(700), up_to(60), std::int64_t{2048}, up_to(9000));
-    test.ta = engine() % 2 == 0;
-    test.tb = engine() % 2 == 0;
-    test.padding = pick(0, 0, 8, 3);
-    test.skip = pick(0, 0, 8, 1);
-    test.alpha = pick(1.0F, 0.5F, -2.0F);
-    test.beta = pick(0.0F, 0.0F, 1.0F);
-    EXPECT_EQ(run_case(context, test, engine, taken, rungs), 1) << describe(test);
-  }
+  exact_products(17, 80, rungs, [](Case& test, Draw& draw, int) {
+    test.m = 1 + draw.pick(draw.up_to(5), draw.up_to(17));
+    test.n = 1 + draw.pick(draw.up_to(5), draw.up_to(17));
+    test.k = draw.pick(draw.up_to(700), draw.up_to(60), std::int64_t{2048}, draw.up_to(9000));
+  });
 }
 
 /// The last block leaves its ticket as it was: a second call of other shape draws the same.

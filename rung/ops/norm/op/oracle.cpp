@@ -175,12 +175,8 @@ Tolerance Norm::tolerance(const Args& args, const RungInfo& rung, Values) {
     tolerance.magnitude =
         (static_cast<double>(args.columns()) + 32) * unit(arithmetic(args)) / sum_error(args);
   }
-  // One digit fewer than the spread of the checks' values costs it; see its header. One element has
-  // no spread: all that is left of mean(s^2) - mean(s)^2 is a rounding error, beside epsilon.
-  if (rung.name == "sum_of_squares") {
-    tolerance.relative = args.columns() == 1 ? 0.25 : 0.02;
-    tolerance.absolute = 1e-3;
-  }
+  // One digit fewer than the spread of the checks' values costs it; see its header.
+  if (rung.name == "sum_of_squares") tolerance.relative = 0.02, tolerance.absolute = 1e-3;
   tolerance.absolute += 2 * smallest(args.y.dtype);
   return tolerance;
 }
