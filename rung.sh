@@ -320,13 +320,28 @@ example() {
   exec "$directory/example_$name" "$@"
 }
 
-# fuzz [SECONDS]: each fuzzer of tests/fuzz for so long, on what former runs found interesting and on the
-# seeds. An input that fails is kept and named. Continuous integration draws the same numbers every time: what
-# it finds, the change has brought.
-fuzz() {
-  local seconds=${1:-60} directory="$root/build/fuzz" compiler='' candidate name seeds
-  local -a draw=()
+# fuzz_one NAME SECONDS: a fuzzer, on what former runs found interesting and on the seeds. An input that fails is kept
+# and named. Continuous integration draws the same numbers every time: what it finds, the change has brought.
+fuzz_one() {
+  local name=$1 seconds=$2 directory="$root/build/fuzz"
+  local -a draw=() seeds=("$root/tests/fuzz/seeds/$name")
+  local log="$directory/$name.log"
   if [[ -n ${CI:-} ]]; then draw=(-seed=1); fi
+  if [[ $name == rewrite ]]; then seeds+=("$root"/tests/emulate/{programs,planted}); fi
+  mkdir -p "$directory/corpus/$name"
+  say "fuzzing $name for $seconds s"
+  if ! "$directory/fuzz_$name" "-max_total_time=$seconds" "${draw[@]}" -timeout=20 -rss_limit_mb=4096 -max_len=20000 \
+    -verbosity=0 -print_final_stats=1 "-artifact_prefix=$directory/failed-$name-" \
+    "$directory/corpus/$name" "${seeds[@]}" >"$log" 2>&1; then
+    grep -A 30 -m 1 -E '(ERROR|runtime error|terminate)' "$log" >&2 || tail -n 30 "$log" >&2
+    fail 1 "$name fails on $(find "$directory" -name "failed-$name-*" -newer "$directory/fuzz_$name" | tail -n 1)"
+  fi
+  sed -n "s/^stat::number_of_executed_units: */$name: inputs tried: /p" "$log"
+}
+
+# fuzz [SECONDS]: each fuzzer of tests/fuzz for so long, as many at a time as there are cores.
+fuzz() {
+  local seconds=${1:-60} directory="$root/build/fuzz" compiler='' candidate name running=0 failed=0
   mkdir -p "$directory"
   log="$directory/rung.sh.log"
   : >"$log"
@@ -338,18 +353,18 @@ fuzz() {
   configure "$directory" -S tests/fuzz -B "$directory" -G Ninja "-DCMAKE_CXX_COMPILER=$compiler"
   build "$directory" all
   for name in npy png problem rewrite; do
-    seeds=("$root/tests/fuzz/seeds/$name")
-    if [[ $name == rewrite ]]; then seeds+=("$root"/tests/emulate/{programs,planted}); fi
-    mkdir -p "$directory/corpus/$name"
-    say "fuzzing $name for $seconds s"
-    if ! "$directory/fuzz_$name" "-max_total_time=$seconds" "${draw[@]}" -timeout=20 -rss_limit_mb=4096 -max_len=20000 \
-      -verbosity=0 -print_final_stats=1 "-artifact_prefix=$directory/failed-$name-" \
-      "$directory/corpus/$name" "${seeds[@]}" >>"$log" 2>&1; then
-      grep -A 30 -m 1 -E '(ERROR|runtime error|terminate)' "$log" >&2 || tail -n 30 "$log" >&2
-      fail 1 "$name fails on $(find "$directory" -name "failed-$name-*" -newer "$directory/fuzz_$name" | tail -n 1)"
+    if ((running == jobs)); then
+      wait -n || failed=1
+      running=$((running - 1))
     fi
-    grep 'number_of_executed_units' "$log" | tail -n 1 | sed "s/.*: */$name: inputs tried: /"
+    fuzz_one "$name" "$seconds" &
+    running=$((running + 1))
   done
+  while ((running > 0)); do
+    wait -n || failed=1
+    running=$((running - 1))
+  done
+  return "$failed"
 }
 
 jobs="${RUNG_JOBS:-$(nproc)}"
