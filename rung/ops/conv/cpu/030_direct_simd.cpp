@@ -21,8 +21,15 @@
 
 HWY_BEFORE_NAMESPACE();
 namespace rung::conv_cpu::HWY_NAMESPACE {
-void direct_simd(const Conv::Args& args, Context& context, int threads) {
-  gathered(conv_layer::forward(args), context, threads);
+void direct_simd(const Gathered& g, Context& context, int threads) {
+  visit<float, double, f16, bf16>(g.dtype, [&]<class In>() {
+    using T = Accumulator<In>;
+    if (g.y_strides[1] == 1 && g.m >= enough_channels) {
+      run_layer<ChannelColumns<T, In>>(g, context, threads);
+    } else {
+      run_layer<PixelColumns<T, In>>(g, context, threads);
+    }
+  });
 }
 }  // namespace rung::conv_cpu::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
@@ -31,8 +38,8 @@ HWY_AFTER_NAMESPACE();
 namespace rung {
 namespace conv_cpu {
 HWY_EXPORT(direct_simd);
-void direct_on(const Conv::Args& args, Context& context, int threads) {
-  HWY_DYNAMIC_DISPATCH(direct_simd)(args, context, threads);
+void direct_on(const conv_layer::Gathered& layer, Context& context, int threads) {
+  HWY_DYNAMIC_DISPATCH(direct_simd)(layer, context, threads);
 }
 }  // namespace conv_cpu
 
@@ -40,7 +47,9 @@ namespace {
 
 double estimate(const Conv::Args& args, const Context&) { return conv_cpu::seconds(args, 1); }
 
-void run(const Conv::Args& args, Context& context) { conv_cpu::direct_on(args, context, 1); }
+void run(const Conv::Args& args, Context& context) {
+  conv_cpu::direct_on(conv_layer::forward(args), context, 1);
+}
 
 const Rung<Conv> self{
     {.name = "direct_simd", .step = 30, .after = "im2col_gemm", .estimate = estimate, .run = run}};

@@ -25,8 +25,7 @@
 
 HWY_BEFORE_NAMESPACE();
 namespace rung::conv_cpu::HWY_NAMESPACE {
-void padded_planes(const Conv::Args& args, Context& context, int threads) {
-  const Gathered g = conv_layer::forward(args);
+void padded_planes(const Gathered& g, Context& context, int threads) {
   visit<float, double, f16, bf16>(g.dtype, [&]<class In>() {
     run_layer<PlaneColumns<Accumulator<In>, In>>(g, context, threads);
   });
@@ -38,8 +37,8 @@ HWY_AFTER_NAMESPACE();
 namespace rung {
 namespace conv_cpu {
 HWY_EXPORT(padded_planes);
-void planes_on(const Conv::Args& args, Context& context, int threads) {
-  HWY_DYNAMIC_DISPATCH(padded_planes)(args, context, threads);
+void planes_on(const conv_layer::Gathered& layer, Context& context, int threads) {
+  HWY_DYNAMIC_DISPATCH(padded_planes)(layer, context, threads);
 }
 }  // namespace conv_cpu
 
@@ -56,7 +55,9 @@ double estimate(const Conv::Args& args, const Context&) {
   return planes + conv_cpu::seconds(args, 1);
 }
 
-void run(const Conv::Args& args, Context& context) { conv_cpu::planes_on(args, context, 1); }
+void run(const Conv::Args& args, Context& context) {
+  conv_cpu::planes_on(conv_layer::forward(args), context, 1);
+}
 
 const Rung<Conv> self{{.name = "padded_planes",
                        .step = 35,

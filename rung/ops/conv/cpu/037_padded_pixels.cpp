@@ -25,10 +25,10 @@
 
 HWY_BEFORE_NAMESPACE();
 namespace rung::conv_cpu::HWY_NAMESPACE {
-void padded_pixels(const Conv::Args& args, Context& context, int threads) {
-  const Gathered g = conv_layer::forward(args);
-  visit<float, double, f16, bf16>(
-      g.dtype, [&]<class In>() { run_layer<PixelRows<Accumulator<In>, In>>(g, context, threads); });
+void padded_pixels(const Gathered& g, Context& context, int threads) {
+  visit<float, double, f16, bf16>(g.dtype, [&]<class In>() {
+    run_layer<PixelRows<Accumulator<In>, In>>(g, context, threads);
+  });
 }
 }  // namespace rung::conv_cpu::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
@@ -37,8 +37,8 @@ HWY_AFTER_NAMESPACE();
 namespace rung {
 namespace conv_cpu {
 HWY_EXPORT(padded_pixels);
-void pixels_on(const Conv::Args& args, Context& context, int threads) {
-  HWY_DYNAMIC_DISPATCH(padded_pixels)(args, context, threads);
+void pixels_on(const conv_layer::Gathered& layer, Context& context, int threads) {
+  HWY_DYNAMIC_DISPATCH(padded_pixels)(layer, context, threads);
 }
 }  // namespace conv_cpu
 
@@ -54,7 +54,9 @@ double estimate(const Conv::Args& args, const Context&) {
   return conv_cpu::pixels_seconds(conv_layer::forward(args)) + conv_cpu::seconds(args, 1);
 }
 
-void run(const Conv::Args& args, Context& context) { conv_cpu::pixels_on(args, context, 1); }
+void run(const Conv::Args& args, Context& context) {
+  conv_cpu::pixels_on(conv_layer::forward(args), context, 1);
+}
 
 const Rung<Conv> self{{.name = "padded_pixels",
                        .step = 37,

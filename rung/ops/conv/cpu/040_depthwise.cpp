@@ -19,6 +19,7 @@
 #include "rung/core/integer.hpp"
 #include "rung/cpu/isa.hpp"
 #include "rung/cpu/team.hpp"
+#include "rung/ops/conv/cpu/detail/call.hpp"
 #include "rung/ops/conv/cpu/detail/channels-inl.hpp"
 #include "rung/ops/conv/cpu/detail/channels.hpp"
 #include "rung/ops/conv/cpu/detail/gather-inl.hpp"
@@ -128,9 +129,16 @@ void along_row(const Gathered& g, std::int64_t c, const Run& run) {
 
 }  // namespace
 
-void depthwise(const Conv::Args& args, Context& context, int threads) {
-  const Gathered g = conv_layer::forward(args);
-  if (has_channel_vectors(g)) return by_channels(g, context, threads);
+/// A layer that has_channel_vectors().
+void depthwise_channel_vectors(const Gathered& g, Context& context, int threads) {
+  visit<float, f16, bf16>(g.dtype, [&]<class In>() {
+    const ChannelVectors<In> layer(g);
+    auto* packed = static_cast<float*>(context.workspace(layer.weight_bytes()));
+    cpu::run_team(threads, [&](const cpu::Team& team) { layer.run(team, packed); });
+  });
+}
+
+void depthwise_rows(const Gathered& g, int threads) {
   const std::int64_t rows = g.images * g.axis[0].places * g.axis[1].places;
   cpu::run_team(threads, [&](const cpu::Team& team) {
     const cpu::Range share = team.share(g.groups * rows);
@@ -154,10 +162,14 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace rung {
 namespace conv_cpu {
+HWY_EXPORT(depthwise_channel_vectors);
+void channel_vectors_on(const conv_layer::Gathered& layer, Context& context, int threads) {
+  HWY_DYNAMIC_DISPATCH(depthwise_channel_vectors)(layer, context, threads);
+}
 namespace {
-HWY_EXPORT(depthwise);
-void depthwise_on_this_machine(const Conv::Args& args, Context& context) {
-  HWY_DYNAMIC_DISPATCH(depthwise)(args, context, context.threads());
+HWY_EXPORT(depthwise_rows);
+void rows_on(const conv_layer::Gathered& layer, int threads) {
+  HWY_DYNAMIC_DISPATCH(depthwise_rows)(layer, threads);
 }
 }  // namespace
 }  // namespace conv_cpu
@@ -204,7 +216,12 @@ double estimate(const Conv::Args& args, const Context& context) {
 }
 
 void run(const Conv::Args& args, Context& context) {
-  conv_cpu::depthwise_on_this_machine(args, context);
+  const conv_layer::Gathered layer = conv_layer::forward(args);
+  if (conv_cpu::has_channel_vectors(layer)) {
+    conv_cpu::channel_vectors_on(layer, context, context.threads());
+  } else {
+    conv_cpu::rows_on(layer, context.threads());
+  }
 }
 
 const Rung<Conv> self{{.name = "depthwise",

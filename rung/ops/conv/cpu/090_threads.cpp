@@ -11,14 +11,12 @@
 // Source   -
 #include "rung/cpu/worth.hpp"
 #include "rung/ops/conv/cpu/detail/call.hpp"
-#include "rung/ops/conv/cpu/detail/pixels.hpp"
 #include "rung/ops/conv/layer.hpp"
 
 namespace rung {
 namespace {
 
 using conv_cpu::Choice;
-using conv_cpu::Way;
 
 int threads_of(const Conv::Args& args, const Choice& choice, const Context& context) {
   if (context.threads() == 1) return 1;
@@ -32,15 +30,9 @@ double estimate(const Conv::Args& args, const Context& context) {
 }
 
 void run(const Conv::Args& args, Context& context) {
-  const Choice choice = conv_cpu::fastest_way(conv_layer::forward(args));
-  const int threads = threads_of(args, choice, context);
-  if (choice.way == Way::planes) {
-    conv_cpu::planes_on(args, context, threads);
-  } else if (choice.way == Way::pixels) {
-    conv_cpu::pixels_on(args, context, threads);
-  } else {
-    conv_cpu::direct_on(args, context, threads);
-  }
+  const conv_layer::Gathered layer = conv_layer::forward(args);
+  const Choice choice = conv_cpu::fastest_way(layer);
+  conv_cpu::layer_on(choice.way, layer, context, threads_of(args, choice, context));
 }
 
 const Rung<Conv> self{

@@ -12,22 +12,20 @@
 // Limits   every valid call; one thread.
 // Tried    -
 // Source   V. Dumoulin & F. Visin, A guide to convolution arithmetic for deep learning, 2016.
-#include "rung/cpu/foreach_target.hpp"
-
 #include <algorithm>
 #include <cstring>
 
-#include "rung/cpu/isa.hpp"
 #include "rung/cpu/team.hpp"
-#include "rung/ops/conv/cpu/detail/direct-inl.hpp"
+#include "rung/ops/conv/cpu/detail/call.hpp"
 #include "rung/ops/conv/cpu/detail/pixels.hpp"
 #include "rung/ops/conv/cpu/detail/terms.hpp"
 #include "rung/ops/conv/layer.hpp"
 #include "rung/ops/conv_backward_data/cpu/detail/call.hpp"
 #include "rung/ops/conv_backward_data/layer.hpp"
 
-HWY_BEFORE_NAMESPACE();
-namespace rung::conv_backward_data_cpu::HWY_NAMESPACE {
+namespace rung {
+namespace conv_backward_data_cpu {
+namespace {
 
 /// As many phases as are worth a team each: with greater strides most pixels meet no tap.
 constexpr std::int64_t max_phases = 256;
@@ -66,12 +64,19 @@ void clear(const conv_layer::Gathered& g, int threads) {
   });
 }
 
-void transposed_simd(const ConvBackwardData::Args& args, Context& context, int threads) {
+/// In the fastest way.
+void make_layer(const conv_layer::Gathered& layer, Context& context, int threads) {
+  conv_cpu::layer_on(conv_cpu::fastest_way(layer).way, layer, context, threads);
+}
+
+}  // namespace
+
+void transposed_on(const ConvBackwardData::Args& args, Context& context, int threads) {
   conv_layer::Gathered g = conv_layer::transposed(args);
   const std::int64_t phases = conv_layer::phases_of(g);
   conv_layer::join_axes(g);
   if (phases == 1 || phases > max_phases) {
-    conv_cpu::HWY_NAMESPACE::direct(g, context, threads);
+    make_layer(g, context, threads);
     return;
   }
   // With fewer taps than the stride some phases have none.
@@ -80,19 +85,8 @@ void transposed_simd(const ConvBackwardData::Args& args, Context& context, int t
       g, [&](const conv_layer::Gathered& phase) { empty = empty || phase.terms() == 0; });
   if (empty) clear(g, threads);
   conv_layer::for_each_phase(g, [&](const conv_layer::Gathered& phase) {
-    if (phase.terms() != 0) conv_cpu::HWY_NAMESPACE::direct(phase, context, threads);
+    if (phase.terms() != 0) make_layer(phase, context, threads);
   });
-}
-
-}  // namespace rung::conv_backward_data_cpu::HWY_NAMESPACE
-HWY_AFTER_NAMESPACE();
-
-#if HWY_ONCE
-namespace rung {
-namespace conv_backward_data_cpu {
-HWY_EXPORT(transposed_simd);
-void transposed_on(const ConvBackwardData::Args& args, Context& context, int threads) {
-  HWY_DYNAMIC_DISPATCH(transposed_simd)(args, context, threads);
 }
 
 double seconds(const ConvBackwardData::Args& args, int threads) {
@@ -137,4 +131,3 @@ const Rung<ConvBackwardData> self{
 
 }  // namespace
 }  // namespace rung
-#endif

@@ -10,39 +10,12 @@
 // Limits   one filter per channel (C = K = G), channels contiguous, up to 128 taps; f32, f16, bf16.
 // Tried    -
 // Source   F. Chollet, Xception: Deep learning with depthwise separable convolutions, 2017.
-#include "rung/cpu/foreach_target.hpp"
-
 #include "rung/cpu/isa.hpp"
-#include "rung/ops/conv/cpu/detail/channels-inl.hpp"
+#include "rung/ops/conv/cpu/detail/call.hpp"
 #include "rung/ops/conv/cpu/detail/channels.hpp"
 #include "rung/ops/conv_backward_data/layer.hpp"
 
-HWY_BEFORE_NAMESPACE();
-namespace rung::conv_backward_data_cpu::HWY_NAMESPACE {
-
-void depthwise(const ConvBackwardData::Args& args, Context& context, int threads) {
-  const conv_layer::Gathered g = conv_layer::transposed(args);
-  const std::int64_t phases = conv_layer::phases_of(g);
-  for (std::int64_t i = 0; i < phases; ++i) {
-    conv_cpu::HWY_NAMESPACE::by_channels(conv_layer::phase_layer(g, i, size_of(g.dtype)), context,
-                                         threads);
-  }
-}
-
-}  // namespace rung::conv_backward_data_cpu::HWY_NAMESPACE
-HWY_AFTER_NAMESPACE();
-
-#if HWY_ONCE
 namespace rung {
-namespace conv_backward_data_cpu {
-namespace {
-HWY_EXPORT(depthwise);
-void depthwise_on_this_machine(const ConvBackwardData::Args& args, Context& context) {
-  HWY_DYNAMIC_DISPATCH(depthwise)(args, context, context.threads());
-}
-}  // namespace
-}  // namespace conv_backward_data_cpu
-
 namespace {
 
 /// Phases are worth a team each; with greater strides most pixels meet no tap.
@@ -68,7 +41,12 @@ double estimate(const ConvBackwardData::Args& args, const Context& context) {
 }
 
 void run(const ConvBackwardData::Args& args, Context& context) {
-  conv_backward_data_cpu::depthwise_on_this_machine(args, context);
+  const conv_layer::Gathered g = conv_layer::transposed(args);
+  const std::int64_t phases = conv_layer::phases_of(g);
+  for (std::int64_t i = 0; i < phases; ++i) {
+    conv_cpu::channel_vectors_on(conv_layer::phase_layer(g, i, size_of(g.dtype)), context,
+                                 context.threads());
+  }
 }
 
 const Rung<ConvBackwardData> self{{.name = "depthwise",
@@ -80,4 +58,3 @@ const Rung<ConvBackwardData> self{{.name = "depthwise",
 
 }  // namespace
 }  // namespace rung
-#endif

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// conv: how long its SIMD rungs take.
+// conv: how its SIMD rungs are called, and how long they take.
 #include "rung/ops/conv/cpu/detail/call.hpp"
 
 #include <algorithm>
@@ -10,6 +10,16 @@
 #include "rung/ops/conv/layer.hpp"
 
 namespace rung::conv_cpu {
+
+void layer_on(Way way, const conv_layer::Gathered& layer, Context& context, int threads) {
+  if (way == Way::planes) {
+    planes_on(layer, context, threads);
+  } else if (way == Way::pixels) {
+    pixels_on(layer, context, threads);
+  } else {
+    direct_on(layer, context, threads);
+  }
+}
 
 double seconds(const Conv::Args& args, int threads) {
   // And what a start, weights and a team cost.

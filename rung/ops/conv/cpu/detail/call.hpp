@@ -4,13 +4,21 @@
 
 #include "rung/core/context.hpp"
 #include "rung/ops/conv/conv.hpp"
+#include "rung/ops/conv/cpu/detail/pixels.hpp"
+#include "rung/ops/conv/gathered.hpp"
 
 namespace rung::conv_cpu {
 
-/// The kernels of direct_simd, padded_planes and padded_pixels, for this machine.
-void direct_on(const Conv::Args& args, Context& context, int threads);
-void planes_on(const Conv::Args& args, Context& context, int threads);
-void pixels_on(const Conv::Args& args, Context& context, int threads);
+/// The kernels of direct_simd, padded_planes and padded_pixels, for this machine, of any layer: also
+/// of one that a gradient is. Each adds an element's terms in an order of its own.
+void direct_on(const conv_layer::Gathered& layer, Context& context, int threads);
+void planes_on(const conv_layer::Gathered& layer, Context& context, int threads);
+void pixels_on(const conv_layer::Gathered& layer, Context& context, int threads);
+/// The one of them that a way names.
+void layer_on(Way way, const conv_layer::Gathered& layer, Context& context, int threads);
+
+/// depthwise's kernel for a layer that has_channel_vectors().
+void channel_vectors_on(const conv_layer::Gathered& layer, Context& context, int threads);
 
 /// What direct_simd takes on so many threads.
 double seconds(const Conv::Args& args, int threads);

@@ -219,15 +219,6 @@ class ChannelVectors {
   cpu::Range inside_;
 };
 
-/// A layer that has_channel_vectors().
-inline void by_channels(const Gathered& g, Context& context, int threads) {
-  visit<float, f16, bf16>(g.dtype, [&]<class In>() {
-    const ChannelVectors<In> layer(g);
-    auto* packed = static_cast<float*>(context.workspace(layer.weight_bytes()));
-    cpu::run_team(threads, [&](const cpu::Team& team) { layer.run(team, packed); });
-  });
-}
-
 }  // namespace rung::conv_cpu::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 

@@ -146,31 +146,6 @@ void run_layer(const Gathered& g, Context& context, int threads) {
   cpu::run_team(threads, [&](const cpu::Team& team) { layer.run(team, memory); });
 }
 
-/// Each term gathered when a tile needs it.
-inline void gathered(const Gathered& g, Context& context, int threads) {
-  visit<float, double, f16, bf16>(g.dtype, [&]<class In>() {
-    using T = Accumulator<In>;
-    if (g.y_strides[1] == 1 && g.m >= conv_cpu::enough_channels) {
-      run_layer<ChannelColumns<T, In>>(g, context, threads);
-    } else {
-      run_layer<PixelColumns<T, In>>(g, context, threads);
-    }
-  });
-}
-
-/// In the fastest way. Each adds an element's terms in an order of its own.
-inline void direct(const Gathered& g, Context& context, int threads) {
-  const conv_cpu::Way way = conv_cpu::fastest_way(g).way;
-  if (way == conv_cpu::Way::gathered) return gathered(g, context, threads);
-  visit<float, double, f16, bf16>(g.dtype, [&]<class In>() {
-    if (way == conv_cpu::Way::planes) {
-      run_layer<PlaneColumns<Accumulator<In>, In>>(g, context, threads);
-    } else {
-      run_layer<PixelRows<Accumulator<In>, In>>(g, context, threads);
-    }
-  });
-}
-
 }  // namespace rung::conv_cpu::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
