@@ -32,6 +32,7 @@ struct Options {
   int threads = 0;         // 0: every core, and other numbers too
   bool json = false;
   bool no_races = false;
+  bool first_failure = false;
 };
 
 /// A seed and how many threads work on it.
@@ -72,12 +73,16 @@ class Checker {
     }
     Progress progress(steps);
     for (const AnyOperator* op : target_.operators) {
-      for (const Backend backend : backends_) check(*op, backend, progress);
+      for (const Backend backend : backends_) {
+        if (!is_over()) check(*op, backend, progress);
+      }
     }
     return std::move(report_);
   }
 
  private:
+  [[nodiscard]] bool is_over() const { return options_.first_failure && !report_.good(); }
+
   /// Throws what the user's problem has wrong, before any rung sees it.
   void expect_valid(const Context& context) const {
     for (const AnyOperator* op : target_.operators) {
@@ -103,6 +108,7 @@ class Checker {
                                   to_string(variant)));
         for (const Trial& trial : trials(options_, backend, variant)) {
           check(op, rungs, backend, problem, variant, trial);
+          if (is_over()) return;
         }
       }
     }
@@ -156,6 +162,7 @@ class Checker {
       const bool watch = backend == Backend::simt && !options_.no_races;
       const Verdict verdict = watch ? watched(verdict_of) : verdict_of();
       report_.add(where, verdict, bench::now() - begin);
+      if (is_over()) return;
     }
   }
 
@@ -201,6 +208,7 @@ CommandSpec::Action setup(Parser app) {
       .between(1, 4096);
   app.add_flag("--no-races", options->no_races,
                "do not look for data races and bad accesses on the simulated GPU");
+  app.add_flag("--first-failure", options->first_failure, "end at the first case that fails");
   app.add_flag("--json", options->json, "counts, failures and reasons as one object");
   app.purpose(
       "Runs every rung on many problems - tiny, partial, strided, transposed, with adversarial "

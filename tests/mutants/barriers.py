@@ -144,7 +144,8 @@ def main():
                 if made is None:
                     sys.exit(f"{what} does not build\n{why}")
                 checked = run([builder.build / "bin/rung", "check", f"{options.operator}/{name}", "--backend", "simt",
-                               "--variant", "plain"], env=dict(os.environ, LD_LIBRARY_PATH=str(made)))
+                               "--variant", "plain", "--first-failure"],
+                              env=dict(os.environ, LD_LIBRARY_PATH=str(made)))
             race = "race (" in checked.stdout
             print(f"{'found' if race else 'LIVES'}  {what}", flush=True)
             alive += 0 if race else 1

@@ -118,7 +118,8 @@ def main():
             if made is None:
                 sys.exit(f"{rung}: {what}: " + (f"does not build\n{why}" if why else "changes nothing"))
             checked = run([builder.build / "bin/rung", "check", f"{options.operator}/{rung}", "--backend", "simt",
-                           "--variant", "plain"], env=dict(os.environ, LD_LIBRARY_PATH=str(made)))
+                           "--variant", "plain", "--first-failure"],
+                          env=dict(os.environ, LD_LIBRARY_PATH=str(made)))
         found = checked.returncode == 1 and "FAILED" in checked.stdout
         print(f"{'found' if found else 'LIVES'}  {rung}: {what}", flush=True)
         alive += 0 if found else 1

@@ -120,6 +120,18 @@ TEST(Check, TheWholeLadderNamesExactlyTheRungsThatAreWrong) {
                                            "changes_input", "differs", "throws", "unreached"}));
 }
 
+TEST(Check, FirstFailureEndsIt) {
+  const json all = parsed(run_rung({"check", "fake/wrong", "--json"}));
+  ASSERT_GT(all.at("failed"), 1);
+  const Outcome outcome = run_rung({"check", "fake/wrong", "--first-failure", "--json"});
+  EXPECT_EQ(outcome.code, 1) << outcome.err;
+  const json first = parsed(outcome);
+  EXPECT_EQ(first.at("failed"), 1);
+  EXPECT_LT(first.at("cases"), all.at("cases"));
+  EXPECT_EQ(first.at("failures").front(), all.at("failures").front());
+  EXPECT_EQ(run_rung({"check", "fake/right", "--first-failure"}).code, 0);
+}
+
 TEST(Check, FailureComesWithTheCommandThatRepeatsIt) {
   const Outcome outcome = run_rung({"check", "fake/wrong", "--json"});
   const json result = parsed(outcome);
