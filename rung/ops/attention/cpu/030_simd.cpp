@@ -28,7 +28,8 @@ namespace {
 namespace hn = hwy::HWY_NAMESPACE;
 using cpu::HWY_NAMESPACE::load_as;
 using cpu::HWY_NAMESPACE::load_as_n;
-using softmax_cpu::log2_e;
+using softmax_cpu::HWY_NAMESPACE::exp2;
+using softmax_cpu::HWY_NAMESPACE::log2_e;
 
 // A multiply-add takes 4 cycles and two start in each: 8 sums hide it, 16 halve the loads per
 // multiply-add. Half as many registers (AVX2) have room for 8 and their operands.
@@ -113,12 +114,11 @@ struct Scratch {
   Sum* sum;
   Sum* rescale;
 
-  Scratch(std::int64_t width, std::int64_t value_width, void* memory)
+  Scratch(std::int64_t width, std::int64_t value_width, Sum* memory)
       : value_pitch(round_up_to_tile<Sum>(value_width)) {
-    auto* next = static_cast<Sum*>(memory);
-    const auto take = [&](std::int64_t elements) {
-      Sum* const taken = next;
-      next += (elements + 15) / 16 * 16;  // cache lines
+    const auto take = [&](std::int64_t count) {
+      Sum* const taken = memory;
+      memory += full_lines(count);
       return taken;
     };
     q = take(width * block_rows);
@@ -129,9 +129,14 @@ struct Scratch {
     maximum = take(block_rows);
     sum = take(block_rows);
     rescale = take(block_rows);
-    end = next;
   }
-  Sum* end;
+  static std::int64_t elements(std::int64_t width, std::int64_t value_width) {
+    return full_lines(width * block_rows) + full_lines(key_tile * width) +
+           (key_tile + block_rows) * full_lines(round_up_to_tile<Sum>(value_width)) +
+           full_lines(key_tile * block_rows) + 3 * full_lines(block_rows);
+  }
+  /// Elements of so many full cache lines.
+  static std::int64_t full_lines(std::int64_t count) { return (count + 15) / 16 * 16; }
 };
 
 /// Scores of 64 keys and `rows` rows (full vectors) become weights: new maxima, sums, and what the
@@ -148,12 +153,12 @@ bool soften(const Scratch<Sum>& s, std::int64_t rows, std::int64_t keys) {
       maximum = hn::Max(hn::LoadU(d, s.weight + j * block_rows + r), maximum);
     }
     const auto rescale =
-        softmax_cpu::HWY_NAMESPACE::exp2<false>(d, hn::Sub(before, maximum));
+        exp2<false>(d, hn::Sub(before, maximum));
     auto sum = hn::Mul(hn::LoadU(d, s.sum + r), rescale);
     for (std::int64_t j = 0; j < keys; ++j) {
       Sum* const at = s.weight + j * block_rows + r;
       const auto weight =
-          softmax_cpu::HWY_NAMESPACE::exp2<false>(d, hn::Sub(hn::LoadU(d, at), maximum));
+          exp2<false>(d, hn::Sub(hn::LoadU(d, at), maximum));
       hn::StoreU(weight, d, at);
       sum = hn::Add(sum, weight);
     }
@@ -178,7 +183,7 @@ void attend(const Attention::Args& args, const Block& block, void* memory) {
   using Sum = Accumulator<T>;
   constexpr Sum infinity = std::numeric_limits<Sum>::infinity();
   const Heads<T> p(args);
-  const Scratch<Sum> s(p.width, p.value_width, memory);
+  const Scratch<Sum> s(p.width, p.value_width, static_cast<Sum*>(memory));
   const std::int64_t vector = lanes<Sum>();
   // Few rows take one vector of each key's scores, others full tiles of registers.
   const bool narrow = block.rows <= vector;
@@ -287,11 +292,8 @@ Attend* attend_of(DType dtype) {
 }
 
 std::int64_t scratch_of(std::int64_t width, std::int64_t value_width, bool is_double) {
-  const auto bytes = [&]<class Sum>(Sum*) {
-    const Scratch<Sum> scratch(width, value_width, nullptr);
-    return static_cast<std::int64_t>(reinterpret_cast<std::uintptr_t>(scratch.end));
-  };
-  return is_double ? bytes(static_cast<double*>(nullptr)) : bytes(static_cast<float*>(nullptr));
+  return is_double ? 8 * Scratch<double>::elements(width, value_width)
+                   : 4 * Scratch<float>::elements(width, value_width);
 }
 
 }  // namespace rung::attention_cpu::HWY_NAMESPACE

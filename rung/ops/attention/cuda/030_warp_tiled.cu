@@ -92,8 +92,10 @@ __device__ __forceinline__ void multiply_keys(const Heads<T>& p, const Item& ite
           in_row && j < end ? convert<Sum>(p.k(item.b, item.h / p.group, j, from + d)) : Sum(0);
     }
     __syncthreads();  // the slices are complete
+    if (item.first_query + row >= p.queries()) continue;
+    const int there = static_cast<int>(smaller(p.width() - from, std::int64_t{slice}));
 #pragma unroll 8
-    for (int d = 0; d < slice; ++d) {
+    for (int d = 0; d < there; ++d) {
       const Patch<Sum> q = patch_at(&tiles.q[d][row]);
       const Patch<Sum> k = patch_at(&tiles.k[d][column]);
 #pragma unroll
@@ -115,7 +117,8 @@ __device__ __forceinline__ void multiply_values(const Heads<T>& p, const Item& i
   const int thread = static_cast<int>(threadIdx.x);
   const int row = thread / across * patch;
   const int column = thread % across * patch;
-  for (int from = 0; from < key_tile; from += values) {
+  const int keys = static_cast<int>(smaller(end - first, std::int64_t{key_tile}));
+  for (int from = 0; from < keys; from += values) {
     __syncthreads();  // the weights are complete, the values before have been used
     for (int at = thread; at < values * piece; at += threads) {
       const std::int64_t j = first + from + at / piece;
@@ -125,8 +128,10 @@ __device__ __forceinline__ void multiply_values(const Heads<T>& p, const Item& i
                                          : Sum(0);
     }
     __syncthreads();  // the values are complete
+    if (item.first_query + row >= p.queries()) continue;
+    const int there = smaller(keys - from, values);
 #pragma unroll 4
-    for (int j = 0; j < values; ++j) {
+    for (int j = 0; j < there; ++j) {
       const Patch<Sum> weight = patch_at(&tiles.weight[from + j][row]);
       const Patch<Sum> left = patch_at(&tiles.v[j][column]);
       const Patch<Sum> right = patch_at(&tiles.v[j][piece / 2 + column]);

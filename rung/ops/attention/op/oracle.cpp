@@ -63,11 +63,13 @@ class Reference {
     error_.assign(static_cast<std::size_t>(seen), 0);
     is_nan_ = false;
     maximum_ = -std::numeric_limits<Real>::infinity();
+    const View<const T, 1> q = q_.at(b).at(h).at(i);
     for (std::int64_t j = 0; j < seen; ++j) {
       Real sum = 0;
       Real terms = 0;
+      const View<const T, 1> k = k_.at(b).at(g_).at(j);
       for (std::int64_t d = 0; d < args_.width(); ++d) {
-        const Real term = wide(q_(b, h, i, d)) * wide(k_(b, g_, j, d));
+        const Real term = wide(q(d)) * wide(k(d));
         sum += term;
         terms += std::abs(term);
       }
@@ -92,25 +94,31 @@ class Reference {
     error_of_sum_ = std::log(larger / sum_);
   }
 
-  void value(std::int64_t column, double* value, double* bound) const {
+  /// The row of o, and its bounds.
+  void values(double* value, double* bound) {
+    const std::int64_t columns = args_.value_width();
     if (is_nan_ || sees_none_) {
-      *value = is_nan_ ? std::numeric_limits<double>::quiet_NaN() : 0;
+      std::fill_n(value, columns, is_nan_ ? std::numeric_limits<double>::quiet_NaN() : 0.0);
       return;
     }
     const Weights kept = weights_of(args_.q.dtype);
     const Real of_sums = (2 * static_cast<Real>(score_.size()) + 40) * unit_ + kept.roundoff;
-    Real sum = 0;
-    Real off = 0;
+    sums_.assign(static_cast<std::size_t>(columns), 0);
+    off_.assign(static_cast<std::size_t>(columns), 0);
     for (std::size_t j = 0; j < score_.size(); ++j) {
-      const Real v = wide(v_(b_, g_, static_cast<std::int64_t>(j), column));
-      sum += score_[j] * v;
-      if (score_[j] > 0) {
-        off += score_[j] * std::abs(v) * (std::expm1(error_[j] + error_of_sum_) + of_sums);
+      Real error = kept.underflow;
+      if (score_[j] > 0) error += score_[j] * (std::expm1(error_[j] + error_of_sum_) + of_sums);
+      const View<const T, 1> v = v_.at(b_).at(g_).at(static_cast<std::int64_t>(j));
+      for (std::int64_t column = 0; column < columns; ++column) {
+        const Real term = wide(v(column));
+        sums_[static_cast<std::size_t>(column)] += score_[j] * term;
+        off_[static_cast<std::size_t>(column)] += error * std::abs(term);
       }
-      off += kept.underflow * std::abs(v);
     }
-    *value = static_cast<double>(sum / sum_);
-    *bound = static_cast<double>(off / sum_);
+    for (std::size_t column = 0; column < sums_.size(); ++column) {
+      value[column] = static_cast<double>(sums_[column] / sum_);
+      bound[column] = static_cast<double>(off_[column] / sum_);
+    }
   }
 
   void lse(double* value, double* bound) const {
@@ -136,7 +144,7 @@ class Reference {
   Real unit_;
   Real scale_;
   std::int64_t b_ = 0, g_ = 0;
-  std::vector<Real> score_, error_;
+  std::vector<Real> score_, error_, sums_, off_;
   Real maximum_ = 0, sum_ = 0, error_of_sum_ = 0;
   bool is_nan_ = false;
   bool sees_none_ = false;
@@ -169,9 +177,8 @@ void Attention::reference(const Args& args, Oracle& oracle) {
     for (const std::int64_t row : o.rows) {  // of (batch, head, query)
       const std::int64_t head = row / args.queries();
       reference.look_at(head / heads, head % heads, row % args.queries());
-      for (std::int64_t column = 0; column < o.length; ++column, ++at) {
-        reference.value(column, &o.value[at], &o.magnitude[at]);
-      }
+      reference.values(&o.value[at], &o.magnitude[at]);
+      at += static_cast<std::size_t>(o.length);
     }
     if (!args.has_lse()) return;
     Oracle::Output& lse = oracle.outputs.at(1);

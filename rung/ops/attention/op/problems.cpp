@@ -117,14 +117,14 @@ std::vector<Problem> Attention::check_problems(Backend backend) {
   });
   if (backend == Backend::simt) return problems;
   const std::vector<Problem> larger = Problem::parse_all({
-      "f32 1x2x513x64,causal",
-      "f32 2x4x300x128,kv=2",
-      "bf16 1x4x1000x128,kv=2,causal,lse",
-      "f16 2x2x777x64",
-      "bf16 1x2x520x256,causal",
-      "bf16 33x8x1x128,kv=2,keys=1500,lengths",
-      "f16 2x32x1x128,kv=4,keys=9000",
-      "f64 1x2x200x64,causal",
+      "f32 1x2x257x64,causal",
+      "f32 1x4x130x128,kv=2",
+      "bf16 1x2x300x128,kv=1,causal,lse",
+      "f16 1x2x333x64",
+      "bf16 1x1x260x256,causal",
+      "bf16 17x8x1x128,kv=2,keys=700,lengths",
+      "f16 1x32x1x128,kv=4,keys=3000",
+      "f64 1x2x130x64,causal",
   });
   problems.insert(problems.end(), larger.begin(), larger.end());
   return problems;
