@@ -184,10 +184,10 @@ struct WarpRows {
   }
 
   /// Keys [from, from + 16 Steps) of a stage; key `from` is key `j` of the batch element. `factor`
-  /// makes powers of 2 of scores. masked: not all rows see all of these keys.
-  template <int Steps>
+  /// makes powers of 2 of scores. Masked: not all rows see all of these keys.
+  template <int Steps, bool Masked>
   __device__ __forceinline__ void add_keys(const Stage<T, Width>& stage, int from, std::int64_t j,
-                                           float factor, bool masked) {
+                                           float factor) {
     const int lane = lane_of_thread();
     float scores[2 * Steps][4] = {};
     // Rows of K are columns of the product: two matrices of 8 keys, two of 8 elements.
@@ -202,7 +202,7 @@ struct WarpRows {
         multiply<T>(scores[2 * step + 1], q[d], {words[2], words[3]});
       }
     }
-    if (masked) {
+    if constexpr (Masked) {
 #pragma unroll
       for (int n = 0; n < 2 * Steps; ++n) {
 #pragma unroll
@@ -265,7 +265,7 @@ struct WarpRows {
         ptx::load_matrix<4, true>(words, v + step * 16 * (Width + 8) + n * 8);
         std::uint32_t left[2] = {words[0], words[1]};
         std::uint32_t right[2] = {words[2], words[3]};
-        if (masked) {
+        if constexpr (Masked) {
           hide_unseen<T>(left, within, o[n]);
           hide_unseen<T>(right, within, o[n + 1]);
         }
@@ -302,7 +302,8 @@ __global__ void __launch_bounds__(threads, Ring<Width>::blocks_per_sm)
   constexpr int stages = Ring<Width>::stages;
   constexpr int key_warps = warps / RowWarps;
   constexpr int warp_keys = key_tile / key_warps;
-  constexpr int steps = warp_keys >= 32 ? 2 : 1;  // of 16 keys, whose products overlap
+  // Of 16 keys, whose products overlap; at 256 columns q and o leave no registers for a second.
+  constexpr int steps = warp_keys >= 32 && Width < 256 ? 2 : 1;
   start_dependent();
   auto& layout = shared<Layout<T, Width>>();
   const int warp = static_cast<int>(threadIdx.x) / warp_size;
@@ -346,10 +347,14 @@ __global__ void __launch_bounds__(threads, Ring<Width>::blocks_per_sm)
     if (next < last_tile) fetch(p, k, v, next * key_tile, end, layout.stages[free_stage]);
     ptx::async_commit();
     const bool masked = (tile + 1) * key_tile > seen_by_first;
-#pragma unroll
-    for (int key = 0; key < warp_keys; key += 16 * steps) {
-      mine.template add_keys<steps>(layout.stages[stage], from + key,
-                                    tile * key_tile + from + key, factor, masked);
+#pragma unroll 1
+    for (int key = from; key < from + warp_keys; key += 16 * steps) {
+      const std::int64_t j = tile * key_tile + key;
+      if (masked) {
+        mine.template add_keys<steps, true>(layout.stages[stage], key, j, factor);
+      } else {
+        mine.template add_keys<steps, false>(layout.stages[stage], key, j, factor);
+      }
     }
     stage = stage == stages - 1 ? 0 : stage + 1;
   }
