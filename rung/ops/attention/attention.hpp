@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+// attention: scaled dot-product attention, forward.
+//
+//   s[b, h, i, j] = scale sum_d q[b, h, i, d] k[b, g, j, d],      g = h / (H / Hk)
+//   o[b, h, i, :] = sum_j w_j v[b, g, j, :],      w_j = exp(s_j - max s) / sum_j exp(s_j - max s)
+//   lse[b, h, i]  = log sum_j exp(s_j)                                 (written when given)
+//
+// over the keys j that query i sees. It sees all of its batch element: Sk, or key_lengths[b] where
+// that is given (below 0 counts as 0, above Sk as Sk). `causal` aligns the last query with the last
+// of these keys: of L keys, query i sees those with j <= i + L - Sq.
+//
+// Shapes   q: B x H x Sq x D; k: B x Hk x Sk x D; v: B x Hk x Sk x Dv; o: B x H x Sq x Dv; lse:
+//          B x H x Sq; key_lengths: B. D and Dv are 1 or more. Hk divides H: H / Hk heads of q
+//          share a head of k and v. B, H or Sq 0: nothing is written.
+// Strides  any, zero (broadcast) in what is read too: memory in the order B x S x H x D is a matter
+//          of strides. What is written must not overlap itself.
+// Types    q, k, v, o: one of f32, f64, f16, bf16. lse: f32, f64 for f64. key_lengths: i32. Sums
+//          are kept in f32, f64 for f64.
+// Scale    finite and above 0; 0, the default, stands for 1 / sqrt(D).
+// Special  A query that sees no key: o is 0 and lse -infinity; the same where all its scores are
+//          -infinity and v is finite. A score that is NaN or +infinity makes its query's o and lse NaN. A NaN in v
+//          makes its column of o NaN wherever its key is seen; an infinity in v makes it infinite
+//          or NaN. What is stored for keys that a query does not see never reaches its result.
+// Aliasing o and lse overlap nothing else.
+// Accuracy with u the unit roundoff of the arithmetic (twice that for f16 and bf16, where tensor
+//          cores truncate), a_j = scale sum_d |q_d k_jd|, n the number of keys that are seen, p the
+//          unit roundoff of f16 or bf16 for these types (weights may be rounded to the type of v
+//          before they are multiplied by it), else 0:
+//            e_j = u ((D + 8) a_j + 8 |max s| + 4 |s_j - max s|)        errors of the scores
+//            |error of o| <= sum_j w_j |v_j| (exp(e_j + E) - 1 + (2 n + 40) u + p),
+//            |error of lse| <= E + (n + 40) u + 4 u (|max s| + |lse|),  E = log sum_j w_j exp(e_j)
+//          plus one rounding to o's type; what underflows counts as zero.
+// Repeats  the same bits from run to run and for any number of threads.
+// Errors   Error(invalid_argument) for shapes, types, scale, aliasing; Error(unsupported) where no
+//          rung of the backend takes the call, with every rung's reason.
+// Source   A. Vaswani and others, Attention is all you need, 2017; T. Dao, FlashAttention-2, 2023;
+//          J. Ainslie and others, GQA, 2023 (shared heads).
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "rung/core/context.hpp"
+#include "rung/core/export.hpp"
+#include "rung/core/operator.hpp"
+#include "rung/core/tensor_ref.hpp"
+
+namespace rung {
+
+struct AttentionOptions {
+  double scale = 0;  // 0: 1 / sqrt(D)
+  bool causal = false;
+  ConstTensorRef key_lengths = {};  // how many keys each batch element has; left out: all
+  TensorRef lse = {};               // written when given
+  bool operator==(const AttentionOptions&) const = default;
+};
+
+struct RUNG_API Attention {
+  static constexpr std::string_view name = "attention";
+  static constexpr std::string_view summary = "o = softmax(scale q k^T) v, for every head";
+  static constexpr std::string_view problem_help =
+      "TYPE BxHxSxD[,options]: bf16 4x32x2048x128,causal   f16 8x32x1x128,kv=8,keys=4096\n"
+      "options: kv=N (heads of k and v; default H), keys=N (default S), dv=N (width of v and o;\n"
+      "         default D), scale=X (default 1/sqrt(D)), causal, lse (written too), lengths (other\n"
+      "         numbers of keys for each batch element), bshd (q, k and v are in memory as\n"
+      "         BxSxHxD), special (values: NaN and infinities, in keys that are not seen too)";
+
+  struct Call {
+    ConstTensorRef q = {};
+    ConstTensorRef k = {};
+    ConstTensorRef v = {};
+    TensorRef o = {};
+    AttentionOptions options = {};
+    bool operator==(const Call&) const = default;
+  };
+
+  /// options.scale is what scores are multiplied by, never 0.
+  struct Args : Call {
+    [[nodiscard]] std::int64_t batch() const { return q.shape[0]; }
+    [[nodiscard]] std::int64_t heads() const { return q.shape[1]; }
+    [[nodiscard]] std::int64_t queries() const { return q.shape[2]; }
+    [[nodiscard]] std::int64_t width() const { return q.shape[3]; }  // D
+    [[nodiscard]] std::int64_t kv_heads() const { return k.shape[1]; }
+    [[nodiscard]] std::int64_t keys() const { return k.shape[2]; }
+    [[nodiscard]] std::int64_t value_width() const { return v.shape[3]; }  // Dv
+    /// Heads of q that share a head of k and v.
+    [[nodiscard]] std::int64_t group() const { return heads() / kv_heads(); }
+    [[nodiscard]] bool has_lengths() const { return options.key_lengths.data != nullptr; }
+    [[nodiscard]] bool has_lse() const { return options.lse.data != nullptr; }
+    /// Pairs of a query and a key that it sees, of one head, if every batch element has all keys.
+    [[nodiscard]] double visible_pairs() const;
+  };
+
+  static constexpr void operands(auto& call, auto&& visit) {
+    visit(in(call.q, "q"), in(call.k, "k"), in(call.v, "v"),
+          optional_in(call.options.key_lengths, "key_lengths"), out(call.o, "o"),
+          optional_out(call.options.lse, "lse"));
+  }
+  static RungList<Attention>& rungs();
+  static void bind(Args& args);
+
+  /// Lengths live on the device: the cost is that of all keys.
+  static Cost cost(const Args& args);
+  /// The oracle's magnitudes are the bounds promised above: tolerance() multiplies them by one.
+  static void reference(const Args& args, Oracle& oracle);
+  static Tolerance tolerance(const Args& args, const RungInfo& rung, Values values);
+  static std::vector<Problem> check_problems(Backend backend);
+  static std::vector<Problem> bench_problems(Backend backend);
+  static Call make(const Problem& problem, Inputs& inputs);
+  static std::span<const ArgumentSpec> arguments();
+  static void invoke(Context& context, Invocation& invocation, Pick pick);
+};
+
+RUNG_API void attention(Context& context, const ConstTensorRef& q, const ConstTensorRef& k,
+                        const ConstTensorRef& v, const TensorRef& o,
+                        const AttentionOptions& options = {}, Pick pick = best);
+
+}  // namespace rung

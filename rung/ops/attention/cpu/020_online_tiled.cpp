@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+// attention / online, tiled
+//
+// Idea     a row of scores is never held whole. Keys come in tiles of 64; a query keeps the maximum
+//          of its scores so far, the sum of exponentials below it, and the sum of weighted values,
+//          and scales both sums down when a tile raises the maximum.
+// Changes  against materialised: no matrix of scores. A tile of K and of V, 64 KB at D = 128 in
+//          f32, is read from memory once for 16 queries and comes from L2 for the others.
+// Cost     2 (D + Dv) operations per score; K and V are read Sq / 16 times.
+// Limits   every valid call; one thread, one element at a time.
+// Source   M. Milakov and N. Gimelshein, Online normalizer calculation for softmax, 2018; T. Dao
+//          and others, FlashAttention, 2022.
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "rung/ops/attention/cpu/detail/heads.hpp"
+
+namespace rung {
+namespace {
+using namespace attention_cpu;
+
+constexpr std::int64_t query_tile = 16;
+constexpr std::int64_t key_tile = 64;
+
+/// What a query knows of the keys so far; `weighted` has an element for each column of V.
+template <class Sum>
+struct Running {
+  Sum maximum;
+  Sum sum;
+  Sum* weighted;
+};
+
+/// Adds the keys from `first` on, up to `end`, to what query i knows.
+template <class T>
+void add_tile(const Heads<T>& p, std::int64_t b, std::int64_t h, std::int64_t i,
+              std::int64_t first, std::int64_t end, Running<typename Heads<T>::Sum>& running) {
+  using Sum = typename Heads<T>::Sum;
+  const std::int64_t g = h / p.group;
+  Sum weight[key_tile];
+  Sum maximum = running.maximum;
+  for (std::int64_t j = first; j < end; ++j) {
+    Sum sum = 0;
+    for (std::int64_t d = 0; d < p.width; ++d) {
+      sum += static_cast<Sum>(p.q(b, h, i, d)) * static_cast<Sum>(p.k(b, g, j, d));
+    }
+    weight[j - first] = p.scale * sum;
+    maximum = std::fmax(maximum, weight[j - first]);  // a NaN comes back in the sum
+  }
+  const Sum rescale = std::exp(running.maximum - maximum);
+  running.maximum = maximum;
+  running.sum *= rescale;
+  for (std::int64_t c = 0; c < p.value_width; ++c) running.weighted[c] *= rescale;
+  for (std::int64_t j = first; j < end; ++j) {
+    const Sum w = std::exp(weight[j - first] - maximum);
+    running.sum += w;
+    for (std::int64_t c = 0; c < p.value_width; ++c) {
+      running.weighted[c] += w * static_cast<Sum>(p.v(b, g, j, c));
+    }
+  }
+}
+
+template <class T>
+void attend(const Heads<T>& p, std::int64_t b, std::int64_t h, std::int64_t first_query,
+            typename Heads<T>::Sum* scratch) {
+  using Sum = typename Heads<T>::Sum;
+  const std::int64_t count = std::min(query_tile, p.queries - first_query);
+  Running<Sum> running[query_tile];
+  for (std::int64_t i = 0; i < count; ++i) {
+    // Finite, so that a score of -infinity less it is -infinity, not NaN.
+    running[i] = {std::numeric_limits<Sum>::lowest(), 0, scratch + i * p.value_width};
+    std::fill_n(running[i].weighted, p.value_width, Sum{0});
+  }
+  const std::int64_t seen_by_last = p.visible(b, first_query + count - 1);
+  for (std::int64_t first = 0; first < seen_by_last; first += key_tile) {
+    for (std::int64_t i = 0; i < count; ++i) {
+      const std::int64_t end = std::min(first + key_tile, p.visible(b, first_query + i));
+      if (first < end) add_tile(p, b, h, first_query + i, first, end, running[i]);
+    }
+  }
+  for (std::int64_t i = 0; i < count; ++i) {
+    const auto& [maximum, sum, weighted] = running[i];
+    const bool sees_none = sum == 0;
+    for (std::int64_t c = 0; c < p.value_width; ++c) {
+      p.o(b, h, first_query + i, c) = static_cast<T>(sees_none ? Sum{0} : weighted[c] / sum);
+    }
+    p.write_lse(b, h, first_query + i,
+                sees_none ? -std::numeric_limits<Sum>::infinity() : maximum + std::log(sum));
+  }
+}
+
+double estimate(const Attention::Args& args, const Context&) {
+  return Attention::cost(args).operations / 1e9;
+}
+
+void run(const Attention::Args& args, Context& context) {
+  with_heads(args, [&]<class T>(const Heads<T>& p) {
+    using Sum = typename Heads<T>::Sum;
+    const auto elements = static_cast<std::size_t>(query_tile * p.value_width);
+    auto* scratch = static_cast<Sum*>(context.workspace(elements * sizeof(Sum)));
+    for (std::int64_t b = 0; b < p.batch; ++b) {
+      for (std::int64_t h = 0; h < p.heads; ++h) {
+        for (std::int64_t i = 0; i < p.queries; i += query_tile) attend(p, b, h, i, scratch);
+      }
+    }
+  });
+}
+
+const Rung<Attention> self{{.name = "online_tiled",
+                            .step = 20,
+                            .after = "materialised",
+                            .estimate = estimate,
+                            .run = run}};
+
+}  // namespace
+}  // namespace rung

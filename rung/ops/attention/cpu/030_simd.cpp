@@ -1,0 +1,346 @@
+// SPDX-License-Identifier: Apache-2.0
+// attention / simd
+//
+// Idea     both products in tiles of registers. 64 queries - of all heads that share a head of K
+//          and V - are turned, so that a vector holds one element of 16 queries (AVX-512): scores
+//          of 64 keys come out turned, too, and maximum and sum of a query are vertical, 16 queries
+//          an instruction. exp is a polynomial.
+// Changes  against online_tiled: vectors; a tile of 4 x 4 vectors of sums makes 16 multiply-adds of
+//          8 loads. K and V are converted and padded once for 64 queries.
+// Cost     2 (D + Dv) operations per score. A head of K and V is read once per 64 rows.
+// Limits   every valid call; one thread.
+// Source   T. Dao and others, FlashAttention, 2022; K. Goto & R. van de Geijn, Anatomy of
+//          high-performance matrix multiplication, 2008, for tiles of registers.
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <limits>
+
+#include "rung/cpu/foreach_target.hpp"
+#include "rung/cpu/load-inl.hpp"
+#include "rung/ops/attention/cpu/detail/block.hpp"
+#include "rung/ops/attention/cpu/detail/heads.hpp"
+#include "rung/ops/softmax/cpu/detail/exp-inl.hpp"
+
+HWY_BEFORE_NAMESPACE();
+namespace rung::attention_cpu::HWY_NAMESPACE {
+namespace {
+namespace hn = hwy::HWY_NAMESPACE;
+using cpu::HWY_NAMESPACE::load_as;
+using cpu::HWY_NAMESPACE::load_as_n;
+using softmax_cpu::HWY_NAMESPACE::exp2;
+using softmax_cpu::HWY_NAMESPACE::log2_e;
+
+// A multiply-add takes 4 cycles and two start in each: 8 sums hide it, 16 halve the loads per
+// multiply-add. Half as many registers (AVX2) have room for 8 and their operands.
+#if HWY_TARGET <= HWY_AVX3
+constexpr int tile_vectors = 4;
+#else
+constexpr int tile_vectors = 2;
+#endif
+constexpr int tile_rows = 4;
+
+template <class T>
+std::int64_t lanes() {
+  return static_cast<std::int64_t>(hn::Lanes(hn::ScalableTag<T>()));
+}
+template <class T>
+std::int64_t round_up_to_tile(std::int64_t columns) {
+  const std::int64_t step = tile_vectors * lanes<T>();
+  return (columns + step - 1) / step * step;
+}
+
+/// c[i][j] += sum over `depth` of a[i * a_row + p * a_step] b[p * b_row + j], of Rows i and Vectors
+/// vectors of j.
+template <int Rows, int Vectors, class T>
+HWY_INLINE void multiply_add(const T* a, std::int64_t a_row, std::int64_t a_step, const T* b,
+                             std::int64_t b_row, std::int64_t depth, T* c, std::int64_t c_row) {
+  const hn::ScalableTag<T> d;
+  using V = hn::Vec<decltype(d)>;
+  const std::int64_t n = lanes<T>();
+  V sum[Rows][Vectors];
+#pragma GCC unroll 8
+  for (int i = 0; i < Rows; ++i) {
+#pragma GCC unroll 4
+    for (int j = 0; j < Vectors; ++j) sum[i][j] = hn::LoadU(d, c + i * c_row + j * n);
+  }
+  for (std::int64_t p = 0; p < depth; ++p) {
+    V row[Vectors];
+#pragma GCC unroll 4
+    for (int j = 0; j < Vectors; ++j) row[j] = hn::LoadU(d, b + p * b_row + j * n);
+#pragma GCC unroll 8
+    for (int i = 0; i < Rows; ++i) {
+      const V element = hn::Set(d, a[i * a_row + p * a_step]);
+#pragma GCC unroll 4
+      for (int j = 0; j < Vectors; ++j) sum[i][j] = hn::MulAdd(element, row[j], sum[i][j]);
+    }
+  }
+#pragma GCC unroll 8
+  for (int i = 0; i < Rows; ++i) {
+#pragma GCC unroll 4
+    for (int j = 0; j < Vectors; ++j) hn::StoreU(sum[i][j], d, c + i * c_row + j * n);
+  }
+}
+
+/// Rows [first, end) of a matrix of any strides as rows of Sum, `pitch` apart; zeros up to there,
+/// and in rows from `end` to first + key_tile.
+template <class T, class Sum>
+void copy_rows(const T* from, std::int64_t row_stride, std::int64_t stride, std::int64_t rows,
+               std::int64_t width, Sum* to, std::int64_t pitch) {
+  const hn::ScalableTag<Sum> d;
+  const std::int64_t n = lanes<Sum>();
+  for (std::int64_t row = 0; row < key_tile; ++row, from += row_stride, to += pitch) {
+    std::int64_t at = 0;
+    if (row < rows && stride == 1) {
+      for (; at + n <= width; at += n) hn::StoreU(load_as(d, from + at), d, to + at);
+    }
+    if (row < rows) {
+      for (; at < width; ++at) to[at] = static_cast<Sum>(from[at * stride]);
+    }
+    std::fill(to + at, to + pitch, Sum{0});
+  }
+}
+
+/// The scratch memory of a block.
+template <class Sum>
+struct Scratch {
+  std::int64_t value_pitch;  // Dv, padded to a tile of registers
+  Sum* q;                    // D x 64 rows, turned
+  Sum* k;                    // 64 keys x D
+  Sum* v;                    // 64 keys x value_pitch
+  Sum* weight;               // 64 keys x 64 rows: scores, then weights
+  Sum* o;                    // 64 rows x value_pitch
+  Sum* maximum;              // of each row, in powers of 2
+  Sum* sum;
+  Sum* rescale;
+
+  Scratch(std::int64_t width, std::int64_t value_width, Sum* memory)
+      : value_pitch(round_up_to_tile<Sum>(value_width)) {
+    const auto take = [&](std::int64_t count) {
+      Sum* const taken = memory;
+      memory += full_lines(count);
+      return taken;
+    };
+    q = take(width * block_rows);
+    k = take(key_tile * width);
+    v = take(key_tile * value_pitch);
+    weight = take(key_tile * block_rows);
+    o = take(block_rows * value_pitch);
+    maximum = take(block_rows);
+    sum = take(block_rows);
+    rescale = take(block_rows);
+  }
+  static std::int64_t elements(std::int64_t width, std::int64_t value_width) {
+    return full_lines(width * block_rows) + full_lines(key_tile * width) +
+           (key_tile + block_rows) * full_lines(round_up_to_tile<Sum>(value_width)) +
+           full_lines(key_tile * block_rows) + 3 * full_lines(block_rows);
+  }
+  /// Elements of so many full cache lines.
+  static std::int64_t full_lines(std::int64_t count) { return (count + 15) / 16 * 16; }
+};
+
+/// Scores of 64 keys and `rows` rows (full vectors) become weights: new maxima, sums, and what the
+/// sums so far are to be multiplied by. Returns whether any of these is not 1.
+template <class Sum>
+bool soften(const Scratch<Sum>& s, std::int64_t rows, std::int64_t keys) {
+  const hn::ScalableTag<Sum> d;
+  bool changed = false;
+  for (std::int64_t r = 0; r < rows; r += lanes<Sum>()) {
+    const auto before = hn::LoadU(d, s.maximum + r);
+    auto maximum = before;
+    // Of a NaN and a number, Max gives the second operand: a NaN comes back in the sum.
+    for (std::int64_t j = 0; j < keys; ++j) {
+      maximum = hn::Max(hn::LoadU(d, s.weight + j * block_rows + r), maximum);
+    }
+    const auto rescale =
+        exp2<false>(d, hn::Sub(before, maximum));
+    auto sum = hn::Mul(hn::LoadU(d, s.sum + r), rescale);
+    for (std::int64_t j = 0; j < keys; ++j) {
+      Sum* const at = s.weight + j * block_rows + r;
+      const auto weight =
+          exp2<false>(d, hn::Sub(hn::LoadU(d, at), maximum));
+      hn::StoreU(weight, d, at);
+      sum = hn::Add(sum, weight);
+    }
+    hn::StoreU(maximum, d, s.maximum + r);
+    hn::StoreU(sum, d, s.sum + r);
+    hn::StoreU(rescale, d, s.rescale + r);
+    changed = changed || !hn::AllTrue(d, hn::Eq(before, maximum));
+  }
+  return changed;
+}
+
+template <class Sum>
+void scale_row(Sum* row, std::int64_t width, Sum factor) {
+  const hn::ScalableTag<Sum> d;
+  for (std::int64_t c = 0; c < width; c += lanes<Sum>()) {
+    hn::StoreU(hn::Mul(hn::LoadU(d, row + c), hn::Set(d, factor)), d, row + c);
+  }
+}
+
+template <class T>
+void attend(const Attention::Args& args, const Block& block, void* memory) {
+  using Sum = Accumulator<T>;
+  constexpr Sum infinity = std::numeric_limits<Sum>::infinity();
+  const Heads<T> p(args);
+  const Scratch<Sum> s(p.width, p.value_width, static_cast<Sum*>(memory));
+  const std::int64_t vector = lanes<Sum>();
+  // Few rows take one vector of each key's scores, others full tiles of registers.
+  const bool narrow = block.rows <= vector;
+  const std::int64_t rows = narrow ? vector : round_up_to_tile<Sum>(block.rows);
+  const auto head_of = [&](std::int64_t r) {
+    return block.g * p.group + (block.first_row + r) % p.group;
+  };
+  const auto query_of = [&](std::int64_t r) { return (block.first_row + r) / p.group; };
+  std::int64_t seen[block_rows];
+  std::int64_t most = 0;
+  // Scores are powers of 2 from the start.
+  const Sum factor = p.scale * log2_e<Sum>;
+  for (std::int64_t r = 0; r < rows; ++r) {
+    const bool exists = r < block.rows;
+    if (exists) {
+      seen[r] = std::min(p.visible(block.b, query_of(r)), block.last_key);
+      most = std::max(most, seen[r]);
+    }
+    for (std::int64_t i = 0; i < p.width; ++i) {
+      s.q[i * block_rows + r] =
+          exists ? factor * static_cast<Sum>(p.q(block.b, head_of(r), query_of(r), i)) : Sum{0};
+    }
+  }
+  // Finite, so that a score of -infinity less it is -infinity, not NaN.
+  std::fill_n(s.maximum, block_rows, std::numeric_limits<Sum>::lowest());
+  std::fill_n(s.sum, block_rows, Sum{0});
+  std::fill_n(s.o, block_rows * s.value_pitch, Sum{0});
+
+  for (std::int64_t first = block.first_key; first < most; first += key_tile) {
+    const std::int64_t keys = std::min(key_tile, most - first);
+    copy_rows(&p.k(block.b, block.g, first, 0), p.k.strides[2], p.k.strides[3], keys, p.width, s.k,
+              p.width);
+    copy_rows(&p.v(block.b, block.g, first, 0), p.v.strides[2], p.v.strides[3], keys, p.value_width,
+              s.v, s.value_pitch);
+    std::fill_n(s.weight, key_tile * block_rows, Sum{0});
+    for (std::int64_t j = 0; j < keys; j += narrow ? 2 * tile_rows : tile_rows) {
+      const Sum* const k = s.k + j * p.width;
+      Sum* const scores = s.weight + j * block_rows;
+      if (narrow) {
+        multiply_add<2 * tile_rows, 1>(k, p.width, 1, s.q, block_rows, p.width, scores, block_rows);
+      }
+      for (std::int64_t r = 0; r < rows && !narrow; r += tile_vectors * vector) {
+        multiply_add<tile_rows, tile_vectors>(k, p.width, 1, s.q + r, block_rows, p.width,
+                                              scores + r, block_rows);
+      }
+    }
+    const bool masked = seen[0] < first + keys;  // the first row sees the fewest
+    for (std::int64_t r = 0; r < block.rows && masked; ++r) {
+      for (std::int64_t j = std::max<std::int64_t>(seen[r] - first, 0); j < keys; ++j) {
+        s.weight[j * block_rows + r] = -infinity;
+      }
+    }
+    if (soften(s, rows, keys)) {
+      for (std::int64_t r = 0; r < block.rows; ++r) {
+        scale_row(s.o + r * s.value_pitch, s.value_pitch, s.rescale[r]);
+      }
+    }
+    for (std::int64_t c = 0; c < s.value_pitch; c += tile_vectors * vector) {
+      if (masked) {
+        // What a row does not see is not even multiplied by 0: it may be NaN.
+        for (std::int64_t r = 0; r < block.rows; ++r) {
+          multiply_add<1, tile_vectors>(s.weight + r, 1, block_rows, s.v + c, s.value_pitch,
+                                        std::clamp<std::int64_t>(seen[r] - first, 0, keys),
+                                        s.o + r * s.value_pitch + c, s.value_pitch);
+        }
+        continue;
+      }
+      for (std::int64_t r = 0; r < block.rows; r += tile_rows) {
+        multiply_add<tile_rows, tile_vectors>(s.weight + r, 1, block_rows, s.v + c, s.value_pitch,
+                                              keys, s.o + r * s.value_pitch + c, s.value_pitch);
+      }
+    }
+  }
+
+  for (std::int64_t r = 0; r < block.rows; ++r) {
+    const Sum sum = s.sum[r];
+    const Sum* const o = s.o + r * s.value_pitch;
+    if (block.partial != nullptr) {
+      auto* const partial = static_cast<Sum*>(block.partial) + r * (p.value_width + 2);
+      std::copy_n(o, p.value_width, partial);
+      partial[p.value_width] = s.maximum[r];
+      partial[p.value_width + 1] = sum;
+      continue;
+    }
+    for (std::int64_t c = 0; c < p.value_width; ++c) {
+      p.o(block.b, head_of(r), query_of(r), c) = static_cast<T>(sum == 0 ? Sum{0} : o[c] / sum);
+    }
+    p.write_lse(block.b, head_of(r), query_of(r),
+                sum == 0 ? -infinity : s.maximum[r] / log2_e<Sum> + std::log(sum));
+  }
+}
+
+}  // namespace
+
+Attend* attend_of(DType dtype) {
+  switch (dtype) {
+    case DType::f64:
+      return attend<double>;
+    case DType::f16:
+      return attend<f16>;
+    case DType::bf16:
+      return attend<bf16>;
+    default:
+      return attend<float>;
+  }
+}
+
+std::int64_t scratch_of(std::int64_t width, std::int64_t value_width, bool is_double) {
+  return is_double ? 8 * Scratch<double>::elements(width, value_width)
+                   : 4 * Scratch<float>::elements(width, value_width);
+}
+
+}  // namespace rung::attention_cpu::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace rung {
+namespace attention_cpu {
+HWY_EXPORT(attend_of);
+HWY_EXPORT(scratch_of);
+Attend* attend_for(DType dtype) { return HWY_DYNAMIC_DISPATCH(attend_of)(dtype); }
+std::int64_t scratch_bytes(const Attention::Args& args) {
+  return HWY_DYNAMIC_DISPATCH(scratch_of)(args.width(), args.value_width(),
+                                          args.q.dtype == DType::f64);
+}
+}  // namespace attention_cpu
+
+namespace {
+using namespace attention_cpu;
+
+void run(const Attention::Args& args, Context& context) {
+  void* const scratch = context.workspace(static_cast<std::size_t>(scratch_bytes(args)));
+  Attend* const attend = attend_for(args.q.dtype);
+  const std::int64_t rows = stacked_rows(args);
+  for (std::int64_t b = 0; b < args.batch(); ++b) {
+    for (std::int64_t g = 0; g < args.kv_heads(); ++g) {
+      for (std::int64_t row = 0; row < rows; row += block_rows) {
+        attend(args,
+               {.b = b,
+                .g = g,
+                .first_row = row,
+                .rows = std::min(block_rows, rows - row),
+                .first_key = 0,
+                .last_key = args.keys()},
+               scratch);
+      }
+    }
+  }
+}
+
+// `threads` with one thread is the same.
+const Rung<Attention> self{{.name = "simd",
+                            .step = 30,
+                            .after = "online_tiled",
+                            .teaching = true,
+                            .run = run}};
+
+}  // namespace
+}  // namespace rung
+#endif

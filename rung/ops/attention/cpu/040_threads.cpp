@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0
+// attention / threads
+//
+// Idea     a team of threads shares the blocks of 64 rows. Where these are few - a query against a
+//          long cache - each block's keys are split, too, and the parts of a row are combined in
+//          the order of the keys.
+// Changes  against simd: the same kernel on every core. How keys are split follows from the shape
+//          alone, so that any number of threads gives the same bits.
+// Cost     as simd; a part writes Dv + 2 numbers per row.
+// Limits   every valid call.
+// Source   T. Dao and others, Flash-Decoding for long-context inference, 2023.
+#include <algorithm>
+#include <atomic>
+#include <cmath>
+#include <cstdint>
+#include <limits>
+
+#include "rung/cpu/team.hpp"
+#include "rung/cpu/worth.hpp"
+#include "rung/ops/attention/cpu/detail/block.hpp"
+#include "rung/ops/attention/cpu/detail/heads.hpp"
+
+namespace rung {
+namespace {
+using namespace attention_cpu;
+
+struct Plan {
+  std::int64_t row_blocks;  // of a head of k and v
+  std::int64_t splits;      // of the keys of each
+  std::int64_t keys;        // of a split
+  [[nodiscard]] std::int64_t units(const Attention::Args& args) const {
+    return args.batch() * args.kv_heads() * row_blocks * splits;
+  }
+};
+
+Plan plan_of(const Attention::Args& args) {
+  constexpr std::int64_t enough_units = 64;  // for the cores of most machines
+  constexpr std::int64_t min_keys = 512;     // their reading outweighs combining the parts
+  Plan plan{};
+  plan.row_blocks = (stacked_rows(args) + block_rows - 1) / block_rows;
+  const std::int64_t blocks = args.batch() * args.kv_heads() * plan.row_blocks;
+  const std::int64_t splits = std::clamp<std::int64_t>(
+      std::min(enough_units / std::max<std::int64_t>(blocks, 1), args.keys() / min_keys), 1,
+      enough_units);
+  const std::int64_t tiles = (args.keys() + key_tile - 1) / key_tile;
+  plan.keys = std::max<std::int64_t>((tiles + splits - 1) / splits, 1) * key_tile;
+  plan.splits = std::max<std::int64_t>((args.keys() + plan.keys - 1) / plan.keys, 1);
+  return plan;
+}
+
+/// A row from its parts, which lie `pitch` elements apart.
+template <class T>
+void combine(const Heads<T>& p, std::int64_t b, std::int64_t h, std::int64_t i,
+             const typename Heads<T>::Sum* parts, std::int64_t pitch, std::int64_t splits) {
+  using Sum = typename Heads<T>::Sum;
+  const std::int64_t width = p.value_width;
+  Sum maximum = std::numeric_limits<Sum>::lowest();
+  for (std::int64_t split = 0; split < splits; ++split) {
+    maximum = std::fmax(maximum, parts[split * pitch + width]);
+  }
+  const auto share = [&](std::int64_t split) {
+    return std::exp2(parts[split * pitch + width] - maximum);
+  };
+  Sum sum = 0;
+  for (std::int64_t split = 0; split < splits; ++split) {
+    sum += share(split) * parts[split * pitch + width + 1];
+  }
+  for (std::int64_t c = 0; c < width; ++c) p.o(b, h, i, c) = T(Sum{0});
+  if (sum == 0) return p.write_lse(b, h, i, -std::numeric_limits<Sum>::infinity());
+  for (std::int64_t c = 0; c < width; ++c) {
+    Sum value = 0;
+    for (std::int64_t split = 0; split < splits; ++split) {
+      value += share(split) * parts[split * pitch + c];
+    }
+    p.o(b, h, i, c) = static_cast<T>(value / sum);
+  }
+  constexpr Sum ln_2 = Sum(0.693147180559945309417L);
+  p.write_lse(b, h, i, maximum * ln_2 + std::log(sum));
+}
+
+int useful_threads(const Attention::Args& args, int available) {
+  return cpu::threads_worth(Attention::cost(args).operations / 30e9, available);
+}
+
+double estimate(const Attention::Args& args, const Context& context) {
+  const int threads = useful_threads(args, context.threads());
+  return Attention::cost(args).operations / (30e9 * threads);
+}
+
+void run(const Attention::Args& args, Context& context) {
+  const Plan plan = plan_of(args);
+  const int threads = useful_threads(args, context.threads());
+  const std::int64_t rows = stacked_rows(args);
+  const std::int64_t scratch = scratch_bytes(args);
+  const auto size = static_cast<std::int64_t>(args.q.dtype == DType::f64 ? 8 : 4);
+  // [batch][kv_head][row block][split][row of the block][Dv + 2]
+  const std::int64_t part_bytes = block_rows * (args.value_width() + 2) * size;
+  const std::int64_t partial = plan.splits > 1 ? plan.units(args) * part_bytes : 0;
+  auto* const memory = static_cast<std::byte*>(
+      context.workspace(static_cast<std::size_t>(threads * scratch + partial)));
+  std::byte* const parts = memory + threads * scratch;
+  Attend* const attend = attend_for(args.q.dtype);
+  std::atomic<std::int64_t> next{0};
+  cpu::run_team(threads, [&](const cpu::Team& team) {
+    for (std::int64_t unit = next++; unit < plan.units(args); unit = next++) {
+      const std::int64_t split = unit % plan.splits;
+      // The last rows of a causal call see most keys: they start first.
+      const std::int64_t row_block = plan.row_blocks - 1 - unit / plan.splits % plan.row_blocks;
+      const std::int64_t head = unit / plan.splits / plan.row_blocks;
+      const std::int64_t at = (head * plan.row_blocks + row_block) * plan.splits + split;
+      attend(args,
+             {.b = head / args.kv_heads(),
+              .g = head % args.kv_heads(),
+              .first_row = row_block * block_rows,
+              .rows = std::min(block_rows, rows - row_block * block_rows),
+              .first_key = split * plan.keys,
+              .last_key = std::min((split + 1) * plan.keys, args.keys()),
+              .partial = plan.splits > 1 ? parts + at * part_bytes : nullptr},
+             memory + team.rank() * scratch);
+    }
+    if (plan.splits == 1) return;
+    team.wait();
+    with_heads(args, [&]<class T>(const Heads<T>& p) {
+      using Sum = typename Heads<T>::Sum;
+      const cpu::Range mine = team.share(args.batch() * args.kv_heads() * rows);
+      for (std::int64_t at = mine.begin; at < mine.end; ++at) {
+        const std::int64_t row = at % rows;
+        const std::int64_t head = at / rows;
+        const std::int64_t b = head / args.kv_heads();
+        const std::int64_t g = head % args.kv_heads();
+        const std::int64_t block = head * plan.row_blocks + row / block_rows;
+        const auto* const first =
+            reinterpret_cast<const Sum*>(parts + block * plan.splits * part_bytes) +
+            row % block_rows * (p.value_width + 2);
+        combine(p, b, g * p.group + row % p.group, row / p.group, first,
+                block_rows * (p.value_width + 2), plan.splits);
+      }
+    });
+  });
+}
+
+const Rung<Attention> self{
+    {.name = "threads", .step = 40, .after = "simd", .estimate = estimate, .run = run}};
+
+}  // namespace
+}  // namespace rung

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+// What attention's CPU rungs share: a call with its types, and the mask.
+#pragma once
+
+#include <cstdint>
+
+#include "rung/core/dtype.hpp"
+#include "rung/core/view.hpp"
+#include "rung/ops/attention/attention.hpp"
+#include "rung/ops/attention/mask.hpp"
+
+namespace rung::attention_cpu {
+
+template <class T>
+struct Heads {
+  using Element = T;
+  using Sum = Accumulator<T>;
+
+  View<const T, 4> q, k, v;
+  View<T, 4> o;
+  View<Sum, 3> lse;  // no data: not asked for
+  View<const std::int32_t, 1> key_lengths;
+  Sum scale;
+  bool causal;
+  std::int64_t batch, heads, queries, keys, width, value_width, group;
+
+  explicit Heads(const Attention::Args& args)
+      : q(args.q.view<const T, 4>()),
+        k(args.k.view<const T, 4>()),
+        v(args.v.view<const T, 4>()),
+        o(args.o.view<T, 4>()),
+        scale(static_cast<Sum>(args.options.scale)),
+        causal(args.options.causal),
+        batch(args.batch()),
+        heads(args.heads()),
+        queries(args.queries()),
+        keys(args.keys()),
+        width(args.width()),
+        value_width(args.value_width()),
+        group(args.group()) {
+    if (args.has_lse()) lse = args.options.lse.view<Sum, 3>();
+    if (args.has_lengths()) key_lengths = args.options.key_lengths.view<const std::int32_t, 1>();
+  }
+
+  /// Keys of batch element b; those that query i of it sees.
+  [[nodiscard]] std::int64_t length(std::int64_t b) const {
+    return key_lengths.data != nullptr ? key_length(key_lengths(b), keys) : keys;
+  }
+  [[nodiscard]] std::int64_t visible(std::int64_t b, std::int64_t i) const {
+    return visible_keys(i, queries, length(b), causal);
+  }
+  void write_lse(std::int64_t b, std::int64_t h, std::int64_t i, Sum value) const {
+    if (lse.data != nullptr) lse(b, h, i) = value;
+  }
+};
+
+/// f(Heads<T>) for the type of the call.
+template <class F>
+void with_heads(const Attention::Args& args, F&& f) {
+  visit<float, double, f16, bf16>(args.q.dtype, [&]<class T>() { f(Heads<T>(args)); });
+}
+
+}  // namespace rung::attention_cpu

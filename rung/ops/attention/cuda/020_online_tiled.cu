@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+// attention / online, tiled
+//
+// Idea     a thread per query. Its row of q, the sum of weighted values, the maximum of its scores
+//          so far and the sum of exponentials below it stay in registers; a block copies tiles of
+//          32 keys and values into shared memory, where all of its 64 queries use them. When a
+//          tile raises the maximum, both sums are scaled down.
+// Changes  against materialised: scores never leave the registers, so that q, k, v and o are all
+//          that moves; one kernel instead of three.
+// Cost     every element of K and V is read from memory once per 64 queries, and from shared memory
+//          once per query: a load for each multiply-add, which all lanes of a warp share.
+// Limits   f32, D and Dv up to 64: q and the sum take 128 registers of each thread. Few queries
+//          leave the device empty.
+// Tried    -
+// Source   T. Dao and others, FlashAttention, 2022, algorithm 1.
+#include "rung/core/integer.hpp"
+#include "rung/ops/attention/cuda/detail/heads.hpp"
+
+namespace rung {
+namespace {
+
+using namespace attention_cuda;
+
+constexpr int rows = 64;      // queries of a block, one a thread
+constexpr int key_tile = 32;  // twice 8 KB of shared memory
+constexpr int max_width = 64;
+
+struct Tiles {
+  float k[key_tile][max_width];
+  float v[key_tile][max_width];
+};
+
+__global__ void __launch_bounds__(rows) attention_online_tiled(Heads<float> p) {
+  Tiles& tiles = shared<Tiles>();
+  const std::int64_t i = std::int64_t{blockIdx.x} * rows + threadIdx.x;
+  const std::int64_t h = blockIdx.y;
+  const std::int64_t b = blockIdx.z;
+  const std::int64_t g = h / p.group;
+  const bool exists = i < p.queries();
+  const std::int64_t seen = exists ? p.visible(b, i) : 0;
+  const std::int64_t last = smaller(std::int64_t{blockIdx.x} * rows + rows, p.queries()) - 1;
+
+  float q[max_width];
+  float weighted[max_width];
+#pragma unroll
+  for (int d = 0; d < max_width; ++d) {
+    q[d] = exists && d < p.width() ? p.scale * p.q(b, h, i, d) : 0.0F;
+    weighted[d] = 0;
+  }
+  float maximum = no_maximum<float>;
+  float sum = 0;
+  for (std::int64_t first = 0; first < p.visible(b, last); first += key_tile) {
+    __syncthreads();  // the tile before has been used
+    for (int at = static_cast<int>(threadIdx.x); at < key_tile * max_width; at += rows) {
+      const int d = at % max_width;
+      const std::int64_t j = first + at / max_width;
+      tiles.k[at / max_width][d] = j < p.keys() && d < p.width() ? p.k(b, g, j, d) : 0.0F;
+      tiles.v[at / max_width][d] = j < p.keys() && d < p.value_width() ? p.v(b, g, j, d) : 0.0F;
+    }
+    __syncthreads();  // the tiles are complete
+    const int here = static_cast<int>(clamped(seen - first, std::int64_t{0}, std::int64_t{key_tile}));
+    float scores[key_tile];
+    float larger = maximum;
+#pragma unroll
+    for (int j = 0; j < key_tile; ++j) {
+      float score = 0;
+#pragma unroll
+      for (int d = 0; d < max_width; ++d) score += q[d] * tiles.k[j][d];
+      scores[j] = score;
+      if (j < here) larger = fmaxf(larger, score);  // a NaN comes back in the sum
+    }
+    const float rescale = power(maximum - larger);
+    maximum = larger;
+    sum *= rescale;
+#pragma unroll
+    for (int d = 0; d < max_width; ++d) weighted[d] *= rescale;
+#pragma unroll
+    for (int j = 0; j < key_tile; ++j) {
+      if (j >= here) continue;  // what is not seen is not even multiplied by 0: it may be NaN
+      const float weight = power(scores[j] - maximum);
+      sum += weight;
+#pragma unroll
+      for (int d = 0; d < max_width; ++d) weighted[d] += weight * tiles.v[j][d];
+    }
+  }
+  if (!exists) return;
+#pragma unroll
+  for (int d = 0; d < max_width; ++d) {
+    if (d < p.value_width()) p.o(b, h, i, d) = weighted[d] * reciprocal(sum);
+  }
+  p.write_lse(b, h, i, log_sum(maximum, sum));
+}
+
+Support supports(const Attention::Args& args, const Context& context) {
+  if (args.width() > max_width || args.value_width() > max_width) {
+    return unsupported("D and Dv up to 64");
+  }
+  if (args.heads() > 0xffff || args.batch() > 0xffff ||
+      ceil_div(args.queries(), rows) > 0x7fffffff) {
+    return unsupported("up to 65535 heads and batch elements");
+  }
+  return require_f32(args, context);
+}
+
+void run(const Attention::Args& args, Context& context) {
+  launch(context,
+         {.grid = {ceil_div(args.queries(), rows), args.heads(), args.batch()},
+          .block = rows,
+          .shared_bytes = sizeof(Tiles)},
+         attention_online_tiled, heads_of<float>(args));
+}
+
+const Rung<Attention> self{{.name = "online_tiled",
+                            .step = 20,
+                            .after = "materialised",
+                            .backend = device_backend,
+                            .teaching = true,
+                            .supports = supports,
+                            .run = run}};
+
+}  // namespace
+}  // namespace rung

@@ -1,0 +1,259 @@
+// SPDX-License-Identifier: Apache-2.0
+// attention / warp tiled
+//
+// Idea     a block of 256 threads has 64 queries, and a tile of 64 keys at a time. A thread makes a
+//          4 x 4 patch of the scores in registers, from slices of 32 elements of q and k in shared
+//          memory; the 16 threads of a row of patches are half a warp and share maximum and sum by
+//          shuffles. Weights go to shared memory, from where a thread takes those of its 4 queries
+//          for its 4 x 8 patch of o.
+// Changes  against online_tiled: 16 multiply-adds for two loads of 4 elements, 32 for three, where
+//          there was one for each load. D is not bounded, as it goes by in slices, and Dv is cut
+//          into pieces of 128 columns, a block each.
+// Cost     2 (D + Dv) operations per score; of Dv > 128 the scores are made for each piece anew.
+// Limits   every valid call. Sums are f32 (f64) multiply-adds, an eighth of what tensor cores do.
+// Tried    -
+// Source   T. Dao, FlashAttention-2, 2023; NVIDIA CUTLASS, "Efficient GEMM", for register tiles.
+#include "rung/core/integer.hpp"
+#include "rung/device/collectives.hpp"
+#include "rung/ops/attention/cuda/detail/estimate.hpp"
+#include "rung/ops/attention/cuda/detail/heads.hpp"
+
+namespace rung {
+namespace {
+
+using namespace attention_cuda;
+
+constexpr int threads = 256;
+constexpr int across = 16;   // threads along a row of patches: half a warp
+constexpr int patch = 4;     // queries, and keys, of a thread
+constexpr int rows = 64;     // queries of a block
+constexpr int key_tile = 64;
+constexpr int slice = 32;    // of D
+constexpr int values = 32;   // keys of which v is in shared memory
+constexpr int piece = 128;   // columns of v: two patches of 4 for each thread
+
+/// Slices are stored by columns, so that a patch is one load; 4 elements of padding spread the
+/// columns over the banks when they are written.
+template <class Sum>
+struct Tiles {
+  Sum q[slice][rows + 4];
+  Sum k[slice][key_tile + 4];
+  Sum weight[key_tile][rows + 4];
+  Sum v[values][piece];
+};
+
+/// What a block does: 64 queries of a head, a piece of v.
+struct Item {
+  std::int64_t b, h, first_query, first_column;
+};
+template <class T>
+__device__ __forceinline__ Item item_at(const Heads<T>& p, std::int64_t at) {
+  const std::int64_t tiles = ceil_div(p.queries(), rows);
+  const std::int64_t pieces = ceil_div(p.value_width(), piece);
+  // The last queries see most keys: they start first.
+  const std::int64_t tile = tiles - 1 - at % tiles;
+  at /= tiles;
+  const std::int64_t column = at % pieces;
+  at /= pieces;
+  return {at / p.heads(), at % p.heads(), tile * rows, column * piece};
+}
+
+template <class Sum>
+struct Patch {
+  Sum at[patch];
+};
+template <class Sum>
+__device__ __forceinline__ Patch<Sum> patch_at(const Sum* from) {
+  Patch<Sum> values;
+#pragma unroll
+  for (int i = 0; i < patch; ++i) values.at[i] = from[i];
+  return values;
+}
+
+/// sum[r][c] = q row . k row, of the keys from `first` on.
+template <class T, class Sum>
+__device__ __forceinline__ void multiply_keys(const Heads<T>& p, const Item& item,
+                                              std::int64_t first, std::int64_t end,
+                                              Tiles<Sum>& tiles, Sum (&sum)[patch][patch]) {
+  const int thread = static_cast<int>(threadIdx.x);
+  const int row = thread / across * patch;
+  const int column = thread % across * patch;
+  for (std::int64_t from = 0; from < p.width(); from += slice) {
+    __syncthreads();  // the slices before have been used
+    for (int at = thread; at < rows * slice; at += threads) {
+      const int d = at % slice;
+      const int line = at / slice;
+      const bool in_row = from + d < p.width();
+      const std::int64_t i = item.first_query + line;
+      const std::int64_t j = first + line;
+      tiles.q[d][line] =
+          in_row && i < p.queries() ? convert<Sum>(p.q(item.b, item.h, i, from + d)) : Sum(0);
+      tiles.k[d][line] =
+          in_row && j < end ? convert<Sum>(p.k(item.b, item.h / p.group, j, from + d)) : Sum(0);
+    }
+    __syncthreads();  // the slices are complete
+    if (item.first_query + row >= p.queries()) continue;
+    const int there = static_cast<int>(smaller(p.width() - from, std::int64_t{slice}));
+#pragma unroll 8
+    for (int d = 0; d < there; ++d) {
+      const Patch<Sum> q = patch_at(&tiles.q[d][row]);
+      const Patch<Sum> k = patch_at(&tiles.k[d][column]);
+#pragma unroll
+      for (int r = 0; r < patch; ++r) {
+#pragma unroll
+        for (int c = 0; c < patch; ++c) sum[r][c] += q.at[r] * k.at[c];
+      }
+    }
+  }
+}
+
+/// o[r][c] += weight row . v column. `masked`: some queries do not see all of the keys; what they
+/// do not see is not even multiplied by 0, for it may be NaN.
+template <bool masked, class T, class Sum>
+__device__ __forceinline__ void multiply_values(const Heads<T>& p, const Item& item,
+                                                std::int64_t first, std::int64_t end,
+                                                const std::int64_t (&seen)[patch],
+                                                Tiles<Sum>& tiles, Sum (&o)[patch][2 * patch]) {
+  const int thread = static_cast<int>(threadIdx.x);
+  const int row = thread / across * patch;
+  const int column = thread % across * patch;
+  const int keys = static_cast<int>(smaller(end - first, std::int64_t{key_tile}));
+  for (int from = 0; from < keys; from += values) {
+    __syncthreads();  // the weights are complete, the values before have been used
+    for (int at = thread; at < values * piece; at += threads) {
+      const std::int64_t j = first + from + at / piece;
+      const std::int64_t c = item.first_column + at % piece;
+      tiles.v[at / piece][at % piece] =
+          j < end && c < p.value_width() ? convert<Sum>(p.v(item.b, item.h / p.group, j, c))
+                                         : Sum(0);
+    }
+    __syncthreads();  // the values are complete
+    if (item.first_query + row >= p.queries()) continue;
+    const int there = smaller(keys - from, values);
+#pragma unroll 4
+    for (int j = 0; j < there; ++j) {
+      const Patch<Sum> weight = patch_at(&tiles.weight[from + j][row]);
+      const Patch<Sum> left = patch_at(&tiles.v[j][column]);
+      const Patch<Sum> right = patch_at(&tiles.v[j][piece / 2 + column]);
+#pragma unroll
+      for (int r = 0; r < patch; ++r) {
+        if (masked && first + from + j >= seen[r]) continue;
+#pragma unroll
+        for (int c = 0; c < patch; ++c) {
+          o[r][c] += weight.at[r] * left.at[c];
+          o[r][patch + c] += weight.at[r] * right.at[c];
+        }
+      }
+    }
+  }
+}
+
+template <class T>
+__global__ void __launch_bounds__(threads) attention_warp_tiled(Heads<T> p, std::int64_t items) {
+  using Sum = Accumulator<T>;
+  Tiles<Sum>& tiles = shared<Tiles<Sum>>();
+  const int thread = static_cast<int>(threadIdx.x);
+  const int row = thread / across * patch;
+  const int column = thread % across * patch;
+  const auto greater = [](Sum a, Sum b) { return a < b ? b : a; };  // a NaN comes back in the sum
+  const auto plus = [](Sum a, Sum b) { return a + b; };
+  for (std::int64_t at = blockIdx.x; at < items; at += gridDim.x) {
+    const Item item = item_at(p, at);
+    const std::int64_t end = smaller(item.first_query + rows, p.queries());
+    const std::int64_t seen_by_first = p.visible(item.b, item.first_query);
+    const std::int64_t seen_by_last = p.visible(item.b, end - 1);
+    std::int64_t seen[patch];
+    Sum maximum[patch];
+    Sum sum[patch];
+    Sum o[patch][2 * patch] = {};
+#pragma unroll
+    for (int r = 0; r < patch; ++r) {
+      const std::int64_t i = item.first_query + row + r;
+      seen[r] = i < end ? p.visible(item.b, i) : 0;
+      maximum[r] = no_maximum<Sum>;
+      sum[r] = 0;  // of this thread's keys
+    }
+    for (std::int64_t first = 0; first < seen_by_last; first += key_tile) {
+      Sum scores[patch][patch] = {};
+      multiply_keys(p, item, first, seen_by_last, tiles, scores);
+#pragma unroll
+      for (int r = 0; r < patch; ++r) {
+        Sum larger = maximum[r];
+#pragma unroll
+        for (int c = 0; c < patch; ++c) {
+          Sum& score = scores[r][c];
+          score = first + column + c < seen[r] ? p.scale * score
+                                               : -std::numeric_limits<Sum>::infinity();
+          larger = greater(larger, score);
+        }
+        larger = lanes_reduce(larger, greater, across);
+        const Sum rescale = power(maximum[r] - larger);
+        maximum[r] = larger;
+        sum[r] *= rescale;
+#pragma unroll
+        for (int c = 0; c < 2 * patch; ++c) o[r][c] *= rescale;
+#pragma unroll
+        for (int c = 0; c < patch; ++c) {
+          const Sum weight = power(scores[r][c] - larger);
+          sum[r] += weight;
+          tiles.weight[column + c][row + r] = weight;
+        }
+      }
+      // Of all queries the first sees the fewest keys.
+      if (first + key_tile > seen_by_first || end - item.first_query < rows) {
+        multiply_values<true>(p, item, first, seen_by_last, seen, tiles, o);
+      } else {
+        multiply_values<false>(p, item, first, seen_by_last, seen, tiles, o);
+      }
+    }
+#pragma unroll
+    for (int r = 0; r < patch; ++r) {
+      const Sum whole = lanes_reduce(sum[r], plus, across);
+      const std::int64_t i = item.first_query + row + r;
+      if (i >= end) continue;
+#pragma unroll
+      for (int c = 0; c < 2 * patch; ++c) {
+        const std::int64_t to = item.first_column + c / patch * (piece / 2) + column + c % patch;
+        if (to >= p.value_width()) continue;
+        p.o(item.b, item.h, i, to) = convert<T>(o[r][c] * reciprocal(whole));
+      }
+      if (column == 0 && item.first_column == 0) {
+        p.write_lse(item.b, item.h, i, log_sum(maximum[r], whole));
+      }
+    }
+  }
+}
+
+double estimate(const Attention::Args& args, const Context& context) {
+  // Of an SM: f32 at half of the multiply-adds, f64 at half of theirs; scores once per piece.
+  const double rate = args.q.dtype == DType::f64 ? 1.0e11 : 2.2e11;
+  const auto width = static_cast<double>(round_up(args.width(), slice));
+  const auto value_width = static_cast<double>(round_up(args.value_width(), piece));
+  const double made = width * value_width / piece + value_width;
+  const double useful = static_cast<double>(args.width() + args.value_width());
+  return seconds_of({.rows = rows, .operations = rate * useful / made, .per_sm = 2}, args,
+                    context);
+}
+
+void run(const Attention::Args& args, Context& context) {
+  constexpr std::int64_t max_blocks = 0x7fffffff;
+  const std::int64_t items = ceil_div(args.queries(), rows) * ceil_div(args.value_width(), piece) *
+                             args.heads() * args.batch();
+  visit<float, double, f16, bf16>(args.q.dtype, [&]<class T>() {
+    launch(context,
+           {.grid = smaller(items, max_blocks),
+            .block = threads,
+            .shared_bytes = sizeof(Tiles<Accumulator<T>>)},
+           attention_warp_tiled<T>, heads_of<T>(args), items);
+  });
+}
+
+const Rung<Attention> self{{.name = "warp_tiled",
+                            .step = 30,
+                            .after = "online_tiled",
+                            .backend = device_backend,
+                            .estimate = estimate,
+                            .run = run}};
+
+}  // namespace
+}  // namespace rung

@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+// What attention's CUDA rungs share: a call with its types, as a kernel's argument, and the mask.
+#pragma once
+
+#include <cstdint>
+#include <limits>
+
+#include "rung/core/dtype.hpp"
+#include "rung/core/view.hpp"
+#include "rung/device/convert.hpp"
+#include "rung/device/device.hpp"
+#include "rung/device/ptx_thread.hpp"
+#include "rung/ops/attention/attention.hpp"
+#include "rung/ops/attention/mask.hpp"
+
+namespace rung::attention_cuda::inline RUNG_TARGET {
+
+/// Of a type of elements T: q and o are batch x heads x queries x width, k and v batch x kv_heads x
+/// keys x width; v and o have value_width instead.
+template <class T>
+struct Heads {
+  using Element = T;
+  using Sum = Accumulator<T>;
+
+  View<const T, 4> q, k, v;
+  View<T, 4> o;
+  View<Sum, 3> lse;                         // no data: not asked for
+  View<const std::int32_t, 1> key_lengths;  // no data: all keys are there
+  Sum scale;
+  bool causal;
+  int group;  // heads of q that share a head of k and v
+
+  [[nodiscard]] RUNG_HD RUNG_ALWAYS_INLINE std::int64_t batch() const { return q.shape[0]; }
+  [[nodiscard]] RUNG_HD RUNG_ALWAYS_INLINE std::int64_t heads() const { return q.shape[1]; }
+  [[nodiscard]] RUNG_HD RUNG_ALWAYS_INLINE std::int64_t queries() const { return q.shape[2]; }
+  [[nodiscard]] RUNG_HD RUNG_ALWAYS_INLINE std::int64_t width() const { return q.shape[3]; }
+  [[nodiscard]] RUNG_HD RUNG_ALWAYS_INLINE std::int64_t kv_heads() const { return k.shape[1]; }
+  [[nodiscard]] RUNG_HD RUNG_ALWAYS_INLINE std::int64_t keys() const { return k.shape[2]; }
+  [[nodiscard]] RUNG_HD RUNG_ALWAYS_INLINE std::int64_t value_width() const { return v.shape[3]; }
+
+  /// Keys of batch element b.
+  [[nodiscard]] __device__ __forceinline__ std::int64_t length(std::int64_t b) const {
+    return key_lengths.data != nullptr ? key_length(key_lengths(b), keys()) : keys();
+  }
+  /// How many of them, from the first on, query i sees.
+  [[nodiscard]] __device__ __forceinline__ std::int64_t visible(std::int64_t b,
+                                                                std::int64_t i) const {
+    return visible_keys(i, queries(), length(b), causal);
+  }
+  __device__ __forceinline__ void write_lse(std::int64_t b, std::int64_t h, std::int64_t i,
+                                            Sum value) const {
+    if (lse.data != nullptr) lse(b, h, i) = value;
+  }
+};
+
+/// Where maxima start: finite, so that -infinity less it is -infinity, not NaN. A query that sees
+/// nothing ends with a sum of 0, by which it is known.
+template <class Sum>
+inline constexpr Sum no_maximum = std::numeric_limits<Sum>::lowest();
+
+template <class Sum>
+inline constexpr Sum log2_e = Sum(1.44269504088896340736L);
+
+/// exp(z); of f32 ex2.approx is off by 2^-22 of its result, and its argument by half an ulp.
+__device__ __forceinline__ float power(float z) { return ptx::fast_exp2(z * log2_e<float>); }
+__device__ __forceinline__ double power(double z) { return exp(z); }
+
+/// What a query's o is multiplied by at the end, and its lse: 0 and -infinity where the sum is 0.
+__device__ __forceinline__ float reciprocal(float sum) { return sum == 0 ? 0.0F : 1 / sum; }
+__device__ __forceinline__ double reciprocal(double sum) { return sum == 0 ? 0.0 : 1 / sum; }
+__device__ __forceinline__ float log_sum(float maximum, float sum) {
+  return sum == 0 ? -std::numeric_limits<float>::infinity() : maximum + logf(sum);
+}
+__device__ __forceinline__ double log_sum(double maximum, double sum) {
+  return sum == 0 ? -std::numeric_limits<double>::infinity() : maximum + log(sum);
+}
+
+// --- on the host ---------------------------------------------------------------------------------
+
+template <class T>
+Heads<T> heads_of(const Attention::Args& args) {
+  using Sum = Accumulator<T>;
+  Heads<T> heads{.q = args.q.view<const T, 4>(),
+                 .k = args.k.view<const T, 4>(),
+                 .v = args.v.view<const T, 4>(),
+                 .o = args.o.view<T, 4>(),
+                 .lse = {},
+                 .key_lengths = {},
+                 .scale = static_cast<Sum>(args.options.scale),
+                 .causal = args.options.causal,
+                 .group = static_cast<int>(args.group())};
+  if (args.has_lse()) heads.lse = args.options.lse.view<Sum, 3>();
+  if (args.has_lengths()) {
+    heads.key_lengths = args.options.key_lengths.view<const std::int32_t, 1>();
+  }
+  return heads;
+}
+
+inline Support require_f32(const Attention::Args& args, const Context&) {
+  return args.q.dtype == DType::f32 ? supported : unsupported("f32 only");
+}
+
+}  // namespace rung::attention_cuda::inline RUNG_TARGET

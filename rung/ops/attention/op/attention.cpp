@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+// attention: the operator's object, its rung list, and what every call goes through.
+#include "rung/ops/attention/attention.hpp"
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <string>
+
+#include "rung/core/any_operator.hpp"
+#include "rung/core/require.hpp"
+
+namespace rung {
+namespace {
+
+constexpr std::string_view op = Attention::name;
+
+// Initialised before any dynamic initialiser runs, so rungs of any file may push themselves.
+constinit RungList<Attention> rung_list;
+const Operator<Attention> self;
+
+void require_four_axes(const ConstTensorRef& tensor, std::string_view name,
+                       std::string_view accepted) {
+  if (tensor.rank() == 4) return;
+  reject(op, fmt::format("{} has shape {}; accepted: {}", name, to_string(tensor.shape), accepted));
+}
+
+void check_shapes(const Attention::Args& args) {
+  require_four_axes(args.q, "q", "B x H x Sq x D");
+  require_four_axes(args.k, "k", "B x Hk x Sk x D");
+  require_four_axes(args.v, "v", "B x Hk x Sk x Dv");
+  const std::int64_t batch = args.batch();
+  const std::int64_t heads = args.heads();
+  require_shape(op, args.k, "k", {batch, args.kv_heads(), args.keys(), args.width()});
+  require_shape(op, args.v, "v", {batch, args.kv_heads(), args.keys(), args.value_width()});
+  require_shape(op, args.o, "o", {batch, heads, args.queries(), args.value_width()});
+  if (args.width() == 0) reject(op, "q and k have vectors of 0 elements; accepted: 1 or more");
+  if (args.value_width() == 0) reject(op, "v has vectors of 0 elements; accepted: 1 or more");
+  if (heads > 0 && (args.kv_heads() == 0 || heads % args.kv_heads() != 0)) {
+    reject(op, fmt::format("q has {} heads, k and v {}; accepted: a divisor of {}", heads,
+                           args.kv_heads(), heads));
+  }
+}
+
+double bound_scale(double given, std::int64_t width) {
+  if (given == 0) return 1 / std::sqrt(static_cast<double>(width));
+  const auto narrow = static_cast<float>(given);
+  if (!(narrow > 0) || !std::isfinite(narrow)) {
+    reject(op, fmt::format("scale is {}; accepted: 0, for 1 / sqrt(D), or above 0 and within the "
+                           "range of f32",
+                           given));
+  }
+  return given;
+}
+
+}  // namespace
+
+RungList<Attention>& Attention::rungs() { return rung_list; }
+
+void Attention::bind(Args& args) {
+  check_shapes(args);
+  require_dtype(name, args.q, "q", {DType::f32, DType::f64, DType::f16, DType::bf16});
+  require_dtype(name, args.k, "k", {args.q.dtype});
+  require_dtype(name, args.v, "v", {args.q.dtype});
+  require_dtype(name, args.o, "o", {args.q.dtype});
+  AttentionOptions& options = args.options;
+  if (is_given(options.key_lengths)) {
+    require_shape(name, options.key_lengths, "key_lengths", {args.batch()});
+    require_dtype(name, options.key_lengths, "key_lengths", {DType::i32});
+  }
+  if (is_given(options.lse)) {
+    require_shape(name, options.lse, "lse", {args.batch(), args.heads(), args.queries()});
+    require_dtype(name, options.lse, "lse",
+                  {args.q.dtype == DType::f64 ? DType::f64 : DType::f32});
+  }
+  options.scale = bound_scale(options.scale, args.width());
+}
+
+double Attention::Args::visible_pairs() const {
+  const auto rows = static_cast<double>(queries());
+  const auto columns = static_cast<double>(keys());
+  if (!options.causal) return rows * columns;
+  // Only the last min(Sq, Sk) queries see any: Sk the last, one less each before it.
+  const double seeing = std::fmin(rows, columns);
+  return seeing * columns - seeing * (seeing - 1) / 2;
+}
+
+void attention(Context& context, const ConstTensorRef& q, const ConstTensorRef& k,
+               const ConstTensorRef& v, const TensorRef& o, const AttentionOptions& options,
+               Pick pick) {
+  call<Attention>(context, {.q = q, .k = k, .v = v, .o = o, .options = options}, pick);
+}
+
+}  // namespace rung

@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: Apache-2.0
+// attention: what it must cost, what it must give, and how far a rung may be off.
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <type_traits>
+#include <vector>
+
+#include "rung/core/inputs.hpp"
+#include "rung/core/rounding.hpp"
+#include "rung/ops/attention/attention.hpp"
+#include "rung/ops/attention/mask.hpp"
+
+namespace rung {
+namespace {
+
+/// What the contract calls p, and the smallest number that a weight may be kept in.
+struct Weights {
+  double roundoff = 0;
+  double underflow = 0x1p-126;
+};
+constexpr Weights weights_of(DType dtype) {
+  switch (dtype) {
+    case DType::f16:
+      return {epsilon(dtype) / 2, 0x1p-25};  // half the smallest step of f16
+    case DType::bf16:
+      return {epsilon(dtype) / 2};
+    case DType::f64:
+      return {0, 0x1p-1022};
+    default:
+      return {};
+  }
+}
+
+/// One query at a time, by definition; double is not enough to verify double.
+template <class T>
+class Reference {
+ public:
+  using Real = std::conditional_t<std::is_same_v<T, double>, long double, double>;
+
+  explicit Reference(const Attention::Args& args)
+      : args_(args),
+        q_(args.q.view<const T, 4>()),
+        k_(args.k.view<const T, 4>()),
+        v_(args.v.view<const T, 4>()),
+        unit_(std::is_same_v<T, double>  ? 0x1p-53
+              : std::is_same_v<T, float> ? 0x1p-24
+                                         : 0x1p-23),
+        // The scale reaches the kernels in the arithmetic type.
+        scale_(std::is_same_v<T, double> ? args.options.scale : nearest_f32(args.options.scale)) {}
+
+  /// Scores and weights of query i of head h.
+  void look_at(std::int64_t b, std::int64_t h, std::int64_t i) {
+    b_ = b;
+    g_ = h / args_.group();
+    std::int64_t length = args_.keys();
+    if (args_.has_lengths()) {
+      length = key_length(args_.options.key_lengths.view<const std::int32_t, 1>()(b), length);
+    }
+    const std::int64_t seen = visible_keys(i, args_.queries(), length, args_.options.causal);
+    score_.assign(static_cast<std::size_t>(seen), 0);
+    error_.assign(static_cast<std::size_t>(seen), 0);
+    is_nan_ = false;
+    maximum_ = -std::numeric_limits<Real>::infinity();
+    const View<const T, 1> q = q_.at(b).at(h).at(i);
+    for (std::int64_t j = 0; j < seen; ++j) {
+      Real sum = 0;
+      Real terms = 0;
+      const View<const T, 1> k = k_.at(b).at(g_).at(j);
+      for (std::int64_t d = 0; d < args_.width(); ++d) {
+        const Real term = wide(q(d)) * wide(k(d));
+        sum += term;
+        terms += std::abs(term);
+      }
+      const auto at = static_cast<std::size_t>(j);
+      score_[at] = sum * scale_;
+      error_[at] = terms * scale_ * (static_cast<Real>(args_.width()) + 8);
+      is_nan_ = is_nan_ || std::isnan(score_[at]) ||
+                score_[at] == std::numeric_limits<Real>::infinity();
+      maximum_ = std::fmax(maximum_, score_[at]);
+    }
+    sees_none_ = std::isinf(maximum_);
+    if (is_nan_ || sees_none_) return;
+    sum_ = 0;
+    Real larger = 0;
+    for (std::size_t j = 0; j < score_.size(); ++j) {
+      const Real below = score_[j] - maximum_;
+      score_[j] = std::exp(below);  // from here on a weight
+      error_[j] = unit_ * (error_[j] + 8 * std::abs(maximum_) + 4 * std::abs(below));
+      sum_ += score_[j];
+      if (score_[j] > 0) larger += score_[j] * std::exp(error_[j]);
+    }
+    error_of_sum_ = std::log(larger / sum_);
+  }
+
+  /// The row of o, and its bounds.
+  void values(double* value, double* bound) {
+    const std::int64_t columns = args_.value_width();
+    if (is_nan_ || sees_none_) {
+      std::fill_n(value, columns, is_nan_ ? std::numeric_limits<double>::quiet_NaN() : 0.0);
+      return;
+    }
+    const Weights kept = weights_of(args_.q.dtype);
+    const Real of_sums = (2 * static_cast<Real>(score_.size()) + 40) * unit_ + kept.roundoff;
+    sums_.assign(static_cast<std::size_t>(columns), 0);
+    off_.assign(static_cast<std::size_t>(columns), 0);
+    for (std::size_t j = 0; j < score_.size(); ++j) {
+      Real error = kept.underflow;
+      if (score_[j] > 0) error += score_[j] * (std::expm1(error_[j] + error_of_sum_) + of_sums);
+      const View<const T, 1> v = v_.at(b_).at(g_).at(static_cast<std::int64_t>(j));
+      for (std::int64_t column = 0; column < columns; ++column) {
+        const Real term = wide(v(column));
+        sums_[static_cast<std::size_t>(column)] += score_[j] * term;
+        off_[static_cast<std::size_t>(column)] += error * std::abs(term);
+      }
+    }
+    for (std::size_t column = 0; column < sums_.size(); ++column) {
+      value[column] = static_cast<double>(sums_[column] / sum_);
+      bound[column] = static_cast<double>(off_[column] / sum_);
+    }
+  }
+
+  void lse(double* value, double* bound) const {
+    if (is_nan_ || sees_none_) {
+      *value = is_nan_ ? std::numeric_limits<double>::quiet_NaN()
+                       : -std::numeric_limits<double>::infinity();
+      return;
+    }
+    const Real result = maximum_ + std::log(sum_);
+    const Real of_sum = (static_cast<Real>(score_.size()) + 40) * unit_;
+    *value = static_cast<double>(result);
+    *bound = static_cast<double>(error_of_sum_ + of_sum +
+                                 4 * unit_ * (std::abs(maximum_) + std::abs(result)));
+  }
+
+ private:
+  static Real wide(T value) {
+    return static_cast<Real>(static_cast<Accumulator<T>>(value));
+  }
+
+  const Attention::Args& args_;
+  View<const T, 4> q_, k_, v_;
+  Real unit_;
+  Real scale_;
+  std::int64_t b_ = 0, g_ = 0;
+  std::vector<Real> score_, error_, sums_, off_;
+  Real maximum_ = 0, sum_ = 0, error_of_sum_ = 0;
+  bool is_nan_ = false;
+  bool sees_none_ = false;
+};
+
+}  // namespace
+
+Cost Attention::cost(const Args& args) {
+  const auto size = static_cast<double>(size_of(args.q.dtype));
+  const auto width = static_cast<double>(args.width() + args.value_width());
+  const double read_once = static_cast<double>(args.batch()) * size;
+  const double query_rows = static_cast<double>(args.heads()) * static_cast<double>(args.queries());
+  const double key_rows = static_cast<double>(args.kv_heads()) * static_cast<double>(args.keys());
+  const double rows = static_cast<double>(args.batch()) * query_rows;
+  double written = rows * static_cast<double>(args.value_width()) * size;
+  if (args.has_lse()) written += rows * static_cast<double>(size_of(args.options.lse.dtype));
+  return {.bytes = read_once * (query_rows * static_cast<double>(args.width()) + key_rows * width) +
+                   written,
+          .operations = 2 * static_cast<double>(args.batch()) * static_cast<double>(args.heads()) *
+                        args.visible_pairs() * width,
+          .written = written};
+}
+
+void Attention::reference(const Args& args, Oracle& oracle) {
+  visit<float, double, f16, bf16>(args.q.dtype, [&]<class T>() {
+    Reference<T> reference(args);
+    const std::int64_t heads = args.heads();
+    Oracle::Output& o = oracle.outputs.at(0);
+    std::size_t at = 0;
+    for (const std::int64_t row : o.rows) {  // of (batch, head, query)
+      const std::int64_t head = row / args.queries();
+      reference.look_at(head / heads, head % heads, row % args.queries());
+      reference.values(&o.value[at], &o.magnitude[at]);
+      at += static_cast<std::size_t>(o.length);
+    }
+    if (!args.has_lse()) return;
+    Oracle::Output& lse = oracle.outputs.at(1);
+    at = 0;
+    for (const std::int64_t head : lse.rows) {  // of (batch, head)
+      for (std::int64_t query = 0; query < lse.length; ++query, ++at) {
+        reference.look_at(head / heads, head % heads, query);
+        reference.lse(&lse.value[at], &lse.magnitude[at]);
+      }
+    }
+  });
+}
+
+Tolerance Attention::tolerance(const Args& args, const RungInfo&, Values) {
+  const DType dtype = args.o.dtype;
+  Tolerance tolerance{.relative = epsilon(dtype) / 2 * 1.01, .magnitude = 1.01};
+  // Half the smallest step of the type, or what is flushed to zero.
+  tolerance.absolute = dtype == DType::f64 ? 0x1p-1022 : dtype == DType::f16 ? 0x1p-25 : 0x1p-126;
+  return tolerance;
+}
+
+}  // namespace rung

@@ -1,0 +1,235 @@
+// SPDX-License-Identifier: Apache-2.0
+// attention: the problems it is checked and timed on, how they are made, and its command line.
+#include <array>
+#include <cstdint>
+#include <limits>
+#include <span>
+#include <string>
+#include <utility>
+
+#include "rung/core/any_operator.hpp"
+#include "rung/ops/attention/attention.hpp"
+#include "rung/ops/attention/mask.hpp"
+
+namespace rung {
+namespace {
+
+/// key_lengths of `lengths`: all keys, some, none, more than there are, fewer than none.
+std::int64_t stated_length(std::int64_t batch_element, std::int64_t keys) {
+  switch (batch_element % 5) {
+    case 0:
+      return keys;
+    case 1:
+      return keys / 3 + 1;
+    case 2:
+      return 0;
+    case 3:
+      return keys + 7;
+    default:
+      return -3;
+  }
+}
+
+/// Where the elements of k or v are, by their index in memory.
+struct Place {
+  std::int64_t batch_element, key, column;
+};
+struct Order {
+  std::int64_t heads, keys, width;
+  bool bshd;
+  [[nodiscard]] Place operator()(std::int64_t index) const {
+    const std::int64_t row = index / width;
+    const std::int64_t key = bshd ? row / heads % keys : row % keys;
+    return {row / (heads * keys), key, index % width};
+  }
+};
+
+/// Keys that no query sees hold NaN. The last key, which a causal mask shows to the last query
+/// alone, has a score of + or -infinity; of v, it holds NaN in every third column.
+ValueMaker special_values(const Order& order, bool of_v, bool lengths) {
+  return [=](std::int64_t index, double uniform) {
+    const Place at = order(index);
+    const std::int64_t length =
+        lengths ? key_length(static_cast<std::int32_t>(stated_length(at.batch_element, order.keys)),
+                             order.keys)
+                : order.keys;
+    constexpr double nan = std::numeric_limits<double>::quiet_NaN();
+    if (at.key >= length) return nan;
+    if (at.key == order.keys - 1) {
+      if (of_v && at.column % 3 == 0) return nan;
+      if (!of_v && at.column == 0) return std::numeric_limits<double>::infinity();
+    }
+    return 4 * uniform - 2;
+  };
+}
+
+// Prompts; grouped heads; a few queries against a cache; whatever lengths and widths there are.
+constexpr std::string_view survey_patterns[] = {
+    "(bf16*3|f16*2|f32*2|f64) 1..8x1..32x1..8192x(64|96|128*3|192|256)(*2|,causal)",
+    "(bf16*3|f16*2|f32) 1..8x(8|16|32)x1..4096x(64|128*2|256),kv=(1|2|4|8)(*2|,causal)",
+    "(bf16*3|f16*2|f32) 1..256x(8|16|32|64)x1..16x(64|128*2|256),kv=(1|2|8),keys=1..65536(*2|,"
+    "causal)",
+    "(bf16*2|f16|f32*2|f64) 1..16x1..16x1..2048x1..256,keys=1..4096(*2|,causal)(*2|,lse)",
+    "(bf16|f16|f32) 1..4x1..16x1..1024x1..512,dv=1..512",
+};
+const Survey<Attention> survey{survey_patterns};
+
+}  // namespace
+
+std::vector<Problem> Attention::check_problems(Backend backend) {
+  std::vector<Problem> problems = Problem::parse_all({
+      "f32 0x2x3x8",                                // nothing to write
+      "f32 2x3x0x8,lse",                            //
+      "f32 1x2x5x8,keys=0,lse",                     // no keys: zeros
+      "f32 1x1x1x1,lse",                            // one key: o is v
+      "f32 1x2x33x64",                              //
+      "f32 2x3x17x40,causal,lse",                   // as many queries as keys
+      "f32 1x4x9x32,kv=2,keys=70",                  // pairs of heads share keys
+      "f32 1x2x70x16,keys=9,causal,lse",            // the first queries see none
+      "f32 1x3x9x16,keys=75,causal,kv=1",           // all see some
+      "f32 1x2x3x24,dv=40,keys=100",                // values wider than keys
+      "f32 1x2x40x7,dv=5,lse",                      // no multiple of a vector
+      "f32 6x2x5x32,keys=50,lengths,lse",           //
+      "f32 5x2x20x32,keys=50,lengths,causal,lse",   //
+      "f32 1x2x20x300,dv=260",                      // wider than any tile
+      "f32 1x1x65x128,scale=0.3",                   //
+      "f32 2x2x30x64,causal,special,lse",           //
+      "f32 5x2x7x16,keys=33,lengths,special,lse",   //
+      "f32 2x3x21x32,bshd,causal",                  //
+      "f64 1x2x19x40,keys=50,causal,lse",           //
+      "f64 5x2x3x24,kv=1,keys=77,lengths",          //
+      "f16 1x2x40x64,lse",                          //
+      "f16 2x4x70x32,kv=2,causal",                  //
+      "f16 1x2x150x128,keys=130",                   //
+      "f16 1x1x33x80,dv=48,keys=65",                //
+      "bf16 1x2x64x128,causal,lse",                 //
+      "bf16 1x1x129x64,keys=300,causal",            //
+      "bf16 2x2x35x256,keys=90",                    //
+      "bf16 5x2x40x64,keys=100,lengths,causal,lse"  //
+      ",special",                                   //
+      "bf16 1x2x50x96,bshd",                        //
+      "bf16 1x2x37x36",                             // rows that no 16 bytes align
+      "bf16 2x8x1x128,kv=2,keys=300,lse",           // a query against a cache
+      "f16 6x8x1x64,kv=1,keys=517,lengths",         //
+      "bf16 5x16x4x128,kv=2,keys=200,lengths,causal,lse",  // a few
+      "f32 2x6x3x64,kv=2,keys=400,causal",                 //
+      "f16 1x4x16x256,kv=4,keys=130,causal,special",       //
+  });
+  if (backend == Backend::simt) return problems;
+  const std::vector<Problem> larger = Problem::parse_all({
+      "f32 1x2x257x64,causal",
+      "f32 1x4x130x128,kv=2",
+      "bf16 1x2x300x128,kv=1,causal,lse",
+      "f16 1x2x333x64",
+      "bf16 1x1x260x256,causal",
+      "bf16 17x8x1x128,kv=2,keys=700,lengths",
+      "f16 1x32x1x128,kv=4,keys=3000",
+      "f64 1x2x130x64,causal",
+  });
+  problems.insert(problems.end(), larger.begin(), larger.end());
+  return problems;
+}
+
+std::vector<Problem> Attention::bench_problems(Backend backend) {
+  switch (backend) {
+    case Backend::cpu:
+      return Problem::parse_all({"f32 1x8x1024x64", "f32 1x8x1024x128,causal",
+                                 "bf16 1x8x1024x128,causal", "f32 8x32x1x128,kv=8,keys=4096",
+                                 "bf16 8x32x1x128,kv=8,keys=4096"});
+    case Backend::cuda:
+      return Problem::parse_all({"bf16 2x32x8192x64", "bf16 2x32x8192x128",
+                                 "bf16 2x32x8192x128,causal", "bf16 2x16x8192x256,causal",
+                                 "f16 2x32x2048x128,causal", "f32 1x16x4096x64",
+                                 "bf16 32x64x1x128,kv=8,keys=8192",
+                                 "bf16 128x64x1x128,kv=8,keys=32768",
+                                 "bf16 32x64x8x128,kv=8,keys=8192,causal"});
+    case Backend::simt:
+      return Problem::parse_all({"f32 1x2x64x64", "bf16 1x2x64x64,causal"});
+  }
+  return {};
+}
+
+Attention::Call Attention::make(const Problem& problem, Inputs& inputs) {
+  problem.expect(name, 4, {"kv", "keys", "dv", "scale", "causal", "lse", "lengths", "bshd",
+                           "special"});
+  const std::int64_t batch = problem.extents[0];
+  const std::int64_t heads = problem.extents[1];
+  const std::int64_t queries = problem.extents[2];
+  const std::int64_t width = problem.extents[3];
+  const std::int64_t kv_heads = problem.integer("kv", heads, Problem::count);
+  const std::int64_t keys = problem.integer("keys", queries, Problem::count);
+  const std::int64_t value_width = problem.integer("dv", width, Problem::count);
+  const bool bshd = problem.has("bshd");
+  const bool lengths = problem.has("lengths");
+
+  // Adversarial scores must leave more than one weight above zero, or v would hardly matter.
+  double narrowed = 1.0;
+  if (inputs.variant().values == Values::adversarial) {
+    narrowed = problem.dtype == DType::f64 ? 0x1p-98 : problem.dtype == DType::f16 ? 1 : 0x1p-28;
+  }
+  const auto input = [&](std::string_view tensor, std::int64_t of_heads, std::int64_t rows,
+                         std::int64_t columns, double scale, const ValueMaker& maker) {
+    const Extents shape = bshd ? Extents{batch, rows, of_heads, columns}
+                               : Extents{batch, of_heads, rows, columns};
+    ConstTensorRef made = maker ? inputs.input(tensor, problem.dtype, shape, maker)
+                                : inputs.input(tensor, problem.dtype, shape, scale);
+    if (bshd) {
+      std::swap(made.shape[1], made.shape[2]);
+      std::swap(made.strides[1], made.strides[2]);
+    }
+    return made;
+  };
+  ValueMaker k_maker;
+  ValueMaker v_maker;
+  if (problem.has("special")) {
+    k_maker = special_values({kv_heads, keys, width, bshd}, false, lengths);
+    v_maker = special_values({kv_heads, keys, value_width, bshd}, true, lengths);
+  }
+  Call call;
+  call.q = input("q", heads, queries, width, narrowed, {});
+  call.k = input("k", kv_heads, keys, width, narrowed, k_maker);
+  call.v = input("v", kv_heads, keys, value_width, 1.0, v_maker);
+  if (lengths) {
+    call.options.key_lengths =
+        inputs.input("key_lengths", DType::i32, {batch}, [keys](std::int64_t index, double) {
+          return static_cast<double>(stated_length(index, keys));
+        });
+  }
+  call.o = inputs.output("o", problem.dtype, {batch, heads, queries, value_width});
+  if (problem.has("lse")) {
+    const DType arithmetic = problem.dtype == DType::f64 ? DType::f64 : DType::f32;
+    call.options.lse = inputs.output("lse", arithmetic, {batch, heads, queries});
+  }
+  call.options.scale = problem.number("scale", 0);
+  call.options.causal = problem.has("causal");
+  return call;
+}
+
+std::span<const ArgumentSpec> Attention::arguments() {
+  using Kind = ArgumentSpec::Kind;
+  static constexpr std::array<ArgumentSpec, 6> specs{{
+      {"q", Kind::tensor, true, "queries, B x H x Sq x D"},
+      {"k", Kind::tensor, true, "keys, B x Hk x Sk x D"},
+      {"v", Kind::tensor, true, "values, B x Hk x Sk x Dv"},
+      {"lengths", Kind::tensor, false, "i32: how many keys each batch element has"},
+      {"scale", Kind::number, false, "factor of the scores; default 1/sqrt(D)"},
+      {"causal", Kind::flag, false, "a query sees no key behind it; the last query all"},
+  }};
+  return specs;
+}
+
+void Attention::invoke(Context& context, Invocation& call, Pick pick) {
+  const ConstTensorRef q = call.tensors.at("q");
+  const ConstTensorRef v = call.tensors.at("v");
+  AttentionOptions options;
+  options.scale = call.number("scale", 0);
+  options.causal = call.has("causal");
+  if (call.has("lengths")) options.key_lengths = call.tensors.at("lengths");
+  Extents shape = q.shape;
+  // What is wrong with the ranks, attention() says.
+  if (shape.rank == 4 && v.rank() == 4) shape[3] = v.shape[3];
+  call.result = Tensor(q.dtype, shape, context.device());
+  attention(context, q, call.tensors.at("k"), v, call.result, options, pick);
+}
+
+}  // namespace rung
