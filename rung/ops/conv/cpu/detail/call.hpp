@@ -9,8 +9,8 @@
 
 namespace rung::conv_cpu {
 
-/// The kernels of direct_simd, padded_planes and padded_pixels, for this machine, of any layer: also
-/// of one that a gradient is. Each adds an element's terms in an order of its own.
+/// The kernels of direct_simd, padded_planes and padded_pixels, for this machine. The layer may be
+/// that of a gradient. Each adds an element's terms in an order of its own.
 void direct_on(const conv_layer::Gathered& layer, Context& context, int threads);
 void planes_on(const conv_layer::Gathered& layer, Context& context, int threads);
 void pixels_on(const conv_layer::Gathered& layer, Context& context, int threads);
