@@ -15,7 +15,7 @@
 // Tried    EXPERIMENTS.md: prefetch distances, block sizes, short rows, what else to fuse.
 // Source   T. Chan, G. Golub & R. LeVeque, Algorithms for computing the sample variance, 1983; M.
 //          Lam, Software pipelining, 1988.
-#include "rung/cpu/foreach_target_many_kernels.hpp"
+#include "rung/cpu/foreach_target.hpp"
 
 #include <hwy/cache_control.h>
 

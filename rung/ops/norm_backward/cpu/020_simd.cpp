@@ -10,7 +10,7 @@
 // Limits   contiguous rows; one thread.
 // Tried    -
 // Source   -
-#include "rung/cpu/foreach_target_many_kernels.hpp"
+#include "rung/cpu/foreach_target.hpp"
 
 #include "rung/cpu/team.hpp"
 #include "rung/ops/norm/cpu/detail/row-inl.hpp"

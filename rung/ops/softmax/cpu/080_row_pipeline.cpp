@@ -21,7 +21,7 @@
 // Tried    EXPERIMENTS.md: other polynomials, prefetch distances, block sizes, what else to fuse.
 // Source   M. Lam, Software pipelining, 1988; M. Milakov and N. Gimelshein, Online normalizer
 //          calculation for softmax, 2018.
-#include "rung/cpu/foreach_target_many_kernels.hpp"
+#include "rung/cpu/foreach_target.hpp"
 
 #include <hwy/cache_control.h>
 #include <algorithm>

@@ -13,7 +13,7 @@
 // Source   J. McCalpin and M. Smotherman, "Automatic benchmark generation for cache optimization of
 //          matrix operations", 1995, for the blocks; the rounds are a perfect shuffle (H. Stone,
 //          IEEE Trans. Comp. C-20, 1971).
-#include "rung/cpu/foreach_target_many_kernels.hpp"
+#include "rung/cpu/foreach_target.hpp"
 
 #include <hwy/cache_control.h>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // elementwise: the vector kernels in f16.
-#include "rung/cpu/foreach_target_many_kernels.hpp"
+#include "rung/cpu/foreach_target.hpp"
 #include "rung/ops/elementwise/cpu/detail/kernels-inl.hpp"
 
 HWY_BEFORE_NAMESPACE();

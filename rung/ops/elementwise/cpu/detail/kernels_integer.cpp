@@ -2,7 +2,7 @@
 // elementwise: the vector kernels in i32, i64 and u8.
 #include <hwy/cache_control.h>
 
-#include "rung/cpu/foreach_target_many_kernels.hpp"
+#include "rung/cpu/foreach_target.hpp"
 #include "rung/ops/elementwise/cpu/detail/kernels-inl.hpp"
 
 HWY_BEFORE_NAMESPACE();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // pool's vector kernels, compiled once for each instruction set.
-#include "rung/cpu/foreach_target_many_kernels.hpp"
+#include "rung/cpu/foreach_target.hpp"
 
 #include "rung/ops/pool/cpu/detail/channels-inl.hpp"
 #include "rung/ops/pool/cpu/detail/rows-inl.hpp"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // pool_backward's loops over one row of dx at a time, compiled once for each instruction set: what
 // the windows over that row give is added up in a line of the arithmetic type, then written.
-#include "rung/cpu/foreach_target_many_kernels.hpp"
+#include "rung/cpu/foreach_target.hpp"
 
 #include <algorithm>
 

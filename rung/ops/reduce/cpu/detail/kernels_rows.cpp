@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The row kernels of reduce, compiled for every instruction set.
-#include "rung/cpu/foreach_target_many_kernels.hpp"
+#include "rung/cpu/foreach_target.hpp"
 #include "rung/ops/reduce/cpu/detail/rows-inl.hpp"
 
 #if HWY_ONCE

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Compiles the kernels of floating types, and finds a type's among these and those of
 // kernels_integer.cpp.
-#include "rung/cpu/foreach_target_many_kernels.hpp"
+#include "rung/cpu/foreach_target.hpp"
 #include "rung/ops/scan/cpu/detail/kernels-inl.hpp"
 
 HWY_BEFORE_NAMESPACE();
