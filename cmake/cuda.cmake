@@ -23,7 +23,7 @@ function(rung_compile_for_gpus)
       list(APPEND options -gencode=arch=compute_90a,code=sm_90a)
     endif()
     if(RUNG_CUDA_UNOPTIMISED)
-      list(APPEND options -Xcicc=-O1 -Xptxas=-O0)
+      list(APPEND options -Ofc=max) # half of what -Xcicc=-O1 -Xptxas=-O0 takes, where there are many instances
     else()
       # Compressed, the cubins take an eighth of the space. Source lines, for profilers, would be almost half of that:
       # they are there where there is debug information anyway.
