@@ -199,8 +199,16 @@ void move_pointers(const typename Op::Call& call, typename Op::Call& last,
 template <class Op>
 bool repeats(const typename Op::Call& call, typename Op::Call& last, typename Op::Args& args,
              bool& moved) {
-  if (!same_layouts<Op>(call, last, moved)) return false;
-  if (moved) move_pointers<Op>(call, last, args);
+  moved = false;
+  Op::operands(call, [&](const auto&... now) {
+    Op::operands(last, [&](const auto&... before) {
+      moved = ((now.tensor.data != before.tensor.data) || ...);
+    });
+  });
+  if (moved) {
+    if (!same_layouts<Op>(call, last, moved)) return false;
+    move_pointers<Op>(call, last, args);
+  }
   return last == call;
 }
 
