@@ -54,16 +54,19 @@ Support supports(const ConvBackwardFilter::Args& args, const Context&) {
 
 double estimate(const ConvBackwardFilter::Args& args, const Context& context) {
   const double rate = cpu::isa() == cpu::Isa::avx512 ? 200e9 : 90e9;
-  constexpr double an_element = 0.15e-9, a_sum = 0.15e-9, a_call = 0.5e-6, a_thread = 2e-6;
+  constexpr double an_element = 0.15e-9, an_empty_column = 0.45e-9, a_sum = 0.15e-9, a_call = 1e-6,
+                   a_thread = 2e-6;
   const Gathered g = layer(args);
   const std::int64_t lanes = cpu::isa() == cpu::Isa::avx512 ? 16 : 8;
   const double calls = static_cast<double>(g.groups * (is_one_line(g) ? 1 : g.images));
   const double pixels = static_cast<double>(g.pixels() * g.groups);
   const auto m = static_cast<double>(g.m);
   const auto q = static_cast<double>(g.q);
-  // One of them is rounded up to vectors, the other to a few rows.
+  // One of them is rounded up to vectors, which gemm fills with zeros pixel by pixel; the other to
+  // a few rows.
   const auto columns = static_cast<double>(round_up(g.q, lanes));
-  const double work = pixels * (std::max(m, 6.0) * columns * 2 / rate + (m + q) * an_element) +
+  const double packing = (m + q) * an_element + (columns - q) * an_empty_column;
+  const double work = pixels * (std::max(m, 6.0) * columns * 2 / rate + packing) +
                       calls * m * q * a_sum;
   return (work + calls * a_call) / context.threads() +
          (context.threads() > 1 ? calls * a_thread : 0);
