@@ -17,6 +17,7 @@
 
 #include <hwy/highway.h>
 
+#include <algorithm>
 #include <cstring>
 
 #include "rung/core/dtype.hpp"
@@ -139,7 +140,8 @@ HWY_INLINE hn::Vec<D> load_as_n(D d, const T* from, std::size_t n) {
     return widen<T>(d, hn::MaskedLoad(hn::FirstN(stored, n), stored, bits));
   } else {
     HWY_ALIGN Bits lanes[hn::MaxLanes(D())] = {};
-    std::memcpy(lanes, from, n * sizeof(T));
+    // n is no more than that; g++ warns where it cannot see so.
+    std::memcpy(lanes, from, std::min(n, hn::MaxLanes(D())) * sizeof(T));
     return widen<T>(d, hn::Load(stored, lanes));
   }
 }
