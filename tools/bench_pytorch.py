@@ -3,9 +3,10 @@
 """bench_pytorch.py [OUT.json]: times PyTorch's softmax, layer norm and attention on a GPU.
 
 The shapes and types are those that `rung bench softmax`, `norm` and `attention` time on a GPU by
-default (attention: by its backends flash and cudnn), and the rows are spelled as theirs, as a peer's: run it in the same session, on the same
-machine, and compare. Inputs rotate through buffers that together exceed the L2 cache several times, so
-that every call finds its input in memory; the time is the median over calls, each between two events
+default (attention: by PyTorch's backends flash and cudnn), and the rows are spelled as theirs, as a
+peer's: run it in the same session, on the same machine, and compare. Inputs of softmax and norm rotate
+through buffers that together exceed the L2 cache several times, so that every call finds its input in
+memory; attention's exceed it by themselves. The time is the median over calls, each between two events
 of the stream, after a warm-up.
 """
 

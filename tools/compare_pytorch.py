@@ -3,10 +3,11 @@
 """compare_pytorch.py SOURCE LIBRUNG [PROGRAM DATA [THREADS|cuda]]: what training is made of, beside PyTorch.
 
 Gradients and steps: loss, activation_backward and optimiser, called through librung.so, against PyTorch's autograd
-and optimisers on the same numbers, and attention against its scaled_dot_product_attention; the largest difference of each is printed, and one beyond its bound ends the script
-with 1. Speed, with PROGRAM (example_digits) and DATA (where tools/digits_data.py wrote): an epoch of the MLP and of the
-LeNet on THREADS threads (2) of the CPU, or on a GPU, by the program and by PyTorch (eager), which has the same model,
-batch and type, and its data in the memory of the device. The first steps' losses of both backends are compared, too.
+and optimisers on the same numbers, and attention against its scaled_dot_product_attention; the largest difference of
+each is printed, and one beyond its bound ends the script with 1. Speed, with PROGRAM (example_digits) and DATA (where
+tools/digits_data.py wrote): an epoch of the MLP and of the LeNet on THREADS threads (2) of the CPU, or on a GPU, by the
+program and by PyTorch (eager), which has the same model, batch and type, and its data in the memory of the device. The
+first steps' losses of both backends are compared, too.
 Not a part of continuous integration: it needs PyTorch and NumPy.
 """
 import pathlib

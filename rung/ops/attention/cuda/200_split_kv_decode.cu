@@ -6,8 +6,8 @@
 //          a block multiplies by tiles of 64 keys; the keys are split over as many blocks as fill
 //          the device. A block writes its maximum, sum and weighted values; a second kernel
 //          combines those of a row in the order of the keys.
-// Changes  against tensor_cores: K and V come from memory once per group of heads and once for all
-//          tokens, not once per head; one query with a long cache fills the device.
+// Changes  against split_kv: tensor cores, so that 16 rows cost what one does, and 64 little more;
+//          tiles of K and V come by asynchronous copies, several in flight.
 // Cost     the bytes of K and V. Partial results are 4 (Dv + 2) bytes per row and split.
 // Limits   f16 and bf16; D and Dv multiples of 8 up to 256; rows of K and V that 16 bytes align.
 //          More than 64 rows are tiles that read K and V again, from L2.
@@ -103,20 +103,7 @@ double estimate(const Attention::Args& args, const Context& context) {
 
 template <class T, int Width>
 void launch_width(const Attention::Args& args, Context& context, const Plan& plan) {
-  Cut cut{.rows = args.group() * args.queries(),
-          .row_tiles = static_cast<int>(plan.row_tiles),
-          .splits = static_cast<int>(plan.splits),
-          .weighted = nullptr,
-          .maximum = nullptr,
-          .sum = nullptr};
-  const std::int64_t all_rows = args.batch() * args.kv_heads() * cut.rows;
-  if (cut.splits > 1) {
-    const std::int64_t parts = all_rows * cut.splits;
-    cut.weighted = static_cast<float*>(context.workspace(
-        static_cast<std::size_t>(parts * (args.value_width() + 2)) * sizeof(float)));
-    cut.maximum = cut.weighted + parts * args.value_width();
-    cut.sum = cut.maximum + parts;
-  }
+  const Cut<float> cut = cut_of<float>(args, context, plan.row_tiles, plan.splits);
   const Heads<T> p = heads_of<T>(args);
   const LaunchShape shape{.grid = args.batch() * args.kv_heads() * plan.row_tiles * plan.splits,
                           .block = threads,
@@ -127,12 +114,7 @@ void launch_width(const Attention::Args& args, Context& context, const Plan& pla
   } else {
     launch(context, shape, attention_split_kv<T, Width, warps>, p, cut);
   }
-  if (cut.splits == 1) return;
-  launch(context,
-         {.grid = ceil_div(all_rows, combine_rows),
-          .block = 32 * combine_rows,
-          .dependent = can_depend(context)},
-         attention_combine_splits<T>, p, cut);
+  combine_splits(args, context, p, cut);
 }
 
 void run(const Attention::Args& args, Context& context) {
@@ -146,7 +128,7 @@ void run(const Attention::Args& args, Context& context) {
 
 const Rung<Attention> self{{.name = "split_kv_decode",
                             .step = 200,
-                            .after = "tensor_cores",
+                            .after = "split_kv",
                             .backend = device_backend,
                             .supports = supports,
                             .estimate = estimate,

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The kernels of 200_split_kv_decode.cu: rows of queries against a part of the keys, and what
-// combines the parts.
+// The kernel of 200_split_kv_decode.cu: rows of queries against a part of the keys.
 #pragma once
 
 #include "rung/core/integer.hpp"
@@ -10,14 +9,14 @@
 #include "rung/device/ptx_matrix.hpp"
 #include "rung/ops/attention/cuda/detail/fragments.hpp"
 #include "rung/ops/attention/cuda/detail/heads.hpp"
+#include "rung/ops/attention/cuda/detail/parts.hpp"
 
 namespace rung::attention_cuda::inline RUNG_TARGET::split_kv {
 
 constexpr int warps = 4;
 constexpr int threads = 32 * warps;
 constexpr int key_tile = 64;
-constexpr int warp_rows = 16;    // of mma.m16n8k16
-constexpr int combine_rows = 4;  // rows of a block of the second kernel, a warp each
+constexpr int warp_rows = 16;  // of mma.m16n8k16
 
 /// Of the width that D and Dv are padded to. Bytes in flight hide the memory's latency (3.35 TB/s
 /// times 1 us are 25 KB per SM): two or three blocks per SM, each with all but one of its stages.
@@ -46,25 +45,6 @@ template <class T, int Width>
 union Layout {
   Stage<T, Width> stages[Ring<Width>::stages];
   Exchange<Width> exchange;
-};
-
-/// How the work is cut, and where partial results go: row r of a head of K and V is token
-/// r / group of its head r % group; there are `rows` of them, in tiles.
-struct Cut {
-  std::int64_t rows;
-  int row_tiles;
-  int splits;
-  float* weighted;  // [batch][kv_head][row][split][Dv]
-  float* maximum;   // [batch][kv_head][row][split]
-  float* sum;       // likewise
-};
-
-/// A row's place: which token of which head.
-template <class T>
-struct Row {
-  std::int64_t b, h, i;
-  __device__ __forceinline__ Row(const Heads<T>& p, std::int64_t b, std::int64_t g, std::int64_t r)
-      : b(b), h(g * p.group + r % p.group), i(r / p.group) {}
 };
 
 /// Copies keys [first, first + 64) of K and V into a stage; those from `end` on become zeros.
@@ -219,29 +199,10 @@ struct WarpRows {
   }
 };
 
-/// Where a row's results go: to o and lse, or, if its keys are split, to the partial results.
-template <class T>
-__device__ __forceinline__ void write(const Heads<T>& p, const Cut& cut, std::int64_t b,
-                                      std::int64_t g, std::int64_t r, int split, int column,
-                                      float value, float maximum, float sum) {
-  const Row<T> row(p, b, g, r);
-  if (cut.splits == 1) {
-    p.o(b, row.h, row.i, column) = convert<T>(value * reciprocal(sum));
-    if (column == 0) p.write_lse(b, row.h, row.i, log_sum(maximum * p.scale, sum));
-    return;
-  }
-  const std::int64_t part = ((b * p.kv_heads() + g) * cut.rows + r) * cut.splits + split;
-  cut.weighted[part * p.value_width() + column] = value;
-  if (column == 0) {
-    cut.maximum[part] = maximum;
-    cut.sum[part] = sum;
-  }
-}
-
 /// RowWarps warps have 16 rows each; 4 / RowWarps share the keys of a tile.
 template <class T, int Width, int RowWarps>
 __global__ void __launch_bounds__(threads, Ring<Width>::blocks_per_sm)
-    attention_split_kv(Heads<T> p, Cut cut) {
+    attention_split_kv(Heads<T> p, Cut<float> cut) {
   constexpr int stages = Ring<Width>::stages;
   constexpr int key_warps = warps / RowWarps;
   constexpr int warp_keys = key_tile / key_warps;
@@ -351,40 +312,6 @@ __global__ void __launch_bounds__(threads, Ring<Width>::blocks_per_sm)
       }
       write(p, cut, b, g, first_row + row, split, column, value, maximum, sum);
     }
-  }
-}
-
-/// A warp per row: the partial results of its splits, in the order of the keys.
-template <class T>
-__global__ void __launch_bounds__(32 * combine_rows) attention_combine_splits(Heads<T> p, Cut cut) {
-  start_dependent();
-  const std::int64_t at = std::int64_t{blockIdx.x} * combine_rows + threadIdx.x / warp_size;
-  if (at >= p.batch() * p.kv_heads() * cut.rows) return;
-  const std::int64_t r = at % cut.rows;
-  const std::int64_t g = at / cut.rows % p.kv_heads();
-  const std::int64_t b = at / cut.rows / p.kv_heads();
-  const float factor = p.scale * log2_e<float>;
-  const float* const maxima = cut.maximum + at * cut.splits;
-  const float* const sums = cut.sum + at * cut.splits;
-  const float* const weighted = cut.weighted + at * cut.splits * p.value_width();
-  float maximum = no_maximum<float>;
-  for (int split = 0; split < cut.splits; ++split) maximum = fmaxf(maximum, maxima[split]);
-  float sum = 0;
-  for (int split = 0; split < cut.splits; ++split) {
-    sum += ptx::fast_exp2((maxima[split] - maximum) * factor) * sums[split];
-  }
-  const Row<T> row(p, b, g, r);
-  for (int column = lane_of_thread(); column < p.value_width(); column += warp_size) {
-    float value = 0;
-#pragma unroll 4
-    for (int split = 0; split < cut.splits; ++split) {
-      const float part = ptx::fast_exp2((maxima[split] - maximum) * factor);
-      value += part * weighted[split * p.value_width() + column];
-    }
-    p.o(b, row.h, row.i, column) = convert<T>(value * reciprocal(sum));
-  }
-  if (lane_of_thread() == 0) {
-    p.write_lse(b, row.h, row.i, log_sum(maximum * p.scale, sum));
   }
 }
 
