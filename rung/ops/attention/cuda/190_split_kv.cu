@@ -9,8 +9,9 @@
 //          all heads of q that share it, not once for each.
 // Cost     the bytes of K and V. 2 (D + Dv) operations per score; three shuffles a row for four
 //          keys. Partial results are Dv + 2 numbers per row and split.
-// Limits   D and Dv up to 256, fewer than 2^31 keys, up to 64 rows. Sums are multiply-adds in registers: up to 8
-//          rows (f64, or more than 128 columns: 4 and 2) per block; more rows read K and V again.
+// Limits   D and Dv up to 256, fewer than 2^31 keys, up to 64 rows. Sums are multiply-adds in
+//          registers: up to 8 rows (f64, or more than 128 columns: 4 and 2) per block; more rows
+//          read K and V again.
 // Tried    -
 // Source   T. Dao and others, Flash-Decoding for long-context inference, 2023.
 #include "rung/device/load.hpp"
@@ -97,6 +98,7 @@ __global__ void __launch_bounds__(threads)
   const std::int64_t begin = all * split / cut.splits;
   const std::int64_t end = all * (split + 1) / cut.splits;
   const int keys = static_cast<int>(end - begin);
+  const int there = static_cast<int>(last_row - first_row) + 1;  // rows
 
   int seen[Rows];  // of this block's keys
 #pragma unroll
@@ -135,6 +137,7 @@ __global__ void __launch_bounds__(threads)
     of_v.load(v + row * p.v.strides[2], p.v.strides[3], p.value_width(), wide);
 #pragma unroll
     for (int r = 0; r < Rows; ++r) {
+      if (r >= there) break;
       Sum score = 0;
 #pragma unroll
       for (int i = 0; i < Values::size; ++i) {
@@ -163,6 +166,7 @@ __global__ void __launch_bounds__(threads)
   __syncthreads();  // q has been used
 #pragma unroll
   for (int r = 0; r < Rows; ++r) {
+    if (r >= there) break;
     Sum most = maximum[r];
     most = greater(most, shuffle_xor(most, key_lanes));
     most = greater(most, shuffle_xor(most, 2 * key_lanes));

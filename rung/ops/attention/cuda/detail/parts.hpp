@@ -14,8 +14,8 @@ namespace rung::attention_cuda::inline RUNG_TARGET::split_kv {
 
 inline constexpr int combine_rows = 4;  // of a block of the second kernel, a warp each
 
-/// How the rows of a call are cut, and where partial results go: row r of a head of K and V is token
-/// r / group of its head r % group; there are `rows` of them, in tiles.
+/// How the rows of a call are cut, and where partial results go: row r of a head of K and V is
+/// token r / group of its head r % group; there are `rows` of them, in tiles.
 template <class Sum>
 struct Cut {
   std::int64_t rows;
