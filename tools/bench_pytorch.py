@@ -1,14 +1,16 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""bench_pytorch.py [OUT.json]: times PyTorch's softmax and layer norm on a GPU.
+"""bench_pytorch.py [OUT.json]: times PyTorch's softmax, layer norm and attention on a GPU.
 
-The ten shapes and both types are those that `rung bench softmax` and `rung bench norm` time on a GPU
-by default, and the rows are spelled as theirs, as a peer's: run it in the same session, on the same
-machine, and compare. Inputs rotate through buffers that together exceed the L2 cache several times, so
-that every call finds its input in memory; the time is the median over calls, each between two events
+The shapes and types are those that `rung bench softmax`, `norm` and `attention` time on a GPU by
+default (attention: by PyTorch's backends flash and cudnn), and the rows are spelled as theirs, as a
+peer's: run it in the same session, on the same machine, and compare. Inputs of softmax and norm rotate
+through buffers that together exceed the L2 cache several times, so that every call finds its input in
+memory; attention's exceed it by themselves. The time is the median over calls, each between two events
 of the stream, after a warm-up.
 """
 
+import itertools
 import json
 import statistics
 import sys
@@ -17,6 +19,11 @@ import torch
 
 SHAPES = [(65536, 1024), (16384, 4096), (4096, 16384), (8192, 32768), (2048, 131072)]
 TYPES = {"f32": torch.float32, "bf16": torch.bfloat16}
+# Batch, heads, queries, width, heads of keys, keys, causal.
+ATTENTION = [(2, 32, 8192, 64, 32, 8192, False), (2, 32, 8192, 128, 32, 8192, False),
+             (2, 32, 8192, 128, 32, 8192, True), (2, 16, 8192, 256, 16, 8192, True),
+             (32, 64, 1, 128, 8, 8192, False), (128, 64, 1, 128, 8, 32768, False),
+             (32, 64, 8, 128, 8, 8192, False)]
 CALLS = 51  # timed, an odd number: the median is one of them
 WARM_UP = 5
 L2_TIMES = 4  # the inputs together exceed L2 this many times
@@ -39,20 +46,20 @@ def seconds_of(call, inputs):
     return [begin.elapsed_time(end) / 1e3 for begin, end in events]
 
 
-def row(op, problem, times, moved_bytes):
-    """As a row of `rung bench --json`; what only rung can say is null."""
+def row(op, problem, times, amount, rung="pytorch", unit="GB/s"):
+    """As a row of `rung bench --json`; what only rung can say is null. `amount`: bytes or operations."""
     median = statistics.median(times)
     quartiles = statistics.quantiles(times, n=4)
     return {
         "op": op,
-        "rung": "pytorch",
+        "rung": rung,
         "backend": "cuda",
         "peer": True,
         "problem": problem,
         "seconds": median,
         "spread": (quartiles[2] - quartiles[0]) / median,
-        "rate": moved_bytes / median / 1e9,
-        "unit": "GB/s",
+        "rate": amount / median / 1e9,
+        "unit": unit,
         "of_ceiling": None,
         "vs_peer": None,
         "step": 0,
@@ -90,6 +97,32 @@ def measure():
             torch.cuda.empty_cache()
 
 
+def measure_attention():
+    from torch.nn.attention import SDPBackend, sdpa_kernel
+    for batch, heads, queries, width, kv_heads, keys, causal in ATTENTION:
+        q = torch.randn(batch, heads, queries, width, device="cuda", dtype=torch.bfloat16)
+        k, v = (torch.randn(batch, kv_heads, keys, width, device="cuda", dtype=torch.bfloat16)
+                for _ in range(2))
+        problem = f"bf16 {batch}x{heads}x{queries}x{width}" + ("" if kv_heads == heads else f",kv={kv_heads}") + (
+            "" if keys == queries else f",keys={keys}") + (",causal" if causal else "")
+        reads = queries * heads // kv_heads < 256  # bound by memory
+        amount = (2 * 2 * (q.numel() + k.numel()) if reads else
+                  4 * batch * heads * width * queries * keys * (0.5 if causal else 1))
+        for rung, backend in ("pytorch_flash", SDPBackend.FLASH_ATTENTION), (
+                "pytorch_cudnn", SDPBackend.CUDNN_ATTENTION):
+            def call(x):
+                with sdpa_kernel(backend):
+                    torch.nn.functional.scaled_dot_product_attention(
+                        x, k, v, is_causal=causal, enable_gqa=kv_heads != heads)
+            try:
+                times = seconds_of(call, [q])
+            except RuntimeError:
+                continue  # a backend that does not take the shape
+            yield row("attention", problem, times, amount, rung, "GB/s" if reads else "GFLOP/s")
+        del q, k, v
+        torch.cuda.empty_cache()
+
+
 def main():
     if len(sys.argv) > 2 or sys.argv[1:] in (["-h"], ["--help"]):
         print(__doc__)
@@ -98,10 +131,10 @@ def main():
         print("bench_pytorch.py: PyTorch finds no GPU here", file=sys.stderr)
         return 1
     rows = []
-    for one in measure():
+    for one in itertools.chain(measure(), measure_attention()):
         rows.append(one)
-        print(f"{one['op']:8} {one['problem']:32} {one['seconds'] * 1e6:10.1f} us "
-              f"{one['rate']:8.0f} GB/s", file=sys.stderr)
+        print(f"{one['op']:9} {one['problem']:38} {one['seconds'] * 1e6:10.1f} us "
+              f"{one['rate']:8.0f} {one['unit']}  {one['rung']}", file=sys.stderr)
     text = json.dumps({"machine": {"gpu": torch.cuda.get_device_name(0)}, "rows": rows}, indent=1)
     if len(sys.argv) == 2:
         with open(sys.argv[1], "w", encoding="utf-8") as file:

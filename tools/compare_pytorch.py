@@ -3,10 +3,11 @@
 """compare_pytorch.py SOURCE LIBRUNG [PROGRAM DATA [THREADS|cuda]]: what training is made of, beside PyTorch.
 
 Gradients and steps: loss, activation_backward and optimiser, called through librung.so, against PyTorch's autograd
-and optimisers on the same numbers; the largest difference of each is printed, and one beyond its bound ends the script
-with 1. Speed, with PROGRAM (example_digits) and DATA (where tools/digits_data.py wrote): an epoch of the MLP and of the
-LeNet on THREADS threads (2) of the CPU, or on a GPU, by the program and by PyTorch (eager), which has the same model,
-batch and type, and its data in the memory of the device. The first steps' losses of both backends are compared, too.
+and optimisers on the same numbers, and attention against its scaled_dot_product_attention; the largest difference of
+each is printed, and one beyond its bound ends the script with 1. Speed, with PROGRAM (example_digits) and DATA (where
+tools/digits_data.py wrote): an epoch of the MLP and of the LeNet on THREADS threads (2) of the CPU, or on a GPU, by the
+program and by PyTorch (eager), which has the same model, batch and type, and its data in the memory of the device. The
+first steps' losses of both backends are compared, too.
 Not a part of continuous integration: it needs PyTorch and NumPy.
 """
 import pathlib
@@ -104,6 +105,17 @@ def optimisers(api, draw, failures):
         compare(f"optimiser: 50 steps of {name}", p, tensor, 1e-4, failures)
 
 
+def attention(api, draw, failures):
+    for causal, group in ((False, 1), (True, 4)):
+        q = draw.standard_normal((2, 8, 70, 64)).astype(np.float32)
+        k, v = (draw.standard_normal((2, 8 // group, 70, 64)).astype(np.float32) for _ in range(2))
+        o = np.empty_like(q)
+        api.call("attention", q, k, v, o, options=api.options("attention", causal=int(causal)))
+        theirs = torch.nn.functional.scaled_dot_product_attention(
+            *(torch.from_numpy(x) for x in (q, np.repeat(k, group, 1), np.repeat(v, group, 1))), is_causal=causal)
+        compare(f"attention: {'causal' if causal else 'full'}, {8 // group} heads of keys", o, theirs, 2e-6, failures)
+
+
 def model_of(name):
     linear, relu = torch.nn.Linear, torch.nn.ReLU
     if name == "mlp":
@@ -163,6 +175,7 @@ def main():
     losses(api, draw, failures)
     activations(api, draw, failures)
     optimisers(api, draw, failures)
+    attention(api, draw, failures)
     if len(sys.argv) > 4:
         program, data = sys.argv[3], sys.argv[4]
         images = torch.from_numpy(np.load(f"{data}/mnist_images.npy")).float().div(255)[:4000, None]

@@ -12,6 +12,7 @@ import time
 
 import numpy as np
 from against_numpy import Api
+from differential_attention import attention  # noqa: F401, found by name
 from differential_conv import conv, conv_backward_data, conv_backward_filter  # noqa: F401, found by name
 from differential_images import image, pool, pool_backward, stencil  # noqa: F401, found by name
 from differential_training import activation_backward, loss, optimiser  # noqa: F401

@@ -18,9 +18,10 @@
 //          are kept in f32, f64 for f64.
 // Scale    finite and above 0; 0, the default, stands for 1 / sqrt(D).
 // Special  A query that sees no key: o is 0 and lse -infinity; the same where all its scores are
-//          -infinity and v is finite. A score that is NaN or +infinity makes its query's o and lse NaN. A NaN in v
-//          makes its column of o NaN wherever its key is seen; an infinity in v makes it infinite
-//          or NaN. What is stored for keys that a query does not see never reaches its result.
+//          -infinity and v is finite. A score that is NaN or +infinity makes its query's o and
+//          lse NaN. A NaN in v makes its column of o NaN wherever its key is seen; an infinity in v
+//          makes it infinite or NaN. What is stored for keys that a query does not see never
+//          reaches its result.
 // Aliasing o and lse overlap nothing else.
 // Accuracy with u the unit roundoff of the arithmetic (twice that for f16 and bf16, where tensor
 //          cores truncate), a_j = scale sum_d |q_d k_jd|, n the number of keys that are seen, p the
@@ -63,7 +64,8 @@ struct RUNG_API Attention {
   static constexpr std::string_view problem_help =
       "TYPE BxHxSxD[,options]: bf16 4x32x2048x128,causal   f16 8x32x1x128,kv=8,keys=4096\n"
       "options: kv=N (heads of k and v; default H), keys=N (default S), dv=N (width of v and o;\n"
-      "         default D), scale=X (default 1/sqrt(D)), causal, lse (written too), lengths (other\n"
+      "         default D), scale=X (default 1/sqrt(D)), causal, lse (written too), lengths "
+      "(other\n"
       "         numbers of keys for each batch element), bshd (q, k and v are in memory as\n"
       "         BxSxHxD), special (values: NaN and infinities, in keys that are not seen too)";
 

@@ -76,11 +76,8 @@ void run(const Attention::Args& args, Context& context) {
   });
 }
 
-const Rung<Attention> self{{.name = "materialised",
-                            .step = 10,
-                            .teaching = true,
-                            .supports = supports,
-                            .run = run}};
+const Rung<Attention> self{
+    {.name = "materialised", .step = 10, .teaching = true, .supports = supports, .run = run}};
 
 }  // namespace
 }  // namespace rung

@@ -33,8 +33,8 @@ struct Running {
 
 /// Adds the keys from `first` on, up to `end`, to what query i knows.
 template <class T>
-void add_tile(const Heads<T>& p, std::int64_t b, std::int64_t h, std::int64_t i,
-              std::int64_t first, std::int64_t end, Running<typename Heads<T>::Sum>& running) {
+void add_tile(const Heads<T>& p, std::int64_t b, std::int64_t h, std::int64_t i, std::int64_t first,
+              std::int64_t end, Running<typename Heads<T>::Sum>& running) {
   using Sum = typename Heads<T>::Sum;
   const std::int64_t g = h / p.group;
   Sum weight[key_tile];

@@ -152,13 +152,11 @@ bool soften(const Scratch<Sum>& s, std::int64_t rows, std::int64_t keys) {
     for (std::int64_t j = 0; j < keys; ++j) {
       maximum = hn::Max(hn::LoadU(d, s.weight + j * block_rows + r), maximum);
     }
-    const auto rescale =
-        exp2<false>(d, hn::Sub(before, maximum));
+    const auto rescale = exp2<false>(d, hn::Sub(before, maximum));
     auto sum = hn::Mul(hn::LoadU(d, s.sum + r), rescale);
     for (std::int64_t j = 0; j < keys; ++j) {
       Sum* const at = s.weight + j * block_rows + r;
-      const auto weight =
-          exp2<false>(d, hn::Sub(hn::LoadU(d, at), maximum));
+      const auto weight = exp2<false>(d, hn::Sub(hn::LoadU(d, at), maximum));
       hn::StoreU(weight, d, at);
       sum = hn::Add(sum, weight);
     }
@@ -335,11 +333,8 @@ void run(const Attention::Args& args, Context& context) {
 }
 
 // `threads` with one thread is the same.
-const Rung<Attention> self{{.name = "simd",
-                            .step = 30,
-                            .after = "online_tiled",
-                            .teaching = true,
-                            .run = run}};
+const Rung<Attention> self{
+    {.name = "simd", .step = 30, .after = "online_tiled", .teaching = true, .run = run}};
 
 }  // namespace
 }  // namespace rung

@@ -76,7 +76,8 @@ Support supports(const Attention::Args& args, const Context& context) {
 
 void run(const Attention::Args& args, Context& context) {
   const Extents shape{args.batch(), args.heads(), args.queries(), args.keys()};
-  auto* memory = static_cast<float*>(context.workspace(static_cast<std::size_t>(score_bytes(args))));
+  auto* memory =
+      static_cast<float*>(context.workspace(static_cast<std::size_t>(score_bytes(args))));
   const View<float, 4> scores = TensorRef(memory, shape, context.device()).view<float, 4>();
   const Heads<float> p = heads_of<float>(args);
   const std::int64_t rows = args.batch() * args.heads() * args.queries();

@@ -58,7 +58,8 @@ __global__ void __launch_bounds__(rows) attention_online_tiled(Heads<float> p) {
       tiles.v[at / max_width][d] = j < p.keys() && d < p.value_width() ? p.v(b, g, j, d) : 0.0F;
     }
     __syncthreads();  // the tiles are complete
-    const int here = static_cast<int>(clamped(seen - first, std::int64_t{0}, std::int64_t{key_tile}));
+    const int here =
+        static_cast<int>(clamped(seen - first, std::int64_t{0}, std::int64_t{key_tile}));
     float scores[key_tile];
     float larger = maximum;
 #pragma unroll

@@ -24,13 +24,13 @@ namespace {
 using namespace attention_cuda;
 
 constexpr int threads = 256;
-constexpr int across = 16;   // threads along a row of patches: half a warp
-constexpr int patch = 4;     // queries, and keys, of a thread
-constexpr int rows = 64;     // queries of a block
+constexpr int across = 16;  // threads along a row of patches: half a warp
+constexpr int patch = 4;    // queries, and keys, of a thread
+constexpr int rows = 64;    // queries of a block
 constexpr int key_tile = 64;
-constexpr int slice = 32;    // of D
-constexpr int values = 32;   // keys of which v is in shared memory
-constexpr int piece = 128;   // columns of v: two patches of 4 for each thread
+constexpr int slice = 32;   // of D
+constexpr int values = 32;  // keys of which v is in shared memory
+constexpr int piece = 128;  // columns of v: two patches of 4 for each thread
 
 /// Slices are stored by columns, so that a patch is one load; 4 elements of padding spread the
 /// columns over the banks when they are written.
@@ -123,9 +123,9 @@ __device__ __forceinline__ void multiply_values(const Heads<T>& p, const Item& i
     for (int at = thread; at < values * piece; at += threads) {
       const std::int64_t j = first + from + at / piece;
       const std::int64_t c = item.first_column + at % piece;
-      tiles.v[at / piece][at % piece] =
-          j < end && c < p.value_width() ? convert<Sum>(p.v(item.b, item.h / p.group, j, c))
-                                         : Sum(0);
+      tiles.v[at / piece][at % piece] = j < end && c < p.value_width()
+                                            ? convert<Sum>(p.v(item.b, item.h / p.group, j, c))
+                                            : Sum(0);
     }
     __syncthreads();  // the values are complete
     if (item.first_query + row >= p.queries()) continue;
@@ -231,8 +231,7 @@ double estimate(const Attention::Args& args, const Context& context) {
   const auto value_width = static_cast<double>(round_up(args.value_width(), piece));
   const double made = width * value_width / piece + value_width;
   const double useful = static_cast<double>(args.width() + args.value_width());
-  return seconds_of({.rows = rows, .operations = rate * useful / made, .per_sm = 2}, args,
-                    context);
+  return seconds_of({.rows = rows, .operations = rate * useful / made, .per_sm = 2}, args, context);
 }
 
 void run(const Attention::Args& args, Context& context) {

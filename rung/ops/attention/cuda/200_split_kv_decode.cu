@@ -6,446 +6,21 @@
 //          a block multiplies by tiles of 64 keys; the keys are split over as many blocks as fill
 //          the device. A block writes its maximum, sum and weighted values; a second kernel
 //          combines those of a row in the order of the keys.
-// Changes  against tensor_cores: K and V come from memory once per group of heads and once for all
-//          tokens, not once per head; one query with a long cache fills the device.
+// Changes  against split_kv: tensor cores, so that 16 rows cost what one does, and 64 little more;
+//          tiles of K and V come by asynchronous copies, several in flight.
 // Cost     the bytes of K and V. Partial results are 4 (Dv + 2) bytes per row and split.
-// Limits   f16 and bf16; D and Dv multiples of 8 up to 256; rows of K and V that 16 bytes align. More
-//          than 64 rows are tiles that read K and V again, from L2.
+// Limits   f16 and bf16; D and Dv multiples of 8 up to 256; rows of K and V that 16 bytes align.
+//          More than 64 rows are tiles that read K and V again, from L2.
 // Tried    see EXPERIMENTS.md
 // Source   T. Dao and others, Flash-Decoding for long-context inference, 2023; J. Ainslie and
 //          others, GQA, 2023.
-#include "rung/core/integer.hpp"
-#include "rung/device/collectives.hpp"
-#include "rung/device/dependent.hpp"
-#include "rung/device/ptx_async_copy.hpp"
-#include "rung/device/ptx_matrix.hpp"
-#include "rung/ops/attention/cuda/detail/heads.hpp"
+#include "rung/ops/attention/cuda/200_split_kv_decode.cuh"
 
 namespace rung {
 namespace {
 
 using namespace attention_cuda;
-
-constexpr int warps = 4;
-constexpr int threads = 32 * warps;
-constexpr int key_tile = 64;
-constexpr int warp_rows = 16;  // of mma.m16n8k16
-constexpr int combine_rows = 4;  // rows of a block of the second kernel, a warp each
-
-/// Of the width that D and Dv are padded to. Bytes in flight hide the memory's latency (3.35 TB/s
-/// times 1 us are 25 KB an SM): two or three blocks an SM, each with all but one of its stages.
-template <int Width>
-struct Ring {
-  static constexpr int stages = Width == 64 ? 4 : 3;
-  static constexpr int blocks_per_sm = Width == 64 ? 3 : Width == 128 ? 2 : 1;
-};
-
-/// 16 bytes of padding put the rows of an 8 x 8 matrix into different banks.
-template <class T, int Width>
-struct Stage {
-  T k[key_tile][Width + 8];
-  T v[key_tile][Width + 8];
-};
-
-/// What warps that share rows exchange at the end.
-template <int Width>
-struct Exchange {
-  float maximum[warps][warp_rows];
-  float sum[warps][warp_rows];
-  float weighted[warps][warp_rows][Width + 4];
-};
-
-template <class T, int Width>
-union Layout {
-  Stage<T, Width> stages[Ring<Width>::stages];
-  Exchange<Width> exchange;
-};
-
-/// How the work is cut, and where partial results go: row r of a head of K and V is token
-/// r / group of its head r % group; there are `rows` of them, in tiles.
-struct Cut {
-  std::int64_t rows;
-  int row_tiles;
-  int splits;
-  float* weighted;  // [batch][kv_head][row][split][Dv]
-  float* maximum;   // [batch][kv_head][row][split]
-  float* sum;       // likewise
-};
-
-/// A row's place: which token of which head.
-template <class T>
-struct Row {
-  std::int64_t b, h, i;
-  __device__ __forceinline__ Row(const Heads<T>& p, std::int64_t b, std::int64_t g, std::int64_t r)
-      : b(b), h(g * p.group + r % p.group), i(r / p.group) {}
-};
-
-template <class T>
-__device__ __forceinline__ void multiply(float (&sum)[4], const std::uint32_t (&a)[4],
-                                         const std::uint32_t (&b)[2]) {
-  if constexpr (std::is_same_v<T, f16>) {
-    ptx::mma_m16n8k16_f16(sum, a, b, sum);
-  } else {
-    ptx::mma_m16n8k16_bf16(sum, a, b, sum);
-  }
-}
-
-template <class T>
-__device__ __forceinline__ std::uint32_t pack_pair(float low, float high) {
-  const Pack<T, 2> both = convert<T>(Pack<float, 2>{{low, high}});
-  return std::uint32_t{both[0].bits} | std::uint32_t{both[1].bits} << 16;
-}
-
-/// Copies keys [first, first + 64) of K and V into a stage; those from `end` on become zeros.
-template <class T, int Width>
-__device__ __forceinline__ void fetch(const Heads<T>& p, const T* k, const T* v, std::int64_t first,
-                                      std::int64_t end, Stage<T, Width>& stage) {
-  constexpr int chunk = 8;  // elements of 16 bytes
-  constexpr int chunks = Width / chunk;
-#pragma unroll
-  for (int at = 0; at < key_tile * chunks / threads; ++at) {
-    const int index = at * threads + static_cast<int>(threadIdx.x);
-    const int row = index / chunks;
-    const int column = index % chunks * chunk;
-    const std::int64_t j = first + row;
-    const bool of_k = j < end && column < p.width();
-    const bool of_v = j < end && column < p.value_width();
-    ptx::async_copy<16>(&stage.k[row][column], of_k ? k + j * p.k.strides[2] + column : k,
-                        of_k ? 16 : 0);
-    ptx::async_copy<16>(&stage.v[row][column], of_v ? v + j * p.v.strides[2] + column : v,
-                        of_v ? 16 : 0);
-  }
-}
-
-/// Infinities and NaN in what a lane has of V: keys 2 t, 2 t + 1, 2 t + 8 and 2 t + 9 (t = lane % 4)
-/// of column lane / 4. Queries that do not see a key must not even multiply it by 0; those that see
-/// it get NaN. `seen` counts from the first of the 16 keys.
-template <class T>
-__device__ __forceinline__ void hide_unseen(std::uint32_t (&v)[2], const int (&seen)[2],
-                                            float (&o)[4]) {
-  constexpr std::uint32_t exponent = std::is_same_v<T, f16> ? 0x7c00 : 0x7f80;
-  const int t = lane_of_thread() % 4;
-  int first = 16;  // key that is not finite
-#pragma unroll
-  for (int at = 3; at >= 0; --at) {
-    const std::uint32_t bits = v[at / 2] >> at % 2 * 16 & exponent;
-    if (bits != exponent) continue;
-    v[at / 2] &= at % 2 == 0 ? 0xffff0000u : 0x0000ffffu;
-    first = 2 * t + at / 2 * 8 + at % 2;
-  }
-  first = smaller(first, shuffle_xor(first, 1));
-  first = smaller(first, shuffle_xor(first, 2));
-#pragma unroll
-  for (int column = 0; column < 2; ++column) {
-    const int of_column = shuffle(first, (2 * t + column) * 4);
-#pragma unroll
-    for (int r = 0; r < 2; ++r) {
-      if (of_column < seen[r]) o[2 * r + column] = std::numeric_limits<float>::quiet_NaN();
-    }
-  }
-}
-
-/// 16 rows of q, and what they know of the keys so far. A lane has rows lane / 4 and lane / 4 + 8,
-/// of eight columns of o columns 2 (lane % 4) and the next.
-template <class T, int Width>
-struct WarpRows {
-  std::uint32_t q[Width / 16][4];
-  float o[Width / 8][4] = {};
-  float maximum[2] = {no_maximum<float>, no_maximum<float>};
-  float sum[2] = {};  // of this lane's keys
-  std::int64_t seen[2];
-
-  __device__ __forceinline__ void load(const Heads<T>& p, std::int64_t b, std::int64_t g,
-                                       std::int64_t first_row, std::int64_t rows) {
-    const int lane = lane_of_thread();
-#pragma unroll
-    for (int r = 0; r < 2; ++r) {
-      const std::int64_t at = first_row + lane / 4 + 8 * r;
-      const bool exists = at < rows;
-      const Row<T> row(p, b, g, exists ? at : 0);
-      seen[r] = exists ? p.visible(b, row.i) : 0;
-      const T* const from = &p.q(b, row.h, row.i, 0);
-#pragma unroll
-      for (int d = 0; d < Width / 16; ++d) {
-#pragma unroll
-        for (int half = 0; half < 2; ++half) {
-          std::uint32_t pair = 0;
-#pragma unroll
-          for (int i = 0; i < 2; ++i) {
-            const std::int64_t column = d * 16 + half * 8 + lane % 4 * 2 + i;
-            if (exists && column < p.width()) {
-              pair |= std::uint32_t{from[column * p.q.strides[3]].bits} << 16 * i;
-            }
-          }
-          q[d][2 * half + r] = pair;
-        }
-      }
-    }
-  }
-
-  /// Keys [from, from + 16 Steps) of a stage; key `from` is key `j` of the batch element. `factor`
-  /// makes powers of 2 of scores. Masked: not all rows see all of these keys.
-  template <int Steps, bool Masked>
-  __device__ __forceinline__ void add_keys(const Stage<T, Width>& stage, int from, std::int64_t j,
-                                           float factor) {
-    const int lane = lane_of_thread();
-    float scores[2 * Steps][4] = {};
-    // Rows of K are columns of the product: two matrices of 8 keys, two of 8 elements.
-    const T* const k = &stage.k[from + lane % 8 + lane / 16 * 8][lane / 8 % 2 * 8];
-#pragma unroll
-    for (int d = 0; d < Width / 16; ++d) {
-#pragma unroll
-      for (int step = 0; step < Steps; ++step) {
-        std::uint32_t words[4];
-        ptx::load_matrix<4>(words, k + step * 16 * (Width + 8) + d * 16);
-        multiply<T>(scores[2 * step], q[d], {words[0], words[1]});
-        multiply<T>(scores[2 * step + 1], q[d], {words[2], words[3]});
-      }
-    }
-    if constexpr (Masked) {
-#pragma unroll
-      for (int n = 0; n < 2 * Steps; ++n) {
-#pragma unroll
-        for (int i = 0; i < 4; ++i) {
-          if (j + n * 8 + lane % 4 * 2 + i % 2 >= seen[i / 2]) {
-            scores[n][i] = -std::numeric_limits<float>::infinity();
-          }
-        }
-      }
-    }
-    float larger[2] = {maximum[0], maximum[1]};
-#pragma unroll
-    for (int n = 0; n < 2 * Steps; ++n) {
-#pragma unroll
-      for (int i = 0; i < 4; ++i) larger[i / 2] = fmaxf(larger[i / 2], scores[n][i]);
-    }
-#pragma unroll
-    for (int r = 0; r < 2; ++r) {
-      larger[r] = fmaxf(larger[r], shuffle_xor(larger[r], 1));
-      larger[r] = fmaxf(larger[r], shuffle_xor(larger[r], 2));
-    }
-    // After the first tiles a maximum seldom rises.
-    if (__any_sync(all_lanes, larger[0] != maximum[0] || larger[1] != maximum[1])) {
-#pragma unroll
-      for (int r = 0; r < 2; ++r) {
-        const float rescale = ptx::fast_exp2((maximum[r] - larger[r]) * factor);
-        maximum[r] = larger[r];
-        sum[r] *= rescale;
-#pragma unroll
-        for (int n = 0; n < Width / 8; ++n) {
-          o[n][2 * r] *= rescale;
-          o[n][2 * r + 1] *= rescale;
-        }
-      }
-    }
-#pragma unroll
-    for (int n = 0; n < 2 * Steps; ++n) {
-#pragma unroll
-      for (int i = 0; i < 4; ++i) {
-        scores[n][i] = ptx::fast_exp2((scores[n][i] - maximum[i / 2]) * factor);
-        sum[i / 2] += scores[n][i];
-      }
-    }
-    // A row of V is a row of the product: the matrices are transposed on their way.
-    const T* const v = &stage.v[from + lane % 8 + lane / 8 % 2 * 8][lane / 16 * 8];
-#pragma unroll
-    for (int step = 0; step < Steps; ++step) {
-      const float(&low)[4] = scores[2 * step];
-      const float(&high)[4] = scores[2 * step + 1];
-      const std::uint32_t weights[4] = {pack_pair<T>(low[0], low[1]), pack_pair<T>(low[2], low[3]),
-                                        pack_pair<T>(high[0], high[1]),
-                                        pack_pair<T>(high[2], high[3])};
-      const std::int64_t key = j + step * 16;
-      const int within[2] = {
-          static_cast<int>(clamped(seen[0] - key, std::int64_t{0}, std::int64_t{16})),
-          static_cast<int>(clamped(seen[1] - key, std::int64_t{0}, std::int64_t{16}))};
-#pragma unroll
-      for (int n = 0; n < Width / 8; n += 2) {
-        std::uint32_t words[4];
-        ptx::load_matrix<4, true>(words, v + step * 16 * (Width + 8) + n * 8);
-        std::uint32_t left[2] = {words[0], words[1]};
-        std::uint32_t right[2] = {words[2], words[3]};
-        if constexpr (Masked) {
-          hide_unseen<T>(left, within, o[n]);
-          hide_unseen<T>(right, within, o[n + 1]);
-        }
-        multiply<T>(o[n], weights, left);
-        multiply<T>(o[n + 1], weights, right);
-      }
-    }
-  }
-};
-
-/// Where a row's results go: to o and lse, or, if its keys are split, to the partial results.
-template <class T>
-__device__ __forceinline__ void write(const Heads<T>& p, const Cut& cut, std::int64_t b,
-                                      std::int64_t g, std::int64_t r, int split, int column,
-                                      float value, float maximum, float sum) {
-  const Row<T> row(p, b, g, r);
-  if (cut.splits == 1) {
-    p.o(b, row.h, row.i, column) = convert<T>(value * reciprocal(sum));
-    if (column == 0) p.write_lse(b, row.h, row.i, log_sum(maximum * p.scale, sum));
-    return;
-  }
-  const std::int64_t part = ((b * p.kv_heads() + g) * cut.rows + r) * cut.splits + split;
-  cut.weighted[part * p.value_width() + column] = value;
-  if (column == 0) {
-    cut.maximum[part] = maximum;
-    cut.sum[part] = sum;
-  }
-}
-
-/// RowWarps warps have 16 rows each; 4 / RowWarps share the keys of a tile.
-template <class T, int Width, int RowWarps>
-__global__ void __launch_bounds__(threads, Ring<Width>::blocks_per_sm)
-    attention_split_kv(Heads<T> p, Cut cut) {
-  constexpr int stages = Ring<Width>::stages;
-  constexpr int key_warps = warps / RowWarps;
-  constexpr int warp_keys = key_tile / key_warps;
-  // Of 16 keys, whose products overlap; at 256 columns q and o leave no registers for a second.
-  constexpr int steps = warp_keys >= 32 && Width < 256 ? 2 : 1;
-  start_dependent();
-  auto& layout = shared<Layout<T, Width>>();
-  const int warp = static_cast<int>(threadIdx.x) / warp_size;
-  const int lane = lane_of_thread();
-  // Blocks of one head and split are neighbours: the second tile of rows finds K and V in L2.
-  std::int64_t at = blockIdx.x;
-  const int row_tile = static_cast<int>(at % cut.row_tiles);
-  at /= cut.row_tiles;
-  const int split = static_cast<int>(at % cut.splits);
-  at /= cut.splits;
-  const std::int64_t g = at % p.kv_heads();
-  const std::int64_t b = at / p.kv_heads();
-  const std::int64_t tile_rows = RowWarps * warp_rows;
-  const std::int64_t first_row = row_tile * tile_rows;
-  const std::int64_t last_row = smaller(first_row + tile_rows, cut.rows) - 1;
-  const std::int64_t end = p.visible(b, last_row / p.group);  // the last token sees most
-  const std::int64_t seen_by_first = p.visible(b, first_row / p.group);
-  const std::int64_t tiles = ceil_div(end, key_tile);
-  const std::int64_t first_tile = tiles * split / cut.splits;
-  const std::int64_t last_tile = tiles * (split + 1) / cut.splits;
-  const T* const k = &p.k(b, g, 0, 0);
-  const T* const v = &p.v(b, g, 0, 0);
-
-#pragma unroll
-  for (int stage = 0; stage < stages - 1; ++stage) {
-    if (first_tile + stage < last_tile) {
-      fetch(p, k, v, (first_tile + stage) * key_tile, end, layout.stages[stage]);
-    }
-    ptx::async_commit();
-  }
-  WarpRows<T, Width> mine;
-  mine.load(p, b, g, first_row + warp % RowWarps * warp_rows, cut.rows);
-  const float factor = p.scale * log2_e<float>;
-  const int from = warp / RowWarps * warp_keys;
-  int stage = 0;
-  for (std::int64_t tile = first_tile; tile < last_tile; ++tile) {
-    ptx::async_wait<stages - 2>();
-    __syncthreads();  // the tile is there for all, and the one before has been used
-    const std::int64_t next = tile + stages - 1;
-    const int free_stage = stage == 0 ? stages - 1 : stage - 1;
-    if (next < last_tile) fetch(p, k, v, next * key_tile, end, layout.stages[free_stage]);
-    ptx::async_commit();
-    const bool masked = (tile + 1) * key_tile > seen_by_first;
-#pragma unroll 1
-    for (int key = from; key < from + warp_keys; key += 16 * steps) {
-      const std::int64_t j = tile * key_tile + key;
-      if (masked) {
-        mine.template add_keys<steps, true>(layout.stages[stage], key, j, factor);
-      } else {
-        mine.template add_keys<steps, false>(layout.stages[stage], key, j, factor);
-      }
-    }
-    stage = stage == stages - 1 ? 0 : stage + 1;
-  }
-#pragma unroll
-  for (int r = 0; r < 2; ++r) {
-    mine.sum[r] += shuffle_xor(mine.sum[r], 1);
-    mine.sum[r] += shuffle_xor(mine.sum[r], 2);
-  }
-
-  if constexpr (key_warps == 1) {
-#pragma unroll
-    for (int at_o = 0; at_o < Width / 2; ++at_o) {
-      const int r = at_o % 4 / 2;
-      const std::int64_t row = first_row + warp * warp_rows + lane / 4 + 8 * r;
-      const int column = at_o / 4 * 8 + lane % 4 * 2 + at_o % 2;
-      if (row >= cut.rows || column >= p.value_width()) continue;
-      write(p, cut, b, g, row, split, column, mine.o[at_o / 4][at_o % 4], mine.maximum[r],
-            mine.sum[r]);
-    }
-  } else {
-    static_assert(RowWarps == 1);
-    Exchange<Width>& exchange = layout.exchange;
-    ptx::async_wait_all();
-    __syncthreads();  // the stages have been used
-#pragma unroll
-    for (int r = 0; r < 2; ++r) {
-      if (lane % 4 != 0) continue;
-      exchange.maximum[warp][lane / 4 + 8 * r] = mine.maximum[r];
-      exchange.sum[warp][lane / 4 + 8 * r] = mine.sum[r];
-    }
-#pragma unroll
-    for (int at_o = 0; at_o < Width / 2; ++at_o) {
-      exchange.weighted[warp][lane / 4 + at_o % 4 / 2 * 8]
-                       [at_o / 4 * 8 + lane % 4 * 2 + at_o % 2] = mine.o[at_o / 4][at_o % 4];
-    }
-    __syncthreads();
-    for (int at_o = static_cast<int>(threadIdx.x); at_o < warp_rows * Width; at_o += threads) {
-      const int row = at_o / Width;
-      const int column = at_o % Width;
-      if (first_row + row >= cut.rows || column >= p.value_width()) continue;
-      float maximum = no_maximum<float>;
-#pragma unroll
-      for (int i = 0; i < warps; ++i) maximum = fmaxf(maximum, exchange.maximum[i][row]);
-      float sum = 0;
-      float value = 0;
-#pragma unroll
-      for (int i = 0; i < warps; ++i) {
-        const float part = ptx::fast_exp2((exchange.maximum[i][row] - maximum) * factor);
-        sum += part * exchange.sum[i][row];
-        value += part * exchange.weighted[i][row][column];
-      }
-      write(p, cut, b, g, first_row + row, split, column, value, maximum, sum);
-    }
-  }
-}
-
-/// A warp per row: the partial results of its splits, in the order of the keys.
-template <class T>
-__global__ void __launch_bounds__(32 * combine_rows) attention_combine_splits(Heads<T> p, Cut cut) {
-  start_dependent();
-  const std::int64_t at = std::int64_t{blockIdx.x} * combine_rows + threadIdx.x / warp_size;
-  if (at >= p.batch() * p.kv_heads() * cut.rows) return;
-  const std::int64_t r = at % cut.rows;
-  const std::int64_t g = at / cut.rows % p.kv_heads();
-  const std::int64_t b = at / cut.rows / p.kv_heads();
-  const float factor = p.scale * log2_e<float>;
-  const float* const maxima = cut.maximum + at * cut.splits;
-  const float* const sums = cut.sum + at * cut.splits;
-  const float* const weighted = cut.weighted + at * cut.splits * p.value_width();
-  float maximum = no_maximum<float>;
-  for (int split = 0; split < cut.splits; ++split) maximum = fmaxf(maximum, maxima[split]);
-  float sum = 0;
-  for (int split = 0; split < cut.splits; ++split) {
-    sum += ptx::fast_exp2((maxima[split] - maximum) * factor) * sums[split];
-  }
-  const Row<T> row(p, b, g, r);
-  for (int column = lane_of_thread(); column < p.value_width(); column += warp_size) {
-    float value = 0;
-#pragma unroll 4
-    for (int split = 0; split < cut.splits; ++split) {
-      const float part = ptx::fast_exp2((maxima[split] - maximum) * factor);
-      value += part * weighted[split * p.value_width() + column];
-    }
-    p.o(b, row.h, row.i, column) = convert<T>(value * reciprocal(sum));
-  }
-  if (lane_of_thread() == 0) {
-    p.write_lse(b, row.h, row.i, log_sum(maximum * p.scale, sum));
-  }
-}
-
-// --- on the host ---------------------------------------------------------------------------------
+using namespace attention_cuda::split_kv;
 
 struct Plan {
   int width;      // 64, 128 or 256
@@ -465,7 +40,7 @@ Plan plan_of(const Attention::Args& args, const Context& context) {
   plan.row_warps = rows <= warp_rows ? 1 : warps;
   const std::int64_t tile_rows = std::int64_t{warp_rows} * plan.row_warps;
   plan.row_tiles = ceil_div(rows, tile_rows);
-  const int blocks_per_sm = plan.width == 64 ? Ring<64>::blocks_per_sm
+  const int blocks_per_sm = plan.width == 64    ? Ring<64>::blocks_per_sm
                             : plan.width == 128 ? Ring<128>::blocks_per_sm
                                                 : Ring<256>::blocks_per_sm;
   const double slots = static_cast<double>(blocks_per_sm) * context.info().sms;
@@ -473,11 +48,10 @@ Plan plan_of(const Attention::Args& args, const Context& context) {
                        static_cast<double>(plan.row_tiles);
   const std::int64_t tiles = ceil_div(args.keys(), key_tile);
   // A tile of a block while all slots read: bandwidth, or the products of 64 rows.
-  const double bytes = static_cast<double>(key_tile) * 2 *
-                       static_cast<double>(args.width() + args.value_width());
-  const double reading =
-      bytes * slots / (0.9 * nominal_rates(context).bytes_per_second) /
-      (plan.row_tiles == 1 ? 1.0 : 2.0);  // L2 gives twice as much
+  const double bytes =
+      static_cast<double>(key_tile) * 2 * static_cast<double>(args.width() + args.value_width());
+  const double reading = bytes * slots / (0.9 * nominal_rates(context).bytes_per_second) /
+                         (plan.row_tiles == 1 ? 1.0 : 2.0);  // L2 gives twice as much
   const double products = static_cast<double>(tile_rows) * key_tile * 4 * plan.width;
   const double computing = products * blocks_per_sm / 2.0e12;  // an SM's mma.sync
   const double tile_seconds = larger(larger(reading, computing), 0.8e-6);
@@ -529,37 +103,18 @@ double estimate(const Attention::Args& args, const Context& context) {
 
 template <class T, int Width>
 void launch_width(const Attention::Args& args, Context& context, const Plan& plan) {
-  Cut cut{.rows = args.group() * args.queries(),
-          .row_tiles = static_cast<int>(plan.row_tiles),
-          .splits = static_cast<int>(plan.splits),
-          .weighted = nullptr,
-          .maximum = nullptr,
-          .sum = nullptr};
-  const std::int64_t all_rows = args.batch() * args.kv_heads() * cut.rows;
-  if (cut.splits > 1) {
-    const std::int64_t parts = all_rows * cut.splits;
-    cut.weighted = static_cast<float*>(context.workspace(
-        static_cast<std::size_t>(parts * (args.value_width() + 2)) * sizeof(float)));
-    cut.maximum = cut.weighted + parts * args.value_width();
-    cut.sum = cut.maximum + parts;
-  }
+  const Cut<float> cut = cut_of<float>(args, context, plan.row_tiles, plan.splits);
   const Heads<T> p = heads_of<T>(args);
-  const LaunchShape shape{
-      .grid = args.batch() * args.kv_heads() * plan.row_tiles * plan.splits,
-      .block = threads,
-      .shared_bytes = sizeof(Layout<T, Width>),
-      .dependent = can_depend(context)};
+  const LaunchShape shape{.grid = args.batch() * args.kv_heads() * plan.row_tiles * plan.splits,
+                          .block = threads,
+                          .shared_bytes = sizeof(Layout<T, Width>),
+                          .dependent = can_depend(context)};
   if (plan.row_warps == 1) {
     launch(context, shape, attention_split_kv<T, Width, 1>, p, cut);
   } else {
     launch(context, shape, attention_split_kv<T, Width, warps>, p, cut);
   }
-  if (cut.splits == 1) return;
-  launch(context,
-         {.grid = ceil_div(all_rows, combine_rows),
-          .block = 32 * combine_rows,
-          .dependent = can_depend(context)},
-         attention_combine_splits<T>, p, cut);
+  combine_splits(args, context, p, cut);
 }
 
 void run(const Attention::Args& args, Context& context) {
@@ -573,7 +128,7 @@ void run(const Attention::Args& args, Context& context) {
 
 const Rung<Attention> self{{.name = "split_kv_decode",
                             .step = 200,
-                            .after = "tensor_cores",
+                            .after = "split_kv",
                             .backend = device_backend,
                             .supports = supports,
                             .estimate = estimate,

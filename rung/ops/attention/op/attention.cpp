@@ -70,8 +70,7 @@ void Attention::bind(Args& args) {
   }
   if (is_given(options.lse)) {
     require_shape(name, options.lse, "lse", {args.batch(), args.heads(), args.queries()});
-    require_dtype(name, options.lse, "lse",
-                  {args.q.dtype == DType::f64 ? DType::f64 : DType::f32});
+    require_dtype(name, options.lse, "lse", {args.q.dtype == DType::f64 ? DType::f64 : DType::f32});
   }
   options.scale = bound_scale(options.scale, args.width());
 }

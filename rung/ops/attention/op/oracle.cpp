@@ -76,8 +76,8 @@ class Reference {
       const auto at = static_cast<std::size_t>(j);
       score_[at] = sum * scale_;
       error_[at] = terms * scale_ * (static_cast<Real>(args_.width()) + 8);
-      is_nan_ = is_nan_ || std::isnan(score_[at]) ||
-                score_[at] == std::numeric_limits<Real>::infinity();
+      is_nan_ =
+          is_nan_ || std::isnan(score_[at]) || score_[at] == std::numeric_limits<Real>::infinity();
       maximum_ = std::fmax(maximum_, score_[at]);
     }
     sees_none_ = std::isinf(maximum_);
@@ -135,9 +135,7 @@ class Reference {
   }
 
  private:
-  static Real wide(T value) {
-    return static_cast<Real>(static_cast<Accumulator<T>>(value));
-  }
+  static Real wide(T value) { return static_cast<Real>(static_cast<Accumulator<T>>(value)); }
 
   const Attention::Args& args_;
   View<const T, 4> q_, k_, v_;

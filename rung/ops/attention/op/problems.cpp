@@ -78,39 +78,39 @@ const Survey<Attention> survey{survey_patterns};
 
 std::vector<Problem> Attention::check_problems(Backend backend) {
   std::vector<Problem> problems = Problem::parse_all({
-      "f32 0x2x3x8",                                // nothing to write
-      "f32 2x3x0x8,lse",                            //
-      "f32 1x2x5x8,keys=0,lse",                     // no keys: zeros
-      "f32 1x1x1x1,lse",                            // one key: o is v
-      "f32 1x2x33x64",                              //
-      "f32 2x3x17x40,causal,lse",                   // as many queries as keys
-      "f32 1x4x9x32,kv=2,keys=70",                  // pairs of heads share keys
-      "f32 1x2x70x16,keys=9,causal,lse",            // the first queries see none
-      "f32 1x3x9x16,keys=75,causal,kv=1",           // all see some
-      "f32 1x2x3x24,dv=40,keys=100",                // values wider than keys
-      "f32 1x2x40x7,dv=5,lse",                      // no multiple of a vector
-      "f32 6x2x5x32,keys=50,lengths,lse",           //
-      "f32 5x2x20x32,keys=50,lengths,causal,lse",   //
-      "f32 1x2x20x300,dv=260",                      // wider than any tile
-      "f32 1x1x65x128,scale=0.3",                   //
-      "f32 2x2x30x64,causal,special,lse",           //
-      "f32 5x2x7x16,keys=33,lengths,special,lse",   //
-      "f32 2x3x21x32,bshd,causal",                  //
-      "f64 1x2x19x40,keys=50,causal,lse",           //
-      "f64 5x2x3x24,kv=1,keys=77,lengths",          //
-      "f16 1x2x40x64,lse",                          //
-      "f16 2x4x70x32,kv=2,causal",                  //
-      "f16 1x2x150x128,keys=130",                   //
-      "f16 1x1x33x80,dv=48,keys=65",                //
-      "bf16 1x2x64x128,causal,lse",                 //
-      "bf16 1x1x129x64,keys=300,causal",            //
-      "bf16 2x2x35x256,keys=90",                    //
-      "bf16 5x2x40x64,keys=100,lengths,causal,lse"  //
-      ",special",                                   //
-      "bf16 1x2x50x96,bshd",                        //
-      "bf16 1x2x37x36",                             // rows that no 16 bytes align
-      "bf16 2x8x1x128,kv=2,keys=300,lse",           // a query against a cache
-      "f16 6x8x1x64,kv=1,keys=517,lengths",         //
+      "f32 0x2x3x8",                                       // nothing to write
+      "f32 2x3x0x8,lse",                                   //
+      "f32 1x2x5x8,keys=0,lse",                            // no keys: zeros
+      "f32 1x1x1x1,lse",                                   // one key: o is v
+      "f32 1x2x33x64",                                     //
+      "f32 2x3x17x40,causal,lse",                          // as many queries as keys
+      "f32 1x4x9x32,kv=2,keys=70",                         // pairs of heads share keys
+      "f32 1x2x70x16,keys=9,causal,lse",                   // the first queries see none
+      "f32 1x3x9x16,keys=75,causal,kv=1",                  // all see some
+      "f32 1x2x3x24,dv=40,keys=100",                       // values wider than keys
+      "f32 1x2x40x7,dv=5,lse",                             // no multiple of a vector
+      "f32 6x2x5x32,keys=50,lengths,lse",                  //
+      "f32 5x2x20x32,keys=50,lengths,causal,lse",          //
+      "f32 1x2x20x300,dv=260",                             // wider than any tile
+      "f32 1x1x65x128,scale=0.3",                          //
+      "f32 2x2x30x64,causal,special,lse",                  //
+      "f32 5x2x7x16,keys=33,lengths,special,lse",          //
+      "f32 2x3x21x32,bshd,causal",                         //
+      "f64 1x2x19x40,keys=50,causal,lse",                  //
+      "f64 5x2x3x24,kv=1,keys=77,lengths",                 //
+      "f16 1x2x40x64,lse",                                 //
+      "f16 2x4x70x32,kv=2,causal",                         //
+      "f16 1x2x150x128,keys=130",                          //
+      "f16 1x1x33x80,dv=48,keys=65",                       //
+      "bf16 1x2x64x128,causal,lse",                        //
+      "bf16 1x1x129x64,keys=300,causal",                   //
+      "bf16 2x2x35x256,keys=90",                           //
+      "bf16 5x2x40x64,keys=100,lengths,causal,lse"         //
+      ",special",                                          //
+      "bf16 1x2x50x96,bshd",                               //
+      "bf16 1x2x37x36",                                    // rows that no 16 bytes align
+      "bf16 2x8x1x128,kv=2,keys=300,lse",                  // a query against a cache
+      "f16 6x8x1x64,kv=1,keys=517,lengths",                //
       "bf16 5x16x4x128,kv=2,keys=200,lengths,causal,lse",  // a few
       "f32 2x6x3x64,kv=2,keys=400,causal",                 //
       "f16 1x4x16x256,kv=4,keys=130,causal,special",       //
@@ -137,12 +137,11 @@ std::vector<Problem> Attention::bench_problems(Backend backend) {
                                  "bf16 1x8x1024x128,causal", "f32 8x32x1x128,kv=8,keys=4096",
                                  "bf16 8x32x1x128,kv=8,keys=4096"});
     case Backend::cuda:
-      return Problem::parse_all({"bf16 2x32x8192x64", "bf16 2x32x8192x128",
-                                 "bf16 2x32x8192x128,causal", "bf16 2x16x8192x256,causal",
-                                 "f16 2x32x2048x128,causal", "f32 1x16x4096x64",
-                                 "bf16 32x64x1x128,kv=8,keys=8192",
-                                 "bf16 128x64x1x128,kv=8,keys=32768",
-                                 "bf16 32x64x8x128,kv=8,keys=8192,causal"});
+      return Problem::parse_all(
+          {"bf16 2x32x8192x64", "bf16 2x32x8192x128", "bf16 2x32x8192x128,causal",
+           "bf16 2x16x8192x256,causal", "f16 2x32x2048x128,causal", "f32 1x16x4096x64",
+           "bf16 32x64x1x128,kv=8,keys=8192", "bf16 128x64x1x128,kv=8,keys=32768",
+           "bf16 32x64x8x128,kv=8,keys=8192,causal"});
     case Backend::simt:
       return Problem::parse_all({"f32 1x2x64x64", "bf16 1x2x64x64,causal"});
   }
@@ -150,8 +149,8 @@ std::vector<Problem> Attention::bench_problems(Backend backend) {
 }
 
 Attention::Call Attention::make(const Problem& problem, Inputs& inputs) {
-  problem.expect(name, 4, {"kv", "keys", "dv", "scale", "causal", "lse", "lengths", "bshd",
-                           "special"});
+  problem.expect(name, 4,
+                 {"kv", "keys", "dv", "scale", "causal", "lse", "lengths", "bshd", "special"});
   const std::int64_t batch = problem.extents[0];
   const std::int64_t heads = problem.extents[1];
   const std::int64_t queries = problem.extents[2];
@@ -169,8 +168,8 @@ Attention::Call Attention::make(const Problem& problem, Inputs& inputs) {
   }
   const auto input = [&](std::string_view tensor, std::int64_t of_heads, std::int64_t rows,
                          std::int64_t columns, double scale, const ValueMaker& maker) {
-    const Extents shape = bshd ? Extents{batch, rows, of_heads, columns}
-                               : Extents{batch, of_heads, rows, columns};
+    const Extents shape =
+        bshd ? Extents{batch, rows, of_heads, columns} : Extents{batch, of_heads, rows, columns};
     ConstTensorRef made = maker ? inputs.input(tensor, problem.dtype, shape, maker)
                                 : inputs.input(tensor, problem.dtype, shape, scale);
     if (bshd) {

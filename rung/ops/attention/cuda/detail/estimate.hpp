@@ -12,12 +12,12 @@
 namespace rung::attention_cuda {
 
 struct Blocks {
-  double rows = 64;           // queries of a block
-  double operations = 1e11;   // a second, of one SM that has enough blocks
-  double width_step = 1;      // D and Dv are padded to a multiple of this
-  int per_sm = 1;             // that are resident, and needed for that rate
-  double bandwidth = 0.8;     // share of the nominal one
-  double start = 4e-6;        // seconds of a block beside its keys
+  double rows = 64;          // queries of a block
+  double operations = 1e11;  // a second, of one SM that has enough blocks
+  double width_step = 1;     // D and Dv are padded to a multiple of this
+  int per_sm = 1;            // that are resident, and needed for that rate
+  double bandwidth = 0.8;    // share of the nominal one
+  double start = 4e-6;       // seconds of a block beside its keys
 };
 
 /// The longest of: moving all once; the operations of the busiest SM.
@@ -32,11 +32,12 @@ inline double seconds_of(const Blocks& kernel, const Attention::Args& args,
   const double pairs = heads * args.visible_pairs();
   // A block computes for all of its rows, whether they exist or not.
   const double filled = heads * static_cast<double>(args.queries()) / (blocks * kernel.rows);
-  const double operations = 2 * pairs / filled * (padded(args.width()) + padded(args.value_width()));
+  const double operations =
+      2 * pairs / filled * (padded(args.width()) + padded(args.value_width()));
   const double sms = context.info().sms;
   const double waves = std::ceil(blocks / (sms * kernel.per_sm)) * kernel.per_sm;
-  const double computing = operations / blocks * larger(1.0, smaller(waves, blocks)) /
-                           kernel.operations;
+  const double computing =
+      operations / blocks * larger(1.0, smaller(waves, blocks)) / kernel.operations;
   const double moving = cost.bytes / (kernel.bandwidth * nominal_rates(context).bytes_per_second);
   return launch_seconds + kernel.start + larger(moving, computing);
 }

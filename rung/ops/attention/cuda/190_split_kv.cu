@@ -1,0 +1,304 @@
+// SPDX-License-Identifier: Apache-2.0
+// attention / split KV
+//
+// Idea     few queries against a long cache: the keys are split over as many blocks as fill the
+//          device, and a second kernel combines what they found in the order of the keys. Eight
+//          lanes share a key, a warp has four at a time; what a lane holds of K and V it uses for
+//          the queries of all heads that share them.
+// Changes  against warp_tiled: one query fills the device, and a head of K and V is read once for
+//          all heads of q that share it, not once for each.
+// Cost     the bytes of K and V. 2 (D + Dv) operations per score; three shuffles a row for four
+//          keys. Partial results are Dv + 2 numbers per row and split.
+// Limits   D and Dv up to 256, fewer than 2^31 keys, up to 64 rows. Sums are multiply-adds in
+//          registers: up to 8 rows (f64, or more than 128 columns: 4 and 2) per block; more rows
+//          read K and V again.
+// Tried    -
+// Source   T. Dao and others, Flash-Decoding for long-context inference, 2023.
+#include "rung/device/load.hpp"
+#include "rung/ops/attention/cuda/detail/parts.hpp"
+
+namespace rung {
+namespace {
+
+using namespace attention_cuda;
+using namespace attention_cuda::split_kv;
+
+constexpr int warps = 4;
+constexpr int threads = 32 * warps;
+constexpr int key_lanes = 8;                      // of a key
+constexpr int warp_keys = warp_size / key_lanes;  // at a time
+constexpr int block_keys = warps * warp_keys;
+constexpr std::int64_t max_rows = 64;  // beyond, tiles of registers win
+
+/// Rows of a block: 128 registers for their sums of weighted values.
+template <class T, int Width>
+constexpr int tile_rows = 1024 / Width * 4 / static_cast<int>(sizeof(Accumulator<T>));
+
+/// A lane's elements of a row of K or V are chunks of 16 bytes, eight lanes' next to each other.
+template <class T, int Width>
+struct Lane {
+  static constexpr int chunk = 16 / static_cast<int>(sizeof(T));
+  static constexpr int chunks = Width / key_lanes / chunk;
+  static constexpr int size = chunk * chunks;
+  static __device__ __forceinline__ int column(int i) {
+    return (i / chunk * key_lanes + lane_of_thread() % key_lanes) * chunk + i % chunk;
+  }
+  T at[size];
+
+  /// wide: rows are contiguous and 16 bytes align them. What does not exist is zero.
+  __device__ __forceinline__ void load(const T* row, std::int64_t stride, std::int64_t width,
+                                       bool wide) {
+#pragma unroll
+    for (int c = 0; c < chunks; ++c) {
+      const int first = column(c * chunk);
+      Pack<T, chunk> values;
+      if (wide && first < width) {
+        values = load_wide<chunk>(row + first);
+      } else {
+#pragma unroll
+        for (int i = 0; i < chunk; ++i) {
+          values[i] = first + i < width ? row[(first + i) * stride] : zero<T>();
+        }
+      }
+#pragma unroll
+      for (int i = 0; i < chunk; ++i) at[c * chunk + i] = values[i];
+    }
+  }
+};
+
+template <class Sum, int Width, int Rows>
+union Layout {
+  Sum q[Rows][Width];
+  struct {
+    Sum maximum[warps][Rows];
+    Sum sum[warps][Rows];
+    Sum weighted[warps][Rows][Width];
+  } found;
+};
+
+template <class T, int Width, int Rows>
+__global__ void __launch_bounds__(threads)
+    attention_split_kv_rows(Heads<T> p, Cut<Accumulator<T>> cut, bool wide) {
+  using Sum = Accumulator<T>;
+  using Values = Lane<T, Width>;
+  start_dependent();
+  auto& layout = shared<Layout<Sum, Width, Rows>>();
+  const int lane = lane_of_thread();
+  const int warp = static_cast<int>(threadIdx.x) / warp_size;
+  std::int64_t at = blockIdx.x;
+  const int row_tile = static_cast<int>(at % cut.row_tiles);
+  at /= cut.row_tiles;
+  const int split = static_cast<int>(at % cut.splits);
+  at /= cut.splits;
+  const std::int64_t g = at % p.kv_heads();
+  const std::int64_t b = at / p.kv_heads();
+  const std::int64_t first_row = std::int64_t{row_tile} * Rows;
+  const std::int64_t last_row = smaller(first_row + Rows, cut.rows) - 1;
+  const std::int64_t all = p.visible(b, last_row / p.group);  // the last token sees most
+  const std::int64_t begin = all * split / cut.splits;
+  const std::int64_t end = all * (split + 1) / cut.splits;
+  const int keys = static_cast<int>(end - begin);
+  const int there = static_cast<int>(last_row - first_row) + 1;  // rows
+
+  int seen[Rows];  // of this block's keys
+#pragma unroll
+  for (int r = 0; r < Rows; ++r) {
+    const std::int64_t row = first_row + r;
+    const std::int64_t of_row = row < cut.rows ? p.visible(b, row / p.group) : 0;
+    seen[r] = static_cast<int>(clamped(of_row - begin, std::int64_t{0}, std::int64_t{keys}));
+  }
+  for (int i = static_cast<int>(threadIdx.x); i < Rows * Width; i += threads) {
+    const std::int64_t r = first_row + i / Width;
+    const Row<T> row(p, b, g, r < cut.rows ? r : 0);
+    const bool exists = r < cut.rows && i % Width < p.width();
+    layout.q[i / Width][i % Width] =
+        exists ? convert<Sum>(p.q(b, row.h, row.i, i % Width)) : Sum(0);
+  }
+  __syncthreads();
+
+  const Sum factor = p.scale * log2_e<Sum>;
+  Sum o[Rows][Values::size] = {};
+  Sum maximum[Rows];
+  Sum sum[Rows];
+#pragma unroll
+  for (int r = 0; r < Rows; ++r) {
+    maximum[r] = no_maximum<Sum>;
+    sum[r] = 0;
+  }
+  const T* k = &p.k(b, g, begin, 0);
+  const T* v = &p.v(b, g, begin, 0);
+  // All lanes of a warp make as many rounds, because they meet in shuffles.
+  for (int first = warp * warp_keys; first < keys; first += block_keys) {
+    const int j = first + lane / key_lanes;
+    const int row = smaller(j, keys - 1);
+    Values of_k;
+    Values of_v;
+    of_k.load(k + row * p.k.strides[2], p.k.strides[3], p.width(), wide);
+    of_v.load(v + row * p.v.strides[2], p.v.strides[3], p.value_width(), wide);
+#pragma unroll
+    for (int r = 0; r < Rows; ++r) {
+      if (r >= there) break;
+      Sum score = 0;
+#pragma unroll
+      for (int i = 0; i < Values::size; ++i) {
+        score += layout.q[r][Values::column(i)] * convert<Sum>(of_k.at[i]);
+      }
+#pragma unroll
+      for (int distance = 1; distance < key_lanes; distance *= 2) {
+        score += shuffle_xor(score, distance);
+      }
+      if (j >= seen[r]) continue;  // not even multiplied by 0: it may be NaN
+      if (score > maximum[r]) {
+        const Sum rescale = power_of_2((maximum[r] - score) * factor);
+        maximum[r] = score;
+        sum[r] *= rescale;
+#pragma unroll
+        for (int i = 0; i < Values::size; ++i) o[r][i] *= rescale;
+      }
+      const Sum weight = power_of_2((score - maximum[r]) * factor);
+      sum[r] += weight;
+#pragma unroll
+      for (int i = 0; i < Values::size; ++i) o[r][i] += weight * convert<Sum>(of_v.at[i]);
+    }
+  }
+
+  // The four keys of a warp meet by shuffles, warps in shared memory.
+  __syncthreads();  // q has been used
+#pragma unroll
+  for (int r = 0; r < Rows; ++r) {
+    if (r >= there) break;
+    Sum most = maximum[r];
+    most = greater(most, shuffle_xor(most, key_lanes));
+    most = greater(most, shuffle_xor(most, 2 * key_lanes));
+    const Sum part = power_of_2((maximum[r] - most) * factor);
+    const auto all_keys = [&](Sum value) {
+      value *= part;
+      value += shuffle_xor(value, key_lanes);
+      return value + shuffle_xor(value, 2 * key_lanes);
+    };
+    const Sum of_row = all_keys(sum[r]);
+    if (lane == 0) {
+      layout.found.maximum[warp][r] = most;
+      layout.found.sum[warp][r] = of_row;
+    }
+#pragma unroll
+    for (int i = 0; i < Values::size; ++i) {
+      const Sum value = all_keys(o[r][i]);
+      if (lane < key_lanes) layout.found.weighted[warp][r][Values::column(i)] = value;
+    }
+  }
+  __syncthreads();
+  for (int i = static_cast<int>(threadIdx.x); i < Rows * Width; i += threads) {
+    const int r = i / Width;
+    const int column = i % Width;
+    if (first_row + r >= cut.rows || column >= p.value_width()) continue;
+    Sum most = no_maximum<Sum>;
+#pragma unroll
+    for (int w = 0; w < warps; ++w) most = greater(most, layout.found.maximum[w][r]);
+    Sum whole = 0;
+    Sum value = 0;
+#pragma unroll
+    for (int w = 0; w < warps; ++w) {
+      const Sum part = power_of_2((layout.found.maximum[w][r] - most) * factor);
+      whole += part * layout.found.sum[w][r];
+      value += part * layout.found.weighted[w][r][column];
+    }
+    write(p, cut, b, g, first_row + r, split, column, value, most, whole);
+  }
+}
+
+// --- on the host ---------------------------------------------------------------------------------
+
+struct Plan {
+  std::int64_t row_tiles;
+  std::int64_t splits;
+  double seconds;
+};
+
+Plan plan_of(const Attention::Args& args, const Context& context) {
+  constexpr double blocks_per_sm = 2;
+  constexpr std::int64_t max_splits = 128;
+  constexpr std::int64_t min_keys = 8 * block_keys;
+  Plan plan{};
+  const bool narrow = larger(args.width(), args.value_width()) <= 128;
+  const std::int64_t rows = (narrow ? 8 : 4) * 4 / (args.q.dtype == DType::f64 ? 8 : 4);
+  plan.row_tiles = ceil_div(args.group() * args.queries(), rows);
+  const double items = static_cast<double>(args.batch()) * static_cast<double>(args.kv_heads()) *
+                       static_cast<double>(plan.row_tiles);
+  const double slots = blocks_per_sm * context.info().sms;
+  // Two waves even out what the blocks' starts and ends cost.
+  const double wanted = __builtin_ceil(2 * slots / larger(items, 1.0));
+  plan.splits = clamped(static_cast<std::int64_t>(wanted), std::int64_t{1},
+                        clamped(args.keys() / min_keys, std::int64_t{1}, max_splits));
+  const double blocks = items * static_cast<double>(plan.splits);
+  const double bytes = static_cast<double>(args.keys()) / static_cast<double>(plan.splits) *
+                       static_cast<double>(args.width() + args.value_width()) *
+                       static_cast<double>(size_of(args.q.dtype));
+  // A block's share of 70 % of the memory; alone, it waits for each round of 16 keys.
+  const double reading = bytes * slots / (0.7 * nominal_rates(context).bytes_per_second);
+  const double waiting =
+      static_cast<double>(args.keys()) / static_cast<double>(plan.splits) / block_keys * 1.2e-6;
+  plan.seconds = launch_seconds * (plan.splits > 1 ? 1.5 : 1) + 3e-6 +
+                 __builtin_ceil(blocks / slots) * larger(reading, waiting);
+  return plan;
+}
+
+bool has_wide_rows(const ConstTensorRef& tensor) {
+  const auto chunk = static_cast<std::int64_t>(16 / size_of(tensor.dtype));
+  for (int axis = 0; axis < 3; ++axis) {
+    if (tensor.shape[axis] > 1 && tensor.strides[axis] % chunk != 0) return false;
+  }
+  return reinterpret_cast<std::uintptr_t>(tensor.data) % 16 == 0 && tensor.shape[3] % chunk == 0 &&
+         tensor.strides[3] == 1;
+}
+
+Support supports(const Attention::Args& args, const Context& context) {
+  if (args.width() > 256 || args.value_width() > 256) return unsupported("D and Dv up to 256");
+  if (args.keys() > 0x7fffffff) return unsupported("fewer than 2^31 keys");
+  if (args.group() * args.queries() > max_rows) {
+    return unsupported("up to 64 queries of heads that share a head of k and v");
+  }
+  const Plan plan = plan_of(args, context);
+  const double blocks = static_cast<double>(args.batch()) * static_cast<double>(args.kv_heads()) *
+                        static_cast<double>(plan.row_tiles) * static_cast<double>(plan.splits);
+  return blocks <= 0x7fffffff ? supported : unsupported("more blocks than a grid has");
+}
+
+double estimate(const Attention::Args& args, const Context& context) {
+  return plan_of(args, context).seconds;
+}
+
+template <class T, int Width>
+void launch_width(const Attention::Args& args, Context& context) {
+  using Sum = Accumulator<T>;
+  constexpr int rows = tile_rows<T, Width>;
+  const Plan plan = plan_of(args, context);
+  const Cut<Sum> cut = cut_of<Sum>(args, context, plan.row_tiles, plan.splits);
+  const Heads<T> p = heads_of<T>(args);
+  launch(context,
+         {.grid = args.batch() * args.kv_heads() * plan.row_tiles * plan.splits,
+          .block = threads,
+          .shared_bytes = sizeof(Layout<Sum, Width, rows>),
+          .dependent = can_depend(context)},
+         attention_split_kv_rows<T, Width, rows>, p, cut,
+         has_wide_rows(args.k) && has_wide_rows(args.v));
+  combine_splits(args, context, p, cut);
+}
+
+void run(const Attention::Args& args, Context& context) {
+  const bool narrow = larger(args.width(), args.value_width()) <= 128;
+  visit<float, double, f16, bf16>(args.q.dtype, [&]<class T>() {
+    narrow ? launch_width<T, 128>(args, context) : launch_width<T, 256>(args, context);
+  });
+}
+
+const Rung<Attention> self{{.name = "split_kv",
+                            .step = 190,
+                            .after = "warp_tiled",
+                            .backend = device_backend,
+                            .supports = supports,
+                            .estimate = estimate,
+                            .run = run}};
+
+}  // namespace
+}  // namespace rung

@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * attention in C: plain, causal with shared heads and lse, key lengths, and wrong calls. */
+#include <math.h>
+
+#include "tests/c_api/check.h"
+
+void check_attention(rung_context* context);
+
+enum { HEADS = 2, QUERIES = 3, KEYS = 4, WIDTH = 5, VALUES = 2 };
+
+/* One head of k and v; query i sees the first seen[i] keys. */
+static void expect(const float* q, const float* k, const float* v, double scale, const int* seen,
+                   float* o, float* lse) {
+  for (int row = 0; row < HEADS * QUERIES; ++row) {
+    double weight[KEYS], sum = 0;
+    const int count = seen[row % QUERIES];
+    for (int j = 0; j < count; ++j) {
+      double score = 0;
+      for (int d = 0; d < WIDTH; ++d) score += (double)q[row * WIDTH + d] * k[j * WIDTH + d];
+      weight[j] = exp(scale * score);
+      sum += weight[j];
+    }
+    for (int c = 0; c < VALUES; ++c) {
+      double value = 0;
+      for (int j = 0; j < count; ++j) value += weight[j] * v[j * VALUES + c];
+      o[row * VALUES + c] = count == 0 ? 0 : (float)(value / sum);
+    }
+    lse[row] = (float)log(sum);
+  }
+}
+
+void check_attention(rung_context* context) {
+  const int64_t q_shape[4] = {1, HEADS, QUERIES, WIDTH}, k_shape[4] = {1, 1, KEYS, WIDTH};
+  const int64_t v_shape[4] = {1, 1, KEYS, VALUES}, o_shape[4] = {1, HEADS, QUERIES, VALUES};
+  const int64_t lse_shape[3] = {1, HEADS, QUERIES}, length_shape[1] = {1};
+  const int all[QUERIES] = {KEYS, KEYS, KEYS}, causal[QUERIES] = {2, 3, 4},
+            two[QUERIES] = {0, 1, 2};
+  float q[HEADS * QUERIES * WIDTH], k[KEYS * WIDTH], v[KEYS * VALUES];
+  float o[HEADS * QUERIES * VALUES], expected[HEADS * QUERIES * VALUES];
+  float lse[HEADS * QUERIES], expected_lse[HEADS * QUERIES];
+  int32_t length = 2;
+  fill(q, HEADS * QUERIES * WIDTH);
+  fill(k, KEYS * WIDTH);
+  fill(v, KEYS * VALUES);
+  for (int i = 0; i < KEYS * WIDTH; ++i) k[i] = (float)sin(i);
+  const rung_tensor tq = tensor_of(q, RUNG_F32, 4, q_shape),
+                    tk = tensor_of(k, RUNG_F32, 4, k_shape);
+  const rung_tensor tv = tensor_of(v, RUNG_F32, 4, v_shape),
+                    to = tensor_of(o, RUNG_F32, 4, o_shape);
+  const rung_tensor tlse = tensor_of(lse, RUNG_F32, 3, lse_shape);
+  const rung_tensor tlength = tensor_of(&length, RUNG_I32, 1, length_shape);
+
+  CHECK(rung_attention(context, &tq, &tk, &tv, &to, NULL) == RUNG_OK);
+  expect(q, k, v, 1 / sqrt(WIDTH), all, expected, expected_lse);
+  SAME(o, expected, HEADS * QUERIES * VALUES, 1e-5);
+
+  rung_attention_options options;
+  CHECK(rung_attention_options_init(&options, sizeof options) == RUNG_OK);
+  CHECK(options.scale == 0 && options.causal == 0 && options.lse == NULL);
+  options.scale = 0.5;
+  options.causal = 1;
+  options.lse = &tlse;
+  CHECK(rung_attention(context, &tq, &tk, &tv, &to, &options) == RUNG_OK);
+  expect(q, k, v, 0.5, causal, expected, expected_lse);
+  SAME(o, expected, HEADS * QUERIES * VALUES, 1e-5);
+  SAME(lse, expected_lse, HEADS * QUERIES, 1e-5);
+
+  options.lse = NULL;
+  options.key_lengths = &tlength;
+  CHECK(rung_attention(context, &tq, &tk, &tv, &to, &options) == RUNG_OK);
+  expect(q, k, v, 0.5, two, expected, expected_lse);
+  SAME(o, expected, HEADS * QUERIES * VALUES, 1e-5);
+
+  CHECK_OPTIONS(rung_attention_options, rung_attention(context, &tq, &tk, &tv, &to, options));
+  options.scale = -1;
+  FAILS(rung_attention(context, &tq, &tk, &tv, &to, &options), RUNG_INVALID_ARGUMENT, "scale",
+        "-1");
+  FAILS(rung_attention(context, &tq, NULL, &tv, &to, NULL), RUNG_INVALID_ARGUMENT, "k is", "NULL");
+  FAILS(rung_attention(context, &tq, &tv, &tv, &to, NULL), RUNG_INVALID_ARGUMENT, "k is",
+        "accepted");
+}

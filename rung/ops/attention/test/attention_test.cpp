@@ -1,0 +1,258 @@
+// SPDX-License-Identifier: Apache-2.0
+// Properties of attention that `rung check` does not state: algebra, layouts, masks, special
+// values, choice, errors.
+#include "rung/ops/attention/attention.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <string>
+#include <vector>
+
+#include "tests/support/operators.hpp"
+
+namespace rung {
+namespace {
+
+using namespace test;
+
+struct Shape {
+  std::int64_t batch = 2, heads = 4, kv_heads = 2, queries = 9, keys = 70, width = 32;
+  [[nodiscard]] Extents q() const { return {batch, heads, queries, width}; }
+  [[nodiscard]] Extents k() const { return {batch, kv_heads, keys, width}; }
+};
+
+class AttentionOn : public OnBackend {
+ protected:
+  std::vector<std::string_view> picks(const ConstTensorRef& q, const ConstTensorRef& k,
+                                      const ConstTensorRef& v, const TensorRef& o,
+                                      const AttentionOptions& options = {}) {
+    return picks_for<Attention>({.q = q, .k = k, .v = v, .o = o, .options = options}, context);
+  }
+};
+
+template <class T>
+std::vector<T> rounded(const std::vector<float>& values) {
+  std::vector<T> small(values.size());
+  std::transform(values.begin(), values.end(), small.begin(), [](float v) { return T(v); });
+  return small;
+}
+
+TEST_P(AttentionOn, EqualKeysGiveTheMeanOfTheValues) {
+  const Shape shape{.batch = 1, .heads = 2, .kv_heads = 1, .queries = 3, .keys = 5, .width = 8};
+  auto q = random_values(shape.q().product(), 1);
+  std::vector<float> k(static_cast<std::size_t>(shape.k().product()), 0.5F);
+  auto v = random_values(shape.k().product(), 2);
+  std::vector<float> o(q.size());
+  for (const auto pick : picks(tensor(q, shape.q()), tensor(k, shape.k()), tensor(v, shape.k()),
+                               tensor(o, shape.q()))) {
+    attention(context, tensor(q, shape.q()), tensor(k, shape.k()), tensor(v, shape.k()),
+              tensor(o, shape.q()), {}, {pick});
+    for (std::size_t at = 0; at < o.size(); ++at) {
+      double mean = 0;
+      for (std::size_t j = 0; j < 5; ++j) mean += v[j * 8 + at % 8] / 5.0;
+      EXPECT_NEAR(o[at], mean, 1e-5) << pick;
+    }
+  }
+}
+
+// A causal query sees what a call with it alone and fewer keys sees.
+TEST_P(AttentionOn, ACausalQueryIsACallOfItsOwn) {
+  const Shape shape;
+  const auto q32 = random_values(shape.q().product(), 3);
+  const auto k32 = random_values(shape.k().product(), 4);
+  const auto v32 = random_values(shape.k().product(), 5);
+  auto q = rounded<bf16>(q32);
+  auto k = rounded<bf16>(k32);
+  auto v = rounded<bf16>(v32);
+  std::vector<bf16> o(q.size());
+  const AttentionOptions options{.causal = true};
+  for (const auto pick : picks(tensor(q, shape.q()), tensor(k, shape.k()), tensor(v, shape.k()),
+                               tensor(o, shape.q()), options)) {
+    attention(context, tensor(q, shape.q()), tensor(k, shape.k()), tensor(v, shape.k()),
+              tensor(o, shape.q()), options, {pick});
+    for (std::int64_t i = 0; i < shape.queries; i += 4) {
+      TensorRef one = tensor(q, shape.q());
+      TensorRef keys = tensor(k, shape.k());
+      TensorRef values = tensor(v, shape.k());
+      one.data = q.data() + i * shape.width;
+      one.shape[2] = 1;
+      keys.shape[2] = values.shape[2] = shape.keys - shape.queries + i + 1;
+      std::vector<bf16> alone(static_cast<std::size_t>(one.shape.product()));
+      attention(context, one, keys, values, tensor(alone, one.shape));
+      for (std::int64_t at = 0; at < one.shape.product(); ++at) {
+        const std::int64_t head = at / shape.width;
+        const std::int64_t from = (head * shape.queries + i) * shape.width + at % shape.width;
+        EXPECT_NEAR(static_cast<float>(alone[static_cast<std::size_t>(at)]),
+                    static_cast<float>(o[static_cast<std::size_t>(from)]), 0.03)
+            << pick << ' ' << i;
+      }
+    }
+  }
+}
+
+TEST_P(AttentionOn, MemoryOrderChangesNothing) {
+  const Shape shape{.batch = 2, .heads = 2, .kv_heads = 2, .queries = 40, .keys = 40, .width = 64};
+  auto x = rounded<f16>(random_values(shape.q().product(), 6));
+  // The same elements as B x S x H x D.
+  std::vector<f16> turned(x.size());
+  TensorRef strided = tensor(turned, {2, 40, 2, 64});
+  std::swap(strided.shape[1], strided.shape[2]);
+  std::swap(strided.strides[1], strided.strides[2]);
+  const auto at = [&](std::vector<f16>& of, std::int64_t b, std::int64_t h, std::int64_t i,
+                      std::int64_t d) -> f16& {
+    return of[static_cast<std::size_t>(((b * 40 + i) * 2 + h) * 64 + d)];
+  };
+  const auto for_all = [&](auto&& f) {
+    for (std::int64_t n = 0; n < shape.q().product(); ++n) {
+      f(n / 64 / 40 / 2, n / 64 / 40 % 2, n / 64 % 40, n % 64, static_cast<std::size_t>(n));
+    }
+  };
+  for_all([&](auto b, auto h, auto i, auto d, std::size_t n) { at(turned, b, h, i, d) = x[n]; });
+  std::vector<f16> o(x.size());
+  std::vector<f16> turned_o(x.size());
+  TensorRef strided_o = strided;
+  strided_o.data = turned_o.data();
+  const TensorRef plain = tensor(x, shape.q());
+  for (const auto pick : picks(plain, plain, plain, tensor(o, shape.q()), {.causal = true})) {
+    attention(context, plain, plain, plain, tensor(o, shape.q()), {.causal = true}, {pick});
+    attention(context, strided, strided, strided, strided_o, {.causal = true}, {pick});
+    for_all([&](auto b, auto h, auto i, auto d, std::size_t n) {
+      ASSERT_EQ(at(turned_o, b, h, i, d).bits, o[n].bits) << pick << ' ' << n;
+    });
+  }
+}
+
+TEST_P(AttentionOn, WhatIsNotSeenNeverReachesAResult) {
+  const Shape shape{.batch = 1, .heads = 2, .kv_heads = 1, .queries = 5, .keys = 37, .width = 64};
+  for (const float bad : {nan, infinity, -infinity}) {
+    auto q = rounded<bf16>(random_values(shape.q().product(), 7));
+    auto k = rounded<bf16>(random_values(shape.k().product(), 8));
+    auto v = rounded<bf16>(random_values(shape.k().product(), 9));
+    for (std::size_t d = 0; d < 64; ++d) v[36 * 64 + d] = bf16(bad);  // the last query's alone
+    std::vector<bf16> o(q.size());
+    const AttentionOptions options{.causal = true};
+    for (const auto pick : picks(tensor(q, shape.q()), tensor(k, shape.k()), tensor(v, shape.k()),
+                                 tensor(o, shape.q()), options)) {
+      attention(context, tensor(q, shape.q()), tensor(k, shape.k()), tensor(v, shape.k()),
+                tensor(o, shape.q()), options, {pick});
+      for (std::size_t at = 0; at < o.size(); ++at) {
+        const bool last = at / 64 % 5 == 4;
+        EXPECT_EQ(std::isfinite(static_cast<float>(o[at])), !last)
+            << pick << ' ' << bad << ' ' << at;
+      }
+    }
+  }
+}
+
+TEST_P(AttentionOn, NoKeysAreZerosAndNoLogarithm) {
+  std::vector<float> q(2 * 3 * 4, 1.0F);
+  std::vector<float> nothing;
+  std::vector<float> o(2 * 3 * 4, nan);
+  std::vector<float> lse(2 * 3, nan);
+  const Extents rows{1, 2, 3, 4};
+  const AttentionOptions options{.lse = tensor(lse, {1, 2, 3})};
+  const TensorRef none = tensor(nothing, {1, 1, 0, 4});
+  for (const auto pick : picks(tensor(q, rows), none, none, tensor(o, rows), options)) {
+    std::fill(o.begin(), o.end(), nan);
+    attention(context, tensor(q, rows), none, none, tensor(o, rows), options, {pick});
+    EXPECT_EQ(o, std::vector<float>(o.size(), 0.0F)) << pick;
+    EXPECT_EQ(lse, std::vector<float>(lse.size(), -infinity)) << pick;
+  }
+}
+
+// Softmax of scores that all are far from 0 is the same softmax.
+TEST_P(AttentionOn, LargeScoresDoNotOverflow) {
+  std::vector<float> q = {300};
+  std::vector<float> k = {200, 201, -500};
+  std::vector<float> v = {1, 2, 3};
+  std::vector<float> o = {0};
+  const Extents one{1, 1, 1, 1};
+  const Extents three{1, 1, 3, 1};
+  for (const auto pick :
+       picks(tensor(q, one), tensor(k, three), tensor(v, three), tensor(o, one))) {
+    attention(context, tensor(q, one), tensor(k, three), tensor(v, three), tensor(o, one), {},
+              {pick});
+    EXPECT_EQ(o[0], 2.0F) << pick;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Backends, AttentionOn, backends, name_of_backend);
+
+TEST(Attention, AnyNumberOfThreadsGivesTheSameBits) {
+  const Extents rows{1, 2, 3, 64};
+  const Extents cache{1, 1, 5000, 64};
+  auto q = random_values(rows.product(), 10);
+  auto k = random_values(cache.product(), 11);
+  auto v = random_values(cache.product(), 12);
+  std::vector<float> one(q.size());
+  std::vector<float> three(q.size());
+  Context alone = Context::cpu(1);
+  Context team = Context::cpu(3);
+  attention(alone, tensor(q, rows), tensor(k, cache), tensor(v, cache), tensor(one, rows), {},
+            {"threads"});
+  attention(team, tensor(q, rows), tensor(k, cache), tensor(v, cache), tensor(three, rows), {},
+            {"threads"});
+  EXPECT_EQ(one, three);
+}
+
+TEST(Attention, WrongCallsAreNamed) {
+  Context context = Context::cpu();
+  std::vector<float> x(2 * 4 * 3 * 8);
+  std::vector<float> y(x.size());
+  const Extents shape{2, 4, 3, 8};
+  const auto says = [&](const std::string& part, const Extents& k, const Extents& v,
+                        const Extents& o, const AttentionOptions& options = {}) {
+    expect_text(message_of([&] {
+                  attention(context, tensor(x, shape), ConstTensorRef(x.data(), k),
+                            ConstTensorRef(x.data(), v), TensorRef(y.data(), o), options);
+                }),
+                part);
+  };
+  says("k has shape", {4, 3, 8}, shape, shape);
+  says("k is 2x4x3x7", {2, 4, 3, 7}, shape, shape);
+  says("v is 2x4x2x8", {2, 4, 3, 8}, {2, 4, 2, 8}, shape);
+  says("o is 2x4x3x7", shape, shape, {2, 4, 3, 7});
+  says("a divisor of 4", {2, 3, 2, 8}, {2, 3, 2, 8}, shape);
+  says("vectors of 0 elements", shape, {2, 4, 3, 0}, {2, 4, 3, 0});
+  says("scale is -1", shape, shape, shape, {.scale = -1});
+  says("scale is inf", shape, shape, shape, {.scale = infinity});
+  std::vector<float> lse(2 * 4 * 2);
+  says("lse is 2x4x2", shape, shape, shape, {.lse = tensor(lse, {2, 4, 2})});
+  std::vector<std::int32_t> lengths(3);
+  says("key_lengths is 3", shape, shape, shape,
+       {.key_lengths = ConstTensorRef(lengths.data(), {3})});
+  expect_text(message_of([&] {
+                attention(context, tensor(x, shape), tensor(x, shape), tensor(x, shape),
+                          tensor(x, shape));
+              }),
+              "overlap");
+}
+
+// Rungs that are there to be read are never picked.
+TEST(Attention, TheChoiceIsNoTeachingRung) {
+  for (const Backend backend : {Backend::cpu, Backend::simt}) {
+    const Context context = Context::on(backend);
+    const Extents few{4, 8, 1, 128};
+    const Extents cache{4, 2, 4096, 128};
+    const auto at = [&](const Extents& shape) {
+      return ConstTensorRef(static_cast<const void*>(nullptr), DType::bf16, shape);
+    };
+    Attention::Args args;
+    static_cast<Attention::Call&>(args) = {
+        .q = at(few),
+        .k = at(cache),
+        .v = at(cache),
+        .o = TensorRef(static_cast<void*>(nullptr), DType::bf16, few)};
+    Attention::bind(args);
+    const RungInfo& chosen = choose<Attention>(args, context).info;
+    EXPECT_FALSE(chosen.teaching) << chosen.name;
+    if (backend == Backend::simt) {
+      EXPECT_EQ(chosen.name, "split_kv_decode");
+    }
+  }
+}
+
+}  // namespace
+}  // namespace rung
