@@ -1,0 +1,242 @@
+// SPDX-License-Identifier: Apache-2.0
+// attention / tensor cores
+//
+// Idea     both products by mma.sync. A warp has 16 queries; their scores against a tile of keys
+//          stay in its registers, become powers there and are the A operand of the second product
+//          as they stand: the registers of a result are arranged as those of an operand.
+// Changes  against warp_tiled: 16-bit operands on tensor cores, fragments by ldmatrix from swizzled
+//          tiles, and cp.async, which brings the next keys and values during the products.
+// Cost     K and V once per 64 queries of a head, from L2 where that holds them; per warp and 16
+//          keys, one fragment of K or V is loaded for two products.
+// Limits   rows of Q, K, V and O contiguous, of at most 256 elements. Rows that start anywhere are
+//          loaded as the aligned chunks that hold them and shifted in registers, which is slower.
+//          Every warp loads all of K and V from shared memory for its 16 rows.
+// Source   Dao 2023, FlashAttention-2; PTX ISA, "Matrix fragments for mma.m16n8k16".
+#include "rung/device/load_anywhere.hpp"
+#include "rung/device/ptx_async_copy.hpp"
+#include "rung/device/ptx_matrix.hpp"
+#include "rung/device/swizzled_tile.hpp"
+#include "rung/ops/attention/cuda/detail/estimate.hpp"
+#include "rung/ops/attention/cuda/detail/exact_row.hpp"
+#include "rung/ops/attention/cuda/detail/tensor_rung.hpp"
+
+namespace rung {
+namespace {
+
+using namespace attention_cuda;
+
+/// By the width to which rows of Q, K and V are padded.
+struct Tuning {
+  int warps;  // of 16 queries each
+  int keys;   // per tile
+  [[nodiscard]] constexpr int rows() const { return warp_rows * warps; }
+  [[nodiscard]] constexpr int threads() const { return 32 * warps; }
+};
+// Two blocks per SM: 80 KiB each at a width of 128, 96 KiB at 256. A thread holds keys / 2 scores
+// and width / 2 sums.
+template <int Width>
+constexpr Tuning tuning = {.warps = 4, .keys = Width == 256 ? 32 : 64};
+
+/// Rows of a head in panels of 64 columns, each a tile that ldmatrix reads without bank conflicts.
+template <class T, int Rows, int Width>
+struct RowTile {
+  using Panel = SwizzledTile<T, Rows, true>;
+  static constexpr int bytes = Width / Panel::depth * Panel::bytes;
+
+  static __device__ __forceinline__ int place(int row, int column) {
+    return column / Panel::depth * Panel::bytes + Panel::place(row, column % Panel::depth);
+  }
+
+  /// Starts copying rows from first on, of which those below `end` exist; the others, and columns
+  /// behind the last one up to a multiple of 16, become zero. `wide`: rows start at multiples of 16
+  /// bytes.
+  template <int Threads>
+  static __device__ __forceinline__ void copy(unsigned char* tile, const View<const T, 2>& from,
+                                              int first, int end, bool wide) {
+    constexpr int chunk = 8;
+    const auto columns = static_cast<int>(from.shape[1]);
+    const int chunks = (columns + 15) / 16 * 2;
+    for (int i = static_cast<int>(threadIdx.x); i < Rows * chunks; i += Threads) {
+      const int row = i / chunks;
+      const int column = i % chunks * chunk;
+      unsigned char* const to = tile + place(row, column);
+      const int valid = first + row < end ? max(min(columns - column, chunk), 0) : 0;
+      const T* const start = from.data + (valid > 0 ? (first + row) * from.strides[0] : 0);
+      if (wide) {
+        ptx::async_copy<16>(to, start + (valid > 0 ? column : 0), valid * 2);
+      } else {
+        store_raw(reinterpret_cast<T*>(to),
+                  load_anywhere<chunk>(start, column, valid > 0 ? columns : 0));
+      }
+    }
+  }
+
+  /// Four 8 x 8 matrices: from (row, column) on, 8 rows below, 8 columns to the right, and both.
+  template <bool Transposed = false>
+  static __device__ __forceinline__ void load(std::uint32_t (&to)[4], const unsigned char* tile,
+                                              int row, int column) {
+    const int lane = lane_of_thread();
+    ptx::load_matrix<4, Transposed>(to, tile + place(row + lane % 16, column + lane / 16 * 8));
+  }
+};
+
+template <class T>
+__device__ __forceinline__ void multiply(float* sums, const std::uint32_t (&a)[4],
+                                         const std::uint32_t (&b)[2]) {
+  auto& d = *reinterpret_cast<float(*)[4]>(sums);
+  if constexpr (std::is_same_v<T, f16>) {
+    ptx::mma_m16n8k16_f16(d, a, b, d);
+  } else {
+    ptx::mma_m16n8k16_bf16(d, a, b, d);
+  }
+}
+
+template <class T, int Width>
+struct Layout {
+  using TileQ = RowTile<T, tuning<Width>.rows(), Width>;
+  using TileK = RowTile<T, tuning<Width>.keys, Width>;  // and V's
+  alignas(1024) unsigned char q[TileQ::bytes];
+  alignas(1024) unsigned char k[2][TileK::bytes];
+  alignas(1024) unsigned char v[2][TileK::bytes];
+};
+
+/// Which operands' rows start at multiples of 16 bytes; of O, at multiples of 4.
+struct WideRows {
+  bool q, k, v, o;
+};
+
+template <class T, int Width>
+__global__ void __launch_bounds__(tuning<Width>.threads(), 2)
+    attention_tensor_cores(QueryJob<T> job, WideRows wide) {
+  constexpr Tuning shape = tuning<Width>;
+  using TileQ = typename Layout<T, Width>::TileQ;
+  using TileK = typename Layout<T, Width>::TileK;
+  auto& layout = shared<Layout<T, Width>>();
+  const BlockQueries work = job.template at<shape.rows()>(static_cast<int>(blockIdx.x));
+  const auto q = job.heads.q.at(work.batch).at(work.head);
+  const auto k = job.heads.k.at(work.batch).at(work.head / job.heads.group);
+  const auto v = job.heads.v.at(work.batch).at(work.head / job.heads.group);
+  const int tiles = (work.visible + shape.keys - 1) / shape.keys;
+  const auto copy_keys = [&](int tile, int stage) {
+    const int first = tile * shape.keys;
+    TileK::template copy<shape.threads()>(layout.k[stage], k, first, work.length, wide.k);
+    TileK::template copy<shape.threads()>(layout.v[stage], v, first, work.length, wide.v);
+    ptx::async_commit();
+  };
+  TileQ::template copy<shape.threads()>(layout.q, q, work.first, job.queries(), wide.q);
+  // The last keys come first: the tiles in which some are hidden.
+  if (tiles > 0) copy_keys(tiles - 1, 0);
+
+  const int warp_row = static_cast<int>(threadIdx.x) / 32 * warp_rows;
+  const int first_query = work.first + warp_row;
+  const int query = first_query + lane_of_thread() / 4;
+  const int visible[2] = {job.visible(query, work.length), job.visible(query + 8, work.length)};
+  const int seen_by_all = job.visible(first_query, work.length);
+
+  RowSoftmax softmax;
+  float sums[Width / 2] = {};
+  for (int tile = tiles - 1, stage = 0; tile >= 0; --tile, stage ^= 1) {
+    ptx::async_wait_all();
+    __syncthreads();  // the tile is there for all, and all have read the one that is written next
+    if (tile > 0) copy_keys(tile - 1, stage ^ 1);
+
+    float scores[shape.keys / 2] = {};
+#pragma unroll
+    for (int column = 0; column < Width; column += 16) {
+      if (column >= job.width()) break;
+      std::uint32_t a[4];
+      TileQ::load(a, layout.q, warp_row, column);
+#pragma unroll
+      for (int key = 0; key < shape.keys; key += 16) {
+        std::uint32_t b[4];
+        TileK::load(b, layout.k[stage], key, column);
+        multiply<T>(scores + key / 2, a, {b[0], b[2]});
+        multiply<T>(scores + key / 2 + 4, a, {b[1], b[3]});
+      }
+    }
+
+    const int first_key = tile * shape.keys;
+    if (first_key + shape.keys > seen_by_all) hide_scores(scores, first_key, visible);
+    float factor[2];
+    softmax.add_tile(scores, job.scale, factor);
+    scale_rows(sums, factor);
+    std::uint32_t powers[shape.keys / 16][4];
+    to_operand<T>(scores, powers);
+
+#pragma unroll
+    for (int column = 0; column < Width; column += 16) {
+      if (column >= job.value_width()) break;
+#pragma unroll
+      for (int step = 0; step < shape.keys / 16; ++step) {
+        std::uint32_t b[4];
+        TileK::template load<true>(b, layout.v[stage], 16 * step, column);
+        multiply<T>(sums + column / 2, powers[step], {b[0], b[1]});
+        multiply<T>(sums + column / 2 + 4, powers[step], {b[2], b[3]});
+      }
+    }
+  }
+
+  softmax.finish();
+  const auto o = job.heads.o.at(work.batch).at(work.head);
+  float check[2] = {0, 0};
+#pragma unroll
+  for (int i = 0; i < Width / 2; i += 2) {
+    const int row = row_of(i);
+    const int column = column_of(i);
+    const int left = job.value_width() - column;
+    const float low = sums[i] * softmax.reciprocal(row);
+    const float high = sums[i + 1] * softmax.reciprocal(row);
+    check[row] = fmaf(low, 0.0f, fmaf(high, 0.0f, check[row]));
+    if (query + 8 * row >= job.queries() || left <= 0) continue;
+    T* const to = o.data + (query + 8 * row) * o.strides[0] + column;
+    const Pack<T, 2> pair = convert<T>(Pack<float, 2>{{low, high}});
+    if (wide.o) {
+      store_wide(to, pair, left);
+    } else {
+      store(to, pair, left);
+    }
+  }
+  write_log_sums(job, work, first_query, softmax);
+  __syncwarp();
+  repair_rows<Width>(job, work, first_query, check, [&](int row, int column, float value) {
+    o.data[(first_query + row) * o.strides[0] + column] = convert<T>(value);
+  });
+}
+
+/// Queries of a block, for whichever width.
+constexpr int min_rows = tuning<128>.rows();
+
+Support supports(const Attention::Args& args, const Context&) {
+  return require_tensor_cores(args, min_rows);
+}
+
+double estimate(const Attention::Args& args, const Context& context) {
+  return seconds_of({.rows = min_rows, .operations = 2e12, .width_step = 16, .per_sm = 2}, args,
+                    context);
+}
+
+void run(const Attention::Args& args, Context& context) {
+  with_width(args, [&]<class T, int Width>() {
+    using Shared = Layout<T, Width>;
+    constexpr Tuning shape = tuning<Width>;
+    const QueryJob<T> job = query_job<T>(args, context, shape.rows());
+    const WideRows wide{.q = starts_rows_at(args.q, 16),
+                        .k = starts_rows_at(args.k, 16),
+                        .v = starts_rows_at(args.v, 16),
+                        .o = starts_rows_at(args.o, 4)};
+    launch(context,
+           {.grid = job.order.total(), .block = shape.threads(), .shared_bytes = sizeof(Shared)},
+           attention_tensor_cores<T, Width>, job, wide);
+  });
+}
+
+const Rung<Attention> self{{.name = "tensor_cores",
+                            .step = 100,
+                            .after = "warp_tiled",
+                            .backend = device_backend,
+                            .supports = supports,
+                            .estimate = estimate,
+                            .run = run}};
+
+}  // namespace
+}  // namespace rung

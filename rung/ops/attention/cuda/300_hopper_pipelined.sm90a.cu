@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: Apache-2.0
+// attention / hopper pipelined
+//
+// Idea     warp roles: one thread of a producer warpgroup lets the copy engine (TMA) bring Q once
+//          and K and V tile after tile; consumer warpgroups of 64 queries each multiply by wgmma, K
+//          and V straight from shared memory, P from the registers in which the softmax left it.
+// Changes  against tensor_cores: no thread spends instructions or registers on copies, no fragment
+//          of K or V passes registers, and an instruction multiplies 64 rows instead of 16.
+// Cost     K and V once per 128 or 192 queries of a head, from L2 where that holds them. One
+//          multiply-add, one power and half a conversion per score beside the products.
+// Limits   within a warpgroup, products and softmax wait for each other; what overlaps does so by
+//          chance, between the warpgroups. Rows that TMA cannot address go to tensor_cores.
+// Source   Dao 2023, FlashAttention-2; Shah et al. 2024, FlashAttention-3, "Warp-specialization".
+#include "rung/device/ptx_hopper.hpp"
+#include "rung/device/stage_ring.hpp"
+#include "rung/ops/attention/cuda/detail/estimate.hpp"
+#include "rung/ops/attention/cuda/detail/hopper_rung.hpp"
+
+namespace rung {
+namespace {
+
+using namespace attention_cuda;
+
+/// By the width to which rows of Q, K and V are padded.
+struct Tuning {
+  int groups;                                  // consumer warpgroups, of 64 queries each
+  int keys;                                    // per tile
+  int stages;                                  // of K and of V
+  int producer_registers, consumer_registers;  // at most 64 Ki with all threads'
+  [[nodiscard]] constexpr int rows() const { return group_rows * groups; }
+  [[nodiscard]] constexpr int threads() const { return warpgroup * (groups + 1); }
+};
+// A consumer thread holds keys / 2 scores and width / 2 sums, and half as many registers of P.
+template <int Width>
+constexpr Tuning tuning = {
+    .groups = 2, .keys = 128, .stages = 2, .producer_registers = 40, .consumer_registers = 232};
+template <>
+constexpr Tuning tuning<64> = {
+    .groups = 3, .keys = 128, .stages = 2, .producer_registers = 32, .consumer_registers = 160};
+template <>
+constexpr Tuning tuning<256> = {
+    .groups = 2, .keys = 80, .stages = 2, .producer_registers = 40, .consumer_registers = 232};
+
+template <class T, int Width>
+struct Layout {
+  using TileQ = PanelTile<T, tuning<Width>.rows(), Width>;  // and O's, at the end
+  using TileK = PanelTile<T, tuning<Width>.keys, Width>;    // and V's
+  alignas(1024) unsigned char q[TileQ::bytes];
+  alignas(1024) unsigned char k[tuning<Width>.stages][TileK::bytes];
+  alignas(1024) unsigned char v[tuning<Width>.stages][TileK::bytes];
+  ptx::MemoryBarrier q_full;
+  StageRing<tuning<Width>.stages> ring_k, ring_v;
+};
+
+template <class T, int Width>
+__global__ void __launch_bounds__(tuning<Width>.threads(), 1)
+    attention_hopper_pipelined(const __grid_constant__ HopperJob<T> job) {
+  constexpr Tuning shape = tuning<Width>;
+  using TileQ = typename Layout<T, Width>::TileQ;
+  using TileK = typename Layout<T, Width>::TileK;
+  auto& layout = shared<Layout<T, Width>>();
+  const BlockQueries work = job.template at<shape.rows()>(static_cast<int>(blockIdx.x));
+  const int tiles = (work.visible + shape.keys - 1) / shape.keys;
+  if (threadIdx.x == 0) {
+    ptx::mbarrier_init(layout.q_full, 1);
+    layout.ring_k.init(4 * shape.groups);
+    layout.ring_v.init(4 * shape.groups);
+    ptx::mbarrier_fence_init();
+  }
+  __syncthreads();
+
+  RingPlace<shape.stages> at;
+  if (threadIdx.x < warpgroup) {
+    ptx::release_registers<shape.producer_registers>();
+    if (threadIdx.x != 0) return;
+    const int shared_head = work.head / job.heads.group;
+    ptx::mbarrier_arrive_expect(layout.q_full, TileQ::bytes);
+    TileQ::load(layout.q, job.q, work.batch, work.head, work.first, layout.q_full);
+    // The last keys come first: the tiles in which some are hidden.
+    for (int tile = tiles - 1; tile >= 0; --tile, at.advance()) {
+      const int first = tile * shape.keys;
+      layout.ring_k.await_empty(at);
+      layout.ring_k.expect(at, TileK::bytes);
+      TileK::load(layout.k[at.stage], job.k, work.batch, shared_head, first,
+                  layout.ring_k.full[at.stage]);
+      layout.ring_v.await_empty(at);
+      layout.ring_v.expect(at, TileK::bytes);
+      TileK::load(layout.v[at.stage], job.v, work.batch, shared_head, first,
+                  layout.ring_v.full[at.stage]);
+    }
+    return;
+  }
+
+  ptx::claim_registers<shape.consumer_registers>();
+  const int thread = static_cast<int>(threadIdx.x) - warpgroup;
+  const int group_row = thread / warpgroup * group_rows;
+  const int row = thread / 32 * warp_rows;
+  const int query = work.first + row + lane_of_thread() / 4;
+  const int visible[2] = {job.visible(query, work.length), job.visible(query + 8, work.length)};
+  const int seen_by_all = job.visible(work.first + group_row, work.length);
+
+  RowSoftmax softmax;
+  float sums[Width / 2] = {};
+  ptx::mbarrier_wait(layout.q_full, 0);
+  for (int tile = tiles - 1; tile >= 0; --tile, at.advance()) {
+    const int first = tile * shape.keys;
+    float scores[shape.keys / 2];
+    layout.ring_k.await_full(at);
+    ptx::wgmma_fence(scores);
+    multiply_keys<T, TileQ, TileK, Width>(scores, layout.q, group_row, layout.k[at.stage]);
+    ptx::wgmma_commit();
+    ptx::wgmma_wait<0>(scores);
+    if (thread % 32 == 0) layout.ring_k.release(at.stage);
+
+    if (first + shape.keys > seen_by_all) hide_scores(scores, first, visible);
+    float factor[2];
+    softmax.add_tile(scores, job.scale, factor);
+    scale_rows(sums, factor);
+    std::uint32_t powers[shape.keys / 16][4];
+    to_operand<T>(scores, powers);
+
+    layout.ring_v.await_full(at);
+    if (first + shape.keys > work.length && work.length < job.keys()) {
+      // Zero times whatever is in memory behind the last key might be NaN.
+      TileK::clear_rows(layout.v[at.stage], work.length - first, thread, warpgroup * shape.groups);
+      ptx::fence_async_proxy();
+      ptx::barrier_sync(1, warpgroup * shape.groups);
+    }
+    ptx::wgmma_fence(powers);
+    ptx::wgmma_fence(sums);
+    multiply_values<T, TileK>(sums, powers, layout.v[at.stage]);
+    ptx::wgmma_commit();
+    ptx::wgmma_wait<0>(sums);
+    if (thread % 32 == 0) layout.ring_v.release(at.stage);
+  }
+
+  ptx::barrier_sync(2 + thread / warpgroup, warpgroup);  // its warps have all multiplied Q
+  write_rows<T, TileQ, Width>(job, work, row, layout.q, softmax, sums);
+  if (thread % 32 == 0) ptx::bulk_wait_read<0>();
+}
+
+/// Queries of a block, for whichever width.
+constexpr int min_rows = tuning<128>.rows();
+
+Support supports(const Attention::Args& args, const Context& context) {
+  return require_hopper(args, context, min_rows);
+}
+
+double estimate(const Attention::Args& args, const Context& context) {
+  return seconds_of({.rows = min_rows, .operations = 4e12, .width_step = 64}, args, context);
+}
+
+void run(const Attention::Args& args, Context& context) {
+  with_width(args, [&]<class T, int Width>() {
+    using Shared = Layout<T, Width>;
+    constexpr Tuning shape = tuning<Width>;
+    const HopperJob<T> job =
+        hopper_job<T, typename Shared::TileQ, typename Shared::TileK>(args, context, shape.rows());
+    launch(context,
+           {.grid = job.order.total(), .block = shape.threads(), .shared_bytes = sizeof(Shared)},
+           attention_hopper_pipelined<T, Width>, job);
+  });
+}
+
+const Rung<Attention> self{{.name = "hopper_pipelined",
+                            .step = 300,
+                            .after = "tensor_cores",
+                            .backend = device_backend,
+                            .supports = supports,
+                            .estimate = estimate,
+                            .run = run}};
+
+}  // namespace
+}  // namespace rung

@@ -1,0 +1,316 @@
+// SPDX-License-Identifier: Apache-2.0
+// attention / hopper ping pong
+//
+// Idea     keep the tensor cores busy while powers are made, in two ways. Within a warpgroup, the
+//          scores of the next tile are being multiplied while this tile's P V is, and its softmax
+//          runs while P V still does. Between warpgroups, named barriers let them issue products in
+//          turns, so that one's softmax falls into the other's products.
+// Changes  against hopper_pipelined: that order; and blocks that stay and take tiles of queries as
+//          they become free, most keys first. Their producer fetches the next queries while the
+//          consumers write the last ones'.
+// Cost     as hopper_pipelined.
+// Limits   as hopper_pipelined.
+// Source   Shah et al. 2024, FlashAttention-3, "Pingpong scheduling" and "Intra-warpgroup overlap".
+#include "rung/core/tensor.hpp"
+#include "rung/device/ptx_hopper.hpp"
+#include "rung/device/ptx_memory.hpp"
+#include "rung/device/stage_ring.hpp"
+#include "rung/ops/attention/cuda/detail/estimate.hpp"
+#include "rung/ops/attention/cuda/detail/hopper_rung.hpp"
+
+namespace rung {
+namespace {
+
+using namespace attention_cuda;
+
+/// By the width to which rows of Q, K and V are padded.
+struct Tuning {
+  int groups;                                  // consumer warpgroups, of 64 queries each
+  int keys;                                    // per tile
+  int stages;                                  // of K and of V
+  int q_stages;                                // of Q, where O goes, too
+  int producer_registers, consumer_registers;  // at most 64 Ki with all threads'
+  [[nodiscard]] constexpr int rows() const { return group_rows * groups; }
+  [[nodiscard]] constexpr int threads() const { return warpgroup * (groups + 1); }
+};
+// A consumer thread holds keys / 2 scores and width / 2 sums, and half as many registers of P.
+template <int Width>
+constexpr Tuning tuning = {.groups = 2,
+                           .keys = 128,
+                           .stages = 2,
+                           .q_stages = 2,
+                           .producer_registers = 24,
+                           .consumer_registers = 240};
+template <>
+constexpr Tuning tuning<64> = {.groups = 3,
+                               .keys = 128,
+                               .stages = 2,
+                               .q_stages = 2,
+                               .producer_registers = 32,
+                               .consumer_registers = 160};
+template <>
+constexpr Tuning tuning<256> = {.groups = 2,
+                                .keys = 80,
+                                .stages = 2,
+                                .q_stages = 1,
+                                .producer_registers = 24,
+                                .consumer_registers = 240};
+
+template <class T, int Width>
+struct Layout {
+  using TileQ = PanelTile<T, tuning<Width>.rows(), Width>;  // and O's, at the end
+  using TileK = PanelTile<T, tuning<Width>.keys, Width>;    // and V's
+  alignas(1024) unsigned char q[tuning<Width>.q_stages][TileQ::bytes];
+  alignas(1024) unsigned char k[tuning<Width>.stages][TileK::bytes];
+  alignas(1024) unsigned char v[tuning<Width>.stages][TileK::bytes];
+  int tile[tuning<Width>.q_stages];  // of queries, in each stage of Q
+  StageRing<tuning<Width>.q_stages> ring_q;
+  StageRing<tuning<Width>.stages> ring_k, ring_v;
+};
+
+/// Counters by which blocks take tiles of queries as they become free, and leave; zero between
+/// launches.
+struct Tickets {
+  unsigned taken, left;
+};
+__global__ void attention_zero_tickets(Tickets* tickets) { *tickets = {}; }
+
+/// The next tile; each block's first is its own number.
+__device__ __forceinline__ int take_tile(Tickets* tickets) {
+  return static_cast<int>(gridDim.x + atomicAdd(&tickets->taken, 1U));
+}
+/// By each block, when it takes no more.
+__device__ __forceinline__ void return_tickets(Tickets* tickets) {
+  if (ptx::atomic_add_acquire_release(&tickets->left, 1U) + 1 == gridDim.x) *tickets = {};
+}
+
+template <class T>
+struct PingPongJob : HopperJob<T> {
+  Tickets* tickets;
+};
+
+/// Warpgroups issue products one after the other: group 0, 1 ... and 0 again.
+template <int Groups>
+struct Turns {
+  static constexpr int first_barrier = 1;
+  static constexpr int free_barrier = first_barrier + Groups;
+  int group;
+
+  /// Before the first turn, and behind the last, by all threads of all groups.
+  __device__ __forceinline__ void begin() const {
+    if (group == Groups - 1) ptx::barrier_arrive(first_barrier, 2 * warpgroup);
+  }
+  __device__ __forceinline__ void end() const {
+    if (group == 0) await();
+  }
+  __device__ __forceinline__ void await() const {
+    ptx::barrier_sync(first_barrier + group, 2 * warpgroup);
+  }
+  __device__ __forceinline__ void pass_on() const {
+    const int next = group == Groups - 1 ? 0 : group + 1;
+    ptx::barrier_arrive(first_barrier + next, 2 * warpgroup);
+  }
+};
+
+/// A wait behind this stays behind what makes `sum`, which is never negative. Left to itself, ptxas
+/// moves the wait for P V up to the scores, and nothing overlaps.
+__device__ __forceinline__ void compute_before(float sum) {
+  if (sum < 0) ptx::nanosleep(1);
+}
+
+template <class T, int Width>
+__global__ void __launch_bounds__(tuning<Width>.threads(), 1)
+    attention_hopper_ping_pong(const __grid_constant__ PingPongJob<T> job) {
+  constexpr Tuning shape = tuning<Width>;
+  constexpr int consumers = warpgroup * shape.groups;
+  using TileQ = typename Layout<T, Width>::TileQ;
+  using TileK = typename Layout<T, Width>::TileK;
+  auto& layout = shared<Layout<T, Width>>();
+  if (threadIdx.x == 0) {
+    layout.ring_q.init(consumers / 32);
+    layout.ring_k.init(consumers / 32);
+    layout.ring_v.init(consumers / 32);
+  }
+  __syncthreads();
+
+  RingPlace<shape.q_stages> at_q;
+  RingPlace<shape.stages> at_k;
+  if (threadIdx.x < warpgroup) {
+    ptx::release_registers<shape.producer_registers>();
+    if (threadIdx.x != 0) return;
+    int number = static_cast<int>(blockIdx.x);
+    for (; number < job.order.total(); number = take_tile(job.tickets)) {
+      const BlockQueries work = job.template at<shape.rows()>(number);
+      const int shared_head = work.head / job.heads.group;
+      layout.ring_q.await_empty(at_q);
+      layout.tile[at_q.stage] = number;
+      layout.ring_q.expect(at_q, TileQ::bytes);
+      TileQ::load(layout.q[at_q.stage], job.q, work.batch, work.head, work.first,
+                  layout.ring_q.full[at_q.stage]);
+      at_q.advance();
+      // The last keys come first: the tiles in which some are hidden.
+      for (int tile = (work.visible + shape.keys - 1) / shape.keys - 1; tile >= 0; --tile) {
+        const int first = tile * shape.keys;
+        layout.ring_k.await_empty(at_k);
+        layout.ring_k.expect(at_k, TileK::bytes);
+        TileK::load(layout.k[at_k.stage], job.k, work.batch, shared_head, first,
+                    layout.ring_k.full[at_k.stage]);
+        layout.ring_v.await_empty(at_k);
+        layout.ring_v.expect(at_k, TileK::bytes);
+        TileK::load(layout.v[at_k.stage], job.v, work.batch, shared_head, first,
+                    layout.ring_v.full[at_k.stage]);
+        at_k.advance();
+      }
+    }
+    layout.ring_q.await_empty(at_q);
+    layout.tile[at_q.stage] = number;  // none: the consumers are done, too
+    layout.ring_q.expect(at_q, 0);
+    return_tickets(job.tickets);
+    return;
+  }
+
+  ptx::claim_registers<shape.consumer_registers>();
+  const int thread = static_cast<int>(threadIdx.x) - warpgroup;
+  const Turns<shape.groups> turns{thread / warpgroup};
+  const bool leads = thread % 32 == 0;
+  const float scale = job.scale;
+  RingPlace<shape.stages> at_v;
+  turns.begin();
+  for (;; at_q.advance()) {
+    layout.ring_q.await_full(at_q);
+    if (layout.tile[at_q.stage] >= job.order.total()) break;
+    const BlockQueries work = job.template at<shape.rows()>(layout.tile[at_q.stage]);
+    // A shuffle is not moved out of the loop, and what follows from it takes no registers outside.
+    const int warp = shuffle(thread / 32, 0);
+    const int group_row = warp / 4 * group_rows;
+    const int row = warp * warp_rows;
+    const int query = work.first + row + lane_of_thread() / 4;
+    const int visible[2] = {job.visible(query, work.length), job.visible(query + 8, work.length)};
+    const int seen_by_all = job.visible(work.first + group_row, work.length);
+    const int tiles = (work.visible + shape.keys - 1) / shape.keys;
+    unsigned char* const q = layout.q[at_q.stage];
+
+    RowSoftmax softmax;
+    float sums[Width / 2] = {};
+    float scores[shape.keys / 2];
+    std::uint32_t powers[shape.keys / 16][4];
+    float factor[2];
+    const auto soften = [&](int tile) {
+      const int first = tile * shape.keys;
+      if (first + shape.keys > seen_by_all) hide_scores(scores, first, visible);
+      softmax.add_tile(scores, scale, factor);
+    };
+    if (tiles > 0) {
+      layout.ring_k.await_full(at_k);
+      ptx::wgmma_fence(scores);
+      multiply_keys<T, TileQ, TileK, Width>(scores, q, group_row, layout.k[at_k.stage]);
+      ptx::wgmma_commit();
+      ptx::wgmma_wait<0>(scores);
+      if (leads) layout.ring_k.release(at_k.stage);
+      at_k.advance();
+      soften(tiles - 1);
+      to_operand<T>(scores, powers);
+      layout.ring_v.await_full(at_v);
+      const int first_key = (tiles - 1) * shape.keys;
+      if (first_key + shape.keys > work.length && work.length < job.keys()) {
+        // Zero times whatever is in memory behind the last key might be NaN.
+        TileK::clear_rows(layout.v[at_v.stage], work.length - first_key, thread, consumers);
+        ptx::fence_async_proxy();
+        ptx::barrier_sync(Turns<shape.groups>::free_barrier, consumers);
+      }
+    }
+    for (int tile = tiles - 2; tile >= 0; --tile) {
+      layout.ring_k.await_full(at_k);
+      turns.await();
+      ptx::wgmma_fence(scores);
+      multiply_keys<T, TileQ, TileK, Width>(scores, q, group_row, layout.k[at_k.stage]);
+      ptx::wgmma_commit();
+      layout.ring_v.await_full(at_v);
+      ptx::wgmma_fence(powers);
+      ptx::wgmma_fence(sums);
+      multiply_values<T, TileK>(sums, powers, layout.v[at_v.stage]);
+      ptx::wgmma_commit();
+      turns.pass_on();
+      ptx::wgmma_wait<1>(scores);
+      if (leads) layout.ring_k.release(at_k.stage);
+      at_k.advance();
+      soften(tile);
+      compute_before(softmax.sum[0]);
+      ptx::wgmma_wait<0>(sums);
+      if (leads) layout.ring_v.release(at_v.stage);
+      at_v.advance();
+      scale_rows(sums, factor);
+      to_operand<T>(scores, powers);
+    }
+    if (tiles > 0) {
+      layout.ring_v.await_full(at_v);
+      ptx::wgmma_fence(powers);
+      ptx::wgmma_fence(sums);
+      multiply_values<T, TileK>(sums, powers, layout.v[at_v.stage]);
+      ptx::wgmma_commit();
+      ptx::wgmma_wait<0>(sums);
+      if (leads) layout.ring_v.release(at_v.stage);
+      at_v.advance();
+    }
+
+    // Its warps have all multiplied Q.
+    ptx::barrier_sync(Turns<shape.groups>::free_barrier + 1 + turns.group, warpgroup);
+    write_rows<T, TileQ, Width>(job, work, row, q, softmax, sums);
+    if (leads) {
+      ptx::bulk_wait_read<0>();
+      layout.ring_q.release(at_q.stage);
+    }
+  }
+  turns.end();
+}
+
+/// Queries of a block, for whichever width.
+constexpr int min_rows = tuning<128>.rows();
+
+Support supports(const Attention::Args& args, const Context& context) {
+  return require_hopper(args, context, min_rows);
+}
+
+double estimate(const Attention::Args& args, const Context& context) {
+  return seconds_of({.rows = min_rows, .operations = 5e12, .width_step = 64}, args, context);
+}
+
+/// The context's, zeroed when it first comes here.
+Tickets* tickets_of(Context& context) {
+  struct Memory {
+    Tensor tickets;
+  };
+  Tensor& tickets = context.memo<Memory>().tickets;
+  if (tickets.ref().data == nullptr) {
+    tickets = Tensor(DType::i32, Extents{sizeof(Tickets) / sizeof(std::int32_t)}, context.device());
+    launch(context, {.grid = 1, .block = 1}, attention_zero_tickets,
+           static_cast<Tickets*>(tickets.ref().data));
+  }
+  return static_cast<Tickets*>(tickets.ref().data);
+}
+
+void run(const Attention::Args& args, Context& context) {
+  with_width(args, [&]<class T, int Width>() {
+    using Shared = Layout<T, Width>;
+    constexpr Tuning shape = tuning<Width>;
+    const PingPongJob<T> job{
+        hopper_job<T, typename Shared::TileQ, typename Shared::TileK>(args, context, shape.rows()),
+        tickets_of(context)};
+    launch(context,
+           {.grid = smaller(job.order.total(), context.info().sms),
+            .block = shape.threads(),
+            .shared_bytes = sizeof(Shared)},
+           attention_hopper_ping_pong<T, Width>, job);
+  });
+}
+
+const Rung<Attention> self{{.name = "hopper_ping_pong",
+                            .step = 310,
+                            .after = "hopper_pipelined",
+                            .backend = device_backend,
+                            .supports = supports,
+                            .estimate = estimate,
+                            .run = run}};
+
+}  // namespace
+}  // namespace rung

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+// PanelTile: some rows of a head's Q, K, V or O in shared memory, as the copy engine writes and
+// reads them and as wgmma multiplies them. Compute capability 9.0.
+//
+// A tile is in panels of 64 columns, a row's 128 bytes in each ("128-byte swizzle": 16-byte chunk c
+// of row r stands at place c ^ (r % 8)); panels follow each other. Rows and columns that the tensor
+// does not have are zero. The same tile is a K-major operand where the product runs along its
+// columns (Q K^T), and an MN-major one where it runs along its rows (P V).
+//
+//   using TileK = PanelTile<bf16, 128, 64>;                  // 128 keys, 64 elements of each
+//   const TensorMap k = TileK::map(view);                    // host; batch x heads x rows x width
+//   ring.expect(at, TileK::bytes);                           // one thread (stage_ring.hpp)
+//   TileK::load(tile, k, batch, head, first_row, ring.full[at.stage]);
+#pragma once
+
+#include "rung/device/load.hpp"
+#include "rung/device/ptx_store_matrix.hpp"
+#include "rung/device/ptx_tensor_copy.hpp"
+#include "rung/device/ptx_wgmma.hpp"
+
+namespace rung::attention_cuda::inline RUNG_TARGET {
+
+template <class T, int Rows, int Columns>
+struct PanelTile {
+  static_assert(sizeof(T) == 2, "wgmma turns 16-bit operands only");
+  static constexpr int panel_columns = 64;
+  static constexpr int line = 128;  // bytes
+  static constexpr int pattern = 8 * line;
+  static constexpr int panels = Columns / panel_columns;
+  static constexpr int panel_bytes = Rows * line;
+  static constexpr int bytes = panels * panel_bytes;
+  static_assert(Columns % panel_columns == 0 && Rows % 8 == 0 && Rows <= 256);
+
+  static constexpr int box[4] = {1, 1, Rows, panel_columns};
+  static TensorMap map(const View<const T, 4>& heads) {
+    return make_tensor_map(heads, box, Swizzle::bytes_128);
+  }
+
+  /// Starts copying rows from first_row on; the barrier counts their bytes.
+  static __device__ __forceinline__ void load(unsigned char* tile, const TensorMap& map, int batch,
+                                              int head, int first_row,
+                                              ptx::MemoryBarrier& barrier) {
+#pragma unroll
+    for (int panel = 0; panel < panels; ++panel) {
+      ptx::tensor_load(tile + panel * panel_bytes, map,
+                       {batch, head, first_row, panel * panel_columns}, barrier);
+    }
+  }
+
+  /// In bytes from the tile's begin, which is aligned to 1024.
+  static RUNG_HD constexpr int place(int row, int column) {
+    return column / panel_columns * panel_bytes + place_in_panel(row, column % panel_columns);
+  }
+  static RUNG_HD constexpr int place_in_panel(int row, int column) {
+    return swizzled<Swizzle::bytes_128>(row * line + column * 2);
+  }
+
+  /// The operand whose rows are M or N, from first_row on (a multiple of 8), at the 16 columns of
+  /// an instruction.
+  static __device__ __forceinline__ ptx::MatrixDescriptor along_columns(const unsigned char* tile,
+                                                                        int first_row, int step) {
+    constexpr int steps = panel_columns / 16;
+    return ptx::advanced(ptx::matrix_descriptor(tile, Swizzle::bytes_128, panel_bytes, pattern),
+                         first_row * line + step / steps * panel_bytes + step % steps * 32);
+  }
+  /// The operand whose columns are N, at the 16 rows of an instruction.
+  static __device__ __forceinline__ ptx::MatrixDescriptor along_rows(const unsigned char* tile,
+                                                                     int step) {
+    return ptx::advanced(ptx::matrix_descriptor(tile, Swizzle::bytes_128, panel_bytes, pattern),
+                         step * 16 * line);
+  }
+
+  /// Zeroes rows from first_row on, by `threads` threads of which this is number `thread`; behind
+  /// it come a fence_async_proxy() of each and a barrier.
+  static __device__ __forceinline__ void clear_rows(unsigned char* tile, int first_row, int thread,
+                                                    int threads) {
+    const int chunks = (Rows - first_row) * (line / 16);
+    for (int i = thread; i < panels * chunks; i += threads) {
+      unsigned char* const to =
+          tile + i / chunks * panel_bytes + first_row * line + i % chunks * 16;
+      store_wide(reinterpret_cast<unsigned*>(to), Pack<unsigned, 4>{});
+    }
+  }
+};
+
+}  // namespace rung::attention_cuda::inline RUNG_TARGET
