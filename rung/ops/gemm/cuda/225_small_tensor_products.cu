@@ -1,0 +1,386 @@
+// SPDX-License-Identifier: Apache-2.0
+// gemm / small tensor products
+//
+// Idea     a batch of small 16-bit products on tensor cores: a block has the whole operands of a
+//          few products in shared memory, and a warp makes 16 x 32 of some product's C, all of k
+//          at once. While its warps multiply, cp.async brings the operands of the next few.
+// Changes  against small_products: mma.sync and ldmatrix instead of multiply-adds of widened
+//          elements, 2 KiB for 16 x 8 x 16 of them at once; against ldmatrix_pipeline: no tile of
+//          64 x 64, most of which is empty, and no ring that is filled and drained for each product.
+// Cost     A, B and C once. Per 16 steps of k a warp reads 1.5 KiB of shared memory for four
+//          instructions.
+// Limits   memory. Operands of one product in 96 KiB. Lines that begin at odd addresses are copied
+//          element by element, through registers.
+// Tried    -
+// Source   MAGMA, "Fast batched matrix multiplication for small sizes", ISC 2016.
+#include <cmath>
+
+#include "rung/device/load.hpp"
+#include "rung/device/ptx_async_copy.hpp"
+#include "rung/ops/gemm/cuda/detail/mma.hpp"
+#include "rung/ops/gemm/cuda/detail/rung.hpp"
+#include "rung/ops/gemm/cuda/detail/slices.hpp"
+#include "rung/ops/gemm/cuda/detail/strip.hpp"
+#include "rung/ops/gemm/cuda/detail/tensor_cost.hpp"
+
+namespace rung {
+namespace {
+
+using namespace gemm_cuda;
+
+constexpr int warps = 4;
+constexpr int threads = 32 * warps;
+constexpr int blocks_at_most = 5;  // per SM, as registers allow
+constexpr int tile_rows = 16;      // of a warp
+constexpr int tile_columns = 32;
+constexpr int depth = 16;                   // of an instruction
+constexpr int element = 2;                  // bytes
+constexpr int stage_bytes_at_most = 96 << 10;
+constexpr int shared_bytes_of_sm = 220 << 10;
+
+/// An operand of one product in shared memory: lines along its contiguous axis, padded with zeros
+/// to whole instructions, an odd multiple of 16 bytes apart, so that the eight lines that ldmatrix
+/// reads at a time are in different banks.
+struct SmallOperand {
+  bool k_major;      // lines are along k
+  int piece;         // bytes that are copied at a time: 16, 8, 4, or 2 through registers
+  int lines, along;  // of the matrix; elements along a line
+  int padded_lines, pitch;
+  int lanes;  // that share a line when it is copied
+  std::int64_t matrix_stride, line_stride, along_stride;
+
+  [[nodiscard]] RUNG_HD int elements() const { return padded_lines * pitch; }
+  [[nodiscard]] __device__ int place(int outer, int k) const {
+    return k_major ? outer * pitch + k : k * pitch + outer;
+  }
+};
+
+template <class T>
+struct SmallCall {
+  Finish<T> finish;
+  SmallOperand a, b;
+  int products;  // of a group, which a block has in shared memory
+  int groups;
+  int down, along;  // tiles of a product
+};
+
+/// In front of the operands' stages.
+struct SmallStrips {
+  StripStage of_warp[warps];
+};
+
+/// Copies lines in pieces as large as their addresses allow.
+template <int Bytes, class T>
+__device__ __forceinline__ void copy_pieces(const SmallOperand& operand, const T* from,
+                                            int products, T* to) {
+  constexpr int size = Bytes / element;
+  const int pieces = (operand.pitch - 16 / element) / size;
+  const auto thread = static_cast<int>(threadIdx.x);
+  for (int product = 0; product < products; ++product) {
+    for (int line = thread / operand.lanes; line < operand.padded_lines;
+         line += threads / operand.lanes) {
+      const T* const line_from =
+          from + product * operand.matrix_stride + line * operand.line_stride;
+      T* const line_to = to + product * operand.elements() + line * operand.pitch;
+      const int length = line < operand.lines ? operand.along : 0;
+      for (int piece = thread % operand.lanes; piece < pieces; piece += operand.lanes) {
+        const int valid = clamped(length - piece * size, 0, size);
+        ptx::async_copy<Bytes>(line_to + piece * size, valid > 0 ? line_from + piece * size : from,
+                               valid * element);
+      }
+    }
+  }
+}
+
+/// The same of lines that begin anywhere, or are not contiguous. A thread has the elements of
+/// `at_once` lines on their way.
+template <class T>
+__device__ __forceinline__ void copy_elements(const SmallOperand& operand, const T* from,
+                                              int products, T* to) {
+  constexpr int at_once = 8;
+  const int length = operand.pitch - 16 / element;
+  const auto thread = static_cast<int>(threadIdx.x);
+  const int apart = threads / operand.lanes;
+  for (int product = 0; product < products; ++product) {
+    for (int first = thread / operand.lanes; first < operand.padded_lines;
+         first += apart * at_once) {
+      for (int at = thread % operand.lanes; at < length; at += operand.lanes) {
+        const T* line_from = from + product * operand.matrix_stride + first * operand.line_stride +
+                             at * operand.along_stride;
+        RawPack<T, 1> values[at_once];
+#pragma unroll
+        for (int i = 0; i < at_once; ++i) {
+          const int line = first + i * apart;
+          values[i] = raw(Pack<T, 1>{{zero<T>()}});
+          if (line < operand.lines && at < operand.along) {
+            values[i] = load_raw_constant<1>(line_from);
+          }
+          line_from += apart * operand.line_stride;
+        }
+        T* line_to = to + product * operand.elements() + first * operand.pitch + at;
+#pragma unroll
+        for (int i = 0; i < at_once; ++i) {
+          if (first + i * apart < operand.padded_lines) *line_to = unpack(values[i])[0];
+          line_to += apart * operand.pitch;
+        }
+      }
+    }
+  }
+}
+
+template <class T>
+__device__ __forceinline__ void copy_operand(const SmallOperand& operand, const T* from,
+                                             int products, T* to) {
+  if (operand.piece == 16) {
+    copy_pieces<16>(operand, from, products, to);
+  } else if (operand.piece == 8) {
+    copy_pieces<8>(operand, from, products, to);
+  } else if (operand.piece == 4) {
+    copy_pieces<4>(operand, from, products, to);
+  } else {
+    copy_elements(operand, from, products, to);
+  }
+}
+
+/// Four 8 x 8 matrices: two along the operand's own axis, of A the second, else the third is the
+/// lower one, and two along k.
+template <bool OfA, class T>
+__device__ __forceinline__ void load_fragment(std::uint32_t (&to)[4], const SmallOperand& operand,
+                                              const T* matrix, int first_outer, int first_k) {
+  const int lane = static_cast<int>(threadIdx.x) % 32;
+  const int below = OfA ? lane / 8 % 2 : lane / 16;
+  const int behind = OfA ? lane / 16 : lane / 8 % 2;
+  const int within = lane % 8;
+  if (operand.k_major) {
+    ptx::load_matrix<4, false>(
+        to, matrix + operand.place(first_outer + 8 * below + within, first_k + 8 * behind));
+  } else {
+    ptx::load_matrix<4, true>(
+        to, matrix + operand.place(first_outer + 8 * below, first_k + 8 * behind + within));
+  }
+}
+
+template <class T>
+__global__ void __launch_bounds__(threads, blocks_at_most)
+    gemm_small_tensor_products(SmallCall<T> call) {
+  auto& strips = shared<SmallStrips>();
+  auto* const stages = reinterpret_cast<T*>(&strips + 1);
+  const auto& p = call.finish.p;
+  const int stage_elements = call.products * (call.a.elements() + call.b.elements());
+  const auto products_of = [&](int group) {
+    return static_cast<int>(smaller<std::int64_t>(
+        call.products, p.c.shape[0] - std::int64_t{group} * call.products));
+  };
+  const auto copy = [&](int group, T* stage) {
+    const std::int64_t first = std::int64_t{group} * call.products;
+    const int products = products_of(group);
+    copy_operand(call.a, p.a.data + first * call.a.matrix_stride, products, stage);
+    copy_operand(call.b, p.b.data + first * call.b.matrix_stride, products,
+                 stage + call.products * call.a.elements());
+  };
+  const int warp = static_cast<int>(threadIdx.x) / 32;
+  const int tiles = call.down * call.along;
+  const auto k = static_cast<int>(p.k());
+  int turn = 0;
+  copy(static_cast<int>(blockIdx.x), stages);
+  ptx::async_commit();
+  for (int group = static_cast<int>(blockIdx.x); group < call.groups;
+       group += static_cast<int>(gridDim.x), turn ^= 1) {
+    const T* const a = stages + turn * stage_elements;
+    const T* const b = a + call.products * call.a.elements();
+    if (call.groups - group > static_cast<int>(gridDim.x)) {
+      copy(group + static_cast<int>(gridDim.x), stages + (turn ^ 1) * stage_elements);
+    }
+    ptx::async_commit();
+    ptx::async_wait<1>();
+    __syncthreads();
+    const int works = products_of(group) * tiles;
+    for (int work = warp; work < works; work += warps) {
+      const int product = work / tiles;
+      const int row = work % tiles / call.along * tile_rows;
+      const int column = work % tiles % call.along * tile_columns;
+      // Of its second 16 columns perhaps none exist.
+      const bool both = column + tile_columns / 2 < p.n();
+      float sums[tile_columns / 8][4] = {};
+      for (int step = 0; step < k; step += depth) {
+        std::uint32_t a_words[4];
+        load_fragment<true>(a_words, call.a, a + product * call.a.elements(), row, step);
+#pragma unroll
+        for (int half = 0; half < 2; ++half) {
+          if (half == 1 && !both) continue;
+          std::uint32_t b_words[4];
+          load_fragment<false>(b_words, call.b, b + product * call.b.elements(),
+                               column + half * (tile_columns / 2), step);
+          multiply<T>(sums[2 * half], a_words, {b_words[0], b_words[1]});
+          multiply<T>(sums[2 * half + 1], a_words, {b_words[2], b_words[3]});
+        }
+      }
+      with_output_type<T>(p, call.finish.narrow, [&](const auto& target) {
+        finish_strip<tile_columns>(target, strips.of_warp[warp], group * call.products + product,
+                                   row, column, [&](int i) { return sums[i / 4][i % 4]; });
+      });
+    }
+    __syncthreads();  // all have read the stage that is filled next
+  }
+}
+
+constexpr int padded(std::int64_t extent) {
+  return static_cast<int>(tiles_of(larger<std::int64_t>(extent, 1), depth)) * depth;
+}
+
+/// `view`: matrices x rows x columns, of which `outer` is the axis that it shares with C.
+template <class V>
+SmallOperand small_operand(const V& view, const void* data, int outer, int k, std::int64_t steps) {
+  SmallOperand operand{};
+  operand.k_major = std::abs(view.strides[k]) <= std::abs(view.strides[outer]);
+  const int line = operand.k_major ? outer : k;
+  const int along = operand.k_major ? k : outer;
+  const std::int64_t extents[] = {operand.k_major ? view.shape[outer] : steps,
+                                  operand.k_major ? steps : view.shape[outer]};
+  operand.lines = static_cast<int>(extents[0]);
+  operand.along = static_cast<int>(extents[1]);
+  operand.padded_lines = padded(extents[0]);
+  operand.pitch = padded(extents[1]) + 16 / element;
+  operand.matrix_stride = view.strides[0];
+  operand.line_stride = view.strides[line];
+  operand.along_stride = view.strides[along];
+  operand.piece = element;
+  if (view.strides[along] == 1 || extents[1] <= 1) {
+    for (const int bytes : {16, 8, 4}) {
+      const int size = bytes / element;
+      if (reinterpret_cast<std::uintptr_t>(data) % static_cast<std::uintptr_t>(bytes) == 0 &&
+          (view.strides[line] % size == 0 || extents[0] <= 1) &&
+          (view.strides[0] % size == 0 || view.shape[0] <= 1)) {
+        operand.piece = bytes;
+        break;
+      }
+    }
+  }
+  const int pieces = (operand.pitch - 16 / element) / (operand.piece / element);
+  operand.lanes = 1;
+  while (operand.lanes < pieces && operand.lanes < 32) operand.lanes *= 2;
+  return operand;
+}
+
+struct SmallTensorPlan {
+  SmallOperand a, b;
+  int products = 0;  // 0: operands of one do not fit
+  int down = 1, along = 1;
+  int stage_bytes = 0;
+  int resident = 1;  // blocks per SM
+  double seconds = 0;
+};
+
+/// launch + max(memory; the instructions of the SM with the most groups; rounds of groups, each a
+///              chain of a copy, steps and an epilogue)
+SmallTensorPlan plan_small(const Gemm::Args& args, const Context& context) {
+  constexpr double start = 0.5e-6;
+  constexpr double memory_share = 0.75;     // of the nominal rate
+  constexpr double latency = 1.2e-6;        // of copies, until they are in shared memory
+  constexpr double step_seconds = 0.06e-6;  // 16 steps of k of a warp alone
+  constexpr double strip_seconds = 0.5e-6;  // its epilogue, alone
+  constexpr double issue_share = 0.4;       // of what an SM could issue
+  const NominalRates rates = nominal_rates(context);
+  const double sms = context.info().sms;
+  const double clock = rates.operations_per_second / sms / 256;
+  const std::int64_t k = args.alpha == 0 ? 0 : args.k();
+  SmallTensorPlan plan;
+  // The shared axes of C and the operands are what counts; more is refused anyway.
+  if (args.m() > 4096 || args.n() > 4096 || k > 4096) return plan;
+  plan.a = small_operand(args.a, args.a.data, 1, 2, k);
+  plan.b = small_operand(args.b, args.b.data, 2, 1, k);
+  const std::int64_t bytes =
+      (std::int64_t{plan.a.elements()} + plan.b.elements()) * std::int64_t{element};
+  if (bytes > stage_bytes_at_most) return plan;
+  plan.down = static_cast<int>(tiles_of(args.m(), tile_rows));
+  plan.along = static_cast<int>(tiles_of(args.n(), tile_columns));
+  const std::int64_t tiles = larger(plan.down * plan.along, 1);
+  const auto batch = static_cast<double>(args.batch());
+  // As many products as give each warp a tile, where there are blocks enough.
+  const double per_slot = batch / (sms * blocks_at_most);
+  plan.products = static_cast<int>(
+      clamped<std::int64_t>(smaller<std::int64_t>(warps / tiles, stage_bytes_at_most / bytes), 1,
+                            larger<std::int64_t>(static_cast<std::int64_t>(per_slot), 1)));
+  plan.stage_bytes = static_cast<int>(plan.products * bytes);
+  const auto groups_of = [&](int products) { return std::ceil(batch / products); };
+  const double groups = groups_of(plan.products);
+  const auto fitting = [&](int stages) {
+    return smaller(blocks_at_most, shared_bytes_of_sm / (stages * plan.stage_bytes +
+                                                         static_cast<int>(sizeof(SmallStrips))));
+  };
+  plan.resident = fitting(1);
+  if (groups > sms * plan.resident) plan.resident = larger(fitting(2), 1);
+
+  const auto copy_instructions = [](const SmallOperand& operand) {
+    const double pieces = double{1} * operand.padded_lines * operand.pitch * element /
+                          static_cast<double>(operand.piece);
+    return pieces / 32 * (operand.piece == element ? 12 : 8) * 1.5;
+  };
+  const double steps = std::ceil(static_cast<double>(k) / depth);
+  const double each = static_cast<double>(tiles) * (steps * 18 + 250) + copy_instructions(plan.a) +
+                      copy_instructions(plan.b);
+  const double issued = std::ceil(groups / sms) * plan.products * each / 4 / clock / issue_share;
+  const double chain = latency + std::ceil(static_cast<double>(plan.products * tiles) / warps) *
+                                     (steps * step_seconds + strip_seconds);
+  const double rounds = std::ceil(groups / (sms * plan.resident));
+  const double memory = Gemm::cost(args).bytes / rates.bytes_per_second / memory_share;
+  plan.seconds = launch_seconds + start + std::max({memory, issued, rounds * chain});
+  return plan;
+}
+
+Support supports(const Gemm::Args& args, const Context& context) {
+  if (args.a.dtype != DType::f16 && args.a.dtype != DType::bf16) {
+    return unsupported("only f16 and bf16 operands");
+  }
+  if (context.info().compute_capability < 80) {
+    return unsupported("mma.sync of m16n8k16 needs compute capability 8.0");
+  }
+  if (args.m() == 0 || args.n() == 0) return unsupported("C is empty");
+  return plan_small(args, context).products != 0
+             ? supported
+             : unsupported("the operands of one product exceed 96 KiB of shared memory");
+}
+
+double estimate(const Gemm::Args& args, const Context& context) {
+  return plan_small(args, context).seconds;
+}
+
+void run(const Gemm::Args& args, Context& context) {
+  const SmallTensorPlan plan = plan_small(args, context);
+  visit<f16, bf16>(args.a.dtype, [&]<class T>() {
+    const Finish<T> finish = finish_of<T>(args);
+    constexpr std::int64_t at_once = std::int64_t{1} << 30;  // groups are counted by an int
+    for (std::int64_t first = 0; first < args.batch(); first += at_once) {
+      const Finish<T> part = batches(finish, first, smaller(at_once, args.batch() - first));
+      const SmallCall<T> call{
+          .finish = part,
+          .a = plan.a,
+          .b = plan.b,
+          .products = plan.products,
+          .groups = static_cast<int>(tiles_of(part.p.c.shape[0], plan.products)),
+          .down = plan.down,
+          .along = plan.along};
+      const int grid = smaller(call.groups, plan.resident * context.info().sms);
+      const int stages = call.groups > grid ? 2 : 1;
+      launch(context,
+             {.grid = grid,
+              .block = threads,
+              .shared_bytes = sizeof(SmallStrips) +
+                              static_cast<std::size_t>(stages) *
+                                  static_cast<std::size_t>(plan.stage_bytes)},
+             gemm_small_tensor_products<T>, call);
+    }
+  });
+}
+
+const Rung<Gemm> self{{.name = "small_tensor_products",
+                       .step = 225,
+                       .after = "small_products",
+                       .backend = device_backend,
+                       .supports = supports,
+                       .speed = {.rows = tile_rows, .columns = tile_columns},
+                       .estimate = estimate,
+                       .run = run}};
+
+}  // namespace
+}  // namespace rung
