@@ -252,8 +252,10 @@ void multiply_bytes(int* d, const std::uint32_t* a, const std::uint32_t* b, cons
 
 void multiply_m16n8_f64(double* sums, const double* a, const double* b, int depth, Place place) {
   DoubleRequest request{sums, a, b};
-  warp_collective(whole_warp, "mma.sync", depth == 8 ? resolve_doubles<8> : resolve_doubles<16>,
-                  &request, place);
+  const auto resolve = depth == 4   ? resolve_doubles<4>
+                       : depth == 8 ? resolve_doubles<8>
+                                    : resolve_doubles<16>;
+  warp_collective(whole_warp, "mma.sync", resolve, &request, place);
 }
 
 void multiply_m16n8(float* d, const std::uint32_t* a, const std::uint32_t* b, const float* c,

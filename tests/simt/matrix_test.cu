@@ -202,7 +202,9 @@ __global__ void mma_f64(const double* a, const double* b, const double* c, doubl
   for (int i = 0; i < Depth / 4; ++i) fb[i] = b[(t + 4 * i) * 8 + group];
   double sum[4];
   for (int i = 0; i < 4; ++i) sum[i] = c[(group + 8 * (i / 2)) * 8 + 2 * t + i % 2];
-  if constexpr (Depth == 8) {
+  if constexpr (Depth == 4) {
+    ptx::mma_m16n8k4_f64(sum, fa, fb[0]);
+  } else if constexpr (Depth == 8) {
     ptx::mma_m16n8k8_f64(sum, fa, fb);
   } else {
     ptx::mma_m16n8k16_f64(sum, fa, fb);
@@ -237,6 +239,7 @@ void check_doubles(Context& c) {
 
 TEST_P(MatrixTest, DoublesAreMultipliedAsDoubles) {
   Context c = context();
+  check_doubles<4>(c);
   check_doubles<8>(c);
   check_doubles<16>(c);
 }

@@ -6,16 +6,16 @@
 //          a time where lines allow it, else an element: any strides, alignment and size.
 // Changes  against register_tile_2d, the fastest of f64 before: 128 multiply-adds per cycle and SM
 //          instead of 64, copies in flight while tiles are multiplied, small C in slices of k. A
-//          tile lies as its operand does, k or the other axis contiguous. Which k and which rows
-//          an instruction's registers hold is free as long as A, B and C agree: a lane takes four
-//          neighbours of k, and two neighbouring rows (of B: columns), so that every load from
-//          shared memory is of 16 bytes, and four sums are adjacent in C.
-// Cost     A and B once for 128 (or 64, 32) columns or rows of C. A warp's 64 x 32 of C reads 12
-//          KiB of shared memory for each 16 steps of k, by 24 loads for 16 instructions of 64
-//          cycles.
+//          tile lies as its operand does, k or the other axis contiguous. Which rows an
+//          instruction's registers hold is free as long as operand and C agree: a lane takes two
+//          neighbouring rows of A, and columns of B, which one load fetches where they are
+//          contiguous; four sums of it are then adjacent in C.
+// Cost     A and B once for 128 or 64 (64 or 32) columns or rows of C. A warp's 64 x 32 of C reads
+//          3 KiB of shared memory for each four steps of k, in a quarter of the time of its 16
+//          instructions.
 // Limits   the tensor cores.
-// Tried    m16n8k8, four elements per operand and instruction and copies of 8 bytes: twice the
-//          loads, and 52 to 68 bytes of spilled registers.
+// Tried    m16n8k16, whose operands of 16 and 8 registers the compiler gathers by moves, and one
+//          block of 128 x 128 per SM (EXPERIMENTS.md).
 // Source   PTX ISA, "Matrix fragments for mma.m16n8k4, m16n8k8 and m16n8k16 with .f64".
 #include <cmath>
 
@@ -32,7 +32,8 @@ namespace {
 
 using namespace gemm_cuda;
 
-constexpr int steps = 16;  // of k in a tile, and in an instruction
+constexpr int steps = 16;      // of k in a tile
+constexpr int depth_of_mma = 4;  // of k in an instruction
 constexpr int stages = 4;  // tiles in shared memory: one in use, the others in flight
 
 struct F64Shape {
@@ -43,20 +44,19 @@ struct F64Shape {
   [[nodiscard]] constexpr int warps_along() const { return columns / warp_columns; }
   [[nodiscard]] constexpr int threads() const { return 32 * (rows / warp_rows) * warps_along(); }
 };
-// 128 KiB of shared memory per block, or 64, or 48.
+// 96 KiB of shared memory per block, or 64, or 48.
 constexpr F64Shape f64_shapes[] = {
-    {128, 128, 64, 32, 1, 0.85}, {64, 64, 32, 32, 2, 0.75}, {64, 32, 32, 16, 3, 0.6}};
+    {128, 64, 64, 32, 2, 0.85}, {64, 64, 32, 32, 3, 0.75}, {64, 32, 32, 16, 4, 0.6}};
 
 /// An operand's tile: lines of 16 k, or of `Outer` elements along the axis that it shares with C,
-/// whose pairs are exchanged such that eight lanes, which shared memory serves at a time, meet all
-/// banks: lanes of four k and two pairs along the other axis. Within 16 along that axis, and for
-/// all k, a place is the exclusive or of what both coordinates contribute.
+/// whose groups of four are exchanged such that the lanes that shared memory serves at a time meet
+/// all banks: along k, 16 lanes of four k of every other line; else eight of two pairs of four k.
 template <int Outer, bool KMajor>
 struct F64Tile {
   static constexpr int line = KMajor ? steps : Outer;
   static constexpr int lines = KMajor ? Outer : steps;
   static __device__ constexpr int place(int outer, int k) {
-    return KMajor ? outer * steps + (k ^ outer / 2 % 2 * 2) : k * Outer + (outer ^ k / 4 * 4);
+    return KMajor ? outer * steps + (k ^ outer / 2 % 4 * 4) : k * Outer + (outer ^ k % 4 * 4);
   }
 };
 
@@ -75,7 +75,7 @@ class F64Copy {
   static constexpr int lines_apart = Threads / per_line;
   static constexpr int count = Tile::lines / lines_apart;
   static_assert(lines_apart * per_line == Threads && count * lines_apart == Tile::lines);
-  static_assert(!KMajor || lines_apart % 4 == 0, "all of a thread's lines exchange pairs alike");
+  static_assert(!KMajor || lines_apart % 8 == 0, "all of a thread's lines are exchanged alike");
 
   const double* from_;  // what this thread copies next
   std::int64_t apart_;
@@ -87,7 +87,7 @@ class F64Copy {
   /// Of its i-th copy.
   static __device__ __forceinline__ int place(int i) {
     const int first = KMajor ? Tile::place(line(), along()) : Tile::place(along(), line());
-    const int exchanged = KMajor ? 0 : i * lines_apart / 4 * 4;
+    const int exchanged = KMajor ? 0 : i * lines_apart % 4 * 4;
     return (first ^ exchanged) + i * lines_apart * Tile::line;
   }
 
@@ -126,34 +126,25 @@ struct F64Call {
   std::int64_t slice_depth;  // of k, a multiple of `steps`
 };
 
-/// What a lane needs of 16 rows of A, or columns of B, from first_outer on: with g = lane / 4 and
-/// t = lane % 4, to[h][i] is of row 2 g + h and k 4 t + i. In A's registers that stands for row g +
-/// 8 h and k t + 4 i, as in B's.
+/// What a lane needs of 16 rows of A, or columns of B, from first_outer on, for an instruction on
+/// the four k from first_k on: of row 2 (lane / 4) and the next, and k lane % 4. In A's registers
+/// these rows stand for lane / 4 and 8 behind; of B they are in different instructions.
 template <int Outer, bool KMajor>
-__device__ __forceinline__ void load_f64(double (&to)[2][4], const double* tile, int first_outer) {
+__device__ __forceinline__ void load_f64(double (&to)[2], const double* tile, int first_outer,
+                                         int first_k) {
   using Tile = F64Tile<Outer, KMajor>;
   const int lane = static_cast<int>(threadIdx.x) % 32;
   const int outer = lane / 4 * 2;
-  const int k = lane % 4 * 4;
+  const int k = lane % 4;
   if constexpr (KMajor) {
-#pragma unroll
-    for (int h = 0; h < 2; ++h) {
-#pragma unroll
-      for (int i = 0; i < 4; i += 2) {
-        const double* const from = tile + (first_outer + h) * steps + Tile::place(outer, k + i);
-        const Pack<double, 2> pair = load_wide<2>(from);
-        to[h][i] = pair[0];
-        to[h][i + 1] = pair[1];
-      }
-    }
+    const double* const from = tile + first_outer * steps + Tile::place(outer, first_k + k);
+    to[0] = from[0];
+    to[1] = from[steps];
   } else {
-#pragma unroll
-    for (int i = 0; i < 4; ++i) {
-      const Pack<double, 2> pair =
-          load_wide<2>(tile + first_outer + i * Outer + Tile::place(outer, k));
-      to[0][i] = pair[0];
-      to[1][i] = pair[1];
-    }
+    const Pack<double, 2> pair =
+        load_wide<2>(tile + first_outer + first_k * Outer + Tile::place(outer, k));
+    to[0] = pair[0];
+    to[1] = pair[1];
   }
 }
 
@@ -190,13 +181,21 @@ __global__ void __launch_bounds__(f64_shapes[Shape].threads(), f64_shapes[Shape]
   constexpr int down = shape.warp_rows / 16;
   constexpr int along = shape.warp_columns / 16;
   double sums[down][2 * along][4] = {};
-  double a_values[2][4];  // the next fragment, on its way while one is multiplied
-  double b_values[along][2][4];
-  const auto load_a = [&](int i, int stage) {
-    load_f64<shape.rows, KMajorA>(a_values, memory.a[stage], warp_row + 16 * i);
-  };
-  const auto load_b = [&](int j, int stage) {
-    load_f64<shape.columns, KMajorB>(b_values[j], memory.b[stage], warp_column + 16 * j);
+  constexpr int parts = steps / depth_of_mma;
+  static_assert(parts % 2 == 0, "a tile begins in the first of two buffers");
+  double a_values[2][down][2];  // of one part of a tile, and of the next, which is on its way
+  double b_values[2][along][2];
+  const auto load = [&](int part, int stage) {
+#pragma unroll
+    for (int i = 0; i < down; ++i) {
+      load_f64<shape.rows, KMajorA>(a_values[part % 2][i], memory.a[stage], warp_row + 16 * i,
+                                    part * depth_of_mma);
+    }
+#pragma unroll
+    for (int j = 0; j < along; ++j) {
+      load_f64<shape.columns, KMajorB>(b_values[part % 2][j], memory.b[stage],
+                                       warp_column + 16 * j, part * depth_of_mma);
+    }
   };
 
 #pragma unroll
@@ -206,36 +205,32 @@ __global__ void __launch_bounds__(f64_shapes[Shape].threads(), f64_shapes[Shape]
   }
   ptx::async_wait<stages - 2>();
   __syncthreads();
-  if (tiles > 0) {
-    load_a(0, 0);
-#pragma unroll
-    for (int j = 0; j < along; ++j) load_b(j, 0);
-  }
+  if (tiles > 0) load(0, 0);
   for (int tile = 0; tile < tiles; ++tile) {
     const int ahead = tile + stages - 1;
     // After the last tile nothing new is read, only this tile once more, to no effect.
     const int next_stage = smaller(tile + 1, tiles - 1) % stages;
 #pragma unroll
-    for (int i = 0; i < down; ++i) {
-      const double a_words[8] = {a_values[0][0], a_values[1][0], a_values[0][1], a_values[1][1],
-                                 a_values[0][2], a_values[1][2], a_values[0][3], a_values[1][3]};
-      if (i < down - 1) {
-        load_a(i + 1, tile % stages);
+    for (int part = 0; part < parts; ++part) {
+      if (part < parts - 1) {
+        load(part + 1, tile % stages);
         // A share of the tile that is copied meanwhile.
-        if (ahead < tiles) copy(ahead, i, down - 1, ahead % stages);
+        if (ahead < tiles) copy(ahead, part, parts - 1, ahead % stages);
       } else {
         ptx::async_commit();
         // The next tile has arrived for everybody; and everybody has read this one to its end, so
         // that its place may be filled again.
         ptx::async_wait<stages - 2>();
         __syncthreads();
-        load_a(0, next_stage);
+        load(0, next_stage);
       }
 #pragma unroll
-      for (int j = 0; j < along; ++j) {
-        ptx::mma_m16n8k16_f64(sums[i][2 * j], a_words, b_values[j][0]);
-        ptx::mma_m16n8k16_f64(sums[i][2 * j + 1], a_words, b_values[j][1]);
-        if (i == down - 1) load_b(j, next_stage);
+      for (int i = 0; i < down; ++i) {
+#pragma unroll
+        for (int j = 0; j < 2 * along; ++j) {
+          ptx::mma_m16n8k4_f64(sums[i][j], a_values[part % 2][i],
+                               b_values[part % 2][j / 2][j % 2]);
+        }
       }
     }
   }
