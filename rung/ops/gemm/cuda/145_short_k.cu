@@ -238,8 +238,7 @@ ShortCut cut_short(std::int64_t m, std::int64_t n, std::int64_t batch, int colum
 /// start + max(memory, multiply-adds of the SM with the most blocks)
 double estimate(const Gemm::Args& args, const Context& context) {
   constexpr double start = 1.7e-6;  // the latency of loads of A and B, then of stores
-  // Where C's rows are aligned, tiles in shared memory are faster from 9 steps on.
-  const double memory_share = args.k() > 8 ? 0.33 : 0.65;
+  constexpr double memory_share = 0.7;  // of the nominal rate: what stores reach
   constexpr double arithmetic_share = 0.5;
   constexpr double epilogue_steps = 5;  // what an element costs beside its k
   const NominalRates rates = nominal_rates(context);

@@ -142,21 +142,64 @@ __device__ __forceinline__ void copy_operand(const SmallOperand& operand, const 
   }
 }
 
-/// Four 8 x 8 matrices: two along the operand's own axis, of A the second, else the third is the
-/// lower one, and two along k.
+/// A lane's line of the four 8 x 8 matrices of a fragment: two along the operand's own axis - of A
+/// the second, else the third is the lower one - and two along k.
 template <bool OfA, class T>
-__device__ __forceinline__ void load_fragment(std::uint32_t (&to)[4], const SmallOperand& operand,
-                                              const T* matrix, int first_outer, int first_k) {
+__device__ __forceinline__ const T* fragment_line(const SmallOperand& operand, const T* matrix,
+                                                  int first_outer) {
   const int lane = static_cast<int>(threadIdx.x) % 32;
-  const int below = OfA ? lane / 8 % 2 : lane / 16;
-  const int behind = OfA ? lane / 16 : lane / 8 % 2;
+  const int below = 8 * (OfA ? lane / 8 % 2 : lane / 16);
+  const int behind = 8 * (OfA ? lane / 16 : lane / 8 % 2);
   const int within = lane % 8;
+  return matrix + (operand.k_major ? operand.place(first_outer + below + within, behind)
+                                   : operand.place(first_outer + below, behind + within));
+}
+template <class T>
+__device__ __forceinline__ void load_fragment(std::uint32_t (&to)[4], const SmallOperand& operand,
+                                              const T* line) {
   if (operand.k_major) {
-    ptx::load_matrix<4, false>(
-        to, matrix + operand.place(first_outer + 8 * below + within, first_k + 8 * behind));
+    ptx::load_matrix<4, false>(to, line);
   } else {
-    ptx::load_matrix<4, true>(
-        to, matrix + operand.place(first_outer + 8 * below, first_k + 8 * behind + within));
+    ptx::load_matrix<4, true>(to, line);
+  }
+}
+
+/// Writes alpha times a warp's sums to a C of T whose groups of four are aligned: in half of the
+/// bytes, and a sixth of the instructions, of finish_strip.
+template <class T>
+__device__ __forceinline__ void store_scaled(const View<T, 3>& c, float alpha, StripStage& stage,
+                                             int batch, int first_row, int first_column,
+                                             const float (&sums)[tile_columns / 8][4]) {
+  constexpr int pitch = tile_columns + 8;  // 20 words: lanes of eight rows meet all banks
+  static_assert(tile_rows * pitch * element <= static_cast<int>(sizeof(StripStage)));
+  T* const tile = reinterpret_cast<T*>(stage.bytes);
+  const int lane = static_cast<int>(threadIdx.x) % 32;
+  __syncwarp();  // the tile before has been read
+#pragma unroll
+  for (int j = 0; j < tile_columns / 8; ++j) {
+#pragma unroll
+    for (int half = 0; half < 2; ++half) {
+      const Pack<float, 2> pair{{alpha * sums[j][2 * half], alpha * sums[j][2 * half + 1]}};
+      store_wide(tile + (lane / 4 + 8 * half) * pitch + 8 * j + lane % 4 * 2, convert<T>(pair));
+    }
+  }
+  __syncwarp();
+  const int column = first_column + lane % 8 * 4;
+  const auto left = static_cast<int>(smaller<std::int64_t>(c.shape[2] - column, 4));
+  int row = first_row + lane / 8;
+  T* to = &c(batch, row, column);
+#pragma unroll
+  for (int i = 0; i < tile_rows / 4; ++i, row += 4, to += 4 * c.strides[1]) {
+    if (row >= c.shape[1] || left <= 0) break;
+    const Pack<T, 4> group = load_wide<4>(tile + (row - first_row) * pitch + lane % 8 * 4);
+    if (left == 4) {
+      store_wide(to, group);
+    } else {
+#pragma unroll
+      for (int j = 0; j < 4; ++j) {
+        if (j < left) to[j] = group[j];
+      }
+    }
   }
 }
 
@@ -181,6 +224,11 @@ __global__ void __launch_bounds__(threads, blocks_at_most)
   const int warp = static_cast<int>(threadIdx.x) / 32;
   const int tiles = call.down * call.along;
   const auto k = static_cast<int>(p.k());
+  const int a_step = call.a.k_major ? depth : depth * call.a.pitch;
+  const int b_step = call.b.k_major ? depth : depth * call.b.pitch;
+  const int b_half = tile_columns / 2 * (call.b.k_major ? call.b.pitch : 1);
+  const auto narrow = with_output<T>(p);
+  const bool scaled = call.finish.narrow && is_plain(p) && has_wide_groups(narrow.c);
   int turn = 0;
   copy(static_cast<int>(blockIdx.x), stages);
   ptx::async_commit();
@@ -202,22 +250,28 @@ __global__ void __launch_bounds__(threads, blocks_at_most)
       // Of its second 16 columns perhaps none exist.
       const bool both = column + tile_columns / 2 < p.n();
       float sums[tile_columns / 8][4] = {};
-      for (int step = 0; step < k; step += depth) {
+      const T* a_line = fragment_line<true>(call.a, a + product * call.a.elements(), row);
+      const T* b_line = fragment_line<false>(call.b, b + product * call.b.elements(), column);
+      for (int step = 0; step < k; step += depth, a_line += a_step, b_line += b_step) {
         std::uint32_t a_words[4];
-        load_fragment<true>(a_words, call.a, a + product * call.a.elements(), row, step);
+        load_fragment(a_words, call.a, a_line);
 #pragma unroll
         for (int half = 0; half < 2; ++half) {
           if (half == 1 && !both) continue;
           std::uint32_t b_words[4];
-          load_fragment<false>(b_words, call.b, b + product * call.b.elements(),
-                               column + half * (tile_columns / 2), step);
+          load_fragment(b_words, call.b, b_line + half * b_half);
           multiply<T>(sums[2 * half], a_words, {b_words[0], b_words[1]});
           multiply<T>(sums[2 * half + 1], a_words, {b_words[2], b_words[3]});
         }
       }
+      const int batch = group * call.products + product;
+      if (scaled) {
+        store_scaled(narrow.c, p.alpha, strips.of_warp[warp], batch, row, column, sums);
+        continue;
+      }
       with_output_type<T>(p, call.finish.narrow, [&](const auto& target) {
-        finish_strip<tile_columns>(target, strips.of_warp[warp], group * call.products + product,
-                                   row, column, [&](int i) { return sums[i / 4][i % 4]; });
+        finish_strip<tile_columns>(target, strips.of_warp[warp], batch, row, column,
+                                   [&](int i) { return sums[i / 4][i % 4]; });
       });
     }
     __syncthreads();  // all have read the stage that is filled next
