@@ -44,7 +44,7 @@ struct ShortColumns {
   int apart;
   int begin, end;
 
-  [[nodiscard]] __device__ __forceinline__ bool exists(int j) const { return begin <= j && j < end; }
+  [[nodiscard]] __device__ bool exists(int j) const { return begin <= j && j < end; }
 };
 
 /// A lane's columns of a row of B, by one load where it may be one.
@@ -99,8 +99,8 @@ __global__ void __launch_bounds__(threads, (short_blocks<Depth, typename P::Sum>
   const auto k = static_cast<int>(p.k());
   // Neighbours of a lane are adjacent where one store writes them, else those of a warp are.
   const bool packed = p.c.strides[2] == 1;
-  const auto element = reinterpret_cast<std::uintptr_t>(&p.c(batch, first_row + first_within, 0)) /
-                       sizeof(Out);
+  const auto element =
+      reinterpret_cast<std::uintptr_t>(&p.c(batch, first_row + first_within, 0)) / sizeof(Out);
   const int before = packed ? static_cast<int>(element % width) : 0;
   ShortColumns columns{};
   columns.apart = packed ? 1 : 32;
@@ -219,8 +219,8 @@ struct ShortCut {
   int along = 1;
   int tiles = 1;
 };
-ShortCut cut_short(std::int64_t m, std::int64_t n, std::int64_t batch, int columns,
-                   int most_along, const Context& context) {
+ShortCut cut_short(std::int64_t m, std::int64_t n, std::int64_t batch, int columns, int most_along,
+                   const Context& context) {
   const double enough = 1.5 * context.info().sms;
   const double row_tiles = static_cast<double>(tiles_of(m, rows)) * static_cast<double>(batch);
   const auto blocks = [&](int along) {
@@ -237,7 +237,7 @@ ShortCut cut_short(std::int64_t m, std::int64_t n, std::int64_t batch, int colum
 
 /// start + max(memory, multiply-adds of the SM with the most blocks)
 double estimate(const Gemm::Args& args, const Context& context) {
-  constexpr double start = 1.7e-6;  // the latency of loads of A and B, then of stores
+  constexpr double start = 1.7e-6;      // the latency of loads of A and B, then of stores
   constexpr double memory_share = 0.7;  // of the nominal rate: what stores reach
   constexpr double arithmetic_share = 0.5;
   constexpr double epilogue_steps = 5;  // what an element costs beside its k
@@ -265,8 +265,7 @@ void run(const Gemm::Args& args, Context& context) {
     const bool aligned = p.c.strides[1] % width == 0 && p.c.strides[0] % width == 0 &&
                          is_wide_aligned<typename P::Out, width>(p.c.data);
     const int alike = packed ? rows_alike(p.c.strides[1], width) : 1;
-    const ShortCut cut =
-        cut_short(p.m(), p.n(), p.c.shape[0], 32 * width, warps / alike, context);
+    const ShortCut cut = cut_short(p.m(), p.n(), p.c.shape[0], 32 * width, warps / alike, context);
     launch_tiles(context,
                  {.rows = rows * cut.tiles,
                   // Where packs begin in front of C, as many fewer of a block's columns count.

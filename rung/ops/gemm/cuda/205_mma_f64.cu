@@ -14,8 +14,7 @@
 //          3 KiB of shared memory for each four steps of k, in a quarter of the time of its 16
 //          instructions.
 // Limits   the tensor cores.
-// Tried    m16n8k16, whose operands of 16 and 8 registers the compiler gathers by moves, and one
-//          block of 128 x 128 per SM (EXPERIMENTS.md).
+// Tried    m16n8k16, whose operands the compiler gathers by moves (EXPERIMENTS.md).
 // Source   PTX ISA, "Matrix fragments for mma.m16n8k4, m16n8k8 and m16n8k16 with .f64".
 #include <cmath>
 
@@ -32,9 +31,9 @@ namespace {
 
 using namespace gemm_cuda;
 
-constexpr int steps = 16;      // of k in a tile
+constexpr int steps = 16;        // of k in a tile
 constexpr int depth_of_mma = 4;  // of k in an instruction
-constexpr int stages = 4;  // tiles in shared memory: one in use, the others in flight
+constexpr int stages = 4;        // tiles in shared memory: one in use, the others in flight
 
 struct F64Shape {
   int rows, columns;
@@ -80,7 +79,7 @@ class F64Copy {
   const double* from_;  // what this thread copies next
   std::int64_t apart_;
   std::int64_t tile_apart_;  // from the last of a tile to the first of the next
-  int outer_left_;  // from its first element or line on
+  int outer_left_;           // from its first element or line on
 
   static __device__ int line() { return static_cast<int>(threadIdx.x) / per_line; }
   static __device__ int along() { return static_cast<int>(threadIdx.x) % per_line * Size; }
@@ -162,8 +161,8 @@ __global__ void __launch_bounds__(f64_shapes[Shape].threads(), f64_shapes[Shape]
   const std::int64_t depth = smaller(p.k() - first_k, call.slice_depth);
   const auto a = p.a.at(work.batch);
   const auto b = p.b.at(work.batch);
-  F64Copy<shape.rows, KMajorA, Size, shape.threads()> copy_a(
-      a.data, a.strides[0], p.m(), a.strides[1], first_row, first_k);
+  F64Copy<shape.rows, KMajorA, Size, shape.threads()> copy_a(a.data, a.strides[0], p.m(),
+                                                             a.strides[1], first_row, first_k);
   F64Copy<shape.columns, KMajorB, Size, shape.threads()> copy_b(
       b.data, b.strides[1], p.n(), b.strides[0], first_column, first_k);
   const int tiles = depth > 0 ? static_cast<int>((depth + steps - 1) / steps) : 0;
@@ -193,8 +192,8 @@ __global__ void __launch_bounds__(f64_shapes[Shape].threads(), f64_shapes[Shape]
     }
 #pragma unroll
     for (int j = 0; j < along; ++j) {
-      load_f64<shape.columns, KMajorB>(b_values[part % 2][j], memory.b[stage],
-                                       warp_column + 16 * j, part * depth_of_mma);
+      load_f64<shape.columns, KMajorB>(b_values[part % 2][j], memory.b[stage], warp_column + 16 * j,
+                                       part * depth_of_mma);
     }
   };
 
@@ -228,8 +227,7 @@ __global__ void __launch_bounds__(f64_shapes[Shape].threads(), f64_shapes[Shape]
       for (int i = 0; i < down; ++i) {
 #pragma unroll
         for (int j = 0; j < 2 * along; ++j) {
-          ptx::mma_m16n8k4_f64(sums[i][j], a_values[part % 2][i],
-                               b_values[part % 2][j / 2][j % 2]);
+          ptx::mma_m16n8k4_f64(sums[i][j], a_values[part % 2][i], b_values[part % 2][j / 2][j % 2]);
         }
       }
     }
@@ -255,6 +253,10 @@ struct F64Plan {
   std::int64_t slices = 1;
   double seconds = 0;
 };
+double elements_of_c(const Gemm::Args& args) {
+  return static_cast<double>(args.m()) * static_cast<double>(args.n()) *
+         static_cast<double>(args.batch());
+}
 
 /// launch + max(memory, multiplications of the SM with the most blocks + start) [+ slices]
 double f64_seconds(const Gemm::Args& args, const Context& context, const F64Shape& shape,
@@ -267,8 +269,8 @@ double f64_seconds(const Gemm::Args& args, const Context& context, const F64Shap
   const NominalRates rates = nominal_rates(context);
   const double sms = context.info().sms;
   const double chip = context.info().compute_capability >= 90 ? 1 : 0.5;
-  const double blocks = std::ceil(static_cast<double>(args.m()) / shape.rows) *
-                        std::ceil(static_cast<double>(args.n()) / shape.columns) *
+  const double blocks = static_cast<double>(tiles_of(args.m(), shape.rows)) *
+                        static_cast<double>(tiles_of(args.n(), shape.columns)) *
                         static_cast<double>(args.batch() * slices);
   const double each = std::ceil(blocks / sms);
   const double share = shape.share * (each < shape.blocks ? alone : 1.0);
@@ -276,28 +278,21 @@ double f64_seconds(const Gemm::Args& args, const Context& context, const F64Shap
   const double multiply = each * 2 * shape.rows * shape.columns * (k + start_steps) /
                           (rates.operations_per_second / sms * chip * share);
   const double memory = Gemm::cost(args).bytes / rates.bytes_per_second / memory_share;
-  double seconds = launch_seconds + std::max(memory, multiply + start);
-  if (slices > 1) {
-    const double sums = static_cast<double>(args.m()) * static_cast<double>(args.n()) *
-                        static_cast<double>(args.batch());
-    seconds += slice_launch + 16 * static_cast<double>(slices) * sums / rates.bytes_per_second;
-  }
-  return seconds;
+  const double seconds = launch_seconds + std::max(memory, multiply + start);
+  if (slices == 1) return seconds;
+  const double sums = elements_of_c(args) * static_cast<double>(slices);
+  return seconds + slice_launch + 16 * sums / rates.bytes_per_second;
 }
 
 F64Plan plan_f64(const Gemm::Args& args, const Context& context) {
   constexpr std::int64_t shortest_slice = 64;
   constexpr int shapes = sizeof(f64_shapes) / sizeof(f64_shapes[0]);
-  const double elements = static_cast<double>(args.m()) * static_cast<double>(args.n()) *
-                          static_cast<double>(args.batch());
+  const double bytes = elements_of_c(args) * 8;
   F64Plan best;
   for (int shape = 0; shape < shapes; ++shape) {
     for (const std::int64_t slices : {1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128}) {
-      if (slices > 1 &&
-          (args.alpha == 0 || args.k() < shortest_slice * slices ||
-           elements * 8 * static_cast<double>(slices) > static_cast<double>(slice_workspace))) {
-        break;
-      }
+      const bool fits = bytes * static_cast<double>(slices) <= double{slice_workspace};
+      if (slices > 1 && (args.alpha == 0 || args.k() < shortest_slice * slices || !fits)) break;
       const double seconds = f64_seconds(args, context, f64_shapes[shape], slices);
       if (best.seconds == 0 || seconds < best.seconds) best = {shape, slices, seconds};
     }
@@ -310,8 +305,9 @@ Support supports(const Gemm::Args& args, const Context& context) {
   if (context.info().compute_capability < 80) {
     return unsupported("mma.sync of f64 needs compute capability 8.0");
   }
+  if (args.k() > std::int64_t{1} << 34) return unsupported("more than 2^34 steps of k");
   const double tiles =
-      std::ceil(static_cast<double>(args.m()) / 64) * std::ceil(static_cast<double>(args.n()) / 32);
+      static_cast<double>(tiles_of(args.m(), 64)) * static_cast<double>(tiles_of(args.n(), 32));
   return tiles <= 0x1p31 / 128 ? supported : unsupported("more than 2^24 tiles of C");
 }
 
@@ -384,13 +380,9 @@ void run(const Gemm::Args& args, Context& context) {
                    .band = raster_band(std::int64_t{shape.blocks} * context.info().sms, shape.rows,
                                        shape.columns)},
         .slice_depth = slice_depth};
-    if (plan.shape == 0) {
-      multiply<0>(context, call);
-    } else if (plan.shape == 1) {
-      multiply<1>(context, call);
-    } else {
-      multiply<2>(context, call);
-    }
+    if (plan.shape == 0) multiply<0>(context, call);
+    if (plan.shape == 1) multiply<1>(context, call);
+    if (plan.shape == 2) multiply<2>(context, call);
     if (slices > 1) add_slices(context, part, partial, static_cast<int>(slices));
   }
 }

@@ -5,8 +5,8 @@
 //          few products in shared memory, and a warp makes 16 x 32 of some product's C, all of k
 //          at once. While its warps multiply, cp.async brings the operands of the next few.
 // Changes  against small_products: mma.sync and ldmatrix instead of multiply-adds of widened
-//          elements, 2 KiB for 16 x 8 x 16 of them at once; against ldmatrix_pipeline: no tile of
-//          64 x 64, most of which is empty, and no ring that is filled and drained for each product.
+//          elements; against ldmatrix_pipeline: no tile of 64 x 64, most of which is empty, and no
+//          ring that is filled and drained for each product.
 // Cost     A, B and C once. Per 16 steps of k a warp reads 1.5 KiB of shared memory for four
 //          instructions.
 // Limits   memory. Operands of one product in 96 KiB. Lines that begin at odd addresses are copied
@@ -15,11 +15,10 @@
 // Source   MAGMA, "Fast batched matrix multiplication for small sizes", ISC 2016.
 #include <cmath>
 
-#include "rung/device/load.hpp"
-#include "rung/device/ptx_async_copy.hpp"
 #include "rung/ops/gemm/cuda/detail/mma.hpp"
 #include "rung/ops/gemm/cuda/detail/rung.hpp"
 #include "rung/ops/gemm/cuda/detail/slices.hpp"
+#include "rung/ops/gemm/cuda/detail/small_operand.hpp"
 #include "rung/ops/gemm/cuda/detail/strip.hpp"
 #include "rung/ops/gemm/cuda/detail/tensor_cost.hpp"
 
@@ -28,32 +27,14 @@ namespace {
 
 using namespace gemm_cuda;
 
-constexpr int warps = 4;
-constexpr int threads = 32 * warps;
+constexpr int warps = small_threads / 32;
 constexpr int blocks_at_most = 5;  // per SM, as registers allow
 constexpr int tile_rows = 16;      // of a warp
 constexpr int tile_columns = 32;
-constexpr int depth = 16;                   // of an instruction
-constexpr int element = 2;                  // bytes
+constexpr int depth = small_padding;  // of an instruction
+constexpr int element = small_element;
 constexpr int stage_bytes_at_most = 96 << 10;
 constexpr int shared_bytes_of_sm = 220 << 10;
-
-/// An operand of one product in shared memory: lines along its contiguous axis, padded with zeros
-/// to whole instructions, an odd multiple of 16 bytes apart, so that the eight lines that ldmatrix
-/// reads at a time are in different banks.
-struct SmallOperand {
-  bool k_major;      // lines are along k
-  int piece;         // bytes that are copied at a time: 16, 8, 4, or 2 through registers
-  int lines, along;  // of the matrix; elements along a line
-  int padded_lines, pitch;
-  int lanes;  // that share a line when it is copied
-  std::int64_t matrix_stride, line_stride, along_stride;
-
-  [[nodiscard]] RUNG_HD int elements() const { return padded_lines * pitch; }
-  [[nodiscard]] __device__ int place(int outer, int k) const {
-    return k_major ? outer * pitch + k : k * pitch + outer;
-  }
-};
 
 template <class T>
 struct SmallCall {
@@ -68,79 +49,6 @@ struct SmallCall {
 struct SmallStrips {
   StripStage of_warp[warps];
 };
-
-/// Copies lines in pieces as large as their addresses allow.
-template <int Bytes, class T>
-__device__ __forceinline__ void copy_pieces(const SmallOperand& operand, const T* from,
-                                            int products, T* to) {
-  constexpr int size = Bytes / element;
-  const int pieces = (operand.pitch - 16 / element) / size;
-  const auto thread = static_cast<int>(threadIdx.x);
-  for (int product = 0; product < products; ++product) {
-    for (int line = thread / operand.lanes; line < operand.padded_lines;
-         line += threads / operand.lanes) {
-      const T* const line_from =
-          from + product * operand.matrix_stride + line * operand.line_stride;
-      T* const line_to = to + product * operand.elements() + line * operand.pitch;
-      const int length = line < operand.lines ? operand.along : 0;
-      for (int piece = thread % operand.lanes; piece < pieces; piece += operand.lanes) {
-        const int valid = clamped(length - piece * size, 0, size);
-        ptx::async_copy<Bytes>(line_to + piece * size, valid > 0 ? line_from + piece * size : from,
-                               valid * element);
-      }
-    }
-  }
-}
-
-/// The same of lines that begin anywhere, or are not contiguous. A thread has the elements of
-/// `at_once` lines on their way.
-template <class T>
-__device__ __forceinline__ void copy_elements(const SmallOperand& operand, const T* from,
-                                              int products, T* to) {
-  constexpr int at_once = 8;
-  const int length = operand.pitch - 16 / element;
-  const auto thread = static_cast<int>(threadIdx.x);
-  const int apart = threads / operand.lanes;
-  for (int product = 0; product < products; ++product) {
-    for (int first = thread / operand.lanes; first < operand.padded_lines;
-         first += apart * at_once) {
-      for (int at = thread % operand.lanes; at < length; at += operand.lanes) {
-        const T* line_from = from + product * operand.matrix_stride + first * operand.line_stride +
-                             at * operand.along_stride;
-        RawPack<T, 1> values[at_once];
-#pragma unroll
-        for (int i = 0; i < at_once; ++i) {
-          const int line = first + i * apart;
-          values[i] = raw(Pack<T, 1>{{zero<T>()}});
-          if (line < operand.lines && at < operand.along) {
-            values[i] = load_raw_constant<1>(line_from);
-          }
-          line_from += apart * operand.line_stride;
-        }
-        T* line_to = to + product * operand.elements() + first * operand.pitch + at;
-#pragma unroll
-        for (int i = 0; i < at_once; ++i) {
-          if (first + i * apart < operand.padded_lines) *line_to = unpack(values[i])[0];
-          line_to += apart * operand.pitch;
-        }
-      }
-    }
-  }
-}
-
-template <class T>
-__device__ __forceinline__ void copy_operand(const SmallOperand& operand, const T* from,
-                                             int products, T* to) {
-  if (operand.piece == 16) {
-    copy_pieces<16>(operand, from, products, to);
-  } else if (operand.piece == 8) {
-    copy_pieces<8>(operand, from, products, to);
-  } else if (operand.piece == 4) {
-    copy_pieces<4>(operand, from, products, to);
-  } else {
-    copy_elements(operand, from, products, to);
-  }
-}
 
 /// A lane's line of the four 8 x 8 matrices of a fragment: two along the operand's own axis - of A
 /// the second, else the third is the lower one - and two along k.
@@ -204,22 +112,22 @@ __device__ __forceinline__ void store_scaled(const View<T, 3>& c, float alpha, S
 }
 
 template <class T>
-__global__ void __launch_bounds__(threads, blocks_at_most)
+__global__ void __launch_bounds__(small_threads, blocks_at_most)
     gemm_small_tensor_products(SmallCall<T> call) {
   auto& strips = shared<SmallStrips>();
   auto* const stages = reinterpret_cast<T*>(&strips + 1);
   const auto& p = call.finish.p;
   const int stage_elements = call.products * (call.a.elements() + call.b.elements());
   const auto products_of = [&](int group) {
-    return static_cast<int>(smaller<std::int64_t>(
-        call.products, p.c.shape[0] - std::int64_t{group} * call.products));
+    return static_cast<int>(
+        smaller<std::int64_t>(call.products, p.c.shape[0] - std::int64_t{group} * call.products));
   };
   const auto copy = [&](int group, T* stage) {
     const std::int64_t first = std::int64_t{group} * call.products;
     const int products = products_of(group);
-    copy_operand(call.a, p.a.data + first * call.a.matrix_stride, products, stage);
-    copy_operand(call.b, p.b.data + first * call.b.matrix_stride, products,
-                 stage + call.products * call.a.elements());
+    copy_small(call.a, p.a.data + first * call.a.matrix_stride, products, stage);
+    copy_small(call.b, p.b.data + first * call.b.matrix_stride, products,
+               stage + call.products * call.a.elements());
   };
   const int warp = static_cast<int>(threadIdx.x) / 32;
   const int tiles = call.down * call.along;
@@ -276,44 +184,6 @@ __global__ void __launch_bounds__(threads, blocks_at_most)
     }
     __syncthreads();  // all have read the stage that is filled next
   }
-}
-
-constexpr int padded(std::int64_t extent) {
-  return static_cast<int>(tiles_of(larger<std::int64_t>(extent, 1), depth)) * depth;
-}
-
-/// `view`: matrices x rows x columns, of which `outer` is the axis that it shares with C.
-template <class V>
-SmallOperand small_operand(const V& view, const void* data, int outer, int k, std::int64_t steps) {
-  SmallOperand operand{};
-  operand.k_major = std::abs(view.strides[k]) <= std::abs(view.strides[outer]);
-  const int line = operand.k_major ? outer : k;
-  const int along = operand.k_major ? k : outer;
-  const std::int64_t extents[] = {operand.k_major ? view.shape[outer] : steps,
-                                  operand.k_major ? steps : view.shape[outer]};
-  operand.lines = static_cast<int>(extents[0]);
-  operand.along = static_cast<int>(extents[1]);
-  operand.padded_lines = padded(extents[0]);
-  operand.pitch = padded(extents[1]) + 16 / element;
-  operand.matrix_stride = view.strides[0];
-  operand.line_stride = view.strides[line];
-  operand.along_stride = view.strides[along];
-  operand.piece = element;
-  if (view.strides[along] == 1 || extents[1] <= 1) {
-    for (const int bytes : {16, 8, 4}) {
-      const int size = bytes / element;
-      if (reinterpret_cast<std::uintptr_t>(data) % static_cast<std::uintptr_t>(bytes) == 0 &&
-          (view.strides[line] % size == 0 || extents[0] <= 1) &&
-          (view.strides[0] % size == 0 || view.shape[0] <= 1)) {
-        operand.piece = bytes;
-        break;
-      }
-    }
-  }
-  const int pieces = (operand.pitch - 16 / element) / (operand.piece / element);
-  operand.lanes = 1;
-  while (operand.lanes < pieces && operand.lanes < 32) operand.lanes *= 2;
-  return operand;
 }
 
 struct SmallTensorPlan {
@@ -418,10 +288,9 @@ void run(const Gemm::Args& args, Context& context) {
       const int stages = call.groups > grid ? 2 : 1;
       launch(context,
              {.grid = grid,
-              .block = threads,
-              .shared_bytes = sizeof(SmallStrips) +
-                              static_cast<std::size_t>(stages) *
-                                  static_cast<std::size_t>(plan.stage_bytes)},
+              .block = small_threads,
+              .shared_bytes = sizeof(SmallStrips) + static_cast<std::size_t>(stages) *
+                                                        static_cast<std::size_t>(plan.stage_bytes)},
              gemm_small_tensor_products<T>, call);
     }
   });
