@@ -38,13 +38,13 @@ constexpr int lane_columns = 16 / static_cast<int>(sizeof(Sum));
 template <int Depth, class Sum>
 constexpr int short_blocks = Depth == 16 || sizeof(Sum) == 8 ? 2 : 3;
 
-/// A lane's columns: neighbours, or a warp apart. Those from `begin` to `end` exist.
+/// A lane's columns: neighbours, or a warp apart. Those exist whose bit is set.
 struct ShortColumns {
   std::int64_t first;
   int apart;
-  int begin, end;
+  unsigned existing;
 
-  [[nodiscard]] __device__ bool exists(int j) const { return begin <= j && j < end; }
+  [[nodiscard]] __device__ bool exists(int j) const { return (existing >> j & 1) != 0; }
 };
 
 /// A lane's columns of a row of B, by one load where it may be one.
@@ -107,9 +107,13 @@ __global__ void __launch_bounds__(threads, (short_blocks<Depth, typename P::Sum>
   columns.first = (std::int64_t{blockIdx.x} * along + warp % along) * 32 * width - before +
                   (packed ? lane * width : lane);
   const auto left = static_cast<int>(smaller<std::int64_t>(p.n() - columns.first, 32 * width));
-  columns.begin = columns.first < 0 ? -static_cast<int>(columns.first) : 0;
-  columns.end = packed ? smaller(left, width) : (left + 31) / 32;
-  const bool whole = packed && columns.begin == 0 && columns.end == width;
+  columns.existing = 0;
+#pragma unroll
+  for (int j = 0; j < width; ++j) {
+    const bool exists = columns.first + j >= 0 && j * columns.apart < left;
+    columns.existing |= exists ? 1U << j : 0U;
+  }
+  const bool whole = packed && columns.existing == (1U << width) - 1;
 
   const bool along_k = a.strides[1] <= a.strides[0];
   constexpr int a_count = rows * Depth / threads;
@@ -135,7 +139,7 @@ __global__ void __launch_bounds__(threads, (short_blocks<Depth, typename P::Sum>
 #pragma unroll
   for (int step = 0; step < Depth; ++step) {
     ShortColumns existing = columns;
-    if (step >= k) existing.end = 0;
+    if (step >= k) existing.existing = 0;
     load_columns(b, step, existing, b_wide && step < k, b_values[step]);
   }
 
@@ -160,7 +164,7 @@ __global__ void __launch_bounds__(threads, (short_blocks<Depth, typename P::Sum>
       __syncthreads();
       if (tile + 1 < tiles) fetch(tile + 1);
     }
-    if (row >= rows_left || columns.end <= columns.begin) continue;
+    if (row >= rows_left || columns.existing == 0) continue;
     Pack<Sum, width> values{};
 #pragma unroll
     for (int step = 0; step < Depth; step += width) {
