@@ -150,24 +150,25 @@ struct DoubleRequest {
   const double* b;
 };
 
-/// A number a register, where tf32 has its own.
+/// A number a register: the first eight of k where tf32 has its own, others behind them.
+template <int K>
 void resolve_doubles(void* const* requests, std::uint32_t lanes) {
   require_whole_warp(lanes, "mma.sync");
-  record::note_product(16, 8, 8);
-  double a[16][8];
-  double b[8][8];
+  record::note_product(16, 8, K);
+  double a[16][K];
+  double b[K][8];
   for (int lane = 0; lane < warp_lanes; ++lane) {
     const auto& one = *static_cast<const DoubleRequest*>(requests[lane]);
     const int group = lane / 4, within = lane % 4;
-    for (int i = 0; i < 4; ++i) a[group + 8 * (i % 2)][within + 4 * (i / 2)] = one.a[i];
-    for (int i = 0; i < 2; ++i) b[within + 4 * i][group] = one.b[i];
+    for (int i = 0; i < K / 2; ++i) a[group + 8 * (i % 2)][within + 4 * (i / 2)] = one.a[i];
+    for (int i = 0; i < K / 4; ++i) b[within + 4 * i][group] = one.b[i];
   }
   for (int lane = 0; lane < warp_lanes; ++lane) {
     const auto& mine = *static_cast<const DoubleRequest*>(requests[lane]);
     for (int i = 0; i < 4; ++i) {
       const int row = lane / 4 + 8 * (i / 2);
       const int column = 2 * (lane % 4) + i % 2;
-      for (int k = 0; k < 8; ++k) mine.sums[i] += a[row][k] * b[k][column];
+      for (int k = 0; k < K; ++k) mine.sums[i] += a[row][k] * b[k][column];
     }
   }
 }
@@ -249,9 +250,12 @@ void multiply_bytes(int* d, const std::uint32_t* a, const std::uint32_t* b, cons
   warp_collective(whole_warp, "mma.sync", resolve_bytes, &request, place);
 }
 
-void multiply_m16n8_f64(double* sums, const double* a, const double* b, Place place) {
+void multiply_m16n8_f64(double* sums, const double* a, const double* b, int depth, Place place) {
   DoubleRequest request{sums, a, b};
-  warp_collective(whole_warp, "mma.sync", resolve_doubles, &request, place);
+  const auto resolve = depth == 4   ? resolve_doubles<4>
+                       : depth == 8 ? resolve_doubles<8>
+                                    : resolve_doubles<16>;
+  warp_collective(whole_warp, "mma.sync", resolve, &request, place);
 }
 
 void multiply_m16n8(float* d, const std::uint32_t* a, const std::uint32_t* b, const float* c,

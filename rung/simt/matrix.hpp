@@ -23,8 +23,9 @@ enum class MatrixType : std::uint8_t { tf32, f16, bf16 };
 RUNG_API void multiply_m16n8(float* d, const std::uint32_t* a, const std::uint32_t* b,
                              const float* c, MatrixType type, Place place);
 
-/// mma.sync.m16n8k8 of doubles: sums += a b.
-RUNG_API void multiply_m16n8_f64(double* sums, const double* a, const double* b, Place place);
+/// mma.sync.m16n8k4, m16n8k8 and m16n8k16 of doubles: sums += a b.
+RUNG_API void multiply_m16n8_f64(double* sums, const double* a, const double* b, int depth,
+                                 Place place);
 
 /// mma.sync.m16n8k32 of 8-bit integers.
 RUNG_API void multiply_bytes(int* d, const std::uint32_t* a, const std::uint32_t* b, const int* c,

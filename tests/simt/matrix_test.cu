@@ -192,20 +192,29 @@ TEST_P(MatrixTest, Tf32RoundsOrTruncates) {
   EXPECT_EQ(dd.values()[0], 1.0f);
 }
 
+template <int Depth>
 __global__ void mma_f64(const double* a, const double* b, const double* c, double* d) {
   const int lane = static_cast<int>(threadIdx.x);
   const int group = lane / 4, t = lane % 4;
-  const double fa[4] = {a[group * 8 + t], a[(group + 8) * 8 + t], a[group * 8 + t + 4],
-                        a[(group + 8) * 8 + t + 4]};
-  const double fb[2] = {b[t * 8 + group], b[(t + 4) * 8 + group]};
+  double fa[Depth / 2];
+  double fb[Depth / 4];
+  for (int i = 0; i < Depth / 2; ++i) fa[i] = a[(group + i % 2 * 8) * Depth + t + i / 2 * 4];
+  for (int i = 0; i < Depth / 4; ++i) fb[i] = b[(t + 4 * i) * 8 + group];
   double sum[4];
   for (int i = 0; i < 4; ++i) sum[i] = c[(group + 8 * (i / 2)) * 8 + 2 * t + i % 2];
-  ptx::mma_m16n8k8_f64(sum, fa, fb);
+  if constexpr (Depth == 4) {
+    ptx::mma_m16n8k4_f64(sum, fa, fb[0]);
+  } else if constexpr (Depth == 8) {
+    ptx::mma_m16n8k8_f64(sum, fa, fb);
+  } else {
+    ptx::mma_m16n8k16_f64(sum, fa, fb);
+  }
   for (int i = 0; i < 4; ++i) d[(group + 8 * (i / 2)) * 8 + 2 * t + i % 2] = sum[i];
 }
 
 /// Numbers of 20 bits, whose sums of products are exact in double and in nothing less.
-TEST_P(MatrixTest, DoublesAreMultipliedAsDoubles) {
+template <int Depth>
+void check_doubles(Context& c) {
   const auto whole = [](int count, int first) {
     std::vector<double> values(static_cast<std::size_t>(count));
     for (int i = 0; i < count; ++i) {
@@ -213,20 +222,26 @@ TEST_P(MatrixTest, DoublesAreMultipliedAsDoubles) {
     }
     return values;
   };
-  const auto a = whole(128, 0);
-  const auto b = whole(64, 1000);
+  const auto a = whole(16 * Depth, 0);
+  const auto b = whole(Depth * 8, 1000);
   const auto c0 = whole(128, 5000);
-  Context c = context();
   Buffer<double> da(a), db(b), dc(c0), dd(128);
-  launch(c, {.block = 32}, mma_f64, da.data(), db.data(), dc.data(), dd.data());
+  launch(c, {.block = 32}, mma_f64<Depth>, da.data(), db.data(), dc.data(), dd.data());
   const std::vector<double> got = dd.values();
   for (std::size_t i = 0; i < 16; ++i) {
     for (std::size_t j = 0; j < 8; ++j) {
       double want = c0[i * 8 + j];
-      for (std::size_t k = 0; k < 8; ++k) want += a[i * 8 + k] * b[k * 8 + j];
+      for (std::size_t k = 0; k < Depth; ++k) want += a[i * Depth + k] * b[k * 8 + j];
       EXPECT_EQ(got[i * 8 + j], want) << i << ", " << j;
     }
   }
+}
+
+TEST_P(MatrixTest, DoublesAreMultipliedAsDoubles) {
+  Context c = context();
+  check_doubles<4>(c);
+  check_doubles<8>(c);
+  check_doubles<16>(c);
 }
 
 __global__ void round_tf32(const float* in, unsigned* out) {

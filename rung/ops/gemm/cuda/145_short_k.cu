@@ -5,8 +5,9 @@
 //          registers and goes down the rows of C; rows of A come from shared memory, where a load
 //          serves all lanes.
 // Changes  against simt_top: nothing is staged that is used once or twice, and a warp writes 128
-//          contiguous elements of a row, whatever the alignment of C: by packs of 16 bytes, or
-//          where rows begin anywhere by one element per lane and store.
+//          contiguous elements of a row, by packs of 16 bytes whatever the alignment of C: every
+//          fourth row begins alike, so that a warp that has only those may begin its columns where
+//          packs of these rows do.
 // Cost     C once; A once for 128 columns, B once for 64 to 512 rows. Per row and lane, 4 k
 //          multiply-adds and some 15 other instructions.
 // Limits   k up to 16.
@@ -37,25 +38,43 @@ constexpr int lane_columns = 16 / static_cast<int>(sizeof(Sum));
 template <int Depth, class Sum>
 constexpr int short_blocks = Depth == 16 || sizeof(Sum) == 8 ? 2 : 3;
 
-/// Four neighbours of a row of B, by one load where it may be one.
+/// A lane's columns: neighbours, or a warp apart. Those exist whose bit is set.
+struct ShortColumns {
+  std::int64_t first;
+  int apart;
+  unsigned existing;
+
+  [[nodiscard]] __device__ bool exists(int j) const { return (existing >> j & 1) != 0; }
+};
+
+/// A lane's columns of a row of B, by one load where it may be one.
 template <int Width, class Sum, class B>
-__device__ __forceinline__ void load_columns(const B& b, int step, std::int64_t column, int apart,
-                                             int columns_left, bool whole, Sum (&to)[Width]) {
+__device__ __forceinline__ void load_columns(const B& b, int step, const ShortColumns& columns,
+                                             bool whole, Sum (&to)[Width]) {
   if (whole) {
-    const auto values = load_wide<Width>(&b(step, column));
+    const auto values = load_wide<Width>(&b(step, columns.first));
 #pragma unroll
     for (int j = 0; j < Width; ++j) to[j] = convert<Sum>(values[j]);
   } else {
 #pragma unroll
     for (int j = 0; j < Width; ++j) {
-      to[j] = j * apart < columns_left ? convert<Sum>(b(step, column + j * apart)) : Sum(0);
+      to[j] = columns.exists(j) ? convert<Sum>(b(step, columns.first + j * columns.apart)) : Sum(0);
     }
   }
 }
 
+/// After so many rows, a power of two, the address of a row's first element is the same multiple of
+/// a pack again.
+RUNG_HD inline int rows_alike(std::int64_t row_stride, int width) {
+  int rows = 1;
+  while (row_stride * rows % width != 0) rows *= 2;
+  return rows;
+}
+
 /// Depth: 8 or 16 steps of k in registers. `along` of a block's warps are adjacent on a row, the
-/// others on the next rows. It goes down `tiles` tiles of 64 rows, the next tile's elements of A on
-/// their way while it makes one.
+/// others on the next rows: where C's rows are contiguous on as many rows as begin alike, or on a
+/// multiple of that. It goes down `tiles` tiles of 64 rows, the next tile's elements of A on their
+/// way while it makes one.
 template <int Depth, class P>
 __global__ void __launch_bounds__(threads, (short_blocks<Depth, typename P::Sum>))
     gemm_short_k(P p, int tiles, int along) {
@@ -72,17 +91,29 @@ __global__ void __launch_bounds__(threads, (short_blocks<Depth, typename P::Sum>
   const std::int64_t first_row = std::int64_t{blockIdx.y} * rows * tiles;
   const int warp = thread / 32;
   const int down = warps / along;
-  const std::int64_t first_column = (std::int64_t{blockIdx.x} * along + warp % along) * 32 * width;
+  const int first_within = warp / along;
   const auto rows_left =
       static_cast<int>(smaller<std::int64_t>(std::int64_t{rows} * tiles, p.m() - first_row));
   const auto a = p.a.at(batch);
   const auto b = p.b.at(batch);
   const auto k = static_cast<int>(p.k());
   // Neighbours of a lane are adjacent where one store writes them, else those of a warp are.
-  const bool wide = takes_wide_stores<width>(p);
-  const int apart = wide ? 1 : 32;
-  const std::int64_t column = first_column + (wide ? lane * width : lane);
-  const auto columns_left = static_cast<int>(smaller<std::int64_t>(p.n() - column, 32 * width));
+  const bool packed = p.c.strides[2] == 1;
+  const auto element =
+      reinterpret_cast<std::uintptr_t>(&p.c(batch, first_row + first_within, 0)) / sizeof(Out);
+  const int before = packed ? static_cast<int>(element % width) : 0;
+  ShortColumns columns{};
+  columns.apart = packed ? 1 : 32;
+  columns.first = (std::int64_t{blockIdx.x} * along + warp % along) * 32 * width - before +
+                  (packed ? lane * width : lane);
+  const auto left = static_cast<int>(smaller<std::int64_t>(p.n() - columns.first, 32 * width));
+  columns.existing = 0;
+#pragma unroll
+  for (int j = 0; j < width; ++j) {
+    const bool exists = columns.first + j >= 0 && j * columns.apart < left;
+    columns.existing |= exists ? 1U << j : 0U;
+  }
+  const bool whole = packed && columns.existing == (1U << width) - 1;
 
   const bool along_k = a.strides[1] <= a.strides[0];
   constexpr int a_count = rows * Depth / threads;
@@ -102,24 +133,25 @@ __global__ void __launch_bounds__(threads, (short_blocks<Depth, typename P::Sum>
     }
   };
   fetch(0);
-  const bool b_wide = wide && b.strides[1] == 1 && b.strides[0] % width == 0 &&
-                      is_wide_aligned<typename P::In, width>(b.data) && columns_left >= width;
+  const bool b_wide = whole && b.strides[1] == 1 && b.strides[0] % width == 0 &&
+                      is_wide_aligned<typename P::In, width>(&b(0, columns.first));
   Sum b_values[Depth][width];
 #pragma unroll
   for (int step = 0; step < Depth; ++step) {
-    load_columns(b, step, column, apart, step < k ? columns_left : 0, b_wide && step < k,
-                 b_values[step]);
+    ShortColumns existing = columns;
+    if (step >= k) existing.existing = 0;
+    load_columns(b, step, existing, b_wide && step < k, b_values[step]);
   }
 
-  const int first_within = warp / along;
   int row = first_within;
-  Out* c = &p.c(batch, first_row + row, column);
-  const Out* bias = p.bias.data == nullptr ? nullptr : &p.bias(batch, first_row + row, column);
-  const std::int64_t c_apart = apart * p.c.strides[2];
-  const std::int64_t bias_apart = apart * p.bias.strides[2];
+  Out* c = &p.c(batch, first_row + row, columns.first);
+  const Out* bias =
+      p.bias.data == nullptr ? nullptr : &p.bias(batch, first_row + row, columns.first);
+  const std::int64_t c_apart = columns.apart * p.c.strides[2];
+  const std::int64_t bias_apart = columns.apart * p.bias.strides[2];
   const Out* residual =
-      p.residual.data == nullptr ? nullptr : &p.residual(batch, first_row + row, column);
-  const std::int64_t residual_apart = apart * p.residual.strides[2];
+      p.residual.data == nullptr ? nullptr : &p.residual(batch, first_row + row, columns.first);
+  const std::int64_t residual_apart = columns.apart * p.residual.strides[2];
 #pragma unroll 1
   for (; row - first_within < rows_left; row += down) {
     const int tile = row / rows;
@@ -132,7 +164,7 @@ __global__ void __launch_bounds__(threads, (short_blocks<Depth, typename P::Sum>
       __syncthreads();
       if (tile + 1 < tiles) fetch(tile + 1);
     }
-    if (row >= rows_left || columns_left <= 0) continue;
+    if (row >= rows_left || columns.existing == 0) continue;
     Pack<Sum, width> values{};
 #pragma unroll
     for (int step = 0; step < Depth; step += width) {
@@ -149,13 +181,13 @@ __global__ void __launch_bounds__(threads, (short_blocks<Depth, typename P::Sum>
     if (p.beta != 0) {
 #pragma unroll
       for (int j = 0; j < width; ++j) {
-        if (j * apart < columns_left) values[j] += p.beta * convert<Sum>(c[j * c_apart]);
+        if (columns.exists(j)) values[j] += p.beta * convert<Sum>(c[j * c_apart]);
       }
     }
     if (bias != nullptr) {
 #pragma unroll
       for (int j = 0; j < width; ++j) {
-        if (j * apart < columns_left) values[j] += convert<Sum>(bias[j * bias_apart]);
+        if (columns.exists(j)) values[j] += convert<Sum>(bias[j * bias_apart]);
       }
       bias += down * p.bias.strides[1];
     }
@@ -163,17 +195,17 @@ __global__ void __launch_bounds__(threads, (short_blocks<Depth, typename P::Sum>
     if (residual != nullptr) {
 #pragma unroll
       for (int j = 0; j < width; ++j) {
-        if (j * apart < columns_left) values[j] += convert<Sum>(residual[j * residual_apart]);
+        if (columns.exists(j)) values[j] += convert<Sum>(residual[j * residual_apart]);
       }
       residual += down * p.residual.strides[1];
     }
     const Pack<Out, width> results = convert<Out>(values);
-    if (wide && columns_left >= width) {
+    if (whole) {
       store_wide(c, results);
     } else {
 #pragma unroll
       for (int j = 0; j < width; ++j) {
-        if (j * apart < columns_left) c[j * c_apart] = results[j];
+        if (columns.exists(j)) c[j * c_apart] = results[j];
       }
     }
     c += down * p.c.strides[1];
@@ -185,13 +217,13 @@ Support supports(const Gemm::Args& args, const Context& context) {
   return args.k() <= max_k ? supported : unsupported("k is longer than 16");
 }
 
-/// How a call is shared out: of a block's warps as many adjacent, and then as many tiles of 64
-/// rows for it, as leave 1.5 blocks per SM.
+/// How a call is shared out: of a block's warps as many adjacent as rows that begin alike allow,
+/// and then as many tiles of 64 rows for it, as leave 1.5 blocks per SM.
 struct ShortCut {
   int along = 1;
   int tiles = 1;
 };
-ShortCut cut_short(std::int64_t m, std::int64_t n, std::int64_t batch, int columns,
+ShortCut cut_short(std::int64_t m, std::int64_t n, std::int64_t batch, int columns, int most_along,
                    const Context& context) {
   const double enough = 1.5 * context.info().sms;
   const double row_tiles = static_cast<double>(tiles_of(m, rows)) * static_cast<double>(batch);
@@ -199,7 +231,7 @@ ShortCut cut_short(std::int64_t m, std::int64_t n, std::int64_t batch, int colum
     return row_tiles * static_cast<double>(tiles_of(n, std::int64_t{columns} * along));
   };
   ShortCut cut;
-  while (cut.along < warps && std::int64_t{columns} * cut.along < n &&
+  while (cut.along < most_along && std::int64_t{columns} * cut.along < n &&
          blocks(cut.along * 2) >= enough) {
     cut.along *= 2;
   }
@@ -209,9 +241,8 @@ ShortCut cut_short(std::int64_t m, std::int64_t n, std::int64_t batch, int colum
 
 /// start + max(memory, multiply-adds of the SM with the most blocks)
 double estimate(const Gemm::Args& args, const Context& context) {
-  constexpr double start = 1.7e-6;  // the latency of loads of A and B, then of stores
-  // Where C's rows are aligned, tiles in shared memory are faster from 9 steps on.
-  const double memory_share = args.k() > 8 ? 0.33 : 0.65;
+  constexpr double start = 1.7e-6;      // the latency of loads of A and B, then of stores
+  constexpr double memory_share = 0.7;  // of the nominal rate: what stores reach
   constexpr double arithmetic_share = 0.5;
   constexpr double epilogue_steps = 5;  // what an element costs beside its k
   const NominalRates rates = nominal_rates(context);
@@ -234,10 +265,15 @@ void run(const Gemm::Args& args, Context& context) {
     const P p = given.c.strides[2] != 1 && given.c.strides[1] == 1 ? transpose(given) : given;
     constexpr int width = lane_columns<typename P::Sum>;
     const int depth = p.k() <= max_k / 2 ? max_k / 2 : max_k;
-    const ShortCut cut = cut_short(p.m(), p.n(), p.c.shape[0], 32 * width, context);
+    const bool packed = p.c.strides[2] == 1;
+    const bool aligned = p.c.strides[1] % width == 0 && p.c.strides[0] % width == 0 &&
+                         is_wide_aligned<typename P::Out, width>(p.c.data);
+    const int alike = packed ? rows_alike(p.c.strides[1], width) : 1;
+    const ShortCut cut = cut_short(p.m(), p.n(), p.c.shape[0], 32 * width, warps / alike, context);
     launch_tiles(context,
                  {.rows = rows * cut.tiles,
-                  .columns = 32 * width * cut.along,
+                  // Where packs begin in front of C, as many fewer of a block's columns count.
+                  .columns = 32 * width * cut.along - (packed && !aligned ? width - 1 : 0),
                   .block = threads,
                   .shared_bytes = sizeof(typename P::Sum) * 2 * rows * depth},
                  depth == max_k ? gemm_short_k<max_k, P> : gemm_short_k<max_k / 2, P>, p, cut.tiles,

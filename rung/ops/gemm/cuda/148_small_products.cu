@@ -204,7 +204,7 @@ __global__ void __launch_bounds__(threads, (small_blocks<Tile, typename P::Sum>)
     if (!works) continue;
     const In* a = a_tile;
     const In* b = b_tile;
-#pragma unroll(Tile == 8 ? 1 : 4)
+#pragma unroll(Tile == 8 ? 1 : Tile * sizeof(Sum) > 16 ? 2 : 4)
     for (int step = 0; step < steps; ++step) {
       Sum a_values[Tile];
       Sum b_values[Tile];

@@ -2,16 +2,19 @@
 // gemm / mma f64
 //
 // Idea     tensor cores multiply doubles, too: twice the rate of the other units, and exactly as
-//          fused multiply-adds round. Tiles come by cp.async an element at a time, which takes any
-//          strides, alignment and size: a double is 8 bytes and its multiplication slow, so that
-//          copies and loads from shared memory are few beside it.
+//          fused multiply-adds round. cp.async fills a ring of tiles of 16 steps of k, 16 bytes at
+//          a time where lines allow it, else an element: any strides, alignment and size.
 // Changes  against register_tile_2d, the fastest of f64 before: 128 multiply-adds per cycle and SM
-//          instead of 64, copies in flight while tiles are multiplied, small C in slices of k.
-// Cost     A and B once for 128 (or 64) columns or rows of C. A warp's 64 x 32 of C reads 6 KiB of
-//          shared memory for each 8 steps of k, a third of what it may in the time of its
-//          multiplications.
+//          instead of 64, copies in flight while tiles are multiplied, small C in slices of k. A
+//          tile lies as its operand does, k or the other axis contiguous. Which rows an
+//          instruction's registers hold is free as long as operand and C agree: a lane takes two
+//          neighbouring rows of A, and columns of B, which one load fetches where they are
+//          contiguous; four sums of it are then adjacent in C.
+// Cost     A and B once for 128 or 64 (64 or 32) columns or rows of C. A warp's 64 x 32 of C reads
+//          3 KiB of shared memory for each four steps of k, in a quarter of the time of its 16
+//          instructions.
 // Limits   the tensor cores.
-// Tried    -
+// Tried    m16n8k16, whose operands the compiler gathers by moves (EXPERIMENTS.md).
 // Source   PTX ISA, "Matrix fragments for mma.m16n8k4, m16n8k8 and m16n8k16 with .f64".
 #include <cmath>
 
@@ -28,8 +31,9 @@ namespace {
 
 using namespace gemm_cuda;
 
-constexpr int steps = 16;  // of k in a tile
-constexpr int stages = 4;  // tiles in shared memory: one in use, the others in flight
+constexpr int steps = 16;        // of k in a tile
+constexpr int depth_of_mma = 4;  // of k in an instruction
+constexpr int stages = 4;        // tiles in shared memory: one in use, the others in flight
 
 struct F64Shape {
   int rows, columns;
@@ -39,15 +43,21 @@ struct F64Shape {
   [[nodiscard]] constexpr int warps_along() const { return columns / warp_columns; }
   [[nodiscard]] constexpr int threads() const { return 32 * (rows / warp_rows) * warps_along(); }
 };
-// 128 KiB of shared memory per block, or 64.
-constexpr F64Shape f64_shapes[] = {{128, 128, 64, 32, 1, 0.88}, {64, 64, 32, 32, 2, 0.8}};
+// 96 KiB of shared memory per block, or 64, or 48.
+constexpr F64Shape f64_shapes[] = {
+    {128, 64, 64, 32, 2, 0.85}, {64, 64, 32, 32, 3, 0.75}, {64, 32, 32, 16, 4, 0.6}};
 
-/// Place of an element of an operand's tile, [outer][k]. The k of a row are exchanged such that
-/// half a warp, which shared memory serves at a time, meets 16 different pairs of banks: when it
-/// reads 4 rows of 4 k, and when it writes 16 k of a row, or 16 rows of a k.
-__device__ constexpr int f64_place(int outer, int k) {
-  return outer * steps + (k ^ (outer % 4 * 4 + outer / 4 % 4));
-}
+/// An operand's tile: lines of 16 k, or of `Outer` elements along the axis that it shares with C,
+/// whose groups of four are exchanged such that the lanes that shared memory serves at a time meet
+/// all banks: along k, 16 lanes of four k of every other line; else eight of two pairs of four k.
+template <int Outer, bool KMajor>
+struct F64Tile {
+  static constexpr int line = KMajor ? steps : Outer;
+  static constexpr int lines = KMajor ? Outer : steps;
+  static __device__ constexpr int place(int outer, int k) {
+    return KMajor ? outer * steps + (k ^ outer / 2 % 4 * 4) : k * Outer + (outer ^ k % 4 * 4);
+  }
+};
 
 template <int Shape>
 struct F64Stages {
@@ -55,67 +65,57 @@ struct F64Stages {
   alignas(16) double b[stages][f64_shapes[Shape].columns * steps];
 };
 
-/// Copies the tiles of an operand along k, one after another and an element per call, so that the
-/// copies stand between multiplications. KMajor: k is contiguous, or nearer to being so than the
-/// other axis. `Outer` rows or columns of C.
-template <int Outer, bool KMajor, int Threads>
+/// Copies the tiles of an operand along k, one after another, Size elements of a line at a time.
+/// KMajor: k is contiguous, or nearer to being so than the other axis.
+template <int Outer, bool KMajor, int Size, int Threads>
 class F64Copy {
-  static_assert(KMajor ? Threads % (8 * steps) == 0 : Threads / Outer == 2);
-  static constexpr int outer_apart = KMajor ? Threads / steps : 0;  // from one of its to the next
-  static constexpr int k_apart = KMajor ? 0 : Threads / Outer;
+  using Tile = F64Tile<Outer, KMajor>;
+  static constexpr int per_line = Tile::line / Size;
+  static constexpr int lines_apart = Threads / per_line;
+  static constexpr int count = Tile::lines / lines_apart;
+  static_assert(lines_apart * per_line == Threads && count * lines_apart == Tile::lines);
+  static_assert(!KMajor || lines_apart % 8 == 0, "all of a thread's lines are exchanged alike");
 
-  const double* from_;  // this thread's next element
+  const double* from_;  // what this thread copies next
   std::int64_t apart_;
   std::int64_t tile_apart_;  // from the last of a tile to the first of the next
-  int place_;                // of its first
-  unsigned exists_;          // a bit for each of its elements of a tile
+  int outer_left_;           // from its first element or line on
 
-  static __device__ int outer() {
-    return static_cast<int>(threadIdx.x) / (KMajor ? steps : 1) % Outer;
-  }
-  static __device__ int first_k() {
-    return KMajor ? static_cast<int>(threadIdx.x) % steps : static_cast<int>(threadIdx.x) / Outer;
-  }
-  __device__ __forceinline__ int place(int i) const {
-    // As f64_place(), of which this is what changes with i.
-    return KMajor ? (place_ ^ (i * outer_apart / 4 % 4)) + i * outer_apart * steps
-                  : place_ ^ (i * k_apart);
+  static __device__ int line() { return static_cast<int>(threadIdx.x) / per_line; }
+  static __device__ int along() { return static_cast<int>(threadIdx.x) % per_line * Size; }
+  /// Of its i-th copy.
+  static __device__ __forceinline__ int place(int i) {
+    const int first = KMajor ? Tile::place(line(), along()) : Tile::place(along(), line());
+    const int exchanged = KMajor ? 0 : i * lines_apart % 4 * 4;
+    return (first ^ exchanged) + i * lines_apart * Tile::line;
   }
 
  public:
-  static constexpr int count = Outer * steps / Threads;  // elements of a tile
-
   __device__ F64Copy(const double* data, std::int64_t outer_stride, std::int64_t outer_extent,
                      std::int64_t k_stride, std::int64_t first_outer, std::int64_t from_k) {
-    place_ = f64_place(outer(), first_k());
-    apart_ = outer_apart * outer_stride + k_apart * k_stride;
+    const std::int64_t line_stride = KMajor ? outer_stride : k_stride;
+    const std::int64_t along_stride = KMajor ? k_stride : outer_stride;
+    from_ = data + first_outer * outer_stride + from_k * k_stride + line() * line_stride +
+            along() * along_stride;
+    apart_ = lines_apart * line_stride;
     tile_apart_ = steps * k_stride - (count - 1) * apart_;
-    from_ = data + (first_outer + outer()) * outer_stride + (from_k + first_k()) * k_stride;
-    exists_ = 0;
-    const auto left = static_cast<int>(smaller<std::int64_t>(outer_extent - first_outer, Outer));
-#pragma unroll
-    for (int i = 0; i < count; ++i) exists_ |= outer() + i * outer_apart < left ? 1U << i : 0U;
+    outer_left_ = static_cast<int>(smaller<std::int64_t>(outer_extent - first_outer, Outer)) -
+                  (KMajor ? line() : along());
   }
 
-  /// Starts copying element i of the next whole tile; all i, in order. What does not exist becomes
-  /// zero. `somewhere`: any address in global memory.
-  __device__ __forceinline__ void copy(int i, double* tile, const double* somewhere) {
-    const bool exists = (exists_ >> i & 1) != 0;
-    ptx::async_copy<8>(tile + place(i), exists ? from_ : somewhere, exists ? 8 : 0);
-    from_ += i == count - 1 ? tile_apart_ : apart_;
-  }
-
-  /// The first tile, of which only so many steps exist. It comes first, so that all others are
-  /// whole.
-  __device__ __forceinline__ void copy_first(int left, double* tile, const double* somewhere,
-                                             std::int64_t k_stride) {
+  /// Starts copying one of `parts` parts of the next tile, of which k_left steps exist; what does
+  /// not becomes zero. `somewhere`: any address in global memory.
+  __device__ __forceinline__ void copy_part(int part, int parts, double* tile, int k_left,
+                                            const double* somewhere) {
+    const int left = KMajor ? k_left - along() : outer_left_;
+    const int lines_left = KMajor ? outer_left_ : k_left - line();
 #pragma unroll
-    for (int i = 0; i < count; ++i) {
-      const bool exists = (exists_ >> i & 1) != 0 && first_k() + i * k_apart < left;
-      ptx::async_copy<8>(tile + place(i), exists ? from_ : somewhere, exists ? 8 : 0);
+    for (int i = part * count / parts; i < (part + 1) * count / parts; ++i) {
+      const bool exists = i * lines_apart < lines_left && left > 0;
+      ptx::async_copy<8 * Size>(tile + place(i), exists ? from_ : somewhere,
+                                exists ? 8 * smaller(left, Size) : 0);
       from_ += i == count - 1 ? tile_apart_ : apart_;
     }
-    from_ -= (steps - left) * k_stride;
   }
 };
 
@@ -125,7 +125,30 @@ struct F64Call {
   std::int64_t slice_depth;  // of k, a multiple of `steps`
 };
 
-template <int Shape, bool KMajorA, bool KMajorB>
+/// What a lane needs of 16 rows of A, or columns of B, from first_outer on, for an instruction on
+/// the four k from first_k on: of row 2 (lane / 4) and the next, and k lane % 4. In A's registers
+/// these rows stand for lane / 4 and 8 behind; of B they are in different instructions.
+template <int Outer, bool KMajor>
+__device__ __forceinline__ void load_f64(double (&to)[2], const double* tile, int first_outer,
+                                         int first_k) {
+  using Tile = F64Tile<Outer, KMajor>;
+  const int lane = static_cast<int>(threadIdx.x) % 32;
+  const int outer = lane / 4 * 2;
+  const int k = lane % 4;
+  if constexpr (KMajor) {
+    const double* const from = tile + first_outer * steps + Tile::place(outer, first_k + k);
+    to[0] = from[0];
+    to[1] = from[steps];
+  } else {
+    const Pack<double, 2> pair =
+        load_wide<2>(tile + first_outer + first_k * Outer + Tile::place(outer, k));
+    to[0] = pair[0];
+    to[1] = pair[1];
+  }
+}
+
+/// Size: 2 where all lines are contiguous and begin at multiples of 16 bytes, else 1.
+template <int Shape, bool KMajorA, bool KMajorB, int Size>
 __global__ void __launch_bounds__(f64_shapes[Shape].threads(), f64_shapes[Shape].blocks)
     gemm_mma_f64(F64Call call) {
   constexpr F64Shape shape = f64_shapes[Shape];
@@ -138,124 +161,91 @@ __global__ void __launch_bounds__(f64_shapes[Shape].threads(), f64_shapes[Shape]
   const std::int64_t depth = smaller(p.k() - first_k, call.slice_depth);
   const auto a = p.a.at(work.batch);
   const auto b = p.b.at(work.batch);
-  using CopyA = F64Copy<shape.rows, KMajorA, shape.threads()>;
-  using CopyB = F64Copy<shape.columns, KMajorB, shape.threads()>;
-  CopyA copy_a(a.data, a.strides[0], p.m(), a.strides[1], first_row, first_k);
-  CopyB copy_b(b.data, b.strides[1], p.n(), b.strides[0], first_column, first_k);
+  F64Copy<shape.rows, KMajorA, Size, shape.threads()> copy_a(a.data, a.strides[0], p.m(),
+                                                             a.strides[1], first_row, first_k);
+  F64Copy<shape.columns, KMajorB, Size, shape.threads()> copy_b(
+      b.data, b.strides[1], p.n(), b.strides[0], first_column, first_k);
   const int tiles = depth > 0 ? static_cast<int>((depth + steps - 1) / steps) : 0;
+  const auto last_steps = static_cast<int>(depth - std::int64_t{steps} * (tiles - 1));
+  const auto copy = [&](int tile, int part, int parts, int stage) {
+    const int left = tile == tiles - 1 ? last_steps : steps;
+    copy_a.copy_part(part, parts, memory.a[stage], left, p.a.data);
+    copy_b.copy_part(part, parts, memory.b[stage], left, p.a.data);
+  };
 
   const int lane = static_cast<int>(threadIdx.x) % 32;
   const int warp = static_cast<int>(threadIdx.x) / 32;
   const int warp_row = warp / shape.warps_along() * shape.warp_rows;
   const int warp_column = warp % shape.warps_along() * shape.warp_columns;
   constexpr int down = shape.warp_rows / 16;
-  constexpr int along = shape.warp_columns / 8;
-  constexpr int depth_of_mma = 8;
+  constexpr int along = shape.warp_columns / 16;
+  double sums[down][2 * along][4] = {};
   constexpr int parts = steps / depth_of_mma;
-  double sums[down][along][4] = {};
-  // A fragment of the next part of a tile is read as soon as this part's is used up. Where a lane's
-  // elements are within a tile's 16 rows: those of other k and rows differ in the last four bits.
-  const int place = f64_place(lane / 4, lane % 4);
-  double a_values[down][4];
-  double b_values[along][2];
-  const auto load_a = [&](int i, int stage, int part) {
-    const double* const from = memory.a[stage] + (warp_row + 16 * i) * steps;
+  static_assert(parts % 2 == 0, "a tile begins in the first of two buffers");
+  double a_values[2][down][2];  // of one part of a tile, and of the next, which is on its way
+  double b_values[2][along][2];
+  const auto load = [&](int part, int stage) {
 #pragma unroll
-    for (int at = 0; at < 4; ++at) {
-      const int k = part * depth_of_mma + at / 2 * 4;
-      a_values[i][at] = from[at % 2 * 8 * steps + (place ^ f64_place(at % 2 * 8, k) % steps)];
+    for (int i = 0; i < down; ++i) {
+      load_f64<shape.rows, KMajorA>(a_values[part % 2][i], memory.a[stage], warp_row + 16 * i,
+                                    part * depth_of_mma);
     }
-  };
-  const auto load_b = [&](int j, int stage, int part) {
-    const double* const from = memory.b[stage] + (warp_column + 8 * j) * steps;
 #pragma unroll
-    for (int at = 0; at < 2; ++at) {
-      const int k = part * depth_of_mma + at * 4;
-      b_values[j][at] = from[place ^ f64_place(j % 2 * 8, k) % steps];
+    for (int j = 0; j < along; ++j) {
+      load_f64<shape.columns, KMajorB>(b_values[part % 2][j], memory.b[stage], warp_column + 16 * j,
+                                       part * depth_of_mma);
     }
   };
 
-  if (tiles > 0) {
-    const auto first_steps = static_cast<int>(depth - std::int64_t{steps} * (tiles - 1));
-    copy_a.copy_first(first_steps, memory.a[0], p.a.data, a.strides[1]);
-    copy_b.copy_first(first_steps, memory.b[0], p.a.data, b.strides[0]);
-  }
-  ptx::async_commit();
 #pragma unroll
-  for (int stage = 1; stage < stages - 1; ++stage) {
-    if (stage < tiles) {
-#pragma unroll
-      for (int i = 0; i < CopyA::count; ++i) copy_a.copy(i, memory.a[stage], p.a.data);
-#pragma unroll
-      for (int i = 0; i < CopyB::count; ++i) copy_b.copy(i, memory.b[stage], p.a.data);
-    }
+  for (int stage = 0; stage < stages - 1; ++stage) {
+    if (stage < tiles) copy(stage, 0, 1, stage);
     ptx::async_commit();
   }
-  int reading = 0;
-  int writing = stages - 1;
   ptx::async_wait<stages - 2>();
   __syncthreads();
-  if (tiles > 0) {
-#pragma unroll
-    for (int i = 0; i < down; ++i) load_a(i, reading, 0);
-#pragma unroll
-    for (int j = 0; j < along; ++j) load_b(j, reading, 0);
-  }
+  if (tiles > 0) load(0, 0);
   for (int tile = 0; tile < tiles; ++tile) {
+    const int ahead = tile + stages - 1;
+    // After the last tile nothing new is read, only this tile once more, to no effect.
+    const int next_stage = smaller(tile + 1, tiles - 1) % stages;
 #pragma unroll
     for (int part = 0; part < parts; ++part) {
-      if (part == parts - 1) {
+      if (part < parts - 1) {
+        load(part + 1, tile % stages);
+        // A share of the tile that is copied meanwhile.
+        if (ahead < tiles) copy(ahead, part, parts - 1, ahead % stages);
+      } else {
+        ptx::async_commit();
         // The next tile has arrived for everybody; and everybody has read this one to its end, so
         // that its place may be filled again.
         ptx::async_wait<stages - 2>();
         __syncthreads();
-        // After the last tile nothing new is read, only this tile once more, to no effect.
-        const int next = reading == stages - 1 ? 0 : reading + 1;
-        reading = tile + 1 < tiles ? next : reading;
+        load(0, next_stage);
       }
 #pragma unroll
       for (int i = 0; i < down; ++i) {
 #pragma unroll
-        for (int j = 0; j < along; ++j) {
-          ptx::mma_m16n8k8_f64(sums[i][j], a_values[i], b_values[j]);
-          if (i == down - 1) load_b(j, reading, (part + 1) % parts);
+        for (int j = 0; j < 2 * along; ++j) {
+          ptx::mma_m16n8k4_f64(sums[i][j], a_values[part % 2][i], b_values[part % 2][j / 2][j % 2]);
         }
-        load_a(i, reading, (part + 1) % parts);
-        if (part < parts - 1 && tile + stages - 1 < tiles) {
-          // A share of the tile that is copied meanwhile.
-          constexpr int rounds = (parts - 1) * down;
-          const int round = part * down + i;
-#pragma unroll
-          for (int at = round * CopyA::count / rounds; at < (round + 1) * CopyA::count / rounds;
-               ++at) {
-            copy_a.copy(at, memory.a[writing], p.a.data);
-          }
-#pragma unroll
-          for (int at = round * CopyB::count / rounds; at < (round + 1) * CopyB::count / rounds;
-               ++at) {
-            copy_b.copy(at, memory.b[writing], p.a.data);
-          }
-        }
-      }
-      if (part == parts - 2) {
-        ptx::async_commit();
-        writing = writing == stages - 1 ? 0 : writing + 1;
       }
     }
   }
 
-  double rows_of_sums[2 * down][2 * along];
+  // A row's sums in the order of C's columns, four of each 16.
+  double rows_of_sums[2 * down][4 * along];
 #pragma unroll
   for (int i = 0; i < 2 * down; ++i) {
 #pragma unroll
-    for (int j = 0; j < 2 * along; ++j) {
-      rows_of_sums[i][j] = sums[i / 2][j / 2][i % 2 * 2 + j % 2];
+    for (int j = 0; j < 4 * along; ++j) {
+      rows_of_sums[i][j] = sums[i / 2][j / 4 * 2 + j % 2][i % 2 * 2 + j % 4 / 2];
     }
   }
   finish_tile<2>(
       p, work.slice * call.raster.batch + work.batch, rows_of_sums,
-      [&](int i) { return first_row + warp_row + 8 * i + lane / 4; },
-      [&](int j) { return first_column + warp_column + j / 2 * 8 + lane % 4 * 2 + j % 2; });
+      [&](int i) { return first_row + warp_row + i / 2 * 16 + lane / 4 * 2 + i % 2; },
+      [&](int j) { return first_column + warp_column + j / 4 * 16 + lane % 4 * 4 + j % 4; });
 }
 
 struct F64Plan {
@@ -263,6 +253,10 @@ struct F64Plan {
   std::int64_t slices = 1;
   double seconds = 0;
 };
+double elements_of_c(const Gemm::Args& args) {
+  return static_cast<double>(args.m()) * static_cast<double>(args.n()) *
+         static_cast<double>(args.batch());
+}
 
 /// launch + max(memory, multiplications of the SM with the most blocks + start) [+ slices]
 double f64_seconds(const Gemm::Args& args, const Context& context, const F64Shape& shape,
@@ -275,8 +269,8 @@ double f64_seconds(const Gemm::Args& args, const Context& context, const F64Shap
   const NominalRates rates = nominal_rates(context);
   const double sms = context.info().sms;
   const double chip = context.info().compute_capability >= 90 ? 1 : 0.5;
-  const double blocks = std::ceil(static_cast<double>(args.m()) / shape.rows) *
-                        std::ceil(static_cast<double>(args.n()) / shape.columns) *
+  const double blocks = static_cast<double>(tiles_of(args.m(), shape.rows)) *
+                        static_cast<double>(tiles_of(args.n(), shape.columns)) *
                         static_cast<double>(args.batch() * slices);
   const double each = std::ceil(blocks / sms);
   const double share = shape.share * (each < shape.blocks ? alone : 1.0);
@@ -284,27 +278,21 @@ double f64_seconds(const Gemm::Args& args, const Context& context, const F64Shap
   const double multiply = each * 2 * shape.rows * shape.columns * (k + start_steps) /
                           (rates.operations_per_second / sms * chip * share);
   const double memory = Gemm::cost(args).bytes / rates.bytes_per_second / memory_share;
-  double seconds = launch_seconds + std::max(memory, multiply + start);
-  if (slices > 1) {
-    const double sums = static_cast<double>(args.m()) * static_cast<double>(args.n()) *
-                        static_cast<double>(args.batch());
-    seconds += slice_launch + 16 * static_cast<double>(slices) * sums / rates.bytes_per_second;
-  }
-  return seconds;
+  const double seconds = launch_seconds + std::max(memory, multiply + start);
+  if (slices == 1) return seconds;
+  const double sums = elements_of_c(args) * static_cast<double>(slices);
+  return seconds + slice_launch + 16 * sums / rates.bytes_per_second;
 }
 
 F64Plan plan_f64(const Gemm::Args& args, const Context& context) {
   constexpr std::int64_t shortest_slice = 64;
-  const double elements = static_cast<double>(args.m()) * static_cast<double>(args.n()) *
-                          static_cast<double>(args.batch());
+  constexpr int shapes = sizeof(f64_shapes) / sizeof(f64_shapes[0]);
+  const double bytes = elements_of_c(args) * 8;
   F64Plan best;
-  for (int shape = 0; shape < 2; ++shape) {
+  for (int shape = 0; shape < shapes; ++shape) {
     for (const std::int64_t slices : {1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128}) {
-      if (slices > 1 &&
-          (args.alpha == 0 || args.k() < shortest_slice * slices ||
-           elements * 8 * static_cast<double>(slices) > static_cast<double>(slice_workspace))) {
-        break;
-      }
+      const bool fits = bytes * static_cast<double>(slices) <= double{slice_workspace};
+      if (slices > 1 && (args.alpha == 0 || args.k() < shortest_slice * slices || !fits)) break;
       const double seconds = f64_seconds(args, context, f64_shapes[shape], slices);
       if (best.seconds == 0 || seconds < best.seconds) best = {shape, slices, seconds};
     }
@@ -317,8 +305,9 @@ Support supports(const Gemm::Args& args, const Context& context) {
   if (context.info().compute_capability < 80) {
     return unsupported("mma.sync of f64 needs compute capability 8.0");
   }
+  if (args.k() > std::int64_t{1} << 34) return unsupported("more than 2^34 steps of k");
   const double tiles =
-      std::ceil(static_cast<double>(args.m()) / 64) * std::ceil(static_cast<double>(args.n()) / 64);
+      static_cast<double>(tiles_of(args.m(), 64)) * static_cast<double>(tiles_of(args.n(), 32));
   return tiles <= 0x1p31 / 128 ? supported : unsupported("more than 2^24 tiles of C");
 }
 
@@ -326,21 +315,40 @@ double estimate(const Gemm::Args& args, const Context& context) {
   return plan_f64(args, context).seconds;
 }
 
-template <int Shape>
+/// Along which axis lines lie: the one that is closer together in memory.
+bool is_k_major(const View<const double, 3>& operand, int outer, int depth) {
+  return std::abs(operand.strides[depth]) <= std::abs(operand.strides[outer]);
+}
+bool has_wide_lines(const View<const double, 3>& operand, int outer, int depth) {
+  const bool k_major = is_k_major(operand, outer, depth);
+  const int along = k_major ? depth : outer;
+  const int line = k_major ? outer : depth;
+  return (operand.strides[along] == 1 || operand.shape[along] <= 1) &&
+         (operand.strides[line] % 2 == 0 || operand.shape[line] <= 1) &&
+         (operand.strides[0] % 2 == 0 || operand.shape[0] <= 1) &&
+         reinterpret_cast<std::uintptr_t>(operand.data) % 16 == 0;
+}
+
+template <int Shape, int Size>
 void multiply(Context& context, const F64Call& call) {
   const LaunchShape launch_shape{.grid = call.raster.total(),
                                  .block = f64_shapes[Shape].threads(),
                                  .shared_bytes = sizeof(F64Stages<Shape>)};
-  const auto& p = call.p;
-  const bool k_major_a = std::abs(p.a.strides[2]) <= std::abs(p.a.strides[1]);
-  const bool k_major_b = std::abs(p.b.strides[1]) <= std::abs(p.b.strides[2]);
-  if (k_major_a) {
-    k_major_b ? launch(context, launch_shape, gemm_mma_f64<Shape, true, true>, call)
-              : launch(context, launch_shape, gemm_mma_f64<Shape, true, false>, call);
+  const bool k_major_b = is_k_major(call.p.b, 2, 1);
+  if (is_k_major(call.p.a, 1, 2)) {
+    k_major_b ? launch(context, launch_shape, gemm_mma_f64<Shape, true, true, Size>, call)
+              : launch(context, launch_shape, gemm_mma_f64<Shape, true, false, Size>, call);
   } else {
-    k_major_b ? launch(context, launch_shape, gemm_mma_f64<Shape, false, true>, call)
-              : launch(context, launch_shape, gemm_mma_f64<Shape, false, false>, call);
+    k_major_b ? launch(context, launch_shape, gemm_mma_f64<Shape, false, true, Size>, call)
+              : launch(context, launch_shape, gemm_mma_f64<Shape, false, false, Size>, call);
   }
+}
+
+template <int Shape>
+void multiply(Context& context, const F64Call& call) {
+  has_wide_lines(call.p.a, 1, 2) && has_wide_lines(call.p.b, 2, 1)
+      ? multiply<Shape, 2>(context, call)
+      : multiply<Shape, 1>(context, call);
 }
 
 void run(const Gemm::Args& args, Context& context) {
@@ -372,7 +380,9 @@ void run(const Gemm::Args& args, Context& context) {
                    .band = raster_band(std::int64_t{shape.blocks} * context.info().sms, shape.rows,
                                        shape.columns)},
         .slice_depth = slice_depth};
-    plan.shape == 0 ? multiply<0>(context, call) : multiply<1>(context, call);
+    if (plan.shape == 0) multiply<0>(context, call);
+    if (plan.shape == 1) multiply<1>(context, call);
+    if (plan.shape == 2) multiply<2>(context, call);
     if (slices > 1) add_slices(context, part, partial, static_cast<int>(slices));
   }
 }

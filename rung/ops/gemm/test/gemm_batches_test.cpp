@@ -48,6 +48,35 @@ TEST(GemmBatches, ExactProductsOfAnyShapeAndLayout) {
   }
 }
 
+TEST(GemmBatches, ExactProductsOnTensorCores) {
+  Context context = Context::on(Backend::simt);
+  Draw draw{std::mt19937(24)};
+  constexpr const char* rungs[] = {"small_tensor_products"};
+  std::map<std::string, int> taken;
+  for (int round = 0; round < 60; ++round) {
+    Case test{};
+    test.type = draw.pick(DType::bf16, DType::f16);
+    test.out = draw.pick(test.type, test.type, DType::f32);
+    test.batch = draw.pick(std::int64_t{1}, draw.up_to(9), std::int64_t{70});
+    test.m = draw.pick(std::int64_t{1}, draw.up_to(16), draw.up_to(90));
+    test.n = draw.pick(std::int64_t{1}, std::int64_t{32}, draw.up_to(16), draw.up_to(90));
+    test.k = draw.pick(std::int64_t{1}, std::int64_t{16}, draw.up_to(16), draw.up_to(90));
+    test.ta = draw.coin();
+    test.tb = draw.coin();
+    // Lines at addresses that allow pieces of 16, 8, 4 and 2 bytes.
+    test.padding = draw.pick(0, 0, 8, 4, 2, 3);
+    test.skip = draw.pick(0, 0, 8, 1, 2, 4);
+    test.alpha = draw.pick(1.0F, 0.5F, -2.0F);
+    test.beta = draw.pick(0.0F, 0.0F, 1.0F);
+    EXPECT_EQ(run_case(context, test, draw.engine, taken, rungs), 1) << describe(test);
+  }
+  // Three groups of products for some blocks: the third is copied to where the first was.
+  const Case many{DType::bf16, DType::bf16, 6000, 3, 4, 5, false, true, 0, 0, 1, 0};
+  EXPECT_EQ(run_case(context, many, draw.engine, taken, rungs), 1);
+  const Case larger{DType::f16, DType::f16, 1, 128, 128, 400, false, false, 0, 0, 1, 0};
+  EXPECT_EQ(run_case(context, larger, draw.engine, taken, rungs), 0);
+}
+
 /// C as large as a block makes, and k that does not fit into its shared memory at a time.
 TEST(GemmBatches, ExactProductsOfLargeTilesAndOfLongK) {
   Context context = Context::on(Backend::simt);

@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: Apache-2.0
+// 16-bit operands of small products in shared memory, where all of them fits: their layout, and how
+// they are copied.
+#pragma once
+
+#include <cstdint>
+#include <cstdlib>
+
+#include "rung/device/load.hpp"
+#include "rung/device/ptx_async_copy.hpp"
+#include "rung/ops/gemm/cuda/detail/product.hpp"
+
+namespace rung::gemm_cuda::inline RUNG_TARGET {
+
+constexpr int small_threads = 128;  // of a block
+constexpr int small_element = 2;    // bytes
+constexpr int small_padding = 16;   // elements of an axis come in multiples of that
+
+/// An operand of one product in shared memory: lines along its contiguous axis, padded with zeros
+/// to whole instructions, an odd multiple of 16 bytes apart, so that the eight lines that ldmatrix
+/// reads at a time are in different banks.
+struct SmallOperand {
+  bool k_major;      // lines are along k
+  int piece;         // bytes that are copied at a time: 16, 8, 4, or 2 through registers
+  int lines, along;  // of the matrix; elements along a line
+  int padded_lines, pitch;
+  int lanes;  // that share a line when it is copied
+  std::int64_t matrix_stride, line_stride, along_stride;
+
+  [[nodiscard]] RUNG_HD int elements() const { return padded_lines * pitch; }
+  [[nodiscard]] __device__ int place(int outer, int k) const {
+    return k_major ? outer * pitch + k : k * pitch + outer;
+  }
+};
+
+/// Copies lines in pieces as large as their addresses allow.
+template <int Bytes, class T>
+__device__ __forceinline__ void copy_small_pieces(const SmallOperand& operand, const T* from,
+                                                  int products, T* to) {
+  constexpr int size = Bytes / small_element;
+  const int pieces = (operand.pitch - 16 / small_element) / size;
+  const auto thread = static_cast<int>(threadIdx.x);
+  for (int product = 0; product < products; ++product) {
+    for (int line = thread / operand.lanes; line < operand.padded_lines;
+         line += small_threads / operand.lanes) {
+      const T* const line_from =
+          from + product * operand.matrix_stride + line * operand.line_stride;
+      T* const line_to = to + product * operand.elements() + line * operand.pitch;
+      const int length = line < operand.lines ? operand.along : 0;
+      for (int piece = thread % operand.lanes; piece < pieces; piece += operand.lanes) {
+        const int valid = clamped(length - piece * size, 0, size);
+        ptx::async_copy<Bytes>(line_to + piece * size, valid > 0 ? line_from + piece * size : from,
+                               valid * small_element);
+      }
+    }
+  }
+}
+
+/// The same of lines that begin anywhere, or are not contiguous. A thread has the elements of
+/// `at_once` lines on their way.
+template <class T>
+__device__ __forceinline__ void copy_small_elements(const SmallOperand& operand, const T* from,
+                                                    int products, T* to) {
+  constexpr int at_once = 8;
+  const int length = operand.pitch - 16 / small_element;
+  const auto thread = static_cast<int>(threadIdx.x);
+  const int apart = small_threads / operand.lanes;
+  for (int product = 0; product < products; ++product) {
+    for (int first = thread / operand.lanes; first < operand.padded_lines;
+         first += apart * at_once) {
+      for (int at = thread % operand.lanes; at < length; at += operand.lanes) {
+        const T* line_from = from + product * operand.matrix_stride + first * operand.line_stride +
+                             at * operand.along_stride;
+        RawPack<T, 1> values[at_once];
+#pragma unroll
+        for (int i = 0; i < at_once; ++i) {
+          const int line = first + i * apart;
+          values[i] = raw(Pack<T, 1>{{zero<T>()}});
+          if (line < operand.lines && at < operand.along) {
+            values[i] = load_raw_constant<1>(line_from);
+          }
+          line_from += apart * operand.line_stride;
+        }
+        T* line_to = to + product * operand.elements() + first * operand.pitch + at;
+#pragma unroll
+        for (int i = 0; i < at_once; ++i) {
+          if (first + i * apart < operand.padded_lines) *line_to = unpack(values[i])[0];
+          line_to += apart * operand.pitch;
+        }
+      }
+    }
+  }
+}
+
+template <class T>
+__device__ __forceinline__ void copy_small(const SmallOperand& operand, const T* from, int products,
+                                           T* to) {
+  if (operand.piece == 16) {
+    copy_small_pieces<16>(operand, from, products, to);
+  } else if (operand.piece == 8) {
+    copy_small_pieces<8>(operand, from, products, to);
+  } else if (operand.piece == 4) {
+    copy_small_pieces<4>(operand, from, products, to);
+  } else {
+    copy_small_elements(operand, from, products, to);
+  }
+}
+
+constexpr int small_padded(std::int64_t extent) {
+  return static_cast<int>(tiles_of(larger<std::int64_t>(extent, 1), small_padding)) * small_padding;
+}
+
+/// `view`: matrices x rows x columns, of which `outer` is the axis that it shares with C.
+template <class V>
+SmallOperand small_operand(const V& view, const void* data, int outer, int k, std::int64_t steps) {
+  SmallOperand operand{};
+  operand.k_major = std::abs(view.strides[k]) <= std::abs(view.strides[outer]);
+  const int line = operand.k_major ? outer : k;
+  const int along = operand.k_major ? k : outer;
+  const std::int64_t extents[] = {operand.k_major ? view.shape[outer] : steps,
+                                  operand.k_major ? steps : view.shape[outer]};
+  operand.lines = static_cast<int>(extents[0]);
+  operand.along = static_cast<int>(extents[1]);
+  operand.padded_lines = small_padded(extents[0]);
+  operand.pitch = small_padded(extents[1]) + 16 / small_element;
+  operand.matrix_stride = view.strides[0];
+  operand.line_stride = view.strides[line];
+  operand.along_stride = view.strides[along];
+  operand.piece = small_element;
+  if (view.strides[along] == 1 || extents[1] <= 1) {
+    for (const int bytes : {16, 8, 4}) {
+      const int size = bytes / small_element;
+      if (reinterpret_cast<std::uintptr_t>(data) % static_cast<std::uintptr_t>(bytes) == 0 &&
+          (view.strides[line] % size == 0 || extents[0] <= 1) &&
+          (view.strides[0] % size == 0 || view.shape[0] <= 1)) {
+        operand.piece = bytes;
+        break;
+      }
+    }
+  }
+  const int pieces = (operand.pitch - 16 / small_element) / (operand.piece / small_element);
+  operand.lanes = 1;
+  while (operand.lanes < pieces && operand.lanes < 32) operand.lanes *= 2;
+  return operand;
+}
+
+}  // namespace rung::gemm_cuda::inline RUNG_TARGET
