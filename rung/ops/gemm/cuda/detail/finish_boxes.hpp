@@ -31,8 +31,8 @@ struct BoxArrivals {
 
 /// The 16 columns of a box that are finished at a time: a lane has 8 elements of them, as many as
 /// an activation needs to be busy, and as registers are left for. It has rows lane / 4 and 8 more,
-/// and of each 8 columns two adjacent ones, 2 (lane % 4) and the next, in the order of sums: element
-/// i is in row 8 (i / 2 % 2), column 8 (i / 4) + i % 2 behind the first.
+/// and of each 8 columns two adjacent ones, 2 (lane % 4) and the next, in the order of sums:
+/// element i is in row 8 (i / 2 % 2), column 8 (i / 4) + i % 2 behind the first.
 template <class Out>
 struct BoxPart {
   static constexpr int columns = 16;
