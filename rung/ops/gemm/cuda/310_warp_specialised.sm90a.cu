@@ -12,8 +12,6 @@
 //          unless the tiles of C are a multiple of the SMs.
 // Tried    -
 // Source   CUTLASS, "Warp-specialised kernel design"; fast.cu.
-#include "rung/device/ptx_hopper.hpp"
-#include "rung/device/stage_ring.hpp"
 #include "rung/ops/gemm/cuda/detail/consume.hpp"
 #include "rung/ops/gemm/cuda/detail/tensor_job.hpp"
 
@@ -24,45 +22,32 @@ using namespace gemm_cuda;
 
 constexpr int rows = 64 * consumer_groups;
 constexpr int columns = 256;
-constexpr int ring_stages = 4;  // of 48 KiB
 
 struct RolesLayout {
-  TileStage<rows, columns> stages[ring_stages];
+  static constexpr int stage_count = 4;  // of 48 KiB
+  TileStage<rows, columns> stages[stage_count];
   StripStage strips[consumer_warps];
-  StageRing<ring_stages> ring;
+  StageRing<stage_count> ring;
 };
 
+/// As many blocks as tiles: each has one.
 template <class T, bool KMajorA, bool KMajorB>
 __global__ void __launch_bounds__(role_threads, 1)
     gemm_warp_specialised(const __grid_constant__ TensorJob<T> job) {
   using TileA = WgmmaTile<T, rows, KMajorA>;
   using TileB = WgmmaTile<T, columns, KMajorB>;
   auto& layout = shared<RolesLayout>();
-  const TileWork work = job.raster.at(static_cast<int>(blockIdx.x));
-  const int first_row = work.row * rows;
-  const int first_column = work.column * columns;
-  if (threadIdx.x == 0) layout.ring.init(consumer_warps);
-  __syncthreads();
-  RingPlace<ring_stages> at;
-
-  if (threadIdx.x < producer_threads) {
-    ptx::release_registers<producer_registers>();
-    if (threadIdx.x != 0) return;
-    produce_tiles<TileA, TileB>(layout.stages, layout.ring, at, job, work.batch, first_row,
-                                first_column, 0, job.k_tiles);
-    return;
-  }
-
-  ptx::claim_registers<consumer_registers>();
-  const int warp = static_cast<int>(threadIdx.x - producer_threads) / 32;
-  float sums[columns / 2];
-  consume_tiles<TileA, TileB>(sums, layout.stages, layout.ring, at, job.k_tiles, warp / 4 * 64,
-                              ReleaseHere{});
-  const auto finish = [&](const auto& p) {
-    finish_strip<columns>(p, layout.strips[warp], work.batch, first_row + 16 * warp, first_column,
-                          [&](int i) { return sums[i]; });
-  };
-  with_output_type<T>(job.finish.p, job.finish.narrow, finish);
+  in_roles<TileA, TileB>(layout, job, [&](const BlockTile& tile, auto& at) {
+    const int warp = consumer_warp();
+    float sums[columns / 2];
+    consume_tiles<TileA, TileB>(sums, layout.stages, layout.ring, at, tile.k_tiles, warp / 4 * 64,
+                                ReleaseHere{});
+    const int zero = zero_anew();  // the epilogue's addresses are not kept along the products
+    with_output_type<T>(job.finish.p, job.finish.narrow, [&](const auto& p) {
+      finish_strip<columns>(p, layout.strips[warp], tile.batch + zero, tile.row + 16 * warp + zero,
+                            tile.column + zero, [&](int i) { return sums[i]; });
+    });
+  });
 }
 
 void run(const Gemm::Args& args, Context& context) {

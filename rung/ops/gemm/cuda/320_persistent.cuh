@@ -5,6 +5,7 @@
 #pragma once
 
 #include "rung/ops/gemm/cuda/detail/consume.hpp"
+#include "rung/ops/gemm/cuda/detail/finish_boxes.hpp"
 #include "rung/ops/gemm/cuda/detail/tensor_job.hpp"
 
 namespace rung::gemm_cuda::inline RUNG_TARGET {
@@ -12,10 +13,15 @@ namespace rung::gemm_cuda::inline RUNG_TARGET {
 constexpr int persistent_rows = 64 * consumer_groups;
 /// Widths of the tile: large ones read less per product, small ones fill the device where C is
 /// small.
-constexpr TensorTile persistent_tiles[] = {{.rows = persistent_rows, .columns = 256, .reach = 0.86},
-                                           {.rows = persistent_rows, .columns = 192, .reach = 0.83},
-                                           {.rows = persistent_rows, .columns = 128, .reach = 0.78},
-                                           {.rows = persistent_rows, .columns = 64, .reach = 0.6}};
+constexpr TensorTile persistent_tile(int columns, double reach) {
+  return {.rows = persistent_rows,
+          .columns = columns,
+          .reach = reach,
+          .start_seconds = 0.5e-6,
+          .wave_seconds = 2e-6};
+}
+constexpr TensorTile persistent_tiles[] = {persistent_tile(256, 0.97), persistent_tile(192, 0.88),
+                                           persistent_tile(128, 0.85), persistent_tile(64, 0.95)};
 
 /// Up to 192 KiB of stages, and two boxes of C per warp.
 template <int Columns>
@@ -24,6 +30,7 @@ struct PersistentLayout {
       (192 << 10) / static_cast<int>(sizeof(TileStage<persistent_rows, Columns>));
   TileStage<persistent_rows, Columns> stages[stage_count];
   StripBoxes strips[consumer_warps];
+  BoxArrivals arrivals[consumer_warps];
   StageRing<stage_count> ring;
 };
 
@@ -34,14 +41,16 @@ __global__ void __launch_bounds__(role_threads, 1)
   using TileA = WgmmaTile<T, persistent_rows, KMajorA>;
   using TileB = WgmmaTile<T, Columns, KMajorB>;
   auto& layout = shared<PersistentLayout<Columns>>();
-  int turn = 0;
+  BoxTurn turn;
   in_roles<TileA, TileB>(layout, job, [&](const BlockTile& tile, auto& at) {
     const int warp = consumer_warp();
+    BoxFinish<Columns, T> finish(layout.strips[warp], layout.arrivals[warp], turn);
+    const StripPlace place{tile.matrix, tile.row + 16 * warp, tile.column};
+    finish.begin(job, place);
     float sums[Columns / 2];
     consume_tiles<TileA, TileB>(sums, layout.stages, layout.ring, at, tile.k_tiles, warp / 4 * 64,
                                 ReleaseHere{});
-    write_strip<Columns, T>(job, layout.strips[warp], turn, tile.matrix, tile.row + 16 * warp,
-                            tile.column, [&](int i) { return sums[i]; });
+    finish.write(job, place, [&](int i) { return sums[i]; });
   });
 }
 

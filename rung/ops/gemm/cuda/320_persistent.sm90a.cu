@@ -8,8 +8,9 @@
 //          order that shares operands in L2; four widths of tiles, and slices of k where C has
 //          few.
 // Cost     as warp_specialised; C is written 16 rows by 128 bytes at a time.
-// Limits   as wgmma_tma. The tensor cores rest while sums go to shared memory. What follows alpha
-//          (beta, bias, activation), or a C that TMA cannot write, takes the epilogue by threads.
+// Limits   as wgmma_tma. The tensor cores rest while sums go to shared memory; beta, bias and
+//          activations, which are applied on the way, take that much longer. A C that TMA cannot
+//          write, a bias that is a matrix, and beta with a residual take an epilogue by threads.
 // Tried    -
 // Source   CUTLASS, "Persistent, cooperative kernels"; Triton's tutorials, grouped order of tiles.
 #include "rung/ops/gemm/cuda/320_persistent.cuh"

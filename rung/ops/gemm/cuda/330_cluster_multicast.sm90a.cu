@@ -12,6 +12,7 @@
 // Tried    -
 // Source   CUTLASS, TMA multicast; fast.cu, where it brought 4 %.
 #include "rung/ops/gemm/cuda/detail/consume.hpp"
+#include "rung/ops/gemm/cuda/detail/finish_boxes.hpp"
 #include "rung/ops/gemm/cuda/detail/tensor_job.hpp"
 
 namespace rung {
@@ -27,6 +28,7 @@ struct ClusterLayout {
   static constexpr int stage_count = 4;  // of up to 48 KiB
   TileStage<rows, Columns> stages[stage_count];
   StripBoxes strips[consumer_warps];
+  BoxArrivals arrivals[consumer_warps];
   StageRing<stage_count> ring;
 };
 
@@ -37,27 +39,31 @@ __global__ void __launch_bounds__(role_threads, 1)
   using TileA = WgmmaTile<T, rows, KMajorA>;
   using TileB = WgmmaTile<T, Columns, KMajorB, cluster_blocks>;
   auto& layout = shared<ClusterLayout<Columns>>();
-  int turn = 0;
+  BoxTurn turn;
   in_roles<TileA, TileB>(layout, job, [&](const BlockTile& tile, auto& at) {
     const int warp = consumer_warp();
+    BoxFinish<Columns, T> finish(layout.strips[warp], layout.arrivals[warp], turn);
+    const StripPlace place{tile.matrix, tile.row + 16 * warp, tile.column};
+    finish.begin(job, place);
     float sums[Columns / 2];
     consume_tiles<TileA, TileB>(sums, layout.stages, layout.ring, at, tile.k_tiles, warp / 4 * 64,
                                 ReleaseInBoth{});
-    write_strip<Columns, T>(job, layout.strips[warp], turn, tile.matrix, tile.row + 16 * warp,
-                            tile.column, [&](int i) { return sums[i]; });
+    finish.write(job, place, [&](int i) { return sums[i]; });
   });
 }
 
 constexpr TensorTile tiles[] = {{.rows = cluster_blocks * rows,
                                  .columns = 256,
                                  .blocks = cluster_blocks,
-                                 .reach = 0.855,
-                                 .start_seconds = 2.3e-6},
+                                 .reach = 0.97,
+                                 .start_seconds = 1.5e-6,
+                                 .wave_seconds = 2e-6},
                                 {.rows = cluster_blocks * rows,
                                  .columns = 192,
                                  .blocks = cluster_blocks,
-                                 .reach = 0.83,
-                                 .start_seconds = 2.3e-6}};
+                                 .reach = 0.88,
+                                 .start_seconds = 1.5e-6,
+                                 .wave_seconds = 2e-6}};
 
 double estimate(const Gemm::Args& args, const Context& context) {
   return plan_tensor(args, context, tiles).seconds;

@@ -74,6 +74,25 @@ TEST(GemmTensorCores, ExactForAnyNumberOfSlices) {
   }
 }
 
+/// Enough sums that a thread adds up all slices of its own.
+TEST(GemmTensorCores, ExactWhereManySumsAreAddedUp) {
+  Context context = Context::on(Backend::simt);
+  std::mt19937 engine(11);
+  std::map<std::string, int> taken;
+  const Case test{DType::bf16, DType::bf16, 1, 264, 512, 2048, false, true, 0, 0, 1, 1};
+  EXPECT_GE(run_case(context, test, engine, taken), 5) << describe(test);
+}
+
+/// One more tile than stream_k makes at a time: that one is cut, the others are made whole.
+TEST(GemmTensorCores, ExactWhereOnlyTheLastWaveIsCut) {
+  Context context = Context::on(Backend::simt);
+  std::mt19937 engine(12);
+  std::map<std::string, int> taken;
+  const std::int64_t batch = context.info().sms + 1;
+  const Case test{DType::f32, DType::f32, batch, 8, 12, 768, false, true, 0, 0, 1, 1};
+  EXPECT_EQ(run_case(context, test, engine, taken, "stream_k"), 1) << describe(test);
+}
+
 /// More tiles than SMs: blocks that stay take a second one, and large tiles are chosen.
 TEST(GemmTensorCores, ExactWhereBlocksTakeSeveralTiles) {
   Context context = Context::on(Backend::simt);

@@ -109,6 +109,7 @@ struct BlockTile {
   int matrix;               // C's: partial sums lie slice behind slice, as a longer batch
   int row, column;          // its first
   int first_step, k_tiles;  // tiles of k
+  int part;                 // its number among the slices of tiles; negative: a whole tile
 };
 
 /// Calls body(BlockTile) for every gridDim.x-th tile. Where a cluster's blocks share B, they have
@@ -126,7 +127,9 @@ __device__ __forceinline__ void for_each_tile(const Job& job, const Body& body) 
                    .row = (work.row * blocks + rank) * TileA::rows,
                    .column = work.column * TileB::rows,
                    .first_step = work.slice * job.slice_tiles,
-                   .k_tiles = job.tiles_of_slice(work.slice)});
+                   .k_tiles = number < job.raster.whole ? job.k_tiles
+                                                        : job.tiles_of_slice(work.slice),
+                   .part = number - job.raster.whole});
   }
 }
 
@@ -135,8 +138,12 @@ __device__ __forceinline__ void for_each_tile(const Job& job, const Body& body) 
 template <class TileA, class TileB, class Layout, class Job, class Consume>
 __device__ __forceinline__ void in_roles(Layout& layout, const Job& job, const Consume& consume) {
   constexpr bool shares = TileB::parts > 1;
+  ptx::let_next_grid_start();  // what adds up slices is set up meanwhile
   if (threadIdx.x == 0) {
-    layout.ring.init(TileB::parts * consumer_warps);
+    if constexpr (requires { layout.arrivals; }) {
+      for (auto& arrivals : layout.arrivals) arrivals.init();
+    }
+    layout.ring.init(TileB::parts * consumer_warps);  // fences these barriers, too
     ptx::tensor_prefetch_map(job.a);
     ptx::tensor_prefetch_map(job.b);
   }
@@ -150,8 +157,10 @@ __device__ __forceinline__ void in_roles(Layout& layout, const Job& job, const C
     ptx::release_registers<producer_registers>();
     if (threadIdx.x < 32) {
       for_each_tile<TileA, TileB>(job, [&](const BlockTile& tile) {
-        prefetch_addends(job.product(), job.out_bytes(), tile.matrix, tile.row, tile.column,
-                         TileA::rows, TileB::rows);
+        if (tile.first_step == 0) {
+          prefetch_addends(job.product(), job.out_bytes(), tile.matrix, tile.row, tile.column,
+                           TileA::rows, TileB::rows);
+        }
         if (threadIdx.x == 0) {
           produce_tiles<TileA, TileB>(layout.stages, layout.ring, at, job, tile.batch, tile.row,
                                       tile.column, tile.first_step * TileA::depth, tile.k_tiles);

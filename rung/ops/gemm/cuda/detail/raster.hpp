@@ -21,17 +21,25 @@ struct Raster {
   int down, along;  // tiles of one matrix
   int batch;
   int slices;
-  int band;  // rows of tiles
+  int band;       // rows of tiles
+  int whole = 0;  // so many tiles, the first, are not sliced
 
-  [[nodiscard]] RUNG_HD int total() const { return down * along * batch * slices; }
+  [[nodiscard]] RUNG_HD int tiles() const { return down * along * batch; }
+  /// The works: tiles that are not sliced, then slice behind slice of all others.
+  [[nodiscard]] RUNG_HD int total() const { return whole + (tiles() - whole) * slices; }
   [[nodiscard]] __device__ TileWork at(int number) const {
-    const int tiles = down * along;
-    const int matrix = number / tiles;
-    const int tile = number - matrix * tiles;
+    int slice = 0;
+    if (number >= tiles()) {
+      const int sliced = tiles() - whole;
+      slice = (number - whole) / sliced;
+      number -= slice * sliced;
+    }
+    const int matrix = number / (down * along);
+    const int tile = number - matrix * (down * along);
     const int first = tile / (band * along) * band;
     const int rows = smaller(band, down - first);
     const int within = tile - first * along;
-    return {first + within % rows, within / rows, matrix % batch, matrix / batch};
+    return {first + within % rows, within / rows, matrix, slice};
   }
 };
 

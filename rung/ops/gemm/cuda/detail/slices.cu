@@ -4,79 +4,28 @@
 
 #include "rung/device/collectives.hpp"
 #include "rung/device/dependent.hpp"
+#include "rung/ops/gemm/cuda/detail/finish_group.hpp"
 #include "rung/ops/gemm/cuda/detail/strip.hpp"
 
 namespace rung::gemm_cuda::inline RUNG_TARGET {
 namespace {
 
-// Groups of four columns, and how many threads share the slices of one: few sums must not wait for
-// one load after another.
-constexpr int sum_groups = 32;
+constexpr int sum_threads = 256;
+// How many threads share the slices of four neighbours of C where there are few of these, which
+// would wait for one load after another; and how many of these are not few: some per thread of the
+// device.
 constexpr int sum_shares = 8;
+constexpr std::int64_t many_groups = 32768;
 
-/// Four neighbours along a row of C, as far as they exist. Wide: takes_wide_stores<4>(p).
-template <class P>
-__device__ void finish_group(const P& p, bool wide, int batch, std::int64_t row,
-                             std::int64_t column, const Pack<typename P::Sum, 4>& sums) {
-  using Out = typename P::Out;
-  using Sum = typename P::Sum;
-  const std::int64_t left = p.n() - column;
-  if (row >= p.m() || left <= 0) return;
-  const bool whole = wide && left >= 4;
-  Out* const c = &p.c(batch, row, column);
-  Pack<Sum, 4> values;
-#pragma unroll
-  for (int i = 0; i < 4; ++i) values[i] = p.alpha * sums[i];
-  if (p.beta != 0) {
-    Pack<Out, 4> old;
-    if (whole) {
-      old = load_wide<4>(c);
-    } else {
-#pragma unroll
-      for (int i = 0; i < 4; ++i) old[i] = i < left ? c[i * p.c.strides[2]] : zero<Out>();
-    }
-#pragma unroll
-    for (int i = 0; i < 4; ++i) values[i] += p.beta * convert<Sum>(old[i]);
-  }
-  if (p.bias.data != nullptr) {
-    const Out* const bias = &p.bias(batch, row, column);
-#pragma unroll
-    for (int i = 0; i < 4; ++i) {
-      if (i < left) values[i] += convert<Sum>(bias[i * p.bias.strides[2]]);
-    }
-  }
-  if constexpr (std::is_unsigned_v<Sum>) {
-#pragma unroll
-    for (int i = 0; i < 4; ++i) values[i] = activated<Out>(p.activation, values[i]);
-  } else {
-    activate_all<Out>(p.activation, values);
-  }
-  if (p.residual.data != nullptr) {
-    const Out* const residual = &p.residual(batch, row, column);
-#pragma unroll
-    for (int i = 0; i < 4; ++i) {
-      if (i < left) values[i] += convert<Sum>(residual[i * p.residual.strides[2]]);
-    }
-  }
-  const Pack<Out, 4> finished = convert<Out>(values);
-  if (whole) {
-    store_wide(c, finished);
-    return;
-  }
-#pragma unroll
-  for (int i = 0; i < 4; ++i) {
-    if (i < left) c[i * p.c.strides[2]] = finished[i];
-  }
-}
-
-/// A block makes 32 groups of four neighbours of C, of one matrix of the batch. The order of
-/// additions is fixed: each thread every eighth slice, then the eight sums one after another.
-template <class Out, class T>
-__global__ void __launch_bounds__(sum_groups* sum_shares)
+/// A block makes 256 / Shares groups of four neighbours of C, of one matrix of the batch. The order
+/// of additions is fixed: each thread every Shares-th slice, then their sums one after another.
+template <int Shares, class Out, class T>
+__global__ void __launch_bounds__(sum_threads)
     gemm_add_slices(Product<T, Accumulator<T>> given, const Accumulator<T>* partial, int slices) {
   using Sum = Accumulator<T>;
+  constexpr int sum_groups = sum_threads / Shares;
   struct Sums {
-    alignas(16) Sum share[sum_shares][sum_groups][4];
+    alignas(16) Sum share[Shares][sum_groups][4];
   };
   start_dependent();
   auto& sums = shared<Sums>().share;
@@ -94,17 +43,19 @@ __global__ void __launch_bounds__(sum_groups* sum_shares)
     if (row < p.m()) {
       const Sum* from = partial + (batch * p.m() + row) * pitch + column;
 #pragma unroll 4
-      for (int slice = share; slice < slices; slice += sum_shares) {
+      for (int slice = share; slice < slices; slice += Shares) {
         const Pack<Sum, 4> more = load_wide<4>(from + slice * apart);
 #pragma unroll
         for (int i = 0; i < 4; ++i) sum[i] += more[i];
       }
     }
-    store_wide(sums[share][group], sum);
-    __syncthreads();
+    if constexpr (Shares > 1) {
+      store_wide(sums[share][group], sum);
+      __syncthreads();
+    }
     if (share == 0 && row < p.m()) {
 #pragma unroll
-      for (int other = 1; other < sum_shares; ++other) {
+      for (int other = 1; other < Shares; ++other) {
         const Pack<Sum, 4> more = load_wide<4>(&sums[other][group][0]);
 #pragma unroll
         for (int i = 0; i < 4; ++i) sum[i] += more[i];
@@ -118,8 +69,28 @@ __global__ void __launch_bounds__(sum_groups* sum_shares)
         }
       }
     }
-    __syncthreads();
+    if constexpr (Shares > 1) __syncthreads();
   }
+}
+
+template <int Shares, class T>
+void launch_add_slices(Context& context, const Finish<T>& finish, const Accumulator<T>* partial,
+                       int slices) {
+  using Sum = Accumulator<T>;
+  const auto& p = finish.p;
+  constexpr std::int64_t most = 65535;
+  constexpr int groups = sum_threads / Shares;
+  const LaunchShape shape{
+      .grid = {tiles_of(p.m() * partial_pitch(p.n()) / 4, groups), smaller(p.c.shape[0], most)},
+      .block = {groups, Shares},
+      .shared_bytes = sizeof(Sum) * 4 * sum_threads,
+      .dependent = can_depend(context)};
+  if constexpr (sizeof(T) == 2) {
+    if (finish.narrow) {
+      return launch(context, shape, gemm_add_slices<Shares, T, T>, p, partial, slices);
+    }
+  }
+  launch(context, shape, gemm_add_slices<Shares, Sum, T>, p, partial, slices);
 }
 
 }  // namespace
@@ -127,18 +98,10 @@ __global__ void __launch_bounds__(sum_groups* sum_shares)
 template <class T>
 void add_slices(Context& context, const Finish<T>& finish, const Accumulator<T>* partial,
                 int slices) {
-  using Sum = Accumulator<T>;
   const auto& p = finish.p;
-  constexpr std::int64_t most = 65535;
-  const LaunchShape shape{
-      .grid = {tiles_of(p.m() * partial_pitch(p.n()) / 4, sum_groups), smaller(p.c.shape[0], most)},
-      .block = {sum_groups, sum_shares},
-      .shared_bytes = sizeof(Sum) * 4 * sum_groups * sum_shares,
-      .dependent = can_depend(context)};
-  if constexpr (sizeof(T) == 2) {
-    if (finish.narrow) return launch(context, shape, gemm_add_slices<T, T>, p, partial, slices);
-  }
-  launch(context, shape, gemm_add_slices<Sum, T>, p, partial, slices);
+  const bool many = p.c.shape[0] * p.m() * partial_pitch(p.n()) / 4 >= many_groups;
+  many ? launch_add_slices<1>(context, finish, partial, slices)
+       : launch_add_slices<sum_shares>(context, finish, partial, slices);
 }
 
 template void add_slices(Context&, const Finish<float>&, const float*, int);

@@ -4,9 +4,8 @@
 
 namespace rung::gemm_cuda::inline RUNG_TARGET {
 
-void run_stream_k(Context& context, const MappedOperands<f16>& operands,
-                  const StreamPartials& partials) {
-  launch_stream_k(context, operands, partials);
+void run_stream_k(Context& context, const MappedOperands<f16>& operands, const TensorPlan& plan) {
+  launch_stream_k(context, operands, plan);
 }
 
 }  // namespace rung::gemm_cuda::inline RUNG_TARGET

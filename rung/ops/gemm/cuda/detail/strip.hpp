@@ -63,6 +63,12 @@ __device__ __forceinline__ int zero_anew() {
   return zero;
 }
 
+/// The calling thread's lane, likewise: places that are derived of it are not kept in registers
+/// along the products of a tile.
+__device__ __forceinline__ int lane_anew() {
+  return static_cast<int>(threadIdx.x) % 32 + zero_anew();
+}
+
 /// Whether groups of four that begin at multiples of four lie whole in aligned memory.
 template <class T>
 __device__ bool has_wide_groups(const View<T, 3>& matrix) {
@@ -94,6 +100,14 @@ class LaneShare {
   struct Place {
     int batch;
     std::int64_t row, column;  // of the piece
+    int lane;
+
+    [[nodiscard]] __device__ int wide_row(int line) const {
+      return lane / groups_along + line * rows_apart;
+    }
+    [[nodiscard]] __device__ int wide_column() const { return lane % groups_along * 4; }
+    [[nodiscard]] __device__ int row_of(int i) const { return lane / Width + i * (32 / Width); }
+    [[nodiscard]] __device__ int column_of() const { return lane % Width; }
   };
 
   explicit __device__ LaneShare(const P& p)
@@ -119,13 +133,13 @@ class LaneShare {
     if (wide_) {
 #pragma unroll
       for (int line = 0; line < lines; ++line) {
-        const Pack<Sum, 4> four = load_wide<4>(sums(wide_row(line), wide_column()));
+        const Pack<Sum, 4> four = load_wide<4>(sums(place.wide_row(line), place.wide_column()));
 #pragma unroll
         for (int i = 0; i < 4; ++i) values[4 * line + i] = four[i];
       }
     } else {
 #pragma unroll
-      for (int i = 0; i < count; ++i) values[i] = *sums(row(i), column());
+      for (int i = 0; i < count; ++i) values[i] = *sums(place.row_of(i), place.column_of());
     }
 #pragma unroll
     for (int i = 0; i < count; ++i) values[i] *= p_.alpha;
@@ -151,12 +165,6 @@ class LaneShare {
   }
 
  private:
-  static __device__ int lane() { return static_cast<int>(threadIdx.x) % 32; }
-  static __device__ int wide_row(int line) { return lane() / groups_along + line * rows_apart; }
-  static __device__ int wide_column() { return lane() % groups_along * 4; }
-  static __device__ int row(int i) { return lane() / Width + i * (32 / Width); }
-  static __device__ int column() { return lane() % Width; }
-
   /// body(i, the i-th element)
   template <class Body>
   static __device__ __forceinline__ void for_each(const Elements& elements, const Body& body) {
@@ -171,9 +179,9 @@ class LaneShare {
   __device__ __forceinline__ void load(Elements& elements, const View<const Out, 3>& matrix,
                                        bool wide, const Place& place) const {
     if (wide_) {
-      const std::int64_t at_column = place.column + wide_column();
+      const std::int64_t at_column = place.column + place.wide_column();
       const std::int64_t left = p_.n() - at_column;
-      const std::int64_t first = place.row + wide_row(0);
+      const std::int64_t first = place.row + place.wide_row(0);
       std::int64_t at = matrix.offset(place.batch, first, at_column);
 #pragma unroll
       for (int line = 0; line < lines; ++line, at += rows_apart * matrix.strides[1]) {
@@ -190,9 +198,9 @@ class LaneShare {
       }
       return;
     }
-    const std::int64_t first = place.row + row(0);
-    const std::int64_t rows = place.column + column() < p_.n() ? p_.m() - first : 0;
-    std::int64_t at = matrix.offset(place.batch, first, place.column + column());
+    const std::int64_t first = place.row + place.row_of(0);
+    const std::int64_t rows = place.column + place.column_of() < p_.n() ? p_.m() - first : 0;
+    std::int64_t at = matrix.offset(place.batch, first, place.column + place.column_of());
 #pragma unroll
     for (int line = 0; line < lines; ++line) {
       Pack<Out, 4> four;
@@ -207,9 +215,9 @@ class LaneShare {
   __device__ __forceinline__ void store(const Pack<Out, count>& elements,
                                         const Place& place) const {
     if (wide_) {
-      const std::int64_t at_column = place.column + wide_column();
+      const std::int64_t at_column = place.column + place.wide_column();
       const std::int64_t left = p_.n() - at_column;
-      const std::int64_t first = place.row + wide_row(0);
+      const std::int64_t first = place.row + place.wide_row(0);
       std::int64_t at = p_.c.offset(place.batch, first, at_column);
 #pragma unroll
       for (int line = 0; line < lines; ++line, at += rows_apart * p_.c.strides[1]) {
@@ -229,9 +237,9 @@ class LaneShare {
       }
       return;
     }
-    const std::int64_t first = place.row + row(0);
-    const std::int64_t rows = place.column + column() < p_.n() ? p_.m() - first : 0;
-    std::int64_t at = p_.c.offset(place.batch, first, place.column + column());
+    const std::int64_t first = place.row + place.row_of(0);
+    const std::int64_t rows = place.column + place.column_of() < p_.n() ? p_.m() - first : 0;
+    std::int64_t at = p_.c.offset(place.batch, first, place.column + place.column_of());
 #pragma unroll
     for (int i = 0; i < count; ++i, at += (32 / Width) * p_.c.strides[1]) {
       if (i * (32 / Width) < rows) p_.c.data[at] = elements[i];
@@ -241,15 +249,15 @@ class LaneShare {
 
 /// Finishes a warp's 16 x Columns elements of C from (first_row, first_column) on; sums(i) gives
 /// the calling lane's i-th of Columns / 2. All lanes call. The loop over pieces is rolled:
-/// unrolled, each would carry its own copy of every activation.
-template <int Columns, class P, class Sums>
+/// unrolled, each would carry its own copy of every activation. Width: of a piece; 16 where sums
+/// leave few registers.
+template <int Columns, int Width = StripStage::columns, class P, class Sums>
 __device__ __forceinline__ void finish_strip(const P& p, StripStage& stage, int batch,
                                              int first_row, int first_column, const Sums& sums) {
   using Sum = typename P::Sum;
   static_assert(sizeof(Sum) == 4);
-  constexpr int width = StripStage::columns < Columns ? StripStage::columns : Columns;
-  static_assert(Columns % width == 0 && width % 8 == 0);
-  const int lane = static_cast<int>(threadIdx.x) % 32;
+  constexpr int width = Width < Columns ? Width : Columns;
+  static_assert(Columns % width == 0 && width % 8 == 0 && width <= StripStage::columns);
   const auto at = [&](int row, int column) {
     return reinterpret_cast<Sum*>(stage.bytes +
                                   swizzled<Swizzle::bytes_128>(row * 128 + column * 4));
@@ -261,7 +269,9 @@ __device__ __forceinline__ void finish_strip(const P& p, StripStage& stage, int 
   for (int piece = 0; piece < Columns / width; ++piece) {
     // They arrive while the sums change hands.
     const int zero = zero_anew();
-    const typename Share::Place place{batch + zero, first_row + zero, first_column + piece * width};
+    const int lane = lane_anew();
+    const typename Share::Place place{batch + zero, first_row + zero, first_column + piece * width,
+                                      lane};
     share.load(early, place);
     __syncwarp();  // the piece before has been read
 #pragma unroll
@@ -282,18 +292,21 @@ __device__ __forceinline__ void finish_strip(const P& p, StripStage& stage, int 
 }
 
 /// Has what the epilogue will read of a tile of C and residual brought to L2, while the tile's
-/// products are made. By a warp; `bytes` of an element.
+/// products are made. By a warp; `bytes` of an element. Rolled loops: the warp has few registers.
 template <class P>
-__device__ void prefetch_addends(const P& p, std::int64_t bytes, int batch, int first_row,
-                                 int first_column, int rows, int columns) {
+__device__ __forceinline__ void prefetch_addends(const P& p, int bytes, int batch, int first_row,
+                                                 int first_column, int rows, int columns) {
   const auto prefetch = [&](const auto& matrix) {
     if (matrix.strides[2] != 1) return;
-    const std::int64_t end = smaller<std::int64_t>(first_row + rows, p.m());
-    const std::int64_t width = smaller<std::int64_t>(columns, p.n() - first_column) * bytes;
-    for (std::int64_t row = first_row + threadIdx.x % 32; row < end; row += 32) {
+    const auto down = static_cast<int>(smaller<std::int64_t>(rows, p.m() - first_row));
+    const int width =
+        static_cast<int>(smaller<std::int64_t>(columns, p.n() - first_column)) * bytes;
+#pragma unroll 1
+    for (int row = static_cast<int>(threadIdx.x) % 32; row < down; row += 32) {
       const auto* const from = reinterpret_cast<const char*>(matrix.data) +
-                               matrix.offset(batch, row, first_column) * bytes;
-      for (std::int64_t at = 0; at < width; at += 128) ptx::prefetch_l2(from + at);
+                               matrix.offset(batch, first_row + row, first_column) * bytes;
+#pragma unroll 1
+      for (int at = 0; at < width; at += 128) ptx::prefetch_l2(from + at);
     }
   };
   if (p.beta != 0) prefetch(p.c);

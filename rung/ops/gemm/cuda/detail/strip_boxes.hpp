@@ -28,7 +28,7 @@ struct StripBoxes {
 /// the box's first column on.
 template <class Out, class Factor, class Sums>
 __device__ __forceinline__ void fill_box(StripStage& box, Factor alpha, const Sums& sums) {
-  const int lane = static_cast<int>(threadIdx.x) % 32;
+  const int lane = lane_anew();
   if constexpr (sizeof(Out) == 2) {
     // 16 x 16 elements an instruction: lane 8 i + r tells where row r of its 8 x 8 matrix i is.
     const int row = lane % 16;
@@ -101,7 +101,9 @@ __device__ __forceinline__ void write_strip(const Job& job, StripBoxes& boxes, i
                                 static_cast<int>(p.m()), static_cast<int>(p.n()), sums);
       return;
     }
-    finish_strip<Columns>(with_output<Out>(p), boxes.box[0], matrix, first_row, first_column, sums);
+    constexpr int width = Columns > 128 ? 16 : StripStage::columns;
+    finish_strip<Columns, width>(with_output<Out>(p), boxes.box[0], matrix, first_row, first_column,
+                                 sums);
   };
   if constexpr (sizeof(T) == 2) {
     if (job.finish.narrow) return write.template operator()<T>();

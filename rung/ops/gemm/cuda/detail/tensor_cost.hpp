@@ -4,6 +4,7 @@
 //
 //   launch + max(memory, start + waves * (k tiles * max(multiply, L2) + epilogue),
 //                start + rounds * k tiles * latency) [+ slices]
+// or, where only the last wave's tiles are cut, the same of the full waves and of those.
 //
 // memory     compulsory bytes; blocks that stay, one per SM, reach a little less of the rate
 // waves      ceil(tiles * slices / SMs): the SM with the most tiles decides; a round is as many
@@ -11,8 +12,12 @@
 // multiply   2 rows columns depth at the share of an SM's tensor-core rate that the tile reaches
 // L2         the tile's strips of A and B at an SM's share of L2's rate; a cluster reads one once.
 //            Lines that do not begin at multiples of 128 bytes take half as many sectors more
-// slices     of k, where C has fewer tiles than there are SMs: partial sums go to memory and back,
-//            and a second kernel adds them up
+// slices     of k, where C has fewer tiles than there are SMs: partial sums go to L2 and back, and
+//            a second kernel adds them up
+//
+// The constants of the wgmma rungs' tiles are the best fit to 30 shapes times their tiles and
+// slices, each timed on an H100: what it chooses takes 1 % more time than the fastest of them on
+// average, and 10 % at the most (EXPERIMENTS.md).
 #pragma once
 
 #include <algorithm>
@@ -30,8 +35,10 @@ struct TensorTile {
   double reach = 1;              // of the tensor cores' rate, with operands at hand
   double memory = 0.88;          // of the rate that the best kernels get of memory
   double start_seconds = 3e-6;   // until the first tile is there; later ones come meanwhile
+  double wave_seconds = 0;       // between the products of one tile and those of the next
   double step_seconds = 0.2e-6;  // at least, of a tile of k, whatever its size: latency
   int resident = 1;              // blocks per SM, whose latencies overlap
+  bool slices_last = false;      // k is cut of the tiles of the last, partial wave only
 };
 
 struct TensorPlan {
@@ -69,42 +76,61 @@ inline double tensor_seconds(const Gemm::Args& args, const Context& context, con
   const bool hopper = context.info().compute_capability >= 90;
   const double of_16_bits = rates.operations_per_second / sms / 256 * (hopper ? 4096 : 2048);
   const double rate = of_16_bits * 2 / static_cast<double>(size_of(args.a.dtype)) * tile.reach;
-  const double l2_rate = (hopper ? 9.5e12 : 4.0e12) / sms / (aligned ? 1.0 : 1.45);
+  const double l2_rate = (hopper ? 14.5e12 : 4.0e12) / sms / (aligned ? 1.0 : 1.6);
   constexpr double epilogue_rate = 40e9;  // bytes of C per SM
 
   const auto m = static_cast<double>(args.m());
   const auto n = static_cast<double>(args.n());
   const auto batch = static_cast<double>(args.batch());
   const double depth = args.alpha == 0 ? 0.0 : static_cast<double>(args.k());
-  const double tiles =
-      std::ceil(m / tile.rows) * std::ceil(n / tile.columns) * batch * static_cast<double>(slices);
-  const double waves = std::ceil(tiles / std::floor(sms / tile.blocks));
-  const double k = depth / static_cast<double>(slices);
+  const double tiles = std::ceil(m / tile.rows) * std::ceil(n / tile.columns) * batch;
+  const double at_once = std::floor(sms / tile.blocks);
+  // Tiles that are made whole, and those that are cut.
+  const double full = slices == 1        ? tiles
+                      : tile.slices_last ? std::floor(tiles / at_once) * at_once
+                                         : 0;
+  const double cut = tiles - full;
   const double area = double{1} * tile.rows * tile.columns / tile.blocks;  // of a block
-  const double multiply = 2 * area * k / rate;
   // Rows and columns that do not exist are not read.
   const double rows = std::min<double>(tile.rows, m);
   const double columns = std::min<double>(tile.columns, n);
   const auto element = static_cast<double>(size_of(args.a.dtype));
-  const double l2 = (rows + columns) / tile.blocks * k * element / l2_rate;
-  const auto out = static_cast<double>(slices > 1 ? 4 : size_of(args.c.dtype));
-  // Where C is read, a warp waits for it four times per piece of 32 columns (strip.hpp).
+  // Works of k steps that leave so many bytes for an element of C; and what a work takes besides.
+  const auto in_waves = [&](double works, double k, double out, double besides) {
+    const double waves = std::ceil(works / at_once);
+    const double multiply = 2 * area * k / rate;
+    const double l2 = (rows + columns) / tile.blocks * k * element / l2_rate;
+    const double epilogue = area * out / epilogue_rate + besides + tile.wave_seconds;
+    const double chain = std::ceil(waves / tile.resident) *
+                         std::ceil(k / static_cast<double>(tile_depth(args))) * tile.step_seconds;
+    return std::max(waves * (std::max(multiply, l2) + epilogue), chain);
+  };
+  const auto out = static_cast<double>(size_of(args.c.dtype));
+  // Where C is read, a warp waits for it once per piece of 32 columns.
   constexpr double read_seconds = 0.7e-6;
-  const double reads =
-      args.beta != 0 && slices == 1 ? 4 * std::ceil(columns / 32) / tile.resident : 0;
-  const double epilogue = area * out / epilogue_rate + reads * read_seconds;
-  const double rounds = std::ceil(waves / tile.resident);
-  const double chain =
-      rounds * std::ceil(k / static_cast<double>(tile_depth(args))) * tile.step_seconds;
-  const double busy =
-      std::max(waves * (std::max(multiply, l2) + epilogue), chain) + tile.start_seconds;
+  const double reads = args.beta != 0 ? std::ceil(columns / 32) / tile.resident * read_seconds : 0;
+  const auto parts = static_cast<double>(slices);
+  const double busy = tile.start_seconds + in_waves(full, depth, out, reads) +
+                      in_waves(cut * parts, depth / parts, sizeof(float), 0);
   const double memory = Gemm::cost(args).bytes / rates.bytes_per_second / tile.memory;
   double seconds = launch_seconds + std::max(busy, memory);
   if (slices > 1) {
-    const double partial = 8.0 * static_cast<double>(slices) * m * n * batch;
-    seconds += launch_seconds + partial / rates.bytes_per_second;
+    constexpr double end_seconds = 7e-6;    // of the second kernel, and the wait for it
+    constexpr double partial_rate = 12e12;  // bytes, within L2
+    const double partial = 2 * sizeof(float) * parts * cut * rows * columns;
+    seconds += end_seconds + partial / partial_rate;
   }
   return seconds;
+}
+
+/// Elements of the tiles in the last, partial wave.
+inline double tensor_tiles_cut(const Gemm::Args& args, const Context& context,
+                               const TensorTile& tile) {
+  const double tiles = std::ceil(static_cast<double>(args.m()) / tile.rows) *
+                       std::ceil(static_cast<double>(args.n()) / tile.columns) *
+                       static_cast<double>(args.batch());
+  return std::fmod(tiles, std::floor(static_cast<double>(context.info().sms) / tile.blocks)) *
+         tile.rows * tile.columns;
 }
 
 /// The tile and the number of slices of least time. Slices hold whole tiles of k, four at least.
@@ -116,9 +142,11 @@ TensorPlan plan_tensor(const Gemm::Args& args, const Context& context,
   const double elements = static_cast<double>(args.m()) * static_cast<double>(args.n()) *
                           static_cast<double>(args.batch());
   for (int tile = 0; tile < static_cast<int>(Tiles); ++tile) {
-    for (const int slices : {1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128}) {
-      if (slices > 1 && (args.alpha == 0 || k_tiles < std::int64_t{4} * slices ||
-                         elements * 4 * slices > static_cast<double>(slice_workspace))) {
+    for (const int slices : {1, 2, 3, 4, 5, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128}) {
+      const double cut = tiles[tile].slices_last ? tensor_tiles_cut(args, context, tiles[tile])
+                                                 : elements;
+      if (slices > 1 && (args.alpha == 0 || k_tiles < std::int64_t{4} * slices || cut == 0 ||
+                         cut * 4 * slices > static_cast<double>(slice_workspace))) {
         break;
       }
       const double seconds = tensor_seconds(args, context, tiles[tile], slices, aligned);

@@ -25,6 +25,10 @@ struct TensorJob {
   int k_tiles;
   int slice_tiles;  // of k
   bool boxes_of_c;  // the copy engine writes C: it is alpha times the sums, and may be mapped
+  // It writes a C that more than alpha makes, and where `adds` reads what is added.
+  bool finishes_boxes = false;
+  bool adds = false;
+  TensorMap addend = {};  // C, for beta, or residual
 
   /// What the epilogue makes, and the size of an element of C.
   [[nodiscard]] __device__ const auto& product() const { return finish.p; }
@@ -118,24 +122,41 @@ inline Support require_16_bit_maps(const Gemm::Args& args, const Context& contex
   return require_maps(args, context);
 }
 
-/// C, of Out, as boxes of a strip: nothing but alpha between the sums and C, and rows that end
-/// where a store of 16 bytes does.
+/// A matrix of C's shape, of Out whatever it is given as, as boxes of a strip: rows end where a
+/// store of 16 bytes does.
+template <class Out, class Matrix>
+bool map_boxes(const Matrix& given, TensorMap& map) {
+  View<Out, 3> matrix;
+  matrix.data = reinterpret_cast<Out*>(const_cast<void*>(static_cast<const void*>(given.data)));
+  for (int axis = 0; axis < 3; ++axis) {
+    matrix.shape[axis] = given.shape[axis];
+    matrix.strides[axis] = given.strides[axis];
+  }
+  if (matrix.shape[2] * static_cast<std::int64_t>(sizeof(Out)) % 16 != 0) return false;
+  if (!tensor_map_support(matrix, strip_box<Out>, Swizzle::bytes_128)) return false;
+  map = make_tensor_map(matrix, strip_box<Out>, Swizzle::bytes_128);
+  return true;
+}
+
+/// C, of Out: nothing but alpha between the sums and C.
 template <class Out, class P>
 bool map_c(const P& p, TensorMap& map) {
-  if (p.beta != 0 || p.bias.data != nullptr || p.residual.data != nullptr ||
-      p.activation != Activation::none) {
-    return false;
-  }
-  View<Out, 3> c;
-  c.data = reinterpret_cast<Out*>(p.c.data);
-  for (int axis = 0; axis < 3; ++axis) {
-    c.shape[axis] = p.c.shape[axis];
-    c.strides[axis] = p.c.strides[axis];
-  }
-  if (c.shape[2] * static_cast<std::int64_t>(sizeof(Out)) % 16 != 0) return false;
-  if (!tensor_map_support(c, strip_box<Out>, Swizzle::bytes_128)) return false;
-  map = make_tensor_map(c, strip_box<Out>, Swizzle::bytes_128);
-  return true;
+  const bool plain = p.beta == 0 && p.bias.data == nullptr && p.residual.data == nullptr &&
+                     p.activation == Activation::none;
+  return plain && map_boxes<Out>(p.c, map);
+}
+
+/// What finish_boxes.hpp writes: one matrix is added at the most, and bias is a vector.
+template <class Out, class T>
+void map_finish(TensorJob<T>& job) {
+  const auto& p = job.finish.p;
+  const bool two = p.beta != 0 && p.residual.data != nullptr;
+  const bool vector = p.bias.data == nullptr || p.bias.strides[1] == 0 || p.bias.strides[2] == 0;
+  if (two || !vector || !map_boxes<Out>(p.c, job.c)) return;
+  job.addend = job.c;
+  if (p.residual.data != nullptr && !map_boxes<Out>(p.residual, job.addend)) return;
+  job.finishes_boxes = true;
+  job.adds = p.beta != 0 || p.residual.data != nullptr;
 }
 
 /// How a kernel cuts C and k.
@@ -170,6 +191,7 @@ TensorJob<T> tensor_job(const MappedOperands<T>& operands, const TensorCut& cut,
   if constexpr (sizeof(T) == 2) {
     if (target.narrow) {
       job.boxes_of_c = map_c<T>(target.p, job.c);
+      if (!job.boxes_of_c) map_finish<T>(job);
       return job;
     }
   }
@@ -178,6 +200,7 @@ TensorJob<T> tensor_job(const MappedOperands<T>& operands, const TensorCut& cut,
   longer.c.shape[0] *= job.raster.slices;
   if (cut.slices > 1) longer.c.shape[2] = partial_pitch(p.n());
   job.boxes_of_c = map_c<float>(longer, job.c);
+  if (!job.boxes_of_c && cut.slices == 1) map_finish<float>(job);
   return job;
 }
 
