@@ -48,17 +48,26 @@ void reference_row(const Gemm::Args& args, std::int64_t batch, std::int64_t row,
     return static_cast<Real>(scale.view<const float, 3>()(i, p, q));
   };
   if (args.alpha != 0) {
+    std::vector<Real> left(static_cast<std::size_t>(args.k()));
     for (std::int64_t k = 0; k < args.k(); ++k) {
-      const std::int64_t block = k / gemm_scale_block;
-      const auto left =
-          static_cast<Real>(widened(a(batch, row, k))) * factor_of(args.scale_a, batch, row, block);
-      const B* right = &b(batch, k, 0);
-      for (std::size_t j = 0; j < n; ++j) {
-        const auto column = static_cast<std::int64_t>(j);
-        const auto term = left * static_cast<Real>(widened(right[column * b.strides[2]])) *
-                          factor_of(args.scale_b, batch, block, column / gemm_scale_block);
-        sum[j] += term;
-        size[j] += std::abs(term);
+      left[static_cast<std::size_t>(k)] = static_cast<Real>(widened(a(batch, row, k))) *
+                                          factor_of(args.scale_a, batch, row, k / gemm_scale_block);
+    }
+    const auto add = [&](std::int64_t k, std::int64_t column) {
+      const auto term =
+          left[static_cast<std::size_t>(k)] * static_cast<Real>(widened(b(batch, k, column))) *
+          factor_of(args.scale_b, batch, k / gemm_scale_block, column / gemm_scale_block);
+      sum[static_cast<std::size_t>(column)] += term;
+      size[static_cast<std::size_t>(column)] += std::abs(term);
+    };
+    // B in the order of its memory; terms of a column are added in the same order either way.
+    if (std::abs(b.strides[1]) < std::abs(b.strides[2])) {
+      for (std::int64_t column = 0; column < args.n(); ++column) {
+        for (std::int64_t k = 0; k < args.k(); ++k) add(k, column);
+      }
+    } else {
+      for (std::int64_t k = 0; k < args.k(); ++k) {
+        for (std::int64_t column = 0; column < args.n(); ++column) add(k, column);
       }
     }
   }
