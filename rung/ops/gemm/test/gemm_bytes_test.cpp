@@ -10,6 +10,7 @@
 
 #include "rung/core/integer.hpp"
 #include "rung/ops/gemm/test/gemm_test.hpp"
+#include "rung/simt/record.hpp"
 
 namespace rung::gemm_bytes_test {
 namespace {
@@ -252,6 +253,25 @@ TEST(GemmBytes, ExactWithTilesOfEverySize) {
   }
   EXPECT_EQ(taken["fp8_wgmma"], 4);
   EXPECT_EQ(taken["int8_wgmma"], 3);
+}
+
+/// More tiles of 128 x 128 than SMs, so that the model takes clusters: two tiles of 128 x 256, one
+/// below the other, by blocks that fetch halves of B for each other. k goes once around the ring of
+/// stages, so that they are released in both. The record tells that this kernel ran.
+TEST(GemmBytes, ExactInClustersThatShareB) {
+  Context context = Context::on(Backend::simt);
+  std::mt19937 engine(11);
+  std::map<std::string, int> taken;
+  const std::int64_t batch = context.info().sms / 4 + 1;
+  const Case test{DType::i8, DType::i8, DType::i32, batch, 130, 256,   528,   false,
+                  true,      0,         0,          1,     0,   false, false, Activation::none};
+  simt::record::begin();
+  run_case(context, test, engine, taken, {"int8_wgmma"});
+  const simt::record::Report report = simt::record::end();
+  EXPECT_TRUE(report.findings.empty());
+  ASSERT_EQ(report.kernels.size(), 1U);
+  EXPECT_NE(report.kernels[0].name.find("<256, 2>"), std::string::npos) << report.kernels[0].name;
+  EXPECT_EQ(taken["int8_wgmma"], 1);
 }
 
 /// However many blocks of 128 k has: slices of it need not be equal, and the last may be missing.
