@@ -13,7 +13,6 @@
 // Source   Shah et al. 2024, FlashAttention-3, "Pingpong scheduling" and "Intra-warpgroup overlap".
 #include "rung/core/tensor.hpp"
 #include "rung/device/ptx_hopper.hpp"
-#include "rung/device/ptx_memory.hpp"
 #include "rung/device/stage_ring.hpp"
 #include "rung/ops/attention/cuda/detail/estimate.hpp"
 #include "rung/ops/attention/cuda/detail/hopper_rung.hpp"
@@ -111,12 +110,6 @@ struct Turns {
     ptx::barrier_arrive(first_barrier + next, 2 * warpgroup);
   }
 };
-
-/// A wait behind this stays behind what makes `sum`, which is never negative. Left to itself, ptxas
-/// moves the wait for P V up to the scores, and nothing overlaps.
-__device__ __forceinline__ void compute_before(float sum) {
-  if (sum < 0) ptx::nanosleep(1);
-}
 
 template <class T, int Width>
 __global__ void __launch_bounds__(tuning<Width>.threads(), 1)
@@ -235,7 +228,6 @@ __global__ void __launch_bounds__(tuning<Width>.threads(), 1)
       if (leads) layout.ring_k.release(at_k.stage);
       at_k.advance();
       soften(tile);
-      compute_before(softmax.sum[0]);
       ptx::wgmma_wait<0>(sums);
       if (leads) layout.ring_v.release(at_v.stage);
       at_v.advance();
