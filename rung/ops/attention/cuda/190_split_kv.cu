@@ -107,12 +107,13 @@ __global__ void __launch_bounds__(threads)
     const std::int64_t of_row = row < cut.rows ? p.visible(b, row / p.group) : 0;
     seen[r] = static_cast<int>(clamped(of_row - begin, std::int64_t{0}, std::int64_t{keys}));
   }
-  for (int i = static_cast<int>(threadIdx.x); i < Rows * Width; i += threads) {
-    const std::int64_t r = first_row + i / Width;
-    const Row<T> row(p, b, g, r < cut.rows ? r : 0);
-    const bool exists = r < cut.rows && i % Width < p.width();
-    layout.q[i / Width][i % Width] =
-        exists ? convert<Sum>(p.q(b, row.h, row.i, i % Width)) : Sum(0);
+  for (int r = warp; r < Rows; r += warps) {
+    const Row<T> row(p, b, g, r < there ? first_row + r : 0);
+    for (int column = lane; column < Width; column += warp_size) {
+      layout.q[r][column] = r < there && column < p.width()
+                                ? convert<Sum>(p.q(b, row.h, row.i, column))
+                                : Sum(0);
+    }
   }
   __syncthreads();
 
@@ -188,22 +189,17 @@ __global__ void __launch_bounds__(threads)
     }
   }
   __syncthreads();
-  for (int i = static_cast<int>(threadIdx.x); i < Rows * Width; i += threads) {
-    const int r = i / Width;
-    const int column = i % Width;
-    if (first_row + r >= cut.rows || column >= p.value_width()) continue;
-    Sum most = no_maximum<Sum>;
+  for (int r = warp; r < there; r += warps) {
+    const Combined<warps, Sum> found([&](int w) { return layout.found.maximum[w][r]; },
+                                     [&](int w) { return layout.found.sum[w][r]; }, factor);
+    const RowResult<T> result(p, cut, b, g, first_row + r, split, found.maximum, found.sum,
+                              lane == 0);
+    for (int column = lane; column < p.value_width(); column += warp_size) {
+      Sum value = 0;
 #pragma unroll
-    for (int w = 0; w < warps; ++w) most = greater(most, layout.found.maximum[w][r]);
-    Sum whole = 0;
-    Sum value = 0;
-#pragma unroll
-    for (int w = 0; w < warps; ++w) {
-      const Sum part = power_of_2((layout.found.maximum[w][r] - most) * factor);
-      whole += part * layout.found.sum[w][r];
-      value += part * layout.found.weighted[w][r][column];
+      for (int w = 0; w < warps; ++w) value += found.part[w] * layout.found.weighted[w][r][column];
+      result.write(column, value);
     }
-    write(p, cut, b, g, first_row + r, split, column, value, most, whole);
   }
 }
 

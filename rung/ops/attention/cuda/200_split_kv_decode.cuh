@@ -270,13 +270,16 @@ __global__ void __launch_bounds__(threads, Ring<Width>::blocks_per_sm)
 
   if constexpr (key_warps == 1) {
 #pragma unroll
-    for (int at_o = 0; at_o < Width / 2; ++at_o) {
-      const int r = at_o % 4 / 2;
+    for (int r = 0; r < 2; ++r) {
       const std::int64_t row = first_row + warp * warp_rows + lane / 4 + 8 * r;
-      const int column = at_o / 4 * 8 + lane % 4 * 2 + at_o % 2;
-      if (row >= cut.rows || column >= p.value_width()) continue;
-      write(p, cut, b, g, row, split, column, mine.o[at_o / 4][at_o % 4], mine.maximum[r],
-            mine.sum[r]);
+      if (row >= cut.rows) continue;
+      const RowResult<T> result(p, cut, b, g, row, split, mine.maximum[r], mine.sum[r],
+                                lane % 4 == 0);
+#pragma unroll
+      for (int at_o = 0; at_o < Width / 4; ++at_o) {
+        const int column = at_o / 2 * 8 + lane % 4 * 2 + at_o % 2;
+        if (column < p.value_width()) result.write(column, mine.o[at_o / 2][2 * r + at_o % 2]);
+      }
     }
   } else {
     static_assert(RowWarps == 1);
@@ -295,22 +298,19 @@ __global__ void __launch_bounds__(threads, Ring<Width>::blocks_per_sm)
           mine.o[at_o / 4][at_o % 4];
     }
     __syncthreads();
-    for (int at_o = static_cast<int>(threadIdx.x); at_o < warp_rows * Width; at_o += threads) {
-      const int row = at_o / Width;
-      const int column = at_o % Width;
-      if (first_row + row >= cut.rows || column >= p.value_width()) continue;
-      float maximum = no_maximum<float>;
+    for (int row = warp; row < warp_rows && first_row + row < cut.rows; row += warps) {
+      const Combined<warps, float> found([&](int w) { return exchange.maximum[w][row]; },
+                                         [&](int w) { return exchange.sum[w][row]; }, factor);
+      const RowResult<T> result(p, cut, b, g, first_row + row, split, found.maximum, found.sum,
+                                lane == 0);
+      for (int column = lane; column < p.value_width(); column += warp_size) {
+        float value = 0;
 #pragma unroll
-      for (int i = 0; i < warps; ++i) maximum = fmaxf(maximum, exchange.maximum[i][row]);
-      float sum = 0;
-      float value = 0;
-#pragma unroll
-      for (int i = 0; i < warps; ++i) {
-        const float part = ptx::fast_exp2((exchange.maximum[i][row] - maximum) * factor);
-        sum += part * exchange.sum[i][row];
-        value += part * exchange.weighted[i][row][column];
+        for (int w = 0; w < warps; ++w) {
+          value += found.part[w] * exchange.weighted[w][row][column];
+        }
+        result.write(column, value);
       }
-      write(p, cut, b, g, first_row + row, split, column, value, maximum, sum);
     }
   }
 }

@@ -40,25 +40,65 @@ __device__ __forceinline__ double power_of_2(double z) { return exp2(z); }
 __device__ __forceinline__ float greater(float a, float b) { return fmaxf(a, b); }
 __device__ __forceinline__ double greater(double a, double b) { return fmax(a, b); }
 
-/// Where a row's results go: to o and lse, or, if its keys are split, to the partial results.
+/// Where a row's results go: to o and lse, or, if its keys are split, to the partial results. Made
+/// once per row, whose place takes divisions.
 template <class T>
-__device__ __forceinline__ void write(const Heads<T>& p, const Cut<Accumulator<T>>& cut,
-                                      std::int64_t b, std::int64_t g, std::int64_t r, int split,
-                                      int column, Accumulator<T> value, Accumulator<T> maximum,
-                                      Accumulator<T> sum) {
-  const Row<T> row(p, b, g, r);
-  if (cut.splits == 1) {
-    p.o(b, row.h, row.i, column) = convert<T>(value * reciprocal(sum));
-    if (column == 0) p.write_lse(b, row.h, row.i, log_sum(maximum * p.scale, sum));
-    return;
+class RowResult {
+  using Sum = Accumulator<T>;
+  T* o_ = nullptr;           // null: partial results
+  Sum* weighted_ = nullptr;  // of this row and split
+  std::int64_t stride_ = 1;
+  Sum reciprocal_ = 1;
+
+ public:
+  /// The thread that `leads` writes what a row has one of.
+  __device__ __forceinline__ RowResult(const Heads<T>& p, const Cut<Sum>& cut, std::int64_t b,
+                                       std::int64_t g, std::int64_t r, int split, Sum maximum,
+                                       Sum sum, bool leads) {
+    if (cut.splits == 1) {
+      const Row<T> row(p, b, g, r);
+      o_ = &p.o(b, row.h, row.i, 0);
+      stride_ = p.o.strides[3];
+      reciprocal_ = reciprocal(sum);
+      if (leads) p.write_lse(b, row.h, row.i, log_sum(maximum * p.scale, sum));
+      return;
+    }
+    const std::int64_t part = ((b * p.kv_heads() + g) * cut.rows + r) * cut.splits + split;
+    weighted_ = cut.weighted + part * p.value_width();
+    if (leads) {
+      cut.maximum[part] = maximum;
+      cut.sum[part] = sum;
+    }
   }
-  const std::int64_t part = ((b * p.kv_heads() + g) * cut.rows + r) * cut.splits + split;
-  cut.weighted[part * p.value_width() + column] = value;
-  if (column == 0) {
-    cut.maximum[part] = maximum;
-    cut.sum[part] = sum;
+  __device__ __forceinline__ void write(int column, Sum value) const {
+    if (o_ != nullptr) {
+      o_[column * stride_] = convert<T>(value * reciprocal_);
+    } else {
+      weighted_[column] = value;
+    }
   }
-}
+};
+
+/// What the warps of a block found for a row: combined in their order.
+template <int Warps, class Sum>
+struct Combined {
+  Sum maximum = no_maximum<Sum>;
+  Sum sum = 0;
+  Sum part[Warps];  // by which each warp's weighted values are multiplied
+
+  /// maximum_of(warp), sum_of(warp)
+  template <class MaximumOf, class SumOf>
+  __device__ __forceinline__ Combined(const MaximumOf& maximum_of, const SumOf& sum_of,
+                                      Sum factor) {
+#pragma unroll
+    for (int w = 0; w < Warps; ++w) maximum = greater(maximum, maximum_of(w));
+#pragma unroll
+    for (int w = 0; w < Warps; ++w) {
+      part[w] = power_of_2((maximum_of(w) - maximum) * factor);
+      sum += part[w] * sum_of(w);
+    }
+  }
+};
 
 /// A warp per row: the partial results of its splits, in the order of the keys.
 template <class T>
