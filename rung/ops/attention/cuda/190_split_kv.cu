@@ -230,12 +230,18 @@ Plan plan_of(const Attention::Args& args, const Context& context) {
   const double bytes = static_cast<double>(args.keys()) / static_cast<double>(plan.splits) *
                        static_cast<double>(args.width() + args.value_width()) *
                        static_cast<double>(size_of(args.q.dtype));
-  // A block's share of 70 % of the memory; alone, it waits for each round of 16 keys.
+  // A block's share of 70 % of the memory; alone, it waits for each round of 16 keys. The figures
+  // are an H100's.
   const double reading = bytes * slots / (0.7 * nominal_rates(context).bytes_per_second);
-  const double waiting =
-      static_cast<double>(args.keys()) / static_cast<double>(plan.splits) / block_keys * 1.2e-6;
-  plan.seconds = launch_seconds * (plan.splits > 1 ? 1.5 : 1) + 3e-6 +
-                 __builtin_ceil(blocks / slots) * larger(reading, waiting);
+  const auto width = static_cast<double>(larger(args.width(), args.value_width()));
+  const auto rounds = static_cast<double>(ceil_div(args.keys(), plan.splits * block_keys));
+  const double waiting = rounds * (1.2e-6 + 0.02e-6 * width);
+  // Fetching the queries of a block, and combining what its warps found.
+  const double elements =
+      static_cast<double>(smaller(args.group() * args.queries(), rows)) * width;
+  const double of_block = 2.5e-6 + 4.5e-9 * elements + larger(reading, waiting);
+  plan.seconds = launch_seconds * (plan.splits > 1 ? 1.5 : 1) +
+                 larger(__builtin_ceil(blocks / slots), 1.0) * of_block;
   return plan;
 }
 

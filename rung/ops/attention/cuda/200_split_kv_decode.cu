@@ -56,6 +56,8 @@ Plan plan_of(const Attention::Args& args, const Context& context) {
   const double computing = products * blocks_per_sm / 2.0e12;  // an SM's mma.sync
   const double tile_seconds = larger(larger(reading, computing), 0.8e-6);
   constexpr double block_tiles = 2;
+  // A block begins with code that no cache has yet, the longer the wider.
+  const double cold = plan.width * (plan.row_warps == 1 ? 0.05e-6 : 0.15e-6);
   constexpr std::int64_t max_splits = 128;
   for (std::int64_t splits = 1; splits <= clamped(tiles, std::int64_t{1}, max_splits); ++splits) {
     const double blocks = items * static_cast<double>(splits);
@@ -65,7 +67,7 @@ Plan plan_of(const Attention::Args& args, const Context& context) {
     const double seconds =
         waves * ((static_cast<double>(ceil_div(tiles, splits)) + block_tiles) * tile_seconds +
                  (splits > 1 ? partial : 0)) +
-        launch_seconds * (splits > 1 ? 1.5 : 1);
+        launch_seconds * (splits > 1 ? 1.5 : 1) + cold;
     if (splits == 1 || seconds < plan.seconds) {
       plan.splits = splits;
       plan.seconds = seconds;

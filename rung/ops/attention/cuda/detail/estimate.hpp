@@ -18,9 +18,11 @@ struct Blocks {
   int per_sm = 1;            // that are resident, and needed for that rate
   double bandwidth = 0.8;    // share of the nominal one
   double start = 4e-6;       // seconds of a block beside its keys
+  double restart = 0;        // of each that follows it on an SM
 };
 
-/// The longest of: moving all once; the operations of the busiest SM.
+/// The longest of: moving all once; the operations of the busiest SM, and what its blocks take
+/// beside.
 inline double seconds_of(const Blocks& kernel, const Attention::Args& args,
                          const Context& context) {
   const Cost cost = Attention::cost(args);
@@ -39,7 +41,8 @@ inline double seconds_of(const Blocks& kernel, const Attention::Args& args,
   const double computing =
       operations / blocks * larger(1.0, smaller(waves, blocks)) / kernel.operations;
   const double moving = cost.bytes / (kernel.bandwidth * nominal_rates(context).bytes_per_second);
-  return launch_seconds + kernel.start + larger(moving, computing);
+  const double restarts = (larger(waves / kernel.per_sm, 1.0) - 1) * kernel.restart;
+  return launch_seconds + kernel.start + larger(moving, computing + restarts);
 }
 
 }  // namespace rung::attention_cuda
