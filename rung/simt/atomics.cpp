@@ -34,9 +34,15 @@ bool is_own_shared(const void* address) {
          block.shared_capacity;
 }
 
-/// Replaces the value by change(value); the old one.
+template <class T>
+struct Updated {
+  T old;
+  bool changed;
+};
+
+/// Replaces the value by change(value).
 template <class T, class Change>
-T replace(T* address, Change change, Place place) {
+Updated<T> replace(T* address, Change change) {
   T old;
   if (is_own_shared(address)) {
     old = *address;
@@ -47,12 +53,11 @@ T replace(T* address, Change change, Place place) {
     while (!cell.compare_exchange_weak(old, change(old), std::memory_order_relaxed)) {
     }
   }
-  count_atomic(change(old) != old, place);
-  return old;
+  return {old, change(old) != old};
 }
 
 template <class T>
-T update(T* address, AtomicKind kind, T operand, Place place) {
+Updated<T> update(T* address, AtomicKind kind, T operand) {
   if (kind == AtomicKind::add) {
     T old;
     if (is_own_shared(address)) {
@@ -66,57 +71,62 @@ T update(T* address, AtomicKind kind, T operand, Place place) {
     } else {
       old = std::atomic_ref<T>(*address).fetch_add(operand, std::memory_order_relaxed);
     }
-    count_atomic(operand != T{}, place);
-    return old;
+    return {old, operand != T{}};
   }
   if (kind == AtomicKind::exchange) {
     const T old = std::atomic_ref<T>(*address).exchange(operand, std::memory_order_relaxed);
-    count_atomic(operand != old, place);
-    return old;
+    return {old, operand != old};
   }
-  return replace(
-      address,
-      [=](T old) -> T {
-        if constexpr (std::is_integral_v<T>) {
-          switch (kind) {
-            case AtomicKind::min:
-              return operand < old ? operand : old;
-            case AtomicKind::max:
-              return operand > old ? operand : old;
-            case AtomicKind::bit_and:
-              return old & operand;
-            case AtomicKind::bit_or:
-              return old | operand;
-            case AtomicKind::bit_xor:
-              return old ^ operand;
-            case AtomicKind::increment:
-              return old >= operand ? T{0} : static_cast<T>(old + 1);
-            case AtomicKind::decrement:
-              return old == 0 || old > operand ? operand : static_cast<T>(old - 1);
-            default:
-              break;
-          }
-        }
-        return old;
-      },
-      place);
+  return replace(address, [=](T old) -> T {
+    if constexpr (std::is_integral_v<T>) {
+      switch (kind) {
+        case AtomicKind::min:
+          return operand < old ? operand : old;
+        case AtomicKind::max:
+          return operand > old ? operand : old;
+        case AtomicKind::bit_and:
+          return old & operand;
+        case AtomicKind::bit_or:
+          return old | operand;
+        case AtomicKind::bit_xor:
+          return old ^ operand;
+        case AtomicKind::increment:
+          return old >= operand ? T{0} : static_cast<T>(old + 1);
+        case AtomicKind::decrement:
+          return old == 0 || old > operand ? operand : static_cast<T>(old - 1);
+        default:
+          break;
+      }
+    }
+    return old;
+  });
 }
 
 }  // namespace
 
 template <class T>
 T atomic_update(T* address, AtomicKind kind, T operand, Place place, AtomicScope scope) {
-  record::note_atomic(address, sizeof(T), access_of(scope), unstated_order, place);
-  return update(address, kind, operand, place);
+  Updated<T> result;
+  {
+    const record::AtomicOrder in_order(is_own_shared(address) ? nullptr : address);
+    record::note_atomic(address, sizeof(T), access_of(scope), unstated_order, place);
+    result = update(address, kind, operand);
+  }
+  count_atomic(result.changed, place);
+  return result.old;
 }
 
 template <class T>
 T atomic_compare_exchange(T* address, T expected, T desired, Place place, AtomicScope scope,
                           int order, bool guess) {
-  record::note_atomic(address, sizeof(T), access_of(scope), order, place, guess);
   const T before = expected;
-  const bool swapped = std::atomic_ref<T>(*address).compare_exchange_strong(
-      expected, desired, std::memory_order_relaxed);
+  bool swapped = false;
+  {
+    const record::AtomicOrder in_order(is_own_shared(address) ? nullptr : address);
+    record::note_atomic(address, sizeof(T), access_of(scope), order, place, guess);
+    swapped = std::atomic_ref<T>(*address).compare_exchange_strong(expected, desired,
+                                                                   std::memory_order_relaxed);
+  }
   count_atomic(swapped && desired != before, place);
   return expected;
 }

@@ -121,7 +121,7 @@ void print_overview(const std::vector<const AnyOperator*>& all) {
       table.add(std::move(cells));
     }
   }
-  fmt::print("{}\n", table.text());
+  fmt::print("{}", table.text());
   if (!gradients.empty()) {
     fmt::print("{}", wrapped(join(gradients), text_width(), "gradients: "));
   }

@@ -2,6 +2,8 @@
 // Flags: who publishes what it has done by an atomic or volatile write, and who hears of that.
 #include <algorithm>
 #include <bit>
+#include <cstddef>
+#include <mutex>
 
 #include "rung/simt/record/operations.hpp"
 #include "rung/simt/record/recorder.hpp"
@@ -13,7 +15,24 @@ namespace {
 /// Every fence is alike: a mark in a warp's list, which its lanes pass one after another.
 constexpr std::uintptr_t fence_site = place_bit | 1;
 
+constexpr std::size_t lock_count = 64;
+std::mutex locks[lock_count];  // by the address
+constinit thread_local std::mutex* held = nullptr;
+
 }  // namespace
+
+AtomicOrder::AtomicOrder(const void* address) {
+  if (tracer.last == nullptr || address == nullptr) return;
+  std::mutex& lock = locks[reinterpret_cast<std::uintptr_t>(address) / 16 % lock_count];
+  lock.lock();
+  held = &lock;
+}
+
+void AtomicOrder::release() {
+  if (held == nullptr) return;
+  held->unlock();
+  held = nullptr;
+}
 
 void Recorder::acquire_own_lanes(const VectorClockRef& from) {
   const Clocks* const own = from != nullptr ? from->of(block_->number) : nullptr;
