@@ -8,7 +8,6 @@
 #include "rung/core/error.hpp"
 #include "rung/simt/atomics.hpp"
 #include "rung/simt/random.hpp"
-#include "rung/simt/record/operations.hpp"
 #include "rung/simt/record/recorder.hpp"
 
 namespace rung::simt {
@@ -115,7 +114,6 @@ void Worker::release_gathered(Block& block, bool first) {
 }
 
 void Worker::abandon() {
-  record::AtomicOrder::release();
   failed_ = true;
   switch_fiber(abandoned_, main_, exceptions_);
   std::abort();  // nobody switches back to an abandoned thread

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Flags: who publishes what it has done by an atomic or volatile write, and who hears of that.
 #include <algorithm>
+#include <atomic>
 #include <bit>
 #include <cstddef>
 #include <mutex>
+#include <thread>
 
 #include "rung/simt/record/operations.hpp"
 #include "rung/simt/record/recorder.hpp"
@@ -16,21 +18,26 @@ namespace {
 constexpr std::uintptr_t fence_site = place_bit | 1;
 
 constexpr std::size_t lock_count = 64;
-std::mutex locks[lock_count];  // by the address
-constinit thread_local std::mutex* held = nullptr;
+std::atomic<bool> locks[lock_count];  // by the address
+constinit thread_local std::atomic<bool>* held = nullptr;
 
 }  // namespace
 
 AtomicOrder::AtomicOrder(const void* address) {
   if (tracer.last == nullptr || address == nullptr) return;
-  std::mutex& lock = locks[reinterpret_cast<std::uintptr_t>(address) / 16 % lock_count];
-  lock.lock();
+  release();  // of a simulated thread that has yielded since, or was abandoned
+  std::atomic<bool>& lock = locks[reinterpret_cast<std::uintptr_t>(address) / 16 % lock_count];
+  // Whoever has it may have yielded, too: it is taken from him then.
+  constexpr int patience = 1000;
+  for (int i = 0; i < patience && lock.exchange(true, std::memory_order_acquire); ++i) {
+    std::this_thread::yield();
+  }
   held = &lock;
 }
 
 void AtomicOrder::release() {
   if (held == nullptr) return;
-  held->unlock();
+  held->store(false, std::memory_order_release);
   held = nullptr;
 }
 

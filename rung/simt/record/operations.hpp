@@ -42,17 +42,16 @@ inline void note_atomic(const void* address, std::size_t bytes, Access access, i
     before_atomic(address, bytes, access, order, site_of(place), compares);
   }
 }
-/// Held from before_atomic to the end of the operation, in which the thread must not yield: blocks
-/// run on several OS threads, and a word's operations are recorded in the order in which they
-/// happen. Nothing is held for a null address, nor while nobody records.
+/// Held from before_atomic to the end of the operation: blocks run on several OS threads, and a
+/// word's operations are recorded in the order in which they happen (but for a thread that yields
+/// between the two). Nothing is held for a null address, nor while nobody records.
 class RUNG_API AtomicOrder {
  public:
   explicit AtomicOrder(const void* address);
   AtomicOrder(const AtomicOrder&) = delete;
   AtomicOrder& operator=(const AtomicOrder&) = delete;
   ~AtomicOrder() { release(); }
-  /// What the OS thread holds, if anything: also for a fiber that is abandoned, whose objects are
-  /// never destroyed.
+  /// What the OS thread holds, if anything.
   static void release();
 };
 /// The running thread's warp multiplies an m x k matrix by a k x n one. Products of the host are
