@@ -27,7 +27,6 @@ namespace rung::attention_cpu::HWY_NAMESPACE {
 namespace {
 namespace hn = hwy::HWY_NAMESPACE;
 using cpu::HWY_NAMESPACE::load_as;
-using cpu::HWY_NAMESPACE::load_as_n;
 using softmax_cpu::HWY_NAMESPACE::exp2;
 using softmax_cpu::HWY_NAMESPACE::log2_e;
 
