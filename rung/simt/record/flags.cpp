@@ -27,7 +27,7 @@ AtomicOrder::AtomicOrder(const void* address) {
   if (tracer.last == nullptr || address == nullptr) return;
   release();  // of a simulated thread that has yielded since, or was abandoned
   std::atomic<bool>& lock = locks[reinterpret_cast<std::uintptr_t>(address) / 16 % lock_count];
-  // Whoever has it may have yielded, too: it is taken from him then.
+  // Whoever has it may have yielded, too: it is taken over then.
   constexpr int patience = 1000;
   for (int i = 0; i < patience && lock.exchange(true, std::memory_order_acquire); ++i) {
     std::this_thread::yield();

@@ -21,7 +21,7 @@ namespace {
 
 using namespace attention_cuda;
 
-constexpr int rows = 64;      // queries of a block, one a thread
+constexpr int rows = 64;      // queries per block, one per thread
 constexpr int key_tile = 32;  // twice 8 KB of shared memory
 constexpr int max_width = 64;
 

@@ -25,7 +25,7 @@ using namespace attention_cuda;
 
 constexpr int threads = 256;
 constexpr int across = 16;  // threads along a row of patches: half a warp
-constexpr int patch = 4;    // queries, and keys, of a thread
+constexpr int patch = 4;    // queries, and keys, per thread
 constexpr int rows = 64;    // queries of a block
 constexpr int key_tile = 64;
 constexpr int slice = 32;   // of D

@@ -24,7 +24,7 @@ struct Heads {
 
   View<const T, 4> q, k, v;
   View<T, 4> o;
-  View<Sum, 3> lse;                         // no data: not asked for
+  View<Sum, 3> lse;                         // no data: not requested
   View<const std::int32_t, 1> key_lengths;  // no data: all keys are there
   Sum scale;
   bool causal;
