@@ -87,8 +87,8 @@ struct RUNG_API Attention {
     [[nodiscard]] std::int64_t kv_heads() const { return k.shape[1]; }
     [[nodiscard]] std::int64_t keys() const { return k.shape[2]; }
     [[nodiscard]] std::int64_t value_width() const { return v.shape[3]; }  // Dv
-    /// Heads of q that share a head of k and v.
-    [[nodiscard]] std::int64_t group() const { return heads() / kv_heads(); }
+    /// Heads of q that share a head of k and v; 0 where there are none.
+    [[nodiscard]] std::int64_t group() const { return heads() == 0 ? 0 : heads() / kv_heads(); }
     [[nodiscard]] bool has_lengths() const { return options.key_lengths.data != nullptr; }
     [[nodiscard]] bool has_lse() const { return options.lse.data != nullptr; }
     /// Pairs of a query and a key that it sees, of one head, if every batch element has all keys.

@@ -16,6 +16,7 @@
 #include <cstdint>
 #include <limits>
 
+#include "rung/core/integer.hpp"
 #include "rung/cpu/foreach_target.hpp"
 #include "rung/cpu/load-inl.hpp"
 #include "rung/ops/attention/cpu/detail/block.hpp"
@@ -45,8 +46,7 @@ std::int64_t lanes() {
 }
 template <class T>
 std::int64_t round_up_to_tile(std::int64_t columns) {
-  const std::int64_t step = tile_vectors * lanes<T>();
-  return (columns + step - 1) / step * step;
+  return round_up(columns, tile_vectors * lanes<T>());
 }
 
 /// c[i][j] += sum over `depth` of a[i * a_row + p * a_step] b[p * b_row + j], of Rows i and Vectors
@@ -81,14 +81,14 @@ HWY_INLINE void multiply_add(const T* a, std::int64_t a_row, std::int64_t a_step
   }
 }
 
-/// Rows [first, end) of a matrix of any strides as rows of Sum, `pitch` apart; zeros up to there,
-/// and in rows from `end` to first + key_tile.
+/// `rows` rows of a matrix of any strides as rows of Sum, `pitch` apart; zeros up to there, and in
+/// the rows up to `padded`.
 template <class T, class Sum>
 void copy_rows(const T* from, std::int64_t row_stride, std::int64_t stride, std::int64_t rows,
-               std::int64_t width, Sum* to, std::int64_t pitch) {
+               std::int64_t padded, std::int64_t width, Sum* to, std::int64_t pitch) {
   const hn::ScalableTag<Sum> d;
   const std::int64_t n = lanes<Sum>();
-  for (std::int64_t row = 0; row < key_tile; ++row, from += row_stride, to += pitch) {
+  for (std::int64_t row = 0; row < padded; ++row, from += row_stride, to += pitch) {
     std::int64_t at = 0;
     if (row < rows && stride == 1) {
       for (; at + n <= width; at += n) hn::StoreU(load_as(d, from + at), d, to + at);
@@ -135,7 +135,7 @@ struct Scratch {
            full_lines(key_tile * block_rows) + 3 * full_lines(block_rows);
   }
   /// Elements of so many full cache lines.
-  static std::int64_t full_lines(std::int64_t count) { return (count + 15) / 16 * 16; }
+  static std::int64_t full_lines(std::int64_t count) { return round_up(count, 16); }
 };
 
 /// Scores of 64 keys and `rows` rows (full vectors) become weights: new maxima, sums, and what the
@@ -185,46 +185,51 @@ void attend(const Attention::Args& args, const Block& block, void* memory) {
   // Few rows take one vector of each key's scores, others full tiles of registers.
   const bool narrow = block.rows <= vector;
   const std::int64_t rows = narrow ? vector : round_up_to_tile<Sum>(block.rows);
+  const std::int64_t q_pitch = narrow ? vector : block_rows;
   const auto head_of = [&](std::int64_t r) {
     return block.g * p.group + (block.first_row + r) % p.group;
   };
   const auto query_of = [&](std::int64_t r) { return (block.first_row + r) / p.group; };
   std::int64_t seen[block_rows];
+  const T* queries[block_rows];
   std::int64_t most = 0;
+  for (std::int64_t r = 0; r < block.rows; ++r) {
+    seen[r] = std::min(p.visible(block.b, query_of(r)), block.last_key);
+    most = std::max(most, seen[r]);
+    queries[r] = &p.q(block.b, head_of(r), query_of(r), 0);
+  }
+  if (block.rows < rows) std::fill_n(s.q, p.width * q_pitch, Sum{0});
   // Scores are powers of 2 from the start.
   const Sum factor = p.scale * log2_e<Sum>;
-  for (std::int64_t r = 0; r < rows; ++r) {
-    const bool exists = r < block.rows;
-    if (exists) {
-      seen[r] = std::min(p.visible(block.b, query_of(r)), block.last_key);
-      most = std::max(most, seen[r]);
-    }
-    for (std::int64_t i = 0; i < p.width; ++i) {
-      s.q[i * block_rows + r] =
-          exists ? factor * static_cast<Sum>(p.q(block.b, head_of(r), query_of(r), i)) : Sum{0};
+  for (std::int64_t i = 0; i < p.width; ++i) {
+    Sum* const to = s.q + i * q_pitch;
+    for (std::int64_t r = 0; r < block.rows; ++r) {
+      to[r] = factor * static_cast<Sum>(queries[r][i * p.q.strides[3]]);
     }
   }
   // Finite, so that a score of -infinity less it is -infinity, not NaN.
   std::fill_n(s.maximum, block_rows, std::numeric_limits<Sum>::lowest());
   std::fill_n(s.sum, block_rows, Sum{0});
-  std::fill_n(s.o, block_rows * s.value_pitch, Sum{0});
+  std::fill_n(s.o, round_up(block.rows, tile_rows) * s.value_pitch, Sum{0});
 
   for (std::int64_t first = block.first_key; first < most; first += key_tile) {
     const std::int64_t keys = std::min(key_tile, most - first);
-    copy_rows(&p.k(block.b, block.g, first, 0), p.k.strides[2], p.k.strides[3], keys, p.width, s.k,
-              p.width);
-    copy_rows(&p.v(block.b, block.g, first, 0), p.v.strides[2], p.v.strides[3], keys, p.value_width,
-              s.v, s.value_pitch);
-    std::fill_n(s.weight, key_tile * block_rows, Sum{0});
-    for (std::int64_t j = 0; j < keys; j += narrow ? 2 * tile_rows : tile_rows) {
+    const std::int64_t step = narrow ? 2 * tile_rows : tile_rows;
+    const std::int64_t padded = round_up(keys, step);
+    copy_rows(&p.k(block.b, block.g, first, 0), p.k.strides[2], p.k.strides[3], keys, padded,
+              p.width, s.k, p.width);
+    copy_rows(&p.v(block.b, block.g, first, 0), p.v.strides[2], p.v.strides[3], keys, keys,
+              p.value_width, s.v, s.value_pitch);
+    std::fill_n(s.weight, padded * block_rows, Sum{0});
+    for (std::int64_t j = 0; j < keys; j += step) {
       const Sum* const k = s.k + j * p.width;
       Sum* const scores = s.weight + j * block_rows;
       if (narrow) {
-        multiply_add<2 * tile_rows, 1>(k, p.width, 1, s.q, block_rows, p.width, scores, block_rows);
+        multiply_add<2 * tile_rows, 1>(k, p.width, 1, s.q, q_pitch, p.width, scores, block_rows);
       }
       for (std::int64_t r = 0; r < rows && !narrow; r += tile_vectors * vector) {
-        multiply_add<tile_rows, tile_vectors>(k, p.width, 1, s.q + r, block_rows, p.width,
-                                              scores + r, block_rows);
+        multiply_add<tile_rows, tile_vectors>(k, p.width, 1, s.q + r, q_pitch, p.width, scores + r,
+                                              block_rows);
       }
     }
     const bool masked = seen[0] < first + keys;  // the first row sees the fewest
