@@ -133,13 +133,16 @@ struct alignas(64) Tracer {
   // does anything else that may change it: writes again, synchronises, stops running.
   const std::byte* written = nullptr;  // where it wrote last; null: that has been looked at
   std::byte* value = nullptr;          // where that goes
-  int written_log_size = 0;
   std::uintptr_t values = 0;  // from four times `unit` to where a value goes; 0: none is kept
   // The basic block that was entered last, until an access in it has told that: most blocks access
   // memory, and cost no step of their own. 0: none, or it has been counted.
   std::uintptr_t block = 0;
+  std::uintptr_t stack = 0;       // the thread's own memory, which no other looks at
+  std::uint32_t stack_bytes = 0;  // 0: accesses to it are counted
+  std::uint8_t written_log_size = 0;
   bool follows = false;  // basic blocks are counted
 };
+static_assert(sizeof(Tracer) == 64);
 extern RUNG_API constinit thread_local Tracer tracer __asm__("rung_simt_tracer")
     __attribute__((tls_model("initial-exec")));
 
@@ -163,6 +166,7 @@ __attribute__((always_inline)) inline void trace(std::uintptr_t address, std::ui
     tracer.block = 0;
     return;
   }
+  if (address - tracer.stack < tracer.stack_bytes) return;
   trace_slowly(address, site, log_size, access);
 }
 
@@ -216,7 +220,8 @@ __attribute__((always_inline)) inline void trace_write(std::uintptr_t address, s
     *++tracer.unit = static_cast<std::uint32_t>(unit);
     tracer.last = last + 1;
     tracer.block = 0;
-  } else if (!trace_write_slowly(address, site, log_size)) {
+  } else if (address - tracer.stack < tracer.stack_bytes ||
+             !trace_write_slowly(address, site, log_size)) {
     return;
   }
   if (tracer.values == 0) return;
@@ -224,7 +229,7 @@ __attribute__((always_inline)) inline void trace_write(std::uintptr_t address, s
   const std::uintptr_t slot = tracer.values + 4 * reinterpret_cast<std::uintptr_t>(tracer.unit);
   tracer.value = reinterpret_cast<std::byte*>(slot + address % sizeof(std::uint32_t));
   tracer.written = reinterpret_cast<const std::byte*>(address);
-  tracer.written_log_size = log_size;
+  tracer.written_log_size = static_cast<std::uint8_t>(log_size);
 }
 
 }  // namespace rung::simt::record

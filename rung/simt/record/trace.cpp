@@ -35,6 +35,8 @@ void Recorder::show(const Thread& thread) {
   warp_ = &block_->warps[static_cast<std::size_t>(thread.warp - block.warps.data())];
   tracer.block = warp_->entered[thread.lane];
   tracer.follows = counting_;
+  tracer.stack = reinterpret_cast<std::uintptr_t>(thread.fiber->bottom);
+  tracer.stack_bytes = counting_ ? 0 : static_cast<std::uint32_t>(thread.fiber->size);
   Step* const cursor = warp_->cursors[thread.lane];
   tracer.last = cursor != nullptr ? cursor : unattached;
   if (cursor != nullptr) {
