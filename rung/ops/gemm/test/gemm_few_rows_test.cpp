@@ -96,16 +96,19 @@ TEST(GemmFewRows, ExactProductsByElement) {
 TEST(GemmFewRows, BlocksShareASumAgainAndAgain) {
   Context context = Context::on(Backend::simt);
   std::mt19937 engine(16);
-  constexpr const char* rungs[] = {"gemv"};
+  constexpr const char* rungs[] = {"gemv", "dots"};
   std::map<std::string, int> taken;
   for (const std::int64_t k : {20000, 33000, 20000, 65537}) {
-    for (const std::int64_t n : {1, 3, 8}) {
-      for (const bool tb : {false, true}) {
-        const Case test{DType::f32, DType::f32, 1, 1, n, k, false, tb, 0, 0, 1, 1};
-        EXPECT_EQ(run_case(context, test, engine, taken, rungs), 1) << describe(test);
+    for (const std::int64_t m : {1, 2}) {
+      for (const std::int64_t n : {1, 3, 8}) {
+        for (const bool tb : {false, true}) {
+          const Case test{DType::f32, DType::f32, 1, m, n, k, false, tb, 0, 0, 1, 1};
+          EXPECT_GE(run_case(context, test, engine, taken, rungs), 1) << describe(test);
+        }
       }
     }
   }
+  for (const char* rung : rungs) EXPECT_GE(taken[rung], 24) << rung;
 }
 
 /// A grid has at most 65535 batches: the next ones go where they belong.
