@@ -155,6 +155,21 @@ def softmax(api):
     agree("softmax_backward", dx, 2 * (dy - (dy * y).sum(axis=0)) * y)
 
 
+def attention(api):
+    q, k, v = random(2, 4, 5, 8), random(2, 2, 7, 8), random(2, 7, 2, 6).swapaxes(1, 2)
+    o, lse, lengths = np.empty((2, 4, 5, 6), np.float32), np.empty((2, 4, 5), np.float32), np.array([7, 6], np.int32)
+    api.call("attention", q, k, v, o, options=api.options(
+        "attention", scale=0.5, causal=1, key_lengths=lengths, lse=lse))
+    scores = 0.5 * q @ k.repeat(2, axis=1).swapaxes(2, 3)
+    for b, length in enumerate(lengths):
+        # Query i of the last 5 sees the keys up to its own.
+        scores[b, :, np.arange(7) > np.arange(5)[:, None] + (length - 5)] = -np.inf
+    weights = np.exp(scores)
+    total = weights.sum(axis=3)
+    agree("attention", o, weights @ v.repeat(2, axis=1) / total[..., None])
+    agree("log sum exp of the scores", lse, np.log(total))
+
+
 def statistics(x, rms):
     mean = np.zeros((len(x), 1)) if rms else x.mean(axis=1, keepdims=True)
     return mean, 1 / np.sqrt(((x - mean) ** 2).mean(axis=1, keepdims=True) + 1e-5)
