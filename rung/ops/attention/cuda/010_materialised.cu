@@ -40,8 +40,8 @@ __global__ void attention_softmax(Heads<float> p, View<float, 4> scores) {
   const std::int64_t h = at / p.queries() % p.heads();
   const std::int64_t b = at / p.queries() / p.heads();
   if (b >= p.batch()) return;
-  float* const row = &scores(b, h, i, 0);
   const std::int64_t seen = p.visible(b, i);
+  float* const row = seen == 0 ? nullptr : &scores(b, h, i, 0);
   float maximum = no_maximum<float>;
   for (std::int64_t j = 0; j < seen; ++j) maximum = fmaxf(maximum, row[j]);
   float sum = 0;

@@ -126,8 +126,8 @@ __global__ void __launch_bounds__(threads)
     maximum[r] = no_maximum<Sum>;
     sum[r] = 0;
   }
-  const T* k = &p.k(b, g, begin, 0);
-  const T* v = &p.v(b, g, begin, 0);
+  const T* k = keys == 0 ? nullptr : &p.k(b, g, begin, 0);
+  const T* v = keys == 0 ? nullptr : &p.v(b, g, begin, 0);
   // All lanes of a warp make as many rounds, because they meet in shuffles.
   for (int first = warp * warp_keys; first < keys; first += block_keys) {
     const int j = first + lane / key_lanes;

@@ -228,8 +228,8 @@ __global__ void __launch_bounds__(threads, Ring<Width>::blocks_per_sm)
   const std::int64_t tiles = ceil_div(end, key_tile);
   const std::int64_t first_tile = tiles * split / cut.splits;
   const std::int64_t last_tile = tiles * (split + 1) / cut.splits;
-  const T* const k = &p.k(b, g, 0, 0);
-  const T* const v = &p.v(b, g, 0, 0);
+  const T* const k = end == 0 ? nullptr : &p.k(b, g, 0, 0);
+  const T* const v = end == 0 ? nullptr : &p.v(b, g, 0, 0);
 
 #pragma unroll
   for (int stage = 0; stage < stages - 1; ++stage) {
