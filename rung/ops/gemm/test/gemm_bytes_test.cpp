@@ -268,7 +268,9 @@ TEST(GemmBytes, ExactInClustersThatShareB) {
   simt::record::begin();
   run_case(context, test, engine, taken, {"int8_wgmma"});
   const simt::record::Report report = simt::record::end();
-  EXPECT_TRUE(report.findings.empty());
+#if !defined(__SANITIZE_ADDRESS__)  // under it kernels have no hooks
+  EXPECT_TRUE(report.findings.empty()) << to_text(report.findings.front());
+#endif
   ASSERT_EQ(report.kernels.size(), 1U);
   EXPECT_NE(report.kernels[0].name.find("<256, 2>"), std::string::npos) << report.kernels[0].name;
   EXPECT_EQ(taken["int8_wgmma"], 1);

@@ -345,7 +345,7 @@ simt::record::Counters counted(std::string_view rung, const Extents& shape, cons
     stencil(context, x, mask, y, {.edge = edge}, {rung});
   }
   const simt::record::Report report = simt::record::end();
-  EXPECT_TRUE(report.findings.empty());
+  EXPECT_TRUE(report.findings.empty()) << to_text(report.findings.front());
   EXPECT_EQ(report.kernels.size(), 1u);
   return report.kernels.at(0).totals;
 }
