@@ -34,6 +34,10 @@ constexpr int threads = 32 * warps;
 template <class Sum>
 constexpr int lane_columns = 16 / static_cast<int>(sizeof(Sum));
 
+/// Rows that a warp makes together: one is busy while the other waits. Doubles leave registers for one.
+template <class Sum>
+constexpr int rows_at_once = sizeof(Sum) == 8 ? 1 : 2;
+
 /// Per SM, as the registers of so many steps of k allow.
 template <int Depth, class Sum>
 constexpr int short_blocks = Depth == 16 || sizeof(Sum) == 8 ? 2 : 3;
@@ -81,6 +85,7 @@ __global__ void __launch_bounds__(threads, (short_blocks<Depth, typename P::Sum>
   using Sum = typename P::Sum;
   using Out = typename P::Out;
   constexpr int width = lane_columns<Sum>;
+  constexpr int at_once = rows_at_once<Sum>;
   struct Layout {
     alignas(16) Sum a[2][rows][Depth];
   };
@@ -153,7 +158,7 @@ __global__ void __launch_bounds__(threads, (short_blocks<Depth, typename P::Sum>
       p.residual.data == nullptr ? nullptr : &p.residual(batch, first_row + row, columns.first);
   const std::int64_t residual_apart = columns.apart * p.residual.strides[2];
 #pragma unroll 1
-  for (; row - first_within < rows_left; row += down) {
+  for (; row - first_within < rows_left; row += at_once * down) {
     const int tile = row / rows;
     const int within = row % rows;
     auto& a_tile = layout.a[tile % 2];
@@ -165,50 +170,64 @@ __global__ void __launch_bounds__(threads, (short_blocks<Depth, typename P::Sum>
       if (tile + 1 < tiles) fetch(tile + 1);
     }
     if (row >= rows_left || columns.existing == 0) continue;
-    Pack<Sum, width> values{};
+    const auto exists = [&](int r, int j) {
+      return columns.exists(j) && (r == 0 || row + r * down < rows_left);
+    };
+    Pack<Sum, at_once * width> values{};
 #pragma unroll
     for (int step = 0; step < Depth; step += width) {
       if (step >= k) break;
-      const Pack<Sum, width> factors = load_wide<width>(&a_tile[within][step]);
 #pragma unroll
-      for (int i = 0; i < width; ++i) {
+      for (int r = 0; r < at_once; ++r) {
+        const Pack<Sum, width> factors = load_wide<width>(&a_tile[within + r * down][step]);
 #pragma unroll
-        for (int j = 0; j < width; ++j) values[j] += factors[i] * b_values[step + i][j];
+        for (int i = 0; i < width; ++i) {
+#pragma unroll
+          for (int j = 0; j < width; ++j) {
+            values[r * width + j] += factors[i] * b_values[step + i][j];
+          }
+        }
       }
     }
+    const auto add = [&](Sum factor, const Out* from, std::int64_t row_stride, std::int64_t apart) {
 #pragma unroll
-    for (int j = 0; j < width; ++j) values[j] *= p.alpha;
-    if (p.beta != 0) {
+      for (int r = 0; r < at_once; ++r) {
 #pragma unroll
-      for (int j = 0; j < width; ++j) {
-        if (columns.exists(j)) values[j] += p.beta * convert<Sum>(c[j * c_apart]);
+        for (int j = 0; j < width; ++j) {
+          if (!exists(r, j)) continue;
+          values[r * width + j] += factor * convert<Sum>(from[r * down * row_stride + j * apart]);
+        }
       }
-    }
+    };
+#pragma unroll
+    for (Sum& value : values.at) value *= p.alpha;
+    if (p.beta != 0) add(p.beta, c, p.c.strides[1], c_apart);
     if (bias != nullptr) {
-#pragma unroll
-      for (int j = 0; j < width; ++j) {
-        if (columns.exists(j)) values[j] += convert<Sum>(bias[j * bias_apart]);
-      }
-      bias += down * p.bias.strides[1];
+      add(1, bias, p.bias.strides[1], bias_apart);
+      bias += at_once * down * p.bias.strides[1];
     }
     activate_all<Out>(p.activation, values);
     if (residual != nullptr) {
-#pragma unroll
-      for (int j = 0; j < width; ++j) {
-        if (columns.exists(j)) values[j] += convert<Sum>(residual[j * residual_apart]);
-      }
-      residual += down * p.residual.strides[1];
+      add(1, residual, p.residual.strides[1], residual_apart);
+      residual += at_once * down * p.residual.strides[1];
     }
-    const Pack<Out, width> results = convert<Out>(values);
-    if (whole) {
-      store_wide(c, results);
-    } else {
 #pragma unroll
-      for (int j = 0; j < width; ++j) {
-        if (columns.exists(j)) c[j * c_apart] = results[j];
+    for (int r = 0; r < at_once; ++r) {
+      Pack<Sum, width> of_row;
+#pragma unroll
+      for (int j = 0; j < width; ++j) of_row[j] = values[r * width + j];
+      const Pack<Out, width> results = convert<Out>(of_row);
+      Out* const to = c + r * down * p.c.strides[1];
+      if (whole && exists(r, 0)) {
+        store_wide(to, results);
+      } else {
+#pragma unroll
+        for (int j = 0; j < width; ++j) {
+          if (exists(r, j)) to[j * c_apart] = results[j];
+        }
       }
     }
-    c += down * p.c.strides[1];
+    c += at_once * down * p.c.strides[1];
   }
 }
 
