@@ -51,18 +51,37 @@ struct ShortColumns {
   [[nodiscard]] __device__ bool exists(int j) const { return (existing >> j & 1) != 0; }
 };
 
-/// A lane's columns of a row of B, by one load where it may be one.
-template <int Width, class Sum, class B>
-__device__ __forceinline__ void load_columns(const B& b, int step, const ShortColumns& columns,
-                                             bool whole, Sum (&to)[Width]) {
-  if (whole) {
-    const auto values = load_wide<Width>(&b(step, columns.first));
+/// A lane's columns of `k` rows of B, each by one load where it may be one; zeros behind them. The
+/// loads of four rows are in flight together, and converted after the last.
+template <int Depth, int Width, class In, class Sum>
+__device__ __forceinline__ void load_columns(const View<const In, 2>& b, int k,
+                                             const ShortColumns& columns, bool wide,
+                                             Sum (&to)[Depth][Width]) {
+  constexpr int together = 4;
 #pragma unroll
-    for (int j = 0; j < Width; ++j) to[j] = convert<Sum>(values[j]);
-  } else {
+  for (int first = 0; first < Depth; first += together) {
+    Pack<In, Width> loaded[together] = {};
+    if (wide && first < k) {
 #pragma unroll
-    for (int j = 0; j < Width; ++j) {
-      to[j] = columns.exists(j) ? convert<Sum>(b(step, columns.first + j * columns.apart)) : Sum(0);
+      for (int i = 0; i < together; ++i) {
+        loaded[i] = load_wide<Width>(&b(smaller(first + i, k - 1), columns.first));
+      }
+    } else if (first < k) {
+#pragma unroll
+      for (int i = 0; i < together; ++i) {
+#pragma unroll
+        for (int j = 0; j < Width; ++j) {
+          if (!columns.exists(j)) continue;
+          loaded[i][j] = b(smaller(first + i, k - 1), columns.first + j * columns.apart);
+        }
+      }
+    }
+#pragma unroll
+    for (int i = 0; i < together; ++i) {
+#pragma unroll
+      for (int j = 0; j < Width; ++j) {
+        to[first + i][j] = first + i < k ? convert<Sum>(loaded[i][j]) : Sum(0);
+      }
     }
   }
 }
@@ -123,7 +142,7 @@ __global__ void __launch_bounds__(threads, (short_blocks<Depth, typename P::Sum>
   const bool along_k = a.strides[1] <= a.strides[0];
   constexpr int a_count = rows * Depth / threads;
   static_assert(a_count * threads == rows * Depth);
-  Sum a_next[a_count];
+  typename P::In a_next[a_count];  // converted when they are put down: until then nothing waits
   const auto place = [&](int i) {
     const int at = thread + i * threads;
     return along_k ? at : at % rows * Depth + at / rows;
@@ -134,19 +153,14 @@ __global__ void __launch_bounds__(threads, (short_blocks<Depth, typename P::Sum>
       const int row = tile * rows + place(i) / Depth;
       const int step = place(i) % Depth;
       const bool exists = row < rows_left && step < k;
-      a_next[i] = exists ? convert<Sum>(a(first_row + row, step)) : Sum(0);
+      a_next[i] = exists ? a(first_row + row, step) : typename P::In{};
     }
   };
   fetch(0);
   const bool b_wide = whole && b.strides[1] == 1 && b.strides[0] % width == 0 &&
                       is_wide_aligned<typename P::In, width>(&b(0, columns.first));
   Sum b_values[Depth][width];
-#pragma unroll
-  for (int step = 0; step < Depth; ++step) {
-    ShortColumns existing = columns;
-    if (step >= k) existing.existing = 0;
-    load_columns(b, step, existing, b_wide && step < k, b_values[step]);
-  }
+  load_columns(b, k, columns, b_wide, b_values);
 
   int row = first_within;
   Out* c = &p.c(batch, first_row + row, columns.first);
@@ -164,7 +178,7 @@ __global__ void __launch_bounds__(threads, (short_blocks<Depth, typename P::Sum>
     auto& a_tile = layout.a[tile % 2];
     if (within < down) {
 #pragma unroll
-      for (int i = 0; i < a_count; ++i) (&a_tile[0][0])[place(i)] = a_next[i];
+      for (int i = 0; i < a_count; ++i) (&a_tile[0][0])[place(i)] = convert<Sum>(a_next[i]);
       // The tile is there for all, and all have read the one before the last, whose place it took.
       __syncthreads();
       if (tile + 1 < tiles) fetch(tile + 1);
