@@ -16,6 +16,7 @@
 //          one by one, and again for each 64 rows: 4096 x 4096 x 16 in 62 us, cuBLAS 36; by packs,
 //          and for several tiles: 44. Adjacent warps came of it.
 // Source   the CPU's short_k.
+#include "rung/core/integer.hpp"
 #include "rung/device/activate_all.hpp"
 #include "rung/ops/gemm/cuda/detail/epilogue.hpp"
 #include "rung/ops/gemm/cuda/detail/rung.hpp"
@@ -38,9 +39,7 @@ constexpr int lane_columns = 16 / static_cast<int>(sizeof(Sum));
 template <class Sum>
 constexpr int rows_at_once = sizeof(Sum) == 8 ? 1 : 2;
 
-/// Per SM, as the registers of so many steps of k allow.
-template <int Depth, class Sum>
-constexpr int short_blocks = Depth == 16 || sizeof(Sum) == 8 ? 2 : 3;
+constexpr int blocks = 2;  // per SM: as the registers of 16 steps of k allow
 
 /// A lane's columns: neighbours, or a warp apart. Those exist whose bit is set.
 struct ShortColumns {
@@ -99,8 +98,7 @@ RUNG_HD inline int rows_alike(std::int64_t row_stride, int width) {
 /// multiple of that. It goes down `tiles` tiles of 64 rows, the next tile's elements of A on their
 /// way while it makes one.
 template <int Depth, class P>
-__global__ void __launch_bounds__(threads, (short_blocks<Depth, typename P::Sum>))
-    gemm_short_k(P p, int tiles, int along) {
+__global__ void __launch_bounds__(threads, blocks) gemm_short_k(P p, int tiles, int along) {
   using Sum = typename P::Sum;
   using Out = typename P::Out;
   constexpr int width = lane_columns<Sum>;
@@ -272,24 +270,36 @@ ShortCut cut_short(std::int64_t m, std::int64_t n, std::int64_t batch, int colum
   return cut;
 }
 
-/// start + max(memory, multiply-adds of the SM with the most blocks)
+/// launch + start + max(memory, waves of blocks, each some rounds of its warps' rows)
 double estimate(const Gemm::Args& args, const Context& context) {
-  constexpr double start = 1.7e-6;      // the latency of loads of A and B, then of stores
+  constexpr double start = 3e-6;        // the latency of loads of A and B, then of stores
   constexpr double memory_share = 0.7;  // of the nominal rate: what stores reach
-  constexpr double arithmetic_share = 0.5;
-  constexpr double epilogue_steps = 5;  // what an element costs beside its k
+  constexpr double issue_share = 0.6;   // of the cycles: rows wait for each other's sums
+  constexpr double overhead = 100;      // instructions of a round beside its multiply-adds
   const NominalRates rates = nominal_rates(context);
   const double sms = context.info().sms;
-  const double width = 32.0 * (args.a.dtype == DType::f64 ? 2 : 4);
-  const double blocks = std::ceil(static_cast<double>(args.m()) / rows) *
-                        std::ceil(static_cast<double>(args.n()) / width) *
-                        static_cast<double>(args.batch());
-  const double block = 2 * rows * width * (static_cast<double>(args.k()) + epilogue_steps) /
-                       (rates.operations_per_second / sms * arithmetic_share);
+  const double clock = rates.operations_per_second / sms / 256;
+  const bool wide = args.a.dtype == DType::f64;
+  const int columns = 32 * (wide ? 2 : 4);
+  const int at_once = wide ? rows_at_once<double> : rows_at_once<float>;
+  const bool turned = args.c.strides[2] != 1 && args.c.strides[1] == 1;
+  const std::int64_t m = turned ? args.n() : args.m();
+  const std::int64_t n = turned ? args.m() : args.n();
   const bool scattered = args.c.strides[2] != 1 && args.c.strides[1] != 1;
+  const int alike = scattered ? 1 : rows_alike(args.c.strides[turned ? 2 : 1], columns / 32);
+  const ShortCut cut = cut_short(m, n, args.batch(), columns, warps / alike, context);
+  const double grid = static_cast<double>(tiles_of(m, std::int64_t{rows} * cut.tiles)) *
+                      static_cast<double>(tiles_of(n, std::int64_t{columns} * cut.along)) *
+                      static_cast<double>(args.batch());
+  const double waves = std::ceil(grid / (blocks * sms));
+  const double warps_of_scheduler = std::min<double>(blocks, std::ceil(grid / sms)) * warps / 4;
+  const double rounds = static_cast<double>(rows) * cut.tiles * cut.along / warps / at_once;
+  const double multiply_adds = static_cast<double>(round_up(args.k(), columns / 32)) *
+                               (columns / 32) * at_once * (wide ? 2 : 1);
+  const double round = (multiply_adds + overhead) * warps_of_scheduler / issue_share / clock;
   const double memory =
       Gemm::cost(args).bytes / rates.bytes_per_second / memory_share * (scattered ? 4 : 1);
-  return launch_seconds + start + std::max(memory, std::ceil(blocks / sms) * block);
+  return launch_seconds + std::max(memory, waves * (start / 2 + rounds * round)) + start / 2;
 }
 
 void run(const Gemm::Args& args, Context& context) {

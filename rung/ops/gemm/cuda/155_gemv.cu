@@ -104,6 +104,7 @@ SumsPlan plan_gemv(const Product<T, Accumulator<T>>& p, const Gemm::Args& args,
     plan.wide = plan.wide && n % width == 0;
   }
   const std::int64_t size = plan.wide ? width : 1;
+  const std::int64_t steps = plan.lines ? size : 1;  // of k, per load
   const std::int64_t loads = plan.wide ? sums_loads<T, true> : sums_loads<T, false>;
   // Where neither axis is contiguous, an element costs a sector.
   const double extra = contiguous ? 1 : 32.0 / sizeof(T);
@@ -112,13 +113,13 @@ SumsPlan plan_gemv(const Product<T, Accumulator<T>>& p, const Gemm::Args& args,
   const auto consider = [&](int lanes, std::int64_t strips, std::int64_t along) {
     for (const std::int64_t splits : {1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192}) {
       if (splits > 1 &&
-          (lanes == 0 || k < along * size * splits * 2 || strips * batch > sums_tickets)) {
+          (lanes == 0 || k < along * steps * splits * 2 || strips * batch > sums_tickets)) {
         break;
       }
       const std::int64_t depth =
-          larger<std::int64_t>(tiles_of(tiles_of(k, size), splits), 1) * size;
+          larger<std::int64_t>(tiles_of(tiles_of(k, steps), splits), 1) * steps;
       const double rounds =
-          std::ceil(static_cast<double>(depth) / static_cast<double>(along * size * loads));
+          std::ceil(static_cast<double>(depth) / static_cast<double>(along * steps * loads));
       const double blocks = static_cast<double>(strips * batch * splits);
       const double waves = std::ceil(blocks / (sms * sums_blocks));
       const double seconds = launch_seconds + std::max(memory, waves * rounds * latency) +
