@@ -14,7 +14,7 @@
 // Tried    an epilogue per element, with its addresses and its branches: 0.25 of bandwidth on an
 //          H100 (EXPERIMENTS.md); pointers that move and branches per row came of it. B's columns
 //          one by one, and again for each 64 rows: 4096 x 4096 x 16 in 62 us, cuBLAS 36; by packs,
-//          and for several tiles: 44. Adjacent warps came of it.
+//          and for several tiles: 44. Adjacent warps came of it. One row at a time: 35, two: 29.
 // Source   the CPU's short_k.
 #include "rung/core/integer.hpp"
 #include "rung/device/activate_all.hpp"
@@ -272,10 +272,9 @@ ShortCut cut_short(std::int64_t m, std::int64_t n, std::int64_t batch, int colum
 
 /// launch + start + max(memory, waves of blocks, each some rounds of its warps' rows)
 double estimate(const Gemm::Args& args, const Context& context) {
-  constexpr double start = 3e-6;        // the latency of loads of A and B, then of stores
+  constexpr double start = 1.5e-6;      // the latency of loads of A and B, then of stores
   constexpr double memory_share = 0.7;  // of the nominal rate: what stores reach
-  constexpr double issue_share = 0.6;   // of the cycles: rows wait for each other's sums
-  constexpr double overhead = 100;      // instructions of a round beside its multiply-adds
+  constexpr double issue_share = 0.6;   // of the cycles in which a scheduler has an instruction
   const NominalRates rates = nominal_rates(context);
   const double sms = context.info().sms;
   const double clock = rates.operations_per_second / sms / 256;
@@ -296,7 +295,8 @@ double estimate(const Gemm::Args& args, const Context& context) {
   const double rounds = static_cast<double>(rows) * cut.tiles * cut.along / warps / at_once;
   const double multiply_adds = static_cast<double>(round_up(args.k(), columns / 32)) *
                                (columns / 32) * at_once * (wide ? 2 : 1);
-  const double round = (multiply_adds + overhead) * warps_of_scheduler / issue_share / clock;
+  const double others = 15 + 30.0 * at_once;  // instructions
+  const double round = (multiply_adds + others) * warps_of_scheduler / issue_share / clock;
   const double memory =
       Gemm::cost(args).bytes / rates.bytes_per_second / memory_share * (scattered ? 4 : 1);
   return launch_seconds + std::max(memory, waves * (start / 2 + rounds * round)) + start / 2;

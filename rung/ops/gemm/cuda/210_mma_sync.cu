@@ -151,7 +151,7 @@ const Rung<Gemm> self{
      .after = "wmma_tf32",
      .backend = device_backend,
      .supports = supports,
-     .speed = {.peak = 0.6, .rows = tuning.rows, .columns = tuning.columns, .blocks_per_sm = 1},
+     .speed = {.peak = 0.3, .rows = tuning.rows, .columns = tuning.columns, .blocks_per_sm = 1},
      .run = run}};
 
 }  // namespace

@@ -38,20 +38,26 @@ TensorPlan plan_of(const Gemm::Args& args, const Context& context) {
   const double share = args.a.dtype == DType::f32 ? 0.65 : 1.0;
   constexpr double aligned_step = 0.42e-6;
   constexpr double chunk_seconds = 0.8e-6;  // 8 and 4 per thread, operand and tile of k
+  constexpr double epilogue_rate = 5.5e9;   // bytes of C per SM, aligned ...
+  constexpr double strip_rate = 3.5e9;      // ... and not
   const TensorTile tiles[] = {{.rows = ldmatrix_shapes[0].rows,
                                .columns = ldmatrix_shapes[0].columns,
                                .reach = 0.39 * share,
                                .memory = 1,
-                               .start_seconds = 2e-6,
+                               .start_seconds = 0.5e-6,
                                .step_seconds = aligned_step + unaligned * 8 * chunk_seconds,
-                               .resident = ldmatrix_shapes[0].blocks},
+                               .resident = ldmatrix_shapes[0].blocks,
+                               .epilogue_rate = epilogue_rate,
+                               .strip_rate = strip_rate},
                               {.rows = ldmatrix_shapes[1].rows,
                                .columns = ldmatrix_shapes[1].columns,
                                .reach = 0.34 * share,
                                .memory = 1,
-                               .start_seconds = 2e-6,
+                               .start_seconds = 0.5e-6,
                                .step_seconds = aligned_step + unaligned * 4 * chunk_seconds,
-                               .resident = ldmatrix_shapes[1].blocks}};
+                               .resident = ldmatrix_shapes[1].blocks,
+                               .epilogue_rate = epilogue_rate,
+                               .strip_rate = strip_rate}};
   return plan_tensor(args, context, tiles);
 }
 

@@ -38,6 +38,8 @@ struct TensorTile {
   double wave_seconds = 0;       // between the products of one tile and those of the next
   double step_seconds = 0.2e-6;  // at least, of a tile of k, whatever its size: latency
   int resident = 1;              // blocks per SM, whose latencies overlap
+  double epilogue_rate = 40e9;   // bytes of C per SM: the copy engine's boxes ...
+  double strip_rate = 5e9;       // ... and what lanes store, where C's lines begin anywhere
   bool slices_last = false;      // k is cut of the tiles of the last, partial wave only
 };
 
@@ -77,7 +79,8 @@ inline double tensor_seconds(const Gemm::Args& args, const Context& context, con
   const double of_16_bits = rates.operations_per_second / sms / 256 * (hopper ? 4096 : 2048);
   const double rate = of_16_bits * 2 / static_cast<double>(size_of(args.a.dtype)) * tile.reach;
   const double l2_rate = (hopper ? 14.5e12 : 4.0e12) / sms / (aligned ? 1.0 : 1.6);
-  constexpr double epilogue_rate = 40e9;  // bytes of C per SM
+  const bool boxes = has_aligned_lines(args.c, 16);
+  const double epilogue_rate = boxes ? tile.epilogue_rate : tile.strip_rate;
 
   const auto m = static_cast<double>(args.m());
   const auto n = static_cast<double>(args.n());
