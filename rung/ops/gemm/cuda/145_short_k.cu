@@ -35,7 +35,8 @@ constexpr int threads = 32 * warps;
 template <class Sum>
 constexpr int lane_columns = 16 / static_cast<int>(sizeof(Sum));
 
-/// Rows that a warp makes together: one is busy while the other waits. Doubles leave registers for one.
+/// Rows that a warp makes together: one is busy while the other waits. Doubles leave registers for
+/// one.
 template <class Sum>
 constexpr int rows_at_once = sizeof(Sum) == 8 ? 1 : 2;
 
