@@ -10,6 +10,7 @@ import subprocess
 import sys
 import tempfile
 import termios
+import threading
 import unittest
 
 RUNG = os.path.abspath(sys.argv.pop(1))
@@ -35,21 +36,27 @@ def on_terminal(columns, *words, **variables):
     """What the program writes to a terminal of that width."""
     ours, theirs = pty.openpty()
     fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
+
+    def end():
+        """A mark behind all output. Closing the terminal instead may discard what was not read yet."""
+        try:
+            process.wait(timeout=100)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+        os.write(theirs, b"\0")
+
     with subprocess.Popen([RUNG, *words], env=environment(**variables), stdin=theirs, stdout=theirs,
                           stderr=theirs) as process:
-        os.close(theirs)
+        waiter = threading.Thread(target=end)
+        waiter.start()
         text = b""
-        while True:
-            try:
-                part = os.read(ours, 65536)
-            except OSError:  # the other end is closed
-                break
-            if not part:
-                break
-            text += part
-        process.wait(timeout=100)
+        while not text.endswith(b"\0"):
+            text += os.read(ours, 65536)
+        waiter.join()
+    os.close(theirs)
     os.close(ours)
-    return text.decode().replace("\r\n", "\n")
+    return text[:-1].decode().replace("\r\n", "\n")
 
 
 def width(text):
