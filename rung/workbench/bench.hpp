@@ -90,19 +90,40 @@ bool is_wanted(const BenchPlan& plan, std::string_view rung);
 std::string bench_text(const std::vector<BenchTable>& tables);
 std::string bench_json(const std::vector<BenchTable>& tables, const bench::Machine& machine);
 
-/// How long a rung may take on a problem, found out on smaller ones of the same kind, so that no
-/// call that takes minutes is ever made.
+/// How long a rung may take on a problem.
 struct RuntimeEstimate {
   double seconds = 0;   // expected for the whole problem
   std::string smaller;  // the largest problem tried; "" when none was needed
   double smaller_seconds = 0;
   double smaller_operations = 0;
 };
-/// The problem with its extents halved, none below 16, until their product is at most 2e6: of which
-/// even a textbook loop is through in milliseconds.
-Problem small_enough_to_try(const Problem& problem);
-RuntimeEstimate predict_runtime(const AnyOperator& op, const RungInfo& rung, const Problem& problem,
-                                const Cost& cost, Context& context, double longest_call);
+
+/// Smaller problems of the same kind, on which versions are tried before the whole one, so that no
+/// call that takes minutes is ever made. The first has its extents halved, none below 16, until
+/// their product is at most 2e6: of which even a textbook loop is through in milliseconds.
+class SmallerProblems {
+ public:
+  /// `cost`: of the whole problem. References are kept.
+  SmallerProblems(const AnyOperator& op, const Problem& problem, const Cost& cost,
+                  Context& context);
+  ~SmallerProblems();
+  SmallerProblems(const SmallerProblems&) = delete;
+  SmallerProblems& operator=(const SmallerProblems&) = delete;
+
+  /// Tries one after the other until it is sure that the whole one takes less than `longest_call`,
+  /// or more: a small problem alone tells little, where launching a kernel is most of it.
+  RuntimeEstimate predict(const RungInfo& rung, double longest_call);
+
+ private:
+  Instance* made(int halvings);
+
+  const AnyOperator& op_;
+  const Problem& problem_;
+  Cost cost_;
+  Context& context_;
+  std::vector<std::unique_ptr<Instance>> made_;  // by the number of halvings, the first for 1
+  int most_halvings_;
+};
 
 /// About how long bench_problem() takes, and for how many versions: from a first timing of each on
 /// the problem, or on a smaller one of the same kind.

@@ -47,7 +47,8 @@ class ProblemBench {
         progress_(progress),
         judge_(op, problem, {}, 1, context.device()),
         cost_(judge_.instance().cost()),
-        ceiling_(ceiling_of(problem, judge_.instance(), context, machine)) {}
+        ceiling_(ceiling_of(problem, judge_.instance(), context, machine)),
+        smaller_(op, problem, cost_, context) {}
 
   BenchTable run() {
     for (const RungInfo* rung : op_.rungs()) {
@@ -81,8 +82,7 @@ class ProblemBench {
     BenchRow row = blank(rung);
     progress_.say(fmt::format("checking {} {} on {}", row.op, row.rung, row.problem));
     if (rung != nullptr && context_.backend() != Backend::simt) {
-      const RuntimeEstimate predicted_runtime =
-          predict_runtime(op_, *rung, problem_, cost_, context_, plan_.longest_call);
+      const RuntimeEstimate predicted_runtime = smaller_.predict(*rung, plan_.longest_call);
       if (predicted_runtime.seconds > plan_.longest_call) {
         row.note = fmt::format("too slow to wait for, about {} a call; {} takes {}",
                                format_seconds(predicted_runtime.seconds), predicted_runtime.smaller,
@@ -201,6 +201,7 @@ class ProblemBench {
   Judge judge_;
   Cost cost_;
   bench::Ceiling ceiling_;
+  SmallerProblems smaller_;
   std::vector<BenchRow> rows_;
   std::vector<Entry> timed_;
 };

@@ -56,31 +56,47 @@ int halvings(const Problem& problem, double elements) {
 
 }  // namespace
 
-Problem small_enough_to_try(const Problem& problem) {
-  return halved(problem, halvings(problem, first_elements));
+SmallerProblems::SmallerProblems(const AnyOperator& op, const Problem& problem, const Cost& cost,
+                                 Context& context)
+    : op_(op),
+      problem_(problem),
+      cost_(cost),
+      context_(context),
+      most_halvings_(halvings(problem, first_elements)) {
+  made_.resize(static_cast<std::size_t>(most_halvings_));
+}
+SmallerProblems::~SmallerProblems() = default;
+
+Instance* SmallerProblems::made(int halvings) {
+  auto& instance = made_[static_cast<std::size_t>(halvings - 1)];
+  if (!instance) instance = make_halved(op_, problem_, halvings, context_);
+  return instance.get();
 }
 
-RuntimeEstimate predict_runtime(const AnyOperator& op, const RungInfo& rung, const Problem& problem,
-                                const Cost& cost, Context& context, double longest_call) {
-  RuntimeEstimate predicted_runtime;
-  for (int times = halvings(problem, first_elements); times > 0; --times) {
-    const Problem smaller = halved(problem, times);
-    const auto instance = make_halved(op, problem, times, context);
-    if (!instance || !instance->supports(rung, context)) continue;
-    const double begin = bench::now();
-    instance->run(rung, context);
-    context.synchronize();
-    const double seconds = bench::now() - begin;
-    const Cost smaller_cost = instance->cost();
-    predicted_runtime = {seconds * work(cost) / work(smaller_cost), smaller.to_string(), seconds,
-                         smaller_cost.operations};
-    if (predicted_runtime.seconds * caution < longest_call) break;
+RuntimeEstimate SmallerProblems::predict(const RungInfo& rung, double longest_call) {
+  constexpr double short_call = 0.01;  // of which the first may have loaded a library
+  RuntimeEstimate estimate;
+  for (int times = most_halvings_; times > 0; --times) {
+    const Problem smaller = halved(problem_, times);
+    Instance* const instance = made(times);
+    if (instance == nullptr || !instance->supports(rung, context_)) continue;
+    const auto timed = [&] {
+      const double begin = bench::now();
+      instance->run(rung, context_);
+      context_.synchronize();
+      return bench::now() - begin;
+    };
+    double seconds = timed();
+    if (seconds < short_call) seconds = std::min(seconds, timed());
+    const Cost cost = instance->cost();
+    estimate = {seconds * work(cost_) / work(cost), smaller.to_string(), seconds, cost.operations};
+    if (estimate.seconds * caution < longest_call) break;
     // The next step costs about eight times as much: when that is too long already, so is the rest.
-    const Problem next = halved(problem, times - 1);
+    const Problem next = halved(problem_, times - 1);
     const double next_seconds = seconds * product(next) / std::max(product(smaller), 1.0);
     if (next_seconds > longest_call) break;
   }
-  return predicted_runtime;
+  return estimate;
 }
 
 namespace {

@@ -52,7 +52,8 @@ struct SurveyRow {
   double of_teaching = not_measured;
   std::string peer;               // the fastest
   double vs_peer = not_measured;  // its seconds / those of the public call
-  /// What every version took, by name: in races, or in a brief timing of those far behind.
+  /// What every version took, by name: in races, or in a brief timing of those far behind. Without
+  /// those so slow on smaller problems that they were not tried on this one.
   std::vector<std::pair<std::string, double>> times;
   bool failed = false;  // the public call's result was wrong
   std::string note;     // what was wrong: of the public call, or of versions that were left out

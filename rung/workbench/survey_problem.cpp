@@ -35,6 +35,7 @@ constexpr double hopeless = 10;
 struct Version {
   const RungInfo* rung = nullptr;  // null: the public call
   double seconds = not_measured;
+  bool measured = true;  // else concluded from a smaller problem
 };
 
 /// Seconds of a call, from the least of a few timings, each of as many calls as take 50 us.
@@ -57,8 +58,6 @@ double brief_timing(Run run) {
   for (int i = 0; i < timings && least < slow; ++i) least = std::min(least, timed(calls));
   return least;
 }
-
-double work(const Cost& cost) { return std::max({cost.operations, cost.bytes, 1.0}); }
 
 /// Unlike a bench, which reports what is usual, a survey asks what a version can do: of a machine
 /// that others use too, the least time tells most. (A team of threads waits a scheduler's time
@@ -148,34 +147,18 @@ class ProblemSurvey {
 
   void time_briefly() {
     call_ = timed_once(nullptr);
-    std::unique_ptr<Instance> small;  // of a large problem
-    if (const Problem smaller = small_enough_to_try(problem_); smaller != problem_) {
-      try {
-        small = op_.make(smaller, {}, 1, context_.device());
-      } catch (const Error&) {  // NOLINT(bugprone-empty-catch): a window larger than its image
-      }
-    }
+    const double longest = std::max(long_call, hopeless * call_);
+    SmallerProblems smaller(op_, problem_, judge_.instance().cost(), context_);
     for (const RungInfo* rung : op_.rungs()) {
       if (!takes_part(*rung)) continue;
       try {
-        double seconds = 0;
-        if (small && rung != chosen_) seconds = expected(*rung, *small);
-        if (seconds < std::max(long_call, hopeless * call_)) seconds = timed_once(rung);
-        timed_.push_back({rung, seconds});
+        const double expected = rung == chosen_ ? 0 : smaller.predict(*rung, longest).seconds;
+        const bool measured = expected < longest;
+        timed_.push_back({rung, measured ? timed_once(rung) : expected, measured});
       } catch (const std::exception& error) {
         remark(rung, error.what());
       }
     }
-  }
-
-  /// Seconds on the whole problem, from a smaller one of the same kind; 0: not known.
-  double expected(const RungInfo& rung, Instance& small) {
-    if (!small.supports(rung, context_)) return 0;
-    const double seconds = brief_timing([&](int calls) {
-      for (int i = 0; i < calls; ++i) small.run(rung, context_);
-      context_.synchronize();
-    });
-    return seconds * work(judge_.instance().cost()) / work(small.cost());
   }
 
   /// The public call, the chosen rung, and whoever may be faster.
@@ -238,10 +221,11 @@ class ProblemSurvey {
       row_.peer = peer_->name;
       row_.vs_peer = peer->seconds / call;
     }
-    for (const Version& one : racing) {
+    for (Version& one : racing) {
+      one.measured = true;
       const auto same = [&](const Version& other) { return other.rung == one.rung; };
       const auto found = std::find_if(timed_.begin(), timed_.end(), same);
-      if (found != timed_.end()) found->seconds = one.seconds;
+      if (found != timed_.end()) *found = one;
     }
   }
 
@@ -264,7 +248,9 @@ class ProblemSurvey {
       row_.peer.clear();
       row_.vs_peer = not_measured;
     }
-    for (const Version& one : timed_) row_.times.emplace_back(one.rung->name, one.seconds);
+    for (const Version& one : timed_) {
+      if (one.measured) row_.times.emplace_back(one.rung->name, one.seconds);
+    }
   }
 
   void hold_against_floor() {

@@ -89,10 +89,13 @@ void works(const Fake::Args& args, Context& context) {
   }
 }
 
-/// Right, and of one problem, that no check has, slow.
-void slow_at_3x41(const Fake::Args& args, Context& context) {
+/// Right, and slow: of one problem, that no check has, and in starting on large ones.
+void slow_at_times(const Fake::Args& args, Context& context) {
   using namespace std::chrono_literals;
-  if (args.x.shape[0] == 3 && args.x.shape[1] == 41) std::this_thread::sleep_for(410ms);
+  const std::int64_t rows = args.x.shape[0];
+  const std::int64_t columns = args.x.shape[1];
+  if (rows == 3 && columns == 41) std::this_thread::sleep_for(410ms);
+  if (rows >= 1024 && columns >= 1024) std::this_thread::sleep_for(20ms);
   right(args, context);
 }
 
@@ -118,7 +121,7 @@ const FakeRung self[] = {
         {.name = "columns", .step = 80, .supports = only_columns, .estimate = late, .run = right}},
     FakeRung{{.name = "unreached", .step = 85, .supports = nothing, .run = right}},
     FakeRung{{.name = "one_unit", .step = 90, .estimate = late, .run = works<1>}},
-    FakeRung{{.name = "slow_at_3x41", .step = 95, .estimate = late, .run = slow_at_3x41}},
+    FakeRung{{.name = "slow_at_times", .step = 95, .estimate = late, .run = slow_at_times}},
     FakeRung{{.name = "peer_two", .peer = true, .about = about, .run = works<2>}},
     FakeRung{{.name = "peer_eight", .peer = true, .run = works<8>}},
     FakeRung{{.name = "peer_absent", .peer = true, .present = absent, .run = right}},

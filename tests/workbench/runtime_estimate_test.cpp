@@ -3,10 +3,18 @@
 #include <gtest/gtest.h>
 
 #include "fake_operator.hpp"
+#include "rung/core/error.hpp"
 #include "rung/workbench/bench.hpp"
 
 namespace rung::test {
 namespace {
+
+const RungInfo& rung_of(const AnyOperator& op, std::string_view name) {
+  for (const RungInfo* rung : op.rungs()) {
+    if (rung->name == name && rung->backend == Backend::cpu) return *rung;
+  }
+  throw Error(ErrorCode::invalid_argument, "no such rung");
+}
 
 // 0.41 s per call: two to check it, one to find the repeats, and four rounds.
 TEST(RuntimeEstimate, EstimateComesFromAFirstTiming) {
@@ -14,7 +22,7 @@ TEST(RuntimeEstimate, EstimateComesFromAFirstTiming) {
   workbench::BenchPlan plan;
   plan.timing.rounds = 4;
   plan.timing.slow_seconds = 10;
-  plan.rungs = {"slow_at_3x41"};
+  plan.rungs = {"slow_at_times"};
   const AnyOperator& fake = find_operator("fake");
   const auto estimate = workbench::estimate_bench(fake, Problem::parse("f32 3x41"), context, plan);
   EXPECT_EQ(estimate.versions, 1);
@@ -50,14 +58,27 @@ TEST(RuntimeEstimate, SizesThatCannotBeHalvedAreEstimatedToo) {
   const auto estimate = workbench::estimate_bench(fake, whole, context, plan);
   EXPECT_EQ(estimate.versions, 1);
   EXPECT_GT(estimate.seconds, 0);
-  const RungInfo* right = nullptr;
-  for (const RungInfo* rung : fake.rungs()) {
-    if (rung->name == "right" && rung->backend == Backend::cpu) right = rung;
-  }
-  ASSERT_NE(right, nullptr);
   const Cost cost = fake.make(whole, {}, 1, context.device())->cost();
-  EXPECT_EQ(workbench::predict_runtime(fake, *right, whole, cost, context, 1).seconds, 0)
+  workbench::SmallerProblems smaller(fake, whole, cost, context);
+  EXPECT_EQ(smaller.predict(rung_of(fake, "right"), 1).seconds, 0)
       << "no smaller problem to conclude from";
+}
+
+// As what launching a kernel takes: sixteen times the smallest problem's 20 ms are too many.
+TEST(RuntimeEstimate, WhatStartingTakesDoesNotGrow) {
+  Context context = Context::on(Backend::cpu, 1);
+  const AnyOperator& fake = find_operator("fake");
+  const auto whole = Problem::parse("f32 4096x4096");
+  const Cost cost = fake.make(whole, {}, 1, context.device())->cost();
+  workbench::SmallerProblems smaller(fake, whole, cost, context);
+  const auto far = smaller.predict(rung_of(fake, "slow_at_times"), 10);
+  EXPECT_EQ(far.smaller, "f32 1024x1024") << "sure enough";
+  EXPECT_GT(far.seconds, 16 * 0.02);
+  const auto near = smaller.predict(rung_of(fake, "slow_at_times"), 0.25);
+  EXPECT_EQ(near.smaller, "f32 2048x2048");
+  EXPECT_LT(near.seconds, 0.25);
+  EXPECT_EQ(smaller.predict(rung_of(fake, "slow_at_times"), 0.05).smaller, "f32 1024x1024")
+      << "hopeless";
 }
 
 TEST(RuntimeEstimate, EstimatesAreRounded) {
