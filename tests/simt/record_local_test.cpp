@@ -3,6 +3,9 @@
 // two barriers once made its lanes' requests fall apart.
 #include "tests/simt/record_fixture.hpp"
 
+// What compiled code calls in front of an access beyond an array of known size.
+extern "C" void rung_simt_bad_index(const char* file, int line, const char* array, long long index);
+
 namespace rung {
 namespace {
 
@@ -35,6 +38,29 @@ TEST(RecordLocal, OwnArraysLeaveRequestsWhole) {
   EXPECT_GE(kernel.totals.local_bytes, 2u * rounds * 64 * 4);
   EXPECT_GE(kernel.totals.local_requests, 2u * rounds * 2);
   for (const auto& line : kernel.lines) EXPECT_TRUE(line.exact) << line.line;
+}
+
+/// The index is within the array, but said not to be, as by code with -fsanitize=bounds.
+__global__ void past_its_own(float* out) {
+  float mine[4] = {};
+  if (threadIdx.x == 5) rung_simt_bad_index("file.cu", 7, "'float [4]'", 4);
+  add(mine, 3, 1);
+  out[threadIdx.x] = mine[3];
+}
+
+TEST(RecordLocal, AnIndexBeyondAnOwnArrayIsSaidToBeOfThat) {
+  for (const bool counters : {true, false}) {
+    Buffer<float> out(64);
+    const Report report = recorded(
+        [&] {
+          Context context = Context::on(Backend::simt, 2);
+          launch(context, {.grid = 1, .block = 64}, past_its_own, out.data());
+        },
+        {.counters = counters});
+    ASSERT_EQ(report.findings.size(), 1u) << all_text(report);
+    expect_finding(report, Kind::out_of_bounds, Space::local, 7);
+    EXPECT_EQ(report.findings[0].thread.x, 5u);
+  }
 }
 
 }  // namespace

@@ -22,7 +22,9 @@ void Recorder::suspect(const char* file, int line, const char* array, long long 
   leave();
   suspicion_ = {thread_, file, "index " + std::to_string(index) + " of an array of type " + array,
                 line};
-  tracer.last = no_list();  // so that the next access comes to settle()
+  // So that the next access comes to settle(), one to the thread's own memory too.
+  tracer.last = no_list();
+  tracer.stack_bytes = 0;
 }
 
 void Recorder::settle(std::uintptr_t address) {

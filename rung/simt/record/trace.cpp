@@ -126,12 +126,11 @@ bool Recorder::release_ahead(bool all) {
 bool Recorder::trace_slowly(std::uintptr_t address, std::uintptr_t site, int log_size,
                             Access access, bool valued) {
   const bool is_block = access == Access::basic_block;
-  if (!is_block && count_local(address, site, log_size)) return false;
   if (suspicion_.thread == thread_) {
     if (is_block) return false;  // the access that is under suspicion comes first
     settle(address);
-    return trace_slowly(address, site, log_size, access, valued);
   }
+  if (!is_block && count_local(address, site, log_size)) return false;
   for (;;) {
     if (warp_->list == nullptr) attach(*warp_);
     RequestList& list = *warp_->list;
