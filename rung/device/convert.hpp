@@ -72,19 +72,16 @@ template <class To, class From, int N>
 RUNG_HD RUNG_ALWAYS_INLINE inline Pack<To, N> convert(const Pack<From, N>& values) {
   Pack<To, N> converted;
 #if defined(__CUDA_ARCH__)
-  constexpr bool in_pairs = std::is_same_v<From, float> && std::is_class_v<To> && N % 2 == 0 &&
-                            (std::is_same_v<To, f16> || std::is_same_v<To, bf16>);
-#else
-  constexpr bool in_pairs = false;
-#endif
-  if constexpr (in_pairs) {
-#if defined(__CUDA_ARCH__)
+  if constexpr (std::is_same_v<From, float> && N % 2 == 0 &&
+                (std::is_same_v<To, f16> || std::is_same_v<To, bf16>)) {
     device_detail::convert_pairs(values, converted);
-#endif
   } else {
 #pragma unroll
     for (int i = 0; i < N; ++i) converted[i] = convert<To>(values[i]);
   }
+#else
+  for (int i = 0; i < N; ++i) converted[i] = convert<To>(values[i]);
+#endif
   return converted;
 }
 
