@@ -91,12 +91,24 @@ void run(const Gemm::Args& args, Context& context) {
   });
 }
 
+/// Doubles take twice the registers, and as long again to multiply.
+double estimate(const Gemm::Args& args, const Context& context) {
+  const bool doubles = args.a.dtype == DType::f64;
+  return Gemm::estimate(args,
+                        {.peak = doubles ? 0.2 : 0.4,
+                         .rows = tuning.rows,
+                         .columns = tuning.columns,
+                         .blocks_per_sm = doubles ? 1 : 2},
+                        context);
+}
+
 const Rung<Gemm> self{{.name = "register_tile_2d",
                        .step = 70,
                        .after = "register_tile_1d",
                        .backend = device_backend,
                        .supports = require_wide_types,
-                       .speed = {.peak = 0.4, .rows = tuning.rows, .columns = tuning.columns},
+                       .speed = {.rows = tuning.rows, .columns = tuning.columns},
+                       .estimate = estimate,
                        .run = run}};
 
 }  // namespace

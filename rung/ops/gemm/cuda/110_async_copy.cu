@@ -90,7 +90,7 @@ double estimate(const Gemm::Args& args, const Context& context) {
 }
 
 void run(const Gemm::Args& args, Context& context) {
-  const Product32 p = with_contiguous_rows(product<float, float>(args));
+  const Product32 p = with_contiguous_c(product<float, float>(args));
   with_access(p, [&]<Access access_a, Access access_b>() {
     launch_tiles(context,
                  {.rows = tile,

@@ -46,7 +46,7 @@ double estimate(const Gemm::Args& args, const Context& context) {
 }
 
 void run(const Gemm::Args& args, Context& context) {
-  const Product32 p = with_contiguous_rows(product<float, float>(args));
+  const Product32 p = with_contiguous_c(product<float, float>(args));
   with_access(p, [&]<Access access_a, Access access_b>() {
     launch_tiles(context, tiling_of<shape, access_a, access_b>, gemm_warp_tile<access_a, access_b>,
                  p);

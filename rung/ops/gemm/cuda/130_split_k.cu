@@ -144,7 +144,7 @@ double estimate(const Gemm::Args& args, const Context& context) {
 }
 
 void run(const Gemm::Args& args, Context& context) {
-  const Product32 all = with_contiguous_rows(product<float, float>(args));
+  const Product32 all = with_contiguous_c(product<float, float>(args));
   const Plan chosen = plan(args, context);
   if (chosen.slices == 1) return multiply(context, chosen.shape, all, 0, all.k());
   const std::int64_t steps = shapes[chosen.shape].steps;

@@ -97,7 +97,7 @@ double estimate(const Gemm::Args& args, const Context& context) {
 }
 
 void run(const Gemm::Args& args, Context& context) {
-  run_simt_top(context, with_contiguous_rows(product<float, float>(args)),
+  run_simt_top(context, with_contiguous_c(product<float, float>(args)),
                simt_top_choice(args, context));
 }
 

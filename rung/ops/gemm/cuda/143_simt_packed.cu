@@ -124,7 +124,7 @@ Support supports(const Gemm::Args& args, const Context& context) {
   if (args.m() > longest || args.n() > longest) {
     return unsupported("more than 4194304 rows or columns");
   }
-  const Product32 p = with_contiguous_rows(product<float, float>(args));
+  const Product32 p = with_contiguous_c(product<float, float>(args));
   const Packs which = packs(p);
   if (!which.a && !which.b) return unsupported("simt_top's copies take A and B as they are");
   return copied_bytes(p) <= most_bytes ? supported : unsupported("copies of more than 1 GiB");
@@ -132,7 +132,7 @@ Support supports(const Gemm::Args& args, const Context& context) {
 
 double estimate(const Gemm::Args& args, const Context& context) {
   constexpr double share = 0.6;  // of memory's rate that copies reach
-  const Product32 p = with_contiguous_rows(product<float, float>(args));
+  const Product32 p = with_contiguous_c(product<float, float>(args));
   const Packs which = packs(p);
   return simt_top_choice(args, context).seconds +
          ((which.a ? 1 : 0) + (which.b ? 1 : 0)) * launch_seconds +
@@ -141,7 +141,7 @@ double estimate(const Gemm::Args& args, const Context& context) {
 }
 
 void run(const Gemm::Args& args, Context& context) {
-  Product32 p = with_contiguous_rows(product<float, float>(args));
+  Product32 p = with_contiguous_c(product<float, float>(args));
   const TileChoice choice = simt_top_choice(args, context);
   const Packs which = packs(p);
   const std::int64_t a_bytes = which.a ? bytes_of(p.a, 1, 2) : 0;

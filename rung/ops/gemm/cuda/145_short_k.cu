@@ -249,76 +249,84 @@ Support supports(const Gemm::Args& args, const Context& context) {
   return args.k() <= max_k ? supported : unsupported("k is longer than 16");
 }
 
-/// How a call is shared out: of a block's warps as many adjacent as rows that begin alike allow,
-/// and then as many tiles of 64 rows for it, as leave 1.5 blocks per SM.
+/// How a call is shared out.
 struct ShortCut {
-  int along = 1;
-  int tiles = 1;
+  int along;    // of a block's warps that are adjacent on a row
+  int tiles;    // of 64 rows that a block makes
+  int columns;  // of C that a block makes, at the least
+  [[nodiscard]] int height() const { return rows * tiles; }
 };
-ShortCut cut_short(std::int64_t m, std::int64_t n, std::int64_t batch, int columns, int most_along,
-                   const Context& context) {
+/// As many adjacent warps as rows that begin alike allow, and then as many tiles, as leave 1.5
+/// blocks per SM. C has contiguous rows if it can.
+template <class P>
+ShortCut cut_short(const P& p, const Context& context) {
+  constexpr int width = lane_columns<typename P::Sum>;
+  constexpr int warp_columns = 32 * width;
+  const bool packed = p.c.strides[2] == 1;
+  const int most_along = warps / (packed ? rows_alike(p.c.strides[1], width) : 1);
   const double enough = 1.5 * context.info().sms;
-  const double row_tiles = static_cast<double>(tiles_of(m, rows)) * static_cast<double>(batch);
-  const auto blocks = [&](int along) {
-    return row_tiles * static_cast<double>(tiles_of(n, std::int64_t{columns} * along));
+  const double row_tiles =
+      static_cast<double>(tiles_of(p.m(), rows)) * static_cast<double>(p.c.shape[0]);
+  const auto blocks_with = [&](int along) {
+    return row_tiles * static_cast<double>(tiles_of(p.n(), std::int64_t{warp_columns} * along));
   };
-  ShortCut cut;
-  while (cut.along < most_along && std::int64_t{columns} * cut.along < n &&
-         blocks(cut.along * 2) >= enough) {
-    cut.along *= 2;
+  int along = 1;
+  while (along < most_along && std::int64_t{warp_columns} * along < p.n() &&
+         blocks_with(along * 2) >= enough) {
+    along *= 2;
   }
-  cut.tiles = static_cast<int>(clamped(blocks(cut.along) / enough, 1.0, 8.0));
-  return cut;
+  const bool aligned = p.c.strides[1] % width == 0 && p.c.strides[0] % width == 0 &&
+                       is_wide_aligned<typename P::Out, width>(p.c.data);
+  // Where packs begin in front of C, as many fewer of a block's columns count.
+  const int before = packed && !aligned ? width - 1 : 0;
+  return {.along = along,
+          .tiles = static_cast<int>(clamped(blocks_with(along) / enough, 1.0, 8.0)),
+          .columns = warp_columns * along - before};
 }
 
 /// launch + start + max(memory, waves of blocks, each some rounds of its warps' rows)
-double estimate(const Gemm::Args& args, const Context& context) {
+template <class P>
+double short_seconds(const P& p, const Context& context, double bytes) {
   constexpr double start = 1.5e-6;      // the latency of loads of A and B, then of stores
   constexpr double memory_share = 0.7;  // of the nominal rate: what stores reach
   constexpr double issue_share = 0.6;   // of the cycles in which a scheduler has an instruction
+  constexpr int width = lane_columns<typename P::Sum>;
+  constexpr int at_once = rows_at_once<typename P::Sum>;
+  constexpr double others = 15 + 30.0 * at_once;  // instructions; fitted, as the share is
   const NominalRates rates = nominal_rates(context);
   const double sms = context.info().sms;
   const double clock = rates.operations_per_second / sms / 256;
-  const bool doubles = args.a.dtype == DType::f64;
-  const int width = doubles ? lane_columns<double> : lane_columns<float>;
-  const int columns = 32 * width;
-  const int at_once = doubles ? rows_at_once<double> : rows_at_once<float>;
-  const bool turned = args.c.strides[2] != 1 && args.c.strides[1] == 1;
-  const std::int64_t m = turned ? args.n() : args.m();
-  const std::int64_t n = turned ? args.m() : args.n();
-  const bool scattered = args.c.strides[2] != 1 && args.c.strides[1] != 1;
-  const int alike = scattered ? 1 : rows_alike(args.c.strides[turned ? 2 : 1], width);
-  const ShortCut cut = cut_short(m, n, args.batch(), columns, warps / alike, context);
-  const double grid = static_cast<double>(tiles_of(m, std::int64_t{rows} * cut.tiles)) *
-                      static_cast<double>(tiles_of(n, std::int64_t{columns} * cut.along)) *
-                      static_cast<double>(args.batch());
+  const ShortCut cut = cut_short(p, context);
+  const double grid = static_cast<double>(tiles_of(p.m(), cut.height())) *
+                      static_cast<double>(tiles_of(p.n(), cut.columns)) *
+                      static_cast<double>(p.c.shape[0]);
   const double waves = std::ceil(grid / (blocks * sms));
   const double warps_of_scheduler = std::min<double>(blocks, std::ceil(grid / sms)) * warps / 4;
-  const double rounds = static_cast<double>(rows) * cut.tiles * cut.along / warps / at_once;
-  const double multiply_adds =
-      static_cast<double>(round_up(args.k(), width)) * width * at_once * (doubles ? 2 : 1);
-  const double others = 15 + 30.0 * at_once;  // instructions; fitted, as the share is
+  const double rounds = static_cast<double>(cut.height()) * cut.along / warps / at_once;
+  const double multiply_adds = static_cast<double>(round_up(p.k(), width)) * width * at_once *
+                               (sizeof(typename P::Sum) == 8 ? 2 : 1);
   const double round = (multiply_adds + others) * warps_of_scheduler / issue_share / clock;
   const double memory =
-      Gemm::cost(args).bytes / rates.bytes_per_second / memory_share * (scattered ? 4 : 1);
+      bytes / rates.bytes_per_second / memory_share * (p.c.strides[2] == 1 ? 1 : 4);
   return launch_seconds + std::max(memory, waves * (start / 2 + rounds * round)) + start / 2;
+}
+
+double estimate(const Gemm::Args& args, const Context& context) {
+  double seconds = 0;
+  with_product(args, [&](const auto& p) {
+    seconds = short_seconds(with_contiguous_c(p), context, Gemm::cost(args).bytes);
+  });
+  return seconds;
 }
 
 void run(const Gemm::Args& args, Context& context) {
   with_product(args, [&]<class P>(const P& given) {
-    // C with contiguous columns is made as the transposed product.
-    const P p = given.c.strides[2] != 1 && given.c.strides[1] == 1 ? transpose(given) : given;
-    constexpr int width = lane_columns<typename P::Sum>;
+    const P p = with_contiguous_c(given);
     const int depth = p.k() <= max_k / 2 ? max_k / 2 : max_k;
-    const bool packed = p.c.strides[2] == 1;
-    const bool aligned = p.c.strides[1] % width == 0 && p.c.strides[0] % width == 0 &&
-                         is_wide_aligned<typename P::Out, width>(p.c.data);
-    const int alike = packed ? rows_alike(p.c.strides[1], width) : 1;
-    const ShortCut cut = cut_short(p.m(), p.n(), p.c.shape[0], 32 * width, warps / alike, context);
+    const ShortCut cut = cut_short(p, context);
     launch_tiles(context,
-                 {.rows = rows * cut.tiles,
-                  // Where packs begin in front of C, as many fewer of a block's columns count.
-                  .columns = 32 * width * cut.along - (packed && !aligned ? width - 1 : 0),
+                 {.rows = cut.height(),
+                  .columns = cut.columns,
                   .block = threads,
                   .shared_bytes = sizeof(typename P::Sum) * 2 * rows * depth},
                  depth == max_k ? gemm_short_k<max_k, P> : gemm_short_k<max_k / 2, P>, p, cut.tiles,

@@ -85,7 +85,7 @@ void multiply(Context& context, const Product32& p) {
 }
 
 void run(const Gemm::Args& args, Context& context) {
-  const Product32 p = with_contiguous_rows(product<float, float>(args));
+  const Product32 p = with_contiguous_c(product<float, float>(args));
   switch (choose_tile(shapes, fractions, args, context).tile) {
     case 0:
       return multiply<0>(context, p);

@@ -40,15 +40,10 @@ void with_access(const Product32& p, F&& f) {
             : f.template operator()<along_depth, along_depth>();
 }
 
-/// C with contiguous columns is made as the transposed product, whose C has contiguous rows.
-inline Product32 with_contiguous_rows(const Product32& p) {
-  return p.c.strides[2] != 1 && p.c.strides[1] == 1 ? transpose(p) : p;
-}
-
 /// How much longer the products of large tiles take than with wide copies: measured with simt_top,
 /// 4096 cubed on an H200 and 4095 x 4097 x 4099 on an H100.
 inline double copy_factor(const Gemm::Args& args) {
-  const Product32 p = with_contiguous_rows(product<float, float>(args));
+  const Product32 p = with_contiguous_c(product<float, float>(args));
   const Access a = access_of(p.a, 1, 2);
   const Access b = access_of(p.b, 2, 1);
   if (a == Access::any || b == Access::any) return 1.25;

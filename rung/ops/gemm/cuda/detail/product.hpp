@@ -79,6 +79,12 @@ P transpose(const P& p) {
   return flipped;
 }
 
+/// C with contiguous columns is made as the transposed product, whose C has contiguous rows.
+template <class P>
+P with_contiguous_c(const P& p) {
+  return p.c.strides[2] != 1 && p.c.strides[1] == 1 ? transpose(p) : p;
+}
+
 /// The part of a product that makes C's `count` indices of `axis` (0 batch, 1 rows, 2 columns)
 /// from `first` on.
 template <class P>

@@ -169,10 +169,4 @@ TensorPlan plan_tensor(const Gemm::Args& args, const Context& context,
                      has_aligned_lines(args.a, 128) && has_aligned_lines(args.b, 128));
 }
 
-/// C with contiguous columns is made as the transposed product, whose C has contiguous rows.
-template <class P>
-P with_contiguous_c(const P& p) {
-  return p.c.strides[2] != 1 && p.c.strides[1] == 1 ? transpose(p) : p;
-}
-
 }  // namespace rung::gemm_cuda::inline RUNG_TARGET
