@@ -43,7 +43,7 @@ TEST(RecordLocal, OwnArraysLeaveRequestsWhole) {
 /// The index is within the array, but said not to be, as by code with -fsanitize=bounds.
 __global__ void past_its_own(float* out) {
   float mine[4] = {};
-  if (threadIdx.x == 5) rung_simt_bad_index("file.cu", 7, "'float [4]'", 4);
+  if (threadIdx.x == 5) rung_simt_bad_index(__FILE__, 7, "'float [4]'", 4);
   add(mine, 3, 1);
   out[threadIdx.x] = mine[3];
 }
