@@ -74,7 +74,7 @@ Instance* SmallerProblems::made(int halvings) {
 }
 
 RuntimeEstimate SmallerProblems::predict(const RungInfo& rung, double longest_call) {
-  constexpr double short_call = 0.01;  // of which the first may have loaded a library
+  constexpr double short_call = 0.1;  // of which the first may have loaded a library
   RuntimeEstimate estimate;
   for (int times = most_halvings_; times > 0; --times) {
     const Problem smaller = halved(problem_, times);
