@@ -301,6 +301,26 @@ TEST(ConvCpu, BandsAndProductsGiveTheSameBitsToo) {
   }
 }
 
+TEST(ConvCpu, ProductsWithChannelsLastGiveTheSameBitsToo) {
+  const std::int64_t images = 2, channels = 16, height = 61, width = 50, filters = 29;
+  const auto last = [&](std::int64_t c) {
+    return Extents{height * width * c, 1, width * c, c};
+  };
+  auto x = random_values(images * channels * height * width, 21);
+  auto w = random_values(filters * channels, 22);
+  std::vector<float> one;
+  for (const int threads : {1, 2, 5}) {
+    Context context = Context::cpu(threads);
+    std::vector<float> y(static_cast<std::size_t>(images * filters * height * width));
+    conv(context, TensorRef(x.data(), {images, channels, height, width}, last(channels)),
+         TensorRef(w.data(), {filters, channels, 1, 1}),
+         TensorRef(y.data(), {images, filters, height, width}, last(filters)), {},
+         {"pointwise_gemm"});
+    if (threads == 1) one = y;
+    EXPECT_EQ(y, one) << threads;
+  }
+}
+
 TEST(ConvCpu, CountsBeyondAllMemoryAreRefused) {
   Context context = Context::cpu(1);
   constexpr std::int64_t most = 0x7fffffff;

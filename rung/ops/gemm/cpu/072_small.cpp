@@ -5,8 +5,9 @@
 //          only copy it from L2 to L2. B is read where it is, too, as long as a strip of it stays
 //          in L1; from then on each thread packs its strips one by one, right before using them.
 // Changes  against packed_simd: A is never copied, B at most once into 128 bytes x k that stay
-//          near; threads need no barrier. Rows are divided evenly among tiles. Where all of B stays
-//          in L1, k being short, tiles go along rows of C. Up to twelve last columns go along k
+//          near; threads need no barrier. Rows are divided evenly among tiles, and threads take whole
+//          tiles: the same bits for any number of threads. Where all of B stays in L1, k being short,
+//          tiles go along rows of C. Up to twelve last columns go along k
 //          (detail/sliver-inl.hpp), four at a time.
 // Cost     A is read from L2 once for each 32 columns: 56 bytes for 448 multiply-adds.
 // Limits   A beyond L2, or rows a multiple of 4 KiB apart: 14 lines of one set do not fit in the 12
@@ -24,12 +25,31 @@ using namespace gemm_cpu;
 using cpu::Range;
 using cpu::Team;
 
-/// Rows `rows` of C times columns `strips` of strips. `packed` has room for what copies_of() says.
+/// One of so many parts of C's rows, in whole tiles, whose heights depend on C alone: so do the bits
+/// then, and not on the number of threads.
+struct RowShare {
+  int part = 0;
+  int parts = 1;
+
+  /// f(first, count) for each of its tiles, of at most `most` rows. They are even: a last one of two
+  /// rows would not hide the latency of its FMAs. Which rows these are.
+  template <class F>
+  Range for_tiles(std::int64_t rows, std::int64_t most, F&& f) const {
+    const std::int64_t height = ceil_div(rows, ceil_div(rows, most));
+    const Range tiles = cpu::part_of(ceil_div(rows, height), part, parts);
+    for (std::int64_t tile = tiles.begin; tile < tiles.end; ++tile) {
+      f(tile * height, std::min(height, rows - tile * height));
+    }
+    return {std::min(tiles.begin * height, rows), std::min(tiles.end * height, rows)};
+  }
+};
+
+/// A share of C's rows times columns `strips` of strips. `packed` has room for what copies_of()
+/// says.
 template <class T>
-void multiply(const Sums<T>& sums, Range rows, Range strips, T* packed) {
+void multiply(const Sums<T>& sums, const RowShare& share, Range strips, T* packed) {
   const Call& call = sums.call;
   const Kernels<T>& ks = sums.kernels;
-  if (rows.size() == 0) return;
   const Copies copies = copies_of(call, ks);
   const std::int64_t width = ks.tile_columns();
   TileArgs<T> t{};
@@ -62,23 +82,15 @@ void multiply(const Sums<T>& sums, Range rows, Range strips, T* packed) {
       ks.slivers[count - 1](t);
     }
   };
-  // Even tiles: a last one of two rows would not hide the latency of its FMAs.
-  const auto even = [&](std::int64_t most) {
-    return rows.size() <= most ? rows.size() : ceil_div(rows.size(), ceil_div(rows.size(), most));
-  };
-  const auto for_rows = [&](std::int64_t step, auto&& f) {
-    for (std::int64_t i = rows.begin; i < rows.end; i += step) f(i, std::min(step, rows.end - i));
-  };
-
   const bool last_by_slivers = by_slivers(call, ks);
-  if (copies != Copies::strip && b_stays_near(call, ks) && strips.size() > 1) {
+  if (copies != Copies::strip && b_stays_near(call, ks) && call.n > width) {
     // All strips stay in L1: along rows of C, whose lines are then written once.
     const std::int64_t first = strips.begin * width;
     if (copies == Copies::whole) {
       const std::int64_t columns = std::min(strips.end * width, call.n) - first;
       pack_b(call, ks, sums.batch, 0, call.k, first, columns, packed);
     }
-    for_rows(even(ks.tile_rows), [&](std::int64_t i, std::int64_t count) {
+    share.for_tiles(call.m, ks.tile_rows, [&](std::int64_t i, std::int64_t count) {
       for (std::int64_t s = strips.begin; s < strips.end; ++s) {
         const std::int64_t j = s * width;
         t.b = copies == Copies::whole ? packed + (j - first) * call.k : in_place(j);
@@ -91,9 +103,11 @@ void multiply(const Sums<T>& sums, Range rows, Range strips, T* packed) {
   for (std::int64_t s = strips.begin; s < strips.end; ++s) {
     const std::int64_t j = s * width;
     const std::int64_t columns = columns_at(j);
+    Range rows;
     if (last_by_slivers && j + width >= call.n) {
-      for_rows(even(ks.sliver_rows),
-               [&](std::int64_t i, std::int64_t count) { slivers(i, count, j); });
+      rows = share.for_tiles(call.m, ks.sliver_rows, [&](std::int64_t i, std::int64_t count) {
+        slivers(i, count, j);
+      });
     } else {
       const bool narrow = strip_width(ks, columns) == ks.lanes;
       t.b = in_place(j);
@@ -101,8 +115,8 @@ void multiply(const Sums<T>& sums, Range rows, Range strips, T* packed) {
         pack_b(call, ks, sums.batch, 0, call.k, j, columns, packed);
         t.b = packed;
       }
-      for_rows(even(narrow ? ks.narrow_tile_rows : ks.tile_rows),
-               [&](std::int64_t i, std::int64_t count) { tile(i, count, j); });
+      rows = share.for_tiles(call.m, narrow ? ks.narrow_tile_rows : ks.tile_rows,
+                             [&](std::int64_t i, std::int64_t count) { tile(i, count, j); });
     }
     sums.finish(rows.begin, rows.size(), j, columns);
   }
@@ -128,15 +142,20 @@ void small(const Call& call, Context& context) {
     T* packed = workspace + team.rank() * copy_size;
     const bool by_matrix = call.batch >= team.size();
     const Range matrices = by_matrix ? team.share(call.batch) : Range{0, call.batch};
-    Range my_rows{0, call.m};
+    RowShare my_rows;
     Range my_strips{0, strips};
     if (!by_matrix) {
       // By whichever is scheduled more evenly; by rows each thread would pack all of B.
-      const std::int64_t row_share = ceil_div(call.m, team.size()) * call.n;
+      const std::int64_t tiles = ceil_div(ceil_div(call.m, ks.tile_rows), team.size());
+      const std::int64_t row_share = std::min(call.m, tiles * ks.tile_rows) * call.n;
       const std::int64_t strip_share = ceil_div(strips, team.size()) * ks.tile_columns() * call.m;
       const bool by_rows = copies != Copies::none ? row_share + row_share / 16 < strip_share
                                                   : row_share < strip_share;
-      (by_rows ? my_rows : my_strips) = team.share(by_rows ? call.m : strips);
+      if (by_rows) {
+        my_rows = {team.rank(), team.size()};
+      } else {
+        my_strips = team.share(strips);
+      }
     }
     for (std::int64_t batch = matrices.begin; batch < matrices.end; ++batch) {
       multiply(make_sums<T>(call, ks, batch, nullptr, 0), my_rows, my_strips, packed);

@@ -8,6 +8,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <new>
+#include <random>
 #include <string>
 #include <tuple>
 #include <vector>
@@ -130,6 +131,32 @@ TEST(GemmCpu, SameBitsWithAnyNumberOfThreadsWhereSumsAreStaged) {
     const std::vector<float> expected = product(1);
     for (int round = 0; round < 15; ++round) {
       for (const int threads : {2, 5, 8}) ASSERT_TRUE(product(threads) == expected) << threads;
+    }
+  }
+}
+
+/// Threads share rows or strips of columns: elements are summed by the same tiles.
+TEST(GemmCpu, SameBitsWithAnyNumberOfThreadsOfSmall) {
+  std::mt19937 engine(7);
+  std::normal_distribution<float> normal;
+  const auto random = [&](int count) {
+    std::vector<float> values(static_cast<std::size_t>(count));
+    for (float& value : values) value = normal(engine);
+    return values;
+  };
+  for (const auto& [m, n, k] :
+       {std::tuple{333, 100, 300}, std::tuple{1000, 5, 700}, std::tuple{3001, 17, 65},
+        std::tuple{29, 3000, 64}, std::tuple{457, 333, 9}, std::tuple{100, 75, 1500}}) {
+    std::vector<float> a = random(m * k), b = random(k * n);
+    const auto product = [&, m = m, n = n, k = k](int threads) {
+      Context context = Context::cpu(threads);
+      std::vector<float> c(static_cast<std::size_t>(m * n));
+      gemm(context, matrix(a, m, k), matrix(b, k, n), matrix(c, m, n), {}, {"small"});
+      return c;
+    };
+    const std::vector<float> expected = product(1);
+    for (const int threads : {2, 3, 7, 8}) {
+      EXPECT_TRUE(product(threads) == expected) << m << 'x' << n << 'x' << k << ' ' << threads;
     }
   }
 }

@@ -38,6 +38,14 @@ inline bool reads_in_place(const Gathered& g) {
          (g.dtype == DType::f32 || g.dtype == DType::f64);
 }
 
+/// Few channels are written and they are adjacent: the weights stay near, and gemm's `small` reads
+/// x where it is. Its bits, too, are the same for any number of threads.
+inline bool reads_rows_in_place(const Gathered& g) {
+  constexpr std::int64_t few_channels_written = 64, most_channels_read = 2048;
+  return pixels_are_rows(g) && g.m <= few_channels_written && g.q > 0 &&
+         g.q <= most_channels_read && (g.dtype == DType::f32 || g.dtype == DType::f64);
+}
+
 inline double pointwise_seconds(const Gathered& g, int threads) {
   const double rate = cpu::isa() == cpu::Isa::avx512 ? 200e9 : 90e9;
   constexpr double an_element = 0.08e-9, a_call = 1e-6, a_thread = 2e-6, a_small_strip = 14e-9;
@@ -54,6 +62,13 @@ inline double pointwise_seconds(const Gathered& g, int threads) {
     const double work = elements * (m * 2 / rate + an_element_in_place) +
                         static_cast<double>(g.pixels()) * m * a_result +
                         static_cast<double>(g.images) * (an_image + q * a_sweep);
+    return groups * (0.5e-6 + work / threads + team);
+  }
+  if (reads_rows_in_place(g)) {
+    constexpr double a_vector = 0.15e-9, a_written = 0.05e-9, a_pixel = 0.6e-9;
+    const std::size_t lanes = (cpu::isa() == cpu::Isa::avx512 ? 64 : 32) / size_of(g.dtype);
+    const double a_row = q * std::ceil(m / static_cast<double>(lanes)) * a_vector + m * a_written;
+    const double work = static_cast<double>(g.pixels()) * (a_row + a_pixel);
     return groups * (0.5e-6 + work / threads + team);
   }
   // Where pixels are columns, those of an image end in a vector that is not full. Small types are
@@ -106,7 +121,10 @@ inline void multiply_pointwise(Context& context, const Gathered& g, const ConstT
     return g.images == 1 || strides[0] == pixels * strides[4];
   };
   // Only these, not what gemm would choose: their bits are the same for any number of threads.
-  const std::string_view rung = !reads_in_place(g) ? "threads" : g.m == 1 ? "gemv" : "few_rows";
+  const std::string_view rung = reads_rows_in_place(g) ? "small"
+                                : !reads_in_place(g)   ? "threads"
+                                : g.m == 1             ? "gemv"
+                                                       : "few_rows";
   const auto element = static_cast<std::int64_t>(size_of(g.dtype));
   for (std::int64_t group = 0; group < g.groups; ++group) {
     ConstTensorRef x = matrices(x_given, group, g.q, pixels, g.x_strides[4], rows);

@@ -146,7 +146,7 @@ double small_seconds(const Call& call, int threads) {
   const double k = static_cast<double>(call.k), batch = static_cast<double>(call.batch);
   double slower = 1.02;
   // A is read again for each strip of columns: from L3, if it has left L2.
-  if (m * k * sizeof(T) > l2_bytes && call.n > 64) slower += 0.15;
+  if (m * k * sizeof(T) > l2_bytes && call.n > 64) slower += 0.3;
   // For each 16 columns with AVX2, by tiles of 6 rows (f32 192, 255, 384 and 512 cubed on a 2-core
   // Zen 4 vCPU: .75, .77, .76, .61 of the ceiling; packed .82, .88, .91, .75).
   if (ks.narrow_strips() && call.n > 64) slower += 0.23;
