@@ -6,8 +6,8 @@
 //          bias and activation. With channels last pixels are rows, of all images at once if they
 //          lie one behind the other.
 // Changes  against threads: x is packed by gemm, in blocks that it multiplies by all filters.
-// Cost     as gemm's threads; with up to eight filters as gemm's few_rows or gemv, and with up to 64
-//          and channels last as its small, which read x where it is.
+// Cost     as gemm's threads; with up to eight filters as gemm's few_rows or gemv, and with up to
+//          64 and channels last as its small, which read x where it is.
 // Limits   1 x 1, stride 1, no padding; pixels in one line. Only these rungs of gemm are called,
 //          not what gemm would choose: their bits are the same for any number of threads.
 // Tried    -

@@ -5,9 +5,9 @@
 //          only copy it from L2 to L2. B is read where it is, too, as long as a strip of it stays
 //          in L1; from then on each thread packs its strips one by one, right before using them.
 // Changes  against packed_simd: A is never copied, B at most once into 128 bytes x k that stay
-//          near; threads need no barrier. Rows are divided evenly among tiles, and threads take whole
-//          tiles: the same bits for any number of threads. Where all of B stays in L1, k being short,
-//          tiles go along rows of C. Up to twelve last columns go along k
+//          near; threads need no barrier. Rows are divided evenly among tiles, and threads take
+//          whole tiles: the same bits for any number of threads. Where all of B stays in L1, k
+//          being short, tiles go along rows of C. Up to twelve last columns go along k
 //          (detail/sliver-inl.hpp), four at a time.
 // Cost     A is read from L2 once for each 32 columns: 56 bytes for 448 multiply-adds.
 // Limits   A beyond L2, or rows a multiple of 4 KiB apart: 14 lines of one set do not fit in the 12
@@ -25,14 +25,14 @@ using namespace gemm_cpu;
 using cpu::Range;
 using cpu::Team;
 
-/// One of so many parts of C's rows, in whole tiles, whose heights depend on C alone: so do the bits
-/// then, and not on the number of threads.
+/// One of so many parts of C's rows, in whole tiles. Their heights depend on C alone: so do the
+/// bits then, and not on the number of threads.
 struct RowShare {
   int part = 0;
   int parts = 1;
 
-  /// f(first, count) for each of its tiles, of at most `most` rows. They are even: a last one of two
-  /// rows would not hide the latency of its FMAs. Which rows these are.
+  /// f(first, count) for each of its tiles, of at most `most` rows. They are even: a last one of
+  /// two rows would not hide the latency of its FMAs. Returns which rows these are.
   template <class F>
   Range for_tiles(std::int64_t rows, std::int64_t most, F&& f) const {
     const std::int64_t height = ceil_div(rows, ceil_div(rows, most));
