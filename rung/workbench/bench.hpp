@@ -122,7 +122,7 @@ class SmallerProblems {
   Cost cost_;
   Context& context_;
   std::vector<std::unique_ptr<Instance>> made_;  // by the number of halvings, the first for 1
-  int most_halvings_;
+  int max_halvings_;
 };
 
 /// About how long bench_problem() takes, and for how many versions: from a first timing of each on

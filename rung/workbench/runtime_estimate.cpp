@@ -62,8 +62,8 @@ SmallerProblems::SmallerProblems(const AnyOperator& op, const Problem& problem, 
       problem_(problem),
       cost_(cost),
       context_(context),
-      most_halvings_(halvings(problem, first_elements)) {
-  made_.resize(static_cast<std::size_t>(most_halvings_));
+      max_halvings_(halvings(problem, first_elements)) {
+  made_.resize(static_cast<std::size_t>(max_halvings_));
 }
 SmallerProblems::~SmallerProblems() = default;
 
@@ -76,7 +76,7 @@ Instance* SmallerProblems::made(int halvings) {
 RuntimeEstimate SmallerProblems::predict(const RungInfo& rung, double longest_call) {
   constexpr double short_call = 0.1;  // of which the first may have loaded a library
   RuntimeEstimate estimate;
-  for (int times = most_halvings_; times > 0; --times) {
+  for (int times = max_halvings_; times > 0; --times) {
     const Problem smaller = halved(problem_, times);
     Instance* const instance = made(times);
     if (instance == nullptr || !instance->supports(rung, context_)) continue;

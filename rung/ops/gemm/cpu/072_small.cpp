@@ -31,11 +31,11 @@ struct RowShare {
   int part = 0;
   int parts = 1;
 
-  /// f(first, count) for each of its tiles, of at most `most` rows. They are even: a last one of
-  /// two rows would not hide the latency of its FMAs. Returns which rows these are.
+  /// f(first, count) for each of its tiles, of at most `max_height` rows. They are even: a last one
+  /// of two rows would not hide the latency of its FMAs. Returns which rows these are.
   template <class F>
-  Range for_tiles(std::int64_t rows, std::int64_t most, F&& f) const {
-    const std::int64_t height = ceil_div(rows, ceil_div(rows, most));
+  Range for_tiles(std::int64_t rows, std::int64_t max_height, F&& f) const {
+    const std::int64_t height = ceil_div(rows, ceil_div(rows, max_height));
     const Range tiles = cpu::part_of(ceil_div(rows, height), part, parts);
     for (std::int64_t tile = tiles.begin; tile < tiles.end; ++tile) {
       f(tile * height, std::min(height, rows - tile * height));

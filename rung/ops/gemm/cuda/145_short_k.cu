@@ -251,7 +251,7 @@ Support supports(const Gemm::Args& args, const Context& context) {
 
 /// How a call is shared out.
 struct ShortCut {
-  int along;    // of a block's warps that are adjacent on a row
+  int along;    // adjacent warps of a block on one row of C
   int tiles;    // of 64 rows that a block makes
   int columns;  // of C that a block makes, at the least
   [[nodiscard]] int height() const { return rows * tiles; }
@@ -263,7 +263,7 @@ ShortCut cut_short(const P& p, const Context& context) {
   constexpr int width = lane_columns<typename P::Sum>;
   constexpr int warp_columns = 32 * width;
   const bool packed = p.c.strides[2] == 1;
-  const int most_along = warps / (packed ? rows_alike(p.c.strides[1], width) : 1);
+  const int max_along = warps / (packed ? rows_alike(p.c.strides[1], width) : 1);
   const double enough = 1.5 * context.info().sms;
   const double row_tiles =
       static_cast<double>(tiles_of(p.m(), rows)) * static_cast<double>(p.c.shape[0]);
@@ -271,7 +271,7 @@ ShortCut cut_short(const P& p, const Context& context) {
     return row_tiles * static_cast<double>(tiles_of(p.n(), std::int64_t{warp_columns} * along));
   };
   int along = 1;
-  while (along < most_along && std::int64_t{warp_columns} * along < p.n() &&
+  while (along < max_along && std::int64_t{warp_columns} * along < p.n() &&
          blocks_with(along * 2) >= enough) {
     along *= 2;
   }
