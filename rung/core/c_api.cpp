@@ -113,6 +113,13 @@ rung_status rung_context_create(rung_backend backend, int device_or_threads, voi
 
 void rung_context_destroy(rung_context* context) { delete context; }
 
+rung_status rung_context_set_choice(rung_context* context, rung_choice choice) {
+  return guarded([&] {
+    require(context, {"context"});
+    context->context.set_choice(checked_enum(choice, rung::Choice::fastest, {"choice"}));
+  });
+}
+
 rung_status rung_context_synchronize(rung_context* context) {
   return guarded([&] {
     require(context, {"context"});

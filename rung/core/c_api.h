@@ -63,6 +63,7 @@ typedef struct rung_tensor {
 } rung_tensor;
 
 typedef struct rung_context rung_context;
+typedef enum rung_choice { RUNG_CHOICE_REPEATABLE = 0, RUNG_CHOICE_FASTEST = 1 } rung_choice;
 
 /* "f32" and so on; "unknown dtype" for other numbers. */
 RUNG_C_API const char* rung_dtype_name(rung_dtype dtype);
@@ -102,6 +103,11 @@ RUNG_C_API rung_status rung_context_create(rung_backend backend, int device_or_t
                                            void* stream, rung_context** context);
 /* NULL is allowed. Enqueued work should be done: see rung_context_synchronize. */
 RUNG_C_API void rung_context_destroy(rung_context* context);
+/* How calls on a CPU choose among an operator's kernels, which may add in different orders.
+ * RUNG_CHOICE_REPEATABLE, the default: by shapes, layouts and options alone, so that any number of
+ * threads gives the same bits. RUNG_CHOICE_FASTEST: also by the number of threads, so that another
+ * number may give other bits. */
+RUNG_C_API rung_status rung_context_set_choice(rung_context* context, rung_choice choice);
 /* Waits for all enqueued work; returns what went wrong in it. */
 RUNG_C_API rung_status rung_context_synchronize(rung_context* context);
 

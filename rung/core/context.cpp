@@ -149,6 +149,7 @@ Context& Context::operator=(Context&& other) noexcept {
   release();
   device_ = other.device_;
   threads_ = other.threads_;
+  choice_ = other.choice_;
   stream_ = other.stream_;
   info_ = other.info_;
   pool_ = std::exchange(other.pool_, nullptr);
@@ -169,10 +170,30 @@ Context::Pool& Context::pool() const {
   return *pool_;
 }
 
-/// What is remembered goes first: it may own streams, and work on the workspace.
-void Context::release() noexcept {
+void Context::forget() noexcept {
   while (memos_ != nullptr) delete std::exchange(memos_, memos_->next);
+}
+
+/// Memos are released first: they may own streams, and work on the workspace.
+void Context::release() noexcept {
+  forget();
   delete std::exchange(pool_, nullptr);
+}
+
+void Context::set_choice(Choice choice) {
+  if (choice != Choice::repeatable && choice != Choice::fastest) {
+    throw Error(ErrorCode::invalid_argument, "choice is " +
+                                                 std::to_string(static_cast<int>(choice)) +
+                                                 "; accepted: repeatable, fastest");
+  }
+  // Rungs chosen in the other way are remembered.
+  if (choice != choice_ && backend() == Backend::cpu) forget();
+  choice_ = choice;
+}
+
+void detail::ContextUse::throw_in_use() {
+  throw Error(ErrorCode::invalid_argument,
+              "the context is in use by another thread; accepted: a context for each thread");
 }
 
 void* Context::grow(std::size_t bytes) {

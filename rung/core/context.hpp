@@ -2,13 +2,16 @@
 // Context: where a call runs - backend, device, stream, threads - and the workspace it may use.
 //
 // All work is enqueued on the context's stream (cpu and simt: done when the call returns). A
-// context serves one host thread at a time; contexts are cheap, so give each thread its own.
+// context serves one host thread at a time; contexts are cheap, so give each thread its own. A call
+// on a context that another thread is using throws Error(invalid_argument), before it starts or
+// when it ends; results of both calls are then undefined.
 // The workspace grows to the largest need seen and is then reused: after the first call of a shape
 // nothing is allocated, so that calls may be captured in a CUDA graph. Blocks that a captured
 // graph may still point to are kept until the context ends.
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <string>
 
 #include "rung/core/export.hpp"
@@ -59,6 +62,16 @@ class RUNG_API DeviceRegistration {
 /// Null when librung was built without this backend.
 RUNG_API const DeviceApi* device_api(Backend backend);
 
+/// How calls on a CPU choose among an operator's rungs, which may add in different orders.
+enum class Choice : std::uint8_t {
+  repeatable,  // by shapes, layouts and options alone: any number of threads gives the same bits
+  fastest,     // also by the number of threads, so that another number may give other bits
+};
+
+namespace detail {
+class ContextUse;
+}
+
 class RUNG_API Context {
  public:
   /// threads = 0: every core that this process may use (honours OMP_NUM_THREADS and affinity).
@@ -84,6 +97,10 @@ class RUNG_API Context {
   [[nodiscard]] int threads() const noexcept { return threads_; }
   [[nodiscard]] void* stream() const noexcept { return stream_; }
   [[nodiscard]] const DeviceInfo& info() const noexcept { return *info_; }
+
+  [[nodiscard]] Choice choice() const noexcept { return choice_; }
+  /// Calls from now on choose so. GPUs have no use for it.
+  void set_choice(Choice choice);
 
   /// At least `bytes` of scratch memory on the device, 4096-byte aligned, valid until the next
   /// call on this context. The one buffer is handed out whole: ask once a call.
@@ -128,17 +145,58 @@ class RUNG_API Context {
   /// Throws unless valid().
   [[nodiscard]] Pool& pool() const;
   void* grow(std::size_t bytes);
+  void forget() noexcept;
   void release() noexcept;
+  friend class detail::ContextUse;
 
   Device device_;
   int threads_ = 1;
+  Choice choice_ = Choice::repeatable;
   void* stream_ = nullptr;
   void* workspace_ = nullptr;
   std::size_t capacity_ = 0;
   const DeviceInfo* info_ = nullptr;
   Pool* pool_ = nullptr;  // owned, as are the memos
   Memo* memos_ = nullptr;
+  const void* user_ = nullptr;  // identifies the thread that is in a call
 };
+
+namespace detail {
+/// Identifies the calling thread among those that are running.
+inline const void* this_thread() noexcept { return __builtin_thread_pointer(); }
+
+/// Marks a context as used by the calling thread while a call runs; a nested call finds the mark.
+/// Plain loads and stores, which cost a nanosecond: two calls that start within the same few
+/// nanoseconds may both set it, and then finish() of the first sees the other's.
+class RUNG_API ContextUse {
+ public:
+  explicit ContextUse(Context& context) : context_(context) {
+    const void* const user = __atomic_load_n(&context.user_, __ATOMIC_RELAXED);
+    if (user != nullptr && user != me_) throw_in_use();
+    nested_ = user == me_;
+    __atomic_store_n(&context.user_, me_, __ATOMIC_RELAXED);
+  }
+  ContextUse(const ContextUse&) = delete;
+  ContextUse& operator=(const ContextUse&) = delete;
+  ~ContextUse() {
+    if (!nested_ && mine()) __atomic_store_n(&context_.user_, nullptr, __ATOMIC_RELAXED);
+  }
+  /// Throws if another thread has used the context meanwhile.
+  void finish() const {
+    if (!mine()) throw_in_use();
+  }
+
+ private:
+  [[nodiscard]] bool mine() const {
+    return __atomic_load_n(&context_.user_, __ATOMIC_RELAXED) == me_;
+  }
+  [[noreturn]] static void throw_in_use();
+
+  Context& context_;
+  const void* me_ = this_thread();
+  bool nested_ = false;
+};
+}  // namespace detail
 
 /// Whether this backend can run here; if not, `why` says what is missing.
 struct Availability {

@@ -7,6 +7,19 @@
 
 namespace rung {
 
+const Context& comparison_context(const Context& context) {
+  // With two, a rung for one thread is preferred to a team's only where it takes less than half of
+  // the team's time on one core. A call on one thread loses less than a factor of two to that; a
+  // call on many threads loses only where the team's rung is that much slower on one.
+  constexpr int threads = 2;
+  if (context.backend() != Backend::cpu || context.choice() == Choice::fastest ||
+      context.threads() == threads) {
+    return context;
+  }
+  static const Context fixed = Context::cpu(threads);
+  return fixed;
+}
+
 double estimate_seconds(const Cost& traffic, const Speed& speed, const Context& context) {
   const NominalRates rates = nominal_rates(context);
   const auto share = [](double declared) { return declared > 0 ? declared : 1.0; };

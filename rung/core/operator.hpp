@@ -207,6 +207,11 @@ struct NominalRates {
 };
 RUNG_API NominalRates nominal_rates(const Context& context);
 
+/// The context that rungs are compared for in a call on `context`: on a CPU, unless it prefers
+/// Choice::fastest, one with a fixed number of threads, so that the choice, and with it the order
+/// of additions, does not depend on the number of threads.
+RUNG_API const Context& comparison_context(const Context& context);
+
 /// What a kernel costs beyond its work, beside others of one stream, its tail included.
 inline constexpr double launch_seconds = 4e-6;
 
@@ -256,13 +261,14 @@ template <class Op>
 const Rung<Op>& choose(const typename Op::Args& args, const Context& context, Pick pick = best) {
   const Rung<Op>* chosen = nullptr;
   double least = 0;
+  const Context& compared = comparison_context(context);
   for (const Rung<Op>* rung = Op::rungs().first; rung != nullptr; rung = rung->next) {
     const RungInfo& info = rung->info;
     if (info.backend != context.backend()) continue;
     if (pick.rung.empty() ? (info.peer || info.teaching) : info.name != pick.rung) continue;
     if (info.peer && !pick.peers) continue;
-    if (!rung->supports(args, context)) continue;
-    const double seconds = rung->estimate(args, context);
+    if (!rung->supports(args, compared)) continue;
+    const double seconds = rung->estimate(args, compared);
     if (chosen == nullptr || seconds < least ||
         (seconds == least && info.step > chosen->info.step)) {
       chosen = rung;
@@ -327,14 +333,19 @@ template <class Op, class Options>
 template <class Op>
 void call(Context& context, const typename Op::Call& given, Pick pick = best) {
   const auto make = [&]<class Call>() -> const auto& { return given; };
-  if (!pick.rung.empty()) return detail::call_named<Op>(context, pick, make);
-  auto& last = context.memo<detail::LastCall<Op, Nothing>>();
+  const detail::ContextUse use(context);
   bool moved = false;
-  if (last.rung == nullptr || !repeats<Op>(given, last.call, last.args, moved)) {
-    return detail::call_first<Op>(context, last, make);
+  if (!pick.rung.empty()) {
+    detail::call_named<Op>(context, pick, make);
+  } else if (auto& last = context.memo<detail::LastCall<Op, Nothing>>();
+             last.rung == nullptr || !repeats<Op>(given, last.call, last.args, moved)) {
+    detail::call_first<Op>(context, last, make);
+  } else if (moved) {
+    detail::call_moved<Op>(context, last, make);
+  } else {
+    last.rung->run(last.args, context);
   }
-  if (moved) return detail::call_moved<Op>(context, last, make);
-  last.rung->run(last.args, context);
+  use.finish();
 }
 
 /// The same without copying tensors, which would cost more than the comparison. Op::Call is
@@ -344,15 +355,20 @@ template <class Op>
 [[gnu::flatten]] void call(Context& context, const Pick& pick, const auto& make) {
   using Tensors = typename Op::template CallOf<TensorArgument, TensorArgument>;
   using Options = typename Op::template CallOf<Nothing, Nothing>;
-  if (!pick.rung.empty()) return detail::call_named<Op>(context, pick, make);
-  auto& last = context.memo<detail::LastCall<Op, Options>>();
+  const detail::ContextUse use(context);
   bool moved = false;
-  if (last.rung == nullptr || last.options != make.template operator()<Options>() ||
-      !same_layouts<Op>(make.template operator()<Tensors>(), last.call, moved)) {
-    return detail::call_first<Op>(context, last, make);
+  if (!pick.rung.empty()) {
+    detail::call_named<Op>(context, pick, make);
+  } else if (auto& last = context.memo<detail::LastCall<Op, Options>>();
+             last.rung == nullptr || last.options != make.template operator()<Options>() ||
+             !same_layouts<Op>(make.template operator()<Tensors>(), last.call, moved)) {
+    detail::call_first<Op>(context, last, make);
+  } else if (moved) {
+    detail::call_moved<Op>(context, last, make);
+  } else {
+    last.rung->run(last.args, context);
   }
-  if (moved) return detail::call_moved<Op>(context, last, make);
-  last.rung->run(last.args, context);
+  use.finish();
 }
 
 }  // namespace rung

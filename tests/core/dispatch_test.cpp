@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "doubling.hpp"
@@ -33,6 +34,7 @@ class Dispatch : public testing::TestWithParam<bool> {
 
   Context context = Context::cpu(1);
   Tensor x5{DType::f32, {5}}, y5{DType::f32, {5}};
+  Tensor x6{DType::f32, {6}}, y6{DType::f32, {6}};
   Tensor x8{DType::f32, {8}}, y8{DType::f32, {8}};
   Tensor integers{DType::i32, {5}}, integers_out{DType::i32, {5}};
 };
@@ -93,6 +95,56 @@ TEST_P(Dispatch, RemembersTheLastChoice) {
   twice(x8, y8);
   EXPECT_GT(trace.bindings, first.bindings) << "another layout is another choice";
   EXPECT_EQ(trace.ran.back(), "wide");
+}
+
+TEST_P(Dispatch, ChoosesTheSameRungForAnyNumberOfThreads) {
+  for (const int threads : {1, 2, 3, 64}) {
+    Context some = Context::cpu(threads);
+    call<Double>(some, {x6, y6});
+    EXPECT_EQ(trace.ran.back(), "team") << threads << " threads";
+  }
+}
+
+TEST_P(Dispatch, ChoosesTheFastestRungForItsThreadsWhereAsked) {
+  twice(x6, y6);
+  context.set_choice(Choice::fastest);
+  twice(x6, y6);
+  context.set_choice(Choice::repeatable);
+  twice(x6, y6);
+  EXPECT_EQ(trace.ran, (Names{"team", "plain", "team"})) << "on one thread";
+  expect_error(ErrorCode::invalid_argument, {"choice is 7", "accepted: repeatable, fastest"},
+               [&] { context.set_choice(Choice{7}); });
+}
+
+TEST_P(Dispatch, RefusesACallOnAContextThatAnotherThreadUses) {
+  int refused = 0;
+  trace.during = [&](Context& used) {
+    std::jthread([&] {
+      expect_error(ErrorCode::invalid_argument, {"the context is in use by another thread"}, [&] {
+        ++refused;
+        call<Double>(used, {x5, y5});
+      });
+    });
+  };
+  twice(x6, y6);
+  EXPECT_EQ(refused, 1);
+  EXPECT_EQ(trace.ran, Names{"team"});
+  std::jthread([&] { twice(x5, y5); });
+  EXPECT_EQ(trace.ran.back(), "plain") << "one thread after another may use it";
+}
+
+TEST_P(Dispatch, NestsCallsOfOneThread) {
+  trace.during = [&](Context& used) { call<Double>(used, {x5, y5}); };
+  twice(x6, y6);
+  twice(x5, y5);
+  EXPECT_EQ(trace.ran, (Names{"team", "plain", "plain"}));
+}
+
+TEST_P(Dispatch, AFailedCallLeavesItsContextFree) {
+  trace.during = [](Context&) { throw Error(ErrorCode::device, "broken"); };
+  expect_error(ErrorCode::device, {"broken"}, [&] { twice(x6, y6); });
+  std::jthread([&] { twice(x5, y5); });
+  EXPECT_EQ(trace.ran.back(), "plain");
 }
 
 TEST_P(Dispatch, NothingButPointersMayDifferFromTheLastCall) {
@@ -215,7 +267,7 @@ TEST_P(Dispatch, RungsAreListedByBackendPeerAndStep) {
   Names names;
   for (const RungInfo* rung : the_operator.rungs()) names.emplace_back(rung->name);
   EXPECT_EQ(names, (Names{"slow", "wrong_on_purpose", "plain", "early_tie", "late_tie", "wide",
-                          "vendor", "elsewhere"}));
+                          "team", "vendor", "elsewhere"}));
   const RungInfo& info = *the_operator.rungs()[5];
   EXPECT_EQ(info.after, "plain");
   EXPECT_NE(std::string(info.file).find("doubling.hpp"), std::string::npos);

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // An operator made for tests, y = 2 x, with rungs of every kind: general, faster but particular,
-// slower, a vendor's, a teaching one, and one on another backend. Included by one test only: its
+// slower, a team's, a vendor's, a teaching one, and one on another backend. Included by one test only: its
 // rungs register themselves.
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -20,6 +21,7 @@ struct Trace {
   std::vector<std::string> ran;
   int bindings = 0;
   int support_questions = 0;
+  std::function<void(Context&)> during;  // a run of "team"
 };
 Trace trace;
 bool library_present = true;
@@ -89,6 +91,7 @@ constexpr char plain_name[] = "plain";
 constexpr char wide_name[] = "wide";
 constexpr char early_name[] = "early_tie";
 constexpr char late_name[] = "late_tie";
+constexpr char team_name[] = "team";
 constexpr char slow_name[] = "slow";
 constexpr char peer_name[] = "vendor";
 constexpr char teaching_name[] = "wrong_on_purpose";
@@ -104,6 +107,22 @@ Cost double_traffic(const Double::Args& args) {
   return {16.0 * static_cast<double>(args.x.size()), 0};
 }
 double no_time(const Double::Args&, const Context&) { return 0; }
+Support needs_six(const Double::Args& args, const Context&) {
+  return args.x.size() == 6 ? supported : unsupported("the length is not 6");
+}
+/// 1.2 times what "plain" takes on one thread, shared by the team.
+double team_time(const Double::Args& args, const Context& context) {
+  const double one = estimate_seconds(Double::cost(args), {}, Context::cpu(1));
+  return 1.2 * one / context.threads();
+}
+/// As on one thread, however many there are.
+double plain_time(const Double::Args& args, const Context&) {
+  return estimate_seconds(Double::cost(args), {}, Context::cpu(1));
+}
+void run_team_of_doubles(const Double::Args& args, Context& context) {
+  run_named(team_name, args);
+  if (trace.during) trace.during(context);
+}
 Support library_here() {
   ++library_asked;
   return library_present ? supported : unsupported("libvendor.so is missing");
@@ -132,8 +151,16 @@ const Rung<Double> slow{{.name = slow_name,
                          .supports = needs_floats,
                          .traffic = double_traffic,
                          .run = run<slow_name>}};
-const Rung<Double> plain{
-    {.name = plain_name, .step = 10, .supports = needs_floats, .run = run<plain_name>}};
+const Rung<Double> plain{{.name = plain_name,
+                          .step = 10,
+                          .supports = needs_floats,
+                          .estimate = plain_time,
+                          .run = run<plain_name>}};
+const Rung<Double> team{{.name = team_name,
+                         .step = 30,
+                         .supports = needs_six,
+                         .estimate = team_time,
+                         .run = run_team_of_doubles}};
 const Rung<Double> vendor{{.name = peer_name,
                            .step = 0,
                            .peer = true,

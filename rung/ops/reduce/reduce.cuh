@@ -100,14 +100,15 @@ void reduce_by(Context& context, const View<const T, 2>& x, const View<S, 1>& y,
                 "reduce_by: y has " + std::to_string(y.shape[0]) +
                     " elements; accepted: " + std::to_string(x.shape[0]) + ", the rows of x");
   }
+  const detail::ContextUse use(context);
   if (context.backend() == Backend::cpu) {
     reduce_by_detail::on_cpu(context, x, y, identity, combine, map);
-    return;
+    return use.finish();
   }
 #if defined(__CUDACC__) || defined(RUNG_SIMT)
   if (context.backend() == device_backend) {
     reduce_by_detail::on_device(context, x, y, identity, combine, map);
-    return;
+    return use.finish();
   }
 #endif
   throw Error(ErrorCode::unsupported,

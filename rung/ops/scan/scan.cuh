@@ -142,14 +142,15 @@ void scan_by(Context& context, const View<const std::type_identity_t<T>, 2>& x, 
     }
   }
   if (x.shape[0] == 0 || x.shape[1] == 0) return;
+  const detail::ContextUse use(context);
   if (context.backend() == Backend::cpu) {
     scan_by_detail::OnCpu<T, Combine>(x, y, identity, combine, exclusive).run(context);
-    return;
+    return use.finish();
   }
 #if defined(__CUDACC__) || defined(RUNG_SIMT)
   if (context.backend() == device_backend) {
     scan_by_detail::on_device(context, x, y, identity, combine, exclusive);
-    return;
+    return use.finish();
   }
 #endif
   throw Error(ErrorCode::unsupported,

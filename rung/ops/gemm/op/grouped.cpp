@@ -142,6 +142,7 @@ void gemm_grouped(Context& context, std::span<const GemmProblem> problems,
              fmt::format("options have a {}; accepted: bias and residual of each product", option));
     }
   }
+  const detail::ContextUse use(context);
   const GroupedKernel* const kernel = kernel_of(context);
   std::vector<Gemm::Args> shared;
   std::vector<std::size_t> alone;
@@ -172,6 +173,7 @@ void gemm_grouped(Context& context, std::span<const GemmProblem> problems,
   for (const std::size_t i : alone) {
     of_product(i, [&] { call<Gemm>(context, call_of(problems[i], options), pick); });
   }
+  use.finish();
 }
 
 }  // namespace rung
