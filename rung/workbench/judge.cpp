@@ -5,6 +5,10 @@
 #include <fmt/format.h>
 
 #include <exception>
+#include <functional>
+#include <iterator>
+#include <optional>
+#include <string>
 #include <utility>
 
 #include "rung/core/error.hpp"
@@ -74,21 +78,29 @@ bool Judge::would_pass_zeros(const Tolerance& tolerance) {
   return all && output > 0;
 }
 
+/// Chooses the number of threads of the second run, another one for another problem or seed.
+int Judge::other_threads(int threads) const {
+  constexpr int numbers[] = {1, 2, 3, 7, 16};
+  std::size_t at = (std::hash<std::string>()(problem_.to_string()) + seed_) % std::size(numbers);
+  if (numbers[at] == threads) at = (at + 1) % std::size(numbers);
+  return numbers[at];
+}
+
 std::string Judge::run_and_compare(const RungInfo* rung, Context& context, bool twice) {
   Instance& made = instance();
   const Tolerance tolerance = this->tolerance(rung, context);
-  const auto run = [&] {
+  const auto run = [&](Context& where) {
     if (rung != nullptr) {
-      made.run(*rung, context);
+      made.run(*rung, where);
     } else {
-      made.call(context);
+      made.call(where);
     }
-    context.synchronize();
+    where.synchronize();
   };
   made.inputs.reset();
   // The same poison each time: copied once.
   if (before_.empty()) before_ = outputs(made);
-  run();
+  run(context);
   const std::vector<Tensor> after = outputs(made);
   // What is around the tensors first: an overrun explains wrong numbers, not the reverse.
   if (std::string damage = made.inputs.damage(); !damage.empty()) return damage;
@@ -107,12 +119,18 @@ std::string Judge::run_and_compare(const RungInfo* rung, Context& context, bool 
   if (!twice || (rung != nullptr && rung->peer)) return "";
 
   made.inputs.reset();
-  run();
+  std::optional<Context> other;
+  if (context.backend() == Backend::cpu) other = Context::cpu(other_threads(context.threads()));
+  run(other ? *other : context);
   const std::vector<Tensor> again = outputs(made);
   output = 0;
   for (const Inputs::Entry& entry : made.inputs.entries()) {
     if (!entry.written) continue;
-    std::string why = difference(entry.name, after[output], again[output]);
+    const std::string why = difference(entry.name, after[output], again[output]);
+    if (!why.empty() && other) {
+      return fmt::format("{} with {} threads, the second time with {}", why, context.threads(),
+                         other->threads());
+    }
     if (!why.empty()) return why;
     ++output;
   }

@@ -27,7 +27,8 @@ class Judge {
   /// Runs a rung - or the public call when `rung` is null - on poisoned outputs and judges
   ///   the numbers, against the oracle;
   ///   that every element was written, and nothing else: canaries, padding, inputs;
-  ///   with `twice`, that a second run gives the same bits (not asked of peers).
+  ///   with `twice`, that a second run, on a CPU with another number of threads, gives the same
+  ///   bits (not asked of peers).
   /// Whatever a rung throws is a failure, except that it does not support the problem.
   Verdict judge(const RungInfo* rung, Context& context, bool twice);
 
@@ -38,6 +39,7 @@ class Judge {
   Instance& host();
   void ask_oracle();
   std::string run_and_compare(const RungInfo* rung, Context& context, bool twice);
+  int other_threads(int threads) const;
   bool would_pass_zeros(const Tolerance& tolerance);
   Tolerance tolerance(const RungInfo* rung, const Context& context);
   std::vector<Tensor> outputs(Instance& instance) const;
