@@ -33,9 +33,8 @@
 //          them add such sums of 128 steps of k in f32; each product may lose 2^-13 of the largest
 //          sum among its 128. Of operands of like magnitude that is less than 2^-9 of |op(A)|
 //          |op(B)| in all, which `check` holds them to.
-// Repeats  the same bits from run to run for one number of threads, on one machine and for one
-//          layout (shape, strides, alignment). For small products another number of threads may
-//          choose another rung, and so add in another order.
+// Repeats  the same bits from run to run and for any number of threads, on one machine and for one
+//          layout (shape, strides, alignment).
 // Errors   Error(invalid_argument) for shapes, types, aliasing; Error(unsupported) where no rung of
 //          the backend takes the call, with every rung's reason.
 #pragma once

@@ -105,7 +105,9 @@ void short_k(const Call& call, Context& context) {
   cpu::run_team(threads, [&](const cpu::Team& team) {
     // Each thread packs its own copy of B: it has to come into its L2 anyway.
     T* b = workspace + team.rank() * b_size;
-    const cpu::Range rows = team.share(call.m);
+    // Whole tiles: a tile of few rows adds in another order.
+    const cpu::Range tiles = team.share(ceil_div(call.m, ks.tile_rows));
+    const cpu::Range rows{tiles.begin * ks.tile_rows, std::min(tiles.end * ks.tile_rows, call.m)};
     for (std::int64_t batch = 0; batch < call.batch; ++batch) {
       for (std::int64_t j = 0; j < call.n; j += columns_at_once) {
         const std::int64_t columns = std::min(columns_at_once, call.n - j);

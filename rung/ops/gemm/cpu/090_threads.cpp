@@ -264,17 +264,15 @@ template <class T>
 void threads(const Call& call, Context& context) {
   if (call.depth() == 0) return finish_without_product<T>(call);
   const Kernels<T>& ks = kernels<T>();
-  const int team_size = threads_worth(call, context.threads());
-  const bool one_each = call.batch >= team_size;  // a matrix a thread needs no barrier at all
+  // For any number of threads pieces of k are of one length, best for two (BlockLimits), as sums
+  // begin anew in each, and the workspace stays under 32 MiB: panels of A fit 8 MiB.
+  constexpr std::int64_t k_bytes = 4096, bytes_of_a = 8 << 20;
+  const auto most = static_cast<int>(bytes_of_a / (ks.tile_rows * k_bytes));
+  const int team_size = std::min(threads_worth(call, context.threads()), most);
+  const bool one_each = call.batch >= team_size;  // a matrix per thread needs no barrier at all
   BlockLimits limits = block_limits();
-  // However many threads: the workspace stays under 32 MiB.
-  const std::int64_t max_of_a = (6 << 20) / team_size;
-  limits.a_bytes = std::min(limits.a_bytes, max_of_a);
-  // 4096: see BlockLimits. Shorter where a single panel of that k would be too much for each.
-  if (team_size > 1 || ks.asks_for_lines) {
-    limits.k_bytes = std::clamp<std::int64_t>(max_of_a / ks.tile_rows / 512 * 512, 512,
-                                              std::min<std::int64_t>(limits.k_bytes, 4096));
-  }
+  limits.k_bytes = k_bytes;
+  limits.a_bytes = std::min(limits.a_bytes, bytes_of_a / team_size);
   if (one_each) {
     limits.b_bytes = (8 << 20) / team_size;
     limits.staged_bytes = (8 << 20) / team_size;
