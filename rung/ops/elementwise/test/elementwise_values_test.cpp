@@ -118,6 +118,40 @@ TEST_P(ElementwiseValuesOn, SpecialValuesInEveryRung) {
   }
 }
 
+/// x from `first` to `last`, where e^-x nears the largest number and then is infinite.
+template <class T>
+void expect_small_sigmoids(Context& context, T first, T last) {
+  constexpr int count = 4001;
+  constexpr T smallest = std::numeric_limits<T>::min();
+  std::vector<T> x(count);
+  std::vector<T> z(count);
+  for (int i = 0; i < count; ++i) {
+    x[static_cast<std::size_t>(i)] = first + (last - first) * static_cast<T>(i) / (count - 1);
+  }
+  for (const ElementwiseFunction function : {sigmoid, silu}) {
+    const auto args = bound({vector_of(x)}, vector_of(z), {.function = function});
+    const int ran = for_each_rung(args, context, [&](std::string_view rung) {
+      for (std::size_t i = 0; i < x.size(); ++i) {
+        const long double sigma = 1 / (1 + std::exp(-static_cast<long double>(x[i])));
+        const long double exact = function == silu ? x[i] * sigma : sigma;
+        const long double bound = 5 * std::numeric_limits<T>::epsilon() * std::abs(exact);
+        const bool may_be_zero = sigma < smallest;
+        ASSERT_TRUE((may_be_zero && z[i] == 0) ||
+                    std::abs(z[i] - exact) <= bound + std::numeric_limits<T>::denorm_min())
+            << rung << ' ' << to_string(function) << '(' << x[i] << ") is " << z[i] << ", not "
+            << exact;
+      }
+      std::fill(z.begin(), z.end(), T{7});
+    });
+    EXPECT_GE(ran, 1);
+  }
+}
+
+TEST_P(ElementwiseValuesOn, SmallSigmoidsAreSmallInEveryRung) {
+  expect_small_sigmoids<float>(context, -104, -80);
+  expect_small_sigmoids<double>(context, -746, -700);
+}
+
 TEST_P(ElementwiseValuesOn, FusedMeansRoundedOnce) {
   // (1 + e)(1 - e) - 1 = -e^2, which two roundings lose.
   const float e = 0x1p-13F;

@@ -137,7 +137,8 @@ struct Sigmoid {
     const V inside = clamp_keeping_nan(d, x, f32 ? -88.8F : -709.9F, 40);
     const ScaledExp<V> e = scaled_exp<-1>(d, inside);
     const V one = hn::Set(d, 1);
-    return hn::Div(one, hn::Add(one, hn::MulAdd(e.scale, e.expm1, e.scale)));
+    // A product, as the scale may be infinite and expm1 negative.
+    return hn::Div(one, hn::Add(one, hn::Mul(e.scale, hn::Add(one, e.expm1))));
   }
 };
 struct Silu {
