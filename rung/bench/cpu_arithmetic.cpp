@@ -145,7 +145,7 @@ Pace arithmetic_pace(std::string_view element, int threads, double operations) {
   const long many = std::max(std::lround(std::min(operations, max_each * threads) / each), 1L);
   const auto run = [element = std::string(element), threads, many](long repeats) {
     std::atomic<long> begun{0};  // whoever is free takes the next: no thread waits for a slower one
-    cpu::run_team(threads, [&](const cpu::Team&) {
+    cpu::run_shares(threads, [&](const cpu::Team&) {
       while (begun.fetch_add(1, std::memory_order_relaxed) < repeats * many) once(element);
     });
   };

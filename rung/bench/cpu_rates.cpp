@@ -22,7 +22,7 @@ std::vector<double> time_on_threads(int threads, void (*work)(int, long, void*),
   long repeats = 1;
   double begin = 0;
   bool counts = false;
-  cpu::run_team(threads, [&](const cpu::Team& team) {
+  cpu::run_ranks(cpu::Ranks::exact, threads, [&](const cpu::Team& team) {
     for (int sample = 0; sample < samples;) {
       // What the threads share is written by one of them, between two barriers.
       team.wait();

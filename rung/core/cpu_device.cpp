@@ -110,6 +110,11 @@ std::int64_t available_memory() {
   return INT64_MAX;
 }
 
+int usable_cores() {
+  const int allowed = cores_allowed();
+  return allowed > 0 ? allowed : std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
+}
+
 int default_threads() {
   // A list ("4,2") gives one number a nesting level; rung's regions are outermost.
   if (const char* text = std::getenv("OMP_NUM_THREADS"); text != nullptr) {
@@ -118,8 +123,7 @@ int default_threads() {
     const bool number = end != text && (*end == '\0' || *end == ',' || *end == ' ');
     if (number && threads >= 1 && threads <= INT16_MAX) return static_cast<int>(threads);
   }
-  const int allowed = cores_allowed();
-  return allowed > 0 ? allowed : std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
+  return usable_cores();
 }
 
 void* allocate_workspace(std::size_t bytes) {

@@ -13,6 +13,9 @@ namespace rung::detail {
 
 const DeviceApi& cpu_device_api() noexcept;
 
+/// The cores that the calling thread may run on.
+int usable_cores();
+
 /// OMP_NUM_THREADS where it is set to a number, else the cores this process may run on.
 int default_threads();
 

@@ -1,140 +1,648 @@
 // SPDX-License-Identifier: Apache-2.0
-// The thread team: one parallel region of OpenMP a call, barriers that spin before they yield.
+// Worker threads of teams: who takes part in a call, how threads wait for each other, and which of
+// them have lost their cores of late.
 #include "rung/cpu/team.hpp"
 
-#include <omp.h>
+#include <linux/futex.h>
 #include <pthread.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
+#include <chrono>
+#include <climits>
+#include <cstdlib>
+#include <cstring>
 #include <exception>
 #include <string>
 #include <thread>
 #include <vector>
 
+#include "rung/core/cpu_device.hpp"
 #include "rung/core/error.hpp"
+#include "rung/cpu/team_hooks.hpp"
 
 #if defined(__x86_64__)
 #include <immintrin.h>
 #endif
-#if defined(__SANITIZE_THREAD__)
-#include <sanitizer/tsan_interface.h>
-#endif
 
 namespace rung::cpu {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+using Time = Clock::time_point;
+using Duration = std::chrono::nanoseconds;
+using std::chrono::microseconds;
+using std::chrono::milliseconds;
+
+struct Tuning {
+  // A worker joins, and balanced shares end, within a microsecond or two of each other. Then
+  // sched_yield() between looks costs a fraction of that, and lends the core to whoever needs it.
+  Duration spin = microseconds(5);
+  // Waiting longer than this, a thread sleeps. Waking it takes 5 to 50 us.
+  Duration wait_awake = microseconds(100);
+  // The kernel ran something else during a sched_yield() this long: the core has other users.
+  Duration long_yield = microseconds(20);
+  // How long a body that waits is held up for workers that were awake, and that had to be woken.
+  Duration join_awake = microseconds(10);
+  Duration join_asleep = microseconds(100);
+  // Losses are looked for in a call at most this often, as two clocks cost 1 us.
+  Duration between_samples = microseconds(200);
+  Duration least_loss = microseconds(20);
+  // A worker that lost its core is left out for this many times as long: at most an eighth of all
+  // time is lost, and less where it happens again and again.
+  int first_penalty = 8, last_penalty = 64;
+  Duration longest_exclusion = milliseconds(500);
+  Duration between_looks_at_affinity = milliseconds(100);
+  int most_doublings = 8;
+};
+constexpr Tuning tuning;
+
+// --- waiting ----------------------------------------------------------------------------------
+
+void sleep_while(const std::atomic<std::uint32_t>& word, std::uint32_t value) {
+  static_assert(sizeof(word) == 4);
+  syscall(SYS_futex, &word, FUTEX_WAIT_PRIVATE, value, nullptr, nullptr, 0);
+}
+
+void wake(const std::atomic<std::uint32_t>& word, int threads) {
+  syscall(SYS_futex, &word, FUTEX_WAKE_PRIVATE, threads, nullptr, nullptr, 0);
+}
+
+void pause_core() {
+#if defined(__x86_64__)
+  _mm_pause();
+#elif defined(__aarch64__)
+  asm volatile("isb");
+#endif
+}
+
+/// Spins until done(), then yields; false when `limit` has passed, or another thread has used the
+/// core meanwhile.
+template <class Done>
+bool spin_until(const Done& done, Duration limit) {
+  constexpr int looks_per_time = 16;
+  for (int look = 0; look < looks_per_time; ++look) {
+    if (done()) return true;
+    pause_core();
+  }
+  const Time begin = Clock::now();
+  for (Time now = begin; now - begin < limit;) {
+    if (now - begin < tuning.spin) {
+      for (int look = 0; look < looks_per_time; ++look) {
+        if (done()) return true;
+        pause_core();
+      }
+      now = Clock::now();
+      continue;
+    }
+    if (done()) return true;
+    std::this_thread::yield();
+    const Time after = Clock::now();
+    if (after - now > tuning.long_yield) return done();
+    now = after;
+  }
+  return done();
+}
+
+/// Time that this thread has slept within calls.
+thread_local Duration slept{0};
+
+/// A word that threads wait on: they spin, then yield, then sleep.
+class Signal {
+ public:
+  [[nodiscard]] std::uint32_t value() const { return word_.load(std::memory_order_acquire); }
+  void wait_while(std::uint32_t old) {
+    if (spin_until([&] { return value() != old; }, tuning.wait_awake)) return;
+    const Time begin = Clock::now();
+    sleepers_.fetch_add(1, std::memory_order_seq_cst);
+    while (value() == old) sleep_while(word_, old);
+    sleepers_.fetch_sub(1, std::memory_order_relaxed);
+    slept += Clock::now() - begin;
+  }
+  void set(std::uint32_t value) {
+    word_.exchange(value, std::memory_order_seq_cst);
+    if (sleepers_.load(std::memory_order_seq_cst) > 0) wake(word_, INT_MAX);
+  }
+
+ private:
+  std::atomic<std::uint32_t> word_{0};
+  std::atomic<int> sleepers_{0};
+};
+
+}  // namespace
+
+namespace detail {
+
+/// Central barrier; the phase counts how often all have met.
+class Barrier {
+ public:
+  struct Abandoned {};
+
+  void wait() {
+    const std::uint32_t phase = phase_.value();
+    check();
+    if (arrived_.fetch_add(1, std::memory_order_acq_rel) + 1 == threads_) {
+      arrived_.store(0, std::memory_order_relaxed);
+      phase_.set(phase + 1);
+    } else {
+      phase_.wait_while(phase);
+    }
+    check();
+  }
+  /// A thread will never arrive: all that wait, or come to wait, throw Abandoned.
+  void abandon() {
+    abandoned_.store(true, std::memory_order_relaxed);
+    phase_.set(phase_.value() + 1);
+  }
+  void expect(int threads) { threads_ = threads; }
+
+ private:
+  void check() const {
+    if (abandoned_.load(std::memory_order_relaxed)) throw Abandoned{};
+  }
+
+  int threads_ = 1;
+  alignas(64) std::atomic<int> arrived_{0};
+  alignas(64) Signal phase_;
+  std::atomic<bool> abandoned_{false};
+};
+
+}  // namespace detail
 
 namespace {
 
-/// Set in the child of a fork(): the OpenMP runtime would wait for threads that only its parent
-/// has.
-std::atomic<bool> forked{false};
-[[maybe_unused]] const int at_fork = pthread_atfork(nullptr, nullptr, [] { forked = true; });
+// --- lost time --------------------------------------------------------------------------------
 
-/// Runs body(rank) on `threads` threads of its own, the calling one among them. Throws
-/// Error(out_of_memory), with no body begun, when the system does not start as many.
-template <class Body>
-void with_own_threads(int threads, const Body& body) {
-  enum Start { pending, go, cancelled };
-  std::atomic<int> start{pending};
-  std::vector<std::jthread> others;
-  const auto begin = [&](Start value) {
-    start = value;
-    start.notify_all();
-  };
-  try {
-    others.reserve(static_cast<std::size_t>(threads));
-    for (int rank = 1; rank < threads; ++rank) {
-      others.emplace_back([&start, &body, rank] {
-        start.wait(pending);
-        if (start == go) body(rank);
-      });
-    }
-  } catch (const std::exception& error) {  // std::system_error, or std::bad_alloc
-    begin(cancelled);
-    throw Error(ErrorCode::out_of_memory, "thread " + std::to_string(others.size() + 2) + " of " +
-                                              std::to_string(threads) + " cannot be started (" +
-                                              error.what() +
-                                              "); accepted: a context of fewer threads");
+Duration thread_cpu_time() {
+  timespec time{};
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+  return std::chrono::seconds(time.tv_sec) + Duration(time.tv_nsec);
+}
+
+/// Measures how long this thread was kept from running during a call: time that it neither ran nor
+/// slept. Only from time to time.
+class LossMeter {
+ public:
+  void begin(Time now) {
+    measures_ = now - sampled_ >= tuning.between_samples;
+    if (!measures_) return;
+    begin_ = now;
+    slept_ = slept;
+    cpu_time_ = thread_cpu_time();
   }
-  begin(go);
-  body(0);
-}
+  /// 0 where it is not worth a remark.
+  [[nodiscard]] Duration end() {
+    if (!measures_) return Duration{0};
+    sampled_ = Clock::now();
+    const Duration all = sampled_ - begin_;
+    const Duration lost = all - (thread_cpu_time() - cpu_time_) - (slept - slept_);
+    return lost > std::max(tuning.least_loss, all / 4) ? lost : Duration{0};
+  }
 
-/// The OpenMP runtime ends the process when it cannot start a thread. It keeps threads for each
-/// thread that calls it, so the first time that one needs so many, they are started once here.
-void expect_threads(int threads) {
-  thread_local int known = 1;
-  if (threads <= known) return;
-  with_own_threads(threads, [](int) {});
-  known = threads;
-}
-
-/// That a parallel region begins after what precedes it and ends before what follows, OpenMP
-/// promises; ThreadSanitizer (tests/tsan) does not see it, because the runtime is not compiled for
-/// it, and is informed. Of no effect elsewhere.
-struct RegionOrder {
-#if defined(__SANITIZE_THREAD__)
-  void release() { __tsan_release(this); }
-  void acquire() { __tsan_acquire(this); }
-#else
-  void release() {}
-  void acquire() {}
-#endif
+ private:
+  bool measures_ = false;
+  Time begin_, sampled_;
+  Duration cpu_time_{0}, slept_{0};
 };
 
-/// body(rank, size) on OpenMP's threads. Without ThreadSanitizer in this function alone: its reads
-/// of what the region captures are the compiler's own.
-template <class Body>
-__attribute__((no_sanitize("thread"))) void with_openmp_threads(int threads, const Body& body) {
-  RegionOrder begin, end;
-  begin.release();
-#pragma omp parallel num_threads(threads)
-  {
-    begin.acquire();
-    body(omp_get_thread_num(), omp_get_num_threads());
-    end.release();
+/// Keeps a worker out of calls after it has lost its core, for a time that grows while that goes
+/// on: the time lost in all is a small share.
+class Exclusion {
+ public:
+  [[nodiscard]] bool holds(Time now) const { return now < until_; }
+  void note_loss(Duration lost, Time now) {
+    const bool again = now < until_ + 2 * length_;
+    penalty_ = again ? std::min(2 * penalty_, tuning.last_penalty) : tuning.first_penalty;
+    hold(penalty_ * lost, now);
   }
-  end.acquire();
+  void hold(Duration length, Time now) {
+    length_ = std::min(length, tuning.longest_exclusion);
+    until_ = now + length_;
+  }
+
+ private:
+  Time until_;
+  Duration length_{0};
+  int penalty_ = 0;
+};
+
+// --- a call -----------------------------------------------------------------------------------
+
+/// Which ranks of a call have been taken.
+class RankClaims {
+ public:
+  void reset(int ranks) {
+    const auto words = static_cast<std::size_t>(ranks + 63) / 64;
+    if (words > taken_.size()) taken_ = std::vector<std::atomic<std::uint64_t>>(words);
+    for (std::size_t i = 0; i < words; ++i) taken_[i].store(0, std::memory_order_relaxed);
+  }
+  bool take(int rank) {
+    std::atomic<std::uint64_t>& word = taken_[static_cast<std::size_t>(rank) / 64];
+    const std::uint64_t bit = std::uint64_t{1} << rank % 64;
+    if ((word.load(std::memory_order_relaxed) & bit) != 0) return false;
+    return (word.fetch_or(bit, std::memory_order_relaxed) & bit) == 0;
+  }
+
+ private:
+  std::vector<std::atomic<std::uint64_t>> taken_;
+};
+
+/// One call of run_ranks() by several threads.
+class TeamCall {
+ public:
+  TeamCall(Ranks ranks, int threads, void (*body)(const Team&, void*), void* data,
+           RankClaims& claims)
+      : independent_(ranks == Ranks::independent),
+        threads_(threads),
+        body_(body),
+        data_(data),
+        claims_(claims) {
+    if (independent_) claims_.reset(threads);
+  }
+
+  [[nodiscard]] bool independent() const { return independent_; }
+
+  /// Runs `first` and then whatever ranks have not been taken; returns how many.
+  int run_ranks_from(int first) {
+    int ran = 0;
+    for (int i = 0; i < threads_ && !failed_.load(std::memory_order_relaxed); ++i) {
+      const int rank = first + i < threads_ ? first + i : first + i - threads_;
+      if (!claims_.take(rank)) continue;
+      guarded(rank, threads_, nullptr);
+      ++ran;
+    }
+    return ran;
+  }
+
+  /// Tells the threads that have joined how many they are.
+  void start(int size) {
+    barrier_.expect(size);
+    size_.set(static_cast<std::uint32_t>(size));
+  }
+  /// On a worker that has joined. Its rank is known once the call has started.
+  void run_rank(const int& rank) {
+    size_.wait_while(0);
+    guarded(rank, static_cast<int>(size_.value()), &barrier_);
+  }
+
+  void rethrow() const {
+    if (failure_) std::rethrow_exception(failure_);
+  }
+
+ private:
+  void guarded(int rank, int size, detail::Barrier* barrier) {
+    try {
+      body_(Team(rank, size, barrier), data_);
+    } catch (const detail::Barrier::Abandoned&) {
+      return;  // released by the thread whose exception is carried
+    } catch (...) {
+      if (!failed_.exchange(true)) failure_ = std::current_exception();
+      if (barrier != nullptr) barrier->abandon();
+    }
+  }
+
+  bool independent_;
+  int threads_;
+  void (*body_)(const Team&, void*);
+  void* data_;
+  RankClaims& claims_;
+  std::exception_ptr failure_;
+  std::atomic<bool> failed_{false};
+  alignas(64) Signal size_;
+  detail::Barrier barrier_;
+};
+
+// --- workers ----------------------------------------------------------------------------------
+
+/// Set in a thread that runs a body: calls from within run on it alone.
+thread_local bool in_body = false;
+
+std::atomic<int> running_workers{0};
+
+/// A thread that takes part in the calls of one other, which alone uses this class.
+class alignas(64) Worker {
+ public:
+  explicit Worker(int index) : index_(index), thread_([this] { serve(); }) {}
+  ~Worker() {
+    if (state_.exchange(stopping, std::memory_order_acq_rel) == asleep) wake(state_, 1);
+    thread_.join();
+  }
+  Worker(const Worker&) = delete;
+  Worker& operator=(const Worker&) = delete;
+
+  [[nodiscard]] bool is_left_out(Time now) const { return exclusion_.holds(now); }
+  [[nodiscard]] bool is_invited() const { return invited_; }
+  void note_loss(Duration lost) { exclusion_.note_loss(lost, Clock::now()); }
+
+  void invite(TeamCall& call) {
+    call_ = &call;
+    invited_ = true;
+    const bool sleeps = state_.exchange(invited, std::memory_order_acq_rel) == asleep;
+    was_awake_ = !sleeps && !waking_;
+    woken_ = sleeps;
+    if (!sleeps) return;
+    waking_ = true;
+    const Time begin = Clock::now();
+    wake(state_, 1);
+    wake_time_ = Clock::now() - begin;
+  }
+  /// How long it should take to join.
+  [[nodiscard]] Duration join_time() const {
+    return was_awake_ ? tuning.join_awake : tuning.join_asleep;
+  }
+  [[nodiscard]] bool has_joined() const {
+    return state_.load(std::memory_order_acquire) != invited;
+  }
+  /// Ends the invitation; false if the worker has joined.
+  bool withdraw() {
+    std::uint32_t expected = invited;
+    if (!state_.compare_exchange_strong(expected, idle, std::memory_order_acquire)) return false;
+    invited_ = false;
+    return true;
+  }
+  /// Of a worker that has joined a call which has not started.
+  void set_rank(int rank) { rank_ = rank; }
+  /// Waits until a worker that has joined is done.
+  void finish() {
+    invited_ = false;
+    waking_ = false;
+    const auto done = [&] { return state_.load(std::memory_order_acquire) == idle; };
+    if (!spin_until(done, tuning.wait_awake)) {
+      const Time begin = Clock::now();
+      std::uint32_t expected = joined;
+      if (state_.compare_exchange_strong(expected, awaited, std::memory_order_acquire)) {
+        while (state_.load(std::memory_order_acquire) == awaited) sleep_while(state_, awaited);
+      }
+      slept += Clock::now() - begin;
+    }
+    if (lost_ > Duration{0}) note_loss(lost_);
+  }
+  /// To be told after each call: a worker that was woken for nothing is woken less often.
+  void note_use(bool used) {
+    if (used) {
+      vain_wakes_ = 0;
+    } else if (woken_) {
+      const int times = std::min(vain_wakes_++, tuning.most_doublings);
+      exclusion_.hold(tuning.first_penalty * wake_time_ * (1 << times), Clock::now());
+    }
+  }
+  [[nodiscard]] bool has_run_ranks() const { return ranks_run_ > 0; }
+
+ private:
+  enum State : std::uint32_t {
+    idle,      // spins
+    asleep,    // waits to be woken
+    invited,   // a call is on
+    joined,    // takes part in it
+    awaited,   // takes part, and the caller sleeps
+    stopping,  // is to end
+  };
+
+  void serve() {
+    in_body = true;
+    running_workers.fetch_add(1, std::memory_order_relaxed);
+    while (wait_for_call()) {
+      if (const auto hook = team_hooks::before_joining.load(std::memory_order_relaxed))
+        hook(index_);
+      std::uint32_t expected = invited;
+      if (!state_.compare_exchange_strong(expected, joined, std::memory_order_acq_rel)) continue;
+      meter_.begin(Clock::now());
+      if (call_->independent()) {
+        ranks_run_ = call_->run_ranks_from(index_ + 1);
+      } else {
+        call_->run_rank(rank_);
+      }
+      lost_ = meter_.end();
+      if (state_.exchange(idle, std::memory_order_acq_rel) == awaited) wake(state_, 1);
+    }
+    running_workers.fetch_sub(1, std::memory_order_relaxed);
+  }
+
+  /// False when the worker is to end.
+  bool wait_for_call() {
+    std::uint32_t state = idle;
+    const auto called = [&] {
+      state = state_.load(std::memory_order_acquire);
+      return state == invited || state == stopping;
+    };
+    while (!spin_until(called, tuning.wait_awake)) {
+      std::uint32_t expected = idle;
+      if (!state_.compare_exchange_strong(expected, asleep, std::memory_order_acq_rel)) continue;
+      while (state_.load(std::memory_order_acquire) == asleep) sleep_while(state_, asleep);
+    }
+    return state == invited;
+  }
+
+  std::atomic<std::uint32_t> state_{idle};
+  int index_;
+  // Written before the worker may read them, and read after it has written them.
+  TeamCall* call_ = nullptr;
+  int rank_ = 0, ranks_run_ = 0;
+  Duration lost_{0};
+  LossMeter meter_;  // the worker's own
+  // The caller's own.
+  alignas(64) Exclusion exclusion_;
+  bool invited_ = false;
+  bool waking_ = false;     // woken, and has not joined a call since
+  bool was_awake_ = false;  // when the call began; else it was asleep, or waking
+  bool woken_ = false;      // by this call
+  int vain_wakes_ = 0;
+  Duration wake_time_{0};
+  std::thread thread_;  // starts last
+};
+
+/// How often this process is the child of a fork(): threads of an earlier generation do not exist.
+std::atomic<int> generation{0};
+[[maybe_unused]] const int at_fork = pthread_atfork(nullptr, nullptr, [] {
+  generation.fetch_add(1, std::memory_order_relaxed);
+  running_workers.store(0, std::memory_order_relaxed);
+});
+
+/// Marks the calling thread as one that runs a body.
+class InBody {
+ public:
+  InBody() { in_body = true; }
+  ~InBody() { in_body = false; }
+  InBody(const InBody&) = delete;
+  InBody& operator=(const InBody&) = delete;
+};
+
+using Body = void(const Team&, void*);
+
+/// All ranks on the calling thread.
+void run_alone(Ranks ranks, int threads, Body* body, void* data) {
+  if (ranks != Ranks::independent) return body(Team(0, 1, nullptr), data);
+  for (int rank = 0; rank < threads; ++rank) body(Team(rank, threads, nullptr), data);
+}
+
+/// The workers of one thread.
+class Pool {
+ public:
+  void run(Ranks ranks, int threads, Body* body, void* data) {
+    const InBody mark;
+    const Time now = Clock::now();
+    const bool exact = ranks == Ranks::exact;
+    const int most = std::min(threads, exact ? threads : cores(now)) - 1;
+    if (most > workers()) grow(most, threads);
+    const auto takes_part = [&](int i) { return exact || !workers_[i]->is_left_out(now); };
+    int first = 0;
+    while (first < most && !takes_part(first)) ++first;
+    if (first == most) return run_alone(ranks, threads, body, data);
+
+    TeamCall call(ranks, threads, body, data, claims_);
+    meter_.begin(now);
+    for (int i = first; i < most; ++i) {
+      if (takes_part(i)) workers_[i]->invite(call);
+    }
+    if (call.independent()) {
+      call.run_ranks_from(0);
+      for (int i = first; i < most; ++i) {
+        if (workers_[i]->is_invited() && workers_[i]->withdraw()) workers_[i]->note_use(false);
+      }
+    } else {
+      call.start(gather(first, most, exact));
+      call.run_rank(0);
+    }
+    for (int i = first; i < most; ++i) {
+      if (!workers_[i]->is_invited()) continue;
+      workers_[i]->finish();
+      workers_[i]->note_use(!call.independent() || workers_[i]->has_run_ranks());
+    }
+    if (const Duration lost = meter_.end(); lost > Duration{0}) {
+      // Some of the workers run on this thread's core.
+      for (int i = most / 2; i < most; ++i) workers_[i]->note_loss(lost);
+    }
+    call.rethrow();
+  }
+
+  void assume_cores(int cores) { assumed_cores_ = cores; }
+  void note_loss(int worker, Duration lost) { workers_.at(worker)->note_loss(lost); }
+
+ private:
+  [[nodiscard]] int workers() const { return static_cast<int>(workers_.size()); }
+
+  /// How many threads it is of use to have running.
+  int cores(Time now) {
+    if (assumed_cores_ > 0) return assumed_cores_;
+    if (cores_ == 0 || now - looked_ > tuning.between_looks_at_affinity) {
+      cores_ = rung::detail::usable_cores();
+      looked_ = now;
+    }
+    return cores_;
+  }
+
+  void grow(int count, int threads) {
+    try {
+      workers_.reserve(static_cast<std::size_t>(count));
+      while (workers() < count) workers_.push_back(std::make_unique<Worker>(workers()));
+    } catch (const std::exception& error) {  // std::system_error, or std::bad_alloc
+      throw Error(ErrorCode::out_of_memory, "thread " + std::to_string(workers() + 2) + " of " +
+                                                std::to_string(threads) + " cannot be started (" +
+                                                error.what() +
+                                                "); accepted: a context of fewer threads");
+    }
+  }
+
+  /// Waits for the workers [first, end) that are invited, gives ranks to those that join in time
+  /// and returns the size of the team.
+  int gather(int first, int end, bool all) {
+    const Time begin = Clock::now();
+    int size = 1;
+    for (int i = first; i < end; ++i) {
+      Worker& worker = *workers_[i];
+      if (!worker.is_invited()) continue;
+      const auto joined = [&] { return worker.has_joined(); };
+      if (all) {
+        while (!spin_until(joined, tuning.join_asleep)) std::this_thread::yield();
+      } else if (const Duration left = worker.join_time() - (Clock::now() - begin);
+                 !spin_until(joined, left) && worker.withdraw()) {
+        worker.note_loss(Clock::now() - begin);
+        continue;
+      }
+      worker.set_rank(size++);
+    }
+    return size;
+  }
+
+  std::vector<std::unique_ptr<Worker>> workers_;
+  RankClaims claims_;
+  LossMeter meter_;
+  int cores_ = 0, assumed_cores_ = 0;
+  Time looked_;
+};
+
+thread_local constinit bool thread_ends = false;
+
+/// Owns the pool of a thread, and ends its workers with it.
+struct PoolOwner {
+  Pool* pool = nullptr;
+  int of_generation = 0;
+
+  ~PoolOwner() {
+    thread_ends = true;
+    // Not the threads of the process that forked this one, nor those amid a call, from which
+    // exit() has been called.
+    if (of_generation == generation.load(std::memory_order_relaxed) && !in_body) delete pool;
+  }
+};
+
+/// The calling thread's pool; none where the thread is ending.
+Pool* my_pool() {
+  if (thread_ends) return nullptr;
+  thread_local PoolOwner owner;
+  const int now = generation.load(std::memory_order_relaxed);
+  if (owner.pool == nullptr || owner.of_generation != now) {
+    owner.pool = new Pool;
+    owner.of_generation = now;
+  }
+  return owner.pool;
+}
+
+/// RUNG_CPU_TEAM=exact: all teams are. For tests of bodies with each number of threads.
+bool all_teams_are_exact() {
+  static const bool exact = [] {
+    const char* text = std::getenv("RUNG_CPU_TEAM");
+    return text != nullptr && std::strcmp(text, "exact") == 0;
+  }();
+  return exact;
 }
 
 }  // namespace
 
-void Barrier::pause(int spin) const {
-  // About 20 us of spinning before the first yield: longer than the skew of well-balanced shares.
-  constexpr int spins = 1000;
-  if (abandoned_.load(std::memory_order_relaxed)) throw Abandoned{};
-  if (spin >= spins) {
-    std::this_thread::yield();
-    return;
-  }
-#if defined(__x86_64__)
-  _mm_pause();
-#endif
-}
-
 namespace detail {
 
-void run_parallel(int threads, void (*body)(const Team&, void*), void* data) {
-  Barrier barrier;
-  std::exception_ptr failure;
-  std::atomic<bool> failed{false};
-  const auto guarded = [&](int rank, int size) {
-    try {
-      body(Team(rank, size, &barrier), data);
-    } catch (const Barrier::Abandoned&) {
-      return;  // released by the thread whose exception is carried
-    } catch (...) {
-      if (!failed.exchange(true)) failure = std::current_exception();
-      barrier.abandon();
-    }
-  };
-  if (forked) {
-    with_own_threads(threads, [&](int rank) { guarded(rank, threads); });
-  } else {
-    expect_threads(threads);
-    with_openmp_threads(threads, guarded);
+void wait(Barrier* barrier) {
+  if (barrier == nullptr) {
+    throw Error(ErrorCode::internal,
+                "Team::wait() within run_shares(), whose ranks are independent");
   }
-  if (failure) std::rethrow_exception(failure);
+  barrier->wait();
+}
+
+void run_ranks(Ranks ranks, int threads, void (*body)(const Team&, void*), void* data) {
+  Pool* const pool = in_body ? nullptr : my_pool();
+  if (pool == nullptr) return run_alone(ranks, threads, body, data);
+  if (ranks == Ranks::concurrent && all_teams_are_exact()) ranks = Ranks::exact;
+  pool->run(ranks, threads, body, data);
 }
 
 }  // namespace detail
+
+namespace team_hooks {
+
+std::atomic<void (*)(int worker)> before_joining{nullptr};
+
+int workers() { return running_workers.load(std::memory_order_relaxed); }
+
+void assume_cores(int cores) { my_pool()->assume_cores(cores); }
+
+void note_loss(int worker, double seconds) {
+  my_pool()->note_loss(
+      worker, std::chrono::duration_cast<Duration>(std::chrono::duration<double>(seconds)));
+}
+
+}  // namespace team_hooks
 }  // namespace rung::cpu

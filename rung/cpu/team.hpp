@@ -1,17 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Team: the threads of one parallel call. run_team(n, body) runs body(team) on up to n threads and
-// returns when all are done; with n = 1 it is a plain call that never enters the OpenMP runtime.
-// The runtime may give fewer threads than requested (nested regions, limits): bodies divide their
-// work by team.size(), never by the number requested.
+// Team: the threads of one parallel call.
 //
-// An exception in one thread's body reaches the caller of run_team() after all threads have ended;
-// threads that wait at a barrier for the one that failed are released. Where the system cannot
-// start the threads, run_team() throws Error(out_of_memory). In the child of a fork(), where
-// OpenMP's threads no longer exist, each call starts threads of its own.
+// run_shares(n, body) runs body(team) once for each of n ranks, which are independent: another
+// thread takes the rank of one that is late, and one thread may run them all.
+// run_team(n, body) runs body(team) on up to n threads at once, which may meet in team.wait().
+// Threads that do not arrive within microseconds are left out: team.size() is any number from 1 to
+// n, by which bodies divide their work, and on which their results must not depend.
+//
+// Both return when all ranks have ended, and their writes are visible then. With n = 1, and within
+// another body, they call body on this thread alone. Each thread that makes calls has worker
+// threads of its own, at most as many as it may use cores. They spin for some tens of microseconds
+// after a call, then sleep; they end with the thread that makes the calls. A worker that loses its
+// core during a call is left out of the next ones for a while, so that another busy process costs a
+// call little (docs/adr/0016).
+//
+// The first exception of a body reaches the caller after all threads have ended. It releases the
+// threads in wait(); ranks that have not started are skipped. Where the system cannot start a
+// thread, both functions throw Error(out_of_memory), and no body has started. A child of fork()
+// starts threads of its own.
 #pragma once
 
-#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <type_traits>
@@ -19,35 +28,6 @@
 #include "rung/core/export.hpp"
 
 namespace rung::cpu {
-
-/// Central sense-reversing barrier that spins, then yields: a spinning wait costs some 0.1 us
-/// where an operating-system wait costs 5 to 50, but when more threads than cores are running, the
-/// one awaited needs the core.
-class Barrier {
- public:
-  /// `threads`: how many meet here, the same in all calls. Not a member: what the runtime really
-  /// gives is known only inside a parallel region, and a region of its own to note it down costs
-  /// all threads a barrier of the operating system's kind.
-  void wait(int threads) {
-    const std::uint32_t phase = phase_.load(std::memory_order_relaxed);
-    if (arrived_.fetch_add(1, std::memory_order_acq_rel) + 1 == threads) {
-      arrived_.store(0, std::memory_order_relaxed);
-      phase_.store(phase + 1, std::memory_order_release);
-      return;
-    }
-    for (int spin = 0; phase_.load(std::memory_order_acquire) == phase; ++spin) pause(spin);
-  }
-  /// A thread will never arrive: all that wait, or come to wait, throw Abandoned.
-  void abandon() { abandoned_.store(true, std::memory_order_relaxed); }
-  struct Abandoned {};
-
- private:
-  RUNG_API void pause(int spin) const;
-
-  alignas(64) std::atomic<int> arrived_{0};
-  alignas(64) std::atomic<std::uint32_t> phase_{0};
-  std::atomic<bool> abandoned_{false};
-};
 
 /// A half-open range of work items.
 struct Range {
@@ -62,41 +42,66 @@ constexpr Range part_of(std::int64_t count, int index, int parts) {
           count / parts * (index + 1) + count % parts * (index + 1) / parts};
 }
 
+/// How the ranks of a body depend on each other.
+enum class Ranks : std::uint8_t {
+  independent,  // the body never waits: ranks run in any order, several perhaps on one thread
+  concurrent,   // the body waits: each rank has a thread of its own; late threads have no rank
+  exact         // as concurrent, with as many threads as requested, however late they are
+};
+
+namespace detail {
+class Barrier;
+RUNG_API void wait(Barrier* barrier);
+}  // namespace detail
+
 class Team {
  public:
-  Team(int rank, int size, Barrier* barrier) : rank_(rank), size_(size), barrier_(barrier) {}
+  Team(int rank, int size, detail::Barrier* barrier)
+      : rank_(rank), size_(size), barrier_(barrier) {}
 
+  /// From 0 to size() - 1, and no two ranks that run at the same time are equal.
   [[nodiscard]] int rank() const { return rank_; }
   [[nodiscard]] int size() const { return size_; }
-  /// Every thread arrives before any goes on.
+  /// Every thread arrives before any goes on. Throws Error(internal) in a body of run_shares().
   void wait() const {
-    if (size_ > 1) barrier_->wait(size_);
+    if (size_ > 1) detail::wait(barrier_);
   }
-  /// This thread's share of `count` items.
+  /// This rank's share of `count` items.
   [[nodiscard]] Range share(std::int64_t count) const { return part_of(count, rank_, size_); }
 
  private:
   int rank_;
   int size_;
-  Barrier* barrier_;
+  detail::Barrier* barrier_;
 };
 
 namespace detail {
-/// Plain function and pointer: the parallel region then lives in one ordinary function, whatever
-/// instruction set the caller was compiled for.
-RUNG_API void run_parallel(int threads, void (*body)(const Team&, void*), void* data);
+/// Plain function and pointer: a body then runs from one ordinary function, whatever instruction
+/// set its caller was compiled for.
+RUNG_API void run_ranks(Ranks ranks, int threads, void (*body)(const Team&, void*), void* data);
 }  // namespace detail
 
+/// For a body of which it depends on the call whether it waits.
 template <class Body>
-void run_team(int threads, Body&& body) {
+void run_ranks(Ranks ranks, int threads, Body&& body) {
   if (threads <= 1) {
     body(Team(0, 1, nullptr));
     return;
   }
   using Plain = std::remove_reference_t<Body>;
-  detail::run_parallel(
-      threads, [](const Team& team, void* data) { (*static_cast<Plain*>(data))(team); },
-      std::addressof(body));
+  detail::run_ranks(
+      ranks, threads, [](const Team& team, void* data) { (*static_cast<Plain*>(data))(team); },
+      const_cast<void*>(static_cast<const void*>(std::addressof(body))));
+}
+
+template <class Body>
+void run_team(int threads, Body&& body) {
+  run_ranks(Ranks::concurrent, threads, body);
+}
+
+template <class Body>
+void run_shares(int threads, Body&& body) {
+  run_ranks(Ranks::independent, threads, body);
 }
 
 }  // namespace rung::cpu

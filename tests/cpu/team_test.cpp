@@ -29,9 +29,14 @@ int in_child(const Body& body) {
   return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
 
+template <class Body>
+void run_exactly(int threads, Body&& body) {
+  run_ranks(Ranks::exact, threads, body);
+}
+
 int threads_that_ran(int threads) {
   std::atomic<int> ran{0};
-  run_team(threads, [&](const Team& team) {
+  run_exactly(threads, [&](const Team& team) {
     team.wait();
     ran += team.size() == threads ? 1 : 100;
   });
@@ -41,7 +46,7 @@ int threads_that_ran(int threads) {
 TEST(Team, AnExceptionReachesTheCaller) {
   for (const int thrower : {0, 1, 2}) {
     try {
-      run_team(3, [&](const Team& team) {
+      run_exactly(3, [&](const Team& team) {
         if (team.rank() == thrower) throw std::runtime_error("from " + std::to_string(thrower));
       });
       FAIL() << "nothing was thrown";
@@ -54,13 +59,13 @@ TEST(Team, AnExceptionReachesTheCaller) {
 
 TEST(Team, AnExceptionReleasesThoseThatWait) {
   for (const int thrower : {0, 2}) {
-    EXPECT_THROW(run_team(3,
-                          [&](const Team& team) {
-                            team.wait();
-                            if (team.rank() == thrower) throw std::out_of_range("one");
-                            team.wait();
-                            team.wait();
-                          }),
+    EXPECT_THROW(run_exactly(3,
+                             [&](const Team& team) {
+                               team.wait();
+                               if (team.rank() == thrower) throw std::out_of_range("one");
+                               team.wait();
+                               team.wait();
+                             }),
                  std::out_of_range);
   }
 }
@@ -70,7 +75,7 @@ TEST(Team, RunsInTheChildOfAFork) {
   EXPECT_EQ(in_child([] {
               if (threads_that_ran(3) != 3) return 1;
               try {
-                run_team(2, [](const Team& team) {
+                run_exactly(2, [](const Team& team) {
                   if (team.rank() == 1) throw std::runtime_error("");
                 });
               } catch (const std::runtime_error&) {
@@ -90,7 +95,7 @@ TEST(Team, NoRoomForThreadsIsAnError) {
               const rlimit little{std::size_t{64} << 20, std::size_t{64} << 20};
               if (setrlimit(RLIMIT_AS, &little) != 0) return 2;
               try {
-                run_team(1000, [](const Team&) {});
+                run_exactly(1000, [](const Team&) {});
               } catch (const Error& error) {
                 return error.code() == ErrorCode::out_of_memory ? 0 : 3;
               }

@@ -69,7 +69,7 @@ void add_sum(const AddSum::Args& args, Context& context) {
   const std::int64_t n = args.x.size();
   auto* sums = static_cast<double*>(
       context.workspace(static_cast<std::size_t>(context.threads()) * sizeof(double)));
-  cpu::run_team(context.threads(), [&](const cpu::Team& team) {
+  cpu::run_ranks(cpu::Ranks::exact, context.threads(), [&](const cpu::Team& team) {
     const cpu::Range mine = team.share(n);
     sums[team.rank()] = std::accumulate(x + mine.begin, x + mine.end, 0.0);
     team.wait();
@@ -130,7 +130,7 @@ TEST(Threads, RunTeamsAtOnceThatThrowNowAndThen) {
     for (int i = 0; i < calls; ++i) {
       std::vector<int> seen(3);
       const auto run = [&] {
-        cpu::run_team(3, [&](const cpu::Team& team) {
+        cpu::run_ranks(cpu::Ranks::exact, 3, [&](const cpu::Team& team) {
           seen[static_cast<std::size_t>(team.rank())] = i;
           team.wait();
           if (i % 5 == caller && team.rank() == i % 3) throw std::runtime_error("now");

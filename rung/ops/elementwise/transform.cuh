@@ -163,7 +163,7 @@ void transform(Context& context, const F& f, const View<Out, N>& z, const View<I
     // A few nanoseconds per element at worst: below some thousands, waking a thread takes longer.
     constexpr std::int64_t worth_a_team = 16384;
     const int threads = layout.count < worth_a_team ? 1 : context.threads();
-    cpu::run_team(threads, [&](const cpu::Team& team) {
+    cpu::run_shares(threads, [&](const cpu::Team& team) {
       const cpu::Range mine = team.share(layout.count);
       detail::compute<F, Out, std::remove_const_t<In>...>(f, layout, mine.begin, mine.end, z.data,
                                                           Pointers{}, in.data...);

@@ -69,7 +69,8 @@ void on_cpu(Context& context, const View<const T, 2>& x, const View<S, 1>& y, co
       share
           ? static_cast<S*>(context.workspace(static_cast<std::size_t>(rows * chunks) * sizeof(S)))
           : nullptr;
-  cpu::run_team(threads, [&](const cpu::Team& team) {
+  const auto ranks = share ? cpu::Ranks::concurrent : cpu::Ranks::independent;
+  cpu::run_ranks(ranks, threads, [&](const cpu::Team& team) {
     if (share) {
       const cpu::Range tasks = team.share(rows * chunks);
       for (std::int64_t task = tasks.begin; task < tasks.end; ++task) {

@@ -53,7 +53,8 @@ class OnCpu {
     auto* totals = static_cast<T*>(context.workspace(static_cast<std::size_t>(items) * sizeof(T)));
     const int threads =
         static_cast<int>(smaller<std::int64_t>(context.threads(), larger<std::int64_t>(items, 1)));
-    cpu::run_team(threads, [&](const cpu::Team& team) {
+    const auto ranks = chunks() > 1 ? cpu::Ranks::concurrent : cpu::Ranks::independent;
+    cpu::run_ranks(ranks, threads, [&](const cpu::Team& team) {
       const cpu::Range mine = team.share(items);
       if (chunks() > 1) {
         for (std::int64_t item = mine.begin; item < mine.end; ++item) totals[item] = total(item);

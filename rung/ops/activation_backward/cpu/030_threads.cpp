@@ -28,7 +28,7 @@ double estimate(const ActivationBackward::Args& args, const Context& context) {
 void run(const ActivationBackward::Args& args, Context& context) {
   constexpr std::int64_t block = 4096;  // elements: whole lines of every type
   const std::int64_t count = args.elements.size();
-  cpu::run_team(threads_worth(args, context), [&](const cpu::Team& team) {
+  cpu::run_shares(threads_worth(args, context), [&](const cpu::Team& team) {
     const cpu::Range blocks = team.share(ceil_div(count, block));
     activation_backward_cpu::compute(args, blocks.begin * block,
                                      std::min(blocks.end * block, count));

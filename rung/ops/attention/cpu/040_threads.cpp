@@ -120,7 +120,8 @@ void run(const Attention::Args& args, Context& context) {
   std::byte* const parts = memory + threads * scratch;
   Attend* const attend = attend_for(args.q.dtype);
   std::atomic<std::int64_t> next{0};
-  cpu::run_team(threads, [&](const cpu::Team& team) {
+  const auto ranks = plan.splits > 1 ? cpu::Ranks::concurrent : cpu::Ranks::independent;
+  cpu::run_ranks(ranks, threads, [&](const cpu::Team& team) {
     for (std::int64_t unit = next++; unit < plan.units(args); unit = next++) {
       const std::int64_t split = unit % plan.splits;
       // The last rows of a causal call see most keys: they start first.

@@ -140,7 +140,7 @@ void depthwise_channel_vectors(const Gathered& g, Context& context, int threads)
 
 void depthwise_rows(const Gathered& g, int threads) {
   const std::int64_t rows = g.images * g.axis[0].places * g.axis[1].places;
-  cpu::run_team(threads, [&](const cpu::Team& team) {
+  cpu::run_shares(threads, [&](const cpu::Team& team) {
     const cpu::Range share = team.share(g.groups * rows);
     for (std::int64_t i = share.begin; i < share.end; ++i) {
       Run run{};

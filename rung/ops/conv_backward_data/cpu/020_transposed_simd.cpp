@@ -49,7 +49,7 @@ void clear(const conv_layer::Gathered& g, int threads) {
   }
   std::int64_t runs = 1;
   for (int i = 0; i < outer; ++i) runs *= axes[i].places;
-  cpu::run_team(threads, [&](const cpu::Team& team) {
+  cpu::run_shares(threads, [&](const cpu::Team& team) {
     const cpu::Range share = team.share(runs);
     for (std::int64_t i = share.begin; i < share.end; ++i) {
       std::int64_t at = 0;

@@ -46,7 +46,7 @@ double estimate(const Elementwise::Args& args, const Context& context) {
 
 void run(const Elementwise::Args& args, Context& context) {
   elementwise_cpu::with_runs(args, worth_streaming(args), [&](const auto& runs) {
-    cpu::run_team(threads_worth(args, context), [&](const cpu::Team& team) {
+    cpu::run_shares(threads_worth(args, context), [&](const cpu::Team& team) {
       // Shares of whole pages of the smallest type's result, so that no line has two writers.
       constexpr std::int64_t block = 4096;
       const cpu::Range blocks = team.share((args.size() + block - 1) / block);

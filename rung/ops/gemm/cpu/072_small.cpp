@@ -138,7 +138,7 @@ void small(const Call& call, Context& context) {
     workspace = static_cast<T*>(context.workspace(threads * copy_size * sizeof(T)));
   }
 
-  cpu::run_team(threads, [&](const Team& team) {
+  cpu::run_shares(threads, [&](const Team& team) {
     T* packed = workspace + team.rank() * copy_size;
     const bool by_matrix = call.batch >= team.size();
     const Range matrices = by_matrix ? team.share(call.batch) : Range{0, call.batch};

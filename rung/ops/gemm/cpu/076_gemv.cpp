@@ -220,7 +220,7 @@ void gemv(const Call& call, Context& context) {
       copy[p] = *static_cast<const T*>(at(call.a, call.in, 0, 0, p));
     }
   }
-  cpu::run_team(threads, [&](const cpu::Team& team) {
+  cpu::run_shares(threads, [&](const cpu::Team& team) {
     const std::int64_t line = 64 / sizeof(T);  // no two threads write to one
     const bool by_matrix = call.batch >= team.size();
     const cpu::Range matrices = by_matrix ? team.share(call.batch) : cpu::Range{0, call.batch};

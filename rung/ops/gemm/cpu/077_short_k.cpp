@@ -102,7 +102,7 @@ void short_k(const Call& call, Context& context) {
 
   // A choice may be remembered for a C that is aligned otherwise.
   const bool aligned = rows_aligned(call);
-  cpu::run_team(threads, [&](const cpu::Team& team) {
+  cpu::run_shares(threads, [&](const cpu::Team& team) {
     // Each thread packs its own copy of B: it has to come into its L2 anyway.
     T* b = workspace + team.rank() * b_size;
     // Whole tiles: a tile of few rows adds in another order.

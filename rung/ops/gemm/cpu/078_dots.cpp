@@ -255,7 +255,7 @@ void dots(Call call, Context& context) {
   const std::int64_t groups = ceil_div<std::int64_t>(call.m, dot_rows);
   const std::int64_t step = groups == 1 ? call.m : ceil_div(call.m, groups);
   const std::int64_t runs = ceil_div(call.n, run_of_dots);
-  cpu::run_team(threads, [&](const cpu::Team& team) {
+  cpu::run_shares(threads, [&](const cpu::Team& team) {
     T* const y = staging + team.rank() * dot_rows * run_of_dots;
     const cpu::Range mine = team.share(call.batch * runs * groups);
     // Counted on, as divisions would take longer than a small product.

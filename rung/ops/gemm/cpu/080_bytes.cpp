@@ -161,7 +161,7 @@ struct Product {
         std::clamp<std::int64_t>(tiles, 1, static_cast<std::int64_t>(context.threads())));
     auto* const memory = static_cast<Tile<Sum>*>(
         context.workspace(static_cast<std::size_t>(threads) * sizeof(Tile<Sum>)));
-    cpu::run_team(threads, [&](const cpu::Team& team) {
+    cpu::run_shares(threads, [&](const cpu::Team& team) {
       const cpu::Range mine = team.share(tiles);
       for (std::int64_t at = mine.begin; at < mine.end; ++at) {
         multiply(memory[team.rank()], at / (down * along), at / along % down * tile_rows,

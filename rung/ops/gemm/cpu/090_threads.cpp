@@ -282,7 +282,7 @@ void threads(const Call& call, Context& context) {
   if (one_each) {
     const std::size_t each = buffers.bytes(1, sizeof(T)) / 64 * 64 + 64;
     char* workspace = static_cast<char*>(context.workspace(each * team_size));
-    cpu::run_team(team_size, [&](const Team& team) {
+    cpu::run_shares(team_size, [&](const Team& team) {
       const Range mine = team.share(call.batch);
       T* own = reinterpret_cast<T*>(workspace + team.rank() * each);
       Taken taken;

@@ -142,7 +142,7 @@ void normalise(const Norm::Args& args, Context& context, int threads) {
   }
   // A panel of rows across is four lines of the cache wide: shares that begin at one waste none.
   const std::int64_t unit = call.access == Access::across ? 64 : 1;
-  cpu::run_team(threads, [&](const cpu::Team& team) {
+  cpu::run_shares(threads, [&](const cpu::Team& team) {
     const cpu::Range part = team.share((rows + unit - 1) / unit);
     std::byte* scratch = memory + static_cast<std::size_t>(team.rank()) * rounded(each);
     with.rows({&call, part.begin * unit, std::min(rows, part.end * unit), scratch});

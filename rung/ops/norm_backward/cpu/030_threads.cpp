@@ -91,7 +91,8 @@ void differentiate(const NormBackward::Args& args, Context& context, int threads
   if (copies) copy_gamma(args, call.lines.columns, memory);
 
   const Kernels with = kernels(args.x.dtype);
-  cpu::run_team(threads, [&](const cpu::Team& team) {
+  const auto ranks = call.wants_sums() ? cpu::Ranks::concurrent : cpu::Ranks::independent;
+  cpu::run_ranks(ranks, threads, [&](const cpu::Team& team) {
     const cpu::Range chunks = team.share(call.chunks);
     with.rows(call, chunks.begin, chunks.end);
     if (!call.wants_sums()) return;

@@ -252,7 +252,8 @@ void run(const Reduce::Args& args, Context& context, int threads) {
       context.workspace(static_cast<std::size_t>(threads * Buffers::bytes + kept_bytes)));
   auto* kept = reinterpret_cast<W*>(memory + threads * Buffers::bytes);
   const std::int64_t tiles = plan.outer * plan.tiles;
-  cpu::run_team(threads, [&](const cpu::Team& team) {
+  const auto ranks = split ? cpu::Ranks::concurrent : cpu::Ranks::independent;
+  cpu::run_ranks(ranks, threads, [&](const cpu::Team& team) {
     ColumnEngine<W> engine(args, plan, memory + team.rank() * Buffers::bytes);
     if (split) {
       const cpu::Range tasks = team.share(plan.tasks());

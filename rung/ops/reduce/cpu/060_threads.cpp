@@ -63,7 +63,8 @@ void run(const Reduce::Args& args, Context& context, int threads) {
   W* rest = value + pairs;
   FirstError error;
   std::atomic<std::int64_t> next = 0;
-  cpu::run_team(threads, [&](const cpu::Team& team) {
+  const auto ranks = split ? cpu::Ranks::concurrent : cpu::Ranks::independent;
+  cpu::run_ranks(ranks, threads, [&](const cpu::Team& team) {
     RowEngine<W> engine = plan;
     if (plan.gathers()) engine.gather_in(workspace + team.rank() * buffer_bytes);
     if (plan.chunks() > 1) {

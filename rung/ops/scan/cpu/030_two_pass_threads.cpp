@@ -21,7 +21,8 @@ void run(const Scan::Args& args, Context& context) {
   const Chunks chunks(args, context, threads,
                       lines * max_chunks(args.length()) * sizeof(Chunks::Total));
   auto* totals = static_cast<Chunks::Total*>(chunks.more());
-  cpu::run_team(threads, [&](const cpu::Team& team) {
+  const auto ranks = chunks.chunks() > 1 ? cpu::Ranks::concurrent : cpu::Ranks::independent;
+  cpu::run_ranks(ranks, threads, [&](const cpu::Team& team) {
     const cpu::Range mine = team.share(chunks.items());
     const bool cut = chunks.chunks() > 1;
     for (std::int64_t item = mine.begin; cut && item < mine.end; ++item) {

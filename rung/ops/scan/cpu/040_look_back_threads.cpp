@@ -87,7 +87,7 @@ void run(const Scan::Args& args, Context& context) {
   const std::size_t slot_bytes = cut ? lines * max_chunks(args.length()) * sizeof(Slot) : 0;
   const Chunks chunks(args, context, threads, slot_bytes);
   if (threads == 1 || chunks.chunks() == 1) {
-    cpu::run_team(threads, [&](const cpu::Team& team) {
+    cpu::run_shares(threads, [&](const cpu::Team& team) {
       const cpu::Range mine = team.share(chunks.items());
       Carry carry;
       for (std::int64_t item = mine.begin; item < mine.end; ++item) {
@@ -101,8 +101,8 @@ void run(const Scan::Args& args, Context& context) {
   Slot* slots = static_cast<Slot*>(chunks.more());
   for (std::int64_t item = 0; item < chunks.items(); ++item) new (slots + item) Slot;
   std::atomic<std::int64_t> next{0};
-  cpu::run_team(threads,
-                [&](const cpu::Team& team) { scan_cut(chunks, slots, next, team.rank()); });
+  cpu::run_shares(threads,
+                  [&](const cpu::Team& team) { scan_cut(chunks, slots, next, team.rank()); });
 }
 
 double estimate(const Scan::Args& args, const Context&) { return chunk_seconds(args, 1); }

@@ -61,7 +61,7 @@ void run(const Scan::Args& args, Context& context) {
       head_words * sizeof(std::uint64_t) + static_cast<std::size_t>(threads * running_bytes)));
   const Heads heads(args, words);
   auto* memory = reinterpret_cast<std::byte*>(words + head_words);
-  cpu::run_team(threads, [&](const cpu::Team& team) {
+  cpu::run_shares(threads, [&](const cpu::Team& team) {
     const cpu::Range mine = team.share(strips.count);
     std::byte* running = memory + team.rank() * running_bytes + place / 64 * 64;
     for (std::int64_t i = mine.begin; i < mine.end; ++i) {

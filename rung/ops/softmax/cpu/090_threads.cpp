@@ -94,7 +94,9 @@ void run(const Softmax::Args& args, Context& context, int threads) {
   auto* memory = static_cast<std::byte*>(
       context.workspace(static_cast<std::size_t>(threads * scratch + shared)));
   Work* const work = kernel_of(args);
-  cpu::run_team(threads, [&](const cpu::Team& team) {
+  const auto ranks =
+      plan.kind == Plan::Kind::long_rows ? cpu::Ranks::concurrent : cpu::Ranks::independent;
+  cpu::run_ranks(ranks, threads, [&](const cpu::Team& team) {
     work(call, plan, team, memory + team.rank() * scratch, memory + threads * scratch);
   });
 }

@@ -42,7 +42,7 @@ void copy_on_host(std::span<const HostCopy> copies, int threads) {
   std::int64_t all = 0;
   for (const HostCopy& copy : copies) all += copy.bytes;
   const auto useful = std::min<std::int64_t>(threads, all / worth_a_thread);
-  cpu::run_team(static_cast<int>(useful), [&](const cpu::Team& team) {
+  cpu::run_shares(static_cast<int>(useful), [&](const cpu::Team& team) {
     for (const HostCopy& copy : copies) {
       const cpu::Range pages = team.share((copy.bytes + page - 1) / page);
       const std::int64_t begin = pages.begin * page;

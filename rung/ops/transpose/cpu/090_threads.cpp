@@ -49,7 +49,7 @@ int useful_threads(const Moves& m, const Context& context) {
 /// Shares the blocks of a grid out among threads.
 template <class Each>
 void share(const Grid& grid, int threads, Each&& each) {
-  cpu::run_team(threads, [&](const cpu::Team& team) {
+  cpu::run_shares(threads, [&](const cpu::Team& team) {
     for_each_block(grid, team.share(grid.size()),
                    [&](const Place& place) { each(team.rank(), place); });
   });
@@ -60,7 +60,7 @@ void run_tiles(const Transpose::Args& args, int threads, Context& context) {
   if (!exceeds_caches(m)) {
     if (is_one_block(m)) {
       if (threads == 1) return transpose_matrices(args, {0, m.matrices()});
-      return cpu::run_team(threads, [&](const cpu::Team& team) {
+      return cpu::run_shares(threads, [&](const cpu::Team& team) {
         transpose_matrices(args, team.share(m.matrices()));
       });
     }
@@ -98,7 +98,7 @@ void run_runs(const Transpose::Args& args, int threads) {
                place.columns, std::min(piece, m.run - first) * bytes},
               stream);
   };
-  cpu::run_team(threads, [&](const cpu::Team& team) {
+  cpu::run_shares(threads, [&](const cpu::Team& team) {
     const cpu::Range all = team.share(grid.size() * pieces);
     if (pieces == 1) {
       return for_each_block(grid, all, [&](const Place& place) { copy(place, 0); });

@@ -18,7 +18,7 @@ void run_typed(const Image::Args& args, Context& context, int threads) {
               : Neighbours<T>::scratch_bytes(args);
   auto* const scratch =
       static_cast<std::byte*>(context.workspace(static_cast<std::size_t>(threads * bytes)));
-  cpu::run_team(threads, [&](const cpu::Team& team) {
+  cpu::run_shares(threads, [&](const cpu::Team& team) {
     std::byte* const mine = scratch + team.rank() * bytes;
     if (is_grey) {
       const Grey<T> grey(args);

@@ -15,7 +15,8 @@ void chunked(const Optimiser::Args& args, Context& context, const Kernels& kerne
                         : nullptr);
   threads = static_cast<int>(std::min<std::int64_t>(threads, std::max<std::int64_t>(chunks, 1)));
   double clip = 1;
-  cpu::run_team(threads, [&](const cpu::Team& team) {
+  const auto ranks = squares != nullptr ? cpu::Ranks::concurrent : cpu::Ranks::independent;
+  cpu::run_ranks(ranks, threads, [&](const cpu::Team& team) {
     const cpu::Range mine = team.share(chunks);
     if (squares != nullptr) {
       for (std::int64_t i = mine.begin; i < mine.end; ++i) {

@@ -69,7 +69,7 @@ void pool_on(const Pool::Args& args, Context& context, int threads) {
     }
   });
   std::byte* const scratch = memory + weights + bias;
-  cpu::run_team(threads, [&](const cpu::Team& team) {
+  cpu::run_shares(threads, [&](const cpu::Team& team) {
     const cpu::Range range = team.share(call.units());
     work({&call, range.begin, range.end, scratch + own * static_cast<std::size_t>(team.rank())});
   });

@@ -60,7 +60,7 @@ void gather_on(const PoolBackward::Args& args, Context& context, int threads) {
     call.weights = memory;
   }
   std::byte* const scratch = memory + weights;
-  cpu::run_team(threads, [&](const cpu::Team& team) {
+  cpu::run_shares(threads, [&](const cpu::Team& team) {
     const cpu::Range range = team.share(call.units());
     work({&call, range.begin, range.end, scratch + own * static_cast<std::size_t>(team.rank())});
   });

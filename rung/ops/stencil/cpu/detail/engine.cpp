@@ -15,7 +15,7 @@ namespace {
 template <class S>
 void run_step(const Args& args, int threads, void* scratch) {
   const std::int64_t elements = Step<S>::scratch_elements(args);
-  cpu::run_team(threads, [&](const cpu::Team& team) {
+  cpu::run_shares(threads, [&](const cpu::Team& team) {
     Step<S> step(args);
     step.work(team.share(step.units()), static_cast<S*>(scratch) + team.rank() * elements);
   });
