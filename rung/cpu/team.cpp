@@ -34,6 +34,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 using Time = Clock::time_point;
 using Duration = std::chrono::nanoseconds;
+using Seconds = std::chrono::duration<double>;
 using std::chrono::microseconds;
 using std::chrono::milliseconds;
 
@@ -47,16 +48,17 @@ struct Tuning {
   Duration long_yield = microseconds(20);
   // How long a body that waits is held up for workers that were awake, and that had to be woken.
   Duration join_awake = microseconds(10);
-  Duration join_asleep = microseconds(100);
-  // Losses are looked for in a call at most this often, as two clocks cost 1 us.
+  Duration join_asleep = microseconds(50);
+  // A thread's processor time is read at most this often, as that takes 0.3 us.
   Duration between_samples = microseconds(200);
-  Duration least_loss = microseconds(20);
-  // A worker that lost its core is left out for this many times as long: at most an eighth of all
-  // time is lost, and less where it happens again and again.
+  Duration least_loss = microseconds(2);
+  // A worker that has lost more time than it has saved is left out for this many times the
+  // difference: an eighth of all time is lost at most, and less where that happens again.
   int first_penalty = 8, last_penalty = 64;
+  // What a worker has saved long ago does not count: this excuses one or two losses.
+  Duration most_credit = milliseconds(5);
   Duration longest_exclusion = milliseconds(500);
   Duration between_looks_at_affinity = milliseconds(100);
-  int most_doublings = 8;
 };
 constexpr Tuning tuning;
 
@@ -182,50 +184,66 @@ Duration thread_cpu_time() {
   return std::chrono::seconds(time.tv_sec) + Duration(time.tv_nsec);
 }
 
-/// Measures how long this thread was kept from running during a call: time that it neither ran nor
-/// slept. Only from time to time.
+/// Measures how long a thread was kept from running during a call: time that it neither ran nor
+/// slept. Its two clocks are read from time to time only; a loss that is much longer than those
+/// times is always seen.
 class LossMeter {
  public:
   void begin(Time now) {
-    measures_ = now - sampled_ >= tuning.between_samples;
-    if (!measures_) return;
     begin_ = now;
     slept_ = slept;
+    sampled_at_begin_ = now - sampled_ >= tuning.between_samples;
+    if (sampled_at_begin_) sample(now);
+  }
+  /// The loss, or less by up to tuning.between_samples.
+  [[nodiscard]] Duration end() {
+    const Time now = Clock::now();
+    elapsed_ = now - begin_;
+    unsampled_ += elapsed_;
+    if (!sampled_at_begin_ && elapsed_ < tuning.between_samples) return Duration{0};
+    // The thread may have run before the call, too.
+    const Duration ran_before = cpu_time_;
+    sample(now);
+    const Duration lost = elapsed_ - (cpu_time_ - ran_before) - (slept - slept_);
+    double calls = 1;
+    if (sampled_at_begin_) {  // it stands for those before it, too
+      calls = Seconds(unsampled_) / Seconds(elapsed_);
+      unsampled_ = Duration{0};
+    }
+    return lost < tuning.least_loss ? Duration{0}
+                                    : std::chrono::duration_cast<Duration>(calls * lost);
+  }
+  [[nodiscard]] Duration elapsed() const { return elapsed_; }
+
+ private:
+  void sample(Time now) {
+    sampled_ = now;
     cpu_time_ = thread_cpu_time();
   }
-  /// 0 where it is not worth a remark.
-  [[nodiscard]] Duration end() {
-    if (!measures_) return Duration{0};
-    sampled_ = Clock::now();
-    const Duration all = sampled_ - begin_;
-    const Duration lost = all - (thread_cpu_time() - cpu_time_) - (slept - slept_);
-    return lost > std::max(tuning.least_loss, all / 4) ? lost : Duration{0};
-  }
 
- private:
-  bool measures_ = false;
+  bool sampled_at_begin_ = false;
   Time begin_, sampled_;
-  Duration cpu_time_{0}, slept_{0};
+  Duration elapsed_{0}, unsampled_{0}, cpu_time_{0}, slept_{0};
 };
 
-/// Keeps a worker out of calls after it has lost its core, for a time that grows while that goes
-/// on: the time lost in all is a small share.
-class Exclusion {
+/// Whether a worker is of use: the time that it saves is weighed against the time for which calls
+/// wait for it while it has no core. Where it loses more, it is left out, for longer and longer.
+class Worth {
  public:
-  [[nodiscard]] bool holds(Time now) const { return now < until_; }
-  void note_loss(Duration lost, Time now) {
+  [[nodiscard]] bool is_left_out(Time now) const { return now < until_; }
+  void note(Duration saved, Duration lost, Time now) {
+    balance_ = std::min(balance_ + saved - lost, tuning.most_credit);
+    if (balance_ >= Duration{0}) return;
     const bool again = now < until_ + 2 * length_;
     penalty_ = again ? std::min(2 * penalty_, tuning.last_penalty) : tuning.first_penalty;
-    hold(penalty_ * lost, now);
-  }
-  void hold(Duration length, Time now) {
-    length_ = std::min(length, tuning.longest_exclusion);
+    length_ = std::min(penalty_ * -balance_, tuning.longest_exclusion);
     until_ = now + length_;
+    balance_ = Duration{0};
   }
 
  private:
+  Duration balance_{0}, length_{0};
   Time until_;
-  Duration length_{0};
   int penalty_ = 0;
 };
 
@@ -325,17 +343,24 @@ std::atomic<int> running_workers{0};
 /// A thread that takes part in the calls of one other, which alone uses this class.
 class alignas(64) Worker {
  public:
-  explicit Worker(int index) : index_(index), thread_([this] { serve(); }) {}
+  explicit Worker(int index) : index_(index), thread_([this] { serve(); }) {
+    running_workers.fetch_add(1, std::memory_order_relaxed);
+  }
   ~Worker() {
     if (state_.exchange(stopping, std::memory_order_acq_rel) == asleep) wake(state_, 1);
     thread_.join();
+    running_workers.fetch_sub(1, std::memory_order_relaxed);
   }
   Worker(const Worker&) = delete;
   Worker& operator=(const Worker&) = delete;
 
-  [[nodiscard]] bool is_left_out(Time now) const { return exclusion_.holds(now); }
+  /// For a call that begins now and, perhaps, waits for those that take part.
+  [[nodiscard]] bool is_left_out(Time now, bool waits) const {
+    return worth_.is_left_out(now) || (waits && now < wait_from_) ||
+           (now < wake_from_ && state_.load(std::memory_order_relaxed) == asleep);
+  }
   [[nodiscard]] bool is_invited() const { return invited_; }
-  void note_loss(Duration lost) { exclusion_.note_loss(lost, Clock::now()); }
+  void note_loss(Duration lost) { worth_.note(Duration{0}, lost, Clock::now()); }
 
   void invite(TeamCall& call) {
     call_ = &call;
@@ -367,7 +392,6 @@ class alignas(64) Worker {
   void set_rank(int rank) { rank_ = rank; }
   /// Waits until a worker that has joined is done.
   void finish() {
-    invited_ = false;
     waking_ = false;
     const auto done = [&] { return state_.load(std::memory_order_acquire) == idle; };
     if (!spin_until(done, tuning.wait_awake)) {
@@ -378,18 +402,28 @@ class alignas(64) Worker {
       }
       slept += Clock::now() - begin;
     }
-    if (lost_ > Duration{0}) note_loss(lost_);
   }
-  /// To be told after each call: a worker that was woken for nothing is woken less often.
-  void note_use(bool used) {
-    if (used) {
-      vain_wakes_ = 0;
-    } else if (woken_) {
-      const int times = std::min(vain_wakes_++, tuning.most_doublings);
-      exclusion_.hold(tuning.first_penalty * wake_time_ * (1 << times), Clock::now());
+  void leave() { invited_ = false; }
+  /// After a call: what the worker has saved if it took part, and what the caller has lost.
+  void note_use(Duration saved, Duration lost) {
+    if (ranks_run_ > 0) {
+      vain_penalty_ = tuning.first_penalty;
+    } else {
+      note_no_use(Duration{0});
+      saved = Duration{0};
     }
+    worth_.note(saved, lost + lost_, Clock::now());
   }
-  [[nodiscard]] bool has_run_ranks() const { return ranks_run_ > 0; }
+  /// After a call of which it was of no use that the caller waited so long, or woke the worker: for
+  /// a while it does neither.
+  void note_no_use(Duration waited) {
+    const Duration cost = waited + (woken_ ? wake_time_ : Duration{0});
+    if (cost == Duration{0}) return;
+    const Time from = Clock::now() + vain_penalty_ * cost;
+    if (woken_) wake_from_ = from;
+    if (waited > Duration{0}) wait_from_ = from;
+    vain_penalty_ = std::min(2 * vain_penalty_, tuning.last_penalty);
+  }
 
  private:
   enum State : std::uint32_t {
@@ -403,7 +437,6 @@ class alignas(64) Worker {
 
   void serve() {
     in_body = true;
-    running_workers.fetch_add(1, std::memory_order_relaxed);
     while (wait_for_call()) {
       if (const auto hook = team_hooks::before_joining.load(std::memory_order_relaxed))
         hook(index_);
@@ -414,11 +447,11 @@ class alignas(64) Worker {
         ranks_run_ = call_->run_ranks_from(index_ + 1);
       } else {
         call_->run_rank(rank_);
+        ranks_run_ = 1;
       }
       lost_ = meter_.end();
       if (state_.exchange(idle, std::memory_order_acq_rel) == awaited) wake(state_, 1);
     }
-    running_workers.fetch_sub(1, std::memory_order_relaxed);
   }
 
   /// False when the worker is to end.
@@ -444,13 +477,14 @@ class alignas(64) Worker {
   Duration lost_{0};
   LossMeter meter_;  // the worker's own
   // The caller's own.
-  alignas(64) Exclusion exclusion_;
+  alignas(64) Worth worth_;
   bool invited_ = false;
   bool waking_ = false;     // woken, and has not joined a call since
   bool was_awake_ = false;  // when the call began; else it was asleep, or waking
   bool woken_ = false;      // by this call
-  int vain_wakes_ = 0;
   Duration wake_time_{0};
+  Time wake_from_, wait_from_;
+  int vain_penalty_ = tuning.first_penalty;
   std::thread thread_;  // starts last
 };
 
@@ -487,7 +521,8 @@ class Pool {
     const bool exact = ranks == Ranks::exact;
     const int most = std::min(threads, exact ? threads : cores(now)) - 1;
     if (most > workers()) grow(most, threads);
-    const auto takes_part = [&](int i) { return exact || !workers_[i]->is_left_out(now); };
+    const bool waits = ranks == Ranks::concurrent;
+    const auto takes_part = [&](int i) { return exact || !workers_[i]->is_left_out(now, waits); };
     int first = 0;
     while (first < most && !takes_part(first)) ++first;
     if (first == most) return run_alone(ranks, threads, body, data);
@@ -500,20 +535,26 @@ class Pool {
     if (call.independent()) {
       call.run_ranks_from(0);
       for (int i = first; i < most; ++i) {
-        if (workers_[i]->is_invited() && workers_[i]->withdraw()) workers_[i]->note_use(false);
+        if (workers_[i]->is_invited() && workers_[i]->withdraw())
+          workers_[i]->note_no_use(Duration{0});
       }
     } else {
       call.start(gather(first, most, exact));
       call.run_rank(0);
     }
+    int joined = 0;
     for (int i = first; i < most; ++i) {
       if (!workers_[i]->is_invited()) continue;
       workers_[i]->finish();
-      workers_[i]->note_use(!call.independent() || workers_[i]->has_run_ranks());
+      ++joined;
     }
-    if (const Duration lost = meter_.end(); lost > Duration{0}) {
-      // Some of the workers run on this thread's core.
-      for (int i = most / 2; i < most; ++i) workers_[i]->note_loss(lost);
+    const Duration lost = meter_.end();
+    for (int i = first; joined > 0 && i < most; ++i) {
+      if (!workers_[i]->is_invited()) continue;
+      // A guess: the call would have taken half as long again, divided among the workers. And had
+      // there been no worker, whoever took this thread's core would have found another.
+      workers_[i]->note_use(meter_.elapsed() / (2 * joined), lost);
+      workers_[i]->leave();
     }
     call.rethrow();
   }
@@ -559,7 +600,7 @@ class Pool {
         while (!spin_until(joined, tuning.join_asleep)) std::this_thread::yield();
       } else if (const Duration left = worker.join_time() - (Clock::now() - begin);
                  !spin_until(joined, left) && worker.withdraw()) {
-        worker.note_loss(Clock::now() - begin);
+        worker.note_no_use(Clock::now() - begin);
         continue;
       }
       worker.set_rank(size++);

@@ -12,13 +12,13 @@ namespace rung::cpu::team_hooks {
 /// the worker is one that has lost its core.
 RUNG_API extern std::atomic<void (*)(int worker)> before_joining;
 
-/// Worker threads that have started and not ended, those of all threads together.
+/// Number of worker threads in this process.
 RUNG_API int workers();
 
 /// The number of cores that the calling thread's teams assume; 0: those that it may use.
 RUNG_API void assume_cores(int cores);
 
-/// Leaves `worker` out of the calling thread's teams, as if it had lost its core for so long.
+/// Counts against `worker`, of the calling thread's teams, that it lost its core for so long.
 RUNG_API void note_loss(int worker, double seconds);
 
 }  // namespace rung::cpu::team_hooks
