@@ -44,6 +44,10 @@ struct Tuning {
   Duration spin = microseconds(5);
   // Waiting longer than this, a thread sleeps. Waking it takes 5 to 50 us.
   Duration wait_awake = microseconds(100);
+  // The same of a worker between calls. Those that follow each other sooner find it awake.
+  Duration idle_awake = microseconds(200);
+  // A call that is worth waking a worker for: twice the time that takes, for either thread.
+  Duration worth_waking = microseconds(100);
   // The kernel ran something else during a sched_yield() this long: the core has other users.
   Duration long_yield = microseconds(20);
   // How long a body that waits is held up for workers that were awake, and that had to be woken.
@@ -252,10 +256,10 @@ class Worth {
 /// Which ranks of a call have been taken.
 class RankClaims {
  public:
+  [[nodiscard]] int capacity() const { return static_cast<int>(taken_.size()) * 64; }
+  void grow(int ranks) { taken_ = std::vector<std::atomic<std::uint64_t>>(words(ranks)); }
   void reset(int ranks) {
-    const auto words = static_cast<std::size_t>(ranks + 63) / 64;
-    if (words > taken_.size()) taken_ = std::vector<std::atomic<std::uint64_t>>(words);
-    for (std::size_t i = 0; i < words; ++i) taken_[i].store(0, std::memory_order_relaxed);
+    for (std::size_t i = 0; i < words(ranks); ++i) taken_[i].store(0, std::memory_order_relaxed);
   }
   bool take(int rank) {
     std::atomic<std::uint64_t>& word = taken_[static_cast<std::size_t>(rank) / 64];
@@ -265,6 +269,8 @@ class RankClaims {
   }
 
  private:
+  static std::size_t words(int ranks) { return (static_cast<std::size_t>(ranks) + 63) / 64; }
+
   std::vector<std::atomic<std::uint64_t>> taken_;
 };
 
@@ -354,17 +360,16 @@ class alignas(64) Worker {
   Worker(const Worker&) = delete;
   Worker& operator=(const Worker&) = delete;
 
-  /// For a call that begins now and, perhaps, waits for those that take part.
-  [[nodiscard]] bool is_left_out(Time now, bool waits) const {
+  /// From a call that begins now, wakes workers that sleep, and waits for those that are late, or
+  /// does not.
+  [[nodiscard]] bool is_left_out(Time now, bool wakes, bool waits) const {
     return worth_.is_left_out(now) || (waits && now < wait_from_) ||
-           (now < wake_from_ && state_.load(std::memory_order_relaxed) == asleep);
+           ((!wakes || now < wake_from_) && state_.load(std::memory_order_relaxed) == asleep);
   }
-  [[nodiscard]] bool is_invited() const { return invited_; }
   void note_loss(Duration lost) { worth_.note(Duration{0}, lost, Clock::now()); }
 
   void invite(TeamCall& call) {
     call_ = &call;
-    invited_ = true;
     const bool sleeps = state_.exchange(invited, std::memory_order_acq_rel) == asleep;
     was_awake_ = !sleeps && !waking_;
     woken_ = sleeps;
@@ -384,9 +389,7 @@ class alignas(64) Worker {
   /// Ends the invitation; false if the worker has joined.
   bool withdraw() {
     std::uint32_t expected = invited;
-    if (!state_.compare_exchange_strong(expected, idle, std::memory_order_acquire)) return false;
-    invited_ = false;
-    return true;
+    return state_.compare_exchange_strong(expected, idle, std::memory_order_acquire);
   }
   /// Of a worker that has joined a call which has not started.
   void set_rank(int rank) { rank_ = rank; }
@@ -403,7 +406,6 @@ class alignas(64) Worker {
       slept += Clock::now() - begin;
     }
   }
-  void leave() { invited_ = false; }
   /// After a call: what the worker has saved if it took part, and what the caller has lost.
   void note_use(Duration saved, Duration lost) {
     if (ranks_run_ > 0) {
@@ -461,7 +463,7 @@ class alignas(64) Worker {
       state = state_.load(std::memory_order_acquire);
       return state == invited || state == stopping;
     };
-    while (!spin_until(called, tuning.wait_awake)) {
+    while (!spin_until(called, tuning.idle_awake)) {
       std::uint32_t expected = idle;
       if (!state_.compare_exchange_strong(expected, asleep, std::memory_order_acq_rel)) continue;
       while (state_.load(std::memory_order_acquire) == asleep) sleep_while(state_, asleep);
@@ -478,7 +480,6 @@ class alignas(64) Worker {
   LossMeter meter_;  // the worker's own
   // The caller's own.
   alignas(64) Worth worth_;
-  bool invited_ = false;
   bool waking_ = false;     // woken, and has not joined a call since
   bool was_awake_ = false;  // when the call began; else it was asleep, or waking
   bool woken_ = false;      // by this call
@@ -517,45 +518,38 @@ class Pool {
  public:
   void run(Ranks ranks, int threads, Body* body, void* data) {
     const InBody mark;
-    const Time now = Clock::now();
-    const bool exact = ranks == Ranks::exact;
-    const int most = std::min(threads, exact ? threads : cores(now)) - 1;
-    if (most > workers()) grow(most, threads);
-    const bool waits = ranks == Ranks::concurrent;
-    const auto takes_part = [&](int i) { return exact || !workers_[i]->is_left_out(now, waits); };
-    int first = 0;
-    while (first < most && !takes_part(first)) ++first;
-    if (first == most) return run_alone(ranks, threads, body, data);
-
-    TeamCall call(ranks, threads, body, data, claims_);
-    meter_.begin(now);
-    for (int i = first; i < most; ++i) {
-      if (takes_part(i)) workers_[i]->invite(call);
+    const Time begin = Clock::now();
+    const int most = std::min(threads, ranks == Ranks::exact ? threads : cores(begin)) - 1;
+    if (most > workers() || threads > claims_.capacity()) grow(most, threads);
+    choose(ranks, most, begin);
+    if (chosen_.empty()) {
+      run_alone(ranks, threads, body, data);
+      note_call(begin, Clock::now(), 1);
+      return;
     }
+    TeamCall call(ranks, threads, body, data, claims_);
+    meter_.begin(begin);
+    for (Worker* worker : chosen_) worker->invite(call);
     if (call.independent()) {
       call.run_ranks_from(0);
-      for (int i = first; i < most; ++i) {
-        if (workers_[i]->is_invited() && workers_[i]->withdraw())
-          workers_[i]->note_no_use(Duration{0});
-      }
+      std::erase_if(chosen_, [](Worker* worker) {
+        const bool absent = worker->withdraw();
+        if (absent) worker->note_no_use(Duration{0});
+        return absent;
+      });
     } else {
-      call.start(gather(first, most, exact));
+      gather(ranks == Ranks::exact);
+      call.start(1 + static_cast<int>(chosen_.size()));
       call.run_rank(0);
     }
-    int joined = 0;
-    for (int i = first; i < most; ++i) {
-      if (!workers_[i]->is_invited()) continue;
-      workers_[i]->finish();
-      ++joined;
-    }
+    for (Worker* worker : chosen_) worker->finish();
     const Duration lost = meter_.end();
-    for (int i = first; joined > 0 && i < most; ++i) {
-      if (!workers_[i]->is_invited()) continue;
+    for (Worker* worker : chosen_) {
       // A guess: the call would have taken half as long again, divided among the workers. And had
       // there been no worker, whoever took this thread's core would have found another.
-      workers_[i]->note_use(meter_.elapsed() / (2 * joined), lost);
-      workers_[i]->leave();
+      worker->note_use(meter_.elapsed() / (2 * static_cast<int>(chosen_.size())), lost);
     }
+    note_call(begin, begin + meter_.elapsed(), 1 + static_cast<int>(chosen_.size()));
     call.rethrow();
   }
 
@@ -577,7 +571,9 @@ class Pool {
 
   void grow(int count, int threads) {
     try {
+      if (threads > claims_.capacity()) claims_.grow(threads);
       workers_.reserve(static_cast<std::size_t>(count));
+      chosen_.reserve(static_cast<std::size_t>(count));
       while (workers() < count) workers_.push_back(std::make_unique<Worker>(workers()));
     } catch (const std::exception& error) {  // std::system_error, or std::bad_alloc
       throw Error(ErrorCode::out_of_memory, "thread " + std::to_string(workers() + 2) + " of " +
@@ -587,32 +583,50 @@ class Pool {
     }
   }
 
-  /// Waits for the workers [first, end) that are invited, gives ranks to those that join in time
-  /// and returns the size of the team.
-  int gather(int first, int end, bool all) {
+  /// Of the first `most` workers those that are to take part in a call.
+  void choose(Ranks ranks, int most, Time now) {
+    chosen_.clear();
+    // Waking a worker pays for a long call, or for the calls that follow a short one.
+    const bool wakes = now - ended_ < tuning.idle_awake || typical_ >= tuning.worth_waking;
+    for (int i = 0; i < most; ++i) {
+      Worker* worker = workers_[i].get();
+      if (ranks == Ranks::exact || !worker->is_left_out(now, wakes, ranks == Ranks::concurrent)) {
+        chosen_.push_back(worker);
+      }
+    }
+  }
+
+  /// Gives ranks to the workers that join a call in time, or to all, and dismisses the others.
+  void gather(bool all) {
     const Time begin = Clock::now();
-    int size = 1;
-    for (int i = first; i < end; ++i) {
-      Worker& worker = *workers_[i];
-      if (!worker.is_invited()) continue;
-      const auto joined = [&] { return worker.has_joined(); };
+    int rank = 0;
+    std::erase_if(chosen_, [&](Worker* worker) {
+      const auto joined = [&] { return worker->has_joined(); };
       if (all) {
         while (!spin_until(joined, tuning.join_asleep)) std::this_thread::yield();
-      } else if (const Duration left = worker.join_time() - (Clock::now() - begin);
-                 !spin_until(joined, left) && worker.withdraw()) {
-        worker.note_no_use(Clock::now() - begin);
-        continue;
+      } else if (!spin_until(joined, worker->join_time() - (Clock::now() - begin)) &&
+                 worker->withdraw()) {
+        worker->note_no_use(Clock::now() - begin);
+        return true;
       }
-      worker.set_rank(size++);
-    }
-    return size;
+      worker->set_rank(++rank);
+      return false;
+    });
+  }
+
+  void note_call(Time begin, Time end, int threads) {
+    ended_ = end;
+    typical_ += ((end - begin) * threads - typical_) / 4;
   }
 
   std::vector<std::unique_ptr<Worker>> workers_;
+  std::vector<Worker*> chosen_;  // that take part in the current call
   RankClaims claims_;
   LossMeter meter_;
   int cores_ = 0, assumed_cores_ = 0;
   Time looked_;
+  Time ended_;                              // the last call
+  Duration typical_ = tuning.worth_waking;  // time of all threads in a call, of late
 };
 
 thread_local constinit bool thread_ends = false;
