@@ -249,7 +249,7 @@ run_tests() {
   local preset=$1
   shift
   prepare "$preset" ON all
-  # Several tests at a time: a thread that waits for its team leaves the core to another test.
+  # Several tests at a time: a thread of a vendor's library that waits leaves the core to another test.
   export OMP_WAIT_POLICY=passive
   ctest --test-dir "$root/build/$preset" --output-on-failure -j "$jobs" "$@"
 }

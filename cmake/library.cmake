@@ -136,7 +136,8 @@ target_link_libraries(rung PRIVATE fmt::fmt PkgConfig::hwy OpenMP::OpenMP_CXX Th
                                    ${CMAKE_DL_LIBS} $<TARGET_NAME_IF_EXISTS:Boost::context>
                                    $<$<BOOL:${RUNG_SIMT}>:PkgConfig::dw>
                                    $<$<BOOL:${RUNG_CUDA}>:CUDA::cudart_static>)
-target_link_options(rung PRIVATE -Wl,--no-undefined)
+# nodelete: its threads outlive a dlclose().
+target_link_options(rung PRIVATE -Wl,--no-undefined -Wl,-z,nodelete)
 
 # What `rung emulate` needs: the runtime of the programs it runs, and the source tree's headers where an
 # installed program would look for them, beside bin/.

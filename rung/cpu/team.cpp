@@ -16,8 +16,11 @@
 #include <cstdlib>
 #include <cstring>
 #include <exception>
+#include <memory>
+#include <new>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "rung/core/cpu_device.hpp"
@@ -513,13 +516,24 @@ void run_alone(Ranks ranks, int threads, Body* body, void* data) {
   for (int rank = 0; rank < threads; ++rank) body(Team(rank, threads, nullptr), data);
 }
 
+/// For tests: bodies with each number of threads, whatever the machine has.
+bool all_teams_are_exact() {
+  static const bool exact = [] {
+    const char* text = std::getenv("RUNG_CPU_TEAM");
+    return text != nullptr && std::strcmp(text, "exact") == 0;
+  }();
+  return exact;
+}
+
 /// The workers of one thread.
 class Pool {
  public:
   void run(Ranks ranks, int threads, Body* body, void* data) {
     const InBody mark;
     const Time begin = Clock::now();
-    const int most = std::min(threads, ranks == Ranks::exact ? threads : cores(begin)) - 1;
+    const int available = cores(begin);
+    if (ranks == Ranks::concurrent && available == team_hooks::enough_cores) ranks = Ranks::exact;
+    const int most = (ranks == Ranks::exact ? threads : std::min(threads, available)) - 1;
     if (most > workers() || threads > claims_.capacity()) grow(most, threads);
     choose(ranks, most, begin);
     if (chosen_.empty()) {
@@ -553,7 +567,8 @@ class Pool {
     call.rethrow();
   }
 
-  void assume_cores(int cores) { assumed_cores_ = cores; }
+  /// Returns what has been assumed before; 0 is what the system says.
+  int assume_cores(int cores) { return std::exchange(assumed_cores_, cores); }
   void note_loss(int worker, Duration lost) { workers_.at(worker)->note_loss(lost); }
 
  private:
@@ -623,46 +638,56 @@ class Pool {
   std::vector<Worker*> chosen_;  // that take part in the current call
   RankClaims claims_;
   LossMeter meter_;
-  int cores_ = 0, assumed_cores_ = 0;
+  int cores_ = 0, assumed_cores_ = all_teams_are_exact() ? team_hooks::enough_cores : 0;
   Time looked_;
   Time ended_;                              // the last call
   Duration typical_ = tuning.worth_waking;  // time of all threads in a call, of late
 };
 
-thread_local constinit bool thread_ends = false;
-
-/// Owns the pool of a thread, and ends its workers with it.
-struct PoolOwner {
-  Pool* pool = nullptr;
-  int of_generation = 0;
-
-  ~PoolOwner() {
-    thread_ends = true;
-    // Not the threads of the process that forked this one, nor those amid a call, from which
-    // exit() has been called.
-    if (of_generation == generation.load(std::memory_order_relaxed) && !in_body) delete pool;
-  }
+/// The pool of a thread, which ends with it.
+struct OwnPool {
+  Pool* pool;
+  int of_generation;
+  bool ended;
 };
+thread_local constinit OwnPool own{nullptr, 0, false};
+
+void end_own_pool() {
+  own.ended = true;
+  Pool* const pool = std::exchange(own.pool, nullptr);
+  // Not the threads of the process that forked this one, nor those amid a call, from which exit()
+  // has been called.
+  if (own.of_generation == generation.load(std::memory_order_relaxed) && !in_body) delete pool;
+}
+
+/// Not a thread_local with a destructor: where there is no memory to note that down, the C library
+/// ends the process.
+class ThreadEnd {
+ public:
+  ThreadEnd() : made_(pthread_key_create(&key_, [](void*) { end_own_pool(); }) == 0) {}
+  ~ThreadEnd() { end_own_pool(); }  // of the thread that ends the process
+  ThreadEnd(const ThreadEnd&) = delete;
+  ThreadEnd& operator=(const ThreadEnd&) = delete;
+
+  /// The calling thread ends its pool with itself.
+  void watch() const {
+    if (!made_ || pthread_setspecific(key_, &own) != 0) throw std::bad_alloc();
+  }
+
+ private:
+  pthread_key_t key_{};
+  bool made_;
+};
+ThreadEnd thread_end;
 
 /// The calling thread's pool; none where the thread is ending.
 Pool* my_pool() {
-  if (thread_ends) return nullptr;
-  thread_local PoolOwner owner;
   const int now = generation.load(std::memory_order_relaxed);
-  if (owner.pool == nullptr || owner.of_generation != now) {
-    owner.pool = new Pool;
-    owner.of_generation = now;
-  }
-  return owner.pool;
-}
-
-/// RUNG_CPU_TEAM=exact: all teams are. For tests of bodies with each number of threads.
-bool all_teams_are_exact() {
-  static const bool exact = [] {
-    const char* text = std::getenv("RUNG_CPU_TEAM");
-    return text != nullptr && std::strcmp(text, "exact") == 0;
-  }();
-  return exact;
+  if (own.ended || (own.pool != nullptr && own.of_generation == now)) return own.pool;
+  thread_end.watch();
+  own.pool = new Pool;
+  own.of_generation = now;
+  return own.pool;
 }
 
 }  // namespace
@@ -680,7 +705,6 @@ void wait(Barrier* barrier) {
 void run_ranks(Ranks ranks, int threads, void (*body)(const Team&, void*), void* data) {
   Pool* const pool = in_body ? nullptr : my_pool();
   if (pool == nullptr) return run_alone(ranks, threads, body, data);
-  if (ranks == Ranks::concurrent && all_teams_are_exact()) ranks = Ranks::exact;
   pool->run(ranks, threads, body, data);
 }
 
@@ -692,7 +716,8 @@ std::atomic<void (*)(int worker)> before_joining{nullptr};
 
 int workers() { return running_workers.load(std::memory_order_relaxed); }
 
-void assume_cores(int cores) { my_pool()->assume_cores(cores); }
+AssumedCores::AssumedCores(int cores) : before_(my_pool()->assume_cores(cores)) {}
+AssumedCores::~AssumedCores() { my_pool()->assume_cores(before_); }
 
 void note_loss(int worker, double seconds) {
   my_pool()->note_loss(

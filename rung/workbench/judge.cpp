@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "rung/core/error.hpp"
+#include "rung/cpu/team_hooks.hpp"
 #include "rung/workbench/compare.hpp"
 
 namespace rung::workbench {
@@ -89,6 +90,8 @@ int Judge::other_threads(int threads) const {
 std::string Judge::run_and_compare(const RungInfo* rung, Context& context, bool twice) {
   Instance& made = instance();
   const Tolerance tolerance = this->tolerance(rung, context);
+  // Teams have as many threads as the context, however many cores there are.
+  const cpu::team_hooks::AssumedCores assumed(cpu::team_hooks::enough_cores);
   const auto run = [&](Context& where) {
     if (rung != nullptr) {
       made.run(*rung, where);

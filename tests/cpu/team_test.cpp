@@ -52,11 +52,7 @@ int threads_that_ran(int threads) {
   return ran;
 }
 
-/// The calling thread's teams assume so many cores for one scope, whatever the machine has.
-struct Cores {
-  explicit Cores(int cores) { team_hooks::assume_cores(cores); }
-  ~Cores() { team_hooks::assume_cores(0); }
-};
+using Cores = team_hooks::AssumedCores;
 
 /// Keeps every worker from taking part in calls for one scope: those that see one stop until its
 /// end.
@@ -236,6 +232,11 @@ TEST(Team, ManyCallsInARow) {
     });
   }
   EXPECT_EQ(runs, std::vector<int>(3, 5000));
+}
+
+TEST(Team, HasAllThreadsWhereThereAreEnoughCores) {
+  const Cores cores(team_hooks::enough_cores);
+  EXPECT_EQ(size_of_team(7), 7);
 }
 
 TEST(Team, ThreadsHaveWorkersOfTheirOwnWhichEndWithThem) {
