@@ -16,12 +16,17 @@
 //          of strides. What is written must not overlap itself.
 // Types    q, k, v, o: one of f32, f64, f16, bf16. lse: f32, f64 for f64. key_lengths: i32. Sums
 //          are kept in f32, f64 for f64.
-// Scale    finite and above 0; 0, the default, stands for 1 / sqrt(D).
-// Special  A query that sees no key: o is 0 and lse -infinity; the same where all its scores are
-//          -infinity and v is finite. A score that is NaN or +infinity makes its query's o and
-//          lse NaN. A NaN in v makes its column of o NaN wherever its key is seen; an infinity in v
-//          makes it infinite or NaN. What is stored for keys that a query does not see never
-//          reaches its result.
+// Scale    above 0 and within the range of f32; 0, the default, stands for 1 / sqrt(D).
+// Special  A query that sees no key: o is 0 and lse -infinity. A score that is NaN or +infinity
+//          makes its query's o and lse NaN. A score of -infinity has the weight 0. Where all scores
+//          of a query are -infinity, all weights are 0 (a softmax by its formula would be NaN): lse
+//          is -infinity, o is 0.
+//          Weights multiply v even where they are 0: a NaN in v makes its column of o NaN wherever
+//          its key is seen; an infinity makes it infinite or NaN, and NaN where the score is
+//          -infinity. What is stored for keys that a query does not see never reaches its result.
+// Range    with finite q, k and v: partial sums of scores, scores times log2(e), and the number of
+//          keys seen times max |v| do not overflow the arithmetic. Where one does, o and lse of the
+//          query may be any numbers, infinite or NaN.
 // Aliasing o and lse overlap nothing else.
 // Accuracy with u the unit roundoff of the arithmetic (twice that for f16 and bf16, where tensor
 //          cores truncate), a_j = scale sum_d |q_d k_jd|, n the number of keys that are seen, p the
@@ -67,7 +72,9 @@ struct RUNG_API Attention {
       "         default D), scale=X (default 1/sqrt(D)), causal, lse (written too), lengths "
       "(other\n"
       "         numbers of keys for each batch element), bshd (q, k and v are in memory as\n"
-      "         BxSxHxD), special (values: NaN and infinities, in keys that are not seen too)";
+      "         BxSxHxD), special (values: NaN and infinities, in keys that are not seen too),\n"
+      "         masked (values: scores of -infinity, of some or all keys of a query, with NaN and\n"
+      "         infinities in v)";
 
   struct Call {
     ConstTensorRef q = {};

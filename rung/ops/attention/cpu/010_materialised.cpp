@@ -8,6 +8,7 @@
 //          and read four times: at 4096 queries and keys 64 MB a head, beyond any cache.
 // Limits   matrices of scores up to 1 GiB; one thread, one element at a time.
 // Source   A. Vaswani and others, Attention is all you need, 2017.
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
@@ -17,7 +18,8 @@ namespace rung {
 namespace {
 using namespace attention_cpu;
 
-/// One row of scores becomes weights; returns the logarithm of the sum of their exponentials.
+/// Turns one row of scores into weights; returns the logarithm of the sum of their exponentials.
+/// Weights of a row of -infinity are 0, where the definition would be NaN.
 template <class Sum>
 Sum softmax_row(Sum* row, std::int64_t count) {
   constexpr Sum infinity = std::numeric_limits<Sum>::infinity();
@@ -26,7 +28,10 @@ Sum softmax_row(Sum* row, std::int64_t count) {
   for (std::int64_t j = 0; j < count; ++j) {
     if (row[j] > maximum || std::isnan(row[j])) maximum = row[j];
   }
-  if (maximum == -infinity) return -infinity;
+  if (maximum == -infinity) {
+    std::fill_n(row, count, Sum{0});
+    return -infinity;
+  }
   Sum sum = 0;
   for (std::int64_t j = 0; j < count; ++j) sum += row[j] = std::exp(row[j] - maximum);
   for (std::int64_t j = 0; j < count; ++j) row[j] /= sum;
@@ -47,12 +52,10 @@ void attend(const Heads<T>& p, std::int64_t b, std::int64_t h, typename Heads<T>
     }
   }
   for (std::int64_t i = 0; i < p.queries; ++i) {
-    const Sum lse = softmax_row(scores + i * p.keys, p.visible(b, i));
-    p.write_lse(b, h, i, lse);
-    const bool sees_none = lse == -std::numeric_limits<Sum>::infinity();
+    p.write_lse(b, h, i, softmax_row(scores + i * p.keys, p.visible(b, i)));
     for (std::int64_t c = 0; c < p.value_width; ++c) {
       Sum sum = 0;
-      for (std::int64_t j = 0; j < p.visible(b, i) && !sees_none; ++j) {
+      for (std::int64_t j = 0; j < p.visible(b, i); ++j) {
         sum += scores[i * p.keys + j] * static_cast<Sum>(p.v(b, g, j, c));
       }
       p.o(b, h, i, c) = static_cast<T>(sum);

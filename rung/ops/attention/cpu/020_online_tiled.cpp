@@ -80,12 +80,12 @@ void attend(const Heads<T>& p, std::int64_t b, std::int64_t h, std::int64_t firs
   }
   for (std::int64_t i = 0; i < count; ++i) {
     const auto& [maximum, sum, weighted] = running[i];
-    const bool sees_none = sum == 0;
+    const Sum divisor = divisor_of(sum);
     for (std::int64_t c = 0; c < p.value_width; ++c) {
-      p.o(b, h, first_query + i, c) = static_cast<T>(sees_none ? Sum{0} : weighted[c] / sum);
+      p.o(b, h, first_query + i, c) = static_cast<T>(weighted[c] / divisor);
     }
     p.write_lse(b, h, first_query + i,
-                sees_none ? -std::numeric_limits<Sum>::infinity() : maximum + std::log(sum));
+                sum == 0 ? -std::numeric_limits<Sum>::infinity() : maximum + std::log(sum));
   }
 }
 

@@ -270,8 +270,9 @@ void attend(const Attention::Args& args, const Block& block, void* memory) {
       partial[p.value_width + 1] = sum;
       continue;
     }
+    const Sum divisor = divisor_of(sum);
     for (std::int64_t c = 0; c < p.value_width; ++c) {
-      p.o(block.b, head_of(r), query_of(r), c) = static_cast<T>(sum == 0 ? Sum{0} : o[c] / sum);
+      p.o(block.b, head_of(r), query_of(r), c) = static_cast<T>(o[c] / divisor);
     }
     p.write_lse(block.b, head_of(r), query_of(r),
                 sum == 0 ? -infinity : s.maximum[r] / log2_e<Sum> + std::log(sum));

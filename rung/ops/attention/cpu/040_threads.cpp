@@ -49,7 +49,7 @@ Plan plan_of(const Attention::Args& args) {
   return plan;
 }
 
-/// A row from its parts, which lie `pitch` elements apart.
+/// Combines a row's parts, which lie `pitch` elements apart.
 template <class T>
 void combine(const Heads<T>& p, std::int64_t b, std::int64_t h, std::int64_t i,
              const typename Heads<T>::Sum* parts, std::int64_t pitch, std::int64_t splits) {
@@ -66,17 +66,17 @@ void combine(const Heads<T>& p, std::int64_t b, std::int64_t h, std::int64_t i,
   for (std::int64_t split = 0; split < splits; ++split) {
     sum += share(split) * parts[split * pitch + width + 1];
   }
-  for (std::int64_t c = 0; c < width; ++c) p.o(b, h, i, c) = T(Sum{0});
-  if (sum == 0) return p.write_lse(b, h, i, -std::numeric_limits<Sum>::infinity());
+  const Sum divisor = divisor_of(sum);
   for (std::int64_t c = 0; c < width; ++c) {
     Sum value = 0;
     for (std::int64_t split = 0; split < splits; ++split) {
       value += share(split) * parts[split * pitch + c];
     }
-    p.o(b, h, i, c) = static_cast<T>(value / sum);
+    p.o(b, h, i, c) = static_cast<T>(value / divisor);
   }
   constexpr Sum ln_2 = Sum(0.693147180559945309417L);
-  p.write_lse(b, h, i, maximum * ln_2 + std::log(sum));
+  p.write_lse(b, h, i,
+              sum == 0 ? -std::numeric_limits<Sum>::infinity() : maximum * ln_2 + std::log(sum));
 }
 
 /// Seconds of one thread: blocks of rows, each of which turns its queries and converts the keys and

@@ -80,8 +80,14 @@ class Reference {
           is_nan_ || std::isnan(score_[at]) || score_[at] == std::numeric_limits<Real>::infinity();
       maximum_ = std::fmax(maximum_, score_[at]);
     }
-    sees_none_ = std::isinf(maximum_);
-    if (is_nan_ || sees_none_) return;
+    if (is_nan_) return;
+    has_no_weight_ = std::isinf(maximum_);
+    if (has_no_weight_) {
+      // The sums of 0 v_j stand undivided: NaN comes from a NaN or an infinity in v alone.
+      std::fill(score_.begin(), score_.end(), Real{0});
+      sum_ = 1;
+      return;
+    }
     sum_ = 0;
     Real larger = 0;
     for (std::size_t j = 0; j < score_.size(); ++j) {
@@ -97,8 +103,8 @@ class Reference {
   /// The row of o, and its bounds.
   void values(double* value, double* bound) {
     const std::int64_t columns = args_.value_width();
-    if (is_nan_ || sees_none_) {
-      std::fill_n(value, columns, is_nan_ ? std::numeric_limits<double>::quiet_NaN() : 0.0);
+    if (is_nan_) {
+      std::fill_n(value, columns, std::numeric_limits<double>::quiet_NaN());
       return;
     }
     const Weights kept = weights_of(args_.q.dtype);
@@ -106,7 +112,7 @@ class Reference {
     sums_.assign(static_cast<std::size_t>(columns), 0);
     off_.assign(static_cast<std::size_t>(columns), 0);
     for (std::size_t j = 0; j < score_.size(); ++j) {
-      Real error = kept.underflow;
+      Real error = has_no_weight_ ? 0 : kept.underflow;
       if (score_[j] > 0) error += score_[j] * (std::expm1(error_[j] + error_of_sum_) + of_sums);
       const View<const T, 1> v = v_.at(b_).at(g_).at(static_cast<std::int64_t>(j));
       for (std::int64_t column = 0; column < columns; ++column) {
@@ -122,7 +128,7 @@ class Reference {
   }
 
   void lse(double* value, double* bound) const {
-    if (is_nan_ || sees_none_) {
+    if (is_nan_ || has_no_weight_) {
       *value = is_nan_ ? std::numeric_limits<double>::quiet_NaN()
                        : -std::numeric_limits<double>::infinity();
       return;
@@ -145,7 +151,7 @@ class Reference {
   std::vector<Real> score_, error_, sums_, off_;
   Real maximum_ = 0, sum_ = 0, error_of_sum_ = 0;
   bool is_nan_ = false;
-  bool sees_none_ = false;
+  bool has_no_weight_ = false;  // no key is seen, or all scores are -infinity
 };
 
 }  // namespace

@@ -30,9 +30,9 @@ std::int64_t stated_length(std::int64_t batch_element, std::int64_t keys) {
   }
 }
 
-/// Where the elements of k or v are, by their index in memory.
+/// Coordinates of an element of k or v, from its index in memory.
 struct Place {
-  std::int64_t batch_element, key, column;
+  std::int64_t batch_element, head, key, column;
 };
 struct Order {
   std::int64_t heads, keys, width;
@@ -40,24 +40,59 @@ struct Order {
   [[nodiscard]] Place operator()(std::int64_t index) const {
     const std::int64_t row = index / width;
     const std::int64_t key = bshd ? row / heads % keys : row % keys;
-    return {row / (heads * keys), key, index % width};
+    const std::int64_t head = bshd ? row % heads : row / keys % heads;
+    return {row / (heads * keys), head, key, index % width};
   }
 };
+
+/// Keys of a batch element: all, or its stated length.
+std::int64_t length_of(std::int64_t batch_element, std::int64_t keys, bool lengths) {
+  if (!lengths) return keys;
+  return key_length(static_cast<std::int32_t>(stated_length(batch_element, keys)), keys);
+}
 
 /// Keys that no query sees hold NaN. The last key, which a causal mask shows to the last query
 /// alone, has a score of + or -infinity; of v, it holds NaN in every third column.
 ValueMaker special_values(const Order& order, bool of_v, bool lengths) {
   return [=](std::int64_t index, double uniform) {
     const Place at = order(index);
-    const std::int64_t length =
-        lengths ? key_length(static_cast<std::int32_t>(stated_length(at.batch_element, order.keys)),
-                             order.keys)
-                : order.keys;
     constexpr double nan = std::numeric_limits<double>::quiet_NaN();
-    if (at.key >= length) return nan;
+    if (at.key >= length_of(at.batch_element, order.keys, lengths)) return nan;
     if (at.key == order.keys - 1) {
       if (of_v && at.column % 3 == 0) return nan;
       if (!of_v && at.column == 0) return std::numeric_limits<double>::infinity();
+    }
+    return 4 * uniform - 2;
+  };
+}
+
+/// The keys of a head whose scores are -infinity: the first half of them, all, or the last half.
+struct MaskedKeys {
+  std::int64_t first, last;
+  MaskedKeys(const Order& order, const Place& at) {
+    const std::int64_t kind = (at.batch_element * order.heads + at.head) % 3;
+    first = kind == 2 ? order.keys / 2 : 0;
+    last = kind == 0 ? (order.keys + 1) / 2 : order.keys;
+  }
+};
+
+/// Column 0 of q is above 0 and that of a masked key -infinity, so that all its scores are. The
+/// masked key in the middle holds NaN and infinities in two of three columns of v. Keys that no
+/// query sees hold NaN.
+double masked_q(std::int64_t column, double uniform) {
+  return column == 0 ? 0.5 + uniform : 4 * uniform - 2;
+}
+ValueMaker masked_values(const Order& order, bool of_v, bool lengths) {
+  return [=](std::int64_t index, double uniform) {
+    const Place at = order(index);
+    constexpr double nan = std::numeric_limits<double>::quiet_NaN();
+    constexpr double infinity = std::numeric_limits<double>::infinity();
+    if (at.key >= length_of(at.batch_element, order.keys, lengths)) return nan;
+    const MaskedKeys masked(order, at);
+    if (!of_v && at.column == 0 && at.key >= masked.first && at.key < masked.last) return -infinity;
+    if (of_v && at.key == (masked.first + masked.last) / 2) {
+      if (at.column % 3 == 0) return nan;
+      if (at.column % 3 == 1) return at.column % 2 == 0 ? infinity : -infinity;
     }
     return 4 * uniform - 2;
   };
@@ -78,33 +113,33 @@ const Survey<Attention> survey{survey_patterns};
 
 std::vector<Problem> Attention::check_problems(Backend backend) {
   std::vector<Problem> problems = Problem::parse_all({
-      "f32 0x2x3x8",                                       // nothing to write
-      "f32 2x3x0x8,lse",                                   //
-      "f32 1x2x5x8,keys=0,lse",                            // no keys: zeros
-      "f32 1x1x1x1,lse",                                   // one key: o is v
-      "f32 1x2x33x64",                                     //
-      "f32 2x3x17x40,causal,lse",                          // as many queries as keys
-      "f32 1x4x9x32,kv=2,keys=70",                         // pairs of heads share keys
-      "f32 1x2x70x16,keys=9,causal,lse",                   // the first queries see none
-      "f32 1x3x9x16,keys=75,causal,kv=1",                  // all see some
-      "f32 1x2x3x24,dv=40,keys=100",                       // values wider than keys
-      "f32 1x2x40x7,dv=5,lse",                             // no multiple of a vector
-      "f32 6x2x5x32,keys=50,lengths,lse",                  //
-      "f32 5x2x20x32,keys=50,lengths,causal,lse",          //
-      "f32 1x2x20x300,dv=260",                             // wider than any tile
-      "f32 1x1x65x128,scale=0.3",                          //
-      "f32 2x2x30x64,causal,special,lse",                  //
-      "f32 5x2x7x16,keys=33,lengths,special,lse",          //
-      "f32 2x3x21x32,bshd,causal",                         //
-      "f64 1x2x19x40,keys=50,causal,lse",                  //
-      "f64 5x2x3x24,kv=1,keys=77,lengths",                 //
-      "f16 1x2x40x64,lse",                                 //
-      "f16 2x4x70x32,kv=2,causal",                         //
-      "f16 1x2x150x128,keys=130",                          //
-      "f16 1x1x33x80,dv=48,keys=65",                       //
-      "bf16 1x2x64x128,causal,lse",                        //
-      "bf16 1x1x129x64,keys=300,causal",                   //
-      "bf16 2x2x35x256,keys=90",                           //
+      "f32 0x2x3x8",                               // nothing to write
+      "f32 2x3x0x8,lse",                           //
+      "f32 1x2x5x8,keys=0,lse",                    // no keys: zeros
+      "f32 1x1x1x1,lse",                           // one key: o is v
+      "f32 1x2x33x64",                             //
+      "f32 2x3x17x40,causal,lse",                  // as many queries as keys
+      "f32 1x4x9x32,kv=2,keys=70",                 // pairs of heads share keys
+      "f32 1x2x70x16,keys=9,causal,lse",           // the first queries see none
+      "f32 1x3x9x16,keys=75,causal,kv=1",          // all see some
+      "f32 1x2x3x24,dv=40,keys=100",               // values wider than keys
+      "f32 1x2x40x7,dv=5,lse",                     // no multiple of a vector
+      "f32 6x2x5x32,keys=50,lengths,lse",          //
+      "f32 5x2x20x32,keys=50,lengths,causal,lse",  //
+      "f32 1x2x20x300,dv=260",                     // wider than any tile
+      "f32 1x1x65x128,scale=0.3",                  //
+      "f32 2x2x30x64,causal,special,lse",          //
+      "f32 5x2x7x16,keys=33,lengths,special,lse",  //
+      "f32 2x3x21x32,bshd,causal",                 //
+      "f64 1x2x19x40,keys=50,causal,lse",          //
+      "f64 5x2x3x24,kv=1,keys=77,lengths",         //
+      "f16 1x2x40x64,lse",                         //
+      "f16 2x4x70x32,kv=2,causal",                 //
+      "f16 1x2x150x128,keys=130",                  //
+      "f16 1x1x33x80,dv=48,keys=65",               //
+      "bf16 1x2x64x128,causal,lse",                //
+      "bf16 1x1x129x64,keys=300,causal",           //
+      "bf16 2x2x35x256,keys=90",                   //
       "bf16 5x2x40x64,keys=100,lengths,causal,lse,special",
       "bf16 1x2x50x96,bshd",                               //
       "bf16 1x2x37x36",                                    // rows that no 16 bytes align
@@ -114,6 +149,17 @@ std::vector<Problem> Attention::check_problems(Backend backend) {
       "f32 2x6x3x64,kv=2,keys=400,causal",                 //
       "f16 1x4x16x256,kv=4,keys=130,causal,special",       //
   });
+  const std::vector<Problem> masked = Problem::parse_all({
+      "f32 3x2x5x16,keys=40,masked,lse",
+      "f32 3x2x9x24,kv=1,keys=70,causal,masked,lse",
+      "f32 5x2x7x16,keys=33,lengths,masked,lse",
+      "f64 3x1x4x8,keys=20,causal,masked,lse",
+      "f16 3x2x20x64,keys=70,causal,masked,lse",
+      "bf16 3x4x20x40,kv=2,dv=64,keys=130,lengths,causal,masked,lse",
+      "f32 3x4x2x64,kv=1,keys=400,causal,masked,lse",  // split keys: parts see -infinity alone
+      "bf16 3x8x1x128,kv=1,keys=300,masked,lse",
+  });
+  problems.insert(problems.end(), masked.begin(), masked.end());
   if (backend == Backend::simt) return problems;
   const std::vector<Problem> larger = Problem::parse_all({
       "f32 1x2x257x64,causal",
@@ -124,6 +170,8 @@ std::vector<Problem> Attention::check_problems(Backend backend) {
       "bf16 17x8x1x128,kv=2,keys=700,lengths",
       "f16 1x32x1x128,kv=4,keys=3000",
       "f64 1x2x130x64,causal",
+      "f32 3x2x2x16,keys=1100,masked,lse",  // enough keys to be split on a CPU
+      "bf16 3x8x1x64,kv=1,keys=2100,lengths,masked,lse",
   });
   problems.insert(problems.end(), larger.begin(), larger.end());
   return problems;
@@ -148,8 +196,9 @@ std::vector<Problem> Attention::bench_problems(Backend backend) {
 }
 
 Attention::Call Attention::make(const Problem& problem, Inputs& inputs) {
-  problem.expect(name, 4,
-                 {"kv", "keys", "dv", "scale", "causal", "lse", "lengths", "bshd", "special"});
+  problem.expect(
+      name, 4,
+      {"kv", "keys", "dv", "scale", "causal", "lse", "lengths", "bshd", "special", "masked"});
   const std::int64_t batch = problem.extents[0];
   const std::int64_t heads = problem.extents[1];
   const std::int64_t queries = problem.extents[2];
@@ -177,14 +226,22 @@ Attention::Call Attention::make(const Problem& problem, Inputs& inputs) {
     }
     return made;
   };
+  ValueMaker q_maker;
   ValueMaker k_maker;
   ValueMaker v_maker;
   if (problem.has("special")) {
     k_maker = special_values({kv_heads, keys, width, bshd}, false, lengths);
     v_maker = special_values({kv_heads, keys, value_width, bshd}, true, lengths);
   }
+  if (problem.has("masked")) {
+    q_maker = [width](std::int64_t index, double uniform) {
+      return masked_q(index % width, uniform);
+    };
+    k_maker = masked_values({kv_heads, keys, width, bshd}, false, lengths);
+    v_maker = masked_values({kv_heads, keys, value_width, bshd}, true, lengths);
+  }
   Call call;
-  call.q = input("q", heads, queries, width, narrowed, {});
+  call.q = input("q", heads, queries, width, narrowed, q_maker);
   call.k = input("k", kv_heads, keys, width, narrowed, k_maker);
   call.v = input("v", kv_heads, keys, value_width, 1.0, v_maker);
   if (lengths) {

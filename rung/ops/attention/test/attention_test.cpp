@@ -146,6 +146,60 @@ TEST_P(AttentionOn, WhatIsNotSeenNeverReachesAResult) {
   }
 }
 
+// All weights are 0 then, and multiply what is in v: finite values give 0, others NaN. Query i sees
+// i + 1 keys; those from the fourth on are the last query's alone.
+template <class T>
+void expect_zero_weights(Context& context, std::int64_t group, bool last_key_counts) {
+  constexpr std::int64_t width = 64;
+  constexpr std::int64_t queries = 4;
+  const Extents rows{1, group, queries, width};
+  const Extents cache{1, 1, queries, width};
+  std::vector<float> q32(static_cast<std::size_t>(rows.product()), 1.0F);
+  std::vector<float> k32(static_cast<std::size_t>(cache.product()), 0.25F);
+  std::vector<float> v32 = random_values(cache.product(), 13);
+  for (std::size_t j = 0; j < queries; ++j) k32[j * width] = -infinity;
+  if (last_key_counts) k32[3 * width] = 0;
+  v32[1 * width + 5] = nan;
+  v32[1 * width + 6] = infinity;
+  v32[2 * width + 7] = -infinity;
+  auto q = rounded<T>(q32);
+  auto k = rounded<T>(k32);
+  auto v = rounded<T>(v32);
+  std::vector<T> o(q.size());
+  std::vector<Accumulator<T>> lse(static_cast<std::size_t>(group * queries));
+  const AttentionOptions options{.causal = true, .lse = tensor(lse, {1, group, queries})};
+  const Attention::Call call{.q = tensor(q, rows),
+                             .k = tensor(k, cache),
+                             .v = tensor(v, cache),
+                             .o = tensor(o, rows),
+                             .options = options};
+  for (const auto pick : picks_for<Attention>(call, context)) {
+    std::fill(o.begin(), o.end(), T(-77.0F));
+    attention(context, call.q, call.k, call.v, call.o, options, {pick});
+    for (std::size_t at = 0; at < o.size(); ++at) {
+      const std::size_t i = at / width % queries;
+      const std::size_t column = at % width;
+      const bool is_nan = i >= (column == 7 ? 2 : 1) && column >= 5 && column <= 7;
+      const bool counts = last_key_counts && i == 3;
+      const auto wanted = counts ? static_cast<float>(v[3 * width + column]) : 0.0F;
+      const auto got = static_cast<float>(o[at]);
+      EXPECT_TRUE(is_nan ? std::isnan(got) : got == wanted)
+          << pick << ' ' << at << ": " << got << ", not " << wanted;
+      EXPECT_EQ(std::isfinite(lse[at / width]), counts) << pick << ' ' << at / width;
+      EXPECT_FALSE(std::isnan(lse[at / width])) << pick << ' ' << at / width;
+    }
+  }
+}
+
+TEST_P(AttentionOn, ScoresOfMinusInfinityAloneGiveZeroTimesV) {
+  for (const bool last_key_counts : {false, true}) {
+    expect_zero_weights<float>(context, 2, last_key_counts);
+    expect_zero_weights<double>(context, 1, last_key_counts);
+    expect_zero_weights<f16>(context, 1, last_key_counts);
+    expect_zero_weights<bf16>(context, 5, last_key_counts);
+  }
+}
+
 TEST_P(AttentionOn, NoKeysAreZerosAndNoLogarithm) {
   std::vector<float> q(2 * 3 * 4, 1.0F);
   std::vector<float> nothing;
@@ -180,21 +234,52 @@ TEST_P(AttentionOn, LargeScoresDoNotOverflow) {
 
 INSTANTIATE_TEST_SUITE_P(Backends, AttentionOn, backends, name_of_backend);
 
-TEST(Attention, AnyNumberOfThreadsGivesTheSameBits) {
-  const Extents rows{1, 2, 3, 64};
-  const Extents cache{1, 1, 5000, 64};
-  auto q = random_values(rows.product(), 10);
-  auto k = random_values(cache.product(), 11);
-  auto v = random_values(cache.product(), 12);
-  std::vector<float> one(q.size());
-  std::vector<float> three(q.size());
-  Context alone = Context::cpu(1);
-  Context team = Context::cpu(3);
-  attention(alone, tensor(q, rows), tensor(k, cache), tensor(v, cache), tensor(one, rows), {},
-            {"threads"});
-  attention(team, tensor(q, rows), tensor(k, cache), tensor(v, cache), tensor(three, rows), {},
-            {"threads"});
-  EXPECT_EQ(one, three);
+TEST(AttentionCpu, AnyNumberOfThreadsGivesTheSameBitsInEveryRung) {
+  struct Case {
+    Extents q, k;
+    std::int64_t value_width;
+    bool causal;
+  };
+  const Case cases[] = {
+      {{1, 2, 3, 64}, {1, 1, 5000, 64}, 64, false},  // split keys
+      {{2, 1, 1, 128}, {2, 1, 1500, 128}, 128, false},
+      {{1, 3, 1, 16}, {1, 3, 75, 16}, 51, false},
+      {{2, 4, 130, 24}, {2, 2, 200, 24}, 17, true},  // several blocks of rows
+  };
+  for (const Case& c : cases) {
+    Extents values = c.k;
+    values[3] = c.value_width;
+    Extents rows = c.q;
+    rows[3] = c.value_width;
+    auto q = random_values(c.q.product(), 10);
+    auto k = random_values(c.k.product(), 11);
+    auto v = random_values(values.product(), 12);
+    std::vector<float> o(static_cast<std::size_t>(rows.product()));
+    std::vector<float> lse(static_cast<std::size_t>(rows.product() / rows[3]));
+    const Extents heads{rows[0], rows[1], rows[2]};
+    const AttentionOptions options{.causal = c.causal, .lse = tensor(lse, heads)};
+    const Attention::Call call{.q = tensor(q, c.q),
+                               .k = tensor(k, c.k),
+                               .v = tensor(v, values),
+                               .o = tensor(o, rows),
+                               .options = options};
+    Context alone = Context::cpu(1);
+    for (const auto pick : rungs_that_take<Attention>(bind<Attention>(call), alone)) {
+      std::vector<float> one;
+      std::vector<float> one_lse;
+      for (const int threads : {1, 2, 3, 7, 16}) {
+        Context context = Context::cpu(threads);
+        std::fill(o.begin(), o.end(), nan);
+        attention(context, call.q, call.k, call.v, call.o, options, {pick});
+        if (threads == 1) {
+          one = o;
+          one_lse = lse;
+        }
+        EXPECT_EQ(o, one) << pick << ' ' << threads;
+        EXPECT_EQ(lse, one_lse) << pick << ' ' << threads;
+      }
+    }
+  }
 }
 
 TEST(Attention, WrongCallsAreNamed) {

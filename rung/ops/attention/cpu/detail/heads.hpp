@@ -54,6 +54,14 @@ struct Heads {
   }
 };
 
+/// Divisor of a row's weighted values, given the sum of its weights. The sum is 0 where the row sees
+/// no key, or only scores of -infinity: then the weighted values are the row of o as they stand, 0
+/// or, from a NaN or an infinity in v, NaN.
+template <class Sum>
+constexpr Sum divisor_of(Sum sum) {
+  return sum == 0 ? Sum{1} : sum;
+}
+
 /// f(Heads<T>) for the type of the call.
 template <class F>
 void with_heads(const Attention::Args& args, F&& f) {

@@ -61,7 +61,8 @@ __device__ __forceinline__ void exact_row(const QueryJob<T>& job, int batch, int
 #pragma unroll
   for (int i = 0; i < each; ++i) {
     const int column = lane + i * warp_size;
-    if (column < job.value_width()) put(column, sum == 0 ? 0.0f : total[i] / sum);
+    // Where all scores are -infinity, a NaN or an infinity in v has made the total NaN already.
+    if (column < job.value_width()) put(column, sum == 0 ? total[i] : total[i] / sum);
   }
 }
 
