@@ -36,6 +36,9 @@
 //          dx is divided by the number of rows for the mean (3 u |dx| more) and rounded to its
 //          type; numbers below the smallest normal one may come out as 0.
 // Repeats  the same bits from run to run and for any number of threads (on a GPU: of one model).
+//          On a CPU the strides of dx and losses do not change the bits either, nor does it matter
+//          whether they are given; on a GPU, and with other strides of x or target, sums may be
+//          added in another order.
 // Errors   Error(invalid_argument) for shapes, types, axis, options out of range, aliasing.
 // Source   cross entropy: C. Szegedy and others, Rethinking the Inception architecture, 2015
 //          (smoothing); hinge: R. Rifkin and A. Klautau, In defense of one-vs-all classification,
@@ -103,11 +106,16 @@ struct RUNG_API Loss {
     [[nodiscard]] std::int64_t count() const { return rows.count(); }
     [[nodiscard]] bool labelled() const { return options.kind != LossKind::squared; }
     [[nodiscard]] bool ignores() const { return labelled() && options.ignored_label != no_label; }
-    /// x, dx and target have contiguous rows.
-    [[nodiscard]] bool contiguous() const {
-      return rows.length == 1 || (rows.steps[row_x] == 1 && rows.steps[row_dx] == 1 &&
-                                  (labelled() || rows.steps[row_target] == 1));
+    /// x and target have contiguous rows.
+    [[nodiscard]] bool reads_contiguous() const {
+      return rows.length == 1 ||
+             (rows.steps[row_x] == 1 && (labelled() || rows.steps[row_target] == 1));
     }
+    /// dx has contiguous rows, or is left out and x has.
+    [[nodiscard]] bool writes_contiguous() const {
+      return rows.length == 1 || rows.steps[row_dx] == 1;
+    }
+    [[nodiscard]] bool contiguous() const { return reads_contiguous() && writes_contiguous(); }
   };
 
   static constexpr void operands(auto& call, auto&& visit) {

@@ -7,7 +7,8 @@
 // Changes  against online: one instruction for 16 elements, and one exponential per element instead
 //          of two (f16 and bf16, which would round what is kept, still take two).
 // Cost     x from memory once, dx written once; both are read again from L1 or L2.
-// Limits   contiguous rows; one thread. Rows far shorter than a vector waste most of it.
+// Limits   contiguous rows of x and target; a row of dx with other strides is computed in spare
+//          memory and scattered. One thread. Rows far shorter than a vector waste most of it.
 // Tried    -
 // Source   -
 #include "rung/cpu/foreach_target.hpp"
@@ -182,7 +183,8 @@ HWY_INLINE double squared(const Row<T>& row, std::int64_t n, const LossTerms<Acc
 }
 
 template <class T>
-double rows(const Loss::Args& args, double factor, std::int64_t begin, std::int64_t end) {
+double rows(const Loss::Args& args, double factor, std::int64_t begin, std::int64_t end,
+            void* spare) {
   using Sum = Accumulator<T>;
   const auto terms = LossTerms<Sum>::of(args);
   const auto labels = LossLabels::of(args);
@@ -191,11 +193,13 @@ double rows(const Loss::Args& args, double factor, std::int64_t begin, std::int6
   const bool is_short = n < static_cast<std::int64_t>(hn::Lanes(Full<Sum>()));
   double all = 0;
   for (std::int64_t number = begin; number < end; ++number) {
-    const Row<T> row(args, labels, number);
+    Row<T> row(args, labels, number);
     if (!row.counts || row.is_wrong) {
       all += row.write_without_label(n);
       continue;
     }
+    T* const dx = row.dx;
+    if (spare != nullptr) row.dx = static_cast<T*>(spare);
     const double loss = args.options.kind == LossKind::cross_entropy
                             ? (is_short ? short_cross_entropy(row, n, terms, scale)
                                         : cross_entropy(row, n, terms, scale))
@@ -203,16 +207,17 @@ double rows(const Loss::Args& args, double factor, std::int64_t begin, std::int6
                                                                : squared(row, n, terms, scale);
     if (row.loss != nullptr) *row.loss = static_cast<Sum>(loss);
     all += loss;
+    for (std::int64_t c = 0; spare != nullptr && c < n; ++c) dx[c * row.step_dx] = row.dx[c];
   }
   return all;
 }
 
 }  // namespace
 
-RowsKernel kernel_f32() { return rows<float>; }
-RowsKernel kernel_f64() { return rows<double>; }
-RowsKernel kernel_f16() { return rows<f16>; }
-RowsKernel kernel_bf16() { return rows<bf16>; }
+VectorKernel kernel_f32() { return rows<float>; }
+VectorKernel kernel_f64() { return rows<double>; }
+VectorKernel kernel_f16() { return rows<f16>; }
+VectorKernel kernel_bf16() { return rows<bf16>; }
 
 }  // namespace rung::loss_cpu::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
@@ -226,7 +231,7 @@ HWY_EXPORT(kernel_f16);
 HWY_EXPORT(kernel_bf16);
 }  // namespace
 
-RowsKernel vector_rows(DType dtype) {
+VectorKernel vector_rows(DType dtype) {
   switch (dtype) {
     case DType::f64:
       return HWY_DYNAMIC_DISPATCH(kernel_f64)();
@@ -245,7 +250,8 @@ namespace rung {
 namespace {
 
 Support supports(const Loss::Args& args, const Context&) {
-  return args.contiguous() ? supported : unsupported("the rows must be contiguous");
+  return args.reads_contiguous() ? supported
+                                 : unsupported("the rows of x and target must be contiguous");
 }
 
 // Alone it is slower than on a team, and adds in the same order.

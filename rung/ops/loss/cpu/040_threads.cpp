@@ -6,7 +6,8 @@
 // Changes  against simd: all cores. Where labels may be ignored, the threads first count those that
 //          are not, chunk by chunk: the gradient is divided by that number.
 // Cost     as simd; two barriers at most.
-// Limits   every valid call; rows that are not contiguous are done without vectors.
+// Limits   every valid call; rows of x or target that are not contiguous are computed without
+//          vectors.
 // Tried    -
 // Source   -
 #include "rung/ops/loss/cpu/detail/rows.hpp"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // loss on a CPU: which rows count, chunks of rows on a team of threads, the result, estimates.
 #include <algorithm>
+#include <cstddef>
 
 #include "rung/cpu/team.hpp"
 #include "rung/ops/loss/cpu/detail/rows.hpp"
@@ -46,13 +47,23 @@ RowsKernel scalar_rows_of(DType dtype) {
 
 void chunked(const Loss::Args& args, Context& context, int threads) {
   const Chunks chunks(args);
-  const RowsKernel kernel =
-      args.contiguous() ? vector_rows(args.x.dtype) : scalar_rows_of(args.x.dtype);
+  const bool has_vectors = args.reads_contiguous();
+  const VectorKernel vector_kernel = has_vectors ? vector_rows(args.x.dtype) : nullptr;
+  const RowsKernel scalar_kernel = scalar_rows_of(args.x.dtype);
+  const bool scatters = has_vectors && args.options.dx.data != nullptr && !args.writes_contiguous();
   if (args.count() * args.classes() < min_elements) threads = 1;
   threads =
       static_cast<int>(std::min<std::int64_t>(threads, std::max<std::int64_t>(chunks.count(), 1)));
-  auto* partial = static_cast<Partial*>(
-      context.workspace(static_cast<std::size_t>(chunks.count() + 1) * sizeof(Partial)));
+  // A row of dx per thread, no more than dx itself has: every thread has a chunk of rows.
+  constexpr std::size_t line = 64;
+  const std::size_t spare_bytes =
+      scatters ? round_up(static_cast<std::size_t>(args.classes()) * size_of(args.x.dtype), line)
+               : 0;
+  const std::size_t partial_bytes =
+      round_up(static_cast<std::size_t>(chunks.count() + 1) * sizeof(Partial), line);
+  auto* const memory = static_cast<std::byte*>(
+      context.workspace(partial_bytes + static_cast<std::size_t>(threads) * spare_bytes));
+  auto* const partial = reinterpret_cast<Partial*>(memory);
   const auto begin_of = [&](std::int64_t chunk) { return chunk * chunks.each; };
   const auto end_of = [&](std::int64_t chunk) {
     return std::min(chunks.rows, (chunk + 1) * chunks.each);
@@ -70,8 +81,13 @@ void chunked(const Loss::Args& args, Context& context, int threads) {
         counted += partial[chunk].counted;
     }
     const double factor = factor_of(args, counted);
+    void* const spare =
+        scatters ? memory + partial_bytes + static_cast<std::size_t>(team.rank()) * spare_bytes
+                 : nullptr;
     for (std::int64_t chunk = mine.begin; chunk < mine.end; ++chunk) {
-      partial[chunk].loss = kernel(args, factor, begin_of(chunk), end_of(chunk));
+      partial[chunk].loss = has_vectors
+                                ? vector_kernel(args, factor, begin_of(chunk), end_of(chunk), spare)
+                                : scalar_kernel(args, factor, begin_of(chunk), end_of(chunk));
     }
     team.wait();
     if (team.rank() != 0) return;
@@ -95,7 +111,7 @@ double chunked_seconds(const Loss::Args& args) {
   constexpr double an_element = 0.4e-9;
   const double a_row = args.options.kind == LossKind::cross_entropy ? 12e-9 : 5e-9;
   const auto rows = static_cast<double>(args.count());
-  const double all = args.contiguous()
+  const double all = args.reads_contiguous()
                          ? rows * (a_row + an_element * static_cast<double>(args.classes()))
                          : 0.99 * scalar_seconds(args);
   return args.count() * args.classes() < min_elements ? all : all / 2;

@@ -134,17 +134,22 @@ struct Chunks {
   [[nodiscard]] std::int64_t count() const { return ceil_div(rows, each); }
 };
 
-/// Vector kernels for contiguous rows: as scalar_rows. In 030_simd.cpp.
 using RowsKernel = double (*)(const Loss::Args& args, double factor, std::int64_t begin,
                               std::int64_t end);
-RowsKernel vector_rows(DType dtype);
 RowsKernel scalar_rows_of(DType dtype);
 
-/// The call on up to `threads` threads, with vectors where rows are contiguous.
+/// Vector kernels for contiguous rows of x and target: as scalar_rows. `spare` holds a row of dx
+/// before its elements are scattered; null where rows of dx are contiguous. In 030_simd.cpp.
+using VectorKernel = double (*)(const Loss::Args& args, double factor, std::int64_t begin,
+                                std::int64_t end, void* spare);
+VectorKernel vector_rows(DType dtype);
+
+/// Runs the call on up to `threads` threads, with vectors where rows of x and target are contiguous.
+/// The strides of dx do not matter: they change no bit of any result.
 void chunked(const Loss::Args& args, Context& context, int threads);
 
-/// Estimated seconds of chunked(). Independent of the number of threads, as the choice must be:
-/// other rungs add in another order.
+/// Estimated seconds of chunked(). Independent of the number of threads and of the strides of dx,
+/// as the choice must be: other rungs add in another order.
 double chunked_seconds(const Loss::Args& args);
 double scalar_seconds(const Loss::Args& args);
 
