@@ -19,8 +19,12 @@
 //          |error| <= 6 u |dx|; gelu 16 u |dy| (Phi + |x| (1 + x^2 / 8) phi); silu
 //          16 u |dy| (s + |x| (1 + |x| / 8) s (1 - s)); plus one rounding to dx's type. Results
 //          below the smallest normal number may be 0.
-// Values   a NaN in saved gives NaN, whatever dy is. gelu and silu take the limits at infinities:
-//          f' is 0 or 1.
+// Values   a NaN in saved gives NaN, whatever dy is. relu and sign select: dx is dy where f' is 1,
+//          and 0 where f' is 0, for a NaN or an infinity in dy, too. The other functions multiply:
+//          a NaN in dy gives NaN; an infinity in dy gives NaN where f' is 0, infinity or NaN where
+//          |f'| is below the smallest normal number of the arithmetic, else infinity. gelu and silu
+//          take the limits at infinities: f' is 0 or 1. sigmoid and tanh follow the formula for any
+//          saved, infinities included.
 // Repeats  the same bits from run to run, for any number of threads, in place or not.
 // Errors   Error(invalid_argument) for shapes, types, aliasing.
 // Source   the chain rule; gelu: D. Hendrycks and K. Gimpel, arXiv:1606.08415; the straight-through
@@ -53,7 +57,8 @@ struct RUNG_API ActivationBackward {
   static constexpr std::string_view problem_help =
       "TYPE SHAPE,FUNCTION[,options]: f32 4096x4096,relu   bf16 1048576,gelu\n"
       "functions: sign, sigmoid, tanh, relu, gelu, silu; default relu\n"
-      "options: in_place (dx is dy), over_saved (dx is saved)";
+      "options: in_place (dx is dy), over_saved (dx is saved), special (values: NaN, infinities\n"
+      "         and zeros of saved and dy, in all pairs)";
 
   struct Call {
     ConstTensorRef saved = {};

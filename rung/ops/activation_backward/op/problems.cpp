@@ -3,6 +3,9 @@
 // line.
 #include <array>
 #include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
 #include <span>
 #include <string>
 
@@ -15,6 +18,20 @@ namespace {
 constexpr std::array functions{ActivationFunction::sign, ActivationFunction::sigmoid,
                                ActivationFunction::tanh, ActivationFunction::relu,
                                ActivationFunction::gelu, ActivationFunction::silu};
+
+constexpr double nan = std::numeric_limits<double>::quiet_NaN();
+constexpr double infinity = std::numeric_limits<double>::infinity();
+// Of `special`: all pairs of these within 77 elements.
+constexpr std::array special_saved{nan,  infinity, -infinity, 0.0, -0.0, 1.0,
+                                   -1.0, 0.5,      -0.5,      3.0, -3.0};
+constexpr std::array special_dy{nan, infinity, -infinity, 0.0, -0.0, 1.25, -2.0};
+
+double special_saved_at(std::int64_t index, double) {
+  return special_saved[static_cast<std::size_t>(index) % special_saved.size()];
+}
+double special_dy_at(std::int64_t index, double) {
+  return special_dy[static_cast<std::size_t>(index) / special_saved.size() % special_dy.size()];
+}
 
 constexpr std::string_view survey_patterns[] = {
     "(f32*3|bf16*2|f16|f64) 1..67108864,(relu|sigmoid|tanh|gelu|silu|sign)",
@@ -34,6 +51,10 @@ std::vector<Problem> ActivationBackward::check_problems(Backend backend) {
     }
     problems.push_back(Problem::parse("f32 1037" + name + ",in_place"));
     problems.push_back(Problem::parse("bf16 5x3x41" + name + ",over_saved"));
+    for (const char* special : {"f32 3x77", "f64 80", "f16 7x33", "bf16 2x77"}) {
+      problems.push_back(Problem::parse(special + name + ",special"));
+    }
+    problems.push_back(Problem::parse("f32 83" + name + ",special,in_place"));
   }
   if (backend == Backend::simt) return problems;
   for (const char* larger : {"f32 300001,gelu", "bf16 300x1003,silu", "f32 200x301,relu"}) {
@@ -55,8 +76,9 @@ std::vector<Problem> ActivationBackward::bench_problems(Backend backend) {
 }
 
 ActivationBackward::Call ActivationBackward::make(const Problem& problem, Inputs& inputs) {
-  problem.expect(name, problem.extents.size(),
-                 {"sign", "sigmoid", "tanh", "relu", "gelu", "silu", "in_place", "over_saved"});
+  problem.expect(
+      name, problem.extents.size(),
+      {"sign", "sigmoid", "tanh", "relu", "gelu", "silu", "in_place", "over_saved", "special"});
   const Extents shape{std::span<const std::int64_t>(problem.extents)};
   Call call;
   for (const ActivationFunction function : functions) {
@@ -72,6 +94,11 @@ ActivationBackward::Call ActivationBackward::make(const Problem& problem, Inputs
       return index % 17 == 0 ? -1.0 : 2 * uniform - 1;
     };
   }
+  ValueMaker dy_maker;
+  if (problem.has("special")) {
+    maker = special_saved_at;
+    dy_maker = special_dy_at;
+  }
   const bool over_saved = problem.has("over_saved");
   if (over_saved) {
     call.dx = maker ? inputs.in_out("dx", problem.dtype, shape, maker)
@@ -82,10 +109,12 @@ ActivationBackward::Call ActivationBackward::make(const Problem& problem, Inputs
                        : inputs.input("saved", problem.dtype, shape);
   }
   if (problem.has("in_place") && !over_saved) {
-    call.dx = inputs.in_out("dx", problem.dtype, shape);
+    call.dx = dy_maker ? inputs.in_out("dx", problem.dtype, shape, dy_maker)
+                       : inputs.in_out("dx", problem.dtype, shape);
     call.dy = call.dx;
   } else {
-    call.dy = inputs.input("dy", problem.dtype, shape);
+    call.dy = dy_maker ? inputs.input("dy", problem.dtype, shape, dy_maker)
+                       : inputs.input("dy", problem.dtype, shape);
     if (!over_saved) call.dx = inputs.output("dx", problem.dtype, shape);
   }
   return call;

@@ -90,6 +90,47 @@ TEST_P(ActivationBackwardOn, SpecialValues) {
   expect(ActivationFunction::silu, {nan, 2, 0, 2, 0, 1, 1.8553411F, 0.14465892F});
 }
 
+// relu and sign select dy, so that 0 stays 0; the other functions multiply it.
+TEST_P(ActivationBackwardOn, SpecialGradientsAreSelectedOrMultiplied) {
+  // Along both vectors and the remainder behind the last of them.
+  constexpr std::size_t repeats = 9;
+  const auto repeated = [&](const std::vector<float>& values) {
+    std::vector<float> all;
+    for (std::size_t i = 0; i < repeats; ++i) all.insert(all.end(), values.begin(), values.end());
+    return all;
+  };
+  const auto expect = [&](ActivationFunction function, const std::vector<float>& saved_once,
+                          const std::vector<float>& dy_once, const std::vector<float>& wanted) {
+    const std::vector<float> saved = repeated(saved_once);
+    const std::vector<float> dy = repeated(dy_once);
+    std::vector<float> dx(dy.size());
+    for (const std::string_view name :
+         picks_for<ActivationBackward>({saved, dy, dx, function}, context)) {
+      std::fill(dx.begin(), dx.end(), -77.0F);
+      activation_backward(context, saved, dy, dx, {function}, {name});
+      for (std::size_t i = 0; i < dx.size(); ++i) {
+        const float want = wanted[i % wanted.size()];
+        EXPECT_TRUE(std::isnan(want) ? std::isnan(dx[i]) : dx[i] == want)
+            << to_string(function) << ' ' << name << ' ' << i << ": " << dx[i] << ", not " << want;
+      }
+    }
+  };
+  const float inf = infinity;
+  const std::vector<float> dy{nan, inf, -inf, nan, inf, -inf, nan, inf, 1};
+  expect(ActivationFunction::relu, {-1, -1, 0, 2, 2, 2, nan, nan, nan}, dy,
+         {0, 0, 0, nan, inf, -inf, nan, nan, nan});
+  expect(ActivationFunction::sign, {-2, 2, inf, 1, -1, 0, nan, nan, nan}, dy,
+         {0, 0, 0, nan, inf, -inf, nan, nan, nan});
+  expect(ActivationFunction::sigmoid, {1, 1, 0, 0.5F, 0.5F, 0.5F, nan, nan, nan}, dy,
+         {nan, nan, nan, nan, inf, -inf, nan, nan, nan});
+  expect(ActivationFunction::tanh, {1, 1, -1, 0.5F, 0.5F, 0.5F, nan, nan, nan}, dy,
+         {nan, nan, nan, nan, inf, -inf, nan, nan, nan});
+  for (const ActivationFunction function : {ActivationFunction::gelu, ActivationFunction::silu}) {
+    expect(function, {-inf, -inf, -inf, inf, inf, 1, nan, nan, nan}, dy,
+           {nan, nan, nan, nan, inf, -inf, nan, nan, nan});
+  }
+}
+
 TEST_P(ActivationBackwardOn, ALayoutChangesNoBit) {
   constexpr std::int64_t rows = 13, columns = 37;
   std::vector<float> saved(rows * columns);
@@ -144,13 +185,20 @@ TEST(ActivationBackwardCpu, AnyNumberOfThreadsGivesTheSameBits) {
   std::vector<float> saved(100003);
   std::vector<float> dy(saved.size(), 1.0F);
   for (std::size_t i = 0; i < saved.size(); ++i) saved[i] = 1e-4F * static_cast<float>(i) - 5;
-  std::vector<float> one;
-  for (const int threads : {1, 2, 3, 7}) {
-    Context context = Context::cpu(threads);
-    std::vector<float> dx(saved.size());
-    activation_backward(context, saved, dy, dx, {ActivationFunction::gelu});
-    if (threads == 1) one = dx;
-    EXPECT_EQ(dx, one) << threads;
+  std::vector<float> dx(saved.size());
+  Context alone = Context::cpu(1);
+  for (const ActivationFunction function : functions) {
+    for (const std::string_view name :
+         picks_for<ActivationBackward>({saved, dy, dx, function}, alone)) {
+      std::vector<float> one;
+      for (const int threads : {1, 2, 3, 7, 16}) {
+        Context context = Context::cpu(threads);
+        std::fill(dx.begin(), dx.end(), -77.0F);
+        activation_backward(context, saved, dy, dx, {function}, {name});
+        if (threads == 1) one = dx;
+        EXPECT_EQ(dx, one) << to_string(function) << ' ' << name << ' ' << threads;
+      }
+    }
   }
 }
 
