@@ -181,7 +181,7 @@ void expect_zero_weights(Context& context, std::int64_t group, bool last_key_cou
       const std::size_t column = at % width;
       const bool is_nan = i >= (column == 7 ? 2 : 1) && column >= 5 && column <= 7;
       const bool counts = last_key_counts && i == 3;
-      const auto wanted = counts ? static_cast<float>(v[3 * width + column]) : 0.0F;
+      const float wanted = is_nan ? nan : counts ? static_cast<float>(v[3 * width + column]) : 0.0F;
       const auto got = static_cast<float>(o[at]);
       EXPECT_TRUE(is_nan ? std::isnan(got) : got == wanted)
           << pick << ' ' << at << ": " << got << ", not " << wanted;

@@ -12,6 +12,9 @@
 // Tried    -
 // Source   -
 #include "rung/cpu/foreach_target.hpp"
+
+#include <type_traits>
+
 #include "rung/ops/loss/cpu/detail/rows.hpp"
 #include "rung/ops/softmax/cpu/detail/row-inl.hpp"
 
@@ -182,9 +185,10 @@ HWY_INLINE double squared(const Row<T>& row, std::int64_t n, const LossTerms<Acc
   return static_cast<double>(sums.sum()) * static_cast<double>(terms.part);
 }
 
-template <class T>
-double rows(const Loss::Args& args, double factor, std::int64_t begin, std::int64_t end,
-            void* spare) {
+/// `Scatters`: a row of dx is computed in `spare`, and its elements are stored where they belong.
+template <class T, bool Scatters>
+double rows_by(const Loss::Args& args, double factor, std::int64_t begin, std::int64_t end,
+               [[maybe_unused]] void* spare) {
   using Sum = Accumulator<T>;
   const auto terms = LossTerms<Sum>::of(args);
   const auto labels = LossLabels::of(args);
@@ -193,13 +197,13 @@ double rows(const Loss::Args& args, double factor, std::int64_t begin, std::int6
   const bool is_short = n < static_cast<std::int64_t>(hn::Lanes(Full<Sum>()));
   double all = 0;
   for (std::int64_t number = begin; number < end; ++number) {
-    Row<T> row(args, labels, number);
+    std::conditional_t<Scatters, Row<T>, const Row<T>> row(args, labels, number);
     if (!row.counts || row.is_wrong) {
       all += row.write_without_label(n);
       continue;
     }
-    T* const dx = row.dx;
-    if (spare != nullptr) row.dx = static_cast<T*>(spare);
+    [[maybe_unused]] T* const dx = row.dx;
+    if constexpr (Scatters) row.dx = static_cast<T*>(spare);
     const double loss = args.options.kind == LossKind::cross_entropy
                             ? (is_short ? short_cross_entropy(row, n, terms, scale)
                                         : cross_entropy(row, n, terms, scale))
@@ -207,9 +211,18 @@ double rows(const Loss::Args& args, double factor, std::int64_t begin, std::int6
                                                                : squared(row, n, terms, scale);
     if (row.loss != nullptr) *row.loss = static_cast<Sum>(loss);
     all += loss;
-    for (std::int64_t c = 0; spare != nullptr && c < n; ++c) dx[c * row.step_dx] = row.dx[c];
+    if constexpr (Scatters) {
+      for (std::int64_t c = 0; c < n; ++c) dx[c * row.step_dx] = row.dx[c];
+    }
   }
   return all;
+}
+
+template <class T>
+double rows(const Loss::Args& args, double factor, std::int64_t begin, std::int64_t end,
+            void* spare) {
+  return spare != nullptr ? rows_by<T, true>(args, factor, begin, end, spare)
+                          : rows_by<T, false>(args, factor, begin, end, nullptr);
 }
 
 }  // namespace
