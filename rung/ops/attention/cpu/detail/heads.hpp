@@ -54,9 +54,9 @@ struct Heads {
   }
 };
 
-/// Divisor of a row's weighted values, given the sum of its weights. The sum is 0 where the row sees
-/// no key, or only scores of -infinity: then the weighted values are the row of o as they stand, 0
-/// or, from a NaN or an infinity in v, NaN.
+/// Divisor of a row's weighted values, given the sum of its weights. The sum is 0 where the row
+/// sees no key, or only scores of -infinity: then the weighted values are the row of o as they
+/// stand, 0 or, from a NaN or an infinity in v, NaN.
 template <class Sum>
 constexpr Sum divisor_of(Sum sum) {
   return sum == 0 ? Sum{1} : sum;

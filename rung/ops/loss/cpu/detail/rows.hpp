@@ -144,8 +144,8 @@ using VectorKernel = double (*)(const Loss::Args& args, double factor, std::int6
                                 std::int64_t end, void* spare);
 VectorKernel vector_rows(DType dtype);
 
-/// Runs the call on up to `threads` threads, with vectors where rows of x and target are contiguous.
-/// The strides of dx do not matter: they change no bit of any result.
+/// Runs the call on up to `threads` threads, with vectors where rows of x and target are
+/// contiguous. The strides of dx do not matter: they change no bit of any result.
 void chunked(const Loss::Args& args, Context& context, int threads);
 
 /// Estimated seconds of chunked(). Independent of the number of threads and of the strides of dx,
