@@ -9,6 +9,7 @@
 // Source   the definition.
 #include <cmath>
 
+#include "rung/ops/norm/cpu/detail/plan.hpp"
 #include "rung/ops/norm/op/lines.hpp"
 
 namespace rung {
@@ -36,7 +37,13 @@ void run(const Norm::Args& args, Context&) {
       const double distance = double{x[i]} - mean;
       squares += distance * distance;
     }
-    const double rstd = 1 / std::sqrt(squares / static_cast<double>(n) + args.epsilon);
+    // What overflows in f32 counts as an overflow here, too; a NaN or an infinity is in all results.
+    if (std::isnan(squares)) mean = squares;
+    const bool overflows =
+        !std::isnan(squares + mean) &&
+        !norm_cpu::in_range(static_cast<float>(squares), static_cast<float>(mean));
+    const double rstd =
+        overflows ? 0 : 1 / std::sqrt(squares / static_cast<double>(n) + args.epsilon);
 
     for (std::int64_t i = 0; i < n; ++i) {
       double z = (double{x[i]} - mean) * rstd;

@@ -33,8 +33,12 @@ void run(const Norm::Args& args, Context&) {
       sum += s;
       squares += s * s;
     }
+    const bool layer = args.kind == NormKind::layer;
     const auto count = static_cast<float>(n);
-    const float mean = args.kind == NormKind::layer ? sum / count : 0;
+    const float mean = layer ? sum / count : 0;
+    if (layer && !norm_cpu::in_range(squares, mean)) {
+      return norm_cpu::statistics_past_overflow<float>(value, n);
+    }
     const float difference = squares / count - mean * mean;
     // Rounding makes it negative; the square root of that would be NaN.
     const float variance = difference < 0 ? 0 : difference;

@@ -31,6 +31,9 @@ void welford(const Norm::Args& args) {
       if (layer) mean += before / static_cast<T>(i + 1);
       squares += before * (s - mean);
     }
+    if (layer && !norm_cpu::in_range(squares, mean)) {
+      return norm_cpu::statistics_past_overflow<T>(value, n);
+    }
     // n = 0 must give NaN, as 0 / 0 does.
     if (layer && n == 0) mean = squares / static_cast<T>(n);
     return Statistics<T>{mean,

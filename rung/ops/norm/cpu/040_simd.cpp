@@ -81,9 +81,11 @@ Scale<float> simd_row(const Norm::Args& args, const float* x, float* y, std::int
   }
   moments.squares = hn::GetLane(
       hn::SumOfLanes(d, hn::Add(hn::Add(squares[0], squares[1]), hn::Add(squares[2], squares[3]))));
+  if (args.kind == NormKind::layer) moments = finite_moments(moments, x, n);
 
-  // Pass 3, y = ((x - center) rstd + shift) gamma + beta.
+  // Pass 3, y = ((x - middle) rstd + shift) gamma + beta.
   const Scale<float> scale = scale_of(moments, n, args.epsilon);
+  const V middle = hn::Set(d, scale.center);
   const V rstd = hn::Set(d, scale.rstd);
   const V shift = hn::Set(d, scale.shift);
   const auto* gamma = static_cast<const float*>(args.gamma.data);
@@ -94,7 +96,7 @@ Scale<float> simd_row(const Norm::Args& args, const float* x, float* y, std::int
     const auto load = [&](const float* from) HWY_ATTR RUNG_ALWAYS_INLINE {
       return partial ? load_as_n(d, from + i, count) : hn::LoadU(d, from + i);
     };
-    V z = hn::MulAdd(hn::Sub(load(x), center), rstd, shift);
+    V z = hn::MulAdd(hn::Sub(load(x), middle), rstd, shift);
     if (gamma != nullptr) z = hn::Mul(z, load(gamma));
     if (beta != nullptr) z = hn::Add(z, load(beta));
     if (partial) {

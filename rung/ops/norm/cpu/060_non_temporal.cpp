@@ -82,15 +82,17 @@ Scale<float> non_temporal_row(const Norm::Args& args, const float* x, float* y, 
   }
   moments.squares = hn::GetLane(
       hn::SumOfLanes(d, hn::Add(hn::Add(squares[0], squares[1]), hn::Add(squares[2], squares[3]))));
+  if (args.kind == NormKind::layer) moments = finite_moments(moments, x, n);
 
-  // Pass 3, y = ((x - center) rstd + shift) gamma + beta.
+  // Pass 3, y = ((x - middle) rstd + shift) gamma + beta.
   const Scale<float> scale = scale_of(moments, n, args.epsilon);
+  const V middle = hn::Set(d, scale.center);
   const V rstd = hn::Set(d, scale.rstd);
   const V shift = hn::Set(d, scale.shift);
   const auto* gamma = static_cast<const float*>(args.gamma.data);
   const auto* beta = static_cast<const float*>(args.beta.data);
   const auto result = [&](std::int64_t i, std::size_t count) HWY_ATTR RUNG_ALWAYS_INLINE {
-    V z = hn::MulAdd(hn::Sub(load_as_n(d, x + i, count), center), rstd, shift);
+    V z = hn::MulAdd(hn::Sub(load_as_n(d, x + i, count), middle), rstd, shift);
     if (gamma != nullptr) z = hn::Mul(z, load_as_n(d, gamma + i, count));
     if (beta != nullptr) z = hn::Add(z, load_as_n(d, beta + i, count));
     return z;

@@ -89,7 +89,11 @@ HWY_INLINE void short_rows(const Call& call, std::int64_t index, std::int64_t en
     const T* next = static_cast<const T*>(args.x.data) +
                     call.lines.rows.template offset<norm_lines::row_x>(later);
     auto moments = moments_about<T>(center[k], row[k].x, n, {next, is_far(call)});
-    if (!layer) moments.rest = 0;
+    if (layer) {
+      moments = finite_moments(moments, row[k].x, n);
+    } else {
+      moments.rest = 0;
+    }
     scale[k] = scale_of(moments, n, args.epsilon);
   }
 #pragma GCC unroll 4
@@ -122,7 +126,6 @@ template <class T>
 void rows_along(const RowsJob& job) {
   const Call& call = *job.call;
   const Norm::Args& args = *call.args;
-  auto* moments = static_cast<BlockMoments*>(job.scratch);
   std::int64_t index = job.begin;
   if (goes_turned(call)) return rows_turned<T>(job);
   if (goes_in_turns<T>(call)) {
@@ -143,7 +146,7 @@ void rows_along(const RowsJob& job) {
         static_cast<const T*>(args.x.data) +
         call.lines.rows.template offset<norm_lines::row_x>(std::min(index + 1, job.end - 1));
     const auto scale =
-        scale_along<T>(args, row.x, row.residual, row.s, call.n, {next, is_far(call)}, moments);
+        scale_along<T>(args, row.x, row.residual, row.s, call.n, {next, is_far(call)});
     note<T>(call, index, scale);
     const T* s = row.residual != nullptr ? row.s : row.x;
     // A row of several blocks is written from L2, which takes long enough to fetch all of the next.
@@ -157,8 +160,7 @@ template <class T>
 void rows_gathered(const RowsJob& job) {
   const Call& call = *job.call;
   const Norm::Args& args = *call.args;
-  auto* moments = static_cast<BlockMoments*>(job.scratch);
-  T* const x = reinterpret_cast<T*>(moments + blocks_of(call.n));
+  T* const x = static_cast<T*>(job.scratch);
   T* const residual = x + call.n;
   const auto& columns = call.lines.columns;
   std::int64_t at[6];
@@ -169,8 +171,8 @@ void rows_gathered(const RowsJob& job) {
       x[i] = row.x[at[norm_lines::column_x]];
       if (row.residual != nullptr) residual[i] = row.residual[at[norm_lines::column_residual]];
     }
-    const auto scale = scale_along<T>(args, x, row.residual != nullptr ? residual : nullptr, x,
-                                      call.n, {x}, moments);
+    const auto scale =
+        scale_along<T>(args, x, row.residual != nullptr ? residual : nullptr, x, call.n, {x});
     note<T>(call, index, scale);
     if (args.sum.data != nullptr) {
       for (std::int64_t i = 0; i < call.n; ++i) {
@@ -210,8 +212,8 @@ void statistics(const BlocksJob& job) {
       add(row.x + first, row.residual + first, row.s + first, count);
       s = row.s + first;
     }
-    job.moments[at] =
-        block_moments(moments_of<T>(s, count, layer, {row.x + first + count, is_far(call)}), count);
+    job.moments[at] = CombinedMoments<Wide<T>>::widened(
+        moments_of<T>(s, count, layer, {row.x + first + count, is_far(call)}));
   }
 }
 
@@ -224,8 +226,11 @@ void write_blocks(const BlocksJob& job) {
     const std::int64_t index = at / blocks;
     const std::int64_t end = std::min(job.end, (index + 1) * blocks);
     const Row<T> row = row_at<T>(call, index);
-    const auto scale =
-        scale_of<Wide<T>>(job.moments + index * blocks, call.n, args.kind, args.epsilon);
+    CombinedMoments<Wide<T>> combined(call.n);
+    for (std::int64_t b = 0; b < blocks; ++b) {
+      combined.add(job.moments[index * blocks + b], std::min(block, call.n - b * block));
+    }
+    const auto scale = combined.scale(args.epsilon);
     if (at % blocks == 0) note<T>(call, index, scale);
     const std::int64_t first = at % blocks * block;
     const std::int64_t count = std::min(call.n - first, (end - at) * block);

@@ -110,9 +110,9 @@ void normalise(const Norm::Args& args, Context& context, int threads) {
   // The workspace: copies of gamma and beta, then what each thread needs (or all, of shared rows).
   const auto rounded = [](std::size_t bytes) { return (bytes + 63) / 64 * 64; };
   std::size_t each = 0;
-  if (blocks > 1) each += static_cast<std::size_t>(blocks) * sizeof(BlockMoments);
+  if (shares) each = static_cast<std::size_t>(blocks) * sizeof(Moments<double>);
   if (call.access == Access::gathered) {
-    each += sizeof(BlockMoments) + 2 * static_cast<std::size_t>(n) * size_of(args.x.dtype);
+    each = 2 * static_cast<std::size_t>(n) * size_of(args.x.dtype);
   }
   const std::size_t parts = static_cast<std::size_t>(shares ? rows : threads);
   std::byte* measure = nullptr;
@@ -130,7 +130,7 @@ void normalise(const Norm::Args& args, Context& context, int threads) {
 
   const Kernels with = kernels(args.x.dtype);
   if (shares) {
-    auto* moments = reinterpret_cast<BlockMoments*>(memory);
+    auto* moments = reinterpret_cast<Moments<double>*>(memory);
     cpu::run_team(threads, [&](const cpu::Team& team) {
       const cpu::Range part = team.share(rows * blocks);
       const BlocksJob job{&call, part.begin, part.end, moments};

@@ -43,6 +43,20 @@ HWY_NOINLINE void note_lanes(const Call& call, const Panel<T>& panel, const Wide
   note(call.args->rstd, norm_lines::row_rstd, rstds);
 }
 
+/// finite_moments() of rows that a vector holds, one per lane. element(i, lane) is s[i].
+template <class T, class Element>
+HWY_NOINLINE void finite_lanes(Wide<T>* center, Wide<T>* rest, Wide<T>* squares, std::int64_t n,
+                               const Element& element) {
+  for (std::int64_t lane = 0; lane < lanes<T>; ++lane) {
+    if (in_range(squares[lane], center[lane])) continue;
+    const Moments<Wide<T>> found = moments_past_overflow<Wide<T>>(
+        [&](std::int64_t i) { return static_cast<Wide<T>>(element(i, lane)); }, n);
+    center[lane] = found.center;
+    rest[lane] = found.rest;
+    squares[lane] = found.squares;
+  }
+}
+
 /// `vectors` vectors of rows, or `count` rows in one vector.
 template <class T, int vectors, bool whole>
 void panel_across(const Call& call, const Panel<T>& panel, std::size_t count) {
@@ -126,6 +140,20 @@ void panel_across(const Call& call, const Panel<T>& panel, std::size_t count) {
   V shift[vectors];
 #pragma GCC unroll 4
   for (int v = 0; v < vectors; ++v) {
+    const auto in_range = hn::And(hn::Lt(total_2[v], hn::Set(d, infinite<W>)),
+                                  hn::Lt(hn::Abs(center[v]), hn::Set(d, too_large<W>)));
+    if (layer && !hn::AllTrue(d, in_range)) [[unlikely]] {
+      HWY_ALIGN W moments[3][step];
+      hn::Store(center[v], d, moments[0]);
+      hn::Store(total_1[v], d, moments[1]);
+      hn::Store(total_2[v], d, moments[2]);
+      finite_lanes<T>(
+          moments[0], moments[1], moments[2], n,
+          [&](std::int64_t i, std::int64_t lane) { return s[place(s_as, i) + v * step + lane]; });
+      center[v] = hn::Load(d, moments[0]);
+      total_1[v] = hn::Load(d, moments[1]);
+      total_2[v] = hn::Load(d, moments[2]);
+    }
     // As scale_of() does, a row a lane.
     const V rest = layer ? hn::Mul(total_1[v], part_of_n) : hn::Zero(d);
     const V variance = hn::MulSub(total_2[v], part_of_n, hn::Mul(rest, rest));
@@ -134,10 +162,12 @@ void panel_across(const Call& call, const Panel<T>& panel, std::size_t count) {
     const V epsilon = hn::Set(d, static_cast<W>(args.epsilon));
     rstd[v] = hn::Div(hn::Set(d, 1), hn::Sqrt(hn::Add(positive, epsilon)));
     shift[v] = hn::Neg(hn::Mul(rest, rstd[v]));
+    const V mean = hn::Add(center[v], rest);
+    center[v] = hn::IfThenZeroElse(hn::Eq(total_2[v], hn::Set(d, infinite<W>)), center[v]);
     if (args.mean.data == nullptr && args.rstd.data == nullptr) continue;
     HWY_ALIGN W means[step];
     HWY_ALIGN W rstds[step];
-    hn::Store(hn::Add(center[v], rest), d, means);
+    hn::Store(mean, d, means);
     hn::Store(rstd[v], d, rstds);
     note_lanes(call, panel, means, rstds, v * step,
                whole ? step : static_cast<std::int64_t>(count));

@@ -3,8 +3,11 @@
 // norm are given. No vector code here.
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <limits>
+#include <type_traits>
 
 #include "rung/ops/norm/op/lines.hpp"
 
@@ -15,8 +18,9 @@ namespace rung::norm_cpu {
 constexpr std::int64_t block = 4096;
 constexpr std::int64_t blocks_of(std::int64_t n) { return (n + block - 1) / block; }
 
-/// About `center`, a rounded mean: what is left of the mean, rest = sum(s - center), and
-/// squares = sum((s - center)^2). RMS norm has center = rest = 0.
+/// Moments about `center`, a rounded mean: rest = sum(s - center), which is what rounding left of the
+/// mean, and squares = sum((s - center)^2). RMS norm has center = rest = 0. Squares that overflow are
+/// infinite; layer norm then has the mean in `center` and rest = 0 (finite_moments()).
 template <class V>
 struct Moments {
   V center;
@@ -24,8 +28,53 @@ struct Moments {
   V squares;
 };
 
+template <class V>
+inline constexpr V infinite = std::numeric_limits<V>::infinity();
+
+/// Means of this size and more count as an overflow: s - center may be infinite. The squares of such
+/// elements overflow anyway, unless all of them are equal.
+template <class V>
+inline constexpr V too_large = static_cast<V>(sizeof(V) == 8 ? 0x1p960 : 0x1p100);
+
+/// Whether the sums of layer norm's row are in range: false where an element is not finite, too.
+template <class V>
+bool in_range(V squares, V mean) {
+  return squares < infinite<V> && std::abs(mean) < too_large<V>;
+}
+
+/// Recomputes the moments of finite elements whose sums overflow: the mean, and infinite squares. A
+/// NaN or an infinity makes all three NaN, and so does n = 0. Slow: one element at a time, in a type
+/// of more range.
+/// element(i) is s[i].
+template <class V, class Element>
+Moments<V> moments_past_overflow(const Element& element, std::int64_t n) {
+  using Wider = std::conditional_t<std::is_same_v<V, double>, long double, double>;
+  Wider sum = 0;
+  V poison = n == 0 ? std::numeric_limits<V>::quiet_NaN() : 0;
+  for (std::int64_t i = 0; i < n; ++i) {
+    const V value = element(i);
+    sum += static_cast<Wider>(value);
+    poison += value - value;  // NaN where it is not finite
+  }
+  // Rounding must not make it infinite.
+  constexpr Wider most = std::numeric_limits<V>::max();
+  const auto mean = static_cast<V>(std::clamp(sum / static_cast<Wider>(n), -most, most));
+  return {mean + poison, poison, infinite<V> + poison};
+}
+
+/// The moments of layer norm's n contiguous elements: `moments` where they are in range.
+template <class T>
+Moments<Accumulator<T>> finite_moments(const Moments<Accumulator<T>>& moments, const T* s,
+                                       std::int64_t n) {
+  using V = Accumulator<T>;
+  if (in_range(moments.squares, moments.center)) [[likely]]
+    return moments;
+  return moments_past_overflow<V>([s](std::int64_t i) { return static_cast<V>(s[i]); }, n);
+}
+
 /// z = (s - center) rstd + shift. The mean is center + rest / n, more digits than V has: shift
-/// carries those that center could not.
+/// carries those that center could not. Where the squares overflow all but the mean are 0, so that
+/// s - center does not overflow.
 template <class V>
 struct Scale {
   V center;
@@ -41,9 +90,10 @@ V rstd_of(V variance, double epsilon) {
   return 1 / std::sqrt(positive + static_cast<V>(epsilon));
 }
 
-/// Of a row that is one block.
+/// The scale of a row that is one block.
 template <class V>
 Scale<V> scale_of(const Moments<V>& moments, std::int64_t n, double epsilon) {
+  if (moments.squares == infinite<V>) return {0, 0, 0, moments.center};
   const V part = 1 / static_cast<V>(n);
   const V rest = moments.rest * part;
   // 0 * infinity, n = 0, is the NaN that it should be.
@@ -51,43 +101,58 @@ Scale<V> scale_of(const Moments<V>& moments, std::int64_t n, double epsilon) {
   return {moments.center, rstd, -rest * rstd, moments.center + rest};
 }
 
-/// The same of several blocks, [n elements each, the last one fewer], from their means and sums of
-/// squares about them: in double, so that only what happens within a block has rounding to speak
-/// of.
-struct BlockMoments {
-  double mean;
-  double squares;
-};
+/// Combines the moments of a row's blocks, in double, about the center of the first one: only
+/// distances between centers are added, never the centers themselves, so that f64 keeps the digits
+/// that a large mean would cost [Chan, Golub & LeVeque]. That center is off the mean of n elements by
+/// at most sqrt(n / block) standard deviations, which cost variance and mean n / block roundings; the
+/// contract allows n / 8.
 template <class V>
-BlockMoments block_moments(const Moments<V>& moments, std::int64_t n) {
-  const double rest = static_cast<double>(moments.rest) / static_cast<double>(n);
-  return {static_cast<double>(moments.center) + rest,
-          static_cast<double>(moments.squares) - static_cast<double>(moments.rest) * rest};
-}
-template <class V>
-Scale<V> scale_of(const BlockMoments* blocks, std::int64_t n, NormKind kind, double epsilon) {
-  const std::int64_t count = blocks_of(n);
-  const auto length = [&](std::int64_t b) {
-    return static_cast<double>(b + 1 < count ? block : n - b * block);
-  };
-  double mean = 0;
-  double squares = 0;
-  for (std::int64_t b = 0; b < count; ++b) {
-    mean += blocks[b].mean * length(b);
-    squares += blocks[b].squares;
+class CombinedMoments {
+ public:
+  /// Of a row of n elements.
+  explicit CombinedMoments(std::int64_t n) : n_(static_cast<double>(n)) {}
+
+  /// Adds the next `count` elements.
+  void add(const Moments<double>& part, std::int64_t count) {
+    const auto length = static_cast<double>(count);
+    if (empty_) center_ = part.center;
+    empty_ = false;
+    const double away = part.center - center_;
+    const double moved = length * away;
+    rest_ += part.rest + moved;
+    squares_ += part.squares + away * (2 * part.rest + moved);
+    rough_mean_ += part.center * (length / n_);
   }
-  mean /= static_cast<double>(n);
-  if (kind == NormKind::layer) {
-    for (std::int64_t b = 0; b < count; ++b) {
-      const double distance = blocks[b].mean - mean;
-      squares += length(b) * distance * distance;
+  void add(const Moments<V>& part, std::int64_t count) requires(!std::is_same_v<V, double>) {
+    add(widened(part), count);
+  }
+
+  [[nodiscard]] Scale<V> scale(double epsilon) const {
+    // What overflows in V overflows, wherever blocks begin.
+    if (static_cast<V>(squares_) == infinite<V>) {
+      constexpr double most = std::numeric_limits<V>::max();
+      return {0, 0, 0, static_cast<V>(std::clamp(rough_mean_, -most, most))};
     }
+    const double rest = rest_ / n_;
+    const auto rstd = static_cast<V>(rstd_of(squares_ / n_ - rest * rest, epsilon));
+    const auto center = static_cast<V>(center_ + rest);
+    const auto left = static_cast<V>(rest - (static_cast<double>(center) - center_));
+    return {center, rstd, -left * rstd, center};
   }
-  const auto rstd = static_cast<V>(rstd_of(squares / static_cast<double>(n), epsilon));
-  const auto center = static_cast<V>(mean);
-  const auto rest = static_cast<V>(mean - static_cast<double>(center));
-  return {center, rstd, -rest * rstd, center};
-}
+
+  static Moments<double> widened(const Moments<V>& part) {
+    return {static_cast<double>(part.center), static_cast<double>(part.rest),
+            static_cast<double>(part.squares)};
+  }
+
+ private:
+  double n_;
+  bool empty_ = true;
+  double center_ = 0;
+  double rest_ = 0;
+  double squares_ = 0;
+  double rough_mean_ = 0;  // no sum of it overflows
+};
 
 /// How the memory of a call lies.
 enum class Access : std::uint8_t {
@@ -122,7 +187,7 @@ struct BlocksJob {
   const Call* call;
   std::int64_t begin;
   std::int64_t end;
-  BlockMoments* moments;  // of every block of every row
+  Moments<double>* moments;  // of every block of every row
 };
 
 }  // namespace rung::norm_cpu

@@ -142,7 +142,9 @@ HWY_INLINE Moments<Wide<T>> moments_about(Wide<T> center, const T* s, std::int64
 /// The same of any row of at most `block`: two passes, the second over what is in L1 by then.
 template <class T>
 HWY_INLINE Moments<Wide<T>> moments_of(const T* s, std::int64_t n, bool layer, Next<T> next) {
-  if (layer) return moments_about(sum_of(s, n) / static_cast<Wide<T>>(n), s, n, next);
+  if (layer) {
+    return finite_moments(moments_about(sum_of(s, n) / static_cast<Wide<T>>(n), s, n, next), s, n);
+  }
   Moments<Wide<T>> result = moments_about<T>(0, s, n, next);
   result.rest = 0;
   return result;
@@ -277,20 +279,20 @@ HWY_INLINE void note(const Call& call, std::int64_t index, const Scale<Wide<T>>&
 /// The statistics of a whole contiguous row; x + residual is stored in s on the way.
 template <class T>
 HWY_INLINE Scale<Wide<T>> scale_along(const Norm::Args& args, const T* x, const T* residual, T* s,
-                                      std::int64_t n, Next<T> next, BlockMoments* moments) {
+                                      std::int64_t n, Next<T> next) {
   const bool layer = args.kind == NormKind::layer;
   const T* source = residual != nullptr ? s : x;
   if (n <= block) {
     if (residual != nullptr) add(x, residual, s, n);
     return scale_of(moments_of(source, n, layer, next), n, args.epsilon);
   }
-  for (std::int64_t first = 0, b = 0; first < n; first += block, ++b) {
+  CombinedMoments<Wide<T>> combined(n);
+  for (std::int64_t first = 0; first < n; first += block) {
     const std::int64_t count = std::min(block, n - first);
     if (residual != nullptr) add(x + first, residual + first, s + first, count);
-    moments[b] = block_moments(
-        moments_of<T>(source + first, count, layer, {x + first + count, next.far}), count);
+    combined.add(moments_of<T>(source + first, count, layer, {x + first + count, next.far}), count);
   }
-  return scale_of<Wide<T>>(moments, n, args.kind, args.epsilon);
+  return combined.scale(args.epsilon);
 }
 
 }  // namespace

@@ -184,7 +184,8 @@ void rows_in_turns(const RowsJob& job) {
          n,
          center,
          far});
-    scale = scale_of(found.moments, n, args.epsilon);
+    scale =
+        scale_of(layer ? finite_moments(found.moments, next, n) : found.moments, n, args.epsilon);
     center = center_of(found.sum);
     s = next;
   }

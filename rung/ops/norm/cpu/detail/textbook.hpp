@@ -6,6 +6,7 @@
 #include <cstdint>
 
 #include "rung/core/dtype.hpp"
+#include "rung/ops/norm/cpu/detail/plan.hpp"
 #include "rung/ops/norm/norm.hpp"
 #include "rung/ops/norm/op/lines.hpp"
 
@@ -17,6 +18,13 @@ struct Statistics {
   Sum mean;
   Sum rstd;
 };
+
+/// mean and rstd of layer norm's finite elements whose sums overflow; NaN of others.
+template <class Sum, class Value>
+Statistics<Sum> statistics_past_overflow(const Value& value, std::int64_t n) {
+  const Moments<Sum> moments = moments_past_overflow<Sum>(value, n);
+  return {moments.center, 1 / moments.squares};
+}
 
 /// One call on elements of T; Sum is what its arithmetic is done in.
 template <class T, class Sum>
@@ -33,10 +41,12 @@ class Textbook {
       if (args_.residual.data != nullptr) add_residual(n);
       const auto value = [&](std::int64_t i) { return static_cast<Sum>(element(i)); };
       const Statistics<Sum> found = statistics(value, n);
+      // rstd is 0 where sums overflow, as value - mean would, too.
+      const Sum center = found.rstd == 0 ? Sum{0} : found.mean;
       write(args_.mean, at_[norm_lines::row_mean], found.mean);
       write(args_.rstd, at_[norm_lines::row_rstd], found.rstd);
       for (std::int64_t i = 0; i < n; ++i) {
-        const Sum z = (value(i) - found.mean) * found.rstd;
+        const Sum z = (value(i) - center) * found.rstd;
         output(i) = static_cast<T>(
             static_cast<Accumulator<T>>(z * weight(args_.gamma, norm_lines::column_gamma, i, 1) +
                                         weight(args_.beta, norm_lines::column_beta, i, 0)));
