@@ -35,14 +35,14 @@ __global__ void __launch_bounds__(threads) norm_block_two_pass(Call<T> call) {
     if (call.layer || call.residual != nullptr) {
       W sum = 0;
       for (std::int64_t i = threadIdx.x; i < call.n; i += threads) {
-        sum += elements.template s<true>(i);
+        sum += elements.template s<true>(i) * call.factors.shrink;
       }
       sum = block_reduce(sum, Plus{}, W{0}, scratch.sums);
-      if (call.layer) center = sum * call.part;
+      if (call.layer) center = center_near(sum * call.factors.shrunk_part);
     }
     Moments<W> moments{};
     for (std::int64_t i = threadIdx.x; i < call.n; i += threads) {
-      moments.add(elements.s(i) - center);
+      moments.add(elements.s(i) - center, call.factors.shrink);
     }
     moments = block_reduce(moments, AddMoments{}, Moments<W>{}, scratch.moments);
     const Scale<W> scale = scale_of(call, elements.at, center, moments, threadIdx.x == 0);

@@ -58,13 +58,17 @@ __global__ void __launch_bounds__(threads)
       Moments<W> sum{};
 #pragma unroll 4
       for (std::int64_t i = threadIdx.y; i < n; i += step) {
-        sum.rest += elements.template s<true>(i);
+        sum.rest += elements.template s<true>(i) * call.factors.shrink;
       }
-      if (call.layer) center = meet(sum, scratch).rest * call.part;
+      if (call.layer) {
+        center = center_near(meet(sum, scratch).rest * call.factors.shrunk_part);
+      }
     }
     Moments<W> moments{};
 #pragma unroll 4
-    for (std::int64_t i = threadIdx.y; i < n; i += step) moments.add(elements.s(i) - center);
+    for (std::int64_t i = threadIdx.y; i < n; i += step) {
+      moments.add(elements.s(i) - center, call.factors.shrink);
+    }
     moments = meet(moments, scratch);
     const Scale<W> scale = scale_of(call, elements.at, center, moments, exists && threadIdx.y == 0);
 #pragma unroll 4

@@ -29,7 +29,7 @@ __global__ void __launch_bounds__(threads) norm_sum_of_squares(Call<float> call)
     const Elements<float> elements(call, row);
     Moments<float> moments{};  // about 0: the sum and the sum of squares
     for (std::int64_t i = threadIdx.x; i < call.n; i += threads) {
-      moments.add(elements.s<true>(i));
+      moments.add(elements.s<true>(i), call.factors.shrink);
     }
     moments = block_reduce(moments, AddMoments{}, Moments<float>{}, scratch.moments);
     const Scale<float> scale = scale_of(call, elements.at, 0.0f, moments, threadIdx.x == 0);

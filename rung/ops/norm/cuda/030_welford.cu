@@ -48,6 +48,7 @@ struct Join {
 
 struct Shared {
   WarpValues<Running, threads> running;
+  WarpValues<Moments<float>, threads> moments;
 };
 
 template <class T>
@@ -61,9 +62,20 @@ __global__ void __launch_bounds__(threads) norm_welford(Call<T> call) {
     }
     running = block_reduce(running, Join{}, Running{}, scratch.running);
     // An empty row has a mean of 0 / 0.
-    const float mean = call.layer && call.n == 0 ? running.mean * call.part : running.mean;
-    const Scale<float> scale =
-        scale_of(call, elements.at, mean, {0.0f, running.squares}, threadIdx.x == 0);
+    float mean = call.layer && call.n == 0 ? running.mean * call.factors.part : running.mean;
+    Moments<float> moments{0.0f, running.squares};
+    const bool in_range = running.squares < std::numeric_limits<float>::infinity() &&
+                          center_near(running.mean) == running.mean;
+    if (call.layer && !in_range) {
+      // The running mean may have overflowed: moments about 0 tell whether elements are finite.
+      mean = 0;
+      moments = {};
+      for (std::int64_t i = threadIdx.x; i < call.n; i += threads) {
+        moments.add(elements.s(i), call.factors.shrink);
+      }
+      moments = block_reduce(moments, AddMoments{}, Moments<float>{}, scratch.moments);
+    }
+    const Scale<float> scale = scale_of(call, elements.at, mean, moments, threadIdx.x == 0);
     for (std::int64_t i = threadIdx.x; i < call.n; i += threads) elements.write(i, scale);
   }
 }

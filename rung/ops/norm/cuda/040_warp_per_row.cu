@@ -35,9 +35,13 @@ __global__ void __launch_bounds__(block.threads* block.rows) norm_warp_per_row(C
       for (std::int64_t pack = lane; pack < packs; pack += 32) {
         const Pack<T, width> s = packed.first(pack, true);
 #pragma unroll
-        for (int i = 0; i < width; ++i) sum += convert<W>(s[i]);  // zero where nothing exists
+        for (int i = 0; i < width; ++i) {
+          sum += convert<W>(s[i]) * call.factors.shrink;  // zero where nothing exists
+        }
       }
-      if (call.layer) center = warp_reduce(sum, Plus{}) * call.part;
+      if (call.layer) {
+        center = center_near(warp_reduce(sum, Plus{}) * call.factors.shrunk_part);
+      }
     }
     Moments<W> moments{};
     for (std::int64_t pack = lane; pack < packs; pack += 32) {
@@ -45,7 +49,9 @@ __global__ void __launch_bounds__(block.threads* block.rows) norm_warp_per_row(C
       const bool whole = packed.whole(pack);
 #pragma unroll
       for (int i = 0; i < width; ++i) {
-        if (whole || packed.exists(pack, i)) moments.add(convert<W>(s[i]) - center);
+        if (whole || packed.exists(pack, i)) {
+          moments.add(convert<W>(s[i]) - center, call.factors.shrink);
+        }
       }
     }
     moments = warp_reduce(moments, AddMoments{});

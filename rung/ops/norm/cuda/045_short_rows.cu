@@ -68,14 +68,19 @@ __global__ void __launch_bounds__(threads)
         sums[begin + i] = s;
       }
       values[k] = convert<W>(s);
-      sum += values[k];
+      sum += values[k] * call.factors.shrink;
     }
-    const W center = call.layer ? lanes_reduce(sum, Plus{}, chunks.lanes) * call.part : W{0};
+    W center = 0;
+    if (call.layer) {
+      center = center_near(lanes_reduce(sum, Plus{}, chunks.lanes) * call.factors.shrunk_part);
+    }
     Moments<W> moments{};
 #pragma unroll
     for (int k = 0; k < kept; ++k) {
       if (k >= rounds) break;
-      if (lane + k * chunks.lanes < chunks.length) moments.add(values[k] - center);
+      if (lane + k * chunks.lanes < chunks.length) {
+        moments.add(values[k] - center, call.factors.shrink);
+      }
     }
     moments = lanes_reduce(moments, AddMoments{}, chunks.lanes);
     const Scale<W> scale = scale_about(call, center, moments);

@@ -116,7 +116,7 @@ struct RegisterPacks {
   }
   [[nodiscard]] __device__ __forceinline__ WarpPart<W> part() const {
     return part_of_lanes<packs, width, W>(
-        call.layer, lanes, left, [&](int p) { return has(p); }, [&](int p) { return widen(s[p]); });
+        call, lanes, left, [&](int p) { return has(p); }, [&](int p) { return widen(s[p]); });
   }
   template <bool given>
   [[nodiscard]] __device__ __forceinline__ Pack<W, width> weights(const void* tensor, int p,
@@ -201,9 +201,12 @@ __global__ void __launch_bounds__(max_threads) norm_registers_cut(Call<T> call) 
     for (int p = 0; p < packs; ++p) {
       const Pack<W, width> wide = widen(s[p]);
 #pragma unroll
-      for (int i = 0; i < width; ++i) sum += wide[i];
+      for (int i = 0; i < width; ++i) sum += wide[i] * call.factors.shrink;
     }
-    const W center = call.layer ? row_reduce(sum, Plus{}, scratch.sums) * call.part : W{0};
+    W center = 0;
+    if (call.layer) {
+      center = center_near(row_reduce(sum, Plus{}, scratch.sums) * call.factors.shrunk_part);
+    }
     Moments<W> moments{};
 #pragma unroll
     for (int p = 0; p < packs; ++p) {
@@ -213,7 +216,9 @@ __global__ void __launch_bounds__(max_threads) norm_registers_cut(Call<T> call) 
       const bool whole = packed.whole(pack);
 #pragma unroll
       for (int i = 0; i < width; ++i) {
-        if (whole || packed.exists(pack, i)) moments.add(wide[i] - center);
+        if (whole || packed.exists(pack, i)) {
+          moments.add(wide[i] - center, call.factors.shrink);
+        }
       }
     }
     moments = row_reduce(moments, AddMoments{}, scratch.moments);

@@ -81,10 +81,12 @@ __global__ void __launch_bounds__(threads)
       for (std::int64_t pack = span.begin + threadIdx.x; pack < span.end; pack += threads) {
         const Pack<T, width> s = packed.first(pack, true);
 #pragma unroll
-        for (int i = 0; i < width; ++i) sum += convert<W>(s[i]);  // zero where nothing exists
+        for (int i = 0; i < width; ++i) {
+          sum += convert<W>(s[i]) * call.factors.shrink;  // zero where nothing exists
+        }
       }
       sum = block_reduce(sum, Plus{}, W{0}, scratch.sums);
-      if (call.layer && count > 0) center = sum / count;
+      if (call.layer && count > 0) center = center_near(sum / (count * call.factors.shrink));
     }
     Moments<W> moments{};
 #pragma unroll 2
@@ -93,7 +95,9 @@ __global__ void __launch_bounds__(threads)
       const bool whole = packed.whole(pack);
 #pragma unroll
       for (int i = 0; i < width; ++i) {
-        if (whole || packed.exists(pack, i)) moments.add(convert<W>(s[i]) - center);
+        if (whole || packed.exists(pack, i)) {
+          moments.add(convert<W>(s[i]) - center, call.factors.shrink);
+        }
       }
     }
     moments = block_reduce(moments, AddMoments{}, Moments<W>{}, scratch.moments);
@@ -109,15 +113,14 @@ __device__ __forceinline__ Moments<W> join_spans(const Call<T>& call, const Span
                                                  std::int64_t count, W& center) {
   W sum = 0;
   for (std::int64_t span = lane_of_thread(); span < count; span += warp_size) {
-    sum += parts[span].count * parts[span].center;
+    sum += parts[span].count * call.factors.shrink * parts[span].center;
   }
-  center = call.layer ? warp_reduce(sum, Plus{}) * call.part : W{0};
+  center = call.layer ? warp_reduce(sum, Plus{}) * call.factors.shrunk_part : W{0};
   Moments<W> moments{};
   for (std::int64_t span = lane_of_thread(); span < count; span += warp_size) {
     const SpanPart<W> part = parts[span];
-    const W away = part.center - center;
-    moments.rest += part.moments.rest + part.count * away;
-    moments.squares += part.moments.squares + away * (2 * part.moments.rest + part.count * away);
+    moments = AddMoments{}(moments,
+                           moved_by(part.moments, part.center - center, part.count, call.factors));
   }
   return warp_reduce(moments, AddMoments{});
 }

@@ -222,7 +222,7 @@ __global__ void __launch_bounds__(cluster_threads, 1)
       RawPack<T, pack_width<T>> s[cluster_packs];
       mine.read(s, stage);
       const WarpPart<W> part = part_of_lanes<cluster_packs, pack_width<T>, W>(
-          call.layer, 32, mine.left, [&](int p) { return mine.has(p); },
+          call, 32, mine.left, [&](int p) { return mine.has(p); },
           [&](int p) { return widen(s[p]); });
       const int turn = k % turns;
       if (lane < blocks) {

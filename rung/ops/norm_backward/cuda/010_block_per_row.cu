@@ -67,14 +67,17 @@ __global__ void __launch_bounds__(threads) norm_backward_statistics(Call<T> call
       continue;
     }
     W sum = 0;
-    for (std::int64_t i = threadIdx.x; call.layer && i < call.n; i += threads) sum += elements.x(i);
+    for (std::int64_t i = threadIdx.x; call.layer && i < call.n; i += threads) {
+      sum += elements.x(i) * call.factors.shrink;
+    }
     sum = block_reduce(sum, Plus{}, W{0}, scratch.sums);
-    const W center = call.layer ? sum * call.part : W{0};
+    const W center = call.layer ? center_near(sum * call.factors.shrunk_part) : W{0};
     Moments<W> moments{};
-    for (std::int64_t i = threadIdx.x; i < call.n; i += threads)
-      moments.add(elements.x(i) - center);
+    for (std::int64_t i = threadIdx.x; i < call.n; i += threads) {
+      moments.add(elements.x(i) - center, call.factors.shrink);
+    }
     moments = block_reduce(moments, AddMoments{}, Moments<W>{}, scratch.moments);
-    if (threadIdx.x == 0) call.scales[row] = computed_scale(call, center, moments);
+    if (threadIdx.x == 0) call.scales[row] = scale_about(call, center, moments);
   }
 }
 
@@ -113,8 +116,8 @@ __global__ void __launch_bounds__(threads) norm_backward_block_per_row(Call<T> c
       means.gz += g * elements.z(i, scale);
     }
     means = block_reduce(means, AddMeans{}, Means<W>{}, scratch.means);
-    const W mean_g = call.layer ? means.g * call.part : W{0};
-    const W mean_gz = means.gz * call.part;
+    const W mean_g = call.layer ? means.g * call.factors.part : W{0};
+    const W mean_gz = means.gz * call.factors.part;
     for (std::int64_t i = threadIdx.x; i < call.n; i += threads) {
       const W dx = scale.rstd * (elements.g(i) - mean_g - elements.z(i, scale) * mean_gz);
       const std::int64_t column = call.lines.columns.template offset<NormBackward::column_dx>(i);

@@ -95,13 +95,15 @@ __global__ void __launch_bounds__(warp_size* warps)
       if (call.layer) {
         Moments<W> sum{};
 #pragma unroll 4
-        for (std::int64_t i = warp; i < call.n; i += warps) sum.rest += x(i);
-        center = meet(sum, scratch).rest * call.part;
+        for (std::int64_t i = warp; i < call.n; i += warps) sum.rest += x(i) * call.factors.shrink;
+        center = center_near(meet(sum, scratch).rest * call.factors.shrunk_part);
       }
       Moments<W> moments{};
 #pragma unroll 4
-      for (std::int64_t i = warp; i < call.n; i += warps) moments.add(x(i) - center);
-      scale = computed_scale(call, center, meet(moments, scratch));
+      for (std::int64_t i = warp; i < call.n; i += warps) {
+        moments.add(x(i) - center, call.factors.shrink);
+      }
+      scale = scale_about(call, center, meet(moments, scratch));
       if (!exists) scale = Scale<W>{};
     }
     Moments<W> means{};  // of g, and of g z
@@ -127,8 +129,8 @@ __global__ void __launch_bounds__(warp_size* warps)
       }
     }
     means = meet(means, scratch);
-    const W mean_g = call.layer ? means.rest * call.part : W{0};
-    const W mean_gz = means.squares * call.part;
+    const W mean_g = call.layer ? means.rest * call.factors.part : W{0};
+    const W mean_gz = means.squares * call.factors.part;
     T* const dx_row = call.dx + at[NormBackward::row_dx];
     for (std::int64_t begin = warp; exists && begin < call.n; begin += batch * warps) {
       W z[batch];

@@ -145,18 +145,16 @@ __device__ __forceinline__ void find_scales(const Call<T>& call, const Spans<W>&
       };
       W sum = 0;
       for (std::int64_t span = lane; span < spans.count; span += warp_size) {
-        sum += length(span) * parts[span].center;
+        sum += length(span) * call.factors.shrink * parts[span].center;
       }
-      const W center = call.layer ? warp_reduce(sum, Plus{}) * call.part : W{0};
+      const W center = call.layer ? warp_reduce(sum, Plus{}) * call.factors.shrunk_part : W{0};
       Moments<W> moments{};  // moved from the spans' centers to the row's
       for (std::int64_t span = lane; span < spans.count; span += warp_size) {
         const Part<W> part = parts[span];
-        const W away = part.center - center;
-        moments.rest += part.moments.rest + length(span) * away;
-        moments.squares +=
-            part.moments.squares + away * (2 * part.moments.rest + length(span) * away);
+        moments = AddMoments{}(
+            moments, moved_by(part.moments, part.center - center, length(span), call.factors));
       }
-      scale = computed_scale(call, center, warp_reduce(moments, AddMoments{}));
+      scale = scale_about(call, center, warp_reduce(moments, AddMoments{}));
     }
     if (lane == 0) scratch.scales[warp] = scale;
   }
@@ -176,18 +174,20 @@ __global__ void __launch_bounds__(threads)
     if (call.layer) {
       share.for_columns([&](std::int64_t i) {
         const std::int64_t x = share.template column<NormBackward::column_x>(i);
-        share.for_rows([&](int r) { sums[r].g += share.x(r, x); });
+        share.for_rows([&](int r) { sums[r].g += share.x(r, x) * call.factors.shrink; });
       });
     }
     const Means<W> sum = meet(sums, scratch);
-    if (lane_of_thread() == 0) scratch.centers[warp] = sum.g / length;
+    if (lane_of_thread() == 0) {
+      scratch.centers[warp] = center_near(sum.g / (length * call.factors.shrink));
+    }
     __syncthreads();
     Means<W> moments[rows_a_share] = {};
     share.for_columns([&](std::int64_t i) {
       const std::int64_t x = share.template column<NormBackward::column_x>(i);
       share.for_rows([&](int r) {
         const W distance = share.x(r, x) - scratch.centers[r];
-        moments[r].g += distance;
+        moments[r].g += distance * call.factors.shrink;
         moments[r].gz += distance * distance;
       });
     });
@@ -252,7 +252,8 @@ __global__ void __launch_bounds__(threads)
     }
     means = warp_reduce(means, AddMeans{});
     if (lane_of_thread() == 0) {
-      scratch.means[warp] = {call.layer ? means.g * call.part : W{0}, means.gz * call.part};
+      scratch.means[warp] = {call.layer ? means.g * call.factors.part : W{0},
+                             means.gz * call.factors.part};
     }
     find_scales(call, spans, share, scratch);
     share.for_columns([&](std::int64_t i) {

@@ -120,26 +120,26 @@ __device__ __forceinline__ Scale<W> scale_of(const Call<T>& call, const StagedRo
   if (call.rstd != nullptr) {
     if (!exists) return Scale<W>{};
     const auto& strides = call.lines.rows.strides;  // of one axis
-    const W mean =
-        call.mean != nullptr ? call.mean[index * strides[NormBackward::row_mean][0]] : W{0};
-    return {mean, call.rstd[index * strides[NormBackward::row_rstd][0]], W{0}};
+    return given_scale(call, index * strides[NormBackward::row_mean][0],
+                       index * strides[NormBackward::row_rstd][0]);
   }
   W center = 0;
   if (call.layer) {
     W sum = 0;
 #pragma unroll
     for (int k = 0; k < kept; ++k) {
-      if (row.has(k)) sum += row.x(k);
+      if (row.has(k)) sum += row.x(k) * call.factors.shrink;
     }
-    center = row_lanes_reduce(sum, Plus{}, row.lanes, scratch.sums) * call.part;
+    center = center_near(row_lanes_reduce(sum, Plus{}, row.lanes, scratch.sums) *
+                         call.factors.shrunk_part);
   }
   Moments<W> moments{};
 #pragma unroll
   for (int k = 0; k < kept; ++k) {
-    if (row.has(k)) moments.add(row.x(k) - center);
+    if (row.has(k)) moments.add(row.x(k) - center, call.factors.shrink);
   }
   moments = row_lanes_reduce(moments, AddMoments{}, row.lanes, scratch.moments);
-  return computed_scale(call, center, moments);
+  return scale_about(call, center, moments);
 }
 
 /// The block's sums: of the lanes of a warp that have the same columns by shuffles, and then of the
@@ -210,8 +210,8 @@ __global__ void __launch_bounds__(most_threads, kept == some ? 2 : 1)
         dbeta[k] += row.dy(k);
       }
       means = row_lanes_reduce(means, AddMeans{}, chunks.lanes, scratch.means);
-      const W mean_g = call.layer ? means.g * call.part : W{0};
-      const W mean_gz = means.gz * call.part;
+      const W mean_g = call.layer ? means.g * call.factors.part : W{0};
+      const W mean_gz = means.gz * call.factors.part;
 #pragma unroll
       for (int k = 0; k < kept; ++k) {
         if (!row.has(k)) continue;

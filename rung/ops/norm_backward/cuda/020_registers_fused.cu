@@ -82,17 +82,22 @@ __global__ void __launch_bounds__(max_threads) norm_backward_registers(Call<T> c
 #pragma unroll
       for (int p = 0; p < p_count; ++p) {
 #pragma unroll
-        for (int i = 0; i < w; ++i) sum += convert<W>(x[p][i]);
+        for (int i = 0; i < w; ++i) sum += convert<W>(x[p][i]) * call.factors.shrink;
       }
-      const W center = call.layer ? row_reduce(sum, Plus{}, scratch.sums) * call.part : W{0};
+      W center = 0;
+      if (call.layer) {
+        center = center_near(row_reduce(sum, Plus{}, scratch.sums) * call.factors.shrunk_part);
+      }
       Moments<W> moments{};
 #pragma unroll
       for (int p = 0; p < p_count; ++p) {
         if (thread + p * threads >= length) continue;
 #pragma unroll
-        for (int i = 0; i < w; ++i) moments.add(convert<W>(x[p][i]) - center);
+        for (int i = 0; i < w; ++i) {
+          moments.add(convert<W>(x[p][i]) - center, call.factors.shrink);
+        }
       }
-      scale = computed_scale(call, center, row_reduce(moments, AddMoments{}, scratch.moments));
+      scale = scale_about(call, center, row_reduce(moments, AddMoments{}, scratch.moments));
     }
     const auto z = [&](int p, int i) {
       return (convert<W>(x[p][i]) - scale.center) * scale.rstd + scale.shift;
@@ -112,8 +117,8 @@ __global__ void __launch_bounds__(max_threads) norm_backward_registers(Call<T> c
       }
     }
     means = row_reduce(means, AddMeans{}, scratch.means);
-    const W mean_g = call.layer ? means.g * call.part : W{0};
-    const W mean_gz = means.gz * call.part;
+    const W mean_g = call.layer ? means.g * call.factors.part : W{0};
+    const W mean_gz = means.gz * call.factors.part;
 #pragma unroll
     for (int p = 0; p < p_count; ++p) {
       const int pack = thread + p * threads;

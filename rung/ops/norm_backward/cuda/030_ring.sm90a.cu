@@ -22,8 +22,8 @@
 #include "rung/device/ptx_bulk_copy.hpp"
 #include "rung/device/ptx_thread.hpp"
 #include "rung/device/waiting.hpp"
-#include "rung/ops/norm/cuda/detail/parts.hpp"
 #include "rung/device/widen.hpp"
+#include "rung/ops/norm/cuda/detail/parts.hpp"
 #include "rung/ops/norm_backward/cuda/detail/norm_backward.hpp"
 
 namespace rung {
@@ -134,14 +134,14 @@ __device__ __forceinline__ Scale<W> scale_again(const TeamRows<T, whole>& mine, 
                                                 WarpPart<W>* parts) {
   const auto x = [&](int p) { return mine.has(p) ? mine.x(stage, p) : Pack<W, pack_width<T>>{}; };
   const WarpPart<W> part = part_of_lanes<kept_packs<T>, pack_width<T>, W>(
-      mine.call.layer, 32, mine.left(), [&](int p) { return mine.has(p); }, x);
+      mine.call, 32, mine.left(), [&](int p) { return mine.has(p); }, x);
   const int warps = static_cast<int>(blockDim.x) / 32;
-  if (warps == 1) return computed_scale(mine.call, part.center, part.moments);
+  if (warps == 1) return scale_about(mine.call, part.center, part.moments);
   if (lane_of_thread() == 0) parts[threadIdx.x / 32] = part;
   team_sync();  // read before the barrier of the means, behind which it is written again
   W center = 0;
   const Moments<W> moments = join(mine.call, parts, warps, center);
-  return computed_scale(mine.call, center, moments);
+  return scale_about(mine.call, center, moments);
 }
 
 /// The block's sums: its teams' meet where the ring was, and are added up in their order.
@@ -296,8 +296,8 @@ __global__ void __launch_bounds__(ring_threads, 1) norm_backward_ring(Call<T> ca
       const int lane = lane_of_thread();
       means = warp_reduce(lane < warps ? of_warp[lane] : Means<W>{}, AddMeans{});
     }
-    const W all_g = call.layer ? means.g * call.part * scale.rstd : W{0};
-    const W all_gz = means.gz * call.part * scale.rstd;
+    const W all_g = call.layer ? means.g * call.factors.part * scale.rstd : W{0};
+    const W all_gz = means.gz * call.factors.part * scale.rstd;
     T* const dx_row = call.dx + call.lines.rows.template offset<NormBackward::row_dx>(row);
 #pragma unroll
     for (int p = 0; p < packs; ++p) {

@@ -17,6 +17,24 @@ namespace rung::norm_cuda::inline RUNG_TARGET {
 
 using norm_lines::Lines;
 
+/// Factors of a row's sums. Sums of s and of s - center are taken of terms times `shrink`, in the same
+/// multiply-add: those of finite elements do not overflow then, so that one that is not finite means
+/// an element that is not.
+template <class W>
+struct SumFactors {
+  W part;         // 1 / n: NaN comes out of 0 * infinity where n is 0
+  W shrink;       // a power of two, 1 / (2 n) at most
+  W grow;         // 1 / shrink
+  W shrunk_part;  // grow / n: makes a mean of a shrunk sum
+};
+
+template <class W>
+SumFactors<W> sum_factors(std::int64_t n) {
+  W grow = 2;
+  while (grow < 2 * static_cast<W>(n)) grow *= 2;
+  return {W{1} / static_cast<W>(n), 1 / grow, grow, grow / static_cast<W>(n)};
+}
+
 /// One call, typed. Absent tensors are null.
 template <class T_>
 struct Call {
@@ -35,7 +53,7 @@ struct Call {
   Wide* mean;
   Wide* rstd;
   Wide epsilon;
-  Wide part;           // 1 / n: NaN comes out of 0 * infinity where n is 0
+  SumFactors<Wide> factors;
   bool layer;          // or RMS norm
   bool wide_weights;   // gamma and beta are of Wide, not T
   unsigned zero;       // 0, though the compiler cannot know
@@ -58,7 +76,7 @@ Call<T> call_of(const Norm::Args& args) {
   call.mean = static_cast<Wide*>(args.mean.data);
   call.rstd = static_cast<Wide*>(args.rstd.data);
   call.epsilon = static_cast<Wide>(args.epsilon);
-  call.part = Wide{1} / static_cast<Wide>(call.n);
+  call.factors = sum_factors<Wide>(call.n);
   call.layer = args.kind == NormKind::layer;
   const DType weights = args.gamma.data != nullptr ? args.gamma.dtype : args.beta.dtype;
   call.wide_weights = weights != args.x.dtype;
@@ -99,16 +117,50 @@ struct Scale {
   W shift;
 };
 
-/// About a center: rest = sum(s - center), squares = sum((s - center)^2).
+/// About a center: rest = shrink sum(s - center), squares = sum((s - center)^2).
 template <class W>
 struct Moments {
   W rest;
   W squares;
-  __device__ __forceinline__ void add(W distance) {
-    rest += distance;
+  __device__ __forceinline__ void add(W distance, W shrink) {
+    rest += distance * shrink;
     squares += distance * distance;
   }
 };
+
+/// The moments of `count` elements about a center that is `distance` less. Squares that are infinite
+/// stay so: what is added may be infinite of the other sign.
+template <class W>
+__device__ __forceinline__ Moments<W> moved_by(Moments<W> moments, W distance, W count,
+                                               const SumFactors<W>& factors) {
+  const W moved = count * distance;
+  if (moments.squares < std::numeric_limits<W>::infinity()) {
+    moments.squares += distance * (2 * factors.grow * moments.rest + moved);
+  }
+  moments.rest += moved * factors.shrink;
+  return moments;
+}
+
+/// The center for moments of elements whose mean is about `mean`. 0 where that is not finite, or so
+/// large that s - center may overflow: the squares overflow in either case.
+template <class W>
+__device__ __forceinline__ W center_near(W mean) {
+  constexpr W limit = sizeof(W) == 8 ? W(0x1p960) : W(0x1p100);
+  return -limit < mean && mean < limit ? mean : W{0};
+}
+
+/// The mean of layer norm's row: NaN where an element is not finite, else finite, however it is
+/// rounded.
+template <class Call, class W>
+__device__ __forceinline__ W mean_of(const Call& call, W center, const Moments<W>& moments) {
+  constexpr W most = std::numeric_limits<W>::max();
+  const W rest = moments.rest * call.factors.shrunk_part;
+  return center +
+         (rest > most    ? most
+          : rest < -most ? -most
+                         : rest) +
+         (moments.rest - moments.rest);
+}
 struct AddMoments {
   template <class W>
   __device__ __forceinline__ Moments<W> operator()(Moments<W> a, Moments<W> b) const {
@@ -133,12 +185,18 @@ __device__ __forceinline__ std::int64_t place(const Call<T>& call, int row) {
   return at + row * strides[0];
 }
 
-/// The scale of a row whose moments about `center` are known.
-template <class T, class W = Accumulator<T>>
-__device__ __forceinline__ Scale<W> scale_about(const Call<T>& call, W center, Moments<W> moments) {
-  const W rest = call.layer ? moments.rest * call.part : W{0};
-  W variance = moments.squares * call.part;
-  if (variance < std::numeric_limits<W>::infinity()) variance -= rest * rest;
+/// The scale of a row whose moments about `center` are known. rstd is 0 where the squares overflow,
+/// NaN where an element is not finite.
+template <class Call, class W>
+__device__ __forceinline__ Scale<W> scale_about(const Call& call, W center, Moments<W> moments) {
+  W rest = call.layer ? moments.rest * call.factors.shrunk_part : W{0};
+  W variance = moments.squares * call.factors.part;
+  if (variance < std::numeric_limits<W>::infinity()) {
+    variance -= rest * rest;
+  } else {
+    if (call.layer) variance += moments.rest - moments.rest;
+    rest = 0;
+  }
   const W rstd = rstd_of(variance, call.epsilon);
   return {center, rstd, -rest * rstd};
 }
@@ -147,8 +205,9 @@ __device__ __forceinline__ Scale<W> scale_about(const Call<T>& call, W center, M
 template <bool flat = false, class T, class W = Accumulator<T>>
 __device__ __forceinline__ void write_statistics(const Call<T>& call, int row, W center,
                                                  Moments<W> moments, W rstd) {
-  const W rest = call.layer ? moments.rest * call.part : W{0};
-  if (call.mean != nullptr) call.mean[place<norm_lines::row_mean, flat>(call, row)] = center + rest;
+  if (call.mean != nullptr) {
+    call.mean[place<norm_lines::row_mean, flat>(call, row)] = mean_of(call, center, moments);
+  }
   if (call.rstd != nullptr) call.rstd[place<norm_lines::row_rstd, flat>(call, row)] = rstd;
 }
 
@@ -157,8 +216,9 @@ template <class T, class W = Accumulator<T>>
 __device__ __forceinline__ Scale<W> scale_of(const Call<T>& call, const std::int64_t (&at)[6],
                                              W center, Moments<W> moments, bool writes) {
   const Scale<W> scale = scale_about(call, center, moments);
-  const W rest = call.layer ? moments.rest * call.part : W{0};
-  if (writes && call.mean != nullptr) call.mean[at[norm_lines::row_mean]] = center + rest;
+  if (writes && call.mean != nullptr) {
+    call.mean[at[norm_lines::row_mean]] = mean_of(call, center, moments);
+  }
   if (writes && call.rstd != nullptr) call.rstd[at[norm_lines::row_rstd]] = scale.rstd;
   return scale;
 }

@@ -53,20 +53,21 @@ __device__ __forceinline__ int elements_of(int left, int lanes, int packs) {
 /// Moments are about the mean of the first packs: of at least an eighth of the part's elements, and
 /// so it is off the mean of all by at most 2.7 of their standard deviations, which the moments make
 /// good. values(p) is the thread's pack p, zeros where has(p) is false.
-template <int packs, int width, class W, class Has, class Values>
-__device__ __forceinline__ WarpPart<W> part_of_lanes(bool layer, int lanes, int left, Has&& has,
-                                                     Values&& values) {
+template <int packs, int width, class W, class Call, class Has, class Values>
+__device__ __forceinline__ WarpPart<W> part_of_lanes(const Call& call, int lanes, int left,
+                                                     Has&& has, Values&& values) {
   WarpPart<W> found{0, static_cast<W>(elements_of<width>(left, lanes, packs)), {}};
-  if (layer) {
-    W sums[2] = {};  // two chains of additions, half as long
+  if (call.layer) {
+    constexpr W most = 32 * width;  // elements: a power of two, by which sums are shrunk
+    W sums[2] = {};                 // two chains of additions, half as long
     const auto s = values(0);
 #pragma unroll
-    for (int i = 0; i < width; ++i) sums[i % 2] += s[i];
-    const int elements = elements_of<width>(left, lanes, 1);
+    for (int i = 0; i < width; ++i) sums[i % 2] += s[i] * (1 / most);
+    const auto elements = static_cast<W>(elements_of<width>(left, lanes, 1));
     found.center =
-        lanes_sum(sums[0] + sums[1], lanes) * (elements == 32 * width ? W{1} / (32 * width)
-                                               : elements > 0         ? W{1} / elements
-                                                                      : W{0});
+        center_near(lanes_sum(sums[0] + sums[1], lanes) * (elements == most ? W{1}
+                                                           : elements > 0   ? most / elements
+                                                                            : W{0}));
   }
   Moments<W> moments[2] = {};
 #pragma unroll
@@ -74,7 +75,7 @@ __device__ __forceinline__ WarpPart<W> part_of_lanes(bool layer, int lanes, int 
     if (!has(p)) continue;
     const auto s = values(p);
 #pragma unroll
-    for (int i = 0; i < width; ++i) moments[i % 2].add(s[i] - found.center);
+    for (int i = 0; i < width; ++i) moments[i % 2].add(s[i] - found.center, call.factors.shrink);
   }
   found.moments = lanes_sum(AddMoments{}(moments[0], moments[1]), lanes);
   return found;
@@ -89,15 +90,9 @@ __device__ __forceinline__ Moments<W> join(const Call& call, const WarpPart<W>* 
 #pragma unroll 1
   for (int i = lane_of_thread(); i < count; i += 32) {
     const WarpPart<W> part = parts[i];
-    all.squares += part.moments.squares;
-    if (!call.layer) continue;
-    const W distance = part.center - center;
-    const W moved = part.count * distance;
-    all.rest += part.moments.rest + moved;
-    // Infinity stays.
-    if (all.squares < std::numeric_limits<W>::infinity()) {
-      all.squares += distance * (2 * part.moments.rest + moved);
-    }
+    all = AddMoments{}(
+        all, call.layer ? moved_by(part.moments, part.center - center, part.count, call.factors)
+                        : part.moments);
   }
   return lanes_sum(all, 32);
 }

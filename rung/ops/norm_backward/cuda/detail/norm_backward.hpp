@@ -12,9 +12,13 @@
 namespace rung::norm_backward_cuda::inline RUNG_TARGET {
 
 using norm_cuda::AddMoments;
+using norm_cuda::center_near;
 using norm_cuda::Moments;
-using norm_cuda::rstd_of;
+using norm_cuda::moved_by;
 using norm_cuda::Scale;
+using norm_cuda::scale_about;
+using norm_cuda::sum_factors;
+using norm_cuda::SumFactors;
 
 /// One call, typed. Absent tensors are null.
 template <class T_>
@@ -34,7 +38,7 @@ struct Call {
   void* dgamma;
   void* dbeta;
   Wide epsilon;
-  Wide part;            // 1 / n
+  SumFactors<Wide> factors;
   bool layer;           // or RMS norm
   bool wide_gamma;      // of Wide, not T
   bool wide_gradient;   // dgamma and dbeta are of Wide, not T
@@ -59,7 +63,7 @@ Call<T> call_of(const NormBackward::Args& args) {
   call.dgamma = args.dgamma.data;
   call.dbeta = args.dbeta.data;
   call.epsilon = static_cast<Wide>(args.epsilon);
-  call.part = Wide{1} / static_cast<Wide>(call.n);
+  call.factors = sum_factors<Wide>(call.n);
   call.layer = args.kind == NormKind::layer;
   call.wide_gamma = args.gamma.dtype != args.x.dtype;
   const DType gradient = args.dgamma.data != nullptr ? args.dgamma.dtype : args.dbeta.dtype;
@@ -78,19 +82,18 @@ __device__ __forceinline__ W gamma_at(const Call<T>& call, std::int64_t at) {
   return convert<W>(static_cast<const T*>(call.gamma)[at]);
 }
 
-/// The scale of a row whose mean and rstd are given.
+/// The scale of a row whose mean and rstd are given, at these places. Where the squares of the row
+/// overflow rstd is 0, and x - mean may overflow.
+template <class T, class W = Accumulator<T>>
+__device__ __forceinline__ Scale<W> given_scale(const Call<T>& call, std::int64_t mean_at,
+                                                std::int64_t rstd_at) {
+  const W rstd = call.rstd[rstd_at];
+  const W mean = call.mean != nullptr && rstd != 0 ? call.mean[mean_at] : W{0};
+  return {mean, rstd, W{0}};
+}
 template <class T, class W = Accumulator<T>>
 __device__ __forceinline__ Scale<W> given_scale(const Call<T>& call, const std::int64_t (&at)[5]) {
-  const W mean = call.mean != nullptr ? call.mean[at[NormBackward::row_mean]] : W{0};
-  return {mean, call.rstd[at[NormBackward::row_rstd]], W{0}};
-}
-/// And of one whose moments about `center` have been computed.
-template <class T, class W = Accumulator<T>>
-__device__ __forceinline__ Scale<W> computed_scale(const Call<T>& call, W center,
-                                                   Moments<W> moments) {
-  const W rest = call.layer ? moments.rest * call.part : W{0};
-  const W rstd = rstd_of(moments.squares * call.part - rest * rest, call.epsilon);
-  return {center, rstd, -rest * rstd};
+  return given_scale(call, at[NormBackward::row_mean], at[NormBackward::row_rstd]);
 }
 
 /// Sums of g and g z: Moments' two numbers under other names.
