@@ -15,7 +15,10 @@
 // Types    x, dy, dx: one of f32, f64, f16, bf16. gamma, and dgamma and dbeta: that type or, for
 //          f16 and bf16, f32. mean and rstd: f32, f64 for f64. Arithmetic is f32 (f64 for f64).
 // Aliasing dx may be dy or x itself; otherwise what is written overlaps nothing else.
-// Special  no rows: dgamma and dbeta are 0. NaN or infinity in a row makes its dx NaN, as in norm.
+// Special  no rows: dgamma and dbeta are 0. A NaN or an infinity in a row of x makes its dx NaN; it
+//          makes dgamma NaN where it makes y NaN in norm. A row of finite elements that overflows
+//          (norm.hpp) has rstd = 0 and z = 0: its dx is 0, and it adds nothing to dgamma. So does a
+//          row whose given rstd is 0, whatever its mean.
 // Accuracy with u the unit roundoff of the arithmetic, K = n / 8 + 32 and R = rows / 8 + 96:
 //            |error of dx| <= 3 K u rstd (|g| + mean(|g|) + |z| mean(|g z|)) + rounding to its type
 //            |error of dgamma| <= R u sum(|dy z|),  |error of dbeta| <= R u sum(|dy|)
@@ -54,7 +57,7 @@ struct RUNG_API NormBackward {
       "TYPE SHAPE[,options]: f32 4096x4096,gamma,weights,stats   bf16 8x512x1024,rms,gamma\n"
       "options: rms (default: layer norm), axis=N, axes=N, eps=X, gamma, f32_weights (f16, bf16),\n"
       "         weights (dgamma and dbeta too), stats (mean and rstd are given, not computed\n"
-      "         again), in_place (dx is dy)";
+      "         again), in_place (dx is dy), offset=X (values of x: around X)";
 
   template <class In, class Out>
   struct CallOf {

@@ -12,6 +12,7 @@
 #include <cmath>
 #include <vector>
 
+#include "rung/ops/norm/cpu/detail/plan.hpp"
 #include "rung/ops/norm_backward/norm_backward.hpp"
 
 namespace rung {
@@ -73,7 +74,8 @@ class Naive {
       std::int64_t at[5];
       lines_.rows.offsets(row, at);
       result.rstd = static_cast<const Wide*>(args_.rstd.data)[at[NormBackward::row_rstd]];
-      if (args_.mean.data != nullptr) {
+      // Where the squares of the row overflow rstd is 0, and x - mean may overflow.
+      if (args_.mean.data != nullptr && result.rstd != 0) {
         result.mean = static_cast<const Wide*>(args_.mean.data)[at[NormBackward::row_mean]];
       }
       return result;
@@ -87,6 +89,11 @@ class Naive {
     for (std::int64_t i = 0; i < n; ++i) {
       const Sum distance = x(row, i) - result.mean;
       squares += distance * distance;
+    }
+    // What overflows in the arithmetic of the contract overflows here, too (norm.hpp).
+    if (!std::isnan(squares) &&
+        !norm_cpu::in_range(static_cast<Wide>(squares), static_cast<Wide>(result.mean))) {
+      return {};
     }
     result.rstd = 1 / std::sqrt(squares / static_cast<Sum>(n) + args_.epsilon);
     return result;

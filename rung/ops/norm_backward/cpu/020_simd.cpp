@@ -43,29 +43,20 @@ Scale<Wide<T>> scale_of(const NormBackward::Args& args, const std::int64_t (&at)
     const W mean = args.mean.data != nullptr
                        ? static_cast<const W*>(args.mean.data)[at[NormBackward::row_mean]]
                        : W{0};
-    return {mean, rstd, 0, mean};
+    // Where the squares of the row overflow rstd is 0, and x - mean may overflow.
+    return {rstd == 0 ? W{0} : mean, rstd, 0, mean};
   }
   const bool layer = args.kind == NormKind::layer;
   const auto moments_of = [&](std::int64_t first, std::int64_t count) HWY_ATTR {
     return row::moments_of<T>(x + first, count, layer, {x + first});
   };
   if (n <= norm_cpu::block) return norm_cpu::scale_of(moments_of(0, n), n, args.epsilon);
-  // Block by block, combined in double by Chan's formula.
-  double count = 0;
-  double mean = 0;
-  double squares = 0;
+  norm_cpu::CombinedMoments<W> combined(n);
   for (std::int64_t first = 0; first < n; first += norm_cpu::block) {
     const std::int64_t length = std::min(norm_cpu::block, n - first);
-    const auto part = norm_cpu::block_moments(moments_of(first, length), length);
-    const double distance = part.mean - mean;
-    const double share = static_cast<double>(length) / (count + static_cast<double>(length));
-    if (layer) mean += distance * share;
-    squares += part.squares + (layer ? distance * distance * count * share : 0);
-    count += static_cast<double>(length);
+    combined.add(moments_of(first, length), length);
   }
-  const auto rstd = static_cast<W>(norm_cpu::rstd_of(squares / count, args.epsilon));
-  const auto center = static_cast<W>(mean);
-  return {center, rstd, -static_cast<W>(mean - static_cast<double>(center)) * rstd, center};
+  return combined.scale(args.epsilon);
 }
 
 /// mean(g) and mean(g z); g = dy gamma.
