@@ -62,6 +62,11 @@ std::vector<Problem> Norm::check_problems(Backend backend) {
       "bf16 7x96,rms,gamma,stats",
       "f16 5x136,gamma,beta,f32_weights,stats",
       "f16 3x4x48,axis=1,gamma,residual",
+      // A mean that is large against the spread; past a block of the CPU's, too.
+      "f32 9x700,gamma,stats,offset=1000",
+      "f64 3x4100,gamma,beta,stats,offset=1e6",
+      "f64 300x20,axis=0,gamma,stats,offset=1e6",
+      "bf16 5x600,gamma,stats,offset=100",
   });
   if (backend != Backend::cpu) {
     // Rows that fill the threads of their blocks.
@@ -90,6 +95,9 @@ std::vector<Problem> Norm::check_problems(Backend backend) {
       "f32 3x200x130,axis=1,gamma,beta,stats",
       "bf16 2x90x66,axis=1,rms,gamma,f32_weights,residual,sum",
       "f64 70x70,axis=0,gamma,beta",
+      "f64 2x8192,gamma,beta,stats,offset=1e6",
+      "f64 1x70000,gamma,stats,offset=1e6",
+      "f32 2x20001,gamma,stats,offset=1000",
   });
   problems.insert(problems.end(), larger.begin(), larger.end());
   if (backend == Backend::cuda) {

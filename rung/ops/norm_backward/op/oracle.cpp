@@ -15,13 +15,9 @@ namespace {
 using namespace norm_oracle;
 using Args = NormBackward::Args;
 
-DType arithmetic(const Args& args) { return args.x.dtype == DType::f64 ? DType::f64 : DType::f32; }
-
 /// What all elements of a row share.
 struct Row {
-  Real mean = 0;
-  Real rstd = 0;
-  Real size = 0;         // rstd mean(|x|), where mean and rstd are computed again
+  RowStatistics statistics;
   Real mean_g = 0;       // mean(g)
   Real mean_gz = 0;      // mean(g z)
   Real mean_g_size = 0;  // mean(|g|)
@@ -40,10 +36,10 @@ class Rows {
   [[nodiscard]] std::int64_t count() const { return count_; }
   /// K u of the contract, and R u.
   [[nodiscard]] Real k() const {
-    return (static_cast<Real>(columns_) / 8 + 32) * unit(arithmetic(args_));
+    return (static_cast<Real>(columns_) / 8 + 32) * unit(arithmetic_of(args_.x.dtype));
   }
   [[nodiscard]] Real r() const {
-    return (static_cast<Real>(count_) / 8 + 96) * unit(arithmetic(args_));
+    return (static_cast<Real>(count_) / 8 + 96) * unit(arithmetic_of(args_.x.dtype));
   }
 
   const Row& of(const Index& index) {
@@ -57,12 +53,12 @@ class Rows {
            (args_.gamma.data == nullptr ? Real{1} : element(args_.gamma, index));
   }
   [[nodiscard]] Real z(const Row& row, const Index& index) const {
-    return (element(args_.x, index) - row.mean) * row.rstd;
+    return row.statistics.z(element(args_.x, index));
   }
   /// How far a rung's z may be off: see norm.hpp; nothing but rounding with given statistics.
   [[nodiscard]] Real z_error(const Row& row, Real z) const {
-    if (args_.rstd.data != nullptr) return 3 * unit(arithmetic(args_)) * std::abs(z);
-    return k() * (std::abs(z) + row.size + std::abs(z) * k() * row.size * row.size);
+    if (args_.rstd.data != nullptr) return 3 * unit(arithmetic_of(args_.x.dtype)) * std::abs(z);
+    return row.statistics.z_error(z);
   }
 
  private:
@@ -78,21 +74,13 @@ class Rows {
     Row row;
     const auto n = static_cast<Real>(columns_);
     if (args_.rstd.data != nullptr) {
-      row.rstd = element(args_.rstd, index);
-      row.mean = args_.mean.data != nullptr ? element(args_.mean, index) : 0;
+      row.statistics.rstd = element(args_.rstd, index);
+      row.statistics.center = args_.mean.data != nullptr ? element(args_.mean, index) : 0;
     } else {
-      Real squares = 0;
-      for_each_column(index, [&](const Index& at) {
-        row.mean += element(args_.x, at);
-        row.size += std::abs(element(args_.x, at));
-      });
-      row.mean = args_.kind == NormKind::layer ? row.mean / n : 0;
-      for_each_column(index, [&](const Index& at) {
-        const Real distance = element(args_.x, at) - row.mean;
-        squares += distance * distance;
-      });
-      row.rstd = 1 / std::sqrt(squares / n + args_.epsilon);
-      row.size *= row.rstd / n;
+      std::vector<double> values;
+      for_each_column(index, [&](const Index& at) { values.push_back(element(args_.x, at)); });
+      row.statistics =
+          row_statistics(values, args_.kind, args_.epsilon, arithmetic_of(args_.x.dtype));
     }
     for_each_column(index, [&](const Index& at) {
       const Real factor = g(at);
@@ -117,15 +105,15 @@ void expect_dx(const Args& args, Rows& rows, const Index& index, double& value, 
   const Row& row = rows.of(index);
   const Real g = rows.g(index);
   const Real z = rows.z(row, index);
-  const Real dx = row.rstd * (g - row.mean_g - z * row.mean_gz);
+  const Real rstd = row.statistics.rstd;
+  const Real dx = rstd * (g - row.mean_g - z * row.mean_gz);
   const Real terms = std::abs(g) + row.mean_g_size + std::abs(z) * row.mean_gz_size;
   const Real through_z =
       rows.z_error(row, z) * std::abs(row.mean_gz) + std::abs(z) * row.mean_g_error;
   // rstd's own error, where it is computed again, is that of norm.
-  const Real k = rows.k();
-  const Real rstd_error = args.rstd.data != nullptr ? 0 : k * (1 + k * row.size * row.size);
+  const Real rstd_error = args.rstd.data != nullptr ? 0 : row.statistics.rstd_error();
   value = static_cast<double>(dx);
-  bound = static_cast<double>(row.rstd * ((3 * k + rstd_error) * terms + through_z) +
+  bound = static_cast<double>(rstd * (3 * rows.k() * terms + through_z) + rstd_error * terms +
                               unit(args.dx.dtype) * 1.01L * std::abs(dx));
 }
 

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <array>
+#include <cmath>
 #include <string_view>
 
 #include "rung/core/any_operator.hpp"
@@ -30,20 +31,14 @@ std::vector<Problem> NormBackward::check_problems(Backend backend) {
   // Widths around vectors and warps, more rows than one share of the column sums, every option,
   // every type, statistics given and not, other axes, in place.
   std::vector<Problem> problems = Problem::parse_all({
-      "f32 0x5,gamma,weights",
-      "f32 1x1,gamma,weights,stats",
-      "f32 6,gamma,weights",
-      "f32 5x33,gamma,weights,stats",
-      "f32 70x64,gamma,weights",
-      "f32 9x130,rms,gamma,weights",
-      "f32 4x257,rms,gamma,weights,stats",
-      "f32 3x1027,gamma",
-      "f32 6x40,gamma,weights,in_place",
-      "f32 20x9x3,axis=1,gamma,weights",
-      "f32 2x3x4x5,axes=2,gamma,weights,stats",
-      "f64 3x100,gamma,weights",
-      "bf16 4x136,gamma,weights,f32_weights,stats",
+      "f32 0x5,gamma,weights", "f32 1x1,gamma,weights,stats", "f32 6,gamma,weights",
+      "f32 5x33,gamma,weights,stats", "f32 70x64,gamma,weights", "f32 9x130,rms,gamma,weights",
+      "f32 4x257,rms,gamma,weights,stats", "f32 3x1027,gamma", "f32 6x40,gamma,weights,in_place",
+      "f32 20x9x3,axis=1,gamma,weights", "f32 2x3x4x5,axes=2,gamma,weights,stats",
+      "f64 3x100,gamma,weights", "bf16 4x136,gamma,weights,f32_weights,stats",
       "f16 5x72,rms,gamma,weights",
+      "f32 6x300,gamma,weights,offset=1000",  // a mean that is large against the spread
+      "f64 3x4100,gamma,weights,offset=1e6",  // past a block of the CPU's
   });
   if (backend == Backend::simt) {
     // Teams of one warp, of several, and a row that shared memory holds once; several rounds.
@@ -66,6 +61,7 @@ std::vector<Problem> NormBackward::check_problems(Backend backend) {
       "f32 2x20001,gamma,weights",
       "bf16 100x513,gamma,weights",
       "f64 130x70,rms,gamma,weights",
+      "f64 2x20001,gamma,weights,offset=1e6",
   });
   problems.insert(problems.end(), larger.begin(), larger.end());
   if (backend == Backend::cuda) {
@@ -97,9 +93,9 @@ std::vector<Problem> NormBackward::bench_problems(Backend backend) {
 }
 
 NormBackward::Call NormBackward::make(const Problem& problem, Inputs& inputs) {
-  problem.expect(
-      name, problem.extents.size(),
-      {"rms", "axis", "axes", "eps", "gamma", "f32_weights", "weights", "stats", "in_place"});
+  problem.expect(name, problem.extents.size(),
+                 {"rms", "axis", "axes", "eps", "gamma", "f32_weights", "weights", "stats",
+                  "in_place", "offset"});
   const Extents shape{std::span(problem.extents)};
   const DType type = problem.dtype;
   const DType arithmetic = type == DType::f64 ? DType::f64 : DType::f32;
@@ -113,7 +109,14 @@ NormBackward::Call NormBackward::make(const Problem& problem, Inputs& inputs) {
   const Extents columns = norm_axes::part(shape, normalised);
   const Extents rows = norm_axes::part(shape, ~normalised);
   // Order matters: reference() fills the written ones in the order they are made here.
-  call.x = inputs.input("x", type, shape);
+  if (problem.has("offset")) {
+    const double offset = problem.number("offset", 0);
+    call.x = inputs.input("x", type, shape, [=](std::int64_t, double uniform) {
+      return offset + std::sqrt(12.0) * (uniform - 0.5);  // a standard deviation of 1
+    });
+  } else {
+    call.x = inputs.input("x", type, shape);
+  }
   if (problem.has("in_place")) {
     call.dx = inputs.in_out("dy", type, shape);
     call.dy = call.dx;

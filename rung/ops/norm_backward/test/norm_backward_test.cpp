@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Properties of norm_backward that `rung check` does not state: it is norm's derivative, its bits
-// do not depend on threads, its errors.
+// Properties of norm_backward that `rung check` does not state: it is norm's derivative, rows that
+// overflow add nothing, its bits do not depend on threads, its errors.
 #include "rung/ops/norm_backward/norm_backward.hpp"
 
 #include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
 
 #include "rung/ops/norm/norm.hpp"
 #include "tests/support/operators.hpp"
@@ -104,6 +108,126 @@ TEST_P(NormBackwardOn, NoRowsHaveZeroGradients) {
   EXPECT_EQ(dbeta, std::vector<float>(4, 0));
 }
 
+/// A row of finite elements whose sums overflow has rstd 0: its dx is 0, and it adds nothing to
+/// dgamma, whether mean and rstd are given or computed again.
+TEST_P(NormBackwardOn, RowsThatOverflowAddNothing) {
+  const auto check = [&]<class T>(std::int64_t n, bool adjacent) {
+    constexpr std::int64_t count = 9;
+    const Extents shape = adjacent ? Extents{n, count} : Extents{count, n};
+    const int axis = adjacent ? 0 : 1;
+    const auto place = [&](std::int64_t row, std::int64_t i) {
+      return static_cast<std::size_t>(adjacent ? i * count + row : row * n + i);
+    };
+    auto x = random_values<T>(count * n, 31);
+    auto dy = random_values<T>(count * n, 32);
+    const T most = std::numeric_limits<T>::max();
+    const T large = sizeof(T) == 8 ? T(1e200) : T(1e30F);
+    for (std::int64_t i = 0; i < n; ++i) {
+      x[place(1, i)] = i % 2 == 0 ? most : -most;
+      x[place(3, i)] *= large;
+      x[place(4, i)] = large * (100 + x[place(4, i)]);
+      x[place(6, i)] = i == 0 ? -most : most / 2;
+      x[place(7, i)] = most;
+    }
+    const auto overflows = [](std::int64_t row) {
+      return row == 1 || row == 3 || row == 4 || row == 6 || row == 7;
+    };
+    for (const NormKind kind : {NormKind::layer, NormKind::rms}) {
+      std::vector<T> dx(x.size());
+      std::vector<T> dgamma(static_cast<std::size_t>(n));
+      std::vector<T> dbeta(dgamma);
+      std::vector<T> mean(count);
+      std::vector<T> rstd(count);
+      const bool layer = kind == NormKind::layer;
+      const auto norm = layer ? layer_norm : rms_norm;
+      NormOptions statistics{.axis = axis, .rstd = tensor(rstd, {count})};
+      if (layer) statistics.mean = tensor(mean, {count});
+      norm(context, tensor(x, shape), tensor(dx, shape), statistics, best);
+      for (const bool given : {false, true}) {
+        NormBackward::Call call;
+        call.kind = kind;
+        call.axis = axis;
+        call.x = tensor(x, shape);
+        call.dy = tensor(dy, shape);
+        call.dx = tensor(dx, shape);
+        call.dgamma = tensor(dgamma, {n});
+        call.dbeta = tensor(dbeta, {n});
+        if (given && layer) call.mean = tensor(mean, {count});
+        if (given) call.rstd = tensor(rstd, {count});
+        for (const std::string_view rung : picks_for<NormBackward>(call, context)) {
+          dx.assign(dx.size(), 7);
+          const auto backward = layer ? layer_norm_backward : rms_norm_backward;
+          backward(context, call.dy, call.x, call.dx,
+                   {.axis = axis,
+                    .mean = call.mean,
+                    .rstd = call.rstd,
+                    .dgamma = call.dgamma,
+                    .dbeta = call.dbeta},
+                   {rung});
+          const auto where = [&] {
+            return std::string(rung) + ' ' + std::string(to_string(dtype_of<T>)) + ' ' +
+                   to_string(shape) + (layer ? " layer" : " rms") +
+                   (given ? " given" : " computed");
+          };
+          for (std::int64_t i = 0; i < n; ++i) {
+            double of_gamma = 0;
+            for (std::int64_t row = 0; row < count; ++row) {
+              if (overflows(row)) {
+                ASSERT_EQ(dx[place(row, i)], 0) << where() << " row " << row;
+                continue;
+              }
+              ASSERT_TRUE(std::isfinite(dx[place(row, i)])) << where() << " row " << row;
+              const auto at = static_cast<std::size_t>(row);
+              of_gamma += static_cast<double>(dy[place(row, i)]) *
+                          (static_cast<double>(x[place(row, i)]) - static_cast<double>(mean[at])) *
+                          static_cast<double>(rstd[at]);
+            }
+            ASSERT_NEAR(dgamma[static_cast<std::size_t>(i)], of_gamma, 1e-3) << where();
+            ASSERT_TRUE(std::isfinite(dbeta[static_cast<std::size_t>(i)])) << where();
+          }
+        }
+      }
+    }
+  };
+  for (const std::int64_t n : {5, 8, 33, 256, 1000, 4100, 9001}) {
+    if (GetParam() == Backend::simt && n > 5000) continue;
+    check.operator()<float>(n, false);
+    check.operator()<double>(n, false);
+    if (n < 2000) check.operator()<float>(n, true);
+  }
+}
+
+/// mean and rstd that are computed again keep their digits past a block of the CPU's 4096 elements:
+/// dx agrees with that of the exact mean and rstd.
+TEST_P(NormBackwardOn, KeepsItsDigitsUnderALargeMeanPastEveryBlock) {
+  for (const std::int64_t n : {1000, 4097, 9001}) {
+    const Extents shape{2, n};
+    auto x = random_values<double>(2 * n, 33, 1e6, 1);
+    auto dy = random_values<double>(2 * n, 34);
+    NormBackward::Call call;
+    std::vector<double> dx(x.size());
+    std::vector<double> shifted(x.size());
+    std::vector<double> expected(x.size());
+    for (std::size_t i = 0; i < x.size(); ++i) {
+      x[i] = std::ldexp(std::nearbyint(std::ldexp(x[i], 30)), -30);  // x - 1e6 is exact
+      shifted[i] = x[i] - 1e6;
+    }
+    layer_norm_backward(context, tensor(dy, shape), tensor(shifted, shape),
+                        tensor(expected, shape));
+    call.x = tensor(x, shape);
+    call.dy = tensor(dy, shape);
+    call.dx = tensor(dx, shape);
+    for (const std::string_view rung : picks_for<NormBackward>(call, context)) {
+      layer_norm_backward(context, call.dy, call.x, call.dx, {}, {rung});
+      double worst = 0;
+      for (std::size_t i = 0; i < x.size(); ++i) {
+        worst = std::max(worst, std::abs(dx[i] - expected[i]));
+      }
+      EXPECT_LT(worst, 1e-12) << rung << ' ' << n;  // 3 K u of values of order 1 at n = 9001: 4e-13
+    }
+  }
+}
+
 /// Blocks that stay go round, so that their sums are of rows far apart: more rows than 132 SMs hold
 /// blocks for. Every rung that takes the call against the definition, summed in double.
 class NormBackwardRounds : public testing::TestWithParam<std::string_view> {};
@@ -166,6 +290,61 @@ TEST(NormBackwardCpu, SameBitsForAnyNumberOfThreads) {
                         {.dgamma = tensor(dgamma, {70}), .dbeta = tensor(dbeta, {70})});
     if (threads == 1) continue;
     for (int i = 0; i < 3; ++i) EXPECT_EQ(results[0][i], results[1][i]) << threads << ' ' << i;
+  }
+}
+
+TEST(NormBackwardCpu, EveryRungHasTheSameBitsForAnyNumberOfThreads) {
+  const auto check = [&]<class T>(std::int64_t rows, std::int64_t n, bool given) {
+    const Extents shape{rows, n};
+    auto x = random_values<T>(shape.product(), 35);
+    // A row whose squares overflow.
+    for (std::int64_t i = 0; i < n && !given; ++i) x[static_cast<std::size_t>(n + i)] *= T(1e30F);
+    auto dy = random_values<T>(shape.product(), 36);
+    auto mean = random_values<T>(rows, 37);
+    auto rstd = random_values<T>(rows, 38, 1, 0.1);
+    struct Results {
+      std::vector<T> dx, dgamma, dbeta;
+      bool operator==(const Results&) const = default;
+    };
+    Results first;
+    Results other;
+    const auto call_of = [&](Results& to) {
+      to.dx.assign(x.size(), 0);
+      to.dgamma.assign(static_cast<std::size_t>(n), 0);
+      to.dbeta = to.dgamma;
+      NormBackward::Call call;
+      call.x = tensor(x, shape);
+      call.dy = tensor(dy, shape);
+      call.dx = tensor(to.dx, shape);
+      if (given) call.mean = tensor(mean, {rows});
+      if (given) call.rstd = tensor(rstd, {rows});
+      call.dgamma = tensor(to.dgamma, {n});
+      call.dbeta = tensor(to.dbeta, {n});
+      return call;
+    };
+    const auto run = [&](const NormBackward::Call& call, int threads, std::string_view rung) {
+      Context context = Context::cpu(threads);
+      layer_norm_backward(
+          context, call.dy, call.x, call.dx,
+          {.mean = call.mean, .rstd = call.rstd, .dgamma = call.dgamma, .dbeta = call.dbeta},
+          {rung});
+    };
+    Context alone = Context::cpu(1);
+    const NormBackward::Call call = call_of(first);
+    const NormBackward::Call same = call_of(other);
+    for (const std::string_view rung : picks_for<NormBackward>(call, alone)) {
+      run(call, 1, rung);
+      for (const int threads : {2, 3, 7, 16}) {
+        run(same, threads, rung);
+        EXPECT_TRUE(first == other) << rung << ' ' << to_string(shape) << ' ' << threads;
+      }
+    }
+  };
+  for (const bool given : {false, true}) {
+    check.operator()<float>(600, 70, given);
+    check.operator()<float>(3, 20001, given);
+    check.operator()<double>(5, 9001, given);
+    check.operator()<double>(70, 513, given);
   }
 }
 
