@@ -50,10 +50,13 @@ class Api:
             raise RuntimeError(f"status {status}: {self.library.rung_last_error().decode()}")
 
     def tensor(self, array):
-        """Describes an array's memory; the description keeps what it points to."""
+        """Describes an array's memory; the description keeps what it points to. Of a type that NumPy lacks: an object
+        with the array as `stored` and the type as `code`."""
+        code = array.code if hasattr(array, "stored") else DTYPES[array.dtype]
+        array = getattr(array, "stored", array)
         strides = [step // array.itemsize for step in array.strides]
         made = self.types["rung_tensor"](
-            data=array.ctypes.data, dtype=self.constants[DTYPES[array.dtype]], rank=array.ndim,
+            data=array.__array_interface__["data"][0], dtype=self.constants[code], rank=array.ndim,
             shape=(ctypes.c_int64 * array.ndim)(*array.shape), strides=(ctypes.c_int64 * array.ndim)(*strides))
         made.array = array
         return made
@@ -64,7 +67,7 @@ class Api:
                                                                           ctypes.sizeof(made)))
         made.kept = []
         for name, value in given.items():
-            if isinstance(value, np.ndarray):
+            if isinstance(value, np.ndarray) or hasattr(value, "stored"):
                 made.kept.append(self.tensor(value))
                 value = ctypes.pointer(made.kept[-1])
             elif isinstance(value, (list, tuple)):

@@ -1,69 +1,149 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Random calls of attention against NumPy in double precision, under the bound that the header promises; a causal call
-against one of each query; imported by differential.py."""
+"""differential.py's calls of attention: the definition in double precision under the bound of attention.hpp; NaN,
+infinities and scores of -infinity, in keys that a query sees and in keys that it does not see."""
 import numpy as np
-from random_case import FLOATS, close, same, smallest, unit
+from comparison import Wrong, close, first_place
+from rung_types import FLOATS, I32, arithmetic
 
 
-def reference(q, k, v, seen, scale, step, kept):
-    """o, lse and what they may be off by; `seen`: [batch, query], how many keys, from the first on."""
-    group = q.shape[1] // k.shape[1]
-    q, k, v = (x.astype(np.float64) for x in (q, k, v))
-    k, v = np.repeat(k, group, 1), np.repeat(v, group, 1)
-    hidden = np.arange(k.shape[2]) >= seen[:, None, :, None]
-    scores = np.where(hidden, -np.inf, scale * (q @ np.swapaxes(k, 2, 3)))
-    terms = scale * (np.abs(q) @ np.swapaxes(np.abs(k), 2, 3))
-    largest = scores.max(axis=3, keepdims=True, initial=-np.inf)
-    none = np.isneginf(largest)
-    largest = np.where(none, 0, largest)
-    weights = np.exp(scores - largest)
-    total = np.where(none, 1, weights.sum(axis=3, keepdims=True))
-    weights /= total
-    error = step * np.where(hidden, 0, (q.shape[3] + 8) * terms + 8 * np.abs(largest)
-                            + 4 * np.where(hidden, 0, np.abs(scores - largest)))
-    of_sum = np.log(np.where(none, 1, (weights * np.exp(error)).sum(axis=3, keepdims=True)))
-    of_sums = (2 * k.shape[2] + 40) * step
-    bound = (weights * (np.expm1(error + of_sum) + of_sums + kept)) @ np.abs(v)
-    lse = np.where(none, -np.inf, largest + np.log(total))
-    of_lse = of_sum + of_sums + 4 * step * (np.abs(largest) + np.where(none, 0, np.abs(lse)))
-    return weights @ v, bound, lse[..., 0], of_lse[..., 0]
+class Drawn:
+    """Extents of a call. Decoding (one query), prompts, shared heads, values of another width."""
+
+    def __init__(self, case):
+        random = case.random
+        self.kv_heads, group = int(random.integers(1, 4)), int(random.integers(1, 5))
+        self.batch = int(random.integers(0 if case.flag(0.1) else 1, 4))
+        self.queries, self.keys = case.extent(90), case.extent(300)
+        self.width = int(case.one_of(64, 128, 16, max(1, case.extent(200))))
+        if case.middle:
+            self.kv_heads, group, self.batch = int(random.integers(1, 3)), int(case.one_of(1, 4)), int(random.integers(1, 3))
+            self.queries = int(case.one_of(1, 1, 2, random.integers(1, 200)))
+            self.keys = int(random.integers(300, 3000 if self.queries < 5 else 700))
+        if case.flag(0.2):
+            self.queries = 1
+        self.heads = self.kv_heads * group
+        self.value_width = int(case.one_of(self.width, self.width, max(1, case.extent(200))))
 
 
-def attention(api, case):
-    dtype = np.dtype(case.one_of(*FLOATS, "f2"))
-    kv_heads, group = int(case.random.integers(1, 4)), int(case.random.integers(1, 5))
-    batch, heads = int(case.random.integers(0, 4)), kv_heads * group
-    queries, keys = case.extent(90), case.extent(300)
-    width = case.one_of(64, 128, max(1, case.extent(200)))
-    value_width = case.one_of(width, width, max(1, case.extent(200)))
-    q = case.input(dtype, (batch, heads, queries, width))
-    k = case.input(dtype, (batch, kv_heads, keys, width))
-    v = case.input(dtype, (batch, kv_heads, keys, value_width))
-    o = case.output(dtype, (batch, heads, queries, value_width))
-    lse = case.output("f8" if dtype == np.float64 else "f4", (batch, heads, queries)) if case.flag() else None
-    causal, has_lengths, scale = case.flag(), case.flag(0.3), case.one_of(0.0, 0.0, 0.3)
-    given = {} if lse is None else {"lse": lse}
-    lengths = np.full(batch, keys, np.int32)
-    if has_lengths:
-        lengths = case.array("i4", (batch,))
-        lengths[...] = case.random.integers(-2, keys + 3, batch)
-        case.memory[-1][2] = None
-        given["key_lengths"] = lengths
-    case.freeze()
-    api.call("attention", q, k, v, o, options=api.options("attention", scale=scale, causal=int(causal), **given))
+def attention(case):
+    drawn, dtype = Drawn(case), case.one_of(*FLOATS)
+    kinds = [case.weighted(ordinary=8, special=1.5, offset=0.2) for _ in range(3)]
+    scale_of_scores = case.one_of(1.0, 1.0, 4.0)
+    q = case.input(dtype, (drawn.batch, drawn.heads, drawn.queries, drawn.width), scale_of_scores, kinds[0])
+    k = case.input(dtype, (drawn.batch, drawn.kv_heads, drawn.keys, drawn.width), 1.0, kinds[1])
+    v = case.input(dtype, (drawn.batch, drawn.kv_heads, drawn.keys, drawn.value_width), 1.0, kinds[2])
+    if drawn.batch * drawn.keys and case.flag(0.1):
+        hide_by_infinity(case, q, k)
+        kinds[:2] = "positive", "-infinite rows"
+    o = case.output(dtype, (drawn.batch, drawn.heads, drawn.queries, drawn.value_width))
+    given = {"causal": int(case.flag()), "scale": float(case.one_of(0.0, 0.0, 0.3))}
+    if case.flag():
+        given["lse"] = case.output(arithmetic(dtype), (drawn.batch, drawn.heads, drawn.queries))
+    lengths = np.full(drawn.batch, drawn.keys)
+    if case.flag(0.3):
+        lengths = case.random.integers(-2, drawn.keys + 3, drawn.batch)
+        given["key_lengths"] = case.input(I32, (drawn.batch,), values=lengths)
+    case.description = (f"attention {dtype} q {q.shape}, k {k.shape}, v {v.shape}, causal {given['causal']}, scale "
+                        f"{given['scale']}, lengths {lengths.tolist()}; values of q, k, v: {', '.join(kinds)}")
+    case.call("attention", q, k, v, o, options="attention", given=given)
     if o.size == 0:
         return
-    length = np.clip(lengths.astype(np.int64), 0, keys)
-    seen = np.repeat(length[:, None], queries, 1)
-    if causal:
-        seen = np.clip(np.arange(queries) + 1 + length[:, None] - queries, 0, length[:, None])
-    step = unit(dtype) * (2 if dtype.itemsize == 2 else 1)
-    kept = float(np.finfo(dtype).eps) / 2 if dtype.itemsize == 2 else 0
-    wanted, bound, wanted_lse, of_lse = reference(q, k, v, seen, scale or width**-0.5, step, kept)
-    below = (2.0**-25 if dtype.itemsize == 2 else smallest(dtype)) * np.abs(v.astype(np.float64)).sum(2).max(initial=0)
-    what = f"attention {q.shape} x {k.shape} x {value_width}, causal {causal}"
-    close(what, o, wanted, bound + below)
-    if lse is not None:
-        none = np.isneginf(wanted_lse)
-        same(f"{what}: lse where no key is seen", np.isneginf(lse), none)
-        close(f"{what}: lse", np.where(none, 0, lse).astype(lse.dtype), np.where(none, 0, wanted_lse), of_lse)
+    length = np.clip(lengths.astype(np.int64), 0, drawn.keys)[:, None]
+    seen = np.repeat(length, drawn.queries, 1)
+    if given["causal"]:
+        seen = np.clip(np.arange(drawn.queries) + 1 + length - drawn.queries, 0, length)
+    check(case, dtype, (q, k, v, o), given.get("lse"), seen, given["scale"] or drawn.width**-0.5)
+
+
+def hide_by_infinity(case, q, k):
+    """Makes all scores of some keys -infinity: q positive, one element of each such key -infinity, the rest finite."""
+    values = np.where(np.isfinite(q.wide()), np.abs(q.wide()) + 0.25, 1.0)
+    rewrite(q, values)
+    values = np.where(np.isfinite(k.wide()), np.clip(k.wide(), -9, 9), 1.0)
+    hidden = np.broadcast_to(case.random.random(k.shape[2]) < case.one_of(0.2, 1.0, 1.0), k.shape[:3])
+    values[..., int(case.random.integers(k.shape[3]))][hidden] = -np.inf
+    rewrite(k, values)
+
+
+def rewrite(tensor, values):
+    """Stores values to an input; where an axis repeats in memory, the first ones."""
+    first = tuple(slice(0, 1) if step == 0 else slice(None) for step in tensor.stored.strides)
+    tensor.stored[first] = tensor.dtype.stored(values[first])
+
+
+def check(case, dtype, tensors, lse, seen, scale):
+    """Compares with the definition; one batch element at a time."""
+    q, k, v, o = (tensor.wide() for tensor in tensors)
+    group = q.shape[1] // k.shape[1]
+    scale = scale if dtype.name == "f64" else float(np.float32(scale))
+    with np.errstate(all="ignore"):
+        for b in range(q.shape[0]):
+            wide_k, wide_v = np.repeat(k[b], group, 0), np.repeat(v[b], group, 0)
+            of_lse = None if lse is None else lse.wide()[b]
+            check_element(f"batch element {b}", dtype, q[b], wide_k, wide_v, o[b], of_lse, seen[b], scale)
+
+
+def check_element(what, dtype, q, k, v, o, lse, seen, scale):
+    step = dtype.unit * (2 if dtype.has_small_range else 1)
+    kept = dtype.own_unit if dtype.has_small_range else 0
+    keys, width = k.shape[1], q.shape[2]
+    hidden = np.arange(keys) >= seen[None, :, None]
+    plain = [np.nan_to_num(x, nan=0, posinf=0, neginf=0) for x in (q, k)]
+    scores = scale * (q @ np.swapaxes(k, 1, 2))
+    terms = scale * (np.abs(plain[0]) @ np.swapaxes(np.abs(plain[1]), 1, 2))
+    # Products that overflow may do so with either sign on the way.
+    overflow = (~hidden & (terms / scale > dtype.arithmetic_largest * 0.99)).any(axis=2)
+    scores = np.where(hidden, -np.inf, scores)
+    is_nan = (np.isnan(scores) | np.isposinf(scores)).any(axis=2)
+    largest = scores.max(axis=2, keepdims=True, initial=-np.inf)
+    none = np.isneginf(largest[..., 0])
+    largest = np.where(np.isfinite(largest), largest, 0)
+    below = np.where(np.isfinite(scores), scores - largest, -np.inf)
+    weights = np.exp(below)
+    weights[none | is_nan] = 0
+    total = weights.sum(axis=2, keepdims=True)
+    total = np.where(total == 0, 1, total)
+    weights = weights / total
+    error = step * ((width + 8) * terms + 8 * np.abs(largest) + 4 * np.abs(np.where(weights > 0, below, 0)))
+    error = np.where(weights > 0, error, 0)
+    larger = (weights * np.exp(error)).sum(axis=2, keepdims=True)
+    of_sum = np.log(np.where(larger == 0, 1, larger))
+    of_sums = (2 * keys + 40) * step
+    finite_v = np.nan_to_num(v, nan=0, posinf=0, neginf=0)
+    underflow = 2.0**-25 if dtype.name == "f16" else dtype.arithmetic_normal
+    factor = weights * (np.expm1(error + of_sum) + of_sums + kept) + underflow * ~hidden
+    wanted, bound = weights @ finite_v, np.where(hidden, 0, factor) @ np.abs(finite_v) + dtype.arithmetic_normal
+    reaches = visible_values(hidden, v)
+    check_special(what, o, reaches, none & ~is_nan & ~overflow, seen)
+    special = reaches["nan"] | reaches["infinite"]
+    wanted = np.where(is_nan[..., None], np.nan, wanted)
+    # Sums are divided by the sum of weights in the end, and may overflow before.
+    overflow_of_sums = total * np.abs(finite_v).max(initial=0) > dtype.arithmetic_largest / 2
+    free = overflow[..., None] | overflow_of_sums | special & ~is_nan[..., None] | ~np.isfinite(bound) & ~is_nan[..., None]
+    close(f"{what}: o", o, wanted, bound, dtype, free)
+    if lse is None:
+        return
+    wanted_lse = np.where(is_nan, np.nan, np.where(none, -np.inf, (largest + np.log(total))[..., 0]))
+    of_lse = of_sum[..., 0] + (keys + 40) * step + 4 * step * (
+        np.abs(largest[..., 0]) + np.where(np.isfinite(wanted_lse), np.abs(wanted_lse), 0))
+    close(f"{what}: lse", lse, wanted_lse, of_lse, arithmetic(dtype), overflow)
+
+
+def visible_values(hidden, v):
+    """Returns by query and column of v whether a key that the query sees has a NaN, or an infinity, there."""
+    sees = (~hidden).astype(np.float64)
+    sees = np.broadcast_to(sees, (v.shape[0],) + sees.shape[1:])
+    return {"nan": sees @ np.isnan(v) > 0, "infinite": sees @ np.isinf(v) > 0}
+
+
+def check_special(what, o, reaches, masked, seen):
+    """A NaN in v makes its column NaN, an infinity makes it infinite or NaN, for every query that sees the key; the
+    result is 0 where all scores that are seen are -infinity and v is finite."""
+    for mask, good, text in ((reaches["nan"], np.isnan(o), "NaN"),
+                             (reaches["infinite"] & ~reaches["nan"], ~np.isfinite(o), "infinite or NaN")):
+        wrong = mask & ~good
+        if wrong.any():
+            at = first_place(wrong)
+            scores = "all scores are -infinity" if masked[at[:2]] else "scores are ordinary"
+            raise Wrong(f"{what}: o is {o[at]!r} at {at}, which sees {seen[at[1]]} keys and such a v: {text} is "
+                        f"wanted; {scores}")

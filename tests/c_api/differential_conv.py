@@ -1,57 +1,82 @@
 # SPDX-License-Identifier: Apache-2.0
-"""differential.py's calls of conv and its gradients."""
-import numpy as np
-from random_case import FLOATS, close, rounding, smallest, unit
+"""differential.py's calls of conv and its gradients: layers of one to three dimensions in both layouts, depthwise ones,
+single taps, wide dilation, many channels; -0 as a bias, NaN and infinities in what weights are finite for."""
+import math
 
-NAMES = ("depth", "height", "width")
+import numpy as np
+from activations import NAMES, activated
+from comparison import close
+from rung_types import FLOATS
+
+AXES = ("depth", "height", "width")
+MOST_PRODUCTS = 3e5
+MOST_PRODUCTS_OF_MIDDLE_SIZE = 2e7
 
 
 class Axis:
-    """Along one axis of n elements: which place tap t of result o lies at."""
+    """Along one axis of n elements: by tap, the results that it serves and the places of x that these read, as slices;
+    None where there are none."""
 
-    def __init__(self, case, n):
-        self.kernel, self.dilation = int(case.random.integers(1, 6)), int(case.one_of(1, 1, 2, 3))
-        self.stride, self.padding = int(case.one_of(1, 1, 2, 3)), int(case.random.integers(0, 4))
+    def __init__(self, case, n, single):
+        self.kernel = 1 if single else int(case.one_of(1, 2, 3, 3, 4, 5, 7))
+        self.dilation = int(case.one_of(1, 1, 1, 2, 3, case.random.integers(1, 31)))
+        self.stride, self.padding = int(case.one_of(1, 1, 2, 3)), int(case.one_of(0, 0, 1, 2, 3))
         self.n = n
         self.count = (n + 2 * self.padding - self.dilation * (self.kernel - 1) - 1) // self.stride + 1
-        at = np.arange(max(self.count, 0))[:, None] * self.stride - self.padding
-        self.at = at + np.arange(self.kernel) * self.dilation
-        self.inside = (self.at >= 0) & (self.at < n)
+        self.slices = [self.slices_of(tap * self.dilation - self.padding) for tap in range(self.kernel)]
+
+    def slices_of(self, shift):
+        """Of the tap at o * stride + shift for result o."""
+        first = max(0, -(shift // self.stride))
+        last = min(self.count - 1, (self.n - 1 - shift) // self.stride)
+        if last < first:
+            return None
+        begin = first * self.stride + shift
+        return slice(first, last + 1), slice(begin, begin + (last - first) * self.stride + 1, self.stride)
 
 
 class Layer:
-    """A random layer of one to three dimensions, in either layout."""
+    """A random layer."""
 
     def __init__(self, case):
-        self.groups = int(case.one_of(1, 1, 2, 3))
-        many = case.flag(0.2)
-        self.channels = self.groups * int(case.random.integers(1, 40 if many else 6))
-        self.filters = self.groups * int(case.random.integers(1, 40 if many else 6))
+        random = case.random
+        form = case.weighted(few=4, many=2, depthwise=2, grouped=1)
+        most = 130 if case.middle else 40
+        self.groups = {"depthwise": int(random.integers(1, most)), "grouped": int(random.integers(2, 5))}.get(form, 1)
+        channels, filters = (int(random.integers(1, most if form == "many" else 6)) for _ in range(2))
+        if form == "depthwise":
+            channels, filters = 1, int(case.one_of(1, 1, 2))
+        self.channels, self.filters = self.groups * channels, self.groups * filters
         rank = int(case.one_of(1, 2, 2, 3))
-        self.images = int(case.random.integers(0 if case.flag(0.05) else 1, 4))
-        self.axes = [Axis(case, int(case.random.integers(1, 8 if rank == 3 else 16))) for _ in range(rank)]
+        self.images = int(random.integers(0 if case.flag(0.05) else 1, 4))
+        single = case.flag(0.15)
+        largest = {1: 400, 2: 60, 3: 20} if case.middle else {1: 50, 2: 18, 3: 9}
+        self.axes = [Axis(case, int(random.integers(1, largest[rank])), single) for _ in range(rank)]
         self.last = case.flag()
-        self.given = dict(groups=self.groups, channels_last=int(self.last))
-        for name, axis in zip(NAMES[3 - rank:], self.axes):
+        self.given = {"groups": self.groups, "channels_last": int(self.last)}
+        for name, axis in zip(AXES[3 - rank:], self.axes):
             self.given |= {f"stride_{name}": axis.stride, f"padding_{name}": axis.padding,
                            f"dilation_{name}": axis.dilation}
         self.exists = all(axis.count > 0 for axis in self.axes)
         self.x = (self.images, self.channels) + tuple(axis.n for axis in self.axes)
-        self.w = (self.filters, self.channels // self.groups) + tuple(axis.kernel for axis in self.axes)
+        self.w = (self.filters, channels) + tuple(axis.kernel for axis in self.axes)
         self.y = (self.images, self.filters) + tuple(axis.count for axis in self.axes)
+        self.products = math.prod(self.y) * math.prod(self.w[1:]) if self.exists else 0
 
     def laid(self, shape):
         return (shape[0],) + shape[2:] + (shape[1],) if self.last else shape
 
     def first(self, array):
-        return np.moveaxis(np.asarray(array), -1, 1) if self.last else np.asarray(array)
+        """Brings an array to the order with channels first."""
+        return np.moveaxis(array, -1, 1) if self.last else array
 
     def taps(self):
-        """Each tap, with the results that it serves and the places of x these then read: slices of the axes."""
+        """Each tap, with the results that it serves and the places of x that these read."""
+        every = (slice(None), slice(None))
         for tap in np.ndindex(*(axis.kernel for axis in self.axes)):
-            results = [np.flatnonzero(axis.inside[:, t]) for axis, t in zip(self.axes, tap)]
-            places = [axis.at[o, t] for axis, o, t in zip(self.axes, results, tap)]
-            yield tap, np.ix_(*results), np.ix_(*places)
+            slices = [axis.slices[t] for axis, t in zip(self.axes, tap)]
+            if None not in slices:
+                yield every + tap, every + tuple(one for one, _ in slices), every + tuple(at for _, at in slices)
 
     def grouped(self, x, w, y):
         """Views of each group: x and y of its channels, w of its filters."""
@@ -59,85 +84,96 @@ class Layer:
         for g in range(self.groups):
             yield x[:, g * c:(g + 1) * c], w[g * k:(g + 1) * k], y[:, g * k:(g + 1) * k]
 
+    def forward(self, x, w):
+        y = np.zeros(self.y)
+        for xs, ws, ys in self.grouped(x, w, y):
+            for tap, results, places in self.taps():
+                read = xs[places]
+                made = ws[tap] @ read.reshape(read.shape[:2] + (math.prod(read.shape[2:]),))
+                ys[results] += made.reshape(made.shape[:2] + read.shape[2:])
+        return y
+
+    def backward_data(self, dy, w):
+        dx = np.zeros(self.x)
+        for xs, ws, ys in self.grouped(dx, w, dy):
+            for tap, results, places in self.taps():
+                read = ys[results]
+                made = ws[tap].T @ read.reshape(read.shape[:2] + (math.prod(read.shape[2:]),))
+                xs[places] += made.reshape(made.shape[:2] + read.shape[2:])
+        return dx
+
+    def backward_filter(self, x, dy):
+        dw = np.zeros(self.w)
+        for xs, ws, ys in self.grouped(x, dw, dy):
+            for tap, results, places in self.taps():
+                read, served = xs[places], ys[results]
+                read, served = (part.reshape(part.shape[:2] + (math.prod(part.shape[2:]),)) for part in (read, served))
+                ws[tap] = (served @ np.swapaxes(read, 1, 2)).sum(axis=0)
+        return dw
+
 
 def drawn(case):
-    layer = Layer(case)
-    while not layer.exists:
+    most = MOST_PRODUCTS_OF_MIDDLE_SIZE if case.middle else MOST_PRODUCTS
+    while True:
         layer = Layer(case)
-    return layer
+        if layer.exists and layer.products <= most:
+            return layer
 
 
-def forward(layer, x, w):
-    y = np.zeros(layer.y)
-    for xs, ws, ys in layer.grouped(x, w, y):
-        for tap, results, places in layer.taps():
-            ys[(slice(None), slice(None)) + results] += np.einsum(
-                "nc...,kc->nk...", xs[(slice(None), slice(None)) + places], ws[(slice(None), slice(None)) + tap])
-    return y
+def check(case, what, layer, tensors, sum_of, terms, result, bias=None, activation="NONE"):
+    """Compares a result with a sum of products in double precision, under the bound of the headers."""
+    dtype = result.dtype
+    with np.errstate(all="ignore"):
+        wide = [layer.first(tensor.wide()) for tensor in tensors]
+        finite = [np.abs(np.where(np.isfinite(values), values, 0)) for values in wide]
+        wanted, size = sum_of(*wide), sum_of(*finite)
+        if bias is not None:
+            shift = bias.wide().reshape((-1,) + (1,) * len(layer.axes))
+            wanted, size = wanted + shift, size + np.abs(shift)
+        bound = (terms + 3) * dtype.unit * size + (terms + 2) * dtype.arithmetic_normal
+        overflows = size > dtype.arithmetic_largest / 2
+        bound = np.where(np.isfinite(wanted), bound, 0)
+        wanted, bound = activated(activation, wanted, bound, dtype)
+        close(what, layer.first(result.wide()), wanted, bound, dtype, overflows)
 
 
-def conv(api, case):
-    layer = drawn(case)
-    dtype = np.dtype(case.one_of(*FLOATS))
-    x, w = case.input(dtype, layer.laid(layer.x)), case.input(dtype, layer.laid(layer.w))
+def describe(case, what, layer, dtype, kind, more=""):
+    case.description = f"{what} {dtype} x {layer.x}, w {layer.w}, {layer.given}, {kind} values{more}"
+
+
+def drawn_kind(case):
+    return case.weighted(ordinary=6, special=1.5, tiny=0.3)
+
+
+def conv(case):
+    layer, dtype, kind = drawn(case), case.one_of(*FLOATS), drawn_kind(case)
+    x, w = case.input(dtype, layer.laid(layer.x), 1.0, kind), case.input(dtype, layer.laid(layer.w))
     y = case.output(dtype, layer.laid(layer.y))
-    bias = case.input(dtype, (layer.filters,)) if case.flag(0.3) else None
-    case.freeze()
-    api.call("conv", x, w, y, options=api.options("conv", **({} if bias is None else {"bias": bias}), **layer.given))
-    wide = [layer.first(array).astype(np.float64) for array in (x, w)]
-    wanted, size = forward(layer, *wide), forward(layer, *map(np.abs, wide))
-    if bias is not None:
-        shift = bias.astype(np.float64).reshape((-1,) + (1,) * len(layer.axes))
-        wanted, size = wanted + shift, size + np.abs(shift)
-    n = int(np.prod(layer.w[1:]))
-    close(f"conv {layer.x} {layer.w}", layer.first(y), wanted,
-          (n + 3) * unit(dtype) * size + (n + 2) * smallest(dtype) + rounding(dtype, wanted))
+    activation = case.one_of(*NAMES)
+    given, bias = {"activation": f"RUNG_ACTIVATION_{activation}", **layer.given}, None
+    if case.flag(0.4):
+        zeros = np.full(layer.filters, -0.0) if case.flag(0.3) else None
+        bias = given["bias"] = case.input(dtype, (layer.filters,), values=zeros)
+    describe(case, "conv", layer, dtype, kind, f", {activation}, bias {bias is not None and bias.wide()[:4]}")
+    case.call("conv", x, w, y, options="conv", given=given)
+    check(case, "conv", layer, (x, w), layer.forward, math.prod(layer.w[1:]), y, bias, activation)
 
 
-def conv_backward_data(api, case):
-    layer = drawn(case)
-    dtype = np.dtype(case.one_of(*FLOATS))
-    dy, w = case.input(dtype, layer.laid(layer.y)), case.input(dtype, layer.laid(layer.w))
+def conv_backward_data(case):
+    layer, dtype, kind = drawn(case), case.one_of(*FLOATS), drawn_kind(case)
+    dy, w = case.input(dtype, layer.laid(layer.y), 1.0, kind), case.input(dtype, layer.laid(layer.w))
     dx = case.output(dtype, layer.laid(layer.x))
-    case.freeze()
-    api.call("conv_backward_data", dy, w, dx, options=api.options("conv_backward_data", **layer.given))
-
-    def gradient(of_y, of_w):
-        made = np.zeros(layer.x)
-        for xs, ws, ys in layer.grouped(made, of_w, of_y):
-            for tap, results, places in layer.taps():
-                xs[(slice(None), slice(None)) + places] += np.einsum(
-                    "nk...,kc->nc...", ys[(slice(None), slice(None)) + results],
-                    ws[(slice(None), slice(None)) + tap])
-        return made
-
-    wide = [layer.first(array).astype(np.float64) for array in (dy, w)]
-    wanted, size = gradient(*wide), gradient(*map(np.abs, wide))
-    n = layer.filters // layer.groups * int(np.prod(layer.w[2:]))
-    close(f"conv_backward_data {layer.x} {layer.w}", layer.first(dx), wanted,
-          (n + 3) * unit(dtype) * size + (n + 2) * smallest(dtype) + rounding(dtype, wanted))
+    describe(case, "conv_backward_data", layer, dtype, kind)
+    case.call("conv_backward_data", dy, w, dx, options="conv_backward_data", given=layer.given)
+    terms = layer.filters // layer.groups * math.prod(layer.w[2:])
+    check(case, "conv_backward_data", layer, (dy, w), layer.backward_data, terms, dx)
 
 
-def conv_backward_filter(api, case):
-    layer = drawn(case)
-    dtype = np.dtype(case.one_of(*FLOATS))
-    x, dy = case.input(dtype, layer.laid(layer.x)), case.input(dtype, layer.laid(layer.y))
+def conv_backward_filter(case):
+    layer, dtype, kind = drawn(case), case.one_of(*FLOATS), drawn_kind(case)
+    x, dy = case.input(dtype, layer.laid(layer.x), 1.0, kind), case.input(dtype, layer.laid(layer.y))
     dw = case.output(dtype, layer.laid(layer.w))
-    case.freeze()
-    api.call("conv_backward_filter", x, dy, dw, options=api.options("conv_backward_filter", **layer.given))
-
-    def gradient(of_x, of_y):
-        made = np.zeros(layer.w)
-        for xs, ws, ys in layer.grouped(of_x, made, of_y):
-            for tap, results, places in layer.taps():
-                count = int(np.prod([one.size for one in results]))
-                read = xs[(slice(None), slice(None)) + places].reshape(xs.shape[:2] + (count,))
-                served = ys[(slice(None), slice(None)) + results].reshape(ys.shape[:2] + (count,))
-                ws[(slice(None), slice(None)) + tap] = np.einsum("ncp,nkp->kc", read, served)
-        return made
-
-    wide = [layer.first(array).astype(np.float64) for array in (x, dy)]
-    wanted, size = gradient(*wide), gradient(*map(np.abs, wide))
-    n = layer.images * int(np.prod(layer.y[2:]))
-    close(f"conv_backward_filter {layer.x} {layer.w}", layer.first(dw), wanted,
-          (n + 3) * unit(dtype) * size + (n + 2) * smallest(dtype) + rounding(dtype, wanted))
+    describe(case, "conv_backward_filter", layer, dtype, kind)
+    case.call("conv_backward_filter", x, dy, dw, options="conv_backward_filter", given=layer.given)
+    terms = layer.images * math.prod(layer.y[2:])
+    check(case, "conv_backward_filter", layer, (x, dy), layer.backward_filter, terms, dw)

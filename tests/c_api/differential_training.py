@@ -1,161 +1,191 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Random calls of what training is made of - losses, gradients of activations, steps of optimisers - against NumPy in
-double precision; imported by differential.py."""
+"""differential.py's calls of what training is made of: losses with their gradients, steps of optimisers; labels that are
+no class, rows that are ignored, classes of -infinity."""
 import math
 
 import numpy as np
-from random_case import FLOATS, close, rounding, smallest, unit
+from comparison import close
+from rung_types import FLOATS, F64, arithmetic
+
+IGNORED = -7
 
 
-def wide_of(dtype):
-    """The type of the arithmetic."""
-    return np.dtype("f8" if dtype == np.float64 else "f4")
+class Target:
+    """What a row's loss compares with: labels, or values."""
+
+    def __init__(self, case, kind, dtype, shape, axis):
+        across = shape[:axis] + shape[axis + 1:]
+        self.ignores = case.flag(0.3) and kind != "SQUARED"
+        if kind == "SQUARED":
+            self.tensor = case.input(dtype, shape)
+            return
+        labels = case.random.integers(0, shape[axis], across)
+        if self.ignores:
+            labels = np.where(case.random.random(across) < 0.3, IGNORED, labels)
+        if case.flag(0.1):
+            labels = np.where(case.random.random(across) < 0.2, case.one_of(-1, shape[axis], 10**6), labels)
+        self.tensor = case.input(case.index_type(), across, values=labels)
+        self.labels = self.tensor.wide()
+        self.counts = self.labels != IGNORED if self.ignores else np.ones(across, bool)
+        self.wrong = self.counts & ((self.labels < 0) | (self.labels >= shape[axis]))
 
 
-def loss(api, case):
-    dtype = np.dtype(case.one_of(*FLOATS))
-    shape = case.shape(int(case.random.integers(1, 4)), elements=8000)
-    axis = int(case.random.integers(len(shape)))
-    count = shape[axis]
-    if count == 0:
-        return
-    across = shape[:axis] + shape[axis + 1:]
+def loss(case):
+    dtype = case.one_of(*FLOATS)
+    while True:
+        shape = case.shape(int(case.random.integers(1, 4)), elements=6000, middle=1 << 18)
+        axis = int(case.random.integers(len(shape)))
+        if shape[axis]:
+            break
     kind = case.one_of("CROSS_ENTROPY", "CROSS_ENTROPY", "HINGE", "SQUARED")
-    mean, ignores = case.flag(), case.flag(0.3) and kind != "SQUARED"
-    smoothing = case.one_of(0.0, 0.125, 1.0) if kind == "CROSS_ENTROPY" else 0.0
-    margin = case.one_of(0.0, 1.0, 0.5)
-    x = case.input(dtype, shape, case.one_of(1.0, 10.0))
-    if kind == "SQUARED":
-        target = case.input(dtype, shape)
-    else:
-        target = case.array(case.one_of("i4", "i8"), across)
-        target[...] = case.random.integers(0, count, across)
-        if ignores:
-            target[case.random.random(across) < 0.3] = -7
-        case.memory[-1][2] = None
-    result, losses = case.output(wide_of(dtype), ()), case.output(wide_of(dtype), across)
-    dx = case.output(dtype, shape)
-    case.freeze()
-    given = dict(ignored_label=-7) if ignores else {}
-    api.call("loss", x, target, result, options=api.options(
-        "loss", kind=f"RUNG_LOSS_{kind}", reduction="RUNG_LOSS_MEAN" if mean else "RUNG_LOSS_SUM", axis=axis,
-        smoothing=smoothing, margin=margin, dx=dx, losses=losses, **given))
+    values = case.weighted(ordinary=5, special=1) if kind == "CROSS_ENTROPY" else "ordinary"
+    target = Target(case, kind, dtype, shape, axis)
+    x = case.input(dtype, shape, case.one_of(1.0, 10.0), values)
+    kept, across = arithmetic(dtype), shape[:axis] + shape[axis + 1:]
+    result = case.output(kept, ())
+    given = {"kind": f"RUNG_LOSS_{kind}", "axis": axis, "reduction": case.one_of("RUNG_LOSS_MEAN", "RUNG_LOSS_SUM"),
+             "smoothing": case.one_of(0.0, 0.125, 1.0) if kind == "CROSS_ENTROPY" else 0.0,
+             "margin": case.one_of(0.0, 1.0, 0.5) if kind == "HINGE" else 1.0}
+    if target.ignores:
+        given["ignored_label"] = IGNORED
+    if case.flag(0.7):
+        given["dx"] = case.output(dtype, shape)
+    if case.flag(0.7):
+        given["losses"] = case.output(kept, across)
+    case.description = f"loss {kind} {dtype} {shape} along {axis}, {values} values, {given}"
+    case.call("loss", x, target.tensor, result, options="loss", given=given, in_place=[(given.get("dx"), x)])
+    with np.errstate(all="ignore"):
+        check_loss(dtype, kind, np.moveaxis(x.exact(), axis, -1), target, result, given, axis)
 
-    exact = np.moveaxis(x.astype(np.float64), axis, -1)
-    k = (count / 8 + 48) * unit(dtype)
-    counts = np.ones(across, bool)
+
+def check_loss(dtype, kind, x, target, result, given, axis):
+    count, across, u = x.shape[-1], x.shape[:-1], dtype.unit
+    k, tiny, kept = (count / 8 + 48) * u, dtype.arithmetic_normal, arithmetic(dtype)
+    counts, wrong = np.ones(across, bool), np.zeros(across, bool)
     if kind == "SQUARED":
-        difference = exact - np.moveaxis(target.astype(np.float64), axis, -1)
+        difference = x - np.moveaxis(target.tensor.exact(), axis, -1)
         rows, error = (difference**2).mean(axis=-1), k * (difference**2).mean(axis=-1)
-        slope, slope_error = 2 * difference / count, 8 * unit(dtype) * np.abs(difference) / count
+        slope, slope_error = 2 * difference / count, 8 * u * np.abs(difference) / count
     else:
-        counts = target != -7
-        hot = np.arange(count) == np.where(counts, target, 0)[..., None]
-        if kind == "HINGE":
-            slack = margin - np.where(hot, exact, -exact)
-            rows, error = np.maximum(slack, 0).sum(axis=-1), k * (margin + np.abs(exact)).sum(axis=-1)
-            slope = np.where(slack >= 0, np.where(hot, -1.0, 1.0), 0.0)
-            slope_error = np.zeros(slope.shape)
-        else:
-            below = exact.max(axis=-1, keepdims=True) - exact
-            q = (1 - smoothing) * hot + smoothing / count
-            total = np.exp(-below).sum(axis=-1, keepdims=True)
-            p = np.exp(-below) / total
-            rows = (q * below).sum(axis=-1) + np.log(total[..., 0])
-            error = k * (1 + rows)
-            slope, slope_error = p - q, k * (p * (1 + below) + q)
-    rows, error = rows * counts, error * counts
-    divisor = max(int(counts.sum()), 1) if mean else 1
-    wanted = slope * counts[..., None] / divisor
-    tiny = smallest(dtype)
-    close(f"losses {kind}", losses, rows, error + 2 * unit(dtype) * np.abs(rows) + tiny)
-    close(f"loss {kind}", result, rows.sum() / divisor, error.sum() / divisor
-          + (4 * unit(dtype) + rows.size * 2.0**-53) * np.abs(rows).sum() / divisor + tiny)
-    close(f"gradient of {kind}", np.moveaxis(dx, axis, -1), wanted,
-          slope_error / divisor + 4 * unit(dtype) * np.abs(wanted) + tiny + rounding(dtype, wanted))
+        counts, wrong = target.counts, target.wrong
+        hot = np.arange(count) == target.labels[..., None]
+        make = hinge if kind == "HINGE" else cross_entropy
+        rows, error, slope, slope_error = make(x, hot, given, k)
+    spoilt = counts & (wrong | np.isnan(rows))
+    rows, error = (np.where(counts, values, 0) for values in (rows, error))
+    rows = np.where(spoilt, np.nan, rows)
+    error = np.where(np.isfinite(rows), error, 0)
+    size = np.where(np.isfinite(rows), np.abs(rows), 0)
+    divisor = max(int(counts.sum()), 1) if given["reduction"].endswith("MEAN") else 1
+    if "losses" in given:
+        close(f"losses {kind}", given["losses"].wide(), rows, error + 2 * u * size + tiny, kept)
+    close(f"loss {kind}", result.wide(), rows.sum() / divisor, error.sum() / divisor
+          + (4 * u + rows.size * 2.0**-53) * size.sum() / divisor + tiny, kept)
+    if "dx" not in given:
+        return
+    wanted = np.where(counts[..., None], slope, 0) / divisor
+    wanted = np.where(spoilt[..., None], np.nan, wanted)
+    bound = slope_error / divisor + 4 * u * np.abs(wanted) + tiny
+    close(f"gradient of {kind}", np.moveaxis(given["dx"].wide(), axis, -1), wanted, np.nan_to_num(bound), dtype)
 
 
-def activation_backward(api, case):
-    dtype = np.dtype(case.one_of(*FLOATS))
-    shape = case.shape(elements=4000)
-    name = case.one_of("SIGN", "SIGMOID", "TANH", "RELU", "GELU", "SILU")
-    saved, dy = case.input(dtype, shape, 3), case.input(dtype, shape)
-    dx = case.output(dtype, shape)
-    case.freeze()
-    api.call("activation_backward", saved, dy, dx, options=api.options(
-        "activation_backward", function=f"RUNG_ACTIVATION_FUNCTION_{name}"))
-    x = saved.astype(np.float64)
-    s, rest = 1 / (1 + np.exp(-x)), 1 / (1 + np.exp(x))
-    phi = np.exp(-x * x / 2) / math.sqrt(2 * math.pi)
-    below = np.vectorize(lambda v: 0.5 * math.erfc(-v / math.sqrt(2)), otypes=[float])(x)
-    slope, size = {
-        "SIGN": lambda: (np.abs(x) <= 1, 0),
-        "SIGMOID": lambda: (x * (1 - x), 6 * np.abs(x * (1 - x))),
-        "TANH": lambda: ((1 - x) * (1 + x), 6 * np.abs((1 - x) * (1 + x))),
-        "RELU": lambda: (x > 0, 0),
-        "GELU": lambda: (below + x * phi, 16 * (below + np.abs(x) * (1 + x * x / 8) * phi)),
-        "SILU": lambda: (s + x * s * rest, 16 * (s + np.abs(x) * (1 + np.abs(x) / 8) * s * rest)),
-    }[name]()
-    wanted = dy.astype(np.float64) * slope
-    close(f"activation_backward {name}", dx, wanted, np.abs(dy.astype(np.float64)) * size * unit(dtype)
-          + smallest(dtype) * (1 + np.abs(dy)) + rounding(dtype, wanted))
+def hinge(x, hot, given, k):
+    slack = given["margin"] - np.where(hot, x, -x)
+    slope = np.where(slack >= 0, np.where(hot, -1.0, 1.0), 0.0)
+    return np.maximum(slack, 0).sum(axis=-1), k * (given["margin"] + np.abs(x)).sum(axis=-1), slope, np.zeros(x.shape)
 
 
-def optimiser(api, case):
-    dtype = np.dtype(case.one_of(*FLOATS))
-    wide = wide_of(dtype)
-    shape = case.shape(elements=4000)
-    adam, momentum, clip = case.flag(), case.one_of(0.0, 0.9), case.one_of(0.0, 0.0, 1.0)
-    nesterov = not adam and momentum != 0 and case.flag()
-    decay, decoupled, step = case.one_of(0.0, 0.01), case.flag(), int(case.random.integers(1, 30))
-    p, g = case.output(dtype, shape), case.input(dtype, shape)
-    tensors = {}
-    p[...] = case.values(dtype, shape)
-    if adam or momentum:
-        tensors["first_moment"] = case.output(wide, shape)
-        tensors["first_moment"][...] = case.values(wide, shape)
-    if adam:
-        tensors["second_moment"] = case.output(wide, shape)
-        tensors["second_moment"][...] = case.values(wide, shape) ** 2 + 1e-3
-    if dtype == np.float16 and case.flag():
-        tensors["master"] = case.output(wide, shape)
-        tensors["master"][...] = case.values(wide, shape)
-    before = {name: array.astype(np.float64) for name, array in tensors.items()}
-    was = before["master"] if "master" in before else p.astype(np.float64)
-    norm = tensors["norm"] = case.output(wide, ())
-    case.freeze()
-    rate = 0.05
-    api.call("optimiser", p, g, options=api.options(
-        "optimiser", kind="RUNG_OPTIMISER_ADAM" if adam else "RUNG_OPTIMISER_SGD", learning_rate=rate,
-        weight_decay=decay, decoupled=int(decoupled), momentum=0.0 if adam else momentum, nesterov=int(nesterov),
-        step=step, max_norm=clip, **tensors))
+def cross_entropy(x, hot, given, k):
+    """An x of -infinity has p = 0, and an infinite loss where q is not 0."""
+    count, smoothing = x.shape[-1], given["smoothing"]
+    largest = x.max(axis=-1, keepdims=True)
+    below = largest - x
+    q = (1 - smoothing) * hot + smoothing / count
+    total = np.exp(-below).sum(axis=-1, keepdims=True)
+    p = np.exp(-below) / total
+    terms = np.where(q == 0, 0, q * below)
+    rows = terms.sum(axis=-1) + np.log(total[..., 0])
+    spoilt = ~np.isfinite(largest[..., 0]) | np.isnan(x).any(axis=-1)
+    rows = np.where(spoilt, np.nan, rows)
+    slope_error = k * (np.where(p > 0, p * (1 + below), 0) + q)
+    return rows, k * (1 + rows), p - q, slope_error
 
-    u, tiny = unit(dtype), smallest(dtype)
-    exact = g.astype(np.float64)
-    length = math.sqrt(float((exact**2).sum()))
-    close("norm", norm, length, (4 + exact.size) * 2.0**-53 * length + 4 * u * length)
-    clipped = exact * (min(1.0, clip / length) if clip and length > 0 else 1.0)
-    slope = clipped + (0 if decoupled else decay * was)
-    size = np.abs(clipped) + np.abs(decay * was)
-    kept = was * (1 - rate * decay) if decoupled else was
-    more = exact.size if dtype == np.float64 else 0
-    if adam:
-        m = 0.9 * before["first_moment"] + (1 - 0.9) * slope
-        v = 0.999 * before["second_moment"] + (1 - 0.999) * slope**2
-        below = np.sqrt(v / (1 - 0.999**step)) + 1e-8
-        along, terms = m / (1 - 0.9**step) / below, np.abs(before["first_moment"]) + size
-        bound = (64 + 2 * more) * u * rate * terms / (1 - 0.9**step) / below * (1 + size / below)
-        close("second moment", tensors["second_moment"], v, (16 + 2 * more) * u * (v + size**2) + tiny)
-        close("first moment", tensors["first_moment"], m, (16 + more) * u * terms + tiny)
+
+class Step:
+    """A step of an optimiser with random options and state."""
+
+    def __init__(self, case, dtype, shape):
+        self.adam, self.momentum = case.flag(), case.one_of(0.0, 0.9)
+        self.clip, self.decay = case.one_of(0.0, 0.0, 1.0), case.one_of(0.0, 0.01)
+        self.nesterov = not self.adam and self.momentum != 0 and case.flag()
+        self.decoupled, self.number, self.rate = case.flag(), int(case.random.integers(1, 30)), 0.05
+        self.parameters, self.state = case.output(dtype, shape), {}
+        self.parameters.start_with(case.values(dtype, shape))
+        wide = arithmetic(dtype)
+        if self.adam or self.momentum:
+            self.add(case, "first_moment", wide, case.values(wide, shape))
+        if self.adam:
+            self.add(case, "second_moment", wide, case.values(wide, shape)**2 + 1e-3)
+        if dtype.has_small_range and case.flag():
+            self.add(case, "master", wide, case.values(wide, shape))
+        self.norm = case.output(wide, ()) if case.flag(0.7) else None
+
+    def add(self, case, name, dtype, values):
+        self.state[name] = case.output(dtype, self.parameters.shape)
+        self.state[name].start_with(values)
+
+    def before(self, name):
+        tensor = self.state.get(name)
+        return 0 if tensor is None else tensor.dtype.wide(tensor.initial)
+
+    def given(self):
+        made = {"kind": "RUNG_OPTIMISER_ADAM" if self.adam else "RUNG_OPTIMISER_SGD", "learning_rate": self.rate,
+                "weight_decay": self.decay, "decoupled": int(self.decoupled), "nesterov": int(self.nesterov),
+                "momentum": 0.0 if self.adam else self.momentum, "step": self.number, "max_norm": self.clip, **self.state}
+        return made if self.norm is None else {**made, "norm": self.norm}
+
+
+def optimiser(case):
+    dtype, shape = case.one_of(*FLOATS), case.shape(elements=4000, middle=1 << 18)
+    step = Step(case, dtype, shape)
+    gradients = case.input(dtype, shape, case.one_of(1.0, 1.0, 1e-3), case.weighted(ordinary=5, tiny=0.5))
+    given = step.given()
+    case.description = f"optimiser {dtype} {shape}, {given}"
+    case.call("optimiser", step.parameters, gradients, options="optimiser", given=given)
+    with np.errstate(all="ignore"):
+        check_step(step, dtype, gradients.wide())
+
+
+def check_step(step, dtype, exact):
+    u, tiny, kept = dtype.unit, dtype.arithmetic_normal, arithmetic(dtype)
+    more = exact.size if dtype is F64 else 0
+    length = math.sqrt(float((exact.astype(np.longdouble)**2).sum()))
+    if step.norm is not None:
+        close("norm", step.norm.wide(), length, (4 + more) * u * length + tiny, kept)
+    was = step.before("master") if "master" in step.state else dtype.wide(step.parameters.initial)
+    clipped = exact * (min(1.0, step.clip / length) if step.clip and length > 0 else 1.0)
+    more = more if step.clip else 0
+    slope = clipped + (0 if step.decoupled else step.decay * was)
+    size = np.abs(clipped) + np.abs(step.decay * was)
+    start = was * (1 - step.rate * step.decay) if step.decoupled else was
+    first = step.before("first_moment")
+    if step.adam:
+        m = 0.9 * first + (1 - 0.9) * slope
+        v = 0.999 * step.before("second_moment") + (1 - 0.999) * slope**2
+        below = np.sqrt(v / (1 - 0.999**step.number)) + 1e-8
+        along, terms = m / (1 - 0.9**step.number) / below, np.abs(first) + size
+        bound = (64 + 2 * more) * u * step.rate * terms / (1 - 0.9**step.number) / below * (1 + size / below)
+        close("second moment", step.state["second_moment"].wide(), v, (16 + 2 * more) * u * (v + size**2) + tiny, kept)
+        close("first moment", step.state["first_moment"].wide(), m, (16 + more) * u * terms + tiny, kept)
     else:
-        m = momentum * before.get("first_moment", 0) + slope
-        along = slope + momentum * m if nesterov else m
-        terms = np.abs(before.get("first_moment", 0)) + size
-        bound = (32 + 2 * more) * u * rate * terms
-        if momentum:
-            close("first moment", tensors["first_moment"], m, (16 + more) * u * terms + tiny)
-    wanted = kept - rate * along
+        m = step.momentum * first + slope
+        along = slope + step.momentum * m if step.nesterov else m
+        terms = np.abs(first) + size
+        bound = (32 + 2 * more) * u * step.rate * terms
+        if step.momentum:
+            close("first moment", step.state["first_moment"].wide(), m, (16 + more) * u * terms + tiny, kept)
+    wanted = start - step.rate * along
     bound = bound + 4 * u * np.abs(was) + tiny
-    close("parameters", p, wanted, bound + rounding(dtype, wanted))
-    if "master" in tensors:
-        close("master", tensors["master"], wanted, bound)
+    close("parameters", step.parameters.wide(), wanted, bound, dtype)
+    if "master" in step.state:
+        close("master", step.state["master"].wide(), wanted, bound, kept)

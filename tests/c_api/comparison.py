@@ -1,0 +1,55 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Comparison of results with what is wanted of them, for differential.py."""
+import numpy as np
+
+
+class Wrong(Exception):
+    """A call that breaks a promise; the text says which."""
+
+
+def first_place(mask):
+    return tuple(int(i) for i in np.argwhere(np.atleast_1d(mask))[0])
+
+
+def close(what, got, wanted, bound, dtype, free=False):
+    """Asserts that every element of `got`, of type `dtype`, is within its bound and one rounding of what is wanted, and
+    NaN where NaN is wanted. Where `free` nothing is promised."""
+    wanted = np.asarray(wanted)
+    with np.errstate(all="ignore"):
+        if not dtype.floating:
+            good = (got == wanted) | free
+        else:
+            allowed = bound + dtype.rounding(wanted) * (1 + 1e-6)
+            good = (np.abs(got - wanted) <= allowed) | (np.isnan(got) & np.isnan(wanted)) | free
+            good |= got == wanted
+            # Infinity, where what is wanted is off by no more than its bound from what rounds to it.
+            rounds_to_infinity = dtype.largest * (1 + dtype.own_unit / 2)
+            good |= np.isinf(got) & (np.sign(got) == np.sign(wanted)) & (np.abs(wanted) + bound >= rounds_to_infinity)
+    if not np.all(good):
+        at = first_place(~good)
+        got, wanted = np.broadcast_arrays(np.atleast_1d(got), np.atleast_1d(wanted))
+        of = np.broadcast_to(bound, good.shape)[at] if np.ndim(good) else bound
+        raise Wrong(f"{what}: {got[at]!r} at {at}, but {wanted[at]!r} is wanted, within {float(of):.3g}; "
+                    f"{np.count_nonzero(~good)} of {good.size} elements are wrong")
+
+
+def same_bits(what, one, other, dtype):
+    """Asserts that stored elements are the same bits; one NaN is as good as another, +0 is not -0."""
+    if np.array_equal(one.view(dtype.bits) if one.dtype != dtype.bits else one,
+                      other.view(dtype.bits) if other.dtype != dtype.bits else other):
+        return
+    good = one.view(dtype.bits) == other.view(dtype.bits)
+    first, second = dtype.wide(one), dtype.wide(other)
+    if dtype.floating:
+        good |= np.isnan(first) & np.isnan(second)
+    if not np.all(good):
+        at = first_place(~good)
+        first, second = np.atleast_1d(first), np.atleast_1d(second)
+        raise Wrong(f"{what}: {first[at]!r} and {second[at]!r} at {at}; "
+                    f"{np.count_nonzero(~good)} of {good.size} elements differ")
+
+
+def equal(what, one, other):
+    """Asserts that values are equal, NaN to NaN."""
+    if not np.array_equal(one, other, equal_nan=np.asarray(one).dtype.kind == "f"):
+        raise Wrong(what)

@@ -1,0 +1,156 @@
+# SPDX-License-Identifier: Apache-2.0
+"""differential.py's calls of what works element by element: elementwise, activation_backward, transpose. Special values
+are among the ordinary ones: each function has a value for them."""
+import math
+
+import numpy as np
+from activations import ERFC, gelu
+from comparison import Wrong, close, equal, first_place, same_bits
+from rung_types import E4M3, E5M2, FLOATS, I32, I64, INTEGERS, U8, arithmetic
+
+ARITY = {"ADD": 2, "SUB": 2, "MUL": 2, "DIV": 2, "AXPY": 2, "FMA": 3, "RELU": 1, "SIGMOID": 1, "TANH": 1, "GELU": 1,
+         "EXP": 1, "SILU": 1, "SIGN": 1}
+OF_INTEGERS = ("ADD", "SUB", "MUL", "FMA", "RELU")
+
+
+def drawn_kind(case):
+    return case.weighted(ordinary=5, special=3, huge=0.5, tiny=0.5)
+
+
+def broadcast_shape(case, shape):
+    """A shape that NumPy broadcasts to `shape`: axes of extent 1, leading ones left out."""
+    if case.flag(0.6):
+        return shape
+    made = tuple(1 if case.flag(0.4) else n for n in shape)
+    return made[int(case.random.integers(len(made) + 1)):]
+
+
+def elementwise(case):
+    integers = case.flag(0.2)
+    dtype = case.one_of(I32, I64, U8) if integers else case.one_of(*FLOATS)
+    name = case.one_of(*OF_INTEGERS) if integers else case.one_of(*ARITY)
+    shape, kind = case.shape(), drawn_kind(case)
+    scale = case.one_of(1.0, 3.0, 30.0)
+    inputs = [case.input(dtype, broadcast_shape(case, shape), scale, kind) for _ in range(ARITY[name])]
+    z = case.output(dtype, shape)
+    given = {"function": f"RUNG_ELEMENTWISE_{name}"}
+    alpha = case.one_of(0.5, -2.0, 1.7)
+    if name == "AXPY":
+        given["alpha"] = alpha
+    case.description = f"elementwise {name} {dtype} {shape}, {kind} values around {scale}"
+    operands = inputs + [None] * (3 - len(inputs))
+    case.call("elementwise", *operands, z, options="elementwise", given=given, in_place=[(z, x) for x in inputs])
+    if z.size == 0:
+        return
+    with np.errstate(all="ignore"):
+        if integers:
+            check_integers(name, z, *(tensor.stored for tensor in inputs))
+        elif name in ("ADD", "SUB", "MUL", "DIV", "RELU", "SIGN"):
+            check_exact(name, dtype, z, *inputs)
+        else:
+            check_rounded(name, dtype, z, float(np.float32(alpha)) if dtype.name != "f64" else alpha, *inputs)
+
+
+def check_integers(name, z, x, y=0, w=0):
+    wanted = {"ADD": lambda: x + y, "SUB": lambda: x - y, "MUL": lambda: x * y, "FMA": lambda: x * y + w,
+              "RELU": lambda: np.maximum(x, 0)}[name]()
+    equal(f"{name} of integers", z.stored, np.broadcast_to(wanted.astype(z.stored.dtype), z.shape))
+
+
+def check_exact(name, dtype, z, x, y=None):
+    """IEEE's result of the arithmetic, rounded once more to f16 and bf16: every bit, the sign of zero too."""
+    kept = arithmetic(dtype).storage
+    x, y = x.wide().astype(kept), None if y is None else y.wide().astype(kept)
+    wanted = {"ADD": lambda: x + y, "SUB": lambda: x - y, "MUL": lambda: x * y, "DIV": lambda: x / y,
+              "RELU": lambda: np.where(x < 0, kept.type(0), x), "SIGN": lambda: np.where(x == 0, x, np.sign(x))}[name]()
+    same_bits(f"{name} and IEEE's", z.stored, np.broadcast_to(dtype.stored(wanted), z.shape), dtype)
+
+
+def check_rounded(name, dtype, z, alpha, x, y=None, w=None):
+    """A few units in the last place; of fused functions one rounding."""
+    x, y, w = (None if tensor is None else tensor.exact() for tensor in (x, y, w))
+    unit = dtype.unit
+    last_places = {"EXP": 4, "TANH": 4, "SIGMOID": 4, "SILU": 5, "GELU": 8}
+    if name in ("AXPY", "FMA"):
+        product = alpha * x if name == "AXPY" else x * y
+        wanted = product + (y if name == "AXPY" else w)
+        # Long double rounds the product of two f64.
+        bound = unit * np.abs(wanted) + np.abs(product) * 2.0**-63 + arithmetic(dtype).subnormal
+    else:
+        wanted = {"EXP": lambda: np.exp(x), "TANH": lambda: np.tanh(x),
+                  "SIGMOID": lambda: 1 / (1 + np.exp(-x)), "GELU": lambda: gelu_of(x),
+                  "SILU": lambda: np.where(np.isneginf(x), 0, x / (1 + np.exp(-x)))}[name]()
+        relative = last_places[name] * 2 * unit + (2.0**-16 if dtype.has_small_range and len(name) != 3
+                                                   and name != "TANH" else 0)
+        # One unit of the smallest subnormal number; what sigmoid and silu may lose as 0.
+        lost = {"SIGMOID": dtype.arithmetic_normal, "SILU": dtype.arithmetic_normal * 2.0**10}.get(name, 0)
+        reference_error = 8 * 2.0**-53 if name == "GELU" and dtype.name == "f64" else 0
+        bound = (relative + reference_error) * np.abs(wanted) + arithmetic(dtype).subnormal * 2
+        bound = np.where(np.abs(wanted) < lost, bound + np.abs(wanted), bound)
+    close(f"{name} {dtype}", z.wide(), np.broadcast_to(wanted, z.shape), bound, dtype)
+
+
+def gelu_of(x):
+    return np.where(np.isposinf(x), x, gelu(np.asarray(x, np.float64)))
+
+
+def activation_backward(case):
+    dtype, kind = case.one_of(*FLOATS), drawn_kind(case)
+    shape = case.shape(elements=8000)
+    name = case.one_of("SIGN", "SIGMOID", "TANH", "RELU", "GELU", "SILU")
+    saved, dy = case.input(dtype, shape, 3, kind), case.input(dtype, shape)
+    dx = case.output(dtype, shape)
+    case.description = f"activation_backward {name} {dtype} {shape}, {kind} values"
+    case.call("activation_backward", saved, dy, dx, options="activation_backward",
+              given={"function": f"RUNG_ACTIVATION_FUNCTION_{name}"}, in_place=[(dx, dy), (dx, saved)])
+    with np.errstate(all="ignore"):
+        check_slope(name, dtype, saved.wide(), dy.wide(), dx)
+
+
+def check_slope(name, dtype, x, dy, dx):
+    s, rest = 1 / (1 + np.exp(-x)), 1 / (1 + np.exp(x))
+    phi = np.exp(-x * x / 2) / math.sqrt(2 * math.pi)
+    below = 0.5 * ERFC(-np.clip(x, -1e3, 1e3) / math.sqrt(2)) + 0 * np.where(np.isnan(x), x, 0)
+    y = x.astype(np.longdouble) if dtype.name == "f64" else x
+    slope, size = {
+        "SIGN": lambda: (np.abs(x) <= 1, 0),
+        "SIGMOID": lambda: (y * (1 - y), 6 * np.abs(y * (1 - y))),
+        "TANH": lambda: ((1 - y) * (1 + y), 6 * np.abs((1 - y) * (1 + y))),
+        "RELU": lambda: (x > 0, 0),
+        "GELU": lambda: (below + without_infinity(x) * phi,
+                         16 * (below + np.abs(without_infinity(x)) * (1 + x * x / 8) * phi)),
+        "SILU": lambda: (s + without_infinity(x) * s * rest,
+                         16 * (s + np.abs(without_infinity(x)) * (1 + np.abs(x) / 8) * s * rest)),
+    }[name]()
+    wanted = np.where(np.isnan(x), np.nan, dy * slope)
+    bound = np.nan_to_num(np.abs(dy) * size * dtype.unit) + dtype.arithmetic_normal * (1 + np.abs(dy))
+    if name in ("SIGN", "RELU"):
+        bound = 0
+    # What sigmoid and tanh never give has no meaning as their result.
+    free = (np.abs(x) > 1) & ~np.isnan(x) if name in ("SIGMOID", "TANH") else False
+    close(f"activation_backward {name}", dx.wide(), wanted, bound, dtype, free)
+    if name in ("SIGN", "RELU"):
+        wrong = np.isnan(dx.wide()) & ~np.isnan(x)
+        if wrong.any():
+            raise Wrong(f"activation_backward {name}: NaN at {first_place(wrong)}")
+
+
+def without_infinity(x):
+    """Limits at infinities: what multiplies a density of 0 is finite."""
+    return np.where(np.isinf(x), 0, x)
+
+
+def transpose(case):
+    dtype = case.one_of(*FLOATS, *INTEGERS, E4M3, E5M2)
+    shape = case.shape()
+    order = [int(axis) for axis in case.random.permutation(len(shape))]
+    x = case.input(dtype, shape, 3, drawn_kind(case))
+    y = case.output(dtype, tuple(shape[axis] for axis in order))
+    given = {"order": order}
+    if len(shape) >= 2 and case.flag(0.2):
+        order = [*range(len(shape) - 2), len(shape) - 1, len(shape) - 2]
+        given, y = {}, case.output(dtype, tuple(shape[axis] for axis in order))
+    case.description = f"transpose {dtype} {shape} by {order}"
+    case.call("transpose", x, y, options="transpose", given=given)
+    if not np.array_equal(y.stored.view(dtype.bits), x.stored.view(dtype.bits).transpose(order)):
+        raise Wrong("transpose: other bits than NumPy's")
