@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Random calls of every operator through librung.so, on the rungs that the library chooses: small ones and some of middle
-size, of every type, layout and option, with ordinary values and with those that a contract has a section for. Asserted:
-results are within the bounds that the headers promise, and NaN, infinite or masked where they say so; the same bits on
-contexts of 1, 2, 3, 7 and 16 threads, and in place; nothing is written but results (inputs are read-only, arrays touch
-inaccessible pages); overlapping memory is refused.
+"""Makes random calls of every operator through librung.so, on the rungs that the library chooses: small ones and some
+of middle size, of every type, layout and option, with ordinary values and with those that a contract has a section for.
+Asserts that results are within the bounds that the headers promise, and NaN, infinite or masked where they say so; that
+they are the same bits on contexts of 1, 2, 3, 7 and 16 threads, and in place; that nothing is written but results
+(inputs are read-only, arrays touch inaccessible pages); and that overlapping memory is refused.
 
 usage: differential.py SOURCE LIBRUNG SECONDS [--seed N] [--processes P] [--case N] [--keep-going] OPERATOR...
 

@@ -16,7 +16,8 @@ class Drawn:
         self.queries, self.keys = case.extent(90), case.extent(300)
         self.width = int(case.one_of(64, 128, 16, max(1, case.extent(200))))
         if case.middle:
-            self.kv_heads, group, self.batch = int(random.integers(1, 3)), int(case.one_of(1, 4)), int(random.integers(1, 3))
+            self.kv_heads, self.batch = (int(random.integers(1, 3)) for _ in range(2))
+            group = int(case.one_of(1, 4))
             self.queries = int(case.one_of(1, 1, 2, random.integers(1, 200)))
             self.keys = int(random.integers(300, 3000 if self.queries < 5 else 700))
         if case.flag(0.2):
@@ -119,7 +120,7 @@ def check_element(what, dtype, q, k, v, o, lse, seen, scale):
     wanted = np.where(is_nan[..., None], np.nan, wanted)
     # Sums are divided by the sum of weights in the end, and may overflow before.
     overflow_of_sums = total * np.abs(finite_v).max(initial=0) > dtype.arithmetic_largest / 2
-    free = overflow[..., None] | overflow_of_sums | special & ~is_nan[..., None] | ~np.isfinite(bound) & ~is_nan[..., None]
+    free = overflow[..., None] | overflow_of_sums | (special | ~np.isfinite(bound)) & ~is_nan[..., None]
     close(f"{what}: o", o, wanted, bound, dtype, free)
     if lse is None:
         return

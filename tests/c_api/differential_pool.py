@@ -95,7 +95,8 @@ def wanted_index(pooled, of_x):
 
 def pool(case):
     pooled, dtype = drawn(case), case.one_of(*FLOATS)
-    kind, values = case.one_of("MAX", "MAX", "AVERAGE", "L2", "WEIGHTED"), case.weighted(ordinary=5, special=2, huge=0.3)
+    kind = case.one_of("MAX", "MAX", "AVERAGE", "L2", "WEIGHTED")
+    values = case.weighted(ordinary=5, special=2, huge=0.3)
     x = case.input(dtype, pooled.laid(pooled.shape), 1.0, values)
     y = case.output(dtype, pooled.laid(pooled.out))
     activation = case.one_of(*NAMES)

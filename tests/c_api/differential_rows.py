@@ -202,7 +202,8 @@ def check_floats(name, dtype, lines, got, out):
             wanted, bound = (wanted / n, bound / n) if n else (np.full(wanted.shape, np.nan), 0)
     elif name == "NORM":
         wanted = np.sqrt((values.astype(np.longdouble)**2).sum(axis=-1))
-        largest, smallest = finite.max(axis=-1, initial=0), np.where(finite > 0, finite, np.inf).min(axis=-1, initial=np.inf)
+        largest = finite.max(axis=-1, initial=0)
+        smallest = np.where(finite > 0, finite, np.inf).min(axis=-1, initial=np.inf)
         free = (largest > 1e150) | (smallest < 1e-140) if dtype is F64 else False
         bound = 42 * unit * np.where(np.isfinite(wanted), wanted, 0) + arithmetic(dtype).subnormal
         wanted = np.where(np.isnan(values).any(axis=-1), np.nan, wanted)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""differential.py's calls of what training is made of: losses with their gradients, steps of optimisers; labels that are
-no class, rows that are ignored, classes of -infinity."""
+"""differential.py's calls of what training is made of: losses with their gradients, steps of optimisers; labels that
+are no class, rows that are ignored, classes of -infinity."""
 import math
 
 import numpy as np
@@ -141,7 +141,8 @@ class Step:
     def given(self):
         made = {"kind": "RUNG_OPTIMISER_ADAM" if self.adam else "RUNG_OPTIMISER_SGD", "learning_rate": self.rate,
                 "weight_decay": self.decay, "decoupled": int(self.decoupled), "nesterov": int(self.nesterov),
-                "momentum": 0.0 if self.adam else self.momentum, "step": self.number, "max_norm": self.clip, **self.state}
+                "momentum": 0.0 if self.adam else self.momentum, "step": self.number, "max_norm": self.clip,
+                **self.state}
         return made if self.norm is None else {**made, "norm": self.norm}
 
 

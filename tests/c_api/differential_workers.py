@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The processes of differential.py: each makes its share of the cases; the parent reports what they find, crashes too."""
+"""The processes of differential.py: each makes its share of the cases; the parent reports what they find, crashes
+too."""
 import ctypes
 import json
 import mmap

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What differential.py's calls are made of: random arrays between inaccessible pages and canaries, and calls on contexts
-of several numbers of threads, whose results must be the same bits."""
+"""What differential.py's calls are made of: random arrays between inaccessible pages and canaries, and calls on
+contexts of several numbers of threads, whose results must be the same bits."""
 import ctypes
 import math
 import zlib
@@ -131,11 +131,11 @@ class Case:
         empty = math.prod(shape) == 0
         span = 1 if empty else 1 + sum(s * (n - 1) for s, n in zip(strides, shape))
         byte_count = span * dtype.itemsize
-        slack = 64 + int(random.integers(0, 16)) * dtype.itemsize
+        slack = 64 + int(random.integers(0, 16)) * dtype.itemsize  # of 64: a multiple of every element's size
         region = POOL.take(byte_count + 64 + slack)
         region.bytes[...] = CANARY
         place = self.weighted(end=5, begin=2, between=3)
-        begin = {"end": region.size - byte_count, "begin": 0, "between": slack // dtype.itemsize * dtype.itemsize}[place]
+        begin = {"end": region.size - byte_count, "begin": 0, "between": slack}[place]
         first = 0 if empty else sum(s * (n - 1) for s, n, sign in zip(strides, shape, signs) if sign < 0)
         stored = np.ndarray(shape, dtype.storage, region.bytes, begin + first * dtype.itemsize,
                             [s * sign * dtype.itemsize for s, sign in zip(strides, signs)])
@@ -224,8 +224,8 @@ class Case:
             for tensor in written:
                 place = tensor.damage()
                 if place is not None:
-                    raise Wrong(f"{function}: byte {place} counted from the first element of {tensor}, which is outside "
-                                "of the result, has changed")
+                    raise Wrong(f"{function}: byte {place}, counted from the first element of {tensor}, has changed: "
+                                "it is outside of the result")
             results = [tensor.stored.copy() for tensor in written]
             if first is None:
                 first = results

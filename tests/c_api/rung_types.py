@@ -5,8 +5,8 @@ import numpy as np
 
 
 class DType:
-    """An element type. `unit` is the unit roundoff of the arithmetic that calls of this type compute in, `own_unit` that
-    of the type itself."""
+    """An element type. `unit` is the unit roundoff of the arithmetic that calls of this type compute in, `own_unit`
+    that of the type itself."""
 
     def __init__(self, name, storage, floating=True, own_unit=0.0, largest=0.0, subnormal=0.0, normal=0.0):
         self.name, self.code, self.storage = name, f"RUNG_{name.upper()}", np.dtype(storage)
