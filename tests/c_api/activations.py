@@ -8,10 +8,17 @@ NAMES = ("NONE", "NONE", "RELU", "GELU", "SIGMOID", "TANH")
 ERFC = np.vectorize(math.erfc, otypes=[float])
 
 
+def normal_distribution(x):
+    """Returns Phi. The rounding of erfc's argument, which x^2 would multiply, is made up for to the first order."""
+    exact = -np.clip(x, -50, 50) * np.sqrt(np.longdouble(0.5))
+    rounded = exact.astype(np.float64)
+    slope = -2 / math.sqrt(math.pi) * np.exp(-rounded * rounded)
+    return (ERFC(rounded) + slope * (exact - rounded)) / 2
+
+
 def gelu(x):
     """x times the normal distribution; 0 at -infinity."""
-    x = np.asarray(x, np.float64)
-    return np.where(x < -40, 0, x * ERFC(-np.clip(x, -50, 50) / math.sqrt(2)) / 2)
+    return np.where(x < -40, 0, x * normal_distribution(x))
 
 
 def sigmoid(x):

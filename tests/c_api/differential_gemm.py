@@ -113,9 +113,10 @@ def gemm(case):
         return
     product = Product(case)
     given = product.given(case)
+    more = [name for name in given if name in ("bias", "residual", "scale_a")]
     case.description = (f"gemm {product.dtype} to {product.out} {product.m}x{product.n}x{product.k} batch "
                         f"{product.batch} {product.turned}, alpha {product.alpha}, beta {product.beta}, "
-                        f"{product.activation}, {product.kind} values, with {[name for name in given if name in ('bias', 'residual')]}")
+                        f"{product.activation}, {product.kind} values, with {more}")
     case.call("gemm", product.a, product.b, product.c, options="gemm", given=given)
     if product.c.size:
         product.check(given)

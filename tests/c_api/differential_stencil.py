@@ -33,6 +33,7 @@ class Drawn:
                       "iterations": self.iterations}
         if self.anchor:
             self.given["anchor"] = self.anchor
+        self.growth = 1.0  # how much larger than x sums of one axis may be before those of the next are made
 
     def weights(self, case, extents):
         kept = arithmetic(self.dtype)
@@ -51,6 +52,7 @@ class Drawn:
         vectors = [self.weights(case, (n,)) for n in self.taps]
         across, down, through = (vectors[::-1] + [None, None])[:3]
         case.call("stencil_separable", x, across, down, through, y, options="stencil", given=self.given)
+        self.growth = math.prod(max(1.0, np.abs(vector.wide()).sum()) for vector in vectors)
         mask = vectors[0].wide()
         for vector in vectors[1:]:
             mask = mask[..., None] * vector.wide()
@@ -101,7 +103,7 @@ def check(drawn, values, y, mask, begin):
     has_nan = drawn.weighed(np.isnan(values).astype(float), ones, begin) > 0
     has_infinity = drawn.weighed(np.isinf(values).astype(float), ones, begin) > 0
     wanted, error = np.where(np.isfinite(values), values, 0), np.zeros(drawn.shape)
-    free = np.zeros(drawn.shape, bool)
+    free = np.full(drawn.shape, np.abs(wanted).max() * drawn.growth > drawn.dtype.arithmetic_largest / 4)
     for i in range(drawn.iterations):
         terms = abs(drawn.scale) * drawn.weighed(np.abs(wanted) + error, np.abs(mask), begin)
         error = abs(drawn.scale) * drawn.weighed(error, np.abs(mask), begin)

@@ -76,17 +76,22 @@ def check_loss(dtype, kind, x, target, result, given, axis):
     rows = np.where(spoilt, np.nan, rows)
     error = np.where(np.isfinite(rows), error, 0)
     size = np.where(np.isfinite(rows), np.abs(rows), 0)
+    # Differences and sums may overflow on the way to a finite result.
+    largest = np.where(np.isfinite(x), np.abs(x), 0).max(axis=-1)
+    overflow = np.maximum(largest, size) > dtype.arithmetic_largest / 4
+    overflow_of_sum = (error.sum() > dtype.arithmetic_largest) | overflow.any() | (size.sum() > kept.largest / 4)
     divisor = max(int(counts.sum()), 1) if given["reduction"].endswith("MEAN") else 1
     if "losses" in given:
-        close(f"losses {kind}", given["losses"].wide(), rows, error + 2 * u * size + tiny, kept)
+        close(f"losses {kind}", given["losses"].wide(), rows, error + 2 * u * size + tiny, kept, overflow)
     close(f"loss {kind}", result.wide(), rows.sum() / divisor, error.sum() / divisor
-          + (4 * u + rows.size * 2.0**-53) * size.sum() / divisor + tiny, kept)
+          + (4 * u + rows.size * 2.0**-53) * size.sum() / divisor + tiny, kept, overflow_of_sum)
     if "dx" not in given:
         return
     wanted = np.where(counts[..., None], slope, 0) / divisor
     wanted = np.where(spoilt[..., None], np.nan, wanted)
     bound = slope_error / divisor + 4 * u * np.abs(wanted) + tiny
-    close(f"gradient of {kind}", np.moveaxis(given["dx"].wide(), axis, -1), wanted, np.nan_to_num(bound), dtype)
+    close(f"gradient of {kind}", np.moveaxis(given["dx"].wide(), axis, -1), wanted, np.nan_to_num(bound), dtype,
+          overflow[..., None])
 
 
 def hinge(x, hot, given, k):

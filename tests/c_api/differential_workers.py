@@ -16,6 +16,7 @@ from against_numpy import Api
 from comparison import Wrong
 from differential_attention import attention
 from differential_conv import conv, conv_backward_data, conv_backward_filter
+from differential_core import core
 from differential_elements import activation_backward, elementwise, transpose
 from differential_gemm import gemm
 from differential_image import image
@@ -27,19 +28,25 @@ from differential_training import loss, optimiser
 from random_case import Case, make_contexts
 
 OPERATORS = {function.__name__: function for function in (
-    activation_backward, attention, conv, conv_backward_data, conv_backward_filter, elementwise, gemm, histogram, image,
-    loss, norm, norm_backward, optimiser, pool, pool_backward, reduce, scan, softmax, stencil, transpose)}
+    activation_backward, attention, conv, conv_backward_data, conv_backward_filter, core, elementwise, gemm, histogram,
+    image, loss, norm, norm_backward, optimiser, pool, pool_backward, reduce, scan, softmax, stencil, transpose)}
 HANGS_AFTER = 240  # seconds that one case may take
 MOST_COMPLAINTS = 100
 CASE = struct.Struct("=qqd")  # operator's index, case, when it began
+TEXT = struct.Struct("3000s")
 
 
 class Session(Api):
     """librung.so with a context for each number of threads."""
 
-    def __init__(self, library):
+    def __init__(self, library, slot):
         super().__init__(library)
-        self.contexts = make_contexts(self)
+        self.contexts, self.slot = make_contexts(self), slot
+
+    def announce(self, description):
+        """Leaves for the parent what a call that crashes was."""
+        text = description.encode()[:TEXT.size - 8]
+        self.slot[CASE.size:CASE.size + TEXT.size] = TEXT.pack(text)
 
     def status_of(self, thread_count, function, tensors, options):
         described = [None if tensor is None else ctypes.byref(self.tensor(tensor)) for tensor in tensors]
@@ -63,12 +70,13 @@ def complaint_about(case):
 
 def work(options, here, first_round, step, slot, report):
     """Runs every step-th round, a case of each operator, until the time is over."""
-    session = Session(options.library)
+    session = Session(options.library, slot)
     end = options.begin + options.seconds
     number = first_round
     while time.monotonic() < end:
         for index, operator in enumerate(here):
             slot[:CASE.size] = CASE.pack(index, number, time.monotonic())
+            session.announce("")
             case = Case(session, operator, options.seed, number)
             wrong = complaint_about(case)
             report({"operator": operator, "case": number, "calls": case.calls, "middle": case.middle, "wrong": wrong})
@@ -119,6 +127,10 @@ class Worker:
         """Returns operator and case in progress, and the seconds that it has taken."""
         index, number, began = CASE.unpack(self.slot[:CASE.size])
         return self.here[index], number, time.monotonic() - began
+
+    def description(self):
+        """Returns what the last call was, layouts and options."""
+        return TEXT.unpack(self.slot[CASE.size:CASE.size + TEXT.size])[0].rstrip(b"\0").decode(errors="replace")
 
     def results(self):
         """Returns what has been reported since the last time; None at the end of the process."""
@@ -186,7 +198,7 @@ def search(options, here):
                 workers.remove(worker)
                 if ended:
                     operator, number, seconds = worker.current()
-                    complain(operator, number, f"{ended}, {seconds:.1f} s after it began")
+                    complain(operator, number, f"{ended}, {seconds:.1f} s after it began\n  {worker.description()}")
                     if options.keep_going and options.case is None:
                         worker.start(number + worker.step)
                         workers.append(worker)

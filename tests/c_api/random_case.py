@@ -211,6 +211,7 @@ class Case:
         Memory that overlaps otherwise must be refused."""
         given = given or {}
         everything = [t for t in (*tensors, *given.values()) if isinstance(t, Tensor)]
+        self.api.announce(f"{self.description}\n  tensors: {'; '.join(map(repr, everything))}")
         written = [t for t in everything if t.written]
         for tensor in everything:
             tensor.region.allow_writes(tensor.written)
