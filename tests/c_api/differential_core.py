@@ -53,6 +53,8 @@ def extents(case):
             while (places[-1] + stride if places else -padding) < n and (
                     (places[-1] if places else -padding - stride) + span < n + padding):
                 places.append(places[-1] + stride if places else -padding)
+        if not all(any(0 <= at + tap * dilation < n for tap in range(kernel)) for at in places):
+            places = []  # a window outside of the image is refused
         status = library.rung_pooled_extent(ctypes.c_int64(n), kernel, stride, padding, dilation, int(ceil),
                                             ctypes.byref(found))
         if (status, found.value) != (0, len(places)) and (places or status != 1):

@@ -26,7 +26,7 @@ class Layout:
 
     @staticmethod
     def drawn_shape(case):
-        if case.middle and case.flag():
+        if case.middle and case.flag(0.7):
             # Few long rows, or many short ones.
             long, few = int(case.random.integers(3000, 20001)), int(case.random.integers(1, 20))
             return case.one_of((few, long), (long, few), (few, long // 64, 64))
@@ -41,7 +41,7 @@ class Layout:
 
 
 def drawn_kind(case):
-    return case.weighted(ordinary=6, offset=2, special=2, huge=1, tiny=0.5)
+    return case.weighted(ordinary=4, offset=8 if case.middle else 2, special=2, huge=1, tiny=0.5)
 
 
 class Statistics:
@@ -110,7 +110,7 @@ def never_nan(what, values, rows):
 
 
 def norm(case):
-    layout, dtype = Layout(case), case.one_of(*FLOATS)
+    layout, dtype = Layout(case), case.one_of(*FLOATS, F64)
     rms, epsilon = case.flag(), case.one_of(1e-5, 1e-3, 1e-12, 0.0)
     weight_type = F32 if dtype.has_small_range and case.flag() else dtype
     kind = drawn_kind(case)

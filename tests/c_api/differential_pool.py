@@ -84,9 +84,10 @@ def wanted_index(pooled, of_x):
     rank = np.where(np.isnan(of_x), np.inf, of_x)
     shape = of_x.shape[:4] + (-1,)
     is_nan = (np.isnan(of_x) & inside).reshape(shape)
-    # -infinity inside of the image is above what lies outside of it.
-    order = np.where(inside, np.maximum(rank, -1.7e308), -np.inf).reshape(shape)
-    first = order.argmax(axis=-1)
+    order = np.where(inside, rank, -np.inf).reshape(shape)
+    # Of nothing but -infinity it is the first tap that is inside of the image.
+    first_inside = np.broadcast_to(inside, of_x.shape).reshape(shape).argmax(axis=-1)
+    first = np.where(np.isneginf(order.max(axis=-1)), first_inside, order.argmax(axis=-1))
     last_nan = is_nan.shape[-1] - 1 - is_nan[..., ::-1].argmax(axis=-1)
     tap = np.where(is_nan.any(axis=-1), last_nan, first)
     places = np.broadcast_to(pooled.places(), of_x.shape).reshape(shape)
