@@ -15,10 +15,11 @@ import os
 import sys
 import time
 
-for name in ("OPENBLAS_NUM_THREADS", "OMP_WAIT_POLICY"):
-    os.environ.setdefault(name, "1" if name.endswith("THREADS") else "passive")
+# NumPy on one thread; the library's teams with as many threads as a context has, however many cores there are.
+for name, value in {"OPENBLAS_NUM_THREADS": "1", "RUNG_CPU_TEAM": "exact"}.items():
+    os.environ.setdefault(name, value)
 
-import differential_workers  # noqa: E402, after the environment that NumPy reads
+import differential_workers  # noqa: E402, after the environment that NumPy and the library read
 
 
 def main():
