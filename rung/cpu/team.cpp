@@ -206,15 +206,17 @@ class LossMeter {
   [[nodiscard]] Duration end() {
     const Time now = Clock::now();
     elapsed_ = now - begin_;
-    unsampled_ += elapsed_;
-    if (!sampled_at_begin_ && elapsed_ < tuning.between_samples) return Duration{0};
+    if (!sampled_at_begin_ && elapsed_ < tuning.between_samples) {
+      unsampled_ += elapsed_;
+      return Duration{0};
+    }
     // The thread may have run before the call, too.
     const Duration ran_before = cpu_time_;
     sample(now);
     const Duration lost = elapsed_ - (cpu_time_ - ran_before) - (slept - slept_);
     double calls = 1;
-    if (sampled_at_begin_) {  // it stands for those before it, too
-      calls = Seconds(unsampled_) / Seconds(elapsed_);
+    if (sampled_at_begin_) {  // it stands for those before it that were not measured
+      calls += Seconds(unsampled_) / Seconds(elapsed_);
       unsampled_ = Duration{0};
     }
     return lost < tuning.least_loss ? Duration{0}
@@ -480,10 +482,10 @@ class alignas(64) Worker {
   TeamCall* call_ = nullptr;
   int rank_ = 0, ranks_run_ = 0;
   Duration lost_{0};
-  LossMeter meter_;  // the worker's own
+  alignas(64) LossMeter meter_;  // the worker's own
   // The caller's own.
   alignas(64) Worth worth_;
-  bool waking_ = false;     // woken, and has not joined a call since
+  bool waking_ = true;      // started or woken, and has not joined a call since
   bool was_awake_ = false;  // when the call began; else it was asleep, or waking
   bool woken_ = false;      // by this call
   Duration wake_time_{0};

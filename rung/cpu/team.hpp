@@ -10,10 +10,10 @@
 //
 // Both return when all ranks have ended, and their writes are visible then. With n = 1, and within
 // another body, they call body on this thread alone. Each thread that makes calls has worker
-// threads of its own, at most as many as it may use cores. They spin for some tens of microseconds
-// after a call, then sleep; they end with the thread that makes the calls. A worker that loses its
-// core during a call is left out of the next ones for a while, so that another busy process costs a
-// call little (docs/adr/0016).
+// threads of its own, at most as many as it may use cores. They stay awake for 200 us after a call,
+// then sleep, and end with the thread that makes the calls. A worker that loses its core during a
+// call is left out of the next ones for a while, so that another busy process costs a call little
+// (docs/adr/0016).
 //
 // The first exception of a body reaches the caller after all threads have ended. It releases the
 // threads in wait(); ranks that have not started are skipped. Where the system cannot start a

@@ -103,7 +103,7 @@ bool sooner_or_later(const Attempt& attempt) {
 TEST(Team, EachShareRunsOnce) {
   const Cores cores(3);
   for (const int ranks : {1, 2, 3, 63, 64, 65, 200}) {
-    for (int again = 0; again < 50; ++again) {
+    for (int again = 0; again < 2000; ++again) {
       std::vector<std::atomic<int>> runs(static_cast<std::size_t>(ranks));
       std::atomic<int> other_sizes{0};
       run_shares(ranks, [&](const Team& team) {
@@ -264,14 +264,20 @@ TEST(Team, WaitingWithinSharesIsAnError) {
 }
 
 TEST(Team, AnExceptionSkipsSharesThatHaveNotStarted) {
-  const Cores cores(1);
-  int ran = 0;
-  const auto throws_at_once = [&](const Team&) {
-    ++ran;
-    throw std::runtime_error("from a share");
-  };
-  EXPECT_THROW(run_shares(5, throws_at_once), std::runtime_error);
-  EXPECT_EQ(ran, 1);
+  std::thread([] {  // whose workers have not been left out
+    for (const int assumed : {1, 3}) {
+      const Cores cores(assumed);
+      const HeldWorkers held;
+      int ran = 0;
+      const auto throws_at_once = [&](const Team&) {
+        ++ran;
+        throw std::runtime_error("from a share");
+      };
+      EXPECT_THROW(run_shares(5, throws_at_once), std::runtime_error);
+      EXPECT_EQ(ran, 1);
+    }
+  })
+      .join();
   for (const int thrower : {0, 1, 4}) {
     const Cores more_cores(3);
     EXPECT_THROW(run_shares(5,
