@@ -70,6 +70,7 @@ HWY_INLINE void short_rows(const Call& call, std::int64_t index, std::int64_t en
       group_prefetch_distance / std::max<std::int64_t>(n * static_cast<int>(sizeof(T)), 1));
   Row<T> row[count];
   Wide<T> center[count];
+  Moments<Wide<T>> moments[count];
   Scale<Wide<T>> scale[count];
 #pragma GCC unroll 4
   for (int k = 0; k < count; ++k) {
@@ -88,14 +89,15 @@ HWY_INLINE void short_rows(const Call& call, std::int64_t index, std::int64_t en
     const std::int64_t later = std::min(index + k + ahead, end - 1);
     const T* next = static_cast<const T*>(args.x.data) +
                     call.lines.rows.template offset<norm_lines::row_x>(later);
-    auto moments = moments_about<T>(center[k], row[k].x, n, {next, is_far(call)});
-    if (layer) {
-      moments = finite_moments(moments, row[k].x, n);
-    } else {
-      moments.rest = 0;
-    }
-    scale[k] = scale_of(moments, n, args.epsilon);
+    moments[k] = moments_about<T>(center[k], row[k].x, n, {next, is_far(call)});
+    if (!layer) moments[k].rest = 0;
   }
+  if (layer) {
+#pragma GCC unroll 4
+    for (int k = 0; k < count; ++k) moments[k] = finite_moments(moments[k], row[k].x, n);
+  }
+#pragma GCC unroll 4
+  for (int k = 0; k < count; ++k) scale[k] = scale_of(moments[k], n, args.epsilon);
 #pragma GCC unroll 4
   for (int k = 0; k < count; ++k) {
     note<T>(call, index + k, scale[k]);

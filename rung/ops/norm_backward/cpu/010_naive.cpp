@@ -9,7 +9,9 @@
 // Limits   one thread, no vectors, double throughout (long double for f64). Takes every call.
 // Tried    -
 // Source   the chain rule.
+#include <algorithm>
 #include <cmath>
+#include <limits>
 #include <vector>
 
 #include "rung/ops/norm/cpu/detail/plan.hpp"
@@ -39,8 +41,10 @@ class Naive {
  private:
   using Wide = Accumulator<T>;
   using Sum = std::conditional_t<std::is_same_v<T, double>, long double, double>;
+  /// The mean is center + rest: of f64 under a large mean, a long double would not have the digits.
   struct Statistics {
-    Sum mean;
+    Sum center;
+    Sum rest;
     Sum rstd;
   };
 
@@ -68,6 +72,10 @@ class Naive {
     return static_cast<Sum>(static_cast<const Wide*>(args_.gamma.data)[at]);
   }
 
+  static Sum z_of(Sum x, const Statistics& statistics) {
+    return (x - statistics.center - statistics.rest) * statistics.rstd;
+  }
+
   [[nodiscard]] Statistics statistics_of(std::int64_t row) const {
     Statistics result{};
     if (args_.rstd.data != nullptr) {
@@ -76,23 +84,28 @@ class Naive {
       result.rstd = static_cast<const Wide*>(args_.rstd.data)[at[NormBackward::row_rstd]];
       // Where the squares of the row overflow rstd is 0, and x - mean may overflow.
       if (args_.mean.data != nullptr && result.rstd != 0) {
-        result.mean = static_cast<const Wide*>(args_.mean.data)[at[NormBackward::row_mean]];
+        result.center = static_cast<const Wide*>(args_.mean.data)[at[NormBackward::row_mean]];
       }
       return result;
     }
     const std::int64_t n = lines_.columns.size();
     if (args_.kind == NormKind::layer) {
-      for (std::int64_t i = 0; i < n; ++i) result.mean += x(row, i);
-      result.mean /= static_cast<Sum>(n);
+      Sum sum = 0;
+      for (std::int64_t i = 0; i < n; ++i) sum += x(row, i);
+      // Rounding must not make it infinite.
+      constexpr Sum most = std::numeric_limits<Wide>::max();
+      result.center = static_cast<Wide>(std::clamp(sum / static_cast<Sum>(n), -most, most));
+      for (std::int64_t i = 0; i < n; ++i) result.rest += x(row, i) - result.center;
+      result.rest /= static_cast<Sum>(n);
     }
     Sum squares = 0;
     for (std::int64_t i = 0; i < n; ++i) {
-      const Sum distance = x(row, i) - result.mean;
+      const Sum distance = x(row, i) - result.center - result.rest;
       squares += distance * distance;
     }
     // What overflows in the arithmetic of the contract overflows here, too (norm.hpp).
     if (!std::isnan(squares) &&
-        !norm_cpu::in_range(static_cast<Wide>(squares), static_cast<Wide>(result.mean))) {
+        !norm_cpu::in_range(static_cast<Wide>(squares), static_cast<Wide>(result.center))) {
       return {};
     }
     result.rstd = 1 / std::sqrt(squares / static_cast<Sum>(n) + args_.epsilon);
@@ -101,7 +114,7 @@ class Naive {
 
   void write_row(std::int64_t row, const Statistics& statistics) const {
     const std::int64_t n = lines_.columns.size();
-    const auto z = [&](std::int64_t i) { return (x(row, i) - statistics.mean) * statistics.rstd; };
+    const auto z = [&](std::int64_t i) { return z_of(x(row, i), statistics); };
     Sum mean_g = 0;
     Sum mean_gz = 0;
     for (std::int64_t i = 0; i < n; ++i) {
@@ -121,7 +134,7 @@ class Naive {
     Sum dgamma = 0;
     Sum dbeta = 0;
     for (std::int64_t row = 0; row < rows; ++row) {
-      dgamma += dy(row, i) * (x(row, i) - statistics[row].mean) * statistics[row].rstd;
+      dgamma += dy(row, i) * z_of(x(row, i), statistics[row]);
       dbeta += dy(row, i);
     }
     std::int64_t at[6];

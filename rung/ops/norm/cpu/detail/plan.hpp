@@ -47,7 +47,8 @@ bool in_range(V squares, V mean) {
 /// of more range.
 /// element(i) is s[i].
 template <class V, class Element>
-Moments<V> moments_past_overflow(const Element& element, std::int64_t n) {
+[[gnu::noinline, gnu::cold]] Moments<V> moments_past_overflow(const Element& element,
+                                                              std::int64_t n) {
   using Wider = std::conditional_t<std::is_same_v<V, double>, long double, double>;
   Wider sum = 0;
   V poison = n == 0 ? std::numeric_limits<V>::quiet_NaN() : 0;
@@ -93,12 +94,13 @@ V rstd_of(V variance, double epsilon) {
 /// The scale of a row that is one block.
 template <class V>
 Scale<V> scale_of(const Moments<V>& moments, std::int64_t n, double epsilon) {
-  if (moments.squares == infinite<V>) return {0, 0, 0, moments.center};
   const V part = 1 / static_cast<V>(n);
   const V rest = moments.rest * part;
   // 0 * infinity, n = 0, is the NaN that it should be.
   const V rstd = rstd_of(moments.squares * part - rest * rest, epsilon);
-  return {moments.center, rstd, -rest * rstd, moments.center + rest};
+  // No branch: callers compute those of several rows at a time.
+  const V center = moments.squares == infinite<V> ? V{0} : moments.center;
+  return {center, rstd, -rest * rstd, moments.center + rest};
 }
 
 /// Combines the moments of a row's blocks, in double, about the center of the first one: only
@@ -110,7 +112,7 @@ template <class V>
 class CombinedMoments {
  public:
   /// Of a row of n elements.
-  explicit CombinedMoments(std::int64_t n) : n_(static_cast<double>(n)) {}
+  explicit CombinedMoments(std::int64_t n) : part_(1 / static_cast<double>(n)) {}
 
   /// Adds the next `count` elements.
   void add(const Moments<double>& part, std::int64_t count) {
@@ -121,7 +123,7 @@ class CombinedMoments {
     const double moved = length * away;
     rest_ += part.rest + moved;
     squares_ += part.squares + away * (2 * part.rest + moved);
-    rough_mean_ += part.center * (length / n_);
+    rough_mean_ += part.center * (length * part_);
   }
   void add(const Moments<V>& part, std::int64_t count) requires(!std::is_same_v<V, double>) {
     add(widened(part), count);
@@ -133,8 +135,8 @@ class CombinedMoments {
       constexpr double most = std::numeric_limits<V>::max();
       return {0, 0, 0, static_cast<V>(std::clamp(rough_mean_, -most, most))};
     }
-    const double rest = rest_ / n_;
-    const auto rstd = static_cast<V>(rstd_of(squares_ / n_ - rest * rest, epsilon));
+    const double rest = rest_ * part_;
+    const auto rstd = static_cast<V>(rstd_of(squares_ * part_ - rest * rest, epsilon));
     const auto center = static_cast<V>(center_ + rest);
     const auto left = static_cast<V>(rest - (static_cast<double>(center) - center_));
     return {center, rstd, -left * rstd, center};
@@ -146,7 +148,7 @@ class CombinedMoments {
   }
 
  private:
-  double n_;
+  double part_;  // 1 / n
   bool empty_ = true;
   double center_ = 0;
   double rest_ = 0;
