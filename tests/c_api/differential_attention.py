@@ -115,7 +115,7 @@ def check_element(what, dtype, q, k, v, o, lse, seen, scale):
     factor = weights * (np.expm1(error + of_sum) + of_sums + kept) + underflow * ~hidden
     wanted, bound = weights @ finite_v, np.where(hidden, 0, factor) @ np.abs(finite_v) + dtype.arithmetic_normal
     reaches = visible_values(hidden, v)
-    check_special(what, o, reaches, none & ~is_nan & ~overflow, seen)
+    check_special(what, o, reaches, none & ~is_nan, seen)
     special = reaches["nan"] | reaches["infinite"]
     wanted = np.where(is_nan[..., None], np.nan, wanted)
     # Sums are divided by the sum of weights in the end, and may overflow before.
@@ -127,7 +127,7 @@ def check_element(what, dtype, q, k, v, o, lse, seen, scale):
     wanted_lse = np.where(is_nan, np.nan, np.where(none, -np.inf, (largest + np.log(total))[..., 0]))
     of_lse = of_sum[..., 0] + (keys + 40) * step + 4 * step * (
         np.abs(largest[..., 0]) + np.where(np.isfinite(wanted_lse), np.abs(wanted_lse), 0))
-    close(f"{what}: lse", lse, wanted_lse, of_lse, arithmetic(dtype), overflow)
+    close(f"{what}: lse", lse, wanted_lse, of_lse, arithmetic(dtype), overflow | ~np.isfinite(of_lse) & ~is_nan)
 
 
 def visible_values(hidden, v):
