@@ -73,6 +73,9 @@ class RUNG_API Instance {
   [[nodiscard]] virtual Tolerance tolerance(const RungInfo& rung) const = 0;
   /// Fills the rows that `oracle` asks for, from the tensors as they are now; host memory only.
   virtual void reference(Oracle& oracle) const = 0;
+  /// Operations of reference() for `share` of all rows, from 0 to 1: as many of the problem's own,
+  /// unless the operator says otherwise.
+  [[nodiscard]] virtual double reference_operations(double share) const = 0;
 
   Inputs inputs;
 };
@@ -101,6 +104,10 @@ class RUNG_API AnyOperator {
                                              const Context& context) const = 0;
   /// The same without any memory, of problems of any size: how many bytes its tensors have.
   [[nodiscard]] virtual double footprint(const Problem& problem, const Context& context) const = 0;
+  /// The problem with addresses in place of memory: its tensors must not be accessed, so that it
+  /// cannot be run, but layouts and costs are known, whatever its size.
+  [[nodiscard]] virtual std::unique_ptr<Instance> outline(const Problem& problem,
+                                                          const Context& context) const = 0;
   [[nodiscard]] virtual std::span<const ArgumentSpec> arguments() const = 0;
   virtual void invoke(Context& context, Invocation& invocation, Pick pick) const = 0;
 
@@ -166,7 +173,8 @@ class Operator final : public AnyOperator {
 
   std::int64_t examine(const Problem& problem, const Context& context) const override {
     std::int64_t written = 0;
-    const Inputs inputs = looked_at(problem, context, Filling::none);
+    Inputs inputs({}, 1, context.device(), Filling::none);
+    static_cast<void>(looked_at(problem, context, inputs));
     for (const Inputs::Entry& entry : inputs.entries()) {
       if (entry.written) written += entry.tensor.size();
     }
@@ -175,7 +183,8 @@ class Operator final : public AnyOperator {
 
   double footprint(const Problem& problem, const Context& context) const override {
     double bytes = 0;
-    const Inputs inputs = looked_at(problem, context, Filling::addresses);
+    Inputs inputs({}, 1, context.device(), Filling::addresses);
+    static_cast<void>(looked_at(problem, context, inputs));
     for (const Inputs::Entry& entry : inputs.entries()) {
       bytes += static_cast<double>(entry.tensor.size()) *
                static_cast<double>(size_of(entry.tensor.dtype));
@@ -183,13 +192,19 @@ class Operator final : public AnyOperator {
     return bytes;
   }
 
+  std::unique_ptr<Instance> outline(const Problem& problem, const Context& context) const override {
+    Inputs inputs({}, 1, context.device(), Filling::addresses);
+    const typename Op::Call call = looked_at(problem, context, inputs);
+    return std::make_unique<Made>(problem, std::move(inputs), call);
+  }
+
  private:
-  static Inputs looked_at(const Problem& problem, const Context& context, Filling filling) {
-    Inputs inputs({}, 1, context.device(), filling);
+  static typename Op::Call looked_at(const Problem& problem, const Context& context,
+                                     Inputs& inputs) {
     const typename Op::Call call = Op::make(problem, inputs);
     static_cast<void>(bind<Op>(call));
     validate<Op>(call, context);
-    return inputs;
+    return call;
   }
 
   struct Made final : Instance {
@@ -221,6 +236,13 @@ class Operator final : public AnyOperator {
       return Op::tolerance(args, rung, inputs.variant().values);
     }
     void reference(Oracle& oracle) const override { Op::reference(args, oracle); }
+    double reference_operations(double share) const override {
+      if constexpr (requires { Op::reference_operations(args, share); }) {
+        return Op::reference_operations(args, share);
+      } else {
+        return Op::cost(args).operations * share;
+      }
+    }
 
     Problem problem;
     typename Op::Call given;

@@ -24,8 +24,8 @@ struct Value {
   Real error = 0;
 };
 
-/// Rows of each iteration's result, made when they are asked for: a few rows of the last need few
-/// of those before.
+/// The rows wanted of the last iteration's result, made from x iteration by iteration: of each only
+/// the rows that a wanted one depends on, in two buffers, whatever the number of iterations.
 class Reference {
  public:
   explicit Reference(const Stencil::Args& args) : args_(args) {
@@ -38,13 +38,20 @@ class Reference {
     }
   }
 
-  /// Row `row`, over all axes but the last, of the result of iteration `step`; 0: x.
-  const std::vector<Value>& row(int step, std::int64_t row) {
-    const std::int64_t key = row * (args_.iterations + 1) + step;
-    const auto found = rows_.find(key);
-    if (found != rows_.end()) return found->second;
-    std::vector<Value> made = step == 0 ? load(row) : apply(step, row);
-    return rows_.insert_or_assign(key, std::move(made)).first->second;
+  /// Calls visit(values of a row) for each wanted row - over all axes but the last - in order.
+  template <class Visit>
+  void visit_rows(const std::vector<std::int64_t>& wanted, const Visit& visit) {
+    find_sources(wanted);
+    std::vector<std::vector<Value>> from(rows_.size());
+    for (std::size_t i = 0; i < rows_.size(); ++i) from[i] = load(rows_[i]);
+    std::vector<std::vector<Value>> to(rows_.size());
+    for (int left = args_.iterations - 1; left >= 0; --left) {
+      // rows_ is sorted by distance: what is needed from here on stands in front.
+      const std::size_t needed = rows_within(left);
+      for (std::size_t i = 0; i < needed; ++i) apply(rows_[i], from, to[i]);
+      std::swap(from, to);
+    }
+    for (const std::int64_t row : wanted) visit(from[index_.at(row)]);
   }
 
  private:
@@ -109,38 +116,70 @@ class Reference {
     return i;
   }
 
-  std::vector<Value> apply(int step, std::int64_t row) {
-    const std::int64_t columns = args_.x.shape[args_.x.rank() - 1];
+  /// Calls visit(tap of the depth, tap of the rows, source row) for the rows that a row of the next
+  /// iteration reads.
+  template <class Visit>
+  void visit_sources(std::int64_t row, const Visit& visit) const {
     // Which row of which plane of which array.
     const std::int64_t y = row % extents_[1];
     const std::int64_t z = row / extents_[1] % extents_[0];
     const std::int64_t array = row / extents_[1] / extents_[0];
-    std::vector<Value> sums(static_cast<std::size_t>(columns));
-    std::vector<Real> sizes(sums.size());
-    int tap[3];
-    for (tap[0] = 0; tap[0] < args_.axis[0].taps; ++tap[0]) {
-      const std::int64_t from_z = inside(z + tap[0] - args_.axis[0].origin, extents_[0]);
-      for (tap[1] = 0; tap[1] < args_.axis[1].taps; ++tap[1]) {
-        const std::int64_t from_y = inside(y + tap[1] - args_.axis[1].origin, extents_[1]);
+    for (int deep = 0; deep < args_.axis[0].taps; ++deep) {
+      const std::int64_t from_z = inside(z + deep - args_.axis[0].origin, extents_[0]);
+      for (int down = 0; down < args_.axis[1].taps; ++down) {
+        const std::int64_t from_y = inside(y + down - args_.axis[1].origin, extents_[1]);
         if (from_z < 0 || from_y < 0) continue;
-        const std::vector<Value>& from =
-            this->row(step - 1, (array * extents_[0] + from_z) * extents_[1] + from_y);
-        for (tap[2] = 0; tap[2] < args_.axis[2].taps; ++tap[2]) {
-          const Real w = weight(tap);
-          for (std::int64_t x = 0; x < columns; ++x) {
-            const std::int64_t from_x = inside(x + tap[2] - args_.axis[2].origin, columns);
-            if (from_x < 0) continue;
-            const Value& value = from[static_cast<std::size_t>(from_x)];
-            const auto at = static_cast<std::size_t>(x);
-            sums[at].value += w * value.value;
-            sums[at].error += std::abs(w) * value.error;
-            sizes[at] += std::abs(w) * (std::abs(value.value) + value.error);
-          }
-        }
+        visit(deep, down, (array * extents_[0] + from_z) * extents_[1] + from_y);
       }
     }
-    for (std::size_t i = 0; i < sums.size(); ++i) finish(sums[i], sizes[i]);
-    return sums;
+  }
+
+  /// Breadth-first search from the wanted rows to those that they depend on. A row reads itself one
+  /// iteration earlier, so that it is needed wherever at least as many iterations follow as it is
+  /// steps away.
+  void find_sources(const std::vector<std::int64_t>& wanted) {
+    const auto add = [&](std::int64_t row) {
+      if (index_.emplace(row, rows_.size()).second) rows_.push_back(row);
+    };
+    for (const std::int64_t row : wanted) add(row);
+    within_.assign(1, rows_.size());
+    std::size_t begin = 0;
+    for (int distance = 1; distance <= args_.iterations && begin < rows_.size(); ++distance) {
+      const std::size_t end = rows_.size();
+      for (; begin < end; ++begin) {
+        visit_sources(rows_[begin], [&](int, int, std::int64_t source) { add(source); });
+      }
+      within_.push_back(rows_.size());
+    }
+  }
+
+  /// How many rows are at most so many steps away from a wanted one.
+  [[nodiscard]] std::size_t rows_within(int distance) const {
+    const auto last = static_cast<int>(within_.size()) - 1;
+    return within_[static_cast<std::size_t>(std::min(distance, last))];
+  }
+
+  void apply(std::int64_t row, const std::vector<std::vector<Value>>& rows,
+             std::vector<Value>& sums) {
+    const std::int64_t columns = args_.x.shape[args_.x.rank() - 1];
+    sums.assign(static_cast<std::size_t>(columns), Value{});
+    sizes_.assign(sums.size(), 0);
+    visit_sources(row, [&](int deep, int down, std::int64_t source) {
+      const std::vector<Value>& from = rows[index_.at(source)];
+      for (int across = 0; across < args_.axis[2].taps; ++across) {
+        const Real w = weight({deep, down, across});
+        for (std::int64_t x = 0; x < columns; ++x) {
+          const std::int64_t from_x = inside(x + across - args_.axis[2].origin, columns);
+          if (from_x < 0) continue;
+          const Value& value = from[static_cast<std::size_t>(from_x)];
+          const auto at = static_cast<std::size_t>(x);
+          sums[at].value += w * value.value;
+          sums[at].error += std::abs(w) * value.error;
+          sizes_[at] += std::abs(w) * (std::abs(value.value) + value.error);
+        }
+      }
+    });
+    for (std::size_t i = 0; i < sums.size(); ++i) finish(sums[i], sizes_[i]);
   }
 
   /// The scale, what rounding the sums may cost, and the rounding to y's type.
@@ -171,7 +210,10 @@ class Reference {
   bool wide_;
   Real scale_;
   std::int64_t extents_[3] = {1, 1, 1};
-  std::unordered_map<std::int64_t, std::vector<Value>> rows_;
+  std::vector<std::int64_t> rows_;  // those needed, sorted by distance from a wanted one
+  std::unordered_map<std::int64_t, std::size_t> index_;  // of a row in rows_
+  std::vector<std::size_t> within_;  // by distance: how many rows are no farther
+  std::vector<Real> sizes_;
 };
 
 }  // namespace
@@ -204,16 +246,29 @@ Cost Stencil::cost(const Args& args) {
           .written = written};
 }
 
+double Stencil::reference_operations(const Args& args, double share) {
+  const double rows = static_cast<double>(args.arrays()) *
+                      static_cast<double>(args.depth().extent) *
+                      static_cast<double>(args.rows().extent);
+  if (args.elements() == 0) return 0;
+  // Rows of x that a judged row depends on, at most; of later iterations there are fewer.
+  const auto spread = [&](const Axis& axis) {
+    return std::min(static_cast<double>(axis.extent),
+                    1 + static_cast<double>(args.iterations) * (axis.taps - 1));
+  };
+  const double needed = std::min(rows, share * rows * spread(args.depth()) * spread(args.rows()));
+  return needed * args.iterations * static_cast<double>(args.columns().extent) * 2 * args.taps();
+}
+
 void Stencil::reference(const Args& args, Oracle& oracle) {
   Oracle::Output& output = oracle.outputs.at(0);
-  Reference reference(args);
   std::size_t at = 0;
-  for (const std::int64_t row : output.rows) {
-    for (const Value& value : reference.row(args.iterations, row)) {
+  Reference(args).visit_rows(output.rows, [&](const std::vector<Value>& row) {
+    for (const Value& value : row) {
       output.value[at] = static_cast<double>(value.value);
       output.magnitude[at++] = static_cast<double>(value.error);
     }
-  }
+  });
 }
 
 /// The oracle's magnitude is the bound itself. Small whole numbers are summed exactly, where make()
