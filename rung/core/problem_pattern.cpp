@@ -73,7 +73,8 @@ std::optional<std::int64_t> millionths(std::string_view text) {
   const std::string_view front = text.substr(0, point);
   const auto [stop, error] = std::from_chars(front.data(), front.data() + front.size(), whole);
   if (error != std::errc() || stop != front.data() + front.size()) return {};
-  std::int64_t value = whole * decimals;
+  std::int64_t value = 0;
+  if (__builtin_mul_overflow(whole, decimals, &value) || value > INT64_MAX - decimals) return {};
   std::int64_t unit = decimals;
   const std::string_view part = point == std::string_view::npos ? "" : text.substr(point + 1);
   if (part.size() > 6 || part.find('.') != std::string_view::npos) return {};
@@ -148,8 +149,12 @@ std::size_t closing(std::string_view pattern, std::string_view text, std::size_t
 }
 
 constexpr std::string_view digits = "0123456789.";
+constexpr int max_depth = 64;  // of parentheses: each level is a call
 
-std::string draw(std::string_view pattern, std::string_view text, Random& random) {
+std::string draw(std::string_view pattern, std::string_view text, Random& random, int depth = 0) {
+  if (depth > max_depth) {
+    refuse(pattern, "parentheses are nested more than " + std::to_string(max_depth) + " deep");
+  }
   std::string result;
   std::string number;  // that ends where we are, and may begin a range
   for (std::size_t at = 0; at < text.size(); ++at) {
@@ -162,7 +167,7 @@ std::string draw(std::string_view pattern, std::string_view text, Random& random
       std::uint64_t left = random.below(weights);
       auto chosen = choices.begin();
       for (; left >= chosen->weight; ++chosen) left -= chosen->weight;
-      result += draw(pattern, chosen->text, random);
+      result += draw(pattern, chosen->text, random, depth + 1);
       number.clear();
       at = end;
     } else if (c == ')' || c == '|' || c == '*') {

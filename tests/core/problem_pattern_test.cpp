@@ -96,6 +96,25 @@ TEST(Pattern, NumbersWithAPointAreUniform) {
   EXPECT_LT(least, -2.45);
 }
 
+TEST(Pattern, NestedBeyondAnySenseIsRefusedNotRecursedInto) {
+  const auto nested = [](std::size_t depth) {
+    return "f32 " + std::string(depth, '(') + "7" + std::string(depth, ')');
+  };
+  Random random(7);
+  EXPECT_EQ(draw_text(nested(64), random), "f32 7");
+  EXPECT_THROW(draw_text(nested(65), random), Error);
+  EXPECT_THROW(draw_text(nested(20000), random), Error);
+}
+
+TEST(Pattern, RangesBeyond63BitsAreRefused) {
+  Random random(8);
+  EXPECT_NO_THROW(draw_text("f32 1..9000000000000", random));
+  for (const char* wide :
+       {"f32 1..9223372036855", "f32 1..99999999999999", "x=0.5..18446744073709"}) {
+    EXPECT_THROW(draw_text(wide, random), Error) << wide;
+  }
+}
+
 TEST(Pattern, WhatIsNoneIsRefused) {
   for (const char* wrong :
        {"f32 (1|2", "f32 1)", "a|b", "f32 0..4", "f32 5..4", "f32 1..", "f32 ..3", "(a*x|b)",
