@@ -27,6 +27,7 @@ void require_usable(std::string_view op, std::span<const AnyOperand> operands,
                     const Context& context, bool in_host_memory) {
   for (const AnyOperand& operand : operands) {
     if (!is_there(operand)) continue;
+    require_device_of_build(op, operand.tensor, operand.name);
     if (!in_host_memory) require_here(op, operand.tensor, operand.name, context);
     if (operand.written) require_writable(op, operand.tensor, operand.name);
   }

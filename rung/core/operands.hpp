@@ -96,8 +96,8 @@ using AnyOperand = Operand<const ConstTensorRef>;
 
 /// Each operand that is given describes a tensor (require_tensor).
 RUNG_API void require_tensors(std::string_view op, std::span<const AnyOperand> operands);
-/// They are where the context runs (or in host memory, whatever it runs on), and what is written
-/// does not overlap itself.
+/// They are where the context runs (or in host memory, whatever it runs on), on devices that this
+/// build has, and what is written does not overlap itself.
 RUNG_API void require_usable(std::string_view op, std::span<const AnyOperand> operands,
                              const Context& context, bool in_host_memory);
 /// What is written overlaps no other operand, unless it may be that one and is.

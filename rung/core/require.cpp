@@ -53,6 +53,16 @@ void require_here(std::string_view op, const ConstTensorRef& tensor, std::string
   }
 }
 
+void require_device_of_build(std::string_view op, const ConstTensorRef& tensor,
+                             std::string_view name) {
+  const bool missing =
+      tensor.device.backend == Backend::simt && device_api(Backend::simt) == nullptr;
+  if (!missing) return;
+  reject(op, called(name) + " is on " + place(tensor.device) +
+                 ", but this build of rung has no simt backend; accepted for host memory: " +
+                 place(Device{}));
+}
+
 void require_dtype(std::string_view op, const ConstTensorRef& tensor, std::string_view name,
                    std::initializer_list<DType> accepted) {
   if (std::find(accepted.begin(), accepted.end(), tensor.dtype) != accepted.end()) return;

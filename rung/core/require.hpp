@@ -45,6 +45,10 @@ void require_choice(std::string_view op, Enum value, Enum last, std::string_view
 RUNG_API void require_here(std::string_view op, const ConstTensorRef& tensor, std::string_view name,
                            const Context& context);
 
+/// Not on a simulated GPU in a build without one, though its memory would be the host's.
+RUNG_API void require_device_of_build(std::string_view op, const ConstTensorRef& tensor,
+                                      std::string_view name);
+
 RUNG_API void require_dtype(std::string_view op, const ConstTensorRef& tensor,
                             std::string_view name, std::initializer_list<DType> accepted);
 

@@ -129,6 +129,22 @@ TEST_F(Operands, ChecksEveryOperandThatIsGiven) {
         {.x = ConstTensorRef(static_cast<const float*>(nullptr), {4}), .y = four(a)});
 }
 
+TEST_F(Operands, OnASimulatedGpuAreRefusedByABuildWithoutOne) {
+  TensorRef simulated = four(a + 16);
+  simulated.device = {Backend::simt, 0};
+  const Sum::Call calls[] = {{.x = four(a), .y = simulated}, {.x = simulated, .y = four(a)}};
+  for (const Sum::Call& call : calls) {
+    if (device_api(Backend::simt) != nullptr) {
+      validate<Sum>(call, context);
+      continue;
+    }
+    expect_error(ErrorCode::invalid_argument,
+                 {call.x.device.backend == Backend::simt ? "x is on simt:0" : "y is on simt:0",
+                  "no simt backend", "accepted for host memory: cpu:0"},
+                 [&] { validate<Sum>(call, context); });
+  }
+}
+
 TEST_F(Operands, NothingToWriteIsWhereEveryOutputIsEmpty) {
   const TensorRef none(a, {0});
   EXPECT_TRUE(writes_nothing<Sum>({.x = none, .y = none}));
