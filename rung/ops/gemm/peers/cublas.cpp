@@ -7,8 +7,9 @@
 //
 // Precision  f32 in full (CUBLAS_COMPUTE_32F) unless tf32 is asked for; f16 and bf16 with f32 sums.
 //            e4m3 with f32 sums that are promoted as ours (no "fast accumulation"); i8 with i32.
-// Limits     e4m3 and i8 where k is contiguous in both operands. No bias and no activation:
-//            cuBLASLt's own GELU is the tanh approximation, not ours.
+// Limits     e4m3 and i8 where k is contiguous in both operands, i8 at addresses that are multiples
+//            of 4. No bias and no activation: cuBLASLt's own GELU is the tanh approximation, not
+//            ours.
 #include <list>
 #include <mutex>
 #include <string>
@@ -249,6 +250,19 @@ std::string about() {
          "." + std::to_string(version % 100) + ", fastest of its heuristics";
 }
 
+/// cuBLASLt documents 4 bytes for the operands of integer products. Its heuristics propose algorithms
+/// for others, too, which refuse when they are to run.
+bool aligned_for_integers(const Gemm::Args& args) {
+  constexpr std::uintptr_t alignment = 4;
+  const Call call = call_of(args);
+  for (const Matrix* operand : {&call.a, &call.b}) {
+    if (reinterpret_cast<std::uintptr_t>(operand->data) % alignment != 0) return false;
+    const auto distance = static_cast<std::uintptr_t>(operand->batch_stride);
+    if (args.batch() > 1 && distance % alignment != 0) return false;
+  }
+  return true;
+}
+
 Support supports(const Gemm::Args& args, const Context& context) {
   if (args.has_scales() || args.a.dtype != args.b.dtype || args.a.dtype == DType::e5m2) {
     return unsupported("of 8-bit floats this peer multiplies e4m3 by e4m3 without scales");
@@ -258,6 +272,9 @@ Support supports(const Gemm::Args& args, const Context& context) {
   }
   if (args.batch() > int32_limit) return unsupported("the batch exceeds 32 bits");
   if (args.batch() == 0 || args.m() == 0 || args.n() == 0) return supported;
+  if (args.a.dtype == DType::i8 && !aligned_for_integers(args)) {
+    return unsupported("cuBLASLt multiplies i8 at addresses that are multiples of 4");
+  }
   const ScopedDevice current(context.device().index);
   const std::scoped_lock lock(plans_mutex);
   return plan_of(args, context).algorithms.empty()
