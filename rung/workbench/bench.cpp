@@ -29,6 +29,7 @@ struct Options {
   std::string threads;
   std::string output;
   int pairs = 0;  // 0: the plan's own
+  double max_seconds = 3600;
   bool json = false;
 };
 
@@ -96,12 +97,16 @@ struct Race {
   Problem problem;
 };
 
-/// Says about how long the races will take.
+/// Says about how long the races will take. Throws if that is too long.
 void announce(const AnyOperator& op, const std::vector<Race>& races, const BenchPlan& plan,
               const Options& options) {
   FILE* const to = options.json ? stderr : stdout;
-  // Beside JSON only a person at a terminal is informed.
-  if (options.json && !is_terminal(STDERR_FILENO)) return;
+  // Beside JSON only a person at a terminal is informed; what is quick needs no estimate then.
+  const bool quiet = options.json && !is_terminal(STDERR_FILENO);
+  const bool quick = std::all_of(races.begin(), races.end(), [&](const Race& race) {
+    return is_quick(op, race.problem, Context::on(race.backend, race.threads));
+  });
+  if (quiet && quick) return;
   BenchEstimate all;
   {
     Progress progress(static_cast<std::int64_t>(races.size()));
@@ -114,6 +119,15 @@ void announce(const AnyOperator& op, const std::vector<Race>& races, const Bench
       progress.step(race.problem.to_string());
     }
   }
+  if (!options.problems.empty()) {
+    const std::string problems =
+        races.size() == 1
+            ? '\'' + races.front().problem.to_string() + '\''
+            : fmt::format("'{}' and {} more", races.front().problem.to_string(), races.size() - 1);
+    expect_in_time(op, problems, "time", all, options.max_seconds,
+                   "fewer --rungs or a smaller problem take less");
+  }
+  if (quiet) return;
   fmt::print(to, "{} version{} on {} problem{}: takes {}\n", all.versions,
              all.versions == 1 ? "" : "s", races.size(), races.size() == 1 ? "" : "s",
              format_estimate(all.seconds));
@@ -173,8 +187,8 @@ int run(const Options& options) {
       expect_work(op, race.problem, Context::on(race.backend, race.threads), "time");
     }
   }
-  const bench::Machine machine = machine_with_ceilings(options.json);
   announce(op, races, plan, options);
+  const bench::Machine machine = machine_with_ceilings(options.json);
   std::vector<BenchTable> tables;
   {
     Progress progress(static_cast<std::int64_t>(races.size()));
@@ -221,6 +235,9 @@ CommandSpec::Action setup(Parser app) {
                  "rounds, each of which times every version once; default: 15, and 3 or 1 of slow "
                  "versions")
       .between(1, 1000);
+  app.add_option("--max-seconds", options->max_seconds,
+                 "refuse problems that take longer, as concluded from smaller ones; default: 3600")
+      .between(1.0, 1e9);
   app.add_option("--output", options->output, "also write the JSON to this file, replacing it")
       .type_name("FILE");
   app.add_flag("--json", options->json, "one object: the machine, and one row per version");
@@ -239,7 +256,9 @@ CommandSpec::Action setup(Parser app) {
   app.exit_codes({{exit_good, "every version was timed, or its row says why not"},
                   {exit_failed, "a version failed its check: it is not timed, and its row says so"},
                   {exit_usage, "the command line is wrong, or the file cannot be written"},
-                  {exit_not_here, "the backend is not available here"}});
+                  {exit_not_here,
+                   "the backend is not available here, or the problem takes too long or too much "
+                   "memory"}});
   return [options] { return run(*options); };
 }
 

@@ -98,9 +98,12 @@ struct RuntimeEstimate {
   double smaller_operations = 0;
 };
 
+class Halving;
+
 /// Smaller problems of the same kind, on which versions are tried before the whole one, so that no
-/// call that takes minutes is ever made. The first has its extents halved, none below 16, until
-/// their product is at most 2e6: of which even a textbook loop is through in milliseconds.
+/// call that takes minutes is ever made. The first has its extents halved, and so numbers of
+/// iterations and the like, none below 16, until the product of the extents is at most 2e6 and
+/// there are at most 5e7 operations: of which even a textbook loop is through in a moment.
 class SmallerProblems {
  public:
   /// `cost`: of the whole problem. References are kept.
@@ -117,8 +120,7 @@ class SmallerProblems {
  private:
   Instance* made(int halvings);
 
-  const AnyOperator& op_;
-  const Problem& problem_;
+  std::unique_ptr<Halving> halving_;
   Cost cost_;
   Context& context_;
   std::vector<std::unique_ptr<Instance>> made_;  // by the number of halvings, the first for 1
@@ -133,6 +135,18 @@ struct BenchEstimate {
 };
 BenchEstimate estimate_bench(const AnyOperator& op, const Problem& problem, Context& context,
                              const BenchPlan& plan);
+/// The same for one case of `rung check`: a problem in one variant, made, computed by the oracle and
+/// by each of `rungs` (null: the public call) once, or `twice`.
+BenchEstimate estimate_check(const AnyOperator& op, const Problem& problem, Context& context,
+                             const std::vector<const RungInfo*>& rungs, bool twice);
+/// Seconds of one public call, checked; 0 where that is_quick().
+double estimate_call(const AnyOperator& op, const Problem& problem, Context& context);
+/// Whether a problem has so little to do that nothing need be estimated.
+bool is_quick(const AnyOperator& op, const Problem& problem, const Context& context);
+/// Throws Error(unsupported) that names the problems, what they take and what is accepted, if that
+/// is more than `max_seconds`. `what`: "check"; `less`: what takes less.
+void expect_in_time(const AnyOperator& op, std::string_view problems, std::string_view what,
+                    const BenchEstimate& estimate, double max_seconds, std::string_view less);
 /// "about 40 s", "about 3 min": no more exact than an estimate is.
 std::string format_estimate(double seconds);
 /// The warning that the machine was busy, when the times of a version are typically far apart; ""

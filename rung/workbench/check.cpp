@@ -9,6 +9,7 @@
 #include <memory>
 
 #include "rung/bench/clock.hpp"
+#include "rung/workbench/bench.hpp"
 #include "rung/workbench/command.hpp"
 #include "rung/workbench/crash.hpp"
 #include "rung/workbench/progress.hpp"
@@ -30,6 +31,7 @@ struct Options {
   std::string variant;
   std::uint64_t seed = 0;  // 0: the usual ones
   int threads = 0;         // 0: every core, and other numbers too
+  double max_seconds = 600;
   bool json = false;
   bool no_races = false;
   bool first_failure = false;
@@ -71,6 +73,7 @@ class Checker {
     for (const Backend backend : backends_) {
       expect_valid(Context::on(backend));
     }
+    expect_in_time();
     Progress progress(steps);
     for (const AnyOperator* op : target_.operators) {
       for (const Backend backend : backends_) {
@@ -90,18 +93,56 @@ class Checker {
     }
   }
 
-  [[nodiscard]] std::vector<Problem> problems(const AnyOperator& op, Backend backend) const {
-    return problems_.empty() ? op.check_problems(backend) : problems_;
+  /// Throws where checking the user's problem would take too long; an operator's own do not.
+  void expect_in_time() const {
+    for (const AnyOperator* op : target_.operators) {
+      for (const Problem& problem : problems_) {
+        BenchEstimate all;
+        for (const Backend backend : backends_) {
+          Context context = Context::on(backend, options_.threads);
+          if (is_quick(*op, problem, context)) continue;
+          const bool twice = is_twice(backend, variants_.front());
+          BenchEstimate one = estimate_check(*op, problem, context, rungs(*op, backend), twice);
+          // Watched for races, a kernel takes about so many times as long.
+          constexpr double watching = 4;
+          if (backend == Backend::simt && !options_.no_races) one.seconds *= watching;
+          std::size_t cases = 0;
+          for (const Variant& variant : variants_) {
+            cases += trials(options_, backend, variant).size();
+          }
+          all.versions += one.versions;
+          all.seconds += static_cast<double>(cases) * one.seconds;
+        }
+        workbench::expect_in_time(
+            *op, '\'' + problem.to_string() + '\'', "check", all, options_.max_seconds,
+            "one rung, one --variant, one --backend or a smaller problem take "
+            "less");
+      }
+    }
   }
 
-  void check(const AnyOperator& op, Backend backend, Progress& progress) {
+  /// The simulated GPU runs its threads in a fixed order: once tells almost everything.
+  static bool is_twice(Backend backend, const Variant& variant) {
+    return backend != Backend::simt || variant == Variant{};
+  }
+
+  /// Those to check; the public call stands last, null, as a rung of its own.
+  [[nodiscard]] std::vector<const RungInfo*> rungs(const AnyOperator& op, Backend backend) const {
     std::vector<const RungInfo*> rungs;
     for (const RungInfo* rung : op.rungs()) {
       if (rung->backend != backend) continue;
       if (target_.rung.empty() || rung->name == target_.rung) rungs.push_back(rung);
     }
-    // The public call stands last, as a rung of its own.
     if (target_.rung.empty() || target_.rung == public_call) rungs.push_back(nullptr);
+    return rungs;
+  }
+
+  [[nodiscard]] std::vector<Problem> problems(const AnyOperator& op, Backend backend) const {
+    return problems_.empty() ? op.check_problems(backend) : problems_;
+  }
+
+  void check(const AnyOperator& op, Backend backend, Progress& progress) {
+    const std::vector<const RungInfo*> rungs = this->rungs(op, backend);
     for (const Problem& problem : problems(op, backend)) {
       for (const Variant& variant : variants_) {
         progress.step(fmt::format("{} {} {} {}", op.name(), to_string(backend), problem.to_string(),
@@ -141,8 +182,7 @@ class Checker {
              const Problem& problem, const Variant& variant, const Trial& trial) {
     Context context = Context::on(backend, trial.threads);
     Judge judge(op, problem, variant, trial.seed, context.device());
-    // The simulated GPU runs its threads in a fixed order: once tells almost everything.
-    const bool twice = backend != Backend::simt || variant == Variant{};
+    const bool twice = is_twice(backend, variant);
     for (const RungInfo* rung : rungs) {
       Case where;
       where.op = op.name();
@@ -206,6 +246,10 @@ CommandSpec::Action setup(Parser app) {
   app.add_option("--threads", options->threads,
                  "only this number of CPU threads; default: 1, 3 and every core")
       .between(1, 4096);
+  app.add_option("--max-seconds", options->max_seconds,
+                 "refuse a --problem that takes longer, as concluded from a smaller one; default: "
+                 "600")
+      .between(1.0, 1e9);
   app.add_flag("--no-races", options->no_races,
                "do not look for data races and bad accesses on the simulated GPU");
   app.add_flag("--first-failure", options->first_failure, "end at the first case that fails");
@@ -225,7 +269,9 @@ CommandSpec::Action setup(Parser app) {
   app.exit_codes({{exit_good, "every case passed, or was skipped for the reason given"},
                   {exit_failed, "a case failed; each comes with the command that repeats it"},
                   {exit_usage, "the command line is wrong"},
-                  {exit_not_here, "the backend is not available here"}});
+                  {exit_not_here,
+                   "the backend is not available here, or the problem takes too long or too much "
+                   "memory"}});
   return [options] { return run(*options); };
 }
 

@@ -20,7 +20,8 @@ namespace rung::workbench {
 namespace {
 
 /// The simulated GPU runs some ten million simple steps a second: more would take minutes.
-constexpr double max_steps = 3e7;  // product of the extents
+constexpr double max_steps = 3e7;       // product of the extents
+constexpr double max_operations = 1e9;  // of a problem with iterations, say; warps do 32 at a time
 
 struct Options {
   std::string target;
@@ -47,15 +48,17 @@ Backend backend_of(const AnyOperator& op, const std::string& rung, const std::st
   return cpu ? Backend::cpu : Backend::cuda;
 }
 
-void expect_quick(const Problem& problem, Backend backend) {
+void expect_quick(const AnyOperator& op, const Problem& problem, Backend backend) {
+  if (backend != Backend::simt) return;
   double steps = 1;
   for (const std::int64_t extent : problem.extents) steps *= static_cast<double>(extent);
-  if (backend != Backend::simt || steps <= max_steps) return;
-  throw Error(
-      ErrorCode::unsupported,
-      fmt::format("problem: {} would take the simulated GPU minutes; counts grow evenly, so "
-                  "that a smaller one tells as much",
-                  problem.to_string()));
+  const double operations = op.outline(problem, Context::on(backend))->cost().operations;
+  if (steps <= max_steps && operations <= max_operations) return;
+  throw Error(ErrorCode::unsupported,
+              fmt::format("problem: {} would take the simulated GPU minutes, with extents of a "
+                          "product of {:.2g} and {:.2g} operations; accepted: {:.2g} and {:.2g}; "
+                          "counts grow evenly, so that a smaller one tells as much",
+                          problem.to_string(), steps, operations, max_steps, max_operations));
 }
 
 /// A problem made on the device that its rungs run on.
@@ -78,7 +81,7 @@ class Problems {
     if (problems.empty()) {
       problems = op.bench_problems(backend);
     } else {
-      expect_quick(problems.front(), backend);
+      expect_quick(op, problems.front(), backend);
       expect_work(op, problems.front(), Context::on(at), "explain");
     }
     if (problems.empty()) {

@@ -4,28 +4,42 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <charconv>
 #include <cmath>
+#include <optional>
+#include <utility>
 
 #include "rung/bench/clock.hpp"
 #include "rung/core/error.hpp"
 #include "rung/workbench/bench.hpp"
+#include "rung/workbench/compare.hpp"
 #include "rung/workbench/selection.hpp"
 
 namespace rung::workbench {
 namespace {
 
-constexpr double first_elements = 2e6;   // product of the extents of the first, smallest problem
-constexpr double first_simulated = 3e4;  // of that on the simulated GPU
+/// Limits of the first, smallest problem: the product of its extents, and operations or bytes, which
+/// iterations, batches and masks multiply.
+struct FirstProblem {
+  double elements;
+  double work;
+  double textbook_rate;  // operations or bytes per second of the slowest rungs, about
+
+  /// One that cannot be made small is not run at all above this: its time is concluded from its work
+  /// alone.
+  [[nodiscard]] double too_much_to_try() const { return 100 * work; }
+};
+constexpr FirstProblem first_problem{2e6, 5e7, 1e9};
+constexpr FirstProblem first_simulated{3e4, 1e6, 1e7};
+/// Of the oracles: up to long double, in no order that suits the hardware.
+constexpr double oracle_rate = 3e8;
 constexpr std::int64_t min_extent = 16;
+constexpr int max_halvings = 40;
 /// A smaller problem may fit a cache that the whole one does not.
 constexpr double caution = 4;
 
-Problem halved(const Problem& problem, int times) {
-  Problem smaller = problem;
-  for (std::int64_t& extent : smaller.extents) {
-    extent = std::max(extent >> times, std::min(extent, min_extent));
-  }
-  return smaller;
+FirstProblem first_of(const Context& context) {
+  return context.backend() == Backend::simt ? first_simulated : first_problem;
 }
 
 double product(const Problem& problem) {
@@ -34,42 +48,110 @@ double product(const Problem& problem) {
   return all;
 }
 
-/// None where sizes depend on each other, as groups and channels do, and the halves do not match.
-std::unique_ptr<Instance> make_halved(const AnyOperator& op, const Problem& problem, int times,
-                                      Context& context) {
-  try {
-    return op.make(halved(problem, times), {}, 1, context.device());
-  } catch (const Error&) {
-    if (times == 0) throw;
-    return nullptr;
-  }
-}
-
 double work(const Cost& cost) { return std::max({cost.operations, cost.bytes, 1.0}); }
 
-/// How often the extents must be halved until the product of the extents is at most `elements`.
-int halvings(const Problem& problem, double elements) {
-  int times = 0;
-  while (product(halved(problem, times)) > elements && times < 30) ++times;
-  return times;
+std::int64_t halved_extent(std::int64_t extent, int times) {
+  return std::max(extent >> times, std::min(extent, min_extent));
+}
+
+/// "1000" or "31x31" with each number halved; as it was where it is something else.
+std::string halved_numbers(const std::string& text, int times) {
+  std::string result;
+  const char* at = text.data();
+  const char* const end = at + text.size();
+  for (;;) {
+    std::int64_t number = 0;
+    const auto [behind, error] = std::from_chars(at, end, number);
+    if (error != std::errc() || number < 0) return text;
+    result += std::to_string(halved_extent(number, times));
+    if (behind == end) return result;
+    if (*behind != 'x') return text;
+    result += 'x';
+    at = behind + 1;
+  }
 }
 
 }  // namespace
 
+/// A problem with its extents halved, none below 16, and so those options that multiply its work:
+/// numbers of iterations, batches, the extents of a mask.
+class Halving {
+ public:
+  Halving(const AnyOperator& op, const Problem& problem, const Context& context)
+      : op_(op), problem_(problem), context_(context) {
+    const double whole = work(op.outline(problem, context)->cost());
+    for (std::size_t i = 0; i < problem.options.size(); ++i) {
+      Problem smaller = problem;
+      smaller.options[i].value = halved_numbers(problem.options[i].value, 1);
+      constexpr double less = 0.6;
+      const double some = work_of(smaller);
+      if (smaller != problem && some > 0 && some < less * whole) options_.push_back(i);
+    }
+  }
+
+  [[nodiscard]] Problem operator()(int times) const {
+    Problem smaller = problem_;
+    for (std::int64_t& extent : smaller.extents) extent = halved_extent(extent, times);
+    for (const std::size_t i : options_) {
+      smaller.options[i].value = halved_numbers(problem_.options[i].value, times);
+    }
+    return smaller;
+  }
+
+  /// How often to halve until the problem is within the limits of a first one, or gets no smaller.
+  [[nodiscard]] int times() const {
+    const FirstProblem limit = first_of(context_);
+    int times = 0;
+    for (Problem now = (*this)(0); times < max_halvings; ++times) {
+      if (product(now) <= limit.elements && work_of(now) <= limit.work) break;
+      Problem next = (*this)(times + 1);
+      if (next == now) break;
+      now = std::move(next);
+    }
+    return times;
+  }
+
+  /// None where sizes depend on each other, as groups and channels do, and the halves do not match.
+  [[nodiscard]] std::unique_ptr<Instance> make(int times) const {
+    try {
+      return op_.make((*this)(times), {}, 1, context_.device());
+    } catch (const Error&) {
+      if (times == 0) throw;
+      return nullptr;
+    }
+  }
+
+  /// Operations or bytes, whichever are more; 0 where the halves do not match.
+  [[nodiscard]] double work_of(int times) const { return work_of((*this)(times)); }
+
+ private:
+  [[nodiscard]] double work_of(const Problem& problem) const {
+    try {
+      return work(op_.outline(problem, context_)->cost());
+    } catch (const Error&) {
+      return 0;
+    }
+  }
+
+  const AnyOperator& op_;
+  const Problem& problem_;
+  const Context& context_;
+  std::vector<std::size_t> options_;
+};
+
 SmallerProblems::SmallerProblems(const AnyOperator& op, const Problem& problem, const Cost& cost,
                                  Context& context)
-    : op_(op),
-      problem_(problem),
+    : halving_(std::make_unique<Halving>(op, problem, context)),
       cost_(cost),
       context_(context),
-      max_halvings_(halvings(problem, first_elements)) {
+      max_halvings_(halving_->times()) {
   made_.resize(static_cast<std::size_t>(max_halvings_));
 }
 SmallerProblems::~SmallerProblems() = default;
 
 Instance* SmallerProblems::made(int halvings) {
   auto& instance = made_[static_cast<std::size_t>(halvings - 1)];
-  if (!instance) instance = make_halved(op_, problem_, halvings, context_);
+  if (!instance) instance = halving_->make(halvings);
   return instance.get();
 }
 
@@ -77,9 +159,15 @@ RuntimeEstimate SmallerProblems::predict(const RungInfo& rung, double longest_ca
   constexpr double short_call = 0.1;  // of which the first may have loaded a library
   RuntimeEstimate estimate;
   for (int times = max_halvings_; times > 0; --times) {
-    const Problem smaller = halved(problem_, times);
     Instance* const instance = made(times);
     if (instance == nullptr || !instance->supports(rung, context_)) continue;
+    const Cost cost = instance->cost();
+    const std::string smaller = (*halving_)(times).to_string();
+    if (const FirstProblem limit = first_of(context_); work(cost) > limit.too_much_to_try()) {
+      // Nothing smaller was conclusive.
+      if (estimate.smaller.empty()) estimate.seconds = work(cost_) / limit.textbook_rate;
+      break;
+    }
     const auto timed = [&] {
       const double begin = bench::now();
       instance->run(rung, context_);
@@ -88,13 +176,10 @@ RuntimeEstimate SmallerProblems::predict(const RungInfo& rung, double longest_ca
     };
     double seconds = timed();
     if (seconds < short_call) seconds = std::min(seconds, timed());
-    const Cost cost = instance->cost();
-    estimate = {seconds * work(cost_) / work(cost), smaller.to_string(), seconds, cost.operations};
+    estimate = {seconds * work(cost_) / work(cost), smaller, seconds, cost.operations};
     if (estimate.seconds * caution < longest_call) break;
     // The next step costs about eight times as much: when that is too long already, so is the rest.
-    const Problem next = halved(problem_, times - 1);
-    const double next_seconds = seconds * product(next) / std::max(product(smaller), 1.0);
-    if (next_seconds > longest_call) break;
+    if (seconds * halving_->work_of(times - 1) / work(cost) > longest_call) break;
   }
   return estimate;
 }
@@ -133,53 +218,131 @@ double seconds_of_version(double call, Backend backend, bool predicted, const Be
          bench::rounds_of(call, plan.timing) * sample;
 }
 
+/// The share of rows that the oracle computes, of the output of which it computes most.
+double judged_share(const Instance& instance) {
+  const double operations = instance.cost().operations;
+  double most = 0;
+  for (const Inputs::Entry& entry : instance.inputs.entries()) {
+    if (!entry.written || entry.tensor.empty()) continue;
+    const Extents& shape = entry.tensor.shape;
+    const auto rows = static_cast<double>(shape.product() / row_length(shape));
+    most = std::max(most, static_cast<double>(rows_to_judge(shape, operations, 1).size()) / rows);
+  }
+  return most;
+}
+
+/// A problem, or a smaller one of its kind, made and timed, and what follows for the whole.
+class FirstTrial {
+ public:
+  FirstTrial(const AnyOperator& op, const Problem& problem, Context& context)
+      : context_(context), whole_(op.outline(problem, context)), cost_(whole_->cost()) {
+    const Halving halving(op, problem, context);
+    times_ = halving.times();
+    double begin = bench::now();
+    while (!(instance_ = halving.make(times_))) {
+      --times_;
+      begin = bench::now();
+    }
+    const double made = bench::now();
+    instance_->inputs.reset();
+    const Cost tried = instance_->cost();
+    const double byte_growth = cost_.bytes / std::max(tried.bytes, 1.0);
+    growth_ = work(cost_) / work(tried);
+    making_ = (made - begin) * byte_growth;
+    renewing_ = (bench::now() - made) * byte_growth;
+  }
+
+  [[nodiscard]] bool is_smaller() const { return times_ > 0; }
+  /// Of a rung, or of the public call when it is null; none if it fails, or nothing takes it.
+  [[nodiscard]] std::optional<double> seconds_of_call(const RungInfo* rung) {
+    if (rung != nullptr && !instance_->supports(*rung, context_)) return std::nullopt;
+    const FirstProblem limit = first_of(context_);
+    if (work(instance_->cost()) > limit.too_much_to_try()) {
+      return work(cost_) / limit.textbook_rate;
+    }
+    try {
+      return growth_ * first_timing(*instance_, rung, context_);
+    } catch (const std::exception&) {
+      return std::nullopt;
+    }
+  }
+  [[nodiscard]] double making() const { return making_; }
+  /// Before each of two checked calls outputs are filled; that they are compared costs as much.
+  [[nodiscard]] double renewing() const { return 4 * renewing_; }
+  [[nodiscard]] double oracle() const {
+    return whole_->reference_operations(judged_share(*whole_)) / oracle_rate;
+  }
+
+ private:
+  Context& context_;
+  std::unique_ptr<Instance> whole_;  // an outline
+  Cost cost_;
+  std::unique_ptr<Instance> instance_;
+  int times_ = 0;
+  double growth_ = 1;
+  double making_ = 0;
+  double renewing_ = 0;
+};
+
 }  // namespace
 
 BenchEstimate estimate_bench(const AnyOperator& op, const Problem& problem, Context& context,
                              const BenchPlan& plan) {
-  const bool simulated = context.backend() == Backend::simt;
-  int times = halvings(problem, simulated ? first_simulated : first_elements);
-  double begin = bench::now();
-  auto instance = make_halved(op, problem, times, context);
-  while (!instance) {
-    begin = bench::now();
-    instance = make_halved(op, problem, --times, context);
-  }
-  const double made = bench::now();
-  instance->inputs.reset();
-  const double making = made - begin;
-  const double renewing = bench::now() - made;
-  // What each halving saves, from the costs of this problem and of one that is smaller still.
-  double work_growth = product(problem) / product(halved(problem, times));
-  double byte_growth = work_growth;
-  if (const auto smaller = times > 0 ? make_halved(op, problem, times + 1, context) : nullptr) {
-    const Cost cost = instance->cost();
-    const Cost less = smaller->cost();
-    work_growth = std::pow(std::max(work(cost) / work(less), 1.0), times);
-    byte_growth = std::pow(std::max(cost.bytes / std::max(less.bytes, 1.0), 1.0), times);
-  }
-
+  FirstTrial trial(op, problem, context);
   BenchEstimate estimate;
   const auto add = [&](const RungInfo* rung) {
     if (!is_wanted(plan, rung != nullptr ? rung->name : public_call)) return;
-    if (rung != nullptr && !instance->supports(*rung, context)) return;
+    const std::optional<double> call = trial.seconds_of_call(rung);
+    if (!call) return;
     ++estimate.versions;
-    try {
-      const double call = work_growth * first_timing(*instance, rung, context);
-      const bool predicted = times > 0 && rung != nullptr;
-      // Before each of two checked calls outputs are filled; that they are compared costs as much.
-      estimate.seconds +=
-          seconds_of_version(call, context.backend(), predicted, plan) + 4 * renewing * byte_growth;
-    } catch (const std::exception&) {
-      --estimate.versions;  // its check will fail, or nothing takes this problem
-    }
+    const bool predicted = trial.is_smaller() && rung != nullptr;
+    estimate.seconds += seconds_of_version(*call, context.backend(), predicted, plan);
+    if (!predicted || *call <= plan.longest_call) estimate.seconds += trial.renewing();
   };
   for (const RungInfo* rung : op.rungs()) {
     if (rung->backend == context.backend() && rung_availability(*rung)) add(rung);
   }
   add(nullptr);
-  if (estimate.versions > 0) estimate.seconds += 2 * making * byte_growth;
+  if (estimate.versions > 0) estimate.seconds += 2 * trial.making() + trial.oracle();
   return estimate;
+}
+
+BenchEstimate estimate_check(const AnyOperator& op, const Problem& problem, Context& context,
+                             const std::vector<const RungInfo*>& rungs, bool twice) {
+  FirstTrial trial(op, problem, context);
+  BenchEstimate estimate;
+  for (const RungInfo* rung : rungs) {
+    if (rung != nullptr && !rung_availability(*rung)) continue;
+    const std::optional<double> call = trial.seconds_of_call(rung);
+    if (!call) continue;
+    ++estimate.versions;
+    estimate.seconds += (twice ? 2 : 1) * (*call + trial.renewing() / 2);
+  }
+  if (estimate.versions > 0) estimate.seconds += trial.making() + trial.oracle();
+  return estimate;
+}
+
+double estimate_call(const AnyOperator& op, const Problem& problem, Context& context) {
+  if (is_quick(op, problem, context)) return 0;
+  FirstTrial trial(op, problem, context);
+  return trial.seconds_of_call(nullptr).value_or(0) + trial.oracle();
+}
+
+bool is_quick(const AnyOperator& op, const Problem& problem, const Context& context) {
+  const double limit = first_of(context).work;
+  const auto outline = op.outline(problem, context);
+  return work(outline->cost()) <= limit && outline->reference_operations(1) <= limit;
+}
+
+void expect_in_time(const AnyOperator& op, std::string_view problems, std::string_view what,
+                    const BenchEstimate& estimate, double max_seconds, std::string_view less) {
+  if (estimate.seconds <= max_seconds) return;
+  throw Error(
+      ErrorCode::unsupported,
+      fmt::format("problem: {} of {} takes {} to {} ({} version{}); accepted: {} s, or what "
+                  "--max-seconds says; {}",
+                  problems, op.name(), format_estimate(estimate.seconds), what, estimate.versions,
+                  estimate.versions == 1 ? "" : "s", max_seconds, less));
 }
 
 std::string format_estimate(double seconds) {

@@ -114,6 +114,10 @@ int run(const Options& options) {
         continue;
       }
       const Problem problem = draw_problem(op, survey.draw, options.seed, index);
+      if (bench::now() + estimate_call(op, problem, context) >= until) {
+        ++left;
+        continue;
+      }
       progress.step(problem.to_string());
       progress.say(problem.to_string());
       SurveyRow row = survey_problem(op, problem, context, plan, machine);
@@ -130,8 +134,10 @@ int run(const Options& options) {
   }
   fmt::print("{}", survey_text(survey));
   if (left > 0) {
-    say(fmt::format("{} of {} problems are left, because {} s were over (--seconds){}.", left,
-                    options.count, options.seconds,
+    say(
+        fmt::format("{} of {} problems are left, because {} s were over, or are too few for one "
+                    "(--seconds){}.",
+                    left, options.count, options.seconds,
                     options.json.empty() ? "; with --json FILE a survey can go on"
                                          : "; the same command goes on with them"));
   }

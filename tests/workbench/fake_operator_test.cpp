@@ -24,7 +24,7 @@ RungList<Fake>& Fake::rungs() { return fake_rungs; }
 
 Cost Fake::cost(const Args& args) {
   const auto elements = static_cast<double>(args.x.size());
-  return {.bytes = 8 * elements, .operations = elements};
+  return {.bytes = 8 * elements, .operations = args.times * elements};
 }
 
 namespace {
@@ -154,7 +154,7 @@ std::vector<Problem> Fake::check_problems(Backend) {
 std::vector<Problem> Fake::bench_problems(Backend) { return {Problem::parse("f32 4x16")}; }
 
 Fake::Call Fake::make(const Problem& problem, Inputs& inputs) {
-  problem.expect(name, 2, {"zero", "rows_of"});
+  problem.expect(name, 2, {"zero", "rows_of", "times"});
   const Extents shape{problem.extents[0], problem.extents[1]};
   if (const std::int64_t multiple = problem.integer("rows_of", 1); shape[0] % multiple != 0) {
     reject(name, fmt::format("{} rows, no multiple of {}", shape[0], multiple));
@@ -162,7 +162,7 @@ Fake::Call Fake::make(const Problem& problem, Inputs& inputs) {
   const auto zero = [](std::int64_t, double) { return 0.0; };
   const ConstTensorRef x = problem.has("zero") ? inputs.input("x", DType::f32, shape, zero)
                                                : inputs.input("x", DType::f32, shape);
-  return {x, inputs.output("y", DType::f32, shape)};
+  return {x, inputs.output("y", DType::f32, shape), problem.number("times", 1)};
 }
 
 std::span<const ArgumentSpec> Fake::arguments() {

@@ -102,6 +102,24 @@ TEST(CheckProblem, OfNothingLeavesNothingToTimeOrExplain) {
   EXPECT_EQ(checked.code, 0) << checked.said;
 }
 
+// From what smaller problems take, whatever multiplies the work: iterations, batches, extents.
+TEST(CheckProblem, TakingTooLongIsRefusedBeforeItBegins) {
+  constexpr const char* accepted = "accepted: 600 s, or what --max-seconds says";
+  expect_refused({"check"}, {{"stencil", "f32 64x64,mask=3x3,iterations=2147483647", 3, accepted},
+                             {"gemm", "f32 8192x8192x8192", 3, accepted}});
+  expect_refused({"bench"}, {{"stencil", "f32 64x64,mask=3x3,iterations=2147483647", 3,
+                              "accepted: 3600 s, or what --max-seconds says"}});
+  const auto check = [](const std::string& words) {
+    return shell(RUNG_BINARY " check " + words).code;
+  };
+  const std::string many =
+      "stencil/best --backend cpu --variant plain --problem "
+      "'f32 32x32,mask=3x3,iterations=20000' --max-seconds ";
+  EXPECT_EQ(check(many + "1"), 3);
+  EXPECT_EQ(check(many + "600"), 0);
+  EXPECT_EQ(check("gemm --backend cpu --problem 'e4m3 2147483x6x7' --max-seconds 1"), 3);
+}
+
 TEST(Output, CutShortByAFullDiskIsAFailureOfEveryCommand) {
   for (const std::string words :
        {"--help", "--version", "list", "list --json", "amdahl 0.9 4", "occupancy --json",

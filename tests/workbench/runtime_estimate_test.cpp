@@ -64,6 +64,67 @@ TEST(RuntimeEstimate, SizesThatCannotBeHalvedAreEstimatedToo) {
       << "no smaller problem to conclude from";
 }
 
+// Iterations of a stencil, say: the first problem has fewer.
+TEST(RuntimeEstimate, WhatMultipliesTheWorkIsHalvedToo) {
+  Context context = Context::on(Backend::cpu, 1);
+  const AnyOperator& fake = find_operator("fake");
+  const RungInfo& right = rung_of(fake, "right");
+  const auto predict = [&](const char* text) {
+    const Problem problem = Problem::parse(text);
+    const Cost cost = fake.outline(problem, context)->cost();
+    constexpr double sure = 1e6;  // of less than that the first of them is
+    return workbench::SmallerProblems(fake, problem, cost, context).predict(right, sure);
+  };
+  const auto many = predict("f32 64x64,times=2000000000");
+  EXPECT_EQ(many.smaller, "f32 16x16,times=122070");
+  EXPECT_GT(many.seconds, 0);
+  EXPECT_EQ(predict("f32 64x64,times=20").smaller, "") << "small enough as it is";
+  EXPECT_EQ(predict("f32 65536x65536,rows_of=32").smaller, "f32 1024x1024,rows_of=32")
+      << "an option that multiplies nothing stays";
+}
+
+// Nothing of it can be made smaller: it is not tried.
+TEST(RuntimeEstimate, WhatCannotBeMadeSmallIsConcludedFromItsWork) {
+  Context context = Context::on(Backend::cpu, 1);
+  const AnyOperator& fake = find_operator("fake");
+  const Problem problem = Problem::parse("f32 16x16,times=2.5e12");
+  const auto estimate =
+      workbench::estimate_check(fake, problem, context, {&rung_of(fake, "throws")}, true);
+  EXPECT_EQ(estimate.versions, 1) << "it would throw if it were called";
+  EXPECT_GT(estimate.seconds, 1e5);
+  EXPECT_FALSE(workbench::is_quick(fake, problem, context));
+  EXPECT_TRUE(workbench::is_quick(fake, Problem::parse("f32 16x16,times=2.5"), context));
+}
+
+TEST(RuntimeEstimate, OfACheckGrowsWithTheProblem) {
+  Context context = Context::on(Backend::cpu, 1);
+  const AnyOperator& fake = find_operator("fake");
+  const auto seconds = [&](const char* problem) {
+    return workbench::estimate_check(fake, Problem::parse(problem), context,
+                                     {&rung_of(fake, "right"), nullptr}, true)
+        .seconds;
+  };
+  EXPECT_GT(seconds("f32 65536x65536"), 20 * seconds("f32 4096x4096"));
+}
+
+TEST(RuntimeEstimate, MoreThanIsAcceptedNamesTheProblemAndWhatIs) {
+  const AnyOperator& fake = find_operator("fake");
+  const auto expect = [&](double max_seconds) {
+    workbench::expect_in_time(fake, "'f32 4x4'", "check", {.versions = 3, .seconds = 7300},
+                              max_seconds, "a smaller problem takes less");
+  };
+  expect(7300);
+  try {
+    expect(600);
+    ADD_FAILURE() << "accepted";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ErrorCode::unsupported);
+    EXPECT_STREQ(error.what(),
+                 "problem: 'f32 4x4' of fake takes about 2 h to check (3 versions); accepted: 600 "
+                 "s, or what --max-seconds says; a smaller problem takes less");
+  }
+}
+
 // As what launching a kernel takes: sixteen times the smallest problem's 100 ms are too many.
 TEST(RuntimeEstimate, WhatStartingTakesDoesNotGrow) {
   Context context = Context::on(Backend::cpu, 1);
