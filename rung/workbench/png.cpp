@@ -22,8 +22,8 @@ namespace rung::workbench {
 namespace {
 
 constexpr png_uint_32 max_side = 1 << 20;
-constexpr std::size_t max_chunk_bytes = std::size_t{8} << 20;  // of what is not pixels, inflated
-constexpr int max_other_chunks = 100;
+/// Compressed image data behind the last pixel that are still inflated: some encoders write a few.
+constexpr std::size_t max_trailing_bytes = std::size_t{16} << 10;
 /// What deflate makes of a byte at most.
 constexpr std::uint64_t max_inflation = 1032;
 
@@ -65,10 +65,6 @@ bool on_file(png_structp png, const F& f) noexcept {
     return false;
   }
 }
-void read_bytes(png_structp png, png_bytep to, std::size_t bytes) {
-  const auto read = [&](FileReader& file) { file.read(to, bytes); };
-  if (!on_file<FileReader>(png, read)) png_error(png, "cannot be read");
-}
 void write_bytes(png_structp png, png_bytep from, std::size_t bytes) {
   const auto write = [&](FileWriter& file) { file.write(from, bytes); };
   if (!on_file<FileWriter>(png, write)) png_error(png, "cannot be written");
@@ -76,6 +72,36 @@ void write_bytes(png_structp png, png_bytep from, std::size_t bytes) {
 void flush(png_structp) {}
 
 // --- reading -------------------------------------------------------------------------------------
+
+/// A file being read, and how much of its image has been decoded.
+struct Source {
+  explicit Source(const std::string& path) : file(path) {}
+
+  FileReader file;
+  std::uint64_t rows_left = 0;     // not decoded yet, of all passes
+  std::size_t trailing_bytes = 0;  // of image data, read after the last row was decoded
+};
+
+/// libpng inflates image data to their end, however much follows the pixels: 1 MB of them are 1 GB.
+void read_bytes(png_structp png, png_bytep to, std::size_t bytes) {
+  auto& source = *static_cast<Source*>(png_get_io_ptr(png));
+  constexpr png_uint_32 idat = 0x49444154;
+  const bool image_data = (png_get_io_state(png) & PNG_IO_MASK_LOC) == PNG_IO_CHUNK_DATA &&
+                          png_get_io_chunk_type(png) == idat;
+  if (image_data && source.rows_left == 0) {
+    source.trailing_bytes += bytes;
+    if (source.trailing_bytes > max_trailing_bytes) {
+      png_error(png, "its image data go on behind the last pixel");
+    }
+  }
+  const auto read = [&](Source& from) { from.file.read(to, bytes); };
+  if (!on_file<Source>(png, read)) png_error(png, "cannot be read");
+}
+
+/// libpng calls it with each decoded row, before it looks for the end of the image data.
+void count_row(png_structp png, png_row_infop, png_bytep) {
+  --static_cast<Source*>(png_get_io_ptr(png))->rows_left;
+}
 
 struct Reader {
   png_structp png;
@@ -102,13 +128,25 @@ struct Header {
   std::size_t out_of_a_row;  // and as they become
 };
 
+/// Rows that libpng decodes: of interlaced pictures those that each pass has.
+std::uint64_t rows_to_decode(const Header* header) {
+  if (header->passes == 1) return header->height;
+  std::uint64_t rows = 0;
+  for (int pass = 0; pass < header->passes; ++pass) {
+    if (PNG_PASS_COLS(header->width, pass) > 0) rows += PNG_PASS_ROWS(header->height, pass);
+  }
+  return rows;
+}
+
 /// Everything in front of the pixels, and what they are to become.
-bool read_header(png_structp png, png_infop info, FileReader* file, Header* header) {
+bool read_header(png_structp png, png_infop info, Source* source, Header* header) {
   if (setjmp(png_jmpbuf(png)) != 0) return false;
   png_set_user_limits(png, max_side, max_side);
-  png_set_chunk_cache_max(png, max_other_chunks);
-  png_set_chunk_malloc_max(png, max_chunk_bytes);
-  png_set_read_fn(png, file, read_bytes);
+  // Comments, profiles and the like are skipped, not inflated. PLTE and tRNS are none of them.
+  constexpr int all_of_them = -1;
+  png_set_keep_unknown_chunks(png, PNG_HANDLE_CHUNK_NEVER, nullptr, all_of_them);
+  png_set_read_fn(png, source, read_bytes);
+  source->rows_left = 1;  // some: nothing is decoded yet
   png_read_info(png, info);
   header->width = png_get_image_width(png, info);
   header->height = png_get_image_height(png, info);
@@ -116,6 +154,8 @@ bool read_header(png_structp png, png_infop info, FileReader* file, Header* head
   png_set_expand(png);  // palettes, few bits, transparent colours
   png_set_scale_16(png);
   header->passes = png_set_interlace_handling(png);
+  source->rows_left = rows_to_decode(header);
+  png_set_read_user_transform_fn(png, count_row);
   png_read_update_info(png, info);
   header->channels = png_get_channels(png, info);
   header->out_of_a_row = png_get_rowbytes(png, info);
@@ -217,12 +257,12 @@ void expect_picture(const std::string& path, const ConstTensorRef& tensor) {
 }  // namespace
 
 Tensor read_png(const std::string& path) {
-  FileReader file(path);
-  const std::size_t file_bytes = file.size();
+  Source source(path);
+  const std::size_t file_bytes = source.file.size();
   Trouble trouble;
   const Reader reader(trouble);
   Header header{};
-  if (!read_header(reader.png, reader.info, &file, &header)) trouble.raise(path);
+  if (!read_header(reader.png, reader.info, &source, &header)) trouble.raise(path);
   expect_plausible(path, header, file_bytes);
   Tensor tensor(DType::u8, {header.height, header.width, header.channels});
   if (!read_pixels(reader.png, &header, tensor.data<png_byte>())) trouble.raise(path);

@@ -3,12 +3,14 @@
 //
 // Reading  any PNG becomes H x W x C of u8: C is 1 (grey), 2 (grey, alpha), 3 (R G B) or 4 (R G B,
 //          alpha). Palettes become their colours, transparent colours alpha; 1, 2 and 4 bits are
-//          widened to 8, 16 bits rounded to 8. Gamma and colour profiles are left alone.
+//          widened to 8, 16 bits rounded to 8. Gamma and colour profiles are left alone, comments
+//          skipped.
 // Writing  u8 of H x W, or H x W x C with C 1 to 4, of any strides on any device; 8 bits a channel.
 //          The file appears in full or not at all (file_writer.hpp).
 // Errors   Error(io): no PNG, malformed or truncated; a file that claims more pixels than its size
-//          can hold. Error(out_of_memory): more than is available. Error(unsupported): a tensor
-//          that no PNG can be made of. The message names the file.
+//          can hold, or whose image data go on for more than 16 KiB, as compressed, behind the last
+//          pixel: they are not inflated. Error(out_of_memory): more than is available.
+//          Error(unsupported): a tensor that no PNG can be made of. The message names the file.
 #pragma once
 
 #include <string>
