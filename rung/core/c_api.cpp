@@ -2,6 +2,10 @@
 // The C interface's contexts, tensors and errors.
 #include "rung/core/c_api.hpp"
 
+#include <pthread.h>
+
+#include <cstdlib>
+#include <cstring>
 #include <span>
 #include <utility>
 
@@ -13,20 +17,38 @@ static_assert(RUNG_INTERNAL == static_cast<int>(ErrorCode::internal));
 static_assert(RUNG_U16 == static_cast<int>(DType::u16));
 static_assert(RUNG_SIMT == static_cast<int>(Backend::simt));
 
-/// The message of this thread's last failure. A string where memory allows, else a literal.
+/// The message of this thread's last failure: a copy where memory allows, else a literal. Without a
+/// destructor: where there is no memory to register one, the C library ends the process.
 struct LastError {
-  std::string text;
+  char* text = nullptr;
   const char* shown = "";
 };
-thread_local LastError last_error;
+constinit thread_local LastError last_error;
+
+/// Frees the copies of threads that end.
+struct Copies {
+  pthread_key_t key{};
+  bool known = pthread_key_create(&key, std::free) == 0;
+};
+
+/// Null if there is no memory.
+char* kept_copy(const char* message) noexcept {
+  static const Copies copies;
+  char* const copy = copies.known ? strdup(message) : nullptr;
+  if (copy != nullptr && pthread_setspecific(copies.key, copy) != 0) {
+    std::free(copy);
+    return nullptr;
+  }
+  return copy;
+}
 
 }  // namespace
 
 rung_status report(ErrorCode code, const char* message) noexcept {
-  try {
-    last_error.text = message;
-    last_error.shown = last_error.text.c_str();
-  } catch (...) {
+  if (char* const copy = kept_copy(message); copy != nullptr) {
+    std::free(std::exchange(last_error.text, copy));
+    last_error.shown = copy;
+  } else {
     last_error.shown = "out of memory, and none left to say where";
   }
   return static_cast<rung_status>(code);
