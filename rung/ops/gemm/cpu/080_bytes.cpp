@@ -3,7 +3,8 @@
 //
 // Idea     8-bit operands: a byte is looked up in a table of 256 values, so that one loop nest
 //          serves e4m3, e5m2 and i8. A panel of B, 128 steps of k by 256 columns, is widened once
-//          for 32 rows of C; sums of a panel are multiplied by the factors of its blocks.
+//          for 32 rows of C; sums of a panel are multiplied by the factors of its blocks. Up to four
+//          columns, or rows where k is contiguous in B, are dot products without a panel.
 // Changes  against cache_tiled: types; the panel of B is a copy, of floats (or of integers).
 // Cost     2 m n k operations of f32; B is widened m / 32 times.
 // Limits   the compiler's vectors. Integers are multiplied in 32 bits, one where the machine has
@@ -12,6 +13,7 @@
 // Source   -
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <cstdint>
 #include <type_traits>
 
@@ -26,6 +28,7 @@ using namespace gemm_cpu;
 constexpr std::int64_t tile_rows = 32;
 constexpr std::int64_t tile_columns = 256;
 constexpr std::int64_t depth = gemm_scale_block;
+constexpr std::int64_t thin = 4;  // columns, or rows, up to which no panel is made
 static_assert(tile_columns % gemm_scale_block == 0);
 
 /// What each byte stands for. Integers are kept modulo 2^32.
@@ -119,6 +122,32 @@ struct Product {
     c(x, i, j) = static_cast<Out>(value);
   }
 
+  struct Run {
+    std::int64_t begin, count;
+  };
+  /// A block of k for a few columns or rows, by dot products, whose four chains of sums overlap: a
+  /// panel would be mostly empty, or each of its elements stored in another page and used once.
+  void add_dots(Tile<Sum>& tile, std::int64_t x, Run rows, Run columns, Run steps) const {
+    for (std::int64_t i = 0; i < rows.count; ++i) {
+      const std::uint8_t* const left = &a(x, rows.begin + i, steps.begin);
+      for (std::int64_t j = 0; j < columns.count; ++j) {
+        const std::uint8_t* const right = &b(x, steps.begin, columns.begin + j);
+        Sum chain[4] = {};
+        std::int64_t p = 0;
+        for (; p + 4 <= steps.count; p += 4) {
+          for (std::int64_t c = 0; c < 4; ++c) {
+            chain[c] += of_a[left[(p + c) * a.strides[2]]] * of_b[right[(p + c) * b.strides[1]]];
+          }
+        }
+        for (; p < steps.count; ++p) {
+          chain[0] += of_a[left[p * a.strides[2]]] * of_b[right[p * b.strides[1]]];
+        }
+        tile.sums[i][j] += factor(x, rows.begin + i, steps.begin / depth, columns.begin + j) *
+                           ((chain[0] + chain[1]) + (chain[2] + chain[3]));
+      }
+    }
+  }
+
   /// Up to 32 x 256 elements of C from (i0, j0) on.
   void multiply(Tile<Sum>& tile, std::int64_t x, std::int64_t i0, std::int64_t j0) const {
     const std::int64_t rows = std::min(tile_rows, m - i0);
@@ -127,6 +156,10 @@ struct Product {
     for (std::int64_t p0 = 0; p0 < k; p0 += depth) {
       const std::int64_t steps = std::min(depth, k - p0);
       const bool down = b.strides[1] == 1;  // k is contiguous: read along it
+      if (columns <= thin || (down && rows <= thin)) {
+        add_dots(tile, x, {i0, rows}, {j0, columns}, {p0, steps});
+        continue;
+      }
       for (std::int64_t outer = 0; outer < (down ? columns : steps); ++outer) {
         for (std::int64_t inner = 0; inner < (down ? steps : columns); ++inner) {
           const std::int64_t p = down ? inner : outer;
@@ -176,8 +209,21 @@ Support supports(const Gemm::Args& args, const Context&) {
 }
 
 double estimate(const Gemm::Args& args, const Context& context) {
-  constexpr double rate = 4e9;  // operations per second and thread
-  return Gemm::cost(args).operations / rate / context.threads();
+  const auto batch = static_cast<double>(args.batch()), m = static_cast<double>(args.m());
+  const auto n = static_cast<double>(args.n()), k = static_cast<double>(args.k());
+  // An element of A is looked up, and a loop begun, for up to 256 columns; the panel of B is stored
+  // along its rows or across them, where each element is in another page.
+  constexpr double multiply_add = 0.18e-9, row_of_panel = 5e-9;
+  constexpr double multiply_add_of_thin = 1.4e-9;
+  const bool along_k = args.b.strides[1] == 1;
+  const bool is_thin = args.n() <= thin || (along_k && args.m() <= thin);
+  const double widen = along_k ? 7e-9 : 1.1e-9;
+  const double down = std::ceil(m / tile_rows), along = std::ceil(n / tile_columns);
+  const double work =
+      is_thin ? m * n * k * multiply_add_of_thin
+              : m * n * k * multiply_add + m * k * along * row_of_panel + down * k * n * widen;
+  const double threads = std::clamp<double>(batch * down * along, 1, context.threads());
+  return batch * work / threads;
 }
 
 void run(const Gemm::Args& args, Context& context) {

@@ -150,6 +150,8 @@ std::vector<Problem> Gemm::check_problems(Backend backend) {
       "e5m2 70x200x129,ta,scaled,alpha=2,bias,relu",
       "i8 1x1x1",
       "i8 16x16x32,tb",
+      "i8 5x300x1100,residual",
+      "i8 300x1x70,ta,beta=2",
       "i8 33x29x47,ta,beta=-1",
       "i8 70x66x160,tb,alpha=3,bias,relu,residual",
       "i8 24x40x100,batch=2,ta,tb,bias_rows",
