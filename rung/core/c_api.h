@@ -52,7 +52,9 @@ typedef struct rung_device {
 } rung_device;
 
 /* The caller's memory, described. Strides count elements, may be zero (broadcast) and in any
- * order; NULL strides mean C-contiguous. At most 8 axes. */
+ * order; NULL strides mean C-contiguous. At most 8 axes. Overlap is decided by address ranges, from
+ * the lowest to the highest byte that a tensor touches, so that tensors whose elements interleave
+ * are refused. */
 typedef struct rung_tensor {
   void* data;
   rung_dtype dtype;
@@ -75,7 +77,8 @@ RUNG_C_API size_t rung_dtype_size(rung_dtype dtype);
  * to NULL on failure. */
 RUNG_C_API rung_status rung_tensor_create(rung_dtype dtype, int rank, const int64_t* shape,
                                           rung_device device, rung_tensor** tensor);
-/* Only what rung_tensor_create made; NULL is allowed. Work that uses it should be done. */
+/* Only what rung_tensor_create made, and once: destroying it twice, or using it afterwards, is
+ * undefined, as with free(). NULL is allowed and does nothing. Work that uses it should be done. */
 RUNG_C_API void rung_tensor_destroy(rung_tensor* tensor);
 
 /* Copies the elements of `from` to `to`: one shape and dtype, any strides, any devices, a copy
@@ -101,7 +104,9 @@ RUNG_C_API rung_status rung_backend_available(rung_backend backend);
  * other backends. *context is set to NULL on failure. */
 RUNG_C_API rung_status rung_context_create(rung_backend backend, int device_or_threads,
                                            void* stream, rung_context** context);
-/* NULL is allowed. Enqueued work should be done: see rung_context_synchronize. */
+/* Only what rung_context_create made, and once: destroying it twice, or using it afterwards, is
+ * undefined, as with free(). NULL is allowed and does nothing. Enqueued work should be done: see
+ * rung_context_synchronize. */
 RUNG_C_API void rung_context_destroy(rung_context* context);
 /* How calls on a CPU choose among an operator's kernels, which may add in different orders.
  * RUNG_CHOICE_REPEATABLE, the default: by shapes, layouts and options alone, so that any number of

@@ -36,7 +36,8 @@ class RUNG_API Tensor {
 };
 
 /// Copies elements between tensors of one shape and dtype, any strides, any devices. Synchronous.
-/// Throws Error when shapes or dtypes differ or the two overlap.
+/// Throws Error when shapes or dtypes differ or the two overlap: by address ranges, so that tensors
+/// whose elements interleave are refused.
 RUNG_API void copy(const ConstTensorRef& from, const TensorRef& to);
 
 }  // namespace rung

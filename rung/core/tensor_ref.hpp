@@ -40,7 +40,7 @@ RUNG_API const char* to_string(Backend backend) noexcept;
 /// Reads "cpu", "cuda" or "simt"; throws Error(invalid_argument).
 RUNG_API Backend parse_backend(std::string_view text);
 
-/// Where memory lives. The simulated GPU's memory is host memory: cpu and simt may share tensors.
+/// Where memory lives. The simulated GPU's is host memory, which cpu shares in a build with simt.
 struct Device {
   Backend backend = Backend::cpu;
   int index = 0;

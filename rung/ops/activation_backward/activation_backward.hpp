@@ -14,7 +14,9 @@
 // Shapes   saved, dy and dx of one shape, of any rank.
 // Strides  any, zero (broadcast) in what is read too; dx must not overlap itself.
 // Types    one for all: f32, f64, f16, bf16. f16 and bf16 are computed in f32 and rounded once.
-// Aliasing dx may be dy or saved itself; otherwise they must not overlap.
+// Aliasing dx may be dy or saved itself; otherwise they must not overlap. Overlap is decided by
+//          address ranges, from the lowest to the highest byte that a tensor touches, so that
+//          tensors whose elements interleave are refused.
 // Accuracy with u the unit roundoff of the arithmetic: sign and relu are exact; sigmoid and tanh
 //          |error| <= 6 u |dx|; gelu 16 u |dy| (Phi + |x| (1 + x^2 / 8) phi); silu
 //          16 u |dy| (s + |x| (1 + |x| / 8) s (1 - s)); plus one rounding to dx's type. Results

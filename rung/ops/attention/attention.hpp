@@ -27,7 +27,9 @@
 // Range    with finite q, k and v: partial sums of scores, scores times log2(e), and the number of
 //          keys seen times max |v| do not overflow the arithmetic. Where one does, o and lse of the
 //          query may be any numbers, infinite or NaN.
-// Aliasing o and lse overlap nothing else.
+// Aliasing o and lse overlap nothing else. Overlap is decided by address ranges, from the lowest to
+//          the highest byte that a tensor touches, so that tensors whose elements interleave are
+//          refused.
 // Accuracy with u the unit roundoff of the arithmetic (twice that for f16 and bf16, where tensor
 //          cores truncate), a_j = scale sum_d |q_d k_jd|, n the number of keys that are seen, p the
 //          unit roundoff of f16 or bf16 for these types (weights may be rounded to the type of v

@@ -16,7 +16,9 @@
 // Options  of the axes that the image has; those of the others must keep their defaults.
 // Strides  any, zero (broadcast) in what is read too; y must not overlap itself.
 // Types    x, w, y, bias: one of f32, f64, f16, bf16. Sums are kept in f32, f64 for f64.
-// Aliasing y overlaps nothing else.
+// Aliasing y overlaps nothing else. Overlap is decided by address ranges, from the lowest to the
+//          highest byte that a tensor touches, so that tensors whose elements interleave are
+//          refused.
 // Accuracy |error| <= (n + 3) u (sum |w x| + |bias|), n = C/G times the taps of a filter, u the
 //          unit roundoff of the arithmetic, plus one rounding to y's type; twice that where tensor
 //          cores add (f16, bf16), for they truncate. Activations add a few units in the last place,

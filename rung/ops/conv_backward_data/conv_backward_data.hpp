@@ -10,7 +10,9 @@
 // Options  strides, paddings, dilations, groups and channels_last as they were given to conv.
 // Strides  any, zero (broadcast) in what is read too; dx must not overlap itself.
 // Types    dy, w, dx: one of f32, f64, f16, bf16. Sums are kept in f32, f64 for f64.
-// Aliasing dx overlaps nothing else.
+// Aliasing dx overlaps nothing else. Overlap is decided by address ranges, from the lowest to the
+//          highest byte that a tensor touches, so that tensors whose elements interleave are
+//          refused.
 // Accuracy |error| <= (n + 3) u sum |w dy|, n = K/G times the taps of a filter, u the unit
 //          roundoff of the arithmetic, plus one rounding to dx's type; twice that where tensor
 //          cores add.

@@ -11,7 +11,9 @@
 // Options  strides, paddings, dilations, groups and channels_last as they were given to conv.
 // Strides  any, zero (broadcast) in what is read too; dw must not overlap itself.
 // Types    x, dy, dw: one of f32, f64, f16, bf16. Sums are kept in f32, f64 for f64.
-// Aliasing dw overlaps nothing else.
+// Aliasing dw overlaps nothing else. Overlap is decided by address ranges, from the lowest to the
+//          highest byte that a tensor touches, so that tensors whose elements interleave are
+//          refused.
 // Accuracy |error| <= (n + 3) u sum |dy x|, n the results of all images per filter, u the unit
 //          roundoff of the arithmetic, plus one rounding to dw's type; twice that where tensor
 //          cores add. Sums are cut into slices, so that n counts as n / slices + slices in

@@ -14,7 +14,9 @@
 //          type of the computation.
 // Integers wrap: results are right modulo 2^8, 2^32, 2^64.
 // Aliasing z may be x, y or w exactly (same data, shape and strides: the call works in place);
-//          otherwise they must not overlap.
+//          otherwise they must not overlap. Overlap is decided by address ranges, from the lowest
+//          to the highest byte that a tensor touches, so that tensors whose elements interleave are
+//          refused.
 // Accuracy add, sub, mul, div are IEEE's, rounded once; fma and axpy are fused: one rounding. f16
 //          and bf16 results are those of f32, rounded. exp, tanh, sigmoid: 4 units in the last
 //          place of f32 or f64; silu: 5; gelu: 8. Before they are rounded to f16 or bf16, sigmoid,

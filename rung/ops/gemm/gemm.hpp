@@ -21,6 +21,8 @@
 // Zero     m, n or batch = 0: nothing is written. k = 0 or alpha = 0: A and B are not read.
 //          beta = 0: C is not read, so that NaN in it does not survive.
 // Aliasing C must not overlap any other tensor. In place, a residual before the activation is beta.
+//          Overlap is decided by address ranges, from the lowest to the highest byte that a tensor
+//          touches, so that tensors whose elements interleave are refused.
 // Accuracy |error| <= (k + 4) u (|alpha| |op(A)| |op(B)| + |beta C| + |bias|) elementwise, u the
 //          unit roundoff of the accumulator, plus one rounding to C's type; activations add a few
 //          units in the last place [N. Higham, Accuracy and Stability of Numerical Algorithms, 2nd

@@ -25,7 +25,7 @@ typedef struct rung_histogram_options {
 RUNG_C_API rung_status rung_histogram_options_init(rung_histogram_options* options, size_t size);
 
 /* counts[b] = the number of elements of x in bin b. counts: n of i32 or i64, not overlapping x or
- * edges. NULL options are the defaults. */
+ * edges (by address ranges: see rung_tensor). NULL options are the defaults. */
 RUNG_C_API rung_status rung_histogram(rung_context* context, const rung_tensor* x,
                                       const rung_tensor* counts,
                                       const rung_histogram_options* options);

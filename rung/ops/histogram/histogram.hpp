@@ -28,7 +28,9 @@
 // Zero     an empty x gives zeros (accumulate: changes nothing).
 // Overflow x of more than 2^31 - 1 elements needs i64 counts: Error otherwise. With accumulate, the
 //          sum with what was there must fit too; it wraps.
-// Aliasing counts must not overlap x or edges.
+// Aliasing counts must not overlap x or edges. Overlap is decided by address ranges, from the
+//          lowest to the highest byte that a tensor touches, so that tensors whose elements
+//          interleave are refused.
 // Accuracy exact: whole numbers, the same whatever the order, the rung and the number of threads.
 // Errors   Error(invalid_argument) for shapes, types, ranges, aliasing; Error(unsupported) where no
 //          rung of the backend takes the call, with every rung's reason.

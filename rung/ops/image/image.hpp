@@ -42,7 +42,9 @@
 //                      infinity.
 //          A NaN or infinity reaches the pixels whose window contains it, and no others; where it
 //          meets a weight of zero is not defined.
-// Aliasing y must not overlap x.
+// Aliasing y must not overlap x. Overlap is decided by address ranges, from the lowest to the
+//          highest byte that a tensor touches, so that tensors whose elements interleave are
+//          refused.
 // Repeats  the same bits from run to run and for any number of threads.
 // Errors   Error(invalid_argument) for shapes, types, aliasing, radius < 0 or > 15, a sigma below 0
 //          or not finite, an amount beyond -64 to 64.

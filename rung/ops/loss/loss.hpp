@@ -25,7 +25,9 @@
 //          ignored one: the row's loss and dx are NaN, and so is the result. Cross entropy: an
 //          x of -infinity has p = 0, and an infinite loss where q is not 0; +infinity or NaN in a
 //          row, or nothing but -infinity, make its loss and dx NaN.
-// Aliasing dx may be x itself; otherwise what is written overlaps nothing else.
+// Aliasing dx may be x itself; otherwise what is written overlaps nothing else. Overlap is decided
+//          by address ranges, from the lowest to the highest byte that a tensor touches, so that
+//          tensors whose elements interleave are refused.
 // Accuracy with u the unit roundoff of the arithmetic, m a row's maximum, K = C / 8 + 48 (in
 //          naive rungs C + 48):
 //            cross_entropy  |error of a row| <= K u (1 + sum q_c |m - x_c| + log sum exp(x_c - m))

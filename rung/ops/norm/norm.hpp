@@ -18,7 +18,9 @@
 // Sum      s is rounded to the type of x, asked for or not: the fused call gives, bit for bit, what
 //          adding first and normalising the result gives.
 // Aliasing y and sum may each be x or residual itself (the same elements in the same places);
-//          otherwise what is written overlaps nothing else.
+//          otherwise what is written overlaps nothing else. Overlap is decided by address ranges,
+//          from the lowest to the highest byte that a tensor touches, so that tensors whose
+//          elements interleave are refused.
 // Special  no rows: nothing is written. n = 0: mean and rstd are NaN.
 //          NaN, infinity: layer: one of them makes mean, rstd and y of its row NaN. rms: a NaN makes
 //          rstd and y NaN; a row with infinities and no NaN has rstd 0, y is beta where s is finite

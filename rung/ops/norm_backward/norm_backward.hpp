@@ -14,7 +14,9 @@
 // Strides  any; zero (broadcast) in what is read. What is written must not overlap itself.
 // Types    x, dy, dx: one of f32, f64, f16, bf16. gamma, and dgamma and dbeta: that type or, for
 //          f16 and bf16, f32. mean and rstd: f32, f64 for f64. Arithmetic is f32 (f64 for f64).
-// Aliasing dx may be dy or x itself; otherwise what is written overlaps nothing else.
+// Aliasing dx may be dy or x itself; otherwise what is written overlaps nothing else. Overlap is
+//          decided by address ranges, from the lowest to the highest byte that a tensor touches, so
+//          that tensors whose elements interleave are refused.
 // Special  no rows: dgamma and dbeta are 0. A NaN or an infinity in a row of x makes its dx NaN; it
 //          makes dgamma NaN where it makes y NaN in norm. A row of finite elements that overflows
 //          (norm.hpp) has rstd = 0 and z = 0: its dx is 0, and it adds nothing to dgamma. So does a

@@ -19,7 +19,9 @@
 // Strides  any, zero (broadcast) in gradients too; what is written must not overlap itself.
 // Types    parameters and gradients: one of f32, f64, f16, bf16. Moments, master and norm: f32, f64
 //          for f64, as is the arithmetic; squares are added up in f64.
-// Aliasing none.
+// Aliasing none: no two tensors overlap. Overlap is decided by address ranges, from the lowest to
+//          the highest byte that a tensor touches, so that tensors whose elements interleave are
+//          refused.
 // Accuracy with u the unit roundoff of the arithmetic and G = |c g| + |decay p|:
 //            sgd   |error of m| <= 8 u (|momentum m| + G)
 //                  |error of p| <= 2 u |p| + 8 u rate (|momentum m| + G), nesterov: twice that

@@ -22,7 +22,9 @@
 // NaN      a NaN makes its windows NaN, maxima too, whose index is then that of the last NaN of the
 //          window in row-major order; of equal maxima it is the first, of nothing but -infinity the
 //          first tap. All as PyTorch. +0 and -0 are equal: a maximum may be either.
-// Aliasing what is written overlaps nothing else.
+// Aliasing what is written overlaps nothing else. Overlap is decided by address ranges, from the
+//          lowest to the highest byte that a tensor touches, so that tensors whose elements
+//          interleave are refused.
 // Accuracy max without bias and activation: exact. Else with u the unit roundoff of the arithmetic,
 //          n = kh kw, W the sum of weights (for the average 1 each):
 //            average, weighted  |error| <= (n + 4) u (sum |w v| + |P| sum |w|) / |W|

@@ -16,7 +16,9 @@
 // Strides  any, zero (broadcast) in what is read too; dx must not overlap itself.
 // Types    dy, dx, x, y, weights: one of f32, f64, f16, bf16. Arithmetic is f32, f64 for f64.
 //          indices: i64 or i32.
-// Aliasing dx overlaps nothing else.
+// Aliasing dx overlaps nothing else. Overlap is decided by address ranges, from the lowest to the
+//          highest byte that a tensor touches, so that tensors whose elements interleave are
+//          refused.
 // Accuracy with u the unit roundoff of the arithmetic, n the number of windows over a place, W the
 //          sum of weights (for the average 1 each), of kh kw terms:
 //            max                |error| <= n u sum |dy|

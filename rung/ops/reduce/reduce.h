@@ -37,8 +37,8 @@ typedef struct rung_reduce_options {
 RUNG_C_API rung_status rung_reduce_options_init(rung_reduce_options* options, size_t size);
 
 /* y = the reduction of x over the axes, or over each segment of the last axis. y has the kept axes,
- * or all axes with those reduced of extent 1; it must not overlap x. NULL options are the
- * defaults. */
+ * or all axes with those reduced of extent 1; it must not overlap x (by address ranges: see
+ * rung_tensor). NULL options are the defaults. */
 RUNG_C_API rung_status rung_reduce(rung_context* context, const rung_tensor* x,
                                    const rung_tensor* y, const rung_reduce_options* options);
 

@@ -40,7 +40,9 @@
 //          [N. Higham, Accuracy and Stability of Numerical Algorithms, 2nd ed., sections 4.2, 4.3]
 // Repeats  the same bits run to run and for any number of threads, on one machine, for one layout
 //          (shape, strides, alignment).
-// Aliasing y must overlap neither x nor offsets.
+// Aliasing y must overlap neither x nor offsets. Overlap is decided by address ranges, from the
+//          lowest to the highest byte that a tensor touches, so that tensors whose elements
+//          interleave are refused.
 // Errors   Error(invalid_argument) for shapes, axes, types, aliasing, reducing nothing (see above),
 //          an i32 index of more than 2^31 - 1 elements.
 #pragma once

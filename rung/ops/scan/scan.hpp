@@ -35,8 +35,10 @@
 //          (shape, strides): chunks have fixed sizes, and what is before a chunk is combined in
 //          one fixed order however the threads or blocks are timed.
 // Nothing  an axis or a tensor without elements: nothing is written.
-// Aliasing y may be x itself (same place, shape and strides); otherwise they must be disjoint.
-//          y must not overlap offsets.
+// Aliasing y may be x itself (same place, shape and strides); otherwise they must be disjoint. y
+//          must not overlap offsets. Overlap is decided by address ranges, from the lowest to the
+//          highest byte that a tensor touches, so that tensors whose elements interleave are
+//          refused.
 // Errors   Error(invalid_argument) for shapes, axis, types, aliasing; Error(unsupported) where no
 //          rung of the backend takes the call, with every rung's reason.
 // Source   G. Blelloch, Prefix Sums and Their Applications, 1990.

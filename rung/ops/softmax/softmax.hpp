@@ -17,7 +17,9 @@
 //          masked, is all 0 (log: all -infinity), where others divide 0 by 0. +infinity or NaN in a
 //          row makes all of it NaN. Backward needs no exception for masked elements: y = 0 gives
 //          dx = 0; with log, exp(-infinity) = 0 gives dx = s dy.
-// Aliasing y may lie exactly on x (in place), dx on y or on dy; else they must be disjoint.
+// Aliasing y may lie exactly on x (in place), dx on y or on dy; else they must be disjoint. Overlap
+//          is decided by address ranges, from the lowest to the highest byte that a tensor touches,
+//          so that tensors whose elements interleave are refused.
 // Accuracy with u the unit roundoff of the arithmetic, n the length of a row, z = s (x - m):
 //          |error| <= (n / 8 + 40 + 8 |z_i|) u y_i, plus one rounding to y's type; log: the same
 //          without the factor y_i. Backward: (n / 8 + 40) u (|s y_i| (|dy_i| + sum |dy_j y_j|));

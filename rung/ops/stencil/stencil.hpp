@@ -27,7 +27,9 @@
 //          to 255 (NaN: 0).
 // Iterations  the result takes the place of x, so many times. In between values are rounded to y's
 //          type: n iterations give what n calls give.
-// Aliasing y must not overlap x or a mask: there is no stencil in place.
+// Aliasing y must not overlap x or a mask: there is no stencil in place. Overlap is decided by
+//          address ranges, from the lowest to the highest byte that a tensor touches, so that
+//          tensors whose elements interleave are refused.
 // Accuracy with u the unit roundoff of the sums' type and K the number of the mask's elements:
 //          |error| <= (K + 4) u |s| sum_k |w[k] x[.]|, plus one rounding to y's type; sums are made
 //          of additions alone, so that an infinity or NaN reaches the elements whose window

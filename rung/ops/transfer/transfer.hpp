@@ -7,7 +7,9 @@
 // Shapes   equal, contiguous (C order).
 // Layout   x and y in host memory, pageable or page-locked; the device's memory is in between.
 // Types    f32, f64, f16, bf16; relu also i32, i64, u8. Accuracy is that of elementwise.
-// Aliasing y may be x exactly; otherwise they must not overlap.
+// Aliasing y may be x exactly; otherwise they must not overlap. Overlap is decided by address
+//          ranges, from the lowest to the highest byte that a tensor touches, so that tensors whose
+//          elements interleave are refused.
 // Waits    y is complete when the call returns. Not for capture in a CUDA graph.
 // Memory   device and page-locked buffers belong to the context, grow to the largest need seen and
 //          are kept; chunked_streams needs 64 MiB on the device and 128 MiB of page-locked memory

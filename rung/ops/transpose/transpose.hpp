@@ -8,8 +8,9 @@
 // Strides  any, in elements, negative ones too; zero (broadcast) in x; y must not overlap itself.
 // Types    all: elements are moved as opaque bits, NaNs, signs of zero and subnormals as they are.
 // Zero     an empty tensor: nothing is read or written. No axes (order empty, rank 0): one element.
-// Aliasing x and y must not overlap: the memory from the first to the last element of one must hold
-//          none of the other. There is no transpose in place.
+// Aliasing x and y must not overlap; there is no transpose in place. Overlap is decided by address
+//          ranges, from the lowest to the highest byte that a tensor touches, so that tensors whose
+//          elements interleave are refused.
 // Accuracy exact, and so the same on every backend and with any number of threads.
 // Errors   Error(invalid_argument) for shapes, types, an order that is not a permutation, aliasing.
 // Source   the operation is NumPy's transpose; how to do it fast is in README.md.
