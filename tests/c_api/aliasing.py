@@ -41,9 +41,6 @@ def repeat_in_place(case, function, tensors, options, given, pairs):
     for output, one, other in zip(outputs, *found):
         same_bits(f"{function}, {output}: {result} in the memory of an input and apart from it differ", one, other,
                   output.dtype)
-    for output, values in zip(outputs, found[0]):
-        if output.size:
-            output.stored.view(output.dtype.bits)[...] = values.view(output.dtype.bits)
 
 
 def span(tensor):

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """differential.py's calls of attention: the definition in double precision under the bound of attention.hpp; NaN,
 infinities and scores of -infinity, in keys that a query sees and in keys that it does not see."""
+import math
+
 import numpy as np
 from comparison import Wrong, close, first_place
 from rung_types import FLOATS, I32, arithmetic
@@ -92,8 +94,11 @@ def check_element(what, dtype, q, k, v, o, lse, seen, scale):
     plain = [np.nan_to_num(x, nan=0, posinf=0, neginf=0) for x in (q, k)]
     scores = scale * (q @ np.swapaxes(k, 1, 2))
     terms = scale * (np.abs(plain[0]) @ np.swapaxes(np.abs(plain[1]), 1, 2))
-    # Products that overflow may do so with either sign on the way.
-    overflow = (~hidden & (terms / scale > dtype.arithmetic_largest * 0.99)).any(axis=2)
+    finite_v = np.nan_to_num(v, nan=0, posinf=0, neginf=0)
+    # Beyond the header's range o and lse may be any numbers.
+    in_range = dtype.arithmetic_largest * 0.99
+    overflow = (~hidden & ((terms / scale > in_range) | (terms * math.log2(math.e) > in_range))).any(axis=2)
+    overflow |= seen * np.abs(finite_v).max(initial=0) > in_range
     scores = np.where(hidden, -np.inf, scores)
     is_nan = (np.isnan(scores) | np.isposinf(scores)).any(axis=2)
     largest = scores.max(axis=2, keepdims=True, initial=-np.inf)
@@ -110,17 +115,12 @@ def check_element(what, dtype, q, k, v, o, lse, seen, scale):
     larger = (weights * np.exp(error)).sum(axis=2, keepdims=True)
     of_sum = np.log(np.where(larger == 0, 1, larger))
     of_sums = (2 * keys + 40) * step
-    finite_v = np.nan_to_num(v, nan=0, posinf=0, neginf=0)
     underflow = 2.0**-25 if dtype.name == "f16" else dtype.arithmetic_normal
     factor = weights * (np.expm1(error + of_sum) + of_sums + kept) + underflow * ~hidden
     wanted, bound = weights @ finite_v, np.where(hidden, 0, factor) @ np.abs(finite_v) + dtype.arithmetic_normal
-    reaches = visible_values(hidden, v)
-    check_special(what, o, reaches, none & ~is_nan, seen)
-    special = reaches["nan"] | reaches["infinite"]
+    special = check_special(what, o, scores, hidden, v, overflow)
     wanted = np.where(is_nan[..., None], np.nan, wanted)
-    # Sums are divided by the sum of weights in the end, and may overflow before.
-    overflow_of_sums = total * np.abs(finite_v).max(initial=0) > dtype.arithmetic_largest / 2
-    free = overflow[..., None] | overflow_of_sums | (special | ~np.isfinite(bound)) & ~is_nan[..., None]
+    free = overflow[..., None] | (special | ~np.isfinite(bound)) & ~is_nan[..., None]
     close(f"{what}: o", o, wanted, bound, dtype, free)
     if lse is None:
         return
@@ -130,21 +130,19 @@ def check_element(what, dtype, q, k, v, o, lse, seen, scale):
     close(f"{what}: lse", lse, wanted_lse, of_lse, arithmetic(dtype), overflow | ~np.isfinite(of_lse) & ~is_nan)
 
 
-def visible_values(hidden, v):
-    """Returns by query and column of v whether a key that the query sees has a NaN, or an infinity, there."""
-    sees = (~hidden).astype(np.float64)
-    sees = np.broadcast_to(sees, (v.shape[0],) + sees.shape[1:])
-    return {"nan": sees @ np.isnan(v) > 0, "infinite": sees @ np.isinf(v) > 0}
-
-
-def check_special(what, o, reaches, masked, seen):
-    """A NaN in v makes its column NaN, an infinity makes it infinite or NaN, for every query that sees the key; the
-    result is 0 where all scores that are seen are -infinity and v is finite."""
-    for mask, good, text in ((reaches["nan"], np.isnan(o), "NaN"),
-                             (reaches["infinite"] & ~reaches["nan"], ~np.isfinite(o), "infinite or NaN")):
-        wrong = mask & ~good
+def check_special(what, o, scores, hidden, v, overflow):
+    """A NaN in v makes its column NaN for every query that sees the key, an infinity makes it infinite or NaN, and NaN
+    where the score is -infinity. Returns where such values are seen."""
+    sees = np.broadcast_to(~hidden, scores.shape).astype(np.float64)
+    masked = (np.isneginf(scores) & ~hidden).astype(np.float64)
+    infinite = np.isinf(v).astype(np.float64)
+    is_nan = (sees @ np.isnan(v).astype(np.float64) > 0) | (masked @ infinite > 0)
+    is_infinite = sees @ infinite > 0
+    for mask, good, text in ((is_nan, np.isnan(o), "NaN"), (is_infinite & ~is_nan, ~np.isfinite(o), "infinite or NaN")):
+        wrong = mask & ~good & ~overflow[..., None]
         if wrong.any():
             at = first_place(wrong)
-            scores = "all scores are -infinity" if masked[at[:2]] else "scores are ordinary"
-            raise Wrong(f"{what}: o is {o[at]!r} at {at}, which sees {seen[at[1]]} keys and such a v: {text} is "
-                        f"wanted; {scores}")
+            known = "all scores are -infinity" if np.isneginf(scores[at[:2]]).all() else "scores are ordinary"
+            raise Wrong(f"{what}: o is {o[at]!r} at {at}, which sees {int(sees[at[:2]].sum())} keys and such a v: "
+                        f"{text} is wanted; {known}")
+    return is_nan | is_infinite

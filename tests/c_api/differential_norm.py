@@ -84,9 +84,9 @@ class Statistics:
     def least(self, every, corrected):
         """The bound of every rung, and where it is smaller and holds that of the corrected mean."""
         if self.rms:
-            return every
+            return np.where(self.finite, every, 0)
         holds = 2 * self.k * (1 + self.t**2) < 0.25
-        return np.where(holds, np.minimum(every, corrected), every)
+        return np.where(self.finite, np.where(holds, np.minimum(every, corrected), every), 0)
 
     def z_error(self):
         k, size, t, z = self.k, self.size, self.t, np.abs(self.z)

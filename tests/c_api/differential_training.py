@@ -4,7 +4,7 @@ are no class, rows that are ignored, classes of -infinity."""
 import math
 
 import numpy as np
-from comparison import close
+from comparison import close, same_bits
 from rung_types import FLOATS, F64, arithmetic
 
 IGNORED = -7
@@ -54,8 +54,27 @@ def loss(case):
         given["losses"] = case.output(kept, across)
     case.description = f"loss {kind} {dtype} {shape} along {axis}, {values} values, {given}"
     case.call("loss", x, target.tensor, result, options="loss", given=given, in_place=[(given.get("dx"), x)])
+    if case.flag(0.2):
+        check_layouts(case, x, target.tensor, result, given)
     with np.errstate(all="ignore"):
         check_loss(dtype, kind, np.moveaxis(x.exact(), axis, -1), target, result, given, axis)
+
+
+def check_layouts(case, x, target, result, given):
+    """Neither the strides of dx and losses nor leaving them out change a bit."""
+    other = dict(given)
+    for name in ("dx", "losses"):
+        if name in given and not case.flag(0.3):
+            other[name] = case.output(given[name].dtype, given[name].shape)
+            other[name].prepare(0)
+        else:
+            other.pop(name, None)
+    again = case.output(result.dtype, ())
+    case.run(case.one_of(1, 2), "loss", (x, target, again), case.api.options("loss", **other))
+    for name, one, two in (("result", result, again), ("dx", given.get("dx"), other.get("dx")),
+                           ("losses", given.get("losses"), other.get("losses"))):
+        if one is not None and two is not None:
+            same_bits(f"{name} of a loss with another layout of dx and losses", one.stored, two.stored, one.dtype)
 
 
 def check_loss(dtype, kind, x, target, result, given, axis):

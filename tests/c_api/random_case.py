@@ -234,13 +234,13 @@ class Case:
                 for tensor, one, other in zip(written, first, results):
                     same_bits(f"{function}, {tensor}: {counts[0]} threads and {count} threads differ", one, other,
                               tensor.dtype)
-        for tensor, result in zip(written, first):
-            if tensor.size:
-                tensor.stored.view(tensor.dtype.bits)[...] = result.view(tensor.dtype.bits)
         if in_place and self.flag(0.15):
             repeat_in_place(self, function, tensors, options, given, in_place)
         if self.flag(0.05):
             refuse_overlap(self, function, tensors, options, given, in_place)
+        for tensor, result in zip(written, first):
+            if tensor.size:
+                tensor.stored.view(tensor.dtype.bits)[...] = result.view(tensor.dtype.bits)
 
     def run(self, thread_count, function, tensors, built_options):
         """Makes one call; raises Wrong where it fails."""
