@@ -20,8 +20,8 @@ def close(what, got, wanted, bound, dtype, free=False):
             good = (got == wanted) | free
         else:
             allowed = bound + dtype.rounding(wanted) * (1 + 1e-6)
-            good = (np.abs(got - wanted) <= allowed) | (np.isnan(got) & np.isnan(wanted)) | free
-            good |= got == wanted
+            good = (np.abs(got - wanted) <= allowed) & np.isfinite(wanted)
+            good |= (np.isnan(got) & np.isnan(wanted)) | (got == wanted) | free
             # Infinity, where what is wanted is off by no more than its bound from what rounds to it.
             rounds_to_infinity = dtype.largest * (1 + dtype.own_unit / 2)
             good |= np.isinf(got) & (np.sign(got) == np.sign(wanted)) & (np.abs(wanted) + bound >= rounds_to_infinity)

@@ -30,7 +30,7 @@ from random_case import Case, make_contexts
 OPERATORS = {function.__name__: function for function in (
     activation_backward, attention, conv, conv_backward_data, conv_backward_filter, core, elementwise, gemm, histogram,
     image, loss, norm, norm_backward, optimiser, pool, pool_backward, reduce, scan, softmax, stencil, transpose)}
-HANGS_AFTER = 240  # seconds that one case may take
+HANGS_AFTER = 120  # seconds that one case may take
 MOST_COMPLAINTS = 100
 CASE = struct.Struct("=qqd")  # operator's index, case, when it began
 TEXT = struct.Struct("3000s")
