@@ -58,12 +58,13 @@ struct Tuning {
   Duration join_asleep = microseconds(50);
   // A thread's processor time is read at most this often, as that takes 0.3 us.
   Duration between_samples = microseconds(200);
-  Duration least_loss = microseconds(2);
-  // A worker that has lost more time than it has saved is left out for this many times the
-  // difference: an eighth of all time is lost at most, and less where that happens again.
-  int first_penalty = 8, last_penalty = 64;
-  // What a worker has saved long ago does not count: this excuses one or two losses.
-  Duration most_credit = milliseconds(5);
+  // A worker may lose so much more than it gains: the kernel takes some milliseconds to find cores
+  // for threads that it has woken. It may save up gains for a little more.
+  Duration first_credit = milliseconds(1), most_credit = milliseconds(4);
+  // Then it is left out for this many times what it has lost, more where that happens again.
+  int first_penalty = 16, last_penalty = 128;
+  // The same for time in which a worker has been woken, or waited for, in vain.
+  int first_vain_penalty = 8, last_vain_penalty = 64;
   Duration longest_exclusion = milliseconds(500);
   Duration between_looks_at_affinity = milliseconds(100);
 };
@@ -88,6 +89,9 @@ void pause_core() {
 #endif
 }
 
+/// Time that this thread has waited so far, awake and asleep.
+thread_local constinit Duration spun{0}, slept{0};
+
 /// Spins until done(), then yields; false when `limit` has passed, or another thread has used the
 /// core meanwhile.
 template <class Done>
@@ -98,26 +102,33 @@ bool spin_until(const Done& done, Duration limit) {
     pause_core();
   }
   const Time begin = Clock::now();
-  for (Time now = begin; now - begin < limit;) {
+  Time now = begin;
+  bool is_done = done();
+  while (!is_done && now - begin < limit) {
     if (now - begin < tuning.spin) {
-      for (int look = 0; look < looks_per_time; ++look) {
-        if (done()) return true;
+      for (int look = 0; look < looks_per_time && !is_done; ++look) {
         pause_core();
+        is_done = done();
       }
       now = Clock::now();
       continue;
     }
-    if (done()) return true;
     std::this_thread::yield();
     const Time after = Clock::now();
-    if (after - now > tuning.long_yield) return done();
+    is_done = done();
+    if (after - now > tuning.long_yield) {
+      slept += after - now;
+      break;
+    }
     now = after;
   }
-  return done();
+  spun += now - begin;
+  return is_done;
 }
 
-/// Time that this thread has slept within calls.
-thread_local Duration slept{0};
+}  // namespace
+
+namespace detail {
 
 /// A word that threads wait on: they spin, then yield, then sleep.
 class Signal {
@@ -140,10 +151,6 @@ class Signal {
   std::atomic<std::uint32_t> word_{0};
   std::atomic<int> sleepers_{0};
 };
-
-}  // namespace
-
-namespace detail {
 
 /// Central barrier; the phase counts how often all have met.
 class Barrier {
@@ -191,38 +198,39 @@ Duration thread_cpu_time() {
   return std::chrono::seconds(time.tv_sec) + Duration(time.tv_nsec);
 }
 
-/// Measures how long a thread was kept from running during a call: time that it neither ran nor
-/// slept. Its two clocks are read from time to time only; a loss that is much longer than those
-/// times is always seen.
-class LossMeter {
+/// Measures for how long a thread works on a call, and for how long it is kept from running.
+class WorkMeter {
  public:
-  void begin(Time now) {
+  /// Its processor time is read in short calls now and then only. A long one is always measured,
+  /// from that time on, as if the thread had run since.
+  void begin(Time now, bool measures) {
     begin_ = now;
+    spun_ = spun;
     slept_ = slept;
-    sampled_at_begin_ = now - sampled_ >= tuning.between_samples;
-    if (sampled_at_begin_) sample(now);
+    measures_ = measures || is_due(now);
+    if (measures_) sample(now);
   }
-  /// The loss, or less by up to tuning.between_samples.
-  [[nodiscard]] Duration end() {
+  [[nodiscard]] bool is_due(Time now) const { return now - sampled_ >= tuning.between_samples; }
+  /// False in a short call that has not been measured: nothing is known to have been lost.
+  bool end() {
     const Time now = Clock::now();
     elapsed_ = now - begin_;
-    if (!sampled_at_begin_ && elapsed_ < tuning.between_samples) {
-      unsampled_ += elapsed_;
-      return Duration{0};
+    Duration ran = elapsed_ - (slept - slept_);
+    lost_ = Duration{0};
+    const bool measured = measures_ || elapsed_ >= tuning.between_samples;
+    if (measured) {
+      const Duration before = cpu_time_ + (begin_ - sampled_) * (measures_ ? 0 : 1);
+      sample(now);
+      const Duration all = ran;
+      ran = std::clamp(cpu_time_ - before, Duration{0}, std::max(all, Duration{0}));
+      lost_ = all - ran;
     }
-    // The thread may have run before the call, too.
-    const Duration ran_before = cpu_time_;
-    sample(now);
-    const Duration lost = elapsed_ - (cpu_time_ - ran_before) - (slept - slept_);
-    double calls = 1;
-    if (sampled_at_begin_) {  // it stands for those before it that were not measured
-      calls += Seconds(unsampled_) / Seconds(elapsed_);
-      unsampled_ = Duration{0};
-    }
-    return lost < tuning.least_loss ? Duration{0}
-                                    : std::chrono::duration_cast<Duration>(calls * lost);
+    worked_ = std::max(ran - (spun - spun_), Duration{0});
+    return measured;
   }
   [[nodiscard]] Duration elapsed() const { return elapsed_; }
+  [[nodiscard]] Duration worked() const { return worked_; }
+  [[nodiscard]] Duration lost() const { return lost_; }
 
  private:
   void sample(Time now) {
@@ -230,28 +238,29 @@ class LossMeter {
     cpu_time_ = thread_cpu_time();
   }
 
-  bool sampled_at_begin_ = false;
+  bool measures_ = false;
   Time begin_, sampled_;
-  Duration elapsed_{0}, unsampled_{0}, cpu_time_{0}, slept_{0};
+  Duration cpu_time_{0}, spun_{0}, slept_{0};
+  Duration elapsed_{0}, worked_{0}, lost_{0};
 };
 
-/// Whether a worker is of use: the time that it saves is weighed against the time for which calls
-/// wait for it while it has no core. Where it loses more, it is left out, for longer and longer.
+/// Whether a worker is of use: what calls gain by it is added up. Where that is negative, because
+/// the worker loses its core, it is left out of calls, for longer and longer.
 class Worth {
  public:
   [[nodiscard]] bool is_left_out(Time now) const { return now < until_; }
-  void note(Duration saved, Duration lost, Time now) {
-    balance_ = std::min(balance_ + saved - lost, tuning.most_credit);
+  void add(Duration gain, Time now) {
+    balance_ = std::min(balance_ + gain, tuning.most_credit);
     if (balance_ >= Duration{0}) return;
     const bool again = now < until_ + 2 * length_;
     penalty_ = again ? std::min(2 * penalty_, tuning.last_penalty) : tuning.first_penalty;
-    length_ = std::min(penalty_ * -balance_, tuning.longest_exclusion);
+    length_ = std::min(penalty_ * (tuning.first_credit - balance_), tuning.longest_exclusion);
     until_ = now + length_;
-    balance_ = Duration{0};
+    balance_ = tuning.first_credit;
   }
 
  private:
-  Duration balance_{0}, length_{0};
+  Duration balance_ = tuning.first_credit, length_{0};
   Time until_;
   int penalty_ = 0;
 };
@@ -283,8 +292,9 @@ class RankClaims {
 class TeamCall {
  public:
   TeamCall(Ranks ranks, int threads, void (*body)(const Team&, void*), void* data,
-           RankClaims& claims)
+           RankClaims& claims, bool measured)
       : independent_(ranks == Ranks::independent),
+        measured_(measured),
         threads_(threads),
         body_(body),
         data_(data),
@@ -293,6 +303,8 @@ class TeamCall {
   }
 
   [[nodiscard]] bool independent() const { return independent_; }
+  /// Whether all threads measure their work, short as it may be.
+  [[nodiscard]] bool is_measured() const { return measured_; }
 
   /// Runs `first` and then whatever ranks have not been taken; returns how many.
   int run_ranks_from(int first) {
@@ -333,14 +345,14 @@ class TeamCall {
     }
   }
 
-  bool independent_;
+  bool independent_, measured_;
   int threads_;
   void (*body_)(const Team&, void*);
   void* data_;
   RankClaims& claims_;
   std::exception_ptr failure_;
   std::atomic<bool> failed_{false};
-  alignas(64) Signal size_;
+  alignas(64) detail::Signal size_;
   detail::Barrier barrier_;
 };
 
@@ -371,7 +383,7 @@ class alignas(64) Worker {
     return worth_.is_left_out(now) || (waits && now < wait_from_) ||
            ((!wakes || now < wake_from_) && state_.load(std::memory_order_relaxed) == asleep);
   }
-  void note_loss(Duration lost) { worth_.note(Duration{0}, lost, Clock::now()); }
+  void add_gain(Duration gain, Time now) { worth_.add(gain, now); }
 
   void invite(TeamCall& call) {
     call_ = &call;
@@ -411,15 +423,16 @@ class alignas(64) Worker {
       slept += Clock::now() - begin;
     }
   }
-  /// After a call: what the worker has saved if it took part, and what the caller has lost.
-  void note_use(Duration saved, Duration lost) {
+  /// In the call that has ended.
+  [[nodiscard]] Duration worked() const { return meter_.worked(); }
+  [[nodiscard]] Duration lost() const { return meter_.lost(); }
+  /// After a call in which the worker has taken part.
+  void note_use() {
     if (ranks_run_ > 0) {
-      vain_penalty_ = tuning.first_penalty;
+      vain_penalty_ = tuning.first_vain_penalty;
     } else {
       note_no_use(Duration{0});
-      saved = Duration{0};
     }
-    worth_.note(saved, lost + lost_, Clock::now());
   }
   /// After a call of which it was of no use that the caller waited so long, or woke the worker: for
   /// a while it does neither.
@@ -429,7 +442,7 @@ class alignas(64) Worker {
     const Time from = Clock::now() + vain_penalty_ * cost;
     if (woken_) wake_from_ = from;
     if (waited > Duration{0}) wait_from_ = from;
-    vain_penalty_ = std::min(2 * vain_penalty_, tuning.last_penalty);
+    vain_penalty_ = std::min(2 * vain_penalty_, tuning.last_vain_penalty);
   }
 
  private:
@@ -449,14 +462,14 @@ class alignas(64) Worker {
         hook(index_);
       std::uint32_t expected = invited;
       if (!state_.compare_exchange_strong(expected, joined, std::memory_order_acq_rel)) continue;
-      meter_.begin(Clock::now());
+      meter_.begin(Clock::now(), call_->is_measured());
       if (call_->independent()) {
         ranks_run_ = call_->run_ranks_from(index_ + 1);
       } else {
         call_->run_rank(rank_);
         ranks_run_ = 1;
       }
-      lost_ = meter_.end();
+      meter_.end();
       if (state_.exchange(idle, std::memory_order_acq_rel) == awaited) wake(state_, 1);
     }
   }
@@ -481,8 +494,7 @@ class alignas(64) Worker {
   // Written before the worker may read them, and read after it has written them.
   TeamCall* call_ = nullptr;
   int rank_ = 0, ranks_run_ = 0;
-  Duration lost_{0};
-  alignas(64) LossMeter meter_;  // the worker's own
+  alignas(64) WorkMeter meter_;
   // The caller's own.
   alignas(64) Worth worth_;
   bool waking_ = true;      // started or woken, and has not joined a call since
@@ -490,7 +502,7 @@ class alignas(64) Worker {
   bool woken_ = false;      // by this call
   Duration wake_time_{0};
   Time wake_from_, wait_from_;
-  int vain_penalty_ = tuning.first_penalty;
+  int vain_penalty_ = tuning.first_vain_penalty;
   std::thread thread_;  // starts last
 };
 
@@ -543,8 +555,9 @@ class Pool {
       note_call(begin, Clock::now(), 1);
       return;
     }
-    TeamCall call(ranks, threads, body, data, claims_);
-    meter_.begin(begin);
+    const bool measured = meter_.is_due(begin);
+    TeamCall call(ranks, threads, body, data, claims_, measured);
+    meter_.begin(begin, measured);
     for (Worker* worker : chosen_) worker->invite(call);
     if (call.independent()) {
       call.run_ranks_from(0);
@@ -559,19 +572,15 @@ class Pool {
       call.run_rank(0);
     }
     for (Worker* worker : chosen_) worker->finish();
-    const Duration lost = meter_.end();
-    for (Worker* worker : chosen_) {
-      // A guess: the call would have taken half as long again, divided among the workers. And had
-      // there been no worker, whoever took this thread's core would have found another.
-      worker->note_use(meter_.elapsed() / (2 * static_cast<int>(chosen_.size())), lost);
-    }
+    for (Worker* worker : chosen_) worker->note_use();
+    weigh(meter_.end(), measured);
     note_call(begin, begin + meter_.elapsed(), 1 + static_cast<int>(chosen_.size()));
     call.rethrow();
   }
 
   /// Returns what has been assumed before; 0 is what the system says.
   int assume_cores(int cores) { return std::exchange(assumed_cores_, cores); }
-  void note_loss(int worker, Duration lost) { workers_.at(worker)->note_loss(lost); }
+  void note_loss(int worker, Duration lost) { workers_.at(worker)->add_gain(-lost, Clock::now()); }
 
  private:
   [[nodiscard]] int workers() const { return static_cast<int>(workers_.size()); }
@@ -631,6 +640,34 @@ class Pool {
     });
   }
 
+  /// Credits and debits the workers with what a call has gained: one thread would have done all of
+  /// the work.
+  void weigh(bool measured, bool for_others) {
+    if (!measured) {
+      unmeasured_ += meter_.elapsed();
+      return;
+    }
+    if (chosen_.empty()) return;
+    Duration worked = meter_.worked(), lost{0};
+    for (const Worker* worker : chosen_) {
+      worked += worker->worked();
+      lost += worker->lost();
+    }
+    Seconds gain = worked - meter_.elapsed();
+    if (for_others) {  // it stands for the calls before it that have not been measured
+      gain *= 1 + Seconds(unmeasured_) / Seconds(meter_.elapsed());
+      unmeasured_ = Duration{0};
+    }
+    // Threads that share caches and memory work longer than one.
+    if (gain > Seconds{0}) gain /= 2;
+    const auto equal_part = 1.0 / static_cast<double>(chosen_.size());
+    for (Worker* worker : chosen_) {
+      const bool blamed = gain < Seconds{0} && lost > Duration{0};
+      const double part = blamed ? Seconds(worker->lost()) / Seconds(lost) : equal_part;
+      worker->add_gain(std::chrono::duration_cast<Duration>(gain * part), Clock::now());
+    }
+  }
+
   void note_call(Time begin, Time end, int threads) {
     ended_ = end;
     typical_ += ((end - begin) * threads - typical_) / 4;
@@ -639,7 +676,8 @@ class Pool {
   std::vector<std::unique_ptr<Worker>> workers_;
   std::vector<Worker*> chosen_;  // that take part in the current call
   RankClaims claims_;
-  LossMeter meter_;
+  WorkMeter meter_;
+  Duration unmeasured_{0};  // calls since the last one that stood for others
   int cores_ = 0, assumed_cores_ = all_teams_are_exact() ? team_hooks::enough_cores : 0;
   Time looked_;
   Time ended_;                              // the last call

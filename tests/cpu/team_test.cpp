@@ -181,7 +181,6 @@ TEST(Team, AWorkerThatLostItsCoreIsLeftOutForAWhile) {
 }
 
 TEST(Team, HasNoMoreThreadsThanCores) {
-  const Cores cores(2);
   std::thread([] {  // which has no workers yet
     const Cores cores(2);
     const int before = team_hooks::workers();
