@@ -62,7 +62,8 @@ struct Tuning {
   // for threads that it has woken. It may save up gains for a little more.
   Duration first_credit = milliseconds(1), most_credit = milliseconds(4);
   // Then it is left out for this many times what it has lost, more where that happens again.
-  int first_penalty = 16, last_penalty = 128;
+  int first_penalty = 4, last_penalty = 128;
+  Duration memory = milliseconds(50);
   // The same for time in which a worker has been woken, or waited for, in vain.
   int first_vain_penalty = 8, last_vain_penalty = 64;
   Duration longest_exclusion = milliseconds(500);
@@ -252,7 +253,7 @@ class Worth {
   void add(Duration gain, Time now) {
     balance_ = std::min(balance_ + gain, tuning.most_credit);
     if (balance_ >= Duration{0}) return;
-    const bool again = now < until_ + 2 * length_;
+    const bool again = now < until_ + std::max(2 * length_, tuning.memory);
     penalty_ = again ? std::min(2 * penalty_, tuning.last_penalty) : tuning.first_penalty;
     length_ = std::min(penalty_ * (tuning.first_credit - balance_), tuning.longest_exclusion);
     until_ = now + length_;
