@@ -22,12 +22,12 @@
 //          from the lowest to the highest byte that a tensor touches, so that tensors whose
 //          elements interleave are refused.
 // Special  no rows: nothing is written. n = 0: mean and rstd are NaN.
-//          NaN, infinity: layer: one of them makes mean, rstd and y of its row NaN. rms: a NaN makes
-//          rstd and y NaN; a row with infinities and no NaN has rstd 0, y is beta where s is finite
-//          and NaN where it is not.
+//          NaN, infinity: layer: one of them makes mean, rstd and y of its row NaN. rms: a NaN
+//          makes rstd and y NaN; a row with infinities and no NaN has rstd 0, y is beta where s is
+//          finite and NaN where it is not.
 //          Overflow: finite elements give no NaN, except that epsilon = 0 makes a row of equal
-//          elements NaN. Where sum((s - mean)^2) (rms: sum(s^2)) overflows the arithmetic, or |mean|
-//          is 2^100 or more (f64: 2^960), rstd is 0 and y is beta. It may be so from
+//          elements NaN. Where sum((s - mean)^2) (rms: sum(s^2)) overflows the arithmetic, or
+//          |mean| is 2^100 or more (f64: 2^960), rstd is 0 and y is beta. It may be so from
 //          (1 + n / 64) sum((s - mean)^2) + n (K u mean(|s|))^2 on, as the sum may be taken about a
 //          rounded mean, or that of a part of the row. mean is finite and keeps its bound, even
 //          where sum(|s|) overflows.
@@ -36,16 +36,17 @@
 //            |error of y|    <= K u |gamma| (|z| + S + |z| t S) + 2 u |y|
 //            |error of mean| <= K u mean(|s|)
 //            |error of rstd| <= K u (1 + t S) (1 + t) rstd
-//          plus one rounding to y's type, and 2 K of the arithmetic's smallest number for mean. What
-//          the default choice runs does better where a mean is large against its spread. It corrects
-//          the mean by the mean of what is left over, so that rstd mean(|s - mean|), which is 1 at
-//          most, takes the place of S, which enters squared:
+//          plus one rounding to y's type, and 2 K of the arithmetic's smallest number for mean. The
+//          default choice runs rungs that do better where a mean is large against its spread. They
+//          correct the mean by the mean of what is left over, so that rstd mean(|s - mean|), which
+//          is 1 at most, takes the place of S, which enters squared:
 //            |error of y|    <= 2 K u |gamma| (|z| + 1 + t (1 + |z| t)) + 2 u |y|
 //            |error of mean| <= 2 K u (1 + t) / rstd + u |mean|
 //            |error of rstd| <= 2 K u (1 + t^2) rstd
-//          [T. Chan, G. Golub & R. LeVeque, Algorithms for computing the sample variance, 1983],
-//          where 2 K u (1 + t^2) < 1/4. welford on a CPU has K = n + 32, sum_of_squares no bound but
-//          for rms. With epsilon = 0 the bounds are infinite for a row of equal elements.
+//          where 2 K u (1 + t^2) < 1/4 [T. Chan, G. Golub & R. LeVeque, Algorithms for computing
+//          the sample variance, 1983]. welford on a CPU has K = n + 32; sum_of_squares promises
+//          nothing for layer norm. With epsilon = 0 the bounds are infinite for a row of equal
+//          elements.
 // Repeats  the same bits from run to run and for every number of threads.
 // Errors   Error(invalid_argument) for shapes, axes, types, epsilon, aliasing; Error(unsupported)
 //          where no rung of the backend takes the call, with every rung's reason.

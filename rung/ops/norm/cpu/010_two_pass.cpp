@@ -37,7 +37,7 @@ void run(const Norm::Args& args, Context&) {
       const double distance = double{x[i]} - mean;
       squares += distance * distance;
     }
-    // What overflows in f32 counts as an overflow here, too; a NaN or an infinity is in all results.
+    // A row that overflows f32 counts as an overflow here, too; a NaN makes all results NaN.
     if (std::isnan(squares)) mean = squares;
     const bool overflows =
         !std::isnan(squares + mean) &&

@@ -170,7 +170,7 @@ TEST_P(NormOn, RowsFurtherApartThan32BitsReach) {
   }
 }
 
-/// A call on rows of T with beta, mean and rstd, in one of the layouts that rungs treat differently.
+/// A call on rows of T with beta, mean and rstd, in a layout that rungs treat differently.
 template <class T>
 class Rows {
  public:

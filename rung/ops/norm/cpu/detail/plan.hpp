@@ -18,9 +18,9 @@ namespace rung::norm_cpu {
 constexpr std::int64_t block = 4096;
 constexpr std::int64_t blocks_of(std::int64_t n) { return (n + block - 1) / block; }
 
-/// Moments about `center`, a rounded mean: rest = sum(s - center), which is what rounding left of the
-/// mean, and squares = sum((s - center)^2). RMS norm has center = rest = 0. Squares that overflow are
-/// infinite; layer norm then has the mean in `center` and rest = 0 (finite_moments()).
+/// Moments about `center`, a rounded mean: rest = sum(s - center), which is what rounding left of
+/// the mean, and squares = sum((s - center)^2). RMS norm has center = rest = 0. Where squares are
+/// infinite, layer norm has the mean in `center`, and rest = 0 (finite_moments()).
 template <class V>
 struct Moments {
   V center;
@@ -31,8 +31,8 @@ struct Moments {
 template <class V>
 inline constexpr V infinite = std::numeric_limits<V>::infinity();
 
-/// Means of this size and more count as an overflow: s - center may be infinite. The squares of such
-/// elements overflow anyway, unless all of them are equal.
+/// Means of this size and more count as an overflow: s - center may be infinite. The squares of
+/// such elements overflow anyway, unless all of them are equal.
 template <class V>
 inline constexpr V too_large = static_cast<V>(sizeof(V) == 8 ? 0x1p960 : 0x1p100);
 
@@ -42,10 +42,9 @@ bool in_range(V squares, V mean) {
   return squares < infinite<V> && std::abs(mean) < too_large<V>;
 }
 
-/// Recomputes the moments of finite elements whose sums overflow: the mean, and infinite squares. A
-/// NaN or an infinity makes all three NaN, and so does n = 0. Slow: one element at a time, in a type
-/// of more range.
-/// element(i) is s[i].
+/// Recomputes the moments of finite elements whose sums overflow: the mean, and infinite squares.
+/// NaN or infinity makes all three NaN, and so does n = 0. Slow: one element at a time, in a type
+/// of more range. element(i) is s[i].
 template <class V, class Element>
 [[gnu::noinline, gnu::cold]] Moments<V> moments_past_overflow(const Element& element,
                                                               std::int64_t n) {
@@ -68,8 +67,7 @@ template <class T>
 Moments<Accumulator<T>> finite_moments(const Moments<Accumulator<T>>& moments, const T* s,
                                        std::int64_t n) {
   using V = Accumulator<T>;
-  if (in_range(moments.squares, moments.center)) [[likely]]
-    return moments;
+  if (in_range(moments.squares, moments.center)) return moments;
   return moments_past_overflow<V>([s](std::int64_t i) { return static_cast<V>(s[i]); }, n);
 }
 
@@ -105,13 +103,13 @@ Scale<V> scale_of(const Moments<V>& moments, std::int64_t n, double epsilon) {
 
 /// Combines the moments of a row's blocks, in double, about the center of the first one: only
 /// distances between centers are added, never the centers themselves, so that f64 keeps the digits
-/// that a large mean would cost [Chan, Golub & LeVeque]. That center is off the mean of n elements by
-/// at most sqrt(n / block) standard deviations, which cost variance and mean n / block roundings; the
-/// contract allows n / 8.
+/// that a large mean would cost [Chan, Golub & LeVeque]. That center is off the mean of n elements
+/// by at most sqrt(n / block) standard deviations, which cost n / block roundings; the contract
+/// allows n / 8.
 template <class V>
 class CombinedMoments {
  public:
-  /// Of a row of n elements.
+  /// Starts a row of n elements.
   explicit CombinedMoments(std::int64_t n) : part_(1 / static_cast<double>(n)) {}
 
   /// Adds the next `count` elements.

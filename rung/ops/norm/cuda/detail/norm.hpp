@@ -17,9 +17,9 @@ namespace rung::norm_cuda::inline RUNG_TARGET {
 
 using norm_lines::Lines;
 
-/// Factors of a row's sums. Sums of s and of s - center are taken of terms times `shrink`, in the same
-/// multiply-add: those of finite elements do not overflow then, so that one that is not finite means
-/// an element that is not.
+/// Factors of a row's sums. Terms of the sums of s and of s - center are multiplied by `shrink`, in
+/// the same multiply-add: sums of finite elements do not overflow then, so that a sum that is not
+/// finite means an element that is not.
 template <class W>
 struct SumFactors {
   W part;         // 1 / n: NaN comes out of 0 * infinity where n is 0
@@ -128,8 +128,8 @@ struct Moments {
   }
 };
 
-/// The moments of `count` elements about a center that is `distance` less. Squares that are infinite
-/// stay so: what is added may be infinite of the other sign.
+/// The moments of `count` elements about a center that is `distance` less. Infinite squares stay:
+/// the summand may be infinite of the other sign.
 template <class W>
 __device__ __forceinline__ Moments<W> moved_by(Moments<W> moments, W distance, W count,
                                                const SumFactors<W>& factors) {
@@ -145,7 +145,7 @@ __device__ __forceinline__ Moments<W> moved_by(Moments<W> moments, W distance, W
 /// large that s - center may overflow: the squares overflow in either case.
 template <class W>
 __device__ __forceinline__ W center_near(W mean) {
-  constexpr W limit = sizeof(W) == 8 ? W(0x1p960) : W(0x1p100);
+  constexpr W limit = static_cast<W>(sizeof(W) == 8 ? 0x1p960 : 0x1p100);
   return -limit < mean && mean < limit ? mean : W{0};
 }
 
