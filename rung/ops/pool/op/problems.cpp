@@ -137,6 +137,19 @@ std::vector<Problem> Pool::check_problems(Backend backend) {
       "bf16 2x64x28x28,k=3,s=1,p=1,average,nhwc",
       "f32 1x1x600x600,k=31,s=7,p=15,average,valid",
       "f64 2x8x60x61,k=3,s=2,p=1,indices=i64",
+      "f32 1x1x3x20000,k=3x5,s=1,p=1x2,average,valid",  // rows of several blocks
+      "f16 1x1x2x20001,k=2x3,s=1x2,p=1,l2,bias",
+      "f64 1x2x3x9001,k=3x4,s=1x3,p=1x2,ceil,average",
+      "f32 1x1x4x9001,k=3,s=1x3,p=1,weighted",
+      "bf16 1x1x4x9001,k=3,s=1,p=1,indices=i32,nan",
+      "f32 1x5000x2x3,k=2,nhwc,bias,relu",  // blocks of channels, and of windows
+      "f16 1x4500x2x3,k=2x3,nhwc,indices=i64",
+      "f32 1x9x1x9000,k=1x3,s=1,p=0x1,average,valid,nhwc",
+      "f32 1x2x1x5,k=1x3,s=1,d=1x200000,p=0x200000,nan,indices=i64",  // lines beyond the scratch
+      "f16 1x1x2x9,k=2x200001,s=1,p=1x100000,average,bias",
+      "f64 1x2x3x3,k=1x200001,s=1,p=0x100000,l2",
+      "f32 1x1x5x5,k=200001x1,s=1,p=100000x0,weighted",
+      "bf16 1x9x5x2,k=200001x1,s=1,p=100000x0,weighted,valid,nhwc",
   });
   problems.insert(problems.end(), larger.begin(), larger.end());
   return problems;

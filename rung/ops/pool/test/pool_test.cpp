@@ -7,7 +7,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <random>
 #include <string>
 #include <vector>
@@ -327,6 +329,66 @@ TEST(PoolCpu, AnyNumberOfThreadsGivesTheSameBits) {
       if (threads == 1) one = y;
       EXPECT_EQ(y, one) << threads;
     }
+  }
+}
+
+// Images and kernels that few bytes stand for: broadcast, or in the padding.
+TEST(PoolCpu, BoundsItsScratchForBroadcastTensors) {
+  struct BroadcastCall {
+    Extents x;
+    PoolOptions options;
+  };
+  constexpr int wide = 1 << 20;
+  PoolOptions padded{
+      .kind = Pooling::weighted, .kernel_height = wide + 1, .padding_height = wide / 2};
+  const std::vector<BroadcastCall> calls = {
+      {{1, 1, 16, wide}, square(Pooling::average, 1, 1)},
+      {{1, 1, 16, wide}, {.kernel_height = 16, .kernel_width = 3, .stride_width = 1000}},
+      {{1, 1, 5, 5}, padded},
+      {{1, 1, 1, 1}, {.kernel_width = 3, .padding_width = 1 << 30, .dilation_width = 1 << 30}},
+  };
+  float one = 1;
+  for (const BroadcastCall& call : calls) {
+    PoolOptions options = call.options;
+    if (options.kind == Pooling::weighted) {
+      options.weights = ConstTensorRef(&one, {options.kernel_height, 1}, Extents{0, 0});
+    }
+    const Extents shape{1, 1,
+                        pooled_extent(call.x[2], options.kernel_height, options.stride_height,
+                                      options.padding_height, options.dilation_height),
+                        pooled_extent(call.x[3], options.kernel_width, options.stride_width,
+                                      options.padding_width, options.dilation_width)};
+    std::vector<float> y(static_cast<std::size_t>(shape.product()));
+    Context context = Context::cpu(16);
+    pool(context, ConstTensorRef(&one, call.x, Extents{0, 0, 0, 0}), TensorRef(y.data(), shape),
+         options, {"threads"});
+    constexpr std::size_t per_thread = 2 << 20;
+    EXPECT_LE(context.workspace_capacity(), 16 * per_thread);
+    for (const float value : y) {
+      // Padding counts as zeros: of the broadcast kernel five rows of many see the image.
+      const float mean =
+          options.kind == Pooling::weighted ? 5.0F / static_cast<float>(wide + 1) : 1;
+      ASSERT_NEAR(value, mean, 1e-5F * mean);
+    }
+  }
+}
+
+TEST(PoolCpu, InfiniteWeightsInThePaddingAreLeftOut) {
+  std::vector<float> x(6, 2.0F);
+  std::vector<float> weights = {std::numeric_limits<float>::infinity(), 1, 1};
+  std::vector<float> y(6);
+  PoolOptions options{.kind = Pooling::weighted,
+                      .kernel_width = 3,
+                      .stride_width = 1,
+                      .padding_width = 1,
+                      .count_padding = false};
+  options.weights = ConstTensorRef(weights.data(), {1, 3});
+  Context context = Context::cpu(2);
+  for (const std::string_view rung : {"separable", "threads"}) {
+    pool(context, TensorRef(x.data(), {1, 1, 1, 6}), TensorRef(y.data(), {1, 1, 1, 6}), options,
+         {rung});
+    EXPECT_EQ(y[0], 2.0F) << rung;  // its first tap is in the padding
+    EXPECT_TRUE(std::isnan(y[1])) << rung;
   }
 }
 

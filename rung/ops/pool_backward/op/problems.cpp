@@ -107,6 +107,13 @@ std::vector<Problem> PoolBackward::check_problems(Backend backend) {
       "f32 1x2x90x120,k=3,s=2,p=1",  // more rows than gather_rows has sums of at once
       "f32 1x2x40x5000,k=3,s=1,p=1,average",
       "bf16 2x64x28x28,k=3,s=1,p=1,average,nhwc",
+      "f32 1x1x3x10000,k=3x5,s=1,p=1x2,average,valid",  // several blocks of windows
+      "f16 1x1x2x20001,k=2x3,s=1x2,p=1,l2",
+      "f32 1x1x4x9001,k=3,s=1,p=1,weighted",
+      "f64 1x2x3x9001,k=3x4,s=1x2,p=1x2,ceil,indices=i32",
+      "f32 1x5000x2x3,k=2,s=1,nhwc,l2",  // ... and of channels
+      "f16 1x4500x2x3,k=2,s=1,nhwc,indices=i32",
+      "f32 1x9x1x9000,k=1x3,s=1,p=0x1,average,valid,nhwc",
   });
   problems.insert(problems.end(), larger.begin(), larger.end());
   return problems;

@@ -22,12 +22,42 @@ enum class Along : std::uint8_t {
 /// as many where every second element is taken) may be read behind their end.
 inline constexpr std::int64_t slack = 64;
 
+/// Largest line, or lines of a window, per thread, and largest copy of weights, in elements.
+inline constexpr std::int64_t max_line_elements = 1 << 17;
+/// Length of the line of a block of windows: 32 KiB of f32. Rows of images are rarely longer.
+inline constexpr std::int64_t block_line_elements = 1 << 13;
+/// Windows, or channels, whose results are kept together where no line is.
+inline constexpr std::int64_t block_results = 1 << 12;
+
+/// How a call is divided. A thread's scratch() is bounded by a constant, whatever the extents are: x
+/// and weights may be broadcast, so that a multiple of an extent is no multiple of what is read.
 struct Call {
-  const Pool::Args* args = nullptr;
-  Along along = Along::rows;
+  /// finite_weights: whether all weights are; padding is then a number like others.
+  Call(const Pool::Args& call_args, Along along_axis, bool finite_weights)
+      : args(&call_args), along(along_axis), windows(call_args.columns.out) {
+    const std::int64_t kept = std::max<std::int64_t>(1, kept_lines());
+    const std::int64_t shortest = span() + 3 * slack;  // at least line() of one window
+    direct = args->kind() == Pooling::weighted && args->taps() > max_line_elements;
+    if (along == Along::rows) direct |= !finite_weights || kept > max_line_elements / shortest;
+    if (direct || along == Along::channels) {
+      windows = std::min(windows, block_results);
+      return;
+    }
+    // Blocks join what both of two span twice: they are at least as long as that.
+    const std::int64_t longest =
+        std::min(std::max(block_line_elements / kept, 2 * span()), max_line_elements / kept);
+    windows = std::clamp<std::int64_t>((longest - span()) / args->columns.stride + 1, 1, windows);
+  }
+
+  const Pool::Args* args;
+  Along along;
+  std::int64_t windows;  // of an output row that are done together: a block
+  /// Whether elements of x and weights are read tap by tap: lines or weights would be too long, or
+  /// padding times a weight is not 0.
+  bool direct;
   // In the arithmetic type, contiguous; null where there are none.
-  const void* weights = nullptr;
-  const void* bias = nullptr;
+  const void* weights = nullptr;  // unless direct
+  const void* bias = nullptr;     // along the channels
 
   [[nodiscard]] bool separable() const {
     return args->kind() != Pooling::weighted && !args->has_indices();
@@ -36,19 +66,18 @@ struct Call {
   [[nodiscard]] std::int64_t units() const {
     return args->images() * args->rows.out * (along == Along::rows ? args->channels() : 1);
   }
-  /// Elements of a line of x with its padding.
-  [[nodiscard]] std::int64_t used() const {
-    const PoolAxis& columns = args->columns;
-    const std::int64_t read = columns.start(columns.out - 1) + columns.padding +
-                              (columns.kernel - 1) * columns.dilation + 1;
-    return std::max(columns.padding + columns.in, read);
+  /// Columns from the first tap of a window to its last one.
+  [[nodiscard]] std::int64_t span() const {
+    return (args->columns.kernel - 1) * args->columns.dilation + 1;
   }
+  /// Elements of a line: what the windows of a block span, padding included.
+  [[nodiscard]] std::int64_t used() const { return (windows - 1) * args->columns.stride + span(); }
   /// From a line to the next one where several are joined: windows go on from one to the other.
   [[nodiscard]] std::int64_t pitch() const { return round_up(used(), args->columns.stride); }
   /// Output rows of an image whose lines are one behind the other: of short ones, many.
   [[nodiscard]] std::int64_t rows_at_once() const {
     constexpr std::int64_t elements = 1024;
-    if (along != Along::rows || !separable()) return 1;
+    if (along != Along::rows || direct || !separable()) return 1;
     return std::clamp<std::int64_t>(elements / pitch(), 1,
                                     std::max<std::int64_t>(1, args->rows.out));
   }
@@ -58,17 +87,23 @@ struct Call {
     return round_up(all + 2 * slack, slack);
   }
   /// Lines that are kept: one of column sums or maxima, or all of a window.
-  [[nodiscard]] std::int64_t lines() const {
-    return along == Along::channels ? 0 : separable() ? 1 : args->rows.kernel;
-  }
+  [[nodiscard]] std::int64_t lines() const { return direct ? 0 : kept_lines(); }
   /// Of results, of positions and of divisors.
   [[nodiscard]] std::int64_t results() const {
-    const std::int64_t of_rows =
-        along == Along::rows ? rows_at_once() * ceil_div(pitch(), args->columns.stride) : 0;
-    return round_up(std::max({args->columns.out, args->channels(), of_rows}) + slack, slack);
+    std::int64_t most = windows;
+    if (along == Along::channels) most = std::max(most, std::min(args->channels(), block_results));
+    if (rows_at_once() > 1) {
+      most = std::max(most, rows_at_once() * ceil_div(pitch(), args->columns.stride));
+    }
+    return round_up(most + slack, slack);
   }
   /// Elements of the arithmetic type that a thread needs for itself.
   [[nodiscard]] std::int64_t scratch() const { return lines() * line() + 3 * results(); }
+
+ private:
+  [[nodiscard]] std::int64_t kept_lines() const {
+    return along == Along::channels ? 0 : separable() ? 1 : args->rows.kernel;
+  }
 };
 
 /// A share of the output rows, in the call's scratch() elements at `scratch`.

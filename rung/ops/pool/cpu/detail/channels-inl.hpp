@@ -27,7 +27,6 @@ class ChannelsWorker {
       : share_(share),
         call_(*share.call),
         args_(*call_.args),
-        weights_(static_cast<const S*>(call_.weights)),
         results_(static_cast<S*>(share.scratch)),
         positions_(reinterpret_cast<I*>(results_ + call_.results())),
         divisors_(call_, results_ + 2 * call_.results()) {}
@@ -45,9 +44,10 @@ class ChannelsWorker {
   using V = hn::Vec<hn::ScalableTag<S>>;
   static HWY_INLINE std::int64_t lanes() { return static_cast<std::int64_t>(hn::Lanes(d)); }
 
-  /// The taps of one pixel, from its first one within the image.
+  /// The taps of one pixel, or of some of its channels, from its first one within the image.
   struct Window {
     const T* x;
+    std::int64_t channels;
     std::int64_t row_step, column_step;  // of x, from tap to tap
     PoolTaps rows, columns;
     std::int64_t position;  // of that first tap in the image
@@ -67,40 +67,58 @@ class ChannelsWorker {
     const PoolAxis& columns = args_.columns;
     // Divisors of weighted, their reciprocals of average.
     const bool divides = args_.kind() == Pooling::average || args_.kind() == Pooling::weighted;
-    const S* divisors = divides ? divisors_.of_row(oh) : nullptr;
-    const auto* bias = static_cast<const S*>(call_.bias);
     Window window;
+    window.channels = args_.channels();
     window.rows = rows.taps(oh);
     window.row_step = rows.dilation * x.strides[2];
     window.column_step = columns.dilation * x.strides[3];
     const std::int64_t h = rows.start(oh) + window.rows.begin * rows.dilation;
     const Range inner = shares_columns() ? inner_windows() : Range{0, 0};
-    for (std::int64_t ow = 0; ow < columns.out; ++ow) {
-      if (ow == inner.begin && ow < inner.end) {
-        slide<Op>(n, oh, h, window, inner, divides ? divisors[ow] : S{1});
-        ow = inner.end - 1;
-        continue;
+    for (std::int64_t first = 0; first < columns.out; first += call_.windows) {
+      const std::int64_t last = std::min(first + call_.windows, columns.out);
+      const S* divisors = divides ? divisors_.of_block(oh, first, last - first) : nullptr;
+      const Range slid{std::max(inner.begin, first), std::min(inner.end, last)};
+      for (std::int64_t ow = first; ow < last; ++ow) {
+        if (ow == slid.begin && ow < slid.end) {
+          slide<Op>(n, oh, h, window, slid, divides ? divisors[ow - first] : S{1});
+          ow = slid.end - 1;
+          continue;
+        }
+        window.columns = columns.taps(ow);
+        const std::int64_t w = columns.start(ow) + window.columns.begin * columns.dilation;
+        window.x =
+            static_cast<const T*>(x.data) + n * x.strides[0] + h * x.strides[2] + w * x.strides[3];
+        window.position = h * columns.in + w;
+        window.y =
+            static_cast<T*>(y.data) + n * y.strides[0] + oh * y.strides[2] + ow * y.strides[3];
+        if (stores_results(args_)) {
+          pixel_by_blocks<Op>(n, oh, ow, window, divides ? divisors[ow - first] : S{1});
+        } else {
+          pixel<Op>(window, divides ? divisors[ow - first] : S{1});
+        }
       }
-      window.columns = columns.taps(ow);
-      const std::int64_t w = columns.start(ow) + window.columns.begin * columns.dilation;
-      window.x =
-          static_cast<const T*>(x.data) + n * x.strides[0] + h * x.strides[2] + w * x.strides[3];
-      window.position = h * columns.in + w;
-      window.y = static_cast<T*>(y.data) + n * y.strides[0] + oh * y.strides[2] + ow * y.strides[3];
+    }
+  }
+
+  /// A pixel whose results are kept for what follows them, block_results channels at a time.
+  template <class Op>
+  void pixel_by_blocks(std::int64_t n, std::int64_t oh, std::int64_t ow, Window window, S divisor) {
+    const auto* bias = static_cast<const S*>(call_.bias);
+    const TensorRef& indices = args_.options.indices;
+    for (std::int64_t c = 0; c < args_.channels(); c += block_results) {
+      window.channels = std::min(block_results, args_.channels() - c);
       if (args_.has_indices()) {
         positions(window);
-        const TensorRef& indices = args_.options.indices;
         const Extents& to = indices.strides;
-        write_positions(indices, n * to[0] + oh * to[2] + ow * to[3], positions_, args_.channels(),
-                        to[1]);
-      } else if (weights_ != nullptr) {
-        pixel<Op, true>(window, divisors[ow]);
+        write_positions(indices, n * to[0] + oh * to[2] + ow * to[3] + c * to[1], positions_,
+                        window.channels, to[1]);
       } else {
-        pixel<Op, false>(window, divides ? divisors[ow] : S{1});
+        pixel<Op>(window, divisor);
       }
-      if (stores_results(args_)) {
-        finish(call_, results_, args_.channels(), bias, false, window.y, 1);
-      }
+      finish(call_, results_, window.channels, bias != nullptr ? bias + c : bias, false, window.y,
+             1);
+      window.x += window.channels;
+      window.y += window.channels;
     }
   }
 
@@ -189,9 +207,15 @@ class ChannelsWorker {
     }
   }
 
+  template <class Op>
+  HWY_INLINE void pixel(const Window& window, S divisor) {
+    if (call_.weights != nullptr) return pixel<Op, true>(window, divisor);
+    pixel<Op, false>(window, divisor);
+  }
+
   template <class Op, bool weighted>
   HWY_INLINE void pixel(const Window& window, S divisor) {
-    const std::int64_t count = args_.channels();
+    const std::int64_t count = window.channels;
     const bool to_results = stores_results(args_);
     const auto store = [&](V v, std::int64_t c) HWY_ATTR {
       if (to_results) {
@@ -228,6 +252,7 @@ class ChannelsWorker {
   HWY_INLINE void taps(const Window& window, std::int64_t c, S divisor, const Load& load,
                        const Store& store) {
     const std::int64_t n = lanes();
+    const auto* weights = static_cast<const S*>(call_.weights);
     V joined[vectors];
 #pragma GCC unroll 4
     for (int k = 0; k < vectors; ++k) joined[k] = hn::Set(d, Op::identity);
@@ -239,8 +264,7 @@ class ChannelsWorker {
         for (int k = 0; k < vectors; ++k) {
           const V v = load(from + k * n);
           if constexpr (weighted) {
-            joined[k] =
-                hn::MulAdd(hn::Set(d, weights_[i * args_.columns.kernel + j]), v, joined[k]);
+            joined[k] = hn::MulAdd(hn::Set(d, weights[i * args_.columns.kernel + j]), v, joined[k]);
           } else {
             joined[k] = Op::take(d, joined[k], v);
           }
@@ -262,7 +286,7 @@ class ChannelsWorker {
 
   void positions(const Window& window) {
     const hn::RebindToSigned<hn::ScalableTag<S>> di;
-    const std::int64_t count = args_.channels();
+    const std::int64_t count = window.channels;
     for (std::int64_t c = 0; c < count; c += lanes()) {
       const auto here = static_cast<std::size_t>(std::min(lanes(), count - c));
       V best = hn::Set(d, Maximum<S>::identity);
@@ -292,10 +316,9 @@ class ChannelsWorker {
   const Share& share_;
   const Call& call_;
   const Pool::Args& args_;
-  const S* weights_;
   S* results_;
   I* positions_;
-  Divisors<S> divisors_;
+  Divisors<T> divisors_;
 };
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include "rung/cpu/foreach_target.hpp"
 
 #include "rung/ops/pool/cpu/detail/channels-inl.hpp"
+#include "rung/ops/pool/cpu/detail/direct-inl.hpp"
 #include "rung/ops/pool/cpu/detail/rows-inl.hpp"
 
 HWY_BEFORE_NAMESPACE();
@@ -11,7 +12,9 @@ namespace rung::pool_cpu::HWY_NAMESPACE {
 void work_on(const Share& share) {
   if (share.begin == share.end) return;
   visit<float, double, f16, bf16>(share.call->args->x.dtype, [&]<class T>() HWY_ATTR {
-    if (share.call->along == Along::channels) {
+    if (share.call->direct) {
+      DirectWorker<T>(share).run();
+    } else if (share.call->along == Along::channels) {
       ChannelsWorker<T>(share).run();
     } else {
       RowsWorker<T>(share).run();

@@ -11,6 +11,7 @@
 
 #include <hwy/highway.h>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
@@ -69,6 +70,17 @@ struct SumOfSquares {
   static S take(S sum, S v) { return sum + v * v; }
 };
 
+/// The weight of tap (i, j).
+template <class T>
+Accumulator<T> weight(const Call& call, std::int64_t i, std::int64_t j) {
+  if (call.weights != nullptr) {
+    return static_cast<const Accumulator<T>*>(call.weights)[i * call.args->columns.kernel + j];
+  }
+  const ConstTensorRef& weights = call.args->options.weights;
+  const auto* data = static_cast<const T*>(weights.data);
+  return static_cast<Accumulator<T>>(data[i * weights.strides[0] + j * weights.strides[1]]);
+}
+
 /// f(operation) for the kind of a call; weighted sums are sums.
 template <class S, class F>
 HWY_INLINE void with_operation(Pooling kind, F&& f) {
@@ -83,32 +95,40 @@ HWY_INLINE void with_operation(Pooling kind, F&& f) {
   }
 }
 
-/// The divisors of an output row's windows, of weighted, and their reciprocals, of average: found
-/// anew only where the window's rows differ from those of the row before.
-template <class S>
+/// The divisors of a block of windows of an output row, of weighted, and their reciprocals, of
+/// average: found anew only where the block or the windows' rows differ from those before.
+template <class T>
 class Divisors {
  public:
-  Divisors(const Call& call, S* of_window) : call_(call), of_window_(of_window) {}
+  using S = Accumulator<T>;
 
-  const S* of_row(std::int64_t oh) {
-    const Pool::Args& args = *call_.args;
-    const PoolTaps rows = counted(args.rows, oh);
-    if (rows.begin == rows_.begin && rows.end == rows_.end) return of_window_;
+  Divisors(const Call& call, S* of_window)
+      : call_(call), columns_(call.args->columns), of_window_(of_window) {}
+
+  /// Of windows [first, first + count) of output row `oh`.
+  const S* of_block(std::int64_t oh, std::int64_t first, std::int64_t count) {
+    const PoolTaps rows = counted(call_.args->rows, oh);
+    const bool same_rows = rows.begin == rows_.begin && rows.end == rows_.end;
+    if (same_rows && first == first_) return of_window_;
+    first_ = first;
+    // Of windows with all taps, one stands for all.
+    const bool padded = call_.args->options.count_padding;
+    const std::int64_t last = columns_.in + (padded ? columns_.padding : 0) - call_.span();
+    const std::int64_t end =
+        last < -columns_.padding ? 0 : (last + columns_.padding) / columns_.stride + 1;
+    const std::int64_t full_begin = padded ? 0 : ceil_div(columns_.padding, columns_.stride);
+    const std::int64_t full_end = std::min(end, columns_.out);
+    if (!same_rows && full_begin < full_end) of_full_ = of(rows, {0, columns_.kernel});
     rows_ = rows;
-    const auto* weights = static_cast<const S*>(call_.weights);
-    for (std::int64_t ow = 0; ow < args.columns.out; ++ow) {
-      const PoolTaps columns = counted(args.columns, ow);
-      if (weights == nullptr) {
-        of_window_[ow] = S{1} / static_cast<S>(rows.count() * columns.count());
-        continue;
+    for (std::int64_t i = 0; i < count;) {
+      const std::int64_t ow = first + i;
+      if (ow >= full_begin && ow < full_end) {
+        const std::int64_t until = std::min(count, full_end - first);
+        std::fill(of_window_ + i, of_window_ + until, of_full_);
+        i = until;
+      } else {
+        of_window_[i++] = of(rows, counted(columns_, ow));
       }
-      S sum = 0;
-      for (std::int64_t i = rows.begin; i < rows.end; ++i) {
-        for (std::int64_t j = columns.begin; j < columns.end; ++j) {
-          sum += weights[i * args.columns.kernel + j];
-        }
-      }
-      of_window_[ow] = sum;
     }
     return of_window_;
   }
@@ -118,10 +138,39 @@ class Divisors {
     if (call_.args->options.count_padding) return {0, axis.padded_taps(o)};
     return axis.taps(o);
   }
+  [[nodiscard]] S of(PoolTaps rows, PoolTaps columns) const {
+    if (call_.args->kind() != Pooling::weighted) {
+      return S{1} / static_cast<S>(rows.count() * columns.count());
+    }
+    S sum = 0;
+    for (std::int64_t i = rows.begin; i < rows.end; ++i) {
+      for (std::int64_t j = columns.begin; j < columns.end; ++j) {
+        sum += weight<T>(call_, i, j);
+      }
+    }
+    return sum;
+  }
 
   const Call& call_;
+  const PoolAxis& columns_;
   S* of_window_;
+  S of_full_ = 0;
   PoolTaps rows_{-1, -1};
+  std::int64_t first_ = -1;
+};
+
+/// The bias of channel c where all results are of that one, else none.
+template <class T>
+struct ChannelBias {
+  using S = Accumulator<T>;
+  ChannelBias(const Pool::Args& args, std::int64_t c) {
+    const ConstTensorRef& bias = args.options.bias;
+    given = bias.data != nullptr;
+    if (given) value = static_cast<S>(static_cast<const T*>(bias.data)[c * bias.strides[0]]);
+  }
+  [[nodiscard]] const S* get() const { return given ? &value : nullptr; }
+  bool given;
+  S value = 0;
 };
 
 /// Writes `count` results, `step` elements apart in y. bias: one for each of them, or (one_bias)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // pool on a CPU: along which axis, weights and bias in the arithmetic type, shares of threads.
 #include <algorithm>
+#include <cmath>
 #include <cstddef>
 
 #include "rung/core/require.hpp"
@@ -37,6 +38,20 @@ void copy_as_arithmetic(const ConstTensorRef& from, void* to) {
   }
 }
 
+/// Whether all weights are finite, where there are so few that they are copied.
+bool has_finite_weights(const Pool::Args& args) {
+  if (args.kind() != Pooling::weighted || args.taps() > max_line_elements) return true;
+  return visit<float, double, f16, bf16>(args.x.dtype, [&]<class T>() {
+    const auto weights = args.options.weights.view<const T, 2>();
+    for (std::int64_t i = 0; i < args.rows.kernel; ++i) {
+      for (std::int64_t j = 0; j < args.columns.kernel; ++j) {
+        if (!std::isfinite(static_cast<Accumulator<T>>(weights(i, j)))) return false;
+      }
+    }
+    return true;
+  });
+}
+
 }  // namespace
 
 bool worth_sharing(const Pool::Args& args) {
@@ -44,17 +59,17 @@ bool worth_sharing(const Pool::Args& args) {
 }
 
 void pool_on(const Pool::Args& args, Context& context, int threads) {
-  Call call;
-  call.args = &args;
-  call.along = along_of(args);
+  Call call(args, along_of(args), has_finite_weights(args));
   if (!worth_sharing(args)) threads = 1;
   threads = static_cast<int>(std::min<std::int64_t>(threads, call.units()));
   const std::size_t element = args.x.dtype == DType::f64 ? 8 : 4;
   const auto bytes = [&](std::int64_t elements) {
     return round_up(static_cast<std::size_t>(elements) * element, cache_line);
   };
-  const std::size_t weights = is_given(args.options.weights) ? bytes(args.taps()) : 0;
-  const std::size_t bias = is_given(args.options.bias) ? bytes(args.channels() + slack) : 0;
+  const std::size_t weights =
+      is_given(args.options.weights) && !call.direct ? bytes(args.taps()) : 0;
+  const bool copies_bias = call.along == Along::channels && is_given(args.options.bias);
+  const std::size_t bias = copies_bias ? bytes(args.channels() + slack) : 0;
   const std::size_t own = bytes(call.scratch());
   auto* memory = static_cast<std::byte*>(
       context.workspace(weights + bias + own * static_cast<std::size_t>(threads)));

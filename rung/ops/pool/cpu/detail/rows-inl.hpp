@@ -43,6 +43,7 @@ class RowsWorker {
       using Op = decltype(operation);
       if (whole_planes()) return by_planes<Op>();
       std::fill(lines_, lines_ + call_.lines() * line_, Op::identity);
+      by_blocks_ = call_.windows < columns_.out;
       const std::int64_t at_once = call_.rows_at_once();
       for (std::int64_t unit = share_.begin; unit < share_.end;) {
         const std::int64_t plane = unit / args_.rows.out;
@@ -82,7 +83,6 @@ class RowsWorker {
     const hn::RebindToSigned<hn::ScalableTag<S>> di;
     const auto rows = hn::Mul(hn::Iota(di, 0), hn::Set(di, static_cast<I>(planes)));
     const std::int64_t size = args_.rows.in * columns_.in;
-    const auto* bias = static_cast<const S*>(call_.bias);
     for (std::int64_t unit = share_.begin; unit < share_.end;) {
       const std::int64_t n = unit / args_.channels();
       const std::int64_t c = unit % args_.channels();
@@ -101,7 +101,11 @@ class RowsWorker {
       }
       if (args_.kind() == Pooling::l2) joined = hn::Sqrt(joined);
       hn::StoreU(joined, d, results_);
-      finish(call_, results_, count, bias != nullptr ? bias + c : bias, false,
+      S biases[planes] = {};
+      if (args_.options.bias.data != nullptr) {
+        for (std::int64_t k = 0; k < count; ++k) biases[k] = *ChannelBias<T>(args_, c + k).get();
+      }
+      finish(call_, results_, count, args_.options.bias.data != nullptr ? biases : nullptr, false,
              static_cast<T*>(args_.y.data) + n * args_.y.strides[0] + c * args_.y.strides[1],
              args_.y.strides[1]);
       unit += count;
@@ -127,35 +131,58 @@ class RowsWorker {
     return Op::join(d, joined[0], joined[1]);
   }
 
+  /// An output row, a block of windows at a time.
   template <class Op>
   void output_row(std::int64_t n, std::int64_t c, std::int64_t oh) {
+    for (std::int64_t first = 0; first < columns_.out; first += call_.windows) {
+      output_block<Op>(n, c, oh, first, std::min(call_.windows, columns_.out - first));
+    }
+  }
+
+  /// Windows [first, first + count) of an output row.
+  template <class Op>
+  void output_block(std::int64_t n, std::int64_t c, std::int64_t oh, std::int64_t first,
+                    std::int64_t count) {
     const ConstTensorRef& x = args_.x;
-    const T* from = static_cast<const T*>(x.data) + n * x.strides[0] + c * x.strides[1] +
-                    args_.rows.start(oh) * x.strides[2];
+    outputs_ = count;
+    // The columns that a line holds begin at `start`, those of the image at `begin`.
+    const std::int64_t start = columns_.start(first);
+    const std::int64_t end = start + (count - 1) * columns_.stride + call_.span();
+    const std::int64_t begin = std::max<std::int64_t>(start, 0);
+    const std::int64_t width = std::min(end, columns_.in) - begin;
     const PoolTaps taps = args_.rows.taps(oh);
+    if (by_blocks_) {
+      for (std::int64_t i = 0; i < call_.lines(); ++i) {
+        S* const line = lines_ + i * line_;
+        std::fill(line, line + (begin - start), Op::identity);
+        std::fill(line + (begin - start) + width, line + (end - start), Op::identity);
+      }
+    }
+    const T* from = static_cast<const T*>(x.data) + n * x.strides[0] + c * x.strides[1] +
+                    args_.rows.start(oh) * x.strides[2] + begin * x.strides[3];
     const std::int64_t step = args_.rows.dilation * x.strides[2];
+    S* const to = lines_ + (begin - start);
     if (call_.separable()) {
-      join_rows<Op>(from + taps.begin * step, step, taps.count(), lines_ + columns_.padding);
+      join_rows<Op>(from + taps.begin * step, step, taps.count(), width, to);
       by_stride([&](auto stride) HWY_ATTR { along_line<Op, stride>(); });
     } else {
       for (std::int64_t i = taps.begin; i < taps.end; ++i) {
-        join_rows<Sum<S>>(from + i * step, step, 1, lines_ + i * line_ + columns_.padding);
+        join_rows<Sum<S>>(from + i * step, step, 1, width, to + i * line_);
       }
       by_stride([&](auto stride) HWY_ATTR {
         args_.has_indices() ? positions<stride>(taps) : weighted<stride>(taps);
       });
     }
-    const std::int64_t count = columns_.out;
-    if (args_.has_indices()) write_indices(n, c, oh, taps.begin);
+    if (args_.has_indices()) write_indices(n, c, oh, taps.begin, first);
     if (args_.kind() == Pooling::average) {
-      const S* reciprocals = divisors_.of_row(oh);
+      const S* reciprocals = divisors_.of_block(oh, first, count);
       for (std::int64_t i = 0; i < count; i += lanes()) {
         hn::StoreU(hn::Mul(hn::LoadU(d, results_ + i), hn::LoadU(d, reciprocals + i)), d,
                    results_ + i);
       }
     }
     if (args_.kind() == Pooling::weighted) {
-      const S* divisors = divisors_.of_row(oh);
+      const S* divisors = divisors_.of_block(oh, first, count);
       for (std::int64_t i = 0; i < count; i += lanes()) {
         hn::StoreU(hn::Div(hn::LoadU(d, results_ + i), hn::LoadU(d, divisors + i)), d,
                    results_ + i);
@@ -167,9 +194,9 @@ class RowsWorker {
       }
     }
     const TensorRef& y = args_.y;
-    const auto* bias = static_cast<const S*>(call_.bias);
-    finish(call_, results_, count, bias != nullptr ? bias + c : bias, true,
-           static_cast<T*>(y.data) + n * y.strides[0] + c * y.strides[1] + oh * y.strides[2],
+    finish(call_, results_, count, ChannelBias<T>(args_, c).get(), true,
+           static_cast<T*>(y.data) + n * y.strides[0] + c * y.strides[1] + oh * y.strides[2] +
+               first * y.strides[3],
            y.strides[3]);
   }
 
@@ -181,10 +208,11 @@ class RowsWorker {
     const T* const image = static_cast<const T*>(x.data) + n * x.strides[0] + c * x.strides[1];
     const std::int64_t step = args_.rows.dilation * x.strides[2];
     const std::int64_t pitch = call_.pitch();
+    const std::int64_t width = std::min(columns_.in, call_.used() - columns_.padding);
     for (std::int64_t r = 0; r < rows; ++r) {
       const PoolTaps taps = args_.rows.taps(oh + r);
       const T* from = image + args_.rows.start(oh + r) * x.strides[2] + taps.begin * step;
-      join_rows<Op>(from, step, taps.count(), lines_ + r * pitch + columns_.padding);
+      join_rows<Op>(from, step, taps.count(), width, lines_ + r * pitch + columns_.padding);
     }
     const std::int64_t apart = pitch / columns_.stride;
     outputs_ = (rows - 1) * apart + columns_.out;
@@ -193,7 +221,8 @@ class RowsWorker {
     S* const closed = results_ + call_.results();  // no positions are kept here
     const std::int64_t out = columns_.out;
     for (std::int64_t r = 0; r < rows; ++r) {
-      const S* reciprocals = args_.kind() == Pooling::average ? divisors_.of_row(oh + r) : nullptr;
+      const S* reciprocals =
+          args_.kind() == Pooling::average ? divisors_.of_block(oh + r, 0, out) : nullptr;
       for (std::int64_t i = 0; i < out; i += lanes()) {
         V v = hn::LoadU(d, results_ + r * apart + i);
         if (reciprocals != nullptr) v = hn::Mul(v, hn::LoadU(d, reciprocals + i));
@@ -201,21 +230,20 @@ class RowsWorker {
         hn::StoreU(v, d, closed + r * out + i);
       }
     }
-    const auto* bias = static_cast<const S*>(call_.bias);
+    const ChannelBias<T> bias(args_, c);
     T* const to = static_cast<T*>(y.data) + n * y.strides[0] + c * y.strides[1] + oh * y.strides[2];
     const bool one_run = y.strides[2] == out * y.strides[3];
     const std::int64_t run = one_run ? rows * out : out;
     // The last one first: a vector that is not full changes what is behind it.
     for (std::int64_t r = one_run ? 0 : rows - 1; r >= 0; --r) {
-      finish(call_, closed + r * out, run, bias != nullptr ? bias + c : bias, true,
-             to + r * y.strides[2], y.strides[3]);
+      finish(call_, closed + r * out, run, bias.get(), true, to + r * y.strides[2], y.strides[3]);
     }
   }
 
-  /// `count` rows of x, `step` apart, into a line.
+  /// `count` rows of x, `step` apart, into `width` elements of a line.
   template <class Op>
-  HWY_INLINE void join_rows(const T* from, std::int64_t step, std::int64_t count, S* line) {
-    const std::int64_t width = columns_.in;
+  HWY_INLINE void join_rows(const T* from, std::int64_t step, std::int64_t count,
+                            std::int64_t width, S* line) {
     const std::int64_t element = args_.x.strides[3];
     if (element != 1) {
       for (std::int64_t w = 0; w < width; ++w) {
@@ -313,7 +341,7 @@ class RowsWorker {
   template <int stride>
   HWY_INLINE void weighted(PoolTaps taps) {
     const auto* weights = static_cast<const S*>(call_.weights);
-    for (std::int64_t ow = 0; ow < columns_.out; ow += lanes()) {
+    for (std::int64_t ow = 0; ow < outputs_; ow += lanes()) {
       V sum = hn::Zero(d);
       for (std::int64_t i = taps.begin; i < taps.end; ++i) {
         const S* of_row = weights + i * columns_.kernel;
@@ -330,7 +358,7 @@ class RowsWorker {
   template <int stride>
   HWY_INLINE void positions(PoolTaps taps) {
     const hn::RebindToSigned<hn::ScalableTag<S>> di;
-    for (std::int64_t ow = 0; ow < columns_.out; ow += lanes()) {
+    for (std::int64_t ow = 0; ow < outputs_; ow += lanes()) {
       V best = hn::Set(d, Maximum<S>::identity);
       auto where = hn::Set(di, I{-1});
       for (std::int64_t i = taps.begin; i < taps.end; ++i) {
@@ -347,17 +375,19 @@ class RowsWorker {
     }
   }
 
-  void write_indices(std::int64_t n, std::int64_t c, std::int64_t oh, std::int64_t first_tap) {
+  void write_indices(std::int64_t n, std::int64_t c, std::int64_t oh, std::int64_t first_tap,
+                     std::int64_t first) {
     const std::int64_t row = (args_.rows.start(oh) + first_tap * args_.rows.dilation) * columns_.in;
-    for (std::int64_t ow = 0; ow < columns_.out; ++ow) {
+    for (std::int64_t i = 0; i < outputs_; ++i) {
+      const std::int64_t ow = first + i;
       const std::int64_t from =
-          positions_[ow] >= 0 ? positions_[ow] : columns_.taps(ow).begin * columns_.dilation;
-      positions_[ow] = static_cast<I>(row + columns_.start(ow) + from);
+          positions_[i] >= 0 ? positions_[i] : columns_.taps(ow).begin * columns_.dilation;
+      positions_[i] = static_cast<I>(row + columns_.start(ow) + from);
     }
     const TensorRef& indices = args_.options.indices;
     const Extents& strides = indices.strides;
-    write_positions(indices, n * strides[0] + c * strides[1] + oh * strides[2], positions_,
-                    columns_.out, strides[3]);
+    write_positions(indices, n * strides[0] + c * strides[1] + oh * strides[2] + first * strides[3],
+                    positions_, outputs_, strides[3]);
   }
 
   const Share& share_;
@@ -365,11 +395,12 @@ class RowsWorker {
   const Pool::Args& args_;
   const PoolAxis& columns_;
   std::int64_t line_;
-  std::int64_t outputs_;  // windows along a line
+  std::int64_t outputs_;    // windows along a line
+  bool by_blocks_ = false;  // of windows: the padding at a line's ends changes
   S* lines_;
   S* results_;
   I* positions_;
-  Divisors<S> divisors_;
+  Divisors<T> divisors_;
 };
 
 }  // namespace

@@ -26,17 +26,6 @@ bool channels_are_contiguous(const PoolBackward::Args& args) {
   return contiguous;
 }
 
-template <class T>
-void copy_weights(const ConstTensorRef& weights, void* to) {
-  auto* at = static_cast<Accumulator<T>*>(to);
-  const auto from = weights.view<const T, 2>();
-  for (std::int64_t i = 0; i < weights.shape[0]; ++i) {
-    for (std::int64_t j = 0; j < weights.shape[1]; ++j) {
-      *at++ = static_cast<Accumulator<T>>(from(i, j));
-    }
-  }
-}
-
 }  // namespace
 
 void gather_on(const PoolBackward::Args& args, Context& context, int threads) {
@@ -50,16 +39,9 @@ void gather_on(const PoolBackward::Args& args, Context& context, int threads) {
   const auto bytes = [&](std::int64_t elements) {
     return round_up(static_cast<std::size_t>(elements) * element, cache_line);
   };
-  const std::size_t weights = args.kind() == Pooling::weighted ? bytes(args.taps()) : 0;
   const std::size_t own = bytes(call.scratch());
-  auto* memory =
-      static_cast<std::byte*>(context.workspace(weights + own * static_cast<std::size_t>(threads)));
-  if (weights != 0) {
-    visit<float, double, f16, bf16>(
-        args.dx.dtype, [&]<class T>() { copy_weights<T>(args.options.weights, memory); });
-    call.weights = memory;
-  }
-  std::byte* const scratch = memory + weights;
+  auto* const scratch =
+      static_cast<std::byte*>(context.workspace(own * static_cast<std::size_t>(threads)));
   cpu::run_shares(threads, [&](const cpu::Team& team) {
     const cpu::Range range = team.share(call.units());
     work({&call, range.begin, range.end, scratch + own * static_cast<std::size_t>(team.rank())});

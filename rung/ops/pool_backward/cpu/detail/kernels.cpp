@@ -49,13 +49,11 @@ class Worker {
         call_(*share.call),
         args_(*call_.args),
         columns_(args_.columns),
-        weights_(static_cast<const S*>(call_.weights)),
-        line_(call_.line()),
         dy_(static_cast<S*>(share.scratch)),
-        other_(dy_ + line_),
-        x_(other_ + line_),
-        divisors_(x_ + line_),
-        sums_(divisors_ + line_) {}
+        other_(dy_ + call_.line()),
+        divisors_(other_ + call_.line()),
+        x_(divisors_ + call_.line()),
+        sums_(x_ + call_.x_line()) {}
 
   HWY_ATTR void run() {
     const std::int64_t at_once = call_.rows_at_once();
@@ -66,7 +64,9 @@ class Worker {
       const std::int64_t c = plane % args_.channels();
       std::int64_t rows = 1;
       if (call_.along_channels) {
-        channels_row(plane, h);
+        for (std::int64_t first = 0; first < args_.channels(); first += block_size) {
+          channels_row(plane, h, first, std::min(block_size, args_.channels() - first));
+        }
       } else if (args_.kind() == Pooling::max) {
         rows = std::min({at_once, args_.rows.in - h, share_.end - unit});
         if (args_.options.indices.dtype == DType::i32) {
@@ -90,22 +90,56 @@ class Worker {
            row * tensor.strides[2];
   }
 
-  /// The divisors of windows (oh, .), found anew where their rows differ from those before.
-  HWY_ATTR void find_divisors(std::int64_t oh) {
+  /// The weight of tap (i, j).
+  [[nodiscard]] S weight(std::int64_t i, std::int64_t j) const {
+    const ConstTensorRef& weights = args_.options.weights;
+    return static_cast<S>(
+        static_cast<const T*>(weights.data)[i * weights.strides[0] + j * weights.strides[1]]);
+  }
+
+  /// The divisor of a window with these taps.
+  [[nodiscard]] S divisor(PoolTaps rows, PoolTaps columns) const {
+    if (args_.kind() != Pooling::weighted) return static_cast<S>(rows.count() * columns.count());
+    S sum = 0;
+    for (std::int64_t i = rows.begin; i < rows.end; ++i) {
+      for (std::int64_t j = columns.begin; j < columns.end; ++j) sum += weight(i, j);
+    }
+    return sum;
+  }
+
+  /// Windows [first, first + count) of a row of windows.
+  struct Windows {
+    std::int64_t first, count;
+    [[nodiscard]] std::int64_t end() const { return first + count; }
+  };
+  /// f(windows) for each block of them.
+  template <class F>
+  HWY_INLINE void for_each_block(const F& f) const {
+    for (std::int64_t first = 0; first < columns_.out; first += block_size) {
+      f(Windows{first, std::min(block_size, columns_.out - first)});
+    }
+  }
+
+  /// The divisors of a block of windows, found anew where it, or their rows, differ from those
+  /// before.
+  HWY_ATTR void find_divisors(std::int64_t oh, Windows windows) {
     const bool padded = args_.options.count_padding;
     const PoolTaps rows = padded ? PoolTaps{0, args_.rows.padded_taps(oh)} : args_.rows.taps(oh);
-    if (rows.begin == rows_.begin && rows.end == rows_.end) return;
+    const bool same_rows = rows.begin == rows_.begin && rows.end == rows_.end;
+    if (same_rows && windows.first == first_) return;
+    if (!same_rows) full_known_ = false;
     rows_ = rows;
-    for (std::int64_t ow = 0; ow < columns_.out; ++ow) {
-      const PoolTaps columns = padded ? PoolTaps{0, columns_.padded_taps(ow)} : columns_.taps(ow);
-      S sum = 0;
-      if (weights_ == nullptr) sum = static_cast<S>(rows.count() * columns.count());
-      for (std::int64_t i = rows.begin; weights_ != nullptr && i < rows.end; ++i) {
-        for (std::int64_t j = columns.begin; j < columns.end; ++j) {
-          sum += weights_[i * columns_.kernel + j];
-        }
+    first_ = windows.first;
+    for (std::int64_t i = 0; i < windows.count; ++i) {
+      const std::int64_t ow = windows.first + i;
+      if (columns_.has_all_taps(ow, padded)) {  // one for all of these
+        if (!full_known_) full_ = divisor(rows, {0, columns_.kernel});
+        full_known_ = true;
+        divisors_[i] = full_;
+      } else {
+        divisors_[i] =
+            divisor(rows, padded ? PoolTaps{0, columns_.padded_taps(ow)} : columns_.taps(ow));
       }
-      divisors_[ow] = sum;
     }
   }
 
@@ -114,66 +148,76 @@ class Worker {
   HWY_ATTR void image_row(std::int64_t n, std::int64_t c, std::int64_t h) {
     std::fill(sums_, sums_ + columns_.in, S{0});
     const PoolBackwardOptions& options = args_.options;
-    const std::int64_t out = columns_.out;
     const bool l2 = args_.kind() == Pooling::l2;
     if (l2) read_line(at<T>(options.x, n, c, h), options.x.strides[3], columns_.in, x_);
-    const PoolTaps windows = args_.rows.windows_over(h);
-    bool any = false;
-    for (std::int64_t oh = windows.begin; oh < windows.end; ++oh) {
-      const std::int64_t i = args_.rows.tap_at(oh, h);
-      if (i < 0) continue;
-      if (args_.kind() == Pooling::average) {
-        // All rows of windows first: what they give goes to the same columns.
-        add_quotients(at<T>(args_.dy, n, c, oh), args_.dy.strides[3], oh, any);
-        any = true;
-        continue;
+    const PoolTaps over = args_.rows.windows_over(h);
+    for_each_block([&](Windows windows) HWY_ATTR {
+      bool any = false;
+      for (std::int64_t oh = over.begin; oh < over.end; ++oh) {
+        const std::int64_t i = args_.rows.tap_at(oh, h);
+        if (i < 0) continue;
+        read_windows<T>(args_.dy, n, c, oh, windows, dy_);
+        switch (args_.kind()) {
+          case Pooling::average:
+            // All rows of windows first: what they give goes to the same columns.
+            add_quotients(oh, windows, any);
+            any = true;
+            break;
+          case Pooling::l2:
+            read_windows<T>(options.y, n, c, oh, windows, other_);
+            add_norms(windows);
+            break;
+          default:
+            find_divisors(oh, windows);
+            for (std::int64_t k = 0; k < windows.count; ++k) dy_[k] /= divisors_[k];
+            add_products(dy_, i, windows);
+        }
       }
-      read_line(at<T>(args_.dy, n, c, oh), args_.dy.strides[3], out, dy_);
-      if (l2) read_line(at<T>(options.y, n, c, oh), options.y.strides[3], out, other_);
-      switch (args_.kind()) {
-        case Pooling::l2:
-          add_norms();
-          break;
-        default:
-          find_divisors(oh);
-          for (std::int64_t ow = 0; ow < out; ++ow) dy_[ow] /= divisors_[ow];
-          add_products(dy_, weights_ + i * columns_.kernel);
-      }
-    }
-    if (any) add_products(other_, nullptr);
+      if (any) add_products(other_, -1, windows);
+    });
     const TensorRef& dx = args_.dx;
     write_line(sums_, columns_.in,
                static_cast<T*>(dx.data) + n * dx.strides[0] + c * dx.strides[1] + h * dx.strides[2],
                dx.strides[3]);
   }
 
-  HWY_ATTR void add_quotients(const T* dy, std::int64_t step, std::int64_t oh, bool any) {
-    find_divisors(oh);
-    read_line(dy, step, columns_.out, dy_);
-    for (std::int64_t ow = 0; ow < columns_.out; ++ow) {
-      const S quotient = dy_[ow] / divisors_[ow];
-      other_[ow] = any ? other_[ow] + quotient : quotient;
+  /// A block of a row of dy or y.
+  template <class U>
+  static HWY_INLINE void read_windows(const ConstTensorRef& tensor, std::int64_t n, std::int64_t c,
+                                      std::int64_t oh, Windows windows, S* to) {
+    const std::int64_t step = tensor.strides[3];
+    read_line(at<U>(tensor, n, c, oh) + windows.first * step, step, windows.count, to);
+  }
+
+  HWY_ATTR void add_quotients(std::int64_t oh, Windows windows, bool any) {
+    find_divisors(oh, windows);
+    for (std::int64_t k = 0; k < windows.count; ++k) {
+      const S quotient = dy_[k] / divisors_[k];
+      other_[k] = any ? other_[k] + quotient : quotient;
     }
   }
 
-  /// f of a window to each of its columns, times the tap's weight; tap by tap, so that neighbouring
-  /// windows follow each other.
-  HWY_ATTR void add_products(const S* HWY_RESTRICT of_window, const S* weights) {
+  /// f of a window to each of its columns, times the weight of the tap in the window's row
+  /// `weights_row`, if that is not negative; tap by tap, so that neighbouring windows follow each
+  /// other.
+  HWY_ATTR void add_products(const S* HWY_RESTRICT of_window, std::int64_t weights_row,
+                             Windows windows) {
     for (std::int64_t j = 0; j < columns_.kernel; ++j) {
-      const S weight = weights != nullptr ? weights[j] : S{1};
+      const S factor = weights_row >= 0 ? weight(weights_row, j) : S{1};
       const std::int64_t shift = j * columns_.dilation - columns_.padding;
       // Windows whose tap j is within the row.
-      const std::int64_t first = shift >= 0 ? 0 : ceil_div(-shift, columns_.stride);
+      const std::int64_t low = shift >= 0 ? 0 : ceil_div(-shift, columns_.stride);
       const std::int64_t room = columns_.in - shift;
-      const std::int64_t last =
-          room <= 0 ? 0 : std::min(columns_.out, ceil_div(room, columns_.stride));
-      S* HWY_RESTRICT to = sums_ + shift;
+      const std::int64_t high = room <= 0 ? 0 : ceil_div(room, columns_.stride);
+      const std::int64_t first = std::max(low, windows.first);
+      const std::int64_t count = std::min(high, windows.end()) - first;
+      if (count <= 0) continue;
+      S* HWY_RESTRICT to = sums_ + first * columns_.stride + shift;
+      const S* HWY_RESTRICT from = of_window + (first - windows.first);
       if (columns_.stride == 1) {
-        for (std::int64_t ow = first; ow < last; ++ow) to[ow] += weight * of_window[ow];
+        for (std::int64_t k = 0; k < count; ++k) to[k] += factor * from[k];
       } else {
-        for (std::int64_t ow = first; ow < last; ++ow) {
-          to[ow * columns_.stride] += weight * of_window[ow];
-        }
+        for (std::int64_t k = 0; k < count; ++k) to[k * columns_.stride] += factor * from[k];
       }
     }
   }
@@ -188,16 +232,21 @@ class Worker {
     const std::int64_t last = axis.windows_over(h + rows - 1).end;
     const std::int64_t step = args_.options.indices.strides[3];
     for (std::int64_t oh = first; oh < last; ++oh) {
-      read_line(at<T>(args_.dy, n, c, oh), args_.dy.strides[3], columns_.out, dy_);
       const Index* indices = at<Index>(args_.options.indices, n, c, oh);
-      for (std::int64_t ow = 0; ow < columns_.out; ++ow) {
-        const std::int64_t place = static_cast<std::int64_t>(indices[ow * step]) - h * width;
-        if (place < 0 || place >= rows * width) continue;
-        const auto narrow = static_cast<std::uint32_t>(place);  // an image has below 2^31 elements
-        const std::int64_t row = narrow / static_cast<std::uint32_t>(width);
-        if (axis.tap_at(oh, h + row) < 0 || columns_.tap_at(ow, place - row * width) < 0) continue;
-        sums_[place] += dy_[ow];
-      }
+      for_each_block([&](Windows windows) HWY_ATTR {
+        read_windows<T>(args_.dy, n, c, oh, windows, dy_);
+        for (std::int64_t k = 0; k < windows.count; ++k) {
+          const std::int64_t ow = windows.first + k;
+          const std::int64_t place = static_cast<std::int64_t>(indices[ow * step]) - h * width;
+          if (place < 0 || place >= rows * width) continue;
+          const auto narrow = static_cast<std::uint32_t>(place);  // images: below 2^31 elements
+          const std::int64_t row = narrow / static_cast<std::uint32_t>(width);
+          if (axis.tap_at(oh, h + row) < 0 || columns_.tap_at(ow, place - row * width) < 0) {
+            continue;
+          }
+          sums_[place] += dy_[k];
+        }
+      });
     }
     const TensorRef& dx = args_.dx;
     T* to = static_cast<T*>(dx.data) + n * dx.strides[0] + c * dx.strides[1] + h * dx.strides[2];
@@ -206,35 +255,41 @@ class Worker {
     }
   }
 
-  HWY_ATTR void add_norms() {
-    for (std::int64_t ow = 0; ow < columns_.out; ++ow) {
-      if (other_[ow] == 0) continue;
+  HWY_ATTR void add_norms(Windows windows) {
+    for (std::int64_t k = 0; k < windows.count; ++k) {
+      if (other_[k] == 0) continue;
+      const std::int64_t ow = windows.first + k;
       const PoolTaps taps = columns_.taps(ow);
       const std::int64_t start = columns_.start(ow);
       for (std::int64_t j = taps.begin; j < taps.end; ++j) {
         const std::int64_t w = start + j * columns_.dilation;
-        sums_[w] += dy_[ow] * (x_[w] / other_[ow]);  // |x / y| <= 1: nothing overflows on the way
+        sums_[w] += dy_[k] * (x_[w] / other_[k]);  // |x / y| <= 1: nothing overflows on the way
       }
     }
   }
 
-  // --- rows of all channels ----------------------------------------------------------------------
+  // --- rows of some channels ---------------------------------------------------------------------
 
-  HWY_ATTR void channels_row(std::int64_t n, std::int64_t h) {
-    const std::int64_t count = args_.channels();
+  HWY_ATTR void channels_row(std::int64_t n, std::int64_t h, std::int64_t channel,
+                             std::int64_t count) {
     const PoolBackwardOptions& options = args_.options;
+    const bool divides = args_.kind() == Pooling::average || args_.kind() == Pooling::weighted;
+    Windows windows{0, 0};
     std::fill(sums_, sums_ + columns_.in * count, S{0});
-    const PoolTaps windows = args_.rows.windows_over(h);
-    for (std::int64_t oh = windows.begin; oh < windows.end; ++oh) {
+    const PoolTaps over = args_.rows.windows_over(h);
+    for (std::int64_t oh = over.begin; oh < over.end; ++oh) {
       const std::int64_t i = args_.rows.tap_at(oh, h);
       if (i < 0) continue;
-      if (args_.kind() == Pooling::average || args_.kind() == Pooling::weighted) find_divisors(oh);
       for (std::int64_t ow = 0; ow < columns_.out; ++ow) {
-        read_line(at<T>(args_.dy, n, 0, oh) + ow * args_.dy.strides[3], 1, count, dy_);
+        if (divides && ow % block_size == 0) {
+          windows = {ow, std::min(block_size, columns_.out - ow)};
+          find_divisors(oh, windows);
+        }
+        read_line(at<T>(args_.dy, n, channel, oh) + ow * args_.dy.strides[3], 1, count, dy_);
         if (args_.kind() == Pooling::l2) {
-          read_line(at<T>(options.y, n, 0, oh) + ow * options.y.strides[3], 1, count, other_);
+          read_line(at<T>(options.y, n, channel, oh) + ow * options.y.strides[3], 1, count, other_);
         } else if (args_.kind() != Pooling::max) {
-          for (std::int64_t c = 0; c < count; ++c) dy_[c] /= divisors_[ow];
+          for (std::int64_t c = 0; c < count; ++c) dy_[c] /= divisors_[ow - windows.first];
         }
         const PoolTaps taps = columns_.taps(ow);
         for (std::int64_t j = taps.begin; j < taps.end; ++j) {
@@ -244,12 +299,12 @@ class Worker {
             case Pooling::max: {
               const std::int64_t place = n * options.indices.strides[0] +
                                          oh * options.indices.strides[2] +
-                                         ow * options.indices.strides[3];
-              add_where(place, h * columns_.in + w, sums);
+                                         ow * options.indices.strides[3] + channel;
+              add_where(place, h * columns_.in + w, count, sums);
               break;
             }
             case Pooling::l2:
-              read_line(at<T>(options.x, n, 0, h) + w * options.x.strides[3], 1, count, x_);
+              read_line(at<T>(options.x, n, channel, h) + w * options.x.strides[3], 1, count, x_);
               for (std::int64_t c = 0; c < count; ++c) {
                 sums[c] += other_[c] == 0 ? S{0} : dy_[c] * (x_[c] / other_[c]);
               }
@@ -258,8 +313,8 @@ class Worker {
               for (std::int64_t c = 0; c < count; ++c) sums[c] += dy_[c];
               break;
             case Pooling::weighted: {
-              const S weight = weights_[i * columns_.kernel + j];
-              for (std::int64_t c = 0; c < count; ++c) sums[c] += weight * dy_[c];
+              const S factor = weight(i, j);
+              for (std::int64_t c = 0; c < count; ++c) sums[c] += factor * dy_[c];
               break;
             }
           }
@@ -267,15 +322,15 @@ class Worker {
       }
     }
     const TensorRef& dx = args_.dx;
-    T* to = static_cast<T*>(dx.data) + n * dx.strides[0] + h * dx.strides[2];
+    T* to = static_cast<T*>(dx.data) + n * dx.strides[0] + channel + h * dx.strides[2];
     for (std::int64_t w = 0; w < columns_.in; ++w) {
       write_line(sums_ + w * count, count, to + w * dx.strides[3], 1);
     }
   }
 
   /// dy of the channels whose index is `wanted`.
-  HWY_ATTR void add_where(std::int64_t place, std::int64_t wanted, S* HWY_RESTRICT sums) {
-    const std::int64_t count = args_.channels();
+  HWY_ATTR void add_where(std::int64_t place, std::int64_t wanted, std::int64_t count,
+                          S* HWY_RESTRICT sums) {
     const ConstTensorRef& indices = args_.options.indices;
     if (indices.dtype == DType::i32) {
       const auto* from = static_cast<const std::int32_t*>(indices.data) + place;
@@ -291,14 +346,15 @@ class Worker {
   const Call& call_;
   const PoolBackward::Args& args_;
   const PoolAxis& columns_;
-  const S* weights_;
-  std::int64_t line_;
   S* dy_;
   S* other_;  // quotients, or y
-  S* x_;
   S* divisors_;
+  S* x_;
   S* sums_;                // of a row of dx, or of several
   PoolTaps rows_{-1, -1};  // of divisors_
+  std::int64_t first_ = -1;
+  S full_ = 0;  // the divisor of windows with all taps
+  bool full_known_ = false;
 };
 
 }  // namespace
